@@ -1,0 +1,169 @@
+#include "dt_describe.h"
+
+#include <string.h>
+
+#include "dt_atoms.h"
+#include "dt_decode.h"
+#include "dt_usdt.h"
+
+/* -- The catalogue as data ------------------------------------------------------ */
+
+struct field {
+    const char *name;
+    const ERL_NIF_TERM *type;
+    unsigned max_bytes; /* 0: never cut */
+    const char *unit;   /* NULL: a text */
+    const char *meaning;
+    const char *text_example;
+    uint64_t number_example;
+};
+
+#define STR(name, meaning, example) {#name, &atom_string, 0, NULL, meaning, example, 0},
+#define TEXT(name, meaning, example) {#name, &atom_string, DT_TERM_MAX, NULL, meaning, example, 0},
+#define UINT(name, unit, meaning, example) {#name, &atom_uint32, 0, unit, meaning, NULL, example},
+#define ULONG(name, unit, meaning, example) {#name, &atom_uint64, 0, unit, meaning, NULL, example},
+#define PROBE(name, when, fields)                                                                  \
+    static const struct field name##_fields[] = {fields {NULL, NULL, 0, NULL, NULL, NULL, 0}};
+#include "dt_probes.def"
+
+static const struct {
+    const char *name;
+    const char *when;
+    const struct field *fields;
+} probes[DT_PROBES] = {
+#define PROBE(name, when, fields) {#name, when, name##_fields},
+#include "dt_probes.def"
+};
+
+/* The backends, as they are told to people; firing knows them by their functions. */
+static const struct {
+    const ERL_NIF_TERM *name;
+    const char *(*missing)(void);
+    bool (*listening)(enum dt_probe probe);
+} backends[] = {
+    {&atom_usdt, dt_usdt_missing, dt_usdt_listening},
+};
+
+enum { BACKENDS = sizeof backends / sizeof *backends };
+
+/* -- Making terms --------------------------------------------------------------- */
+
+static ERL_NIF_TERM binary(ErlNifEnv *env, const char *s) {
+    ERL_NIF_TERM term;
+    unsigned char *bytes = enif_make_new_binary(env, strlen(s), &term);
+
+    memcpy(bytes, s, strlen(s));
+    return term;
+}
+
+static void put(ErlNifEnv *env, ERL_NIF_TERM *map, ERL_NIF_TERM key, ERL_NIF_TERM value) {
+    enif_make_map_put(env, *map, key, value, map);
+}
+
+static ERL_NIF_TERM reversed(ErlNifEnv *env, ERL_NIF_TERM list) {
+    enif_make_reverse_list(env, list, &list);
+    return list;
+}
+
+static ERL_NIF_TERM describe_field(ErlNifEnv *env, const struct field *field) {
+    ERL_NIF_TERM map = enif_make_new_map(env);
+
+    put(env, &map, atom_name, enif_make_atom(env, field->name));
+    put(env, &map, atom_type, *field->type);
+    put(env, &map, atom_doc, binary(env, field->meaning));
+    if (field->max_bytes)
+        put(env, &map, atom_max_bytes, enif_make_uint(env, field->max_bytes));
+    if (field->unit)
+        put(env, &map, atom_unit, binary(env, field->unit));
+    put(env, &map, atom_example,
+        field->text_example ? binary(env, field->text_example)
+                            : enif_make_uint64(env, field->number_example));
+    return map;
+}
+
+static ERL_NIF_TERM describe_fields(ErlNifEnv *env, const struct field *field) {
+    ERL_NIF_TERM list = enif_make_list(env, 0);
+
+    for (; field->name; field++)
+        list = enif_make_list_cell(env, describe_field(env, field), list);
+    return reversed(env, list);
+}
+
+/* The trace events that feed a probe. */
+static ERL_NIF_TERM describe_events(ErlNifEnv *env, enum dt_probe probe) {
+    ERL_NIF_TERM list = enif_make_list(env, 0);
+
+    for (int group = 0; group < DT_GROUPS; group++)
+        for (const struct dt_route *r = dt_routes[group]; r->tag; r++) {
+            ERL_NIF_TERM map = enif_make_new_map(env);
+
+            if (r->probe != probe || !r->decode)
+                continue;
+            put(env, &map, atom_group, enif_make_atom(env, dt_group_names[group]));
+            put(env, &map, atom_tag, *r->tag);
+            put(env, &map, atom_flags, binary(env, r->flags));
+            list = enif_make_list_cell(env, map, list);
+        }
+    return reversed(env, list);
+}
+
+static ERL_NIF_TERM identify_probe(ErlNifEnv *env, enum dt_probe probe) {
+    ERL_NIF_TERM map = enif_make_new_map(env);
+
+    put(env, &map, atom_provider, atom_org_erlang_dyntrace);
+    put(env, &map, atom_name, enif_make_atom(env, probes[probe].name));
+    return map;
+}
+
+/* -- What Erlang asks for ------------------------------------------------------- */
+
+ERL_NIF_TERM dt_describe_probes(ErlNifEnv *env) {
+    ERL_NIF_TERM list = enif_make_list(env, 0);
+
+    for (int probe = DT_PROBES; probe-- > 0;) {
+        ERL_NIF_TERM map = identify_probe(env, probe);
+
+        put(env, &map, atom_doc, binary(env, probes[probe].when));
+        put(env, &map, atom_fields, describe_fields(env, probes[probe].fields));
+        put(env, &map, atom_events, describe_events(env, probe));
+        list = enif_make_list_cell(env, map, list);
+    }
+    return list;
+}
+
+static ERL_NIF_TERM listening_backends(ErlNifEnv *env, enum dt_probe probe) {
+    ERL_NIF_TERM list = enif_make_list(env, 0);
+
+    for (int i = BACKENDS; i-- > 0;)
+        if (backends[i].listening(probe))
+            list = enif_make_list_cell(env, *backends[i].name, list);
+    return list;
+}
+
+ERL_NIF_TERM dt_describe_listeners(ErlNifEnv *env) {
+    ERL_NIF_TERM list = enif_make_list(env, 0);
+
+    for (int probe = DT_PROBES; probe-- > 0;) {
+        ERL_NIF_TERM names = listening_backends(env, probe);
+        ERL_NIF_TERM map;
+
+        if (enif_is_empty_list(env, names))
+            continue;
+        map = identify_probe(env, probe);
+        put(env, &map, atom_backends, names);
+        list = enif_make_list_cell(env, map, list);
+    }
+    return list;
+}
+
+ERL_NIF_TERM dt_describe_backends(ErlNifEnv *env) {
+    ERL_NIF_TERM map = enif_make_new_map(env);
+
+    for (int i = 0; i < BACKENDS; i++) {
+        const char *why = backends[i].missing();
+
+        put(env, &map, *backends[i].name,
+            why ? enif_make_tuple2(env, atom_missing, binary(env, why)) : atom_available);
+    }
+    return map;
+}

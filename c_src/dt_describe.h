@@ -1,0 +1,18 @@
+/*
+ * The library as Erlang terms: what dyntrace:probes/0, listeners/0 and info/0 say.
+ */
+#ifndef DT_DESCRIBE_H
+#define DT_DESCRIBE_H
+
+#include <erl_nif.h>
+
+/* [#{provider, name, doc, fields, events}] */
+ERL_NIF_TERM dt_describe_probes(ErlNifEnv *env);
+
+/* [#{provider, name, backends}] of the probes that have a listener now. */
+ERL_NIF_TERM dt_describe_listeners(ErlNifEnv *env);
+
+/* #{Backend => available | {missing, Why}} */
+ERL_NIF_TERM dt_describe_backends(ErlNifEnv *env);
+
+#endif

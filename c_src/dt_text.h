@@ -1,0 +1,67 @@
+/*
+ * Text: Erlang terms as NUL-terminated UTF-8, and the only place that makes it.
+ *
+ *     struct dt_text text;               on the stack of the callback
+ *     dt_text_open(&text);
+ *     e->pid = dt_text_id(&text, env, pid);
+ *     e->reason = dt_text_term(&text, env, reason);
+ *
+ *     buffer  [ <0.131.0>\0 {shutdown,...}\0                  free ]
+ *               ^e->pid     ^e->reason     ^next              ^end
+ *
+ * All texts of one event stand one after the other in one buffer that is gone
+ * with the callback: nothing is allocated and nothing is freed. Every function
+ * answers NULL for a term that it does not take, and for a full buffer, and then
+ * leaves the buffer as it was.
+ */
+#ifndef DT_TEXT_H
+#define DT_TEXT_H
+
+#include <erl_nif.h>
+#include <stdbool.h>
+
+enum {
+    /* Erlang's limit of 255 characters, each of at most four bytes (UTF-8, or an
+       escape such as \205), and two quotes. */
+    DT_ATOM_MAX = 255 * 4 + 2,
+
+    /* #Ref<…> and six numbers of 64 bits. */
+    DT_HANDLE_MAX = 6 + 6 * 21,
+
+    /* The longest identifier is {Name,Node}, the longest location Module:Function/Arity:
+       two atoms, and punctuation with a number. */
+    DT_ID_MAX = 2 * DT_ATOM_MAX + 24,
+
+    /* Free terms are cut here, the mark of the cut included. */
+    DT_TERM_MAX = 256,
+
+    /* No event has more than two identifiers of any length and two free terms; the
+       rest are pids and ports. */
+    DT_TEXT_SIZE = 2 * (DT_ID_MAX + 1) + 4 * (DT_TERM_MAX + 1),
+};
+
+struct dt_text {
+    char *next;
+    char buffer[DT_TEXT_SIZE];
+};
+
+static inline void dt_text_open(struct dt_text *text) {
+    text->next = text->buffer;
+}
+
+/* The words that Erlang quotes when they are atoms, as a list: they differ from
+   release to release, so Erlang gives them when it loads the library. */
+bool dt_text_reserve(ErlNifEnv *env, ERL_NIF_TERM words);
+
+/* A pid, port, reference, atom or {Name,Node}, whole, as Erlang writes it. */
+const char *dt_text_id(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM id);
+
+/* module:function/arity, whole, as Erlang writes it. */
+const char *dt_text_mfa(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM module,
+                        ERL_NIF_TERM function, unsigned long arity);
+
+/* Any term, as the %T of enif_snprintf writes it. What is longer than DT_TERM_MAX
+   bytes is cut at a character boundary and ends in "...". */
+const char *dt_text_term(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term);
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * USDT: the probes as <sys/sdt.h> knows them. Each has one site, a nop that a tracer
+ * replaces by a breakpoint, and one semaphore, a counter that the kernel or the tracer
+ * raises while somebody is attached; so asking for a listener is one load.
+ *
+ * Without <sys/sdt.h> nobody ever listens.
+ */
+#ifndef DT_USDT_H
+#define DT_USDT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "dt_event.h"
+
+#ifdef DT_NO_USDT
+
+static inline bool dt_usdt_listening(enum dt_probe probe) {
+    (void)probe;
+    return false;
+}
+
+static inline void dt_usdt_fire(enum dt_probe probe, const union dt_event *event) {
+    (void)probe;
+    (void)event;
+}
+
+static inline const char *dt_usdt_missing(void) {
+    return "built without sys/sdt.h (Debian: systemtap-sdt-dev)";
+}
+
+#else
+
+extern volatile unsigned short *const dt_usdt_semaphores[DT_PROBES];
+
+static inline bool dt_usdt_listening(enum dt_probe probe) {
+    return *dt_usdt_semaphores[probe] != 0;
+}
+
+void dt_usdt_fire(enum dt_probe probe, const union dt_event *event);
+
+/* Why this backend is not there, or NULL. */
+static inline const char *dt_usdt_missing(void) {
+    return NULL;
+}
+
+#endif
+#endif

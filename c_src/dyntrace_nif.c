@@ -1,0 +1,209 @@
+/*
+ * The NIF library: loading, the callbacks of the erl_tracer contract, and the calls of
+ * the facade.
+ *
+ * The callbacks run inside the traced process or port, on whatever scheduler that is
+ * on. They keep nothing between calls, raise nothing, and are right for any arguments,
+ * since Erlang code may call them too.
+ */
+#include <stdatomic.h>
+
+#include "dt_atoms.h"
+#include "dt_decode.h"
+#include "dt_describe.h"
+#include "dt_usdt.h"
+
+/* Events that could not be decoded, a probe; the last one: of no tag that is known. */
+static atomic_ulong undecoded[DT_PROBES + 1];
+
+/* -- Dispatch ------------------------------------------------------------------- */
+
+static bool has_listener(const struct dt_route *route) {
+    return route->probe != DT_PROBES && dt_usdt_listening(route->probe);
+}
+
+static ERL_NIF_TERM enabled_in(enum dt_group group, ERL_NIF_TERM tag) {
+    for (const struct dt_route *r = dt_routes[group]; r->tag; r++)
+        if (*r->tag == tag && has_listener(r))
+            return atom_trace;
+    return atom_discard;
+}
+
+static ERL_NIF_TERM trace_in(enum dt_group group, ERL_NIF_TERM tag, struct dt_trace *trace) {
+    bool known = false;
+
+    for (const struct dt_route *r = dt_routes[group]; r->tag; r++) {
+        struct dt_text text;
+        union dt_event event;
+
+        if (*r->tag != tag)
+            continue;
+        known = true;
+        if (!r->decode || !has_listener(r))
+            continue;
+        dt_text_open(&text);
+        trace->route = r;
+        trace->text = &text;
+        if (r->decode(trace, &event))
+            dt_usdt_fire(r->probe, &event);
+        else
+            atomic_fetch_add_explicit(&undecoded[r->probe], 1, memory_order_relaxed);
+    }
+    if (!known)
+        atomic_fetch_add_explicit(&undecoded[DT_PROBES], 1, memory_order_relaxed);
+    return atom_ok;
+}
+
+/* -- The callbacks of one group each --------------------------------------------- */
+
+#define TRACE(env, argv)                                                                           \
+    {.env = (env), .tracee = (argv)[2], .term = (argv)[3], .opts = (argv)[4]}
+
+#define INFO_GROUP(group)
+#define GROUP(group)                                                                               \
+    static ERL_NIF_TERM enabled_##group(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {     \
+        (void)env;                                                                                 \
+        (void)argc;                                                                                \
+        return enabled_in(DT_GROUP_##group, argv[0]);                                              \
+    }                                                                                              \
+    static ERL_NIF_TERM trace_##group(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {       \
+        struct dt_trace trace = TRACE(env, argv);                                                  \
+                                                                                                   \
+        (void)argc;                                                                                \
+        return trace_in(DT_GROUP_##group, argv[0], &trace);                                        \
+    }
+#include "dt_routes.def"
+
+/* -- The callbacks of every tag --------------------------------------------------- */
+
+/*
+ * The VM comes here with trace_status and seq_trace alone, for all other tags there
+ * is a pair of callbacks; a caller that holds to the contract may come with any tag.
+ */
+static bool group_takes(enum dt_group group, bool is_port) {
+    switch (group) {
+    case DT_GROUP_procs:
+    case DT_GROUP_running_procs:
+        return !is_port;
+    case DT_GROUP_ports:
+    case DT_GROUP_running_ports:
+        return is_port;
+    case DT_GROUP_seq_trace:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static bool has_tag(enum dt_group group, ERL_NIF_TERM tag) {
+    for (const struct dt_route *r = dt_routes[group]; r->tag; r++)
+        if (*r->tag == tag)
+            return true;
+    return false;
+}
+
+/* A tag that no group knows is unknown to the first one as well. */
+static enum dt_group group_of(ErlNifEnv *env, ERL_NIF_TERM tag, ERL_NIF_TERM tracee) {
+    bool is_port = enif_is_port(env, tracee);
+
+    for (int group = 0; group < DT_GROUPS; group++)
+        if (group_takes(group, is_port) && has_tag(group, tag))
+            return group;
+    return 0;
+}
+
+/* {send | 'receive' | print, …} */
+static ERL_NIF_TERM seq_trace_kind(ErlNifEnv *env, ERL_NIF_TERM info) {
+    const ERL_NIF_TERM *el;
+    int size;
+
+    return enif_get_tuple(env, info, &size, &el) && size > 0 ? el[0] : atom_undefined;
+}
+
+static ERL_NIF_TERM enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    (void)argc;
+    /* Stay attached: a listener may come later. */
+    if (argv[0] == atom_trace_status)
+        return atom_trace;
+    if (argv[0] != atom_seq_trace)
+        return enabled_in(group_of(env, argv[0], argv[2]), argv[0]);
+    for (const struct dt_route *r = dt_routes[DT_GROUP_seq_trace]; r->tag; r++)
+        if (has_listener(r))
+            return atom_trace;
+    return atom_discard;
+}
+
+static ERL_NIF_TERM trace(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    struct dt_trace trace = TRACE(env, argv);
+
+    (void)argc;
+    if (argv[0] == atom_seq_trace)
+        return trace_in(DT_GROUP_seq_trace, seq_trace_kind(env, argv[3]), &trace);
+    return trace_in(group_of(env, argv[0], argv[2]), argv[0], &trace);
+}
+
+/* -- The calls of the facade ------------------------------------------------------- */
+
+static ERL_NIF_TERM probes(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    (void)argc;
+    (void)argv;
+    return dt_describe_probes(env);
+}
+
+static ERL_NIF_TERM listeners(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    (void)argc;
+    (void)argv;
+    return dt_describe_listeners(env);
+}
+
+/* #{backends, undecoded}: the part of info/0 that the library knows. */
+static ERL_NIF_TERM nif_info(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    static const char *const names[DT_PROBES + 1] = {
+#define PROBE(name, when, fields) #name,
+#include "dt_probes.def"
+        "unknown"};
+    ERL_NIF_TERM counts = enif_make_new_map(env), info = enif_make_new_map(env);
+
+    (void)argc;
+    (void)argv;
+    for (int i = 0; i <= DT_PROBES; i++) {
+        unsigned long n = atomic_load_explicit(&undecoded[i], memory_order_relaxed);
+
+        if (n > 0)
+            enif_make_map_put(env, counts, enif_make_atom(env, names[i]), enif_make_ulong(env, n),
+                              &counts);
+    }
+    enif_make_map_put(env, info, atom_undecoded, counts, &info);
+    enif_make_map_put(env, info, atom_backends, dt_describe_backends(env), &info);
+    return info;
+}
+
+/* -- Loading --------------------------------------------------------------------- */
+
+static ErlNifFunc functions[] = {
+    {"enabled", 3, enabled, 0},
+    {"trace", 5, trace, 0},
+#define INFO_GROUP(group)
+#define GROUP(group)                                                                               \
+    {"enabled_" #group, 3, enabled_##group, 0}, {"trace_" #group, 5, trace_##group, 0},
+#include "dt_routes.def"
+    {"probes", 0, probes, 0},
+    {"listeners", 0, listeners, 0},
+    {"nif_info", 0, nif_info, 0},
+};
+
+static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM reserved_words) {
+    (void)priv_data;
+    dt_atoms_make(env);
+    return dt_text_reserve(env, reserved_words) ? 0 : 1;
+}
+
+/* The library keeps nothing that a new load could lose: what the module was loaded
+   with before may still be running callbacks, in this very library. */
+static int upgrade(ErlNifEnv *env, void **priv_data, void **old_priv_data,
+                   ERL_NIF_TERM reserved_words) {
+    (void)old_priv_data;
+    return load(env, priv_data, reserved_words);
+}
+
+ERL_NIF_INIT(dyntrace, functions, load, NULL, upgrade, NULL)
