@@ -1,0 +1,237 @@
+%% A real bpftrace as a consumer: starts one, waits until it is attached, reads its events.
+%%
+%%     Consumer = dt_bpftrace:start(Library, [message_send]),
+%%     ...what sends a message...
+%%     {message_send, #{to := To}} = dt_bpftrace:await(Consumer, fun(Event) -> ... end),
+%%     Events = dt_bpftrace:stop(Consumer).
+%%
+%% An event is {Probe, #{Field => binary() | integer()}}; its fields are those of the
+%% catalogue, `dyntrace:probes()`. Events are in the order of their time.
+-module(dt_bpftrace).
+-behaviour(gen_server).
+
+-export([missing/0, start/2, start/3, start_script/2, os_pid/1, await/2, await/3, events/1, lines/1,
+         stop/1, stop_script/1, kill/1]).
+-export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
+
+-define(DEADLINE, 30000).
+
+%% bpftrace reads a string into the 512 bytes of BPF stack, so a long one is read in pieces.
+-define(PIECE, 100).
+
+%% A bpftrace that a dead test node left behind ends by itself.
+-define(LIFETIME_S, 600).
+
+-record(state, {port, os_pid, probes = #{}, attached = [], parts = #{}, events = [], lines = [],
+                waiting = [], stopping = [], exited = false}).
+
+%% Why bpftrace can't be used here, or false.
+missing() ->
+    case os:find_executable("bpftrace") of
+        false ->
+            "bpftrace is not installed";
+        Path ->
+            case os:cmd(Path ++ " -e 'BEGIN { printf(\"works\\n\"); exit(); }' 2>&1; echo") of
+                Output -> case string:find(Output, "works") of
+                              nomatch -> "bpftrace does not work here: " ++ string:trim(Output);
+                              _ -> false
+                          end
+            end
+    end.
+
+start(Library, Probes) ->
+    start(Library, Probes, #{}).
+
+%% Options: `longest`, the bytes to read of each string (512 unless told); `os_pid`, to
+%% attach to one process.
+start(Library, Probes, Options) ->
+    Catalogue = maps:from_list([{maps:get(name, P), maps:get(fields, P)} || P <- dyntrace:probes()]),
+    Numbered = maps:from_list([{N, {Probe, maps:get(Probe, Catalogue)}}
+                               || {N, Probe} <- lists:zip(lists:seq(1, length(Probes)), Probes)]),
+    Pieces = (maps:get(longest, Options, 512) + ?PIECE - 1) div ?PIECE,
+    Script = [probe_script(Library, N, Probe, Fields, Pieces)
+              || {N, {Probe, Fields}} <- maps:to_list(Numbered)],
+    start_script(Script, Options#{probes => Numbered}).
+
+%% Any script: read what it prints with lines/1. Returns when its probes are attached. When the
+%% caller ends, so does bpftrace.
+start_script(Script, Options) ->
+    {ok, Consumer} = gen_server:start(?MODULE, {self(), Script, Options}, []),
+    ok = gen_server:call(Consumer, attached, ?DEADLINE),
+    Consumer.
+
+os_pid(Consumer) ->
+    gen_server:call(Consumer, os_pid).
+
+%% The first event, of those that came and those to come, that Fun is true of.
+await(Consumer, Fun) ->
+    await(Consumer, Fun, ?DEADLINE).
+
+await(Consumer, Fun, Deadline) ->
+    try gen_server:call(Consumer, {await, Fun}, Deadline)
+    catch exit:{timeout, _} -> error({no_such_event, events(Consumer)})
+    end.
+
+events(Consumer) ->
+    gen_server:call(Consumer, events).
+
+lines(Consumer) ->
+    gen_server:call(Consumer, lines).
+
+%% Detaches as Ctrl-C does, and returns all events that were recorded.
+stop(Consumer) ->
+    {Events, _} = signal(Consumer, "INT"),
+    Events.
+
+%% The same of a script: returns all lines that it printed, those of its end too.
+stop_script(Consumer) ->
+    {_, Lines} = signal(Consumer, "INT"),
+    Lines.
+
+%% Ends bpftrace as the kernel ends it when memory is out.
+kill(Consumer) ->
+    {_, _} = signal(Consumer, "KILL"),
+    ok.
+
+signal(Consumer, Signal) ->
+    {Events, Lines} = gen_server:call(Consumer, {stop, Signal}, ?DEADLINE),
+    gen_server:stop(Consumer),
+    [] = [Line || Line <- Lines, binary:match(Line, <<"Lost ">>) =/= nomatch],
+    {Events, Lines}.
+
+%% -- The script ------------------------------------------------------------------------
+
+%% One line a number and one a piece of each string, each beginning with what tells the
+%% event from all others: time, thread, probe.
+probe_script(Library, N, Probe, Fields, Pieces) ->
+    Numbered = lists:zip(lists:seq(0, length(Fields) - 1), Fields),
+    ["usdt:", Library, ":org_erlang_dyntrace:", atom_to_list(Probe), " {\n",
+     "  $t = nsecs;\n",
+     [field_script(N, I, Field, Pieces) || {I, Field} <- Numbered],
+     io_lib:format("  printf(\"@@ %llu %d ~b ~b 0 \\n\", $t, tid);\n}\n", [N, length(Fields)])].
+
+field_script(N, I, #{type := string}, Pieces) ->
+    [io_lib:format("  printf(\"@@ %llu %d ~b ~b ~b %s\\n\", $t, tid, str(arg~b + ~b, ~b));\n",
+                   [N, I, K, I, K * ?PIECE, ?PIECE + 1]) || K <- lists:seq(0, Pieces - 1)];
+field_script(N, I, #{type := _}, _Pieces) ->
+    io_lib:format("  printf(\"@@ %llu %d ~b ~b 0 %llu\\n\", $t, tid, arg~b);\n", [N, I, I]).
+
+%% -- The process that owns the port ----------------------------------------------------
+
+init({Owner, Script, Options}) ->
+    _ = monitor(process, Owner),
+    File = filename:join(os:getenv("TMPDIR", "/tmp"),
+                         "dyntrace-" ++ os:getpid() ++ "-" ++
+                             integer_to_list(erlang:unique_integer([positive])) ++ ".bt"),
+    ok = file:write_file(File, [Script, io_lib:format("interval:s:~b { exit(); }~n", [?LIFETIME_S])]),
+    Pid = case Options of
+              #{os_pid := OsPid} -> ["-p", OsPid];
+              #{} -> []
+          end,
+    Port = open_port({spawn_executable, os:find_executable("bpftrace")},
+                     [{args, ["-B", "line"] ++ Pid ++ [File]}, {line, 4096}, binary, exit_status,
+                      stderr_to_stdout,
+                      {env, [{"__BPFTRACE_NOTIFY_PROBES_ATTACHED", "1"},
+                             {"BPFTRACE_STRLEN", integer_to_list(?PIECE + 1)},
+                             {"BPFTRACE_PERF_RB_PAGES", "1024"}]}]),
+    {os_pid, OsPid1} = erlang:port_info(Port, os_pid),
+    {ok, #state{port = Port, os_pid = OsPid1, probes = maps:get(probes, Options, #{}),
+                attached = {waiting, File, []}}}.
+
+handle_call(attached, From, State = #state{attached = {waiting, File, Calls}}) ->
+    {noreply, State#state{attached = {waiting, File, [From | Calls]}}};
+handle_call(attached, _From, State) ->
+    {reply, ok, State};
+handle_call(os_pid, _From, State) ->
+    {reply, State#state.os_pid, State};
+handle_call(events, _From, State) ->
+    {reply, in_order(State), State};
+handle_call(lines, _From, State) ->
+    {reply, lists:reverse(State#state.lines), State};
+handle_call({await, Fun}, From, State) ->
+    {noreply, serve(State#state{waiting = [{Fun, From} | State#state.waiting]})};
+handle_call({stop, _}, _From, State = #state{exited = true}) ->
+    {reply, result(State), State};
+handle_call({stop, Signal}, From, State) ->
+    ok = send_signal(Signal, State),
+    {noreply, State#state{stopping = [From | State#state.stopping]}}.
+
+handle_cast(_, State) ->
+    {noreply, State}.
+
+handle_info({Port, {data, {_, Line}}}, State = #state{port = Port}) ->
+    {noreply, line(Line, State)};
+handle_info({Port, {exit_status, Status}}, State = #state{port = Port}) ->
+    case State#state.attached of
+        {waiting, _, _} -> {stop, {bpftrace_failed, Status, lists:reverse(State#state.lines)}, State};
+        attached ->
+            [gen_server:reply(From, result(State)) || From <- State#state.stopping],
+            {noreply, State#state{exited = true, stopping = []}}
+    end;
+handle_info({'DOWN', _, process, _Owner, _}, State) ->
+    {stop, normal, State};
+handle_info(_, State) ->
+    {noreply, State}.
+
+terminate(_, #state{exited = true}) ->
+    ok;
+terminate(_, State) ->
+    send_signal("INT", State).
+
+send_signal(Signal, #state{os_pid = OsPid}) ->
+    [] = os:cmd("kill -" ++ Signal ++ " " ++ integer_to_list(OsPid)),
+    ok.
+
+result(State) ->
+    {in_order(State), lists:reverse(State#state.lines)}.
+
+line(<<"__BPFTRACE_NOTIFY_PROBES_ATTACHED">>, State = #state{attached = {waiting, File, Calls}}) ->
+    ok = file:delete(File),
+    [gen_server:reply(From, ok) || From <- Calls],
+    State#state{attached = attached};
+line(<<"@@ ", Part/binary>>, State) ->
+    [Time, Tid, N, I, K | Text] = binary:split(Part, <<" ">>, [global]),
+    part({binary_to_integer(Time), Tid, binary_to_integer(N)},
+         {binary_to_integer(I), binary_to_integer(K)}, iolist_to_binary(lists:join(" ", Text)), State);
+line(Line, State) ->
+    State#state{lines = [Line | State#state.lines]}.
+
+part(Key = {_, _, N}, Index = {I, _}, Text, State = #state{parts = Parts, probes = Probes}) ->
+    {Probe, Fields} = maps:get(N, Probes),
+    Mine = maps:put(Index, Text, maps:get(Key, Parts, #{})),
+    case length(Fields) of
+        I ->
+            Event = {Probe, maps:from_list([value(J, Field, Mine) || {J, Field} <- numbered(Fields)])},
+            serve(State#state{parts = maps:remove(Key, Parts), events = [{Key, Event} | State#state.events]});
+        _ ->
+            State#state{parts = Parts#{Key => Mine}}
+    end.
+
+numbered(List) ->
+    lists:zip(lists:seq(0, length(List) - 1), List).
+
+value(I, #{name := Name, type := string}, Parts) ->
+    {Name, iolist_to_binary(pieces(I, 0, Parts))};
+value(I, #{name := Name}, Parts) ->
+    {Name, binary_to_integer(maps:get({I, 0}, Parts))}.
+
+%% A piece that is not full was the last one; what was read behind it is not the string's.
+pieces(I, K, Parts) ->
+    case Parts of
+        #{{I, K} := Text} when byte_size(Text) =:= ?PIECE -> [Text | pieces(I, K + 1, Parts)];
+        #{{I, K} := Text} -> [Text];
+        #{} -> []
+    end.
+
+serve(State = #state{waiting = Waiting}) ->
+    Events = in_order(State),
+    State#state{waiting = [W || W = {Fun, From} <- Waiting, not served(Fun, From, Events)]}.
+
+served(Fun, From, Events) ->
+    case lists:search(Fun, Events) of
+        {value, Event} -> gen_server:reply(From, Event), true;
+        false -> false
+    end.
+
+in_order(#state{events = Events}) ->
+    [Event || {_, Event} <- lists:keysort(1, Events)].

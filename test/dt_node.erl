@@ -1,0 +1,58 @@
+%% A stock Erlang node for tests to trace: started beside the test's own, driven over its
+%% standard input and output, so that what breaks it breaks no test run.
+-module(dt_node).
+
+-export([start/0, start/1, stop/1, os_pid/1, call/2, call/3]).
+-export([start_epmd/0, stop_epmd/1, named/2]).
+
+-define(DEADLINE, 60000).
+
+start() ->
+    start(#{}).
+
+%% Options as those of peer:start/1.
+start(Options = #{}) ->
+    Paths = lists:append([["-pa", Path] || Path <- code:get_path(), is_ours(Path)]),
+    {ok, Node, _} =
+        peer:start(maps:merge(Options, #{connection => standard_io, wait_boot => ?DEADLINE,
+                                         env => [{"ERL_CRASH_DUMP_SECONDS", "0"} | maps:get(env, Options, [])],
+                                         args => Paths ++ maps:get(args, Options, [])})),
+    Node.
+
+%% The folders of this build come along; the node's own OTP is on its path already.
+is_ours(Path) ->
+    not lists:prefix(code:lib_dir(), Path) andalso filelib:is_dir(Path).
+
+stop(Node) ->
+    peer:stop(Node).
+
+os_pid(Node) ->
+    peer:call(Node, os, getpid, []).
+
+%% Runs Fun on the node.
+call(Node, Fun) ->
+    call(Node, Fun, ?DEADLINE).
+
+call(Node, Fun, Deadline) ->
+    peer:call(Node, erlang, apply, [Fun, []], Deadline).
+
+%% Nodes that talk to each other need a name and an epmd: one of their own, which ends with
+%% the test and leaves the machine's alone.
+start_epmd() ->
+    {ok, Listen} = gen_tcp:listen(0, [{ip, {127, 0, 0, 1}}]),
+    {ok, PortNumber} = inet:port(Listen),
+    ok = gen_tcp:close(Listen),
+    Number = integer_to_list(PortNumber),
+    Port = open_port({spawn_executable, os:find_executable("epmd")},
+                     [{args, ["-d", "-port", Number, "-address", "127.0.0.1"]}, stderr_to_stdout]),
+    %% What epmd says first is that it runs.
+    receive {Port, {data, _}} -> {Number, Port} end.
+
+stop_epmd({_, Port}) ->
+    {os_pid, Pid} = erlang:port_info(Port, os_pid),
+    [] = os:cmd("kill " ++ integer_to_list(Pid)),
+    ok.
+
+named(Name, {EpmdNumber, _}) ->
+    start(#{env => [{"ERL_EPMD_PORT", EpmdNumber}],
+            args => ["-start_epmd", "false", "-setcookie", "dyntrace", "-name", Name ++ "@127.0.0.1"]}).

@@ -1,0 +1,359 @@
+%% The probes as a real bpftrace reads them: every one of them, every argument by value.
+-module(usdt_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+-define(TRACER, {tracer, dyntrace, []}).
+
+suite() ->
+    [{timetrap, {minutes, 3}}].
+
+%% One group a probe: attached alone, a probe's listener gets all of its events.
+all() ->
+    [{group, Probe} || Probe <- dt_cases:probes()] ++
+        [all_together, attached_after_tracing_began, detached_and_attached_again, one_node_only,
+         two_consumers, nobody_attached, consumer_killed,
+         every_tag_by_hand, remote_receivers, terms_of_every_type, long_texts_are_cut, long_names].
+
+groups() ->
+    [{Probe, [], [alone]} || Probe <- dt_cases:probes()].
+
+init_per_group(Probe, Config) ->
+    [{probe, Probe} | Config].
+
+end_per_group(_, _) ->
+    ok.
+
+init_per_suite(Config) ->
+    dt_require:tool(dt_bpftrace:missing(), Config).
+
+end_per_suite(_) ->
+    ok.
+
+init_per_testcase(_, Config) ->
+    Node = dt_node:start(),
+    #{library := Library} = dt_node:call(Node, fun dyntrace:info/0),
+    [{node, Node}, {library, Library} | Config].
+
+%% A test that leaves an undecoded event has failed, whatever else it saw.
+end_per_testcase(_, Config) ->
+    Node = ?config(node, Config),
+    Info = dt_node:call(Node, fun dyntrace:info/0),
+    dt_node:stop(Node),
+    case Info of
+        #{undecoded := Undecoded} when map_size(Undecoded) =:= 0 -> ok;
+        _ -> {fail, Info}
+    end.
+
+%% -- Attaching -----------------------------------------------------------------------------
+
+alone(Config) ->
+    Probe = ?config(probe, Config),
+    Consumer = attach([Probe], Config),
+    ?assertEqual([Probe], listeners(Config)),
+    Expected = run(Probe, Config),
+    await(lists:last(Expected), Consumer),
+    ?assertEqual(Expected, dt_bpftrace:stop(Consumer)),
+    ?assertEqual([], listeners(Config)).
+
+all_together(Config) ->
+    Consumer = attach(dt_cases:probes(), Config),
+    ?assertEqual(dt_cases:probes(), listeners(Config)),
+    Expected = [run(Probe, Config) || Probe <- dt_cases:probes()],
+    [await(lists:last(Events), Consumer) || Events <- Expected],
+    ?assertEqual([], lists:append(Expected) -- dt_bpftrace:stop(Consumer)).
+
+%% Whoever attaches later sees the processes that were traced before.
+attached_after_tracing_began(Config) ->
+    Pid = dt_node:call(?config(node, Config), fun sender/0),
+    send(before, Pid, Config),
+    Consumer = attach([message_send], Config),
+    send('after', Pid, Config),
+    await_message(<<"after">>, Consumer),
+    ?assertMatch([{message_send, #{message := <<"after">>}}], dt_bpftrace:stop(Consumer)).
+
+detached_and_attached_again(Config) ->
+    Pid = dt_node:call(?config(node, Config), fun sender/0),
+    [begin
+         Consumer = attach([message_send], Config),
+         ?assertEqual([message_send], listeners(Config)),
+         send({round, Round}, Pid, Config),
+         await_message(Text, Consumer),
+         ?assertMatch([{message_send, #{message := Text}}], dt_bpftrace:stop(Consumer)),
+         ?assertEqual([], listeners(Config)),
+         ?assertEqual(discard, enabled_send(Config)),
+         send(nobody, Pid, Config)
+     end || {Round, Text} <- [{1, <<"{round,1}">>}, {2, <<"{round,2}">>}, {3, <<"{round,3}">>}]].
+
+%% bpftrace -p: the same library in another node is another process.
+one_node_only(Config) ->
+    Other = dt_node:start(),
+    Mine = dt_node:call(?config(node, Config), fun sender/0),
+    Others = dt_node:call(Other, fun sender/0),
+    Consumer = dt_bpftrace:start(?config(library, Config), [message_send],
+                                 #{os_pid => dt_node:os_pid(?config(node, Config))}),
+    send(other, Others, [{node, Other}]),
+    send(mine, Mine, Config),
+    await_message(<<"mine">>, Consumer),
+    ?assertMatch([{message_send, #{message := <<"mine">>}}], dt_bpftrace:stop(Consumer)),
+    dt_node:stop(Other).
+
+two_consumers(Config) ->
+    Pid = dt_node:call(?config(node, Config), fun sender/0),
+    First = attach([message_send, process_exit], Config),
+    Second = attach([message_send], Config),
+    send(both, Pid, Config),
+    [await_message(<<"both">>, Consumer) || Consumer <- [First, Second]],
+    ?assertMatch([{message_send, #{message := <<"both">>}}], dt_bpftrace:stop(Second)),
+    ?assertEqual([process_exit, message_send], listeners(Config)),
+    send(one, Pid, Config),
+    await_message(<<"one">>, First),
+    ?assertMatch([{_, #{message := <<"both">>}}, {_, #{message := <<"one">>}}], dt_bpftrace:stop(First)),
+    ?assertEqual([], listeners(Config)).
+
+%% Everything is traced and nobody listens: nothing fires, nothing is sent, nothing grows.
+nobody_attached(Config) ->
+    Run = fun() -> [dt_cases:run(Probe) || Probe <- dt_cases:probes()] end,
+    {Before, After, Mailboxes} =
+        dt_node:call(?config(node, Config),
+                     fun() ->
+                             Run(),
+                             Memory = fun() -> erlang:garbage_collect(), erlang:memory(system) end,
+                             Before = Memory(),
+                             Pid = sender(),
+                             [begin Pid ! {send, self(), N}, receive N -> ok end end
+                              || N <- lists:seq(1, 100000)],
+                             Run(),
+                             {Before, Memory(),
+                              [Length || P <- processes() -- [self()],
+                                         {message_queue_len, Length} <- [process_info(P, message_queue_len)]]}
+                     end),
+    ?assertEqual([], listeners(Config)),
+    ?assertEqual(discard, enabled_send(Config)),
+    ?assert(After - Before < 1000000, {grown_by, After - Before}),
+    ?assertEqual(0, lists:sum(Mailboxes)).
+
+%% A consumer that has no chance to detach: the VM goes on, and the next one attaches.
+consumer_killed(Config) ->
+    Pid = dt_node:call(?config(node, Config), fun sender/0),
+    First = attach([message_send], Config),
+    send(first, Pid, Config),
+    await_message(<<"first">>, First),
+    ok = dt_bpftrace:kill(First),
+    until(fun() -> listeners(Config) =:= [] end),
+    send(nobody, Pid, Config),
+    Second = attach([message_send], Config),
+    send(second, Pid, Config),
+    await_message(<<"second">>, Second),
+    ?assertMatch([{_, #{message := <<"second">>}}], dt_bpftrace:stop(Second)).
+
+%% Each trace tag of each group, also those that a VM yields hardly ever, fires the probes that
+%% the catalogue says, whichever callback it comes through.
+every_tag_by_hand(Config) ->
+    Consumer = attach(dt_cases:probes(), Config),
+    Fired = dt_node:call(?config(node, Config),
+                         fun() ->
+                                 [begin
+                                      {Callback, Enabled, Args} = by_hand(Group, Tag),
+                                      trace = apply(dyntrace, Enabled, lists:sublist(Args, 3)),
+                                      ok = apply(dyntrace, Callback, Args),
+                                      trace = apply(dyntrace, enabled, lists:sublist(Args, 3)),
+                                      ok = apply(dyntrace, trace, Args),
+                                      Probe
+                                  end || #{name := Probe, events := Events} <- dyntrace:probes(),
+                                         #{group := Group, tag := Tag} <- Events]
+                         end),
+    %% Two events of every route; a tag with several routes is called for each of them.
+    Events = dt_bpftrace:stop(Consumer),
+    ?assertEqual(lists:sort(Fired ++ Fired), lists:sort([Probe || {Probe, _} <- Events])),
+    Types = lists:usort([{Probe, Type} || {Probe, #{type := Type}} <- Events]),
+    ?assertEqual(lists:sort([{Probe, Type} || Probe <- [process_link, port_link], Type <- [<<"link">>, <<"unlink">>]] ++
+                                [{process_register, Type} || Type <- [<<"register">>, <<"unregister">>]] ++
+                                [{Probe, Type} || Probe <- [process_scheduled, port_scheduled],
+                                                  Type <- [<<"in">>, <<"out">>, <<"in_exiting">>, <<"out_exiting">>,
+                                                           <<"out_exited">>]]),
+                 Types).
+
+%% A callback's arguments of the right shape for a tag.
+by_hand(seq_trace, Tag) ->
+    {trace, enabled, [seq_trace, [], 17, {Tag, {1, 2}, self(), self(), message}, #{}]};
+by_hand(Group, Tag) ->
+    Port = hd(erlang:ports()),
+    Tracee = case lists:member(Group, [ports, running_ports]) of
+                 true -> Port;
+                 false -> self()
+             end,
+    Mfa = {lists, seq, [1, 2]},
+    {Term, Extra} = case Group of
+                        procs when Tag =:= register; Tag =:= unregister -> {a_name, none};
+                        ports when Tag =:= register; Tag =:= unregister -> {a_name, none};
+                        procs -> {self(), Mfa};
+                        ports -> {self(), cat};
+                        running_procs -> {Mfa, none};
+                        running_ports -> {command, none};
+                        call -> {Mfa, {error, badarg}};
+                        garbage_collection -> {[{Key, 1} || Key <- [wordsize, heap_block_size, old_heap_block_size]], none};
+                        _ -> {message, self()}
+                    end,
+    Name = atom_to_list(Group),
+    {list_to_atom("trace_" ++ Name), list_to_atom("enabled_" ++ Name), [Tag, [], Tracee, Term, #{extra => Extra}]}.
+
+%% Receivers on another node: a pid and a name there.
+remote_receivers(Config) ->
+    Epmd = dt_node:start_epmd(),
+    [Here, There] = [dt_node:named(Name, Epmd) || Name <- ["here", "there-and-far"]],
+    Echo = dt_node:call(There, fun() ->
+                                       Echo = spawn(fun Loop() -> receive {From, N} -> From ! N, Loop() end end),
+                                       true = register('an echo', Echo),
+                                       Echo
+                               end),
+    Consumer = attach([message_send], Config),
+    Expected = dt_node:call(Here, fun() ->
+                                          To = [Echo, {'an echo', 'there-and-far@127.0.0.1'}],
+                                          pong = net_adm:ping(node(Echo)),
+                                          {Pid, _} =
+                                              dt_cases:traced([send],
+                                                              fun() -> [begin T ! {self(), go}, receive go -> ok end end || T <- To] end),
+                                          Me = dt_cases:text(Pid),
+                                          [{message_send, #{from => Me, to => dt_cases:text(T), message => <<"{", Me/binary, ",go}">>}}
+                                           || T <- To]
+                                  end),
+    await(lists:last(Expected), Consumer),
+    ?assertEqual(Expected, dt_bpftrace:stop(Consumer)),
+    [dt_node:stop(Node) || Node <- [Here, There]],
+    dt_node:stop_epmd(Epmd).
+
+%% -- Texts -----------------------------------------------------------------------------------
+
+terms_of_every_type(Config) ->
+    Terms = dt_node:call(?config(node, Config), fun terms/0),
+    ?assertEqual([Text || {_, Text} <- Terms], messages([Term || {Term, _} <- Terms], Config)).
+
+%% On the node: terms with their text, the handles with the text that Erlang gives them.
+terms() ->
+    Port = hd(erlang:ports()),
+    Ref = make_ref(),
+    [{an_atom, <<"an_atom">>}, {'Quoted Atom', <<"'Quoted Atom'">>}, {[], <<"[]">>}, {{}, <<"{}">>},
+     {'åäö', <<"åäö"/utf8>>}, {'日本', <<"'日本'"/utf8>>},
+     {0, <<"0">>}, {-17, <<"-17">>}, {1 bsl 64, <<"18446744073709551616">>},
+     {-(1 bsl 100), <<"-1267650600228229401496703205376">>},
+     {1.5, <<"1.500000e+00">>}, {-0.0, <<"-0.000000e+00">>},
+     {self(), dt_cases:text(self())}, {Port, dt_cases:text(Port)}, {Ref, dt_cases:text(Ref)},
+     {"a string", <<"\"a string\"">>}, {"line\n", <<"\"line\\n\"">>}, {[229, 228], <<"\"åä\""/utf8>>},
+     {[1, 2, 300], <<"[1,2,300]">>}, {[a | b], <<"[a|b]">>}, {[[[]]], <<"[[[]]]">>},
+     {<<>>, <<"<<>>">>}, {<<"bytes">>, <<"<<\"bytes\">>">>}, {<<0, 255>>, <<"<<0,255>>">>},
+     {<<1, 2:3>>, <<"<<1,2:3>>">>},
+     {{a, {b, [c]}}, <<"{a,{b,[c]}}">>}, {#{}, <<"#{}">>}, {#{key => "value"}, <<"#{key=>\"value\"}">>},
+     {fun lists:sort/1, <<"fun lists:sort/1">>}].
+
+long_texts_are_cut(Config) ->
+    Whole = lists:duplicate(254, $x),
+    Letters = lists:duplicate(200, 'å'),
+    [Fits, OneMore, Numbers, Bytes, Atoms, Deep] =
+        messages([Whole, Whole ++ "x", lists:seq(1000, 100000), binary:copy(<<"y">>, 1000000), Letters,
+                  lists:foldl(fun(_, Inner) -> {Inner} end, x, lists:seq(1, 100000))], Config),
+    ?assertEqual(iolist_to_binary(["\"", Whole, "\""]), Fits),
+    ?assertEqual(iolist_to_binary(["\"", lists:duplicate(252, $x), "..."]), OneMore),
+    ?assertEqual(cut(io_lib:format("~w", [lists:seq(1000, 1100)])), Numbers),
+    ?assertEqual(iolist_to_binary(["<<\"", lists:duplicate(250, $y), "..."]), Bytes),
+    ?assertEqual(iolist_to_binary([lists:duplicate(253, ${), "..."]), Deep),
+    %% 'å' and a comma are three bytes: the cut at 253 would go through the 84th å.
+    ?assertEqual(<<"[", (binary:copy(<<"å,"/utf8>>, 84))/binary, "...">>, Atoms).
+
+cut(Text) ->
+    <<(binary:part(iolist_to_binary(Text), 0, 253))/binary, "...">>.
+
+%% The longest names that Erlang allows arrive whole: 255 characters of four bytes, of two,
+%% and such as are written as escapes.
+long_names(Config) ->
+    Consumer = dt_bpftrace:start(?config(library, Config),
+                                 [message_send, process_spawn, process_register, function_call], #{longest => 2100}),
+    Expected = dt_node:call(?config(node, Config), fun long_names_used/0),
+    await(lists:last(Expected), Consumer),
+    ?assertEqual(Expected, dt_bpftrace:stop(Consumer)).
+
+long_names_used() ->
+    [Clefs, Letters, Escapes] = [list_to_atom(lists:duplicate(255, C)) || C <- [16#1D11E, $å, $\n]],
+    %% The longest that a module's file has room for, and a compiler takes.
+    Module = list_to_atom("M" ++ lists:duplicate(127, $å)),
+    Function = list_to_atom(lists:duplicate(63, 16#1D11E)),
+    {ok, Module, Code} =
+        compile:forms([{attribute, 1, module, Module}, {attribute, 1, export, [{Function, 0}]},
+                       {function, 1, Function, 0, [{clause, 1, [], [], [{atom, 1, ok}]}]}], []),
+    {module, Module} = code:load_binary(Module, "", Code),
+    1 = erlang:trace_pattern({Module, Function, 0}, true, []),
+    true = register('end', spawn(fun() -> receive hello -> ok end end)),
+    ok = logger:set_primary_config(level, none),
+    {Pid, Spawned} =
+        dt_cases:traced([procs, call, send],
+                        fun() ->
+                                true = register(Escapes, self()),
+                                [To ! hello || To <- [{Letters, node()}, 'end', Escapes]],
+                                Module:Function(),
+                                Spawned = spawn(Clefs, Letters, [1, 2]),
+                                true = unregister(Escapes),
+                                Spawned
+                        end),
+    Me = dt_cases:text(Pid),
+    Registered = #{pid => Me, name => dt_cases:text(Escapes), type => <<"register">>},
+    Sent = #{from => Me, message => <<"hello">>},
+    [{process_register, Registered},
+     {message_send, Sent#{to => dt_cases:text({Letters, node()})}},
+     {message_send, Sent#{to => <<"'end'">>}},
+     {message_send, Sent#{to => dt_cases:text(Escapes)}},
+     {function_call, #{pid => Me, entry => dt_cases:location({Module, Function, 0}), depth => 0}},
+     {process_spawn, #{pid => dt_cases:text(Spawned), parent => Me, entry => dt_cases:location({Clefs, Letters, 2})}},
+     {process_register, Registered#{type := <<"unregister">>}}].
+
+%% -- Helpers -----------------------------------------------------------------------------------
+
+attach(Probes, Config) ->
+    dt_bpftrace:start(?config(library, Config), Probes).
+
+listeners(Config) ->
+    [Name || #{name := Name, provider := org_erlang_dyntrace, backends := [usdt]}
+                 <- dt_node:call(?config(node, Config), fun dyntrace:listeners/0)].
+
+enabled_send(Config) ->
+    dt_node:call(?config(node, Config), fun() -> dyntrace:enabled_send(send, [], self()) end).
+
+run(Probe, Config) ->
+    dt_node:call(?config(node, Config), fun() -> dt_cases:run(Probe) end).
+
+await(Expected, Consumer) ->
+    dt_bpftrace:await(Consumer, fun(Event) -> Event =:= Expected end).
+
+await_message(Text, Consumer) ->
+    dt_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= Text; (_) -> false end).
+
+%% On the node: a traced process that sends what it is told to.
+sender() ->
+    Pid = spawn(fun Loop() -> receive {send, To, Message} -> To ! Message, Loop() end end),
+    1 = erlang:trace(Pid, true, [send, ?TRACER]),
+    Pid.
+
+%% Returns when the message has been sent.
+send(Message, Pid, Config) ->
+    dt_node:call(?config(node, Config),
+                 fun() -> Pid ! {send, self(), Message}, receive Message -> Message end end).
+
+%% The text that each message arrives as.
+messages(Messages, Config) ->
+    Pid = dt_node:call(?config(node, Config), fun sender/0),
+    Consumer = attach([message_send], Config),
+    [send(Message, Pid, Config) || Message <- Messages ++ [the_end]],
+    await_message(<<"the_end">>, Consumer),
+    [Text || {message_send, #{message := Text}} <- dt_bpftrace:stop(Consumer), Text =/= <<"the_end">>].
+
+until(Fun) ->
+    until(Fun, erlang:monotonic_time(millisecond) + 10000).
+
+until(Fun, Deadline) ->
+    case Fun() of
+        true -> ok;
+        false -> ?assert(erlang:monotonic_time(millisecond) < Deadline), until(Fun, Deadline)
+    end.
