@@ -23,7 +23,7 @@ struct field {
 #define UINT(name, unit, meaning, example) {#name, &atom_uint32, 0, unit, meaning, NULL, example},
 #define ULONG(name, unit, meaning, example) {#name, &atom_uint64, 0, unit, meaning, NULL, example},
 #define PROBE(name, when, fields)                                                                  \
-    static const struct field name##_fields[] = {fields {NULL, NULL, 0, NULL, NULL, NULL, 0}};
+    static const struct field name##_fields[] = {fields{NULL, NULL, 0, NULL, NULL, NULL, 0}};
 #include "dt_probes.def"
 
 static const struct {
@@ -50,9 +50,9 @@ enum { BACKENDS = sizeof backends / sizeof *backends };
 
 static ERL_NIF_TERM binary(ErlNifEnv *env, const char *s) {
     ERL_NIF_TERM term;
-    unsigned char *bytes = enif_make_new_binary(env, strlen(s), &term);
+    size_t size = strlen(s);
 
-    memcpy(bytes, s, strlen(s));
+    memcpy(enif_make_new_binary(env, size, &term), s, size);
     return term;
 }
 

@@ -71,7 +71,8 @@ static bool is_plain_name(const char *s, size_t n) {
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)s[i];
         bool lower = c >= 'a' && c <= 'z';
-        bool plain = lower || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '@';
+        bool plain =
+            lower || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '@';
 
         if (c == 0xC3 && i + 1 < n) {
             unsigned char d = (unsigned char)s[i + 1];
@@ -165,7 +166,11 @@ const char *dt_text_mfa(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM modul
 /* The length of the UTF-8 character at s, 0 if there is none. */
 static size_t utf8_length(const char *s) {
     unsigned char c = (unsigned char)*s;
-    size_t length = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
+    size_t length = c < 0x80                ? 1
+                    : c >= 0xC2 && c < 0xE0 ? 2
+                    : c >= 0xE0 && c < 0xF0 ? 3
+                    : c >= 0xF0 && c < 0xF5 ? 4
+                                            : 0;
 
     for (size_t i = 1; i < length; i++)
         if (((unsigned char)s[i] & 0xC0) != 0x80)

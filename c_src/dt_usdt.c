@@ -2,7 +2,7 @@
 
 #ifndef DT_NO_USDT
 
-#define _SDT_HAS_SEMAPHORES 1
+#define _SDT_HAS_SEMAPHORES 1 /* NOLINT(bugprone-reserved-identifier): its name */
 #define SDT_USE_VARIADIC 1
 #include <sys/sdt.h>
 

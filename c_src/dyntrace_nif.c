@@ -16,6 +16,10 @@
 /* Events that could not be decoded, a probe; the last one: of no tag that is known. */
 static atomic_ulong undecoded[DT_PROBES + 1];
 
+static void count_undecoded(enum dt_probe probe) {
+    atomic_fetch_add_explicit(&undecoded[probe], 1, memory_order_relaxed);
+}
+
 /* -- Dispatch ------------------------------------------------------------------- */
 
 static bool has_listener(const struct dt_route *route) {
@@ -29,35 +33,35 @@ static ERL_NIF_TERM enabled_in(enum dt_group group, ERL_NIF_TERM tag) {
     return atom_discard;
 }
 
-static ERL_NIF_TERM trace_in(enum dt_group group, ERL_NIF_TERM tag, struct dt_trace *trace) {
+static ERL_NIF_TERM trace_in(enum dt_group group, ERL_NIF_TERM tag, struct dt_trace trace) {
+    struct dt_text text;
+    union dt_event event;
     bool known = false;
 
+    trace.text = &text;
     for (const struct dt_route *r = dt_routes[group]; r->tag; r++) {
-        struct dt_text text;
-        union dt_event event;
-
         if (*r->tag != tag)
             continue;
         known = true;
         if (!r->decode || !has_listener(r))
             continue;
         dt_text_open(&text);
-        trace->route = r;
-        trace->text = &text;
-        if (r->decode(trace, &event))
+        trace.route = r;
+        if (r->decode(&trace, &event))
             dt_usdt_fire(r->probe, &event);
         else
-            atomic_fetch_add_explicit(&undecoded[r->probe], 1, memory_order_relaxed);
+            count_undecoded(r->probe);
     }
     if (!known)
-        atomic_fetch_add_explicit(&undecoded[DT_PROBES], 1, memory_order_relaxed);
+        count_undecoded(DT_PROBES);
     return atom_ok;
 }
 
 /* -- The callbacks of one group each --------------------------------------------- */
 
-#define TRACE(env, argv)                                                                           \
-    {.env = (env), .tracee = (argv)[2], .term = (argv)[3], .opts = (argv)[4]}
+static struct dt_trace trace_of(ErlNifEnv *env, const ERL_NIF_TERM argv[]) {
+    return (struct dt_trace){.env = env, .tracee = argv[2], .term = argv[3], .opts = argv[4]};
+}
 
 #define INFO_GROUP(group)
 #define GROUP(group)                                                                               \
@@ -67,10 +71,8 @@ static ERL_NIF_TERM trace_in(enum dt_group group, ERL_NIF_TERM tag, struct dt_tr
         return enabled_in(DT_GROUP_##group, argv[0]);                                              \
     }                                                                                              \
     static ERL_NIF_TERM trace_##group(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {       \
-        struct dt_trace trace = TRACE(env, argv);                                                  \
-                                                                                                   \
         (void)argc;                                                                                \
-        return trace_in(DT_GROUP_##group, argv[0], &trace);                                        \
+        return trace_in(DT_GROUP_##group, argv[0], trace_of(env, argv));                           \
     }
 #include "dt_routes.def"
 
@@ -134,12 +136,12 @@ static ERL_NIF_TERM enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 }
 
 static ERL_NIF_TERM trace(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    struct dt_trace trace = TRACE(env, argv);
+    struct dt_trace trace = trace_of(env, argv);
 
     (void)argc;
     if (argv[0] == atom_seq_trace)
-        return trace_in(DT_GROUP_seq_trace, seq_trace_kind(env, argv[3]), &trace);
-    return trace_in(group_of(env, argv[0], argv[2]), argv[0], &trace);
+        return trace_in(DT_GROUP_seq_trace, seq_trace_kind(env, argv[3]), trace);
+    return trace_in(group_of(env, argv[0], argv[2]), argv[0], trace);
 }
 
 /* -- The calls of the facade ------------------------------------------------------- */
@@ -181,15 +183,12 @@ static ERL_NIF_TERM nif_info(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]
 /* -- Loading --------------------------------------------------------------------- */
 
 static ErlNifFunc functions[] = {
-    {"enabled", 3, enabled, 0},
-    {"trace", 5, trace, 0},
+    {"enabled", 3, enabled, 0}, {"trace", 5, trace, 0},
 #define INFO_GROUP(group)
 #define GROUP(group)                                                                               \
     {"enabled_" #group, 3, enabled_##group, 0}, {"trace_" #group, 5, trace_##group, 0},
 #include "dt_routes.def"
-    {"probes", 0, probes, 0},
-    {"listeners", 0, listeners, 0},
-    {"nif_info", 0, nif_info, 0},
+    {"probes", 0, probes, 0},   {"listeners", 0, listeners, 0}, {"nif_info", 0, nif_info, 0},
 };
 
 static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM reserved_words) {

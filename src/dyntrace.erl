@@ -39,6 +39,9 @@
 -nifs(?TRACER).
 -nifs([probes/0, listeners/0, nif_info/0]).
 
+%% Where on_load/0 leaves {loaded, Path} or {missing, Why}.
+-define(LIBRARY, {?MODULE, library}).
+
 -export_type([backend/0, probe/0, field/0, event/0, listener/0, info/0]).
 
 %%% -- Types ---------------------------------------------------------------------------
@@ -99,14 +102,17 @@ listeners() ->
 %% those of another tag. It is empty when all is well.
 -spec info() -> info().
 info() ->
-    maps:merge(#{version => version(), library => library()}, ?MODULE:nif_info()).
+    Library = case persistent_term:get(?LIBRARY) of
+                  {loaded, Path} -> Path;
+                  {missing, _} -> undefined
+              end,
+    maps:merge(#{version => version(), library => Library}, ?MODULE:nif_info()).
 
 %% @private The part of info/0 that the library knows.
 -spec nif_info() -> #{backends := #{backend() => available | {missing, binary()}},
                       undecoded := #{atom() => pos_integer()}}.
 nif_info() ->
-    #{backends => #{usdt => {missing, persistent_term:get({?MODULE, not_loaded}, <<"not loaded">>)}},
-      undecoded => #{}}.
+    #{backends => #{usdt => persistent_term:get(?LIBRARY)}, undecoded => #{}}.
 
 version() ->
     _ = application:load(?MODULE),
@@ -183,30 +189,23 @@ trace_garbage_collection(_, _, _, _, _) -> ok.
 
 %% The module loads in any case: without the library the functions above answer.
 on_load() ->
-    case erlang:load_nif(filename:rootname(library_path()), reserved_words()) of
-        ok ->
-            _ = persistent_term:erase({?MODULE, not_loaded}),
-            ok;
-        {error, {_, Text}} ->
-            persistent_term:put({?MODULE, not_loaded}, unicode:characters_to_binary(Text))
-    end.
+    Library = filename:absname(filename:join(priv_dir(), "dyntrace.so")),
+    persistent_term:put(?LIBRARY, case erlang:load_nif(filename:rootname(Library), reserved_words()) of
+                                      ok -> {loaded, Library};
+                                      {error, {_, Text}} -> {missing, unicode:characters_to_binary(Text)}
+                                  end).
 
-library() ->
-    case persistent_term:get({?MODULE, not_loaded}, undefined) of
-        undefined -> library_path();
-        _ -> undefined
+%% The folder beside the module's own or, where the module has been loaded from elsewhere,
+%% that of the application.
+priv_dir() ->
+    Beside = case code:which(?MODULE) of
+                 File when is_list(File) -> filename:join(filename:dirname(filename:dirname(File)), "priv");
+                 _ -> "priv"
+             end,
+    case {filelib:is_regular(filename:join(Beside, "dyntrace.so")), code:priv_dir(?MODULE)} of
+        {false, Dir} when is_list(Dir) -> Dir;
+        _ -> Beside
     end.
-
-%% The application's own folder, or the one beside the module where the code path has
-%% no application of this name.
-library_path() ->
-    Priv = case code:priv_dir(?MODULE) of
-               {error, bad_name} ->
-                   filename:join(filename:dirname(filename:dirname(code:which(?MODULE))), "priv");
-               Dir ->
-                   Dir
-           end,
-    filename:absname(filename:join(Priv, "dyntrace.so")).
 
 %% The words that Erlang writes in quotes when they are atoms; which of them are
 %% reserved depends on the release.

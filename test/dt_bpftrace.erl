@@ -23,6 +23,7 @@
 -define(LIFETIME_S, 600).
 
 -record(state, {port, os_pid, probes = #{}, attached = [], parts = #{}, events = [], lines = [],
+                on_line,
                 waiting = [], stopping = [], exited = false}).
 
 %% Why bpftrace can't be used here, or false.
@@ -53,7 +54,8 @@ start(Library, Probes, Options) ->
               || {N, {Probe, Fields}} <- maps:to_list(Numbered)],
     start_script(Script, Options#{probes => Numbered}).
 
-%% Any script: read what it prints with lines/1. Returns when its probes are attached. When the
+%% Any script: read what it prints with lines/1, or as it comes with the option `on_line`, a
+%% function of each line; `strlen` is how much of a string it reads. Returns when its probes are attached. When the
 %% caller ends, so does bpftrace.
 start_script(Script, Options) ->
     {ok, Consumer} = gen_server:start(?MODULE, {self(), Script, Options}, []),
@@ -132,11 +134,12 @@ init({Owner, Script, Options}) ->
                      [{args, ["-B", "line"] ++ Pid ++ [File]}, {line, 4096}, binary, exit_status,
                       stderr_to_stdout,
                       {env, [{"__BPFTRACE_NOTIFY_PROBES_ATTACHED", "1"},
-                             {"BPFTRACE_STRLEN", integer_to_list(?PIECE + 1)},
+                             {"BPFTRACE_STRLEN", integer_to_list(maps:get(strlen, Options, ?PIECE + 1))},
                              {"BPFTRACE_PERF_RB_PAGES", "1024"}]}]),
     {os_pid, OsPid1} = erlang:port_info(Port, os_pid),
     {ok, #state{port = Port, os_pid = OsPid1, probes = maps:get(probes, Options, #{}),
-                attached = {waiting, File, []}}}.
+                attached = {waiting, File, []},
+                on_line = maps:get(on_line, Options, fun(_) -> ok end)}}.
 
 handle_call(attached, From, State = #state{attached = {waiting, File, Calls}}) ->
     {noreply, State#state{attached = {waiting, File, [From | Calls]}}};
@@ -163,7 +166,8 @@ handle_info({Port, {data, {_, Line}}}, State = #state{port = Port}) ->
     {noreply, line(Line, State)};
 handle_info({Port, {exit_status, Status}}, State = #state{port = Port}) ->
     case State#state.attached of
-        {waiting, _, _} -> {stop, {bpftrace_failed, Status, lists:reverse(State#state.lines)}, State};
+        {waiting, _, _} -> {stop, {bpftrace_failed, Status, lists:reverse(State#state.lines)},
+                             State#state{exited = true}};
         attached ->
             [gen_server:reply(From, result(State)) || From <- State#state.stopping],
             {noreply, State#state{exited = true, stopping = []}}
@@ -193,7 +197,8 @@ line(<<"@@ ", Part/binary>>, State) ->
     [Time, Tid, N, I, K | Text] = binary:split(Part, <<" ">>, [global]),
     part({binary_to_integer(Time), Tid, binary_to_integer(N)},
          {binary_to_integer(I), binary_to_integer(K)}, iolist_to_binary(lists:join(" ", Text)), State);
-line(Line, State) ->
+line(Line, State = #state{on_line = OnLine}) ->
+    _ = OnLine(Line),
     State#state{lines = [Line | State#state.lines]}.
 
 part(Key = {_, _, N}, Index = {I, _}, Text, State = #state{parts = Parts, probes = Probes}) ->

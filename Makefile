@@ -1,0 +1,55 @@
+# `make demo` and `make check` do everything by themselves; `make help` lists the rest.
+
+REBAR    ?= rebar3
+LIB      := _build/default/lib/dyntrace
+DEMO     := _build/demo
+# A node of the stock VM with this build on its path.
+ERL      := erl -noinput -pa $(LIB)/ebin
+
+# What each job needs of the machine; tools/deps knows which package has it.
+BUILD_NEEDS := cc make erl erl_nif.h rebar3 sys/sdt.h
+DEMO_NEEDS  := $(BUILD_NEEDS) bpftrace
+CHECK_NEEDS := $(DEMO_NEEDS) common_test readelf clang
+LINT_NEEDS  := $(BUILD_NEEDS) clang-format clang-tidy cppcheck dialyzer xref
+
+.DEFAULT_GOAL := all
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+all: ## build into _build/default/lib/dyntrace
+	$(REBAR) compile
+
+demo: deps-demo all ## trace a small live system on this machine's Erlang, print its events
+	@mkdir -p $(DEMO)
+	erlc -o $(DEMO) demo/*.erl test/dt_bpftrace.erl
+	$(ERL) -pa $(DEMO) -s dyntrace_demo main
+
+check: deps-check all check-docs ## all tests
+	$(REBAR) ct
+
+check-docs: all
+	@tools/probes_md $(LIB) | diff -u docs/PROBES.md - || \
+	  { echo "docs/PROBES.md is stale: run 'make docs'"; exit 1; }
+
+docs: all ## write docs/PROBES.md from the catalogue
+	tools/probes_md $(LIB) > docs/PROBES.md.new
+	mv docs/PROBES.md.new docs/PROBES.md
+
+lint: deps-lint all ## clang-format, clang-tidy, cppcheck, xref, dialyzer
+	clang-format --dry-run --Werror c_src/*.c c_src/*.h
+	$(MAKE) -C c_src lint
+	$(REBAR) xref
+	$(REBAR) dialyzer
+
+deps: ## install what is missing for all of this
+	tools/deps $(sort $(CHECK_NEEDS) $(LINT_NEEDS))
+
+deps-demo deps-check deps-lint: deps-%:
+	@tools/deps $($(shell echo $* | tr a-z A-Z)_NEEDS)
+
+clean: ## remove what was built
+	$(MAKE) -C c_src clean
+	rm -rf _build
+
+.PHONY: help all demo check check-docs docs lint deps deps-demo deps-check deps-lint clean

@@ -1,0 +1,89 @@
+%% The catalogue, the built library and the documentation say the same.
+-module(catalogue_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+all() ->
+    [notes, bpftrace_lists_them, documentation, arguments, cases_cover_it, exports].
+
+init_per_testcase(bpftrace_lists_them, Config) ->
+    dt_require:tool(dt_bpftrace:missing(), Config);
+init_per_testcase(_, Config) ->
+    Config.
+
+end_per_testcase(_, _) ->
+    ok.
+
+%% One note a probe: one site, a semaphore of its own, an operand of the field's size for
+%% each argument.
+notes(_) ->
+    {0, Output} = dt_shell:run("LC_ALL=C readelf -n '~ts'", [library()]),
+    {match, Notes} = re:run(Output, "Provider: (\\S+)\\s+Name: (\\S+)\\s+Location: \\S+, Base: \\S+, "
+                            "Semaphore: (0x[0-9a-f]+)\\s+Arguments: (.*)",
+                            [global, {capture, all_but_first, binary}]),
+    ?assertEqual(lists:sort([{<<"org_erlang_dyntrace">>, atom_to_binary(Name), [width(Type) || #{type := Type} <- Fields]}
+                             || #{name := Name, fields := Fields} <- dyntrace:probes()]),
+                 lists:sort([{Provider, Name, widths(Arguments)} || [Provider, Name, _, Arguments] <- Notes])),
+    Semaphores = [Semaphore || [_, _, Semaphore, _] <- Notes],
+    ?assertEqual(length(Notes), length(lists:usort(Semaphores))).
+
+width(string) -> <<"8">>;
+width(uint64) -> <<"8">>;
+width(uint32) -> <<"4">>.
+
+%% "8@%rax 4@16(%rdi)"
+widths(Arguments) ->
+    {match, Widths} = re:run(Arguments, "(\\d+)@", [global, {capture, all_but_first, binary}]),
+    lists:append(Widths).
+
+bpftrace_lists_them(_) ->
+    {0, Output} = dt_shell:run("bpftrace -l 'usdt:~ts:*'", [library()]),
+    {match, Names} = re:run(Output, "usdt:.*:org_erlang_dyntrace:(\\w+)$",
+                            [global, multiline, {capture, all_but_first, binary}]),
+    ?assertEqual(lists:sort(names()), lists:sort(lists:append(Names))).
+
+documentation(_) ->
+    {ok, Text} = file:read_file(filename:join(root(), "docs/PROBES.md")),
+    {match, Titles} = re:run(Text, "^## (\\w+)$", [global, multiline, {capture, all_but_first, binary}]),
+    ?assertEqual(names(), lists:append(Titles)),
+    {match, Arguments} = re:run(Text, "^\\| `(\\w+)` \\| (?:string|uint)", [global, multiline, {capture, all_but_first, binary}]),
+    ?assertEqual([atom_to_binary(Field) || #{fields := Fields} <- dyntrace:probes(), #{name := Field} <- Fields],
+                 lists:append(Arguments)).
+
+%% The order of the arguments is an interface: scripts count them.
+arguments(_) ->
+    ?assertEqual(
+       [{process_spawn, [pid, parent, entry]}, {process_link, [from, to, type]}, {process_exit, [pid, reason]},
+        {process_register, [pid, name, type]}, {process_scheduled, [pid, entry, type]},
+        {port_open, [pid, driver, port]}, {port_exit, [port, reason]}, {port_link, [from, to, type]},
+        {port_scheduled, [port, entry, type]}, {function_call, [pid, entry, depth]},
+        {function_return, [pid, entry, depth]}, {function_exception, [pid, entry, class]},
+        {message_send, [from, to, message]}, {message_receive, [to, message]},
+        {gc_minor_start, [pid, need, heap, old_heap]}, {gc_minor_end, [pid, reclaimed, heap, old_heap]},
+        {gc_major_start, [pid, need, heap, old_heap]}, {gc_major_end, [pid, reclaimed, heap, old_heap]},
+        {seq_trace_send, [label, from, to, previous, current, message]},
+        {seq_trace_receive, [label, from, to, previous, current, message]},
+        {seq_trace_print, [label, from, previous, current, message]}],
+       [{Name, [Field || #{name := Field} <- Fields]} || #{name := Name, fields := Fields} <- dyntrace:probes()]).
+
+cases_cover_it(_) ->
+    ?assertEqual([atom_to_binary(Name) || Name <- dt_cases:probes()], names()).
+
+%% The library gives away one name.
+exports(_) ->
+    {0, Output} = dt_shell:run("nm -D --defined-only '~ts'", [library()]),
+    ?assertMatch([_, <<"T">>, <<"nif_init">>], re:split(string:trim(Output), " ")).
+
+names() ->
+    [atom_to_binary(Name) || #{name := Name} <- dyntrace:probes()].
+
+library() ->
+    maps:get(library, dyntrace:info()).
+
+%% The project's folder, from the build's: _build/test/lib/dyntrace/ebin.
+root() ->
+    filename:join(filename:dirname(code:which(dyntrace)), "../../../../..").

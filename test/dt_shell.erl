@@ -1,0 +1,17 @@
+%% Commands of the shell, for what tests ask of the machine's tools.
+-module(dt_shell).
+
+-export([run/2]).
+
+%% {Exit status, what it printed}.
+-spec run(io:format(), [term()]) -> {non_neg_integer(), binary()}.
+run(Format, Args) ->
+    Command = unicode:characters_to_binary(io_lib:format(Format, Args)),
+    Port = open_port({spawn_executable, "/bin/sh"}, [{args, ["-c", Command]}, binary, exit_status, stderr_to_stdout]),
+    wait(Port, []).
+
+wait(Port, Output) ->
+    receive
+        {Port, {data, Data}} -> wait(Port, [Data | Output]);
+        {Port, {exit_status, Status}} -> {Status, iolist_to_binary(lists:reverse(Output))}
+    end.

@@ -1,0 +1,138 @@
+%% The facade and the module's loading: what needs no consumer.
+-module(dyntrace_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+suite() ->
+    [{timetrap, {minutes, 2}}].
+
+all() ->
+    [describes_itself, nobody_listens, any_arguments, undecoded_is_counted, library_missing, library_foreign,
+     without_application, without_usdt, odd_folder].
+
+init_per_testcase(_, Config) ->
+    [{node, dt_node:start()} | Config].
+
+end_per_testcase(_, Config) ->
+    dt_node:stop(?config(node, Config)).
+
+describes_itself(Config) ->
+    {Info, Available, Vsn} =
+        call(Config, fun() ->
+                             {ok, [{application, dyntrace, Keys}]} =
+                                 file:consult(filename:join(filename:dirname(code:which(dyntrace)), "dyntrace.app")),
+                             {dyntrace:info(), dyntrace:available(), proplists:get_value(vsn, Keys)}
+                     end),
+    #{library := Library} = Info,
+    ?assertEqual(#{version => Vsn, library => Library, backends => #{usdt => available}, undecoded => #{}}, Info),
+    ?assertEqual(absolute, filename:pathtype(Library)),
+    ?assert(filelib:is_regular(Library)),
+    ?assert(Available).
+
+nobody_listens(Config) ->
+    ?assertEqual([], call(Config, fun dyntrace:listeners/0)),
+    ?assertEqual([discard], call(Config, fun() -> lists:usort([enabled(E) || #{events := Es} <- dyntrace:probes(), E <- Es]) end)),
+    ?assertEqual(trace, call(Config, fun() -> dyntrace:enabled(trace_status, [], self()) end)).
+
+enabled(#{group := seq_trace}) ->
+    dyntrace:enabled(seq_trace, [], self());
+enabled(#{group := Group, tag := Tag}) ->
+    apply(dyntrace, list_to_atom("enabled_" ++ atom_to_list(Group)), [Tag, [], self()]).
+
+%% The callbacks are right for arguments that no VM would give.
+any_arguments(Config) ->
+    call(Config,
+         fun() ->
+                 Terms = [undefined, [], [a | b], {}, {a, b, c}, {a, b, [c | d]}, {send, {1, 2}, a, b, c}, 17, 1.5,
+                          <<1:3>>, #{}, #{extra => {}}, self(), make_ref(), fun() -> ok end, 1 bsl 5000],
+                 Tags = [send, spawn, call, seq_trace, gc_minor_start, in, no_such_tag | Terms],
+                 [?assertEqual(discard, apply(dyntrace, F, [Tag, State, Tracee]))
+                  || {F, 3} <- dyntrace:module_info(exports), Tag <- Tags, State <- [[]], Tracee <- Terms],
+                 [?assertEqual(ok, apply(dyntrace, F, [Tag, [], Tracee, Term, Opts]))
+                  || {F, 5} <- dyntrace:module_info(exports), Tag <- Tags, Tracee <- [self(), undefined],
+                     Term <- Terms, Opts <- Terms]
+         end).
+
+%% Tags of no group are counted; those of a probe that nobody listens to are not looked at.
+undecoded_is_counted(Config) ->
+    Undecoded = call(Config,
+                     fun() ->
+                             ok = dyntrace:trace_procs(of_a_later_release, [], self(), x, #{}),
+                             ok = dyntrace:trace(seq_trace, [], 17, not_a_tuple, #{}),
+                             ok = dyntrace:trace_procs(exit, [], not_a_pid, x, #{}),
+                             ok = dyntrace:trace_procs(spawned, [], self(), self(), #{}),
+                             maps:get(undecoded, dyntrace:info())
+                     end),
+    ?assertEqual(#{unknown => 2}, Undecoded).
+
+%% -- Without the library, or with another ------------------------------------------------------
+
+library_missing(Config) ->
+    Folder = copy(Config, "dyntrace"),
+    ok = file:delete(filename:join([Folder, "priv", "dyntrace.so"])),
+    #{backends := #{usdt := {missing, Why}}} = answers_nothing(Folder),
+    ?assertMatch({_, _}, binary:match(Why, <<"No such file">>)).
+
+library_foreign(Config) ->
+    Folder = copy(Config, "dyntrace"),
+    ok = file:write_file(filename:join([Folder, "priv", "dyntrace.so"]), "not a library\n"),
+    #{backends := #{usdt := {missing, Why}}} = answers_nothing(Folder),
+    ?assertMatch({_, _}, binary:match(Why, <<"dyntrace.so">>)).
+
+answers_nothing(Folder) ->
+    Node = node_with(Folder),
+    Info = dt_node:call(Node, fun dyntrace:info/0),
+    ?assertMatch(#{library := undefined, undecoded := Empty} when map_size(Empty) =:= 0, Info),
+    ?assertEqual({false, [], [], discard, ok},
+                 dt_node:call(Node, fun() -> {dyntrace:available(), dyntrace:probes(), dyntrace:listeners(),
+                                              dyntrace:enabled_send(send, [], self()),
+                                              dyntrace:trace_send(send, [], self(), hello, #{extra => self()})} end)),
+    dt_node:stop(Node),
+    Info.
+
+%% The module beside a priv folder that no application's name leads to.
+without_application(Config) ->
+    loaded_from(copy(Config, "elsewhere")).
+
+odd_folder(Config) ->
+    loaded_from(copy(Config, "a folder ö/dyntrace")).
+
+loaded_from(Folder) ->
+    Node = node_with(Folder),
+    Library = filename:join([Folder, "priv", "dyntrace.so"]),
+    ?assertMatch(#{library := Library, backends := #{usdt := available}}, dt_node:call(Node, fun dyntrace:info/0)),
+    dt_node:stop(Node).
+
+%% Built where there is no sys/sdt.h: the probes are described, nobody can listen.
+without_usdt(Config) ->
+    Folder = copy(Config, "dyntrace"),
+    C = filename:join(Folder, "c_src"),
+    {0, Output} = dt_shell:run("make -C '~ts' USDT=no", [C]),
+    ?assertMatch({_, _}, binary:match(Output, <<"building without USDT">>)),
+    Node = node_with(Folder),
+    ?assertMatch(#{backends := #{usdt := {missing, <<"built without sys/sdt.h", _/binary>>}}},
+                 dt_node:call(Node, fun dyntrace:info/0)),
+    ?assertEqual({false, length(dt_cases:probes()), [], discard},
+                 dt_node:call(Node, fun() -> {dyntrace:available(), length(dyntrace:probes()), dyntrace:listeners(),
+                                              dyntrace:enabled_send(send, [], self())} end)),
+    dt_node:stop(Node).
+
+%% -- Helpers -------------------------------------------------------------------------------------
+
+call(Config, Fun) ->
+    dt_node:call(?config(node, Config), Fun).
+
+%% A copy of the application as it was built, in a folder of that name.
+copy(Config, Name) ->
+    To = filename:join(?config(priv_dir, Config), Name),
+    From = filename:dirname(filename:dirname(code:which(dyntrace))),
+    ok = filelib:ensure_path(To),
+    {0, _} = dt_shell:run("cp -RL '~ts/ebin' '~ts/priv' '~ts/../../../../c_src' '~ts'", [From, From, From, To]),
+    To.
+
+node_with(Folder) ->
+    dt_node:start(#{args => ["-pa", filename:join(Folder, "ebin")]}).

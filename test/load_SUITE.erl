@@ -1,0 +1,163 @@
+%% A whole VM traced under load: it goes on, and every event is decoded.
+-module(load_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+-define(LOAD_S, 10).
+-define(RELOADS, 100).
+
+suite() ->
+    [{timetrap, {minutes, 3}}].
+
+all() ->
+    [everything_traced, reloaded_meanwhile, consumer_killed_meanwhile, purged_while_attached].
+
+init_per_suite(Config) ->
+    dt_require:tool(dt_bpftrace:missing(), Config).
+
+end_per_suite(_) ->
+    ok.
+
+init_per_testcase(_, Config) ->
+    Node = dt_node:start(),
+    System = dt_node:call(Node, fun start/0),
+    [{node, Node}, {system, System} | Config].
+
+end_per_testcase(_, Config) ->
+    dt_node:stop(?config(node, Config)).
+
+%% `all` with all flags for ten seconds: each kind of event comes, and none is undecoded.
+everything_traced(Config) ->
+    Consumer = count(Config),
+    Began = orders(Config),
+    timer:sleep(?LOAD_S * 1000),
+    Done = orders(Config) - Began,
+    healthy(Config),
+    Counts = counts(dt_bpftrace:stop_script(Consumer)),
+    ct:pal("~b orders in ~b s; events: ~p", [Done, ?LOAD_S, Counts]),
+    ?assertEqual(lists:sort(dt_cases:probes()), lists:sort(maps:keys(Counts))),
+    %% The customer's order is a call, an answer, a spawned process and its cast.
+    ?assert(maps:get(process_spawn, Counts) >= Done),
+    ?assert(maps:get(message_send, Counts) >= 3 * Done).
+
+reloaded_meanwhile(Config) ->
+    Consumer = count(Config),
+    Began = orders(Config),
+    ok = call(Config, fun() ->
+                              [begin
+                                   code:purge(dyntrace),
+                                   {module, dyntrace} = code:load_file(dyntrace)
+                               end || _ <- lists:seq(1, ?RELOADS)],
+                              ok
+                      end),
+    Marker = call(Config, fun() -> {Pid, ok} = dt_cases:traced([send], fun() -> ok end), Pid end),
+    ?assert(is_pid(Marker)),
+    healthy(Config),
+    progresses(Began, Config),
+    Counts = counts(dt_bpftrace:stop_script(Consumer)),
+    ?assert(maps:get(message_send, Counts) > 0).
+
+consumer_killed_meanwhile(Config) ->
+    Began = orders(Config),
+    ok = dt_bpftrace:kill(count(Config)),
+    progresses(Began, Config),
+    until(fun() -> call(Config, fun dyntrace:listeners/0) =:= [] end),
+    healthy(Config),
+    Counts = counts(dt_bpftrace:stop_script(counting(count(Config)))),
+    ?assert(maps:get(message_send, Counts) > 0).
+
+%% Gone and back again, with the tracees still pointing to it.
+purged_while_attached(Config) ->
+    Began = orders(Config),
+    call(Config, fun() ->
+                         true = code:delete(dyntrace),
+                         code:purge(dyntrace),
+                         {module, dyntrace} = code:ensure_loaded(dyntrace)
+                 end),
+    ok = call(Config, fun trace_all/0),
+    Consumer = counting(count(Config)),
+    progresses(Began, Config),
+    healthy(Config),
+    ?assert(maps:get(message_send, counts(dt_bpftrace:stop_script(Consumer))) > 0).
+
+%% -- The load -------------------------------------------------------------------------------------
+
+%% On the node: the demo's system at full speed, every process and port traced with all flags, and a
+%% process with a sequential trace token.
+start() ->
+    Self = self(),
+    ok = logger:set_primary_config(level, none),
+    Keeper = spawn(fun() ->
+                           System = demo_system:start(0),
+                           Self ! {self(), System},
+                           receive never -> ok end
+                   end),
+    receive {Keeper, System} -> System end,
+    _ = spawn(fun sequential/0),
+    ok = trace_all(),
+    System.
+
+trace_all() ->
+    _ = erlang:trace_pattern({demo_system, '_', '_'}, [{'_', [], [{exception_trace}]}], [local]),
+    Flags = [send, 'receive', procs, ports, call, return_to, running, running_ports, exiting, garbage_collection],
+    _ = erlang:trace(all, true, [{tracer, dyntrace, []} | Flags]),
+    _ = seq_trace:set_system_tracer({dyntrace, []}),
+    ok.
+
+sequential() ->
+    _ = [seq_trace:set_token(Flag, true) || Flag <- [send, 'receive', print]],
+    ok = seq_trace:print(0, round),
+    true = register(dt_round, self()),
+    true = unregister(dt_round),
+    self() ! round,
+    receive round -> ok end,
+    seq_trace:set_token([]),
+    receive after 1 -> sequential() end.
+
+%% Orders taken by the clerk: how far the load has come.
+orders(Config) ->
+    call(Config, fun() -> sys:get_state(demo_clerk) end).
+
+progresses(Began, Config) ->
+    until(fun() -> orders(Config) > Began + 100 end).
+
+healthy(Config) ->
+    ?assertMatch(#{undecoded := Undecoded} when map_size(Undecoded) =:= 0, call(Config, fun dyntrace:info/0)).
+
+%% -- Counting in the kernel --------------------------------------------------------------------------
+
+count(Config) ->
+    #{library := Library} = call(Config, fun dyntrace:info/0),
+    dt_bpftrace:start_script([io_lib:format("usdt:~ts:org_erlang_dyntrace:~s { @[\"~s\"] = count(); }\n", [Library, Probe, Probe])
+                              || Probe <- dt_cases:probes()] ++
+                                 ["usdt:", Library, ":org_erlang_dyntrace:message_send /@marked == 0/ { @marked = 1; printf(\"first\\n\"); }\n"],
+                             #{}).
+
+%% Returns when an event has been counted.
+counting(Consumer) ->
+    until(fun() -> lists:member(<<"first">>, dt_bpftrace:lines(Consumer)) end),
+    Consumer.
+
+%% bpftrace prints its maps when it ends: "@[message_send]: 17".
+counts(Lines) ->
+    maps:from_list([{binary_to_existing_atom(Name), binary_to_integer(Count)}
+                    || Line <- Lines,
+                       {match, [Name, Count]} <- [re:run(Line, "^@\\[(\\w+)\\]: (\\d+)", [{capture, all_but_first, binary}])]]).
+
+%% -- Helpers -------------------------------------------------------------------------------------------
+
+call(Config, Fun) ->
+    dt_node:call(?config(node, Config), Fun).
+
+until(Fun) ->
+    until(Fun, erlang:monotonic_time(millisecond) + 30000).
+
+until(Fun, Deadline) ->
+    case Fun() of
+        true -> ok;
+        false -> ?assert(erlang:monotonic_time(millisecond) < Deadline), until(Fun, Deadline)
+    end.
