@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "dt_atoms.h"
+#include "dt_backends.h"
 #include "dt_decode.h"
-#include "dt_usdt.h"
 
 /* -- The catalogue as data ------------------------------------------------------ */
 
@@ -42,6 +42,7 @@ static const struct {
     bool (*listening)(enum dt_probe probe);
 } backends[] = {
     {&atom_usdt, dt_usdt_missing, dt_usdt_listening},
+    {&atom_lttng, dt_lttng_missing, dt_lttng_listening},
 };
 
 enum { BACKENDS = sizeof backends / sizeof *backends };

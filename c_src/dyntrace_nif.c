@@ -8,10 +8,12 @@
  */
 #include <stdatomic.h>
 
+#include <string.h>
+
 #include "dt_atoms.h"
+#include "dt_backends.h"
 #include "dt_decode.h"
 #include "dt_describe.h"
-#include "dt_usdt.h"
 
 /* Events that could not be decoded, a probe; the last one: of no tag that is known. */
 static atomic_ulong undecoded[DT_PROBES + 1];
@@ -23,7 +25,7 @@ static void count_undecoded(enum dt_probe probe) {
 /* -- Dispatch ------------------------------------------------------------------- */
 
 static bool has_listener(const struct dt_route *route) {
-    return route->probe != DT_PROBES && dt_usdt_listening(route->probe);
+    return route->probe != DT_PROBES && dt_listening(route->probe);
 }
 
 static ERL_NIF_TERM enabled_in(enum dt_group group, ERL_NIF_TERM tag) {
@@ -48,7 +50,7 @@ static ERL_NIF_TERM trace_in(enum dt_group group, ERL_NIF_TERM tag, struct dt_tr
         dt_text_open(&text);
         trace.route = r;
         if (r->decode(&trace, &event))
-            dt_usdt_fire(r->probe, &event);
+            dt_fire(r->probe, &event);
         else
             count_undecoded(r->probe);
     }
@@ -191,18 +193,35 @@ static ErlNifFunc functions[] = {
     {"probes", 0, probes, 0},   {"listeners", 0, listeners, 0}, {"nif_info", 0, nif_info, 0},
 };
 
-static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM reserved_words) {
-    (void)priv_data;
+/* {ReservedWords, PathOfTheLttngProvider :: binary()} */
+static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info) {
+    char path[4096];
+    const ERL_NIF_TERM *el;
+    ErlNifBinary binary;
+    int size;
+
+    if (!enif_get_tuple(env, load_info, &size, &el) || size != 2 ||
+        !enif_inspect_binary(env, el[1], &binary) || binary.size >= sizeof path)
+        return 1;
+    memcpy(path, binary.data, binary.size);
+    path[binary.size] = '\0';
     dt_atoms_make(env);
-    return dt_text_reserve(env, reserved_words) ? 0 : 1;
+    if (!dt_text_reserve(env, el[0]))
+        return 1;
+    dt_lttng_load(path);
+    *priv_data = &dt_lttng_current;
+    return 0;
 }
 
 /* The library keeps nothing that a new load could lose: what the module was loaded
-   with before may still be running callbacks, in this very library. */
-static int upgrade(ErlNifEnv *env, void **priv_data, void **old_priv_data,
-                   ERL_NIF_TERM reserved_words) {
-    (void)old_priv_data;
-    return load(env, priv_data, reserved_words);
+   with before may still be running callbacks, in this very library or in the one that
+   this one replaces. From that it takes over the LTTng provider. */
+static int upgrade(ErlNifEnv *env, void **priv_data, void **old_priv_data, ERL_NIF_TERM load_info) {
+    _Atomic(const struct dt_lttng_provider *) *old = *old_priv_data;
+
+    if (old)
+        dt_lttng_inherit(atomic_load_explicit(old, memory_order_acquire));
+    return load(env, priv_data, load_info);
 }
 
 ERL_NIF_INIT(dyntrace, functions, load, NULL, upgrade, NULL)

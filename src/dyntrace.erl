@@ -46,7 +46,7 @@
 
 %%% -- Types ---------------------------------------------------------------------------
 
--type backend() :: usdt.
+-type backend() :: usdt | lttng.
 %% A way out of the VM.
 
 -type field() :: #{name := atom(),
@@ -112,7 +112,8 @@ info() ->
 -spec nif_info() -> #{backends := #{backend() => available | {missing, binary()}},
                       undecoded := #{atom() => pos_integer()}}.
 nif_info() ->
-    #{backends => #{usdt => persistent_term:get(?LIBRARY)}, undecoded => #{}}.
+    Missing = persistent_term:get(?LIBRARY),
+    #{backends => #{usdt => Missing, lttng => Missing}, undecoded => #{}}.
 
 version() ->
     _ = application:load(?MODULE),
@@ -190,7 +191,9 @@ trace_garbage_collection(_, _, _, _, _) -> ok.
 %% The module loads in any case: without the library the functions above answer.
 on_load() ->
     Library = filename:absname(filename:join(priv_dir(), "dyntrace.so")),
-    persistent_term:put(?LIBRARY, case erlang:load_nif(filename:rootname(Library), reserved_words()) of
+    Provider = filename:join(filename:dirname(Library), "dyntrace_lttng.so"),
+    LoadInfo = {reserved_words(), unicode:characters_to_binary(Provider)},
+    persistent_term:put(?LIBRARY, case erlang:load_nif(filename:rootname(Library), LoadInfo) of
                                       ok -> {loaded, Library};
                                       {error, {_, Text}} -> {missing, unicode:characters_to_binary(Text)}
                                   end).

@@ -1,0 +1,30 @@
+/*
+ * The LTTng provider: a library of its own, so that the one with the NIFs loads where
+ * there is no LTTng. It is loaded once and stays (-z nodelete): LTTng keeps pointers
+ * to what is registered.
+ */
+#define LTTNG_UST_TRACEPOINT_CREATE_PROBES
+#define LTTNG_UST_TRACEPOINT_DEFINE
+#include "dt_lttng_events.h"
+
+#include "dt_lttng.h"
+
+#define PROBE(name, when, fields)                                                                  \
+    static void fire_##name(const union dt_event *event) {                                         \
+        lttng_ust_do_tracepoint(org_erlang_dyntrace, name, &event->name);                          \
+    }
+#include "dt_probes.def"
+
+__attribute__((visibility("default"))) const struct dt_lttng_provider dt_lttng_provider = {
+    .catalogue = dt_catalogue,
+    .state =
+        {
+#define PROBE(name, when, fields) &lttng_ust_tracepoint_org_erlang_dyntrace___##name.state,
+#include "dt_probes.def"
+        },
+    .fire =
+        {
+#define PROBE(name, when, fields) fire_##name,
+#include "dt_probes.def"
+        },
+};
