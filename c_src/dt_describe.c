@@ -168,3 +168,9 @@ ERL_NIF_TERM dt_describe_backends(ErlNifEnv *env) {
     }
     return map;
 }
+
+ERL_NIF_TERM dt_describe_lttng_library(ErlNifEnv *env) {
+    const char *path = dt_lttng_library();
+
+    return path ? binary(env, path) : atom_undefined;
+}

@@ -15,4 +15,7 @@ ERL_NIF_TERM dt_describe_listeners(ErlNifEnv *env);
 /* #{Backend => available | {missing, Why}} */
 ERL_NIF_TERM dt_describe_backends(ErlNifEnv *env);
 
+/* The path of the library that provides the LTTng tracepoints, or undefined. */
+ERL_NIF_TERM dt_describe_lttng_library(ErlNifEnv *env);
+
 #endif

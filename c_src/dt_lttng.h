@@ -1,14 +1,17 @@
 /*
  * LTTng: the probes as tracepoints of a provider that is loaded at run time.
  *
- *     dyntrace.so                                dyntrace_lttng.so (linked to liblttng-ust)
- *       provider ──┬── nobody    until loaded      dt_lttng_provider
- *                  └──────────────────────────────>  .catalogue  what it was built of
- *                                                    .state[]    not 0: enabled in a session
- *                                                    .fire[]
+ *     dyntrace.so                           dyntrace_lttng.so (linked to liblttng-ust)
+ *       table ──┬── nobody   until loaded       dt_lttng_provider
+ *               └── served ───────────────────────> definition, state, fire   a probe
  *
  * Loading is asked for once and may end later: a session daemon that is there but does
  * not answer holds liblttng-ust up for three seconds, and no scheduler waits for that.
+ *
+ * A process has one provider of a name: LTTng connects tracepoints and providers by name,
+ * so of two, each event would be recorded by both. A provider that is loaded already,
+ * by an earlier version of this library, goes on serving the probes that are still the
+ * same; if it is somebody else's, ours is not loaded.
  */
 #ifndef DT_LTTNG_H
 #define DT_LTTNG_H
@@ -18,34 +21,36 @@
 
 #include "dt_event.h"
 
-/* The catalogue as one string; a provider that was built of another one is not used. */
-#define STR(name, ...) " str " #name
-#define TEXT(name, ...) " str " #name
-#define UINT(name, ...) " u32 " #name
-#define ULONG(name, ...) " u64 " #name
-#define PROBE(name, when, fields) #name fields ";"
-static const char dt_catalogue[] =
-#include "dt_probes.def"
-    ;
-
-/* What the provider's library exports, under the name dt_lttng_provider. */
+/* What dyntrace_lttng.so exports, under the name dt_lttng_provider: an interface between
+   versions. */
 struct dt_lttng_provider {
-    const char *catalogue;
+    unsigned count;
+    const struct dt_lttng_probe {
+        const char *definition; /* its name and fields: equal text, equal struct */
+        const int *state;       /* not 0: enabled in a session */
+        void (*fire)(const union dt_event *event);
+    } * probes;
+};
+
+/* "process_exit(str pid, str reason, )" */
+#define DT_DEFINITION(name, fields) #name "(" fields ")"
+
+struct dt_lttng_table {
     const int *state[DT_PROBES];
     void (*fire[DT_PROBES])(const union dt_event *event);
 };
 
-extern _Atomic(const struct dt_lttng_provider *) dt_lttng_current;
+extern _Atomic(const struct dt_lttng_table *) dt_lttng_table;
 
 static inline bool dt_lttng_listening(enum dt_probe probe) {
-    const struct dt_lttng_provider *provider =
-        atomic_load_explicit(&dt_lttng_current, memory_order_acquire);
+    const struct dt_lttng_table *table =
+        atomic_load_explicit(&dt_lttng_table, memory_order_acquire);
 
-    return *(const volatile int *)provider->state[probe] != 0;
+    return *(const volatile int *)table->state[probe] != 0;
 }
 
 static inline void dt_lttng_fire(enum dt_probe probe, const union dt_event *event) {
-    atomic_load_explicit(&dt_lttng_current, memory_order_acquire)->fire[probe](event);
+    atomic_load_explicit(&dt_lttng_table, memory_order_acquire)->fire[probe](event);
 }
 
 /* Loads the provider from that path, unless it is loaded or being loaded. Waits for at
@@ -53,11 +58,10 @@ static inline void dt_lttng_fire(enum dt_probe probe, const union dt_event *even
 enum { DT_LTTNG_WAIT_MS = 50 };
 void dt_lttng_load(const char *path);
 
-/* Takes over the provider of the library that this one replaces, if it is built of the
-   same catalogue, so that it is not registered twice. */
-void dt_lttng_inherit(const struct dt_lttng_provider *provider);
-
 /* Why this backend is not there, or NULL. */
 const char *dt_lttng_missing(void);
+
+/* The path of the library that provides the tracepoints, or NULL. */
+const char *dt_lttng_library(void);
 
 #endif

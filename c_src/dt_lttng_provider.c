@@ -15,16 +15,18 @@
     }
 #include "dt_probes.def"
 
+#define STR(name, ...) "str " #name ", "
+#define TEXT(name, ...) "str " #name ", "
+#define UINT(name, ...) "u32 " #name ", "
+#define ULONG(name, ...) "u64 " #name ", "
+#define PROBE(name, when, fields)                                                                  \
+    {DT_DEFINITION(name, fields), &lttng_ust_tracepoint_org_erlang_dyntrace___##name.state,        \
+     fire_##name},
+static const struct dt_lttng_probe probes[] = {
+#include "dt_probes.def"
+};
+
 __attribute__((visibility("default"))) const struct dt_lttng_provider dt_lttng_provider = {
-    .catalogue = dt_catalogue,
-    .state =
-        {
-#define PROBE(name, when, fields) &lttng_ust_tracepoint_org_erlang_dyntrace___##name.state,
-#include "dt_probes.def"
-        },
-    .fire =
-        {
-#define PROBE(name, when, fields) fire_##name,
-#include "dt_probes.def"
-        },
+    .count = sizeof probes / sizeof *probes,
+    .probes = probes,
 };

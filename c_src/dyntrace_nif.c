@@ -160,7 +160,7 @@ static ERL_NIF_TERM listeners(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[
     return dt_describe_listeners(env);
 }
 
-/* #{backends, undecoded}: the part of info/0 that the library knows. */
+/* #{backends, undecoded, lttng_library}: the part of info/0 that the library knows. */
 static ERL_NIF_TERM nif_info(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     static const char *const names[DT_PROBES + 1] = {
 #define PROBE(name, when, fields) #name,
@@ -179,6 +179,7 @@ static ERL_NIF_TERM nif_info(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]
     }
     enif_make_map_put(env, info, atom_undecoded, counts, &info);
     enif_make_map_put(env, info, atom_backends, dt_describe_backends(env), &info);
+    enif_make_map_put(env, info, atom_lttng_library, dt_describe_lttng_library(env), &info);
     return info;
 }
 
@@ -200,6 +201,7 @@ static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info) {
     ErlNifBinary binary;
     int size;
 
+    (void)priv_data;
     if (!enif_get_tuple(env, load_info, &size, &el) || size != 2 ||
         !enif_inspect_binary(env, el[1], &binary) || binary.size >= sizeof path)
         return 1;
@@ -209,18 +211,14 @@ static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info) {
     if (!dt_text_reserve(env, el[0]))
         return 1;
     dt_lttng_load(path);
-    *priv_data = &dt_lttng_current;
     return 0;
 }
 
 /* The library keeps nothing that a new load could lose: what the module was loaded
    with before may still be running callbacks, in this very library or in the one that
-   this one replaces. From that it takes over the LTTng provider. */
+   this one replaces. That may be OTP's; its private data is none of ours. */
 static int upgrade(ErlNifEnv *env, void **priv_data, void **old_priv_data, ERL_NIF_TERM load_info) {
-    _Atomic(const struct dt_lttng_provider *) *old = *old_priv_data;
-
-    if (old)
-        dt_lttng_inherit(atomic_load_explicit(old, memory_order_acquire));
+    (void)old_priv_data;
     return load(env, priv_data, load_info);
 }
 

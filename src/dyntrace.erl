@@ -72,6 +72,7 @@
 
 -type info() :: #{version := string() | undefined,
                   library := file:filename() | undefined,
+                  lttng_library := binary() | undefined,
                   backends := #{backend() => available | {missing, binary()}},
                   undecoded := #{atom() => pos_integer()}}.
 
@@ -97,7 +98,8 @@ listeners() ->
 
 %% @doc What is there and, where something is not, why.
 %%
-%% `library' is the path that tracers attach to. `undecoded' counts, by probe, the trace
+%% `library' is the path that tracers attach to, `lttng_library' that of what provides the
+%% tracepoints of LTTng. `undecoded' counts, by probe, the trace
 %% events that had another shape than this version knows, and were skipped; `unknown'
 %% those of another tag. It is empty when all is well.
 -spec info() -> info().
@@ -110,10 +112,11 @@ info() ->
 
 %% @private The part of info/0 that the library knows.
 -spec nif_info() -> #{backends := #{backend() => available | {missing, binary()}},
-                      undecoded := #{atom() => pos_integer()}}.
+                      undecoded := #{atom() => pos_integer()},
+                      lttng_library := binary() | undefined}.
 nif_info() ->
     Missing = persistent_term:get(?LIBRARY),
-    #{backends => #{usdt => Missing, lttng => Missing}, undecoded => #{}}.
+    #{backends => #{usdt => Missing, lttng => Missing}, undecoded => #{}, lttng_library => undefined}.
 
 version() ->
     _ = application:load(?MODULE),
@@ -198,17 +201,24 @@ on_load() ->
                                       {error, {_, Text}} -> {missing, unicode:characters_to_binary(Text)}
                                   end).
 
-%% The folder beside the module's own or, where the module has been loaded from elsewhere,
-%% that of the application.
+%% The application's folder or, where the code path has none with our library, the one beside
+%% the module. Not that one first: while another version of the module is being
+%% replaced, it is that version's.
 priv_dir() ->
-    Beside = case code:which(?MODULE) of
-                 File when is_list(File) -> filename:join(filename:dirname(filename:dirname(File)), "priv");
-                 _ -> "priv"
-             end,
-    case {filelib:is_regular(filename:join(Beside, "dyntrace.so")), code:priv_dir(?MODULE)} of
-        {false, Dir} when is_list(Dir) -> Dir;
-        _ -> Beside
+    case code:priv_dir(?MODULE) of
+        Dir when is_list(Dir) ->
+            case filelib:is_regular(filename:join(Dir, "dyntrace.so")) of
+                true -> Dir;
+                false -> beside(code:which(?MODULE), Dir)
+            end;
+        {error, bad_name} ->
+            beside(code:which(?MODULE), "priv")
     end.
+
+beside(Module, _) when is_list(Module) ->
+    filename:join(filename:dirname(filename:dirname(Module)), "priv");
+beside(_, Default) ->
+    Default.
 
 %% The words that Erlang writes in quotes when they are atoms; which of them are
 %% reserved depends on the release.

@@ -17,7 +17,7 @@ all() ->
 init_per_testcase(Test, Config) ->
     Folder = filename:join(?config(priv_dir, Config), atom_to_list(Test)),
     ok = filelib:ensure_path(Folder),
-    {0, _} = dt_shell:run("cd '~ts' && cp -R c_src src rebar.config '~ts'", [root(), Folder]),
+    {0, _} = dt_shell:run("cd '~ts' && cp -R c_src src rebar.config '~ts'", [dt_shell:project(), Folder]),
     {0, _} = dt_shell:run("rm -rf '~ts/c_src/obj'", [Folder]),
     [{folder, Folder} | Config].
 
@@ -87,6 +87,3 @@ make(Settings, Config) ->
 
 lines(Output) ->
     binary:split(Output, <<"\n">>, [global, trim_all]).
-
-root() ->
-    filename:join(filename:dirname(code:which(dyntrace)), "../../../../..").

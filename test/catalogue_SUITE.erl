@@ -47,7 +47,7 @@ bpftrace_lists_them(_) ->
     ?assertEqual(lists:sort(names()), lists:sort(lists:append(Names))).
 
 documentation(_) ->
-    {ok, Text} = file:read_file(filename:join(root(), "docs/PROBES.md")),
+    {ok, Text} = file:read_file(filename:join(dt_shell:project(), "docs/PROBES.md")),
     {match, Titles} = re:run(Text, "^## (\\w+)$", [global, multiline, {capture, all_but_first, binary}]),
     ?assertEqual(names(), lists:append(Titles)),
     {match, Arguments} = re:run(Text, "^\\| `(\\w+)` \\| (?:string|uint)", [global, multiline, {capture, all_but_first, binary}]),
@@ -83,7 +83,3 @@ names() ->
 
 library() ->
     maps:get(library, dyntrace:info()).
-
-%% The project's folder, from the build's: _build/test/lib/dyntrace/ebin.
-root() ->
-    filename:join(filename:dirname(code:which(dyntrace)), "../../../../..").

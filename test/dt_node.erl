@@ -10,11 +10,12 @@
 start() ->
     start(#{}).
 
-%% Options as those of peer:start/1.
+%% Options as those of peer:start/1, and `paths`: the code path in place of this build's.
 start(Options = #{}) ->
-    Paths = lists:append([["-pa", Path] || Path <- code:get_path(), is_ours(Path)]),
+    Ours = [Path || Path <- code:get_path(), is_ours(Path)],
+    Paths = lists:append([["-pa", Path] || Path <- maps:get(paths, Options, Ours)]),
     {ok, Node, _} =
-        peer:start(maps:merge(Options, #{connection => standard_io, wait_boot => ?DEADLINE,
+        peer:start(maps:merge(maps:remove(paths, Options), #{connection => standard_io, wait_boot => ?DEADLINE,
                                          env => [{"ERL_CRASH_DUMP_SECONDS", "0"} | maps:get(env, Options, [])],
                                          args => Paths ++ maps:get(args, Options, [])})),
     Node.

@@ -1,7 +1,7 @@
 %% Commands of the shell, for what tests ask of the machine's tools.
 -module(dt_shell).
 
--export([run/2]).
+-export([run/2, project/0]).
 
 %% {Exit status, what it printed}.
 -spec run(io:format(), [term()]) -> {non_neg_integer(), binary()}.
@@ -15,3 +15,8 @@ wait(Port, Output) ->
         {Port, {data, Data}} -> wait(Port, [Data | Output]);
         {Port, {exit_status, Status}} -> {Status, iolist_to_binary(lists:reverse(Output))}
     end.
+
+%% The project's folder, from that of the build: _build/test/lib/dyntrace/ebin.
+-spec project() -> file:filename().
+project() ->
+    filename:absname(filename:join(filename:dirname(code:which(dyntrace)), "../../../../..")).

@@ -12,7 +12,7 @@ suite() ->
 
 all() ->
     [describes_itself, nobody_listens, any_arguments, undecoded_is_counted, library_missing, library_foreign,
-     without_application, without_usdt, odd_folder].
+     without_application, without_backends, odd_folder].
 
 init_per_testcase(_, Config) ->
     [{node, dt_node:start()} | Config].
@@ -28,7 +28,8 @@ describes_itself(Config) ->
                              {dyntrace:info(), dyntrace:available(), proplists:get_value(vsn, Keys)}
                      end),
     #{library := Library} = Info,
-    ?assertEqual(#{version => Vsn, library => Library, backends => #{usdt => available}, undecoded => #{}}, Info),
+    Provider = list_to_binary(filename:join(filename:dirname(Library), "dyntrace_lttng.so")),
+    ?assertEqual(#{version => Vsn, library => Library, lttng_library => Provider, backends => #{usdt => available, lttng => available}, undecoded => #{}}, Info),
     ?assertEqual(absolute, filename:pathtype(Library)),
     ?assert(filelib:is_regular(Library)),
     ?assert(Available).
@@ -107,14 +108,16 @@ loaded_from(Folder) ->
     ?assertMatch(#{library := Library, backends := #{usdt := available}}, dt_node:call(Node, fun dyntrace:info/0)),
     dt_node:stop(Node).
 
-%% Built where there is no sys/sdt.h: the probes are described, nobody can listen.
-without_usdt(Config) ->
+%% Built where there is neither: the probes are described, nobody can listen.
+without_backends(Config) ->
     Folder = copy(Config, "dyntrace"),
     C = filename:join(Folder, "c_src"),
-    {0, Output} = dt_shell:run("make -C '~ts' USDT=no", [C]),
-    ?assertMatch({_, _}, binary:match(Output, <<"building without USDT">>)),
+    {0, Output} = dt_shell:run("make -C '~ts' USDT=no LTTNG=no", [C]),
+    [?assertMatch({_, _}, binary:match(Output, <<"building without ", Backend/binary>>)) || Backend <- [<<"USDT">>, <<"LTTng">>]],
+    ok = file:delete(filename:join([Folder, "priv", "dyntrace_lttng.so"])),
     Node = node_with(Folder),
-    ?assertMatch(#{backends := #{usdt := {missing, <<"built without sys/sdt.h", _/binary>>}}},
+    ?assertMatch(#{backends := #{usdt := {missing, <<"built without sys/sdt.h", _/binary>>},
+                                 lttng := {missing, <<"not built", _/binary>>}}},
                  dt_node:call(Node, fun dyntrace:info/0)),
     ?assertEqual({false, length(dt_cases:probes()), [], discard},
                  dt_node:call(Node, fun() -> {dyntrace:available(), length(dyntrace:probes()), dyntrace:listeners(),
@@ -131,8 +134,8 @@ copy(Config, Name) ->
     To = filename:join(?config(priv_dir, Config), Name),
     From = filename:dirname(filename:dirname(code:which(dyntrace))),
     ok = filelib:ensure_path(To),
-    {0, _} = dt_shell:run("cp -RL '~ts/ebin' '~ts/priv' '~ts/../../../../c_src' '~ts'", [From, From, From, To]),
+    {0, _} = dt_shell:run("cp -RL '~ts/ebin' '~ts/priv' '~ts/c_src' '~ts'", [From, From, dt_shell:project(), To]),
     To.
 
 node_with(Folder) ->
-    dt_node:start(#{args => ["-pa", filename:join(Folder, "ebin")]}).
+    dt_node:start(#{paths => [filename:join(Folder, "ebin"), filename:dirname(code:which(?MODULE))]}).

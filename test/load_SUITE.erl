@@ -65,7 +65,7 @@ consumer_killed_meanwhile(Config) ->
     Began = orders(Config),
     ok = dt_bpftrace:kill(count(Config)),
     progresses(Began, Config),
-    until(fun() -> call(Config, fun dyntrace:listeners/0) =:= [] end),
+    dt_wait:until(fun() -> call(Config, fun dyntrace:listeners/0) =:= [] end),
     healthy(Config),
     Counts = counts(dt_bpftrace:stop_script(counting(count(Config)))),
     ?assert(maps:get(message_send, Counts) > 0).
@@ -123,7 +123,7 @@ orders(Config) ->
     call(Config, fun() -> sys:get_state(demo_clerk) end).
 
 progresses(Began, Config) ->
-    until(fun() -> orders(Config) > Began + 100 end).
+    dt_wait:until(fun() -> orders(Config) > Began + 100 end).
 
 healthy(Config) ->
     ?assertMatch(#{undecoded := Undecoded} when map_size(Undecoded) =:= 0, call(Config, fun dyntrace:info/0)).
@@ -139,7 +139,7 @@ count(Config) ->
 
 %% Returns when an event has been counted.
 counting(Consumer) ->
-    until(fun() -> lists:member(<<"first">>, dt_bpftrace:lines(Consumer)) end),
+    dt_wait:until(fun() -> lists:member(<<"first">>, dt_bpftrace:lines(Consumer)) end),
     Consumer.
 
 %% bpftrace prints its maps when it ends: "@[message_send]: 17".
@@ -152,12 +152,3 @@ counts(Lines) ->
 
 call(Config, Fun) ->
     dt_node:call(?config(node, Config), Fun).
-
-until(Fun) ->
-    until(Fun, erlang:monotonic_time(millisecond) + 30000).
-
-until(Fun, Deadline) ->
-    case Fun() of
-        true -> ok;
-        false -> ?assert(erlang:monotonic_time(millisecond) < Deadline), until(Fun, Deadline)
-    end.

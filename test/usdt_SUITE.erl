@@ -144,7 +144,7 @@ consumer_killed(Config) ->
     send(first, Pid, Config),
     await_message(<<"first">>, First),
     ok = dt_bpftrace:kill(First),
-    until(fun() -> listeners(Config) =:= [] end),
+    dt_wait:until(fun() -> listeners(Config) =:= [] end),
     send(nobody, Pid, Config),
     Second = attach([message_send], Config),
     send(second, Pid, Config),
@@ -348,12 +348,3 @@ messages(Messages, Config) ->
     [send(Message, Pid, Config) || Message <- Messages ++ [the_end]],
     await_message(<<"the_end">>, Consumer),
     [Text || {message_send, #{message := Text}} <- dt_bpftrace:stop(Consumer), Text =/= <<"the_end">>].
-
-until(Fun) ->
-    until(Fun, erlang:monotonic_time(millisecond) + 10000).
-
-until(Fun, Deadline) ->
-    case Fun() of
-        true -> ok;
-        false -> ?assert(erlang:monotonic_time(millisecond) < Deadline), until(Fun, Deadline)
-    end.

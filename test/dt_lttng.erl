@@ -1,0 +1,159 @@
+%% A real LTTng as a consumer: a session daemon, sessions in it, and what they recorded.
+%%
+%%     Daemon = dt_lttng:start_daemon(Config),
+%%     Session = dt_lttng:start(Daemon, [message_send]),
+%%     ...what sends a message, when dyntrace:listeners/0 says that it is listened to...
+%%     [{message_send, #{to := To}}] = dt_lttng:stop(Session).
+%%
+%% Events are as those of dt_bpftrace. A daemon that runs already is used and left alone; one
+%% that was started here ends with the process that started it.
+-module(dt_lttng).
+
+-export([missing/0, start_daemon/0, start_daemon/1, stop_daemon/1, kill_daemon/1, signal_daemon/2,
+         start/2, start/3, stop/1, read/1, declared/1, discarded/1, folder/1, destroy/1, lttng/3, tracepoints/2]).
+
+-define(DEADLINE_MS, 20000).
+
+-record(daemon, {os_pid, keeper, prefix = ""}).
+-record(session, {daemon, name, folder}).
+
+%% Why LTTng can't be used here, or false.
+missing() ->
+    case [Tool || Tool <- ["lttng", "lttng-sessiond", "babeltrace2"], os:find_executable(Tool) =:= false] of
+        [] ->
+            case dt_shell:run("/usr/bin/python3 -c 'import bt2'", []) of
+                {0, _} -> false;
+                {_, _} -> "python3-bt2 is not installed"
+            end;
+        Missing ->
+            lists:flatten(lists:join(", ", Missing)) ++ " not installed"
+    end.
+
+%% -- Daemons ---------------------------------------------------------------------------------
+
+start_daemon() ->
+    start_daemon("").
+
+%% Prefix is what commands are run through to be another user's: `setpriv ...`, `env ...`.
+start_daemon(Prefix) ->
+    case dt_shell:run("~s lttng --no-sessiond list", [Prefix]) of
+        {0, _} ->
+            #daemon{prefix = Prefix};
+        _ ->
+            Self = self(),
+            {Keeper, _} = spawn_monitor(fun() -> keep_daemon(Prefix, Self) end),
+            receive
+                {Keeper, OsPid} -> #daemon{os_pid = OsPid, keeper = Keeper, prefix = Prefix};
+                {'DOWN', _, process, Keeper, Reason} -> error({no_session_daemon, Reason})
+            end
+    end.
+
+keep_daemon(Prefix, Owner) ->
+    Ref = monitor(process, Owner),
+    Port = open_port({spawn_executable, "/bin/sh"},
+                     [{args, ["-c", "exec " ++ Prefix ++ " lttng-sessiond --no-kernel"]}, binary, stderr_to_stdout, exit_status]),
+    {os_pid, OsPid} = erlang:port_info(Port, os_pid),
+    dt_wait:until(fun() -> element(1, dt_shell:run("~s lttng --no-sessiond list", [Prefix])) =:= 0 end),
+    Owner ! {self(), OsPid},
+    keep(Port, OsPid, Ref).
+
+keep(Port, OsPid, Ref) ->
+    receive
+        {Port, {exit_status, _}} -> ok;
+        {Port, {data, _}} -> keep(Port, OsPid, Ref);
+        stop -> signal(OsPid, "TERM"), keep(Port, OsPid, Ref);
+        {'DOWN', Ref, process, _, _} -> signal(OsPid, "CONT"), signal(OsPid, "TERM"), keep(Port, OsPid, Ref)
+    end.
+
+%% Ends a daemon that was started here, and waits until it has.
+stop_daemon(#daemon{keeper = undefined}) ->
+    ok;
+stop_daemon(#daemon{keeper = Keeper}) ->
+    Ref = monitor(process, Keeper),
+    Keeper ! stop,
+    receive {'DOWN', Ref, process, Keeper, _} -> ok end.
+
+kill_daemon(Daemon = #daemon{keeper = Keeper}) ->
+    Ref = monitor(process, Keeper),
+    ok = signal_daemon(Daemon, "KILL"),
+    receive {'DOWN', Ref, process, Keeper, _} -> ok end.
+
+signal_daemon(#daemon{os_pid = OsPid}, Signal) when is_integer(OsPid) ->
+    signal(OsPid, Signal).
+
+signal(OsPid, Signal) ->
+    _ = dt_shell:run("kill -~s ~b", [Signal, OsPid]),
+    ok.
+
+%% -- Sessions --------------------------------------------------------------------------------
+
+start(Daemon, Probes) ->
+    start(Daemon, Probes, #{}).
+
+%% Options: `channel`, the options of `lttng enable-channel`; `event`, those of
+%% `lttng enable-event`; `create`, those of `lttng create` in place of its output folder.
+start(Daemon, Probes, Options) ->
+    Name = io_lib:format("dyntrace-~s-~b", [os:getpid(), erlang:unique_integer([positive])]),
+    Folder = filename:join(os:getenv("TMPDIR", "/tmp"), Name),
+    Session = #session{daemon = Daemon, name = lists:flatten(Name), folder = Folder},
+    {0, _} = lttng(Daemon, "create ~s ~s", [Name, maps:get(create, Options, "--output=" ++ Folder)]),
+    {0, _} = lttng(Daemon, "enable-channel -u -s ~s ~s channel", [Name, maps:get(channel, Options, "--subbuf-size=1M --num-subbuf=8")]),
+    [{0, _} = lttng(Daemon, "enable-event -u -s ~s -c channel 'org_erlang_dyntrace:~s' ~s", [Name, Probe, maps:get(event, Options, "")])
+     || Probe <- Probes],
+    {0, _} = lttng(Daemon, "start ~s", [Name]),
+    Session.
+
+folder(#session{folder = Folder}) ->
+    Folder.
+
+%% Stops and destroys the session; returns its events.
+stop(Session = #session{daemon = Daemon, name = Name, folder = Folder}) ->
+    {0, _} = lttng(Daemon, "stop ~s", [Name]),
+    Events = read(Folder),
+    ok = destroy(Session),
+    Events.
+
+destroy(#session{daemon = Daemon, name = Name, folder = Folder}) ->
+    {0, _} = lttng(Daemon, "destroy ~s", [Name]),
+    _ = file:del_dir_r(Folder),
+    ok.
+
+lttng(#daemon{prefix = Prefix}, Format, Args) ->
+    dt_shell:run("~s lttng --no-sessiond " ++ Format, [Prefix | Args]).
+
+%% The names of ours that a process has registered, as often as it has.
+tracepoints(Daemon, OsPid) ->
+    {0, Output} = lttng(Daemon, "list -u", []),
+    Parts = [Part || Part <- re:split(Output, "\nPID: "), re:run(Part, "^" ++ OsPid ++ " ") =/= nomatch],
+    [Name || Part <- Parts,
+             {match, Names} <- [re:run(Part, "org_erlang_dyntrace:(\\w+)", [global, {capture, all_but_first, binary}])],
+             [Name] <- Names].
+
+%% -- What was recorded --------------------------------------------------------------------------
+
+read(Folder) ->
+    [{Name, maps:from_list([{Field, Value} || {Field, _, Value} <- Fields])} || {Name, Fields} <- lines(Folder)].
+
+%% Each event's fields with their types, in their order.
+declared(Folder) ->
+    lists:usort([{Name, [{Field, Type} || {Field, Type, _} <- Fields]} || {Name, Fields} <- lines(Folder)]).
+
+%% How many events LTTng says that it lost.
+discarded(Folder) ->
+    [<<"#discarded">>, Count] = binary:split(lists:last(raw(Folder)), <<"\t">>),
+    binary_to_integer(Count).
+
+lines(Folder) ->
+    [{binary_to_atom(Name), [field(Field) || Field <- Fields]}
+     || Line <- lists:droplast(raw(Folder)), [Name | Fields] <- [binary:split(Line, <<"\t">>, [global])]].
+
+raw(Folder) ->
+    {0, Output} = dt_shell:run("/usr/bin/python3 '~ts' '~ts' 2>&1", [filename:join(dt_shell:project(), "test/read_ctf.py"), Folder]),
+    binary:split(Output, <<"\n">>, [global, trim_all]).
+
+field(Field) ->
+    [Name, Type, Value] = binary:split(Field, <<":">>, [global]),
+    {binary_to_atom(Name), binary_to_atom(Type), case Type of
+                                                     <<"string">> -> binary:decode_hex(Value);
+                                                     _ -> binary_to_integer(Value)
+                                                 end}.

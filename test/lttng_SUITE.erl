@@ -1,0 +1,406 @@
+%% The tracepoints as a real session daemon records them: every one, every field by value.
+-module(lttng_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+-define(TRACER, {tracer, dyntrace, []}).
+
+suite() ->
+    [{timetrap, {minutes, 3}}].
+
+all() ->
+    [{group, Probe} || Probe <- dt_cases:probes()] ++
+        [listed, types_as_declared, both_backends, enabled_and_disabled_while_running, session_destroyed_while_tracing,
+         reloaded, upgraded, second_provider_of_the_name,
+         foreign_provider_of_the_name, buffers_full, {group, daemons}, {group, providers}].
+
+groups() ->
+    [{Probe, [], [alone]} || Probe <- dt_cases:probes()] ++
+        [{daemons, [], [daemon_starts_later, daemon_killed, daemon_hangs, unprivileged]},
+         {providers, [], [provider_missing, provider_foreign, provider_of_another_build, no_lttng_at_run_time]}].
+
+init_per_suite(Config) ->
+    dt_require:tool(dt_lttng:missing(), Config).
+
+end_per_suite(_) ->
+    ok.
+
+init_per_group(Group, Config) ->
+    [{probe, Group} | Config].
+
+end_per_group(_, _) ->
+    ok.
+
+init_per_testcase(_, Config) ->
+    [{node, dt_node:start()} | Config].
+
+end_per_testcase(_, Config) ->
+    Node = ?config(node, Config),
+    #{undecoded := Undecoded} = dt_node:call(Node, fun dyntrace:info/0),
+    dt_node:stop(Node),
+    case map_size(Undecoded) of
+        0 -> ok;
+        _ -> {fail, {undecoded, Undecoded}}
+    end.
+
+%% -- Events --------------------------------------------------------------------------------
+
+alone(Config) ->
+    Probe = ?config(probe, Config),
+    {Expected, Events} = recorded([Probe], Config, fun() -> run(Probe, Config) end),
+    ?assertEqual([lttng_event(Event) || Event <- Expected], Events),
+    ?assertEqual([], listeners(Config)).
+
+%% LTTng's name of a port's field in port_scheduled is pid.
+lttng_event({port_scheduled, Fields}) ->
+    {Port, Others} = maps:take(port, Fields),
+    {port_scheduled, Others#{pid => Port}};
+lttng_event(Event) ->
+    Event.
+
+listed(Config) ->
+    with_daemon(fun(Daemon) ->
+                        _ = all_listeners(Config),
+                        dt_wait:until(fun() -> tracepoints(Daemon, Config) =/= [] end),
+                        ?assertEqual(lists:sort([atom_to_binary(Probe) || Probe <- dt_cases:probes()]),
+                                     tracepoints(Daemon, Config))
+                end).
+
+%% Names, order and types of the fields in the trace's own metadata.
+types_as_declared(Config) ->
+    with_daemon(fun(Daemon) ->
+                        Session = start(Daemon, dt_cases:probes(), Config),
+                        [run(Probe, Config) || Probe <- dt_cases:probes()],
+                        {0, _} = dt_lttng:lttng(Daemon, "stop", []),
+                        Declared = dt_lttng:declared(dt_lttng:folder(Session)),
+                        ok = dt_lttng:destroy(Session),
+                        ?assertEqual(lists:sort([{Name, [{lttng_name(Name, Field), Type} || #{name := Field, type := Type} <- Fields]}
+                                                 || #{name := Name, fields := Fields} <- dyntrace:probes()]),
+                                     Declared)
+                end).
+
+lttng_name(port_scheduled, port) -> pid;
+lttng_name(_, Field) -> Field.
+
+%% One decoding, two backends: both see the same events with the same values.
+both_backends(Config) ->
+    dt_require:tool(dt_bpftrace:missing(), Config),
+    #{library := Library} = dt_node:call(?config(node, Config), fun dyntrace:info/0),
+    Consumer = dt_bpftrace:start(Library, dt_cases:probes()),
+    {_, Events} = recorded(dt_cases:probes(), Config,
+                           fun() ->
+                                   ?assertEqual([[lttng, usdt]], lists:usort([lists:sort(Backends) || #{backends := Backends} <- all_listeners(Config)])),
+                                   Expected = [run(Probe, Config) || Probe <- dt_cases:probes()],
+                                   [dt_bpftrace:await(Consumer, fun(Event) -> Event =:= lists:last(Es) end) || Es <- Expected]
+                           end),
+    Seen = [lttng_event(Event) || Event <- dt_bpftrace:stop(Consumer)],
+    ?assertEqual(lists:sort(Seen), lists:sort(Events)).
+
+enabled_and_disabled_while_running(Config) ->
+    with_daemon(
+      fun(Daemon) ->
+              Pid = dt_node:call(?config(node, Config), fun sender/0),
+              Session = start(Daemon, [process_exit], Config),
+              send(before, Pid, Config),
+              {0, _} = dt_lttng:lttng(Daemon, "enable-event -u -c channel org_erlang_dyntrace:message_send", []),
+              dt_wait:until(fun() -> listeners(Config) =:= [process_exit, message_send] end),
+              send(enabled, Pid, Config),
+              {0, _} = dt_lttng:lttng(Daemon, "disable-event -u -c channel org_erlang_dyntrace:message_send", []),
+              dt_wait:until(fun() -> listeners(Config) =:= [process_exit] end),
+              ?assertEqual(discard, dt_node:call(?config(node, Config), fun() -> dyntrace:enabled_send(send, [], self()) end)),
+              send('after', Pid, Config),
+              ?assertMatch([{message_send, #{message := <<"enabled">>}}], dt_lttng:stop(Session))
+      end).
+
+session_destroyed_while_tracing(Config) ->
+    with_daemon(
+      fun(Daemon) ->
+              Pid = dt_node:call(?config(node, Config), fun flooder/0),
+              First = start(Daemon, [message_send], Config),
+              ok = dt_lttng:destroy(First),
+              dt_wait:until(fun() -> listeners(Config) =:= [] end),
+              Second = start(Daemon, [message_send], Config),
+              goes_on(Pid, Config),
+              ?assertMatch([{message_send, #{message := <<"flood">>}} | _], dt_lttng:stop(Second))
+      end).
+
+%% -- The provider's life ------------------------------------------------------------------------
+
+%% Loaded again, with a session open: registered once, and recording.
+reloaded(Config) ->
+    with_daemon(
+      fun(Daemon) ->
+              Session = start(Daemon, [message_send], Config),
+              Pid = dt_node:call(?config(node, Config), fun sender/0),
+              dt_node:call(?config(node, Config), fun() -> [{module, _} = l(dyntrace) || _ <- lists:seq(1, 3)] end),
+              send(again, Pid, Config),
+              ?assertEqual(length(dt_cases:probes()), length(tracepoints(Daemon, Config))),
+              ?assertMatch([{message_send, #{message := <<"again">>}}], dt_lttng:stop(Session))
+      end).
+
+%% Another version of the library, from another folder, takes the provider over.
+upgraded(Config) ->
+    New = copy(Config, "upgraded/dyntrace"),
+    with_daemon(
+      fun(Daemon) ->
+              Session = start(Daemon, [message_send], Config),
+              Library = dt_node:call(?config(node, Config),
+                                     fun() ->
+                                             true = code:replace_path(dyntrace, filename:join(New, "ebin")),
+                                             {module, _} = l(dyntrace),
+                                             maps:get(library, dyntrace:info())
+                                     end),
+              ?assertEqual(filename:join([New, "priv", "dyntrace.so"]), Library),
+              Pid = dt_node:call(?config(node, Config), fun sender/0),
+              send(upgraded, Pid, Config),
+              ?assertEqual(length(dt_cases:probes()), length(tracepoints(Daemon, Config))),
+              ?assertMatch([{message_send, #{message := <<"upgraded">>}}], dt_lttng:stop(Session))
+      end).
+
+%% Another provider of ours is in the process before: it serves, and what is recorded is
+%% recorded once.
+second_provider_of_the_name(Config) ->
+    Other = filename:join(copy(Config, "other"), "priv/dyntrace_lttng.so"),
+    Node = dt_node:start(#{env => [{"LD_PRELOAD", Other}]}),
+    with_daemon(
+      fun(Daemon) ->
+              In = [{node, Node}],
+              Session = start(Daemon, [message_send], In),
+              Library = list_to_binary(Other),
+              ?assertMatch(#{backends := #{lttng := available}, lttng_library := Library},
+                           dt_node:call(Node, fun dyntrace:info/0)),
+              Pid = dt_node:call(Node, fun sender/0),
+              send(once, Pid, In),
+              ?assertMatch([{message_send, #{message := <<"once">>}}], dt_lttng:stop(Session))
+      end),
+    dt_node:stop(Node).
+
+%% As in a VM that was built with LTTng, once its own dyntrace was loaded: a provider of our
+%% name that takes other arguments. Nothing aborts, ours is not loaded beside it, and
+%% info/0 says who provides.
+foreign_provider_of_the_name(Config) ->
+    Folder = ?config(priv_dir, Config),
+    Source = filename:join(?config(data_dir, Config), "foreign_provider.c"),
+    Foreign = filename:join(Folder, "libforeign.so"),
+    {0, _} = dt_shell:run("cp '~ts' '~ts' && cd '~ts' && cc -shared -fPIC -I. -o '~ts' foreign_provider.c -llttng-ust",
+                          [Source, Folder, Folder, Foreign]),
+    Node = dt_node:start(#{env => [{"LD_PRELOAD", Foreign}]}),
+    Why = iolist_to_binary(["org_erlang_dyntrace is provided by ", Foreign]),
+    with_daemon(
+      fun(Daemon) ->
+              ?assertMatch(#{backends := #{usdt := available, lttng := {missing, Why}}, lttng_library := undefined},
+                           dt_node:call(Node, fun dyntrace:info/0)),
+              Session = dt_lttng:start(Daemon, [message_send]),
+              dt_wait:until(fun() -> tracepoints(Daemon, [{node, Node}]) =:= [<<"message_send">>] end),
+              Pid = dt_node:call(Node, fun sender/0),
+              send(not_ours, Pid, [{node, Node}]),
+              ?assertEqual([], dt_lttng:stop(Session))
+      end),
+    dt_node:stop(Node).
+
+%% Two sub-buffers of a page and a flood: LTTng loses events and counts them, all of those
+%% that it did not record; the VM never waits.
+buffers_full(Config) ->
+    Count = 200000,
+    with_daemon(
+      fun(Daemon) ->
+              Session = start(Daemon, [message_send], Config, #{channel => "--subbuf-size=4k --num-subbuf=2 --discard"}),
+              Us = dt_node:call(?config(node, Config),
+                                fun() ->
+                                        {Pid, Us} = dt_cases:traced([send], fun() -> flood(Count) end),
+                                        true = is_pid(Pid),
+                                        Us
+                                end),
+              {0, _} = dt_lttng:lttng(Daemon, "stop", []),
+              Folder = dt_lttng:folder(Session),
+              {Recorded, Lost} = {length(dt_lttng:read(Folder)), dt_lttng:discarded(Folder)},
+              ok = dt_lttng:destroy(Session),
+              ct:pal("~b recorded, ~b lost, ~b us", [Recorded, Lost, Us]),
+              ?assert(Lost > 0),
+              ?assertEqual(Count, Recorded + Lost)
+      end).
+
+flood(Count) ->
+    Dead = dead(),
+    Began = erlang:monotonic_time(microsecond),
+    lists:foreach(fun(N) -> Dead ! N end, lists:seq(1, Count)),
+    erlang:monotonic_time(microsecond) - Began.
+
+%% Whoever is gone takes any number of messages.
+dead() ->
+    {Pid, Ref} = spawn_monitor(fun() -> ok end),
+    receive {'DOWN', Ref, process, Pid, _} -> Pid end.
+
+%% -- Daemons --------------------------------------------------------------------------------------
+
+%% No daemon when the module loads: the tracepoints appear when one starts.
+daemon_starts_later(Config) ->
+    ?assertMatch(#{backends := #{lttng := available}}, dt_node:call(?config(node, Config), fun dyntrace:info/0)),
+    with_daemon(fun(Daemon) ->
+                        dt_wait:until(fun() -> length(tracepoints(Daemon, Config)) =:= length(dt_cases:probes()) end),
+                        Session = start(Daemon, [message_send], Config),
+                        Pid = dt_node:call(?config(node, Config), fun sender/0),
+                        send(later, Pid, Config),
+                        ?assertMatch([{message_send, #{message := <<"later">>}}], dt_lttng:stop(Session))
+                end).
+
+daemon_killed(Config) ->
+    First = dt_lttng:start_daemon(),
+    Pid = dt_node:call(?config(node, Config), fun flooder/0),
+    _ = start(First, [message_send], Config),
+    ok = dt_lttng:kill_daemon(First),
+    goes_on(Pid, Config),
+    dt_wait:until(fun() -> listeners(Config) =:= [] end),
+    with_daemon(fun(Daemon) ->
+                        Session = start(Daemon, [message_send], Config),
+                        goes_on(Pid, Config),
+                        ?assertMatch([{message_send, #{message := <<"flood">>}} | _], dt_lttng:stop(Session))
+                end).
+
+%% A daemon that is there and does not answer: the module loads, says so, and is whole when it
+%% answers again.
+daemon_hangs(_) ->
+    with_daemon(fun(Daemon) ->
+                        ok = dt_lttng:signal_daemon(Daemon, "STOP"),
+                        Node = dt_node:start(),
+                        {Info, Answer} = dt_node:call(Node, fun() -> {dyntrace:info(), dyntrace:enabled(trace_status, [], self())} end),
+                        ?assertMatch(#{backends := #{usdt := available, lttng := {missing, <<"being loaded", _/binary>>}}}, Info),
+                        ?assertEqual(trace, Answer),
+                        ok = dt_lttng:signal_daemon(Daemon, "CONT"),
+                        dt_wait:until(fun() -> lttng_of(Node) =:= available end),
+                        dt_wait:until(fun() -> tracepoints(Daemon, [{node, Node}]) =/= [] end),
+                        dt_node:stop(Node)
+                end).
+
+%% A user without privileges, with a daemon of its own.
+unprivileged(Config) ->
+    dt_require:tool(os:find_executable("setpriv") =:= false andalso "setpriv is not installed", Config),
+    App = copy(Config, "dyntrace"),
+    %% Where the user can read: the tests' own folder may not be.
+    Home = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-home-" ++ os:getpid()),
+    {0, _} = dt_shell:run("mkdir -p '~ts' && cp -R '~ts' '~ts' '~ts/' && chown -R nobody '~ts'",
+                          [Home, App, filename:dirname(code:which(?MODULE)), Home, Home]),
+    User = ["--reuid=nobody", "--regid=nogroup", "--clear-groups", "env", "HOME=" ++ Home],
+    Node = dt_node:start(#{exec => {os:find_executable("setpriv"), User ++ [os:find_executable("erl")]},
+                           paths => [filename:join(Home, "dyntrace/ebin"), filename:join(Home, "test")]}),
+    try
+        Daemon = dt_lttng:start_daemon(lists:flatten(lists:join(" ", ["setpriv" | User]))),
+        Session = start(Daemon, [message_send], [{node, Node}]),
+        ?assertNotEqual("0\n", dt_node:call(Node, fun() -> os:cmd("id -u") end)),
+        Pid = dt_node:call(Node, fun sender/0),
+        send(mine, Pid, [{node, Node}]),
+        ?assertMatch([{message_send, #{message := <<"mine">>}}], dt_lttng:stop(Session)),
+        dt_lttng:stop_daemon(Daemon)
+    after
+        dt_node:stop(Node),
+        _ = file:del_dir_r(Home)
+    end.
+
+%% -- Providers that are not -----------------------------------------------------------------------
+
+provider_missing(Config) ->
+    lttng_missing(Config, fun(File) -> ok = file:delete(File) end, <<"not built">>).
+
+provider_foreign(Config) ->
+    lttng_missing(Config, fun(File) -> ok = file:write_file(File, "not a library\n") end, <<"dyntrace_lttng.so">>).
+
+%% A library without our provider in it.
+provider_of_another_build(Config) ->
+    lttng_missing(Config,
+                  fun(File) ->
+                          ok = file:delete(File),
+                          {ok, _} = file:copy(filename:join(filename:dirname(File), "dyntrace.so"), File)
+                  end, <<"not a provider of dyntrace">>).
+
+no_lttng_at_run_time(Config) ->
+    lttng_missing(Config,
+                  fun(File) ->
+                          {0, _} = dt_shell:run("cd '~ts' && echo 'int f(void) { return 0; }' > none.c && "
+                                                "cc -shared -fPIC none.c -o libno-such-lttng-ust.so && rm -f '~ts' && "
+                                                "cc -shared -fPIC none.c -o '~ts' -Wl,--no-as-needed -L. -lno-such-lttng-ust && "
+                                                "rm libno-such-lttng-ust.so",
+                                                [filename:dirname(File), File, File])
+                  end, <<"libno-such-lttng-ust.so">>).
+
+%% The module loads, USDT is there, and info/0 says why LTTng is not.
+lttng_missing(Config, Break, Says) ->
+    Folder = copy(Config, "dyntrace"),
+    Break(filename:join([Folder, "priv", "dyntrace_lttng.so"])),
+    Node = dt_node:start(#{args => ["-pa", filename:join(Folder, "ebin")]}),
+    #{backends := #{usdt := available, lttng := {missing, Why}}} = dt_node:call(Node, fun dyntrace:info/0),
+    dt_node:stop(Node),
+    ?assertMatch({_, _}, binary:match(Why, Says), Why).
+
+%% -- Helpers -----------------------------------------------------------------------------------------
+
+with_daemon(Fun) ->
+    Daemon = dt_lttng:start_daemon(),
+    try Fun(Daemon)
+    after dt_lttng:stop_daemon(Daemon)
+    end.
+
+%% A session that the node knows of.
+start(Daemon, Probes, Config) ->
+    start(Daemon, Probes, Config, #{}).
+
+start(Daemon, Probes, Config, Options) ->
+    %% The node is loaded before the session asks for its events.
+    _ = dt_node:call(?config(node, Config), fun dyntrace:info/0),
+    Session = dt_lttng:start(Daemon, Probes, Options),
+    dt_wait:until(fun() -> listeners(Config) =:= Probes end),
+    Session.
+
+recorded(Probes, Config, Fun) ->
+    with_daemon(fun(Daemon) ->
+                        Session = start(Daemon, Probes, Config),
+                        Result = Fun(),
+                        {Result, dt_lttng:stop(Session)}
+                end).
+
+run(Probe, Config) ->
+    dt_node:call(?config(node, Config), fun() -> dt_cases:run(Probe) end).
+
+all_listeners(Config) ->
+    dt_node:call(?config(node, Config), fun dyntrace:listeners/0).
+
+listeners(Config) ->
+    [Name || #{name := Name, backends := Backends} <- all_listeners(Config), lists:member(lttng, Backends)].
+
+lttng_of(Node) ->
+    #{backends := #{lttng := State}} = dt_node:call(Node, fun dyntrace:info/0),
+    State.
+
+tracepoints(Daemon, Config) ->
+    lists:sort(dt_lttng:tracepoints(Daemon, dt_node:os_pid(?config(node, Config)))).
+
+sender() -> usdt_SUITE:sender().
+
+send(Message, Pid, Config) -> usdt_SUITE:send(Message, Pid, Config).
+
+%% On the node: a traced process that sends without end, and tells how often it has.
+flooder() ->
+    Dead = dead(),
+    Pid = spawn(fun() -> flood_on(Dead, 0) end),
+    1 = erlang:trace(Pid, true, [send, ?TRACER]),
+    Pid.
+
+flood_on(Dead, N) ->
+    Dead ! flood,
+    receive {how_many, From} -> From ! {sent, N} after 0 -> ok end,
+    flood_on(Dead, N + 1).
+
+goes_on(Pid, Config) ->
+    Sent = fun() -> dt_node:call(?config(node, Config), fun() -> Pid ! {how_many, self()}, receive {sent, N} -> N end end) end,
+    Began = Sent(),
+    dt_wait:until(fun() -> Sent() > Began + 1000 end).
+
+copy(Config, Name) ->
+    dyntrace_SUITE:copy(Config, Name).
+
+l(Module) ->
+    code:purge(Module),
+    code:load_file(Module).
