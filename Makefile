@@ -7,9 +7,9 @@ DEMO     := _build/demo
 ERL      := erl -noinput -pa $(LIB)/ebin
 
 # What each job needs of the machine; tools/deps knows which package has it.
-BUILD_NEEDS := cc make erl erl_nif.h rebar3 sys/sdt.h
-DEMO_NEEDS  := $(BUILD_NEEDS) bpftrace
-CHECK_NEEDS := $(DEMO_NEEDS) common_test readelf clang
+BUILD_NEEDS := cc make erl erl_nif.h rebar3 sys/sdt.h lttng-ust
+DEMO_NEEDS  := $(BUILD_NEEDS) bpftrace lttng babeltrace2
+CHECK_NEEDS := $(DEMO_NEEDS) bt2 os_mon common_test readelf clang
 LINT_NEEDS  := $(BUILD_NEEDS) clang-format clang-tidy cppcheck dialyzer xref
 
 .DEFAULT_GOAL := all
@@ -22,7 +22,7 @@ all: ## build into _build/default/lib/dyntrace
 
 demo: deps-demo all ## trace a small live system on this machine's Erlang, print its events
 	@mkdir -p $(DEMO)
-	erlc -o $(DEMO) demo/*.erl test/dt_bpftrace.erl
+	erlc -o $(DEMO) demo/*.erl test/dt_bpftrace.erl test/dt_lttng.erl test/dt_shell.erl test/dt_wait.erl
 	$(ERL) -pa $(DEMO) -s dyntrace_demo main
 
 check: deps-check all check-docs ## all tests

@@ -128,15 +128,6 @@ static const struct dt_lttng_provider *open_provider(void) {
 
 /* -- Being served by it ------------------------------------------------------------- */
 
-#define STR(name, ...) "str " #name ", "
-#define TEXT(name, ...) "str " #name ", "
-#define UINT(name, ...) "u32 " #name ", "
-#define ULONG(name, ...) "u64 " #name ", "
-#define PROBE(name, when, fields) DT_DEFINITION(name, fields),
-static const char *const definitions[DT_PROBES] = {
-#include "dt_probes.def"
-};
-
 /* How many of our probes it serves; those that it does not know stay disabled. */
 static unsigned serve(const struct dt_lttng_provider *provider) {
     unsigned count = 0;
@@ -144,9 +135,9 @@ static unsigned serve(const struct dt_lttng_provider *provider) {
     served = nobody;
     for (int probe = 0; probe < DT_PROBES; probe++)
         for (unsigned i = 0; i < provider->count; i++)
-            if (strcmp(provider->probes[i].definition, definitions[probe]) == 0) {
-                served.state[probe] = provider->probes[i].state;
-                served.fire[probe] = provider->probes[i].fire;
+            if (strcmp(provider->definition[i], dt_lttng_definitions[probe]) == 0) {
+                served.state[probe] = provider->state[i];
+                served.fire[probe] = provider->fire[i];
                 count++;
             }
     return count;

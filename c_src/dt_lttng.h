@@ -25,15 +25,20 @@
    versions. */
 struct dt_lttng_provider {
     unsigned count;
-    const struct dt_lttng_probe {
-        const char *definition; /* its name and fields: equal text, equal struct */
-        const int *state;       /* not 0: enabled in a session */
-        void (*fire)(const union dt_event *event);
-    } * probes;
+    const char *const *definition;
+    const int *const *state; /* not 0: enabled in a session */
+    void (*const *fire)(const union dt_event *event);
 };
 
-/* "process_exit(str pid, str reason, )" */
-#define DT_DEFINITION(name, fields) #name "(" fields ")"
+/* Each probe's name and fields as text: equal text, equal struct. */
+#define STR(name, ...) " str " #name
+#define TEXT(name, ...) " str " #name
+#define UINT(name, ...) " u32 " #name
+#define ULONG(name, ...) " u64 " #name
+#define PROBE(name, when, fields) #name fields,
+static const char *const dt_lttng_definitions[DT_PROBES] = {
+#include "dt_probes.def"
+};
 
 struct dt_lttng_table {
     const int *state[DT_PROBES];
@@ -53,10 +58,10 @@ static inline void dt_lttng_fire(enum dt_probe probe, const union dt_event *even
     atomic_load_explicit(&dt_lttng_table, memory_order_acquire)->fire[probe](event);
 }
 
-/* Loads the provider from that path, unless it is loaded or being loaded. Waits for at
+/* Loads the provider from there, unless it is loaded or being loaded. Waits for at
    most DT_LTTNG_WAIT_MS. */
 enum { DT_LTTNG_WAIT_MS = 50 };
-void dt_lttng_load(const char *path);
+void dt_lttng_load(const char *from);
 
 /* Why this backend is not there, or NULL. */
 const char *dt_lttng_missing(void);

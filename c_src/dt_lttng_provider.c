@@ -15,18 +15,19 @@
     }
 #include "dt_probes.def"
 
-#define STR(name, ...) "str " #name ", "
-#define TEXT(name, ...) "str " #name ", "
-#define UINT(name, ...) "u32 " #name ", "
-#define ULONG(name, ...) "u64 " #name ", "
-#define PROBE(name, when, fields)                                                                  \
-    {DT_DEFINITION(name, fields), &lttng_ust_tracepoint_org_erlang_dyntrace___##name.state,        \
-     fire_##name},
-static const struct dt_lttng_probe probes[] = {
+#define PROBE(name, when, fields) fire_##name,
+static void (*const fire[DT_PROBES])(const union dt_event *event) = {
+#include "dt_probes.def"
+};
+
+#define PROBE(name, when, fields) &lttng_ust_tracepoint_org_erlang_dyntrace___##name.state,
+static const int *const state[DT_PROBES] = {
 #include "dt_probes.def"
 };
 
 __attribute__((visibility("default"))) const struct dt_lttng_provider dt_lttng_provider = {
-    .count = sizeof probes / sizeof *probes,
-    .probes = probes,
+    .count = DT_PROBES,
+    .definition = dt_lttng_definitions,
+    .state = state,
+    .fire = fire,
 };

@@ -9,24 +9,27 @@
 %% that was started here ends with the process that started it.
 -module(dt_lttng).
 
--export([missing/0, start_daemon/0, start_daemon/1, stop_daemon/1, kill_daemon/1, signal_daemon/2,
-         start/2, start/3, stop/1, read/1, declared/1, discarded/1, folder/1, destroy/1, lttng/3, tracepoints/2]).
+-export([tools_missing/0, missing/0, start_daemon/0, start_daemon/1, stop_daemon/1, kill_daemon/1, signal_daemon/2,
+         start/2, start/3, stop/1, text/1, read/1, declared/1, discarded/1, folder/1, destroy/1, lttng/3, tracepoints/2]).
 
 -define(DEADLINE_MS, 20000).
 
 -record(daemon, {os_pid, keeper, prefix = ""}).
 -record(session, {daemon, name, folder}).
 
-%% Why LTTng can't be used here, or false.
-missing() ->
+%% Why LTTng can't be used here, or false: its tools.
+tools_missing() ->
     case [Tool || Tool <- ["lttng", "lttng-sessiond", "babeltrace2"], os:find_executable(Tool) =:= false] of
-        [] ->
-            case dt_shell:run("/usr/bin/python3 -c 'import bt2'", []) of
-                {0, _} -> false;
-                {_, _} -> "python3-bt2 is not installed"
-            end;
-        Missing ->
-            lists:flatten(lists:join(", ", Missing)) ++ " not installed"
+        [] -> false;
+        Missing -> lists:flatten(lists:join(", ", Missing)) ++ " not installed"
+    end.
+
+%% The same, and what read/1 needs.
+missing() ->
+    case {tools_missing(), dt_shell:run("/usr/bin/python3 -c 'import bt2'", [])} of
+        {false, {0, _}} -> false;
+        {false, _} -> "python3-bt2 is not installed";
+        {Missing, _} -> Missing
     end.
 
 %% -- Daemons ---------------------------------------------------------------------------------
@@ -133,6 +136,13 @@ tracepoints(Daemon, OsPid) ->
 
 read(Folder) ->
     [{Name, maps:from_list([{Field, Value} || {Field, _, Value} <- Fields])} || {Name, Fields} <- lines(Folder)].
+
+%% Stops and destroys the session; returns the lines that babeltrace2 makes of its events.
+text(Session = #session{daemon = Daemon, name = Name, folder = Folder}) ->
+    {0, _} = lttng(Daemon, "stop ~s", [Name]),
+    {0, Text} = dt_shell:run("babeltrace2 --no-delta --names=payload '~ts' 2>&1", [Folder]),
+    ok = destroy(Session),
+    binary:split(Text, <<"\n">>, [global, trim_all]).
 
 %% Each event's fields with their types, in their order.
 declared(Folder) ->
