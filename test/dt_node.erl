@@ -44,15 +44,14 @@ start_epmd() ->
     {ok, PortNumber} = inet:port(Listen),
     ok = gen_tcp:close(Listen),
     Number = integer_to_list(PortNumber),
-    Port = open_port({spawn_executable, os:find_executable("epmd")},
-                     [{args, ["-d", "-port", Number, "-address", "127.0.0.1"]}, stderr_to_stdout]),
+    Port = open_port({spawn_executable, "/bin/sh"},
+                     [{args, ["-c", "epmd -d -port " ++ Number ++ " -address 127.0.0.1 & read end; kill $!"]},
+                      stderr_to_stdout]),
     %% What epmd says first is that it runs.
     receive {Port, {data, _}} -> {Number, Port} end.
 
 stop_epmd({_, Port}) ->
-    {os_pid, Pid} = erlang:port_info(Port, os_pid),
-    [] = os:cmd("kill " ++ integer_to_list(Pid)),
-    ok.
+    true = port_close(Port).
 
 named(Name, {EpmdNumber, _}) ->
     start(#{env => [{"ERL_EPMD_PORT", EpmdNumber}],
