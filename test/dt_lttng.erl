@@ -124,11 +124,12 @@ destroy(#session{daemon = Daemon, name = Name, folder = Folder}) ->
 lttng(#daemon{prefix = Prefix}, Format, Args) ->
     dt_shell:run("~s lttng --no-sessiond " ++ Format, [Prefix | Args]).
 
-%% The names of ours that a process has registered, as often as it has.
+%% The names of ours that a process has registered, as often as it has. `lttng list` heads each
+%% process with "PID: 17 - Name: ..." or, from 2.15, "Process 17: ...".
 tracepoints(Daemon, OsPid) ->
     {0, Output} = lttng(Daemon, "list -u", []),
-    Parts = [Part || Part <- re:split(Output, "\nPID: "), re:run(Part, "^" ++ OsPid ++ " ") =/= nomatch],
-    [Name || Part <- Parts,
+    [Name || Part <- re:split(Output, "(?:PID: |Process )(?=[0-9])"),
+             re:run(Part, "^" ++ OsPid ++ "\\b") =/= nomatch,
              {match, Names} <- [re:run(Part, "org_erlang_dyntrace:(\\w+)", [global, {capture, all_but_first, binary}])],
              [Name] <- Names].
 

@@ -40,7 +40,7 @@ sessions() ->
 %% Every name that sasl and os_mon register, and every tracepoint, is in what is printed.
 first_session(Config) ->
     Output = recipe("A first session", Config),
-    [?assertMatch({_, _}, binary:match(Output, <<"org_erlang_dyntrace:", (atom_to_binary(Probe))/binary, " (">>))
+    [?assertMatch({match, _}, re:run(Output, ["org_erlang_dyntrace:", atom_to_list(Probe), "\\b"]), Probe)
      || Probe <- dt_cases:probes()],
     Names = dt_node:call(?config(node, Config),
                          fun() -> [Name || Name <- registered(), lists:member(application_of(Name), [{ok, sasl}, {ok, os_mon}])] end),
