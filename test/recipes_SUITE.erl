@@ -23,7 +23,12 @@ end_per_suite(_) ->
 %% left of a recipe that failed goes with its folder.
 init_per_testcase(_, Config) ->
     {_, Relays} = dt_shell:run("pgrep -x lttng-relayd", []),
-    [{node, dt_node:start()}, {relays, Relays}, {daemon, dt_lttng:start_daemon()} | Config].
+    Node = dt_node:start(),
+    Daemon = dt_lttng:start_daemon(),
+    %% As the page says, the module is loaded, and LTTng knows of it.
+    _ = dt_node:call(Node, fun dyntrace:info/0),
+    ok = dt_wait:until(fun() -> dt_lttng:tracepoints(Daemon, dt_node:os_pid(Node)) =/= [] end),
+    [{node, Node}, {relays, Relays}, {daemon, Daemon} | Config].
 
 end_per_testcase(_, Config) ->
     Daemon = ?config(daemon, Config),
