@@ -22,12 +22,12 @@ static void fire_nothing(const union dt_event *event) {
 static const struct dt_lttng_table nobody = {
     .state =
         {
-#define PROBE(name, when, fields) &disabled,
+#define PROBE(name, when, fields...) &disabled,
 #include "dt_probes.def"
         },
     .fire =
         {
-#define PROBE(name, when, fields) fire_nothing,
+#define PROBE(name, when, fields...) fire_nothing,
 #include "dt_probes.def"
         },
 };
@@ -135,7 +135,8 @@ static unsigned serve(const struct dt_lttng_provider *provider) {
     served = nobody;
     for (int probe = 0; probe < DT_PROBES; probe++)
         for (unsigned i = 0; i < provider->count; i++)
-            if (strcmp(provider->definition[i], dt_lttng_definitions[probe]) == 0) {
+            if (*dt_lttng_definitions[probe] &&
+                strcmp(provider->definition[i], dt_lttng_definitions[probe]) == 0) {
                 served.state[probe] = provider->state[i];
                 served.fire[probe] = provider->fire[i];
                 count++;

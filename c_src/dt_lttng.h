@@ -30,12 +30,17 @@ struct dt_lttng_provider {
     void (*const *fire)(const union dt_event *event);
 };
 
-/* Each probe's name and fields as text: equal text, equal struct. */
+/* Each tracepoint's name and fields as text: equal text, equal struct. Empty: no
+   tracepoint. */
 #define STR(name, ...) " str " #name
 #define TEXT(name, ...) " str " #name
+#define STRING(name, ...) " str " #name
+#define INT(name, ...) " s32 " #name
+#define LONG(name, ...) " s64 " #name
 #define UINT(name, ...) " u32 " #name
 #define ULONG(name, ...) " u64 " #name
-#define PROBE(name, when, fields) #name fields,
+#define PROBE(name, when, fields...) #name fields,
+#define ERLANG_PROBE(name, when, differs, fields...) "",
 static const char *const dt_lttng_definitions[DT_PROBES] = {
 #include "dt_probes.def"
 };

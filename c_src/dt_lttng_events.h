@@ -18,9 +18,13 @@
 #define STR(name, ...) lttng_ust_field_string(name, e->name)
 #define STR_AS(name, lttng, ...) lttng_ust_field_string(lttng, e->name)
 #define TEXT(name, ...) lttng_ust_field_string(name, e->name)
+#define STRING(name, ...) lttng_ust_field_string(name, e->name ? e->name : "")
+#define INT(name, ...) lttng_ust_field_integer(int32_t, name, e->name)
+#define LONG(name, ...) lttng_ust_field_integer(int64_t, name, e->name)
 #define UINT(name, ...) lttng_ust_field_integer(uint32_t, name, e->name)
 #define ULONG(name, ...) lttng_ust_field_integer(uint64_t, name, e->name)
-#define PROBE(name, when, fields)                                                                  \
+#define ERLANG_PROBE(name, when, differs, fields...)
+#define PROBE(name, when, fields...)                                                               \
     LTTNG_UST_TRACEPOINT_EVENT(org_erlang_dyntrace, name,                                          \
                                LTTNG_UST_TP_ARGS(const struct dt_##name *, e),                     \
                                LTTNG_UST_TP_FIELDS(fields))

@@ -9,18 +9,27 @@
 
 #include "dt_lttng.h"
 
-#define PROBE(name, when, fields)                                                                  \
+static const int disabled = 0;
+
+static void fire_nothing(const union dt_event *event) {
+    (void)event;
+}
+
+#define ERLANG_PROBE(name, when, differs, fields...)
+#define PROBE(name, when, fields...)                                                               \
     static void fire_##name(const union dt_event *event) {                                         \
         lttng_ust_do_tracepoint(org_erlang_dyntrace, name, &event->name);                          \
     }
 #include "dt_probes.def"
 
-#define PROBE(name, when, fields) fire_##name,
+#define ERLANG_PROBE(name, when, differs, fields...) fire_nothing,
+#define PROBE(name, when, fields...) fire_##name,
 static void (*const fire[DT_PROBES])(const union dt_event *event) = {
 #include "dt_probes.def"
 };
 
-#define PROBE(name, when, fields) &lttng_ust_tracepoint_org_erlang_dyntrace___##name.state,
+#define ERLANG_PROBE(name, when, differs, fields...) &disabled,
+#define PROBE(name, when, fields...) &lttng_ust_tracepoint_org_erlang_dyntrace___##name.state,
 static const int *const state[DT_PROBES] = {
 #include "dt_probes.def"
 };

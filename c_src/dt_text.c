@@ -163,8 +163,10 @@ const char *dt_text_mfa(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM modul
                       put_atom(text, env, function) && put_arity(text, arity));
 }
 
-/* The length of the UTF-8 character at s, 0 if there is none. */
-static size_t utf8_length(const char *s) {
+/* -- Text of any length --------------------------------------------------------------- */
+
+/* The length of the UTF-8 character that the `n` bytes at s begin with, 0 if it is none. */
+static size_t utf8_length(const char *s, size_t n) {
     unsigned char c = (unsigned char)*s;
     size_t length = c < 0x80                ? 1
                     : c >= 0xC2 && c < 0xE0 ? 2
@@ -173,21 +175,51 @@ static size_t utf8_length(const char *s) {
                                             : 0;
 
     for (size_t i = 1; i < length; i++)
-        if (((unsigned char)s[i] & 0xC0) != 0x80)
+        if (i == n || ((unsigned char)s[i] & 0xC0) != 0x80)
             return 0;
     return length;
 }
 
-/* One character: %T writes the bytes 160 to 255 of a string as they are, Latin-1. */
-static size_t put_character(struct dt_text *text, const char *s) {
-    size_t length = utf8_length(s);
+/* One character of `n` bytes or fewer: what is no UTF-8 is Latin-1, as %T writes the bytes
+   160 to 255 of a string; a NUL would end the text. Answers how many bytes it was, 0 when
+   the buffer is full. */
+static size_t put_character(struct dt_text *text, const char *s, size_t n) {
+    static const char replacement[] = "\xEF\xBF\xBD";
+    size_t length = utf8_length(s, n);
     unsigned char c = (unsigned char)*s;
     char latin1[2] = {(char)(0xC0 | c >> 6), (char)(0x80 | (c & 0x3F))};
 
+    if (c == '\0')
+        return put_string(text, replacement) ? 1 : 0;
     if (length == 0)
         return put(text, latin1, sizeof latin1) ? 1 : 0;
     return put(text, s, length) ? length : 0;
 }
+
+/* The first `max` bytes of text that `n` bytes make, at a character boundary; marked by "..."
+   if that, or what was read so far, is not all. */
+static const char *put_cut(struct dt_text *text, const char *s, size_t n, size_t max, bool all) {
+    static const char mark[] = "...";
+    char *start = text->next, *keep = start;
+    const char *end = s + n;
+
+    while (s < end && (size_t)(text->next - start) <= max) {
+        size_t length = put_character(text, s, (size_t)(end - s));
+
+        if (length == 0)
+            return finish(text, start, false);
+        s += length;
+        if ((size_t)(text->next - start) <= max - strlen(mark))
+            keep = text->next;
+    }
+    if (all && (size_t)(text->next - start) <= max)
+        return finish(text, start, true);
+    text->next = keep;
+    return finish(text, start, put_string(text, mark));
+}
+
+/* Longer than the text may be, so that a character cut in two by its end is past that. */
+enum { BEYOND = 8 };
 
 /*
  * The precision bounds what %T walks: each element that it counts is a byte or more
@@ -195,26 +227,117 @@ static size_t put_character(struct dt_text *text, const char *s) {
  * binary is printable, and large integers, are not bounded by it.
  */
 const char *dt_text_term(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term) {
-    static const char mark[] = "...";
-    /* Long enough that a character cut in two by its end is past DT_TERM_MAX. */
-    char raw[DT_TERM_MAX + 8];
-    char *start = text->next, *keep = start;
+    char raw[DT_TERM_MAX + BEYOND];
     int n = enif_snprintf(raw, sizeof raw, "%.*T", (int)sizeof raw, term);
 
     (void)env;
-    if (n < 0)
-        return NULL;
-    for (const char *s = raw; *s && text->next - start <= DT_TERM_MAX;) {
-        size_t length = put_character(text, s);
+    return n < 0 ? NULL : put_cut(text, raw, strlen(raw), DT_TERM_MAX, true);
+}
 
-        if (length == 0)
-            return finish(text, start, false);
-        s += length;
-        if (text->next - start <= DT_TERM_MAX - (int)strlen(mark))
-            keep = text->next;
+/* -- Strings --------------------------------------------------------------------- */
+
+struct gathered {
+    size_t n;
+    char bytes[DT_STRING_MAX + BEYOND];
+};
+
+static bool is_full(const struct gathered *raw) {
+    return raw->n == sizeof raw->bytes;
+}
+
+static void gather_bytes(struct gathered *raw, const void *bytes, size_t n) {
+    size_t room = sizeof raw->bytes - raw->n;
+
+    memcpy(raw->bytes + raw->n, bytes, n < room ? n : room);
+    raw->n += n < room ? n : room;
+}
+
+/* An element of a string's list: a byte, or a character past those. */
+static bool gather_integer(struct gathered *raw, unsigned c) {
+    char utf8[4] = {(char)c};
+
+    if (c < 0x100) {
+        gather_bytes(raw, utf8, 1);
+    } else if (c < 0x800) {
+        utf8[0] = (char)(0xC0 | c >> 6);
+        utf8[1] = (char)(0x80 | (c & 0x3F));
+        gather_bytes(raw, utf8, 2);
+    } else if (c < 0x10000 && (c < 0xD800 || c > 0xDFFF)) {
+        utf8[0] = (char)(0xE0 | c >> 12);
+        utf8[1] = (char)(0x80 | (c >> 6 & 0x3F));
+        utf8[2] = (char)(0x80 | (c & 0x3F));
+        gather_bytes(raw, utf8, 3);
+    } else if (c >= 0x10000 && c < 0x110000) {
+        utf8[0] = (char)(0xF0 | c >> 18);
+        utf8[1] = (char)(0x80 | (c >> 12 & 0x3F));
+        utf8[2] = (char)(0x80 | (c >> 6 & 0x3F));
+        utf8[3] = (char)(0x80 | (c & 0x3F));
+        gather_bytes(raw, utf8, 4);
+    } else {
+        return false;
     }
-    if (text->next - start <= DT_TERM_MAX)
-        return finish(text, start, true);
-    text->next = keep;
-    return finish(text, start, put_string(text, mark));
+    return true;
+}
+
+enum gathering { GATHERED, GATHERED_PART, NOT_A_STRING };
+
+/* Walks iodata in its order, lists within lists by a stack of what follows them. */
+static enum gathering gather(struct gathered *raw, ErlNifEnv *env, ERL_NIF_TERM term) {
+    enum { DEPTH = 256, CELLS = 8192 };
+    ERL_NIF_TERM rest[DEPTH], head, tail;
+    unsigned depth = 0, cells = 0, c;
+    ErlNifBinary binary;
+
+    for (;;) {
+        if (is_full(raw) || cells++ == CELLS)
+            return GATHERED_PART;
+        if (enif_get_list_cell(env, term, &head, &tail)) {
+            if (enif_get_uint(env, head, &c)) {
+                if (!gather_integer(raw, c))
+                    return NOT_A_STRING;
+                term = tail;
+                continue;
+            }
+            if (!enif_is_empty_list(env, tail)) {
+                if (depth == DEPTH)
+                    return GATHERED_PART;
+                rest[depth++] = tail;
+            }
+            term = head;
+            continue;
+        }
+        if (enif_inspect_binary(env, term, &binary))
+            gather_bytes(raw, binary.data, binary.size);
+        else if (!enif_is_empty_list(env, term))
+            return NOT_A_STRING;
+        if (depth == 0)
+            return GATHERED;
+        term = rest[--depth];
+    }
+}
+
+const char *dt_text_string(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM string) {
+    struct gathered raw = {.n = 0};
+    enum gathering gathering = gather(&raw, env, string);
+
+    if (gathering == NOT_A_STRING)
+        return NULL;
+    return put_cut(text, raw.bytes, raw.n, DT_STRING_MAX, gathering == GATHERED);
+}
+
+/* What %T puts quotes around is the name between them, but for its escapes. */
+const char *dt_text_name(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM name) {
+    char raw[DT_ATOM_MAX + 1];
+    size_t quotes;
+    int n;
+
+    if (!enif_is_atom(env, name))
+        return dt_text_string(text, env, name);
+    if (enif_get_atom(env, name, raw, sizeof raw, ERL_NIF_LATIN1) > 0)
+        return put_cut(text, raw, strlen(raw), DT_STRING_MAX, true);
+    n = enif_snprintf(raw, sizeof raw, "%T", name);
+    if (n <= 0 || (size_t)n >= sizeof raw)
+        return NULL;
+    quotes = raw[0] == '\'' && n > 1 ? 1 : 0;
+    return put_cut(text, raw + quotes, (size_t)n - 2 * quotes, DT_STRING_MAX, true);
 }

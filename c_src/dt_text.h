@@ -35,9 +35,14 @@ enum {
     /* Free terms are cut here, the mark of the cut included. */
     DT_TERM_MAX = 256,
 
-    /* No event has more than two identifiers of any length and two free terms; the
-       rest are pids and ports. */
-    DT_TEXT_SIZE = 2 * (DT_ID_MAX + 1) + 4 * (DT_TERM_MAX + 1),
+    /* And what a program wrote itself here. */
+    DT_STRING_MAX = 1024,
+
+    /* No trace event has more than two identifiers of any length and three free terms; the
+       rest are pids and ports. An annotation has five strings and a pid. */
+    DT_TRACE_TEXTS = 2 * (DT_ID_MAX + 1) + 5 * (DT_TERM_MAX + 1),
+    DT_ANNOTATION_TEXTS = 5 * (DT_STRING_MAX + 1) + DT_HANDLE_MAX + 1,
+    DT_TEXT_SIZE = DT_TRACE_TEXTS > DT_ANNOTATION_TEXTS ? DT_TRACE_TEXTS : DT_ANNOTATION_TEXTS,
 };
 
 struct dt_text {
@@ -63,5 +68,14 @@ const char *dt_text_mfa(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM modul
 /* Any term, as the %T of enif_snprintf writes it. What is longer than DT_TERM_MAX
    bytes is cut at a character boundary and ends in "...". */
 const char *dt_text_term(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term);
+
+/* What a program wrote: iodata, in which integers past 255 are characters as in
+   unicode:chardata(). Bytes that are no UTF-8 are taken for Latin-1, NUL becomes U+FFFD.
+   What is longer than DT_STRING_MAX bytes is cut as a term is, and so is what hides
+   behind 256 lists in lists or 8,192 list cells: nothing of any size is walked. */
+const char *dt_text_string(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM string);
+
+/* The same, or an atom's characters. */
+const char *dt_text_name(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM name);
 
 #endif

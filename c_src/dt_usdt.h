@@ -1,7 +1,8 @@
 /*
  * USDT: the probes as <sys/sdt.h> knows them. Each has one site, a nop that a tracer
  * replaces by a breakpoint, and one semaphore, a counter that the kernel or the tracer
- * raises while somebody is attached; so asking for a listener is one load.
+ * raises while somebody is attached; so asking for a listener is one load. A labeled
+ * probe is one of these a label, with functions of its own.
  *
  * Without <sys/sdt.h> nobody ever listens.
  */
@@ -25,6 +26,16 @@ static inline void dt_usdt_fire(enum dt_probe probe, const union dt_event *event
     (void)event;
 }
 
+static inline bool dt_usdt_label_listening(unsigned label) {
+    (void)label;
+    return false;
+}
+
+static inline void dt_usdt_fire_label(unsigned label, const struct dt_user_trace__n *e) {
+    (void)label;
+    (void)e;
+}
+
 static inline const char *dt_usdt_missing(void) {
     return "built without sys/sdt.h (Debian: systemtap-sdt-dev)";
 }
@@ -32,12 +43,20 @@ static inline const char *dt_usdt_missing(void) {
 #else
 
 extern volatile unsigned short *const dt_usdt_semaphores[DT_PROBES];
+extern volatile unsigned short *const dt_usdt_label_semaphores[DT_LABELS];
 
 static inline bool dt_usdt_listening(enum dt_probe probe) {
     return *dt_usdt_semaphores[probe] != 0;
 }
 
 void dt_usdt_fire(enum dt_probe probe, const union dt_event *event);
+
+/* For labels below DT_LABELS. */
+static inline bool dt_usdt_label_listening(unsigned label) {
+    return *dt_usdt_label_semaphores[label] != 0;
+}
+
+void dt_usdt_fire_label(unsigned label, const struct dt_user_trace__n *e);
 
 /* Why this backend is not there, or NULL. */
 static inline const char *dt_usdt_missing(void) {

@@ -14,6 +14,8 @@
 #include "dt_backends.h"
 #include "dt_decode.h"
 #include "dt_describe.h"
+#include "dt_size.h"
+#include "dt_user.h"
 
 /* Events that could not be decoded, a probe; the last one: of no tag that is known. */
 static atomic_ulong undecoded[DT_PROBES + 1];
@@ -28,31 +30,50 @@ static bool has_listener(const struct dt_route *route) {
     return route->probe != DT_PROBES && dt_listening(route->probe);
 }
 
+static bool takes_every_tag(const struct dt_route *route) {
+    return route->tag == &atom_any;
+}
+
+static bool takes(const struct dt_route *route, ERL_NIF_TERM tag) {
+    return *route->tag == tag || takes_every_tag(route);
+}
+
 static ERL_NIF_TERM enabled_in(enum dt_group group, ERL_NIF_TERM tag) {
     for (const struct dt_route *r = dt_routes[group]; r->tag; r++)
-        if (*r->tag == tag && has_listener(r))
+        if (takes(r, tag) && has_listener(r))
             return atom_trace;
     return atom_discard;
 }
 
-static ERL_NIF_TERM trace_in(enum dt_group group, ERL_NIF_TERM tag, struct dt_trace trace) {
-    struct dt_text text;
+/* Decodes the event for one probe, and fires it. */
+static void trace_for(const struct dt_route *route, struct dt_traced *trace) {
     union dt_event event;
+
+    dt_text_open(trace->text);
+    trace->route = route;
+    switch (route->decode(trace, &event)) {
+    case DT_DECODED:
+        dt_fire(route->probe, &event);
+        break;
+    case DT_UNDECODED:
+        count_undecoded(route->probe);
+        break;
+    case DT_NO_EVENT:
+        break;
+    }
+}
+
+static ERL_NIF_TERM trace_in(enum dt_group group, ERL_NIF_TERM tag, struct dt_traced trace) {
+    struct dt_text text;
     bool known = false;
 
     trace.text = &text;
     for (const struct dt_route *r = dt_routes[group]; r->tag; r++) {
-        if (*r->tag != tag)
+        if (!takes(r, tag))
             continue;
-        known = true;
-        if (!r->decode || !has_listener(r))
-            continue;
-        dt_text_open(&text);
-        trace.route = r;
-        if (r->decode(&trace, &event))
-            dt_fire(r->probe, &event);
-        else
-            count_undecoded(r->probe);
+        known = known || !takes_every_tag(r);
+        if (r->decode && has_listener(r))
+            trace_for(r, &trace);
     }
     if (!known)
         count_undecoded(DT_PROBES);
@@ -61,8 +82,13 @@ static ERL_NIF_TERM trace_in(enum dt_group group, ERL_NIF_TERM tag, struct dt_tr
 
 /* -- The callbacks of one group each --------------------------------------------- */
 
-static struct dt_trace trace_of(ErlNifEnv *env, const ERL_NIF_TERM argv[]) {
-    return (struct dt_trace){.env = env, .tracee = argv[2], .term = argv[3], .opts = argv[4]};
+static struct dt_traced traced(ErlNifEnv *env, const ERL_NIF_TERM argv[]) {
+    return (struct dt_traced){.env = env,
+                              .tag = argv[0],
+                              .state = argv[1],
+                              .tracee = argv[2],
+                              .term = argv[3],
+                              .opts = argv[4]};
 }
 
 #define INFO_GROUP(group)
@@ -74,7 +100,7 @@ static struct dt_trace trace_of(ErlNifEnv *env, const ERL_NIF_TERM argv[]) {
     }                                                                                              \
     static ERL_NIF_TERM trace_##group(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {       \
         (void)argc;                                                                                \
-        return trace_in(DT_GROUP_##group, argv[0], trace_of(env, argv));                           \
+        return trace_in(DT_GROUP_##group, argv[0], traced(env, argv));                             \
     }
 #include "dt_routes.def"
 
@@ -138,7 +164,7 @@ static ERL_NIF_TERM enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 }
 
 static ERL_NIF_TERM trace(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    struct dt_trace trace = trace_of(env, argv);
+    struct dt_traced trace = traced(env, argv);
 
     (void)argc;
     if (argv[0] == atom_seq_trace)
@@ -163,7 +189,7 @@ static ERL_NIF_TERM listeners(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[
 /* #{backends, undecoded, lttng_library}: the part of info/0 that the library knows. */
 static ERL_NIF_TERM nif_info(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     static const char *const names[DT_PROBES + 1] = {
-#define PROBE(name, when, fields) #name,
+#define PROBE(name, when, fields...) #name,
 #include "dt_probes.def"
         "unknown"};
     ERL_NIF_TERM counts = enif_make_new_map(env), info = enif_make_new_map(env);
@@ -185,16 +211,15 @@ static ERL_NIF_TERM nif_info(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]
 
 /* -- Loading --------------------------------------------------------------------- */
 
-static ErlNifFunc functions[] = {
-    {"enabled", 3, enabled, 0}, {"trace", 5, trace, 0},
+static ErlNifFunc functions[] = {{"enabled", 3, enabled, 0},   {"trace", 5, trace, 0},
 #define INFO_GROUP(group)
 #define GROUP(group)                                                                               \
     {"enabled_" #group, 3, enabled_##group, 0}, {"trace_" #group, 5, trace_##group, 0},
 #include "dt_routes.def"
-    {"probes", 0, probes, 0},   {"listeners", 0, listeners, 0}, {"nif_info", 0, nif_info, 0},
-};
+                                 {"probes", 0, probes, 0},     {"listeners", 0, listeners, 0},
+                                 {"nif_info", 0, nif_info, 0}, DT_USER_FUNCTIONS};
 
-/* {ReservedWords, PathOfTheLttngProvider :: binary()} */
+/* {ReservedWords, Sizes, PathOfTheLttngProvider :: binary()} */
 static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info) {
     char path[4096];
     const ERL_NIF_TERM *el;
@@ -202,13 +227,13 @@ static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info) {
     int size;
 
     (void)priv_data;
-    if (!enif_get_tuple(env, load_info, &size, &el) || size != 2 ||
-        !enif_inspect_binary(env, el[1], &binary) || binary.size >= sizeof path)
+    if (!enif_get_tuple(env, load_info, &size, &el) || size != 3 ||
+        !enif_inspect_binary(env, el[2], &binary) || binary.size >= sizeof path)
         return 1;
     memcpy(path, binary.data, binary.size);
     path[binary.size] = '\0';
     dt_atoms_make(env);
-    if (!dt_text_reserve(env, el[0]))
+    if (!dt_text_reserve(env, el[0]) || !dt_size_calibrate(env, el[1]))
         return 1;
     dt_lttng_load(path);
     return 0;

@@ -21,6 +21,14 @@
 %% The facade
 -export([available/0, probes/0, listeners/0, info/0]).
 
+%% Annotations
+-export([mark/2, mark/3, span/2]).
+-export([p/0, p/1, p/2, p/3, p/4, p/5, p/6, p/7, p/8]).
+-export([pn/1, pn/2, pn/3, pn/4, pn/5, pn/6, pn/7, pn/8, pn/9]).
+-export([user_trace_s1/1, user_trace_i4s4/9, user_trace_n/10]).
+-export([put_tag/1, get_tag/0, get_tag_data/0, spread_tag/1, restore_tag/1]).
+-export([format_error/2]).
+
 %% The tracer: what the VM calls
 -define(TRACER, [enabled/3, trace/5,
                  enabled_procs/3, trace_procs/5,
@@ -33,16 +41,24 @@
                  enabled_garbage_collection/3, trace_garbage_collection/5]).
 -export(?TRACER).
 
-%% Exported so that the compiler takes it for what the library makes of it
--export([nif_info/0]).
+%% Exported so that the compiler takes them for what the library makes of them
+-define(INTERNAL, [nif_info/0, user_trace_n_nif/10, user_mark/3, user_span_start/2, user_span_stop/4,
+                   wants_mark/3, wants_span/1,
+                   wants_i4s4/0, wants_i4s4/1, wants_i4s4/2, wants_i4s4/3, wants_i4s4/4,
+                   wants_i4s4/5, wants_i4s4/6, wants_i4s4/7, wants_i4s4/8,
+                   wants_n/1, wants_n/2, wants_n/3, wants_n/4, wants_n/5, wants_n/6,
+                   wants_n/7, wants_n/8, wants_n/9]).
+-export(?INTERNAL).
 
 -nifs(?TRACER).
--nifs([probes/0, listeners/0, nif_info/0]).
+-nifs(?INTERNAL).
+-nifs([probes/0, listeners/0, user_trace_s1/1, user_trace_i4s4/9]).
 
 %% Where on_load/0 leaves {loaded, Path} or {missing, Why}.
 -define(LIBRARY, {?MODULE, library}).
 
 -export_type([backend/0, probe/0, field/0, event/0, listener/0, info/0]).
+-export_type([arg/0, label/0, name/0, text/0]).
 
 %%% -- Types ---------------------------------------------------------------------------
 
@@ -50,9 +66,9 @@
 %% A way out of the VM.
 
 -type field() :: #{name := atom(),
-                   type := string | uint32 | uint64,
+                   type := string | int32 | int64 | uint32 | uint64,
                    doc := binary(),
-                   example := binary() | non_neg_integer(),
+                   example := binary() | integer(),
                    unit => binary(),
                    max_bytes => pos_integer()}.
 %% One argument of a probe. A number has a `unit'; a string that may be cut has
@@ -60,13 +76,20 @@
 
 -type event() :: #{group := atom(), tag := atom(), flags := binary()}.
 %% A trace event that feeds a probe: its callback's group, its tag, and the trace flags
-%% (and whatever else it takes) that make the VM yield it.
+%% (and whatever else it takes) that make the VM yield it. The tag `any' stands for each of
+%% the group's.
 
 -type probe() :: #{provider := atom(),
                    name := atom(),
                    doc := binary(),
+                   backends := [backend()],
                    fields := [field()],
-                   events := [event()]}.
+                   events := [event()],
+                   differs => binary(),
+                   labels => pos_integer()}.
+%% `differs' says where a probe that VMs are rebuilt for can't tell the same on a stock one. One
+%% with `labels' is so many probes, by the name with a label from 0 on at its end.
+%% Annotations have no `events'.
 
 -type listener() :: #{provider := atom(), name := atom(), backends := [backend()]}.
 
@@ -124,6 +147,278 @@ version() ->
         {ok, Version} -> Version;
         undefined -> undefined
     end.
+
+%%% -- Annotations ---------------------------------------------------------------------
+%%
+%% With nobody listening each of these is one NIF call, which looks at its arguments' types and
+%% one counter; whether it raises does not depend on who listens.
+
+-type text() :: iodata() | unicode:chardata().
+%% Sent whole up to 1,024 bytes, then cut as terms are. Bytes that are no UTF-8 are taken
+%% for Latin-1; a NUL becomes U+FFFD.
+
+-type name() :: atom() | text().
+
+-type arg() :: integer() | text() | term().
+%% An integer of 64 bits or a string; all else is taken as missing: 0, or NULL (in LTTng empty).
+
+-type label() :: 0..950.
+
+%% @equiv mark(Name, 0, Text)
+-spec mark(name(), text()) -> boolean().
+mark(Name, Text) ->
+    case wants_mark(Name, 0, Text) of
+        false -> false;
+        true -> user_mark(Name, 0, Text);
+        3 -> bad(mark, [Name, Text], 2, "not a string");
+        1 -> bad(mark, [Name, Text], 1, "neither an atom nor a string")
+    end.
+
+%% @doc Fires the probe `user_mark': something of that name happened, with a value that
+%% consumers can add up or put into a histogram. Answers whether anybody got it.
+-spec mark(name(), integer(), text()) -> boolean().
+mark(Name, Value, Text) ->
+    case wants_mark(Name, Value, Text) of
+        false -> false;
+        true -> user_mark(Name, Value, Text);
+        3 -> bad(mark, [Name, Value, Text], 3, "not a string");
+        2 -> bad(mark, [Name, Value, Text], 2, "not an integer");
+        1 -> bad(mark, [Name, Value, Text], 1, "neither an atom nor a string")
+    end.
+
+%% @doc Calls the fun between the probes `user_span_start' and `user_span_stop', which has the
+%% time between them in nanoseconds and says how the fun ended. Returns or raises what the fun
+%% does.
+-spec span(name(), fun(() -> Result)) -> Result.
+span(Name, Fun) when is_function(Fun, 0) ->
+    case wants_span(Name) of
+        false -> Fun();
+        true -> timed(Name, Fun);
+        1 -> bad(span, [Name, Fun], 1, "neither an atom nor a string")
+    end;
+span(Name, Fun) ->
+    bad(span, [Name, Fun], 2, "not a fun without arguments").
+
+timed(Name, Fun) ->
+    Id = erlang:unique_integer([positive]),
+    _ = user_span_start(Name, Id),
+    Start = erlang:monotonic_time(),
+    try Fun() of
+        Result ->
+            _ = stop(Name, Id, Start, ok),
+            Result
+    catch
+        Class:Reason:Stack ->
+            _ = stop(Name, Id, Start, Class),
+            erlang:raise(Class, Reason, Stack)
+    end.
+
+stop(Name, Id, Start, Outcome) ->
+    Duration = erlang:convert_time_unit(erlang:monotonic_time() - Start, native, nanosecond),
+    user_span_stop(Name, Id, Duration, Outcome).
+
+%% An annotation that nobody wants builds nothing.
+-define(P(Wants, Args), case Wants of false -> false; Wanted -> fire_p(Wanted, Args) end).
+-define(PN(Wants, Args), case Wants of false -> false; Wanted -> fire_pn(Wanted, Args) end).
+
+%% @doc Fires the probe `user_trace__i4s4' (in LTTng `user_trace_i4s4'): up to four integers,
+%% then up to four strings, with the calling process and its tag. Answers whether anybody got it.
+%% The contract is that of OTP's `dyntrace', but that an integer after a string, or a fifth of
+%% either, is `badarg', and that the tag may be one that came with a message.
+-spec p() -> boolean().
+p() -> ?P(wants_i4s4(), []).
+-spec p(arg()) -> boolean().
+p(A) -> ?P(wants_i4s4(A), [A]).
+-spec p(arg(), arg()) -> boolean().
+p(A, B) -> ?P(wants_i4s4(A, B), [A, B]).
+-spec p(arg(), arg(), arg()) -> boolean().
+p(A, B, C) -> ?P(wants_i4s4(A, B, C), [A, B, C]).
+-spec p(arg(), arg(), arg(), arg()) -> boolean().
+p(A, B, C, D) -> ?P(wants_i4s4(A, B, C, D), [A, B, C, D]).
+-spec p(arg(), arg(), arg(), arg(), arg()) -> boolean().
+p(A, B, C, D, E) -> ?P(wants_i4s4(A, B, C, D, E), [A, B, C, D, E]).
+-spec p(arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
+p(A, B, C, D, E, F) -> ?P(wants_i4s4(A, B, C, D, E, F), [A, B, C, D, E, F]).
+-spec p(arg(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
+p(A, B, C, D, E, F, G) -> ?P(wants_i4s4(A, B, C, D, E, F, G), [A, B, C, D, E, F, G]).
+-spec p(arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
+p(A, B, C, D, E, F, G, H) -> ?P(wants_i4s4(A, B, C, D, E, F, G, H), [A, B, C, D, E, F, G, H]).
+
+%% @doc The same to the probe `user_trace__n<Label>' (in LTTng `user_trace_n', with the label as
+%% a field). Another label is `badarg'.
+-spec pn(label()) -> boolean().
+pn(Label) -> ?PN(wants_n(Label), [Label]).
+-spec pn(label(), arg()) -> boolean().
+pn(Label, A) -> ?PN(wants_n(Label, A), [Label, A]).
+-spec pn(label(), arg(), arg()) -> boolean().
+pn(Label, A, B) -> ?PN(wants_n(Label, A, B), [Label, A, B]).
+-spec pn(label(), arg(), arg(), arg()) -> boolean().
+pn(Label, A, B, C) -> ?PN(wants_n(Label, A, B, C), [Label, A, B, C]).
+-spec pn(label(), arg(), arg(), arg(), arg()) -> boolean().
+pn(Label, A, B, C, D) -> ?PN(wants_n(Label, A, B, C, D), [Label, A, B, C, D]).
+-spec pn(label(), arg(), arg(), arg(), arg(), arg()) -> boolean().
+pn(Label, A, B, C, D, E) -> ?PN(wants_n(Label, A, B, C, D, E), [Label, A, B, C, D, E]).
+-spec pn(label(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
+pn(Label, A, B, C, D, E, F) -> ?PN(wants_n(Label, A, B, C, D, E, F), [Label, A, B, C, D, E, F]).
+-spec pn(label(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
+pn(Label, A, B, C, D, E, F, G) -> ?PN(wants_n(Label, A, B, C, D, E, F, G), [Label, A, B, C, D, E, F, G]).
+-spec pn(label(), arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
+pn(Label, A, B, C, D, E, F, G, H) -> ?PN(wants_n(Label, A, B, C, D, E, F, G, H), [Label, A, B, C, D, E, F, G, H]).
+
+%% @doc Fires the probe `user_trace__s1' (in LTTng `user_trace_s1').
+-spec user_trace_s1(text() | term()) -> boolean().
+user_trace_s1(_Message) -> false.
+
+%% @doc What {@link p/8} calls, with the tag as the first argument. Whatever is no integer, or no
+%% string, in its place is taken as missing.
+-spec user_trace_i4s4(binary() | undefined, arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) ->
+          boolean().
+user_trace_i4s4(_Tag, _I1, _I2, _I3, _I4, _S1, _S2, _S3, _S4) -> false.
+
+%% @doc What {@link pn/9} calls.
+-spec user_trace_n(label(), binary() | undefined, arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) ->
+          boolean().
+user_trace_n(Label, Tag, I1, I2, I3, I4, S1, S2, S3, S4) ->
+    case user_trace_n_nif(Label, Tag, I1, I2, I3, I4, S1, S2, S3, S4) of
+        1 -> bad(user_trace_n, [Label, Tag, I1, I2, I3, I4, S1, S2, S3, S4], 1, not_a_label());
+        Fired -> Fired
+    end.
+
+fire_p(true, Args) ->
+    apply(fun ?MODULE:user_trace_i4s4/9, [get_tag_data() | placed(Args)]);
+fire_p(Position, Args) ->
+    bad(p, Args, Position, misplaced(Position, Args)).
+
+fire_pn(true, [Label | Args]) ->
+    apply(fun ?MODULE:user_trace_n/10, [Label, get_tag_data() | placed(Args)]);
+fire_pn(1, Args) ->
+    bad(pn, Args, 1, not_a_label());
+fire_pn(Position, [_ | Args] = All) ->
+    bad(pn, All, Position, misplaced(Position - 1, Args)).
+
+%% The arguments at their places among four integers and four strings.
+placed(Args) ->
+    {Integers, Strings} = lists:splitwith(fun is_integer/1, Args),
+    four(Integers) ++ four(Strings).
+
+four(Args) ->
+    lists:sublist(Args ++ lists:duplicate(4, undefined), 4).
+
+misplaced(Position, Args) ->
+    case lists:splitwith(fun is_integer/1, lists:sublist(Args, Position)) of
+        {[_, _, _, _, _], []} -> "a fifth integer";
+        {_, [_, _, _, _, _]} -> "a fifth string";
+        _ -> "an integer after a string"
+    end.
+
+not_a_label() ->
+    "not an integer from 0 to 950".
+
+%% @doc Gives the process a tag, which its annotations carry; `undefined' takes it away. Answers
+%% the tag that it had.
+-spec put_tag(undefined | text()) -> binary() | undefined.
+put_tag(undefined) ->
+    dyntrace_tag:put(undefined);
+put_tag(Tag) ->
+    try unicode:characters_to_binary(Tag) of
+        Binary when is_binary(Binary) -> dyntrace_tag:put(Binary);
+        _ -> bad(put_tag, [Tag], 1, "not a string in UTF-8")
+    catch
+        error:badarg -> bad(put_tag, [Tag], 1, "not a string")
+    end.
+
+%% @doc The tag that the process was given with {@link put_tag/1}.
+-spec get_tag() -> binary() | undefined.
+get_tag() ->
+    dyntrace_tag:get().
+
+%% @doc That tag or, without one, the tag that came with the message which the process received last.
+-spec get_tag_data() -> binary() | undefined.
+get_tag_data() ->
+    dyntrace_tag:get_data().
+
+%% @doc Whether the tag travels with the messages that the process sends from now on, as a
+%% sequential trace token does: the receiver has it, and sends it along, until it
+%% receives a message without. A process that has a token of its own, set by
+%% `seq_trace', keeps that, and its tag does not travel. Answers what {@link restore_tag/1} takes.
+-spec spread_tag(boolean()) -> dyntrace_tag:data().
+spread_tag(Spread) when is_boolean(Spread) ->
+    dyntrace_tag:spread(Spread);
+spread_tag(Spread) ->
+    bad(spread_tag, [Spread], 1, "not a boolean").
+
+%% @doc Makes the tag and its spreading what they were before {@link spread_tag/1}.
+-spec restore_tag(dyntrace_tag:data()) -> true.
+restore_tag(Data) ->
+    case dyntrace_tag:is_data(Data) of
+        true -> dyntrace_tag:restore(Data);
+        false -> bad(restore_tag, [Data], 1, "not what spread_tag/1 returns")
+    end.
+
+%% Raises badarg out of the function that the user called, so that the shell names the argument.
+-spec bad(atom(), [term()], pos_integer(), string()) -> no_return().
+bad(Function, Args, Position, Why) ->
+    Callers = try error(here)
+              catch error:here:Stack -> tl(Stack)
+              end,
+    erlang:raise(error, badarg,
+                 [{?MODULE, Function, Args, [{error_info, #{cause => #{Position => Why}}}]} | Callers]).
+
+%% @private What the shell asks to explain an error of ours.
+-spec format_error(term(), [tuple()]) -> #{pos_integer() => string()}.
+format_error(badarg, [{_, _, _, Info} | _]) ->
+    maps:get(cause, proplists:get_value(error_info, Info, #{}), #{});
+format_error(_, _) ->
+    #{}.
+
+%% @private With nobody to want anything, nothing is wrong either.
+wants_i4s4() -> false.
+% @private
+wants_i4s4(_) -> false.
+% @private
+wants_i4s4(_, _) -> false.
+% @private
+wants_i4s4(_, _, _) -> false.
+% @private
+wants_i4s4(_, _, _, _) -> false.
+% @private
+wants_i4s4(_, _, _, _, _) -> false.
+% @private
+wants_i4s4(_, _, _, _, _, _) -> false.
+% @private
+wants_i4s4(_, _, _, _, _, _, _) -> false.
+% @private
+wants_i4s4(_, _, _, _, _, _, _, _) -> false.
+% @private
+wants_n(_) -> false.
+% @private
+wants_n(_, _) -> false.
+% @private
+wants_n(_, _, _) -> false.
+% @private
+wants_n(_, _, _, _) -> false.
+% @private
+wants_n(_, _, _, _, _) -> false.
+% @private
+wants_n(_, _, _, _, _, _) -> false.
+% @private
+wants_n(_, _, _, _, _, _, _) -> false.
+% @private
+wants_n(_, _, _, _, _, _, _, _) -> false.
+% @private
+wants_n(_, _, _, _, _, _, _, _, _) -> false.
+%% @private
+wants_mark(_, _, _) -> false.
+%% @private
+wants_span(_) -> false.
+%% @private
+user_trace_n_nif(_, _, _, _, _, _, _, _, _, _) -> false.
+%% @private
+user_mark(_, _, _) -> false.
+%% @private
+user_span_start(_, _) -> false.
+%% @private
+user_span_stop(_, _, _, _) -> false.
 
 %%% -- The tracer ----------------------------------------------------------------------
 
@@ -195,7 +490,7 @@ trace_garbage_collection(_, _, _, _, _) -> ok.
 on_load() ->
     Library = filename:absname(filename:join(priv_dir(), "dyntrace.so")),
     Provider = filename:join(filename:dirname(Library), "dyntrace_lttng.so"),
-    LoadInfo = {reserved_words(), unicode:characters_to_binary(Provider)},
+    LoadInfo = {reserved_words(), sizes(), unicode:characters_to_binary(Provider)},
     persistent_term:put(?LIBRARY, case erlang:load_nif(filename:rootname(Library), LoadInfo) of
                                       ok -> {loaded, Library};
                                       {error, {_, Text}} -> {missing, unicode:characters_to_binary(Text)}
@@ -230,3 +525,11 @@ reserved_words() ->
 
 is_quoted(Word) ->
     hd(lists:flatten(io_lib:write_atom(Word))) =:= $'.
+
+%% What terms take on a heap differs from release to release, too: in words, the header of
+%% a binary on the heap, a binary off it, a bitstring, a reference, a fun, a pid of another node.
+sizes() ->
+    External = binary_to_term(<<131, 88, 119, 1, $n, 1:32, 0:32, 1:32>>),
+    list_to_tuple([erts_debug:flat_size(binary:copy(<<0>>)) - 1
+                   | [erts_debug:flat_size(Term)
+                      || Term <- [binary:copy(<<0>>, 65), <<(binary:copy(<<0>>))/binary, 1:3>>, make_ref(), fun() -> ok end, External]]]).

@@ -1,0 +1,328 @@
+/*
+ * The decoders of the provider erlang: what a VM that was built for it tells, as far as a
+ * tracer is told (the catalogue says where that differs).
+ */
+#include <limits.h>
+
+#include "dt_atoms.h"
+#include "dt_decode.h"
+#include "dt_size.h"
+
+/* -- Numbers ---------------------------------------------------------------------- */
+
+static int32_t int32(uint64_t n) {
+    return n < INT32_MAX ? (int32_t)n : INT32_MAX;
+}
+
+/* -- Nodes ------------------------------------------------------------------------ */
+
+/*
+ * The node of a pid, port or reference. erl_nif has no call for it, the external term
+ * format has: after a byte for the type, and two for the length of a reference, comes
+ * the node's name as an atom.
+ */
+static bool get_node(ErlNifEnv *env, ERL_NIF_TERM handle, ERL_NIF_TERM *node) {
+    enum { VERSION = 131, NEWER_REFERENCE = 90 };
+    ErlNifBinary external;
+    size_t before;
+    bool got = false;
+
+    if (!enif_term_to_binary(env, handle, &external))
+        return false;
+    if (external.size > 4) {
+        before = external.data[1] == NEWER_REFERENCE ? 3 : 1;
+        external.data[before] = VERSION;
+        got = enif_binary_to_term(env, external.data + before, external.size - before, node, 0) > 0;
+    }
+    enif_release_binary(&external);
+    return got;
+}
+
+/* The node of a receiver, if it is another one than the sender's: {Name,Node}, or a
+   handle of that node. */
+static bool get_other_node(ErlNifEnv *env, ERL_NIF_TERM sender, ERL_NIF_TERM receiver,
+                           ERL_NIF_TERM *node) {
+    const ERL_NIF_TERM *name_node;
+    ERL_NIF_TERM here;
+    ErlNifPid local;
+    int arity;
+
+    if (enif_get_local_pid(env, receiver, &local) || enif_is_atom(env, receiver))
+        return false;
+    if (enif_get_tuple(env, receiver, &arity, &name_node) && arity == 2)
+        *node = name_node[1];
+    else if (!get_node(env, receiver, node))
+        return false;
+    return get_node(env, sender, &here) && !enif_is_identical(*node, here);
+}
+
+/* -- Messages --------------------------------------------------------------------- */
+
+struct message {
+    ERL_NIF_TERM from, to, term;
+    int32_t label, previous, current;
+};
+
+static bool get_sent(const struct dt_traced *trace, struct message *m) {
+    *m = (struct message){.from = trace->tracee, .term = trace->term};
+    return dt_extra(trace, &m->to);
+}
+
+static bool get_received(const struct dt_traced *trace, struct message *m) {
+    *m = (struct message){.to = trace->tracee, .term = trace->term};
+    return true;
+}
+
+/* seq_trace alone knows the token. */
+static bool get_seq_message(const struct dt_traced *trace, struct message *m) {
+    struct dt_seq_info info;
+    int label;
+
+    if (!dt_get_seq_info(trace, &info))
+        return false;
+    *m =
+        (struct message){.from = info.from,
+                         .to = info.to,
+                         .term = info.message,
+                         .label = enif_get_int(trace->env, trace->tracee, &label) ? label : INT_MIN,
+                         .previous = int32(info.previous),
+                         .current = int32(info.current)};
+    return true;
+}
+
+static enum dt_decoded fill_send(struct dt_traced *trace, const struct message *m,
+                                 struct dt_message__send *e) {
+    *e = (struct dt_message__send){.size = dt_size(trace->env, m->term),
+                                   .label = m->label,
+                                   .previous = m->previous,
+                                   .current = m->current};
+    DT_TRY(e->sender, dt_id(trace, m->from));
+    DT_TRY(e->receiver, dt_id(trace, m->to));
+    return DT_DECODED;
+}
+
+static enum dt_decoded fill_send_remote(struct dt_traced *trace, const struct message *m,
+                                        struct dt_message__send__remote *e) {
+    ERL_NIF_TERM node;
+
+    if (!get_other_node(trace->env, m->from, m->to, &node))
+        return DT_NO_EVENT;
+    *e = (struct dt_message__send__remote){.size = dt_size(trace->env, m->term),
+                                           .label = m->label,
+                                           .previous = m->previous,
+                                           .current = m->current};
+    DT_TRY(e->sender, dt_id(trace, m->from));
+    DT_TRY(e->node_name, dt_id(trace, node));
+    DT_TRY(e->receiver, dt_id(trace, m->to));
+    return DT_DECODED;
+}
+
+static enum dt_decoded fill_receive(struct dt_traced *trace, const struct message *m,
+                                    struct dt_message__receive *e) {
+    *e = (struct dt_message__receive){.size = dt_size(trace->env, m->term),
+                                      .label = m->label,
+                                      .previous = m->previous,
+                                      .current = m->current};
+    DT_TRY(e->receiver, dt_id(trace, m->to));
+    return DT_DECODED;
+}
+
+static enum dt_decoded fill_queued(struct dt_traced *trace, const struct message *m,
+                                   struct dt_message__queued *e) {
+    *e = (struct dt_message__queued){.size = dt_size(trace->env, m->term)};
+    DT_TRY(e->receiver, dt_id(trace, m->to));
+    return DT_DECODED;
+}
+
+#define MESSAGE_DECODER(decoder, get, fill, probe)                                                 \
+    enum dt_decoded dt_decode_erlang_##decoder(struct dt_traced *trace, union dt_event *event) {   \
+        struct message m;                                                                          \
+                                                                                                   \
+        return get(trace, &m) ? fill(trace, &m, &event->probe) : DT_UNDECODED;                     \
+    }
+
+MESSAGE_DECODER(send, get_sent, fill_send, message__send)
+MESSAGE_DECODER(send_remote, get_sent, fill_send_remote, message__send__remote)
+MESSAGE_DECODER(queued, get_received, fill_queued, message__queued)
+MESSAGE_DECODER(received, get_received, fill_receive, message__receive)
+MESSAGE_DECODER(seq_send, get_seq_message, fill_send, message__send)
+MESSAGE_DECODER(seq_send_remote, get_seq_message, fill_send_remote, message__send__remote)
+MESSAGE_DECODER(seq_receive, get_seq_message, fill_receive, message__receive)
+
+/* {'EXIT',From,Reason}, where From is a process or port. */
+enum dt_decoded dt_decode_erlang_exit_signal(struct dt_traced *trace, union dt_event *event) {
+    struct dt_process__exit_signal *e = &event->process__exit_signal;
+    const ERL_NIF_TERM *el;
+    int size;
+
+    if (!enif_get_tuple(trace->env, trace->term, &size, &el) || size != 3 ||
+        !enif_is_identical(el[0], atom_EXIT) ||
+        !(enif_is_pid(trace->env, el[1]) || enif_is_port(trace->env, el[1])))
+        return DT_NO_EVENT;
+    DT_TRY(e->sender, dt_id(trace, el[1]));
+    DT_TRY(e->receiver, dt_id(trace, trace->tracee));
+    DT_TRY(e->reason, dt_term(trace, el[2]));
+    return DT_DECODED;
+}
+
+/* -- Processes and calls ---------------------------------------------------------- */
+
+enum dt_decoded dt_decode_erlang_spawn(struct dt_traced *trace, union dt_event *event) {
+    struct dt_process__spawn *e = &event->process__spawn;
+    ERL_NIF_TERM entry;
+
+    if (!dt_extra(trace, &entry))
+        return DT_UNDECODED;
+    DT_TRY(e->p, dt_id(trace, trace->term));
+    DT_TRY(e->mfa, dt_mfa(trace, entry));
+    return DT_DECODED;
+}
+
+enum dt_decoded dt_decode_erlang_exit(struct dt_traced *trace, union dt_event *event) {
+    struct dt_process__exit *e = &event->process__exit;
+
+    DT_TRY(e->p, dt_id(trace, trace->tracee));
+    DT_TRY(e->reason, dt_term(trace, trace->term));
+    return DT_DECODED;
+}
+
+enum dt_decoded dt_decode_erlang_unscheduled(struct dt_traced *trace, union dt_event *event) {
+    DT_TRY(event->process__unscheduled.p, dt_id(trace, trace->tracee));
+    return DT_DECODED;
+}
+
+enum dt_decoded dt_decode_erlang_scheduled(struct dt_traced *trace, union dt_event *event) {
+    struct dt_process__scheduled *e = &event->process__scheduled;
+
+    DT_TRY(e->p, dt_id(trace, trace->tracee));
+    DT_TRY(e->mfa, dt_where(trace, trace->term));
+    return DT_DECODED;
+}
+
+/* A process that goes into hibernation was stopped in the function for it. */
+static bool is_hibernating(const struct dt_traced *trace) {
+    const ERL_NIF_TERM *el;
+    int size;
+
+    return enif_get_tuple(trace->env, trace->term, &size, &el) && size == 3 &&
+           enif_is_identical(el[0], atom_erlang) && enif_is_identical(el[1], atom_hibernate);
+}
+
+enum dt_decoded dt_decode_erlang_hibernate(struct dt_traced *trace, union dt_event *event) {
+    struct dt_process__hibernate *e = &event->process__hibernate;
+
+    if (!is_hibernating(trace))
+        return DT_NO_EVENT;
+    DT_TRY(e->p, dt_id(trace, trace->tracee));
+    DT_TRY(e->mfa, dt_mfa(trace, trace->term));
+    return DT_DECODED;
+}
+
+#define CALL_DECODER(decoder, probe)                                                               \
+    enum dt_decoded dt_decode_erlang_##decoder(struct dt_traced *trace, union dt_event *event) {   \
+        struct dt_##probe *e = &event->probe;                                                      \
+                                                                                                   \
+        e->depth = 0;                                                                              \
+        DT_TRY(e->p, dt_id(trace, trace->tracee));                                                 \
+        DT_TRY(e->mfa, dt_mfa(trace, trace->term));                                                \
+        return DT_DECODED;                                                                         \
+    }
+
+CALL_DECODER(call, global__function__entry)
+CALL_DECODER(return, function__return)
+
+/* -- Garbage collection ----------------------------------------------------------- */
+
+#define GC_DECODER(decoder, probe, amount)                                                         \
+    enum dt_decoded dt_decode_erlang_##decoder(struct dt_traced *trace, union dt_event *event) {   \
+        struct dt_##probe *e = &event->probe;                                                      \
+        uint64_t size;                                                                             \
+                                                                                                   \
+        DT_TRY(e->p, dt_id(trace, trace->tracee));                                                 \
+        if (!dt_value(trace, atom_wordsize, &size))                                                \
+            return DT_UNDECODED;                                                                   \
+        e->amount = int32(size);                                                                   \
+        return DT_DECODED;                                                                         \
+    }
+
+GC_DECODER(gc_minor_start, gc_minor__start, need)
+GC_DECODER(gc_minor_end, gc_minor__end, reclaimed)
+GC_DECODER(gc_major_start, gc_major__start, need)
+GC_DECODER(gc_major_end, gc_major__end, reclaimed)
+
+/*
+ * What a heap was when its collection started. The only thing that is kept between two
+ * events: a process collects from start to end on one thread, and no other does
+ * meanwhile. Each probe compares with it once, so an end whose start was not told, since
+ * nobody listened yet, is not compared with an older one.
+ */
+static _Thread_local struct {
+    ERL_NIF_TERM tracee;
+    uint64_t heap;
+    bool compared[DT_PROBES];
+} collection;
+
+enum dt_decoded dt_decode_erlang_heap_before(struct dt_traced *trace, union dt_event *event) {
+    (void)event;
+    if (!dt_value(trace, atom_heap_block_size, &collection.heap))
+        return DT_UNDECODED;
+    collection.tracee = trace->tracee;
+    collection.compared[trace->route->probe] = false;
+    return DT_NO_EVENT;
+}
+
+/* Whether the heap is another than before, and then both sizes. */
+static enum dt_decoded compare_heap(const struct dt_traced *trace, uint64_t *before,
+                                    uint64_t *after) {
+    bool *compared = &collection.compared[trace->route->probe];
+
+    if (!dt_value(trace, atom_heap_block_size, after))
+        return DT_UNDECODED;
+    if (*compared || !enif_is_identical(collection.tracee, trace->tracee))
+        return DT_NO_EVENT;
+    *compared = true;
+    *before = collection.heap;
+    return *after == *before ? DT_NO_EVENT : DT_DECODED;
+}
+
+#define HEAP_DECODER(decoder, probe, larger, smaller)                                              \
+    enum dt_decoded dt_decode_erlang_##decoder(struct dt_traced *trace, union dt_event *event) {   \
+        struct dt_##probe *e = &event->probe;                                                      \
+        uint64_t before, after;                                                                    \
+        enum dt_decoded decoded = compare_heap(trace, &before, &after);                            \
+                                                                                                   \
+        if (decoded != DT_DECODED || smaller > larger)                                             \
+            return decoded == DT_DECODED ? DT_NO_EVENT : decoded;                                  \
+        e->old_size = int32(before);                                                               \
+        e->new_size = int32(after);                                                                \
+        DT_TRY(e->p, dt_id(trace, trace->tracee));                                                 \
+        return DT_DECODED;                                                                         \
+    }
+
+HEAP_DECODER(heap_grow, process__heap_grow, after, before)
+HEAP_DECODER(heap_shrink, process__heap_shrink, before, after)
+
+/* -- Every event ------------------------------------------------------------------ */
+
+enum dt_decoded dt_decode_erlang_trace(struct dt_traced *trace, union dt_event *event) {
+    struct dt_trace *e = &event->trace;
+    ERL_NIF_TERM extra;
+
+    DT_TRY(e->p, dt_id(trace, trace->tracee));
+    DT_TRY(e->event, dt_id(trace, trace->tag));
+    DT_TRY(e->state, dt_term(trace, trace->state));
+    DT_TRY(e->arg1, dt_term(trace, trace->term));
+    e->arg2 = "";
+    if (dt_extra(trace, &extra))
+        DT_TRY(e->arg2, dt_term(trace, extra));
+    return DT_DECODED;
+}
+
+enum dt_decoded dt_decode_erlang_trace_seq(struct dt_traced *trace, union dt_event *event) {
+    struct dt_trace_seq *e = &event->trace_seq;
+
+    DT_TRY(e->state, dt_term(trace, trace->state));
+    DT_TRY(e->label, dt_term(trace, trace->tracee));
+    DT_TRY(e->seq_info, dt_term(trace, trace->term));
+    return DT_DECODED;
+}

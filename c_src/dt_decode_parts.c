@@ -1,0 +1,70 @@
+#include "dt_atoms.h"
+#include "dt_decode.h"
+
+const char *dt_id(struct dt_traced *trace, ERL_NIF_TERM term) {
+    return dt_text_id(trace->text, trace->env, term);
+}
+
+const char *dt_term(struct dt_traced *trace, ERL_NIF_TERM term) {
+    return dt_text_term(trace->text, trace->env, term);
+}
+
+bool dt_extra(const struct dt_traced *trace, ERL_NIF_TERM *value) {
+    return enif_get_map_value(trace->env, trace->opts, atom_extra, value);
+}
+
+const char *dt_mfa(struct dt_traced *trace, ERL_NIF_TERM location) {
+    const ERL_NIF_TERM *el;
+    int size;
+    unsigned args;
+    unsigned long arity;
+
+    if (!enif_get_tuple(trace->env, location, &size, &el) || size != 3)
+        return NULL;
+    if (enif_get_list_length(trace->env, el[2], &args))
+        arity = args;
+    else if (!enif_get_ulong(trace->env, el[2], &arity))
+        return NULL;
+    return dt_text_mfa(trace->text, trace->env, el[0], el[1], arity);
+}
+
+const char *dt_where(struct dt_traced *trace, ERL_NIF_TERM location) {
+    int zero;
+
+    if (enif_is_identical(location, atom_undefined) ||
+        (enif_get_int(trace->env, location, &zero) && zero == 0))
+        return "undefined";
+    return enif_is_atom(trace->env, location) ? dt_id(trace, location) : dt_mfa(trace, location);
+}
+
+bool dt_value(const struct dt_traced *trace, ERL_NIF_TERM key, uint64_t *value) {
+    ERL_NIF_TERM list = trace->term, head;
+    const ERL_NIF_TERM *el;
+    ErlNifUInt64 number;
+    int size;
+
+    while (enif_get_list_cell(trace->env, list, &head, &list)) {
+        if (!enif_get_tuple(trace->env, head, &size, &el) || size != 2 ||
+            !enif_is_identical(el[0], key))
+            continue;
+        if (!enif_get_uint64(trace->env, el[1], &number))
+            return false;
+        *value = number;
+        return true;
+    }
+    return false;
+}
+
+bool dt_get_seq_info(const struct dt_traced *trace, struct dt_seq_info *info) {
+    const ERL_NIF_TERM *el, *serial;
+    ErlNifUInt64 previous, current;
+    int size;
+
+    if (!enif_get_tuple(trace->env, trace->term, &size, &el) || size != 5 ||
+        !enif_get_tuple(trace->env, el[1], &size, &serial) || size != 2 ||
+        !enif_get_uint64(trace->env, serial[0], &previous) ||
+        !enif_get_uint64(trace->env, serial[1], &current))
+        return false;
+    *info = (struct dt_seq_info){previous, current, el[2], el[3], el[4]};
+    return true;
+}

@@ -1,0 +1,145 @@
+#include "dt_size.h"
+
+enum { HEAP_BINARY, OFF_HEAP_BINARY, BITSTRING, REFERENCE, FUN, EXTERNAL_PID, SIZES };
+
+/* The most bytes that a binary on the heap has. */
+enum { HEAP_BINARY_MAX = 64 };
+
+static uint32_t size_of[SIZES];
+
+bool dt_size_calibrate(ErlNifEnv *env, ERL_NIF_TERM sizes) {
+    const ERL_NIF_TERM *el;
+    unsigned measured[SIZES];
+    int arity;
+
+    if (!enif_get_tuple(env, sizes, &arity, &el) || arity != SIZES)
+        return false;
+    for (int i = 0; i < SIZES; i++)
+        if (!enif_get_uint(env, el[i], &measured[i]))
+            return false;
+    for (int i = 0; i < SIZES; i++)
+        size_of[i] = measured[i];
+    return true;
+}
+
+static uint32_t words(size_t bytes) {
+    return (uint32_t)((bytes + sizeof(ERL_NIF_TERM) - 1) / sizeof(ERL_NIF_TERM));
+}
+
+/* Integers of 60 bits fit into the term itself. */
+static uint32_t integer_size(ErlNifEnv *env, ERL_NIF_TERM term) {
+    const int64_t small = (int64_t)1 << 59;
+    ErlNifSInt64 i;
+    ErlNifUInt64 u;
+
+    if (enif_get_int64(env, term, &i))
+        return i >= -small && i < small ? 0 : 2;
+    return enif_get_uint64(env, term, &u) ? 2 : 3;
+}
+
+static uint32_t bitstring_size(ErlNifEnv *env, ERL_NIF_TERM term) {
+    ErlNifBinary binary;
+
+    if (!enif_inspect_binary(env, term, &binary))
+        return size_of[BITSTRING];
+    return binary.size <= HEAP_BINARY_MAX ? size_of[HEAP_BINARY] + words(binary.size)
+                                          : size_of[OFF_HEAP_BINARY];
+}
+
+struct walk {
+    ErlNifEnv *env;
+    uint32_t size;
+    int terms; /* how many more may be visited */
+};
+
+static void add(struct walk *walk, ERL_NIF_TERM term, int depth);
+
+static void add_list(struct walk *walk, ERL_NIF_TERM list, int depth) {
+    ERL_NIF_TERM head;
+
+    while (walk->terms > 0 && enif_get_list_cell(walk->env, list, &head, &list)) {
+        walk->size += 2;
+        add(walk, head, depth);
+    }
+    /* the tail of an improper list */
+    if (!enif_is_list(walk->env, list))
+        add(walk, list, depth);
+}
+
+static void add_tuple(struct walk *walk, ERL_NIF_TERM tuple, int depth) {
+    const ERL_NIF_TERM *el;
+    int arity;
+
+    if (!enif_get_tuple(walk->env, tuple, &arity, &el) || arity == 0)
+        return;
+    walk->size += 1 + (uint32_t)arity;
+    for (int i = 0; i < arity && walk->terms > 0; i++)
+        add(walk, el[i], depth);
+}
+
+/* Header, size, pointer to the keys, and the values; a tuple of the keys. */
+static void add_map(struct walk *walk, ERL_NIF_TERM map, int depth) {
+    ErlNifMapIterator i;
+    ERL_NIF_TERM key, value;
+    size_t keys;
+
+    if (!enif_get_map_size(walk->env, map, &keys))
+        return;
+    walk->size += keys == 0 ? 3 : 4 + 2 * (uint32_t)keys;
+    if (keys > DT_SIZE_MAP ||
+        !enif_map_iterator_create(walk->env, map, &i, ERL_NIF_MAP_ITERATOR_FIRST))
+        return;
+    while (walk->terms > 0 && enif_map_iterator_get_pair(walk->env, &i, &key, &value)) {
+        add(walk, key, depth);
+        add(walk, value, depth);
+        enif_map_iterator_next(walk->env, &i);
+    }
+    enif_map_iterator_destroy(walk->env, &i);
+}
+
+static void add(struct walk *walk, ERL_NIF_TERM term, int depth) {
+    ErlNifPid pid;
+
+    if (depth == DT_SIZE_DEPTH)
+        walk->terms = 0;
+    if (walk->terms-- <= 0)
+        return;
+    switch (enif_term_type(walk->env, term)) {
+    case ERL_NIF_TERM_TYPE_LIST:
+        add_list(walk, term, depth + 1);
+        break;
+    case ERL_NIF_TERM_TYPE_TUPLE:
+        add_tuple(walk, term, depth + 1);
+        break;
+    case ERL_NIF_TERM_TYPE_MAP:
+        add_map(walk, term, depth + 1);
+        break;
+    case ERL_NIF_TERM_TYPE_FLOAT:
+        walk->size += 2;
+        break;
+    case ERL_NIF_TERM_TYPE_INTEGER:
+        walk->size += integer_size(walk->env, term);
+        break;
+    case ERL_NIF_TERM_TYPE_BITSTRING:
+        walk->size += bitstring_size(walk->env, term);
+        break;
+    case ERL_NIF_TERM_TYPE_REFERENCE:
+        walk->size += size_of[REFERENCE];
+        break;
+    case ERL_NIF_TERM_TYPE_FUN:
+        walk->size += size_of[FUN];
+        break;
+    case ERL_NIF_TERM_TYPE_PID:
+        walk->size += enif_get_local_pid(walk->env, term, &pid) ? 0 : size_of[EXTERNAL_PID];
+        break;
+    default: /* atoms and local ports are immediate */
+        break;
+    }
+}
+
+uint32_t dt_size(ErlNifEnv *env, ERL_NIF_TERM term) {
+    struct walk walk = {.env = env, .terms = DT_SIZE_TERMS};
+
+    add(&walk, term, 0);
+    return walk.size;
+}

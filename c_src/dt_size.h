@@ -1,0 +1,24 @@
+/*
+ * The size of a term in words, as erts_debug:flat_size/1 counts it: what a copy of it
+ * takes on a process's heap, without the bytes of off-heap binaries.
+ *
+ * The walk is bounded. A term of over DT_SIZE_TERMS subterms, or nested deeper than
+ * DT_SIZE_DEPTH, has at least the size that is answered, and so has one with a map of
+ * more than DT_SIZE_MAP keys, an integer of more than 64 bits, a bitstring or a fun.
+ */
+#ifndef DT_SIZE_H
+#define DT_SIZE_H
+
+#include <erl_nif.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { DT_SIZE_TERMS = 1000, DT_SIZE_DEPTH = 50, DT_SIZE_MAP = 32 };
+
+/* Sizes that differ between releases, as Erlang measured them: a tuple of integers, in the
+   order of the enum in dt_size.c. */
+bool dt_size_calibrate(ErlNifEnv *env, ERL_NIF_TERM sizes);
+
+uint32_t dt_size(ErlNifEnv *env, ERL_NIF_TERM term);
+
+#endif

@@ -1,0 +1,212 @@
+#include "dt_user.h"
+
+#include "dt_atoms.h"
+#include "dt_backends.h"
+#include "dt_text.h"
+
+/* -- Asking ------------------------------------------------------------------------ */
+
+static ERL_NIF_TERM boolean(bool is) {
+    return is ? atom_true : atom_false;
+}
+
+/* An integer of 64 bits is told from all else by one getter, a larger one by two. */
+static bool is_integer(ErlNifEnv *env, ERL_NIF_TERM term) {
+    ErlNifSInt64 i;
+
+    return enif_get_int64(env, term, &i) || enif_term_type(env, term) == ERL_NIF_TERM_TYPE_INTEGER;
+}
+
+static bool may_be_string(ErlNifEnv *env, ERL_NIF_TERM term) {
+    return enif_is_list(env, term) || enif_is_binary(env, term);
+}
+
+static bool may_be_name(ErlNifEnv *env, ERL_NIF_TERM term) {
+    return enif_is_atom(env, term) || may_be_string(env, term);
+}
+
+/* The number of the first argument that is in no place for it, 0 if each is: up to four
+   integers, then up to four others. */
+static int misplaced(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    int integers = 0;
+
+    while (integers < argc && integers < 4 && is_integer(env, argv[integers]))
+        integers++;
+    for (int i = integers; i < argc; i++)
+        if (i - integers == 4 || is_integer(env, argv[i]))
+            return i + 1;
+    return 0;
+}
+
+ERL_NIF_TERM dt_user_wants_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    int wrong = misplaced(env, argc, argv);
+
+    if (wrong)
+        return enif_make_int(env, wrong);
+    return boolean(dt_listening(DT_user_trace__i4s4) || dt_listening(DT_user_trace_i4s4));
+}
+
+static bool listening_to_label(unsigned label) {
+    return dt_usdt_label_listening(label) || dt_listening(DT_user_trace_n);
+}
+
+ERL_NIF_TERM dt_user_wants_n(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    unsigned label;
+    int wrong;
+
+    if (!enif_get_uint(env, argv[0], &label) || label >= DT_LABELS)
+        return enif_make_int(env, 1);
+    wrong = misplaced(env, argc - 1, argv + 1);
+    return wrong ? enif_make_int(env, wrong + 1) : boolean(listening_to_label(label));
+}
+
+ERL_NIF_TERM dt_user_wants_mark(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    (void)argc;
+    if (!may_be_name(env, argv[0]))
+        return enif_make_int(env, 1);
+    if (!is_integer(env, argv[1]))
+        return enif_make_int(env, 2);
+    if (!may_be_string(env, argv[2]))
+        return enif_make_int(env, 3);
+    return boolean(dt_listening(DT_user_mark));
+}
+
+ERL_NIF_TERM dt_user_wants_span(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    (void)argc;
+    if (!may_be_name(env, argv[0]))
+        return enif_make_int(env, 1);
+    return boolean(dt_listening(DT_user_span_start) || dt_listening(DT_user_span_stop));
+}
+
+/* -- Arguments --------------------------------------------------------------------- */
+
+/* The calling process. */
+static const char *self(ErlNifEnv *env, struct dt_text *text) {
+    ErlNifPid pid;
+
+    return enif_self(env, &pid) ? dt_text_id(text, env, pid.pid) : "";
+}
+
+/* What is no integer of 64 bits is missing. */
+static int64_t integer(ErlNifEnv *env, ERL_NIF_TERM term) {
+    ErlNifSInt64 i;
+
+    return enif_get_int64(env, term, &i) ? i : 0;
+}
+
+/* Tag, I1, …, I4, S1, …, S4. The probes for these begin with the same fields (the
+   catalogue's USER_TRACE_FIELDS), so what is filled for one is there for all. */
+static void fill(ErlNifEnv *env, struct dt_text *text, const ERL_NIF_TERM argv[],
+                 union dt_event *event) {
+    struct dt_user_trace__i4s4 *e = &event->user_trace__i4s4;
+
+    dt_text_open(text);
+    e->proc = self(env, text);
+    e->user_tag = dt_text_string(text, env, argv[0]);
+    e->i1 = integer(env, argv[1]);
+    e->i2 = integer(env, argv[2]);
+    e->i3 = integer(env, argv[3]);
+    e->i4 = integer(env, argv[4]);
+    e->s1 = dt_text_string(text, env, argv[5]);
+    e->s2 = dt_text_string(text, env, argv[6]);
+    e->s3 = dt_text_string(text, env, argv[7]);
+    e->s4 = dt_text_string(text, env, argv[8]);
+}
+
+/* -- Firing ------------------------------------------------------------------------ */
+
+ERL_NIF_TERM dt_user_trace_s1(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    struct dt_text text;
+    union dt_event event;
+
+    (void)argc;
+    if (!dt_listening(DT_user_trace__s1) && !dt_listening(DT_user_trace_s1))
+        return atom_false;
+    dt_text_open(&text);
+    event.user_trace__s1.message = dt_text_string(&text, env, argv[0]);
+    dt_fire(DT_user_trace__s1, &event);
+    dt_fire(DT_user_trace_s1, &event);
+    return atom_true;
+}
+
+ERL_NIF_TERM dt_user_trace_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    struct dt_text text;
+    union dt_event event;
+
+    (void)argc;
+    if (!dt_listening(DT_user_trace__i4s4) && !dt_listening(DT_user_trace_i4s4))
+        return atom_false;
+    fill(env, &text, argv, &event);
+    dt_fire(DT_user_trace__i4s4, &event);
+    dt_fire(DT_user_trace_i4s4, &event);
+    return atom_true;
+}
+
+ERL_NIF_TERM dt_user_trace_n(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    struct dt_text text;
+    union dt_event event;
+    unsigned label;
+
+    (void)argc;
+    if (!enif_get_uint(env, argv[0], &label) || label >= DT_LABELS)
+        return enif_make_badarg(env);
+    if (!listening_to_label(label))
+        return atom_false;
+    fill(env, &text, argv + 1, &event);
+    event.user_trace_n.label = (int32_t)label;
+    if (dt_usdt_label_listening(label))
+        dt_usdt_fire_label(label, &event.user_trace__n);
+    dt_fire(DT_user_trace_n, &event);
+    return atom_true;
+}
+
+ERL_NIF_TERM dt_user_mark(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    struct dt_text text;
+    union dt_event event;
+    struct dt_user_mark *e = &event.user_mark;
+
+    (void)argc;
+    if (!dt_listening(DT_user_mark))
+        return atom_false;
+    dt_text_open(&text);
+    e->pid = self(env, &text);
+    e->name = dt_text_name(&text, env, argv[0]);
+    e->value = integer(env, argv[1]);
+    e->text = dt_text_string(&text, env, argv[2]);
+    dt_fire(DT_user_mark, &event);
+    return atom_true;
+}
+
+ERL_NIF_TERM dt_user_span_start(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    struct dt_text text;
+    union dt_event event;
+    struct dt_user_span_start *e = &event.user_span_start;
+
+    (void)argc;
+    if (!dt_listening(DT_user_span_start))
+        return atom_false;
+    dt_text_open(&text);
+    e->pid = self(env, &text);
+    e->name = dt_text_name(&text, env, argv[0]);
+    e->id = (uint64_t)integer(env, argv[1]);
+    dt_fire(DT_user_span_start, &event);
+    return atom_true;
+}
+
+ERL_NIF_TERM dt_user_span_stop(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    struct dt_text text;
+    union dt_event event;
+    struct dt_user_span_stop *e = &event.user_span_stop;
+
+    (void)argc;
+    if (!dt_listening(DT_user_span_stop))
+        return atom_false;
+    dt_text_open(&text);
+    e->pid = self(env, &text);
+    e->name = dt_text_name(&text, env, argv[0]);
+    e->id = (uint64_t)integer(env, argv[1]);
+    e->duration = (uint64_t)integer(env, argv[2]);
+    e->outcome = dt_text_name(&text, env, argv[3]);
+    dt_fire(DT_user_span_stop, &event);
+    return atom_true;
+}

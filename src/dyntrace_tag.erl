@@ -1,0 +1,134 @@
+%% @doc The tag of a process, which its annotations carry.
+%%
+%% OTP keeps tags in the VM, and a stock VM leaves them out. Here a process's own tag is in
+%% its dictionary. While it is spread, it also is the label of a sequential trace token
+%% with no trace flag on: the VM then does what it does with any token, takes it along with
+%% every message to the receiver, who has it until its next message that comes without. Nothing
+%% is traced by it.
+%%
+%% A process has one token. One that the program set itself is left as it is; the tag then
+%% does not travel.
+-module(dyntrace_tag).
+
+-export([put/1, get/0, get_data/0, spread/1, restore/1, is_data/1]).
+-compile({no_auto_import, [get/0]}).
+
+-export_type([tag/0, data/0]).
+
+-type tag() :: binary() | undefined.
+
+-type data() :: true | {Flags :: non_neg_integer(), binary() | []}.
+%% What {@link restore/1} takes: `true' where there was nothing.
+
+%% In the dictionary: the own tag, and whether it is spread.
+-define(TAG, '$dyntrace_tag').
+-define(SPREADING, '$dyntrace_spreading').
+
+%% In data(): the tag is the process's own; it is spread.
+-define(OWN, 1).
+-define(SPREAD, 2).
+
+%% Answers the tag that the process had before.
+-spec put(tag()) -> tag().
+put(Tag) ->
+    Old = set_own(Tag),
+    case get(?SPREADING) of
+        true -> send_along(get_data());
+        undefined -> ok
+    end,
+    Old.
+
+%% The tag that the process was given.
+-spec get() -> tag().
+get() ->
+    get(?TAG).
+
+%% That tag or, without one, the tag that came with the last message.
+-spec get_data() -> tag().
+get_data() ->
+    case {get(?TAG), token()} of
+        {undefined, {ours, Received}} -> Received;
+        {Own, _} -> Own
+    end.
+
+-spec spread(boolean()) -> data().
+spread(Spread) ->
+    Before = data(),
+    set_spreading(Spread),
+    Before.
+
+%% What spread/1 changed, in this process or in another one.
+-spec restore(data()) -> true.
+restore(true) ->
+    restore({0, []});
+restore({Flags, Data}) ->
+    Tag = case Data of
+              [] -> undefined;
+              _ -> Data
+          end,
+    _ = set_own(case Flags band ?OWN of
+                    0 -> undefined;
+                    _ -> Tag
+                end),
+    case Flags band ?SPREAD of
+        0 -> set_spreading(false);
+        _ -> set_spreading(true, Tag)
+    end,
+    true.
+
+-spec is_data(term()) -> boolean().
+is_data(true) -> true;
+is_data({Flags, []}) -> is_integer(Flags);
+is_data({Flags, Tag}) -> is_integer(Flags) andalso is_binary(Tag);
+is_data(_) -> false.
+
+%%% -- State ---------------------------------------------------------------------------
+
+data() ->
+    Own = case get(?TAG) of
+              undefined -> 0;
+              _ -> ?OWN
+          end,
+    Spread = case {get(?SPREADING), token()} of
+                 {undefined, {ours, _}} -> ?SPREAD;
+                 {undefined, _} -> 0;
+                 {true, _} -> ?SPREAD
+             end,
+    case {Own bor Spread, get_data()} of
+        {0, _} -> true;
+        {Flags, undefined} -> {Flags, []};
+        {Flags, Tag} -> {Flags, Tag}
+    end.
+
+set_own(undefined) ->
+    erase(?TAG);
+set_own(Tag) ->
+    put(?TAG, Tag).
+
+set_spreading(true) ->
+    set_spreading(true, get_data());
+set_spreading(false) ->
+    _ = erase(?SPREADING),
+    send_along(undefined).
+
+set_spreading(true, Tag) ->
+    _ = put(?SPREADING, true),
+    send_along(Tag).
+
+%%% -- The token -----------------------------------------------------------------------
+
+%% None, ours with the tag in it, or one of the program's.
+token() ->
+    case seq_trace:get_token(label) of
+        [] -> none;
+        {label, {?TAG, Tag}} -> {ours, Tag};
+        {label, _} -> theirs
+    end.
+
+send_along(Tag) ->
+    case {token(), Tag} of
+        {theirs, _} -> ok;
+        {none, undefined} -> ok;
+        {_, undefined} -> _ = seq_trace:set_token([]), ok;
+        {_, _} -> _ = seq_trace:set_token(label, {?TAG, Tag}), ok
+    end.
