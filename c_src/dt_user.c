@@ -10,71 +10,44 @@ static ERL_NIF_TERM boolean(bool is) {
     return is ? atom_true : atom_false;
 }
 
-/* An integer of 64 bits is told from all else by one getter, a larger one by two. */
-static bool is_integer(ErlNifEnv *env, ERL_NIF_TERM term) {
-    ErlNifSInt64 i;
-
-    return enif_get_int64(env, term, &i) || enif_term_type(env, term) == ERL_NIF_TERM_TYPE_INTEGER;
-}
-
-static bool may_be_string(ErlNifEnv *env, ERL_NIF_TERM term) {
-    return enif_is_list(env, term) || enif_is_binary(env, term);
-}
-
-static bool may_be_name(ErlNifEnv *env, ERL_NIF_TERM term) {
-    return enif_is_atom(env, term) || may_be_string(env, term);
-}
-
-/* The number of the first argument that is in no place for it, 0 if each is: up to four
-   integers, then up to four others. */
-static int misplaced(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    int integers = 0;
-
-    while (integers < argc && integers < 4 && is_integer(env, argv[integers]))
-        integers++;
-    for (int i = integers; i < argc; i++)
-        if (i - integers == 4 || is_integer(env, argv[i]))
-            return i + 1;
-    return 0;
-}
-
-ERL_NIF_TERM dt_user_wants_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    int wrong = misplaced(env, argc, argv);
-
-    if (wrong)
-        return enif_make_int(env, wrong);
-    return boolean(dt_listening(DT_user_trace__i4s4) || dt_listening(DT_user_trace_i4s4));
+/* Each by the backend that has the probe: no more loads than that takes. */
+static bool listening_to_i4s4(void) {
+    return dt_usdt_listening(DT_user_trace__i4s4) || dt_lttng_listening(DT_user_trace_i4s4);
 }
 
 static bool listening_to_label(unsigned label) {
-    return dt_usdt_label_listening(label) || dt_listening(DT_user_trace_n);
+    return dt_usdt_label_listening(label) || dt_lttng_listening(DT_user_trace_n);
+}
+
+static bool get_label(ErlNifEnv *env, ERL_NIF_TERM term, unsigned *label) {
+    return enif_get_uint(env, term, label) && *label < DT_LABELS;
+}
+
+ERL_NIF_TERM dt_user_wants_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    (void)env;
+    (void)argc;
+    (void)argv;
+    return boolean(listening_to_i4s4());
 }
 
 ERL_NIF_TERM dt_user_wants_n(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     unsigned label;
-    int wrong;
 
-    if (!enif_get_uint(env, argv[0], &label) || label >= DT_LABELS)
-        return enif_make_int(env, 1);
-    wrong = misplaced(env, argc - 1, argv + 1);
-    return wrong ? enif_make_int(env, wrong + 1) : boolean(listening_to_label(label));
+    (void)argc;
+    return boolean(get_label(env, argv[0], &label) && listening_to_label(label));
 }
 
 ERL_NIF_TERM dt_user_wants_mark(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    (void)env;
     (void)argc;
-    if (!may_be_name(env, argv[0]))
-        return enif_make_int(env, 1);
-    if (!is_integer(env, argv[1]))
-        return enif_make_int(env, 2);
-    if (!may_be_string(env, argv[2]))
-        return enif_make_int(env, 3);
+    (void)argv;
     return boolean(dt_listening(DT_user_mark));
 }
 
 ERL_NIF_TERM dt_user_wants_span(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    (void)env;
     (void)argc;
-    if (!may_be_name(env, argv[0]))
-        return enif_make_int(env, 1);
+    (void)argv;
     return boolean(dt_listening(DT_user_span_start) || dt_listening(DT_user_span_stop));
 }
 
@@ -134,7 +107,7 @@ ERL_NIF_TERM dt_user_trace_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
     union dt_event event;
 
     (void)argc;
-    if (!dt_listening(DT_user_trace__i4s4) && !dt_listening(DT_user_trace_i4s4))
+    if (!listening_to_i4s4())
         return atom_false;
     fill(env, &text, argv, &event);
     dt_fire(DT_user_trace__i4s4, &event);
@@ -148,9 +121,7 @@ ERL_NIF_TERM dt_user_trace_n(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]
     unsigned label;
 
     (void)argc;
-    if (!enif_get_uint(env, argv[0], &label) || label >= DT_LABELS)
-        return enif_make_badarg(env);
-    if (!listening_to_label(label))
+    if (!get_label(env, argv[0], &label) || !listening_to_label(label))
         return atom_false;
     fill(env, &text, argv + 1, &event);
     event.user_trace_n.label = (int32_t)label;

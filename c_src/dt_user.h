@@ -1,10 +1,10 @@
 /*
  * Annotations: what Erlang code says to whoever listens.
  *
- * dyntrace.erl asks first, `wants_…`, with the caller's arguments: nobody listens, somebody
- * does, or which argument is wrong. Only then does it fetch the process's tag, or read
- * the clock, and fire. So an annotation that nobody wants is one call that reads one
- * counter, and whether it raises does not depend on who listens.
+ * dyntrace.erl asks first, `wants_…`, whether anybody listens. Only then does it fetch the
+ * process's tag, or read the clock, and fire: an annotation that nobody wants is one call
+ * that reads a counter of each backend. It has checked the arguments before; still, all
+ * are right for any.
  */
 #ifndef DT_USER_H
 #define DT_USER_H
@@ -13,12 +13,9 @@
 
 typedef ERL_NIF_TERM dt_nif(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
-/* false | true | the number of the first argument that is wrong: of p, up to four
-   integers, then up to four others; of pn, a label before these. */
-dt_nif dt_user_wants_i4s4, dt_user_wants_n;
-
-/* The same of a mark's name, value and text, and of a span's name. */
-dt_nif dt_user_wants_mark, dt_user_wants_span;
+/* true | false: whether somebody listens. */
+dt_nif dt_user_wants_i4s4, dt_user_wants_mark, dt_user_wants_span;
+dt_nif dt_user_wants_n; /* Label */
 
 /* true | false: whether somebody got it. */
 dt_nif dt_user_trace_s1;   /* Message */
@@ -30,17 +27,8 @@ dt_nif dt_user_span_stop;  /* Name, Id, Duration, Outcome */
 
 /* clang-format off */
 #define DT_USER_FUNCTIONS                                                                          \
-    {"wants_i4s4", 0, dt_user_wants_i4s4, 0}, {"wants_i4s4", 1, dt_user_wants_i4s4, 0},            \
-    {"wants_i4s4", 2, dt_user_wants_i4s4, 0}, {"wants_i4s4", 3, dt_user_wants_i4s4, 0},            \
-    {"wants_i4s4", 4, dt_user_wants_i4s4, 0}, {"wants_i4s4", 5, dt_user_wants_i4s4, 0},            \
-    {"wants_i4s4", 6, dt_user_wants_i4s4, 0}, {"wants_i4s4", 7, dt_user_wants_i4s4, 0},            \
-    {"wants_i4s4", 8, dt_user_wants_i4s4, 0},                                                      \
-    {"wants_n", 1, dt_user_wants_n, 0}, {"wants_n", 2, dt_user_wants_n, 0},                        \
-    {"wants_n", 3, dt_user_wants_n, 0}, {"wants_n", 4, dt_user_wants_n, 0},                        \
-    {"wants_n", 5, dt_user_wants_n, 0}, {"wants_n", 6, dt_user_wants_n, 0},                        \
-    {"wants_n", 7, dt_user_wants_n, 0}, {"wants_n", 8, dt_user_wants_n, 0},                        \
-    {"wants_n", 9, dt_user_wants_n, 0},                                                            \
-    {"wants_mark", 3, dt_user_wants_mark, 0}, {"wants_span", 1, dt_user_wants_span, 0},            \
+    {"wants_i4s4", 0, dt_user_wants_i4s4, 0}, {"wants_n", 1, dt_user_wants_n, 0},                  \
+    {"wants_mark", 0, dt_user_wants_mark, 0}, {"wants_span", 0, dt_user_wants_span, 0},            \
     {"user_trace_s1", 1, dt_user_trace_s1, 0}, {"user_trace_i4s4", 9, dt_user_trace_i4s4, 0},      \
     {"user_trace_n_nif", 10, dt_user_trace_n, 0}, {"user_mark", 3, dt_user_mark, 0},               \
     {"user_span_start", 2, dt_user_span_start, 0}, {"user_span_stop", 4, dt_user_span_stop, 0},

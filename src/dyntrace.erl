@@ -42,12 +42,8 @@
 -export(?TRACER).
 
 %% Exported so that the compiler takes them for what the library makes of them
--define(INTERNAL, [nif_info/0, user_trace_n_nif/10, user_mark/3, user_span_start/2, user_span_stop/4,
-                   wants_mark/3, wants_span/1,
-                   wants_i4s4/0, wants_i4s4/1, wants_i4s4/2, wants_i4s4/3, wants_i4s4/4,
-                   wants_i4s4/5, wants_i4s4/6, wants_i4s4/7, wants_i4s4/8,
-                   wants_n/1, wants_n/2, wants_n/3, wants_n/4, wants_n/5, wants_n/6,
-                   wants_n/7, wants_n/8, wants_n/9]).
+-define(INTERNAL, [nif_info/0, wants_i4s4/0, wants_n/1, wants_mark/0, wants_span/0,
+                   user_trace_n_nif/10, user_mark/3, user_span_start/2, user_span_stop/4]).
 -export(?INTERNAL).
 
 -nifs(?TRACER).
@@ -150,8 +146,8 @@ version() ->
 
 %%% -- Annotations ---------------------------------------------------------------------
 %%
-%% With nobody listening each of these is one NIF call, which looks at its arguments' types and
-%% one counter; whether it raises does not depend on who listens.
+%% Guards look at the arguments, so whether a call raises does not depend on who listens; then
+%% one NIF call looks for a listener. With none that was all: no tag is fetched, no text made.
 
 -type text() :: iodata() | unicode:chardata().
 %% Sent whole up to 1,024 bytes, then cut as terms are. Bytes that are no UTF-8 are taken
@@ -164,40 +160,39 @@ version() ->
 
 -type label() :: 0..950.
 
+-define(IS_TEXT(Text), (is_binary(Text) orelse is_list(Text))).
+-define(IS_NAME(Name), (is_atom(Name) orelse ?IS_TEXT(Name))).
+
 %% @equiv mark(Name, 0, Text)
 -spec mark(name(), text()) -> boolean().
+mark(Name, Text) when ?IS_NAME(Name), ?IS_TEXT(Text) ->
+    wants_mark() andalso user_mark(Name, 0, Text);
 mark(Name, Text) ->
-    case wants_mark(Name, 0, Text) of
-        false -> false;
-        true -> user_mark(Name, 0, Text);
-        3 -> bad(mark, [Name, Text], 2, "not a string");
-        1 -> bad(mark, [Name, Text], 1, "neither an atom nor a string")
-    end.
+    bad(mark, [Name, Text], [{1, ?IS_NAME(Name), "neither an atom nor a string"},
+                             {2, false, "not a string"}]).
 
 %% @doc Fires the probe `user_mark': something of that name happened, with a value that
 %% consumers can add up or put into a histogram. Answers whether anybody got it.
 -spec mark(name(), integer(), text()) -> boolean().
+mark(Name, Value, Text) when ?IS_NAME(Name), is_integer(Value), ?IS_TEXT(Text) ->
+    wants_mark() andalso user_mark(Name, Value, Text);
 mark(Name, Value, Text) ->
-    case wants_mark(Name, Value, Text) of
-        false -> false;
-        true -> user_mark(Name, Value, Text);
-        3 -> bad(mark, [Name, Value, Text], 3, "not a string");
-        2 -> bad(mark, [Name, Value, Text], 2, "not an integer");
-        1 -> bad(mark, [Name, Value, Text], 1, "neither an atom nor a string")
-    end.
+    bad(mark, [Name, Value, Text], [{1, ?IS_NAME(Name), "neither an atom nor a string"},
+                                    {2, is_integer(Value), "not an integer"},
+                                    {3, false, "not a string"}]).
 
 %% @doc Calls the fun between the probes `user_span_start' and `user_span_stop', which has the
 %% time between them in nanoseconds and says how the fun ended. Returns or raises what the fun
 %% does.
 -spec span(name(), fun(() -> Result)) -> Result.
-span(Name, Fun) when is_function(Fun, 0) ->
-    case wants_span(Name) of
+span(Name, Fun) when ?IS_NAME(Name), is_function(Fun, 0) ->
+    case wants_span() of
         false -> Fun();
-        true -> timed(Name, Fun);
-        1 -> bad(span, [Name, Fun], 1, "neither an atom nor a string")
+        true -> timed(Name, Fun)
     end;
 span(Name, Fun) ->
-    bad(span, [Name, Fun], 2, "not a fun without arguments").
+    bad(span, [Name, Fun], [{1, ?IS_NAME(Name), "neither an atom nor a string"},
+                            {2, false, "not a fun without arguments"}]).
 
 timed(Name, Fun) ->
     Id = erlang:unique_integer([positive]),
@@ -217,53 +212,77 @@ stop(Name, Id, Start, Outcome) ->
     Duration = erlang:convert_time_unit(erlang:monotonic_time() - Start, native, nanosecond),
     user_span_stop(Name, Id, Duration, Outcome).
 
-%% An annotation that nobody wants builds nothing.
--define(P(Wants, Args), case Wants of false -> false; Wanted -> fire_p(Wanted, Args) end).
--define(PN(Wants, Args), case Wants of false -> false; Wanted -> fire_pn(Wanted, Args) end).
+-define(MAX_LABEL, 950).
+-define(IS_LABEL(Label), is_integer(Label), Label >= 0, Label =< ?MAX_LABEL).
+
+%% Four integers or fewer, then four others or fewer.
+-define(PLACED(A, B), (is_integer(A) orelse not is_integer(B))).
+-define(PLACED(A, B, C), ?PLACED(A, B), ?PLACED(B, C)).
+-define(PLACED(A, B, C, D), ?PLACED(A, B, C), ?PLACED(C, D)).
+-define(PLACED(A, B, C, D, E), ?PLACED(A, B, C, D), is_integer(A), not is_integer(E)).
+-define(PLACED(A, B, C, D, E, F), ?PLACED(A, B, C, D, E), is_integer(B), not is_integer(F)).
+-define(PLACED(A, B, C, D, E, F, G), ?PLACED(A, B, C, D, E, F), is_integer(C), not is_integer(G)).
+-define(PLACED(A, B, C, D, E, F, G, H), ?PLACED(A, B, C, D, E, F, G), is_integer(D), not is_integer(H)).
 
 %% @doc Fires the probe `user_trace__i4s4' (in LTTng `user_trace_i4s4'): up to four integers,
 %% then up to four strings, with the calling process and its tag. Answers whether anybody got it.
 %% The contract is that of OTP's `dyntrace', but that an integer after a string, or a fifth of
 %% either, is `badarg', and that the tag may be one that came with a message.
 -spec p() -> boolean().
-p() -> ?P(wants_i4s4(), []).
+p() -> wants_i4s4() andalso fire_i4s4([]).
 -spec p(arg()) -> boolean().
-p(A) -> ?P(wants_i4s4(A), [A]).
+p(A) -> wants_i4s4() andalso fire_i4s4([A]).
 -spec p(arg(), arg()) -> boolean().
-p(A, B) -> ?P(wants_i4s4(A, B), [A, B]).
+p(A, B) when ?PLACED(A, B) -> wants_i4s4() andalso fire_i4s4([A, B]);
+p(A, B) -> bad_p([A, B]).
 -spec p(arg(), arg(), arg()) -> boolean().
-p(A, B, C) -> ?P(wants_i4s4(A, B, C), [A, B, C]).
+p(A, B, C) when ?PLACED(A, B, C) -> wants_i4s4() andalso fire_i4s4([A, B, C]);
+p(A, B, C) -> bad_p([A, B, C]).
 -spec p(arg(), arg(), arg(), arg()) -> boolean().
-p(A, B, C, D) -> ?P(wants_i4s4(A, B, C, D), [A, B, C, D]).
+p(A, B, C, D) when ?PLACED(A, B, C, D) -> wants_i4s4() andalso fire_i4s4([A, B, C, D]);
+p(A, B, C, D) -> bad_p([A, B, C, D]).
 -spec p(arg(), arg(), arg(), arg(), arg()) -> boolean().
-p(A, B, C, D, E) -> ?P(wants_i4s4(A, B, C, D, E), [A, B, C, D, E]).
+p(A, B, C, D, E) when ?PLACED(A, B, C, D, E) -> wants_i4s4() andalso fire_i4s4([A, B, C, D, E]);
+p(A, B, C, D, E) -> bad_p([A, B, C, D, E]).
 -spec p(arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
-p(A, B, C, D, E, F) -> ?P(wants_i4s4(A, B, C, D, E, F), [A, B, C, D, E, F]).
+p(A, B, C, D, E, F) when ?PLACED(A, B, C, D, E, F) -> wants_i4s4() andalso fire_i4s4([A, B, C, D, E, F]);
+p(A, B, C, D, E, F) -> bad_p([A, B, C, D, E, F]).
 -spec p(arg(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
-p(A, B, C, D, E, F, G) -> ?P(wants_i4s4(A, B, C, D, E, F, G), [A, B, C, D, E, F, G]).
+p(A, B, C, D, E, F, G) when ?PLACED(A, B, C, D, E, F, G) -> wants_i4s4() andalso fire_i4s4([A, B, C, D, E, F, G]);
+p(A, B, C, D, E, F, G) -> bad_p([A, B, C, D, E, F, G]).
 -spec p(arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
-p(A, B, C, D, E, F, G, H) -> ?P(wants_i4s4(A, B, C, D, E, F, G, H), [A, B, C, D, E, F, G, H]).
+p(A, B, C, D, E, F, G, H) when ?PLACED(A, B, C, D, E, F, G, H) -> wants_i4s4() andalso fire_i4s4([A, B, C, D, E, F, G, H]);
+p(A, B, C, D, E, F, G, H) -> bad_p([A, B, C, D, E, F, G, H]).
 
 %% @doc The same to the probe `user_trace__n<Label>' (in LTTng `user_trace_n', with the label as
 %% a field). Another label is `badarg'.
 -spec pn(label()) -> boolean().
-pn(Label) -> ?PN(wants_n(Label), [Label]).
+pn(Label) when ?IS_LABEL(Label) -> wants_n(Label) andalso fire_n([Label]);
+pn(Label) -> bad_pn([Label]).
 -spec pn(label(), arg()) -> boolean().
-pn(Label, A) -> ?PN(wants_n(Label, A), [Label, A]).
+pn(Label, A) when ?IS_LABEL(Label) -> wants_n(Label) andalso fire_n([Label, A]);
+pn(Label, A) -> bad_pn([Label, A]).
 -spec pn(label(), arg(), arg()) -> boolean().
-pn(Label, A, B) -> ?PN(wants_n(Label, A, B), [Label, A, B]).
+pn(Label, A, B) when ?IS_LABEL(Label), ?PLACED(A, B) -> wants_n(Label) andalso fire_n([Label, A, B]);
+pn(Label, A, B) -> bad_pn([Label, A, B]).
 -spec pn(label(), arg(), arg(), arg()) -> boolean().
-pn(Label, A, B, C) -> ?PN(wants_n(Label, A, B, C), [Label, A, B, C]).
+pn(Label, A, B, C) when ?IS_LABEL(Label), ?PLACED(A, B, C) -> wants_n(Label) andalso fire_n([Label, A, B, C]);
+pn(Label, A, B, C) -> bad_pn([Label, A, B, C]).
 -spec pn(label(), arg(), arg(), arg(), arg()) -> boolean().
-pn(Label, A, B, C, D) -> ?PN(wants_n(Label, A, B, C, D), [Label, A, B, C, D]).
+pn(Label, A, B, C, D) when ?IS_LABEL(Label), ?PLACED(A, B, C, D) -> wants_n(Label) andalso fire_n([Label, A, B, C, D]);
+pn(Label, A, B, C, D) -> bad_pn([Label, A, B, C, D]).
 -spec pn(label(), arg(), arg(), arg(), arg(), arg()) -> boolean().
-pn(Label, A, B, C, D, E) -> ?PN(wants_n(Label, A, B, C, D, E), [Label, A, B, C, D, E]).
+pn(Label, A, B, C, D, E) when ?IS_LABEL(Label), ?PLACED(A, B, C, D, E) -> wants_n(Label) andalso fire_n([Label, A, B, C, D, E]);
+pn(Label, A, B, C, D, E) -> bad_pn([Label, A, B, C, D, E]).
 -spec pn(label(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
-pn(Label, A, B, C, D, E, F) -> ?PN(wants_n(Label, A, B, C, D, E, F), [Label, A, B, C, D, E, F]).
+pn(Label, A, B, C, D, E, F) when ?IS_LABEL(Label), ?PLACED(A, B, C, D, E, F) -> wants_n(Label) andalso fire_n([Label, A, B, C, D, E, F]);
+pn(Label, A, B, C, D, E, F) -> bad_pn([Label, A, B, C, D, E, F]).
 -spec pn(label(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
-pn(Label, A, B, C, D, E, F, G) -> ?PN(wants_n(Label, A, B, C, D, E, F, G), [Label, A, B, C, D, E, F, G]).
+pn(Label, A, B, C, D, E, F, G) when ?IS_LABEL(Label), ?PLACED(A, B, C, D, E, F, G) -> wants_n(Label) andalso fire_n([Label, A, B, C, D, E, F, G]);
+pn(Label, A, B, C, D, E, F, G) -> bad_pn([Label, A, B, C, D, E, F, G]).
 -spec pn(label(), arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
-pn(Label, A, B, C, D, E, F, G, H) -> ?PN(wants_n(Label, A, B, C, D, E, F, G, H), [Label, A, B, C, D, E, F, G, H]).
+pn(Label, A, B, C, D, E, F, G, H) when ?IS_LABEL(Label), ?PLACED(A, B, C, D, E, F, G, H) -> wants_n(Label) andalso fire_n([Label, A, B, C, D, E, F, G, H]);
+pn(Label, A, B, C, D, E, F, G, H) -> bad_pn([Label, A, B, C, D, E, F, G, H]).
 
 %% @doc Fires the probe `user_trace__s1' (in LTTng `user_trace_s1').
 -spec user_trace_s1(text() | term()) -> boolean().
@@ -278,23 +297,16 @@ user_trace_i4s4(_Tag, _I1, _I2, _I3, _I4, _S1, _S2, _S3, _S4) -> false.
 %% @doc What {@link pn/9} calls.
 -spec user_trace_n(label(), binary() | undefined, arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) ->
           boolean().
+user_trace_n(Label, Tag, I1, I2, I3, I4, S1, S2, S3, S4) when ?IS_LABEL(Label) ->
+    user_trace_n_nif(Label, Tag, I1, I2, I3, I4, S1, S2, S3, S4);
 user_trace_n(Label, Tag, I1, I2, I3, I4, S1, S2, S3, S4) ->
-    case user_trace_n_nif(Label, Tag, I1, I2, I3, I4, S1, S2, S3, S4) of
-        1 -> bad(user_trace_n, [Label, Tag, I1, I2, I3, I4, S1, S2, S3, S4], 1, not_a_label());
-        Fired -> Fired
-    end.
+    bad(user_trace_n, [Label, Tag, I1, I2, I3, I4, S1, S2, S3, S4], [{1, false, not_a_label()}]).
 
-fire_p(true, Args) ->
-    apply(fun ?MODULE:user_trace_i4s4/9, [get_tag_data() | placed(Args)]);
-fire_p(Position, Args) ->
-    bad(p, Args, Position, misplaced(Position, Args)).
+fire_i4s4(Args) ->
+    apply(fun ?MODULE:user_trace_i4s4/9, [get_tag_data() | placed(Args)]).
 
-fire_pn(true, [Label | Args]) ->
-    apply(fun ?MODULE:user_trace_n/10, [Label, get_tag_data() | placed(Args)]);
-fire_pn(1, Args) ->
-    bad(pn, Args, 1, not_a_label());
-fire_pn(Position, [_ | Args] = All) ->
-    bad(pn, All, Position, misplaced(Position - 1, Args)).
+fire_n([Label | Args]) ->
+    apply(fun ?MODULE:user_trace_n_nif/10, [Label, get_tag_data() | placed(Args)]).
 
 %% The arguments at their places among four integers and four strings.
 placed(Args) ->
@@ -304,15 +316,25 @@ placed(Args) ->
 four(Args) ->
     lists:sublist(Args ++ lists:duplicate(4, undefined), 4).
 
-misplaced(Position, Args) ->
-    case lists:splitwith(fun is_integer/1, lists:sublist(Args, Position)) of
-        {[_, _, _, _, _], []} -> "a fifth integer";
-        {_, [_, _, _, _, _]} -> "a fifth string";
-        _ -> "an integer after a string"
+bad_p(Args) ->
+    bad(p, Args, [misplaced(Args, 1)]).
+
+bad_pn([Label | Args]) when ?IS_LABEL(Label) ->
+    bad(pn, [Label | Args], [misplaced(Args, 2)]);
+bad_pn(Args) ->
+    bad(pn, Args, [{1, false, not_a_label()}]).
+
+%% The first argument that is not at its place; the first of these is argument Position.
+misplaced(Args, Position) ->
+    {Integers, Strings} = lists:splitwith(fun is_integer/1, Args),
+    case {Integers, lists:splitwith(fun(S) -> not is_integer(S) end, Strings)} of
+        {[_, _, _, _, _ | _], _} -> {Position + 4, false, "a fifth integer"};
+        {_, {[_, _, _, _, _ | _], _}} -> {Position + length(Integers) + 4, false, "a fifth string"};
+        {_, {Before, _}} -> {Position + length(Integers) + length(Before), false, "an integer after a string"}
     end.
 
 not_a_label() ->
-    "not an integer from 0 to 950".
+    io_lib:format("not an integer from 0 to ~b", [?MAX_LABEL]).
 
 %% @doc Gives the process a tag, which its annotations carry; `undefined' takes it away. Answers
 %% the tag that it had.
@@ -322,9 +344,9 @@ put_tag(undefined) ->
 put_tag(Tag) ->
     try unicode:characters_to_binary(Tag) of
         Binary when is_binary(Binary) -> dyntrace_tag:put(Binary);
-        _ -> bad(put_tag, [Tag], 1, "not a string in UTF-8")
+        _ -> bad(put_tag, [Tag], [{1, false, "not a string in UTF-8"}])
     catch
-        error:badarg -> bad(put_tag, [Tag], 1, "not a string")
+        error:badarg -> bad(put_tag, [Tag], [{1, false, "not a string"}])
     end.
 
 %% @doc The tag that the process was given with {@link put_tag/1}.
@@ -345,19 +367,21 @@ get_tag_data() ->
 spread_tag(Spread) when is_boolean(Spread) ->
     dyntrace_tag:spread(Spread);
 spread_tag(Spread) ->
-    bad(spread_tag, [Spread], 1, "not a boolean").
+    bad(spread_tag, [Spread], [{1, false, "not a boolean"}]).
 
 %% @doc Makes the tag and its spreading what they were before {@link spread_tag/1}.
 -spec restore_tag(dyntrace_tag:data()) -> true.
 restore_tag(Data) ->
     case dyntrace_tag:is_data(Data) of
         true -> dyntrace_tag:restore(Data);
-        false -> bad(restore_tag, [Data], 1, "not what spread_tag/1 returns")
+        false -> bad(restore_tag, [Data], [{1, false, "not what spread_tag/1 returns"}])
     end.
 
-%% Raises badarg out of the function that the user called, so that the shell names the argument.
--spec bad(atom(), [term()], pos_integer(), string()) -> no_return().
-bad(Function, Args, Position, Why) ->
+%% Raises badarg out of the function that the user called. The checks are {Position, IsGood, Why}
+%% of its arguments, not all of them good; the shell names the first one that isn't.
+-spec bad(atom(), [term()], [{pos_integer(), boolean(), iolist()}]) -> no_return().
+bad(Function, Args, Checks) ->
+    {Position, false, Why} = lists:keyfind(false, 2, Checks),
     Callers = try error(here)
               catch error:here:Stack -> tl(Stack)
               end,
@@ -365,52 +389,20 @@ bad(Function, Args, Position, Why) ->
                  [{?MODULE, Function, Args, [{error_info, #{cause => #{Position => Why}}}]} | Callers]).
 
 %% @private What the shell asks to explain an error of ours.
--spec format_error(term(), [tuple()]) -> #{pos_integer() => string()}.
+-spec format_error(term(), [tuple()]) -> #{pos_integer() => iolist()}.
 format_error(badarg, [{_, _, _, Info} | _]) ->
     maps:get(cause, proplists:get_value(error_info, Info, #{}), #{});
 format_error(_, _) ->
     #{}.
 
-%% @private With nobody to want anything, nothing is wrong either.
+%% @private
 wants_i4s4() -> false.
-% @private
-wants_i4s4(_) -> false.
-% @private
-wants_i4s4(_, _) -> false.
-% @private
-wants_i4s4(_, _, _) -> false.
-% @private
-wants_i4s4(_, _, _, _) -> false.
-% @private
-wants_i4s4(_, _, _, _, _) -> false.
-% @private
-wants_i4s4(_, _, _, _, _, _) -> false.
-% @private
-wants_i4s4(_, _, _, _, _, _, _) -> false.
-% @private
-wants_i4s4(_, _, _, _, _, _, _, _) -> false.
-% @private
-wants_n(_) -> false.
-% @private
-wants_n(_, _) -> false.
-% @private
-wants_n(_, _, _) -> false.
-% @private
-wants_n(_, _, _, _) -> false.
-% @private
-wants_n(_, _, _, _, _) -> false.
-% @private
-wants_n(_, _, _, _, _, _) -> false.
-% @private
-wants_n(_, _, _, _, _, _, _) -> false.
-% @private
-wants_n(_, _, _, _, _, _, _, _) -> false.
-% @private
-wants_n(_, _, _, _, _, _, _, _, _) -> false.
 %% @private
-wants_mark(_, _, _) -> false.
+wants_n(_Label) -> false.
 %% @private
-wants_span(_) -> false.
+wants_mark() -> false.
+%% @private
+wants_span() -> false.
 %% @private
 user_trace_n_nif(_, _, _, _, _, _, _, _, _, _) -> false.
 %% @private
