@@ -18,7 +18,7 @@
 #define STR(name, ...) lttng_ust_field_string(name, e->name)
 #define STR_AS(name, lttng, ...) lttng_ust_field_string(lttng, e->name)
 #define TEXT(name, ...) lttng_ust_field_string(name, e->name)
-#define STRING(name, ...) lttng_ust_field_string(name, e->name ? e->name : "")
+#define STRING(name, ...) lttng_ust_field_string(name, e->name)
 #define INT(name, ...) lttng_ust_field_integer(int32_t, name, e->name)
 #define LONG(name, ...) lttng_ust_field_integer(int64_t, name, e->name)
 #define UINT(name, ...) lttng_ust_field_integer(uint32_t, name, e->name)

@@ -156,7 +156,8 @@ version() ->
 -type name() :: atom() | text().
 
 -type arg() :: integer() | text() | term().
-%% An integer of 64 bits or a string; all else is taken as missing: 0, or NULL (in LTTng empty).
+%% An integer of 64 bits or a string; all else is taken as missing: 0, or NULL (in LTTng
+%% `"(null)"').
 
 -type label() :: 0..950.
 

@@ -18,44 +18,57 @@ init_per_testcase(_, Config) ->
 end_per_testcase(_, _) ->
     ok.
 
-%% One note a probe: one site, a semaphore of its own, an operand of the field's size for
+%% One note a probe: one site, a semaphore of its own, an operand of the field's size and sign for
 %% each argument.
 notes(_) ->
     {0, Output} = dt_shell:run("LC_ALL=C readelf -n '~ts'", [library()]),
     {match, Notes} = re:run(Output, "Provider: (\\S+)\\s+Name: (\\S+)\\s+Location: \\S+, Base: \\S+, "
                             "Semaphore: (0x[0-9a-f]+)\\s+Arguments: (.*)",
                             [global, {capture, all_but_first, binary}]),
-    ?assertEqual(lists:sort([{<<"org_erlang_dyntrace">>, atom_to_binary(Name), [width(Type) || #{type := Type} <- Fields]}
-                             || #{name := Name, fields := Fields} <- dyntrace:probes()]),
+    ?assertEqual(lists:sort([{atom_to_binary(Provider), Name, [width(Type) || #{type := Type} <- Fields]}
+                             || Probe = #{provider := Provider, fields := Fields} <- with(usdt), Name <- names(Probe)]),
                  lists:sort([{Provider, Name, widths(Arguments)} || [Provider, Name, _, Arguments] <- Notes])),
     Semaphores = [Semaphore || [_, _, Semaphore, _] <- Notes],
     ?assertEqual(length(Notes), length(lists:usort(Semaphores))).
 
+with(Backend) ->
+    [Probe || Probe = #{backends := Backends} <- dyntrace:probes(), lists:member(Backend, Backends)].
+
+%% A probe's name or, of a labeled one, names.
+names(#{name := Name, labels := Labels}) ->
+    [iolist_to_binary([atom_to_binary(Name), integer_to_binary(Label)]) || Label <- lists:seq(0, Labels - 1)];
+names(#{name := Name}) ->
+    [atom_to_binary(Name)].
+
 width(string) -> <<"8">>;
 width(uint64) -> <<"8">>;
-width(uint32) -> <<"4">>.
+width(int64) -> <<"-8">>;
+width(uint32) -> <<"4">>;
+width(int32) -> <<"-4">>.
 
-%% "8@%rax 4@16(%rdi)"
+%% "8@%rax -4@16(%rdi)"
 widths(Arguments) ->
-    {match, Widths} = re:run(Arguments, "(\\d+)@", [global, {capture, all_but_first, binary}]),
+    {match, Widths} = re:run(Arguments, "(-?\\d+)@", [global, {capture, all_but_first, binary}]),
     lists:append(Widths).
 
 bpftrace_lists_them(_) ->
     {0, Output} = dt_shell:run("bpftrace -l 'usdt:~ts:*'", [library()]),
-    {match, Names} = re:run(Output, "usdt:.*:org_erlang_dyntrace:(\\w+)$",
+    {match, Names} = re:run(Output, "usdt:.*:(?:org_erlang_dyntrace|erlang):(\\w+)$",
                             [global, multiline, {capture, all_but_first, binary}]),
-    ?assertEqual(lists:sort(names()), lists:sort(lists:append(Names))).
+    ?assertEqual(lists:sort([Name || Probe <- with(usdt), Name <- names(Probe)]), lists:sort(lists:append(Names))).
 
 documentation(_) ->
     {ok, Text} = file:read_file(filename:join(dt_shell:project(), "docs/PROBES.md")),
-    {match, Titles} = re:run(Text, "^## (\\w+)$", [global, multiline, {capture, all_but_first, binary}]),
+    {match, Titles} = re:run(Text, "^### (\\w+)$", [global, multiline, {capture, all_but_first, binary}]),
     ?assertEqual(names(), lists:append(Titles)),
-    {match, Arguments} = re:run(Text, "^\\| `(\\w+)` \\| (?:string|uint)", [global, multiline, {capture, all_but_first, binary}]),
+    {match, Arguments} = re:run(Text, "^\\| `(\\w+)` \\| (?:string|u?int)", [global, multiline, {capture, all_but_first, binary}]),
     ?assertEqual([atom_to_binary(Field) || #{fields := Fields} <- dyntrace:probes(), #{name := Field} <- Fields],
                  lists:append(Arguments)).
 
 %% The order of the arguments is an interface: scripts count them.
 arguments(_) ->
+    Annotation = [proc, user_tag, i1, i2, i3, i4, s1, s2, s3, s4],
+    Token = [label, previous, current],
     ?assertEqual(
        [{process_spawn, [pid, parent, entry]}, {process_link, [from, to, type]}, {process_exit, [pid, reason]},
         {process_register, [pid, name, type]}, {process_scheduled, [pid, entry, type]},
@@ -67,11 +80,23 @@ arguments(_) ->
         {gc_major_start, [pid, need, heap, old_heap]}, {gc_major_end, [pid, reclaimed, heap, old_heap]},
         {seq_trace_send, [label, from, to, previous, current, message]},
         {seq_trace_receive, [label, from, to, previous, current, message]},
-        {seq_trace_print, [label, from, previous, current, message]}],
+        {seq_trace_print, [label, from, previous, current, message]},
+        {user_mark, [pid, name, value, text]}, {user_span_start, [pid, name, id]},
+        {user_span_stop, [pid, name, id, duration, outcome]},
+        {user_trace_s1, [message]}, {user_trace_i4s4, Annotation}, {user_trace_n, Annotation ++ [label]},
+        {message__send, [sender, receiver, size | Token]}, {message__send__remote, [sender, node_name, receiver, size | Token]},
+        {message__queued, [receiver, size, queue_len | Token]}, {message__receive, [receiver, size, queue_len | Token]},
+        {process__spawn, [p, mfa]}, {process__exit, [p, reason]}, {process__exit_signal, [sender, receiver, reason]},
+        {process__scheduled, [p, mfa]}, {process__unscheduled, [p]}, {process__hibernate, [p, mfa]},
+        {process__heap_grow, [p, old_size, new_size]}, {process__heap_shrink, [p, old_size, new_size]},
+        {gc_major__start, [p, need]}, {gc_minor__start, [p, need]}, {gc_major__end, [p, reclaimed]}, {gc_minor__end, [p, reclaimed]},
+        {global__function__entry, [p, mfa, depth]}, {function__return, [p, mfa, depth]},
+        {trace, [p, event, state, arg1, arg2]}, {trace_seq, [state, label, seq_info]},
+        {user_trace__s1, [message]}, {user_trace__i4s4, Annotation}, {user_trace__n, Annotation}],
        [{Name, [Field || #{name := Field} <- Fields]} || #{name := Name, fields := Fields} <- dyntrace:probes()]).
 
 cases_cover_it(_) ->
-    ?assertEqual([atom_to_binary(Name) || Name <- dt_cases:probes()], names()).
+    ?assertEqual([re:replace(atom_to_list(Name), "__n42$", "__n", [{return, binary}]) || Name <- dt_cases:probes()], names()).
 
 %% The library gives away one name.
 exports(_) ->

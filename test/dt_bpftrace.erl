@@ -5,8 +5,8 @@
 %%     {message_send, #{to := To}} = dt_bpftrace:await(Consumer, fun(Event) -> ... end),
 %%     Events = dt_bpftrace:stop(Consumer).
 %%
-%% An event is {Probe, #{Field => binary() | integer()}}; its fields are those of the
-%% catalogue, `dyntrace:probes()`. Events are in the order of their time.
+%% An event is {Probe, #{Field => binary() | integer() | null}}; its fields are those of the
+%% catalogue, `dyntrace:probes()`, null a NULL pointer. Events are in the order of their time.
 -module(dt_bpftrace).
 -behaviour(gen_server).
 
@@ -46,13 +46,26 @@ start(Library, Probes) ->
 %% Options: `longest`, the bytes to read of each string (512 unless told); `os_pid`, to
 %% attach to one process.
 start(Library, Probes, Options) ->
-    Catalogue = maps:from_list([{maps:get(name, P), maps:get(fields, P)} || P <- dyntrace:probes()]),
-    Numbered = maps:from_list([{N, {Probe, maps:get(Probe, Catalogue)}}
-                               || {N, Probe} <- lists:zip(lists:seq(1, length(Probes)), Probes)]),
+    Numbered = maps:from_list([{N, described(Probe)} || {N, Probe} <- lists:zip(lists:seq(1, length(Probes)), Probes)]),
     Pieces = (maps:get(longest, Options, 512) + ?PIECE - 1) div ?PIECE,
-    Script = [probe_script(Library, N, Probe, Fields, Pieces)
-              || {N, {Probe, Fields}} <- maps:to_list(Numbered)],
+    Operands = operands(Library),
+    Script = [probe_script(Library, N, Described, maps:get(maps:get(name, Described), Operands), Pieces)
+              || {N, Described} <- maps:to_list(Numbered)],
     start_script(Script, Options#{probes => Numbered}).
+
+%% A probe of the catalogue; a labeled one by its name with the label.
+described(Probe) ->
+    Name = atom_to_list(Probe),
+    [Described] = [D || D = #{name := Of} <- dyntrace:probes(),
+                        Of =:= Probe orelse
+                            is_map_key(labels, D) andalso string:trim(Name, trailing, "0123456789") =:= atom_to_list(Of)],
+    Described#{name := Probe}.
+
+%% What each probe's note says of its arguments: "8@48(%rdi)".
+operands(Library) ->
+    {0, Output} = dt_shell:run("LC_ALL=C readelf -n '~ts'", [Library]),
+    {match, Notes} = re:run(Output, "Name: (\\S+)\\s+Location: .*\\s+Arguments: (.*)", [global, {capture, all_but_first, list}]),
+    maps:from_list([{list_to_atom(Name), string:lexemes(Arguments, " ")} || [Name, Arguments] <- Notes]).
 
 %% Any script: read what it prints with lines/1, or as it comes with the option `on_line`, a
 %% function of each line; `strlen` is how much of a string it reads. Returns when its probes are attached. When the
@@ -105,18 +118,33 @@ signal(Consumer, Signal) ->
 
 %% One line a number and one a piece of each string, each beginning with what tells the
 %% event from all others: time, thread, probe.
-probe_script(Library, N, Probe, Fields, Pieces) ->
-    Numbered = lists:zip(lists:seq(0, length(Fields) - 1), Fields),
-    ["usdt:", Library, ":org_erlang_dyntrace:", atom_to_list(Probe), " {\n",
+probe_script(Library, N, #{provider := Provider, name := Probe, fields := Fields}, Operands, Pieces) ->
+    Numbered = lists:zip3(lists:seq(0, length(Fields) - 1), Fields, Operands),
+    ["usdt:", Library, ":", atom_to_list(Provider), ":", atom_to_list(Probe), " {\n",
      "  $t = nsecs;\n",
-     [field_script(N, I, Field, Pieces) || {I, Field} <- Numbered],
+     [field_script(N, I, Type, argument(I, Operand), Pieces) || {I, #{type := Type}, Operand} <- Numbered],
      io_lib:format("  printf(\"@@ %llu %d ~b ~b 0 \\n\", $t, tid);\n}\n", [N, length(Fields)])].
 
-field_script(N, I, #{type := string}, Pieces) ->
-    [io_lib:format("  printf(\"@@ %llu %d ~b ~b ~b %s\\n\", $t, tid, str(arg~b + ~b, ~b));\n",
-                   [N, I, K, I, K * ?PIECE, ?PIECE + 1]) || K <- lists:seq(0, Pieces - 1)];
-field_script(N, I, #{type := _}, _Pieces) ->
-    io_lib:format("  printf(\"@@ %llu %d ~b ~b 0 %llu\\n\", $t, tid, arg~b);\n", [N, I, I]).
+field_script(N, I, string, Argument, Pieces) ->
+    [io_lib:format("  printf(\"@@ %llu %d ~b ~b ~b %d %s\\n\", $t, tid, ~s != 0, str(~s + ~b, ~b));\n",
+                   [N, I, K, Argument, Argument, K * ?PIECE, ?PIECE + 1]) || K <- lists:seq(0, Pieces - 1)];
+field_script(N, I, Type, Argument, _Pieces) ->
+    {Format, Cast} = case Type of
+                         int32 -> {"%d", "(int32)"};
+                         int64 -> {"%lld", "(int64)"};
+                         uint32 -> {"%llu", ""};
+                         uint64 -> {"%llu", ""}
+                     end,
+    io_lib:format("  printf(\"@@ %llu %d ~b ~b 0 ~s\\n\", $t, tid, ~s~s);\n", [N, I, Format, Cast, Argument]).
+
+%% bpftrace before 0.27 knows no arg6 and above: these are read from where their note says.
+argument(I, _) when I < 6 ->
+    "arg" ++ integer_to_list(I);
+argument(_, Operand) ->
+    {match, [Size, Offset, Register]} =
+        re:run(Operand, "^(-?\\d)@(\\d*)\\(%r(\\w+)\\)$", [{capture, all_but_first, list}]),
+    Type = maps:get(Size, #{"8" => "uint64", "-8" => "int64", "4" => "uint32", "-4" => "int32"}),
+    io_lib:format("(*(~s*)uptr(reg(\"~s\") + ~s))", [Type, Register, Offset]).
 
 %% -- The process that owns the port ----------------------------------------------------
 
@@ -202,7 +230,7 @@ line(Line, State = #state{on_line = OnLine}) ->
     State#state{lines = [Line | State#state.lines]}.
 
 part(Key = {_, _, N}, Index = {I, _}, Text, State = #state{parts = Parts, probes = Probes}) ->
-    {Probe, Fields} = maps:get(N, Probes),
+    #{name := Probe, fields := Fields} = maps:get(N, Probes),
     Mine = maps:put(Index, Text, maps:get(Key, Parts, #{})),
     case length(Fields) of
         I ->
@@ -216,15 +244,18 @@ numbered(List) ->
     lists:zip(lists:seq(0, length(List) - 1), List).
 
 value(I, #{name := Name, type := string}, Parts) ->
-    {Name, iolist_to_binary(pieces(I, 0, Parts))};
+    case Parts of
+        #{{I, 0} := <<"0 ", _/binary>>} -> {Name, null};
+        #{} -> {Name, iolist_to_binary(pieces(I, 0, Parts))}
+    end;
 value(I, #{name := Name}, Parts) ->
     {Name, binary_to_integer(maps:get({I, 0}, Parts))}.
 
 %% A piece that is not full was the last one; what was read behind it is not the string's.
 pieces(I, K, Parts) ->
     case Parts of
-        #{{I, K} := Text} when byte_size(Text) =:= ?PIECE -> [Text | pieces(I, K + 1, Parts)];
-        #{{I, K} := Text} -> [Text];
+        #{{I, K} := <<"1 ", Text/binary>>} when byte_size(Text) =:= ?PIECE -> [Text | pieces(I, K + 1, Parts)];
+        #{{I, K} := <<"1 ", Text/binary>>} -> [Text];
         #{} -> []
     end.
 

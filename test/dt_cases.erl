@@ -6,7 +6,7 @@
 %% functions (pid_to_list/1, process_info/2, another tracer), never from this library.
 -module(dt_cases).
 
--export([probes/0, run/1, traced/2, text/1, location/1]).
+-export([probes/0, probes/1, run/1, comparable/1, traced/2, text/1, location/1]).
 -export([identity/1, fail/2, outer/1, caller/0, collected/0, waits/0]).
 
 -define(TRACER, {tracer, dyntrace, []}).
@@ -18,7 +18,20 @@ probes() ->
      function_call, function_return, function_exception,
      message_send, message_receive,
      gc_minor_start, gc_minor_end, gc_major_start, gc_major_end,
-     seq_trace_send, seq_trace_receive, seq_trace_print].
+     seq_trace_send, seq_trace_receive, seq_trace_print,
+     user_mark, user_span_start, user_span_stop, user_trace_s1, user_trace_i4s4, user_trace_n,
+     message__send, message__send__remote, message__queued, message__receive,
+     process__spawn, process__exit, process__exit_signal,
+     process__scheduled, process__unscheduled, process__hibernate,
+     process__heap_grow, process__heap_shrink,
+     gc_major__start, gc_minor__start, gc_major__end, gc_minor__end,
+     global__function__entry, function__return, trace, trace_seq,
+     user_trace__s1, user_trace__i4s4, user_trace__n42].
+
+%% Those that the backend has.
+probes(Backend) ->
+    Others = [Name || #{name := Name, backends := Backends} <- dyntrace:probes(), not lists:member(Backend, Backends)],
+    [Probe || Probe <- probes(), not lists:member(Probe, Others), Backend =:= usdt orelse Probe =/= user_trace__n42].
 
 run(process_spawn) ->
     {Parent, {Mfa, Fun}} =
@@ -164,32 +177,12 @@ run(message_send) ->
         || {N, To} <- lists:zip(lists:seq(1, length(Receivers)), Receivers)]];
 
 run(message_receive) ->
-    {Pid, Port} =
-        traced([], fun() ->
-                           Port = open_port({spawn, "cat"}, []),
-                           [1 = erlang:trace(Who, true, ['receive', ?TRACER]) || Who <- [self(), Port]],
-                           self() ! {note, "to self"},
-                           receive {note, _} -> ok end,
-                           receive never -> ok after 1 -> ok end,
-                           Port ! {self(), close},
-                           receive {Port, closed} -> Port end
-                   end),
-    [{message_receive, #{to => text(To), message => iolist_to_binary(Message)}}
-     || {To, Message} <- [{Pid, "{note,\"to self\"}"}, {Pid, "timeout"},
-                          {Port, ["{", text(Pid), ",close}"]},
-                          {Pid, ["{", text(Port), ",closed}"]}]];
+    [{message_receive, #{to => text(To), message => text_of(Message)}} || {To, Message} <- received()];
 
-run(Gc) when Gc =:= gc_minor_start; Gc =:= gc_minor_end; Gc =:= gc_major_start; Gc =:= gc_major_end ->
-    Flags = [garbage_collection],
-    Pid = untold(Flags, fun collected/0),
-    Amount = case Gc of
-                 gc_minor_start -> need;
-                 gc_major_start -> need;
-                 _ -> reclaimed
-             end,
-    [{Gc, #{pid => text(Pid), Amount => get_value(wordsize, Info),
-            heap => get_value(heap_block_size, Info), old_heap => get_value(old_heap_block_size, Info)}}
-     || {trace, _, Tag, Info} <- process_traced(Flags, fun collected/0), Tag =:= Gc];
+run(gc_minor_start) -> collections(gc_minor_start, need);
+run(gc_minor_end) -> collections(gc_minor_end, reclaimed);
+run(gc_major_start) -> collections(gc_major_start, need);
+run(gc_major_end) -> collections(gc_major_end, reclaimed);
 
 run(seq_trace_print) ->
     Self = self(),
@@ -209,7 +202,146 @@ run(seq_trace_print) ->
 run(seq_trace_send) ->
     seq_messages(seq_trace_send, send);
 run(seq_trace_receive) ->
-    seq_messages(seq_trace_receive, 'receive').
+    seq_messages(seq_trace_receive, 'receive');
+
+%% -- Annotations --------------------------------------------------------------------------
+
+run(user_mark) ->
+    [begin
+         true = case Args of
+                    [Name, Text] -> dyntrace:mark(Name, Text);
+                    [Name, Value, Text] -> dyntrace:mark(Name, Value, Text)
+                end,
+         {user_mark, #{pid => text(self()), name => NameIs, value => ValueIs, text => TextIs}}
+     end || {Args, NameIs, ValueIs, TextIs} <-
+                [{[checkout, "one"], <<"checkout">>, 0, <<"one">>},
+                 {["checkout", -17, <<"two">>], <<"checkout">>, -17, <<"two">>},
+                 {['no plain Atom', (1 bsl 63) - 1, []], <<"no plain Atom">>, (1 bsl 63) - 1, <<>>},
+                 {['日本', 1 bsl 64, [$s, [<<"mörgås"/utf8>>, 8364 | <<"!">>]]], <<"日本"/utf8>>, 0, <<"smörgås€!"/utf8>>},
+                 {['åäö', -(1 bsl 63), "åäö"], <<"åäö"/utf8>>, -(1 bsl 63), <<"åäö"/utf8>>}]];
+
+run(user_span_start) ->
+    [{user_span_start, Span} || Span <- spans()];
+run(user_span_stop) ->
+    [{user_span_stop, Span#{outcome => Outcome}}
+     || {Span, Outcome} <- lists:zip(spans(), [<<"ok">>, <<"error">>, <<"exit">>, <<"throw">>])];
+
+run(user_trace_s1) ->
+    [{user_trace_s1, Fields} || Fields <- messages()];
+run(user_trace__s1) ->
+    [{user_trace__s1, Fields} || Fields <- messages()];
+run(user_trace_i4s4) ->
+    [{user_trace_i4s4, Fields} || {_, Fields} <- annotations(fun(Args) -> apply(dyntrace, p, Args) end)];
+run(user_trace__i4s4) ->
+    [{user_trace__i4s4, Fields} || {_, Fields} <- annotations(fun(Args) -> apply(dyntrace, p, Args) end)];
+run(user_trace_n) ->
+    [{user_trace_n, Fields#{label => N}}
+     || {N, Fields} <- annotations(fun(Args) -> apply(dyntrace, pn, [length(Args) | Args]) end)];
+run(user_trace__n42) ->
+    [{user_trace__n42, Fields} || {_, Fields} <- annotations(fun(Args) -> apply(dyntrace, pn, [42 | Args]) end)];
+
+%% -- The provider erlang -------------------------------------------------------------------
+
+run(message__send) ->
+    To = spawn(fun Loop() -> receive stop -> ok; _ -> Loop() end end),
+    Terms = sized(),
+    {Pid, _} = traced([send], fun() -> [To ! Term || Term <- Terms] end),
+    Tokens = [{text(From), text(Receiver), erts_debug:flat_size(Message), label(Label), Previous, Current}
+              || {From, Receiver, Message, Label, Previous, Current} <- exchanges(send)],
+    To ! stop,
+    [{message__send, #{sender => From, receiver => Receiver, size => Size, label => Label, previous => Previous, current => Current}}
+     || {From, Receiver, Size, Label, Previous, Current} <-
+            [{text(Pid), text(To), erts_debug:flat_size(Term), 0, 0, 0} || Term <- Terms] ++ Tokens];
+
+%% A node that is alone sends to no other; usdt_SUITE:remote_receivers/1 has two.
+run(message__send__remote) ->
+    Far = binary_to_term(<<131, 88, 119, 10, "far@a-host", 17:32, 0:32, 1:32>>),
+    [ok = dyntrace:trace_send(send, [], self(), Message, #{extra => To})
+     || {To, Message} <- [{Far, hello}, {{name, 'far@a-host'}, {hello, "you"}}, {{name, node()}, no}, {self(), no}, {name, no}]],
+    [{message__send__remote, #{sender => text(self()), node_name => <<"'far@a-host'">>, receiver => To,
+                               size => Size, label => 0, previous => 0, current => 0}}
+     || {To, Size} <- [{text(Far), 0}, {<<"{name,'far@a-host'}">>, 3 + 6}]];
+
+run(message__queued) ->
+    [{message__queued, #{receiver => text(To), size => erts_debug:flat_size(Message), queue_len => 0,
+                         label => 0, previous => 0, current => 0}} || {To, Message} <- received()];
+
+run(message__receive) ->
+    Received = [{To, Message, 0, 0, 0} || {To, Message} <- received()],
+    Tokens = [{To, Message, label(Label), Previous, Current} || {_, To, Message, Label, Previous, Current} <- exchanges('receive')],
+    [{message__receive, #{receiver => text(To), size => erts_debug:flat_size(Message), queue_len => 0,
+                          label => Label, previous => Previous, current => Current}}
+     || {To, Message, Label, Previous, Current} <- Received ++ Tokens];
+
+run(process__spawn) ->
+    [{process__spawn, #{p => P, mfa => Mfa}} || {process_spawn, #{pid := P, entry := Mfa}} <- run(process_spawn)];
+
+run(process__exit) ->
+    [{process__exit, #{p => P, reason => Reason}} || {process_exit, #{pid := P, reason := Reason}} <- run(process_exit)];
+
+run(process__exit_signal) ->
+    {Pid, Others} =
+        traced(['receive'], fun() ->
+                                    process_flag(trap_exit, true),
+                                    [begin
+                                         Other = spawn_link(fun() -> exit({over, N}) end),
+                                         receive {'EXIT', Other, {over, N}} -> {Other, N} end
+                                     end || N <- [1, 2]]
+                            end),
+    [{process__exit_signal, #{sender => text(Other), receiver => text(Pid), reason => iolist_to_binary(io_lib:format("{over,~b}", [N]))}}
+     || {Other, N} <- Others];
+
+run(process__scheduled) ->
+    [{process__scheduled, #{p => P, mfa => Mfa}} || {_, #{pid := P, entry := Mfa, type := <<"in", _/binary>>}} <- run(process_scheduled)];
+
+run(process__unscheduled) ->
+    [{process__unscheduled, #{p => P}} || {_, #{pid := P, type := <<"out", _/binary>>}} <- run(process_scheduled)];
+
+run(process__hibernate) ->
+    Pid = untold([running], fun() ->
+                                    _ = erlang:send_after(5, self(), wake),
+                                    erlang:hibernate(erlang, self, [])
+                            end),
+    [{process__hibernate, #{p => text(Pid), mfa => <<"erlang:hibernate/3">>}}];
+
+run(process__heap_grow) ->
+    [{process__heap_grow, Heap} || Heap = #{old_size := Old, new_size := New} <- heaps(), New > Old];
+run(process__heap_shrink) ->
+    [{process__heap_shrink, Heap} || Heap = #{old_size := Old, new_size := New} <- heaps(), New < Old];
+
+run(gc_minor__start) -> erlang_collections(gc_minor__start, gc_minor_start, need);
+run(gc_minor__end) -> erlang_collections(gc_minor__end, gc_minor_end, reclaimed);
+run(gc_major__start) -> erlang_collections(gc_major__start, gc_major_start, need);
+run(gc_major__end) -> erlang_collections(gc_major__end, gc_major_end, reclaimed);
+
+run(global__function__entry) ->
+    [{global__function__entry, #{p => P, mfa => Mfa, depth => 0}} || {_, #{pid := P, entry := Mfa}} <- run(function_call)];
+
+run(function__return) ->
+    Match = [{'_', [], [{return_trace}]}],
+    _ = erlang:trace_pattern({?MODULE, outer, 1}, Match, [local]),
+    _ = erlang:trace_pattern({?MODULE, identity, 1}, Match, [local]),
+    {Pid, _} = traced([call, return_to], fun ?MODULE:caller/0),
+    no_patterns(),
+    [{function__return, #{p => text(Pid), mfa => Mfa, depth => 0}} || Mfa <- [<<"dt_cases:identity/1">>, <<"dt_cases:outer/1">>]];
+
+run(trace) ->
+    Other = spawn(fun() -> receive stop -> ok end end),
+    Pid = untold([send, procs], fun() ->
+                                        true = link(Other),
+                                        true = unlink(Other),
+                                        Other ! {stop, "it"},
+                                        exit({all, done})
+                                end, {a, "state"}),
+    Other ! stop,
+    [{trace, #{p => text(Pid), event => Event, state => <<"{a,\"state\"}">>, arg1 => Arg1, arg2 => Arg2}}
+     || {Event, Arg1, Arg2} <- [{<<"link">>, text(Other), <<>>}, {<<"unlink">>, text(Other), <<>>},
+                                {<<"send">>, <<"{stop,\"it\"}">>, text(Other)}, {<<"exit">>, <<"{all,done}">>, <<>>}]];
+
+run(trace_seq) ->
+    [{trace_seq, #{state => <<"[]">>, label => text_of(Label),
+                   seq_info => iolist_to_binary(io_lib:format("{send,{~b,~b},~ts,~ts,~ts}", [Previous, Current, text(From), text(To), text_of(Message)]))}}
+     || {From, To, Message, Label, Previous, Current} <- exchanges(send)].
 
 %% -- Functions that are traced -----------------------------------------------------------
 
@@ -251,7 +383,10 @@ traced(Flags, Fun) ->
 
 %% Runs Fun in a process of its own, traced by dyntrace, to its end.
 untold(Flags, Fun) ->
-    {Pid, Ref} = start(Fun, [?TRACER | Flags]),
+    untold(Flags, Fun, []).
+
+untold(Flags, Fun, State) ->
+    {Pid, Ref} = start(Fun, [{tracer, dyntrace, State} | Flags]),
     receive {'DOWN', Ref, process, Pid, _} -> ok end,
     delivered(Pid),
     Pid.
@@ -328,22 +463,130 @@ seq_traced(Fun) ->
     end.
 
 %% There and back: the token's serial counts on, and the previous one is that of the
-%% message which the sender last received.
-seq_messages(Probe, Flag) ->
+%% message which the sender last received. Answers {From, To, Message, Label, Previous, Current}.
+exchanges(Flag) ->
+    exchange(Flag, 23) ++ exchange(Flag, {a, "label"}).
+
+exchange(Flag, Label) ->
     Self = self(),
     Echo = spawn(fun() -> receive {From, Text} -> From ! {echo, Text} end end),
-    seq_traced(fun() ->
-                       _ = seq_trace:set_token(label, 23),
-                       _ = seq_trace:set_token(serial, {0, 7}),
-                       _ = seq_trace:set_token(Flag, true),
-                       Echo ! {self(), "hi"},
-                       receive {echo, "hi"} -> ok end
-               end),
-    [{Probe, #{label => <<"23">>, from => text(From), to => text(To), previous => Previous,
-               current => Current, message => iolist_to_binary(Message)}}
-     || {From, To, Previous, Current, Message} <-
-            [{Self, Echo, 0, 8, ["{", text(Self), ",\"hi\"}"]},
-             {Echo, Self, 8, 9, "{echo,\"hi\"}"}]].
+    Began = seq_traced(fun() ->
+                               _ = seq_trace:set_token(label, Label),
+                               _ = seq_trace:set_token(serial, {0, 7}),
+                               _ = seq_trace:set_token(Flag, true),
+                               {serial, {_, Began}} = seq_trace:get_token(serial),
+                               Echo ! {self(), "hi"},
+                               receive {echo, "hi"} -> Began end
+                       end),
+    [{Self, Echo, {Self, "hi"}, Label, 0, Began + 1},
+     {Echo, Self, {echo, "hi"}, Label, Began + 1, Began + 2}].
+
+seq_messages(Probe, Flag) ->
+    [{Probe, #{label => text_of(Label), from => text(From), to => text(To), previous => Previous,
+               current => Current, message => text_of(Message)}}
+     || {From, To, Message, Label, Previous, Current} <- exchanges(Flag)].
+
+%% As the probes of the provider erlang give it.
+label(Label) when is_integer(Label) -> Label;
+label(_) -> -(1 bsl 31).
+
+%% Messages that a process and a port receive: {To, Message}.
+received() ->
+    {Pid, Port} =
+        traced([], fun() ->
+                           Port = open_port({spawn, "cat"}, []),
+                           [1 = erlang:trace(Who, true, ['receive', ?TRACER]) || Who <- [self(), Port]],
+                           self() ! {note, "to self"},
+                           receive {note, _} -> ok end,
+                           receive never -> ok after 1 -> ok end,
+                           Port ! {self(), close},
+                           receive {Port, closed} -> Port end
+                   end),
+    [{Pid, {note, "to self"}}, {Pid, timeout}, {Port, {Pid, close}}, {Pid, {Port, closed}}].
+
+%% Terms of the types that messages are of.
+sized() ->
+    [an_atom, 0, (1 bsl 59) - 1, 1 bsl 59, -(1 bsl 59), -(1 bsl 59) - 1, 1 bsl 63, -(1 bsl 63), (1 bsl 64) - 1, 1.5,
+     [], [1], [a | b], "a string", [[1, [2.0]], [3]], lists:seq(1, 400), {}, {1}, {a, {b, "c"}, [d]},
+     list_to_tuple(lists:seq(1, 300)),
+     #{}, #{a => 1}, #{a => "1", {b} => #{c => [1.5]}}, maps:from_list([{N, N} || N <- lists:seq(1, 32)]),
+     <<>>, <<"a">>, binary:copy(<<"a">>, 8), binary:copy(<<"a">>, 9), binary:copy(<<"a">>, 64), binary:copy(<<"a">>, 65),
+     binary:copy(<<"a">>, 100000), self(), make_ref(), hd(erlang:ports()),
+     {self(), make_ref(), {request, #{id => 17, body => <<"hello">>}}}].
+
+%% What a process tracer is told of a process that collects as the one traced here does.
+collected_alike() ->
+    Flags = [garbage_collection],
+    Pid = untold(Flags, fun collected/0),
+    {Pid, [{Tag, Info} || {trace, _, Tag, Info} <- process_traced(Flags, fun collected/0)]}.
+
+collections(Probe, Amount) ->
+    {Pid, Told} = collected_alike(),
+    [{Probe, #{pid => text(Pid), Amount => get_value(wordsize, Info),
+               heap => get_value(heap_block_size, Info), old_heap => get_value(old_heap_block_size, Info)}}
+     || {Tag, Info} <- Told, Tag =:= Probe].
+
+erlang_collections(Probe, Tag, Amount) ->
+    {Pid, Told} = collected_alike(),
+    [{Probe, #{p => text(Pid), Amount => get_value(wordsize, Info)}} || {T, Info} <- Told, T =:= Tag].
+
+%% The heap before and after each collection.
+heaps() ->
+    {Pid, Told} = collected_alike(),
+    [#{p => text(Pid), old_size => Old, new_size => New}
+     || {Old, New} <- pairs([get_value(heap_block_size, Info) || {_, Info} <- Told])].
+
+pairs([Start, End | Rest]) -> [{Start, End} | pairs(Rest)];
+pairs([]) -> [].
+
+%% -- Annotating -----------------------------------------------------------------------------
+
+%% What no test can know beforehand is taken out; annotation_SUITE looks at it.
+comparable({Probe, Fields}) ->
+    {Probe, maps:without([id, duration], Fields)}.
+
+%% Spans that end in each way.
+spans() ->
+    returned = dyntrace:span(checkout, fun() -> returned end),
+    [try dyntrace:span(<<"checkout">>, fun() -> erlang:raise(Class, oops, []) end)
+     catch Class:oops -> ok
+     end || Class <- [error, exit, throw]],
+    lists:duplicate(4, #{pid => text(self()), name => <<"checkout">>}).
+
+messages() ->
+    [begin
+         true = dyntrace:user_trace_s1(Message),
+         #{message => Text}
+     end || {Message, Text} <- [{"checkpoint", <<"checkpoint">>}, {[], <<>>}, {not_a_string, null}, {[a], null}, {7, null},
+                                {[<<"io">>, "data", [[] | <<"!">>]], <<"iodata!">>},
+                                {<<"a", 0, "b">>, <<"a\x{FFFD}b"/utf8>>}]].
+
+%% Each arity, what counts as missing, and a tag: {Arity, Fields}. No empty strings here: from its
+%% 16th event on, babeltrace 2.0.4 shows what an earlier event had there.
+annotations(Annotate) ->
+    Rows = [{[], [0, 0, 0, 0], [null, null, null, null]},
+            {[1], [1, 0, 0, 0], [null, null, null, null]},
+            {["a"], [0, 0, 0, 0], [<<"a">>, null, null, null]},
+            {[1, -2], [1, -2, 0, 0], [null, null, null, null]},
+            {[1, "a"], [1, 0, 0, 0], [<<"a">>, null, null, null]},
+            {[<<"a">>, ["b", $c]], [0, 0, 0, 0], [<<"a">>, <<"bc">>, null, null]},
+            {[1, 2, 3], [1, 2, 3, 0], [null, null, null, null]},
+            {["a", "b", "c"], [0, 0, 0, 0], [<<"a">>, <<"b">>, <<"c">>, null]},
+            {[1, 2, 3, 4], [1, 2, 3, 4], [null, null, null, null]},
+            {["a", "b", "c", "d"], [0, 0, 0, 0], [<<"a">>, <<"b">>, <<"c">>, <<"d">>]},
+            {[1, 2, 3, 4, "a"], [1, 2, 3, 4], [<<"a">>, null, null, null]},
+            {[1, 2, 3, 4, "a", "b"], [1, 2, 3, 4], [<<"a">>, <<"b">>, null, null]},
+            {[1, 2, 3, 4, "a", "b", "c"], [1, 2, 3, 4], [<<"a">>, <<"b">>, <<"c">>, null]},
+            {[1, 2, 3, 4, "a", "b", "c", "d"], [1, 2, 3, 4], [<<"a">>, <<"b">>, <<"c">>, <<"d">>]},
+            {[-(1 bsl 63), (1 bsl 63) - 1, 1 bsl 63, undef, {no, string}, "c"],
+             [-(1 bsl 63), (1 bsl 63) - 1, 0, 0], [null, null, <<"c">>, null]}],
+    [begin
+         _ = dyntrace:put_tag(Tag),
+         true = Annotate(Args),
+         _ = dyntrace:put_tag(undefined),
+         Names = [proc, user_tag, i1, i2, i3, i4, s1, s2, s3, s4],
+         {length(Args), maps:from_list(lists:zip(Names, [text(self()), TagIs | Integers] ++ Strings))}
+     end || {Tag, TagIs} <- [{undefined, null}, {"the tåg", <<"the tåg"/utf8>>}], {Args, Integers, Strings} <- Rows].
 
 %% -- What Erlang says -----------------------------------------------------------------------
 
@@ -352,6 +595,12 @@ text(Port) when is_port(Port) -> list_to_binary(port_to_list(Port));
 text(Ref) when is_reference(Ref) -> list_to_binary(ref_to_list(Ref));
 text(Name) when is_atom(Name) -> unicode:characters_to_binary(io_lib:format("~tw", [Name]));
 text({Name, Node}) -> iolist_to_binary(["{", text(Name), ",", text(Node), "}"]).
+
+%% Any term, in the cases where %T writes what ~tw and ~tp do.
+text_of(Term) when is_pid(Term); is_port(Term); is_reference(Term); is_atom(Term) -> text(Term);
+text_of(Tuple) when is_tuple(Tuple) ->
+    iolist_to_binary(["{", lists:join(",", [text_of(Element) || Element <- tuple_to_list(Tuple)]), "}"]);
+text_of(Term) -> unicode:characters_to_binary(io_lib:format("~tp", [Term])).
 
 location({M, F, A}) when is_list(A) -> location({M, F, length(A)});
 location({M, F, A}) -> unicode:characters_to_binary(io_lib:format("~tw:~tw/~b", [M, F, A]));
