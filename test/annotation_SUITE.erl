@@ -14,7 +14,7 @@ all() ->
     [nobody_listens, without_library, wrong_arguments, wrong_arguments_when_wanted,
      spans, a_span_inside_another, long_strings, hostile_strings,
      tags, tags_travel, tags_travel_to_nodes, tokens_of_the_program, spreading_is_restored,
-     every_label, past_the_sixth_argument, sizes_are_bounded].
+     every_label, past_the_sixth_argument, sizes_are_bounded, any_arguments_when_wanted].
 
 init_per_testcase(Case, Config) ->
     Needs = case lists:member(Case, [every_label, past_the_sixth_argument]) of
@@ -345,6 +345,24 @@ sizes_are_bounded(Config) ->
     Sizes = [Size || {_, #{size := Size}} <- dt_bpftrace:stop(Consumer)],
     ?assertEqual([1998, 100, 2004, 3, 5001, 0], Sizes),
     [?assert(Size =< Words, {Size, Words}) || {Size, Words} <- lists:zip(Sizes, Flat)].
+
+%% -- Anything --------------------------------------------------------------------------------
+
+%% With everybody listening, the callbacks and the NIFs below the annotations take any terms.
+any_arguments_when_wanted(Config) ->
+    Consumer = attach(dt_cases:probes(usdt), Config),
+    call(Config, fun dyntrace_SUITE:trace_with_any_arguments/0),
+    call(Config, fun() ->
+                         [?assert(is_boolean(apply(dyntrace, F, lists:duplicate(Arity, Term))))
+                          || {F, Arity} <- [{user_trace_s1, 1}, {user_trace_i4s4, 9}, {user_trace_n_nif, 10}, {user_mark, 3},
+                                            {user_span_start, 2}, {user_span_stop, 4}, {wants_n, 1}],
+                             Term <- dyntrace_SUITE:any_terms()]
+                 end),
+    #{undecoded := Undecoded} = call(Config, fun dyntrace:info/0),
+    ?assert(lists:sum(maps:values(Undecoded)) > 0),
+    true = call(Config, fun() -> dyntrace:mark(the_end, "") end),
+    _ = dt_bpftrace:await(Consumer, fun({_, Fields}) -> maps:get(name, Fields, none) =:= <<"the_end">> end),
+    ok = dt_bpftrace:kill(Consumer).
 
 %% -- Helpers ----------------------------------------------------------------------------------
 

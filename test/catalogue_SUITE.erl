@@ -34,6 +34,9 @@ notes(_) ->
 with(Backend) ->
     [Probe || Probe = #{backends := Backends} <- dyntrace:probes(), lists:member(Backend, Backends)].
 
+usdt_names() ->
+    [Name || Probe <- with(usdt), Name <- names(Probe)].
+
 %% A probe's name or, of a labeled one, names.
 names(#{name := Name, labels := Labels}) ->
     [iolist_to_binary([atom_to_binary(Name), integer_to_binary(Label)]) || Label <- lists:seq(0, Labels - 1)];
@@ -55,7 +58,7 @@ bpftrace_lists_them(_) ->
     {0, Output} = dt_shell:run("bpftrace -l 'usdt:~ts:*'", [library()]),
     {match, Names} = re:run(Output, "usdt:.*:(?:org_erlang_dyntrace|erlang):(\\w+)$",
                             [global, multiline, {capture, all_but_first, binary}]),
-    ?assertEqual(lists:sort([Name || Probe <- with(usdt), Name <- names(Probe)]), lists:sort(lists:append(Names))).
+    ?assertEqual(lists:sort(usdt_names()), lists:sort(lists:append(Names))).
 
 documentation(_) ->
     {ok, Text} = file:read_file(filename:join(dt_shell:project(), "docs/PROBES.md")),

@@ -10,7 +10,7 @@
 -module(dt_bpftrace).
 -behaviour(gen_server).
 
--export([missing/0, start/2, start/3, start_script/2, os_pid/1, await/2, await/3, events/1, lines/1,
+-export([missing/0, described/1, start/2, start/3, start_script/2, os_pid/1, await/2, await/3, events/1, lines/1,
          stop/1, stop_script/1, kill/1]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
 

@@ -46,17 +46,30 @@ enabled(#{group := Group, tag := Tag}) ->
 
 %% The callbacks are right for arguments that no VM would give.
 any_arguments(Config) ->
-    call(Config,
-         fun() ->
-                 Terms = [undefined, [], [a | b], {}, {a, b, c}, {a, b, [c | d]}, {send, {1, 2}, a, b, c}, 17, 1.5,
-                          <<1:3>>, #{}, #{extra => {}}, self(), make_ref(), fun() -> ok end, 1 bsl 5000],
-                 Tags = [send, spawn, call, seq_trace, gc_minor_start, in, no_such_tag | Terms],
-                 [?assertEqual(discard, apply(dyntrace, F, [Tag, State, Tracee]))
-                  || {F, 3} <- dyntrace:module_info(exports), Tag <- Tags, State <- [[]], Tracee <- Terms],
-                 [?assertEqual(ok, apply(dyntrace, F, [Tag, [], Tracee, Term, Opts]))
-                  || {F, 5} <- dyntrace:module_info(exports), Tag <- Tags, Tracee <- [self(), undefined],
-                     Term <- Terms, Opts <- Terms]
-         end).
+    ?assertEqual([discard], call(Config, fun ask_with_any_arguments/0)),
+    call(Config, fun trace_with_any_arguments/0).
+
+%% On the node; what the callbacks answer.
+ask_with_any_arguments() ->
+    lists:usort([apply(dyntrace, F, [Tag, [], Tracee])
+                 || {F, 3} <- callbacks("enabled"), Tag <- tags() -- [trace_status], Tracee <- any_terms()]).
+
+trace_with_any_arguments() ->
+    [?assertEqual(ok, apply(dyntrace, F, [Tag, State, Tracee, Term, Opts]))
+     || {F, 5} <- callbacks("trace"), {Tag, State} <- lists:zip(tags(), lists:reverse(tags())),
+        Tracee <- [self(), undefined, "x"], Term <- any_terms(), Opts <- [#{extra => Extra} || Extra <- any_terms()] ++ any_terms()],
+    ok.
+
+tags() ->
+    lists:usort([Tag || #{events := Events} <- dyntrace:probes(), #{tag := Tag} <- Events] ++ [seq_trace, no_such_tag, {}, 17]).
+
+any_terms() ->
+    [undefined, [], [a | b], {}, {a, b, c}, {a, b, [c | d]}, {'EXIT', self(), x}, {send, {1, 2}, a, b, c}, {send, {1, 2}, self(), self(), c},
+     17, 1.5, <<1:3>>, #{}, [{wordsize, 1}, {heap_block_size, 1 bsl 70}], self(), hd(erlang:ports()), make_ref(), fun() -> ok end,
+     1 bsl 5000, "text", binary:copy(<<1>>, 5000)].
+
+callbacks(Prefix) ->
+    [Export || Export = {F, _} <- dyntrace:module_info(exports), lists:prefix(Prefix, atom_to_list(F))].
 
 %% Tags of no group are counted; those of a probe that nobody listens to are not looked at.
 undecoded_is_counted(Config) ->

@@ -39,7 +39,7 @@ everything_traced(Config) ->
     healthy(Config),
     Counts = counts(Consumer, Config),
     ct:pal("~b orders in ~b s; events: ~p", [Done, ?LOAD_S, Counts]),
-    ?assertEqual(lists:sort(dt_cases:probes()), lists:sort(maps:keys(Counts))),
+    ?assertEqual(lists:sort(probes()), lists:sort(maps:keys(Counts))),
     %% The customer's order is a call, an answer, a spawned process and its cast.
     ?assert(maps:get(process_spawn, Counts) >= Done),
     ?assert(maps:get(message_send, Counts) >= 3 * Done).
@@ -95,7 +95,7 @@ start() ->
                            receive never -> ok end
                    end),
     receive {Keeper, System} -> System end,
-    _ = spawn(fun sequential/0),
+    [spawn(fun ?MODULE:Worker/0) || Worker <- [sequential, sleeper, annotator]],
     ok = trace_all(),
     System.
 
@@ -116,6 +116,29 @@ sequential() ->
     seq_trace:set_token([]),
     receive after 1 -> sequential() end.
 
+%% Hibernates, and traps the exit of who wakes it.
+sleeper() ->
+    _ = process_flag(trap_exit, true),
+    Self = self(),
+    _ = spawn_link(fun() -> receive after 1 -> Self ! wake end end),
+    erlang:hibernate(?MODULE, woken, []).
+
+woken() ->
+    receive wake -> ok end,
+    receive {'EXIT', _, normal} -> sleeper() end.
+
+annotator() ->
+    _ = dyntrace:user_trace_s1("round"),
+    _ = dyntrace:p(1, "round"),
+    _ = dyntrace:pn(42, 1, "round"),
+    _ = dyntrace:mark(round, 1, "round"),
+    ok = dyntrace:span(round, fun() -> receive after 1 -> ok end end),
+    annotator().
+
+%% All but the one of messages to other nodes: there is none here.
+probes() ->
+    dt_cases:probes(usdt) -- [message__send__remote].
+
 %% Orders taken by the clerk: how far the load has come.
 orders(Config) ->
     call(Config, fun() -> sys:get_state(demo_clerk) end).
@@ -130,8 +153,8 @@ healthy(Config) ->
 
 count(Config) ->
     #{library := Library} = call(Config, fun dyntrace:info/0),
-    dt_bpftrace:start_script([io_lib:format("usdt:~ts:org_erlang_dyntrace:~s { @[\"~s\"] = count(); }\n", [Library, Probe, Probe])
-                              || Probe <- dt_cases:probes()] ++
+    dt_bpftrace:start_script([io_lib:format("usdt:~ts:~s:~s { @[\"~s\"] = count(); }\n", [Library, Provider, Probe, Probe])
+                              || Probe <- probes(), #{provider := Provider} <- [dt_bpftrace:described(Probe)]] ++
                                  ["usdt:", Library, ":org_erlang_dyntrace:message_send /@marked == 0/ { @marked = 1; printf(\"first\\n\"); }\n"],
                              #{}).
 
