@@ -208,7 +208,8 @@ handle_info(_, State) ->
 terminate(_, #state{exited = true}) ->
     ok;
 terminate(_, State) ->
-    send_signal("INT", State).
+    %% Whoever started it is gone; attached on, it would be a listener in other tests.
+    send_signal("KILL", State).
 
 send_signal(Signal, #state{os_pid = OsPid}) ->
     [] = os:cmd("kill -" ++ Signal ++ " " ++ integer_to_list(OsPid)),

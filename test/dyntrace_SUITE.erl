@@ -55,9 +55,11 @@ ask_with_any_arguments() ->
                  || {F, 3} <- callbacks("enabled"), Tag <- tags() -- [trace_status], Tracee <- any_terms()]).
 
 trace_with_any_arguments() ->
+    Terms = any_terms(),
+    Around = fun(N) -> lists:nthtail(N, Terms) ++ lists:sublist(Terms, N) end,
     [?assertEqual(ok, apply(dyntrace, F, [Tag, State, Tracee, Term, Opts]))
-     || {F, 5} <- callbacks("trace"), {Tag, State} <- lists:zip(tags(), lists:reverse(tags())),
-        Tracee <- [self(), undefined, "x"], Term <- any_terms(), Opts <- [#{extra => Extra} || Extra <- any_terms()] ++ any_terms()],
+     || {F, 5} <- callbacks("trace"), Tag <- tags(), Tracee <- [self(), "x"],
+        {State, Term, Extra} <- lists:zip3(Around(3), Terms, Around(7)), Opts <- [#{extra => Extra}, Extra]],
     ok.
 
 tags() ->
