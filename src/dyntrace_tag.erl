@@ -119,10 +119,10 @@ set_spreading(true, Tag) ->
 
 %% None, ours with the tag in it, or one of the program's.
 token() ->
-    case seq_trace:get_token(label) of
-        [] -> none;
-        {label, {?TAG, Tag}} -> {ours, Tag};
-        {label, _} -> theirs
+    case process_info(self(), sequential_trace_token) of
+        {_, []} -> none;
+        {_, {_Flags, {?TAG, Tag}, _Serial, _From, _Previous}} -> {ours, Tag};
+        {_, _} -> theirs
     end.
 
 send_along(Tag) ->
