@@ -317,9 +317,11 @@ placed(Args) ->
 four(Args) ->
     lists:sublist(Args ++ lists:duplicate(4, undefined), 4).
 
+-spec bad_p([term()]) -> no_return().
 bad_p(Args) ->
     bad(p, Args, [misplaced(Args, 1)]).
 
+-spec bad_pn([term(), ...]) -> no_return().
 bad_pn([Label | Args]) when ?IS_LABEL(Label) ->
     bad(pn, [Label | Args], [misplaced(Args, 2)]);
 bad_pn(Args) ->
