@@ -10,6 +10,7 @@ ERL      := erl -noinput -pa $(LIB)/ebin
 BUILD_NEEDS := cc make erl erl_nif.h rebar3 sys/sdt.h lttng-ust
 DEMO_NEEDS  := $(BUILD_NEEDS) bpftrace lttng babeltrace2
 CHECK_NEEDS := $(DEMO_NEEDS) bt2 gdb os_mon common_test readelf clang
+SYSTEMTAP_NEEDS := $(BUILD_NEEDS) common_test debootstrap qemu-system-x86_64
 LINT_NEEDS  := $(BUILD_NEEDS) clang-format clang-tidy cppcheck dialyzer xref
 
 .DEFAULT_GOAL := all
@@ -28,13 +29,19 @@ demo: deps-demo all ## trace a small live system on this machine's Erlang, print
 check: deps-check all check-docs ## all tests
 	$(REBAR) ct
 
-check-docs: all
-	@tools/probes_md $(LIB) | diff -u docs/PROBES.md - || \
-	  { echo "docs/PROBES.md is stale: run 'make docs'"; exit 1; }
+check-systemtap: deps-systemtap all ## SystemTap's scripts, in a virtual machine (root; makes its folder at first)
+	$(REBAR) ct --dir test_vm
 
-docs: all ## write docs/PROBES.md from the catalogue
-	tools/probes_md $(LIB) > docs/PROBES.md.new
-	mv docs/PROBES.md.new docs/PROBES.md
+# What is generated from the catalogue, and by which tool.
+GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/tapset
+
+check-docs: all
+	@for g in $(GENERATED); do \
+	  $${g#*:} $(LIB) | diff -u $${g%:*} - || { echo "$${g%:*} is stale: run 'make docs'"; exit 1; }; \
+	done
+
+docs: all ## write docs/PROBES.md and SystemTap's tapset from the catalogue
+	for g in $(GENERATED); do $${g#*:} $(LIB) > $${g%:*}.new && mv $${g%:*}.new $${g%:*} || exit 1; done
 
 lint: deps-lint all ## clang-format, clang-tidy, cppcheck, xref, dialyzer
 	clang-format --dry-run --Werror c_src/*.c c_src/*.h
@@ -43,13 +50,14 @@ lint: deps-lint all ## clang-format, clang-tidy, cppcheck, xref, dialyzer
 	$(REBAR) dialyzer
 
 deps: ## install what is missing for all of this
-	tools/deps $(sort $(CHECK_NEEDS) $(LINT_NEEDS))
+	tools/deps $(sort $(CHECK_NEEDS) $(SYSTEMTAP_NEEDS) $(LINT_NEEDS))
 
-deps-demo deps-check deps-lint: deps-%:
+deps-demo deps-check deps-systemtap deps-lint: deps-%:
 	@tools/deps $($(shell echo $* | tr a-z A-Z)_NEEDS)
 
 clean: ## remove what was built
 	$(MAKE) -C c_src clean
 	rm -rf _build
 
-.PHONY: help all demo check check-docs docs lint deps deps-demo deps-check deps-lint clean
+.PHONY: help all demo check check-systemtap check-docs docs lint deps deps-demo deps-check deps-systemtap deps-lint \
+        clean
