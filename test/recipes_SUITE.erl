@@ -46,7 +46,7 @@ sessions() ->
 first_session(Config) ->
     Output = recipe("A first session", Config),
     [?assertMatch({match, _}, re:run(Output, ["org_erlang_dyntrace:", atom_to_list(Probe), "\\b"]), Probe)
-     || Probe <- dt_cases:probes()],
+     || Probe <- dt_cases:probes(lttng)],
     Names = dt_node:call(?config(node, Config),
                          fun() -> [Name || Name <- registered(), lists:member(application_of(Name), [{ok, sasl}, {ok, os_mon}])] end),
     ?assert(lists:member(sasl_sup, Names) andalso lists:member(os_mon_sup, Names)),
