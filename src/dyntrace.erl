@@ -92,6 +92,7 @@
 -type info() :: #{version := string() | undefined,
                   library := file:filename() | undefined,
                   lttng_library := binary() | undefined,
+                  attach := string() | undefined,
                   backends := #{backend() => available | {missing, binary()}},
                   undecoded := #{atom() => pos_integer()}}.
 
@@ -118,7 +119,9 @@ listeners() ->
 %% @doc What is there and, where something is not, why.
 %%
 %% `library' is the path that tracers attach to, `lttng_library' that of what provides the
-%% tracepoints of LTTng. `undecoded' counts, by probe, the trace
+%% tracepoints of LTTng. `attach' is a command for bpftrace, as root, that finds both its
+%% script and the library wherever it is run, also from outside the container that this VM is in;
+%% there the process may have another number than the one in it. `undecoded' counts, by probe, the trace
 %% events that had another shape than this version knows, and were skipped; `unknown'
 %% those of another tag. It is empty when all is well.
 -spec info() -> info().
@@ -127,7 +130,14 @@ info() ->
                   {loaded, Path} -> Path;
                   {missing, _} -> undefined
               end,
-    maps:merge(#{version => version(), library => Library}, ?MODULE:nif_info()).
+    maps:merge(#{version => version(), library => Library, attach => attach(Library)}, ?MODULE:nif_info()).
+
+attach(undefined) ->
+    undefined;
+attach(Library) ->
+    Root = ["/proc/", os:getpid(), "/root"],
+    Script = filename:join([filename:dirname(Library), "bpftrace", "who_talks.bt"]),
+    lists:flatten(["bpftrace ", Root, Script, " ", Root, Library]).
 
 %% @private The part of info/0 that the library knows.
 -spec nif_info() -> #{backends := #{backend() => available | {missing, binary()}},

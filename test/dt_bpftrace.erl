@@ -10,7 +10,7 @@
 -module(dt_bpftrace).
 -behaviour(gen_server).
 
--export([missing/0, described/1, start/2, start/3, start_script/2, os_pid/1, await/2, await/3, events/1, lines/1,
+-export([missing/0, described/1, start/2, start/3, start_script/2, start_file/2, os_pid/1, await/2, await/3, events/1, lines/1,
          stop/1, stop_script/1, kill/1]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
 
@@ -74,6 +74,11 @@ start_script(Script, Options) ->
     {ok, Consumer} = gen_server:start(?MODULE, {self(), Script, Options}, []),
     ok = gen_server:call(Consumer, attached, ?DEADLINE),
     Consumer.
+
+%% A script of ours, from its file, with its arguments.
+start_file(File, Args) ->
+    {ok, Script} = file:read_file(File),
+    start_script(Script, #{args => Args}).
 
 os_pid(Consumer) ->
     gen_server:call(Consumer, os_pid).
@@ -159,7 +164,7 @@ init({Owner, Script, Options}) ->
               #{} -> []
           end,
     Port = open_port({spawn_executable, os:find_executable("bpftrace")},
-                     [{args, ["-B", "line"] ++ Pid ++ [File]}, {line, 4096}, binary, exit_status,
+                     [{args, ["-B", "line"] ++ Pid ++ [File] ++ maps:get(args, Options, [])}, {line, 4096}, binary, exit_status,
                       stderr_to_stdout,
                       {env, [{"__BPFTRACE_NOTIFY_PROBES_ATTACHED", "1"},
                              {"BPFTRACE_STRLEN", integer_to_list(maps:get(strlen, Options, ?PIECE + 1))},

@@ -29,7 +29,9 @@ describes_itself(Config) ->
                      end),
     #{library := Library} = Info,
     Provider = list_to_binary(filename:join(filename:dirname(Library), "dyntrace_lttng.so")),
-    ?assertEqual(#{version => Vsn, library => Library, lttng_library => Provider, backends => #{usdt => available, lttng => available}, undecoded => #{}}, Info),
+    Pid = dt_node:os_pid(?config(node, Config)),
+    Attach = lists:concat(["bpftrace /proc/", Pid, "/root", filename:dirname(Library), "/bpftrace/who_talks.bt /proc/", Pid, "/root", Library]),
+    ?assertEqual(#{version => Vsn, library => Library, lttng_library => Provider, attach => Attach, backends => #{usdt => available, lttng => available}, undecoded => #{}}, Info),
     ?assertEqual(absolute, filename:pathtype(Library)),
     ?assert(filelib:is_regular(Library)),
     ?assert(Available).

@@ -1,0 +1,73 @@
+%% The recipes of a page of docs, run as they stand there.
+-module(dt_recipe).
+
+-export([run/4]).
+
+%% Runs the blocks under a title, in order: `sh` in one shell each from the project's folder, `erlang` in
+%% one process of the node, as its shell would. Returns what the shells printed. Options: `env` of
+%% the shell; `ready`, called before each block of the node.
+run(File, Title, Node, Options) ->
+    {ok, Page} = file:read_file(filename:join(dt_shell:project(), File)),
+    [_, Section] = binary:split(Page, <<"\n## ", (list_to_binary(Title))/binary, "\n">>),
+    [Mine | _] = binary:split(Section, <<"\n## ">>),
+    {match, Blocks} = re:run(Mine, "^```(sh|erlang)\\n(.*?)^```$", [global, multiline, dotall, {capture, all_but_first, binary}]),
+    Evaluator = dt_node:call(Node, fun() -> spawn(fun evaluator/0) end),
+    Shell = open_shell(maps:get(env, Options, [])),
+    Output = [run_block(Language, Text, Shell, Evaluator, Node, Options) || [Language, Text] <- Blocks],
+    close_shell(Shell),
+    iolist_to_binary(Output).
+
+run_block(<<"erlang">>, Text, _, Evaluator, Node, Options) ->
+    ok = (maps:get(ready, Options, fun() -> ok end))(),
+    {done, _} = dt_node:call(Node,
+                             fun() ->
+                                     Evaluator ! {evaluate, self(), binary_to_list(Text)},
+                                     receive Answer -> Answer end
+                             end),
+    [];
+run_block(<<"sh">>, Text, Shell, _, _, _) ->
+    run_in(Shell, Text).
+
+%% On the node: a process that has the shell's l/1, and is the `self()` of the recipe.
+evaluator() ->
+    receive
+        {evaluate, From, Text} ->
+            {ok, Tokens, _} = erl_scan:string(Text),
+            Results = [begin
+                           {ok, Expressions} = erl_parse:parse_exprs(Form),
+                           {value, Value, _} = erl_eval:exprs(Expressions, [], {value, fun shell/2}),
+                           Value
+                       end || Form <- forms(Tokens)],
+            From ! {done, Results},
+            evaluator();
+        _ ->
+            evaluator()
+    end.
+
+shell(l, [Module]) -> c:l(Module).
+
+forms([]) -> [];
+forms(Tokens) ->
+    {Form, [Dot | Rest]} = lists:splitwith(fun(Token) -> element(1, Token) =/= dot end, Tokens),
+    [Form ++ [Dot] | forms(Rest)].
+
+%% One shell for all blocks of a recipe: what one puts into the background, another waits for.
+open_shell(Env) ->
+    open_port({spawn_executable, "/bin/sh"}, [{args, []}, {cd, dt_shell:project()}, {env, Env}, binary, stderr_to_stdout, exit_status]).
+
+run_in(Shell, Text) ->
+    true = port_command(Shell, ["set -e\n", Text, "\necho dyntrace-block-done\n"]),
+    collect(Shell, <<>>).
+
+collect(Shell, Output) ->
+    case binary:split(Output, <<"dyntrace-block-done\n">>) of
+        [Mine, <<>>] -> Mine;
+        _ ->
+            receive
+                {Shell, {data, Data}} -> collect(Shell, <<Output/binary, Data/binary>>);
+                {Shell, {exit_status, Status}} -> error({shell_ended, Status, Output})
+            end
+    end.
+
+close_shell(Shell) ->
+    true = port_close(Shell).

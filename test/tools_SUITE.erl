@@ -1,0 +1,257 @@
+%% The scripts of priv/bpftrace and the commands of docs/perf.md, beside behaviour that is known.
+-module(tools_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+-define(TRACER, {tracer, dyntrace, []}).
+
+suite() ->
+    [{timetrap, {minutes, 3}}].
+
+all() ->
+    [every_script_is_here, who_talks, call_latency, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans,
+     in_a_container, page_bpftrace, page_perf, page_gdb, page_bcc].
+
+init_per_suite(Config) ->
+    dt_require:tool(dt_bpftrace:missing(), Config).
+
+end_per_suite(_) ->
+    ok.
+
+init_per_testcase(Case, Config) ->
+    Needs = maps:get(Case, #{page_perf => "perf", page_gdb => "gdb", page_bcc => "tplist-bpfcc"}, "bpftrace"),
+    case dt_require:tool(os:find_executable(Needs) =:= false andalso Needs ++ " is not installed", Config) of
+        {skip, Why} -> {skip, Why};
+        _ ->
+            Node = dt_node:start(),
+            #{library := Library} = dt_node:call(Node, fun dyntrace:info/0),
+            [{node, Node}, {library, Library} | Config]
+    end.
+
+end_per_testcase(_, Config) ->
+    #{undecoded := Undecoded} = dt_node:call(?config(node, Config), fun dyntrace:info/0),
+    dt_node:stop(?config(node, Config)),
+    case map_size(Undecoded) of
+        0 -> ok;
+        _ -> {fail, {undecoded, Undecoded}}
+    end.
+
+every_script_is_here(_) ->
+    ?assertEqual([], [Name || File <- filelib:wildcard(filename:join(scripts(), "*.bt")), Name <- [list_to_atom(filename:basename(File, ".bt"))],
+                              not lists:member(Name, all())]).
+
+%% -- The scripts -----------------------------------------------------------------------------
+
+who_talks(Config) ->
+    {Lines, {From, To}} =
+        script(who_talks, Config,
+               fun() ->
+                       To = spawn(fun Loop() -> receive stop -> ok; _ -> Loop() end end),
+                       true = register(listener, To),
+                       {From, _} = dt_cases:traced([send], fun() -> [begin To ! hello, listener ! hello end || _ <- lists:seq(1, 20)] end),
+                       To ! stop,
+                       {dt_cases:text(From), dt_cases:text(To)}
+               end),
+    ?assertEqual(20, sum(Lines, ["@sent[", From, ", ", To, "]"])),
+    ?assertEqual(20, sum(Lines, ["@sent[", From, ", listener]"])).
+
+call_latency(Config) ->
+    {Lines, ok} =
+        script(call_latency, Config,
+               fun() ->
+                       [1 = erlang:trace_pattern({?MODULE, F, 1}, [{'_', [], [{exception_trace}]}], [local]) || F <- [nap, fails]],
+                       {_, _} = dt_cases:traced([call], fun() ->
+                                                                [?MODULE:nap(20) || _ <- lists:seq(1, 5)],
+                                                                [try ?MODULE:fails(N) catch error:_ -> ok end || N <- [1, 2]]
+                                                        end),
+                       ok
+               end),
+    ?assertEqual(5, at_least(16 * 1024, histogram("@us[tools_SUITE:nap/1]", Lines))),
+    ?assertEqual(5, at_least(0, histogram("@us[tools_SUITE:nap/1]", Lines))),
+    ?assertEqual(2, sum(Lines, "@exceptions[tools_SUITE:fails/1]")).
+
+nap(Ms) -> receive after Ms -> ok end.
+
+fails(Reason) -> error(Reason).
+
+gc_pauses(Config) ->
+    {Lines, {Pid, Minor, Major}} =
+        script(gc_pauses, Config,
+               fun() ->
+                       Ends = fun(Probe) -> [Fields || {_, Fields} <- dt_cases:run(Probe)] end,
+                       Minors = Ends(gc_minor_end),
+                       Majors = Ends(gc_major_end),
+                       {maps:get(pid, hd(Majors)), length(Minors), length(Majors)}
+               end),
+    %% Each of the two runs has collections of both kinds, and they collect alike.
+    ?assertEqual(2 * Minor, at_least(0, histogram("@minor_us", Lines))),
+    ?assertEqual(2 * Major, at_least(0, histogram("@major_us", Lines))),
+    {Worst, Total} = {sum(Lines, ["@worst_us[", Pid, "]"]), sum(Lines, ["@total_us[", Pid, "]"])},
+    ?assert(Worst =< Total, {Worst, Total}),
+    ?assert(Total > 0 andalso Total < 1000000, Total).
+
+%% A ping-pong between two processes: every message wakes one.
+run_queue(Config) ->
+    Count = 50,
+    {Lines, {Ping, Pong}} =
+        script(run_queue, Config,
+               fun() ->
+                       Pong = spawn(fun Loop() -> receive {ball, From} -> From ! ball, Loop() end end),
+                       1 = erlang:trace(Pong, true, [send, running, ?TRACER]),
+                       {Ping, _} = dt_cases:traced([send, running],
+                                                   fun() ->
+                                                           [begin
+                                                                Pong ! {ball, self()},
+                                                                receive ball -> ok end,
+                                                                receive after 2 -> ok end
+                                                            end || _ <- lists:seq(1, Count)]
+                                                   end),
+                       {dt_cases:text(Ping), dt_cases:text(Pong)}
+               end),
+    Waits = at_least(0, histogram("@wait_us", Lines)),
+    ?assert(Waits >= Count, Waits),
+    [?assert(sum(Lines, ["@worst_us[", Pid, "]"]) < 10000000) || Pid <- [Ping, Pong]].
+
+spawn_rate(Config) ->
+    {Lines, ok} =
+        script(spawn_rate, Config,
+               fun() ->
+                       _ = dt_cases:traced([procs], fun() -> [spawn(lists, seq, [1, N]) || N <- lists:seq(1, 30)] ++ [spawn(fun() -> ok end)] end),
+                       ok
+               end),
+    ?assertEqual(30, sum(Lines, "@spawned[lists:seq/2]")),
+    ?assertEqual(1, sum(Lines, "@spawned[erlang:apply/2]")).
+
+exits(Config) ->
+    {Lines, ok} =
+        script(exits, Config,
+               fun() ->
+                       [dt_cases:untold([procs], fun() -> exit(Reason) end, []) || Reason <- [normal, normal, {shutdown, timeout}]],
+                       ok
+               end),
+    ?assertEqual({2, 1}, {sum(Lines, "@exits[normal]"), sum(Lines, "@exits[{shutdown,timeout}]")}).
+
+dead_letters(Config) ->
+    {Lines, {From, Dead}} =
+        script(dead_letters, Config,
+               fun() ->
+                       Dead = lttng_SUITE:dead(),
+                       Alive = spawn(fun() -> receive stop -> ok end end),
+                       {From, _} = dt_cases:traced([send], fun() -> [begin Dead ! lost, Alive ! arrives end || _ <- lists:seq(1, 25)] end),
+                       Alive ! stop,
+                       {dt_cases:text(From), dt_cases:text(Dead)}
+               end),
+    ?assertEqual([25], [N || {_, N} <- counts(Lines)]),
+    ?assertEqual(25, sum(Lines, ["@lost[", From, ", ", Dead, "]"])).
+
+spans(Config) ->
+    {Lines, ok} =
+        script(spans, Config,
+               fun() ->
+                       [ok = dyntrace:span(checkout, fun() -> nap(20) end) || _ <- lists:seq(1, 5)],
+                       try dyntrace:span(checkout, fun() -> fails(card) end) catch error:card -> ok end
+               end),
+    ?assertEqual(5, at_least(16 * 1024, histogram("@us[checkout, ok]", Lines))),
+    ?assertEqual(1, at_least(0, histogram("@us[checkout, error]", Lines))).
+
+%% -- In a container ----------------------------------------------------------------------------
+
+%% A node whose files nobody else sees: the command that it tells works from outside.
+in_a_container(Config) ->
+    dt_require:tool(os:find_executable("unshare") =:= false andalso "unshare is not installed", Config),
+    Build = filename:dirname(filename:dirname(code:which(dyntrace))),
+    Inside = "mount -t tmpfs tmpfs /mnt && cp -RL '" ++ Build ++ "/ebin' '" ++ Build ++ "/priv' /mnt && exec \"$@\"",
+    Node = dt_node:start(#{exec => {os:find_executable("unshare"), ["--mount", "sh", "-c", Inside, "sh", os:find_executable("erl")]},
+                           paths => ["/mnt/ebin", filename:dirname(code:which(?MODULE))]}),
+    #{library := "/mnt/priv/dyntrace.so", attach := Attach} = dt_node:call(Node, fun dyntrace:info/0),
+    ["bpftrace", Script, Library] = string:lexemes(Attach, " "),
+    ?assertNot(filelib:is_file("/mnt/priv/dyntrace.so")),
+    Consumer = dt_bpftrace:start_file(Script, [Library]),
+    dt_node:call(Node, fun() ->
+                               Dead = lttng_SUITE:dead(),
+                               dt_cases:traced([send], fun() -> [Dead ! hello || _ <- lists:seq(1, 7)] end)
+                       end),
+    dt_wait:until(fun() -> lists:sum([N || {_, N} <- counts(dt_bpftrace:lines(Consumer))]) =:= 7 end),
+    _ = dt_bpftrace:stop_script(Consumer),
+    dt_node:stop(Node).
+
+%% -- The page ------------------------------------------------------------------------------------
+
+page_bpftrace(Config) ->
+    Output = page("bpftrace", Config),
+    [?assertMatch({_, _}, binary:match(Output, Line), Output) || Line <- [<<"@exits[{shutdown,0}]: 3\n">>, <<"@exits[{shutdown,1}]: 3\n">>]].
+
+page_perf(Config) ->
+    Output = page("perf", Config),
+    ct:pal("~ts", [Output]),
+    ?assertMatch({_, _}, binary:match(Output, <<"sdt_org_erlang_dyntrace:user_span_start ">>), Output),
+    Values = numbers(Output, "\n(?!slow).*user_mark: .* arg3=(\\d+) "),
+    ?assertEqual(lists:seq(101, 110), Values),
+    [Busy] = numbers(Output, "\n(?!slow).*user_span_stop: .* arg4=(\\d+) "),
+    ?assert(Busy > 1000000, Busy),
+    ?assertMatch({match, _}, re:run(Output, "scheduler.* cpu-clock")),
+    Slow = numbers(Output, "slow .*user_span_stop: .* arg4=(\\d+) "),
+    ?assertMatch([_, _], Slow),
+    [?assert(Ns >= 20000000, Slow) || Ns <- Slow].
+
+page_gdb(Config) ->
+    Output = page("gdb", Config),
+    ?assertMatch({match, _}, re:run(Output, ["stap +erlang +user_trace__i4s4 +0x[0-9a-f]+ +0x[0-9a-f]+ +", ?config(library, Config)]), Output).
+
+page_bcc(Config) ->
+    Output = page("bcc", Config),
+    [?assertMatch({match, _}, re:run(Output, ["org_erlang_dyntrace:?'?", Probe]), Output) || Probe <- ["message_send", "message_receive"]].
+
+numbers(Output, Pattern) ->
+    case re:run(Output, Pattern, [global, {capture, all_but_first, list}]) of
+        {match, Groups} -> [list_to_integer(N) || [N] <- Groups];
+        nomatch -> []
+    end.
+
+%% perf's cache and files are the test's own. An Erlang block waits for who listens.
+page(Title, Config) ->
+    Node = ?config(node, Config),
+    dt_recipe:run("docs/perf.md", Title, Node,
+                  #{env => [{"LIB", ?config(library, Config)}, {"PID", dt_node:os_pid(Node)}, {"HOME", ?config(priv_dir, Config)}],
+                    ready => fun() -> dt_wait:until(fun() -> dt_node:call(Node, fun dyntrace:listeners/0) =/= [] end) end}).
+
+%% -- Reading what bpftrace prints ------------------------------------------------------------------
+
+%% Runs a script beside Fun, called on the node: what it printed, and what Fun returned.
+script(Name, Config, Fun) ->
+    Consumer = dt_bpftrace:start_file(filename:join(scripts(), atom_to_list(Name) ++ ".bt"), [?config(library, Config)]),
+    Known = dt_node:call(?config(node, Config), Fun),
+    {dt_bpftrace:stop_script(Consumer), Known}.
+
+scripts() ->
+    filename:join(dt_shell:project(), "priv/bpftrace").
+
+%% "@name[key]: 17"
+counts(Lines) ->
+    [{Key, binary_to_integer(Count)}
+     || Line <- Lines, {match, [Key, Count]} <- [re:run(Line, "^(@[^:]*.*): (\\d+)$", [{capture, all_but_first, binary}])]].
+
+sum(Lines, Key) ->
+    Named = iolist_to_binary(Key),
+    lists:sum([Count || {K, Count} <- counts(Lines), K =:= Named]).
+
+%% The rows under "@name[key]: ": {Least, Count} each.
+histogram(Key, Lines) ->
+    Title = iolist_to_binary([Key, ":"]),
+    case lists:dropwhile(fun(Line) -> string:trim(Line, trailing) =/= Title end, Lines) of
+        [_ | Rest] -> rows(Rest);
+        [] -> []
+    end.
+
+rows([<<"[", _/binary>> = Row | Rest]) ->
+    {match, [Least, Unit, Count]} = re:run(Row, "^\\[(\\d+)([KMG]?)(?:\\]|, .*\\)) +(\\d+) \\|", [{capture, all_but_first, list}]),
+    [{list_to_integer(Least) * maps:get(Unit, #{"" => 1, "K" => 1 bsl 10, "M" => 1 bsl 20, "G" => 1 bsl 30}), list_to_integer(Count)} | rows(Rest)];
+rows(_) ->
+    [].
+
+at_least(Least, Rows) ->
+    lists:sum([Count || {From, Count} <- Rows, From >= Least]).
