@@ -185,18 +185,27 @@ page_bpftrace(Config) ->
     Output = page("bpftrace", Config),
     [?assertMatch({_, _}, binary:match(Output, Line), Output) || Line <- [<<"@exits[{shutdown,0}]: 3\n">>, <<"@exits[{shutdown,1}]: 3\n">>]].
 
+%% perf is attached some time before it records: what comes then is not in its file.
 page_perf(Config) ->
-    Output = page("perf", Config),
-    ct:pal("~ts", [Output]),
+    forget_probes(),
+    Output = try page("perf", Config)
+             after forget_probes()
+             end,
     ?assertMatch({_, _}, binary:match(Output, <<"sdt_org_erlang_dyntrace:user_span_start ">>), Output),
-    Values = numbers(Output, "\n(?!slow).*user_mark: .* arg3=(\\d+) "),
-    ?assertEqual(lists:seq(101, 110), Values),
-    [Busy] = numbers(Output, "\n(?!slow).*user_span_stop: .* arg4=(\\d+) "),
-    ?assert(Busy > 1000000, Busy),
-    ?assertMatch({match, _}, re:run(Output, "scheduler.* cpu-clock")),
+    Values = numbers(Output, "user_mark: .* arg3=(\\d+) "),
+    ?assertEqual(lists:seq(121 - length(Values), 120), Values),
+    ?assert(length(Values) >= 5, Values),
+    [Busy] = numbers(Output, "\n [^\n]*user_span_stop: .* arg4=(\\d+) "),
+    ?assert(Busy > 0 andalso Busy < 3000000000, Busy),
+    ?assertMatch({match, _}, re:run(Output, "cpu-clock")),
     Slow = numbers(Output, "slow .*user_span_stop: .* arg4=(\\d+) "),
-    ?assertMatch([_, _], Slow),
-    [?assert(Ns >= 20000000, Slow) || Ns <- Slow].
+    ?assert(length(Slow) >= 5 andalso length(Slow) =< 20, Slow),
+    [?assert(Ns >= 100000000, Slow) || Ns <- Slow].
+
+%% Those that a page which was not run to its end left defined.
+forget_probes() ->
+    _ = dt_shell:run("perf probe -q -d 'sdt_org_erlang_dyntrace:*'; rm -f /tmp/dyntrace-perf.data /tmp/dyntrace-slow.data", []),
+    ok.
 
 page_gdb(Config) ->
     Output = page("gdb", Config),
