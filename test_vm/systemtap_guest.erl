@@ -212,7 +212,7 @@ check(user_probes, Lines, Pid) ->
                   iolist_to_binary([text(Pid), " mark cache_miss 17: user 4711"]),
                   <<"checkout, ok: us">>], lists:sublist(Lines, 5)),
     at_least(16384, 5, Lines);
-check(process_trace, [<<"%%">> | Lines], {Pid, Child, Sleeper, Self}) ->
+check(process_trace, [<<"%">> | Lines], {Pid, Child, Sleeper, Self}) ->
     Events = [tl(tl(binary:split(Line, <<"|">>, [global]))) || Line <- Lines],
     [?assert(lists:member(Expected, Events), Expected)
      || Expected <- [[<<"spawn">>, text(Child), <<"erlang:apply/2">>],
