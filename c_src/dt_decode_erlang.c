@@ -27,7 +27,8 @@ static bool get_node(ErlNifEnv *env, ERL_NIF_TERM handle, ERL_NIF_TERM *node) {
     size_t before;
     bool got = false;
 
-    if (!enif_term_to_binary(env, handle, &external))
+    if (!(enif_is_pid(env, handle) || enif_is_port(env, handle) || enif_is_ref(env, handle)) ||
+        !enif_term_to_binary(env, handle, &external))
         return false;
     if (external.size > 4) {
         before = external.data[1] == NEWER_REFERENCE ? 3 : 1;

@@ -252,30 +252,27 @@ static void gather_bytes(struct gathered *raw, const void *bytes, size_t n) {
     raw->n += n < room ? n : room;
 }
 
+static bool gather_character(struct gathered *raw, unsigned c) {
+    char utf8[4] = {(char)c};
+    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+    if (c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF))
+        return false;
+    for (size_t i = n; n > 1 && i-- > 1; c >>= 6)
+        utf8[i] = (char)(0x80 | (c & 0x3F));
+    if (n > 1)
+        utf8[0] = (char)(0xF00 >> n | c);
+    gather_bytes(raw, utf8, n);
+    return true;
+}
+
 /* An element of a string's list: a byte, or a character past those. */
 static bool gather_integer(struct gathered *raw, unsigned c) {
-    char utf8[4] = {(char)c};
+    char byte = (char)c;
 
-    if (c < 0x100) {
-        gather_bytes(raw, utf8, 1);
-    } else if (c < 0x800) {
-        utf8[0] = (char)(0xC0 | c >> 6);
-        utf8[1] = (char)(0x80 | (c & 0x3F));
-        gather_bytes(raw, utf8, 2);
-    } else if (c < 0x10000 && (c < 0xD800 || c > 0xDFFF)) {
-        utf8[0] = (char)(0xE0 | c >> 12);
-        utf8[1] = (char)(0x80 | (c >> 6 & 0x3F));
-        utf8[2] = (char)(0x80 | (c & 0x3F));
-        gather_bytes(raw, utf8, 3);
-    } else if (c >= 0x10000 && c < 0x110000) {
-        utf8[0] = (char)(0xF0 | c >> 18);
-        utf8[1] = (char)(0x80 | (c >> 12 & 0x3F));
-        utf8[2] = (char)(0x80 | (c >> 6 & 0x3F));
-        utf8[3] = (char)(0x80 | (c & 0x3F));
-        gather_bytes(raw, utf8, 4);
-    } else {
-        return false;
-    }
+    if (c > 0xFF)
+        return gather_character(raw, c);
+    gather_bytes(raw, &byte, 1);
     return true;
 }
 
@@ -325,19 +322,23 @@ const char *dt_text_string(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM st
     return put_cut(text, raw.bytes, raw.n, DT_STRING_MAX, gathering == GATHERED);
 }
 
-/* What %T puts quotes around is the name between them, but for its escapes. */
+/* A name of Latin-1 as it is; of another, %T, without the quotes that it puts around. */
 const char *dt_text_name(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM name) {
-    char raw[DT_ATOM_MAX + 1];
+    char chars[DT_ATOM_MAX + 1];
+    struct gathered raw = {.n = 0};
     size_t quotes;
     int n;
 
     if (!enif_is_atom(env, name))
         return dt_text_string(text, env, name);
-    if (enif_get_atom(env, name, raw, sizeof raw, ERL_NIF_LATIN1) > 0)
-        return put_cut(text, raw, strlen(raw), DT_STRING_MAX, true);
-    n = enif_snprintf(raw, sizeof raw, "%T", name);
-    if (n <= 0 || (size_t)n >= sizeof raw)
+    if ((n = enif_get_atom(env, name, chars, sizeof chars, ERL_NIF_LATIN1)) > 0) {
+        for (int i = 0; i < n - 1; i++)
+            (void)gather_character(&raw, (unsigned char)chars[i]);
+        return put_cut(text, raw.bytes, raw.n, DT_STRING_MAX, true);
+    }
+    n = enif_snprintf(chars, sizeof chars, "%T", name);
+    if (n <= 0 || (size_t)n >= sizeof chars)
         return NULL;
-    quotes = raw[0] == '\'' && n > 1 ? 1 : 0;
-    return put_cut(text, raw + quotes, (size_t)n - 2 * quotes, DT_STRING_MAX, true);
+    quotes = chars[0] == '\'' && n > 1 ? 1 : 0;
+    return put_cut(text, chars + quotes, (size_t)n - 2 * quotes, DT_STRING_MAX, true);
 }

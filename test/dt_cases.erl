@@ -218,6 +218,7 @@ run(user_mark) ->
                  {["checkout", -17, <<"two">>], <<"checkout">>, -17, <<"two">>},
                  {['no plain Atom', (1 bsl 63) - 1, []], <<"no plain Atom">>, (1 bsl 63) - 1, <<>>},
                  {['日本', 1 bsl 64, [$s, [<<"mörgås"/utf8>>, 8364 | <<"!">>]]], <<"日本"/utf8>>, 0, <<"smörgås€!"/utf8>>},
+                 {['Ã¥', 0, "Ã¥"], <<"Ã¥"/utf8>>, 0, <<"å"/utf8>>},
                  {['åäö', -(1 bsl 63), "åäö"], <<"åäö"/utf8>>, -(1 bsl 63), <<"åäö"/utf8>>}]];
 
 run(user_span_start) ->
