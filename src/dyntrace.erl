@@ -21,6 +21,9 @@
 %% The facade
 -export([available/0, probes/0, listeners/0, info/0]).
 
+%% Attach-driven tracing
+-export([follow/1, unfollow/0]).
+
 %% Annotations
 -export([mark/2, mark/3, span/2]).
 -export([p/0, p/1, p/2, p/3, p/4, p/5, p/6, p/7, p/8]).
@@ -54,6 +57,7 @@
 -define(LIBRARY, {?MODULE, library}).
 
 -export_type([backend/0, probe/0, field/0, event/0, listener/0, info/0]).
+-export_type([following/0]).
 -export_type([arg/0, label/0, name/0, text/0]).
 
 %%% -- Types ---------------------------------------------------------------------------
@@ -93,8 +97,14 @@
                   library := file:filename() | undefined,
                   lttng_library := binary() | undefined,
                   attach := string() | undefined,
+                  following := off | following(),
                   backends := #{backend() => available | {missing, binary()}},
                   undecoded := #{atom() => pos_integer()}}.
+
+-type following() :: #{processes := [atom()], ports := [atom()], calls := dyntrace_needs:calls(),
+                       seq_trace := boolean(), untraced := non_neg_integer()}.
+%% What is traced because somebody listens: the trace flags of processes and of ports, what of calls; and
+%% how many processes are not, since they have another tracer.
 
 %%% -- The facade ----------------------------------------------------------------------
 
@@ -121,7 +131,8 @@ listeners() ->
 %% `library' is the path that tracers attach to, `lttng_library' that of what provides the
 %% tracepoints of LTTng. `attach' is a command for bpftrace, as root, that finds both its
 %% script and the library wherever it is run, also from outside the container that this VM is in;
-%% there the process may have another number than the one in it. `undecoded' counts, by probe, the trace
+%% there the process may have another number than the one in it. `following' is what the application
+%% traces now, `off' without it. `undecoded' counts, by probe, the trace
 %% events that had another shape than this version knows, and were skipped; `unknown'
 %% those of another tag. It is empty when all is well.
 -spec info() -> info().
@@ -130,7 +141,8 @@ info() ->
                   {loaded, Path} -> Path;
                   {missing, _} -> undefined
               end,
-    maps:merge(#{version => version(), library => Library, attach => attach(Library)}, ?MODULE:nif_info()).
+    maps:merge(#{version => version(), library => Library, attach => attach(Library),
+                 following => dyntrace_follower:info()}, ?MODULE:nif_info()).
 
 attach(undefined) ->
     undefined;
@@ -152,6 +164,33 @@ version() ->
     case application:get_key(?MODULE, vsn) of
         {ok, Version} -> Version;
         undefined -> undefined
+    end.
+
+%%% -- Attach-driven tracing -----------------------------------------------------------
+
+%% @doc Has traced what somebody listens to, as long as they do: the trace flags follow who attaches
+%% and leaves. Starts the application where it does not run. The options are those of its
+%% configuration ({@link dyntrace_config}), with the same defaults.
+-spec follow(#{atom() => term()}) -> ok | {error, term()}.
+follow(Options) when is_map(Options) ->
+    case dyntrace_config:check(Options) of
+        {ok, Config} ->
+            case application:ensure_all_started(?MODULE) of
+                {ok, _} -> dyntrace_follower:follow(Config);
+                {error, Why} -> {error, Why}
+            end;
+        {error, {bad_config, Key, _, MustBe}} ->
+            bad(follow, [Options], [{1, false, [atom_to_list(Key), ": ", MustBe]}])
+    end;
+follow(Options) ->
+    bad(follow, [Options], [{1, false, "not a map"}]).
+
+%% @doc Ends it: no flag that was set for listeners stays.
+-spec unfollow() -> ok.
+unfollow() ->
+    case whereis(dyntrace_follower) of
+        undefined -> ok;
+        _ -> dyntrace_follower:unfollow()
     end.
 
 %%% -- Annotations ---------------------------------------------------------------------

@@ -31,7 +31,7 @@ describes_itself(Config) ->
     Provider = list_to_binary(filename:join(filename:dirname(Library), "dyntrace_lttng.so")),
     Pid = dt_node:os_pid(?config(node, Config)),
     Attach = lists:concat(["bpftrace /proc/", Pid, "/root", filename:dirname(Library), "/bpftrace/who_talks.bt /proc/", Pid, "/root", Library]),
-    ?assertEqual(#{version => Vsn, library => Library, lttng_library => Provider, attach => Attach, backends => #{usdt => available, lttng => available}, undecoded => #{}}, Info),
+    ?assertEqual(#{version => Vsn, library => Library, lttng_library => Provider, attach => Attach, following => off, backends => #{usdt => available, lttng => available}, undecoded => #{}}, Info),
     ?assertEqual(absolute, filename:pathtype(Library)),
     ?assert(filelib:is_regular(Library)),
     ?assert(Available).
