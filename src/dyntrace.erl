@@ -118,13 +118,13 @@ available() ->
 %% the probe's. Empty without the library.
 -spec probes() -> [probe()].
 probes() ->
-    [].
+    without_library([]).
 
 %% @doc The probes that somebody is attached to at this moment, and through which
 %% backends.
 -spec listeners() -> [listener()].
 listeners() ->
-    [].
+    without_library([]).
 
 %% @doc What is there and, where something is not, why.
 %%
@@ -449,29 +449,29 @@ format_error(_, _) ->
 
 %% @private
 -spec wants_i4s4() -> boolean().
-wants_i4s4() -> is_loaded().
+wants_i4s4() -> without_library(false).
 %% @private
 -spec wants_n(label()) -> boolean().
-wants_n(_Label) -> is_loaded().
+wants_n(_Label) -> without_library(false).
 %% @private
 -spec wants_mark() -> boolean().
-wants_mark() -> is_loaded().
+wants_mark() -> without_library(false).
 %% @private
 -spec wants_span() -> boolean().
-wants_span() -> is_loaded().
+wants_span() -> without_library(false).
 %% @private
-user_trace_n_nif(_, _, _, _, _, _, _, _, _, _) -> is_loaded().
+user_trace_n_nif(_, _, _, _, _, _, _, _, _, _) -> without_library(false).
 %% @private
-user_mark(_, _, _) -> is_loaded().
+user_mark(_, _, _) -> without_library(false).
 %% @private
-user_span_start(_, _) -> is_loaded().
+user_span_start(_, _) -> without_library(false).
 %% @private
-user_span_stop(_, _, _, _) -> is_loaded().
+user_span_stop(_, _, _, _) -> without_library(false).
 
-%% What these functions are instead of NIFs: nobody listens. (Of a plain `false' dialyzer would
-%% conclude that all behind it is never run.)
-is_loaded() ->
-    element(1, persistent_term:get(?LIBRARY)) =:= loaded.
+%% What a function answers without the library. (Through a term that nobody puts: of a plain value
+%% dialyzer would conclude that what depends on another one never runs.)
+without_library(Answer) ->
+    persistent_term:get({?MODULE, without_library}, Answer).
 
 %%% -- The tracer ----------------------------------------------------------------------
 

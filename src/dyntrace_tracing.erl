@@ -9,6 +9,9 @@
 
 -export_type([tracing/0]).
 
+%% The specs of erlang:trace_info/2 and seq_trace:get_system_tracer/0 know no tracer modules before OTP 27.
+-dialyzer({no_match, [is_taken/1, clear_system_tracer/0]}).
+
 -type tracing() :: {session, term()} | global.
 
 -define(STATE, dyntrace_follower).
