@@ -1,4 +1,5 @@
-%% @private The application: one worker that follows whoever listens.
+%% @private The application: it makes sure that the module `dyntrace' is ours, and has one worker, which
+%% follows whoever listens.
 -module(dyntrace_app).
 -behaviour(application).
 -behaviour(supervisor).
@@ -7,6 +8,7 @@
 -export([init/1]).
 
 start(_Type, _Args) ->
+    ok = load_ours(),
     case dyntrace_config:check(application:get_all_env(dyntrace)) of
         {ok, Config} -> supervisor:start_link({local, dyntrace_sup}, ?MODULE, Config);
         {error, Why} -> {error, Why}
@@ -14,6 +16,21 @@ start(_Type, _Args) ->
 
 stop(_State) ->
     ok.
+
+%% OTP's runtime_tools has a module of the same name, and may come first on the code path. Ours is
+%% beside this one. (Embedded mode loads no module by its name, but from a file it does.)
+load_ours() ->
+    Ours = filename:join(filename:dirname(code:which(?MODULE)), "dyntrace"),
+    File = Ours ++ ".beam",
+    case code:which(dyntrace) of
+        File ->
+            {module, dyntrace} = code:ensure_loaded(dyntrace),
+            ok;
+        Other ->
+            _ = code:purge(dyntrace),
+            {module, dyntrace} = code:load_abs(Ours),
+            logger:notice("dyntrace: loaded ~ts in place of ~tp", [File, Other])
+    end.
 
 init(Config) ->
     {ok, {#{strategy => one_for_one},

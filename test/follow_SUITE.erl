@@ -320,15 +320,23 @@ traced(Who, Config) ->
     call(Config, fun() -> lists:sort(flags(Who)) end).
 
 flags(Who) ->
-    Of = fun({flags, Flags}) -> Flags; (undefined) -> [] end,
-    case erlang:function_exported(trace, session_info, 1) of
-        true -> lists:usort(lists:append([Of(apply(trace, info, [Session, Who, flags])) || Session <- apply(trace, session_info, [all])]));
-        false -> Of(erlang:trace_info(Who, flags))
-    end.
+    lists:append([Flags || {flags, Flags} <- infos(Who, flags)]).
 
 %% The match specification of a function, or false.
 of_function(Mfa, Config) ->
-    call(Config, fun() -> {match_spec, Spec} = erlang:trace_info(Mfa, match_spec), Spec end).
+    call(Config, fun() -> lists:last([false | [Spec || {match_spec, Spec} <- infos(Mfa, match_spec), Spec =/= false]]) end).
+
+%% What each trace session has of that, the one that erlang:trace/3 works in among them.
+infos(What, Key) ->
+    _ = code:ensure_loaded(trace),
+    Sessions = case erlang:function_exported(trace, session_info, 1) of
+                   true -> lists:usort([{legacy, default} | apply(trace, session_info, [all])]);
+                   false -> [{legacy, default}]
+               end,
+    [case Session of
+         {legacy, default} -> erlang:trace_info(What, Key);
+         _ -> apply(trace, info, [Session, What, Key])
+     end || Session <- Sessions].
 
 call(Config, Fun) ->
     dt_node:call(?config(node, Config), Fun).
