@@ -66,9 +66,10 @@ stopped(State = #state{needs = Needs, timer = Timer}) ->
     tell(off),
     State#state{needs = Nothing, timer = undefined}.
 
-look(State = #state{config = #{probes := Served, interval := Interval}, needs = Old}) ->
+look(State = #state{config = #{probes := Served, interval := Interval, processes := Processes}, needs = Old}) ->
     New = dyntrace_needs:of_listeners(dyntrace:listeners(), Served),
-    New =:= Old orelse set(Old, New, State),
+    %% A name may be another process's by now.
+    New =:= Old andalso is_atom(Processes) orelse set(Old, New, State),
     New =:= Old andalso info() =/= off orelse tell(New, State),
     State#state{needs = New, timer = erlang:send_after(Interval, self(), look)}.
 

@@ -135,8 +135,15 @@ named_processes(Config) ->
     Consumer = attach([message_send], Config),
     until(fun() -> traced(Named, Config) =:= [send] end),
     ?assertEqual({[], []}, {traced(Other, Config), traced(new, Config)}),
+    Next = call(Config, fun() ->
+                                true = unregister(dt_followed),
+                                Next = spawn(fun answer/0),
+                                true = register(dt_followed, Next),
+                                Next
+                        end),
+    until(fun() -> traced(Next, Config) =:= [send] end),
     _ = dt_bpftrace:stop(Consumer),
-    until(fun() -> traced(Named, Config) =:= [] end).
+    until(fun() -> traced(Next, Config) =:= [] end).
 
 only_some_probes(Config) ->
     start([{probes, [process_exit]}], Config),
