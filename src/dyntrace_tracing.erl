@@ -9,6 +9,10 @@
 
 -export_type([tracing/0]).
 
+%% Sessions are there from OTP 27 on.
+-ignore_xref([{trace, session_create, 3}, {trace, session_destroy, 1}, {trace, process, 4}, {trace, port, 4},
+              {trace, function, 4}]).
+
 %% The specs of erlang:trace_info/2 and seq_trace:get_system_tracer/0 know no tracer modules before OTP 27.
 -dialyzer({no_match, [is_taken/1, clear_system_tracer/0]}).
 
@@ -40,9 +44,7 @@ close(global) ->
 
 clear_global() ->
     _ = erlang:trace(all, false, [?TRACER | ?ALL_FLAGS]),
-    [_ = erlang:trace_pattern(Mfa, false, [local]) || Mfa <- persistent_term:get({?MODULE, patterns}, [])],
-    _ = persistent_term:erase({?MODULE, patterns}),
-    ok.
+    clear_patterns().
 
 %% From what is traced now to what is needed.
 -spec set(tracing(), dyntrace_needs:needs(), dyntrace_needs:needs(), dyntrace_config:config()) -> ok.
