@@ -13,17 +13,24 @@ bool dt_extra(const struct dt_traced *trace, ERL_NIF_TERM *value) {
     return enif_get_map_value(trace->env, trace->opts, atom_extra, value);
 }
 
+/* The length of a proper list, as far as it can be an arity. */
+static bool get_arity(ErlNifEnv *env, ERL_NIF_TERM args, unsigned long *arity) {
+    ERL_NIF_TERM head;
+
+    *arity = 0;
+    while (*arity < DT_ARITY_MORE && enif_get_list_cell(env, args, &head, &args))
+        ++*arity;
+    return *arity == DT_ARITY_MORE || enif_is_empty_list(env, args);
+}
+
 const char *dt_mfa(struct dt_traced *trace, ERL_NIF_TERM location) {
     const ERL_NIF_TERM *el;
     int size;
-    unsigned args;
     unsigned long arity;
 
     if (!enif_get_tuple(trace->env, location, &size, &el) || size != 3)
         return NULL;
-    if (enif_get_list_length(trace->env, el[2], &args))
-        arity = args;
-    else if (!enif_get_ulong(trace->env, el[2], &arity))
+    if (!enif_get_ulong(trace->env, el[2], &arity) && !get_arity(trace->env, el[2], &arity))
         return NULL;
     return dt_text_mfa(trace->text, trace->env, el[0], el[1], arity);
 }

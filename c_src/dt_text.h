@@ -39,8 +39,9 @@ enum {
     DT_STRING_MAX = 1024,
 
     /* No trace event has more than two identifiers of any length and three free terms; the
-       rest are pids and ports. An annotation has five strings and a pid. */
-    DT_TRACE_TEXTS = 2 * (DT_ID_MAX + 1) + 5 * (DT_TERM_MAX + 1),
+       rest are pids and ports. What a term is written in are pieces of an identifier's length or
+       less, and the last one may go past the cut. An annotation has five strings and a pid. */
+    DT_TRACE_TEXTS = 3 * (DT_ID_MAX + 1) + 5 * (DT_TERM_MAX + 1),
     DT_ANNOTATION_TEXTS = 5 * (DT_STRING_MAX + 1) + DT_HANDLE_MAX + 1,
     DT_TEXT_SIZE = DT_TRACE_TEXTS > DT_ANNOTATION_TEXTS ? DT_TRACE_TEXTS : DT_ANNOTATION_TEXTS,
 };
@@ -61,13 +62,36 @@ bool dt_text_reserve(ErlNifEnv *env, ERL_NIF_TERM words);
 /* A pid, port, reference, atom or {Name,Node}, whole, as Erlang writes it. */
 const char *dt_text_id(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM id);
 
-/* module:function/arity, whole, as Erlang writes it. */
+/* More arguments than a function can have: a process may be spawned with that many, and then
+   does not start. */
+enum { DT_ARITY_MORE = 256 };
+
+/* module:function/arity, whole, as Erlang writes it; DT_ARITY_MORE is written "...". */
 const char *dt_text_mfa(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM module,
                         ERL_NIF_TERM function, unsigned long arity);
 
-/* Any term, as the %T of enif_snprintf writes it. What is longer than DT_TERM_MAX
-   bytes is cut at a character boundary and ends in "...". */
+/*
+ * Any term, as the %T of enif_snprintf writes it, in time that depends on the text alone. What
+ * is longer than DT_TERM_MAX bytes is cut at a character boundary and ends in "...": it is a
+ * beginning of %T's text. Where the two differ:
+ *
+ *   - Characters past ASCII of strings are UTF-8.
+ *   - A map of more than 32 keys is #{Key=>Value,...} too, in an order of its own.
+ *   - A list or binary is a string if all of it is printable that the text has room for.
+ *   - The text ends before an integer of more digits than it has room for.
+ */
 const char *dt_text_term(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term);
+
+/* What dt_text_term needs to know of this runtime. Of two integers, all that lie between them
+   have at most DT_TERM_MAX digits. */
+bool dt_text_calibrate(ErlNifEnv *env, ERL_NIF_TERM least, ERL_NIF_TERM greatest);
+
+/*
+ * From now on the structure of terms, not their contents: tuples and atoms as they are, of all
+ * else its type and size, as in {reply,reference(),{binary,17},{list,3},{map,2},integer()}.
+ * A list is counted to 1,000: {list,1000...}.
+ */
+void dt_text_show_shapes(bool shapes);
 
 /* What a program wrote: iodata, in which integers past 255 are characters as in
    unicode:chardata(). Bytes that are no UTF-8 are taken for Latin-1, NUL becomes U+FFFD.

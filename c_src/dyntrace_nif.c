@@ -12,6 +12,7 @@
 
 #include "dt_atoms.h"
 #include "dt_backends.h"
+#include "dt_budget.h"
 #include "dt_decode.h"
 #include "dt_describe.h"
 #include "dt_size.h"
@@ -67,6 +68,8 @@ static ERL_NIF_TERM trace_in(enum dt_group group, ERL_NIF_TERM tag, struct dt_tr
     struct dt_text text;
     bool known = false;
 
+    if (enif_is_identical(trace.state, atom_dyntrace_follower) && !dt_budget_take())
+        return atom_ok;
     trace.text = &text;
     for (const struct dt_route *r = dt_routes[group]; r->tag; r++) {
         if (!takes(r, tag))
@@ -209,32 +212,71 @@ static ERL_NIF_TERM nif_info(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]
     return info;
 }
 
+static bool get_text(ERL_NIF_TERM text, bool *shapes) {
+    *shapes = enif_is_identical(text, atom_shape);
+    return *shapes || enif_is_identical(text, atom_full);
+}
+
+/* full | shape */
+static ERL_NIF_TERM show(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    bool shapes;
+
+    (void)argc;
+    if (!get_text(argv[0], &shapes))
+        return enif_make_badarg(env);
+    dt_text_show_shapes(shapes);
+    return atom_ok;
+}
+
+/* Events | infinity */
+static ERL_NIF_TERM set_budget(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    long events = DT_BUDGET_INFINITE;
+
+    (void)argc;
+    if (!enif_is_identical(argv[0], atom_infinity) &&
+        (!enif_get_long(env, argv[0], &events) || events < 0))
+        return enif_make_badarg(env);
+    dt_budget_set(events);
+    return atom_ok;
+}
+
+static ERL_NIF_TERM skipped(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    (void)argc;
+    (void)argv;
+    return enif_make_ulong(env, dt_budget_skipped());
+}
+
 /* -- Loading --------------------------------------------------------------------- */
 
-static ErlNifFunc functions[] = {{"enabled", 3, enabled, 0},   {"trace", 5, trace, 0},
+static ErlNifFunc functions[] = {
+    {"enabled", 3, enabled, 0}, {"trace", 5, trace, 0},
 #define INFO_GROUP(group)
 #define GROUP(group)                                                                               \
     {"enabled_" #group, 3, enabled_##group, 0}, {"trace_" #group, 5, trace_##group, 0},
 #include "dt_routes.def"
-                                 {"probes", 0, probes, 0},     {"listeners", 0, listeners, 0},
-                                 {"nif_info", 0, nif_info, 0}, DT_USER_FUNCTIONS};
+    {"probes", 0, probes, 0},   {"listeners", 0, listeners, 0},   {"nif_info", 0, nif_info, 0},
+    {"show", 1, show, 0},       {"set_budget", 1, set_budget, 0}, {"skipped", 0, skipped, 0},
+    DT_USER_FUNCTIONS};
 
-/* {ReservedWords, Sizes, PathOfTheLttngProvider :: binary()} */
+/* {ReservedWords, Sizes, LeastInteger, GreatestInteger, full | shape,
+   PathOfTheLttngProvider :: binary()} */
 static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info) {
     char path[4096];
     const ERL_NIF_TERM *el;
     ErlNifBinary binary;
     int size;
+    bool shapes;
 
     (void)priv_data;
-    if (!enif_get_tuple(env, load_info, &size, &el) || size != 3 ||
-        !enif_inspect_binary(env, el[2], &binary) || binary.size >= sizeof path)
+    dt_atoms_make(env);
+    if (!enif_get_tuple(env, load_info, &size, &el) || size != 6 || !dt_text_reserve(env, el[0]) ||
+        !dt_size_calibrate(env, el[1]) || !dt_text_calibrate(env, el[2], el[3]) ||
+        !get_text(el[4], &shapes) || !enif_inspect_binary(env, el[5], &binary) ||
+        binary.size >= sizeof path)
         return 1;
+    dt_text_show_shapes(shapes);
     memcpy(path, binary.data, binary.size);
     path[binary.size] = '\0';
-    dt_atoms_make(env);
-    if (!dt_text_reserve(env, el[0]) || !dt_size_calibrate(env, el[1]))
-        return 1;
     dt_lttng_load(path);
     return 0;
 }

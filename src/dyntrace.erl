@@ -45,9 +45,12 @@
 -export(?TRACER).
 
 %% Exported so that the compiler takes them for what the library makes of them
--define(INTERNAL, [nif_info/0, wants_i4s4/0, wants_n/1, wants_mark/0, wants_span/0,
+-define(INTERNAL, [nif_info/0, show/1, set_budget/1, skipped/0, wants_i4s4/0, wants_n/1, wants_mark/0, wants_span/0,
                    user_trace_n_nif/10, user_mark/3, user_span_start/2, user_span_stop/4]).
 -export(?INTERNAL).
+
+%% Exported for the tests
+-export([load_info/1]).
 
 -nifs(?TRACER).
 -nifs(?INTERNAL).
@@ -102,9 +105,11 @@
                   undecoded := #{atom() => pos_integer()}}.
 
 -type following() :: #{processes := [atom()], ports := [atom()], calls := dyntrace_needs:calls(),
-                       seq_trace := boolean(), untraced := non_neg_integer()}.
+                       seq_trace := boolean(), untraced := non_neg_integer(),
+                       paused := boolean(), pauses := non_neg_integer(), skipped := non_neg_integer()}.
 %% What is traced because somebody listens: the trace flags of processes and of ports, what of calls; and
-%% how many processes are not, since they have another tracer.
+%% how many processes are not, since they have another tracer. With a budget: whether there is a pause
+%% now, how many there were, and how many trace events were skipped until a pause had begun.
 
 %%% -- The facade ----------------------------------------------------------------------
 
@@ -170,10 +175,10 @@ version() ->
 
 %% @doc Has traced what somebody listens to, as long as they do: the trace flags follow who attaches
 %% and leaves. Starts the application where it does not run. The options are those of its
-%% configuration ({@link dyntrace_config}), with the same defaults.
+%% configuration ({@link dyntrace_config}); those that are not given are as configured.
 -spec follow(#{atom() => term()}) -> ok | {error, term()}.
 follow(Options) when is_map(Options) ->
-    case dyntrace_config:check(Options) of
+    case dyntrace_config:check(maps:merge(maps:from_list(application:get_all_env(?MODULE)), Options)) of
         {ok, Config} ->
             case application:ensure_all_started(?MODULE) of
                 {ok, _} -> dyntrace_follower:follow(Config);
@@ -447,6 +452,15 @@ format_error(badarg, [{_, _, _, Info} | _]) ->
 format_error(_, _) ->
     #{}.
 
+%% @private What of terms the texts show, from now on.
+-spec show(full | shape) -> ok.
+show(_) -> without_library(ok).
+%% @private How many more trace events are fired for the application.
+-spec set_budget(non_neg_integer() | infinity) -> ok.
+set_budget(_) -> without_library(ok).
+%% @private How many were not, since the library was loaded.
+-spec skipped() -> non_neg_integer().
+skipped() -> without_library(0).
 %% @private
 -spec wants_i4s4() -> boolean().
 wants_i4s4() -> without_library(false).
@@ -543,11 +557,15 @@ trace_garbage_collection(_, _, _, _, _) -> ok.
 on_load() ->
     Library = filename:absname(filename:join(priv_dir(), "dyntrace.so")),
     Provider = filename:join(filename:dirname(Library), "dyntrace_lttng.so"),
-    LoadInfo = {reserved_words(), sizes(), unicode:characters_to_binary(Provider)},
-    persistent_term:put(?LIBRARY, case erlang:load_nif(filename:rootname(Library), LoadInfo) of
+    persistent_term:put(?LIBRARY, case erlang:load_nif(filename:rootname(Library), load_info(Provider)) of
                                       ok -> {loaded, Library};
                                       {error, {_, Text}} -> {missing, unicode:characters_to_binary(Text)}
                                   end).
+
+%% @private What the library has to be told.
+load_info(Provider) ->
+    {Least, Greatest} = integers(),
+    {reserved_words(), sizes(), Least, Greatest, text(), unicode:characters_to_binary(Provider)}.
 
 %% The application's folder or, where the code path has none with our library, the one beside
 %% the module. Not that one first: while another version of the module is being
@@ -578,6 +596,20 @@ reserved_words() ->
 
 is_quoted(Word) ->
     hd(lists:flatten(io_lib:write_atom(Word))) =:= $'.
+
+%% No integer outside of these has a text that is shown whole.
+integers() ->
+    Power = fun Power(0) -> 1; Power(N) -> 10 * Power(N - 1) end,
+    {-Power(256), Power(256)}.
+
+%% What traced terms show is configuration, whether the application runs or not. What is no
+%% configuration shows less rather than more.
+text() ->
+    case application:get_env(?MODULE, text) of
+        undefined -> full;
+        {ok, full} -> full;
+        {ok, _} -> shape
+    end.
 
 %% What terms take on a heap differs from release to release, too: in words, the header of
 %% a binary on the heap, a binary off it, a bitstring, a reference, a fun, a pid of another node.

@@ -33,5 +33,6 @@ load_ours() ->
     end.
 
 init(Config) ->
+    ok = dyntrace_tracing:new_table(),
     {ok, {#{strategy => one_for_one},
           [#{id => dyntrace_follower, start => {dyntrace_follower, start_link, [Config]}}]}}.

@@ -6,7 +6,9 @@
 %%             {ports, all},            % all | new | existing | none
 %%             {functions, []},         % [{Module, Function | '_', Arity | '_'}]
 %%             {probes, all},           % all | [Name]: which may be served at all
-%%             {interval, 250}]}        % milliseconds between two looks for listeners
+%%             {interval, 250},         % milliseconds between two looks for listeners
+%%             {budget, infinity},      % trace events a second; after that many, a pause
+%%             {text, full}]}           % full | shape: only the structure of terms, not their contents
 %% '''
 -module(dyntrace_config).
 
@@ -19,7 +21,9 @@
                     ports := all | new | existing | none,
                     functions := [{module(), atom(), arity() | '_'}],
                     probes := all | [atom()],
-                    interval := pos_integer()}.
+                    interval := pos_integer(),
+                    budget := pos_integer() | infinity,
+                    text := full | shape}.
 
 -type error() :: {bad_config, Key :: atom(), Value :: term(), MustBe :: string()}.
 
@@ -41,7 +45,8 @@ options() ->
     lists:append(lists:join(", ", [atom_to_list(Key) || Key <- maps:keys(defaults())])).
 
 defaults() ->
-    #{follow => true, processes => all, ports => all, functions => [], probes => all, interval => 250}.
+    #{follow => true, processes => all, ports => all, functions => [], probes => all, interval => 250,
+      budget => infinity, text => full}.
 
 must_be() ->
     #{follow => "true or false",
@@ -49,7 +54,9 @@ must_be() ->
       ports => "all, new, existing or none",
       functions => "a list of {Module, Function, Arity}, with '_' for any function or arity",
       probes => "all or a list of names of probes, as in dyntrace:probes()",
-      interval => "milliseconds, 10 or more"}.
+      interval => "milliseconds, 10 or more",
+      budget => "events a second, 1 or more, or infinity",
+      text => "full or shape"}.
 
 is_good(follow, Value) -> is_boolean(Value);
 is_good(processes, Value) -> is_some(Value) orelse is_names(Value);
@@ -57,6 +64,8 @@ is_good(ports, Value) -> Value =:= none orelse is_some(Value);
 is_good(functions, Value) -> is_list(Value) andalso lists:all(fun is_function_name/1, Value);
 is_good(probes, Value) -> Value =:= all orelse is_names(Value) andalso lists:all(fun is_probe/1, Value);
 is_good(interval, Value) -> is_integer(Value) andalso Value >= 10;
+is_good(budget, Value) -> Value =:= infinity orelse is_integer(Value) andalso Value > 0 andalso Value < 1 bsl 62;
+is_good(text, Value) -> lists:member(Value, [full, shape]);
 is_good(_, _) -> false.
 
 is_some(Value) -> lists:member(Value, [all, new, existing]).

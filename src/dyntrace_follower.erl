@@ -5,7 +5,7 @@
 -export([start_link/1, follow/1, unfollow/0, info/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
 
--record(state, {config, tracing, needs, timer}).
+-record(state, {config, tracing, needs, budget, timer}).
 
 -spec start_link(dyntrace_config:config()) -> {ok, pid()} | {error, term()}.
 start_link(Config) ->
@@ -52,36 +52,47 @@ terminate(_, #state{tracing = Tracing}) ->
 
 %% -- Following -------------------------------------------------------------------------
 
-restart(Config = #{follow := true}, State) ->
-    look(State#state{config = Config});
-restart(Config, State) ->
-    tell(off),
-    State#state{config = Config}.
+restart(Config = #{follow := Follow, budget := Events, text := Text}, State) ->
+    ok = dyntrace:show(Text),
+    New = State#state{config = Config, budget = dyntrace_budget:new(Events)},
+    case Follow of
+        true -> look(New);
+        false -> tell(off), New
+    end.
 
 stopped(State = #state{needs = Needs, timer = Timer}) ->
     _ = is_reference(Timer) andalso erlang:cancel_timer(Timer),
     receive look -> ok after 0 -> ok end,
     Nothing = dyntrace_needs:nothing(),
     Needs =:= Nothing orelse dyntrace_tracing:set(State#state.tracing, Needs, Nothing, State#state.config),
+    ok = dyntrace:set_budget(infinity),
     tell(off),
     State#state{needs = Nothing, timer = undefined}.
 
-look(State = #state{config = #{probes := Served, interval := Interval, processes := Processes}, needs = Old}) ->
-    New = dyntrace_needs:of_listeners(dyntrace:listeners(), Served),
+look(State = #state{config = Config, tracing = Tracing, needs = Old, budget = OldBudget}) ->
+    #{interval := Interval, processes := Processes} = Config,
+    Budget = dyntrace_budget:look(OldBudget),
+    New = needs(Budget, Config),
     %% A name may be another process's by now.
-    New =:= Old andalso is_atom(Processes) orelse set(Old, New, State),
-    New =:= Old andalso info() =/= off orelse tell(New, State),
-    State#state{needs = New, timer = erlang:send_after(Interval, self(), look)}.
+    New =:= Old andalso is_atom(Processes) orelse dyntrace_tracing:set(Tracing, Old, New, Config),
+    New =:= Old andalso Budget =:= OldBudget andalso info() =/= off orelse tell(New, Budget, Tracing),
+    State#state{needs = New, budget = Budget, timer = erlang:send_after(Interval, self(), look)}.
 
-set(Old, New, #state{tracing = Tracing, config = Config}) ->
-    dyntrace_tracing:set(Tracing, Old, New, Config).
+needs(Budget, #{probes := Served, functions := Functions}) ->
+    case dyntrace_budget:info(Budget) of
+        #{paused := true} -> dyntrace_needs:nothing();
+        #{paused := false} -> with_versions(dyntrace_needs:of_listeners(dyntrace:listeners(), Served), Functions)
+    end.
 
-tell(Needs, #state{tracing = Tracing}) ->
+with_versions(Needs = #{calls := none}, _) -> Needs;
+with_versions(Needs, Functions) -> Needs#{versions := dyntrace_tracing:versions(Functions)}.
+
+tell(Needs, Budget, Tracing) ->
     Untraced = case Needs =:= dyntrace_needs:nothing() of
                    true -> 0;
                    false -> dyntrace_tracing:untraced(Tracing)
                end,
-    tell(Needs#{untraced => Untraced}).
+    tell(maps:merge(maps:without([versions], Needs), (dyntrace_budget:info(Budget))#{untraced => Untraced})).
 
 tell(Following) ->
     true = ets:insert(?MODULE, {following, Following}).

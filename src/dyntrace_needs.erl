@@ -8,12 +8,14 @@
 -type calls() :: none | call | return | exception.
 %% What the listeners want of a call; each of these has what stands before it.
 
--type needs() :: #{processes := [atom()], ports := [atom()], calls := calls(), seq_trace := boolean()}.
-%% The trace flags of processes and of ports.
+-type needs() :: #{processes := [atom()], ports := [atom()], calls := calls(), seq_trace := boolean(),
+                   versions := dyntrace_tracing:versions()}.
+%% The trace flags of processes and of ports; the versions of the code whose calls those are, which
+%% whoever traces them fills in.
 
 -spec nothing() -> needs().
 nothing() ->
-    #{processes => [], ports => [], calls => none, seq_trace => false}.
+    #{processes => [], ports => [], calls => none, seq_trace => false, versions => []}.
 
 %% Of the listeners to those probes that may be served.
 -spec of_listeners([dyntrace:listener()], all | [atom()]) -> needs().
@@ -26,7 +28,8 @@ of_listeners(Listeners, Served) ->
     #{processes => lists:usort(lists:append([flags(process, Event) || Event <- Events])),
       ports => lists:usort(lists:append([flags(port, Event) || Event <- Events])),
       calls => lists:foldl(fun more/2, none, [calls(Event) || Event <- Events]),
-      seq_trace => lists:keymember(seq_trace, 1, Events)}.
+      seq_trace => lists:keymember(seq_trace, 1, Events),
+      versions => []}.
 
 %% The flags that yield an event of a process, or of a port.
 flags(process, {procs, _}) -> [procs];

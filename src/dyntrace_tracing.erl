@@ -5,9 +5,9 @@
 %% given with it are set, and cleared, only where no other tracer is.
 -module(dyntrace_tracing).
 
--export([open/0, close/1, set/4, untraced/1]).
+-export([new_table/0, open/0, close/1, set/4, versions/1, untraced/1]).
 
--export_type([tracing/0]).
+-export_type([tracing/0, versions/0]).
 
 %% Sessions are there from OTP 27 on.
 -ignore_xref([{trace, session_create, 3}, {trace, session_destroy, 1}, {trace, process, 4}, {trace, port, 4},
@@ -18,9 +18,20 @@
 
 -type tracing() :: {session, term()} | global.
 
+-type versions() :: [binary() | none].
+%% Of the code of some modules; `none': not loaded.
+
 -define(STATE, dyntrace_follower).
 -define(TRACER, {tracer, dyntrace, ?STATE}).
--define(ALL_FLAGS, [send, 'receive', procs, ports, call, running, running_ports, exiting, garbage_collection]).
+-define(PROCESS_FLAGS, [send, 'receive', procs, call, running, exiting, garbage_collection]).
+-define(PORT_FLAGS, [send, 'receive', ports, running_ports, exiting]).
+
+%% Where the functions are kept whose patterns are ours: for as long as the calling process lives,
+%% which outlives a worker.
+-spec new_table() -> ok.
+new_table() ->
+    ?MODULE = ets:new(?MODULE, [named_table, public]),
+    ok.
 
 %% What a worker that crashed has left is cleared.
 -spec open() -> tracing().
@@ -43,7 +54,8 @@ close(global) ->
     clear_system_tracer().
 
 clear_global() ->
-    _ = erlang:trace(all, false, [?TRACER | ?ALL_FLAGS]),
+    ok = process(global, all, false, ?PROCESS_FLAGS),
+    ok = port(global, all, false, ?PORT_FLAGS),
     clear_patterns().
 
 %% From what is traced now to what is needed.
@@ -70,23 +82,30 @@ flags(Tracing, port, Whom, On, Flags) -> port(Tracing, Whom, On, Flags).
 
 process({session, Session}, Whom, On, Flags) ->
     quietly(fun() -> apply(trace, process, [Session, Whom, On, Flags]) end);
-process(global, Whom, On, Flags) ->
-    trace(Whom, On, Flags, #{all => [processes], new => [new_processes], existing => [existing_processes]}, new_processes).
+process(global, Whom, On, Flags) when is_atom(Whom) ->
+    ok = those_to_come(Whom, new_processes, On, Flags),
+    those_there(Whom, processes(), On, Flags);
+process(global, Pid, On, Flags) ->
+    trace(Pid, On, Flags).
 
 port({session, Session}, Whom, On, Flags) ->
     quietly(fun() -> apply(trace, port, [Session, Whom, On, Flags]) end);
 port(global, Whom, On, Flags) ->
-    trace(Whom, On, Flags, #{all => [ports], new => [new_ports], existing => [existing_ports]}, new_ports).
+    ok = those_to_come(Whom, new_ports, On, Flags),
+    those_there(Whom, erlang:ports(), On, Flags).
 
-%% Those to come have one tracer as well: where it is somebody else's, `all' is the existing ones.
-trace(Whom, On, Flags, Names, New) when is_atom(Whom) ->
-    [Name] = maps:get(case Whom =/= existing andalso On andalso is_taken(New) of
-                          true -> existing;
-                          false -> Whom
-                      end, Names),
-    quietly(fun() -> erlang:trace(Name, On, [?TRACER | Flags]) end);
-trace(Pid, On, Flags, _, _) ->
-    quietly(fun() -> erlang:trace(Pid, On, [?TRACER | Flags]) end).
+%% They have one tracer as well, which is set to another's without a word.
+those_to_come(existing, _, _, _) -> ok;
+those_to_come(_, New, true, Flags) -> is_taken(New) orelse trace(New, true, Flags), ok;
+those_to_come(_, New, false, Flags) -> trace(New, false, Flags).
+
+%% One by one: given `all' or `existing', VMs before OTP 27 do not wait for the processes on dirty schedulers,
+%% and crash when a tracer is taken away from one of those at the wrong moment.
+those_there(new, _, _, _) -> ok;
+those_there(_, Tracees, On, Flags) -> lists:foreach(fun(Tracee) -> trace(Tracee, On, Flags) end, Tracees).
+
+trace(Whom, On, Flags) ->
+    quietly(fun() -> erlang:trace(Whom, On, [?TRACER | Flags]) end).
 
 is_taken(New) ->
     case erlang:trace_info(New, tracer) of
@@ -111,7 +130,7 @@ untraced(global) ->
 
 %% -- Calls ---------------------------------------------------------------------------
 
-set_calls(_, #{calls := Same}, #{calls := Same}, _) ->
+set_calls(_, #{calls := Same, versions := Same2}, #{calls := Same, versions := Same2}, _) ->
     ok;
 set_calls({session, Session}, _, #{calls := Calls}, #{functions := Functions}) ->
     [quietly(fun() -> apply(trace, function, [Session, Mfa, match(Calls), [local]]) end) || Mfa <- Functions],
@@ -119,15 +138,19 @@ set_calls({session, Session}, _, #{calls := Calls}, #{functions := Functions}) -
 set_calls(global, _, #{calls := none}, _) ->
     clear_patterns();
 set_calls(global, _, #{calls := Calls}, #{functions := Functions}) ->
-    Ours = persistent_term:get({?MODULE, patterns}, []),
+    Ours = patterns(),
     Free = [Mfa || Pattern <- Functions, Mfa <- functions(Pattern), lists:member(Mfa, Ours) orelse is_untraced(Mfa)],
     _ = [erlang:trace_pattern(Mfa, match(Calls), [local]) || Mfa <- Free],
-    persistent_term:put({?MODULE, patterns}, Free).
+    true = ets:insert(?MODULE, {patterns, Free}),
+    ok.
 
 clear_patterns() ->
-    [_ = erlang:trace_pattern(Mfa, false, [local]) || Mfa <- persistent_term:get({?MODULE, patterns}, [])],
-    _ = persistent_term:erase({?MODULE, patterns}),
+    _ = [erlang:trace_pattern(Mfa, false, [local]) || Mfa <- patterns()],
+    true = ets:delete(?MODULE, patterns),
     ok.
+
+patterns() ->
+    lists:append([Mfas || {patterns, Mfas} <- ets:lookup(?MODULE, patterns)]).
 
 match(none) -> false;
 match(call) -> true;
@@ -139,12 +162,16 @@ is_untraced(Mfa) ->
     erlang:trace_info(Mfa, traced) =:= {traced, false}.
 
 functions({Module, Function, Arity}) ->
-    _ = code:ensure_loaded(Module),
-    try Module:module_info(functions) of
-        All -> [{Module, F, A} || {F, A} <- All, Function =:= '_' orelse F =:= Function, Arity =:= '_' orelse A =:= Arity]
-    catch
-        error:undef -> []
-    end.
+    [{Module, F, A} || erlang:module_loaded(Module), {F, A} <- erlang:get_module_info(Module, functions),
+                       Function =:= '_' orelse F =:= Function, Arity =:= '_' orelse A =:= Arity].
+
+%% New code of a module has no patterns, so each version is another need.
+-spec versions([mfa() | {module(), atom(), '_'}]) -> versions().
+versions(Functions) ->
+    [case erlang:module_loaded(Module) of
+         true -> erlang:get_module_info(Module, md5);
+         false -> none
+     end || {Module, _, _} <- Functions].
 
 %% -- Sequential tracing ----------------------------------------------------------------
 

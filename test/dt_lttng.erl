@@ -10,7 +10,7 @@
 -module(dt_lttng).
 
 -export([tools_missing/0, missing/0, start_daemon/0, start_daemon/1, stop_daemon/1, kill_daemon/1, signal_daemon/2,
-         start/2, start/3, stop/1, text/1, read/1, declared/1, discarded/1, folder/1, destroy/1, lttng/3, tracepoints/2]).
+         start/2, start/3, enable/2, disable/2, stop/1, text/1, read/1, declared/1, discarded/1, folder/1, destroy/1, lttng/3, tracepoints/2]).
 
 -define(DEADLINE_MS, 20000).
 
@@ -105,6 +105,14 @@ start(Daemon, Probes, Options) ->
      || Probe <- Probes],
     {0, _} = lttng(Daemon, "start ~s", [Name]),
     Session.
+
+%% Of a running session.
+enable(Session, Probe) -> switch(enable, Session, Probe).
+disable(Session, Probe) -> switch(disable, Session, Probe).
+
+switch(How, #session{daemon = Daemon, name = Name}, Probe) ->
+    {0, _} = lttng(Daemon, "~s-event -u -s ~s -c channel 'org_erlang_dyntrace:~s'", [How, Name, Probe]),
+    ok.
 
 folder(#session{folder = Folder}) ->
     Folder.

@@ -12,8 +12,8 @@ suite() ->
 
 all() ->
     [nothing_is_done_in_erlang, flags_follow_each_consumer, every_probe_has_its_flags, consumer_killed, functions,
-     named_processes, only_some_probes, sequential_tracing, other_tracers_keep_theirs, dbg_meanwhile, worker_killed, application_stopped,
-     by_hand, bad_configuration, attached_again_and_again].
+     functions_of_new_code, named_processes, only_some_probes, sequential_tracing, other_tracers_keep_theirs, dbg_meanwhile, worker_killed, application_stopped,
+     by_hand, as_configured, bad_configuration, budget, shapes, attached_again_and_again, a_thousand_times].
 
 init_per_suite(Config) ->
     dt_require:tool(dt_bpftrace:missing(), Config).
@@ -104,6 +104,7 @@ consumer_killed(Config) ->
 
 functions(Config) ->
     start([{functions, [{dt_cases, identity, 1}, {dt_cases, fail, '_'}, {lists, seq, '_'}]}], Config),
+    call(Config, fun() -> {module, dt_cases} = code:ensure_loaded(dt_cases) end),
     Calls = attach([function_call], Config),
     until(fun() -> of_function({dt_cases, identity, 1}, Config) =:= [] end),
     Exceptions = attach([function_exception], Config),
@@ -124,6 +125,30 @@ functions(Config) ->
     _ = dt_bpftrace:stop(Calls),
     until(fun() -> of_function({dt_cases, identity, 1}, Config) =:= false end),
     [?assertEqual(false, of_function(Mfa, Config)) || Mfa <- [{dt_cases, fail, 2}, {lists, seq, 2}, {lists, seq, 3}]].
+
+%% A module that is not loaded yet, and then is loaded anew.
+functions_of_new_code(Config) ->
+    start([{functions, [{dt_new_code, '_', '_'}]}], Config),
+    Calls = attach([function_call], Config),
+    until_traced(Config),
+    [begin
+         call(Config, fun() -> load(version(Value)) end),
+         until(fun() -> of_function({dt_new_code, value, 0}, Config) =:= [] end),
+         ?assertEqual(Value, call(Config, fun() -> dt_new_code:value() end)),
+         dt_bpftrace:await(Calls, fun({_, #{entry := Entry}}) -> Entry =:= <<"dt_new_code:value/0">> end)
+     end || Value <- [1, 2, 3]],
+    _ = dt_bpftrace:stop(Calls),
+    until_untraced(Config),
+    ?assertEqual(false, of_function({dt_new_code, value, 0}, Config)).
+
+version(Value) ->
+    {ok, dt_new_code, Code} = compile:forms([{attribute, 1, module, dt_new_code}, {attribute, 1, export, [{value, 0}]},
+                                             {function, 1, value, 0, [{clause, 1, [], [], [{integer, 1, Value}]}]}], []),
+    Code.
+
+load(Code) ->
+    _ = code:purge(dt_new_code),
+    {module, dt_new_code} = code:load_binary(dt_new_code, "dt_new_code", Code).
 
 named_processes(Config) ->
     start([{processes, [dt_followed]}, {ports, none}], Config),
@@ -251,6 +276,15 @@ by_hand(Config) ->
     ok = call(Config, fun dyntrace:unfollow/0),
     _ = dt_bpftrace:stop(Consumer).
 
+%% What follow/1 is not given is as the application is configured.
+as_configured(Config) ->
+    start([{probes, [message_send]}, {ports, none}], Config),
+    Consumer = attach([message_send, process_exit], Config),
+    ok = call(Config, fun() -> dyntrace:follow(#{processes => new}) end),
+    ?assertEqual([send], traced(new, Config)),
+    ?assertEqual([], traced(call(Config, fun() -> whereis(init) end), Config)),
+    _ = dt_bpftrace:stop(Consumer).
+
 bad_configuration(Config) ->
     [begin
          ?assertMatch({error, {{bad_config, Key, Value, _}, _}},
@@ -268,7 +302,83 @@ bad_configuration(Config) ->
                              end),
          ?assertMatch({_, _}, binary:match(Says, iolist_to_binary(["*** argument 1: ", atom_to_list(Key), ": "])), Says)
      end || {Key, Value} <- [{follow, maybe_so}, {processes, some}, {processes, ["name"]}, {ports, []}, {functions, [lists]},
-                             {functions, [{'_', '_', '_'}]}, {probes, [no_such_probe]}, {interval, 0}, {intervall, 250}]].
+                             {functions, [{'_', '_', '_'}]}, {probes, [no_such_probe]}, {interval, 0}, {intervall, 250},
+                             {budget, 0}, {budget, 1.5}, {text, none}]].
+
+%% -- Too much of it ------------------------------------------------------------------------------
+
+%% A flood: tracing pauses, with one line in the log, and counts what it skipped. The flood ends: it says so, once,
+%% and who listens gets all again.
+budget(Config) ->
+    keep_log(Config),
+    start([{budget, 1000}, {interval, 20}], Config),
+    Consumer = attach([message_send], Config),
+    until(fun() -> traced(new, Config) =:= [send] end),
+    {Flood, Sink} = call(Config, fun() ->
+                                         Sink = spawn(fun sink/0),
+                                         {spawn(fun() -> flood(Sink) end), Sink}
+                                 end),
+    until(fun() -> maps:get(pauses, following(Config)) >= 2 end),
+    until(fun() -> maps:get(paused, following(Config)) andalso traced(Flood, Config) =:= [] end),
+    call(Config, fun() -> exit(Flood, kill) end),
+    until(fun() -> length(logged(Config)) =:= 2 end),
+    #{pauses := Pauses, skipped := Skipped, paused := false} = following(Config),
+    ?assert(Pauses >= 2 andalso Skipped > 0),
+    ?assertMatch([{warning, "dyntrace: more than ~b trace events a second" ++ _, [1000]},
+                  {notice, "dyntrace: fewer than ~b trace events a second" ++ _, [1000, #{pauses := Pauses, skipped := Skipped}]}], logged(Config)),
+    Text = call(Config, fun() -> Sink ! {last, Sink}, dt_cases:text(Sink) end),
+    dt_bpftrace:await(Consumer, fun({_, #{to := To, message := Message}}) -> To =:= Text andalso Message =:= <<"{last,", Text/binary, "}">> end),
+    %% Of the flood as much as there was a budget for, in each second until there was none.
+    Floods = [flood || {_, #{message := <<"flood">>}} <- dt_bpftrace:stop(Consumer)],
+    ?assert(length(Floods) =< 1000 * Pauses, {length(Floods), Pauses}),
+    ?assert(length(Floods) > 500 * Pauses, {length(Floods), Pauses}),
+    until_untraced(Config).
+
+%% What the node logs, from now on.
+keep_log(Config) ->
+    call(Config, fun() ->
+                         Self = self(),
+                         Keeper = spawn(fun() -> dt_log = ets:new(dt_log, [named_table, public, ordered_set]), Self ! {self(), kept}, receive stop -> ok end end),
+                         receive {Keeper, kept} -> ok end,
+                         ok = logger:add_handler(dt_log, ?MODULE, #{})
+                 end).
+
+log(#{level := Level, msg := {Format, Args}}, _) when is_list(Args) ->
+    ets:insert(dt_log, {erlang:unique_integer([monotonic]), {Level, Format, Args}});
+log(_, _) ->
+    ok.
+
+logged(Config) ->
+    [Line || {_, Line = {_, "dyntrace: " ++ _, _}} <- call(Config, fun() -> ets:tab2list(dt_log) end)].
+
+flood(Sink) -> Sink ! flood, flood(Sink).
+
+sink() -> receive _ -> sink() end.
+
+%% What of terms the texts show is configuration; nothing of their contents arrives.
+shapes(Config) ->
+    start([{text, shape}], Config),
+    Consumer = attach([message_send, process_exit], Config),
+    until_traced(Config),
+    Texts = fun() ->
+                    Pid = call(Config, fun() -> spawn(fun() -> receive {secret, From, _} -> From ! done, exit({secret, "4711"}) end end) end),
+                    call(Config, fun() -> Pid ! {secret, self(), <<"4711">>}, receive done -> ok end end),
+                    Text = call(Config, fun() -> dt_cases:text(Pid) end),
+                    {_, #{message := Message}} = dt_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= message_send andalso maps:get(to, Fields) =:= Text end),
+                    {_, #{reason := Reason}} = dt_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= process_exit andalso maps:get(pid, Fields) =:= Text end),
+                    {Message, Reason}
+            end,
+    ?assertEqual({<<"{secret,pid(),{binary,4}}">>, <<"{secret,{list,4}}">>}, Texts()),
+    %% They hold for what is traced by hand as well, and for code that is loaded anew.
+    call(Config, fun() ->
+                         ok = dyntrace:unfollow(),
+                         _ = code:purge(dyntrace),
+                         {module, dyntrace} = code:load_file(dyntrace),
+                         _ = erlang:trace(new_processes, true, [procs, {tracer, dyntrace, []}]),
+                         _ = erlang:trace(processes, true, [send, {tracer, dyntrace, []}])
+                 end),
+    ?assertEqual({<<"{secret,pid(),{binary,4}}">>, <<"{secret,{list,4}}">>}, Texts()),
+    _ = dt_bpftrace:stop(Consumer).
 
 %% By consumers that are killed each time.
 attached_again_and_again(Config) ->
@@ -281,6 +391,39 @@ attached_again_and_again(Config) ->
          until(fun() -> traced(Pid, Config) =:= [] end)
      end || _ <- lists:seq(1, 10)],
     ask(Pid, Config).
+
+%% By LTTng, whose events are switched on and off in a session; under load, of which nothing is lost but what
+%% LTTng says it has lost.
+a_thousand_times(Config) ->
+    dt_require:tool(dt_lttng:missing(), Config),
+    start([{interval, 10}], Config),
+    Daemon = dt_lttng:start_daemon(),
+    until(fun() -> maps:get(lttng, maps:get(backends, call(Config, fun dyntrace:info/0))) =:= available end),
+    Session = dt_lttng:start(Daemon, [message_send], #{channel => "--subbuf-size=4k --num-subbuf=2"}),
+    Load = call(Config, fun() -> [spawn(Player) || Player <- [fun play/0, fun play/0, fun read_files/0, fun read_files/0]] end),
+    [begin
+         until(fun() -> traced(new, Config) =:= [send] end),
+         ok = dt_lttng:disable(Session, message_send),
+         until(fun() -> traced(new, Config) =:= [] end),
+         ok = dt_lttng:enable(Session, message_send)
+     end || _ <- lists:seq(1, 1000)],
+    ?assertEqual([true], lists:usort(call(Config, fun() -> [is_process_alive(Pid) || Pid <- Load] end))),
+    dt_lttng:destroy(Session),
+    until_untraced(Config),
+    ?assertEqual([[]], lists:usort([traced(Pid, Config) || Pid <- [new | Load]])),
+    dt_lttng:stop_daemon(Daemon).
+
+play() ->
+    play(spawn(fun answer/0)).
+
+play(Other) ->
+    Other ! {self(), question},
+    receive answer -> play(Other) end.
+
+%% On the dirty schedulers.
+read_files() ->
+    {ok, _} = file:read_file("/etc/hosts"),
+    read_files().
 
 %% -- Helpers -----------------------------------------------------------------------------------
 
@@ -308,13 +451,16 @@ following(Config) ->
     maps:get(following, call(Config, fun dyntrace:info/0)).
 
 until_traced(Config) ->
-    until(fun() -> is_map(following(Config)) andalso following(Config) =/= nothing() end).
+    until(fun() -> not lists:member(switched_on(Config), [off, nothing]) end).
 
 until_untraced(Config) ->
-    until(fun() -> following(Config) =:= nothing() end).
+    until(fun() -> switched_on(Config) =:= nothing end).
 
-nothing() ->
-    (dyntrace_needs:nothing())#{untraced => 0}.
+switched_on(Config) ->
+    case following(Config) of
+        #{processes := [], ports := [], calls := none, seq_trace := false} -> nothing;
+        Following -> Following
+    end.
 
 until(Fun) ->
     dt_wait:until(Fun).

@@ -1,0 +1,26 @@
+#include "dt_budget.h"
+
+#include <stdatomic.h>
+
+/* Below zero by as many as came too late. */
+static atomic_long left = DT_BUDGET_INFINITE;
+static atomic_bool infinite = true;
+static atomic_ulong skipped;
+
+void dt_budget_set(long events) {
+    atomic_store_explicit(&left, events, memory_order_relaxed);
+    atomic_store_explicit(&infinite, events == DT_BUDGET_INFINITE, memory_order_relaxed);
+}
+
+bool dt_budget_take(void) {
+    /* Without a budget the schedulers share nothing that is written. */
+    if (atomic_load_explicit(&infinite, memory_order_relaxed) ||
+        atomic_fetch_sub_explicit(&left, 1, memory_order_relaxed) > 0)
+        return true;
+    atomic_fetch_add_explicit(&skipped, 1, memory_order_relaxed);
+    return false;
+}
+
+unsigned long dt_budget_skipped(void) {
+    return atomic_load_explicit(&skipped, memory_order_relaxed);
+}

@@ -1,0 +1,43 @@
+#include "dt_known.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "dt_put.h"
+
+/* An entry is a cache line. Longer texts are made anew each time. */
+enum { ENTRY_BITS = 9, TEXT_MAX = 54 };
+
+struct entry {
+    ERL_NIF_TERM term;
+    unsigned char spelling, size; /* 0: no entry */
+    char text[TEXT_MAX];
+};
+
+static _Thread_local struct entry entries[1 << ENTRY_BITS];
+
+static struct entry *entry_of(enum dt_spelling spelling, ERL_NIF_TERM term) {
+    uint64_t hash = ((uint64_t)term ^ spelling) * UINT64_C(0x9E3779B97F4A7C15);
+
+    return &entries[hash >> (64 - ENTRY_BITS)];
+}
+
+bool dt_known_put(struct dt_text *text, enum dt_spelling spelling, ERL_NIF_TERM term) {
+    const struct entry *entry = entry_of(spelling, term);
+
+    return entry->size > 0 && entry->term == term && entry->spelling == spelling &&
+           dt_put(text, entry->text, entry->size);
+}
+
+void dt_known_keep(const struct dt_text *text, enum dt_spelling spelling, ERL_NIF_TERM term,
+                   const char *start) {
+    size_t size = (size_t)(text->next - start);
+    struct entry *entry = entry_of(spelling, term);
+
+    if (size > TEXT_MAX)
+        return;
+    entry->term = term;
+    entry->spelling = (unsigned char)spelling;
+    entry->size = (unsigned char)size;
+    memcpy(entry->text, start, size);
+}

@@ -1,0 +1,28 @@
+/*
+ * What the sources that make text share: they append to the buffer of a dt_text, and end
+ * what they began.
+ */
+#ifndef DT_PUT_H
+#define DT_PUT_H
+
+#include "dt_text.h"
+
+/* False, and the buffer as it was, where it is full. */
+bool dt_put(struct dt_text *text, const char *s, size_t n);
+bool dt_put_string(struct dt_text *text, const char *s);
+bool dt_put_number(struct dt_text *text, unsigned long number);
+
+/* As the runtime's %T writes it: for terms that it writes in bounded time. */
+bool dt_put_runtime(struct dt_text *text, ERL_NIF_TERM term);
+
+/* A pid, port or reference. */
+bool dt_put_handle(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM handle);
+
+/* Ends the text that began at `start`; NULL, and the buffer as it was then, if it is not whole. */
+const char *dt_put_end(struct dt_text *text, char *start, bool whole);
+
+/* The same for a text of at most `max` bytes: if it is longer, or what stands there is not all, it
+   is cut at a character's boundary, and marked by "...". */
+const char *dt_put_cut_end(struct dt_text *text, char *start, size_t max, bool all);
+
+#endif

@@ -1,0 +1,160 @@
+/* What a program wrote itself: strings, and names. */
+#include <string.h>
+
+#include "dt_put.h"
+
+/* The length of the UTF-8 character that the `n` bytes at s begin with, 0 if it is none. */
+static size_t utf8_length(const char *s, size_t n) {
+    unsigned char c = (unsigned char)*s;
+    size_t length = c < 0x80                ? 1
+                    : c >= 0xC2 && c < 0xE0 ? 2
+                    : c >= 0xE0 && c < 0xF0 ? 3
+                    : c >= 0xF0 && c < 0xF5 ? 4
+                                            : 0;
+
+    for (size_t i = 1; i < length; i++)
+        if (i == n || ((unsigned char)s[i] & 0xC0) != 0x80)
+            return 0;
+    return length;
+}
+
+/* One character of `n` bytes or fewer: what is no UTF-8 is Latin-1, as %T writes the bytes
+   160 to 255 of a string; a NUL would end the text. Answers how many bytes it was, 0 when
+   the buffer is full. */
+static size_t put_character(struct dt_text *text, const char *s, size_t n) {
+    static const char replacement[] = "\xEF\xBF\xBD";
+    size_t length = utf8_length(s, n);
+    unsigned char c = (unsigned char)*s;
+    char latin1[2] = {(char)(0xC0 | c >> 6), (char)(0x80 | (c & 0x3F))};
+
+    if (c == '\0')
+        return dt_put_string(text, replacement) ? 1 : 0;
+    if (length == 0)
+        return dt_put(text, latin1, sizeof latin1) ? 1 : 0;
+    return dt_put(text, s, length) ? length : 0;
+}
+
+/* The text of `n` bytes; `all` of a longer string, or not. */
+static const char *put_cut(struct dt_text *text, const char *s, size_t n, bool all) {
+    char *start = text->next;
+    const char *end = s + n;
+
+    while (s < end && (size_t)(text->next - start) <= DT_STRING_MAX) {
+        size_t length = put_character(text, s, (size_t)(end - s));
+
+        if (length == 0)
+            return dt_put_end(text, start, false);
+        s += length;
+    }
+    return dt_put_cut_end(text, start, DT_STRING_MAX, all);
+}
+
+/* Longer than the text may be, so that a character cut in two by its end is past that. */
+enum { BEYOND = 8 };
+
+struct gathered {
+    size_t n;
+    char bytes[DT_STRING_MAX + BEYOND];
+};
+
+static bool is_full(const struct gathered *raw) {
+    return raw->n == sizeof raw->bytes;
+}
+
+static void gather_bytes(struct gathered *raw, const void *bytes, size_t n) {
+    size_t room = sizeof raw->bytes - raw->n;
+
+    memcpy(raw->bytes + raw->n, bytes, n < room ? n : room);
+    raw->n += n < room ? n : room;
+}
+
+static bool gather_character(struct gathered *raw, unsigned c) {
+    char utf8[4] = {(char)c};
+    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+    if (c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF))
+        return false;
+    for (size_t i = n; n > 1 && i-- > 1; c >>= 6)
+        utf8[i] = (char)(0x80 | (c & 0x3F));
+    if (n > 1)
+        utf8[0] = (char)(0xF00 >> n | c);
+    gather_bytes(raw, utf8, n);
+    return true;
+}
+
+/* An element of a string's list: a byte, or a character past those. */
+static bool gather_integer(struct gathered *raw, unsigned c) {
+    char byte = (char)c;
+
+    if (c > 0xFF)
+        return gather_character(raw, c);
+    gather_bytes(raw, &byte, 1);
+    return true;
+}
+
+enum gathering { GATHERED, GATHERED_PART, NOT_A_STRING };
+
+/* Walks iodata in its order, lists within lists by a stack of what follows them. */
+static enum gathering gather(struct gathered *raw, ErlNifEnv *env, ERL_NIF_TERM term) {
+    enum { DEPTH = 256, CELLS = 8192 };
+    ERL_NIF_TERM rest[DEPTH], head, tail;
+    unsigned depth = 0, cells = 0, c;
+    ErlNifBinary binary;
+
+    for (;;) {
+        if (is_full(raw) || cells++ == CELLS)
+            return GATHERED_PART;
+        if (enif_get_list_cell(env, term, &head, &tail)) {
+            if (enif_get_uint(env, head, &c)) {
+                if (!gather_integer(raw, c))
+                    return NOT_A_STRING;
+                term = tail;
+                continue;
+            }
+            if (!enif_is_empty_list(env, tail)) {
+                if (depth == DEPTH)
+                    return GATHERED_PART;
+                rest[depth++] = tail;
+            }
+            term = head;
+            continue;
+        }
+        if (enif_inspect_binary(env, term, &binary))
+            gather_bytes(raw, binary.data, binary.size);
+        else if (!enif_is_empty_list(env, term))
+            return NOT_A_STRING;
+        if (depth == 0)
+            return GATHERED;
+        term = rest[--depth];
+    }
+}
+
+const char *dt_text_string(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM string) {
+    struct gathered raw = {.n = 0};
+    enum gathering gathering = gather(&raw, env, string);
+
+    if (gathering == NOT_A_STRING)
+        return NULL;
+    return put_cut(text, raw.bytes, raw.n, gathering == GATHERED);
+}
+
+/* A name of Latin-1 as it is; of another, %T, without the quotes that it puts around. */
+const char *dt_text_name(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM name) {
+    char chars[DT_ATOM_MAX + 1];
+    struct gathered raw = {.n = 0};
+    size_t quotes;
+    int n;
+
+    if (!enif_is_atom(env, name))
+        return dt_text_string(text, env, name);
+    if ((n = enif_get_atom(env, name, chars, sizeof chars, ERL_NIF_LATIN1)) > 0) {
+        for (int i = 0; i < n - 1; i++)
+            (void)gather_character(&raw, (unsigned char)chars[i]);
+        return put_cut(text, raw.bytes, raw.n, true);
+    }
+    n = enif_snprintf(chars, sizeof chars, "%T", name);
+    if (n <= 0 || (size_t)n >= sizeof chars)
+        return NULL;
+    quotes = chars[0] == '\'' && n > 1 ? 1 : 0;
+    return put_cut(text, chars + quotes, (size_t)n - 2 * quotes, true);
+}

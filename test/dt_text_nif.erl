@@ -1,0 +1,32 @@
+%% Texts without a probe around them: the library's sources that make them, in a NIF library of the tests.
+-module(dt_text_nif).
+
+-export([build/1, load/1, text/1, id/1, runtime/1, duration/1, show/1]).
+
+-nifs([text/1, id/1, runtime/1, duration/1, show/1]).
+
+%% Into that folder; answers what load/1 takes.
+build(Folder) ->
+    Library = filename:join(Folder, "dt_text_nif"),
+    Sources = [filename:join("c_src", Name ++ ".c") || Name <- ["dt_text", "dt_term", "dt_string", "dt_known", "dt_put"]],
+    {0, _} = dt_shell:run("cd '~ts' && ${CC:-cc} -std=gnu11 -O2 -g -Wall -Wextra -Werror -shared -fPIC $DYNTRACE_TEST_CFLAGS "
+                          "-isystem '~ts' -Ic_src -o '~ts.so' test/text_nif/dt_text_nif.c ~ts",
+                          [dt_shell:project(), filename:join([code:root_dir(), "usr", "include"]), Library, lists:join(" ", Sources)]),
+    Library.
+
+load(Library) ->
+    {Reserved, _, Least, Greatest, _, _} = dyntrace:load_info(""),
+    erlang:load_nif(Library, {Reserved, Least, Greatest}).
+
+%% The text of a term, and of an identifier (`none' where it takes no such term).
+text(_) -> erlang:nif_error(not_loaded).
+id(_) -> erlang:nif_error(not_loaded).
+
+%% What the runtime's %T writes.
+runtime(_) -> erlang:nif_error(not_loaded).
+
+%% How long the text of a term takes, in nanoseconds.
+duration(_) -> erlang:nif_error(not_loaded).
+
+%% full | shape, of all texts from now on.
+show(_) -> erlang:nif_error(not_loaded).

@@ -1,0 +1,163 @@
+%% Texts of terms: the runtime's own, in time that depends on the text alone.
+-module(text_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+-define(MAX, 256).
+-define(KEPT, 253).
+
+%% What one seed gives.
+-define(TOGETHER, 100).
+
+suite() ->
+    [{timetrap, {minutes, 10}}].
+
+all() ->
+    [random_terms, random_shapes, large_maps, latin1, cut_at_every_length, long_strings, large_integers, many_names,
+     hostile_terms, shapes].
+
+init_per_suite(Config) ->
+    ok = dt_text_nif:load(dt_text_nif:build(?config(priv_dir, Config))),
+    Config.
+
+end_per_suite(_) ->
+    ok.
+
+%% -- The runtime's text ----------------------------------------------------------------------
+
+%% What the text of a random term must be is what %T makes of it, or a beginning of that.
+random_terms(_) ->
+    random(dt_terms:any_kind(), fun is_text_of/1).
+
+random(Type, IsGood) ->
+    Seed = {erlang:phash2(make_ref()), erlang:system_time(), 0},
+    ct:pal("~b cases with the seed ~0p", [cases(), Seed]),
+    [begin
+         {ok, Terms} = proper_gen:pick(proper_types:vector(?TOGETHER, Type), N rem 40, setelement(3, Seed, N)),
+         [IsGood(Term) orelse ct:fail("case ~b of the seed ~0p: ~0p~n~ts~n~ts", [N, Seed, Term, dt_text_nif:text(Term), dt_text_nif:runtime(Term)])
+          || Term <- Terms]
+     end || N <- lists:seq(1, cases() div ?TOGETHER)].
+
+cases() ->
+    list_to_integer(os:getenv("DYNTRACE_CASES", "100000")).
+
+is_text_of(Term) ->
+    Runtime = dt_text_nif:runtime(Term),
+    case dt_text_nif:text(Term) of
+        Text when byte_size(Runtime) =< ?MAX -> Text =:= Runtime;
+        Text -> is_cut_of(Text, Runtime)
+    end.
+
+%% As much of it as fits, at a character's boundary, but for an integer that does not fit.
+is_cut_of(Text, Runtime) ->
+    Kept = byte_size(Text) - 3,
+    case {Text, Runtime} of
+        {<<Same:Kept/binary, "...">>, <<Same:Kept/binary, Rest/binary>>} ->
+            Kept =< ?KEPT andalso (Kept > ?KEPT - 4 orelse digits(Rest) > ?MAX);
+        _ -> false
+    end.
+
+digits(<<"-", Rest/binary>>) -> digits(Rest);
+digits(<<Digit, Rest/binary>>) when Digit >= $0, Digit =< $9 -> 1 + digits(Rest);
+digits(_) -> 0.
+
+%% More than 32 keys: as smaller ones, in some order.
+large_maps(_) ->
+    Pairs = [{N, -N} || N <- lists:seq(1, 33)],
+    <<"#{", Rest/binary>> = dt_text_nif:text(maps:from_list(Pairs)),
+    ?assertEqual(lists:sort([iolist_to_binary(io_lib:format("~b=>~b", [K, V])) || {K, V} <- Pairs]),
+                 lists:sort(binary:split(binary:part(Rest, 0, byte_size(Rest) - 1), <<",">>, [global]))),
+    ?assertEqual($}, binary:last(Rest)).
+
+%% What %T writes as single bytes is UTF-8.
+latin1(_) ->
+    [?assertEqual(unicode:characters_to_binary([$", C, $"]), dt_text_nif:text([C])) || C <- lists:seq(160, 255)],
+    ?assertEqual(<<"{\"Ã¤\",ä,<<195,164>>}"/utf8>>, dt_text_nif:text({[195, 164], 'ä', <<195, 164>>})).
+
+%% A term of each kind, of every length around the limit.
+cut_at_every_length(_) ->
+    [?assert(is_text_of(Make(N)), Make(N))
+     || N <- lists:seq(1, 300),
+        Make <- [fun(Size) -> lists:duplicate(Size, $x) end,
+                 fun(Size) -> binary:copy(<<"x">>, Size) end,
+                 fun(Size) -> binary:copy(<<1>>, Size) end,
+                 fun(Size) -> <<(binary:copy(<<1>>, Size))/binary, 1:1>> end,
+                 fun(Size) -> lists:seq(1, Size) end,
+                 fun(Size) -> list_to_tuple(lists:seq(1, Size)) end,
+                 fun(Size) -> lists:duplicate(Size, 'å') end,
+                 fun(Size) -> lists:foldl(fun(_, Inner) -> {Inner} end, x, lists:seq(1, Size)) end,
+                 fun(Size) -> lists:foldl(fun(_, Inner) -> #{Inner => Inner} end, x, lists:seq(1, Size rem 12)) end,
+                 fun(Size) -> [list_to_atom(lists:duplicate(min(255, Size), $a)), b] end,
+                 fun(Size) -> lists:seq(1000, 1000 + Size) ++ improper end]].
+
+%% Nobody looks past what there is room for: a list that is no string there is none, one that stops being a string
+%% later is.
+long_strings(_) ->
+    Xs = lists:duplicate(?MAX - 3, $x),
+    Text = fun(List) -> binary:part(dt_text_nif:text(List), 0, 4) end,
+    [?assertEqual(<<"[120">>, Text(Tail)) || Tail <- [Xs ++ [a], Xs ++ improper, Xs ++ [300]]],
+    ?assertEqual(<<"\"xxx">>, Text(Xs ++ Xs ++ [a])),
+    ?assertEqual(<<"<<12">>, Text(<<(list_to_binary(Xs))/binary, 0>>)),
+    ?assertEqual(<<"<<\"x">>, Text(<<(list_to_binary(Xs ++ Xs))/binary, 0>>)).
+
+large_integers(_) ->
+    Power = fun(N) -> binary_to_integer(iolist_to_binary(["1", lists:duplicate(N, $0)])) end,
+    [?assertEqual(dt_text_nif:runtime(I), dt_text_nif:text(I))
+     || I <- [Power(255), -Power(254), Power(256) - 1, 1 bsl 63, 1 bsl 63 - 1, -(1 bsl 63), 1 bsl 64, 1 bsl 59, -(1 bsl 59) - 1]],
+    [?assertEqual(<<"...">>, dt_text_nif:text(I)) || I <- [Power(1000), -Power(1000), 1 bsl 1000000]],
+    ?assertEqual(<<"{a,[1,...">>, dt_text_nif:text({a, [1, Power(1000), 2], b})).
+
+%% More names than a thread remembers, twice: what was remembered of one is never told of another.
+many_names(_) ->
+    Atoms = [list_to_atom("text_" ++ integer_to_list(N)) || N <- lists:seq(1, 20000)],
+    Pids = [spawn(fun() -> ok end) || _ <- lists:seq(1, 20000)],
+    Ports = [open_port({spawn, "true"}, []) || _ <- lists:seq(1, 100)],
+    [begin
+         ?assertEqual(atom_to_binary(Atom), dt_text_nif:text(Atom)),
+         ?assertEqual(atom_to_binary(Atom), dt_text_nif:id(Atom))
+     end || _ <- [1, 2], Atom <- Atoms],
+    [?assertEqual(dt_cases:text(Handle), dt_text_nif:text(Handle)) || _ <- [1, 2], Handle <- Pids ++ Ports],
+    %% The two spellings of one atom.
+    [?assertEqual({<<"div">>, <<"'div'">>, <<"'a@b'">>, <<"a@b">>},
+                  {dt_text_nif:text('div'), dt_text_nif:id('div'), dt_text_nif:text(a@b), dt_text_nif:id(a@b)}) || _ <- [1, 2]].
+
+%% -- Terms that are meant to hurt ----------------------------------------------------------------
+
+hostile_terms(_) ->
+    [begin
+         Text = dt_text_nif:text(Term),
+         ?assert(byte_size(Text) =< ?MAX),
+         ?assert(byte_size(Begins) =< byte_size(Text) andalso binary:part(Text, 0, byte_size(Begins)) =:= Begins, {Name, Text}),
+         ct:pal("~ts: ~b ns", [Name, dt_text_nif:duration(Term)])
+     end || {Name, Term, Begins} <- dt_terms:hostile()].
+
+%% -- Shapes --------------------------------------------------------------------------------------
+
+shapes(_) ->
+    Shape = fun(Term) ->
+                    ok = dt_text_nif:show(shape),
+                    Text = dt_text_nif:text(Term),
+                    ok = dt_text_nif:show(full),
+                    Text
+            end,
+    [?assertEqual(Expected, Shape(Term))
+     || {Term, Expected} <- [{{order, 4711, <<"secret">>, [1, 2, 3]}, <<"{order,integer(),{binary,6},{list,3}}">>},
+                             {{reply, make_ref(), self(), 1.5, #{a => b}}, <<"{reply,reference(),pid(),float(),{map,1}}">>},
+                             {{{badmatch, "why"}, [{m, f, [secret], []}]}, <<"{{badmatch,{list,3}},{list,1}}">>},
+                             {{hd(erlang:ports()), fun() -> ok end, <<1:1>>, [a | b]}, <<"{port(),fun(),bitstring(),{improper_list,1}}">>},
+                             {[], <<"{list,0}">>}, {{}, <<"{}">>}, {'an atom', <<"'an atom'">>},
+                             {lists:seq(1, 999), <<"{list,999}">>}, {lists:seq(1, 1001), <<"{list,1000...}">>},
+                             {1 bsl 1000000, <<"integer()">>}]],
+    %% What ends in ... is cut as other texts are.
+    ?assertMatch(<<"{{{{", _:249/binary, "...">>, Shape(lists:foldl(fun(_, Inner) -> {Inner} end, x, lists:seq(1, 300)))).
+
+%% Nothing of a random term but its atoms is in its shape.
+random_shapes(_) ->
+    ok = dt_text_nif:show(shape),
+    try random(dt_terms:secret(), fun(Term) -> binary:match(dt_text_nif:text(Term), [<<"secret">>, <<"4711">>]) =:= nomatch end)
+    after dt_text_nif:show(full)
+    end.
