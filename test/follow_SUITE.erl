@@ -400,13 +400,19 @@ a_thousand_times(Config) ->
     Daemon = dt_lttng:start_daemon(),
     until(fun() -> maps:get(lttng, maps:get(backends, call(Config, fun dyntrace:info/0))) =:= available end),
     Session = dt_lttng:start(Daemon, [message_send], #{channel => "--subbuf-size=4k --num-subbuf=2"}),
-    Load = call(Config, fun() -> [spawn(Player) || Player <- [fun play/0, fun play/0, fun read_files/0, fun read_files/0]] end),
-    [begin
-         until(fun() -> traced(new, Config) =:= [send] end),
-         ok = dt_lttng:disable(Session, message_send),
-         until(fun() -> traced(new, Config) =:= [] end),
-         ok = dt_lttng:enable(Session, message_send)
-     end || _ <- lists:seq(1, 1000)],
+    Load = call(Config, fun() -> [spawn(Player) || Player <- [fun play/0, fun play/0, fun read_files/0]] end),
+    %% On the node, ahead of its load.
+    ok = dt_node:call(?config(node, Config),
+                      fun() ->
+                              _ = process_flag(priority, high),
+                              Flags = fun(Expected) -> until(fun() -> flags(new) =:= Expected end) end,
+                              lists:foreach(fun(_) ->
+                                                    Flags([send]),
+                                                    ok = dt_lttng:disable(Session, message_send),
+                                                    Flags([]),
+                                                    ok = dt_lttng:enable(Session, message_send)
+                                            end, lists:seq(1, 1000))
+                      end, 170000),
     ?assertEqual([true], lists:usort(call(Config, fun() -> [is_process_alive(Pid) || Pid <- Load] end))),
     dt_lttng:destroy(Session),
     until_untraced(Config),
@@ -417,8 +423,8 @@ play() ->
     play(spawn(fun answer/0)).
 
 play(Other) ->
-    Other ! {self(), question},
-    receive answer -> play(Other) end.
+    [begin Other ! {self(), question}, receive answer -> ok end end || _ <- lists:seq(1, 100)],
+    receive after 1 -> play(Other) end.
 
 %% On the dirty schedulers.
 read_files() ->
