@@ -91,7 +91,7 @@ bool dt_text_calibrate(ErlNifEnv *env, ERL_NIF_TERM least, ERL_NIF_TERM greatest
  * else its type and size, as in {reply,reference(),{binary,17},{list,3},{map,2},integer()}.
  * A list is counted to 1,000: {list,1000...}.
  */
-void dt_text_show_shapes(bool shapes);
+void dt_text_show_shapes(bool show);
 
 /* What a program wrote: iodata, in which integers past 255 are characters as in
    unicode:chardata(). Bytes that are no UTF-8 are taken for Latin-1, NUL becomes U+FFFD.

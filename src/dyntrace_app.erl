@@ -20,13 +20,14 @@ stop(_State) ->
 %% OTP's runtime_tools has a module of the same name, and may come first on the code path. Ours is
 %% beside this one. (Embedded mode loads no module by its name, but from a file it does.)
 load_ours() ->
-    Ours = filename:join(filename:dirname(code:which(?MODULE)), "dyntrace"),
+    Ours = filename:absname("dyntrace", filename:dirname(filename:absname(code:which(?MODULE)))),
     File = Ours ++ ".beam",
-    case code:which(dyntrace) of
+    Other = code:which(dyntrace),
+    case filename:absname(Other) of
         File ->
             {module, dyntrace} = code:ensure_loaded(dyntrace),
             ok;
-        Other ->
+        _ ->
             _ = code:purge(dyntrace),
             {module, dyntrace} = code:load_abs(Ours),
             logger:notice("dyntrace: loaded ~ts in place of ~tp", [File, Other])

@@ -1,0 +1,22 @@
+defmodule Shop.MixProject do
+  use Mix.Project
+
+  def project do
+    [
+      app: :shop,
+      version: "1.0.0",
+      elixir: "~> 1.14",
+      deps: deps()
+    ]
+  end
+
+  # runtime_tools has a module of the name dyntrace too; the release takes both.
+  def application do
+    [mod: {Shop.Application, []}, extra_applications: [:logger, :runtime_tools]]
+  end
+
+  # Elsewhere: {:dyntrace, git: "URL", manager: :rebar3}
+  defp deps do
+    [{:dyntrace, path: "../..", manager: :rebar3}]
+  end
+end

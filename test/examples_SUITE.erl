@@ -1,0 +1,109 @@
+%% The examples, each built and run as its README says: dyntrace as a dependency, and in releases.
+-module(examples_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+%% What a shop is asked once it runs, in Erlang and in Elixir.
+-define(ASKED, "io:format(\"answers ~~w ~~w ~~ts~~n\", [dyntrace:available(), shop:order(<<\"apple\">>), maps:get(library, dyntrace:info())])").
+-define(ASKED_IN_ELIXIR, "IO.puts(\"answers #{:dyntrace.available()} #{Shop.order(\"apple\")} #{:dyntrace.info()[:library]}\")").
+
+suite() ->
+    [{timetrap, {minutes, 5}}].
+
+all() ->
+    [rebar3, rebar3_release, rebar3_release_without_erts, mix, mix_release, plain].
+
+%% Each test has a copy of the sources, in a path with a space.
+init_per_testcase(Test, Config) ->
+    Folder = filename:join([?config(priv_dir, Config), "a shop", atom_to_list(Test)]),
+    ok = filelib:ensure_path(Folder),
+    {0, _} = dt_shell:run("cd '~ts' && cp -R c_src src tools priv rebar.config examples '~ts'", [dt_shell:project(), Folder]),
+    {0, _} = dt_shell:run("cd '~ts' && rm -rf c_src/obj priv/*.so", [Folder]),
+    [{folder, Folder} | Config].
+
+end_per_testcase(_, Config) ->
+    {0, _} = dt_shell:run("chmod -R u+w '~ts' && rm -rf '~ts'", [?config(folder, Config), ?config(folder, Config)]).
+
+rebar3(Config) ->
+    Shop = rebar3_shop(Config),
+    {0, _} = dt_shell:run("cd '~ts' && rebar3 compile", [Shop]),
+    {0, Says} = dt_shell:run("cd '~ts' && ERL_LIBS=_build/default/checkouts:_build/default/lib erl -noinput -eval "
+                             "'{ok, _} = application:ensure_all_started(shop), " ?ASKED ", halt().'", [Shop]),
+    ?assertEqual(answers([Shop, "/_build/default/checkouts/dyntrace"]), Says).
+
+rebar3_shop(Config) ->
+    Shop = filename:join([?config(folder, Config), "examples", "rebar3"]),
+    {0, _} = dt_shell:run("cd '~ts' && mkdir _checkouts && ln -s ../../.. _checkouts/dyntrace", [Shop]),
+    Shop.
+
+%% With the runtime system in the release, and with that of the machine. OTP's dyntrace is in it as well, and where it
+%% is loaded first, as embedded mode does, ours takes its place and says so. Nothing in the release can be written.
+rebar3_release(Config) ->
+    rebar3_release("true", fun(_) -> "erts-*/bin/erl" end, Config).
+
+rebar3_release_without_erts(Config) ->
+    %% As the release's own script starts the machine's runtime system.
+    Root = code:root_dir(),
+    Bin = filename:join([Root, "erts-" ++ erlang:system_info(version), "bin"]),
+    Erl = lists:concat(["env ROOTDIR=\"$PWD\" EMU=beam BINDIR='", Bin, "' '", Bin, "/erlexec' -boot_var SYSTEM_LIB_DIR '", Root, "/lib'"]),
+    rebar3_release("false", fun(_) -> Erl end, Config).
+
+rebar3_release(IncludeErts, Erl, Config) ->
+    needs_runtime_tools(Config),
+    Shop = rebar3_shop(Config),
+    Release = filename:join(Shop, "a release"),
+    {0, _} = dt_shell:run("cd '~ts' && sed -i 's/{include_erts, true}/{include_erts, ~s}/' rebar.config && rebar3 release && "
+                          "mv _build/default/rel/shop 'a release' && chmod -R a-w 'a release'", [Shop, IncludeErts]),
+    [begin
+         {0, Says} = dt_shell:run("cd '~ts' && ERL_CRASH_DUMP_SECONDS=0 ~s -mode ~s -boot releases/1.0.0/start -config releases/1.0.0/sys "
+                                  "-noinput -eval '" ?ASKED ", init:stop().' 2>&1", [Release, Erl(Release), Mode]),
+         ?assert(has(Says, answers([Release, "/lib/dyntrace-0.1.0"])), {Mode, Says}),
+         ?assertEqual(Mode =:= "embedded", replaced(Says), {Mode, Says})
+     end || Mode <- ["interactive", "embedded"]].
+
+mix(Config) ->
+    Shop = mix_shop(Config),
+    {0, Says} = mix("mix run -e '~ts'", [?ASKED_IN_ELIXIR], Shop),
+    ?assert(has(Says, answers([Shop, "/_build/dev/lib/dyntrace"])), Says).
+
+%% The release runs elsewhere, in embedded mode as its `start' does, without the sources, and can't be written.
+mix_release(Config) ->
+    needs_runtime_tools(Config),
+    Shop = mix_shop(Config),
+    {0, _} = mix("MIX_ENV=prod mix release --path 'a release'", [], Shop),
+    Release = filename:join(?config(folder, Config), "a release"),
+    {0, _} = dt_shell:run("mv '~ts/a release' '~ts' && rm -rf '~ts' && chmod -R a-w '~ts'", [Shop, Release, Shop, Release]),
+    {0, Says} = dt_shell:run("RELEASE_DISTRIBUTION=none RELEASE_TMP='~ts' RELEASE_BOOT_SCRIPT_CLEAN=start ELIXIR_ERL_OPTIONS='-mode embedded' "
+                             "'~ts/bin/shop' eval '~ts' 2>&1", [?config(folder, Config), Release, ?ASKED_IN_ELIXIR]),
+    ?assert(has(Says, answers([Release, "/lib/dyntrace-0.1.0"])), Says),
+    ?assert(replaced(Says), Says).
+
+mix_shop(Config) ->
+    dt_require:tool(os:find_executable("mix") =:= false andalso "mix is not installed (Debian: elixir)", Config),
+    filename:join([?config(folder, Config), "examples", "mix"]).
+
+%% Mix does not look for rebar3 on the path.
+mix(Command, Args, Shop) ->
+    dt_shell:run("cd '~ts' && export MIX_REBAR3='~ts' LC_ALL=C.UTF-8 && " ++ Command ++ " 2>&1",
+                 [Shop, os:find_executable("rebar3") | Args]).
+
+plain(Config) ->
+    Lib = filename:dirname(filename:dirname(filename:dirname(code:which(dyntrace)))),
+    {0, Says} = dt_shell:run("'~ts/examples/plain/run' '~ts' 2>&1", [?config(folder, Config), Lib]),
+    ?assertMatch([_, _, _], binary:split(Says, <<"available true\n">>, [global]), Says).
+
+needs_runtime_tools(Config) ->
+    dt_require:tool(code:lib_dir(runtime_tools) =:= {error, bad_name} andalso "erlang-runtime-tools is not installed", Config).
+
+answers(Dyntrace) ->
+    unicode:characters_to_binary(["answers true 1 ", Dyntrace, "/priv/dyntrace.so\n"]).
+
+replaced(Says) ->
+    has(Says, <<"dyntrace: loaded ">>) andalso has(Says, <<"in place of ">>).
+
+has(Text, What) ->
+    binary:match(Text, What) =/= nomatch.
