@@ -94,10 +94,9 @@ port(global, Whom, On, Flags) ->
     ok = those_to_come(Whom, new_ports, On, Flags),
     those_there(Whom, erlang:ports(), On, Flags).
 
-%% They have one tracer as well, which is set to another's without a word.
+%% They have one tracer as well, but nothing is in the way of who sets or clears another's flags.
 those_to_come(existing, _, _, _) -> ok;
-those_to_come(_, New, true, Flags) -> is_taken(New) orelse trace(New, true, Flags), ok;
-those_to_come(_, New, false, Flags) -> trace(New, false, Flags).
+those_to_come(_, New, On, Flags) -> is_taken(New) orelse trace(New, On, Flags), ok.
 
 %% One by one: given `all' or `existing', VMs before OTP 27 do not wait for the processes on dirty schedulers,
 %% and crash when a tracer is taken away from one of those at the wrong moment.

@@ -203,7 +203,7 @@ other_tracers_keep_theirs(Config) ->
                              Theirs = spawn(fun answer/0),
                              1 = erlang:trace(Theirs, true, ['receive', {tracer, Tracer}]),
                              Free = spawn(fun answer/0),
-                             _ = erlang:trace(new_processes, true, [procs, {tracer, Tracer}]),
+                             _ = erlang:trace(new_processes, true, [procs, send, {tracer, Tracer}]),
                              1 = erlang:trace_pattern({dt_cases, identity, 1}, [{['_'], [], [{message, theirs}]}], [local]),
                              {Theirs, Free}
                      end),
@@ -211,15 +211,20 @@ other_tracers_keep_theirs(Config) ->
     Consumer = attach([message_send, function_return], Config),
     until_traced(Config),
     ?assertEqual(['receive'], traced(Theirs, Config)),
-    ?assertEqual([procs], traced(new_processes, Config)),
+    ?assertEqual([procs, send], traced(new_processes, Config)),
     ?assertEqual(Before, of_function({dt_cases, identity, 1}, Config)),
     #{untraced := Untraced} = following(Config),
     ?assertEqual(not sessions(Config), Untraced >= 1),
     _ = dt_bpftrace:stop(Consumer),
     until_untraced(Config),
-    ?assertEqual({['receive'], [procs]}, {traced(Theirs, Config), traced(new_processes, Config)}),
+    ?assertEqual({['receive'], [procs, send]}, {traced(Theirs, Config), traced(new_processes, Config)}),
     ?assertEqual(Before, of_function({dt_cases, identity, 1}, Config)),
-    ?assertEqual([], traced(Free, Config)).
+    ?assertEqual([], traced(Free, Config)),
+    %% Nor does a worker take them that starts or ends.
+    ok = call(Config, fun() -> application:stop(dyntrace) end),
+    start(Config),
+    ?assertEqual({['receive'], [procs, send]}, {traced(Theirs, Config), traced(new_processes, Config)}),
+    ?assertEqual(Before, of_function({dt_cases, identity, 1}, Config)).
 
 dbg_meanwhile(Config) ->
     start(Config),

@@ -1,0 +1,135 @@
+%% Another version of the library, loaded into a node under load by its appup: consumers are attached before and after.
+-module(upgrade_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+-define(NEXT, "99.0.0").
+-define(MESSAGES, 200).
+
+suite() ->
+    [{timetrap, {minutes, 3}}].
+
+all() ->
+    [appup_names_all, up_and_down_followed, up_and_down_by_hand, not_started].
+
+%% Two builds beside each other, as releases have them.
+init_per_suite(Config) ->
+    %% Not in the suite's own: bpftrace reads no path with an @.
+    Folder = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-upgrade-" ++ os:getpid()),
+    {ok, [{application, dyntrace, Keys}]} = file:consult(filename:join(dt_shell:project(), "src/dyntrace.app.src")),
+    This = proplists:get_value(vsn, Keys),
+    Dirs = [{Version, build(Version, This, Folder)} || Version <- [This, ?NEXT]],
+    dt_require:tool(dt_bpftrace:missing(), [{folder, Folder}, {this, This}, {dirs, Dirs} | Config]).
+
+end_per_suite(Config) ->
+    ok = file:del_dir_r(?config(folder, Config)).
+
+build(Version, This, Folder) ->
+    Sources = filename:join([Folder, "sources", "dyntrace-" ++ Version]),
+    ok = filelib:ensure_path(Sources),
+    {0, _} = dt_shell:run("cd '~ts' && cp -R c_src src tools priv rebar.config '~ts'", [dt_shell:project(), Sources]),
+    {0, _} = dt_shell:run("cd '~ts' && rm -rf c_src/obj priv/*.so && sed -i 's/\"~ts\"/\"~ts\"/' src/dyntrace.appup src/dyntrace.app.src && rebar3 compile",
+                          [Sources, This, Version]),
+    Dir = filename:join([Folder, "lib", "dyntrace-" ++ Version]),
+    {0, _} = dt_shell:run("mkdir -p '~ts' && cp -RL '~ts/_build/default/lib/dyntrace/ebin' '~ts/priv' '~ts'", [Dir, Sources, Sources, Dir]),
+    Dir.
+
+init_per_testcase(_, Config) ->
+    This = dir(this, Config),
+    Here = filename:dirname(code:which(dyntrace)),
+    Node = dt_node:start(#{paths => [filename:join(This, "ebin") | [Path || Path <- code:get_path(), dt_node:is_ours(Path), Path =/= Here]]}),
+    {ok, _} = dt_node:call(Node, fun() -> application:ensure_all_started(sasl) end),
+    ok = dt_node:call(Node, fun() -> logger:set_primary_config(level, error) end),
+    [{node, Node} | Config].
+
+end_per_testcase(_, Config) ->
+    dt_node:stop(?config(node, Config)).
+
+%% -- Tests ---------------------------------------------------------------------------------
+
+appup_names_all(Config) ->
+    Ebin = filename:join(dir(this, Config), "ebin"),
+    {ok, [{application, dyntrace, Keys}]} = file:consult(filename:join(Ebin, "dyntrace.app")),
+    {ok, [{Version, [{_, Up}], [{_, Down}]}]} = file:consult(filename:join(Ebin, "dyntrace.appup")),
+    ?assertEqual(proplists:get_value(vsn, Keys), Version),
+    [?assertEqual(lists:sort(proplists:get_value(modules, Keys)), lists:sort([Module || {load_module, Module} <- Instructions])) || Instructions <- [Up, Down]].
+
+%% The application's worker switches everything on again when somebody attaches to the new library. Who was attached
+%% to the old one keeps the load going, and its node.
+up_and_down_followed(Config) ->
+    up_and_down(true, fun() -> ok end, Config).
+
+%% What was switched on by hand stays so: the VM asks the new code.
+up_and_down_by_hand(Config) ->
+    up_and_down(false, fun() -> erlang:trace(all, true, [send, {tracer, dyntrace, []}]) end, Config).
+
+up_and_down(Follow, Trace, Config) ->
+    call(Config, fun() ->
+                         _ = application:load(dyntrace),
+                         ok = application:set_env(dyntrace, follow, Follow),
+                         {ok, _} = application:ensure_all_started(dyntrace),
+                         Trace()
+                 end),
+    Load = call(Config, fun() -> [spawn(follow_SUITE, Player, []) || Player <- [play, play, read_files]] end),
+    Attached = attach(this, Config),
+    numbered(Attached, Config),
+    {This, Next} = {dir(this, Config), dir(next, Config)},
+    {ok, _} = call(Config, fun() -> release_handler:upgrade_app(dyntrace, Next) end),
+    Upgraded = numbered_at(next, Config),
+    {ok, _} = call(Config, fun() -> release_handler:downgrade_app(dyntrace, ?config(this, Config), This) end),
+    Downgraded = numbered_at(this, Config),
+    ?assertEqual([true], lists:usort(call(Config, fun() -> [is_process_alive(Pid) || Pid <- Load] end))),
+    _ = [dt_bpftrace:stop_script(Consumer) || Consumer <- [Attached, Upgraded, Downgraded]],
+    ok.
+
+%% What the appup applies starts nothing where the application does not run.
+not_started(Config) ->
+    ?assertEqual({ok, ok, undefined}, call(Config, fun() -> {dyntrace_app:pause(), dyntrace_app:resume(), whereis(dyntrace_sup)} end)),
+    is_at(this, Config).
+
+%% -- Helpers ---------------------------------------------------------------------------------
+
+%% All of it is of that version, and who attaches to that gets every event.
+numbered_at(Which, Config) ->
+    is_at(Which, Config),
+    Consumer = attach(Which, Config),
+    numbered(Consumer, Config),
+    Consumer.
+
+is_at(Which, Config) ->
+    Dir = dir(Which, Config),
+    Version = filename:basename(Dir),
+    #{version := V, library := Library, undecoded := Undecoded} = call(Config, fun dyntrace:info/0),
+    ?assertEqual({Version, filename:join([Dir, "priv", "dyntrace.so"]), #{}}, {"dyntrace-" ++ V, Library, Undecoded}),
+    [?assertEqual({Module, Dir}, {Module, filename:dirname(filename:dirname(call(Config, fun() -> code:which(Module) end)))})
+     || Module <- [dyntrace, dyntrace_app, dyntrace_follower, dyntrace_tag]].
+
+%% Returns when it is attached, and what it listens to is traced. It prints the numbered messages alone, of all that
+%% are sent.
+attach(Which, Config) ->
+    Library = filename:join([dir(Which, Config), "priv", "dyntrace.so"]),
+    Consumer = dt_bpftrace:start_script(["usdt:", Library, ":org_erlang_dyntrace:message_send /strncmp(str(arg2), \"{numbered\", 9) == 0/ "
+                                         "{ printf(\"%s\\n\", str(arg2)); }"], #{}),
+    dt_wait:until(fun() -> lists:member(send, follow_SUITE:traced(new, Config)) end),
+    Consumer.
+
+%% Each of them arrives, from a new process.
+numbered(Consumer, Config) ->
+    Texts = call(Config, fun() ->
+                                 Sink = spawn(follow_SUITE, sink, []),
+                                 {Pid, Ref} = spawn_monitor(fun() -> [Sink ! {numbered, self(), N} || N <- lists:seq(1, ?MESSAGES)] end),
+                                 receive {'DOWN', Ref, process, Pid, normal} -> ok end,
+                                 [iolist_to_binary(["{numbered,", pid_to_list(Pid), $,, integer_to_list(N), $}]) || N <- lists:seq(1, ?MESSAGES)]
+                         end),
+    dt_wait:until(fun() -> lists:member(lists:last(Texts), dt_bpftrace:lines(Consumer)) end),
+    ?assertEqual(Texts, [Text || Text <- dt_bpftrace:lines(Consumer), lists:member(Text, Texts)]).
+
+dir(this, Config) -> proplists:get_value(?config(this, Config), ?config(dirs, Config));
+dir(next, Config) -> proplists:get_value(?NEXT, ?config(dirs, Config)).
+
+call(Config, Fun) ->
+    dt_node:call(?config(node, Config), Fun).
