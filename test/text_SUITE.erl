@@ -37,7 +37,7 @@ random(Type, IsGood) ->
     Seed = {erlang:phash2(make_ref()), erlang:system_time(), 0},
     ct:pal("~b cases with the seed ~0p", [cases(), Seed]),
     [begin
-         {ok, Terms} = proper_gen:pick(proper_types:vector(?TOGETHER, Type), N rem 40, setelement(3, Seed, N)),
+         {ok, Terms} = proper_gen:pick(proper_types:vector(?TOGETHER, Type), N rem 16, setelement(3, Seed, N)),
          [IsGood(Term) orelse ct:fail("case ~b of the seed ~0p: ~0p~n~ts~n~ts", [N, Seed, Term, dt_text_nif:text(Term), dt_text_nif:runtime(Term)])
           || Term <- Terms]
      end || N <- lists:seq(1, cases() div ?TOGETHER)].
