@@ -3,6 +3,7 @@
 REBAR    ?= rebar3
 LIB      := _build/default/lib/dyntrace
 DEMO     := _build/demo
+BENCH    := _build/bench
 # A node of the stock VM with this build on its path.
 ERL      := erl -noinput -pa $(LIB)/ebin
 
@@ -10,7 +11,9 @@ ERL      := erl -noinput -pa $(LIB)/ebin
 BUILD_NEEDS := cc make erl erl_nif.h rebar3 sys/sdt.h lttng-ust
 DEMO_NEEDS  := $(BUILD_NEEDS) bpftrace lttng babeltrace2
 CHECK_NEEDS := $(DEMO_NEEDS) bt2 gdb perf tplist-bpfcc runtime_tools os_mon common_test proper readelf clang elixir
+BENCH_NEEDS := $(DEMO_NEEDS) runtime_tools
 SYSTEMTAP_NEEDS := $(BUILD_NEEDS) common_test debootstrap qemu-system-x86_64
+MATRIX_NEEDS := erl debootstrap
 LINT_NEEDS  := $(BUILD_NEEDS) clang-format clang-tidy cppcheck dialyzer xref
 
 .DEFAULT_GOAL := all
@@ -26,14 +29,28 @@ demo: deps-demo all ## trace a small live system on this machine's Erlang, print
 	erlc -o $(DEMO) demo/*.erl test/dt_bpftrace.erl test/dt_lttng.erl test/dt_shell.erl test/dt_wait.erl
 	$(ERL) -pa $(DEMO) -s dyntrace_demo main
 
-check: deps-check all check-docs ## all tests
-	$(REBAR) ct
+check: deps-check all check-docs ## all tests (SUITES=test/a_SUITE,test/b_SUITE: these)
+	$(REBAR) ct $(if $(SUITES),--suite $(SUITES))
 
 check-systemtap: deps-systemtap all ## SystemTap's scripts, in a virtual machine (root; makes its folder at first)
 	$(REBAR) ct --dir test_vm
 
+# OTP 25, 27 and 29, as Debian has them.
+check-matrix: $(addprefix check-on-,bookworm trixie forky) ## the suites on three releases of OTP (root; makes their folders at first)
+
+check-on-%: deps-matrix
+	tools/matrix $*
+
 # What is generated from the catalogue, and by which tool.
 GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/tapset
+
+bench: deps-bench all ## what an event costs, to bench/RESULTS.md (OTP_LTTNG=folder of an OTP that was built with LTTng: its own tracer too)
+	rm -rf $(BENCH) && mkdir -p $(BENCH)
+	erlc -o $(BENCH) bench/*.erl test/dt_bpftrace.erl test/dt_hostile.erl test/dt_lttng.erl test/dt_shell.erl test/dt_wait.erl
+	$(CC) -O2 -shared -fPIC -isystem "$$(erl -noinput -eval 'io:put_chars(filename:join(code:root_dir(), "usr/include")), halt().')" \
+	  -o $(BENCH)/dyntrace_floor.so bench/dyntrace_floor.c
+	$(if $(OTP_LTTNG),$(OTP_LTTNG)/bin/erl -noinput -pa $(BENCH) -s dyntrace_bench otp -extra $(BENCH))
+	$(ERL) -pa $(BENCH) -s dyntrace_bench main -extra $(BENCH) bench/RESULTS.md
 
 check-docs: all
 	@for g in $(GENERATED); do \
@@ -52,12 +69,12 @@ lint: deps-lint all ## clang-format, clang-tidy, cppcheck, xref, dialyzer
 deps: ## install what is missing for all of this
 	tools/deps $(sort $(CHECK_NEEDS) $(SYSTEMTAP_NEEDS) $(LINT_NEEDS))
 
-deps-demo deps-check deps-systemtap deps-lint: deps-%:
+deps-demo deps-check deps-bench deps-matrix deps-systemtap deps-lint: deps-%:
 	@tools/deps $($(shell echo $* | tr a-z A-Z)_NEEDS)
 
 clean: ## remove what was built
 	$(MAKE) -C c_src clean
 	rm -rf _build
 
-.PHONY: help all demo check check-systemtap check-docs docs lint deps deps-demo deps-check deps-systemtap deps-lint \
-        clean
+.PHONY: help all demo check check-matrix check-systemtap check-docs docs lint deps deps-demo deps-check deps-systemtap deps-lint deps-bench deps-matrix \
+        bench clean

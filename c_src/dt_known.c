@@ -1,7 +1,6 @@
 #include "dt_known.h"
 
 #include <stdint.h>
-#include <string.h>
 
 #include "dt_put.h"
 
@@ -25,8 +24,13 @@ static struct entry *entry_of(enum dt_spelling spelling, ERL_NIF_TERM term) {
 bool dt_known_put(struct dt_text *text, enum dt_spelling spelling, ERL_NIF_TERM term) {
     const struct entry *entry = entry_of(spelling, term);
 
-    return entry->size > 0 && entry->term == term && entry->spelling == spelling &&
-           dt_put(text, entry->text, entry->size);
+    if (entry->size == 0 || entry->term != term || entry->spelling != spelling ||
+        dt_put_room(text) <= TEXT_MAX)
+        return false;
+    /* All of it is quicker to copy than as much as there is. */
+    memcpy(text->next, entry->text, TEXT_MAX);
+    text->next += entry->size;
+    return true;
 }
 
 void dt_known_keep(const struct dt_text *text, enum dt_spelling spelling, ERL_NIF_TERM term,

@@ -5,11 +5,28 @@
 #ifndef DT_PUT_H
 #define DT_PUT_H
 
+#include <string.h>
+
 #include "dt_text.h"
 
+/* The bytes that are left, and one for the end. */
+static inline size_t dt_put_room(const struct dt_text *text) {
+    return (size_t)(text->buffer + sizeof text->buffer - text->next);
+}
+
 /* False, and the buffer as it was, where it is full. */
-bool dt_put(struct dt_text *text, const char *s, size_t n);
-bool dt_put_string(struct dt_text *text, const char *s);
+static inline bool dt_put(struct dt_text *text, const char *s, size_t n) {
+    if (n >= dt_put_room(text))
+        return false;
+    memcpy(text->next, s, n);
+    text->next += n;
+    return true;
+}
+
+static inline bool dt_put_string(struct dt_text *text, const char *s) {
+    return dt_put(text, s, strlen(s));
+}
+
 bool dt_put_number(struct dt_text *text, unsigned long number);
 
 /* As the runtime's %T writes it: for terms that it writes in bounded time. */

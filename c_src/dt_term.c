@@ -12,16 +12,16 @@
 struct writer {
     struct dt_text *text;
     ErlNifEnv *env;
-    const char *start;
-    bool cut; /* the text is as long as it may be, or ends before what can't be written */
+    const char *limit; /* the last byte that a whole text may have */
+    bool cut;          /* the text is as long as it may be, or ends before what can't be written */
 };
 
-static void check(struct writer *w, bool put) {
-    if (!put || w->text->next - w->start > DT_TERM_MAX)
+static inline void check(struct writer *w, bool put) {
+    if (!put || w->text->next > w->limit)
         w->cut = true;
 }
 
-static void append(struct writer *w, const char *s) {
+static inline void append(struct writer *w, const char *s) {
     check(w, dt_put_string(w->text, s));
 }
 
@@ -31,27 +31,34 @@ static void append_number(struct writer *w, unsigned long number) {
 
 /* -- What the runtime writes of a byte ---------------------------------------------- */
 
-/* How a string has it; "" where a list or binary with it is none. */
+enum { PLAIN = 0, ESCAPED = 1, UNPRINTABLE = 2 };
+
+/* How a string has it, and whether that is the byte itself. */
 struct spelling {
     char text[4];
+    unsigned char size, kind;
 };
 
 static struct spelling in_list[256], in_binary[256];
 
-/* Between the opening of a string and its end; a single byte past ASCII as UTF-8. */
-static void spell(struct spelling *spelling, const char *raw, const char *open, const char *end) {
+/* Of `raw`, what is between the opening of a string and its end; a single byte past ASCII as UTF-8.
+ */
+static void spell(struct spelling *spelling, unsigned char byte, const char *raw, const char *open,
+                  const char *end) {
     size_t n = strlen(raw), around = strlen(open) + strlen(end);
-    unsigned char c;
 
-    if (n <= around || n >= around + sizeof spelling->text || strncmp(raw, open, strlen(open)) != 0)
+    spelling->kind = UNPRINTABLE;
+    if (n <= around || n > around + sizeof spelling->text || strncmp(raw, open, strlen(open)) != 0)
         return;
-    c = (unsigned char)raw[strlen(open)];
-    if (n == around + 1 && c >= 0x80) {
-        spelling->text[0] = (char)(0xC0 | c >> 6);
-        spelling->text[1] = (char)(0x80 | (c & 0x3F));
+    if (n == around + 1 && byte >= 0x80) {
+        spelling->text[0] = (char)(0xC0 | byte >> 6);
+        spelling->text[1] = (char)(0x80 | (byte & 0x3F));
+        spelling->size = 2;
     } else {
-        memcpy(spelling->text, raw + strlen(open), n - around);
+        spelling->size = (unsigned char)(n - around);
+        memcpy(spelling->text, raw + strlen(open), spelling->size);
     }
+    spelling->kind = spelling->size == 1 ? PLAIN : ESCAPED;
 }
 
 static bool spell_bytes(ErlNifEnv *env) {
@@ -64,15 +71,20 @@ static bool spell_bytes(ErlNifEnv *env) {
             return false;
         *byte = (unsigned char)c;
         if (enif_snprintf(raw, sizeof raw, "%T", list) > 0)
-            spell(&in_list[c], raw, "\"", "\"");
+            spell(&in_list[c], *byte, raw, "\"", "\"");
         if (enif_snprintf(raw, sizeof raw, "%T", binary) > 0)
-            spell(&in_binary[c], raw, "<<\"", "\">>");
+            spell(&in_binary[c], *byte, raw, "<<\"", "\">>");
     }
     return true;
 }
 
-static const char *spelled(const struct spelling spellings[], unsigned c) {
-    return c < 256 && spellings[c].text[0] ? spellings[c].text : NULL;
+/* The last byte of it always has room: DT_TEXT_SIZE counts on pieces that are longer. */
+static inline void append_spelling(struct writer *w, const struct spelling *spelling) {
+    bool put = dt_put(w->text, spelling->text, sizeof spelling->text);
+
+    if (put)
+        w->text->next -= sizeof spelling->text - spelling->size;
+    check(w, put);
 }
 
 /* -- Integers ----------------------------------------------------------------------- */
@@ -85,13 +97,17 @@ static bool is_short_enough(ERL_NIF_TERM integer) {
     return enif_compare(integer, least) >= 0 && enif_compare(integer, greatest) <= 0;
 }
 
+static void append_long(struct writer *w, long i) {
+    if (i < 0)
+        append(w, "-");
+    append_number(w, i < 0 ? 0UL - (unsigned long)i : (unsigned long)i);
+}
+
 static void write_integer(struct writer *w, ERL_NIF_TERM integer) {
     long i;
 
     if (enif_get_long(w->env, integer, &i)) {
-        if (i < 0)
-            append(w, "-");
-        append_number(w, i < 0 ? 0UL - (unsigned long)i : (unsigned long)i);
+        append_long(w, i);
     } else if (is_short_enough(integer)) {
         check(w, dt_put_runtime(w->text, integer));
     } else {
@@ -128,58 +144,71 @@ static void write_bits(struct writer *w, ERL_NIF_TERM bits) {
         append(w, raw);
 }
 
-static bool is_printable(const unsigned char *bytes, size_t n) {
-    for (size_t i = 0; i < n && i <= DT_TERM_MAX; i++)
-        if (!spelled(in_binary, bytes[i]))
-            return false;
-    return n > 0;
+/* What all of these bytes are together; of a byte more than fits, since that is how long none is.
+ */
+static unsigned kind_of(const unsigned char *bytes, size_t n) {
+    unsigned kind = n > 0 ? PLAIN : UNPRINTABLE;
+
+    for (size_t i = 0; i < n; i++)
+        kind |= in_binary[bytes[i]].kind;
+    return kind;
+}
+
+static void write_bytes(struct writer *w, const unsigned char *bytes, size_t n) {
+    append(w, "<<");
+    for (size_t i = 0; i < n && !w->cut; i++) {
+        if (i > 0)
+            append(w, ",");
+        append_number(w, bytes[i]);
+    }
+    append(w, ">>");
 }
 
 static void write_binary(struct writer *w, ERL_NIF_TERM term) {
     ErlNifBinary binary;
-    bool printable;
+    unsigned kind;
+    size_t n;
 
     if (!enif_inspect_binary(w->env, term, &binary)) {
         write_bits(w, term);
         return;
     }
-    printable = is_printable(binary.data, binary.size);
-    append(w, printable ? "<<\"" : "<<");
-    for (size_t i = 0; i < binary.size && !w->cut; i++) {
-        if (!printable && i > 0)
-            append(w, ",");
-        if (printable)
-            append(w, spelled(in_binary, binary.data[i]));
-        else
-            append_number(w, binary.data[i]);
+    n = binary.size <= DT_TERM_MAX ? binary.size : DT_TERM_MAX + 1;
+    kind = kind_of(binary.data, n);
+    if (kind >= UNPRINTABLE) {
+        write_bytes(w, binary.data, n);
+        return;
     }
-    append(w, printable ? "\">>" : ">>");
+    append(w, "<<\"");
+    if (kind == PLAIN)
+        check(w, dt_put(w->text, (const char *)binary.data, n));
+    else
+        for (size_t i = 0; i < n && !w->cut; i++)
+            append_spelling(w, &in_binary[binary.data[i]]);
+    append(w, "\">>");
 }
 
-static bool is_string(ErlNifEnv *env, ERL_NIF_TERM list) {
+/* False, and nothing written, if it is none; whoever looks sees as much of it as a text could hold.
+ */
+static bool write_string(struct writer *w, ERL_NIF_TERM list) {
+    char *start = w->text->next;
     ERL_NIF_TERM head;
-    unsigned c;
-
-    for (unsigned n = 0; n <= DT_TERM_MAX && enif_get_list_cell(env, list, &head, &list); n++)
-        if (!enif_get_uint(env, head, &c) || !spelled(in_list, c))
-            return false;
-    return enif_is_list(env, list);
-}
-
-static void write_string(struct writer *w, ERL_NIF_TERM list) {
-    ERL_NIF_TERM head;
-    unsigned c;
+    unsigned n = 0, c = 0;
+    bool string = !enif_is_empty_list(w->env, list);
 
     append(w, "\"");
-    while (!w->cut && enif_get_list_cell(w->env, list, &head, &list)) {
-        const char *character = enif_get_uint(w->env, head, &c) ? spelled(in_list, c) : NULL;
-
-        if (!character)
-            w->cut = true; /* past where anybody looked */
-        else
-            append(w, character);
+    for (; string && n <= DT_TERM_MAX && enif_get_list_cell(w->env, list, &head, &list); n++) {
+        string = enif_get_uint(w->env, head, &c) && c <= 255 && in_list[c].kind != UNPRINTABLE;
+        if (string && !w->cut)
+            append_spelling(w, &in_list[c]);
     }
-    append(w, "\"");
+    if (string && enif_is_list(w->env, list)) {
+        append(w, "\"");
+        return true;
+    }
+    w->text->next = start;
+    w->cut = false;
+    return false;
 }
 
 /* -- Terms in terms ------------------------------------------------------------------- */
@@ -241,13 +270,11 @@ static void open_tuple(struct writer *w, struct stack *stack, ERL_NIF_TERM tuple
 static void open_list(struct writer *w, struct stack *stack, ERL_NIF_TERM list) {
     struct part *part;
 
-    if (!enif_is_empty_list(w->env, list) && is_string(w->env, list)) {
-        write_string(w, list);
-    } else if ((part = open_part(w, stack, LIST))) {
-        part->rest = list;
-        stack->depth++;
-        append(w, marks[LIST].open);
-    }
+    if (write_string(w, list) || !(part = open_part(w, stack, LIST)))
+        return;
+    part->rest = list;
+    stack->depth++;
+    append(w, marks[LIST].open);
 }
 
 /* The runtime allocates the iterator of a large map: each is destroyed. */
@@ -269,14 +296,20 @@ static bool next_of_tuple(struct writer *w, struct part *part, ERL_NIF_TERM *ter
     return true;
 }
 
+/* Integers, which long lists are made of, are written on the way. */
 static bool next_of_list(struct writer *w, struct part *part, ERL_NIF_TERM *term) {
-    if (enif_is_empty_list(w->env, part->rest))
-        return false;
-    if (enif_get_list_cell(w->env, part->rest, term, &part->rest)) {
+    long i;
+
+    while (enif_get_list_cell(w->env, part->rest, term, &part->rest)) {
         if (part->begun)
             append(w, ",");
-        return true;
+        if (w->cut || !enif_get_long(w->env, *term, &i))
+            return true;
+        append_long(w, i);
+        part->begun = true;
     }
+    if (enif_is_empty_list(w->env, part->rest))
+        return false;
     append(w, "|");
     *term = part->rest;
     part->rest = enif_make_list(w->env, 0);
@@ -444,7 +477,7 @@ void dt_text_show_shapes(bool show) {
 const char *dt_text_term(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term) {
     bool shape = atomic_load_explicit(&shapes, memory_order_relaxed);
     char *start = text->next;
-    struct writer w = {.text = text, .env = env, .start = start};
+    struct writer w = {.text = text, .env = env, .limit = start + DT_TERM_MAX};
     struct stack stack;
 
     stack.depth = 0;

@@ -130,6 +130,8 @@ static bool put_id(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM id) {
     const ERL_NIF_TERM *name_node;
     int arity;
 
+    if (dt_known_put(text, DT_AS_ERLANG, id))
+        return true;
     if (enif_is_pid(env, id) || enif_is_port(env, id) || enif_is_ref(env, id))
         return dt_put_handle(text, env, id);
     if (enif_get_tuple(env, id, &arity, &name_node) && arity == 2)

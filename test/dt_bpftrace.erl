@@ -168,6 +168,7 @@ init({Owner, Script, Options}) ->
                       stderr_to_stdout,
                       {env, [{"__BPFTRACE_NOTIFY_PROBES_ATTACHED", "1"},
                              {"BPFTRACE_STRLEN", integer_to_list(maps:get(strlen, Options, ?PIECE + 1))},
+                             {"BPFTRACE_STR_TRUNC_TRAILER", ""},
                              {"BPFTRACE_PERF_RB_PAGES", "1024"}]}]),
     {os_pid, OsPid1} = erlang:port_info(Port, os_pid),
     {ok, #state{port = Port, os_pid = OsPid1, probes = maps:get(probes, Options, #{}),

@@ -1,9 +1,9 @@
-%% Terms to make text of: random ones of every type, and such as are meant to hurt.
+%% Random terms to make text of, of every type.
 -module(dt_terms).
 
 -include_lib("proper/include/proper.hrl").
 
--export([any_kind/0, secret/0, hostile/0]).
+-export([any_kind/0, secret/0]).
 
 %% No characters past ASCII in strings, which %T writes as single bytes, and no maps of more than
 %% 32 keys, of which it writes how they are stored.
@@ -45,27 +45,3 @@ external(reference, Node, N) -> <<131, 90, 3:16, Node/binary, 1:32, (N band 16#3
 %% Terms of which everything but the atoms is one of two secrets.
 secret() ->
     ?SIZED(Size, kind(Size, oneof([<<"secret">>, "secret", 4711, 4711.0, "4711", <<"secret", 1:1>>, #{"secret" => <<"4711">>}, an_atom]))).
-
-%% {Name, Term, what its text begins with}
-hostile() ->
-    Bytes = binary:copy(<<"a">>, 10000000),
-    [{"nested a million deep", lists:foldl(fun(_, Inner) -> [Inner] end, [], lists:seq(1, 1000000)), <<"[[[[">>},
-     {"tuples a million deep", lists:foldl(fun(_, Inner) -> {Inner} end, x, lists:seq(1, 1000000)), <<"{{{{">>},
-     {"maps a hundred thousand deep", lists:foldl(fun(_, Inner) -> #{k => Inner} end, x, lists:seq(1, 100000)), <<"#{k=>#{k=>">>},
-     {"keys a thousand deep", lists:foldl(fun(_, Inner) -> #{Inner => k} end, x, lists:seq(1, 1000)), <<"#{#{#{">>},
-     {"10 MB binary of text", Bytes, <<"<<\"aaa">>},
-     {"10 MB binary of bytes", binary:copy(<<1>>, 10000000), <<"<<1,1">>},
-     {"10 MB bitstring", <<Bytes/binary, 1:3>>, <<"<<97,97">>},
-     {"list of a million integers", lists:seq(1, 1000000), <<"[1,2,3">>},
-     {"string of a million characters", lists:duplicate(1000000, $a), <<"\"aaa">>},
-     {"list of a million empty lists", lists:duplicate(1000000, []), <<"[[],[]">>},
-     {"integer of 1 MB", 1 bsl 8000000, <<"...">>},
-     {"negative integer of 1 MB", -(1 bsl 8000000), <<"...">>},
-     {"list of large integers", lists:duplicate(1000, 1 bsl 850), <<"[750">>},
-     {"map of a million keys", maps:from_list([{N, N} || N <- lists:seq(1, 1000000)]), <<"#{">>},
-     {"maps of 40 keys as keys", lists:foldl(fun(_, Inner) -> maps:from_list([{Inner, x} | [{N, N} || N <- lists:seq(1, 40)]]) end, x, lists:seq(1, 100)), <<"#{">>},
-     {"tuple of 16 million elements", erlang:make_tuple(16777215, x), <<"{x,x,">>},
-     {"atoms of 255 characters of four bytes", lists:duplicate(1000, list_to_atom(lists:duplicate(255, 16#1D11E))), <<"['">>},
-     {"funs", lists:duplicate(1000, fun() -> Bytes end), <<"[#Fun<dt_terms.">>},
-     {"references", [make_ref() || _ <- lists:seq(1, 1000)], <<"[#Ref<">>},
-     {"floats", [N * 1.1e-300 || N <- lists:seq(1, 1000)], <<"[1.1">>}].

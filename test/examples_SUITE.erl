@@ -43,24 +43,23 @@ rebar3_shop(Config) ->
 %% With the runtime system in the release, and with that of the machine. OTP's dyntrace is in it as well, and where it
 %% is loaded first, as embedded mode does, ours takes its place and says so. Nothing in the release can be written.
 rebar3_release(Config) ->
-    rebar3_release("true", fun(_) -> "erts-*/bin/erl" end, Config).
+    rebar3_release("true", "$PWD", Config).
 
 rebar3_release_without_erts(Config) ->
-    %% As the release's own script starts the machine's runtime system.
-    Root = code:root_dir(),
-    Bin = filename:join([Root, "erts-" ++ erlang:system_info(version), "bin"]),
-    Erl = lists:concat(["env ROOTDIR=\"$PWD\" EMU=beam BINDIR='", Bin, "' '", Bin, "/erlexec' -boot_var SYSTEM_LIB_DIR '", Root, "/lib'"]),
-    rebar3_release("false", fun(_) -> Erl end, Config).
+    rebar3_release("false", code:root_dir(), Config).
 
-rebar3_release(IncludeErts, Erl, Config) ->
+rebar3_release(IncludeErts, Root, Config) ->
     needs_runtime_tools(Config),
+    %% As a release's own script starts the runtime system that is below Root.
+    Erl = ["env ROOTDIR=\"$PWD\" EMU=beam BINDIR=\"", Root, "/erts-", erlang:system_info(version), "/bin\" "
+           "\"", Root, "/erts-", erlang:system_info(version), "/bin/erlexec\" -boot_var SYSTEM_LIB_DIR '", code:root_dir(), "/lib'"],
     Shop = rebar3_shop(Config),
     Release = filename:join(Shop, "a release"),
     {0, _} = dt_shell:run("cd '~ts' && sed -i 's/{include_erts, true}/{include_erts, ~s}/' rebar.config && rebar3 release && "
                           "mv _build/default/rel/shop 'a release' && chmod -R a-w 'a release'", [Shop, IncludeErts]),
     [begin
          {0, Says} = dt_shell:run("cd '~ts' && ERL_CRASH_DUMP_SECONDS=0 ~s -mode ~s -boot releases/1.0.0/start -config releases/1.0.0/sys "
-                                  "-noinput -eval '" ?ASKED ", init:stop().' 2>&1", [Release, Erl(Release), Mode]),
+                                  "-noinput -eval '" ?ASKED ", init:stop().' 2>&1", [Release, Erl, Mode]),
          ?assert(has(Says, answers([Release, "/lib/dyntrace-0.1.0"])), {Mode, Says}),
          ?assertEqual(Mode =:= "embedded", replaced(Says), {Mode, Says})
      end || Mode <- ["interactive", "embedded"]].

@@ -100,9 +100,9 @@ start() ->
     System.
 
 trace_all() ->
-    _ = erlang:trace_pattern({demo_system, '_', '_'}, [{'_', [], [{exception_trace}]}], [local]),
+    _ = dt_trace:trace_pattern({demo_system, '_', '_'}, [{'_', [], [{exception_trace}]}], [local]),
     Flags = [send, 'receive', procs, ports, call, return_to, running, running_ports, exiting, garbage_collection],
-    _ = erlang:trace(all, true, [{tracer, dyntrace, []} | Flags]),
+    _ = dt_trace:trace(all, true, [{tracer, dyntrace, []} | Flags]),
     _ = seq_trace:set_system_tracer({dyntrace, []}),
     ok.
 
@@ -166,7 +166,7 @@ counting(Consumer) ->
 %% Ends the load, for a detaching tracer has to wait for those who run through its probes, then
 %% the consumer. bpftrace prints its maps when it ends: "@[message_send]: 17".
 counts(Consumer, Config) ->
-    _ = call(Config, fun() -> erlang:trace(all, false, [all]) end),
+    _ = call(Config, fun() -> dt_trace:trace(all, false, [all]) end),
     Lines = dt_bpftrace:stop_script(Consumer),
     maps:from_list([{binary_to_existing_atom(Name), binary_to_integer(Count)}
                     || Line <- Lines,

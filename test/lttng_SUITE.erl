@@ -55,7 +55,7 @@ end_per_testcase(_, Config) ->
 alone(Config) ->
     Probe = ?config(probe, Config),
     {Expected, Events} = recorded([Probe], Config, fun() -> run(Probe, Config) end),
-    ?assertEqual([lttng_event(Event) || Event <- Expected], [dt_cases:comparable(Event) || Event <- Events]),
+    ?assertEqual([lttng_event(Event) || Event <- Expected], lists:flatmap(fun dt_cases:comparable/1, Events)),
     ?assertEqual([], listeners(Config)).
 
 %% LTTng's name of a port's field in port_scheduled is pid, and its word for NULL "(null)".
@@ -100,7 +100,7 @@ both_backends(Config) ->
                            fun() ->
                                    ?assertEqual([[lttng, usdt]], lists:usort([lists:sort(Backends) || #{backends := Backends} <- all_listeners(Config)])),
                                    Expected = [run(Probe, Config) || Probe <- Both],
-                                   [dt_bpftrace:await(Consumer, fun(Event) -> dt_cases:comparable(Event) =:= lists:last(Es) end) || Es <- Expected]
+                                   [dt_bpftrace:await(Consumer, fun(Event) -> dt_cases:comparable(Event) =:= [lists:last(Es)] end) || Es <- Expected]
                            end),
     Seen = [lttng_event(Event) || Event <- dt_bpftrace:stop(Consumer)],
     ?assertEqual(lists:sort(Seen), lists:sort(Events)).
@@ -390,7 +390,7 @@ send(Message, Pid, Config) -> usdt_SUITE:send(Message, Pid, Config).
 flooder() ->
     Dead = dead(),
     Pid = spawn(fun() -> flood_on(Dead, 0) end),
-    1 = erlang:trace(Pid, true, [send, ?TRACER]),
+    1 = dt_trace:trace(Pid, true, [send, ?TRACER]),
     Pid.
 
 flood_on(Dead, N) ->

@@ -133,7 +133,7 @@ hostile_terms(_) ->
          ?assert(byte_size(Text) =< ?MAX),
          ?assert(byte_size(Begins) =< byte_size(Text) andalso binary:part(Text, 0, byte_size(Begins)) =:= Begins, {Name, Text}),
          ct:pal("~ts: ~b ns", [Name, dt_text_nif:duration(Term)])
-     end || {Name, Term, Begins} <- dt_terms:hostile()].
+     end || {Name, Term, Begins} <- dt_hostile:terms()].
 
 %% -- Shapes --------------------------------------------------------------------------------------
 

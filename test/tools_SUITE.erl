@@ -63,7 +63,7 @@ call_latency(Config) ->
     {Lines, ok} =
         script(call_latency, Config,
                fun() ->
-                       [1 = erlang:trace_pattern({?MODULE, F, 1}, [{'_', [], [{exception_trace}]}], [local]) || F <- [nap, fails]],
+                       [1 = dt_trace:trace_pattern({?MODULE, F, 1}, [{'_', [], [{exception_trace}]}], [local]) || F <- [nap, fails]],
                        {_, _} = dt_cases:traced([call], fun() ->
                                                                 [?MODULE:nap(20) || _ <- lists:seq(1, 5)],
                                                                 [try ?MODULE:fails(N) catch error:_ -> ok end || N <- [1, 2]]
@@ -101,7 +101,7 @@ run_queue(Config) ->
         script(run_queue, Config,
                fun() ->
                        Pong = spawn(fun Loop() -> receive {ball, From} -> From ! ball, Loop() end end),
-                       1 = erlang:trace(Pong, true, [send, running, ?TRACER]),
+                       1 = dt_trace:trace(Pong, true, [send, running, ?TRACER]),
                        {Ping, _} = dt_cases:traced([send, running],
                                                    fun() ->
                                                            [begin

@@ -40,8 +40,8 @@ build(Version, This, Folder) ->
 
 init_per_testcase(_, Config) ->
     This = dir(this, Config),
-    Here = filename:dirname(code:which(dyntrace)),
-    Node = dt_node:start(#{paths => [filename:join(This, "ebin") | [Path || Path <- code:get_path(), dt_node:is_ours(Path), Path =/= Here]]}),
+    Tests = [Path || Path <- code:get_path(), dt_node:is_ours(Path), not filelib:is_file(filename:join(Path, "dyntrace.beam"))],
+    Node = dt_node:start(#{paths => [filename:join(This, "ebin") | Tests]}),
     {ok, _} = dt_node:call(Node, fun() -> application:ensure_all_started(sasl) end),
     ok = dt_node:call(Node, fun() -> logger:set_primary_config(level, error) end),
     [{node, Node} | Config].
@@ -65,7 +65,7 @@ up_and_down_followed(Config) ->
 
 %% What was switched on by hand stays so: the VM asks the new code.
 up_and_down_by_hand(Config) ->
-    up_and_down(false, fun() -> erlang:trace(all, true, [send, {tracer, dyntrace, []}]) end, Config).
+    up_and_down(false, fun() -> dt_trace:trace(all, true, [send, {tracer, dyntrace, []}]) end, Config).
 
 up_and_down(Follow, Trace, Config) ->
     call(Config, fun() ->

@@ -296,7 +296,7 @@ long_names_used() ->
         compile:forms([{attribute, 1, module, Module}, {attribute, 1, export, [{Function, 0}]},
                        {function, 1, Function, 0, [{clause, 1, [], [], [{atom, 1, ok}]}]}], []),
     {module, Module} = code:load_binary(Module, "", Code),
-    1 = erlang:trace_pattern({Module, Function, 0}, true, []),
+    1 = dt_trace:trace_pattern({Module, Function, 0}, true, []),
     true = register('end', spawn(fun() -> receive hello -> ok end end)),
     ok = logger:set_primary_config(level, none),
     {Pid, Spawned} =
@@ -336,10 +336,10 @@ run(Probe, Config) ->
     dt_node:call(?config(node, Config), fun() -> dt_cases:run(Probe) end).
 
 await(Expected, Consumer) ->
-    dt_bpftrace:await(Consumer, fun(Event) -> dt_cases:comparable(Event) =:= Expected end).
+    dt_bpftrace:await(Consumer, fun(Event) -> dt_cases:comparable(Event) =:= [Expected] end).
 
 stop(Consumer) ->
-    [dt_cases:comparable(Event) || Event <- dt_bpftrace:stop(Consumer)].
+    lists:flatmap(fun dt_cases:comparable/1, dt_bpftrace:stop(Consumer)).
 
 await_message(Text, Consumer) ->
     dt_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= Text; (_) -> false end).
@@ -347,7 +347,7 @@ await_message(Text, Consumer) ->
 %% On the node: a traced process that sends what it is told to.
 sender() ->
     Pid = spawn(fun Loop() -> receive {send, To, Message} -> To ! Message, Loop() end end),
-    1 = erlang:trace(Pid, true, [send, ?TRACER]),
+    1 = dt_trace:trace(Pid, true, [send, ?TRACER]),
     Pid.
 
 %% Returns when the message has been sent.

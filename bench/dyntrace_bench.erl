@@ -1,0 +1,91 @@
+%% What an event costs, beside what else it could cost: `make bench` shows the tables, and writes them.
+-module(dyntrace_bench).
+
+-export([main/0, otp/0]).
+
+-define(OTP, "otp.md").
+
+main() ->
+    [Folder, Results] = init:get_plain_arguments(),
+    ok = dyntrace_floor:load(filename:join(Folder, "dyntrace_floor")),
+    ok = logger:set_primary_config(level, error),
+    %% The list of what is there is complete once the provider is loaded, which a thread does.
+    ok = dt_wait:until(fun() -> #{backends := #{lttng := State}} = dyntrace:info(), State =:= available end),
+    Consumers = dyntrace_bench_tracers:start(Folder),
+    try
+        Tables = [run(Table, Consumers) || Table <- [events, annotations, throughput, processes, sizes, hostile]],
+        Figures = maps:from_list([{Name, F} || {Name, _, F} <- Tables]),
+        #{undecoded := Undecoded} = dyntrace:info(),
+        0 = map_size(Undecoded),
+        ok = file:write_file(Results, [head(), say(table(targets(Figures))), [table(Table) || {_, Table, _} <- Tables], of_otp(Folder)])
+    after dyntrace_bench_tracers:stop(Consumers)
+    end,
+    io:format("Written to ~ts~n", [Results]),
+    halt().
+
+%% In a VM that was built with LTTng: what its own tracer costs there, kept for main/0.
+otp() ->
+    [Folder] = init:get_plain_arguments(),
+    lttng = erlang:system_info(dynamic_trace),
+    ok = dyntrace_floor:load(filename:join(Folder, "dyntrace_floor")),
+    {module, dyntrace} = code:ensure_loaded(dyntrace),
+    Consumers = dyntrace_bench_tracers:start(Folder),
+    try
+        {Table, _} = dyntrace_bench_tables:otp(Consumers),
+        ok = file:write_file(filename:join(Folder, ?OTP), say(table(Table)))
+    after dyntrace_bench_tracers:stop(Consumers)
+    end,
+    halt().
+
+of_otp(Folder) ->
+    case file:read_file(filename:join(Folder, ?OTP)) of
+        {ok, Table} -> Table;
+        {error, enoent} -> ""
+    end.
+
+run(Name, Consumers) ->
+    {Table, Figures} = dyntrace_bench_tables:Name(Consumers),
+    _ = say(table(Table)),
+    {Name, Table, Figures}.
+
+%% -- Targets -------------------------------------------------------------------------------
+
+%% {What, at most, measured}.
+targets(#{events := Events, annotations := Annotations, hostile := Hostile}) ->
+    Of = fun(Figures, Row, Column) -> maps:get({Row, Column}, Figures) end,
+    Ratio = fun(Figures, {Row1, Column1}, {Row2, Column2}) -> Of(Figures, Row1, Column1) / Of(Figures, Row2, Column2) end,
+    Small = "send of a small tuple",
+    Targets =
+        [{"a call recorded by LTTng, of the floor", 1.55, Ratio(Events, {"call", lttng}, {"call", floor})},
+         {"a small send recorded by LTTng, of the floor", 1.55, Ratio(Events, {Small, lttng}, {Small, floor})},
+         {"a call, nobody listening, of `discard`", 1.05, Ratio(Events, {"call", nobody}, {"call", discard})},
+         {"a small send, nobody listening, of `discard`", 1.05, Ratio(Events, {Small, nobody}, {Small, discard})},
+         {"a list of 10,000 recorded, of the small send", 1.3, Ratio(Events, {"send of a list of 10,000 integers", lttng}, {Small, lttng})},
+         {"a binary of 1 MB recorded, of the small send", 1.3, Ratio(Events, {"send of a binary of 1 MB", lttng}, {Small, lttng})},
+         {"the worst term's part that is ours and LTTng's, in us", 5.0,
+          lists:max([Of(Hostile, Row, lttng) - Of(Hostile, Row, floor) || {Row, lttng} <- maps:keys(Hostile)]) / 1000},
+         {"`p/4` with nobody listening, of an empty NIF", 1.5, Ratio(Annotations, {"`p(1, 2, 3, 4)`", nobody}, {"an empty NIF of four arguments", nobody})}],
+    {"Targets", "Ratios of the tables below.", ["what", "at most", "measured", ""],
+     [[What, io_lib:format("~.2f", [Most]), io_lib:format("~.2f", [Is]), case Is =< Most of true -> "met"; false -> "**not met**" end]
+      || {What, Most, Is} <- Targets]}.
+
+%% -- Text ----------------------------------------------------------------------------------
+
+head() ->
+    ["# What it costs\n\nWritten by `make bench`. Figures are medians; compare within a table alone.\n\n",
+     [["- ", Line, "\n"] || Line <- [first("sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1"),
+                                     io_lib:format("~b schedulers; Erlang/OTP ~s, ERTS ~s, ~s", [erlang:system_info(schedulers_online), erlang:system_info(otp_release),
+                                                                                                 erlang:system_info(version), erlang:system_info(emu_flavor)]),
+                                     first("uname -sr"), first("lttng --version"), first("bpftrace --version"),
+                                     first("date -u +%Y-%m-%d")]], "\n"].
+
+first(Command) ->
+    {0, Output} = dt_shell:run(Command, []),
+    hd(binary:split(Output, <<"\n">>)).
+
+table({Title, About, Head, Rows}) ->
+    ["## ", Title, "\n\n", About, "\n\n", row(Head), row(["---" | ["---:" || _ <- tl(Head)]]), [row(Row) || Row <- Rows], "\n"].
+
+row(Cells) -> ["| ", lists:join(" | ", Cells), " |\n"].
+
+say(Text) -> io:put_chars(Text), Text.

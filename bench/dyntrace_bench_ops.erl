@@ -1,0 +1,67 @@
+%% What is measured: operations that a process repeats, and the trace flags that make events of them.
+-module(dyntrace_bench_ops).
+
+-export([table/0, sends/1, measure/2, called/1]).
+
+-export_type([op/0]).
+
+-type op() :: #{name := string(),
+                flags := [atom()],
+                events := pos_integer(),           % of one operation
+                times := pos_integer(),
+                written := pos_integer(),          % times, where each event is written whole
+                new := fun(() -> fun(() -> term()))}.
+
+-spec table() -> [op()].
+table() ->
+    [#{name => "call", flags => [call], events => 1, times => 200000, written => 200000, new => fun() -> fun() -> ?MODULE:called(1) end end},
+     (sends({order, 17}))#{name => "send of a small tuple", written => 200000},
+     (sends(lists:seq(1, 10000)))#{name => "send of a list of 10,000 integers"},
+     (sends(binary:copy(<<"a">>, 1000000)))#{name => "send of a binary of 1 MB"},
+     #{name => "procs (register and unregister)", flags => [procs], events => 2, times => 50000, written => 50000, new => fun() -> fun registers/0 end},
+     #{name => "running (yield)", flags => [running], events => 2, times => 100000, written => 100000, new => fun() -> fun erlang:yield/0 end},
+     #{name => "garbage_collection", flags => [garbage_collection], events => 2, times => 20000, written => 20000, new => fun() -> fun erlang:garbage_collect/0 end}].
+
+called(X) -> X.
+
+registers() ->
+    true = register(?MODULE, self()),
+    unregister(?MODULE).
+
+%% To itself, and taken out again. What is persistent is shared: the send copies nothing.
+-spec sends(term()) -> op().
+sends(Term) ->
+    #{name => "send", flags => [send], events => 1, times => 200000, written => 100,
+      new => fun() ->
+                     ok = persistent_term:put(?MODULE, Term),
+                     Shared = persistent_term:get(?MODULE),
+                     fun() -> self() ! Shared, receive _ -> ok end end
+             end}.
+
+%% Nanoseconds that an operation takes in a process that is traced so.
+-spec measure(op(), dyntrace_bench_tracers:tracer()) -> float().
+measure(Op = #{flags := Flags, new := New}, Tracer) ->
+    Times = case Tracer of
+                {written, _} -> maps:get(written, Op);
+                _ -> maps:get(times, Op)
+            end,
+    {Pid, Ref} = spawn_opt(fun() ->
+                                   Do = New(),
+                                   receive go -> ok end,
+                                   Began = erlang:monotonic_time(nanosecond),
+                                   ok = repeat(Times, Do),
+                                   exit({took, (erlang:monotonic_time(nanosecond) - Began) / Times})
+                           end, [monitor, {min_heap_size, 10000}]),
+    until_waiting(Pid),
+    ok = dyntrace_bench_tracers:trace(Pid, Flags, Tracer),
+    Pid ! go,
+    receive {'DOWN', Ref, process, Pid, {took, Ns}} -> Ns end.
+
+repeat(0, _) -> ok;
+repeat(N, Do) -> _ = Do(), repeat(N - 1, Do).
+
+until_waiting(Pid) ->
+    case process_info(Pid, status) of
+        {status, waiting} -> ok;
+        {status, _} -> erlang:yield(), until_waiting(Pid)
+    end.

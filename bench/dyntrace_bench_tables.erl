@@ -1,0 +1,170 @@
+%% The tables, each made in one run: its columns in turn, several rounds, and of these the medians.
+-module(dyntrace_bench_tables).
+
+-export([events/1, otp/1, annotations/1, throughput/1, processes/1, sizes/1, hostile/1]).
+
+-export_type([table/0, figures/0]).
+
+-define(ROUNDS, 7).
+-define(LOAD_MS, 1000).
+-define(LOAD_FLAGS, [send, 'receive', procs, call, running, exiting, garbage_collection]).
+
+-type table() :: {Title :: string(), About :: string(), Head :: [string()], Rows :: [[iodata()]]}.
+
+-type figures() :: #{{Row :: term(), Column :: term()} => float()}.
+
+%% -- One event -----------------------------------------------------------------------------
+
+-spec events(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
+events(Consumers) ->
+    events("One operation, traced", [untraced, floor, discard, nobody, lttng, bpftrace, process, file], Consumers).
+
+%% The same with the tracer of a VM that was built with LTTng.
+-spec otp(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
+otp(Consumers) ->
+    events("One operation, traced by OTP's own tracer on OTP " ++ erlang:system_info(otp_release), [untraced, floor, otp], Consumers).
+
+events(Title, Tracers, Consumers) ->
+    Ops = dyntrace_bench_ops:table(),
+    Ns = medians([Figure || _ <- rounds(), Tracer <- Tracers, Figure <- under(Tracer, Ops, Consumers)]),
+    {{Title,
+      "Nanoseconds of one operation with its trace events, of a process that is traced with that flag. Floor: a tracer whose NIFs "
+      "do nothing; `discard`: one that wants nothing. What is sent is shared, so that sending it copies nothing. The process "
+      "drops what it is told; the file is `dbg:trace_port/2`'s.",
+      ["operation (flag)" | [dyntrace_bench_tracers:title(Tracer) || Tracer <- Tracers]],
+      [[Name | [ns(maps:get({Name, Tracer}, Ns)) || Tracer <- Tracers]] || #{name := Name} <- Ops]},
+     Ns}.
+
+under(Tracer, Ops, Consumers) ->
+    dyntrace_bench_tracers:with(Tracer, Consumers,
+                                fun(With) -> [{{Name, Tracer}, dyntrace_bench_ops:measure(Op, With)} || Op = #{name := Name} <- Ops] end).
+
+%% -- Annotations ---------------------------------------------------------------------------
+
+-spec annotations(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
+annotations(Consumers) ->
+    Calls = [{"an empty NIF of four arguments", fun() -> dyntrace_floor:nif(1, 2, 3, 4) end},
+             {"`p(1, 2, 3, 4)`", fun() -> dyntrace:p(1, 2, 3, 4) end},
+             {"`p(1, \"a string\")`", fun() -> dyntrace:p(1, "a string") end},
+             {"`mark(orders, 17, <<\"a string\">>)`", fun() -> dyntrace:mark(orders, 17, <<"a string">>) end},
+             {"a fun's call", fun() -> (fun called/0)() end},
+             {"`span(checkout, Fun)`", fun() -> dyntrace:span(checkout, fun called/0) end}],
+    Tracers = [nobody, lttng],
+    Ns = medians([Figure || _ <- rounds(), Tracer <- Tracers,
+                            Figure <- dyntrace_bench_tracers:with(Tracer, Consumers, fun(_) -> [{{Name, Tracer}, repeated(Fun)} || {Name, Fun} <- Calls] end)]),
+    {{"Annotations", "Nanoseconds of one call.", ["call" | [dyntrace_bench_tracers:title(Tracer) || Tracer <- Tracers]],
+      [[Name | [ns(maps:get({Name, Tracer}, Ns)) || Tracer <- Tracers]] || {Name, _} <- Calls]},
+     Ns}.
+
+called() -> ok.
+
+repeated(Fun) ->
+    dyntrace_bench_ops:measure(#{name => "annotation", flags => [], events => 1, times => 500000, written => 1, new => fun() -> Fun end}, none).
+
+%% -- The node ------------------------------------------------------------------------------
+
+%% Pairs of processes that play ping-pong, all of them traced with all flags.
+-spec throughput(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
+throughput(Consumers) ->
+    Tracers = [untraced, nobody, lttng, process],
+    Pairs = 2 * erlang:system_info(schedulers_online),
+    Figures = medians([Figure || _ <- rounds(), Tracer <- Tracers,
+                                 Figure <- dyntrace_bench_tracers:with(Tracer, Consumers, fun(With) -> loaded(Tracer, Pairs, ?LOAD_FLAGS, With) end)]),
+    {{"The node", lists:flatten(io_lib:format("~b pairs of processes play ping-pong, each traced with ~0p.", [Pairs, ?LOAD_FLAGS])),
+      ["tracer", "messages a second", "of untraced", "the tracer's memory after " ++ integer_to_list(?LOAD_MS) ++ " ms"],
+      [[dyntrace_bench_tracers:title(Tracer), count(maps:get({rate, Tracer}, Figures)),
+        percent(maps:get({rate, Tracer}, Figures) / maps:get({rate, untraced}, Figures)), bytes(maps:get({memory, Tracer}, Figures))] || Tracer <- Tracers]},
+     Figures}.
+
+loaded(Tracer, Pairs, Flags, With) ->
+    Rate = load_of(Pairs, Flags, With),
+    [{{rate, Tracer}, Rate}, {{memory, Tracer}, memory(With)}].
+
+memory({fires, [{tracer, Pid}]}) -> float(element(2, process_info(Pid, memory)));
+memory(_) -> 0.0.
+
+%% Messages a second.
+load_of(Pairs, Flags, With) ->
+    Counters = counters:new(Pairs, [write_concurrency]),
+    Pids = lists:append([begin
+                             Pong = spawn(fun Loop() -> receive {ping, From} -> From ! pong, Loop() end end),
+                             [spawn(fun() -> receive go -> ping(Pong, N, Counters) end end), Pong]
+                         end || N <- lists:seq(1, Pairs)]),
+    [ok = dyntrace_bench_tracers:trace(Pid, Flags, With) || Pid <- Pids],
+    Began = erlang:monotonic_time(microsecond),
+    [Pid ! go || Pid <- Pids],
+    receive after ?LOAD_MS -> ok end,
+    Count = lists:sum([counters:get(Counters, N) || N <- lists:seq(1, Pairs)]),
+    Took = erlang:monotonic_time(microsecond) - Began,
+    Refs = [begin Ref = monitor(process, Pid), exit(Pid, kill), Ref end || Pid <- Pids],
+    [receive {'DOWN', Ref, _, _, _} -> ok end || Ref <- Refs],
+    2 * Count * 1.0e6 / Took.
+
+ping(Pong, N, Counters) ->
+    Pong ! {ping, self()},
+    receive pong -> ok end,
+    counters:add(Counters, N, 1),
+    ping(Pong, N, Counters).
+
+%% -- How it grows --------------------------------------------------------------------------
+
+-spec processes(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
+processes(Consumers) ->
+    Tracers = [untraced, floor, lttng],
+    Amounts = [2, 10, 100, 1000],
+    Figures = medians([{{Amount, Tracer}, Rate}
+                       || _ <- rounds(), Tracer <- Tracers,
+                          {Amount, Rate} <- dyntrace_bench_tracers:with(Tracer, Consumers,
+                                                                        fun(With) -> [{Amount, load_of(Amount div 2, [send], With)} || Amount <- Amounts] end)]),
+    {{"Traced processes", "Messages a second of that many processes, in pairs that play ping-pong, traced with `send`.",
+      ["processes" | [dyntrace_bench_tracers:title(Tracer) || Tracer <- Tracers]] ++ ["LTTng, of floor"],
+      [[integer_to_list(Amount) | [count(maps:get({Amount, Tracer}, Figures)) || Tracer <- Tracers]]
+       ++ [percent(maps:get({Amount, lttng}, Figures) / maps:get({Amount, floor}, Figures))] || Amount <- Amounts]},
+     Figures}.
+
+-spec sizes(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
+sizes(Consumers) ->
+    Ops = [(dyntrace_bench_ops:sends(Term))#{name => {Kind, Size}, times => 100000}
+           || Size <- [1, 10, 100, 1000, 10000, 100000, 1000000],
+              {Kind, Term} <- [{"list of integers", lists:seq(1, Size)}, {"binary of text", binary:copy(<<"a">>, Size)}, {"binary of bytes", binary:copy(<<1>>, Size)}]],
+    {Ns, Rows} = beside_floor(Ops, fun({Kind, Size}) -> [Kind, integer_to_list(Size)] end, Consumers),
+    {{"Sizes of messages", "Nanoseconds of a send of a term of that many elements or bytes.", ["term", "size", "floor", "LTTng", "LTTng / floor", "ours and LTTng's part"], Rows}, Ns}.
+
+-spec hostile(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
+hostile(Consumers) ->
+    Ops = [(dyntrace_bench_ops:sends(Term))#{name => Name, times => 10000} || {Name, Term, _} <- dt_hostile:terms()],
+    {Ns, Rows} = beside_floor(Ops, fun(Name) -> [Name] end, Consumers),
+    {{"Terms that are meant to hurt", "Nanoseconds of a send of each.", ["term", "floor", "LTTng", "LTTng / floor", "ours and LTTng's part"], Rows}, Ns}.
+
+beside_floor(Ops, Label, Consumers) ->
+    Ns = medians([Figure || _ <- rounds(), Tracer <- [floor, lttng], Figure <- under(Tracer, Ops, Consumers)]),
+    {Ns, [begin
+              [Floor, Recorded] = [maps:get({Name, Tracer}, Ns) || Tracer <- [floor, lttng]],
+              Label(Name) ++ [ns(Floor), ns(Recorded), ratio(Recorded / Floor), ns(Recorded - Floor)]
+          end || #{name := Name} <- Ops]}.
+
+%% -- Helpers -------------------------------------------------------------------------------
+
+rounds() -> lists:seq(1, ?ROUNDS).
+
+medians(Figures) ->
+    maps:map(fun(_, Values) -> lists:nth((length(Values) + 1) div 2, lists:sort(Values)) end,
+             maps:groups_from_list(fun({Key, _}) -> Key end, fun({_, Value}) -> Value end, Figures)).
+
+ns(Ns) when Ns < 100 -> io_lib:format("~.1f", [Ns]);
+ns(Ns) -> count(Ns).
+
+ratio(Ratio) -> io_lib:format("~.2f", [Ratio]).
+percent(Ratio) -> io_lib:format("~b %", [round(100 * Ratio)]).
+
+bytes(Bytes) when Bytes == 0 -> "";
+bytes(Bytes) -> io_lib:format("~.1f MB", [Bytes / 1.0e6]).
+
+%% With a comma before each three digits.
+count(Number) -> thousands(integer_to_list(round(Number))).
+
+thousands("-" ++ Digits) -> "-" ++ thousands(Digits);
+thousands(Digits) when length(Digits) > 3 ->
+    {Before, Last} = lists:split(length(Digits) - 3, Digits),
+    thousands(Before) ++ "," ++ Last;
+thousands(Digits) -> Digits.

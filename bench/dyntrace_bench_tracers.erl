@@ -1,0 +1,90 @@
+%% What events go to: the columns of the tables.
+-module(dyntrace_bench_tracers).
+
+-export([start/1, stop/1, with/3, trace/3, title/1]).
+
+-export_type([name/0, tracer/0, consumers/0]).
+
+-type name() :: untraced | floor | discard | nobody | lttng | bpftrace | process | file | otp.
+
+-type tracer() :: none | {fires, [term()]} | {written, [term()]}.
+%% With the option of erlang:trace/3 that names it. `written': it writes each event whole.
+
+-opaque consumers() :: #{folder := file:filename(), daemon := term(), session := term()}.
+
+-spec title(name()) -> string().
+title(untraced) -> "untraced";
+title(floor) -> "floor";
+title(discard) -> "`discard`";
+title(nobody) -> "nobody listens";
+title(lttng) -> "LTTng";
+title(bpftrace) -> "bpftrace";
+title(process) -> "to a process";
+title(file) -> "`dbg`, to a file";
+title(otp) -> "OTP's tracer, LTTng".
+
+%% A session that keeps what was last in its buffers: nothing is lost, nothing is written.
+-spec start(file:filename()) -> consumers().
+start(Folder) ->
+    Daemon = dt_lttng:start_daemon(),
+    #{folder => Folder, daemon => Daemon,
+      session => dt_lttng:start(Daemon, [], #{create => "--snapshot", channel => "--subbuf-size=1M --num-subbuf=4"})}.
+
+-spec stop(consumers()) -> ok.
+stop(#{daemon := Daemon, session := Session}) ->
+    ok = dt_lttng:destroy(Session),
+    dt_lttng:stop_daemon(Daemon).
+
+-spec with(name(), consumers(), fun((tracer()) -> Result)) -> Result.
+with(untraced, _, Fun) ->
+    Fun(none);
+with(floor, _, Fun) ->
+    Fun({fires, [{tracer, dyntrace_floor, trace}]});
+with(discard, _, Fun) ->
+    Fun({fires, [{tracer, dyntrace_floor, discard}]});
+with(nobody, _, Fun) ->
+    [] = dyntrace:listeners(),
+    Fun({fires, [{tracer, dyntrace, []}]});
+with(lttng, #{session := Session}, Fun) ->
+    ok = dt_lttng:enable(Session, '*'),
+    ok = dt_wait:until(fun() -> listens(lttng) end),
+    try Fun({fires, [{tracer, dyntrace, []}]})
+    after
+        ok = dt_lttng:disable(Session, '*'),
+        ok = dt_wait:until(fun() -> not listens(lttng) end)
+    end;
+with(bpftrace, _, Fun) ->
+    #{library := Library} = dyntrace:info(),
+    Probes = lists:join($,, [["usdt:", Library, ":org_erlang_dyntrace:", atom_to_list(Name)]
+                             || #{provider := org_erlang_dyntrace, name := Name, events := [_ | _]} <- dyntrace:probes()]),
+    Consumer = dt_bpftrace:start_script([Probes, " { @[probe] = count(); }"], #{}),
+    ok = dt_wait:until(fun() -> listens(usdt) end),
+    try Fun({fires, [{tracer, dyntrace, []}]})
+    after _ = dt_bpftrace:stop_script(Consumer)
+    end;
+with(process, _, Fun) ->
+    Pid = spawn(fun Drop() -> receive _ -> Drop() end end),
+    try Fun({fires, [{tracer, Pid}]})
+    after exit(Pid, kill)
+    end;
+with(file, #{folder := Folder}, Fun) ->
+    File = filename:join(Folder, "dbg.trace"),
+    Port = (dbg:trace_port(file, File))(),
+    try Fun({written, [{tracer, Port}]})
+    after
+        true = port_close(Port),
+        ok = file:delete(File)
+    end;
+with(otp, #{daemon := Daemon, session := Session}, Fun) ->
+    ok = dt_lttng:enable(Session, '*'),
+    ok = dt_wait:until(fun() -> dt_lttng:tracepoints(Daemon, os:getpid()) =/= [] end),
+    try Fun({fires, [{tracer, dyntrace, []}]})
+    after ok = dt_lttng:disable(Session, '*')
+    end.
+
+listens(Backend) ->
+    lists:any(fun(#{backends := Backends}) -> lists:member(Backend, Backends) end, dyntrace:listeners()).
+
+-spec trace(pid() | all | new, [atom()], tracer()) -> ok.
+trace(_, _, none) -> ok;
+trace(Whom, Flags, {_, Options}) -> _ = erlang:trace(Whom, true, Flags ++ Options), ok.

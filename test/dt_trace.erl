@@ -1,0 +1,46 @@
+%% Switching tracing on and off: erlang:trace/3 and erlang:trace_pattern/3 or, where DYNTRACE_SESSIONS=true is in the
+%% environment (OTP 27 and later), the same by trace sessions: trace:process/4, port/4, function/4 and recv/3.
+%%
+%% Arguments and answers are those of the functions of erlang. A process that is a tracer has no session.
+-module(dt_trace).
+
+-export([trace/3, trace_pattern/3]).
+
+trace(Who, On, Options) ->
+    case {os:getenv("DYNTRACE_SESSIONS"), lists:keytake(tracer, 1, Options)} of
+        {"true", false} -> in_session({dyntrace, []}, Who, On, Options);
+        {"true", {value, {tracer, Module, State}, Flags}} -> in_session({Module, State}, Who, On, Flags);
+        _ -> erlang:trace(Who, On, Options)
+    end.
+
+in_session(Tracer, Who, On, Flags) ->
+    lists:sum([apply(trace, Function, [session(Tracer), Whom, On, Flags]) || {Function, Whom} <- called(Who)]).
+
+%% Of the tracer {dyntrace, []}: no other's tests have patterns.
+trace_pattern(What, Match, Options) ->
+    case {os:getenv("DYNTRACE_SESSIONS"), What} of
+        {"true", 'receive'} -> apply(trace, recv, [session({dyntrace, []}), Match, Options]);
+        {"true", Mfa} -> apply(trace, function, [session({dyntrace, []}), Mfa, Match, Options]);
+        _ -> erlang:trace_pattern(What, Match, Options)
+    end.
+
+%% The function of trace, and whom it is given.
+called(Pid) when is_pid(Pid) -> [{process, Pid}];
+called(Port) when is_port(Port) -> [{port, Port}];
+called(processes) -> [{process, all}];
+called(new_processes) -> [{process, new}];
+called(ports) -> [{port, all}];
+called(new_ports) -> [{port, new}];
+called(Both) -> [{process, Both}, {port, Both}].
+
+%% One session for each tracer, for as long as the node lives.
+session(Tracer) ->
+    Key = {?MODULE, Tracer},
+    case persistent_term:get(Key, none) of
+        none ->
+            Session = apply(trace, session_create, [?MODULE, Tracer, []]),
+            ok = persistent_term:put(Key, Session),
+            Session;
+        Session ->
+            Session
+    end.
