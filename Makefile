@@ -41,6 +41,19 @@ check-matrix: $(addprefix check-on-,bookworm trixie forky) ## the suites on thre
 check-on-%: deps-matrix
 	tools/matrix $*
 
+# The library with sanitizers, in a stock VM that has their runtime preloaded; what a VM starts does without.
+SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+SANITIZERS = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libubsan.so)
+SANITIZE_SUITES := test/text_SUITE,test/annotation_SUITE,test/dyntrace_SUITE,test/usdt_SUITE,test/load_SUITE,test/lttng_SUITE,test/follow_SUITE
+
+check-sanitize: deps-check ## the suites that run the library, with ASan and UBSan
+	rm -rf _build/sanitize && mkdir -p _build/sanitize
+	tar cf - --exclude=_build --exclude=.git --exclude='priv/*.so' --exclude=c_src/obj . | tar xf - -C _build/sanitize
+	cd _build/sanitize && CFLAGS='$(SANITIZE)' $(REBAR) compile
+	cd _build/sanitize && env CFLAGS='$(SANITIZE)' DYNTRACE_TEST_CFLAGS='$(SANITIZE)' DYNTRACE_CASES=$${DYNTRACE_CASES:-10000} \
+	  ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD='$(SANITIZERS)' DYNTRACE_PRELOAD='$(SANITIZERS)' ERL_AFLAGS='-eval os:unsetenv(\"LD_PRELOAD\").' \
+	  $(REBAR) ct --suite $(or $(SUITES),$(SANITIZE_SUITES))
+
 # What is generated from the catalogue, and by which tool.
 GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/tapset
 
@@ -76,5 +89,5 @@ clean: ## remove what was built
 	$(MAKE) -C c_src clean
 	rm -rf _build
 
-.PHONY: help all demo check check-matrix check-systemtap check-docs docs lint deps deps-demo deps-check deps-systemtap deps-lint deps-bench deps-matrix \
+.PHONY: help all demo check check-matrix check-sanitize check-systemtap check-docs docs lint deps deps-demo deps-check deps-systemtap deps-lint deps-bench deps-matrix \
         bench clean

@@ -19,6 +19,9 @@
 %% bpftrace reads a string into the 512 bytes of BPF stack, so a long one is read in pieces.
 -define(PIECE, 100).
 
+%% Newer ones mark a string as cut that takes all of its room.
+-define(STRLEN, 104).
+
 %% A bpftrace that a dead test node left behind ends by itself.
 -define(LIFETIME_S, 600).
 
@@ -167,8 +170,7 @@ init({Owner, Script, Options}) ->
                      [{args, ["-B", "line"] ++ Pid ++ [File] ++ maps:get(args, Options, [])}, {line, 4096}, binary, exit_status,
                       stderr_to_stdout,
                       {env, [{"__BPFTRACE_NOTIFY_PROBES_ATTACHED", "1"},
-                             {"BPFTRACE_STRLEN", integer_to_list(maps:get(strlen, Options, ?PIECE + 1))},
-                             {"BPFTRACE_STR_TRUNC_TRAILER", ""},
+                             {"BPFTRACE_STRLEN", integer_to_list(maps:get(strlen, Options, ?STRLEN))},
                              {"BPFTRACE_PERF_RB_PAGES", "1024"}]}]),
     {os_pid, OsPid1} = erlang:port_info(Port, os_pid),
     {ok, #state{port = Port, os_pid = OsPid1, probes = maps:get(probes, Options, #{}),

@@ -2,7 +2,7 @@
 %% standard input and output, so that what breaks it breaks no test run.
 -module(dt_node).
 
--export([start/0, start/1, stop/1, os_pid/1, is_ours/1, call/2, call/3]).
+-export([start/0, start/1, stop/1, os_pid/1, call/2, call/3]).
 -export([start_epmd/0, stop_epmd/1, named/2]).
 
 -define(DEADLINE, 60000).
@@ -16,9 +16,13 @@ start(Options = #{}) ->
     Paths = lists:append([["-pa", Path] || Path <- maps:get(paths, Options, Ours)]),
     {ok, Node, _} =
         peer:start(maps:merge(maps:remove(paths, Options), #{connection => standard_io, wait_boot => ?DEADLINE,
-                                         env => [{"ERL_CRASH_DUMP_SECONDS", "0"} | maps:get(env, Options, [])],
+                                         env => [{"ERL_CRASH_DUMP_SECONDS", "0"} | preloaded() ++ maps:get(env, Options, [])],
                                          args => Paths ++ maps:get(args, Options, [])})),
     Node.
+
+%% What the library needs that was built with sanitizers; the programs that the tests start do without.
+preloaded() ->
+    [{"LD_PRELOAD", Libraries} || Libraries <- [os:getenv("DYNTRACE_PRELOAD")], Libraries =/= false].
 
 %% The folders of this build come along; the node's own OTP is on its path already.
 is_ours(Path) ->

@@ -95,7 +95,8 @@ both_backends(Config) ->
     dt_require:tool(dt_bpftrace:missing(), Config),
     #{library := Library} = dt_node:call(?config(node, Config), fun dyntrace:info/0),
     Both = [Probe || Probe <- probes(), lists:member(Probe, dt_cases:probes(usdt))],
-    Consumer = dt_bpftrace:start(Library, Both),
+    %% Each program has to fit into the BPF stack.
+    Consumer = dt_bpftrace:start(Library, Both, #{longest => 300}),
     {_, Events} = recorded(Both, Config,
                            fun() ->
                                    ?assertEqual([[lttng, usdt]], lists:usort([lists:sort(Backends) || #{backends := Backends} <- all_listeners(Config)])),

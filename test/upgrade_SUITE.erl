@@ -40,8 +40,7 @@ build(Version, This, Folder) ->
 
 init_per_testcase(_, Config) ->
     This = dir(this, Config),
-    Tests = [Path || Path <- code:get_path(), dt_node:is_ours(Path), not filelib:is_file(filename:join(Path, "dyntrace.beam"))],
-    Node = dt_node:start(#{paths => [filename:join(This, "ebin") | Tests]}),
+    Node = dt_node:start(#{paths => [filename:join(This, "ebin"), filename:dirname(code:which(?MODULE))]}),
     {ok, _} = dt_node:call(Node, fun() -> application:ensure_all_started(sasl) end),
     ok = dt_node:call(Node, fun() -> logger:set_primary_config(level, error) end),
     [{node, Node} | Config].
