@@ -35,6 +35,9 @@ check: deps-check all check-docs ## all tests (SUITES=test/a_SUITE,test/b_SUITE:
 check-systemtap: deps-systemtap all ## SystemTap's scripts, in a virtual machine (root; makes its folder at first)
 	$(REBAR) ct --dir test_vm
 
+soak: deps-check all ## a node under load while consumers come and go (SECONDS=1200)
+	DYNTRACE_SOAK_S=$(or $(SECONDS),1200) $(REBAR) ct --dir test_soak
+
 # OTP 25, 27 and 29, as Debian has them.
 check-matrix: $(addprefix check-on-,bookworm trixie forky) ## the suites on three releases of OTP (root; makes their folders at first)
 
@@ -89,5 +92,5 @@ clean: ## remove what was built
 	$(MAKE) -C c_src clean
 	rm -rf _build
 
-.PHONY: help all demo check check-matrix check-sanitize check-systemtap check-docs docs lint deps deps-demo deps-check deps-systemtap deps-lint deps-bench deps-matrix \
+.PHONY: help all demo check check-matrix check-sanitize check-systemtap check-docs soak docs lint deps deps-demo deps-check deps-systemtap deps-lint deps-bench deps-matrix \
         bench clean

@@ -264,8 +264,12 @@ static _Thread_local struct {
 } collection;
 
 enum dt_decoded dt_decode_erlang_heap_before(struct dt_traced *trace, union dt_event *event) {
+    ErlNifPid pid;
+
     (void)event;
-    if (!dt_value(trace, atom_heap_block_size, &collection.heap))
+    /* Nothing else is kept: only a local pid is the same word for as long as it is one. */
+    if (!enif_get_local_pid(trace->env, trace->tracee, &pid) ||
+        !dt_value(trace, atom_heap_block_size, &collection.heap))
         return DT_UNDECODED;
     collection.tracee = trace->tracee;
     collection.compared[trace->route->probe] = false;
@@ -279,7 +283,7 @@ static enum dt_decoded compare_heap(const struct dt_traced *trace, uint64_t *bef
 
     if (!dt_value(trace, atom_heap_block_size, after))
         return DT_UNDECODED;
-    if (*compared || !enif_is_identical(collection.tracee, trace->tracee))
+    if (*compared || collection.tracee != trace->tracee)
         return DT_NO_EVENT;
     *compared = true;
     *before = collection.heap;

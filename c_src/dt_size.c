@@ -1,5 +1,7 @@
 #include "dt_size.h"
 
+#include "dt_binary.h"
+
 enum { HEAP_BINARY, OFF_HEAP_BINARY, BITSTRING, REFERENCE, FUN, EXTERNAL_PID, SIZES };
 
 /* The most bytes that a binary on the heap has. */
@@ -37,20 +39,24 @@ static uint32_t integer_size(ErlNifEnv *env, ERL_NIF_TERM term) {
     return enif_get_uint64(env, term, &u) ? 2 : 3;
 }
 
-static uint32_t bitstring_size(ErlNifEnv *env, ERL_NIF_TERM term) {
-    ErlNifBinary binary;
-
-    if (!enif_inspect_binary(env, term, &binary))
-        return size_of[BITSTRING];
-    return binary.size <= HEAP_BINARY_MAX ? size_of[HEAP_BINARY] + words(binary.size)
-                                          : size_of[OFF_HEAP_BINARY];
-}
-
 struct walk {
     ErlNifEnv *env;
     uint32_t size;
     int terms; /* how many more may be visited */
 };
+
+static void add_bitstring(struct walk *walk, ERL_NIF_TERM term) {
+    ErlNifBinary binary;
+
+    if (!enif_inspect_binary(walk->env, term, &binary)) {
+        walk->size += size_of[BITSTRING];
+        return;
+    }
+    walk->size += binary.size <= HEAP_BINARY_MAX ? size_of[HEAP_BINARY] + words(binary.size)
+                                                 : size_of[OFF_HEAP_BINARY];
+    if (dt_binary_is_large_copy(walk->env, term, &binary))
+        walk->terms = 0;
+}
 
 /* NOLINTBEGIN(misc-no-recursion): DT_SIZE_DEPTH deep at most */
 
@@ -123,7 +129,7 @@ static void add(struct walk *walk, ERL_NIF_TERM term, int depth) {
         walk->size += integer_size(walk->env, term);
         break;
     case ERL_NIF_TERM_TYPE_BITSTRING:
-        walk->size += bitstring_size(walk->env, term);
+        add_bitstring(walk, term);
         break;
     case ERL_NIF_TERM_TYPE_REFERENCE:
         walk->size += size_of[REFERENCE];

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "dt_binary.h"
 #include "dt_known.h"
 #include "dt_put.h"
 
@@ -13,6 +14,7 @@ struct writer {
     struct dt_text *text;
     ErlNifEnv *env;
     const char *limit; /* the last byte that a whole text may have */
+    bool copied;       /* a large binary was: there won't be another one */
     bool cut;          /* the text is as long as it may be, or ends before what can't be written */
 };
 
@@ -164,12 +166,20 @@ static void write_bytes(struct writer *w, const unsigned char *bytes, size_t n) 
     append(w, ">>");
 }
 
+/* False, and nothing written, for bits that are no binary. */
+static bool get_binary(struct writer *w, ERL_NIF_TERM term, ErlNifBinary *binary) {
+    if (!enif_inspect_binary(w->env, term, binary))
+        return false;
+    w->copied = dt_binary_is_large_copy(w->env, term, binary);
+    return true;
+}
+
 static void write_binary(struct writer *w, ERL_NIF_TERM term) {
     ErlNifBinary binary;
     unsigned kind;
     size_t n;
 
-    if (!enif_inspect_binary(w->env, term, &binary)) {
+    if (!get_binary(w, term, &binary)) {
         write_bits(w, term);
         return;
     }
@@ -438,7 +448,7 @@ static void write_shape(struct writer *w, struct stack *stack, ERL_NIF_TERM term
         write_sized(w, "map", enif_get_map_size(w->env, term, &size) ? size : 0, "}");
         break;
     case ERL_NIF_TERM_TYPE_BITSTRING:
-        if (enif_inspect_binary(w->env, term, &binary))
+        if (get_binary(w, term, &binary))
             write_sized(w, "binary", binary.size, "}");
         else
             append(w, "bitstring()");
@@ -482,7 +492,9 @@ const char *dt_text_term(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term
 
     stack.depth = 0;
     do {
-        if (shape)
+        if (w.copied && enif_is_binary(env, term))
+            w.cut = true;
+        else if (shape)
             write_shape(&w, &stack, term);
         else
             write_contents(&w, &stack, term);

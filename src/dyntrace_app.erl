@@ -42,21 +42,28 @@ while_running(Fun) ->
         _ -> Fun()
     end.
 
-%% OTP's runtime_tools has a module of the same name, and may come first on the code path. Ours is
-%% beside this one. (Embedded mode loads no module by its name, but from a file it does.)
+%% OTP's runtime_tools has a module of the same name, and may be loaded, or come first on the code path. Ours is
+%% beside this one.
 load_ours() ->
-    Ours = filename:absname("dyntrace", filename:dirname(filename:absname(code:which(?MODULE)))),
+    Ours = filename:join(filename:dirname(filename:absname(code:which(?MODULE))), "dyntrace"),
     File = Ours ++ ".beam",
-    Other = code:which(dyntrace),
-    case filename:absname(Other) of
-        File ->
-            {module, dyntrace} = code:ensure_loaded(dyntrace),
-            ok;
-        _ ->
-            _ = code:purge(dyntrace),
-            {module, dyntrace} = code:load_abs(Ours),
-            logger:notice("dyntrace: loaded ~ts in place of ~tp", [File, Other])
+    case code:is_loaded(dyntrace) of
+        {file, There} ->
+            case filename:absname(There) of
+                File -> ok;
+                Other -> load(Ours, Other)
+            end;
+        false ->
+            load(Ours, filename:absname(code:which(dyntrace)))
     end.
+
+%% From its file: embedded mode loads no module by its name.
+load(Ours, Other) ->
+    _ = code:purge(dyntrace),
+    {module, dyntrace} = code:load_abs(Ours),
+    File = code:which(dyntrace),
+    _ = File =:= Other orelse logger:notice("dyntrace: loaded ~ts in place of ~ts", [File, Other]),
+    ok.
 
 init(Config) ->
     ok = dyntrace_tracing:new_table(),

@@ -149,10 +149,15 @@ field_script(N, I, Type, Argument, _Pieces) ->
 argument(I, _) when I < 6 ->
     "arg" ++ integer_to_list(I);
 argument(_, Operand) ->
-    {match, [Size, Offset, Register]} =
-        re:run(Operand, "^(-?\\d)@(\\d*)\\(%r(\\w+)\\)$", [{capture, all_but_first, list}]),
-    Type = maps:get(Size, #{"8" => "uint64", "-8" => "int64", "4" => "uint32", "-4" => "int32"}),
-    io_lib:format("(*(~s*)uptr(reg(\"~s\") + ~s))", [Type, Register, Offset]).
+    Type = fun(Size) -> maps:get(Size, #{"8" => "uint64", "-8" => "int64", "4" => "uint32", "-4" => "int32"}) end,
+    case re:run(Operand, "^(-?\\d)@(\\d*)(\\(?)%(\\w+)", [{capture, all_but_first, list}]) of
+        {match, [Size, Offset, "(", Register]} -> io_lib:format("(*(~s*)uptr(reg(\"~s\") + ~s))", [Type(Size), register_name(Register), Offset]);
+        {match, [Size, "", "", Register]} -> io_lib:format("(~s)reg(\"~s\")", [Type(Size), register_name(Register)])
+    end.
+
+%% bpftrace's: r10, but ax for rax.
+register_name("r" ++ Name = [_, First | _]) when First >= $a -> Name;
+register_name(Name) -> Name.
 
 %% -- The process that owns the port ----------------------------------------------------
 
@@ -263,7 +268,7 @@ value(I, #{name := Name}, Parts) ->
 %% A piece that is not full was the last one; what was read behind it is not the string's.
 pieces(I, K, Parts) ->
     case Parts of
-        #{{I, K} := <<"1 ", Text/binary>>} when byte_size(Text) =:= ?PIECE -> [Text | pieces(I, K + 1, Parts)];
+        #{{I, K} := <<"1 ", Text:?PIECE/binary, _/binary>>} -> [Text | pieces(I, K + 1, Parts)];
         #{{I, K} := <<"1 ", Text/binary>>} -> [Text];
         #{} -> []
     end.

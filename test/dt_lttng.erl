@@ -10,7 +10,7 @@
 -module(dt_lttng).
 
 -export([tools_missing/0, missing/0, start_daemon/0, start_daemon/1, stop_daemon/1, kill_daemon/1, signal_daemon/2,
-         start/2, start/3, enable/2, disable/2, stop/1, text/1, read/1, declared/1, discarded/1, folder/1, destroy/1, lttng/3, tracepoints/2]).
+         start/2, start/3, enable/2, disable/2, stop/1, text/1, read/1, declared/1, discarded/1, folder/1, name/1, destroy/1, lttng/3, tracepoints/2]).
 
 -define(DEADLINE_MS, 20000).
 
@@ -116,6 +116,9 @@ switch(How, #session{daemon = Daemon, name = Name}, Probe) ->
 
 folder(#session{folder = Folder}) ->
     Folder.
+
+name(#session{name = Name}) ->
+    Name.
 
 %% Stops and destroys the session; returns its events.
 stop(Session = #session{daemon = Daemon, name = Name, folder = Folder}) ->

@@ -15,7 +15,7 @@ suite() ->
     [{timetrap, {minutes, 5}}].
 
 all() ->
-    [rebar3, rebar3_release, rebar3_release_without_erts, mix, mix_release, plain].
+    [rebar3, rebar3_release, rebar3_release_without_erts, rebar3_release_without_runtime_tools, mix, mix_release, plain].
 
 %% Each test has a copy of the sources, in a path with a space.
 init_per_testcase(Test, Config) ->
@@ -43,25 +43,30 @@ rebar3_shop(Config) ->
 %% With the runtime system in the release, and with that of the machine. OTP's dyntrace is in it as well, and where it
 %% is loaded first, as embedded mode does, ours takes its place and says so. Nothing in the release can be written.
 rebar3_release(Config) ->
-    rebar3_release("true", "$PWD", Config).
+    needs_runtime_tools(Config),
+    rebar3_release("", "$PWD", fun(Mode) -> Mode =:= "embedded" end, Config).
 
 rebar3_release_without_erts(Config) ->
-    rebar3_release("false", code:root_dir(), Config).
-
-rebar3_release(IncludeErts, Root, Config) ->
     needs_runtime_tools(Config),
+    rebar3_release("s/{include_erts, true}/{include_erts, false}/", code:root_dir(), fun(Mode) -> Mode =:= "embedded" end, Config).
+
+%% Nobody else's dyntrace is in it, and nobody has loaded ours.
+rebar3_release_without_runtime_tools(Config) ->
+    rebar3_release("s/shop, runtime_tools, sasl/shop, sasl/", "$PWD", fun(_) -> false end, Config).
+
+rebar3_release(Edit, Root, IsReplaced, Config) ->
     %% As a release's own script starts the runtime system that is below Root.
     Erl = ["env ROOTDIR=\"$PWD\" EMU=beam BINDIR=\"", Root, "/erts-", erlang:system_info(version), "/bin\" "
            "\"", Root, "/erts-", erlang:system_info(version), "/bin/erlexec\" -boot_var SYSTEM_LIB_DIR '", code:root_dir(), "/lib'"],
     Shop = rebar3_shop(Config),
     Release = filename:join(Shop, "a release"),
-    {0, _} = dt_shell:run("cd '~ts' && sed -i 's/{include_erts, true}/{include_erts, ~s}/' rebar.config && rebar3 release && "
-                          "mv _build/default/rel/shop 'a release' && chmod -R a-w 'a release'", [Shop, IncludeErts]),
+    {0, _} = dt_shell:run("cd '~ts' && sed -i '~s' rebar.config && rebar3 release && "
+                          "mv _build/default/rel/shop 'a release' && chmod -R a-w 'a release'", [Shop, Edit]),
     [begin
          {0, Says} = dt_shell:run("cd '~ts' && ERL_CRASH_DUMP_SECONDS=0 ~s -mode ~s -boot releases/1.0.0/start -config releases/1.0.0/sys "
                                   "-noinput -eval '" ?ASKED ", init:stop().' 2>&1", [Release, Erl, Mode]),
          ?assert(has(Says, answers([Release, "/lib/dyntrace-0.1.0"])), {Mode, Says}),
-         ?assertEqual(Mode =:= "embedded", replaced(Says), {Mode, Says})
+         ?assertEqual(IsReplaced(Mode), replaced(Says), {Mode, Says})
      end || Mode <- ["interactive", "embedded"]].
 
 mix(Config) ->

@@ -106,9 +106,11 @@ functions(Config) ->
     start([{functions, [{dt_cases, identity, 1}, {dt_cases, fail, '_'}, {lists, seq, '_'}]}], Config),
     call(Config, fun() -> {module, dt_cases} = code:ensure_loaded(dt_cases) end),
     Calls = attach([function_call], Config),
-    until(fun() -> of_function({dt_cases, identity, 1}, Config) =:= [] end),
+    until(fun() -> maps:get(calls, following(Config)) =:= call end),
+    ?assertEqual([], of_function({dt_cases, identity, 1}, Config)),
     Exceptions = attach([function_exception], Config),
-    until(fun() -> of_function({dt_cases, identity, 1}, Config) =:= [{'_', [], [{exception_trace}]}] end),
+    until(fun() -> maps:get(calls, following(Config)) =:= exception end),
+    ?assertEqual([{'_', [], [{exception_trace}]}], of_function({dt_cases, identity, 1}, Config)),
     Text = call(Config, fun() ->
                                 Self = self(),
                                 Pid = spawn(fun() ->
@@ -407,6 +409,7 @@ a_thousand_times(Config) ->
     until(fun() -> maps:get(lttng, maps:get(backends, call(Config, fun dyntrace:info/0))) =:= available end),
     Session = dt_lttng:start(Daemon, [message_send], #{channel => "--subbuf-size=4k --num-subbuf=2"}),
     Load = call(Config, fun() -> [spawn(Player) || Player <- [fun play/0, fun play/0, fun read_files/0]] end),
+    Times = list_to_integer(os:getenv("DYNTRACE_ATTACHES", "1000")),
     %% On the node, ahead of its load.
     ok = dt_node:call(?config(node, Config),
                       fun() ->
@@ -417,7 +420,7 @@ a_thousand_times(Config) ->
                                                     ok = dt_lttng:disable(Session, message_send),
                                                     Flags([]),
                                                     ok = dt_lttng:enable(Session, message_send)
-                                            end, lists:seq(1, 1000))
+                                            end, lists:seq(1, Times))
                       end, 170000),
     ?assertEqual([true], lists:usort(call(Config, fun() -> [is_process_alive(Pid) || Pid <- Load] end))),
     dt_lttng:destroy(Session),

@@ -18,7 +18,7 @@ suite() ->
 
 all() ->
     [random_terms, random_shapes, large_maps, latin1, cut_at_every_length, long_strings, large_integers, many_names,
-     hostile_terms, shapes].
+     hostile_terms, shapes, mid_byte].
 
 init_per_suite(Config) ->
     ok = dt_text_nif:load(dt_text_nif:build(?config(priv_dir, Config))),
@@ -154,6 +154,22 @@ shapes(_) ->
                              {1 bsl 1000000, <<"integer()">>}]],
     %% What ends in ... is cut as other texts are.
     ?assertMatch(<<"{{{{", _:249/binary, "...">>, Shape(lists:foldl(fun(_, Inner) -> {Inner} end, x, lists:seq(1, 300)))).
+
+%% One that starts in mid-byte is copied by the runtime: after a large one, no other is looked at.
+mid_byte(_) ->
+    Shapes = fun(Binary) ->
+                     ok = dt_text_nif:show(shape),
+                     Text = dt_text_nif:text({Binary, Binary, a}),
+                     ok = dt_text_nif:show(full),
+                     Text
+             end,
+    Bytes = binary:copy(<<"a">>, 100001),
+    <<_:1, Large:100000/binary, _/bits>> = Bytes,
+    <<_:1, Small:100/binary, _/bits>> = Bytes,
+    ?assertEqual(<<"{{binary,100000},...">>, Shapes(Large)),
+    ?assertEqual(<<"{{binary,100},{binary,100},a}">>, Shapes(Small)),
+    ?assertEqual(<<"{{binary,100001},{binary,100001},a}">>, Shapes(Bytes)),
+    ?assert(is_text_of(Large) andalso is_text_of(Small)).
 
 %% Nothing of a random term but its atoms is in its shape.
 random_shapes(_) ->

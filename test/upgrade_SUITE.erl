@@ -43,7 +43,7 @@ init_per_testcase(_, Config) ->
     Node = dt_node:start(#{paths => [filename:join(This, "ebin"), filename:dirname(code:which(?MODULE))]}),
     {ok, _} = dt_node:call(Node, fun() -> application:ensure_all_started(sasl) end),
     ok = dt_node:call(Node, fun() -> logger:set_primary_config(level, error) end),
-    [{node, Node} | Config].
+    [{node, Node}, {sink, dt_node:call(Node, fun() -> spawn(follow_SUITE, sink, []) end)} | Config].
 
 end_per_testcase(_, Config) ->
     dt_node:stop(?config(node, Config)).
@@ -107,19 +107,19 @@ is_at(Which, Config) ->
     [?assertEqual({Module, Dir}, {Module, filename:dirname(filename:dirname(call(Config, fun() -> code:which(Module) end)))})
      || Module <- [dyntrace, dyntrace_app, dyntrace_follower, dyntrace_tag]].
 
-%% Returns when it is attached, and what it listens to is traced. It prints the numbered messages alone, of all that
+%% Returns when it is attached, and what it listens to is traced. It prints the messages to the sink alone, of all that
 %% are sent.
 attach(Which, Config) ->
     Library = filename:join([dir(Which, Config), "priv", "dyntrace.so"]),
-    Consumer = dt_bpftrace:start_script(["usdt:", Library, ":org_erlang_dyntrace:message_send /strncmp(str(arg2), \"{numbered\", 9) == 0/ "
-                                         "{ printf(\"%s\\n\", str(arg2)); }"], #{}),
+    Consumer = dt_bpftrace:start_script(["usdt:", Library, ":org_erlang_dyntrace:message_send /str(arg1) == \"", dt_cases:text(?config(sink, Config)),
+                                         "\"/ { printf(\"%s\\n\", str(arg2)); }"], #{}),
     dt_wait:until(fun() -> lists:member(send, follow_SUITE:traced(new, Config)) end),
     Consumer.
 
 %% Each of them arrives, from a new process.
 numbered(Consumer, Config) ->
+    Sink = ?config(sink, Config),
     Texts = call(Config, fun() ->
-                                 Sink = spawn(follow_SUITE, sink, []),
                                  {Pid, Ref} = spawn_monitor(fun() -> [Sink ! {numbered, self(), N} || N <- lists:seq(1, ?MESSAGES)] end),
                                  receive {'DOWN', Ref, process, Pid, normal} -> ok end,
                                  [iolist_to_binary(["{numbered,", pid_to_list(Pid), $,, integer_to_list(N), $}]) || N <- lists:seq(1, ?MESSAGES)]

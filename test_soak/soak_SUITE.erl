@@ -1,0 +1,122 @@
+%% A node under mixed load, traced with all flags, while consumers come and go at random and the module is loaded anew:
+%% `make soak`, of DYNTRACE_SOAK_S seconds.
+-module(soak_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+%% Messages of each LTTng session, all of which are recorded or counted as lost.
+-define(NUMBERED, 2000).
+
+-define(WARM_S, 10).
+
+suite() ->
+    [{timetrap, {hours, 2}}].
+
+all() ->
+    [soak].
+
+init_per_suite(Config) ->
+    case dt_require:tool(dt_bpftrace:missing(), Config) of
+        {skip, Why} -> {skip, Why};
+        _ -> dt_require:tool(dt_lttng:missing(), Config)
+    end.
+
+end_per_suite(_) ->
+    ok.
+
+soak(Config) ->
+    Seconds = list_to_integer(os:getenv("DYNTRACE_SOAK_S", "1200")),
+    Node = dt_node:start(),
+    System = dt_node:call(Node, fun load_SUITE:start/0),
+    #{library := Library} = dt_node:call(Node, fun dyntrace:info/0),
+    Daemon = dt_lttng:start_daemon(),
+    dt_wait:until(fun() -> maps:get(lttng, maps:get(backends, dt_node:call(Node, fun dyntrace:info/0))) =:= available end),
+    Until = erlang:monotonic_time(second) + Seconds,
+    Warm = spawn_worker(fun() -> receive after min(?WARM_S, Seconds div 3) * 1000 -> rss(Node) end end),
+    Workers = [spawn_worker(fun() -> repeat(Until, Work) end)
+               || Work <- [fun() -> bpftrace(Library) end, fun() -> bpftrace(Library) end, fun() -> lttng(Daemon, Node) end, fun() -> reload(Node) end]],
+    Before = done(Warm),
+    [Bpftrace1, Bpftrace2, Lttng, Reloads] = [done(Worker) || Worker <- Workers],
+    After = rss(Node),
+    {Recorded, Lost} = {lists:sum([R || {R, _} <- Lttng]), lists:sum([L || {_, L} <- Lttng])},
+    Orders = dt_node:call(Node, fun() -> sys:get_state(demo_clerk) end),
+    ct:pal("~b s: ~b orders; bpftrace attached ~b times; ~b LTTng sessions recorded ~b and lost ~b events; ~b reloads; "
+           "resident ~b kB after ~b s, ~b kB at the end",
+           [Seconds, Orders, length(Bpftrace1 ++ Bpftrace2), length(Lttng), Recorded, Lost, length(Reloads), Before, min(?WARM_S, Seconds div 3), After]),
+    ?assertEqual(#{}, maps:get(undecoded, dt_node:call(Node, fun dyntrace:info/0))),
+    ?assert(is_map(System)),
+    ?assert(Orders > 0 andalso Recorded > 0),
+    ?assertEqual(length(Lttng) * ?NUMBERED, Recorded + Lost),
+    ?assert(After < Before * 1.2 + 20000, {grown, Before, After}),
+    dt_lttng:stop_daemon(Daemon),
+    dt_node:stop(Node),
+    Config.
+
+%% -- What goes on meanwhile ----------------------------------------------------------------------
+
+%% Some of the probes are counted for a while; then it leaves, or is killed.
+bpftrace(Library) ->
+    Probes = [Probe || Probe <- load_SUITE:probes(), rand:uniform(3) =:= 1],
+    Script = [io_lib:format("usdt:~ts:~s:~s { @[\"~s\"] = count(); }\n", [Library, Provider, Probe, Probe])
+              || Probe <- [user_mark | Probes], #{provider := Provider} <- [dt_bpftrace:described(Probe)]],
+    Consumer = dt_bpftrace:start_script(Script, #{}),
+    nap(1000),
+    case rand:uniform(2) of
+        1 -> _ = dt_bpftrace:stop_script(Consumer), stopped;
+        2 -> ok = dt_bpftrace:kill(Consumer), killed
+    end.
+
+%% {Recorded, Lost}: numbered messages, in buffers that may be too small.
+lttng(Daemon, Node) ->
+    Size = lists:nth(rand:uniform(2), ["4k", "256k"]),
+    Session = dt_lttng:start(Daemon, [message_send], #{channel => "--num-subbuf=2 --subbuf-size=" ++ Size, event => "--filter='message == \"{soak,*\"'"}),
+    dt_wait:until(fun() -> lists:any(fun(#{name := Name, backends := Backends}) -> Name =:= message_send andalso lists:member(lttng, Backends) end,
+                                     dt_node:call(Node, fun dyntrace:listeners/0)) end),
+    ok = dt_node:call(Node, fun numbered/0),
+    nap(500),
+    {0, _} = dt_lttng:lttng(Daemon, "stop ~s", [dt_lttng:name(Session)]),
+    Recorded = length(dt_lttng:read(dt_lttng:folder(Session))),
+    Lost = dt_lttng:discarded(dt_lttng:folder(Session)),
+    ok = dt_lttng:destroy(Session),
+    {Recorded, Lost}.
+
+%% On the node: from a process that is traced, to one that is gone.
+numbered() ->
+    Sink = spawn(fun() -> ok end),
+    {Pid, Ref} = spawn_monitor(fun() -> receive go -> [Sink ! {soak, N} || N <- lists:seq(1, ?NUMBERED)] end end),
+    _ = erlang:trace(Pid, true, [send, {tracer, dyntrace, []}]),
+    Pid ! go,
+    receive {'DOWN', Ref, process, Pid, normal} -> ok end.
+
+reload(Node) ->
+    nap(2000),
+    {module, dyntrace} = dt_node:call(Node, fun() -> code:purge(dyntrace), code:load_file(dyntrace) end).
+
+nap(Most) ->
+    receive after rand:uniform(Most) -> ok end.
+
+%% -- Helpers -------------------------------------------------------------------------------------
+
+spawn_worker(Fun) ->
+    spawn_monitor(fun() -> exit({done, Fun()}) end).
+
+done({Pid, Ref}) ->
+    receive {'DOWN', Ref, process, Pid, {done, Results}} -> Results;
+            {'DOWN', Ref, process, Pid, Reason} -> ct:fail(Reason)
+    end.
+
+repeat(Until, Work) ->
+    case erlang:monotonic_time(second) < Until of
+        true -> [Work() | repeat(Until, Work)];
+        false -> []
+    end.
+
+%% Kilobytes of memory that the node has resident.
+rss(Node) ->
+    {ok, Status} = file:read_file("/proc/" ++ dt_node:os_pid(Node) ++ "/status"),
+    {match, [Kb]} = re:run(Status, "VmRSS:\\s+(\\d+) kB", [{capture, all_but_first, binary}]),
+    binary_to_integer(Kb).
