@@ -26,6 +26,9 @@ title(otp) -> "OTP's tracer, LTTng".
 %% A session that keeps what was last in its buffers: nothing is lost, nothing is written.
 -spec start(file:filename()) -> consumers().
 start(Folder) ->
+    %% What is called by the operation `call', and nothing else.
+    {module, _} = code:ensure_loaded(dyntrace_bench_ops),
+    1 = erlang:trace_pattern({dyntrace_bench_ops, called, 1}, true, [local]),
     Daemon = dt_lttng:start_daemon(),
     #{folder => Folder, daemon => Daemon,
       session => dt_lttng:start(Daemon, [], #{create => "--snapshot", channel => "--subbuf-size=1M --num-subbuf=4"})}.

@@ -6,7 +6,10 @@
  *               └── served ───────────────────────> definition, state, fire   a probe
  *
  * Loading is asked for once and may end later: a session daemon that is there but does
- * not answer holds liblttng-ust up for three seconds, and no scheduler waits for that.
+ * not answer holds liblttng-ust up for three seconds. The load of the module does not wait
+ * for that; of other libraries it does, as the dynamic linker loads one after the other.
+ * (LTTNG_UST_REGISTER_TIMEOUT would shorten it, but it is also how long LTTng lets a daemon
+ * take later: with 0, sessions after the first one did not reach the process.)
  *
  * A process has one provider of a name: LTTng connects tracepoints and providers by name,
  * so of two, each event would be recorded by both. A provider that is loaded already,

@@ -41,7 +41,7 @@ static uint32_t integer_size(ErlNifEnv *env, ERL_NIF_TERM term) {
 
 struct walk {
     ErlNifEnv *env;
-    uint32_t size;
+    uint64_t size;
     int terms; /* how many more may be visited */
 };
 
@@ -80,7 +80,7 @@ static void add_tuple(struct walk *walk, ERL_NIF_TERM tuple, int depth) {
 
     if (!enif_get_tuple(walk->env, tuple, &arity, &el) || arity == 0)
         return;
-    walk->size += 1 + (uint32_t)arity;
+    walk->size += 1 + (uint64_t)arity;
     for (int i = 0; i < arity && walk->terms > 0; i++)
         add(walk, el[i], depth);
 }
@@ -93,7 +93,7 @@ static void add_map(struct walk *walk, ERL_NIF_TERM map, int depth) {
 
     if (!enif_get_map_size(walk->env, map, &keys))
         return;
-    walk->size += keys == 0 ? 3 : 4 + 2 * (uint32_t)keys;
+    walk->size += keys == 0 ? 3 : 4 + 2 * (uint64_t)keys;
     if (keys > DT_SIZE_MAP ||
         !enif_map_iterator_create(walk->env, map, &i, ERL_NIF_MAP_ITERATOR_FIRST))
         return;
@@ -151,5 +151,5 @@ uint32_t dt_size(ErlNifEnv *env, ERL_NIF_TERM term) {
     struct walk walk = {.env = env, .terms = DT_SIZE_TERMS};
 
     add(&walk, term, 0);
-    return walk.size;
+    return walk.size < UINT32_MAX ? (uint32_t)walk.size : UINT32_MAX;
 }

@@ -12,9 +12,9 @@
 
 #include "dt_atoms.h"
 #include "dt_backends.h"
-#include "dt_budget.h"
 #include "dt_decode.h"
 #include "dt_describe.h"
+#include "dt_follower.h"
 #include "dt_size.h"
 #include "dt_user.h"
 
@@ -27,8 +27,13 @@ static void count_undecoded(enum dt_probe probe) {
 
 /* -- Dispatch ------------------------------------------------------------------- */
 
-static bool has_listener(const struct dt_route *route) {
-    return route->probe != DT_PROBES && dt_listening(route->probe);
+static bool is_follower(ERL_NIF_TERM state) {
+    return enif_is_identical(state, atom_dyntrace_follower);
+}
+
+static bool has_listener(const struct dt_route *route, ERL_NIF_TERM state) {
+    return route->probe != DT_PROBES && dt_listening(route->probe) &&
+           (!is_follower(state) || dt_follower_serves(route->probe));
 }
 
 static bool takes_every_tag(const struct dt_route *route) {
@@ -39,9 +44,9 @@ static bool takes(const struct dt_route *route, ERL_NIF_TERM tag) {
     return *route->tag == tag || takes_every_tag(route);
 }
 
-static ERL_NIF_TERM enabled_in(enum dt_group group, ERL_NIF_TERM tag) {
+static ERL_NIF_TERM enabled_in(enum dt_group group, ERL_NIF_TERM tag, ERL_NIF_TERM state) {
     for (const struct dt_route *r = dt_routes[group]; r->tag; r++)
-        if (takes(r, tag) && has_listener(r))
+        if (takes(r, tag) && has_listener(r, state))
             return atom_trace;
     return atom_discard;
 }
@@ -68,14 +73,14 @@ static ERL_NIF_TERM trace_in(enum dt_group group, ERL_NIF_TERM tag, struct dt_tr
     struct dt_text text;
     bool known = false;
 
-    if (enif_is_identical(trace.state, atom_dyntrace_follower) && !dt_budget_take())
+    if (is_follower(trace.state) && !dt_follower_take())
         return atom_ok;
     trace.text = &text;
     for (const struct dt_route *r = dt_routes[group]; r->tag; r++) {
         if (!takes(r, tag))
             continue;
         known = known || !takes_every_tag(r);
-        if (r->decode && has_listener(r))
+        if (r->decode && has_listener(r, trace.state))
             trace_for(r, &trace);
     }
     if (!known)
@@ -99,7 +104,7 @@ static struct dt_traced traced(ErlNifEnv *env, const ERL_NIF_TERM argv[]) {
     static ERL_NIF_TERM enabled_##group(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {     \
         (void)env;                                                                                 \
         (void)argc;                                                                                \
-        return enabled_in(DT_GROUP_##group, argv[0]);                                              \
+        return enabled_in(DT_GROUP_##group, argv[0], argv[1]);                                     \
     }                                                                                              \
     static ERL_NIF_TERM trace_##group(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {       \
         (void)argc;                                                                                \
@@ -159,9 +164,9 @@ static ERL_NIF_TERM enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
     if (argv[0] == atom_trace_status)
         return atom_trace;
     if (argv[0] != atom_seq_trace)
-        return enabled_in(group_of(env, argv[0], argv[2]), argv[0]);
+        return enabled_in(group_of(env, argv[0], argv[2]), argv[0], argv[1]);
     for (const struct dt_route *r = dt_routes[DT_GROUP_seq_trace]; r->tag; r++)
-        if (has_listener(r))
+        if (has_listener(r, argv[1]))
             return atom_trace;
     return atom_discard;
 }
@@ -236,27 +241,46 @@ static ERL_NIF_TERM set_budget(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv
     if (!enif_is_identical(argv[0], atom_infinity) &&
         (!enif_get_long(env, argv[0], &events) || events < 0))
         return enif_make_badarg(env);
-    dt_budget_set(events);
+    dt_follower_budget(events);
     return atom_ok;
 }
 
 static ERL_NIF_TERM skipped(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     (void)argc;
     (void)argv;
-    return enif_make_ulong(env, dt_budget_skipped());
+    return enif_make_ulong(env, dt_follower_skipped());
+}
+
+/* all | [Name] */
+static ERL_NIF_TERM serve(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    static const char *const names[DT_PROBES] = {
+#define PROBE(name, when, fields...) #name,
+#include "dt_probes.def"
+    };
+
+    (void)argc;
+    for (int i = 0; i < DT_PROBES; i++) {
+        ERL_NIF_TERM list = argv[0], head, name = enif_make_atom(env, names[i]);
+        bool served = enif_is_atom(env, list);
+
+        while (!served && enif_get_list_cell(env, list, &head, &list))
+            served = enif_is_identical(head, name);
+        dt_follower_serve(i, served);
+    }
+    return atom_ok;
 }
 
 /* -- Loading --------------------------------------------------------------------- */
 
-static ErlNifFunc functions[] = {
-    {"enabled", 3, enabled, 0}, {"trace", 5, trace, 0},
+static ErlNifFunc functions[] = {{"enabled", 3, enabled, 0},   {"trace", 5, trace, 0},
 #define INFO_GROUP(group)
 #define GROUP(group)                                                                               \
     {"enabled_" #group, 3, enabled_##group, 0}, {"trace_" #group, 5, trace_##group, 0},
 #include "dt_routes.def"
-    {"probes", 0, probes, 0},   {"listeners", 0, listeners, 0},   {"nif_info", 0, nif_info, 0},
-    {"show", 1, show, 0},       {"set_budget", 1, set_budget, 0}, {"skipped", 0, skipped, 0},
-    DT_USER_FUNCTIONS};
+                                 {"probes", 0, probes, 0},     {"listeners", 0, listeners, 0},
+                                 {"nif_info", 0, nif_info, 0}, {"show_nif", 1, show, 0},
+                                 {"serve", 1, serve, 0},       {"set_budget", 1, set_budget, 0},
+                                 {"skipped", 0, skipped, 0},   DT_USER_FUNCTIONS};
 
 /* {ReservedWords, Sizes, LeastInteger, GreatestInteger, full | shape,
    PathOfTheLttngProvider :: binary()} */

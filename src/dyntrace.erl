@@ -45,12 +45,12 @@
 -export(?TRACER).
 
 %% Exported so that the compiler takes them for what the library makes of them
--define(INTERNAL, [nif_info/0, show/1, set_budget/1, skipped/0, wants_i4s4/0, wants_n/1, wants_mark/0, wants_span/0,
+-define(INTERNAL, [nif_info/0, show_nif/1, serve/1, set_budget/1, skipped/0, wants_i4s4/0, wants_n/1, wants_mark/0, wants_span/0,
                    user_trace_n_nif/10, user_mark/3, user_span_start/2, user_span_stop/4]).
 -export(?INTERNAL).
 
-%% Exported for the tests
--export([load_info/1]).
+%% Exported for the application's worker, and for the tests
+-export([show/1, load_info/1]).
 
 -nifs(?TRACER).
 -nifs(?INTERNAL).
@@ -58,6 +58,9 @@
 
 %% Where on_load/0 leaves {loaded, Path} or {missing, Why}.
 -define(LIBRARY, {?MODULE, library}).
+
+%% Where show/1 leaves what it was told.
+-define(TEXT, {?MODULE, text}).
 
 -export_type([backend/0, probe/0, field/0, event/0, listener/0, info/0]).
 -export_type([following/0]).
@@ -193,7 +196,7 @@ follow(Options) ->
 %% @doc Ends it: no flag that was set for listeners stays.
 -spec unfollow() -> ok.
 unfollow() ->
-    case whereis(dyntrace_follower) of
+    case whereis(dyntrace_sup) of
         undefined -> ok;
         _ -> dyntrace_follower:unfollow()
     end.
@@ -452,9 +455,17 @@ format_error(badarg, [{_, _, _, Info} | _]) ->
 format_error(_, _) ->
     #{}.
 
-%% @private What of terms the texts show, from now on.
+%% @private What of terms the texts show, from now on, also if the module is loaded anew.
 -spec show(full | shape) -> ok.
-show(_) -> without_library(ok).
+show(Text) ->
+    ok = persistent_term:put(?TEXT, Text),
+    show_nif(Text).
+
+%% @private
+show_nif(_) -> without_library(ok).
+%% @private Which probes the application's tracer may fire.
+-spec serve(all | [atom()]) -> ok.
+serve(_) -> without_library(ok).
 %% @private How many more trace events are fired for the application.
 -spec set_budget(non_neg_integer() | infinity) -> ok.
 set_budget(_) -> without_library(ok).
@@ -605,6 +616,14 @@ integers() ->
 %% What traced terms show is configuration, whether the application runs or not. What is no
 %% configuration shows less rather than more.
 text() ->
+    case persistent_term:get(?TEXT, none) of
+        none -> configured_text();
+        Text -> Text
+    end.
+
+%% What sys.config says of an application is there once that is loaded.
+configured_text() ->
+    _ = whereis(application_controller) =/= undefined andalso application:load(?MODULE),
     case application:get_env(?MODULE, text) of
         undefined -> full;
         {ok, full} -> full;

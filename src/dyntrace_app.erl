@@ -66,8 +66,8 @@ load(Ours, Other) ->
     ok.
 
 init(Config) ->
-    ok = dyntrace_tracing:new_table(),
-    {ok, {#{strategy => one_for_one}, [worker(Config)]}}.
+    ok = dyntrace_kept:new(),
+    {ok, {#{strategy => one_for_one, intensity => 10, period => 10}, [worker(Config)]}}.
 
 worker(Config) ->
     #{id => ?WORKER, start => {?WORKER, start_link, [Config]}}.

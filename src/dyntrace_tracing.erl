@@ -5,37 +5,32 @@
 %% given with it are set, and cleared, only where no other tracer is.
 -module(dyntrace_tracing).
 
--export([new_table/0, open/0, close/1, set/4, versions/1, untraced/1]).
+-export([open/0, close/1, set/4, versions/2, untraced/1]).
 
 -export_type([tracing/0, versions/0]).
 
 %% Sessions are there from OTP 27 on.
 -ignore_xref([{trace, session_create, 3}, {trace, session_destroy, 1}, {trace, process, 4}, {trace, port, 4},
-              {trace, function, 4}]).
+              {trace, function, 4}, {trace, info, 3}]).
 
 %% The specs of erlang:trace_info/2 and seq_trace:get_system_tracer/0 know no tracer modules before OTP 27.
 -dialyzer({no_match, [is_taken/1, clear_system_tracer/0]}).
 
 -type tracing() :: {session, term()} | global.
 
--type versions() :: [binary() | none].
-%% Of the code of some modules; `none': not loaded.
+-type versions() :: [MD5 :: binary() | reference() | none].
+%% Of the code of some functions; a reference, each time another one: they are not traced; `none': there
+%% are none.
 
 -define(STATE, dyntrace_follower).
 -define(TRACER, {tracer, dyntrace, ?STATE}).
 -define(PROCESS_FLAGS, [send, 'receive', procs, call, running, exiting, garbage_collection]).
 -define(PORT_FLAGS, [send, 'receive', ports, running_ports, exiting]).
 
-%% Where the functions are kept whose patterns are ours: for as long as the calling process lives,
-%% which outlives a worker.
--spec new_table() -> ok.
-new_table() ->
-    ?MODULE = ets:new(?MODULE, [named_table, public]),
-    ok.
-
 %% What a worker that crashed has left is cleared.
 -spec open() -> tracing().
 open() ->
+    ok = clear_system_tracer(),
     _ = code:ensure_loaded(trace),
     case erlang:function_exported(trace, session_create, 3) of
         true ->
@@ -68,15 +63,19 @@ set(Tracing, Old, New, Config = #{processes := Processes, ports := Ports}) ->
     process(Tracing, self(), false, maps:get(processes, New)),
     set_seq_trace(maps:get(seq_trace, Old), maps:get(seq_trace, New)).
 
+%% Who has one of the names now, and who had it and is not to be traced any more.
+switch(Tracing, process, Names, Old, New) when is_list(Names) ->
+    Were = dyntrace_kept:get(named, []),
+    Are = [Pid || New =/= [], Name <- Names, Pid <- [whereis(Name)], is_pid(Pid)],
+    [process(Tracing, Pid, false, ?PROCESS_FLAGS) || Pid <- Were -- Are],
+    [switch(Tracing, process, Pid, Old, New) || Pid <- Are],
+    dyntrace_kept:put(named, Are);
 switch(Tracing, Kind, Whom, Old, New) ->
     flags(Tracing, Kind, Whom, false, Old -- New),
     flags(Tracing, Kind, Whom, true, New).
 
 flags(_, _, _, _, []) -> ok;
 flags(_, _, none, _, _) -> ok;
-flags(Tracing, process, Names, On, Flags) when is_list(Names) ->
-    [process(Tracing, Pid, On, Flags) || Name <- Names, Pid <- [whereis(Name)], is_pid(Pid)],
-    ok;
 flags(Tracing, process, Whom, On, Flags) -> process(Tracing, Whom, On, Flags);
 flags(Tracing, port, Whom, On, Flags) -> port(Tracing, Whom, On, Flags).
 
@@ -140,16 +139,20 @@ set_calls(global, _, #{calls := Calls}, #{functions := Functions}) ->
     Ours = patterns(),
     Free = [Mfa || Pattern <- Functions, Mfa <- functions(Pattern), lists:member(Mfa, Ours) orelse is_untraced(Mfa)],
     _ = [erlang:trace_pattern(Mfa, match(Calls), [local]) || Mfa <- Free],
-    true = ets:insert(?MODULE, {patterns, Free}),
-    ok.
+    dyntrace_kept:put(patterns, {match(Calls), Free}).
 
 clear_patterns() ->
     _ = [erlang:trace_pattern(Mfa, false, [local]) || Mfa <- patterns()],
-    true = ets:delete(?MODULE, patterns),
-    ok.
+    dyntrace_kept:put(patterns, {false, []}).
 
+%% Those that are still as they were set.
 patterns() ->
-    lists:append([Mfas || {patterns, Mfas} <- ets:lookup(?MODULE, patterns)]).
+    {Match, Mfas} = dyntrace_kept:get(patterns, {false, []}),
+    [Mfa || Mfa <- Mfas, erlang:trace_info(Mfa, match_spec) =:= {match_spec, told(Match)}].
+
+%% As the VM tells of it.
+told(true) -> [];
+told(Match) -> Match.
 
 match(none) -> false;
 match(call) -> true;
@@ -164,13 +167,21 @@ functions({Module, Function, Arity}) ->
     [{Module, F, A} || erlang:module_loaded(Module), {F, A} <- erlang:get_module_info(Module, functions),
                        Function =:= '_' orelse F =:= Function, Arity =:= '_' orelse A =:= Arity].
 
-%% New code of a module has no patterns, so each version is another need.
--spec versions([mfa() | {module(), atom(), '_'}]) -> versions().
-versions(Functions) ->
-    [case erlang:module_loaded(Module) of
-         true -> erlang:get_module_info(Module, md5);
-         false -> none
-     end || {Module, _, _} <- Functions].
+%% New code of a module has no patterns, so each version is another need; the same code that is loaded anew has none
+%% either.
+-spec versions(tracing(), [mfa() | {module(), atom(), '_'}]) -> versions().
+versions(Tracing, Functions) ->
+    [case functions(Pattern) of
+         [] -> none;
+         [First = {Module, _, _} | _] ->
+             case is_traced(Tracing, First) of
+                 true -> erlang:get_module_info(Module, md5);
+                 false -> make_ref()
+             end
+     end || Pattern <- Functions].
+
+is_traced({session, Session}, Mfa) -> apply(trace, info, [Session, Mfa, traced]) =/= {traced, false};
+is_traced(global, Mfa) -> not is_untraced(Mfa).
 
 %% -- Sequential tracing ----------------------------------------------------------------
 

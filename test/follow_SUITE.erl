@@ -12,7 +12,7 @@ suite() ->
 
 all() ->
     [nothing_is_done_in_erlang, flags_follow_each_consumer, every_probe_has_its_flags, consumer_killed, functions,
-     functions_of_new_code, named_processes, only_some_probes, sequential_tracing, other_tracers_keep_theirs, dbg_meanwhile, worker_killed, application_stopped,
+     functions_of_new_code, functions_of_the_same_code, named_processes, only_some_probes, sequential_tracing, other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed, what_was_said_by_hand_holds, worker_that_fails, application_stopped,
      by_hand, as_configured, bad_configuration, budget, shapes, attached_again_and_again, a_thousand_times].
 
 init_per_suite(Config) ->
@@ -143,6 +143,16 @@ functions_of_new_code(Config) ->
     until_untraced(Config),
     ?assertEqual(false, of_function({dt_new_code, value, 0}, Config)).
 
+functions_of_the_same_code(Config) ->
+    start([{functions, [{dt_cases, identity, 1}]}], Config),
+    call(Config, fun() -> {module, dt_cases} = code:ensure_loaded(dt_cases) end),
+    Calls = attach([function_call], Config),
+    until(fun() -> of_function({dt_cases, identity, 1}, Config) =:= [] end),
+    call(Config, fun() -> _ = code:purge(dt_cases), {module, dt_cases} = code:load_file(dt_cases) end),
+    until(fun() -> of_function({dt_cases, identity, 1}, Config) =:= [] end),
+    _ = dt_bpftrace:stop(Calls),
+    until_untraced(Config).
+
 version(Value) ->
     {ok, dt_new_code, Code} = compile:forms([{attribute, 1, module, dt_new_code}, {attribute, 1, export, [{value, 0}]},
                                              {function, 1, value, 0, [{clause, 1, [], [], [{integer, 1, Value}]}]}], []),
@@ -169,14 +179,22 @@ named_processes(Config) ->
                                 Next
                         end),
     until(fun() -> traced(Next, Config) =:= [send] end),
+    %% The one that had the name is not traced for ever.
+    until(fun() -> traced(Named, Config) =:= [] end),
     _ = dt_bpftrace:stop(Consumer),
     until(fun() -> traced(Next, Config) =:= [] end).
 
+%% What is not served does not fire either, where a probe that is has the same trace flag.
 only_some_probes(Config) ->
-    start([{probes, [process_exit]}], Config),
-    Consumer = attach([message_send, process_exit], Config),
-    until(fun() -> traced(new, Config) =:= [procs] end),
-    _ = dt_bpftrace:stop(Consumer),
+    start([{probes, [process_exit, message__send]}], Config),
+    Consumer = attach([message_send, message__send, process_spawn, process_exit], Config),
+    until(fun() -> traced(new, Config) =:= [procs, send] end),
+    Pid = call(Config, fun() -> Pid = spawn(fun answer/0), Pid ! {self(), question}, receive answer -> Pid end end),
+    call(Config, fun() -> exit(Pid, kill) end),
+    Text = dt_cases:text(Pid),
+    dt_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= process_exit andalso maps:get(pid, Fields) =:= Text end),
+    dt_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= message__send andalso maps:get(sender, Fields) =:= Text end),
+    ?assertEqual([message__send, process_exit], lists:usort([Probe || {Probe, _} <- dt_bpftrace:stop(Consumer)])),
     until_untraced(Config).
 
 sequential_tracing(Config) ->
@@ -229,6 +247,18 @@ other_tracers_keep_theirs(Config) ->
     start(Config),
     ?assertEqual(Before, Have()).
 
+%% Before OTP 27: who sets a pattern of theirs where ours was keeps it.
+patterns_of_others(Config) ->
+    start([{functions, [{dt_cases, identity, 1}]}], Config),
+    call(Config, fun() -> {module, _} = code:ensure_loaded(dt_cases) end),
+    Consumer = attach([function_call], Config),
+    until(fun() -> of_function({dt_cases, identity, 1}, Config) =:= [] end),
+    Theirs = [{['_'], [], [{message, theirs}]}],
+    call(Config, fun() -> 1 = erlang:trace_pattern({dt_cases, identity, 1}, Theirs, [local]) end),
+    _ = dt_bpftrace:stop(Consumer),
+    until_untraced(Config),
+    ?assertEqual({match_spec, Theirs}, call(Config, fun() -> erlang:trace_info({dt_cases, identity, 1}, match_spec) end)).
+
 dbg_meanwhile(Config) ->
     start(Config),
     Consumer = attach([message_send], Config),
@@ -262,6 +292,43 @@ worker_killed(Config) ->
     _ = dt_bpftrace:stop(Consumer),
     until_untraced(Config),
     ?assertEqual([], traced(new, Config)).
+
+%% Also if the worker is another one by then.
+what_was_said_by_hand_holds(Config) ->
+    start(Config),
+    Consumer = attach([message_send, process_exit, seq_trace_send], Config),
+    until_traced(Config),
+    Kill = fun() ->
+                   First = call(Config, fun() -> Pid = whereis(dyntrace_follower), exit(Pid, kill), Pid end),
+                   until(fun() -> not lists:member(call(Config, fun() -> whereis(dyntrace_follower) end), [First, undefined]) end)
+           end,
+    ok = call(Config, fun() -> dyntrace:follow(#{probes => [process_exit], text => shape}) end),
+    Kill(),
+    until(fun() -> is_map(following(Config)) end),
+    ?assertEqual({[procs], false}, {traced(new, Config), call(Config, fun seq_trace:get_system_tracer/0)}),
+    ?assertEqual(shape, call(Config, fun() -> element(5, dyntrace:load_info("")) end)),
+    ok = call(Config, fun dyntrace:unfollow/0),
+    Kill(),
+    ?assertEqual({[], off}, {traced(new, Config), following(Config)}),
+    _ = dt_bpftrace:stop(Consumer).
+
+%% Somebody loads OTP's module over ours: the worker can't look, says so once, and goes on when it can.
+worker_that_fails(Config) ->
+    keep_log(Config),
+    start([{interval, 10}], Config),
+    Worker = call(Config, fun() -> whereis(dyntrace_follower) end),
+    call(Config, fun() ->
+                         {ok, dyntrace, Other} = compile:forms([{attribute, 1, module, dyntrace}], []),
+                         _ = code:purge(dyntrace),
+                         {module, dyntrace} = code:load_binary(dyntrace, "other", Other)
+                 end),
+    until(fun() -> length(logged(Config)) =:= 1 end),
+    call(Config, fun() -> _ = code:purge(dyntrace), {module, dyntrace} = code:load_file(dyntrace) end),
+    Consumer = attach([message_send], Config),
+    until_traced(Config),
+    ?assertMatch([{error, "dyntrace: can't look" ++ _, _}], logged(Config)),
+    ?assertEqual(Worker, call(Config, fun() -> whereis(dyntrace_follower) end)),
+    _ = dt_bpftrace:stop(Consumer).
 
 application_stopped(Config) ->
     start(Config),

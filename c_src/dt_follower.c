@@ -1,4 +1,4 @@
-#include "dt_budget.h"
+#include "dt_follower.h"
 
 #include <stdatomic.h>
 
@@ -7,12 +7,12 @@ static atomic_long left = DT_BUDGET_INFINITE;
 static atomic_bool infinite = true;
 static atomic_ulong skipped;
 
-void dt_budget_set(long events) {
+void dt_follower_budget(long events) {
     atomic_store_explicit(&left, events, memory_order_relaxed);
     atomic_store_explicit(&infinite, events == DT_BUDGET_INFINITE, memory_order_relaxed);
 }
 
-bool dt_budget_take(void) {
+bool dt_follower_take(void) {
     /* Without a budget the schedulers share nothing that is written. */
     if (atomic_load_explicit(&infinite, memory_order_relaxed) ||
         atomic_fetch_sub_explicit(&left, 1, memory_order_relaxed) > 0)
@@ -21,6 +21,16 @@ bool dt_budget_take(void) {
     return false;
 }
 
-unsigned long dt_budget_skipped(void) {
+unsigned long dt_follower_skipped(void) {
     return atomic_load_explicit(&skipped, memory_order_relaxed);
+}
+
+static atomic_bool unserved[DT_PROBES];
+
+void dt_follower_serve(enum dt_probe probe, bool served) {
+    atomic_store_explicit(&unserved[probe], !served, memory_order_relaxed);
+}
+
+bool dt_follower_serves(enum dt_probe probe) {
+    return !atomic_load_explicit(&unserved[probe], memory_order_relaxed);
 }
