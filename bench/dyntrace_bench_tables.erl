@@ -1,7 +1,7 @@
 %% The tables, each made in one run: its columns in turn, several rounds, and of these the medians.
 -module(dyntrace_bench_tables).
 
--export([events/1, otp/1, annotations/1, throughput/1, processes/1, sizes/1, hostile/1]).
+-export([events/1, parts/1, otp/1, annotations/1, throughput/1, processes/1, sizes/1, hostile/1]).
 
 -export_type([table/0, figures/0]).
 
@@ -38,6 +38,39 @@ events(Title, Tracers, Consumers) ->
 under(Tracer, Ops, Consumers) ->
     dyntrace_bench_tracers:with(Tracer, Consumers,
                                 fun(With) -> [{{Name, Tracer}, dyntrace_bench_ops:measure(Op, With)} || Op = #{name := Name} <- Ops] end).
+
+%% -- Where the time goes --------------------------------------------------------------------
+
+%% Of samples of the CPU while such an operation is recorded by LTTng: each library's part.
+-spec parts(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
+parts(Consumers = #{folder := Folder}) ->
+    Ops = [Op || Op = #{name := Name} <- dyntrace_bench_ops:table(), lists:member(Name, ["call", "send of a small tuple", "send of a list of 10,000 integers"])],
+    Whose = ["the VM", "dyntrace", "LTTng", "the C library, the kernel"],
+    Parts = dyntrace_bench_tracers:with(lttng, Consumers, fun(With) -> [{Name, sampled(Op, With, Folder)} || Op = #{name := Name} <- Ops] end),
+    Figures = maps:from_list([{{Name, Who}, lists:sum([Percent || {Library, Percent} <- Samples, whose(Library) =:= Who])}
+                              || {Name, Samples} <- Parts, Who <- Whose]),
+    {{"Where the time goes", "Percent of the time of an operation recorded by LTTng, as `perf record -e cpu-clock` samples it.", ["operation" | Whose],
+      [[Name | [io_lib:format("~.1f", [maps:get({Name, Who}, Figures)]) || Who <- Whose]] || #{name := Name} <- Ops]},
+     Figures}.
+
+sampled(Op, With, Folder) ->
+    Data = filename:join(Folder, "perf.data"),
+    Busy = spawn(fun() -> repeat(fun() -> dyntrace_bench_ops:measure(Op, With) end) end),
+    {0, _} = dt_shell:run("perf record -q -e cpu-clock -o '~ts' -p ~s -- sleep 3", [Data, os:getpid()]),
+    exit(Busy, kill),
+    {0, Report} = dt_shell:run("perf report -i '~ts' --sort dso --stdio 2>/dev/null", [Data]),
+    {match, Lines} = re:run(Report, "^ +([0-9.]+)% +(\\S+)", [global, multiline, {capture, all_but_first, list}]),
+    [{Library, list_to_float(Percent)} || [Percent, Library] <- Lines].
+
+repeat(Fun) ->
+    _ = Fun(),
+    repeat(Fun).
+
+%% The VM's own code is made as it starts; LTTng asks the kernel's page for the time, and ours the loader for a thread's table.
+whose(Library) ->
+    Owners = [{"beam", "the VM"}, {"memfd:vmem", "the VM"}, {"dyntrace.so", "dyntrace"}, {"ld-linux", "dyntrace"},
+              {"liblttng", "LTTng"}, {"dyntrace_lttng", "LTTng"}, {"[vdso]", "LTTng"}],
+    hd([Owner || {Prefix, Owner} <- Owners, lists:prefix(Prefix, Library)] ++ ["the C library, the kernel"]).
 
 %% -- Annotations ---------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@
 -type tracer() :: none | {fires, [term()]} | {written, [term()]}.
 %% With the option of erlang:trace/3 that names it. `written': it writes each event whole.
 
--opaque consumers() :: #{folder := file:filename(), daemon := term(), session := term()}.
+-type consumers() :: #{folder := file:filename(), daemon := term(), session := term()}.
 
 -spec title(name()) -> string().
 title(untraced) -> "untraced";

@@ -8,7 +8,7 @@
 -compile(nowarn_export_all).
 
 all() ->
-    [notes, bpftrace_lists_them, documentation, arguments, cases_cover_it, exports].
+    [notes, bpftrace_lists_them, documentation, files, configuration, arguments, cases_cover_it, exports].
 
 init_per_testcase(bpftrace_lists_them, Config) ->
     dt_require:tool(dt_bpftrace:missing(), Config);
@@ -67,6 +67,33 @@ documentation(_) ->
     {match, Arguments} = re:run(Text, "^\\| `(\\w+)` \\| (?:string|u?int)", [global, multiline, {capture, all_but_first, binary}]),
     ?assertEqual([atom_to_binary(Field) || #{fields := Fields} <- dyntrace:probes(), #{name := Field} <- Fields],
                  lists:append(Arguments)).
+
+%% Each source has its row in the table of files.
+files(_) ->
+    Rows = rows("ARCHITECTURE.md", "^\\| `(?:c_src|src)/([^`]*)`"),
+    Names = [unicode:characters_to_list(Name) || Row <- Rows, Name <- expanded(Row)],
+    Sources = [filename:basename(Source) || Pattern <- ["c_src/*.{c,h,def}", "src/*.{erl,appup}"], Source <- filelib:wildcard(Pattern, dt_shell:project())],
+    ?assertEqual(lists:sort(Sources), lists:sort(Names)).
+
+%% "dt_lttng_{provider.c,events.h}" is two of them.
+expanded(Row) ->
+    case re:run(Row, "^(.*)\\{(.*)\\}(.*)$", [{capture, all_but_first, binary}]) of
+        {match, [Before, Between, After]} -> [<<Before/binary, Part/binary, After/binary>> || Part <- binary:split(Between, <<",">>, [global])];
+        nomatch -> [Row]
+    end.
+
+%% Each key of the configuration is in the README's block, with its default.
+configuration(_) ->
+    {ok, Defaults} = dyntrace_config:check([]),
+    Keys = rows("README.md", "^ *(?:\\{dyntrace, \\[|)\\{(\\w+), (?:\\w+|\\[\\])\\}"),
+    Values = rows("README.md", "^ *(?:\\{dyntrace, \\[|)\\{\\w+, (\\w+|\\[\\])\\}"),
+    ?assertEqual([{atom_to_binary(Key), iolist_to_binary(io_lib:format("~w", [Value]))} || {Key, Value} <- lists:sort(maps:to_list(Defaults))],
+                 lists:sort(lists:zip(Keys, Values))).
+
+rows(File, Pattern) ->
+    {ok, Text} = file:read_file(filename:join(dt_shell:project(), File)),
+    {match, Rows} = re:run(Text, Pattern, [global, multiline, {capture, all_but_first, binary}]),
+    lists:append(Rows).
 
 %% The order of the arguments is an interface: scripts count them.
 arguments(_) ->
