@@ -10,7 +10,7 @@ ERL      := erl -noinput -pa $(LIB)/ebin
 # What each job needs of the machine; tools/deps knows which package has it.
 BUILD_NEEDS := cc make erl erl_nif.h rebar3 sys/sdt.h lttng-ust
 DEMO_NEEDS  := $(BUILD_NEEDS) bpftrace lttng babeltrace2
-CHECK_NEEDS := $(DEMO_NEEDS) bt2 gdb perf tplist-bpfcc runtime_tools os_mon common_test proper readelf clang elixir
+CHECK_NEEDS := $(DEMO_NEEDS) bt2 gdb perf tplist-bpfcc runtime_tools os_mon common_test proper readelf clang elixir aarch64-linux-gnu-gcc
 BENCH_NEEDS := $(DEMO_NEEDS) perf runtime_tools
 SYSTEMTAP_NEEDS := $(BUILD_NEEDS) common_test debootstrap qemu-system-x86_64
 MATRIX_NEEDS := erl debootstrap

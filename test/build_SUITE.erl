@@ -11,7 +11,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [gcc, clang, no_nif_header, no_compiler, no_sdt_header].
+    [gcc, clang, arm64, no_nif_header, no_compiler, no_sdt_header].
 
 %% Each test has a copy of the sources.
 init_per_testcase(Test, Config) ->
@@ -34,6 +34,22 @@ compiler(CC, Config) ->
     Library = filename:join([?config(folder, Config), "priv", "dyntrace.so"]),
     {0, Notes} = dt_shell:run("LC_ALL=C readelf -n '~ts' | grep -c NT_STAPSDT", [Library]),
     ?assertEqual(length(catalogue_SUITE:usdt_names()), binary_to_integer(string:trim(Notes))).
+
+%% By a cross compiler, with this machine's headers; of LTTng's library there is no more than its name.
+arm64(Config) ->
+    CC = "aarch64-linux-gnu-gcc",
+    dt_require:tool(os:find_executable(CC) =:= false andalso CC ++ " is not installed", Config),
+    Folder = ?config(folder, Config),
+    {0, _} = dt_shell:run("mkdir '~ts/stub' && ~s -shared -o '~ts/stub/liblttng-ust.so' -x c /dev/null", [Folder, CC, Folder]),
+    {0, _} = dt_shell:run("make -C '~ts/c_src' CC=~s CPPFLAGS=\"-idirafter /usr/include -idirafter /usr/include/$(gcc -dumpmachine)\" LDFLAGS='-L~ts/stub' 2>&1",
+                          [Folder, CC, Folder]),
+    {0, Header} = dt_shell:run("LC_ALL=C readelf -h '~ts/priv/dyntrace.so' '~ts/priv/dyntrace_lttng.so'", [Folder, Folder]),
+    ?assertMatch({match, [_, _]}, re:run(Header, "Machine: +AArch64", [global])),
+    {0, Notes} = dt_shell:run("LC_ALL=C readelf -n '~ts/priv/dyntrace.so'", [Folder]),
+    {match, Listed} = re:run(Notes, "Name: (\\w+)\\s+Location: 0x0*[1-9a-f]\\w+, Base: \\w+, Semaphore: 0x0*[1-9a-f]\\w+\\s+Arguments: (.*)", [global, {capture, all_but_first, binary}]),
+    ?assertEqual(lists:sort(catalogue_SUITE:usdt_names()), lists:sort([Name || [Name, _] <- Listed])),
+    %% Each operand is of a size, in a register or in memory that one points to.
+    [?assertMatch({match, _}, re:run(Arguments, "^(-?[48]@([wx]\\d+|\\[x\\d+(, \\d+)?\\]) ?)+$"), Name) || [Name, Arguments] <- Listed].
 
 no_nif_header(Config) ->
     says(without("erl_nif.h", Config), <<"(Debian: erlang-dev)">>, Config).
