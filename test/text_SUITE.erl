@@ -17,7 +17,7 @@ suite() ->
     [{timetrap, {minutes, 10}}].
 
 all() ->
-    [random_terms, random_shapes, large_maps, latin1, cut_at_every_length, long_strings, large_integers, many_names,
+    [random_terms, random_shapes, large_maps, latin1, cut_at_every_length, long_strings, large_integers, many_names, many_threads,
      hostile_terms, shapes, mid_byte].
 
 init_per_suite(Config) ->
@@ -124,6 +124,18 @@ many_names(_) ->
     %% The two spellings of one atom.
     [?assertEqual({<<"div">>, <<"'div'">>, <<"'a@b'">>, <<"a@b">>},
                   {dt_text_nif:text('div'), dt_text_nif:id('div'), dt_text_nif:text(a@b), dt_text_nif:id(a@b)}) || _ <- [1, 2]].
+
+%% More names than a table holds, made on all schedulers and dirty schedulers at once, by more processes than there are of
+%% these.
+many_threads(_) ->
+    Names = [{list_to_atom("thread_" ++ integer_to_list(N)), iolist_to_binary(["thread_", integer_to_list(N)])} || N <- lists:seq(1, 2000)],
+    Pids = [{Pid, dt_cases:text(Pid)} || _ <- lists:seq(1, 2000), Pid <- [spawn(fun() -> ok end)]],
+    Terms = Names ++ Pids,
+    Wrong = fun(Text) -> [Term || _ <- lists:seq(1, 20), {Term, Expected} <- Terms, Text(Term) =/= Expected] end,
+    Workers = [spawn_monitor(fun() -> exit({wrong, Wrong(Text)}) end)
+               || _ <- lists:seq(1, 2 * erlang:system_info(schedulers)),
+                  Text <- [fun dt_text_nif:text/1, fun dt_text_nif:text_dirty_cpu/1, fun dt_text_nif:text_dirty_io/1]],
+    [receive {'DOWN', Ref, process, Pid, Reason} -> ?assertEqual({wrong, []}, Reason) end || {Pid, Ref} <- Workers].
 
 %% -- Terms that are meant to hurt ----------------------------------------------------------------
 

@@ -87,6 +87,8 @@ static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info) {
 }
 
 static ErlNifFunc functions[] = {{"text", 1, text, 0},
+                                 {"text_dirty_cpu", 1, text, ERL_NIF_DIRTY_JOB_CPU_BOUND},
+                                 {"text_dirty_io", 1, text, ERL_NIF_DIRTY_JOB_IO_BOUND},
                                  {"id", 1, id, 0},
                                  {"runtime", 1, runtime, 0},
                                  {"duration", 1, duration, 0},
