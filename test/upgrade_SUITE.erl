@@ -38,9 +38,12 @@ build(Version, This, Folder) ->
     {0, _} = dt_shell:run("mkdir -p '~ts' && cp -RL '~ts/_build/default/lib/dyntrace/ebin' '~ts/priv' '~ts'", [Dir, Sources, Sources, Dir]),
     Dir.
 
-init_per_testcase(_, Config) ->
+%% Configured by the command line: what is set by hand, another version's application does not have.
+init_per_testcase(Test, Config) ->
     This = dir(this, Config),
-    Node = dt_node:start(#{paths => [filename:join(This, "ebin"), filename:dirname(code:which(?MODULE))]}),
+    Follow = atom_to_list(Test =:= up_and_down_followed),
+    Node = dt_node:start(#{args => ["-dyntrace", "follow", Follow],
+                           paths => [filename:join(This, "ebin"), filename:dirname(code:which(?MODULE))]}),
     {ok, _} = dt_node:call(Node, fun() -> application:ensure_all_started(sasl) end),
     ok = dt_node:call(Node, fun() -> logger:set_primary_config(level, error) end),
     [{node, Node}, {sink, dt_node:call(Node, fun() -> spawn(follow_SUITE, sink, []) end)} | Config].
@@ -60,16 +63,14 @@ appup_names_all(Config) ->
 %% The application's worker switches everything on again when somebody attaches to the new library. Who was attached
 %% to the old one keeps the load going, and its node.
 up_and_down_followed(Config) ->
-    up_and_down(true, fun() -> ok end, Config).
+    up_and_down(fun() -> ok end, Config).
 
 %% What was switched on by hand stays so: the VM asks the new code.
 up_and_down_by_hand(Config) ->
-    up_and_down(false, fun() -> dt_trace:trace(all, true, [send, {tracer, dyntrace, []}]) end, Config).
+    up_and_down(fun() -> dt_trace:trace(all, true, [send, {tracer, dyntrace, []}]) end, Config).
 
-up_and_down(Follow, Trace, Config) ->
+up_and_down(Trace, Config) ->
     call(Config, fun() ->
-                         _ = application:load(dyntrace),
-                         ok = application:set_env(dyntrace, follow, Follow),
                          {ok, _} = application:ensure_all_started(dyntrace),
                          Trace()
                  end),
