@@ -157,7 +157,7 @@ argument(I, Operand) ->
     end.
 
 %% bpftrace's: r10, but ax for rax.
-register_name("r" ++ Name = [_, First | _]) when First >= $a -> Name;
+register_name([$r, First | Rest]) when First >= $a -> [First | Rest];
 register_name(Name) -> Name.
 
 %% -- The process that owns the port ----------------------------------------------------
