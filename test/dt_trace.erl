@@ -33,11 +33,12 @@ called(ports) -> [{port, all}];
 called(new_ports) -> [{port, new}];
 called(Both) -> [{process, Both}, {port, Both}].
 
-%% One session for each tracer, for as long as the node lives.
+%% One session for each tracer, for as long as the node lives. The module of its tracer has to be loaded.
 session(Tracer) ->
     Key = {?MODULE, Tracer},
     case persistent_term:get(Key, none) of
         none ->
+            {module, dyntrace} = code:ensure_loaded(dyntrace),
             Session = apply(trace, session_create, [?MODULE, Tracer, []]),
             ok = persistent_term:put(Key, Session),
             Session;
