@@ -1,7 +1,7 @@
 %% The tables, each made in one run: its columns in turn, several rounds, and of these the medians.
 -module(dyntrace_bench_tables).
 
--export([events/1, parts/1, otp/1, annotations/1, throughput/1, processes/1, sizes/1, hostile/1, latency/1]).
+-export([events/1, parts/1, otp/1, annotations/1, throughput/1, processes/1, sizes/1, hostile/1]).
 
 -export_type([table/0, figures/0]).
 
@@ -168,38 +168,6 @@ hostile(Consumers) ->
     Ops = [(dyntrace_bench_ops:sends(Term))#{name => Name, times => 10000} || {Name, Term, _} <- dt_hostile:terms()],
     {Ns, Rows} = beside_floor(Ops, fun(Name) -> [Name] end, Consumers),
     {{"Terms that are meant to hurt", "Nanoseconds of a send of each.", ["term", "floor", "LTTng", "LTTng / floor", "ours and LTTng's part"], Rows}, Ns}.
-
-%% How long a process that yields waits for its turn, while as many processes as there are schedulers send such terms.
--spec latency(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
-latency(Consumers) ->
-    Tracers = [untraced, floor, lttng],
-    Percentiles = [50, 99, 99.9],
-    Figures = medians([{{Tracer, Percentile}, Us}
-                       || _ <- rounds(), Tracer <- Tracers,
-                          {Percentile, Us} <- dyntrace_bench_tracers:with(Tracer, Consumers, fun(With) -> waits(Percentiles, With) end)]),
-    {{"The schedulers' latency meanwhile", "Microseconds that a process which yields waits for its turn, while a process for each scheduler sends the terms above.",
-      ["tracer" | [io_lib:format("~w %", [Percentile]) || Percentile <- Percentiles]],
-      [[dyntrace_bench_tracers:title(Tracer) | [io_lib:format("~.1f", [maps:get({Tracer, Percentile}, Figures)]) || Percentile <- Percentiles]] || Tracer <- Tracers]},
-     Figures}.
-
-waits(Percentiles, With) ->
-    ok = persistent_term:put({?MODULE, hostile}, [Term || {_, Term, _} <- dt_hostile:terms()]),
-    Senders = [spawn(fun() -> receive go -> send_all(persistent_term:get({?MODULE, hostile})) end end) || _ <- lists:seq(1, erlang:system_info(schedulers_online))],
-    [ok = dyntrace_bench_tracers:trace(Pid, [send], With) || Pid <- Senders],
-    [Pid ! go || Pid <- Senders],
-    {Prober, Ref} = spawn_monitor(fun() -> exit({waited, lists:sort([wait() || _ <- lists:seq(1, 10000)])}) end),
-    Sorted = receive {'DOWN', Ref, process, Prober, {waited, Waited}} -> Waited end,
-    [exit(Pid, kill) || Pid <- Senders],
-    [{Percentile, lists:nth(max(1, round(length(Sorted) * Percentile / 100)), Sorted) / 1000} || Percentile <- Percentiles].
-
-wait() ->
-    Began = erlang:monotonic_time(nanosecond),
-    true = erlang:yield(),
-    erlang:monotonic_time(nanosecond) - Began.
-
-send_all(Terms) ->
-    [begin self() ! Term, receive _ -> ok end end || Term <- Terms],
-    send_all(Terms).
 
 beside_floor(Ops, Label, Consumers) ->
     Ns = medians([Figure || _ <- rounds(), Tracer <- [floor, lttng], Figure <- under(Tracer, Ops, Consumers)]),
