@@ -20,7 +20,7 @@ main() ->
 with_bpftrace() ->
     #{library := Library} = dyntrace:info(),
     header("bpftrace", "as they happen"),
-    Consumer = dt_bpftrace:start_script([script(Library, Probe) || Probe <- dyntrace:probes()],
+    Consumer = dt_bpftrace:start_script([script(Library, Probe) || Probe = #{provider := org_erlang_dyntrace, events := [_ | _]} <- dyntrace:probes()],
                                         #{on_line => fun print/1, strlen => 64}),
     ok = live(),
     Lines = dt_bpftrace:stop_script(Consumer),
@@ -55,7 +55,8 @@ live() ->
     System = demo_system:start(?PAUSE_MS),
     receive after ?SECONDS * 1000 -> ok end,
     ok = demo_system:stop(System),
-    _ = erlang:trace(all, false, [all]),
+    _ = erlang:trace(new, false, [all]),
+    _ = [catch erlang:trace(Pid, false, [all]) || Pid <- processes()],
     ok.
 
 %% -- The bpftrace script: one line an event, made from the catalogue ------------------------

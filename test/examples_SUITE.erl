@@ -15,7 +15,7 @@ suite() ->
     [{timetrap, {minutes, 5}}].
 
 all() ->
-    [rebar3, rebar3_release, rebar3_release_without_erts, rebar3_release_without_runtime_tools, mix, mix_release, plain].
+    [rebar3, rebar3_release, rebar3_release_without_erts, rebar3_release_without_runtime_tools, mix, mix_release, plain, demo].
 
 %% Each test has a copy of the sources, in a path with a space.
 init_per_testcase(Test, Config) ->
@@ -99,6 +99,14 @@ plain(Config) ->
     Lib = filename:dirname(filename:dirname(filename:dirname(code:which(dyntrace)))),
     {0, Says} = dt_shell:run("'~ts/examples/plain/run' '~ts' 2>&1", [?config(folder, Config), Lib]),
     ?assertMatch([_, _, _], binary:split(Says, <<"available true\n">>, [global]), Says).
+
+%% As `make demo' runs it.
+demo(Config) ->
+    dt_require:tool(dt_bpftrace:missing(), Config),
+    Paths = [[" -pa '", filename:dirname(code:which(Module)), "'"] || Module <- [dyntrace, dyntrace_demo, dt_bpftrace]],
+    {0, Says} = dt_shell:run("cd '~ts' && erl -noinput~ts -s dyntrace_demo main 2>&1", [?config(folder, Config), Paths]),
+    [?assertMatch({match, _}, re:run(Says, ["\n *\\d+\\.\\d{3}  ", Probe, " .*=<"]), Probe)
+     || Probe <- ["process_spawn", "process_exit", "message_send", "message_receive", "function_call", "function_return"]].
 
 needs_runtime_tools(Config) ->
     dt_require:tool(code:lib_dir(runtime_tools) =:= {error, bad_name} andalso "erlang-runtime-tools is not installed", Config).
