@@ -32,6 +32,8 @@ bool dt_put_number(struct dt_text *text, unsigned long number);
 /* As the runtime's %T writes it: for terms that it writes in bounded time. */
 bool dt_put_runtime(struct dt_text *text, ERL_NIF_TERM term);
 
+bool dt_put_float(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term);
+
 /* A pid, port or reference. */
 bool dt_put_handle(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM handle);
 

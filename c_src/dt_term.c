@@ -33,6 +33,8 @@ static void append_number(struct writer *w, unsigned long number) {
 
 /* -- What the runtime writes of a byte ---------------------------------------------- */
 
+enum { BYTES = 256 };
+
 enum { PLAIN = 0, ESCAPED = 1, UNPRINTABLE = 2 };
 
 /* How a string has it, and whether that is the byte itself. */
@@ -41,7 +43,10 @@ struct spelling {
     unsigned char size, kind;
 };
 
-static struct spelling in_list[256], in_binary[256];
+static struct spelling in_list[BYTES], in_binary[BYTES];
+
+/* The number, behind a comma. */
+static struct spelling as_number[BYTES];
 
 /* Of `raw`, what is between the opening of a string and its end; a single byte past ASCII as UTF-8.
  */
@@ -64,7 +69,7 @@ static void spell(struct spelling *spelling, unsigned char byte, const char *raw
 }
 
 static bool spell_bytes(ErlNifEnv *env) {
-    for (unsigned c = 0; c < 256; c++) {
+    for (unsigned c = 0; c < BYTES; c++) {
         ERL_NIF_TERM list = enif_make_list1(env, enif_make_uint(env, c)), binary;
         unsigned char *byte = enif_make_new_binary(env, 1, &binary);
         char raw[16];
@@ -72,6 +77,8 @@ static bool spell_bytes(ErlNifEnv *env) {
         if (!byte)
             return false;
         *byte = (unsigned char)c;
+        as_number[c].size = (unsigned char)snprintf(raw, sizeof raw, ",%u", c);
+        memcpy(as_number[c].text, raw, sizeof as_number[c].text);
         if (enif_snprintf(raw, sizeof raw, "%T", list) > 0)
             spell(&in_list[c], *byte, raw, "\"", "\"");
         if (enif_snprintf(raw, sizeof raw, "%T", binary) > 0)
@@ -132,9 +139,13 @@ static void write_handle(struct writer *w, ERL_NIF_TERM handle) {
     check(w, dt_put_handle(w->text, w->env, handle));
 }
 
-/* Floats and funs are short. */
-static void write_runtime(struct writer *w, ERL_NIF_TERM term) {
-    check(w, dt_put_runtime(w->text, term));
+static void write_float(struct writer *w, ERL_NIF_TERM term) {
+    check(w, dt_put_float(w->text, w->env, term));
+}
+
+/* They are short. */
+static void write_fun(struct writer *w, ERL_NIF_TERM fun) {
+    check(w, dt_put_runtime(w->text, fun));
 }
 
 /* The precision is how many bytes are written, at two characters or more each. */
@@ -158,11 +169,10 @@ static unsigned kind_of(const unsigned char *bytes, size_t n) {
 
 static void write_bytes(struct writer *w, const unsigned char *bytes, size_t n) {
     append(w, "<<");
-    for (size_t i = 0; i < n && !w->cut; i++) {
-        if (i > 0)
-            append(w, ",");
-        append_number(w, bytes[i]);
-    }
+    if (n > 0)
+        append_number(w, bytes[0]);
+    for (size_t i = 1; i < n && !w->cut; i++)
+        append_spelling(w, &as_number[bytes[i]]);
     append(w, ">>");
 }
 
@@ -204,7 +214,7 @@ static bool write_string(struct writer *w, ERL_NIF_TERM list) {
     char *start = w->text->next;
     ERL_NIF_TERM head;
     unsigned n = 0, c = 0;
-    bool string = !enif_is_empty_list(w->env, list);
+    bool string = true;
 
     append(w, "\"");
     for (; string && n <= DT_TERM_MAX && enif_get_list_cell(w->env, list, &head, &list); n++) {
@@ -212,7 +222,7 @@ static bool write_string(struct writer *w, ERL_NIF_TERM list) {
         if (string && !w->cut)
             append_spelling(w, &in_list[c]);
     }
-    if (string && enif_is_list(w->env, list)) {
+    if (string && n > 0 && enif_is_list(w->env, list)) {
         append(w, "\"");
         return true;
     }
@@ -306,16 +316,32 @@ static bool next_of_tuple(struct writer *w, struct part *part, ERL_NIF_TERM *ter
     return true;
 }
 
+/* What follows another element. */
+static void append_next_long(struct writer *w, long i) {
+    if (i >= 0 && i < BYTES) {
+        append_spelling(w, &as_number[i]);
+    } else {
+        append(w, ",");
+        append_long(w, i);
+    }
+}
+
 /* Integers, which long lists are made of, are written on the way. */
 static bool next_of_list(struct writer *w, struct part *part, ERL_NIF_TERM *term) {
     long i;
 
     while (enif_get_list_cell(w->env, part->rest, term, &part->rest)) {
-        if (part->begun)
-            append(w, ",");
-        if (w->cut || !enif_get_long(w->env, *term, &i))
+        if (!enif_get_long(w->env, *term, &i)) {
+            if (part->begun)
+                append(w, ",");
             return true;
-        append_long(w, i);
+        }
+        if (part->begun)
+            append_next_long(w, i);
+        else
+            append_long(w, i);
+        if (w->cut)
+            return true;
         part->begun = true;
     }
     if (enif_is_empty_list(w->env, part->rest))
@@ -387,8 +413,10 @@ static void write_contents(struct writer *w, struct stack *stack, ERL_NIF_TERM t
         write_handle(w, term);
         break;
     case ERL_NIF_TERM_TYPE_FLOAT:
+        write_float(w, term);
+        break;
     case ERL_NIF_TERM_TYPE_FUN:
-        write_runtime(w, term);
+        write_fun(w, term);
         break;
     case ERL_NIF_TERM_TYPE_BITSTRING:
         write_binary(w, term);

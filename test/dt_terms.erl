@@ -3,7 +3,7 @@
 
 -include_lib("proper/include/proper.hrl").
 
--export([any_kind/0, secret/0]).
+-export([any_kind/0, any_float/0, secret/0]).
 
 %% No characters past ASCII in strings, which %T writes as single bytes, and no maps of more than
 %% 32 keys, of which it writes how they are stored.
@@ -23,12 +23,24 @@ kind(Size, Leaf) ->
 leaf() ->
     oneof([oneof([ok, a_name, '', 'A', 'div', 'a b', 'å', '日本', 'a@b', 'a\nb', 'a\'b', 'Ÿ', list_to_atom(lists:duplicate(255, 16#1D11E))]),
            integer(), ?LET({Sign, Bits, I}, {oneof([1, -1]), range(1, 1100), non_neg_integer()}, Sign * ((1 bsl Bits) + I)),
-           float(), 0.0, -0.0,
+           any_float(),
            binary(), bitstring(), list(range(0, 159)), list(oneof([range(0, 159), range(256, 300)])), ascii(), ?LET(Text, ascii(), list_to_binary(Text)),
            ?LET({Text, More}, {ascii(), range(0, 127)}, Text ++ [More]),
            oneof([fun lists:map/2, fun 'a b':'c d'/3, fun() -> ok end, fun() -> self() end]),
            ?LAZY(make_ref()), ?LAZY(self()), ?LAZY(spawn(fun() -> ok end)), ?LAZY(hd(erlang:ports())),
            external()]).
+
+%% Of any bits, next to where digits and exponents change, and halfway between two that are written.
+any_float() ->
+    oneof([float(), 0.0, -0.0,
+           ?LET({Sign, Exponent, Fraction}, {range(0, 1), range(0, 2046), range(0, 1 bsl 52 - 1)}, bits(<<Sign:1, Exponent:11, Fraction:52>>)),
+           ?LET({Exponent, Off}, {range(-307, 308), range(-2, 2)},
+                begin <<Bits:64>> = <<(list_to_float("1.0e" ++ integer_to_list(Exponent))):64/float>>, bits(<<(Bits + Off):64>>) end),
+           ?LET({Whole, Up}, {range(1000000, 9999999), range(0, 12)}, (Whole + 0.5) * math:pow(10, Up)),
+           ?LET({Whole, Down}, {range(1000000, 9999999), range(0, 40)}, (Whole + 0.5) / (1 bsl Down)),
+           ?LET(Tiny, range(1, 1 bsl 52 - 1), bits(<<0:12, Tiny:52>>))]).
+
+bits(<<Float/float>>) -> Float.
 
 ascii() ->
     list(oneof([range(32, 126), 9, 10, 13, $", $\\])).

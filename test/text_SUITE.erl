@@ -17,7 +17,7 @@ suite() ->
     [{timetrap, {minutes, 10}}].
 
 all() ->
-    [random_terms, random_shapes, large_maps, latin1, cut_at_every_length, long_strings, large_integers, many_names, many_threads,
+    [random_terms, random_floats, random_shapes, large_maps, latin1, cut_at_every_length, long_strings, large_integers, many_names, many_threads,
      hostile_terms, shapes, mid_byte].
 
 init_per_suite(Config) ->
@@ -32,6 +32,12 @@ end_per_suite(_) ->
 %% What the text of a random term must be is what %T makes of it, or a beginning of that.
 random_terms(_) ->
     random(dt_terms:any_kind(), fun is_text_of/1).
+
+random_floats(_) ->
+    random(dt_terms:any_float(), fun is_text_of/1),
+    [?assertEqual(Text, dt_text_nif:text(Float))
+     || {Text, Float} <- [{<<"1.797693e+308">>, 1.7976931348623157e308}, {<<"4.940656e-324">>, 5.0e-324}, {<<"1.000000e+07">>, 9999999.9999},
+                          {<<"1.000000e+06">>, 1000000.5}, {<<"1.000002e+06">>, 1000001.5}, {<<"-0.000000e+00">>, -0.0}]].
 
 random(Type, IsGood) ->
     Seed = {erlang:phash2(make_ref()), erlang:system_time(), 0},
