@@ -35,14 +35,29 @@ static int power_below(int n) {
 }
 
 /*
+ * Whether `half`, which ends in .5, is x times ten to the n. Where it can be, all of this is exact:
+ * twice the half is odd and has 25 bits, x has 53, and what one of them has more of is a power
+ * of 5.
+ */
+static bool is_tie(double x, int n, long double half) {
+    enum { MOST = 10, LEAST_N = -13 };
+    long double power = power_of_ten((unsigned)(n < 0 ? -n : n));
+
+    if (n > MOST || n < LEAST_N)
+        return false;
+    if (n <= 0)
+        return half * power == x;
+    return (unsigned long)(2 * half) % (unsigned long)ldexpl(power, -n) == 0 && half / power == x;
+}
+
+/*
  * The digits of x, rounded, and the power of ten of the first one. The product of an x and a power
- * is off by less than 20 units of its last bit, 2^-64: 1e-11 of the last digit. False where
- * rounding needs to know better, which is where only the whole expansion tells a tie from its
- * neighbours.
+ * is off by less than 20 units of its last bit, 2^-64: 1e-11 of the last digit. False next to a
+ * tie, where only the whole expansion knows the side.
  */
 static bool digits_of(double x, unsigned long *digits, int *ten) {
     static const long double near_tie = 1e-10L;
-    long double scaled, part;
+    long double scaled, half;
     int two;
 
     *digits = 0;
@@ -57,11 +72,13 @@ static bool digits_of(double x, unsigned long *digits, int *ten) {
         ++*ten;
     }
     *digits = (unsigned long)scaled;
-    part = scaled - (long double)*digits;
-    if (fabsl(part - 0.5L) < near_tie)
+    half = (long double)*digits + 0.5L;
+    if (fabsl(scaled - half) >= near_tie)
+        *digits += scaled > half;
+    else if (is_tie(x, DIGITS - 1 - *ten, half))
+        *digits += *digits & 1;
+    else
         return false;
-    if (part > 0.5L)
-        ++*digits;
     if (*digits == 10UL * LEAST) {
         *digits = LEAST;
         ++*ten;

@@ -1,5 +1,9 @@
 #include "dt_put.h"
 
+bool dt_put_long(struct dt_text *text, const void *s, size_t n) {
+    return dt_put(text, s, n);
+}
+
 bool dt_put_number(struct dt_text *text, unsigned long number) {
     enum { DIGITS = 20 };
     char digits[2 * DIGITS] = {0}, *first = digits + DIGITS;

@@ -27,6 +27,9 @@ static inline bool dt_put_string(struct dt_text *text, const char *s) {
     return dt_put(text, s, strlen(s));
 }
 
+/* The same for more than a few bytes: the library's copy is quicker than one in place. */
+bool dt_put_long(struct dt_text *text, const void *s, size_t n);
+
 bool dt_put_number(struct dt_text *text, unsigned long number);
 
 /* As the runtime's %T writes it: for terms that it writes in bounded time. */

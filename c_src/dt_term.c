@@ -68,6 +68,27 @@ static void spell(struct spelling *spelling, unsigned char byte, const char *raw
     spelling->kind = spelling->size == 1 ? PLAIN : ESCAPED;
 }
 
+/* Bytes that a binary's text has as they are, so that a few compares tell: of a range, all but two.
+ */
+static struct { unsigned char first, last, but[2]; } plain = {.first = 1, .last = 0};
+
+static void find_plain(void) {
+    unsigned first = 0, last = BYTES - 1, but = 0;
+
+    while (first < last && in_binary[first].kind != PLAIN)
+        first++;
+    while (last > first && in_binary[last].kind != PLAIN)
+        last--;
+    for (unsigned c = first; c <= last; c++)
+        if (in_binary[c].kind != PLAIN) {
+            if (but == sizeof plain.but)
+                return;
+            plain.but[but++] = (unsigned char)c;
+        }
+    plain.first = (unsigned char)first;
+    plain.last = (unsigned char)last;
+}
+
 static bool spell_bytes(ErlNifEnv *env) {
     for (unsigned c = 0; c < BYTES; c++) {
         ERL_NIF_TERM list = enif_make_list1(env, enif_make_uint(env, c)), binary;
@@ -84,6 +105,7 @@ static bool spell_bytes(ErlNifEnv *env) {
         if (enif_snprintf(raw, sizeof raw, "%T", binary) > 0)
             spell(&in_binary[c], *byte, raw, "<<\"", "\">>");
     }
+    find_plain();
     return true;
 }
 
@@ -157,12 +179,27 @@ static void write_bits(struct writer *w, ERL_NIF_TERM bits) {
         append(w, raw);
 }
 
+/* Of a fixed size, and without branches, for a compiler to make vectors of. */
+enum { BLOCK = 32 };
+
+static bool is_plain_block(const unsigned char *bytes) {
+    unsigned char other = 0;
+
+    for (size_t i = 0; i < BLOCK; i++)
+        other |= (bytes[i] < plain.first) | (bytes[i] > plain.last) | (bytes[i] == plain.but[0]) |
+                 (bytes[i] == plain.but[1]);
+    return !other;
+}
+
 /* What all of these bytes are together; of a byte more than fits, since that is how long none is.
  */
 static unsigned kind_of(const unsigned char *bytes, size_t n) {
     unsigned kind = n > 0 ? PLAIN : UNPRINTABLE;
+    size_t i = 0;
 
-    for (size_t i = 0; i < n; i++)
+    while (n - i >= BLOCK && is_plain_block(bytes + i))
+        i += BLOCK;
+    for (; i < n; i++)
         kind |= in_binary[bytes[i]].kind;
     return kind;
 }
@@ -201,7 +238,7 @@ static void write_binary(struct writer *w, ERL_NIF_TERM term) {
     }
     append(w, "<<\"");
     if (kind == PLAIN)
-        check(w, dt_put(w->text, (const char *)binary.data, n));
+        check(w, dt_put_long(w->text, binary.data, n));
     else
         for (size_t i = 0; i < n && !w->cut; i++)
             append_spelling(w, &in_binary[binary.data[i]]);

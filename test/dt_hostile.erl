@@ -25,7 +25,8 @@ terms() ->
      {"atoms of 255 characters of four bytes", lists:duplicate(1000, list_to_atom(lists:duplicate(255, 16#1D11E))), <<"['">>},
      {"funs", lists:duplicate(1000, fun() -> Bytes end), <<"[#Fun<dt_hostile.">>},
      {"references", [make_ref() || _ <- lists:seq(1, 1000)], <<"[#Ref<">>},
-     {"floats", [N * 1.1e-300 || N <- lists:seq(1, 1000)], <<"[1.1">>}].
+     {"floats", [N * 1.1e-300 || N <- lists:seq(1, 1000)], <<"[1.1">>},
+     {"floats halfway between two texts", [N + 0.5 || N <- lists:seq(1000000, 1000999)], <<"[1.0000">>}].
 
 %% Or the largest that there is, from OTP 27 on.
 integer() ->

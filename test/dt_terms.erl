@@ -30,14 +30,14 @@ leaf() ->
            ?LAZY(make_ref()), ?LAZY(self()), ?LAZY(spawn(fun() -> ok end)), ?LAZY(hd(erlang:ports())),
            external()]).
 
-%% Of any bits, next to where digits and exponents change, and halfway between two that are written.
+%% Of any bits, next to where exponents change, and halfway between two of seven digits, as far as floats can be, or not quite.
 any_float() ->
     oneof([float(), 0.0, -0.0,
            ?LET({Sign, Exponent, Fraction}, {range(0, 1), range(0, 2046), range(0, 1 bsl 52 - 1)}, bits(<<Sign:1, Exponent:11, Fraction:52>>)),
            ?LET({Exponent, Off}, {range(-307, 308), range(-2, 2)},
                 begin <<Bits:64>> = <<(list_to_float("1.0e" ++ integer_to_list(Exponent))):64/float>>, bits(<<(Bits + Off):64>>) end),
-           ?LET({Whole, Up}, {range(1000000, 9999999), range(0, 12)}, (Whole + 0.5) * math:pow(10, Up)),
-           ?LET({Whole, Down}, {range(1000000, 9999999), range(0, 40)}, (Whole + 0.5) / (1 bsl Down)),
+           ?LET({Whole, Tens}, {range(1000000, 9999999), range(-40, 40)}, (Whole + 0.5) * math:pow(10, Tens)),
+           ?LET({Twice, Tens}, {range(2000000, 19999999), range(0, 10)}, (Twice div trunc(math:pow(5, Tens)) bor 1) / (2 bsl Tens)),
            ?LET(Tiny, range(1, 1 bsl 52 - 1), bits(<<0:12, Tiny:52>>))]).
 
 bits(<<Float/float>>) -> Float.
