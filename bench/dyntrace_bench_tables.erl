@@ -1,12 +1,13 @@
 %% The tables, each made in one run: its columns in turn, several rounds, and of these the medians.
 -module(dyntrace_bench_tables).
 
--export([events/1, parts/1, otp/1, annotations/1, throughput/1, processes/1, sizes/1, hostile/1]).
+-export([events/1, parts/1, otp/1, annotations/1, throughput/1, processes/1, sizes/1, hostile/1, turns/1]).
 
 -export_type([table/0, figures/0]).
 
 -define(ROUNDS, 7).
 -define(LOAD_MS, 1000).
+-define(TURNS_MS, 100).
 -define(LOAD_FLAGS, [send, 'receive', procs, call, running, exiting, garbage_collection]).
 
 -type table() :: {Title :: string(), About :: string(), Head :: [string()], Rows :: [[iodata()]]}.
@@ -175,6 +176,40 @@ beside_floor(Ops, Label, Consumers) ->
               [Floor, Recorded] = [maps:get({Name, Tracer}, Ns) || Tracer <- [floor, lttng]],
               Label(Name) ++ [ns(Floor), ns(Recorded), ratio(Recorded / Floor), ns(Recorded - Floor)]
           end || #{name := Name} <- Ops]}.
+
+%% How long a process that could run waits, beside others that send such terms as fast as they can.
+-spec turns(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
+turns(Consumers) ->
+    Tracers = [untraced, floor, lttng],
+    Ops = [(dyntrace_bench_ops:sends(Term))#{name => Name} || {Name, Term, _} <- [{"a small tuple", {order, 17}, <<>>} | dt_hostile:terms()]],
+    Us = medians([Figure || _ <- rounds(), Tracer <- Tracers,
+                            Figure <- dyntrace_bench_tracers:with(Tracer, Consumers, fun(With) -> [{{Name, Tracer}, turn_beside(Op, With)} || Op = #{name := Name} <- Ops] end)]),
+    {{"Others' turns", lists:flatten(io_lib:format("Microseconds until a process that is ready to run does, the 99th percentile of ~b ms, while two processes a scheduler "
+                                                   "send the term.", [?TURNS_MS])),
+      ["term" | [dyntrace_bench_tracers:title(Tracer) || Tracer <- Tracers]],
+      [[Name | [count(maps:get({Name, Tracer}, Us)) || Tracer <- Tracers]] || #{name := Name} <- Ops]},
+     Us}.
+
+turn_beside(#{new := New, flags := Flags}, With) ->
+    Busy = [spawn_monitor(fun() -> Do = New(), receive go -> repeat(Do) end end) || _ <- lists:seq(1, 2 * erlang:system_info(schedulers_online))],
+    [begin
+         ok = dyntrace_bench_tracers:trace(Pid, Flags, With),
+         Pid ! go
+     end || {Pid, _} <- Busy],
+    Turns = turns_until(erlang:monotonic_time(microsecond) + 1000 * ?TURNS_MS, []),
+    [begin
+         exit(Pid, kill),
+         receive {'DOWN', Ref, process, Pid, killed} -> ok end
+     end || {Pid, Ref} <- Busy],
+    float(lists:nth(max(1, length(Turns) * 99 div 100), lists:sort(Turns))).
+
+turns_until(Deadline, Turns) ->
+    Began = erlang:monotonic_time(microsecond),
+    erlang:yield(),
+    case erlang:monotonic_time(microsecond) of
+        Now when Now > Deadline -> [Now - Began | Turns];
+        Now -> turns_until(Deadline, [Now - Began | Turns])
+    end.
 
 %% -- Helpers -------------------------------------------------------------------------------
 

@@ -1,7 +1,5 @@
 #include "dt_follower.h"
 
-#include <stdatomic.h>
-
 /* Below zero by as many as came too late. */
 static atomic_long left = DT_BUDGET_INFINITE;
 static atomic_bool infinite = true;
@@ -25,12 +23,8 @@ unsigned long dt_follower_skipped(void) {
     return atomic_load_explicit(&skipped, memory_order_relaxed);
 }
 
-static atomic_bool unserved[DT_PROBES];
+atomic_bool dt_follower_unserved[DT_PROBES];
 
 void dt_follower_serve(enum dt_probe probe, bool served) {
-    atomic_store_explicit(&unserved[probe], !served, memory_order_relaxed);
-}
-
-bool dt_follower_serves(enum dt_probe probe) {
-    return !atomic_load_explicit(&unserved[probe], memory_order_relaxed);
+    atomic_store_explicit(&dt_follower_unserved[probe], !served, memory_order_relaxed);
 }

@@ -6,6 +6,7 @@
 #define DT_FOLLOWER_H
 
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "dt_event.h"
@@ -23,6 +24,11 @@ unsigned long dt_follower_skipped(void);
 
 /* A trace flag yields the events of several probes: those that are not served never fire by it. */
 void dt_follower_serve(enum dt_probe probe, bool served);
-bool dt_follower_serves(enum dt_probe probe);
+
+extern atomic_bool dt_follower_unserved[DT_PROBES];
+
+static inline bool dt_follower_serves(enum dt_probe probe) {
+    return !atomic_load_explicit(&dt_follower_unserved[probe], memory_order_relaxed);
+}
 
 #endif

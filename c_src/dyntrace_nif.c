@@ -28,7 +28,7 @@ static void count_undecoded(enum dt_probe probe) {
 /* -- Dispatch ------------------------------------------------------------------- */
 
 static bool is_follower(ERL_NIF_TERM state) {
-    return enif_is_identical(state, atom_dyntrace_follower);
+    return state == atom_dyntrace_follower;
 }
 
 static bool has_listener(const struct dt_route *route, ERL_NIF_TERM state) {

@@ -5,7 +5,7 @@
 
 -export([any_kind/0, any_float/0, secret/0]).
 
-%% No characters past ASCII in strings, which %T writes as single bytes, and no maps of more than
+%% No characters past ASCII in strings, nor integers that would be such, which %T writes as single bytes, and no maps of more than
 %% 32 keys, of which it writes how they are stored.
 any_kind() ->
     ?SIZED(Size, kind(Size, leaf())).
@@ -22,13 +22,16 @@ kind(Size, Leaf) ->
 
 leaf() ->
     oneof([oneof([ok, a_name, '', 'A', 'div', 'a b', 'å', '日本', 'a@b', 'a\nb', 'a\'b', 'Ÿ', list_to_atom(lists:duplicate(255, 16#1D11E))]),
-           integer(), ?LET({Sign, Bits, I}, {oneof([1, -1]), range(1, 1100), non_neg_integer()}, Sign * ((1 bsl Bits) + I)),
+           ?SUCHTHAT(I, oneof([integer(), large_integer()]), I < 160 orelse I > 255),
            any_float(),
            binary(), bitstring(), list(range(0, 159)), list(oneof([range(0, 159), range(256, 300)])), ascii(), ?LET(Text, ascii(), list_to_binary(Text)),
            ?LET({Text, More}, {ascii(), range(0, 127)}, Text ++ [More]),
            oneof([fun lists:map/2, fun 'a b':'c d'/3, fun() -> ok end, fun() -> self() end]),
            ?LAZY(make_ref()), ?LAZY(self()), ?LAZY(spawn(fun() -> ok end)), ?LAZY(hd(erlang:ports())),
            external()]).
+
+large_integer() ->
+    ?LET({Sign, Bits, I}, {oneof([1, -1]), range(1, 1100), non_neg_integer()}, Sign * ((1 bsl Bits) + I)).
 
 %% Of any bits, next to where exponents change, and halfway between two of seven digits, as far as floats can be, or not quite.
 any_float() ->
