@@ -56,8 +56,13 @@ live() ->
     receive after ?SECONDS * 1000 -> ok end,
     ok = demo_system:stop(System),
     _ = erlang:trace(new, false, [all]),
-    _ = [catch erlang:trace(Pid, false, [all]) || Pid <- processes()],
+    lists:foreach(fun untrace/1, processes()),
     ok.
+
+untrace(Pid) ->
+    try erlang:trace(Pid, false, [all])
+    catch error:badarg -> 0 % it is gone
+    end.
 
 %% -- The bpftrace script: one line an event, made from the catalogue ------------------------
 
