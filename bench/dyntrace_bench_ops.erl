@@ -28,13 +28,15 @@ registers() ->
     true = register(?MODULE, self()),
     unregister(?MODULE).
 
-%% To itself, and taken out again. What is persistent is shared: the send copies nothing.
+%% To itself, and taken out again. What is persistent is shared: the send copies nothing. It stays: that the VM looks for who
+%% has what is replaced would be measured too.
 -spec sends(term()) -> op().
 sends(Term) ->
+    Key = {?MODULE, make_ref()},
     #{name => "send", flags => [send], events => 1, times => 200000, written => 100,
       new => fun() ->
-                     ok = persistent_term:put(?MODULE, Term),
-                     Shared = persistent_term:get(?MODULE),
+                     ok = persistent_term:put(Key, Term),
+                     Shared = persistent_term:get(Key),
                      fun() -> self() ! Shared, receive _ -> ok end end
              end}.
 

@@ -32,21 +32,14 @@ static bool is_follower(ERL_NIF_TERM state) {
 }
 
 static bool has_listener(const struct dt_route *route, ERL_NIF_TERM state) {
-    return route->probe != DT_PROBES && dt_listening(route->probe) &&
-           (!is_follower(state) || dt_follower_serves(route->probe));
-}
-
-static bool takes_every_tag(const struct dt_route *route) {
-    return route->tag == &atom_any;
-}
-
-static bool takes(const struct dt_route *route, ERL_NIF_TERM tag) {
-    return *route->tag == tag || takes_every_tag(route);
+    return dt_listening(route->probe) && (!is_follower(state) || dt_follower_serves(route->probe));
 }
 
 static ERL_NIF_TERM enabled_in(enum dt_group group, ERL_NIF_TERM tag, ERL_NIF_TERM state) {
-    for (const struct dt_route *r = dt_routes[group]; r->tag; r++)
-        if (takes(r, tag) && has_listener(r, state))
+    const struct dt_tag *t = dt_tag_of(group, tag);
+
+    for (unsigned i = 0; i < t->count; i++)
+        if (has_listener(t->routes[i], state))
             return atom_trace;
     return atom_discard;
 }
@@ -70,20 +63,16 @@ static void trace_for(const struct dt_route *route, struct dt_traced *trace) {
 }
 
 static ERL_NIF_TERM trace_in(enum dt_group group, ERL_NIF_TERM tag, struct dt_traced trace) {
+    const struct dt_tag *t = dt_tag_of(group, tag);
     struct dt_text text;
-    bool known = false;
 
     if (is_follower(trace.state) && !dt_follower_take())
         return atom_ok;
     trace.text = &text;
-    for (const struct dt_route *r = dt_routes[group]; r->tag; r++) {
-        if (!takes(r, tag))
-            continue;
-        known = known || !takes_every_tag(r);
-        if (r->decode && has_listener(r, trace.state))
-            trace_for(r, &trace);
-    }
-    if (!known)
+    for (unsigned i = 0; i < t->count; i++)
+        if (t->routes[i]->decode && has_listener(t->routes[i], trace.state))
+            trace_for(t->routes[i], &trace);
+    if (t->tag == DT_NO_TAG)
         count_undecoded(DT_PROBES);
     return atom_ok;
 }
@@ -133,19 +122,12 @@ static bool group_takes(enum dt_group group, bool is_port) {
     }
 }
 
-static bool has_tag(enum dt_group group, ERL_NIF_TERM tag) {
-    for (const struct dt_route *r = dt_routes[group]; r->tag; r++)
-        if (*r->tag == tag)
-            return true;
-    return false;
-}
-
 /* A tag that no group knows is unknown to the first one as well. */
 static enum dt_group group_of(ErlNifEnv *env, ERL_NIF_TERM tag, ERL_NIF_TERM tracee) {
     bool is_port = enif_is_port(env, tracee);
 
     for (int group = 0; group < DT_GROUPS; group++)
-        if (group_takes(group, is_port) && has_tag(group, tag))
+        if (group_takes(group, is_port) && dt_tag_of(group, tag)->tag != DT_NO_TAG)
             return group;
     return 0;
 }
@@ -166,7 +148,7 @@ static ERL_NIF_TERM enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
     if (argv[0] != atom_seq_trace)
         return enabled_in(group_of(env, argv[0], argv[2]), argv[0], argv[1]);
     for (const struct dt_route *r = dt_routes[DT_GROUP_seq_trace]; r->tag; r++)
-        if (has_listener(r, argv[1]))
+        if (r->probe != DT_PROBES && has_listener(r, argv[1]))
             return atom_trace;
     return atom_discard;
 }
@@ -293,10 +275,10 @@ static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info) {
 
     (void)priv_data;
     dt_atoms_make(env);
-    if (!enif_get_tuple(env, load_info, &size, &el) || size != 6 || !dt_text_reserve(env, el[0]) ||
-        !dt_size_calibrate(env, el[1]) || !dt_text_calibrate(env, el[2], el[3]) ||
-        !get_text(el[4], &shapes) || !enif_inspect_binary(env, el[5], &binary) ||
-        binary.size >= sizeof path)
+    if (!dt_tags_fill() || !enif_get_tuple(env, load_info, &size, &el) || size != 6 ||
+        !dt_text_reserve(env, el[0]) || !dt_size_calibrate(env, el[1]) ||
+        !dt_text_calibrate(env, el[2], el[3]) || !get_text(el[4], &shapes) ||
+        !enif_inspect_binary(env, el[5], &binary) || binary.size >= sizeof path)
         return 1;
     dt_text_show_shapes(shapes);
     memcpy(path, binary.data, binary.size);
