@@ -14,6 +14,7 @@ CHECK_NEEDS := $(DEMO_NEEDS) bt2 gdb perf tplist-bpfcc runtime_tools os_mon comm
 BENCH_NEEDS := $(DEMO_NEEDS) perf runtime_tools
 SYSTEMTAP_NEEDS := $(BUILD_NEEDS) common_test debootstrap qemu-system-x86_64
 MATRIX_NEEDS := erl debootstrap
+ARM64_NEEDS := debootstrap qemu-aarch64-static
 LINT_NEEDS  := $(BUILD_NEEDS) clang-format clang-tidy cppcheck dialyzer xref
 
 .DEFAULT_GOAL := all
@@ -43,6 +44,9 @@ check-matrix: $(addprefix check-on-,bookworm trixie forky) ## the suites on thre
 
 check-on-%: deps-matrix
 	tools/matrix $*
+
+check-arm64: deps-arm64 ## the suites that need no kernel, on arm64 in emulation (root; half an hour for its folder at first)
+	tools/emulated trixie-arm64
 
 # The library with sanitizers, in a stock VM that has their runtime preloaded; what a VM starts does without.
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -85,12 +89,12 @@ lint: deps-lint all ## clang-format, clang-tidy, cppcheck, xref, dialyzer
 deps: ## install what is missing for all of this
 	tools/deps $(sort $(CHECK_NEEDS) $(SYSTEMTAP_NEEDS) $(LINT_NEEDS))
 
-deps-demo deps-check deps-bench deps-matrix deps-systemtap deps-lint: deps-%:
+deps-arm64 deps-demo deps-check deps-bench deps-matrix deps-systemtap deps-lint: deps-%:
 	@tools/deps $($(shell echo $* | tr a-z A-Z)_NEEDS)
 
 clean: ## remove what was built
 	$(MAKE) -C c_src clean
 	rm -rf _build
 
-.PHONY: help all demo check check-matrix check-sanitize check-systemtap check-docs soak docs lint deps deps-demo deps-check deps-systemtap deps-lint deps-bench deps-matrix \
+.PHONY: help all demo check check-arm64 check-matrix check-sanitize check-systemtap check-docs soak docs lint deps deps-arm64 deps-demo deps-check deps-systemtap deps-lint deps-bench deps-matrix \
         bench clean
