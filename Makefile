@@ -20,7 +20,7 @@ LINT_NEEDS  := $(BUILD_NEEDS) clang-format clang-tidy cppcheck dialyzer xref
 .DEFAULT_GOAL := all
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
 
 all: ## build into _build/default/lib/dyntrace
 	$(REBAR) compile
@@ -87,7 +87,7 @@ lint: deps-lint all ## clang-format, clang-tidy, cppcheck, xref, dialyzer
 	$(REBAR) dialyzer
 
 deps: ## install what is missing for all of this
-	tools/deps $(sort $(CHECK_NEEDS) $(SYSTEMTAP_NEEDS) $(LINT_NEEDS))
+	tools/deps $(sort $(CHECK_NEEDS) $(BENCH_NEEDS) $(SYSTEMTAP_NEEDS) $(MATRIX_NEEDS) $(ARM64_NEEDS) $(LINT_NEEDS))
 
 deps-arm64 deps-demo deps-check deps-bench deps-matrix deps-systemtap deps-lint: deps-%:
 	@tools/deps $($(shell echo $* | tr a-z A-Z)_NEEDS)

@@ -184,15 +184,15 @@ turns(Consumers) ->
     Ops = [(dyntrace_bench_ops:sends(Term))#{name => Name} || {Name, Term, _} <- [{"a small tuple", {order, 17}, <<>>} | dt_hostile:terms()]],
     Us = medians([Figure || _ <- rounds(), Tracer <- Tracers,
                             Figure <- dyntrace_bench_tracers:with(Tracer, Consumers, fun(With) -> [{{Name, Tracer}, turn_beside(Op, With)} || Op = #{name := Name} <- Ops] end)]),
-    {{"Others' turns", lists:flatten(io_lib:format("Microseconds until a process that is ready to run does, while two processes a scheduler send the term: "
-                                                   "the median of ~b ms.", [?TURNS_MS])),
+    {{"Others' turns", lists:flatten(io_lib:format("Microseconds until a process that is ready to run does, while four processes a scheduler send the term: "
+                                                   "the median of all waits in ~b ms.", [?TURNS_MS])),
       ["term" | [dyntrace_bench_tracers:title(Tracer) || Tracer <- Tracers]],
       [[Name | [count(maps:get({Name, Tracer}, Us)) || Tracer <- Tracers]] || #{name := Name} <- Ops]},
      Us}.
 
 turn_beside(#{new := New, flags := Flags}, With) ->
     Do = New(),
-    Busy = [spawn_monitor(fun() -> receive go -> repeat(Do) end end) || _ <- lists:seq(1, 2 * erlang:system_info(schedulers_online))],
+    Busy = [spawn_monitor(fun() -> receive go -> repeat(Do) end end) || _ <- lists:seq(1, 4 * erlang:system_info(schedulers_online))],
     [begin
          ok = dyntrace_bench_tracers:trace(Pid, Flags, With),
          Pid ! go

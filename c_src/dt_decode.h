@@ -54,22 +54,23 @@ enum dt_group {
 extern const struct dt_route *const dt_routes[DT_GROUPS];
 extern const char *const dt_group_names[DT_GROUPS];
 
-/* The same by tag, since the VM asks about every event, and almost always nobody listens: those
-   routes of a group that feed a probe by the tag, those of every tag included. */
-enum { DT_GROUP_TAGS = 12, DT_TAG_ROUTES = 8 };
+/* The same by tag, as the callbacks need them, since the VM asks about every event, and almost
+   always nobody listens: those routes of a group that feed a probe by the tag, those of every tag
+   included. */
+enum { DT_GROUP_ROUTES = 20 }; /* or fewer */
 
 struct dt_tag {
     ERL_NIF_TERM tag; /* DT_NO_TAG: all that the group does not know, the last one */
     unsigned count;
-    const struct dt_route *routes[DT_TAG_ROUTES];
+    const struct dt_route *routes[DT_GROUP_ROUTES];
 };
 
 #define DT_NO_TAG ((ERL_NIF_TERM)0) /* no term is that */
 
-extern struct dt_tag dt_tags[DT_GROUPS][DT_GROUP_TAGS + 1];
+extern struct dt_tag dt_tags[DT_GROUPS][DT_GROUP_ROUTES + 1];
 
-/* Fills dt_tags, at the first load, when the atoms are made; false if they are too small. */
-bool dt_tags_fill(void);
+/* Fills dt_tags at the first load, when the atoms are made. */
+void dt_tags_fill(void);
 
 static inline const struct dt_tag *dt_tag_of(enum dt_group group, ERL_NIF_TERM tag) {
     const struct dt_tag *t = dt_tags[group];

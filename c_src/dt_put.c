@@ -1,6 +1,6 @@
 #include "dt_put.h"
 
-bool dt_put_long(struct dt_text *text, const void *s, size_t n) {
+bool dt_put_bytes(struct dt_text *text, const void *s, size_t n) {
     return dt_put(text, s, n);
 }
 

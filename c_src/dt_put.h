@@ -28,13 +28,14 @@ static inline bool dt_put_string(struct dt_text *text, const char *s) {
 }
 
 /* The same for more than a few bytes: the library's copy is quicker than one in place. */
-bool dt_put_long(struct dt_text *text, const void *s, size_t n);
+bool dt_put_bytes(struct dt_text *text, const void *s, size_t n);
 
 bool dt_put_number(struct dt_text *text, unsigned long number);
 
 /* As the runtime's %T writes it: for terms that it writes in bounded time. */
 bool dt_put_runtime(struct dt_text *text, ERL_NIF_TERM term);
 
+/* The same for floats, and quicker. */
 bool dt_put_float(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term);
 
 /* A pid, port or reference. */

@@ -24,46 +24,38 @@ const char *const dt_group_names[DT_GROUPS] = {
 #include "dt_routes.def"
 };
 
-struct dt_tag dt_tags[DT_GROUPS][DT_GROUP_TAGS + 1];
+#define GROUP(group)                                                                               \
+    _Static_assert(sizeof group##_routes / sizeof *group##_routes - 1 <= DT_GROUP_ROUTES,          \
+                   #group " has more routes than a table by tag has room for");
+#include "dt_routes.def"
+
+struct dt_tag dt_tags[DT_GROUPS][DT_GROUP_ROUTES + 1];
 
 static bool takes_every_tag(const struct dt_route *route) {
     return route->tag == &atom_any;
 }
 
-static bool fill_tag(struct dt_tag *t, const struct dt_route *routes) {
-    for (const struct dt_route *r = routes; r->tag; r++) {
-        if (r->probe == DT_PROBES || !(takes_every_tag(r) || *r->tag == t->tag))
-            continue;
-        if (t->count == DT_TAG_ROUTES)
-            return false;
-        t->routes[t->count++] = r;
-    }
-    return true;
+static void fill_tag(struct dt_tag *t, const struct dt_route *routes) {
+    for (const struct dt_route *r = routes; r->tag; r++)
+        if (r->probe != DT_PROBES && (takes_every_tag(r) || *r->tag == t->tag))
+            t->routes[t->count++] = r;
 }
 
-static bool fill_group(enum dt_group group) {
+static void fill_group(enum dt_group group) {
     struct dt_tag *last = dt_tags[group];
 
-    for (const struct dt_route *r = dt_routes[group]; r->tag; r++) {
-        if (takes_every_tag(r) || dt_tag_of(group, *r->tag)->tag != DT_NO_TAG)
-            continue;
-        if (last == &dt_tags[group][DT_GROUP_TAGS])
-            return false;
-        last->tag = *r->tag;
-        if (!fill_tag(last++, dt_routes[group]))
-            return false;
-    }
-    return fill_tag(last, dt_routes[group]);
+    for (const struct dt_route *r = dt_routes[group]; r->tag; r++)
+        if (!takes_every_tag(r) && dt_tag_of(group, *r->tag)->tag == DT_NO_TAG) {
+            last->tag = *r->tag;
+            fill_tag(last++, dt_routes[group]);
+        }
+    fill_tag(last, dt_routes[group]);
 }
 
-bool dt_tags_fill(void) {
+void dt_tags_fill(void) {
     static bool filled;
 
-    if (filled)
-        return true;
-    for (int group = 0; group < DT_GROUPS; group++)
-        if (!fill_group(group))
-            return false;
+    for (int group = 0; group < DT_GROUPS && !filled; group++)
+        fill_group(group);
     filled = true;
-    return true;
 }

@@ -16,11 +16,12 @@ struct writer {
     const char *limit; /* the last byte that a whole text may have */
     bool copied;       /* a large binary was: there won't be another one */
     bool cut;          /* the text is as long as it may be, or ends before what can't be written */
+    bool full;         /* the buffer is */
 };
 
 static inline void check(struct writer *w, bool put) {
-    if (!put || w->text->next > w->limit)
-        w->cut = true;
+    w->full = w->full || !put;
+    w->cut = w->cut || w->full || w->text->next > w->limit;
 }
 
 static inline void append(struct writer *w, const char *s) {
@@ -93,7 +94,7 @@ static bool spell_bytes(ErlNifEnv *env) {
     for (unsigned c = 0; c < BYTES; c++) {
         ERL_NIF_TERM list = enif_make_list1(env, enif_make_uint(env, c)), binary;
         unsigned char *byte = enif_make_new_binary(env, 1, &binary);
-        char raw[16];
+        char raw[16] = "";
 
         if (!byte)
             return false;
@@ -238,7 +239,7 @@ static void write_binary(struct writer *w, ERL_NIF_TERM term) {
     }
     append(w, "<<\"");
     if (kind == PLAIN)
-        check(w, dt_put_long(w->text, binary.data, n));
+        check(w, dt_put_bytes(w->text, binary.data, n));
     else
         for (size_t i = 0; i < n && !w->cut; i++)
             append_spelling(w, &in_binary[binary.data[i]]);
@@ -566,7 +567,8 @@ const char *dt_text_term(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term
     } while (next_term(&w, &stack, &term));
     while (stack.depth > 0)
         close_part(&w, &stack);
-    return dt_put_cut_end(text, start, DT_TERM_MAX, !w.cut);
+    return w.full ? dt_put_end(text, start, false)
+                  : dt_put_cut_end(text, start, DT_TERM_MAX, !w.cut);
 }
 
 bool dt_text_calibrate(ErlNifEnv *env, ERL_NIF_TERM from, ERL_NIF_TERM to) {

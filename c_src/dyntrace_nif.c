@@ -35,13 +35,15 @@ static bool has_listener(const struct dt_route *route, ERL_NIF_TERM state) {
     return dt_listening(route->probe) && (!is_follower(state) || dt_follower_serves(route->probe));
 }
 
-static ERL_NIF_TERM enabled_in(enum dt_group group, ERL_NIF_TERM tag, ERL_NIF_TERM state) {
-    const struct dt_tag *t = dt_tag_of(group, tag);
-
+static bool is_wanted(const struct dt_tag *t, ERL_NIF_TERM state) {
     for (unsigned i = 0; i < t->count; i++)
         if (has_listener(t->routes[i], state))
-            return atom_trace;
-    return atom_discard;
+            return true;
+    return false;
+}
+
+static ERL_NIF_TERM enabled_in(enum dt_group group, ERL_NIF_TERM tag, ERL_NIF_TERM state) {
+    return is_wanted(dt_tag_of(group, tag), state) ? atom_trace : atom_discard;
 }
 
 /* Decodes the event for one probe, and fires it. */
@@ -147,8 +149,9 @@ static ERL_NIF_TERM enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
         return atom_trace;
     if (argv[0] != atom_seq_trace)
         return enabled_in(group_of(env, argv[0], argv[2]), argv[0], argv[1]);
-    for (const struct dt_route *r = dt_routes[DT_GROUP_seq_trace]; r->tag; r++)
-        if (r->probe != DT_PROBES && has_listener(r, argv[1]))
+    /* Which of the tags it is, it does not say yet. */
+    for (const struct dt_tag *t = dt_tags[DT_GROUP_seq_trace]; t->tag != DT_NO_TAG; t++)
+        if (is_wanted(t, argv[1]))
             return atom_trace;
     return atom_discard;
 }
@@ -275,10 +278,11 @@ static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info) {
 
     (void)priv_data;
     dt_atoms_make(env);
-    if (!dt_tags_fill() || !enif_get_tuple(env, load_info, &size, &el) || size != 6 ||
-        !dt_text_reserve(env, el[0]) || !dt_size_calibrate(env, el[1]) ||
-        !dt_text_calibrate(env, el[2], el[3]) || !get_text(el[4], &shapes) ||
-        !enif_inspect_binary(env, el[5], &binary) || binary.size >= sizeof path)
+    dt_tags_fill();
+    if (!enif_get_tuple(env, load_info, &size, &el) || size != 6 || !dt_text_reserve(env, el[0]) ||
+        !dt_size_calibrate(env, el[1]) || !dt_text_calibrate(env, el[2], el[3]) ||
+        !get_text(el[4], &shapes) || !enif_inspect_binary(env, el[5], &binary) ||
+        binary.size >= sizeof path)
         return 1;
     dt_text_show_shapes(shapes);
     memcpy(path, binary.data, binary.size);

@@ -100,7 +100,9 @@ start() ->
     System.
 
 trace_all() ->
-    _ = dt_trace:trace_pattern({demo_system, '_', '_'}, [{'_', [], [{exception_trace}]}], [local]),
+    _ = dt_trace:trace_pattern({demo_system, '_', '_'}, true, [local]),
+    %% Not of those that call themselves for ever: their stack would grow.
+    _ = [dt_trace:trace_pattern({demo_system, Function, 1}, [{'_', [], [{exception_trace}]}], [local]) || Function <- [order, roll]],
     Flags = [send, 'receive', procs, ports, call, return_to, running, running_ports, exiting, garbage_collection],
     _ = dt_trace:trace(all, true, [{tracer, dyntrace, []} | Flags]),
     _ = seq_trace:set_system_tracer({dyntrace, []}),
