@@ -20,8 +20,10 @@ struct writer {
 };
 
 static inline void check(struct writer *w, bool put) {
-    w->full = w->full || !put;
-    w->cut = w->cut || w->full || w->text->next > w->limit;
+    if (!put)
+        w->full = true;
+    if (!put || w->text->next > w->limit)
+        w->cut = true;
 }
 
 static inline void append(struct writer *w, const char *s) {
