@@ -8,7 +8,7 @@
 -compile(nowarn_export_all).
 
 suite() ->
-    [{timetrap, {minutes, 3}}].
+    [{timetrap, {minutes, 6}}].
 
 all() ->
     [nobody_listens, without_library, wrong_arguments, wrong_arguments_when_wanted,

@@ -16,6 +16,9 @@
 
 -define(DEADLINE, 30000).
 
+%% The kernel waits for each probe until nobody is in it any more, which takes its time on a busy machine.
+-define(DETACH_DEADLINE, 150000).
+
 %% bpftrace reads a string into the 512 bytes of BPF stack, so a long one is read in pieces.
 -define(PIECE, 100).
 
@@ -117,7 +120,7 @@ kill(Consumer) ->
     ok.
 
 signal(Consumer, Signal) ->
-    {Events, Lines} = gen_server:call(Consumer, {stop, Signal}, ?DEADLINE),
+    {Events, Lines} = gen_server:call(Consumer, {stop, Signal}, ?DETACH_DEADLINE),
     gen_server:stop(Consumer),
     [] = [Line || Line <- Lines, binary:match(Line, <<"Lost ">>) =/= nomatch],
     {Events, Lines}.

@@ -8,7 +8,7 @@
 -compile(nowarn_export_all).
 
 suite() ->
-    [{timetrap, {minutes, 2}}].
+    [{timetrap, {minutes, 6}}].
 
 all() ->
     [describes_itself, nobody_listens, any_arguments, undecoded_is_counted, library_missing, library_foreign,

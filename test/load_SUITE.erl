@@ -11,7 +11,7 @@
 -define(RELOADS, 100).
 
 suite() ->
-    [{timetrap, {minutes, 3}}].
+    [{timetrap, {minutes, 6}}].
 
 all() ->
     [everything_traced, reloaded_meanwhile, consumer_killed_meanwhile, purged_while_attached].

@@ -10,7 +10,7 @@
 -define(TRACER, {tracer, dyntrace, []}).
 
 suite() ->
-    [{timetrap, {minutes, 3}}].
+    [{timetrap, {minutes, 6}}].
 
 all() ->
     [{group, Probe} || Probe <- probes()] ++

@@ -8,7 +8,7 @@
 -compile(nowarn_export_all).
 
 suite() ->
-    [{timetrap, {minutes, 3}}].
+    [{timetrap, {minutes, 6}}].
 
 all() ->
     [first_session, filter, flight_recorder, live, context, reading].

@@ -10,7 +10,7 @@
 -define(TRACER, {tracer, dyntrace, []}).
 
 suite() ->
-    [{timetrap, {minutes, 3}}].
+    [{timetrap, {minutes, 6}}].
 
 all() ->
     [every_script_is_here, who_talks, call_latency, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans,

@@ -11,7 +11,7 @@
 -define(MESSAGES, 200).
 
 suite() ->
-    [{timetrap, {minutes, 3}}].
+    [{timetrap, {minutes, 6}}].
 
 all() ->
     [appup_names_all, up_and_down_followed, up_and_down_by_hand, not_started].

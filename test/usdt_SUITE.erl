@@ -10,7 +10,7 @@
 -define(TRACER, {tracer, dyntrace, []}).
 
 suite() ->
-    [{timetrap, {minutes, 3}}].
+    [{timetrap, {minutes, 6}}].
 
 %% One group a probe: attached alone, a probe's listener gets all of its events.
 all() ->
