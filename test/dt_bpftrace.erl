@@ -16,6 +16,9 @@
 
 -define(DEADLINE, 30000).
 
+%% A signal that has not been heard is sent again.
+-define(AGAIN_MS, 5000).
+
 %% The kernel waits for each probe until nobody is in it any more, which takes its time on a busy machine.
 -define(DETACH_DEADLINE, 150000).
 
@@ -202,6 +205,7 @@ handle_call({stop, _}, _From, State = #state{exited = true}) ->
     {reply, result(State), State};
 handle_call({stop, Signal}, From, State) ->
     ok = send_signal(Signal, State),
+    _ = erlang:send_after(?AGAIN_MS, self(), {again, Signal}),
     {noreply, State#state{stopping = [From | State#state.stopping]}}.
 
 handle_cast(_, State) ->
@@ -217,6 +221,12 @@ handle_info({Port, {exit_status, Status}}, State = #state{port = Port}) ->
             [gen_server:reply(From, result(State)) || From <- State#state.stopping],
             {noreply, State#state{exited = true, stopping = []}}
     end;
+handle_info({again, _}, State = #state{exited = true}) ->
+    {noreply, State};
+handle_info({again, Signal}, State) ->
+    catches_interrupts(State) andalso send_signal(Signal, State),
+    _ = erlang:send_after(?AGAIN_MS, self(), {again, Signal}),
+    {noreply, State};
 handle_info({'DOWN', _, process, _Owner, _}, State) ->
     {stop, normal, State};
 handle_info(_, State) ->
@@ -231,6 +241,15 @@ terminate(_, State) ->
 send_signal(Signal, #state{os_pid = OsPid}) ->
     [] = os:cmd("kill -" ++ Signal ++ " " ++ integer_to_list(OsPid)),
     ok.
+
+%% As long as it does, no interrupt has ended its loop: one that comes while it is not waiting in there is lost.
+catches_interrupts(#state{os_pid = OsPid}) ->
+    case file:read_file("/proc/" ++ integer_to_list(OsPid) ++ "/status") of
+        {ok, Status} ->
+            {match, [Caught]} = re:run(Status, "SigCgt:\\s+([0-9a-f]+)", [{capture, all_but_first, list}]),
+            list_to_integer(Caught, 16) band 2#10 =/= 0;
+        {error, _} -> false
+    end.
 
 result(State) ->
     {in_order(State), lists:reverse(State#state.lines)}.

@@ -57,14 +57,16 @@ soak(Config) ->
 
 %% -- What goes on meanwhile ----------------------------------------------------------------------
 
-%% Some of the probes are counted for a while. It is killed then: one that detaches by itself waits, probe by probe, for
-%% those who run through it, and under such a load that is longer than the load lasts.
+%% Some of the probes are counted for a while, by one that is interrupted then, or killed.
 bpftrace(Library) ->
     Probes = [user_mark | [Probe || Probe <- load_SUITE:probes(), rand:uniform(3) =:= 1]],
     Consumer = dt_bpftrace:start_script([io_lib:format("usdt:~ts:~s:~s { @[\"~s\"] = count(); }\n", [Library, Provider, Probe, Probe])
                                          || Probe <- Probes, #{provider := Provider} <- [dt_bpftrace:described(Probe)]], #{}),
     nap(1000),
-    ok = dt_bpftrace:kill(Consumer).
+    case rand:uniform(2) of
+        1 -> _ = dt_bpftrace:stop_script(Consumer), ok;
+        2 -> ok = dt_bpftrace:kill(Consumer)
+    end.
 
 %% {Recorded, Lost}: numbered messages, in buffers that may be too small.
 lttng(Daemon, Node) ->
