@@ -42,10 +42,11 @@ static int power_below(int n) {
  */
 static bool is_tie(double x, int n, long double half) {
     enum { MOST = 10, LEAST_N = -13 };
-    long double power = power_of_ten((unsigned)(n < 0 ? -n : n));
+    long double power;
 
     if (n > MOST || n < LEAST_N)
         return false;
+    power = power_of_ten((unsigned)(n < 0 ? -n : n));
     if (n <= 0)
         return half * power == x;
     return (unsigned long)(2 * half) % (unsigned long)ldexpl(power, -n) == 0 && half / power == x;

@@ -154,13 +154,15 @@ field_script(N, I, Type, Argument, _Pieces) ->
 %% bpftrace before 0.27 knows no arg6 and above: these are read from where their note says.
 argument(I, _) when I < 6 ->
     "arg" ++ integer_to_list(I);
-argument(I, Operand) ->
+argument(_, Operand) ->
     Type = fun(Size) -> maps:get(Size, #{"8" => "uint64", "-8" => "int64", "4" => "uint32", "-4" => "int32"}) end,
     case re:run(Operand, "^(-?\\d)@(-?\\d*)(\\(?)%(\\w+)", [{capture, all_but_first, list}]) of
-        {match, [Size, "", "(", Register]} -> argument(I, lists:concat([Size, "@0(%", Register]));
-        {match, [Size, Offset, "(", Register]} -> io_lib:format("(*(~s*)uptr(reg(\"~s\") + (~s)))", [Type(Size), register_name(Register), Offset]);
+        {match, [Size, Offset, "(", Register]} -> io_lib:format("(*(~s*)uptr(reg(\"~s\") + (~s)))", [Type(Size), register_name(Register), offset(Offset)]);
         {match, [Size, "", "", Register]} -> io_lib:format("(~s)reg(\"~s\")", [Type(Size), register_name(Register)])
     end.
+
+offset("") -> "0";
+offset(Offset) -> Offset.
 
 %% bpftrace's: r10, but ax for rax.
 register_name([$r, First | Rest]) when First >= $a -> [First | Rest];
