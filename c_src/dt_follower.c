@@ -1,5 +1,32 @@
 #include "dt_follower.h"
 
+#include "dt_atoms.h"
+
+/* A local pid is one word; 0 is none. */
+static _Atomic(ERL_NIF_TERM) worker;
+static atomic_bool active;
+
+ERL_NIF_TERM dt_follower_claim(ErlNifEnv *env) {
+    ErlNifPid self;
+    ERL_NIF_TERM before;
+
+    if (!enif_self(env, &self))
+        return atom_undefined;
+    before = atomic_exchange_explicit(&worker, self.pid, memory_order_relaxed);
+    return before ? before : atom_undefined;
+}
+
+void dt_follower_activate(bool on) {
+    atomic_store_explicit(&active, on, memory_order_relaxed);
+}
+
+bool dt_follower_is_alive(ErlNifEnv *env) {
+    ErlNifPid pid = {.pid = atomic_load_explicit(&worker, memory_order_relaxed)};
+
+    return atomic_load_explicit(&active, memory_order_relaxed) && pid.pid &&
+           enif_is_process_alive(env, &pid);
+}
+
 /* Below zero by as many as came too late. */
 static atomic_long left = DT_BUDGET_INFINITE;
 static atomic_bool infinite = true;

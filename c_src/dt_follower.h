@@ -1,15 +1,30 @@
 /*
- * What the application's tracer, {dyntrace, dyntrace_follower}, may do: fire those probes that are
- * served, as often as its budget of events allows.
+ * What the application's tracer, {dyntrace, dyntrace_follower}, may do: trace while its worker lives and
+ * wants it, fire those probes that are served, as often as its budget of events allows.
  */
 #ifndef DT_FOLLOWER_H
 #define DT_FOLLOWER_H
 
+#include <erl_nif.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
 #include "dt_event.h"
+
+/* The worker is the one that called this last. Answers who it was before: a pid, or undefined, which it
+   is again in a library that is loaded anew. */
+ERL_NIF_TERM dt_follower_claim(ErlNifEnv *env);
+
+/* Whether the worker has anything traced. */
+void dt_follower_activate(bool active);
+
+/*
+ * What the VM asks as trace_status, each time when a traced process is scheduled. From a process
+ * that is told that the tracer is not alive it takes the tracer and all flags: so nothing that a
+ * worker has set outlives it, and nobody has to walk over all processes.
+ */
+bool dt_follower_is_alive(ErlNifEnv *env);
 
 #define DT_BUDGET_INFINITE LONG_MAX
 

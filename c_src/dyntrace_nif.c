@@ -142,11 +142,15 @@ static ERL_NIF_TERM seq_trace_kind(ErlNifEnv *env, ERL_NIF_TERM info) {
     return enif_get_tuple(env, info, &size, &el) && size > 0 ? el[0] : atom_undefined;
 }
 
+/* Who traces by hand stays attached, for a consumer may come later. */
+static ERL_NIF_TERM trace_status(ErlNifEnv *env, ERL_NIF_TERM state) {
+    return !is_follower(state) || dt_follower_is_alive(env) ? atom_trace : atom_remove;
+}
+
 static ERL_NIF_TERM enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     (void)argc;
-    /* Stay attached: a listener may come later. */
     if (argv[0] == atom_trace_status)
-        return atom_trace;
+        return trace_status(env, argv[1]);
     if (argv[0] != atom_seq_trace)
         return enabled_in(group_of(env, argv[0], argv[2]), argv[0], argv[1]);
     /* Which of the tags it is, it does not say yet. */
@@ -236,6 +240,20 @@ static ERL_NIF_TERM skipped(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
     return enif_make_ulong(env, dt_follower_skipped());
 }
 
+static ERL_NIF_TERM claim(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    (void)argc;
+    (void)argv;
+    return dt_follower_claim(env);
+}
+
+/* true | false */
+static ERL_NIF_TERM set_active(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    (void)env;
+    (void)argc;
+    dt_follower_activate(enif_is_identical(argv[0], atom_true));
+    return atom_ok;
+}
+
 /* all | [Name] */
 static ERL_NIF_TERM serve(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     static const char *const names[DT_PROBES] = {
@@ -265,7 +283,8 @@ static ErlNifFunc functions[] = {{"enabled", 3, enabled, 0},   {"trace", 5, trac
                                  {"probes", 0, probes, 0},     {"listeners", 0, listeners, 0},
                                  {"nif_info", 0, nif_info, 0}, {"show_nif", 1, show, 0},
                                  {"serve", 1, serve, 0},       {"set_budget", 1, set_budget, 0},
-                                 {"skipped", 0, skipped, 0},   DT_USER_FUNCTIONS};
+                                 {"skipped", 0, skipped, 0},   {"claim", 0, claim, 0},
+                                 {"set_active", 1, set_active, 0}, DT_USER_FUNCTIONS};
 
 /* {ReservedWords, Sizes, LeastInteger, GreatestInteger, full | shape,
    PathOfTheLttngProvider :: binary()} */

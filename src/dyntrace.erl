@@ -45,7 +45,7 @@
 -export(?TRACER).
 
 %% Exported so that the compiler takes them for what the library makes of them
--define(INTERNAL, [nif_info/0, show_nif/1, serve/1, set_budget/1, skipped/0, wants_i4s4/0, wants_n/1, wants_mark/0, wants_span/0,
+-define(INTERNAL, [nif_info/0, show_nif/1, serve/1, set_budget/1, skipped/0, claim/0, set_active/1, wants_i4s4/0, wants_n/1, wants_mark/0, wants_span/0,
                    user_trace_n_nif/10, user_mark/3, user_span_start/2, user_span_stop/4]).
 -export(?INTERNAL).
 
@@ -108,11 +108,12 @@
                   undecoded := #{atom() => pos_integer()}}.
 
 -type following() :: #{processes := [atom()], ports := [atom()], calls := dyntrace_needs:calls(),
-                       seq_trace := boolean(), untraced := non_neg_integer(),
+                       seq_trace := boolean(), untraced := non_neg_integer(), withheld := #{atom() => string()},
                        paused := boolean(), pauses := non_neg_integer(), skipped := non_neg_integer()}.
-%% What is traced because somebody listens: the trace flags of processes and of ports, what of calls; and
-%% how many processes are not, since they have another tracer. With a budget: whether there is a pause
-%% now, how many there were, and how many trace events were skipped until a pause had begun.
+%% What is traced because consumers are attached: the trace flags of processes and of ports, what of calls,
+%% sequential tracing. What is not: about how many processes have another tracer, and trace flags that are withheld, with
+%% the reason. With a budget: whether there is a pause now, how many there were, and how many trace events were
+%% skipped until a pause had begun.
 
 %%% -- The facade ----------------------------------------------------------------------
 
@@ -120,7 +121,8 @@
 %% backend. `info/0' says what is missing.
 -spec available() -> boolean().
 available() ->
-    lists:member(available, maps:values(maps:get(backends, info()))).
+    #{backends := Backends} = ?MODULE:nif_info(),
+    lists:member(available, maps:values(Backends)).
 
 %% @doc The probes in the order of the catalogue, with their arguments in the order of
 %% the probe's. Empty without the library.
@@ -181,17 +183,21 @@ version() ->
 %% configuration ({@link dyntrace_config}); those that are not given are as configured.
 -spec follow(#{atom() => term()}) -> ok | {error, term()}.
 follow(Options) when is_map(Options) ->
-    case dyntrace_config:check(maps:merge(maps:from_list(application:get_all_env(?MODULE)), Options)) of
+    case dyntrace_config:check(maps:merge(configured(), Options)) of
         {ok, Config} ->
             case application:ensure_all_started(?MODULE) of
                 {ok, _} -> dyntrace_follower:follow(Config);
                 {error, Why} -> {error, Why}
             end;
         {error, {bad_config, Key, _, MustBe}} ->
-            bad(follow, [Options], [{1, false, [atom_to_list(Key), ": ", MustBe]}])
+            bad(follow, [Options], [{1, false, io_lib:format("~0tp: ~ts", [Key, MustBe])}])
     end;
 follow(Options) ->
     bad(follow, [Options], [{1, false, "not a map"}]).
+
+configured() ->
+    _ = application:load(?MODULE),
+    maps:from_list(application:get_all_env(?MODULE)).
 
 %% @doc Ends it: no flag that was set for listeners stays.
 -spec unfollow() -> ok.
@@ -472,6 +478,14 @@ set_budget(_) -> without_library(ok).
 %% @private How many were not, since the library was loaded.
 -spec skipped() -> non_neg_integer().
 skipped() -> without_library(0).
+%% @private The caller is the application's worker from now on; answers who was before, in this library. The worker itself
+%% without a library: nothing is left of anybody.
+-spec claim() -> undefined | pid().
+claim() -> without_library(self()).
+%% @private Whether the worker has anything traced: if not, or when it is dead, processes drop its tracer when they are
+%% scheduled.
+-spec set_active(boolean()) -> ok.
+set_active(_) -> without_library(ok).
 %% @private
 -spec wants_i4s4() -> boolean().
 wants_i4s4() -> without_library(false).

@@ -14,12 +14,16 @@
 start(_Type, _Args) ->
     ok = load_ours(),
     case dyntrace_config:check(application:get_all_env(dyntrace)) of
-        {ok, Config} -> supervisor:start_link({local, ?SUPERVISOR}, ?MODULE, Config);
+        {ok, Config} ->
+            ok = dyntrace_kept:new(),
+            supervisor:start_link({local, ?SUPERVISOR}, ?MODULE, Config);
         {error, Why} -> {error, Why}
     end.
 
+%% The process that has started the application comes here, also when the supervisor was killed or has given up: what
+%% such workers have left is cleared.
 stop(_State) ->
-    ok.
+    dyntrace_tracing:clear_left(false).
 
 %% What the appup does before and after it loads new code, also where the application does not run.
 pause() ->
@@ -66,7 +70,6 @@ load(Ours, Other) ->
     ok.
 
 init(Config) ->
-    ok = dyntrace_kept:new(),
     {ok, {#{strategy => one_for_one, intensity => 10, period => 10}, [worker(Config)]}}.
 
 worker(Config) ->

@@ -19,20 +19,25 @@
 -type config() :: #{follow := boolean(),
                     processes := all | new | existing | [atom()],
                     ports := all | new | existing | none,
-                    functions := [{module(), atom(), arity() | '_'}],
+                    functions := [dyntrace_functions:pattern()],
                     probes := all | [atom()],
                     interval := pos_integer(),
                     budget := pos_integer() | infinity,
                     text := full | shape}.
 
--type error() :: {bad_config, Key :: atom(), Value :: term(), MustBe :: string()}.
+-type error() :: {bad_config, Key :: term(), Value :: term(), MustBe :: string()}.
 
 %% Options that are not given are as above.
--spec check([{atom(), term()}] | map()) -> {ok, config()} | {error, error()}.
+-spec check(term()) -> {ok, config()} | {error, error()}.
 check(Options) when is_map(Options) ->
     check(maps:to_list(Options));
 check(Options) ->
-    Given = [Option || Option = {Key, _} <- Options, Key =/= included_applications],
+    case is_list_of(fun is_pair/1, infinity, Options) of
+        true -> check_pairs([Option || Option = {Key, _} <- Options, Key =/= included_applications]);
+        false -> {error, {bad_config, options, Options, "a map, or a list of {Option, Value}"}}
+    end.
+
+check_pairs(Given) ->
     case [bad(Key, Value) || {Key, Value} <- Given, not is_good(Key, Value)] of
         [] -> {ok, maps:merge(defaults(), maps:from_list(Given))};
         [First | _] -> {error, First}
@@ -44,38 +49,58 @@ bad(Key, Value) ->
 options() ->
     lists:append(lists:join(", ", [atom_to_list(Key) || Key <- maps:keys(defaults())])).
 
+%% How many names or functions, and the longest time between two polls: an hour.
+-define(MAX_NAMES, 1000).
+-define(MAX_INTERVAL, 3600000).
+-define(MAX_BUDGET, ((1 bsl 62) - 1)).
+
 defaults() ->
     #{follow => true, processes => all, ports => all, functions => [], probes => all, interval => 250,
       budget => infinity, text => full}.
 
 must_be() ->
     #{follow => "true or false",
-      processes => "all, new, existing or a list of registered names",
+      processes => text("all, new, existing or a list of registered names, ~b at most", [?MAX_NAMES]),
       ports => "all, new, existing or none",
-      functions => "a list of {Module, Function, Arity}, with '_' for any function or arity",
+      functions => text("a list of {Module, Function, Arity}, with '_' for any function or arity, ~b at most", [?MAX_NAMES]),
       probes => "all or a list of names of probes, as in dyntrace:probes()",
-      interval => "milliseconds, 10 or more",
-      budget => "events a second, 1 or more, or infinity",
+      interval => text("milliseconds, 10 to ~b", [?MAX_INTERVAL]),
+      budget => text("events a second, 1 to ~b, or infinity", [?MAX_BUDGET]),
       text => "full or shape"}.
+
+text(Format, Args) ->
+    lists:flatten(io_lib:format(Format, Args)).
 
 is_good(follow, Value) -> is_boolean(Value);
 is_good(processes, Value) -> is_some(Value) orelse is_names(Value);
 is_good(ports, Value) -> Value =:= none orelse is_some(Value);
-is_good(functions, Value) -> is_list(Value) andalso lists:all(fun is_function_name/1, Value);
-is_good(probes, Value) -> Value =:= all orelse is_names(Value) andalso lists:all(fun is_probe/1, Value);
-is_good(interval, Value) -> is_integer(Value) andalso Value >= 10;
-is_good(budget, Value) -> Value =:= infinity orelse is_integer(Value) andalso Value > 0 andalso Value < 1 bsl 62;
-is_good(text, Value) -> lists:member(Value, [full, shape]);
+is_good(functions, Value) -> is_list_of(fun is_pattern/1, ?MAX_NAMES, Value);
+is_good(probes, Value) -> Value =:= all orelse is_names(Value) andalso are_probes(Value, dyntrace:probes());
+is_good(interval, Value) -> is_integer(Value) andalso Value >= 10 andalso Value =< ?MAX_INTERVAL;
+is_good(budget, Value) -> Value =:= infinity orelse is_integer(Value) andalso Value >= 1 andalso Value =< ?MAX_BUDGET;
+is_good(text, Value) -> Value =:= full orelse Value =:= shape;
 is_good(_, _) -> false.
+
+is_pair(Option) -> is_tuple(Option) andalso tuple_size(Option) =:= 2.
 
 is_some(Value) -> lists:member(Value, [all, new, existing]).
 
-is_names(Value) -> is_list(Value) andalso lists:all(fun is_atom/1, Value).
+is_names(Value) -> is_list_of(fun is_atom/1, ?MAX_NAMES, Value).
 
-is_function_name({M, F, A}) -> is_atom(M) andalso M =/= '_' andalso is_atom(F) andalso (A =:= '_' orelse is_integer(A) andalso A >= 0);
-is_function_name(_) -> false.
+%% A proper list, of no more elements than that.
+is_list_of(_, _, []) -> true;
+is_list_of(_, 0, _) -> false;
+is_list_of(Is, Most, [Head | Tail]) -> Is(Head) andalso is_list_of(Is, less(Most), Tail);
+is_list_of(_, _, _) -> false.
+
+less(infinity) -> infinity;
+less(Most) -> Most - 1.
+
+is_pattern({M, F, A}) ->
+    is_atom(M) andalso M =/= '_' andalso is_atom(F) andalso (A =:= '_' orelse is_integer(A) andalso A >= 0 andalso A =< 255);
+is_pattern(_) ->
+    false.
 
 %% Without the library there are no probes to name.
-is_probe(Name) ->
-    Probes = dyntrace:probes(),
-    Probes =:= [] orelse lists:any(fun(#{name := Probe}) -> Probe =:= Name end, Probes).
+are_probes(_, []) -> true;
+are_probes(Names, Probes) -> Names -- [Name || #{name := Name} <- Probes] =:= [].

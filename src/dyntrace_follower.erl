@@ -1,17 +1,21 @@
-%% @private Looks a few times a second who listens, and has traced what they listen to.
+%% @private Polls a few times a second for consumers, and has traced what they are attached to.
 -module(dyntrace_follower).
 -behaviour(gen_server).
 
 -export([start_link/1, follow/1, unfollow/0, info/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
 
--record(state, {config, tracing, needs, budget, timer, failed = false}).
+%% `table': what each probe needs; `failed': the failures that the log has; `withheld': trace flags that are needed and not
+%% set, with the reason.
+-record(state, {config, table, tracing, budget, collections, withheld = #{}, timer, failed = []}).
+
+-define(COLLECTIONS, garbage_collection).
 
 -spec start_link(dyntrace_config:config()) -> {ok, pid()} | {error, term()}.
 start_link(Config) ->
     gen_server:start_link({local, ?MODULE}, ?MODULE, Config, []).
 
-%% From now on by that configuration; returns when what is listened to now is traced.
+%% From now on by that configuration; returns when what is enabled now is traced.
 -spec follow(dyntrace_config:config()) -> ok.
 follow(Config) ->
     gen_server:call(?MODULE, {follow, Config}, infinity).
@@ -19,7 +23,7 @@ follow(Config) ->
 %% Also if there is no worker at this moment: the next one does not follow then.
 -spec unfollow() -> ok.
 unfollow() ->
-    ok = dyntrace_kept:put(config, off),
+    ok = dyntrace_kept:put(following, false),
     try gen_server:call(?MODULE, unfollow, infinity)
     catch exit:{noproc, _} -> ok
     end.
@@ -33,25 +37,26 @@ info() ->
 
 %% -- The worker ------------------------------------------------------------------------
 
+%% Its work is short, and must not wait until a thousand busy processes have had their turn.
 init(Config) ->
     _ = process_flag(trap_exit, true),
+    _ = process_flag(priority, high),
     ?MODULE = ets:new(?MODULE, [named_table, protected]),
-    {ok, restart(in_force(Config), #state{tracing = dyntrace_tracing:open(), needs = dyntrace_needs:nothing()})}.
+    ok = dyntrace_tracing:clear_left(dyntrace:claim() =/= undefined),
+    {ok, restart(in_force(Config), #state{tracing = dyntrace_tracing:new(), collections = dyntrace_collections:new()})}.
 
 %% What an earlier worker was told by hand holds on; it may be of another version.
 in_force(Config) ->
-    case dyntrace_kept:get(config, Config) of
-        off ->
-            Config#{follow := false};
-        Kept ->
-            case dyntrace_config:check(Kept) of
-                {ok, Checked} -> Checked;
-                {error, _} -> Config
-            end
-    end.
+    Kept = dyntrace_kept:get(config, Config),
+    InForce = case dyntrace_config:check(Kept) of
+                  {ok, Checked} -> Checked;
+                  {error, _} -> Config
+              end,
+    InForce#{follow := dyntrace_kept:get(following, maps:get(follow, InForce))}.
 
 handle_call({follow, Config}, _From, State) ->
     ok = dyntrace_kept:put(config, Config#{follow => true}),
+    ok = dyntrace_kept:put(following, true),
     {reply, ok, restart(Config#{follow => true}, stopped(State))};
 handle_call(unfollow, _From, State) ->
     {reply, ok, stopped(State)}.
@@ -59,68 +64,92 @@ handle_call(unfollow, _From, State) ->
 handle_cast(_, State) ->
     {noreply, State}.
 
-handle_info(look, State) ->
-    {noreply, look(State)};
+handle_info(poll, State) ->
+    {noreply, poll(State)};
 handle_info(_, State) ->
     {noreply, State}.
 
 terminate(_, #state{tracing = Tracing}) ->
-    dyntrace_tracing:close(Tracing).
+    dyntrace_tracing:clear(Tracing).
 
 %% -- Following -------------------------------------------------------------------------
 
-restart(Config = #{follow := Follow, budget := Events, text := Text, probes := Probes}, State) ->
-    ok = dyntrace:show(Text),
-    ok = dyntrace:serve(Probes),
-    New = State#state{config = Config, budget = dyntrace_budget:new(Events)},
+restart(Config = #{follow := Follow}, State) ->
+    New = State#state{config = Config},
     case Follow of
-        true -> look(New);
-        false -> tell(off), New
+        true -> poll(configured(New));
+        false -> tell(off), configured(New)
     end.
 
-stopped(State = #state{needs = Needs, timer = Timer}) ->
+%% What the library is told: it may be another one than at the last poll.
+configured(State = #state{config = #{budget := Events, text := Text, probes := Probes}}) ->
+    ok = dyntrace:show(Text),
+    ok = dyntrace:serve(Probes),
+    State#state{budget = dyntrace_budget:new(Events), table = dyntrace_needs:table(Probes)}.
+
+stopped(State = #state{tracing = Tracing, collections = Collections, timer = Timer}) ->
     _ = is_reference(Timer) andalso erlang:cancel_timer(Timer),
-    receive look -> ok after 0 -> ok end,
-    Nothing = dyntrace_needs:nothing(),
-    Needs =:= Nothing orelse dyntrace_tracing:set(State#state.tracing, Needs, Nothing, State#state.config),
+    receive poll -> ok after 0 -> ok end,
     ok = dyntrace:set_budget(infinity),
     tell(off),
-    State#state{needs = Nothing, timer = undefined}.
+    State#state{tracing = dyntrace_tracing:clear(Tracing), collections = dyntrace_collections:stop(Collections), timer = undefined}.
 
 %% Nothing that goes wrong here may end the worker, and with it a permanent application and its node: it is logged once,
 %% and tried again.
-look(State = #state{config = #{interval := Interval}, failed = Failed}) ->
-    Timer = erlang:send_after(Interval, self(), look),
-    try (looked(State))#state{timer = Timer, failed = false}
-    catch Class:Reason:Stack ->
-            Failed orelse logger:error("dyntrace: can't look who listens: ~0p", [{Class, Reason, Stack}]),
-            State#state{timer = Timer, failed = true}
+poll(State = #state{config = #{interval := Interval}}) ->
+    Timer = erlang:send_after(Interval, self(), poll),
+    {New, Failures} = try polled(State)
+                      catch Class:Reason:Stack -> {State, [{poll, Class, Reason, Stack}]}
+                      end,
+    logged(Failures, New#state{timer = Timer}).
+
+logged(Failures, State = #state{failed = Logged}) ->
+    What = [{Part, Class, Reason} || {Part, Class, Reason, _} <- Failures],
+    _ = What =:= Logged orelse [logger:error("dyntrace: can't trace what consumers are attached to: ~0p", [Failure]) || Failure <- Failures],
+    State#state{failed = What}.
+
+polled(State) ->
+    Mine = mine(State),
+    #state{config = Config, table = Table, budget = Budget} = Mine,
+    Polled = dyntrace_budget:look(Budget),
+    {Needs, Allowed} = allowed(needs(Polled, Table), Mine),
+    {Tracing, Failures} = dyntrace_tracing:update(Mine#state.tracing, Needs, Config),
+    New = Allowed#state{budget = Polled, tracing = Tracing},
+    told(New),
+    {New, Failures}.
+
+%% A library that has been loaded meanwhile, in place of the one that was told, knows of no worker.
+mine(State) ->
+    case dyntrace:claim() of
+        Self when Self =:= self() -> State;
+        _ -> configured(State#state{tracing = dyntrace_tracing:clear(State#state.tracing)})
     end.
 
-looked(State = #state{config = Config, tracing = Tracing, needs = Old, budget = OldBudget}) ->
-    #{processes := Processes} = Config,
-    Budget = dyntrace_budget:look(OldBudget),
-    New = needs(Budget, Config, Tracing),
-    %% A name may be another process's by now.
-    New =:= Old andalso is_atom(Processes) orelse dyntrace_tracing:set(Tracing, Old, New, Config),
-    New =:= Old andalso Budget =:= OldBudget andalso info() =/= off orelse tell(New, Budget, Tracing),
-    State#state{needs = New, budget = Budget}.
-
-needs(Budget, #{probes := Served, functions := Functions}, Tracing) ->
+needs(Budget, Table) ->
     case dyntrace_budget:info(Budget) of
         #{paused := true} -> dyntrace_needs:nothing();
-        #{paused := false} -> with_versions(dyntrace_needs:of_listeners(dyntrace:listeners(), Served), Functions, Tracing)
+        #{paused := false} -> dyntrace_needs:of_listeners(dyntrace:listeners(), Table)
     end.
 
-with_versions(Needs = #{calls := none}, _, _) -> Needs;
-with_versions(Needs, Functions, Tracing) -> Needs#{versions := dyntrace_tracing:versions(Tracing, Functions)}.
+%% Without the trace flags that would harm the node.
+allowed(Needs = #{processes := Flags}, State = #state{collections = Collections}) ->
+    case lists:member(?COLLECTIONS, Flags) andalso dyntrace_collections:may_trace(Collections) of
+        false -> {Needs, withheld(false, State#state{collections = dyntrace_collections:stop(Collections)})};
+        {true, New} -> {Needs, withheld(false, State#state{collections = New})};
+        {false, New} -> {Needs#{processes := Flags -- [?COLLECTIONS]}, withheld(true, State#state{collections = New})}
+    end.
 
-tell(Needs, Budget, Tracing) ->
-    Untraced = case Needs =:= dyntrace_needs:nothing() of
-                   true -> 0;
-                   false -> dyntrace_tracing:untraced(Tracing)
-               end,
-    tell(maps:merge(maps:without([versions], Needs), (dyntrace_budget:info(Budget))#{untraced => Untraced})).
+withheld(false, State) ->
+    State#state{withheld = #{}};
+withheld(true, State = #state{withheld = Withheld}) ->
+    Why = "another tracer or trace session has it, and the VM does not survive two (OTP 27 and later)",
+    _ = map_size(Withheld) > 0 orelse logger:warning("dyntrace: ~s is not traced: ~s", [?COLLECTIONS, Why]),
+    State#state{withheld = #{?COLLECTIONS => Why}}.
+
+told(#state{budget = Budget, tracing = Tracing, withheld = Withheld}) ->
+    Following = maps:merge(dyntrace_tracing:set(Tracing),
+                           (dyntrace_budget:info(Budget))#{untraced => dyntrace_tracing:untraced(Tracing), withheld => Withheld}),
+    info() =:= Following orelse tell(Following).
 
 tell(Following) ->
     true = ets:insert(?MODULE, {following, Following}).

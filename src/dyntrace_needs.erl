@@ -1,35 +1,53 @@
-%% @private From who listens to what has to be traced: a function of the catalogue alone.
+%% @private From the enabled probes to what has to be traced: a function of the catalogue alone.
 -module(dyntrace_needs).
 
--export([nothing/0, of_listeners/2]).
+-export([nothing/0, table/1, of_listeners/2, flags/1, tracer/0]).
 
--export_type([needs/0, calls/0]).
+-export_type([needs/0, calls/0, table/0]).
 
 -type calls() :: none | call | return | exception.
 %% What the listeners want of a call; each of these has what stands before it.
 
--type needs() :: #{processes := [atom()], ports := [atom()], calls := calls(), seq_trace := boolean(),
-                   versions := dyntrace_tracing:versions()}.
-%% The trace flags of processes and of ports; the versions of the code whose calls those are, which
-%% whoever traces them fills in.
+-type needs() :: #{processes := [atom()], ports := [atom()], calls := calls(), seq_trace := boolean()}.
+%% The trace flags of processes and of ports, sorted.
+
+-type table() :: #{Probe :: atom() => needs()}.
 
 -spec nothing() -> needs().
 nothing() ->
-    #{processes => [], ports => [], calls => none, seq_trace => false, versions => []}.
+    #{processes => [], ports => [], calls => none, seq_trace => false}.
 
-%% Of the listeners to those probes that may be served.
--spec of_listeners([dyntrace:listener()], all | [atom()]) -> needs().
-of_listeners([], _) ->
-    nothing();
-of_listeners(Listeners, Served) ->
-    Names = [Name || #{name := Name} <- Listeners, Served =:= all orelse lists:member(Name, Served)],
-    Events = [{Group, Tag} || #{name := Name, events := Events} <- dyntrace:probes(), lists:member(Name, Names),
-                              #{group := Group, tag := Tag} <- Events],
+%% The tracer of the application: by its state, for the VM another one than what people trace by with this module.
+-spec tracer() -> {module(), atom()}.
+tracer() ->
+    {dyntrace, dyntrace_follower}.
+
+%% Every flag that the application sets for a process, or for a port.
+-spec flags(process | port) -> [atom()].
+flags(process) -> [send, 'receive', procs, call, running, exiting, garbage_collection];
+flags(port) -> [send, 'receive', ports, running_ports, exiting].
+
+%% What each of the probes needs that may be fired. It is made once: the catalogue is the library's.
+-spec table(all | [atom()]) -> table().
+table(Allowed) ->
+    maps:from_list([{Name, of_events([{Group, Tag} || #{group := Group, tag := Tag} <- Events])}
+                    || #{name := Name, events := Events} <- dyntrace:probes(), Allowed =:= all orelse lists:member(Name, Allowed)]).
+
+of_events(Events) ->
     #{processes => lists:usort(lists:append([flags(process, Event) || Event <- Events])),
       ports => lists:usort(lists:append([flags(port, Event) || Event <- Events])),
       calls => lists:foldl(fun more/2, none, [calls(Event) || Event <- Events]),
-      seq_trace => lists:keymember(seq_trace, 1, Events),
-      versions => []}.
+      seq_trace => lists:keymember(seq_trace, 1, Events)}.
+
+%% A labeled probe has no events, and is not in the table by its name with a label.
+-spec of_listeners([dyntrace:listener()], table()) -> needs().
+of_listeners(Listeners, Table) ->
+    lists:foldl(fun(#{name := Name}, Needs) -> both(maps:get(Name, Table, nothing()), Needs) end, nothing(), Listeners).
+
+both(#{processes := Processes, ports := Ports, calls := Calls, seq_trace := SeqTrace},
+     #{processes := Processes2, ports := Ports2, calls := Calls2, seq_trace := SeqTrace2}) ->
+    #{processes => lists:umerge(Processes, Processes2), ports => lists:umerge(Ports, Ports2), calls => more(Calls, Calls2),
+      seq_trace => SeqTrace orelse SeqTrace2}.
 
 %% The flags that yield an event of a process, or of a port.
 flags(process, {procs, _}) -> [procs];

@@ -28,12 +28,14 @@
 -define(OWN, 1).
 -define(SPREAD, 2).
 
-%% Answers the tag that the process had before.
+%% Answers the tag that the process had before. A tag of its own that it spreads goes with it; one that it has received,
+%% and spreads, is not its own.
 -spec put(tag()) -> tag().
 put(Tag) ->
     Old = set_own(Tag),
     case get(?SPREADING) of
-        true -> send_along(get_data());
+        true when Tag =:= undefined, Old =:= undefined -> ok;
+        true -> send_along(Tag);
         undefined -> ok
     end,
     Old.

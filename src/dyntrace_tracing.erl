@@ -1,202 +1,183 @@
-%% @private Switching trace flags on and off, so that nobody else's tracing notices.
+%% @private What is traced now, in four parts, and from there to what is needed.
 %%
-%% From OTP 27 on that is a trace session. Before, it is a tracer with a state of its own: the VM takes
-%% `{dyntrace, dyntrace_follower}' for another tracer than `{dyntrace, []}', and flags that are
-%% given with it are set, and cleared, only where no other tracer is.
+%% A part is set when the need for it changes, or when what the VM shows of it is not what it showed after it was set:
+%% somebody else has cleared it, has left it free, or code was loaded anew. Otherwise nothing is set again. How flags and
+%% patterns are set differs between releases: {@link dyntrace_session} and {@link dyntrace_global} have the same functions.
 -module(dyntrace_tracing).
 
--export([open/0, close/1, set/4, versions/2, untraced/1]).
+-export([new/0, update/3, clear/1, clear_left/1, untraced/1, set/1]).
 
--export_type([tracing/0, versions/0]).
+-export_type([tracing/0, processes/0]).
 
-%% Sessions are there from OTP 27 on.
--ignore_xref([{trace, session_create, 3}, {trace, session_destroy, 1}, {trace, process, 4}, {trace, port, 4},
-              {trace, function, 4}, {trace, info, 3}]).
+%% The specs of seq_trace know no tracer modules before OTP 27.
+-dialyzer({no_match, system_tracer/0}).
 
-%% The specs of erlang:trace_info/2 and seq_trace:get_system_tracer/0 know no tracer modules before OTP 27.
--dialyzer({no_match, [is_taken/1, clear_system_tracer/0]}).
+-type processes() :: all | new | existing | [atom()].
 
--type tracing() :: {session, term()} | global.
+-type part() :: processes | ports | calls | seq_trace.
 
--type versions() :: [MD5 :: binary() | reference() | none].
-%% Of the code of some functions; a reference, each time another one: they are not traced; `none': there
-%% are none.
+-record(tracing, {backend :: module(),
+                  handle = none :: none | {open, term()},
+                  %% What each part was set to, and what the VM then showed of it.
+                  parts :: #{part() => {Need :: term(), Seen :: term()}},
+                  named = [] :: [pid()],
+                  untraced = 0 :: non_neg_integer()}).
 
--define(STATE, dyntrace_follower).
--define(TRACER, {tracer, dyntrace, ?STATE}).
--define(PROCESS_FLAGS, [send, 'receive', procs, call, running, exiting, garbage_collection]).
--define(PORT_FLAGS, [send, 'receive', ports, running_ports, exiting]).
+-opaque tracing() :: #tracing{}.
 
-%% What a worker that crashed has left is cleared.
--spec open() -> tracing().
-open() ->
-    ok = clear_system_tracer(),
+-define(PARTS, [processes, ports, calls, seq_trace]).
+
+-spec new() -> tracing().
+new() ->
+    #tracing{backend = backend(), parts = maps:map(fun(_, Nothing) -> {Nothing, nothing} end, dyntrace_needs:nothing())}.
+
+backend() ->
     _ = code:ensure_loaded(trace),
     case erlang:function_exported(trace, session_create, 3) of
+        true -> dyntrace_session;
+        false -> dyntrace_global
+    end.
+
+%% Sets what is needed and is not so. What fails is what the caller gets to know; the next call tries it again.
+-spec update(tracing(), dyntrace_needs:needs(), dyntrace_config:config()) -> {tracing(), [Failure :: term()]}.
+update(Tracing, Needs, Config) ->
+    case {Needs =:= dyntrace_needs:nothing(), Tracing} of
+        {true, #tracing{handle = none}} -> {Tracing, []};
+        {true, _} -> {clear(Tracing), []};
+        {false, _} -> update_parts(opened(Tracing), Needs, Config)
+    end.
+
+opened(Tracing = #tracing{backend = Backend, handle = {open, Handle}}) ->
+    case Backend:is_open(Handle) of
+        true -> Tracing;
+        false -> opened(clear(Tracing))
+    end;
+opened(Tracing = #tracing{backend = Backend}) ->
+    ok = dyntrace_kept:put(tracing, true),
+    ok = dyntrace:set_active(true),
+    Tracing#tracing{handle = {open, Backend:open()}}.
+
+update_parts(Tracing, Needs, Config) ->
+    lists:foldl(fun(Part, {Before, Failures}) ->
+                        try {update_part(Part, maps:get(Part, Needs), Before, Config), Failures}
+                        catch Class:Reason:Stack ->
+                                {forget(Part, Before), [{Part, Class, Reason, Stack} | Failures]}
+                        end
+                end, {Tracing, []}, ?PARTS).
+
+update_part(Part, Need, Tracing = #tracing{parts = Parts}, Config) ->
+    Old = maps:get(Part, Parts, unknown),
+    case {Need, seen(Part, Need, Tracing, Config)} of
+        Old ->
+            Tracing;
+        _ ->
+            Set = set(Part, old_need(Old), Need, Tracing, Config),
+            Set#tracing{parts = Parts#{Part => {Need, seen(Part, Need, Set, Config)}}}
+    end.
+
+old_need({Need, _Seen}) -> Need;
+old_need(unknown) -> unknown.
+
+%% What it is now is not known: half of it may have been set.
+forget(Part, Tracing = #tracing{parts = Parts}) ->
+    Tracing#tracing{parts = maps:remove(Part, Parts)}.
+
+%% Nothing is traced by the application any more.
+-spec clear(tracing()) -> tracing().
+clear(Tracing = #tracing{handle = none}) ->
+    Tracing;
+clear(#tracing{backend = Backend, handle = {open, Handle}}) ->
+    ok = dyntrace:set_active(false),
+    ok = clear_system_tracer(),
+    ok = Backend:close(Handle),
+    ok = dyntrace_kept:put(tracing, false),
+    new().
+
+%% The same for what a worker has left that had no time to clear it; where nothing is known of that, as the caller says.
+-spec clear_left(Unknown :: boolean()) -> ok.
+clear_left(Unknown) ->
+    case dyntrace_kept:get(tracing, Unknown) of
         true ->
-            {session, apply(trace, session_create, [dyntrace, {dyntrace, ?STATE}, []])};
+            ok = dyntrace:set_active(false),
+            ok = clear_system_tracer(),
+            ok = (backend()):clear_left(),
+            dyntrace_kept:put(tracing, false);
         false ->
-            ok = clear_global(),
-            global
+            ok
     end.
 
--spec close(tracing()) -> ok.
-close({session, Session}) ->
-    _ = apply(trace, session_destroy, [Session]),
-    clear_system_tracer();
-close(global) ->
-    ok = clear_global(),
-    clear_system_tracer().
-
-clear_global() ->
-    ok = process(global, all, false, ?PROCESS_FLAGS),
-    ok = port(global, all, false, ?PORT_FLAGS),
-    clear_patterns().
-
-%% From what is traced now to what is needed.
--spec set(tracing(), dyntrace_needs:needs(), dyntrace_needs:needs(), dyntrace_config:config()) -> ok.
-set(Tracing, Old, New, Config = #{processes := Processes, ports := Ports}) ->
-    set_calls(Tracing, Old, New, Config),
-    switch(Tracing, process, Processes, maps:get(processes, Old), maps:get(processes, New)),
-    switch(Tracing, port, Ports, maps:get(ports, Old), maps:get(ports, New)),
-    %% The worker does not tell of its own looking.
-    process(Tracing, self(), false, maps:get(processes, New)),
-    set_seq_trace(maps:get(seq_trace, Old), maps:get(seq_trace, New)).
-
-%% Who has one of the names now, and who had it and is not to be traced any more.
-switch(Tracing, process, Names, Old, New) when is_list(Names) ->
-    Were = dyntrace_kept:get(named, []),
-    Are = [Pid || New =/= [], Name <- Names, Pid <- [whereis(Name)], is_pid(Pid)],
-    [process(Tracing, Pid, false, ?PROCESS_FLAGS) || Pid <- Were -- Are],
-    [switch(Tracing, process, Pid, Old, New) || Pid <- Are],
-    dyntrace_kept:put(named, Are);
-switch(Tracing, Kind, Whom, Old, New) ->
-    flags(Tracing, Kind, Whom, false, Old -- New),
-    flags(Tracing, Kind, Whom, true, New).
-
-flags(_, _, _, _, []) -> ok;
-flags(_, _, none, _, _) -> ok;
-flags(Tracing, process, Whom, On, Flags) -> process(Tracing, Whom, On, Flags);
-flags(Tracing, port, Whom, On, Flags) -> port(Tracing, Whom, On, Flags).
-
-process({session, Session}, Whom, On, Flags) ->
-    quietly(fun() -> apply(trace, process, [Session, Whom, On, Flags]) end);
-process(global, Whom, On, Flags) when is_atom(Whom) ->
-    ok = those_to_come(Whom, new_processes, On, Flags),
-    those_there(Whom, processes(), On, Flags);
-process(global, Pid, On, Flags) ->
-    trace(Pid, On, Flags).
-
-port({session, Session}, Whom, On, Flags) ->
-    quietly(fun() -> apply(trace, port, [Session, Whom, On, Flags]) end);
-port(global, Whom, On, Flags) ->
-    ok = those_to_come(Whom, new_ports, On, Flags),
-    those_there(Whom, erlang:ports(), On, Flags).
-
-%% They have one tracer as well, but nothing is in the way of who sets or clears another's flags.
-those_to_come(existing, _, _, _) -> ok;
-those_to_come(_, New, On, Flags) -> is_taken(New) orelse trace(New, On, Flags), ok.
-
-%% One by one: given `all' or `existing', VMs before OTP 27 do not wait for the processes on dirty schedulers,
-%% and crash when a tracer is taken away from one of those at the wrong moment.
-those_there(new, _, _, _) -> ok;
-those_there(_, Tracees, On, Flags) -> lists:foreach(fun(Tracee) -> trace(Tracee, On, Flags) end, Tracees).
-
-trace(Whom, On, Flags) ->
-    quietly(fun() -> erlang:trace(Whom, On, [?TRACER | Flags]) end).
-
-is_taken(New) ->
-    case erlang:trace_info(New, tracer) of
-        {tracer, []} -> false;
-        {tracer, {dyntrace, ?STATE}} -> false;
-        _ -> true
-    end.
-
-%% badarg: a process that is gone, or has another tracer, which keeps it.
-quietly(Trace) ->
-    try _ = Trace(), ok
-    catch error:badarg -> ok
-    end.
-
-%% How many processes have another tracer, which leaves them untraced here.
+%% How many processes are not traced, since they have another tracer.
 -spec untraced(tracing()) -> non_neg_integer().
-untraced({session, _}) ->
-    0;
-untraced(global) ->
-    length([Pid || Pid <- processes(), {tracer, Tracer} <- [erlang:trace_info(Pid, tracer)],
-                   Tracer =/= [], Tracer =/= {dyntrace, ?STATE}]).
+untraced(#tracing{untraced = Untraced}) ->
+    Untraced.
 
-%% -- Calls ---------------------------------------------------------------------------
+%% What is set now of what was needed.
+-spec set(tracing()) -> dyntrace_needs:needs().
+set(#tracing{parts = Parts}) ->
+    maps:merge(dyntrace_needs:nothing(), maps:map(fun is_set/2, Parts)).
 
-set_calls(_, #{calls := Same, versions := Same2}, #{calls := Same, versions := Same2}, _) ->
-    ok;
-set_calls({session, Session}, _, #{calls := Calls}, #{functions := Functions}) ->
-    [quietly(fun() -> apply(trace, function, [Session, Mfa, match(Calls), [local]]) end) || Mfa <- Functions],
-    ok;
-set_calls(global, _, #{calls := none}, _) ->
-    clear_patterns();
-set_calls(global, _, #{calls := Calls}, #{functions := Functions}) ->
-    Ours = patterns(),
-    Free = [Mfa || Pattern <- Functions, Mfa <- functions(Pattern), lists:member(Mfa, Ours) orelse is_untraced(Mfa)],
-    _ = [erlang:trace_pattern(Mfa, match(Calls), [local]) || Mfa <- Free],
-    dyntrace_kept:put(patterns, {match(Calls), Free}).
+is_set(seq_trace, {Need, Seen}) -> Need andalso Seen =:= ours;
+is_set(_, {Need, _}) -> Need.
 
-clear_patterns() ->
-    _ = [erlang:trace_pattern(Mfa, false, [local]) || Mfa <- patterns()],
-    dyntrace_kept:put(patterns, {false, []}).
+%% -- The parts -------------------------------------------------------------------------
 
-%% Those that are still as they were set.
-patterns() ->
-    {Match, Mfas} = dyntrace_kept:get(patterns, {false, []}),
-    [Mfa || Mfa <- Mfas, erlang:trace_info(Mfa, match_spec) =:= {match_spec, told(Match)}].
+%% Of what is not needed, nothing is looked at.
+seen(_, Nothing, _, _) when Nothing =:= []; Nothing =:= none; Nothing =:= false ->
+    nothing;
+seen(processes, _, #tracing{backend = Backend, handle = {open, Handle}}, #{processes := Names}) when is_list(Names) ->
+    {Backend:seen(Handle, process), having(Names)};
+seen(processes, _, #tracing{backend = Backend, handle = {open, Handle}}, _) ->
+    Backend:seen(Handle, process);
+seen(ports, _, #tracing{backend = Backend, handle = {open, Handle}}, _) ->
+    Backend:seen(Handle, port);
+seen(calls, _, #tracing{backend = Backend, handle = {open, Handle}}, #{functions := Functions}) ->
+    [{dyntrace_functions:version(Function), Backend:is_traced(Handle, Function)} || Function <- Functions];
+seen(seq_trace, true, _, _) ->
+    system_tracer().
 
-%% As the VM tells of it.
-told(true) -> [];
-told(Match) -> Match.
+set(processes, Old, New, Tracing = #tracing{backend = Backend, handle = {open, Handle}, named = Were}, #{processes := Names}) when is_list(Names) ->
+    Are = [Pid || New =/= [], Pid <- having(Names)],
+    _ = [Backend:process(Handle, Pid, all, []) || Pid <- Were -- Are],
+    Set = [Backend:process(Handle, Pid, gone(process, Old, New), New) || Pid <- Are],
+    ok = Backend:spare(Handle, self()),
+    Tracing#tracing{named = Are, untraced = length([taken || taken <- Set])};
+set(processes, Old, New, Tracing = #tracing{backend = Backend, handle = {open, Handle}}, #{processes := Whom}) ->
+    Untraced = Backend:processes(Handle, Whom, gone(process, Old, New), New),
+    ok = Backend:spare(Handle, self()),
+    Tracing#tracing{untraced = Untraced};
+set(ports, _, _, Tracing, #{ports := none}) ->
+    Tracing;
+set(ports, Old, New, Tracing = #tracing{backend = Backend, handle = {open, Handle}}, #{ports := Whom}) ->
+    ok = Backend:ports(Handle, Whom, gone(port, Old, New), New),
+    Tracing;
+set(calls, _, Calls, Tracing = #tracing{backend = Backend, handle = {open, Handle}}, #{functions := Functions}) ->
+    ok = Backend:functions(Handle, Functions, dyntrace_functions:match(Calls)),
+    Tracing;
+set(seq_trace, _, Need, Tracing, _) ->
+    ok = set_system_tracer(Need, system_tracer()),
+    Tracing.
 
-match(none) -> false;
-match(call) -> true;
-match(return) -> [{'_', [], [{return_trace}]}];
-match(exception) -> [{'_', [], [{exception_trace}]}].
+gone(Kind, unknown, New) -> dyntrace_needs:flags(Kind) -- New;
+gone(_, Old, New) -> Old -- New.
 
-%% A pattern somebody else has set stays theirs.
-is_untraced(Mfa) ->
-    erlang:trace_info(Mfa, traced) =:= {traced, false}.
-
-functions({Module, Function, Arity}) ->
-    [{Module, F, A} || erlang:module_loaded(Module), {F, A} <- erlang:get_module_info(Module, functions),
-                       Function =:= '_' orelse F =:= Function, Arity =:= '_' orelse A =:= Arity].
-
-%% New code of a module has no patterns, so each version is another need; the same code that is loaded anew has none
-%% either.
--spec versions(tracing(), [mfa() | {module(), atom(), '_'}]) -> versions().
-versions(Tracing, Functions) ->
-    [case functions(Pattern) of
-         [] -> none;
-         [First = {Module, _, _} | _] ->
-             case is_traced(Tracing, First) of
-                 true -> erlang:get_module_info(Module, md5);
-                 false -> make_ref()
-             end
-     end || Pattern <- Functions].
-
-is_traced({session, Session}, Mfa) -> apply(trace, info, [Session, Mfa, traced]) =/= {traced, false};
-is_traced(global, Mfa) -> not is_untraced(Mfa).
+%% The processes that have one of the names.
+having(Names) ->
+    lists:usort([Pid || Name <- Names, Pid <- [whereis(Name)], is_pid(Pid)]).
 
 %% -- Sequential tracing ----------------------------------------------------------------
 
-set_seq_trace(Same, Same) ->
-    ok;
-set_seq_trace(false, true) ->
-    case seq_trace:get_system_tracer() of
-        false -> _ = seq_trace:set_system_tracer({dyntrace, ?STATE}), ok;
-        _ -> ok
-    end;
-set_seq_trace(true, false) ->
-    clear_system_tracer().
+%% Somebody else's stays until they clear it.
+set_system_tracer(true, none) -> _ = seq_trace:set_system_tracer(dyntrace_needs:tracer()), ok;
+set_system_tracer(false, ours) -> _ = seq_trace:set_system_tracer(false), ok;
+set_system_tracer(_, _) -> ok.
 
 clear_system_tracer() ->
+    set_system_tracer(false, system_tracer()).
+
+system_tracer() ->
+    Ours = dyntrace_needs:tracer(),
     case seq_trace:get_system_tracer() of
-        {dyntrace, ?STATE} -> _ = seq_trace:set_system_tracer(false), ok;
-        _ -> ok
+        Ours -> ours;
+        false -> none;
+        _ -> other
     end.

@@ -68,8 +68,11 @@ flags_follow_each_consumer(Config) ->
 
 %% What each probe needs, by what the catalogue says that feeds it.
 every_probe_has_its_flags(Config) ->
-    Needs = call(Config, fun() -> [{Name, dyntrace_needs:of_listeners([#{provider => P, name => Name, backends => [usdt]}], all)}
-                                   || #{provider := P, name := Name} <- dyntrace:probes()] end),
+    Needs = call(Config, fun() ->
+                                 Table = dyntrace_needs:table(all),
+                                 [{Name, dyntrace_needs:of_listeners([#{provider => P, name => Name, backends => [usdt]}], Table)}
+                                  || #{provider := P, name := Name} <- dyntrace:probes()]
+                         end),
     Of = fun(Name) -> #{processes := Processes, ports := Ports, calls := Calls, seq_trace := Seq} = proplists:get_value(Name, Needs), {Processes, Ports, Calls, Seq} end,
     ?assertEqual({[send], [send], none, false}, Of(message_send)),
     ?assertEqual({[send], [send], none, true}, Of(message__send)),
@@ -268,7 +271,7 @@ dbg_meanwhile(Config) ->
                                 {ok, _} = dbg:tracer(process, {fun(Message, _) -> Self ! {dbg, Message} end, none}),
                                 Pid = spawn(fun() -> receive go -> dt_cases:identity(17) end end),
                                 %% Traced by us already, so before OTP 27 the one who traces must let it go.
-                                _ = erlang:trace(Pid, false, [send, {tracer, dyntrace, dyntrace_follower}]),
+                                _ = erlang:trace(Pid, false, [all, {tracer, dyntrace, dyntrace_follower}]),
                                 {ok, _} = dbg:p(Pid, [c]),
                                 {ok, _} = dbg:tpl(dt_cases, identity, 1, []),
                                 Pid ! go,
@@ -326,7 +329,7 @@ worker_that_fails(Config) ->
     call(Config, fun() -> _ = code:purge(dyntrace), {module, dyntrace} = code:load_file(dyntrace) end),
     Consumer = attach([message_send], Config),
     until_traced(Config),
-    ?assertMatch([{error, "dyntrace: can't look" ++ _, _}], logged(Config)),
+    ?assertMatch([{error, "dyntrace: can't trace" ++ _, _}], logged(Config)),
     ?assertEqual(Worker, call(Config, fun() -> whereis(dyntrace_follower) end)),
     _ = dt_bpftrace:stop(Consumer).
 
@@ -554,8 +557,13 @@ sessions(Config) ->
 traced(Who, Config) ->
     call(Config, fun() -> lists:sort(flags(Who)) end).
 
+%% Without the one that means nothing to a process (dyntrace_global).
 flags(Who) ->
-    lists:append([Flags || {flags, Flags} <- infos(Who, flags)]).
+    Flags = lists:append([Flags || {flags, Flags} <- infos(Who, flags)]),
+    case is_pid(Who) of
+        true -> Flags -- [ports];
+        false -> Flags
+    end.
 
 %% The match specification of a function, or false.
 of_function(Mfa, Config) ->

@@ -1,0 +1,204 @@
+%% @private Trace flags and patterns before OTP 27, where a process has one tracer, and a function one pattern.
+%%
+%% The tracer has a state of its own: the VM takes `{dyntrace, dyntrace_follower}' for another one than `{dyntrace, []}',
+%% and sets and clears flags that are given with it only where no other tracer is.
+%%
+%% Flags of all processes are set and cleared by one call each, which stops the schedulers for the time of a walk over the
+%% table of processes. Asking processes one by one takes signals, and a busy process answers when it next runs. Two faults
+%% of these releases are walked around:
+%%
+%%   - Such a call does not wait for dirty schedulers, and a process that runs on one may follow a pointer to the tracer
+%%     that it just had. So no call here takes a tracer away: every traced process gets a flag that means nothing to a
+%%     process, `ports', before other flags are cleared, and keeps it.
+%%   - What is left then, the tracer and that flag, goes when the process is next scheduled: the VM asks the tracer for its
+%%     `trace_status', and the library answers `remove' while the application traces nothing (dyntrace:set_active/1), and
+%%     also when the worker is dead.
+-module(dyntrace_global).
+
+-export([open/0, close/1, clear_left/0, is_open/1, seen/2]).
+-export([processes/4, process/4, ports/4, functions/3, is_traced/2, spare/2]).
+
+%% The specs of erlang:trace_info/2 know no tracer modules before OTP 27.
+-dialyzer({no_match, class/1}).
+
+%% A flag without a meaning for processes, and for them alone.
+-define(ANCHOR, ports).
+
+%% How long a process may take to say which tracer it has.
+-define(ANSWER_MS, 50).
+
+open() ->
+    global.
+
+is_open(global) ->
+    true.
+
+close(global) ->
+    clear_left().
+
+clear_left() ->
+    _ = processes(global, all, dyntrace_needs:flags(process), []),
+    ok = free(self()),
+    ok = ports(global, all, dyntrace_needs:flags(port), []),
+    clear_patterns().
+
+%% The worker has the anchor too: whoever clears the flags of all, clears that one.
+seen(global, process) -> {tracer_of(self()), new(new_processes)};
+seen(global, port) -> {tracer_of(self()), new(new_ports)}.
+
+new(Which) ->
+    {flags, Flags} = erlang:trace_info(Which, flags),
+    case tracer_of(Which) of
+        ours -> {ours, lists:sort(Flags)};
+        Class -> Class
+    end.
+
+%% ours | none | other
+tracer_of(Whom) ->
+    class(erlang:trace_info(Whom, tracer)).
+
+class({tracer, []}) -> none;
+class({tracer, Tracer}) ->
+    case dyntrace_needs:tracer() of
+        Tracer -> ours;
+        _ -> other
+    end;
+class(undefined) -> none.
+
+trace(Whom, On, Flags) ->
+    {Module, State} = dyntrace_needs:tracer(),
+    erlang:trace(Whom, On, [{tracer, Module, State} | Flags]).
+
+%% -- Processes --------------------------------------------------------------------------
+
+%% Answers about how many have another tracer: processes come and go meanwhile.
+processes(global, Whom, Gone, New) ->
+    ok = those_to_come(Whom, new_processes, Gone, New),
+    those_there(Whom, Gone, New).
+
+those_there(new, _, _) ->
+    0;
+those_there(_, Gone, New) ->
+    _ = [clear_there(Gone) || Gone =/= []],
+    case New of
+        [] -> 0;
+        _ -> set_there(New)
+    end.
+
+clear_there(Gone) ->
+    _ = trace(existing_processes, true, [?ANCHOR, hd(Gone)]),
+    trace(existing_processes, false, Gone).
+
+set_there(New) ->
+    Before = erlang:system_info(process_count),
+    Set = trace(existing_processes, true, [?ANCHOR | New]),
+    max(0, min(Before, erlang:system_info(process_count)) - Set).
+
+%% They have one tracer as well, but nothing is in the way of who sets or clears another's flags.
+those_to_come(existing, _, _, _) ->
+    ok;
+those_to_come(_, Which, Gone, New) ->
+    case tracer_of(Which) of
+        other ->
+            ok;
+        _ ->
+            _ = [trace(Which, false, Gone) || Gone =/= []],
+            _ = [trace(Which, true, New) || New =/= []],
+            ok
+    end.
+
+%% The VM logs an error about each single process that has another tracer, so it is asked before.
+process(global, Pid, all, New) ->
+    process(global, Pid, [?ANCHOR | dyntrace_needs:flags(process)], New);
+process(global, Pid, Gone, New) ->
+    case asked(Pid) of
+        other -> taken;
+        unknown -> unknown;
+        _ -> switch(Pid, Gone, [?ANCHOR || New =/= []] ++ New)
+    end.
+
+switch(Pid, Gone, New) ->
+    try
+        _ = [trace(Pid, false, Gone) || Gone =/= []],
+        _ = [trace(Pid, true, New) || New =/= []],
+        set
+    catch
+        error:badarg -> gone
+    end.
+
+%% A busy process answers when it next runs; nobody waits for that.
+asked(Pid) when Pid =:= self() ->
+    tracer_of(Pid);
+asked(Pid) ->
+    {Asking, Ref} = spawn_opt(fun() -> exit({tracer, tracer_of(Pid)}) end, [monitor, {priority, high}]),
+    receive
+        {'DOWN', Ref, process, Asking, {tracer, Class}} -> Class;
+        {'DOWN', Ref, process, Asking, _} -> none
+    after ?ANSWER_MS ->
+            true = exit(Asking, kill),
+            receive
+                {'DOWN', Ref, process, Asking, {tracer, Class}} -> Class;
+                {'DOWN', Ref, process, Asking, _} -> unknown
+            end
+    end.
+
+%% The worker does not tell of its own polling, but keeps the anchor.
+spare(global, Pid) ->
+    case tracer_of(Pid) of
+        other ->
+            ok;
+        _ ->
+            _ = switch(Pid, dyntrace_needs:flags(process), [?ANCHOR]),
+            ok
+    end.
+
+free(Pid) ->
+    _ = process(global, Pid, all, []),
+    ok.
+
+%% -- Ports ------------------------------------------------------------------------------
+
+ports(global, Whom, Gone, New) ->
+    ok = those_to_come(Whom, new_ports, Gone, New),
+    lists:foreach(fun(Port) -> port(Port, Gone, New) end, [Port || Whom =/= new, Port <- erlang:ports()]).
+
+%% Ports answer at once.
+port(Port, Gone, New) ->
+    case tracer_of(Port) of
+        other -> ok;
+        _ -> switch(Port, Gone, New)
+    end.
+
+%% -- Calls ------------------------------------------------------------------------------
+
+functions(global, _, false) ->
+    clear_patterns();
+functions(global, Patterns, Match) ->
+    Ours = ours(),
+    Free = [Mfa || Pattern <- Patterns, Mfa <- dyntrace_functions:of_pattern(Pattern), lists:member(Mfa, Ours) orelse not has_pattern(Mfa)],
+    %% First, so that a worker that is killed leaves nothing that nobody knows.
+    ok = dyntrace_kept:put(patterns, {Match, Free}),
+    _ = [erlang:trace_pattern(Mfa, Match, [local]) || Mfa <- Free],
+    ok.
+
+clear_patterns() ->
+    _ = [erlang:trace_pattern(Mfa, false, [local]) || Mfa <- ours()],
+    dyntrace_kept:put(patterns, {false, []}).
+
+%% Those that are still as they were set: a pattern that somebody else has set stays theirs.
+ours() ->
+    {Match, Mfas} = dyntrace_kept:get(patterns, {false, []}),
+    [Mfa || Mfa <- Mfas, erlang:trace_info(Mfa, match_spec) =:= {match_spec, told(Match)}].
+
+%% As the VM tells of it.
+told(true) -> [];
+told(Match) -> Match.
+
+has_pattern(Mfa) ->
+    erlang:trace_info(Mfa, traced) =/= {traced, false}.
+
+is_traced(global, Pattern) ->
+    case dyntrace_functions:first(Pattern) of
+        none -> none;
+        First -> has_pattern(First)
+    end.

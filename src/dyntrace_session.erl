@@ -1,0 +1,81 @@
+%% @private Trace flags and patterns from OTP 27 on: in a trace session of the application's own, which no other tracer
+%% notices. It exists while something is traced, and is destroyed by its name, since somebody else may hold its handle.
+-module(dyntrace_session).
+
+-export([open/0, close/1, clear_left/0, is_open/1, is_ours/1, seen/2]).
+-export([processes/4, process/4, ports/4, functions/3, is_traced/2, spare/2]).
+
+%% Sessions are there from OTP 27 on.
+-ignore_xref([{trace, session_create, 3}, {trace, session_destroy, 1}, {trace, session_info, 1}, {trace, process, 4},
+              {trace, port, 4}, {trace, function, 4}, {trace, info, 3}]).
+
+-define(NAME, dyntrace_follower).
+
+open() ->
+    ok = clear_left(),
+    {dyntrace, State} = dyntrace_needs:tracer(),
+    apply(trace, session_create, [?NAME, {dyntrace, State}, []]).
+
+close(Session) ->
+    _ = apply(trace, session_destroy, [Session]),
+    ok.
+
+clear_left() ->
+    lists:foreach(fun(Session) -> close(Session) end,
+                  [Session || Session <- apply(trace, session_info, [all]), is_ours(Session)]).
+
+%% A weak handle, as those of session_info/1: {Name, Id}.
+is_ours(Session) ->
+    is_tuple(Session) andalso element(1, Session) =:= ?NAME.
+
+%% Anybody can destroy a session.
+is_open(Session) ->
+    try apply(trace, info, [Session, new_processes, flags]) of
+        {flags, _} -> true
+    catch
+        error:badarg -> false
+    end.
+
+%% Nobody else sets or clears flags of it.
+seen(_Session, _Kind) ->
+    ours.
+
+processes(Session, Whom, Gone, New) ->
+    ok = switch(fun(On, Flags) -> apply(trace, process, [Session, Whom, On, Flags]) end, Gone, New),
+    0.
+
+process(Session, Pid, all, New) ->
+    process(Session, Pid, dyntrace_needs:flags(process), New);
+process(Session, Pid, Gone, New) ->
+    try switch(fun(On, Flags) -> apply(trace, process, [Session, Pid, On, Flags]) end, Gone, New) of
+        ok -> set
+    catch
+        error:badarg -> gone
+    end.
+
+ports(Session, Whom, Gone, New) ->
+    switch(fun(On, Flags) -> apply(trace, port, [Session, Whom, On, Flags]) end, Gone, New).
+
+switch(Trace, Gone, New) ->
+    _ = [Trace(false, Gone) || Gone =/= []],
+    _ = [Trace(true, New) || New =/= []],
+    ok.
+
+functions(Session, Patterns, Match) ->
+    lists:foreach(fun(Mfa) -> apply(trace, function, [Session, Mfa, Match, [local]]) end,
+                  lists:append([named(Pattern) || Pattern <- Patterns])).
+
+%% As the VM takes them: it knows no arity of any function.
+named(Pattern = {_, '_', Arity}) when is_integer(Arity) -> dyntrace_functions:of_pattern(Pattern);
+named(Pattern) -> [Pattern].
+
+is_traced(Session, Pattern) ->
+    case dyntrace_functions:first(Pattern) of
+        none -> none;
+        First -> apply(trace, info, [Session, First, traced]) =/= {traced, false}
+    end.
+
+%% The worker does not tell of its own polling.
+spare(Session, Pid) ->
+    _ = process(Session, Pid, all, []),
+    ok.
