@@ -170,11 +170,13 @@ nif_info() ->
     #{backends => #{usdt => Missing, lttng => Missing}, undecoded => #{}, lttng_library => undefined}.
 
 version() ->
-    _ = application:load(?MODULE),
     case application:get_key(?MODULE, vsn) of
         {ok, Version} -> Version;
-        undefined -> undefined
+        undefined -> loaded_version(application:load(?MODULE))
     end.
+
+loaded_version(ok) -> version();
+loaded_version({error, _}) -> undefined.
 
 %%% -- Attach-driven tracing -----------------------------------------------------------
 
@@ -185,8 +187,8 @@ version() ->
 follow(Options) when is_map(Options) ->
     case dyntrace_config:check(maps:merge(configured(), Options)) of
         {ok, Config} ->
-            case application:ensure_all_started(?MODULE) of
-                {ok, _} -> dyntrace_follower:follow(Config);
+            case started() of
+                ok -> dyntrace_follower:follow(Config);
                 {error, Why} -> {error, Why}
             end;
         {error, {bad_config, Key, _, MustBe}} ->
@@ -195,8 +197,20 @@ follow(Options) when is_map(Options) ->
 follow(Options) ->
     bad(follow, [Options], [{1, false, "not a map"}]).
 
+%% Whoever asks the application's controller waits for its turn on a busy node.
+started() ->
+    case whereis(dyntrace_sup) of
+        undefined ->
+            case application:ensure_all_started(?MODULE) of
+                {ok, _} -> ok;
+                {error, Why} -> {error, Why}
+            end;
+        _ ->
+            ok
+    end.
+
 configured() ->
-    _ = application:load(?MODULE),
+    _ = whereis(dyntrace_sup) =/= undefined orelse application:load(?MODULE),
     maps:from_list(application:get_all_env(?MODULE)).
 
 %% @doc Ends it: no flag that was set for listeners stays.

@@ -64,7 +64,7 @@ handle_call(unfollow, _From, State) ->
 handle_cast(_, State) ->
     {noreply, State}.
 
-handle_info(poll, State) ->
+handle_info({timeout, Timer, poll}, State = #state{timer = Timer}) ->
     {noreply, poll(State)};
 handle_info(_, State) ->
     {noreply, State}.
@@ -88,8 +88,8 @@ configured(State = #state{config = #{budget := Events, text := Text, probes := P
     State#state{budget = dyntrace_budget:new(Events), table = dyntrace_needs:table(Probes)}.
 
 stopped(State = #state{tracing = Tracing, collections = Collections, timer = Timer}) ->
-    _ = is_reference(Timer) andalso erlang:cancel_timer(Timer),
-    receive poll -> ok after 0 -> ok end,
+    %% Otherwise it may wait for a scheduler's whole queue. A timeout that is on its way is of no timer that counts.
+    _ = is_reference(Timer) andalso erlang:cancel_timer(Timer, [{async, true}, {info, false}]),
     ok = dyntrace:set_budget(infinity),
     tell(off),
     State#state{tracing = dyntrace_tracing:clear(Tracing), collections = dyntrace_collections:stop(Collections), timer = undefined}.
@@ -97,7 +97,7 @@ stopped(State = #state{tracing = Tracing, collections = Collections, timer = Tim
 %% Nothing that goes wrong here may end the worker, and with it a permanent application and its node: it is logged once,
 %% and tried again.
 poll(State = #state{config = #{interval := Interval}}) ->
-    Timer = erlang:send_after(Interval, self(), poll),
+    Timer = erlang:start_timer(Interval, self(), poll),
     {New, Failures} = try polled(State)
                       catch Class:Reason:Stack -> {State, [{poll, Class, Reason, Stack}]}
                       end,

@@ -27,12 +27,16 @@
 
 -define(PARTS, [processes, ports, calls, seq_trace]).
 
+%% Whatever is called while something is traced is loaded now: the code server has to wait for its turn on a busy node.
 -spec new() -> tracing().
 new() ->
-    #tracing{backend = backend(), parts = maps:map(fun(_, Nothing) -> {Nothing, nothing} end, dyntrace_needs:nothing())}.
+    _ = [code:ensure_loaded(Module) || Module <- [trace, seq_trace, dyntrace_session, dyntrace_global, dyntrace_functions, dyntrace_collections]],
+    new(backend()).
+
+new(Backend) ->
+    #tracing{backend = Backend, parts = maps:map(fun(_, Nothing) -> {Nothing, nothing} end, dyntrace_needs:nothing())}.
 
 backend() ->
-    _ = code:ensure_loaded(trace),
     case erlang:function_exported(trace, session_create, 3) of
         true -> dyntrace_session;
         false -> dyntrace_global
@@ -91,7 +95,7 @@ clear(#tracing{backend = Backend, handle = {open, Handle}}) ->
     ok = clear_system_tracer(),
     ok = Backend:close(Handle),
     ok = dyntrace_kept:put(tracing, false),
-    new().
+    new(Backend).
 
 %% The same for what a worker has left that had no time to clear it; where nothing is known of that, as the caller says.
 -spec clear_left(Unknown :: boolean()) -> ok.

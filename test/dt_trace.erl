@@ -4,7 +4,11 @@
 %% Arguments and answers are those of the functions of erlang. A process that is a tracer has no session.
 -module(dt_trace).
 
--export([trace/3, trace_pattern/3]).
+-export([has_sessions/0, trace/3, trace_pattern/3]).
+
+%% Whether this OTP, which is that of the nodes too, has trace sessions.
+has_sessions() ->
+    list_to_integer(erlang:system_info(otp_release)) >= 27.
 
 trace(Who, On, Options) ->
     case {os:getenv("DYNTRACE_SESSIONS"), lists:keytake(tracer, 1, Options)} of

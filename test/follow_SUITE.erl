@@ -7,6 +7,9 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
+-import(dt_follow, [start/1, start/2, ask/2, attach/2, following/1, until_traced/1, until_untraced/1, until/1,
+                    traced/2, flags/1, of_function/2, call/2, keep_log/1, logged/1]).
+
 suite() ->
     [{timetrap, {minutes, 6}}].
 
@@ -22,29 +25,21 @@ end_per_suite(_) ->
     ok.
 
 init_per_testcase(_, Config) ->
-    Node = dt_node:start(),
-    #{library := Library} = dt_node:call(Node, fun dyntrace:info/0),
-    [{node, Node}, {library, Library} | Config].
+    dt_follow:start_node(Config).
 
 end_per_testcase(_, Config) ->
-    Node = ?config(node, Config),
-    #{undecoded := Undecoded} = dt_node:call(Node, fun dyntrace:info/0),
-    dt_node:stop(Node),
-    case map_size(Undecoded) of
-        0 -> ok;
-        _ -> {fail, {undecoded, Undecoded}}
-    end.
+    dt_follow:stop_node(Config).
 
 %% -- Following ---------------------------------------------------------------------------
 
 %% The application runs; somebody attaches, and reads what old and new processes do.
 nothing_is_done_in_erlang(Config) ->
     start(Config),
-    Old = call(Config, fun() -> spawn(fun answer/0) end),
+    Old = call(Config, fun() -> spawn(fun dt_follow:answer/0) end),
     ?assertEqual([], traced(Old, Config)),
     Consumer = attach([message_send], Config),
     until_traced(Config),
-    New = call(Config, fun() -> spawn(fun answer/0) end),
+    New = call(Config, fun() -> spawn(fun dt_follow:answer/0) end),
     [ask(Pid, Config) || Pid <- [Old, New]],
     Texts = [call(Config, fun() -> dt_cases:text(Pid) end) || Pid <- [Old, New]],
     [dt_bpftrace:await(Consumer, fun({message_send, #{from := From, message := Message}}) -> From =:= Text andalso Message =:= <<"answer">> end)
@@ -56,7 +51,7 @@ nothing_is_done_in_erlang(Config) ->
 
 flags_follow_each_consumer(Config) ->
     start(Config),
-    Pid = call(Config, fun() -> spawn(fun answer/0) end),
+    Pid = call(Config, fun() -> spawn(fun dt_follow:answer/0) end),
     Sends = attach([message_send], Config),
     until(fun() -> traced(Pid, Config) =:= [send] end),
     Exits = attach([process_exit], Config),
@@ -168,16 +163,16 @@ load(Code) ->
 named_processes(Config) ->
     start([{processes, [dt_followed]}, {ports, none}], Config),
     {Named, Other} = call(Config, fun() ->
-                                          Named = spawn(fun answer/0),
+                                          Named = spawn(fun dt_follow:answer/0),
                                           true = register(dt_followed, Named),
-                                          {Named, spawn(fun answer/0)}
+                                          {Named, spawn(fun dt_follow:answer/0)}
                                   end),
     Consumer = attach([message_send], Config),
     until(fun() -> traced(Named, Config) =:= [send] end),
     ?assertEqual({[], []}, {traced(Other, Config), traced(new, Config)}),
     Next = call(Config, fun() ->
                                 true = unregister(dt_followed),
-                                Next = spawn(fun answer/0),
+                                Next = spawn(fun dt_follow:answer/0),
                                 true = register(dt_followed, Next),
                                 Next
                         end),
@@ -192,7 +187,7 @@ only_some_probes(Config) ->
     start([{probes, [process_exit, message__send]}], Config),
     Consumer = attach([message_send, message__send, process_spawn, process_exit], Config),
     until(fun() -> traced(new, Config) =:= [procs, send] end),
-    Pid = call(Config, fun() -> Pid = spawn(fun answer/0), Pid ! {self(), question}, receive answer -> Pid end end),
+    Pid = call(Config, fun() -> Pid = spawn(fun dt_follow:answer/0), Pid ! {self(), question}, receive answer -> Pid end end),
     call(Config, fun() -> exit(Pid, kill) end),
     Text = dt_cases:text(Pid),
     dt_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= process_exit andalso maps:get(pid, Fields) =:= Text end),
@@ -222,10 +217,10 @@ other_tracers_keep_theirs(Config) ->
     {Theirs, Free} =
         call(Config, fun() ->
                              {module, _} = code:ensure_loaded(dt_cases),
-                             Tracer = spawn(fun answer/0),
-                             Theirs = spawn(fun answer/0),
+                             Tracer = spawn(fun dt_follow:answer/0),
+                             Theirs = spawn(fun dt_follow:answer/0),
                              1 = erlang:trace(Theirs, true, ['receive', {tracer, Tracer}]),
-                             Free = spawn(fun answer/0),
+                             Free = spawn(fun dt_follow:answer/0),
                              _ = erlang:trace(new_processes, true, [procs, send, {tracer, Tracer}]),
                              1 = erlang:trace_pattern({dt_cases, identity, 1}, [{['_'], [], [{message, theirs}]}], [local]),
                              {Theirs, Free}
@@ -240,7 +235,7 @@ other_tracers_keep_theirs(Config) ->
     until_traced(Config),
     ?assertEqual(Before, Have()),
     #{untraced := Untraced} = following(Config),
-    ?assertEqual(not sessions(Config), Untraced >= 1),
+    ?assertEqual(not dt_trace:has_sessions(), Untraced >= 1),
     _ = dt_bpftrace:stop(Consumer),
     until_untraced(Config),
     ?assertEqual(Before, Have()),
@@ -412,23 +407,6 @@ budget(Config) ->
     ?assert(length(Floods) > 500 * Pauses, {length(Floods), Pauses}),
     until_untraced(Config).
 
-%% What the node logs, from now on.
-keep_log(Config) ->
-    call(Config, fun() ->
-                         Self = self(),
-                         Keeper = spawn(fun() -> dt_log = ets:new(dt_log, [named_table, public, ordered_set]), Self ! {self(), kept}, receive stop -> ok end end),
-                         receive {Keeper, kept} -> ok end,
-                         ok = logger:add_handler(dt_log, ?MODULE, #{})
-                 end).
-
-log(#{level := Level, msg := {Format, Args}}, _) when is_list(Args) ->
-    ets:insert(dt_log, {erlang:unique_integer([monotonic]), {Level, Format, Args}});
-log(_, _) ->
-    ok.
-
-logged(Config) ->
-    [Line || {_, Line = {_, "dyntrace: " ++ _, _}} <- call(Config, fun() -> ets:tab2list(dt_log) end)].
-
 flood(Sink) -> Sink ! flood, flood(Sink).
 
 sink() -> receive _ -> sink() end.
@@ -461,7 +439,7 @@ shapes(Config) ->
 %% By consumers that are killed each time.
 attached_again_and_again(Config) ->
     start([{interval, 10}], Config),
-    Pid = call(Config, fun() -> spawn(fun answer/0) end),
+    Pid = call(Config, fun() -> spawn(fun dt_follow:answer/0) end),
     [begin
          Consumer = attach([message_send], Config),
          until(fun() -> traced(Pid, Config) =:= [send] end),
@@ -499,7 +477,7 @@ a_thousand_times(Config) ->
     dt_lttng:stop_daemon(Daemon).
 
 play() ->
-    play(spawn(fun answer/0)).
+    play(spawn(fun dt_follow:answer/0)).
 
 play(Other) ->
     [begin Other ! {self(), question}, receive answer -> ok end end || _ <- lists:seq(1, 100)],
@@ -509,77 +487,3 @@ play(Other) ->
 read_files() ->
     {ok, _} = file:read_file("/etc/hosts"),
     read_files().
-
-%% -- Helpers -----------------------------------------------------------------------------------
-
-start(Config) ->
-    start([], Config).
-
-start(Env, Config) ->
-    {ok, _} = call(Config, fun() ->
-                                   _ = application:load(dyntrace),
-                                   [ok = application:set_env(dyntrace, Key, Value) || {Key, Value} <- Env],
-                                   application:ensure_all_started(dyntrace)
-                           end).
-
-%% On the node: a process that answers.
-answer() ->
-    receive {From, question} -> From ! answer, answer() end.
-
-ask(Pid, Config) ->
-    call(Config, fun() -> Pid ! {self(), question}, receive answer -> answer end end).
-
-attach(Probes, Config) ->
-    dt_bpftrace:start(?config(library, Config), Probes).
-
-following(Config) ->
-    maps:get(following, call(Config, fun dyntrace:info/0)).
-
-until_traced(Config) ->
-    until(fun() -> not lists:member(switched_on(Config), [off, nothing]) end).
-
-until_untraced(Config) ->
-    until(fun() -> switched_on(Config) =:= nothing end).
-
-switched_on(Config) ->
-    case following(Config) of
-        #{processes := [], ports := [], calls := none, seq_trace := false} -> nothing;
-        Following -> Following
-    end.
-
-until(Fun) ->
-    dt_wait:until(Fun).
-
-sessions(Config) ->
-    call(Config, fun() -> _ = code:ensure_loaded(trace), erlang:function_exported(trace, session_create, 3) end).
-
-%% The flags of a process, or of those to come; in any session.
-traced(Who, Config) ->
-    call(Config, fun() -> lists:sort(flags(Who)) end).
-
-%% Without the one that means nothing to a process (dyntrace_global).
-flags(Who) ->
-    Flags = lists:append([Flags || {flags, Flags} <- infos(Who, flags)]),
-    case is_pid(Who) of
-        true -> Flags -- [ports];
-        false -> Flags
-    end.
-
-%% The match specification of a function, or false.
-of_function(Mfa, Config) ->
-    call(Config, fun() -> lists:last([false | [Spec || {match_spec, Spec} <- infos(Mfa, match_spec), Spec =/= false]]) end).
-
-%% What each trace session has of that, the one that erlang:trace/3 works in among them.
-infos(What, Key) ->
-    _ = code:ensure_loaded(trace),
-    Sessions = case erlang:function_exported(trace, session_info, 1) of
-                   true -> lists:usort([{legacy, default} | apply(trace, session_info, [all])]);
-                   false -> [{legacy, default}]
-               end,
-    [case Session of
-         {legacy, default} -> erlang:trace_info(What, Key);
-         _ -> apply(trace, info, [Session, What, Key])
-     end || Session <- Sessions].
-
-call(Config, Fun) ->
-    dt_node:call(?config(node, Config), Fun).

@@ -1,0 +1,115 @@
+%% The application on a node of its own: starting it, attaching to what it serves, and what is traced then.
+-module(dt_follow).
+
+-include_lib("common_test/include/ct.hrl").
+
+-export([start_node/1, stop_node/1, start/1, start/2, attach/2, following/1, until_traced/1, until_untraced/1, until/1, call/2]).
+-export([traced/2, flags/1, of_function/2, keep_log/1, logged/1, errors/1, log/2, ask/2]).
+%% On the node.
+-export([answer/0, infos/2]).
+
+%% With the node and its library in the test's configuration.
+start_node(Config) ->
+    Node = dt_node:start(),
+    #{library := Library} = dt_node:call(Node, fun dyntrace:info/0),
+    [{node, Node}, {library, Library} | Config].
+
+%% What a test fails for at its end: an event that could not be decoded.
+stop_node(Config) ->
+    Node = ?config(node, Config),
+    #{undecoded := Undecoded} = dt_node:call(Node, fun dyntrace:info/0),
+    dt_node:stop(Node),
+    case map_size(Undecoded) of
+        0 -> ok;
+        _ -> {fail, {undecoded, Undecoded}}
+    end.
+
+%% What the node logs, from now on.
+keep_log(Config) ->
+    call(Config, fun() ->
+                         Self = self(),
+                         Keeper = spawn(fun() -> dt_log = ets:new(dt_log, [named_table, public, ordered_set]), Self ! {self(), kept}, receive stop -> ok end end),
+                         receive {Keeper, kept} -> ok end,
+                         ok = logger:add_handler(dt_log, ?MODULE, #{})
+                 end).
+
+log(#{level := Level, msg := {Format, Args}}, _) when is_list(Args) ->
+    ets:insert(dt_log, {erlang:unique_integer([monotonic]), {Level, Format, Args}});
+log(#{level := Level, msg := Message}, _) ->
+    ets:insert(dt_log, {erlang:unique_integer([monotonic]), {Level, Message, []}}).
+
+logged(Config) ->
+    [Line || {_, Line = {_, "dyntrace: " ++ _, _}} <- call(Config, fun() -> ets:tab2list(dt_log) end)].
+
+%% Of whoever has logged one: what the VM itself says is a report without a format.
+errors(Config) ->
+    [Line || {_, Line = {error, _, _}} <- call(Config, fun() -> ets:tab2list(dt_log) end)].
+
+start(Config) ->
+    start([], Config).
+
+start(Env, Config) ->
+    {ok, _} = call(Config, fun() ->
+                                   _ = application:load(dyntrace),
+                                   [ok = application:set_env(dyntrace, Key, Value) || {Key, Value} <- Env],
+                                   application:ensure_all_started(dyntrace)
+                           end).
+
+%% On the node: a process that answers.
+answer() ->
+    receive {From, question} -> From ! answer, answer() end.
+
+ask(Pid, Config) ->
+    call(Config, fun() -> Pid ! {self(), question}, receive answer -> answer end end).
+
+attach(Probes, Config) ->
+    dt_bpftrace:start(?config(library, Config), Probes).
+
+following(Config) ->
+    maps:get(following, call(Config, fun dyntrace:info/0)).
+
+until_traced(Config) ->
+    until(fun() -> not lists:member(switched_on(Config), [off, nothing]) end).
+
+until_untraced(Config) ->
+    until(fun() -> switched_on(Config) =:= nothing end).
+
+switched_on(Config) ->
+    case following(Config) of
+        #{processes := [], ports := [], calls := none, seq_trace := false} -> nothing;
+        Following -> Following
+    end.
+
+until(Fun) ->
+    dt_wait:until(Fun).
+
+%% The flags of a process, or of those to come; in any session.
+traced(Who, Config) ->
+    call(Config, fun() -> lists:sort(flags(Who)) end).
+
+%% Without the one that means nothing to a process (dyntrace_global).
+flags(Who) ->
+    Flags = lists:append([Flags || {flags, Flags} <- infos(Who, flags)]),
+    case is_pid(Who) of
+        true -> Flags -- [ports];
+        false -> Flags
+    end.
+
+%% The match specification of a function, or false.
+of_function(Mfa, Config) ->
+    call(Config, fun() -> lists:last([false | [Spec || {match_spec, Spec} <- infos(Mfa, match_spec), Spec =/= false]]) end).
+
+%% What each trace session has of that, the one that erlang:trace/3 works in among them.
+infos(What, Key) ->
+    _ = code:ensure_loaded(trace),
+    Sessions = case erlang:function_exported(trace, session_info, 1) of
+                   true -> lists:usort([{legacy, default} | apply(trace, session_info, [all])]);
+                   false -> [{legacy, default}]
+               end,
+    [case Session of
+         {legacy, default} -> erlang:trace_info(What, Key);
+         _ -> apply(trace, info, [Session, What, Key])
+     end || Session <- Sessions].
+
+call(Config, Fun) ->
+    dt_node:call(?config(node, Config), Fun).

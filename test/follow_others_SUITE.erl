@@ -1,0 +1,395 @@
+%% The application beside others: who traces too, who clears what it has set, who kills its worker, and processes that are
+%% many or busy.
+-module(follow_others_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+-import(dt_follow, [start/1, start/2, ask/2, attach/2, following/1, until_traced/1, until_untraced/1, until/1,
+                    traced/2, of_function/2, call/2, keep_log/1, logged/1, errors/1]).
+
+suite() ->
+    [{timetrap, {minutes, 6}}].
+
+all() ->
+    [set_once, names_set_once, unknown_functions_set_once, nothing_is_computed_anew, flags_cleared_by_somebody, system_tracer_of_somebody,
+     system_tracer_cleared, half_set, no_word_about_other_tracers, busy_processes, idle_processes, budget_beside_idle_processes,
+     worker_killed_for_good, supervisor_killed, text_holds_on, bad_options]
+        ++ [Case || dt_trace:has_sessions(), Case <- [collections_of_another_session, collections_of_one_process,
+                                                      collections_of_processes_to_come, handle_held, session_destroyed]].
+
+init_per_suite(Config) ->
+    dt_require:tool(dt_bpftrace:missing(), Config).
+
+end_per_suite(_) ->
+    ok.
+
+init_per_testcase(_, Config) ->
+    dt_follow:start_node(Config).
+
+end_per_testcase(_, Config) ->
+    dt_follow:stop_node(Config).
+
+%% -- What is set is not set again ------------------------------------------------------------
+
+set_once(Config) ->
+    ?assertEqual(none, set_again([message_send, process_exit, gc_minor_end, port_open, seq_trace_send], [], Config)).
+
+names_set_once(Config) ->
+    call(Config, fun() -> register(dt_followed, spawn(fun dt_follow:answer/0)) end),
+    ?assertEqual(none, set_again([message_send], [{processes, [dt_followed, dt_nobody]}], Config)).
+
+%% Patterns that the VM itself does not take, modules that are not there, functions that it does not trace.
+unknown_functions_set_once(Config) ->
+    ?assertEqual(none, set_again([function_call], [{functions, [{lists, '_', 2}, {dt_no_such_module, '_', '_'}, {lists, no_such, 1}]}], Config)),
+    Consumer = attach([function_call], Config),
+    until(fun() -> of_function({lists, seq, 2}, Config) =:= [] end),
+    ?assertEqual(false, of_function({lists, seq, 3}, Config)),
+    _ = dt_bpftrace:stop(Consumer).
+
+%% Counts the calls that set or clear something in the time of many polls.
+set_again(Probes, Env, Config) ->
+    start([{interval, 10} | Env], Config),
+    Consumer = attach(Probes, Config),
+    until_traced(Config),
+    Calls = counted([{erlang, trace, 3}, {erlang, trace_pattern, 3}, {trace, process, 4}, {trace, port, 4}, {trace, function, 4},
+                     {seq_trace, set_system_tracer, 1}], Config),
+    _ = dt_bpftrace:stop(Consumer),
+    case [Mfa || {Mfa, N} <- Calls, N > 0] of
+        [] -> none;
+        Again -> Again
+    end.
+
+%% How often each was called during 50 polls.
+counted(Mfas, Config) ->
+    call(Config, fun() ->
+                         [{module, _} = code:ensure_loaded(M) || {M, _, _} <- Mfas, M =/= trace orelse code:which(trace) =/= non_existing],
+                         Poll = {dyntrace, claim, 0},
+                         There = [Poll | [Mfa || Mfa = {M, F, A} <- Mfas, erlang:function_exported(M, F, A)]],
+                         [1 = erlang:trace_pattern(Mfa, true, [call_count]) || Mfa <- There],
+                         Count = fun(Mfa) -> {call_count, N} = erlang:trace_info(Mfa, call_count), N end,
+                         %% The call that has just counted itself.
+                         [erlang:trace_pattern(Mfa, restart, [call_count]) || Mfa <- There],
+                         Before = [{Mfa, Count(Mfa)} || Mfa <- There],
+                         dt_wait:until(fun() -> Count(Poll) >= 50 end),
+                         After = [{Mfa, Count(Mfa) - proplists:get_value(Mfa, Before)} || Mfa <- There, Mfa =/= Poll],
+                         [erlang:trace_pattern(Mfa, false, [call_count]) || Mfa <- There],
+                         After
+                 end).
+
+nothing_is_computed_anew(Config) ->
+    start([{interval, 10}], Config),
+    Consumer = attach([message_send], Config),
+    until_traced(Config),
+    ?assertEqual([{{dyntrace, probes, 0}, 0}], counted([{dyntrace, probes, 0}], Config)),
+    call(Config, fun() -> 1 = erlang:trace_pattern({dyntrace, info, 0}, true, [call_count]) end),
+    ?assert(call(Config, fun dyntrace:available/0)),
+    ?assertEqual({call_count, 0}, call(Config, fun() -> erlang:trace_info({dyntrace, info, 0}, call_count) end)),
+    _ = dt_bpftrace:stop(Consumer).
+
+%% -- Others clear, or leave ------------------------------------------------------------------
+
+%% As people do to be done with tracing: what is still needed is set again.
+flags_cleared_by_somebody(Config) ->
+    start(Config),
+    Pid = call(Config, fun() -> spawn(fun dt_follow:answer/0) end),
+    Consumer = attach([message_send], Config),
+    until(fun() -> traced(Pid, Config) =:= [send] end),
+    call(Config, fun() -> erlang:trace(all, false, [all]) end),
+    until(fun() -> traced(Pid, Config) =:= [send] andalso traced(new, Config) =:= [send] end),
+    ?assertMatch(#{processes := [send]}, following(Config)),
+    _ = dt_bpftrace:stop(Consumer),
+    until_untraced(Config),
+    ?assertEqual([], traced(Pid, Config)).
+
+system_tracer_of_somebody(Config) ->
+    start(Config),
+    Theirs = call(Config, fun() -> Pid = spawn(fun dt_follow:answer/0), false = seq_trace:set_system_tracer(Pid), Pid end),
+    Consumer = attach([seq_trace_print, message_send], Config),
+    until_traced(Config),
+    ?assertEqual(Theirs, call(Config, fun seq_trace:get_system_tracer/0)),
+    ?assertMatch(#{seq_trace := false, processes := [send]}, following(Config)),
+    call(Config, fun() -> seq_trace:set_system_tracer(false) end),
+    until(fun() -> maps:get(seq_trace, following(Config)) end),
+    ?assertEqual({dyntrace, dyntrace_follower}, call(Config, fun seq_trace:get_system_tracer/0)),
+    _ = dt_bpftrace:stop(Consumer),
+    until_untraced(Config),
+    ?assertEqual(false, call(Config, fun seq_trace:get_system_tracer/0)).
+
+system_tracer_cleared(Config) ->
+    start(Config),
+    Consumer = attach([seq_trace_print], Config),
+    Ours = fun() -> call(Config, fun seq_trace:get_system_tracer/0) =:= {dyntrace, dyntrace_follower} end,
+    until(Ours),
+    call(Config, fun() -> seq_trace:set_system_tracer(false) end),
+    until(Ours),
+    _ = dt_bpftrace:stop(Consumer),
+    until(fun() -> call(Config, fun seq_trace:get_system_tracer/0) =:= false end).
+
+%% One part fails: the others are set, it is said once each time that it begins to, and nothing of it stays.
+half_set(Config) ->
+    keep_log(Config),
+    start([{functions, [{dt_cases, identity, 1}]}, {interval, 10}], Config),
+    call(Config, fun() -> without_match_specifications() end),
+    Consumer = attach([message_send, function_call], Config),
+    until(fun() -> length(logged(Config)) =:= 1 end),
+    until(fun() -> maps:get(processes, following(Config)) =:= [call, send] end),
+    ?assertEqual([call, send], traced(new, Config)),
+    call(Config, fun() -> _ = code:purge(dyntrace_functions), {module, _} = code:load_file(dyntrace_functions) end),
+    until(fun() -> maps:get(calls, following(Config)) =:= call end),
+    call(Config, fun() -> without_match_specifications() end),
+    _ = dt_bpftrace:stop(Consumer),
+    until_untraced(Config),
+    ?assertEqual([], traced(new, Config)),
+    ?assertMatch([{error, _, _}, {error, _, _}], logged(Config)).
+
+without_match_specifications() ->
+    {ok, dyntrace_functions, Code} = compile:forms([{attribute, 1, module, dyntrace_functions}], []),
+    _ = code:purge(dyntrace_functions),
+    {module, _} = code:load_binary(dyntrace_functions, "none", Code).
+
+%% Before OTP 27 the VM logs an error about each process that is asked for with another tracer than it has.
+no_word_about_other_tracers(Config) ->
+    keep_log(Config),
+    start([{budget, 100}, {interval, 10}], Config),
+    Theirs = call(Config, fun() ->
+                                  Tracer = spawn(fun sink/0),
+                                  [begin
+                                       Pid = spawn(fun dt_follow:answer/0),
+                                       1 = erlang:trace(Pid, true, ['receive', {tracer, Tracer}]),
+                                       Pid
+                                   end || _ <- lists:seq(1, 100)]
+                          end),
+    Consumer = attach([message_send], Config),
+    until_traced(Config),
+    Flood = call(Config, fun() -> Sink = spawn(fun sink/0), spawn(fun() -> flood(Sink) end) end),
+    until(fun() -> maps:get(pauses, following(Config)) >= 2 end),
+    call(Config, fun() -> exit(Flood, kill) end),
+    until(fun() -> #{paused := Paused, untraced := Untraced} = following(Config), not Paused andalso Untraced >= 100 orelse dt_trace:has_sessions() end),
+    _ = dt_bpftrace:stop(Consumer),
+    until_untraced(Config),
+    ?assertEqual([], errors(Config)),
+    [?assertEqual(['receive'], call(Config, fun() -> element(2, erlang:trace_info(Pid, flags)) end)) || Pid <- Theirs].
+
+sink() -> receive _ -> sink() end.
+
+flood(Sink) -> Sink ! flood, flood(Sink).
+
+%% -- Many, and busy ----------------------------------------------------------------------------
+
+%% Attaching, asking, leaving: none of it waits until a thousand busy processes have had their turns.
+busy_processes(Config) ->
+    start(Config),
+    Busy = call(Config, fun() -> [spawn(fun busy/0) || _ <- lists:seq(1, 1000)] end),
+    ct:pal("us beside 1,000 busy processes: ~p", [on_and_off(Config)]),
+    call(Config, fun() -> [exit(Pid, kill) || Pid <- Busy] end).
+
+busy() -> busy().
+
+idle_processes(Config) ->
+    start(Config),
+    ok = call(Config, fun() -> [spawn(fun sleep/0) || _ <- lists:seq(1, 100000)], ok end),
+    ct:pal("us beside 100,000 idle processes: ~p", [on_and_off(Config)]).
+
+sleep() -> erlang:hibernate(?MODULE, sleep, []).
+
+%% By hand, so that it is done when the call answers; all that counts is done in the worker.
+on_and_off(Config) ->
+    Consumer = attach([message_send, process_exit], Config),
+    until_traced(Config),
+    Times = call(Config, fun() ->
+                                 process_flag(priority, max),
+                                 [begin
+                                      {Off, ok} = timer:tc(fun dyntrace:unfollow/0),
+                                      {flags, []} = hd(dt_follow:infos(new, flags)),
+                                      off = maps:get(following, dyntrace:info()),
+                                      {On, ok} = timer:tc(fun() -> dyntrace:follow(#{}) end),
+                                      [send] = dt_follow:flags(new) -- [procs],
+                                      {On, Off}
+                                  end || _ <- lists:seq(1, 10)]
+                         end),
+    _ = dt_bpftrace:stop(Consumer),
+    until_untraced(Config),
+    Times.
+
+%% A pause asks no process either: none of those that hibernate is woken.
+budget_beside_idle_processes(Config) ->
+    start([{budget, 1000}, {interval, 20}], Config),
+    Idle = call(Config, fun() -> [spawn(fun sleep/0) || _ <- lists:seq(1, 1000)] end),
+    Consumer = attach([message_send], Config),
+    until_traced(Config),
+    Reductions = fun() -> call(Config, fun() -> [element(2, process_info(Pid, reductions)) || Pid <- Idle] end) end,
+    _ = Reductions(),
+    Before = Reductions(),
+    Cost = [B - A || {A, B} <- lists:zip(Before, Reductions())],
+    Flood = call(Config, fun() -> Sink = spawn(fun sink/0), spawn(fun() -> flood(Sink) end) end),
+    Last = Reductions(),
+    until(fun() -> maps:get(pauses, following(Config)) >= 2 end),
+    call(Config, fun() -> exit(Flood, kill) end),
+    %% What the asking itself took, and nothing more.
+    ?assertEqual(Cost, [B - A || {A, B} <- lists:zip(Last, Reductions())]),
+    _ = dt_bpftrace:stop(Consumer).
+
+%% -- Who is killed -------------------------------------------------------------------------------
+
+%% A worker that is killed again and again: the application ends, and nothing of it is left.
+worker_killed_for_good(Config) ->
+    killed(fun() ->
+                   [begin
+                        dt_wait:until(fun() -> is_pid(whereis(dyntrace_follower)) orelse whereis(dyntrace_sup) =:= undefined end),
+                        kill(dyntrace_follower)
+                    end || _ <- lists:seq(1, 12)]
+           end, Config).
+
+supervisor_killed(Config) ->
+    killed(fun() -> kill(dyntrace_sup) end, Config).
+
+kill(Name) ->
+    case whereis(Name) of
+        undefined -> ok;
+        Pid -> Ref = monitor(process, Pid), exit(Pid, kill), receive {'DOWN', Ref, process, Pid, _} -> ok end
+    end.
+
+killed(Kill, Config) ->
+    start([{functions, [{dt_cases, identity, 1}]}], Config),
+    Pid = call(Config, fun() -> {module, _} = code:ensure_loaded(dt_cases), spawn(fun dt_follow:answer/0) end),
+    Port = call(Config, fun() -> Self = self(), spawn(fun() -> Self ! open_port({spawn, "cat"}, []), receive stop -> ok end end), receive P when is_port(P) -> P end end),
+    Consumer = attach([message_send, function_call, seq_trace_print, port_open], Config),
+    until_traced(Config),
+    until(fun() -> traced(Pid, Config) =:= [call, send] andalso of_function({dt_cases, identity, 1}, Config) =:= [] end),
+    call(Config, Kill),
+    until(fun() -> not lists:keymember(dyntrace, 1, call(Config, fun application:which_applications/0)) end),
+    ?assertEqual(off, following(Config)),
+    until(fun() -> [] =:= traced(Pid, Config) end),
+    ?assertEqual({[], [], [], false, false},
+                 {traced(new_processes, Config), traced(new_ports, Config), traced(Port, Config), of_function({dt_cases, identity, 1}, Config),
+                  call(Config, fun seq_trace:get_system_tracer/0)}),
+    %% Who starts next starts anew.
+    start(Config),
+    until(fun() -> traced(Pid, Config) =:= [call, send] end),
+    _ = dt_bpftrace:stop(Consumer),
+    until_untraced(Config).
+
+%% What was said of texts holds when nothing is traced, and for the next worker.
+text_holds_on(Config) ->
+    start(Config),
+    ok = call(Config, fun() -> dyntrace:follow(#{text => shape}) end),
+    ok = call(Config, fun dyntrace:unfollow/0),
+    call(Config, fun() -> kill(dyntrace_follower), dt_wait:until(fun() -> is_pid(whereis(dyntrace_follower)) end), sys:get_state(dyntrace_follower) end),
+    ?assertEqual({shape, off}, {call(Config, fun() -> element(5, dyntrace:load_info("")) end), following(Config)}).
+
+%% -- Two trace sessions, and the garbage collection ------------------------------------------------
+
+%% A node that two sessions trace the collections of does not live long. Somebody else's is the one that stays.
+collections_of_another_session(Config) ->
+    withheld(fun() ->
+                     Tracer = spawn(fun sink/0),
+                     _ = erlang:trace(existing, true, [garbage_collection, {tracer, Tracer}]),
+                     fun() -> erlang:trace(existing, false, [garbage_collection]) end
+             end, Config).
+
+collections_of_one_process(Config) ->
+    withheld(fun() ->
+                     Session = apply(trace, session_create, [dt_theirs, spawn(fun sink/0), []]),
+                     1 = apply(trace, process, [Session, whereis(kernel_sup), true, [garbage_collection]]),
+                     fun() -> apply(trace, session_destroy, [Session]) end
+             end, Config).
+
+%% Somebody comes when the application has the flag already.
+collections_of_processes_to_come(Config) ->
+    start([{interval, 10}], Config),
+    Consumer = attach([gc_major_start], Config),
+    until(fun() -> traced(new, Config) =:= [garbage_collection] end),
+    call(Config, fun() ->
+                         Keeper = self(),
+                         {_, Ref} = spawn_monitor(fun() ->
+                                                          Session = apply(trace, session_create, [dt_theirs, spawn(fun sink/0), []]),
+                                                          0 = apply(trace, process, [Session, new_processes, true, [garbage_collection]]),
+                                                          persistent_term:put(dt_theirs, Session),
+                                                          Keeper ! ok
+                                                  end),
+                         receive {'DOWN', Ref, process, _, normal} -> ok end
+                 end),
+    until(fun() -> maps:is_key(garbage_collection, maps:get(withheld, following(Config))) end),
+    ?assertEqual([], maps:get(processes, following(Config))),
+    collect(Config),
+    _ = dt_bpftrace:stop(Consumer).
+
+withheld(Theirs, Config) ->
+    keep_log(Config),
+    start([{interval, 10}], Config),
+    call(Config, fun() -> persistent_term:put(dt_leave, Theirs()) end),
+    Consumer = attach([gc_major_start, message_send], Config),
+    until(fun() -> maps:get(processes, following(Config)) =:= [send] end),
+    ?assertMatch(#{withheld := #{garbage_collection := _}}, following(Config)),
+    ?assertMatch([{warning, "dyntrace: ~s is not traced" ++ _, [garbage_collection, _]}], logged(Config)),
+    collect(Config),
+    call(Config, fun() -> (persistent_term:get(dt_leave))() end),
+    until(fun() -> lists:member(garbage_collection, maps:get(processes, following(Config))) end),
+    ?assertEqual(#{}, maps:get(withheld, following(Config))),
+    Text = call(Config, fun() ->
+                                {Pid, Ref} = spawn_monitor(fun() -> erlang:garbage_collect() end),
+                                receive {'DOWN', Ref, process, Pid, normal} -> dt_cases:text(Pid) end
+                        end),
+    dt_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= gc_major_start andalso maps:get(pid, Fields) =:= Text end),
+    _ = dt_bpftrace:stop(Consumer).
+
+%% Of every process there is.
+collect(Config) ->
+    call(Config, fun() -> [erlang:garbage_collect(Pid) || Pid <- processes()], ok end).
+
+%% Somebody holds the session's handle: it does not end with its worker.
+handle_held(Config) ->
+    start(Config),
+    Consumer = attach([gc_major_start], Config),
+    until(fun() -> traced(new, Config) =:= [garbage_collection] end),
+    call(Config, fun() ->
+                         persistent_term:put(dt_held, sys:get_state(dyntrace_follower)),
+                         kill(dyntrace_follower)
+                 end),
+    until(fun() -> call(Config, fun() -> length(ours()) end) =:= 1 andalso traced(new, Config) =:= [garbage_collection] end),
+    collect(Config),
+    ok = call(Config, fun() -> application:stop(dyntrace) end),
+    ?assertEqual([], call(Config, fun ours/0)),
+    _ = dt_bpftrace:stop(Consumer).
+
+ours() ->
+    [Session || Session <- apply(trace, session_info, [all]), element(1, Session) =:= dyntrace_follower].
+
+session_destroyed(Config) ->
+    start(Config),
+    Consumer = attach([message_send], Config),
+    until(fun() -> traced(new, Config) =:= [send] end),
+    [First] = call(Config, fun ours/0),
+    true = call(Config, fun() -> apply(trace, session_destroy, [First]) end),
+    until(fun() -> traced(new, Config) =:= [send] end),
+    [Second] = call(Config, fun ours/0),
+    ?assertNotEqual(First, Second),
+    _ = dt_bpftrace:stop(Consumer),
+    until_untraced(Config),
+    ?assertEqual([], call(Config, fun ours/0)).
+
+%% -- Options ---------------------------------------------------------------------------------------
+
+%% Each is refused by its name, by the one who gives it; the worker goes on.
+bad_options(Config) ->
+    start(Config),
+    Worker = call(Config, fun() -> whereis(dyntrace_follower) end),
+    [begin
+         Says = call(Config, fun() ->
+                                     try dyntrace:follow(Options)
+                                     catch error:badarg:Stack -> unicode:characters_to_binary(erl_error:format_exception(error, badarg, Stack))
+                                     end
+                             end),
+         ?assertMatch({_, _}, binary:match(Says, <<"*** argument 1: ", Named/binary, ": ">>), {Options, Says})
+     end || {Options, Named} <- [{#{interval => 1 bsl 64}, <<"interval">>}, {#{interval => 1.0}, <<"interval">>}, {#{budget => 1 bsl 64}, <<"budget">>},
+                                 {#{processes => [init | rex]}, <<"processes">>}, {#{functions => [{lists, seq, 2} | oops]}, <<"functions">>},
+                                 {#{functions => [{lists, seq, 256}]}, <<"functions">>}, {#{probes => [message_send | oops]}, <<"probes">>},
+                                 {#{processes => lists:duplicate(1001, init)}, <<"processes">>}, {#{"interval" => 20}, <<"\"interval\"">>},
+                                 {#{{1, 2} => 20}, <<"{1,2}">>}, {#{text => none}, <<"text">>}]],
+    ok = call(Config, fun() -> dyntrace:follow(#{interval => 3600000, budget => (1 bsl 62) - 1}) end),
+    ok = call(Config, fun() -> dyntrace:follow(#{interval => 10}) end),
+    ?assertEqual(Worker, call(Config, fun() -> whereis(dyntrace_follower) end)).
