@@ -70,7 +70,7 @@ handle_info(_, State) ->
     {noreply, State}.
 
 terminate(_, #state{tracing = Tracing}) ->
-    dyntrace_tracing:clear(Tracing).
+    dyntrace_tracing:close(Tracing).
 
 %% -- Following -------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@
 %%     also when the worker is dead.
 -module(dyntrace_global).
 
--export([open/0, close/1, clear_left/0, is_open/1, seen/2]).
+-export([open/0, clear/2, close/1, clear_left/0, is_open/1, seen/2]).
 -export([processes/4, process/4, ports/4, functions/3, is_traced/2, spare/2]).
 
 %% The specs of erlang:trace_info/2 know no tracer modules before OTP 27.
@@ -33,8 +33,11 @@ open() ->
 is_open(global) ->
     true.
 
-close(global) ->
+clear(global, _Functions) ->
     clear_left().
+
+close(global) ->
+    ok.
 
 clear_left() ->
     _ = processes(global, all, dyntrace_needs:flags(process), []),

@@ -1,8 +1,9 @@
 %% @private Trace flags and patterns from OTP 27 on: in a trace session of the application's own, which no other tracer
-%% notices. It exists while something is traced, and is destroyed by its name, since somebody else may hold its handle.
+%% notices. It is there from the first consumer on, as long as the worker: to destroy one, the VM signals all processes.
+%% Then it is destroyed by its name, since somebody else may hold its handle.
 -module(dyntrace_session).
 
--export([open/0, close/1, clear_left/0, is_open/1, is_ours/1, seen/2]).
+-export([open/0, clear/2, close/1, clear_left/0, is_open/1, is_ours/1, seen/2]).
 -export([processes/4, process/4, ports/4, functions/3, is_traced/2, spare/2]).
 
 %% Sessions are there from OTP 27 on.
@@ -15,6 +16,11 @@ open() ->
     ok = clear_left(),
     {dyntrace, State} = dyntrace_needs:tracer(),
     apply(trace, session_create, [?NAME, {dyntrace, State}, []]).
+
+clear(Session, Functions) ->
+    _ = processes(Session, all, dyntrace_needs:flags(process), []),
+    ok = ports(Session, all, dyntrace_needs:flags(port), []),
+    functions(Session, Functions, false).
 
 close(Session) ->
     _ = apply(trace, session_destroy, [Session]),

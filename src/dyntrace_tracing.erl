@@ -5,7 +5,7 @@
 %% patterns are set differs between releases: {@link dyntrace_session} and {@link dyntrace_global} have the same functions.
 -module(dyntrace_tracing).
 
--export([new/0, update/3, clear/1, clear_left/1, untraced/1, set/1]).
+-export([new/0, update/3, clear/1, close/1, clear_left/1, untraced/1, set/1]).
 
 -export_type([tracing/0, processes/0]).
 
@@ -21,6 +21,7 @@
                   %% What each part was set to, and what the VM then showed of it.
                   parts :: #{part() => {Need :: term(), Seen :: term()}},
                   named = [] :: [pid()],
+                  functions = [] :: [dyntrace_functions:pattern()],
                   untraced = 0 :: non_neg_integer()}).
 
 -opaque tracing() :: #tracing{}.
@@ -34,7 +35,10 @@ new() ->
     new(backend()).
 
 new(Backend) ->
-    #tracing{backend = Backend, parts = maps:map(fun(_, Nothing) -> {Nothing, nothing} end, dyntrace_needs:nothing())}.
+    #tracing{backend = Backend, parts = nothing()}.
+
+nothing() ->
+    maps:map(fun(_, Nothing) -> {Nothing, nothing} end, dyntrace_needs:nothing()).
 
 backend() ->
     case erlang:function_exported(trace, session_create, 3) of
@@ -46,20 +50,33 @@ backend() ->
 -spec update(tracing(), dyntrace_needs:needs(), dyntrace_config:config()) -> {tracing(), [Failure :: term()]}.
 update(Tracing, Needs, Config) ->
     case {Needs =:= dyntrace_needs:nothing(), Tracing} of
-        {true, #tracing{handle = none}} -> {Tracing, []};
-        {true, _} -> {clear(Tracing), []};
+        {true, _} -> {cleared(Tracing), []};
         {false, _} -> update_parts(opened(Tracing), Needs, Config)
     end.
 
+%% Once: there is nothing to be looked at while nothing is needed.
+cleared(Tracing) ->
+    case is_clear(Tracing) of
+        true -> Tracing;
+        false -> clear(Tracing)
+    end.
+
+is_clear(#tracing{parts = Parts}) ->
+    Parts =:= nothing().
+
 opened(Tracing = #tracing{backend = Backend, handle = {open, Handle}}) ->
     case Backend:is_open(Handle) of
-        true -> Tracing;
-        false -> opened(clear(Tracing))
+        true -> activated(Tracing);
+        false -> opened(new(Backend))
     end;
 opened(Tracing = #tracing{backend = Backend}) ->
+    Active = activated(Tracing),
+    Active#tracing{handle = {open, Backend:open()}}.
+
+activated(Tracing) ->
     ok = dyntrace_kept:put(tracing, true),
     ok = dyntrace:set_active(true),
-    Tracing#tracing{handle = {open, Backend:open()}}.
+    Tracing.
 
 update_parts(Tracing, Needs, Config) ->
     lists:foldl(fun(Part, {Before, Failures}) ->
@@ -90,12 +107,20 @@ forget(Part, Tracing = #tracing{parts = Parts}) ->
 -spec clear(tracing()) -> tracing().
 clear(Tracing = #tracing{handle = none}) ->
     Tracing;
-clear(#tracing{backend = Backend, handle = {open, Handle}}) ->
+clear(#tracing{backend = Backend, handle = {open, Handle}, functions = Functions}) ->
     ok = dyntrace:set_active(false),
     ok = clear_system_tracer(),
-    ok = Backend:close(Handle),
+    ok = Backend:clear(Handle, Functions),
     ok = dyntrace_kept:put(tracing, false),
-    new(Backend).
+    (new(Backend))#tracing{handle = {open, Handle}}.
+
+%% The same, for ever.
+-spec close(tracing()) -> ok.
+close(Tracing) ->
+    case clear(Tracing) of
+        #tracing{handle = none} -> ok;
+        #tracing{backend = Backend, handle = {open, Handle}} -> Backend:close(Handle)
+    end.
 
 %% The same for what a worker has left that had no time to clear it; where nothing is known of that, as the caller says.
 -spec clear_left(Unknown :: boolean()) -> ok.
@@ -156,7 +181,7 @@ set(ports, Old, New, Tracing = #tracing{backend = Backend, handle = {open, Handl
     Tracing;
 set(calls, _, Calls, Tracing = #tracing{backend = Backend, handle = {open, Handle}}, #{functions := Functions}) ->
     ok = Backend:functions(Handle, Functions, dyntrace_functions:match(Calls)),
-    Tracing;
+    Tracing#tracing{functions = Functions};
 set(seq_trace, _, Need, Tracing, _) ->
     ok = set_system_tracer(Need, system_tracer()),
     Tracing.

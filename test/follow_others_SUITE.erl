@@ -180,10 +180,11 @@ flood(Sink) -> Sink ! flood, flood(Sink).
 
 %% -- Many, and busy ----------------------------------------------------------------------------
 
-%% Attaching, asking, leaving: none of it waits until a thousand busy processes have had their turns.
+%% Attaching, asking, leaving: none of it waits until a thousand busy processes have had their turns. They have those when
+%% nobody else is ready, so that the test itself is not held up.
 busy_processes(Config) ->
     start(Config),
-    Busy = call(Config, fun() -> [spawn(fun busy/0) || _ <- lists:seq(1, 1000)] end),
+    Busy = call(Config, fun() -> [spawn_opt(fun busy/0, [{priority, low}]) || _ <- lists:seq(1, 1000)] end),
     ct:pal("us beside 1,000 busy processes: ~p", [on_and_off(Config)]),
     call(Config, fun() -> [exit(Pid, kill) || Pid <- Busy] end).
 
@@ -230,7 +231,7 @@ budget_beside_idle_processes(Config) ->
     until(fun() -> maps:get(pauses, following(Config)) >= 2 end),
     call(Config, fun() -> exit(Flood, kill) end),
     %% What the asking itself took, and nothing more.
-    ?assertEqual(Cost, [B - A || {A, B} <- lists:zip(Last, Reductions())]),
+    ?assertEqual([], [{B - A, Asked} || {A, B, Asked} <- lists:zip3(Last, Reductions(), Cost), B - A =/= Asked]),
     _ = dt_bpftrace:stop(Consumer).
 
 %% -- Who is killed -------------------------------------------------------------------------------
@@ -323,8 +324,8 @@ withheld(Theirs, Config) ->
     start([{interval, 10}], Config),
     call(Config, fun() -> persistent_term:put(dt_leave, Theirs()) end),
     Consumer = attach([gc_major_start, message_send], Config),
-    until(fun() -> maps:get(processes, following(Config)) =:= [send] end),
-    ?assertMatch(#{withheld := #{garbage_collection := _}}, following(Config)),
+    until(fun() -> maps:is_key(garbage_collection, maps:get(withheld, following(Config))) end),
+    ?assertEqual([send], maps:get(processes, following(Config))),
     ?assertMatch([{warning, "dyntrace: ~s is not traced" ++ _, [garbage_collection, _]}], logged(Config)),
     collect(Config),
     call(Config, fun() -> (persistent_term:get(dt_leave))() end),
@@ -370,6 +371,7 @@ session_destroyed(Config) ->
     ?assertNotEqual(First, Second),
     _ = dt_bpftrace:stop(Consumer),
     until_untraced(Config),
+    ok = call(Config, fun() -> application:stop(dyntrace) end),
     ?assertEqual([], call(Config, fun ours/0)).
 
 %% -- Options ---------------------------------------------------------------------------------------
