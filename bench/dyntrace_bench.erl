@@ -13,7 +13,7 @@ main() ->
     ok = dt_wait:until(fun() -> #{backends := #{lttng := State}} = dyntrace:info(), State =:= available end),
     Consumers = dyntrace_bench_tracers:start(Folder),
     try
-        Tables = [run(Table, Consumers) || Table <- [events, parts, annotations, throughput, processes, sizes, hostile, turns]],
+        Tables = [run(Table, Consumers) || Table <- [events, parts, annotations, throughput, processes, sizes, hostile, turns, following]],
         Figures = maps:from_list([{Name, F} || {Name, _, F} <- Tables]),
         #{undecoded := Undecoded} = dyntrace:info(),
         0 = map_size(Undecoded),

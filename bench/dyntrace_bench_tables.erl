@@ -1,7 +1,10 @@
 %% The tables, each made in one run: its columns in turn, several rounds, and of these the medians.
 -module(dyntrace_bench_tables).
 
--export([events/1, parts/1, otp/1, annotations/1, throughput/1, processes/1, sizes/1, hostile/1, turns/1]).
+-export([events/1, parts/1, otp/1, annotations/1, throughput/1, processes/1, sizes/1, hostile/1, turns/1, following/1]).
+
+%% Hibernating processes call it.
+-export([sleep/0]).
 
 -export_type([table/0, figures/0]).
 
@@ -212,6 +215,57 @@ turns_until(Deadline, Turns) ->
         Now when Now > Deadline -> [Now - Began | Turns];
         Now -> turns_until(Deadline, [Now - Began | Turns])
     end.
+
+%% -- Following consumers ---------------------------------------------------------------------
+
+%% The application's flags on and off, by hand, so that the call has answered when they are: beside processes that are busy
+%% or many; and what another process notices of that.
+-spec following(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
+following(Consumers) ->
+    Beside = [{"10 idle", fun sleep/0, 10}, {"100 busy", fun busy/0, 100}, {"1,000 busy", fun busy/0, 1000}, {"100,000 idle", fun sleep/0, 100000}],
+    Figures = maps:from_list(lists:append([followed(Name, Run, Amount, Consumers) || {Name, Run, Amount} <- Beside])),
+    Columns = [{on, "flags on"}, {off, "flags off"}, {turn, "timer late, before"}, {turn_meanwhile, "timer late, meanwhile"}],
+    {{"Attach and leave", "Microseconds until `dyntrace:follow/1` and `unfollow/0` have set and cleared all trace flags beside that many "
+      "processes, the busy ones at low priority; and by how much a timer of another process came late at most.",
+      ["processes" | [Title || {_, Title} <- Columns]],
+      [[Name | [count(maps:get({Name, Column}, Figures)) || {Column, _} <- Columns]] || {Name, _, _} <- Beside]},
+     Figures}.
+
+followed(Name, Run, Amount, Consumers) ->
+    Others = [spawn_opt(Run, [{priority, low}]) || _ <- lists:seq(1, Amount)],
+    {ok, _} = application:ensure_all_started(dyntrace),
+    ok = dyntrace:unfollow(),
+    Figures = dyntrace_bench_tracers:with(lttng, Consumers, fun(_) ->
+                                                                    {Turn, _} = longest_turn(fun() -> receive after ?TURNS_MS -> [] end end),
+                                                                    {Meanwhile, Times} = longest_turn(fun() -> [on_and_off() || _ <- rounds()] end),
+                                                                    {On, Off} = lists:unzip(Times),
+                                                                    [{on, median(On)}, {off, median(Off)}, {turn, Turn}, {turn_meanwhile, Meanwhile}]
+                                                            end),
+    ok = application:stop(dyntrace),
+    [exit(Pid, kill) || Pid <- Others],
+    [{{Name, Column}, float(Figure)} || {Column, Figure} <- Figures].
+
+on_and_off() ->
+    {On, ok} = timer:tc(fun() -> dyntrace:follow(#{}) end),
+    {Off, ok} = timer:tc(fun dyntrace:unfollow/0),
+    {On, Off}.
+
+longest_turn(Fun) ->
+    {Turns, Ref} = spawn_monitor(fun() -> exit({longest, lists:max(waits([]))}) end),
+    Result = Fun(),
+    Turns ! stop,
+    receive {'DOWN', Ref, process, Turns, {longest, Longest}} -> {Longest, Result} end.
+
+%% How late a timer of a millisecond is, each time.
+waits(Waits) ->
+    Began = erlang:monotonic_time(microsecond),
+    receive stop -> [0 | Waits]
+    after 1 -> waits([max(0, erlang:monotonic_time(microsecond) - Began - 1000) | Waits])
+    end.
+
+busy() -> busy().
+
+sleep() -> erlang:hibernate(?MODULE, sleep, []).
 
 %% -- Helpers -------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ suite() ->
 all() ->
     [nobody_listens, without_library, wrong_arguments, wrong_arguments_when_wanted,
      spans, a_span_inside_another, long_strings, hostile_strings,
-     tags, tags_travel, tags_travel_to_nodes, tokens_of_the_program, spreading_is_restored,
+     tags, tags_travel, tags_travel_to_nodes, tokens_of_the_program, spread_tag_taken_away, spreading_is_restored,
      every_label, past_the_sixth_argument, sizes_are_bounded, any_arguments_when_wanted].
 
 init_per_testcase(Case, Config) ->
@@ -274,6 +274,29 @@ tokens_of_the_program(Config) ->
                      end),
     ?assertEqual(Before, After),
     ?assertEqual({{label, 17}, undefined}, Received).
+
+%% A tag that is taken away does not travel on; one that was received and is spread is not the process's to take.
+spread_tag_taken_away(Config) ->
+    ?assertEqual({<<"one">>, undefined, undefined, {tag, <<"two">>}, []},
+                 call(Config, fun() ->
+                                      undefined = dyntrace:put_tag("one"),
+                                      _ = dyntrace:spread_tag(true),
+                                      One = dyntrace:put_tag(undefined),
+                                      {Tag, Data} = {dyntrace:get_tag(), dyntrace:get_tag_data()},
+                                      NoToken = seq_trace:get_token(),
+                                      Self = self(),
+                                      Receiver = spawn(fun() ->
+                                                               receive go -> ok end,
+                                                               _ = dyntrace:spread_tag(true),
+                                                               undefined = dyntrace:put_tag(undefined),
+                                                               Self ! {tag, dyntrace:get_tag_data()}
+                                                       end),
+                                      undefined = dyntrace:put_tag("two"),
+                                      Receiver ! go,
+                                      Received = receive Answer = {tag, _} -> Answer end,
+                                      _ = dyntrace:spread_tag(false),
+                                      {One, Tag, Data, Received, NoToken}
+                              end)).
 
 spreading_is_restored(Config) ->
     ?assertEqual([{true, [], <<"a">>, <<"a">>},
