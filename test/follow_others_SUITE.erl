@@ -299,24 +299,23 @@ collections_of_one_process(Config) ->
                      fun() -> apply(trace, session_destroy, [Session]) end
              end, Config).
 
-%% Somebody comes when the application has the flag already.
+%% Somebody comes when the application has the flag already: it lets go at its next poll. Until then no process may start.
 collections_of_processes_to_come(Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([gc_major_start], Config),
     until(fun() -> traced(new, Config) =:= [garbage_collection] end),
-    call(Config, fun() ->
-                         Keeper = self(),
-                         {_, Ref} = spawn_monitor(fun() ->
-                                                          Session = apply(trace, session_create, [dt_theirs, spawn(fun sink/0), []]),
-                                                          0 = apply(trace, process, [Session, new_processes, true, [garbage_collection]]),
-                                                          persistent_term:put(dt_theirs, Session),
-                                                          Keeper ! ok
-                                                  end),
-                         receive {'DOWN', Ref, process, _, normal} -> ok end
-                 end),
-    until(fun() -> maps:is_key(garbage_collection, maps:get(withheld, following(Config))) end),
-    ?assertEqual([], maps:get(processes, following(Config))),
+    Tracer = call(Config, fun() -> spawn(fun sink/0) end),
+    Following = call(Config, fun() ->
+                                     Session = apply(trace, session_create, [dt_theirs, Tracer, []]),
+                                     0 = apply(trace, process, [Session, new_processes, true, [garbage_collection]]),
+                                     ok = dt_wait:until(fun() -> map_size(maps:get(withheld, dyntrace_follower:info())) > 0 end),
+                                     true = persistent_term:put(dt_theirs, Session) =:= ok,
+                                     dyntrace_follower:info()
+                             end),
+    ?assertMatch(#{processes := [], withheld := #{garbage_collection := _}}, Following),
     collect(Config),
+    call(Config, fun() -> apply(trace, session_destroy, [persistent_term:get(dt_theirs)]) end),
+    until(fun() -> maps:get(processes, following(Config)) =:= [garbage_collection] end),
     _ = dt_bpftrace:stop(Consumer).
 
 withheld(Theirs, Config) ->
