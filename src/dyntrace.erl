@@ -602,7 +602,7 @@ on_load() ->
 %% The dynamic linker takes a path that it has opened before for the same file, and so would go on with one that was
 %% replaced (by `make'): what is mapped stays. It opens and compares the file where the path is spelled differently.
 spelled(Library, Before) ->
-    filename:join(filename:dirname(Library) ++ lists:append(lists:duplicate(Before, "/.")), filename:basename(Library, ".so")).
+    filename:dirname(Library) ++ lists:append(lists:duplicate(Before, "/.")) ++ "/" ++ filename:basename(Library, ".so").
 
 to_map(Library) ->
     File = identity(Library),
