@@ -3,11 +3,12 @@
 %% This is a tracer module, made of NIFs, for `erlang:trace/3':
 %%
 %% ```
-%% 1> l(dyntrace).
+%% 1> dyntrace:info().
 %% 2> erlang:trace(all, true, [send, {tracer, dyntrace, []}]).
 %% '''
 %%
-%% From then on each event of those trace flags is a probe that bpftrace, perf,
+%% (Of OTP's module of the same name the first command is an error; the second is not, and no event
+%% comes.) From then on each event of those trace flags is a probe that bpftrace, perf,
 %% SystemTap or gdb can attach to. An event that nobody is attached for costs the VM's
 %% question whether it is wanted, and nothing more. The probes with their arguments are in
 %% docs/PROBES.md, and in {@link probes/0}.
