@@ -142,12 +142,12 @@ listeners() ->
 
 %% @doc What is there and, where something is not, why.
 %%
-%% `library' is the path that tracers attach to, `lttng_library' that of what provides the
-%% tracepoints of LTTng. Where the file at that path is another one by now (built again), tracers
-%% attach to a file that this VM has not mapped, and `usdt' is missing until the module is loaded again. `attach' is a command for bpftrace, as root, that finds both its
-%% script and the library wherever it is run, also from outside the container that this VM is in;
-%% there the process may have another number than the one in it. `following' is what the application
-%% traces now, `off' without it. `undecoded' counts, by probe, the trace
+%% `library' is the path that tracers attach to. Where the file there is another one by now (built
+%% again), this VM has not mapped it, and `usdt' is missing until the module is loaded again.
+%% `lttng_library' is the path of what provides the tracepoints of LTTng. `attach' is a command for
+%% bpftrace, as root, that finds both its script and the library wherever it is run, also from outside
+%% the container that this VM is in; there the process may have another number than the one in it.
+%% `following' is what the application traces now, `off' without it. `undecoded' counts, by probe, the trace
 %% events that had another shape than this version knows, and were skipped; `unknown'
 %% those of another tag. It is empty when all is well.
 -spec info() -> info().
@@ -169,7 +169,7 @@ mapped(undefined, Info) ->
 mapped(Library, Info = #{backends := Backends}) ->
     {Mapped, _} = persistent_term:get(?MAPPED),
     case identity(Library) of
-        Mapped -> Info;
+        Now when Now =:= Mapped; is_atom(Now), Now =/= enoent -> Info;
         _ -> Info#{backends := Backends#{usdt := {missing, printed("~ts is not the file that is loaded (built again, or removed): "
                                                                    "load the module again, and attach again", [Library])}}}
     end.
@@ -206,7 +206,7 @@ follow(Options) when is_map(Options) ->
     case dyntrace_config:check(maps:merge(maps:from_list(application:get_all_env(?MODULE)), Options)) of
         {ok, Config} ->
             case application:ensure_all_started(?MODULE) of
-                {ok, _} -> resumed(dyntrace_app:resume(), Config);
+                {ok, _} -> works(dyntrace_app:work(), Config);
                 {error, Why} -> {error, Why}
             end;
         {error, {bad_config, Key, _, MustBe}} ->
@@ -216,8 +216,8 @@ follow(Options) ->
     bad(follow, [Options], [{1, false, "not a map"}]).
 
 %% There is no worker where the library was missing when the application was started.
-resumed(ok, Config) -> dyntrace_follower:follow(Config);
-resumed(Error, _) -> Error.
+works(ok, Config) -> dyntrace_follower:follow(Config);
+works(Error, _) -> Error.
 
 %% @doc Ends it: no flag that was set for listeners stays.
 -spec unfollow() -> ok.

@@ -8,7 +8,7 @@
 -behaviour(supervisor).
 
 -export([start/2, stop/1]).
--export([pause/0, resume/0]).
+-export([pause/0, resume/0, work/0]).
 -export([init/1]).
 
 -define(SUPERVISOR, dyntrace_sup).
@@ -36,12 +36,19 @@ pause() ->
                           ok
                   end).
 
-%% Starts the worker where there is none, as after whatever kept it from working was mended. An error in an upgrade's
-%% instruction would restart the node, so it is logged and returned.
+%% An upgrade's instruction that fails would restart the node.
 -spec resume() -> ok | {error, term()}.
 resume() ->
     Worker = worker(),
     logged(while_running(fun() -> started(Worker) end)).
+
+%% Starts the worker where there is none, after what kept it from working was mended.
+-spec work() -> ok | {error, term()}.
+work() ->
+    case whereis(?WORKER) of
+        undefined -> while_running(fun() -> started(worker()) end);
+        _ -> ok
+    end.
 
 while_running(Fun) ->
     case whereis(?SUPERVISOR) of

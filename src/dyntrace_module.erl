@@ -9,9 +9,9 @@
 -spec load() -> ok | {error, Why :: string()}.
 load() ->
     case {file(), is_ours()} of
-        {{ok, File}, _} -> ok = first_on_path(File), load(File, loaded());
+        {{ok, File}, _} -> first_on_path(File), load(File, loaded());
         {none, true} -> ok;
-        {none, false} -> {error, "its module `dyntrace` is not in " ++ lists:join(", ", folders())}
+        {none, false} -> {error, "its module `dyntrace` is not in " ++ lists:append(lists:join(", ", folders()))}
     end.
 
 load(File, {from, File}) ->
@@ -80,11 +80,5 @@ on_path() ->
     end.
 
 first_on_path(File) ->
-    case code:where_is_file("dyntrace.beam") of
-        non_existing -> add(File);
-        First -> filename:absname(First) =:= File orelse add(File), ok
-    end.
-
-add(File) ->
-    true = code:add_patha(filename:dirname(File)),
-    ok.
+    First = code:where_is_file("dyntrace.beam"),
+    is_list(First) andalso filename:absname(First) =:= File orelse code:add_patha(filename:dirname(File)).

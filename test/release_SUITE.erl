@@ -45,7 +45,7 @@ rebar3_without_runtime_tools(Config) ->
     rebar3("s/shop, runtime_tools, sasl/shop, sasl/", Config),
     boots(Config).
 
-%% The script that comes with the release, in the background with what it writes in a file.
+%% By the script that comes with the release.
 rebar3_start_script(Config) ->
     rebar3("", Config),
     Release = ?config(release, Config),

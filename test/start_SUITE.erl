@@ -14,7 +14,7 @@ suite() ->
 
 all() ->
     [library_missing, library_noexec, library_of_another_machine, library_comes_back, module_missing, config_refused,
-     otp_module_first, cover_compiled, library_replaced].
+     otp_module_only, otp_module_first, cover_compiled, library_replaced].
 
 %% Each test has a copy of the application, in a folder that is not called as the application is; and a boot file.
 init_per_testcase(Test, Config) ->
@@ -84,6 +84,7 @@ can_not_work(Node, Parts, Config) ->
     #{backends := #{usdt := {missing, Why}, lttng := {missing, Why}}, library := undefined, following := off} = peer:call(Node, dyntrace, info, []),
     [?assertNotEqual(nomatch, string:find(Text, Part), Part) || Text <- [Error, unicode:characters_to_list(Why)], Part <- Parts],
     ?assertEqual({error, unicode:characters_to_list(Why)}, peer:call(Node, dyntrace, follow, [#{}])),
+    ?assertEqual([Error], errors(Node, Config)),
     ?assertEqual(ok, peer:call(Node, dyntrace, unfollow, [])),
     ?assertEqual({ok, nonode@nohost}, {peer:call(Node, dyntrace_app, pause, []), peer:call(Node, dyntrace, span, [name, fun erlang:node/0])}),
     dt_node:stop(Node).
@@ -110,6 +111,23 @@ config_refused(Config) ->
     dt_node:stop(Node).
 
 %% -- Other modules of that name ------------------------------------------------------------------
+
+%% README's first command fails with OTP's module, which the VM takes as a tracer all the same; the second one finds ours
+%% behind it on the code path, or says that it is not there.
+otp_module_only(Config) ->
+    dt_require:tool(not has_runtime_tools() andalso "erlang-runtime-tools is not installed", []),
+    Without = start(#{args => ["-boot", "start_clean"]}, Config),
+    ?assertError(undef, peer:call(Without, dyntrace, info, [])),
+    ?assert(is_integer(peer:call(Without, erlang, trace, [new_processes, true, [send, {tracer, dyntrace, []}]]))),
+    ?assertMatch({error, {dyntrace, {"no such file or directory", _}}}, peer:call(Without, application, ensure_all_started, [dyntrace])),
+    dt_node:stop(Without),
+    Behind = start(#{args => ["-boot", "start_clean", "-pz", filename:join(?config(dir, Config), "ebin")]}, Config),
+    ?assertError(undef, peer:call(Behind, dyntrace, info, [])),
+    ?assertEqual({ok, [dyntrace]}, peer:call(Behind, application, ensure_all_started, [dyntrace])),
+    works(Behind, Config),
+    {module, dyntrace} = peer:call(Behind, c, l, [dyntrace]),
+    works(Behind, Config),
+    dt_node:stop(Behind).
 
 %% The library is found beside our module whatever the folder is called, and never in runtime_tools.
 otp_module_first(Config) ->
