@@ -9,7 +9,7 @@
 -spec load() -> ok | {error, Why :: string()}.
 load() ->
     case {file(), is_ours()} of
-        {{ok, File}, _} -> first_on_path(File), load(File, loaded());
+        {{ok, File}, _} -> _ = first_on_path(File), load(File, loaded());
         {none, true} -> ok;
         {none, false} -> {error, "its module `dyntrace` is not in " ++ lists:append(lists:join(", ", folders()))}
     end.
