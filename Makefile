@@ -94,7 +94,7 @@ deps-arm64 deps-demo deps-check deps-bench deps-matrix deps-systemtap deps-lint:
 
 clean: ## remove what was built
 	$(MAKE) -C c_src clean
-	rm -rf _build
+	rm -rf priv/beam _build
 
 .PHONY: help all demo check check-arm64 check-matrix check-sanitize check-systemtap check-docs soak docs lint deps deps-arm64 deps-demo deps-check deps-systemtap deps-lint deps-bench deps-matrix \
         bench clean

@@ -3,11 +3,12 @@
 %% This is a tracer module, made of NIFs, for `erlang:trace/3':
 %%
 %% ```
-%% 1> l(dyntrace).
+%% 1> dyntrace:info().
 %% 2> erlang:trace(all, true, [send, {tracer, dyntrace, []}]).
 %% '''
 %%
-%% From then on each event of those trace flags is a probe that bpftrace, perf,
+%% (Of OTP's module of the same name the first command is an error; the second is not, and no event
+%% comes.) From then on each event of those trace flags is a probe that bpftrace, perf,
 %% SystemTap or gdb can attach to. An event that nobody is attached for costs the VM's
 %% question whether it is wanted, and nothing more. The probes with their arguments are in
 %% docs/PROBES.md, and in {@link probes/0}.
@@ -15,6 +16,8 @@
 %% The callbacks follow the contract of `erl_tracer' in ERTS. They are right for any
 %% arguments, never raise, and are not meant to be called by hand.
 -module(dyntrace).
+
+-include_lib("kernel/include/file.hrl").
 
 -on_load(on_load/0).
 
@@ -50,7 +53,7 @@
 -export(?INTERNAL).
 
 %% Exported for the application's worker, and for the tests
--export([show/1, load_info/1]).
+-export([show/1, load_info/1, library/0]).
 
 -nifs(?TRACER).
 -nifs(?INTERNAL).
@@ -58,6 +61,9 @@
 
 %% Where on_load/0 leaves {loaded, Path} or {missing, Why}.
 -define(LIBRARY, {?MODULE, library}).
+
+%% Where on_load/0 leaves {File, Count}: which file is mapped, and how many were before it.
+-define(MAPPED, {?MODULE, mapped}).
 
 %% Where show/1 leaves what it was told.
 -define(TEXT, {?MODULE, text}).
@@ -138,21 +144,37 @@ listeners() ->
 
 %% @doc What is there and, where something is not, why.
 %%
-%% `library' is the path that tracers attach to, `lttng_library' that of what provides the
-%% tracepoints of LTTng. `attach' is a command for bpftrace, as root, that finds both its
-%% script and the library wherever it is run, also from outside the container that this VM is in;
-%% there the process may have another number than the one in it. `following' is what the application
-%% traces now, `off' without it. `undecoded' counts, by probe, the trace
+%% `library' is the path that tracers attach to. Where the file there is another one by now (built
+%% again), this VM has not mapped it, and `usdt' is missing until the module is loaded again.
+%% `lttng_library' is the path of what provides the tracepoints of LTTng. `attach' is a command for
+%% bpftrace, as root, that finds both its script and the library wherever it is run, also from outside
+%% the container that this VM is in; there the process may have another number than the one in it.
+%% `following' is what the application traces now, `off' without it. `undecoded' counts, by probe, the trace
 %% events that had another shape than this version knows, and were skipped; `unknown'
 %% those of another tag. It is empty when all is well.
 -spec info() -> info().
 info() ->
-    Library = case persistent_term:get(?LIBRARY) of
+    Library = case library() of
                   {loaded, Path} -> Path;
                   {missing, _} -> undefined
               end,
     maps:merge(#{version => version(), library => Library, attach => attach(Library),
-                 following => dyntrace_follower:info()}, ?MODULE:nif_info()).
+                 following => dyntrace_follower:info()}, mapped(Library, ?MODULE:nif_info())).
+
+%% @private Where the library is, or why it is not loaded.
+-spec library() -> {loaded, file:filename()} | {missing, binary()}.
+library() ->
+    persistent_term:get(?LIBRARY).
+
+mapped(undefined, Info) ->
+    Info;
+mapped(Library, Info = #{backends := Backends}) ->
+    {Mapped, _} = persistent_term:get(?MAPPED),
+    case identity(Library) of
+        Now when Now =:= Mapped; is_atom(Now), Now =/= enoent -> Info;
+        _ -> Info#{backends := Backends#{usdt := {missing, printed("~ts is not the file that is loaded (built again, or removed): "
+                                                                   "load the module again, and attach again", [Library])}}}
+    end.
 
 attach(undefined) ->
     undefined;
@@ -166,7 +188,7 @@ attach(Library) ->
                       undecoded := #{atom() => pos_integer()},
                       lttng_library := binary() | undefined}.
 nif_info() ->
-    Missing = persistent_term:get(?LIBRARY),
+    Missing = library(),
     #{backends => #{usdt => Missing, lttng => Missing}, undecoded => #{}, lttng_library => undefined}.
 
 version() ->
@@ -188,7 +210,7 @@ follow(Options) when is_map(Options) ->
     case dyntrace_config:check(maps:merge(configured(), Options)) of
         {ok, Config} ->
             case started() of
-                ok -> dyntrace_follower:follow(Config);
+                ok -> works(dyntrace_app:work(), Config);
                 {error, Why} -> {error, Why}
             end;
         {error, {bad_config, Key, _, MustBe}} ->
@@ -212,6 +234,10 @@ started() ->
 configured() ->
     _ = whereis(dyntrace_sup) =/= undefined orelse application:load(?MODULE),
     maps:from_list(application:get_all_env(?MODULE)).
+
+%% There is no worker where the library was missing when the application was started.
+works(ok, Config) -> dyntrace_follower:follow(Config);
+works(Error, _) -> Error.
 
 %% @doc Ends it: no flag that was set for listeners stays.
 -spec unfollow() -> ok.
@@ -594,36 +620,67 @@ trace_garbage_collection(_, _, _, _, _) -> ok.
 
 %% The module loads in any case: without the library the functions above answer.
 on_load() ->
-    Library = filename:absname(filename:join(priv_dir(), "dyntrace.so")),
+    Library = library_file(),
     Provider = filename:join(filename:dirname(Library), "dyntrace_lttng.so"),
-    persistent_term:put(?LIBRARY, case erlang:load_nif(filename:rootname(Library), load_info(Provider)) of
-                                      ok -> {loaded, Library};
-                                      {error, {_, Text}} -> {missing, unicode:characters_to_binary(Text)}
+    Mapped = {File, Before} = to_map(Library),
+    persistent_term:put(?LIBRARY, case erlang:load_nif(spelled(Library, Before), load_info(Provider)) of
+                                      ok -> persistent_term:put(?MAPPED, Mapped), {loaded, Library};
+                                      {error, {_, Why}} -> {missing, printed("~ts~ts", [Why, hint(Why, File)])}
                                   end).
+
+%% The dynamic linker takes a path that it has opened before for the same file, and so would go on with one that was
+%% replaced (by `make'): what is mapped stays. It opens and compares the file where the path is spelled differently.
+spelled(Library, Before) ->
+    filename:dirname(Library) ++ lists:append(lists:duplicate(Before, "/.")) ++ "/" ++ filename:basename(Library, ".so").
+
+to_map(Library) ->
+    File = identity(Library),
+    case persistent_term:get(?MAPPED, {File, 0}) of
+        {File, Before} -> {File, Before};
+        {_Other, Before} -> {File, Before + 1}
+    end.
+
+%% A file that is mapped keeps its number.
+identity(File) ->
+    case file:read_file_info(File, [raw]) of
+        {ok, #file_info{major_device = Device, inode = Inode}} -> {Device, Inode};
+        {error, Why} -> Why
+    end.
+
+%% The dynamic linker does not tell the file that is not there from the one of another machine.
+hint(_, enoent) -> "";
+hint(Why, _) ->
+    Hints = [{"failed to map segment", " (is its file system mounted noexec?)"},
+             {"No such file", " (it is there: was it built for another machine?)"}],
+    hd([Hint || {Part, Hint} <- Hints, string:find(Why, Part) =/= nomatch] ++ [""]).
+
+printed(Format, Args) ->
+    unicode:characters_to_binary(io_lib:format(Format, Args)).
 
 %% @private What the library has to be told.
 load_info(Provider) ->
     {Least, Greatest} = integers(),
     {reserved_words(), sizes(), Least, Greatest, text(), unicode:characters_to_binary(Provider)}.
 
-%% The application's folder or, where the code path has none with our library, the one beside
-%% the module. Not that one first: while another version of the module is being
-%% replaced, it is that version's.
-priv_dir() ->
-    case code:priv_dir(?MODULE) of
-        Dir when is_list(Dir) ->
-            case filelib:is_regular(filename:join(Dir, "dyntrace.so")) of
-                true -> Dir;
-                false -> beside(code:which(?MODULE), Dir)
-            end;
-        {error, bad_name} ->
-            beside(code:which(?MODULE), "priv")
-    end.
+%% Beside the module that the code path leads to, which may be OTP's, or beside the application; whatever the folder
+%% is called. Not beside the one that is loaded: while another version is being replaced, it is that version's.
+library_file() ->
+    Files = [filename:join(Dir, "dyntrace.so") || Dir <- priv_dirs()],
+    filename:absname(case [File || File <- Files, filelib:is_regular(File)] of
+                         [File | _] -> File;
+                         [] -> lists:last(["dyntrace.so" | Files])
+                     end).
 
-beside(Module, _) when is_list(Module) ->
-    filename:join(filename:dirname(filename:dirname(Module)), "priv");
-beside(_, Default) ->
-    Default.
+%% The application's folder is the last one: where there is no library, it is the one that misses it.
+priv_dirs() ->
+    [Dir || Beam <- [code:where_is_file("dyntrace.beam"), code:where_is_file("dyntrace_app.beam"), code:which(dyntrace_app)],
+            is_list(Beam), Dir <- beside(filename:dirname(Beam))]
+        ++ [Dir || Dir <- [code:priv_dir(?MODULE)], is_list(Dir)].
+
+%% Of ebin, and of priv/beam, where the module is in releases that systools packs.
+beside(Folder) ->
+    Above = filename:dirname(filename:absname(Folder)),
+    [filename:join(Above, "priv") | [Above || filename:basename(Folder) =:= "beam"]].
 
 %% The words that Erlang writes in quotes when they are atoms; which of them are
 %% reserved depends on the release.

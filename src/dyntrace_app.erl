@@ -1,23 +1,28 @@
 %% @private The application: it makes sure that the module `dyntrace' is ours, and has one worker, which
 %% follows whoever listens.
+%%
+%% Nothing but a configuration that it refuses keeps it from starting, for a permanent application that does not start
+%% takes its node along. Where the worker can't work there is none, and the log has one error.
 -module(dyntrace_app).
 -behaviour(application).
 -behaviour(supervisor).
 
 -export([start/2, stop/1]).
--export([pause/0, resume/0]).
+-export([pause/0, resume/0, work/0]).
 -export([init/1]).
 
 -define(SUPERVISOR, dyntrace_sup).
 -define(WORKER, dyntrace_follower).
 
 start(_Type, _Args) ->
-    ok = load_ours(),
-    case dyntrace_config:check(application:get_all_env(dyntrace)) of
-        {ok, Config} ->
-            ok = dyntrace_kept:new(),
-            supervisor:start_link({local, ?SUPERVISOR}, ?MODULE, Config);
-        {error, Why} -> {error, Why}
+    ok = dyntrace_kept:new(),
+    case worker() of
+        {error, Refused = {bad_config, _, _, _}} ->
+            {error, Refused};
+        Worker ->
+            {ok, Supervisor} = supervisor:start_link({local, ?SUPERVISOR}, ?MODULE, []),
+            _ = logged(started(Worker)),
+            {ok, Supervisor}
     end.
 
 %% The process that has started the application comes here, also when the supervisor was killed or has given up: what
@@ -26,19 +31,27 @@ stop(_State) ->
     dyntrace_tracing:clear_left(false).
 
 %% What the appup does before and after it loads new code, also where the application does not run.
+-spec pause() -> ok.
 pause() ->
     while_running(fun() ->
-                          ok = supervisor:terminate_child(?SUPERVISOR, ?WORKER),
-                          ok = supervisor:delete_child(?SUPERVISOR, ?WORKER)
-                  end).
-
-resume() ->
-    ok = load_ours(),
-    while_running(fun() ->
-                          {ok, Config} = dyntrace_config:check(application:get_all_env(dyntrace)),
-                          {ok, _} = supervisor:start_child(?SUPERVISOR, worker(Config)),
+                          _ = supervisor:terminate_child(?SUPERVISOR, ?WORKER),
+                          _ = supervisor:delete_child(?SUPERVISOR, ?WORKER),
                           ok
                   end).
+
+%% An upgrade's instruction that fails would restart the node.
+-spec resume() -> ok | {error, term()}.
+resume() ->
+    Worker = worker(),
+    logged(while_running(fun() -> started(Worker) end)).
+
+%% Starts the worker where there is none, after what kept it from working was mended.
+-spec work() -> ok | {error, term()}.
+work() ->
+    case whereis(?WORKER) of
+        undefined -> while_running(fun() -> started(worker()) end);
+        _ -> ok
+    end.
 
 while_running(Fun) ->
     case whereis(?SUPERVISOR) of
@@ -46,31 +59,38 @@ while_running(Fun) ->
         _ -> Fun()
     end.
 
-%% OTP's runtime_tools has a module of the same name, and may be loaded, or come first on the code path. Ours is
-%% beside this one.
-load_ours() ->
-    Ours = filename:join(filename:dirname(filename:absname(code:which(?MODULE))), "dyntrace"),
-    File = Ours ++ ".beam",
-    case code:is_loaded(dyntrace) of
-        {file, There} ->
-            case filename:absname(There) of
-                File -> ok;
-                Other -> load(Ours, Other)
-            end;
-        false ->
-            load(Ours, filename:absname(code:which(dyntrace)))
+%% The worker's specification, or why it can't be started.
+worker() ->
+    case dyntrace_module:load() of
+        ok -> configured(dyntrace_config:check(application:get_all_env(dyntrace)));
+        {error, Why} -> {error, Why}
     end.
 
-%% From its file: embedded mode loads no module by its name.
-load(Ours, Other) ->
-    _ = code:purge(dyntrace),
-    {module, dyntrace} = code:load_abs(Ours),
-    File = code:which(dyntrace),
-    _ = File =:= Other orelse logger:notice("dyntrace: loaded ~ts in place of ~ts", [File, Other]),
-    ok.
+configured({error, Refused}) ->
+    {error, Refused};
+configured({ok, Config}) ->
+    case dyntrace:library() of
+        {loaded, _} -> {ok, #{id => ?WORKER, start => {?WORKER, start_link, [Config]}}};
+        {missing, Why} -> {error, unicode:characters_to_list(Why)}
+    end.
 
-init(Config) ->
-    {ok, {#{strategy => one_for_one, intensity => 10, period => 10}, [worker(Config)]}}.
+started({error, Why}) ->
+    {error, Why};
+started({ok, Worker}) ->
+    case supervisor:start_child(?SUPERVISOR, Worker) of
+        {ok, _} -> ok;
+        {error, {already_started, _}} -> ok;
+        {error, Why} -> {error, Why}
+    end.
 
-worker(Config) ->
-    #{id => ?WORKER, start => {?WORKER, start_link, [Config]}}.
+logged(ok) ->
+    ok;
+logged({error, Why}) ->
+    logger:error("dyntrace: no event will be traced: ~ts", [text(Why)]),
+    {error, Why}.
+
+text(Why) when is_list(Why) -> Why;
+text(Why) -> io_lib:format("~0tp", [Why]).
+
+init([]) ->
+    {ok, {#{strategy => one_for_one, intensity => 10, period => 10}, []}}.

@@ -15,7 +15,8 @@ suite() ->
     [{timetrap, {minutes, 5}}].
 
 all() ->
-    [rebar3, rebar3_release, rebar3_release_without_erts, rebar3_release_without_runtime_tools, mix, mix_release, plain, demo].
+    [first_step_rebar3, first_step_mix, rebar3, rebar3_release, rebar3_release_without_erts, rebar3_release_without_runtime_tools,
+     mix, mix_release, plain, demo].
 
 %% Each test has a copy of the sources, in a path with a space.
 init_per_testcase(Test, Config) ->
@@ -27,6 +28,41 @@ init_per_testcase(Test, Config) ->
 
 end_per_testcase(_, Config) ->
     {0, _} = dt_shell:run("chmod -R u+w '~ts' && rm -rf '~ts'", [?config(folder, Config), ?config(folder, Config)]).
+
+%% A new project, with what README says of _checkouts in its rebar.config, and README's first command in its shell.
+first_step_rebar3(Config) ->
+    App = new_project("", Config),
+    ok = file:write_file(filename:join(App, "rebar.config"), readme("^  dependency: `(\\{deps, .*\\}\\.)`")),
+    ok = file:write_file(filename:join(App, "src/my_app.app.src"), "{application, my_app, [{vsn, \"1\"}, {applications, [kernel, stdlib]}]}.\n"),
+    {0, _} = dt_shell:run("cd '~ts' && mkdir _checkouts && ln -s ../../.. _checkouts/dyntrace", [App]),
+    ok = file:write_file(filename:join(App, "first.escript"), ["#!/usr/bin/env escript\n"
+                                                              "main(_) -> ", readme("^1> (dyntrace:.*)\\."), ", "
+                                                              "io:format(\"answers ~w 1 ~ts~n\", [dyntrace:available(), maps:get(library, dyntrace:info())]), halt().\n"]),
+    {0, Says} = dt_shell:run("cd '~ts' && rebar3 shell --script first.escript 2>&1", [App]),
+    ?assert(has(Says, answers([App, "/_build/default/checkouts/dyntrace"])), Says).
+
+%% The same with mix, which has started the application, as README configures it.
+first_step_mix(Config) ->
+    dt_require:tool(os:find_executable("mix") =:= false andalso "mix is not installed (Debian: elixir)", Config),
+    App = new_project("config", Config),
+    {match, [Dependency]} = re:run(readme("^- \\*mix\\*: `\\{(.*)\\}`"), "(.*), git: \"URL\"", [{capture, all_but_first, binary}]),
+    ok = file:write_file(filename:join(App, "mix.exs"),
+                         ["defmodule MyApp.MixProject do\n  use Mix.Project\n  def project, do: [app: :my_app, version: \"1.0.0\", deps: deps()]\n"
+                          "  def application, do: []\n  defp deps, do: [{", Dependency, ", path: \"../..\", manager: :rebar3}]\nend\n"]),
+    ok = file:write_file(filename:join(App, "config/config.exs"), ["import Config\n", readme("^(config :dyntrace, .*)$"), "\n"]),
+    {0, Says} = mix("mix run -e '~ts'", ["IO.inspect({\"following\", :dyntrace.info().following != :off, Application.get_env(:dyntrace, :functions)})"], App),
+    ?assert(has(Says, <<"{\"following\", true, [{MyApp.Prices, :_, :_}]}">>), Says).
+
+new_project(Folder, Config) ->
+    App = filename:join([?config(folder, Config), "projects", "my_app"]),
+    [ok = filelib:ensure_path(filename:join(App, Sub)) || Sub <- ["src", Folder]],
+    App.
+
+%% What README has in a line like that.
+readme(Line) ->
+    {ok, Text} = file:read_file(filename:join(dt_shell:project(), "README.md")),
+    {match, [Part]} = re:run(Text, Line, [multiline, {capture, all_but_first, binary}]),
+    Part.
 
 rebar3(Config) ->
     Shop = rebar3_shop(Config),
@@ -72,7 +108,9 @@ rebar3_release(Edit, Root, IsReplaced, Config) ->
 mix(Config) ->
     Shop = mix_shop(Config),
     {0, Says} = mix("mix run -e '~ts'", [?ASKED_IN_ELIXIR], Shop),
-    ?assert(has(Says, answers([Shop, "/_build/dev/lib/dyntrace"])), Says).
+    ?assert(has(Says, answers([Shop, "/_build/dev/lib/dyntrace"])), Says),
+    {0, Configured} = mix("mix run -e '~ts'", ["IO.inspect(Application.get_env(:dyntrace, :functions))"], Shop),
+    ?assert(has(Configured, <<"[{Shop, :_, :_}]">>), Configured).
 
 %% The release runs elsewhere, in embedded mode as its `start' does, without the sources, and can't be written.
 mix_release(Config) ->

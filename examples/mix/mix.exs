@@ -6,7 +6,8 @@ defmodule Shop.MixProject do
       app: :shop,
       version: "1.0.0",
       elixir: "~> 1.14",
-      deps: deps()
+      deps: deps(),
+      releases: [shop: [steps: [:assemble, :tar]]]
     ]
   end
 

@@ -1,0 +1,3 @@
+import Config
+
+config :dyntrace, functions: [{Shop, :_, :_}]

@@ -1,0 +1,84 @@
+%% @private Sees to it that the module `dyntrace' is ours: OTP's runtime_tools has one of the same name, which may be
+%% loaded already, or come first on the code path.
+-module(dyntrace_module).
+
+-export([load/0]).
+
+%% Loads ours unless it is loaded, and puts its folder first on the code path, so that whoever loads the module by its
+%% name later gets the same. An error is one that nothing in this node can mend.
+-spec load() -> ok | {error, Why :: string()}.
+load() ->
+    case {file(), is_ours()} of
+        {{ok, File}, _} -> _ = first_on_path(File), load(File, loaded());
+        {none, true} -> ok;
+        {none, false} -> {error, "its module `dyntrace` is not in " ++ lists:append(lists:join(", ", folders()))}
+    end.
+
+load(File, {from, File}) ->
+    ok;
+load(File, Loaded) ->
+    case Loaded =:= without_file andalso is_ours() of
+        true -> ok;
+        false -> replace(File, Loaded)
+    end.
+
+%% By its file: embedded mode loads no module by its name.
+replace(File, Loaded) ->
+    _ = code:purge(dyntrace),
+    case code:load_abs(filename:rootname(File)) of
+        {module, dyntrace} ->
+            _ = Loaded =:= none orelse logger:notice("dyntrace: loaded ~ts in place of ~ts", [File, described(Loaded)]),
+            ok;
+        {error, Why} ->
+            {error, lists:flatten(io_lib:format("~ts can't be loaded: ~0p", [File, Why]))}
+    end.
+
+described({from, File}) -> File;
+described(without_file) -> "a module without a file".
+
+%% -- What is loaded ------------------------------------------------------------------------
+
+%% A module that is cover-compiled has no file.
+loaded() ->
+    case code:is_loaded(dyntrace) of
+        {file, File} when is_list(File), File =/= [] -> {from, filename:absname(File)};
+        {file, _} -> without_file;
+        false -> none
+    end.
+
+%% OTP's has nothing to tell of itself.
+is_ours() ->
+    erlang:function_exported(dyntrace, info, 0).
+
+%% -- Where ours is -------------------------------------------------------------------------
+
+file() ->
+    case [File || Folder <- folders(), File <- [filename:join(Folder, "dyntrace.beam")], is_file(File)] of
+        [File | _] -> {ok, File};
+        [] -> none
+    end.
+
+%% As the code server sees it, in an archive too.
+is_file(File) ->
+    erl_prim_loader:read_file_info(File) =/= error.
+
+%% Beside this module or, in a release that was packed by systools, in a folder of priv, which has the same file.
+folders() ->
+    Here = filename:dirname(here()),
+    [Here, filename:join([filename:dirname(Here), "priv", "beam"])].
+
+here() ->
+    case code:which(?MODULE) of
+        File when is_list(File) -> filename:absname(File);
+        _CoverCompiled -> on_path()
+    end.
+
+on_path() ->
+    case code:where_is_file("dyntrace_module.beam") of
+        File when is_list(File) -> filename:absname(File);
+        non_existing -> filename:absname("dyntrace_module.beam")
+    end.
+
+first_on_path(File) ->
+    First = code:where_is_file("dyntrace.beam"),
+    is_list(First) andalso filename:absname(First) =:= File orelse code:add_patha(filename:dirname(File)).
