@@ -128,7 +128,7 @@ attach(Which, Config) ->
     Library = filename:join([dir(Which, Config), "priv", "dyntrace.so"]),
     Consumer = dt_bpftrace:start_script(["usdt:", Library, ":org_erlang_dyntrace:message_send /str(arg1) == \"", dt_cases:text(?config(sink, Config)),
                                          "\"/ { printf(\"%s\\n\", str(arg2)); }"], #{}),
-    dt_wait:until(fun() -> lists:member(send, follow_SUITE:traced(new, Config)) end),
+    dt_wait:until(fun() -> lists:member(send, dt_follow:traced(new, Config)) end),
     Consumer.
 
 %% Each of them arrives, from a new process.
