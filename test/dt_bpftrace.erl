@@ -43,10 +43,17 @@ missing() ->
         Path ->
             case os:cmd(Path ++ " -e 'BEGIN { printf(\"works\\n\"); exit(); }' 2>&1; echo") of
                 Output -> case string:find(Output, "works") of
-                              nomatch -> "bpftrace does not work here: " ++ string:trim(Output);
+                              nomatch -> "bpftrace does not work here: " ++ string:trim(Output) ++ no_tracefs(Output);
                               _ -> false
                           end
             end
+    end.
+
+%% The cause that newer ones don't name: they end where they find no tracefs.
+no_tracefs(Output) ->
+    case re:run(Output, "/sys/kernel/(tracing|debug)/.*No such file") of
+        {match, _} -> "\n  No tracefs is mounted. As root: mount -t tracefs tracefs /sys/kernel/tracing";
+        nomatch -> ""
     end.
 
 start(Library, Probes) ->
