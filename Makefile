@@ -26,7 +26,7 @@ all: ## build into _build/default/lib/dyntrace (without rebar3, which only the t
 	$(MAKE) -C c_src
 	tools/build $(LIB)
 
-demo: deps-demo all ## trace a small live system on this machine's Erlang, print its events
+demo: deps-demo all ## trace a small live system on this machine's Erlang, print its story (VERBOSE=1: every event)
 	@mkdir -p $(DEMO)
 	erlc -o $(DEMO) demo/*.erl test/dt_bpftrace.erl test/dt_lttng.erl test/dt_shell.erl test/dt_wait.erl
 	$(ERL) -pa $(DEMO) -s dyntrace_demo main

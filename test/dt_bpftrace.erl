@@ -28,6 +28,9 @@
 %% Newer ones mark a string as cut that takes all of its room.
 -define(STRLEN, 104).
 
+%% What bpftrace reads of a string unless told otherwise: all that our scripts have room for.
+-define(DEFAULT_STRLEN, 64).
+
 %% A bpftrace that a dead test node left behind ends by itself.
 -define(LIFETIME_S, 600).
 
@@ -94,7 +97,7 @@ start_script(Script, Options) ->
 %% A script of ours, from its file, with its arguments.
 start_file(File, Args) ->
     {ok, Script} = file:read_file(File),
-    start_script(Script, #{args => Args}).
+    start_script(Script, #{args => Args, strlen => ?DEFAULT_STRLEN}).
 
 os_pid(Consumer) ->
     gen_server:call(Consumer, os_pid).
