@@ -44,7 +44,7 @@ missing() ->
         false ->
             "bpftrace is not installed";
         Path ->
-            case os:cmd(Path ++ " -e 'BEGIN { printf(\"works\\n\"); exit(); }' 2>&1; echo") of
+            case os:cmd("'" ++ Path ++ "' -e 'BEGIN { printf(\"works\\n\"); exit(); }' 2>&1; echo") of
                 Output -> case string:find(Output, "works") of
                               nomatch -> "bpftrace does not work here: " ++ string:trim(Output) ++ no_tracefs(Output);
                               _ -> false
