@@ -71,11 +71,10 @@ untrace(Pid) ->
     catch error:badarg -> 0 % it is gone
     end.
 
-%% The probes that these flags feed.
+%% The probes that these flags feed: the VM's callbacks have their names.
 traced_probes() ->
-    Groups = [procs, ports, send, 'receive', call, garbage_collection],
     [Probe || Probe = #{provider := org_erlang_dyntrace, events := Events} <- dyntrace:probes(),
-              lists:any(fun(#{group := Group}) -> lists:member(Group, Groups) end, Events)].
+              lists:any(fun(#{group := Group}) -> lists:member(Group, ?FLAGS) end, Events)].
 
 %% -- What is printed ---------------------------------------------------------------------------
 

@@ -45,18 +45,15 @@ every_script_is_here(_) ->
                               not lists:member(Name, all())]).
 
 %% Without the library's path, or with a wrong one, each script prints its usage.
-usage(_) ->
-    [begin
-         {Status, Says} = dt_shell:run("cd '~ts' && bpftrace ~ts.bt 2>&1", [scripts(), Name]),
-         ?assertNotEqual(0, Status),
-         ?assertMatch({match, _}, re:run(Says, ["usage: bpftrace ", Name, "\\.bt LIBRARY"]), {Name, Says})
-     end || Name <- names()].
+usage(_) -> ends_with_usage("", "").
 
-no_such_library(_) ->
+no_such_library(_) -> ends_with_usage("/no/such/dyntrace.so", "/no/such/dyntrace\\.so.*\n.*").
+
+ends_with_usage(Argument, Before) ->
     [begin
-         {Status, Says} = dt_shell:run("cd '~ts' && bpftrace ~ts.bt /no/such/dyntrace.so 2>&1", [scripts(), Name]),
+         {Status, Says} = dt_shell:run("cd '~ts' && bpftrace ~ts.bt ~ts 2>&1", [scripts(), Name, Argument]),
          ?assertNotEqual(0, Status),
-         ?assertMatch({match, _}, re:run(Says, ["/no/such/dyntrace.so.*\n.*usage: bpftrace ", Name, "\\.bt LIBRARY"]), {Name, Says})
+         ?assertMatch({match, _}, re:run(Says, [Before, "usage: bpftrace ", Name, "\\.bt LIBRARY"]), {Name, Says})
      end || Name <- names()].
 
 names() ->
