@@ -8,24 +8,25 @@ BENCH    := _build/bench
 ERL      := erl -noinput -pa $(LIB)/ebin
 
 # What each job needs of the machine; tools/deps knows which package has it.
-BUILD_NEEDS := cc make erl erl_nif.h rebar3 sys/sdt.h lttng-ust
+BUILD_NEEDS := cc make erl erl_nif.h sys/sdt.h lttng-ust
 DEMO_NEEDS  := $(BUILD_NEEDS) bpftrace lttng babeltrace2
-CHECK_NEEDS := $(DEMO_NEEDS) bt2 gdb perf tplist-bpfcc runtime_tools os_mon common_test proper readelf clang elixir aarch64-linux-gnu-gcc
+CHECK_NEEDS := $(DEMO_NEEDS) rebar3 bt2 gdb perf tplist-bpfcc runtime_tools common_test proper readelf clang elixir aarch64-linux-gnu-gcc
 BENCH_NEEDS := $(DEMO_NEEDS) perf runtime_tools
-SYSTEMTAP_NEEDS := $(BUILD_NEEDS) common_test debootstrap qemu-system-x86_64
+SYSTEMTAP_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
 MATRIX_NEEDS := erl debootstrap
 ARM64_NEEDS := debootstrap qemu-aarch64-static
-LINT_NEEDS  := $(BUILD_NEEDS) clang-format clang-tidy cppcheck dialyzer xref
+LINT_NEEDS  := $(BUILD_NEEDS) rebar3 clang-format clang-tidy cppcheck dialyzer xref
 
 .DEFAULT_GOAL := all
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
 
-all: ## build into _build/default/lib/dyntrace
-	$(REBAR) compile
+all: ## build into _build/default/lib/dyntrace (without rebar3, which only the tests and linters need)
+	$(MAKE) -C c_src
+	tools/build $(LIB)
 
-demo: deps-demo all ## trace a small live system on this machine's Erlang, print its events
+demo: deps-demo all ## trace a small live system on this machine's Erlang, print its story (VERBOSE=1: every event)
 	@mkdir -p $(DEMO)
 	erlc -o $(DEMO) demo/*.erl test/dt_bpftrace.erl test/dt_lttng.erl test/dt_shell.erl test/dt_wait.erl
 	$(ERL) -pa $(DEMO) -s dyntrace_demo main

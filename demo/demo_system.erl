@@ -1,20 +1,44 @@
 %% A small live system: a supervisor with workers that call, send, spawn, crash and are
 %% restarted, a port, and a socket. Between two rounds each worker pauses as long as told;
-%% with no pause it is a load.
+%% with no pause it is a load. It counts what it does, for who wants to compare.
 -module(demo_system).
 %% Both a supervisor and its gen_server: behaviours that share a callback's name can't be
 %% declared together.
 
--export([start/1, stop/1]).
+-export([start/1, start/2, stop/1, counted/0, rounds_done/1]).
 -export([init/1, handle_call/3, handle_cast/2]).
 -export([clerk/0, worker/2, order/1, customer/1, gambler/1, roll/1, typist/1, listener/1, caller/1]).
 
 -type pause() :: non_neg_integer().   % milliseconds
+-type rounds() :: pos_integer() | infinity.
+-type plan() :: {pause(), rounds()}.
+-type deed() :: orders | rolls | crashes | ports | connections.
+
+-define(DEEDS, [orders, rolls, crashes, ports, connections]).
+
+%% Each roll that is a multiple of it loses.
+-define(UNLUCKY, 3).
 
 -spec start(pause()) -> pid().
 start(Pause) ->
-    {ok, Supervisor} = supervisor:start_link(?MODULE, {supervisor, Pause}),
+    start(Pause, infinity).
+
+%% Each worker idles after so many rounds.
+-spec start(pause(), rounds()) -> pid().
+start(Pause, Rounds) ->
+    ok = persistent_term:put(?MODULE, counters:new(length(?DEEDS), [])),
+    {ok, Supervisor} = supervisor:start_link({local, demo_sup}, ?MODULE, {supervisor, {Pause, Rounds}}),
     Supervisor.
+
+%% How often the system that was started last did each of its deeds.
+-spec counted() -> #{deed() => non_neg_integer()}.
+counted() ->
+    maps:from_list([{Deed, count(Deed)} || Deed <- ?DEEDS]).
+
+%% Whether all workers have done their rounds.
+-spec rounds_done(pos_integer()) -> boolean().
+rounds_done(Rounds) ->
+    lists:all(fun(Deed) -> count(Deed) >= Rounds end, ?DEEDS -- [crashes]).
 
 -spec stop(pid()) -> ok.
 stop(Supervisor) ->
@@ -25,16 +49,16 @@ stop(Supervisor) ->
 
 %% -- The tree --------------------------------------------------------------------------
 
-init({supervisor, Pause}) ->
+init({supervisor, Plan}) ->
     Workers = [#{id => clerk, start => {?MODULE, clerk, []}} |
-               [#{id => Worker, start => {?MODULE, worker, [Worker, Pause]}}
+               [#{id => Worker, start => {?MODULE, worker, [Worker, Plan]}}
                 || Worker <- [customer, gambler, typist, listener, caller]]],
     {ok, {#{strategy => one_for_one, intensity => 1000000, period => 1}, Workers}};
 init(clerk) ->
     {ok, 0}.
 
-worker(Worker, Pause) ->
-    {ok, proc_lib:spawn_link(?MODULE, Worker, [Pause])}.
+worker(Worker, Plan) ->
+    {ok, proc_lib:spawn_link(?MODULE, Worker, [Plan])}.
 
 %% -- The clerk answers the customer ----------------------------------------------------
 
@@ -47,11 +71,13 @@ handle_call({order, What}, _From, Orders) ->
 handle_cast({thanks, _}, Orders) ->
     {noreply, Orders}.
 
-customer(Pause) ->
-    {ok, _, Number} = gen_server:call(demo_clerk, {order, "tea"}),
-    ok = order(Number),
-    pause(Pause),
-    customer(Pause).
+-spec customer(plan()) -> no_return().
+customer(Plan) ->
+    true = register(demo_customer, self()),
+    rounds(orders, Plan, fun() ->
+                                 {ok, _, Number} = gen_server:call(demo_clerk, {order, "tea"}),
+                                 ok = order(Number)
+                         end).
 
 %% A short-lived process for each order, with some garbage.
 order(Number) ->
@@ -63,33 +89,40 @@ order(Number) ->
 
 %% -- The gambler crashes, and is restarted -----------------------------------------------
 
-gambler(Pause) ->
-    pause(Pause),
-    roll(rand:uniform(6)),
-    gambler(Pause).
+-spec gambler(plan()) -> no_return().
+gambler(Plan) ->
+    true = register(demo_gambler, self()),
+    rounds(rolls, Plan, fun() -> roll(count(rolls) + 1) end).
 
 %% Ends as a child that the supervisor takes for crashed, without an error report.
-roll(1) -> exit({shutdown, bad_luck});
-roll(Eyes) -> Eyes.
+roll(Number) when Number rem ?UNLUCKY =:= 0 ->
+    did(rolls),
+    did(crashes),
+    exit({shutdown, bad_luck});
+roll(Number) ->
+    Number rem ?UNLUCKY.
 
 %% -- The typist has a port -----------------------------------------------------------------
 
-typist(Pause) ->
-    Port = open_port({spawn, "cat"}, [stream]),
-    true = port_command(Port, "typed"),
-    receive {Port, {data, _}} -> ok end,
-    true = port_close(Port),
-    pause(2 * Pause),
-    typist(Pause).
+-spec typist(plan()) -> no_return().
+typist(Plan) ->
+    true = register(demo_typist, self()),
+    rounds(ports, Plan, fun() ->
+                                Port = open_port({spawn, "cat"}, [stream]),
+                                true = port_command(Port, "typed"),
+                                receive {Port, {data, _}} -> ok end,
+                                true = port_close(Port)
+                        end).
 
 %% -- The listener and the caller talk over a socket -----------------------------------------
 
-listener(Pause) ->
+-spec listener(plan()) -> no_return().
+listener(_Plan) ->
     {ok, Listen} = gen_tcp:listen(0, [{ip, loopback}, {active, false}]),
     true = register(demo_listener, self()),
-    accept(Listen, Pause).
+    accept(Listen).
 
-accept(Listen, Pause) ->
+accept(Listen) ->
     receive
         {where, From} ->
             {ok, Port} = inet:port(Listen),
@@ -98,23 +131,50 @@ accept(Listen, Pause) ->
             {ok, Line} = gen_tcp:recv(Socket, 0),
             ok = gen_tcp:send(Socket, lists:reverse(Line)),
             ok = gen_tcp:close(Socket),
-            accept(Listen, Pause)
+            accept(Listen)
     end.
 
-caller(Pause) ->
-    pause(Pause),
+-spec caller(plan()) -> no_return().
+caller(Plan) ->
+    true = register(demo_caller, self()),
+    rounds(connections, Plan, fun connect/0).
+
+connect() ->
     case whereis(demo_listener) of
-        undefined ->
-            caller(Pause);
+        undefined -> % not yet
+            connect();
         Listener ->
             Listener ! {where, self()},
             receive {here, Port} -> ok end,
             {ok, Socket} = gen_tcp:connect({127, 0, 0, 1}, Port, [{active, true}]),
             ok = gen_tcp:send(Socket, "hello"),
             receive {tcp, Socket, "olleh"} -> ok end,
-            receive {tcp_closed, Socket} -> ok end,
-            caller(Pause)
+            receive {tcp_closed, Socket} -> ok end
     end.
+
+%% -- Rounds -----------------------------------------------------------------------------------
+
+%% Atoms are greater than numbers: no count reaches `infinity'.
+rounds(Deed, {_, Rounds} = Plan, Round) ->
+    case count(Deed) < Rounds of
+        true -> another(Deed, Plan, Round);
+        false -> receive after infinity -> ok end
+    end.
+
+another(Deed, {Pause, _} = Plan, Round) ->
+    pause(Pause),
+    _ = Round(),
+    did(Deed),
+    rounds(Deed, Plan, Round).
+
+did(Deed) ->
+    counters:add(persistent_term:get(?MODULE), index(Deed), 1).
+
+count(Deed) ->
+    counters:get(persistent_term:get(?MODULE), index(Deed)).
+
+index(Deed) ->
+    length(lists:takewhile(fun(Other) -> Other =/= Deed end, ?DEEDS)) + 1.
 
 pause(Pause) ->
     receive after Pause -> ok end.

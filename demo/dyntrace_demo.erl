@@ -1,12 +1,15 @@
 %% `make demo`: traces a small live system as one would do it in the shell, and prints its
-%% events as a system tracer sees them.
+%% story as a system tracer sees it; with VERBOSE=1 every event.
 -module(dyntrace_demo).
 
 -export([main/0]).
 
--define(SECONDS, 6).
 -define(PAUSE_MS, 700).
+-define(ROUNDS, 8).
 -define(FLAGS, [procs, ports, send, 'receive', call, garbage_collection]).
+
+%% bpftrace prints what came from one CPU, then from the next: events are held back as long, and sorted.
+-define(HOLD_MS, 200).
 
 main() ->
     ok = logger:set_primary_config(level, none),
@@ -20,11 +23,16 @@ main() ->
 with_bpftrace() ->
     #{library := Library} = dyntrace:info(),
     header("bpftrace", "as they happen"),
-    Consumer = dt_bpftrace:start_script([script(Library, Probe) || Probe = #{provider := org_erlang_dyntrace, events := [_ | _]} <- dyntrace:probes()],
-                                        #{on_line => fun print/1, strlen => 64}),
+    {Script, Strlen} = demo_events:script(Library, traced_probes()),
+    {Printer, Ref} = spawn_monitor(fun() -> hold([], 0, [], new_page()) end),
+    Consumer = dt_bpftrace:start_script(Script, #{on_line => fun(Line) -> Printer ! {line, Line} end, strlen => Strlen}),
     ok = live(),
-    Lines = dt_bpftrace:stop_script(Consumer),
-    counts([probe_of(Line) || {event, Line} <- lists:map(fun event/1, Lines)]),
+    _ = dt_bpftrace:stop_script(Consumer),
+    Printer ! {end_of_lines, self()},
+    receive
+        {Printer, Events} -> summary(Events);
+        {'DOWN', Ref, process, Printer, Why} -> error(Why)
+    end,
     next(["and in a terminal, as root:\n\n"
           "  bpftrace -e 'usdt:", Library, ":org_erlang_dyntrace:message_send\n"
           "    { printf(\"%s -> %s  %s\\n\", str(arg0), str(arg1), str(arg2)); }'\n"]).
@@ -32,28 +40,27 @@ with_bpftrace() ->
 %% Records, then prints: this needs no root.
 with_lttng(NoBpftrace) ->
     io:format("~nNot bpftrace, which needs root (try `sudo make demo`): ~ts~n", [NoBpftrace]),
-    header("LTTng", "when it is over"),
     Daemon = dt_lttng:start_daemon(),
+    header("LTTng", "when it is over"),
     Session = dt_lttng:start(Daemon, ['*']),
     dt_wait:until(fun() -> dyntrace:listeners() =/= [] end),
     ok = live(),
-    Lines = dt_lttng:text(Session),
-    [io:put_chars([Line, $\n]) || Line <- Lines],
-    counts([Probe || Line <- Lines,
-                     {match, [Probe]} <- [re:run(Line, "org_erlang_dyntrace:(\\w+):", [{capture, all_but_first, binary}])]]),
+    Events = [Event || Line <- dt_lttng:text(Session), Event <- [demo_events:from_lttng(Line)], Event =/= none],
+    _ = lists:foldl(fun print/2, new_page(), Events),
+    summary(Events),
     ok = dt_lttng:stop_daemon(Daemon),
     next(["and in a terminal:\n\n"
           "  lttng create && lttng enable-event -u 'org_erlang_dyntrace:*' && lttng start\n"
           "  lttng stop && lttng view\n"]).
 
-%% The system lives for a while, traced as one would do it in the shell.
+%% The system does its rounds, traced as one would do it in the shell.
 live() ->
     {module, demo_system} = code:ensure_loaded(demo_system),
     [1 = erlang:trace_pattern({demo_system, Function, 1}, [{'_', [], [{exception_trace}]}], [local])
      || Function <- [order, roll]],
     0 = erlang:trace(new, true, [{tracer, dyntrace, []} | ?FLAGS]),
-    System = demo_system:start(?PAUSE_MS),
-    receive after ?SECONDS * 1000 -> ok end,
+    System = demo_system:start(?PAUSE_MS, ?ROUNDS),
+    ok = dt_wait:until(fun() -> demo_system:rounds_done(?ROUNDS) end),
     ok = demo_system:stop(System),
     _ = erlang:trace(new, false, [all]),
     lists:foreach(fun untrace/1, processes()),
@@ -64,58 +71,109 @@ untrace(Pid) ->
     catch error:badarg -> 0 % it is gone
     end.
 
-%% -- The bpftrace script: one line an event, made from the catalogue ------------------------
-
-script(Library, #{provider := Provider, name := Name, fields := Fields}) ->
-    Numbered = lists:zip(lists:seq(0, length(Fields) - 1), Fields),
-    io_lib:format("usdt:~ts:~s:~s { printf(\"%6d.%03d  ~-18s ~s\\n\", ~s~s); }\n",
-                  [Library, Provider, Name, Name,
-                   lists:join("  ", [[atom_to_list(Field), "=", format(Type)] || #{name := Field, type := Type} <- Fields]),
-                   "elapsed / 1000000000, elapsed / 1000000 % 1000",
-                   [[", ", argument(Type, I)] || {I, #{type := Type}} <- Numbered]]).
-
-format(string) -> "%s";
-format(_) -> "%lu".
-
-argument(string, I) -> io_lib:format("str(arg~b)", [I]);
-argument(_, I) -> io_lib:format("arg~b", [I]).
+%% The probes that these flags feed: the VM's callbacks have their names.
+traced_probes() ->
+    [Probe || Probe = #{provider := org_erlang_dyntrace, events := Events} <- dyntrace:probes(),
+              lists:any(fun(#{group := Group}) -> lists:member(Group, ?FLAGS) end, Events)].
 
 %% -- What is printed ---------------------------------------------------------------------------
 
-%% An event's line begins with its time; the others are what bpftrace says of itself.
-event(Line) ->
-    case re:run(Line, "^ *[0-9]+\\.[0-9]{3}  ") of
-        {match, _} -> {event, Line};
-        nomatch -> other
+%% At each tick, the events that are older than the newest one of the tick before. Answers all of them at the end.
+hold(Waiting, Limit, Printed, Page) ->
+    Tick = erlang:send_after(?HOLD_MS, self(), tick),
+    {Why, Events} = collect(Waiting),
+    _ = erlang:cancel_timer(Tick),
+    {Old, New} = lists:partition(fun({Ns, _, _}) -> Why =/= tick orelse Ns =< Limit end, lists:keysort(1, Events)),
+    Next = lists:foldl(fun print/2, Page, Old),
+    case Why of
+        tick -> hold(New, lists:max([Limit | [Ns || {Ns, _, _} <- New]]), Old ++ Printed, Next);
+        {end_of_lines, From} -> From ! {self(), lists:keysort(1, Old ++ Printed)}
     end.
 
-print(Line) ->
-    case event(Line) of
-        {event, _} -> io:put_chars([Line, $\n]);
-        other -> ok
+collect(Events) ->
+    receive
+        {line, Line} ->
+            case demo_events:from_bpftrace(Line) of
+                none -> collect(Events);
+                Event -> collect([Event | Events])
+            end;
+        Other ->
+            {Other, Events}
     end.
+
+%% When its first event was, and the story so far.
+new_page() ->
+    {none, demo_story:new()}.
+
+print(Event = {Ns, _, _}, {none, Story}) ->
+    print(Event, {Ns, Story});
+print(Event = {Ns, _, _}, {Began, Story}) ->
+    {Told, Next} = demo_story:tell(Event, Story),
+    Line = case verbose() of
+               true -> demo_events:to_line(Event, fun(Value) -> demo_story:show(Value, Next) end);
+               false -> Told
+           end,
+    _ = [io:put_chars([io_lib:format("~8.3f  ", [(Ns - Began) / 1.0e9]), Line, $\n]) || Line =/= none],
+    {Began, Next}.
+
+verbose() ->
+    not lists:member(os:getenv("VERBOSE", "0"), ["", "0"]).
 
 header(Tracer, When) ->
     #{library := Library} = dyntrace:info(),
     io:format(
       "~ndyntrace: a stock Erlang VM (OTP ~s, ERTS ~s), traced by ~s.~n~n"
-      "  What runs    a supervisor with workers that call, send, spawn, crash and are~n"
-      "               restarted, a port and a socket, for ~b seconds~n"
+      "  What runs    a supervisor with workers: a customer who calls a clerk and spawns a process for each~n"
+      "               order, a gambler who crashes at each third roll and is restarted, a typist with a port,~n"
+      "               a caller and a listener with a socket; ~b rounds of each~n"
       "  Traced by    erlang:trace(new, true, [~s, {tracer, dyntrace, []}])~n"
       "  Library      ~ts~n"
-      "  Events       are printed ~s~n~n",
-      [erlang:system_info(otp_release), erlang:system_info(version), Tracer, ?SECONDS,
-       lists:join(", ", [io_lib:format("~w", [Flag]) || Flag <- ?FLAGS]), Library, When]).
+      "  Printed      ~s, ~s~n~n",
+      [erlang:system_info(otp_release), erlang:system_info(version), Tracer, ?ROUNDS,
+       lists:join(", ", [io_lib:format("~w", [Flag]) || Flag <- ?FLAGS]), Library,
+       case verbose() of
+           true -> "all events";
+           false -> "the events that tell this (VERBOSE=1 make demo: all)"
+       end, When]).
+
+%% All numbers are from the events, but those that the system counted itself.
+summary(Events) ->
+    Story = lists:foldl(fun(Event, Before) -> element(2, demo_story:tell(Event, Before)) end, demo_story:new(), Events),
+    io:format("~n~b events.~n", [length(Events)]),
+    verbose() andalso counts([Probe || {_, Probe, _} <- Events]),
+    #{answers := Answers, processes := Processes, restarts := Restarts, crashes := Crashes, rolls := Rolls, collections := Collections,
+      ports := Ports, connections := Connections} = demo_story:facts(Story),
+    io:format("~nWhat they say:~n~n"),
+    says("clerk", "answers in ~s (~s)", [median(Answers), many(Answers, "call")]),
+    says("customer", "~s in processes of their own, which live ~s", [many(Processes, "order"), median(Processes)]),
+    says("gambler", "~s, crashed ~s: ~ts; up again after ~s", [many(Rolls, "roll"), times(length(Crashes)), lists:join(", ", lists:usort(Crashes)), median(Restarts)]),
+    says("typist", "~b ports", [Ports]),
+    says("caller", "~b connections", [Connections]),
+    says("all", "~s of garbage, the longest ~s", [many(Collections, "collection"), time(lists:max([0 | Collections]))]),
+    #{orders := Orders, rolls := Rolled, crashes := Crashed, ports := Opened, connections := Connected} = demo_system:counted(),
+    io:format("~nThe system's own count: ~b orders, ~b rolls, ~b crashes, ~b ports, ~b connections.~n", [Orders, Rolled, Crashed, Opened, Connected]).
 
 counts(Probes) ->
-    io:format("~n~b events:~n~n", [length(Probes)]),
     [io:format("  ~-18s ~6b~n", [Name, Count])
-     || #{name := Name} <- dyntrace:probes(),
-        Count <- [length([Probe || Probe <- Probes, Probe =:= atom_to_binary(Name)])], Count > 0].
+     || #{name := Name} <- traced_probes(), Count <- [length([Probe || Probe <- Probes, Probe =:= Name])], Count > 0].
 
-probe_of(Line) ->
-    [_Time, Probe | _] = re:split(string:trim(Line), " +"),
-    Probe.
+says(Who, Format, Args) ->
+    io:format("  ~-10s " ++ Format ++ "~n", [Who | Args]).
+
+many(List, What) ->
+    io_lib:format("~b ~ss", [length(List), What]).
+
+times(1) -> "once";
+times(2) -> "twice";
+times(N) -> io_lib:format("~b times", [N]).
+
+median([]) ->
+    "no time";
+median(Times) ->
+    time(lists:nth((length(Times) + 1) div 2, lists:sort(Times))).
+
+time(Ns) when Ns < 10000000 -> io_lib:format("~b us", [Ns div 1000]);
+time(Ns) -> io_lib:format("~b ms", [Ns div 1000000]).
 
 next(Commands) ->
     io:format(

@@ -1,4 +1,4 @@
-%% Building the library: with each compiler, without rebar3, and what a missing header says.
+%% Building: the library with each compiler, the application without rebar3, and what a missing header says.
 -module(build_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -11,7 +11,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [gcc, clang, arm64, no_nif_header, no_compiler, no_sdt_header].
+    [gcc, clang, arm64, without_rebar3, no_nif_header, no_compiler, no_sdt_header].
 
 %% Each test has a copy of the sources.
 init_per_testcase(Test, Config) ->
@@ -50,6 +50,22 @@ arm64(Config) ->
     ?assertEqual(lists:sort(catalogue_SUITE:usdt_names()), lists:sort([Name || [Name, _] <- Listed])),
     %% Each operand is of a size, in a register or in memory that one points to.
     [?assertMatch({match, _}, re:run(Arguments, "^(-?[48]@([wx]\\d+|\\[x\\d+(, \\d+)?\\]) ?)+$"), Name) || [Name, Arguments] <- Listed].
+
+%% `make' where there is no rebar3 builds what rebar3 does, in the same folders; and the demo needs none.
+without_rebar3(Config) ->
+    Folder = ?config(folder, Config),
+    {0, _} = dt_shell:run("cd '~ts' && cp -R src tools priv Makefile rebar.config '~ts' && rm -f '~ts'/priv/*.so", [dt_shell:project(), Folder, Folder]),
+    {0, _} = dt_shell:run("cd '~ts' && mkdir bin && ln -s /usr/bin/* bin && rm -f bin/rebar3 && PATH=$PWD/bin make 2>&1", [Folder]),
+    Build = filename:join(Folder, "_build/default/lib/dyntrace"),
+    [?assertEqual(file:consult(filename:join(filename:dirname(code:which(dyntrace_app)), File)), file:consult(filename:join([Build, "ebin", File])), File)
+     || File <- ["dyntrace.app", "dyntrace.appup"]],
+    ?assertEqual({ok, "../../../../priv"}, file:read_link(filename:join(Build, "priv"))),
+    {0, Says} = dt_shell:run("erl -noinput -pa '~ts/ebin' -eval '{ok, _} = application:ensure_all_started(dyntrace), "
+                             "io:format(\"~~w ~~ts\", [dyntrace:available(), maps:get(library, dyntrace:info())]), halt().'", [Build]),
+    ?assertEqual(unicode:characters_to_binary(["true ", Build, "/priv/dyntrace.so"]), Says),
+    {0, Needs} = dt_shell:run("cd '~ts' && make --no-print-directory --just-print deps-demo", [Folder]),
+    ?assertMatch({match, _}, re:run(Needs, "tools/deps .*\\berl\\b.*\\bbpftrace\\b")),
+    ?assertEqual(nomatch, re:run(Needs, "rebar3")).
 
 no_nif_header(Config) ->
     says(without("erl_nif.h", Config), <<"(Debian: erlang-dev)">>, Config).

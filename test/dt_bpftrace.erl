@@ -28,6 +28,9 @@
 %% Newer ones mark a string as cut that takes all of its room.
 -define(STRLEN, 104).
 
+%% What bpftrace reads of a string unless told otherwise: all that our scripts have room for.
+-define(DEFAULT_STRLEN, 64).
+
 %% A bpftrace that a dead test node left behind ends by itself.
 -define(LIFETIME_S, 600).
 
@@ -41,12 +44,19 @@ missing() ->
         false ->
             "bpftrace is not installed";
         Path ->
-            case os:cmd(Path ++ " -e 'BEGIN { printf(\"works\\n\"); exit(); }' 2>&1; echo") of
+            case os:cmd("'" ++ Path ++ "' -e 'BEGIN { printf(\"works\\n\"); exit(); }' 2>&1; echo") of
                 Output -> case string:find(Output, "works") of
-                              nomatch -> "bpftrace does not work here: " ++ string:trim(Output);
+                              nomatch -> "bpftrace does not work here: " ++ string:trim(Output) ++ no_tracefs(Output);
                               _ -> false
                           end
             end
+    end.
+
+%% The cause that newer ones don't name: they end where they find no tracefs.
+no_tracefs(Output) ->
+    case re:run(Output, "/sys/kernel/(tracing|debug)/.*No such file") of
+        {match, _} -> "\n  No tracefs is mounted. As root: mount -t tracefs tracefs /sys/kernel/tracing";
+        nomatch -> ""
     end.
 
 start(Library, Probes) ->
@@ -87,7 +97,7 @@ start_script(Script, Options) ->
 %% A script of ours, from its file, with its arguments.
 start_file(File, Args) ->
     {ok, Script} = file:read_file(File),
-    start_script(Script, #{args => Args}).
+    start_script(Script, #{args => Args, strlen => ?DEFAULT_STRLEN}).
 
 os_pid(Consumer) ->
     gen_server:call(Consumer, os_pid).

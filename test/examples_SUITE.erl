@@ -16,7 +16,7 @@ suite() ->
 
 all() ->
     [first_step_rebar3, first_step_mix, rebar3, rebar3_release, rebar3_release_without_erts, rebar3_release_without_runtime_tools,
-     mix, mix_release, plain, demo].
+     mix, mix_release, plain, demo, demo_verbose, demo_by_lttng].
 
 %% Each test has a copy of the sources, in a path with a space.
 init_per_testcase(Test, Config) ->
@@ -138,13 +138,57 @@ plain(Config) ->
     {0, Says} = dt_shell:run("'~ts/examples/plain/run' '~ts' 2>&1", [?config(folder, Config), Lib]),
     ?assertMatch([_, _, _], binary:split(Says, <<"available true\n">>, [global]), Says).
 
-%% As `make demo' runs it.
+%% As `make demo' runs it: the summary, made of the events, says what the system says of itself.
 demo(Config) ->
     dt_require:tool(dt_bpftrace:missing(), Config),
+    Says = demo("", Config),
+    told(Says),
+    %% The story has no more than this for a round, and names for its processes.
+    Told = [Line || Line <- binary:split(Says, <<"\n">>, [global]), re:run(Line, "^ *\\d+\\.\\d{3}  ") =/= nomatch],
+    ?assert(length(Told) > 50 andalso length(Told) < 150, length(Told)),
+    [?assertMatch({match, _}, re:run(Says, Line), Line)
+     || Line <- ["demo_customer -> demo_clerk: \\{'\\$gen_call',.*\\{order,\"tea\"\\}\\}\n", "demo_gambler <[0-9.]+> crashes: \\{shutdown,bad_luck\\}\n",
+                 "demo_gambler <[0-9.]+> starts again, after \\d+ us\n"]].
+
+demo_verbose(Config) ->
+    dt_require:tool(dt_bpftrace:missing(), Config),
+    Says = demo("VERBOSE=1", Config),
+    told(Says),
+    [begin
+         {match, Lines} = re:run(Says, ["\n *\\d+\\.\\d{3}  ", Probe, " .*=(?=.*<)"], [global]),
+         ?assertMatch({match, _}, re:run(Says, io_lib:format("\n  ~s +~b\n", [Probe, length(Lines)])), Probe)
+     end || Probe <- ["process_spawn", "process_exit", "message_send", "message_receive", "function_call", "function_return", "gc_major_end"]].
+
+%% Where bpftrace is of no use: as 0.27 ends without a tracefs.
+demo_by_lttng(Config) ->
+    dt_require:tool(dt_lttng:tools_missing(), Config),
+    Folder = ?config(folder, Config),
+    {0, _} = dt_shell:run("cd '~ts' && mkdir bin && ln -s /usr/bin/* bin && rm -f bin/bpftrace", [Folder]),
+    Bpftrace = filename:join(Folder, "bin/bpftrace"),
+    ok = file:write_file(Bpftrace, "#!/bin/sh\n"
+                                   "echo 'ERROR: Failed to open kernel function info: Error reading events from "
+                                   "/sys/kernel/tracing/available_events (No such file or directory)'\nexit 1\n"),
+    ok = file:change_mode(Bpftrace, 8#755),
+    Says = demo("PATH=\"$PWD/bin\"", Config),
+    ?assert(has(Says, <<"\n  No tracefs is mounted. As root: mount -t tracefs tracefs /sys/kernel/tracing\n">>)),
+    told(Says).
+
+demo(Settings, Config) ->
     Paths = [[" -pa '", filename:dirname(code:which(Module)), "'"] || Module <- [dyntrace, dyntrace_demo, dt_bpftrace]],
-    {0, Says} = dt_shell:run("cd '~ts' && erl -noinput~ts -s dyntrace_demo main 2>&1", [?config(folder, Config), Paths]),
-    [?assertMatch({match, _}, re:run(Says, ["\n *\\d+\\.\\d{3}  ", Probe, " .*=<"]), Probe)
-     || Probe <- ["process_spawn", "process_exit", "message_send", "message_receive", "function_call", "function_return"]].
+    {0, Says} = dt_shell:run("cd '~ts' && env ~s erl -noinput~ts -s dyntrace_demo main 2>&1", [?config(folder, Config), Settings, Paths]),
+    Says.
+
+told(Says) ->
+    Number = fun(Pattern) ->
+                     {match, [N]} = re:run(Says, Pattern, [{capture, all_but_first, list}]),
+                     list_to_integer(N)
+             end,
+    Counted = [Number("own count: .*?(\\d+) " ++ What) || What <- ["orders", "rolls", "crashes", "ports", "connections"]],
+    ?assertEqual([8, 8, 2, 8, 8], Counted),
+    [?assertEqual(8, Number(Pattern), Pattern)
+     || Pattern <- ["clerk +answers in \\d+ us \\((\\d+) calls\\)\n", "customer +(\\d+) orders in .* live \\d+ us\n", "gambler +(\\d+) rolls, ",
+                    "typist +(\\d+) ports\n", "caller +(\\d+) connections\n"]],
+    ?assertMatch({match, _}, re:run(Says, "crashed twice: \\{shutdown,bad_luck\\}; up again after \\d+ [um]s\n")).
 
 needs_runtime_tools(Config) ->
     dt_require:tool(code:lib_dir(runtime_tools) =:= {error, bad_name} andalso "erlang-runtime-tools is not installed", Config).

@@ -11,7 +11,7 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [first_session, filter, flight_recorder, live, context, reading].
+    [first_session, filter, flight_recorder, live, context, reading, reading_without_bt2].
 
 init_per_suite(Config) ->
     dt_require:tool(dt_lttng:missing(), Config).
@@ -42,14 +42,14 @@ end_per_testcase(_, Config) ->
 sessions() ->
     ["erlang-demo", "erlang-filter", "erlang-flight", "erlang-live", "erlang-context", "erlang-talk"].
 
-%% Every name that sasl and os_mon register, and every tracepoint, is in what is printed.
+%% Every name that sasl registers, and every tracepoint, is in what is printed.
 first_session(Config) ->
     Output = recipe("A first session", Config),
     [?assertMatch({match, _}, re:run(Output, ["org_erlang_dyntrace:", atom_to_list(Probe), "\\b"]), Probe)
      || Probe <- dt_cases:probes(lttng)],
     Names = dt_node:call(?config(node, Config),
-                         fun() -> [Name || Name <- registered(), lists:member(application_of(Name), [{ok, sasl}, {ok, os_mon}])] end),
-    ?assert(lists:member(sasl_sup, Names) andalso lists:member(os_mon_sup, Names)),
+                         fun() -> [Name || Name <- registered(), application_of(Name) =:= {ok, sasl}] end),
+    ?assert(lists:member(sasl_sup, Names)),
     [?assertMatch({match, _}, re:run(Output, ["process_register: .*name = \"", atom_to_list(Name), "\", type = \"register\""]), Name)
      || Name <- Names].
 
@@ -76,6 +76,16 @@ context(Config) ->
 reading(Config) ->
     Output = recipe("Reading", Config),
     ?assertMatch({match, _}, re:run(Output, " 1000  <[0-9.]+> +listener")).
+
+%% One line names the package.
+reading_without_bt2(Config) ->
+    Script = filename:join(dt_shell:project(), "priv/lttng/who_talks.py"),
+    Hidden = filename:join(?config(priv_dir, Config), "hidden"),
+    ok = filelib:ensure_path(Hidden),
+    ok = file:write_file(filename:join(Hidden, "bt2.py"), "raise ImportError('hidden')\n"),
+    {Status, Says} = dt_shell:run("PYTHONPATH='~ts' '~ts' /tmp 2>&1", [Hidden, Script]),
+    ?assertEqual(1, Status),
+    ?assertMatch({match, _}, re:run(Says, "^who_talks\\.py: the module bt2 is missing .* \\(Debian: python3-bt2\\)\n$")).
 
 recipe(Title, Config) ->
     dt_recipe:run("docs/lttng.md", Title, ?config(node, Config), #{}).

@@ -13,7 +13,7 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [every_script_is_here, who_talks, call_latency, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans,
+    [every_script_is_here, usage, no_such_library, who_talks, messages, call_latency, no_calls, cpu, memory, request, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans,
      in_a_container, page_bpftrace, page_perf, page_gdb, page_bcc].
 
 init_per_suite(Config) ->
@@ -44,6 +44,21 @@ every_script_is_here(_) ->
     ?assertEqual([], [Name || File <- filelib:wildcard(filename:join(scripts(), "*.bt")), Name <- [list_to_atom(filename:basename(File, ".bt"))],
                               not lists:member(Name, all())]).
 
+%% Without the library's path, or with a wrong one, each script prints its usage.
+usage(_) -> ends_with_usage("", "").
+
+no_such_library(_) -> ends_with_usage("/no/such/dyntrace.so", "/no/such/dyntrace\\.so.*\n.*").
+
+ends_with_usage(Argument, Before) ->
+    [begin
+         {Status, Says} = dt_shell:run("cd '~ts' && bpftrace ~ts.bt ~ts 2>&1", [scripts(), Name, Argument]),
+         ?assertNotEqual(0, Status),
+         ?assertMatch({match, _}, re:run(Says, [Before, "usage: bpftrace ", Name, "\\.bt LIBRARY"]), {Name, Says})
+     end || Name <- names()].
+
+names() ->
+    [filename:basename(File, ".bt") || File <- filelib:wildcard(filename:join(scripts(), "*.bt"))].
+
 %% -- The scripts -----------------------------------------------------------------------------
 
 who_talks(Config) ->
@@ -73,6 +88,129 @@ call_latency(Config) ->
     ?assertEqual(5, at_least(16 * 1024, histogram("@us[tools_SUITE:nap/1]", Lines))),
     ?assertEqual(5, at_least(0, histogram("@us[tools_SUITE:nap/1]", Lines))),
     ?assertEqual(2, sum(Lines, "@exceptions[tools_SUITE:fails/1]")).
+
+%% Nobody has said which functions: it says what to do, and no more once there was a call.
+no_calls(Config) ->
+    Silent = dt_bpftrace:start_file(filename:join(scripts(), "call_latency.bt"), [?config(library, Config)]),
+    dt_wait:until(fun() -> lists:any(fun(Line) -> has(Line, <<"No call yet.">>) end, dt_bpftrace:lines(Silent)) end),
+    Lines = dt_bpftrace:stop_script(Silent),
+    [?assert(lists:any(fun(Line) -> has(Line, Says) end, Lines), Says)
+     || Says <- [<<"dyntrace:follow(#{functions => [{my_mod, '_', '_'}]})">>, <<"shows `calls` in `following`">>, <<"No call was seen">>]],
+    {Traced, _} = script(call_latency, Config,
+                         fun() ->
+                                 1 = dt_trace:trace_pattern({?MODULE, nap, 1}, [{'_', [], [{exception_trace}]}], [local]),
+                                 dt_cases:traced([call], fun() -> ?MODULE:nap(1) end)
+                         end),
+    ?assertNot(lists:any(fun(Line) -> has(Line, <<"No call was seen">>) end, Traced)).
+
+%% One process computes, one sleeps: what they were on a scheduler for is at most the time that they lived.
+cpu(Config) ->
+    {Lines, {{Busy, Took}, {Idle, _}}} =
+        script(cpu, Config,
+               fun() ->
+                       [Busy, Idle] = [begin
+                                           {Pid, {Us, ok}} = dt_cases:traced([running, exiting], fun() -> timer:tc(?MODULE, Function, [Argument]) end),
+                                           {dt_cases:text(Pid), Us}
+                                       end || {Function, Argument} <- [{spin, 2000000}, {nap, 1000}]],
+                       {Busy, Idle}
+               end),
+    Us = sum(Lines, ["@process_us[", Busy, "]"]),
+    ?assert(Us > Took * 8 div 10 andalso Us < Took + 100000, {Us, Took}),
+    ?assert(sum(Lines, ["@process_us[", Idle, "]"]) < 100000),
+    Spun = sum(Lines, "@function_us[tools_SUITE:spin/2]"),
+    ?assert(Spun > Us * 8 div 10 andalso Spun =< Us, {Spun, Us}).
+
+%% So many microseconds, in one function.
+spin(Us) -> spin(Us, erlang:monotonic_time(microsecond)).
+
+spin(Us, Began) ->
+    case erlang:monotonic_time(microsecond) - Began < Us of
+        true -> spin(Us, Began);
+        false -> ok
+    end.
+
+messages(Config) ->
+    {Lines, {From, To}} =
+        script(messages, Config,
+               fun() ->
+                       To = spawn(fun Loop() -> receive stop -> ok; _ -> Loop() end end),
+                       true = register(listener, To),
+                       1 = dt_trace:trace(To, true, ['receive', ?TRACER]),
+                       {From, _} = dt_cases:traced([send], fun() -> [begin To ! hello, listener ! hello end || _ <- lists:seq(1, 20)] end),
+                       To ! stop,
+                       {dt_cases:text(From), dt_cases:text(To)}
+               end),
+    ?assertEqual(40, sum(Lines, ["@sent[", From, "]"])),
+    %% And the one that ends it.
+    ?assertEqual(41, sum(Lines, ["@received[", To, "]"])).
+
+%% The heaps' size after a collection is what Erlang says it is.
+memory(Config) ->
+    Consumer = dt_bpftrace:start_file(filename:join(scripts(), "memory.bt"), [?config(library, Config)]),
+    {Pid, Small, Large} =
+        dt_node:call(?config(node, Config),
+                     fun() ->
+                             Self = self(),
+                             Pid = spawn(fun() ->
+                                                 receive traced -> ok end,
+                                                 Heaps = fun() ->
+                                                                 true = erlang:garbage_collect(),
+                                                                 {_, Info} = process_info(self(), garbage_collection_info),
+                                                                 (proplists:get_value(heap_block_size, Info) + proplists:get_value(old_heap_block_size, Info))
+                                                                     * erlang:system_info(wordsize) div 1024
+                                                         end,
+                                                 Small = Heaps(),
+                                                 List = lists:seq(1, 200000),
+                                                 Large = Heaps(),
+                                                 Self ! {self(), Small, Large},
+                                                 receive {stop, _} -> List end
+                                         end),
+                             1 = dt_trace:trace(Pid, true, [garbage_collection, ?TRACER]),
+                             Pid ! traced,
+                             receive {Pid, Small, Large} -> {dt_cases:text(Pid), Small, Large} end
+                     end),
+    Lines = dt_bpftrace:stop_script(Consumer),
+    ?assert(Large >= 200000 * 16 div 1024, Large),
+    ?assertEqual(Large, lists:last([Kb || {Key, Kb} <- counts(Lines), Key =:= iolist_to_binary(["@heap_kb[", Pid, "]"])])),
+    ?assertEqual(Large - Small, lists:last([Kb || {Key, Kb} <- counts(Lines), Key =:= iolist_to_binary(["@grown_kb[", Pid, "]"])])).
+
+%% A request that waits 50 ms in the second of three processes.
+request(Config) ->
+    {Lines, {Asks, Works, Pays}} =
+        script(request, Config,
+               fun() ->
+                       Self = self(),
+                       Pays = spawn(fun() -> receive {pay, Who} -> Who ! paid end end),
+                       Works = spawn(fun() -> receive {order, Who} -> nap(50), Pays ! {pay, Who} end end),
+                       _ = seq_trace:set_system_tracer({dyntrace, []}),
+                       Asks = spawn(fun() ->
+                                            _ = [seq_trace:set_token(Flag, Value) || {Flag, Value} <- [{label, 17}, {send, true}, {'receive', true}, {print, true}]],
+                                            Works ! {order, self()},
+                                            receive paid -> ok end,
+                                            seq_trace:print(17, "is done"),
+                                            _ = seq_trace:set_token([]),
+                                            Self ! self()
+                                    end),
+                       receive Asks -> ok end,
+                       _ = seq_trace:set_system_tracer(false),
+                       {dt_cases:text(Asks), dt_cases:text(Works), dt_cases:text(Pays)}
+               end),
+    Events = lists:sort([{binary_to_integer(Us), binary_to_integer(Gap), What}
+                         || Line <- Lines, {match, [Us, Gap, What]} <- [re:run(Line, "^ +(\\d+) +(\\d+)  \\[17\\] (.*)$", [{capture, all_but_first, binary}])]]),
+    ?assertEqual([iolist_to_binary(What)
+                  || What <- [[Asks, " -> ", Works, "  {order,", Asks, "}"], ["  ", Works, " receives"],
+                              ["  ", Works, " -> ", Pays, "  {pay,", Asks, "}"], ["    ", Pays, " receives"],
+                              ["    ", Pays, " -> ", Asks, "  paid"], [Asks, " receives"], [Asks, " says \"is done\""]]],
+                 [What || {_, _, What} <- Events]),
+    Gaps = [Gap || {_, Gap, _} <- Events],
+    ?assertEqual(0, hd(Gaps)),
+    ?assert(lists:nth(3, Gaps) >= 50000, Gaps),
+    ?assertEqual([], [Gap || Gap <- lists:nthtail(3, Gaps), Gap >= 50000]),
+    {First, Last} = {element(1, hd(Events)), element(1, lists:last(Events))},
+    ?assert(abs(Last - First - lists:sum(Gaps)) =< length(Gaps), {First, Last, Gaps}).
+
+has(Line, What) ->
+    binary:match(Line, What) =/= nomatch.
 
 nap(Ms) -> receive after Ms -> ok end.
 

@@ -15,7 +15,10 @@ Needs babeltrace2's Python (Debian: python3-bt2). Output, the busiest pair first
 import collections
 import sys
 
-import bt2
+try:
+    import bt2
+except ImportError:
+    sys.exit("who_talks.py: the module bt2 is missing for " + sys.executable + " (Debian: python3-bt2)")
 
 EVENT = "org_erlang_dyntrace:message_send"
 
