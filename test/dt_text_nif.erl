@@ -8,7 +8,7 @@
 %% Into that folder; answers what load/1 takes.
 build(Folder) ->
     Library = filename:join(Folder, "dt_text_nif"),
-    Sources = [filename:join("c_src", Name ++ ".c") || Name <- ["dt_text", "dt_term", "dt_binary", "dt_float", "dt_string", "dt_known", "dt_put"]],
+    Sources = [filename:join("c_src", Name ++ ".c") || Name <- ["dt_text", "dt_term", "dt_binary", "dt_float", "dt_string", "dt_heap", "dt_kind", "dt_known", "dt_put", "dt_record"]],
     {0, _} = dt_shell:run("cd '~ts' && ${CC:-cc} -std=gnu11 ${DYNTRACE_TEST_CFLAGS:--O2 -g} -Wall -Wextra -Werror -shared -fPIC "
                           "-isystem '~ts' -Ic_src -o '~ts.so' test/text_nif/dt_text_nif.c ~ts",
                           [dt_shell:project(), filename:join([code:root_dir(), "usr", "include"]), Library, lists:join(" ", Sources)]),
