@@ -25,10 +25,11 @@ static int is_record(ErlNifEnv *env, ERL_NIF_TERM term) {
 /* In an environment that stays, since callbacks read it. */
 static ERL_NIF_TERM empty_binary;
 
-/* For terms on the heap that are of no other kind: in the order of terms, bits come last. */
+/* For terms that are of no other kind: in the order of terms, bits come last. Only what is on the
+   heap is compared, as bits are. */
 static int is_bitstring(ErlNifEnv *env, ERL_NIF_TERM term) {
-    return dt_heap_is_pointer(term) && !is_record(env, term) &&
-           enif_compare(term, empty_binary) > 0;
+    (void)env;
+    return dt_heap_is_pointer(term) && enif_compare(term, empty_binary) > 0;
 }
 
 /* -- The kinds ------------------------------------------------------------------------- */

@@ -136,7 +136,7 @@ exports(_) ->
 %% enif_term_type aborts the VM for kinds of terms that are newer than its enum.
 kinds_of_terms(_) ->
     {0, Symbols} = dt_shell:run("nm -D --undefined-only '~ts'", [library()]),
-    ?assertMatch({_, _}, binary:match(Symbols, <<"enif_is_tuple">>)),
+    ?assertMatch({_, _}, binary:match(Symbols, <<"enif_get_tuple">>)),
     ?assertEqual(nomatch, binary:match(Symbols, <<"enif_term_type">>)),
     Sources = lists:append([filelib:wildcard(Folder ++ "/*.{c,h,def}", dt_shell:project()) || Folder <- ["c_src", "test/text_nif", "bench"]]),
     ?assert(lists:member("c_src/dt_term.c", Sources)),
