@@ -86,9 +86,9 @@ static bool make_sample(ErlNifEnv *env, unsigned fields, ERL_NIF_TERM *record) {
 /* The definition of a sample is made together with it, so where that word is a pointer it points
    near by: that is safe to follow. */
 static bool is_near(ERL_NIF_TERM definition, ERL_NIF_TERM record) {
-    enum { NEAR = 1024 };
+    const ERL_NIF_TERM near = 1024;
 
-    return dt_heap_is_pointer(definition) && definition - record + NEAR < 2 * NEAR;
+    return dt_heap_is_pointer(definition) && definition - record + near < 2 * near;
 }
 
 static bool is_sample(ErlNifEnv *env, ERL_NIF_TERM term, unsigned fields) {

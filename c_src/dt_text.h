@@ -78,7 +78,8 @@ const char *dt_text_mfa(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM modul
  *   - Characters past ASCII of strings are UTF-8.
  *   - A map of more than 32 keys is #{Key=>Value,...} too, in an order of its own.
  *   - A list or binary is a string if all of it is printable that the text has room for.
- *   - A term of a kind that erl_nif has no getter for is <term>, but for native records (dt_record.h).
+ *   - A term of a kind that erl_nif has no getter for is <term>. Native records are read
+ *     without one (dt_record.h).
  *   - The text ends before an integer of more digits than it has room for.
  *   - Behind a large binary that starts in mid-byte it ends before the next binary: such a one the
  *     runtime copies whole (dt_binary.h), the one thing here that takes time by its size.
