@@ -45,12 +45,13 @@ const char *dt_where(struct dt_traced *trace, ERL_NIF_TERM location) {
 }
 
 bool dt_value(const struct dt_traced *trace, ERL_NIF_TERM key, uint64_t *value) {
+    enum { PAIRS = 64 }; /* more than the runtime has */
     ERL_NIF_TERM list = trace->term, head;
     const ERL_NIF_TERM *el;
     ErlNifUInt64 number;
     int size;
 
-    while (enif_get_list_cell(trace->env, list, &head, &list)) {
+    for (int i = 0; i < PAIRS && enif_get_list_cell(trace->env, list, &head, &list); i++) {
         if (!enif_get_tuple(trace->env, head, &size, &el) || size != 2 ||
             !enif_is_identical(el[0], key))
             continue;

@@ -6,9 +6,9 @@
 #define DT_FOLLOWER_H
 
 #include <erl_nif.h>
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "dt_event.h"
 
@@ -26,16 +26,21 @@ void dt_follower_activate(bool active);
  */
 bool dt_follower_is_alive(ErlNifEnv *env);
 
-#define DT_BUDGET_INFINITE LONG_MAX
+#define DT_BUDGET_INFINITE INT64_MAX
 
-/* How many more events may be fired: a load that would hurt is skipped from there on, and
-   counted, until whoever sets the budget sets it anew. */
-void dt_follower_budget(long events);
+/* How many more events may be fired, until whoever sets the budget sets it anew. */
+void dt_follower_budget(int64_t events);
 
-/* Whether there was one left for this event; if not, it counts as skipped. */
+/* Whether one is left, for an event that the VM asks about; if not, the event is not to be made,
+   and counts as skipped. */
+bool dt_follower_may(void);
+
+/* Takes one for an event that was made; if there is none, the event counts as skipped: it was asked
+   about before, or is of a kind that comes unasked. */
 bool dt_follower_take(void);
 
-unsigned long dt_follower_skipped(void);
+/* Events that were skipped by either: each is counted once. */
+uint64_t dt_follower_skipped(void);
 
 /* A trace flag yields the events of several probes: those that are not served never fire by it. */
 void dt_follower_serve(enum dt_probe probe, bool served);

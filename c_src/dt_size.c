@@ -1,6 +1,8 @@
 #include "dt_size.h"
 
 #include "dt_binary.h"
+#include "dt_kind.h"
+#include "dt_record.h"
 
 enum { HEAP_BINARY, OFF_HEAP_BINARY, BITSTRING, REFERENCE, FUN, EXTERNAL_PID, SIZES };
 
@@ -28,15 +30,18 @@ static uint32_t words(size_t bytes) {
     return (uint32_t)((bytes + sizeof(ERL_NIF_TERM) - 1) / sizeof(ERL_NIF_TERM));
 }
 
-/* Integers of 60 bits fit into the term itself. */
+/* Integers that leave four bits of a word fit into the term itself; larger ones have a header. */
 static uint32_t integer_size(ErlNifEnv *env, ERL_NIF_TERM term) {
-    const int64_t small = (int64_t)1 << 59;
+    const int64_t small = (int64_t)1 << (8 * sizeof term - 5);
     ErlNifSInt64 i;
     ErlNifUInt64 u;
 
-    if (enif_get_int64(env, term, &i))
-        return i >= -small && i < small ? 0 : 2;
-    return enif_get_uint64(env, term, &u) ? 2 : 3;
+    if (enif_get_int64(env, term, &i)) {
+        if (i >= -small && i < small)
+            return 0;
+        return 1 + (i >= -(int64_t)UINT32_MAX && i <= UINT32_MAX ? 1 : words(sizeof i));
+    }
+    return 1 + words(sizeof u) + (enif_get_uint64(env, term, &u) ? 0 : 1);
 }
 
 struct walk {
@@ -105,6 +110,18 @@ static void add_map(struct walk *walk, ERL_NIF_TERM map, int depth) {
     enif_map_iterator_destroy(walk->env, &i);
 }
 
+/* Header and definition, which is a tuple. */
+static void add_record(struct walk *walk, ERL_NIF_TERM term, int depth) {
+    struct dt_record record;
+
+    if (!dt_record_get(walk->env, term, &record))
+        return;
+    walk->size += 2 + (uint64_t)record.fields;
+    add(walk, record.definition, depth);
+    for (unsigned i = 0; i < record.fields && walk->terms > 0; i++)
+        add(walk, record.values[i], depth);
+}
+
 static void add(struct walk *walk, ERL_NIF_TERM term, int depth) {
     ErlNifPid pid;
 
@@ -112,35 +129,41 @@ static void add(struct walk *walk, ERL_NIF_TERM term, int depth) {
         walk->terms = 0;
     if (walk->terms-- <= 0)
         return;
-    switch (enif_term_type(walk->env, term)) {
-    case ERL_NIF_TERM_TYPE_LIST:
+    switch (dt_kind(walk->env, term)) {
+    case DT_LIST:
         add_list(walk, term, depth + 1);
         break;
-    case ERL_NIF_TERM_TYPE_TUPLE:
+    case DT_TUPLE:
         add_tuple(walk, term, depth + 1);
         break;
-    case ERL_NIF_TERM_TYPE_MAP:
+    case DT_MAP:
         add_map(walk, term, depth + 1);
         break;
-    case ERL_NIF_TERM_TYPE_FLOAT:
-        walk->size += 2;
+    case DT_FLOAT:
+        walk->size += 1 + words(sizeof(double));
         break;
-    case ERL_NIF_TERM_TYPE_INTEGER:
+    case DT_INTEGER:
         walk->size += integer_size(walk->env, term);
         break;
-    case ERL_NIF_TERM_TYPE_BITSTRING:
+    case DT_RECORD:
+        add_record(walk, term, depth + 1);
+        break;
+    case DT_BINARY:
+    case DT_BITSTRING:
         add_bitstring(walk, term);
         break;
-    case ERL_NIF_TERM_TYPE_REFERENCE:
+    case DT_REFERENCE:
         walk->size += size_of[REFERENCE];
         break;
-    case ERL_NIF_TERM_TYPE_FUN:
+    case DT_FUN:
         walk->size += size_of[FUN];
         break;
-    case ERL_NIF_TERM_TYPE_PID:
+    case DT_PID:
         walk->size += enif_get_local_pid(walk->env, term, &pid) ? 0 : size_of[EXTERNAL_PID];
         break;
-    default: /* atoms and local ports are immediate */
+    case DT_ATOM:
+    case DT_PORT: /* a local one is immediate, like an atom */
+    case DT_UNKNOWN:
         break;
     }
 }

@@ -4,7 +4,8 @@
  *
  * The walk is bounded. A term of over DT_SIZE_TERMS subterms, or nested deeper than
  * DT_SIZE_DEPTH, has at least the size that is answered, and so has one with a map of
- * more than DT_SIZE_MAP keys, an integer of more than 64 bits, a bitstring or a fun.
+ * more than DT_SIZE_MAP keys, an integer of more than 64 bits, a bitstring, a fun or a term of a
+ * kind that is unknown here.
  */
 #ifndef DT_SIZE_H
 #define DT_SIZE_H

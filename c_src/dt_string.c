@@ -3,17 +3,36 @@
 
 #include "dt_put.h"
 
+/*
+ * UTF-8 by its first byte: how long the character is, and from where to where its second byte goes.
+ * All further ones go from 80 to BF. What is left out would be longer than it has to be, a
+ * surrogate, or past U+10FFFF.
+ */
+static const struct {
+    unsigned char first, last, length, least, greatest;
+} utf8[] = {
+    {0x00, 0x7F, 1, 0x00, 0x00}, {0xC2, 0xDF, 2, 0x80, 0xBF}, {0xE0, 0xE0, 3, 0xA0, 0xBF},
+    {0xE1, 0xEC, 3, 0x80, 0xBF}, {0xED, 0xED, 3, 0x80, 0x9F}, {0xEE, 0xEF, 3, 0x80, 0xBF},
+    {0xF0, 0xF0, 4, 0x90, 0xBF}, {0xF1, 0xF3, 4, 0x80, 0xBF}, {0xF4, 0xF4, 4, 0x80, 0x8F},
+};
+
+static bool is_between(unsigned char c, unsigned char least, unsigned char greatest) {
+    return c >= least && c <= greatest;
+}
+
 /* The length of the UTF-8 character that the `n` bytes at s begin with, 0 if it is none. */
 static size_t utf8_length(const char *s, size_t n) {
-    unsigned char c = (unsigned char)*s;
-    size_t length = c < 0x80                ? 1
-                    : c >= 0xC2 && c < 0xE0 ? 2
-                    : c >= 0xE0 && c < 0xF0 ? 3
-                    : c >= 0xF0 && c < 0xF5 ? 4
-                                            : 0;
+    enum { FIRSTS = sizeof utf8 / sizeof *utf8 };
+    const unsigned char *bytes = (const unsigned char *)s;
+    size_t first = 0, length;
 
-    for (size_t i = 1; i < length; i++)
-        if (i == n || ((unsigned char)s[i] & 0xC0) != 0x80)
+    while (first < FIRSTS && !is_between(*bytes, utf8[first].first, utf8[first].last))
+        first++;
+    if (first == FIRSTS || (length = utf8[first].length) > n ||
+        (length > 1 && !is_between(bytes[1], utf8[first].least, utf8[first].greatest)))
+        return 0;
+    for (size_t i = 2; i < length; i++)
+        if (!is_between(bytes[i], 0x80, 0xBF))
             return 0;
     return length;
 }

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "dt_binary.h"
+#include "dt_kind.h"
 #include "dt_known.h"
 #include "dt_put.h"
+#include "dt_record.h"
 
 struct writer {
     struct dt_text *text;
@@ -173,13 +175,21 @@ static void write_fun(struct writer *w, ERL_NIF_TERM fun) {
     check(w, dt_put_runtime(w->text, fun));
 }
 
+/* Of a kind of a later release nothing is known: not even that the runtime writes it in bounded
+ * time. */
+static void write_unknown(struct writer *w) {
+    append(w, "<term>");
+}
+
 /* The precision is how many bytes are written, at two characters or more each. */
 static void write_bits(struct writer *w, ERL_NIF_TERM bits) {
     char raw[DT_ATOM_MAX];
     int n = enif_snprintf(raw, sizeof raw, "%.*T", DT_TERM_MAX / 2, bits);
 
-    if (n > 0)
+    if (n > 2 && raw[0] == '<' && raw[1] == '<')
         append(w, raw);
+    else
+        write_unknown(w);
 }
 
 /* Of a fixed size, and without branches, for a compiler to make vectors of. */
@@ -276,11 +286,11 @@ static bool write_string(struct writer *w, ERL_NIF_TERM list) {
 /* Each of them has written a byte. */
 enum { DEPTH = DT_TERM_MAX };
 
-enum kind { TUPLE, LIST, MAP };
+enum kind { TUPLE, LIST, MAP, RECORD };
 
 static const struct {
     const char *open, *close;
-} marks[] = {[TUPLE] = {"{", "}"}, [LIST] = {"[", "]"}, [MAP] = {"#{", "}"}};
+} marks[] = {[TUPLE] = {"{", "}"}, [LIST] = {"[", "]"}, [MAP] = {"#{", "}"}, [RECORD] = {"{", "}"}};
 
 /* A term that is written in part. */
 struct part {
@@ -291,6 +301,9 @@ struct part {
         struct {
             const ERL_NIF_TERM *next, *end;
         } tuple;
+        struct {
+            const ERL_NIF_TERM *key, *next, *end; /* of the values, the last two */
+        } record;
         ERL_NIF_TERM rest; /* of a list */
         ErlNifMapIterator map;
     };
@@ -345,6 +358,30 @@ static void open_map(struct writer *w, struct stack *stack, ERL_NIF_TERM map) {
         return;
     stack->depth++;
     append(w, marks[MAP].open);
+}
+
+static void write_name(struct writer *w, ERL_NIF_TERM name) {
+    if (enif_is_atom(w->env, name))
+        write_atom(w, name);
+    else
+        write_unknown(w);
+}
+
+static void open_record(struct writer *w, struct stack *stack, ERL_NIF_TERM term) {
+    struct part *part = open_part(w, stack, RECORD);
+    struct dt_record record;
+
+    if (!part || !dt_record_get(w->env, term, &record))
+        return;
+    part->record.key = record.keys;
+    part->record.next = record.values;
+    part->record.end = record.values + record.fields;
+    stack->depth++;
+    append(w, "#");
+    write_name(w, record.module);
+    append(w, ":");
+    write_name(w, record.name);
+    append(w, marks[RECORD].open);
 }
 
 static bool next_of_tuple(struct writer *w, struct part *part, ERL_NIF_TERM *term) {
@@ -410,10 +447,21 @@ static bool next_of_map(struct writer *w, struct part *part, ERL_NIF_TERM *term)
     return true;
 }
 
+static bool next_of_record(struct writer *w, struct part *part, ERL_NIF_TERM *term) {
+    if (part->record.next == part->record.end)
+        return false;
+    if (part->begun)
+        append(w, ",");
+    write_name(w, *part->record.key++);
+    append(w, "=");
+    *term = *part->record.next++;
+    return true;
+}
+
 typedef bool next_of(struct writer *w, struct part *part, ERL_NIF_TERM *term);
 
 static next_of *const next[] = {
-    [TUPLE] = next_of_tuple, [LIST] = next_of_list, [MAP] = next_of_map};
+    [TUPLE] = next_of_tuple, [LIST] = next_of_list, [MAP] = next_of_map, [RECORD] = next_of_record};
 
 static void close_part(struct writer *w, struct stack *stack) {
     struct part *part = &stack->parts[--stack->depth];
@@ -440,38 +488,42 @@ static bool next_term(struct writer *w, struct stack *stack, ERL_NIF_TERM *term)
 /* -- Contents, or their shape ----------------------------------------------------------- */
 
 static void write_contents(struct writer *w, struct stack *stack, ERL_NIF_TERM term) {
-    switch (enif_term_type(w->env, term)) {
-    case ERL_NIF_TERM_TYPE_ATOM:
+    switch (dt_kind(w->env, term)) {
+    case DT_ATOM:
         write_atom(w, term);
         break;
-    case ERL_NIF_TERM_TYPE_INTEGER:
+    case DT_INTEGER:
         write_integer(w, term);
         break;
-    case ERL_NIF_TERM_TYPE_PID:
-    case ERL_NIF_TERM_TYPE_PORT:
-    case ERL_NIF_TERM_TYPE_REFERENCE:
+    case DT_PID:
+    case DT_PORT:
+    case DT_REFERENCE:
         write_handle(w, term);
         break;
-    case ERL_NIF_TERM_TYPE_FLOAT:
+    case DT_FLOAT:
         write_float(w, term);
         break;
-    case ERL_NIF_TERM_TYPE_FUN:
+    case DT_FUN:
         write_fun(w, term);
         break;
-    case ERL_NIF_TERM_TYPE_BITSTRING:
+    case DT_BINARY:
+    case DT_BITSTRING:
         write_binary(w, term);
         break;
-    case ERL_NIF_TERM_TYPE_TUPLE:
+    case DT_TUPLE:
         open_tuple(w, stack, term);
         break;
-    case ERL_NIF_TERM_TYPE_LIST:
+    case DT_LIST:
         open_list(w, stack, term);
         break;
-    case ERL_NIF_TERM_TYPE_MAP:
+    case DT_MAP:
         open_map(w, stack, term);
         break;
-    default:
-        w->cut = true; /* a type of a later release */
+    case DT_RECORD:
+        open_record(w, stack, term);
+        break;
+    case DT_UNKNOWN:
+        write_unknown(w);
     }
 }
 
@@ -502,45 +554,48 @@ static void write_shape(struct writer *w, struct stack *stack, ERL_NIF_TERM term
     size_t size;
     ErlNifBinary binary;
 
-    switch (enif_term_type(w->env, term)) {
-    case ERL_NIF_TERM_TYPE_ATOM:
+    switch (dt_kind(w->env, term)) {
+    case DT_ATOM:
         write_atom(w, term);
         break;
-    case ERL_NIF_TERM_TYPE_TUPLE:
+    case DT_TUPLE:
         open_tuple(w, stack, term);
         break;
-    case ERL_NIF_TERM_TYPE_LIST:
+    case DT_LIST:
         write_list_shape(w, term);
         break;
-    case ERL_NIF_TERM_TYPE_MAP:
+    case DT_MAP:
         write_sized(w, "map", enif_get_map_size(w->env, term, &size) ? size : 0, "}");
         break;
-    case ERL_NIF_TERM_TYPE_BITSTRING:
-        if (get_binary(w, term, &binary))
-            write_sized(w, "binary", binary.size, "}");
-        else
-            append(w, "bitstring()");
+    case DT_RECORD:
+        open_record(w, stack, term);
         break;
-    case ERL_NIF_TERM_TYPE_INTEGER:
+    case DT_BINARY:
+        write_sized(w, "binary", get_binary(w, term, &binary) ? binary.size : 0, "}");
+        break;
+    case DT_BITSTRING:
+        append(w, "bitstring()");
+        break;
+    case DT_INTEGER:
         append(w, "integer()");
         break;
-    case ERL_NIF_TERM_TYPE_FLOAT:
+    case DT_FLOAT:
         append(w, "float()");
         break;
-    case ERL_NIF_TERM_TYPE_PID:
+    case DT_PID:
         append(w, "pid()");
         break;
-    case ERL_NIF_TERM_TYPE_PORT:
+    case DT_PORT:
         append(w, "port()");
         break;
-    case ERL_NIF_TERM_TYPE_REFERENCE:
+    case DT_REFERENCE:
         append(w, "reference()");
         break;
-    case ERL_NIF_TERM_TYPE_FUN:
+    case DT_FUN:
         append(w, "fun()");
         break;
-    default:
-        w->cut = true;
+    case DT_UNKNOWN:
+        append(w, "term()");
     }
 }
 
@@ -579,7 +634,7 @@ bool dt_text_calibrate(ErlNifEnv *env, ERL_NIF_TERM from, ERL_NIF_TERM to) {
     if (kept)
         return true;
     if (!enif_is_number(env, from) || !enif_is_number(env, to) || !spell_bytes(env) ||
-        !(kept = enif_alloc_env()))
+        !dt_kind_calibrate(env) || !(kept = enif_alloc_env()))
         return false;
     least = enif_make_copy(kept, from);
     greatest = enif_make_copy(kept, to);

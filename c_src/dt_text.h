@@ -78,6 +78,8 @@ const char *dt_text_mfa(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM modul
  *   - Characters past ASCII of strings are UTF-8.
  *   - A map of more than 32 keys is #{Key=>Value,...} too, in an order of its own.
  *   - A list or binary is a string if all of it is printable that the text has room for.
+ *   - A term of a kind that erl_nif has no getter for is <term>. Native records are read
+ *     without one (dt_record.h).
  *   - The text ends before an integer of more digits than it has room for.
  *   - Behind a large binary that starts in mid-byte it ends before the next binary: such a one the
  *     runtime copies whole (dt_binary.h), the one thing here that takes time by its size.
@@ -91,7 +93,8 @@ bool dt_text_calibrate(ErlNifEnv *env, ERL_NIF_TERM least, ERL_NIF_TERM greatest
 /*
  * From now on the structure of terms, not their contents: tuples and atoms as they are, of all
  * else its type and size, as in {reply,reference(),{binary,17},{list,3},{map,2},integer()}.
- * A list is counted to 1,000: {list,1000...}.
+ * A list is counted to 1,000: {list,1000...}. Of a native record the names of its module, of itself
+ * and of its fields are shown: #shop:order{id=integer(),customer={binary,6}}.
  */
 void dt_text_show_shapes(bool show);
 

@@ -19,7 +19,7 @@
 #include "dt_user.h"
 
 /* Events that could not be decoded, a probe; the last one: of no tag that is known. */
-static atomic_ulong undecoded[DT_PROBES + 1];
+static _Atomic uint64_t undecoded[DT_PROBES + 1];
 
 static void count_undecoded(enum dt_probe probe) {
     atomic_fetch_add_explicit(&undecoded[probe], 1, memory_order_relaxed);
@@ -42,8 +42,13 @@ static bool is_wanted(const struct dt_tag *t, ERL_NIF_TERM state) {
     return false;
 }
 
+/* An event that nobody wants does not count as skipped. */
+static ERL_NIF_TERM answer(bool wanted, ERL_NIF_TERM state) {
+    return wanted && (!is_follower(state) || dt_follower_may()) ? atom_trace : atom_discard;
+}
+
 static ERL_NIF_TERM enabled_in(enum dt_group group, ERL_NIF_TERM tag, ERL_NIF_TERM state) {
-    return is_wanted(dt_tag_of(group, tag), state) ? atom_trace : atom_discard;
+    return answer(is_wanted(dt_tag_of(group, tag), state), state);
 }
 
 /* Decodes the event for one probe, and fires it. */
@@ -148,16 +153,17 @@ static ERL_NIF_TERM trace_status(ErlNifEnv *env, ERL_NIF_TERM state) {
 }
 
 static ERL_NIF_TERM enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    bool wanted = false;
+
     (void)argc;
     if (argv[0] == atom_trace_status)
         return trace_status(env, argv[1]);
     if (argv[0] != atom_seq_trace)
         return enabled_in(group_of(env, argv[0], argv[2]), argv[0], argv[1]);
     /* Which of the tags it is, it does not say yet. */
-    for (const struct dt_tag *t = dt_tags[DT_GROUP_seq_trace]; t->tag != DT_NO_TAG; t++)
-        if (is_wanted(t, argv[1]))
-            return atom_trace;
-    return atom_discard;
+    for (const struct dt_tag *t = dt_tags[DT_GROUP_seq_trace]; t->tag != DT_NO_TAG && !wanted; t++)
+        wanted = is_wanted(t, argv[1]);
+    return answer(wanted, argv[1]);
 }
 
 static ERL_NIF_TERM trace(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
@@ -194,10 +200,10 @@ static ERL_NIF_TERM nif_info(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]
     (void)argc;
     (void)argv;
     for (int i = 0; i <= DT_PROBES; i++) {
-        unsigned long n = atomic_load_explicit(&undecoded[i], memory_order_relaxed);
+        uint64_t n = atomic_load_explicit(&undecoded[i], memory_order_relaxed);
 
         if (n > 0)
-            enif_make_map_put(env, counts, enif_make_atom(env, names[i]), enif_make_ulong(env, n),
+            enif_make_map_put(env, counts, enif_make_atom(env, names[i]), enif_make_uint64(env, n),
                               &counts);
     }
     enif_make_map_put(env, info, atom_undecoded, counts, &info);
@@ -224,11 +230,11 @@ static ERL_NIF_TERM show(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
 
 /* Events | infinity */
 static ERL_NIF_TERM set_budget(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    long events = DT_BUDGET_INFINITE;
+    ErlNifSInt64 events = DT_BUDGET_INFINITE;
 
     (void)argc;
     if (!enif_is_identical(argv[0], atom_infinity) &&
-        (!enif_get_long(env, argv[0], &events) || events < 0))
+        (!enif_get_int64(env, argv[0], &events) || events < 0))
         return enif_make_badarg(env);
     dt_follower_budget(events);
     return atom_ok;
@@ -237,7 +243,7 @@ static ERL_NIF_TERM set_budget(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv
 static ERL_NIF_TERM skipped(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     (void)argc;
     (void)argv;
-    return enif_make_ulong(env, dt_follower_skipped());
+    return enif_make_uint64(env, dt_follower_skipped());
 }
 
 static ERL_NIF_TERM claim(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {

@@ -1,4 +1,4 @@
-%% @private A budget of trace events a second. The library counts them and skips those past it, which
+%% @private A budget of trace events a second. The library counts them and answers `discard' past it, which
 %% still costs the VM's question; so whoever looks switches tracing off then, for a second.
 -module(dyntrace_budget).
 

@@ -8,7 +8,7 @@
 -compile(nowarn_export_all).
 
 all() ->
-    [notes, bpftrace_lists_them, documentation, files, configuration, arguments, cases_cover_it, exports].
+    [notes, bpftrace_lists_them, documentation, files, configuration, arguments, cases_cover_it, exports, kinds_of_terms].
 
 init_per_testcase(bpftrace_lists_them, Config) ->
     dt_require:tool(dt_bpftrace:missing(), Config);
@@ -132,6 +132,16 @@ cases_cover_it(_) ->
 exports(_) ->
     {0, Output} = dt_shell:run("nm -D --defined-only '~ts'", [library()]),
     ?assertMatch([_, <<"T">>, <<"nif_init">>], re:split(string:trim(Output), " ")).
+
+%% enif_term_type aborts the VM for kinds of terms that are newer than its enum.
+kinds_of_terms(_) ->
+    {0, Symbols} = dt_shell:run("nm -D --undefined-only '~ts'", [library()]),
+    ?assertMatch({_, _}, binary:match(Symbols, <<"enif_get_tuple">>)),
+    ?assertEqual(nomatch, binary:match(Symbols, <<"enif_term_type">>)),
+    Sources = lists:append([filelib:wildcard(Folder ++ "/*.{c,h,def}", dt_shell:project()) || Folder <- ["c_src", "test/text_nif", "bench"]]),
+    ?assert(lists:member("c_src/dt_term.c", Sources)),
+    ?assertEqual([], [Source || Source <- Sources, {ok, Text} <- [file:read_file(filename:join(dt_shell:project(), Source))],
+                                re:run(Text, "enif_term_type *\\(|ERL_NIF_TERM_TYPE_") =/= nomatch]).
 
 names() ->
     [atom_to_binary(Name) || #{name := Name} <- dyntrace:probes()].

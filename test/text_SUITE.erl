@@ -18,7 +18,7 @@ suite() ->
 
 all() ->
     [random_terms, random_floats, random_shapes, large_maps, latin1, cut_at_every_length, long_strings, large_integers, many_names, many_threads,
-     hostile_terms, shapes, mid_byte].
+     hostile_terms, shapes, mid_byte, utf8, random_bytes].
 
 init_per_suite(Config) ->
     ok = dt_text_nif:load(dt_text_nif:build(?config(priv_dir, Config))),
@@ -188,6 +188,36 @@ mid_byte(_) ->
     ?assertEqual(<<"{{binary,100},{binary,100},a}">>, Shapes(Small)),
     ?assertEqual(<<"{{binary,100001},{binary,100001},a}">>, Shapes(Bytes)),
     ?assert(is_text_of(Large) andalso is_text_of(Small)).
+
+%% -- Strings -------------------------------------------------------------------------------------
+
+%% What no UTF-8 is, is Latin-1: overlong forms, surrogates, what is past U+10FFFF, what is cut.
+utf8(_) ->
+    [?assertEqual(<< <<C/utf8>> || <<C>> <= Bytes >>, dt_text_nif:string(Bytes))
+     || Bytes <- [<<16#E0, 16#80, 16#80>>, <<16#E0, 16#9F, 16#BF>>, <<16#ED, 16#A0, 16#80>>, <<16#ED, 16#BF, 16#BF>>,
+                  <<16#F0, 16#80, 16#80, 16#80>>, <<16#F0, 16#8F, 16#BF, 16#BF>>, <<16#F4, 16#90, 16#80, 16#80>>, <<16#F5, 16#80, 16#80, 16#80>>,
+                  <<16#C0, 16#80>>, <<16#C1, 16#BF>>, <<16#80>>, <<16#FF>>, <<16#C3>>, <<16#E2, 16#82>>, <<16#F0, 16#9D, 16#84>>]],
+    [?assertEqual(<<C/utf8>>, dt_text_nif:string(<<C/utf8>>), C)
+     || C <- lists:seq(1, 16#D7FF) ++ lists:seq(16#E000, 16#10FFFF, 7) ++ [16#FFFF, 16#10000, 16#10FFFF]],
+    ?assertEqual(<<"a", 16#FFFD/utf8, "b">>, dt_text_nif:string(<<"a", 0, "b">>)).
+
+%% All bytes two by two, and random ones of those that begin and end characters: as unicode takes them.
+random_bytes(_) ->
+    [check_bytes(<<A, B>>) || A <- lists:seq(0, 255), B <- lists:seq(0, 255)],
+    Edges = list_to_tuple(lists:append([[B - 1, B, B + 1] || B <- [16#20, 16#80, 16#90, 16#A0, 16#C0, 16#C2, 16#E0, 16#ED, 16#F0, 16#F4]])),
+    [check_bytes(<< <<(element(rand:uniform(tuple_size(Edges)), Edges))>> || _ <- lists:seq(1, rand:uniform(12)) >>) || _ <- lists:seq(1, cases())].
+
+check_bytes(Bytes) ->
+    ?assertEqual(as_unicode(Bytes), dt_text_nif:string(Bytes), Bytes).
+
+as_unicode(<<>>) ->
+    <<>>;
+as_unicode(Bytes = <<First, Rest/binary>>) ->
+    case [Size || Size <- lists:seq(1, min(4, byte_size(Bytes))), Char <- [binary:part(Bytes, 0, Size)], unicode:characters_to_binary(Char) =:= Char] of
+        _ when First =:= 0 -> <<16#FFFD/utf8, (as_unicode(Rest))/binary>>;
+        [Size | _] -> <<(binary:part(Bytes, 0, Size))/binary, (as_unicode(binary:part(Bytes, Size, byte_size(Bytes) - Size)))/binary>>;
+        [] -> <<First/utf8, (as_unicode(Rest))/binary>>
+    end.
 
 %% Nothing of a random term but its atoms is in its shape.
 random_shapes(_) ->

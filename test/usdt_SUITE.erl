@@ -17,7 +17,7 @@ all() ->
     [{group, Probe} || Probe <- probes()] ++
         [all_together, attached_after_tracing_began, detached_and_attached_again, one_node_only,
          two_consumers, nobody_attached, consumer_killed,
-         every_tag_by_hand, remote_receivers, terms_of_every_type, long_texts_are_cut, long_names].
+         every_tag_by_hand, max_heap_size, overdrawn_budget, remote_receivers, terms_of_every_type, long_texts_are_cut, long_names].
 
 groups() ->
     [{Probe, [], [alone]} || Probe <- probes()].
@@ -211,6 +211,52 @@ by_hand(Group, Tag) ->
                     end,
     Name = atom_to_list(Group),
     {list_to_atom("trace_" ++ Name), list_to_atom("enabled_" ++ Name), [Tag, [], Tracee, Term, #{extra => Extra}]}.
+
+%% A process that outgrows its heap: the tag feeds the probe of every event, and is not unknown.
+max_heap_size(Config) ->
+    Consumer = attach([trace], Config),
+    Text = dt_node:call(?config(node, Config),
+                        fun() ->
+                                Grow = fun Grow(List) -> Grow([List | List]) end,
+                                {Pid, Ref} = spawn_opt(fun() -> receive go -> Grow([]) end end,
+                                                       [monitor, {max_heap_size, #{size => 10000, kill => true, error_logger => false}}]),
+                                1 = dt_trace:trace(Pid, true, [garbage_collection, ?TRACER]),
+                                Pid ! go,
+                                receive {'DOWN', Ref, process, Pid, killed} -> dt_cases:text(Pid) end
+                        end),
+    {trace, #{arg1 := Info}} = dt_bpftrace:await(Consumer, fun({_, #{p := P, event := Event}}) -> P =:= Text andalso Event =:= <<"gc_max_heap_size">> end),
+    ?assertMatch({_, _}, binary:match(Info, <<"heap_block_size">>)),
+    _ = dt_bpftrace:stop(Consumer).
+
+%% An overdrawn budget is answered `discard', so the VM makes no event; what comes unasked is not fired. Each counts once, and
+%% what nobody listens to, or another tracer asks, does not count.
+overdrawn_budget(Config) ->
+    Consumer = attach([message_send, function_return], Config),
+    Ask = fun(Group, Tag) -> apply(dyntrace, list_to_atom("enabled_" ++ Group), [Tag, dyntrace_follower, self()]) end,
+    Send = fun(Term) -> dyntrace:trace_send(send, dyntrace_follower, self(), Term, #{extra => self()}) end,
+    Return = fun() -> dyntrace:trace_call(return_from, dyntrace_follower, self(), {lists, seq, 2}, #{extra => []}) end,
+    Skipped = fun(Fun) -> Before = dyntrace:skipped(), Answer = Fun(), {Answer, dyntrace:skipped() - Before} end,
+    Answers = dt_node:call(?config(node, Config),
+                 fun() ->
+                         %% The largest that the configuration allows.
+                         ok = dyntrace:set_budget(1 bsl 62 - 1),
+                         Large = Skipped(fun() -> {Ask("send", send), Send(large)} end),
+                         ok = dyntrace:set_budget(2),
+                         Within = Skipped(fun() -> [{Ask("send", send), Send(N)} || N <- [1, 2]] end),
+                         Past = [Skipped(fun() -> Ask(Group, Tag) end) || {Group, Tag} <- [{"send", send}, {"call", call}, {"procs", exit}]],
+                         Seq = Skipped(fun() -> dyntrace:enabled(send, dyntrace_follower, self()) end),
+                         Status = Skipped(fun() -> dyntrace:enabled(trace_status, dyntrace_follower, self()) end),
+                         Unasked = Skipped(fun() -> {Return(), Send(late)} end),
+                         Others = Skipped(fun() -> {dyntrace:enabled_send(send, [], self()), dyntrace:trace_send(send, [], self(), others, #{extra => self()})} end),
+                         ok = dyntrace:set_budget(infinity),
+                         Infinite = Skipped(fun() -> {Ask("send", send), Send(infinite)} end),
+                         {Large, Within, Past, Seq, Status, Unasked, Others, Infinite}
+                 end),
+    ?assertEqual({{{trace, ok}, 0}, {[{trace, ok}, {trace, ok}], 0}, [{discard, 1}, {discard, 1}, {discard, 0}], {discard, 1}, {trace, 0},
+                  {{ok, ok}, 2}, {{trace, ok}, 0}, {{trace, ok}, 0}}, Answers),
+    await_message(<<"infinite">>, Consumer),
+    ?assertEqual([<<"large">>, <<"1">>, <<"2">>, <<"others">>, <<"infinite">>],
+                 [maps:get(message, Event) || {message_send, Event} <- dt_bpftrace:stop(Consumer)]).
 
 %% Receivers on another node: a pid and a name there.
 remote_receivers(Config) ->

@@ -33,6 +33,14 @@ static ERL_NIF_TERM id(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     return made(env, dt_text_id(&text, env, argv[0]));
 }
 
+static ERL_NIF_TERM string(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    struct dt_text text;
+
+    (void)argc;
+    dt_text_open(&text);
+    return made(env, dt_text_string(&text, env, argv[0]));
+}
+
 /* As long as the runtime makes it, within reason. */
 static ERL_NIF_TERM runtime(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     enum { SIZE = 1 << 16 };
@@ -90,6 +98,7 @@ static ErlNifFunc functions[] = {{"text", 1, text, 0},
                                  {"text_dirty_cpu", 1, text, ERL_NIF_DIRTY_JOB_CPU_BOUND},
                                  {"text_dirty_io", 1, text, ERL_NIF_DIRTY_JOB_IO_BOUND},
                                  {"id", 1, id, 0},
+                                 {"string", 1, string, 0},
                                  {"runtime", 1, runtime, 0},
                                  {"duration", 1, duration, 0},
                                  {"show", 1, show, 0}};
