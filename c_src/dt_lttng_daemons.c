@@ -103,9 +103,10 @@ static bool knows_app_path(const struct image *image) {
 
 /* -- The places ---------------------------------------------------------------------- */
 
-/* Less than LTTng's own modes allow: nobody but the owner and root writes to these files, or cuts
-   them under a process that has them mapped. */
-enum { SHARED_MODE = 0644, OWN_MODE = 0640 };
+/* In /dev/shm less than LTTng's own modes allow: nobody but the owner and root writes to these
+   files, or cuts them under a process that has them mapped. The daemon of LTTNG_UST_APP_PATH may be
+   anybody's. */
+enum { ROOT_MODE = 0644, OWN_MODE = 0640, APP_PATH_MODE = 0666 };
 
 /* Longer paths are cut, as LTTng cuts them. */
 __attribute__((format(printf, 3, 4))) static void format(char *path, size_t size,
@@ -118,18 +119,18 @@ __attribute__((format(printf, 3, 4))) static void format(char *path, size_t size
 }
 
 static struct dt_lttng_daemon *add(struct dt_lttng_daemons *daemons, const char *folder,
-                                   const char *name) {
+                                   const char *name, mode_t mode) {
     struct dt_lttng_daemon *daemon = &daemons->daemon[daemons->count++];
 
     daemon->socket.sun_family = AF_UNIX;
     format(daemon->socket.sun_path, sizeof daemon->socket.sun_path, "%s/%s", folder, name);
-    daemon->mode = SHARED_MODE;
+    daemon->mode = mode;
     return daemon;
 }
 
 static void add_root(struct dt_lttng_daemons *daemons, const char *folder, const char *name,
                      const char *number) {
-    struct dt_lttng_daemon *daemon = add(daemons, folder, name);
+    struct dt_lttng_daemon *daemon = add(daemons, folder, name, ROOT_MODE);
 
     format(daemon->wait_file, sizeof daemon->wait_file, "/dev/shm/lttng-ust-wait-%s", number);
 }
@@ -140,18 +141,23 @@ static void add_own(struct dt_lttng_daemons *daemons, const char *home, const ch
     struct dt_lttng_daemon *daemon;
 
     format(folder, sizeof folder, "%s/.lttng", home);
-    daemon = add(daemons, folder, name);
+    daemon = add(daemons, folder, name, OWN_MODE);
     format(daemon->wait_file, sizeof daemon->wait_file, "/dev/shm/lttng-ust-wait-%s-%u", number,
            (unsigned)getuid());
-    daemon->mode = OWN_MODE;
     daemon->own = true;
 }
 
-static void add_app_path(struct dt_lttng_daemons *daemons, const char *folder, const char *name,
+/* Where the file can't be made, LTTng goes on as if the variable were not set. */
+static bool add_app_path(struct dt_lttng_daemons *daemons, const char *folder, const char *name,
                          const char *number) {
-    struct dt_lttng_daemon *daemon = add(daemons, folder, name);
+    struct dt_lttng_daemon *daemon = add(daemons, folder, name, APP_PATH_MODE);
+    bool harmful;
 
     format(daemon->wait_file, sizeof daemon->wait_file, "%s/lttng-ust-wait-%s", folder, number);
+    if (!dt_lttng_wait_file(daemon, &harmful) || harmful)
+        return true;
+    *daemons = (struct dt_lttng_daemons){.count = 0};
+    return false;
 }
 
 bool dt_lttng_daemons_find(struct dt_lttng_daemons *daemons, const struct dt_lttng_env *env) {
@@ -172,11 +178,10 @@ bool dt_lttng_daemons_find(struct dt_lttng_daemons *daemons, const struct dt_ltt
     name = strrchr(socket, '/');
     *name++ = '\0';
     number = strrchr(name, '-') + 1;
-    if (has_app_path)
-        add_app_path(daemons, env->app_path, name, number);
-    else
-        add_root(daemons, socket, name, number);
-    if (!has_app_path && *env->home)
+    if (has_app_path && add_app_path(daemons, env->app_path, name, number))
+        return true;
+    add_root(daemons, socket, name, number);
+    if (*env->home)
         add_own(daemons, env->home, name, number);
     return true;
 }
