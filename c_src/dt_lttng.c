@@ -48,6 +48,7 @@ static bool is_served(void) {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char why[512] = "not loaded"; /* under the mutex */
+static const char being_loaded[] = "being loaded";
 
 /*
  * These belong to the thread that loads, while `loading` is set; after that they are only
@@ -66,6 +67,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...) {
 
     va_start(details, format);
     pthread_mutex_lock(&mutex);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is started above */
     (void)vsnprintf(why, sizeof why, format, details);
     pthread_mutex_unlock(&mutex);
     va_end(details);
@@ -236,33 +238,42 @@ static bool is_ours(unsigned i) {
 }
 
 /* LTTng's library goes on without the daemon that its threads could not hear. */
-static void leave_out(unsigned i, const char *problem, bool harmful) {
-    const struct dt_lttng_daemon *daemon = &daemons.daemon[i];
-
-    if (harmful || is_ours(i))
-        say("LTTng can't use %s: %s; load the module again when that is mended", daemon->wait_file,
-            problem);
-    if (is_ours(i))
-        (void)snprintf(
-            unheard, sizeof unheard, "%s session daemon can record: LTTng can't use %.200s: %s",
-            daemon->own ? "only root's" : "only a user's own", daemon->wait_file, problem);
+static void leave_out(const struct dt_lttng_daemon *daemon, const char *problem) {
+    (void)snprintf(unheard, sizeof unheard,
+                   "%s session daemon can record: LTTng can't use %.200s: %s",
+                   daemon->own ? "only root's" : "only a user's own", daemon->wait_file, problem);
 }
 
-/* False if LTTng's library must not be loaded, or would have nothing to wait for. */
+/* False if LTTng's library must not be loaded, or would have nothing to wait for. Only then is
+   anything said: until it is loaded it is being loaded. */
 static bool make_wait_files(void) {
-    bool may_load = true;
+    const struct dt_lttng_daemon *worst = NULL;
+    const char *worst_problem = NULL;
+    bool harmful = false;
 
     for (unsigned i = 0; i < daemons.count; i++) {
-        bool harmful;
-        const char *problem = dt_lttng_wait_file(&daemons.daemon[i], &harmful);
+        const struct dt_lttng_daemon *daemon = &daemons.daemon[i];
+        bool this_harmful;
+        const char *problem = dt_lttng_wait_file(daemon, &this_harmful);
 
-        if (problem)
-            leave_out(i, problem, harmful);
-        else
+        if (!problem) {
             threads_started++;
-        may_load = may_load && !harmful;
+            continue;
+        }
+        if (is_ours(i))
+            leave_out(daemon, problem);
+        if (this_harmful || (!harmful && is_ours(i))) {
+            worst = daemon;
+            worst_problem = problem;
+        }
+        harmful = harmful || this_harmful;
     }
-    return may_load && threads_started > 0;
+    if (!harmful && threads_started > 0)
+        return true;
+    if (worst)
+        say("LTTng can't use %s: %s; load the module again when that is mended", worst->wait_file,
+            worst_problem);
+    return false;
 }
 
 /* LTTng's library may already be there, or it may not be found, which the dynamic linker says
@@ -275,6 +286,7 @@ static bool prepare(void) {
         return true;
     }
     dt_lttng_daemons_await(&daemons, waiting);
+    say("%s", being_loaded);
     return make_wait_files();
 }
 
@@ -345,8 +357,7 @@ void dt_lttng_load(const char *from, bool may_wait) {
         (void)snprintf(path, sizeof path, "%s", from);
         dt_lttng_env_read(&env);
         loading = start_thread();
-        (void)snprintf(why, sizeof why, "%s",
-                       loading ? "being loaded" : "no thread to load it with");
+        (void)snprintf(why, sizeof why, "%s", loading ? being_loaded : "no thread to load it with");
     }
     if (may_wait)
         wait_a_little();

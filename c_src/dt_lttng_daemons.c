@@ -3,7 +3,7 @@
  * another one in each version while the library's name stays, and the folder depends on how it
  * was built; so both are read out of the very file that the dynamic linker would load.
  */
-#define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for memmem and others */
+#define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for memmem */
 
 #include "dt_lttng_daemons.h"
 
@@ -114,6 +114,7 @@ __attribute__((format(printf, 3, 4))) static void format(char *path, size_t size
     va_list parts;
 
     va_start(parts, format);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is started above */
     (void)vsnprintf(path, size, format, parts);
     va_end(parts);
 }

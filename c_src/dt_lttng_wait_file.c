@@ -3,9 +3,7 @@
  * /dev/shm, so nothing here follows a link or opens for writing what it has not looked at, and
  * a new file gets its name when it is complete.
  */
-#define _GNU_SOURCE                                                                                \
-    1 /* NOLINT(bugprone-reserved-identifier): its name, for mkostemp and others                   \
-       */
+#define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for mkostemp */
 
 #include "dt_lttng_daemons.h"
 
@@ -44,7 +42,7 @@ static const char *create(const struct dt_lttng_daemon *daemon) {
     return error ? strerror(error) : NULL;
 }
 
-/* Another process may have created it a moment ago, and not yet given it its size. */
+/* Another process of this user's may have created it, and not given it its size. */
 static bool grow(const struct dt_lttng_daemon *daemon) {
     int fd = open(daemon->wait_file, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     bool filled = fd >= 0 && fill(fd);
@@ -74,6 +72,11 @@ static bool is_readable(int fd) {
     return readable;
 }
 
+/* Under this name alone: it may be a link to something else of this user's. */
+static bool is_mine(const struct stat *file) {
+    return file->st_uid == getuid() && file->st_nlink == 1;
+}
+
 static const char *check(const struct dt_lttng_daemon *daemon, int fd, bool *harmful) {
     struct stat file;
 
@@ -86,7 +89,7 @@ static const char *check(const struct dt_lttng_daemon *daemon, int fd, bool *har
     }
     if (daemon->own && file.st_uid != getuid())
         return "belongs to another user";
-    if (file.st_size < (off_t)sizeof no_daemon && !grow(daemon))
+    if (file.st_size < (off_t)sizeof no_daemon && !(is_mine(&file) && grow(daemon)))
         return "empty";
     if (!is_readable(fd)) {
         *harmful = true;

@@ -62,8 +62,8 @@ void dt_usdt_fire_label(unsigned label, const struct dt_user_trace__n *e);
 
 /* Whether this backend is not there, and why. */
 static inline bool dt_usdt_missing(char *why, size_t size) {
-    (void)why;
     (void)size;
+    *why = '\0';
     return false;
 }
 
