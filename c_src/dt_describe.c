@@ -56,7 +56,7 @@ static const struct {
 static const struct {
     const ERL_NIF_TERM *name;
     unsigned kind;
-    const char *(*missing)(void);
+    bool (*missing)(char *why, size_t size);
     bool (*listening)(enum dt_probe probe);
 } backends[] = {
     {&atom_usdt, USDT, dt_usdt_missing, dt_usdt_listening},
@@ -206,12 +206,13 @@ ERL_NIF_TERM dt_describe_listeners(ErlNifEnv *env) {
 
 ERL_NIF_TERM dt_describe_backends(ErlNifEnv *env) {
     ERL_NIF_TERM map = enif_make_new_map(env);
+    char why[512];
 
     for (int i = 0; i < BACKENDS; i++) {
-        const char *why = backends[i].missing();
+        bool missing = backends[i].missing(why, sizeof why);
 
         put(env, &map, *backends[i].name,
-            why ? enif_make_tuple2(env, atom_missing, binary(env, why)) : atom_available);
+            missing ? enif_make_tuple2(env, atom_missing, binary(env, why)) : atom_available);
     }
     return map;
 }

@@ -2,12 +2,18 @@
 
 #include "dt_lttng.h"
 
+#include "dt_lttng_daemons.h"
+
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,19 +44,66 @@ static bool is_served(void) {
     return atomic_load_explicit(&dt_lttng_table, memory_order_acquire) != &nobody;
 }
 
-/* -- Finding a provider ------------------------------------------------------------- */
+/* -- What there is ------------------------------------------------------------------- */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static char why[512] = "not loaded"; /* under the mutex */
+static const char being_loaded[] = "being loaded";
 
 /*
  * These belong to the thread that loads, while `loading` is set; after that they are only
  * read.
  */
 static char path[4096];
-static char why[512] = "not loaded";
+static struct dt_lttng_env env;
+static struct dt_lttng_daemons daemons;
 static struct dt_lttng_table served;
 static char library[4096];
+static char unheard[512];   /* which daemons never reach this process, and why */
+static int threads_started; /* of LTTng's library; as far as is known */
+
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...) {
+    va_list details;
+
+    va_start(details, format);
+    pthread_mutex_lock(&mutex);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is started above */
+    (void)vsnprintf(why, sizeof why, format, details);
+    pthread_mutex_unlock(&mutex);
+    va_end(details);
+}
+
+bool dt_lttng_missing(char *text, size_t size) {
+    int threads;
+
+    if (!is_served()) {
+        pthread_mutex_lock(&mutex);
+        (void)snprintf(text, size, "%s", why);
+        pthread_mutex_unlock(&mutex);
+        return true;
+    }
+    if (*unheard) {
+        (void)snprintf(text, size, "%s", unheard);
+        return true;
+    }
+    threads = dt_lttng_threads();
+    if (threads < 0 || threads >= threads_started)
+        return false;
+    (void)snprintf(text, size,
+                   "%d of %d threads of LTTng's library have ended; they come back when the node "
+                   "is started again",
+                   threads_started - threads, threads_started);
+    return true;
+}
+
+const char *dt_lttng_library(void) {
+    return is_served() ? library : NULL;
+}
+
+/* -- Finding a provider ------------------------------------------------------------- */
 
 static const struct dt_lttng_provider *refuse(const char *reason, const char *detail) {
-    (void)snprintf(why, sizeof why, "%s%.400s", reason, detail);
+    say("%s%.400s", reason, detail);
     return NULL;
 }
 
@@ -106,7 +159,11 @@ static void *find_loaded(void) {
     return found;
 }
 
-static const struct dt_lttng_provider *open_provider(void) {
+static bool is_built(void) {
+    return access(path, F_OK) == 0;
+}
+
+static const struct dt_lttng_provider *find_or_open(void) {
     const struct dt_lttng_provider *provider;
     void *handle = find_loaded();
 
@@ -114,7 +171,7 @@ static const struct dt_lttng_provider *open_provider(void) {
         provider = dlsym(handle, "dt_lttng_provider");
         return provider ? provider : refuse("org_erlang_dyntrace is provided by ", library);
     }
-    if (access(path, F_OK) != 0)
+    if (!is_built())
         return refuse("not built: no LTTng-UST 2.13 or later when it was built "
                       "(Debian: liblttng-ust-dev)",
                       "");
@@ -124,6 +181,21 @@ static const struct dt_lttng_provider *open_provider(void) {
     (void)snprintf(library, sizeof library, "%s", path);
     provider = dlsym(handle, "dt_lttng_provider");
     return provider ? provider : refuse("not a provider of dyntrace: ", path);
+}
+
+/* Two versions of this library may have waited for the same daemon: between looking for a
+   provider and loading one, no other may do the same. Only this user's processes may open that
+   file; where it can't be opened, nothing is locked. */
+static const struct dt_lttng_provider *open_provider(void) {
+    int lock = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    const struct dt_lttng_provider *provider;
+
+    if (lock >= 0)
+        (void)flock(lock, LOCK_EX);
+    provider = find_or_open();
+    if (lock >= 0)
+        (void)close(lock);
+    return provider;
 }
 
 /* -- Being served by it ------------------------------------------------------------- */
@@ -144,14 +216,87 @@ static unsigned serve(const struct dt_lttng_provider *provider) {
     return count;
 }
 
+/* -- Before LTTng's library is loaded -------------------------------------------------- */
+
+static void waiting(const struct dt_lttng_daemon *daemon) {
+    say("waiting: the session daemon at %s does not answer; LTTng is loaded when it does or has "
+        "ended",
+        daemon->socket.sun_path);
+}
+
+static bool is_lttng_loaded(void) {
+    void *handle = dlopen("liblttng-ust.so.1", RTLD_LAZY | RTLD_NOLOAD);
+
+    if (handle)
+        (void)dlclose(handle);
+    return handle != NULL;
+}
+
+/* The daemon that people of this user start: root's, or the user's own. */
+static bool is_ours(unsigned i) {
+    return i == (getuid() == 0 ? 0 : daemons.count - 1);
+}
+
+/* LTTng's library goes on without the daemon that its threads could not hear. */
+static void leave_out(const struct dt_lttng_daemon *daemon, const char *problem) {
+    (void)snprintf(unheard, sizeof unheard,
+                   "%s session daemon can record: LTTng can't use %.200s: %s",
+                   daemon->own ? "only root's" : "only a user's own", daemon->wait_file, problem);
+}
+
+/* False if LTTng's library must not be loaded, or would have nothing to wait for. Only then is
+   anything said: until it is loaded it is being loaded. */
+static bool make_wait_files(void) {
+    const struct dt_lttng_daemon *worst = NULL;
+    const char *worst_problem = NULL;
+    bool harmful = false;
+
+    for (unsigned i = 0; i < daemons.count; i++) {
+        const struct dt_lttng_daemon *daemon = &daemons.daemon[i];
+        bool this_harmful;
+        const char *problem = dt_lttng_wait_file(daemon, &this_harmful);
+
+        if (!problem) {
+            threads_started++;
+            continue;
+        }
+        if (is_ours(i))
+            leave_out(daemon, problem);
+        if (this_harmful || (!harmful && is_ours(i))) {
+            worst = daemon;
+            worst_problem = problem;
+        }
+        harmful = harmful || this_harmful;
+    }
+    if (!harmful && threads_started > 0)
+        return true;
+    if (worst)
+        say("LTTng can't use %s: %s; load the module again when that is mended", worst->wait_file,
+            worst_problem);
+    return false;
+}
+
+/* LTTng's library may already be there, or it may not be found, which the dynamic linker says
+   best. */
+static bool prepare(void) {
+    *unheard = '\0';
+    threads_started = 0;
+    if (!is_built() || is_lttng_loaded() || !dt_lttng_daemons_find(&daemons, &env)) {
+        threads_started = 1;
+        return true;
+    }
+    dt_lttng_daemons_await(&daemons, waiting);
+    say("%s", being_loaded);
+    return make_wait_files();
+}
+
 /* -- Loading ------------------------------------------------------------------------ */
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t done = PTHREAD_COND_INITIALIZER;
-static bool loading;
+static pthread_cond_t done;
+static bool loading; /* under the mutex */
 
 static void *load(void *unused) {
-    const struct dt_lttng_provider *provider = open_provider();
+    const struct dt_lttng_provider *provider = prepare() ? open_provider() : NULL;
 
     if (provider && serve(provider) == 0)
         provider = refuse("of another version: ", library);
@@ -164,11 +309,27 @@ static void *load(void *unused) {
     return unused;
 }
 
+/* No signal of the VM's is for this thread. */
+static bool start_thread(void) {
+    sigset_t all, before;
+    pthread_t thread;
+    bool started;
+
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    started = pthread_create(&thread, NULL, load, NULL) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (started)
+        (void)pthread_detach(thread);
+    return started;
+}
+
+/* With the mutex. */
 static void wait_a_little(void) {
     struct timespec deadline;
     int error = 0;
 
-    clock_gettime(CLOCK_REALTIME, &deadline);
+    (void)clock_gettime(CLOCK_MONOTONIC, &deadline);
     deadline.tv_nsec += DT_LTTNG_WAIT_MS * 1000000L;
     deadline.tv_sec += deadline.tv_nsec / 1000000000L;
     deadline.tv_nsec %= 1000000000L;
@@ -176,37 +337,29 @@ static void wait_a_little(void) {
         error = pthread_cond_timedwait(&done, &mutex, &deadline);
 }
 
-/* Runs in load_nif, on a scheduler. The thread may outlive the module, but not this
-   library, which is linked to stay (-z nodelete). */
-void dt_lttng_load(const char *from) {
-    pthread_t thread;
+static void init_done(void) {
+    pthread_condattr_t monotonic;
 
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&done, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+}
+
+/* The thread may outlive the module, but not this library, which is linked to stay
+   (-z nodelete). */
+void dt_lttng_load(const char *from, bool may_wait) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, init_done);
     pthread_mutex_lock(&mutex);
     if (!loading && !is_served()) {
         (void)snprintf(path, sizeof path, "%s", from);
-        loading = pthread_create(&thread, NULL, load, NULL) == 0;
-        if (loading)
-            pthread_detach(thread);
-        else
-            (void)refuse("no thread to load it with", "");
+        dt_lttng_env_read(&env);
+        loading = start_thread();
+        (void)snprintf(why, sizeof why, "%s", loading ? being_loaded : "no thread to load it with");
     }
-    wait_a_little();
+    if (may_wait)
+        wait_a_little();
     pthread_mutex_unlock(&mutex);
-}
-
-/* -- What there is ------------------------------------------------------------------- */
-
-const char *dt_lttng_missing(void) {
-    bool busy;
-
-    if (is_served())
-        return NULL;
-    pthread_mutex_lock(&mutex);
-    busy = loading;
-    pthread_mutex_unlock(&mutex);
-    return busy ? "being loaded: a session daemon does not answer" : why;
-}
-
-const char *dt_lttng_library(void) {
-    return is_served() ? library : NULL;
 }

@@ -5,11 +5,9 @@
  *       table ──┬── nobody   until loaded       dt_lttng_provider
  *               └── served ───────────────────────> definition, state, fire   a probe
  *
- * Loading is asked for once and may end later: a session daemon that is there but does
- * not answer holds liblttng-ust up for three seconds. The load of the module does not wait
- * for that; of other libraries it does, as the dynamic linker loads one after the other.
- * (LTTNG_UST_REGISTER_TIMEOUT would shorten it, but it is also how long LTTng lets a daemon
- * take later: with 0, sessions after the first one did not reach the process.)
+ * Loading is asked for once and may end later: liblttng-ust is loaded only while no session
+ * daemon hangs (dt_lttng_daemons.h). The load of the module waits for that a moment, an upgrade,
+ * for which all schedulers stand still, does not.
  *
  * A process has one provider of a name: LTTng connects tracepoints and providers by name,
  * so of two, each event would be recorded by both. A provider that is loaded already,
@@ -21,6 +19,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "dt_event.h"
 
@@ -66,13 +65,14 @@ static inline void dt_lttng_fire(enum dt_probe probe, const union dt_event *even
     atomic_load_explicit(&dt_lttng_table, memory_order_acquire)->fire[probe](event);
 }
 
-/* Loads the provider from there, unless it is loaded or being loaded. Waits for at
-   most DT_LTTNG_WAIT_MS. */
+/* Loads the provider from there, unless it is loaded or being loaded; in a thread, for which
+   it may wait up to DT_LTTNG_WAIT_MS. */
 enum { DT_LTTNG_WAIT_MS = 50 };
-void dt_lttng_load(const char *from);
+void dt_lttng_load(const char *from, bool may_wait);
 
-/* Why this backend is not there, or NULL. */
-const char *dt_lttng_missing(void);
+/* Whether this backend is not there, and why: the provider is not loaded, or no session daemon
+   could reach it. */
+bool dt_lttng_missing(char *why, size_t size);
 
 /* The path of the library that provides the tracepoints, or NULL. */
 const char *dt_lttng_library(void);

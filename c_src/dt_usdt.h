@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "dt_event.h"
 
@@ -36,8 +37,9 @@ static inline void dt_usdt_fire_label(unsigned label, const struct dt_user_trace
     (void)e;
 }
 
-static inline const char *dt_usdt_missing(void) {
-    return "built without sys/sdt.h (Debian: systemtap-sdt-dev)";
+static inline bool dt_usdt_missing(char *why, size_t size) {
+    (void)snprintf(why, size, "built without sys/sdt.h (Debian: systemtap-sdt-dev)");
+    return true;
 }
 
 #else
@@ -58,9 +60,11 @@ static inline bool dt_usdt_label_listening(unsigned label) {
 
 void dt_usdt_fire_label(unsigned label, const struct dt_user_trace__n *e);
 
-/* Why this backend is not there, or NULL. */
-static inline const char *dt_usdt_missing(void) {
-    return NULL;
+/* Whether this backend is not there, and why. */
+static inline bool dt_usdt_missing(char *why, size_t size) {
+    (void)size;
+    *why = '\0';
+    return false;
 }
 
 #endif

@@ -294,14 +294,13 @@ static ErlNifFunc functions[] = {{"enabled", 3, enabled, 0},   {"trace", 5, trac
 
 /* {ReservedWords, Sizes, LeastInteger, GreatestInteger, full | shape,
    PathOfTheLttngProvider :: binary()} */
-static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info) {
+static int start(ErlNifEnv *env, ERL_NIF_TERM load_info, bool may_wait) {
     char path[4096];
     const ERL_NIF_TERM *el;
     ErlNifBinary binary;
     int size;
     bool shapes;
 
-    (void)priv_data;
     dt_atoms_make(env);
     dt_tags_fill();
     if (!enif_get_tuple(env, load_info, &size, &el) || size != 6 || !dt_text_reserve(env, el[0]) ||
@@ -312,16 +311,23 @@ static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info) {
     dt_text_show_shapes(shapes);
     memcpy(path, binary.data, binary.size);
     path[binary.size] = '\0';
-    dt_lttng_load(path);
+    dt_lttng_load(path, may_wait);
     return 0;
+}
+
+static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info) {
+    (void)priv_data;
+    return start(env, load_info, true);
 }
 
 /* The library keeps nothing that a new load could lose: what the module was loaded
    with before may still be running callbacks, in this very library or in the one that
-   this one replaces. That may be OTP's; its private data is none of ours. */
+   this one replaces. That may be OTP's; its private data is none of ours. All schedulers
+   are stopped meanwhile: nothing here waits. */
 static int upgrade(ErlNifEnv *env, void **priv_data, void **old_priv_data, ERL_NIF_TERM load_info) {
+    (void)priv_data;
     (void)old_priv_data;
-    return load(env, priv_data, load_info);
+    return start(env, load_info, false);
 }
 
 ERL_NIF_INIT(dyntrace, functions, load, NULL, upgrade, NULL)

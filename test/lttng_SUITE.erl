@@ -16,11 +16,15 @@ all() ->
     [{group, Probe} || Probe <- probes()] ++
         [listed, types_as_declared, both_backends, enabled_and_disabled_while_running, session_destroyed_while_tracing,
          reloaded, upgraded, second_provider_of_the_name,
-         foreign_provider_of_the_name, buffers_full, {group, daemons}, {group, providers}].
+         foreign_provider_of_the_name, buffers_full, {group, daemons}, {group, hangs}, {group, machines}, {group, providers}].
 
 groups() ->
     [{Probe, [], [alone]} || Probe <- probes()] ++
-        [{daemons, [], [daemon_starts_later, daemon_killed, daemon_hangs, unprivileged]},
+        [{daemons, [], [daemon_starts_later, daemon_killed, unprivileged, threads_ended]},
+         {hangs, [], [daemon_hangs, daemon_hangs_and_is_killed, daemon_hangs_with_a_full_queue, halts_beside_a_hung_daemon,
+                      reloaded_beside_a_hung_daemon, upgraded_beside_a_hung_daemon]},
+         {machines, [], [fresh_for_root, fresh_for_nobody, fresh_for_nobody_and_root, wait_file_that_is_there, shm_read_only,
+                         shm_read_only_with_roots_file, shm_full, shm_has_a_fifo, shm_has_a_link, shm_has_anothers_file]},
          {providers, [], [provider_missing, provider_foreign, provider_of_another_build, no_lttng_at_run_time]}].
 
 probes() ->
@@ -245,7 +249,7 @@ dead() ->
 
 %% No daemon when the module loads: the tracepoints appear when one starts.
 daemon_starts_later(Config) ->
-    ?assertMatch(#{backends := #{lttng := available}}, dt_node:call(?config(node, Config), fun dyntrace:info/0)),
+    ?assertEqual(available, lttng_of(?config(node, Config))),
     with_daemon(fun(Daemon) ->
                         dt_wait:until(fun() -> length(tracepoints(Daemon, Config)) =:= length(probes()) end),
                         Session = start(Daemon, [message_send], Config),
@@ -267,44 +271,291 @@ daemon_killed(Config) ->
                         ?assertMatch([{message_send, #{message := <<"flood">>}} | _], dt_lttng:stop(Session))
                 end).
 
-%% A daemon that is there and does not answer: the module loads, says so, and is whole when it
-%% answers again.
-daemon_hangs(_) ->
-    with_daemon(fun(Daemon) ->
-                        ok = dt_lttng:signal_daemon(Daemon, "STOP"),
-                        Node = dt_node:start(),
-                        {Info, Answer} = dt_node:call(Node, fun() -> {dyntrace:info(), dyntrace:enabled(trace_status, [], self())} end),
-                        ?assertMatch(#{backends := #{usdt := available, lttng := {missing, <<"being loaded", _/binary>>}}}, Info),
-                        ?assertEqual(trace, Answer),
-                        ok = dt_lttng:signal_daemon(Daemon, "CONT"),
-                        dt_wait:until(fun() -> lttng_of(Node) =:= available end),
-                        dt_wait:until(fun() -> tracepoints(Daemon, [{node, Node}]) =/= [] end),
-                        dt_node:stop(Node)
-                end).
-
 %% A user without privileges, with a daemon of its own.
 unprivileged(Config) ->
+    as_nobody(Config, fun(User) ->
+                              recorded_as_user(start_node(User, []), User)
+                      end).
+
+%% Threads that LTTng's library started and that are not there any more. (None of them ends of itself; here
+%% they lose the name that they are known by.)
+threads_ended(Config) ->
+    Node = ?config(node, Config),
+    ?assertEqual(available, lttng_of(Node)),
+    Renamed = dt_node:call(Node,
+                           fun() ->
+                                   [ok = file:write_file(File, "another")
+                                    || File <- filelib:wildcard("/proc/self/task/*/comm"),
+                                       {ok, Name} <- [file:read_file(File)], binary:longest_common_suffix([Name, <<"-ust\n">>]) =:= 5]
+                           end),
+    ?assert(length(Renamed) >= 1),
+    ?assertMatch({missing, <<_, " of ", _, " threads of LTTng's library have ended", _/binary>>}, lttng_of(Node)).
+
+%% -- Daemons that do not answer ------------------------------------------------------------------
+
+%% LTTng's own wait is set to last for ever, so nothing here may depend on it.
+-define(FOR_EVER, [{"LTTNG_UST_REGISTER_TIMEOUT", "-1"}]).
+
+with_hung_daemon(Fun) ->
+    with_daemon(fun(Daemon) ->
+                        ok = dt_lttng:signal_daemon(Daemon, "STOP"),
+                        try Fun(Daemon)
+                        after dt_lttng:signal_daemon(Daemon, "CONT")
+                        end
+                end).
+
+is_waiting(Node) ->
+    {missing, Why} = lttng_of(Node),
+    ?assertMatch(<<"waiting: the session daemon at /var/run/lttng/lttng-ust-sock-", _/binary>>, Why),
+    true.
+
+%% The module loads, says so, and other libraries load; it is whole when the daemon answers again.
+daemon_hangs(Config) ->
+    with_hung_daemon(fun(Daemon) ->
+                             Node = dt_node:start(#{env => ?FOR_EVER}),
+                             ?assertEqual(trace, dt_node:call(Node, fun() -> dyntrace:enabled(trace_status, [], self()) end)),
+                             ?assertMatch(#{backends := #{usdt := available}}, dt_node:call(Node, fun dyntrace:info/0)),
+                             true = is_waiting(Node),
+                             ?assertEqual({module, crypto}, dt_node:call(Node, fun() -> code:ensure_loaded(crypto) end)),
+                             ok = dt_lttng:signal_daemon(Daemon, "CONT"),
+                             dt_wait:until(fun() -> lttng_of(Node) =:= available end),
+                             In = [{node, Node} | Config],
+                             Session = start(Daemon, [message_send], In),
+                             Pid = dt_node:call(Node, fun sender/0),
+                             send(awake, Pid, In),
+                             ?assertMatch([{message_send, #{message := <<"awake">>}}], dt_lttng:stop(Session)),
+                             dt_node:stop(Node)
+                     end).
+
+daemon_hangs_and_is_killed(Config) ->
+    Hung = dt_lttng:start_daemon(),
+    ok = dt_lttng:signal_daemon(Hung, "STOP"),
+    Node = dt_node:start(#{env => ?FOR_EVER}),
+    true = is_waiting(Node),
+    ok = dt_lttng:kill_daemon(Hung),
+    dt_wait:until(fun() -> lttng_of(Node) =:= available end),
+    with_daemon(fun(Daemon) ->
+                        In = [{node, Node} | Config],
+                        Session = start(Daemon, [message_send], In),
+                        Pid = dt_node:call(Node, fun sender/0),
+                        send(another, Pid, In),
+                        ?assertMatch([{message_send, #{message := <<"another">>}}], dt_lttng:stop(Session))
+                end),
+    dt_node:stop(Node).
+
+%% Nobody can even connect: as many wait as the socket takes.
+daemon_hangs_with_a_full_queue(_) ->
+    %% A socket's path has 107 bytes at most.
+    Home = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-queue-" ++ os:getpid()),
+    "/dev/shm/lttng-ust-wait-" ++ Number = wait_file_of_root(),
+    Socket = filename:join([Home, ".lttng", "lttng-ust-sock-" ++ Number]),
+    ok = filelib:ensure_dir(Socket),
+    {ok, Listen} = gen_tcp:listen(0, [{ifaddr, {local, Socket}}, {backlog, 0}]),
+    %% With a backlog of 0 one takes all the room.
+    {ok, Queued} = gen_tcp:connect({local, Socket}, 0, [local]),
+    Node = dt_node:start(#{env => [{"LTTNG_HOME", Home} | ?FOR_EVER]}),
+    Why = iolist_to_binary(["waiting: the session daemon at ", Socket, " does not answer"]),
+    dt_wait:until(fun() -> {missing, Says} = lttng_of(Node), binary:longest_common_prefix([Says, Why]) =:= byte_size(Why) end),
+    ?assertEqual({module, crypto}, dt_node:call(Node, fun() -> code:ensure_loaded(crypto) end)),
+    [ok = gen_tcp:close(S) || S <- [Listen, Queued]],
+    dt_wait:until(fun() -> lttng_of(Node) =:= available end),
+    dt_node:stop(Node),
+    ok = file:del_dir_r(Home).
+
+halts_beside_a_hung_daemon(_) ->
+    with_hung_daemon(fun(_) ->
+                             Node = dt_node:start(#{env => ?FOR_EVER}),
+                             Proc = "/proc/" ++ dt_node:os_pid(Node),
+                             _ = lttng_of(Node),
+                             %% It may be quicker than its answer.
+                             try dt_node:call(Node, fun() -> spawn(fun halt/0), ok end) catch exit:_ -> ok end,
+                             dt_wait:until(fun() -> not filelib:is_dir(Proc) end)
+                     end).
+
+%% An upgrade of the library, for which all schedulers stand still, does not even wait the 50 ms of a load. The
+%% quickest of some: the machine may be busy.
+reloaded_beside_a_hung_daemon(_) ->
+    with_hung_daemon(fun(_) ->
+                             Node = dt_node:start(#{env => ?FOR_EVER}),
+                             Reload = fun() -> {module, _} = l(dyntrace) end,
+                             _ = lttng_of(Node),
+                             Us = dt_node:call(Node, fun() -> [element(1, timer:tc(Reload)) || _ <- lists:seq(1, 10)] end),
+                             ct:pal("reloaded in ~p us", [Us]),
+                             ?assert(lists:min(Us) < 50000),
+                             dt_node:stop(Node)
+                     end).
+
+%% Two versions wait for the same daemon; one provider comes of it.
+upgraded_beside_a_hung_daemon(Config) ->
+    Copies = [copy(Config, "hung-" ++ integer_to_list(N) ++ "/dyntrace") || N <- lists:seq(1, 5)],
+    with_hung_daemon(
+      fun(Daemon) ->
+              Node = dt_node:start(),
+              In = [{node, Node} | Config],
+              true = is_waiting(Node),
+              dt_node:call(Node, fun() ->
+                                         [begin
+                                              true = code:replace_path(dyntrace, filename:join(Copy, "ebin")),
+                                              {module, _} = l(dyntrace)
+                                          end || Copy <- Copies]
+                                 end),
+              true = is_waiting(Node),
+              ok = dt_lttng:signal_daemon(Daemon, "CONT"),
+              dt_wait:until(fun() -> lttng_of(Node) =:= available end),
+              Session = start(Daemon, [message_send], In),
+              ?assertEqual(length(probes()), length(tracepoints(Daemon, In))),
+              Pid = dt_node:call(Node, fun sender/0),
+              send(once, Pid, In),
+              ?assertMatch([{message_send, #{message := <<"once">>}}], dt_lttng:stop(Session)),
+              dt_node:stop(Node)
+      end).
+
+%% -- Machines ----------------------------------------------------------------------------------------
+%%
+%% Each with a /dev/shm and a /run/lttng of its own, in which something is done before a node is
+%% started, and nothing of LTTng's was yet.
+
+%% The node first, then the daemon: as after the machine's start, or in a container.
+fresh_for_root(Config) ->
+    as_root(Config, fun(User) -> recorded_as_user(start_node(User, []), User) end).
+
+fresh_for_nobody(Config) ->
+    as_nobody(Config, fun(User) -> recorded_as_user(start_node(User, []), User) end).
+
+%% Root's daemon takes over the file that a user's node has made.
+fresh_for_nobody_and_root(Config) ->
+    as_nobody(Config, fun(User) -> recorded_as_user(start_node(User, []), User#{command := []}) end).
+
+%% Another process of LTTng's was here and had no daemon, or had no time to give the files their size.
+wait_file_that_is_there(Config) ->
+    [as_nobody(Config, fun(User) ->
+                               Node = start_node(User, ["for f in ", wait_files(), "; do ", Make, "; chown nobody $f; chmod 640 $f; done"]),
+                               recorded_as_user(Node, User)
+                       end) || Make <- ["truncate --size=4096 $f", ": >$f"]].
+
+shm_read_only(Config) ->
+    as_nobody(Config, fun(User) ->
+                              Node = start_node(User, "mount -o remount,ro /dev/shm"),
+                              says(<<"/dev/shm/lttng-ust-wait-">>, <<"Read-only file system">>, Node),
+                              {0, _} = in_machine(Node, "mount -o remount,rw /dev/shm"),
+                              {module, _} = dt_node:call(Node, fun() -> l(dyntrace) end),
+                              recorded_as_user(Node, User)
+                      end).
+
+%% As in a container with the host's /dev/shm: what root's daemon needs is there.
+shm_read_only_with_roots_file(Config) ->
+    Make = ["truncate --size=4096 ", wait_file_of_root(), " && mount -o remount,ro /dev/shm"],
+    as_nobody(Config, fun(User) ->
+                              Node = start_node(User, Make),
+                              says(<<"only root's session daemon can record">>, <<"Read-only file system">>, Node),
+                              dt_node:stop(Node)
+                      end),
+    as_root(Config, fun(User) ->
+                            Node = start_node(User, Make),
+                            ?assertEqual(available, lttng_of(Node)),
+                            dt_node:stop(Node)
+                    end).
+
+%% LTTng's library would read a file that has no page, which is SIGBUS.
+shm_full(Config) ->
+    as_root(Config, fun(User) ->
+                            Node = start_node(User, ["mount -o remount,size=64k /dev/shm; for f in ", wait_files(), "; do truncate --size=4096 $f; done; "
+                                                     "head -c 100000 /dev/zero >/dev/shm/full 2>/dev/null"]),
+                            says(<<"/dev/shm/lttng-ust-wait-">>, <<"no space left">>, Node),
+                            {0, _} = in_machine(Node, "rm /dev/shm/full; mount -o remount,size=512m /dev/shm"),
+                            {module, _} = dt_node:call(Node, fun() -> l(dyntrace) end),
+                            recorded_as_user(Node, User)
+                    end).
+
+%% LTTng's library would wait for somebody to write to it, with the dynamic linker's lock.
+shm_has_a_fifo(Config) ->
+    as_root(Config, fun(User) ->
+                            Node = start_node(User, ["mkfifo ", wait_file_of_root()]),
+                            says(<<"/dev/shm/lttng-ust-wait-">>, <<"not a regular file">>, Node),
+                            ?assertEqual({module, crypto}, dt_node:call(Node, fun() -> code:ensure_loaded(crypto) end)),
+                            dt_node:stop(Node)
+                    end).
+
+%% Nothing is made or written where a link leads to.
+shm_has_a_link(Config) ->
+    as_root(Config, fun(User) ->
+                            Node = start_node(User, ["ln -s /dev/shm/victim ", wait_file_of_root()]),
+                            says(<<"/dev/shm/lttng-ust-wait-">>, <<"symbolic links">>, Node),
+                            ?assertMatch({0, <<"lttng-ust-wait-", _/binary>>}, in_machine(Node, "ls /dev/shm")),
+                            dt_node:stop(Node)
+                    end).
+
+shm_has_anothers_file(Config) ->
+    as_nobody(Config, fun(User) ->
+                              Node = start_node(User, ["for f in ", wait_files(), "; do truncate --size=4096 $f; done; "
+                                                       "chmod 644 /dev/shm/*"]),
+                              says(<<"only root's session daemon can record">>, <<"belongs to another user">>, Node),
+                              dt_node:stop(Node)
+                      end).
+
+says(What, Why, Node) ->
+    {missing, Text} = lttng_of(Node),
+    ?assertMatch({_, _}, binary:match(Text, What), Text),
+    ?assertMatch({_, _}, binary:match(Text, Why), Text).
+
+%% What the LTTng that is installed here calls its files: of the ABI's number, which the library's file has.
+wait_file_of_root() ->
+    {0, Name} = dt_shell:run("grep -aoE 'lttng-ust-wait-[0-9]+' \"$(ldconfig -p | sed -n 's/.*liblttng-ust.so.1 .*=> //p' | head -1)\" | head -1", []),
+    "/dev/shm/" ++ string:trim(binary_to_list(Name)).
+
+wait_files() ->
+    [[wait_file_of_root(), User, " "] || User <- ["", "-0", "-$(id -u nobody)"]].
+
+%% A user: what a command is run through to be that user's, a folder of theirs, the code that they can read.
+as_root(Config, Fun) ->
+    dt_require:tool(os:cmd("id -u") =/= "0\n" andalso "not root", Config),
+    Fun(#{command => [], paths => [Path || Path <- code:get_path(), dt_node:is_ours(Path)]}).
+
+as_nobody(Config, Fun) ->
     dt_require:tool(os:find_executable("setpriv") =:= false andalso "setpriv is not installed", Config),
     App = copy(Config, "dyntrace"),
     %% Where the user can read: the tests' own folder may not be.
     Home = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-home-" ++ os:getpid()),
     {0, _} = dt_shell:run("mkdir -p '~ts' && cp -R '~ts' '~ts' '~ts/' && chown -R nobody '~ts'",
                           [Home, App, filename:dirname(code:which(?MODULE)), Home, Home]),
-    User = ["--reuid=nobody", "--regid=nogroup", "--clear-groups", "env", "HOME=" ++ Home],
-    Node = dt_node:start(#{exec => {os:find_executable("setpriv"), User ++ [os:find_executable("erl")]},
-                           paths => [filename:join(Home, "dyntrace/ebin"), filename:join(Home, "test")]}),
-    try
-        Daemon = dt_lttng:start_daemon(lists:flatten(lists:join(" ", ["setpriv" | User]))),
-        Session = start(Daemon, [message_send], [{node, Node}]),
-        ?assertNotEqual("0\n", dt_node:call(Node, fun() -> os:cmd("id -u") end)),
-        Pid = dt_node:call(Node, fun sender/0),
-        send(mine, Pid, [{node, Node}]),
-        ?assertMatch([{message_send, #{message := <<"mine">>}}], dt_lttng:stop(Session)),
-        dt_lttng:stop_daemon(Daemon)
-    after
-        dt_node:stop(Node),
-        _ = file:del_dir_r(Home)
+    try Fun(#{command => ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "env", "HOME=" ++ Home],
+              paths => [filename:join(Home, "dyntrace/ebin"), filename:join(Home, "test")]})
+    after file:del_dir_r(Home)
     end.
+
+%% A node of that user's, on a machine that was prepared by this command of root's.
+start_node(#{command := Command, paths := Paths}, Prepare) ->
+    Machine = ["mount -t tmpfs -o mode=1777 tmpfs /dev/shm && mkdir -p /run/lttng && mount -t tmpfs tmpfs /run/lttng || exit; ", Prepare,
+               "\nexec \"$@\""],
+    Node = dt_node:start(#{exec => {os:find_executable("unshare"),
+                                    ["--mount", "--propagation", "private", "sh", "-c", lists:flatten(Machine), "sh"] ++ Command ++
+                                        [os:find_executable("erl")]},
+                           paths => Paths}),
+    _ = lttng_of(Node),
+    Node.
+
+%% A daemon and a session of that user's, on the node's machine and after it, record what the node does.
+recorded_as_user(Node, #{command := Command}) ->
+    try
+        dt_wait:until(fun() -> lttng_of(Node) =:= available end),
+        Daemon = dt_lttng:start_daemon(lists:flatten(lists:join(" ", [on_machine(Node) | Command]))),
+        try
+            Session = start(Daemon, [message_send], [{node, Node}]),
+            Pid = dt_node:call(Node, fun sender/0),
+            send(mine, Pid, [{node, Node}]),
+            ?assertMatch([{message_send, #{message := <<"mine">>}}], dt_lttng:stop(Session))
+        after
+            dt_lttng:stop_daemon(Daemon)
+        end
+    after
+        dt_node:stop(Node)
+    end.
+
+on_machine(Node) ->
+    "nsenter --mount --root --wd --target " ++ dt_node:os_pid(Node).
+
+in_machine(Node, Command) ->
+    dt_shell:run("~s sh -c '~s'", [on_machine(Node), Command]).
 
 %% -- Providers that are not -----------------------------------------------------------------------
 
@@ -337,7 +588,8 @@ lttng_missing(Config, Break, Says) ->
     Folder = copy(Config, "dyntrace"),
     Break(filename:join([Folder, "priv", "dyntrace_lttng.so"])),
     Node = dt_node:start(#{args => ["-pa", filename:join(Folder, "ebin")]}),
-    #{backends := #{usdt := available, lttng := {missing, Why}}} = dt_node:call(Node, fun dyntrace:info/0),
+    ?assertMatch(#{backends := #{usdt := available}}, dt_node:call(Node, fun dyntrace:info/0)),
+    {missing, Why} = lttng_of(Node),
     dt_node:stop(Node),
     ?assertMatch({_, _}, binary:match(Why, Says), Why).
 
@@ -355,7 +607,7 @@ start(Daemon, Probes, Config) ->
 
 start(Daemon, Probes, Config, Options) ->
     %% The node is loaded before the session asks for its events.
-    _ = dt_node:call(?config(node, Config), fun dyntrace:info/0),
+    _ = lttng_of(?config(node, Config)),
     Session = dt_lttng:start(Daemon, Probes, Options),
     dt_wait:until(fun() -> listeners(Config) =:= Probes end),
     Session.
@@ -376,9 +628,11 @@ all_listeners(Config) ->
 listeners(Config) ->
     [Name || #{name := Name, backends := Backends} <- all_listeners(Config), lists:member(lttng, Backends)].
 
+%% On a busy machine loading takes longer than the load of the module waits for it.
 lttng_of(Node) ->
-    #{backends := #{lttng := State}} = dt_node:call(Node, fun dyntrace:info/0),
-    State.
+    Now = fun() -> maps:get(lttng, maps:get(backends, dt_node:call(Node, fun dyntrace:info/0))) end,
+    dt_wait:until(fun() -> Now() =/= {missing, <<"being loaded">>} end),
+    Now().
 
 tracepoints(Daemon, Config) ->
     lists:sort(dt_lttng:tracepoints(Daemon, dt_node:os_pid(?config(node, Config)))).

@@ -1,0 +1,93 @@
+/*
+ * Whether a session daemon answers. That the kernel connects says nothing: it does so for a
+ * stopped daemon as well. But a daemon that reads the end of a connection before any
+ * registration closes it, in 2.13 to 2.16 without a line in its log.
+ */
+#define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for SOCK_CLOEXEC */
+
+#include "dt_lttng_daemons.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ANSWER_MS = 1000, FOR_EVER = -1 };
+
+static long now_ms(void) {
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000L + now.tv_nsec / 1000000L;
+}
+
+static void sleep_ms(int ms) {
+    (void)poll(NULL, 0, ms);
+}
+
+enum { NOBODY = -1, QUEUE_FULL = -2 };
+
+/* A connection that has ended on this side, or why there is none. */
+static int connect_to(const struct dt_lttng_daemon *daemon) {
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), none;
+
+    if (fd < 0)
+        return NOBODY;
+    if (connect(fd, (const struct sockaddr *)&daemon->socket, sizeof daemon->socket) == 0 &&
+        shutdown(fd, SHUT_WR) == 0)
+        return fd;
+    none = errno == EAGAIN ? QUEUE_FULL : NOBODY;
+    (void)close(fd);
+    return none;
+}
+
+/* Whether the daemon closes it in time. */
+static bool is_closed(int fd, int timeout_ms) {
+    long deadline = now_ms() + timeout_ms;
+    struct pollfd poll_fd = {.fd = fd};
+    int ready;
+
+    do {
+        long left = timeout_ms == FOR_EVER ? FOR_EVER : deadline - now_ms();
+
+        if (left < 0 && timeout_ms != FOR_EVER)
+            return false;
+        ready = poll(&poll_fd, 1, (int)left);
+    } while (ready < 0 && errno == EINTR);
+    return ready != 0;
+}
+
+/* One connection for however long it hangs: each more would take a place in its queue. */
+static bool answers(const struct dt_lttng_daemon *daemon,
+                    void (*waiting)(const struct dt_lttng_daemon *daemon)) {
+    int fd = connect_to(daemon);
+    bool in_time;
+
+    if (fd == NOBODY)
+        return true;
+    if (fd == QUEUE_FULL) {
+        waiting(daemon);
+        sleep_ms(ANSWER_MS);
+        return false;
+    }
+    in_time = is_closed(fd, ANSWER_MS);
+    if (!in_time) {
+        waiting(daemon);
+        (void)is_closed(fd, FOR_EVER);
+    }
+    (void)close(fd);
+    return in_time;
+}
+
+/* While one is waited for, another may have begun to hang: all are asked again. */
+void dt_lttng_daemons_await(const struct dt_lttng_daemons *daemons,
+                            void (*waiting)(const struct dt_lttng_daemon *daemon)) {
+    bool all;
+
+    do {
+        all = true;
+        for (unsigned i = 0; i < daemons->count; i++)
+            all = answers(&daemons->daemon[i], waiting) && all;
+    } while (!all);
+}
