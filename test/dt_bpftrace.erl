@@ -14,7 +14,7 @@
          stop/1, stop_script/1, kill/1]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
 
--define(DEADLINE, 30000).
+-define(DEADLINE, 120000).
 
 %% A signal that has not been heard is sent again.
 -define(AGAIN_MS, 5000).
@@ -24,6 +24,9 @@
 
 %% bpftrace reads a string into the 512 bytes of BPF stack, so a long one is read in pieces.
 -define(PIECE, 100).
+
+%% As long as a text of a term is at most; each piece more takes bpftrace its time to compile.
+-define(LONGEST, 300).
 
 %% Newer ones mark a string as cut that takes all of its room.
 -define(STRLEN, 104).
@@ -52,11 +55,11 @@ missing() ->
 start(Library, Probes) ->
     start(Library, Probes, #{}).
 
-%% Options: `longest`, the bytes to read of each string (512 unless told); `os_pid`, to
+%% Options: `longest`, the bytes to read of each string (300 unless told); `os_pid`, to
 %% attach to one process.
 start(Library, Probes, Options) ->
     Numbered = maps:from_list([{N, described(Probe)} || {N, Probe} <- lists:zip(lists:seq(1, length(Probes)), Probes)]),
-    Pieces = (maps:get(longest, Options, 512) + ?PIECE - 1) div ?PIECE,
+    Pieces = (maps:get(longest, Options, ?LONGEST) + ?PIECE - 1) div ?PIECE,
     Operands = operands(Library),
     Script = [probe_script(Library, N, Described, maps:get(maps:get(name, Described), Operands), Pieces)
               || {N, Described} <- maps:to_list(Numbered)],

@@ -12,15 +12,17 @@
 suite() ->
     [{timetrap, {minutes, 6}}].
 
+%% The groups of one probe each share a node and a daemon.
 all() ->
-    [{group, Probe} || Probe <- probes()] ++
-        [listed, types_as_declared, both_backends, enabled_and_disabled_while_running, session_destroyed_while_tracing,
-         reloaded, upgraded, second_provider_of_the_name,
-         foreign_provider_of_the_name, buffers_full, {group, daemons}, {group, providers}].
+    [{group, by_probe},
+     listed, types_as_declared, both_backends, enabled_and_disabled_while_running, session_destroyed_while_tracing,
+     reloaded, upgraded, second_provider_of_the_name,
+     foreign_provider_of_the_name, buffers_full, {group, daemons}, {group, providers}].
 
 groups() ->
     [{Probe, [], [alone]} || Probe <- probes()] ++
-        [{daemons, [], [daemon_starts_later, daemon_killed, daemon_hangs, unprivileged]},
+        [{by_probe, [], [{group, Probe} || Probe <- probes()]},
+         {daemons, [], [daemon_starts_later, daemon_killed, daemon_hangs, unprivileged]},
          {providers, [], [provider_missing, provider_foreign, provider_of_another_build, no_lttng_at_run_time]}].
 
 probes() ->
@@ -32,19 +34,32 @@ init_per_suite(Config) ->
 end_per_suite(_) ->
     ok.
 
+init_per_group(by_probe, Config) ->
+    [{node, dt_node:start()}, {daemon, spawn(fun daemon/0)} | Config];
 init_per_group(Group, Config) ->
     [{probe, Group} | Config].
 
+end_per_group(by_probe, Config) ->
+    Ref = monitor(process, ?config(daemon, Config)),
+    ?config(daemon, Config) ! stop,
+    receive {'DOWN', Ref, process, _, Reason} -> ?assertEqual(normal, Reason) end,
+    dt_node:stop(?config(node, Config));
 end_per_group(_, _) ->
     ok.
 
+%% Holds a daemon that more than one test uses: it ends with its owner, and Common Test ends who prepares a group.
+daemon() ->
+    with_daemon(fun(_) -> receive stop -> ok end end).
+
+init_per_testcase(alone, Config) ->
+    Config;
 init_per_testcase(_, Config) ->
     [{node, dt_node:start()} | Config].
 
-end_per_testcase(_, Config) ->
+end_per_testcase(Case, Config) ->
     Node = ?config(node, Config),
     #{undecoded := Undecoded} = dt_node:call(Node, fun dyntrace:info/0),
-    dt_node:stop(Node),
+    Case =:= alone orelse dt_node:stop(Node),
     case map_size(Undecoded) of
         0 -> ok;
         _ -> {fail, {undecoded, Undecoded}}
@@ -95,8 +110,7 @@ both_backends(Config) ->
     dt_require:tool(dt_bpftrace:missing(), Config),
     #{library := Library} = dt_node:call(?config(node, Config), fun dyntrace:info/0),
     Both = [Probe || Probe <- probes(), lists:member(Probe, dt_cases:probes(usdt))],
-    %% Each program has to fit into the BPF stack.
-    Consumer = dt_bpftrace:start(Library, Both, #{longest => 300}),
+    Consumer = dt_bpftrace:start(Library, Both),
     {_, Events} = recorded(Both, Config,
                            fun() ->
                                    ?assertEqual([[lttng, usdt]], lists:usort([lists:sort(Backends) || #{backends := Backends} <- all_listeners(Config)])),
@@ -354,8 +368,10 @@ start(Daemon, Probes, Config) ->
     start(Daemon, Probes, Config, #{}).
 
 start(Daemon, Probes, Config, Options) ->
-    %% The node is loaded before the session asks for its events.
+    %% The daemon knows the node before the session starts: of one that comes later, tracepoints are enabled a moment
+    %% before they record.
     _ = dt_node:call(?config(node, Config), fun dyntrace:info/0),
+    dt_wait:until(fun() -> tracepoints(Daemon, Config) =/= [] end),
     Session = dt_lttng:start(Daemon, Probes, Options),
     dt_wait:until(fun() -> listeners(Config) =:= Probes end),
     Session.
