@@ -70,7 +70,7 @@ SANITIZE_SUITES := test/text_SUITE,test/annotation_SUITE,test/dyntrace_SUITE,tes
 check-sanitize: deps-check ## the suites that run the library, with ASan and UBSan
 	tools/copy _build/sanitize
 	cd _build/sanitize && CFLAGS='$(SANITIZE)' $(REBAR) compile
-	cd _build/sanitize && env CFLAGS='$(SANITIZE)' DYNTRACE_TEST_CFLAGS='$(SANITIZE)' DYNTRACE_CASES=$${DYNTRACE_CASES:-10000} \
+	cd _build/sanitize && env CFLAGS='$(SANITIZE)' DYNTRACE_TEST_CFLAGS='$(SANITIZE)' DYNTRACE_CASES=$${DYNTRACE_CASES:-10000} DYNTRACE_ATTACHES=100 \
 	  ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD='$(SANITIZERS)' DYNTRACE_PRELOAD='$(SANITIZERS)' ERL_AFLAGS='-eval os:unsetenv(\"LD_PRELOAD\").' \
 	  $(REBAR) ct --suite $(or $(SUITES),$(SANITIZE_SUITES))
 

@@ -10,7 +10,7 @@
 -module(dt_bpftrace).
 -behaviour(gen_server).
 
--export([missing/0, described/1, start/2, start/3, start_script/2, start_file/2, os_pid/1, await/2, await/3, events/1, lines/1,
+-export([missing/0, described/1, start/2, start/3, start_script/2, start_file/2, os_pid/1, await/2, await/3, events/1, lines/1, in_time/1,
          stop/1, stop_script/1, kill/1]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
 
@@ -109,6 +109,13 @@ events(Consumer) ->
 
 lines(Consumer) ->
     gen_server:call(Consumer, lines).
+
+%% Of a script's lines those that begin with their time, as of printf("%llu %s\n", nsecs, ...), in its order: they arrive
+%% in that of the CPUs' buffers.
+in_time(Lines) ->
+    Timed = [{binary_to_integer(Time), Text} || Line <- Lines,
+                                                {match, [Time, Text]} <- [re:run(Line, "^(\\d+) (.*)$", [{capture, all_but_first, binary}])]],
+    [Text || {_, Text} <- lists:keysort(1, Timed)].
 
 %% Detaches as Ctrl-C does, and returns all events that were recorded.
 stop(Consumer) ->

@@ -83,7 +83,7 @@ lttng_event({Probe, Fields}) ->
 listed(Config) ->
     with_daemon(fun(Daemon) ->
                         _ = all_listeners(Config),
-                        dt_wait:until(fun() -> tracepoints(Daemon, Config) =/= [] end),
+                        until_known(Daemon, Config),
                         ?assertEqual(lists:sort([atom_to_binary(Probe) || Probe <- probes()]),
                                      tracepoints(Daemon, Config))
                 end).
@@ -127,10 +127,10 @@ enabled_and_disabled_while_running(Config) ->
               Session = start(Daemon, [process_exit], Config),
               send(before, Pid, Config),
               {0, _} = dt_lttng:lttng(Daemon, "enable-event -u -c channel org_erlang_dyntrace:message_send", []),
-              dt_wait:until(fun() -> listeners(Config) =:= [process_exit, message_send] end),
+              until_listeners([process_exit, message_send], Config),
               send(enabled, Pid, Config),
               {0, _} = dt_lttng:lttng(Daemon, "disable-event -u -c channel org_erlang_dyntrace:message_send", []),
-              dt_wait:until(fun() -> listeners(Config) =:= [process_exit] end),
+              until_listeners([process_exit], Config),
               ?assertEqual(discard, dt_node:call(?config(node, Config), fun() -> dyntrace:enabled_send(send, [], self()) end)),
               send('after', Pid, Config),
               ?assertMatch([{message_send, #{message := <<"enabled">>}}], dt_lttng:stop(Session))
@@ -142,7 +142,7 @@ session_destroyed_while_tracing(Config) ->
               Pid = dt_node:call(?config(node, Config), fun flooder/0),
               First = start(Daemon, [message_send], Config),
               ok = dt_lttng:destroy(First),
-              dt_wait:until(fun() -> listeners(Config) =:= [] end),
+              until_listeners([], Config),
               Second = start(Daemon, [message_send], Config),
               goes_on(Pid, Config),
               ?assertMatch([{message_send, #{message := <<"flood">>}} | _], dt_lttng:stop(Second))
@@ -215,7 +215,7 @@ foreign_provider_of_the_name(Config) ->
               ?assertMatch(#{backends := #{usdt := available, lttng := {missing, Why}}, lttng_library := undefined},
                            dt_node:call(Node, fun dyntrace:info/0)),
               Session = dt_lttng:start(Daemon, [message_send]),
-              dt_wait:until(fun() -> tracepoints(Daemon, [{node, Node}]) =:= [<<"message_send">>] end),
+              dt_wait:until("the foreign tracepoint", [<<"message_send">>], fun() -> tracepoints(Daemon, [{node, Node}]) end),
               Pid = dt_node:call(Node, fun sender/0),
               send(not_ours, Pid, [{node, Node}]),
               ?assertEqual([], dt_lttng:stop(Session))
@@ -261,7 +261,7 @@ dead() ->
 daemon_starts_later(Config) ->
     ?assertMatch(#{backends := #{lttng := available}}, dt_node:call(?config(node, Config), fun dyntrace:info/0)),
     with_daemon(fun(Daemon) ->
-                        dt_wait:until(fun() -> length(tracepoints(Daemon, Config)) =:= length(probes()) end),
+                        dt_wait:until("all tracepoints", length(probes()), fun() -> length(tracepoints(Daemon, Config)) end),
                         Session = start(Daemon, [message_send], Config),
                         Pid = dt_node:call(?config(node, Config), fun sender/0),
                         send(later, Pid, Config),
@@ -274,7 +274,7 @@ daemon_killed(Config) ->
     _ = start(First, [message_send], Config),
     ok = dt_lttng:kill_daemon(First),
     goes_on(Pid, Config),
-    dt_wait:until(fun() -> listeners(Config) =:= [] end),
+    until_listeners([], Config),
     with_daemon(fun(Daemon) ->
                         Session = start(Daemon, [message_send], Config),
                         goes_on(Pid, Config),
@@ -291,8 +291,8 @@ daemon_hangs(_) ->
                         ?assertMatch(#{backends := #{usdt := available, lttng := {missing, <<"being loaded", _/binary>>}}}, Info),
                         ?assertEqual(trace, Answer),
                         ok = dt_lttng:signal_daemon(Daemon, "CONT"),
-                        dt_wait:until(fun() -> lttng_of(Node) =:= available end),
-                        dt_wait:until(fun() -> tracepoints(Daemon, [{node, Node}]) =/= [] end),
+                        dt_wait:until("the provider is loaded", available, fun() -> lttng_of(Node) end),
+                        until_known(Daemon, [{node, Node}]),
                         dt_node:stop(Node)
                 end).
 
@@ -371,9 +371,9 @@ start(Daemon, Probes, Config, Options) ->
     %% The daemon knows the node before the session starts: of one that comes later, tracepoints are enabled a moment
     %% before they record.
     _ = dt_node:call(?config(node, Config), fun dyntrace:info/0),
-    dt_wait:until(fun() -> tracepoints(Daemon, Config) =/= [] end),
+    until_known(Daemon, Config),
     Session = dt_lttng:start(Daemon, Probes, Options),
-    dt_wait:until(fun() -> listeners(Config) =:= Probes end),
+    until_listeners(Probes, Config),
     Session.
 
 recorded(Probes, Config, Fun) ->
@@ -391,6 +391,13 @@ all_listeners(Config) ->
 
 listeners(Config) ->
     [Name || #{name := Name, backends := Backends} <- all_listeners(Config), lists:member(lttng, Backends)].
+
+until_listeners(Probes, Config) ->
+    dt_wait:until("LTTng's enabled tracepoints", Probes, fun() -> listeners(Config) end).
+
+%% The daemon lists the node's tracepoints.
+until_known(Daemon, Config) ->
+    dt_wait:until("the daemon knows the node", fun() -> tracepoints(Daemon, Config) =/= [] orelse dt_lttng:lttng(Daemon, "list -u", []) end).
 
 lttng_of(Node) ->
     #{backends := #{lttng := State}} = dt_node:call(Node, fun dyntrace:info/0),
@@ -418,7 +425,7 @@ flood_on(Dead, N) ->
 goes_on(Pid, Config) ->
     Sent = fun() -> dt_node:call(?config(node, Config), fun() -> Pid ! {how_many, self()}, receive {sent, N} -> N end end) end,
     Began = Sent(),
-    dt_wait:until(fun() -> Sent() > Began + 1000 end).
+    dt_wait:until({sent_more_than, Began + 1000}, fun() -> Now = Sent(), Now > Began + 1000 orelse Now end).
 
 copy(Config, Name) ->
     dyntrace_SUITE:copy(Config, Name).

@@ -158,7 +158,7 @@ consumer_killed(Config) ->
     send(first, Pid, Config),
     await_message(<<"first">>, First),
     ok = dt_bpftrace:kill(First),
-    dt_wait:until(fun() -> listeners(Config) =:= [] end),
+    dt_wait:until("nobody is attached", [], fun() -> listeners(Config) end),
     send(nobody, Pid, Config),
     Second = attach([message_send], Config),
     send(second, Pid, Config),
