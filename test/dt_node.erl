@@ -5,7 +5,7 @@
 -export([start/0, start/1, stop/1, os_pid/1, call/2, call/3]).
 -export([start_epmd/0, stop_epmd/1, named/2]).
 
--define(DEADLINE, 60000).
+-define(DEADLINE, 180000).
 
 start() ->
     start(#{}).
