@@ -204,7 +204,7 @@ only_some_probes(Config) ->
 sequential_tracing(Config) ->
     start(Config),
     Consumer = attach([seq_trace_print], Config),
-    until(fun() -> call(Config, fun seq_trace:get_system_tracer/0) =/= false end),
+    dt_wait:until("a system tracer", fun() -> call(Config, fun seq_trace:get_system_tracer/0) =/= false end),
     call(Config, fun() ->
                          _ = seq_trace:set_token(print, true),
                          ok = seq_trace:print(0, found),
@@ -212,7 +212,7 @@ sequential_tracing(Config) ->
                  end),
     dt_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= <<"found">> end),
     _ = dt_bpftrace:stop(Consumer),
-    until(fun() -> call(Config, fun seq_trace:get_system_tracer/0) =:= false end).
+    dt_wait:until("no system tracer", false, fun() -> call(Config, fun seq_trace:get_system_tracer/0) end).
 
 %% -- Others who trace ------------------------------------------------------------------------
 
@@ -291,7 +291,7 @@ worker_killed(Config) ->
     Consumer = attach([message_send], Config),
     until_traced(Config),
     First = call(Config, fun() -> Pid = whereis(dyntrace_follower), exit(Pid, kill), Pid end),
-    until(fun() -> not lists:member(call(Config, fun() -> whereis(dyntrace_follower) end), [First, undefined]) end),
+    until_worker_after(First, Config),
     until_traced(Config),
     _ = dt_bpftrace:stop(Consumer),
     until_untraced(Config),
@@ -304,11 +304,11 @@ what_was_said_by_hand_holds(Config) ->
     until_traced(Config),
     Kill = fun() ->
                    First = call(Config, fun() -> Pid = whereis(dyntrace_follower), exit(Pid, kill), Pid end),
-                   until(fun() -> not lists:member(call(Config, fun() -> whereis(dyntrace_follower) end), [First, undefined]) end)
+                   until_worker_after(First, Config)
            end,
     ok = call(Config, fun() -> dyntrace:follow(#{probes => [process_exit], text => shape}) end),
     Kill(),
-    until(fun() -> is_map(following(Config)) end),
+    dt_wait:until("it follows", fun() -> Now = following(Config), is_map(Now) orelse Now end),
     ?assertEqual({[procs], false}, {traced(new, Config), call(Config, fun seq_trace:get_system_tracer/0)}),
     ?assertEqual(shape, call(Config, fun() -> element(5, dyntrace:load_info("")) end)),
     ok = call(Config, fun dyntrace:unfollow/0),
@@ -397,8 +397,8 @@ budget(Config) ->
                                          Sink = spawn(fun sink/0),
                                          {spawn(fun() -> flood(Sink) end), Sink}
                                  end),
-    until(fun() -> maps:get(pauses, following(Config)) >= 2 end),
-    until(fun() -> maps:get(paused, following(Config)) andalso traced(Flood, Config) =:= [] end),
+    dt_wait:until("two pauses", fun() -> Now = following(Config), maps:get(pauses, Now) >= 2 orelse Now end),
+    dt_wait:until("paused, without flags", {true, []}, fun() -> {maps:get(paused, following(Config)), traced(Flood, Config)} end),
     call(Config, fun() -> exit(Flood, kill) end),
     dt_wait:until("lines in the log", 2, fun() -> length(logged(Config)) end),
     #{pauses := Pauses, skipped := Skipped, paused := false} = following(Config),
@@ -560,6 +560,9 @@ until_traced(Config) ->
 until_untraced(Config) ->
     dt_wait:until("tracing is off", nothing, fun() -> switched_on(Config) end).
 
+until_worker_after(First, Config) ->
+    dt_wait:until("another worker", fun() -> Pid = call(Config, fun() -> whereis(dyntrace_follower) end), not lists:member(Pid, [First, undefined]) orelse Pid end).
+
 until_flags(Who, Flags, Config) ->
     dt_wait:until({"trace flags of", Who}, Flags, fun() -> traced(Who, Config) end).
 
@@ -571,9 +574,6 @@ switched_on(Config) ->
         #{processes := [], ports := [], calls := none, seq_trace := false} -> nothing;
         Following -> Following
     end.
-
-until(Fun) ->
-    dt_wait:until(Fun).
 
 sessions(Config) ->
     call(Config, fun() -> _ = code:ensure_loaded(trace), erlang:function_exported(trace, session_create, 3) end).

@@ -191,6 +191,7 @@ second_provider_of_the_name(Config) ->
               In = [{node, Node}],
               Session = start(Daemon, [message_send], In),
               Library = list_to_binary(Other),
+              until_available(Node),
               ?assertMatch(#{backends := #{lttng := available}, lttng_library := Library},
                            dt_node:call(Node, fun dyntrace:info/0)),
               Pid = dt_node:call(Node, fun sender/0),
@@ -212,8 +213,8 @@ foreign_provider_of_the_name(Config) ->
     Why = iolist_to_binary(["org_erlang_dyntrace is provided by ", Foreign]),
     with_daemon(
       fun(Daemon) ->
-              ?assertMatch(#{backends := #{usdt := available, lttng := {missing, Why}}, lttng_library := undefined},
-                           dt_node:call(Node, fun dyntrace:info/0)),
+              dt_wait:until("who provides", {missing, Why}, fun() -> lttng_of(Node) end),
+              ?assertMatch(#{backends := #{usdt := available}, lttng_library := undefined}, dt_node:call(Node, fun dyntrace:info/0)),
               Session = dt_lttng:start(Daemon, [message_send]),
               dt_wait:until("the foreign tracepoint", [<<"message_send">>], fun() -> tracepoints(Daemon, [{node, Node}]) end),
               Pid = dt_node:call(Node, fun sender/0),
@@ -259,7 +260,7 @@ dead() ->
 
 %% No daemon when the module loads: the tracepoints appear when one starts.
 daemon_starts_later(Config) ->
-    ?assertMatch(#{backends := #{lttng := available}}, dt_node:call(?config(node, Config), fun dyntrace:info/0)),
+    until_available(?config(node, Config)),
     with_daemon(fun(Daemon) ->
                         dt_wait:until("all tracepoints", length(probes()), fun() -> length(tracepoints(Daemon, Config)) end),
                         Session = start(Daemon, [message_send], Config),
@@ -291,7 +292,7 @@ daemon_hangs(_) ->
                         ?assertMatch(#{backends := #{usdt := available, lttng := {missing, <<"being loaded", _/binary>>}}}, Info),
                         ?assertEqual(trace, Answer),
                         ok = dt_lttng:signal_daemon(Daemon, "CONT"),
-                        dt_wait:until("the provider is loaded", available, fun() -> lttng_of(Node) end),
+                        until_available(Node),
                         until_known(Daemon, [{node, Node}]),
                         dt_node:stop(Node)
                 end).
@@ -398,6 +399,10 @@ until_listeners(Probes, Config) ->
 %% The daemon lists the node's tracepoints.
 until_known(Daemon, Config) ->
     dt_wait:until("the daemon knows the node", fun() -> tracepoints(Daemon, Config) =/= [] orelse dt_lttng:lttng(Daemon, "list -u", []) end).
+
+%% On a busy machine loading the provider outlasts the module's wait for it.
+until_available(Node) ->
+    dt_wait:until("the provider is loaded", available, fun() -> lttng_of(Node) end).
 
 lttng_of(Node) ->
     #{backends := #{lttng := State}} = dt_node:call(Node, fun dyntrace:info/0),
