@@ -578,6 +578,9 @@ switched_on(Config) ->
 sessions(Config) ->
     call(Config, fun() -> _ = code:ensure_loaded(trace), erlang:function_exported(trace, session_create, 3) end).
 
+until(Fun) ->
+    dt_wait:until(Fun).
+
 %% The flags of a process, or of those to come; in any session.
 traced(Who, Config) ->
     call(Config, fun() -> lists:sort(flags(Who)) end).

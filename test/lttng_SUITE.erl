@@ -35,7 +35,7 @@ end_per_suite(_) ->
     ok.
 
 init_per_group(by_probe, Config) ->
-    [{node, dt_node:start()}, {daemon, spawn(fun daemon/0)} | Config];
+    [{node, dt_node:start()}, {daemon, held_daemon()} | Config];
 init_per_group(Group, Config) ->
     [{probe, Group} | Config].
 
@@ -47,9 +47,15 @@ end_per_group(by_probe, Config) ->
 end_per_group(_, _) ->
     ok.
 
-%% Holds a daemon that more than one test uses: it ends with its owner, and Common Test ends who prepares a group.
-daemon() ->
-    with_daemon(fun(_) -> receive stop -> ok end end).
+%% A process that holds a daemon for the tests of a group: a daemon ends with its owner, and that of a group's
+%% preparation ends before the tests.
+held_daemon() ->
+    Self = self(),
+    {Holder, Ref} = spawn_monitor(fun() -> with_daemon(fun(_) -> Self ! {self(), started}, receive stop -> ok end end) end),
+    receive
+        {Holder, started} -> true = demonitor(Ref, [flush]), Holder;
+        {'DOWN', Ref, process, Holder, Reason} -> error({no_daemon, Reason})
+    end.
 
 init_per_testcase(alone, Config) ->
     Config;
