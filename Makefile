@@ -74,6 +74,12 @@ check-sanitize: deps-check ## the suites that run the library, with ASan and UBS
 	  ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD='$(SANITIZERS)' DYNTRACE_PRELOAD='$(SANITIZERS)' ERL_AFLAGS='-eval os:unsetenv(\"LD_PRELOAD\").' \
 	  $(REBAR) ct --suite $(or $(SUITES),$(SANITIZE_SUITES))
 
+# Those that attach a consumer to a node.
+ATTACHING_SUITES := test/usdt_SUITE,test/lttng_SUITE,test/follow_SUITE,test/load_SUITE,test/tools_SUITE,test/recipes_SUITE,test/upgrade_SUITE,test/annotation_SUITE
+
+check-busy: deps-check all ## the suites that attach consumers, ten times beside a busy core (RUNS=3, SUITES=...)
+	tools/busy $(or $(RUNS),10) $(or $(SUITES),$(ATTACHING_SUITES))
+
 # What is generated from the catalogue, and by which tool.
 GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/tapset
 
@@ -109,5 +115,5 @@ clean: ## remove what was built
 	$(MAKE) -C c_src clean
 	rm -rf _build
 
-.PHONY: help all demo check check-arm64 check-matrix check-release check-sanitize check-systemtap check-docs soak docs lint deps deps-arm64 deps-demo deps-check deps-release deps-systemtap deps-lint deps-bench deps-matrix \
+.PHONY: help all demo check check-arm64 check-busy check-matrix check-release check-sanitize check-systemtap check-docs soak docs lint deps deps-arm64 deps-demo deps-check deps-release deps-systemtap deps-lint deps-bench deps-matrix \
         bench clean

@@ -95,6 +95,7 @@ start() ->
                    end),
     receive {Keeper, System} -> System end,
     [spawn(fun ?MODULE:Worker/0) || Worker <- [sequential, sleeper, annotator]],
+    true = register(dt_sink, spawn(fun sink/0)),
     ok = trace_all(),
     System.
 
@@ -106,6 +107,10 @@ trace_all() ->
     _ = dt_trace:trace(all, true, [{tracer, dyntrace, []} | Flags]),
     _ = seq_trace:set_system_tracer({dyntrace, []}),
     ok.
+
+%% Takes the numbered messages.
+sink() ->
+    receive _ -> sink() end.
 
 sequential() ->
     _ = [seq_trace:set_token(Flag, true) || Flag <- [send, 'receive', print]],
@@ -156,11 +161,10 @@ healthy(Config) ->
 numbered(Config) ->
     numbered(100, fun() -> ok end, Config).
 
-%% On the node, a new process sends so many messages to nobody; before each, Between is called. Their texts.
+%% On the node, a new process sends so many messages to the sink; before each, Between is called. Their texts.
 numbered(Count, Between, Config) ->
     call(Config, fun() ->
-                         Nobody = lttng_SUITE:dead(),
-                         {Pid, Ref} = spawn_monitor(fun() -> [begin Between(), Nobody ! {numbered, N} end || N <- lists:seq(1, Count)] end),
+                         {Pid, Ref} = spawn_monitor(fun() -> [begin Between(), dt_sink ! {numbered, N} end || N <- lists:seq(1, Count)] end),
                          receive {'DOWN', Ref, process, Pid, normal} -> ok end
                  end),
     [iolist_to_binary(io_lib:format("{numbered,~b}", [N])) || N <- lists:seq(1, Count)].
@@ -178,7 +182,7 @@ count(Config) ->
                                             [Library, Provider, Probe, Probe, N, N, Probe])
                               || {N, Probe} <- lists:zip(lists:seq(1, length(probes())), probes()),
                                  #{provider := Provider} <- [dt_bpftrace:described(Probe)]] ++
-                                 ["usdt:", Library, ":org_erlang_dyntrace:message_send /strncmp(str(arg2), \"{numbered,\", 10) == 0/ ",
+                                 ["usdt:", Library, ":org_erlang_dyntrace:message_send /str(arg1) == \"dt_sink\"/ ",
                                   "{ printf(\"%llu %s\\n\", nsecs, str(arg2)); }\n",
                                   "END { clear(@seen); }\n"],
                              #{}).

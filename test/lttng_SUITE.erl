@@ -99,7 +99,7 @@ types_as_declared(Config) ->
     with_daemon(fun(Daemon) ->
                         Session = start(Daemon, probes(), Config),
                         [run(Probe, Config) || Probe <- probes()],
-                        {0, _} = dt_lttng:lttng(Daemon, "stop", []),
+                        {0, _} = dt_lttng:lttng(Daemon, "stop ~s", [dt_lttng:name(Session)]),
                         Declared = dt_lttng:declared(dt_lttng:folder(Session)),
                         ok = dt_lttng:destroy(Session),
                         ?assertEqual(lists:sort([{Name, [{lttng_name(Name, Field), Type} || #{name := Field, type := Type} <- Fields]}
@@ -242,7 +242,7 @@ buffers_full(Config) ->
                                         true = is_pid(Pid),
                                         Us
                                 end),
-              {0, _} = dt_lttng:lttng(Daemon, "stop", []),
+              {0, _} = dt_lttng:lttng(Daemon, "stop ~s", [dt_lttng:name(Session)]),
               Folder = dt_lttng:folder(Session),
               {Recorded, Lost} = {length(dt_lttng:read(Folder)), dt_lttng:discarded(Folder)},
               ok = dt_lttng:destroy(Session),
