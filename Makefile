@@ -15,6 +15,8 @@ BENCH_NEEDS := $(DEMO_NEEDS) perf runtime_tools
 SYSTEMTAP_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
 MATRIX_NEEDS := erl debootstrap
 ARM64_NEEDS := debootstrap qemu-aarch64-static
+# Another release compiles with its gcc alone.
+RELEASE_NEEDS := $(filter-out clang aarch64-linux-gnu-gcc,$(CHECK_NEEDS))
 LINT_NEEDS  := $(BUILD_NEEDS) rebar3 clang-format clang-tidy cppcheck dialyzer xref
 
 .DEFAULT_GOAL := all
@@ -41,10 +43,22 @@ soak: deps-check all ## a node under load while consumers come and go (SECONDS=1
 	DYNTRACE_SOAK_S=$(or $(SECONDS),1200) $(REBAR) ct --dir test_soak
 
 # OTP 25, 27 and 29, as Debian has them.
-check-matrix: $(addprefix check-on-,bookworm trixie forky) ## the suites on three releases of OTP (root; makes their folders at first)
+check-matrix: $(addprefix check-on-,bookworm trixie forky) ## the suites on three releases of OTP (root; makes their chroots at first)
 
 check-on-%: deps-matrix
-	tools/matrix $*
+	tools/matrix $* check
+
+chroot-of-%: deps-matrix
+	tools/matrix $* prepare
+
+# What tools/matrix runs in a release's chroot: all that its OTP or its tracers can make fail. The builds that build_SUITE
+# tries depend on neither.
+comma := ,
+empty :=
+RELEASE_SUITES = $(subst $(empty) ,$(comma),$(strip $(filter-out test/build_SUITE,$(basename $(wildcard test/*_SUITE.erl)))))
+
+check-release: deps-release all check-docs
+	$(REBAR) ct --suite $(or $(SUITES),$(RELEASE_SUITES))
 
 check-arm64: deps-arm64 ## the suites that need no kernel, on arm64 in emulation (root; half an hour for its folder at first)
 	tools/emulated trixie-arm64
@@ -52,15 +66,20 @@ check-arm64: deps-arm64 ## the suites that need no kernel, on arm64 in emulation
 # The library with sanitizers, in a stock VM that has their runtime preloaded; what a VM starts does without.
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZERS = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libubsan.so)
-SANITIZE_SUITES := test/text_SUITE,test/annotation_SUITE,test/dyntrace_SUITE,test/usdt_SUITE,test/load_SUITE
+SANITIZE_SUITES := test/text_SUITE,test/annotation_SUITE,test/dyntrace_SUITE,test/usdt_SUITE,test/load_SUITE,test/lttng_SUITE,test/follow_SUITE
 
 check-sanitize: deps-check ## the suites that run the library, with ASan and UBSan
-	rm -rf _build/sanitize && mkdir -p _build/sanitize
-	tar cf - --exclude=_build --exclude=.git --exclude='priv/*.so' --exclude=c_src/obj . | tar xf - -C _build/sanitize
+	tools/copy _build/sanitize
 	cd _build/sanitize && CFLAGS='$(SANITIZE)' $(REBAR) compile
-	cd _build/sanitize && env CFLAGS='$(SANITIZE)' DYNTRACE_TEST_CFLAGS='$(SANITIZE)' DYNTRACE_CASES=$${DYNTRACE_CASES:-10000} \
+	cd _build/sanitize && env CFLAGS='$(SANITIZE)' DYNTRACE_TEST_CFLAGS='$(SANITIZE)' DYNTRACE_CASES=$${DYNTRACE_CASES:-10000} DYNTRACE_ATTACHES=100 DYNTRACE_RELOADS=10 \
 	  ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD='$(SANITIZERS)' DYNTRACE_PRELOAD='$(SANITIZERS)' ERL_AFLAGS='-eval os:unsetenv(\"LD_PRELOAD\").' \
 	  $(REBAR) ct --suite $(or $(SUITES),$(SANITIZE_SUITES))
+
+# Those that attach a consumer to a node.
+ATTACHING_SUITES := test/usdt_SUITE,test/lttng_SUITE,test/follow_SUITE,test/load_SUITE,test/tools_SUITE,test/recipes_SUITE,test/upgrade_SUITE,test/annotation_SUITE
+
+check-busy: deps-check all ## the suites that attach consumers, ten times beside a busy core (RUNS=3, SUITES=...)
+	tools/busy $(or $(RUNS),10) $(or $(SUITES),$(ATTACHING_SUITES))
 
 # What is generated from the catalogue, and by which tool.
 GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/tapset
@@ -90,12 +109,12 @@ lint: deps-lint all ## clang-format, clang-tidy, cppcheck, xref, dialyzer
 deps: ## install what is missing for all of this
 	tools/deps $(sort $(CHECK_NEEDS) $(BENCH_NEEDS) $(SYSTEMTAP_NEEDS) $(MATRIX_NEEDS) $(ARM64_NEEDS) $(LINT_NEEDS))
 
-deps-arm64 deps-demo deps-check deps-bench deps-matrix deps-systemtap deps-lint: deps-%:
+deps-arm64 deps-demo deps-check deps-release deps-bench deps-matrix deps-systemtap deps-lint: deps-%:
 	@tools/deps $($(shell echo $* | tr a-z A-Z)_NEEDS)
 
 clean: ## remove what was built
 	$(MAKE) -C c_src clean
 	rm -rf priv/beam _build
 
-.PHONY: help all demo check check-arm64 check-matrix check-sanitize check-systemtap check-docs soak docs lint deps deps-arm64 deps-demo deps-check deps-systemtap deps-lint deps-bench deps-matrix \
+.PHONY: help all demo check check-arm64 check-busy check-matrix check-release check-sanitize check-systemtap check-docs soak docs lint deps deps-arm64 deps-demo deps-check deps-release deps-systemtap deps-lint deps-bench deps-matrix \
         bench clean

@@ -10,11 +10,11 @@
 -module(dt_bpftrace).
 -behaviour(gen_server).
 
--export([missing/0, described/1, start/2, start/3, start_script/2, start_file/2, os_pid/1, await/2, await/3, events/1, lines/1,
+-export([missing/0, described/1, start/2, start/3, start_script/2, start_file/2, os_pid/1, await/2, await/3, events/1, lines/1, in_time/1,
          stop/1, stop_script/1, kill/1]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
 
--define(DEADLINE, 30000).
+-define(DEADLINE, 120000).
 
 %% A signal that has not been heard is sent again.
 -define(AGAIN_MS, 5000).
@@ -24,6 +24,9 @@
 
 %% bpftrace reads a string into the 512 bytes of BPF stack, so a long one is read in pieces.
 -define(PIECE, 100).
+
+%% As long as a text of a term is at most; each piece more takes bpftrace its time to compile.
+-define(LONGEST, 300).
 
 %% Newer ones mark a string as cut that takes all of its room.
 -define(STRLEN, 104).
@@ -62,11 +65,11 @@ no_tracefs(Output) ->
 start(Library, Probes) ->
     start(Library, Probes, #{}).
 
-%% Options: `longest`, the bytes to read of each string (512 unless told); `os_pid`, to
+%% Options: `longest`, the bytes to read of each string (300 unless told); `os_pid`, to
 %% attach to one process.
 start(Library, Probes, Options) ->
     Numbered = maps:from_list([{N, described(Probe)} || {N, Probe} <- lists:zip(lists:seq(1, length(Probes)), Probes)]),
-    Pieces = (maps:get(longest, Options, 512) + ?PIECE - 1) div ?PIECE,
+    Pieces = (maps:get(longest, Options, ?LONGEST) + ?PIECE - 1) div ?PIECE,
     Operands = operands(Library),
     Script = [probe_script(Library, N, Described, maps:get(maps:get(name, Described), Operands), Pieces)
               || {N, Described} <- maps:to_list(Numbered)],
@@ -116,6 +119,13 @@ events(Consumer) ->
 
 lines(Consumer) ->
     gen_server:call(Consumer, lines).
+
+%% Of a script's lines those that begin with their time, as of printf("%llu %s\n", nsecs, ...), in its order: they arrive
+%% in that of the CPUs' buffers.
+in_time(Lines) ->
+    Timed = [{binary_to_integer(Time), Text} || Line <- Lines,
+                                                {match, [Time, Text]} <- [re:run(Line, "^(\\d+) (.*)$", [{capture, all_but_first, binary}])]],
+    [Text || {_, Text} <- lists:keysort(1, Timed)].
 
 %% Detaches as Ctrl-C does, and returns all events that were recorded.
 stop(Consumer) ->

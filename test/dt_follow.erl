@@ -3,7 +3,8 @@
 
 -include_lib("common_test/include/ct.hrl").
 
--export([start_node/1, stop_node/1, start/1, start/2, attach/2, following/1, until_traced/1, until_untraced/1, until/1, call/2]).
+-export([start_node/1, stop_node/1, start/1, start/2, attach/2, following/1, until_traced/1, until_untraced/1, until_worker_after/2,
+         until_flags/3, until_pattern/3, until/1, call/2]).
 -export([traced/2, flags/1, of_function/2, keep_log/1, logged/1, errors/1, log/2, ask/2]).
 %% On the node.
 -export([answer/0, infos/2]).
@@ -69,10 +70,19 @@ following(Config) ->
     maps:get(following, call(Config, fun dyntrace:info/0)).
 
 until_traced(Config) ->
-    until(fun() -> not lists:member(switched_on(Config), [off, nothing]) end).
+    dt_wait:until("tracing is on", fun() -> On = switched_on(Config), not lists:member(On, [off, nothing]) orelse On end).
 
 until_untraced(Config) ->
-    until(fun() -> switched_on(Config) =:= nothing end).
+    dt_wait:until("tracing is off", nothing, fun() -> switched_on(Config) end).
+
+until_worker_after(First, Config) ->
+    dt_wait:until("another worker", fun() -> Pid = call(Config, fun() -> whereis(dyntrace_follower) end), not lists:member(Pid, [First, undefined]) orelse Pid end).
+
+until_flags(Who, Flags, Config) ->
+    dt_wait:until({"trace flags of", Who}, Flags, fun() -> traced(Who, Config) end).
+
+until_pattern(Mfa, Pattern, Config) ->
+    dt_wait:until({"pattern of", Mfa}, Pattern, fun() -> of_function(Mfa, Config) end).
 
 switched_on(Config) ->
     case following(Config) of

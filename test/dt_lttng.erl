@@ -15,7 +15,7 @@
 -define(DEADLINE_MS, 20000).
 
 -record(daemon, {os_pid, keeper, prefix = ""}).
--record(session, {daemon, name, folder}).
+-record(session, {daemon, name, folder, event = ""}).
 
 %% Why LTTng can't be used here, or false: its tools.
 tools_missing() ->
@@ -56,7 +56,7 @@ keep_daemon(Prefix, Owner) ->
     Port = open_port({spawn_executable, "/bin/sh"},
                      [{args, ["-c", "exec " ++ Prefix ++ " lttng-sessiond --no-kernel"]}, binary, stderr_to_stdout, exit_status]),
     {os_pid, OsPid} = erlang:port_info(Port, os_pid),
-    dt_wait:until(fun() -> element(1, dt_shell:run("~s lttng --no-sessiond list", [Prefix])) =:= 0 end),
+    dt_wait:until("the session daemon answers", fun() -> case dt_shell:run("~s lttng --no-sessiond list", [Prefix]) of {0, _} -> true; Failed -> Failed end end),
     Owner ! {self(), OsPid},
     keep(Port, OsPid, Ref).
 
@@ -98,20 +98,21 @@ start(Daemon, Probes) ->
 start(Daemon, Probes, Options) ->
     Name = io_lib:format("dyntrace-~s-~b", [os:getpid(), erlang:unique_integer([positive])]),
     Folder = filename:join(os:getenv("TMPDIR", "/tmp"), Name),
-    Session = #session{daemon = Daemon, name = lists:flatten(Name), folder = Folder},
+    Event = maps:get(event, Options, ""),
+    Session = #session{daemon = Daemon, name = lists:flatten(Name), folder = Folder, event = Event},
     {0, _} = lttng(Daemon, "create ~s ~s", [Name, maps:get(create, Options, "--output=" ++ Folder)]),
     {0, _} = lttng(Daemon, "enable-channel -u -s ~s ~s channel", [Name, maps:get(channel, Options, "--subbuf-size=1M --num-subbuf=8")]),
-    [{0, _} = lttng(Daemon, "enable-event -u -s ~s -c channel 'org_erlang_dyntrace:~s' ~s", [Name, Probe, maps:get(event, Options, "")])
+    [{0, _} = lttng(Daemon, "enable-event -u -s ~s -c channel 'org_erlang_dyntrace:~s' ~s", [Name, Probe, Event])
      || Probe <- Probes],
     {0, _} = lttng(Daemon, "start ~s", [Name]),
     Session.
 
 %% Of a running session.
-enable(Session, Probe) -> switch(enable, Session, Probe).
-disable(Session, Probe) -> switch(disable, Session, Probe).
+enable(Session = #session{event = Event}, Probe) -> switch("enable", Session, Probe, Event).
+disable(Session, Probe) -> switch("disable", Session, Probe, "").
 
-switch(How, #session{daemon = Daemon, name = Name}, Probe) ->
-    {0, _} = lttng(Daemon, "~s-event -u -s ~s -c channel 'org_erlang_dyntrace:~s'", [How, Name, Probe]),
+switch(How, #session{daemon = Daemon, name = Name}, Probe, Options) ->
+    {0, _} = lttng(Daemon, "~s-event -u -s ~s -c channel 'org_erlang_dyntrace:~s' ~s", [How, Name, Probe, Options]),
     ok.
 
 folder(#session{folder = Folder}) ->

@@ -21,6 +21,7 @@ end_per_testcase(_, Config) ->
     dt_node:stop(?config(node, Config)).
 
 describes_itself(Config) ->
+    lttng_SUITE:until_available(?config(node, Config)),
     {Info, Available, Vsn} =
         call(Config, fun() ->
                              {ok, [{application, dyntrace, Keys}]} =

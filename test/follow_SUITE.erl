@@ -7,8 +7,12 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
--import(dt_follow, [start/1, start/2, ask/2, attach/2, following/1, until_traced/1, until_untraced/1, until/1,
-                    traced/2, flags/1, of_function/2, call/2, keep_log/1, logged/1]).
+-import(dt_follow, [start/1, start/2, ask/2, attach/2, following/1, until_traced/1, until_untraced/1, until_worker_after/2, until_flags/3,
+                    until_pattern/3, until/1, traced/2, flags/1, of_function/2, call/2, keep_log/1, logged/1]).
+
+%% What is sent each time that somebody is attached.
+-define(STORM, [1, 2, 3]).
+-define(STORM_MS, 300000).
 
 suite() ->
     [{timetrap, {minutes, 6}}].
@@ -53,13 +57,13 @@ flags_follow_each_consumer(Config) ->
     start(Config),
     Pid = call(Config, fun() -> spawn(fun dt_follow:answer/0) end),
     Sends = attach([message_send], Config),
-    until(fun() -> traced(Pid, Config) =:= [send] end),
+    until_flags(Pid, [send], Config),
     Exits = attach([process_exit], Config),
-    until(fun() -> traced(Pid, Config) =:= [procs, send] end),
+    until_flags(Pid, [procs, send], Config),
     _ = dt_bpftrace:stop(Sends),
-    until(fun() -> traced(Pid, Config) =:= [procs] end),
+    until_flags(Pid, [procs], Config),
     _ = dt_bpftrace:stop(Exits),
-    until(fun() -> traced(Pid, Config) =:= [] end).
+    until_flags(Pid, [], Config).
 
 %% What each probe needs, by what the catalogue says that feeds it.
 every_probe_has_its_flags(Config) ->
@@ -104,10 +108,10 @@ functions(Config) ->
     start([{functions, [{dt_cases, identity, 1}, {dt_cases, fail, '_'}, {lists, seq, '_'}]}], Config),
     call(Config, fun() -> {module, dt_cases} = code:ensure_loaded(dt_cases) end),
     Calls = attach([function_call], Config),
-    until(fun() -> maps:get(calls, following(Config)) =:= call end),
+    dt_wait:until("calls are traced", call, fun() -> maps:get(calls, following(Config)) end),
     ?assertEqual([], of_function({dt_cases, identity, 1}, Config)),
     Exceptions = attach([function_exception], Config),
-    until(fun() -> maps:get(calls, following(Config)) =:= exception end),
+    dt_wait:until("calls are traced", exception, fun() -> maps:get(calls, following(Config)) end),
     ?assertEqual([{'_', [], [{exception_trace}]}], of_function({dt_cases, identity, 1}, Config)),
     Text = call(Config, fun() ->
                                 Self = self(),
@@ -121,9 +125,9 @@ functions(Config) ->
     dt_bpftrace:await(Calls, fun({_, #{entry := Entry, pid := Pid}}) -> Pid =:= Text andalso Entry =:= <<"dt_cases:identity/1">> end),
     dt_bpftrace:await(Exceptions, fun({_, #{entry := Entry, class := Class}}) -> Entry =:= <<"dt_cases:fail/2">> andalso Class =:= <<"throw">> end),
     _ = dt_bpftrace:stop(Exceptions),
-    until(fun() -> of_function({dt_cases, identity, 1}, Config) =:= [] end),
+    until_pattern({dt_cases, identity, 1}, [], Config),
     _ = dt_bpftrace:stop(Calls),
-    until(fun() -> of_function({dt_cases, identity, 1}, Config) =:= false end),
+    until_pattern({dt_cases, identity, 1}, false, Config),
     [?assertEqual(false, of_function(Mfa, Config)) || Mfa <- [{dt_cases, fail, 2}, {lists, seq, 2}, {lists, seq, 3}]].
 
 %% A module that is not loaded yet, and then is loaded anew.
@@ -133,7 +137,7 @@ functions_of_new_code(Config) ->
     until_traced(Config),
     [begin
          call(Config, fun() -> load(version(Value)) end),
-         until(fun() -> of_function({dt_new_code, value, 0}, Config) =:= [] end),
+         until_pattern({dt_new_code, value, 0}, [], Config),
          ?assertEqual(Value, call(Config, fun() -> dt_new_code:value() end)),
          dt_bpftrace:await(Calls, fun({_, #{entry := Entry}}) -> Entry =:= <<"dt_new_code:value/0">> end)
      end || Value <- [1, 2, 3]],
@@ -145,9 +149,9 @@ functions_of_the_same_code(Config) ->
     start([{functions, [{dt_cases, identity, 1}]}], Config),
     call(Config, fun() -> {module, dt_cases} = code:ensure_loaded(dt_cases) end),
     Calls = attach([function_call], Config),
-    until(fun() -> of_function({dt_cases, identity, 1}, Config) =:= [] end),
+    until_pattern({dt_cases, identity, 1}, [], Config),
     call(Config, fun() -> _ = code:purge(dt_cases), {module, dt_cases} = code:load_file(dt_cases) end),
-    until(fun() -> of_function({dt_cases, identity, 1}, Config) =:= [] end),
+    until_pattern({dt_cases, identity, 1}, [], Config),
     _ = dt_bpftrace:stop(Calls),
     until_untraced(Config).
 
@@ -168,7 +172,7 @@ named_processes(Config) ->
                                           {Named, spawn(fun dt_follow:answer/0)}
                                   end),
     Consumer = attach([message_send], Config),
-    until(fun() -> traced(Named, Config) =:= [send] end),
+    until_flags(Named, [send], Config),
     ?assertEqual({[], []}, {traced(Other, Config), traced(new, Config)}),
     Next = call(Config, fun() ->
                                 true = unregister(dt_followed),
@@ -176,17 +180,17 @@ named_processes(Config) ->
                                 true = register(dt_followed, Next),
                                 Next
                         end),
-    until(fun() -> traced(Next, Config) =:= [send] end),
+    until_flags(Next, [send], Config),
     %% The one that had the name is not traced for ever.
-    until(fun() -> traced(Named, Config) =:= [] end),
+    until_flags(Named, [], Config),
     _ = dt_bpftrace:stop(Consumer),
-    until(fun() -> traced(Next, Config) =:= [] end).
+    until_flags(Next, [], Config).
 
 %% What is not served does not fire either, where a probe that is has the same trace flag.
 only_some_probes(Config) ->
     start([{probes, [process_exit, message__send]}], Config),
     Consumer = attach([message_send, message__send, process_spawn, process_exit], Config),
-    until(fun() -> traced(new, Config) =:= [procs, send] end),
+    until_flags(new, [procs, send], Config),
     Pid = call(Config, fun() -> Pid = spawn(fun dt_follow:answer/0), Pid ! {self(), question}, receive answer -> Pid end end),
     call(Config, fun() -> exit(Pid, kill) end),
     Text = dt_cases:text(Pid),
@@ -198,7 +202,7 @@ only_some_probes(Config) ->
 sequential_tracing(Config) ->
     start(Config),
     Consumer = attach([seq_trace_print], Config),
-    until(fun() -> call(Config, fun seq_trace:get_system_tracer/0) =/= false end),
+    dt_wait:until("a system tracer", fun() -> call(Config, fun seq_trace:get_system_tracer/0) =/= false end),
     call(Config, fun() ->
                          _ = seq_trace:set_token(print, true),
                          ok = seq_trace:print(0, found),
@@ -206,7 +210,7 @@ sequential_tracing(Config) ->
                  end),
     dt_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= <<"found">> end),
     _ = dt_bpftrace:stop(Consumer),
-    until(fun() -> call(Config, fun seq_trace:get_system_tracer/0) =:= false end).
+    dt_wait:until("no system tracer", false, fun() -> call(Config, fun seq_trace:get_system_tracer/0) end).
 
 %% -- Others who trace ------------------------------------------------------------------------
 
@@ -250,7 +254,7 @@ patterns_of_others(Config) ->
     start([{functions, [{dt_cases, identity, 1}]}], Config),
     call(Config, fun() -> {module, _} = code:ensure_loaded(dt_cases) end),
     Consumer = attach([function_call], Config),
-    until(fun() -> of_function({dt_cases, identity, 1}, Config) =:= [] end),
+    until_pattern({dt_cases, identity, 1}, [], Config),
     Theirs = [{['_'], [], [{message, theirs}]}],
     call(Config, fun() -> 1 = erlang:trace_pattern({dt_cases, identity, 1}, Theirs, [local]) end),
     _ = dt_bpftrace:stop(Consumer),
@@ -285,7 +289,7 @@ worker_killed(Config) ->
     Consumer = attach([message_send], Config),
     until_traced(Config),
     First = call(Config, fun() -> Pid = whereis(dyntrace_follower), exit(Pid, kill), Pid end),
-    until(fun() -> not lists:member(call(Config, fun() -> whereis(dyntrace_follower) end), [First, undefined]) end),
+    until_worker_after(First, Config),
     until_traced(Config),
     _ = dt_bpftrace:stop(Consumer),
     until_untraced(Config),
@@ -298,11 +302,11 @@ what_was_said_by_hand_holds(Config) ->
     until_traced(Config),
     Kill = fun() ->
                    First = call(Config, fun() -> Pid = whereis(dyntrace_follower), exit(Pid, kill), Pid end),
-                   until(fun() -> not lists:member(call(Config, fun() -> whereis(dyntrace_follower) end), [First, undefined]) end)
+                   until_worker_after(First, Config)
            end,
     ok = call(Config, fun() -> dyntrace:follow(#{probes => [process_exit], text => shape}) end),
     Kill(),
-    until(fun() -> is_map(following(Config)) end),
+    dt_wait:until("it follows", fun() -> Now = following(Config), is_map(Now) orelse Now end),
     ?assertEqual({[procs], false}, {traced(new, Config), call(Config, fun seq_trace:get_system_tracer/0)}),
     ?assertEqual(shape, call(Config, fun() -> element(5, dyntrace:load_info("")) end)),
     ok = call(Config, fun dyntrace:unfollow/0),
@@ -320,7 +324,7 @@ worker_that_fails(Config) ->
                          _ = code:purge(dyntrace),
                          {module, dyntrace} = code:load_binary(dyntrace, "other", Other)
                  end),
-    until(fun() -> length(logged(Config)) =:= 1 end),
+    dt_wait:until("lines in the log", 1, fun() -> length(logged(Config)) end),
     call(Config, fun() -> _ = code:purge(dyntrace), {module, dyntrace} = code:load_file(dyntrace) end),
     Consumer = attach([message_send], Config),
     until_traced(Config),
@@ -386,15 +390,15 @@ budget(Config) ->
     keep_log(Config),
     start([{budget, 1000}, {interval, 20}], Config),
     Consumer = attach([message_send], Config),
-    until(fun() -> traced(new, Config) =:= [send] end),
+    until_flags(new, [send], Config),
     {Flood, Sink} = call(Config, fun() ->
                                          Sink = spawn(fun sink/0),
                                          {spawn(fun() -> flood(Sink) end), Sink}
                                  end),
-    until(fun() -> maps:get(pauses, following(Config)) >= 2 end),
-    until(fun() -> maps:get(paused, following(Config)) andalso traced(Flood, Config) =:= [] end),
+    dt_wait:until("two pauses", fun() -> Now = following(Config), maps:get(pauses, Now) >= 2 orelse Now end),
+    dt_wait:until("paused, without flags", {true, []}, fun() -> {maps:get(paused, following(Config)), traced(Flood, Config)} end),
     call(Config, fun() -> exit(Flood, kill) end),
-    until(fun() -> length(logged(Config)) =:= 2 end),
+    dt_wait:until("lines in the log", 2, fun() -> length(logged(Config)) end),
     #{pauses := Pauses, skipped := Skipped, paused := false} = following(Config),
     ?assert(Pauses >= 2 andalso Skipped > 0),
     ?assertMatch([{warning, "dyntrace: more than ~b trace events a second" ++ _, [1000]},
@@ -442,39 +446,57 @@ attached_again_and_again(Config) ->
     Pid = call(Config, fun() -> spawn(fun dt_follow:answer/0) end),
     [begin
          Consumer = attach([message_send], Config),
-         until(fun() -> traced(Pid, Config) =:= [send] end),
+         until_flags(Pid, [send], Config),
          ok = dt_bpftrace:kill(Consumer),
-         until(fun() -> traced(Pid, Config) =:= [] end)
+         until_flags(Pid, [], Config)
      end || _ <- lists:seq(1, 10)],
     ask(Pid, Config).
 
-%% By LTTng, whose events are switched on and off in a session; under load, of which nothing is lost but what
-%% LTTng says it has lost.
+%% By LTTng, whose events are switched on and off in a session; under load. What a process sends while it is switched on is
+%% recorded or counted as lost, and nothing else is.
 a_thousand_times(Config) ->
     dt_require:tool(dt_lttng:missing(), Config),
     start([{interval, 10}], Config),
     Daemon = dt_lttng:start_daemon(),
-    until(fun() -> maps:get(lttng, maps:get(backends, call(Config, fun dyntrace:info/0))) =:= available end),
-    Session = dt_lttng:start(Daemon, [message_send], #{channel => "--subbuf-size=4k --num-subbuf=2"}),
+    lttng_SUITE:until_known(Daemon, Config),
+    Session = dt_lttng:start(Daemon, [message_send], #{channel => "--subbuf-size=4k --num-subbuf=2", event => "--filter='message == \"{storm,*\"'"}),
     Load = call(Config, fun() -> [spawn(Player) || Player <- [fun play/0, fun play/0, fun read_files/0]] end),
     Times = list_to_integer(os:getenv("DYNTRACE_ATTACHES", "1000")),
     %% On the node, ahead of its load.
     ok = dt_node:call(?config(node, Config),
                       fun() ->
                               _ = process_flag(priority, high),
-                              Flags = fun(Expected) -> until(fun() -> flags(new) =:= Expected end) end,
-                              lists:foreach(fun(_) ->
+                              Flags = fun(Expected) -> dt_wait:until("trace flags", Expected, fun() -> flags(new) end) end,
+                              lists:foreach(fun(N) ->
                                                     Flags([send]),
+                                                    storm(N),
                                                     ok = dt_lttng:disable(Session, message_send),
                                                     Flags([]),
                                                     ok = dt_lttng:enable(Session, message_send)
                                             end, lists:seq(1, Times))
-                      end, 170000),
+                      end, ?STORM_MS),
     ?assertEqual([true], lists:usort(call(Config, fun() -> [is_process_alive(Pid) || Pid <- Load] end))),
+    {0, _} = dt_lttng:lttng(Daemon, "stop ~s", [dt_lttng:name(Session)]),
+    Recorded = [Message || {message_send, #{message := Message}} <- dt_lttng:read(dt_lttng:folder(Session))],
+    Lost = dt_lttng:discarded(dt_lttng:folder(Session)),
+    ct:pal("~b recorded, ~b lost", [length(Recorded), Lost]),
+    Sent = [storm_text(N, Part) || N <- lists:seq(1, Times), Part <- ?STORM],
+    ?assertEqual([], Recorded -- Sent),
+    ?assertEqual([Message || Message <- Sent, lists:member(Message, Recorded)], Recorded),
+    ?assertEqual(length(Sent), length(Recorded) + Lost),
     dt_lttng:destroy(Session),
     until_untraced(Config),
     ?assertEqual([[]], lists:usort([traced(Pid, Config) || Pid <- [new | Load]])),
     dt_lttng:stop_daemon(Daemon).
+
+%% On the node: a new process sends some messages to nobody.
+storm(N) ->
+    Nobody = lttng_SUITE:dead(),
+    {Pid, Ref} = spawn_monitor(fun() -> [Nobody ! {storm, N, Part} || Part <- ?STORM] end),
+    receive {'DOWN', Ref, process, Pid, normal} -> ok end.
+
+storm_text(N, Part) ->
+    iolist_to_binary(io_lib:format("{storm,~b,~b}", [N, Part])).
 
 play() ->
     play(spawn(fun dt_follow:answer/0)).

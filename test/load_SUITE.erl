@@ -7,8 +7,7 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
--define(LOAD_S, 10).
--define(RELOADS, 100).
+-define(ORDERS, 1000).
 
 suite() ->
     [{timetrap, {minutes, 6}}].
@@ -30,43 +29,42 @@ init_per_testcase(_, Config) ->
 end_per_testcase(_, Config) ->
     dt_node:stop(?config(node, Config)).
 
-%% `all` with all flags for ten seconds: each kind of event comes, and none is undecoded.
+%% `all` with all flags until each kind of event has come, and a thousand orders: none is undecoded.
 everything_traced(Config) ->
     Consumer = count(Config),
     Began = orders(Config),
-    timer:sleep(?LOAD_S * 1000),
+    dt_wait:until("an event of each probe", [], fun() -> probes() -- seen(Consumer) end),
+    progresses(Began, ?ORDERS, Config),
     Done = orders(Config) - Began,
     healthy(Config),
     Counts = counts(Consumer, Config),
-    ct:pal("~b orders in ~b s; events: ~p", [Done, ?LOAD_S, Counts]),
+    ct:pal("~b orders; events: ~p", [Done, Counts]),
     ?assertEqual(lists:sort(probes()), lists:sort(maps:keys(Counts))),
     %% The customer's order is a call, an answer, a spawned process and its cast.
     ?assert(maps:get(process_spawn, Counts) >= Done),
     ?assert(maps:get(message_send, Counts) >= 3 * Done).
 
 reloaded_meanwhile(Config) ->
+    Reloads = list_to_integer(os:getenv("DYNTRACE_RELOADS", "100")),
     Consumer = count(Config),
     Began = orders(Config),
-    ok = call(Config, fun() ->
-                              [begin
-                                   code:purge(dyntrace),
-                                   {module, dyntrace} = code:load_file(dyntrace)
-                               end || _ <- lists:seq(1, ?RELOADS)],
-                              ok
-                      end),
+    Reload = fun() ->
+                     code:purge(dyntrace),
+                     {module, dyntrace} = code:load_file(dyntrace)
+             end,
+    Sent = numbered(Reloads, Reload, Config),
     healthy(Config),
     progresses(Began, Config),
-    Counts = counts(Consumer, Config),
-    ?assert(maps:get(message_send, Counts) > 0).
+    arrive(Sent, Consumer, Config).
 
 consumer_killed_meanwhile(Config) ->
     Began = orders(Config),
     ok = dt_bpftrace:kill(count(Config)),
     progresses(Began, Config),
-    dt_wait:until(fun() -> call(Config, fun dyntrace:listeners/0) =:= [] end),
+    dt_wait:until("nobody is attached", [], fun() -> call(Config, fun dyntrace:listeners/0) end),
     healthy(Config),
-    Counts = counts(counting(count(Config)), Config),
-    ?assert(maps:get(message_send, Counts) > 0).
+    Consumer = count(Config),
+    arrive(numbered(Config), Consumer, Config).
 
 %% Gone and back again, with the tracees still pointing to it.
 purged_while_attached(Config) ->
@@ -77,10 +75,11 @@ purged_while_attached(Config) ->
                          {module, dyntrace} = code:ensure_loaded(dyntrace)
                  end),
     ok = call(Config, fun trace_all/0),
-    Consumer = counting(count(Config)),
+    Consumer = count(Config),
+    Sent = numbered(Config),
     progresses(Began, Config),
     healthy(Config),
-    ?assert(maps:get(message_send, counts(Consumer, Config)) > 0).
+    arrive(Sent, Consumer, Config).
 
 %% -- The load -------------------------------------------------------------------------------------
 
@@ -96,6 +95,7 @@ start() ->
                    end),
     receive {Keeper, System} -> System end,
     [spawn(fun ?MODULE:Worker/0) || Worker <- [sequential, sleeper, annotator]],
+    true = register(dt_sink, spawn(fun sink/0)),
     ok = trace_all(),
     System.
 
@@ -107,6 +107,10 @@ trace_all() ->
     _ = dt_trace:trace(all, true, [{tracer, dyntrace, []} | Flags]),
     _ = seq_trace:set_system_tracer({dyntrace, []}),
     ok.
+
+%% Takes the numbered messages.
+sink() ->
+    receive _ -> sink() end.
 
 sequential() ->
     _ = [seq_trace:set_token(Flag, true) || Flag <- [send, 'receive', print]],
@@ -146,30 +150,55 @@ orders(Config) ->
     call(Config, fun() -> sys:get_state(demo_clerk) end).
 
 progresses(Began, Config) ->
-    dt_wait:until(fun() -> orders(Config) > Began + 100 end).
+    progresses(Began, 100, Config).
+
+progresses(Began, By, Config) ->
+    dt_wait:until({more_orders_than, Began + By}, fun() -> Orders = orders(Config), Orders > Began + By orelse Orders end).
 
 healthy(Config) ->
     ?assertMatch(#{undecoded := Undecoded} when map_size(Undecoded) =:= 0, call(Config, fun dyntrace:info/0)).
 
+numbered(Config) ->
+    numbered(100, fun() -> ok end, Config).
+
+%% On the node, a new process sends so many messages to the sink; before each, Between is called. Their texts.
+numbered(Count, Between, Config) ->
+    call(Config, fun() ->
+                         {Pid, Ref} = spawn_monitor(fun() -> [begin Between(), dt_sink ! {numbered, N} end || N <- lists:seq(1, Count)] end),
+                         receive {'DOWN', Ref, process, Pid, normal} -> ok end
+                 end),
+    [iolist_to_binary(io_lib:format("{numbered,~b}", [N])) || N <- lists:seq(1, Count)].
+
+%% Each of the messages came, in their order, none twice.
+arrive(Sent, Consumer, Config) ->
+    ?assertEqual(Sent, dt_bpftrace:in_time(ended(Consumer, Config))).
+
 %% -- Counting in the kernel --------------------------------------------------------------------------
 
+%% Prints the name of each probe that it sees for the first time, and the numbered messages.
 count(Config) ->
     #{library := Library} = call(Config, fun dyntrace:info/0),
-    dt_bpftrace:start_script([io_lib:format("usdt:~ts:~s:~s { @[\"~s\"] = count(); }\n", [Library, Provider, Probe, Probe])
-                              || Probe <- probes(), #{provider := Provider} <- [dt_bpftrace:described(Probe)]] ++
-                                 ["usdt:", Library, ":org_erlang_dyntrace:message_send /@marked == 0/ { @marked = 1; printf(\"first\\n\"); }\n"],
+    dt_bpftrace:start_script([io_lib:format("usdt:~ts:~s:~s { @[\"~s\"] = count(); if (@seen[~b] == 0) { @seen[~b] = 1; printf(\"seen ~s\\n\"); } }\n",
+                                            [Library, Provider, Probe, Probe, N, N, Probe])
+                              || {N, Probe} <- lists:zip(lists:seq(1, length(probes())), probes()),
+                                 #{provider := Provider} <- [dt_bpftrace:described(Probe)]] ++
+                                 ["usdt:", Library, ":org_erlang_dyntrace:message_send /str(arg1) == \"dt_sink\"/ ",
+                                  "{ printf(\"%llu %s\\n\", nsecs, str(arg2)); }\n",
+                                  "END { clear(@seen); }\n"],
                              #{}).
 
-%% Returns when an event has been counted.
-counting(Consumer) ->
-    dt_wait:until(fun() -> lists:member(<<"first">>, dt_bpftrace:lines(Consumer)) end),
-    Consumer.
+seen(Consumer) ->
+    [binary_to_existing_atom(Probe) || <<"seen ", Probe/binary>> <- dt_bpftrace:lines(Consumer)].
 
 %% Ends the load, for a detaching tracer has to wait for those who run through its probes, then
-%% the consumer. bpftrace prints its maps when it ends: "@[message_send]: 17".
-counts(Consumer, Config) ->
+%% the consumer: what it printed.
+ended(Consumer, Config) ->
     _ = call(Config, fun() -> dt_trace:trace(all, false, [all]) end),
-    Lines = dt_bpftrace:stop_script(Consumer),
+    dt_bpftrace:stop_script(Consumer).
+
+%% bpftrace prints its maps when it ends: "@[message_send]: 17".
+counts(Consumer, Config) ->
+    Lines = ended(Consumer, Config),
     maps:from_list([{binary_to_existing_atom(Name), binary_to_integer(Count)}
                     || Line <- Lines,
                        {match, [Name, Count]} <- [re:run(Line, "^@\\[(\\w+)\\]: (\\d+)", [{capture, all_but_first, binary}])]]).

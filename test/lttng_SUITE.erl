@@ -12,15 +12,17 @@
 suite() ->
     [{timetrap, {minutes, 6}}].
 
+%% The groups of one probe each share a node and a daemon.
 all() ->
-    [{group, Probe} || Probe <- probes()] ++
-        [listed, types_as_declared, both_backends, enabled_and_disabled_while_running, session_destroyed_while_tracing,
-         reloaded, upgraded, second_provider_of_the_name,
-         foreign_provider_of_the_name, buffers_full, {group, daemons}, {group, hangs}, {group, machines}, {group, providers}].
+    [{group, by_probe},
+     listed, types_as_declared, both_backends, enabled_and_disabled_while_running, session_destroyed_while_tracing,
+     reloaded, upgraded, second_provider_of_the_name,
+     foreign_provider_of_the_name, buffers_full, {group, daemons}, {group, hangs}, {group, machines}, {group, providers}].
 
 groups() ->
     [{Probe, [], [alone]} || Probe <- probes()] ++
-        [{daemons, [], [daemon_starts_later, daemon_killed, unprivileged, threads_ended]},
+        [{by_probe, [], [{group, Probe} || Probe <- probes()]},
+         {daemons, [], [daemon_starts_later, daemon_killed, unprivileged, threads_ended]},
          {hangs, [], [daemon_hangs, daemon_hangs_and_is_killed, daemon_hangs_with_a_full_queue, halts_beside_a_hung_daemon,
                       reloaded_beside_a_hung_daemon, upgraded_beside_a_hung_daemon]},
          {machines, [], [fresh_for_root, fresh_for_nobody, fresh_for_nobody_and_root, wait_file_that_is_there, shm_read_only,
@@ -36,19 +38,38 @@ init_per_suite(Config) ->
 end_per_suite(_) ->
     ok.
 
+init_per_group(by_probe, Config) ->
+    [{node, dt_node:start()}, {daemon, held_daemon()} | Config];
 init_per_group(Group, Config) ->
     [{probe, Group} | Config].
 
+end_per_group(by_probe, Config) ->
+    Ref = monitor(process, ?config(daemon, Config)),
+    ?config(daemon, Config) ! stop,
+    receive {'DOWN', Ref, process, _, Reason} -> ?assertEqual(normal, Reason) end,
+    dt_node:stop(?config(node, Config));
 end_per_group(_, _) ->
     ok.
 
+%% A process that holds a daemon for the tests of a group: a daemon ends with its owner, and that of a group's
+%% preparation ends before the tests.
+held_daemon() ->
+    Self = self(),
+    {Holder, Ref} = spawn_monitor(fun() -> with_daemon(fun(_) -> Self ! {self(), started}, receive stop -> ok end end) end),
+    receive
+        {Holder, started} -> true = demonitor(Ref, [flush]), Holder;
+        {'DOWN', Ref, process, Holder, Reason} -> error({no_daemon, Reason})
+    end.
+
+init_per_testcase(alone, Config) ->
+    Config;
 init_per_testcase(_, Config) ->
     [{node, dt_node:start()} | Config].
 
-end_per_testcase(_, Config) ->
+end_per_testcase(Case, Config) ->
     Node = ?config(node, Config),
     #{undecoded := Undecoded} = dt_node:call(Node, fun dyntrace:info/0),
-    dt_node:stop(Node),
+    Case =:= alone orelse dt_node:stop(Node),
     case map_size(Undecoded) of
         0 -> ok;
         _ -> {fail, {undecoded, Undecoded}}
@@ -72,7 +93,7 @@ lttng_event({Probe, Fields}) ->
 listed(Config) ->
     with_daemon(fun(Daemon) ->
                         _ = all_listeners(Config),
-                        dt_wait:until(fun() -> tracepoints(Daemon, Config) =/= [] end),
+                        until_known(Daemon, Config),
                         ?assertEqual(lists:sort([atom_to_binary(Probe) || Probe <- probes()]),
                                      tracepoints(Daemon, Config))
                 end).
@@ -82,7 +103,7 @@ types_as_declared(Config) ->
     with_daemon(fun(Daemon) ->
                         Session = start(Daemon, probes(), Config),
                         [run(Probe, Config) || Probe <- probes()],
-                        {0, _} = dt_lttng:lttng(Daemon, "stop", []),
+                        {0, _} = dt_lttng:lttng(Daemon, "stop ~s", [dt_lttng:name(Session)]),
                         Declared = dt_lttng:declared(dt_lttng:folder(Session)),
                         ok = dt_lttng:destroy(Session),
                         ?assertEqual(lists:sort([{Name, [{lttng_name(Name, Field), Type} || #{name := Field, type := Type} <- Fields]}
@@ -99,8 +120,7 @@ both_backends(Config) ->
     dt_require:tool(dt_bpftrace:missing(), Config),
     #{library := Library} = dt_node:call(?config(node, Config), fun dyntrace:info/0),
     Both = [Probe || Probe <- probes(), lists:member(Probe, dt_cases:probes(usdt))],
-    %% Each program has to fit into the BPF stack.
-    Consumer = dt_bpftrace:start(Library, Both, #{longest => 300}),
+    Consumer = dt_bpftrace:start(Library, Both),
     {_, Events} = recorded(Both, Config,
                            fun() ->
                                    ?assertEqual([[lttng, usdt]], lists:usort([lists:sort(Backends) || #{backends := Backends} <- all_listeners(Config)])),
@@ -117,10 +137,10 @@ enabled_and_disabled_while_running(Config) ->
               Session = start(Daemon, [process_exit], Config),
               send(before, Pid, Config),
               {0, _} = dt_lttng:lttng(Daemon, "enable-event -u -c channel org_erlang_dyntrace:message_send", []),
-              dt_wait:until(fun() -> listeners(Config) =:= [process_exit, message_send] end),
+              until_listeners([process_exit, message_send], Config),
               send(enabled, Pid, Config),
               {0, _} = dt_lttng:lttng(Daemon, "disable-event -u -c channel org_erlang_dyntrace:message_send", []),
-              dt_wait:until(fun() -> listeners(Config) =:= [process_exit] end),
+              until_listeners([process_exit], Config),
               ?assertEqual(discard, dt_node:call(?config(node, Config), fun() -> dyntrace:enabled_send(send, [], self()) end)),
               send('after', Pid, Config),
               ?assertMatch([{message_send, #{message := <<"enabled">>}}], dt_lttng:stop(Session))
@@ -132,7 +152,7 @@ session_destroyed_while_tracing(Config) ->
               Pid = dt_node:call(?config(node, Config), fun flooder/0),
               First = start(Daemon, [message_send], Config),
               ok = dt_lttng:destroy(First),
-              dt_wait:until(fun() -> listeners(Config) =:= [] end),
+              until_listeners([], Config),
               Second = start(Daemon, [message_send], Config),
               goes_on(Pid, Config),
               ?assertMatch([{message_send, #{message := <<"flood">>}} | _], dt_lttng:stop(Second))
@@ -181,6 +201,7 @@ second_provider_of_the_name(Config) ->
               In = [{node, Node}],
               Session = start(Daemon, [message_send], In),
               Library = list_to_binary(Other),
+              until_available(Node),
               ?assertMatch(#{backends := #{lttng := available}, lttng_library := Library},
                            dt_node:call(Node, fun dyntrace:info/0)),
               Pid = dt_node:call(Node, fun sender/0),
@@ -202,10 +223,10 @@ foreign_provider_of_the_name(Config) ->
     Why = iolist_to_binary(["org_erlang_dyntrace is provided by ", Foreign]),
     with_daemon(
       fun(Daemon) ->
-              ?assertMatch(#{backends := #{usdt := available, lttng := {missing, Why}}, lttng_library := undefined},
-                           dt_node:call(Node, fun dyntrace:info/0)),
+              dt_wait:until("who provides", {missing, Why}, fun() -> lttng_of(Node) end),
+              ?assertMatch(#{backends := #{usdt := available}, lttng_library := undefined}, dt_node:call(Node, fun dyntrace:info/0)),
               Session = dt_lttng:start(Daemon, [message_send]),
-              dt_wait:until(fun() -> tracepoints(Daemon, [{node, Node}]) =:= [<<"message_send">>] end),
+              dt_wait:until("the foreign tracepoint", [<<"message_send">>], fun() -> tracepoints(Daemon, [{node, Node}]) end),
               Pid = dt_node:call(Node, fun sender/0),
               send(not_ours, Pid, [{node, Node}]),
               ?assertEqual([], dt_lttng:stop(Session))
@@ -225,7 +246,7 @@ buffers_full(Config) ->
                                         true = is_pid(Pid),
                                         Us
                                 end),
-              {0, _} = dt_lttng:lttng(Daemon, "stop", []),
+              {0, _} = dt_lttng:lttng(Daemon, "stop ~s", [dt_lttng:name(Session)]),
               Folder = dt_lttng:folder(Session),
               {Recorded, Lost} = {length(dt_lttng:read(Folder)), dt_lttng:discarded(Folder)},
               ok = dt_lttng:destroy(Session),
@@ -249,9 +270,9 @@ dead() ->
 
 %% No daemon when the module loads: the tracepoints appear when one starts.
 daemon_starts_later(Config) ->
-    ?assertEqual(available, lttng_of(?config(node, Config))),
+    until_available(?config(node, Config)),
     with_daemon(fun(Daemon) ->
-                        dt_wait:until(fun() -> length(tracepoints(Daemon, Config)) =:= length(probes()) end),
+                        dt_wait:until("all tracepoints", length(probes()), fun() -> length(tracepoints(Daemon, Config)) end),
                         Session = start(Daemon, [message_send], Config),
                         Pid = dt_node:call(?config(node, Config), fun sender/0),
                         send(later, Pid, Config),
@@ -264,7 +285,7 @@ daemon_killed(Config) ->
     _ = start(First, [message_send], Config),
     ok = dt_lttng:kill_daemon(First),
     goes_on(Pid, Config),
-    dt_wait:until(fun() -> listeners(Config) =:= [] end),
+    until_listeners([], Config),
     with_daemon(fun(Daemon) ->
                         Session = start(Daemon, [message_send], Config),
                         goes_on(Pid, Config),
@@ -606,10 +627,12 @@ start(Daemon, Probes, Config) ->
     start(Daemon, Probes, Config, #{}).
 
 start(Daemon, Probes, Config, Options) ->
-    %% The node is loaded before the session asks for its events.
-    _ = lttng_of(?config(node, Config)),
+    %% The daemon knows the node before the session starts: of one that comes later, tracepoints are enabled a moment
+    %% before they record.
+    _ = dt_node:call(?config(node, Config), fun dyntrace:info/0),
+    until_known(Daemon, Config),
     Session = dt_lttng:start(Daemon, Probes, Options),
-    dt_wait:until(fun() -> listeners(Config) =:= Probes end),
+    until_listeners(Probes, Config),
     Session.
 
 recorded(Probes, Config, Fun) ->
@@ -627,6 +650,17 @@ all_listeners(Config) ->
 
 listeners(Config) ->
     [Name || #{name := Name, backends := Backends} <- all_listeners(Config), lists:member(lttng, Backends)].
+
+until_listeners(Probes, Config) ->
+    dt_wait:until("LTTng's enabled tracepoints", Probes, fun() -> listeners(Config) end).
+
+%% The daemon lists the node's tracepoints.
+until_known(Daemon, Config) ->
+    dt_wait:until("the daemon knows the node", fun() -> tracepoints(Daemon, Config) =/= [] orelse dt_lttng:lttng(Daemon, "list -u", []) end).
+
+%% On a busy machine loading the provider outlasts the module's wait for it.
+until_available(Node) ->
+    dt_wait:until("the provider is loaded", available, fun() -> lttng_of(Node) end).
 
 %% On a busy machine loading takes longer than the load of the module waits for it.
 lttng_of(Node) ->
@@ -656,7 +690,7 @@ flood_on(Dead, N) ->
 goes_on(Pid, Config) ->
     Sent = fun() -> dt_node:call(?config(node, Config), fun() -> Pid ! {how_many, self()}, receive {sent, N} -> N end end) end,
     Began = Sent(),
-    dt_wait:until(fun() -> Sent() > Began + 1000 end).
+    dt_wait:until({sent_more_than, Began + 1000}, fun() -> Now = Sent(), Now > Began + 1000 orelse Now end).
 
 copy(Config, Name) ->
     dyntrace_SUITE:copy(Config, Name).

@@ -27,7 +27,7 @@ init_per_testcase(_, Config) ->
     Daemon = dt_lttng:start_daemon(),
     %% As the page says, the module is loaded, and LTTng knows of it.
     _ = dt_node:call(Node, fun dyntrace:info/0),
-    ok = dt_wait:until(fun() -> dt_lttng:tracepoints(Daemon, dt_node:os_pid(Node)) =/= [] end),
+    ok = dt_wait:until("the daemon knows the node", fun() -> dt_lttng:tracepoints(Daemon, dt_node:os_pid(Node)) =/= [] end),
     [{node, Node}, {relays, Relays}, {daemon, Daemon} | Config].
 
 end_per_testcase(_, Config) ->

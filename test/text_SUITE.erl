@@ -10,6 +10,9 @@
 -define(MAX, 256).
 -define(KEPT, 253).
 
+%% Steps (dt_text_nif:work/1) that the text of any term takes at most.
+-define(MOST_WORK, 2000).
+
 %% What one seed gives.
 -define(TOGETHER, 100).
 
@@ -150,7 +153,9 @@ hostile_terms(_) ->
          Text = dt_text_nif:text(Term),
          ?assert(byte_size(Text) =< ?MAX),
          ?assert(byte_size(Begins) =< byte_size(Text) andalso binary:part(Text, 0, byte_size(Begins)) =:= Begins, {Name, Text}),
-         ct:pal("~ts: ~b ns", [Name, dt_text_nif:duration(Term)])
+         Work = dt_text_nif:work(Term),
+         ct:pal("~ts: ~b steps, ~b ns", [Name, Work, dt_text_nif:duration(Term)]),
+         ?assert(Work =< ?MOST_WORK, {Name, Work})
      end || {Name, Term, Begins} <- dt_hostile:terms()].
 
 %% -- Shapes --------------------------------------------------------------------------------------

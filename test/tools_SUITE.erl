@@ -313,7 +313,7 @@ in_a_container(Config) ->
                                Dead = lttng_SUITE:dead(),
                                dt_cases:traced([send], fun() -> [Dead ! hello || _ <- lists:seq(1, 7)] end)
                        end),
-    dt_wait:until(fun() -> lists:sum([N || {_, N} <- counts(dt_bpftrace:lines(Consumer))]) =:= 7 end),
+    dt_wait:until("seven messages are counted", 7, fun() -> lists:sum([N || {_, N} <- counts(dt_bpftrace:lines(Consumer))]) end),
     _ = dt_bpftrace:stop_script(Consumer),
     dt_node:stop(Node).
 
@@ -364,7 +364,7 @@ page(Title, Config) ->
     Node = ?config(node, Config),
     dt_recipe:run("docs/perf.md", Title, Node,
                   #{env => [{"LIB", ?config(library, Config)}, {"PID", dt_node:os_pid(Node)}, {"HOME", ?config(priv_dir, Config)}],
-                    ready => fun() -> dt_wait:until(fun() -> dt_node:call(Node, fun dyntrace:listeners/0) =/= [] end) end}).
+                    ready => fun() -> dt_wait:until("somebody is attached", fun() -> dt_node:call(Node, fun dyntrace:listeners/0) =/= [] end) end}).
 
 %% -- Reading what bpftrace prints ------------------------------------------------------------------
 

@@ -127,8 +127,8 @@ is_at(Which, Config) ->
 attach(Which, Config) ->
     Library = filename:join([dir(Which, Config), "priv", "dyntrace.so"]),
     Consumer = dt_bpftrace:start_script(["usdt:", Library, ":org_erlang_dyntrace:message_send /str(arg1) == \"", dt_cases:text(?config(sink, Config)),
-                                         "\"/ { printf(\"%s\\n\", str(arg2)); }"], #{}),
-    dt_wait:until(fun() -> lists:member(send, dt_follow:traced(new, Config)) end),
+                                         "\"/ { printf(\"%llu %s\\n\", nsecs, str(arg2)); }"], #{}),
+    dt_wait:until("sends are traced", fun() -> Flags = dt_follow:traced(new, Config), lists:member(send, Flags) orelse Flags end),
     Consumer.
 
 %% Each of them arrives, from a new process.
@@ -139,8 +139,9 @@ numbered(Consumer, Config) ->
                                  receive {'DOWN', Ref, process, Pid, normal} -> ok end,
                                  [iolist_to_binary(["{numbered,", pid_to_list(Pid), $,, integer_to_list(N), $}]) || N <- lists:seq(1, ?MESSAGES)]
                          end),
-    dt_wait:until(fun() -> lists:member(lists:last(Texts), dt_bpftrace:lines(Consumer)) end),
-    ?assertEqual(Texts, [Text || Text <- dt_bpftrace:lines(Consumer), lists:member(Text, Texts)]).
+    Mine = fun() -> [Text || Text <- dt_bpftrace:in_time(dt_bpftrace:lines(Consumer)), lists:member(Text, Texts)] end,
+    dt_wait:until("messages that have not arrived", [], fun() -> Texts -- Mine() end),
+    ?assertEqual(Texts, Mine()).
 
 dir(this, Config) -> proplists:get_value(?config(this, Config), ?config(dirs, Config));
 dir(next, Config) -> proplists:get_value(?NEXT, ?config(dirs, Config)).

@@ -12,22 +12,27 @@
 suite() ->
     [{timetrap, {minutes, 6}}].
 
-%% One group a probe: attached alone, a probe's listener gets all of its events.
+%% One group per probe: attached alone, a probe's consumer gets all of its events. These groups share a node: starting
+%% one takes longer than the test.
 all() ->
-    [{group, Probe} || Probe <- probes()] ++
-        [all_together, attached_after_tracing_began, detached_and_attached_again, one_node_only,
-         two_consumers, nobody_attached, consumer_killed,
-         every_tag_by_hand, max_heap_size, overdrawn_budget, remote_receivers, terms_of_every_type, long_texts_are_cut, long_names].
+    [{group, by_probe},
+     all_together, attached_after_tracing_began, detached_and_attached_again, one_node_only,
+     two_consumers, nobody_attached, consumer_killed,
+     every_tag_by_hand, max_heap_size, overdrawn_budget, remote_receivers, terms_of_every_type, long_texts_are_cut, long_names].
 
 groups() ->
-    [{Probe, [], [alone]} || Probe <- probes()].
+    [{by_probe, [], [{group, Probe} || Probe <- probes()]} | [{Probe, [], [alone]} || Probe <- probes()]].
 
 probes() ->
     dt_cases:probes(usdt).
 
+init_per_group(by_probe, Config) ->
+    with_node(Config);
 init_per_group(Probe, Config) ->
     [{probe, Probe} | Config].
 
+end_per_group(by_probe, Config) ->
+    dt_node:stop(?config(node, Config));
 end_per_group(_, _) ->
     ok.
 
@@ -37,16 +42,21 @@ init_per_suite(Config) ->
 end_per_suite(_) ->
     ok.
 
+init_per_testcase(alone, Config) ->
+    Config;
 init_per_testcase(_, Config) ->
+    with_node(Config).
+
+with_node(Config) ->
     Node = dt_node:start(),
     #{library := Library} = dt_node:call(Node, fun dyntrace:info/0),
     [{node, Node}, {library, Library} | Config].
 
 %% A test that leaves an undecoded event has failed, whatever else it saw.
-end_per_testcase(_, Config) ->
+end_per_testcase(Case, Config) ->
     Node = ?config(node, Config),
     Info = dt_node:call(Node, fun dyntrace:info/0),
-    dt_node:stop(Node),
+    Case =:= alone orelse dt_node:stop(Node),
     case Info of
         #{undecoded := Undecoded} when map_size(Undecoded) =:= 0 -> ok;
         _ -> {fail, Info}
@@ -148,7 +158,7 @@ consumer_killed(Config) ->
     send(first, Pid, Config),
     await_message(<<"first">>, First),
     ok = dt_bpftrace:kill(First),
-    dt_wait:until(fun() -> listeners(Config) =:= [] end),
+    dt_wait:until("nobody is attached", [], fun() -> listeners(Config) end),
     send(nobody, Pid, Config),
     Second = attach([message_send], Config),
     send(second, Pid, Config),

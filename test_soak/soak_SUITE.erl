@@ -34,7 +34,7 @@ soak(Config) ->
     _ = dt_node:call(Node, fun load_SUITE:start/0),
     #{library := Library} = dt_node:call(Node, fun dyntrace:info/0),
     Daemon = dt_lttng:start_daemon(),
-    dt_wait:until(fun() -> maps:get(lttng, maps:get(backends, dt_node:call(Node, fun dyntrace:info/0))) =:= available end),
+    lttng_SUITE:until_known(Daemon, [{node, Node}]),
     Until = erlang:monotonic_time(second) + Seconds,
     Warm = spawn_worker(fun() -> receive after min(?WARM_S, Seconds div 3) * 1000 -> rss(Node) end end),
     Workers = [spawn_worker(fun() -> repeat(Until, Work) end)
@@ -72,8 +72,7 @@ bpftrace(Library) ->
 lttng(Daemon, Node) ->
     Size = lists:nth(rand:uniform(2), ["4k", "256k"]),
     Session = dt_lttng:start(Daemon, [message_send], #{channel => "--num-subbuf=2 --subbuf-size=" ++ Size, event => "--filter='message == \"{soak,*\"'"}),
-    dt_wait:until(fun() -> lists:any(fun(#{name := Name, backends := Backends}) -> Name =:= message_send andalso lists:member(lttng, Backends) end,
-                                     dt_node:call(Node, fun dyntrace:listeners/0)) end),
+    lttng_SUITE:until_listeners([message_send], [{node, Node}]),
     ok = dt_node:call(Node, fun numbered/0),
     nap(500),
     {0, _} = dt_lttng:lttng(Daemon, "stop ~s", [dt_lttng:name(Session)]),

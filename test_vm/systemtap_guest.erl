@@ -11,7 +11,7 @@
 -export([nap/1, nap_long/1, fails/0, asleep/0]).
 
 -define(TRACER, {tracer, dyntrace, []}).
--define(DEADLINE_MS, 60000).
+-define(DEADLINE_MS, 120000).
 
 main([Modules, Results]) ->
     true = dyntrace:available(),
@@ -37,14 +37,26 @@ run(Modules, Script, Probes) ->
                      [{args, Args}, {line, 1000}, binary, exit_status, stderr_to_stdout]),
     {os_pid, Pid} = erlang:port_info(Port, os_pid),
     try
-        ok = until(fun() -> lists:sort([Name || #{name := Name} <- dyntrace:listeners()]) =:= Probes end),
+        Header = listening(Port, []),
+        ok = until_listeners(Probes),
         Facts = happens(Script),
-        Lines = stop(Port, Pid),
+        Lines = Header ++ stop(Port, Pid),
         try check(Script, Lines, Facts)
         catch error:Why -> {failed, Why, Lines}
         end
     catch
         error:Broken -> {failed, Broken, stop(Port, Pid)}
+    end.
+
+%% The lines up to the one that build_guest has each script print when its handlers run.
+listening(Port, Lines) ->
+    receive
+        {Port, {data, {_, <<"listening">>}}} -> lists:reverse(Lines);
+        {Port, {data, {_, Line}}} -> listening(Port, [Line | Lines]);
+        Ended = {Port, {exit_status, Status}} ->
+            self() ! Ended,
+            error({staprun_ended, Status, lists:reverse(Lines)})
+    after ?DEADLINE_MS -> error({not_listening, lists:reverse(Lines)})
     end.
 
 %% As root or, as docs/systemtap.md has it, as a member of stapusr: a module that root has installed.
@@ -64,14 +76,14 @@ lines(Port) ->
     after ?DEADLINE_MS -> [<<"staprun does not end">>]
     end.
 
-until(Fun) ->
-    until(Fun, erlang:monotonic_time(millisecond) + ?DEADLINE_MS).
+until_listeners(Probes) ->
+    until_listeners(Probes, erlang:monotonic_time(millisecond) + ?DEADLINE_MS).
 
-until(Fun, Deadline) ->
-    case {Fun(), erlang:monotonic_time(millisecond) < Deadline} of
-        {true, _} -> ok;
-        {false, true} -> receive after 10 -> until(Fun, Deadline) end;
-        {false, false} -> error({nobody_listens, dyntrace:listeners()})
+until_listeners(Probes, Deadline) ->
+    case {lists:sort([Name || #{name := Name} <- dyntrace:listeners()]), erlang:monotonic_time(millisecond) < Deadline} of
+        {Probes, _} -> ok;
+        {_, true} -> receive after 10 -> until_listeners(Probes, Deadline) end;
+        {Others, false} -> error({listeners, #{expected => Probes, seen => Others}})
     end.
 
 %% -- What happens, and what Erlang knows of it ------------------------------------------------

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "dt_text.h"
+#include "dt_work.h"
 
 static ERL_NIF_TERM binary(ErlNifEnv *env, const char *s) {
     ERL_NIF_TERM term;
@@ -78,6 +79,17 @@ static ERL_NIF_TERM duration(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]
     return enif_make_long(env, least);
 }
 
+/* The steps that the text takes. */
+static ERL_NIF_TERM work(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    unsigned long before = dt_work;
+    struct dt_text text;
+
+    (void)argc;
+    dt_text_open(&text);
+    (void)dt_text_term(&text, env, argv[0]);
+    return enif_make_ulong(env, dt_work - before);
+}
+
 static ERL_NIF_TERM show(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     (void)argc;
     dt_text_show_shapes(enif_is_identical(argv[0], enif_make_atom(env, "shape")));
@@ -101,6 +113,7 @@ static ErlNifFunc functions[] = {{"text", 1, text, 0},
                                  {"string", 1, string, 0},
                                  {"runtime", 1, runtime, 0},
                                  {"duration", 1, duration, 0},
+                                 {"work", 1, work, 0},
                                  {"show", 1, show, 0}};
 
 ERL_NIF_INIT(dt_text_nif, functions, load, NULL, NULL, NULL)
