@@ -1,12 +1,12 @@
-/* What a program wrote itself: strings, and names. */
+/* Texts of strings and names that a program passes. */
 #include <string.h>
 
 #include "dt_put.h"
 
 /*
- * UTF-8 by its first byte: how long the character is, and from where to where its second byte goes.
- * All further ones go from 80 to BF. What is left out would be longer than it has to be, a
- * surrogate, or past U+10FFFF.
+ * UTF-8 by the range of the first byte: the length of the character, and the range of its second byte.
+ * Further bytes are 80 to BF. The table leaves out overlong forms, surrogates, and characters past
+ * U+10FFFF.
  */
 static const struct {
     unsigned char first, last, length, least, greatest;
@@ -37,9 +37,9 @@ static size_t utf8_length(const char *s, size_t n) {
     return length;
 }
 
-/* One character of `n` bytes or fewer: what is no UTF-8 is Latin-1, as %T writes the bytes
-   160 to 255 of a string; a NUL would end the text. Answers how many bytes it was, 0 when
-   the buffer is full. */
+/* Writes the first character of `n` bytes. A byte that is not UTF-8 is taken for Latin-1, as %T does
+   for the bytes 160 to 255 of a string; NUL, which would end the text, becomes U+FFFD. Returns how
+   many bytes it took, 0 when the buffer is full. */
 static size_t put_character(struct dt_text *text, const char *s, size_t n) {
     static const char replacement[] = "\xEF\xBF\xBD";
     size_t length = utf8_length(s, n);

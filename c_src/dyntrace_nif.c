@@ -32,7 +32,7 @@ static bool is_follower(ERL_NIF_TERM state) {
 }
 
 static bool has_listener(const struct dt_route *route, ERL_NIF_TERM state) {
-    return dt_listening(route->probe) && (!is_follower(state) || dt_follower_serves(route->probe));
+    return dt_listening(route->probe) && (!is_follower(state) || dt_follower_allows(route->probe));
 }
 
 static bool is_wanted(const struct dt_tag *t, ERL_NIF_TERM state) {
@@ -261,7 +261,7 @@ static ERL_NIF_TERM set_active(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv
 }
 
 /* all | [Name] */
-static ERL_NIF_TERM serve(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+static ERL_NIF_TERM allow(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     static const char *const names[DT_PROBES] = {
 #define PROBE(name, when, fields...) #name,
 #include "dt_probes.def"
@@ -270,11 +270,11 @@ static ERL_NIF_TERM serve(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     (void)argc;
     for (int i = 0; i < DT_PROBES; i++) {
         ERL_NIF_TERM list = argv[0], head, name = enif_make_atom(env, names[i]);
-        bool served = enif_is_atom(env, list);
+        bool allowed = enif_is_atom(env, list);
 
-        while (!served && enif_get_list_cell(env, list, &head, &list))
-            served = enif_is_identical(head, name);
-        dt_follower_serve(i, served);
+        while (!allowed && enif_get_list_cell(env, list, &head, &list))
+            allowed = enif_is_identical(head, name);
+        dt_follower_allow(i, allowed);
     }
     return atom_ok;
 }
@@ -288,7 +288,7 @@ static ErlNifFunc functions[] = {{"enabled", 3, enabled, 0},   {"trace", 5, trac
 #include "dt_routes.def"
                                  {"probes", 0, probes, 0},     {"listeners", 0, listeners, 0},
                                  {"nif_info", 0, nif_info, 0}, {"show_nif", 1, show, 0},
-                                 {"serve", 1, serve, 0},       {"set_budget", 1, set_budget, 0},
+                                 {"allow", 1, allow, 0},       {"set_budget", 1, set_budget, 0},
                                  {"skipped", 0, skipped, 0},   {"claim", 0, claim, 0},
                                  {"set_active", 1, set_active, 0}, DT_USER_FUNCTIONS};
 

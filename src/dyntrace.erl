@@ -47,7 +47,7 @@
 -export(?TRACER).
 
 %% NIFs for this module alone. Exported, so that the compiler draws no conclusions from what their Erlang versions return
--define(INTERNAL, [nif_info/0, show_nif/1, serve/1, set_budget/1, skipped/0, claim/0, set_active/1, wants_i4s4/0, wants_n/1, wants_mark/0, wants_span/0,
+-define(INTERNAL, [nif_info/0, show_nif/1, allow/1, set_budget/1, skipped/0, claim/0, set_active/1, wants_i4s4/0, wants_n/1, wants_mark/0, wants_span/0,
                    user_trace_n_nif/10, user_mark/3, user_span_start/2, user_span_stop/4]).
 -export(?INTERNAL).
 
@@ -505,8 +505,8 @@ show(Text) ->
 -spec show_nif(full | shape) -> ok.
 show_nif(_) -> without_library(ok).
 %% @private Sets the probes that the application's tracer may fire.
--spec serve(all | [atom()]) -> ok.
-serve(_) -> without_library(ok).
+-spec allow(all | [atom()]) -> ok.
+allow(_) -> without_library(ok).
 %% @private Sets how many more trace events may be fired for the application.
 -spec set_budget(non_neg_integer() | infinity) -> ok.
 set_budget(_) -> without_library(ok).
