@@ -36,15 +36,15 @@ void dt_follower_budget(int64_t events);
    skipped, and the VM must not make it. */
 bool dt_follower_may(void);
 
-/* For an event that the VM has made: takes one from the budget. If there is none, the event counts as
-   skipped. That happens when other schedulers were faster, or for events that come unasked. */
+/* For an event that the VM has made: takes one from the budget. If there is none, the event counts
+   as skipped. That happens when other schedulers were faster, or for events that come unasked. */
 bool dt_follower_take(void);
 
 /* Events that dt_follower_may or dt_follower_take has skipped: each is counted once. */
 uint64_t dt_follower_skipped(void);
 
-/* Sets whether the probe is allowed. One trace flag yields the events of several probes; those that are
-   not allowed never fire for the application's tracer. */
+/* Sets whether the probe is allowed. One trace flag yields the events of several probes; those that
+   are not allowed never fire for the application's tracer. */
 void dt_follower_allow(enum dt_probe probe, bool allowed);
 
 extern atomic_bool dt_follower_denied[DT_PROBES];

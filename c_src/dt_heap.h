@@ -1,8 +1,8 @@
 /*
- * The words of a term on the heap. Such a term is a pointer to its first word, the header, with a mark
- * in the lowest bits. Other terms are in the word itself (atoms, small integers, …), or are lists,
- * whose pointers have another mark. erl_nif shows a heap address for tuples alone, so the mark is
- * read from a tuple when the library is loaded.
+ * The words of a term on the heap. Such a term is a pointer to its first word, the header, with a
+ * mark in the lowest bits. Other terms are in the word itself (atoms, small integers, …), or are
+ * lists, whose pointers have another mark. erl_nif shows a heap address for tuples alone, so the
+ * mark is read from a tuple when the library is loaded.
  */
 #ifndef DT_HEAP_H
 #define DT_HEAP_H

@@ -25,8 +25,8 @@ static int is_record(ErlNifEnv *env, ERL_NIF_TERM term) {
 /* In an environment that is never freed, since callbacks read it. */
 static ERL_NIF_TERM empty_binary;
 
-/* For terms that no other getter takes. In the order of terms, bitstrings come last; they are on the
-   heap, so other terms are not compared. */
+/* For terms that no other getter takes. In the order of terms, bitstrings come last; they are on
+   the heap, so other terms are not compared. */
 static int is_bitstring(ErlNifEnv *env, ERL_NIF_TERM term) {
     (void)env;
     return dt_heap_is_pointer(term) && enif_compare(term, empty_binary) > 0;

@@ -6,8 +6,8 @@
  *                              │
  *                              └──> {Order, Hash, Module, Name, IsExported, Key, …}, a tuple
  *
- * When the library is loaded, dt_record_calibrate compares this layout with records of known contents.
- * In a runtime with another layout, no term is taken for a record.
+ * When the library is loaded, dt_record_calibrate compares this layout with records of known
+ * contents. In a runtime with another layout, no term is taken for a record.
  */
 #ifndef DT_RECORD_H
 #define DT_RECORD_H
