@@ -36,7 +36,7 @@ demo: deps-demo all ## trace a small live system on this machine's Erlang, print
 check: deps-check all check-docs ## all tests (SUITES=test/a_SUITE,test/b_SUITE: these)
 	$(REBAR) ct $(if $(SUITES),--suite $(SUITES))
 
-check-systemtap: deps-systemtap all ## SystemTap's scripts, in a virtual machine (root; makes its folder at first)
+check-systemtap: deps-systemtap all ## SystemTap's scripts, in a virtual machine (root; makes its chroot at first)
 	$(REBAR) ct --dir test_vm
 
 soak: deps-check all ## a node under load while consumers come and go (SECONDS=1200)
@@ -60,7 +60,7 @@ RELEASE_SUITES = $(subst $(empty) ,$(comma),$(strip $(filter-out test/build_SUIT
 check-release: deps-release all check-docs
 	$(REBAR) ct --suite $(or $(SUITES),$(RELEASE_SUITES))
 
-check-arm64: deps-arm64 ## the suites that need no kernel, on arm64 in emulation (root; half an hour for its folder at first)
+check-arm64: deps-arm64 ## the suites that need no kernel, on arm64 in emulation (root; half an hour for its chroot at first)
 	tools/emulated trixie-arm64
 
 # The library with sanitizers, in a stock VM that has their runtime preloaded; what a VM starts does without.
@@ -75,7 +75,7 @@ check-sanitize: deps-check ## the suites that run the library, with ASan and UBS
 	  ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD='$(SANITIZERS)' DYNTRACE_PRELOAD='$(SANITIZERS)' ERL_AFLAGS='-eval os:unsetenv(\"LD_PRELOAD\").' \
 	  $(REBAR) ct --suite $(or $(SUITES),$(SANITIZE_SUITES))
 
-# Those that attach a consumer to a node.
+# The suites that attach a consumer to a node.
 ATTACHING_SUITES := test/usdt_SUITE,test/lttng_SUITE,test/follow_SUITE,test/load_SUITE,test/tools_SUITE,test/recipes_SUITE,test/upgrade_SUITE,test/annotation_SUITE
 
 check-busy: deps-check all ## the suites that attach consumers, ten times beside a busy core (RUNS=3, SUITES=...)

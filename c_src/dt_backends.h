@@ -1,5 +1,5 @@
 /*
- * The backends together: who listens, and firing to all that do.
+ * The backends together: whether a probe is enabled in any, and firing it in those.
  */
 #ifndef DT_BACKENDS_H
 #define DT_BACKENDS_H

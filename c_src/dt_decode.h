@@ -54,9 +54,8 @@ enum dt_group {
 extern const struct dt_route *const dt_routes[DT_GROUPS];
 extern const char *const dt_group_names[DT_GROUPS];
 
-/* The same by tag, as the callbacks need them, since the VM asks about every event, and almost
-   always nobody listens: those routes of a group that feed a probe by the tag, those of every tag
-   included. */
+/* The same by tag, for the callbacks: the routes of a group that this tag takes, those of every tag
+   included. The VM asks about every event, and almost always no probe is enabled. */
 enum { DT_GROUP_ROUTES = 20 }; /* or fewer */
 
 struct dt_tag {

@@ -52,7 +52,7 @@ static const struct {
 #include "dt_probes.def"
 };
 
-/* The backends, as they are told to people; firing knows them by their functions. */
+/* The backends as they are described; dt_backends.h has the functions that fire. */
 static const struct {
     const ERL_NIF_TERM *name;
     unsigned kind;
@@ -138,7 +138,7 @@ static ERL_NIF_TERM probe_name(ErlNifEnv *env, enum dt_probe probe) {
     return enif_make_atom(env, probes[probe].name);
 }
 
-/* The backends that the probe has or, with `listening`, is listened to through. */
+/* The backends that the probe has or, with `listening`, those in which it is enabled. */
 static ERL_NIF_TERM backends_of(ErlNifEnv *env, enum dt_probe probe, bool listening) {
     ERL_NIF_TERM list = enif_make_list(env, 0);
 
@@ -148,7 +148,7 @@ static ERL_NIF_TERM backends_of(ErlNifEnv *env, enum dt_probe probe, bool listen
     return list;
 }
 
-/* -- What Erlang asks for ------------------------------------------------------- */
+/* -- The terms ------------------------------------------------------------------- */
 
 ERL_NIF_TERM dt_describe_probes(ErlNifEnv *env) {
     ERL_NIF_TERM list = enif_make_list(env, 0);
@@ -177,7 +177,7 @@ static ERL_NIF_TERM add_listener(ErlNifEnv *env, enum dt_probe probe, ERL_NIF_TE
     return enif_make_list_cell(env, map, list);
 }
 
-/* A labeled probe is known by its name and label. */
+/* A labeled probe is described by its name and label. */
 static ERL_NIF_TERM add_labels(ErlNifEnv *env, enum dt_probe probe, ERL_NIF_TERM list) {
     char name[64];
 

@@ -9,7 +9,7 @@
 /* [#{provider, name, doc, fields, events}] */
 ERL_NIF_TERM dt_describe_probes(ErlNifEnv *env);
 
-/* [#{provider, name, backends}] of the probes that have a listener now. */
+/* [#{provider, name, backends}] of the probes that are enabled now. */
 ERL_NIF_TERM dt_describe_listeners(ErlNifEnv *env);
 
 /* #{Backend => available | {missing, Why}} */

@@ -27,7 +27,7 @@ bool dt_follower_is_alive(ErlNifEnv *env) {
            enif_is_process_alive(env, &pid);
 }
 
-/* Negative when overdrawn. Of 64 bits on every machine, as a budget may be. */
+/* Events left in the budget; negative when overdrawn. 64 bits on every machine. */
 static _Atomic int64_t left = DT_BUDGET_INFINITE;
 static atomic_bool infinite = true;
 static _Atomic uint64_t skipped;
@@ -37,7 +37,7 @@ void dt_follower_budget(int64_t events) {
     atomic_store_explicit(&infinite, events == DT_BUDGET_INFINITE, memory_order_relaxed);
 }
 
-/* Without a budget the schedulers share nothing that is written. */
+/* Without a budget, schedulers write to no shared counter. */
 static bool is_infinite(void) {
     return atomic_load_explicit(&infinite, memory_order_relaxed);
 }
@@ -59,8 +59,8 @@ uint64_t dt_follower_skipped(void) {
     return atomic_load_explicit(&skipped, memory_order_relaxed);
 }
 
-atomic_bool dt_follower_unserved[DT_PROBES];
+atomic_bool dt_follower_denied[DT_PROBES];
 
-void dt_follower_serve(enum dt_probe probe, bool served) {
-    atomic_store_explicit(&dt_follower_unserved[probe], !served, memory_order_relaxed);
+void dt_follower_allow(enum dt_probe probe, bool allowed) {
+    atomic_store_explicit(&dt_follower_denied[probe], !allowed, memory_order_relaxed);
 }

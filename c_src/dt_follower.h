@@ -1,6 +1,7 @@
 /*
- * What the application's tracer, {dyntrace, dyntrace_follower}, may do: trace while its worker lives and
- * wants it, fire those probes that are served, as often as its budget of events allows.
+ * The limits of the application's tracer, {dyntrace, dyntrace_follower}: it traces while its worker
+ * is alive and active, and fires those probes that are allowed, as often as its budget of events
+ * permits.
  */
 #ifndef DT_FOLLOWER_H
 #define DT_FOLLOWER_H
@@ -12,43 +13,44 @@
 
 #include "dt_event.h"
 
-/* The worker is the one that called this last. Answers who it was before: a pid, or undefined, which it
-   is again in a library that is loaded anew. */
+/* Makes the calling process the worker. Returns the worker before it, a pid, or undefined: in this
+   library there was none. */
 ERL_NIF_TERM dt_follower_claim(ErlNifEnv *env);
 
-/* Whether the worker has anything traced. */
+/* Sets whether the worker has anything traced. */
 void dt_follower_activate(bool active);
 
 /*
- * What the VM asks as trace_status, each time when a traced process is scheduled. From a process
- * that is told that the tracer is not alive it takes the tracer and all flags: so nothing that a
- * worker has set outlives it, and nobody has to walk over all processes.
+ * Whether the worker is active and alive. The VM asks for it, as trace_status, each time that it
+ * schedules a traced process. If not, the VM takes the tracer and all flags from that process, so
+ * flags do not outlive their worker, and no walk over all processes is needed.
  */
 bool dt_follower_is_alive(ErlNifEnv *env);
 
 #define DT_BUDGET_INFINITE INT64_MAX
 
-/* How many more events may be fired, until whoever sets the budget sets it anew. */
+/* Sets how many more events may be fired; DT_BUDGET_INFINITE: any number. */
 void dt_follower_budget(int64_t events);
 
-/* Whether one is left, for an event that the VM asks about; if not, the event is not to be made,
-   and counts as skipped. */
+/* For an event that the VM asks about: whether the budget has one left. If not, the event counts as
+   skipped, and the VM must not make it. */
 bool dt_follower_may(void);
 
-/* Takes one for an event that was made; if there is none, the event counts as skipped: it was asked
-   about before, or is of a kind that comes unasked. */
+/* For an event that the VM has made: takes one from the budget. If there is none, the event counts
+   as skipped. That happens when other schedulers were faster, or for events that come unasked. */
 bool dt_follower_take(void);
 
-/* Events that were skipped by either: each is counted once. */
+/* Events that dt_follower_may or dt_follower_take has skipped: each is counted once. */
 uint64_t dt_follower_skipped(void);
 
-/* A trace flag yields the events of several probes: those that are not served never fire by it. */
-void dt_follower_serve(enum dt_probe probe, bool served);
+/* Sets whether the probe is allowed. One trace flag yields the events of several probes; those that
+   are not allowed never fire for the application's tracer. */
+void dt_follower_allow(enum dt_probe probe, bool allowed);
 
-extern atomic_bool dt_follower_unserved[DT_PROBES];
+extern atomic_bool dt_follower_denied[DT_PROBES];
 
-static inline bool dt_follower_serves(enum dt_probe probe) {
-    return !atomic_load_explicit(&dt_follower_unserved[probe], memory_order_relaxed);
+static inline bool dt_follower_allows(enum dt_probe probe) {
+    return !atomic_load_explicit(&dt_follower_denied[probe], memory_order_relaxed);
 }
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * Where a term lies. erl_nif shows it for tuples alone: a term that is on the heap is a pointer to
- * its first word, the header, with a mark in the lowest bits. All else is in the term itself
- * (atoms, small integers, …) or is a list, which has another mark.
+ * The words of a term on the heap. Such a term is a pointer to its first word, the header, with a
+ * mark in the lowest bits. Other terms are in the word itself (atoms, small integers, …), or are
+ * lists, whose pointers have another mark. erl_nif shows a heap address for tuples alone, so the
+ * mark is read from a tuple when the library is loaded.
  */
 #ifndef DT_HEAP_H
 #define DT_HEAP_H
@@ -13,7 +14,7 @@
 
 #define DT_HEAP_MARK ((ERL_NIF_TERM)3)
 
-/* The mark, and whether it was found to be as above. */
+/* The mark, and whether a tuple of this runtime is laid out as above. */
 extern ERL_NIF_TERM dt_heap_mark;
 extern bool dt_heap_found;
 
@@ -28,7 +29,7 @@ static inline const ERL_NIF_TERM *dt_heap_of(ERL_NIF_TERM term) {
     return (const ERL_NIF_TERM *)(uintptr_t)(term & ~bits); // NOLINT(performance-no-int-to-ptr)
 }
 
-/* Looks at a tuple, which erl_nif tells the place of. */
+/* Sets both. */
 void dt_heap_find(ErlNifEnv *env);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "dt_record.h"
 
-/* -- What erl_nif has no getter for ---------------------------------------------------- */
+/* -- Kinds without a getter in erl_nif -------------------------------------------------- */
 
 static int is_float(ErlNifEnv *env, ERL_NIF_TERM term) {
     double number;
@@ -22,11 +22,11 @@ static int is_record(ErlNifEnv *env, ERL_NIF_TERM term) {
     return dt_record_get(env, term, &record);
 }
 
-/* In an environment that stays, since callbacks read it. */
+/* In an environment that is never freed, since callbacks read it. */
 static ERL_NIF_TERM empty_binary;
 
-/* For terms that are of no other kind: in the order of terms, bits come last. Only what is on the
-   heap is compared, as bits are. */
+/* For terms that no other getter takes. In the order of terms, bitstrings come last; they are on
+   the heap, so other terms are not compared. */
 static int is_bitstring(ErlNifEnv *env, ERL_NIF_TERM term) {
     (void)env;
     return dt_heap_is_pointer(term) && enif_compare(term, empty_binary) > 0;
@@ -44,7 +44,7 @@ dt_is_kind *const dt_kind_is[DT_KINDS] = {
 
 atomic_uchar dt_kind_hints[DT_KIND_HINTS];
 
-/* A bitstring has the bits of a binary, which are more frequent. */
+/* A bitstring leaves no hint: its header has the bits of a binary, which is more frequent. */
 enum dt_kind dt_kind_find(ErlNifEnv *env, ERL_NIF_TERM term) {
     enum dt_kind kind = DT_KINDS - 1;
 
@@ -56,11 +56,11 @@ enum dt_kind dt_kind_find(ErlNifEnv *env, ERL_NIF_TERM term) {
 }
 
 bool dt_kind_calibrate(ErlNifEnv *env) {
-    static ErlNifEnv *kept;
+    static ErlNifEnv *lasting;
 
-    if (kept)
+    if (lasting)
         return true;
-    if (!(kept = enif_alloc_env()) || !enif_make_new_binary(kept, 0, &empty_binary))
+    if (!(lasting = enif_alloc_env()) || !enif_make_new_binary(lasting, 0, &empty_binary))
         return false;
     dt_heap_find(env);
     dt_record_calibrate(env);

@@ -1,7 +1,7 @@
 /*
  * The kind of a term. erl_nif's own call for it, enif_term_type, aborts the VM for kinds that are
- * newer than its enum, such as the native records of OTP 29; so it is called nowhere, and kinds are
- * told by getters, which answer no to what they do not know.
+ * newer than its enum, such as the native records of OTP 29. So it is never called. The kind is
+ * found by getters (enif_is_tuple, …), which return false for unknown kinds.
  */
 #ifndef DT_KIND_H
 #define DT_KIND_H
@@ -10,7 +10,7 @@
 
 #include "dt_heap.h"
 
-/* From the last one on they are asked for: bits are told by being nothing else. */
+/* The getters are tried from the last to the first: a bitstring has none, it is what remains. */
 enum dt_kind {
     DT_UNKNOWN,
     DT_BITSTRING, /* of bits that are no whole bytes */
@@ -32,13 +32,13 @@ enum { DT_KINDS = DT_ATOM + 1 };
 
 typedef int dt_is_kind(ErlNifEnv *env, ERL_NIF_TERM term);
 
-/* The getters, but for DT_UNKNOWN. */
+/* The getter of each kind; none for DT_UNKNOWN. */
 extern dt_is_kind *const dt_kind_is[DT_KINDS];
 
 /*
- * Which getter to ask first: the one that knew the last term with the same lowest bits, those of
- * the header where it has one. There the runtime keeps the kind; but it is a hint, and the getter
- * decides.
+ * The getter to try first: that of the last term with the same lowest bits, those of the header for
+ * a term that has one. The runtime encodes the kind in these bits, but this is only a hint: the
+ * getter decides.
  */
 enum { DT_KIND_HINTS = 64 };
 
@@ -48,7 +48,7 @@ static inline atomic_uchar *dt_kind_hint(ERL_NIF_TERM term) {
     return &dt_kind_hints[(dt_heap_is_pointer(term) ? *dt_heap_of(term) : term) % DT_KIND_HINTS];
 }
 
-/* Asks all getters. */
+/* Tries all getters. */
 enum dt_kind dt_kind_find(ErlNifEnv *env, ERL_NIF_TERM term);
 
 static inline enum dt_kind dt_kind(ErlNifEnv *env, ERL_NIF_TERM term) {
@@ -57,7 +57,8 @@ static inline enum dt_kind dt_kind(ErlNifEnv *env, ERL_NIF_TERM term) {
     return kind != DT_UNKNOWN && dt_kind_is[kind](env, term) ? kind : dt_kind_find(env, term);
 }
 
-/* Learns from this runtime what dt_kind needs. */
+/* Once, while the library is loaded: reads the layout of terms in this runtime. False: out of
+ * memory. */
 bool dt_kind_calibrate(ErlNifEnv *env);
 
 #endif

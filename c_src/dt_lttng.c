@@ -44,23 +44,20 @@ static bool is_served(void) {
     return atomic_load_explicit(&dt_lttng_table, memory_order_acquire) != &nobody;
 }
 
-/* -- What there is ------------------------------------------------------------------- */
+/* -- State --------------------------------------------------------------------------- */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char why[512] = "not loaded"; /* under the mutex */
 static const char being_loaded[] = "being loaded";
 
-/*
- * These belong to the thread that loads, while `loading` is set; after that they are only
- * read.
- */
+/* Written by the loading thread while `loading` is set; read-only after that. */
 static char path[4096];
 static struct dt_lttng_env env;
 static struct dt_lttng_daemons daemons;
 static struct dt_lttng_table served;
 static char library[4096];
-static char unheard[512];   /* which daemons never reach this process, and why */
-static int threads_started; /* of LTTng's library; as far as is known */
+static char unheard[512];   /* which daemon can't reach this process, and why; empty: none */
+static int threads_started; /* how many threads LTTng's library has started, at least */
 
 __attribute__((format(printf, 1, 2))) static void say(const char *format, ...) {
     va_list details;
@@ -122,9 +119,9 @@ static int add_name(struct dl_phdr_info *info, size_t size, void *data) {
     return 0;
 }
 
-/* Whether that library, itself, defines an LTTng provider of our name. */
+/* Whether this library itself, not one it depends on, defines an LTTng provider of our name. */
 static bool provides(void *handle, const char *name) {
-    /* as LTTng-UST 2.13 names it, and as the versions before */
+    /* from LTTng-UST 2.13 on, and before */
     static const char *const symbols[] = {"lttng_ust_tracepoint_provider_org_erlang_dyntrace",
                                           "__tracepoint_provider_org_erlang_dyntrace"};
 
@@ -138,8 +135,8 @@ static bool provides(void *handle, const char *name) {
     return false;
 }
 
-/* A library of this process that provides our tracepoints already, kept open; and its name,
-   in `library`. */
+/* The handle of a loaded library that provides our tracepoints, or NULL; its name goes to
+ * `library`. */
 static void *find_loaded(void) {
     struct names names = {.count = 0};
     void *found = NULL;
@@ -183,9 +180,9 @@ static const struct dt_lttng_provider *find_or_open(void) {
     return provider ? provider : refuse("not a provider of dyntrace: ", path);
 }
 
-/* Two versions of this library may have waited for the same daemon: between looking for a
-   provider and loading one, no other may do the same. Only this user's processes may open that
-   file; where it can't be opened, nothing is locked. */
+/* Two versions of this library in one process may do this at the same time, so finding and loading
+   a provider are one step under a file lock. Only processes of this user can open that file. Where
+   it can't be opened, nothing is locked. */
 static const struct dt_lttng_provider *open_provider(void) {
     int lock = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     const struct dt_lttng_provider *provider;
@@ -198,10 +195,10 @@ static const struct dt_lttng_provider *open_provider(void) {
     return provider;
 }
 
-/* -- Being served by it ------------------------------------------------------------- */
+/* -- Connecting to it --------------------------------------------------------------- */
 
-/* How many of our probes it serves; those that it does not know stay disabled. */
-static unsigned serve(const struct dt_lttng_provider *provider) {
+/* Returns how many of our probes it has; the others stay disabled. */
+static unsigned connect_probes(const struct dt_lttng_provider *provider) {
     unsigned count = 0;
 
     served = nobody;
@@ -232,20 +229,20 @@ static bool is_lttng_loaded(void) {
     return handle != NULL;
 }
 
-/* The daemon that people of this user start: root's, or the user's own. */
+/* Whether this is the daemon of the node's user: root's, or the user's own. */
 static bool is_ours(unsigned i) {
     return i == (getuid() == 0 ? 0 : daemons.count - 1);
 }
 
-/* LTTng's library goes on without the daemon that its threads could not hear. */
+/* LTTng's library works without this daemon, but the daemon can't record. */
 static void leave_out(const struct dt_lttng_daemon *daemon, const char *problem) {
     (void)snprintf(unheard, sizeof unheard,
                    "%s session daemon can record: LTTng can't use %.200s: %s",
                    daemon->own ? "only root's" : "only a user's own", daemon->wait_file, problem);
 }
 
-/* False if LTTng's library must not be loaded, or would have nothing to wait for. Only then is
-   anything said: until it is loaded it is being loaded. */
+/* False if LTTng's library must not be loaded, since a file is harmful, or if it would have no file
+   to wait on. Only then the reason is stored: otherwise the state stays `being loaded`. */
 static bool make_wait_files(void) {
     const struct dt_lttng_daemon *worst = NULL;
     const char *worst_problem = NULL;
@@ -276,8 +273,9 @@ static bool make_wait_files(void) {
     return false;
 }
 
-/* LTTng's library may already be there, or it may not be found, which the dynamic linker says
-   best. */
+/* Whether the provider may be loaded. If LTTng's library is loaded already, there is nothing to
+   prepare. If it can't be found, loading the provider fails, and the dynamic linker's message says
+   why. */
 static bool prepare(void) {
     *unheard = '\0';
     threads_started = 0;
@@ -298,7 +296,7 @@ static bool loading; /* under the mutex */
 static void *load(void *unused) {
     const struct dt_lttng_provider *provider = prepare() ? open_provider() : NULL;
 
-    if (provider && serve(provider) == 0)
+    if (provider && connect_probes(provider) == 0)
         provider = refuse("of another version: ", library);
     if (provider)
         atomic_store_explicit(&dt_lttng_table, &served, memory_order_release);
@@ -309,7 +307,7 @@ static void *load(void *unused) {
     return unused;
 }
 
-/* No signal of the VM's is for this thread. */
+/* The thread blocks all signals: they are for the VM's threads. */
 static bool start_thread(void) {
     sigset_t all, before;
     pthread_t thread;
@@ -324,7 +322,7 @@ static bool start_thread(void) {
     return started;
 }
 
-/* With the mutex. */
+/* Called with the mutex held. */
 static void wait_a_little(void) {
     struct timespec deadline;
     int error = 0;

@@ -5,14 +5,14 @@
  *       table ──┬── nobody   until loaded       dt_lttng_provider
  *               └── served ───────────────────────> definition, state, fire   a probe
  *
- * Loading is asked for once and may end later: liblttng-ust is loaded only while no session
- * daemon hangs (dt_lttng_daemons.h). The load of the module waits for that a moment, an upgrade,
- * for which all schedulers stand still, does not.
+ * A thread loads the provider, and may have to wait: liblttng-ust is loaded only while no session
+ * daemon hangs (dt_lttng_daemons.h). The load of the module waits up to DT_LTTNG_WAIT_MS for that
+ * thread; an upgrade does not wait, since all schedulers are stopped meanwhile.
  *
- * A process has one provider of a name: LTTng connects tracepoints and providers by name,
- * so of two, each event would be recorded by both. A provider that is loaded already,
- * by an earlier version of this library, goes on serving the probes that are still the
- * same; if it is somebody else's, ours is not loaded.
+ * LTTng connects tracepoints and providers by name. With two providers of one name in a process,
+ * both would record each event. So where an earlier version of this library has loaded a provider,
+ * that one is used for the probes that have not changed; where another library has, ours is not
+ * loaded.
  */
 #ifndef DT_LTTNG_H
 #define DT_LTTNG_H
@@ -23,8 +23,8 @@
 
 #include "dt_event.h"
 
-/* What dyntrace_lttng.so exports, under the name dt_lttng_provider: an interface between
-   versions. */
+/* Exported by dyntrace_lttng.so under the name dt_lttng_provider. Another version of this library
+   may use it, so its layout does not change. */
 struct dt_lttng_provider {
     unsigned count;
     const char *const *definition;
@@ -65,13 +65,13 @@ static inline void dt_lttng_fire(enum dt_probe probe, const union dt_event *even
     atomic_load_explicit(&dt_lttng_table, memory_order_acquire)->fire[probe](event);
 }
 
-/* Loads the provider from there, unless it is loaded or being loaded; in a thread, for which
-   it may wait up to DT_LTTNG_WAIT_MS. */
+/* Starts a thread that loads the provider from this path, unless it is loaded or being loaded. With
+   `may_wait` it waits for the thread, up to DT_LTTNG_WAIT_MS. */
 enum { DT_LTTNG_WAIT_MS = 50 };
 void dt_lttng_load(const char *from, bool may_wait);
 
-/* Whether this backend is not there, and why: the provider is not loaded, or no session daemon
-   could reach it. */
+/* Whether this backend is not available, and why: the provider is not loaded, or no session daemon
+   can reach it. */
 bool dt_lttng_missing(char *why, size_t size);
 
 /* The path of the library that provides the tracepoints, or NULL. */

@@ -1,7 +1,8 @@
 /*
- * Whether a session daemon answers. That the kernel connects says nothing: it does so for a
- * stopped daemon as well. But a daemon that reads the end of a connection before any
- * registration closes it, in 2.13 to 2.16 without a line in its log.
+ * Whether a session daemon answers. A successful connect() is no proof, since the kernel also
+ * connects to the socket of a stopped daemon. So the connection is shut down at once: a daemon that
+ * runs reads its end before any registration, and closes it; 2.13 to 2.16 do so without a line in
+ * their logs.
  */
 #define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for SOCK_CLOEXEC */
 
@@ -28,7 +29,7 @@ static void sleep_ms(int ms) {
 
 enum { NOBODY = -1, QUEUE_FULL = -2 };
 
-/* A connection that has ended on this side, or why there is none. */
+/* A connection that is shut down on this side, or why there is none: NOBODY, QUEUE_FULL. */
 static int connect_to(const struct dt_lttng_daemon *daemon) {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), none;
 
@@ -42,7 +43,7 @@ static int connect_to(const struct dt_lttng_daemon *daemon) {
     return none;
 }
 
-/* Whether the daemon closes it in time. */
+/* Whether the daemon closes the connection in time. */
 static bool is_closed(int fd, int timeout_ms) {
     long deadline = now_ms() + timeout_ms;
     struct pollfd poll_fd = {.fd = fd};
@@ -58,7 +59,8 @@ static bool is_closed(int fd, int timeout_ms) {
     return ready != 0;
 }
 
-/* One connection for however long it hangs: each more would take a place in its queue. */
+/* False if the daemon has not answered within ANSWER_MS; then this waits until it does. It keeps
+   the one connection, since each more would take a place in the daemon's queue. */
 static bool answers(const struct dt_lttng_daemon *daemon,
                     void (*waiting)(const struct dt_lttng_daemon *daemon)) {
     int fd = connect_to(daemon);
@@ -80,7 +82,7 @@ static bool answers(const struct dt_lttng_daemon *daemon,
     return in_time;
 }
 
-/* While one is waited for, another may have begun to hang: all are asked again. */
+/* After a wait for one daemon all are asked again: another may have begun to hang meanwhile. */
 void dt_lttng_daemons_await(const struct dt_lttng_daemons *daemons,
                             void (*waiting)(const struct dt_lttng_daemon *daemon)) {
     bool all;

@@ -1,7 +1,8 @@
 /*
- * Where LTTng's library looks for session daemons. The number in the names, the ABI's, is
- * another one in each version while the library's name stays, and the folder depends on how it
- * was built; so both are read out of the very file that the dynamic linker would load.
+ * The places where LTTng's library expects session daemons. The socket's name contains the number
+ * of the ABI, which differs between versions although the library's name does not, and its folder
+ * depends on how the library was built. So both are read from the file that the dynamic linker
+ * would load.
  */
 #define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for memmem */
 
@@ -20,7 +21,7 @@
 
 /* -- The environment ---------------------------------------------------------------- */
 
-/* What has no room counts as not set: no path of a socket is that long. */
+/* A value that is too long counts as not set: no path of a socket is that long. */
 static void read_variable(char *copy, size_t size, const char *name) {
     const char *value = secure_getenv(name);
     size_t length = value ? strlen(value) : size;
@@ -41,8 +42,8 @@ void dt_lttng_env_read(struct dt_lttng_env *env) {
 
 /* -- The library's file --------------------------------------------------------------- */
 
-/* The library that liblttng-ust stands on is searched for in the same places, lies in the same
-   folder, and has no constructor that waits. */
+/* Found by loading liblttng-ust-common, on which liblttng-ust depends: it lies in the same folder,
+   and its constructor does not wait. */
 static bool library_path(char path[PATH_MAX]) {
     void *common = dlopen("liblttng-ust-common.so.1", RTLD_LAZY | RTLD_LOCAL);
     struct link_map *map;
@@ -76,7 +77,7 @@ static bool map_library(struct image *image) {
     return bytes != MAP_FAILED;
 }
 
-/* The path of root's socket, as it stands there: "/var/run/lttng/lttng-ust-sock-8". */
+/* The path of root's socket, a string in the image: "/var/run/lttng/lttng-ust-sock-8". */
 static bool find_socket(const struct image *image, char *path, size_t size) {
     static const char name[] = "/lttng-ust-sock-";
     const char *found = memmem(image->bytes, image->size, name, sizeof name - 1);
@@ -103,9 +104,9 @@ static bool knows_app_path(const struct image *image) {
 
 /* -- The places ---------------------------------------------------------------------- */
 
-/* In /dev/shm less than LTTng's own modes allow: nobody but the owner and root writes to these
-   files, or cuts them under a process that has them mapped. The daemon of LTTNG_UST_APP_PATH may be
-   anybody's. */
+/* The modes of wait files. In /dev/shm they are stricter than LTTng's own: only the owner and root
+   may write to these files, or truncate them while a process has them mapped. With
+   LTTNG_UST_APP_PATH the daemon may run as any user. */
 enum { ROOT_MODE = 0644, OWN_MODE = 0640, APP_PATH_MODE = 0666 };
 
 /* Longer paths are cut, as LTTng cuts them. */
@@ -148,7 +149,7 @@ static void add_own(struct dt_lttng_daemons *daemons, const char *home, const ch
     daemon->own = true;
 }
 
-/* Where the file can't be made, LTTng goes on as if the variable were not set. */
+/* False if the wait file can't be made: LTTng then ignores the variable. */
 static bool add_app_path(struct dt_lttng_daemons *daemons, const char *folder, const char *name,
                          const char *number) {
     struct dt_lttng_daemon *daemon = add(daemons, folder, name, APP_PATH_MODE);

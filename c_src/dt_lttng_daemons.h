@@ -1,13 +1,13 @@
 /*
- * The session daemons of LTTng, before its library is loaded. That library's constructor
- * runs under the dynamic linker's lock, and there
+ * Checks on LTTng's session daemons before its library is loaded. The constructor of that library
+ * runs under the dynamic linker's lock. There it
  *
- *     waits up to three seconds (LTTNG_UST_REGISTER_TIMEOUT) for a daemon that hangs,
- *     forks to create the files that its threads wait on, and takes the child's status. The
- *     VM ignores SIGCHLD, so there is no status, and without it no thread either,
- *     reads these files through a mapping: in a full /dev/shm that is SIGBUS.
+ *     - waits up to three seconds (LTTNG_UST_REGISTER_TIMEOUT) for a daemon that hangs;
+ *     - forks to create its wait files, the files that its threads wait on, and reads the child's
+ *       status. The VM ignores SIGCHLD, so there is no status, and the library starts no thread;
+ *     - reads the wait files through a mapping: in a full /dev/shm that is SIGBUS.
  *
- * So all of that is looked after here, by the thread that loads, without any lock.
+ * So the loading thread first waits for the daemons, and makes the wait files, without any lock.
  */
 #ifndef DT_LTTNG_DAEMONS_H
 #define DT_LTTNG_DAEMONS_H
@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-/* What the library reads from the environment. Empty: not set. */
+/* Variables of the environment that LTTng's library reads. Empty: not set. */
 struct dt_lttng_env {
     char home[PATH_MAX];
     char app_path[PATH_MAX];
@@ -38,24 +38,24 @@ struct dt_lttng_daemons {
     struct dt_lttng_daemon daemon[DT_LTTNG_DAEMONS];
 };
 
-/* To be called on a thread of the VM. */
+/* Must be called on a thread of the VM, which may be changing the environment otherwise. */
 void dt_lttng_env_read(struct dt_lttng_env *env);
 
-/* Reads out of the file of LTTng's library where that looks for daemons. False where there
-   is no such library, or it is another one than is known here. */
+/* Reads the places from the file of LTTng's library. False if there is no such library, or if its
+   file does not contain them as expected. */
 bool dt_lttng_daemons_find(struct dt_lttng_daemons *daemons, const struct dt_lttng_env *env);
 
-/* Returns when each daemon that is there has answered within a second; calls `waiting` with
-   the one that has not. */
+/* Returns when each daemon that runs has answered within a second. Calls `waiting` with a daemon
+   that has not. */
 void dt_lttng_daemons_await(const struct dt_lttng_daemons *daemons,
                             void (*waiting)(const struct dt_lttng_daemon *daemon));
 
-/* Makes the file what LTTng's library needs. NULL, or what is wrong with it. `harmful`: the
-   library must not see it, or the VM stops or ends. */
+/* Makes the daemon's wait file as LTTng's library needs it. Returns NULL, or the reason why it
+   can't. `harmful`: with this file, LTTng's library would stop or end the VM, and must not be
+   loaded. */
 const char *dt_lttng_wait_file(const struct dt_lttng_daemon *daemon, bool *harmful);
 
-/* How many threads of LTTng's library talk to daemons or wait for one; -1 where /proc does
-   not tell. */
+/* How many threads LTTng's library has; -1 if /proc can't be read. */
 int dt_lttng_threads(void);
 
 #endif

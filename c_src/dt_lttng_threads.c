@@ -1,6 +1,6 @@
 /*
- * The threads of LTTng's library: one for each place where a session daemon may be. It names
- * them after the thread that loaded it, with "-ust" at the end.
+ * The threads of LTTng's library: one per place where it expects a session daemon. Their names end
+ * in "-ust".
  */
 #define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for O_CLOEXEC */
 

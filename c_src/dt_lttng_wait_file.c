@@ -1,7 +1,7 @@
 /*
- * The files that LTTng's threads wait on. Anybody may put something of that name into
- * /dev/shm, so nothing here follows a link or opens for writing what it has not looked at, and
- * a new file gets its name when it is complete.
+ * Wait files: the files that LTTng's threads wait on. Any user may create a file of that name in
+ * /dev/shm. So this code follows no link, opens a file for writing only after it has checked it,
+ * and gives a new file its name when it is complete.
  */
 #define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for mkostemp */
 
@@ -18,13 +18,13 @@
 
 static const int32_t no_daemon = 0;
 
-/* The word is written, not left to be a hole: what maps the file finds its page there. */
+/* The word is written, so that the file has a page: a hole would need one when it is read. */
 static bool fill(int fd) {
     return pwrite(fd, &no_daemon, sizeof no_daemon, 0) == sizeof no_daemon &&
            ftruncate(fd, sysconf(_SC_PAGESIZE)) == 0;
 }
 
-/* Never over another: link(2) takes no name that is taken. */
+/* link(2) replaces no file: if the name exists meanwhile, that file is used. */
 static const char *create(const struct dt_lttng_daemon *daemon) {
     static const char unnamed[] = ".dyntrace-XXXXXX";
     char path[PATH_MAX + sizeof unnamed];
@@ -42,7 +42,8 @@ static const char *create(const struct dt_lttng_daemon *daemon) {
     return error ? strerror(error) : NULL;
 }
 
-/* Another process of this user's may have created it, and not given it its size. */
+/* Another process of this user may have created the file, and ended before it gave the file its
+ * size. */
 static bool grow(const struct dt_lttng_daemon *daemon) {
     int fd = open(daemon->wait_file, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     bool filled = fd >= 0 && fill(fd);
@@ -52,8 +53,8 @@ static bool grow(const struct dt_lttng_daemon *daemon) {
     return filled;
 }
 
-/* Reads the word through a mapping as LTTng will, but in a system call, which answers EFAULT
-   where a process gets SIGBUS: a page of a full file system can't be had. */
+/* Reads the word through a mapping, as LTTng will, but in a system call: where the file system is
+   full and has no page for it, the call fails with EFAULT; LTTng's read would raise SIGBUS. */
 static bool is_readable(int fd) {
     void *page = mmap(NULL, sizeof no_daemon, PROT_READ, MAP_SHARED, fd, 0);
     int ends[2];
@@ -72,7 +73,8 @@ static bool is_readable(int fd) {
     return readable;
 }
 
-/* Under this name alone: it may be a link to something else of this user's. */
+/* With a single name: another one would mean that it is a hard link to some other file of this
+ * user. */
 static bool is_mine(const struct stat *file) {
     return file->st_uid == getuid() && file->st_nlink == 1;
 }
@@ -83,7 +85,7 @@ static const char *check(const struct dt_lttng_daemon *daemon, int fd, bool *har
     if (fstat(fd, &file) != 0)
         return strerror(errno);
     if (!S_ISREG(file.st_mode)) {
-        /* LTTng would wait for whoever opens the other end. */
+        /* A FIFO: LTTng's open() would wait for a process that opens the other end. */
         *harmful = true;
         return "not a regular file";
     }

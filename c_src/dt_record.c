@@ -11,7 +11,7 @@ struct instance {
 /* The elements of a definition. */
 enum { MODULE = 2, NAME = 3, KEYS = 5 };
 
-/* What was learned: the header of a record without fields, and what it grows by for each. */
+/* As measured: the header of a record without fields, and the difference that each field makes. */
 static struct {
     bool known;
     ERL_NIF_TERM header, step;
@@ -50,9 +50,9 @@ bool dt_record_get(ErlNifEnv *env, ERL_NIF_TERM term, struct dt_record *record) 
            get_fields(env, instance_of(term), above / layout.step, record);
 }
 
-/* -- What this runtime's records are like ------------------------------------------------ */
+/* -- The layout in this runtime ---------------------------------------------------------- */
 
-/* Samples have one to so many fields: a, b, … with the numbers of these characters as values. */
+/* Samples have 1 to SAMPLES fields: a, b, …, with the codes of these letters as values. */
 enum { SAMPLES = 3 };
 
 static const char module_name[] = "dyntrace", record_name[] = "dt_sample";
@@ -66,7 +66,7 @@ static unsigned char *put_atom(unsigned char *to, const char *name, size_t n) {
     return to + n;
 }
 
-/* Of the external format, which releases without native records do not take. */
+/* From the external format. False in releases without native records, which do not decode it. */
 static bool make_sample(ErlNifEnv *env, unsigned fields, ERL_NIF_TERM *record) {
     enum { VERSION = 131, RECORD = 67, EXPORTED = 1, SMALL_INTEGER = 97 };
     unsigned char external[64] = {VERSION, RECORD, 0, 0, 0, (unsigned char)fields, EXPORTED};
@@ -83,8 +83,8 @@ static bool make_sample(ErlNifEnv *env, unsigned fields, ERL_NIF_TERM *record) {
     return enif_binary_to_term(env, external, (size_t)(end - external), record, 0) > 0;
 }
 
-/* The definition of a sample is made together with it, so where that word is a pointer it points
-   near by: that is safe to follow. */
+/* A sample and its definition are allocated together. So if the word is a pointer, and points to an
+   address close by, it is safe to follow. */
 static bool is_near(ERL_NIF_TERM definition, ERL_NIF_TERM record) {
     const ERL_NIF_TERM near = 1024;
 

@@ -110,7 +110,7 @@ static void add_map(struct walk *walk, ERL_NIF_TERM map, int depth) {
     enif_map_iterator_destroy(walk->env, &i);
 }
 
-/* Header and definition, which is a tuple. */
+/* Header, definition (a tuple), and the values. */
 static void add_record(struct walk *walk, ERL_NIF_TERM term, int depth) {
     struct dt_record record;
 

@@ -2,10 +2,9 @@
  * The size of a term in words, as erts_debug:flat_size/1 counts it: what a copy of it
  * takes on a process's heap, without the bytes of off-heap binaries.
  *
- * The walk is bounded. A term of over DT_SIZE_TERMS subterms, or nested deeper than
- * DT_SIZE_DEPTH, has at least the size that is answered, and so has one with a map of
- * more than DT_SIZE_MAP keys, an integer of more than 64 bits, a bitstring, a fun or a term of a
- * kind that is unknown here.
+ * The walk is bounded. The result is a lower bound for a term of more than DT_SIZE_TERMS subterms,
+ * one that is nested deeper than DT_SIZE_DEPTH, and one that has a map of more than DT_SIZE_MAP
+ * keys, an integer of more than 64 bits, a bitstring, a fun or a term of an unknown kind.
  */
 #ifndef DT_SIZE_H
 #define DT_SIZE_H

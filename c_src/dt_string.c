@@ -1,12 +1,12 @@
-/* What a program wrote itself: strings, and names. */
+/* Texts of strings and names that a program passes. */
 #include <string.h>
 
 #include "dt_put.h"
 
 /*
- * UTF-8 by its first byte: how long the character is, and from where to where its second byte goes.
- * All further ones go from 80 to BF. What is left out would be longer than it has to be, a
- * surrogate, or past U+10FFFF.
+ * UTF-8 by the range of the first byte: the length of the character, and the range of its second
+ * byte. Further bytes are 80 to BF. The table leaves out overlong forms, surrogates, and characters
+ * past U+10FFFF.
  */
 static const struct {
     unsigned char first, last, length, least, greatest;
@@ -37,9 +37,9 @@ static size_t utf8_length(const char *s, size_t n) {
     return length;
 }
 
-/* One character of `n` bytes or fewer: what is no UTF-8 is Latin-1, as %T writes the bytes
-   160 to 255 of a string; a NUL would end the text. Answers how many bytes it was, 0 when
-   the buffer is full. */
+/* Writes the first character of `n` bytes. A byte that is not UTF-8 is taken for Latin-1, as %T
+   does for the bytes 160 to 255 of a string; NUL, which would end the text, becomes U+FFFD. Returns
+   how many bytes it took, 0 when the buffer is full. */
 static size_t put_character(struct dt_text *text, const char *s, size_t n) {
     static const char replacement[] = "\xEF\xBF\xBD";
     size_t length = utf8_length(s, n);
@@ -53,7 +53,7 @@ static size_t put_character(struct dt_text *text, const char *s, size_t n) {
     return dt_put(text, s, length) ? length : 0;
 }
 
-/* The text of `n` bytes; `all` of a longer string, or not. */
+/* Writes the text of `n` bytes. Unless they are `all` of the string, the text is cut. */
 static const char *put_cut(struct dt_text *text, const char *s, size_t n, bool all) {
     char *start = text->next;
     const char *end = s + n;
@@ -68,7 +68,8 @@ static const char *put_cut(struct dt_text *text, const char *s, size_t n, bool a
     return dt_put_cut_end(text, start, DT_STRING_MAX, all);
 }
 
-/* Longer than the text may be, so that a character cut in two by its end is past that. */
+/* More bytes than the text may have, so that a character that the end cuts in two lies past the
+ * text. */
 enum { BEYOND = 8 };
 
 struct gathered {
@@ -101,7 +102,7 @@ static bool gather_character(struct gathered *raw, unsigned c) {
     return true;
 }
 
-/* An element of a string's list: a byte, or a character past those. */
+/* An element of a string's list: a byte, or past 255 a character. */
 static bool gather_integer(struct gathered *raw, unsigned c) {
     char byte = (char)c;
 
@@ -113,7 +114,7 @@ static bool gather_integer(struct gathered *raw, unsigned c) {
 
 enum gathering { GATHERED, GATHERED_PART, NOT_A_STRING };
 
-/* Walks iodata in its order, lists within lists by a stack of what follows them. */
+/* Walks iodata in order. For lists within lists, the stack holds the tails. */
 static enum gathering gather(struct gathered *raw, ErlNifEnv *env, ERL_NIF_TERM term) {
     enum { DEPTH = 256, CELLS = 8192 };
     ERL_NIF_TERM rest[DEPTH], head, tail;
@@ -157,7 +158,7 @@ const char *dt_text_string(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM st
     return put_cut(text, raw.bytes, raw.n, gathering == GATHERED);
 }
 
-/* A name of Latin-1 as it is; of another, %T, without the quotes that it puts around. */
+/* An atom in Latin-1 as it is; another atom as %T writes it, without its quotes. */
 const char *dt_text_name(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM name) {
     char chars[DT_ATOM_MAX + 1];
     struct gathered raw = {.n = 0};

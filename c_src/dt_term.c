@@ -1,7 +1,7 @@
 /*
- * Any term as text. No recursion: what is open is on a stack, and a text that nests deeper
- * than that is too long to be whole. Every step appends a byte or more, and the first one
- * that appends past DT_TERM_MAX is the last.
+ * Any term as text. No recursion: open parts are on a stack, and a term that nests deeper than the
+ * stack has a text that is cut anyway. Every step appends a byte or more, and the first step that
+ * appends past DT_TERM_MAX is the last.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -15,10 +15,10 @@
 struct writer {
     struct dt_text *text;
     ErlNifEnv *env;
-    const char *limit; /* the last byte that a whole text may have */
-    bool copied;       /* a large binary was: there won't be another one */
-    bool cut;          /* the text is as long as it may be, or ends before what can't be written */
-    bool full;         /* the buffer is */
+    const char *limit; /* the end of a text of DT_TERM_MAX bytes */
+    bool copied;       /* the runtime has copied a large binary: the text ends before another one */
+    bool cut;          /* the text is too long, or ends before a term that is not written */
+    bool full;         /* the buffer is full */
 };
 
 static inline void check(struct writer *w, bool put) {
@@ -36,13 +36,13 @@ static void append_number(struct writer *w, unsigned long number) {
     check(w, dt_put_number(w->text, number));
 }
 
-/* -- What the runtime writes of a byte ---------------------------------------------- */
+/* -- Bytes, as the runtime spells them ------------------------------------------------ */
 
 enum { BYTES = 256 };
 
 enum { PLAIN = 0, ESCAPED = 1, UNPRINTABLE = 2 };
 
-/* How a string has it, and whether that is the byte itself. */
+/* The spelling of a byte in a string. PLAIN: the byte itself. */
 struct spelling {
     char text[4];
     unsigned char size, kind;
@@ -50,11 +50,11 @@ struct spelling {
 
 static struct spelling in_list[BYTES], in_binary[BYTES];
 
-/* The number, behind a comma. */
+/* A comma and the number. */
 static struct spelling as_number[BYTES];
 
-/* Of `raw`, what is between the opening of a string and its end; a single byte past ASCII as UTF-8.
- */
+/* Takes the spelling out of `raw`, the runtime's text of a string of this byte, from between `open`
+   and `end`. A single byte past ASCII becomes UTF-8. */
 static void spell(struct spelling *spelling, unsigned char byte, const char *raw, const char *open,
                   const char *end) {
     size_t n = strlen(raw), around = strlen(open) + strlen(end);
@@ -73,8 +73,8 @@ static void spell(struct spelling *spelling, unsigned char byte, const char *raw
     spelling->kind = spelling->size == 1 ? PLAIN : ESCAPED;
 }
 
-/* Bytes that a binary's text has as they are, so that a few compares tell: of a range, all but two.
- */
+/* The PLAIN bytes of binaries as a range without at most two bytes, so that a few comparisons find
+   them. */
 static struct { unsigned char first, last, but[2]; } plain = {.first = 1, .last = 0};
 
 static void find_plain(void) {
@@ -114,7 +114,7 @@ static bool spell_bytes(ErlNifEnv *env) {
     return true;
 }
 
-/* The last byte of it always has room: DT_TEXT_SIZE counts on pieces that are longer. */
+/* Copies the array whole, then gives back the unused bytes; DT_TEXT_SIZE has room for more. */
 static inline void append_spelling(struct writer *w, const struct spelling *spelling) {
     bool put = dt_put(w->text, spelling->text, sizeof spelling->text);
 
@@ -125,8 +125,8 @@ static inline void append_spelling(struct writer *w, const struct spelling *spel
 
 /* -- Integers ----------------------------------------------------------------------- */
 
-/* Those between the two have a text that may fit. They are copies in an environment that
-   stays, since a callback may be reading them whenever it would be freed. */
+/* The text of an integer between the two may fit. They are in an environment that is never freed,
+   since callbacks read them. */
 static ERL_NIF_TERM least, greatest;
 
 static bool is_short_enough(ERL_NIF_TERM integer) {
@@ -151,7 +151,7 @@ static void write_integer(struct writer *w, ERL_NIF_TERM integer) {
     }
 }
 
-/* -- Other terms that hold none ------------------------------------------------------- */
+/* -- Other terms without subterms ----------------------------------------------------- */
 
 static void write_atom(struct writer *w, ERL_NIF_TERM atom) {
     const char *start = w->text->next;
@@ -170,18 +170,17 @@ static void write_float(struct writer *w, ERL_NIF_TERM term) {
     check(w, dt_put_float(w->text, w->env, term));
 }
 
-/* They are short. */
+/* The runtime's text of a fun is short. */
 static void write_fun(struct writer *w, ERL_NIF_TERM fun) {
     check(w, dt_put_runtime(w->text, fun));
 }
 
-/* Of a kind of a later release nothing is known: not even that the runtime writes it in bounded
- * time. */
+/* A term of a kind of a later release: the runtime may not write it in bounded time. */
 static void write_unknown(struct writer *w) {
     append(w, "<term>");
 }
 
-/* The precision is how many bytes are written, at two characters or more each. */
+/* The precision is the number of bytes that are written; each takes two characters or more. */
 static void write_bits(struct writer *w, ERL_NIF_TERM bits) {
     char raw[DT_ATOM_MAX];
     int n = enif_snprintf(raw, sizeof raw, "%.*T", DT_TERM_MAX / 2, bits);
@@ -192,7 +191,7 @@ static void write_bits(struct writer *w, ERL_NIF_TERM bits) {
         write_unknown(w);
 }
 
-/* Of a fixed size, and without branches, for a compiler to make vectors of. */
+/* A fixed size, and a loop without branches: compilers make vector instructions of it. */
 enum { BLOCK = 32 };
 
 static bool is_plain_block(const unsigned char *bytes) {
@@ -204,8 +203,7 @@ static bool is_plain_block(const unsigned char *bytes) {
     return !other;
 }
 
-/* What all of these bytes are together; of a byte more than fits, since that is how long none is.
- */
+/* The kinds of all these bytes, or-ed; UNPRINTABLE for an empty binary, which is no string. */
 static unsigned kind_of(const unsigned char *bytes, size_t n) {
     unsigned kind = n > 0 ? PLAIN : UNPRINTABLE;
     size_t i = 0;
@@ -226,7 +224,7 @@ static void write_bytes(struct writer *w, const unsigned char *bytes, size_t n) 
     append(w, ">>");
 }
 
-/* False, and nothing written, for bits that are no binary. */
+/* False for a bitstring that is no binary. */
 static bool get_binary(struct writer *w, ERL_NIF_TERM term, ErlNifBinary *binary) {
     if (!enif_inspect_binary(w->env, term, binary))
         return false;
@@ -258,8 +256,8 @@ static void write_binary(struct writer *w, ERL_NIF_TERM term) {
     append(w, "\">>");
 }
 
-/* False, and nothing written, if it is none; whoever looks sees as much of it as a text could hold.
- */
+/* Writes a list that is printable, as far as the text has room, as a string. Otherwise it writes
+   nothing and returns false. */
 static bool write_string(struct writer *w, ERL_NIF_TERM list) {
     char *start = w->text->next;
     ERL_NIF_TERM head;
@@ -283,7 +281,7 @@ static bool write_string(struct writer *w, ERL_NIF_TERM list) {
 
 /* -- Terms in terms ------------------------------------------------------------------- */
 
-/* Each of them has written a byte. */
+/* Each open part has written a byte or more. */
 enum { DEPTH = DT_TERM_MAX };
 
 enum kind { TUPLE, LIST, MAP, RECORD };
@@ -296,15 +294,16 @@ static const struct {
 struct part {
     enum kind kind;
     bool begun;
-    bool value; /* of a map: what comes next is the value of the key that came last */
+    bool value; /* in a map: the next term is the value of the last key */
     union {
         struct {
             const ERL_NIF_TERM *next, *end;
         } tuple;
         struct {
-            const ERL_NIF_TERM *key, *next, *end; /* of the values, the last two */
+            const ERL_NIF_TERM *key, *next,
+                *end; /* the next key and value, the end of the values */
         } record;
-        ERL_NIF_TERM rest; /* of a list */
+        ERL_NIF_TERM rest; /* the rest of a list */
         ErlNifMapIterator map;
     };
 };
@@ -350,7 +349,7 @@ static void open_list(struct writer *w, struct stack *stack, ERL_NIF_TERM list) 
     append(w, marks[LIST].open);
 }
 
-/* The runtime allocates the iterator of a large map: each is destroyed. */
+/* close_part() destroys the iterator: the runtime allocates memory for that of a large map. */
 static void open_map(struct writer *w, struct stack *stack, ERL_NIF_TERM map) {
     struct part *part = open_part(w, stack, MAP);
 
@@ -393,7 +392,7 @@ static bool next_of_tuple(struct writer *w, struct part *part, ERL_NIF_TERM *ter
     return true;
 }
 
-/* What follows another element. */
+/* An integer after another element. */
 static void append_next_long(struct writer *w, long i) {
     if (i >= 0 && i < BYTES) {
         append_spelling(w, &as_number[i]);
@@ -403,7 +402,8 @@ static void append_next_long(struct writer *w, long i) {
     }
 }
 
-/* Integers, which long lists are made of, are written on the way. */
+/* Writes integers at once, since most long lists are made of them; returns at the next other term.
+ */
 static bool next_of_list(struct writer *w, struct part *part, ERL_NIF_TERM *term) {
     long i;
 
@@ -470,7 +470,7 @@ static void close_part(struct writer *w, struct stack *stack) {
         enif_map_iterator_destroy(w->env, &part->map);
 }
 
-/* The next term to write, or the end of all that are open. */
+/* The next term to write; on the way it closes the parts that have no more. False at the end. */
 static bool next_term(struct writer *w, struct stack *stack, ERL_NIF_TERM *term) {
     while (stack->depth > 0 && !w->cut) {
         struct part *part = &stack->parts[stack->depth - 1];
@@ -629,14 +629,14 @@ const char *dt_text_term(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term
 }
 
 bool dt_text_calibrate(ErlNifEnv *env, ERL_NIF_TERM from, ERL_NIF_TERM to) {
-    static ErlNifEnv *kept;
+    static ErlNifEnv *lasting;
 
-    if (kept)
+    if (lasting)
         return true;
     if (!enif_is_number(env, from) || !enif_is_number(env, to) || !spell_bytes(env) ||
-        !dt_kind_calibrate(env) || !(kept = enif_alloc_env()))
+        !dt_kind_calibrate(env) || !(lasting = enif_alloc_env()))
         return false;
-    least = enif_make_copy(kept, from);
-    greatest = enif_make_copy(kept, to);
+    least = enif_make_copy(lasting, from);
+    greatest = enif_make_copy(lasting, to);
     return true;
 }

@@ -9,10 +9,9 @@
  *     buffer  [ <0.131.0>\0 {shutdown,...}\0                  free ]
  *               ^e->pid     ^e->reason     ^next              ^end
  *
- * All texts of one event stand one after the other in one buffer that is gone
- * with the callback: nothing is allocated and nothing is freed. Every function
- * answers NULL for a term that it does not take, and for a full buffer, and then
- * leaves the buffer as it was.
+ * All texts of one event stand one after the other in one buffer on the callback's stack: nothing
+ * is allocated and nothing is freed. Every function returns NULL for a term that it does not take,
+ * and for a full buffer, and then leaves the buffer as it was.
  */
 #ifndef DT_TEXT_H
 #define DT_TEXT_H
@@ -35,12 +34,12 @@ enum {
     /* Free terms are cut here, the mark of the cut included. */
     DT_TERM_MAX = 256,
 
-    /* And what a program wrote itself here. */
+    /* Strings that a program passes are cut here. */
     DT_STRING_MAX = 1024,
 
-    /* No trace event has more than two identifiers of any length and three free terms; the
-       rest are pids and ports. What a term is written in are pieces of an identifier's length or
-       less, and the last one may go past the cut. An annotation has five strings and a pid. */
+    /* A trace event has at most two identifiers of any length and three free terms; the rest are
+       pids and ports. A term is written in pieces, none longer than an identifier, and the last
+       piece may go past the cut. An annotation has five strings and a pid. */
     DT_TRACE_TEXTS = 3 * (DT_ID_MAX + 1) + 5 * (DT_TERM_MAX + 1),
     DT_ANNOTATION_TEXTS = 5 * (DT_STRING_MAX + 1) + DT_HANDLE_MAX + 1,
     DT_TEXT_SIZE = DT_TRACE_TEXTS > DT_ANNOTATION_TEXTS ? DT_TRACE_TEXTS : DT_ANNOTATION_TEXTS,
@@ -71,9 +70,9 @@ const char *dt_text_mfa(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM modul
                         ERL_NIF_TERM function, unsigned long arity);
 
 /*
- * Any term, as the %T of enif_snprintf writes it, in time that depends on the text alone. What
- * is longer than DT_TERM_MAX bytes is cut at a character boundary and ends in "...": it is a
- * beginning of %T's text. Where the two differ:
+ * Any term, as the %T of enif_snprintf writes it, in time that depends on the text alone. A text
+ * that is longer than DT_TERM_MAX bytes is cut at a character boundary and ends in "...". Where it
+ * differs from %T:
  *
  *   - Characters past ASCII of strings are UTF-8.
  *   - A map of more than 32 keys is #{Key=>Value,...} too, in an order of its own.
@@ -81,27 +80,29 @@ const char *dt_text_mfa(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM modul
  *   - A term of a kind that erl_nif has no getter for is <term>. Native records are read
  *     without one (dt_record.h).
  *   - The text ends before an integer of more digits than it has room for.
- *   - Behind a large binary that starts in mid-byte it ends before the next binary: such a one the
- *     runtime copies whole (dt_binary.h), the one thing here that takes time by its size.
+ *   - After a large unaligned binary, the text ends before the next binary: the runtime copies an
+ *     unaligned binary whole (dt_binary.h), the only step here whose time depends on the term's
+ * size.
  */
 const char *dt_text_term(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term);
 
-/* What dt_text_term needs to know of this runtime. Of two integers, all that lie between them
-   have at most DT_TERM_MAX digits. */
+/* Once, while the library is loaded: measures what dt_text_term needs of this runtime. Integers
+   between the two have at most DT_TERM_MAX digits. False: bad arguments, or out of memory. */
 bool dt_text_calibrate(ErlNifEnv *env, ERL_NIF_TERM least, ERL_NIF_TERM greatest);
 
 /*
- * From now on the structure of terms, not their contents: tuples and atoms as they are, of all
- * else its type and size, as in {reply,reference(),{binary,17},{list,3},{map,2},integer()}.
- * A list is counted to 1,000: {list,1000...}. Of a native record the names of its module, of itself
- * and of its fields are shown: #shop:order{id=integer(),customer={binary,6}}.
+ * Sets whether texts show the structure of terms instead of their contents: tuples and atoms as
+ * they are, other terms by type and size, as in
+ * {reply,reference(),{binary,17},{list,3},{map,2},integer()}. Lists are counted to 1,000:
+ * {list,1000...}. A native record is shown with its name and the names of its module and fields:
+ * #shop:order{id=integer(),customer={binary,6}}.
  */
 void dt_text_show_shapes(bool show);
 
-/* What a program wrote: iodata, in which integers past 255 are characters as in
-   unicode:chardata(). Bytes that are no UTF-8 are taken for Latin-1, NUL becomes U+FFFD.
-   What is longer than DT_STRING_MAX bytes is cut as a term is, and so is what hides
-   behind 256 lists in lists or 8,192 list cells: nothing of any size is walked. */
+/* A string that a program passes: iodata, in which integers past 255 are characters as in
+   unicode:chardata(). Bytes that are not UTF-8 are taken for Latin-1, NUL becomes U+FFFD. A text
+   that is longer than DT_STRING_MAX bytes is cut as a term is. The walk is bounded: a string that
+   nests deeper than 256 lists, or has more than 8,192 list cells, is cut there. */
 const char *dt_text_string(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM string);
 
 /* The same, or an atom's characters. */

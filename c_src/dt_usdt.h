@@ -1,10 +1,10 @@
 /*
  * USDT: the probes as <sys/sdt.h> knows them. Each has one site, a nop that a tracer
  * replaces by a breakpoint, and one semaphore, a counter that the kernel or the tracer
- * raises while somebody is attached; so asking for a listener is one load. A labeled
- * probe is one of these a label, with functions of its own.
+ * raises while a consumer is attached; so one load tells whether the probe is enabled. A labeled
+ * probe is one such probe per label, with functions of its own.
  *
- * Without <sys/sdt.h> nobody ever listens.
+ * Without <sys/sdt.h> no probe is ever enabled.
  */
 #ifndef DT_USDT_H
 #define DT_USDT_H

@@ -1,10 +1,9 @@
 /*
- * Annotations: what Erlang code says to whoever listens.
+ * Annotations: probes that Erlang code fires itself.
  *
- * dyntrace.erl asks first, `wants_…`, whether anybody listens. Only then does it fetch the
- * process's tag, or read the clock, and fire: an annotation that nobody wants is one call
- * that reads a counter of each backend. It has checked the arguments before; still, all
- * are right for any.
+ * dyntrace.erl first asks, by `wants_…`, whether the probe is enabled. Only then does it fetch the
+ * process's tag, or read the clock, and fire: otherwise an annotation is one call that reads a
+ * counter of each backend. dyntrace.erl checks the arguments; still, all NIFs accept any.
  */
 #ifndef DT_USER_H
 #define DT_USER_H
@@ -13,11 +12,11 @@
 
 typedef ERL_NIF_TERM dt_nif(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
-/* true | false: whether somebody listens. */
+/* true | false: whether the probe is enabled. */
 dt_nif dt_user_wants_i4s4, dt_user_wants_mark, dt_user_wants_span;
 dt_nif dt_user_wants_n; /* Label */
 
-/* true | false: whether somebody got it. */
+/* true | false: whether the probe was enabled, and fired. */
 dt_nif dt_user_trace_s1;   /* Message */
 dt_nif dt_user_trace_i4s4; /* Tag, I1, …, I4, S1, …, S4 */
 dt_nif dt_user_trace_n;    /* Label, Tag, I1, …, I4, S1, …, S4 */

@@ -2,9 +2,8 @@
  * The NIF library: loading, the callbacks of the erl_tracer contract, and the calls of
  * the facade.
  *
- * The callbacks run inside the traced process or port, on whatever scheduler that is
- * on. They keep nothing between calls, raise nothing, and are right for any arguments,
- * since Erlang code may call them too.
+ * The callbacks run inside the traced process or port, on its scheduler. They store no state
+ * between calls, raise nothing, and accept any arguments, since Erlang code may call them too.
  */
 #include <stdatomic.h>
 
@@ -18,7 +17,7 @@
 #include "dt_size.h"
 #include "dt_user.h"
 
-/* Events that could not be decoded, a probe; the last one: of no tag that is known. */
+/* Events that could not be decoded, per probe; the last element: events of an unknown tag. */
 static _Atomic uint64_t undecoded[DT_PROBES + 1];
 
 static void count_undecoded(enum dt_probe probe) {
@@ -31,18 +30,18 @@ static bool is_follower(ERL_NIF_TERM state) {
     return state == atom_dyntrace_follower;
 }
 
-static bool has_listener(const struct dt_route *route, ERL_NIF_TERM state) {
-    return dt_listening(route->probe) && (!is_follower(state) || dt_follower_serves(route->probe));
+static bool may_fire(const struct dt_route *route, ERL_NIF_TERM state) {
+    return dt_listening(route->probe) && (!is_follower(state) || dt_follower_allows(route->probe));
 }
 
 static bool is_wanted(const struct dt_tag *t, ERL_NIF_TERM state) {
     for (unsigned i = 0; i < t->count; i++)
-        if (has_listener(t->routes[i], state))
+        if (may_fire(t->routes[i], state))
             return true;
     return false;
 }
 
-/* An event that nobody wants does not count as skipped. */
+/* The budget is asked last: an event without an enabled probe does not count as skipped. */
 static ERL_NIF_TERM answer(bool wanted, ERL_NIF_TERM state) {
     return wanted && (!is_follower(state) || dt_follower_may()) ? atom_trace : atom_discard;
 }
@@ -77,14 +76,14 @@ static ERL_NIF_TERM trace_in(enum dt_group group, ERL_NIF_TERM tag, struct dt_tr
         return atom_ok;
     trace.text = &text;
     for (unsigned i = 0; i < t->count; i++)
-        if (t->routes[i]->decode && has_listener(t->routes[i], trace.state))
+        if (t->routes[i]->decode && may_fire(t->routes[i], trace.state))
             trace_for(t->routes[i], &trace);
     if (t->tag == DT_NO_TAG)
         count_undecoded(DT_PROBES);
     return atom_ok;
 }
 
-/* -- The callbacks of one group each --------------------------------------------- */
+/* -- A pair of callbacks per group ----------------------------------------------- */
 
 static struct dt_traced traced(ErlNifEnv *env, const ERL_NIF_TERM argv[]) {
     return (struct dt_traced){.env = env,
@@ -108,11 +107,11 @@ static struct dt_traced traced(ErlNifEnv *env, const ERL_NIF_TERM argv[]) {
     }
 #include "dt_routes.def"
 
-/* -- The callbacks of every tag --------------------------------------------------- */
+/* -- The callbacks for any tag ---------------------------------------------------- */
 
 /*
- * The VM comes here with trace_status and seq_trace alone, for all other tags there
- * is a pair of callbacks; a caller that holds to the contract may come with any tag.
+ * The VM calls enabled/3 and trace/5 for trace_status and seq_trace alone; for all other tags there
+ * is a pair of callbacks. The contract of erl_tracer allows any tag.
  */
 static bool group_takes(enum dt_group group, bool is_port) {
     switch (group) {
@@ -129,7 +128,7 @@ static bool group_takes(enum dt_group group, bool is_port) {
     }
 }
 
-/* A tag that no group knows is unknown to the first one as well. */
+/* For a tag that no group has, the first group, where it is unknown too. */
 static enum dt_group group_of(ErlNifEnv *env, ERL_NIF_TERM tag, ERL_NIF_TERM tracee) {
     bool is_port = enif_is_port(env, tracee);
 
@@ -147,7 +146,7 @@ static ERL_NIF_TERM seq_trace_kind(ErlNifEnv *env, ERL_NIF_TERM info) {
     return enif_get_tuple(env, info, &size, &el) && size > 0 ? el[0] : atom_undefined;
 }
 
-/* Who traces by hand stays attached, for a consumer may come later. */
+/* A tracer that a user has set by hand stays, since a consumer may attach later. */
 static ERL_NIF_TERM trace_status(ErlNifEnv *env, ERL_NIF_TERM state) {
     return !is_follower(state) || dt_follower_is_alive(env) ? atom_trace : atom_remove;
 }
@@ -160,7 +159,7 @@ static ERL_NIF_TERM enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
         return trace_status(env, argv[1]);
     if (argv[0] != atom_seq_trace)
         return enabled_in(group_of(env, argv[0], argv[2]), argv[0], argv[1]);
-    /* Which of the tags it is, it does not say yet. */
+    /* Which of the group's tags it is, only trace/5 is told. */
     for (const struct dt_tag *t = dt_tags[DT_GROUP_seq_trace]; t->tag != DT_NO_TAG && !wanted; t++)
         wanted = is_wanted(t, argv[1]);
     return answer(wanted, argv[1]);
@@ -189,7 +188,7 @@ static ERL_NIF_TERM listeners(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[
     return dt_describe_listeners(env);
 }
 
-/* #{backends, undecoded, lttng_library}: the part of info/0 that the library knows. */
+/* #{backends, undecoded, lttng_library} */
 static ERL_NIF_TERM nif_info(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     static const char *const names[DT_PROBES + 1] = {
 #define PROBE(name, when, fields...) #name,
@@ -261,7 +260,7 @@ static ERL_NIF_TERM set_active(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv
 }
 
 /* all | [Name] */
-static ERL_NIF_TERM serve(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+static ERL_NIF_TERM allow(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     static const char *const names[DT_PROBES] = {
 #define PROBE(name, when, fields...) #name,
 #include "dt_probes.def"
@@ -270,26 +269,26 @@ static ERL_NIF_TERM serve(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     (void)argc;
     for (int i = 0; i < DT_PROBES; i++) {
         ERL_NIF_TERM list = argv[0], head, name = enif_make_atom(env, names[i]);
-        bool served = enif_is_atom(env, list);
+        bool allowed = enif_is_atom(env, list);
 
-        while (!served && enif_get_list_cell(env, list, &head, &list))
-            served = enif_is_identical(head, name);
-        dt_follower_serve(i, served);
+        while (!allowed && enif_get_list_cell(env, list, &head, &list))
+            allowed = enif_is_identical(head, name);
+        dt_follower_allow(i, allowed);
     }
     return atom_ok;
 }
 
 /* -- Loading --------------------------------------------------------------------- */
 
-static ErlNifFunc functions[] = {{"enabled", 3, enabled, 0},   {"trace", 5, trace, 0},
+static ErlNifFunc functions[] = {{"enabled", 3, enabled, 0},       {"trace", 5, trace, 0},
 #define INFO_GROUP(group)
 #define GROUP(group)                                                                               \
     {"enabled_" #group, 3, enabled_##group, 0}, {"trace_" #group, 5, trace_##group, 0},
 #include "dt_routes.def"
-                                 {"probes", 0, probes, 0},     {"listeners", 0, listeners, 0},
-                                 {"nif_info", 0, nif_info, 0}, {"show_nif", 1, show, 0},
-                                 {"serve", 1, serve, 0},       {"set_budget", 1, set_budget, 0},
-                                 {"skipped", 0, skipped, 0},   {"claim", 0, claim, 0},
+                                 {"probes", 0, probes, 0},         {"listeners", 0, listeners, 0},
+                                 {"nif_info", 0, nif_info, 0},     {"show_nif", 1, show, 0},
+                                 {"allow", 1, allow, 0},           {"set_budget", 1, set_budget, 0},
+                                 {"skipped", 0, skipped, 0},       {"claim", 0, claim, 0},
                                  {"set_active", 1, set_active, 0}, DT_USER_FUNCTIONS};
 
 /* {ReservedWords, Sizes, LeastInteger, GreatestInteger, full | shape,
@@ -320,10 +319,10 @@ static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info) {
     return start(env, load_info, true);
 }
 
-/* The library keeps nothing that a new load could lose: what the module was loaded
-   with before may still be running callbacks, in this very library or in the one that
-   this one replaces. That may be OTP's; its private data is none of ours. All schedulers
-   are stopped meanwhile: nothing here waits. */
+/* An upgrade is a load: the library has no state that a new load could lose. Callbacks of the
+   module's old version may still be running, in this library or in the one that it replaces. That
+   may be OTP's, so its private data is not touched. All schedulers are stopped meanwhile: nothing
+   here waits. */
 static int upgrade(ErlNifEnv *env, void **priv_data, void **old_priv_data, ERL_NIF_TERM load_info) {
     (void)priv_data;
     (void)old_priv_data;

@@ -9,7 +9,7 @@
 %% A message with the reference of a call fits; bpftrace has no room for three strings of 160.
 -define(STRLEN, 120).
 
-%% -- bpftrace: a script made from the catalogue, one line an event, tabs between its parts -----------
+%% -- bpftrace: a script made from the catalogue, one line per event, tabs between its parts -----------
 
 %% The script for these probes, and how much of a string bpftrace is to read.
 -spec script(file:filename(), [dyntrace:probe()]) -> {iodata(), pos_integer()}.
@@ -25,7 +25,7 @@ probe(Library, #{provider := Provider, name := Name, fields := Fields}) ->
 read(string, Arg) -> {"%s", ["str(", Arg, ")"]};
 read(_, Arg) -> {"%lu", Arg}.
 
-%% What bpftrace says of itself is no event.
+%% Any other line is a message of bpftrace itself.
 -spec from_bpftrace(binary()) -> event() | none.
 from_bpftrace(<<"@\t", Line/binary>>) ->
     [Ns, Name | Values] = binary:split(Line, <<"\t">>, [global]),
@@ -51,9 +51,9 @@ named(Fields) ->
     maps:from_list([{binary_to_atom(Name), re:replace(iolist_to_binary(Value), "\\\\(.)", "\\1", [global, {return, binary}])}
                     || [Name | Value] <- Values]).
 
-%% -- One line an event --------------------------------------------------------------------------------------
+%% -- One line per event --------------------------------------------------------------------------------------
 
-%% Every field, by a function that says how a value is shown.
+%% Every field; Show formats a value.
 -spec to_line(event(), fun((binary()) -> iodata())) -> iodata().
 to_line({_, Probe, Fields}, Show) ->
     [io_lib:format("~-18s ", [Probe]), lists:join("  ", [[atom_to_list(Name), "=", Show(maps:get(Name, Fields))] || Name <- fields(Probe)])].

@@ -1,12 +1,12 @@
-%% What the events of the demo's system tell: lines for people, and what they add up to. It knows the system's names,
-%% and nothing that did not come with an event.
+%% Turns the events of the demo's system into lines for people, and a summary. It has the names of the system's processes
+%% and functions; all else comes from the events.
 -module(demo_story).
 
 -export([new/0, tell/2, show/2, facts/1]).
 -export_type([story/0, facts/0]).
 
 -record(story, {names = #{} :: #{binary() => binary()},     % pid => the name that it has registered
-                began = #{} :: #{term() => non_neg_integer()}, % what is not over => when it began
+                began = #{} :: #{term() => non_neg_integer()}, % an interval that is not over => when it began
                 took = #{} :: #{took() => [non_neg_integer()]}, % nanoseconds, the last one first
                 exits = [] :: [binary()]}).                 % the gambler's reasons
 
@@ -20,7 +20,7 @@
 new() ->
     #story{}.
 
-%% The event's line, or none where it is not of the story.
+%% The event's line, or none if it is not part of the story.
 -spec tell(demo_events:event(), story()) -> {iodata() | none, story()}.
 tell({Ns, Probe, Fields}, Story) ->
     Known = names(Probe, Fields, Story),
@@ -133,7 +133,7 @@ adds(Kind, Time, Story = #story{took = Took}) ->
 microseconds(Ns) ->
     [integer_to_list(Ns div 1000), " us"].
 
-%% -- What they add up to ------------------------------------------------------------------------------
+%% -- The summary --------------------------------------------------------------------------------------
 
 -spec facts(story()) -> facts().
 facts(#story{took = Took, exits = Exits}) ->

@@ -1,6 +1,6 @@
 %% A small live system: a supervisor with workers that call, send, spawn, crash and are
 %% restarted, a port, and a socket. Between two rounds each worker pauses as long as told;
-%% with no pause it is a load. It counts what it does, for who wants to compare.
+%% with no pause it is a load. It counts its deeds, to be compared with the events.
 -module(demo_system).
 %% Both a supervisor and its gen_server: behaviours that share a callback's name can't be
 %% declared together.

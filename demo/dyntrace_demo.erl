@@ -8,7 +8,7 @@
 -define(ROUNDS, 8).
 -define(FLAGS, [procs, ports, send, 'receive', call, garbage_collection]).
 
-%% bpftrace prints what came from one CPU, then from the next: events are held back as long, and sorted.
+%% bpftrace prints the events of one CPU, then those of the next: events are held back for this time, and sorted.
 -define(HOLD_MS, 200).
 
 main() ->
@@ -78,7 +78,7 @@ traced_probes() ->
 
 %% -- What is printed ---------------------------------------------------------------------------
 
-%% At each tick, the events that are older than the newest one of the tick before. Answers all of them at the end.
+%% Prints at each tick the events that are older than the newest event of the tick before. Sends all events at the end.
 hold(Waiting, Limit, Printed, Page) ->
     Tick = erlang:send_after(?HOLD_MS, self(), tick),
     {Why, Events} = collect(Waiting),
@@ -101,7 +101,7 @@ collect(Events) ->
             {Other, Events}
     end.
 
-%% When its first event was, and the story so far.
+%% The time of the first event, and the story so far.
 new_page() ->
     {none, demo_story:new()}.
 
@@ -136,7 +136,7 @@ header(Tracer, When) ->
            false -> "the events that tell this (VERBOSE=1 make demo: all)"
        end, When]).
 
-%% All numbers are from the events, but those that the system counted itself.
+%% All numbers are from the events, except those of the last line, which the system counted itself.
 summary(Events) ->
     Story = lists:foldl(fun(Event, Before) -> element(2, demo_story:tell(Event, Before)) end, demo_story:new(), Events),
     io:format("~n~b events.~n", [length(Events)]),
@@ -178,7 +178,7 @@ time(Ns) -> io_lib:format("~b ms", [Ns div 1000000]).
 next(Commands) ->
     io:format(
       "~nNext, with your own node. In its shell:~n~n"
-      "  1> l(dyntrace).~n"
+      "  1> dyntrace:info().~n"
       "  2> erlang:trace(all, true, [send, {tracer, dyntrace, []}]).~n~n"
       "~ts~n"
       "README.md has the rest, docs/PROBES.md every probe.~n", [Commands]).

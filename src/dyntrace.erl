@@ -7,11 +7,10 @@
 %% 2> erlang:trace(all, true, [send, {tracer, dyntrace, []}]).
 %% '''
 %%
-%% (Of OTP's module of the same name the first command is an error; the second is not, and no event
-%% comes.) From then on each event of those trace flags is a probe that bpftrace, perf,
-%% SystemTap or gdb can attach to. An event that nobody is attached for costs the VM's
-%% question whether it is wanted, and nothing more. The probes with their arguments are in
-%% docs/PROBES.md, and in {@link probes/0}.
+%% OTP's runtime_tools has a module of the same name. If that is the one loaded, the first command is an error;
+%% the second succeeds, and no event comes. From then on each event of those trace flags is a probe that bpftrace,
+%% perf, SystemTap or gdb can attach to. Until a consumer attaches, an event costs one call of `enabled'. The probes
+%% with their arguments are in docs/PROBES.md, and in {@link probes/0}.
 %%
 %% The callbacks follow the contract of `erl_tracer' in ERTS. They are right for any
 %% arguments, never raise, and are not meant to be called by hand.
@@ -47,8 +46,8 @@
                  enabled_garbage_collection/3, trace_garbage_collection/5]).
 -export(?TRACER).
 
-%% Exported so that the compiler takes them for what the library makes of them
--define(INTERNAL, [nif_info/0, show_nif/1, serve/1, set_budget/1, skipped/0, claim/0, set_active/1, wants_i4s4/0, wants_n/1, wants_mark/0, wants_span/0,
+%% NIFs for this module alone. Exported, so that the compiler draws no conclusions from what their Erlang versions return
+-define(INTERNAL, [nif_info/0, show_nif/1, allow/1, set_budget/1, skipped/0, claim/0, set_active/1, wants_i4s4/0, wants_n/1, wants_mark/0, wants_span/0,
                    user_trace_n_nif/10, user_mark/3, user_span_start/2, user_span_stop/4]).
 -export(?INTERNAL).
 
@@ -65,7 +64,7 @@
 %% Where on_load/0 leaves {File, Count}: which file is mapped, and how many were before it.
 -define(MAPPED, {?MODULE, mapped}).
 
-%% Where show/1 leaves what it was told.
+%% Where show/1 leaves its argument.
 -define(TEXT, {?MODULE, text}).
 
 -export_type([backend/0, probe/0, field/0, event/0, listener/0, info/0]).
@@ -87,9 +86,8 @@
 %% `max_bytes', and ends in `...' when it was.
 
 -type event() :: #{group := atom(), tag := atom(), flags := binary()}.
-%% A trace event that feeds a probe: its callback's group, its tag, and the trace flags
-%% (and whatever else it takes) that make the VM yield it. The tag `any' stands for each of
-%% the group's.
+%% A trace event that feeds a probe: its callback's group, its tag, and the trace flags (and match specifications)
+%% that make the VM yield it. The tag `any' stands for all tags of the group.
 
 -type probe() :: #{provider := atom(),
                    name := atom(),
@@ -99,11 +97,11 @@
                    events := [event()],
                    differs => binary(),
                    labels => pos_integer()}.
-%% `differs' says where a probe that VMs are rebuilt for can't tell the same on a stock one. One
-%% with `labels' is so many probes, by the name with a label from 0 on at its end.
-%% Annotations have no `events'.
+%% `differs' says where a probe tells less than in a VM that was built with USDT. An entry with `labels' stands for
+%% that many probes, named by `name' and a number from 0 on. The `events' of annotations are empty.
 
 -type listener() :: #{provider := atom(), name := atom(), backends := [backend()]}.
+%% An enabled probe, and the backends that it is enabled in.
 
 -type info() :: #{version := string() | undefined,
                   library := file:filename() | undefined,
@@ -116,10 +114,11 @@
 -type following() :: #{processes := [atom()], ports := [atom()], calls := dyntrace_needs:calls(),
                        seq_trace := boolean(), untraced := non_neg_integer(), withheld := #{atom() => string()},
                        paused := boolean(), pauses := non_neg_integer(), skipped := non_neg_integer()}.
-%% What is traced because consumers are attached: the trace flags of processes and of ports, what of calls,
-%% sequential tracing. What is not: about how many processes have another tracer, and trace flags that are withheld, with
-%% the reason. With a budget: whether there is a pause now, how many there were, and how many trace events were
-%% skipped until a pause had begun.
+%% `processes', `ports': the trace flags that are set. `calls': which events of a call are traced. `seq_trace': whether
+%% the application is the system tracer. `untraced': about how many processes are not traced, since they have another
+%% tracer. `withheld': trace flags that are needed but not set, with the reason. `paused', `pauses', `skipped': of the
+%% budget, whether tracing pauses now, how often it has paused, and how many trace events were skipped before a pause
+%% began.
 
 %%% -- The facade ----------------------------------------------------------------------
 
@@ -130,28 +129,24 @@ available() ->
     #{backends := Backends} = ?MODULE:nif_info(),
     lists:member(available, maps:values(Backends)).
 
-%% @doc The probes in the order of the catalogue, with their arguments in the order of
-%% the probe's. Empty without the library.
+%% @doc The probes, in the order of the catalogue, and the arguments of each, in its order. Empty without the library.
 -spec probes() -> [probe()].
 probes() ->
     without_library([]).
 
-%% @doc The probes that somebody is attached to at this moment, and through which
-%% backends.
+%% @doc The probes that are enabled now, because a consumer is attached, and in which backends. Empty without the library.
 -spec listeners() -> [listener()].
 listeners() ->
     without_library([]).
 
-%% @doc What is there and, where something is not, why.
+%% @doc Which backends are available and, for those that are not, why.
 %%
-%% `library' is the path that tracers attach to. Where the file there is another one by now (built
-%% again), this VM has not mapped it, and `usdt' is missing until the module is loaded again.
-%% `lttng_library' is the path of what provides the tracepoints of LTTng. `attach' is a command for
-%% bpftrace, as root, that finds both its script and the library wherever it is run, also from outside
-%% the container that this VM is in; there the process may have another number than the one in it.
-%% `following' is what the application traces now, `off' without it. `undecoded' counts, by probe, the trace
-%% events that had another shape than this version knows, and were skipped; `unknown'
-%% those of another tag. It is empty when all is well.
+%% `library' is the path that tracers attach to. If the file was replaced (built again), this VM still has the old one
+%% mapped, and `usdt' is missing until the module is loaded again. `lttng_library' is the path of the library that
+%% provides the tracepoints of LTTng. `attach' is a bpftrace command line for root. Its paths are below `/proc/PID/root',
+%% so it also works outside the container of this VM, with the PID that the process has there. `following' is what
+%% the application traces now; `off' where it does not run or does not follow. `undecoded' counts, by probe, trace
+%% events of a shape that this version can't decode; `unknown' those of an unknown tag. It is empty when all is well.
 -spec info() -> info().
 info() ->
     Library = case library() of
@@ -183,7 +178,7 @@ attach(Library) ->
     Script = filename:join([filename:dirname(Library), "bpftrace", "who_talks.bt"]),
     lists:flatten(["bpftrace ", Root, Script, " ", Root, Library]).
 
-%% @private The part of info/0 that the library knows.
+%% @private The part of info/0 that the library returns.
 -spec nif_info() -> #{backends := #{backend() => available | {missing, binary()}},
                       undecoded := #{atom() => pos_integer()},
                       lttng_library := binary() | undefined}.
@@ -202,9 +197,10 @@ loaded_version({error, _}) -> undefined.
 
 %%% -- Attach-driven tracing -----------------------------------------------------------
 
-%% @doc Has traced what somebody listens to, as long as they do: the trace flags follow who attaches
-%% and leaves. Starts the application where it does not run. The options are those of its
-%% configuration ({@link dyntrace_config}); those that are not given are as configured.
+%% @doc Switches attach-driven tracing on: the application sets the trace flags that feed enabled probes, and clears
+%% them when the last consumer detaches. Starts the application if it does not run. The options are those of its
+%% configuration ({@link dyntrace_config}); an option that is not given is as configured. An option that is not valid
+%% is `badarg'.
 -spec follow(#{atom() => term()}) -> ok | {error, term()}.
 follow(Options) when is_map(Options) ->
     case dyntrace_config:check(maps:merge(configured(), Options)) of
@@ -219,7 +215,7 @@ follow(Options) when is_map(Options) ->
 follow(Options) ->
     bad(follow, [Options], [{1, false, "not a map"}]).
 
-%% Whoever asks the application's controller waits for its turn on a busy node.
+%% Asks the application controller only if it must: on a busy node its answer takes long.
 started() ->
     case whereis(dyntrace_sup) of
         undefined ->
@@ -239,7 +235,7 @@ configured() ->
 works(ok, Config) -> dyntrace_follower:follow(Config);
 works(Error, _) -> Error.
 
-%% @doc Ends it: no flag that was set for listeners stays.
+%% @doc Switches attach-driven tracing off: clears the flags that it has set, and sets none until {@link follow/1}.
 -spec unfollow() -> ok.
 unfollow() ->
     case whereis(dyntrace_sup) of
@@ -249,8 +245,8 @@ unfollow() ->
 
 %%% -- Annotations ---------------------------------------------------------------------
 %%
-%% Guards look at the arguments, so whether a call raises does not depend on who listens; then
-%% one NIF call looks for a listener. With none that was all: no tag is fetched, no text made.
+%% Guards check the arguments, so whether a call raises does not depend on attached consumers. Then one NIF call asks
+%% whether the probe is enabled; if not, no tag is fetched and no text is made.
 
 -type text() :: iodata() | unicode:chardata().
 %% Sent whole up to 1,024 bytes, then cut as terms are. Bytes that are no UTF-8 are taken
@@ -259,8 +255,7 @@ unfollow() ->
 -type name() :: atom() | text().
 
 -type arg() :: integer() | text() | term().
-%% An integer of 64 bits or a string; all else is taken as missing: 0, or NULL (in LTTng
-%% `"(null)"').
+%% An integer of 64 bits or a string. Any other term counts as missing: 0, or NULL (in LTTng `"(null)"').
 
 -type label() :: 0..950.
 
@@ -276,7 +271,7 @@ mark(Name, Text) ->
                              {2, false, "not a string"}]).
 
 %% @doc Fires the probe `user_mark': something of that name happened, with a value that
-%% consumers can add up or put into a histogram. Answers whether anybody got it.
+%% consumers can add up or put into a histogram. Returns whether the probe was enabled.
 -spec mark(name(), integer(), text()) -> boolean().
 mark(Name, Value, Text) when ?IS_NAME(Name), is_integer(Value), ?IS_TEXT(Text) ->
     wants_mark() andalso user_mark(Name, Value, Text);
@@ -329,9 +324,9 @@ stop(Name, Id, Start, Outcome) ->
 -define(PLACED(A, B, C, D, E, F, G, H), ?PLACED(A, B, C, D, E, F, G), is_integer(D), not is_integer(H)).
 
 %% @doc Fires the probe `user_trace__i4s4' (in LTTng `user_trace_i4s4'): up to four integers,
-%% then up to four strings, with the calling process and its tag. Answers whether anybody got it.
-%% The contract is that of OTP's `dyntrace', but that an integer after a string, or a fifth of
-%% either, is `badarg', and that the tag may be one that came with a message.
+%% then up to four strings, with the calling process and its tag. Returns whether the probe was enabled.
+%% The contract is that of OTP's `dyntrace', with two differences: an integer after a string, or a fifth of
+%% either, is `badarg'; and the tag may be one that came with a message.
 -spec p() -> boolean().
 p() -> wants_i4s4() andalso fire_i4s4([]).
 -spec p(arg()) -> boolean().
@@ -358,8 +353,8 @@ p(A, B, C, D, E, F, G) -> bad_p([A, B, C, D, E, F, G]).
 p(A, B, C, D, E, F, G, H) when ?PLACED(A, B, C, D, E, F, G, H) -> wants_i4s4() andalso fire_i4s4([A, B, C, D, E, F, G, H]);
 p(A, B, C, D, E, F, G, H) -> bad_p([A, B, C, D, E, F, G, H]).
 
-%% @doc The same to the probe `user_trace__n<Label>' (in LTTng `user_trace_n', with the label as
-%% a field). Another label is `badarg'.
+%% @doc As {@link p/8}, for the probe `user_trace__n<Label>' (in LTTng `user_trace_n', with the label as
+%% a field). A label out of range is `badarg'.
 -spec pn(label()) -> boolean().
 pn(Label) when ?IS_LABEL(Label) -> wants_n(Label) andalso fire_n([Label]);
 pn(Label) -> bad_pn([Label]).
@@ -392,13 +387,12 @@ pn(Label, A, B, C, D, E, F, G, H) -> bad_pn([Label, A, B, C, D, E, F, G, H]).
 -spec user_trace_s1(text() | term()) -> boolean().
 user_trace_s1(_Message) -> false.
 
-%% @doc What {@link p/8} calls, with the tag as the first argument. Whatever is no integer, or no
-%% string, in its place is taken as missing.
+%% @doc The NIF behind {@link p/8}, with the tag as the first argument. An argument of another type counts as missing.
 -spec user_trace_i4s4(binary() | undefined, arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) ->
           boolean().
 user_trace_i4s4(_Tag, _I1, _I2, _I3, _I4, _S1, _S2, _S3, _S4) -> false.
 
-%% @doc What {@link pn/9} calls.
+%% @doc The same for {@link pn/9}.
 -spec user_trace_n(label(), binary() | undefined, arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) ->
           boolean().
 user_trace_n(Label, Tag, I1, I2, I3, I4, S1, S2, S3, S4) when ?IS_LABEL(Label) ->
@@ -442,7 +436,7 @@ misplaced(Args, Position) ->
 not_a_label() ->
     io_lib:format("not an integer from 0 to ~b", [?MAX_LABEL]).
 
-%% @doc Gives the process a tag, which its annotations carry; `undefined' takes it away. Answers
+%% @doc Gives the process a tag, which its annotations carry; `undefined' takes it away. Returns
 %% the tag that it had.
 -spec put_tag(undefined | text()) -> binary() | undefined.
 put_tag(undefined) ->
@@ -455,12 +449,12 @@ put_tag(Tag) ->
         error:badarg -> bad(put_tag, [Tag], [{1, false, "not a string"}])
     end.
 
-%% @doc The tag that the process was given with {@link put_tag/1}.
+%% @doc The tag that {@link put_tag/1} gave the process.
 -spec get_tag() -> binary() | undefined.
 get_tag() ->
     dyntrace_tag:get().
 
-%% @doc That tag or, without one, the tag that came with the message which the process received last.
+%% @doc The tag of {@link get_tag/0} or, without one, the tag that came with the message that the process received last.
 -spec get_tag_data() -> binary() | undefined.
 get_tag_data() ->
     dyntrace_tag:get_data().
@@ -468,14 +462,14 @@ get_tag_data() ->
 %% @doc Whether the tag travels with the messages that the process sends from now on, as a
 %% sequential trace token does: the receiver has it, and sends it along, until it
 %% receives a message without. A process that has a token of its own, set by
-%% `seq_trace', keeps that, and its tag does not travel. Answers what {@link restore_tag/1} takes.
+%% `seq_trace', keeps that, and its tag does not travel. Returns the argument for {@link restore_tag/1}.
 -spec spread_tag(boolean()) -> dyntrace_tag:data().
 spread_tag(Spread) when is_boolean(Spread) ->
     dyntrace_tag:spread(Spread);
 spread_tag(Spread) ->
     bad(spread_tag, [Spread], [{1, false, "not a boolean"}]).
 
-%% @doc Makes the tag and its spreading what they were before {@link spread_tag/1}.
+%% @doc Restores the tag and its spreading as they were before {@link spread_tag/1}.
 -spec restore_tag(dyntrace_tag:data()) -> true.
 restore_tag(Data) ->
     case dyntrace_tag:is_data(Data) of
@@ -483,8 +477,8 @@ restore_tag(Data) ->
         false -> bad(restore_tag, [Data], [{1, false, "not what spread_tag/1 returns"}])
     end.
 
-%% Raises badarg out of the function that the user called. The checks are {Position, IsGood, Why}
-%% of its arguments, not all of them good; the shell names the first one that isn't.
+%% Raises badarg out of the function that the user called. The checks are {Position, IsGood, Why} of its arguments;
+%% the shell shows the first that is not good.
 -spec bad(atom(), [term()], [{pos_integer(), boolean(), iolist()}]) -> no_return().
 bad(Function, Args, Checks) ->
     {Position, false, Why} = lists:keyfind(false, 2, Checks),
@@ -494,39 +488,40 @@ bad(Function, Args, Checks) ->
     erlang:raise(error, badarg,
                  [{?MODULE, Function, Args, [{error_info, #{cause => #{Position => Why}}}]} | Callers]).
 
-%% @private What the shell asks to explain an error of ours.
+%% @private Called by the shell to explain an error of ours.
 -spec format_error(term(), [tuple()]) -> #{pos_integer() => iolist()}.
 format_error(badarg, [{_, _, _, Info} | _]) ->
     maps:get(cause, proplists:get_value(error_info, Info, #{}), #{});
 format_error(_, _) ->
     #{}.
 
-%% @private What of terms the texts show, from now on, also if the module is loaded anew.
+%% @private Sets whether texts show terms in full or their shape. The setting is persisted: it outlives a reload.
 -spec show(full | shape) -> ok.
 show(Text) ->
     ok = persistent_term:put(?TEXT, Text),
     show_nif(Text).
 
-%% @private
+%% @private The same, for the library that is loaded.
+-spec show_nif(full | shape) -> ok.
 show_nif(_) -> without_library(ok).
-%% @private Which probes the application's tracer may fire.
--spec serve(all | [atom()]) -> ok.
-serve(_) -> without_library(ok).
-%% @private How many more trace events are fired for the application.
+%% @private Sets the probes that the application's tracer may fire.
+-spec allow(all | [atom()]) -> ok.
+allow(_) -> without_library(ok).
+%% @private Sets how many more trace events may be fired for the application.
 -spec set_budget(non_neg_integer() | infinity) -> ok.
 set_budget(_) -> without_library(ok).
-%% @private How many were not, since the library was loaded.
+%% @private How many trace events were skipped for lack of budget, since the library was loaded.
 -spec skipped() -> non_neg_integer().
 skipped() -> without_library(0).
-%% @private The caller is the application's worker from now on; answers who was before, in this library. The worker itself
-%% without a library: nothing is left of anybody.
+%% @private Makes the caller the application's worker. Returns the worker before it, `undefined' if this library had none;
+%% without a library, the caller.
 -spec claim() -> undefined | pid().
 claim() -> without_library(self()).
-%% @private Whether the worker has anything traced: if not, or when it is dead, processes drop its tracer when they are
-%% scheduled.
+%% @private Sets whether the worker has anything traced. If not, or when the worker is dead, processes drop its tracer
+%% when they are scheduled.
 -spec set_active(boolean()) -> ok.
 set_active(_) -> without_library(ok).
-%% @private
+%% @private Whether the probe is enabled; so the three that follow.
 -spec wants_i4s4() -> boolean().
 wants_i4s4() -> without_library(false).
 %% @private
@@ -538,17 +533,22 @@ wants_mark() -> without_library(false).
 %% @private
 -spec wants_span() -> boolean().
 wants_span() -> without_library(false).
-%% @private
+%% @private Fires the probe, returns whether it was enabled; so the three that follow.
+-spec user_trace_n_nif(label(), binary() | undefined, arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) ->
+          boolean().
 user_trace_n_nif(_, _, _, _, _, _, _, _, _, _) -> without_library(false).
 %% @private
+-spec user_mark(name(), integer(), text()) -> boolean().
 user_mark(_, _, _) -> without_library(false).
 %% @private
+-spec user_span_start(name(), Id :: integer()) -> boolean().
 user_span_start(_, _) -> without_library(false).
 %% @private
+-spec user_span_stop(name(), Id :: integer(), Nanoseconds :: integer(), ok | error | exit | throw) -> boolean().
 user_span_stop(_, _, _, _) -> without_library(false).
 
-%% What a function answers without the library. (Through a term that nobody puts: of a plain value
-%% dialyzer would conclude that what depends on another one never runs.)
+%% The answer of a NIF without the library. It is read from a persistent term that is never put: from a plain value
+%% dialyzer would conclude that code which needs another answer never runs.
 without_library(Answer) ->
     persistent_term:get({?MODULE, without_library}, Answer).
 
@@ -559,12 +559,12 @@ without_library(Answer) ->
 -type opts() :: #{extra => term(), match_spec_result => term(),
                   scheduler_id => non_neg_integer(), timestamp => atom()}.
 
-%% @doc Whether anybody is attached to a probe that events of this tag feed. `trace_status' is
-%% always answered `trace': a tracer may attach later.
+%% @doc Whether a probe that this tag feeds is enabled. For `trace_status' it answers `trace', since a consumer may
+%% attach later; for the application's tracer, `remove' while the application traces nothing or its worker is dead.
 -spec enabled(Tag :: atom(), State :: term(), tracee()) -> answer().
 enabled(_, _, _) -> discard.
 
-%% @doc One event: fires the probes that it feeds and that somebody is attached to.
+%% @doc One event: fires the enabled probes that it feeds.
 -spec trace(Tag :: atom(), State :: term(), tracee() | term(), term(), opts()) -> ok.
 trace(_, _, _, _, _) -> ok.
 
@@ -618,7 +618,7 @@ trace_garbage_collection(_, _, _, _, _) -> ok.
 
 %%% -- Loading -------------------------------------------------------------------------
 
-%% The module loads in any case: without the library the functions above answer.
+%% The module loads in any case: without the library, the Erlang versions of the NIFs answer.
 on_load() ->
     Library = library_file(),
     Provider = filename:join(filename:dirname(Library), "dyntrace_lttng.so"),
@@ -628,8 +628,8 @@ on_load() ->
                                       {error, {_, Why}} -> {missing, printed("~ts~ts", [Why, hint(Why, File)])}
                                   end).
 
-%% The dynamic linker takes a path that it has opened before for the same file, and so would go on with one that was
-%% replaced (by `make'): what is mapped stays. It opens and compares the file where the path is spelled differently.
+%% A path under which the dynamic linker opens the file. For a path that it has opened before it takes the file that is
+%% mapped, even if that was replaced (by `make'). A path that is spelled differently it opens, and compares the files.
 spelled(Library, Before) ->
     filename:dirname(Library) ++ lists:append(lists:duplicate(Before, "/.")) ++ "/" ++ filename:basename(Library, ".so").
 
@@ -640,14 +640,14 @@ to_map(Library) ->
         {_Other, Before} -> {File, Before + 1}
     end.
 
-%% A file that is mapped keeps its number.
+%% The inode of a mapped file is not used for another one.
 identity(File) ->
     case file:read_file_info(File, [raw]) of
         {ok, #file_info{major_device = Device, inode = Inode}} -> {Device, Inode};
         {error, Why} -> Why
     end.
 
-%% The dynamic linker does not tell the file that is not there from the one of another machine.
+%% The dynamic linker has one message for a file that does not exist and for one of another machine.
 hint(_, enoent) -> "";
 hint(Why, _) ->
     Hints = [{"failed to map segment", " (is its file system mounted noexec?)"},
@@ -657,13 +657,14 @@ hint(Why, _) ->
 printed(Format, Args) ->
     unicode:characters_to_binary(io_lib:format(Format, Args)).
 
-%% @private What the library has to be told.
+%% @private The argument of the library's load: see start() in dyntrace_nif.c. Provider is the path of the LTTng provider.
+-spec load_info(file:filename()) -> tuple().
 load_info(Provider) ->
     {Least, Greatest} = integers(),
     {reserved_words(), sizes(), Least, Greatest, text(), unicode:characters_to_binary(Provider)}.
 
-%% Beside the module that the code path leads to, which may be OTP's, or beside the application; whatever the folder
-%% is called. Not beside the one that is loaded: while another version is being replaced, it is that version's.
+%% In the priv folder of the module that comes first on the code path (it may be OTP's), or in that of the application.
+%% Not in that of the loaded module: during an upgrade it belongs to the old version.
 library_file() ->
     Files = [filename:join(Dir, "dyntrace.so") || Dir <- priv_dirs()],
     filename:absname(case [File || File <- Files, filelib:is_regular(File)] of
@@ -671,13 +672,13 @@ library_file() ->
                          [] -> lists:last(["dyntrace.so" | Files])
                      end).
 
-%% The application's folder is the last one: where there is no library, it is the one that misses it.
+%% The application's folder comes last: without any library, the error names that one.
 priv_dirs() ->
     [Dir || Beam <- [code:where_is_file("dyntrace.beam"), code:where_is_file("dyntrace_app.beam"), code:which(dyntrace_app)],
             is_list(Beam), Dir <- beside(filename:dirname(Beam))]
         ++ [Dir || Dir <- [code:priv_dir(?MODULE)], is_list(Dir)].
 
-%% Of ebin, and of priv/beam, where the module is in releases that systools packs.
+%% For ebin, its sibling priv. For priv/beam, where releases that systools packs have the module, priv itself as well.
 beside(Folder) ->
     Above = filename:dirname(filename:absname(Folder)),
     [filename:join(Above, "priv") | [Above || filename:basename(Folder) =:= "beam"]].
@@ -693,20 +694,20 @@ reserved_words() ->
 is_quoted(Word) ->
     hd(lists:flatten(io_lib:write_atom(Word))) =:= $'.
 
-%% No integer outside of these has a text that is shown whole.
+%% The bounds of the integers whose text may be shown whole: DT_TERM_MAX digits.
 integers() ->
     Power = fun Power(0) -> 1; Power(N) -> 10 * Power(N - 1) end,
     {-Power(256), Power(256)}.
 
-%% What traced terms show is configuration, whether the application runs or not. What is no
-%% configuration shows less rather than more.
+%% How texts show terms: as show/1 has said, or as configured, whether the application runs or not. A value that is not
+%% valid shows shapes, so that contents stay hidden.
 text() ->
     case persistent_term:get(?TEXT, none) of
         none -> configured_text();
         Text -> Text
     end.
 
-%% What sys.config says of an application is there once that is loaded.
+%% The environment has the values of sys.config once the application is loaded.
 configured_text() ->
     _ = whereis(application_controller) =/= undefined andalso application:load(?MODULE),
     case application:get_env(?MODULE, text) of
@@ -715,8 +716,8 @@ configured_text() ->
         {ok, _} -> shape
     end.
 
-%% What terms take on a heap differs from release to release, too: in words, the header of
-%% a binary on the heap, a binary off it, a bitstring, a reference, a fun, a pid of another node.
+%% Sizes on a heap, in words, that differ between releases: the header of a heap binary, an off-heap binary,
+%% a bitstring, a reference, a fun, a pid of another node.
 sizes() ->
     External = binary_to_term(<<131, 88, 119, 1, $n, 1:32, 0:32, 1:32>>),
     list_to_tuple([erts_debug:flat_size(binary:copy(<<0>>)) - 1

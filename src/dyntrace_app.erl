@@ -1,8 +1,8 @@
-%% @private The application: it makes sure that the module `dyntrace' is ours, and has one worker, which
-%% follows whoever listens.
+%% @private The application: it makes sure that the module `dyntrace' is ours, and has one worker, which polls for
+%% attached consumers.
 %%
-%% Nothing but a configuration that it refuses keeps it from starting, for a permanent application that does not start
-%% takes its node along. Where the worker can't work there is none, and the log has one error.
+%% Only a configuration that is not valid keeps it from starting: a permanent application that does not start ends its
+%% node. Where the library or our module can't be loaded there is no worker, and the log has one error.
 -module(dyntrace_app).
 -behaviour(application).
 -behaviour(supervisor).
@@ -25,12 +25,12 @@ start(_Type, _Args) ->
             {ok, Supervisor}
     end.
 
-%% The process that has started the application comes here, also when the supervisor was killed or has given up: what
-%% such workers have left is cleared.
+%% Called in the process that started the application, also when the supervisor was killed or has given up. Clears the
+%% flags of workers that could not do so.
 stop(_State) ->
     dyntrace_tracing:clear_left(false).
 
-%% What the appup does before and after it loads new code, also where the application does not run.
+%% Called by the appup before it loads new code, and resume/0 after; also where the application does not run.
 -spec pause() -> ok.
 pause() ->
     while_running(fun() ->
@@ -39,13 +39,13 @@ pause() ->
                           ok
                   end).
 
-%% An upgrade's instruction that fails would restart the node.
+%% Raises nothing: an upgrade instruction that fails restarts the node.
 -spec resume() -> ok | {error, term()}.
 resume() ->
     Worker = worker(),
     logged(while_running(fun() -> started(Worker) end)).
 
-%% Starts the worker where there is none, after what kept it from working was mended.
+%% Starts the worker if there is none: the reason for which it could not start may be gone.
 -spec work() -> ok | {error, term()}.
 work() ->
     case whereis(?WORKER) of

@@ -1,15 +1,17 @@
-%% @private A budget of trace events a second. The library counts them and answers `discard' past it, which
-%% still costs the VM's question; so whoever looks switches tracing off then, for a second.
+%% @private A budget of trace events per second. The library counts them and answers `discard' when it is spent. That
+%% still costs one call of `enabled' per event, so the worker, which polls the count, then switches tracing off for a
+%% second.
 -module(dyntrace_budget).
 
--export([new/1, look/1, info/1]).
+-export([new/1, poll/1, info/1]).
 
 -export_type([budget/0]).
 
 -define(SECOND, 1000).
 
-%% `seen' is the library's count of skipped events at the last look, `first' at the beginning. A spell of
-%% too many events goes from a pause to a second without one.
+%% `until': when the pause ends, or the budget is filled up. `seen': the library's count of skipped events at the last
+%% poll, `first': when the budget was made. A spell of too many events begins with a pause, and ends with a second in
+%% which no event was skipped; the log has one line for each end of it.
 -record(budget, {events, until, paused = false, in_spell = false, pauses = 0, seen, first}).
 
 -opaque budget() :: #budget{}.
@@ -19,10 +21,10 @@ new(Events) ->
     Skipped = dyntrace:skipped(),
     refill(#budget{events = Events, seen = Skipped, first = Skipped}).
 
--spec look(budget()) -> budget().
-look(Budget = #budget{events = infinity}) ->
+-spec poll(budget()) -> budget().
+poll(Budget = #budget{events = infinity}) ->
     Budget;
-look(Budget = #budget{paused = Paused, until = Until, seen = Seen}) ->
+poll(Budget = #budget{paused = Paused, until = Until, seen = Seen}) ->
     Skipped = dyntrace:skipped(),
     case now_ms() >= Until of
         _ when not Paused, Skipped > Seen -> pause(Budget#budget{seen = Skipped});
@@ -46,7 +48,7 @@ calm(Budget = #budget{events = Events}) ->
     logger:notice("dyntrace: fewer than ~b trace events a second again: ~0p", [Events, info(Budget)]),
     Budget#budget{in_spell = false}.
 
-%% Since the budget is there: how many pauses, and how many events the library skipped before one began.
+%% Since new/1: how many pauses, and how many events the library skipped before they began.
 -spec info(budget()) -> #{paused := boolean(), pauses := non_neg_integer(), skipped := non_neg_integer()}.
 info(#budget{paused = Paused, pauses = Pauses, seen = Seen, first = First}) ->
     #{paused => Paused, pauses => Pauses, skipped => Seen - First}.

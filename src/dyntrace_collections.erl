@@ -1,10 +1,10 @@
-%% @private Whether garbage collections may be traced: from OTP 27 on, two trace sessions (that of `erlang:trace/3' is one)
-%% that both trace the collections of a process end the VM, which frees the event after the first of them.
+%% @private Whether garbage collections may be traced. From OTP 27 on the VM ends when two trace sessions (that of
+%% `erlang:trace/3' is one) trace the collections of a process: it frees the event after the first session.
 %%
-%% So nobody else may have the flag: neither for processes to come, which each session tells, nor for one that is there.
-%% That takes a look at every process. `process_info(Pid, trace)' has the flags of all sessions, and for a process that is
-%% not just running it is read without a signal; the few others answer when they are scheduled. A process of its own looks
-%% at them, so that nobody waits for that.
+%% So no other session may have the flag, neither for new processes nor for any existing one. A session tells its flags
+%% for new processes; existing processes have to be asked one by one. `process_info(Pid, trace)' has the flags of all
+%% sessions. It reads them without a signal, but from a process that is running it needs one, and an answer. Therefore a
+%% process of its own asks, and the worker does not wait for it.
 -module(dyntrace_collections).
 
 -export([new/0, stop/1, may_trace/1]).
@@ -20,25 +20,25 @@
 %% Long enough for most nodes, so that a consumer need not wait for the next poll.
 -define(ANSWER_MS, 50).
 
-%% Until it is looked again, where somebody else had the flag.
+%% Until the processes are asked again, after another session had the flag.
 -define(RETRY_MS, 5000).
 
--opaque state() :: idle | {looking, pid(), reference()} | free | {taken, Since :: integer()}.
+-opaque state() :: idle | {asking, pid(), reference()} | free | {taken, Since :: integer()}.
 
 -spec new() -> state().
 new() ->
     idle.
 
-%% It is not needed any more.
+%% The flag is not needed any more.
 -spec stop(state()) -> state().
-stop({looking, Pid, Ref}) ->
+stop({asking, Pid, Ref}) ->
     true = demonitor(Ref, [flush]),
     true = exit(Pid, kill),
     idle;
 stop(_) ->
     idle.
 
-%% To be asked at each poll at which the flag is needed, also when it is set: somebody else may come later.
+%% Called at each poll at which the flag is needed, also while it is set: another session may set it later.
 -spec may_trace(state()) -> {boolean(), state()}.
 may_trace(State) ->
     case erlang:function_exported(trace, session_info, 1) of
@@ -53,8 +53,8 @@ answer(free) ->
     end;
 answer(idle) ->
     {Pid, Ref} = spawn_monitor(fun() -> exit({taken, is_taken()}) end),
-    answer({looking, Pid, Ref}, ?ANSWER_MS);
-answer(State = {looking, _, _}) ->
+    answer({asking, Pid, Ref}, ?ANSWER_MS);
+answer(State = {asking, _, _}) ->
     answer(State, 0);
 answer(State = {taken, Since}) ->
     case now_ms() >= Since + ?RETRY_MS of
@@ -62,7 +62,7 @@ answer(State = {taken, Since}) ->
         false -> {false, State}
     end.
 
-answer(State = {looking, Pid, Ref}, Wait) ->
+answer(State = {asking, Pid, Ref}, Wait) ->
     receive
         {'DOWN', Ref, process, Pid, {taken, false}} -> {true, free};
         {'DOWN', Ref, process, Pid, _} -> {false, taken()}
@@ -76,7 +76,7 @@ taken() ->
 now_ms() ->
     erlang:monotonic_time(millisecond).
 
-%% -- Looking -----------------------------------------------------------------------------
+%% -- Asking ------------------------------------------------------------------------------
 
 is_taken() ->
     is_new_taken() orelse is_on(bit(), processes()).
@@ -100,7 +100,7 @@ is_on(Bit, Processes) ->
                       end
               end, Processes).
 
-%% Which of the flags it is, shows a process that gets it, and that collects nothing.
+%% The flag's bit in process_info(Pid, trace), which is not documented: set for a process of our own, it appears there.
 bit() ->
     Session = apply(trace, session_create, [?MODULE, self(), []]),
     {Pid, Ref} = spawn_monitor(fun() -> receive stop -> ok end end),

@@ -1,13 +1,13 @@
-%% @doc What the application follows: its configuration, checked.
+%% @doc The configuration of the application, checked.
 %%
 %% ```
 %% {dyntrace, [{follow, true},          % false: only when dyntrace:follow/1 says so
 %%             {processes, all},        % all | new | existing | [Name]
 %%             {ports, all},            % all | new | existing | none
 %%             {functions, []},         % [{Module, Function | '_', Arity | '_'}]
-%%             {probes, all},           % all | [Name]: which may be served at all
-%%             {interval, 250},         % milliseconds between two looks for listeners
-%%             {budget, infinity},      % trace events a second; after that many, a pause
+%%             {probes, all},           % all | [Name]: the probes that the application may fire
+%%             {interval, 250},         % milliseconds between two polls for attached consumers
+%%             {budget, infinity},      % trace events per second; after that many, tracing pauses
 %%             {text, full}]}           % full | shape: only the structure of terms, not their contents
 %% '''
 -module(dyntrace_config).
@@ -27,7 +27,7 @@
 
 -type error() :: {bad_config, Key :: term(), Value :: term(), MustBe :: string()}.
 
-%% Options that are not given are as above.
+%% An option that is not given has the default above.
 -spec check(term()) -> {ok, config()} | {error, error()}.
 check(Options) when is_map(Options) ->
     check(maps:to_list(Options));
@@ -49,7 +49,7 @@ bad(Key, Value) ->
 options() ->
     lists:append(lists:join(", ", [atom_to_list(Key) || Key <- maps:keys(defaults())])).
 
-%% How many names or functions, and the longest time between two polls: an hour.
+%% The most names or functions; the longest interval, an hour; the largest budget.
 -define(MAX_NAMES, 1000).
 -define(MAX_INTERVAL, 3600000).
 -define(MAX_BUDGET, ((1 bsl 62) - 1)).
@@ -87,7 +87,7 @@ is_some(Value) -> lists:member(Value, [all, new, existing]).
 
 is_names(Value) -> is_list_of(fun is_atom/1, ?MAX_NAMES, Value).
 
-%% A proper list, of no more elements than that.
+%% A proper list of at most so many elements, each of which is good.
 is_list_of(_, _, []) -> true;
 is_list_of(_, 0, _) -> false;
 is_list_of(Is, Most, [Head | Tail]) -> Is(Head) andalso is_list_of(Is, less(Most), Tail);
@@ -101,6 +101,6 @@ is_pattern({M, F, A}) ->
 is_pattern(_) ->
     false.
 
-%% Without the library there are no probes to name.
+%% Without the library there are no probes to compare with.
 are_probes(_, []) -> true;
 are_probes(Names, Probes) -> Names -- [Name || #{name := Name} <- Probes] =:= [].

@@ -1,12 +1,12 @@
-%% @private Polls a few times a second for consumers, and has traced what they are attached to.
+%% @private The worker: polls a few times per second for attached consumers, and switches on the tracing that they need.
 -module(dyntrace_follower).
 -behaviour(gen_server).
 
 -export([start_link/1, follow/1, unfollow/0, info/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
 
-%% `table': what each probe needs; `failed': the failures that the log has; `withheld': trace flags that are needed and not
-%% set, with the reason.
+%% `table': the needs of each probe; `failed': the failures that were logged last; `withheld': trace flags that are needed
+%% but not set, with the reason.
 -record(state, {config, table, tracing, budget, collections, withheld = #{}, timer, failed = []}).
 
 -define(COLLECTIONS, garbage_collection).
@@ -15,12 +15,12 @@
 start_link(Config) ->
     gen_server:start_link({local, ?MODULE}, ?MODULE, Config, []).
 
-%% From now on by that configuration; returns when what is enabled now is traced.
+%% Follows consumers by that configuration from now on. Returns after the first poll: enabled probes are then traced.
 -spec follow(dyntrace_config:config()) -> ok.
 follow(Config) ->
     gen_server:call(?MODULE, {follow, Config}, infinity).
 
-%% Also if there is no worker at this moment: the next one does not follow then.
+%% Works also while there is no worker: the next one reads the persisted setting.
 -spec unfollow() -> ok.
 unfollow() ->
     ok = dyntrace_kept:put(following, false),
@@ -28,7 +28,7 @@ unfollow() ->
     catch exit:{noproc, _} -> ok
     end.
 
-%% What is traced now, or `off'; read from a table, so that asking waits for nobody.
+%% The present tracing, or `off'. It is read from a table, so the caller does not wait for the worker.
 -spec info() -> off | dyntrace:following().
 info() ->
     try ets:lookup_element(?MODULE, following, 2)
@@ -37,7 +37,7 @@ info() ->
 
 %% -- The worker ------------------------------------------------------------------------
 
-%% Its work is short, and must not wait until a thousand busy processes have had their turn.
+%% High priority: a poll is short, and must not wait for a turn behind a thousand busy processes.
 init(Config) ->
     _ = process_flag(trap_exit, true),
     _ = process_flag(priority, high),
@@ -45,10 +45,10 @@ init(Config) ->
     ok = dyntrace_tracing:clear_left(dyntrace:claim() =/= undefined),
     {ok, restart(in_force(Config), #state{tracing = dyntrace_tracing:new(), collections = dyntrace_collections:new()})}.
 
-%% What an earlier worker was told by hand holds on; it may be of another version.
+%% The configuration that follow/1 gave an earlier worker stays in force. A worker of another version may have persisted it.
 in_force(Config) ->
-    Kept = dyntrace_kept:get(config, Config),
-    InForce = case dyntrace_config:check(Kept) of
+    Persisted = dyntrace_kept:get(config, Config),
+    InForce = case dyntrace_config:check(Persisted) of
                   {ok, Checked} -> Checked;
                   {error, _} -> Config
               end,
@@ -81,21 +81,21 @@ restart(Config = #{follow := Follow}, State) ->
         false -> tell(off), configured(New)
     end.
 
-%% What the library is told: it may be another one than at the last poll.
+%% Gives the library its settings; it may have been replaced since the last poll.
 configured(State = #state{config = #{budget := Events, text := Text, probes := Probes}}) ->
     ok = dyntrace:show(Text),
-    ok = dyntrace:serve(Probes),
+    ok = dyntrace:allow(Probes),
     State#state{budget = dyntrace_budget:new(Events), table = dyntrace_needs:table(Probes)}.
 
 stopped(State = #state{tracing = Tracing, collections = Collections, timer = Timer}) ->
-    %% Otherwise it may wait for a scheduler's whole queue. A timeout that is on its way is of no timer that counts.
+    %% Asynchronous, since the timer may belong to a busy scheduler. handle_info/2 ignores a timeout that still comes.
     _ = is_reference(Timer) andalso erlang:cancel_timer(Timer, [{async, true}, {info, false}]),
     ok = dyntrace:set_budget(infinity),
     tell(off),
     State#state{tracing = dyntrace_tracing:clear(Tracing), collections = dyntrace_collections:stop(Collections), timer = undefined}.
 
-%% Nothing that goes wrong here may end the worker, and with it a permanent application and its node: it is logged once,
-%% and tried again.
+%% A failure must not end the worker, and with it a permanent application and its node: it is logged once, and the next
+%% poll tries again.
 poll(State = #state{config = #{interval := Interval}}) ->
     Timer = erlang:start_timer(Interval, self(), poll),
     {New, Failures} = try polled(State)
@@ -104,21 +104,21 @@ poll(State = #state{config = #{interval := Interval}}) ->
     logged(Failures, New#state{timer = Timer}).
 
 logged(Failures, State = #state{failed = Logged}) ->
-    What = [{Part, Class, Reason} || {Part, Class, Reason, _} <- Failures],
-    _ = What =:= Logged orelse [logger:error("dyntrace: can't trace what consumers are attached to: ~0p", [Failure]) || Failure <- Failures],
-    State#state{failed = What}.
+    Failed = [{Part, Class, Reason} || {Part, Class, Reason, _} <- Failures],
+    _ = Failed =:= Logged orelse [logger:error("dyntrace: can't trace what consumers are attached to: ~0p", [Failure]) || Failure <- Failures],
+    State#state{failed = Failed}.
 
 polled(State) ->
     Mine = mine(State),
     #state{config = Config, table = Table, budget = Budget} = Mine,
-    Polled = dyntrace_budget:look(Budget),
+    Polled = dyntrace_budget:poll(Budget),
     {Needs, Allowed} = allowed(needs(Polled, Table), Mine),
     {Tracing, Failures} = dyntrace_tracing:update(Mine#state.tracing, Needs, Config),
     New = Allowed#state{budget = Polled, tracing = Tracing},
     told(New),
     {New, Failures}.
 
-%% A library that has been loaded meanwhile, in place of the one that was told, knows of no worker.
+%% A library that was loaded since the last poll, in place of ours, has no worker yet and none of our settings.
 mine(State) ->
     case dyntrace:claim() of
         Self when Self =:= self() -> State;
@@ -131,7 +131,7 @@ needs(Budget, Table) ->
         #{paused := false} -> dyntrace_needs:of_listeners(dyntrace:listeners(), Table)
     end.
 
-%% Without the trace flags that would harm the node.
+%% The needs without the trace flags that would harm the node.
 allowed(Needs = #{processes := Flags}, State = #state{collections = Collections}) ->
     case lists:member(?COLLECTIONS, Flags) andalso dyntrace_collections:may_trace(Collections) of
         false -> {Needs, withheld(false, State#state{collections = dyntrace_collections:stop(Collections)})};

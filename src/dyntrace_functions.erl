@@ -1,5 +1,5 @@
-%% @private The functions whose calls are traced: what a configured {Module, Function, Arity} stands for, and the match
-%% specification that yields what the consumers want of a call.
+%% @private The functions whose calls are traced: the functions that a configured {Module, Function, Arity} matches, and
+%% the match specification that yields the events that consumers need of a call.
 -module(dyntrace_functions).
 
 -export([match/1, of_pattern/1, first/1, version/1]).
@@ -15,12 +15,13 @@ match(call) -> true;
 match(return) -> [{'_', [], [{return_trace}]}];
 match(exception) -> [{'_', [], [{exception_trace}]}].
 
-%% Of code that is loaded.
+%% The functions that match, in code that is loaded.
 -spec of_pattern(pattern()) -> [mfa()].
 of_pattern({Module, Function, Arity}) ->
     [{Module, F, A} || erlang:module_loaded(Module), {F, A} <- erlang:get_module_info(Module, functions),
                        Function =:= '_' orelse F =:= Function, Arity =:= '_' orelse A =:= Arity].
 
+%% One of them, as a sample.
 -spec first(pattern()) -> mfa() | none.
 first(Pattern) ->
     case of_pattern(Pattern) of
@@ -28,8 +29,8 @@ first(Pattern) ->
         [First | _] -> First
     end.
 
-%% New code of a module has no patterns, and neither has the same code that is loaded anew: for that, somebody has to
-%% look whether the first function is traced.
+%% The version of the module that is loaded. New code has no trace patterns. Nor has the same code after it was loaded
+%% anew, which has the same version: for that case the caller checks whether first/1 is traced.
 -spec version(pattern()) -> MD5 :: binary() | none.
 version({Module, _, _}) ->
     case erlang:module_loaded(Module) of

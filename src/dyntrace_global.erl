@@ -4,16 +4,17 @@
 %% and sets and clears flags that are given with it only where no other tracer is.
 %%
 %% Flags of all processes are set and cleared by one call each, which stops the schedulers for the time of a walk over the
-%% table of processes. Asking processes one by one takes signals, and a busy process answers when it next runs. Two faults
-%% of these releases are walked around:
+%% process table. Asking processes one by one takes signals, and a busy process answers when it next runs.
 %%
-%%   - Such a call does not wait for dirty schedulers, and a process that runs on one may follow a pointer to the tracer
-%%     that it just had. So no call here takes a tracer away: every traced process gets a flag that means nothing to a
-%%     process, `ports', before other flags are cleared, and keeps it.
-%%   - What is left then, the tracer and that flag, goes when the process is next scheduled: the VM asks the tracer for its
-%%     `trace_status', and the library answers `remove' while the application traces nothing (dyntrace:set_active/1), and
-%%     also when the worker is dead.
+%% These releases have a fault: such a call does not wait for dirty schedulers, and a process that runs on one may follow
+%% a pointer to a tracer that the call has just freed. So no call here takes a tracer away from all processes:
+%%
+%%   - Every traced process gets the flag `ports' before other flags are cleared, and keeps it. That flag has no meaning
+%%     for a process, but a process with a flag keeps its tracer. It is called the anchor below.
+%%   - The tracer and the anchor go when the process is next scheduled: the VM asks the tracer for its `trace_status', and
+%%     the library answers `remove' while the application traces nothing (dyntrace:set_active/1) or the worker is dead.
 -module(dyntrace_global).
+-behaviour(dyntrace_tracing).
 
 -export([open/0, clear/2, close/1, clear_left/0, is_open/1, seen/2]).
 -export([processes/4, process/4, ports/4, functions/3, is_traced/2, spare/2]).
@@ -21,7 +22,7 @@
 %% The specs of erlang:trace_info/2 know no tracer modules before OTP 27.
 -dialyzer({no_match, class/1}).
 
-%% A flag without a meaning for processes, and for them alone.
+%% See above. For a port the flag has its usual meaning.
 -define(ANCHOR, ports).
 
 %% How long a process may take to say which tracer it has.
@@ -45,7 +46,7 @@ clear_left() ->
     ok = ports(global, all, dyntrace_needs:flags(port), []),
     clear_patterns().
 
-%% The worker has the anchor too: whoever clears the flags of all, clears that one.
+%% The worker itself has the anchor as a sample: when another tool clears the flags of all processes, it clears that too.
 seen(global, process) -> {tracer_of(self()), new(new_processes)};
 seen(global, port) -> {tracer_of(self()), new(new_ports)}.
 
@@ -56,7 +57,7 @@ new(Which) ->
         Class -> Class
     end.
 
-%% ours | none | other
+-spec tracer_of(pid() | port() | new_processes | new_ports) -> ours | none | other.
 tracer_of(Whom) ->
     class(erlang:trace_info(Whom, tracer)).
 
@@ -74,7 +75,7 @@ trace(Whom, On, Flags) ->
 
 %% -- Processes --------------------------------------------------------------------------
 
-%% Answers about how many have another tracer: processes come and go meanwhile.
+%% The count is approximate, since processes start and exit meanwhile.
 processes(global, Whom, Gone, New) ->
     ok = those_to_come(Whom, new_processes, Gone, New),
     those_there(Whom, Gone, New).
@@ -97,7 +98,7 @@ set_there(New) ->
     Set = trace(existing_processes, true, [?ANCHOR | New]),
     max(0, min(Before, erlang:system_info(process_count)) - Set).
 
-%% They have one tracer as well, but nothing is in the way of who sets or clears another's flags.
+%% New processes have one tracer too, but erlang:trace/3 replaces it and clears its flags without a check.
 those_to_come(existing, _, _, _) ->
     ok;
 those_to_come(_, Which, Gone, New) ->
@@ -110,7 +111,7 @@ those_to_come(_, Which, Gone, New) ->
             ok
     end.
 
-%% The VM logs an error about each single process that has another tracer, so it is asked before.
+%% erlang:trace/3 of a single process that has another tracer logs an error, so the process is asked before.
 process(global, Pid, all, New) ->
     process(global, Pid, [?ANCHOR | dyntrace_needs:flags(process)], New);
 process(global, Pid, Gone, New) ->
@@ -129,7 +130,7 @@ switch(Pid, Gone, New) ->
         error:badarg -> gone
     end.
 
-%% A busy process answers when it next runs; nobody waits for that.
+%% A busy process answers when it next runs; the worker does not wait for that.
 asked(Pid) when Pid =:= self() ->
     tracer_of(Pid);
 asked(Pid) ->
@@ -145,7 +146,7 @@ asked(Pid) ->
             end
     end.
 
-%% The worker does not tell of its own polling, but keeps the anchor.
+%% The worker keeps the anchor: see seen/2.
 spare(global, Pid) ->
     case tracer_of(Pid) of
         other ->
@@ -179,7 +180,7 @@ functions(global, _, false) ->
 functions(global, Patterns, Match) ->
     Ours = ours(),
     Free = [Mfa || Pattern <- Patterns, Mfa <- dyntrace_functions:of_pattern(Pattern), lists:member(Mfa, Ours) orelse not has_pattern(Mfa)],
-    %% First, so that a worker that is killed leaves nothing that nobody knows.
+    %% Persisted first, so that clear_left/0 finds the patterns of a worker that is killed in between.
     ok = dyntrace_kept:put(patterns, {Match, Free}),
     _ = [erlang:trace_pattern(Mfa, Match, [local]) || Mfa <- Free],
     ok.
@@ -188,12 +189,12 @@ clear_patterns() ->
     _ = [erlang:trace_pattern(Mfa, false, [local]) || Mfa <- ours()],
     dyntrace_kept:put(patterns, {false, []}).
 
-%% Those that are still as they were set: a pattern that somebody else has set stays theirs.
+%% The functions whose pattern is still as it was set here: another tool's pattern is not ours to clear.
 ours() ->
     {Match, Mfas} = dyntrace_kept:get(patterns, {false, []}),
     [Mfa || Mfa <- Mfas, erlang:trace_info(Mfa, match_spec) =:= {match_spec, told(Match)}].
 
-%% As the VM tells of it.
+%% The match specification as erlang:trace_info/2 returns it.
 told(true) -> [];
 told(Match) -> Match.
 

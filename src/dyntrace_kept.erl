@@ -1,11 +1,12 @@
-%% @private What outlives a worker, and the supervisor: a table of the process that the application was started in.
+%% @private State that outlives the worker and the supervisor: a table that belongs to the process that started the
+%% application.
 -module(dyntrace_kept).
 
 -export([new/0, put/2, get/2]).
 
 -type key() :: config | following | tracing | patterns.
-%% What was said by hand: the configuration, and whether to follow it. Whether a worker has something traced, and the
-%% functions with a pattern of ours.
+%% `config', `following': from dyntrace:follow/1 and unfollow/0. `tracing': whether a worker has anything traced.
+%% `patterns': the functions with a trace pattern of ours (before OTP 27).
 
 -spec new() -> ok.
 new() ->
@@ -17,7 +18,7 @@ put(Key, Value) ->
     true = ets:insert(?MODULE, {Key, Value}),
     ok.
 
-%% The default also where there is no table: the application does not run.
+%% Without a table, where the application does not run, the default.
 -spec get(key(), Default) -> term() | Default.
 get(Key, Default) ->
     try ets:lookup_element(?MODULE, Key, 2)

@@ -1,11 +1,11 @@
-%% @private Sees to it that the module `dyntrace' is ours: OTP's runtime_tools has one of the same name, which may be
+%% @private Makes sure that the module `dyntrace' is ours: OTP's runtime_tools has a module of the same name, which may be
 %% loaded already, or come first on the code path.
 -module(dyntrace_module).
 
 -export([load/0]).
 
-%% Loads ours unless it is loaded, and puts its folder first on the code path, so that whoever loads the module by its
-%% name later gets the same. An error is one that nothing in this node can mend.
+%% Loads ours unless it is loaded, and puts its folder first on the code path, so that a later load by name gets the
+%% same file. An error is one that needs a change of the installed files.
 -spec load() -> ok | {error, Why :: string()}.
 load() ->
     case {file(), is_ours()} of
@@ -22,7 +22,7 @@ load(File, Loaded) ->
         false -> replace(File, Loaded)
     end.
 
-%% By its file: embedded mode loads no module by its name.
+%% By its file, since embedded mode loads no module by its name.
 replace(File, Loaded) ->
     _ = code:purge(dyntrace),
     case code:load_abs(filename:rootname(File)) of
@@ -46,7 +46,7 @@ loaded() ->
         false -> none
     end.
 
-%% OTP's has nothing to tell of itself.
+%% OTP's module has no info/0.
 is_ours() ->
     erlang:function_exported(dyntrace, info, 0).
 
@@ -58,11 +58,11 @@ file() ->
         [] -> none
     end.
 
-%% As the code server sees it, in an archive too.
+%% By the code server's reader, which also reads archives.
 is_file(File) ->
     erl_prim_loader:read_file_info(File) =/= error.
 
-%% Beside this module or, in a release that was packed by systools, in a folder of priv, which has the same file.
+%% The folder of this module (ebin) or, in a release that systools packed, priv/beam, which has a copy of the file.
 folders() ->
     Here = filename:dirname(here()),
     [Here, filename:join([filename:dirname(Here), "priv", "beam"])].

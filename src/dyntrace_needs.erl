@@ -1,4 +1,4 @@
-%% @private From the enabled probes to what has to be traced: a function of the catalogue alone.
+%% @private The tracing that enabled probes need: a function of the catalogue alone.
 -module(dyntrace_needs).
 
 -export([nothing/0, table/1, of_listeners/2, flags/1, tracer/0]).
@@ -6,7 +6,7 @@
 -export_type([needs/0, calls/0, table/0]).
 
 -type calls() :: none | call | return | exception.
-%% What the listeners want of a call; each of these has what stands before it.
+%% The events of a call that consumers need: each value includes those to its left.
 
 -type needs() :: #{processes := [atom()], ports := [atom()], calls := calls(), seq_trace := boolean()}.
 %% The trace flags of processes and of ports, sorted.
@@ -17,7 +17,7 @@
 nothing() ->
     #{processes => [], ports => [], calls => none, seq_trace => false}.
 
-%% The tracer of the application: by its state, for the VM another one than what people trace by with this module.
+%% The application's tracer. Its state makes it, for the VM, another tracer than {dyntrace, []}, which users set by hand.
 -spec tracer() -> {module(), atom()}.
 tracer() ->
     {dyntrace, dyntrace_follower}.
@@ -27,7 +27,7 @@ tracer() ->
 flags(process) -> [send, 'receive', procs, call, running, exiting, garbage_collection];
 flags(port) -> [send, 'receive', ports, running_ports, exiting].
 
-%% What each of the probes needs that may be fired. It is made once: the catalogue is the library's.
+%% The needs of each probe that may be fired. Made once per configuration, since the catalogue does not change.
 -spec table(all | [atom()]) -> table().
 table(Allowed) ->
     maps:from_list([{Name, of_events([{Group, Tag} || #{group := Group, tag := Tag} <- Events])}
@@ -63,7 +63,7 @@ flags(_, _) -> [].
 exiting(Tag) ->
     [exiting || lists:member(Tag, [in_exiting, out_exiting, out_exited, any])].
 
-%% return_to is not asked for: it would tell of each return twice.
+%% return_to is not needed: each return would come twice.
 calls({call, call}) -> call;
 calls({call, return_from}) -> return;
 calls({call, exception_from}) -> exception;

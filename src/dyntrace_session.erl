@@ -1,9 +1,11 @@
 %% @private Trace flags and patterns from OTP 27 on: in a trace session of the application's own, which no other tracer
-%% notices. It is there from the first consumer on, as long as the worker: to destroy one, the VM signals all processes.
-%% Then it is destroyed by its name, since somebody else may hold its handle.
+%% notices. It lives from the first consumer until the worker ends: to destroy a session, the VM signals all processes.
+%% Sessions that a killed worker has left are found by their name.
 -module(dyntrace_session).
+-behaviour(dyntrace_tracing).
 
--export([open/0, clear/2, close/1, clear_left/0, is_open/1, is_ours/1, seen/2]).
+-export([is_ours/1]).
+-export([open/0, clear/2, close/1, clear_left/0, is_open/1, seen/2]).
 -export([processes/4, process/4, ports/4, functions/3, is_traced/2, spare/2]).
 
 %% Sessions are there from OTP 27 on.
@@ -30,11 +32,12 @@ clear_left() ->
     lists:foreach(fun(Session) -> close(Session) end,
                   [Session || Session <- apply(trace, session_info, [all]), is_ours(Session)]).
 
-%% A weak handle, as those of session_info/1: {Name, Id}.
+%% @private For a weak handle, as trace:session_info/1 returns them: {Name, Id}.
+-spec is_ours(term()) -> boolean().
 is_ours(Session) ->
     is_tuple(Session) andalso element(1, Session) =:= ?NAME.
 
-%% Anybody can destroy a session.
+%% Any process can destroy a session that session_info/1 lists.
 is_open(Session) ->
     try apply(trace, info, [Session, new_processes, flags]) of
         {flags, _} -> true
@@ -42,7 +45,7 @@ is_open(Session) ->
         error:badarg -> false
     end.
 
-%% Nobody else sets or clears flags of it.
+%% No other tool sets or clears flags of our session.
 seen(_Session, _Kind) ->
     ours.
 
@@ -71,7 +74,7 @@ functions(Session, Patterns, Match) ->
     lists:foreach(fun(Mfa) -> apply(trace, function, [Session, Mfa, Match, [local]]) end,
                   lists:append([named(Pattern) || Pattern <- Patterns])).
 
-%% As the VM takes them: it knows no arity of any function.
+%% The VM takes {M, '_', '_'} but not {M, '_', Arity}: that one is expanded.
 named(Pattern = {_, '_', Arity}) when is_integer(Arity) -> dyntrace_functions:of_pattern(Pattern);
 named(Pattern) -> [Pattern].
 
@@ -81,7 +84,6 @@ is_traced(Session, Pattern) ->
         First -> apply(trace, info, [Session, First, traced]) =/= {traced, false}
     end.
 
-%% The worker does not tell of its own polling.
 spare(Session, Pid) ->
     _ = process(Session, Pid, all, []),
     ok.

@@ -28,8 +28,8 @@
 -define(OWN, 1).
 -define(SPREAD, 2).
 
-%% Answers the tag that the process had before. A tag of its own that it spreads goes with it; one that it has received,
-%% and spreads, is not its own.
+%% Returns the tag that the process had before. If the process spreads its tag, messages carry the new one from now on;
+%% `undefined' takes its own tag from them, but not a tag that the process has received.
 -spec put(tag()) -> tag().
 put(Tag) ->
     Old = set_own(Tag),
@@ -45,7 +45,7 @@ put(Tag) ->
 get() ->
     get(?TAG).
 
-%% That tag or, without one, the tag that came with the last message.
+%% The tag of get/0 or, without one, the tag that came with the last message.
 -spec get_data() -> tag().
 get_data() ->
     case {get(?TAG), token()} of
@@ -53,13 +53,14 @@ get_data() ->
         {Own, _} -> Own
     end.
 
+%% Switches spreading on or off. Returns the state before, for restore/1.
 -spec spread(boolean()) -> data().
 spread(Spread) ->
     Before = data(),
     set_spreading(Spread),
     Before.
 
-%% What spread/1 changed, in this process or in another one.
+%% Restores the state that spread/1 returned, in this process or in another one.
 -spec restore(data()) -> true.
 restore(true) ->
     restore({0, []});
@@ -78,6 +79,7 @@ restore({Flags, Data}) ->
     end,
     true.
 
+%% Whether restore/1 takes it.
 -spec is_data(term()) -> boolean().
 is_data(true) -> true;
 is_data({Flags, []}) -> is_integer(Flags);

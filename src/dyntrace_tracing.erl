@@ -1,24 +1,66 @@
-%% @private What is traced now, in four parts, and from there to what is needed.
+%% @private Switches tracing on and off, in four parts: trace flags of processes, those of ports, calls, sequential tracing.
 %%
-%% A part is set when the need for it changes, or when what the VM shows of it is not what it showed after it was set:
-%% somebody else has cleared it, has left it free, or code was loaded anew. Otherwise nothing is set again. How flags and
-%% patterns are set differs between releases: {@link dyntrace_session} and {@link dyntrace_global} have the same functions.
+%% A part is set when the need for it changes, or when the VM no longer shows it as it did after it was set: another tool
+%% has cleared it or has left it free, or code was loaded anew. Otherwise nothing is set again. How flags and patterns are
+%% set differs between releases: {@link dyntrace_session} and {@link dyntrace_global} implement the callbacks below.
 -module(dyntrace_tracing).
 
 -export([new/0, update/3, clear/1, close/1, clear_left/1, untraced/1, set/1]).
 
--export_type([tracing/0, processes/0]).
+-export_type([tracing/0]).
 
 %% The specs of seq_trace know no tracer modules before OTP 27.
 -dialyzer({no_match, system_tracer/0}).
 
--type processes() :: all | new | existing | [atom()].
-
 -type part() :: processes | ports | calls | seq_trace.
 
+%%% -- The callbacks of dyntrace_session and dyntrace_global -----------------------------
+%%
+%% Gone are the trace flags to clear, New those to set. They raise badarg where the VM does, unless said otherwise.
+
+-type handle() :: term().
+
+%% Before the first flag is set.
+-callback open() -> handle().
+
+%% Whether the handle can still be used.
+-callback is_open(handle()) -> boolean().
+
+%% Clears all flags and the patterns of these functions; the handle stays open.
+-callback clear(handle(), [dyntrace_functions:pattern()]) -> ok.
+
+%% After clear/2.
+-callback close(handle()) -> ok.
+
+%% Clears all that an earlier worker has set, whose handle is lost.
+-callback clear_left() -> ok.
+
+%% A term that changes when another tool changes these flags or takes the tracer.
+-callback seen(handle(), process | port) -> term().
+
+%% Returns about how many processes are not traced, since they have another tracer.
+-callback processes(handle(), all | new | existing, Gone :: [atom()], New :: [atom()]) -> Untraced :: non_neg_integer().
+
+%% For one process; `all' clears every flag of ours. `taken': it has another tracer. `gone': it has exited.
+%% `unknown': it has not answered in time. Raises nothing.
+-callback process(handle(), pid(), Gone :: all | [atom()], New :: [atom()]) -> set | taken | gone | unknown.
+
+-callback ports(handle(), all | new | existing, Gone :: [atom()], New :: [atom()]) -> ok.
+
+%% Sets this match specification for these functions; `false' clears their patterns.
+-callback functions(handle(), [dyntrace_functions:pattern()], boolean() | [tuple()]) -> ok.
+
+%% Whether the first function of the pattern is traced; `none': no loaded function matches.
+-callback is_traced(handle(), dyntrace_functions:pattern()) -> boolean() | none.
+
+%% Stops tracing the worker itself, so that its polling makes no events.
+-callback spare(handle(), pid()) -> ok.
+
+%%% -- State -----------------------------------------------------------------------------
+
 -record(tracing, {backend :: module(),
-                  handle = none :: none | {open, term()},
-                  %% What each part was set to, and what the VM then showed of it.
+                  handle = none :: none | {open, handle()},
+                  %% The need that each part was set to, and what seen/4 then returned.
                   parts :: #{part() => {Need :: term(), Seen :: term()}},
                   named = [] :: [pid()],
                   functions = [] :: [dyntrace_functions:pattern()],
@@ -28,7 +70,7 @@
 
 -define(PARTS, [processes, ports, calls, seq_trace]).
 
-%% Whatever is called while something is traced is loaded now: the code server has to wait for its turn on a busy node.
+%% Loads every module that is called while something is traced: later, on a busy node, the code server would have to wait.
 -spec new() -> tracing().
 new() ->
     _ = [code:ensure_loaded(Module) || Module <- [trace, seq_trace, dyntrace_session, dyntrace_global, dyntrace_functions, dyntrace_collections]],
@@ -46,7 +88,7 @@ backend() ->
         false -> dyntrace_global
     end.
 
-%% Sets what is needed and is not so. What fails is what the caller gets to know; the next call tries it again.
+%% Sets the parts that differ from what is needed. Returns the failures; the next call tries those parts again.
 -spec update(tracing(), dyntrace_needs:needs(), dyntrace_config:config()) -> {tracing(), [Failure :: term()]}.
 update(Tracing, Needs, Config) ->
     case {Needs =:= dyntrace_needs:nothing(), Tracing} of
@@ -54,7 +96,7 @@ update(Tracing, Needs, Config) ->
         {false, _} -> update_parts(opened(Tracing), Needs, Config)
     end.
 
-%% Once: there is nothing to be looked at while nothing is needed.
+%% Once: while nothing is needed, the VM is not asked.
 cleared(Tracing) ->
     case is_clear(Tracing) of
         true -> Tracing;
@@ -99,11 +141,11 @@ update_part(Part, Need, Tracing = #tracing{parts = Parts}, Config) ->
 old_need({Need, _Seen}) -> Need;
 old_need(unknown) -> unknown.
 
-%% What it is now is not known: half of it may have been set.
+%% The part's state is unknown after a failure: half of it may have been set.
 forget(Part, Tracing = #tracing{parts = Parts}) ->
     Tracing#tracing{parts = maps:remove(Part, Parts)}.
 
-%% Nothing is traced by the application any more.
+%% Clears all that the application has set.
 -spec clear(tracing()) -> tracing().
 clear(Tracing = #tracing{handle = none}) ->
     Tracing;
@@ -114,7 +156,7 @@ clear(#tracing{backend = Backend, handle = {open, Handle}, functions = Functions
     ok = dyntrace_kept:put(tracing, false),
     (new(Backend))#tracing{handle = {open, Handle}}.
 
-%% The same, for ever.
+%% The same; the state must not be used afterwards.
 -spec close(tracing()) -> ok.
 close(Tracing) ->
     case clear(Tracing) of
@@ -122,7 +164,7 @@ close(Tracing) ->
         #tracing{backend = Backend, handle = {open, Handle}} -> Backend:close(Handle)
     end.
 
-%% The same for what a worker has left that had no time to clear it; where nothing is known of that, as the caller says.
+%% Clears the flags and patterns of a worker that was killed. Unknown: whether to clear where dyntrace_kept has no entry.
 -spec clear_left(Unknown :: boolean()) -> ok.
 clear_left(Unknown) ->
     case dyntrace_kept:get(tracing, Unknown) of
@@ -135,12 +177,12 @@ clear_left(Unknown) ->
             ok
     end.
 
-%% How many processes are not traced, since they have another tracer.
+%% About how many processes are not traced, since they have another tracer.
 -spec untraced(tracing()) -> non_neg_integer().
 untraced(#tracing{untraced = Untraced}) ->
     Untraced.
 
-%% What is set now of what was needed.
+%% The part of the last needs that is set now.
 -spec set(tracing()) -> dyntrace_needs:needs().
 set(#tracing{parts = Parts}) ->
     maps:merge(dyntrace_needs:nothing(), maps:map(fun is_set/2, Parts)).
@@ -150,7 +192,7 @@ is_set(_, {Need, _}) -> Need.
 
 %% -- The parts -------------------------------------------------------------------------
 
-%% Of what is not needed, nothing is looked at.
+%% What the VM shows of a part. A part that is not needed is not asked about.
 seen(_, Nothing, _, _) when Nothing =:= []; Nothing =:= none; Nothing =:= false ->
     nothing;
 seen(processes, _, #tracing{backend = Backend, handle = {open, Handle}}, #{processes := Names}) when is_list(Names) ->
@@ -195,7 +237,7 @@ having(Names) ->
 
 %% -- Sequential tracing ----------------------------------------------------------------
 
-%% Somebody else's stays until they clear it.
+%% The system tracer of another tool stays until that tool clears it.
 set_system_tracer(true, none) -> _ = seq_trace:set_system_tracer(dyntrace_needs:tracer()), ok;
 set_system_tracer(false, ours) -> _ = seq_trace:set_system_tracer(false), ok;
 set_system_tracer(_, _) -> ok.

@@ -104,7 +104,7 @@ shell_says(Function, Args) ->
         error:badarg:Stack -> unicode:characters_to_binary(erl_error:format_exception(error, badarg, Stack))
     end.
 
-%% Who listens has no say in what raises.
+%% Whether a call raises does not depend on attached consumers.
 wrong_arguments_when_wanted(Config) ->
     Consumer = attach([user_mark, user_span_start, user_trace__i4s4, user_trace__n7], Config),
     wrong_arguments(Config),
@@ -371,7 +371,7 @@ sizes_are_bounded(Config) ->
 
 %% -- Anything --------------------------------------------------------------------------------
 
-%% With everybody listening, the callbacks and the NIFs below the annotations take any terms.
+%% With all probes enabled, the callbacks and the NIFs below the annotations take any terms.
 any_arguments_when_wanted(Config) ->
     Probes = [dt_bpftrace:described(Probe) || Probe <- dt_cases:probes(usdt)],
     Consumer = dt_bpftrace:start_script([["usdt:", ?config(library, Config), ":", atom_to_list(Provider), ":", atom_to_list(Name),

@@ -257,7 +257,7 @@ handle_info(_, State) ->
 terminate(_, #state{exited = true}) ->
     ok;
 terminate(_, State) ->
-    %% Whoever started it is gone; attached on, it would be a listener in other tests.
+    %% The process that started it is gone; if it stayed attached, other tests would see a consumer.
     send_signal("KILL", State).
 
 send_signal(Signal, #state{os_pid = OsPid}) ->

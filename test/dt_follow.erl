@@ -1,4 +1,4 @@
-%% The application on a node of its own: starting it, attaching to what it serves, and what is traced then.
+%% The application on a node of its own: starts it, attaches consumers, reads the flags and patterns that are set then.
 -module(dt_follow).
 
 -include_lib("common_test/include/ct.hrl").
@@ -9,13 +9,13 @@
 %% On the node.
 -export([answer/0, infos/2]).
 
-%% With the node and its library in the test's configuration.
+%% Adds the node and its library to the test's configuration.
 start_node(Config) ->
     Node = dt_node:start(),
     #{library := Library} = dt_node:call(Node, fun dyntrace:info/0),
     [{node, Node}, {library, Library} | Config].
 
-%% What a test fails for at its end: an event that could not be decoded.
+%% A test fails at its end if an event could not be decoded.
 stop_node(Config) ->
     Node = ?config(node, Config),
     #{undecoded := Undecoded} = dt_node:call(Node, fun dyntrace:info/0),
@@ -25,7 +25,7 @@ stop_node(Config) ->
         _ -> {fail, {undecoded, Undecoded}}
     end.
 
-%% What the node logs, from now on.
+%% Collects the node's log from now on.
 keep_log(Config) ->
     call(Config, fun() ->
                          Self = self(),
@@ -42,7 +42,7 @@ log(#{level := Level, msg := Message}, _) ->
 logged(Config) ->
     [Line || {_, Line = {_, "dyntrace: " ++ _, _}} <- call(Config, fun() -> ets:tab2list(dt_log) end)].
 
-%% Of whoever has logged one: what the VM itself says is a report without a format.
+%% Errors of any origin.
 errors(Config) ->
     [Line || {_, Line = {error, _, _}} <- call(Config, fun() -> ets:tab2list(dt_log) end)].
 
@@ -93,11 +93,11 @@ switched_on(Config) ->
 until(Fun) ->
     dt_wait:until(Fun).
 
-%% The flags of a process, or of those to come; in any session.
+%% The flags of a process, or of new processes, in all sessions.
 traced(Who, Config) ->
     call(Config, fun() -> lists:sort(flags(Who)) end).
 
-%% Without the one that means nothing to a process (dyntrace_global).
+%% Without the anchor, which has no meaning for a process (dyntrace_global).
 flags(Who) ->
     Flags = lists:append([Flags || {flags, Flags} <- infos(Who, flags)]),
     case is_pid(Who) of
@@ -109,7 +109,7 @@ flags(Who) ->
 of_function(Mfa, Config) ->
     call(Config, fun() -> lists:last([false | [Spec || {match_spec, Spec} <- infos(Mfa, match_spec), Spec =/= false]]) end).
 
-%% What each trace session has of that, the one that erlang:trace/3 works in among them.
+%% The answer of each trace session, that of erlang:trace/3 included.
 infos(What, Key) ->
     _ = code:ensure_loaded(trace),
     Sessions = case erlang:function_exported(trace, session_info, 1) of

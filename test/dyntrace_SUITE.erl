@@ -76,7 +76,7 @@ any_terms() ->
 callbacks(Prefix) ->
     [Export || Export = {F, _} <- dyntrace:module_info(exports), lists:prefix(Prefix, atom_to_list(F))].
 
-%% Tags of no group are counted; those of a probe that nobody listens to are not looked at.
+%% Tags of no group are counted; those of a probe that is not enabled are not decoded.
 undecoded_is_counted(Config) ->
     Undecoded = call(Config,
                      fun() ->
@@ -126,7 +126,7 @@ loaded_from(Folder) ->
     ?assertMatch(#{library := Library, backends := #{usdt := available}}, dt_node:call(Node, fun dyntrace:info/0)),
     dt_node:stop(Node).
 
-%% Built where there is neither: the probes are described, nobody can listen.
+%% Built where there is neither: the probes are described, no consumer can attach.
 without_backends(Config) ->
     Folder = copy(Config, "dyntrace"),
     C = filename:join(Folder, "c_src"),

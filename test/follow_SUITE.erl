@@ -10,7 +10,7 @@
 -import(dt_follow, [start/1, start/2, ask/2, attach/2, following/1, until_traced/1, until_untraced/1, until_worker_after/2, until_flags/3,
                     until_pattern/3, until/1, traced/2, flags/1, of_function/2, call/2, keep_log/1, logged/1]).
 
-%% What is sent each time that somebody is attached.
+%% The messages that are sent each time that a consumer is attached.
 -define(STORM, [1, 2, 3]).
 -define(STORM_MS, 300000).
 
@@ -36,7 +36,7 @@ end_per_testcase(_, Config) ->
 
 %% -- Following ---------------------------------------------------------------------------
 
-%% The application runs; somebody attaches, and reads what old and new processes do.
+%% The application runs; a consumer attaches, and reads the events of old and new processes.
 nothing_is_done_in_erlang(Config) ->
     start(Config),
     Old = call(Config, fun() -> spawn(fun dt_follow:answer/0) end),
@@ -214,7 +214,7 @@ sequential_tracing(Config) ->
 
 %% -- Others who trace ------------------------------------------------------------------------
 
-%% A process that somebody traces stays theirs, with their flags; so do the processes to come, and a
+%% A process that another tool traces keeps that tracer and its flags; so do new processes, and a
 %% function with a pattern.
 other_tracers_keep_theirs(Config) ->
     start([{functions, [{dt_cases, identity, 1}]}], Config),

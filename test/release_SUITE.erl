@@ -141,7 +141,7 @@ fires(Library, Node) ->
 traced(#{following := #{processes := Flags}}) -> lists:member(send, Flags);
 traced(_) -> false.
 
-%% Whoever loads the module by its name gets ours, and not that of runtime_tools.
+%% A load of the module by its name gets ours, and not that of runtime_tools.
 by_its_name(Release, Node) ->
     true = peer:call(Node, code, soft_purge, [dyntrace]),
     {module, dyntrace} = peer:call(Node, code, load_file, [dyntrace]),

@@ -298,7 +298,7 @@ spans(Config) ->
 
 %% -- In a container ----------------------------------------------------------------------------
 
-%% A node whose files nobody else sees: the command that it tells works from outside.
+%% A node whose files are visible only below its root: the command that info/0 shows works from outside.
 in_a_container(Config) ->
     dt_require:tool(os:find_executable("unshare") =:= false andalso "unshare is not installed", Config),
     Build = filename:dirname(filename:dirname(code:which(dyntrace))),

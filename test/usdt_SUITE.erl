@@ -80,7 +80,7 @@ all_together(Config) ->
     [await(lists:last(Events), Consumer) || Events <- Expected],
     ?assertEqual([], lists:append(Expected) -- stop(Consumer)).
 
-%% Whoever attaches later sees the processes that were traced before.
+%% A consumer that attaches later sees the processes that were traced before.
 attached_after_tracing_began(Config) ->
     Pid = dt_node:call(?config(node, Config), fun sender/0),
     send(before, Pid, Config),
@@ -129,7 +129,7 @@ two_consumers(Config) ->
     ?assertMatch([{_, #{message := <<"both">>}}, {_, #{message := <<"one">>}}], dt_bpftrace:stop(First)),
     ?assertEqual([], listeners(Config)).
 
-%% Everything is traced and nobody listens: nothing fires, nothing is sent, nothing grows.
+%% Everything is traced and no consumer is attached: nothing fires, nothing is sent, nothing grows.
 nobody_attached(Config) ->
     Run = fun() -> [dt_cases:run(Probe) || #{name := Probe, events := [_ | _]} <- dyntrace:probes()] end,
     {Before, After, Mailboxes} =

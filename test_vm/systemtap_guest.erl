@@ -19,7 +19,7 @@ main([Modules, Results]) ->
     ok = file:write_file(Results, [io_lib:format("~p.~n", [Outcome]) || Outcome <- Outcomes]),
     halt().
 
-%% Each script with the probes that it listens to.
+%% Each script with the probes that it attaches to.
 scripts() ->
     [{spawn_exit, [process_exit, process_spawn]},
      {scheduling, [process_scheduled]},
@@ -160,7 +160,7 @@ asleep() ->
     _ = erlang:send_after(20, self(), wake),
     erlang:hibernate(erlang, self, []).
 
-%% Processes that collect alike, whoever traces them.
+%% Processes that collect garbage alike, by any tracer.
 collecting(Tracer) ->
     {Pid, Ref} = spawn_monitor(fun() -> receive go -> collect() end end),
     1 = erlang:trace(Pid, true, [garbage_collection, Tracer]),
