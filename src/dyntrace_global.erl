@@ -17,9 +17,9 @@
 -behaviour(dyntrace_tracing).
 
 -export([open/0, clear/2, close/1, clear_left/0, is_open/1, seen/2]).
-%% A process of its own asks by it.
--export([tell_tracer/1]).
 -export([processes/4, process/4, ports/4, functions/3, is_traced/2, spare/2]).
+%% The function of a process that asks another one.
+-export([tell_tracer/1]).
 
 %% The specs of erlang:trace_info/2 know no tracer modules before OTP 27.
 -dialyzer({no_match, [class/1, new/1]}).
