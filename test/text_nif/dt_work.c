@@ -1,6 +1,6 @@
 /*
- * Counts the work of a text. The linker (--wrap) redirects the getters of erl_nif to the functions below:
- * each call is a step, and so is each byte that the runtime writes.
+ * Counts the work of a text. The linker (--wrap) redirects the getters of erl_nif to the functions
+ * below: each call is a step, and so is each byte that the runtime writes.
  */
 #include "dt_work.h"
 
