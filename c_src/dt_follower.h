@@ -18,7 +18,7 @@
 ERL_NIF_TERM dt_follower_claim(ErlNifEnv *env);
 
 /* Sets whether the worker has anything traced. */
-void dt_follower_activate(bool active);
+void dt_follower_activate(bool on);
 
 /*
  * Whether the worker is active and alive. The VM asks for it, as trace_status, each time that it
