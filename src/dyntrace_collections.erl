@@ -52,7 +52,7 @@ answer(free) ->
         false -> {true, free}
     end;
 answer(idle) ->
-    {Pid, Ref} = spawn_monitor(fun() -> exit({taken, is_taken()}) end),
+    {Pid, Ref} = spawn_monitor(fun tell_taken/0),
     answer({asking, Pid, Ref}, ?ANSWER_MS);
 answer(State = {asking, _, _}) ->
     answer(State, 0);
@@ -77,6 +77,10 @@ now_ms() ->
     erlang:monotonic_time(millisecond).
 
 %% -- Asking ------------------------------------------------------------------------------
+
+-spec tell_taken() -> no_return().
+tell_taken() ->
+    exit({taken, is_taken()}).
 
 is_taken() ->
     is_new_taken() orelse is_on(bit(), processes()).

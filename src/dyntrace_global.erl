@@ -17,10 +17,12 @@
 -behaviour(dyntrace_tracing).
 
 -export([open/0, clear/2, close/1, clear_left/0, is_open/1, seen/2]).
+%% A process of its own asks by it.
+-export([tell_tracer/1]).
 -export([processes/4, process/4, ports/4, functions/3, is_traced/2, spare/2]).
 
 %% The specs of erlang:trace_info/2 know no tracer modules before OTP 27.
--dialyzer({no_match, class/1}).
+-dialyzer({no_match, [class/1, new/1]}).
 
 %% See above. For a port the flag has its usual meaning.
 -define(ANCHOR, ports).
@@ -134,7 +136,7 @@ switch(Pid, Gone, New) ->
 asked(Pid) when Pid =:= self() ->
     tracer_of(Pid);
 asked(Pid) ->
-    {Asking, Ref} = spawn_opt(fun() -> exit({tracer, tracer_of(Pid)}) end, [monitor, {priority, high}]),
+    {Asking, Ref} = spawn_opt(?MODULE, tell_tracer, [Pid], [monitor, {priority, high}]),
     receive
         {'DOWN', Ref, process, Asking, {tracer, Class}} -> Class;
         {'DOWN', Ref, process, Asking, _} -> none
@@ -145,6 +147,10 @@ asked(Pid) ->
                 {'DOWN', Ref, process, Asking, _} -> unknown
             end
     end.
+
+-spec tell_tracer(pid()) -> no_return().
+tell_tracer(Pid) ->
+    exit({tracer, tracer_of(Pid)}).
 
 %% The worker keeps the anchor: see seen/2.
 spare(global, Pid) ->

@@ -10,7 +10,7 @@
 -export_type([tracing/0]).
 
 %% The specs of seq_trace know no tracer modules before OTP 27.
--dialyzer({no_match, system_tracer/0}).
+-dialyzer({no_match, [system_tracer/0, set_system_tracer/2]}).
 
 -type part() :: processes | ports | calls | seq_trace.
 
