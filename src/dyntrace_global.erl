@@ -17,7 +17,7 @@
 -behaviour(dyntrace_tracing).
 
 -export([open/0, clear/2, close/1, clear_left/0, is_open/1, seen/2]).
--export([processes/4, process/4, ports/4, functions/3, is_traced/2, spare/2]).
+-export([processes/4, named/2, ports/4, functions/3, is_traced/2, spare/2]).
 %% The function of a process that asks another one.
 -export([tell_tracer/1]).
 
@@ -114,14 +114,17 @@ those_to_come(_, Which, Gone, New) ->
     end.
 
 %% erlang:trace/3 of a single process that has another tracer logs an error, so the process is asked before.
-process(global, Pid, all, New) ->
-    process(global, Pid, [?ANCHOR | dyntrace_needs:flags(process)], New);
-process(global, Pid, Gone, New) ->
-    case asked(Pid) of
-        other -> taken;
-        unknown -> unknown;
-        _ -> switch(Pid, Gone, [?ANCHOR || New =/= []] ++ New)
-    end.
+%% The VM logs an error about each single process that has another tracer, so each is asked before; all at the same time, for a
+%% busy process answers when it next runs.
+named(global, Changes) ->
+    Deadline = now_ms() + ?ANSWER_MS,
+    Asking = [{Change, spawn_opt(?MODULE, tell_tracer, [Pid], [monitor, {priority, high}])} || Change = {Pid, _, _} <- Changes],
+    [{Change, changed(Change, answer(Process, Deadline))} || {Change, Process} <- Asking].
+
+changed(_, other) -> taken;
+changed(_, unknown) -> unknown;
+changed({Pid, all, New}, Class) -> changed({Pid, [?ANCHOR | dyntrace_needs:flags(process)], New}, Class);
+changed({Pid, Gone, New}, _) -> switch(Pid, Gone, [?ANCHOR || New =/= []] ++ New).
 
 switch(Pid, Gone, New) ->
     try
@@ -132,21 +135,19 @@ switch(Pid, Gone, New) ->
         error:badarg -> gone
     end.
 
-%% A busy process answers when it next runs; the worker does not wait for that.
-asked(Pid) when Pid =:= self() ->
-    tracer_of(Pid);
-asked(Pid) ->
-    {Asking, Ref} = spawn_opt(?MODULE, tell_tracer, [Pid], [monitor, {priority, high}]),
+answer({Pid, Ref}, Deadline) ->
     receive
-        {'DOWN', Ref, process, Asking, {tracer, Class}} -> Class;
-        {'DOWN', Ref, process, Asking, _} -> none
-    after ?ANSWER_MS ->
-            true = exit(Asking, kill),
-            receive
-                {'DOWN', Ref, process, Asking, {tracer, Class}} -> Class;
-                {'DOWN', Ref, process, Asking, _} -> unknown
-            end
+        {'DOWN', Ref, process, Pid, Reason} -> told(Reason)
+    after max(0, Deadline - now_ms()) ->
+            true = exit(Pid, kill),
+            receive {'DOWN', Ref, process, Pid, Reason} -> told(Reason) end
     end.
+
+told({tracer, Class}) -> Class;
+told(_) -> unknown.
+
+now_ms() ->
+    erlang:monotonic_time(millisecond).
 
 -spec tell_tracer(pid()) -> no_return().
 tell_tracer(Pid) ->
@@ -163,7 +164,7 @@ spare(global, Pid) ->
     end.
 
 free(Pid) ->
-    _ = process(global, Pid, all, []),
+    _ = tracer_of(Pid) =:= other orelse changed({Pid, all, []}, none),
     ok.
 
 %% -- Ports ------------------------------------------------------------------------------

@@ -6,7 +6,7 @@
 
 -export([is_ours/1]).
 -export([open/0, clear/2, close/1, clear_left/0, is_open/1, seen/2]).
--export([processes/4, process/4, ports/4, functions/3, is_traced/2, spare/2]).
+-export([processes/4, named/2, ports/4, functions/3, is_traced/2, spare/2]).
 
 %% Sessions are there from OTP 27 on.
 -ignore_xref([{trace, session_create, 3}, {trace, session_destroy, 1}, {trace, session_info, 1}, {trace, process, 4},
@@ -20,9 +20,14 @@ open() ->
     apply(trace, session_create, [?NAME, {dyntrace, State}, []]).
 
 clear(Session, Functions) ->
-    _ = processes(Session, all, dyntrace_needs:flags(process), []),
-    ok = ports(Session, all, dyntrace_needs:flags(port), []),
-    functions(Session, Functions, false).
+    case is_open(Session) of
+        true ->
+            _ = processes(Session, all, dyntrace_needs:flags(process), []),
+            ok = ports(Session, all, dyntrace_needs:flags(port), []),
+            functions(Session, Functions, false);
+        false ->
+            ok
+    end.
 
 close(Session) ->
     _ = apply(trace, session_destroy, [Session]),
@@ -53,9 +58,12 @@ processes(Session, Whom, Gone, New) ->
     ok = switch(fun(On, Flags) -> apply(trace, process, [Session, Whom, On, Flags]) end, Gone, New),
     0.
 
-process(Session, Pid, all, New) ->
-    process(Session, Pid, dyntrace_needs:flags(process), New);
-process(Session, Pid, Gone, New) ->
+named(Session, Changes) ->
+    [{Change, process(Session, Change)} || Change <- Changes].
+
+process(Session, {Pid, all, New}) ->
+    process(Session, {Pid, dyntrace_needs:flags(process), New});
+process(Session, {Pid, Gone, New}) ->
     try switch(fun(On, Flags) -> apply(trace, process, [Session, Pid, On, Flags]) end, Gone, New) of
         ok -> set
     catch
@@ -85,5 +93,5 @@ is_traced(Session, Pattern) ->
     end.
 
 spare(Session, Pid) ->
-    _ = process(Session, Pid, all, []),
+    _ = process(Session, {Pid, all, []}),
     ok.

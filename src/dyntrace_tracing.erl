@@ -14,6 +14,11 @@
 
 -type part() :: processes | ports | calls | seq_trace.
 
+-type change() :: {pid(), Gone :: all | [atom()], New :: [atom()]}.
+%% The trace flags to clear and to set of a process.
+
+-export_type([change/0]).
+
 %%% -- The callbacks of dyntrace_session and dyntrace_global -----------------------------
 %%
 %% Gone are the trace flags to clear, New those to set. They raise badarg where the VM does, unless said otherwise.
@@ -41,9 +46,9 @@
 %% Returns about how many processes are not traced, since they have another tracer.
 -callback processes(handle(), all | new | existing, Gone :: [atom()], New :: [atom()]) -> Untraced :: non_neg_integer().
 
-%% For one process; `all' clears every flag of ours. `taken': it has another tracer. `gone': it has exited.
-%% `unknown': it has not answered in time. Raises nothing.
--callback process(handle(), pid(), Gone :: all | [atom()], New :: [atom()]) -> set | taken | gone | unknown.
+%% For single processes; `all' clears every flag of ours. `taken': it has another tracer. `gone': it has exited.
+%% `unknown': it has not answered in time, and is unchanged. The time is one for all of them. Raises nothing.
+-callback named(handle(), [change()]) -> [{change(), set | taken | gone | unknown}].
 
 -callback ports(handle(), all | new | existing, Gone :: [atom()], New :: [atom()]) -> ok.
 
@@ -62,7 +67,9 @@
                   handle = none :: none | {open, handle()},
                   %% The need that each part was set to, and what seen/4 then returned.
                   parts :: #{part() => {Need :: term(), Seen :: term()}},
+                  %% Of names: who has them, and changes of processes that have not answered yet.
                   named = [] :: [pid()],
+                  pending = [] :: [change()],
                   functions = [] :: [dyntrace_functions:pattern()],
                   untraced = 0 :: non_neg_integer()}).
 
@@ -132,11 +139,15 @@ update_part(Part, Need, Tracing = #tracing{parts = Parts}, Config) ->
     Old = maps:get(Part, Parts, unknown),
     case {Need, seen(Part, Need, Tracing, Config)} of
         Old ->
-            Tracing;
+            retry(Part, Tracing);
         _ ->
             Set = set(Part, old_need(Old), Need, Tracing, Config),
             Set#tracing{parts = Parts#{Part => {Need, seen(Part, Need, Set, Config)}}}
     end.
+
+%% Processes that have not answered are asked again.
+retry(processes, Tracing = #tracing{pending = [_ | _]}) -> changed(Tracing);
+retry(_, Tracing) -> Tracing.
 
 old_need({Need, _Seen}) -> Need;
 old_need(unknown) -> unknown.
@@ -179,8 +190,8 @@ clear_left(Unknown) ->
 
 %% About how many processes are not traced, since they have another tracer.
 -spec untraced(tracing()) -> non_neg_integer().
-untraced(#tracing{untraced = Untraced}) ->
-    Untraced.
+untraced(#tracing{untraced = Untraced, pending = Pending}) ->
+    Untraced + length(Pending).
 
 %% The part of the last needs that is set now.
 -spec set(tracing()) -> dyntrace_needs:needs().
@@ -206,12 +217,12 @@ seen(calls, _, #tracing{backend = Backend, handle = {open, Handle}}, #{functions
 seen(seq_trace, true, _, _) ->
     system_tracer().
 
-set(processes, Old, New, Tracing = #tracing{backend = Backend, handle = {open, Handle}, named = Were}, #{processes := Names}) when is_list(Names) ->
+set(processes, Old, New, Tracing = #tracing{backend = Backend, handle = {open, Handle}, named = Were}, #{processes := Names})
+  when is_list(Names) ->
     Are = [Pid || New =/= [], Pid <- having(Names)],
-    _ = [Backend:process(Handle, Pid, all, []) || Pid <- Were -- Are],
-    Set = [Backend:process(Handle, Pid, gone(process, Old, New), New) || Pid <- Are],
     ok = Backend:spare(Handle, self()),
-    Tracing#tracing{named = Are, untraced = length([taken || taken <- Set])};
+    changed(Tracing#tracing{named = Are, untraced = 0,
+                            pending = [{Pid, all, []} || Pid <- Were -- Are] ++ [{Pid, gone(process, Old, New), New} || Pid <- Are]});
 set(processes, Old, New, Tracing = #tracing{backend = Backend, handle = {open, Handle}}, #{processes := Whom}) ->
     Untraced = Backend:processes(Handle, Whom, gone(process, Old, New), New),
     ok = Backend:spare(Handle, self()),
@@ -228,12 +239,16 @@ set(seq_trace, _, Need, Tracing, _) ->
     ok = set_system_tracer(Need, system_tracer()),
     Tracing.
 
+changed(Tracing = #tracing{backend = Backend, handle = {open, Handle}, pending = Changes, untraced = Taken}) ->
+    Results = Backend:named(Handle, Changes),
+    Tracing#tracing{pending = [Change || {Change, unknown} <- Results], untraced = Taken + length([taken || {_, taken} <- Results])}.
+
 gone(Kind, unknown, New) -> dyntrace_needs:flags(Kind) -- New;
 gone(_, Old, New) -> Old -- New.
 
-%% The processes that have one of the names.
+%% The processes that have one of the names, without the worker.
 having(Names) ->
-    lists:usort([Pid || Name <- Names, Pid <- [whereis(Name)], is_pid(Pid)]).
+    lists:usort([Pid || Name <- Names, Pid <- [whereis(Name)], is_pid(Pid), Pid =/= self()]).
 
 %% -- Sequential tracing ----------------------------------------------------------------
 

@@ -58,7 +58,7 @@ new_project(Folder, Config) ->
     [ok = filelib:ensure_path(filename:join(App, Sub)) || Sub <- ["src", Folder]],
     App.
 
-%% What README has in a line like that.
+%% The part of README's line that the pattern captures.
 readme(Line) ->
     {ok, Text} = file:read_file(filename:join(dt_shell:project(), "README.md")),
     {match, [Part]} = re:run(Text, Line, [multiline, {capture, all_but_first, binary}]),
@@ -138,12 +138,12 @@ plain(Config) ->
     {0, Says} = dt_shell:run("'~ts/examples/plain/run' '~ts' 2>&1", [?config(folder, Config), Lib]),
     ?assertMatch([_, _, _], binary:split(Says, <<"available true\n">>, [global]), Says).
 
-%% As `make demo' runs it: the summary, made of the events, says what the system says of itself.
+%% As `make demo' runs it: the summary, made from the events, agrees with the system's own count.
 demo(Config) ->
     dt_require:tool(dt_bpftrace:missing(), Config),
     Says = demo("", Config),
     told(Says),
-    %% The story has no more than this for a round, and names for its processes.
+    %% The story has a bounded number of lines, and names for its processes.
     Told = [Line || Line <- binary:split(Says, <<"\n">>, [global]), re:run(Line, "^ *\\d+\\.\\d{3}  ") =/= nomatch],
     ?assert(length(Told) > 50 andalso length(Told) < 150, length(Told)),
     [?assertMatch({match, _}, re:run(Says, Line), Line)

@@ -16,7 +16,7 @@ suite() ->
 
 all() ->
     [set_once, names_set_once, unknown_functions_set_once, nothing_is_computed_anew, flags_cleared_by_somebody, system_tracer_of_somebody,
-     system_tracer_cleared, half_set, no_word_about_other_tracers, busy_processes, idle_processes, budget_beside_idle_processes,
+     system_tracer_cleared, half_set, no_word_about_other_tracers, busy_processes, busy_named_processes, idle_processes, budget_beside_idle_processes,
      worker_killed_for_good, supervisor_killed, text_holds_on, bad_options]
         ++ [Case || dt_trace:has_sessions(), Case <- [collections_of_another_session, collections_of_one_process,
                                                       collections_of_processes_to_come, handle_held, session_destroyed]].
@@ -92,7 +92,7 @@ nothing_is_computed_anew(Config) ->
 
 %% -- Others clear, or leave ------------------------------------------------------------------
 
-%% As people do to be done with tracing: what is still needed is set again.
+%% Another tool clears all flags, the usual end of tracing by hand: the flags that are still needed are set again.
 flags_cleared_by_somebody(Config) ->
     start(Config),
     Pid = call(Config, fun() -> spawn(fun dt_follow:answer/0) end),
@@ -129,7 +129,7 @@ system_tracer_cleared(Config) ->
     _ = dt_bpftrace:stop(Consumer),
     until(fun() -> call(Config, fun seq_trace:get_system_tracer/0) =:= false end).
 
-%% One part fails: the others are set, it is said once each time that it begins to, and nothing of it stays.
+%% One part fails: the others are set, the failure is logged once each time that it begins, and nothing of it stays.
 half_set(Config) ->
     keep_log(Config),
     start([{functions, [{dt_cases, identity, 1}]}, {interval, 10}], Config),
@@ -180,8 +180,8 @@ flood(Sink) -> Sink ! flood, flood(Sink).
 
 %% -- Many, and busy ----------------------------------------------------------------------------
 
-%% Attaching, asking, leaving: none of it waits until a thousand busy processes have had their turns. They have those when
-%% nobody else is ready, so that the test itself is not held up.
+%% Setting flags, info/0 and clearing flags do not wait until a thousand busy processes have had their turns. Those have low
+%% priority, so that the test itself is not held up.
 busy_processes(Config) ->
     start(Config),
     Busy = call(Config, fun() -> [spawn_opt(fun busy/0, [{priority, low}]) || _ <- lists:seq(1, 1000)] end),
@@ -190,6 +190,35 @@ busy_processes(Config) ->
 
 busy() -> busy().
 
+%% Before OTP 27 each is asked for its tracer first, all at once; who has not answered counts as untraced, and is asked again.
+busy_named_processes(Config) ->
+    Names = [list_to_atom("dt_busy_" ++ integer_to_list(N)) || N <- lists:seq(1, 150)],
+    call(Config, fun() ->
+                         [true = register(Name, spawn_opt(fun busy/0, [{priority, low}])) || Name <- Names],
+                         [spawn_opt(fun busy/0, [{priority, low}]) || _ <- lists:seq(1, 600)]
+                 end),
+    start([{processes, Names}, {interval, 10}], Config),
+    Consumer = attach([message_send], Config),
+    until_traced(Config),
+    %% It has answered before the processes have, and says so.
+    Untraced = maps:get(untraced, following(Config)),
+    ?assert(Untraced >= 100 orelse dt_trace:has_sessions(), Untraced),
+    ok = call(Config, fun dyntrace:unfollow/0),
+    ?assertEqual(off, following(Config)),
+    %% When the others leave them time for it, they answer.
+    ok = call(Config, fun() -> [exit(Pid, kill) || Pid <- processes(), {priority, low} =:= process_info(Pid, priority), not is_named(Pid, Names)], ok end),
+    ok = call(Config, fun() -> dyntrace:follow(#{}) end),
+    until(fun() -> maps:get(untraced, following(Config)) =:= 0 end),
+    ?assertEqual([[send]], lists:usort([traced(call(Config, fun() -> whereis(Name) end), Config) || Name <- [hd(Names), lists:last(Names)]])),
+    _ = dt_bpftrace:stop(Consumer),
+    until_untraced(Config).
+
+is_named(Pid, Names) ->
+    case process_info(Pid, registered_name) of
+        {registered_name, Name} -> lists:member(Name, Names);
+        _ -> false
+    end.
+
 idle_processes(Config) ->
     start(Config),
     ok = call(Config, fun() -> [spawn(fun sleep/0) || _ <- lists:seq(1, 100000)], ok end),
@@ -197,7 +226,7 @@ idle_processes(Config) ->
 
 sleep() -> erlang:hibernate(?MODULE, sleep, []).
 
-%% By hand, so that it is done when the call answers; all that counts is done in the worker.
+%% By follow/1 and unfollow/0, which return when the worker has set or cleared the flags.
 on_and_off(Config) ->
     Consumer = attach([message_send, process_exit], Config),
     until_traced(Config),
@@ -216,7 +245,7 @@ on_and_off(Config) ->
     until_untraced(Config),
     Times.
 
-%% A pause asks no process either: none of those that hibernate is woken.
+%% A pause asks no process either: it wakes no hibernating process.
 budget_beside_idle_processes(Config) ->
     start([{budget, 1000}, {interval, 20}], Config),
     Idle = call(Config, fun() -> [spawn(fun sleep/0) || _ <- lists:seq(1, 1000)] end),
@@ -230,11 +259,11 @@ budget_beside_idle_processes(Config) ->
     Last = Reductions(),
     until(fun() -> maps:get(pauses, following(Config)) >= 2 end),
     call(Config, fun() -> exit(Flood, kill) end),
-    %% What the asking itself took, and nothing more.
+    %% The reductions of process_info/2 itself, and no more.
     ?assertEqual([], [{B - A, Asked} || {A, B, Asked} <- lists:zip3(Last, Reductions(), Cost), B - A =/= Asked]),
     _ = dt_bpftrace:stop(Consumer).
 
-%% -- Who is killed -------------------------------------------------------------------------------
+%% -- Killed processes------------------------------------------------------------------------------
 
 %% A worker that is killed again and again: the application ends, and nothing of it is left.
 worker_killed_for_good(Config) ->
@@ -268,13 +297,13 @@ killed(Kill, Config) ->
     ?assertEqual({[], [], [], false, false},
                  {traced(new_processes, Config), traced(new_ports, Config), traced(Port, Config), of_function({dt_cases, identity, 1}, Config),
                   call(Config, fun seq_trace:get_system_tracer/0)}),
-    %% Who starts next starts anew.
+    %% The next start works as the first.
     start(Config),
     until(fun() -> traced(Pid, Config) =:= [call, send] end),
     _ = dt_bpftrace:stop(Consumer),
     until_untraced(Config).
 
-%% What was said of texts holds when nothing is traced, and for the next worker.
+%% The setting of texts stays in force while nothing is traced, and for the next worker.
 text_holds_on(Config) ->
     start(Config),
     ok = call(Config, fun() -> dyntrace:follow(#{text => shape}) end),
@@ -284,7 +313,7 @@ text_holds_on(Config) ->
 
 %% -- Two trace sessions, and the garbage collection ------------------------------------------------
 
-%% A node that two sessions trace the collections of does not live long. Somebody else's is the one that stays.
+%% Two sessions that trace collections end the node. The other tool's session has precedence.
 collections_of_another_session(Config) ->
     withheld(fun() ->
                      Tracer = spawn(fun sink/0),
@@ -299,7 +328,8 @@ collections_of_one_process(Config) ->
                      fun() -> apply(trace, session_destroy, [Session]) end
              end, Config).
 
-%% Somebody comes when the application has the flag already: it lets go at its next poll. Until then no process may start.
+%% Another session sets the flag after the application: the application clears its own at its next poll. Until then no
+%% process may start.
 collections_of_processes_to_come(Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([gc_major_start], Config),
@@ -337,11 +367,11 @@ withheld(Theirs, Config) ->
     dt_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= gc_major_start andalso maps:get(pid, Fields) =:= Text end),
     _ = dt_bpftrace:stop(Consumer).
 
-%% Of every process there is.
+%% Collects the garbage of every process.
 collect(Config) ->
     call(Config, fun() -> [erlang:garbage_collect(Pid) || Pid <- processes()], ok end).
 
-%% Somebody holds the session's handle: it does not end with its worker.
+%% Another process holds the session's handle: the session does not end with its worker.
 handle_held(Config) ->
     start(Config),
     Consumer = attach([gc_major_start], Config),
@@ -368,14 +398,23 @@ session_destroyed(Config) ->
     until(fun() -> traced(new, Config) =:= [send] end),
     [Second] = call(Config, fun ours/0),
     ?assertNotEqual(First, Second),
+    %% At the end too, before a poll has seen it.
+    ok = call(Config, fun() -> true = apply(trace, session_destroy, [Second]), dyntrace:unfollow() end),
+    ok = call(Config, fun() -> dyntrace:follow(#{}) end),
+    ?assertEqual([send], traced(new, Config)),
+    Worker = call(Config, fun() -> whereis(dyntrace_follower) end),
+    [Third] = call(Config, fun ours/0),
+    ok = call(Config, fun() -> dyntrace:follow(#{interval => 3600000}) end),
+    true = call(Config, fun() -> apply(trace, session_destroy, [Third]) end),
+    ok = call(Config, fun dyntrace:unfollow/0),
+    ?assertEqual(Worker, call(Config, fun() -> whereis(dyntrace_follower) end)),
     _ = dt_bpftrace:stop(Consumer),
-    until_untraced(Config),
     ok = call(Config, fun() -> application:stop(dyntrace) end),
     ?assertEqual([], call(Config, fun ours/0)).
 
 %% -- Options ---------------------------------------------------------------------------------------
 
-%% Each is refused by its name, by the one who gives it; the worker goes on.
+%% follow/1 raises badarg and names the option; the worker goes on.
 bad_options(Config) ->
     start(Config),
     Worker = call(Config, fun() -> whereis(dyntrace_follower) end),

@@ -161,7 +161,7 @@ healthy(Config) ->
 numbered(Config) ->
     numbered(100, fun() -> ok end, Config).
 
-%% On the node, a new process sends so many messages to the sink; before each, Between is called. Their texts.
+%% On the node, a new process sends Count messages to the sink, and calls Between before each. Returns their texts.
 numbered(Count, Between, Config) ->
     call(Config, fun() ->
                          {Pid, Ref} = spawn_monitor(fun() -> [begin Between(), dt_sink ! {numbered, N} end || N <- lists:seq(1, Count)] end),

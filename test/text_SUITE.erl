@@ -196,7 +196,7 @@ mid_byte(_) ->
 
 %% -- Strings -------------------------------------------------------------------------------------
 
-%% What no UTF-8 is, is Latin-1: overlong forms, surrogates, what is past U+10FFFF, what is cut.
+%% Bytes that are not UTF-8 are Latin-1: overlong forms, surrogates, characters past U+10FFFF, cut characters.
 utf8(_) ->
     [?assertEqual(<< <<C/utf8>> || <<C>> <= Bytes >>, dt_text_nif:string(Bytes))
      || Bytes <- [<<16#E0, 16#80, 16#80>>, <<16#E0, 16#9F, 16#BF>>, <<16#ED, 16#A0, 16#80>>, <<16#ED, 16#BF, 16#BF>>,

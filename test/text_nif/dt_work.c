@@ -1,6 +1,6 @@
 /*
- * How much work a text takes. The linker has the sources beside this one call what looks into terms
- * through here (--wrap): each call is a step, and so is each byte that the runtime writes.
+ * Counts the work of a text. The linker (--wrap) redirects the getters of erl_nif to the functions
+ * below: each call is a step, and so is each byte that the runtime writes.
  */
 #include "dt_work.h"
 
