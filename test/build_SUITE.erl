@@ -11,7 +11,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [gcc, clang, arm64, without_rebar3, no_nif_header, no_compiler, no_sdt_header].
+    [gcc, clang, arm64, without_rebar3, in_the_root, no_nif_header, no_compiler, no_sdt_header].
 
 %% Each test has a copy of the sources.
 init_per_testcase(Test, Config) ->
@@ -66,6 +66,22 @@ without_rebar3(Config) ->
     {0, Needs} = dt_shell:run("cd '~ts' && make --no-print-directory --just-print deps-demo", [Folder]),
     ?assertMatch({match, _}, re:run(Needs, "tools/deps .*\\berl\\b.*\\bbpftrace\\b")),
     ?assertEqual(nomatch, re:run(Needs, "rebar3")).
+
+%% The project is the folder /dyntrace, as in a container: nothing but its build is taken for one.
+in_the_root(Config) ->
+    Root = filename:join(?config(folder, Config), "root"),
+    Build = Root ++ "/dyntrace/_build/default/lib/dyntrace",
+    {0, _} = dt_shell:run("mkdir -p '~ts/ebin' && cd '~ts' && cp -R src tools '~ts/dyntrace' && mkdir '~ts/dyntrace/priv' && ln -s ../../../../priv '~ts/priv'",
+                          [Build, dt_shell:project(), Root, Root, Build]),
+    ok = file:write_file(Build ++ "/ebin/dyntrace.app", "{application,dyntrace,[{modules,[dyntrace,dyntrace_app]}]}."),
+    ok = file:write_file(Build ++ "/ebin/dyntrace.beam", "a module"),
+    {_, May} = dt_shell:run("unshare --map-root-user --mount true 2>&1", []),
+    dt_require:tool(May =/= <<>> andalso May, []),
+    {0, <<>>} = dt_shell:run("unshare --map-root-user --mount sh -ec 'cd \"$1\"; for d in bin lib lib64 usr; do [ -d /$d ] || continue; mkdir $d; mount --rbind /$d $d; done; "
+                             "exec env -u REBAR_CHECKOUTS_OUT_DIR -u REBAR_BARE_COMPILER_OUTPUT_DIR REBAR_DEPS_DIR=/dyntrace/_build/default/lib "
+                             "chroot . sh -c \"cd /dyntrace && tools/finish_ebin\"' sh '~ts' 2>&1", [Root]),
+    ?assertEqual({ok, [{application, dyntrace, [{modules, [dyntrace_app]}]}]}, file:consult(Build ++ "/ebin/dyntrace.app")),
+    ?assertEqual({ok, <<"a module">>}, file:read_file(Root ++ "/dyntrace/priv/beam/dyntrace.beam")).
 
 no_nif_header(Config) ->
     says(without("erl_nif.h", Config), <<"(Debian: erlang-dev)">>, Config).
