@@ -137,14 +137,14 @@ switch(Pid, Gone, New) ->
 
 answer({Pid, Ref}, Deadline) ->
     receive
-        {'DOWN', Ref, process, Pid, Reason} -> told(Reason)
+        {'DOWN', Ref, process, Pid, Reason} -> heard(Reason)
     after max(0, Deadline - now_ms()) ->
             true = exit(Pid, kill),
-            receive {'DOWN', Ref, process, Pid, Reason} -> told(Reason) end
+            receive {'DOWN', Ref, process, Pid, Reason} -> heard(Reason) end
     end.
 
-told({tracer, Class}) -> Class;
-told(_) -> unknown.
+heard({tracer, Class}) -> Class;
+heard(_) -> unknown.
 
 now_ms() ->
     erlang:monotonic_time(millisecond).
