@@ -419,7 +419,7 @@ sink() -> receive _ -> sink() end.
 shapes(Config) ->
     start([{text, shape}], Config),
     Consumer = attach([message_send, process_exit], Config),
-    until_traced(Config),
+    until_flags(new, [procs, send], Config),
     Texts = fun() ->
                     Pid = call(Config, fun() -> spawn(fun() -> receive {secret, From, _} -> From ! done, exit({secret, "4711"}) end end) end),
                     call(Config, fun() -> Pid ! {secret, self(), <<"4711">>}, receive done -> ok end end),

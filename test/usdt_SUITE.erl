@@ -248,6 +248,9 @@ overdrawn_budget(Config) ->
     Skipped = fun(Fun) -> Before = dyntrace:skipped(), Answer = Fun(), {Answer, dyntrace:skipped() - Before} end,
     Answers = dt_node:call(?config(node, Config),
                  fun() ->
+                         %% The application's tracer lives while its worker does.
+                         _ = dyntrace:claim(),
+                         ok = dyntrace:set_active(true),
                          %% The largest that the configuration allows.
                          ok = dyntrace:set_budget(1 bsl 62 - 1),
                          Large = Skipped(fun() -> {Ask("send", send), Send(large)} end),
@@ -260,6 +263,8 @@ overdrawn_budget(Config) ->
                          Others = Skipped(fun() -> {dyntrace:enabled_send(send, [], self()), dyntrace:trace_send(send, [], self(), others, #{extra => self()})} end),
                          ok = dyntrace:set_budget(infinity),
                          Infinite = Skipped(fun() -> {Ask("send", send), Send(infinite)} end),
+                         ok = dyntrace:set_active(false),
+                         remove = dyntrace:enabled(trace_status, dyntrace_follower, self()),
                          {Large, Within, Past, Seq, Status, Unasked, Others, Infinite}
                  end),
     ?assertEqual({{{trace, ok}, 0}, {[{trace, ok}, {trace, ok}], 0}, [{discard, 1}, {discard, 1}, {discard, 0}], {discard, 1}, {trace, 0},
