@@ -45,12 +45,14 @@ rebar3_without_runtime_tools(Config) ->
     rebar3("s/shop, runtime_tools, sasl/shop, sasl/", Config),
     boots(Config).
 
-%% By the script that comes with the release.
+%% By the script that comes with the release, which gives the node a name.
 rebar3_start_script(Config) ->
     rebar3("", Config),
     Release = ?config(release, Config),
-    {0, Says} = dt_shell:run("cd / && '~ts/bin/shop' foreground -noinput -eval '"
-                             "io:format(\"answers ~~w ~~ts~~n\", [dyntrace:available(), maps:get(library, dyntrace:info())]), init:stop().' 2>&1", [Release]),
+    Epmd = {Number, _} = dt_node:start_epmd(),
+    {0, Says} = dt_shell:run("cd / && ERL_EPMD_PORT=~s '~ts/bin/shop' foreground -noinput -eval '"
+                             "io:format(\"answers ~~w ~~ts~~n\", [dyntrace:available(), maps:get(library, dyntrace:info())]), init:stop().' 2>&1", [Number, Release]),
+    dt_node:stop_epmd(Epmd),
     ?assertMatch({_, _}, binary:match(Says, unicode:characters_to_binary(["answers true ", library(Release), "\n"])), Says).
 
 rebar3(Edit, Config) ->
