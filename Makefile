@@ -84,13 +84,13 @@ check-busy: deps-check all ## the suites that attach consumers, ten times beside
 # What is generated from the catalogue, and by which tool.
 GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/tapset
 
-bench: deps-bench all ## what an event costs, to bench/RESULTS.md (OTP_LTTNG=folder of an OTP that was built with LTTng: its own tracer too)
+bench: deps-bench all ## what an event costs, to bench/RESULTS.md (TABLES=following: that one alone; OTP_LTTNG=folder of an OTP that was built with LTTng: its own tracer too)
 	rm -rf $(BENCH) && mkdir -p $(BENCH)
 	erlc -o $(BENCH) bench/*.erl test/dt_bpftrace.erl test/dt_hostile.erl test/dt_lttng.erl test/dt_shell.erl test/dt_wait.erl
 	$(CC) -O2 -shared -fPIC -isystem "$$(erl -noinput -eval 'io:put_chars(filename:join(code:root_dir(), "usr/include")), halt().')" \
 	  -o $(BENCH)/dyntrace_floor.so bench/dyntrace_floor.c
 	$(if $(OTP_LTTNG),$(OTP_LTTNG)/bin/erl -noinput -pa $(BENCH) -s dyntrace_bench otp -extra $(BENCH))
-	$(ERL) -pa $(BENCH) -s dyntrace_bench main -extra $(BENCH) bench/RESULTS.md
+	$(ERL) -pa $(BENCH) -s dyntrace_bench main -extra $(BENCH) bench/RESULTS.md $(TABLES)
 
 check-docs: all
 	@for g in $(GENERATED); do \

@@ -5,23 +5,49 @@
 
 -define(OTP, "otp.md").
 
+-define(TABLES, [events, parts, annotations, throughput, processes, sizes, hostile, turns, following]).
+
+%% All tables, or those that are named, which then replace their own sections of the results.
 main() ->
-    [Folder, Results] = init:get_plain_arguments(),
+    [Folder, Results | Names] = init:get_plain_arguments(),
     ok = dyntrace_floor:load(filename:join(Folder, "dyntrace_floor")),
     ok = logger:set_primary_config(level, error),
     %% The list of what is there is complete once the provider is loaded, which a thread does.
     ok = dt_wait:until(fun() -> #{backends := #{lttng := State}} = dyntrace:info(), State =:= available end),
     Consumers = dyntrace_bench_tracers:start(Folder),
     try
-        Tables = [run(Table, Consumers) || Table <- [events, parts, annotations, throughput, processes, sizes, hostile, turns, following]],
-        Figures = maps:from_list([{Name, F} || {Name, _, F} <- Tables]),
+        Tables = [run(Table, Consumers) || Table <- named(Names)],
         #{undecoded := Undecoded} = dyntrace:info(),
         0 = map_size(Undecoded),
-        ok = file:write_file(Results, [head(), say(table(targets(Figures))), [table(Table) || {_, Table, _} <- Tables], of_otp(Folder)])
+        ok = write(Names, Tables, Results, Folder)
     after dyntrace_bench_tracers:stop(Consumers)
     end,
     io:format("Written to ~ts~n", [Results]),
     halt().
+
+named([]) -> ?TABLES;
+named(Names) -> [Table || Table <- ?TABLES, lists:member(atom_to_list(Table), Names)].
+
+write([], Tables, Results, Folder) ->
+    Figures = maps:from_list([{Name, F} || {Name, _, F} <- Tables]),
+    file:write_file(Results, [head(), say(table(targets(Figures))), [table(Table) || {_, Table, _} <- Tables], of_otp(Folder)]);
+write(_, Tables, Results, _) ->
+    {ok, Before} = file:read_file(Results),
+    file:write_file(Results, lists:foldl(fun({_, Table, _}, Text) -> replaced(Table, Text) end, Before, Tables)).
+
+%% A section ends where the next one begins; a new one is the last.
+replaced(Table = {Title, _, _, _}, Text) ->
+    Section = unicode:characters_to_binary(table(Table)),
+    case binary:split(Text, unicode:characters_to_binary(["## ", Title, "\n"])) of
+        [Before, After] ->
+            Rest = case binary:split(After, <<"\n## ">>) of
+                       [_, Next] -> ["## ", Next];
+                       [_] -> []
+                   end,
+            iolist_to_binary([Before, Section, Rest]);
+        [_] ->
+            iolist_to_binary([Text, Section])
+    end.
 
 %% In a VM that was built with LTTng: what its own tracer costs there, kept for main/0.
 otp() ->
