@@ -12,7 +12,7 @@
 -export_type([state/0]).
 
 %% Sessions are there from OTP 27 on.
--ignore_xref([{trace, session_create, 3}, {trace, session_destroy, 1}, {trace, session_info, 1}, {trace, info, 3},
+-ignore_xref([{trace, session_create, 3}, {trace, session_info, 1}, {trace, info, 3},
               {trace, process, 4}]).
 
 -define(FLAG, garbage_collection).
@@ -104,13 +104,23 @@ is_on(Bit, Processes) ->
                       end
               end, Processes).
 
-%% The flag's bit in process_info(Pid, trace), which is not documented: set for a process of our own, it appears there.
+%% The flag's bit in process_info(Pid, trace), which is not documented: set for a process of our own, it appears there. Its
+%% session is kept with it, and made once: to destroy one, the VM signals every process.
 bit() ->
-    Session = apply(trace, session_create, [?MODULE, self(), []]),
+    case dyntrace_kept:get(collections, none) of
+        {Bit, _Session} ->
+            Bit;
+        none ->
+            Session = apply(trace, session_create, [?MODULE, self(), []]),
+            Bit = bit(Session),
+            ok = dyntrace_kept:put(collections, {Bit, Session}),
+            Bit
+    end.
+
+bit(Session) ->
     {Pid, Ref} = spawn_monitor(fun() -> receive stop -> ok end end),
     {trace, Before} = process_info(Pid, trace),
     1 = apply(trace, process, [Session, Pid, true, [?FLAG]]),
     {trace, After} = process_info(Pid, trace),
-    true = apply(trace, session_destroy, [Session]),
     exit(Pid, kill),
     receive {'DOWN', Ref, process, Pid, _} -> After band bnot Before end.

@@ -4,9 +4,9 @@
 
 -export([new/0, put/2, get/2]).
 
--type key() :: config | following | tracing | patterns.
+-type key() :: config | following | tracing | patterns | collections.
 %% `config', `following': from dyntrace:follow/1 and unfollow/0. `tracing': whether a worker has anything traced.
-%% `patterns': the functions with a trace pattern of ours (before OTP 27).
+%% `patterns': the functions with a trace pattern of ours (before OTP 27). `collections': the flag's bit, and the session that told it.
 
 -spec new() -> ok.
 new() ->
