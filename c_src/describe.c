@@ -1,69 +1,24 @@
-#include "dt_describe.h"
+#include "describe.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "dt_atoms.h"
-#include "dt_backends.h"
-#include "dt_decode.h"
+#include "backends/backends.h"
+#include "catalogue/atoms.h"
+#include "catalogue/probes.h"
+#include "sources/routes.h"
+#include "sources/tracer.h"
 
-/* -- The catalogue as data ------------------------------------------------------ */
+/* -- The backends -------------------------------------------------------------- */
 
-struct field {
-    const char *name;
-    const ERL_NIF_TERM *type;
-    unsigned max_bytes; /* 0: never cut */
-    const char *unit;   /* NULL: a text */
-    const char *meaning;
-    const char *text_example;
-    int64_t number_example;
-};
-
-#define STR(name, meaning, example) {#name, &atom_string, 0, NULL, meaning, example, 0},
-#define TEXT(name, meaning, example) {#name, &atom_string, DT_TERM_MAX, NULL, meaning, example, 0},
-#define STRING(name, meaning, example)                                                             \
-    {#name, &atom_string, DT_STRING_MAX, NULL, meaning, example, 0},
-#define INT(name, unit, meaning, example) {#name, &atom_int32, 0, unit, meaning, NULL, example},
-#define LONG(name, unit, meaning, example) {#name, &atom_int64, 0, unit, meaning, NULL, example},
-#define UINT(name, unit, meaning, example) {#name, &atom_uint32, 0, unit, meaning, NULL, example},
-#define ULONG(name, unit, meaning, example) {#name, &atom_uint64, 0, unit, meaning, NULL, example},
-#define PROBE(name, when, fields...)                                                               \
-    static const struct field name##_fields[] = {fields{NULL, NULL, 0, NULL, NULL, NULL, 0}};
-#include "dt_probes.def"
-
-enum { USDT = 1, LTTNG = 2, LABELED = 4 };
-
-static const struct {
-    const char *name;
-    const ERL_NIF_TERM *provider;
-    unsigned kind;
-    const char *when;
-    const char *differs; /* empty: it does not */
-    const struct field *fields;
-} probes[DT_PROBES] = {
-#define PROBE(name, when, fields...)                                                               \
-    {#name, &atom_org_erlang_dyntrace, USDT | LTTNG, when, "", name##_fields},
-#define LTTNG_PROBE(name, when, fields...)                                                         \
-    {#name, &atom_org_erlang_dyntrace, LTTNG, when, "", name##_fields},
-#define ERLANG_PROBE(name, when, differs, fields...)                                               \
-    {#name, &atom_erlang, USDT, when, differs, name##_fields},
-#define LABELED_PROBE(name, when, differs, fields...)                                              \
-    {#name, &atom_erlang, USDT | LABELED, when, differs, name##_fields},
-#include "dt_probes.def"
-};
-
-/* The backends as they are described; dt_backends.h has the functions that fire. */
 static const struct {
     const ERL_NIF_TERM *name;
-    unsigned kind;
     bool (*missing)(char *why, size_t size);
-    bool (*listening)(enum dt_probe probe);
-} backends[] = {
-    {&atom_usdt, USDT, dt_usdt_missing, dt_usdt_listening},
-    {&atom_lttng, LTTNG, dt_lttng_missing, dt_lttng_listening},
+    bool (*is_enabled)(enum dt_probe probe);
+} backends[DT_BACKENDS] = {
+#define BACKEND(name) {&atom_##name, dt_##name##_missing, dt_##name##_is_enabled},
+#include "catalogue/probes.def"
 };
-
-enum { BACKENDS = sizeof backends / sizeof *backends };
 
 /* -- Making terms --------------------------------------------------------------- */
 
@@ -84,7 +39,7 @@ static ERL_NIF_TERM reversed(ErlNifEnv *env, ERL_NIF_TERM list) {
     return list;
 }
 
-static ERL_NIF_TERM describe_field(ErlNifEnv *env, const struct field *field) {
+static ERL_NIF_TERM describe_field(ErlNifEnv *env, const struct dt_field *field) {
     ERL_NIF_TERM map = enif_make_new_map(env);
 
     put(env, &map, atom_name, enif_make_atom(env, field->name));
@@ -100,7 +55,7 @@ static ERL_NIF_TERM describe_field(ErlNifEnv *env, const struct field *field) {
     return map;
 }
 
-static ERL_NIF_TERM describe_fields(ErlNifEnv *env, const struct field *field) {
+static ERL_NIF_TERM describe_fields(ErlNifEnv *env, const struct dt_field *field) {
     ERL_NIF_TERM list = enif_make_list(env, 0);
 
     for (; field->name; field++)
@@ -129,43 +84,47 @@ static ERL_NIF_TERM describe_events(ErlNifEnv *env, enum dt_probe probe) {
 static ERL_NIF_TERM identify(ErlNifEnv *env, enum dt_probe probe, ERL_NIF_TERM name) {
     ERL_NIF_TERM map = enif_make_new_map(env);
 
-    put(env, &map, atom_provider, *probes[probe].provider);
+    put(env, &map, atom_provider, *dt_probes[probe].provider);
     put(env, &map, atom_name, name);
     return map;
 }
 
 static ERL_NIF_TERM probe_name(ErlNifEnv *env, enum dt_probe probe) {
-    return enif_make_atom(env, probes[probe].name);
+    return enif_make_atom(env, dt_probes[probe].name);
 }
 
-/* The backends that the probe has or, with `listening`, those in which it is enabled. */
-static ERL_NIF_TERM backends_of(ErlNifEnv *env, enum dt_probe probe, bool listening) {
+/* The backends that the probe has or, with `enabled`, those in which it is enabled. */
+static ERL_NIF_TERM backends_of(ErlNifEnv *env, enum dt_probe probe, bool enabled) {
     ERL_NIF_TERM list = enif_make_list(env, 0);
 
-    for (int i = BACKENDS; i-- > 0;)
-        if ((probes[probe].kind & backends[i].kind) && (!listening || backends[i].listening(probe)))
+    for (int i = DT_BACKENDS; i-- > 0;)
+        if ((dt_probes[probe].backends & 1U << i) && (!enabled || backends[i].is_enabled(probe)))
             list = enif_make_list_cell(env, *backends[i].name, list);
     return list;
 }
 
 /* -- The terms ------------------------------------------------------------------- */
 
+static ERL_NIF_TERM describe_probe(ErlNifEnv *env, enum dt_probe probe) {
+    const struct dt_probe_info *info = &dt_probes[probe];
+    ERL_NIF_TERM map = identify(env, probe, probe_name(env, probe));
+
+    put(env, &map, atom_doc, binary(env, info->when));
+    put(env, &map, atom_backends, backends_of(env, probe, false));
+    put(env, &map, atom_fields, describe_fields(env, info->fields));
+    put(env, &map, atom_events, describe_events(env, probe));
+    if (*info->differs)
+        put(env, &map, atom_differs, binary(env, info->differs));
+    if (info->is_labeled)
+        put(env, &map, atom_labels, enif_make_uint(env, DT_LABELS));
+    return map;
+}
+
 ERL_NIF_TERM dt_describe_probes(ErlNifEnv *env) {
     ERL_NIF_TERM list = enif_make_list(env, 0);
 
-    for (int probe = DT_PROBES; probe-- > 0;) {
-        ERL_NIF_TERM map = identify(env, probe, probe_name(env, probe));
-
-        put(env, &map, atom_doc, binary(env, probes[probe].when));
-        put(env, &map, atom_backends, backends_of(env, probe, false));
-        put(env, &map, atom_fields, describe_fields(env, probes[probe].fields));
-        put(env, &map, atom_events, describe_events(env, probe));
-        if (*probes[probe].differs)
-            put(env, &map, atom_differs, binary(env, probes[probe].differs));
-        if (probes[probe].kind & LABELED)
-            put(env, &map, atom_labels, enif_make_uint(env, DT_LABELS));
-        list = enif_make_list_cell(env, map, list);
-    }
+    for (int probe = DT_PROBES; probe-- > 0;)
+        list = enif_make_list_cell(env, describe_probe(env, probe), list);
     return list;
 }
 
@@ -182,8 +141,8 @@ static ERL_NIF_TERM add_labels(ErlNifEnv *env, enum dt_probe probe, ERL_NIF_TERM
     char name[64];
 
     for (unsigned label = DT_LABELS; label-- > 0;)
-        if (dt_usdt_label_listening(label)) {
-            (void)snprintf(name, sizeof name, "%s%u", probes[probe].name, label);
+        if (dt_usdt_label_is_enabled(label)) {
+            (void)snprintf(name, sizeof name, "%s%u", dt_probes[probe].name, label);
             list = add_listener(env, probe, enif_make_atom(env, name),
                                 enif_make_list1(env, atom_usdt), list);
         }
@@ -196,7 +155,7 @@ ERL_NIF_TERM dt_describe_listeners(ErlNifEnv *env) {
     for (int probe = DT_PROBES; probe-- > 0;) {
         ERL_NIF_TERM names = backends_of(env, probe, true);
 
-        if (probes[probe].kind & LABELED)
+        if (dt_probes[probe].is_labeled)
             list = add_labels(env, probe, list);
         else if (!enif_is_empty_list(env, names))
             list = add_listener(env, probe, probe_name(env, probe), names, list);
@@ -208,7 +167,7 @@ ERL_NIF_TERM dt_describe_backends(ErlNifEnv *env) {
     ERL_NIF_TERM map = enif_make_new_map(env);
     char why[512];
 
-    for (int i = 0; i < BACKENDS; i++) {
+    for (int i = 0; i < DT_BACKENDS; i++) {
         bool missing = backends[i].missing(why, sizeof why);
 
         put(env, &map, *backends[i].name,
@@ -221,4 +180,17 @@ ERL_NIF_TERM dt_describe_lttng_library(ErlNifEnv *env) {
     const char *path = dt_lttng_library();
 
     return path ? binary(env, path) : atom_undefined;
+}
+
+ERL_NIF_TERM dt_describe_undecoded(ErlNifEnv *env) {
+    ERL_NIF_TERM map = enif_make_new_map(env);
+
+    for (int probe = 0; probe <= DT_PROBES; probe++) {
+        uint64_t n = dt_tracer_undecoded(probe);
+
+        if (n > 0)
+            put(env, &map, probe < DT_PROBES ? probe_name(env, probe) : atom_unknown,
+                enif_make_uint64(env, n));
+    }
+    return map;
 }

@@ -1,5 +1,6 @@
 /*
- * The library as Erlang terms: what dyntrace:probes/0, listeners/0 and info/0 say.
+ * The catalogue, the enabled probes and the backends as Erlang terms: what dyntrace:probes/0,
+ * listeners/0 and info/0 return.
  */
 #ifndef DT_DESCRIBE_H
 #define DT_DESCRIBE_H
@@ -17,5 +18,8 @@ ERL_NIF_TERM dt_describe_backends(ErlNifEnv *env);
 
 /* The path of the library that provides the LTTng tracepoints, or undefined. */
 ERL_NIF_TERM dt_describe_lttng_library(ErlNifEnv *env);
+
+/* #{Probe | unknown => how many events could not be decoded}, without those that are 0. */
+ERL_NIF_TERM dt_describe_undecoded(ErlNifEnv *env);
 
 #endif

@@ -20,7 +20,7 @@ nothing() ->
 %% The application's tracer. Its state makes it, for the VM, another tracer than {dyntrace, []}, which users set by hand.
 -spec tracer() -> {module(), atom()}.
 tracer() ->
-    {dyntrace, dyntrace_follower}.
+    {dyntrace, dyntrace_autotracer}.
 
 %% Every flag that the application sets for a process, or for a port.
 -spec flags(process | port) -> [atom()].

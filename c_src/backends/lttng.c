@@ -1,8 +1,11 @@
 #define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for dladdr */
 
-#include "dt_lttng.h"
+#include "backends/lttng.h"
 
-#include "dt_lttng_daemons.h"
+#include "backends/lttng_ask.h"
+#include "backends/lttng_daemons.h"
+#include "backends/lttng_threads.h"
+#include "backends/lttng_wait_file.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -25,23 +28,15 @@ static void fire_nothing(const union dt_event *event) {
     (void)event;
 }
 
-static const struct dt_lttng_table nobody = {
-    .state =
-        {
-#define PROBE(name, when, fields...) &disabled,
-#include "dt_probes.def"
-        },
-    .fire =
-        {
-#define PROBE(name, when, fields...) fire_nothing,
-#include "dt_probes.def"
-        },
+static const struct dt_lttng_table no_provider = {
+    .state = {[0 ... DT_PROBES - 1] = &disabled},
+    .fire = {[0 ... DT_PROBES - 1] = fire_nothing},
 };
 
-_Atomic(const struct dt_lttng_table *) dt_lttng_table = &nobody;
+_Atomic(const struct dt_lttng_table *) dt_lttng_table = &no_provider;
 
-static bool is_served(void) {
-    return atomic_load_explicit(&dt_lttng_table, memory_order_acquire) != &nobody;
+static bool is_connected(void) {
+    return atomic_load_explicit(&dt_lttng_table, memory_order_acquire) != &no_provider;
 }
 
 /* -- State --------------------------------------------------------------------------- */
@@ -54,10 +49,10 @@ static const char being_loaded[] = "being loaded";
 static char path[4096];
 static struct dt_lttng_env env;
 static struct dt_lttng_daemons daemons;
-static struct dt_lttng_table served;
+static struct dt_lttng_table connected;
 static char library[4096];
-static char unheard[512];   /* which daemon can't reach this process, and why; empty: none */
-static int threads_started; /* how many threads LTTng's library has started, at least */
+static char unreachable[512]; /* which daemon can't reach this process, and why; empty: none */
+static int threads_started;   /* how many threads LTTng's library has started, at least */
 
 __attribute__((format(printf, 1, 2))) static void say(const char *format, ...) {
     va_list details;
@@ -73,14 +68,14 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...) {
 bool dt_lttng_missing(char *text, size_t size) {
     int threads;
 
-    if (!is_served()) {
+    if (!is_connected()) {
         pthread_mutex_lock(&mutex);
         (void)snprintf(text, size, "%s", why);
         pthread_mutex_unlock(&mutex);
         return true;
     }
-    if (*unheard) {
-        (void)snprintf(text, size, "%s", unheard);
+    if (*unreachable) {
+        (void)snprintf(text, size, "%s", unreachable);
         return true;
     }
     threads = dt_lttng_threads();
@@ -94,7 +89,7 @@ bool dt_lttng_missing(char *text, size_t size) {
 }
 
 const char *dt_lttng_library(void) {
-    return is_served() ? library : NULL;
+    return is_connected() ? library : NULL;
 }
 
 /* -- Finding a provider ------------------------------------------------------------- */
@@ -201,13 +196,13 @@ static const struct dt_lttng_provider *open_provider(void) {
 static unsigned connect_probes(const struct dt_lttng_provider *provider) {
     unsigned count = 0;
 
-    served = nobody;
+    connected = no_provider;
     for (int probe = 0; probe < DT_PROBES; probe++)
         for (unsigned i = 0; i < provider->count; i++)
             if (*dt_lttng_definitions[probe] &&
                 strcmp(provider->definition[i], dt_lttng_definitions[probe]) == 0) {
-                served.state[probe] = provider->state[i];
-                served.fire[probe] = provider->fire[i];
+                connected.state[probe] = provider->state[i];
+                connected.fire[probe] = provider->fire[i];
                 count++;
             }
     return count;
@@ -236,7 +231,7 @@ static bool is_ours(unsigned i) {
 
 /* LTTng's library works without this daemon, but the daemon can't record. */
 static void leave_out(const struct dt_lttng_daemon *daemon, const char *problem) {
-    (void)snprintf(unheard, sizeof unheard,
+    (void)snprintf(unreachable, sizeof unreachable,
                    "%s session daemon can record: LTTng can't use %.200s: %s",
                    daemon->own ? "only root's" : "only a user's own", daemon->wait_file, problem);
 }
@@ -277,7 +272,7 @@ static bool make_wait_files(void) {
    prepare. If it can't be found, loading the provider fails, and the dynamic linker's message says
    why. */
 static bool prepare(void) {
-    *unheard = '\0';
+    *unreachable = '\0';
     threads_started = 0;
     if (!is_built() || is_lttng_loaded() || !dt_lttng_daemons_find(&daemons, &env)) {
         threads_started = 1;
@@ -299,7 +294,7 @@ static void *load(void *unused) {
     if (provider && connect_probes(provider) == 0)
         provider = refuse("of another version: ", library);
     if (provider)
-        atomic_store_explicit(&dt_lttng_table, &served, memory_order_release);
+        atomic_store_explicit(&dt_lttng_table, &connected, memory_order_release);
     pthread_mutex_lock(&mutex);
     loading = false;
     pthread_cond_broadcast(&done);
@@ -351,7 +346,7 @@ void dt_lttng_load(const char *from, bool may_wait) {
 
     (void)pthread_once(&once, init_done);
     pthread_mutex_lock(&mutex);
-    if (!loading && !is_served()) {
+    if (!loading && !is_connected()) {
         (void)snprintf(path, sizeof path, "%s", from);
         dt_lttng_env_read(&env);
         loading = start_thread();

@@ -1,16 +1,18 @@
 /*
- * Checks on LTTng's session daemons before its library is loaded. The constructor of that library
- * runs under the dynamic linker's lock. There it
+ * The places where LTTng's library expects session daemons, and why that library is not loaded
+ * before they are checked. Its constructor runs under the dynamic linker's lock. There it
  *
- *     - waits up to three seconds (LTTNG_UST_REGISTER_TIMEOUT) for a daemon that hangs;
+ *     - waits up to three seconds (LTTNG_UST_REGISTER_TIMEOUT) for a daemon that hangs
+ *       (lttng_ask.h);
  *     - forks to create its wait files, the files that its threads wait on, and reads the child's
- *       status. The VM ignores SIGCHLD, so there is no status, and the library starts no thread;
+ *       status. The VM ignores SIGCHLD, so there is no status, and the library starts no thread
+ *       (lttng_wait_file.h, lttng_threads.h);
  *     - reads the wait files through a mapping: in a full /dev/shm that is SIGBUS.
  *
  * So the loading thread first waits for the daemons, and makes the wait files, without any lock.
  */
-#ifndef DT_LTTNG_DAEMONS_H
-#define DT_LTTNG_DAEMONS_H
+#ifndef DT_BACKENDS_LTTNG_DAEMONS_H
+#define DT_BACKENDS_LTTNG_DAEMONS_H
 
 #include <limits.h>
 #include <stdbool.h>
@@ -44,18 +46,5 @@ void dt_lttng_env_read(struct dt_lttng_env *env);
 /* Reads the places from the file of LTTng's library. False if there is no such library, or if its
    file does not contain them as expected. */
 bool dt_lttng_daemons_find(struct dt_lttng_daemons *daemons, const struct dt_lttng_env *env);
-
-/* Returns when each daemon that runs has answered within a second. Calls `waiting` with a daemon
-   that has not. */
-void dt_lttng_daemons_await(const struct dt_lttng_daemons *daemons,
-                            void (*waiting)(const struct dt_lttng_daemon *daemon));
-
-/* Makes the daemon's wait file as LTTng's library needs it. Returns NULL, or the reason why it
-   can't. `harmful`: with this file, LTTng's library would stop or end the VM, and must not be
-   loaded. */
-const char *dt_lttng_wait_file(const struct dt_lttng_daemon *daemon, bool *harmful);
-
-/* How many threads LTTng's library has; -1 if /proc can't be read. */
-int dt_lttng_threads(void);
 
 #endif

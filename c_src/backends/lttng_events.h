@@ -1,34 +1,35 @@
 /*
- * The catalogue as LTTng knows it. LTTng's header reads this file several times, each
- * time with other meanings of its macros; hence no plain include guard.
+ * The tracepoints of one provider, DT_LTTNG_PROVIDER, as LTTng defines them. LTTng's header reads
+ * this file several times, each time with other meanings of its macros; hence no plain include
+ * guard.
  */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
-#define LTTNG_UST_TRACEPOINT_PROVIDER org_erlang_dyntrace
+#define LTTNG_UST_TRACEPOINT_PROVIDER DT_LTTNG_PROVIDER
 
 #undef LTTNG_UST_TRACEPOINT_INCLUDE
-#define LTTNG_UST_TRACEPOINT_INCLUDE "./dt_lttng_events.h"
+#define LTTNG_UST_TRACEPOINT_INCLUDE "./backends/lttng_events.h"
 
-#if !defined(DT_LTTNG_EVENTS_H) || defined(LTTNG_UST_TRACEPOINT_HEADER_MULTI_READ)
-#define DT_LTTNG_EVENTS_H
+#if !defined(DT_BACKENDS_LTTNG_EVENTS_H) || defined(LTTNG_UST_TRACEPOINT_HEADER_MULTI_READ)
+#define DT_BACKENDS_LTTNG_EVENTS_H
 
 #include <lttng/tracepoint.h>
 
-#include "dt_event.h"
+#include "catalogue/choose.h"
+#include "catalogue/event.h"
 
+#define TRACEPOINT(provider, name, fields...)                                                      \
+    LTTNG_UST_TRACEPOINT_EVENT(provider, name, LTTNG_UST_TP_ARGS(const struct dt_##name *, e),     \
+                               LTTNG_UST_TP_FIELDS(fields))
+
+#define ON_lttng , 1,
 #define STR(name, ...) lttng_ust_field_string(name, e->name)
 #define STR_AS(name, lttng, ...) lttng_ust_field_string(lttng, e->name)
-#define TEXT(name, ...) lttng_ust_field_string(name, e->name)
-#define STRING(name, ...) lttng_ust_field_string(name, e->name)
-#define INT(name, ...) lttng_ust_field_integer(int32_t, name, e->name)
-#define LONG(name, ...) lttng_ust_field_integer(int64_t, name, e->name)
-#define UINT(name, ...) lttng_ust_field_integer(uint32_t, name, e->name)
-#define ULONG(name, ...) lttng_ust_field_integer(uint64_t, name, e->name)
-#define ERLANG_PROBE(name, when, differs, fields...)
-#define PROBE(name, when, fields...)                                                               \
-    LTTNG_UST_TRACEPOINT_EVENT(org_erlang_dyntrace, name,                                          \
-                               LTTNG_UST_TP_ARGS(const struct dt_##name *, e),                     \
-                               LTTNG_UST_TP_FIELDS(fields))
-#include "dt_probes.def"
+#define NUMBER(type, name, ...) lttng_ust_field_integer(type##_t, name, e->name)
+#define PROBE(name, provider, backends, when, differs, fields...)                                  \
+    DT_CHOOSE(TRACEPOINT, DT_NOTHING, backends)(provider, name, fields)
+#include "catalogue/probes.def"
+#undef ON_lttng
+#undef TRACEPOINT
 
 #endif
 

@@ -5,33 +5,31 @@
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
-#include "dt_lttng_events.h"
+#define DT_LTTNG_PROVIDER org_erlang_dyntrace
+#include "backends/lttng_events.h"
 
-#include "dt_lttng.h"
+#include "backends/lttng.h"
 
-static const int disabled = 0;
+#define ON_lttng , 1,
 
-static void fire_nothing(const union dt_event *event) {
-    (void)event;
-}
-
-#define ERLANG_PROBE(name, when, differs, fields...)
-#define PROBE(name, when, fields...)                                                               \
+#define FIRE(name, provider)                                                                       \
     static void fire_##name(const union dt_event *event) {                                         \
-        lttng_ust_do_tracepoint(org_erlang_dyntrace, name, &event->name);                          \
+        lttng_ust_do_tracepoint(provider, name, &event->name);                                     \
     }
-#include "dt_probes.def"
+#define PROBE(name, provider, backends, ...) DT_CHOOSE(FIRE, DT_NOTHING, backends)(name, provider)
+#include "catalogue/probes.def"
 
-#define ERLANG_PROBE(name, when, differs, fields...) fire_nothing,
-#define PROBE(name, when, fields...) fire_##name,
+/* Empty where a probe is no tracepoint; its definition is empty too, so nobody connects to it. */
+#define FIRE_ENTRY(name) [DT_##name] = fire_##name,
+#define PROBE(name, provider, backends, ...) DT_CHOOSE(FIRE_ENTRY, DT_NOTHING, backends)(name)
 static void (*const fire[DT_PROBES])(const union dt_event *event) = {
-#include "dt_probes.def"
+#include "catalogue/probes.def"
 };
 
-#define ERLANG_PROBE(name, when, differs, fields...) &disabled,
-#define PROBE(name, when, fields...) &lttng_ust_tracepoint_org_erlang_dyntrace___##name.state,
+#define STATE(name, provider) [DT_##name] = &lttng_ust_tracepoint_##provider##___##name.state,
+#define PROBE(name, provider, backends, ...) DT_CHOOSE(STATE, DT_NOTHING, backends)(name, provider)
 static const int *const state[DT_PROBES] = {
-#include "dt_probes.def"
+#include "catalogue/probes.def"
 };
 
 __attribute__((visibility("default"))) const struct dt_lttng_provider dt_lttng_provider = {

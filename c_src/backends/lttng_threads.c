@@ -4,10 +4,12 @@
  */
 #define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for O_CLOEXEC */
 
-#include "dt_lttng_daemons.h"
+#include "backends/lttng_threads.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

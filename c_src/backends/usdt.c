@@ -1,4 +1,6 @@
-#include "dt_usdt.h"
+#include "backends/usdt.h"
+
+#include "catalogue/choose.h"
 
 #ifndef DT_NO_USDT
 
@@ -9,7 +11,7 @@
 /* -- The labels ------------------------------------------------------------------ */
 
 /* clang-format off */
-/* M(0, …) to M(950, …): TEN(M, 4, …) is M(40, …) to M(49, …). */
+/* M(0, …) to M(DT_LAST_LABEL, …): TEN(M, 4, …) is M(40, …) to M(49, …). */
 #define TEN(M, n, ...)                                                                             \
     M(n##0, __VA_ARGS__) M(n##1, __VA_ARGS__) M(n##2, __VA_ARGS__) M(n##3, __VA_ARGS__)            \
     M(n##4, __VA_ARGS__) M(n##5, __VA_ARGS__) M(n##6, __VA_ARGS__) M(n##7, __VA_ARGS__)            \
@@ -34,83 +36,74 @@
 /* clang-format on */
 
 #define COUNT(label, ...) +1
-_Static_assert(0 EACH_LABEL(COUNT, 0) == DT_LABELS, "a label without a probe, or one too many");
+_Static_assert(0 EACH_LABEL(COUNT, 0) == DT_LABELS, "DT_LAST_LABEL is not the last one here");
+
+/* Of each probe, what this backend has of it. */
+#define ON_usdt , 1,
 
 /* -- Semaphores ------------------------------------------------------------------ */
 
 /* Tracers find a semaphore by its address in the probe's note and write there; only
    its section and its name are fixed. */
-#define SEMAPHORE(provider, name)                                                                  \
+#define SEMAPHORE(name, provider)                                                                  \
     volatile unsigned short provider##_##name##_semaphore __attribute__((section(".probes")));
+#define LABEL_SEMAPHORE(label, name, provider) SEMAPHORE(name##label, provider)
 
-#define LABEL_SEMAPHORE(label, name) SEMAPHORE(erlang, name##label)
+#define PROBE(name, provider, backends, ...)                                                       \
+    DT_CHOOSE(SEMAPHORE, DT_NOTHING, backends)(name, provider)
+#define LABELED_PROBE(name, provider, ...) EACH_LABEL(LABEL_SEMAPHORE, name, provider)
+#include "catalogue/probes.def"
 
-#define PROBE(name, when, fields...) SEMAPHORE(org_erlang_dyntrace, name)
-#define ERLANG_PROBE(name, when, differs, fields...) SEMAPHORE(erlang, name)
-#define LTTNG_PROBE(name, when, fields...)
-#define LABELED_PROBE(name, when, differs, fields...) EACH_LABEL(LABEL_SEMAPHORE, name)
-#include "dt_probes.def"
-
-/* Of a probe that is none here, or one of many. */
+/* Always zero: for probes without a USDT site of their own. */
 static volatile unsigned short never;
 
-#define PROBE(name, when, fields...) &org_erlang_dyntrace_##name##_semaphore,
-#define ERLANG_PROBE(name, when, differs, fields...) &erlang_##name##_semaphore,
-#define LTTNG_PROBE(name, when, fields...) &never,
-#define LABELED_PROBE(name, when, differs, fields...) &never,
+#define ADDRESS(name, provider) &provider##_##name##_semaphore,
+#define NEVER(...) &never,
+#define PROBE(name, provider, backends, ...) DT_CHOOSE(ADDRESS, NEVER, backends)(name, provider)
+#define LABELED_PROBE(...) NEVER()
 volatile unsigned short *const dt_usdt_semaphores[DT_PROBES] = {
-#include "dt_probes.def"
+#include "catalogue/probes.def"
 };
 
-#define LABEL_SEMAPHORE_ADDRESS(label, name) &erlang_##name##label##_semaphore,
-#define PROBE(name, when, fields...)
-#define LABELED_PROBE(name, when, differs, fields...) EACH_LABEL(LABEL_SEMAPHORE_ADDRESS, name)
+#define LABEL_ADDRESS(label, name, provider) ADDRESS(name##label, provider)
+#define LABELED_PROBE(name, provider, ...) EACH_LABEL(LABEL_ADDRESS, name, provider)
 volatile unsigned short *const dt_usdt_label_semaphores[DT_LABELS] = {
-#include "dt_probes.def"
+#include "catalogue/probes.def"
 };
 
 /* -- Sites ----------------------------------------------------------------------- */
 
 #define RESCAN(macro, ...) macro(__VA_ARGS__)
 #define LIST(...) __VA_ARGS__
-#define STR(name, ...) , e->name
-#define TEXT(name, ...) , e->name
-#define STRING(name, ...) , e->name
-#define INT(name, ...) , e->name
-#define LONG(name, ...) , e->name
-#define UINT(name, ...) , e->name
-#define ULONG(name, ...) , e->name
 
-/* One function a probe, never inlined or cloned: a probe with several sites loses
+/* One function per probe, never inlined or cloned: a probe with several sites loses
    events in some tracers. */
-#define FIRE(provider, name, fields...)                                                            \
+#define SITE(name, provider, fields...)                                                            \
     static __attribute__((noinline)) void fire_##name(const union dt_event *event) {               \
         const struct dt_##name *e = &event->name;                                                  \
                                                                                                    \
         RESCAN(STAP_PROBEV, provider, name fields);                                                \
     }
-#define PROBE(name, when, fields...) FIRE(org_erlang_dyntrace, name, fields)
-#define ERLANG_PROBE(name, when, differs, fields...) FIRE(erlang, name, fields)
-#define LABEL_SITE(label, name, fields)                                                            \
+#define LABEL_SITE(label, name, provider, fields)                                                  \
     case label:                                                                                    \
-        RESCAN(STAP_PROBEV, erlang, name##label LIST fields);                                      \
+        RESCAN(STAP_PROBEV, provider, name##label LIST fields);                                    \
         return;
-#define LTTNG_PROBE(name, when, fields...)
-#define LABELED_PROBE(name, when, differs, fields...)                                              \
+
+#define FIELD(name) , e->name
+#define PROBE(name, provider, backends, when, differs, fields...)                                  \
+    DT_CHOOSE(SITE, DT_NOTHING, backends)(name, provider, fields)
+#define LABELED_PROBE(name, provider, backends, when, differs, fields...)                          \
     __attribute__((noinline)) void dt_usdt_fire_label(unsigned label, const struct dt_##name *e) { \
-        switch (label) { EACH_LABEL(LABEL_SITE, name, (fields)) }                                  \
+        switch (label) { EACH_LABEL(LABEL_SITE, name, provider, (fields)) }                        \
     }
-#include "dt_probes.def"
+#include "catalogue/probes.def"
 
-static void fire_nothing(const union dt_event *event) {
-    (void)event;
-}
-
-#define PROBE(name, when, fields...) fire_##name,
-#define LTTNG_PROBE(name, when, fields...) fire_nothing,
-#define LABELED_PROBE(name, when, differs, fields...) fire_nothing,
+#define FIRE(name) fire_##name,
+#define NO_FIRE(name) NULL,
+#define PROBE(name, provider, backends, ...) DT_CHOOSE(FIRE, NO_FIRE, backends)(name)
+#define LABELED_PROBE(name, ...) NO_FIRE(name)
 static void (*const fire[DT_PROBES])(const union dt_event *event) = {
-#include "dt_probes.def"
+#include "catalogue/probes.def"
 };
 
 void dt_usdt_fire(enum dt_probe probe, const union dt_event *event) {

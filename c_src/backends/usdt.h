@@ -1,23 +1,23 @@
 /*
- * USDT: the probes as <sys/sdt.h> knows them. Each has one site, a nop that a tracer
+ * USDT: the probes as <sys/sdt.h> defines them. Each has one site, a nop that a tracer
  * replaces by a breakpoint, and one semaphore, a counter that the kernel or the tracer
  * raises while a consumer is attached; so one load tells whether the probe is enabled. A labeled
  * probe is one such probe per label, with functions of its own.
  *
  * Without <sys/sdt.h> no probe is ever enabled.
  */
-#ifndef DT_USDT_H
-#define DT_USDT_H
+#ifndef DT_BACKENDS_USDT_H
+#define DT_BACKENDS_USDT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
-#include "dt_event.h"
+#include "catalogue/event.h"
 
 #ifdef DT_NO_USDT
 
-static inline bool dt_usdt_listening(enum dt_probe probe) {
+static inline bool dt_usdt_is_enabled(enum dt_probe probe) {
     (void)probe;
     return false;
 }
@@ -27,7 +27,7 @@ static inline void dt_usdt_fire(enum dt_probe probe, const union dt_event *event
     (void)event;
 }
 
-static inline bool dt_usdt_label_listening(unsigned label) {
+static inline bool dt_usdt_label_is_enabled(unsigned label) {
     (void)label;
     return false;
 }
@@ -47,20 +47,21 @@ static inline bool dt_usdt_missing(char *why, size_t size) {
 extern volatile unsigned short *const dt_usdt_semaphores[DT_PROBES];
 extern volatile unsigned short *const dt_usdt_label_semaphores[DT_LABELS];
 
-static inline bool dt_usdt_listening(enum dt_probe probe) {
+static inline bool dt_usdt_is_enabled(enum dt_probe probe) {
     return *dt_usdt_semaphores[probe] != 0;
 }
 
+/* For a probe that is enabled. */
 void dt_usdt_fire(enum dt_probe probe, const union dt_event *event);
 
 /* For labels below DT_LABELS. */
-static inline bool dt_usdt_label_listening(unsigned label) {
+static inline bool dt_usdt_label_is_enabled(unsigned label) {
     return *dt_usdt_label_semaphores[label] != 0;
 }
 
 void dt_usdt_fire_label(unsigned label, const struct dt_user_trace__n *e);
 
-/* Whether this backend is not there, and why. */
+/* Whether this backend is missing, and why. */
 static inline bool dt_usdt_missing(char *why, size_t size) {
     (void)size;
     *why = '\0';

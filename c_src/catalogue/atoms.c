@@ -1,9 +1,9 @@
-#include "dt_atoms.h"
+#include "catalogue/atoms.h"
 
 #define ATOM(name) ERL_NIF_TERM atom_##name;
-#include "dt_atoms.def"
+#include "catalogue/atoms.def"
 
 void dt_atoms_make(ErlNifEnv *env) {
 #define ATOM(name) atom_##name = enif_make_atom(env, #name);
-#include "dt_atoms.def"
+#include "catalogue/atoms.def"
 }

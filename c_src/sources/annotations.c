@@ -1,8 +1,11 @@
-#include "dt_user.h"
+#include "sources/annotations.h"
 
-#include "dt_atoms.h"
-#include "dt_backends.h"
-#include "dt_text.h"
+#include <stddef.h>
+
+#include "backends/backends.h"
+#include "catalogue/atoms.h"
+#include "text/id.h"
+#include "text/string.h"
 
 /* -- Asking ------------------------------------------------------------------------ */
 
@@ -11,44 +14,44 @@ static ERL_NIF_TERM boolean(bool is) {
 }
 
 /* Each by the backend that has the probe: no more loads than that takes. */
-static bool listening_to_i4s4(void) {
-    return dt_usdt_listening(DT_user_trace__i4s4) || dt_lttng_listening(DT_user_trace_i4s4);
+static bool i4s4_is_enabled(void) {
+    return dt_usdt_is_enabled(DT_user_trace__i4s4) || dt_lttng_is_enabled(DT_user_trace_i4s4);
 }
 
-static bool listening_to_label(unsigned label) {
-    return dt_usdt_label_listening(label) || dt_lttng_listening(DT_user_trace_n);
+static bool label_is_enabled(unsigned label) {
+    return dt_usdt_label_is_enabled(label) || dt_lttng_is_enabled(DT_user_trace_n);
 }
 
 static bool get_label(ErlNifEnv *env, ERL_NIF_TERM term, unsigned *label) {
     return enif_get_uint(env, term, label) && *label < DT_LABELS;
 }
 
-ERL_NIF_TERM dt_user_wants_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+ERL_NIF_TERM dt_annotation_wants_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     (void)env;
     (void)argc;
     (void)argv;
-    return boolean(listening_to_i4s4());
+    return boolean(i4s4_is_enabled());
 }
 
-ERL_NIF_TERM dt_user_wants_n(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+ERL_NIF_TERM dt_annotation_wants_n(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     unsigned label;
 
     (void)argc;
-    return boolean(get_label(env, argv[0], &label) && listening_to_label(label));
+    return boolean(get_label(env, argv[0], &label) && label_is_enabled(label));
 }
 
-ERL_NIF_TERM dt_user_wants_mark(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+ERL_NIF_TERM dt_annotation_wants_mark(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     (void)env;
     (void)argc;
     (void)argv;
-    return boolean(dt_listening(DT_user_mark));
+    return boolean(dt_is_enabled(DT_user_mark));
 }
 
-ERL_NIF_TERM dt_user_wants_span(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+ERL_NIF_TERM dt_annotation_wants_span(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     (void)env;
     (void)argc;
     (void)argv;
-    return boolean(dt_listening(DT_user_span_start) || dt_listening(DT_user_span_stop));
+    return boolean(dt_is_enabled(DT_user_span_start) || dt_is_enabled(DT_user_span_stop));
 }
 
 /* -- Arguments --------------------------------------------------------------------- */
@@ -60,15 +63,37 @@ static const char *self(ErlNifEnv *env, struct dt_text *text) {
     return enif_self(env, &pid) ? dt_text_id(text, env, pid.pid) : "";
 }
 
-/* What is no integer of 64 bits is missing. */
+/* A term that is not an integer of 64 bits counts as missing. */
 static int64_t integer(ErlNifEnv *env, ERL_NIF_TERM term) {
     ErlNifSInt64 i;
 
     return enif_get_int64(env, term, &i) ? i : 0;
 }
 
-/* Tag, I1, …, I4, S1, …, S4. The probes for these begin with the same fields (the
-   catalogue's USER_TRACE_FIELDS), so what is filled for one is there for all. */
+/*
+ * The probes for p and pn begin with the same fields, the catalogue's USER_TRACE_FIELDS. So the
+ * fields that are filled for one are there for all.
+ */
+#define AT(probe, field) offsetof(struct dt_##probe, field)
+#define SAME(field)                                                                                \
+    _Static_assert(AT(user_trace__i4s4, field) == AT(user_trace_i4s4, field) &&                    \
+                       AT(user_trace__i4s4, field) == AT(user_trace__n, field) &&                  \
+                       AT(user_trace__i4s4, field) == AT(user_trace_n, field),                     \
+                   #field " has another place in another probe")
+SAME(proc);
+SAME(user_tag);
+SAME(i1);
+SAME(i2);
+SAME(i3);
+SAME(i4);
+SAME(s1);
+SAME(s2);
+SAME(s3);
+SAME(s4);
+_Static_assert(AT(user_trace_n, label) >= sizeof(struct dt_user_trace__i4s4),
+               "label is not behind the common fields");
+
+/* Tag, I1, …, I4, S1, …, S4 */
 static void fill(ErlNifEnv *env, struct dt_text *text, const ERL_NIF_TERM argv[],
                  union dt_event *event) {
     struct dt_user_trace__i4s4 *e = &event->user_trace__i4s4;
@@ -88,12 +113,12 @@ static void fill(ErlNifEnv *env, struct dt_text *text, const ERL_NIF_TERM argv[]
 
 /* -- Firing ------------------------------------------------------------------------ */
 
-ERL_NIF_TERM dt_user_trace_s1(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+ERL_NIF_TERM dt_annotation_trace_s1(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     struct dt_text text;
     union dt_event event;
 
     (void)argc;
-    if (!dt_listening(DT_user_trace__s1) && !dt_listening(DT_user_trace_s1))
+    if (!dt_is_enabled(DT_user_trace__s1) && !dt_is_enabled(DT_user_trace_s1))
         return atom_false;
     dt_text_open(&text);
     event.user_trace__s1.message = dt_text_string(&text, env, argv[0]);
@@ -102,12 +127,12 @@ ERL_NIF_TERM dt_user_trace_s1(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[
     return atom_true;
 }
 
-ERL_NIF_TERM dt_user_trace_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+ERL_NIF_TERM dt_annotation_trace_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     struct dt_text text;
     union dt_event event;
 
     (void)argc;
-    if (!listening_to_i4s4())
+    if (!i4s4_is_enabled())
         return atom_false;
     fill(env, &text, argv, &event);
     dt_fire(DT_user_trace__i4s4, &event);
@@ -115,29 +140,29 @@ ERL_NIF_TERM dt_user_trace_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
     return atom_true;
 }
 
-ERL_NIF_TERM dt_user_trace_n(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+ERL_NIF_TERM dt_annotation_trace_n(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     struct dt_text text;
     union dt_event event;
     unsigned label;
 
     (void)argc;
-    if (!get_label(env, argv[0], &label) || !listening_to_label(label))
+    if (!get_label(env, argv[0], &label) || !label_is_enabled(label))
         return atom_false;
     fill(env, &text, argv + 1, &event);
     event.user_trace_n.label = (int32_t)label;
-    if (dt_usdt_label_listening(label))
+    if (dt_usdt_label_is_enabled(label))
         dt_usdt_fire_label(label, &event.user_trace__n);
     dt_fire(DT_user_trace_n, &event);
     return atom_true;
 }
 
-ERL_NIF_TERM dt_user_mark(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+ERL_NIF_TERM dt_annotation_mark(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     struct dt_text text;
     union dt_event event;
     struct dt_user_mark *e = &event.user_mark;
 
     (void)argc;
-    if (!dt_listening(DT_user_mark))
+    if (!dt_is_enabled(DT_user_mark))
         return atom_false;
     dt_text_open(&text);
     e->pid = self(env, &text);
@@ -148,13 +173,13 @@ ERL_NIF_TERM dt_user_mark(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     return atom_true;
 }
 
-ERL_NIF_TERM dt_user_span_start(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+ERL_NIF_TERM dt_annotation_span_start(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     struct dt_text text;
     union dt_event event;
     struct dt_user_span_start *e = &event.user_span_start;
 
     (void)argc;
-    if (!dt_listening(DT_user_span_start))
+    if (!dt_is_enabled(DT_user_span_start))
         return atom_false;
     dt_text_open(&text);
     e->pid = self(env, &text);
@@ -164,13 +189,13 @@ ERL_NIF_TERM dt_user_span_start(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
     return atom_true;
 }
 
-ERL_NIF_TERM dt_user_span_stop(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+ERL_NIF_TERM dt_annotation_span_stop(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     struct dt_text text;
     union dt_event event;
     struct dt_user_span_stop *e = &event.user_span_stop;
 
     (void)argc;
-    if (!dt_listening(DT_user_span_stop))
+    if (!dt_is_enabled(DT_user_span_stop))
         return atom_false;
     dt_text_open(&text);
     e->pid = self(env, &text);

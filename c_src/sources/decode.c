@@ -1,10 +1,12 @@
 /*
- * One decoder a shape. What a tag's term and `extra` are is in the documentation of
- * erlang:trace/3 (the trace messages) and of erl_tracer (what of them goes where); of
- * seq_trace, in its own.
+ * One decoder per shape of an event. The documentation of erlang:trace/3 describes the trace
+ * messages; that of erl_tracer, which parts of them are the term and `extra`; that of seq_trace,
+ * its own.
  */
-#include "dt_atoms.h"
-#include "dt_decode.h"
+#include "sources/decode.h"
+
+#include "catalogue/atoms.h"
+#include "sources/parts.h"
 
 /* -- Processes, links and scheduling -------------------------------------------- */
 
@@ -33,19 +35,19 @@ enum dt_decoded dt_decode_name(struct dt_traced *trace, union dt_event *event) {
 
     DT_TRY(e->pid, dt_id(trace, trace->tracee));
     DT_TRY(e->name, dt_id(trace, trace->term));
-    e->type = trace->route->type;
+    e->type = trace->type;
     return DT_DECODED;
 }
 
-/* Both ends of a link may be traced: seen from the other side, the tracee is who it
-   was done to. */
+/* Both ends of a link may be traced. In an event of the other end, the term is the process or port
+   that links, and the tracee the one that is linked to. */
 #define LINK_DECODER(decoder, probe, doer, other)                                                  \
     enum dt_decoded dt_decode_##decoder(struct dt_traced *trace, union dt_event *event) {          \
         struct dt_##probe *e = &event->probe;                                                      \
                                                                                                    \
         DT_TRY(e->from, dt_id(trace, trace->doer));                                                \
         DT_TRY(e->to, dt_id(trace, trace->other));                                                 \
-        e->type = trace->route->type;                                                              \
+        e->type = trace->type;                                                                     \
         return DT_DECODED;                                                                         \
     }
 
@@ -54,13 +56,13 @@ LINK_DECODER(linked, process_link, term, tracee)
 LINK_DECODER(port_link, port_link, tracee, term)
 LINK_DECODER(port_linked, port_link, term, tracee)
 
-#define SCHEDULED_DECODER(decoder, probe, who)                                                     \
+#define SCHEDULED_DECODER(decoder, probe, field)                                                   \
     enum dt_decoded dt_decode_##decoder(struct dt_traced *trace, union dt_event *event) {          \
         struct dt_##probe *e = &event->probe;                                                      \
                                                                                                    \
-        DT_TRY(e->who, dt_id(trace, trace->tracee));                                               \
+        DT_TRY(e->field, dt_id(trace, trace->tracee));                                             \
         DT_TRY(e->entry, dt_where(trace, trace->term));                                            \
-        e->type = trace->route->type;                                                              \
+        e->type = trace->type;                                                                     \
         return DT_DECODED;                                                                         \
     }
 
@@ -155,8 +157,10 @@ enum dt_decoded dt_decode_received(struct dt_traced *trace, union dt_event *even
                                                                                                    \
         DT_TRY(e->pid, dt_id(trace, trace->tracee));                                               \
         return dt_value(trace, atom_wordsize, &e->amount) &&                                       \
-               dt_value(trace, atom_heap_block_size, &e->heap) &&                                  \
-               dt_value(trace, atom_old_heap_block_size, &e->old_heap);                            \
+                       dt_value(trace, atom_heap_block_size, &e->heap) &&                          \
+                       dt_value(trace, atom_old_heap_block_size, &e->old_heap)                     \
+                   ? DT_DECODED                                                                    \
+                   : DT_UNDECODED;                                                                 \
     }
 
 GC_DECODER(gc_minor_start, need)

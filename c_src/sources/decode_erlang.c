@@ -1,12 +1,14 @@
 /*
- * The decoders of the provider erlang: what a VM that was built for it tells, as far as a
- * tracer is told (the catalogue says where that differs).
+ * The decoders of the provider erlang. They fill the arguments that a VM has which was built with
+ * these probes, as far as a tracer gets them; the catalogue says where that differs.
  */
+#include "sources/decode_erlang.h"
+
 #include <limits.h>
 
-#include "dt_atoms.h"
-#include "dt_decode.h"
-#include "dt_size.h"
+#include "catalogue/atoms.h"
+#include "sources/parts.h"
+#include "text/size.h"
 
 /* -- Numbers ---------------------------------------------------------------------- */
 
@@ -74,7 +76,7 @@ static bool get_received(const struct dt_traced *trace, struct message *m) {
     return true;
 }
 
-/* seq_trace alone knows the token. */
+/* Only an event of seq_trace has the token. */
 static bool get_seq_message(const struct dt_traced *trace, struct message *m) {
     struct dt_seq_info info;
     int label;
@@ -252,10 +254,10 @@ GC_DECODER(gc_major_start, gc_major__start, need)
 GC_DECODER(gc_major_end, gc_major__end, reclaimed)
 
 /*
- * What a heap was when its collection started. The only thing that is kept between two
- * events: a process collects from start to end on one thread, and no other does
- * meanwhile. Each probe compares with it once, so an end whose start was not told, since
- * nobody listened yet, is not compared with an older one.
+ * The heap's size when the collection started. This is the only state between two events: a
+ * process collects from start to end on one thread, and no other process does so there meanwhile.
+ * Each probe compares with it once. So an end without a start, since the probe was not enabled
+ * yet, is not compared with an older collection.
  */
 static _Thread_local struct {
     ERL_NIF_TERM tracee;
@@ -267,19 +269,19 @@ enum dt_decoded dt_decode_erlang_heap_before(struct dt_traced *trace, union dt_e
     ErlNifPid pid;
 
     (void)event;
-    /* Nothing else is kept: only a local pid is the same word for as long as it is one. */
+    /* Only a local pid is one word, so that two of them can be compared as words. */
     if (!enif_get_local_pid(trace->env, trace->tracee, &pid) ||
         !dt_value(trace, atom_heap_block_size, &collection.heap))
         return DT_UNDECODED;
     collection.tracee = trace->tracee;
-    collection.compared[trace->route->probe] = false;
+    collection.compared[trace->probe] = false;
     return DT_NO_EVENT;
 }
 
-/* Whether the heap is another than before, and then both sizes. */
+/* DT_DECODED if the heap has another size than before; then sets both sizes. */
 static enum dt_decoded compare_heap(const struct dt_traced *trace, uint64_t *before,
                                     uint64_t *after) {
-    bool *compared = &collection.compared[trace->route->probe];
+    bool *compared = &collection.compared[trace->probe];
 
     if (!dt_value(trace, atom_heap_block_size, after))
         return DT_UNDECODED;

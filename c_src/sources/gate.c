@@ -1,12 +1,10 @@
-#include "dt_follower.h"
+#include "sources/gate.h"
 
-#include "dt_atoms.h"
-
-/* A local pid is one word; 0 is none. */
+/* A local pid is one word; 0 is no pid. */
 static _Atomic(ERL_NIF_TERM) worker;
 static atomic_bool active;
 
-ERL_NIF_TERM dt_follower_claim(ErlNifEnv *env) {
+ERL_NIF_TERM dt_gate_claim(ErlNifEnv *env) {
     ErlNifPid self;
     ERL_NIF_TERM before;
 
@@ -16,11 +14,11 @@ ERL_NIF_TERM dt_follower_claim(ErlNifEnv *env) {
     return before ? before : atom_undefined;
 }
 
-void dt_follower_activate(bool on) {
+void dt_gate_activate(bool on) {
     atomic_store_explicit(&active, on, memory_order_relaxed);
 }
 
-bool dt_follower_is_alive(ErlNifEnv *env) {
+bool dt_gate_is_open(ErlNifEnv *env) {
     ErlNifPid pid = {.pid = atomic_load_explicit(&worker, memory_order_relaxed)};
 
     return atomic_load_explicit(&active, memory_order_relaxed) && pid.pid &&
@@ -32,7 +30,7 @@ static _Atomic int64_t left = DT_BUDGET_INFINITE;
 static atomic_bool infinite = true;
 static _Atomic uint64_t skipped;
 
-void dt_follower_budget(int64_t events) {
+void dt_gate_set_budget(int64_t events) {
     atomic_store_explicit(&left, events, memory_order_relaxed);
     atomic_store_explicit(&infinite, events == DT_BUDGET_INFINITE, memory_order_relaxed);
 }
@@ -47,20 +45,20 @@ static bool skip(void) {
     return false;
 }
 
-bool dt_follower_may(void) {
+bool dt_gate_may_make(void) {
     return is_infinite() || atomic_load_explicit(&left, memory_order_relaxed) > 0 || skip();
 }
 
-bool dt_follower_take(void) {
+bool dt_gate_take(void) {
     return is_infinite() || atomic_fetch_sub_explicit(&left, 1, memory_order_relaxed) > 0 || skip();
 }
 
-uint64_t dt_follower_skipped(void) {
+uint64_t dt_gate_skipped(void) {
     return atomic_load_explicit(&skipped, memory_order_relaxed);
 }
 
-atomic_bool dt_follower_denied[DT_PROBES];
+atomic_bool dt_gate_denied[DT_PROBES];
 
-void dt_follower_allow(enum dt_probe probe, bool allowed) {
-    atomic_store_explicit(&dt_follower_denied[probe], !allowed, memory_order_relaxed);
+void dt_gate_allow(enum dt_probe probe, bool allowed) {
+    atomic_store_explicit(&dt_gate_denied[probe], !allowed, memory_order_relaxed);
 }

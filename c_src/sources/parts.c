@@ -1,5 +1,8 @@
-#include "dt_atoms.h"
-#include "dt_decode.h"
+#include "sources/parts.h"
+
+#include "catalogue/atoms.h"
+#include "text/id.h"
+#include "text/term.h"
 
 const char *dt_id(struct dt_traced *trace, ERL_NIF_TERM term) {
     return dt_text_id(trace->text, trace->env, term);

@@ -1,5 +1,7 @@
-#include "dt_atoms.h"
-#include "dt_decode.h"
+#include "sources/routes.h"
+
+#include "catalogue/atoms.h"
+#include "sources/decode_erlang.h"
 
 #define GROUP(group) static const struct dt_route group##_routes[] = {
 #define ROUTE(tag, probe, decoder, type, flags)                                                    \
@@ -12,22 +14,22 @@
     { NULL, DT_PROBES, NULL, NULL, NULL }                                                          \
     }                                                                                              \
     ;
-#include "dt_routes.def"
+#include "sources/routes.def"
 
 #define GROUP(group) group##_routes,
 const struct dt_route *const dt_routes[DT_GROUPS] = {
-#include "dt_routes.def"
+#include "sources/routes.def"
 };
 
 #define GROUP(group) #group,
 const char *const dt_group_names[DT_GROUPS] = {
-#include "dt_routes.def"
+#include "sources/routes.def"
 };
 
 #define GROUP(group)                                                                               \
     _Static_assert(sizeof group##_routes / sizeof *group##_routes - 1 <= DT_GROUP_ROUTES,          \
                    #group " has more routes than a table by tag has room for");
-#include "dt_routes.def"
+#include "sources/routes.def"
 
 struct dt_tag dt_tags[DT_GROUPS][DT_GROUP_ROUTES + 1];
 

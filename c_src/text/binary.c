@@ -1,4 +1,4 @@
-#include "dt_binary.h"
+#include "text/binary.h"
 
 /* Copies are quick up to there. A part of so many bytes is no copy itself. */
 enum { LARGE = 4096, PART = 256 };

@@ -1,10 +1,10 @@
-#include "dt_known.h"
+#include "text/cache.h"
 
 #include <stdint.h>
 
-#include "dt_put.h"
+#include "text/put.h"
 
-/* An entry is a cache line. Longer texts are made anew each time. */
+/* An entry is a cache line. Longer texts are not cached. */
 enum { ENTRY_BITS = 9, TEXT_MAX = 54 };
 
 struct entry {
@@ -21,7 +21,7 @@ static struct entry *entry_of(enum dt_spelling spelling, ERL_NIF_TERM term) {
     return &entries[hash >> (64 - ENTRY_BITS)];
 }
 
-bool dt_known_put(struct dt_text *text, enum dt_spelling spelling, ERL_NIF_TERM term) {
+bool dt_cache_put(struct dt_text *text, enum dt_spelling spelling, ERL_NIF_TERM term) {
     const struct entry *entry = entry_of(spelling, term);
 
     if (entry->size == 0 || entry->term != term || entry->spelling != spelling ||
@@ -33,8 +33,8 @@ bool dt_known_put(struct dt_text *text, enum dt_spelling spelling, ERL_NIF_TERM 
     return true;
 }
 
-void dt_known_keep(const struct dt_text *text, enum dt_spelling spelling, ERL_NIF_TERM term,
-                   const char *start) {
+void dt_cache_store(const struct dt_text *text, enum dt_spelling spelling, ERL_NIF_TERM term,
+                    const char *start) {
     size_t size = (size_t)(text->next - start);
     struct entry *entry = entry_of(spelling, term);
 

@@ -2,11 +2,13 @@
  * Floats as the %e of the C library writes them, which on x86-64 takes several times as long to be
  * right about all digits.
  */
+#include "text/float.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
 
-#include "dt_put.h"
+#include "text/put.h"
 
 #if LDBL_MANT_DIG >= 64 && LDBL_MAX_10_EXP > 400
 

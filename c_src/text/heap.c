@@ -1,4 +1,4 @@
-#include "dt_heap.h"
+#include "text/heap.h"
 
 ERL_NIF_TERM dt_heap_mark;
 bool dt_heap_found;

@@ -4,8 +4,8 @@
  * lists, whose pointers have another mark. erl_nif shows a heap address for tuples alone, so the
  * mark is read from a tuple when the library is loaded.
  */
-#ifndef DT_HEAP_H
-#define DT_HEAP_H
+#ifndef DT_TEXT_HEAP_H
+#define DT_TEXT_HEAP_H
 
 #include <erl_nif.h>
 #include <stdbool.h>

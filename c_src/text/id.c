@@ -1,7 +1,9 @@
+#include "text/id.h"
+
 #include <string.h>
 
-#include "dt_known.h"
-#include "dt_put.h"
+#include "text/cache.h"
+#include "text/put.h"
 
 /*
  * The runtime's own %T writes pids, ports, references and almost all atoms as
@@ -14,7 +16,7 @@ enum { RESERVED_MAX = 64 };
 static ERL_NIF_TERM reserved[RESERVED_MAX];
 static unsigned reserved_count;
 
-bool dt_text_reserve(ErlNifEnv *env, ERL_NIF_TERM words) {
+bool dt_id_reserve(ErlNifEnv *env, ERL_NIF_TERM words) {
     ERL_NIF_TERM word;
     unsigned count = 0;
 
@@ -39,12 +41,12 @@ bool dt_put_handle(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM handle) {
     ErlNifPid pid;
     ErlNifPort port;
 
-    if (dt_known_put(text, DT_AS_ERLANG, handle))
+    if (dt_cache_put(text, DT_AS_ERLANG, handle))
         return true;
     if (!dt_put_runtime(text, handle))
         return false;
     if (enif_get_local_pid(env, handle, &pid) || enif_get_local_port(env, handle, &port))
-        dt_known_keep(text, DT_AS_ERLANG, handle, start);
+        dt_cache_store(text, DT_AS_ERLANG, handle, start);
     return true;
 }
 
@@ -118,11 +120,11 @@ static bool put_new_atom(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM atom
 static bool put_atom(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM atom) {
     char *start = text->next;
 
-    if (dt_known_put(text, DT_AS_ERLANG, atom))
+    if (dt_cache_put(text, DT_AS_ERLANG, atom))
         return true;
     if (!put_new_atom(text, env, atom))
         return false;
-    dt_known_keep(text, DT_AS_ERLANG, atom, start);
+    dt_cache_store(text, DT_AS_ERLANG, atom, start);
     return true;
 }
 
@@ -130,7 +132,7 @@ static bool put_id(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM id) {
     const ERL_NIF_TERM *name_node;
     int arity;
 
-    if (dt_known_put(text, DT_AS_ERLANG, id))
+    if (dt_cache_put(text, DT_AS_ERLANG, id))
         return true;
     if (enif_is_pid(env, id) || enif_is_port(env, id) || enif_is_ref(env, id))
         return dt_put_handle(text, env, id);

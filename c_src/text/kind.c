@@ -1,6 +1,6 @@
-#include "dt_kind.h"
+#include "text/kind.h"
 
-#include "dt_record.h"
+#include "text/record.h"
 
 /* -- Kinds without a getter in erl_nif -------------------------------------------------- */
 

@@ -3,12 +3,12 @@
  * newer than its enum, such as the native records of OTP 29. So it is never called. The kind is
  * found by getters (enif_is_tuple, …), which return false for unknown kinds.
  */
-#ifndef DT_KIND_H
-#define DT_KIND_H
+#ifndef DT_TEXT_KIND_H
+#define DT_TEXT_KIND_H
 
 #include <stdatomic.h>
 
-#include "dt_heap.h"
+#include "text/heap.h"
 
 /* The getters are tried from the last to the first: a bitstring has none, it is what remains. */
 enum dt_kind {

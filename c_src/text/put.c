@@ -1,4 +1,4 @@
-#include "dt_put.h"
+#include "text/put.h"
 
 bool dt_put_bytes(struct dt_text *text, const void *s, size_t n) {
     return dt_put(text, s, n);

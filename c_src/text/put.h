@@ -1,20 +1,19 @@
 /*
- * What the sources that make text share: they append to the buffer of a dt_text, and end
- * what they began.
+ * Appending to the buffer of a dt_text, and ending a text.
  */
-#ifndef DT_PUT_H
-#define DT_PUT_H
+#ifndef DT_TEXT_PUT_H
+#define DT_TEXT_PUT_H
 
 #include <string.h>
 
-#include "dt_text.h"
+#include "text/text.h"
 
-/* The bytes that are left, and one for the end. */
+/* The bytes that are left, one for the end included. */
 static inline size_t dt_put_room(const struct dt_text *text) {
     return (size_t)(text->buffer + sizeof text->buffer - text->next);
 }
 
-/* False, and the buffer as it was, where it is full. */
+/* Returns false, and leaves the buffer as it was, if there is no room. */
 static inline bool dt_put(struct dt_text *text, const char *s, size_t n) {
     if (n >= dt_put_room(text))
         return false;
@@ -35,17 +34,12 @@ bool dt_put_number(struct dt_text *text, unsigned long number);
 /* As the runtime's %T writes it: for terms that it writes in bounded time. */
 bool dt_put_runtime(struct dt_text *text, ERL_NIF_TERM term);
 
-/* The same for floats, and quicker. */
-bool dt_put_float(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term);
-
-/* A pid, port or reference. */
-bool dt_put_handle(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM handle);
-
-/* Ends the text that began at `start`; NULL, and the buffer as it was then, if it is not whole. */
+/* Ends the text that began at `start`. Returns NULL, and leaves the buffer as it was before the
+   text, if the text is not whole. */
 const char *dt_put_end(struct dt_text *text, char *start, bool whole);
 
-/* The same for a text of at most `max` bytes: if it is longer, or what stands there is not all, it
-   is cut at a character's boundary, and marked by "...". */
+/* The same for a text of at most `max` bytes. A text that is longer, or that is not `all`, is cut
+   at a character boundary and ends in "...". */
 const char *dt_put_cut_end(struct dt_text *text, char *start, size_t max, bool all);
 
 #endif

@@ -1,8 +1,8 @@
-#include "dt_record.h"
+#include "text/record.h"
 
 #include <string.h>
 
-#include "dt_heap.h"
+#include "text/heap.h"
 
 struct instance {
     ERL_NIF_TERM header, definition, values[];

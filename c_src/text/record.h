@@ -9,8 +9,8 @@
  * When the library is loaded, dt_record_calibrate compares this layout with records of known
  * contents. In a runtime with another layout, no term is taken for a record.
  */
-#ifndef DT_RECORD_H
-#define DT_RECORD_H
+#ifndef DT_TEXT_RECORD_H
+#define DT_TEXT_RECORD_H
 
 #include <erl_nif.h>
 #include <stdbool.h>

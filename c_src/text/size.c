@@ -1,8 +1,8 @@
-#include "dt_size.h"
+#include "text/size.h"
 
-#include "dt_binary.h"
-#include "dt_kind.h"
-#include "dt_record.h"
+#include "text/binary.h"
+#include "text/kind.h"
+#include "text/record.h"
 
 enum { HEAP_BINARY, OFF_HEAP_BINARY, BITSTRING, REFERENCE, FUN, EXTERNAL_PID, SIZES };
 

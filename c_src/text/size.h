@@ -6,8 +6,8 @@
  * one that is nested deeper than DT_SIZE_DEPTH, and one that has a map of more than DT_SIZE_MAP
  * keys, an integer of more than 64 bits, a bitstring, a fun or a term of an unknown kind.
  */
-#ifndef DT_SIZE_H
-#define DT_SIZE_H
+#ifndef DT_TEXT_SIZE_H
+#define DT_TEXT_SIZE_H
 
 #include <erl_nif.h>
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 enum { DT_SIZE_TERMS = 1000, DT_SIZE_DEPTH = 50, DT_SIZE_MAP = 32 };
 
 /* Sizes that differ between releases, as Erlang measured them: a tuple of integers, in the
-   order of the enum in dt_size.c. */
+   order of the enum in size.c. */
 bool dt_size_calibrate(ErlNifEnv *env, ERL_NIF_TERM sizes);
 
 uint32_t dt_size(ErlNifEnv *env, ERL_NIF_TERM term);

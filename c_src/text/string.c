@@ -1,7 +1,8 @@
-/* Texts of strings and names that a program passes. */
+#include "text/string.h"
+
 #include <string.h>
 
-#include "dt_put.h"
+#include "text/put.h"
 
 /*
  * UTF-8 by the range of the first byte: the length of the character, and the range of its second

@@ -3,14 +3,18 @@
  * stack has a text that is cut anyway. Every step appends a byte or more, and the first step that
  * appends past DT_TERM_MAX is the last.
  */
+#include "text/term.h"
+
 #include <stdatomic.h>
 #include <string.h>
 
-#include "dt_binary.h"
-#include "dt_kind.h"
-#include "dt_known.h"
-#include "dt_put.h"
-#include "dt_record.h"
+#include "text/binary.h"
+#include "text/cache.h"
+#include "text/float.h"
+#include "text/id.h"
+#include "text/kind.h"
+#include "text/put.h"
+#include "text/record.h"
 
 struct writer {
     struct dt_text *text;
@@ -155,10 +159,10 @@ static void write_integer(struct writer *w, ERL_NIF_TERM integer) {
 
 static void write_atom(struct writer *w, ERL_NIF_TERM atom) {
     const char *start = w->text->next;
-    bool put = dt_known_put(w->text, DT_AS_RUNTIME, atom);
+    bool put = dt_cache_put(w->text, DT_AS_RUNTIME, atom);
 
     if (!put && (put = dt_put_runtime(w->text, atom)))
-        dt_known_keep(w->text, DT_AS_RUNTIME, atom, start);
+        dt_cache_store(w->text, DT_AS_RUNTIME, atom, start);
     check(w, put);
 }
 
@@ -603,7 +607,7 @@ static void write_shape(struct writer *w, struct stack *stack, ERL_NIF_TERM term
 
 static atomic_bool shapes;
 
-void dt_text_show_shapes(bool show) {
+void dt_term_show_shapes(bool show) {
     atomic_store_explicit(&shapes, show, memory_order_relaxed);
 }
 
@@ -628,7 +632,7 @@ const char *dt_text_term(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term
                   : dt_put_cut_end(text, start, DT_TERM_MAX, !w.cut);
 }
 
-bool dt_text_calibrate(ErlNifEnv *env, ERL_NIF_TERM from, ERL_NIF_TERM to) {
+bool dt_term_calibrate(ErlNifEnv *env, ERL_NIF_TERM from, ERL_NIF_TERM to) {
     static ErlNifEnv *lasting;
 
     if (lasting)

@@ -1,0 +1,50 @@
+#include "catalogue/probes.h"
+
+#include "catalogue/atoms.h"
+
+#define LAST_LABEL_TEXT_OF(number) #number
+#define LAST_LABEL_TEXT(number) LAST_LABEL_TEXT_OF(number)
+#define DT_LAST_LABEL_TEXT LAST_LABEL_TEXT(DT_LAST_LABEL)
+
+/* -- Fields ------------------------------------------------------------------------ */
+
+#define STR_OF(name, max_bytes, meaning, example)                                                  \
+    {#name, &atom_string, max_bytes, NULL, meaning, example, 0},
+#define STR(name, meaning, example) STR_OF(name, 0, meaning, example)
+#define TEXT(name, meaning, example) STR_OF(name, DT_TERM_MAX, meaning, example)
+#define STRING(name, meaning, example) STR_OF(name, DT_STRING_MAX, meaning, example)
+#define NUMBER(type, name, unit, meaning, example)                                                 \
+    {#name, &atom_##type, 0, unit, meaning, NULL, example},
+#define PROBE(name, provider, backends, when, differs, fields...)                                  \
+    static const struct dt_field name##_fields[] = {fields{NULL, NULL, 0, NULL, NULL, NULL, 0}};
+#include "catalogue/probes.def"
+
+/* -- Probes ------------------------------------------------------------------------ */
+
+#define ON(backend) | 1U << DT_BACKEND_##backend
+#define INFO(name, provider, backends, is_labeled, when, differs)                                  \
+    {#name, &atom_##provider, 0 backends, is_labeled, when, differs, name##_fields},
+#define PROBE(name, provider, backends, when, differs, fields...)                                  \
+    INFO(name, provider, backends, false, when, differs)
+#define LABELED_PROBE(name, provider, backends, when, differs, fields...)                          \
+    INFO(name, provider, backends, true, when, differs)
+const struct dt_probe_info dt_probes[DT_PROBES] = {
+#include "catalogue/probes.def"
+};
+
+/*
+ * bpftrace reads no more than arg0 to arg5. The probes of the provider erlang have the arguments
+ * that they are known by.
+ */
+enum {
+#define PROVIDER(name) PROVIDER_##name,
+#include "catalogue/probes.def"
+};
+
+#define ON(backend) | 1U << DT_BACKEND_##backend
+#define FIELD(name) +1
+#define PROBE(name, provider, backends, when, differs, fields...)                                  \
+    _Static_assert(0 fields <= 6 || PROVIDER_##provider == PROVIDER_erlang ||                      \
+                       !((0 backends) & 1U << DT_BACKEND_usdt),                                    \
+                   #name " has more fields than bpftrace can read");
+#include "catalogue/probes.def"

@@ -1,0 +1,41 @@
+/*
+ * The catalogue as data: what there is to say of each probe.
+ */
+#ifndef DT_CATALOGUE_PROBES_H
+#define DT_CATALOGUE_PROBES_H
+
+#include <erl_nif.h>
+#include <stdbool.h>
+
+#include "catalogue/event.h"
+
+/* DT_BACKEND_usdt … : bits of a set of backends */
+enum dt_backend {
+#define BACKEND(name) DT_BACKEND_##name,
+#include "catalogue/probes.def"
+    DT_BACKENDS
+};
+
+struct dt_field {
+    const char *name; /* NULL ends a probe's fields */
+    const ERL_NIF_TERM *type;
+    unsigned max_bytes; /* 0: never cut */
+    const char *unit;   /* NULL: a text */
+    const char *meaning;
+    const char *text_example;
+    int64_t number_example;
+};
+
+struct dt_probe_info {
+    const char *name;
+    const ERL_NIF_TERM *provider;
+    unsigned backends; /* 1 << DT_BACKEND_usdt | … */
+    bool is_labeled;   /* a probe for each label */
+    const char *when;
+    const char *differs; /* empty: nothing differs */
+    const struct dt_field *fields;
+};
+
+extern const struct dt_probe_info dt_probes[DT_PROBES];
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * The parts of trace events that several decoders share.
+ */
+#ifndef DT_SOURCES_PARTS_H
+#define DT_SOURCES_PARTS_H
+
+#include "sources/decode.h"
+
+/* Sets the field to the text; without a text, ends the decoder. */
+#define DT_TRY(field, text_or_null)                                                                \
+    do {                                                                                           \
+        if (!((field) = (text_or_null)))                                                           \
+            return DT_UNDECODED;                                                                   \
+    } while (0)
+
+const char *dt_id(struct dt_traced *trace, ERL_NIF_TERM term);
+const char *dt_term(struct dt_traced *trace, ERL_NIF_TERM term);
+
+/* The value of the key `extra` in the options. */
+bool dt_extra(const struct dt_traced *trace, ERL_NIF_TERM *value);
+
+/* A location: {M,F,Args} or {M,F,Arity}. */
+const char *dt_mfa(struct dt_traced *trace, ERL_NIF_TERM location);
+
+/* A location that the VM may not know: then it says 0, or undefined. */
+const char *dt_where(struct dt_traced *trace, ERL_NIF_TERM location);
+
+/* The value of a key in a list of {Key, Value}, as of garbage collections. */
+bool dt_value(const struct dt_traced *trace, ERL_NIF_TERM key, uint64_t *value);
+
+/* {send | 'receive' | print, {Previous,Current}, From, To, Message}: the term of a seq_trace event.
+   For print, To is []. */
+struct dt_seq_info {
+    uint64_t previous, current;
+    ERL_NIF_TERM from, to, message;
+};
+
+bool dt_get_seq_info(const struct dt_traced *trace, struct dt_seq_info *info);
+
+#endif

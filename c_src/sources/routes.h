@@ -1,0 +1,53 @@
+/*
+ * Routes: which trace events go to which probes, by which decoder (routes.def).
+ */
+#ifndef DT_SOURCES_ROUTES_H
+#define DT_SOURCES_ROUTES_H
+
+#include "sources/decode.h"
+
+struct dt_route {
+    const ERL_NIF_TERM *tag; /* &atom_any: every tag; NULL ends a group */
+    enum dt_probe probe;     /* DT_PROBES: none */
+    dt_decoder *decode;      /* NULL: only asked about */
+    const char *type;        /* the text of the probe's field `type` */
+    const char *flags;       /* for people: the trace flags that make the VM yield the event */
+};
+
+/* DT_GROUP_procs … */
+enum dt_group {
+#define GROUP(group) DT_GROUP_##group,
+#include "sources/routes.def"
+    DT_GROUPS
+};
+
+/* The routes of each group, ended by one without a tag. */
+extern const struct dt_route *const dt_routes[DT_GROUPS];
+extern const char *const dt_group_names[DT_GROUPS];
+
+/* The same by tag, for the callbacks: the routes of a group that this tag takes, those of every tag
+   included. The VM asks about every event, and almost always no probe is enabled. */
+enum { DT_GROUP_ROUTES = 20 }; /* or fewer */
+
+struct dt_tag {
+    ERL_NIF_TERM tag; /* DT_NO_TAG: any tag that the group does not have; ends a group */
+    unsigned count;
+    const struct dt_route *routes[DT_GROUP_ROUTES];
+};
+
+#define DT_NO_TAG ((ERL_NIF_TERM)0) /* no term is that */
+
+extern struct dt_tag dt_tags[DT_GROUPS][DT_GROUP_ROUTES + 1];
+
+/* Fills dt_tags at the first load, when the atoms are made. */
+void dt_tags_fill(void);
+
+static inline const struct dt_tag *dt_tag_of(enum dt_group group, ERL_NIF_TERM tag) {
+    const struct dt_tag *t = dt_tags[group];
+
+    while (t->tag != tag && t->tag != DT_NO_TAG)
+        t++;
+    return t;
+}
+
+#endif

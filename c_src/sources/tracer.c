@@ -1,0 +1,173 @@
+#include "sources/tracer.h"
+
+#include <stdatomic.h>
+
+#include "backends/backends.h"
+#include "catalogue/atoms.h"
+#include "sources/gate.h"
+#include "sources/routes.h"
+
+/* -- 1. The callbacks --------------------------------------------------------------- */
+
+static ERL_NIF_TERM answer(enum dt_group group, ERL_NIF_TERM tag, ERL_NIF_TERM state);
+static ERL_NIF_TERM trace(enum dt_group group, ERL_NIF_TERM tag, ErlNifEnv *env,
+                          const ERL_NIF_TERM argv[]);
+
+/* argv: Tag, State, Tracee; for trace_<group> also Term and Opts. */
+#define INFO_GROUP(group)
+#define GROUP(group)                                                                               \
+    ERL_NIF_TERM dt_tracer_enabled_##group(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {  \
+        (void)env;                                                                                 \
+        (void)argc;                                                                                \
+        return answer(DT_GROUP_##group, argv[0], argv[1]);                                         \
+    }                                                                                              \
+    ERL_NIF_TERM dt_tracer_trace_##group(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {    \
+        (void)argc;                                                                                \
+        return trace(DT_GROUP_##group, argv[0], env, argv);                                        \
+    }
+#include "sources/routes.def"
+
+/* -- 2. Is the event wanted? -------------------------------------------------------- */
+
+/* A route is open if its probe is enabled and, for the application's tracer, allowed. */
+static bool is_open(const struct dt_route *route, ERL_NIF_TERM state) {
+    return dt_is_enabled(route->probe) && (!dt_gate_is_for(state) || dt_gate_allows(route->probe));
+}
+
+static bool is_wanted(const struct dt_tag *t, ERL_NIF_TERM state) {
+    for (unsigned i = 0; i < t->count; i++)
+        if (is_open(t->routes[i], state))
+            return true;
+    return false;
+}
+
+/* The budget is checked last: an event without an enabled probe does not count as skipped. */
+static ERL_NIF_TERM within_budget(bool wanted, ERL_NIF_TERM state) {
+    return wanted && (!dt_gate_is_for(state) || dt_gate_may_make()) ? atom_trace : atom_discard;
+}
+
+static ERL_NIF_TERM answer(enum dt_group group, ERL_NIF_TERM tag, ERL_NIF_TERM state) {
+    return within_budget(is_wanted(dt_tag_of(group, tag), state), state);
+}
+
+/* -- 3. Route, decode, fire --------------------------------------------------------- */
+
+/* Events that could not be decoded, per probe; the last element: events of an unknown tag. */
+static _Atomic uint64_t undecoded[DT_PROBES + 1];
+
+static void count_undecoded(enum dt_probe probe) {
+    atomic_fetch_add_explicit(&undecoded[probe], 1, memory_order_relaxed);
+}
+
+uint64_t dt_tracer_undecoded(enum dt_probe probe) {
+    return atomic_load_explicit(&undecoded[probe], memory_order_relaxed);
+}
+
+static void decode_and_fire(const struct dt_route *route, struct dt_traced *traced) {
+    union dt_event event;
+
+    dt_text_open(traced->text);
+    traced->probe = route->probe;
+    traced->type = route->type;
+    switch (route->decode(traced, &event)) {
+    case DT_DECODED:
+        dt_fire(route->probe, &event);
+        break;
+    case DT_UNDECODED:
+        count_undecoded(route->probe);
+        break;
+    case DT_NO_EVENT:
+        break;
+    }
+}
+
+static ERL_NIF_TERM trace(enum dt_group group, ERL_NIF_TERM tag, ErlNifEnv *env,
+                          const ERL_NIF_TERM argv[]) {
+    const struct dt_tag *t = dt_tag_of(group, tag);
+    struct dt_text text;
+    struct dt_traced traced = {.env = env,
+                               .tag = argv[0],
+                               .state = argv[1],
+                               .tracee = argv[2],
+                               .term = argv[3],
+                               .opts = argv[4],
+                               .text = &text};
+
+    if (dt_gate_is_for(traced.state) && !dt_gate_take())
+        return atom_ok;
+    for (unsigned i = 0; i < t->count; i++)
+        if (t->routes[i]->decode && is_open(t->routes[i], traced.state))
+            decode_and_fire(t->routes[i], &traced);
+    if (t->tag == DT_NO_TAG)
+        count_undecoded(DT_PROBES);
+    return atom_ok;
+}
+
+/* -- The callbacks for any tag ------------------------------------------------------ */
+
+/*
+ * The VM calls enabled/3 and trace/5 for trace_status and seq_trace alone; for all other tags there
+ * is a pair of callbacks. The contract of erl_tracer allows any tag.
+ */
+static bool group_takes(enum dt_group group, bool is_port) {
+    switch (group) {
+    case DT_GROUP_procs:
+    case DT_GROUP_running_procs:
+        return !is_port;
+    case DT_GROUP_ports:
+    case DT_GROUP_running_ports:
+        return is_port;
+    case DT_GROUP_seq_trace:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* For a tag that no group has, the first group, where it is unknown too. */
+static enum dt_group group_of(ErlNifEnv *env, ERL_NIF_TERM tag, ERL_NIF_TERM tracee) {
+    bool is_port = enif_is_port(env, tracee);
+
+    for (int group = 0; group < DT_GROUPS; group++)
+        if (group_takes(group, is_port) && dt_tag_of(group, tag)->tag != DT_NO_TAG)
+            return group;
+    return 0;
+}
+
+/* {send | 'receive' | print, …} */
+static ERL_NIF_TERM seq_trace_kind(ErlNifEnv *env, ERL_NIF_TERM info) {
+    const ERL_NIF_TERM *el;
+    int size;
+
+    return enif_get_tuple(env, info, &size, &el) && size > 0 ? el[0] : atom_undefined;
+}
+
+/* A tracer that a user has set by hand stays, since a consumer may attach later. */
+static ERL_NIF_TERM trace_status(ErlNifEnv *env, ERL_NIF_TERM state) {
+    return !dt_gate_is_for(state) || dt_gate_is_open(env) ? atom_trace : atom_remove;
+}
+
+/* The kind of a seq_trace event comes with trace/5 only: here any kind that is wanted will do. */
+static ERL_NIF_TERM answer_seq_trace(ERL_NIF_TERM state) {
+    bool wanted = false;
+
+    for (const struct dt_tag *t = dt_tags[DT_GROUP_seq_trace]; t->tag != DT_NO_TAG && !wanted; t++)
+        wanted = is_wanted(t, state);
+    return within_budget(wanted, state);
+}
+
+ERL_NIF_TERM dt_tracer_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    (void)argc;
+    if (argv[0] == atom_trace_status)
+        return trace_status(env, argv[1]);
+    if (argv[0] == atom_seq_trace)
+        return answer_seq_trace(argv[1]);
+    return answer(group_of(env, argv[0], argv[2]), argv[0], argv[1]);
+}
+
+ERL_NIF_TERM dt_tracer_trace(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    (void)argc;
+    if (argv[0] == atom_seq_trace)
+        return trace(DT_GROUP_seq_trace, seq_trace_kind(env, argv[3]), env, argv);
+    return trace(group_of(env, argv[0], argv[2]), argv[0], env, argv);
+}

@@ -1,0 +1,24 @@
+/*
+ * The tracer: the callbacks of the erl_tracer contract, as NIFs.
+ *
+ * They run inside the traced process or port, on its scheduler. They store no state between calls,
+ * raise nothing, and accept any arguments, since Erlang code may call them too.
+ */
+#ifndef DT_SOURCES_TRACER_H
+#define DT_SOURCES_TRACER_H
+
+#include <stdint.h>
+
+#include "catalogue/event.h"
+#include "sources/nif.h"
+
+/* enabled/3 and trace/5; of each group of callbacks, enabled_<group>/3 and trace_<group>/5. */
+dt_nif dt_tracer_enabled, dt_tracer_trace;
+#define INFO_GROUP(group)
+#define GROUP(group) dt_nif dt_tracer_enabled_##group, dt_tracer_trace_##group;
+#include "sources/routes.def"
+
+/* How many events of the probe could not be decoded; for DT_PROBES, events of an unknown tag. */
+uint64_t dt_tracer_undecoded(enum dt_probe probe);
+
+#endif

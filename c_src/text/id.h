@@ -1,0 +1,27 @@
+/*
+ * Identifiers and locations as text: whole, as Erlang writes them.
+ */
+#ifndef DT_TEXT_ID_H
+#define DT_TEXT_ID_H
+
+#include "text/text.h"
+
+/* Sets the words that Erlang quotes when they are atoms, a list: they differ from release to
+   release, so Erlang passes them when it loads the library. */
+bool dt_id_reserve(ErlNifEnv *env, ERL_NIF_TERM words);
+
+/* A pid, port, reference, atom or {Name,Node}. */
+const char *dt_text_id(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM id);
+
+/* More arguments than a function can have: a process may be spawned with that many, and then
+   does not start. */
+enum { DT_ARITY_MORE = 256 };
+
+/* module:function/arity; DT_ARITY_MORE is written "...". */
+const char *dt_text_mfa(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM module,
+                        ERL_NIF_TERM function, unsigned long arity);
+
+/* Appends a pid, port or reference, as a part of another text. */
+bool dt_put_handle(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM handle);
+
+#endif
