@@ -72,7 +72,7 @@ documentation(_) ->
 files(_) ->
     Rows = rows("ARCHITECTURE.md", "^\\| `(?:c_src|src)/([^`]*)`"),
     Names = [unicode:characters_to_list(Name) || Row <- Rows, Name <- expanded(Row)],
-    Sources = [filename:basename(Source) || Pattern <- ["c_src/*.{c,h,def}", "src/*.{erl,appup}"], Source <- filelib:wildcard(Pattern, dt_shell:project())],
+    Sources = [filename:basename(Source) || Pattern <- ["c_src/{,*/}*.{c,h,def}", "src/*.{erl,appup}"], Source <- filelib:wildcard(Pattern, dt_shell:project())],
     ?assertEqual(lists:sort(Sources), lists:sort(Names)).
 
 %% "dt_lttng_{provider.c,events.h}" is two of them.
@@ -138,8 +138,8 @@ kinds_of_terms(_) ->
     {0, Symbols} = dt_shell:run("nm -D --undefined-only '~ts'", [library()]),
     ?assertMatch({_, _}, binary:match(Symbols, <<"enif_get_tuple">>)),
     ?assertEqual(nomatch, binary:match(Symbols, <<"enif_term_type">>)),
-    Sources = lists:append([filelib:wildcard(Folder ++ "/*.{c,h,def}", dt_shell:project()) || Folder <- ["c_src", "test/text_nif", "bench"]]),
-    ?assert(lists:member("c_src/dt_term.c", Sources)),
+    Sources = lists:append([filelib:wildcard(Folder ++ "/{,*/}*.{c,h,def}", dt_shell:project()) || Folder <- ["c_src", "test/text_nif", "bench"]]),
+    ?assert(lists:member("c_src/text/term.c", Sources)),
     ?assertEqual([], [Source || Source <- Sources, {ok, Text} <- [file:read_file(filename:join(dt_shell:project(), Source))],
                                 re:run(Text, "enif_term_type *\\(|ERL_NIF_TERM_TYPE_") =/= nomatch]).
 

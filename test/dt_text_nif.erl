@@ -8,7 +8,7 @@
 %% Into that folder; answers what load/1 takes.
 build(Folder) ->
     Library = filename:join(Folder, "dt_text_nif"),
-    Sources = [filename:join("c_src", Name ++ ".c") || Name <- ["dt_text", "dt_term", "dt_binary", "dt_float", "dt_string", "dt_heap", "dt_kind", "dt_known", "dt_put", "dt_record"]],
+    Sources = filelib:wildcard("c_src/text/*.c", dt_shell:project()),
     {ok, Work} = file:read_file(filename:join(dt_shell:project(), "test/text_nif/dt_work.c")),
     {match, Counted} = re:run(Work, "(?:^COUNTED\\(|^int __wrap_)(enif_\\w+).*[);]$", [global, multiline, {capture, all_but_first, list}]),
     {0, _} = dt_shell:run("cd '~ts' && ${CC:-cc} -std=gnu11 ${DYNTRACE_TEST_CFLAGS:--O2 -g} -Wall -Wextra -Werror -shared -fPIC "

@@ -5,7 +5,10 @@
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
+
+/* Each provider with tracepoints. */
 #define DT_LTTNG_PROVIDER org_erlang_dyntrace
+#define OF_org_erlang_dyntrace , 1,
 #include "backends/lttng_events.h"
 
 #include "backends/lttng.h"

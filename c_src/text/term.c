@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "text/binary.h"
+#include "text/bytes.h"
 #include "text/cache.h"
 #include "text/float.h"
 #include "text/id.h"
@@ -40,90 +41,14 @@ static void append_number(struct writer *w, unsigned long number) {
     check(w, dt_put_number(w->text, number));
 }
 
-/* -- Bytes, as the runtime spells them ------------------------------------------------ */
-
-enum { BYTES = 256 };
-
-enum { PLAIN = 0, ESCAPED = 1, UNPRINTABLE = 2 };
-
-/* The spelling of a byte in a string. PLAIN: the byte itself. */
-struct spelling {
-    char text[4];
-    unsigned char size, kind;
-};
-
-static struct spelling in_list[BYTES], in_binary[BYTES];
-
-/* A comma and the number. */
-static struct spelling as_number[BYTES];
-
-/* Takes the spelling out of `raw`, the runtime's text of a string of this byte, from between `open`
-   and `end`. A single byte past ASCII becomes UTF-8. */
-static void spell(struct spelling *spelling, unsigned char byte, const char *raw, const char *open,
-                  const char *end) {
-    size_t n = strlen(raw), around = strlen(open) + strlen(end);
-
-    spelling->kind = UNPRINTABLE;
-    if (n <= around || n > around + sizeof spelling->text || strncmp(raw, open, strlen(open)) != 0)
-        return;
-    if (n == around + 1 && byte >= 0x80) {
-        spelling->text[0] = (char)(0xC0 | byte >> 6);
-        spelling->text[1] = (char)(0x80 | (byte & 0x3F));
-        spelling->size = 2;
-    } else {
-        spelling->size = (unsigned char)(n - around);
-        memcpy(spelling->text, raw + strlen(open), spelling->size);
-    }
-    spelling->kind = spelling->size == 1 ? PLAIN : ESCAPED;
-}
-
-/* The PLAIN bytes of binaries as a range without at most two bytes, so that a few comparisons find
-   them. */
-static struct { unsigned char first, last, but[2]; } plain = {.first = 1, .last = 0};
-
-static void find_plain(void) {
-    unsigned first = 0, last = BYTES - 1, but = 0;
-
-    while (first < last && in_binary[first].kind != PLAIN)
-        first++;
-    while (last > first && in_binary[last].kind != PLAIN)
-        last--;
-    for (unsigned c = first; c <= last; c++)
-        if (in_binary[c].kind != PLAIN) {
-            if (but == sizeof plain.but)
-                return;
-            plain.but[but++] = (unsigned char)c;
-        }
-    plain.first = (unsigned char)first;
-    plain.last = (unsigned char)last;
-}
-
-static bool spell_bytes(ErlNifEnv *env) {
-    for (unsigned c = 0; c < BYTES; c++) {
-        ERL_NIF_TERM list = enif_make_list1(env, enif_make_uint(env, c)), binary;
-        unsigned char *byte = enif_make_new_binary(env, 1, &binary);
-        char raw[16] = "";
-
-        if (!byte)
-            return false;
-        *byte = (unsigned char)c;
-        as_number[c].size = (unsigned char)snprintf(raw, sizeof raw, ",%u", c);
-        memcpy(as_number[c].text, raw, sizeof as_number[c].text);
-        if (enif_snprintf(raw, sizeof raw, "%T", list) > 0)
-            spell(&in_list[c], *byte, raw, "\"", "\"");
-        if (enif_snprintf(raw, sizeof raw, "%T", binary) > 0)
-            spell(&in_binary[c], *byte, raw, "<<\"", "\">>");
-    }
-    find_plain();
-    return true;
-}
+/* -- Bytes -------------------------------------------------------------------------- */
 
 /* Copies the array whole, then gives back the unused bytes; DT_TEXT_SIZE has room for more. */
-static inline void append_spelling(struct writer *w, const struct spelling *spelling) {
-    bool put = dt_put(w->text, spelling->text, sizeof spelling->text);
+static inline void append_byte(struct writer *w, const struct dt_byte *byte) {
+    bool put = dt_put(w->text, byte->text, sizeof byte->text);
 
     if (put)
-        w->text->next -= sizeof spelling->text - spelling->size;
+        w->text->next -= sizeof byte->text - byte->size;
     check(w, put);
 }
 
@@ -195,36 +120,12 @@ static void write_bits(struct writer *w, ERL_NIF_TERM bits) {
         write_unknown(w);
 }
 
-/* A fixed size, and a loop without branches: compilers make vector instructions of it. */
-enum { BLOCK = 32 };
-
-static bool is_plain_block(const unsigned char *bytes) {
-    unsigned char other = 0;
-
-    for (size_t i = 0; i < BLOCK; i++)
-        other |= (bytes[i] < plain.first) | (bytes[i] > plain.last) | (bytes[i] == plain.but[0]) |
-                 (bytes[i] == plain.but[1]);
-    return !other;
-}
-
-/* The kinds of all these bytes, or-ed; UNPRINTABLE for an empty binary, which is no string. */
-static unsigned kind_of(const unsigned char *bytes, size_t n) {
-    unsigned kind = n > 0 ? PLAIN : UNPRINTABLE;
-    size_t i = 0;
-
-    while (n - i >= BLOCK && is_plain_block(bytes + i))
-        i += BLOCK;
-    for (; i < n; i++)
-        kind |= in_binary[bytes[i]].kind;
-    return kind;
-}
-
 static void write_bytes(struct writer *w, const unsigned char *bytes, size_t n) {
     append(w, "<<");
     if (n > 0)
         append_number(w, bytes[0]);
     for (size_t i = 1; i < n && !w->cut; i++)
-        append_spelling(w, &as_number[bytes[i]]);
+        append_byte(w, &dt_bytes_as_number[bytes[i]]);
     append(w, ">>");
 }
 
@@ -246,17 +147,17 @@ static void write_binary(struct writer *w, ERL_NIF_TERM term) {
         return;
     }
     n = binary.size <= DT_TERM_MAX ? binary.size : DT_TERM_MAX + 1;
-    kind = kind_of(binary.data, n);
-    if (kind >= UNPRINTABLE) {
+    kind = dt_bytes_kind(binary.data, n);
+    if (kind >= DT_UNPRINTABLE) {
         write_bytes(w, binary.data, n);
         return;
     }
     append(w, "<<\"");
-    if (kind == PLAIN)
+    if (kind == DT_PLAIN)
         check(w, dt_put_bytes(w->text, binary.data, n));
     else
         for (size_t i = 0; i < n && !w->cut; i++)
-            append_spelling(w, &in_binary[binary.data[i]]);
+            append_byte(w, &dt_bytes_in_binary[binary.data[i]]);
     append(w, "\">>");
 }
 
@@ -270,9 +171,10 @@ static bool write_string(struct writer *w, ERL_NIF_TERM list) {
 
     append(w, "\"");
     for (; string && n <= DT_TERM_MAX && enif_get_list_cell(w->env, list, &head, &list); n++) {
-        string = enif_get_uint(w->env, head, &c) && c <= 255 && in_list[c].kind != UNPRINTABLE;
+        string = enif_get_uint(w->env, head, &c) && c <= 255 &&
+                 dt_bytes_in_list[c].kind != DT_UNPRINTABLE;
         if (string && !w->cut)
-            append_spelling(w, &in_list[c]);
+            append_byte(w, &dt_bytes_in_list[c]);
     }
     if (string && n > 0 && enif_is_list(w->env, list)) {
         append(w, "\"");
@@ -398,8 +300,8 @@ static bool next_of_tuple(struct writer *w, struct part *part, ERL_NIF_TERM *ter
 
 /* An integer after another element. */
 static void append_next_long(struct writer *w, long i) {
-    if (i >= 0 && i < BYTES) {
-        append_spelling(w, &as_number[i]);
+    if (i >= 0 && i < DT_BYTES) {
+        append_byte(w, &dt_bytes_as_number[i]);
     } else {
         append(w, ",");
         append_long(w, i);
@@ -637,7 +539,7 @@ bool dt_term_calibrate(ErlNifEnv *env, ERL_NIF_TERM from, ERL_NIF_TERM to) {
 
     if (lasting)
         return true;
-    if (!enif_is_number(env, from) || !enif_is_number(env, to) || !spell_bytes(env) ||
+    if (!enif_is_number(env, from) || !enif_is_number(env, to) || !dt_bytes_calibrate(env) ||
         !dt_kind_calibrate(env) || !(lasting = enif_alloc_env()))
         return false;
     least = enif_make_copy(lasting, from);

@@ -3,7 +3,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "dt_text.h"
+#include "text/id.h"
+#include "text/string.h"
+#include "text/term.h"
 #include "dt_work.h"
 
 static ERL_NIF_TERM binary(ErlNifEnv *env, const char *s) {
@@ -92,7 +94,7 @@ static ERL_NIF_TERM work(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
 
 static ERL_NIF_TERM show(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     (void)argc;
-    dt_text_show_shapes(enif_is_identical(argv[0], enif_make_atom(env, "shape")));
+    dt_term_show_shapes(enif_is_identical(argv[0], enif_make_atom(env, "shape")));
     return enif_make_atom(env, "ok");
 }
 
@@ -103,7 +105,7 @@ static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info) {
 
     (void)priv_data;
     return !enif_get_tuple(env, load_info, &size, &el) || size != 3 ||
-           !dt_text_reserve(env, el[0]) || !dt_text_calibrate(env, el[1], el[2]);
+           !dt_id_reserve(env, el[0]) || !dt_term_calibrate(env, el[1], el[2]);
 }
 
 static ErlNifFunc functions[] = {{"text", 1, text, 0},
