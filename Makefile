@@ -100,8 +100,9 @@ check-docs: all
 docs: all ## write docs/PROBES.md and SystemTap's tapset from the catalogue
 	for g in $(GENERATED); do $${g#*:} $(LIB) > $${g%:*}.new && mv $${g%:*}.new $${g%:*} || exit 1; done
 
-lint: deps-lint all ## clang-format, clang-tidy, cppcheck, xref, dialyzer
-	clang-format --dry-run --Werror c_src/*.c c_src/*.h
+lint: deps-lint all ## clang-format, clang-tidy, cppcheck, the order of includes, xref, dialyzer
+	clang-format --dry-run --Werror c_src/*.[ch] c_src/*/*.[ch]
+	tools/includes c_src
 	$(MAKE) -C c_src lint
 	$(REBAR) xref
 	$(REBAR) dialyzer

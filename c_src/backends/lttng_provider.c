@@ -22,7 +22,7 @@
 #define PROBE(name, provider, backends, ...) DT_CHOOSE(FIRE, DT_NOTHING, backends)(name, provider)
 #include "catalogue/probes.def"
 
-/* Empty where a probe is no tracepoint; its definition is empty too, so nobody connects to it. */
+/* NULL for a probe that is no tracepoint. Its definition is empty, so these are never read. */
 #define FIRE_ENTRY(name) [DT_##name] = fire_##name,
 #define PROBE(name, provider, backends, ...) DT_CHOOSE(FIRE_ENTRY, DT_NOTHING, backends)(name)
 static void (*const fire[DT_PROBES])(const union dt_event *event) = {

@@ -34,7 +34,7 @@ const struct dt_probe_info dt_probes[DT_PROBES] = {
 
 /*
  * bpftrace reads no more than arg0 to arg5. The probes of the provider erlang have the arguments
- * that they are known by.
+ * of the VMs that were built with them.
  */
 enum {
 #define PROVIDER(name) PROVIDER_##name,
