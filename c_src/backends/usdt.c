@@ -98,10 +98,10 @@ volatile unsigned short *const dt_usdt_label_semaphores[DT_LABELS] = {
     }
 #include "catalogue/probes.def"
 
-#define FIRE(name) fire_##name,
-#define NO_FIRE(name) NULL,
-#define PROBE(name, provider, backends, ...) DT_CHOOSE(FIRE, NO_FIRE, backends)(name)
-#define LABELED_PROBE(name, ...) NO_FIRE(name)
+/* NULL for a probe without a site of its own, which is never enabled. */
+#define FIRE_ENTRY(name) [DT_##name] = fire_##name,
+#define PROBE(name, provider, backends, ...) DT_CHOOSE(FIRE_ENTRY, DT_NOTHING, backends)(name)
+#define LABELED_PROBE(...)
 static void (*const fire[DT_PROBES])(const union dt_event *event) = {
 #include "catalogue/probes.def"
 };
