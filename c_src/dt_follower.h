@@ -1,5 +1,5 @@
 /*
- * The limits of the application's tracer, {dyntrace, dyntrace_follower}: it traces while its worker
+ * The limits of the application's tracer, {dyntrace, dyntrace_autotracer}: it traces while its worker
  * is alive and active, and fires those probes that are allowed, as often as its budget of events
  * permits.
  */

@@ -27,7 +27,7 @@ static void count_undecoded(enum dt_probe probe) {
 /* -- Dispatch ------------------------------------------------------------------- */
 
 static bool is_follower(ERL_NIF_TERM state) {
-    return state == atom_dyntrace_follower;
+    return state == atom_dyntrace_autotracer;
 }
 
 static bool may_fire(const struct dt_route *route, ERL_NIF_TERM state) {

@@ -111,7 +111,7 @@
                   backends := #{backend() => available | {missing, binary()}},
                   undecoded := #{atom() => pos_integer()}}.
 
--type following() :: #{processes := [atom()], ports := [atom()], calls := dyntrace_needs:calls(),
+-type following() :: #{processes := [atom()], ports := [atom()], calls := dyntrace_trace_flags:calls(),
                        seq_trace := boolean(), untraced := non_neg_integer(), withheld := #{atom() => string()},
                        paused := boolean(), pauses := non_neg_integer(), skipped := non_neg_integer()}.
 %% `processes', `ports': the trace flags that are set. `calls': which events of a call are traced. `seq_trace': whether
@@ -154,7 +154,7 @@ info() ->
                   {missing, _} -> undefined
               end,
     maps:merge(#{version => version(), library => Library, attach => attach(Library),
-                 following => dyntrace_follower:info()}, mapped(Library, ?MODULE:nif_info())).
+                 following => dyntrace_autotracer:info()}, mapped(Library, ?MODULE:nif_info())).
 
 %% @private Where the library is, or why it is not loaded.
 -spec library() -> {loaded, file:filename()} | {missing, binary()}.
@@ -232,7 +232,7 @@ configured() ->
     maps:from_list(application:get_all_env(?MODULE)).
 
 %% There is no worker where the library was missing when the application was started.
-works(ok, Config) -> dyntrace_follower:follow(Config);
+works(ok, Config) -> dyntrace_autotracer:follow(Config);
 works(Error, _) -> Error.
 
 %% @doc Switches attach-driven tracing off: clears the flags that it has set, and sets none until {@link follow/1}.
@@ -240,7 +240,7 @@ works(Error, _) -> Error.
 unfollow() ->
     case whereis(dyntrace_sup) of
         undefined -> ok;
-        _ -> dyntrace_follower:unfollow()
+        _ -> dyntrace_autotracer:unfollow()
     end.
 
 %%% -- Annotations ---------------------------------------------------------------------

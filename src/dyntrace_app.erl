@@ -12,10 +12,10 @@
 -export([init/1]).
 
 -define(SUPERVISOR, dyntrace_sup).
--define(WORKER, dyntrace_follower).
+-define(WORKER, dyntrace_autotracer).
 
 start(_Type, _Args) ->
-    ok = dyntrace_kept:new(),
+    ok = dyntrace_settings:new(),
     case worker() of
         {error, Refused = {bad_config, _, _, _}} ->
             {error, Refused};

@@ -19,7 +19,7 @@
 -type config() :: #{follow := boolean(),
                     processes := all | new | existing | [atom()],
                     ports := all | new | existing | none,
-                    functions := [dyntrace_functions:pattern()],
+                    functions := [dyntrace_trace_pattern:pattern()],
                     probes := all | [atom()],
                     interval := pos_integer(),
                     budget := pos_integer() | infinity,

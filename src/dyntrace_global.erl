@@ -1,6 +1,6 @@
 %% @private Trace flags and patterns before OTP 27, where a process has one tracer, and a function one pattern.
 %%
-%% The tracer has a state of its own: the VM takes `{dyntrace, dyntrace_follower}' for another one than `{dyntrace, []}',
+%% The tracer has a state of its own: the VM takes `{dyntrace, dyntrace_autotracer}' for another one than `{dyntrace, []}',
 %% and sets and clears flags that are given with it only where no other tracer is.
 %%
 %% Flags of all processes are set and cleared by one call each, which stops the schedulers for the time of a walk over the
@@ -43,9 +43,9 @@ close(global) ->
     ok.
 
 clear_left() ->
-    _ = processes(global, all, dyntrace_needs:flags(process), []),
+    _ = processes(global, all, dyntrace_trace_flags:flags(process), []),
     ok = free(self()),
-    ok = ports(global, all, dyntrace_needs:flags(port), []),
+    ok = ports(global, all, dyntrace_trace_flags:flags(port), []),
     clear_patterns().
 
 %% The worker itself has the anchor as a sample: when another tool clears the flags of all processes, it clears that too.
@@ -65,14 +65,14 @@ tracer_of(Whom) ->
 
 class({tracer, []}) -> none;
 class({tracer, Tracer}) ->
-    case dyntrace_needs:tracer() of
+    case dyntrace_trace_flags:tracer() of
         Tracer -> ours;
         _ -> other
     end;
 class(undefined) -> none.
 
 trace(Whom, On, Flags) ->
-    {Module, State} = dyntrace_needs:tracer(),
+    {Module, State} = dyntrace_trace_flags:tracer(),
     erlang:trace(Whom, On, [{tracer, Module, State} | Flags]).
 
 %% -- Processes --------------------------------------------------------------------------
@@ -123,7 +123,7 @@ named(global, Changes) ->
 
 changed(_, other) -> taken;
 changed(_, unknown) -> unknown;
-changed({Pid, all, New}, Class) -> changed({Pid, [?ANCHOR | dyntrace_needs:flags(process)], New}, Class);
+changed({Pid, all, New}, Class) -> changed({Pid, [?ANCHOR | dyntrace_trace_flags:flags(process)], New}, Class);
 changed({Pid, Gone, New}, _) -> switch(Pid, Gone, [?ANCHOR || New =/= []] ++ New).
 
 switch(Pid, Gone, New) ->
@@ -159,7 +159,7 @@ spare(global, Pid) ->
         other ->
             ok;
         _ ->
-            _ = switch(Pid, dyntrace_needs:flags(process), [?ANCHOR]),
+            _ = switch(Pid, dyntrace_trace_flags:flags(process), [?ANCHOR]),
             ok
     end.
 
@@ -186,19 +186,19 @@ functions(global, _, false) ->
     clear_patterns();
 functions(global, Patterns, Match) ->
     Ours = ours(),
-    Free = [Mfa || Pattern <- Patterns, Mfa <- dyntrace_functions:of_pattern(Pattern), lists:member(Mfa, Ours) orelse not has_pattern(Mfa)],
+    Free = [Mfa || Pattern <- Patterns, Mfa <- dyntrace_trace_pattern:of_pattern(Pattern), lists:member(Mfa, Ours) orelse not has_pattern(Mfa)],
     %% Persisted first, so that clear_left/0 finds the patterns of a worker that is killed in between.
-    ok = dyntrace_kept:put(patterns, {Match, Free}),
+    ok = dyntrace_settings:put(patterns, {Match, Free}),
     _ = [erlang:trace_pattern(Mfa, Match, [local]) || Mfa <- Free],
     ok.
 
 clear_patterns() ->
     _ = [erlang:trace_pattern(Mfa, false, [local]) || Mfa <- ours()],
-    dyntrace_kept:put(patterns, {false, []}).
+    dyntrace_settings:put(patterns, {false, []}).
 
 %% The functions whose pattern is still as it was set here: another tool's pattern is not ours to clear.
 ours() ->
-    {Match, Mfas} = dyntrace_kept:get(patterns, {false, []}),
+    {Match, Mfas} = dyntrace_settings:get(patterns, {false, []}),
     [Mfa || Mfa <- Mfas, erlang:trace_info(Mfa, match_spec) =:= {match_spec, told(Match)}].
 
 %% The match specification as erlang:trace_info/2 returns it.
@@ -209,7 +209,7 @@ has_pattern(Mfa) ->
     erlang:trace_info(Mfa, traced) =/= {traced, false}.
 
 is_traced(global, Pattern) ->
-    case dyntrace_functions:first(Pattern) of
+    case dyntrace_trace_pattern:first(Pattern) of
         none -> none;
         First -> has_pattern(First)
     end.

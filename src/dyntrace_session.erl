@@ -12,18 +12,18 @@
 -ignore_xref([{trace, session_create, 3}, {trace, session_destroy, 1}, {trace, session_info, 1}, {trace, process, 4},
               {trace, port, 4}, {trace, function, 4}, {trace, info, 3}]).
 
--define(NAME, dyntrace_follower).
+-define(NAME, dyntrace_autotracer).
 
 open() ->
     ok = clear_left(),
-    {dyntrace, State} = dyntrace_needs:tracer(),
+    {dyntrace, State} = dyntrace_trace_flags:tracer(),
     apply(trace, session_create, [?NAME, {dyntrace, State}, []]).
 
 clear(Session, Functions) ->
     case is_open(Session) of
         true ->
-            _ = processes(Session, all, dyntrace_needs:flags(process), []),
-            ok = ports(Session, all, dyntrace_needs:flags(port), []),
+            _ = processes(Session, all, dyntrace_trace_flags:flags(process), []),
+            ok = ports(Session, all, dyntrace_trace_flags:flags(port), []),
             functions(Session, Functions, false);
         false ->
             ok
@@ -62,7 +62,7 @@ named(Session, Changes) ->
     [{Change, process(Session, Change)} || Change <- Changes].
 
 process(Session, {Pid, all, New}) ->
-    process(Session, {Pid, dyntrace_needs:flags(process), New});
+    process(Session, {Pid, dyntrace_trace_flags:flags(process), New});
 process(Session, {Pid, Gone, New}) ->
     try switch(fun(On, Flags) -> apply(trace, process, [Session, Pid, On, Flags]) end, Gone, New) of
         ok -> set
@@ -83,11 +83,11 @@ functions(Session, Patterns, Match) ->
                   lists:append([named(Pattern) || Pattern <- Patterns])).
 
 %% The VM takes {M, '_', '_'} but not {M, '_', Arity}: that one is expanded.
-named(Pattern = {_, '_', Arity}) when is_integer(Arity) -> dyntrace_functions:of_pattern(Pattern);
+named(Pattern = {_, '_', Arity}) when is_integer(Arity) -> dyntrace_trace_pattern:of_pattern(Pattern);
 named(Pattern) -> [Pattern].
 
 is_traced(Session, Pattern) ->
-    case dyntrace_functions:first(Pattern) of
+    case dyntrace_trace_pattern:first(Pattern) of
         none -> none;
         First -> apply(trace, info, [Session, First, traced]) =/= {traced, false}
     end.

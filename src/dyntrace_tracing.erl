@@ -32,7 +32,7 @@
 -callback is_open(handle()) -> boolean().
 
 %% Clears all flags and the patterns of these functions; the handle stays open.
--callback clear(handle(), [dyntrace_functions:pattern()]) -> ok.
+-callback clear(handle(), [dyntrace_trace_pattern:pattern()]) -> ok.
 
 %% After clear/2.
 -callback close(handle()) -> ok.
@@ -53,10 +53,10 @@
 -callback ports(handle(), all | new | existing, Gone :: [atom()], New :: [atom()]) -> ok.
 
 %% Sets this match specification for these functions; `false' clears their patterns.
--callback functions(handle(), [dyntrace_functions:pattern()], boolean() | [tuple()]) -> ok.
+-callback functions(handle(), [dyntrace_trace_pattern:pattern()], boolean() | [tuple()]) -> ok.
 
 %% Whether the first function of the pattern is traced; `none': no loaded function matches.
--callback is_traced(handle(), dyntrace_functions:pattern()) -> boolean() | none.
+-callback is_traced(handle(), dyntrace_trace_pattern:pattern()) -> boolean() | none.
 
 %% Stops tracing the worker itself, so that its polling makes no events.
 -callback spare(handle(), pid()) -> ok.
@@ -70,7 +70,7 @@
                   %% Of names: who has them, and changes of processes that have not answered yet.
                   named = [] :: [pid()],
                   pending = [] :: [change()],
-                  functions = [] :: [dyntrace_functions:pattern()],
+                  functions = [] :: [dyntrace_trace_pattern:pattern()],
                   untraced = 0 :: non_neg_integer()}).
 
 -opaque tracing() :: #tracing{}.
@@ -80,14 +80,14 @@
 %% Loads every module that is called while something is traced: later, on a busy node, the code server would have to wait.
 -spec new() -> tracing().
 new() ->
-    _ = [code:ensure_loaded(Module) || Module <- [trace, seq_trace, dyntrace_session, dyntrace_global, dyntrace_functions, dyntrace_collections]],
+    _ = [code:ensure_loaded(Module) || Module <- [trace, seq_trace, dyntrace_session, dyntrace_global, dyntrace_trace_pattern, dyntrace_gc_flag]],
     new(backend()).
 
 new(Backend) ->
     #tracing{backend = Backend, parts = nothing()}.
 
 nothing() ->
-    maps:map(fun(_, Nothing) -> {Nothing, nothing} end, dyntrace_needs:nothing()).
+    maps:map(fun(_, Nothing) -> {Nothing, nothing} end, dyntrace_trace_flags:nothing()).
 
 backend() ->
     case erlang:function_exported(trace, session_create, 3) of
@@ -96,9 +96,9 @@ backend() ->
     end.
 
 %% Sets the parts that differ from what is needed. Returns the failures; the next call tries those parts again.
--spec update(tracing(), dyntrace_needs:needs(), dyntrace_config:config()) -> {tracing(), [Failure :: term()]}.
+-spec update(tracing(), dyntrace_trace_flags:needs(), dyntrace_config:config()) -> {tracing(), [Failure :: term()]}.
 update(Tracing, Needs, Config) ->
-    case {Needs =:= dyntrace_needs:nothing(), Tracing} of
+    case {Needs =:= dyntrace_trace_flags:nothing(), Tracing} of
         {true, _} -> {cleared(Tracing), []};
         {false, _} -> update_parts(opened(Tracing), Needs, Config)
     end.
@@ -123,7 +123,7 @@ opened(Tracing = #tracing{backend = Backend}) ->
     Active#tracing{handle = {open, Backend:open()}}.
 
 activated(Tracing) ->
-    ok = dyntrace_kept:put(tracing, true),
+    ok = dyntrace_settings:put(tracing, true),
     ok = dyntrace:set_active(true),
     Tracing.
 
@@ -164,7 +164,7 @@ clear(#tracing{backend = Backend, handle = {open, Handle}, functions = Functions
     ok = dyntrace:set_active(false),
     ok = clear_system_tracer(),
     ok = Backend:clear(Handle, Functions),
-    ok = dyntrace_kept:put(tracing, false),
+    ok = dyntrace_settings:put(tracing, false),
     (new(Backend))#tracing{handle = {open, Handle}}.
 
 %% The same; the state must not be used afterwards.
@@ -175,15 +175,15 @@ close(Tracing) ->
         #tracing{backend = Backend, handle = {open, Handle}} -> Backend:close(Handle)
     end.
 
-%% Clears the flags and patterns of a worker that was killed. Unknown: whether to clear where dyntrace_kept has no entry.
+%% Clears the flags and patterns of a worker that was killed. Unknown: whether to clear where dyntrace_settings has no entry.
 -spec clear_left(Unknown :: boolean()) -> ok.
 clear_left(Unknown) ->
-    case dyntrace_kept:get(tracing, Unknown) of
+    case dyntrace_settings:get(tracing, Unknown) of
         true ->
             ok = dyntrace:set_active(false),
             ok = clear_system_tracer(),
             ok = (backend()):clear_left(),
-            dyntrace_kept:put(tracing, false);
+            dyntrace_settings:put(tracing, false);
         false ->
             ok
     end.
@@ -194,9 +194,9 @@ untraced(#tracing{untraced = Untraced, pending = Pending}) ->
     Untraced + length(Pending).
 
 %% The part of the last needs that is set now.
--spec set(tracing()) -> dyntrace_needs:needs().
+-spec set(tracing()) -> dyntrace_trace_flags:needs().
 set(#tracing{parts = Parts}) ->
-    maps:merge(dyntrace_needs:nothing(), maps:map(fun is_set/2, Parts)).
+    maps:merge(dyntrace_trace_flags:nothing(), maps:map(fun is_set/2, Parts)).
 
 is_set(seq_trace, {Need, Seen}) -> Need andalso Seen =:= ours;
 is_set(_, {Need, _}) -> Need.
@@ -213,7 +213,7 @@ seen(processes, _, #tracing{backend = Backend, handle = {open, Handle}}, _) ->
 seen(ports, _, #tracing{backend = Backend, handle = {open, Handle}}, _) ->
     Backend:seen(Handle, port);
 seen(calls, _, #tracing{backend = Backend, handle = {open, Handle}}, #{functions := Functions}) ->
-    [{dyntrace_functions:version(Function), Backend:is_traced(Handle, Function)} || Function <- Functions];
+    [{dyntrace_trace_pattern:version(Function), Backend:is_traced(Handle, Function)} || Function <- Functions];
 seen(seq_trace, true, _, _) ->
     system_tracer().
 
@@ -233,7 +233,7 @@ set(ports, Old, New, Tracing = #tracing{backend = Backend, handle = {open, Handl
     ok = Backend:ports(Handle, Whom, gone(port, Old, New), New),
     Tracing;
 set(calls, _, Calls, Tracing = #tracing{backend = Backend, handle = {open, Handle}}, #{functions := Functions}) ->
-    ok = Backend:functions(Handle, Functions, dyntrace_functions:match(Calls)),
+    ok = Backend:functions(Handle, Functions, dyntrace_trace_pattern:match(Calls)),
     Tracing#tracing{functions = Functions};
 set(seq_trace, _, Need, Tracing, _) ->
     ok = set_system_tracer(Need, system_tracer()),
@@ -243,7 +243,7 @@ changed(Tracing = #tracing{backend = Backend, handle = {open, Handle}, pending =
     Results = Backend:named(Handle, Changes),
     Tracing#tracing{pending = [Change || {Change, unknown} <- Results], untraced = Taken + length([taken || {_, taken} <- Results])}.
 
-gone(Kind, unknown, New) -> dyntrace_needs:flags(Kind) -- New;
+gone(Kind, unknown, New) -> dyntrace_trace_flags:flags(Kind) -- New;
 gone(_, Old, New) -> Old -- New.
 
 %% The processes that have one of the names, without the worker.
@@ -253,7 +253,7 @@ having(Names) ->
 %% -- Sequential tracing ----------------------------------------------------------------
 
 %% The system tracer of another tool stays until that tool clears it.
-set_system_tracer(true, none) -> _ = seq_trace:set_system_tracer(dyntrace_needs:tracer()), ok;
+set_system_tracer(true, none) -> _ = seq_trace:set_system_tracer(dyntrace_trace_flags:tracer()), ok;
 set_system_tracer(false, ours) -> _ = seq_trace:set_system_tracer(false), ok;
 set_system_tracer(_, _) -> ok.
 
@@ -261,7 +261,7 @@ clear_system_tracer() ->
     set_system_tracer(false, system_tracer()).
 
 system_tracer() ->
-    Ours = dyntrace_needs:tracer(),
+    Ours = dyntrace_trace_flags:tracer(),
     case seq_trace:get_system_tracer() of
         Ours -> ours;
         false -> none;

@@ -5,7 +5,7 @@
 %% for new processes; existing processes have to be asked one by one. `process_info(Pid, trace)' has the flags of all
 %% sessions. It reads them without a signal, but from a process that is running it needs one, and an answer. Therefore a
 %% process of its own asks, and the worker does not wait for it.
--module(dyntrace_collections).
+-module(dyntrace_gc_flag).
 
 -export([new/0, stop/1, may_trace/1]).
 
@@ -107,13 +107,13 @@ is_on(Bit, Processes) ->
 %% The flag's bit in process_info(Pid, trace), which is not documented: set for a process of our own, it appears there. Its
 %% session is kept with it, and made once: to destroy one, the VM signals every process.
 bit() ->
-    case dyntrace_kept:get(collections, none) of
+    case dyntrace_settings:get(collections, none) of
         {Bit, _Session} ->
             Bit;
         none ->
             Session = apply(trace, session_create, [?MODULE, self(), []]),
             Bit = bit(Session),
-            ok = dyntrace_kept:put(collections, {Bit, Session}),
+            ok = dyntrace_settings:put(collections, {Bit, Session}),
             Bit
     end.
 

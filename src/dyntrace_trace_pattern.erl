@@ -1,6 +1,6 @@
 %% @private The functions whose calls are traced: the functions that a configured {Module, Function, Arity} matches, and
 %% the match specification that yields the events that consumers need of a call.
--module(dyntrace_functions).
+-module(dyntrace_trace_pattern).
 
 -export([match/1, of_pattern/1, first/1, version/1]).
 
@@ -9,7 +9,7 @@
 
 -export_type([pattern/0]).
 
--spec match(dyntrace_needs:calls()) -> boolean() | [tuple()].
+-spec match(dyntrace_trace_flags:calls()) -> boolean() | [tuple()].
 match(none) -> false;
 match(call) -> true;
 match(return) -> [{'_', [], [{return_trace}]}];

@@ -1,6 +1,6 @@
 %% @private State that outlives the worker and the supervisor: a table that belongs to the process that started the
 %% application.
--module(dyntrace_kept).
+-module(dyntrace_settings).
 
 -export([new/0, put/2, get/2]).
 

@@ -1,5 +1,5 @@
 %% @private The tracing that enabled probes need: a function of the catalogue alone.
--module(dyntrace_needs).
+-module(dyntrace_trace_flags).
 
 -export([nothing/0, table/1, of_listeners/2, flags/1, tracer/0]).
 
@@ -20,7 +20,7 @@ nothing() ->
 %% The application's tracer. Its state makes it, for the VM, another tracer than {dyntrace, []}, which users set by hand.
 -spec tracer() -> {module(), atom()}.
 tracer() ->
-    {dyntrace, dyntrace_follower}.
+    {dyntrace, dyntrace_autotracer}.
 
 %% Every flag that the application sets for a process, or for a port.
 -spec flags(process | port) -> [atom()].

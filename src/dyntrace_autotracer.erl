@@ -1,5 +1,5 @@
 %% @private The worker: polls a few times per second for attached consumers, and switches on the tracing that they need.
--module(dyntrace_follower).
+-module(dyntrace_autotracer).
 -behaviour(gen_server).
 
 -export([start_link/1, follow/1, unfollow/0, info/0]).
@@ -23,7 +23,7 @@ follow(Config) ->
 %% Works also while there is no worker: the next one reads the persisted setting.
 -spec unfollow() -> ok.
 unfollow() ->
-    ok = dyntrace_kept:put(following, false),
+    ok = dyntrace_settings:put(following, false),
     try gen_server:call(?MODULE, unfollow, infinity)
     catch exit:{noproc, _} -> ok
     end.
@@ -43,20 +43,20 @@ init(Config) ->
     _ = process_flag(priority, high),
     ?MODULE = ets:new(?MODULE, [named_table, protected]),
     ok = dyntrace_tracing:clear_left(dyntrace:claim() =/= undefined),
-    {ok, restart(in_force(Config), #state{tracing = dyntrace_tracing:new(), collections = dyntrace_collections:new()})}.
+    {ok, restart(in_force(Config), #state{tracing = dyntrace_tracing:new(), collections = dyntrace_gc_flag:new()})}.
 
 %% The configuration that follow/1 gave an earlier worker stays in force. A worker of another version may have persisted it.
 in_force(Config) ->
-    Persisted = dyntrace_kept:get(config, Config),
+    Persisted = dyntrace_settings:get(config, Config),
     InForce = case dyntrace_config:check(Persisted) of
                   {ok, Checked} -> Checked;
                   {error, _} -> Config
               end,
-    InForce#{follow := dyntrace_kept:get(following, maps:get(follow, InForce))}.
+    InForce#{follow := dyntrace_settings:get(following, maps:get(follow, InForce))}.
 
 handle_call({follow, Config}, _From, State) ->
-    ok = dyntrace_kept:put(config, Config#{follow => true}),
-    ok = dyntrace_kept:put(following, true),
+    ok = dyntrace_settings:put(config, Config#{follow => true}),
+    ok = dyntrace_settings:put(following, true),
     {reply, ok, restart(Config#{follow => true}, stopped(State))};
 handle_call(unfollow, _From, State) ->
     {reply, ok, stopped(State)}.
@@ -85,14 +85,14 @@ restart(Config = #{follow := Follow}, State) ->
 configured(State = #state{config = #{budget := Events, text := Text, probes := Probes}}) ->
     ok = dyntrace:show(Text),
     ok = dyntrace:allow(Probes),
-    State#state{budget = dyntrace_budget:new(Events), table = dyntrace_needs:table(Probes)}.
+    State#state{budget = dyntrace_budget:new(Events), table = dyntrace_trace_flags:table(Probes)}.
 
 stopped(State = #state{tracing = Tracing, collections = Collections, timer = Timer}) ->
     %% Asynchronous, since the timer may belong to a busy scheduler. handle_info/2 ignores a timeout that still comes.
     _ = is_reference(Timer) andalso erlang:cancel_timer(Timer, [{async, true}, {info, false}]),
     ok = dyntrace:set_budget(infinity),
     tell(off),
-    State#state{tracing = dyntrace_tracing:clear(Tracing), collections = dyntrace_collections:stop(Collections), timer = undefined}.
+    State#state{tracing = dyntrace_tracing:clear(Tracing), collections = dyntrace_gc_flag:stop(Collections), timer = undefined}.
 
 %% A failure must not end the worker, and with it a permanent application and its node: it is logged once, and the next
 %% poll tries again.
@@ -127,14 +127,14 @@ mine(State) ->
 
 needs(Budget, Table) ->
     case dyntrace_budget:info(Budget) of
-        #{paused := true} -> dyntrace_needs:nothing();
-        #{paused := false} -> dyntrace_needs:of_listeners(dyntrace:listeners(), Table)
+        #{paused := true} -> dyntrace_trace_flags:nothing();
+        #{paused := false} -> dyntrace_trace_flags:of_listeners(dyntrace:listeners(), Table)
     end.
 
 %% The needs without the trace flags that would harm the node.
 allowed(Needs = #{processes := Flags}, State = #state{collections = Collections}) ->
-    case lists:member(?COLLECTIONS, Flags) andalso dyntrace_collections:may_trace(Collections) of
-        false -> {Needs, withheld(false, State#state{collections = dyntrace_collections:stop(Collections)})};
+    case lists:member(?COLLECTIONS, Flags) andalso dyntrace_gc_flag:may_trace(Collections) of
+        false -> {Needs, withheld(false, State#state{collections = dyntrace_gc_flag:stop(Collections)})};
         {true, New} -> {Needs, withheld(false, State#state{collections = New})};
         {false, New} -> {Needs#{processes := Flags -- [?COLLECTIONS]}, withheld(true, State#state{collections = New})}
     end.
