@@ -83,7 +83,7 @@ restart(Config = #{follow := Follow}, State) ->
 
 %% Gives the library its settings; it may have been replaced since the last poll.
 configured(State = #state{config = #{budget := Events, text := Text, probes := Probes}}) ->
-    ok = dyntrace:show(Text),
+    ok = dyntrace_library:show(Text),
     ok = dyntrace:allow(Probes),
     State#state{budget = dyntrace_budget:new(Events), table = dyntrace_trace_flags:table(Probes)}.
 

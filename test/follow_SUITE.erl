@@ -308,7 +308,7 @@ what_was_said_by_hand_holds(Config) ->
     Kill(),
     dt_wait:until("it follows", fun() -> Now = following(Config), is_map(Now) orelse Now end),
     ?assertEqual({[procs], false}, {traced(new, Config), call(Config, fun seq_trace:get_system_tracer/0)}),
-    ?assertEqual(shape, call(Config, fun() -> element(5, dyntrace:load_info("")) end)),
+    ?assertEqual(shape, call(Config, fun() -> element(5, dyntrace_library:load_info(dyntrace_library:find())) end)),
     ok = call(Config, fun dyntrace:unfollow/0),
     Kill(),
     ?assertEqual({[], off}, {traced(new, Config), following(Config)}),

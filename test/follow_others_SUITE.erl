@@ -308,7 +308,7 @@ text_holds_on(Config) ->
     ok = call(Config, fun() -> dyntrace:follow(#{text => shape}) end),
     ok = call(Config, fun dyntrace:unfollow/0),
     call(Config, fun() -> kill(dyntrace_autotracer), dt_wait:until(fun() -> is_pid(whereis(dyntrace_autotracer)) end), sys:get_state(dyntrace_autotracer) end),
-    ?assertEqual({shape, off}, {call(Config, fun() -> element(5, dyntrace:load_info("")) end), following(Config)}).
+    ?assertEqual({shape, off}, {call(Config, fun() -> element(5, dyntrace_library:load_info(dyntrace_library:find())) end), following(Config)}).
 
 %% -- Two trace sessions, and the garbage collection ------------------------------------------------
 
