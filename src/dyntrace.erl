@@ -70,7 +70,7 @@
 %%% -- Types ---------------------------------------------------------------------------
 
 -type backend() :: usdt | lttng.
-%% A way out of the VM.
+%% A way for events out of the VM.
 
 -type field() :: #{name := atom(),
                    type := string | int32 | int64 | uint32 | uint64,
@@ -78,12 +78,12 @@
                    example := binary() | integer(),
                    unit => binary(),
                    max_bytes => pos_integer()}.
-%% One argument of a probe. A number has a `unit'; a string that may be cut has
-%% `max_bytes', and ends in `...' when it was.
+%% One argument of a probe. A number has a `unit'. A string that may be cut has `max_bytes', and ends in `...' when it
+%% was.
 
 -type event() :: #{group := atom(), tag := atom(), flags := binary()}.
-%% A trace event that feeds a probe: its callback's group, its tag, and the trace flags (and match specifications)
-%% that make the VM yield it. The tag `any' stands for all tags of the group.
+%% A trace event that feeds a probe: the group of its callback, its tag, and the trace flags (and match specifications)
+%% that make the VM produce it. The tag `any' stands for all tags of the group.
 
 -type probe() :: #{provider := atom(),
                    name := atom(),
@@ -112,14 +112,14 @@
                        paused := boolean(), pauses := non_neg_integer(), skipped := non_neg_integer()}.
 %% `processes', `ports': the trace flags that are set. `calls': which events of a call are traced. `seq_trace': whether
 %% the application is the system tracer. `untraced': about how many processes are not traced, since they have another
-%% tracer. `withheld': trace flags that are needed but not set, with the reason. `paused', `pauses', `skipped': of the
-%% budget, whether tracing pauses now, how often it has paused, and how many trace events were skipped before a pause
-%% began.
+%% tracer. `withheld': trace flags that are required but not set, with the reason. `paused', `pauses', `skipped': of
+%% the budget, whether tracing pauses now, how often it has paused, and how many trace events were skipped before a
+%% pause began.
 
 %%% -- The facade ----------------------------------------------------------------------
 
-%% @doc Whether a system tracer can see this VM at all: the library is loaded and has a
-%% backend. `info/0' says what is missing.
+%% @doc Whether a system tracer can see this VM at all: the library is loaded and has a backend. If not, `info/0' has
+%% the reason.
 -spec available() -> boolean().
 available() ->
     #{backends := Backends} = ?MODULE:nif_info(),
@@ -130,7 +130,8 @@ available() ->
 probes() ->
     without_library([]).
 
-%% @doc The probes that are enabled now, because a consumer is attached, and in which backends. Empty without the library.
+%% @doc The probes that are enabled now, because a consumer is attached, and in which backends. Empty without the
+%% library.
 -spec listeners() -> [listener()].
 listeners() ->
     without_library([]).
@@ -146,7 +147,8 @@ listeners() ->
 %% an unknown tag. It is empty when all is well.
 -spec info() -> info().
 info() ->
-    Info = #{backends := Backends} = (?MODULE:nif_info())#{version => version(), following => dyntrace_autotracer:info()},
+    #{backends := Backends} = NifInfo = ?MODULE:nif_info(),
+    Info = NifInfo#{version => version(), following => dyntrace_autotracer:info()},
     case library() of
         {loaded, Path} ->
             Info#{library => Path,
@@ -182,8 +184,8 @@ loaded_version({error, _}) -> undefined.
 
 %% @doc Switches attach-driven tracing on: the application sets the trace flags that feed enabled probes, and clears
 %% them when the last consumer detaches. Starts the application if it does not run. The options are those of its
-%% configuration ({@link dyntrace_config}); an option that is not given is as configured. An option that is not valid
-%% is `badarg'.
+%% configuration ({@link dyntrace_config}); an option that is not given is as configured. Raises `badarg' for an option
+%% that is not valid.
 -spec follow(#{atom() => term()}) -> ok | {error, term()}.
 follow(Options) when is_map(Options) ->
     case dyntrace_config:check(maps:merge(configured(), Options)) of
@@ -217,7 +219,7 @@ configured() ->
 follow_by(Config, ok) -> dyntrace_autotracer:follow(Config);
 follow_by(_, Error) -> Error.
 
-%% @doc Switches attach-driven tracing off: clears the flags that it has set, and sets none until {@link follow/1}.
+%% @doc Switches attach-driven tracing off: clears the trace flags that it has set, and sets none until {@link follow/1}.
 -spec unfollow() -> ok.
 unfollow() ->
     case whereis(dyntrace_sup) of
@@ -231,8 +233,8 @@ unfollow() ->
 %% whether the probe is enabled; if not, no tag is fetched and no text is made.
 
 -type text() :: iodata() | unicode:chardata().
-%% Sent whole up to 1,024 bytes, then cut as terms are. Bytes that are no UTF-8 are taken
-%% for Latin-1; a NUL becomes U+FFFD.
+%% Sent whole up to 1,024 bytes; a longer text is cut as terms are. Bytes that are not UTF-8 are read as Latin-1; a NUL
+%% becomes U+FFFD.
 
 -type name() :: atom() | text().
 
@@ -248,17 +250,16 @@ mark(Name, Text) when ?IS_NAME(Name), ?IS_TEXT(Text) ->
 mark(Name, Text) ->
     dyntrace_annotation:bad(mark, [Name, Text]).
 
-%% @doc Fires the probe `user_mark': something of that name happened, with a value that
-%% consumers can add up or put into a histogram. Returns whether the probe was enabled.
+%% @doc Fires the probe `user_mark': something of that name happened, with a value that consumers can add up or put into
+%% a histogram. Returns whether the probe was enabled.
 -spec mark(name(), integer(), text()) -> boolean().
 mark(Name, Value, Text) when ?IS_NAME(Name), is_integer(Value), ?IS_TEXT(Text) ->
     wants_mark() andalso user_mark(Name, Value, Text);
 mark(Name, Value, Text) ->
     dyntrace_annotation:bad(mark, [Name, Value, Text]).
 
-%% @doc Calls the fun between the probes `user_span_start' and `user_span_stop', which has the
-%% time between them in nanoseconds and says how the fun ended. Returns or raises what the fun
-%% does.
+%% @doc Calls the fun between the probes `user_span_start' and `user_span_stop'. The second one has the time between
+%% them in nanoseconds, and how the fun ended. Returns or raises what the fun returns or raises.
 -spec span(name(), fun(() -> Result)) -> Result.
 span(Name, Fun) when ?IS_NAME(Name), is_function(Fun, 0) ->
     case wants_span() of
@@ -288,10 +289,10 @@ stop(Name, Id, Start, Outcome) ->
     Duration = erlang:convert_time_unit(erlang:monotonic_time() - Start, native, nanosecond),
     user_span_stop(Name, Id, Duration, Outcome).
 
-%% @doc Fires the probe `user_trace__i4s4' (in LTTng `user_trace_i4s4'): up to four integers,
-%% then up to four strings, with the calling process and its tag. Returns whether the probe was enabled.
-%% The contract is that of OTP's `dyntrace', with two differences: an integer after a string, or a fifth of
-%% either, is `badarg'; and the tag may be one that came with a message.
+%% @doc Fires the probe `user_trace__i4s4' (in LTTng `user_trace_i4s4'): up to four integers, then up to four strings,
+%% with the calling process and its tag. Returns whether the probe was enabled. The contract is that of OTP's
+%% `dyntrace', with two differences: an integer after a string raises `badarg', as does a fifth integer or string; and
+%% the tag may be one that came with a message.
 -spec p() -> boolean().
 p() ->
     wants_i4s4() andalso fire_i4s4([]).
@@ -334,8 +335,8 @@ p(A, B, C, D, E, F, G, H) when ?PLACED(A, B, C, D, E, F, G, H) ->
 p(A, B, C, D, E, F, G, H) ->
     dyntrace_annotation:bad(p, [A, B, C, D, E, F, G, H]).
 
-%% @doc As {@link p/8}, for the probe `user_trace__n<Label>' (in LTTng `user_trace_n', with the label as
-%% a field). A label out of range is `badarg'.
+%% @doc As {@link p/8}, for the probe `user_trace__n<Label>' (in LTTng `user_trace_n', with the label as a field).
+%% Raises `badarg' for a label out of range.
 -spec pn(label()) -> boolean().
 pn(Label) when ?IS_LABEL(Label) ->
     wants_n(Label) andalso fire_n([Label]);
@@ -405,8 +406,8 @@ fire_i4s4(Args) ->
 fire_n([Label | Args]) ->
     apply(fun ?MODULE:user_trace_n_nif/10, [Label, get_tag_data() | dyntrace_annotation:placed(Args)]).
 
-%% @doc Gives the process a tag, which its annotations carry; `undefined' takes it away. Returns
-%% the tag that it had.
+%% @doc Gives the process a tag, which its annotations carry; `undefined' takes the tag away. Returns the tag that the
+%% process had.
 -spec put_tag(undefined | text()) -> binary() | undefined.
 put_tag(undefined) ->
     dyntrace_tag:put(undefined);
@@ -421,15 +422,15 @@ put_tag(Tag) ->
 get_tag() ->
     dyntrace_tag:get().
 
-%% @doc The tag of {@link get_tag/0} or, without one, the tag that came with the message that the process received last.
+%% @doc The tag of {@link get_tag/0} or, without one, the tag of the message that the process received last.
 -spec get_tag_data() -> binary() | undefined.
 get_tag_data() ->
     dyntrace_tag:get_data().
 
-%% @doc Whether the tag travels with the messages that the process sends from now on, as a
-%% sequential trace token does: the receiver has it, and sends it along, until it
-%% receives a message without. A process that has a token of its own, set by
-%% `seq_trace', keeps that, and its tag does not travel. Returns the argument for {@link restore_tag/1}.
+%% @doc Sets whether the tag travels with the messages that the process sends from now on, as a sequential trace token
+%% does: the receiver has the tag, and sends it along, until it receives a message without a tag. A process that has a
+%% token of its own, set by `seq_trace', keeps that token, and its tag does not travel. Returns the argument for
+%% {@link restore_tag/1}.
 -spec spread_tag(boolean()) -> dyntrace_tag:data().
 spread_tag(Spread) when is_boolean(Spread) ->
     dyntrace_tag:spread(Spread);
@@ -459,15 +460,15 @@ set_budget(_) -> without_library(ok).
 %% @private How many trace events were skipped for lack of budget, since the library was loaded.
 -spec skipped() -> non_neg_integer().
 skipped() -> without_library(0).
-%% @private Makes the caller the application's worker. Returns the worker before it, `undefined' if this library had none;
-%% without a library, the caller.
+%% @private Makes the caller the application's worker. Returns the worker before it, `undefined' if this library had
+%% none; without a library, the caller.
 -spec claim() -> undefined | pid().
 claim() -> without_library(self()).
-%% @private Sets whether the worker has anything traced. If not, or when the worker is dead, processes drop its tracer
+%% @private Sets whether the worker has set any tracing. If not, or when the worker is dead, processes drop its tracer
 %% when they are scheduled.
 -spec set_active(boolean()) -> ok.
 set_active(_) -> without_library(ok).
-%% @private Whether the probe is enabled; so the three that follow.
+%% @private Whether the probe is enabled, as the next three functions.
 -spec wants_i4s4() -> boolean().
 wants_i4s4() -> without_library(false).
 %% @private
@@ -479,7 +480,7 @@ wants_mark() -> without_library(false).
 %% @private
 -spec wants_span() -> boolean().
 wants_span() -> without_library(false).
-%% @private Fires the probe, returns whether it was enabled; so the three that follow.
+%% @private Fires the probe, and returns whether it was enabled, as the next three functions.
 -spec user_trace_n_nif(label(), binary() | undefined, arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) ->
           boolean().
 user_trace_n_nif(_, _, _, _, _, _, _, _, _, _) -> without_library(false).
@@ -493,8 +494,8 @@ user_span_start(_, _) -> without_library(false).
 -spec user_span_stop(name(), Id :: integer(), Nanoseconds :: integer(), ok | error | exit | throw) -> boolean().
 user_span_stop(_, _, _, _) -> without_library(false).
 
-%% The answer of a NIF without the library. It is read from a persistent term that is never put: from a plain value
-%% dialyzer would conclude that code which needs another answer never runs.
+%% The answer of a NIF without the library. It is read from a persistent term that does not exist: from a plain value
+%% dialyzer would conclude that no NIF returns anything else.
 without_library(Answer) ->
     persistent_term:get({?MODULE, without_library}, Answer).
 
@@ -505,8 +506,8 @@ without_library(Answer) ->
 -type opts() :: #{extra => term(), match_spec_result => term(),
                   scheduler_id => non_neg_integer(), timestamp => atom()}.
 
-%% @doc Whether a probe that this tag feeds is enabled. For `trace_status' it answers `trace', since a consumer may
-%% attach later; for the application's tracer, `remove' while the application traces nothing or its worker is dead.
+%% @doc Whether a probe that this tag feeds is enabled. The answer to `trace_status' is `trace', since a consumer may
+%% attach later; for the application's tracer it is `remove' while the application traces nothing or its worker is dead.
 -spec enabled(Tag :: atom(), State :: term(), tracee()) -> answer().
 enabled(_, _, _) -> discard.
 
@@ -569,8 +570,8 @@ on_load() ->
     _ = [is_at_hand(Module) || Module <- [dyntrace_annotation, dyntrace_badarg, dyntrace_tag]],
     persistent_term:put(?LIBRARY, load_library(is_at_hand(dyntrace_library))).
 
-%% The modules that the functions above call on a node without the application. Embedded mode loads no module when it is
-%% called; its boot file has loaded these, unless somebody loads this module by hand.
+%% Embedded mode loads no module when it is called. The boot file of a release with the application has loaded its
+%% modules. On other nodes this module may be loaded by hand, and then loads those that annotations call.
 is_at_hand(Module) ->
     erlang:module_loaded(Module) orelse code:load_file(Module) =:= {module, Module}.
 

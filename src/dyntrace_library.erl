@@ -1,5 +1,5 @@
-%% @private The native library of the module `dyntrace': its file, what it is given when it is loaded, and why it can't be
-%% loaded or be attached to.
+%% @private The native library of the module `dyntrace': its file, what it is given when it is loaded, and why it
+%% can't be loaded or be attached to.
 %%
 %% The call of erlang:load_nif/2 is in `dyntrace', since the VM takes NIFs from the module alone that they belong to.
 -module(dyntrace_library).
@@ -41,9 +41,9 @@ replaced(_, none) -> 0;
 replaced(Identity, {Identity, Replaced}) -> Replaced;
 replaced(_, {_Other, Replaced}) -> Replaced + 1.
 
-%% The path for erlang:load_nif/2, which appends the extension. For a path that the dynamic linker has opened before, it
-%% takes the file that is mapped, even if that was replaced (by `make'). It opens a path that is spelled differently, and
-%% compares the files.
+%% The path for erlang:load_nif/2, which appends the extension. For a path that the dynamic linker has opened before,
+%% it takes the file that is mapped, even if that was replaced (by `make'). It opens a path that is spelled
+%% differently, and compares the files.
 -spec nif_path(file()) -> file:filename().
 nif_path(#{path := Path, replaced := Replaced}) ->
     filename:dirname(Path) ++ lists:append(lists:duplicate(Replaced, "/.")) ++ "/" ++ filename:basename(Path, ".so").
@@ -150,7 +150,8 @@ sizes() ->
 
 %% -- The setting `text' --------------------------------------------------------------------
 
-%% Sets whether texts show terms in full or only their shape, in the library that is loaded and in all that are loaded later.
+%% Sets whether texts show terms in full or only their shape, in the library that is loaded and in all that are loaded
+%% later.
 -spec show(full | shape) -> ok.
 show(Text) ->
     ok = persistent_term:put(?TEXT, Text),

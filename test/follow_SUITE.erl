@@ -69,7 +69,7 @@ flags_follow_each_consumer(Config) ->
 every_probe_has_its_flags(Config) ->
     Needs = call(Config, fun() ->
                                  Table = dyntrace_trace_flags:table(all),
-                                 [{Name, dyntrace_trace_flags:of_listeners([#{provider => P, name => Name, backends => [usdt]}], Table)}
+                                 [{Name, dyntrace_trace_flags:for_enabled([#{provider => P, name => Name, backends => [usdt]}], Table)}
                                   || #{provider := P, name := Name} <- dyntrace:probes()]
                          end),
     Of = fun(Name) -> #{processes := Processes, ports := Ports, calls := Calls, seq_trace := Seq} = proplists:get_value(Name, Needs), {Processes, Ports, Calls, Seq} end,
@@ -91,7 +91,7 @@ every_probe_has_its_flags(Config) ->
     ?assertEqual({[call, exiting, garbage_collection, procs, 'receive', running, send],
                   [exiting, ports, 'receive', running_ports, send], exception, false}, Of(trace)),
     %% A probe that is fed by a trace event has flags, an annotation has none.
-    Nothing = call(Config, fun dyntrace_trace_flags:nothing/0),
+    Nothing = call(Config, fun dyntrace_trace_flags:none/0),
     [?assertEqual(Events =:= [], proplists:get_value(Name, Needs) =:= Nothing, Name) || #{name := Name, events := Events} <- dyntrace:probes()].
 
 consumer_killed(Config) ->
@@ -401,8 +401,8 @@ budget(Config) ->
     dt_wait:until("lines in the log", 2, fun() -> length(logged(Config)) end),
     #{pauses := Pauses, skipped := Skipped, paused := false} = following(Config),
     ?assert(Pauses >= 2 andalso Skipped > 0),
-    ?assertMatch([{warning, "dyntrace: more than ~b trace events a second" ++ _, [1000]},
-                  {notice, "dyntrace: fewer than ~b trace events a second" ++ _, [1000, #{pauses := Pauses, skipped := Skipped}]}], logged(Config)),
+    ?assertMatch([{warning, "dyntrace: more than ~b trace events per second" ++ _, [1000]},
+                  {notice, "dyntrace: fewer than ~b trace events per second" ++ _, [1000, #{pauses := Pauses, skipped := Skipped}]}], logged(Config)),
     Text = call(Config, fun() -> Sink ! {last, Sink}, dt_cases:text(Sink) end),
     dt_bpftrace:await(Consumer, fun({_, #{to := To, message := Message}}) -> To =:= Text andalso Message =:= <<"{last,", Text/binary, "}">> end),
     %% Of the flood as much as there was a budget for, in each second until there was none.
