@@ -93,7 +93,7 @@
                    events := [event()],
                    differs => binary(),
                    labels => pos_integer()}.
-%% `differs' says where a probe tells less than in a VM that was built with USDT. An entry with `labels' stands for
+%% `differs': what the probe lacks, compared with a VM that was built with USDT. An entry with `labels' stands for
 %% that many probes, named by `name' and a number from 0 on. The `events' of annotations are empty.
 
 -type listener() :: #{provider := atom(), name := atom(), backends := [backend()]}.
@@ -219,7 +219,8 @@ configured() ->
 follow_by(Config, ok) -> dyntrace_autotracer:follow(Config);
 follow_by(_, Error) -> Error.
 
-%% @doc Switches attach-driven tracing off: clears the trace flags that it has set, and sets none until {@link follow/1}.
+%% @doc Switches attach-driven tracing off: clears the trace flags that it has set, and sets none until
+%% {@link follow/1}.
 -spec unfollow() -> ok.
 unfollow() ->
     case whereis(dyntrace_sup) of
@@ -229,7 +230,7 @@ unfollow() ->
 
 %%% -- Annotations ---------------------------------------------------------------------
 %%
-%% Guards check the arguments, so whether a call raises does not depend on attached consumers. Then one NIF call asks
+%% Guards check the arguments, so whether a call raises does not depend on attached consumers. Then one NIF call returns
 %% whether the probe is enabled; if not, no tag is fetched and no text is made.
 
 -type text() :: iodata() | unicode:chardata().

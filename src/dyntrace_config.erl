@@ -1,7 +1,7 @@
 %% @doc Checks the configuration of the application.
 %%
 %% ```
-%% {dyntrace, [{follow, true},          % false: only when dyntrace:follow/1 says so
+%% {dyntrace, [{follow, true},          % false: only after dyntrace:follow/1
 %%             {processes, all},        % all | new | existing | [Name]
 %%             {ports, all},            % all | new | existing | none
 %%             {functions, []},         % [{Module, Function | '_', Arity | '_'}]

@@ -1,10 +1,10 @@
 %% @private Trace flags and patterns before OTP 27, where a process has one tracer, and a function one pattern.
 %%
-%% The tracer has a state of its own. For the VM, `{dyntrace, dyntrace_autotracer}' is another tracer than `{dyntrace,
-%% []}'. It sets and clears flags that are given with a tracer only where no other tracer is.
+%% The tracer has a state of its own. For the VM, `{dyntrace, dyntrace_autotracer}' is another tracer than
+%% `{dyntrace, []}'. The VM sets and clears flags that are given with a tracer only where no other tracer is.
 %%
 %% Flags of all processes are set and cleared by one call each, which stops the schedulers for a walk over the process
-%% table. To ask a process for its tracer takes a signal, which a busy process answers when it next runs.
+%% table. Reading the tracer of one process takes a signal, which a busy process answers when it next runs.
 %%
 %% These releases have a fault: such a call does not wait for dirty schedulers, and a process that runs on one may
 %% follow a pointer to a tracer that the call has just freed. So no call here takes a tracer away from all processes:
@@ -22,7 +22,7 @@
 %% For spawn_opt/4.
 -export([exit_tracer_of/1]).
 
-%% The specs of erlang:trace_info/2 know no tracer modules before OTP 27.
+%% Before OTP 27 the specs of erlang:trace_info/2 have no tracer modules.
 -dialyzer({no_match, [class/1, flags_for/1]}).
 
 %% See above. For a port the flag has its usual meaning.
@@ -114,8 +114,8 @@ switch_new(_, New, Clear, Set) ->
             ok
     end.
 
-%% erlang:trace/3 of a single process that has another tracer logs an error. So each process is asked for its tracer
-%% before; all at the same time, since a busy process answers when it next runs.
+%% erlang:trace/3 of a single process that has another tracer logs an error. So the tracer of each process is read
+%% before; of all at the same time, since a busy process answers when it next runs.
 named(global, Changes) ->
     Deadline = now_ms() + ?ANSWER_MS,
     Options = [monitor, {priority, high}],

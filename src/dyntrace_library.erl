@@ -1,7 +1,7 @@
 %% @private The native library of the module `dyntrace': its file, what it is given when it is loaded, and why it
 %% can't be loaded or be attached to.
 %%
-%% The call of erlang:load_nif/2 is in `dyntrace', since the VM takes NIFs from the module alone that they belong to.
+%% The call of erlang:load_nif/2 is in `dyntrace', since a module can load only its own NIFs.
 -module(dyntrace_library).
 
 -include_lib("kernel/include/file.hrl").
@@ -112,13 +112,13 @@ path() ->
                          [] -> lists:last(["dyntrace.so" | Files])
                      end).
 
-%% The application's folder comes last: without any library, the error names that one.
+%% The application's folder comes last: without any library, the error names that folder.
 priv_dirs() ->
     Beams = [code:where_is_file("dyntrace.beam"), code:where_is_file("dyntrace_app.beam"), code:which(dyntrace_app)],
     [Dir || Beam <- Beams, is_list(Beam), Dir <- beside(filename:dirname(Beam))]
         ++ [Dir || Dir <- [code:priv_dir(dyntrace)], is_list(Dir)].
 
-%% For ebin, its sibling priv. For priv/beam, where releases that systools packs have the module, priv itself as well.
+%% For ebin, its sibling priv. For priv/beam, where systools packs the module in releases, priv itself as well.
 beside(Folder) ->
     Above = filename:dirname(filename:absname(Folder)),
     [filename:join(Above, "priv") | [Above || filename:basename(Folder) =:= "beam"]].

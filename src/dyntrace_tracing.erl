@@ -11,7 +11,7 @@
 
 -export_type([tracing/0]).
 
-%% The specs of seq_trace know no tracer modules before OTP 27.
+%% Before OTP 27 the specs of seq_trace have no tracer modules.
 -dialyzer({no_match, [system_tracer/0, set_system_tracer/2]}).
 
 -type part() :: processes | ports | calls | seq_trace.
