@@ -213,7 +213,7 @@ without_answers() ->
     {ok, {_, [{abstract_code, {_, Forms}}]}} = beam_lib:chunks(code:which(dyntrace_global), [abstract_code]),
     Never = [{clause, 1, [{var, 1, '_'}], [], [{'receive', 1, [], {atom, 1, infinity}, [{atom, 1, ok}]}]}],
     {ok, Module, Code} = compile:forms([case Form of
-                                            {function, Line, tell_tracer, 1, _} -> {function, Line, tell_tracer, 1, Never};
+                                            {function, Line, exit_tracer_of, 1, _} -> {function, Line, exit_tracer_of, 1, Never};
                                             _ -> Form
                                         end || Form <- Forms, element(3, Form) =/= dialyzer], [nowarn_unused_function]),
     {module, Module} = code:load_binary(Module, "without answers", Code).
