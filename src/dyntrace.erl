@@ -7,16 +7,16 @@
 %% 2> erlang:trace(all, true, [send, {tracer, dyntrace, []}]).
 %% '''
 %%
-%% OTP's runtime_tools has a module of the same name. If that is the one loaded, the first command is an error;
-%% the second succeeds, and no event comes. From then on each event of those trace flags is a probe that bpftrace,
-%% perf, SystemTap or gdb can attach to. Until a consumer attaches, an event costs one call of `enabled'. The probes
-%% with their arguments are in docs/PROBES.md, and in {@link probes/0}.
+%% From then on each event of those trace flags is a probe that bpftrace, perf, SystemTap or gdb can attach to. Until
+%% a consumer attaches, an event costs one call of `enabled'. The probes with their arguments are in docs/PROBES.md, and
+%% in {@link probes/0}. OTP's runtime_tools has a module of the same name. If that one is loaded, the first command is
+%% an error; the second succeeds, and no event comes.
 %%
-%% The callbacks follow the contract of `erl_tracer' in ERTS. They are right for any
-%% arguments, never raise, and are not meant to be called by hand.
+%% The callbacks follow the contract of `erl_tracer' in ERTS. They are right for any arguments, never raise, and are not
+%% meant to be called by hand.
 -module(dyntrace).
 
--include_lib("kernel/include/file.hrl").
+-include("dyntrace_annotation.hrl").
 
 -on_load(on_load/0).
 
@@ -32,7 +32,6 @@
 -export([pn/1, pn/2, pn/3, pn/4, pn/5, pn/6, pn/7, pn/8, pn/9]).
 -export([user_trace_s1/1, user_trace_i4s4/9, user_trace_n/10]).
 -export([put_tag/1, get_tag/0, get_tag_data/0, spread_tag/1, restore_tag/1]).
--export([format_error/2]).
 
 %% The tracer: what the VM calls
 -define(TRACER, [enabled/3, trace/5,
@@ -46,26 +45,23 @@
                  enabled_garbage_collection/3, trace_garbage_collection/5]).
 -export(?TRACER).
 
-%% NIFs for this module alone. Exported, so that the compiler draws no conclusions from what their Erlang versions return
--define(INTERNAL, [nif_info/0, show_nif/1, allow/1, set_budget/1, skipped/0, claim/0, set_active/1, wants_i4s4/0, wants_n/1, wants_mark/0, wants_span/0,
+%% NIFs for the application alone. They are exported, so that the compiler does not optimize by the results of their
+%% Erlang versions.
+-define(INTERNAL, [nif_info/0, show_nif/1,
+                   allow/1, set_budget/1, skipped/0, claim/0, set_active/1,
+                   wants_i4s4/0, wants_n/1, wants_mark/0, wants_span/0,
                    user_trace_n_nif/10, user_mark/3, user_span_start/2, user_span_stop/4]).
 -export(?INTERNAL).
 
-%% Exported for the application's worker, and for the tests
--export([show/1, load_info/1, library/0]).
+%% For the application
+-export([library/0]).
 
 -nifs(?TRACER).
 -nifs(?INTERNAL).
 -nifs([probes/0, listeners/0, user_trace_s1/1, user_trace_i4s4/9]).
 
-%% Where on_load/0 leaves {loaded, Path} or {missing, Why}.
+%% The persistent term that on_load/0 writes: whether the library is loaded.
 -define(LIBRARY, {?MODULE, library}).
-
-%% Where on_load/0 leaves {File, Count}: which file is mapped, and how many were before it.
--define(MAPPED, {?MODULE, mapped}).
-
-%% Where show/1 leaves its argument.
--define(TEXT, {?MODULE, text}).
 
 -export_type([backend/0, probe/0, field/0, event/0, listener/0, info/0]).
 -export_type([following/0]).
@@ -74,7 +70,7 @@
 %%% -- Types ---------------------------------------------------------------------------
 
 -type backend() :: usdt | lttng.
-%% A way out of the VM.
+%% A way for events out of the VM.
 
 -type field() :: #{name := atom(),
                    type := string | int32 | int64 | uint32 | uint64,
@@ -82,12 +78,12 @@
                    example := binary() | integer(),
                    unit => binary(),
                    max_bytes => pos_integer()}.
-%% One argument of a probe. A number has a `unit'; a string that may be cut has
-%% `max_bytes', and ends in `...' when it was.
+%% One argument of a probe. A number has a `unit'. A string that may be cut has `max_bytes', and ends in `...' when it
+%% was.
 
 -type event() :: #{group := atom(), tag := atom(), flags := binary()}.
-%% A trace event that feeds a probe: its callback's group, its tag, and the trace flags (and match specifications)
-%% that make the VM yield it. The tag `any' stands for all tags of the group.
+%% A trace event that feeds a probe: the group of its callback, its tag, and the trace flags (and match specifications)
+%% that make the VM produce it. The tag `any' stands for all tags of the group.
 
 -type probe() :: #{provider := atom(),
                    name := atom(),
@@ -97,7 +93,7 @@
                    events := [event()],
                    differs => binary(),
                    labels => pos_integer()}.
-%% `differs' says where a probe tells less than in a VM that was built with USDT. An entry with `labels' stands for
+%% `differs': what the probe lacks, compared with a VM that was built with USDT. An entry with `labels' stands for
 %% that many probes, named by `name' and a number from 0 on. The `events' of annotations are empty.
 
 -type listener() :: #{provider := atom(), name := atom(), backends := [backend()]}.
@@ -111,19 +107,19 @@
                   backends := #{backend() => available | {missing, binary()}},
                   undecoded := #{atom() => pos_integer()}}.
 
--type following() :: #{processes := [atom()], ports := [atom()], calls := dyntrace_needs:calls(),
+-type following() :: #{processes := [atom()], ports := [atom()], calls := dyntrace_trace_flags:calls(),
                        seq_trace := boolean(), untraced := non_neg_integer(), withheld := #{atom() => string()},
                        paused := boolean(), pauses := non_neg_integer(), skipped := non_neg_integer()}.
 %% `processes', `ports': the trace flags that are set. `calls': which events of a call are traced. `seq_trace': whether
 %% the application is the system tracer. `untraced': about how many processes are not traced, since they have another
-%% tracer. `withheld': trace flags that are needed but not set, with the reason. `paused', `pauses', `skipped': of the
-%% budget, whether tracing pauses now, how often it has paused, and how many trace events were skipped before a pause
-%% began.
+%% tracer. `withheld': trace flags that are required but not set, with the reason. `paused', `pauses', `skipped': of
+%% the budget, whether tracing pauses now, how often it has paused, and how many trace events were skipped before a
+%% pause began.
 
 %%% -- The facade ----------------------------------------------------------------------
 
-%% @doc Whether a system tracer can see this VM at all: the library is loaded and has a
-%% backend. `info/0' says what is missing.
+%% @doc Whether a system tracer can see this VM at all: the library is loaded and has a backend. If not, `info/0' has
+%% the reason.
 -spec available() -> boolean().
 available() ->
     #{backends := Backends} = ?MODULE:nif_info(),
@@ -134,7 +130,8 @@ available() ->
 probes() ->
     without_library([]).
 
-%% @doc The probes that are enabled now, because a consumer is attached, and in which backends. Empty without the library.
+%% @doc The probes that are enabled now, because a consumer is attached, and in which backends. Empty without the
+%% library.
 -spec listeners() -> [listener()].
 listeners() ->
     without_library([]).
@@ -143,40 +140,28 @@ listeners() ->
 %%
 %% `library' is the path that tracers attach to. If the file was replaced (built again), this VM still has the old one
 %% mapped, and `usdt' is missing until the module is loaded again. `lttng_library' is the path of the library that
-%% provides the tracepoints of LTTng. `attach' is a bpftrace command line for root. Its paths are below `/proc/PID/root',
-%% so it also works outside the container of this VM, with the PID that the process has there. `following' is what
-%% the application traces now; `off' where it does not run or does not follow. `undecoded' counts, by probe, trace
-%% events of a shape that this version can't decode; `unknown' those of an unknown tag. It is empty when all is well.
+%% provides the tracepoints of LTTng. `attach' is a bpftrace command line for root. Its paths are below
+%% `/proc/PID/root', so it also works outside the container of this VM, with the PID that the process has there.
+%% `following' is the tracing that the application has switched on; `off' where it does not run or does not follow
+%% consumers. `undecoded' counts, by probe, trace events of a shape that this version can't decode; `unknown' those of
+%% an unknown tag. It is empty when all is well.
 -spec info() -> info().
 info() ->
-    Library = case library() of
-                  {loaded, Path} -> Path;
-                  {missing, _} -> undefined
-              end,
-    maps:merge(#{version => version(), library => Library, attach => attach(Library),
-                 following => dyntrace_follower:info()}, mapped(Library, ?MODULE:nif_info())).
-
-%% @private Where the library is, or why it is not loaded.
--spec library() -> {loaded, file:filename()} | {missing, binary()}.
-library() ->
-    persistent_term:get(?LIBRARY).
-
-mapped(undefined, Info) ->
-    Info;
-mapped(Library, Info = #{backends := Backends}) ->
-    {Mapped, _} = persistent_term:get(?MAPPED),
-    case identity(Library) of
-        Now when Now =:= Mapped; is_atom(Now), Now =/= enoent -> Info;
-        _ -> Info#{backends := Backends#{usdt := {missing, printed("~ts is not the file that is loaded (built again, or removed): "
-                                                                   "load the module again, and attach again", [Library])}}}
+    #{backends := Backends} = NifInfo = ?MODULE:nif_info(),
+    Info = NifInfo#{version => version(), following => dyntrace_autotracer:info()},
+    case library() of
+        {loaded, Path} ->
+            Info#{library => Path,
+                  attach => dyntrace_library:attach_command(Path),
+                  backends := dyntrace_library:check_mapped(Path, Backends)};
+        {missing, _} ->
+            Info#{library => undefined, attach => undefined}
     end.
 
-attach(undefined) ->
-    undefined;
-attach(Library) ->
-    Root = ["/proc/", os:getpid(), "/root"],
-    Script = filename:join([filename:dirname(Library), "bpftrace", "who_talks.bt"]),
-    lists:flatten(["bpftrace ", Root, Script, " ", Root, Library]).
+%% @private Where the library is, or why it is not loaded.
+-spec library() -> dyntrace_library:state().
+library() ->
+    persistent_term:get(?LIBRARY).
 
 %% @private The part of info/0 that the library returns.
 -spec nif_info() -> #{backends := #{backend() => available | {missing, binary()}},
@@ -199,23 +184,23 @@ loaded_version({error, _}) -> undefined.
 
 %% @doc Switches attach-driven tracing on: the application sets the trace flags that feed enabled probes, and clears
 %% them when the last consumer detaches. Starts the application if it does not run. The options are those of its
-%% configuration ({@link dyntrace_config}); an option that is not given is as configured. An option that is not valid
-%% is `badarg'.
+%% configuration ({@link dyntrace_config}); an option that is not given is as configured. Raises `badarg' for an option
+%% that is not valid.
 -spec follow(#{atom() => term()}) -> ok | {error, term()}.
 follow(Options) when is_map(Options) ->
     case dyntrace_config:check(maps:merge(configured(), Options)) of
         {ok, Config} ->
             case started() of
-                ok -> works(dyntrace_app:work(), Config);
+                ok -> follow_by(Config, dyntrace_app:work());
                 {error, Why} -> {error, Why}
             end;
         {error, {bad_config, Key, _, MustBe}} ->
-            bad(follow, [Options], [{1, false, io_lib:format("~0tp: ~ts", [Key, MustBe])}])
+            dyntrace_badarg:raise(follow, [Options], 1, io_lib:format("~0tp: ~ts", [Key, MustBe]))
     end;
 follow(Options) ->
-    bad(follow, [Options], [{1, false, "not a map"}]).
+    dyntrace_badarg:raise(follow, [Options], 1, "not a map").
 
-%% Asks the application controller only if it must: on a busy node its answer takes long.
+%% Calls the application controller only if it has to: on a busy node its answer takes long.
 started() ->
     case whereis(dyntrace_sup) of
         undefined ->
@@ -231,26 +216,26 @@ configured() ->
     _ = whereis(dyntrace_sup) =/= undefined orelse application:load(?MODULE),
     maps:from_list(application:get_all_env(?MODULE)).
 
-%% There is no worker where the library was missing when the application was started.
-works(ok, Config) -> dyntrace_follower:follow(Config);
-works(Error, _) -> Error.
+follow_by(Config, ok) -> dyntrace_autotracer:follow(Config);
+follow_by(_, Error) -> Error.
 
-%% @doc Switches attach-driven tracing off: clears the flags that it has set, and sets none until {@link follow/1}.
+%% @doc Switches attach-driven tracing off: clears the trace flags that it has set, and sets none until
+%% {@link follow/1}.
 -spec unfollow() -> ok.
 unfollow() ->
     case whereis(dyntrace_sup) of
         undefined -> ok;
-        _ -> dyntrace_follower:unfollow()
+        _ -> dyntrace_autotracer:unfollow()
     end.
 
 %%% -- Annotations ---------------------------------------------------------------------
 %%
-%% Guards check the arguments, so whether a call raises does not depend on attached consumers. Then one NIF call asks
+%% Guards check the arguments, so whether a call raises does not depend on attached consumers. Then one NIF call returns
 %% whether the probe is enabled; if not, no tag is fetched and no text is made.
 
 -type text() :: iodata() | unicode:chardata().
-%% Sent whole up to 1,024 bytes, then cut as terms are. Bytes that are no UTF-8 are taken
-%% for Latin-1; a NUL becomes U+FFFD.
+%% Sent whole up to 1,024 bytes; a longer text is cut as terms are. Bytes that are not UTF-8 are read as Latin-1; a NUL
+%% becomes U+FFFD.
 
 -type name() :: atom() | text().
 
@@ -259,30 +244,23 @@ unfollow() ->
 
 -type label() :: 0..950.
 
--define(IS_TEXT(Text), (is_binary(Text) orelse is_list(Text))).
--define(IS_NAME(Name), (is_atom(Name) orelse ?IS_TEXT(Name))).
-
 %% @equiv mark(Name, 0, Text)
 -spec mark(name(), text()) -> boolean().
 mark(Name, Text) when ?IS_NAME(Name), ?IS_TEXT(Text) ->
     wants_mark() andalso user_mark(Name, 0, Text);
 mark(Name, Text) ->
-    bad(mark, [Name, Text], [{1, ?IS_NAME(Name), "neither an atom nor a string"},
-                             {2, false, "not a string"}]).
+    dyntrace_annotation:bad(mark, [Name, Text]).
 
-%% @doc Fires the probe `user_mark': something of that name happened, with a value that
-%% consumers can add up or put into a histogram. Returns whether the probe was enabled.
+%% @doc Fires the probe `user_mark': something of that name happened, with a value that consumers can add up or put into
+%% a histogram. Returns whether the probe was enabled.
 -spec mark(name(), integer(), text()) -> boolean().
 mark(Name, Value, Text) when ?IS_NAME(Name), is_integer(Value), ?IS_TEXT(Text) ->
     wants_mark() andalso user_mark(Name, Value, Text);
 mark(Name, Value, Text) ->
-    bad(mark, [Name, Value, Text], [{1, ?IS_NAME(Name), "neither an atom nor a string"},
-                                    {2, is_integer(Value), "not an integer"},
-                                    {3, false, "not a string"}]).
+    dyntrace_annotation:bad(mark, [Name, Value, Text]).
 
-%% @doc Calls the fun between the probes `user_span_start' and `user_span_stop', which has the
-%% time between them in nanoseconds and says how the fun ended. Returns or raises what the fun
-%% does.
+%% @doc Calls the fun between the probes `user_span_start' and `user_span_stop'. The second one has the time between
+%% them in nanoseconds, and how the fun ended. Returns or raises what the fun returns or raises.
 -spec span(name(), fun(() -> Result)) -> Result.
 span(Name, Fun) when ?IS_NAME(Name), is_function(Fun, 0) ->
     case wants_span() of
@@ -290,9 +268,10 @@ span(Name, Fun) when ?IS_NAME(Name), is_function(Fun, 0) ->
         true -> timed(Name, Fun)
     end;
 span(Name, Fun) ->
-    bad(span, [Name, Fun], [{1, ?IS_NAME(Name), "neither an atom nor a string"},
-                            {2, false, "not a fun without arguments"}]).
+    dyntrace_annotation:bad(span, [Name, Fun]).
 
+%% In this module, because the fun may run for long: the appup purges the old code of other modules at once, and kills
+%% the processes that still run it.
 timed(Name, Fun) ->
     Id = erlang:unique_integer([positive]),
     _ = user_span_start(Name, Id),
@@ -311,77 +290,99 @@ stop(Name, Id, Start, Outcome) ->
     Duration = erlang:convert_time_unit(erlang:monotonic_time() - Start, native, nanosecond),
     user_span_stop(Name, Id, Duration, Outcome).
 
--define(MAX_LABEL, 950).
--define(IS_LABEL(Label), is_integer(Label), Label >= 0, Label =< ?MAX_LABEL).
-
-%% Four integers or fewer, then four others or fewer.
--define(PLACED(A, B), (is_integer(A) orelse not is_integer(B))).
--define(PLACED(A, B, C), ?PLACED(A, B), ?PLACED(B, C)).
--define(PLACED(A, B, C, D), ?PLACED(A, B, C), ?PLACED(C, D)).
--define(PLACED(A, B, C, D, E), ?PLACED(A, B, C, D), is_integer(A), not is_integer(E)).
--define(PLACED(A, B, C, D, E, F), ?PLACED(A, B, C, D, E), is_integer(B), not is_integer(F)).
--define(PLACED(A, B, C, D, E, F, G), ?PLACED(A, B, C, D, E, F), is_integer(C), not is_integer(G)).
--define(PLACED(A, B, C, D, E, F, G, H), ?PLACED(A, B, C, D, E, F, G), is_integer(D), not is_integer(H)).
-
-%% @doc Fires the probe `user_trace__i4s4' (in LTTng `user_trace_i4s4'): up to four integers,
-%% then up to four strings, with the calling process and its tag. Returns whether the probe was enabled.
-%% The contract is that of OTP's `dyntrace', with two differences: an integer after a string, or a fifth of
-%% either, is `badarg'; and the tag may be one that came with a message.
+%% @doc Fires the probe `user_trace__i4s4' (in LTTng `user_trace_i4s4'): up to four integers, then up to four strings,
+%% with the calling process and its tag. Returns whether the probe was enabled. The contract is that of OTP's
+%% `dyntrace', with two differences: an integer after a string raises `badarg', as does a fifth integer or string; and
+%% the tag may be one that came with a message.
 -spec p() -> boolean().
-p() -> wants_i4s4() andalso fire_i4s4([]).
+p() ->
+    wants_i4s4() andalso fire_i4s4([]).
 -spec p(arg()) -> boolean().
-p(A) -> wants_i4s4() andalso fire_i4s4([A]).
+p(A) ->
+    wants_i4s4() andalso fire_i4s4([A]).
 -spec p(arg(), arg()) -> boolean().
-p(A, B) when ?PLACED(A, B) -> wants_i4s4() andalso fire_i4s4([A, B]);
-p(A, B) -> bad_p([A, B]).
+p(A, B) when ?PLACED(A, B) ->
+    wants_i4s4() andalso fire_i4s4([A, B]);
+p(A, B) ->
+    dyntrace_annotation:bad(p, [A, B]).
 -spec p(arg(), arg(), arg()) -> boolean().
-p(A, B, C) when ?PLACED(A, B, C) -> wants_i4s4() andalso fire_i4s4([A, B, C]);
-p(A, B, C) -> bad_p([A, B, C]).
+p(A, B, C) when ?PLACED(A, B, C) ->
+    wants_i4s4() andalso fire_i4s4([A, B, C]);
+p(A, B, C) ->
+    dyntrace_annotation:bad(p, [A, B, C]).
 -spec p(arg(), arg(), arg(), arg()) -> boolean().
-p(A, B, C, D) when ?PLACED(A, B, C, D) -> wants_i4s4() andalso fire_i4s4([A, B, C, D]);
-p(A, B, C, D) -> bad_p([A, B, C, D]).
+p(A, B, C, D) when ?PLACED(A, B, C, D) ->
+    wants_i4s4() andalso fire_i4s4([A, B, C, D]);
+p(A, B, C, D) ->
+    dyntrace_annotation:bad(p, [A, B, C, D]).
 -spec p(arg(), arg(), arg(), arg(), arg()) -> boolean().
-p(A, B, C, D, E) when ?PLACED(A, B, C, D, E) -> wants_i4s4() andalso fire_i4s4([A, B, C, D, E]);
-p(A, B, C, D, E) -> bad_p([A, B, C, D, E]).
+p(A, B, C, D, E) when ?PLACED(A, B, C, D, E) ->
+    wants_i4s4() andalso fire_i4s4([A, B, C, D, E]);
+p(A, B, C, D, E) ->
+    dyntrace_annotation:bad(p, [A, B, C, D, E]).
 -spec p(arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
-p(A, B, C, D, E, F) when ?PLACED(A, B, C, D, E, F) -> wants_i4s4() andalso fire_i4s4([A, B, C, D, E, F]);
-p(A, B, C, D, E, F) -> bad_p([A, B, C, D, E, F]).
+p(A, B, C, D, E, F) when ?PLACED(A, B, C, D, E, F) ->
+    wants_i4s4() andalso fire_i4s4([A, B, C, D, E, F]);
+p(A, B, C, D, E, F) ->
+    dyntrace_annotation:bad(p, [A, B, C, D, E, F]).
 -spec p(arg(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
-p(A, B, C, D, E, F, G) when ?PLACED(A, B, C, D, E, F, G) -> wants_i4s4() andalso fire_i4s4([A, B, C, D, E, F, G]);
-p(A, B, C, D, E, F, G) -> bad_p([A, B, C, D, E, F, G]).
+p(A, B, C, D, E, F, G) when ?PLACED(A, B, C, D, E, F, G) ->
+    wants_i4s4() andalso fire_i4s4([A, B, C, D, E, F, G]);
+p(A, B, C, D, E, F, G) ->
+    dyntrace_annotation:bad(p, [A, B, C, D, E, F, G]).
 -spec p(arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
-p(A, B, C, D, E, F, G, H) when ?PLACED(A, B, C, D, E, F, G, H) -> wants_i4s4() andalso fire_i4s4([A, B, C, D, E, F, G, H]);
-p(A, B, C, D, E, F, G, H) -> bad_p([A, B, C, D, E, F, G, H]).
+p(A, B, C, D, E, F, G, H) when ?PLACED(A, B, C, D, E, F, G, H) ->
+    wants_i4s4() andalso fire_i4s4([A, B, C, D, E, F, G, H]);
+p(A, B, C, D, E, F, G, H) ->
+    dyntrace_annotation:bad(p, [A, B, C, D, E, F, G, H]).
 
-%% @doc As {@link p/8}, for the probe `user_trace__n<Label>' (in LTTng `user_trace_n', with the label as
-%% a field). A label out of range is `badarg'.
+%% @doc As {@link p/8}, for the probe `user_trace__n<Label>' (in LTTng `user_trace_n', with the label as a field).
+%% Raises `badarg' for a label out of range.
 -spec pn(label()) -> boolean().
-pn(Label) when ?IS_LABEL(Label) -> wants_n(Label) andalso fire_n([Label]);
-pn(Label) -> bad_pn([Label]).
+pn(Label) when ?IS_LABEL(Label) ->
+    wants_n(Label) andalso fire_n([Label]);
+pn(Label) ->
+    dyntrace_annotation:bad(pn, [Label]).
 -spec pn(label(), arg()) -> boolean().
-pn(Label, A) when ?IS_LABEL(Label) -> wants_n(Label) andalso fire_n([Label, A]);
-pn(Label, A) -> bad_pn([Label, A]).
+pn(Label, A) when ?IS_LABEL(Label) ->
+    wants_n(Label) andalso fire_n([Label, A]);
+pn(Label, A) ->
+    dyntrace_annotation:bad(pn, [Label, A]).
 -spec pn(label(), arg(), arg()) -> boolean().
-pn(Label, A, B) when ?IS_LABEL(Label), ?PLACED(A, B) -> wants_n(Label) andalso fire_n([Label, A, B]);
-pn(Label, A, B) -> bad_pn([Label, A, B]).
+pn(Label, A, B) when ?IS_LABEL(Label), ?PLACED(A, B) ->
+    wants_n(Label) andalso fire_n([Label, A, B]);
+pn(Label, A, B) ->
+    dyntrace_annotation:bad(pn, [Label, A, B]).
 -spec pn(label(), arg(), arg(), arg()) -> boolean().
-pn(Label, A, B, C) when ?IS_LABEL(Label), ?PLACED(A, B, C) -> wants_n(Label) andalso fire_n([Label, A, B, C]);
-pn(Label, A, B, C) -> bad_pn([Label, A, B, C]).
+pn(Label, A, B, C) when ?IS_LABEL(Label), ?PLACED(A, B, C) ->
+    wants_n(Label) andalso fire_n([Label, A, B, C]);
+pn(Label, A, B, C) ->
+    dyntrace_annotation:bad(pn, [Label, A, B, C]).
 -spec pn(label(), arg(), arg(), arg(), arg()) -> boolean().
-pn(Label, A, B, C, D) when ?IS_LABEL(Label), ?PLACED(A, B, C, D) -> wants_n(Label) andalso fire_n([Label, A, B, C, D]);
-pn(Label, A, B, C, D) -> bad_pn([Label, A, B, C, D]).
+pn(Label, A, B, C, D) when ?IS_LABEL(Label), ?PLACED(A, B, C, D) ->
+    wants_n(Label) andalso fire_n([Label, A, B, C, D]);
+pn(Label, A, B, C, D) ->
+    dyntrace_annotation:bad(pn, [Label, A, B, C, D]).
 -spec pn(label(), arg(), arg(), arg(), arg(), arg()) -> boolean().
-pn(Label, A, B, C, D, E) when ?IS_LABEL(Label), ?PLACED(A, B, C, D, E) -> wants_n(Label) andalso fire_n([Label, A, B, C, D, E]);
-pn(Label, A, B, C, D, E) -> bad_pn([Label, A, B, C, D, E]).
+pn(Label, A, B, C, D, E) when ?IS_LABEL(Label), ?PLACED(A, B, C, D, E) ->
+    wants_n(Label) andalso fire_n([Label, A, B, C, D, E]);
+pn(Label, A, B, C, D, E) ->
+    dyntrace_annotation:bad(pn, [Label, A, B, C, D, E]).
 -spec pn(label(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
-pn(Label, A, B, C, D, E, F) when ?IS_LABEL(Label), ?PLACED(A, B, C, D, E, F) -> wants_n(Label) andalso fire_n([Label, A, B, C, D, E, F]);
-pn(Label, A, B, C, D, E, F) -> bad_pn([Label, A, B, C, D, E, F]).
+pn(Label, A, B, C, D, E, F) when ?IS_LABEL(Label), ?PLACED(A, B, C, D, E, F) ->
+    wants_n(Label) andalso fire_n([Label, A, B, C, D, E, F]);
+pn(Label, A, B, C, D, E, F) ->
+    dyntrace_annotation:bad(pn, [Label, A, B, C, D, E, F]).
 -spec pn(label(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
-pn(Label, A, B, C, D, E, F, G) when ?IS_LABEL(Label), ?PLACED(A, B, C, D, E, F, G) -> wants_n(Label) andalso fire_n([Label, A, B, C, D, E, F, G]);
-pn(Label, A, B, C, D, E, F, G) -> bad_pn([Label, A, B, C, D, E, F, G]).
+pn(Label, A, B, C, D, E, F, G) when ?IS_LABEL(Label), ?PLACED(A, B, C, D, E, F, G) ->
+    wants_n(Label) andalso fire_n([Label, A, B, C, D, E, F, G]);
+pn(Label, A, B, C, D, E, F, G) ->
+    dyntrace_annotation:bad(pn, [Label, A, B, C, D, E, F, G]).
 -spec pn(label(), arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
-pn(Label, A, B, C, D, E, F, G, H) when ?IS_LABEL(Label), ?PLACED(A, B, C, D, E, F, G, H) -> wants_n(Label) andalso fire_n([Label, A, B, C, D, E, F, G, H]);
-pn(Label, A, B, C, D, E, F, G, H) -> bad_pn([Label, A, B, C, D, E, F, G, H]).
+pn(Label, A, B, C, D, E, F, G, H) when ?IS_LABEL(Label), ?PLACED(A, B, C, D, E, F, G, H) ->
+    wants_n(Label) andalso fire_n([Label, A, B, C, D, E, F, G, H]);
+pn(Label, A, B, C, D, E, F, G, H) ->
+    dyntrace_annotation:bad(pn, [Label, A, B, C, D, E, F, G, H]).
 
 %% @doc Fires the probe `user_trace__s1' (in LTTng `user_trace_s1').
 -spec user_trace_s1(text() | term()) -> boolean().
@@ -398,55 +399,23 @@ user_trace_i4s4(_Tag, _I1, _I2, _I3, _I4, _S1, _S2, _S3, _S4) -> false.
 user_trace_n(Label, Tag, I1, I2, I3, I4, S1, S2, S3, S4) when ?IS_LABEL(Label) ->
     user_trace_n_nif(Label, Tag, I1, I2, I3, I4, S1, S2, S3, S4);
 user_trace_n(Label, Tag, I1, I2, I3, I4, S1, S2, S3, S4) ->
-    bad(user_trace_n, [Label, Tag, I1, I2, I3, I4, S1, S2, S3, S4], [{1, false, not_a_label()}]).
+    dyntrace_annotation:bad(user_trace_n, [Label, Tag, I1, I2, I3, I4, S1, S2, S3, S4]).
 
 fire_i4s4(Args) ->
-    apply(fun ?MODULE:user_trace_i4s4/9, [get_tag_data() | placed(Args)]).
+    apply(fun ?MODULE:user_trace_i4s4/9, [get_tag_data() | dyntrace_annotation:placed(Args)]).
 
 fire_n([Label | Args]) ->
-    apply(fun ?MODULE:user_trace_n_nif/10, [Label, get_tag_data() | placed(Args)]).
+    apply(fun ?MODULE:user_trace_n_nif/10, [Label, get_tag_data() | dyntrace_annotation:placed(Args)]).
 
-%% The arguments at their places among four integers and four strings.
-placed(Args) ->
-    {Integers, Strings} = lists:splitwith(fun is_integer/1, Args),
-    four(Integers) ++ four(Strings).
-
-four(Args) ->
-    lists:sublist(Args ++ lists:duplicate(4, undefined), 4).
-
--spec bad_p([term()]) -> no_return().
-bad_p(Args) ->
-    bad(p, Args, [misplaced(Args, 1)]).
-
--spec bad_pn([term(), ...]) -> no_return().
-bad_pn([Label | Args]) when ?IS_LABEL(Label) ->
-    bad(pn, [Label | Args], [misplaced(Args, 2)]);
-bad_pn(Args) ->
-    bad(pn, Args, [{1, false, not_a_label()}]).
-
-%% The first argument that is not at its place; the first of these is argument Position.
-misplaced(Args, Position) ->
-    {Integers, Strings} = lists:splitwith(fun is_integer/1, Args),
-    case {Integers, lists:splitwith(fun(S) -> not is_integer(S) end, Strings)} of
-        {[_, _, _, _, _ | _], _} -> {Position + 4, false, "a fifth integer"};
-        {_, {[_, _, _, _, _ | _], _}} -> {Position + length(Integers) + 4, false, "a fifth string"};
-        {_, {Before, _}} -> {Position + length(Integers) + length(Before), false, "an integer after a string"}
-    end.
-
-not_a_label() ->
-    io_lib:format("not an integer from 0 to ~b", [?MAX_LABEL]).
-
-%% @doc Gives the process a tag, which its annotations carry; `undefined' takes it away. Returns
-%% the tag that it had.
+%% @doc Gives the process a tag, which its annotations carry; `undefined' takes the tag away. Returns the tag that the
+%% process had.
 -spec put_tag(undefined | text()) -> binary() | undefined.
 put_tag(undefined) ->
     dyntrace_tag:put(undefined);
 put_tag(Tag) ->
-    try unicode:characters_to_binary(Tag) of
-        Binary when is_binary(Binary) -> dyntrace_tag:put(Binary);
-        _ -> bad(put_tag, [Tag], [{1, false, "not a string in UTF-8"}])
-    catch
-        error:badarg -> bad(put_tag, [Tag], [{1, false, "not a string"}])
+    case dyntrace_annotation:utf8(Tag) of
+        {ok, Binary} -> dyntrace_tag:put(Binary);
+        {error, _} -> dyntrace_annotation:bad(put_tag, [Tag])
     end.
 
 %% @doc The tag that {@link put_tag/1} gave the process.
@@ -454,54 +423,33 @@ put_tag(Tag) ->
 get_tag() ->
     dyntrace_tag:get().
 
-%% @doc The tag of {@link get_tag/0} or, without one, the tag that came with the message that the process received last.
+%% @doc The tag of {@link get_tag/0} or, without one, the tag of the message that the process received last.
 -spec get_tag_data() -> binary() | undefined.
 get_tag_data() ->
     dyntrace_tag:get_data().
 
-%% @doc Whether the tag travels with the messages that the process sends from now on, as a
-%% sequential trace token does: the receiver has it, and sends it along, until it
-%% receives a message without. A process that has a token of its own, set by
-%% `seq_trace', keeps that, and its tag does not travel. Returns the argument for {@link restore_tag/1}.
+%% @doc Sets whether the tag travels with the messages that the process sends from now on, as a sequential trace token
+%% does: the receiver has the tag, and sends it along, until it receives a message without a tag. A process that has a
+%% token of its own, set by `seq_trace', keeps that token, and its tag does not travel. Returns the argument for
+%% {@link restore_tag/1}.
 -spec spread_tag(boolean()) -> dyntrace_tag:data().
 spread_tag(Spread) when is_boolean(Spread) ->
     dyntrace_tag:spread(Spread);
 spread_tag(Spread) ->
-    bad(spread_tag, [Spread], [{1, false, "not a boolean"}]).
+    dyntrace_annotation:bad(spread_tag, [Spread]).
 
 %% @doc Restores the tag and its spreading as they were before {@link spread_tag/1}.
 -spec restore_tag(dyntrace_tag:data()) -> true.
 restore_tag(Data) ->
     case dyntrace_tag:is_data(Data) of
         true -> dyntrace_tag:restore(Data);
-        false -> bad(restore_tag, [Data], [{1, false, "not what spread_tag/1 returns"}])
+        false -> dyntrace_annotation:bad(restore_tag, [Data])
     end.
 
-%% Raises badarg out of the function that the user called. The checks are {Position, IsGood, Why} of its arguments;
-%% the shell shows the first that is not good.
--spec bad(atom(), [term()], [{pos_integer(), boolean(), iolist()}]) -> no_return().
-bad(Function, Args, Checks) ->
-    {Position, false, Why} = lists:keyfind(false, 2, Checks),
-    Callers = try error(here)
-              catch error:here:Stack -> tl(Stack)
-              end,
-    erlang:raise(error, badarg,
-                 [{?MODULE, Function, Args, [{error_info, #{cause => #{Position => Why}}}]} | Callers]).
+%%% -- NIFs for the application alone --------------------------------------------------
 
-%% @private Called by the shell to explain an error of ours.
--spec format_error(term(), [tuple()]) -> #{pos_integer() => iolist()}.
-format_error(badarg, [{_, _, _, Info} | _]) ->
-    maps:get(cause, proplists:get_value(error_info, Info, #{}), #{});
-format_error(_, _) ->
-    #{}.
-
-%% @private Sets whether texts show terms in full or their shape. The setting is persisted: it outlives a reload.
--spec show(full | shape) -> ok.
-show(Text) ->
-    ok = persistent_term:put(?TEXT, Text),
-    show_nif(Text).
-
-%% @private The same, for the library that is loaded.
+%% @private Sets whether the texts of the loaded library show terms in full or only their shape: see
+%% dyntrace_library:show/1.
 -spec show_nif(full | shape) -> ok.
 show_nif(_) -> without_library(ok).
 %% @private Sets the probes that the application's tracer may fire.
@@ -513,15 +461,15 @@ set_budget(_) -> without_library(ok).
 %% @private How many trace events were skipped for lack of budget, since the library was loaded.
 -spec skipped() -> non_neg_integer().
 skipped() -> without_library(0).
-%% @private Makes the caller the application's worker. Returns the worker before it, `undefined' if this library had none;
-%% without a library, the caller.
+%% @private Makes the caller the application's worker. Returns the worker before it, `undefined' if this library had
+%% none; without a library, the caller.
 -spec claim() -> undefined | pid().
 claim() -> without_library(self()).
-%% @private Sets whether the worker has anything traced. If not, or when the worker is dead, processes drop its tracer
+%% @private Sets whether the worker has set any tracing. If not, or when the worker is dead, processes drop its tracer
 %% when they are scheduled.
 -spec set_active(boolean()) -> ok.
 set_active(_) -> without_library(ok).
-%% @private Whether the probe is enabled; so the three that follow.
+%% @private Whether the probe is enabled, as the next three functions.
 -spec wants_i4s4() -> boolean().
 wants_i4s4() -> without_library(false).
 %% @private
@@ -533,7 +481,7 @@ wants_mark() -> without_library(false).
 %% @private
 -spec wants_span() -> boolean().
 wants_span() -> without_library(false).
-%% @private Fires the probe, returns whether it was enabled; so the three that follow.
+%% @private Fires the probe, and returns whether it was enabled, as the next three functions.
 -spec user_trace_n_nif(label(), binary() | undefined, arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) ->
           boolean().
 user_trace_n_nif(_, _, _, _, _, _, _, _, _, _) -> without_library(false).
@@ -547,8 +495,8 @@ user_span_start(_, _) -> without_library(false).
 -spec user_span_stop(name(), Id :: integer(), Nanoseconds :: integer(), ok | error | exit | throw) -> boolean().
 user_span_stop(_, _, _, _) -> without_library(false).
 
-%% The answer of a NIF without the library. It is read from a persistent term that is never put: from a plain value
-%% dialyzer would conclude that code which needs another answer never runs.
+%% The answer of a NIF without the library. It is read from a persistent term that does not exist: from a plain value
+%% dialyzer would conclude that no NIF returns anything else.
 without_library(Answer) ->
     persistent_term:get({?MODULE, without_library}, Answer).
 
@@ -559,8 +507,8 @@ without_library(Answer) ->
 -type opts() :: #{extra => term(), match_spec_result => term(),
                   scheduler_id => non_neg_integer(), timestamp => atom()}.
 
-%% @doc Whether a probe that this tag feeds is enabled. For `trace_status' it answers `trace', since a consumer may
-%% attach later; for the application's tracer, `remove' while the application traces nothing or its worker is dead.
+%% @doc Whether a probe that this tag feeds is enabled. The answer to `trace_status' is `trace', since a consumer may
+%% attach later; for the application's tracer it is `remove' while the application traces nothing or its worker is dead.
 -spec enabled(Tag :: atom(), State :: term(), tracee()) -> answer().
 enabled(_, _, _) -> discard.
 
@@ -620,106 +568,16 @@ trace_garbage_collection(_, _, _, _, _) -> ok.
 
 %% The module loads in any case: without the library, the Erlang versions of the NIFs answer.
 on_load() ->
-    Library = library_file(),
-    Provider = filename:join(filename:dirname(Library), "dyntrace_lttng.so"),
-    Mapped = {File, Before} = to_map(Library),
-    persistent_term:put(?LIBRARY, case erlang:load_nif(spelled(Library, Before), load_info(Provider)) of
-                                      ok -> persistent_term:put(?MAPPED, Mapped), {loaded, Library};
-                                      {error, {_, Why}} -> {missing, printed("~ts~ts", [Why, hint(Why, File)])}
-                                  end).
+    _ = [is_at_hand(Module) || Module <- [dyntrace_annotation, dyntrace_badarg, dyntrace_tag]],
+    persistent_term:put(?LIBRARY, load_library(is_at_hand(dyntrace_library))).
 
-%% A path under which the dynamic linker opens the file. For a path that it has opened before it takes the file that is
-%% mapped, even if that was replaced (by `make'). A path that is spelled differently it opens, and compares the files.
-spelled(Library, Before) ->
-    filename:dirname(Library) ++ lists:append(lists:duplicate(Before, "/.")) ++ "/" ++ filename:basename(Library, ".so").
+%% Embedded mode loads no module when it is called. The boot file of a release with the application has loaded its
+%% modules. On other nodes this module may be loaded by hand, and then loads those that annotations call.
+is_at_hand(Module) ->
+    erlang:module_loaded(Module) orelse code:load_file(Module) =:= {module, Module}.
 
-to_map(Library) ->
-    File = identity(Library),
-    case persistent_term:get(?MAPPED, {File, 0}) of
-        {File, Before} -> {File, Before};
-        {_Other, Before} -> {File, Before + 1}
-    end.
-
-%% The inode of a mapped file is not used for another one.
-identity(File) ->
-    case file:read_file_info(File, [raw]) of
-        {ok, #file_info{major_device = Device, inode = Inode}} -> {Device, Inode};
-        {error, Why} -> Why
-    end.
-
-%% The dynamic linker has one message for a file that does not exist and for one of another machine.
-hint(_, enoent) -> "";
-hint(Why, _) ->
-    Hints = [{"failed to map segment", " (is its file system mounted noexec?)"},
-             {"No such file", " (it is there: was it built for another machine?)"}],
-    hd([Hint || {Part, Hint} <- Hints, string:find(Why, Part) =/= nomatch] ++ [""]).
-
-printed(Format, Args) ->
-    unicode:characters_to_binary(io_lib:format(Format, Args)).
-
-%% @private The argument of the library's load: see start() in dyntrace_nif.c. Provider is the path of the LTTng provider.
--spec load_info(file:filename()) -> tuple().
-load_info(Provider) ->
-    {Least, Greatest} = integers(),
-    {reserved_words(), sizes(), Least, Greatest, text(), unicode:characters_to_binary(Provider)}.
-
-%% In the priv folder of the module that comes first on the code path (it may be OTP's), or in that of the application.
-%% Not in that of the loaded module: during an upgrade it belongs to the old version.
-library_file() ->
-    Files = [filename:join(Dir, "dyntrace.so") || Dir <- priv_dirs()],
-    filename:absname(case [File || File <- Files, filelib:is_regular(File)] of
-                         [File | _] -> File;
-                         [] -> lists:last(["dyntrace.so" | Files])
-                     end).
-
-%% The application's folder comes last: without any library, the error names that one.
-priv_dirs() ->
-    [Dir || Beam <- [code:where_is_file("dyntrace.beam"), code:where_is_file("dyntrace_app.beam"), code:which(dyntrace_app)],
-            is_list(Beam), Dir <- beside(filename:dirname(Beam))]
-        ++ [Dir || Dir <- [code:priv_dir(?MODULE)], is_list(Dir)].
-
-%% For ebin, its sibling priv. For priv/beam, where releases that systools packs have the module, priv itself as well.
-beside(Folder) ->
-    Above = filename:dirname(filename:absname(Folder)),
-    [filename:join(Above, "priv") | [Above || filename:basename(Folder) =:= "beam"]].
-
-%% The words that Erlang writes in quotes when they are atoms; which of them are
-%% reserved depends on the release.
-reserved_words() ->
-    [Word || Word <- ['after', 'and', 'andalso', 'band', 'begin', 'bnot', 'bor', 'bsl', 'bsr', 'bxor',
-                      'case', 'catch', 'cond', 'div', 'else', 'end', 'fun', 'if', 'let', 'maybe',
-                      'not', 'of', 'or', 'orelse', 'receive', 'rem', 'try', 'when', 'xor'],
-             is_quoted(Word)].
-
-is_quoted(Word) ->
-    hd(lists:flatten(io_lib:write_atom(Word))) =:= $'.
-
-%% The bounds of the integers whose text may be shown whole: DT_TERM_MAX digits.
-integers() ->
-    Power = fun Power(0) -> 1; Power(N) -> 10 * Power(N - 1) end,
-    {-Power(256), Power(256)}.
-
-%% How texts show terms: as show/1 has said, or as configured, whether the application runs or not. A value that is not
-%% valid shows shapes, so that contents stay hidden.
-text() ->
-    case persistent_term:get(?TEXT, none) of
-        none -> configured_text();
-        Text -> Text
-    end.
-
-%% The environment has the values of sys.config once the application is loaded.
-configured_text() ->
-    _ = whereis(application_controller) =/= undefined andalso application:load(?MODULE),
-    case application:get_env(?MODULE, text) of
-        undefined -> full;
-        {ok, full} -> full;
-        {ok, _} -> shape
-    end.
-
-%% Sizes on a heap, in words, that differ between releases: the header of a heap binary, an off-heap binary,
-%% a bitstring, a reference, a fun, a pid of another node.
-sizes() ->
-    External = binary_to_term(<<131, 88, 119, 1, $n, 1:32, 0:32, 1:32>>),
-    list_to_tuple([erts_debug:flat_size(binary:copy(<<0>>)) - 1
-                   | [erts_debug:flat_size(Term)
-                      || Term <- [binary:copy(<<0>>, 65), <<(binary:copy(<<0>>))/binary, 1:3>>, make_ref(), fun() -> ok end, External]]]).
+load_library(true) ->
+    File = dyntrace_library:find(),
+    dyntrace_library:loaded(File, erlang:load_nif(dyntrace_library:nif_path(File), dyntrace_library:load_info(File)));
+load_library(false) ->
+    {missing, <<"the module dyntrace_library is not on the code path">>}.

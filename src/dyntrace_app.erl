@@ -1,8 +1,7 @@
-%% @private The application: it makes sure that the module `dyntrace' is ours, and has one worker, which polls for
-%% attached consumers.
+%% @private The application: makes sure that the module `dyntrace' is ours, and starts one worker, dyntrace_autotracer.
 %%
-%% Only a configuration that is not valid keeps it from starting: a permanent application that does not start ends its
-%% node. Where the library or our module can't be loaded there is no worker, and the log has one error.
+%% The start fails only for a configuration that is not valid, since a permanent application that does not start ends
+%% its node. Where the library or our module can't be loaded, no worker is started, and the log has one error.
 -module(dyntrace_app).
 -behaviour(application).
 -behaviour(supervisor).
@@ -12,10 +11,10 @@
 -export([init/1]).
 
 -define(SUPERVISOR, dyntrace_sup).
--define(WORKER, dyntrace_follower).
+-define(WORKER, dyntrace_autotracer).
 
 start(_Type, _Args) ->
-    ok = dyntrace_kept:new(),
+    ok = dyntrace_settings:new(),
     case worker() of
         {error, Refused = {bad_config, _, _, _}} ->
             {error, Refused};
@@ -25,41 +24,41 @@ start(_Type, _Args) ->
             {ok, Supervisor}
     end.
 
-%% Called in the process that started the application, also when the supervisor was killed or has given up. Clears the
-%% flags of workers that could not do so.
+%% Clears the trace flags of workers that could not do so. Called in the process that started the application, also when
+%% the supervisor was killed or has given up.
 stop(_State) ->
-    dyntrace_tracing:clear_left(false).
+    dyntrace_tracing:clear_leftover(false).
 
-%% Called by the appup before it loads new code, and resume/0 after; also where the application does not run.
+%% Called by the appup before it loads new code, as resume/0 after that; also where the application does not run.
 -spec pause() -> ok.
 pause() ->
-    while_running(fun() ->
-                          _ = supervisor:terminate_child(?SUPERVISOR, ?WORKER),
-                          _ = supervisor:delete_child(?SUPERVISOR, ?WORKER),
-                          ok
-                  end).
+    if_running(fun() ->
+                       _ = supervisor:terminate_child(?SUPERVISOR, ?WORKER),
+                       _ = supervisor:delete_child(?SUPERVISOR, ?WORKER),
+                       ok
+               end).
 
 %% Raises nothing: an upgrade instruction that fails restarts the node.
 -spec resume() -> ok | {error, term()}.
 resume() ->
     Worker = worker(),
-    logged(while_running(fun() -> started(Worker) end)).
+    logged(if_running(fun() -> started(Worker) end)).
 
 %% Starts the worker if there is none: the reason for which it could not start may be gone.
 -spec work() -> ok | {error, term()}.
 work() ->
     case whereis(?WORKER) of
-        undefined -> while_running(fun() -> started(worker()) end);
+        undefined -> if_running(fun() -> started(worker()) end);
         _ -> ok
     end.
 
-while_running(Fun) ->
+if_running(Fun) ->
     case whereis(?SUPERVISOR) of
         undefined -> ok;
         _ -> Fun()
     end.
 
-%% The worker's specification, or why it can't be started.
+%% The worker's child specification, or why it can't be started.
 worker() ->
     case dyntrace_module:load() of
         ok -> configured(dyntrace_config:check(application:get_all_env(dyntrace)));

@@ -1,11 +1,11 @@
-%% @doc The configuration of the application, checked.
+%% @doc Checks the configuration of the application.
 %%
 %% ```
-%% {dyntrace, [{follow, true},          % false: only when dyntrace:follow/1 says so
+%% {dyntrace, [{follow, true},          % false: only after dyntrace:follow/1
 %%             {processes, all},        % all | new | existing | [Name]
 %%             {ports, all},            % all | new | existing | none
 %%             {functions, []},         % [{Module, Function | '_', Arity | '_'}]
-%%             {probes, all},           % all | [Name]: the probes that the application may fire
+%%             {probes, all},           % all | [Name]: the probes that the application's tracing may fire
 %%             {interval, 250},         % milliseconds between two polls for attached consumers
 %%             {budget, infinity},      % trace events per second; after that many, tracing pauses
 %%             {text, full}]}           % full | shape: only the structure of terms, not their contents
@@ -19,7 +19,7 @@
 -type config() :: #{follow := boolean(),
                     processes := all | new | existing | [atom()],
                     ports := all | new | existing | none,
-                    functions := [dyntrace_functions:pattern()],
+                    functions := [dyntrace_trace_pattern:pattern()],
                     probes := all | [atom()],
                     interval := pos_integer(),
                     budget := pos_integer() | infinity,
@@ -27,7 +27,7 @@
 
 -type error() :: {bad_config, Key :: term(), Value :: term(), MustBe :: string()}.
 
-%% An option that is not given has the default above.
+%% Adds the defaults above for options that are not given.
 -spec check(term()) -> {ok, config()} | {error, error()}.
 check(Options) when is_map(Options) ->
     check(maps:to_list(Options));
@@ -62,10 +62,11 @@ must_be() ->
     #{follow => "true or false",
       processes => text("all, new, existing or a list of registered names, ~b at most", [?MAX_NAMES]),
       ports => "all, new, existing or none",
-      functions => text("a list of {Module, Function, Arity}, with '_' for any function or arity, ~b at most", [?MAX_NAMES]),
+      functions => text("a list of {Module, Function, Arity}, with '_' for any function or arity, ~b at most",
+                        [?MAX_NAMES]),
       probes => "all or a list of names of probes, as in dyntrace:probes()",
       interval => text("milliseconds, 10 to ~b", [?MAX_INTERVAL]),
-      budget => text("events a second, 1 to ~b, or infinity", [?MAX_BUDGET]),
+      budget => text("events per second, 1 to ~b, or infinity", [?MAX_BUDGET]),
       text => "full or shape"}.
 
 text(Format, Args) ->
@@ -87,7 +88,7 @@ is_some(Value) -> lists:member(Value, [all, new, existing]).
 
 is_names(Value) -> is_list_of(fun is_atom/1, ?MAX_NAMES, Value).
 
-%% A proper list of at most so many elements, each of which is good.
+%% A proper list of at most Most elements, each of which is good.
 is_list_of(_, _, []) -> true;
 is_list_of(_, 0, _) -> false;
 is_list_of(Is, Most, [Head | Tail]) -> Is(Head) andalso is_list_of(Is, less(Most), Tail);
@@ -97,9 +98,12 @@ less(infinity) -> infinity;
 less(Most) -> Most - 1.
 
 is_pattern({M, F, A}) ->
-    is_atom(M) andalso M =/= '_' andalso is_atom(F) andalso (A =:= '_' orelse is_integer(A) andalso A >= 0 andalso A =< 255);
+    is_atom(M) andalso M =/= '_' andalso is_atom(F) andalso is_any_arity(A);
 is_pattern(_) ->
     false.
+
+is_any_arity('_') -> true;
+is_any_arity(A) -> is_integer(A) andalso A >= 0 andalso A =< 255.
 
 %% Without the library there are no probes to compare with.
 are_probes(_, []) -> true;

@@ -1,33 +1,34 @@
 %% @private Trace flags and patterns before OTP 27, where a process has one tracer, and a function one pattern.
 %%
-%% The tracer has a state of its own: the VM takes `{dyntrace, dyntrace_follower}' for another one than `{dyntrace, []}',
-%% and sets and clears flags that are given with it only where no other tracer is.
+%% The tracer has a state of its own. For the VM, `{dyntrace, dyntrace_autotracer}' is another tracer than
+%% `{dyntrace, []}'. The VM sets and clears flags that are given with a tracer only where no other tracer is.
 %%
-%% Flags of all processes are set and cleared by one call each, which stops the schedulers for the time of a walk over the
-%% process table. Asking processes one by one takes signals, and a busy process answers when it next runs.
+%% Flags of all processes are set and cleared by one call each, which stops the schedulers for a walk over the process
+%% table. Reading the tracer of one process takes a signal, which a busy process answers when it next runs.
 %%
-%% These releases have a fault: such a call does not wait for dirty schedulers, and a process that runs on one may follow
-%% a pointer to a tracer that the call has just freed. So no call here takes a tracer away from all processes:
+%% These releases have a fault: such a call does not wait for dirty schedulers, and a process that runs on one may
+%% follow a pointer to a tracer that the call has just freed. So no call here takes a tracer away from all processes:
 %%
 %%   - Every traced process gets the flag `ports' before other flags are cleared, and keeps it. That flag has no meaning
 %%     for a process, but a process with a flag keeps its tracer. It is called the anchor below.
-%%   - The tracer and the anchor go when the process is next scheduled: the VM asks the tracer for its `trace_status', and
-%%     the library answers `remove' while the application traces nothing (dyntrace:set_active/1) or the worker is dead.
+%%   - The tracer and the anchor are removed when the process is next scheduled: the VM asks the tracer for its
+%%     `trace_status', and the library answers `remove' while the application traces nothing (dyntrace:set_active/1)
+%%     or the worker is dead.
 -module(dyntrace_global).
 -behaviour(dyntrace_tracing).
 
--export([open/0, clear/2, close/1, clear_left/0, is_open/1, seen/2]).
--export([processes/4, named/2, ports/4, functions/3, is_traced/2, spare/2]).
-%% The function of a process that asks another one.
--export([tell_tracer/1]).
+-export([open/0, clear/2, close/1, clear_leftover/0, is_open/1, snapshot/2]).
+-export([processes/4, named/2, ports/4, functions/3, is_traced/2, exclude/2]).
+%% For spawn_opt/4.
+-export([exit_tracer_of/1]).
 
-%% The specs of erlang:trace_info/2 know no tracer modules before OTP 27.
--dialyzer({no_match, [class/1, new/1]}).
+%% Before OTP 27 the specs of erlang:trace_info/2 have no tracer modules.
+-dialyzer({no_match, [class/1, flags_for/1]}).
 
 %% See above. For a port the flag has its usual meaning.
 -define(ANCHOR, ports).
 
-%% How long a process may take to say which tracer it has.
+%% How long processes may take to answer which tracer they have.
 -define(ANSWER_MS, 50).
 
 open() ->
@@ -37,99 +38,99 @@ is_open(global) ->
     true.
 
 clear(global, _Functions) ->
-    clear_left().
+    clear_leftover().
 
 close(global) ->
     ok.
 
-clear_left() ->
-    _ = processes(global, all, dyntrace_needs:flags(process), []),
-    ok = free(self()),
-    ok = ports(global, all, dyntrace_needs:flags(port), []),
+clear_leftover() ->
+    _ = processes(global, all, dyntrace_trace_flags:all(process), []),
+    ok = remove_tracer(self()),
+    ok = ports(global, all, dyntrace_trace_flags:all(port), []),
     clear_patterns().
 
-%% The worker itself has the anchor as a sample: when another tool clears the flags of all processes, it clears that too.
-seen(global, process) -> {tracer_of(self()), new(new_processes)};
-seen(global, port) -> {tracer_of(self()), new(new_ports)}.
+%% The worker itself has the anchor as a sample: a tool that clears the flags of all processes clears that one too.
+snapshot(global, process) -> {tracer_of(self()), flags_for(new_processes)};
+snapshot(global, port) -> {tracer_of(self()), flags_for(new_ports)}.
 
-new(Which) ->
-    {flags, Flags} = erlang:trace_info(Which, flags),
-    case tracer_of(Which) of
+flags_for(New) ->
+    {flags, Flags} = erlang:trace_info(New, flags),
+    case tracer_of(New) of
         ours -> {ours, lists:sort(Flags)};
         Class -> Class
     end.
 
 -spec tracer_of(pid() | port() | new_processes | new_ports) -> ours | none | other.
-tracer_of(Whom) ->
-    class(erlang:trace_info(Whom, tracer)).
+tracer_of(Which) ->
+    class(erlang:trace_info(Which, tracer)).
 
 class({tracer, []}) -> none;
 class({tracer, Tracer}) ->
-    case dyntrace_needs:tracer() of
+    case dyntrace_trace_flags:tracer() of
         Tracer -> ours;
         _ -> other
     end;
 class(undefined) -> none.
 
-trace(Whom, On, Flags) ->
-    {Module, State} = dyntrace_needs:tracer(),
-    erlang:trace(Whom, On, [{tracer, Module, State} | Flags]).
+trace(Which, On, Flags) ->
+    {Module, State} = dyntrace_trace_flags:tracer(),
+    erlang:trace(Which, On, [{tracer, Module, State} | Flags]).
 
 %% -- Processes --------------------------------------------------------------------------
 
 %% The count is approximate, since processes start and exit meanwhile.
-processes(global, Whom, Gone, New) ->
-    ok = those_to_come(Whom, new_processes, Gone, New),
-    those_there(Whom, Gone, New).
+processes(global, Which, Clear, Set) ->
+    ok = switch_new(Which, new_processes, Clear, Set),
+    switch_existing(Which, Clear, Set).
 
-those_there(new, _, _) ->
+switch_existing(new, _, _) ->
     0;
-those_there(_, Gone, New) ->
-    _ = [clear_there(Gone) || Gone =/= []],
-    case New of
+switch_existing(_, Clear, Set) ->
+    _ = [clear_existing(Clear) || Clear =/= []],
+    case Set of
         [] -> 0;
-        _ -> set_there(New)
+        _ -> set_existing(Set)
     end.
 
-clear_there(Gone) ->
-    _ = trace(existing_processes, true, [?ANCHOR, hd(Gone)]),
-    trace(existing_processes, false, Gone).
+clear_existing(Clear) ->
+    _ = trace(existing_processes, true, [?ANCHOR, hd(Clear)]),
+    trace(existing_processes, false, Clear).
 
-set_there(New) ->
+set_existing(Set) ->
     Before = erlang:system_info(process_count),
-    Set = trace(existing_processes, true, [?ANCHOR | New]),
-    max(0, min(Before, erlang:system_info(process_count)) - Set).
+    Traced = trace(existing_processes, true, [?ANCHOR | Set]),
+    max(0, min(Before, erlang:system_info(process_count)) - Traced).
 
 %% New processes have one tracer too, but erlang:trace/3 replaces it and clears its flags without a check.
-those_to_come(existing, _, _, _) ->
+switch_new(existing, _, _, _) ->
     ok;
-those_to_come(_, Which, Gone, New) ->
-    case tracer_of(Which) of
+switch_new(_, New, Clear, Set) ->
+    case tracer_of(New) of
         other ->
             ok;
         _ ->
-            _ = [trace(Which, false, Gone) || Gone =/= []],
-            _ = [trace(Which, true, New) || New =/= []],
+            _ = [trace(New, false, Clear) || Clear =/= []],
+            _ = [trace(New, true, Set) || Set =/= []],
             ok
     end.
 
-%% erlang:trace/3 of a single process that has another tracer logs an error, so the process is asked before.
-%% The VM logs an error about each single process that has another tracer, so each is asked before; all at the same time, for a
-%% busy process answers when it next runs.
+%% erlang:trace/3 of a single process that has another tracer logs an error. So the tracer of each process is read
+%% before; of all at the same time, since a busy process answers when it next runs.
 named(global, Changes) ->
     Deadline = now_ms() + ?ANSWER_MS,
-    Asking = [{Change, spawn_opt(?MODULE, tell_tracer, [Pid], [monitor, {priority, high}])} || Change = {Pid, _, _} <- Changes],
+    Options = [monitor, {priority, high}],
+    Asking = [{Change, spawn_opt(?MODULE, exit_tracer_of, [Pid], Options)} || Change = {Pid, _, _} <- Changes],
     [{Change, changed(Change, answer(Process, Deadline))} || {Change, Process} <- Asking].
 
 changed(_, other) -> taken;
 changed(_, unknown) -> unknown;
-changed({Pid, all, New}, Class) -> changed({Pid, [?ANCHOR | dyntrace_needs:flags(process)], New}, Class);
-changed({Pid, Gone, New}, _) -> switch(Pid, Gone, [?ANCHOR || New =/= []] ++ New).
+changed({Pid, all, Set}, Class) -> changed({Pid, [?ANCHOR | dyntrace_trace_flags:all(process)], Set}, Class);
+changed({Pid, Clear, Set}, _) -> switch(Pid, Clear, [?ANCHOR || Set =/= []] ++ Set).
 
-switch(Pid, Gone, New) ->
+switch(Pid, Clear, Set) ->
     try
-        _ = [trace(Pid, false, Gone) || Gone =/= []],
-        _ = [trace(Pid, true, New) || New =/= []],
+        _ = [trace(Pid, false, Clear) || Clear =/= []],
+        _ = [trace(Pid, true, Set) || Set =/= []],
         set
     catch
         error:badarg -> gone
@@ -137,79 +138,80 @@ switch(Pid, Gone, New) ->
 
 answer({Pid, Ref}, Deadline) ->
     receive
-        {'DOWN', Ref, process, Pid, Reason} -> heard(Reason)
+        {'DOWN', Ref, process, Pid, Reason} -> class_in(Reason)
     after max(0, Deadline - now_ms()) ->
             true = exit(Pid, kill),
-            receive {'DOWN', Ref, process, Pid, Reason} -> heard(Reason) end
+            receive {'DOWN', Ref, process, Pid, Reason} -> class_in(Reason) end
     end.
 
-heard({tracer, Class}) -> Class;
-heard(_) -> unknown.
+class_in({tracer, Class}) -> Class;
+class_in(_) -> unknown.
 
 now_ms() ->
     erlang:monotonic_time(millisecond).
 
--spec tell_tracer(pid()) -> no_return().
-tell_tracer(Pid) ->
+-spec exit_tracer_of(pid()) -> no_return().
+exit_tracer_of(Pid) ->
     exit({tracer, tracer_of(Pid)}).
 
-%% The worker keeps the anchor: see seen/2.
-spare(global, Pid) ->
+%% The worker keeps the anchor: see snapshot/2.
+exclude(global, Pid) ->
     case tracer_of(Pid) of
         other ->
             ok;
         _ ->
-            _ = switch(Pid, dyntrace_needs:flags(process), [?ANCHOR]),
+            _ = switch(Pid, dyntrace_trace_flags:all(process), [?ANCHOR]),
             ok
     end.
 
-free(Pid) ->
+remove_tracer(Pid) ->
     _ = tracer_of(Pid) =:= other orelse changed({Pid, all, []}, none),
     ok.
 
 %% -- Ports ------------------------------------------------------------------------------
 
-ports(global, Whom, Gone, New) ->
-    ok = those_to_come(Whom, new_ports, Gone, New),
-    lists:foreach(fun(Port) -> port(Port, Gone, New) end, [Port || Whom =/= new, Port <- erlang:ports()]).
+ports(global, Which, Clear, Set) ->
+    ok = switch_new(Which, new_ports, Clear, Set),
+    lists:foreach(fun(Port) -> port(Port, Clear, Set) end, [Port || Which =/= new, Port <- erlang:ports()]).
 
 %% Ports answer at once.
-port(Port, Gone, New) ->
+port(Port, Clear, Set) ->
     case tracer_of(Port) of
         other -> ok;
-        _ -> switch(Port, Gone, New)
+        _ -> switch(Port, Clear, Set)
     end.
 
 %% -- Calls ------------------------------------------------------------------------------
 
 functions(global, _, false) ->
     clear_patterns();
-functions(global, Patterns, Match) ->
+functions(global, Patterns, MatchSpec) ->
     Ours = ours(),
-    Free = [Mfa || Pattern <- Patterns, Mfa <- dyntrace_functions:of_pattern(Pattern), lists:member(Mfa, Ours) orelse not has_pattern(Mfa)],
-    %% Persisted first, so that clear_left/0 finds the patterns of a worker that is killed in between.
-    ok = dyntrace_kept:put(patterns, {Match, Free}),
-    _ = [erlang:trace_pattern(Mfa, Match, [local]) || Mfa <- Free],
+    Free = [Mfa || Pattern <- Patterns, Mfa <- dyntrace_trace_pattern:functions(Pattern),
+                   lists:member(Mfa, Ours) orelse not has_pattern(Mfa)],
+    %% Persisted first, so that clear_leftover/0 finds the patterns of a worker that is killed in between.
+    ok = dyntrace_settings:put(patterns, {MatchSpec, Free}),
+    _ = [erlang:trace_pattern(Mfa, MatchSpec, [local]) || Mfa <- Free],
     ok.
 
 clear_patterns() ->
     _ = [erlang:trace_pattern(Mfa, false, [local]) || Mfa <- ours()],
-    dyntrace_kept:put(patterns, {false, []}).
+    dyntrace_settings:put(patterns, {false, []}).
 
 %% The functions whose pattern is still as it was set here: another tool's pattern is not ours to clear.
 ours() ->
-    {Match, Mfas} = dyntrace_kept:get(patterns, {false, []}),
-    [Mfa || Mfa <- Mfas, erlang:trace_info(Mfa, match_spec) =:= {match_spec, told(Match)}].
+    {MatchSpec, Mfas} = dyntrace_settings:get(patterns, {false, []}),
+    [Mfa || Mfa <- Mfas, erlang:trace_info(Mfa, match_spec) =:= {match_spec, as_returned(MatchSpec)}].
 
 %% The match specification as erlang:trace_info/2 returns it.
-told(true) -> [];
-told(Match) -> Match.
+as_returned(true) -> [];
+as_returned(MatchSpec) -> MatchSpec.
 
 has_pattern(Mfa) ->
     erlang:trace_info(Mfa, traced) =/= {traced, false}.
 
 is_traced(global, Pattern) ->
-    case dyntrace_functions:first(Pattern) of
+    case dyntrace_trace_pattern:first(Pattern) of
         none -> none;
         First -> has_pattern(First)
     end.

@@ -1,11 +1,11 @@
-%% @private Makes sure that the module `dyntrace' is ours: OTP's runtime_tools has a module of the same name, which may be
-%% loaded already, or come first on the code path.
+%% @private Makes sure that the module `dyntrace' is ours. OTP's runtime_tools has a module of the same name, which
+%% may be loaded already or be the first on the code path.
 -module(dyntrace_module).
 
 -export([load/0]).
 
 %% Loads ours unless it is loaded, and puts its folder first on the code path, so that a later load by name gets the
-%% same file. An error is one that needs a change of the installed files.
+%% same file. An error goes away only when the installed files change.
 -spec load() -> ok | {error, Why :: string()}.
 load() ->
     case {file(), is_ours()} of

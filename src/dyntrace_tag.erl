@@ -1,13 +1,11 @@
 %% @doc The tag of a process, which its annotations carry.
 %%
-%% OTP keeps tags in the VM, and a stock VM leaves them out. Here a process's own tag is in
-%% its dictionary. While it is spread, it also is the label of a sequential trace token
-%% with no trace flag on: the VM then does what it does with any token, takes it along with
-%% every message to the receiver, who has it until its next message that comes without. Nothing
-%% is traced by it.
+%% OTP stores tags in the VM, but a stock VM is built without them. Here a process's own tag is in its dictionary. While
+%% the tag is spread, it also is the label of a sequential trace token whose flags are all off. The VM then sends the
+%% token along with every message. The receiver has it until it receives a message without a token. Nothing is traced by
+%% it.
 %%
-%% A process has one token. One that the program set itself is left as it is; the tag then
-%% does not travel.
+%% A process has one token. A token that the program has set itself stays as it is; the tag then does not travel.
 -module(dyntrace_tag).
 
 -export([put/1, get/0, get_data/0, spread/1, restore/1, is_data/1]).
@@ -20,16 +18,16 @@
 -type data() :: true | {Flags :: non_neg_integer(), binary() | []}.
 %% What {@link restore/1} takes: `true' where there was nothing.
 
-%% In the dictionary: the own tag, and whether it is spread.
+%% Keys of the process dictionary: the process's own tag, and whether it is spread.
 -define(TAG, '$dyntrace_tag').
 -define(SPREADING, '$dyntrace_spreading').
 
-%% In data(): the tag is the process's own; it is spread.
+%% Flags of data(): the tag is the process's own; it is spread.
 -define(OWN, 1).
 -define(SPREAD, 2).
 
-%% Returns the tag that the process had before. If the process spreads its tag, messages carry the new one from now on;
-%% `undefined' takes its own tag from them, but not a tag that the process has received.
+%% Returns the tag that the process had before. If the process spreads its tag, messages carry the new one from now on.
+%% With `undefined' they no longer carry its own tag, but still a tag that the process has received.
 -spec put(tag()) -> tag().
 put(Tag) ->
     Old = set_own(Tag),

@@ -1,27 +1,30 @@
-%% @private Switches tracing on and off, in four parts: trace flags of processes, those of ports, calls, sequential tracing.
+%% @private Switches tracing on and off, in four parts: trace flags of processes, trace flags of ports, calls,
+%% sequential tracing.
 %%
-%% A part is set when the need for it changes, or when the VM no longer shows it as it did after it was set: another tool
-%% has cleared it or has left it free, or code was loaded anew. Otherwise nothing is set again. How flags and patterns are
-%% set differs between releases: {@link dyntrace_session} and {@link dyntrace_global} implement the callbacks below.
+%% A part is set when what is required of it changes, or when the VM no longer shows it as it did after it was set:
+%% another tool has cleared it or has made it free, or code was loaded anew. Otherwise it is not set again. How flags
+%% and patterns are set differs between releases: {@link dyntrace_session} and {@link dyntrace_global} implement the
+%% callbacks below.
 -module(dyntrace_tracing).
 
--export([new/0, update/3, clear/1, close/1, clear_left/1, untraced/1, set/1]).
+-export([new/0, update/3, clear/1, close/1, clear_leftover/1, untraced/1, in_place/1]).
 
 -export_type([tracing/0]).
 
-%% The specs of seq_trace know no tracer modules before OTP 27.
+%% Before OTP 27 the specs of seq_trace have no tracer modules.
 -dialyzer({no_match, [system_tracer/0, set_system_tracer/2]}).
 
 -type part() :: processes | ports | calls | seq_trace.
 
--type change() :: {pid(), Gone :: all | [atom()], New :: [atom()]}.
+-type change() :: {pid(), Clear :: all | [atom()], Set :: [atom()]}.
 %% The trace flags to clear and to set of a process.
 
 -export_type([change/0]).
 
 %%% -- The callbacks of dyntrace_session and dyntrace_global -----------------------------
 %%
-%% Gone are the trace flags to clear, New those to set. They raise badarg where the VM does, unless said otherwise.
+%% Clear and Set are the trace flags to clear and to set. The callbacks raise badarg where the VM does, unless said
+%% otherwise.
 
 -type handle() :: term().
 
@@ -31,63 +34,67 @@
 %% Whether the handle can still be used.
 -callback is_open(handle()) -> boolean().
 
-%% Clears all flags and the patterns of these functions; the handle stays open.
--callback clear(handle(), [dyntrace_functions:pattern()]) -> ok.
+%% Clears all flags, and the patterns of these functions; the handle stays open.
+-callback clear(handle(), [dyntrace_trace_pattern:pattern()]) -> ok.
 
 %% After clear/2.
 -callback close(handle()) -> ok.
 
 %% Clears all that an earlier worker has set, whose handle is lost.
--callback clear_left() -> ok.
+-callback clear_leftover() -> ok.
 
 %% A term that changes when another tool changes these flags or takes the tracer.
--callback seen(handle(), process | port) -> term().
+-callback snapshot(handle(), process | port) -> term().
 
 %% Returns about how many processes are not traced, since they have another tracer.
--callback processes(handle(), all | new | existing, Gone :: [atom()], New :: [atom()]) -> Untraced :: non_neg_integer().
+-callback processes(handle(), all | new | existing, Clear :: [atom()], Set :: [atom()]) ->
+    Untraced :: non_neg_integer().
 
 %% For single processes; `all' clears every flag of ours. `taken': it has another tracer. `gone': it has exited.
-%% `unknown': it has not answered in time, and is unchanged. The time is one for all of them. Raises nothing.
+%% `unknown': it has not answered in time, and is unchanged. The processes answer at the same time. Raises nothing.
 -callback named(handle(), [change()]) -> [{change(), set | taken | gone | unknown}].
 
--callback ports(handle(), all | new | existing, Gone :: [atom()], New :: [atom()]) -> ok.
+-callback ports(handle(), all | new | existing, Clear :: [atom()], Set :: [atom()]) -> ok.
 
 %% Sets this match specification for these functions; `false' clears their patterns.
--callback functions(handle(), [dyntrace_functions:pattern()], boolean() | [tuple()]) -> ok.
+-callback functions(handle(), [dyntrace_trace_pattern:pattern()], boolean() | [tuple()]) -> ok.
 
 %% Whether the first function of the pattern is traced; `none': no loaded function matches.
--callback is_traced(handle(), dyntrace_functions:pattern()) -> boolean() | none.
+-callback is_traced(handle(), dyntrace_trace_pattern:pattern()) -> boolean() | none.
 
 %% Stops tracing the worker itself, so that its polling makes no events.
--callback spare(handle(), pid()) -> ok.
+-callback exclude(handle(), pid()) -> ok.
 
 %%% -- State -----------------------------------------------------------------------------
 
 -record(tracing, {backend :: module(),
                   handle = none :: none | {open, handle()},
-                  %% The need that each part was set to, and what seen/4 then returned.
-                  parts :: #{part() => {Need :: term(), Seen :: term()}},
-                  %% Of names: who has them, and changes of processes that have not answered yet.
+                  %% What was required when the part was set, and what snapshot/4 then returned.
+                  parts :: #{part() => {Required :: term(), Snapshot :: term()}},
+                  %% Of configured names: the processes that have them, and changes of those that have not answered.
                   named = [] :: [pid()],
                   pending = [] :: [change()],
-                  functions = [] :: [dyntrace_functions:pattern()],
+                  functions = [] :: [dyntrace_trace_pattern:pattern()],
                   untraced = 0 :: non_neg_integer()}).
 
 -opaque tracing() :: #tracing{}.
 
 -define(PARTS, [processes, ports, calls, seq_trace]).
 
-%% Loads every module that is called while something is traced: later, on a busy node, the code server would have to wait.
+%% The modules that are called while something is traced. They are loaded before: on a busy node the code server takes
+%% long to answer.
+-define(CALLED, [trace, seq_trace, dyntrace_session, dyntrace_global, dyntrace_trace_pattern, dyntrace_gc_flag]).
+
 -spec new() -> tracing().
 new() ->
-    _ = [code:ensure_loaded(Module) || Module <- [trace, seq_trace, dyntrace_session, dyntrace_global, dyntrace_functions, dyntrace_collections]],
+    _ = [code:ensure_loaded(Module) || Module <- ?CALLED],
     new(backend()).
 
 new(Backend) ->
-    #tracing{backend = Backend, parts = nothing()}.
+    #tracing{backend = Backend, parts = nothing_set()}.
 
-nothing() ->
-    maps:map(fun(_, Nothing) -> {Nothing, nothing} end, dyntrace_needs:nothing()).
+nothing_set() ->
+    maps:map(fun(_, None) -> {None, nothing} end, dyntrace_trace_flags:none()).
 
 backend() ->
     case erlang:function_exported(trace, session_create, 3) of
@@ -95,15 +102,15 @@ backend() ->
         false -> dyntrace_global
     end.
 
-%% Sets the parts that differ from what is needed. Returns the failures; the next call tries those parts again.
--spec update(tracing(), dyntrace_needs:needs(), dyntrace_config:config()) -> {tracing(), [Failure :: term()]}.
-update(Tracing, Needs, Config) ->
-    case {Needs =:= dyntrace_needs:nothing(), Tracing} of
-        {true, _} -> {cleared(Tracing), []};
-        {false, _} -> update_parts(opened(Tracing), Needs, Config)
+%% Sets the parts that differ from what is required. Returns the failures; the next call tries those parts again.
+-spec update(tracing(), dyntrace_trace_flags:required(), dyntrace_config:config()) -> {tracing(), [Failure :: term()]}.
+update(Tracing, Required, Config) ->
+    case Required =:= dyntrace_trace_flags:none() of
+        true -> {cleared(Tracing), []};
+        false -> update_parts(opened(Tracing), Required, Config)
     end.
 
-%% Once: while nothing is needed, the VM is not asked.
+%% Once: while nothing is required, the VM is not called.
 cleared(Tracing) ->
     case is_clear(Tracing) of
         true -> Tracing;
@@ -111,7 +118,7 @@ cleared(Tracing) ->
     end.
 
 is_clear(#tracing{parts = Parts}) ->
-    Parts =:= nothing().
+    Parts =:= nothing_set().
 
 opened(Tracing = #tracing{backend = Backend, handle = {open, Handle}}) ->
     case Backend:is_open(Handle) of
@@ -123,34 +130,34 @@ opened(Tracing = #tracing{backend = Backend}) ->
     Active#tracing{handle = {open, Backend:open()}}.
 
 activated(Tracing) ->
-    ok = dyntrace_kept:put(tracing, true),
+    ok = dyntrace_settings:put(tracing, true),
     ok = dyntrace:set_active(true),
     Tracing.
 
-update_parts(Tracing, Needs, Config) ->
+update_parts(Tracing, Required, Config) ->
     lists:foldl(fun(Part, {Before, Failures}) ->
-                        try {update_part(Part, maps:get(Part, Needs), Before, Config), Failures}
+                        try {update_part(Part, maps:get(Part, Required), Before, Config), Failures}
                         catch Class:Reason:Stack ->
                                 {forget(Part, Before), [{Part, Class, Reason, Stack} | Failures]}
                         end
                 end, {Tracing, []}, ?PARTS).
 
-update_part(Part, Need, Tracing = #tracing{parts = Parts}, Config) ->
+update_part(Part, Required, Tracing = #tracing{parts = Parts}, Config) ->
     Old = maps:get(Part, Parts, unknown),
-    case {Need, seen(Part, Need, Tracing, Config)} of
+    case {Required, snapshot(Part, Required, Tracing, Config)} of
         Old ->
             retry(Part, Tracing);
         _ ->
-            Set = set(Part, old_need(Old), Need, Tracing, Config),
-            Set#tracing{parts = Parts#{Part => {Need, seen(Part, Need, Set, Config)}}}
+            Set = set(Part, old_required(Old), Required, Tracing, Config),
+            Set#tracing{parts = Parts#{Part => {Required, snapshot(Part, Required, Set, Config)}}}
     end.
 
-%% Processes that have not answered are asked again.
+%% Tries the processes that have not answered again.
 retry(processes, Tracing = #tracing{pending = [_ | _]}) -> changed(Tracing);
 retry(_, Tracing) -> Tracing.
 
-old_need({Need, _Seen}) -> Need;
-old_need(unknown) -> unknown.
+old_required({Required, _Snapshot}) -> Required;
+old_required(unknown) -> unknown.
 
 %% The part's state is unknown after a failure: half of it may have been set.
 forget(Part, Tracing = #tracing{parts = Parts}) ->
@@ -164,7 +171,7 @@ clear(#tracing{backend = Backend, handle = {open, Handle}, functions = Functions
     ok = dyntrace:set_active(false),
     ok = clear_system_tracer(),
     ok = Backend:clear(Handle, Functions),
-    ok = dyntrace_kept:put(tracing, false),
+    ok = dyntrace_settings:put(tracing, false),
     (new(Backend))#tracing{handle = {open, Handle}}.
 
 %% The same; the state must not be used afterwards.
@@ -175,15 +182,16 @@ close(Tracing) ->
         #tracing{backend = Backend, handle = {open, Handle}} -> Backend:close(Handle)
     end.
 
-%% Clears the flags and patterns of a worker that was killed. Unknown: whether to clear where dyntrace_kept has no entry.
--spec clear_left(Unknown :: boolean()) -> ok.
-clear_left(Unknown) ->
-    case dyntrace_kept:get(tracing, Unknown) of
+%% Clears the flags and patterns of a worker that was killed. Unknown: whether to clear where dyntrace_settings has no
+%% entry.
+-spec clear_leftover(Unknown :: boolean()) -> ok.
+clear_leftover(Unknown) ->
+    case dyntrace_settings:get(tracing, Unknown) of
         true ->
             ok = dyntrace:set_active(false),
             ok = clear_system_tracer(),
-            ok = (backend()):clear_left(),
-            dyntrace_kept:put(tracing, false);
+            ok = (backend()):clear_leftover(),
+            dyntrace_settings:put(tracing, false);
         false ->
             ok
     end.
@@ -193,67 +201,69 @@ clear_left(Unknown) ->
 untraced(#tracing{untraced = Untraced, pending = Pending}) ->
     Untraced + length(Pending).
 
-%% The part of the last needs that is set now.
--spec set(tracing()) -> dyntrace_needs:needs().
-set(#tracing{parts = Parts}) ->
-    maps:merge(dyntrace_needs:nothing(), maps:map(fun is_set/2, Parts)).
+%% The tracing that is set now.
+-spec in_place(tracing()) -> dyntrace_trace_flags:required().
+in_place(#tracing{parts = Parts}) ->
+    maps:merge(dyntrace_trace_flags:none(), maps:map(fun in_place/2, Parts)).
 
-is_set(seq_trace, {Need, Seen}) -> Need andalso Seen =:= ours;
-is_set(_, {Need, _}) -> Need.
+in_place(seq_trace, {Required, Snapshot}) -> Required andalso Snapshot =:= ours;
+in_place(_, {Required, _}) -> Required.
 
 %% -- The parts -------------------------------------------------------------------------
 
-%% What the VM shows of a part. A part that is not needed is not asked about.
-seen(_, Nothing, _, _) when Nothing =:= []; Nothing =:= none; Nothing =:= false ->
+%% What the VM shows of a part. For a part that is not required the VM is not called.
+snapshot(_, None, _, _) when None =:= []; None =:= none; None =:= false ->
     nothing;
-seen(processes, _, #tracing{backend = Backend, handle = {open, Handle}}, #{processes := Names}) when is_list(Names) ->
-    {Backend:seen(Handle, process), having(Names)};
-seen(processes, _, #tracing{backend = Backend, handle = {open, Handle}}, _) ->
-    Backend:seen(Handle, process);
-seen(ports, _, #tracing{backend = Backend, handle = {open, Handle}}, _) ->
-    Backend:seen(Handle, port);
-seen(calls, _, #tracing{backend = Backend, handle = {open, Handle}}, #{functions := Functions}) ->
-    [{dyntrace_functions:version(Function), Backend:is_traced(Handle, Function)} || Function <- Functions];
-seen(seq_trace, true, _, _) ->
+snapshot(processes, _, #tracing{backend = Backend, handle = {open, Handle}}, #{processes := Which}) ->
+    case is_list(Which) of
+        true -> {Backend:snapshot(Handle, process), with_name(Which)};
+        false -> Backend:snapshot(Handle, process)
+    end;
+snapshot(ports, _, #tracing{backend = Backend, handle = {open, Handle}}, _) ->
+    Backend:snapshot(Handle, port);
+snapshot(calls, _, #tracing{backend = Backend, handle = {open, Handle}}, #{functions := Functions}) ->
+    [{dyntrace_trace_pattern:version(Function), Backend:is_traced(Handle, Function)} || Function <- Functions];
+snapshot(seq_trace, true, _, _) ->
     system_tracer().
 
-set(processes, Old, New, Tracing = #tracing{backend = Backend, handle = {open, Handle}, named = Were}, #{processes := Names})
-  when is_list(Names) ->
-    Are = [Pid || New =/= [], Pid <- having(Names)],
-    ok = Backend:spare(Handle, self()),
-    changed(Tracing#tracing{named = Are, untraced = 0,
-                            pending = [{Pid, all, []} || Pid <- Were -- Are] ++ [{Pid, gone(process, Old, New), New} || Pid <- Are]});
-set(processes, Old, New, Tracing = #tracing{backend = Backend, handle = {open, Handle}}, #{processes := Whom}) ->
-    Untraced = Backend:processes(Handle, Whom, gone(process, Old, New), New),
-    ok = Backend:spare(Handle, self()),
+set(processes, Old, New, Tracing = #tracing{named = Before}, #{processes := Names}) when is_list(Names) ->
+    #tracing{backend = Backend, handle = {open, Handle}} = Tracing,
+    Now = [Pid || New =/= [], Pid <- with_name(Names)],
+    ok = Backend:exclude(Handle, self()),
+    Changes = [{Pid, all, []} || Pid <- Before -- Now] ++ [{Pid, to_clear(process, Old, New), New} || Pid <- Now],
+    changed(Tracing#tracing{named = Now, untraced = 0, pending = Changes});
+set(processes, Old, New, Tracing = #tracing{backend = Backend, handle = {open, Handle}}, #{processes := Which}) ->
+    Untraced = Backend:processes(Handle, Which, to_clear(process, Old, New), New),
+    ok = Backend:exclude(Handle, self()),
     Tracing#tracing{untraced = Untraced};
 set(ports, _, _, Tracing, #{ports := none}) ->
     Tracing;
-set(ports, Old, New, Tracing = #tracing{backend = Backend, handle = {open, Handle}}, #{ports := Whom}) ->
-    ok = Backend:ports(Handle, Whom, gone(port, Old, New), New),
+set(ports, Old, New, Tracing = #tracing{backend = Backend, handle = {open, Handle}}, #{ports := Which}) ->
+    ok = Backend:ports(Handle, Which, to_clear(port, Old, New), New),
     Tracing;
 set(calls, _, Calls, Tracing = #tracing{backend = Backend, handle = {open, Handle}}, #{functions := Functions}) ->
-    ok = Backend:functions(Handle, Functions, dyntrace_functions:match(Calls)),
+    ok = Backend:functions(Handle, Functions, dyntrace_trace_pattern:match_spec(Calls)),
     Tracing#tracing{functions = Functions};
-set(seq_trace, _, Need, Tracing, _) ->
-    ok = set_system_tracer(Need, system_tracer()),
+set(seq_trace, _, Required, Tracing, _) ->
+    ok = set_system_tracer(Required, system_tracer()),
     Tracing.
 
-changed(Tracing = #tracing{backend = Backend, handle = {open, Handle}, pending = Changes, untraced = Taken}) ->
+changed(Tracing = #tracing{backend = Backend, handle = {open, Handle}, pending = Changes, untraced = Untraced}) ->
     Results = Backend:named(Handle, Changes),
-    Tracing#tracing{pending = [Change || {Change, unknown} <- Results], untraced = Taken + length([taken || {_, taken} <- Results])}.
+    Tracing#tracing{pending = [Change || {Change, unknown} <- Results],
+                    untraced = Untraced + length([taken || {_, taken} <- Results])}.
 
-gone(Kind, unknown, New) -> dyntrace_needs:flags(Kind) -- New;
-gone(_, Old, New) -> Old -- New.
+to_clear(Kind, unknown, New) -> dyntrace_trace_flags:all(Kind) -- New;
+to_clear(_, Old, New) -> Old -- New.
 
 %% The processes that have one of the names, without the worker.
-having(Names) ->
+with_name(Names) ->
     lists:usort([Pid || Name <- Names, Pid <- [whereis(Name)], is_pid(Pid), Pid =/= self()]).
 
 %% -- Sequential tracing ----------------------------------------------------------------
 
 %% The system tracer of another tool stays until that tool clears it.
-set_system_tracer(true, none) -> _ = seq_trace:set_system_tracer(dyntrace_needs:tracer()), ok;
+set_system_tracer(true, none) -> _ = seq_trace:set_system_tracer(dyntrace_trace_flags:tracer()), ok;
 set_system_tracer(false, ours) -> _ = seq_trace:set_system_tracer(false), ok;
 set_system_tracer(_, _) -> ok.
 
@@ -261,7 +271,7 @@ clear_system_tracer() ->
     set_system_tracer(false, system_tracer()).
 
 system_tracer() ->
-    Ours = dyntrace_needs:tracer(),
+    Ours = dyntrace_trace_flags:tracer(),
     case seq_trace:get_system_tracer() of
         Ours -> ours;
         false -> none;

@@ -72,7 +72,7 @@ documentation(_) ->
 files(_) ->
     Rows = rows("ARCHITECTURE.md", "^\\| `(?:c_src|src)/([^`]*)`"),
     Names = [unicode:characters_to_list(Name) || Row <- Rows, Name <- expanded(Row)],
-    Sources = [filename:basename(Source) || Pattern <- ["c_src/{,*/}*.{c,h,def}", "src/*.{erl,appup}"], Source <- filelib:wildcard(Pattern, dt_shell:project())],
+    Sources = [filename:basename(Source) || Pattern <- ["c_src/{,*/}*.{c,h,def}", "src/*.{erl,hrl,appup}"], Source <- filelib:wildcard(Pattern, dt_shell:project())],
     ?assertEqual(lists:sort(Sources), lists:sort(Names)).
 
 %% "dt_lttng_{provider.c,events.h}" is two of them.

@@ -76,7 +76,7 @@ until_untraced(Config) ->
     dt_wait:until("tracing is off", nothing, fun() -> switched_on(Config) end).
 
 until_worker_after(First, Config) ->
-    dt_wait:until("another worker", fun() -> Pid = call(Config, fun() -> whereis(dyntrace_follower) end), not lists:member(Pid, [First, undefined]) orelse Pid end).
+    dt_wait:until("another worker", fun() -> Pid = call(Config, fun() -> whereis(dyntrace_autotracer) end), not lists:member(Pid, [First, undefined]) orelse Pid end).
 
 until_flags(Who, Flags, Config) ->
     dt_wait:until({"trace flags of", Who}, Flags, fun() -> traced(Who, Config) end).

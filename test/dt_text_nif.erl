@@ -18,7 +18,7 @@ build(Folder) ->
     Library.
 
 load(Library) ->
-    {Reserved, _, Least, Greatest, _, _} = dyntrace:load_info(""),
+    {Reserved, _, Least, Greatest, _, _} = dyntrace_library:load_info(dyntrace_library:find()),
     case erlang:load_nif(Library, {Reserved, Least, Greatest}) of
         {error, {reload, _}} -> ok; % another suite has loaded it
         Loaded -> Loaded

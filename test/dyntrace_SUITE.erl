@@ -12,7 +12,7 @@ suite() ->
 
 all() ->
     [describes_itself, nobody_listens, any_arguments, undecoded_is_counted, library_missing, library_foreign,
-     without_application, without_backends, odd_folder].
+     without_application, without_backends, odd_folder, embedded_by_hand, module_alone].
 
 init_per_testcase(_, Config) ->
     [{node, dt_node:start()} | Config].
@@ -141,6 +141,27 @@ without_backends(Config) ->
                  dt_node:call(Node, fun() -> {dyntrace:available(), length(dyntrace:probes()), dyntrace:listeners(),
                                               dyntrace:enabled_send(send, [], self())} end)),
     dt_node:stop(Node).
+
+%% Embedded mode loads no module when it is called: this one loads those that its annotations call.
+embedded_by_hand(_) ->
+    Node = dt_node:start(#{args => ["-mode", "embedded", "-boot", "start_clean"]}),
+    ?assertEqual({{module, dyntrace}, true}, {peer:call(Node, code, load_file, [dyntrace]), peer:call(Node, dyntrace, available, [])}),
+    ?assertError(badarg, peer:call(Node, dyntrace, p, ["a", 1])),
+    dt_node:stop(Node).
+
+%% The module of a folder that has no other one of the application: it loads, and nothing is traced.
+module_alone(Config) ->
+    Folder = filename:join(?config(priv_dir, Config), "alone"),
+    ok = filelib:ensure_path(Folder),
+    {ok, _} = file:copy(code:which(dyntrace), filename:join(Folder, "dyntrace.beam")),
+    [begin
+         Node = dt_node:start(#{args => ["-mode", Mode, "-boot", "start_clean"], paths => [Folder]}),
+         {module, dyntrace} = peer:call(Node, code, load_file, [dyntrace]),
+         ?assertEqual({[], false, false, discard},
+                      {peer:call(Node, dyntrace, probes, []), peer:call(Node, dyntrace, available, []),
+                       peer:call(Node, dyntrace, mark, [name, "text"]), peer:call(Node, dyntrace, enabled, [send, [], self()])}),
+         dt_node:stop(Node)
+     end || Mode <- ["interactive", "embedded"]].
 
 %% -- Helpers -------------------------------------------------------------------------------------
 

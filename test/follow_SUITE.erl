@@ -68,8 +68,8 @@ flags_follow_each_consumer(Config) ->
 %% What each probe needs, by what the catalogue says that feeds it.
 every_probe_has_its_flags(Config) ->
     Needs = call(Config, fun() ->
-                                 Table = dyntrace_needs:table(all),
-                                 [{Name, dyntrace_needs:of_listeners([#{provider => P, name => Name, backends => [usdt]}], Table)}
+                                 Table = dyntrace_trace_flags:table(all),
+                                 [{Name, dyntrace_trace_flags:for_enabled([#{provider => P, name => Name, backends => [usdt]}], Table)}
                                   || #{provider := P, name := Name} <- dyntrace:probes()]
                          end),
     Of = fun(Name) -> #{processes := Processes, ports := Ports, calls := Calls, seq_trace := Seq} = proplists:get_value(Name, Needs), {Processes, Ports, Calls, Seq} end,
@@ -91,7 +91,7 @@ every_probe_has_its_flags(Config) ->
     ?assertEqual({[call, exiting, garbage_collection, procs, 'receive', running, send],
                   [exiting, ports, 'receive', running_ports, send], exception, false}, Of(trace)),
     %% A probe that is fed by a trace event has flags, an annotation has none.
-    Nothing = call(Config, fun dyntrace_needs:nothing/0),
+    Nothing = call(Config, fun dyntrace_trace_flags:none/0),
     [?assertEqual(Events =:= [], proplists:get_value(Name, Needs) =:= Nothing, Name) || #{name := Name, events := Events} <- dyntrace:probes()].
 
 consumer_killed(Config) ->
@@ -270,7 +270,7 @@ dbg_meanwhile(Config) ->
                                 {ok, _} = dbg:tracer(process, {fun(Message, _) -> Self ! {dbg, Message} end, none}),
                                 Pid = spawn(fun() -> receive go -> dt_cases:identity(17) end end),
                                 %% Traced by us already, so before OTP 27 the one who traces must let it go.
-                                _ = erlang:trace(Pid, false, [all, {tracer, dyntrace, dyntrace_follower}]),
+                                _ = erlang:trace(Pid, false, [all, {tracer, dyntrace, dyntrace_autotracer}]),
                                 {ok, _} = dbg:p(Pid, [c]),
                                 {ok, _} = dbg:tpl(dt_cases, identity, 1, []),
                                 Pid ! go,
@@ -288,7 +288,7 @@ worker_killed(Config) ->
     start(Config),
     Consumer = attach([message_send], Config),
     until_traced(Config),
-    First = call(Config, fun() -> Pid = whereis(dyntrace_follower), exit(Pid, kill), Pid end),
+    First = call(Config, fun() -> Pid = whereis(dyntrace_autotracer), exit(Pid, kill), Pid end),
     until_worker_after(First, Config),
     until_traced(Config),
     _ = dt_bpftrace:stop(Consumer),
@@ -301,14 +301,14 @@ what_was_said_by_hand_holds(Config) ->
     Consumer = attach([message_send, process_exit, seq_trace_send], Config),
     until_traced(Config),
     Kill = fun() ->
-                   First = call(Config, fun() -> Pid = whereis(dyntrace_follower), exit(Pid, kill), Pid end),
+                   First = call(Config, fun() -> Pid = whereis(dyntrace_autotracer), exit(Pid, kill), Pid end),
                    until_worker_after(First, Config)
            end,
     ok = call(Config, fun() -> dyntrace:follow(#{probes => [process_exit], text => shape}) end),
     Kill(),
     dt_wait:until("it follows", fun() -> Now = following(Config), is_map(Now) orelse Now end),
     ?assertEqual({[procs], false}, {traced(new, Config), call(Config, fun seq_trace:get_system_tracer/0)}),
-    ?assertEqual(shape, call(Config, fun() -> element(5, dyntrace:load_info("")) end)),
+    ?assertEqual(shape, call(Config, fun() -> element(5, dyntrace_library:load_info(dyntrace_library:find())) end)),
     ok = call(Config, fun dyntrace:unfollow/0),
     Kill(),
     ?assertEqual({[], off}, {traced(new, Config), following(Config)}),
@@ -318,7 +318,7 @@ what_was_said_by_hand_holds(Config) ->
 worker_that_fails(Config) ->
     keep_log(Config),
     start([{interval, 10}], Config),
-    Worker = call(Config, fun() -> whereis(dyntrace_follower) end),
+    Worker = call(Config, fun() -> whereis(dyntrace_autotracer) end),
     call(Config, fun() ->
                          {ok, dyntrace, Other} = compile:forms([{attribute, 1, module, dyntrace}], []),
                          _ = code:purge(dyntrace),
@@ -329,7 +329,7 @@ worker_that_fails(Config) ->
     Consumer = attach([message_send], Config),
     until_traced(Config),
     ?assertMatch([{error, "dyntrace: can't trace" ++ _, _}], logged(Config)),
-    ?assertEqual(Worker, call(Config, fun() -> whereis(dyntrace_follower) end)),
+    ?assertEqual(Worker, call(Config, fun() -> whereis(dyntrace_autotracer) end)),
     _ = dt_bpftrace:stop(Consumer).
 
 application_stopped(Config) ->
@@ -401,8 +401,8 @@ budget(Config) ->
     dt_wait:until("lines in the log", 2, fun() -> length(logged(Config)) end),
     #{pauses := Pauses, skipped := Skipped, paused := false} = following(Config),
     ?assert(Pauses >= 2 andalso Skipped > 0),
-    ?assertMatch([{warning, "dyntrace: more than ~b trace events a second" ++ _, [1000]},
-                  {notice, "dyntrace: fewer than ~b trace events a second" ++ _, [1000, #{pauses := Pauses, skipped := Skipped}]}], logged(Config)),
+    ?assertMatch([{warning, "dyntrace: more than ~b trace events per second" ++ _, [1000]},
+                  {notice, "dyntrace: fewer than ~b trace events per second" ++ _, [1000, #{pauses := Pauses, skipped := Skipped}]}], logged(Config)),
     Text = call(Config, fun() -> Sink ! {last, Sink}, dt_cases:text(Sink) end),
     dt_bpftrace:await(Consumer, fun({_, #{to := To, message := Message}}) -> To =:= Text andalso Message =:= <<"{last,", Text/binary, "}">> end),
     %% Of the flood as much as there was a budget for, in each second until there was none.

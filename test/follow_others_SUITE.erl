@@ -115,7 +115,7 @@ system_tracer_of_somebody(Config) ->
     ?assertMatch(#{seq_trace := false, processes := [send]}, following(Config)),
     call(Config, fun() -> seq_trace:set_system_tracer(false) end),
     until(fun() -> maps:get(seq_trace, following(Config)) end),
-    ?assertEqual({dyntrace, dyntrace_follower}, call(Config, fun seq_trace:get_system_tracer/0)),
+    ?assertEqual({dyntrace, dyntrace_autotracer}, call(Config, fun seq_trace:get_system_tracer/0)),
     _ = dt_bpftrace:stop(Consumer),
     until_untraced(Config),
     ?assertEqual(false, call(Config, fun seq_trace:get_system_tracer/0)).
@@ -123,7 +123,7 @@ system_tracer_of_somebody(Config) ->
 system_tracer_cleared(Config) ->
     start(Config),
     Consumer = attach([seq_trace_print], Config),
-    Ours = fun() -> call(Config, fun seq_trace:get_system_tracer/0) =:= {dyntrace, dyntrace_follower} end,
+    Ours = fun() -> call(Config, fun seq_trace:get_system_tracer/0) =:= {dyntrace, dyntrace_autotracer} end,
     until(Ours),
     call(Config, fun() -> seq_trace:set_system_tracer(false) end),
     until(Ours),
@@ -139,7 +139,7 @@ half_set(Config) ->
     until(fun() -> length(logged(Config)) =:= 1 end),
     until(fun() -> maps:get(processes, following(Config)) =:= [call, send] end),
     ?assertEqual([call, send], traced(new, Config)),
-    call(Config, fun() -> _ = code:purge(dyntrace_functions), {module, _} = code:load_file(dyntrace_functions) end),
+    call(Config, fun() -> _ = code:purge(dyntrace_trace_pattern), {module, _} = code:load_file(dyntrace_trace_pattern) end),
     until(fun() -> maps:get(calls, following(Config)) =:= call end),
     call(Config, fun() -> without_match_specifications() end),
     _ = dt_bpftrace:stop(Consumer),
@@ -148,9 +148,9 @@ half_set(Config) ->
     ?assertMatch([{error, _, _}, {error, _, _}], logged(Config)).
 
 without_match_specifications() ->
-    {ok, dyntrace_functions, Code} = compile:forms([{attribute, 1, module, dyntrace_functions}], []),
-    _ = code:purge(dyntrace_functions),
-    {module, _} = code:load_binary(dyntrace_functions, "none", Code).
+    {ok, dyntrace_trace_pattern, Code} = compile:forms([{attribute, 1, module, dyntrace_trace_pattern}], []),
+    _ = code:purge(dyntrace_trace_pattern),
+    {module, _} = code:load_binary(dyntrace_trace_pattern, "none", Code).
 
 %% Before OTP 27 the VM logs an error about each process that is asked for with another tracer than it has.
 no_word_about_other_tracers(Config) ->
@@ -213,7 +213,7 @@ without_answers() ->
     {ok, {_, [{abstract_code, {_, Forms}}]}} = beam_lib:chunks(code:which(dyntrace_global), [abstract_code]),
     Never = [{clause, 1, [{var, 1, '_'}], [], [{'receive', 1, [], {atom, 1, infinity}, [{atom, 1, ok}]}]}],
     {ok, Module, Code} = compile:forms([case Form of
-                                            {function, Line, tell_tracer, 1, _} -> {function, Line, tell_tracer, 1, Never};
+                                            {function, Line, exit_tracer_of, 1, _} -> {function, Line, exit_tracer_of, 1, Never};
                                             _ -> Form
                                         end || Form <- Forms, element(3, Form) =/= dialyzer], [nowarn_unused_function]),
     {module, Module} = code:load_binary(Module, "without answers", Code).
@@ -268,8 +268,8 @@ budget_beside_idle_processes(Config) ->
 worker_killed_for_good(Config) ->
     killed(fun() ->
                    [begin
-                        dt_wait:until(fun() -> is_pid(whereis(dyntrace_follower)) orelse whereis(dyntrace_sup) =:= undefined end),
-                        kill(dyntrace_follower)
+                        dt_wait:until(fun() -> is_pid(whereis(dyntrace_autotracer)) orelse whereis(dyntrace_sup) =:= undefined end),
+                        kill(dyntrace_autotracer)
                     end || _ <- lists:seq(1, 12)]
            end, Config).
 
@@ -307,8 +307,8 @@ text_holds_on(Config) ->
     start(Config),
     ok = call(Config, fun() -> dyntrace:follow(#{text => shape}) end),
     ok = call(Config, fun dyntrace:unfollow/0),
-    call(Config, fun() -> kill(dyntrace_follower), dt_wait:until(fun() -> is_pid(whereis(dyntrace_follower)) end), sys:get_state(dyntrace_follower) end),
-    ?assertEqual({shape, off}, {call(Config, fun() -> element(5, dyntrace:load_info("")) end), following(Config)}).
+    call(Config, fun() -> kill(dyntrace_autotracer), dt_wait:until(fun() -> is_pid(whereis(dyntrace_autotracer)) end), sys:get_state(dyntrace_autotracer) end),
+    ?assertEqual({shape, off}, {call(Config, fun() -> element(5, dyntrace_library:load_info(dyntrace_library:find())) end), following(Config)}).
 
 %% -- Two trace sessions, and the garbage collection ------------------------------------------------
 
@@ -337,9 +337,9 @@ collections_of_processes_to_come(Config) ->
     Following = call(Config, fun() ->
                                      Session = apply(trace, session_create, [dt_theirs, Tracer, []]),
                                      0 = apply(trace, process, [Session, new_processes, true, [garbage_collection]]),
-                                     ok = dt_wait:until(fun() -> map_size(maps:get(withheld, dyntrace_follower:info())) > 0 end),
+                                     ok = dt_wait:until(fun() -> map_size(maps:get(withheld, dyntrace_autotracer:info())) > 0 end),
                                      true = persistent_term:put(dt_theirs, Session) =:= ok,
-                                     dyntrace_follower:info()
+                                     dyntrace_autotracer:info()
                              end),
     ?assertMatch(#{processes := [], withheld := #{garbage_collection := _}}, Following),
     collect(Config),
@@ -376,8 +376,8 @@ handle_held(Config) ->
     Consumer = attach([gc_major_start], Config),
     until(fun() -> traced(new, Config) =:= [garbage_collection] end),
     call(Config, fun() ->
-                         persistent_term:put(dt_held, sys:get_state(dyntrace_follower)),
-                         kill(dyntrace_follower)
+                         persistent_term:put(dt_held, sys:get_state(dyntrace_autotracer)),
+                         kill(dyntrace_autotracer)
                  end),
     until(fun() -> call(Config, fun() -> length(ours()) end) =:= 1 andalso traced(new, Config) =:= [garbage_collection] end),
     collect(Config),
@@ -386,7 +386,7 @@ handle_held(Config) ->
     _ = dt_bpftrace:stop(Consumer).
 
 ours() ->
-    [Session || Session <- apply(trace, session_info, [all]), element(1, Session) =:= dyntrace_follower].
+    [Session || Session <- apply(trace, session_info, [all]), element(1, Session) =:= dyntrace_autotracer].
 
 session_destroyed(Config) ->
     start(Config),
@@ -401,12 +401,12 @@ session_destroyed(Config) ->
     ok = call(Config, fun() -> true = apply(trace, session_destroy, [Second]), dyntrace:unfollow() end),
     ok = call(Config, fun() -> dyntrace:follow(#{}) end),
     ?assertEqual([send], traced(new, Config)),
-    Worker = call(Config, fun() -> whereis(dyntrace_follower) end),
+    Worker = call(Config, fun() -> whereis(dyntrace_autotracer) end),
     [Third] = call(Config, fun ours/0),
     ok = call(Config, fun() -> dyntrace:follow(#{interval => 3600000}) end),
     true = call(Config, fun() -> apply(trace, session_destroy, [Third]) end),
     ok = call(Config, fun dyntrace:unfollow/0),
-    ?assertEqual(Worker, call(Config, fun() -> whereis(dyntrace_follower) end)),
+    ?assertEqual(Worker, call(Config, fun() -> whereis(dyntrace_autotracer) end)),
     _ = dt_bpftrace:stop(Consumer),
     ok = call(Config, fun() -> application:stop(dyntrace) end),
     ?assertEqual([], call(Config, fun ours/0)).
@@ -416,7 +416,7 @@ session_destroyed(Config) ->
 %% follow/1 raises badarg and names the option; the worker goes on.
 bad_options(Config) ->
     start(Config),
-    Worker = call(Config, fun() -> whereis(dyntrace_follower) end),
+    Worker = call(Config, fun() -> whereis(dyntrace_autotracer) end),
     [begin
          Says = call(Config, fun() ->
                                      try dyntrace:follow(Options)
@@ -431,4 +431,4 @@ bad_options(Config) ->
                                  {#{{1, 2} => 20}, <<"{1,2}">>}, {#{text => none}, <<"text">>}]],
     ok = call(Config, fun() -> dyntrace:follow(#{interval => 3600000, budget => (1 bsl 62) - 1}) end),
     ok = call(Config, fun() -> dyntrace:follow(#{interval => 10}) end),
-    ?assertEqual(Worker, call(Config, fun() -> whereis(dyntrace_follower) end)).
+    ?assertEqual(Worker, call(Config, fun() -> whereis(dyntrace_autotracer) end)).

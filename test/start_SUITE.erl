@@ -91,7 +91,7 @@ can_not_work(Node, Parts, Config) ->
 
 is_running(Node) ->
     ?assert(lists:keymember(dyntrace, 1, peer:call(Node, application, which_applications, []))),
-    ?assertEqual(undefined, peer:call(Node, erlang, whereis, [dyntrace_follower])).
+    ?assertEqual(undefined, peer:call(Node, erlang, whereis, [dyntrace_autotracer])).
 
 %% Once the cause is mended, loading the module and following is enough.
 library_comes_back(Config) ->

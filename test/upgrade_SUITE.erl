@@ -120,7 +120,7 @@ is_at(Which, Config) ->
     #{version := V, library := Library, undecoded := Undecoded} = call(Config, fun dyntrace:info/0),
     ?assertEqual({Version, filename:join([Dir, "priv", "dyntrace.so"]), #{}}, {"dyntrace-" ++ V, Library, Undecoded}),
     [?assert(lists:prefix(Dir ++ "/", call(Config, fun() -> code:which(Module) end)), Module)
-     || Module <- [dyntrace, dyntrace_app, dyntrace_follower, dyntrace_tag]].
+     || Module <- [dyntrace, dyntrace_app, dyntrace_autotracer, dyntrace_tag]].
 
 %% Returns when it is attached, and what it listens to is traced. It prints the messages to the sink alone, of all that
 %% are sent.

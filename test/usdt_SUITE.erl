@@ -242,9 +242,9 @@ max_heap_size(Config) ->
 %% what nobody listens to, or another tracer asks, does not count.
 overdrawn_budget(Config) ->
     Consumer = attach([message_send, function_return], Config),
-    Ask = fun(Group, Tag) -> apply(dyntrace, list_to_atom("enabled_" ++ Group), [Tag, dyntrace_follower, self()]) end,
-    Send = fun(Term) -> dyntrace:trace_send(send, dyntrace_follower, self(), Term, #{extra => self()}) end,
-    Return = fun() -> dyntrace:trace_call(return_from, dyntrace_follower, self(), {lists, seq, 2}, #{extra => []}) end,
+    Ask = fun(Group, Tag) -> apply(dyntrace, list_to_atom("enabled_" ++ Group), [Tag, dyntrace_autotracer, self()]) end,
+    Send = fun(Term) -> dyntrace:trace_send(send, dyntrace_autotracer, self(), Term, #{extra => self()}) end,
+    Return = fun() -> dyntrace:trace_call(return_from, dyntrace_autotracer, self(), {lists, seq, 2}, #{extra => []}) end,
     Skipped = fun(Fun) -> Before = dyntrace:skipped(), Answer = Fun(), {Answer, dyntrace:skipped() - Before} end,
     Answers = dt_node:call(?config(node, Config),
                  fun() ->
@@ -257,14 +257,14 @@ overdrawn_budget(Config) ->
                          ok = dyntrace:set_budget(2),
                          Within = Skipped(fun() -> [{Ask("send", send), Send(N)} || N <- [1, 2]] end),
                          Past = [Skipped(fun() -> Ask(Group, Tag) end) || {Group, Tag} <- [{"send", send}, {"call", call}, {"procs", exit}]],
-                         Seq = Skipped(fun() -> dyntrace:enabled(send, dyntrace_follower, self()) end),
-                         Status = Skipped(fun() -> dyntrace:enabled(trace_status, dyntrace_follower, self()) end),
+                         Seq = Skipped(fun() -> dyntrace:enabled(send, dyntrace_autotracer, self()) end),
+                         Status = Skipped(fun() -> dyntrace:enabled(trace_status, dyntrace_autotracer, self()) end),
                          Unasked = Skipped(fun() -> {Return(), Send(late)} end),
                          Others = Skipped(fun() -> {dyntrace:enabled_send(send, [], self()), dyntrace:trace_send(send, [], self(), others, #{extra => self()})} end),
                          ok = dyntrace:set_budget(infinity),
                          Infinite = Skipped(fun() -> {Ask("send", send), Send(infinite)} end),
                          ok = dyntrace:set_active(false),
-                         remove = dyntrace:enabled(trace_status, dyntrace_follower, self()),
+                         remove = dyntrace:enabled(trace_status, dyntrace_autotracer, self()),
                          {Large, Within, Past, Seq, Status, Unasked, Others, Infinite}
                  end),
     ?assertEqual({{{trace, ok}, 0}, {[{trace, ok}, {trace, ok}], 0}, [{discard, 1}, {discard, 1}, {discard, 0}], {discard, 1}, {trace, 0},

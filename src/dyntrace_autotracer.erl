@@ -1,15 +1,24 @@
-%% @private The worker: polls a few times per second for attached consumers, and switches on the tracing that they need.
--module(dyntrace_follower).
+%% @private The application's worker: polls a few times per second for attached consumers, and switches on the tracing
+%% that the enabled probes require.
+-module(dyntrace_autotracer).
 -behaviour(gen_server).
 
 -export([start_link/1, follow/1, unfollow/0, info/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
 
-%% `table': the needs of each probe; `failed': the failures that were logged last; `withheld': trace flags that are needed
-%% but not set, with the reason.
--record(state, {config, table, tracing, budget, collections, withheld = #{}, timer, failed = []}).
+-define(GC_FLAG, garbage_collection).
 
--define(COLLECTIONS, garbage_collection).
+-record(state, {config,
+                %% What each allowed probe requires.
+                table,
+                tracing,
+                budget,
+                gc_flag,
+                %% Trace flags that are required but not set, with the reason.
+                withheld = #{},
+                timer,
+                %% The failures that were logged last.
+                failed = []}).
 
 -spec start_link(dyntrace_config:config()) -> {ok, pid()} | {error, term()}.
 start_link(Config) ->
@@ -23,7 +32,7 @@ follow(Config) ->
 %% Works also while there is no worker: the next one reads the persisted setting.
 -spec unfollow() -> ok.
 unfollow() ->
-    ok = dyntrace_kept:put(following, false),
+    ok = dyntrace_settings:put(following, false),
     try gen_server:call(?MODULE, unfollow, infinity)
     catch exit:{noproc, _} -> ok
     end.
@@ -42,21 +51,22 @@ init(Config) ->
     _ = process_flag(trap_exit, true),
     _ = process_flag(priority, high),
     ?MODULE = ets:new(?MODULE, [named_table, protected]),
-    ok = dyntrace_tracing:clear_left(dyntrace:claim() =/= undefined),
-    {ok, restart(in_force(Config), #state{tracing = dyntrace_tracing:new(), collections = dyntrace_collections:new()})}.
+    ok = dyntrace_tracing:clear_leftover(dyntrace:claim() =/= undefined),
+    {ok, restart(in_force(Config), #state{tracing = dyntrace_tracing:new(), gc_flag = dyntrace_gc_flag:new()})}.
 
-%% The configuration that follow/1 gave an earlier worker stays in force. A worker of another version may have persisted it.
+%% The configuration of follow/1 stays in force for later workers. It is checked, since a worker of another version may
+%% have persisted it.
 in_force(Config) ->
-    Persisted = dyntrace_kept:get(config, Config),
+    Persisted = dyntrace_settings:get(config, Config),
     InForce = case dyntrace_config:check(Persisted) of
                   {ok, Checked} -> Checked;
                   {error, _} -> Config
               end,
-    InForce#{follow := dyntrace_kept:get(following, maps:get(follow, InForce))}.
+    InForce#{follow := dyntrace_settings:get(following, maps:get(follow, InForce))}.
 
 handle_call({follow, Config}, _From, State) ->
-    ok = dyntrace_kept:put(config, Config#{follow => true}),
-    ok = dyntrace_kept:put(following, true),
+    ok = dyntrace_settings:put(config, Config#{follow => true}),
+    ok = dyntrace_settings:put(following, true),
     {reply, ok, restart(Config#{follow => true}, stopped(State))};
 handle_call(unfollow, _From, State) ->
     {reply, ok, stopped(State)}.
@@ -78,21 +88,21 @@ restart(Config = #{follow := Follow}, State) ->
     New = State#state{config = Config},
     case Follow of
         true -> poll(configured(New));
-        false -> tell(off), configured(New)
+        false -> publish(off), configured(New)
     end.
 
 %% Gives the library its settings; it may have been replaced since the last poll.
 configured(State = #state{config = #{budget := Events, text := Text, probes := Probes}}) ->
-    ok = dyntrace:show(Text),
+    ok = dyntrace_library:show(Text),
     ok = dyntrace:allow(Probes),
-    State#state{budget = dyntrace_budget:new(Events), table = dyntrace_needs:table(Probes)}.
+    State#state{budget = dyntrace_budget:new(Events), table = dyntrace_trace_flags:table(Probes)}.
 
-stopped(State = #state{tracing = Tracing, collections = Collections, timer = Timer}) ->
+stopped(State = #state{tracing = Tracing, gc_flag = GcFlag, timer = Timer}) ->
     %% Asynchronous, since the timer may belong to a busy scheduler. handle_info/2 ignores a timeout that still comes.
     _ = is_reference(Timer) andalso erlang:cancel_timer(Timer, [{async, true}, {info, false}]),
     ok = dyntrace:set_budget(infinity),
-    tell(off),
-    State#state{tracing = dyntrace_tracing:clear(Tracing), collections = dyntrace_collections:stop(Collections), timer = undefined}.
+    publish(off),
+    State#state{tracing = dyntrace_tracing:clear(Tracing), gc_flag = dyntrace_gc_flag:stop(GcFlag), timer = undefined}.
 
 %% A failure must not end the worker, and with it a permanent application and its node: it is logged once, and the next
 %% poll tries again.
@@ -105,51 +115,54 @@ poll(State = #state{config = #{interval := Interval}}) ->
 
 logged(Failures, State = #state{failed = Logged}) ->
     Failed = [{Part, Class, Reason} || {Part, Class, Reason, _} <- Failures],
-    _ = Failed =:= Logged orelse [logger:error("dyntrace: can't trace what consumers are attached to: ~0p", [Failure]) || Failure <- Failures],
+    _ = Failed =:= Logged orelse
+        [logger:error("dyntrace: can't trace for the attached consumers: ~0p", [Failure]) || Failure <- Failures],
     State#state{failed = Failed}.
 
 polled(State) ->
-    Mine = mine(State),
-    #state{config = Config, table = Table, budget = Budget} = Mine,
+    Claimed = claimed(State),
+    #state{config = Config, table = Table, budget = Budget} = Claimed,
     Polled = dyntrace_budget:poll(Budget),
-    {Needs, Allowed} = allowed(needs(Polled, Table), Mine),
-    {Tracing, Failures} = dyntrace_tracing:update(Mine#state.tracing, Needs, Config),
+    {Required, Allowed} = allowed(required(Polled, Table), Claimed),
+    {Tracing, Failures} = dyntrace_tracing:update(Claimed#state.tracing, Required, Config),
     New = Allowed#state{budget = Polled, tracing = Tracing},
-    told(New),
+    publish_changed(New),
     {New, Failures}.
 
 %% A library that was loaded since the last poll, in place of ours, has no worker yet and none of our settings.
-mine(State) ->
+claimed(State) ->
     case dyntrace:claim() of
         Self when Self =:= self() -> State;
         _ -> configured(State#state{tracing = dyntrace_tracing:clear(State#state.tracing)})
     end.
 
-needs(Budget, Table) ->
+required(Budget, Table) ->
     case dyntrace_budget:info(Budget) of
-        #{paused := true} -> dyntrace_needs:nothing();
-        #{paused := false} -> dyntrace_needs:of_listeners(dyntrace:listeners(), Table)
+        #{paused := true} -> dyntrace_trace_flags:none();
+        #{paused := false} -> dyntrace_trace_flags:for_enabled(dyntrace:listeners(), Table)
     end.
 
-%% The needs without the trace flags that would harm the node.
-allowed(Needs = #{processes := Flags}, State = #state{collections = Collections}) ->
-    case lists:member(?COLLECTIONS, Flags) andalso dyntrace_collections:may_trace(Collections) of
-        false -> {Needs, withheld(false, State#state{collections = dyntrace_collections:stop(Collections)})};
-        {true, New} -> {Needs, withheld(false, State#state{collections = New})};
-        {false, New} -> {Needs#{processes := Flags -- [?COLLECTIONS]}, withheld(true, State#state{collections = New})}
+%% What is required, without the trace flag that would harm the node.
+allowed(Required = #{processes := Flags}, State = #state{gc_flag = GcFlag}) ->
+    case lists:member(?GC_FLAG, Flags) andalso dyntrace_gc_flag:may_set(GcFlag) of
+        false -> {Required, withheld(false, State#state{gc_flag = dyntrace_gc_flag:stop(GcFlag)})};
+        {true, New} -> {Required, withheld(false, State#state{gc_flag = New})};
+        {false, New} -> {Required#{processes := Flags -- [?GC_FLAG]}, withheld(true, State#state{gc_flag = New})}
     end.
 
 withheld(false, State) ->
     State#state{withheld = #{}};
 withheld(true, State = #state{withheld = Withheld}) ->
     Why = "another tracer or trace session has it, and the VM does not survive two (OTP 27 and later)",
-    _ = map_size(Withheld) > 0 orelse logger:warning("dyntrace: ~s is not traced: ~s", [?COLLECTIONS, Why]),
-    State#state{withheld = #{?COLLECTIONS => Why}}.
+    _ = map_size(Withheld) > 0 orelse logger:warning("dyntrace: ~s is not traced: ~s", [?GC_FLAG, Why]),
+    State#state{withheld = #{?GC_FLAG => Why}}.
 
-told(#state{budget = Budget, tracing = Tracing, withheld = Withheld}) ->
-    Following = maps:merge(dyntrace_tracing:set(Tracing),
-                           (dyntrace_budget:info(Budget))#{untraced => dyntrace_tracing:untraced(Tracing), withheld => Withheld}),
-    info() =:= Following orelse tell(Following).
+publish_changed(#state{budget = Budget, tracing = Tracing, withheld = Withheld}) ->
+    Pauses = dyntrace_budget:info(Budget),
+    Following = maps:merge(dyntrace_tracing:in_place(Tracing),
+                           Pauses#{untraced => dyntrace_tracing:untraced(Tracing), withheld => Withheld}),
+    info() =:= Following orelse publish(Following).
 
-tell(Following) ->
+%% For info/0.
+publish(Following) ->
     true = ets:insert(?MODULE, {following, Following}).

@@ -1,0 +1,72 @@
+%% @private The arguments of annotations: which one is wrong, and how the probes take them.
+-module(dyntrace_annotation).
+
+-include("dyntrace_annotation.hrl").
+
+-export([bad/2, placed/1, utf8/1]).
+
+-define(NO_NAME, "neither an atom nor a string").
+-define(NO_TEXT, "not a string").
+
+%% Raises badarg out of that function of `dyntrace', for the first of its arguments that is wrong.
+-spec bad(Function :: atom(), Args :: [term()]) -> no_return().
+bad(Function, Args) ->
+    {Position, Why} = first_bad(1, checks(Function, Args)),
+    dyntrace_badarg:raise(Function, Args, Position, Why).
+
+first_bad(Position, [ok | Checks]) -> first_bad(Position + 1, Checks);
+first_bad(Position, [Why | _]) -> {Position, Why}.
+
+%% For each argument `ok', or why it is wrong.
+checks(mark, [Name, Text]) -> [name(Name), text(Text)];
+checks(mark, [Name, Value, Text]) -> [name(Name), check(is_integer(Value), "not an integer"), text(Text)];
+checks(span, [Name, Fun]) -> [name(Name), check(is_function(Fun, 0), "not a fun without arguments")];
+checks(p, Args) -> placement(Args);
+checks(pn, [Label | Args]) -> [label(Label) | placement(Args)];
+checks(user_trace_n, [Label | _]) -> [label(Label)];
+checks(put_tag, [Tag]) -> [tag(utf8(Tag))];
+checks(spread_tag, [Spread]) -> [check(is_boolean(Spread), "not a boolean")];
+checks(restore_tag, [Data]) -> [check(dyntrace_tag:is_data(Data), "not what spread_tag/1 returns")].
+
+check(true, _) -> ok;
+check(false, Why) -> Why.
+
+name(Name) -> check(?IS_NAME(Name), ?NO_NAME).
+
+text(Text) -> check(?IS_TEXT(Text), ?NO_TEXT).
+
+label(Label) -> check(?IS_LABEL(Label), io_lib:format("not an integer from 0 to ~b", [?MAX_LABEL])).
+
+tag({ok, _}) -> ok;
+tag({error, Why}) -> Why.
+
+%% Integers first, then the others, four of each at most.
+placement(Args) ->
+    {Integers, Others} = lists:splitwith(fun is_integer/1, Args),
+    at_most_four(Integers, "a fifth integer") ++ others(Others).
+
+others(Args) ->
+    {Strings, Misplaced} = lists:splitwith(fun(Arg) -> not is_integer(Arg) end, Args),
+    at_most_four(Strings, "a fifth string") ++ ["an integer after a string" || _ <- Misplaced].
+
+at_most_four(Args, Why) ->
+    lists:duplicate(min(4, length(Args)), ok) ++ lists:duplicate(max(0, length(Args) - 4), Why).
+
+%% The arguments of p and pn at their places among four integers and four strings.
+-spec placed([dyntrace:arg()]) -> [dyntrace:arg() | undefined].
+placed(Args) ->
+    {Integers, Strings} = lists:splitwith(fun is_integer/1, Args),
+    four(Integers) ++ four(Strings).
+
+four(Args) ->
+    lists:sublist(Args ++ lists:duplicate(4, undefined), 4).
+
+%% A string as UTF-8, or why it can't be made.
+-spec utf8(term()) -> {ok, binary()} | {error, Why :: string()}.
+utf8(Text) ->
+    try unicode:characters_to_binary(Text) of
+        Binary when is_binary(Binary) -> {ok, Binary};
+        _ -> {error, "not a string in UTF-8"}
+    catch
+        error:badarg -> {error, ?NO_TEXT}
+    end.

@@ -1,0 +1,20 @@
+%% @private Errors of the functions of `dyntrace': badarg that names the wrong argument, as those of OTP do.
+-module(dyntrace_badarg).
+
+-export([raise/4, format_error/2]).
+
+%% Raises out of that function of `dyntrace', which has to call this one last: what is on the stack is its caller.
+-spec raise(Function :: atom(), Args :: [term()], Position :: pos_integer(), Why :: iolist()) -> no_return().
+raise(Function, Args, Position, Why) ->
+    Callers = try error(here)
+              catch error:here:Stack -> tl(Stack)
+              end,
+    Info = #{module => ?MODULE, cause => #{Position => Why}},
+    erlang:raise(error, badarg, [{dyntrace, Function, Args, [{error_info, Info}]} | Callers]).
+
+%% Called by the shell to explain the error.
+-spec format_error(term(), [tuple()]) -> #{pos_integer() => iolist()}.
+format_error(badarg, [{_, _, _, Location} | _]) ->
+    maps:get(cause, proplists:get_value(error_info, Location, #{}), #{});
+format_error(_, _) ->
+    #{}.

@@ -1,0 +1,27 @@
+%% @private Settings and state that outlive the autotracer and its supervisor, in a table that belongs to the process
+%% that started the application.
+-module(dyntrace_settings).
+
+-export([new/0, put/2, get/2]).
+
+-type key() :: config | following | tracing | patterns | gc_flag.
+%% `config', `following': from dyntrace:follow/1 and unfollow/0. `tracing': whether an autotracer has set any tracing.
+%% `patterns': the functions with a trace pattern of ours (before OTP 27). `gc_flag': the bit of the flag, and the trace
+%% session that it was measured with.
+
+-spec new() -> ok.
+new() ->
+    ?MODULE = ets:new(?MODULE, [named_table, public]),
+    ok.
+
+-spec put(key(), term()) -> ok.
+put(Key, Value) ->
+    true = ets:insert(?MODULE, {Key, Value}),
+    ok.
+
+%% Where the application does not run there is no table, and the default is returned.
+-spec get(key(), Default) -> term() | Default.
+get(Key, Default) ->
+    try ets:lookup_element(?MODULE, Key, 2)
+    catch error:badarg -> Default
+    end.

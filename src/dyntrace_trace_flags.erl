@@ -1,0 +1,86 @@
+%% @private The trace flags that enabled probes require, and the other tracing: a function of the catalogue alone.
+-module(dyntrace_trace_flags).
+
+-export([none/0, table/1, for_enabled/2, all/1, tracer/0]).
+
+-export_type([required/0, calls/0, table/0]).
+
+-type calls() :: none | call | return | exception.
+%% The events of a call that are required: each value includes those to its left.
+
+-type required() :: #{processes := [atom()], ports := [atom()], calls := calls(), seq_trace := boolean()}.
+%% `processes', `ports': their trace flags, sorted.
+
+-type table() :: #{Probe :: atom() => required()}.
+
+-spec none() -> required().
+none() ->
+    #{processes => [], ports => [], calls => none, seq_trace => false}.
+
+%% The application's tracer. Its state makes it another tracer, for the VM, than {dyntrace, []}, which users set by
+%% hand.
+-spec tracer() -> {module(), atom()}.
+tracer() ->
+    {dyntrace, dyntrace_autotracer}.
+
+%% Every flag that the application sets for a process, or for a port.
+-spec all(process | port) -> [atom()].
+all(process) -> [send, 'receive', procs, call, running, exiting, garbage_collection];
+all(port) -> [send, 'receive', ports, running_ports, exiting].
+
+%% What each allowed probe requires. The table is made once per configuration, since the catalogue does not change.
+-spec table(all | [atom()]) -> table().
+table(Allowed) ->
+    maps:from_list([{Name, for_events([{Group, Tag} || #{group := Group, tag := Tag} <- Events])}
+                    || #{name := Name, events := Events} <- dyntrace:probes(),
+                       Allowed =:= all orelse lists:member(Name, Allowed)]).
+
+for_events(Events) ->
+    #{processes => lists:usort(lists:append([flags(process, Event) || Event <- Events])),
+      ports => lists:usort(lists:append([flags(port, Event) || Event <- Events])),
+      calls => lists:foldl(fun more/2, none, [calls(Event) || Event <- Events]),
+      seq_trace => lists:keymember(seq_trace, 1, Events)}.
+
+%% What these probes require together. A labeled probe has no events, and is not in the table by its name with a label.
+-spec for_enabled([dyntrace:listener()], table()) -> required().
+for_enabled(Probes, Table) ->
+    lists:foldl(fun(#{name := Name}, Required) -> both(maps:get(Name, Table, none()), Required) end, none(), Probes).
+
+both(#{processes := Processes, ports := Ports, calls := Calls, seq_trace := SeqTrace},
+     #{processes := Processes2, ports := Ports2, calls := Calls2, seq_trace := SeqTrace2}) ->
+    #{processes => lists:umerge(Processes, Processes2),
+      ports => lists:umerge(Ports, Ports2),
+      calls => more(Calls, Calls2),
+      seq_trace => SeqTrace orelse SeqTrace2}.
+
+%% The flags that yield an event {Group, Tag} of a process, or of a port.
+flags(process, {procs, _}) -> [procs];
+flags(process, {running_procs, Tag}) -> [running | exiting(Tag)];
+flags(process, {call, _}) -> [call];
+flags(process, {garbage_collection, _}) -> [garbage_collection];
+flags(port, {ports, _}) -> [ports];
+flags(port, {running_ports, Tag}) -> [running_ports | exiting(Tag)];
+flags(_, {send, _}) -> [send];
+flags(_, {'receive', _}) -> ['receive'];
+flags(_, _) -> [].
+
+exiting(Tag) ->
+    [exiting || lists:member(Tag, [in_exiting, out_exiting, out_exited, any])].
+
+%% return_to is not required: each return would come twice.
+calls({call, call}) -> call;
+calls({call, return_from}) -> return;
+calls({call, exception_from}) -> exception;
+calls({call, any}) -> exception;
+calls(_) -> none.
+
+more(A, B) ->
+    case rank(A) > rank(B) of
+        true -> A;
+        false -> B
+    end.
+
+rank(none) -> 0;
+rank(call) -> 1;
+rank(return) -> 2;
+rank(exception) -> 3.
