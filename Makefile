@@ -1,4 +1,4 @@
-# `make demo` and `make check` do everything by themselves; `make help` lists the rest.
+# `make demo` and `make check` install what they need; `make help` lists all targets.
 
 REBAR    ?= rebar3
 LIB      := _build/default/lib/dyntrace
@@ -7,43 +7,46 @@ BENCH    := _build/bench
 # A node of the stock VM with this build on its path.
 ERL      := erl -noinput -pa $(LIB)/ebin
 
-# What each job needs of the machine; tools/deps knows which package has it.
+# What each target needs on the machine. tools/deps knows the packages.
 BUILD_NEEDS := cc make erl erl_nif.h sys/sdt.h lttng-ust
 DEMO_NEEDS  := $(BUILD_NEEDS) bpftrace lttng babeltrace2
-CHECK_NEEDS := $(DEMO_NEEDS) rebar3 bt2 gdb perf tplist-bpfcc runtime_tools common_test proper readelf clang elixir aarch64-linux-gnu-gcc
+CHECK_NEEDS := $(DEMO_NEEDS) rebar3 bt2 gdb perf tplist-bpfcc runtime_tools common_test proper readelf clang \
+               elixir aarch64-linux-gnu-gcc
 BENCH_NEEDS := $(DEMO_NEEDS) perf runtime_tools
 SYSTEMTAP_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
 MATRIX_NEEDS := erl debootstrap
 ARM64_NEEDS := debootstrap qemu-aarch64-static
-# Another release compiles with its gcc alone.
+# Other releases compile with gcc only.
 RELEASE_NEEDS := $(filter-out clang aarch64-linux-gnu-gcc,$(CHECK_NEEDS))
 LINT_NEEDS  := $(BUILD_NEEDS) rebar3 clang-format clang-tidy cppcheck dialyzer xref
 
 .DEFAULT_GOAL := all
 
-help: ## this list
+help: ## print this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
 
-all: ## build into _build/default/lib/dyntrace (without rebar3, which only the tests and linters need)
+all: ## build into _build/default/lib/dyntrace (without rebar3: only tests and linters need it)
 	$(MAKE) -C c_src
 	tools/build $(LIB)
 
-demo: deps-demo all ## trace a small live system on this machine's Erlang, print its story (VERBOSE=1: every event)
+demo: deps-demo all ## trace a small live system, print its events as a story (VERBOSE=1: every event)
 	@mkdir -p $(DEMO)
 	erlc -o $(DEMO) demo/*.erl test/dt_bpftrace.erl test/dt_lttng.erl test/dt_shell.erl test/dt_wait.erl
 	$(ERL) -pa $(DEMO) -s dyntrace_demo main
 
-check: deps-check all check-docs ## all tests (SUITES=test/a_SUITE,test/b_SUITE: these)
+check: deps-check all check-docs ## run all tests (SUITES=test/a_SUITE,test/b_SUITE: only these)
 	$(REBAR) ct $(if $(SUITES),--suite $(SUITES))
 
-check-systemtap: deps-systemtap all ## SystemTap's scripts, in a virtual machine (root; makes its chroot at first)
+check-systemtap: deps-systemtap all ## test SystemTap's scripts in a virtual machine (root; makes a chroot)
 	$(REBAR) ct --dir test_vm
 
-soak: deps-check all ## a node under load while consumers come and go (SECONDS=1200)
+soak: deps-check all ## load a node while consumers attach and detach (SECONDS=1200)
 	DYNTRACE_SOAK_S=$(or $(SECONDS),1200) $(REBAR) ct --dir test_soak
 
-# OTP 25, 27 and 29, as Debian has them.
-check-matrix: $(addprefix check-on-,bookworm trixie forky) ## the suites on three releases of OTP (root; makes their chroots at first)
+# OTP 25, 27 and 29, as packaged by Debian.
+RELEASES := bookworm trixie forky
+
+check-matrix: $(addprefix check-on-,$(RELEASES)) ## run the suites on OTP 25, 27 and 29 (root; makes chroots)
 
 check-on-%: deps-matrix
 	tools/matrix $* check
@@ -51,43 +54,52 @@ check-on-%: deps-matrix
 chroot-of-%: deps-matrix
 	tools/matrix $* prepare
 
-# What tools/matrix runs in a release's chroot: all that its OTP or its tracers can make fail. The builds that build_SUITE
-# tries depend on neither.
+# tools/matrix runs these in a release's chroot: every suite whose result can depend on the release's OTP or tracers.
+# build_SUITE depends on neither.
 comma := ,
 empty :=
-RELEASE_SUITES = $(subst $(empty) ,$(comma),$(strip $(filter-out test/build_SUITE,$(basename $(wildcard test/*_SUITE.erl)))))
+SUITES_HERE = $(basename $(wildcard test/*_SUITE.erl))
+RELEASE_SUITES = $(subst $(empty) ,$(comma),$(strip $(filter-out test/build_SUITE,$(SUITES_HERE))))
 
 check-release: deps-release all check-docs
 	$(REBAR) ct --suite $(or $(SUITES),$(RELEASE_SUITES))
 
-check-arm64: deps-arm64 ## the suites that need no kernel, on arm64 in emulation (root; half an hour for its chroot at first)
+check-arm64: deps-arm64 ## run the suites that need no kernel on emulated arm64 (root; the first run takes half an hour)
 	tools/emulated trixie-arm64
 
-# The library with sanitizers, in a stock VM that has their runtime preloaded; what a VM starts does without.
+# The library is built with sanitizers and runs in a stock VM that preloads their runtime. Programs that this VM starts
+# do not preload it.
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZERS = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libubsan.so)
-SANITIZE_SUITES := test/text_SUITE,test/annotation_SUITE,test/dyntrace_SUITE,test/usdt_SUITE,test/load_SUITE,test/lttng_SUITE,test/follow_SUITE
+SANITIZE_SUITES := test/text_SUITE,test/annotation_SUITE,test/dyntrace_SUITE,test/usdt_SUITE,test/load_SUITE,$\
+  test/lttng_SUITE,test/follow_SUITE
 
-check-sanitize: deps-check ## the suites that run the library, with ASan and UBSan
+check-sanitize: deps-check ## run the library's suites with ASan and UBSan
 	tools/copy _build/sanitize
 	cd _build/sanitize && CFLAGS='$(SANITIZE)' $(REBAR) compile
-	cd _build/sanitize && env CFLAGS='$(SANITIZE)' DYNTRACE_TEST_CFLAGS='$(SANITIZE)' DYNTRACE_CASES=$${DYNTRACE_CASES:-10000} DYNTRACE_ATTACHES=100 DYNTRACE_RELOADS=10 \
-	  ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD='$(SANITIZERS)' DYNTRACE_PRELOAD='$(SANITIZERS)' ERL_AFLAGS='-eval os:unsetenv(\"LD_PRELOAD\").' \
+	cd _build/sanitize && env CFLAGS='$(SANITIZE)' DYNTRACE_TEST_CFLAGS='$(SANITIZE)' \
+	  DYNTRACE_CASES=$${DYNTRACE_CASES:-10000} DYNTRACE_ATTACHES=100 DYNTRACE_RELOADS=10 \
+	  ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD='$(SANITIZERS)' DYNTRACE_PRELOAD='$(SANITIZERS)' \
+	  ERL_AFLAGS='-eval os:unsetenv(\"LD_PRELOAD\").' \
 	  $(REBAR) ct --suite $(or $(SUITES),$(SANITIZE_SUITES))
 
 # The suites that attach a consumer to a node.
-ATTACHING_SUITES := test/usdt_SUITE,test/lttng_SUITE,test/follow_SUITE,test/load_SUITE,test/tools_SUITE,test/recipes_SUITE,test/upgrade_SUITE,test/annotation_SUITE
+ATTACHING_SUITES := test/usdt_SUITE,test/lttng_SUITE,test/follow_SUITE,test/load_SUITE,test/tools_SUITE,$\
+  test/recipes_SUITE,test/upgrade_SUITE,test/annotation_SUITE
 
-check-busy: deps-check all ## the suites that attach consumers, ten times beside a busy core (RUNS=3, SUITES=...)
+check-busy: deps-check all ## run the suites that attach consumers ten times beside a busy core (RUNS=3, SUITES=...)
 	tools/busy $(or $(RUNS),10) $(or $(SUITES),$(ATTACHING_SUITES))
 
-# What is generated from the catalogue, and by which tool.
+# The files that are generated from the catalogue, each with its tool.
 GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/tapset
 
-bench: deps-bench all ## what an event costs, to bench/RESULTS.md (TABLES=following: that one alone; OTP_LTTNG=folder of an OTP that was built with LTTng: its own tracer too)
+# OTP_LTTNG is the folder of an OTP that was built with LTTng: measures OTP's own tracer, too.
+bench: deps-bench all ## measure what an event costs, write bench/RESULTS.md (TABLES=following: only that table)
 	rm -rf $(BENCH) && mkdir -p $(BENCH)
-	erlc -o $(BENCH) bench/*.erl test/dt_bpftrace.erl test/dt_hostile.erl test/dt_lttng.erl test/dt_shell.erl test/dt_wait.erl
-	$(CC) -O2 -shared -fPIC -isystem "$$(erl -noinput -eval 'io:put_chars(filename:join(code:root_dir(), "usr/include")), halt().')" \
+	erlc -o $(BENCH) bench/*.erl test/dt_bpftrace.erl test/dt_hostile.erl test/dt_lttng.erl test/dt_shell.erl \
+	  test/dt_wait.erl
+	include=$$(erl -noinput -eval 'io:put_chars(filename:join(code:root_dir(), "usr/include")), halt().') && \
+	$(CC) -O2 -shared -fPIC -isystem "$$include" \
 	  -o $(BENCH)/dyntrace_floor.so bench/dyntrace_floor.c
 	$(if $(OTP_LTTNG),$(OTP_LTTNG)/bin/erl -noinput -pa $(BENCH) -s dyntrace_bench otp -extra $(BENCH))
 	$(ERL) -pa $(BENCH) -s dyntrace_bench main -extra $(BENCH) bench/RESULTS.md $(TABLES)
@@ -97,25 +109,27 @@ check-docs: all
 	  $${g#*:} $(LIB) | diff -u $${g%:*} - || { echo "$${g%:*} is stale: run 'make docs'"; exit 1; }; \
 	done
 
-docs: all ## write docs/PROBES.md and SystemTap's tapset from the catalogue
+docs: all ## generate docs/PROBES.md and SystemTap's tapset
 	for g in $(GENERATED); do $${g#*:} $(LIB) > $${g%:*}.new && mv $${g%:*}.new $${g%:*} || exit 1; done
 
-lint: deps-lint all ## clang-format, clang-tidy, cppcheck, the order of includes, xref, dialyzer
+lint: deps-lint all ## line length, clang-format, clang-tidy, cppcheck, the order of includes, xref, dialyzer
+	tools/line_length .
 	clang-format --dry-run --Werror c_src/*.[ch] c_src/*/*.[ch]
 	tools/includes c_src
 	$(MAKE) -C c_src lint
 	$(REBAR) xref
 	$(REBAR) dialyzer
 
-deps: ## install what is missing for all of this
+deps: ## install the packages that any target needs
 	tools/deps $(sort $(CHECK_NEEDS) $(BENCH_NEEDS) $(SYSTEMTAP_NEEDS) $(MATRIX_NEEDS) $(ARM64_NEEDS) $(LINT_NEEDS))
 
 deps-arm64 deps-demo deps-check deps-release deps-bench deps-matrix deps-systemtap deps-lint: deps-%:
 	@tools/deps $($(shell echo $* | tr a-z A-Z)_NEEDS)
 
-clean: ## remove what was built
+clean: ## remove all build results
 	$(MAKE) -C c_src clean
 	rm -rf priv/beam _build
 
-.PHONY: help all demo check check-arm64 check-busy check-matrix check-release check-sanitize check-systemtap check-docs soak docs lint deps deps-arm64 deps-demo deps-check deps-release deps-systemtap deps-lint deps-bench deps-matrix \
-        bench clean
+.PHONY: help all demo check check-arm64 check-busy check-matrix check-release check-sanitize check-systemtap \
+        check-docs soak docs lint bench clean deps deps-arm64 deps-demo deps-check deps-release deps-systemtap \
+        deps-lint deps-bench deps-matrix

@@ -1,4 +1,4 @@
-%% What an event costs, beside what else it could cost: `make bench` shows the tables, and writes them.
+%% Measures what an event costs, compared with other tracers. `make bench` prints the tables and writes them to a file.
 -module(dyntrace_bench).
 
 -export([main/0, otp/0]).
@@ -7,12 +7,12 @@
 
 -define(TABLES, [events, parts, annotations, throughput, processes, sizes, hostile, turns, following]).
 
-%% All tables, or those that are named, which then replace their own sections of the results.
+%% Makes all tables, or only the named ones, which then replace their sections of the results.
 main() ->
     [Folder, Results | Names] = init:get_plain_arguments(),
     ok = dyntrace_floor:load(filename:join(Folder, "dyntrace_floor")),
     ok = logger:set_primary_config(level, error),
-    %% The list of what is there is complete once the provider is loaded, which a thread does.
+    %% A thread loads the provider; its tracepoints are listed after that.
     ok = dt_wait:until(fun() -> #{backends := #{lttng := State}} = dyntrace:info(), State =:= available end),
     Consumers = dyntrace_bench_tracers:start(Folder),
     try
@@ -30,12 +30,13 @@ named(Names) -> [Table || Table <- ?TABLES, lists:member(atom_to_list(Table), Na
 
 write([], Tables, Results, Folder) ->
     Figures = maps:from_list([{Name, F} || {Name, _, F} <- Tables]),
-    file:write_file(Results, [head(), say(table(targets(Figures))), [table(Table) || {_, Table, _} <- Tables], of_otp(Folder)]);
+    file:write_file(Results, [head(), say(table(targets(Figures))), [table(Table) || {_, Table, _} <- Tables],
+                              of_otp(Folder)]);
 write(_, Tables, Results, _) ->
     {ok, Before} = file:read_file(Results),
     file:write_file(Results, lists:foldl(fun({_, Table, _}, Text) -> replaced(Table, Text) end, Before, Tables)).
 
-%% A section ends where the next one begins; a new one is the last.
+%% A section ends where the next one begins. A new section is appended.
 replaced(Table = {Title, _, _, _}, Text) ->
     Section = unicode:characters_to_binary(table(Table)),
     case binary:split(Text, unicode:characters_to_binary(["## ", Title, "\n"])) of
@@ -49,7 +50,7 @@ replaced(Table = {Title, _, _, _}, Text) ->
             iolist_to_binary([Text, Section])
     end.
 
-%% In a VM that was built with LTTng: what its own tracer costs there, kept for main/0.
+%% In a VM that was built with LTTng: measures its own tracer, and stores the table for main/0.
 otp() ->
     [Folder] = init:get_plain_arguments(),
     lttng = erlang:system_info(dynamic_trace),
@@ -79,38 +80,45 @@ run(Name, Consumers) ->
 %% {What, at most, measured}.
 targets(#{events := Events, annotations := Annotations, hostile := Hostile}) ->
     Of = fun(Figures, Row, Column) -> maps:get({Row, Column}, Figures) end,
-    Ratio = fun(Figures, {Row1, Column1}, {Row2, Column2}) -> Of(Figures, Row1, Column1) / Of(Figures, Row2, Column2) end,
+    Ratio = fun(Figures, {Row1, Column1}, {Row2, Column2}) ->
+                    Of(Figures, Row1, Column1) / Of(Figures, Row2, Column2)
+            end,
     Small = "send of a small tuple",
+    List = "send of a list of 10,000 integers",
+    Binary = "send of a binary of 1 MB",
+    AboveFloor = [Of(Hostile, Row, lttng) - Of(Hostile, Row, floor) || {Row, lttng} <- maps:keys(Hostile)],
     Targets =
         [{"a call recorded by LTTng, of the floor", 1.55, Ratio(Events, {"call", lttng}, {"call", floor})},
          {"a small send recorded by LTTng, of the floor", 1.55, Ratio(Events, {Small, lttng}, {Small, floor})},
-         {"a call, nobody listening, of `discard`", 1.05, Ratio(Events, {"call", nobody}, {"call", discard})},
-         {"a small send, nobody listening, of `discard`", 1.05, Ratio(Events, {Small, nobody}, {Small, discard})},
-         {"a list of 10,000 recorded, of the small send", 1.3, Ratio(Events, {"send of a list of 10,000 integers", lttng}, {Small, lttng})},
-         {"a binary of 1 MB recorded, of the small send", 1.3, Ratio(Events, {"send of a binary of 1 MB", lttng}, {Small, lttng})},
-         {"the worst term's part that is ours and LTTng's, in us", 5.0,
-          lists:max([Of(Hostile, Row, lttng) - Of(Hostile, Row, floor) || {Row, lttng} <- maps:keys(Hostile)]) / 1000},
-         {"`p/4` with nobody listening, of an empty NIF", 1.5, Ratio(Annotations, {"`p(1, 2, 3, 4)`", nobody}, {"an empty NIF of four arguments", nobody})}],
+         {"a call without a consumer, of `discard`", 1.05, Ratio(Events, {"call", nobody}, {"call", discard})},
+         {"a small send without a consumer, of `discard`", 1.05, Ratio(Events, {Small, nobody}, {Small, discard})},
+         {"a list of 10,000 recorded, of the small send", 1.3, Ratio(Events, {List, lttng}, {Small, lttng})},
+         {"a binary of 1 MB recorded, of the small send", 1.3, Ratio(Events, {Binary, lttng}, {Small, lttng})},
+         {"the worst term's cost above the floor, in us", 5.0, lists:max(AboveFloor) / 1000},
+         {"`p/4` without a consumer, of an empty NIF", 1.5,
+          Ratio(Annotations, {"`p(1, 2, 3, 4)`", nobody}, {"an empty NIF of four arguments", nobody})}],
     {"Targets", "Ratios of the tables below.", ["what", "at most", "measured", ""],
-     [[What, io_lib:format("~.2f", [Most]), io_lib:format("~.2f", [Is]), case Is =< Most of true -> "met"; false -> "**not met**" end]
+     [[What, io_lib:format("~.2f", [Most]), io_lib:format("~.2f", [Is]),
+       case Is =< Most of true -> "met"; false -> "**not met**" end]
       || {What, Most, Is} <- Targets]}.
 
 %% -- Text ----------------------------------------------------------------------------------
 
 head() ->
-    ["# What it costs\n\nWritten by `make bench`. Figures are medians; compare within a table alone.\n\n",
-     [["- ", Line, "\n"] || Line <- [first("sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1"),
-                                     io_lib:format("~b schedulers; Erlang/OTP ~s, ERTS ~s, ~s", [erlang:system_info(schedulers_online), erlang:system_info(otp_release),
-                                                                                                 erlang:system_info(version), erlang:system_info(emu_flavor)]),
-                                     first("uname -sr"), first("lttng --version"), first("bpftrace --version"),
-                                     first("date -u +%Y-%m-%d")]], "\n"].
+    VM = io_lib:format("~b schedulers; Erlang/OTP ~s, ERTS ~s, ~s",
+                       [erlang:system_info(What) || What <- [schedulers_online, otp_release, version, emu_flavor]]),
+    Lines = [first("sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1"), VM,
+             first("uname -sr"), first("lttng --version"), first("bpftrace --version"), first("date -u +%Y-%m-%d")],
+    ["# What it costs\n\nWritten by `make bench`. Figures are medians; compare them only within a table.\n\n",
+     [["- ", Line, "\n"] || Line <- Lines], "\n"].
 
 first(Command) ->
     {0, Output} = dt_shell:run(Command, []),
     hd(binary:split(Output, <<"\n">>)).
 
 table({Title, About, Head, Rows}) ->
-    ["## ", Title, "\n\n", About, "\n\n", row(Head), row(["---" | ["---:" || _ <- tl(Head)]]), [row(Row) || Row <- Rows], "\n"].
+    ["## ", Title, "\n\n", About, "\n\n",
+     row(Head), row(["---" | ["---:" || _ <- tl(Head)]]), [row(Row) || Row <- Rows], "\n"].
 
 row(Cells) -> ["| ", lists:join(" | ", Cells), " |\n"].
 

@@ -1,4 +1,4 @@
-%% What is measured: operations that a process repeats, and the trace flags that make events of them.
+%% The measured operations, which a process repeats, and the trace flags that yield their events.
 -module(dyntrace_bench_ops).
 
 -export([table/0, sends/1, measure/2, called/1]).
@@ -7,20 +7,24 @@
 
 -type op() :: #{name := string(),
                 flags := [atom()],
-                events := pos_integer(),           % of one operation
-                times := pos_integer(),
-                written := pos_integer(),          % times, where each event is written whole
+                events := pos_integer(),           % per operation
+                times := pos_integer(),            % repetitions
+                written := pos_integer(),          % repetitions with a tracer that writes each event in full
                 new := fun(() -> fun(() -> term()))}.
 
 -spec table() -> [op()].
 table() ->
-    [#{name => "call", flags => [call], events => 1, times => 200000, written => 200000, new => fun() -> fun() -> ?MODULE:called(1) end end},
+    [#{name => "call", flags => [call], events => 1, times => 200000, written => 200000,
+       new => fun() -> fun() -> ?MODULE:called(1) end end},
      (sends({order, 17}))#{name => "send of a small tuple", written => 200000},
      (sends(lists:seq(1, 10000)))#{name => "send of a list of 10,000 integers"},
      (sends(binary:copy(<<"a">>, 1000000)))#{name => "send of a binary of 1 MB"},
-     #{name => "procs (register and unregister)", flags => [procs], events => 2, times => 50000, written => 50000, new => fun() -> fun registers/0 end},
-     #{name => "running (yield)", flags => [running], events => 2, times => 100000, written => 100000, new => fun() -> fun erlang:yield/0 end},
-     #{name => "garbage_collection", flags => [garbage_collection], events => 2, times => 20000, written => 20000, new => fun() -> fun erlang:garbage_collect/0 end}].
+     #{name => "procs (register and unregister)", flags => [procs], events => 2, times => 50000, written => 50000,
+       new => fun() -> fun registers/0 end},
+     #{name => "running (yield)", flags => [running], events => 2, times => 100000, written => 100000,
+       new => fun() -> fun erlang:yield/0 end},
+     #{name => "garbage_collection", flags => [garbage_collection], events => 2, times => 20000, written => 20000,
+       new => fun() -> fun erlang:garbage_collect/0 end}].
 
 called(X) -> X.
 
@@ -28,8 +32,8 @@ registers() ->
     true = register(?MODULE, self()),
     unregister(?MODULE).
 
-%% To itself, and taken out again. What is persistent is shared: the send copies nothing. It stays: that the VM looks for who
-%% has what is replaced would be measured too.
+%% Sends the term to itself and receives it. The term is persistent, so it is shared and the send does not copy it. It
+%% is never erased: the VM's search for processes that use an erased term would be measured, too.
 -spec sends(term()) -> op().
 sends(Term) ->
     Key = {?MODULE, make_ref()},
@@ -40,7 +44,7 @@ sends(Term) ->
                      fun() -> self() ! Shared, receive _ -> ok end end
              end}.
 
-%% Nanoseconds that an operation takes in a process that is traced so.
+%% Nanoseconds that an operation takes in a process that is traced by this tracer.
 -spec measure(op(), dyntrace_bench_tracers:tracer()) -> float().
 measure(Op = #{flags := Flags, new := New}, Tracer) ->
     Times = case Tracer of

@@ -1,9 +1,9 @@
-%% The tables, each made in one run: its columns in turn, several rounds, and of these the medians.
+%% The tables. Each one is made in one run: several rounds measure all columns in turn, and the table has the medians.
 -module(dyntrace_bench_tables).
 
 -export([events/1, parts/1, otp/1, annotations/1, throughput/1, processes/1, sizes/1, hostile/1, turns/1, following/1]).
 
-%% Hibernating processes call it.
+%% For hibernating processes.
 -export([sleep/0]).
 
 -export_type([table/0, figures/0]).
@@ -23,37 +23,47 @@
 events(Consumers) ->
     events("One operation, traced", [untraced, floor, discard, nobody, lttng, bpftrace, process, file], Consumers).
 
-%% The same with the tracer of a VM that was built with LTTng.
+%% The same with OTP's tracer, in a VM that was built with LTTng.
 -spec otp(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
 otp(Consumers) ->
-    events("One operation, traced by OTP's own tracer on OTP " ++ erlang:system_info(otp_release), [untraced, floor, otp], Consumers).
+    Title = "One operation, traced by OTP's own tracer on OTP " ++ erlang:system_info(otp_release),
+    events(Title, [untraced, floor, otp], Consumers).
 
 events(Title, Tracers, Consumers) ->
     Ops = dyntrace_bench_ops:table(),
     Ns = medians([Figure || _ <- rounds(), Tracer <- Tracers, Figure <- under(Tracer, Ops, Consumers)]),
     {{Title,
-      "Nanoseconds of one operation with its trace events, of a process that is traced with that flag. Floor: a tracer whose NIFs "
-      "do nothing; `discard`: one that wants nothing. What is sent is shared, so that sending it copies nothing. The process "
-      "drops what it is told; the file is `dbg:trace_port/2`'s.",
+      "Nanoseconds per operation with its trace events, in a process that is traced with that flag. Floor: a tracer "
+      "whose NIFs do nothing. `discard`: a tracer that answers `discard`. Messages are shared terms, so sending copies "
+      "nothing. To a process: one that drops all trace messages. To a file: by `dbg:trace_port/2`.",
       ["operation (flag)" | [dyntrace_bench_tracers:title(Tracer) || Tracer <- Tracers]],
       [[Name | [ns(maps:get({Name, Tracer}, Ns)) || Tracer <- Tracers]] || #{name := Name} <- Ops]},
      Ns}.
 
 under(Tracer, Ops, Consumers) ->
     dyntrace_bench_tracers:with(Tracer, Consumers,
-                                fun(With) -> [{{Name, Tracer}, dyntrace_bench_ops:measure(Op, With)} || Op = #{name := Name} <- Ops] end).
+                                fun(With) ->
+                                        [{{Name, Tracer}, dyntrace_bench_ops:measure(Op, With)}
+                                         || Op = #{name := Name} <- Ops]
+                                end).
 
 %% -- Where the time goes --------------------------------------------------------------------
 
-%% Of samples of the CPU while such an operation is recorded by LTTng: each library's part.
+%% The share of each library in the CPU time of operations that LTTng records.
 -spec parts(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
 parts(Consumers = #{folder := Folder}) ->
-    Ops = [Op || Op = #{name := Name} <- dyntrace_bench_ops:table(), lists:member(Name, ["call", "send of a small tuple", "send of a list of 10,000 integers"])],
+    Names = ["call", "send of a small tuple", "send of a list of 10,000 integers"],
+    Ops = [Op || Op = #{name := Name} <- dyntrace_bench_ops:table(), lists:member(Name, Names)],
     Whose = ["the VM", "dyntrace", "LTTng", "the C library, the kernel"],
-    Parts = dyntrace_bench_tracers:with(lttng, Consumers, fun(With) -> [{Name, sampled(Op, With, Folder)} || Op = #{name := Name} <- Ops] end),
-    Figures = maps:from_list([{{Name, Who}, lists:sum([Percent || {Library, Percent} <- Samples, whose(Library) =:= Who])}
-                              || {Name, Samples} <- Parts, Who <- Whose]),
-    {{"Where the time goes", "Percent of the time of an operation recorded by LTTng, as `perf record -e cpu-clock` samples it.", ["operation" | Whose],
+    Parts = dyntrace_bench_tracers:with(
+              lttng, Consumers,
+              fun(With) -> [{Name, sampled(Op, With, Folder)} || Op = #{name := Name} <- Ops] end),
+    Figures = maps:from_list(
+                [{{Name, Who}, lists:sum([Percent || {Library, Percent} <- Samples, whose(Library) =:= Who])}
+                 || {Name, Samples} <- Parts, Who <- Whose]),
+    {{"Where the time goes",
+      "Percent of the time of an operation recorded by LTTng, as `perf record -e cpu-clock` samples it.",
+      ["operation" | Whose],
       [[Name | [io_lib:format("~.1f", [maps:get({Name, Who}, Figures)]) || Who <- Whose]] || #{name := Name} <- Ops]},
      Figures}.
 
@@ -70,7 +80,7 @@ repeat(Fun) ->
     _ = Fun(),
     repeat(Fun).
 
-%% The VM's own code is made as it starts; LTTng asks the kernel's page for the time, and ours the loader for a thread's table.
+%% The JIT's code is in memfd:vmem. LTTng reads the time from the vdso. dyntrace gets a thread's table from the loader.
 whose(Library) ->
     Owners = [{"beam", "the VM"}, {"memfd:vmem", "the VM"}, {"dyntrace.so", "dyntrace"}, {"ld-linux", "dyntrace"},
               {"liblttng", "LTTng"}, {"dyntrace_lttng", "LTTng"}, {"[vdso]", "LTTng"}],
@@ -87,16 +97,21 @@ annotations(Consumers) ->
              {"a fun's call", fun() -> (fun called/0)() end},
              {"`span(checkout, Fun)`", fun() -> dyntrace:span(checkout, fun called/0) end}],
     Tracers = [nobody, lttng],
-    Ns = medians([Figure || _ <- rounds(), Tracer <- Tracers,
-                            Figure <- dyntrace_bench_tracers:with(Tracer, Consumers, fun(_) -> [{{Name, Tracer}, repeated(Fun)} || {Name, Fun} <- Calls] end)]),
-    {{"Annotations", "Nanoseconds of one call.", ["call" | [dyntrace_bench_tracers:title(Tracer) || Tracer <- Tracers]],
+    Repeated = fun(Tracer) ->
+                       dyntrace_bench_tracers:with(
+                         Tracer, Consumers, fun(_) -> [{{Name, Tracer}, repeated(Fun)} || {Name, Fun} <- Calls] end)
+               end,
+    Ns = medians([Figure || _ <- rounds(), Tracer <- Tracers, Figure <- Repeated(Tracer)]),
+    {{"Annotations", "Nanoseconds per call.",
+      ["call" | [dyntrace_bench_tracers:title(Tracer) || Tracer <- Tracers]],
       [[Name | [ns(maps:get({Name, Tracer}, Ns)) || Tracer <- Tracers]] || {Name, _} <- Calls]},
      Ns}.
 
 called() -> ok.
 
 repeated(Fun) ->
-    dyntrace_bench_ops:measure(#{name => "annotation", flags => [], events => 1, times => 500000, written => 1, new => fun() -> Fun end}, none).
+    dyntrace_bench_ops:measure(#{name => "annotation", flags => [], events => 1, times => 500000, written => 1,
+                                 new => fun() -> Fun end}, none).
 
 %% -- The node ------------------------------------------------------------------------------
 
@@ -105,12 +120,17 @@ repeated(Fun) ->
 throughput(Consumers) ->
     Tracers = [untraced, nobody, lttng, process],
     Pairs = 2 * erlang:system_info(schedulers_online),
-    Figures = medians([Figure || _ <- rounds(), Tracer <- Tracers,
-                                 Figure <- dyntrace_bench_tracers:with(Tracer, Consumers, fun(With) -> loaded(Tracer, Pairs, ?LOAD_FLAGS, With) end)]),
-    {{"The node", lists:flatten(io_lib:format("~b pairs of processes play ping-pong, each traced with ~0p.", [Pairs, ?LOAD_FLAGS])),
-      ["tracer", "messages a second", "of untraced", "the tracer's memory after " ++ integer_to_list(?LOAD_MS) ++ " ms"],
+    Loaded = fun(Tracer) ->
+                     dyntrace_bench_tracers:with(
+                       Tracer, Consumers, fun(With) -> loaded(Tracer, Pairs, ?LOAD_FLAGS, With) end)
+             end,
+    Figures = medians([Figure || _ <- rounds(), Tracer <- Tracers, Figure <- Loaded(Tracer)]),
+    {{"The node",
+      lists:flatten(io_lib:format("~b pairs of processes play ping-pong, each traced with ~0p.", [Pairs, ?LOAD_FLAGS])),
+      ["tracer", "messages per second", "of untraced", lists:concat(["the tracer's memory after ", ?LOAD_MS, " ms"])],
       [[dyntrace_bench_tracers:title(Tracer), count(maps:get({rate, Tracer}, Figures)),
-        percent(maps:get({rate, Tracer}, Figures) / maps:get({rate, untraced}, Figures)), bytes(maps:get({memory, Tracer}, Figures))] || Tracer <- Tracers]},
+        percent(maps:get({rate, Tracer}, Figures) / maps:get({rate, untraced}, Figures)),
+        bytes(maps:get({memory, Tracer}, Figures))] || Tracer <- Tracers]},
      Figures}.
 
 loaded(Tracer, Pairs, Flags, With) ->
@@ -120,7 +140,7 @@ loaded(Tracer, Pairs, Flags, With) ->
 memory({fires, [{tracer, Pid}]}) -> float(element(2, process_info(Pid, memory)));
 memory(_) -> 0.0.
 
-%% Messages a second.
+%% Messages per second.
 load_of(Pairs, Flags, With) ->
     Counters = counters:new(Pairs, [write_concurrency]),
     Pids = lists:append([begin
@@ -149,11 +169,12 @@ ping(Pong, N, Counters) ->
 processes(Consumers) ->
     Tracers = [untraced, floor, lttng],
     Amounts = [2, 10, 100, 1000],
+    Loads = fun(With) -> [{Amount, load_of(Amount div 2, [send], With)} || Amount <- Amounts] end,
     Figures = medians([{{Amount, Tracer}, Rate}
                        || _ <- rounds(), Tracer <- Tracers,
-                          {Amount, Rate} <- dyntrace_bench_tracers:with(Tracer, Consumers,
-                                                                        fun(With) -> [{Amount, load_of(Amount div 2, [send], With)} || Amount <- Amounts] end)]),
-    {{"Traced processes", "Messages a second of that many processes, in pairs that play ping-pong, traced with `send`.",
+                          {Amount, Rate} <- dyntrace_bench_tracers:with(Tracer, Consumers, Loads)]),
+    {{"Traced processes",
+      "Messages per second of that many processes, in pairs that play ping-pong, traced with `send`.",
       ["processes" | [dyntrace_bench_tracers:title(Tracer) || Tracer <- Tracers]] ++ ["LTTng, of floor"],
       [[integer_to_list(Amount) | [count(maps:get({Amount, Tracer}, Figures)) || Tracer <- Tracers]]
        ++ [percent(maps:get({Amount, lttng}, Figures) / maps:get({Amount, floor}, Figures))] || Amount <- Amounts]},
@@ -163,15 +184,19 @@ processes(Consumers) ->
 sizes(Consumers) ->
     Ops = [(dyntrace_bench_ops:sends(Term))#{name => {Kind, Size}, times => 100000}
            || Size <- [1, 10, 100, 1000, 10000, 100000, 1000000],
-              {Kind, Term} <- [{"list of integers", lists:seq(1, Size)}, {"binary of text", binary:copy(<<"a">>, Size)}, {"binary of bytes", binary:copy(<<1>>, Size)}]],
+              {Kind, Term} <- [{"list of integers", lists:seq(1, Size)},
+                               {"binary of text", binary:copy(<<"a">>, Size)},
+                               {"binary of bytes", binary:copy(<<1>>, Size)}]],
     {Ns, Rows} = beside_floor(Ops, fun({Kind, Size}) -> [Kind, integer_to_list(Size)] end, Consumers),
-    {{"Sizes of messages", "Nanoseconds of a send of a term of that many elements or bytes.", ["term", "size", "floor", "LTTng", "LTTng / floor", "ours and LTTng's part"], Rows}, Ns}.
+    {{"Sizes of messages", "Nanoseconds per send of a term with that many elements or bytes.",
+      ["term", "size", "floor", "LTTng", "LTTng / floor", "above the floor"], Rows}, Ns}.
 
 -spec hostile(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
 hostile(Consumers) ->
     Ops = [(dyntrace_bench_ops:sends(Term))#{name => Name, times => 10000} || {Name, Term, _} <- dt_hostile:terms()],
     {Ns, Rows} = beside_floor(Ops, fun(Name) -> [Name] end, Consumers),
-    {{"Terms that are meant to hurt", "Nanoseconds of a send of each.", ["term", "floor", "LTTng", "LTTng / floor", "ours and LTTng's part"], Rows}, Ns}.
+    {{"Hostile terms", "Nanoseconds per send.",
+      ["term", "floor", "LTTng", "LTTng / floor", "above the floor"], Rows}, Ns}.
 
 beside_floor(Ops, Label, Consumers) ->
     Ns = medians([Figure || _ <- rounds(), Tracer <- [floor, lttng], Figure <- under(Tracer, Ops, Consumers)]),
@@ -180,27 +205,35 @@ beside_floor(Ops, Label, Consumers) ->
               Label(Name) ++ [ns(Floor), ns(Recorded), ratio(Recorded / Floor), ns(Recorded - Floor)]
           end || #{name := Name} <- Ops]}.
 
-%% How long a process that could run waits, beside others that send such terms as fast as they can.
+%% How long a process that is ready to run waits, beside others that send such terms as fast as they can.
 -spec turns(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
 turns(Consumers) ->
     Tracers = [untraced, floor, lttng],
-    Ops = [(dyntrace_bench_ops:sends(Term))#{name => Name} || {Name, Term, _} <- [{"a small tuple", {order, 17}, <<>>} | dt_hostile:terms()]],
-    Us = medians([Figure || _ <- rounds(), Tracer <- Tracers,
-                            Figure <- dyntrace_bench_tracers:with(Tracer, Consumers, fun(With) -> [{{Name, Tracer}, turn_beside(Op, With)} || Op = #{name := Name} <- Ops] end)]),
-    {{"Others' turns", lists:flatten(io_lib:format("Microseconds until a process that is ready to run does, while four processes a scheduler send the term: "
-                                                   "the median of all waits in ~b ms.", [?TURNS_MS])),
+    Ops = [(dyntrace_bench_ops:sends(Term))#{name => Name}
+           || {Name, Term, _} <- [{"a small tuple", {order, 17}, <<>>} | dt_hostile:terms()]],
+    Turns = fun(Tracer) ->
+                    dyntrace_bench_tracers:with(
+                      Tracer, Consumers,
+                      fun(With) -> [{{Name, Tracer}, turn_beside(Op, With)} || Op = #{name := Name} <- Ops] end)
+            end,
+    Us = medians([Figure || _ <- rounds(), Tracer <- Tracers, Figure <- Turns(Tracer)]),
+    {{"Others' turns",
+      lists:concat(["Microseconds until a process that is ready to run runs, while four processes per scheduler send "
+                    "the term: the median of all waits in ", ?TURNS_MS, " ms."]),
       ["term" | [dyntrace_bench_tracers:title(Tracer) || Tracer <- Tracers]],
       [[Name | [count(maps:get({Name, Tracer}, Us)) || Tracer <- Tracers]] || #{name := Name} <- Ops]},
      Us}.
 
 turn_beside(#{new := New, flags := Flags}, With) ->
     Do = New(),
-    Busy = [spawn_monitor(fun() -> receive go -> repeat(Do) end end) || _ <- lists:seq(1, 4 * erlang:system_info(schedulers_online))],
+    Busy = [spawn_monitor(fun() -> receive go -> repeat(Do) end end)
+            || _ <- lists:seq(1, 4 * erlang:system_info(schedulers_online))],
     [begin
          ok = dyntrace_bench_tracers:trace(Pid, Flags, With),
          Pid ! go
      end || {Pid, _} <- Busy],
-    {Waits, Ref} = spawn_monitor(fun() -> exit({median, median(turns_until(erlang:monotonic_time(microsecond) + 1000 * ?TURNS_MS, []))}) end),
+    Deadline = erlang:monotonic_time(microsecond) + 1000 * ?TURNS_MS,
+    {Waits, Ref} = spawn_monitor(fun() -> exit({median, median(turns_until(Deadline, []))}) end),
     Turn = receive {'DOWN', Ref, process, Waits, {median, Median}} -> Median end,
     [begin
          exit(Pid, kill),
@@ -218,15 +251,18 @@ turns_until(Deadline, Turns) ->
 
 %% -- Following consumers ---------------------------------------------------------------------
 
-%% The application's flags on and off, by hand, so that the call has answered when they are: beside processes that are busy
-%% or many; and what another process notices of that.
+%% The time to set and clear the application's flags, beside busy or many processes, and the delay of another process.
+%% It is done by hand: these calls return when the flags are set or cleared.
 -spec following(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
 following(Consumers) ->
-    Beside = [{"10 idle", fun sleep/0, 10}, {"100 busy", fun busy/0, 100}, {"1,000 busy", fun busy/0, 1000}, {"100,000 idle", fun sleep/0, 100000}],
+    Beside = [{"10 idle", fun sleep/0, 10}, {"100 busy", fun busy/0, 100}, {"1,000 busy", fun busy/0, 1000},
+              {"100,000 idle", fun sleep/0, 100000}],
     Figures = maps:from_list(lists:append([followed(Name, Run, Amount, Consumers) || {Name, Run, Amount} <- Beside])),
-    Columns = [{on, "flags on"}, {off, "flags off"}, {turn, "timer late, before"}, {turn_meanwhile, "timer late, meanwhile"}],
-    {{"Attach and leave", "Microseconds until `dyntrace:follow/1` and `unfollow/0` have set and cleared all trace flags beside that many "
-      "processes, the busy ones at low priority; and by how much a timer of another process came late at most.",
+    Columns = [{on, "flags on"}, {off, "flags off"},
+               {turn, "timer delay, before"}, {turn_meanwhile, "timer delay, meanwhile"}],
+    {{"Attach and leave",
+      "Microseconds that `dyntrace:follow/1` and `unfollow/0` take to set and clear all trace flags beside that many "
+      "processes, the busy ones at low priority; and the largest delay of a timer in another process.",
       ["processes" | [Title || {_, Title} <- Columns]],
       [[Name | [count(maps:get({Name, Column}, Figures)) || {Column, _} <- Columns]] || {Name, _, _} <- Beside]},
      Figures}.
@@ -235,15 +271,16 @@ followed(Name, Run, Amount, Consumers) ->
     Others = [spawn_opt(Run, [{priority, low}]) || _ <- lists:seq(1, Amount)],
     {ok, _} = application:ensure_all_started(dyntrace),
     ok = dyntrace:unfollow(),
-    Figures = dyntrace_bench_tracers:with(lttng, Consumers, fun(_) ->
-                                                                    {Turn, _} = longest_turn(fun() -> receive after ?TURNS_MS -> [] end end),
-                                                                    {Meanwhile, Times} = longest_turn(fun() -> [on_and_off() || _ <- rounds()] end),
-                                                                    {On, Off} = lists:unzip(Times),
-                                                                    [{on, median(On)}, {off, median(Off)}, {turn, Turn}, {turn_meanwhile, Meanwhile}]
-                                                            end),
+    Figures = dyntrace_bench_tracers:with(lttng, Consumers, fun(_) -> on_off_and_turns() end),
     ok = application:stop(dyntrace),
     [exit(Pid, kill) || Pid <- Others],
     [{{Name, Column}, float(Figure)} || {Column, Figure} <- Figures].
+
+on_off_and_turns() ->
+    {Turn, _} = longest_turn(fun() -> receive after ?TURNS_MS -> [] end end),
+    {Meanwhile, Times} = longest_turn(fun() -> [on_and_off() || _ <- rounds()] end),
+    {On, Off} = lists:unzip(Times),
+    [{on, median(On)}, {off, median(Off)}, {turn, Turn}, {turn_meanwhile, Meanwhile}].
 
 on_and_off() ->
     {On, ok} = timer:tc(fun() -> dyntrace:follow(#{}) end),
@@ -256,7 +293,7 @@ longest_turn(Fun) ->
     Turns ! stop,
     receive {'DOWN', Ref, process, Turns, {longest, Longest}} -> {Longest, Result} end.
 
-%% How late a timer of a millisecond is, each time.
+%% The delays of timers of a millisecond.
 waits(Waits) ->
     Began = erlang:monotonic_time(microsecond),
     receive stop -> [0 | Waits]
@@ -286,7 +323,7 @@ percent(Ratio) -> io_lib:format("~b %", [round(100 * Ratio)]).
 bytes(Bytes) when Bytes == 0 -> "";
 bytes(Bytes) -> io_lib:format("~.1f MB", [Bytes / 1.0e6]).
 
-%% With a comma before each three digits.
+%% With a comma before each group of three digits.
 count(Number) -> thousands(integer_to_list(round(Number))).
 
 thousands("-" ++ Digits) -> "-" ++ thousands(Digits);

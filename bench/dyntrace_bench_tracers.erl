@@ -1,4 +1,4 @@
-%% What events go to: the columns of the tables.
+%% The tracers that events go to: the columns of the tables.
 -module(dyntrace_bench_tracers).
 
 -export([start/1, stop/1, with/3, trace/3, title/1]).
@@ -8,7 +8,7 @@
 -type name() :: untraced | floor | discard | nobody | lttng | bpftrace | process | file | otp.
 
 -type tracer() :: none | {fires, [term()]} | {written, [term()]}.
-%% With the option of erlang:trace/3 that names it. `written': it writes each event whole.
+%% With the option of erlang:trace/3 that names the tracer. `written': the tracer writes each event in full.
 
 -type consumers() :: #{folder := file:filename(), daemon := term(), session := term()}.
 
@@ -16,17 +16,17 @@
 title(untraced) -> "untraced";
 title(floor) -> "floor";
 title(discard) -> "`discard`";
-title(nobody) -> "nobody listens";
+title(nobody) -> "no consumer";
 title(lttng) -> "LTTng";
 title(bpftrace) -> "bpftrace";
 title(process) -> "to a process";
 title(file) -> "`dbg`, to a file";
 title(otp) -> "OTP's tracer, LTTng".
 
-%% A session that keeps what was last in its buffers: nothing is lost, nothing is written.
+%% A snapshot session: its buffers keep the latest events; no event is lost or written to disk.
 -spec start(file:filename()) -> consumers().
 start(Folder) ->
-    %% What is called by the operation `call', and nothing else.
+    %% Only the function of the operation `call' is traced.
     {module, _} = code:ensure_loaded(dyntrace_bench_ops),
     1 = erlang:trace_pattern({dyntrace_bench_ops, called, 1}, true, [local]),
     Daemon = dt_lttng:start_daemon(),
@@ -58,8 +58,8 @@ with(lttng, #{session := Session}, Fun) ->
     end;
 with(bpftrace, _, Fun) ->
     #{library := Library} = dyntrace:info(),
-    Probes = lists:join($,, [["usdt:", Library, ":org_erlang_dyntrace:", atom_to_list(Name)]
-                             || #{provider := org_erlang_dyntrace, name := Name, events := [_ | _]} <- dyntrace:probes()]),
+    Names = [Name || #{provider := org_erlang_dyntrace, name := Name, events := [_ | _]} <- dyntrace:probes()],
+    Probes = lists:join($,, [["usdt:", Library, ":org_erlang_dyntrace:", atom_to_list(Name)] || Name <- Names]),
     Consumer = dt_bpftrace:start_script([Probes, " { @[probe] = count(); }"], #{}),
     ok = dt_wait:until(fun() -> listens(usdt) end),
     try Fun({fires, [{tracer, dyntrace, []}]})

@@ -1,4 +1,4 @@
-/* The baselines: a tracer that does nothing, and an empty NIF. What is measured with these is the VM's own part. */
+/* The baselines: a tracer that does nothing, and an empty NIF. They measure the VM's own part. */
 #include <erl_nif.h>
 
 /* enabled(Tag, State, Tracee): the state is the answer, `trace` or `discard`. */
@@ -18,6 +18,7 @@ static int load(ErlNifEnv *env, void **data, ERL_NIF_TERM info) {
     return 0;
 }
 
-static ErlNifFunc functions[] = {{"enabled", 3, enabled, 0}, {"trace", 5, first, 0}, {"nif", 4, first, 0}};
+static ErlNifFunc functions[] = {
+    {"enabled", 3, enabled, 0}, {"trace", 5, first, 0}, {"nif", 4, first, 0}};
 
 ERL_NIF_INIT(dyntrace_floor, functions, load, NULL, NULL, NULL)

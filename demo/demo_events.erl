@@ -6,18 +6,20 @@
 
 -type event() :: {non_neg_integer(), atom(), #{atom() => binary()}}.
 
-%% A message with the reference of a call fits; bpftrace has no room for three strings of 160.
+%% Bytes of a string that bpftrace reads: enough for a call's message with its reference. Three strings of 160 bytes
+%% are too much for bpftrace.
 -define(STRLEN, 120).
 
-%% -- bpftrace: a script made from the catalogue, one line per event, tabs between its parts -----------
+%% -- bpftrace: the script is made from the catalogue; one line per event, with tabs between the fields --
 
-%% The script for these probes, and how much of a string bpftrace is to read.
+%% The script for these probes, and the number of bytes that bpftrace reads of a string.
 -spec script(file:filename(), [dyntrace:probe()]) -> {iodata(), pos_integer()}.
 script(Library, Probes) ->
     {[probe(Library, Probe) || Probe <- Probes], ?STRLEN}.
 
 probe(Library, #{provider := Provider, name := Name, fields := Fields}) ->
-    Read = [read(Type, ["arg", integer_to_list(I)]) || {I, #{type := Type}} <- lists:zip(lists:seq(0, length(Fields) - 1), Fields)],
+    Read = [read(Type, ["arg", integer_to_list(I)])
+            || {I, #{type := Type}} <- lists:zip(lists:seq(0, length(Fields) - 1), Fields)],
     ["usdt:", Library, ":", atom_to_list(Provider), ":", atom_to_list(Name),
      " { printf(\"@\\t%llu\\t", atom_to_list(Name), [["\\t", Format] || {Format, _} <- Read], "\\n\", nsecs",
      [[", ", Argument] || {_, Argument} <- Read], "); }\n"].
@@ -25,7 +27,7 @@ probe(Library, #{provider := Provider, name := Name, fields := Fields}) ->
 read(string, Arg) -> {"%s", ["str(", Arg, ")"]};
 read(_, Arg) -> {"%lu", Arg}.
 
-%% Any other line is a message of bpftrace itself.
+%% Returns none for a message of bpftrace itself.
 -spec from_bpftrace(binary()) -> event() | none.
 from_bpftrace(<<"@\t", Line/binary>>) ->
     [Ns, Name | Values] = binary:split(Line, <<"\t">>, [global]),
@@ -38,7 +40,8 @@ from_bpftrace(_) ->
 
 -spec from_lttng(binary()) -> event() | none.
 from_lttng(Line) ->
-    case re:run(Line, "^\\[(\\d+):(\\d+):(\\d+)\\.(\\d+)\\].* org_erlang_dyntrace:(\\w+):(.*)$", [{capture, all_but_first, binary}]) of
+    case re:run(Line, "^\\[(\\d+):(\\d+):(\\d+)\\.(\\d+)\\].* org_erlang_dyntrace:(\\w+):(.*)$",
+                [{capture, all_but_first, binary}]) of
         {match, [Hours, Minutes, Seconds, Ns, Name, Fields]} ->
             [H, M, S, N] = [binary_to_integer(Number) || Number <- [Hours, Minutes, Seconds, Ns]],
             {((H * 60 + M) * 60 + S) * 1000000000 + N, binary_to_existing_atom(Name), named(Fields)};
@@ -47,16 +50,21 @@ from_lttng(Line) ->
     end.
 
 named(Fields) ->
-    {match, Values} = re:run(Fields, "(\\w+) = (?:\"((?:[^\"\\\\]|\\\\.)*)\"|(-?\\d+))", [global, {capture, all_but_first, binary}]),
-    maps:from_list([{binary_to_atom(Name), re:replace(iolist_to_binary(Value), "\\\\(.)", "\\1", [global, {return, binary}])}
-                    || [Name | Value] <- Values]).
+    {match, Values} = re:run(Fields, "(\\w+) = (?:\"((?:[^\"\\\\]|\\\\.)*)\"|(-?\\d+))",
+                             [global, {capture, all_but_first, binary}]),
+    maps:from_list([{binary_to_atom(Name), unescaped(iolist_to_binary(Value))} || [Name | Value] <- Values]).
 
-%% -- One line per event --------------------------------------------------------------------------------------
+unescaped(Value) ->
+    re:replace(Value, "\\\\(.)", "\\1", [global, {return, binary}]).
 
-%% Every field; Show formats a value.
+%% -- One line per event ---------------------------------------------------------------------------------
+
+%% All fields of the event. Show formats a value.
 -spec to_line(event(), fun((binary()) -> iodata())) -> iodata().
 to_line({_, Probe, Fields}, Show) ->
-    [io_lib:format("~-18s ", [Probe]), lists:join("  ", [[atom_to_list(Name), "=", Show(maps:get(Name, Fields))] || Name <- fields(Probe)])].
+    [io_lib:format("~-18s ", [Probe]),
+     lists:join("  ", [[atom_to_list(Name), "=", Show(maps:get(Name, Fields))] || Name <- fields(Probe)])].
 
 fields(Probe) ->
-    hd([[Name || #{name := Name} <- Fields] || #{provider := org_erlang_dyntrace, name := Of, fields := Fields} <- dyntrace:probes(), Of =:= Probe]).
+    hd([[Name || #{name := Name} <- Fields]
+        || #{provider := org_erlang_dyntrace, name := Of, fields := Fields} <- dyntrace:probes(), Of =:= Probe]).

@@ -1,12 +1,12 @@
-%% Turns the events of the demo's system into lines for people, and a summary. It has the names of the system's processes
-%% and functions; all else comes from the events.
+%% Turns the events of the demo's system into a story for people, and a summary. This module has the names of the
+%% system's processes and functions; everything else comes from the events.
 -module(demo_story).
 
 -export([new/0, tell/2, show/2, facts/1]).
 -export_type([story/0, facts/0]).
 
 -record(story, {names = #{} :: #{binary() => binary()},     % pid => the name that it has registered
-                began = #{} :: #{term() => non_neg_integer()}, % an interval that is not over => when it began
+                began = #{} :: #{term() => non_neg_integer()}, % an open interval => when it began
                 took = #{} :: #{took() => [non_neg_integer()]}, % nanoseconds, the last one first
                 exits = [] :: [binary()]}).                 % the gambler's reasons
 
@@ -20,7 +20,7 @@
 new() ->
     #story{}.
 
-%% The event's line, or none if it is not part of the story.
+%% The event's line, or none if the event is not part of the story.
 -spec tell(demo_events:event(), story()) -> {iodata() | none, story()}.
 tell({Ns, Probe, Fields}, Story) ->
     Known = names(Probe, Fields, Story),
@@ -30,7 +30,7 @@ tell({Ns, Probe, Fields}, Story) ->
         {Line, Next} -> {Line, Next}
     end.
 
-%% A pid, with the name that it has registered.
+%% A pid with its registered name.
 -spec show(binary(), story()) -> iodata().
 show(Pid, #story{names = Names}) ->
     case Names of
@@ -53,7 +53,8 @@ event(process_register, #{pid := Pid, name := Name, type := <<"register">>}, Ns,
                         end], Next};
 event(process_spawn, #{pid := Pid, parent := Parent, entry := Entry}, Ns, Story) ->
     case name(Parent, Story) of
-        <<"demo_customer">> -> {[show(Parent, Story), " spawns ", Pid, " in ", Entry], begins({process, Pid}, Ns, Story)};
+        <<"demo_customer">> ->
+            {[show(Parent, Story), " spawns ", Pid, " in ", Entry], begins({process, Pid}, Ns, Story)};
         _ -> none
     end;
 event(process_exit, #{pid := Pid, reason := Reason}, Ns, Story) ->
@@ -68,7 +69,8 @@ event(process_exit, #{pid := Pid, reason := Reason}, Ns, Story) ->
     end;
 event(function_call, #{pid := Pid, entry := Function}, Ns, Story) ->
     begins({call, Pid, Function}, Ns, Story);
-event(Ends, #{pid := Pid, entry := Function} = Fields, Ns, Story) when Ends =:= function_return; Ends =:= function_exception ->
+event(Ends, #{pid := Pid, entry := Function} = Fields, Ns, Story)
+  when Ends =:= function_return; Ends =:= function_exception ->
     What = case Function of
                <<"demo_system:roll/1">> -> roll;
                _ -> order
@@ -87,13 +89,17 @@ event(port_open, #{pid := Pid, driver := Driver, port := Port}, _, Story) ->
         _ -> none
     end;
 event(message_send, #{from := From, to := To, message := Message}, Ns, Story) ->
-    {Time, Next} = case re:run(Message, "^{'\\$gen_call',{[^,]+,\\[alias\\|(#Ref<[0-9.]+>)", [{capture, all_but_first, binary}]) of
+    {Time, Next} = case re:run(Message, "^{'\\$gen_call',{[^,]+,\\[alias\\|(#Ref<[0-9.]+>)",
+                               [{capture, all_but_first, binary}]) of
                        {match, [Alias]} -> {none, called(Alias, From, Ns, Story)};
                        nomatch -> ends({answer, To}, answer, Ns, Story)
                    end,
     case {name(From, Story), name(To, Story)} of
-        {Sender, Receiver} when Sender =:= none; Receiver =:= none -> Next;
-        {Sender, Receiver} -> {[Sender, " -> ", Receiver, ": ", short(Message), [[", after ", microseconds(Time)] || Time =/= none]], Next}
+        {Sender, Receiver} when Sender =:= none; Receiver =:= none ->
+            Next;
+        {Sender, Receiver} ->
+            After = [[", after ", microseconds(Time)] || Time =/= none],
+            {[Sender, " -> ", Receiver, ": ", short(Message), After], Next}
     end;
 event(Starts, #{pid := Pid}, Ns, Story) when Starts =:= gc_minor_start; Starts =:= gc_major_start ->
     begins({collection, Pid}, Ns, Story);
@@ -103,18 +109,18 @@ event(Ends, #{pid := Pid}, Ns, Story) when Ends =:= gc_minor_end; Ends =:= gc_ma
 event(_, _, _, Story) ->
     Story.
 
-%% A gen_server is called with an alias of the caller, and answers to that.
+%% A call to a gen_server has an alias of the caller; the answer is sent to the alias.
 called(Alias, From, Ns, Story = #story{names = Names}) ->
     begins({answer, Alias}, Ns, case Names of
                                     #{From := Name} -> Story#story{names = Names#{Alias => Name}};
                                     #{} -> Story
                                 end).
 
-%% The name that a pid has registered, that of an alias's owner, or what a sender wrote in its place.
+%% The registered name of a pid or of an alias's owner. If the sender used a name, that name.
 name(<<First, _/binary>> = Id, #story{names = Names}) when First =:= $<; First =:= $# -> maps:get(Id, Names, none);
 name(Name, _) -> Name.
 
-%% References say nothing to people.
+%% Hides references, which mean nothing to people.
 short(Message) ->
     re:replace(Message, "#Ref<[0-9.]+>", "#Ref<..>", [global]).
 
@@ -138,5 +144,6 @@ microseconds(Ns) ->
 -spec facts(story()) -> facts().
 facts(#story{took = Took, exits = Exits}) ->
     All = fun(Kind) -> lists:reverse(maps:get(Kind, Took, [])) end,
-    #{answers => All(answer), processes => All(process), rolls => All(roll), restarts => All(restart), collections => All(collection),
-      ports => length(All(port)), connections => length(All(connection)), crashes => lists:reverse(Exits)}.
+    #{answers => All(answer), processes => All(process), rolls => All(roll), restarts => All(restart),
+      collections => All(collection), ports => length(All(port)), connections => length(All(connection)),
+      crashes => lists:reverse(Exits)}.

@@ -1,9 +1,8 @@
-%% A small live system: a supervisor with workers that call, send, spawn, crash and are
-%% restarted, a port, and a socket. Between two rounds each worker pauses as long as told;
-%% with no pause it is a load. It counts its deeds, to be compared with the events.
+%% A small live system: a supervisor with workers that call, send, spawn, crash and are restarted, a port, and a
+%% socket. Each worker pauses between two rounds; without a pause the system is a load. The system counts its deeds, so
+%% that they can be compared with the events.
 -module(demo_system).
-%% Both a supervisor and its gen_server: behaviours that share a callback's name can't be
-%% declared together.
+%% This module is a supervisor and its gen_server. It declares neither behaviour: they share a callback's name.
 
 -export([start/1, start/2, stop/1, counted/0, rounds_done/1]).
 -export([init/1, handle_call/3, handle_cast/2]).
@@ -16,26 +15,26 @@
 
 -define(DEEDS, [orders, rolls, crashes, ports, connections]).
 
-%% Each roll that is a multiple of it loses.
+%% Each roll whose number is a multiple of this one loses.
 -define(UNLUCKY, 3).
 
 -spec start(pause()) -> pid().
 start(Pause) ->
     start(Pause, infinity).
 
-%% Each worker idles after so many rounds.
+%% The workers idle after this number of rounds.
 -spec start(pause(), rounds()) -> pid().
 start(Pause, Rounds) ->
     ok = persistent_term:put(?MODULE, counters:new(length(?DEEDS), [])),
     {ok, Supervisor} = supervisor:start_link({local, demo_sup}, ?MODULE, {supervisor, {Pause, Rounds}}),
     Supervisor.
 
-%% How often the system that was started last did each of its deeds.
+%% The number of each deed since the last start.
 -spec counted() -> #{deed() => non_neg_integer()}.
 counted() ->
     maps:from_list([{Deed, count(Deed)} || Deed <- ?DEEDS]).
 
-%% Whether all workers have done their rounds.
+%% Whether all workers have finished their rounds.
 -spec rounds_done(pos_integer()) -> boolean().
 rounds_done(Rounds) ->
     lists:all(fun(Deed) -> count(Deed) >= Rounds end, ?DEEDS -- [crashes]).
@@ -79,7 +78,7 @@ customer(Plan) ->
                                  ok = order(Number)
                          end).
 
-%% A short-lived process for each order, with some garbage.
+%% Each order has its own short-lived process, which makes some garbage.
 order(Number) ->
     {_, Ref} = spawn_monitor(fun() ->
                                      _ = lists:sum(lists:seq(1, 2000)),
@@ -94,7 +93,7 @@ gambler(Plan) ->
     true = register(demo_gambler, self()),
     rounds(rolls, Plan, fun() -> roll(count(rolls) + 1) end).
 
-%% Ends as a child that the supervisor takes for crashed, without an error report.
+%% Exits with a reason for which the supervisor restarts it, but logs no error.
 roll(Number) when Number rem ?UNLUCKY =:= 0 ->
     did(rolls),
     did(crashes),
@@ -154,7 +153,7 @@ connect() ->
 
 %% -- Rounds -----------------------------------------------------------------------------------
 
-%% Atoms are greater than numbers: no count reaches `infinity'.
+%% In Erlang's term order, each number is less than the atom `infinity'.
 rounds(Deed, {_, Rounds} = Plan, Round) ->
     case count(Deed) < Rounds of
         true -> another(Deed, Plan, Round);

@@ -1,5 +1,5 @@
-%% `make demo`: traces a small live system as one would do it in the shell, and prints its
-%% story as a system tracer sees it; with VERBOSE=1 every event.
+%% `make demo`: traces a small live system as a user would in the shell, and prints its story as a system tracer sees
+%% it. With VERBOSE=1 it prints every event.
 -module(dyntrace_demo).
 
 -export([main/0]).
@@ -8,7 +8,8 @@
 -define(ROUNDS, 8).
 -define(FLAGS, [procs, ports, send, 'receive', call, garbage_collection]).
 
-%% bpftrace prints the events of one CPU, then those of the next: events are held back for this time, and sorted.
+%% bpftrace prints the events of one CPU, then those of the next one. So events are held back for this time, and
+%% sorted.
 -define(HOLD_MS, 200).
 
 main() ->
@@ -19,13 +20,14 @@ main() ->
              {NoBpftrace, NoLttng} -> explain(NoBpftrace, NoLttng), 1
          end).
 
-%% Prints each event when it comes.
+%% Prints each event as it arrives.
 with_bpftrace() ->
     #{library := Library} = dyntrace:info(),
     header("bpftrace", "as they happen"),
     {Script, Strlen} = demo_events:script(Library, traced_probes()),
     {Printer, Ref} = spawn_monitor(fun() -> hold([], 0, [], new_page()) end),
-    Consumer = dt_bpftrace:start_script(Script, #{on_line => fun(Line) -> Printer ! {line, Line} end, strlen => Strlen}),
+    Consumer = dt_bpftrace:start_script(Script, #{on_line => fun(Line) -> Printer ! {line, Line} end,
+                                                  strlen => Strlen}),
     ok = live(),
     _ = dt_bpftrace:stop_script(Consumer),
     Printer ! {end_of_lines, self()},
@@ -39,9 +41,9 @@ with_bpftrace() ->
 
 %% Records, then prints: this needs no root.
 with_lttng(NoBpftrace) ->
-    io:format("~nNot bpftrace, which needs root (try `sudo make demo`): ~ts~n", [NoBpftrace]),
+    io:format("~nbpftrace can't be used here; it needs root (try `sudo make demo`): ~ts~n", [NoBpftrace]),
     Daemon = dt_lttng:start_daemon(),
-    header("LTTng", "when it is over"),
+    header("LTTng", "after the recording"),
     Session = dt_lttng:start(Daemon, ['*']),
     dt_wait:until(fun() -> dyntrace:listeners() =/= [] end),
     ok = live(),
@@ -53,7 +55,7 @@ with_lttng(NoBpftrace) ->
           "  lttng create && lttng enable-event -u 'org_erlang_dyntrace:*' && lttng start\n"
           "  lttng stop && lttng view\n"]).
 
-%% The system does its rounds, traced as one would do it in the shell.
+%% The system does its rounds while it is traced as from the shell.
 live() ->
     {module, demo_system} = code:ensure_loaded(demo_system),
     [1 = erlang:trace_pattern({demo_system, Function, 1}, [{'_', [], [{exception_trace}]}], [local])
@@ -68,17 +70,17 @@ live() ->
 
 untrace(Pid) ->
     try erlang:trace(Pid, false, [all])
-    catch error:badarg -> 0 % it is gone
+    catch error:badarg -> 0 % it has exited
     end.
 
-%% The probes that these flags feed: the VM's callbacks have their names.
+%% The probes that these flags feed. The groups of the VM's callbacks have the flags' names.
 traced_probes() ->
     [Probe || Probe = #{provider := org_erlang_dyntrace, events := Events} <- dyntrace:probes(),
               lists:any(fun(#{group := Group}) -> lists:member(Group, ?FLAGS) end, Events)].
 
 %% -- What is printed ---------------------------------------------------------------------------
 
-%% Prints at each tick the events that are older than the newest event of the tick before. Sends all events at the end.
+%% Each tick prints the events that are older than the newest event of the previous tick. Sends all events at the end.
 hold(Waiting, Limit, Printed, Page) ->
     Tick = erlang:send_after(?HOLD_MS, self(), tick),
     {Why, Events} = collect(Waiting),
@@ -133,25 +135,28 @@ header(Tracer, When) ->
        lists:join(", ", [io_lib:format("~w", [Flag]) || Flag <- ?FLAGS]), Library,
        case verbose() of
            true -> "all events";
-           false -> "the events that tell this (VERBOSE=1 make demo: all)"
+           false -> "the events of the story (VERBOSE=1 make demo: all events)"
        end, When]).
 
-%% All numbers are from the events, except those of the last line, which the system counted itself.
+%% All numbers come from the events, except those in the last line, which the system has counted itself.
 summary(Events) ->
     Story = lists:foldl(fun(Event, Before) -> element(2, demo_story:tell(Event, Before)) end, demo_story:new(), Events),
     io:format("~n~b events.~n", [length(Events)]),
     verbose() andalso counts([Probe || {_, Probe, _} <- Events]),
-    #{answers := Answers, processes := Processes, restarts := Restarts, crashes := Crashes, rolls := Rolls, collections := Collections,
-      ports := Ports, connections := Connections} = demo_story:facts(Story),
-    io:format("~nWhat they say:~n~n"),
+    #{answers := Answers, processes := Processes, restarts := Restarts, crashes := Crashes, rolls := Rolls,
+      collections := Collections, ports := Ports, connections := Connections} = demo_story:facts(Story),
+    io:format("~nSummary of the events:~n~n"),
     says("clerk", "answers in ~s (~s)", [median(Answers), many(Answers, "call")]),
-    says("customer", "~s in processes of their own, which live ~s", [many(Processes, "order"), median(Processes)]),
-    says("gambler", "~s, crashed ~s: ~ts; up again after ~s", [many(Rolls, "roll"), times(length(Crashes)), lists:join(", ", lists:usort(Crashes)), median(Restarts)]),
+    says("customer", "~s in separate processes, which live ~s", [many(Processes, "order"), median(Processes)]),
+    says("gambler", "~s, crashed ~s: ~ts; up again after ~s",
+         [many(Rolls, "roll"), times(length(Crashes)), lists:join(", ", lists:usort(Crashes)), median(Restarts)]),
     says("typist", "~b ports", [Ports]),
     says("caller", "~b connections", [Connections]),
-    says("all", "~s of garbage, the longest ~s", [many(Collections, "collection"), time(lists:max([0 | Collections]))]),
-    #{orders := Orders, rolls := Rolled, crashes := Crashed, ports := Opened, connections := Connected} = demo_system:counted(),
-    io:format("~nThe system's own count: ~b orders, ~b rolls, ~b crashes, ~b ports, ~b connections.~n", [Orders, Rolled, Crashed, Opened, Connected]).
+    says("all", "~s, the longest ~s", [many(Collections, "garbage collection"), time(lists:max([0 | Collections]))]),
+    #{orders := Orders, rolls := Rolled, crashes := Crashed, ports := Opened, connections := Connected} =
+        demo_system:counted(),
+    io:format("~nThe system's own count: ~b orders, ~b rolls, ~b crashes, ~b ports, ~b connections.~n",
+              [Orders, Rolled, Crashed, Opened, Connected]).
 
 counts(Probes) ->
     [io:format("  ~-18s ~6b~n", [Name, Count])
@@ -177,16 +182,16 @@ time(Ns) -> io_lib:format("~b ms", [Ns div 1000000]).
 
 next(Commands) ->
     io:format(
-      "~nNext, with your own node. In its shell:~n~n"
+      "~nNow trace your own node. In its shell:~n~n"
       "  1> dyntrace:info().~n"
       "  2> erlang:trace(all, true, [send, {tracer, dyntrace, []}]).~n~n"
       "~ts~n"
-      "README.md has the rest, docs/PROBES.md every probe.~n", [Commands]).
+      "See README.md, and docs/PROBES.md for all probes.~n", [Commands]).
 
 explain(NoBpftrace, NoLttng) ->
     io:format(
-      "~nThe demo prints what a system tracer sees of this VM, and none can be used here:~n~n"
+      "~nThe demo prints what a system tracer sees of this VM. No tracer can be used here:~n~n"
       "  ~ts~n"
       "  ~ts~n~n"
-      "LTTng needs no privileges, only lttng-tools and babeltrace2. bpftrace needs root and a kernel~n"
-      "with BPF and uprobes. The library itself is built and loads without any of that.~n", [NoBpftrace, NoLttng]).
+      "LTTng needs lttng-tools and babeltrace2, but no privileges. bpftrace needs root and a kernel~n"
+      "with BPF and uprobes. The library itself works without them.~n", [NoBpftrace, NoLttng]).

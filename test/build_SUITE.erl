@@ -11,7 +11,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [gcc, clang, arm64, without_rebar3, in_the_root, no_nif_header, no_compiler, no_sdt_header].
+    [gcc, clang, arm64, without_rebar3, in_the_root, no_nif_header, no_compiler, no_sdt_header, line_length, column_limit].
 
 %% Each test has a copy of the sources.
 init_per_testcase(Test, Config) ->
@@ -93,6 +93,41 @@ no_compiler(Config) ->
 no_sdt_header(Config) ->
     {0, Output} = make(without("sys/sdt.h", Config), Config),
     ?assertMatch([_], [Line || Line <- lines(Output), binary:match(Line, <<"(Debian: systemtap-sdt-dev)">>) =/= nomatch]).
+
+%% `make lint' names each line that is longer than .editorconfig allows, in characters. Files that Git ignores and Markdown
+%% lines that can't be wrapped may be longer.
+line_length(Config) ->
+    Folder = filename:join(?config(folder, Config), "project"),
+    {X, Y} = {lists:duplicate(21, $x), lists:duplicate(11, $y)},
+    [begin
+         ok = filelib:ensure_dir(filename:join(Folder, File)),
+         ok = file:write_file(filename:join(Folder, File), unicode:characters_to_binary(Text))
+     end || {File, Text} <- [{".editorconfig", ["[*]\nmax_line_length = 20\n[*.{c,h}]\nmax_line_length = 10\n"
+                                                "[{src/table.def,generated.md,.editorconfig}]\nmax_line_length = off\n"]},
+                             {".gitignore", "built/\n/deps/\n*.beam\n"},
+                             {"exact.erl", lists:duplicate(20, 16#e9)},
+                             {"long.erl", ["short\n", lists:duplicate(21, 16#e9), "\nshort\n"]},
+                             {"src/long.c", [Y, "\n"]},
+                             {"src/table.def", X},
+                             {"generated.md", X},
+                             {"built/long.erl", X}, {"src/built/long.erl", X}, {"deps/long.erl", X}, {"long.beam", X},
+                             {"page.md", ["a b ", X, "\n| a row ", X, " |\n- ", X, "\n", X, "\n```sh\na b ", X, "\n```\n",
+                                          X, " b\n"]}]],
+    Check = filename:join(dt_shell:project(), "tools/line_length"),
+    {1, Says} = dt_shell:run("'~ts' '~ts'", [Check, Folder]),
+    ?assertEqual([<<"long.erl:2: the line has 21 characters, at most 20 are allowed">>,
+                  <<"page.md:1: the line has 25 characters, at most 20 are allowed">>,
+                  <<"page.md:8: the line has 23 characters, at most 20 are allowed">>,
+                  <<"src/long.c:1: the line has 11 characters, at most 10 are allowed">>], lines(Says)),
+    [ok = file:delete(filename:join(Folder, File)) || File <- ["long.erl", "page.md", "src/long.c"]],
+    ?assertEqual({0, <<>>}, dt_shell:run("'~ts' '~ts'", [Check, Folder])).
+
+%% clang-format and .editorconfig have the same limit for C.
+column_limit(_) ->
+    [Settings, Format] = [element(2, {ok, _} = file:read_file(filename:join(dt_shell:project(), File)))
+                          || File <- [".editorconfig", ".clang-format"]],
+    {match, [Limit]} = re:run(Settings, "^\\[\\*\\.\\{c,h\\}\\]\nmax_line_length = (\\d+)$", [multiline, {capture, [1], binary}]),
+    ?assertMatch({match, [Limit]}, re:run(Format, "^ColumnLimit: (\\d+)$", [multiline, {capture, [1], binary}])).
 
 %% A compiler that does not find a header when it is asked for it.
 without(Header, Config) ->

@@ -9,7 +9,7 @@
 #define ASK(tag, probe) {&atom_##tag, DT_##probe, NULL, NULL, NULL},
 #define SILENT(tag) {&atom_##tag, DT_PROBES, NULL, NULL, NULL},
 #define EVERY(probe, decoder)                                                                      \
-    {&atom_any, DT_##probe, dt_decode_erlang_##decoder, NULL, "any of the group's"},
+    {&atom_any, DT_##probe, dt_decode_erlang_##decoder, NULL, "any of the group"},
 #define END                                                                                        \
     { NULL, DT_PROBES, NULL, NULL, NULL }                                                          \
     }                                                                                              \

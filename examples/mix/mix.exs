@@ -11,7 +11,7 @@ defmodule Shop.MixProject do
     ]
   end
 
-  # runtime_tools has a module of the name dyntrace too; the release takes both.
+  # runtime_tools has a module dyntrace too. A release can contain both.
   def application do
     [mod: {Shop.Application, []}, extra_applications: [:logger, :runtime_tools]]
   end

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Who sends how much to whom: counts the message_send events of a recorded trace.
+"""Counts the message_send events of a recorded trace by sender and receiver.
 
 usage: who_talks.py TRACE [TOP]
 
-    TRACE   the folder that LTTng recorded to
-    TOP     how many pairs to show, 20 unless told
+    TRACE   the folder into which LTTng recorded
+    TOP     the number of pairs to show, 20 by default
 
 Needs babeltrace2's Python (Debian: python3-bt2). Output, the busiest pair first:
 

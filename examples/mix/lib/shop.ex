@@ -1,12 +1,12 @@
 defmodule Shop do
-  @moduledoc "A shop: one process takes orders, each of them a span."
+  @moduledoc "A shop: one process takes orders. Each order is a span."
   use Agent
 
   def start_link(_) do
     Agent.start_link(fn -> 0 end, name: __MODULE__)
   end
 
-  @doc "Answers the order's number."
+  @doc "Returns the number of the order."
   def order(item) do
     :dyntrace.span(:order, fn -> Agent.get_and_update(__MODULE__, &take(item, &1 + 1)) end)
   end

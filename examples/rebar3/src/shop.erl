@@ -1,4 +1,4 @@
-%% A shop: one process takes orders, each of them a span.
+%% A shop: one process takes orders. Each order is a span.
 -module(shop).
 -behaviour(gen_server).
 
@@ -8,7 +8,7 @@
 start_link() ->
     gen_server:start_link({local, ?MODULE}, ?MODULE, 0, []).
 
-%% Answers the order's number.
+%% Returns the number of the order.
 -spec order(binary()) -> pos_integer().
 order(Item) ->
     dyntrace:span(order, fun() -> gen_server:call(?MODULE, {order, Item}) end).
