@@ -10,15 +10,15 @@ ERL      := erl -noinput -pa $(LIB)/ebin
 # What each target needs on the machine. tools/deps knows the packages.
 BUILD_NEEDS := cc make erl erl_nif.h sys/sdt.h lttng-ust
 DEMO_NEEDS  := $(BUILD_NEEDS) bpftrace lttng babeltrace2
-CHECK_NEEDS := $(DEMO_NEEDS) rebar3 bt2 gdb perf tplist-bpfcc runtime_tools common_test proper readelf clang \
-               elixir aarch64-linux-gnu-gcc
+CHECK_NEEDS := $(DEMO_NEEDS) rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test proper readelf \
+               clang elixir aarch64-linux-gnu-gcc
 BENCH_NEEDS := $(DEMO_NEEDS) perf runtime_tools
 SYSTEMTAP_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
 MATRIX_NEEDS := erl debootstrap
 ARM64_NEEDS := debootstrap qemu-aarch64-static
 # Other releases compile with gcc only.
-RELEASE_NEEDS := $(filter-out clang aarch64-linux-gnu-gcc,$(CHECK_NEEDS))
-LINT_NEEDS  := $(BUILD_NEEDS) rebar3 clang-format clang-tidy cppcheck dialyzer xref
+RELEASE_NEEDS := $(filter-out clang aarch64-linux-gnu-gcc editorconfig,$(CHECK_NEEDS))
+LINT_NEEDS  := $(BUILD_NEEDS) rebar3 editorconfig clang-format clang-tidy cppcheck dialyzer xref
 
 .DEFAULT_GOAL := all
 

@@ -11,7 +11,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [gcc, clang, arm64, without_rebar3, in_the_root, no_nif_header, no_compiler, no_sdt_header, line_length, column_limit].
+    [gcc, clang, arm64, without_rebar3, in_the_root, no_nif_header, no_compiler, no_sdt_header, line_length, column_limit, includes].
 
 %% Each test has a copy of the sources.
 init_per_testcase(Test, Config) ->
@@ -99,18 +99,19 @@ no_sdt_header(Config) ->
 line_length(Config) ->
     Folder = filename:join(?config(folder, Config), "project"),
     {X, Y} = {lists:duplicate(21, $x), lists:duplicate(11, $y)},
+    ok = filelib:ensure_path(Folder),
+    ok = file:write_file(filename:join(Folder, "no_text"), <<16#ff, (list_to_binary(X))/binary>>),
     [begin
          ok = filelib:ensure_dir(filename:join(Folder, File)),
          ok = file:write_file(filename:join(Folder, File), unicode:characters_to_binary(Text))
-     end || {File, Text} <- [{".editorconfig", ["[*]\nmax_line_length = 20\n[*.{c,h}]\nmax_line_length = 10\n"
+     end || {File, Text} <- [{".editorconfig", ["root = true\n[*]\nmax_line_length = 20\n[*.{c,h}]\nmax_line_length = 10\n"
                                                 "[{src/table.def,generated.md,.editorconfig}]\nmax_line_length = off\n"]},
-                             {".gitignore", "built/\n/deps/\n*.beam\n"},
                              {"exact.erl", lists:duplicate(20, 16#e9)},
                              {"long.erl", ["short\n", lists:duplicate(21, 16#e9), "\nshort\n"]},
                              {"src/long.c", [Y, "\n"]},
                              {"src/table.def", X},
                              {"generated.md", X},
-                             {"built/long.erl", X}, {"src/built/long.erl", X}, {"deps/long.erl", X}, {"long.beam", X},
+                             {"_build/long.erl", X}, {"c_src/obj/long.d", X},
                              {"page.md", ["a b ", X, "\n| a row ", X, " |\n- ", X, "\n", X, "\n```sh\na b ", X, "\n```\n",
                                           X, " b\n"]}]],
     Check = filename:join(dt_shell:project(), "tools/line_length"),
@@ -128,6 +129,25 @@ column_limit(_) ->
                           || File <- [".editorconfig", ".clang-format"]],
     {match, [Limit]} = re:run(Settings, "^\\[\\*\\.\\{c,h\\}\\]\nmax_line_length = (\\d+)$", [multiline, {capture, [1], binary}]),
     ?assertMatch({match, [Limit]}, re:run(Format, "^ColumnLimit: (\\d+)$", [multiline, {capture, [1], binary}])).
+
+%% A folder of C sources includes only from those before it.
+includes(Config) ->
+    Sources = filename:join(?config(folder, Config), "c_src"),
+    Check = fun() -> dt_shell:run("'~ts' '~ts'", [filename:join(dt_shell:project(), "tools/includes"), Sources]) end,
+    ?assertEqual({0, <<>>}, Check()),
+    [begin
+         ok = filelib:ensure_dir(filename:join(Sources, File)),
+         ok = file:write_file(filename:join(Sources, File), Text)
+     end || {File, Text} <- [{"text/back.h", "#include \"text/text.h\"\n  # include \"sources/gate.h\"\n#include <string.h>\n"},
+                             {"catalogue/short.c", "#include \"event.h\"\n"},
+                             {"sources/last.def", "#include \"describe.h\"\n"},
+                             {"elsewhere/new.c", "#include \"text/text.h\"\n"}]],
+    {Status, Says} = Check(),
+    ?assertNotEqual(0, Status),
+    ?assertEqual([<<"catalogue/short.c:1: \"event.h\" is not a path from this folder">>,
+                  <<"elsewhere/new.c:1: elsewhere is not in the order of the folders">>,
+                  <<"sources/last.def:1: sources includes from describe, which comes after it">>,
+                  <<"text/back.h:2: text includes from sources, which comes after it">>], lines(Says)).
 
 %% A compiler that does not find a header when it is asked for it.
 without(Header, Config) ->
