@@ -30,17 +30,17 @@ all: ## build into _build/default/lib/dyntrace (without rebar3, which only the t
 
 demo: deps-demo all ## trace a small live system on this machine's Erlang, print its story (VERBOSE=1: every event)
 	@mkdir -p $(DEMO)
-	erlc -o $(DEMO) demo/*.erl test/dt_bpftrace.erl test/dt_lttng.erl test/dt_shell.erl test/dt_wait.erl
+	erlc -o $(DEMO) demo/*.erl test/support/*.erl
 	$(ERL) -pa $(DEMO) -s dyntrace_demo main
 
 check: deps-check all check-docs ## all tests (SUITES=test/a_SUITE,test/b_SUITE: these)
 	$(REBAR) ct $(if $(SUITES),--suite $(SUITES))
 
 check-systemtap: deps-systemtap all ## SystemTap's scripts, in a virtual machine (root; makes its chroot at first)
-	$(REBAR) ct --dir test_vm
+	$(REBAR) ct --dir test/vm
 
 soak: deps-check all ## a node under load while consumers come and go (SECONDS=1200)
-	DYNTRACE_SOAK_S=$(or $(SECONDS),1200) $(REBAR) ct --dir test_soak
+	DYNTRACE_SOAK_S=$(or $(SECONDS),1200) $(REBAR) ct --dir test/soak
 
 # OTP 25, 27 and 29, as Debian has them.
 check-matrix: $(addprefix check-on-,bookworm trixie forky) ## the suites on three releases of OTP (root; makes their chroots at first)
@@ -86,7 +86,7 @@ GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/ta
 
 bench: deps-bench all ## what an event costs, to bench/RESULTS.md (TABLES=following: that one alone; OTP_LTTNG=folder of an OTP that was built with LTTng: its own tracer too)
 	rm -rf $(BENCH) && mkdir -p $(BENCH)
-	erlc -o $(BENCH) bench/*.erl test/dt_bpftrace.erl test/dt_hostile.erl test/dt_lttng.erl test/dt_shell.erl test/dt_wait.erl
+	erlc -o $(BENCH) bench/*.erl test/support/*.erl
 	$(CC) -O2 -shared -fPIC -isystem "$$(erl -noinput -eval 'io:put_chars(filename:join(code:root_dir(), "usr/include")), halt().')" \
 	  -o $(BENCH)/dyntrace_floor.so bench/dyntrace_floor.c
 	$(if $(OTP_LTTNG),$(OTP_LTTNG)/bin/erl -noinput -pa $(BENCH) -s dyntrace_bench otp -extra $(BENCH))

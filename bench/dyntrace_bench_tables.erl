@@ -60,9 +60,9 @@ parts(Consumers = #{folder := Folder}) ->
 sampled(Op, With, Folder) ->
     Data = filename:join(Folder, "perf.data"),
     Busy = spawn(fun() -> repeat(fun() -> dyntrace_bench_ops:measure(Op, With) end) end),
-    {0, _} = dt_shell:run("perf record -q -e cpu-clock -o '~ts' -p ~s -- sleep 3", [Data, os:getpid()]),
+    {0, _} = test_shell:run("perf record -q -e cpu-clock -o '~ts' -p ~s -- sleep 3", [Data, os:getpid()]),
     exit(Busy, kill),
-    {0, Report} = dt_shell:run("perf report -i '~ts' --sort dso --stdio 2>/dev/null", [Data]),
+    {0, Report} = test_shell:run("perf report -i '~ts' --sort dso --stdio 2>/dev/null", [Data]),
     {match, Lines} = re:run(Report, "^ +([0-9.]+)% +(\\S+)", [global, multiline, {capture, all_but_first, list}]),
     [{Library, list_to_float(Percent)} || [Percent, Library] <- Lines].
 
@@ -169,7 +169,7 @@ sizes(Consumers) ->
 
 -spec hostile(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
 hostile(Consumers) ->
-    Ops = [(dyntrace_bench_ops:sends(Term))#{name => Name, times => 10000} || {Name, Term, _} <- dt_hostile:terms()],
+    Ops = [(dyntrace_bench_ops:sends(Term))#{name => Name, times => 10000} || {Name, Term, _} <- test_hostile:terms()],
     {Ns, Rows} = beside_floor(Ops, fun(Name) -> [Name] end, Consumers),
     {{"Terms that are meant to hurt", "Nanoseconds of a send of each.", ["term", "floor", "LTTng", "LTTng / floor", "ours and LTTng's part"], Rows}, Ns}.
 
@@ -184,7 +184,7 @@ beside_floor(Ops, Label, Consumers) ->
 -spec turns(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
 turns(Consumers) ->
     Tracers = [untraced, floor, lttng],
-    Ops = [(dyntrace_bench_ops:sends(Term))#{name => Name} || {Name, Term, _} <- [{"a small tuple", {order, 17}, <<>>} | dt_hostile:terms()]],
+    Ops = [(dyntrace_bench_ops:sends(Term))#{name => Name} || {Name, Term, _} <- [{"a small tuple", {order, 17}, <<>>} | test_hostile:terms()]],
     Us = medians([Figure || _ <- rounds(), Tracer <- Tracers,
                             Figure <- dyntrace_bench_tracers:with(Tracer, Consumers, fun(With) -> [{{Name, Tracer}, turn_beside(Op, With)} || Op = #{name := Name} <- Ops] end)]),
     {{"Others' turns", lists:flatten(io_lib:format("Microseconds until a process that is ready to run does, while four processes a scheduler send the term: "

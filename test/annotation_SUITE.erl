@@ -1,4 +1,4 @@
-%% Annotations: what dt_cases can't say of them. Their fields, in each arity, are there.
+%% Annotations: what test_cases can't say of them. Their fields, in each arity, are there.
 -module(annotation_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -18,19 +18,19 @@ all() ->
 
 init_per_testcase(Case, Config) ->
     Needs = case lists:member(Case, [every_label, past_the_sixth_argument]) of
-                true -> dt_gdb:missing();
-                false -> dt_bpftrace:missing()
+                true -> test_gdb:missing();
+                false -> test_bpftrace:missing()
             end,
-    case dt_require:tool(Needs, Config) of
+    case test_require:tool(Needs, Config) of
         {skip, Why} -> {skip, Why};
         _ ->
-            Node = dt_node:start(),
-            #{library := Library} = dt_node:call(Node, fun dyntrace:info/0),
+            Node = test_node:start(),
+            #{library := Library} = test_node:call(Node, fun dyntrace:info/0),
             [{node, Node}, {library, Library} | Config]
     end.
 
 end_per_testcase(_, Config) ->
-    dt_node:stop(?config(node, Config)).
+    test_node:stop(?config(node, Config)).
 
 %% -- Off -----------------------------------------------------------------------------------
 
@@ -43,12 +43,12 @@ without_library(Config) ->
     Folder = dyntrace_SUITE:copy(Config, "dyntrace"),
     ok = file:delete(filename:join([Folder, "priv", "dyntrace.so"])),
     Node = dyntrace_SUITE:node_with(Folder),
-    ?assertEqual([false], dt_node:call(Node, fun answers/0)),
+    ?assertEqual([false], test_node:call(Node, fun answers/0)),
     ?assertEqual({{result, 17}, undefined, <<"tag">>},
-                 dt_node:call(Node, fun() -> {dyntrace:span(off, fun() -> {result, 17} end),
+                 test_node:call(Node, fun() -> {dyntrace:span(off, fun() -> {result, 17} end),
                                               dyntrace:put_tag("tag"), dyntrace:get_tag_data()} end)),
     wrong_arguments([{node, Node}]),
-    dt_node:stop(Node).
+    test_node:stop(Node).
 
 %% What every annotation call answers.
 answers() ->
@@ -108,7 +108,7 @@ shell_says(Function, Args) ->
 wrong_arguments_when_wanted(Config) ->
     Consumer = attach([user_mark, user_span_start, user_trace__i4s4, user_trace__n7], Config),
     wrong_arguments(Config),
-    ?assertEqual([], dt_bpftrace:stop(Consumer)).
+    ?assertEqual([], test_bpftrace:stop(Consumer)).
 
 %% -- Spans ---------------------------------------------------------------------------------
 
@@ -125,8 +125,8 @@ spans(Config) ->
                              {Outcomes, erlang:monotonic_time(nanosecond) - Began}
                      end),
     ?assertEqual([done | [{Class, oops, fails} || Class <- [error, exit, throw]]], Outcomes),
-    _ = dt_bpftrace:await(Consumer, fun({_, Fields}) -> maps:get(outcome, Fields, no) =:= <<"throw">> end),
-    Events = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:await(Consumer, fun({_, Fields}) -> maps:get(outcome, Fields, no) =:= <<"throw">> end),
+    Events = test_bpftrace:stop(Consumer),
     ?assertMatch([{user_span_start, #{id := A}}, {user_span_stop, #{id := A, outcome := <<"ok">>}},
                   {user_span_start, #{id := B}}, {user_span_stop, #{id := B, outcome := <<"error">>}},
                   {user_span_start, #{id := C}}, {user_span_stop, #{id := C, outcome := <<"exit">>}},
@@ -142,9 +142,9 @@ fails(Class) ->
 a_span_inside_another(Config) ->
     Consumer = attach([user_span_start, user_span_stop], Config),
     inner = call(Config, fun() -> dyntrace:span(outer, fun() -> dyntrace:span(inner, fun() -> inner end) end) end),
-    _ = dt_bpftrace:await(Consumer, fun({Probe, #{name := Name}}) -> Probe =:= user_span_stop andalso Name =:= <<"outer">> end),
+    _ = test_bpftrace:await(Consumer, fun({Probe, #{name := Name}}) -> Probe =:= user_span_stop andalso Name =:= <<"outer">> end),
     [{_, #{id := Outer}}, {_, #{id := Inner}}, {user_span_stop, #{id := Inner, duration := Short}},
-     {user_span_stop, #{id := Outer, duration := Long}}] = dt_bpftrace:stop(Consumer),
+     {user_span_stop, #{id := Outer, duration := Long}}] = test_bpftrace:stop(Consumer),
     ?assert(Short =< Long, {Short, Long}).
 
 %% -- Strings --------------------------------------------------------------------------------
@@ -174,10 +174,10 @@ hostile_strings(Config) ->
 
 %% The texts that strings, made on the node, arrive as.
 sent(Strings, Config) ->
-    Consumer = dt_bpftrace:start(?config(library, Config), [user_trace__s1], #{longest => 1100}),
+    Consumer = test_bpftrace:start(?config(library, Config), [user_trace__s1], #{longest => 1100}),
     [] = call(Config, fun() -> [String || String <- Strings() ++ ["the end"], true =/= dyntrace:user_trace_s1(String)] end),
-    _ = dt_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= <<"the end">> end),
-    [Text || {_, #{message := Text}} <- dt_bpftrace:stop(Consumer), Text =/= <<"the end">>].
+    _ = test_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= <<"the end">> end),
+    [Text || {_, #{message := Text}} <- test_bpftrace:stop(Consumer), Text =/= <<"the end">>].
 
 %% -- Tags -----------------------------------------------------------------------------------
 
@@ -215,11 +215,11 @@ tags_travel(Config) ->
                              receive {2, over, []} -> {Untagged, Travelled, dyntrace:get_tag()} end
                      end),
     ?assertEqual({plain, [<<"request 12">>, <<"request 12">>], <<"request 12">>}, Answers),
-    _ = dt_bpftrace:await(Consumer, fun({_, #{i1 := I, s1 := S}}) -> I =:= 2 andalso S =:= <<"over">> end),
+    _ = test_bpftrace:await(Consumer, fun({_, #{i1 := I, s1 := S}}) -> I =:= 2 andalso S =:= <<"over">> end),
     ?assertEqual([{1, <<"kept">>, null}, {2, <<"kept">>, null},
                   {1, <<"travels">>, <<"request 12">>}, {2, <<"travels">>, <<"request 12">>},
                   {1, <<"over">>, null}, {2, <<"over">>, null}],
-                 [{N, What, Tag} || {_, #{i1 := N, s1 := What, user_tag := Tag}} <- dt_bpftrace:stop(Consumer)]).
+                 [{N, What, Tag} || {_, #{i1 := N, s1 := What, user_tag := Tag}} <- test_bpftrace:stop(Consumer)]).
 
 %% Annotates with the tag it got, tells the next one which that was.
 tagged_server(Next) ->
@@ -235,13 +235,13 @@ tagged_server(Next) ->
     tagged_server(Next).
 
 tags_travel_to_nodes(_) ->
-    Epmd = dt_node:start_epmd(),
-    [Here, There] = [dt_node:named(Name, Epmd) || Name <- ["here", "there"]],
-    Server = dt_node:call(There, fun() ->
+    Epmd = test_node:start_epmd(),
+    [Here, There] = [test_node:named(Name, Epmd) || Name <- ["here", "there"]],
+    Server = test_node:call(There, fun() ->
                                          {module, _} = code:ensure_loaded(dyntrace_tag),
                                          spawn(fun() -> receive {From, go} -> From ! {dyntrace:get_tag_data(), node()} end end)
                                  end),
-    Answer = dt_node:call(Here, fun() ->
+    Answer = test_node:call(Here, fun() ->
                                         _ = dyntrace:put_tag("from here"),
                                         true = net_kernel:connect_node(node(Server)),
                                         _ = dyntrace:spread_tag(true),
@@ -249,8 +249,8 @@ tags_travel_to_nodes(_) ->
                                         receive {Tag, Node} -> {Tag, Node, dyntrace:get_tag_data()} end
                                 end),
     ?assertEqual({<<"from here">>, 'there@127.0.0.1', <<"from here">>}, Answer),
-    [dt_node:stop(Node) || Node <- [Here, There]],
-    dt_node:stop_epmd(Epmd).
+    [test_node:stop(Node) || Node <- [Here, There]],
+    test_node:stop_epmd(Epmd).
 
 %% A token that the program has stays as it is, whatever is done with tags.
 tokens_of_the_program(Config) ->
@@ -331,7 +331,7 @@ every_label(Config) ->
     Probes = [{erlang, probe(Label), "%ld %s", ["$_probe_arg2", "(char*)$_probe_arg6"]} || Label <- Labels],
     Fire = fun() -> ?assertEqual([true], call(Config, fun() -> lists:usort([dyntrace:pn(Label, Label, "s") || Label <- Labels]) end)) end,
     ?assertEqual([iolist_to_binary(io_lib:format("~s ~b s", [probe(Label), Label])) || Label <- Labels],
-                 dt_gdb:trace(dt_node:os_pid(?config(node, Config)), Probes, Fire)).
+                 test_gdb:trace(test_node:os_pid(?config(node, Config)), Probes, Fire)).
 
 probe(Label) ->
     list_to_atom("user_trace__n" ++ integer_to_list(Label)).
@@ -343,10 +343,10 @@ past_the_sixth_argument(Config) ->
     {Formats, Values} = lists:unzip(Arguments),
     Node = ?config(node, Config),
     Fire = fun() -> true = call(Config, fun() ->
-                                                _ = dyntrace:put_tag(dt_cases:text(self())),
+                                                _ = dyntrace:put_tag(test_cases:text(self())),
                                                 dyntrace:p(1, -2, 3, -(1 bsl 63), "one", "two", "three")
                                         end) end,
-    [Line] = dt_gdb:trace(dt_node:os_pid(Node), [{erlang, user_trace__i4s4, lists:join(" ", Formats), Values}], Fire),
+    [Line] = test_gdb:trace(test_node:os_pid(Node), [{erlang, user_trace__i4s4, lists:join(" ", Formats), Values}], Fire),
     %% The process is the tag, and the missing string NULL.
     [<<"user_trace__i4s4">>, Self, Self | Others] = binary:split(Line, <<" ">>, [global]),
     ?assertEqual([<<"1">>, <<"-2">>, <<"3">>, <<"-9223372036854775808">>, <<"one">>, <<"two">>, <<"three">>, <<"0">>], Others).
@@ -361,11 +361,11 @@ sizes_are_bounded(Config) ->
                                 Terms = [lists:seq(1, 100000), Deep, maps:from_list([{N, [N]} || N <- lists:seq(1, 1000)]),
                                          1 bsl 100000, list_to_tuple(lists:seq(1, 5000)), the_end],
                                 To = spawn(fun Loop() -> receive the_end -> ok; _ -> Loop() end end),
-                                _ = dt_cases:traced([send], fun() -> [To ! Term || Term <- Terms] end),
+                                _ = test_cases:traced([send], fun() -> [To ! Term || Term <- Terms] end),
                                 [erts_debug:flat_size(Term) || Term <- Terms]
                         end),
-    _ = dt_bpftrace:await(Consumer, fun({_, #{size := Size}}) -> Size =:= 0 end),
-    Sizes = [Size || {_, #{size := Size}} <- dt_bpftrace:stop(Consumer)],
+    _ = test_bpftrace:await(Consumer, fun({_, #{size := Size}}) -> Size =:= 0 end),
+    Sizes = [Size || {_, #{size := Size}} <- test_bpftrace:stop(Consumer)],
     ?assertEqual([1998, 100, 2004, 3, 5001, 0], Sizes),
     [?assert(Size =< Words, {Size, Words}) || {Size, Words} <- lists:zip(Sizes, Flat)].
 
@@ -373,8 +373,8 @@ sizes_are_bounded(Config) ->
 
 %% With all probes enabled, the callbacks and the NIFs below the annotations take any terms.
 any_arguments_when_wanted(Config) ->
-    Probes = [dt_bpftrace:described(Probe) || Probe <- dt_cases:probes(usdt)],
-    Consumer = dt_bpftrace:start_script([["usdt:", ?config(library, Config), ":", atom_to_list(Provider), ":", atom_to_list(Name),
+    Probes = [test_bpftrace:described(Probe) || Probe <- test_cases:probes(usdt)],
+    Consumer = test_bpftrace:start_script([["usdt:", ?config(library, Config), ":", atom_to_list(Provider), ":", atom_to_list(Name),
                                           " { @[\"", atom_to_list(Name), "\"] = count(); }\n"]
                                          || #{provider := Provider, name := Name} <- Probes], #{}),
     call(Config, fun dyntrace_SUITE:trace_with_any_arguments/0),
@@ -386,14 +386,14 @@ any_arguments_when_wanted(Config) ->
                  end),
     #{undecoded := Undecoded} = call(Config, fun dyntrace:info/0),
     ?assert(lists:sum(maps:values(Undecoded)) > 0),
-    Lines = dt_bpftrace:stop_script(Consumer),
+    Lines = test_bpftrace:stop_script(Consumer),
     [?assertMatch({value, _}, lists:search(fun(Line) -> string:prefix(Line, ["@[", atom_to_list(Name), "]: "]) =/= nomatch end, Lines), Name)
      || Name <- [trace, trace_seq, user_trace__s1, user_trace__i4s4, user_mark, user_span_start, user_span_stop]].
 
 %% -- Helpers ----------------------------------------------------------------------------------
 
 attach(Probes, Config) ->
-    dt_bpftrace:start(?config(library, Config), Probes).
+    test_bpftrace:start(?config(library, Config), Probes).
 
 call(Config, Fun) ->
-    dt_node:call(?config(node, Config), Fun).
+    test_node:call(?config(node, Config), Fun).

@@ -17,8 +17,8 @@ all() ->
 init_per_testcase(Test, Config) ->
     Folder = filename:join(?config(priv_dir, Config), atom_to_list(Test)),
     ok = filelib:ensure_path(Folder),
-    {0, _} = dt_shell:run("cd '~ts' && cp -R c_src '~ts'", [dt_shell:project(), Folder]),
-    {0, _} = dt_shell:run("rm -rf '~ts/c_src/obj'", [Folder]),
+    {0, _} = test_shell:run("cd '~ts' && cp -R c_src '~ts'", [test_shell:project(), Folder]),
+    {0, _} = test_shell:run("rm -rf '~ts/c_src/obj'", [Folder]),
     [{folder, Folder} | Config].
 
 end_per_testcase(_, _) ->
@@ -29,23 +29,23 @@ clang(Config) -> compiler("clang", Config).
 
 %% `make -C c_src` alone: the library works, and every probe has its one site.
 compiler(CC, Config) ->
-    dt_require:tool(os:find_executable(CC) =:= false andalso CC ++ " is not installed", []),
+    test_require:tool(os:find_executable(CC) =:= false andalso CC ++ " is not installed", []),
     {0, _} = make("CC=" ++ CC, Config),
     Library = filename:join([?config(folder, Config), "priv", "dyntrace.so"]),
-    {0, Notes} = dt_shell:run("LC_ALL=C readelf -n '~ts' | grep -c NT_STAPSDT", [Library]),
+    {0, Notes} = test_shell:run("LC_ALL=C readelf -n '~ts' | grep -c NT_STAPSDT", [Library]),
     ?assertEqual(length(catalogue_SUITE:usdt_names()), binary_to_integer(string:trim(Notes))).
 
 %% By a cross compiler, with this machine's headers; of LTTng's library there is no more than its name.
 arm64(Config) ->
     CC = "aarch64-linux-gnu-gcc",
-    dt_require:tool(os:find_executable(CC) =:= false andalso CC ++ " is not installed", Config),
+    test_require:tool(os:find_executable(CC) =:= false andalso CC ++ " is not installed", Config),
     Folder = ?config(folder, Config),
-    {0, _} = dt_shell:run("mkdir '~ts/stub' && ~s -shared -o '~ts/stub/liblttng-ust.so' -x c /dev/null", [Folder, CC, Folder]),
-    {0, _} = dt_shell:run("make -C '~ts/c_src' CC=~s CPPFLAGS=\"-idirafter /usr/include -idirafter /usr/include/$(gcc -dumpmachine)\" LDFLAGS='-L~ts/stub' 2>&1",
+    {0, _} = test_shell:run("mkdir '~ts/stub' && ~s -shared -o '~ts/stub/liblttng-ust.so' -x c /dev/null", [Folder, CC, Folder]),
+    {0, _} = test_shell:run("make -C '~ts/c_src' CC=~s CPPFLAGS=\"-idirafter /usr/include -idirafter /usr/include/$(gcc -dumpmachine)\" LDFLAGS='-L~ts/stub' 2>&1",
                           [Folder, CC, Folder]),
-    {0, Header} = dt_shell:run("LC_ALL=C readelf -h '~ts/priv/dyntrace.so' '~ts/priv/dyntrace_lttng.so'", [Folder, Folder]),
+    {0, Header} = test_shell:run("LC_ALL=C readelf -h '~ts/priv/dyntrace.so' '~ts/priv/dyntrace_lttng.so'", [Folder, Folder]),
     ?assertMatch({match, [_, _]}, re:run(Header, "Machine: +AArch64", [global])),
-    {0, Notes} = dt_shell:run("LC_ALL=C readelf -n '~ts/priv/dyntrace.so'", [Folder]),
+    {0, Notes} = test_shell:run("LC_ALL=C readelf -n '~ts/priv/dyntrace.so'", [Folder]),
     {match, Listed} = re:run(Notes, "Name: (\\w+)\\s+Location: 0x0*[1-9a-f]\\w+, Base: \\w+, Semaphore: 0x0*[1-9a-f]\\w+\\s+Arguments: (.*)", [global, {capture, all_but_first, binary}]),
     ?assertEqual(lists:sort(catalogue_SUITE:usdt_names()), lists:sort([Name || [Name, _] <- Listed])),
     %% Each operand is of a size, in a register or in memory that one points to.
@@ -54,16 +54,16 @@ arm64(Config) ->
 %% `make' where there is no rebar3 builds what rebar3 does, in the same folders; and the demo needs none.
 without_rebar3(Config) ->
     Folder = ?config(folder, Config),
-    {0, _} = dt_shell:run("cd '~ts' && cp -R src tools priv Makefile rebar.config '~ts' && rm -f '~ts'/priv/*.so", [dt_shell:project(), Folder, Folder]),
-    {0, _} = dt_shell:run("cd '~ts' && mkdir bin && ln -s /usr/bin/* bin && rm -f bin/rebar3 && PATH=$PWD/bin make 2>&1", [Folder]),
+    {0, _} = test_shell:run("cd '~ts' && cp -R src tools priv Makefile rebar.config '~ts' && rm -f '~ts'/priv/*.so", [test_shell:project(), Folder, Folder]),
+    {0, _} = test_shell:run("cd '~ts' && mkdir bin && ln -s /usr/bin/* bin && rm -f bin/rebar3 && PATH=$PWD/bin make 2>&1", [Folder]),
     Build = filename:join(Folder, "_build/default/lib/dyntrace"),
     [?assertEqual(file:consult(filename:join(filename:dirname(code:which(dyntrace_app)), File)), file:consult(filename:join([Build, "ebin", File])), File)
      || File <- ["dyntrace.app", "dyntrace.appup"]],
     ?assertEqual({ok, "../../../../priv"}, file:read_link(filename:join(Build, "priv"))),
-    {0, Says} = dt_shell:run("erl -noinput -pa '~ts/ebin' -eval '{ok, _} = application:ensure_all_started(dyntrace), "
+    {0, Says} = test_shell:run("erl -noinput -pa '~ts/ebin' -eval '{ok, _} = application:ensure_all_started(dyntrace), "
                              "io:format(\"~~w ~~ts\", [dyntrace:available(), maps:get(library, dyntrace:info())]), halt().'", [Build]),
     ?assertEqual(unicode:characters_to_binary(["true ", Build, "/priv/dyntrace.so"]), Says),
-    {0, Needs} = dt_shell:run("cd '~ts' && make --no-print-directory --just-print deps-demo", [Folder]),
+    {0, Needs} = test_shell:run("cd '~ts' && make --no-print-directory --just-print deps-demo", [Folder]),
     ?assertMatch({match, _}, re:run(Needs, "tools/deps .*\\berl\\b.*\\bbpftrace\\b")),
     ?assertEqual(nomatch, re:run(Needs, "rebar3")).
 
@@ -71,13 +71,13 @@ without_rebar3(Config) ->
 in_the_root(Config) ->
     Root = filename:join(?config(folder, Config), "root"),
     Build = Root ++ "/dyntrace/_build/default/lib/dyntrace",
-    {0, _} = dt_shell:run("mkdir -p '~ts/ebin' && cd '~ts' && cp -R src tools '~ts/dyntrace' && mkdir '~ts/dyntrace/priv' && ln -s ../../../../priv '~ts/priv'",
-                          [Build, dt_shell:project(), Root, Root, Build]),
+    {0, _} = test_shell:run("mkdir -p '~ts/ebin' && cd '~ts' && cp -R src tools '~ts/dyntrace' && mkdir '~ts/dyntrace/priv' && ln -s ../../../../priv '~ts/priv'",
+                          [Build, test_shell:project(), Root, Root, Build]),
     ok = file:write_file(Build ++ "/ebin/dyntrace.app", "{application,dyntrace,[{modules,[dyntrace,dyntrace_app]}]}."),
     ok = file:write_file(Build ++ "/ebin/dyntrace.beam", "a module"),
-    {_, May} = dt_shell:run("unshare --map-root-user --mount true 2>&1", []),
-    dt_require:tool(May =/= <<>> andalso May, []),
-    {0, <<>>} = dt_shell:run("unshare --map-root-user --mount sh -ec 'cd \"$1\"; for d in bin lib lib64 usr; do [ -d /$d ] || continue; mkdir $d; mount --rbind /$d $d; done; "
+    {_, May} = test_shell:run("unshare --map-root-user --mount true 2>&1", []),
+    test_require:tool(May =/= <<>> andalso May, []),
+    {0, <<>>} = test_shell:run("unshare --map-root-user --mount sh -ec 'cd \"$1\"; for d in bin lib lib64 usr; do [ -d /$d ] || continue; mkdir $d; mount --rbind /$d $d; done; "
                              "exec env -u REBAR_CHECKOUTS_OUT_DIR -u REBAR_BARE_COMPILER_OUTPUT_DIR REBAR_DEPS_DIR=/dyntrace/_build/default/lib "
                              "chroot . sh -c \"cd /dyntrace && tools/finish_ebin\"' sh '~ts' 2>&1", [Root]),
     ?assertEqual({ok, [{application, dyntrace, [{modules, [dyntrace_app]}]}]}, file:consult(Build ++ "/ebin/dyntrace.app")),
@@ -115,7 +115,7 @@ says(Settings, What, Config) ->
                                binary:match(Line, <<"dyntrace: ">>) =/= nomatch]).
 
 make(Settings, Config) ->
-    dt_shell:run("make --no-print-directory -C '~ts/c_src' ~ts", [?config(folder, Config), Settings]).
+    test_shell:run("make --no-print-directory -C '~ts/c_src' ~ts", [?config(folder, Config), Settings]).
 
 lines(Output) ->
     binary:split(Output, <<"\n">>, [global, trim_all]).

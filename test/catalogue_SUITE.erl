@@ -11,7 +11,7 @@ all() ->
     [notes, bpftrace_lists_them, documentation, files, configuration, arguments, cases_cover_it, exports, kinds_of_terms].
 
 init_per_testcase(bpftrace_lists_them, Config) ->
-    dt_require:tool(dt_bpftrace:missing(), Config);
+    test_require:tool(test_bpftrace:missing(), Config);
 init_per_testcase(_, Config) ->
     Config.
 
@@ -21,7 +21,7 @@ end_per_testcase(_, _) ->
 %% One note a probe: one site, a semaphore of its own, an operand of the field's size and sign for
 %% each argument.
 notes(_) ->
-    {0, Output} = dt_shell:run("LC_ALL=C readelf -n '~ts'", [library()]),
+    {0, Output} = test_shell:run("LC_ALL=C readelf -n '~ts'", [library()]),
     {match, Notes} = re:run(Output, "Provider: (\\S+)\\s+Name: (\\S+)\\s+Location: \\S+, Base: \\S+, "
                             "Semaphore: (0x[0-9a-f]+)\\s+Arguments: (.*)",
                             [global, {capture, all_but_first, binary}]),
@@ -55,13 +55,13 @@ widths(Arguments) ->
     lists:append(Widths).
 
 bpftrace_lists_them(_) ->
-    {0, Output} = dt_shell:run("bpftrace -l 'usdt:~ts:*'", [library()]),
+    {0, Output} = test_shell:run("bpftrace -l 'usdt:~ts:*'", [library()]),
     {match, Names} = re:run(Output, "usdt:.*:(?:org_erlang_dyntrace|erlang):(\\w+)$",
                             [global, multiline, {capture, all_but_first, binary}]),
     ?assertEqual(lists:sort(usdt_names()), lists:sort(lists:append(Names))).
 
 documentation(_) ->
-    {ok, Text} = file:read_file(filename:join(dt_shell:project(), "docs/PROBES.md")),
+    {ok, Text} = file:read_file(filename:join(test_shell:project(), "docs/PROBES.md")),
     {match, Titles} = re:run(Text, "^### (\\w+)$", [global, multiline, {capture, all_but_first, binary}]),
     ?assertEqual(names(), lists:append(Titles)),
     {match, Arguments} = re:run(Text, "^\\| `(\\w+)` \\| (?:string|u?int)", [global, multiline, {capture, all_but_first, binary}]),
@@ -72,7 +72,7 @@ documentation(_) ->
 files(_) ->
     Rows = rows("ARCHITECTURE.md", "^\\| `(?:c_src|src)/([^`]*)`"),
     Names = [unicode:characters_to_list(Name) || Row <- Rows, Name <- expanded(Row)],
-    Sources = [filename:basename(Source) || Pattern <- ["c_src/*.{c,h,def}", "src/*.{erl,appup}"], Source <- filelib:wildcard(Pattern, dt_shell:project())],
+    Sources = [filename:basename(Source) || Pattern <- ["c_src/*.{c,h,def}", "src/*.{erl,appup}"], Source <- filelib:wildcard(Pattern, test_shell:project())],
     ?assertEqual(lists:sort(Sources), lists:sort(Names)).
 
 %% "dt_lttng_{provider.c,events.h}" is two of them.
@@ -91,7 +91,7 @@ configuration(_) ->
                  lists:sort(lists:zip(Keys, Values))).
 
 rows(File, Pattern) ->
-    {ok, Text} = file:read_file(filename:join(dt_shell:project(), File)),
+    {ok, Text} = file:read_file(filename:join(test_shell:project(), File)),
     {match, Rows} = re:run(Text, Pattern, [global, multiline, {capture, all_but_first, binary}]),
     lists:append(Rows).
 
@@ -126,21 +126,21 @@ arguments(_) ->
        [{Name, [Field || #{name := Field} <- Fields]} || #{name := Name, fields := Fields} <- dyntrace:probes()]).
 
 cases_cover_it(_) ->
-    ?assertEqual([re:replace(atom_to_list(Name), "__n42$", "__n", [{return, binary}]) || Name <- dt_cases:probes()], names()).
+    ?assertEqual([re:replace(atom_to_list(Name), "__n42$", "__n", [{return, binary}]) || Name <- test_cases:probes()], names()).
 
 %% The library gives away one name.
 exports(_) ->
-    {0, Output} = dt_shell:run("nm -D --defined-only '~ts'", [library()]),
+    {0, Output} = test_shell:run("nm -D --defined-only '~ts'", [library()]),
     ?assertMatch([_, <<"T">>, <<"nif_init">>], re:split(string:trim(Output), " ")).
 
 %% enif_term_type aborts the VM for kinds of terms that are newer than its enum.
 kinds_of_terms(_) ->
-    {0, Symbols} = dt_shell:run("nm -D --undefined-only '~ts'", [library()]),
+    {0, Symbols} = test_shell:run("nm -D --undefined-only '~ts'", [library()]),
     ?assertMatch({_, _}, binary:match(Symbols, <<"enif_get_tuple">>)),
     ?assertEqual(nomatch, binary:match(Symbols, <<"enif_term_type">>)),
-    Sources = lists:append([filelib:wildcard(Folder ++ "/*.{c,h,def}", dt_shell:project()) || Folder <- ["c_src", "test/text_nif", "bench"]]),
+    Sources = lists:append([filelib:wildcard(Folder ++ "/*.{c,h,def}", test_shell:project()) || Folder <- ["c_src", "test/support/text_nif", "bench"]]),
     ?assert(lists:member("c_src/dt_term.c", Sources)),
-    ?assertEqual([], [Source || Source <- Sources, {ok, Text} <- [file:read_file(filename:join(dt_shell:project(), Source))],
+    ?assertEqual([], [Source || Source <- Sources, {ok, Text} <- [file:read_file(filename:join(test_shell:project(), Source))],
                                 re:run(Text, "enif_term_type *\\(|ERL_NIF_TERM_TYPE_") =/= nomatch]).
 
 names() ->

@@ -15,10 +15,10 @@ all() ->
      without_application, without_backends, odd_folder].
 
 init_per_testcase(_, Config) ->
-    [{node, dt_node:start()} | Config].
+    [{node, test_node:start()} | Config].
 
 end_per_testcase(_, Config) ->
-    dt_node:stop(?config(node, Config)).
+    test_node:stop(?config(node, Config)).
 
 describes_itself(Config) ->
     lttng_SUITE:until_available(?config(node, Config)),
@@ -30,7 +30,7 @@ describes_itself(Config) ->
                      end),
     #{library := Library} = Info,
     Provider = list_to_binary(filename:join(filename:dirname(Library), "dyntrace_lttng.so")),
-    Pid = dt_node:os_pid(?config(node, Config)),
+    Pid = test_node:os_pid(?config(node, Config)),
     Attach = lists:concat(["bpftrace /proc/", Pid, "/root", filename:dirname(Library), "/bpftrace/who_talks.bt /proc/", Pid, "/root", Library]),
     ?assertEqual(#{version => Vsn, library => Library, lttng_library => Provider, attach => Attach, following => off, backends => #{usdt => available, lttng => available}, undecoded => #{}}, Info),
     ?assertEqual(absolute, filename:pathtype(Library)),
@@ -104,13 +104,13 @@ library_foreign(Config) ->
 
 answers_nothing(Folder) ->
     Node = node_with(Folder),
-    Info = dt_node:call(Node, fun dyntrace:info/0),
+    Info = test_node:call(Node, fun dyntrace:info/0),
     ?assertMatch(#{library := undefined, undecoded := Empty} when map_size(Empty) =:= 0, Info),
     ?assertEqual({false, [], [], discard, ok},
-                 dt_node:call(Node, fun() -> {dyntrace:available(), dyntrace:probes(), dyntrace:listeners(),
+                 test_node:call(Node, fun() -> {dyntrace:available(), dyntrace:probes(), dyntrace:listeners(),
                                               dyntrace:enabled_send(send, [], self()),
                                               dyntrace:trace_send(send, [], self(), hello, #{extra => self()})} end)),
-    dt_node:stop(Node),
+    test_node:stop(Node),
     Info.
 
 %% The module beside a priv folder that no application's name leads to.
@@ -123,37 +123,37 @@ odd_folder(Config) ->
 loaded_from(Folder) ->
     Node = node_with(Folder),
     Library = filename:join([Folder, "priv", "dyntrace.so"]),
-    ?assertMatch(#{library := Library, backends := #{usdt := available}}, dt_node:call(Node, fun dyntrace:info/0)),
-    dt_node:stop(Node).
+    ?assertMatch(#{library := Library, backends := #{usdt := available}}, test_node:call(Node, fun dyntrace:info/0)),
+    test_node:stop(Node).
 
 %% Built where there is neither: the probes are described, no consumer can attach.
 without_backends(Config) ->
     Folder = copy(Config, "dyntrace"),
     C = filename:join(Folder, "c_src"),
-    {0, Output} = dt_shell:run("make -C '~ts' USDT=no LTTNG=no", [C]),
+    {0, Output} = test_shell:run("make -C '~ts' USDT=no LTTNG=no", [C]),
     [?assertMatch({_, _}, binary:match(Output, <<"building without ", Backend/binary>>)) || Backend <- [<<"USDT">>, <<"LTTng">>]],
     ok = file:delete(filename:join([Folder, "priv", "dyntrace_lttng.so"])),
     Node = node_with(Folder),
     ?assertMatch(#{backends := #{usdt := {missing, <<"built without sys/sdt.h", _/binary>>},
                                  lttng := {missing, <<"not built", _/binary>>}}},
-                 dt_node:call(Node, fun dyntrace:info/0)),
-    ?assertEqual({false, length(dt_cases:probes()), [], discard},
-                 dt_node:call(Node, fun() -> {dyntrace:available(), length(dyntrace:probes()), dyntrace:listeners(),
+                 test_node:call(Node, fun dyntrace:info/0)),
+    ?assertEqual({false, length(test_cases:probes()), [], discard},
+                 test_node:call(Node, fun() -> {dyntrace:available(), length(dyntrace:probes()), dyntrace:listeners(),
                                               dyntrace:enabled_send(send, [], self())} end)),
-    dt_node:stop(Node).
+    test_node:stop(Node).
 
 %% -- Helpers -------------------------------------------------------------------------------------
 
 call(Config, Fun) ->
-    dt_node:call(?config(node, Config), Fun).
+    test_node:call(?config(node, Config), Fun).
 
 %% A copy of the application as it was built, in a folder of that name.
 copy(Config, Name) ->
     To = filename:join(?config(priv_dir, Config), Name),
     From = filename:dirname(filename:dirname(code:which(dyntrace))),
     ok = filelib:ensure_path(To),
-    {0, _} = dt_shell:run("cp -RL '~ts/ebin' '~ts/priv' '~ts/c_src' '~ts'", [From, From, dt_shell:project(), To]),
+    {0, _} = test_shell:run("cp -RL '~ts/ebin' '~ts/priv' '~ts/c_src' '~ts'", [From, From, test_shell:project(), To]),
     To.
 
 node_with(Folder) ->
-    dt_node:start(#{paths => [filename:join(Folder, "ebin"), filename:dirname(code:which(?MODULE))]}).
+    test_node:start(#{paths => [filename:join(Folder, "ebin"), filename:dirname(code:which(?MODULE))]}).

@@ -7,7 +7,7 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
--import(dt_follow, [start/1, start/2, ask/2, attach/2, following/1, until_traced/1, until_untraced/1, until_worker_after/2, until_flags/3,
+-import(test_autotracer, [start/1, start/2, ask/2, attach/2, following/1, until_traced/1, until_untraced/1, until_worker_after/2, until_flags/3,
                     until_pattern/3, until/1, traced/2, flags/1, of_function/2, call/2, keep_log/1, logged/1]).
 
 %% The messages that are sent each time that a consumer is attached.
@@ -23,46 +23,46 @@ all() ->
      by_hand, as_configured, bad_configuration, budget, shapes, attached_again_and_again, a_thousand_times].
 
 init_per_suite(Config) ->
-    dt_require:tool(dt_bpftrace:missing(), Config).
+    test_require:tool(test_bpftrace:missing(), Config).
 
 end_per_suite(_) ->
     ok.
 
 init_per_testcase(_, Config) ->
-    dt_follow:start_node(Config).
+    test_autotracer:start_node(Config).
 
 end_per_testcase(_, Config) ->
-    dt_follow:stop_node(Config).
+    test_autotracer:stop_node(Config).
 
 %% -- Following ---------------------------------------------------------------------------
 
 %% The application runs; a consumer attaches, and reads the events of old and new processes.
 nothing_is_done_in_erlang(Config) ->
     start(Config),
-    Old = call(Config, fun() -> spawn(fun dt_follow:answer/0) end),
+    Old = call(Config, fun() -> spawn(fun test_autotracer:answer/0) end),
     ?assertEqual([], traced(Old, Config)),
     Consumer = attach([message_send], Config),
     until_traced(Config),
-    New = call(Config, fun() -> spawn(fun dt_follow:answer/0) end),
+    New = call(Config, fun() -> spawn(fun test_autotracer:answer/0) end),
     [ask(Pid, Config) || Pid <- [Old, New]],
-    Texts = [call(Config, fun() -> dt_cases:text(Pid) end) || Pid <- [Old, New]],
-    [dt_bpftrace:await(Consumer, fun({message_send, #{from := From, message := Message}}) -> From =:= Text andalso Message =:= <<"answer">> end)
+    Texts = [call(Config, fun() -> test_cases:text(Pid) end) || Pid <- [Old, New]],
+    [test_bpftrace:await(Consumer, fun({message_send, #{from := From, message := Message}}) -> From =:= Text andalso Message =:= <<"answer">> end)
      || Text <- Texts],
     ?assertEqual([send], traced(Old, Config)),
-    _ = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     [?assertEqual([], traced(Pid, Config)) || Pid <- [Old, New, new]].
 
 flags_follow_each_consumer(Config) ->
     start(Config),
-    Pid = call(Config, fun() -> spawn(fun dt_follow:answer/0) end),
+    Pid = call(Config, fun() -> spawn(fun test_autotracer:answer/0) end),
     Sends = attach([message_send], Config),
     until_flags(Pid, [send], Config),
     Exits = attach([process_exit], Config),
     until_flags(Pid, [procs, send], Config),
-    _ = dt_bpftrace:stop(Sends),
+    _ = test_bpftrace:stop(Sends),
     until_flags(Pid, [procs], Config),
-    _ = dt_bpftrace:stop(Exits),
+    _ = test_bpftrace:stop(Exits),
     until_flags(Pid, [], Config).
 
 %% What each probe needs, by what the catalogue says that feeds it.
@@ -98,37 +98,37 @@ consumer_killed(Config) ->
     start(Config),
     Consumer = attach([message_send], Config),
     until_traced(Config),
-    ok = dt_bpftrace:kill(Consumer),
+    ok = test_bpftrace:kill(Consumer),
     until_untraced(Config),
     ?assertEqual([], traced(new, Config)).
 
 %% -- What is traced ------------------------------------------------------------------------
 
 functions(Config) ->
-    start([{functions, [{dt_cases, identity, 1}, {dt_cases, fail, '_'}, {lists, seq, '_'}]}], Config),
-    call(Config, fun() -> {module, dt_cases} = code:ensure_loaded(dt_cases) end),
+    start([{functions, [{test_cases, identity, 1}, {test_cases, fail, '_'}, {lists, seq, '_'}]}], Config),
+    call(Config, fun() -> {module, test_cases} = code:ensure_loaded(test_cases) end),
     Calls = attach([function_call], Config),
-    dt_wait:until("calls are traced", call, fun() -> maps:get(calls, following(Config)) end),
-    ?assertEqual([], of_function({dt_cases, identity, 1}, Config)),
+    test_wait:until("calls are traced", call, fun() -> maps:get(calls, following(Config)) end),
+    ?assertEqual([], of_function({test_cases, identity, 1}, Config)),
     Exceptions = attach([function_exception], Config),
-    dt_wait:until("calls are traced", exception, fun() -> maps:get(calls, following(Config)) end),
-    ?assertEqual([{'_', [], [{exception_trace}]}], of_function({dt_cases, identity, 1}, Config)),
+    test_wait:until("calls are traced", exception, fun() -> maps:get(calls, following(Config)) end),
+    ?assertEqual([{'_', [], [{exception_trace}]}], of_function({test_cases, identity, 1}, Config)),
     Text = call(Config, fun() ->
                                 Self = self(),
                                 Pid = spawn(fun() ->
-                                                    _ = dt_cases:identity(1),
-                                                    _ = try dt_cases:fail(throw, oops) catch throw:oops -> caught end,
+                                                    _ = test_cases:identity(1),
+                                                    _ = try test_cases:fail(throw, oops) catch throw:oops -> caught end,
                                                     Self ! {self(), done}
                                             end),
-                                receive {Pid, done} -> dt_cases:text(Pid) end
+                                receive {Pid, done} -> test_cases:text(Pid) end
                         end),
-    dt_bpftrace:await(Calls, fun({_, #{entry := Entry, pid := Pid}}) -> Pid =:= Text andalso Entry =:= <<"dt_cases:identity/1">> end),
-    dt_bpftrace:await(Exceptions, fun({_, #{entry := Entry, class := Class}}) -> Entry =:= <<"dt_cases:fail/2">> andalso Class =:= <<"throw">> end),
-    _ = dt_bpftrace:stop(Exceptions),
-    until_pattern({dt_cases, identity, 1}, [], Config),
-    _ = dt_bpftrace:stop(Calls),
-    until_pattern({dt_cases, identity, 1}, false, Config),
-    [?assertEqual(false, of_function(Mfa, Config)) || Mfa <- [{dt_cases, fail, 2}, {lists, seq, 2}, {lists, seq, 3}]].
+    test_bpftrace:await(Calls, fun({_, #{entry := Entry, pid := Pid}}) -> Pid =:= Text andalso Entry =:= <<"test_cases:identity/1">> end),
+    test_bpftrace:await(Exceptions, fun({_, #{entry := Entry, class := Class}}) -> Entry =:= <<"test_cases:fail/2">> andalso Class =:= <<"throw">> end),
+    _ = test_bpftrace:stop(Exceptions),
+    until_pattern({test_cases, identity, 1}, [], Config),
+    _ = test_bpftrace:stop(Calls),
+    until_pattern({test_cases, identity, 1}, false, Config),
+    [?assertEqual(false, of_function(Mfa, Config)) || Mfa <- [{test_cases, fail, 2}, {lists, seq, 2}, {lists, seq, 3}]].
 
 %% A module that is not loaded yet, and then is loaded anew.
 functions_of_new_code(Config) ->
@@ -139,20 +139,20 @@ functions_of_new_code(Config) ->
          call(Config, fun() -> load(version(Value)) end),
          until_pattern({dt_new_code, value, 0}, [], Config),
          ?assertEqual(Value, call(Config, fun() -> dt_new_code:value() end)),
-         dt_bpftrace:await(Calls, fun({_, #{entry := Entry}}) -> Entry =:= <<"dt_new_code:value/0">> end)
+         test_bpftrace:await(Calls, fun({_, #{entry := Entry}}) -> Entry =:= <<"dt_new_code:value/0">> end)
      end || Value <- [1, 2, 3]],
-    _ = dt_bpftrace:stop(Calls),
+    _ = test_bpftrace:stop(Calls),
     until_untraced(Config),
     ?assertEqual(false, of_function({dt_new_code, value, 0}, Config)).
 
 functions_of_the_same_code(Config) ->
-    start([{functions, [{dt_cases, identity, 1}]}], Config),
-    call(Config, fun() -> {module, dt_cases} = code:ensure_loaded(dt_cases) end),
+    start([{functions, [{test_cases, identity, 1}]}], Config),
+    call(Config, fun() -> {module, test_cases} = code:ensure_loaded(test_cases) end),
     Calls = attach([function_call], Config),
-    until_pattern({dt_cases, identity, 1}, [], Config),
-    call(Config, fun() -> _ = code:purge(dt_cases), {module, dt_cases} = code:load_file(dt_cases) end),
-    until_pattern({dt_cases, identity, 1}, [], Config),
-    _ = dt_bpftrace:stop(Calls),
+    until_pattern({test_cases, identity, 1}, [], Config),
+    call(Config, fun() -> _ = code:purge(test_cases), {module, test_cases} = code:load_file(test_cases) end),
+    until_pattern({test_cases, identity, 1}, [], Config),
+    _ = test_bpftrace:stop(Calls),
     until_untraced(Config).
 
 version(Value) ->
@@ -167,23 +167,23 @@ load(Code) ->
 named_processes(Config) ->
     start([{processes, [dt_followed]}, {ports, none}], Config),
     {Named, Other} = call(Config, fun() ->
-                                          Named = spawn(fun dt_follow:answer/0),
+                                          Named = spawn(fun test_autotracer:answer/0),
                                           true = register(dt_followed, Named),
-                                          {Named, spawn(fun dt_follow:answer/0)}
+                                          {Named, spawn(fun test_autotracer:answer/0)}
                                   end),
     Consumer = attach([message_send], Config),
     until_flags(Named, [send], Config),
     ?assertEqual({[], []}, {traced(Other, Config), traced(new, Config)}),
     Next = call(Config, fun() ->
                                 true = unregister(dt_followed),
-                                Next = spawn(fun dt_follow:answer/0),
+                                Next = spawn(fun test_autotracer:answer/0),
                                 true = register(dt_followed, Next),
                                 Next
                         end),
     until_flags(Next, [send], Config),
     %% The one that had the name is not traced for ever.
     until_flags(Named, [], Config),
-    _ = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:stop(Consumer),
     until_flags(Next, [], Config).
 
 %% What is not served does not fire either, where a probe that is has the same trace flag.
@@ -191,56 +191,56 @@ only_some_probes(Config) ->
     start([{probes, [process_exit, message__send]}], Config),
     Consumer = attach([message_send, message__send, process_spawn, process_exit], Config),
     until_flags(new, [procs, send], Config),
-    Pid = call(Config, fun() -> Pid = spawn(fun dt_follow:answer/0), Pid ! {self(), question}, receive answer -> Pid end end),
+    Pid = call(Config, fun() -> Pid = spawn(fun test_autotracer:answer/0), Pid ! {self(), question}, receive answer -> Pid end end),
     call(Config, fun() -> exit(Pid, kill) end),
-    Text = dt_cases:text(Pid),
-    dt_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= process_exit andalso maps:get(pid, Fields) =:= Text end),
-    dt_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= message__send andalso maps:get(sender, Fields) =:= Text end),
-    ?assertEqual([message__send, process_exit], lists:usort([Probe || {Probe, _} <- dt_bpftrace:stop(Consumer)])),
+    Text = test_cases:text(Pid),
+    test_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= process_exit andalso maps:get(pid, Fields) =:= Text end),
+    test_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= message__send andalso maps:get(sender, Fields) =:= Text end),
+    ?assertEqual([message__send, process_exit], lists:usort([Probe || {Probe, _} <- test_bpftrace:stop(Consumer)])),
     until_untraced(Config).
 
 sequential_tracing(Config) ->
     start(Config),
     Consumer = attach([seq_trace_print], Config),
-    dt_wait:until("a system tracer", fun() -> call(Config, fun seq_trace:get_system_tracer/0) =/= false end),
+    test_wait:until("a system tracer", fun() -> call(Config, fun seq_trace:get_system_tracer/0) =/= false end),
     call(Config, fun() ->
                          _ = seq_trace:set_token(print, true),
                          ok = seq_trace:print(0, found),
                          _ = seq_trace:set_token([])
                  end),
-    dt_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= <<"found">> end),
-    _ = dt_bpftrace:stop(Consumer),
-    dt_wait:until("no system tracer", false, fun() -> call(Config, fun seq_trace:get_system_tracer/0) end).
+    test_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= <<"found">> end),
+    _ = test_bpftrace:stop(Consumer),
+    test_wait:until("no system tracer", false, fun() -> call(Config, fun seq_trace:get_system_tracer/0) end).
 
 %% -- Others who trace ------------------------------------------------------------------------
 
 %% A process that another tool traces keeps that tracer and its flags; so do new processes, and a
 %% function with a pattern.
 other_tracers_keep_theirs(Config) ->
-    start([{functions, [{dt_cases, identity, 1}]}], Config),
+    start([{functions, [{test_cases, identity, 1}]}], Config),
     {Theirs, Free} =
         call(Config, fun() ->
-                             {module, _} = code:ensure_loaded(dt_cases),
-                             Tracer = spawn(fun dt_follow:answer/0),
-                             Theirs = spawn(fun dt_follow:answer/0),
+                             {module, _} = code:ensure_loaded(test_cases),
+                             Tracer = spawn(fun test_autotracer:answer/0),
+                             Theirs = spawn(fun test_autotracer:answer/0),
                              1 = erlang:trace(Theirs, true, ['receive', {tracer, Tracer}]),
-                             Free = spawn(fun dt_follow:answer/0),
+                             Free = spawn(fun test_autotracer:answer/0),
                              _ = erlang:trace(new_processes, true, [procs, send, {tracer, Tracer}]),
-                             1 = erlang:trace_pattern({dt_cases, identity, 1}, [{['_'], [], [{message, theirs}]}], [local]),
+                             1 = erlang:trace_pattern({test_cases, identity, 1}, [{['_'], [], [{message, theirs}]}], [local]),
                              {Theirs, Free}
                      end),
     %% What erlang:trace/3 has set.
     Have = fun() -> call(Config, fun() -> [lists:sort(element(2, erlang:trace_info(Theirs, flags))),
                                            lists:sort(element(2, erlang:trace_info(new_processes, flags))),
-                                           erlang:trace_info({dt_cases, identity, 1}, match_spec)] end) end,
+                                           erlang:trace_info({test_cases, identity, 1}, match_spec)] end) end,
     Before = [['receive'], [procs, send], {match_spec, [{['_'], [], [{message, theirs}]}]}],
     ?assertEqual(Before, Have()),
     Consumer = attach([message_send, function_return], Config),
     until_traced(Config),
     ?assertEqual(Before, Have()),
     #{untraced := Untraced} = following(Config),
-    ?assertEqual(not dt_trace:has_sessions(), Untraced >= 1),
-    _ = dt_bpftrace:stop(Consumer),
+    ?assertEqual(not test_trace:has_sessions(), Untraced >= 1),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     ?assertEqual(Before, Have()),
     ?assertEqual([], traced(Free, Config)),
@@ -251,15 +251,15 @@ other_tracers_keep_theirs(Config) ->
 
 %% Before OTP 27: who sets a pattern of theirs where ours was keeps it.
 patterns_of_others(Config) ->
-    start([{functions, [{dt_cases, identity, 1}]}], Config),
-    call(Config, fun() -> {module, _} = code:ensure_loaded(dt_cases) end),
+    start([{functions, [{test_cases, identity, 1}]}], Config),
+    call(Config, fun() -> {module, _} = code:ensure_loaded(test_cases) end),
     Consumer = attach([function_call], Config),
-    until_pattern({dt_cases, identity, 1}, [], Config),
+    until_pattern({test_cases, identity, 1}, [], Config),
     Theirs = [{['_'], [], [{message, theirs}]}],
-    call(Config, fun() -> 1 = erlang:trace_pattern({dt_cases, identity, 1}, Theirs, [local]) end),
-    _ = dt_bpftrace:stop(Consumer),
+    call(Config, fun() -> 1 = erlang:trace_pattern({test_cases, identity, 1}, Theirs, [local]) end),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
-    ?assertEqual({match_spec, Theirs}, call(Config, fun() -> erlang:trace_info({dt_cases, identity, 1}, match_spec) end)).
+    ?assertEqual({match_spec, Theirs}, call(Config, fun() -> erlang:trace_info({test_cases, identity, 1}, match_spec) end)).
 
 dbg_meanwhile(Config) ->
     start(Config),
@@ -268,16 +268,16 @@ dbg_meanwhile(Config) ->
     Seen = call(Config, fun() ->
                                 Self = self(),
                                 {ok, _} = dbg:tracer(process, {fun(Message, _) -> Self ! {dbg, Message} end, none}),
-                                Pid = spawn(fun() -> receive go -> dt_cases:identity(17) end end),
+                                Pid = spawn(fun() -> receive go -> test_cases:identity(17) end end),
                                 %% Traced by us already, so before OTP 27 the one who traces must let it go.
                                 _ = erlang:trace(Pid, false, [all, {tracer, dyntrace, dyntrace_follower}]),
                                 {ok, _} = dbg:p(Pid, [c]),
-                                {ok, _} = dbg:tpl(dt_cases, identity, 1, []),
+                                {ok, _} = dbg:tpl(test_cases, identity, 1, []),
                                 Pid ! go,
                                 receive {dbg, {trace, Pid, call, Call}} -> Call end
                         end),
-    ?assertEqual({dt_cases, identity, [17]}, Seen),
-    _ = dt_bpftrace:stop(Consumer),
+    ?assertEqual({test_cases, identity, [17]}, Seen),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     call(Config, fun() -> dbg:stop() end).
 
@@ -291,7 +291,7 @@ worker_killed(Config) ->
     First = call(Config, fun() -> Pid = whereis(dyntrace_follower), exit(Pid, kill), Pid end),
     until_worker_after(First, Config),
     until_traced(Config),
-    _ = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     ?assertEqual([], traced(new, Config)).
 
@@ -306,13 +306,13 @@ what_was_said_by_hand_holds(Config) ->
            end,
     ok = call(Config, fun() -> dyntrace:follow(#{probes => [process_exit], text => shape}) end),
     Kill(),
-    dt_wait:until("it follows", fun() -> Now = following(Config), is_map(Now) orelse Now end),
+    test_wait:until("it follows", fun() -> Now = following(Config), is_map(Now) orelse Now end),
     ?assertEqual({[procs], false}, {traced(new, Config), call(Config, fun seq_trace:get_system_tracer/0)}),
     ?assertEqual(shape, call(Config, fun() -> element(5, dyntrace:load_info("")) end)),
     ok = call(Config, fun dyntrace:unfollow/0),
     Kill(),
     ?assertEqual({[], off}, {traced(new, Config), following(Config)}),
-    _ = dt_bpftrace:stop(Consumer).
+    _ = test_bpftrace:stop(Consumer).
 
 %% Somebody loads OTP's module over ours: the worker can't look, says so once, and goes on when it can.
 worker_that_fails(Config) ->
@@ -324,13 +324,13 @@ worker_that_fails(Config) ->
                          _ = code:purge(dyntrace),
                          {module, dyntrace} = code:load_binary(dyntrace, "other", Other)
                  end),
-    dt_wait:until("lines in the log", 1, fun() -> length(logged(Config)) end),
+    test_wait:until("lines in the log", 1, fun() -> length(logged(Config)) end),
     call(Config, fun() -> _ = code:purge(dyntrace), {module, dyntrace} = code:load_file(dyntrace) end),
     Consumer = attach([message_send], Config),
     until_traced(Config),
     ?assertMatch([{error, "dyntrace: can't trace" ++ _, _}], logged(Config)),
     ?assertEqual(Worker, call(Config, fun() -> whereis(dyntrace_follower) end)),
-    _ = dt_bpftrace:stop(Consumer).
+    _ = test_bpftrace:stop(Consumer).
 
 application_stopped(Config) ->
     start(Config),
@@ -338,7 +338,7 @@ application_stopped(Config) ->
     until_traced(Config),
     ok = call(Config, fun() -> application:stop(dyntrace) end),
     ?assertEqual({[], off, false}, {traced(new, Config), following(Config), call(Config, fun seq_trace:get_system_tracer/0)}),
-    _ = dt_bpftrace:stop(Consumer).
+    _ = test_bpftrace:stop(Consumer).
 
 by_hand(Config) ->
     Consumer = attach([message_send, process_exit], Config),
@@ -351,7 +351,7 @@ by_hand(Config) ->
     ok = call(Config, fun() -> dyntrace:follow(#{}) end),
     ?assertEqual([procs, send], traced(new, Config)),
     ok = call(Config, fun dyntrace:unfollow/0),
-    _ = dt_bpftrace:stop(Consumer).
+    _ = test_bpftrace:stop(Consumer).
 
 %% What follow/1 is not given is as the application is configured.
 as_configured(Config) ->
@@ -360,7 +360,7 @@ as_configured(Config) ->
     ok = call(Config, fun() -> dyntrace:follow(#{processes => new}) end),
     ?assertEqual([send], traced(new, Config)),
     ?assertEqual([], traced(call(Config, fun() -> whereis(init) end), Config)),
-    _ = dt_bpftrace:stop(Consumer).
+    _ = test_bpftrace:stop(Consumer).
 
 bad_configuration(Config) ->
     [begin
@@ -395,18 +395,18 @@ budget(Config) ->
                                          Sink = spawn(fun sink/0),
                                          {spawn(fun() -> flood(Sink) end), Sink}
                                  end),
-    dt_wait:until("two pauses", fun() -> Now = following(Config), maps:get(pauses, Now) >= 2 orelse Now end),
-    dt_wait:until("paused, without flags", {true, []}, fun() -> {maps:get(paused, following(Config)), traced(Flood, Config)} end),
+    test_wait:until("two pauses", fun() -> Now = following(Config), maps:get(pauses, Now) >= 2 orelse Now end),
+    test_wait:until("paused, without flags", {true, []}, fun() -> {maps:get(paused, following(Config)), traced(Flood, Config)} end),
     call(Config, fun() -> exit(Flood, kill) end),
-    dt_wait:until("lines in the log", 2, fun() -> length(logged(Config)) end),
+    test_wait:until("lines in the log", 2, fun() -> length(logged(Config)) end),
     #{pauses := Pauses, skipped := Skipped, paused := false} = following(Config),
     ?assert(Pauses >= 2 andalso Skipped > 0),
     ?assertMatch([{warning, "dyntrace: more than ~b trace events a second" ++ _, [1000]},
                   {notice, "dyntrace: fewer than ~b trace events a second" ++ _, [1000, #{pauses := Pauses, skipped := Skipped}]}], logged(Config)),
-    Text = call(Config, fun() -> Sink ! {last, Sink}, dt_cases:text(Sink) end),
-    dt_bpftrace:await(Consumer, fun({_, #{to := To, message := Message}}) -> To =:= Text andalso Message =:= <<"{last,", Text/binary, "}">> end),
+    Text = call(Config, fun() -> Sink ! {last, Sink}, test_cases:text(Sink) end),
+    test_bpftrace:await(Consumer, fun({_, #{to := To, message := Message}}) -> To =:= Text andalso Message =:= <<"{last,", Text/binary, "}">> end),
     %% Of the flood as much as there was a budget for, in each second until there was none.
-    Floods = [flood || {_, #{message := <<"flood">>}} <- dt_bpftrace:stop(Consumer)],
+    Floods = [flood || {_, #{message := <<"flood">>}} <- test_bpftrace:stop(Consumer)],
     ?assert(length(Floods) =< 1000 * Pauses, {length(Floods), Pauses}),
     ?assert(length(Floods) > 500 * Pauses, {length(Floods), Pauses}),
     until_untraced(Config).
@@ -423,9 +423,9 @@ shapes(Config) ->
     Texts = fun() ->
                     Pid = call(Config, fun() -> spawn(fun() -> receive {secret, From, _} -> From ! done, exit({secret, "4711"}) end end) end),
                     call(Config, fun() -> Pid ! {secret, self(), <<"4711">>}, receive done -> ok end end),
-                    Text = call(Config, fun() -> dt_cases:text(Pid) end),
-                    {_, #{message := Message}} = dt_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= message_send andalso maps:get(to, Fields) =:= Text end),
-                    {_, #{reason := Reason}} = dt_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= process_exit andalso maps:get(pid, Fields) =:= Text end),
+                    Text = call(Config, fun() -> test_cases:text(Pid) end),
+                    {_, #{message := Message}} = test_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= message_send andalso maps:get(to, Fields) =:= Text end),
+                    {_, #{reason := Reason}} = test_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= process_exit andalso maps:get(pid, Fields) =:= Text end),
                     {Message, Reason}
             end,
     ?assertEqual({<<"{secret,pid(),{binary,4}}">>, <<"{secret,{list,4}}">>}, Texts()),
@@ -438,16 +438,16 @@ shapes(Config) ->
                          _ = erlang:trace(processes, true, [send, {tracer, dyntrace, []}])
                  end),
     ?assertEqual({<<"{secret,pid(),{binary,4}}">>, <<"{secret,{list,4}}">>}, Texts()),
-    _ = dt_bpftrace:stop(Consumer).
+    _ = test_bpftrace:stop(Consumer).
 
 %% By consumers that are killed each time.
 attached_again_and_again(Config) ->
     start([{interval, 10}], Config),
-    Pid = call(Config, fun() -> spawn(fun dt_follow:answer/0) end),
+    Pid = call(Config, fun() -> spawn(fun test_autotracer:answer/0) end),
     [begin
          Consumer = attach([message_send], Config),
          until_flags(Pid, [send], Config),
-         ok = dt_bpftrace:kill(Consumer),
+         ok = test_bpftrace:kill(Consumer),
          until_flags(Pid, [], Config)
      end || _ <- lists:seq(1, 10)],
     ask(Pid, Config).
@@ -455,39 +455,39 @@ attached_again_and_again(Config) ->
 %% By LTTng, whose events are switched on and off in a session; under load. What a process sends while it is switched on is
 %% recorded or counted as lost, and nothing else is.
 a_thousand_times(Config) ->
-    dt_require:tool(dt_lttng:missing(), Config),
+    test_require:tool(test_lttng:missing(), Config),
     start([{interval, 10}], Config),
-    Daemon = dt_lttng:start_daemon(),
+    Daemon = test_lttng:start_daemon(),
     lttng_SUITE:until_known(Daemon, Config),
-    Session = dt_lttng:start(Daemon, [message_send], #{channel => "--subbuf-size=4k --num-subbuf=2", event => "--filter='message == \"{storm,*\"'"}),
+    Session = test_lttng:start(Daemon, [message_send], #{channel => "--subbuf-size=4k --num-subbuf=2", event => "--filter='message == \"{storm,*\"'"}),
     Load = call(Config, fun() -> [spawn(Player) || Player <- [fun play/0, fun play/0, fun read_files/0]] end),
     Times = list_to_integer(os:getenv("DYNTRACE_ATTACHES", "1000")),
     %% On the node, ahead of its load.
-    ok = dt_node:call(?config(node, Config),
+    ok = test_node:call(?config(node, Config),
                       fun() ->
                               _ = process_flag(priority, high),
-                              Flags = fun(Expected) -> dt_wait:until("trace flags", Expected, fun() -> flags(new) end) end,
+                              Flags = fun(Expected) -> test_wait:until("trace flags", Expected, fun() -> flags(new) end) end,
                               lists:foreach(fun(N) ->
                                                     Flags([send]),
                                                     storm(N),
-                                                    ok = dt_lttng:disable(Session, message_send),
+                                                    ok = test_lttng:disable(Session, message_send),
                                                     Flags([]),
-                                                    ok = dt_lttng:enable(Session, message_send)
+                                                    ok = test_lttng:enable(Session, message_send)
                                             end, lists:seq(1, Times))
                       end, ?STORM_MS),
     ?assertEqual([true], lists:usort(call(Config, fun() -> [is_process_alive(Pid) || Pid <- Load] end))),
-    {0, _} = dt_lttng:lttng(Daemon, "stop ~s", [dt_lttng:name(Session)]),
-    Recorded = [Message || {message_send, #{message := Message}} <- dt_lttng:read(dt_lttng:folder(Session))],
-    Lost = dt_lttng:discarded(dt_lttng:folder(Session)),
+    {0, _} = test_lttng:lttng(Daemon, "stop ~s", [test_lttng:name(Session)]),
+    Recorded = [Message || {message_send, #{message := Message}} <- test_lttng:read(test_lttng:folder(Session))],
+    Lost = test_lttng:discarded(test_lttng:folder(Session)),
     ct:pal("~b recorded, ~b lost", [length(Recorded), Lost]),
     Sent = [storm_text(N, Part) || N <- lists:seq(1, Times), Part <- ?STORM],
     ?assertEqual([], Recorded -- Sent),
     ?assertEqual([Message || Message <- Sent, lists:member(Message, Recorded)], Recorded),
     ?assertEqual(length(Sent), length(Recorded) + Lost),
-    dt_lttng:destroy(Session),
+    test_lttng:destroy(Session),
     until_untraced(Config),
     ?assertEqual([[]], lists:usort([traced(Pid, Config) || Pid <- [new | Load]])),
-    dt_lttng:stop_daemon(Daemon).
+    test_lttng:stop_daemon(Daemon).
 
 %% On the node: a new process sends some messages to nobody.
 storm(N) ->
@@ -499,7 +499,7 @@ storm_text(N, Part) ->
     iolist_to_binary(io_lib:format("{storm,~b,~b}", [N, Part])).
 
 play() ->
-    play(spawn(fun dt_follow:answer/0)).
+    play(spawn(fun test_autotracer:answer/0)).
 
 play(Other) ->
     [begin Other ! {self(), question}, receive answer -> ok end end || _ <- lists:seq(1, 100)],

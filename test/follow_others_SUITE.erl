@@ -8,7 +8,7 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
--import(dt_follow, [start/1, start/2, ask/2, attach/2, following/1, until_traced/1, until_untraced/1, until/1,
+-import(test_autotracer, [start/1, start/2, ask/2, attach/2, following/1, until_traced/1, until_untraced/1, until/1,
                     traced/2, of_function/2, call/2, keep_log/1, logged/1, errors/1]).
 
 suite() ->
@@ -18,21 +18,21 @@ all() ->
     [set_once, names_set_once, unknown_functions_set_once, nothing_is_computed_anew, flags_cleared_by_somebody, system_tracer_of_somebody,
      system_tracer_cleared, half_set, no_word_about_other_tracers, busy_processes, idle_processes, budget_beside_idle_processes,
      worker_killed_for_good, supervisor_killed, text_holds_on, bad_options]
-        ++ [named_processes_that_do_not_answer || not dt_trace:has_sessions()]
-        ++ [Case || dt_trace:has_sessions(), Case <- [collections_of_another_session, collections_of_one_process,
+        ++ [named_processes_that_do_not_answer || not test_trace:has_sessions()]
+        ++ [Case || test_trace:has_sessions(), Case <- [collections_of_another_session, collections_of_one_process,
                                                       collections_of_processes_to_come, handle_held, session_destroyed]].
 
 init_per_suite(Config) ->
-    dt_require:tool(dt_bpftrace:missing(), Config).
+    test_require:tool(test_bpftrace:missing(), Config).
 
 end_per_suite(_) ->
     ok.
 
 init_per_testcase(_, Config) ->
-    dt_follow:start_node(Config).
+    test_autotracer:start_node(Config).
 
 end_per_testcase(_, Config) ->
-    dt_follow:stop_node(Config).
+    test_autotracer:stop_node(Config).
 
 %% -- What is set is not set again ------------------------------------------------------------
 
@@ -40,7 +40,7 @@ set_once(Config) ->
     ?assertEqual(none, set_again([message_send, process_exit, gc_minor_end, port_open, seq_trace_send], [], Config)).
 
 names_set_once(Config) ->
-    call(Config, fun() -> register(dt_followed, spawn(fun dt_follow:answer/0)) end),
+    call(Config, fun() -> register(dt_followed, spawn(fun test_autotracer:answer/0)) end),
     ?assertEqual(none, set_again([message_send], [{processes, [dt_followed, dt_nobody]}], Config)).
 
 %% Patterns that the VM itself does not take, modules that are not there, functions that it does not trace.
@@ -49,7 +49,7 @@ unknown_functions_set_once(Config) ->
     Consumer = attach([function_call], Config),
     until(fun() -> of_function({lists, seq, 2}, Config) =:= [] end),
     ?assertEqual(false, of_function({lists, seq, 3}, Config)),
-    _ = dt_bpftrace:stop(Consumer).
+    _ = test_bpftrace:stop(Consumer).
 
 %% Counts the calls that set or clear something in the time of many polls.
 set_again(Probes, Env, Config) ->
@@ -58,7 +58,7 @@ set_again(Probes, Env, Config) ->
     until_traced(Config),
     Calls = counted([{erlang, trace, 3}, {erlang, trace_pattern, 3}, {trace, process, 4}, {trace, port, 4}, {trace, function, 4},
                      {seq_trace, set_system_tracer, 1}], Config),
-    _ = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:stop(Consumer),
     case [Mfa || {Mfa, N} <- Calls, N > 0] of
         [] -> none;
         Again -> Again
@@ -75,7 +75,7 @@ counted(Mfas, Config) ->
                          %% The call that has just counted itself.
                          [erlang:trace_pattern(Mfa, restart, [call_count]) || Mfa <- There],
                          Before = [{Mfa, Count(Mfa)} || Mfa <- There],
-                         dt_wait:until(fun() -> Count(Poll) >= 50 end),
+                         test_wait:until(fun() -> Count(Poll) >= 50 end),
                          After = [{Mfa, Count(Mfa) - proplists:get_value(Mfa, Before)} || Mfa <- There, Mfa =/= Poll],
                          [erlang:trace_pattern(Mfa, false, [call_count]) || Mfa <- There],
                          After
@@ -89,26 +89,26 @@ nothing_is_computed_anew(Config) ->
     call(Config, fun() -> 1 = erlang:trace_pattern({dyntrace, info, 0}, true, [call_count]) end),
     ?assert(call(Config, fun dyntrace:available/0)),
     ?assertEqual({call_count, 0}, call(Config, fun() -> erlang:trace_info({dyntrace, info, 0}, call_count) end)),
-    _ = dt_bpftrace:stop(Consumer).
+    _ = test_bpftrace:stop(Consumer).
 
 %% -- Others clear, or leave ------------------------------------------------------------------
 
 %% Another tool clears all flags, the usual end of tracing by hand: the flags that are still needed are set again.
 flags_cleared_by_somebody(Config) ->
     start(Config),
-    Pid = call(Config, fun() -> spawn(fun dt_follow:answer/0) end),
+    Pid = call(Config, fun() -> spawn(fun test_autotracer:answer/0) end),
     Consumer = attach([message_send], Config),
     until(fun() -> traced(Pid, Config) =:= [send] end),
     call(Config, fun() -> erlang:trace(all, false, [all]) end),
     until(fun() -> traced(Pid, Config) =:= [send] andalso traced(new, Config) =:= [send] end),
     ?assertMatch(#{processes := [send]}, following(Config)),
-    _ = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     ?assertEqual([], traced(Pid, Config)).
 
 system_tracer_of_somebody(Config) ->
     start(Config),
-    Theirs = call(Config, fun() -> Pid = spawn(fun dt_follow:answer/0), false = seq_trace:set_system_tracer(Pid), Pid end),
+    Theirs = call(Config, fun() -> Pid = spawn(fun test_autotracer:answer/0), false = seq_trace:set_system_tracer(Pid), Pid end),
     Consumer = attach([seq_trace_print, message_send], Config),
     until_traced(Config),
     ?assertEqual(Theirs, call(Config, fun seq_trace:get_system_tracer/0)),
@@ -116,7 +116,7 @@ system_tracer_of_somebody(Config) ->
     call(Config, fun() -> seq_trace:set_system_tracer(false) end),
     until(fun() -> maps:get(seq_trace, following(Config)) end),
     ?assertEqual({dyntrace, dyntrace_follower}, call(Config, fun seq_trace:get_system_tracer/0)),
-    _ = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     ?assertEqual(false, call(Config, fun seq_trace:get_system_tracer/0)).
 
@@ -127,13 +127,13 @@ system_tracer_cleared(Config) ->
     until(Ours),
     call(Config, fun() -> seq_trace:set_system_tracer(false) end),
     until(Ours),
-    _ = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:stop(Consumer),
     until(fun() -> call(Config, fun seq_trace:get_system_tracer/0) =:= false end).
 
 %% One part fails: the others are set, the failure is logged once each time that it begins, and nothing of it stays.
 half_set(Config) ->
     keep_log(Config),
-    start([{functions, [{dt_cases, identity, 1}]}, {interval, 10}], Config),
+    start([{functions, [{test_cases, identity, 1}]}, {interval, 10}], Config),
     call(Config, fun() -> without_match_specifications() end),
     Consumer = attach([message_send, function_call], Config),
     until(fun() -> length(logged(Config)) =:= 1 end),
@@ -142,7 +142,7 @@ half_set(Config) ->
     call(Config, fun() -> _ = code:purge(dyntrace_functions), {module, _} = code:load_file(dyntrace_functions) end),
     until(fun() -> maps:get(calls, following(Config)) =:= call end),
     call(Config, fun() -> without_match_specifications() end),
-    _ = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     ?assertEqual([], traced(new, Config)),
     ?assertMatch([{error, _, _}, {error, _, _}], logged(Config)).
@@ -159,7 +159,7 @@ no_word_about_other_tracers(Config) ->
     Theirs = call(Config, fun() ->
                                   Tracer = spawn(fun sink/0),
                                   [begin
-                                       Pid = spawn(fun dt_follow:answer/0),
+                                       Pid = spawn(fun test_autotracer:answer/0),
                                        1 = erlang:trace(Pid, true, ['receive', {tracer, Tracer}]),
                                        Pid
                                    end || _ <- lists:seq(1, 100)]
@@ -169,8 +169,8 @@ no_word_about_other_tracers(Config) ->
     Flood = call(Config, fun() -> Sink = spawn(fun sink/0), spawn(fun() -> flood(Sink) end) end),
     until(fun() -> maps:get(pauses, following(Config)) >= 2 end),
     call(Config, fun() -> exit(Flood, kill) end),
-    until(fun() -> #{paused := Paused, untraced := Untraced} = following(Config), not Paused andalso Untraced >= 100 orelse dt_trace:has_sessions() end),
-    _ = dt_bpftrace:stop(Consumer),
+    until(fun() -> #{paused := Paused, untraced := Untraced} = following(Config), not Paused andalso Untraced >= 100 orelse test_trace:has_sessions() end),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     ?assertEqual([], errors(Config)),
     [?assertEqual(['receive'], call(Config, fun() -> element(2, erlang:trace_info(Pid, flags)) end)) || Pid <- Theirs].
@@ -195,7 +195,7 @@ busy() -> busy().
 %% asked again. Here none answers, until the module is loaded that they are asked by.
 named_processes_that_do_not_answer(Config) ->
     Names = [list_to_atom("dt_named_" ++ integer_to_list(N)) || N <- lists:seq(1, 40)],
-    call(Config, fun() -> [true = register(Name, spawn(fun dt_follow:answer/0)) || Name <- Names], without_answers() end),
+    call(Config, fun() -> [true = register(Name, spawn(fun test_autotracer:answer/0)) || Name <- Names], without_answers() end),
     start([{processes, Names}, {interval, 10}], Config),
     Consumer = attach([message_send], Config),
     until_traced(Config),
@@ -205,7 +205,7 @@ named_processes_that_do_not_answer(Config) ->
     call(Config, fun() -> _ = code:purge(dyntrace_global), {module, _} = code:load_file(dyntrace_global) end),
     until(fun() -> maps:get(untraced, following(Config)) =:= 0 end),
     ?assertEqual([[send]], Of()),
-    _ = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     ?assertEqual([[]], Of()).
 
@@ -233,14 +233,14 @@ on_and_off(Config) ->
                                  process_flag(priority, max),
                                  [begin
                                       {Off, ok} = timer:tc(fun dyntrace:unfollow/0),
-                                      {flags, []} = hd(dt_follow:infos(new, flags)),
+                                      {flags, []} = hd(test_autotracer:infos(new, flags)),
                                       off = maps:get(following, dyntrace:info()),
                                       {On, ok} = timer:tc(fun() -> dyntrace:follow(#{}) end),
-                                      [send] = dt_follow:flags(new) -- [procs],
+                                      [send] = test_autotracer:flags(new) -- [procs],
                                       {On, Off}
                                   end || _ <- lists:seq(1, 10)]
                          end),
-    _ = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     Times.
 
@@ -260,7 +260,7 @@ budget_beside_idle_processes(Config) ->
     call(Config, fun() -> exit(Flood, kill) end),
     %% The reductions of process_info/2 itself, and no more.
     ?assertEqual([], [{B - A, Asked} || {A, B, Asked} <- lists:zip3(Last, Reductions(), Cost), B - A =/= Asked]),
-    _ = dt_bpftrace:stop(Consumer).
+    _ = test_bpftrace:stop(Consumer).
 
 %% -- Killed processes------------------------------------------------------------------------------
 
@@ -268,7 +268,7 @@ budget_beside_idle_processes(Config) ->
 worker_killed_for_good(Config) ->
     killed(fun() ->
                    [begin
-                        dt_wait:until(fun() -> is_pid(whereis(dyntrace_follower)) orelse whereis(dyntrace_sup) =:= undefined end),
+                        test_wait:until(fun() -> is_pid(whereis(dyntrace_follower)) orelse whereis(dyntrace_sup) =:= undefined end),
                         kill(dyntrace_follower)
                     end || _ <- lists:seq(1, 12)]
            end, Config).
@@ -283,23 +283,23 @@ kill(Name) ->
     end.
 
 killed(Kill, Config) ->
-    start([{functions, [{dt_cases, identity, 1}]}], Config),
-    Pid = call(Config, fun() -> {module, _} = code:ensure_loaded(dt_cases), spawn(fun dt_follow:answer/0) end),
+    start([{functions, [{test_cases, identity, 1}]}], Config),
+    Pid = call(Config, fun() -> {module, _} = code:ensure_loaded(test_cases), spawn(fun test_autotracer:answer/0) end),
     Port = call(Config, fun() -> Self = self(), spawn(fun() -> Self ! open_port({spawn, "cat"}, []), receive stop -> ok end end), receive P when is_port(P) -> P end end),
     Consumer = attach([message_send, function_call, seq_trace_print, port_open], Config),
     until_traced(Config),
-    until(fun() -> traced(Pid, Config) =:= [call, send] andalso of_function({dt_cases, identity, 1}, Config) =:= [] end),
+    until(fun() -> traced(Pid, Config) =:= [call, send] andalso of_function({test_cases, identity, 1}, Config) =:= [] end),
     call(Config, Kill),
     until(fun() -> not lists:keymember(dyntrace, 1, call(Config, fun application:which_applications/0)) end),
     ?assertEqual(off, following(Config)),
     until(fun() -> [] =:= traced(Pid, Config) end),
     ?assertEqual({[], [], [], false, false},
-                 {traced(new_processes, Config), traced(new_ports, Config), traced(Port, Config), of_function({dt_cases, identity, 1}, Config),
+                 {traced(new_processes, Config), traced(new_ports, Config), traced(Port, Config), of_function({test_cases, identity, 1}, Config),
                   call(Config, fun seq_trace:get_system_tracer/0)}),
     %% The next start works as the first.
     start(Config),
     until(fun() -> traced(Pid, Config) =:= [call, send] end),
-    _ = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config).
 
 %% The setting of texts stays in force while nothing is traced, and for the next worker.
@@ -307,7 +307,7 @@ text_holds_on(Config) ->
     start(Config),
     ok = call(Config, fun() -> dyntrace:follow(#{text => shape}) end),
     ok = call(Config, fun dyntrace:unfollow/0),
-    call(Config, fun() -> kill(dyntrace_follower), dt_wait:until(fun() -> is_pid(whereis(dyntrace_follower)) end), sys:get_state(dyntrace_follower) end),
+    call(Config, fun() -> kill(dyntrace_follower), test_wait:until(fun() -> is_pid(whereis(dyntrace_follower)) end), sys:get_state(dyntrace_follower) end),
     ?assertEqual({shape, off}, {call(Config, fun() -> element(5, dyntrace:load_info("")) end), following(Config)}).
 
 %% -- Two trace sessions, and the garbage collection ------------------------------------------------
@@ -337,7 +337,7 @@ collections_of_processes_to_come(Config) ->
     Following = call(Config, fun() ->
                                      Session = apply(trace, session_create, [dt_theirs, Tracer, []]),
                                      0 = apply(trace, process, [Session, new_processes, true, [garbage_collection]]),
-                                     ok = dt_wait:until(fun() -> map_size(maps:get(withheld, dyntrace_follower:info())) > 0 end),
+                                     ok = test_wait:until(fun() -> map_size(maps:get(withheld, dyntrace_follower:info())) > 0 end),
                                      true = persistent_term:put(dt_theirs, Session) =:= ok,
                                      dyntrace_follower:info()
                              end),
@@ -345,7 +345,7 @@ collections_of_processes_to_come(Config) ->
     collect(Config),
     call(Config, fun() -> apply(trace, session_destroy, [persistent_term:get(dt_theirs)]) end),
     until(fun() -> maps:get(processes, following(Config)) =:= [garbage_collection] end),
-    _ = dt_bpftrace:stop(Consumer).
+    _ = test_bpftrace:stop(Consumer).
 
 withheld(Theirs, Config) ->
     keep_log(Config),
@@ -361,10 +361,10 @@ withheld(Theirs, Config) ->
     ?assertEqual(#{}, maps:get(withheld, following(Config))),
     Text = call(Config, fun() ->
                                 {Pid, Ref} = spawn_monitor(fun() -> erlang:garbage_collect() end),
-                                receive {'DOWN', Ref, process, Pid, normal} -> dt_cases:text(Pid) end
+                                receive {'DOWN', Ref, process, Pid, normal} -> test_cases:text(Pid) end
                         end),
-    dt_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= gc_major_start andalso maps:get(pid, Fields) =:= Text end),
-    _ = dt_bpftrace:stop(Consumer).
+    test_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= gc_major_start andalso maps:get(pid, Fields) =:= Text end),
+    _ = test_bpftrace:stop(Consumer).
 
 %% Collects the garbage of every process.
 collect(Config) ->
@@ -383,7 +383,7 @@ handle_held(Config) ->
     collect(Config),
     ok = call(Config, fun() -> application:stop(dyntrace) end),
     ?assertEqual([], call(Config, fun ours/0)),
-    _ = dt_bpftrace:stop(Consumer).
+    _ = test_bpftrace:stop(Consumer).
 
 ours() ->
     [Session || Session <- apply(trace, session_info, [all]), element(1, Session) =:= dyntrace_follower].
@@ -407,7 +407,7 @@ session_destroyed(Config) ->
     true = call(Config, fun() -> apply(trace, session_destroy, [Third]) end),
     ok = call(Config, fun dyntrace:unfollow/0),
     ?assertEqual(Worker, call(Config, fun() -> whereis(dyntrace_follower) end)),
-    _ = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:stop(Consumer),
     ok = call(Config, fun() -> application:stop(dyntrace) end),
     ?assertEqual([], call(Config, fun ours/0)).
 

@@ -16,24 +16,24 @@ all() ->
     [everything_traced, reloaded_meanwhile, consumer_killed_meanwhile, purged_while_attached].
 
 init_per_suite(Config) ->
-    dt_require:tool(dt_bpftrace:missing(), Config).
+    test_require:tool(test_bpftrace:missing(), Config).
 
 end_per_suite(_) ->
     ok.
 
 init_per_testcase(_, Config) ->
-    Node = dt_node:start(),
-    System = dt_node:call(Node, fun start/0),
+    Node = test_node:start(),
+    System = test_node:call(Node, fun start/0),
     [{node, Node}, {system, System} | Config].
 
 end_per_testcase(_, Config) ->
-    dt_node:stop(?config(node, Config)).
+    test_node:stop(?config(node, Config)).
 
 %% `all` with all flags until each kind of event has come, and a thousand orders: none is undecoded.
 everything_traced(Config) ->
     Consumer = count(Config),
     Began = orders(Config),
-    dt_wait:until("an event of each probe", [], fun() -> probes() -- seen(Consumer) end),
+    test_wait:until("an event of each probe", [], fun() -> probes() -- seen(Consumer) end),
     progresses(Began, ?ORDERS, Config),
     Done = orders(Config) - Began,
     healthy(Config),
@@ -59,9 +59,9 @@ reloaded_meanwhile(Config) ->
 
 consumer_killed_meanwhile(Config) ->
     Began = orders(Config),
-    ok = dt_bpftrace:kill(count(Config)),
+    ok = test_bpftrace:kill(count(Config)),
     progresses(Began, Config),
-    dt_wait:until("nobody is attached", [], fun() -> call(Config, fun dyntrace:listeners/0) end),
+    test_wait:until("nobody is attached", [], fun() -> call(Config, fun dyntrace:listeners/0) end),
     healthy(Config),
     Consumer = count(Config),
     arrive(numbered(Config), Consumer, Config).
@@ -100,11 +100,11 @@ start() ->
     System.
 
 trace_all() ->
-    _ = dt_trace:trace_pattern({demo_system, '_', '_'}, true, [local]),
+    _ = test_trace:trace_pattern({demo_system, '_', '_'}, true, [local]),
     %% Not of those that call themselves for ever: their stack would grow.
-    _ = [dt_trace:trace_pattern({demo_system, Function, 1}, [{'_', [], [{exception_trace}]}], [local]) || Function <- [order, roll]],
+    _ = [test_trace:trace_pattern({demo_system, Function, 1}, [{'_', [], [{exception_trace}]}], [local]) || Function <- [order, roll]],
     Flags = [send, 'receive', procs, ports, call, return_to, running, running_ports, exiting, garbage_collection],
-    _ = dt_trace:trace(all, true, [{tracer, dyntrace, []} | Flags]),
+    _ = test_trace:trace(all, true, [{tracer, dyntrace, []} | Flags]),
     _ = seq_trace:set_system_tracer({dyntrace, []}),
     ok.
 
@@ -143,7 +143,7 @@ annotator() ->
 
 %% All but the one of messages to other nodes: there is none here.
 probes() ->
-    dt_cases:probes(usdt) -- [message__send__remote].
+    test_cases:probes(usdt) -- [message__send__remote].
 
 %% Orders taken by the clerk: how far the load has come.
 orders(Config) ->
@@ -153,7 +153,7 @@ progresses(Began, Config) ->
     progresses(Began, 100, Config).
 
 progresses(Began, By, Config) ->
-    dt_wait:until({more_orders_than, Began + By}, fun() -> Orders = orders(Config), Orders > Began + By orelse Orders end).
+    test_wait:until({more_orders_than, Began + By}, fun() -> Orders = orders(Config), Orders > Began + By orelse Orders end).
 
 healthy(Config) ->
     ?assertMatch(#{undecoded := Undecoded} when map_size(Undecoded) =:= 0, call(Config, fun dyntrace:info/0)).
@@ -171,30 +171,30 @@ numbered(Count, Between, Config) ->
 
 %% Each of the messages came, in their order, none twice.
 arrive(Sent, Consumer, Config) ->
-    ?assertEqual(Sent, dt_bpftrace:in_time(ended(Consumer, Config))).
+    ?assertEqual(Sent, test_bpftrace:in_time(ended(Consumer, Config))).
 
 %% -- Counting in the kernel --------------------------------------------------------------------------
 
 %% Prints the name of each probe that it sees for the first time, and the numbered messages.
 count(Config) ->
     #{library := Library} = call(Config, fun dyntrace:info/0),
-    dt_bpftrace:start_script([io_lib:format("usdt:~ts:~s:~s { @[\"~s\"] = count(); if (@seen[~b] == 0) { @seen[~b] = 1; printf(\"seen ~s\\n\"); } }\n",
+    test_bpftrace:start_script([io_lib:format("usdt:~ts:~s:~s { @[\"~s\"] = count(); if (@seen[~b] == 0) { @seen[~b] = 1; printf(\"seen ~s\\n\"); } }\n",
                                             [Library, Provider, Probe, Probe, N, N, Probe])
                               || {N, Probe} <- lists:zip(lists:seq(1, length(probes())), probes()),
-                                 #{provider := Provider} <- [dt_bpftrace:described(Probe)]] ++
+                                 #{provider := Provider} <- [test_bpftrace:described(Probe)]] ++
                                  ["usdt:", Library, ":org_erlang_dyntrace:message_send /str(arg1) == \"dt_sink\"/ ",
                                   "{ printf(\"%llu %s\\n\", nsecs, str(arg2)); }\n",
                                   "END { clear(@seen); }\n"],
                              #{}).
 
 seen(Consumer) ->
-    [binary_to_existing_atom(Probe) || <<"seen ", Probe/binary>> <- dt_bpftrace:lines(Consumer)].
+    [binary_to_existing_atom(Probe) || <<"seen ", Probe/binary>> <- test_bpftrace:lines(Consumer)].
 
 %% Ends the load, for a detaching tracer has to wait for those who run through its probes, then
 %% the consumer: what it printed.
 ended(Consumer, Config) ->
-    _ = call(Config, fun() -> dt_trace:trace(all, false, [all]) end),
-    dt_bpftrace:stop_script(Consumer).
+    _ = call(Config, fun() -> test_trace:trace(all, false, [all]) end),
+    test_bpftrace:stop_script(Consumer).
 
 %% bpftrace prints its maps when it ends: "@[message_send]: 17".
 counts(Consumer, Config) ->
@@ -206,4 +206,4 @@ counts(Consumer, Config) ->
 %% -- Helpers -------------------------------------------------------------------------------------------
 
 call(Config, Fun) ->
-    dt_node:call(?config(node, Config), Fun).
+    test_node:call(?config(node, Config), Fun).

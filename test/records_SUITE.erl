@@ -21,7 +21,7 @@ init_per_suite(Config) ->
     case compile_records() of
         {ok, Code} ->
             {module, ?RECORDS} = code:load_binary(?RECORDS, "records", Code),
-            ok = dt_text_nif:load(dt_text_nif:build(?config(priv_dir, Config))),
+            ok = test_text_nif:load(test_text_nif:build(?config(priv_dir, Config))),
             [{code, Code} | Config];
         none ->
             {skip, "this release has no native records: OTP 29 has"}
@@ -37,14 +37,14 @@ init_per_testcase(Case, Config) ->
     end.
 
 with_node(Config) ->
-    case dt_require:tool(dt_bpftrace:missing(), Config) of
+    case test_require:tool(test_bpftrace:missing(), Config) of
         {skip, Why} ->
             {skip, Why};
         _ ->
-            Node = dt_node:start(),
-            #{library := Library} = dt_node:call(Node, fun dyntrace:info/0),
+            Node = test_node:start(),
+            #{library := Library} = test_node:call(Node, fun dyntrace:info/0),
             Code = ?config(code, Config),
-            {module, ?RECORDS} = dt_node:call(Node, fun() -> code:load_binary(?RECORDS, "records", Code) end),
+            {module, ?RECORDS} = test_node:call(Node, fun() -> code:load_binary(?RECORDS, "records", Code) end),
             [{node, Node}, {library, Library} | Config]
     end.
 
@@ -54,8 +54,8 @@ end_per_testcase(_, Config) ->
         undefined ->
             ok;
         Node ->
-            #{undecoded := Undecoded} = dt_node:call(Node, fun dyntrace:info/0),
-            dt_node:stop(Node),
+            #{undecoded := Undecoded} = test_node:call(Node, fun dyntrace:info/0),
+            test_node:stop(Node),
             case map_size(Undecoded) of
                 0 -> ok;
                 _ -> {fail, Undecoded}
@@ -111,21 +111,21 @@ records() ->
 
 %% What the runtime writes, or a beginning of it.
 texts(_) ->
-    ?assert(lists:member(dt_text_nif:text(pt(3)), [<<"#dt_records:pt{x=3,y=2}">>, <<"#dt_records:pt{y=2,x=3}">>])),
-    [?assert(text_SUITE:is_text_of(Term), {Term, dt_text_nif:text(Term), dt_text_nif:runtime(Term)}) || R <- records(), Term <- everywhere(R)],
-    ?assertEqual(<<"{#dt_records:empty{},x}">>, dt_text_nif:text({empty(), x})),
+    ?assert(lists:member(test_text_nif:text(pt(3)), [<<"#dt_records:pt{x=3,y=2}">>, <<"#dt_records:pt{y=2,x=3}">>])),
+    [?assert(text_SUITE:is_text_of(Term), {Term, test_text_nif:text(Term), test_text_nif:runtime(Term)}) || R <- records(), Term <- everywhere(R)],
+    ?assertEqual(<<"{#dt_records:empty{},x}">>, test_text_nif:text({empty(), x})),
     %% Many, on all schedulers.
-    Texts = [{Term, dt_text_nif:runtime(Term)} || R <- records(), Term <- everywhere(R)],
+    Texts = [{Term, test_text_nif:runtime(Term)} || R <- records(), Term <- everywhere(R)],
     Short = [Pair || Pair = {_, Text} <- Texts, byte_size(Text) =< ?MAX],
-    Workers = [spawn_monitor(fun() -> exit({wrong, [T || _ <- lists:seq(1, 50), {T, Text} <- Short, dt_text_nif:text(T) =/= Text]}) end)
+    Workers = [spawn_monitor(fun() -> exit({wrong, [T || _ <- lists:seq(1, 50), {T, Text} <- Short, test_text_nif:text(T) =/= Text]}) end)
                || _ <- lists:seq(1, 8)],
     [receive {'DOWN', Ref, process, Pid, Reason} -> ?assertEqual({wrong, []}, Reason) end || {Pid, Ref} <- Workers].
 
 shapes(_) ->
     Shape = fun(Term) ->
-                    ok = dt_text_nif:show(shape),
-                    try dt_text_nif:text(Term)
-                    after dt_text_nif:show(full)
+                    ok = test_text_nif:show(shape),
+                    try test_text_nif:text(Term)
+                    after test_text_nif:show(full)
                     end
             end,
     [?assertEqual(lists:sort(Fields), lists:sort(fields(Shape(Record))), Shape(Record))
@@ -142,14 +142,14 @@ fields(<<"#dt_records:pt{", Rest/binary>>) ->
 %% The time does not depend on what a field holds.
 large_fields(_) ->
     [begin
-         Text = dt_text_nif:text(Term),
+         Text = test_text_nif:text(Term),
          ?assertMatch(<<"#dt_records:pt{", _/binary>>, Text),
          ?assert(byte_size(Text) =< ?MAX),
-         ?assert(dt_text_nif:duration(Term) < 100000, {Name, dt_text_nif:duration(Term)}),
-         ct:pal("a record with ~ts: ~b ns", [Name, dt_text_nif:duration(Term)])
-     end || {Name, Hostile, _} <- dt_hostile:terms(), Term <- [pt(Hostile)]],
+         ?assert(test_text_nif:duration(Term) < 100000, {Name, test_text_nif:duration(Term)}),
+         ct:pal("a record with ~ts: ~b ns", [Name, test_text_nif:duration(Term)])
+     end || {Name, Hostile, _} <- test_hostile:terms(), Term <- [pt(Hostile)]],
     Deep = lists:foldl(fun(_, Inner) -> pt(Inner) end, x, lists:seq(1, 100000)),
-    ?assert(byte_size(dt_text_nif:text(Deep)) =< ?MAX).
+    ?assert(byte_size(test_text_nif:text(Deep)) =< ?MAX).
 
 %% More fields than a text has room for; names of any characters.
 many_fields(_) ->
@@ -160,18 +160,18 @@ many_fields(_) ->
 definition_gone(_) ->
     {ok, Code} = compile_records(),
     Kept = [pt({kept, 1}), literal()],
-    Texts = [dt_text_nif:text(R) || R <- Kept],
+    Texts = [test_text_nif:text(R) || R <- Kept],
     true = code:delete(?RECORDS),
     false = code:purge(?RECORDS),
-    ?assertEqual(Texts, [dt_text_nif:text(R) || R <- Kept]),
-    ?assertEqual(Texts, [dt_text_nif:runtime(R) || R <- Kept]),
+    ?assertEqual(Texts, [test_text_nif:text(R) || R <- Kept]),
+    ?assertEqual(Texts, [test_text_nif:runtime(R) || R <- Kept]),
     {module, ?RECORDS} = code:load_binary(?RECORDS, "records", Code).
 
 made_at_run_time(_) ->
     R = created([{a, {1, 2}}, {b, "text"}]),
-    [?assertEqual(dt_text_nif:runtime(T), dt_text_nif:text(T)) || T <- everywhere(R)],
+    [?assertEqual(test_text_nif:runtime(T), test_text_nif:text(T)) || T <- everywhere(R)],
     From = binary_to_term(term_to_binary(R)),
-    ?assertEqual(dt_text_nif:runtime(R), dt_text_nif:text(From)).
+    ?assertEqual(test_text_nif:runtime(R), test_text_nif:text(From)).
 
 created(Fields) ->
     apply(records, create, [no_module, a_name, Fields, #{is_exported => false}]).
@@ -183,8 +183,8 @@ events(Config) ->
     Consumer = attach([message_send, message_receive, message__send, message__queued, trace, function_call, function_exception, function__return], Config),
     Expected = call(Config, fun() ->
                                     Terms = [Term || R <- [pt(3), literal(), empty()], Term <- everywhere(R)],
-                                    1 = dt_trace:trace_pattern({?MODULE, identity, 1}, [{'_', [], [{exception_trace}]}], [local]),
-                                    _ = dt_cases:traced([send, 'receive', call],
+                                    1 = test_trace:trace_pattern({?MODULE, identity, 1}, [{'_', [], [{exception_trace}]}], [local]),
+                                    _ = test_cases:traced([send, 'receive', call],
                                                         fun() -> [begin
                                                                       self() ! Term,
                                                                       receive Term -> ok end,
@@ -192,9 +192,9 @@ events(Config) ->
                                                                   end || Term <- Terms] end),
                                     [text(Term) || Term <- Terms]
                             end),
-    true = call(Config, fun() -> _ = dt_cases:traced([send], fun() -> self() ! the_end, receive the_end -> ok end end), true end),
-    _ = dt_bpftrace:await(Consumer, fun({P, E}) -> P =:= message_send andalso maps:get(message, E) =:= <<"the_end">> end),
-    Events = dt_bpftrace:stop(Consumer),
+    true = call(Config, fun() -> _ = test_cases:traced([send], fun() -> self() ! the_end, receive the_end -> ok end end), true end),
+    _ = test_bpftrace:await(Consumer, fun({P, E}) -> P =:= message_send andalso maps:get(message, E) =:= <<"the_end">> end),
+    Events = test_bpftrace:stop(Consumer),
     Messages = fun(Probe) -> [M || {P, #{message := M}} <- Events, P =:= Probe, binary:match(M, <<"#dt_records">>) =/= nomatch] end,
     ?assertEqual(Expected, Messages(message_send)),
     ?assertEqual(Expected, Messages(message_receive)),
@@ -237,10 +237,10 @@ sequential(Config) ->
                                   seq_trace:set_system_tracer(Old),
                                   {text(pt(label)), text({got, pt(3)})}
                           end),
-    {_, Print} = dt_bpftrace:await(Consumer, fun({P, _}) -> P =:= seq_trace_print end),
+    {_, Print} = test_bpftrace:await(Consumer, fun({P, _}) -> P =:= seq_trace_print end),
     Printed = call(Config, fun() -> text(pt(printed)) end),
     ?assertMatch(#{label := Label, message := Printed}, Print),
-    Events = dt_bpftrace:stop(Consumer),
+    Events = test_bpftrace:stop(Consumer),
     ?assertMatch([_ | _], [x || {seq_trace_send, #{label := L, message := M}} <- Events, L =:= Label, M =:= Message]),
     ?assertMatch([_ | _], [x || {seq_trace_receive, #{label := L, message := M}} <- Events, L =:= Label, M =:= Message]),
     ?assertMatch([_ | _], [x || {trace_seq, #{label := L}} <- Events, L =:= Label]).
@@ -250,26 +250,26 @@ exits(Config) ->
     Consumer = attach([process_exit, process__exit, process__exit_signal], Config),
     Expected = call(Config, fun() ->
                              process_flag(trap_exit, true),
-                             1 = dt_trace:trace(self(), true, ['receive', {tracer, dyntrace, []}]),
+                             1 = test_trace:trace(self(), true, ['receive', {tracer, dyntrace, []}]),
                              logger:set_primary_config(level, none),
                              Reasons = [Term || Term <- everywhere(pt(3))],
                              [begin
                                   Pid = spawn_link(fun() -> receive go -> exit(Reason) end end),
-                                  1 = dt_trace:trace(Pid, true, [procs, {tracer, dyntrace, []}]),
+                                  1 = test_trace:trace(Pid, true, [procs, {tracer, dyntrace, []}]),
                                   Pid ! go,
                                   receive {'EXIT', Pid, Reason} -> ok end
                               end || Reason <- Reasons],
-                             1 = dt_trace:trace(self(), false, ['receive']),
+                             1 = test_trace:trace(self(), false, ['receive']),
                              [text(Reason) || Reason <- Reasons]
                      end),
     call(Config, fun() ->
                          {Pid, Ref} = spawn_monitor(fun() -> receive go -> exit(the_end) end end),
-                         1 = dt_trace:trace(Pid, true, [procs, {tracer, dyntrace, []}]),
+                         1 = test_trace:trace(Pid, true, [procs, {tracer, dyntrace, []}]),
                          Pid ! go,
                          receive {'DOWN', Ref, process, Pid, _} -> ok end
                  end),
-    _ = dt_bpftrace:await(Consumer, fun({P, E}) -> P =:= process__exit andalso maps:get(reason, E) =:= <<"the_end">> end),
-    Events = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:await(Consumer, fun({P, E}) -> P =:= process__exit andalso maps:get(reason, E) =:= <<"the_end">> end),
+    Events = test_bpftrace:stop(Consumer),
     [?assertEqual(Expected, [R || {P, #{reason := R}} <- Events, P =:= Probe, R =/= <<"the_end">>], Probe)
      || Probe <- [process_exit, process__exit, process__exit_signal]].
 
@@ -278,11 +278,11 @@ sizes(Config) ->
     Consumer = attach([message__send], Config),
     Expected = call(Config, fun() ->
                                     Terms = [Term || R <- [pt(3), literal(), empty(), quoted(1.5), pt(<<"bin">>)], Term <- everywhere(R)],
-                                    _ = dt_cases:traced([send], fun() -> [self() ! Term || Term <- Terms ++ [pt(lists:seq(1, 100000)), the_end]] end),
+                                    _ = test_cases:traced([send], fun() -> [self() ! Term || Term <- Terms ++ [pt(lists:seq(1, 100000)), the_end]] end),
                                     [erts_debug:flat_size(Term) || Term <- Terms]
                             end),
-    _ = dt_bpftrace:await(Consumer, fun({_, #{size := Size}}) -> Size =:= 0 end),
-    Sizes = [Size || {_, #{size := Size}} <- dt_bpftrace:stop(Consumer)],
+    _ = test_bpftrace:await(Consumer, fun({_, #{size := Size}}) -> Size =:= 0 end),
+    Sizes = [Size || {_, #{size := Size}} <- test_bpftrace:stop(Consumer)],
     ?assertEqual(Expected, lists:sublist(Sizes, length(Expected))),
     [Large, 0] = lists:nthtail(length(Expected), Sizes),
     ?assert(Large > 1900 andalso Large < 2100, Large).
@@ -297,13 +297,13 @@ annotations(Config) ->
                                                  fun() -> dyntrace:span(pt(1), fun() -> ok end) end]],
                          true = dyntrace:mark(the_end, "")
                  end),
-    _ = dt_bpftrace:await(Consumer, fun({P, E}) -> P =:= user_mark andalso maps:get(name, E) =:= <<"the_end">> end),
-    _ = dt_bpftrace:stop(Consumer).
+    _ = test_bpftrace:await(Consumer, fun({P, E}) -> P =:= user_mark andalso maps:get(name, E) =:= <<"the_end">> end),
+    _ = test_bpftrace:stop(Consumer).
 
 %% -- Helpers -----------------------------------------------------------------------------------
 
 attach(Probes, Config) ->
-    dt_bpftrace:start(?config(library, Config), Probes).
+    test_bpftrace:start(?config(library, Config), Probes).
 
 call(Config, Fun) ->
-    dt_node:call(?config(node, Config), Fun).
+    test_node:call(?config(node, Config), Fun).

@@ -17,7 +17,7 @@ all() ->
     [rebar3, rebar3_without_runtime_tools, rebar3_start_script, mix, mix_without_runtime_tools, systools, systools_without_runtime_tools].
 
 init_per_suite(Config) ->
-    dt_require:tool(dt_bpftrace:missing(), Config).
+    test_require:tool(test_bpftrace:missing(), Config).
 
 end_per_suite(_) ->
     ok.
@@ -27,8 +27,8 @@ init_per_testcase(Test, Config) ->
     Work = filename:join(os:getenv("TMPDIR", "/tmp"), lists:concat(["dyntrace-release-", os:getpid(), "-", Test])),
     {Sources, Release} = {filename:join(Work, "sources"), filename:join(Work, "release")},
     [ok = filelib:ensure_path(Folder) || Folder <- [Sources, Release]],
-    {0, _} = dt_shell:run("cd '~ts' && cp -R c_src src tools priv rebar.config examples '~ts'", [dt_shell:project(), Sources]),
-    {0, _} = dt_shell:run("cd '~ts' && rm -rf c_src/obj priv/*.so priv/beam", [Sources]),
+    {0, _} = test_shell:run("cd '~ts' && cp -R c_src src tools priv rebar.config examples '~ts'", [test_shell:project(), Sources]),
+    {0, _} = test_shell:run("cd '~ts' && rm -rf c_src/obj priv/*.so priv/beam", [Sources]),
     [{work, Work}, {folder, Sources}, {release, Release} | Config].
 
 end_per_testcase(_, Config) ->
@@ -49,15 +49,15 @@ rebar3_without_runtime_tools(Config) ->
 rebar3_start_script(Config) ->
     rebar3("", Config),
     Release = ?config(release, Config),
-    Epmd = {Number, _} = dt_node:start_epmd(),
-    {0, Says} = dt_shell:run("cd / && ERL_EPMD_PORT=~s '~ts/bin/shop' foreground -noinput -eval '"
+    Epmd = {Number, _} = test_node:start_epmd(),
+    {0, Says} = test_shell:run("cd / && ERL_EPMD_PORT=~s '~ts/bin/shop' foreground -noinput -eval '"
                              "io:format(\"answers ~~w ~~ts~~n\", [dyntrace:available(), maps:get(library, dyntrace:info())]), init:stop().' 2>&1", [Number, Release]),
-    dt_node:stop_epmd(Epmd),
+    test_node:stop_epmd(Epmd),
     ?assertMatch({_, _}, binary:match(Says, unicode:characters_to_binary(["answers true ", library(Release), "\n"])), Says).
 
 rebar3(Edit, Config) ->
     Shop = examples_SUITE:rebar3_shop(Config),
-    {0, _} = dt_shell:run("cd '~ts' && sed -i '~s' rebar.config && rebar3 as prod tar", [Shop, Edit]),
+    {0, _} = test_shell:run("cd '~ts' && sed -i '~s' rebar.config && rebar3 as prod tar", [Shop, Edit]),
     unpack(filename:join(Shop, "_build/prod/rel/shop/*.tar.gz"), Config).
 
 mix(Config) ->
@@ -71,7 +71,7 @@ mix_without_runtime_tools(Config) ->
 
 mix(Edit, Config) ->
     Shop = examples_SUITE:mix_shop(Config),
-    {0, _} = dt_shell:run("cd '~ts' && sed -i '~s' mix.exs", [Shop, Edit]),
+    {0, _} = test_shell:run("cd '~ts' && sed -i '~s' mix.exs", [Shop, Edit]),
     {0, _} = examples_SUITE:mix("MIX_ENV=prod mix release", [], Shop),
     unpack(filename:join(Shop, "_build/prod/*.tar.gz"), Config).
 
@@ -87,7 +87,7 @@ systools_without_runtime_tools(Config) ->
 %% With OTP's before ours, whose module is then the first.
 systools(Others, Config) ->
     Sources = ?config(folder, Config),
-    {0, _} = dt_shell:run("cd '~ts' && rebar3 compile", [Sources]),
+    {0, _} = test_shell:run("cd '~ts' && rebar3 compile", [Sources]),
     Ebin = filename:join(Sources, "_build/default/lib/dyntrace/ebin"),
     Rel = filename:join(Sources, "shop"),
     Apps = [{App, version(App)} || App <- [kernel, stdlib, sasl | Others]] ++ [{dyntrace, "0.1.0"}],
@@ -103,7 +103,7 @@ version(App) ->
 %% -- Helpers -------------------------------------------------------------------------------
 
 unpack(Tar, Config) ->
-    {0, _} = dt_shell:run("tar xzf ~ts -C '~ts'", [Tar, ?config(release, Config)]),
+    {0, _} = test_shell:run("tar xzf ~ts -C '~ts'", [Tar, ?config(release, Config)]),
     ok = file:del_dir_r(?config(folder, Config)).
 
 boots(Config) ->
@@ -117,12 +117,12 @@ boots(Mode, Release) ->
     ?assertMatch([_ | _], peer:call(Node, dyntrace, probes, [])),
     fires(Library, Node),
     by_its_name(Release, Node),
-    ok = dt_node:stop(Node).
+    ok = test_node:stop(Node).
 
 %% The runtime system and the boot file that are in the release; nothing else is on the code path.
 start(Mode, Release) ->
     Erts = filename:join([Release, "erts-" ++ erlang:system_info(version), "bin"]),
-    dt_node:start(#{exec => filename:join(Erts, "erlexec"), paths => [],
+    test_node:start(#{exec => filename:join(Erts, "erlexec"), paths => [],
                     env => [{"ROOTDIR", Release}, {"BINDIR", Erts}, {"EMU", "beam"}, {"RELEASE_ROOT", Release}, {"RELEASE_NAME", "shop"}, {"RELEASE_VSN", "1.0.0"}],
                     args => ["-mode", Mode, "-boot", filename:join(Release, "releases/1.0.0/start"),
                              "-boot_var", "RELEASE_LIB", filename:join(Release, "lib")]}).
@@ -132,13 +132,13 @@ library(Release) ->
 
 %% A consumer attaches to the library by its path, and the application does the rest.
 fires(Library, Node) ->
-    Consumer = dt_bpftrace:start_script(["usdt:", Library, ":org_erlang_dyntrace:message_send { printf(\"%s\\n\", str(arg2)); }"], #{}),
-    dt_wait:until(fun() -> traced(peer:call(Node, dyntrace, info, [])) end),
-    dt_wait:until(fun() ->
+    Consumer = test_bpftrace:start_script(["usdt:", Library, ":org_erlang_dyntrace:message_send { printf(\"%s\\n\", str(arg2)); }"], #{}),
+    test_wait:until(fun() -> traced(peer:call(Node, dyntrace, info, [])) end),
+    test_wait:until(fun() ->
                           sent_by_somebody_else = peer:call(Node, erlang, send, [init, sent_by_somebody_else]),
-                          lists:member(<<"sent_by_somebody_else">>, dt_bpftrace:lines(Consumer))
+                          lists:member(<<"sent_by_somebody_else">>, test_bpftrace:lines(Consumer))
                   end),
-    _ = dt_bpftrace:stop_script(Consumer).
+    _ = test_bpftrace:stop_script(Consumer).
 
 traced(#{following := #{processes := Flags}}) -> lists:member(send, Flags);
 traced(_) -> false.

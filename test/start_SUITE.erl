@@ -22,7 +22,7 @@ init_per_testcase(Test, Config) ->
     Dir = filename:join(Folder, "traces"),
     ok = filelib:ensure_path(Dir),
     Built = filename:dirname(filename:dirname(code:which(dyntrace))),
-    {0, _} = dt_shell:run("cp -RL '~ts/ebin' '~ts/priv' '~ts'", [Built, Built, Dir]),
+    {0, _} = test_shell:run("cp -RL '~ts/ebin' '~ts/priv' '~ts'", [Built, Built, Dir]),
     [{folder, Folder}, {dir, Dir}, {boot, boot(Folder, Dir)} | Config].
 
 end_per_testcase(_, _) ->
@@ -55,7 +55,7 @@ library_missing(Config) ->
     can_not_work(start(Config), [library(Config), "No such file"], Config).
 
 library_noexec(Config) ->
-    dt_require:tool(os:cmd("unshare --mount sh -c 'mount -t tmpfs none /mnt && echo works' 2>&1") =/= "works\n" andalso "no namespace of mounts can be made here", []),
+    test_require:tool(os:cmd("unshare --mount sh -c 'mount -t tmpfs none /mnt && echo works' 2>&1") =/= "works\n" andalso "no namespace of mounts can be made here", []),
     Priv = filename:dirname(library(Config)),
     ok = file:rename(library(Config), filename:join(?config(folder, Config), "dyntrace.so")),
     Script = io_lib:format("mount -t tmpfs -o noexec none '~ts' && cp '~ts/dyntrace.so' '~ts' && exec erl \"$@\"", [Priv, ?config(folder, Config), Priv]),
@@ -64,18 +64,18 @@ library_noexec(Config) ->
 
 library_of_another_machine(Config) ->
     CC = "aarch64-linux-gnu-gcc",
-    dt_require:tool(os:find_executable(CC) =:= false andalso CC ++ " is not installed", []),
-    {0, _} = dt_shell:run("~s -shared -o '~ts' -x c /dev/null", [CC, library(Config)]),
+    test_require:tool(os:find_executable(CC) =:= false andalso CC ++ " is not installed", []),
+    {0, _} = test_shell:run("~s -shared -o '~ts' -x c /dev/null", [CC, library(Config)]),
     can_not_work(start(Config), [library(Config), "built for another machine?"], Config).
 
 %% The module of OTP, or none, is what there is.
 module_missing(Config) ->
-    {0, _} = dt_shell:run("cd '~ts' && rm ebin/dyntrace.beam priv/beam/dyntrace.beam", [?config(dir, Config)]),
+    {0, _} = test_shell:run("cd '~ts' && rm ebin/dyntrace.beam priv/beam/dyntrace.beam", [?config(dir, Config)]),
     Node = start(Config),
     [Error] = errors(Node, Config),
     ?assertMatch({match, _}, re:run(Error, "^error dyntrace: no event will be traced: its module")),
     is_running(Node),
-    dt_node:stop(Node).
+    test_node:stop(Node).
 
 %% One error that says all of Parts, and so does info/0; nothing is traced, and nothing raises.
 can_not_work(Node, Parts, Config) ->
@@ -87,7 +87,7 @@ can_not_work(Node, Parts, Config) ->
     ?assertEqual([Error], errors(Node, Config)),
     ?assertEqual(ok, peer:call(Node, dyntrace, unfollow, [])),
     ?assertEqual({ok, nonode@nohost}, {peer:call(Node, dyntrace_app, pause, []), peer:call(Node, dyntrace, span, [name, fun erlang:node/0])}),
-    dt_node:stop(Node).
+    test_node:stop(Node).
 
 is_running(Node) ->
     ?assert(lists:keymember(dyntrace, 1, peer:call(Node, application, which_applications, []))),
@@ -102,36 +102,36 @@ library_comes_back(Config) ->
     {module, dyntrace} = peer:call(Node, c, l, [dyntrace]),
     ?assertEqual(ok, peer:call(Node, dyntrace, follow, [#{}])),
     ?assertMatch(#{following := #{processes := []}}, peer:call(Node, dyntrace, info, [])),
-    dt_node:stop(Node).
+    test_node:stop(Node).
 
 %% This alone keeps it from starting.
 config_refused(Config) ->
     Node = start(#{args => ["-boot", "start_clean", "-pa", filename:join(?config(dir, Config), "ebin"), "-dyntrace", "budget", "none"]}, Config),
     ?assertMatch({error, {dyntrace, {{bad_config, budget, none, _}, _}}}, peer:call(Node, application, ensure_all_started, [dyntrace])),
-    dt_node:stop(Node).
+    test_node:stop(Node).
 
 %% -- Other modules of that name ------------------------------------------------------------------
 
 %% README's first command fails with OTP's module, which the VM takes as a tracer all the same; the second one finds ours
 %% behind it on the code path, or says that it is not there.
 otp_module_only(Config) ->
-    dt_require:tool(not has_runtime_tools() andalso "erlang-runtime-tools is not installed", []),
+    test_require:tool(not has_runtime_tools() andalso "erlang-runtime-tools is not installed", []),
     Without = start(#{args => ["-boot", "start_clean"]}, Config),
     ?assertError(undef, peer:call(Without, dyntrace, info, [])),
     ?assert(is_integer(peer:call(Without, erlang, trace, [new_processes, true, [send, {tracer, dyntrace, []}]]))),
     ?assertMatch({error, {dyntrace, {"no such file or directory", _}}}, peer:call(Without, application, ensure_all_started, [dyntrace])),
-    dt_node:stop(Without),
+    test_node:stop(Without),
     Behind = start(#{args => ["-boot", "start_clean", "-pz", filename:join(?config(dir, Config), "ebin")]}, Config),
     ?assertError(undef, peer:call(Behind, dyntrace, info, [])),
     ?assertEqual({ok, [dyntrace]}, peer:call(Behind, application, ensure_all_started, [dyntrace])),
     works(Behind, Config),
     {module, dyntrace} = peer:call(Behind, c, l, [dyntrace]),
     works(Behind, Config),
-    dt_node:stop(Behind).
+    test_node:stop(Behind).
 
 %% The library is found beside our module whatever the folder is called, and never in runtime_tools.
 otp_module_first(Config) ->
-    dt_require:tool(not has_runtime_tools() andalso "erlang-runtime-tools is not installed", []),
+    test_require:tool(not has_runtime_tools() andalso "erlang-runtime-tools is not installed", []),
     Node = start(Config),
     works(Node, Config),
     ?assertEqual([], errors(Node, Config)),
@@ -139,7 +139,7 @@ otp_module_first(Config) ->
     %% And again by its name, that the code path has twice.
     {module, dyntrace} = peer:call(Node, c, l, [dyntrace]),
     works(Node, Config),
-    dt_node:stop(Node).
+    test_node:stop(Node).
 
 works(Node, Config) ->
     Library = library(Config),
@@ -154,7 +154,7 @@ cover_compiled(Config) ->
     works(Node, Config),
     %% It is not loaded over what the tool counts with.
     ?assertEqual({file, cover_compiled}, peer:call(Node, code, is_loaded, [dyntrace])),
-    dt_node:stop(Node).
+    test_node:stop(Node).
 
 %% -- Built again ---------------------------------------------------------------------------------
 
@@ -164,7 +164,7 @@ library_replaced(Config) ->
     Node = start(Config),
     works(Node, Config),
     [begin
-         {0, _} = dt_shell:run("cp '~ts' '~ts.new' && mv '~ts.new' '~ts'", lists:duplicate(4, library(Config))),
+         {0, _} = test_shell:run("cp '~ts' '~ts.new' && mv '~ts.new' '~ts'", lists:duplicate(4, library(Config))),
          ?assertNot(is_mapped(Node, Config)),
          #{backends := #{usdt := {missing, Why}}} = peer:call(Node, dyntrace, info, []),
          ?assertMatch({_, _}, binary:match(Why, <<"load the module again">>)),
@@ -177,7 +177,7 @@ library_replaced(Config) ->
     ?assertEqual(3, length(mapped(Node))),
     ok = file:delete(library(Config)),
     ?assertMatch(#{backends := #{usdt := {missing, _}}}, peer:call(Node, dyntrace, info, [])),
-    dt_node:stop(Node).
+    test_node:stop(Node).
 
 %% The file at the library's path is in the node's memory.
 is_mapped(Node, Config) ->
@@ -186,7 +186,7 @@ is_mapped(Node, Config) ->
 
 %% The numbers of the files of that name that are.
 mapped(Node) ->
-    {0, Lines} = dt_shell:run("awk '/ r-xp .*\\/priv\\/dyntrace.so/ { print $5 }' /proc/~s/maps", [dt_node:os_pid(Node)]),
+    {0, Lines} = test_shell:run("awk '/ r-xp .*\\/priv\\/dyntrace.so/ { print $5 }' /proc/~s/maps", [test_node:os_pid(Node)]),
     [binary_to_integer(Number) || Number <- binary:split(Lines, <<"\n">>, [global, trim_all])].
 
 %% -- Helpers -------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ start(Options, Config) ->
     Handler = {handler, default, logger_std_h, #{config => #{file => log_file(Config)},
                                                  formatter => {logger_formatter, #{single_line => true, template => [level, " ", msg, "\n"]}}}},
     Args = maps:get(args, Options, ["-mode", "embedded", "-boot", ?config(boot, Config)]),
-    dt_node:start(Options#{paths => [], args => Args ++ ["-kernel", "logger", lists:flatten(io_lib:format("~0p", [[Handler]]))]}).
+    test_node:start(Options#{paths => [], args => Args ++ ["-kernel", "logger", lists:flatten(io_lib:format("~0p", [[Handler]]))]}).
 
 log_file(Config) ->
     filename:join(?config(folder, Config), "log").

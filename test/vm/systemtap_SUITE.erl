@@ -20,9 +20,9 @@ all() ->
     [marks_are_listed, tapset_is_listed, scripts_are_all_run | [Script || {Script, _} <- systemtap_guest:scripts()]].
 
 init_per_suite(Config) ->
-    {_, Id} = dt_shell:run("id -u", []),
+    {_, Id} = test_shell:run("id -u", []),
     Missing = [Tool || Tool <- ["debootstrap", "qemu-system-x86_64", "unshare"], os:find_executable(Tool) =:= false],
-    case dt_require:tool(Id =/= <<"0\n">> andalso "SystemTap's virtual machine needs root"
+    case test_require:tool(Id =/= <<"0\n">> andalso "SystemTap's virtual machine needs root"
                          orelse Missing =/= [] andalso lists:join(", ", Missing) ++ " not installed", Config) of
         {skip, Why} -> {skip, Why};
         _ -> prepare([{folder, folder()} | Config])
@@ -36,7 +36,7 @@ prepare(Config) ->
     case tool("debian ~s install ~s", [?RELEASE, ?PACKAGES]) of
         {0, _} ->
             Scripts = lists:join(" ", [atom_to_list(Script) || {Script, _} <- systemtap_guest:scripts()]),
-            {0, _} = tool("debian ~s run test_vm/build_guest ~s", [?RELEASE, Scripts]),
+            {0, _} = tool("debian ~s run test/vm/build_guest ~s", [?RELEASE, Scripts]),
             {Status, Console} = tool("vm ~s ~b 'cd /dyntrace && erl -noinput -pa ebin -run systemtap_guest main vm vm/results'",
                                      [?RELEASE, ?BOOT_S]),
             ct:pal("~ts", [Console]),
@@ -68,7 +68,7 @@ variable(#{name := Name, type := string}) -> iolist_to_binary([" ", atom_to_list
 variable(#{name := Name}) -> iolist_to_binary([" ", atom_to_list(Name), ":long"]).
 
 scripts_are_all_run(_) ->
-    Files = filelib:wildcard(filename:join(dt_shell:project(), "priv/systemtap/scripts/*.stp")),
+    Files = filelib:wildcard(filename:join(test_shell:project(), "priv/systemtap/scripts/*.stp")),
     ?assertEqual([], [filename:basename(File, ".stp") || File <- Files] -- [atom_to_list(Script) || {Script, _} <- systemtap_guest:scripts()]).
 
 spawn_exit(Config) -> result(spawn_exit, Config).
@@ -95,4 +95,4 @@ folder() ->
     binary_to_list(string:trim(Folder)).
 
 tool(Format, Args) ->
-    dt_shell:run("'~ts/tools/'" ++ Format ++ " 2>&1", [dt_shell:project() | Args]).
+    test_shell:run("'~ts/tools/'" ++ Format ++ " 2>&1", [test_shell:project() | Args]).

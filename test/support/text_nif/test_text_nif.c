@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "dt_text.h"
-#include "dt_work.h"
+#include "test_work.h"
 
 static ERL_NIF_TERM binary(ErlNifEnv *env, const char *s) {
     ERL_NIF_TERM term;
@@ -81,13 +81,13 @@ static ERL_NIF_TERM duration(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]
 
 /* The steps that the text takes. */
 static ERL_NIF_TERM work(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    unsigned long before = dt_work;
+    unsigned long before = test_work;
     struct dt_text text;
 
     (void)argc;
     dt_text_open(&text);
     (void)dt_text_term(&text, env, argv[0]);
-    return enif_make_ulong(env, dt_work - before);
+    return enif_make_ulong(env, test_work - before);
 }
 
 static ERL_NIF_TERM show(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
@@ -116,4 +116,4 @@ static ErlNifFunc functions[] = {{"text", 1, text, 0},
                                  {"work", 1, work, 0},
                                  {"show", 1, show, 0}};
 
-ERL_NIF_INIT(dt_text_nif, functions, load, NULL, NULL, NULL)
+ERL_NIF_INIT(test_text_nif, functions, load, NULL, NULL, NULL)

@@ -1,10 +1,10 @@
 %% gdb as a consumer: it reads every argument of a probe, and attaches to a thousand in a moment.
 %%
-%%     Lines = dt_gdb:trace(OsPid, [{erlang, user_trace__n17, "%ld %s", ["$_probe_arg2", "(char*)$_probe_arg6"]}],
+%%     Lines = test_gdb:trace(OsPid, [{erlang, user_trace__n17, "%ld %s", ["$_probe_arg2", "(char*)$_probe_arg6"]}],
 %%                          fun() -> ...what fires them... end).
 %%
 %% Answers a line a hit, in their order, as binaries: the probe's name and what the format says.
--module(dt_gdb).
+-module(test_gdb).
 
 -export([missing/0, trace/3]).
 
@@ -30,7 +30,7 @@ trace(OsPid, Probes, Fun) ->
         receive {'DOWN', Ref, process, Pid, normal} -> ok end,
         Lines
     after
-        _ = dt_shell:run("kill -INT ~b", [Gdb]),
+        _ = test_shell:run("kill -INT ~b", [Gdb]),
         exited(Port),
         ok = file:delete(File)
     end.

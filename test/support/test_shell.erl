@@ -1,5 +1,5 @@
 %% Commands of the shell, for what tests ask of the machine's tools.
--module(dt_shell).
+-module(test_shell).
 
 -export([run/2, project/0]).
 

@@ -1,8 +1,8 @@
 %% Waiting for a condition, with a deadline. A timeout's error says what was waited for and what was seen last:
 %%
-%%     dt_wait:until("the consumer has detached", [], fun dyntrace:listeners/0)
+%%     test_wait:until("the consumer has detached", [], fun dyntrace:listeners/0)
 %%     ** exception error: {not_in_time,"the consumer has detached",[{expected,[]},{seen,[#{name => message_send, ...}]}]}
--module(dt_wait).
+-module(test_wait).
 
 -export([until/1, until/2, until/3]).
 

@@ -1,5 +1,5 @@
 %% Random terms to make text of, of every type.
--module(dt_terms).
+-module(test_terms).
 
 -include_lib("proper/include/proper.hrl").
 

@@ -1,5 +1,5 @@
 %% The recipes of a page of docs, run as they stand there.
--module(dt_recipe).
+-module(test_recipe).
 
 -export([run/4]).
 
@@ -7,11 +7,11 @@
 %% one process of the node, as its shell would. Returns what the shells printed. Options: `env` of
 %% the shell; `ready`, called before each block of the node.
 run(File, Title, Node, Options) ->
-    {ok, Page} = file:read_file(filename:join(dt_shell:project(), File)),
+    {ok, Page} = file:read_file(filename:join(test_shell:project(), File)),
     [_, Section] = binary:split(Page, <<"\n## ", (list_to_binary(Title))/binary, "\n">>),
     [Mine | _] = binary:split(Section, <<"\n## ">>),
     {match, Blocks} = re:run(Mine, "^```(sh|erlang)\\n(.*?)^```$", [global, multiline, dotall, {capture, all_but_first, binary}]),
-    Evaluator = dt_node:call(Node, fun() -> spawn(fun evaluator/0) end),
+    Evaluator = test_node:call(Node, fun() -> spawn(fun evaluator/0) end),
     Shell = open_shell(maps:get(env, Options, [])),
     Output = [run_block(Language, Text, Shell, Evaluator, Node, Options) || [Language, Text] <- Blocks],
     close_shell(Shell),
@@ -19,7 +19,7 @@ run(File, Title, Node, Options) ->
 
 run_block(<<"erlang">>, Text, _, Evaluator, Node, Options) ->
     ok = (maps:get(ready, Options, fun() -> ok end))(),
-    {done, _} = dt_node:call(Node,
+    {done, _} = test_node:call(Node,
                              fun() ->
                                      Evaluator ! {evaluate, self(), binary_to_list(Text)},
                                      receive Answer -> Answer end
@@ -53,7 +53,7 @@ forms(Tokens) ->
 
 %% One shell for all blocks of a recipe: what one puts into the background, another waits for.
 open_shell(Env) ->
-    open_port({spawn_executable, "/bin/sh"}, [{args, []}, {cd, dt_shell:project()}, {env, Env}, binary, stderr_to_stdout, exit_status]).
+    open_port({spawn_executable, "/bin/sh"}, [{args, []}, {cd, test_shell:project()}, {env, Env}, binary, stderr_to_stdout, exit_status]).
 
 run_in(Shell, Text) ->
     true = port_command(Shell, ["set -e\n", Text, "\necho dyntrace-block-done\n"]),

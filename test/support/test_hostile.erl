@@ -1,5 +1,5 @@
 %% Terms that are meant to hurt who makes text of them.
--module(dt_hostile).
+-module(test_hostile).
 
 -export([terms/0]).
 
@@ -23,7 +23,7 @@ terms() ->
      {"maps of 40 keys as keys", lists:foldl(fun(_, Inner) -> maps:from_list([{Inner, x} | [{N, N} || N <- lists:seq(1, 40)]]) end, x, lists:seq(1, 100)), <<"#{">>},
      {"tuple of 16 million elements", erlang:make_tuple(16777215, x), <<"{x,x,">>},
      {"atoms of 255 characters of four bytes", lists:duplicate(1000, list_to_atom(lists:duplicate(255, 16#1D11E))), <<"['">>},
-     {"funs", lists:duplicate(1000, fun() -> Bytes end), <<"[#Fun<dt_hostile.">>},
+     {"funs", lists:duplicate(1000, fun() -> Bytes end), <<"[#Fun<test_hostile.">>},
      {"references", [make_ref() || _ <- lists:seq(1, 1000)], <<"[#Ref<">>},
      {"floats", [N * 1.1e-300 || N <- lists:seq(1, 1000)], <<"[1.1">>},
      {"floats halfway between two texts", [N + 0.5 || N <- lists:seq(1000000, 1000999)], <<"[1.0000">>}].

@@ -1,5 +1,5 @@
 %% Texts without a probe around them: the library's sources that make them, in a NIF library of the tests.
--module(dt_text_nif).
+-module(test_text_nif).
 
 -export([build/1, load/1, text/1, text_dirty_cpu/1, text_dirty_io/1, id/1, string/1, runtime/1, duration/1, work/1, show/1]).
 
@@ -7,13 +7,13 @@
 
 %% Into that folder; answers what load/1 takes.
 build(Folder) ->
-    Library = filename:join(Folder, "dt_text_nif"),
+    Library = filename:join(Folder, "test_text_nif"),
     Sources = [filename:join("c_src", Name ++ ".c") || Name <- ["dt_text", "dt_term", "dt_binary", "dt_float", "dt_string", "dt_heap", "dt_kind", "dt_known", "dt_put", "dt_record"]],
-    {ok, Work} = file:read_file(filename:join(dt_shell:project(), "test/text_nif/dt_work.c")),
+    {ok, Work} = file:read_file(filename:join(test_shell:project(), "test/support/text_nif/test_work.c")),
     {match, Counted} = re:run(Work, "(?:^COUNTED\\(|^int __wrap_)(enif_\\w+).*[);]$", [global, multiline, {capture, all_but_first, list}]),
-    {0, _} = dt_shell:run("cd '~ts' && ${CC:-cc} -std=gnu11 ${DYNTRACE_TEST_CFLAGS:--O2 -g} -Wall -Wextra -Werror -shared -fPIC "
-                          "-isystem '~ts' -Ic_src -o '~ts.so' ~ts test/text_nif/dt_text_nif.c test/text_nif/dt_work.c ~ts",
-                          [dt_shell:project(), filename:join([code:root_dir(), "usr", "include"]), Library,
+    {0, _} = test_shell:run("cd '~ts' && ${CC:-cc} -std=gnu11 ${DYNTRACE_TEST_CFLAGS:--O2 -g} -Wall -Wextra -Werror -shared -fPIC "
+                          "-isystem '~ts' -Ic_src -o '~ts.so' ~ts test/support/text_nif/test_text_nif.c test/support/text_nif/test_work.c ~ts",
+                          [test_shell:project(), filename:join([code:root_dir(), "usr", "include"]), Library,
                            lists:join(" ", ["-Wl,--wrap=" ++ Function || [Function] <- Counted]), lists:join(" ", Sources)]),
     Library.
 

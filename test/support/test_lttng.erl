@@ -1,13 +1,13 @@
 %% A real LTTng as a consumer: a session daemon, sessions in it, and what they recorded.
 %%
-%%     Daemon = dt_lttng:start_daemon(Config),
-%%     Session = dt_lttng:start(Daemon, [message_send]),
+%%     Daemon = test_lttng:start_daemon(Config),
+%%     Session = test_lttng:start(Daemon, [message_send]),
 %%     ...what sends a message, when dyntrace:listeners/0 says that it is listened to...
-%%     [{message_send, #{to := To}}] = dt_lttng:stop(Session).
+%%     [{message_send, #{to := To}}] = test_lttng:stop(Session).
 %%
-%% Events are as those of dt_bpftrace. A daemon that runs already is used and left alone; one
+%% Events are as those of test_bpftrace. A daemon that runs already is used and left alone; one
 %% that was started here ends with the process that started it.
--module(dt_lttng).
+-module(test_lttng).
 
 -export([tools_missing/0, missing/0, start_daemon/0, start_daemon/1, stop_daemon/1, kill_daemon/1, signal_daemon/2,
          start/2, start/3, enable/2, disable/2, stop/1, text/1, read/1, declared/1, discarded/1, folder/1, name/1, destroy/1, lttng/3, tracepoints/2]).
@@ -26,7 +26,7 @@ tools_missing() ->
 
 %% The same, and what read/1 needs.
 missing() ->
-    case {tools_missing(), dt_shell:run("/usr/bin/python3 -c 'import bt2'", [])} of
+    case {tools_missing(), test_shell:run("/usr/bin/python3 -c 'import bt2'", [])} of
         {false, {0, _}} -> false;
         {false, _} -> "python3-bt2 is not installed";
         {Missing, _} -> Missing
@@ -39,7 +39,7 @@ start_daemon() ->
 
 %% Prefix is what commands are run through to be another user's: `setpriv ...`, `env ...`.
 start_daemon(Prefix) ->
-    case dt_shell:run("~s lttng --no-sessiond list", [Prefix]) of
+    case test_shell:run("~s lttng --no-sessiond list", [Prefix]) of
         {0, _} ->
             #daemon{prefix = Prefix};
         _ ->
@@ -56,7 +56,7 @@ keep_daemon(Prefix, Owner) ->
     Port = open_port({spawn_executable, "/bin/sh"},
                      [{args, ["-c", "exec " ++ Prefix ++ " lttng-sessiond --no-kernel"]}, binary, stderr_to_stdout, exit_status]),
     {os_pid, OsPid} = erlang:port_info(Port, os_pid),
-    dt_wait:until("the session daemon answers", fun() -> case dt_shell:run("~s lttng --no-sessiond list", [Prefix]) of {0, _} -> true; Failed -> Failed end end),
+    test_wait:until("the session daemon answers", fun() -> case test_shell:run("~s lttng --no-sessiond list", [Prefix]) of {0, _} -> true; Failed -> Failed end end),
     Owner ! {self(), OsPid},
     keep(Port, OsPid, Ref).
 
@@ -85,7 +85,7 @@ signal_daemon(#daemon{os_pid = OsPid}, Signal) when is_integer(OsPid) ->
     signal(OsPid, Signal).
 
 signal(OsPid, Signal) ->
-    _ = dt_shell:run("kill -~s ~b", [Signal, OsPid]),
+    _ = test_shell:run("kill -~s ~b", [Signal, OsPid]),
     ok.
 
 %% -- Sessions --------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ destroy(#session{daemon = Daemon, name = Name, folder = Folder}) ->
     ok.
 
 lttng(#daemon{prefix = Prefix}, Format, Args) ->
-    dt_shell:run("~s lttng --no-sessiond " ++ Format, [Prefix | Args]).
+    test_shell:run("~s lttng --no-sessiond " ++ Format, [Prefix | Args]).
 
 %% The names of ours that a process has registered, as often as it has. `lttng list` heads each
 %% process with "PID: 17 - Name: ..." or, from 2.15, "Process 17: ...".
@@ -153,7 +153,7 @@ read(Folder) ->
 %% Stops and destroys the session; returns the lines that babeltrace2 makes of its events.
 text(Session = #session{daemon = Daemon, name = Name, folder = Folder}) ->
     {0, _} = lttng(Daemon, "stop ~s", [Name]),
-    {0, Text} = dt_shell:run("babeltrace2 --no-delta --names=payload '~ts' 2>&1", [Folder]),
+    {0, Text} = test_shell:run("babeltrace2 --no-delta --names=payload '~ts' 2>&1", [Folder]),
     ok = destroy(Session),
     binary:split(Text, <<"\n">>, [global, trim_all]).
 
@@ -171,7 +171,7 @@ lines(Folder) ->
      || Line <- lists:droplast(raw(Folder)), [Name | Fields] <- [binary:split(Line, <<"\t">>, [global])]].
 
 raw(Folder) ->
-    {0, Output} = dt_shell:run("/usr/bin/python3 '~ts' '~ts' 2>&1", [filename:join(dt_shell:project(), "test/read_ctf.py"), Folder]),
+    {0, Output} = test_shell:run("/usr/bin/python3 '~ts' '~ts' 2>&1", [filename:join(test_shell:project(), "test/support/read_ctf.py"), Folder]),
     binary:split(Output, <<"\n">>, [global, trim_all]).
 
 field(Field) ->

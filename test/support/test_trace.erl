@@ -2,7 +2,7 @@
 %% environment (OTP 27 and later), the same by trace sessions: trace:process/4, port/4, function/4 and recv/3.
 %%
 %% Arguments and answers are those of the functions of erlang. A process that is a tracer has no session.
--module(dt_trace).
+-module(test_trace).
 
 -export([has_sessions/0, trace/3, trace_pattern/3]).
 

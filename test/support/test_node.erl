@@ -1,6 +1,6 @@
 %% A stock Erlang node for tests to trace: started beside the test's own, driven over its
 %% standard input and output, so that what breaks it breaks no test run.
--module(dt_node).
+-module(test_node).
 
 -export([start/0, start/1, stop/1, os_pid/1, call/2, call/3, is_ours/1]).
 -export([start_epmd/0, stop_epmd/1, named/2]).

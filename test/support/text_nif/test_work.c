@@ -2,18 +2,18 @@
  * Counts the work of a text. The linker (--wrap) redirects the getters of erl_nif to the functions
  * below: each call is a step, and so is each byte that the runtime writes.
  */
-#include "dt_work.h"
+#include "test_work.h"
 
 #include <erl_nif.h>
 #include <stdarg.h>
 
-_Thread_local unsigned long dt_work;
+_Thread_local unsigned long test_work;
 
 #define COUNTED(function, parameters, arguments)                                                   \
     int __real_##function parameters;                                                              \
     int __wrap_##function parameters;                                                              \
     int __wrap_##function parameters {                                                             \
-        dt_work++;                                                                                 \
+        test_work++;                                                                                 \
         return __real_##function arguments;                                                        \
     }
 
@@ -39,6 +39,6 @@ int __wrap_enif_snprintf(char *out, size_t size, const char *format, ...) {
     va_start(arguments, format);
     n = enif_vsnprintf(out, size, format, arguments);
     va_end(arguments);
-    dt_work += n > 0 ? (unsigned long)n : 1;
+    test_work += n > 0 ? (unsigned long)n : 1;
     return n;
 }

@@ -1,7 +1,5 @@
 %% The application on a node of its own: starts it, attaches consumers, reads the flags and patterns that are set then.
--module(dt_follow).
-
--include_lib("common_test/include/ct.hrl").
+-module(test_autotracer).
 
 -export([start_node/1, stop_node/1, start/1, start/2, attach/2, following/1, until_traced/1, until_untraced/1, until_worker_after/2,
          until_flags/3, until_pattern/3, until/1, call/2]).
@@ -11,15 +9,15 @@
 
 %% Adds the node and its library to the test's configuration.
 start_node(Config) ->
-    Node = dt_node:start(),
-    #{library := Library} = dt_node:call(Node, fun dyntrace:info/0),
+    Node = test_node:start(),
+    #{library := Library} = test_node:call(Node, fun dyntrace:info/0),
     [{node, Node}, {library, Library} | Config].
 
 %% A test fails at its end if an event could not be decoded.
 stop_node(Config) ->
-    Node = ?config(node, Config),
-    #{undecoded := Undecoded} = dt_node:call(Node, fun dyntrace:info/0),
-    dt_node:stop(Node),
+    Node = configured(node, Config),
+    #{undecoded := Undecoded} = test_node:call(Node, fun dyntrace:info/0),
+    test_node:stop(Node),
     case map_size(Undecoded) of
         0 -> ok;
         _ -> {fail, {undecoded, Undecoded}}
@@ -64,25 +62,25 @@ ask(Pid, Config) ->
     call(Config, fun() -> Pid ! {self(), question}, receive answer -> answer end end).
 
 attach(Probes, Config) ->
-    dt_bpftrace:start(?config(library, Config), Probes).
+    test_bpftrace:start(configured(library, Config), Probes).
 
 following(Config) ->
     maps:get(following, call(Config, fun dyntrace:info/0)).
 
 until_traced(Config) ->
-    dt_wait:until("tracing is on", fun() -> On = switched_on(Config), not lists:member(On, [off, nothing]) orelse On end).
+    test_wait:until("tracing is on", fun() -> On = switched_on(Config), not lists:member(On, [off, nothing]) orelse On end).
 
 until_untraced(Config) ->
-    dt_wait:until("tracing is off", nothing, fun() -> switched_on(Config) end).
+    test_wait:until("tracing is off", nothing, fun() -> switched_on(Config) end).
 
 until_worker_after(First, Config) ->
-    dt_wait:until("another worker", fun() -> Pid = call(Config, fun() -> whereis(dyntrace_follower) end), not lists:member(Pid, [First, undefined]) orelse Pid end).
+    test_wait:until("another worker", fun() -> Pid = call(Config, fun() -> whereis(dyntrace_follower) end), not lists:member(Pid, [First, undefined]) orelse Pid end).
 
 until_flags(Who, Flags, Config) ->
-    dt_wait:until({"trace flags of", Who}, Flags, fun() -> traced(Who, Config) end).
+    test_wait:until({"trace flags of", Who}, Flags, fun() -> traced(Who, Config) end).
 
 until_pattern(Mfa, Pattern, Config) ->
-    dt_wait:until({"pattern of", Mfa}, Pattern, fun() -> of_function(Mfa, Config) end).
+    test_wait:until({"pattern of", Mfa}, Pattern, fun() -> of_function(Mfa, Config) end).
 
 switched_on(Config) ->
     case following(Config) of
@@ -91,7 +89,7 @@ switched_on(Config) ->
     end.
 
 until(Fun) ->
-    dt_wait:until(Fun).
+    test_wait:until(Fun).
 
 %% The flags of a process, or of new processes, in all sessions.
 traced(Who, Config) ->
@@ -122,4 +120,8 @@ infos(What, Key) ->
      end || Session <- Sessions].
 
 call(Config, Fun) ->
-    dt_node:call(?config(node, Config), Fun).
+    test_node:call(configured(node, Config), Fun).
+
+configured(Key, Config) ->
+    {Key, Value} = lists:keyfind(Key, 1, Config),
+    Value.

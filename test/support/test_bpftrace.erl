@@ -1,13 +1,13 @@
 %% A real bpftrace as a consumer: starts one, waits until it is attached, reads its events.
 %%
-%%     Consumer = dt_bpftrace:start(Library, [message_send]),
+%%     Consumer = test_bpftrace:start(Library, [message_send]),
 %%     ...what sends a message...
-%%     {message_send, #{to := To}} = dt_bpftrace:await(Consumer, fun(Event) -> ... end),
-%%     Events = dt_bpftrace:stop(Consumer).
+%%     {message_send, #{to := To}} = test_bpftrace:await(Consumer, fun(Event) -> ... end),
+%%     Events = test_bpftrace:stop(Consumer).
 %%
 %% An event is {Probe, #{Field => binary() | integer() | null}}; its fields are those of the
 %% catalogue, `dyntrace:probes()`, null a NULL pointer. Events are in the order of their time.
--module(dt_bpftrace).
+-module(test_bpftrace).
 -behaviour(gen_server).
 
 -export([missing/0, described/1, start/2, start/3, start_script/2, start_file/2, os_pid/1, await/2, await/3, events/1, lines/1, in_time/1,
@@ -85,7 +85,7 @@ described(Probe) ->
 
 %% What each probe's note says of its arguments: "8@48(%rdi)".
 operands(Library) ->
-    {0, Output} = dt_shell:run("LC_ALL=C readelf -n '~ts'", [Library]),
+    {0, Output} = test_shell:run("LC_ALL=C readelf -n '~ts'", [Library]),
     {match, Notes} = re:run(Output, "Name: (\\S+)\\s+Location: .*\\s+Arguments: (.*)", [global, {capture, all_but_first, list}]),
     maps:from_list([{list_to_atom(Name), string:lexemes(Arguments, " ")} || [Name, Arguments] <- Notes]).
 

@@ -4,7 +4,7 @@
 %% makes them happen, and returns the events that a consumer must have got, in order:
 %% [{Probe, #{Field => binary() | integer()}}]. The expected values come from Erlang's own
 %% functions (pid_to_list/1, process_info/2, another tracer), never from this library.
--module(dt_cases).
+-module(test_cases).
 
 -export([probes/0, probes/1, run/1, comparable/1, traced/2, untold/3, text/1, location/1]).
 -export([identity/1, fail/2, outer/1, caller/0, collected/0, waits/0]).
@@ -65,7 +65,7 @@ run(process_exit) ->
                {fun() -> exit(kill) end, <<"kill">>}],
     [begin
          {Pid, Ref} = spawn_monitor(fun() -> receive go -> Exit() end end),
-         1 = dt_trace:trace(Pid, true, [procs, ?TRACER]),
+         1 = test_trace:trace(Pid, true, [procs, ?TRACER]),
          Pid ! go,
          receive {'DOWN', Ref, process, Pid, _} -> ok end,
          {process_exit, #{pid => text(Pid), reason => Text}}
@@ -77,7 +77,7 @@ run(process_register) ->
                                 register(dt_name, self()),
                                 unregister(dt_name),
                                 Port = open_port({spawn, "cat"}, []),
-                                1 = dt_trace:trace(Port, true, [ports, ?TRACER]),
+                                1 = test_trace:trace(Port, true, [ports, ?TRACER]),
                                 register('dt port', Port),
                                 unregister('dt port'),
                                 port_close(Port),
@@ -118,14 +118,14 @@ run(port_scheduled) ->
               Event <- comparable({port_scheduled, #{port => text(Port), entry => location(Where), type => atom_to_binary(Tag)}})];
 
 run(function_call) ->
-    _ = dt_trace:trace_pattern({?MODULE, identity, 1}, true, [local]),
-    _ = dt_trace:trace_pattern({lists, seq, 2}, true, []),
+    _ = test_trace:trace_pattern({?MODULE, identity, 1}, true, [local]),
+    _ = test_trace:trace_pattern({lists, seq, 2}, true, []),
     {Pid1, _} = traced([call], fun() -> ?MODULE:identity(1), lists:seq(1, 3) end),
     {Pid2, _} = traced([call, arity], fun() -> ?MODULE:identity(1) end),
     no_patterns(),
     [{function_call, #{pid => text(Pid), entry => Entry, depth => 0}}
-     || {Pid, Entry} <- [{Pid1, <<"dt_cases:identity/1">>}, {Pid1, <<"lists:seq/2">>},
-                         {Pid2, <<"dt_cases:identity/1">>}]];
+     || {Pid, Entry} <- [{Pid1, <<"test_cases:identity/1">>}, {Pid1, <<"lists:seq/2">>},
+                         {Pid2, <<"test_cases:identity/1">>}]];
 
 run(function_return) ->
     Matches = [{[{'_', [], [{return_trace}]}], [call]},
@@ -134,24 +134,24 @@ run(function_return) ->
     [{function_return, #{pid => text(Pid), entry => Entry, depth => 0}}
      || {Match, Flags} <- Matches,
         Pid <- [begin
-                    _ = dt_trace:trace_pattern({?MODULE, outer, 1}, Match, [local]),
-                    _ = dt_trace:trace_pattern({?MODULE, identity, 1}, Match, [local]),
+                    _ = test_trace:trace_pattern({?MODULE, outer, 1}, Match, [local]),
+                    _ = test_trace:trace_pattern({?MODULE, identity, 1}, Match, [local]),
                     {Traced, _} = traced(Flags, fun ?MODULE:caller/0),
                     no_patterns(),
                     Traced
                 end],
         %% `return_to` names where to: outer/1 calls identity/1, caller/0 calls outer/1.
         Entry <- case Match of
-                     true -> [<<"dt_cases:outer/1">>, <<"dt_cases:caller/0">>];
-                     _ -> [<<"dt_cases:identity/1">>, <<"dt_cases:outer/1">>]
+                     true -> [<<"test_cases:outer/1">>, <<"test_cases:caller/0">>];
+                     _ -> [<<"test_cases:identity/1">>, <<"test_cases:outer/1">>]
                  end];
 
 run(function_exception) ->
-    _ = dt_trace:trace_pattern({?MODULE, fail, 2}, [{'_', [], [{exception_trace}]}], [local]),
+    _ = test_trace:trace_pattern({?MODULE, fail, 2}, [{'_', [], [{exception_trace}]}], [local]),
     Classes = [error, exit, throw],
     {Pid, _} = traced([call], fun() -> [try ?MODULE:fail(Class, oops) catch Class:oops -> ok end || Class <- Classes] end),
     no_patterns(),
-    [{function_exception, #{pid => text(Pid), entry => <<"dt_cases:fail/2">>, class => atom_to_binary(Class)}}
+    [{function_exception, #{pid => text(Pid), entry => <<"test_cases:fail/2">>, class => atom_to_binary(Class)}}
      || Class <- Classes];
 
 run(message_send) ->
@@ -320,11 +320,11 @@ run(global__function__entry) ->
 
 run(function__return) ->
     Match = [{'_', [], [{return_trace}]}],
-    _ = dt_trace:trace_pattern({?MODULE, outer, 1}, Match, [local]),
-    _ = dt_trace:trace_pattern({?MODULE, identity, 1}, Match, [local]),
+    _ = test_trace:trace_pattern({?MODULE, outer, 1}, Match, [local]),
+    _ = test_trace:trace_pattern({?MODULE, identity, 1}, Match, [local]),
     {Pid, _} = traced([call, return_to], fun ?MODULE:caller/0),
     no_patterns(),
-    [{function__return, #{p => text(Pid), mfa => Mfa, depth => 0}} || Mfa <- [<<"dt_cases:identity/1">>, <<"dt_cases:outer/1">>]];
+    [{function__return, #{p => text(Pid), mfa => Mfa, depth => 0}} || Mfa <- [<<"test_cases:identity/1">>, <<"test_cases:outer/1">>]];
 
 run(trace) ->
     Other = spawn(fun() -> receive stop -> ok end end),
@@ -377,7 +377,7 @@ traced(Flags, Fun) ->
     Self = self(),
     {Pid, _} = start(fun() ->
                              Result = Fun(),
-                             1 = dt_trace:trace(self(), false, [all]),
+                             1 = test_trace:trace(self(), false, [all]),
                              Self ! {self(), Result}
                      end, [?TRACER | Flags]),
     receive {Pid, Result} -> {Pid, Result} end.
@@ -403,7 +403,7 @@ process_traced(Flags, Fun) ->
 start(Fun, TraceOptions) ->
     {Pid, Ref} = spawn_monitor(fun() -> receive go -> Fun() end end),
     waiting = until_waiting(Pid),
-    1 = dt_trace:trace(Pid, true, TraceOptions),
+    1 = test_trace:trace(Pid, true, TraceOptions),
     Pid ! go,
     {Pid, Ref}.
 
@@ -433,7 +433,7 @@ port_life(Flags) ->
 
 port_life(Flags, Tracer) ->
     Self = self(),
-    0 = dt_trace:trace(new_ports, true, [Tracer | Flags]),
+    0 = test_trace:trace(new_ports, true, [Tracer | Flags]),
     {Owner, Ref} =
         spawn_monitor(fun() ->
                               Port = open_port({spawn, "cat"}, []),
@@ -446,13 +446,13 @@ port_life(Flags, Tracer) ->
                       end),
     receive
         {Owner, Port} ->
-            0 = dt_trace:trace(new_ports, false, [Tracer | Flags]),
+            0 = test_trace:trace(new_ports, false, [Tracer | Flags]),
             receive {'DOWN', Ref, process, Owner, _} -> {Owner, Port} end
     end.
 
 no_patterns() ->
-    _ = dt_trace:trace_pattern({'_', '_', '_'}, false, []),
-    _ = dt_trace:trace_pattern({'_', '_', '_'}, false, [local]),
+    _ = test_trace:trace_pattern({'_', '_', '_'}, false, []),
+    _ = test_trace:trace_pattern({'_', '_', '_'}, false, [local]),
     ok.
 
 seq_traced(Fun) ->
@@ -496,12 +496,12 @@ received() ->
     {Pid, Port} =
         traced([], fun() ->
                            Port = open_port({spawn, "cat"}, []),
-                           [1 = dt_trace:trace(Who, true, ['receive', ?TRACER]) || Who <- [self(), Port]],
-                           _ = dt_trace:trace_pattern('receive', [{['_', '_', '$1'], [{'=/=', '$1', {const, {note, "not to see"}}}], []}], []),
+                           [1 = test_trace:trace(Who, true, ['receive', ?TRACER]) || Who <- [self(), Port]],
+                           _ = test_trace:trace_pattern('receive', [{['_', '_', '$1'], [{'=/=', '$1', {const, {note, "not to see"}}}], []}], []),
                            self() ! {note, "not to see"},
                            self() ! {note, "to self"},
                            [receive {note, _} -> ok end || _ <- [1, 2]],
-                           _ = dt_trace:trace_pattern('receive', true, []),
+                           _ = test_trace:trace_pattern('receive', true, []),
                            receive never -> ok after 1 -> ok end,
                            Port ! {self(), close},
                            receive {Port, closed} -> Port end
