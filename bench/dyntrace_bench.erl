@@ -13,7 +13,7 @@ main() ->
     ok = dyntrace_floor:load(filename:join(Folder, "dyntrace_floor")),
     ok = logger:set_primary_config(level, error),
     %% The list of what is there is complete once the provider is loaded, which a thread does.
-    ok = test_wait:until(fun() -> #{backends := #{lttng := State}} = dyntrace:info(), State =:= available end),
+    ok = test_wait:until("the provider is loaded", available, fun() -> maps:get(lttng, maps:get(backends, dyntrace:info())) end),
     Consumers = dyntrace_bench_tracers:start(Folder),
     try
         Tables = [run(Table, Consumers) || Table <- named(Names)],

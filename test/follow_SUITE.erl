@@ -7,32 +7,22 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
--import(test_autotracer, [start/1, start/2, ask/2, attach/2, following/1, until_traced/1, until_untraced/1, until_worker_after/2, until_flags/3,
-                    until_pattern/3, until/1, traced/2, flags/1, of_function/2, call/2, keep_log/1, logged/1]).
+-import(test_autotracer, [start/1, start/2, answer_of/2, attach/2, following/1, call/2, until_traced/1,
+                          until_untraced/1, until_following/3, until_flags/3, until_pattern/3, until_system_tracer/2,
+                          until_logged/2, until_worker_after/2, traced/2, flags/1, of_function/2, keep_log/1,
+                          logged/1]).
 
 %% The messages that are sent each time that a consumer is attached.
 -define(STORM, [1, 2, 3]).
 -define(STORM_MS, 300000).
 
 suite() ->
-    [{timetrap, {minutes, 6}}].
+    [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
     [nothing_is_done_in_erlang, flags_follow_each_consumer, every_probe_has_its_flags, consumer_killed, functions,
      functions_of_new_code, functions_of_the_same_code, named_processes, only_some_probes, sequential_tracing, other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed, what_was_said_by_hand_holds, worker_that_fails, application_stopped,
      by_hand, as_configured, bad_configuration, budget, shapes, attached_again_and_again, a_thousand_times].
-
-init_per_suite(Config) ->
-    test_require:tool(test_bpftrace:missing(), Config).
-
-end_per_suite(_) ->
-    ok.
-
-init_per_testcase(_, Config) ->
-    test_autotracer:start_node(Config).
-
-end_per_testcase(_, Config) ->
-    test_autotracer:stop_node(Config).
 
 %% -- Following ---------------------------------------------------------------------------
 
@@ -44,7 +34,7 @@ nothing_is_done_in_erlang(Config) ->
     Consumer = attach([message_send], Config),
     until_traced(Config),
     New = call(Config, fun() -> spawn(fun test_autotracer:answer/0) end),
-    [ask(Pid, Config) || Pid <- [Old, New]],
+    [answer_of(Pid, Config) || Pid <- [Old, New]],
     Texts = [call(Config, fun() -> test_cases:text(Pid) end) || Pid <- [Old, New]],
     [test_bpftrace:await(Consumer, fun({message_send, #{from := From, message := Message}}) -> From =:= Text andalso Message =:= <<"answer">> end)
      || Text <- Texts],
@@ -108,10 +98,10 @@ functions(Config) ->
     start([{functions, [{test_cases, identity, 1}, {test_cases, fail, '_'}, {lists, seq, '_'}]}], Config),
     call(Config, fun() -> {module, test_cases} = code:ensure_loaded(test_cases) end),
     Calls = attach([function_call], Config),
-    test_wait:until("calls are traced", call, fun() -> maps:get(calls, following(Config)) end),
+    until_following(calls, call, Config),
     ?assertEqual([], of_function({test_cases, identity, 1}, Config)),
     Exceptions = attach([function_exception], Config),
-    test_wait:until("calls are traced", exception, fun() -> maps:get(calls, following(Config)) end),
+    until_following(calls, exception, Config),
     ?assertEqual([{'_', [], [{exception_trace}]}], of_function({test_cases, identity, 1}, Config)),
     Text = call(Config, fun() ->
                                 Self = self(),
@@ -132,18 +122,18 @@ functions(Config) ->
 
 %% A module that is not loaded yet, and then is loaded anew.
 functions_of_new_code(Config) ->
-    start([{functions, [{dt_new_code, '_', '_'}]}], Config),
+    start([{functions, [{test_new_code, '_', '_'}]}], Config),
     Calls = attach([function_call], Config),
     until_traced(Config),
     [begin
          call(Config, fun() -> load(version(Value)) end),
-         until_pattern({dt_new_code, value, 0}, [], Config),
-         ?assertEqual(Value, call(Config, fun() -> dt_new_code:value() end)),
-         test_bpftrace:await(Calls, fun({_, #{entry := Entry}}) -> Entry =:= <<"dt_new_code:value/0">> end)
+         until_pattern({test_new_code, value, 0}, [], Config),
+         ?assertEqual(Value, call(Config, fun() -> test_new_code:value() end)),
+         test_bpftrace:await(Calls, fun({_, #{entry := Entry}}) -> Entry =:= <<"test_new_code:value/0">> end)
      end || Value <- [1, 2, 3]],
     _ = test_bpftrace:stop(Calls),
     until_untraced(Config),
-    ?assertEqual(false, of_function({dt_new_code, value, 0}, Config)).
+    ?assertEqual(false, of_function({test_new_code, value, 0}, Config)).
 
 functions_of_the_same_code(Config) ->
     start([{functions, [{test_cases, identity, 1}]}], Config),
@@ -156,28 +146,28 @@ functions_of_the_same_code(Config) ->
     until_untraced(Config).
 
 version(Value) ->
-    {ok, dt_new_code, Code} = compile:forms([{attribute, 1, module, dt_new_code}, {attribute, 1, export, [{value, 0}]},
+    {ok, test_new_code, Code} = compile:forms([{attribute, 1, module, test_new_code}, {attribute, 1, export, [{value, 0}]},
                                              {function, 1, value, 0, [{clause, 1, [], [], [{integer, 1, Value}]}]}], []),
     Code.
 
 load(Code) ->
-    _ = code:purge(dt_new_code),
-    {module, dt_new_code} = code:load_binary(dt_new_code, "dt_new_code", Code).
+    _ = code:purge(test_new_code),
+    {module, test_new_code} = code:load_binary(test_new_code, "test_new_code", Code).
 
 named_processes(Config) ->
-    start([{processes, [dt_followed]}, {ports, none}], Config),
+    start([{processes, [test_followed]}, {ports, none}], Config),
     {Named, Other} = call(Config, fun() ->
                                           Named = spawn(fun test_autotracer:answer/0),
-                                          true = register(dt_followed, Named),
+                                          true = register(test_followed, Named),
                                           {Named, spawn(fun test_autotracer:answer/0)}
                                   end),
     Consumer = attach([message_send], Config),
     until_flags(Named, [send], Config),
     ?assertEqual({[], []}, {traced(Other, Config), traced(new, Config)}),
     Next = call(Config, fun() ->
-                                true = unregister(dt_followed),
+                                true = unregister(test_followed),
                                 Next = spawn(fun test_autotracer:answer/0),
-                                true = register(dt_followed, Next),
+                                true = register(test_followed, Next),
                                 Next
                         end),
     until_flags(Next, [send], Config),
@@ -202,7 +192,7 @@ only_some_probes(Config) ->
 sequential_tracing(Config) ->
     start(Config),
     Consumer = attach([seq_trace_print], Config),
-    test_wait:until("a system tracer", fun() -> call(Config, fun seq_trace:get_system_tracer/0) =/= false end),
+    until_system_tracer({dyntrace, dyntrace_follower}, Config),
     call(Config, fun() ->
                          _ = seq_trace:set_token(print, true),
                          ok = seq_trace:print(0, found),
@@ -210,7 +200,7 @@ sequential_tracing(Config) ->
                  end),
     test_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= <<"found">> end),
     _ = test_bpftrace:stop(Consumer),
-    test_wait:until("no system tracer", false, fun() -> call(Config, fun seq_trace:get_system_tracer/0) end).
+    until_system_tracer(false, Config).
 
 %% -- Others who trace ------------------------------------------------------------------------
 
@@ -306,7 +296,7 @@ what_was_said_by_hand_holds(Config) ->
            end,
     ok = call(Config, fun() -> dyntrace:follow(#{probes => [process_exit], text => shape}) end),
     Kill(),
-    test_wait:until("it follows", fun() -> Now = following(Config), is_map(Now) orelse Now end),
+    test_wait:until("the worker follows", fun is_map/1, fun() -> following(Config) end),
     ?assertEqual({[procs], false}, {traced(new, Config), call(Config, fun seq_trace:get_system_tracer/0)}),
     ?assertEqual(shape, call(Config, fun() -> element(5, dyntrace:load_info("")) end)),
     ok = call(Config, fun dyntrace:unfollow/0),
@@ -324,7 +314,7 @@ worker_that_fails(Config) ->
                          _ = code:purge(dyntrace),
                          {module, dyntrace} = code:load_binary(dyntrace, "other", Other)
                  end),
-    test_wait:until("lines in the log", 1, fun() -> length(logged(Config)) end),
+    until_logged(1, Config),
     call(Config, fun() -> _ = code:purge(dyntrace), {module, dyntrace} = code:load_file(dyntrace) end),
     Consumer = attach([message_send], Config),
     until_traced(Config),
@@ -392,13 +382,13 @@ budget(Config) ->
     Consumer = attach([message_send], Config),
     until_flags(new, [send], Config),
     {Flood, Sink} = call(Config, fun() ->
-                                         Sink = spawn(fun sink/0),
-                                         {spawn(fun() -> flood(Sink) end), Sink}
+                                         Sink = spawn(fun test_autotracer:sink/0),
+                                         {spawn(fun() -> test_autotracer:flood(Sink) end), Sink}
                                  end),
-    test_wait:until("two pauses", fun() -> Now = following(Config), maps:get(pauses, Now) >= 2 orelse Now end),
+    until_following(pauses, fun(Pauses) -> Pauses >= 2 end, Config),
     test_wait:until("paused, without flags", {true, []}, fun() -> {maps:get(paused, following(Config)), traced(Flood, Config)} end),
     call(Config, fun() -> exit(Flood, kill) end),
-    test_wait:until("lines in the log", 2, fun() -> length(logged(Config)) end),
+    until_logged(2, Config),
     #{pauses := Pauses, skipped := Skipped, paused := false} = following(Config),
     ?assert(Pauses >= 2 andalso Skipped > 0),
     ?assertMatch([{warning, "dyntrace: more than ~b trace events a second" ++ _, [1000]},
@@ -410,10 +400,6 @@ budget(Config) ->
     ?assert(length(Floods) =< 1000 * Pauses, {length(Floods), Pauses}),
     ?assert(length(Floods) > 500 * Pauses, {length(Floods), Pauses}),
     until_untraced(Config).
-
-flood(Sink) -> Sink ! flood, flood(Sink).
-
-sink() -> receive _ -> sink() end.
 
 %% What of terms the texts show is configuration; nothing of their contents arrives.
 shapes(Config) ->
@@ -450,7 +436,7 @@ attached_again_and_again(Config) ->
          ok = test_bpftrace:kill(Consumer),
          until_flags(Pid, [], Config)
      end || _ <- lists:seq(1, 10)],
-    ask(Pid, Config).
+    answer_of(Pid, Config).
 
 %% By LTTng, whose events are switched on and off in a session; under load. What a process sends while it is switched on is
 %% recorded or counted as lost, and nothing else is.

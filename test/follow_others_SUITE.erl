@@ -8,11 +8,12 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
--import(test_autotracer, [start/1, start/2, ask/2, attach/2, following/1, until_traced/1, until_untraced/1, until/1,
-                    traced/2, of_function/2, call/2, keep_log/1, logged/1, errors/1]).
+-import(test_autotracer, [start/1, start/2, attach/2, following/1, call/2, until_traced/1, until_untraced/1,
+                          until_following/3, until_flags/3, until_pattern/3, until_system_tracer/2, until_logged/2,
+                          traced/2, of_function/2, keep_log/1, logged/1, errors/1]).
 
 suite() ->
-    [{timetrap, {minutes, 6}}].
+    [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
     [set_once, names_set_once, unknown_functions_set_once, nothing_is_computed_anew, flags_cleared_by_somebody, system_tracer_of_somebody,
@@ -22,32 +23,20 @@ all() ->
         ++ [Case || test_trace:has_sessions(), Case <- [collections_of_another_session, collections_of_one_process,
                                                       collections_of_processes_to_come, handle_held, session_destroyed]].
 
-init_per_suite(Config) ->
-    test_require:tool(test_bpftrace:missing(), Config).
-
-end_per_suite(_) ->
-    ok.
-
-init_per_testcase(_, Config) ->
-    test_autotracer:start_node(Config).
-
-end_per_testcase(_, Config) ->
-    test_autotracer:stop_node(Config).
-
 %% -- What is set is not set again ------------------------------------------------------------
 
 set_once(Config) ->
     ?assertEqual(none, set_again([message_send, process_exit, gc_minor_end, port_open, seq_trace_send], [], Config)).
 
 names_set_once(Config) ->
-    call(Config, fun() -> register(dt_followed, spawn(fun test_autotracer:answer/0)) end),
-    ?assertEqual(none, set_again([message_send], [{processes, [dt_followed, dt_nobody]}], Config)).
+    call(Config, fun() -> register(test_followed, spawn(fun test_autotracer:answer/0)) end),
+    ?assertEqual(none, set_again([message_send], [{processes, [test_followed, test_nobody]}], Config)).
 
 %% Patterns that the VM itself does not take, modules that are not there, functions that it does not trace.
 unknown_functions_set_once(Config) ->
-    ?assertEqual(none, set_again([function_call], [{functions, [{lists, '_', 2}, {dt_no_such_module, '_', '_'}, {lists, no_such, 1}]}], Config)),
+    ?assertEqual(none, set_again([function_call], [{functions, [{lists, '_', 2}, {test_no_such_module, '_', '_'}, {lists, no_such, 1}]}], Config)),
     Consumer = attach([function_call], Config),
-    until(fun() -> of_function({lists, seq, 2}, Config) =:= [] end),
+    until_pattern({lists, seq, 2}, [], Config),
     ?assertEqual(false, of_function({lists, seq, 3}, Config)),
     _ = test_bpftrace:stop(Consumer).
 
@@ -75,7 +64,7 @@ counted(Mfas, Config) ->
                          %% The call that has just counted itself.
                          [erlang:trace_pattern(Mfa, restart, [call_count]) || Mfa <- There],
                          Before = [{Mfa, Count(Mfa)} || Mfa <- There],
-                         test_wait:until(fun() -> Count(Poll) >= 50 end),
+                         test_wait:until("50 polls", fun(N) -> N >= 50 end, fun() -> Count(Poll) end),
                          After = [{Mfa, Count(Mfa) - proplists:get_value(Mfa, Before)} || Mfa <- There, Mfa =/= Poll],
                          [erlang:trace_pattern(Mfa, false, [call_count]) || Mfa <- There],
                          After
@@ -98,9 +87,10 @@ flags_cleared_by_somebody(Config) ->
     start(Config),
     Pid = call(Config, fun() -> spawn(fun test_autotracer:answer/0) end),
     Consumer = attach([message_send], Config),
-    until(fun() -> traced(Pid, Config) =:= [send] end),
+    until_flags(Pid, [send], Config),
     call(Config, fun() -> erlang:trace(all, false, [all]) end),
-    until(fun() -> traced(Pid, Config) =:= [send] andalso traced(new, Config) =:= [send] end),
+    until_flags(Pid, [send], Config),
+    until_flags(new, [send], Config),
     ?assertMatch(#{processes := [send]}, following(Config)),
     _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
@@ -114,7 +104,7 @@ system_tracer_of_somebody(Config) ->
     ?assertEqual(Theirs, call(Config, fun seq_trace:get_system_tracer/0)),
     ?assertMatch(#{seq_trace := false, processes := [send]}, following(Config)),
     call(Config, fun() -> seq_trace:set_system_tracer(false) end),
-    until(fun() -> maps:get(seq_trace, following(Config)) end),
+    until_following(seq_trace, true, Config),
     ?assertEqual({dyntrace, dyntrace_follower}, call(Config, fun seq_trace:get_system_tracer/0)),
     _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
@@ -123,12 +113,11 @@ system_tracer_of_somebody(Config) ->
 system_tracer_cleared(Config) ->
     start(Config),
     Consumer = attach([seq_trace_print], Config),
-    Ours = fun() -> call(Config, fun seq_trace:get_system_tracer/0) =:= {dyntrace, dyntrace_follower} end,
-    until(Ours),
+    until_system_tracer({dyntrace, dyntrace_follower}, Config),
     call(Config, fun() -> seq_trace:set_system_tracer(false) end),
-    until(Ours),
+    until_system_tracer({dyntrace, dyntrace_follower}, Config),
     _ = test_bpftrace:stop(Consumer),
-    until(fun() -> call(Config, fun seq_trace:get_system_tracer/0) =:= false end).
+    until_system_tracer(false, Config).
 
 %% One part fails: the others are set, the failure is logged once each time that it begins, and nothing of it stays.
 half_set(Config) ->
@@ -136,11 +125,11 @@ half_set(Config) ->
     start([{functions, [{test_cases, identity, 1}]}, {interval, 10}], Config),
     call(Config, fun() -> without_match_specifications() end),
     Consumer = attach([message_send, function_call], Config),
-    until(fun() -> length(logged(Config)) =:= 1 end),
-    until(fun() -> maps:get(processes, following(Config)) =:= [call, send] end),
+    until_logged(1, Config),
+    until_following(processes, [call, send], Config),
     ?assertEqual([call, send], traced(new, Config)),
     call(Config, fun() -> _ = code:purge(dyntrace_functions), {module, _} = code:load_file(dyntrace_functions) end),
-    until(fun() -> maps:get(calls, following(Config)) =:= call end),
+    until_following(calls, call, Config),
     call(Config, fun() -> without_match_specifications() end),
     _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
@@ -157,7 +146,7 @@ no_word_about_other_tracers(Config) ->
     keep_log(Config),
     start([{budget, 100}, {interval, 10}], Config),
     Theirs = call(Config, fun() ->
-                                  Tracer = spawn(fun sink/0),
+                                  Tracer = spawn(fun test_autotracer:sink/0),
                                   [begin
                                        Pid = spawn(fun test_autotracer:answer/0),
                                        1 = erlang:trace(Pid, true, ['receive', {tracer, Tracer}]),
@@ -166,18 +155,15 @@ no_word_about_other_tracers(Config) ->
                           end),
     Consumer = attach([message_send], Config),
     until_traced(Config),
-    Flood = call(Config, fun() -> Sink = spawn(fun sink/0), spawn(fun() -> flood(Sink) end) end),
-    until(fun() -> maps:get(pauses, following(Config)) >= 2 end),
+    Flood = call(Config, fun() -> Sink = spawn(fun test_autotracer:sink/0), spawn(fun() -> test_autotracer:flood(Sink) end) end),
+    until_following(pauses, fun(Pauses) -> Pauses >= 2 end, Config),
     call(Config, fun() -> exit(Flood, kill) end),
-    until(fun() -> #{paused := Paused, untraced := Untraced} = following(Config), not Paused andalso Untraced >= 100 orelse test_trace:has_sessions() end),
+    until_following(paused, false, Config),
+    test_trace:has_sessions() orelse until_following(untraced, fun(Untraced) -> Untraced >= 100 end, Config),
     _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     ?assertEqual([], errors(Config)),
     [?assertEqual(['receive'], call(Config, fun() -> element(2, erlang:trace_info(Pid, flags)) end)) || Pid <- Theirs].
-
-sink() -> receive _ -> sink() end.
-
-flood(Sink) -> Sink ! flood, flood(Sink).
 
 %% -- Many, and busy ----------------------------------------------------------------------------
 
@@ -194,7 +180,7 @@ busy() -> busy().
 %% Before OTP 27 each is asked for its tracer first, all at the same time; those that have not answered count as untraced, and are
 %% asked again. Here none answers, until the module is loaded that they are asked by.
 named_processes_that_do_not_answer(Config) ->
-    Names = [list_to_atom("dt_named_" ++ integer_to_list(N)) || N <- lists:seq(1, 40)],
+    Names = [list_to_atom("test_named_" ++ integer_to_list(N)) || N <- lists:seq(1, 40)],
     call(Config, fun() -> [true = register(Name, spawn(fun test_autotracer:answer/0)) || Name <- Names], without_answers() end),
     start([{processes, Names}, {interval, 10}], Config),
     Consumer = attach([message_send], Config),
@@ -203,7 +189,7 @@ named_processes_that_do_not_answer(Config) ->
     Of = fun() -> lists:usort([traced(call(Config, fun() -> whereis(Name) end), Config) || Name <- Names]) end,
     ?assertEqual([[]], Of()),
     call(Config, fun() -> _ = code:purge(dyntrace_global), {module, _} = code:load_file(dyntrace_global) end),
-    until(fun() -> maps:get(untraced, following(Config)) =:= 0 end),
+    until_following(untraced, 0, Config),
     ?assertEqual([[send]], Of()),
     _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
@@ -254,9 +240,9 @@ budget_beside_idle_processes(Config) ->
     _ = Reductions(),
     Before = Reductions(),
     Cost = [B - A || {A, B} <- lists:zip(Before, Reductions())],
-    Flood = call(Config, fun() -> Sink = spawn(fun sink/0), spawn(fun() -> flood(Sink) end) end),
+    Flood = call(Config, fun() -> Sink = spawn(fun test_autotracer:sink/0), spawn(fun() -> test_autotracer:flood(Sink) end) end),
     Last = Reductions(),
-    until(fun() -> maps:get(pauses, following(Config)) >= 2 end),
+    until_following(pauses, fun(Pauses) -> Pauses >= 2 end, Config),
     call(Config, fun() -> exit(Flood, kill) end),
     %% The reductions of process_info/2 itself, and no more.
     ?assertEqual([], [{B - A, Asked} || {A, B, Asked} <- lists:zip3(Last, Reductions(), Cost), B - A =/= Asked]),
@@ -268,7 +254,8 @@ budget_beside_idle_processes(Config) ->
 worker_killed_for_good(Config) ->
     killed(fun() ->
                    [begin
-                        test_wait:until(fun() -> is_pid(whereis(dyntrace_follower)) orelse whereis(dyntrace_sup) =:= undefined end),
+                        test_wait:until("a worker, or no supervisor", fun({Worker, Sup}) -> is_pid(Worker) orelse Sup =:= undefined end,
+                                        fun() -> {whereis(dyntrace_follower), whereis(dyntrace_sup)} end),
                         kill(dyntrace_follower)
                     end || _ <- lists:seq(1, 12)]
            end, Config).
@@ -288,17 +275,19 @@ killed(Kill, Config) ->
     Port = call(Config, fun() -> Self = self(), spawn(fun() -> Self ! open_port({spawn, "cat"}, []), receive stop -> ok end end), receive P when is_port(P) -> P end end),
     Consumer = attach([message_send, function_call, seq_trace_print, port_open], Config),
     until_traced(Config),
-    until(fun() -> traced(Pid, Config) =:= [call, send] andalso of_function({test_cases, identity, 1}, Config) =:= [] end),
+    until_flags(Pid, [call, send], Config),
+    until_pattern({test_cases, identity, 1}, [], Config),
     call(Config, Kill),
-    until(fun() -> not lists:keymember(dyntrace, 1, call(Config, fun application:which_applications/0)) end),
+    test_wait:until("the application has ended", fun(Running) -> not lists:keymember(dyntrace, 1, Running) end,
+                    fun() -> call(Config, fun application:which_applications/0) end),
     ?assertEqual(off, following(Config)),
-    until(fun() -> [] =:= traced(Pid, Config) end),
+    until_flags(Pid, [], Config),
     ?assertEqual({[], [], [], false, false},
                  {traced(new_processes, Config), traced(new_ports, Config), traced(Port, Config), of_function({test_cases, identity, 1}, Config),
                   call(Config, fun seq_trace:get_system_tracer/0)}),
     %% The next start works as the first.
     start(Config),
-    until(fun() -> traced(Pid, Config) =:= [call, send] end),
+    until_flags(Pid, [call, send], Config),
     _ = test_bpftrace:stop(Consumer),
     until_untraced(Config).
 
@@ -307,7 +296,11 @@ text_holds_on(Config) ->
     start(Config),
     ok = call(Config, fun() -> dyntrace:follow(#{text => shape}) end),
     ok = call(Config, fun dyntrace:unfollow/0),
-    call(Config, fun() -> kill(dyntrace_follower), test_wait:until(fun() -> is_pid(whereis(dyntrace_follower)) end), sys:get_state(dyntrace_follower) end),
+    call(Config, fun() ->
+                         kill(dyntrace_follower),
+                         test_wait:until("another worker", fun is_pid/1, fun() -> whereis(dyntrace_follower) end),
+                         sys:get_state(dyntrace_follower)
+                 end),
     ?assertEqual({shape, off}, {call(Config, fun() -> element(5, dyntrace:load_info("")) end), following(Config)}).
 
 %% -- Two trace sessions, and the garbage collection ------------------------------------------------
@@ -315,14 +308,14 @@ text_holds_on(Config) ->
 %% Two sessions that trace collections end the node. The other tool's session has precedence.
 collections_of_another_session(Config) ->
     withheld(fun() ->
-                     Tracer = spawn(fun sink/0),
+                     Tracer = spawn(fun test_autotracer:sink/0),
                      _ = erlang:trace(existing, true, [garbage_collection, {tracer, Tracer}]),
                      fun() -> erlang:trace(existing, false, [garbage_collection]) end
              end, Config).
 
 collections_of_one_process(Config) ->
     withheld(fun() ->
-                     Session = apply(trace, session_create, [dt_theirs, spawn(fun sink/0), []]),
+                     Session = apply(trace, session_create, [test_theirs, spawn(fun test_autotracer:sink/0), []]),
                      1 = apply(trace, process, [Session, whereis(kernel_sup), true, [garbage_collection]]),
                      fun() -> apply(trace, session_destroy, [Session]) end
              end, Config).
@@ -332,32 +325,33 @@ collections_of_one_process(Config) ->
 collections_of_processes_to_come(Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([gc_major_start], Config),
-    until(fun() -> traced(new, Config) =:= [garbage_collection] end),
-    Tracer = call(Config, fun() -> spawn(fun sink/0) end),
+    until_flags(new, [garbage_collection], Config),
+    Tracer = call(Config, fun() -> spawn(fun test_autotracer:sink/0) end),
     Following = call(Config, fun() ->
-                                     Session = apply(trace, session_create, [dt_theirs, Tracer, []]),
+                                     Session = apply(trace, session_create, [test_theirs, Tracer, []]),
                                      0 = apply(trace, process, [Session, new_processes, true, [garbage_collection]]),
-                                     ok = test_wait:until(fun() -> map_size(maps:get(withheld, dyntrace_follower:info())) > 0 end),
-                                     true = persistent_term:put(dt_theirs, Session) =:= ok,
+                                     ok = test_wait:until("a withheld flag", fun(Withheld) -> map_size(Withheld) > 0 end,
+                                                          fun() -> maps:get(withheld, dyntrace_follower:info()) end),
+                                     true = persistent_term:put(test_theirs, Session) =:= ok,
                                      dyntrace_follower:info()
                              end),
     ?assertMatch(#{processes := [], withheld := #{garbage_collection := _}}, Following),
     collect(Config),
-    call(Config, fun() -> apply(trace, session_destroy, [persistent_term:get(dt_theirs)]) end),
-    until(fun() -> maps:get(processes, following(Config)) =:= [garbage_collection] end),
+    call(Config, fun() -> apply(trace, session_destroy, [persistent_term:get(test_theirs)]) end),
+    until_following(processes, [garbage_collection], Config),
     _ = test_bpftrace:stop(Consumer).
 
 withheld(Theirs, Config) ->
     keep_log(Config),
     start([{interval, 10}], Config),
-    call(Config, fun() -> persistent_term:put(dt_leave, Theirs()) end),
+    call(Config, fun() -> persistent_term:put(test_leave, Theirs()) end),
     Consumer = attach([gc_major_start, message_send], Config),
-    until(fun() -> maps:is_key(garbage_collection, maps:get(withheld, following(Config))) end),
+    until_following(withheld, fun(Withheld) -> is_map_key(garbage_collection, Withheld) end, Config),
     ?assertEqual([send], maps:get(processes, following(Config))),
     ?assertMatch([{warning, "dyntrace: ~s is not traced" ++ _, [garbage_collection, _]}], logged(Config)),
     collect(Config),
-    call(Config, fun() -> (persistent_term:get(dt_leave))() end),
-    until(fun() -> lists:member(garbage_collection, maps:get(processes, following(Config))) end),
+    call(Config, fun() -> (persistent_term:get(test_leave))() end),
+    until_following(processes, fun(Flags) -> lists:member(garbage_collection, Flags) end, Config),
     ?assertEqual(#{}, maps:get(withheld, following(Config))),
     Text = call(Config, fun() ->
                                 {Pid, Ref} = spawn_monitor(fun() -> erlang:garbage_collect() end),
@@ -374,12 +368,13 @@ collect(Config) ->
 handle_held(Config) ->
     start(Config),
     Consumer = attach([gc_major_start], Config),
-    until(fun() -> traced(new, Config) =:= [garbage_collection] end),
+    until_flags(new, [garbage_collection], Config),
     call(Config, fun() ->
-                         persistent_term:put(dt_held, sys:get_state(dyntrace_follower)),
+                         persistent_term:put(test_held, sys:get_state(dyntrace_follower)),
                          kill(dyntrace_follower)
                  end),
-    until(fun() -> call(Config, fun() -> length(ours()) end) =:= 1 andalso traced(new, Config) =:= [garbage_collection] end),
+    test_wait:until("one session", 1, fun() -> call(Config, fun() -> length(ours()) end) end),
+    until_flags(new, [garbage_collection], Config),
     collect(Config),
     ok = call(Config, fun() -> application:stop(dyntrace) end),
     ?assertEqual([], call(Config, fun ours/0)),
@@ -391,10 +386,10 @@ ours() ->
 session_destroyed(Config) ->
     start(Config),
     Consumer = attach([message_send], Config),
-    until(fun() -> traced(new, Config) =:= [send] end),
+    until_flags(new, [send], Config),
     [First] = call(Config, fun ours/0),
     true = call(Config, fun() -> apply(trace, session_destroy, [First]) end),
-    until(fun() -> traced(new, Config) =:= [send] end),
+    until_flags(new, [send], Config),
     [Second] = call(Config, fun ours/0),
     ?assertNotEqual(First, Second),
     %% At the end too, before a poll has seen it.

@@ -95,7 +95,7 @@ start() ->
                    end),
     receive {Keeper, System} -> System end,
     [spawn(fun ?MODULE:Worker/0) || Worker <- [sequential, sleeper, annotator]],
-    true = register(dt_sink, spawn(fun sink/0)),
+    true = register(test_sink, spawn(fun sink/0)),
     ok = trace_all(),
     System.
 
@@ -115,8 +115,8 @@ sink() ->
 sequential() ->
     _ = [seq_trace:set_token(Flag, true) || Flag <- [send, 'receive', print]],
     ok = seq_trace:print(0, round),
-    true = register(dt_round, self()),
-    true = unregister(dt_round),
+    true = register(test_round, self()),
+    true = unregister(test_round),
     self() ! round,
     receive round -> ok end,
     seq_trace:set_token([]),
@@ -153,7 +153,7 @@ progresses(Began, Config) ->
     progresses(Began, 100, Config).
 
 progresses(Began, By, Config) ->
-    test_wait:until({more_orders_than, Began + By}, fun() -> Orders = orders(Config), Orders > Began + By orelse Orders end).
+    test_wait:until({more_orders_than, Began + By}, fun(Orders) -> Orders > Began + By end, fun() -> orders(Config) end).
 
 healthy(Config) ->
     ?assertMatch(#{undecoded := Undecoded} when map_size(Undecoded) =:= 0, call(Config, fun dyntrace:info/0)).
@@ -164,7 +164,7 @@ numbered(Config) ->
 %% On the node, a new process sends Count messages to the sink, and calls Between before each. Returns their texts.
 numbered(Count, Between, Config) ->
     call(Config, fun() ->
-                         {Pid, Ref} = spawn_monitor(fun() -> [begin Between(), dt_sink ! {numbered, N} end || N <- lists:seq(1, Count)] end),
+                         {Pid, Ref} = spawn_monitor(fun() -> [begin Between(), test_sink ! {numbered, N} end || N <- lists:seq(1, Count)] end),
                          receive {'DOWN', Ref, process, Pid, normal} -> ok end
                  end),
     [iolist_to_binary(io_lib:format("{numbered,~b}", [N])) || N <- lists:seq(1, Count)].
@@ -182,7 +182,7 @@ count(Config) ->
                                             [Library, Provider, Probe, Probe, N, N, Probe])
                               || {N, Probe} <- lists:zip(lists:seq(1, length(probes())), probes()),
                                  #{provider := Provider} <- [test_bpftrace:described(Probe)]] ++
-                                 ["usdt:", Library, ":org_erlang_dyntrace:message_send /str(arg1) == \"dt_sink\"/ ",
+                                 ["usdt:", Library, ":org_erlang_dyntrace:message_send /str(arg1) == \"test_sink\"/ ",
                                   "{ printf(\"%llu %s\\n\", nsecs, str(arg2)); }\n",
                                   "END { clear(@seen); }\n"],
                              #{}).

@@ -339,7 +339,7 @@ daemon_hangs(Config) ->
                              true = is_waiting(Node),
                              ?assertEqual({module, crypto}, test_node:call(Node, fun() -> code:ensure_loaded(crypto) end)),
                              ok = test_lttng:signal_daemon(Daemon, "CONT"),
-                             test_wait:until(fun() -> lttng_of(Node) =:= available end),
+                             until_available(Node),
                              In = [{node, Node} | Config],
                              Session = start(Daemon, [message_send], In),
                              Pid = test_node:call(Node, fun sender/0),
@@ -354,7 +354,7 @@ daemon_hangs_and_is_killed(Config) ->
     Node = test_node:start(#{env => ?FOR_EVER}),
     true = is_waiting(Node),
     ok = test_lttng:kill_daemon(Hung),
-    test_wait:until(fun() -> lttng_of(Node) =:= available end),
+    until_available(Node),
     with_daemon(fun(Daemon) ->
                         In = [{node, Node} | Config],
                         Session = start(Daemon, [message_send], In),
@@ -376,10 +376,12 @@ daemon_hangs_with_a_full_queue(_) ->
     {ok, Queued} = gen_tcp:connect({local, Socket}, 0, [local]),
     Node = test_node:start(#{env => [{"LTTNG_HOME", Home} | ?FOR_EVER]}),
     Why = iolist_to_binary(["waiting: the session daemon at ", Socket, " does not answer"]),
-    test_wait:until(fun() -> {missing, Says} = lttng_of(Node), binary:longest_common_prefix([Says, Why]) =:= byte_size(Why) end),
+    test_wait:until({"LTTng is missing,", Why},
+                    fun({missing, Says}) -> binary:longest_common_prefix([Says, Why]) =:= byte_size(Why) end,
+                    fun() -> lttng_of(Node) end),
     ?assertEqual({module, crypto}, test_node:call(Node, fun() -> code:ensure_loaded(crypto) end)),
     [ok = gen_tcp:close(S) || S <- [Listen, Queued]],
-    test_wait:until(fun() -> lttng_of(Node) =:= available end),
+    until_available(Node),
     test_node:stop(Node),
     ok = file:del_dir_r(Home).
 
@@ -390,7 +392,7 @@ halts_beside_a_hung_daemon(_) ->
                              _ = lttng_of(Node),
                              %% It may be quicker than its answer.
                              try test_node:call(Node, fun() -> spawn(fun halt/0), ok end) catch exit:_ -> ok end,
-                             test_wait:until(fun() -> not filelib:is_dir(Proc) end)
+                             test_wait:until({"no more of", Proc}, false, fun() -> filelib:is_dir(Proc) end)
                      end).
 
 %% An upgrade of the library, for which all schedulers stand still, does not even wait the 50 ms of a load. The
@@ -422,7 +424,7 @@ upgraded_beside_a_hung_daemon(Config) ->
                                  end),
               true = is_waiting(Node),
               ok = test_lttng:signal_daemon(Daemon, "CONT"),
-              test_wait:until(fun() -> lttng_of(Node) =:= available end),
+              until_available(Node),
               Session = start(Daemon, [message_send], In),
               ?assertEqual(length(probes()), length(tracepoints(Daemon, In))),
               Pid = test_node:call(Node, fun sender/0),
@@ -558,7 +560,7 @@ start_node(#{command := Command, paths := Paths}, Prepare) ->
 %% A daemon and a session of that user's, on the node's machine and after it, record what the node does.
 recorded_as_user(Node, #{command := Command}) ->
     try
-        test_wait:until(fun() -> lttng_of(Node) =:= available end),
+        until_available(Node),
         Daemon = test_lttng:start_daemon(lists:flatten(lists:join(" ", [on_machine(Node) | Command]))),
         try
             Session = start(Daemon, [message_send], [{node, Node}]),
@@ -665,7 +667,7 @@ until_available(Node) ->
 %% On a busy machine loading takes longer than the load of the module waits for it.
 lttng_of(Node) ->
     Now = fun() -> maps:get(lttng, maps:get(backends, test_node:call(Node, fun dyntrace:info/0))) end,
-    test_wait:until(fun() -> Now() =/= {missing, <<"being loaded">>} end),
+    test_wait:until("the provider is loaded, or can't be", fun(Seen) -> Seen =/= {missing, <<"being loaded">>} end, Now),
     Now().
 
 tracepoints(Daemon, Config) ->
@@ -690,7 +692,7 @@ flood_on(Dead, N) ->
 goes_on(Pid, Config) ->
     Sent = fun() -> test_node:call(?config(node, Config), fun() -> Pid ! {how_many, self()}, receive {sent, N} -> N end end) end,
     Began = Sent(),
-    test_wait:until({sent_more_than, Began + 1000}, fun() -> Now = Sent(), Now > Began + 1000 orelse Now end).
+    test_wait:until({sent_more_than, Began + 1000}, fun(Now) -> Now > Began + 1000 end, Sent).
 
 copy(Config, Name) ->
     dyntrace_SUITE:copy(Config, Name).

@@ -8,7 +8,7 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
--define(RECORDS, dt_records).
+-define(RECORDS, test_records).
 -define(MAX, 256).
 
 suite() ->
@@ -111,9 +111,9 @@ records() ->
 
 %% What the runtime writes, or a beginning of it.
 texts(_) ->
-    ?assert(lists:member(test_text_nif:text(pt(3)), [<<"#dt_records:pt{x=3,y=2}">>, <<"#dt_records:pt{y=2,x=3}">>])),
+    ?assert(lists:member(test_text_nif:text(pt(3)), [<<"#test_records:pt{x=3,y=2}">>, <<"#test_records:pt{y=2,x=3}">>])),
     [?assert(text_SUITE:is_text_of(Term), {Term, test_text_nif:text(Term), test_text_nif:runtime(Term)}) || R <- records(), Term <- everywhere(R)],
-    ?assertEqual(<<"{#dt_records:empty{},x}">>, test_text_nif:text({empty(), x})),
+    ?assertEqual(<<"{#test_records:empty{},x}">>, test_text_nif:text({empty(), x})),
     %% Many, on all schedulers.
     Texts = [{Term, test_text_nif:runtime(Term)} || R <- records(), Term <- everywhere(R)],
     Short = [Pair || Pair = {_, Text} <- Texts, byte_size(Text) =< ?MAX],
@@ -131,19 +131,19 @@ shapes(_) ->
     [?assertEqual(lists:sort(Fields), lists:sort(fields(Shape(Record))), Shape(Record))
      || {Record, Fields} <- [{pt(<<"secret">>), ["x={binary,6}", "y=integer()"]}, {pt("secret"), ["x={list,6}", "y=integer()"]},
                              {pt(#{secret => 1}), ["x={map,1}", "y=integer()"]}, {pt(<<1:1>>), ["x=bitstring()", "y=integer()"]}]],
-    ?assertEqual(<<"{#dt_records:empty{},{list,1}}">>, Shape({empty(), [pt(secret)]})),
-    ?assertEqual(<<"#dt_records:'a record'{'Field'=#dt_records:'a record'{'Field'=float()}}">>, Shape(quoted(quoted(1.5)))),
+    ?assertEqual(<<"{#test_records:empty{},{list,1}}">>, Shape({empty(), [pt(secret)]})),
+    ?assertEqual(<<"#test_records:'a record'{'Field'=#test_records:'a record'{'Field'=float()}}">>, Shape(quoted(quoted(1.5)))),
     [?assertEqual(nomatch, binary:match(Shape(Term), [<<"secret">>, <<"4711">>]), Shape(Term))
      || R <- [pt("secret"), pt(4711), pt(<<"secret">>), pt({1, "secret"}), pt(pt("secret")), pt(#{"secret" => 4711})], Term <- everywhere(R)].
 
-fields(<<"#dt_records:pt{", Rest/binary>>) ->
+fields(<<"#test_records:pt{", Rest/binary>>) ->
     re:split(binary:part(Rest, 0, byte_size(Rest) - 1), ",(?=[xy]=)", [{return, list}]).
 
 %% The time does not depend on what a field holds.
 large_fields(_) ->
     [begin
          Text = test_text_nif:text(Term),
-         ?assertMatch(<<"#dt_records:pt{", _/binary>>, Text),
+         ?assertMatch(<<"#test_records:pt{", _/binary>>, Text),
          ?assert(byte_size(Text) =< ?MAX),
          ?assert(test_text_nif:duration(Term) < 100000, {Name, test_text_nif:duration(Term)}),
          ct:pal("a record with ~ts: ~b ns", [Name, test_text_nif:duration(Term)])
@@ -195,7 +195,7 @@ events(Config) ->
     true = call(Config, fun() -> _ = test_cases:traced([send], fun() -> self() ! the_end, receive the_end -> ok end end), true end),
     _ = test_bpftrace:await(Consumer, fun({P, E}) -> P =:= message_send andalso maps:get(message, E) =:= <<"the_end">> end),
     Events = test_bpftrace:stop(Consumer),
-    Messages = fun(Probe) -> [M || {P, #{message := M}} <- Events, P =:= Probe, binary:match(M, <<"#dt_records">>) =/= nomatch] end,
+    Messages = fun(Probe) -> [M || {P, #{message := M}} <- Events, P =:= Probe, binary:match(M, <<"#test_records">>) =/= nomatch] end,
     ?assertEqual(Expected, Messages(message_send)),
     ?assertEqual(Expected, Messages(message_receive)),
     ?assertEqual(length(Expected), length([x || {function_call, #{entry := <<"records_SUITE:identity/1">>}} <- Events])),

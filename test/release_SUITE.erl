@@ -133,11 +133,12 @@ library(Release) ->
 %% A consumer attaches to the library by its path, and the application does the rest.
 fires(Library, Node) ->
     Consumer = test_bpftrace:start_script(["usdt:", Library, ":org_erlang_dyntrace:message_send { printf(\"%s\\n\", str(arg2)); }"], #{}),
-    test_wait:until(fun() -> traced(peer:call(Node, dyntrace, info, [])) end),
-    test_wait:until(fun() ->
-                          sent_by_somebody_else = peer:call(Node, erlang, send, [init, sent_by_somebody_else]),
-                          lists:member(<<"sent_by_somebody_else">>, test_bpftrace:lines(Consumer))
-                  end),
+    test_wait:until("messages are traced", fun traced/1, fun() -> peer:call(Node, dyntrace, info, []) end),
+    test_wait:until("a line of the message", fun(Lines) -> lists:member(<<"sent_by_somebody_else">>, Lines) end,
+                    fun() ->
+                            sent_by_somebody_else = peer:call(Node, erlang, send, [init, sent_by_somebody_else]),
+                            test_bpftrace:lines(Consumer)
+                    end),
     _ = test_bpftrace:stop_script(Consumer).
 
 traced(#{following := #{processes := Flags}}) -> lists:member(send, Flags);

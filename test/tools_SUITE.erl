@@ -92,7 +92,8 @@ call_latency(Config) ->
 %% Nobody has said which functions: it says what to do, and no more once there was a call.
 no_calls(Config) ->
     Silent = test_bpftrace:start_file(filename:join(scripts(), "call_latency.bt"), [?config(library, Config)]),
-    test_wait:until(fun() -> lists:any(fun(Line) -> has(Line, <<"No call yet.">>) end, test_bpftrace:lines(Silent)) end),
+    test_wait:until("No call yet.", fun(Lines) -> lists:any(fun(Line) -> has(Line, <<"No call yet.">>) end, Lines) end,
+                    fun() -> test_bpftrace:lines(Silent) end),
     Lines = test_bpftrace:stop_script(Silent),
     [?assert(lists:any(fun(Line) -> has(Line, Says) end, Lines), Says)
      || Says <- [<<"dyntrace:follow(#{functions => [{my_mod, '_', '_'}]})">>, <<"shows `calls` in `following`">>, <<"No call was seen">>]],

@@ -74,8 +74,8 @@ run(process_exit) ->
 run(process_register) ->
     {Pid, Port} =
         traced([procs], fun() ->
-                                register(dt_name, self()),
-                                unregister(dt_name),
+                                register(test_name, self()),
+                                unregister(test_name),
                                 Port = open_port({spawn, "cat"}, []),
                                 1 = test_trace:trace(Port, true, [ports, ?TRACER]),
                                 register('dt port', Port),
@@ -84,7 +84,7 @@ run(process_register) ->
                                 Port
                         end),
     [{process_register, #{pid => text(Who), name => Name, type => Type}}
-     || {Who, Name, Type} <- [{Pid, <<"dt_name">>, <<"register">>}, {Pid, <<"dt_name">>, <<"unregister">>},
+     || {Who, Name, Type} <- [{Pid, <<"test_name">>, <<"register">>}, {Pid, <<"test_name">>, <<"unregister">>},
                               {Port, <<"'dt port'">>, <<"register">>}, {Port, <<"'dt port'">>, <<"unregister">>}]];
 
 %% What a process tracer is told of one process, a consumer must be told of another that
@@ -159,8 +159,8 @@ run(message_send) ->
     receive {'DOWN', Ref, process, Dead, _} -> ok end,
     Alias = alias(),
     true = unalias(Alias),
-    Receivers = [self(), dt_registered, {dt_registered, node()}, Dead, Alias, make_ref()],
-    true = register(dt_registered, spawn(fun() -> receive stop -> ok end end)),
+    Receivers = [self(), test_registered, {test_registered, node()}, Dead, Alias, make_ref()],
+    true = register(test_registered, spawn(fun() -> receive stop -> ok end end)),
     {Pid, Port} =
         traced([send], fun() ->
                                Port = open_port({spawn, "cat"}, []),
@@ -171,7 +171,7 @@ run(message_send) ->
                                Port
                        end),
     receive {hello, 1} -> ok end,
-    dt_registered ! stop,
+    test_registered ! stop,
     [{message_send, #{from => text(Pid), to => text(Port), message => iolist_to_binary(["{", text(Pid), ",{command,<<\"x\">>}}"])}}
      | [{message_send, #{from => text(Pid), to => text(To), message => iolist_to_binary(io_lib:format("{hello,~b}", [N]))}}
         || {N, To} <- lists:zip(lists:seq(1, length(Receivers)), Receivers)]];
