@@ -72,10 +72,15 @@ documentation(_) ->
 files(_) ->
     Rows = rows("ARCHITECTURE.md", "^\\| `(?:c_src|src)/([^`]*)`"),
     Names = [unicode:characters_to_list(Name) || Row <- Rows, Name <- expanded(Row)],
-    Sources = [filename:basename(Source) || Pattern <- ["c_src/*.{c,h,def}", "src/*.{erl,appup}"], Source <- filelib:wildcard(Pattern, test_shell:project())],
+    Sources = [below_its_root(Source) || Pattern <- ["c_src/**/*.{c,h,def}", "src/*.{erl,appup}"],
+                                         Source <- filelib:wildcard(Pattern, test_shell:project())],
     ?assertEqual(lists:sort(Sources), lists:sort(Names)).
 
-%% "dt_lttng_{provider.c,events.h}" is two of them.
+below_its_root(Source) ->
+    [_Root | Below] = filename:split(Source),
+    filename:join(Below).
+
+%% "lttng_{provider.c,events.h}" is two of them.
 expanded(Row) ->
     case re:run(Row, "^(.*)\\{(.*)\\}(.*)$", [{capture, all_but_first, binary}]) of
         {match, [Before, Between, After]} -> [<<Before/binary, Part/binary, After/binary>> || Part <- binary:split(Between, <<",">>, [global])];
@@ -138,8 +143,8 @@ kinds_of_terms(_) ->
     {0, Symbols} = test_shell:run("nm -D --undefined-only '~ts'", [library()]),
     ?assertMatch({_, _}, binary:match(Symbols, <<"enif_get_tuple">>)),
     ?assertEqual(nomatch, binary:match(Symbols, <<"enif_term_type">>)),
-    Sources = lists:append([filelib:wildcard(Folder ++ "/*.{c,h,def}", test_shell:project()) || Folder <- ["c_src", "test/support/text_nif", "bench"]]),
-    ?assert(lists:member("c_src/dt_term.c", Sources)),
+    Sources = lists:append([filelib:wildcard(Folder ++ "/**/*.{c,h,def}", test_shell:project()) || Folder <- ["c_src", "test", "bench"]]),
+    ?assert(lists:member("c_src/dyntrace_nif.c", Sources)),
     ?assertEqual([], [Source || Source <- Sources, {ok, Text} <- [file:read_file(filename:join(test_shell:project(), Source))],
                                 re:run(Text, "enif_term_type *\\(|ERL_NIF_TERM_TYPE_") =/= nomatch]).
 

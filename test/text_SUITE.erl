@@ -21,11 +21,12 @@ suite() ->
 
 all() ->
     [random_terms, random_floats, random_shapes, large_maps, latin1, cut_at_every_length, long_strings, large_integers, many_names, many_threads,
-     hostile_terms, shapes, mid_byte, utf8, random_bytes].
+     hostile_terms, all_work_is_counted, shapes, mid_byte, utf8, random_bytes].
 
 init_per_suite(Config) ->
-    ok = test_text_nif:load(test_text_nif:build(?config(priv_dir, Config))),
-    Config.
+    Library = test_text_nif:build(?config(priv_dir, Config)),
+    ok = test_text_nif:load(Library),
+    [{library, Library} | Config].
 
 end_per_suite(_) ->
     ok.
@@ -158,6 +159,20 @@ hostile_terms(_) ->
          ?assert(Work =< ?MOST_WORK, {Name, Work})
      end || {Name, Term, Begins} <- test_hostile:terms()].
 
+%% Functions of erl_nif that take the same time for every term: the others count as work.
+-define(CONSTANT, ["enif_get_local_pid", "enif_get_local_port", "enif_get_map_size", "enif_make_sub_binary",
+                   "enif_map_iterator_create", "enif_map_iterator_destroy"] ++
+            ["enif_is_" ++ Kind || Kind <- ["atom", "binary", "fun", "list", "map", "number", "pid", "port", "ref", "tuple"]]).
+
+%% Called while the library is loaded, or by the test's own functions.
+-define(NO_TEXT, ["enif_alloc_env", "enif_binary_to_term", "enif_is_identical", "enif_vsnprintf"] ++
+            ["enif_make_" ++ What || What <- ["atom", "badarg", "copy", "int", "list", "long", "new_binary", "tuple", "uint", "ulong"]]).
+
+all_work_is_counted(Config) ->
+    {0, Symbols} = test_shell:run("nm -D --undefined-only '~ts.so'", [?config(library, Config)]),
+    {match, Called} = re:run(Symbols, "\\benif_\\w+", [global, {capture, first, list}]),
+    ?assertEqual([], lists:append(Called) -- (test_text_nif:counted() ++ ?CONSTANT ++ ?NO_TEXT)).
+
 %% -- Shapes --------------------------------------------------------------------------------------
 
 shapes(_) ->
@@ -192,7 +207,9 @@ mid_byte(_) ->
     ?assertEqual(<<"{{binary,100000},...">>, Shapes(Large)),
     ?assertEqual(<<"{{binary,100},{binary,100},a}">>, Shapes(Small)),
     ?assertEqual(<<"{{binary,100001},{binary,100001},a}">>, Shapes(Bytes)),
-    ?assert(is_text_of(Large) andalso is_text_of(Small)).
+    ?assert(is_text_of(Large) andalso is_text_of(Small)),
+    Work = test_text_nif:work({Large, Large, a}),
+    ?assert(Work >= byte_size(Large) andalso Work =< byte_size(Large) + ?MOST_WORK, Work).
 
 %% -- Strings -------------------------------------------------------------------------------------
 

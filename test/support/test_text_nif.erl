@@ -1,21 +1,30 @@
 %% Texts without a probe around them: the library's sources that make them, in a NIF library of the tests.
 -module(test_text_nif).
 
--export([build/1, load/1, text/1, text_dirty_cpu/1, text_dirty_io/1, id/1, string/1, runtime/1, duration/1, work/1, show/1]).
+-export([build/1, load/1, counted/0]).
+-export([text/1, text_dirty_cpu/1, text_dirty_io/1, id/1, string/1, runtime/1, duration/1, work/1, show/1]).
 
 -nifs([text/1, text_dirty_cpu/1, text_dirty_io/1, id/1, string/1, runtime/1, duration/1, work/1, show/1]).
 
-%% Into that folder; answers what load/1 takes.
+%% The library's sources that make texts.
+-define(SOURCES, "c_src/dt_{text,term,binary,float,string,heap,kind,known,put,record}.c").
+
+%% Builds the library in that folder. Returns what load/1 takes.
 build(Folder) ->
     Library = filename:join(Folder, "test_text_nif"),
-    Sources = [filename:join("c_src", Name ++ ".c") || Name <- ["dt_text", "dt_term", "dt_binary", "dt_float", "dt_string", "dt_heap", "dt_kind", "dt_known", "dt_put", "dt_record"]],
-    {ok, Work} = file:read_file(filename:join(test_shell:project(), "test/support/text_nif/test_work.c")),
-    {match, Counted} = re:run(Work, "(?:^COUNTED\\(|^int __wrap_)(enif_\\w+).*[);]$", [global, multiline, {capture, all_but_first, list}]),
-    {0, _} = test_shell:run("cd '~ts' && ${CC:-cc} -std=gnu11 ${DYNTRACE_TEST_CFLAGS:--O2 -g} -Wall -Wextra -Werror -shared -fPIC "
-                          "-isystem '~ts' -Ic_src -o '~ts.so' ~ts test/support/text_nif/test_text_nif.c test/support/text_nif/test_work.c ~ts",
-                          [test_shell:project(), filename:join([code:root_dir(), "usr", "include"]), Library,
-                           lists:join(" ", ["-Wl,--wrap=" ++ Function || [Function] <- Counted]), lists:join(" ", Sources)]),
+    Sources = filelib:wildcard(?SOURCES, test_shell:project()) ++ filelib:wildcard("test/support/text_nif/*.c", test_shell:project()),
+    {0, _} = test_shell:run("cd '~ts' && ${CC:-cc} -std=gnu11 ${DYNTRACE_TEST_CFLAGS:--O2 -g} -Wall -Wextra -Werror "
+                            "-shared -fPIC -isystem '~ts' -Ic_src -o '~ts.so' ~ts ~ts",
+                            [test_shell:project(), filename:join([code:root_dir(), "usr", "include"]), Library,
+                             lists:join(" ", ["-Wl,--wrap=" ++ Function || Function <- counted()]), lists:join(" ", Sources)]),
     Library.
+
+%% The functions of erl_nif whose calls are counted as work.
+counted() ->
+    {ok, Work} = file:read_file(filename:join(test_shell:project(), "test/support/text_nif/test_work.c")),
+    {match, Counted} = re:run(Work, "(?:^COUNTED\\(|^int __wrap_)(enif_\\w+).*[);]$",
+                              [global, multiline, {capture, all_but_first, list}]),
+    lists:append(Counted).
 
 load(Library) ->
     {Reserved, _, Least, Greatest, _, _} = dyntrace:load_info(""),

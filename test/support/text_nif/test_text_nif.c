@@ -58,7 +58,8 @@ static ERL_NIF_TERM runtime(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
     return term;
 }
 
-/* The time that the text takes, in nanoseconds: the least of some, since others use the machine too. */
+/* The time that the text takes, in nanoseconds: the least of some, since others use the machine
+ * too. */
 static ERL_NIF_TERM duration(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     long least = -1;
 
