@@ -29,15 +29,19 @@ init_per_testcase(_, Config) ->
 end_per_testcase(_, Config) ->
     test_node:stop(?config(node, Config)).
 
-%% `all` with all flags until each kind of event has come, and a thousand orders: none is undecoded.
+%% `all` with all flags until each kind of event has come, and a thousand orders: none is undecoded. Each numbered message
+%% arrives once, in their order.
 everything_traced(Config) ->
     Consumer = count(Config),
     Began = orders(Config),
     test_wait:until("an event of each probe", [], fun() -> probes() -- seen(Consumer) end),
     progresses(Began, ?ORDERS, Config),
     Done = orders(Config) - Began,
+    Sent = numbered(Config),
     healthy(Config),
-    Counts = counts(Consumer, Config),
+    Lines = ended(Consumer, Config),
+    ?assertEqual(Sent, test_bpftrace:in_time(Lines)),
+    Counts = counts(Lines),
     ct:pal("~b orders; events: ~p", [Done, Counts]),
     ?assertEqual(lists:sort(probes()), lists:sort(maps:keys(Counts))),
     %% The customer's order is a call, an answer, a spawned process and its cast.
@@ -197,8 +201,7 @@ ended(Consumer, Config) ->
     test_bpftrace:stop_script(Consumer).
 
 %% bpftrace prints its maps when it ends: "@[message_send]: 17".
-counts(Consumer, Config) ->
-    Lines = ended(Consumer, Config),
+counts(Lines) ->
     maps:from_list([{binary_to_existing_atom(Name), binary_to_integer(Count)}
                     || Line <- Lines,
                        {match, [Name, Count]} <- [re:run(Line, "^@\\[(\\w+)\\]: (\\d+)", [{capture, all_but_first, binary}])]]).

@@ -10,7 +10,7 @@
 -module(test_lttng).
 
 -export([tools_missing/0, missing/0, start_daemon/0, start_daemon/1, stop_daemon/1, kill_daemon/1, signal_daemon/2,
-         start/2, start/3, enable/2, disable/2, stop/1, text/1, read/1, declared/1, discarded/1, folder/1, name/1, destroy/1, lttng/3, tracepoints/2]).
+         start/2, start/3, enable/2, disable/2, stop/1, text/1, read/1, declared/1, discarded/1, balance/2, folder/1, name/1, destroy/1, lttng/3, tracepoints/2]).
 
 -define(DEADLINE_MS, 20000).
 
@@ -165,6 +165,23 @@ declared(Folder) ->
 discarded(Folder) ->
     [<<"#discarded">>, Count] = binary:split(lists:last(raw(Folder)), <<"\t">>),
     binary_to_integer(Count).
+
+%% {Recorded, Lost} of a stopped session that recorded messages: each of those that were sent, as texts, is recorded or
+%% counted as lost; what is recorded is in their order, and nothing else is. Otherwise an error says what differs.
+balance(Sent, #session{folder = Folder}) ->
+    Recorded = [Message || {message_send, #{message := Message}} <- read(Folder)],
+    Lost = discarded(Folder),
+    case {without(Recorded, Sent), length(Sent) - length(Recorded)} of
+        {[], Lost} -> {length(Recorded), Lost};
+        {Extra, _} -> error({unbalanced, [{sent, length(Sent)}, {recorded, length(Recorded)}, {lost, Lost},
+                                          {extra_or_out_of_order, lists:sublist(Extra, 10)}]})
+    end.
+
+%% What remains of a list when the elements of another are taken from it in their order: [] of a subsequence.
+without([Same | Recorded], [Same | Sent]) -> without(Recorded, Sent);
+without([], _) -> [];
+without(Recorded, [_ | Sent]) -> without(Recorded, Sent);
+without(Recorded, []) -> Recorded.
 
 lines(Folder) ->
     [{binary_to_atom(Name), [field(Field) || Field <- Fields]}
