@@ -156,4 +156,4 @@ copy(Config, Name) ->
     To.
 
 node_with(Folder) ->
-    test_node:start(#{paths => [filename:join(Folder, "ebin"), filename:dirname(code:which(?MODULE))]}).
+    test_node:start(#{paths => [filename:join(Folder, "ebin") | test_node:test_paths()]}).

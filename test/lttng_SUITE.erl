@@ -542,7 +542,7 @@ as_nobody(Config, Fun) ->
     {0, _} = test_shell:run("mkdir -p '~ts' && cp -R '~ts' '~ts' '~ts/' && chown -R nobody '~ts'",
                           [Home, App, filename:dirname(code:which(?MODULE)), Home, Home]),
     try Fun(#{command => ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "env", "HOME=" ++ Home],
-              paths => [filename:join(Home, "dyntrace/ebin"), filename:join(Home, "test")]})
+              paths => [filename:join(Home, Folder) || Folder <- ["dyntrace/ebin", "test", "test/support"]]})
     after file:del_dir_r(Home)
     end.
 

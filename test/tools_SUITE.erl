@@ -305,7 +305,7 @@ in_a_container(Config) ->
     Build = filename:dirname(filename:dirname(code:which(dyntrace))),
     Inside = "mount -t tmpfs tmpfs /mnt && cp -RL '" ++ Build ++ "/ebin' '" ++ Build ++ "/priv' /mnt && exec \"$@\"",
     Node = test_node:start(#{exec => {os:find_executable("unshare"), ["--mount", "sh", "-c", Inside, "sh", os:find_executable("erl")]},
-                           paths => ["/mnt/ebin", filename:dirname(code:which(?MODULE))]}),
+                           paths => ["/mnt/ebin" | test_node:test_paths()]}),
     #{library := "/mnt/priv/dyntrace.so", attach := Attach} = test_node:call(Node, fun dyntrace:info/0),
     ["bpftrace", Script, Library] = string:lexemes(Attach, " "),
     ?assertNot(filelib:is_file("/mnt/priv/dyntrace.so")),

@@ -53,7 +53,7 @@ start(Test, Config) ->
     This = dir(this, Config),
     Follow = atom_to_list(lists:member(Test, [up_and_down_followed, up_and_down_packed])),
     Node = test_node:start(#{args => ["-dyntrace", "follow", Follow],
-                           paths => [filename:join(This, "ebin"), filename:dirname(code:which(?MODULE))]}),
+                           paths => [filename:join(This, "ebin") | test_node:test_paths()]}),
     {ok, _} = test_node:call(Node, fun() -> application:ensure_all_started(sasl) end),
     ok = test_node:call(Node, fun() -> logger:set_primary_config(level, error) end),
     [{node, Node}, {sink, test_node:call(Node, fun() -> spawn(follow_SUITE, sink, []) end)} | Config].

@@ -2,7 +2,7 @@
 %% standard input and output, so that what breaks it breaks no test run.
 -module(test_node).
 
--export([start/0, start/1, stop/1, os_pid/1, call/2, call/3, is_ours/1]).
+-export([start/0, start/1, stop/1, os_pid/1, call/2, call/3, is_ours/1, test_paths/0]).
 -export([start_epmd/0, stop_epmd/1, named/2]).
 
 -define(DEADLINE, 180000).
@@ -31,6 +31,11 @@ preloaded(Env) ->
 %% The folders of this build come along; the node's own OTP is on its path already.
 is_ours(Path) ->
     not lists:prefix(code:lib_dir(), Path) andalso filelib:is_dir(Path).
+
+%% The folders of the suites and of the helpers.
+test_paths() ->
+    Support = filename:dirname(code:which(?MODULE)),
+    [filename:dirname(Support), Support].
 
 stop(Node) ->
     peer:stop(Node).
