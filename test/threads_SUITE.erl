@@ -1,0 +1,212 @@
+%% The library's threads under ThreadSanitizer: the one that loads LTTng's provider, and the schedulers with the tables
+%% of texts, the budget and the allowed probes.
+%%
+%% The library is built with it, and runs in a stock VM that has its runtime preloaded. The VM is not instrumented: races
+%% in the library's own memory are reported, those in the VM's are not. Each test fails if its node reports one.
+-module(threads_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+-nifs([race/0]).
+
+-define(CFLAGS, "-O1 -g -fsanitize=thread").
+
+%% Its check for deadlocks does not know as many locks as a VM holds.
+-define(OPTIONS, "detect_deadlocks=0 ignore_noninstrumented_modules=1 report_signal_unsafe=0 exitcode=0").
+
+-define(COPIES, 5).
+
+suite() ->
+    [{timetrap, {minutes, 5}}].
+
+all() ->
+    [race_is_reported, provider_loaded, tables, budget_and_allowed_probes, everything_traced].
+
+init_per_suite(Config) ->
+    {_, Runtime} = test_shell:run("cc -print-file-name=libtsan.so", []),
+    Tsan = string:trim(unicode:characters_to_list(Runtime)),
+    {Fixed, Why} = test_shell:run("setarch -R true 2>&1", []),
+    Missing = [["no runtime of ThreadSanitizer (Debian: libgcc-dev)"] || not filelib:is_file(Tsan)] ++
+        [["addresses can't be fixed: ", Why] || Fixed =/= 0] ++ [Lttng || Lttng <- [test_lttng:missing()], Lttng =/= false],
+    case test_require:tool(Missing =/= [] andalso hd(Missing), Config) of
+        {skip, Reason} -> {skip, Reason};
+        _ -> [{tsan, Tsan}, {built, built(Config)} | Config]
+    end.
+
+end_per_suite(_) ->
+    ok.
+
+%% The library, and that of the texts alone.
+built(Config) ->
+    Folder = dyntrace_SUITE:copy(Config, "dyntrace"),
+    {0, _} = test_shell:run("make -C '~ts/c_src' CFLAGS='" ?CFLAGS "' 2>&1", [Folder]),
+    true = os:putenv("DYNTRACE_TEST_CFLAGS", ?CFLAGS),
+    Texts = try test_text_nif:build(?config(priv_dir, Config))
+            after os:unsetenv("DYNTRACE_TEST_CFLAGS")
+            end,
+    #{folder => Folder, texts => Texts}.
+
+init_per_testcase(Case, Config) ->
+    Reports = filename:join(?config(priv_dir, Config), Case),
+    Tsan = ?config(tsan, Config),
+    #{folder := Folder} = ?config(built, Config),
+    Erts = filename:join([code:root_dir(), "erts-" ++ erlang:system_info(version), "bin"]),
+    %% The shell does not run with the runtime, so none starts the node, and what the node starts does without.
+    Node = test_node:start(#{exec => {os:find_executable("setarch"),
+                                      ["-R", "env", "LD_PRELOAD=" ++ Tsan, filename:join(Erts, "erlexec")]},
+                             env => [{"ROOTDIR", code:root_dir()}, {"BINDIR", Erts}, {"EMU", "beam"}, {"PROGNAME", "erl"},
+                                     {"TSAN_OPTIONS", ?OPTIONS " log_path=" ++ Reports}],
+                             args => ["-eval", "os:unsetenv(\"LD_PRELOAD\")."],
+                             paths => [filename:join(Folder, "ebin"), filename:dirname(code:which(demo_system)) | test_node:test_paths()]}),
+    [{node, Node}, {reports, Reports} | Config].
+
+end_per_testcase(race_is_reported, _) ->
+    ok;
+end_per_testcase(_, Config) ->
+    test_node:stop(?config(node, Config)),
+    case reports(Config) of
+        [] -> ok;
+        [First | _] = All ->
+            ct:pal("~ts", [lists:join("\n", All)]),
+            {fail, {races, length(All), First}}
+    end.
+
+%% What the node has reported.
+reports(Config) ->
+    [Report || File <- filelib:wildcard(?config(reports, Config) ++ ".*"), {ok, Text} <- [file:read_file(File)],
+               Report <- binary:split(Text, <<"==================\n">>, [global, trim_all])].
+
+%% -- Tests ---------------------------------------------------------------------------------------
+
+%% Otherwise the other tests would prove nothing.
+race_is_reported(Config) ->
+    Library = filename:join(?config(priv_dir, Config), "race"),
+    {0, _} = test_shell:run("cc " ?CFLAGS " -shared -fPIC -isystem '~ts' -o '~ts.so' '~ts' 2>&1",
+                            [filename:join([code:root_dir(), "usr", "include"]), Library,
+                             filename:join(?config(data_dir, Config), "race.c")]),
+    call(Config, fun() ->
+                         ok = erlang:load_nif(Library, 0),
+                         on_all_schedulers(1000, fun race/0)
+                 end),
+    test_node:stop(?config(node, Config)),
+    ?assertMatch([_ | _], [Report || Report <- reports(Config), binary:match(Report, <<"data race">>) =/= nomatch,
+                                     binary:match(Report, <<"race.c:">>) =/= nomatch]).
+
+race() -> erlang:nif_error(not_loaded).
+
+%% The library is upgraded again and again, each time to one that has its provider still to load, while a session daemon
+%% hangs and then answers. Meanwhile events fire, and the state of the provider is asked for.
+provider_loaded(Config) ->
+    #{folder := Built} = ?config(built, Config),
+    Daemon = test_lttng:start_daemon(),
+    lttng_SUITE:until_known(Daemon, Config),
+    Session = test_lttng:start(Daemon, [message_send]),
+    [begin
+         Folder = filename:join(?config(priv_dir, Config), "copy-" ++ integer_to_list(N)),
+         {0, _} = test_shell:run("cp -R '~ts' '~ts'", [Built, Folder]),
+         ok = test_lttng:signal_daemon(Daemon, "STOP"),
+         Busy = call(Config, fun() ->
+                                     true = code:replace_path(dyntrace, filename:join(Folder, "ebin")),
+                                     code:purge(dyntrace),
+                                     {module, dyntrace} = code:load_file(dyntrace),
+                                     [spawn(fun() -> traced(fun asked_and_fired/0) end) || _ <- schedulers()]
+                             end),
+         ok = test_lttng:signal_daemon(Daemon, "CONT"),
+         lttng_SUITE:until_available(?config(node, Config)),
+         lttng_SUITE:until_listeners([message_send], Config),
+         call(Config, fun() -> [ended(Pid) || Pid <- Busy] end)
+     end || N <- lists:seq(1, ?COPIES)],
+    ?assert(length(test_lttng:stop(Session)) > 0),
+    test_lttng:stop_daemon(Daemon).
+
+asked_and_fired() ->
+    #{backends := _} = dyntrace:info(),
+    _ = dyntrace:listeners(),
+    _ = [self() ! {a, message, N} || N <- lists:seq(1, 100)],
+    receive stop -> ok after 0 -> drop(), asked_and_fired() end.
+
+drop() ->
+    receive {a, message, _} -> drop() after 0 -> ok end.
+
+ended(Pid) ->
+    Ref = monitor(process, Pid),
+    Pid ! stop,
+    receive {'DOWN', Ref, process, Pid, normal} -> ok end.
+
+%% More names than the tables hold, from threads of all kinds; and the setting of the texts changes meanwhile.
+tables(Config) ->
+    #{texts := Texts} = ?config(built, Config),
+    call(Config, fun() ->
+                         ok = test_text_nif:load(Texts),
+                         _ = text_SUITE:many_threads([]),
+                         Terms = [Term || {_, Term, _} <- test_hostile:terms()],
+                         on_all_schedulers(5, fun() ->
+                                                      ok = test_text_nif:show(shape),
+                                                      _ = [test_text_nif:Function(Term) || Term <- Terms, Function <- [text, text_dirty_cpu]],
+                                                      ok = test_text_nif:show(full)
+                                              end)
+                 end).
+
+%% A budget that is too small for what is sent, by all schedulers, while budget, allowed probes and texts change.
+budget_and_allowed_probes(Config) ->
+    with_session(['*'],
+                 fun() ->
+                         test_autotracer:start([{interval, 10}, {budget, 1000}], Config),
+                         test_autotracer:until_traced(Config),
+                         Floods = call(Config, fun() ->
+                                                       Sink = spawn(fun test_autotracer:sink/0),
+                                                       [spawn(fun() -> test_autotracer:flood(Sink) end) || _ <- schedulers()]
+                                               end),
+                         test_autotracer:until_following(pauses, fun(Pauses) -> Pauses >= 1 end, Config),
+                         call(Config, fun() ->
+                                              [ok = dyntrace:follow(#{probes => Probes, budget => Budget, text => Text})
+                                               || _ <- lists:seq(1, 20),
+                                                  {Probes, Budget, Text} <- [{[message_send], 100000, shape}, {all, infinity, full}, {all, 1000, full}]]
+                                      end),
+                         test_autotracer:until_following(skipped, fun(Skipped) -> Skipped > 0 end, Config),
+                         call(Config, fun() -> [exit(Pid, kill) || Pid <- Floods], dyntrace:unfollow() end)
+                 end, Config).
+
+%% All flags under load, recorded.
+everything_traced(Config) ->
+    with_session(['*'],
+                 fun() ->
+                         _ = call(Config, fun load_SUITE:start/0),
+                         load_SUITE:progresses(load_SUITE:orders(Config), Config),
+                         load_SUITE:healthy(Config)
+                 end, Config).
+
+with_session(Probes, Fun, Config) ->
+    Daemon = test_lttng:start_daemon(),
+    _ = call(Config, fun dyntrace:info/0),
+    lttng_SUITE:until_known(Daemon, Config),
+    Session = test_lttng:start(Daemon, Probes, #{channel => "--subbuf-size=64k --num-subbuf=2"}),
+    try Fun()
+    after
+        ok = test_lttng:destroy(Session),
+        test_lttng:stop_daemon(Daemon)
+    end.
+
+%% -- On the node -----------------------------------------------------------------------------------
+
+traced(Fun) ->
+    1 = erlang:trace(self(), true, [send, {tracer, dyntrace, []}]),
+    Fun().
+
+schedulers() ->
+    lists:seq(1, 2 * erlang:system_info(schedulers)).
+
+%% Calls Fun so many times in each of more processes than there are schedulers.
+on_all_schedulers(Times, Fun) ->
+    Workers = [spawn_monitor(fun() -> _ = [Fun() || _ <- lists:seq(1, Times)], ok end) || _ <- schedulers()],
+    [receive {'DOWN', Ref, process, Pid, normal} -> ok end || {Pid, Ref} <- Workers],
+    ok.
+
+%% -- Helpers ---------------------------------------------------------------------------------------
+
+call(Config, Fun) ->
+    test_node:call(?config(node, Config), Fun).
