@@ -1,4 +1,4 @@
-%% Annotations: what test_cases can't say of them. Their fields, in each arity, are there.
+%% Annotations, beyond their fields in each arity, which test_cases checks.
 -module(annotation_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -38,7 +38,7 @@ nobody_listens(Config) ->
     ?assertEqual([false], call(Config, fun answers/0)),
     ?assertEqual({result, 17}, call(Config, fun() -> dyntrace:span(off, fun() -> {result, 17} end) end)).
 
-%% The module without its library.
+%% Without the library, each call returns the same as with it, and does nothing.
 without_library(Config) ->
     Folder = dyntrace_SUITE:copy(Config, "dyntrace"),
     ok = file:delete(filename:join([Folder, "priv", "dyntrace.so"])),
@@ -50,7 +50,7 @@ without_library(Config) ->
     wrong_arguments([{node, Node}]),
     test_node:stop(Node).
 
-%% What every annotation call answers.
+%% What each annotation call returns.
 answers() ->
     Args = [1, 2, 3, 4, "a", "b", "c", "d"],
     lists:usort([apply(dyntrace, p, lists:sublist(Args, N)) || N <- lists:seq(0, 8)] ++
@@ -61,7 +61,7 @@ answers() ->
 
 %% -- Errors --------------------------------------------------------------------------------
 
-%% Function, arguments, and the one that the shell names.
+%% {Function, Arguments, the argument that the shell's error message names}
 wrong() ->
     [{p, ["a", 1], 2, "an integer after a string"},
      {p, [1, undef, 1], 3, "an integer after a string"},
@@ -112,7 +112,7 @@ wrong_arguments_when_wanted(Config) ->
 
 %% -- Spans ---------------------------------------------------------------------------------
 
-%% Start and stop of one id, and a duration that Erlang's clock around it confirms.
+%% Start and stop have the same id; a clock of Erlang around the span confirms the duration.
 spans(Config) ->
     Consumer = attach([user_span_start, user_span_stop], Config),
     {Outcomes, Around} =
@@ -160,7 +160,7 @@ long_strings(Config) ->
 cut(Text) ->
     <<Text/binary, "...">>.
 
-%% Iodata that hides its end: bounded, and never anything but text.
+%% Nested iodata: the walk is bounded, and the field is always valid text.
 hostile_strings(Config) ->
     Digits = fun() -> lists:foldl(fun(N, Acc) -> [Acc, integer_to_list(N rem 10)] end, [], lists:seq(1, 200)) end,
     ?assertEqual([iolist_to_binary(Digits()), <<"...">>, <<"...">>, <<"abc...">>, null, null, null, null, null,
@@ -172,7 +172,7 @@ hostile_strings(Config) ->
                                ["ok" | <<" tail">>], [16#1F600, 955], [<<16#F0, 16#9F>>, <<16#98, 16#80>>], <<16#C3>>]
                       end, Config)).
 
-%% The texts that strings, made on the node, arrive as.
+%% The texts of these strings, which are made on the node, in the events.
 sent(Strings, Config) ->
     Consumer = test_bpftrace:start(?config(library, Config), [user_trace__s1], #{longest => 1100}),
     [] = call(Config, fun() -> [String || String <- Strings() ++ ["the end"], true =/= dyntrace:user_trace_s1(String)] end),
@@ -195,8 +195,8 @@ seq_token() ->
         Token -> Token
     end.
 
-%% A chain of processes: each has the tag of the first, which their annotations carry. A message
-%% without takes it away.
+%% A chain of processes: each passes the tag of the first on, and their annotations have it. A message without the tag
+%% removes it.
 tags_travel(Config) ->
     Consumer = attach([user_trace__i4s4], Config),
     Answers =
@@ -221,7 +221,7 @@ tags_travel(Config) ->
                   {1, <<"over">>, null}, {2, <<"over">>, null}],
                  [{N, What, Tag} || {_, #{i1 := N, s1 := What, user_tag := Tag}} <- test_bpftrace:stop(Consumer)]).
 
-%% Annotates with the tag it got, tells the next one which that was.
+%% Annotates with the tag that it received, then sends the tag to the next process.
 tagged_server(Next) ->
     receive
         {N, What} ->
@@ -252,11 +252,11 @@ tags_travel_to_nodes(_) ->
     [test_node:stop(Node) || Node <- [Here, There]],
     test_node:stop_epmd(Epmd).
 
-%% A token that the program has stays as it is, whatever is done with tags.
+%% A sequential trace token of the program's own stays as it is, whatever happens to tags.
 tokens_of_the_program(Config) ->
     {Before, After, Received} =
         call(Config, fun() ->
-                             %% Loading it would be messages, which count in the token.
+                             %% Loading the module sends messages, and the token counts messages.
                              {module, _} = code:ensure_loaded(dyntrace_tag),
                              _ = seq_trace:set_token(label, 17),
                              Before = seq_trace:get_token(),
@@ -275,7 +275,7 @@ tokens_of_the_program(Config) ->
     ?assertEqual(Before, After),
     ?assertEqual({{label, 17}, undefined}, Received).
 
-%% A tag that is taken away does not travel on; one that was received and is spread is not the process's to take.
+%% A removed tag is not passed on. A process can't remove a tag that it received and that is spread.
 spread_tag_taken_away(Config) ->
     ?assertEqual({<<"one">>, undefined, undefined, {tag, <<"two">>}, []},
                  call(Config, fun() ->
@@ -347,13 +347,13 @@ past_the_sixth_argument(Config) ->
                                                 dyntrace:p(1, -2, 3, -(1 bsl 63), "one", "two", "three")
                                         end) end,
     [Line] = test_gdb:trace(test_node:os_pid(Node), [{erlang, user_trace__i4s4, lists:join(" ", Formats), Values}], Fire),
-    %% The process is the tag, and the missing string NULL.
+    %% Without arguments, the tag is the process, and a missing string is NULL.
     [<<"user_trace__i4s4">>, Self, Self | Others] = binary:split(Line, <<" ">>, [global]),
     ?assertEqual([<<"1">>, <<"-2">>, <<"3">>, <<"-9223372036854775808">>, <<"one">>, <<"two">>, <<"three">>, <<"0">>], Others).
 
 %% -- Sizes ------------------------------------------------------------------------------------
 
-%% Past the bounds a size is less than erts_debug:flat_size/1's, and found at once.
+%% Beyond the bounds, a size is smaller than that of erts_debug:flat_size/1, and takes little time.
 sizes_are_bounded(Config) ->
     Consumer = attach([message__send], Config),
     Flat = call(Config, fun() ->
@@ -371,7 +371,7 @@ sizes_are_bounded(Config) ->
 
 %% -- Anything --------------------------------------------------------------------------------
 
-%% With all probes enabled, the callbacks and the NIFs below the annotations take any terms.
+%% With all probes enabled, the callbacks and the annotations' NIFs accept any terms.
 any_arguments_when_wanted(Config) ->
     Probes = [test_bpftrace:described(Probe) || Probe <- test_cases:probes(usdt)],
     Consumer = test_bpftrace:start_script([["usdt:", ?config(library, Config), ":", atom_to_list(Provider), ":", atom_to_list(Name),

@@ -1,4 +1,4 @@
-%% Building: the library with each compiler, the application without rebar3, and what a missing header says.
+%% Builds the library with each compiler, and the application without rebar3; checks the messages about missing headers.
 -module(build_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -27,7 +27,7 @@ end_per_testcase(_, _) ->
 gcc(Config) -> compiler("gcc", Config).
 clang(Config) -> compiler("clang", Config).
 
-%% `make -C c_src` alone: the library works, and every probe has its one site.
+%% `make -C c_src` alone: the library works, and each probe has exactly one site.
 compiler(CC, Config) ->
     test_require:tool(os:find_executable(CC) =:= false andalso CC ++ " is not installed", []),
     {0, _} = make("CC=" ++ CC, Config),
@@ -35,7 +35,7 @@ compiler(CC, Config) ->
     {0, Notes} = test_shell:run("LC_ALL=C readelf -n '~ts' | grep -c NT_STAPSDT", [Library]),
     ?assertEqual(length(catalogue_SUITE:usdt_names()), binary_to_integer(string:trim(Notes))).
 
-%% By a cross compiler, with this machine's headers; of LTTng's library there is no more than its name.
+%% With a cross compiler and this machine's headers. Of LTTng's library there is only a stub.
 arm64(Config) ->
     CC = "aarch64-linux-gnu-gcc",
     test_require:tool(os:find_executable(CC) =:= false andalso CC ++ " is not installed", Config),
@@ -48,10 +48,10 @@ arm64(Config) ->
     {0, Notes} = test_shell:run("LC_ALL=C readelf -n '~ts/priv/dyntrace.so'", [Folder]),
     {match, Listed} = re:run(Notes, "Name: (\\w+)\\s+Location: 0x0*[1-9a-f]\\w+, Base: \\w+, Semaphore: 0x0*[1-9a-f]\\w+\\s+Arguments: (.*)", [global, {capture, all_but_first, binary}]),
     ?assertEqual(lists:sort(catalogue_SUITE:usdt_names()), lists:sort([Name || [Name, _] <- Listed])),
-    %% Each operand is of a size, in a register or in memory that one points to.
+    %% Each operand has a size, and is a register or memory that a register points to.
     [?assertMatch({match, _}, re:run(Arguments, "^(-?[48]@([wx]\\d+|\\[x\\d+(, \\d+)?\\]) ?)+$"), Name) || [Name, Arguments] <- Listed].
 
-%% `make' where there is no rebar3 builds what rebar3 does, in the same folders; and the demo needs none.
+%% Without rebar3, `make' builds the same files as rebar3, in the same folders. The demo does not require rebar3.
 without_rebar3(Config) ->
     Folder = ?config(folder, Config),
     {0, _} = test_shell:run("cd '~ts' && cp -R src tools priv Makefile rebar.config '~ts' && rm -f '~ts'/priv/*.so", [test_shell:project(), Folder, Folder]),
@@ -67,7 +67,7 @@ without_rebar3(Config) ->
     ?assertMatch({match, _}, re:run(Needs, "tools/deps .*\\berl\\b.*\\bbpftrace\\b")),
     ?assertEqual(nomatch, re:run(Needs, "rebar3")).
 
-%% The project is the folder /dyntrace, as in a container: nothing but its build is taken for one.
+%% The project's folder is /dyntrace, as in a container. finish_ebin must take no other folder for its build.
 in_the_root(Config) ->
     Root = filename:join(?config(folder, Config), "root"),
     Build = Root ++ "/dyntrace/_build/default/lib/dyntrace",
@@ -89,12 +89,12 @@ no_nif_header(Config) ->
 no_compiler(Config) ->
     says("CC=no-such-compiler", <<"(Debian: gcc libc6-dev)">>, Config).
 
-%% Without USDT it builds, and says so in one line.
+%% Without USDT the library is built, with one line about that.
 no_sdt_header(Config) ->
     {0, Output} = make(without("sys/sdt.h", Config), Config),
     ?assertMatch([_], [Line || Line <- lines(Output), binary:match(Line, <<"(Debian: systemtap-sdt-dev)">>) =/= nomatch]).
 
-%% A compiler that does not find a header when it is asked for it.
+%% A compiler that reports this header as missing when the Makefile asks for it.
 without(Header, Config) ->
     CC = filename:join(?config(folder, Config), "cc"),
     ok = file:write_file(CC, ["#!/bin/sh\n"
@@ -107,7 +107,7 @@ without(Header, Config) ->
     ok = file:change_mode(CC, 8#755),
     "CC='" ++ CC ++ "'".
 
-%% It fails with one line of ours.
+%% make fails, with one line of dyntrace's own.
 says(Settings, What, Config) ->
     {Status, Output} = make(Settings, Config),
     ?assertNotEqual(0, Status),

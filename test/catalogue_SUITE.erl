@@ -1,4 +1,4 @@
-%% The catalogue, the built library and the documentation say the same.
+%% The catalogue, the built library and the documentation agree.
 -module(catalogue_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -18,8 +18,7 @@ init_per_testcase(_, Config) ->
 end_per_testcase(_, _) ->
     ok.
 
-%% One note a probe: one site, a semaphore of its own, an operand of the field's size and sign for
-%% each argument.
+%% One note per probe: one site, a semaphore of its own, and per argument an operand of the field's size and sign.
 notes(_) ->
     {0, Output} = test_shell:run("LC_ALL=C readelf -n '~ts'", [library()]),
     {match, Notes} = re:run(Output, "Provider: (\\S+)\\s+Name: (\\S+)\\s+Location: \\S+, Base: \\S+, "
@@ -37,7 +36,7 @@ with(Backend) ->
 usdt_names() ->
     [Name || Probe <- with(usdt), Name <- names(Probe)].
 
-%% A probe's name or, of a labeled one, names.
+%% The name of a probe, or all names of a labeled probe.
 names(#{name := Name, labels := Labels}) ->
     [iolist_to_binary([atom_to_binary(Name), integer_to_binary(Label)]) || Label <- lists:seq(0, Labels - 1)];
 names(#{name := Name}) ->
@@ -133,12 +132,12 @@ arguments(_) ->
 cases_cover_it(_) ->
     ?assertEqual([re:replace(atom_to_list(Name), "__n42$", "__n", [{return, binary}]) || Name <- test_cases:probes()], names()).
 
-%% The library gives away one name.
+%% The library exports one name.
 exports(_) ->
     {0, Output} = test_shell:run("nm -D --defined-only '~ts'", [library()]),
     ?assertMatch([_, <<"T">>, <<"nif_init">>], re:split(string:trim(Output), " ")).
 
-%% enif_term_type aborts the VM for kinds of terms that are newer than its enum.
+%% The library never calls enif_term_type, which aborts the VM for kinds of terms that are newer than its enum.
 kinds_of_terms(_) ->
     {0, Symbols} = test_shell:run("nm -D --undefined-only '~ts'", [library()]),
     ?assertMatch({_, _}, binary:match(Symbols, <<"enif_get_tuple">>)),

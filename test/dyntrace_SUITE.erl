@@ -1,4 +1,4 @@
-%% The facade and the module's loading: what needs no consumer.
+%% The facade, and loading the module: all that requires no consumer.
 -module(dyntrace_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -47,12 +47,12 @@ enabled(#{group := seq_trace}) ->
 enabled(#{group := Group, tag := Tag}) ->
     apply(dyntrace, list_to_atom("enabled_" ++ atom_to_list(Group)), [Tag, [], self()]).
 
-%% The callbacks are right for arguments that no VM would give.
+%% The callbacks also handle arguments that no VM passes.
 any_arguments(Config) ->
     ?assertEqual([discard], call(Config, fun ask_with_any_arguments/0)),
     call(Config, fun trace_with_any_arguments/0).
 
-%% On the node; what the callbacks answer.
+%% On the node: what the callbacks return.
 ask_with_any_arguments() ->
     lists:usort([apply(dyntrace, F, [Tag, [], Tracee])
                  || {F, 3} <- callbacks("enabled"), Tag <- tags() -- [trace_status], Tracee <- any_terms()]).
@@ -76,7 +76,7 @@ any_terms() ->
 callbacks(Prefix) ->
     [Export || Export = {F, _} <- dyntrace:module_info(exports), lists:prefix(Prefix, atom_to_list(F))].
 
-%% Tags of no group are counted; those of a probe that is not enabled are not decoded.
+%% Unknown tags are counted. Events of a probe that is not enabled are not decoded.
 undecoded_is_counted(Config) ->
     Undecoded = call(Config,
                      fun() ->
@@ -113,7 +113,7 @@ answers_nothing(Folder) ->
     test_node:stop(Node),
     Info.
 
-%% The module beside a priv folder that no application's name leads to.
+%% The module finds the library in a priv folder that belongs to no application's name.
 without_application(Config) ->
     loaded_from(copy(Config, "elsewhere")).
 
@@ -126,7 +126,7 @@ loaded_from(Folder) ->
     ?assertMatch(#{library := Library, backends := #{usdt := available}}, test_node:call(Node, fun dyntrace:info/0)),
     test_node:stop(Node).
 
-%% Built where there is neither: the probes are described, no consumer can attach.
+%% Built without sys/sdt.h and LTTng: the probes are described, but no consumer can attach.
 without_backends(Config) ->
     Folder = copy(Config, "dyntrace"),
     C = filename:join(Folder, "c_src"),

@@ -1,4 +1,4 @@
-%% The examples, each built and run as its README says: dyntrace as a dependency, and in releases.
+%% Builds and runs each example as its README says: with dyntrace as a dependency, and in releases.
 -module(examples_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -7,7 +7,7 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
-%% What a shop is asked once it runs, in Erlang and in Elixir.
+%% What the tests ask a running shop, in Erlang and in Elixir.
 -define(ASKED, "io:format(\"answers ~~w ~~w ~~ts~~n\", [dyntrace:available(), shop:order(<<\"apple\">>), maps:get(library, dyntrace:info())])").
 -define(ASKED_IN_ELIXIR, "IO.puts(\"answers #{:dyntrace.available()} #{Shop.order(\"apple\")} #{:dyntrace.info()[:library]}\")").
 
@@ -29,7 +29,8 @@ init_per_testcase(Test, Config) ->
 end_per_testcase(_, Config) ->
     {0, _} = test_shell:run("chmod -R u+w '~ts' && rm -rf '~ts'", [?config(folder, Config), ?config(folder, Config)]).
 
-%% A new project, with what README says of _checkouts in its rebar.config, and README's first command in its shell.
+%% A new project, with the line about _checkouts from README in its rebar.config. Runs README's first command in its
+%% shell.
 first_step_rebar3(Config) ->
     App = new_project("", Config),
     ok = file:write_file(filename:join(App, "rebar.config"), readme("^  dependency: `(\\{deps, .*\\}\\.)`")),
@@ -41,7 +42,7 @@ first_step_rebar3(Config) ->
     {0, Says} = test_shell:run("cd '~ts' && rebar3 shell --script first.escript 2>&1", [App]),
     ?assert(has(Says, answers([App, "/_build/default/checkouts/dyntrace"])), Says).
 
-%% The same with mix, which has started the application, as README configures it.
+%% The same with mix. It starts the application, with the configuration that README shows.
 first_step_mix(Config) ->
     test_require:tool(os:find_executable("mix") =:= false andalso "mix is not installed (Debian: elixir)", Config),
     App = new_project("config", Config),
@@ -76,8 +77,8 @@ rebar3_shop(Config) ->
     {0, _} = test_shell:run("cd '~ts' && mkdir _checkouts && ln -s ../../.. _checkouts/dyntrace", [Shop]),
     Shop.
 
-%% With the runtime system in the release, and with that of the machine. OTP's dyntrace is in it as well, and where it
-%% is loaded first, as embedded mode does, ours takes its place and says so. Nothing in the release can be written.
+%% With the runtime system of the release, and with that of the machine. The release also has OTP's dyntrace. In
+%% embedded mode that module is loaded first; the application replaces it, and logs that. The release is read-only.
 rebar3_release(Config) ->
     needs_runtime_tools(Config),
     rebar3_release("", "$PWD", fun(Mode) -> Mode =:= "embedded" end, Config).
@@ -86,12 +87,12 @@ rebar3_release_without_erts(Config) ->
     needs_runtime_tools(Config),
     rebar3_release("s/{include_erts, true}/{include_erts, false}/", code:root_dir(), fun(Mode) -> Mode =:= "embedded" end, Config).
 
-%% Nobody else's dyntrace is in it, and nobody has loaded ours.
+%% The release has no other dyntrace, and the module is not loaded yet.
 rebar3_release_without_runtime_tools(Config) ->
     rebar3_release("s/shop, runtime_tools, sasl/shop, sasl/", "$PWD", fun(_) -> false end, Config).
 
 rebar3_release(Edit, Root, IsReplaced, Config) ->
-    %% As a release's own script starts the runtime system that is below Root.
+    %% As the release's own script starts the runtime system below Root.
     Erl = ["env ROOTDIR=\"$PWD\" EMU=beam BINDIR=\"", Root, "/erts-", erlang:system_info(version), "/bin\" "
            "\"", Root, "/erts-", erlang:system_info(version), "/bin/erlexec\" -boot_var SYSTEM_LIB_DIR '", code:root_dir(), "/lib'"],
     Shop = rebar3_shop(Config),
@@ -112,7 +113,7 @@ mix(Config) ->
     {0, Configured} = mix("mix run -e '~ts'", ["IO.inspect(Application.get_env(:dyntrace, :functions))"], Shop),
     ?assert(has(Configured, <<"[{Shop, :_, :_}]">>), Configured).
 
-%% The release runs elsewhere, in embedded mode as its `start' does, without the sources, and can't be written.
+%% The release runs in another folder, in embedded mode as its `start' does, without the sources, and read-only.
 mix_release(Config) ->
     needs_runtime_tools(Config),
     Shop = mix_shop(Config),
@@ -138,12 +139,12 @@ plain(Config) ->
     {0, Says} = test_shell:run("'~ts/examples/plain/run' '~ts' 2>&1", [?config(folder, Config), Lib]),
     ?assertMatch([_, _, _], binary:split(Says, <<"available true\n">>, [global]), Says).
 
-%% As `make demo' runs it: the summary, made from the events, agrees with the system's own count.
+%% As `make demo' runs it. The summary is made from the events, and agrees with the system's own count.
 demo(Config) ->
     test_require:tool(test_bpftrace:missing(), Config),
     Says = demo("", Config),
     told(Says),
-    %% The story has a bounded number of lines, and names for its processes.
+    %% The story has a bounded number of lines, and shows processes by name.
     Told = [Line || Line <- binary:split(Says, <<"\n">>, [global]), re:run(Line, "^ *\\d+\\.\\d{3}  ") =/= nomatch],
     ?assert(length(Told) > 50 andalso length(Told) < 150, length(Told)),
     [?assertMatch({match, _}, re:run(Says, Line), Line)
@@ -159,7 +160,7 @@ demo_verbose(Config) ->
          ?assertMatch({match, _}, re:run(Says, io_lib:format("\n  ~s +~b\n", [Probe, length(Lines)])), Probe)
      end || Probe <- ["process_spawn", "process_exit", "message_send", "message_receive", "function_call", "function_return", "gc_major_end"]].
 
-%% Where bpftrace is of no use: as 0.27 ends without a tracefs.
+%% bpftrace does not work: it ends as bpftrace 0.27 does without a tracefs.
 demo_by_lttng(Config) ->
     test_require:tool(test_lttng:tools_missing(), Config),
     Folder = ?config(folder, Config),

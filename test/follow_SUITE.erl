@@ -1,4 +1,4 @@
-%% The application: attaching is all that it takes, and leaving leaves nothing behind.
+%% The application traces what attached consumers require, and removes all of it when they detach.
 -module(follow_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -12,7 +12,7 @@
                           until_logged/2, until_worker_after/2, traced/2, flags/1, of_function/2, keep_log/1,
                           logged/1]).
 
-%% The messages that are sent each time that a consumer is attached.
+%% The messages that are sent while a consumer is attached, each time.
 -define(STORM, [1, 2, 3]).
 -define(STORM_MS, 300000).
 
@@ -26,7 +26,7 @@ all() ->
 
 %% -- Following ---------------------------------------------------------------------------
 
-%% The application runs; a consumer attaches, and reads the events of old and new processes.
+%% A consumer attaches while the application runs, and reads events of processes that exist and of new ones.
 nothing_is_done_in_erlang(Config) ->
     start(Config),
     Old = call(Config, fun() -> spawn(fun test_autotracer:answer/0) end),
@@ -55,7 +55,7 @@ flags_follow_each_consumer(Config) ->
     _ = test_bpftrace:stop(Exits),
     until_flags(Pid, [], Config).
 
-%% What each probe needs, by what the catalogue says that feeds it.
+%% The trace flags that each probe requires, from the catalogue.
 every_probe_has_its_flags(Config) ->
     Needs = call(Config, fun() ->
                                  Table = dyntrace_needs:table(all),
@@ -80,7 +80,7 @@ every_probe_has_its_flags(Config) ->
     ?assertEqual({[], [], none, false}, Of(user_mark)),
     ?assertEqual({[call, exiting, garbage_collection, procs, 'receive', running, send],
                   [exiting, ports, 'receive', running_ports, send], exception, false}, Of(trace)),
-    %% A probe that is fed by a trace event has flags, an annotation has none.
+    %% A probe of trace events requires flags, an annotation does not.
     Nothing = call(Config, fun dyntrace_needs:nothing/0),
     [?assertEqual(Events =:= [], proplists:get_value(Name, Needs) =:= Nothing, Name) || #{name := Name, events := Events} <- dyntrace:probes()].
 
@@ -120,7 +120,7 @@ functions(Config) ->
     until_pattern({test_cases, identity, 1}, false, Config),
     [?assertEqual(false, of_function(Mfa, Config)) || Mfa <- [{test_cases, fail, 2}, {lists, seq, 2}, {lists, seq, 3}]].
 
-%% A module that is not loaded yet, and then is loaded anew.
+%% Patterns are set when the module is loaded, and again after each load.
 functions_of_new_code(Config) ->
     start([{functions, [{test_new_code, '_', '_'}]}], Config),
     Calls = attach([function_call], Config),
@@ -171,12 +171,12 @@ named_processes(Config) ->
                                 Next
                         end),
     until_flags(Next, [send], Config),
-    %% The one that had the name is not traced for ever.
+    %% The process that had the name before is no longer traced.
     until_flags(Named, [], Config),
     _ = test_bpftrace:stop(Consumer),
     until_flags(Next, [], Config).
 
-%% What is not served does not fire either, where a probe that is has the same trace flag.
+%% A probe that is not allowed does not fire, even if an allowed probe has the same trace flag.
 only_some_probes(Config) ->
     start([{probes, [process_exit, message__send]}], Config),
     Consumer = attach([message_send, message__send, process_spawn, process_exit], Config),
@@ -202,10 +202,10 @@ sequential_tracing(Config) ->
     _ = test_bpftrace:stop(Consumer),
     until_system_tracer(false, Config).
 
-%% -- Others who trace ------------------------------------------------------------------------
+%% -- Other tracers ---------------------------------------------------------------------------
 
-%% A process that another tool traces keeps that tracer and its flags; so do new processes, and a
-%% function with a pattern.
+%% A process that another tool traces keeps its tracer and its flags. So do new processes, and a function keeps its
+%% pattern.
 other_tracers_keep_theirs(Config) ->
     start([{functions, [{test_cases, identity, 1}]}], Config),
     {Theirs, Free} =
@@ -219,7 +219,7 @@ other_tracers_keep_theirs(Config) ->
                              1 = erlang:trace_pattern({test_cases, identity, 1}, [{['_'], [], [{message, theirs}]}], [local]),
                              {Theirs, Free}
                      end),
-    %% What erlang:trace/3 has set.
+    %% The flags and patterns of erlang:trace/3.
     Have = fun() -> call(Config, fun() -> [lists:sort(element(2, erlang:trace_info(Theirs, flags))),
                                            lists:sort(element(2, erlang:trace_info(new_processes, flags))),
                                            erlang:trace_info({test_cases, identity, 1}, match_spec)] end) end,
@@ -234,12 +234,12 @@ other_tracers_keep_theirs(Config) ->
     until_untraced(Config),
     ?assertEqual(Before, Have()),
     ?assertEqual([], traced(Free, Config)),
-    %% Nor does a worker take them that starts or ends.
+    %% A worker that starts or ends leaves them as they are.
     ok = call(Config, fun() -> application:stop(dyntrace) end),
     start(Config),
     ?assertEqual(Before, Have()).
 
-%% Before OTP 27: who sets a pattern of theirs where ours was keeps it.
+%% Before OTP 27: a pattern that another tool sets in place of the application's stays.
 patterns_of_others(Config) ->
     start([{functions, [{test_cases, identity, 1}]}], Config),
     call(Config, fun() -> {module, _} = code:ensure_loaded(test_cases) end),
@@ -259,7 +259,8 @@ dbg_meanwhile(Config) ->
                                 Self = self(),
                                 {ok, _} = dbg:tracer(process, {fun(Message, _) -> Self ! {dbg, Message} end, none}),
                                 Pid = spawn(fun() -> receive go -> test_cases:identity(17) end end),
-                                %% Traced by us already, so before OTP 27 the one who traces must let it go.
+                                %% The application traces the process already. Before OTP 27 another tracer must first
+                                %% clear its flags.
                                 _ = erlang:trace(Pid, false, [all, {tracer, dyntrace, dyntrace_follower}]),
                                 {ok, _} = dbg:p(Pid, [c]),
                                 {ok, _} = dbg:tpl(test_cases, identity, 1, []),
@@ -273,7 +274,7 @@ dbg_meanwhile(Config) ->
 
 %% -- Ends ------------------------------------------------------------------------------------
 
-%% A worker that is killed has no time to clear up: the next one does, and follows on.
+%% A worker that is killed can't clear its flags. The next worker clears them, and traces again.
 worker_killed(Config) ->
     start(Config),
     Consumer = attach([message_send], Config),
@@ -285,7 +286,7 @@ worker_killed(Config) ->
     until_untraced(Config),
     ?assertEqual([], traced(new, Config)).
 
-%% Also if the worker is another one by then.
+%% follow/1 and unfollow/0 also hold for the next worker.
 what_was_said_by_hand_holds(Config) ->
     start(Config),
     Consumer = attach([message_send, process_exit, seq_trace_send], Config),
@@ -304,7 +305,7 @@ what_was_said_by_hand_holds(Config) ->
     ?assertEqual({[], off}, {traced(new, Config), following(Config)}),
     _ = test_bpftrace:stop(Consumer).
 
-%% Somebody loads OTP's module over ours: the worker can't look, says so once, and goes on when it can.
+%% OTP's module is loaded in place of the application's: the worker can't poll, logs that once, and goes on when it can.
 worker_that_fails(Config) ->
     keep_log(Config),
     start([{interval, 10}], Config),
@@ -343,7 +344,7 @@ by_hand(Config) ->
     ok = call(Config, fun dyntrace:unfollow/0),
     _ = test_bpftrace:stop(Consumer).
 
-%% What follow/1 is not given is as the application is configured.
+%% Options that follow/1 is not given have their values from the application's configuration.
 as_configured(Config) ->
     start([{probes, [message_send]}, {ports, none}], Config),
     Consumer = attach([message_send, process_exit], Config),
@@ -374,8 +375,8 @@ bad_configuration(Config) ->
 
 %% -- Too much of it ------------------------------------------------------------------------------
 
-%% A flood: tracing pauses, with one line in the log, and counts what it skipped. The flood ends: it says so, once,
-%% and who listens gets all again.
+%% A flood of events: tracing pauses, with one line in the log, and skipped events are counted. After the flood one line
+%% says so, and consumers receive all events again.
 budget(Config) ->
     keep_log(Config),
     start([{budget, 1000}, {interval, 20}], Config),
@@ -395,13 +396,13 @@ budget(Config) ->
                   {notice, "dyntrace: fewer than ~b trace events a second" ++ _, [1000, #{pauses := Pauses, skipped := Skipped}]}], logged(Config)),
     Text = call(Config, fun() -> Sink ! {last, Sink}, test_cases:text(Sink) end),
     test_bpftrace:await(Consumer, fun({_, #{to := To, message := Message}}) -> To =:= Text andalso Message =:= <<"{last,", Text/binary, "}">> end),
-    %% Of the flood as much as there was a budget for, in each second until there was none.
+    %% In each second before a pause, as many events as the budget allows.
     Floods = [flood || {_, #{message := <<"flood">>}} <- test_bpftrace:stop(Consumer)],
     ?assert(length(Floods) =< 1000 * Pauses, {length(Floods), Pauses}),
     ?assert(length(Floods) > 500 * Pauses, {length(Floods), Pauses}),
     until_untraced(Config).
 
-%% What of terms the texts show is configuration; nothing of their contents arrives.
+%% Whether texts show the contents of terms is configuration. With `shape', no contents arrive.
 shapes(Config) ->
     start([{text, shape}], Config),
     Consumer = attach([message_send, process_exit], Config),
@@ -415,7 +416,7 @@ shapes(Config) ->
                     {Message, Reason}
             end,
     ?assertEqual({<<"{secret,pid(),{binary,4}}">>, <<"{secret,{list,4}}">>}, Texts()),
-    %% They hold for what is traced by hand as well, and for code that is loaded anew.
+    %% The setting also holds for tracing by hand, and after the module is loaded again.
     call(Config, fun() ->
                          ok = dyntrace:unfollow(),
                          _ = code:purge(dyntrace),
@@ -426,7 +427,7 @@ shapes(Config) ->
     ?assertEqual({<<"{secret,pid(),{binary,4}}">>, <<"{secret,{list,4}}">>}, Texts()),
     _ = test_bpftrace:stop(Consumer).
 
-%% By consumers that are killed each time.
+%% Each consumer is killed.
 attached_again_and_again(Config) ->
     start([{interval, 10}], Config),
     Pid = call(Config, fun() -> spawn(fun test_autotracer:answer/0) end),
@@ -438,8 +439,8 @@ attached_again_and_again(Config) ->
      end || _ <- lists:seq(1, 10)],
     answer_of(Pid, Config).
 
-%% By LTTng, whose events are switched on and off in a session; under load. What a process sends while it is switched on is
-%% recorded or counted as lost, and nothing else is.
+%% LTTng enables and disables the event in a session, under load. Messages that are sent while it is enabled are
+%% recorded or counted as lost, and nothing else is recorded.
 a_thousand_times(Config) ->
     test_require:tool(test_lttng:missing(), Config),
     start([{interval, 10}], Config),
@@ -448,7 +449,7 @@ a_thousand_times(Config) ->
     Session = test_lttng:start(Daemon, [message_send], #{channel => "--subbuf-size=4k --num-subbuf=2", event => "--filter='message == \"{storm,*\"'"}),
     Load = call(Config, fun() -> [spawn(Player) || Player <- [fun play/0, fun play/0, fun read_files/0]] end),
     Times = list_to_integer(os:getenv("DYNTRACE_ATTACHES", "1000")),
-    %% On the node, ahead of its load.
+    %% On the node, with a priority above that of the load.
     ok = test_node:call(?config(node, Config),
                       fun() ->
                               _ = process_flag(priority, high),
@@ -470,7 +471,7 @@ a_thousand_times(Config) ->
     ?assertEqual([[]], lists:usort([traced(Pid, Config) || Pid <- [new | Load]])),
     test_lttng:stop_daemon(Daemon).
 
-%% On the node: a new process sends some messages to nobody.
+%% On the node: a new process sends these messages to a process that has ended.
 storm(N) ->
     Nobody = lttng_SUITE:dead(),
     {Pid, Ref} = spawn_monitor(fun() -> [Nobody ! {storm, N, Part} || Part <- ?STORM] end),
@@ -486,7 +487,7 @@ play(Other) ->
     [begin Other ! {self(), question}, receive answer -> ok end end || _ <- lists:seq(1, 100)],
     receive after 1 -> play(Other) end.
 
-%% On the dirty schedulers.
+%% Keeps the dirty schedulers busy.
 read_files() ->
     {ok, _} = file:read_file("/etc/hosts"),
     read_files().

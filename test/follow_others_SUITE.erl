@@ -1,5 +1,4 @@
-%% The application beside others: who traces too, who clears what it has set, who kills its worker, and processes that are
-%% many or busy.
+%% The application beside other tracers, and tools that clear its flags or kill its worker; with many or busy processes.
 -module(follow_others_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -32,7 +31,7 @@ names_set_once(Config) ->
     call(Config, fun() -> register(test_followed, spawn(fun test_autotracer:answer/0)) end),
     ?assertEqual(none, set_again([message_send], [{processes, [test_followed, test_nobody]}], Config)).
 
-%% Patterns that the VM itself does not take, modules that are not there, functions that it does not trace.
+%% Patterns that the VM does not accept, modules that do not exist, functions that the VM does not trace.
 unknown_functions_set_once(Config) ->
     ?assertEqual(none, set_again([function_call], [{functions, [{lists, '_', 2}, {test_no_such_module, '_', '_'}, {lists, no_such, 1}]}], Config)),
     Consumer = attach([function_call], Config),
@@ -40,7 +39,7 @@ unknown_functions_set_once(Config) ->
     ?assertEqual(false, of_function({lists, seq, 3}, Config)),
     _ = test_bpftrace:stop(Consumer).
 
-%% Counts the calls that set or clear something in the time of many polls.
+%% Counts the calls that set or clear anything during many polls.
 set_again(Probes, Env, Config) ->
     start([{interval, 10} | Env], Config),
     Consumer = attach(Probes, Config),
@@ -53,7 +52,7 @@ set_again(Probes, Env, Config) ->
         Again -> Again
     end.
 
-%% How often each was called during 50 polls.
+%% How often each function was called during 50 polls.
 counted(Mfas, Config) ->
     call(Config, fun() ->
                          [{module, _} = code:ensure_loaded(M) || {M, _, _} <- Mfas, M =/= trace orelse code:which(trace) =/= non_existing],
@@ -61,7 +60,7 @@ counted(Mfas, Config) ->
                          There = [Poll | [Mfa || Mfa = {M, F, A} <- Mfas, erlang:function_exported(M, F, A)]],
                          [1 = erlang:trace_pattern(Mfa, true, [call_count]) || Mfa <- There],
                          Count = fun(Mfa) -> {call_count, N} = erlang:trace_info(Mfa, call_count), N end,
-                         %% The call that has just counted itself.
+                         %% The call of restart has counted itself.
                          [erlang:trace_pattern(Mfa, restart, [call_count]) || Mfa <- There],
                          Before = [{Mfa, Count(Mfa)} || Mfa <- There],
                          test_wait:until("50 polls", fun(N) -> N >= 50 end, fun() -> Count(Poll) end),
@@ -82,7 +81,7 @@ nothing_is_computed_anew(Config) ->
 
 %% -- Others clear, or leave ------------------------------------------------------------------
 
-%% Another tool clears all flags, the usual end of tracing by hand: the flags that are still needed are set again.
+%% Another tool clears all flags, as is usual after tracing by hand. The worker sets the required flags again.
 flags_cleared_by_somebody(Config) ->
     start(Config),
     Pid = call(Config, fun() -> spawn(fun test_autotracer:answer/0) end),
@@ -119,7 +118,8 @@ system_tracer_cleared(Config) ->
     _ = test_bpftrace:stop(Consumer),
     until_system_tracer(false, Config).
 
-%% One part fails: the others are set, the failure is logged once each time that it begins, and nothing of it stays.
+%% One part of the tracing can't be set: the other parts are set, the failure is logged once each time that it begins,
+%% and everything is cleared at the end.
 half_set(Config) ->
     keep_log(Config),
     start([{functions, [{test_cases, identity, 1}]}, {interval, 10}], Config),
@@ -141,7 +141,7 @@ without_match_specifications() ->
     _ = code:purge(dyntrace_functions),
     {module, _} = code:load_binary(dyntrace_functions, "none", Code).
 
-%% Before OTP 27 the VM logs an error about each process that is asked for with another tracer than it has.
+%% Before OTP 27 the VM logs an error when a call names another tracer than the process has.
 no_word_about_other_tracers(Config) ->
     keep_log(Config),
     start([{budget, 100}, {interval, 10}], Config),
@@ -167,8 +167,8 @@ no_word_about_other_tracers(Config) ->
 
 %% -- Many, and busy ----------------------------------------------------------------------------
 
-%% Setting flags, info/0 and clearing flags do not wait until a thousand busy processes have had their turns. Those have low
-%% priority, so that the test itself is not held up.
+%% Setting flags, info/0 and clearing flags do not wait until a thousand busy processes have been scheduled. These have
+%% low priority, so that they do not delay the test itself.
 busy_processes(Config) ->
     start(Config),
     Busy = call(Config, fun() -> [spawn_opt(fun busy/0, [{priority, low}]) || _ <- lists:seq(1, 1000)] end),
@@ -177,8 +177,8 @@ busy_processes(Config) ->
 
 busy() -> busy().
 
-%% Before OTP 27 each is asked for its tracer first, all at the same time; those that have not answered count as untraced, and are
-%% asked again. Here none answers, until the module is loaded that they are asked by.
+%% Before OTP 27 the worker asks each process for its tracer first, all at the same time. Processes that have not
+%% answered count as untraced, and are asked again. Here no process answers until the original module is loaded.
 named_processes_that_do_not_answer(Config) ->
     Names = [list_to_atom("test_named_" ++ integer_to_list(N)) || N <- lists:seq(1, 40)],
     call(Config, fun() -> [true = register(Name, spawn(fun test_autotracer:answer/0)) || Name <- Names], without_answers() end),
@@ -211,7 +211,7 @@ idle_processes(Config) ->
 
 sleep() -> erlang:hibernate(?MODULE, sleep, []).
 
-%% By follow/1 and unfollow/0, which return when the worker has set or cleared the flags.
+%% Times of follow/1 and unfollow/0, which return when the worker has set or cleared the flags.
 on_and_off(Config) ->
     Consumer = attach([message_send, process_exit], Config),
     until_traced(Config),
@@ -230,7 +230,7 @@ on_and_off(Config) ->
     until_untraced(Config),
     Times.
 
-%% A pause asks no process either: it wakes no hibernating process.
+%% A pause sends no signal to processes: hibernating processes stay asleep.
 budget_beside_idle_processes(Config) ->
     start([{budget, 1000}, {interval, 20}], Config),
     Idle = call(Config, fun() -> [spawn(fun sleep/0) || _ <- lists:seq(1, 1000)] end),
@@ -244,13 +244,13 @@ budget_beside_idle_processes(Config) ->
     Last = Reductions(),
     until_following(pauses, fun(Pauses) -> Pauses >= 2 end, Config),
     call(Config, fun() -> exit(Flood, kill) end),
-    %% The reductions of process_info/2 itself, and no more.
+    %% Only the reductions of process_info/2 itself.
     ?assertEqual([], [{B - A, Asked} || {A, B, Asked} <- lists:zip3(Last, Reductions(), Cost), B - A =/= Asked]),
     _ = test_bpftrace:stop(Consumer).
 
 %% -- Killed processes------------------------------------------------------------------------------
 
-%% A worker that is killed again and again: the application ends, and nothing of it is left.
+%% A worker is killed again and again: the application ends, and all its flags are cleared.
 worker_killed_for_good(Config) ->
     killed(fun() ->
                    [begin
@@ -285,7 +285,7 @@ killed(Kill, Config) ->
     ?assertEqual({[], [], [], false, false},
                  {traced(new_processes, Config), traced(new_ports, Config), traced(Port, Config), of_function({test_cases, identity, 1}, Config),
                   call(Config, fun seq_trace:get_system_tracer/0)}),
-    %% The next start works as the first.
+    %% The next start works like the first.
     start(Config),
     until_flags(Pid, [call, send], Config),
     _ = test_bpftrace:stop(Consumer),
@@ -305,7 +305,7 @@ text_holds_on(Config) ->
 
 %% -- Two trace sessions, and the garbage collection ------------------------------------------------
 
-%% Two sessions that trace collections end the node. The other tool's session has precedence.
+%% Two sessions that trace garbage collections crash the node. The other tool's session has precedence.
 collections_of_another_session(Config) ->
     withheld(fun() ->
                      Tracer = spawn(fun test_autotracer:sink/0),
@@ -320,8 +320,8 @@ collections_of_one_process(Config) ->
                      fun() -> apply(trace, session_destroy, [Session]) end
              end, Config).
 
-%% Another session sets the flag after the application: the application clears its own at its next poll. Until then no
-%% process may start.
+%% Another session sets the flag after the application. The application clears its own flag at its next poll. Until then
+%% no process may start.
 collections_of_processes_to_come(Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([gc_major_start], Config),
@@ -392,7 +392,7 @@ session_destroyed(Config) ->
     until_flags(new, [send], Config),
     [Second] = call(Config, fun ours/0),
     ?assertNotEqual(First, Second),
-    %% At the end too, before a poll has seen it.
+    %% The session is destroyed just before the end, before the next poll.
     ok = call(Config, fun() -> true = apply(trace, session_destroy, [Second]), dyntrace:unfollow() end),
     ok = call(Config, fun() -> dyntrace:follow(#{}) end),
     ?assertEqual([send], traced(new, Config)),

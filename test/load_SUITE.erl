@@ -1,4 +1,4 @@
-%% A whole VM traced under load: it goes on, and every event is decoded.
+%% Traces a whole VM under load: its work goes on, and every event is decoded.
 -module(load_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -29,8 +29,8 @@ init_per_testcase(_, Config) ->
 end_per_testcase(_, Config) ->
     test_node:stop(?config(node, Config)).
 
-%% `all` with all flags until each kind of event has come, and a thousand orders: none is undecoded. Each numbered message
-%% arrives once, in their order.
+%% `all` with all flags until an event of each probe and a thousand orders: no event is undecoded, and the numbered
+%% messages arrive once and in order.
 everything_traced(Config) ->
     Consumer = count(Config),
     Began = orders(Config),
@@ -44,7 +44,7 @@ everything_traced(Config) ->
     Counts = counts(Lines),
     ct:pal("~b orders; events: ~p", [Done, Counts]),
     ?assertEqual(lists:sort(probes()), lists:sort(maps:keys(Counts))),
-    %% The customer's order is a call, an answer, a spawned process and its cast.
+    %% An order is a call, its reply, a spawned process and its cast.
     ?assert(maps:get(process_spawn, Counts) >= Done),
     ?assert(maps:get(message_send, Counts) >= 3 * Done).
 
@@ -70,7 +70,7 @@ consumer_killed_meanwhile(Config) ->
     Consumer = count(Config),
     arrive(numbered(Config), Consumer, Config).
 
-%% Gone and back again, with the tracees still pointing to it.
+%% The module is deleted and loaded again while the tracees refer to it.
 purged_while_attached(Config) ->
     Began = orders(Config),
     call(Config, fun() ->
@@ -105,14 +105,14 @@ start() ->
 
 trace_all() ->
     _ = test_trace:trace_pattern({demo_system, '_', '_'}, true, [local]),
-    %% Not of those that call themselves for ever: their stack would grow.
+    %% Functions that call themselves for ever are left out: their stack would grow.
     _ = [test_trace:trace_pattern({demo_system, Function, 1}, [{'_', [], [{exception_trace}]}], [local]) || Function <- [order, roll]],
     Flags = [send, 'receive', procs, ports, call, return_to, running, running_ports, exiting, garbage_collection],
     _ = test_trace:trace(all, true, [{tracer, dyntrace, []} | Flags]),
     _ = seq_trace:set_system_tracer({dyntrace, []}),
     ok.
 
-%% Takes the numbered messages.
+%% Receives the numbered messages.
 sink() ->
     receive _ -> sink() end.
 
@@ -126,7 +126,7 @@ sequential() ->
     seq_trace:set_token([]),
     receive after 1 -> sequential() end.
 
-%% Hibernates, and traps the exit of who wakes it.
+%% Hibernates, and traps the exit of the process that wakes it.
 sleeper() ->
     _ = process_flag(trap_exit, true),
     Self = self(),
@@ -145,11 +145,11 @@ annotator() ->
     ok = dyntrace:span(round, fun() -> receive after 1 -> ok end end),
     annotator().
 
-%% All but the one of messages to other nodes: there is none here.
+%% All probes except that of messages to other nodes, of which there are none.
 probes() ->
     test_cases:probes(usdt) -- [message__send__remote].
 
-%% Orders taken by the clerk: how far the load has come.
+%% The number of orders that the clerk has taken: the progress of the load.
 orders(Config) ->
     call(Config, fun() -> sys:get_state(demo_clerk) end).
 
@@ -173,13 +173,13 @@ numbered(Count, Between, Config) ->
                  end),
     [iolist_to_binary(io_lib:format("{numbered,~b}", [N])) || N <- lists:seq(1, Count)].
 
-%% Each of the messages came, in their order, none twice.
+%% Each message arrives once, in order.
 arrive(Sent, Consumer, Config) ->
     ?assertEqual(Sent, test_bpftrace:in_time(ended(Consumer, Config))).
 
 %% -- Counting in the kernel --------------------------------------------------------------------------
 
-%% Prints the name of each probe that it sees for the first time, and the numbered messages.
+%% A script that prints the name of each probe at its first event, and the numbered messages.
 count(Config) ->
     #{library := Library} = call(Config, fun dyntrace:info/0),
     test_bpftrace:start_script([io_lib:format("usdt:~ts:~s:~s { @[\"~s\"] = count(); if (@seen[~b] == 0) { @seen[~b] = 1; printf(\"seen ~s\\n\"); } }\n",
@@ -194,8 +194,8 @@ count(Config) ->
 seen(Consumer) ->
     [binary_to_existing_atom(Probe) || <<"seen ", Probe/binary>> <- test_bpftrace:lines(Consumer)].
 
-%% Ends the load, for a detaching tracer has to wait for those who run through its probes, then
-%% the consumer: what it printed.
+%% Ends the load, since a tracer that detaches waits for processes that are in its probes; then ends the consumer.
+%% Returns the lines that it printed.
 ended(Consumer, Config) ->
     _ = call(Config, fun() -> test_trace:trace(all, false, [all]) end),
     test_bpftrace:stop_script(Consumer).

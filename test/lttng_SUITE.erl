@@ -1,4 +1,4 @@
-%% The tracepoints as a real session daemon records them: every one, every field by value.
+%% Records the tracepoints with a real session daemon: each tracepoint, and each field's value.
 -module(lttng_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -12,7 +12,7 @@
 suite() ->
     [{timetrap, {minutes, 6}}].
 
-%% The groups of one probe each share a node and a daemon.
+%% A group per probe; these groups share a node and a daemon.
 all() ->
     [{group, by_probe},
      listed, types_as_declared, both_backends, enabled_and_disabled_while_running, session_destroyed_while_tracing,
@@ -51,8 +51,8 @@ end_per_group(by_probe, Config) ->
 end_per_group(_, _) ->
     ok.
 
-%% A process that holds a daemon for the tests of a group: a daemon ends with its owner, and that of a group's
-%% preparation ends before the tests.
+%% A process that owns a daemon for the tests of a group. A daemon ends with its owner, and the process that prepares a
+%% group ends before its tests.
 held_daemon() ->
     Self = self(),
     {Holder, Ref} = spawn_monitor(fun() -> with_daemon(fun(_) -> Self ! {self(), started}, receive stop -> ok end end) end),
@@ -83,7 +83,7 @@ alone(Config) ->
     ?assertEqual([lttng_event(Event) || Event <- Expected], lists:flatmap(fun test_cases:comparable/1, Events)),
     ?assertEqual([], listeners(Config)).
 
-%% LTTng's name of a port's field in port_scheduled is pid, and its word for NULL "(null)".
+%% In LTTng, the port's field in port_scheduled is named pid, and NULL is "(null)".
 lttng_event({port_scheduled, Fields}) ->
     {Port, Others} = maps:take(port, Fields),
     {port_scheduled, Others#{pid => Port}};
@@ -98,7 +98,7 @@ listed(Config) ->
                                      tracepoints(Daemon, Config))
                 end).
 
-%% Names, order and types of the fields in the trace's own metadata.
+%% Names, order and types of the fields in the trace's metadata.
 types_as_declared(Config) ->
     with_daemon(fun(Daemon) ->
                         Session = start(Daemon, probes(), Config),
@@ -115,7 +115,7 @@ types_as_declared(Config) ->
 lttng_name(port_scheduled, port) -> pid;
 lttng_name(_, Field) -> Field.
 
-%% One decoding, two backends: both see the same events with the same values.
+%% Both backends report the same events with the same values.
 both_backends(Config) ->
     test_require:tool(test_bpftrace:missing(), Config),
     #{library := Library} = test_node:call(?config(node, Config), fun dyntrace:info/0),
@@ -160,7 +160,7 @@ session_destroyed_while_tracing(Config) ->
 
 %% -- The provider's life ------------------------------------------------------------------------
 
-%% Loaded again, with a session open: registered once, and recording.
+%% The module is loaded again during a session: its tracepoints are registered once, and record.
 reloaded(Config) ->
     with_daemon(
       fun(Daemon) ->
@@ -172,7 +172,7 @@ reloaded(Config) ->
               ?assertMatch([{message_send, #{message := <<"again">>}}], test_lttng:stop(Session))
       end).
 
-%% Another version of the library, from another folder, takes the provider over.
+%% Another version of the library, from another folder, uses the provider that is loaded.
 upgraded(Config) ->
     New = copy(Config, "upgraded/dyntrace"),
     with_daemon(
@@ -191,8 +191,7 @@ upgraded(Config) ->
               ?assertMatch([{message_send, #{message := <<"upgraded">>}}], test_lttng:stop(Session))
       end).
 
-%% Another provider of ours is in the process before: it serves, and what is recorded is
-%% recorded once.
+%% Another build's provider is in the process already: it is used, and each event is recorded once.
 second_provider_of_the_name(Config) ->
     Other = filename:join(copy(Config, "other"), "priv/dyntrace_lttng.so"),
     Node = test_node:start(#{env => [{"LD_PRELOAD", Other}]}),
@@ -210,9 +209,8 @@ second_provider_of_the_name(Config) ->
       end),
     test_node:stop(Node).
 
-%% As in a VM that was built with LTTng, once its own dyntrace was loaded: a provider of our
-%% name that takes other arguments. Nothing aborts, ours is not loaded beside it, and
-%% info/0 says who provides.
+%% As in a VM that was built with LTTng and has loaded its own dyntrace: a provider of this name exists, with other
+%% arguments. The VM goes on, this library's provider is not loaded, and info/0 names the other one.
 foreign_provider_of_the_name(Config) ->
     Folder = ?config(priv_dir, Config),
     Source = filename:join(?config(data_dir, Config), "foreign_provider.c"),
@@ -233,8 +231,7 @@ foreign_provider_of_the_name(Config) ->
       end),
     test_node:stop(Node).
 
-%% Two sub-buffers of a page and a flood: LTTng loses events and counts them, all of those
-%% that it did not record; the VM never waits.
+%% Two sub-buffers of a page each, and a flood: LTTng counts all events that it does not record, and the VM never waits.
 buffers_full(Config) ->
     Count = 200000,
     with_daemon(
@@ -261,7 +258,7 @@ flood(Count) ->
     lists:foreach(fun(N) -> Dead ! N end, lists:seq(1, Count)),
     erlang:monotonic_time(microsecond) - Began.
 
-%% Whoever is gone takes any number of messages.
+%% A process that has ended: messages to it do not pile up.
 dead() ->
     {Pid, Ref} = spawn_monitor(fun() -> ok end),
     receive {'DOWN', Ref, process, Pid, _} -> Pid end.
@@ -298,8 +295,7 @@ unprivileged(Config) ->
                               recorded_as_user(start_node(User, []), User)
                       end).
 
-%% Threads that LTTng's library started and that are not there any more. (None of them ends of itself; here
-%% they lose the name that they are known by.)
+%% Threads of LTTng's library that have ended. None ends by itself: here they lose the name that identifies them.
 threads_ended(Config) ->
     Node = ?config(node, Config),
     ?assertEqual(available, lttng_of(Node)),
@@ -314,7 +310,7 @@ threads_ended(Config) ->
 
 %% -- Daemons that do not answer ------------------------------------------------------------------
 
-%% LTTng's own wait is set to last for ever, so nothing here may depend on it.
+%% LTTng's own wait is set to be infinite, so no test may depend on its end.
 -define(FOR_EVER, [{"LTTNG_UST_REGISTER_TIMEOUT", "-1"}]).
 
 with_hung_daemon(Fun) ->
@@ -330,7 +326,8 @@ is_waiting(Node) ->
     ?assertMatch(<<"waiting: the session daemon at /var/run/lttng/lttng-ust-sock-", _/binary>>, Why),
     true.
 
-%% The module loads, says so, and other libraries load; it is whole when the daemon answers again.
+%% The module is loaded, info/0 reports the wait, and other libraries can be loaded. LTTng is available when the daemon
+%% answers again.
 daemon_hangs(Config) ->
     with_hung_daemon(fun(Daemon) ->
                              Node = test_node:start(#{env => ?FOR_EVER}),
@@ -364,7 +361,7 @@ daemon_hangs_and_is_killed(Config) ->
                 end),
     test_node:stop(Node).
 
-%% Nobody can even connect: as many wait as the socket takes.
+%% No more connections are accepted: the socket's queue is full.
 daemon_hangs_with_a_full_queue(_) ->
     %% A socket's path has 107 bytes at most.
     Home = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-queue-" ++ os:getpid()),
@@ -372,7 +369,7 @@ daemon_hangs_with_a_full_queue(_) ->
     Socket = filename:join([Home, ".lttng", "lttng-ust-sock-" ++ Number]),
     ok = filelib:ensure_dir(Socket),
     {ok, Listen} = gen_tcp:listen(0, [{ifaddr, {local, Socket}}, {backlog, 0}]),
-    %% With a backlog of 0 one takes all the room.
+    %% With a backlog of 0, one connection fills the queue.
     {ok, Queued} = gen_tcp:connect({local, Socket}, 0, [local]),
     Node = test_node:start(#{env => [{"LTTNG_HOME", Home} | ?FOR_EVER]}),
     Why = iolist_to_binary(["waiting: the session daemon at ", Socket, " does not answer"]),
@@ -390,13 +387,13 @@ halts_beside_a_hung_daemon(_) ->
                              Node = test_node:start(#{env => ?FOR_EVER}),
                              Proc = "/proc/" ++ test_node:os_pid(Node),
                              _ = lttng_of(Node),
-                             %% It may be quicker than its answer.
+                             %% The node may end before it answers.
                              try test_node:call(Node, fun() -> spawn(fun halt/0), ok end) catch exit:_ -> ok end,
                              test_wait:until({"no more of", Proc}, false, fun() -> filelib:is_dir(Proc) end)
                      end).
 
-%% An upgrade of the library, for which all schedulers stand still, does not even wait the 50 ms of a load. The
-%% quickest of some: the machine may be busy.
+%% An upgrade of the library stops all schedulers, so it does not wait the 50 ms of a load. The shortest time of
+%% several, since the machine may be busy.
 reloaded_beside_a_hung_daemon(_) ->
     with_hung_daemon(fun(_) ->
                              Node = test_node:start(#{env => ?FOR_EVER}),
@@ -408,7 +405,7 @@ reloaded_beside_a_hung_daemon(_) ->
                              test_node:stop(Node)
                      end).
 
-%% Two versions wait for the same daemon; one provider comes of it.
+%% Several versions of the library wait for one daemon; one provider is loaded.
 upgraded_beside_a_hung_daemon(Config) ->
     Copies = [copy(Config, "hung-" ++ integer_to_list(N) ++ "/dyntrace") || N <- lists:seq(1, 5)],
     with_hung_daemon(
@@ -435,21 +432,21 @@ upgraded_beside_a_hung_daemon(Config) ->
 
 %% -- Machines ----------------------------------------------------------------------------------------
 %%
-%% Each with a /dev/shm and a /run/lttng of its own, in which something is done before a node is
-%% started, and nothing of LTTng's was yet.
+%% A test's machine has a /dev/shm and a /run/lttng of its own, without files of LTTng. A command prepares them before
+%% the node starts.
 
-%% The node first, then the daemon: as after the machine's start, or in a container.
+%% The node starts before the daemon, as at boot or in a container.
 fresh_for_root(Config) ->
     as_root(Config, fun(User) -> recorded_as_user(start_node(User, []), User) end).
 
 fresh_for_nobody(Config) ->
     as_nobody(Config, fun(User) -> recorded_as_user(start_node(User, []), User) end).
 
-%% Root's daemon takes over the file that a user's node has made.
+%% Root's daemon uses the file that a user's node has made.
 fresh_for_nobody_and_root(Config) ->
     as_nobody(Config, fun(User) -> recorded_as_user(start_node(User, []), User#{command := []}) end).
 
-%% Another process of LTTng's was here and had no daemon, or had no time to give the files their size.
+%% An earlier process of LTTng left its files without a daemon, or ended before it gave them their size.
 wait_file_that_is_there(Config) ->
     [as_nobody(Config, fun(User) ->
                                Node = start_node(User, ["for f in ", wait_files(), "; do ", Make, "; chown nobody $f; chmod 640 $f; done"]),
@@ -465,7 +462,7 @@ shm_read_only(Config) ->
                               recorded_as_user(Node, User)
                       end).
 
-%% As in a container with the host's /dev/shm: what root's daemon needs is there.
+%% As in a container with the host's /dev/shm: the files of root's daemon are there.
 shm_read_only_with_roots_file(Config) ->
     Make = ["truncate --size=4096 ", wait_file_of_root(), " && mount -o remount,ro /dev/shm"],
     as_nobody(Config, fun(User) ->
@@ -479,7 +476,7 @@ shm_read_only_with_roots_file(Config) ->
                             test_node:stop(Node)
                     end).
 
-%% LTTng's library would read a file that has no page, which is SIGBUS.
+%% LTTng's library would read a file without a page, which raises SIGBUS.
 shm_full(Config) ->
     as_root(Config, fun(User) ->
                             Node = start_node(User, ["mount -o remount,size=64k /dev/shm; for f in ", wait_files(), "; do truncate --size=4096 $f; done; "
@@ -490,7 +487,7 @@ shm_full(Config) ->
                             recorded_as_user(Node, User)
                     end).
 
-%% LTTng's library would wait for somebody to write to it, with the dynamic linker's lock.
+%% LTTng's library would wait for a writer, and hold the dynamic linker's lock.
 shm_has_a_fifo(Config) ->
     as_root(Config, fun(User) ->
                             Node = start_node(User, ["mkfifo ", wait_file_of_root()]),
@@ -499,7 +496,7 @@ shm_has_a_fifo(Config) ->
                             test_node:stop(Node)
                     end).
 
-%% Nothing is made or written where a link leads to.
+%% No file is made or written at the end of a link.
 shm_has_a_link(Config) ->
     as_root(Config, fun(User) ->
                             Node = start_node(User, ["ln -s /dev/shm/victim ", wait_file_of_root()]),
@@ -521,7 +518,7 @@ says(What, Why, Node) ->
     ?assertMatch({_, _}, binary:match(Text, What), Text),
     ?assertMatch({_, _}, binary:match(Text, Why), Text).
 
-%% What the LTTng that is installed here calls its files: of the ABI's number, which the library's file has.
+%% The name of the wait file of the installed LTTng: it has the number of the ABI, which LTTng's library contains.
 wait_file_of_root() ->
     {0, Name} = test_shell:run("grep -aoE 'lttng-ust-wait-[0-9]+' \"$(ldconfig -p | sed -n 's/.*liblttng-ust.so.1 .*=> //p' | head -1)\" | head -1", []),
     "/dev/shm/" ++ string:trim(binary_to_list(Name)).
@@ -529,7 +526,7 @@ wait_file_of_root() ->
 wait_files() ->
     [[wait_file_of_root(), User, " "] || User <- ["", "-0", "-$(id -u nobody)"]].
 
-%% A user: what a command is run through to be that user's, a folder of theirs, the code that they can read.
+%% A user: the command prefix that makes a command that user's, and a code path that the user can read.
 as_root(Config, Fun) ->
     test_require:tool(os:cmd("id -u") =/= "0\n" andalso "not root", Config),
     Fun(#{command => [], paths => [Path || Path <- code:get_path(), test_node:is_ours(Path)]}).
@@ -537,7 +534,7 @@ as_root(Config, Fun) ->
 as_nobody(Config, Fun) ->
     test_require:tool(os:find_executable("setpriv") =:= false andalso "setpriv is not installed", Config),
     App = copy(Config, "dyntrace"),
-    %% Where the user can read: the tests' own folder may not be.
+    %% A folder that the user can read, unlike the tests' own.
     Home = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-home-" ++ os:getpid()),
     {0, _} = test_shell:run("mkdir -p '~ts' && cp -R '~ts' '~ts' '~ts/' && chown -R nobody '~ts'",
                           [Home, App, filename:dirname(code:which(?MODULE)), Home, Home]),
@@ -546,7 +543,7 @@ as_nobody(Config, Fun) ->
     after file:del_dir_r(Home)
     end.
 
-%% A node of that user's, on a machine that was prepared by this command of root's.
+%% A node of this user, on a machine that root has prepared with this command.
 start_node(#{command := Command, paths := Paths}, Prepare) ->
     Machine = ["mount -t tmpfs -o mode=1777 tmpfs /dev/shm && mkdir -p /run/lttng && mount -t tmpfs tmpfs /run/lttng || exit; ", Prepare,
                "\nexec \"$@\""],
@@ -557,7 +554,7 @@ start_node(#{command := Command, paths := Paths}, Prepare) ->
     _ = lttng_of(Node),
     Node.
 
-%% A daemon and a session of that user's, on the node's machine and after it, record what the node does.
+%% A daemon and a session of this user record the node's events.
 recorded_as_user(Node, #{command := Command}) ->
     try
         until_available(Node),
@@ -588,7 +585,7 @@ provider_missing(Config) ->
 provider_foreign(Config) ->
     lttng_missing(Config, fun(File) -> ok = file:write_file(File, "not a library\n") end, <<"dyntrace_lttng.so">>).
 
-%% A library without our provider in it.
+%% A library without the provider.
 provider_of_another_build(Config) ->
     lttng_missing(Config,
                   fun(File) ->
@@ -606,7 +603,7 @@ no_lttng_at_run_time(Config) ->
                                                 [filename:dirname(File), File, File])
                   end, <<"libno-such-lttng-ust.so">>).
 
-%% The module loads, USDT is there, and info/0 says why LTTng is not.
+%% The module is loaded, USDT is available, and info/0 tells why LTTng is not.
 lttng_missing(Config, Break, Says) ->
     Folder = copy(Config, "dyntrace"),
     Break(filename:join([Folder, "priv", "dyntrace_lttng.so"])),
@@ -624,13 +621,13 @@ with_daemon(Fun) ->
     after test_lttng:stop_daemon(Daemon)
     end.
 
-%% A session that the node knows of.
+%% A session whose tracepoints are enabled in the node.
 start(Daemon, Probes, Config) ->
     start(Daemon, Probes, Config, #{}).
 
 start(Daemon, Probes, Config, Options) ->
-    %% The daemon knows the node before the session starts: of one that comes later, tracepoints are enabled a moment
-    %% before they record.
+    %% The node is registered before the session starts. In a node that registers later, tracepoints are enabled a
+    %% moment before they record.
     _ = test_node:call(?config(node, Config), fun dyntrace:info/0),
     until_known(Daemon, Config),
     Session = test_lttng:start(Daemon, Probes, Options),
@@ -660,11 +657,11 @@ until_listeners(Probes, Config) ->
 until_known(Daemon, Config) ->
     test_wait:until("the daemon knows the node", fun() -> tracepoints(Daemon, Config) =/= [] orelse test_lttng:lttng(Daemon, "list -u", []) end).
 
-%% On a busy machine loading the provider outlasts the module's wait for it.
+%% On a busy machine, loading the provider takes longer than the module waits for it.
 until_available(Node) ->
     test_wait:until("the provider is loaded", available, fun() -> lttng_of(Node) end).
 
-%% On a busy machine loading takes longer than the load of the module waits for it.
+%% The state of LTTng, once the provider is no longer being loaded.
 lttng_of(Node) ->
     Now = fun() -> maps:get(lttng, maps:get(backends, test_node:call(Node, fun dyntrace:info/0))) end,
     test_wait:until("the provider is loaded, or can't be", fun(Seen) -> Seen =/= {missing, <<"being loaded">>} end, Now),
@@ -677,7 +674,7 @@ sender() -> usdt_SUITE:sender().
 
 send(Message, Pid, Config) -> usdt_SUITE:send(Message, Pid, Config).
 
-%% On the node: a traced process that sends without end, and tells how often it has.
+%% On the node: a traced process that sends without end, and counts its messages.
 flooder() ->
     Dead = dead(),
     Pid = spawn(fun() -> flood_on(Dead, 0) end),

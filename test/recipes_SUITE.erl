@@ -1,4 +1,4 @@
-%% The recipes of docs/lttng.md, run as they stand there.
+%% Runs the recipes of docs/lttng.md as they are written.
 -module(recipes_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -19,13 +19,13 @@ init_per_suite(Config) ->
 end_per_suite(_) ->
     ok.
 
-%% The commands are a user's, so the daemon and the files are where a user's would be; what is
-%% left of a recipe that failed goes with its folder.
+%% The commands run as a user's, with that user's daemon and files. The files of a recipe that failed are deleted with
+%% their folder.
 init_per_testcase(_, Config) ->
     {_, Relays} = test_shell:run("pgrep -x lttng-relayd", []),
     Node = test_node:start(),
     Daemon = test_lttng:start_daemon(),
-    %% As the page says, the module is loaded, and LTTng knows of it.
+    %% As the page requires, the module is loaded, and LTTng lists its tracepoints.
     _ = test_node:call(Node, fun dyntrace:info/0),
     ok = test_wait:until("the daemon knows the node", fun() -> test_lttng:tracepoints(Daemon, test_node:os_pid(Node)) =/= [] end),
     [{node, Node}, {relays, Relays}, {daemon, Daemon} | Config].
@@ -42,7 +42,7 @@ end_per_testcase(_, Config) ->
 sessions() ->
     ["erlang-demo", "erlang-filter", "erlang-flight", "erlang-live", "erlang-context", "erlang-talk"].
 
-%% Every name that sasl registers, and every tracepoint, is in what is printed.
+%% The output has each name that sasl registers, and each tracepoint.
 first_session(Config) ->
     Output = recipe("A first session", Config),
     [?assertMatch({match, _}, re:run(Output, ["org_erlang_dyntrace:", atom_to_list(Probe), "\\b"]), Probe)
@@ -77,7 +77,7 @@ reading(Config) ->
     Output = recipe("Reading", Config),
     ?assertMatch({match, _}, re:run(Output, " 1000  <[0-9.]+> +listener")).
 
-%% One line names the package.
+%% One line names the missing package.
 reading_without_bt2(Config) ->
     Script = filename:join(test_shell:project(), "priv/lttng/who_talks.py"),
     Hidden = filename:join(?config(priv_dir, Config), "hidden"),

@@ -1,5 +1,5 @@
-%% The native records of OTP 29, which erl_nif has no getter for: in texts, shapes and sizes. The module
-%% with records is compiled from text here, since older releases don't know its syntax.
+%% The native records of OTP 29, for which erl_nif has no getter: in texts, shapes and sizes. The module with records is
+%% compiled from text here, since older releases reject its syntax.
 -module(records_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -48,7 +48,7 @@ with_node(Config) ->
             [{node, Node}, {library, Library} | Config]
     end.
 
-%% The node lives, and decoded everything.
+%% The node is alive, and has decoded every event.
 end_per_testcase(_, Config) ->
     case proplists:get_value(node, Config) of
         undefined ->
@@ -99,7 +99,7 @@ empty() -> apply(?RECORDS, empty, []).
 quoted(X) -> apply(?RECORDS, quoted, [X]).
 literal() -> apply(?RECORDS, literal, []).
 
-%% A record wherever a term can be. (A function, since this module has to compile on every release.)
+%% A record in each place of a term. This is a function, since this module must compile on every release.
 everywhere(R) ->
     [R, {rec, R}, [R], [a, R, b], [a | R], {R, R}, #{R => v}, #{k => R}, #{R => R}, {{{R}}}, [[[R]]], {R, "text", <<"bin">>, 1.5}, [{k, R} | R]].
 
@@ -109,12 +109,12 @@ records() ->
 
 %% -- Texts -------------------------------------------------------------------------------------
 
-%% What the runtime writes, or a beginning of it.
+%% The runtime's text, or the beginning of it.
 texts(_) ->
     ?assert(lists:member(test_text_nif:text(pt(3)), [<<"#test_records:pt{x=3,y=2}">>, <<"#test_records:pt{y=2,x=3}">>])),
     [?assert(text_SUITE:is_text_of(Term), {Term, test_text_nif:text(Term), test_text_nif:runtime(Term)}) || R <- records(), Term <- everywhere(R)],
     ?assertEqual(<<"{#test_records:empty{},x}">>, test_text_nif:text({empty(), x})),
-    %% Many, on all schedulers.
+    %% Many of them, on all schedulers.
     Texts = [{Term, test_text_nif:runtime(Term)} || R <- records(), Term <- everywhere(R)],
     Short = [Pair || Pair = {_, Text} <- Texts, byte_size(Text) =< ?MAX],
     Workers = [spawn_monitor(fun() -> exit({wrong, [T || _ <- lists:seq(1, 50), {T, Text} <- Short, test_text_nif:text(T) =/= Text]}) end)
@@ -139,7 +139,7 @@ shapes(_) ->
 fields(<<"#test_records:pt{", Rest/binary>>) ->
     re:split(binary:part(Rest, 0, byte_size(Rest) - 1), ",(?=[xy]=)", [{return, list}]).
 
-%% The time does not depend on what a field holds.
+%% The time does not depend on the contents of a field.
 large_fields(_) ->
     [begin
          Text = test_text_nif:text(Term),
@@ -151,12 +151,12 @@ large_fields(_) ->
     Deep = lists:foldl(fun(_, Inner) -> pt(Inner) end, x, lists:seq(1, 100000)),
     ?assert(byte_size(test_text_nif:text(Deep)) =< ?MAX).
 
-%% More fields than a text has room for; names of any characters.
+%% More fields than fit into a text, and names with special characters.
 many_fields(_) ->
     Fields = [{list_to_atom("field " ++ integer_to_list(N)), N} || N <- lists:seq(1, 1000)],
     [?assert(text_SUITE:is_text_of(created(lists:sublist(Fields, N))), N) || N <- [0, 1, 2, 10, 100, 1000]].
 
-%% Records that no module defines, and those of one that is gone, have what a record has.
+%% Records that no module defines, and those of a deleted module, have texts like others.
 definition_gone(_) ->
     {ok, Code} = compile_records(),
     Kept = [pt({kept, 1}), literal()],
@@ -178,7 +178,7 @@ created(Fields) ->
 
 %% -- Events ------------------------------------------------------------------------------------
 
-%% Each trace event that holds a term, by the consumer of its probe.
+%% Each trace event with a term, read by a consumer of its probe.
 events(Config) ->
     Consumer = attach([message_send, message_receive, message__send, message__queued, trace, function_call, function_exception, function__return], Config),
     Expected = call(Config, fun() ->
@@ -210,7 +210,7 @@ ignored(Fun) ->
     catch _:_ -> ok
     end.
 
-%% On the node: as the erlang module writes it.
+%% On the node: the text by the module erlang.
 text(Term) ->
     Text = unicode:characters_to_binary(erts_text(Term)),
     true = byte_size(Text) =< ?MAX,
@@ -219,7 +219,7 @@ text(Term) ->
 erts_text(Term) ->
     apply(erts_internal, term_to_string, [Term]).
 
-%% As label, as message and with print.
+%% As a label, as a message, and with print.
 sequential(Config) ->
     Consumer = attach([seq_trace_send, seq_trace_receive, seq_trace_print, message__receive, trace_seq], Config),
     {Label, Message} = call(Config, fun() ->
@@ -245,7 +245,7 @@ sequential(Config) ->
     ?assertMatch([_ | _], [x || {seq_trace_receive, #{label := L, message := M}} <- Events, L =:= Label, M =:= Message]),
     ?assertMatch([_ | _], [x || {trace_seq, #{label := L}} <- Events, L =:= Label]).
 
-%% A reason that is a record, as an exit, a crash, and a signal to a linked process that traps.
+%% A record as the reason of an exit, of a crash, and of a signal to a linked process that traps exits.
 exits(Config) ->
     Consumer = attach([process_exit, process__exit, process__exit_signal], Config),
     Expected = call(Config, fun() ->
@@ -273,7 +273,7 @@ exits(Config) ->
     [?assertEqual(Expected, [R || {P, #{reason := R}} <- Events, P =:= Probe, R =/= <<"the_end">>], Probe)
      || Probe <- [process_exit, process__exit, process__exit_signal]].
 
-%% As erts_debug:flat_size/1 counts, and what is too large at once.
+%% As erts_debug:flat_size/1 counts; records that are too large take little time.
 sizes(Config) ->
     Consumer = attach([message__send], Config),
     Expected = call(Config, fun() ->
@@ -287,7 +287,8 @@ sizes(Config) ->
     [Large, 0] = lists:nthtail(length(Expected), Sizes),
     ?assert(Large > 1900 andalso Large < 2100, Large).
 
-%% They are no strings: a caller's mistake, as other terms are, or missing; and no tag that could end the node.
+%% Records are no strings: as an argument they are a caller's mistake or count as missing, like other terms, and they
+%% are no tag.
 annotations(Config) ->
     Consumer = attach([user_mark, user_trace__i4s4], Config),
     call(Config, fun() ->

@@ -1,5 +1,5 @@
-%% Releases from their tarballs, by each tool that makes one: unpacked elsewhere, with nothing left of the folder that
-%% they were built in. Each boots in both modes, has our module, and fires what a consumer attaches to.
+%% Releases from tarballs, by each tool that makes them: unpacked in another folder, after the folder of the build is
+%% deleted. Each boots in both modes, has this module, and fires the probes that a consumer is attached to.
 -module(release_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -22,7 +22,7 @@ init_per_suite(Config) ->
 end_per_suite(_) ->
     ok.
 
-%% Sources to build from, and where to unpack. Not in the suite's own folder: bpftrace reads no path with an @.
+%% Sources to build, and a folder to unpack. Not in the suite's own folder, since bpftrace can't read a path with an @.
 init_per_testcase(Test, Config) ->
     Work = filename:join(os:getenv("TMPDIR", "/tmp"), lists:concat(["dyntrace-release-", os:getpid(), "-", Test])),
     {Sources, Release} = {filename:join(Work, "sources"), filename:join(Work, "release")},
@@ -45,7 +45,7 @@ rebar3_without_runtime_tools(Config) ->
     rebar3("s/shop, runtime_tools, sasl/shop, sasl/", Config),
     boots(Config).
 
-%% By the script that comes with the release, which gives the node a name.
+%% Started by the release's own script, which names the node.
 rebar3_start_script(Config) ->
     rebar3("", Config),
     Release = ?config(release, Config),
@@ -84,7 +84,7 @@ systools_without_runtime_tools(Config) ->
     systools([], Config),
     boots(Config).
 
-%% With OTP's before ours, whose module is then the first.
+%% OTP's module is on the code path before this one.
 systools(Others, Config) ->
     Sources = ?config(folder, Config),
     {0, _} = test_shell:run("cd '~ts' && rebar3 compile", [Sources]),
@@ -119,7 +119,7 @@ boots(Mode, Release) ->
     by_its_name(Release, Node),
     ok = test_node:stop(Node).
 
-%% The runtime system and the boot file that are in the release; nothing else is on the code path.
+%% With the release's own runtime system and boot file. Nothing else is on the code path.
 start(Mode, Release) ->
     Erts = filename:join([Release, "erts-" ++ erlang:system_info(version), "bin"]),
     test_node:start(#{exec => filename:join(Erts, "erlexec"), paths => [],
@@ -130,7 +130,7 @@ start(Mode, Release) ->
 library(Release) ->
     filename:join(Release, "lib/dyntrace-0.1.0/priv/dyntrace.so").
 
-%% A consumer attaches to the library by its path, and the application does the rest.
+%% A consumer attaches to the library's path; the application sets the trace flags.
 fires(Library, Node) ->
     Consumer = test_bpftrace:start_script(["usdt:", Library, ":org_erlang_dyntrace:message_send { printf(\"%s\\n\", str(arg2)); }"], #{}),
     test_wait:until("messages are traced", fun traced/1, fun() -> peer:call(Node, dyntrace, info, []) end),
@@ -144,7 +144,7 @@ fires(Library, Node) ->
 traced(#{following := #{processes := Flags}}) -> lists:member(send, Flags);
 traced(_) -> false.
 
-%% A load of the module by its name gets ours, and not that of runtime_tools.
+%% Loading the module by its name loads this module, not that of runtime_tools.
 by_its_name(Release, Node) ->
     true = peer:call(Node, code, soft_purge, [dyntrace]),
     {module, dyntrace} = peer:call(Node, code, load_file, [dyntrace]),

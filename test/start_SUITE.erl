@@ -1,5 +1,5 @@
-%% A permanent application in a node's boot file, where it can't work: the node runs, the log has one error, `info/0` says
-%% why. And where OTP's module, or none that has a file, is loaded before ours.
+%% The application is permanent in a node's boot file, but can't work: the node runs, the log has one error, and
+%% `info/0` tells the reason. Also: OTP's module, or a module without a file, is loaded before this one.
 -module(start_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -16,7 +16,7 @@ all() ->
     [library_missing, library_noexec, library_of_another_machine, library_comes_back, module_missing, config_refused,
      otp_module_only, otp_module_first, cover_compiled, library_replaced].
 
-%% Each test has a copy of the application, in a folder that is not called as the application is; and a boot file.
+%% Each test has a boot file, and a copy of the application in a folder that is not named like the application.
 init_per_testcase(Test, Config) ->
     Folder = filename:join(?config(priv_dir, Config), atom_to_list(Test)),
     Dir = filename:join(Folder, "traces"),
@@ -28,7 +28,7 @@ init_per_testcase(Test, Config) ->
 end_per_testcase(_, _) ->
     ok.
 
-%% OTP's runtime_tools, where it is installed, comes before ours, and embedded mode loads its module first.
+%% OTP's runtime_tools, if installed, is before this application, and embedded mode loads its module first.
 boot(Folder, Dir) ->
     Apps = [kernel, stdlib] ++ [runtime_tools || has_runtime_tools()] ++ [dyntrace],
     Ebin = filename:join(Dir, "ebin"),
@@ -68,7 +68,7 @@ library_of_another_machine(Config) ->
     {0, _} = test_shell:run("~s -shared -o '~ts' -x c /dev/null", [CC, library(Config)]),
     can_not_work(start(Config), [library(Config), "built for another machine?"], Config).
 
-%% The module of OTP, or none, is what there is.
+%% OTP's module is loaded, or none.
 module_missing(Config) ->
     {0, _} = test_shell:run("cd '~ts' && rm ebin/dyntrace.beam priv/beam/dyntrace.beam", [?config(dir, Config)]),
     Node = start(Config),
@@ -77,7 +77,7 @@ module_missing(Config) ->
     is_running(Node),
     test_node:stop(Node).
 
-%% One error that says all of Parts, and so does info/0; nothing is traced, and nothing raises.
+%% One error in the log contains all Parts, and so does info/0. Nothing is traced, and no call raises.
 can_not_work(Node, Parts, Config) ->
     is_running(Node),
     [Error] = errors(Node, Config),
@@ -93,7 +93,7 @@ is_running(Node) ->
     ?assert(lists:keymember(dyntrace, 1, peer:call(Node, application, which_applications, []))),
     ?assertEqual(undefined, peer:call(Node, erlang, whereis, [dyntrace_follower])).
 
-%% Once the cause is mended, loading the module and following is enough.
+%% After the cause is removed, loading the module and following is enough.
 library_comes_back(Config) ->
     ok = file:rename(library(Config), library(Config) ++ ".away"),
     Node = start(Config),
@@ -104,7 +104,7 @@ library_comes_back(Config) ->
     ?assertMatch(#{following := #{processes := []}}, peer:call(Node, dyntrace, info, [])),
     test_node:stop(Node).
 
-%% This alone keeps it from starting.
+%% Only this prevents its start.
 config_refused(Config) ->
     Node = start(#{args => ["-boot", "start_clean", "-pa", filename:join(?config(dir, Config), "ebin"), "-dyntrace", "budget", "none"]}, Config),
     ?assertMatch({error, {dyntrace, {{bad_config, budget, none, _}, _}}}, peer:call(Node, application, ensure_all_started, [dyntrace])),
@@ -112,8 +112,8 @@ config_refused(Config) ->
 
 %% -- Other modules of that name ------------------------------------------------------------------
 
-%% README's first command fails with OTP's module, which the VM takes as a tracer all the same; the second one finds ours
-%% behind it on the code path, or says that it is not there.
+%% README's first command fails with OTP's module, which the VM accepts as a tracer. The second command finds this
+%% module behind OTP's on the code path, or reports that it is missing.
 otp_module_only(Config) ->
     test_require:tool(not has_runtime_tools() andalso "erlang-runtime-tools is not installed", []),
     Without = start(#{args => ["-boot", "start_clean"]}, Config),
@@ -129,14 +129,14 @@ otp_module_only(Config) ->
     works(Behind, Config),
     test_node:stop(Behind).
 
-%% The library is found beside our module whatever the folder is called, and never in runtime_tools.
+%% The library is found beside this module, whatever the folder's name, and never in runtime_tools.
 otp_module_first(Config) ->
     test_require:tool(not has_runtime_tools() andalso "erlang-runtime-tools is not installed", []),
     Node = start(Config),
     works(Node, Config),
     ?assertEqual([], errors(Node, Config)),
     ?assertMatch({match, _}, re:run(log(Node, Config), "dyntrace: loaded .*/traces/ebin/dyntrace.beam in place of .*/runtime_tools-")),
-    %% And again by its name, that the code path has twice.
+    %% Loaded again by its name, which the code path has twice.
     {module, dyntrace} = peer:call(Node, c, l, [dyntrace]),
     works(Node, Config),
     test_node:stop(Node).
@@ -145,20 +145,20 @@ works(Node, Config) ->
     Library = library(Config),
     ?assertMatch(#{library := Library, backends := #{usdt := available}, following := #{}}, peer:call(Node, dyntrace, info, [])).
 
-%% Whatever of the application was loaded by a tool, and so has no file.
+%% A tool has loaded modules of the application, which have no file then.
 cover_compiled(Config) ->
     Ebin = filename:join(?config(dir, Config), "ebin"),
     Node = start(#{args => ["-boot", "start_clean", "-pa", Ebin, "-pa", filename:dirname(code:which(cover))]}, Config),
     [{ok, Module} = peer:call(Node, cover, compile_beam, [filename:join(Ebin, atom_to_list(Module))]) || Module <- [dyntrace, dyntrace_app, dyntrace_module]],
     ?assertEqual({ok, [dyntrace]}, peer:call(Node, application, ensure_all_started, [dyntrace])),
     works(Node, Config),
-    %% It is not loaded over what the tool counts with.
+    %% It does not replace the module that the tool counts with.
     ?assertEqual({file, cover_compiled}, peer:call(Node, code, is_loaded, [dyntrace])),
     test_node:stop(Node).
 
 %% -- Built again ---------------------------------------------------------------------------------
 
-%% As `make` does under a node that runs: the path has a new file, which nobody has mapped. That is said, and ends when
+%% As `make` does while a node runs: the path has a new file, which the node has not mapped. info/0 reports that until
 %% the module is loaded again.
 library_replaced(Config) ->
     Node = start(Config),
@@ -179,12 +179,12 @@ library_replaced(Config) ->
     ?assertMatch(#{backends := #{usdt := {missing, _}}}, peer:call(Node, dyntrace, info, [])),
     test_node:stop(Node).
 
-%% The file at the library's path is in the node's memory.
+%% The node has mapped the file at the library's path.
 is_mapped(Node, Config) ->
     {ok, #file_info{inode = Number}} = file:read_file_info(library(Config)),
     lists:member(Number, mapped(Node)).
 
-%% The numbers of the files of that name that are.
+%% The inodes of the mapped files of this name.
 mapped(Node) ->
     {0, Lines} = test_shell:run("awk '/ r-xp .*\\/priv\\/dyntrace.so/ { print $5 }' /proc/~s/maps", [test_node:os_pid(Node)]),
     [binary_to_integer(Number) || Number <- binary:split(Lines, <<"\n">>, [global, trim_all])].
@@ -194,7 +194,7 @@ mapped(Node) ->
 start(Config) ->
     start(#{}, Config).
 
-%% With a log of its own: a line an event, with its level first.
+%% With a log of its own: one line per event, which begins with the level.
 start(Options, Config) ->
     Handler = {handler, default, logger_std_h, #{config => #{file => log_file(Config)},
                                                  formatter => {logger_formatter, #{single_line => true, template => [level, " ", msg, "\n"]}}}},

@@ -1,4 +1,4 @@
-%% Texts of terms: the runtime's own, in time that depends on the text alone.
+%% Texts of terms: equal to the runtime's, in time that depends only on the text.
 -module(text_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -10,10 +10,10 @@
 -define(MAX, 256).
 -define(KEPT, 253).
 
-%% Steps (test_text_nif:work/1) that the text of any term takes at most.
+%% The greatest number of steps (test_text_nif:work/1) of a text.
 -define(MOST_WORK, 2000).
 
-%% What one seed gives.
+%% Terms per seed.
 -define(TOGETHER, 100).
 
 suite() ->
@@ -33,7 +33,7 @@ end_per_suite(_) ->
 
 %% -- The runtime's text ----------------------------------------------------------------------
 
-%% What the text of a random term must be is what %T makes of it, or a beginning of that.
+%% The text of a random term equals that of %T, or is the beginning of it.
 random_terms(_) ->
     random(test_terms:any_kind(), fun is_text_of/1).
 
@@ -62,7 +62,7 @@ is_text_of(Term) ->
         Text -> is_cut_of(Text, Runtime)
     end.
 
-%% As much of it as fits, at a character's boundary, but for an integer that does not fit.
+%% The text is cut where it no longer fits, at a character's boundary; an integer that does not fit is left out.
 is_cut_of(Text, Runtime) ->
     Kept = byte_size(Text) - 3,
     case {Text, Runtime} of
@@ -75,7 +75,7 @@ digits(<<"-", Rest/binary>>) -> digits(Rest);
 digits(<<Digit, Rest/binary>>) when Digit >= $0, Digit =< $9 -> 1 + digits(Rest);
 digits(_) -> 0.
 
-%% More than 32 keys: as smaller ones, in some order.
+%% A map of more than 32 keys has the same text, in any order of keys.
 large_maps(_) ->
     Pairs = [{N, -N} || N <- lists:seq(1, 33)],
     <<"#{", Rest/binary>> = test_text_nif:text(maps:from_list(Pairs)),
@@ -83,12 +83,12 @@ large_maps(_) ->
                  lists:sort(binary:split(binary:part(Rest, 0, byte_size(Rest) - 1), <<",">>, [global]))),
     ?assertEqual($}, binary:last(Rest)).
 
-%% What %T writes as single bytes is UTF-8.
+%% Characters that %T writes as single bytes are written as UTF-8.
 latin1(_) ->
     [?assertEqual(unicode:characters_to_binary([$", C, $"]), test_text_nif:text([C])) || C <- lists:seq(160, 255)],
     ?assertEqual(<<"{\"Ã¤\",ä,<<195,164>>}"/utf8>>, test_text_nif:text({[195, 164], 'ä', <<195, 164>>})).
 
-%% A term of each kind, of every length around the limit.
+%% Terms of each kind, of every length around the limit.
 cut_at_every_length(_) ->
     [?assert(is_text_of(Make(N)), Make(N))
      || N <- lists:seq(1, 300),
@@ -104,8 +104,8 @@ cut_at_every_length(_) ->
                  fun(Size) -> [list_to_atom(lists:duplicate(min(255, Size), $a)), b] end,
                  fun(Size) -> lists:seq(1000, 1000 + Size) ++ improper end]].
 
-%% Nobody looks past what there is room for: a list that is no string there is none, one that stops being a string
-%% later is.
+%% Only elements that fit into the text are read: a list that has another element among these is no string, one that has
+%% it later is.
 long_strings(_) ->
     Xs = lists:duplicate(?MAX - 3, $x),
     Text = fun(List) -> binary:part(test_text_nif:text(List), 0, 4) end,
@@ -121,7 +121,7 @@ large_integers(_) ->
     [?assertEqual(<<"...">>, test_text_nif:text(I)) || I <- [Power(1000), -Power(1000), 1 bsl 1000000]],
     ?assertEqual(<<"{a,[1,...">>, test_text_nif:text({a, [1, Power(1000), 2], b})).
 
-%% More names than a thread remembers, twice: what was remembered of one is never told of another.
+%% More names than a thread's table holds, twice: a cached text belongs to its own term.
 many_names(_) ->
     Atoms = [list_to_atom("text_" ++ integer_to_list(N)) || N <- lists:seq(1, 20000)],
     Pids = [spawn(fun() -> ok end) || _ <- lists:seq(1, 20000)],
@@ -135,8 +135,8 @@ many_names(_) ->
     [?assertEqual({<<"div">>, <<"'div'">>, <<"'a@b'">>, <<"a@b">>},
                   {test_text_nif:text('div'), test_text_nif:id('div'), test_text_nif:text(a@b), test_text_nif:id(a@b)}) || _ <- [1, 2]].
 
-%% More names than a table holds, made on all schedulers and dirty schedulers at once, by more processes than there are of
-%% these.
+%% More names than a table holds, on all schedulers and dirty schedulers at once, by more processes than there are
+%% threads.
 many_threads(_) ->
     Names = [{list_to_atom("thread_" ++ integer_to_list(N)), iolist_to_binary(["thread_", integer_to_list(N)])} || N <- lists:seq(1, 2000)],
     Pids = [{Pid, test_cases:text(Pid)} || _ <- lists:seq(1, 2000), Pid <- [spawn(fun() -> ok end)]],
@@ -164,7 +164,7 @@ hostile_terms(_) ->
                    "enif_map_iterator_create", "enif_map_iterator_destroy"] ++
             ["enif_is_" ++ Kind || Kind <- ["atom", "binary", "fun", "list", "map", "number", "pid", "port", "ref", "tuple"]]).
 
-%% Called while the library is loaded, or by the test's own functions.
+%% Functions that are called only when the library is loaded, or by the test's own functions.
 -define(NO_TEXT, ["enif_alloc_env", "enif_binary_to_term", "enif_is_identical", "enif_vsnprintf"] ++
             ["enif_make_" ++ What || What <- ["atom", "badarg", "copy", "int", "list", "long", "new_binary", "tuple", "uint", "ulong"]]).
 
@@ -190,10 +190,10 @@ shapes(_) ->
                              {[], <<"{list,0}">>}, {{}, <<"{}">>}, {'an atom', <<"'an atom'">>},
                              {lists:seq(1, 999), <<"{list,999}">>}, {lists:seq(1, 1001), <<"{list,1000...}">>},
                              {1 bsl 1000000, <<"integer()">>}]],
-    %% What ends in ... is cut as other texts are.
+    %% Shapes are cut like other texts.
     ?assertMatch(<<"{{{{", _:249/binary, "...">>, Shape(lists:foldl(fun(_, Inner) -> {Inner} end, x, lists:seq(1, 300)))).
 
-%% One that starts in mid-byte is copied by the runtime: after a large one, no other is looked at.
+%% The runtime copies an unaligned binary. After one large copy, no other binary is read.
 mid_byte(_) ->
     Shapes = fun(Binary) ->
                      ok = test_text_nif:show(shape),
@@ -223,7 +223,7 @@ utf8(_) ->
      || C <- lists:seq(1, 16#D7FF) ++ lists:seq(16#E000, 16#10FFFF, 7) ++ [16#FFFF, 16#10000, 16#10FFFF]],
     ?assertEqual(<<"a", 16#FFFD/utf8, "b">>, test_text_nif:string(<<"a", 0, "b">>)).
 
-%% All bytes two by two, and random ones of those that begin and end characters: as unicode takes them.
+%% All pairs of bytes, and random sequences of bytes that begin and end characters: as the module unicode decodes them.
 random_bytes(_) ->
     [check_bytes(<<A, B>>) || A <- lists:seq(0, 255), B <- lists:seq(0, 255)],
     Edges = list_to_tuple(lists:append([[B - 1, B, B + 1] || B <- [16#20, 16#80, 16#90, 16#A0, 16#C0, 16#C2, 16#E0, 16#ED, 16#F0, 16#F4]])),
@@ -241,7 +241,7 @@ as_unicode(Bytes = <<First, Rest/binary>>) ->
         [] -> <<First/utf8, (as_unicode(Rest))/binary>>
     end.
 
-%% Nothing of a random term but its atoms is in its shape.
+%% A shape contains nothing of a term except its atoms.
 random_shapes(_) ->
     ok = test_text_nif:show(shape),
     try random(test_terms:secret(), fun(Term) -> binary:match(test_text_nif:text(Term), [<<"secret">>, <<"4711">>]) =:= nomatch end)

@@ -15,7 +15,7 @@
 
 -define(CFLAGS, "-O1 -g -fsanitize=thread").
 
-%% Its check for deadlocks does not know as many locks as a VM holds.
+%% Its check for deadlocks is off: a VM holds more locks at a time than it can store.
 -define(OPTIONS, "detect_deadlocks=0 ignore_noninstrumented_modules=1 report_signal_unsafe=0 exitcode=0").
 
 -define(COPIES, 5).
@@ -40,7 +40,7 @@ init_per_suite(Config) ->
 end_per_suite(_) ->
     ok.
 
-%% The library, and that of the texts alone.
+%% The library, and the library that makes texts without probes.
 built(Config) ->
     Folder = dyntrace_SUITE:copy(Config, "dyntrace"),
     {0, _} = test_shell:run("make -C '~ts/c_src' CFLAGS='" ?CFLAGS "' 2>&1", [Folder]),
@@ -55,7 +55,8 @@ init_per_testcase(Case, Config) ->
     Tsan = ?config(tsan, Config),
     #{folder := Folder} = ?config(built, Config),
     Erts = filename:join([code:root_dir(), "erts-" ++ erlang:system_info(version), "bin"]),
-    %% The shell does not run with the runtime, so none starts the node, and what the node starts does without.
+    %% A shell crashes with the preloaded runtime. So erlexec starts the node without a shell, and programs of the node
+    %% run without the runtime.
     Node = test_node:start(#{exec => {os:find_executable("setarch"),
                                       ["-R", "env", "LD_PRELOAD=" ++ Tsan, filename:join(Erts, "erlexec")]},
                              env => [{"ROOTDIR", code:root_dir()}, {"BINDIR", Erts}, {"EMU", "beam"}, {"PROGNAME", "erl"},
@@ -75,14 +76,14 @@ end_per_testcase(_, Config) ->
             {fail, {races, length(All), First}}
     end.
 
-%% What the node has reported.
+%% The reports of the node.
 reports(Config) ->
     [Report || File <- filelib:wildcard(?config(reports, Config) ++ ".*"), {ok, Text} <- [file:read_file(File)],
                Report <- binary:split(Text, <<"==================\n">>, [global, trim_all])].
 
 %% -- Tests ---------------------------------------------------------------------------------------
 
-%% Otherwise the other tests would prove nothing.
+%% A known race is reported. Otherwise the other tests would prove nothing.
 race_is_reported(Config) ->
     Library = filename:join(?config(priv_dir, Config), "race"),
     {0, _} = test_shell:run("cc " ?CFLAGS " -shared -fPIC -isystem '~ts' -o '~ts.so' '~ts' 2>&1",
@@ -98,8 +99,8 @@ race_is_reported(Config) ->
 
 race() -> erlang:nif_error(not_loaded).
 
-%% The library is upgraded again and again, each time to one that has its provider still to load, while a session daemon
-%% hangs and then answers. Meanwhile events fire, and the state of the provider is asked for.
+%% Upgrades the library again and again, each time to a copy that has not loaded its provider yet, while a session
+%% daemon hangs and then answers. Meanwhile events fire, and processes ask for the state of the provider.
 provider_loaded(Config) ->
     #{folder := Built} = ?config(built, Config),
     Daemon = test_lttng:start_daemon(),
@@ -137,7 +138,7 @@ ended(Pid) ->
     Pid ! stop,
     receive {'DOWN', Ref, process, Pid, normal} -> ok end.
 
-%% More names than the tables hold, from threads of all kinds; and the setting of the texts changes meanwhile.
+%% More names than the tables hold, on threads of all kinds. Then the setting of the texts changes while texts are made.
 tables(Config) ->
     #{texts := Texts} = ?config(built, Config),
     call(Config, fun() ->
@@ -151,7 +152,7 @@ tables(Config) ->
                                               end)
                  end).
 
-%% A budget that is too small for what is sent, by all schedulers, while budget, allowed probes and texts change.
+%% All schedulers send more than the budget allows, while budget, allowed probes and texts change.
 budget_and_allowed_probes(Config) ->
     with_session(['*'],
                  fun() ->
@@ -171,7 +172,7 @@ budget_and_allowed_probes(Config) ->
                          call(Config, fun() -> [exit(Pid, kill) || Pid <- Floods], dyntrace:unfollow() end)
                  end, Config).
 
-%% All flags under load, recorded.
+%% All flags under load, recorded by LTTng.
 everything_traced(Config) ->
     with_session(['*'],
                  fun() ->
@@ -200,7 +201,7 @@ traced(Fun) ->
 schedulers() ->
     lists:seq(1, 2 * erlang:system_info(schedulers)).
 
-%% Calls Fun so many times in each of more processes than there are schedulers.
+%% Calls Fun this many times in each of several processes, which are more than the schedulers.
 on_all_schedulers(Times, Fun) ->
     Workers = [spawn_monitor(fun() -> _ = [Fun() || _ <- lists:seq(1, Times)], ok end) || _ <- schedulers()],
     [receive {'DOWN', Ref, process, Pid, normal} -> ok end || {Pid, Ref} <- Workers],

@@ -1,4 +1,4 @@
-%% The scripts of priv/bpftrace and the commands of docs/perf.md, beside behaviour that is known.
+%% Runs the scripts of priv/bpftrace and the commands of docs/perf.md beside known behaviour.
 -module(tools_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -89,7 +89,7 @@ call_latency(Config) ->
     ?assertEqual(5, at_least(0, histogram("@us[tools_SUITE:nap/1]", Lines))),
     ?assertEqual(2, sum(Lines, "@exceptions[tools_SUITE:fails/1]")).
 
-%% Nobody has said which functions: it says what to do, and no more once there was a call.
+%% No functions are configured: the script prints what to do, and stops printing it after the first call.
 no_calls(Config) ->
     Silent = test_bpftrace:start_file(filename:join(scripts(), "call_latency.bt"), [?config(library, Config)]),
     test_wait:until("No call yet.", fun(Lines) -> lists:any(fun(Line) -> has(Line, <<"No call yet.">>) end, Lines) end,
@@ -104,7 +104,7 @@ no_calls(Config) ->
                          end),
     ?assertNot(lists:any(fun(Line) -> has(Line, <<"No call was seen">>) end, Traced)).
 
-%% One process computes, one sleeps: what they were on a scheduler for is at most the time that they lived.
+%% One process computes, one sleeps: their time on a scheduler is at most the time that they lived.
 cpu(Config) ->
     {Lines, {{Busy, Took}, {Idle, _}}} =
         script(cpu, Config,
@@ -121,7 +121,7 @@ cpu(Config) ->
     Spun = sum(Lines, "@function_us[tools_SUITE:spin/2]"),
     ?assert(Spun > Us * 8 div 10 andalso Spun =< Us, {Spun, Us}).
 
-%% So many microseconds, in one function.
+%% Spends this many microseconds in one function.
 spin(Us) -> spin(Us, erlang:monotonic_time(microsecond)).
 
 spin(Us, Began) ->
@@ -142,10 +142,10 @@ messages(Config) ->
                        {test_cases:text(From), test_cases:text(To)}
                end),
     ?assertEqual(40, sum(Lines, ["@sent[", From, "]"])),
-    %% And the one that ends it.
+    %% And the collection that ends the process.
     ?assertEqual(41, sum(Lines, ["@received[", To, "]"])).
 
-%% The heaps' size after a collection is what Erlang says it is.
+%% The heap's size after a collection equals Erlang's.
 memory(Config) ->
     Consumer = test_bpftrace:start_file(filename:join(scripts(), "memory.bt"), [?config(library, Config)]),
     {Pid, Small, Large} =
@@ -226,14 +226,14 @@ gc_pauses(Config) ->
                        Majors = Ends(gc_major_end),
                        {maps:get(pid, hd(Majors)), length(Minors), length(Majors)}
                end),
-    %% Each of the two runs has collections of both kinds, and they collect alike.
+    %% Each of the two runs has collections of both kinds, and the runs collect alike.
     ?assertEqual(2 * Minor, at_least(0, histogram("@minor_us", Lines))),
     ?assertEqual(2 * Major, at_least(0, histogram("@major_us", Lines))),
     {Worst, Total} = {sum(Lines, ["@worst_us[", Pid, "]"]), sum(Lines, ["@total_us[", Pid, "]"])},
     ?assert(Worst =< Total, {Worst, Total}),
     ?assert(Total > 0 andalso Total < 1000000, Total).
 
-%% A ping-pong between two processes: every message wakes one.
+%% Two processes send a message back and forth: each message wakes one.
 run_queue(Config) ->
     Count = 50,
     {Lines, {Ping, Pong}} =
@@ -324,7 +324,7 @@ page_bpftrace(Config) ->
     Output = page("bpftrace", Config),
     [?assertMatch({_, _}, binary:match(Output, Line), Output) || Line <- [<<"@exits[{shutdown,0}]: 3\n">>, <<"@exits[{shutdown,1}]: 3\n">>]].
 
-%% perf is attached some time before it records: what comes then is not in its file.
+%% perf is attached a while before it records. Events before that are not in its file.
 page_perf(Config) ->
     forget_probes(),
     Output = try page("perf", Config)
@@ -341,7 +341,7 @@ page_perf(Config) ->
     ?assert(length(Slow) >= 5 andalso length(Slow) =< 20, Slow),
     [?assert(Ns >= 100000000, Slow) || Ns <- Slow].
 
-%% Those that a page which was not run to its end left defined.
+%% Deletes the perf events that an unfinished page left defined.
 forget_probes() ->
     _ = test_shell:run("perf probe -q -d 'sdt_org_erlang_dyntrace:*'; rm -f /tmp/dyntrace-perf.data /tmp/dyntrace-slow.data", []),
     ok.
@@ -360,7 +360,7 @@ numbers(Output, Pattern) ->
         nomatch -> []
     end.
 
-%% perf's cache and files are the test's own. An Erlang block waits for who listens.
+%% perf's cache and files are the test's own. An Erlang block waits until a consumer is attached.
 page(Title, Config) ->
     Node = ?config(node, Config),
     test_recipe:run("docs/perf.md", Title, Node,
@@ -369,7 +369,7 @@ page(Title, Config) ->
 
 %% -- Reading what bpftrace prints ------------------------------------------------------------------
 
-%% Runs a script beside Fun, called on the node: what it printed, and what Fun returned.
+%% Runs a script while Fun is called on the node. Returns the script's lines, and Fun's result.
 script(Name, Config, Fun) ->
     Consumer = test_bpftrace:start_file(filename:join(scripts(), atom_to_list(Name) ++ ".bt"), [?config(library, Config)]),
     Known = test_node:call(?config(node, Config), Fun),

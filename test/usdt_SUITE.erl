@@ -1,4 +1,4 @@
-%% The probes as a real bpftrace reads them: every one of them, every argument by value.
+%% Reads the probes with a real bpftrace: each probe, and each argument's value.
 -module(usdt_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -12,8 +12,8 @@
 suite() ->
     [{timetrap, {minutes, 6}}].
 
-%% One group per probe: attached alone, a probe's consumer gets all of its events. These groups share a node: starting
-%% one takes longer than the test.
+%% A group per probe: a consumer of one probe receives all of its events. These groups share a node, since starting one
+%% takes longer than a test.
 all() ->
     [{group, by_probe},
      all_together, attached_after_tracing_began, detached_and_attached_again, one_node_only,
@@ -52,7 +52,7 @@ with_node(Config) ->
     #{library := Library} = test_node:call(Node, fun dyntrace:info/0),
     [{node, Node}, {library, Library} | Config].
 
-%% A test that leaves an undecoded event has failed, whatever else it saw.
+%% A test fails if an event could not be decoded, whatever else it checked.
 end_per_testcase(Case, Config) ->
     Node = ?config(node, Config),
     Info = test_node:call(Node, fun dyntrace:info/0),
@@ -80,7 +80,7 @@ all_together(Config) ->
     [await(lists:last(Events), Consumer) || Events <- Expected],
     ?assertEqual([], lists:append(Expected) -- stop(Consumer)).
 
-%% A consumer that attaches later sees the processes that were traced before.
+%% A consumer that attaches later receives events of processes that were traced before.
 attached_after_tracing_began(Config) ->
     Pid = test_node:call(?config(node, Config), fun sender/0),
     send(before, Pid, Config),
@@ -102,7 +102,7 @@ detached_and_attached_again(Config) ->
          send(nobody, Pid, Config)
      end || {Round, Text} <- [{1, <<"{round,1}">>}, {2, <<"{round,2}">>}, {3, <<"{round,3}">>}]].
 
-%% bpftrace -p: the same library in another node is another process.
+%% bpftrace -p reads one process: the same library in another node is another process.
 one_node_only(Config) ->
     Other = test_node:start(),
     Mine = test_node:call(?config(node, Config), fun sender/0),
@@ -129,7 +129,7 @@ two_consumers(Config) ->
     ?assertMatch([{_, #{message := <<"both">>}}, {_, #{message := <<"one">>}}], test_bpftrace:stop(First)),
     ?assertEqual([], listeners(Config)).
 
-%% Everything is traced and no consumer is attached: nothing fires, nothing is sent, nothing grows.
+%% Everything is traced, and no consumer is attached: no probe fires, no message is sent, memory does not grow.
 nobody_attached(Config) ->
     Run = fun() -> [test_cases:run(Probe) || #{name := Probe, events := [_ | _]} <- dyntrace:probes()] end,
     {Before, After, Mailboxes} =
@@ -151,7 +151,7 @@ nobody_attached(Config) ->
     ?assert(After - Before < 1000000, {grown_by, After - Before}),
     ?assertEqual(0, lists:sum(Mailboxes)).
 
-%% A consumer that has no chance to detach: the VM goes on, and the next one attaches.
+%% A consumer is killed before it can detach: the VM goes on, and the next consumer attaches.
 consumer_killed(Config) ->
     Pid = test_node:call(?config(node, Config), fun sender/0),
     First = attach([message_send], Config),
@@ -165,9 +165,8 @@ consumer_killed(Config) ->
     await_message(<<"second">>, Second),
     ?assertMatch([{_, #{message := <<"second">>}}], test_bpftrace:stop(Second)).
 
-%% Each trace tag of each group, also those that a VM yields hardly ever, fires the probes that
-%% the catalogue says, whichever callback it comes through. The arguments are such that every
-%% probe of the tag fires of them, but for those that compare a heap with the one before.
+%% Each trace tag of each group, also rare ones, fires the probes that the catalogue lists, through every callback. The
+%% arguments make each probe of the tag fire, except those that compare a heap with its earlier size.
 every_tag_by_hand(Config) ->
     Consumer = attach(probes(), Config),
     Heaps = [process__heap_grow, process__heap_shrink],
@@ -197,7 +196,7 @@ every_tag_by_hand(Config) ->
                                                            <<"out_exited">>]]),
                  Types).
 
-%% A callback's arguments of the right shape for a tag.
+%% A callback's arguments, of the right shape for the tag.
 by_hand(seq_trace, Tag) ->
     {trace, enabled, [seq_trace, [], 17, {Tag, {1, 2}, self(), {a_name, 'far@a-host'}, message}, #{}]};
 by_hand(Group, Tag) ->
@@ -222,7 +221,7 @@ by_hand(Group, Tag) ->
     Name = atom_to_list(Group),
     {list_to_atom("trace_" ++ Name), list_to_atom("enabled_" ++ Name), [Tag, [], Tracee, Term, #{extra => Extra}]}.
 
-%% A process that outgrows its heap: the tag feeds the probe of every event, and is not unknown.
+%% A process exceeds its maximum heap size: the tag fires the probe for every event, and is not unknown.
 max_heap_size(Config) ->
     Consumer = attach([trace], Config),
     Text = test_node:call(?config(node, Config),
@@ -238,8 +237,8 @@ max_heap_size(Config) ->
     ?assertMatch({_, _}, binary:match(Info, <<"heap_block_size">>)),
     _ = test_bpftrace:stop(Consumer).
 
-%% An overdrawn budget is answered `discard', so the VM makes no event; what comes unasked is not fired. Each counts once, and
-%% what nobody listens to, or another tracer asks, does not count.
+%% An overdrawn budget returns `discard', so the VM makes no event. Events that come without a question do not fire.
+%% Each counts once. Events without a consumer, and those of another tracer, do not count.
 overdrawn_budget(Config) ->
     Consumer = attach([message_send, function_return], Config),
     Ask = fun(Group, Tag) -> apply(dyntrace, list_to_atom("enabled_" ++ Group), [Tag, dyntrace_follower, self()]) end,
@@ -248,10 +247,10 @@ overdrawn_budget(Config) ->
     Skipped = fun(Fun) -> Before = dyntrace:skipped(), Answer = Fun(), {Answer, dyntrace:skipped() - Before} end,
     Answers = test_node:call(?config(node, Config),
                  fun() ->
-                         %% The application's tracer lives while its worker does.
+                         %% The application's tracer is alive while its worker is.
                          _ = dyntrace:claim(),
                          ok = dyntrace:set_active(true),
-                         %% The largest that the configuration allows.
+                         %% The largest budget that the configuration allows.
                          ok = dyntrace:set_budget(1 bsl 62 - 1),
                          Large = Skipped(fun() -> {Ask("send", send), Send(large)} end),
                          ok = dyntrace:set_budget(2),
@@ -273,7 +272,7 @@ overdrawn_budget(Config) ->
     ?assertEqual([<<"large">>, <<"1">>, <<"2">>, <<"others">>, <<"infinite">>],
                  [maps:get(message, Event) || {message_send, Event} <- test_bpftrace:stop(Consumer)]).
 
-%% Receivers on another node: a pid and a name there.
+%% Receivers on another node: a pid and a name.
 remote_receivers(Config) ->
     Epmd = test_node:start_epmd(),
     [Here, There] = [test_node:named(Name, Epmd) || Name <- ["here", "there-and-far"]],
@@ -308,7 +307,7 @@ terms_of_every_type(Config) ->
     Terms = test_node:call(?config(node, Config), fun terms/0),
     ?assertEqual([Text || {_, Text} <- Terms], messages([Term || {Term, _} <- Terms], Config)).
 
-%% On the node: terms with their text, the handles with the text that Erlang gives them.
+%% On the node: terms with their texts; pids and ports with the texts that Erlang makes.
 terms() ->
     Port = hd(erlang:ports()),
     Ref = make_ref(),
@@ -336,14 +335,13 @@ long_texts_are_cut(Config) ->
     ?assertEqual(cut(io_lib:format("~w", [lists:seq(1000, 1100)])), Numbers),
     ?assertEqual(iolist_to_binary(["<<\"", lists:duplicate(250, $y), "..."]), Bytes),
     ?assertEqual(iolist_to_binary([lists:duplicate(253, ${), "..."]), Deep),
-    %% 'å' and a comma are three bytes: the cut at 253 would go through the 84th å.
+    %% 'å' and a comma are three bytes: a cut at byte 253 would split the 84th å.
     ?assertEqual(<<"[", (binary:copy(<<"å,"/utf8>>, 84))/binary, "...">>, Atoms).
 
 cut(Text) ->
     <<(binary:part(iolist_to_binary(Text), 0, 253))/binary, "...">>.
 
-%% The longest names that Erlang allows arrive whole: 255 characters of four bytes, of two,
-%% and such as are written as escapes.
+%% The longest names that Erlang allows arrive whole: 255 characters of four bytes, of two bytes, and of escapes.
 long_names(Config) ->
     Consumer = test_bpftrace:start(?config(library, Config),
                                  [message_send, process_spawn, process_register, function_call], #{longest => 2100}),
@@ -353,7 +351,7 @@ long_names(Config) ->
 
 long_names_used() ->
     [Clefs, Letters, Escapes] = [list_to_atom(lists:duplicate(255, C)) || C <- [16#1D11E, $å, $\n]],
-    %% The longest that a module's file has room for, and a compiler takes.
+    %% The longest name that the file of a module can hold and the compiler accepts.
     Module = list_to_atom("M" ++ lists:duplicate(127, $å)),
     Function = list_to_atom(lists:duplicate(63, 16#1D11E)),
     {ok, Module, Code} =
@@ -408,7 +406,7 @@ stop(Consumer) ->
 await_message(Text, Consumer) ->
     test_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= Text; (_) -> false end).
 
-%% On the node: a traced process that sends what it is told to.
+%% On the node: a traced process that sends the messages that it is told to send.
 sender() ->
     Pid = spawn(fun Loop() -> receive {send, To, Message} -> To ! Message, Loop() end end),
     1 = test_trace:trace(Pid, true, [send, ?TRACER]),
@@ -419,7 +417,7 @@ send(Message, Pid, Config) ->
     test_node:call(?config(node, Config),
                  fun() -> Pid ! {send, self(), Message}, receive Message -> Message end end).
 
-%% The text that each message arrives as.
+%% The text of each message in its event.
 messages(Messages, Config) ->
     Pid = test_node:call(?config(node, Config), fun sender/0),
     Consumer = attach([message_send], Config),

@@ -1,5 +1,5 @@
-%% A node under mixed load, traced with all flags, while consumers come and go at random and the module is loaded anew:
-%% `make soak`, of DYNTRACE_SOAK_S seconds.
+%% `make soak`: a node under mixed load, traced with all flags, while consumers attach and detach at random and the
+%% module is loaded again and again. Takes DYNTRACE_SOAK_S seconds.
 -module(soak_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -8,7 +8,7 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
-%% Messages of each LTTng session, all of which are recorded or counted as lost.
+%% The number of messages per LTTng session.
 -define(NUMBERED, 2000).
 
 -define(WARM_S, 10).
@@ -56,7 +56,7 @@ soak(Config) ->
 
 %% -- What goes on meanwhile ----------------------------------------------------------------------
 
-%% Some of the probes are counted for a while, by one that is interrupted then, or killed.
+%% A consumer counts the events of some probes for a while. Then it is interrupted, or killed.
 bpftrace(Library) ->
     Probes = [user_mark | [Probe || Probe <- load_SUITE:probes(), rand:uniform(3) =:= 1]],
     Consumer = test_bpftrace:start_script([io_lib:format("usdt:~ts:~s:~s { @[\"~s\"] = count(); }\n", [Library, Provider, Probe, Probe])
@@ -67,7 +67,7 @@ bpftrace(Library) ->
         2 -> ok = test_bpftrace:kill(Consumer)
     end.
 
-%% {Recorded, Lost}: how many of the numbered messages, in buffers that may be too small.
+%% {Recorded, Lost}: counts of the numbered messages, in buffers that may be too small.
 lttng(Daemon, Node) ->
     Size = lists:nth(rand:uniform(2), ["4k", "256k"]),
     Session = test_lttng:start(Daemon, [message_send], #{channel => "--num-subbuf=2 --subbuf-size=" ++ Size, event => "--filter='message == \"{soak,*\"'"}),
@@ -79,7 +79,7 @@ lttng(Daemon, Node) ->
     ok = test_lttng:destroy(Session),
     Balance.
 
-%% On the node: from a process that is traced, to one that is gone.
+%% On the node: a traced process sends them to a process that has ended.
 numbered() ->
     Sink = spawn(fun() -> ok end),
     {Pid, Ref} = spawn_monitor(fun() -> receive go -> [Sink ! {soak, N} || N <- lists:seq(1, ?NUMBERED)] end end),
@@ -110,7 +110,7 @@ repeat(Until, Work) ->
         false -> []
     end.
 
-%% Kilobytes of memory that the node has resident.
+%% The node's resident memory in kilobytes.
 rss(Node) ->
     {ok, Status} = file:read_file("/proc/" ++ test_node:os_pid(Node) ++ "/status"),
     {match, [Kb]} = re:run(Status, "VmRSS:\\s+(\\d+) kB", [{capture, all_but_first, binary}]),

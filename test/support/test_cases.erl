@@ -28,7 +28,7 @@ probes() ->
      global__function__entry, function__return, trace, trace_seq,
      user_trace__s1, user_trace__i4s4, user_trace__n42].
 
-%% Those that the backend has.
+%% The probes of this backend.
 probes(Backend) ->
     Others = [Name || #{name := Name, backends := Backends} <- dyntrace:probes(), not lists:member(Backend, Backends)],
     [Probe || Probe <- probes(), not lists:member(Probe, Others), Backend =:= usdt orelse Probe =/= user_trace__n42].
@@ -53,7 +53,7 @@ run(process_link) ->
                                 Stranger = LinkTo(self(), self()),
                                 receive linked -> Stranger end
                         end),
-    %% An unlink is a signal as well: the tracee has seen it when it has answered.
+    %% An unlink is a signal too: the tracee has handled it when it answers.
     Other ! stop,
     [{process_link, #{from => text(From), to => text(To), type => Type}}
      || {From, To, Type} <- [{Pid, Other, <<"link">>}, {Pid, Other, <<"unlink">>},
@@ -87,7 +87,7 @@ run(process_register) ->
      || {Who, Name, Type} <- [{Pid, <<"test_name">>, <<"register">>}, {Pid, <<"test_name">>, <<"unregister">>},
                               {Port, <<"'dt port'">>, <<"register">>}, {Port, <<"'dt port'">>, <<"unregister">>}]];
 
-%% What a process tracer is told of one process, a consumer must be told of another that
+%% The events that a consumer receives for one process are those that a process tracer receives for another process that
 %% does the same.
 run(process_scheduled) ->
     Flags = [running, exiting],
@@ -108,7 +108,7 @@ run(port_exit) ->
 
 run(port_link) ->
     {Owner, Port, _} = port_life([ports]),
-    %% Opening a port links the opener to it.
+    %% Opening a port links the port to the process that opens it.
     [{port_link, #{from => text(Owner), to => text(Port), type => Type}}
      || Type <- [<<"link">>, <<"unlink">>, <<"link">>]];
 
@@ -140,7 +140,7 @@ run(function_return) ->
                     no_patterns(),
                     Traced
                 end],
-        %% `return_to` names where to: outer/1 calls identity/1, caller/0 calls outer/1.
+        %% `return_to' names the function that is returned to: outer/1 calls identity/1, caller/0 calls outer/1.
         Entry <- case Match of
                      true -> [<<"test_cases:outer/1">>, <<"test_cases:caller/0">>];
                      _ -> [<<"test_cases:identity/1">>, <<"test_cases:outer/1">>]
@@ -254,7 +254,7 @@ run(message__send) ->
      || {From, Receiver, Size, Label, Previous, Current} <-
             [{text(Pid), text(To), erts_debug:flat_size(Term), 0, 0, 0} || Term <- Terms] ++ Tokens];
 
-%% A node that is alone sends to no other; usdt_SUITE:remote_receivers/1 has two.
+%% A single node sends to no other node. usdt_SUITE:remote_receivers/1 has two nodes.
 run(message__send__remote) ->
     Far = binary_to_term(<<131, 88, 119, 10, "far@a-host", 17:32, 0:32, 1:32>>),
     [ok = dyntrace:trace_send(send, [], self(), Message, #{extra => To})
@@ -358,14 +358,14 @@ caller() ->
 fail(Class, Reason) ->
     erlang:raise(Class, Reason, []).
 
-%% A body with garbage of a known kind; every process that runs it collects alike.
+%% Produces a known amount of garbage: each process that runs it collects alike.
 collected() ->
     _ = [lists:seq(1, 1000) || _ <- lists:seq(1, 5)],
     true = erlang:garbage_collect(self(), [{type, minor}]),
     true = erlang:garbage_collect(self(), [{type, major}]),
     ok.
 
-%% A body that gives up its scheduler where it says.
+%% Gives up its scheduler at known points.
 waits() ->
     receive after 5 -> ok end,
     exit(done).
@@ -392,7 +392,7 @@ untold(Flags, Fun, State) ->
     delivered(Pid),
     Pid.
 
-%% What a process tracer is told of the same.
+%% The events that a process tracer receives for the same.
 process_traced(Flags, Fun) ->
     {Pid, Ref} = start(Fun, [{tracer, self()} | Flags]),
     receive {'DOWN', Ref, process, Pid, _} -> ok end,
@@ -422,9 +422,8 @@ told(Who) ->
     after 0 -> []
     end.
 
-%% A port that is opened, talked to, unlinked, linked and closed by a process of its own. Its
-%% trace flags go to dyntrace; what a process tracer is told of another such port is
-%% returned as well.
+%% A process opens a port, sends to it, unlinks, links and closes it. dyntrace traces that port. Also returns what a
+%% process tracer receives for another port of that kind.
 port_life(Flags) ->
     {Owner, Port} = port_life(Flags, ?TRACER),
     {_, Other} = port_life(Flags, {tracer, self()}),
@@ -463,8 +462,8 @@ seq_traced(Fun) ->
         seq_trace:set_system_tracer(Old)
     end.
 
-%% There and back: the token's serial counts on, and the previous one is that of the
-%% message which the sender last received. Answers {From, To, Message, Label, Previous, Current}.
+%% A message there and one back. The token's serial counts both, and its previous serial is that of the message which
+%% the sender received last. Returns {From, To, Message, Label, Previous, Current}.
 exchanges(Flag) ->
     exchange(Flag, 23) ++ exchange(Flag, {a, "label"}).
 
@@ -487,11 +486,11 @@ seq_messages(Probe, Flag) ->
                current => Current, message => text_of(Message)}}
      || {From, To, Message, Label, Previous, Current} <- exchanges(Flag)].
 
-%% As the probes of the provider erlang give it.
+%% The same in the form of the probes of the provider erlang.
 label(Label) when is_integer(Label) -> Label;
 label(_) -> -(1 bsl 31).
 
-%% Messages that a process and a port receive, but for one that a match specification leaves out: {To, Message}.
+%% Messages that a process and a port receive, except one that a match specification leaves out: {To, Message}.
 received() ->
     {Pid, Port} =
         traced([], fun() ->
@@ -518,7 +517,7 @@ sized() ->
      binary:copy(<<"a">>, 100000), self(), make_ref(), hd(erlang:ports()),
      {self(), make_ref(), {request, #{id => 17, body => <<"hello">>}}}].
 
-%% What a process tracer is told of a process that collects as the one traced here does.
+%% The events that a process tracer receives for a process that collects as the traced process does.
 collected_alike() ->
     Flags = [garbage_collection],
     Pid = untold(Flags, fun collected/0),
@@ -545,12 +544,12 @@ pairs([]) -> [].
 
 %% -- Annotating -----------------------------------------------------------------------------
 
-%% What no test can know beforehand is taken out; annotation_SUITE looks at it. How often a port is scheduled for its
-%% input, and whether for a command, is another time another number.
+%% Removes values that can't be known beforehand, which annotation_SUITE checks; and how often a port is scheduled for
+%% its input, and whether for a command, which varies.
 comparable({port_scheduled, #{entry := Entry}}) when Entry =:= <<"undefined">>; Entry =:= <<"command">> -> [];
 comparable({Probe, Fields}) -> [{Probe, maps:without([id, duration], Fields)}].
 
-%% Spans that end in each way.
+%% Spans with each kind of end.
 spans() ->
     returned = dyntrace:span(checkout, fun() -> returned end),
     [try dyntrace:span(<<"checkout">>, fun() -> erlang:raise(Class, oops, []) end)
@@ -566,8 +565,8 @@ messages() ->
                                 {[<<"io">>, "data", [[] | <<"!">>]], <<"iodata!">>},
                                 {<<"a", 0, "b">>, <<"a\x{FFFD}b"/utf8>>}]].
 
-%% Each arity, what counts as missing, and a tag: {Arity, Fields}. No empty strings here: from its
-%% 16th event on, babeltrace 2.0.4 shows what an earlier event had there.
+%% Each arity, arguments that count as missing, and a tag: {Arity, Fields}. No empty strings: after 16 events,
+%% babeltrace 2.0.4 shows the value of an earlier event in their place.
 annotations(Annotate) ->
     Rows = [{[], [0, 0, 0, 0], [null, null, null, null]},
             {[1], [1, 0, 0, 0], [null, null, null, null]},
@@ -601,7 +600,7 @@ text(Ref) when is_reference(Ref) -> list_to_binary(ref_to_list(Ref));
 text(Name) when is_atom(Name) -> unicode:characters_to_binary(io_lib:format("~tw", [Name]));
 text({Name, Node}) -> iolist_to_binary(["{", text(Name), ",", text(Node), "}"]).
 
-%% Any term, in the cases where %T writes what ~tw and ~tp do.
+%% A term's text, for those terms that %T writes as ~tw and ~tp do.
 text_of(Term) when is_pid(Term); is_port(Term); is_reference(Term); is_atom(Term) -> text(Term);
 text_of(Tuple) when is_tuple(Tuple) ->
     iolist_to_binary(["{", lists:join(",", [text_of(Element) || Element <- tuple_to_list(Tuple)]), "}"]);

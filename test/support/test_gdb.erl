@@ -3,7 +3,7 @@
 %%     Lines = test_gdb:trace(OsPid, [{erlang, user_trace__n17, "%ld %s", ["$_probe_arg2", "(char*)$_probe_arg6"]}],
 %%                          fun() -> ...what fires them... end).
 %%
-%% Answers a line a hit, in their order, as binaries: the probe's name and what the format says.
+%% Returns one line per hit, in order, as binaries: the probe's name and the text that the format makes.
 -module(test_gdb).
 
 -export([missing/0, trace/3]).
@@ -14,7 +14,7 @@
 missing() ->
     os:find_executable("gdb") =:= false andalso "gdb is not installed".
 
-%% Fun is called when gdb is attached, and has to fire the last probe last, once.
+%% Calls Fun when gdb is attached. Fun must fire the last probe once, as its last event.
 trace(OsPid, Probes, Fun) ->
     File = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-" ++ os:getpid() ++ ".gdb"),
     {_, Last, _, _} = lists:last(Probes),
@@ -39,7 +39,7 @@ breakpoint({Provider, Probe, Format, Args}) ->
     io_lib:format("break -probe-stap ~s:~s\ncommands\nsilent\nprintf \"@~s ~s\\n\"~s\ncontinue\nend\n",
                   [Provider, Probe, Probe, Format, [[", ", Arg] || Arg <- Args]]).
 
-%% Up to the first line of that probe.
+%% Lines up to the first one of this probe.
 lines(Port, Last, Lines) ->
     receive
         {Port, {data, {eol, <<"@", Line/binary>>}}} ->

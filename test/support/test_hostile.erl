@@ -1,9 +1,9 @@
-%% Terms that are meant to hurt who makes text of them.
+%% Terms that are expensive to write as text without bounds.
 -module(test_hostile).
 
 -export([terms/0]).
 
-%% {Name, Term, what its text begins with}
+%% {Name, Term, the first bytes of its text}
 terms() ->
     Bytes = binary:copy(<<"a">>, 10000000),
     [{"nested a million deep", lists:foldl(fun(_, Inner) -> [Inner] end, [], lists:seq(1, 1000000)), <<"[[[[">>},
@@ -28,7 +28,7 @@ terms() ->
      {"floats", [N * 1.1e-300 || N <- lists:seq(1, 1000)], <<"[1.1">>},
      {"floats halfway between two texts", [N + 0.5 || N <- lists:seq(1000000, 1000999)], <<"[1.0000">>}].
 
-%% Or the largest that there is, from OTP 27 on.
+%% From OTP 27 on, the largest integer that the VM allows.
 integer() ->
     try power(8000000)
     catch error:system_limit -> power(4000000)

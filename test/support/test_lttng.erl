@@ -17,14 +17,14 @@
 -record(daemon, {os_pid, keeper, prefix = ""}).
 -record(session, {daemon, name, folder, event = ""}).
 
-%% Why LTTng can't be used here, or false: its tools.
+%% The tools of LTTng that are missing here, or false.
 tools_missing() ->
     case [Tool || Tool <- ["lttng", "lttng-sessiond", "babeltrace2"], os:find_executable(Tool) =:= false] of
         [] -> false;
         Missing -> lists:flatten(lists:join(", ", Missing)) ++ " not installed"
     end.
 
-%% The same, and what read/1 needs.
+%% The same, with what read/1 requires.
 missing() ->
     case {tools_missing(), test_shell:run("/usr/bin/python3 -c 'import bt2'", [])} of
         {false, {0, _}} -> false;
@@ -37,7 +37,7 @@ missing() ->
 start_daemon() ->
     start_daemon("").
 
-%% Prefix is what commands are run through to be another user's: `setpriv ...`, `env ...`.
+%% Commands run through Prefix, to be another user's: `setpriv ...`, `env ...`.
 start_daemon(Prefix) ->
     case test_shell:run("~s lttng --no-sessiond list", [Prefix]) of
         {0, _} ->
@@ -68,7 +68,7 @@ keep(Port, OsPid, Ref) ->
         {'DOWN', Ref, process, _, _} -> signal(OsPid, "CONT"), signal(OsPid, "TERM"), keep(Port, OsPid, Ref)
     end.
 
-%% Ends a daemon that was started here, and waits until it has.
+%% Ends a daemon that start_daemon started, and waits for its end.
 stop_daemon(#daemon{keeper = undefined}) ->
     ok;
 stop_daemon(#daemon{keeper = Keeper}) ->
@@ -107,7 +107,7 @@ start(Daemon, Probes, Options) ->
     {0, _} = lttng(Daemon, "start ~s", [Name]),
     Session.
 
-%% Of a running session.
+%% In a running session.
 enable(Session = #session{event = Event}, Probe) -> switch("enable", Session, Probe, Event).
 disable(Session, Probe) -> switch("disable", Session, Probe, "").
 
@@ -136,8 +136,8 @@ destroy(#session{daemon = Daemon, name = Name, folder = Folder}) ->
 lttng(#daemon{prefix = Prefix}, Format, Args) ->
     test_shell:run("~s lttng --no-sessiond " ++ Format, [Prefix | Args]).
 
-%% The names of ours that a process has registered, as often as it has. `lttng list` heads each
-%% process with "PID: 17 - Name: ..." or, from 2.15, "Process 17: ...".
+%% The tracepoints of this provider that a process has registered, with repetitions. `lttng list` heads each process
+%% with "PID: 17 - Name: ..." or, from 2.15, "Process 17: ...".
 tracepoints(Daemon, OsPid) ->
     {0, Output} = lttng(Daemon, "list -u", []),
     [Name || Part <- re:split(Output, "(?:PID: |Process )(?=[0-9])"),
@@ -161,13 +161,14 @@ text(Session = #session{daemon = Daemon, name = Name, folder = Folder}) ->
 declared(Folder) ->
     lists:usort([{Name, [{Field, Type} || {Field, Type, _} <- Fields]} || {Name, Fields} <- lines(Folder)]).
 
-%% How many events LTTng says that it lost.
+%% How many events LTTng reports as discarded.
 discarded(Folder) ->
     [<<"#discarded">>, Count] = binary:split(lists:last(raw(Folder)), <<"\t">>),
     binary_to_integer(Count).
 
-%% {Recorded, Lost} of a stopped session that recorded messages: each of those that were sent, as texts, is recorded or
-%% counted as lost; what is recorded is in their order, and nothing else is. Otherwise an error says what differs.
+%% {Recorded, Lost} of a stopped session of message_send, as counts. Each message that was sent, as a text, is recorded
+%% or counted as lost. Recorded messages are in order, and there are no others. Otherwise raises an error with the
+%% difference.
 balance(Sent, #session{folder = Folder}) ->
     Recorded = [Message || {message_send, #{message := Message}} <- read(Folder)],
     Lost = discarded(Folder),
@@ -177,7 +178,7 @@ balance(Sent, #session{folder = Folder}) ->
                                           {extra_or_out_of_order, lists:sublist(Extra, 10)}]})
     end.
 
-%% What remains of a list when the elements of another are taken from it in their order: [] of a subsequence.
+%% [] if the first list is a subsequence of the second; otherwise its elements from the first one that is not.
 without([Same | Recorded], [Same | Sent]) -> without(Recorded, Sent);
 without([], _) -> [];
 without(Recorded, [_ | Sent]) -> without(Recorded, Sent);

@@ -1,4 +1,4 @@
-%% Texts without a probe around them: the library's sources that make them, in a NIF library of the tests.
+%% Makes texts without a probe, by the library's own sources in a NIF library of the tests.
 -module(test_text_nif).
 
 -export([build/1, load/1, counted/0]).
@@ -44,14 +44,15 @@ text_dirty_io(_) -> erlang:nif_error(not_loaded).
 %% The text of a string in an annotation.
 string(_) -> erlang:nif_error(not_loaded).
 
-%% What the runtime's %T writes.
+%% The text that the runtime's %T makes of a term.
 runtime(_) -> erlang:nif_error(not_loaded).
 
-%% How long the text of a term takes, in nanoseconds.
+%% The time that the text of a term takes, in nanoseconds.
 duration(_) -> erlang:nif_error(not_loaded).
 
-%% How many steps it takes: calls of what looks into terms, and bytes that the runtime writes.
+%% The steps that the text of a term takes: calls of erl_nif's functions that read terms, and bytes that the runtime
+%% writes or copies.
 work(_) -> erlang:nif_error(not_loaded).
 
-%% full | shape, of all texts from now on.
+%% full | shape: the setting of all texts from now on.
 show(_) -> erlang:nif_error(not_loaded).

@@ -1,5 +1,5 @@
-%% SystemTap's scripts and tapset, in a virtual machine, since SystemTap needs a kernel that loads its
-%% modules: `make check-systemtap`.
+%% `make check-systemtap`: SystemTap's scripts and tapset, in a virtual machine, since SystemTap requires a kernel that
+%% loads its modules.
 -module(systemtap_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -31,7 +31,7 @@ init_per_suite(Config) ->
 end_per_suite(_) ->
     ok.
 
-%% An archive that can't be reached is no failure of ours, in CI neither.
+%% An archive that can't be reached does not fail the suite, even in CI.
 prepare(Config) ->
     case tool("debian ~s install ~s", [?RELEASE, ?PACKAGES]) of
         {0, _} ->

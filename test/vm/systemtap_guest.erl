@@ -19,7 +19,7 @@ main([Modules, Results]) ->
     ok = file:write_file(Results, [io_lib:format("~p.~n", [Outcome]) || Outcome <- Outcomes]),
     halt().
 
-%% Each script with the probes that it attaches to.
+%% Each script, with its probes.
 scripts() ->
     [{spawn_exit, [process_exit, process_spawn]},
      {scheduling, [process_scheduled]},
@@ -48,7 +48,7 @@ run(Modules, Script, Probes) ->
         error:Broken -> {failed, Broken, stop(Port, Pid)}
     end.
 
-%% The lines up to the one that build_guest has each script print when its handlers run.
+%% The lines before "listening", which build_guest makes each script print when its handlers run.
 listening(Port, Lines) ->
     receive
         {Port, {data, {_, <<"listening">>}}} -> lists:reverse(Lines);
@@ -160,7 +160,7 @@ asleep() ->
     _ = erlang:send_after(20, self(), wake),
     erlang:hibernate(erlang, self, []).
 
-%% Processes that collect garbage alike, by any tracer.
+%% A process that collects a known amount of garbage, with any tracer.
 collecting(Tracer) ->
     {Pid, Ref} = spawn_monitor(fun() -> receive go -> collect() end end),
     1 = erlang:trace(Pid, true, [garbage_collection, Tracer]),
@@ -264,6 +264,6 @@ matches(Lines, Pattern) ->
 text(Pid) ->
     list_to_binary(pid_to_list(Pid)).
 
-%% As a regular expression.
+%% The text as a regular expression.
 quoted(Pid) when is_pid(Pid) -> text(Pid);
 quoted(Reason) -> re:replace(io_lib:format("~p", [Reason]), "[{}\\[\\]]", "\\\\&", [global, {return, binary}]).

@@ -1,12 +1,12 @@
-%% Random terms to make text of, of every type.
+%% Random terms of every type, to write as texts.
 -module(test_terms).
 
 -include_lib("proper/include/proper.hrl").
 
 -export([any_kind/0, any_float/0, secret/0]).
 
-%% No characters past ASCII in strings, nor integers that would be such, which %T writes as single bytes, and no maps of more than
-%% 32 keys, of which it writes how they are stored.
+%% Without terms that %T writes differently: strings with characters from 160 to 255, which it writes as single bytes,
+%% integers in lists that would be such characters, and maps of more than 32 keys, of which it writes the internal form.
 any_kind() ->
     ?SIZED(Size, kind(Size, leaf())).
 
@@ -33,7 +33,7 @@ leaf() ->
 large_integer() ->
     ?LET({Sign, Bits, I}, {oneof([1, -1]), range(1, 1100), non_neg_integer()}, Sign * ((1 bsl Bits) + I)).
 
-%% Of any bits, next to where exponents change, and halfway between two of seven digits, as far as floats can be, or not quite.
+%% Floats of random bits, near powers of ten, and halfway between two texts of seven digits, exactly or almost.
 any_float() ->
     oneof([float(), 0.0, -0.0,
            ?LET({Sign, Exponent, Fraction}, {range(0, 1), range(0, 2046), range(0, 1 bsl 52 - 1)}, bits(<<Sign:1, Exponent:11, Fraction:52>>)),
@@ -48,7 +48,7 @@ bits(<<Float/float>>) -> Float.
 ascii() ->
     list(oneof([range(32, 126), 9, 10, 13, $", $\\])).
 
-%% A pid, port and reference of another node.
+%% A pid, port or reference of another node.
 external() ->
     ?LET({Kind, Name, N}, {oneof([pid, port, reference]), oneof([<<"n@h">>, <<"far.away@127.0.0.1">>]), range(0, 1 bsl 28 - 1)},
          binary_to_term(external(Kind, <<119, (byte_size(Name)), Name/binary>>, N))).
@@ -57,6 +57,6 @@ external(pid, Node, N) -> <<131, 88, Node/binary, (N band 16#7FFF):32, 0:32, 1:3
 external(port, Node, N) -> <<131, 89, Node/binary, N:32, 1:32>>;
 external(reference, Node, N) -> <<131, 90, 3:16, Node/binary, 1:32, (N band 16#3FFFF):32, N:32, N:32>>.
 
-%% Terms of which everything but the atoms is one of two secrets.
+%% Terms that consist of atoms and two secrets.
 secret() ->
     ?SIZED(Size, kind(Size, oneof([<<"secret">>, "secret", 4711, 4711.0, "4711", <<"secret", 1:1>>, #{"secret" => <<"4711">>}, an_atom]))).
