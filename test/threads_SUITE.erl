@@ -63,7 +63,8 @@ init_per_testcase(Case, Config) ->
                                      {"TSAN_OPTIONS", ?OPTIONS " log_path=" ++ Reports}],
                              args => ["-eval", "os:unsetenv(\"LD_PRELOAD\")."],
                              paths => [filename:join(Folder, "ebin"), filename:dirname(code:which(demo_system)) | test_node:test_paths()]}),
-    [{node, Node}, {reports, Reports} | Config].
+    %% Programs of the node, which the VM starts before its own code runs, have files of their own.
+    [{node, Node}, {reports, Reports ++ "." ++ test_node:os_pid(Node)} | Config].
 
 end_per_testcase(race_is_reported, _) ->
     ok;
@@ -78,7 +79,7 @@ end_per_testcase(_, Config) ->
 
 %% The reports of the node.
 reports(Config) ->
-    [Report || File <- filelib:wildcard(?config(reports, Config) ++ ".*"), {ok, Text} <- [file:read_file(File)],
+    [Report || {ok, Text} <- [file:read_file(?config(reports, Config))],
                Report <- binary:split(Text, <<"==================\n">>, [global, trim_all])].
 
 %% -- Tests ---------------------------------------------------------------------------------------
@@ -91,7 +92,7 @@ race_is_reported(Config) ->
                              filename:join(?config(data_dir, Config), "race.c")]),
     call(Config, fun() ->
                          ok = erlang:load_nif(Library, 0),
-                         on_all_schedulers(1000, fun race/0)
+                         on_all_schedulers(1000000, fun race/0)
                  end),
     test_node:stop(?config(node, Config)),
     ?assertMatch([_ | _], [Report || Report <- reports(Config), binary:match(Report, <<"data race">>) =/= nomatch,
@@ -104,11 +105,12 @@ race() -> erlang:nif_error(not_loaded).
 provider_loaded(Config) ->
     #{folder := Built} = ?config(built, Config),
     Daemon = test_lttng:start_daemon(),
+    _ = call(Config, fun dyntrace:info/0),
     lttng_SUITE:until_known(Daemon, Config),
     Session = test_lttng:start(Daemon, [message_send]),
     [begin
-         Folder = filename:join(?config(priv_dir, Config), "copy-" ++ integer_to_list(N)),
-         {0, _} = test_shell:run("cp -R '~ts' '~ts'", [Built, Folder]),
+         Folder = filename:join([?config(priv_dir, Config), "copy-" ++ integer_to_list(N), "dyntrace"]),
+         {0, _} = test_shell:run("mkdir '~ts' && cp -R '~ts' '~ts'", [filename:dirname(Folder), Built, Folder]),
          ok = test_lttng:signal_daemon(Daemon, "STOP"),
          Busy = call(Config, fun() ->
                                      true = code:replace_path(dyntrace, filename:join(Folder, "ebin")),
@@ -203,9 +205,12 @@ schedulers() ->
 
 %% Calls Fun this many times in each of several processes, which are more than the schedulers.
 on_all_schedulers(Times, Fun) ->
-    Workers = [spawn_monitor(fun() -> _ = [Fun() || _ <- lists:seq(1, Times)], ok end) || _ <- schedulers()],
+    Workers = [spawn_monitor(fun() -> repeat(Times, Fun) end) || _ <- schedulers()],
     [receive {'DOWN', Ref, process, Pid, normal} -> ok end || {Pid, Ref} <- Workers],
     ok.
+
+repeat(0, _) -> ok;
+repeat(Times, Fun) -> _ = Fun(), repeat(Times - 1, Fun).
 
 %% -- Helpers ---------------------------------------------------------------------------------------
 
