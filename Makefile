@@ -51,11 +51,11 @@ check-on-%: deps-matrix
 chroot-of-%: deps-matrix
 	tools/matrix $* prepare
 
-# What tools/matrix runs in a release's chroot: all that its OTP or its tracers can make fail. The builds that build_SUITE
-# tries depend on neither.
+# What tools/matrix runs in a release's chroot: all that its OTP or its tracers can make fail. The builds of build_SUITE
+# and the races of threads_SUITE depend on neither.
 comma := ,
 empty :=
-RELEASE_SUITES = $(subst $(empty) ,$(comma),$(strip $(filter-out test/build_SUITE,$(basename $(wildcard test/*_SUITE.erl)))))
+RELEASE_SUITES = $(subst $(empty) ,$(comma),$(strip $(filter-out test/build_SUITE test/threads_SUITE,$(basename $(wildcard test/*_SUITE.erl)))))
 
 check-release: deps-release all check-docs
 	$(REBAR) ct --suite $(or $(SUITES),$(RELEASE_SUITES))
@@ -66,7 +66,7 @@ check-arm64: deps-arm64 ## the suites that need no kernel, on arm64 in emulation
 # The library with sanitizers, in a stock VM that has their runtime preloaded; what a VM starts does without.
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZERS = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libubsan.so)
-SANITIZE_SUITES := test/text_SUITE,test/annotation_SUITE,test/dyntrace_SUITE,test/usdt_SUITE,test/load_SUITE,test/lttng_SUITE,test/follow_SUITE
+SANITIZE_SUITES := test/text_SUITE,test/annotation_SUITE,test/dyntrace_SUITE,test/usdt_SUITE,test/load_SUITE,test/lttng_SUITE,test/follow_SUITE,test/follow_others_SUITE
 
 check-sanitize: deps-check ## the suites that run the library, with ASan and UBSan
 	tools/copy _build/sanitize
@@ -75,8 +75,12 @@ check-sanitize: deps-check ## the suites that run the library, with ASan and UBS
 	  ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD='$(SANITIZERS)' DYNTRACE_PRELOAD='$(SANITIZERS)' ERL_AFLAGS='-eval os:unsetenv(\"LD_PRELOAD\").' \
 	  $(REBAR) ct --suite $(or $(SUITES),$(SANITIZE_SUITES))
 
+# It builds its own library, and runs it in a stock VM that has ThreadSanitizer's runtime preloaded. Part of `make check`.
+check-threads: deps-check all ## the library's threads, with ThreadSanitizer
+	$(REBAR) ct --suite test/threads_SUITE
+
 # The suites that attach a consumer to a node.
-ATTACHING_SUITES := test/usdt_SUITE,test/lttng_SUITE,test/follow_SUITE,test/load_SUITE,test/tools_SUITE,test/recipes_SUITE,test/upgrade_SUITE,test/annotation_SUITE
+ATTACHING_SUITES := test/usdt_SUITE,test/lttng_SUITE,test/follow_SUITE,test/follow_others_SUITE,test/load_SUITE,test/tools_SUITE,test/recipes_SUITE,test/upgrade_SUITE,test/annotation_SUITE
 
 check-busy: deps-check all ## the suites that attach consumers, ten times beside a busy core (RUNS=3, SUITES=...)
 	tools/busy $(or $(RUNS),10) $(or $(SUITES),$(ATTACHING_SUITES))
@@ -116,5 +120,5 @@ clean: ## remove what was built
 	$(MAKE) -C c_src clean
 	rm -rf priv/beam _build
 
-.PHONY: help all demo check check-arm64 check-busy check-matrix check-release check-sanitize check-systemtap check-docs soak docs lint deps deps-arm64 deps-demo deps-check deps-release deps-systemtap deps-lint deps-bench deps-matrix \
+.PHONY: help all demo check check-threads check-arm64 check-busy check-matrix check-release check-sanitize check-systemtap check-docs soak docs lint deps deps-arm64 deps-demo deps-check deps-release deps-systemtap deps-lint deps-bench deps-matrix \
         bench clean
