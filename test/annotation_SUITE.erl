@@ -95,7 +95,9 @@ wrong_arguments(Config) ->
 match(Why, Says, Function, Args, Position) ->
     Expected = iolist_to_binary(io_lib:format("*** argument ~b: ~s", [Position, Why])),
     ?assertMatch({_, _}, binary:match(Says, Expected), {Function, Args, Says}),
-    ?assertMatch({_, _}, binary:match(Says, iolist_to_binary(io_lib:format("in function  dyntrace:~s/~b", [Function, length(Args)])))).
+    ?assertMatch({_, _}, binary:match(Says,
+                                      iolist_to_binary(io_lib:format("in function  dyntrace:~s/~b",
+                                                                     [Function, length(Args)])))).
 
 shell_says(Function, Args) ->
     try apply(dyntrace, Function, Args) of
@@ -121,7 +123,8 @@ spans(Config) ->
                              Outcomes = [try dyntrace:span(work, fun() -> receive after 20 -> End() end end)
                                          catch Class:Reason:Stack -> {Class, Reason, element(2, hd(Stack))}
                                          end || End <- [fun() -> done end, fun() -> ?MODULE:fails(error) end,
-                                                        fun() -> ?MODULE:fails(exit) end, fun() -> ?MODULE:fails(throw) end]],
+                                                        fun() -> ?MODULE:fails(exit) end,
+                                                        fun() -> ?MODULE:fails(throw) end]],
                              {Outcomes, erlang:monotonic_time(nanosecond) - Began}
                      end),
     ?assertEqual([done | [{Class, oops, fails} || Class <- [error, exit, throw]]], Outcomes),
@@ -142,7 +145,8 @@ fails(Class) ->
 a_span_inside_another(Config) ->
     Consumer = attach([user_span_start, user_span_stop], Config),
     inner = call(Config, fun() -> dyntrace:span(outer, fun() -> dyntrace:span(inner, fun() -> inner end) end) end),
-    _ = test_bpftrace:await(Consumer, fun({Probe, #{name := Name}}) -> Probe =:= user_span_stop andalso Name =:= <<"outer">> end),
+    _ = test_bpftrace:await(Consumer,
+                            fun({Probe, #{name := Name}}) -> Probe =:= user_span_stop andalso Name =:= <<"outer">> end),
     [{_, #{id := Outer}}, {_, #{id := Inner}}, {user_span_stop, #{id := Inner, duration := Short}},
      {user_span_stop, #{id := Outer, duration := Long}}] = test_bpftrace:stop(Consumer),
     ?assert(Short =< Long, {Short, Long}).
@@ -151,7 +155,8 @@ a_span_inside_another(Config) ->
 
 long_strings(Config) ->
     ?assertEqual([binary:copy(<<"x">>, 1024), cut(binary:copy(<<"x">>, 1021)), cut(binary:copy(<<"x">>, 1021)),
-                  cut(binary:copy(<<"å"/utf8>>, 510)), binary:copy(<<16#FFFD/utf8>>, 300), cut(binary:copy(<<"y">>, 1021))],
+                  cut(binary:copy(<<"å"/utf8>>, 510)), binary:copy(<<16#FFFD/utf8>>, 300),
+                  cut(binary:copy(<<"y">>, 1021))],
                  sent(fun() ->
                               [binary:copy(<<"x">>, 1024), binary:copy(<<"x">>, 1025), lists:duplicate(1000000, $x),
                                lists:duplicate(600, $å), binary:copy(<<0>>, 300), binary:copy(<<"y">>, 100000000)]
@@ -185,7 +190,8 @@ tags(Config) ->
     ?assertEqual({undefined, undefined, undefined, <<"one">>, <<"one">>, <<"one">>, <<"zwö"/utf8>>, undefined, undefined},
                  call(Config, fun() ->
                                       {dyntrace:get_tag(), dyntrace:get_tag_data(), dyntrace:put_tag("one"), dyntrace:get_tag(),
-                                       dyntrace:get_tag_data(), dyntrace:put_tag([<<"zw">>, $ö]), dyntrace:put_tag(undefined),
+                                       dyntrace:get_tag_data(), dyntrace:put_tag([<<"zw">>, $ö]),
+                                       dyntrace:put_tag(undefined),
                                        dyntrace:get_tag(), seq_token()}
                               end)).
 
@@ -339,17 +345,20 @@ probe(Label) ->
 past_the_sixth_argument(Config) ->
     Arguments = [{"%s", "(char*)$_probe_arg0"}, {"%s", "(char*)$_probe_arg1"},
                  {"%ld", "$_probe_arg2"}, {"%ld", "$_probe_arg3"}, {"%ld", "$_probe_arg4"}, {"%ld", "$_probe_arg5"},
-                 {"%s", "(char*)$_probe_arg6"}, {"%s", "(char*)$_probe_arg7"}, {"%s", "(char*)$_probe_arg8"}, {"%ld", "$_probe_arg9"}],
+                 {"%s", "(char*)$_probe_arg6"}, {"%s", "(char*)$_probe_arg7"}, {"%s", "(char*)$_probe_arg8"},
+                 {"%ld", "$_probe_arg9"}],
     {Formats, Values} = lists:unzip(Arguments),
     Node = ?config(node, Config),
     Fire = fun() -> true = call(Config, fun() ->
                                                 _ = dyntrace:put_tag(test_cases:text(self())),
                                                 dyntrace:p(1, -2, 3, -(1 bsl 63), "one", "two", "three")
                                         end) end,
-    [Line] = test_gdb:trace(test_node:os_pid(Node), [{erlang, user_trace__i4s4, lists:join(" ", Formats), Values}], Fire),
+    [Line] = test_gdb:trace(test_node:os_pid(Node), [{erlang, user_trace__i4s4, lists:join(" ", Formats), Values}],
+                            Fire),
     %% Without arguments, the tag is the process, and a missing string is NULL.
     [<<"user_trace__i4s4">>, Self, Self | Others] = binary:split(Line, <<" ">>, [global]),
-    ?assertEqual([<<"1">>, <<"-2">>, <<"3">>, <<"-9223372036854775808">>, <<"one">>, <<"two">>, <<"three">>, <<"0">>], Others).
+    ?assertEqual([<<"1">>, <<"-2">>, <<"3">>, <<"-9223372036854775808">>, <<"one">>, <<"two">>, <<"three">>, <<"0">>],
+                 Others).
 
 %% -- Sizes ------------------------------------------------------------------------------------
 

@@ -40,21 +40,26 @@ arm64(Config) ->
     CC = "aarch64-linux-gnu-gcc",
     test_require:tool(os:find_executable(CC) =:= false andalso CC ++ " is not installed", Config),
     Folder = ?config(folder, Config),
-    {0, _} = test_shell:run("mkdir '~ts/stub' && ~s -shared -o '~ts/stub/liblttng-ust.so' -x c /dev/null", [Folder, CC, Folder]),
+    {0, _} = test_shell:run("mkdir '~ts/stub' && ~s -shared -o '~ts/stub/liblttng-ust.so' -x c /dev/null",
+                            [Folder, CC, Folder]),
     {0, _} = test_shell:run("make -C '~ts/c_src' CC=~s CPPFLAGS=\"-idirafter /usr/include -idirafter /usr/include/$(gcc -dumpmachine)\" LDFLAGS='-L~ts/stub' 2>&1",
                           [Folder, CC, Folder]),
-    {0, Header} = test_shell:run("LC_ALL=C readelf -h '~ts/priv/dyntrace.so' '~ts/priv/dyntrace_lttng.so'", [Folder, Folder]),
+    {0, Header} = test_shell:run("LC_ALL=C readelf -h '~ts/priv/dyntrace.so' '~ts/priv/dyntrace_lttng.so'",
+                                 [Folder, Folder]),
     ?assertMatch({match, [_, _]}, re:run(Header, "Machine: +AArch64", [global])),
     {0, Notes} = test_shell:run("LC_ALL=C readelf -n '~ts/priv/dyntrace.so'", [Folder]),
-    {match, Listed} = re:run(Notes, "Name: (\\w+)\\s+Location: 0x0*[1-9a-f]\\w+, Base: \\w+, Semaphore: 0x0*[1-9a-f]\\w+\\s+Arguments: (.*)", [global, {capture, all_but_first, binary}]),
+    {match, Listed} = re:run(Notes,
+                             "Name: (\\w+)\\s+Location: 0x0*[1-9a-f]\\w+, Base: \\w+, Semaphore: 0x0*[1-9a-f]\\w+\\s+Arguments: (.*)", [global, {capture, all_but_first, binary}]),
     ?assertEqual(lists:sort(catalogue_SUITE:usdt_names()), lists:sort([Name || [Name, _] <- Listed])),
     %% Each operand has a size, and is a register or memory that a register points to.
-    [?assertMatch({match, _}, re:run(Arguments, "^(-?[48]@([wx]\\d+|\\[x\\d+(, \\d+)?\\]) ?)+$"), Name) || [Name, Arguments] <- Listed].
+    [?assertMatch({match, _}, re:run(Arguments, "^(-?[48]@([wx]\\d+|\\[x\\d+(, \\d+)?\\]) ?)+$"), Name)
+     || [Name, Arguments] <- Listed].
 
 %% Without rebar3, `make' builds the same files as rebar3, in the same folders. The demo does not require rebar3.
 without_rebar3(Config) ->
     Folder = ?config(folder, Config),
-    {0, _} = test_shell:run("cd '~ts' && cp -R src tools priv Makefile rebar.config '~ts' && rm -f '~ts'/priv/*.so", [test_shell:project(), Folder, Folder]),
+    {0, _} = test_shell:run("cd '~ts' && cp -R src tools priv Makefile rebar.config '~ts' && rm -f '~ts'/priv/*.so",
+                            [test_shell:project(), Folder, Folder]),
     {0, _} = test_shell:run("cd '~ts' && mkdir bin && ln -s /usr/bin/* bin && rm -f bin/rebar3 && PATH=$PWD/bin make 2>&1", [Folder]),
     Build = filename:join(Folder, "_build/default/lib/dyntrace"),
     [?assertEqual(file:consult(filename:join(filename:dirname(code:which(dyntrace_app)), File)), file:consult(filename:join([Build, "ebin", File])), File)
@@ -80,7 +85,8 @@ in_the_root(Config) ->
     {0, <<>>} = test_shell:run("unshare --map-root-user --mount sh -ec 'cd \"$1\"; for d in bin lib lib64 usr; do [ -d /$d ] || continue; mkdir $d; mount --rbind /$d $d; done; "
                              "exec env -u REBAR_CHECKOUTS_OUT_DIR -u REBAR_BARE_COMPILER_OUTPUT_DIR REBAR_DEPS_DIR=/dyntrace/_build/default/lib "
                              "chroot . sh -c \"cd /dyntrace && tools/finish_ebin\"' sh '~ts' 2>&1", [Root]),
-    ?assertEqual({ok, [{application, dyntrace, [{modules, [dyntrace_app]}]}]}, file:consult(Build ++ "/ebin/dyntrace.app")),
+    ?assertEqual({ok, [{application, dyntrace, [{modules, [dyntrace_app]}]}]},
+                 file:consult(Build ++ "/ebin/dyntrace.app")),
     ?assertEqual({ok, <<"a module">>}, file:read_file(Root ++ "/dyntrace/priv/beam/dyntrace.beam")).
 
 no_nif_header(Config) ->
@@ -92,7 +98,8 @@ no_compiler(Config) ->
 %% Without USDT the library is built, with one line about that.
 no_sdt_header(Config) ->
     {0, Output} = make(without("sys/sdt.h", Config), Config),
-    ?assertMatch([_], [Line || Line <- lines(Output), binary:match(Line, <<"(Debian: systemtap-sdt-dev)">>) =/= nomatch]).
+    ?assertMatch([_], [Line
+                       || Line <- lines(Output), binary:match(Line, <<"(Debian: systemtap-sdt-dev)">>) =/= nomatch]).
 
 %% A compiler that reports this header as missing when the Makefile asks for it.
 without(Header, Config) ->

@@ -8,7 +8,8 @@
 -compile(nowarn_export_all).
 
 all() ->
-    [notes, bpftrace_lists_them, documentation, files, configuration, arguments, cases_cover_it, exports, kinds_of_terms].
+    [notes, bpftrace_lists_them, documentation, files, configuration, arguments, cases_cover_it, exports,
+     kinds_of_terms].
 
 init_per_testcase(bpftrace_lists_them, Config) ->
     test_require:tool(test_bpftrace:missing(), Config);
@@ -63,7 +64,8 @@ documentation(_) ->
     {ok, Text} = file:read_file(filename:join(test_shell:project(), "docs/PROBES.md")),
     {match, Titles} = re:run(Text, "^### (\\w+)$", [global, multiline, {capture, all_but_first, binary}]),
     ?assertEqual(names(), lists:append(Titles)),
-    {match, Arguments} = re:run(Text, "^\\| `(\\w+)` \\| (?:string|u?int)", [global, multiline, {capture, all_but_first, binary}]),
+    {match, Arguments} = re:run(Text, "^\\| `(\\w+)` \\| (?:string|u?int)",
+                                [global, multiline, {capture, all_but_first, binary}]),
     ?assertEqual([atom_to_binary(Field) || #{fields := Fields} <- dyntrace:probes(), #{name := Field} <- Fields],
                  lists:append(Arguments)).
 
@@ -82,7 +84,8 @@ below_its_root(Source) ->
 %% "lttng_{provider.c,events.h}" is two of them.
 expanded(Row) ->
     case re:run(Row, "^(.*)\\{(.*)\\}(.*)$", [{capture, all_but_first, binary}]) of
-        {match, [Before, Between, After]} -> [<<Before/binary, Part/binary, After/binary>> || Part <- binary:split(Between, <<",">>, [global])];
+        {match, [Before, Between, After]} -> [<<Before/binary, Part/binary, After/binary>>
+                                              || Part <- binary:split(Between, <<",">>, [global])];
         nomatch -> [Row]
     end.
 
@@ -118,19 +121,22 @@ arguments(_) ->
         {user_mark, [pid, name, value, text]}, {user_span_start, [pid, name, id]},
         {user_span_stop, [pid, name, id, duration, outcome]},
         {user_trace_s1, [message]}, {user_trace_i4s4, Annotation}, {user_trace_n, Annotation ++ [label]},
-        {message__send, [sender, receiver, size | Token]}, {message__send__remote, [sender, node_name, receiver, size | Token]},
+        {message__send, [sender, receiver, size | Token]},
+        {message__send__remote, [sender, node_name, receiver, size | Token]},
         {message__queued, [receiver, size, queue_len | Token]}, {message__receive, [receiver, size, queue_len | Token]},
         {process__spawn, [p, mfa]}, {process__exit, [p, reason]}, {process__exit_signal, [sender, receiver, reason]},
         {process__scheduled, [p, mfa]}, {process__unscheduled, [p]}, {process__hibernate, [p, mfa]},
         {process__heap_grow, [p, old_size, new_size]}, {process__heap_shrink, [p, old_size, new_size]},
-        {gc_major__start, [p, need]}, {gc_minor__start, [p, need]}, {gc_major__end, [p, reclaimed]}, {gc_minor__end, [p, reclaimed]},
+        {gc_major__start, [p, need]}, {gc_minor__start, [p, need]}, {gc_major__end, [p, reclaimed]},
+        {gc_minor__end, [p, reclaimed]},
         {global__function__entry, [p, mfa, depth]}, {function__return, [p, mfa, depth]},
         {trace, [p, event, state, arg1, arg2]}, {trace_seq, [state, label, seq_info]},
         {user_trace__s1, [message]}, {user_trace__i4s4, Annotation}, {user_trace__n, Annotation}],
        [{Name, [Field || #{name := Field} <- Fields]} || #{name := Name, fields := Fields} <- dyntrace:probes()]).
 
 cases_cover_it(_) ->
-    ?assertEqual([re:replace(atom_to_list(Name), "__n42$", "__n", [{return, binary}]) || Name <- test_cases:probes()], names()).
+    ?assertEqual([re:replace(atom_to_list(Name), "__n42$", "__n", [{return, binary}]) || Name <- test_cases:probes()],
+                 names()).
 
 %% The library exports one name.
 exports(_) ->
@@ -142,7 +148,8 @@ kinds_of_terms(_) ->
     {0, Symbols} = test_shell:run("nm -D --undefined-only '~ts'", [library()]),
     ?assertMatch({_, _}, binary:match(Symbols, <<"enif_get_tuple">>)),
     ?assertEqual(nomatch, binary:match(Symbols, <<"enif_term_type">>)),
-    Sources = lists:append([filelib:wildcard(Folder ++ "/**/*.{c,h,def}", test_shell:project()) || Folder <- ["c_src", "test", "bench"]]),
+    Sources = lists:append([filelib:wildcard(Folder ++ "/**/*.{c,h,def}", test_shell:project())
+                            || Folder <- ["c_src", "test", "bench"]]),
     ?assert(lists:member("c_src/dyntrace_nif.c", Sources)),
     ?assertEqual([], [Source || Source <- Sources, {ok, Text} <- [file:read_file(filename:join(test_shell:project(), Source))],
                                 re:run(Text, "enif_term_type *\\(|ERL_NIF_TERM_TYPE_") =/= nomatch]).

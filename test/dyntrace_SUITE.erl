@@ -31,15 +31,18 @@ describes_itself(Config) ->
     #{library := Library} = Info,
     Provider = list_to_binary(filename:join(filename:dirname(Library), "dyntrace_lttng.so")),
     Pid = test_node:os_pid(?config(node, Config)),
-    Attach = lists:concat(["bpftrace /proc/", Pid, "/root", filename:dirname(Library), "/bpftrace/who_talks.bt /proc/", Pid, "/root", Library]),
-    ?assertEqual(#{version => Vsn, library => Library, lttng_library => Provider, attach => Attach, following => off, backends => #{usdt => available, lttng => available}, undecoded => #{}}, Info),
+    Attach = lists:concat(["bpftrace /proc/", Pid, "/root", filename:dirname(Library), "/bpftrace/who_talks.bt /proc/",
+                           Pid, "/root", Library]),
+    ?assertEqual(#{version => Vsn, library => Library, lttng_library => Provider, attach => Attach, following => off,
+                   backends => #{usdt => available, lttng => available}, undecoded => #{}}, Info),
     ?assertEqual(absolute, filename:pathtype(Library)),
     ?assert(filelib:is_regular(Library)),
     ?assert(Available).
 
 nobody_listens(Config) ->
     ?assertEqual([], call(Config, fun dyntrace:listeners/0)),
-    ?assertEqual([discard], call(Config, fun() -> lists:usort([enabled(E) || #{events := Es} <- dyntrace:probes(), E <- Es]) end)),
+    ?assertEqual([discard],
+                 call(Config, fun() -> lists:usort([enabled(E) || #{events := Es} <- dyntrace:probes(), E <- Es]) end)),
     ?assertEqual(trace, call(Config, fun() -> dyntrace:enabled(trace_status, [], self()) end)).
 
 enabled(#{group := seq_trace}) ->
@@ -70,7 +73,8 @@ tags() ->
 
 any_terms() ->
     [undefined, [], [a | b], {}, {a, b, c}, {a, b, [c | d]}, {'EXIT', self(), x}, {send, {1, 2}, a, b, c}, {send, {1, 2}, self(), self(), c},
-     17, 1.5, <<1:3>>, #{}, [{wordsize, 1}, {heap_block_size, 1 bsl 70}], self(), hd(erlang:ports()), make_ref(), fun() -> ok end,
+     17, 1.5, <<1:3>>, #{}, [{wordsize, 1}, {heap_block_size, 1 bsl 70}], self(), hd(erlang:ports()), make_ref(),
+     fun() -> ok end,
      1 bsl 5000, "text", binary:copy(<<1>>, 5000)].
 
 callbacks(Prefix) ->
@@ -131,7 +135,8 @@ without_backends(Config) ->
     Folder = copy(Config, "dyntrace"),
     C = filename:join(Folder, "c_src"),
     {0, Output} = test_shell:run("make -C '~ts' USDT=no LTTNG=no", [C]),
-    [?assertMatch({_, _}, binary:match(Output, <<"building without ", Backend/binary>>)) || Backend <- [<<"USDT">>, <<"LTTng">>]],
+    [?assertMatch({_, _}, binary:match(Output, <<"building without ", Backend/binary>>))
+     || Backend <- [<<"USDT">>, <<"LTTng">>]],
     ok = file:delete(filename:join([Folder, "priv", "dyntrace_lttng.so"])),
     Node = node_with(Folder),
     ?assertMatch(#{backends := #{usdt := {missing, <<"built without sys/sdt.h", _/binary>>},

@@ -9,7 +9,8 @@
 
 %% What the tests ask a running shop, in Erlang and in Elixir.
 -define(ASKED, "io:format(\"answers ~~w ~~w ~~ts~~n\", [dyntrace:available(), shop:order(<<\"apple\">>), maps:get(library, dyntrace:info())])").
--define(ASKED_IN_ELIXIR, "IO.puts(\"answers #{:dyntrace.available()} #{Shop.order(\"apple\")} #{:dyntrace.info()[:library]}\")").
+-define(ASKED_IN_ELIXIR,
+        "IO.puts(\"answers #{:dyntrace.available()} #{Shop.order(\"apple\")} #{:dyntrace.info()[:library]}\")").
 
 suite() ->
     [{timetrap, {minutes, 5}}].
@@ -22,7 +23,8 @@ all() ->
 init_per_testcase(Test, Config) ->
     Folder = filename:join([?config(priv_dir, Config), "a shop", atom_to_list(Test)]),
     ok = filelib:ensure_path(Folder),
-    {0, _} = test_shell:run("cd '~ts' && cp -R c_src src tools priv rebar.config examples '~ts'", [test_shell:project(), Folder]),
+    {0, _} = test_shell:run("cd '~ts' && cp -R c_src src tools priv rebar.config examples '~ts'",
+                            [test_shell:project(), Folder]),
     {0, _} = test_shell:run("cd '~ts' && rm -rf c_src/obj priv/*.so", [Folder]),
     [{folder, Folder} | Config].
 
@@ -34,7 +36,8 @@ end_per_testcase(_, Config) ->
 first_step_rebar3(Config) ->
     App = new_project("", Config),
     ok = file:write_file(filename:join(App, "rebar.config"), readme("^  dependency: `(\\{deps, .*\\}\\.)`")),
-    ok = file:write_file(filename:join(App, "src/my_app.app.src"), "{application, my_app, [{vsn, \"1\"}, {applications, [kernel, stdlib]}]}.\n"),
+    ok = file:write_file(filename:join(App, "src/my_app.app.src"),
+                         "{application, my_app, [{vsn, \"1\"}, {applications, [kernel, stdlib]}]}.\n"),
     {0, _} = test_shell:run("cd '~ts' && mkdir _checkouts && ln -s ../../.. _checkouts/dyntrace", [App]),
     ok = file:write_file(filename:join(App, "first.escript"), ["#!/usr/bin/env escript\n"
                                                               "main(_) -> ", readme("^1> (dyntrace:.*)\\."), ", "
@@ -46,12 +49,16 @@ first_step_rebar3(Config) ->
 first_step_mix(Config) ->
     test_require:tool(os:find_executable("mix") =:= false andalso "mix is not installed (Debian: elixir)", Config),
     App = new_project("config", Config),
-    {match, [Dependency]} = re:run(readme("^- \\*mix\\*: `\\{(.*)\\}`"), "(.*), git: \"URL\"", [{capture, all_but_first, binary}]),
+    {match, [Dependency]} = re:run(readme("^- \\*mix\\*: `\\{(.*)\\}`"), "(.*), git: \"URL\"",
+                                   [{capture, all_but_first, binary}]),
     ok = file:write_file(filename:join(App, "mix.exs"),
                          ["defmodule MyApp.MixProject do\n  use Mix.Project\n  def project, do: [app: :my_app, version: \"1.0.0\", deps: deps()]\n"
-                          "  def application, do: []\n  defp deps, do: [{", Dependency, ", path: \"../..\", manager: :rebar3}]\nend\n"]),
-    ok = file:write_file(filename:join(App, "config/config.exs"), ["import Config\n", readme("^(config :dyntrace, .*)$"), "\n"]),
-    {0, Says} = mix("mix run -e '~ts'", ["IO.inspect({\"following\", :dyntrace.info().following != :off, Application.get_env(:dyntrace, :functions)})"], App),
+                          "  def application, do: []\n  defp deps, do: [{", Dependency,
+                          ", path: \"../..\", manager: :rebar3}]\nend\n"]),
+    ok = file:write_file(filename:join(App, "config/config.exs"),
+                         ["import Config\n", readme("^(config :dyntrace, .*)$"), "\n"]),
+    {0, Says} = mix("mix run -e '~ts'",
+                    ["IO.inspect({\"following\", :dyntrace.info().following != :off, Application.get_env(:dyntrace, :functions)})"], App),
     ?assert(has(Says, <<"{\"following\", true, [{MyApp.Prices, :_, :_}]}">>), Says).
 
 new_project(Folder, Config) ->
@@ -85,7 +92,8 @@ rebar3_release(Config) ->
 
 rebar3_release_without_erts(Config) ->
     needs_runtime_tools(Config),
-    rebar3_release("s/{include_erts, true}/{include_erts, false}/", code:root_dir(), fun(Mode) -> Mode =:= "embedded" end, Config).
+    rebar3_release("s/{include_erts, true}/{include_erts, false}/", code:root_dir(),
+                   fun(Mode) -> Mode =:= "embedded" end, Config).
 
 %% The release has no other dyntrace, and the module is not loaded yet.
 rebar3_release_without_runtime_tools(Config) ->
@@ -94,7 +102,8 @@ rebar3_release_without_runtime_tools(Config) ->
 rebar3_release(Edit, Root, IsReplaced, Config) ->
     %% As the release's own script starts the runtime system below Root.
     Erl = ["env ROOTDIR=\"$PWD\" EMU=beam BINDIR=\"", Root, "/erts-", erlang:system_info(version), "/bin\" "
-           "\"", Root, "/erts-", erlang:system_info(version), "/bin/erlexec\" -boot_var SYSTEM_LIB_DIR '", code:root_dir(), "/lib'"],
+           "\"", Root, "/erts-", erlang:system_info(version), "/bin/erlexec\" -boot_var SYSTEM_LIB_DIR '",
+           code:root_dir(), "/lib'"],
     Shop = rebar3_shop(Config),
     Release = filename:join(Shop, "a release"),
     {0, _} = test_shell:run("cd '~ts' && sed -i '~s' rebar.config && rebar3 release && "
@@ -119,7 +128,8 @@ mix_release(Config) ->
     Shop = mix_shop(Config),
     {0, _} = mix("MIX_ENV=prod mix release --path 'a release'", [], Shop),
     Release = filename:join(?config(folder, Config), "a release"),
-    {0, _} = test_shell:run("mv '~ts/a release' '~ts' && rm -rf '~ts' && chmod -R a-w '~ts'", [Shop, Release, Shop, Release]),
+    {0, _} = test_shell:run("mv '~ts/a release' '~ts' && rm -rf '~ts' && chmod -R a-w '~ts'",
+                            [Shop, Release, Shop, Release]),
     {0, Says} = test_shell:run("RELEASE_DISTRIBUTION=none RELEASE_TMP='~ts' RELEASE_BOOT_SCRIPT_CLEAN=start ELIXIR_ERL_OPTIONS='-mode embedded' "
                              "'~ts/bin/shop' eval '~ts' 2>&1", [?config(folder, Config), Release, ?ASKED_IN_ELIXIR]),
     ?assert(has(Says, answers([Release, "/lib/dyntrace-0.1.0"])), Says),
@@ -158,7 +168,8 @@ demo_verbose(Config) ->
     [begin
          {match, Lines} = re:run(Says, ["\n *\\d+\\.\\d{3}  ", Probe, " .*=(?=.*<)"], [global]),
          ?assertMatch({match, _}, re:run(Says, io_lib:format("\n  ~s +~b\n", [Probe, length(Lines)])), Probe)
-     end || Probe <- ["process_spawn", "process_exit", "message_send", "message_receive", "function_call", "function_return", "gc_major_end"]].
+     end || Probe <- ["process_spawn", "process_exit", "message_send", "message_receive", "function_call",
+                      "function_return", "gc_major_end"]].
 
 %% bpftrace does not work: it ends as bpftrace 0.27 does without a tracefs.
 demo_by_lttng(Config) ->
@@ -175,8 +186,10 @@ demo_by_lttng(Config) ->
     told(Says).
 
 demo(Settings, Config) ->
-    Paths = [[" -pa '", filename:dirname(code:which(Module)), "'"] || Module <- [dyntrace, dyntrace_demo, test_bpftrace]],
-    {0, Says} = test_shell:run("cd '~ts' && env ~s erl -noinput~ts -s dyntrace_demo main 2>&1", [?config(folder, Config), Settings, Paths]),
+    Paths = [[" -pa '", filename:dirname(code:which(Module)), "'"]
+             || Module <- [dyntrace, dyntrace_demo, test_bpftrace]],
+    {0, Says} = test_shell:run("cd '~ts' && env ~s erl -noinput~ts -s dyntrace_demo main 2>&1",
+                               [?config(folder, Config), Settings, Paths]),
     Says.
 
 told(Says) ->
@@ -184,7 +197,8 @@ told(Says) ->
                      {match, [N]} = re:run(Says, Pattern, [{capture, all_but_first, list}]),
                      list_to_integer(N)
              end,
-    Counted = [Number("own count: .*?(\\d+) " ++ What) || What <- ["orders", "rolls", "crashes", "ports", "connections"]],
+    Counted = [Number("own count: .*?(\\d+) " ++ What)
+               || What <- ["orders", "rolls", "crashes", "ports", "connections"]],
     ?assertEqual([8, 8, 2, 8, 8], Counted),
     [?assertEqual(8, Number(Pattern), Pattern)
      || Pattern <- ["clerk +answers in \\d+ us \\((\\d+) calls\\)\n", "customer +(\\d+) orders in .* live \\d+ us\n", "gambler +(\\d+) rolls, ",
@@ -192,7 +206,8 @@ told(Says) ->
     ?assertMatch({match, _}, re:run(Says, "crashed twice: \\{shutdown,bad_luck\\}; up again after \\d+ [um]s\n")).
 
 needs_runtime_tools(Config) ->
-    test_require:tool(code:lib_dir(runtime_tools) =:= {error, bad_name} andalso "erlang-runtime-tools is not installed", Config).
+    test_require:tool(code:lib_dir(runtime_tools) =:= {error, bad_name} andalso
+                      "erlang-runtime-tools is not installed", Config).
 
 answers(Dyntrace) ->
     unicode:characters_to_binary(["answers true 1 ", Dyntrace, "/priv/dyntrace.so\n"]).

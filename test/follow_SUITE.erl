@@ -21,7 +21,9 @@ suite() ->
 
 all() ->
     [nothing_is_done_in_erlang, flags_follow_each_consumer, every_probe_has_its_flags, consumer_killed, functions,
-     functions_of_new_code, functions_of_the_same_code, named_processes, only_some_probes, sequential_tracing, other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed, what_was_said_by_hand_holds, worker_that_fails, application_stopped,
+     functions_of_new_code, functions_of_the_same_code, named_processes, only_some_probes, sequential_tracing,
+     other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed, what_was_said_by_hand_holds,
+     worker_that_fails, application_stopped,
      by_hand, as_configured, bad_configuration, budget, shapes, attached_again_and_again, a_thousand_times].
 
 %% -- Following ---------------------------------------------------------------------------
@@ -82,7 +84,8 @@ every_probe_has_its_flags(Config) ->
                   [exiting, ports, 'receive', running_ports, send], exception, false}, Of(trace)),
     %% A probe of trace events requires flags, an annotation does not.
     Nothing = call(Config, fun dyntrace_needs:nothing/0),
-    [?assertEqual(Events =:= [], proplists:get_value(Name, Needs) =:= Nothing, Name) || #{name := Name, events := Events} <- dyntrace:probes()].
+    [?assertEqual(Events =:= [], proplists:get_value(Name, Needs) =:= Nothing, Name)
+     || #{name := Name, events := Events} <- dyntrace:probes()].
 
 consumer_killed(Config) ->
     start(Config),
@@ -112,8 +115,10 @@ functions(Config) ->
                                             end),
                                 receive {Pid, done} -> test_cases:text(Pid) end
                         end),
-    test_bpftrace:await(Calls, fun({_, #{entry := Entry, pid := Pid}}) -> Pid =:= Text andalso Entry =:= <<"test_cases:identity/1">> end),
-    test_bpftrace:await(Exceptions, fun({_, #{entry := Entry, class := Class}}) -> Entry =:= <<"test_cases:fail/2">> andalso Class =:= <<"throw">> end),
+    test_bpftrace:await(Calls,
+                        fun({_, #{entry := Entry, pid := Pid}}) -> Pid =:= Text andalso Entry =:= <<"test_cases:identity/1">> end),
+    test_bpftrace:await(Exceptions,
+                        fun({_, #{entry := Entry, class := Class}}) -> Entry =:= <<"test_cases:fail/2">> andalso Class =:= <<"throw">> end),
     _ = test_bpftrace:stop(Exceptions),
     until_pattern({test_cases, identity, 1}, [], Config),
     _ = test_bpftrace:stop(Calls),
@@ -147,7 +152,8 @@ functions_of_the_same_code(Config) ->
 
 version(Value) ->
     {ok, test_new_code, Code} = compile:forms([{attribute, 1, module, test_new_code}, {attribute, 1, export, [{value, 0}]},
-                                             {function, 1, value, 0, [{clause, 1, [], [], [{integer, 1, Value}]}]}], []),
+                                             {function, 1, value, 0, [{clause, 1, [], [], [{integer, 1, Value}]}]}],
+                                             []),
     Code.
 
 load(Code) ->
@@ -184,8 +190,10 @@ only_some_probes(Config) ->
     Pid = call(Config, fun() -> Pid = spawn(fun test_autotracer:answer/0), Pid ! {self(), question}, receive answer -> Pid end end),
     call(Config, fun() -> exit(Pid, kill) end),
     Text = test_cases:text(Pid),
-    test_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= process_exit andalso maps:get(pid, Fields) =:= Text end),
-    test_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= message__send andalso maps:get(sender, Fields) =:= Text end),
+    test_bpftrace:await(Consumer,
+                        fun({Probe, Fields}) -> Probe =:= process_exit andalso maps:get(pid, Fields) =:= Text end),
+    test_bpftrace:await(Consumer,
+                        fun({Probe, Fields}) -> Probe =:= message__send andalso maps:get(sender, Fields) =:= Text end),
     ?assertEqual([message__send, process_exit], lists:usort([Probe || {Probe, _} <- test_bpftrace:stop(Consumer)])),
     until_untraced(Config).
 
@@ -216,7 +224,8 @@ other_tracers_keep_theirs(Config) ->
                              1 = erlang:trace(Theirs, true, ['receive', {tracer, Tracer}]),
                              Free = spawn(fun test_autotracer:answer/0),
                              _ = erlang:trace(new_processes, true, [procs, send, {tracer, Tracer}]),
-                             1 = erlang:trace_pattern({test_cases, identity, 1}, [{['_'], [], [{message, theirs}]}], [local]),
+                             1 = erlang:trace_pattern({test_cases, identity, 1}, [{['_'], [], [{message, theirs}]}],
+                                                      [local]),
                              {Theirs, Free}
                      end),
     %% The flags and patterns of erlang:trace/3.
@@ -249,7 +258,8 @@ patterns_of_others(Config) ->
     call(Config, fun() -> 1 = erlang:trace_pattern({test_cases, identity, 1}, Theirs, [local]) end),
     _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
-    ?assertEqual({match_spec, Theirs}, call(Config, fun() -> erlang:trace_info({test_cases, identity, 1}, match_spec) end)).
+    ?assertEqual({match_spec, Theirs},
+                 call(Config, fun() -> erlang:trace_info({test_cases, identity, 1}, match_spec) end)).
 
 dbg_meanwhile(Config) ->
     start(Config),
@@ -328,7 +338,8 @@ application_stopped(Config) ->
     Consumer = attach([message_send, seq_trace_send, function_call], Config),
     until_traced(Config),
     ok = call(Config, fun() -> application:stop(dyntrace) end),
-    ?assertEqual({[], off, false}, {traced(new, Config), following(Config), call(Config, fun seq_trace:get_system_tracer/0)}),
+    ?assertEqual({[], off, false},
+                 {traced(new, Config), following(Config), call(Config, fun seq_trace:get_system_tracer/0)}),
     _ = test_bpftrace:stop(Consumer).
 
 by_hand(Config) ->
@@ -387,15 +398,18 @@ budget(Config) ->
                                          {spawn(fun() -> test_autotracer:flood(Sink) end), Sink}
                                  end),
     until_following(pauses, fun(Pauses) -> Pauses >= 2 end, Config),
-    test_wait:until("paused, without flags", {true, []}, fun() -> {maps:get(paused, following(Config)), traced(Flood, Config)} end),
+    test_wait:until("paused, without flags", {true, []},
+                    fun() -> {maps:get(paused, following(Config)), traced(Flood, Config)} end),
     call(Config, fun() -> exit(Flood, kill) end),
     until_logged(2, Config),
     #{pauses := Pauses, skipped := Skipped, paused := false} = following(Config),
     ?assert(Pauses >= 2 andalso Skipped > 0),
     ?assertMatch([{warning, "dyntrace: more than ~b trace events a second" ++ _, [1000]},
-                  {notice, "dyntrace: fewer than ~b trace events a second" ++ _, [1000, #{pauses := Pauses, skipped := Skipped}]}], logged(Config)),
+                  {notice, "dyntrace: fewer than ~b trace events a second" ++ _,
+                   [1000, #{pauses := Pauses, skipped := Skipped}]}], logged(Config)),
     Text = call(Config, fun() -> Sink ! {last, Sink}, test_cases:text(Sink) end),
-    test_bpftrace:await(Consumer, fun({_, #{to := To, message := Message}}) -> To =:= Text andalso Message =:= <<"{last,", Text/binary, "}">> end),
+    test_bpftrace:await(Consumer,
+                        fun({_, #{to := To, message := Message}}) -> To =:= Text andalso Message =:= <<"{last,", Text/binary, "}">> end),
     %% In each second before a pause, as many events as the budget allows.
     Floods = [flood || {_, #{message := <<"flood">>}} <- test_bpftrace:stop(Consumer)],
     ?assert(length(Floods) =< 1000 * Pauses, {length(Floods), Pauses}),
@@ -411,8 +425,10 @@ shapes(Config) ->
                     Pid = call(Config, fun() -> spawn(fun() -> receive {secret, From, _} -> From ! done, exit({secret, "4711"}) end end) end),
                     call(Config, fun() -> Pid ! {secret, self(), <<"4711">>}, receive done -> ok end end),
                     Text = call(Config, fun() -> test_cases:text(Pid) end),
-                    {_, #{message := Message}} = test_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= message_send andalso maps:get(to, Fields) =:= Text end),
-                    {_, #{reason := Reason}} = test_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= process_exit andalso maps:get(pid, Fields) =:= Text end),
+                    {_, #{message := Message}} = test_bpftrace:await(Consumer,
+                                                                     fun({Probe, Fields}) -> Probe =:= message_send andalso maps:get(to, Fields) =:= Text end),
+                    {_, #{reason := Reason}} = test_bpftrace:await(Consumer,
+                                                                   fun({Probe, Fields}) -> Probe =:= process_exit andalso maps:get(pid, Fields) =:= Text end),
                     {Message, Reason}
             end,
     ?assertEqual({<<"{secret,pid(),{binary,4}}">>, <<"{secret,{list,4}}">>}, Texts()),
@@ -446,7 +462,9 @@ a_thousand_times(Config) ->
     start([{interval, 10}], Config),
     Daemon = test_lttng:start_daemon(),
     lttng_SUITE:until_known(Daemon, Config),
-    Session = test_lttng:start(Daemon, [message_send], #{channel => "--subbuf-size=4k --num-subbuf=2", event => "--filter='message == \"{storm,*\"'"}),
+    Session = test_lttng:start(Daemon, [message_send],
+                               #{channel => "--subbuf-size=4k --num-subbuf=2",
+                                 event => "--filter='message == \"{storm,*\"'"}),
     Load = call(Config, fun() -> [spawn(Player) || Player <- [fun play/0, fun play/0, fun read_files/0]] end),
     Times = list_to_integer(os:getenv("DYNTRACE_ATTACHES", "1000")),
     %% On the node, with a priority above that of the load.

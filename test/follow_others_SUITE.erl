@@ -16,11 +16,13 @@ suite() ->
 
 all() ->
     [set_once, names_set_once, unknown_functions_set_once, nothing_is_computed_anew, flags_cleared_by_somebody, system_tracer_of_somebody,
-     system_tracer_cleared, half_set, no_word_about_other_tracers, busy_processes, idle_processes, budget_beside_idle_processes,
+     system_tracer_cleared, half_set, no_word_about_other_tracers, busy_processes, idle_processes,
+     budget_beside_idle_processes,
      worker_killed_for_good, supervisor_killed, text_holds_on, bad_options]
         ++ [named_processes_that_do_not_answer || not test_trace:has_sessions()]
         ++ [Case || test_trace:has_sessions(), Case <- [collections_of_another_session, collections_of_one_process,
-                                                      collections_of_processes_to_come, handle_held, session_destroyed]].
+                                                      collections_of_processes_to_come, handle_held,
+                                                      session_destroyed]].
 
 %% -- What is set is not set again ------------------------------------------------------------
 
@@ -33,7 +35,9 @@ names_set_once(Config) ->
 
 %% Patterns that the VM does not accept, modules that do not exist, functions that the VM does not trace.
 unknown_functions_set_once(Config) ->
-    ?assertEqual(none, set_again([function_call], [{functions, [{lists, '_', 2}, {test_no_such_module, '_', '_'}, {lists, no_such, 1}]}], Config)),
+    ?assertEqual(none, set_again([function_call],
+                                 [{functions, [{lists, '_', 2}, {test_no_such_module, '_', '_'}, {lists, no_such, 1}]}],
+                                 Config)),
     Consumer = attach([function_call], Config),
     until_pattern({lists, seq, 2}, [], Config),
     ?assertEqual(false, of_function({lists, seq, 3}, Config)),
@@ -55,7 +59,8 @@ set_again(Probes, Env, Config) ->
 %% How often each function was called during 50 polls.
 counted(Mfas, Config) ->
     call(Config, fun() ->
-                         [{module, _} = code:ensure_loaded(M) || {M, _, _} <- Mfas, M =/= trace orelse code:which(trace) =/= non_existing],
+                         [{module, _} = code:ensure_loaded(M)
+                          || {M, _, _} <- Mfas, M =/= trace orelse code:which(trace) =/= non_existing],
                          Poll = {dyntrace, claim, 0},
                          There = [Poll | [Mfa || Mfa = {M, F, A} <- Mfas, erlang:function_exported(M, F, A)]],
                          [1 = erlang:trace_pattern(Mfa, true, [call_count]) || Mfa <- There],
@@ -97,7 +102,8 @@ flags_cleared_by_somebody(Config) ->
 
 system_tracer_of_somebody(Config) ->
     start(Config),
-    Theirs = call(Config, fun() -> Pid = spawn(fun test_autotracer:answer/0), false = seq_trace:set_system_tracer(Pid), Pid end),
+    Theirs = call(Config,
+                  fun() -> Pid = spawn(fun test_autotracer:answer/0), false = seq_trace:set_system_tracer(Pid), Pid end),
     Consumer = attach([seq_trace_print, message_send], Config),
     until_traced(Config),
     ?assertEqual(Theirs, call(Config, fun seq_trace:get_system_tracer/0)),
@@ -357,7 +363,8 @@ withheld(Theirs, Config) ->
                                 {Pid, Ref} = spawn_monitor(fun() -> erlang:garbage_collect() end),
                                 receive {'DOWN', Ref, process, Pid, normal} -> test_cases:text(Pid) end
                         end),
-    test_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= gc_major_start andalso maps:get(pid, Fields) =:= Text end),
+    test_bpftrace:await(Consumer,
+                        fun({Probe, Fields}) -> Probe =:= gc_major_start andalso maps:get(pid, Fields) =:= Text end),
     _ = test_bpftrace:stop(Consumer).
 
 %% Collects the garbage of every process.
@@ -420,9 +427,12 @@ bad_options(Config) ->
                              end),
          ?assertMatch({_, _}, binary:match(Says, <<"*** argument 1: ", Named/binary, ": ">>), {Options, Says})
      end || {Options, Named} <- [{#{interval => 1 bsl 64}, <<"interval">>}, {#{interval => 1.0}, <<"interval">>}, {#{budget => 1 bsl 64}, <<"budget">>},
-                                 {#{processes => [init | rex]}, <<"processes">>}, {#{functions => [{lists, seq, 2} | oops]}, <<"functions">>},
-                                 {#{functions => [{lists, seq, 256}]}, <<"functions">>}, {#{probes => [message_send | oops]}, <<"probes">>},
-                                 {#{processes => lists:duplicate(1001, init)}, <<"processes">>}, {#{"interval" => 20}, <<"\"interval\"">>},
+                                 {#{processes => [init | rex]}, <<"processes">>},
+                                 {#{functions => [{lists, seq, 2} | oops]}, <<"functions">>},
+                                 {#{functions => [{lists, seq, 256}]}, <<"functions">>},
+                                 {#{probes => [message_send | oops]}, <<"probes">>},
+                                 {#{processes => lists:duplicate(1001, init)}, <<"processes">>},
+                                 {#{"interval" => 20}, <<"\"interval\"">>},
                                  {#{{1, 2} => 20}, <<"{1,2}">>}, {#{text => none}, <<"text">>}]],
     ok = call(Config, fun() -> dyntrace:follow(#{interval => 3600000, budget => (1 bsl 62) - 1}) end),
     ok = call(Config, fun() -> dyntrace:follow(#{interval => 10}) end),

@@ -106,7 +106,8 @@ start() ->
 trace_all() ->
     _ = test_trace:trace_pattern({demo_system, '_', '_'}, true, [local]),
     %% Functions that call themselves for ever are left out: their stack would grow.
-    _ = [test_trace:trace_pattern({demo_system, Function, 1}, [{'_', [], [{exception_trace}]}], [local]) || Function <- [order, roll]],
+    _ = [test_trace:trace_pattern({demo_system, Function, 1}, [{'_', [], [{exception_trace}]}], [local])
+         || Function <- [order, roll]],
     Flags = [send, 'receive', procs, ports, call, return_to, running, running_ports, exiting, garbage_collection],
     _ = test_trace:trace(all, true, [{tracer, dyntrace, []} | Flags]),
     _ = seq_trace:set_system_tracer({dyntrace, []}),
@@ -157,7 +158,8 @@ progresses(Began, Config) ->
     progresses(Began, 100, Config).
 
 progresses(Began, By, Config) ->
-    test_wait:until({more_orders_than, Began + By}, fun(Orders) -> Orders > Began + By end, fun() -> orders(Config) end).
+    test_wait:until({more_orders_than, Began + By}, fun(Orders) -> Orders > Began + By end,
+                    fun() -> orders(Config) end).
 
 healthy(Config) ->
     ?assertMatch(#{undecoded := Undecoded} when map_size(Undecoded) =:= 0, call(Config, fun dyntrace:info/0)).
@@ -204,7 +206,8 @@ ended(Consumer, Config) ->
 counts(Lines) ->
     maps:from_list([{binary_to_existing_atom(Name), binary_to_integer(Count)}
                     || Line <- Lines,
-                       {match, [Name, Count]} <- [re:run(Line, "^@\\[(\\w+)\\]: (\\d+)", [{capture, all_but_first, binary}])]]).
+                       {match, [Name, Count]} <- [re:run(Line, "^@\\[(\\w+)\\]: (\\d+)",
+                                                         [{capture, all_but_first, binary}])]]).
 
 %% -- Helpers -------------------------------------------------------------------------------------------
 

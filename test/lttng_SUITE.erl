@@ -17,7 +17,8 @@ all() ->
     [{group, by_probe},
      listed, types_as_declared, both_backends, enabled_and_disabled_while_running, session_destroyed_while_tracing,
      reloaded, upgraded, second_provider_of_the_name,
-     foreign_provider_of_the_name, buffers_full, {group, daemons}, {group, hangs}, {group, machines}, {group, providers}].
+     foreign_provider_of_the_name, buffers_full, {group, daemons}, {group, hangs}, {group, machines},
+     {group, providers}].
 
 groups() ->
     [{Probe, [], [alone]} || Probe <- probes()] ++
@@ -26,7 +27,8 @@ groups() ->
          {hangs, [], [daemon_hangs, daemon_hangs_and_is_killed, daemon_hangs_with_a_full_queue, halts_beside_a_hung_daemon,
                       reloaded_beside_a_hung_daemon, upgraded_beside_a_hung_daemon]},
          {machines, [], [fresh_for_root, fresh_for_nobody, fresh_for_nobody_and_root, wait_file_that_is_there, shm_read_only,
-                         shm_read_only_with_roots_file, shm_full, shm_has_a_fifo, shm_has_a_link, shm_has_anothers_file]},
+                         shm_read_only_with_roots_file, shm_full, shm_has_a_fifo, shm_has_a_link,
+                         shm_has_anothers_file]},
          {providers, [], [provider_missing, provider_foreign, provider_of_another_build, no_lttng_at_run_time]}].
 
 probes() ->
@@ -107,7 +109,8 @@ types_as_declared(Config) ->
                         Declared = test_lttng:declared(test_lttng:folder(Session)),
                         ok = test_lttng:destroy(Session),
                         ?assertEqual(lists:sort([{Name, [{lttng_name(Name, Field), Type} || #{name := Field, type := Type} <- Fields]}
-                                                 || #{name := Name, fields := Fields, backends := Backends} <- dyntrace:probes(),
+                                                 || #{name := Name, fields := Fields,
+                                                      backends := Backends} <- dyntrace:probes(),
                                                     lists:member(lttng, Backends)]),
                                      Declared)
                 end).
@@ -123,9 +126,12 @@ both_backends(Config) ->
     Consumer = test_bpftrace:start(Library, Both),
     {_, Events} = recorded(Both, Config,
                            fun() ->
-                                   ?assertEqual([[lttng, usdt]], lists:usort([lists:sort(Backends) || #{backends := Backends} <- all_listeners(Config)])),
+                                   ?assertEqual([[lttng, usdt]],
+                                                lists:usort([lists:sort(Backends)
+                                                             || #{backends := Backends} <- all_listeners(Config)])),
                                    Expected = [run(Probe, Config) || Probe <- Both],
-                                   [test_bpftrace:await(Consumer, fun(Event) -> test_cases:comparable(Event) =:= [lists:last(Es)] end) || Es <- Expected]
+                                   [test_bpftrace:await(Consumer,
+                                                        fun(Event) -> test_cases:comparable(Event) =:= [lists:last(Es)] end) || Es <- Expected]
                            end),
     Seen = [lttng_event(Event) || Event <- test_bpftrace:stop(Consumer)],
     ?assertEqual(lists:sort(Seen), lists:sort(Events)).
@@ -141,7 +147,8 @@ enabled_and_disabled_while_running(Config) ->
               send(enabled, Pid, Config),
               {0, _} = test_lttng:lttng(Daemon, "disable-event -u -c channel org_erlang_dyntrace:message_send", []),
               until_listeners([process_exit], Config),
-              ?assertEqual(discard, test_node:call(?config(node, Config), fun() -> dyntrace:enabled_send(send, [], self()) end)),
+              ?assertEqual(discard,
+                           test_node:call(?config(node, Config), fun() -> dyntrace:enabled_send(send, [], self()) end)),
               send('after', Pid, Config),
               ?assertMatch([{message_send, #{message := <<"enabled">>}}], test_lttng:stop(Session))
       end).
@@ -222,9 +229,11 @@ foreign_provider_of_the_name(Config) ->
     with_daemon(
       fun(Daemon) ->
               test_wait:until("who provides", {missing, Why}, fun() -> lttng_of(Node) end),
-              ?assertMatch(#{backends := #{usdt := available}, lttng_library := undefined}, test_node:call(Node, fun dyntrace:info/0)),
+              ?assertMatch(#{backends := #{usdt := available}, lttng_library := undefined},
+                           test_node:call(Node, fun dyntrace:info/0)),
               Session = test_lttng:start(Daemon, [message_send]),
-              test_wait:until("the foreign tracepoint", [<<"message_send">>], fun() -> tracepoints(Daemon, [{node, Node}]) end),
+              test_wait:until("the foreign tracepoint", [<<"message_send">>],
+                              fun() -> tracepoints(Daemon, [{node, Node}]) end),
               Pid = test_node:call(Node, fun sender/0),
               send(not_ours, Pid, [{node, Node}]),
               ?assertEqual([], test_lttng:stop(Session))
@@ -236,7 +245,8 @@ buffers_full(Config) ->
     Count = 200000,
     with_daemon(
       fun(Daemon) ->
-              Session = start(Daemon, [message_send], Config, #{channel => "--subbuf-size=4k --num-subbuf=2 --discard"}),
+              Session = start(Daemon, [message_send], Config,
+                              #{channel => "--subbuf-size=4k --num-subbuf=2 --discard"}),
               Us = test_node:call(?config(node, Config),
                                 fun() ->
                                         {Pid, Us} = test_cases:traced([send], fun() -> flood(Count) end),
@@ -269,7 +279,8 @@ dead() ->
 daemon_starts_later(Config) ->
     until_available(?config(node, Config)),
     with_daemon(fun(Daemon) ->
-                        test_wait:until("all tracepoints", length(probes()), fun() -> length(tracepoints(Daemon, Config)) end),
+                        test_wait:until("all tracepoints", length(probes()),
+                                        fun() -> length(tracepoints(Daemon, Config)) end),
                         Session = start(Daemon, [message_send], Config),
                         Pid = test_node:call(?config(node, Config), fun sender/0),
                         send(later, Pid, Config),
@@ -303,7 +314,8 @@ threads_ended(Config) ->
                            fun() ->
                                    [ok = file:write_file(File, "another")
                                     || File <- filelib:wildcard("/proc/self/task/*/comm"),
-                                       {ok, Name} <- [file:read_file(File)], binary:longest_common_suffix([Name, <<"-ust\n">>]) =:= 5]
+                                       {ok, Name} <- [file:read_file(File)],
+                                       binary:longest_common_suffix([Name, <<"-ust\n">>]) =:= 5]
                            end),
     ?assert(length(Renamed) >= 1),
     ?assertMatch({missing, <<_, " of ", _, " threads of LTTng's library have ended", _/binary>>}, lttng_of(Node)).
@@ -331,10 +343,13 @@ is_waiting(Node) ->
 daemon_hangs(Config) ->
     with_hung_daemon(fun(Daemon) ->
                              Node = test_node:start(#{env => ?FOR_EVER}),
-                             ?assertEqual(trace, test_node:call(Node, fun() -> dyntrace:enabled(trace_status, [], self()) end)),
-                             ?assertMatch(#{backends := #{usdt := available}}, test_node:call(Node, fun dyntrace:info/0)),
+                             ?assertEqual(trace, test_node:call(Node,
+                                                                fun() -> dyntrace:enabled(trace_status, [], self()) end)),
+                             ?assertMatch(#{backends := #{usdt := available}},
+                                          test_node:call(Node, fun dyntrace:info/0)),
                              true = is_waiting(Node),
-                             ?assertEqual({module, crypto}, test_node:call(Node, fun() -> code:ensure_loaded(crypto) end)),
+                             ?assertEqual({module, crypto},
+                                          test_node:call(Node, fun() -> code:ensure_loaded(crypto) end)),
                              ok = test_lttng:signal_daemon(Daemon, "CONT"),
                              until_available(Node),
                              In = [{node, Node} | Config],
@@ -399,7 +414,8 @@ reloaded_beside_a_hung_daemon(_) ->
                              Node = test_node:start(#{env => ?FOR_EVER}),
                              Reload = fun() -> {module, _} = l(dyntrace) end,
                              _ = lttng_of(Node),
-                             Us = test_node:call(Node, fun() -> [element(1, timer:tc(Reload)) || _ <- lists:seq(1, 10)] end),
+                             Us = test_node:call(Node,
+                                                 fun() -> [element(1, timer:tc(Reload)) || _ <- lists:seq(1, 10)] end),
                              ct:pal("reloaded in ~p us", [Us]),
                              ?assert(lists:min(Us) < 50000),
                              test_node:stop(Node)
@@ -449,7 +465,9 @@ fresh_for_nobody_and_root(Config) ->
 %% An earlier process of LTTng left its files without a daemon, or ended before it gave them their size.
 wait_file_that_is_there(Config) ->
     [as_nobody(Config, fun(User) ->
-                               Node = start_node(User, ["for f in ", wait_files(), "; do ", Make, "; chown nobody $f; chmod 640 $f; done"]),
+                               Node = start_node(User,
+                                                 ["for f in ", wait_files(), "; do ", Make,
+                                                  "; chown nobody $f; chmod 640 $f; done"]),
                                recorded_as_user(Node, User)
                        end) || Make <- ["truncate --size=4096 $f", ": >$f"]].
 
@@ -492,7 +510,8 @@ shm_has_a_fifo(Config) ->
     as_root(Config, fun(User) ->
                             Node = start_node(User, ["mkfifo ", wait_file_of_root()]),
                             says(<<"/dev/shm/lttng-ust-wait-">>, <<"not a regular file">>, Node),
-                            ?assertEqual({module, crypto}, test_node:call(Node, fun() -> code:ensure_loaded(crypto) end)),
+                            ?assertEqual({module, crypto},
+                                         test_node:call(Node, fun() -> code:ensure_loaded(crypto) end)),
                             test_node:stop(Node)
                     end).
 
@@ -548,7 +567,8 @@ start_node(#{command := Command, paths := Paths}, Prepare) ->
     Machine = ["mount -t tmpfs -o mode=1777 tmpfs /dev/shm && mkdir -p /run/lttng && mount -t tmpfs tmpfs /run/lttng || exit; ", Prepare,
                "\nexec \"$@\""],
     Node = test_node:start(#{exec => {os:find_executable("unshare"),
-                                    ["--mount", "--propagation", "private", "sh", "-c", lists:flatten(Machine), "sh"] ++ Command ++
+                                    ["--mount", "--propagation", "private", "sh", "-c", lists:flatten(Machine),
+                                     "sh"] ++ Command ++
                                         [os:find_executable("erl")]},
                            paths => Paths}),
     _ = lttng_of(Node),
@@ -655,7 +675,8 @@ until_listeners(Probes, Config) ->
 
 %% The daemon lists the node's tracepoints.
 until_known(Daemon, Config) ->
-    test_wait:until("the daemon knows the node", fun() -> tracepoints(Daemon, Config) =/= [] orelse test_lttng:lttng(Daemon, "list -u", []) end).
+    test_wait:until("the daemon knows the node",
+                    fun() -> tracepoints(Daemon, Config) =/= [] orelse test_lttng:lttng(Daemon, "list -u", []) end).
 
 %% On a busy machine, loading the provider takes longer than the module waits for it.
 until_available(Node) ->
@@ -664,7 +685,8 @@ until_available(Node) ->
 %% The state of LTTng, once the provider is no longer being loaded.
 lttng_of(Node) ->
     Now = fun() -> maps:get(lttng, maps:get(backends, test_node:call(Node, fun dyntrace:info/0))) end,
-    test_wait:until("the provider is loaded, or can't be", fun(Seen) -> Seen =/= {missing, <<"being loaded">>} end, Now),
+    test_wait:until("the provider is loaded, or can't be", fun(Seen) -> Seen =/= {missing, <<"being loaded">>} end,
+                    Now),
     Now().
 
 tracepoints(Daemon, Config) ->

@@ -27,7 +27,8 @@ init_per_testcase(_, Config) ->
     Daemon = test_lttng:start_daemon(),
     %% As the page requires, the module is loaded, and LTTng lists its tracepoints.
     _ = test_node:call(Node, fun dyntrace:info/0),
-    ok = test_wait:until("the daemon knows the node", fun() -> test_lttng:tracepoints(Daemon, test_node:os_pid(Node)) =/= [] end),
+    ok = test_wait:until("the daemon knows the node",
+                         fun() -> test_lttng:tracepoints(Daemon, test_node:os_pid(Node)) =/= [] end),
     [{node, Node}, {relays, Relays}, {daemon, Daemon} | Config].
 
 end_per_testcase(_, Config) ->
@@ -85,7 +86,8 @@ reading_without_bt2(Config) ->
     ok = file:write_file(filename:join(Hidden, "bt2.py"), "raise ImportError('hidden')\n"),
     {Status, Says} = test_shell:run("PYTHONPATH='~ts' '~ts' /tmp 2>&1", [Hidden, Script]),
     ?assertEqual(1, Status),
-    ?assertMatch({match, _}, re:run(Says, "^who_talks\\.py: the module bt2 is missing .* \\(Debian: python3-bt2\\)\n$")).
+    ?assertMatch({match, _},
+                 re:run(Says, "^who_talks\\.py: the module bt2 is missing .* \\(Debian: python3-bt2\\)\n$")).
 
 recipe(Title, Config) ->
     test_recipe:run("docs/lttng.md", Title, ?config(node, Config), #{}).

@@ -15,7 +15,8 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [texts, shapes, large_fields, many_fields, definition_gone, made_at_run_time, events, sequential, exits, sizes, annotations].
+    [texts, shapes, large_fields, many_fields, definition_gone, made_at_run_time, events, sequential, exits, sizes,
+     annotations].
 
 init_per_suite(Config) ->
     case compile_records() of
@@ -101,18 +102,22 @@ literal() -> apply(?RECORDS, literal, []).
 
 %% A record in each place of a term. This is a function, since this module must compile on every release.
 everywhere(R) ->
-    [R, {rec, R}, [R], [a, R, b], [a | R], {R, R}, #{R => v}, #{k => R}, #{R => R}, {{{R}}}, [[[R]]], {R, "text", <<"bin">>, 1.5}, [{k, R} | R]].
+    [R, {rec, R}, [R], [a, R, b], [a | R], {R, R}, #{R => v}, #{k => R}, #{R => R}, {{{R}}}, [[[R]]],
+     {R, "text", <<"bin">>, 1.5}, [{k, R} | R]].
 
 records() ->
     [pt(3), pt(pt(pt(4))), pt([pt(1), {pt(2)}]), pt(#{pt(1) => pt(2)}), pt("text"), pt(<<"bin">>), pt(<<1:1>>), pt({}), pt([]), empty(), pt(empty()),
-     quoted(an_atom), quoted('Quoted'), literal(), pt(self()), pt(make_ref()), pt(1.5), pt(1 bsl 70), pt(fun lists:map/2)].
+     quoted(an_atom), quoted('Quoted'), literal(), pt(self()), pt(make_ref()), pt(1.5), pt(1 bsl 70),
+     pt(fun lists:map/2)].
 
 %% -- Texts -------------------------------------------------------------------------------------
 
 %% The runtime's text, or the beginning of it.
 texts(_) ->
-    ?assert(lists:member(test_text_nif:text(pt(3)), [<<"#test_records:pt{x=3,y=2}">>, <<"#test_records:pt{y=2,x=3}">>])),
-    [?assert(text_SUITE:is_text_of(Term), {Term, test_text_nif:text(Term), test_text_nif:runtime(Term)}) || R <- records(), Term <- everywhere(R)],
+    ?assert(lists:member(test_text_nif:text(pt(3)),
+                         [<<"#test_records:pt{x=3,y=2}">>, <<"#test_records:pt{y=2,x=3}">>])),
+    [?assert(text_SUITE:is_text_of(Term), {Term, test_text_nif:text(Term), test_text_nif:runtime(Term)})
+     || R <- records(), Term <- everywhere(R)],
     ?assertEqual(<<"{#test_records:empty{},x}">>, test_text_nif:text({empty(), x})),
     %% Many of them, on all schedulers.
     Texts = [{Term, test_text_nif:runtime(Term)} || R <- records(), Term <- everywhere(R)],
@@ -130,11 +135,14 @@ shapes(_) ->
             end,
     [?assertEqual(lists:sort(Fields), lists:sort(fields(Shape(Record))), Shape(Record))
      || {Record, Fields} <- [{pt(<<"secret">>), ["x={binary,6}", "y=integer()"]}, {pt("secret"), ["x={list,6}", "y=integer()"]},
-                             {pt(#{secret => 1}), ["x={map,1}", "y=integer()"]}, {pt(<<1:1>>), ["x=bitstring()", "y=integer()"]}]],
+                             {pt(#{secret => 1}), ["x={map,1}", "y=integer()"]},
+                             {pt(<<1:1>>), ["x=bitstring()", "y=integer()"]}]],
     ?assertEqual(<<"{#test_records:empty{},{list,1}}">>, Shape({empty(), [pt(secret)]})),
-    ?assertEqual(<<"#test_records:'a record'{'Field'=#test_records:'a record'{'Field'=float()}}">>, Shape(quoted(quoted(1.5)))),
+    ?assertEqual(<<"#test_records:'a record'{'Field'=#test_records:'a record'{'Field'=float()}}">>,
+                 Shape(quoted(quoted(1.5)))),
     [?assertEqual(nomatch, binary:match(Shape(Term), [<<"secret">>, <<"4711">>]), Shape(Term))
-     || R <- [pt("secret"), pt(4711), pt(<<"secret">>), pt({1, "secret"}), pt(pt("secret")), pt(#{"secret" => 4711})], Term <- everywhere(R)].
+     || R <- [pt("secret"), pt(4711), pt(<<"secret">>), pt({1, "secret"}), pt(pt("secret")), pt(#{"secret" => 4711})],
+     Term <- everywhere(R)].
 
 fields(<<"#test_records:pt{", Rest/binary>>) ->
     re:split(binary:part(Rest, 0, byte_size(Rest) - 1), ",(?=[xy]=)", [{return, list}]).
@@ -180,10 +188,12 @@ created(Fields) ->
 
 %% Each trace event with a term, read by a consumer of its probe.
 events(Config) ->
-    Consumer = attach([message_send, message_receive, message__send, message__queued, trace, function_call, function_exception, function__return], Config),
+    Consumer = attach([message_send, message_receive, message__send, message__queued, trace, function_call,
+                       function_exception, function__return], Config),
     Expected = call(Config, fun() ->
                                     Terms = [Term || R <- [pt(3), literal(), empty()], Term <- everywhere(R)],
-                                    1 = test_trace:trace_pattern({?MODULE, identity, 1}, [{'_', [], [{exception_trace}]}], [local]),
+                                    1 = test_trace:trace_pattern({?MODULE, identity, 1},
+                                                                 [{'_', [], [{exception_trace}]}], [local]),
                                     _ = test_cases:traced([send, 'receive', call],
                                                         fun() -> [begin
                                                                       self() ! Term,
@@ -193,12 +203,14 @@ events(Config) ->
                                     [text(Term) || Term <- Terms]
                             end),
     true = call(Config, fun() -> _ = test_cases:traced([send], fun() -> self() ! the_end, receive the_end -> ok end end), true end),
-    _ = test_bpftrace:await(Consumer, fun({P, E}) -> P =:= message_send andalso maps:get(message, E) =:= <<"the_end">> end),
+    _ = test_bpftrace:await(Consumer,
+                            fun({P, E}) -> P =:= message_send andalso maps:get(message, E) =:= <<"the_end">> end),
     Events = test_bpftrace:stop(Consumer),
     Messages = fun(Probe) -> [M || {P, #{message := M}} <- Events, P =:= Probe, binary:match(M, <<"#test_records">>) =/= nomatch] end,
     ?assertEqual(Expected, Messages(message_send)),
     ?assertEqual(Expected, Messages(message_receive)),
-    ?assertEqual(length(Expected), length([x || {function_call, #{entry := <<"records_SUITE:identity/1">>}} <- Events])),
+    ?assertEqual(length(Expected),
+                 length([x || {function_call, #{entry := <<"records_SUITE:identity/1">>}} <- Events])),
     ?assertEqual(length(Expected), length([x || {function_exception, #{class := <<"error">>}} <- Events])),
     Told = [T || {trace, #{event := <<"send">>, arg1 := T}} <- Events],
     ?assertEqual(Expected, [T || T <- Told, lists:member(T, Expected)]).
@@ -226,7 +238,8 @@ sequential(Config) ->
                                   Old = seq_trace:set_system_tracer({dyntrace, []}),
                                   Self = self(),
                                   {_, Ref} = spawn_monitor(fun() ->
-                                                                   [seq_trace:set_token(F, V) || {F, V} <- [{label, pt(label)}, {send, true}, {'receive', true}, {print, true}]],
+                                                                   [seq_trace:set_token(F, V)
+                                                                    || {F, V} <- [{label, pt(label)}, {send, true}, {'receive', true}, {print, true}]],
                                                                    self() ! {got, pt(3)},
                                                                    receive {got, _} -> ok end,
                                                                    seq_trace:print(pt(printed)),
@@ -242,7 +255,8 @@ sequential(Config) ->
     ?assertMatch(#{label := Label, message := Printed}, Print),
     Events = test_bpftrace:stop(Consumer),
     ?assertMatch([_ | _], [x || {seq_trace_send, #{label := L, message := M}} <- Events, L =:= Label, M =:= Message]),
-    ?assertMatch([_ | _], [x || {seq_trace_receive, #{label := L, message := M}} <- Events, L =:= Label, M =:= Message]),
+    ?assertMatch([_ | _],
+                 [x || {seq_trace_receive, #{label := L, message := M}} <- Events, L =:= Label, M =:= Message]),
     ?assertMatch([_ | _], [x || {trace_seq, #{label := L}} <- Events, L =:= Label]).
 
 %% A record as the reason of an exit, of a crash, and of a signal to a linked process that traps exits.
@@ -268,7 +282,8 @@ exits(Config) ->
                          Pid ! go,
                          receive {'DOWN', Ref, process, Pid, _} -> ok end
                  end),
-    _ = test_bpftrace:await(Consumer, fun({P, E}) -> P =:= process__exit andalso maps:get(reason, E) =:= <<"the_end">> end),
+    _ = test_bpftrace:await(Consumer,
+                            fun({P, E}) -> P =:= process__exit andalso maps:get(reason, E) =:= <<"the_end">> end),
     Events = test_bpftrace:stop(Consumer),
     [?assertEqual(Expected, [R || {P, #{reason := R}} <- Events, P =:= Probe, R =/= <<"the_end">>], Probe)
      || Probe <- [process_exit, process__exit, process__exit_signal]].
@@ -277,8 +292,10 @@ exits(Config) ->
 sizes(Config) ->
     Consumer = attach([message__send], Config),
     Expected = call(Config, fun() ->
-                                    Terms = [Term || R <- [pt(3), literal(), empty(), quoted(1.5), pt(<<"bin">>)], Term <- everywhere(R)],
-                                    _ = test_cases:traced([send], fun() -> [self() ! Term || Term <- Terms ++ [pt(lists:seq(1, 100000)), the_end]] end),
+                                    Terms = [Term || R <- [pt(3), literal(), empty(), quoted(1.5), pt(<<"bin">>)],
+                                             Term <- everywhere(R)],
+                                    _ = test_cases:traced([send],
+                                                          fun() -> [self() ! Term || Term <- Terms ++ [pt(lists:seq(1, 100000)), the_end]] end),
                                     [erts_debug:flat_size(Term) || Term <- Terms]
                             end),
     _ = test_bpftrace:await(Consumer, fun({_, #{size := Size}}) -> Size =:= 0 end),
@@ -292,9 +309,11 @@ sizes(Config) ->
 annotations(Config) ->
     Consumer = attach([user_mark, user_trace__i4s4], Config),
     call(Config, fun() ->
-                         [?assertError(badarg, F()) || F <- [fun() -> dyntrace:mark(pt(1), "x") end, fun() -> dyntrace:mark(a, pt(1)) end]],
+                         [?assertError(badarg, F())
+                          || F <- [fun() -> dyntrace:mark(pt(1), "x") end, fun() -> dyntrace:mark(a, pt(1)) end]],
                          _ = [ignored(F) || F <- [fun() -> dyntrace:mark(["a", pt(1)], "x") end, fun() -> dyntrace:p(1, [pt(1)]) end,
-                                                 fun() -> dyntrace:p([$a | pt(1)]) end, fun() -> dyntrace:put_tag(pt(1)) end,
+                                                 fun() -> dyntrace:p([$a | pt(1)]) end,
+                                                 fun() -> dyntrace:put_tag(pt(1)) end,
                                                  fun() -> dyntrace:span(pt(1), fun() -> ok end) end]],
                          true = dyntrace:mark(the_end, "")
                  end),

@@ -14,7 +14,8 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [rebar3, rebar3_without_runtime_tools, rebar3_start_script, mix, mix_without_runtime_tools, systools, systools_without_runtime_tools].
+    [rebar3, rebar3_without_runtime_tools, rebar3_start_script, mix, mix_without_runtime_tools, systools,
+     systools_without_runtime_tools].
 
 init_per_suite(Config) ->
     test_require:tool(test_bpftrace:missing(), Config).
@@ -27,7 +28,8 @@ init_per_testcase(Test, Config) ->
     Work = filename:join(os:getenv("TMPDIR", "/tmp"), lists:concat(["dyntrace-release-", os:getpid(), "-", Test])),
     {Sources, Release} = {filename:join(Work, "sources"), filename:join(Work, "release")},
     [ok = filelib:ensure_path(Folder) || Folder <- [Sources, Release]],
-    {0, _} = test_shell:run("cd '~ts' && cp -R c_src src tools priv rebar.config examples '~ts'", [test_shell:project(), Sources]),
+    {0, _} = test_shell:run("cd '~ts' && cp -R c_src src tools priv rebar.config examples '~ts'",
+                            [test_shell:project(), Sources]),
     {0, _} = test_shell:run("cd '~ts' && rm -rf c_src/obj priv/*.so priv/beam", [Sources]),
     [{work, Work}, {folder, Sources}, {release, Release} | Config].
 
@@ -53,7 +55,8 @@ rebar3_start_script(Config) ->
     {0, Says} = test_shell:run("cd / && ERL_EPMD_PORT=~s '~ts/bin/shop' foreground -noinput -eval '"
                              "io:format(\"answers ~~w ~~ts~~n\", [dyntrace:available(), maps:get(library, dyntrace:info())]), init:stop().' 2>&1", [Number, Release]),
     test_node:stop_epmd(Epmd),
-    ?assertMatch({_, _}, binary:match(Says, unicode:characters_to_binary(["answers true ", library(Release), "\n"])), Says).
+    ?assertMatch({_, _}, binary:match(Says, unicode:characters_to_binary(["answers true ", library(Release), "\n"])),
+                 Says).
 
 rebar3(Edit, Config) ->
     Shop = examples_SUITE:rebar3_shop(Config),
@@ -91,7 +94,9 @@ systools(Others, Config) ->
     Ebin = filename:join(Sources, "_build/default/lib/dyntrace/ebin"),
     Rel = filename:join(Sources, "shop"),
     Apps = [{App, version(App)} || App <- [kernel, stdlib, sasl | Others]] ++ [{dyntrace, "0.1.0"}],
-    ok = file:write_file(Rel ++ ".rel", io_lib:format("~p.~n", [{release, {"shop", "1.0.0"}, {erts, erlang:system_info(version)}, Apps}])),
+    ok = file:write_file(Rel ++ ".rel",
+                         io_lib:format("~p.~n",
+                                       [{release, {"shop", "1.0.0"}, {erts, erlang:system_info(version)}, Apps}])),
     ok = systools:make_script(Rel, [{path, [Ebin]}, {outdir, Sources}]),
     ok = systools:make_tar(Rel, [{path, [Ebin]}, {outdir, Sources}, {erts, code:root_dir()}]),
     unpack(Rel ++ ".tar.gz", Config).
@@ -123,7 +128,8 @@ boots(Mode, Release) ->
 start(Mode, Release) ->
     Erts = filename:join([Release, "erts-" ++ erlang:system_info(version), "bin"]),
     test_node:start(#{exec => filename:join(Erts, "erlexec"), paths => [],
-                    env => [{"ROOTDIR", Release}, {"BINDIR", Erts}, {"EMU", "beam"}, {"RELEASE_ROOT", Release}, {"RELEASE_NAME", "shop"}, {"RELEASE_VSN", "1.0.0"}],
+                    env => [{"ROOTDIR", Release}, {"BINDIR", Erts}, {"EMU", "beam"}, {"RELEASE_ROOT", Release},
+                            {"RELEASE_NAME", "shop"}, {"RELEASE_VSN", "1.0.0"}],
                     args => ["-mode", Mode, "-boot", filename:join(Release, "releases/1.0.0/start"),
                              "-boot_var", "RELEASE_LIB", filename:join(Release, "lib")]}).
 
@@ -132,7 +138,8 @@ library(Release) ->
 
 %% A consumer attaches to the library's path; the application sets the trace flags.
 fires(Library, Node) ->
-    Consumer = test_bpftrace:start_script(["usdt:", Library, ":org_erlang_dyntrace:message_send { printf(\"%s\\n\", str(arg2)); }"], #{}),
+    Consumer = test_bpftrace:start_script(["usdt:", Library,
+                                           ":org_erlang_dyntrace:message_send { printf(\"%s\\n\", str(arg2)); }"], #{}),
     test_wait:until("messages are traced", fun traced/1, fun() -> peer:call(Node, dyntrace, info, []) end),
     test_wait:until("a line of the message", fun(Lines) -> lists:member(<<"sent_by_somebody_else">>, Lines) end,
                     fun() ->

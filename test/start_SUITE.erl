@@ -34,7 +34,9 @@ boot(Folder, Dir) ->
     Ebin = filename:join(Dir, "ebin"),
     Rel = filename:join(Folder, "node"),
     Versions = [{App, version(App, Ebin)} || App <- Apps],
-    ok = file:write_file(Rel ++ ".rel", io_lib:format("~p.~n", [{release, {"node", "1"}, {erts, erlang:system_info(version)}, Versions}])),
+    ok = file:write_file(Rel ++ ".rel",
+                         io_lib:format("~p.~n",
+                                       [{release, {"node", "1"}, {erts, erlang:system_info(version)}, Versions}])),
     ok = systools:make_script(Rel, [local, {path, [Ebin]}, {outdir, Folder}]),
     Rel.
 
@@ -58,8 +60,10 @@ library_noexec(Config) ->
     test_require:tool(os:cmd("unshare --mount sh -c 'mount -t tmpfs none /mnt && echo works' 2>&1") =/= "works\n" andalso "no namespace of mounts can be made here", []),
     Priv = filename:dirname(library(Config)),
     ok = file:rename(library(Config), filename:join(?config(folder, Config), "dyntrace.so")),
-    Script = io_lib:format("mount -t tmpfs -o noexec none '~ts' && cp '~ts/dyntrace.so' '~ts' && exec erl \"$@\"", [Priv, ?config(folder, Config), Priv]),
-    Node = start(#{exec => {os:find_executable("unshare"), ["--mount", "sh", "-c", lists:flatten(Script), "sh"]}}, Config),
+    Script = io_lib:format("mount -t tmpfs -o noexec none '~ts' && cp '~ts/dyntrace.so' '~ts' && exec erl \"$@\"",
+                           [Priv, ?config(folder, Config), Priv]),
+    Node = start(#{exec => {os:find_executable("unshare"), ["--mount", "sh", "-c", lists:flatten(Script), "sh"]}},
+                 Config),
     can_not_work(Node, [library(Config), "failed to map segment", "noexec?"], Config).
 
 library_of_another_machine(Config) ->
@@ -81,12 +85,16 @@ module_missing(Config) ->
 can_not_work(Node, Parts, Config) ->
     is_running(Node),
     [Error] = errors(Node, Config),
-    #{backends := #{usdt := {missing, Why}, lttng := {missing, Why}}, library := undefined, following := off} = peer:call(Node, dyntrace, info, []),
-    [?assertNotEqual(nomatch, string:find(Text, Part), Part) || Text <- [Error, unicode:characters_to_list(Why)], Part <- Parts],
+    #{backends := #{usdt := {missing, Why}, lttng := {missing, Why}}, library := undefined,
+      following := off} = peer:call(Node, dyntrace, info, []),
+    [?assertNotEqual(nomatch, string:find(Text, Part), Part)
+     || Text <- [Error, unicode:characters_to_list(Why)], Part <- Parts],
     ?assertEqual({error, unicode:characters_to_list(Why)}, peer:call(Node, dyntrace, follow, [#{}])),
     ?assertEqual([Error], errors(Node, Config)),
     ?assertEqual(ok, peer:call(Node, dyntrace, unfollow, [])),
-    ?assertEqual({ok, nonode@nohost}, {peer:call(Node, dyntrace_app, pause, []), peer:call(Node, dyntrace, span, [name, fun erlang:node/0])}),
+    ?assertEqual({ok, nonode@nohost},
+                 {peer:call(Node, dyntrace_app, pause, []),
+                  peer:call(Node, dyntrace, span, [name, fun erlang:node/0])}),
     test_node:stop(Node).
 
 is_running(Node) ->
@@ -106,8 +114,10 @@ library_comes_back(Config) ->
 
 %% Only this prevents its start.
 config_refused(Config) ->
-    Node = start(#{args => ["-boot", "start_clean", "-pa", filename:join(?config(dir, Config), "ebin"), "-dyntrace", "budget", "none"]}, Config),
-    ?assertMatch({error, {dyntrace, {{bad_config, budget, none, _}, _}}}, peer:call(Node, application, ensure_all_started, [dyntrace])),
+    Node = start(#{args => ["-boot", "start_clean", "-pa", filename:join(?config(dir, Config), "ebin"), "-dyntrace",
+                            "budget", "none"]}, Config),
+    ?assertMatch({error, {dyntrace, {{bad_config, budget, none, _}, _}}},
+                 peer:call(Node, application, ensure_all_started, [dyntrace])),
     test_node:stop(Node).
 
 %% -- Other modules of that name ------------------------------------------------------------------
@@ -119,7 +129,8 @@ otp_module_only(Config) ->
     Without = start(#{args => ["-boot", "start_clean"]}, Config),
     ?assertError(undef, peer:call(Without, dyntrace, info, [])),
     ?assert(is_integer(peer:call(Without, erlang, trace, [new_processes, true, [send, {tracer, dyntrace, []}]]))),
-    ?assertMatch({error, {dyntrace, {"no such file or directory", _}}}, peer:call(Without, application, ensure_all_started, [dyntrace])),
+    ?assertMatch({error, {dyntrace, {"no such file or directory", _}}},
+                 peer:call(Without, application, ensure_all_started, [dyntrace])),
     test_node:stop(Without),
     Behind = start(#{args => ["-boot", "start_clean", "-pz", filename:join(?config(dir, Config), "ebin")]}, Config),
     ?assertError(undef, peer:call(Behind, dyntrace, info, [])),
@@ -135,7 +146,9 @@ otp_module_first(Config) ->
     Node = start(Config),
     works(Node, Config),
     ?assertEqual([], errors(Node, Config)),
-    ?assertMatch({match, _}, re:run(log(Node, Config), "dyntrace: loaded .*/traces/ebin/dyntrace.beam in place of .*/runtime_tools-")),
+    ?assertMatch({match, _},
+                 re:run(log(Node, Config),
+                        "dyntrace: loaded .*/traces/ebin/dyntrace.beam in place of .*/runtime_tools-")),
     %% Loaded again by its name, which the code path has twice.
     {module, dyntrace} = peer:call(Node, c, l, [dyntrace]),
     works(Node, Config),
@@ -143,13 +156,15 @@ otp_module_first(Config) ->
 
 works(Node, Config) ->
     Library = library(Config),
-    ?assertMatch(#{library := Library, backends := #{usdt := available}, following := #{}}, peer:call(Node, dyntrace, info, [])).
+    ?assertMatch(#{library := Library, backends := #{usdt := available}, following := #{}},
+                 peer:call(Node, dyntrace, info, [])).
 
 %% A tool has loaded modules of the application, which have no file then.
 cover_compiled(Config) ->
     Ebin = filename:join(?config(dir, Config), "ebin"),
     Node = start(#{args => ["-boot", "start_clean", "-pa", Ebin, "-pa", filename:dirname(code:which(cover))]}, Config),
-    [{ok, Module} = peer:call(Node, cover, compile_beam, [filename:join(Ebin, atom_to_list(Module))]) || Module <- [dyntrace, dyntrace_app, dyntrace_module]],
+    [{ok, Module} = peer:call(Node, cover, compile_beam, [filename:join(Ebin, atom_to_list(Module))])
+     || Module <- [dyntrace, dyntrace_app, dyntrace_module]],
     ?assertEqual({ok, [dyntrace]}, peer:call(Node, application, ensure_all_started, [dyntrace])),
     works(Node, Config),
     %% It does not replace the module that the tool counts with.
@@ -186,7 +201,8 @@ is_mapped(Node, Config) ->
 
 %% The inodes of the mapped files of this name.
 mapped(Node) ->
-    {0, Lines} = test_shell:run("awk '/ r-xp .*\\/priv\\/dyntrace.so/ { print $5 }' /proc/~s/maps", [test_node:os_pid(Node)]),
+    {0, Lines} = test_shell:run("awk '/ r-xp .*\\/priv\\/dyntrace.so/ { print $5 }' /proc/~s/maps",
+                                [test_node:os_pid(Node)]),
     [binary_to_integer(Number) || Number <- binary:split(Lines, <<"\n">>, [global, trim_all])].
 
 %% -- Helpers -------------------------------------------------------------------------------------
@@ -197,15 +213,19 @@ start(Config) ->
 %% With a log of its own: one line per event, which begins with the level.
 start(Options, Config) ->
     Handler = {handler, default, logger_std_h, #{config => #{file => log_file(Config)},
-                                                 formatter => {logger_formatter, #{single_line => true, template => [level, " ", msg, "\n"]}}}},
+                                                 formatter => {logger_formatter,
+                                                               #{single_line => true,
+                                                                 template => [level, " ", msg, "\n"]}}}},
     Args = maps:get(args, Options, ["-mode", "embedded", "-boot", ?config(boot, Config)]),
-    test_node:start(Options#{paths => [], args => Args ++ ["-kernel", "logger", lists:flatten(io_lib:format("~0p", [[Handler]]))]}).
+    test_node:start(Options#{paths => [],
+                             args => Args ++ ["-kernel", "logger", lists:flatten(io_lib:format("~0p", [[Handler]]))]}).
 
 log_file(Config) ->
     filename:join(?config(folder, Config), "log").
 
 errors(Node, Config) ->
-    [unicode:characters_to_list(Line) || Line = <<"error ", _/binary>> <- binary:split(log(Node, Config), <<"\n">>, [global])].
+    [unicode:characters_to_list(Line)
+     || Line = <<"error ", _/binary>> <- binary:split(log(Node, Config), <<"\n">>, [global])].
 
 log(Node, Config) ->
     ok = peer:call(Node, logger_std_h, filesync, [default]),

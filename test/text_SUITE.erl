@@ -41,7 +41,8 @@ random_floats(_) ->
     random(test_terms:any_float(), fun is_text_of/1),
     [?assertEqual(Text, test_text_nif:text(Float))
      || {Text, Float} <- [{<<"1.797693e+308">>, 1.7976931348623157e308}, {<<"4.940656e-324">>, 5.0e-324}, {<<"1.000000e+07">>, 9999999.9999},
-                          {<<"1.000000e+06">>, 1000000.5}, {<<"1.000002e+06">>, 1000001.5}, {<<"-0.000000e+00">>, -0.0}]].
+                          {<<"1.000000e+06">>, 1000000.5}, {<<"1.000002e+06">>, 1000001.5},
+                          {<<"-0.000000e+00">>, -0.0}]].
 
 random(Type, IsGood) ->
     Seed = {erlang:phash2(make_ref()), erlang:system_time(), 0},
@@ -117,7 +118,8 @@ long_strings(_) ->
 large_integers(_) ->
     Power = fun(N) -> binary_to_integer(iolist_to_binary(["1", lists:duplicate(N, $0)])) end,
     [?assertEqual(test_text_nif:runtime(I), test_text_nif:text(I))
-     || I <- [Power(255), -Power(254), Power(256) - 1, 1 bsl 63, 1 bsl 63 - 1, -(1 bsl 63), 1 bsl 64, 1 bsl 59, -(1 bsl 59) - 1]],
+     || I <- [Power(255), -Power(254), Power(256) - 1, 1 bsl 63, 1 bsl 63 - 1, -(1 bsl 63), 1 bsl 64, 1 bsl 59,
+              -(1 bsl 59) - 1]],
     [?assertEqual(<<"...">>, test_text_nif:text(I)) || I <- [Power(1000), -Power(1000), 1 bsl 1000000]],
     ?assertEqual(<<"{a,[1,...">>, test_text_nif:text({a, [1, Power(1000), 2], b})).
 
@@ -133,18 +135,21 @@ many_names(_) ->
     [?assertEqual(test_cases:text(Handle), test_text_nif:text(Handle)) || _ <- [1, 2], Handle <- Pids ++ Ports],
     %% The two spellings of one atom.
     [?assertEqual({<<"div">>, <<"'div'">>, <<"'a@b'">>, <<"a@b">>},
-                  {test_text_nif:text('div'), test_text_nif:id('div'), test_text_nif:text(a@b), test_text_nif:id(a@b)}) || _ <- [1, 2]].
+                  {test_text_nif:text('div'), test_text_nif:id('div'), test_text_nif:text(a@b),
+                   test_text_nif:id(a@b)}) || _ <- [1, 2]].
 
 %% More names than a table holds, on all schedulers and dirty schedulers at once, by more processes than there are
 %% threads.
 many_threads(_) ->
-    Names = [{list_to_atom("thread_" ++ integer_to_list(N)), iolist_to_binary(["thread_", integer_to_list(N)])} || N <- lists:seq(1, 2000)],
+    Names = [{list_to_atom("thread_" ++ integer_to_list(N)), iolist_to_binary(["thread_", integer_to_list(N)])}
+             || N <- lists:seq(1, 2000)],
     Pids = [{Pid, test_cases:text(Pid)} || _ <- lists:seq(1, 2000), Pid <- [spawn(fun() -> ok end)]],
     Terms = Names ++ Pids,
     Wrong = fun(Text) -> [Term || _ <- lists:seq(1, 20), {Term, Expected} <- Terms, Text(Term) =/= Expected] end,
     Workers = [spawn_monitor(fun() -> exit({wrong, Wrong(Text)}) end)
                || _ <- lists:seq(1, 2 * erlang:system_info(schedulers)),
-                  Text <- [fun test_text_nif:text/1, fun test_text_nif:text_dirty_cpu/1, fun test_text_nif:text_dirty_io/1]],
+                  Text <- [fun test_text_nif:text/1, fun test_text_nif:text_dirty_cpu/1,
+                           fun test_text_nif:text_dirty_io/1]],
     [receive {'DOWN', Ref, process, Pid, Reason} -> ?assertEqual({wrong, []}, Reason) end || {Pid, Ref} <- Workers].
 
 %% -- Terms that are meant to hurt ----------------------------------------------------------------
@@ -153,7 +158,8 @@ hostile_terms(_) ->
     [begin
          Text = test_text_nif:text(Term),
          ?assert(byte_size(Text) =< ?MAX),
-         ?assert(byte_size(Begins) =< byte_size(Text) andalso binary:part(Text, 0, byte_size(Begins)) =:= Begins, {Name, Text}),
+         ?assert(byte_size(Begins) =< byte_size(Text) andalso
+                 binary:part(Text, 0, byte_size(Begins)) =:= Begins, {Name, Text}),
          Work = test_text_nif:work(Term),
          ct:pal("~ts: ~b steps, ~b ns", [Name, Work, test_text_nif:duration(Term)]),
          ?assert(Work =< ?MOST_WORK, {Name, Work})
@@ -162,11 +168,13 @@ hostile_terms(_) ->
 %% Functions of erl_nif that take the same time for every term: the others count as work.
 -define(CONSTANT, ["enif_get_local_pid", "enif_get_local_port", "enif_get_map_size", "enif_make_sub_binary",
                    "enif_map_iterator_create", "enif_map_iterator_destroy"] ++
-            ["enif_is_" ++ Kind || Kind <- ["atom", "binary", "fun", "list", "map", "number", "pid", "port", "ref", "tuple"]]).
+            ["enif_is_" ++ Kind || Kind <- ["atom", "binary", "fun", "list", "map", "number", "pid", "port", "ref",
+                                            "tuple"]]).
 
 %% Functions that are called only when the library is loaded, or by the test's own functions.
 -define(NO_TEXT, ["enif_alloc_env", "enif_binary_to_term", "enif_is_identical", "enif_vsnprintf"] ++
-            ["enif_make_" ++ What || What <- ["atom", "badarg", "copy", "int", "list", "long", "new_binary", "tuple", "uint", "ulong"]]).
+            ["enif_make_" ++ What
+             || What <- ["atom", "badarg", "copy", "int", "list", "long", "new_binary", "tuple", "uint", "ulong"]]).
 
 all_work_is_counted(Config) ->
     {0, Symbols} = test_shell:run("nm -D --undefined-only '~ts.so'", [?config(library, Config)]),
@@ -184,14 +192,17 @@ shapes(_) ->
             end,
     [?assertEqual(Expected, Shape(Term))
      || {Term, Expected} <- [{{order, 4711, <<"secret">>, [1, 2, 3]}, <<"{order,integer(),{binary,6},{list,3}}">>},
-                             {{reply, make_ref(), self(), 1.5, #{a => b}}, <<"{reply,reference(),pid(),float(),{map,1}}">>},
+                             {{reply, make_ref(), self(), 1.5, #{a => b}},
+                              <<"{reply,reference(),pid(),float(),{map,1}}">>},
                              {{{badmatch, "why"}, [{m, f, [secret], []}]}, <<"{{badmatch,{list,3}},{list,1}}">>},
-                             {{hd(erlang:ports()), fun() -> ok end, <<1:1>>, [a | b]}, <<"{port(),fun(),bitstring(),{improper_list,1}}">>},
+                             {{hd(erlang:ports()), fun() -> ok end, <<1:1>>, [a | b]},
+                              <<"{port(),fun(),bitstring(),{improper_list,1}}">>},
                              {[], <<"{list,0}">>}, {{}, <<"{}">>}, {'an atom', <<"'an atom'">>},
                              {lists:seq(1, 999), <<"{list,999}">>}, {lists:seq(1, 1001), <<"{list,1000...}">>},
                              {1 bsl 1000000, <<"integer()">>}]],
     %% Shapes are cut like other texts.
-    ?assertMatch(<<"{{{{", _:249/binary, "...">>, Shape(lists:foldl(fun(_, Inner) -> {Inner} end, x, lists:seq(1, 300)))).
+    ?assertMatch(<<"{{{{", _:249/binary, "...">>,
+                 Shape(lists:foldl(fun(_, Inner) -> {Inner} end, x, lists:seq(1, 300)))).
 
 %% The runtime copies an unaligned binary. After one large copy, no other binary is read.
 mid_byte(_) ->
@@ -217,8 +228,10 @@ mid_byte(_) ->
 utf8(_) ->
     [?assertEqual(<< <<C/utf8>> || <<C>> <= Bytes >>, test_text_nif:string(Bytes))
      || Bytes <- [<<16#E0, 16#80, 16#80>>, <<16#E0, 16#9F, 16#BF>>, <<16#ED, 16#A0, 16#80>>, <<16#ED, 16#BF, 16#BF>>,
-                  <<16#F0, 16#80, 16#80, 16#80>>, <<16#F0, 16#8F, 16#BF, 16#BF>>, <<16#F4, 16#90, 16#80, 16#80>>, <<16#F5, 16#80, 16#80, 16#80>>,
-                  <<16#C0, 16#80>>, <<16#C1, 16#BF>>, <<16#80>>, <<16#FF>>, <<16#C3>>, <<16#E2, 16#82>>, <<16#F0, 16#9D, 16#84>>]],
+                  <<16#F0, 16#80, 16#80, 16#80>>, <<16#F0, 16#8F, 16#BF, 16#BF>>, <<16#F4, 16#90, 16#80, 16#80>>,
+                  <<16#F5, 16#80, 16#80, 16#80>>,
+                  <<16#C0, 16#80>>, <<16#C1, 16#BF>>, <<16#80>>, <<16#FF>>, <<16#C3>>, <<16#E2, 16#82>>,
+                  <<16#F0, 16#9D, 16#84>>]],
     [?assertEqual(<<C/utf8>>, test_text_nif:string(<<C/utf8>>), C)
      || C <- lists:seq(1, 16#D7FF) ++ lists:seq(16#E000, 16#10FFFF, 7) ++ [16#FFFF, 16#10000, 16#10FFFF]],
     ?assertEqual(<<"a", 16#FFFD/utf8, "b">>, test_text_nif:string(<<"a", 0, "b">>)).
@@ -226,8 +239,11 @@ utf8(_) ->
 %% All pairs of bytes, and random sequences of bytes that begin and end characters: as the module unicode decodes them.
 random_bytes(_) ->
     [check_bytes(<<A, B>>) || A <- lists:seq(0, 255), B <- lists:seq(0, 255)],
-    Edges = list_to_tuple(lists:append([[B - 1, B, B + 1] || B <- [16#20, 16#80, 16#90, 16#A0, 16#C0, 16#C2, 16#E0, 16#ED, 16#F0, 16#F4]])),
-    [check_bytes(<< <<(element(rand:uniform(tuple_size(Edges)), Edges))>> || _ <- lists:seq(1, rand:uniform(12)) >>) || _ <- lists:seq(1, cases())].
+    Edges = list_to_tuple(lists:append([[B - 1, B, B + 1]
+                                        || B <- [16#20, 16#80, 16#90, 16#A0, 16#C0, 16#C2, 16#E0, 16#ED, 16#F0,
+                                                 16#F4]])),
+    [check_bytes(<< <<(element(rand:uniform(tuple_size(Edges)), Edges))>> || _ <- lists:seq(1, rand:uniform(12)) >>)
+     || _ <- lists:seq(1, cases())].
 
 check_bytes(Bytes) ->
     ?assertEqual(as_unicode(Bytes), test_text_nif:string(Bytes), Bytes).
@@ -237,7 +253,8 @@ as_unicode(<<>>) ->
 as_unicode(Bytes = <<First, Rest/binary>>) ->
     case [Size || Size <- lists:seq(1, min(4, byte_size(Bytes))), Char <- [binary:part(Bytes, 0, Size)], unicode:characters_to_binary(Char) =:= Char] of
         _ when First =:= 0 -> <<16#FFFD/utf8, (as_unicode(Rest))/binary>>;
-        [Size | _] -> <<(binary:part(Bytes, 0, Size))/binary, (as_unicode(binary:part(Bytes, Size, byte_size(Bytes) - Size)))/binary>>;
+        [Size | _] -> <<(binary:part(Bytes, 0, Size))/binary,
+                        (as_unicode(binary:part(Bytes, Size, byte_size(Bytes) - Size)))/binary>>;
         [] -> <<First/utf8, (as_unicode(Rest))/binary>>
     end.
 

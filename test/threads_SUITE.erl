@@ -32,7 +32,8 @@ init_per_suite(Config) ->
     Tsan = string:trim(unicode:characters_to_list(Runtime)),
     {Fixed, Why} = test_shell:run("setarch -R true 2>&1", []),
     Missing = [["no runtime of ThreadSanitizer (Debian: libgcc-dev)"] || not filelib:is_file(Tsan)] ++
-        [["addresses can't be fixed: ", Why] || Fixed =/= 0] ++ [Lttng || Lttng <- [test_lttng:missing()], Lttng =/= false],
+        [["addresses can't be fixed: ", Why] || Fixed =/= 0] ++ [Lttng
+                                                                 || Lttng <- [test_lttng:missing()], Lttng =/= false],
     case test_require:tool(Missing =/= [] andalso hd(Missing), Config) of
         {skip, Reason} -> {skip, Reason};
         _ -> [{tsan, Tsan}, {built, built(Config)} | Config]
@@ -63,7 +64,8 @@ init_per_testcase(Case, Config) ->
                              env => [{"ROOTDIR", code:root_dir()}, {"BINDIR", Erts}, {"EMU", "beam"}, {"PROGNAME", "erl"},
                                      {"TSAN_OPTIONS", ?OPTIONS " log_path=" ++ Reports}],
                              args => ["-eval", "os:unsetenv(\"LD_PRELOAD\")."],
-                             paths => [filename:join(Folder, "ebin"), filename:dirname(code:which(demo_system)) | test_node:test_paths()]}),
+                             paths => [filename:join(Folder, "ebin"),
+                                       filename:dirname(code:which(demo_system)) | test_node:test_paths()]}),
     %% Programs of the node, which the VM starts before its own code runs, have files of their own.
     [{node, Node}, {reports, Reports ++ "." ++ test_node:os_pid(Node)} | Config].
 
@@ -75,7 +77,9 @@ end_per_testcase(_, Config) ->
         [] -> ok;
         Reports ->
             ct:pal("~ts", [lists:join("\n", Reports)]),
-            {fail, {races, [Summary || Report <- Reports, {match, [Summary]} <- [re:run(Report, "SUMMARY: .*", [{capture, first, binary}])]]}}
+            {fail, {races, [Summary
+                            || Report <- Reports,
+                            {match, [Summary]} <- [re:run(Report, "SUMMARY: .*", [{capture, first, binary}])]]}}
     end.
 
 %% The reports of the node.
@@ -169,7 +173,8 @@ tables(Config) ->
                          Terms = [Term || {_, Term, _} <- test_hostile:terms()],
                          on_all_schedulers(5, fun() ->
                                                       ok = test_text_nif:show(shape),
-                                                      _ = [test_text_nif:Function(Term) || Term <- Terms, Function <- [text, text_dirty_cpu]],
+                                                      _ = [test_text_nif:Function(Term)
+                                                           || Term <- Terms, Function <- [text, text_dirty_cpu]],
                                                       ok = test_text_nif:show(full)
                                               end)
                  end).
@@ -182,13 +187,15 @@ budget_and_allowed_probes(Config) ->
                          test_autotracer:until_traced(Config),
                          Floods = call(Config, fun() ->
                                                        Sink = spawn(fun test_autotracer:sink/0),
-                                                       [spawn(fun() -> test_autotracer:flood(Sink) end) || _ <- schedulers()]
+                                                       [spawn(fun() -> test_autotracer:flood(Sink) end)
+                                                        || _ <- schedulers()]
                                                end),
                          test_autotracer:until_following(pauses, fun(Pauses) -> Pauses >= 1 end, Config),
                          call(Config, fun() ->
                                               [ok = dyntrace:follow(#{probes => Probes, budget => Budget, text => Text})
                                                || _ <- lists:seq(1, 20),
-                                                  {Probes, Budget, Text} <- [{[message_send], 100000, shape}, {all, infinity, full}, {all, 1000, full}]]
+                                                  {Probes, Budget, Text} <- [{[message_send], 100000, shape},
+                                                                             {all, infinity, full}, {all, 1000, full}]]
                                       end),
                          test_autotracer:until_following(skipped, fun(Skipped) -> Skipped > 0 end, Config),
                          call(Config, fun() -> [exit(Pid, kill) || Pid <- Floods], dyntrace:unfollow() end)

@@ -67,7 +67,8 @@ who_talks(Config) ->
                fun() ->
                        To = spawn(fun Loop() -> receive stop -> ok; _ -> Loop() end end),
                        true = register(listener, To),
-                       {From, _} = test_cases:traced([send], fun() -> [begin To ! hello, listener ! hello end || _ <- lists:seq(1, 20)] end),
+                       {From, _} = test_cases:traced([send],
+                                                     fun() -> [begin To ! hello, listener ! hello end || _ <- lists:seq(1, 20)] end),
                        To ! stop,
                        {test_cases:text(From), test_cases:text(To)}
                end),
@@ -78,10 +79,12 @@ call_latency(Config) ->
     {Lines, ok} =
         script(call_latency, Config,
                fun() ->
-                       [1 = test_trace:trace_pattern({?MODULE, F, 1}, [{'_', [], [{exception_trace}]}], [local]) || F <- [nap, fails]],
+                       [1 = test_trace:trace_pattern({?MODULE, F, 1}, [{'_', [], [{exception_trace}]}], [local])
+                        || F <- [nap, fails]],
                        {_, _} = test_cases:traced([call], fun() ->
                                                                 [?MODULE:nap(20) || _ <- lists:seq(1, 5)],
-                                                                [try ?MODULE:fails(N) catch error:_ -> ok end || N <- [1, 2]]
+                                                                [try ?MODULE:fails(N) catch error:_ -> ok end
+                                                                 || N <- [1, 2]]
                                                         end),
                        ok
                end),
@@ -96,10 +99,12 @@ no_calls(Config) ->
                     fun() -> test_bpftrace:lines(Silent) end),
     Lines = test_bpftrace:stop_script(Silent),
     [?assert(lists:any(fun(Line) -> has(Line, Says) end, Lines), Says)
-     || Says <- [<<"dyntrace:follow(#{functions => [{my_mod, '_', '_'}]})">>, <<"shows `calls` in `following`">>, <<"No call was seen">>]],
+     || Says <- [<<"dyntrace:follow(#{functions => [{my_mod, '_', '_'}]})">>, <<"shows `calls` in `following`">>,
+                 <<"No call was seen">>]],
     {Traced, _} = script(call_latency, Config,
                          fun() ->
-                                 1 = test_trace:trace_pattern({?MODULE, nap, 1}, [{'_', [], [{exception_trace}]}], [local]),
+                                 1 = test_trace:trace_pattern({?MODULE, nap, 1}, [{'_', [], [{exception_trace}]}],
+                                                              [local]),
                                  test_cases:traced([call], fun() -> ?MODULE:nap(1) end)
                          end),
     ?assertNot(lists:any(fun(Line) -> has(Line, <<"No call was seen">>) end, Traced)).
@@ -110,7 +115,8 @@ cpu(Config) ->
         script(cpu, Config,
                fun() ->
                        [Busy, Idle] = [begin
-                                           {Pid, {Us, ok}} = test_cases:traced([running, exiting], fun() -> timer:tc(?MODULE, Function, [Argument]) end),
+                                           {Pid, {Us, ok}} = test_cases:traced([running, exiting],
+                                                                               fun() -> timer:tc(?MODULE, Function, [Argument]) end),
                                            {test_cases:text(Pid), Us}
                                        end || {Function, Argument} <- [{spin, 2000000}, {nap, 1000}]],
                        {Busy, Idle}
@@ -137,7 +143,8 @@ messages(Config) ->
                        To = spawn(fun Loop() -> receive stop -> ok; _ -> Loop() end end),
                        true = register(listener, To),
                        1 = test_trace:trace(To, true, ['receive', ?TRACER]),
-                       {From, _} = test_cases:traced([send], fun() -> [begin To ! hello, listener ! hello end || _ <- lists:seq(1, 20)] end),
+                       {From, _} = test_cases:traced([send],
+                                                     fun() -> [begin To ! hello, listener ! hello end || _ <- lists:seq(1, 20)] end),
                        To ! stop,
                        {test_cases:text(From), test_cases:text(To)}
                end),
@@ -172,8 +179,10 @@ memory(Config) ->
                      end),
     Lines = test_bpftrace:stop_script(Consumer),
     ?assert(Large >= 200000 * 16 div 1024, Large),
-    ?assertEqual(Large, lists:last([Kb || {Key, Kb} <- counts(Lines), Key =:= iolist_to_binary(["@heap_kb[", Pid, "]"])])),
-    ?assertEqual(Large - Small, lists:last([Kb || {Key, Kb} <- counts(Lines), Key =:= iolist_to_binary(["@grown_kb[", Pid, "]"])])).
+    ?assertEqual(Large, lists:last([Kb
+                                    || {Key, Kb} <- counts(Lines), Key =:= iolist_to_binary(["@heap_kb[", Pid, "]"])])),
+    ?assertEqual(Large - Small,
+                 lists:last([Kb || {Key, Kb} <- counts(Lines), Key =:= iolist_to_binary(["@grown_kb[", Pid, "]"])])).
 
 %% A request that waits 50 ms in the second of three processes.
 request(Config) ->
@@ -185,7 +194,9 @@ request(Config) ->
                        Works = spawn(fun() -> receive {order, Who} -> nap(50), Pays ! {pay, Who} end end),
                        _ = seq_trace:set_system_tracer({dyntrace, []}),
                        Asks = spawn(fun() ->
-                                            _ = [seq_trace:set_token(Flag, Value) || {Flag, Value} <- [{label, 17}, {send, true}, {'receive', true}, {print, true}]],
+                                            _ = [seq_trace:set_token(Flag, Value)
+                                                 || {Flag, Value} <- [{label, 17}, {send, true}, {'receive', true},
+                                                                      {print, true}]],
                                             Works ! {order, self()},
                                             receive paid -> ok end,
                                             seq_trace:print(17, "is done"),
@@ -197,11 +208,14 @@ request(Config) ->
                        {test_cases:text(Asks), test_cases:text(Works), test_cases:text(Pays)}
                end),
     Events = lists:sort([{binary_to_integer(Us), binary_to_integer(Gap), What}
-                         || Line <- Lines, {match, [Us, Gap, What]} <- [re:run(Line, "^ +(\\d+) +(\\d+)  \\[17\\] (.*)$", [{capture, all_but_first, binary}])]]),
+                         || Line <- Lines, {match,
+                                            [Us, Gap, What]} <- [re:run(Line, "^ +(\\d+) +(\\d+)  \\[17\\] (.*)$",
+                                                                        [{capture, all_but_first, binary}])]]),
     ?assertEqual([iolist_to_binary(What)
                   || What <- [[Asks, " -> ", Works, "  {order,", Asks, "}"], ["  ", Works, " receives"],
                               ["  ", Works, " -> ", Pays, "  {pay,", Asks, "}"], ["    ", Pays, " receives"],
-                              ["    ", Pays, " -> ", Asks, "  paid"], [Asks, " receives"], [Asks, " says \"is done\""]]],
+                              ["    ", Pays, " -> ", Asks, "  paid"], [Asks, " receives"],
+                              [Asks, " says \"is done\""]]],
                  [What || {_, _, What} <- Events]),
     Gaps = [Gap || {_, Gap, _} <- Events],
     ?assertEqual(0, hd(Gaps)),
@@ -259,7 +273,8 @@ spawn_rate(Config) ->
     {Lines, ok} =
         script(spawn_rate, Config,
                fun() ->
-                       _ = test_cases:traced([procs], fun() -> [spawn(lists, seq, [1, N]) || N <- lists:seq(1, 30)] ++ [spawn(fun() -> ok end)] end),
+                       _ = test_cases:traced([procs],
+                                             fun() -> [spawn(lists, seq, [1, N]) || N <- lists:seq(1, 30)] ++ [spawn(fun() -> ok end)] end),
                        ok
                end),
     ?assertEqual(30, sum(Lines, "@spawned[lists:seq/2]")),
@@ -269,7 +284,8 @@ exits(Config) ->
     {Lines, ok} =
         script(exits, Config,
                fun() ->
-                       [test_cases:untold([procs], fun() -> exit(Reason) end, []) || Reason <- [normal, normal, {shutdown, timeout}]],
+                       [test_cases:untold([procs], fun() -> exit(Reason) end, [])
+                        || Reason <- [normal, normal, {shutdown, timeout}]],
                        ok
                end),
     ?assertEqual({2, 1}, {sum(Lines, "@exits[normal]"), sum(Lines, "@exits[{shutdown,timeout}]")}).
@@ -280,7 +296,8 @@ dead_letters(Config) ->
                fun() ->
                        Dead = lttng_SUITE:dead(),
                        Alive = spawn(fun() -> receive stop -> ok end end),
-                       {From, _} = test_cases:traced([send], fun() -> [begin Dead ! lost, Alive ! arrives end || _ <- lists:seq(1, 25)] end),
+                       {From, _} = test_cases:traced([send],
+                                                     fun() -> [begin Dead ! lost, Alive ! arrives end || _ <- lists:seq(1, 25)] end),
                        Alive ! stop,
                        {test_cases:text(From), test_cases:text(Dead)}
                end),
@@ -314,7 +331,8 @@ in_a_container(Config) ->
                                Dead = lttng_SUITE:dead(),
                                test_cases:traced([send], fun() -> [Dead ! hello || _ <- lists:seq(1, 7)] end)
                        end),
-    test_wait:until("seven messages are counted", 7, fun() -> lists:sum([N || {_, N} <- counts(test_bpftrace:lines(Consumer))]) end),
+    test_wait:until("seven messages are counted", 7,
+                    fun() -> lists:sum([N || {_, N} <- counts(test_bpftrace:lines(Consumer))]) end),
     _ = test_bpftrace:stop_script(Consumer),
     test_node:stop(Node).
 
@@ -322,7 +340,8 @@ in_a_container(Config) ->
 
 page_bpftrace(Config) ->
     Output = page("bpftrace", Config),
-    [?assertMatch({_, _}, binary:match(Output, Line), Output) || Line <- [<<"@exits[{shutdown,0}]: 3\n">>, <<"@exits[{shutdown,1}]: 3\n">>]].
+    [?assertMatch({_, _}, binary:match(Output, Line), Output)
+     || Line <- [<<"@exits[{shutdown,0}]: 3\n">>, <<"@exits[{shutdown,1}]: 3\n">>]].
 
 %% perf is attached a while before it records. Events before that are not in its file.
 page_perf(Config) ->
@@ -348,11 +367,14 @@ forget_probes() ->
 
 page_gdb(Config) ->
     Output = page("gdb", Config),
-    ?assertMatch({match, _}, re:run(Output, ["stap +erlang +user_trace__i4s4 +0x[0-9a-f]+ +0x[0-9a-f]+ +", ?config(library, Config)]), Output).
+    ?assertMatch({match, _},
+                 re:run(Output, ["stap +erlang +user_trace__i4s4 +0x[0-9a-f]+ +0x[0-9a-f]+ +",
+                                 ?config(library, Config)]), Output).
 
 page_bcc(Config) ->
     Output = page("bcc", Config),
-    [?assertMatch({match, _}, re:run(Output, ["org_erlang_dyntrace:?'?", Probe]), Output) || Probe <- ["message_send", "message_receive"]].
+    [?assertMatch({match, _}, re:run(Output, ["org_erlang_dyntrace:?'?", Probe]), Output)
+     || Probe <- ["message_send", "message_receive"]].
 
 numbers(Output, Pattern) ->
     case re:run(Output, Pattern, [global, {capture, all_but_first, list}]) of
@@ -371,7 +393,8 @@ page(Title, Config) ->
 
 %% Runs a script while Fun is called on the node. Returns the script's lines, and Fun's result.
 script(Name, Config, Fun) ->
-    Consumer = test_bpftrace:start_file(filename:join(scripts(), atom_to_list(Name) ++ ".bt"), [?config(library, Config)]),
+    Consumer = test_bpftrace:start_file(filename:join(scripts(), atom_to_list(Name) ++ ".bt"),
+                                        [?config(library, Config)]),
     Known = test_node:call(?config(node, Config), Fun),
     {test_bpftrace:stop_script(Consumer), Known}.
 
@@ -381,7 +404,8 @@ scripts() ->
 %% "@name[key]: 17"
 counts(Lines) ->
     [{Key, binary_to_integer(Count)}
-     || Line <- Lines, {match, [Key, Count]} <- [re:run(Line, "^(@[^:]*.*): (\\d+)$", [{capture, all_but_first, binary}])]].
+     || Line <- Lines, {match,
+                        [Key, Count]} <- [re:run(Line, "^(@[^:]*.*): (\\d+)$", [{capture, all_but_first, binary}])]].
 
 sum(Lines, Key) ->
     Named = iolist_to_binary(Key),
@@ -396,8 +420,10 @@ histogram(Key, Lines) ->
     end.
 
 rows([<<"[", _/binary>> = Row | Rest]) ->
-    {match, [Least, Unit, Count]} = re:run(Row, "^\\[(\\d+)([KMG]?)(?:\\]|, .*\\)) +(\\d+) \\|", [{capture, all_but_first, list}]),
-    [{list_to_integer(Least) * maps:get(Unit, #{"" => 1, "K" => 1 bsl 10, "M" => 1 bsl 20, "G" => 1 bsl 30}), list_to_integer(Count)} | rows(Rest)];
+    {match, [Least, Unit, Count]} = re:run(Row, "^\\[(\\d+)([KMG]?)(?:\\]|, .*\\)) +(\\d+) \\|",
+                                           [{capture, all_but_first, list}]),
+    [{list_to_integer(Least) * maps:get(Unit, #{"" => 1, "K" => 1 bsl 10, "M" => 1 bsl 20, "G" => 1 bsl 30}),
+      list_to_integer(Count)} | rows(Rest)];
 rows(_) ->
     [].
 

@@ -31,13 +31,16 @@ end_per_suite(Config) ->
 build(Version, This, Folder) ->
     Sources = filename:join([Folder, "sources", "dyntrace-" ++ Version]),
     ok = filelib:ensure_path(Sources),
-    {0, _} = test_shell:run("cd '~ts' && cp -R c_src src tools priv rebar.config '~ts'", [test_shell:project(), Sources]),
+    {0, _} = test_shell:run("cd '~ts' && cp -R c_src src tools priv rebar.config '~ts'",
+                            [test_shell:project(), Sources]),
     {0, _} = test_shell:run("cd '~ts' && rm -rf c_src/obj priv/*.so && sed -i 's/\"~ts\"/\"~ts\"/' src/dyntrace.appup src/dyntrace.app.src && rebar3 compile",
                           [Sources, This, Version]),
     Dir = filename:join([Folder, "lib", "dyntrace-" ++ Version]),
-    {0, _} = test_shell:run("mkdir -p '~ts' && cp -RL '~ts/_build/default/lib/dyntrace/ebin' '~ts/priv' '~ts'", [Dir, Sources, Sources, Dir]),
+    {0, _} = test_shell:run("mkdir -p '~ts' && cp -RL '~ts/_build/default/lib/dyntrace/ebin' '~ts/priv' '~ts'",
+                            [Dir, Sources, Sources, Dir]),
     %% As systools packs it: the modules that the application lists, and all of priv.
-    {0, _} = test_shell:run("mkdir -p '~ts' && cp -R '~ts' '~ts' && rm '~ts/ebin/dyntrace.beam'", [filename:dirname(packed(Dir)), Dir, packed(Dir), packed(Dir)]),
+    {0, _} = test_shell:run("mkdir -p '~ts' && cp -R '~ts' '~ts' && rm '~ts/ebin/dyntrace.beam'",
+                            [filename:dirname(packed(Dir)), Dir, packed(Dir), packed(Dir)]),
     Dir.
 
 packed(Dir) ->
@@ -68,7 +71,8 @@ appup_names_all(Config) ->
     {ok, [{application, dyntrace, Keys}]} = file:consult(filename:join(Ebin, "dyntrace.app")),
     {ok, [{Version, [{_, Up}], [{_, Down}]}]} = file:consult(filename:join(Ebin, "dyntrace.appup")),
     ?assertEqual(proplists:get_value(vsn, Keys), Version),
-    [?assertEqual(lists:sort(proplists:get_value(modules, Keys)), lists:sort([Module || {load_module, Module} <- Instructions])) || Instructions <- [Up, Down]].
+    [?assertEqual(lists:sort(proplists:get_value(modules, Keys)),
+                  lists:sort([Module || {load_module, Module} <- Instructions])) || Instructions <- [Up, Down]].
 
 %% The worker sets all flags again when a consumer attaches to the new library. A consumer of the old library does not
 %% disturb the load and its node.
@@ -102,7 +106,8 @@ up_and_down(Trace, Config) ->
 
 %% The appup starts nothing on a node where the application does not run.
 not_started(Config) ->
-    ?assertEqual({ok, ok, undefined}, call(Config, fun() -> {dyntrace_app:pause(), dyntrace_app:resume(), whereis(dyntrace_sup)} end)),
+    ?assertEqual({ok, ok, undefined},
+                 call(Config, fun() -> {dyntrace_app:pause(), dyntrace_app:resume(), whereis(dyntrace_sup)} end)),
     is_at(this, Config).
 
 %% -- Helpers ---------------------------------------------------------------------------------
@@ -127,7 +132,8 @@ attach(Which, Config) ->
     Library = filename:join([dir(Which, Config), "priv", "dyntrace.so"]),
     Consumer = test_bpftrace:start_script(["usdt:", Library, ":org_erlang_dyntrace:message_send /str(arg1) == \"", test_cases:text(?config(sink, Config)),
                                          "\"/ { printf(\"%llu %s\\n\", nsecs, str(arg2)); }"], #{}),
-    test_wait:until("sends are traced", fun() -> Flags = test_autotracer:traced(new, Config), lists:member(send, Flags) orelse Flags end),
+    test_wait:until("sends are traced",
+                    fun() -> Flags = test_autotracer:traced(new, Config), lists:member(send, Flags) orelse Flags end),
     Consumer.
 
 %% Each message arrives, from a new process.
@@ -136,7 +142,8 @@ numbered(Consumer, Config) ->
     Texts = call(Config, fun() ->
                                  {Pid, Ref} = spawn_monitor(fun() -> [Sink ! {numbered, self(), N} || N <- lists:seq(1, ?MESSAGES)] end),
                                  receive {'DOWN', Ref, process, Pid, normal} -> ok end,
-                                 [iolist_to_binary(["{numbered,", pid_to_list(Pid), $,, integer_to_list(N), $}]) || N <- lists:seq(1, ?MESSAGES)]
+                                 [iolist_to_binary(["{numbered,", pid_to_list(Pid), $,, integer_to_list(N), $}])
+                                  || N <- lists:seq(1, ?MESSAGES)]
                          end),
     Mine = fun() -> [Text || Text <- test_bpftrace:in_time(test_bpftrace:lines(Consumer)), lists:member(Text, Texts)] end,
     test_wait:until("messages that have not arrived", [], fun() -> Texts -- Mine() end),

@@ -18,7 +18,8 @@ all() ->
     [{group, by_probe},
      all_together, attached_after_tracing_began, detached_and_attached_again, one_node_only,
      two_consumers, nobody_attached, consumer_killed,
-     every_tag_by_hand, max_heap_size, overdrawn_budget, remote_receivers, terms_of_every_type, long_texts_are_cut, long_names].
+     every_tag_by_hand, max_heap_size, overdrawn_budget, remote_receivers, terms_of_every_type, long_texts_are_cut,
+     long_names].
 
 groups() ->
     [{by_probe, [], [{group, Probe} || Probe <- probes()]} | [{Probe, [], [alone]} || Probe <- probes()]].
@@ -185,7 +186,8 @@ every_tag_by_hand(Config) ->
                          true = dyntrace:mark(the_end, "")
                  end),
     _ = test_bpftrace:await(Consumer, fun({Probe, _}) -> Probe =:= user_mark end),
-    Events = [Event || Event = {Probe, _} <- test_bpftrace:stop(Consumer), not lists:member(Probe, [user_mark | Heaps])],
+    Events = [Event || Event = {Probe, _} <- test_bpftrace:stop(Consumer),
+              not lists:member(Probe, [user_mark | Heaps])],
     Fired = [Probe || {Group, Tag} <- Tags, {{G, T}, Probe} <- Feeds, G =:= Group, T =:= Tag orelse T =:= any],
     ?assertEqual(lists:sort(Fired ++ Fired), lists:sort([Probe || {Probe, _} <- Events])),
     Types = lists:usort([{Probe, Type} || {Probe, #{type := Type}} <- Events]),
@@ -214,7 +216,8 @@ by_hand(Group, Tag) ->
                         running_procs -> {{erlang, hibernate, 3}, none};
                         running_ports -> {command, none};
                         call -> {Mfa, {error, badarg}};
-                        garbage_collection -> {[{Key, 1} || Key <- [wordsize, heap_block_size, old_heap_block_size]], none};
+                        garbage_collection -> {[{Key, 1} || Key <- [wordsize, heap_block_size, old_heap_block_size]],
+                                               none};
                         send -> {message, {a_name, 'far@a-host'}};
                         'receive' -> {{'EXIT', self(), reason}, none}
                     end,
@@ -228,12 +231,15 @@ max_heap_size(Config) ->
                         fun() ->
                                 Grow = fun Grow(List) -> Grow([List | List]) end,
                                 {Pid, Ref} = spawn_opt(fun() -> receive go -> Grow([]) end end,
-                                                       [monitor, {max_heap_size, #{size => 10000, kill => true, error_logger => false}}]),
+                                                       [monitor, {max_heap_size,
+                                                                  #{size => 10000, kill => true,
+                                                                    error_logger => false}}]),
                                 1 = test_trace:trace(Pid, true, [garbage_collection, ?TRACER]),
                                 Pid ! go,
                                 receive {'DOWN', Ref, process, Pid, killed} -> test_cases:text(Pid) end
                         end),
-    {trace, #{arg1 := Info}} = test_bpftrace:await(Consumer, fun({_, #{p := P, event := Event}}) -> P =:= Text andalso Event =:= <<"gc_max_heap_size">> end),
+    {trace, #{arg1 := Info}} = test_bpftrace:await(Consumer,
+                                                   fun({_, #{p := P, event := Event}}) -> P =:= Text andalso Event =:= <<"gc_max_heap_size">> end),
     ?assertMatch({_, _}, binary:match(Info, <<"heap_block_size">>)),
     _ = test_bpftrace:stop(Consumer).
 
@@ -255,7 +261,8 @@ overdrawn_budget(Config) ->
                          Large = Skipped(fun() -> {Ask("send", send), Send(large)} end),
                          ok = dyntrace:set_budget(2),
                          Within = Skipped(fun() -> [{Ask("send", send), Send(N)} || N <- [1, 2]] end),
-                         Past = [Skipped(fun() -> Ask(Group, Tag) end) || {Group, Tag} <- [{"send", send}, {"call", call}, {"procs", exit}]],
+                         Past = [Skipped(fun() -> Ask(Group, Tag) end)
+                                 || {Group, Tag} <- [{"send", send}, {"call", call}, {"procs", exit}]],
                          Seq = Skipped(fun() -> dyntrace:enabled(send, dyntrace_follower, self()) end),
                          Status = Skipped(fun() -> dyntrace:enabled(trace_status, dyntrace_follower, self()) end),
                          Unasked = Skipped(fun() -> {Return(), Send(late)} end),
@@ -379,7 +386,8 @@ long_names_used() ->
      {message_send, Sent#{to => <<"'end'">>}},
      {message_send, Sent#{to => test_cases:text(Escapes)}},
      {function_call, #{pid => Me, entry => test_cases:location({Module, Function, 0}), depth => 0}},
-     {process_spawn, #{pid => test_cases:text(Spawned), parent => Me, entry => test_cases:location({Clefs, Letters, 2})}},
+     {process_spawn, #{pid => test_cases:text(Spawned), parent => Me,
+                       entry => test_cases:location({Clefs, Letters, 2})}},
      {process_register, Registered#{type := <<"unregister">>}}].
 
 %% -- Helpers -----------------------------------------------------------------------------------

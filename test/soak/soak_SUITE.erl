@@ -38,7 +38,8 @@ soak(Config) ->
     Until = erlang:monotonic_time(second) + Seconds,
     Warm = spawn_worker(fun() -> receive after min(?WARM_S, Seconds div 3) * 1000 -> rss(Node) end end),
     Workers = [spawn_worker(fun() -> repeat(Until, Work) end)
-               || Work <- [fun() -> bpftrace(Library) end, fun() -> bpftrace(Library) end, fun() -> lttng(Daemon, Node) end, fun() -> reload(Node) end]],
+               || Work <- [fun() -> bpftrace(Library) end, fun() -> bpftrace(Library) end,
+                           fun() -> lttng(Daemon, Node) end, fun() -> reload(Node) end]],
     Before = done(Warm),
     [Bpftrace1, Bpftrace2, Lttng, Reloads] = [done(Worker) || Worker <- Workers],
     After = rss(Node),
@@ -46,7 +47,8 @@ soak(Config) ->
     Orders = test_node:call(Node, fun() -> sys:get_state(demo_clerk) end),
     ct:pal("~b s: ~b orders; bpftrace attached ~b times; ~b LTTng sessions recorded ~b and lost ~b events; ~b reloads; "
            "resident ~b kB after ~b s, ~b kB at the end",
-           [Seconds, Orders, length(Bpftrace1 ++ Bpftrace2), length(Lttng), Recorded, Lost, length(Reloads), Before, min(?WARM_S, Seconds div 3), After]),
+           [Seconds, Orders, length(Bpftrace1 ++ Bpftrace2), length(Lttng), Recorded, Lost, length(Reloads), Before,
+            min(?WARM_S, Seconds div 3), After]),
     ?assertEqual(#{}, maps:get(undecoded, test_node:call(Node, fun dyntrace:info/0))),
     ?assert(Orders > 0 andalso Recorded > 0),
     ?assert(After < Before * 1.2 + 20000, {grown, Before, After}),
@@ -70,12 +72,15 @@ bpftrace(Library) ->
 %% {Recorded, Lost}: counts of the numbered messages, in buffers that may be too small.
 lttng(Daemon, Node) ->
     Size = lists:nth(rand:uniform(2), ["4k", "256k"]),
-    Session = test_lttng:start(Daemon, [message_send], #{channel => "--num-subbuf=2 --subbuf-size=" ++ Size, event => "--filter='message == \"{soak,*\"'"}),
+    Session = test_lttng:start(Daemon, [message_send],
+                               #{channel => "--num-subbuf=2 --subbuf-size=" ++ Size,
+                                 event => "--filter='message == \"{soak,*\"'"}),
     lttng_SUITE:until_listeners([message_send], [{node, Node}]),
     ok = test_node:call(Node, fun numbered/0),
     nap(500),
     {0, _} = test_lttng:lttng(Daemon, "stop ~s", [test_lttng:name(Session)]),
-    Balance = test_lttng:balance([iolist_to_binary(io_lib:format("{soak,~b}", [N])) || N <- lists:seq(1, ?NUMBERED)], Session),
+    Balance = test_lttng:balance([iolist_to_binary(io_lib:format("{soak,~b}", [N])) || N <- lists:seq(1, ?NUMBERED)],
+                                 Session),
     ok = test_lttng:destroy(Session),
     Balance.
 

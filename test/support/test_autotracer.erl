@@ -77,7 +77,8 @@ flood(Sink) -> Sink ! flood, flood(Sink).
 %% -- Waiting ---------------------------------------------------------------------------------------
 
 until_traced(Config) ->
-    test_wait:until("tracing is on", fun(On) -> not lists:member(On, [off, nothing]) end, fun() -> switched_on(Config) end).
+    test_wait:until("tracing is on", fun(On) -> not lists:member(On, [off, nothing]) end,
+                    fun() -> switched_on(Config) end).
 
 until_untraced(Config) ->
     test_wait:until("tracing is off", nothing, fun() -> switched_on(Config) end).
@@ -93,7 +94,8 @@ until_following(Key, Expected, Config) ->
     IsExpected = if is_function(Expected) -> Expected;
                     true -> fun(Value) -> Value =:= Expected end
                  end,
-    test_wait:until({Key, Expected}, fun(#{Key := Value}) -> IsExpected(Value); (_) -> false end, fun() -> following(Config) end).
+    test_wait:until({Key, Expected}, fun(#{Key := Value}) -> IsExpected(Value); (_) -> false end,
+                    fun() -> following(Config) end).
 
 until_flags(Who, Flags, Config) ->
     test_wait:until({"trace flags of", Who}, Flags, fun() -> traced(Who, Config) end).
@@ -105,7 +107,8 @@ until_system_tracer(Tracer, Config) ->
     test_wait:until("the system tracer", Tracer, fun() -> call(Config, fun seq_trace:get_system_tracer/0) end).
 
 until_logged(Count, Config) ->
-    test_wait:until({Count, "lines in the log"}, fun(Lines) -> length(Lines) =:= Count end, fun() -> logged(Config) end).
+    test_wait:until({Count, "lines in the log"}, fun(Lines) -> length(Lines) =:= Count end,
+                    fun() -> logged(Config) end).
 
 until_worker_after(First, Config) ->
     test_wait:until({"another worker than", First}, fun(Worker) -> not lists:member(Worker, [First, undefined]) end,

@@ -80,13 +80,15 @@ described(Probe) ->
     Name = atom_to_list(Probe),
     [Described] = [D || D = #{name := Of} <- dyntrace:probes(),
                         Of =:= Probe orelse
-                            is_map_key(labels, D) andalso string:trim(Name, trailing, "0123456789") =:= atom_to_list(Of)],
+                            is_map_key(labels, D) andalso string:trim(Name, trailing,
+                                                                      "0123456789") =:= atom_to_list(Of)],
     Described#{name := Probe}.
 
 %% The operands in each probe's note: "8@48(%rdi)".
 operands(Library) ->
     {0, Output} = test_shell:run("LC_ALL=C readelf -n '~ts'", [Library]),
-    {match, Notes} = re:run(Output, "Name: (\\S+)\\s+Location: .*\\s+Arguments: (.*)", [global, {capture, all_but_first, list}]),
+    {match, Notes} = re:run(Output, "Name: (\\S+)\\s+Location: .*\\s+Arguments: (.*)",
+                            [global, {capture, all_but_first, list}]),
     maps:from_list([{list_to_atom(Name), string:lexemes(Arguments, " ")} || [Name, Arguments] <- Notes]).
 
 %% Starts any script. lines/1 returns what it printed; with the option `on_line', a function is called with each line.
@@ -177,7 +179,8 @@ argument(I, _) when I < 6 ->
 argument(_, Operand) ->
     Type = fun(Size) -> maps:get(Size, #{"8" => "uint64", "-8" => "int64", "4" => "uint32", "-4" => "int32"}) end,
     case re:run(Operand, "^(-?\\d)@(-?\\d*)(\\(?)%(\\w+)", [{capture, all_but_first, list}]) of
-        {match, [Size, Offset, "(", Register]} -> io_lib:format("(*(~s*)uptr(reg(\"~s\") + (~s)))", [Type(Size), register_name(Register), offset(Offset)]);
+        {match, [Size, Offset, "(", Register]} -> io_lib:format("(*(~s*)uptr(reg(\"~s\") + (~s)))",
+                                                                [Type(Size), register_name(Register), offset(Offset)]);
         {match, [Size, "", "", Register]} -> io_lib:format("(~s)reg(\"~s\")", [Type(Size), register_name(Register)])
     end.
 

@@ -115,7 +115,8 @@ run(port_link) ->
 run(port_scheduled) ->
     {_, Port, Told} = port_life([running_ports]),
     [Event || {trace, _, Tag, Where} <- Told,
-              Event <- comparable({port_scheduled, #{port => text(Port), entry => location(Where), type => atom_to_binary(Tag)}})];
+              Event <- comparable({port_scheduled,
+                                   #{port => text(Port), entry => location(Where), type => atom_to_binary(Tag)}})];
 
 run(function_call) ->
     _ = test_trace:trace_pattern({?MODULE, identity, 1}, true, [local]),
@@ -149,7 +150,8 @@ run(function_return) ->
 run(function_exception) ->
     _ = test_trace:trace_pattern({?MODULE, fail, 2}, [{'_', [], [{exception_trace}]}], [local]),
     Classes = [error, exit, throw],
-    {Pid, _} = traced([call], fun() -> [try ?MODULE:fail(Class, oops) catch Class:oops -> ok end || Class <- Classes] end),
+    {Pid, _} = traced([call],
+                      fun() -> [try ?MODULE:fail(Class, oops) catch Class:oops -> ok end || Class <- Classes] end),
     no_patterns(),
     [{function_exception, #{pid => text(Pid), entry => <<"test_cases:fail/2">>, class => atom_to_binary(Class)}}
      || Class <- Classes];
@@ -258,7 +260,8 @@ run(message__send) ->
 run(message__send__remote) ->
     Far = binary_to_term(<<131, 88, 119, 10, "far@a-host", 17:32, 0:32, 1:32>>),
     [ok = dyntrace:trace_send(send, [], self(), Message, #{extra => To})
-     || {To, Message} <- [{Far, hello}, {{name, 'far@a-host'}, {hello, "you"}}, {{name, node()}, no}, {self(), no}, {name, no}]],
+     || {To, Message} <- [{Far, hello}, {{name, 'far@a-host'}, {hello, "you"}}, {{name, node()}, no}, {self(), no},
+                          {name, no}]],
     [{message__send__remote, #{sender => text(self()), node_name => <<"'far@a-host'">>, receiver => To,
                                size => Size, label => 0, previous => 0, current => 0}}
      || {To, Size} <- [{text(Far), 0}, {<<"{name,'far@a-host'}">>, 3 + 6}]];
@@ -269,7 +272,8 @@ run(message__queued) ->
 
 run(message__receive) ->
     Received = [{To, Message, 0, 0, 0} || {To, Message} <- received()],
-    Tokens = [{To, Message, label(Label), Previous, Current} || {_, To, Message, Label, Previous, Current} <- exchanges('receive')],
+    Tokens = [{To, Message, label(Label), Previous, Current}
+              || {_, To, Message, Label, Previous, Current} <- exchanges('receive')],
     [{message__receive, #{receiver => text(To), size => erts_debug:flat_size(Message), queue_len => 0,
                           label => Label, previous => Previous, current => Current}}
      || {To, Message, Label, Previous, Current} <- Received ++ Tokens];
@@ -278,7 +282,8 @@ run(process__spawn) ->
     [{process__spawn, #{p => P, mfa => Mfa}} || {process_spawn, #{pid := P, entry := Mfa}} <- run(process_spawn)];
 
 run(process__exit) ->
-    [{process__exit, #{p => P, reason => Reason}} || {process_exit, #{pid := P, reason := Reason}} <- run(process_exit)];
+    [{process__exit, #{p => P, reason => Reason}}
+     || {process_exit, #{pid := P, reason := Reason}} <- run(process_exit)];
 
 run(process__exit_signal) ->
     {Pid, Others} =
@@ -293,7 +298,8 @@ run(process__exit_signal) ->
      || {Other, N} <- Others];
 
 run(process__scheduled) ->
-    [{process__scheduled, #{p => P, mfa => Mfa}} || {_, #{pid := P, entry := Mfa, type := <<"in", _/binary>>}} <- run(process_scheduled)];
+    [{process__scheduled, #{p => P, mfa => Mfa}}
+     || {_, #{pid := P, entry := Mfa, type := <<"in", _/binary>>}} <- run(process_scheduled)];
 
 run(process__unscheduled) ->
     [{process__unscheduled, #{p => P}} || {_, #{pid := P, type := <<"out", _/binary>>}} <- run(process_scheduled)];
@@ -316,7 +322,8 @@ run(gc_major__start) -> erlang_collections(gc_major__start, gc_major_start, need
 run(gc_major__end) -> erlang_collections(gc_major__end, gc_major_end, reclaimed);
 
 run(global__function__entry) ->
-    [{global__function__entry, #{p => P, mfa => Mfa, depth => 0}} || {_, #{pid := P, entry := Mfa}} <- run(function_call)];
+    [{global__function__entry, #{p => P, mfa => Mfa, depth => 0}}
+     || {_, #{pid := P, entry := Mfa}} <- run(function_call)];
 
 run(function__return) ->
     Match = [{'_', [], [{return_trace}]}],
@@ -324,7 +331,8 @@ run(function__return) ->
     _ = test_trace:trace_pattern({?MODULE, identity, 1}, Match, [local]),
     {Pid, _} = traced([call, return_to], fun ?MODULE:caller/0),
     no_patterns(),
-    [{function__return, #{p => text(Pid), mfa => Mfa, depth => 0}} || Mfa <- [<<"test_cases:identity/1">>, <<"test_cases:outer/1">>]];
+    [{function__return, #{p => text(Pid), mfa => Mfa, depth => 0}}
+     || Mfa <- [<<"test_cases:identity/1">>, <<"test_cases:outer/1">>]];
 
 run(trace) ->
     Other = spawn(fun() -> receive stop -> ok end end),
@@ -341,7 +349,9 @@ run(trace) ->
 
 run(trace_seq) ->
     [{trace_seq, #{state => <<"[]">>, label => text_of(Label),
-                   seq_info => iolist_to_binary(io_lib:format("{send,{~b,~b},~ts,~ts,~ts}", [Previous, Current, text(From), text(To), text_of(Message)]))}}
+                   seq_info => iolist_to_binary(io_lib:format("{send,{~b,~b},~ts,~ts,~ts}",
+                                                              [Previous, Current, text(From), text(To),
+                                                               text_of(Message)]))}}
      || {From, To, Message, Label, Previous, Current} <- exchanges(send)].
 
 %% -- Functions that are traced -----------------------------------------------------------
@@ -496,7 +506,10 @@ received() ->
         traced([], fun() ->
                            Port = open_port({spawn, "cat"}, []),
                            [1 = test_trace:trace(Who, true, ['receive', ?TRACER]) || Who <- [self(), Port]],
-                           _ = test_trace:trace_pattern('receive', [{['_', '_', '$1'], [{'=/=', '$1', {const, {note, "not to see"}}}], []}], []),
+                           _ = test_trace:trace_pattern('receive',
+                                                        [{['_', '_', '$1'], [{'=/=', '$1',
+                                                                              {const, {note, "not to see"}}}], []}],
+                                                                              []),
                            self() ! {note, "not to see"},
                            self() ! {note, "to self"},
                            [receive {note, _} -> ok end || _ <- [1, 2]],
@@ -513,7 +526,8 @@ sized() ->
      [], [1], [a | b], "a string", [[1, [2.0]], [3]], lists:seq(1, 400), {}, {1}, {a, {b, "c"}, [d]},
      list_to_tuple(lists:seq(1, 300)),
      #{}, #{a => 1}, #{a => "1", {b} => #{c => [1.5]}}, maps:from_list([{N, N} || N <- lists:seq(1, 32)]),
-     <<>>, <<"a">>, binary:copy(<<"a">>, 8), binary:copy(<<"a">>, 9), binary:copy(<<"a">>, 64), binary:copy(<<"a">>, 65),
+     <<>>, <<"a">>, binary:copy(<<"a">>, 8), binary:copy(<<"a">>, 9), binary:copy(<<"a">>, 64),
+     binary:copy(<<"a">>, 65),
      binary:copy(<<"a">>, 100000), self(), make_ref(), hd(erlang:ports()),
      {self(), make_ref(), {request, #{id => 17, body => <<"hello">>}}}].
 

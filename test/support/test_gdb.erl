@@ -21,7 +21,8 @@ trace(OsPid, Probes, Fun) ->
     ok = file:write_file(File, ["set pagination off\n", "handle all nostop noprint pass\n",
                                 [breakpoint(Probe) || Probe <- Probes], "printf \"@attached\\n\"\n", "continue\n"]),
     Port = open_port({spawn_executable, os:find_executable("gdb")},
-                     [{args, ["-q", "-nx", "-batch", "-p", OsPid, "-x", File]}, {line, 8192}, binary, exit_status, stderr_to_stdout]),
+                     [{args, ["-q", "-nx", "-batch", "-p", OsPid, "-x", File]}, {line, 8192}, binary, exit_status,
+                      stderr_to_stdout]),
     {os_pid, Gdb} = erlang:port_info(Port, os_pid),
     try
         _ = lines(Port, <<"attached">>, []),

@@ -10,7 +10,8 @@
 -module(test_lttng).
 
 -export([tools_missing/0, missing/0, start_daemon/0, start_daemon/1, stop_daemon/1, kill_daemon/1, signal_daemon/2,
-         start/2, start/3, enable/2, disable/2, stop/1, text/1, read/1, declared/1, discarded/1, balance/2, folder/1, name/1, destroy/1, lttng/3, tracepoints/2]).
+         start/2, start/3, enable/2, disable/2, stop/1, text/1, read/1, declared/1, discarded/1, balance/2, folder/1,
+         name/1, destroy/1, lttng/3, tracepoints/2]).
 
 -define(DEADLINE_MS, 20000).
 
@@ -54,9 +55,11 @@ start_daemon(Prefix) ->
 keep_daemon(Prefix, Owner) ->
     Ref = monitor(process, Owner),
     Port = open_port({spawn_executable, "/bin/sh"},
-                     [{args, ["-c", "exec " ++ Prefix ++ " lttng-sessiond --no-kernel"]}, binary, stderr_to_stdout, exit_status]),
+                     [{args, ["-c", "exec " ++ Prefix ++ " lttng-sessiond --no-kernel"]}, binary, stderr_to_stdout,
+                      exit_status]),
     {os_pid, OsPid} = erlang:port_info(Port, os_pid),
-    test_wait:until("the session daemon answers", fun() -> case test_shell:run("~s lttng --no-sessiond list", [Prefix]) of {0, _} -> true; Failed -> Failed end end),
+    test_wait:until("the session daemon answers",
+                    fun() -> case test_shell:run("~s lttng --no-sessiond list", [Prefix]) of {0, _} -> true; Failed -> Failed end end),
     Owner ! {self(), OsPid},
     keep(Port, OsPid, Ref).
 
@@ -101,7 +104,8 @@ start(Daemon, Probes, Options) ->
     Event = maps:get(event, Options, ""),
     Session = #session{daemon = Daemon, name = lists:flatten(Name), folder = Folder, event = Event},
     {0, _} = lttng(Daemon, "create ~s ~s", [Name, maps:get(create, Options, "--output=" ++ Folder)]),
-    {0, _} = lttng(Daemon, "enable-channel -u -s ~s ~s channel", [Name, maps:get(channel, Options, "--subbuf-size=1M --num-subbuf=8")]),
+    {0, _} = lttng(Daemon, "enable-channel -u -s ~s ~s channel",
+                   [Name, maps:get(channel, Options, "--subbuf-size=1M --num-subbuf=8")]),
     [{0, _} = lttng(Daemon, "enable-event -u -s ~s -c channel 'org_erlang_dyntrace:~s' ~s", [Name, Probe, Event])
      || Probe <- Probes],
     {0, _} = lttng(Daemon, "start ~s", [Name]),
@@ -189,7 +193,8 @@ lines(Folder) ->
      || Line <- lists:droplast(raw(Folder)), [Name | Fields] <- [binary:split(Line, <<"\t">>, [global])]].
 
 raw(Folder) ->
-    {0, Output} = test_shell:run("/usr/bin/python3 '~ts' '~ts' 2>&1", [filename:join(test_shell:project(), "test/support/read_ctf.py"), Folder]),
+    {0, Output} = test_shell:run("/usr/bin/python3 '~ts' '~ts' 2>&1",
+                                 [filename:join(test_shell:project(), "test/support/read_ctf.py"), Folder]),
     binary:split(Output, <<"\n">>, [global, trim_all]).
 
 field(Field) ->

@@ -16,7 +16,8 @@ start(Options = #{}) ->
     Paths = lists:append([["-pa", Path] || Path <- maps:get(paths, Options, Ours)]),
     {ok, Node, _} =
         peer:start(maps:merge(maps:remove(paths, Options), #{connection => standard_io, wait_boot => ?DEADLINE,
-                                         env => [{"ERL_CRASH_DUMP_SECONDS", "0"} | preloaded(maps:get(env, Options, []))],
+                                         env => [{"ERL_CRASH_DUMP_SECONDS",
+                                                  "0"} | preloaded(maps:get(env, Options, []))],
                                          args => Paths ++ maps:get(args, Options, [])})),
     Node.
 
@@ -25,7 +26,8 @@ start(Options = #{}) ->
 preloaded(Env) ->
     case os:getenv("DYNTRACE_PRELOAD") of
         false -> Env;
-        Sanitizers -> lists:keystore("LD_PRELOAD", 1, Env, {"LD_PRELOAD", Sanitizers ++ " " ++ proplists:get_value("LD_PRELOAD", Env, "")})
+        Sanitizers -> lists:keystore("LD_PRELOAD", 1, Env,
+                                     {"LD_PRELOAD", Sanitizers ++ " " ++ proplists:get_value("LD_PRELOAD", Env, "")})
     end.
 
 %% The node gets this build's folders; its own OTP is on its path already.

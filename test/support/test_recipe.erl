@@ -10,7 +10,8 @@ run(File, Title, Node, Options) ->
     {ok, Page} = file:read_file(filename:join(test_shell:project(), File)),
     [_, Section] = binary:split(Page, <<"\n## ", (list_to_binary(Title))/binary, "\n">>),
     [Mine | _] = binary:split(Section, <<"\n## ">>),
-    {match, Blocks} = re:run(Mine, "^```(sh|erlang)\\n(.*?)^```$", [global, multiline, dotall, {capture, all_but_first, binary}]),
+    {match, Blocks} = re:run(Mine, "^```(sh|erlang)\\n(.*?)^```$",
+                             [global, multiline, dotall, {capture, all_but_first, binary}]),
     Evaluator = test_node:call(Node, fun() -> spawn(fun evaluator/0) end),
     Shell = open_shell(maps:get(env, Options, [])),
     Output = [run_block(Language, Text, Shell, Evaluator, Node, Options) || [Language, Text] <- Blocks],
@@ -53,7 +54,8 @@ forms(Tokens) ->
 
 %% One shell for all blocks of a recipe: a block can wait for a background job of another.
 open_shell(Env) ->
-    open_port({spawn_executable, "/bin/sh"}, [{args, []}, {cd, test_shell:project()}, {env, Env}, binary, stderr_to_stdout, exit_status]).
+    open_port({spawn_executable, "/bin/sh"},
+              [{args, []}, {cd, test_shell:project()}, {env, Env}, binary, stderr_to_stdout, exit_status]).
 
 run_in(Shell, Text) ->
     true = port_command(Shell, ["set -e\n", Text, "\necho dyntrace-block-done\n"]),

@@ -16,7 +16,8 @@ build(Folder) ->
     {0, _} = test_shell:run("cd '~ts' && ${CC:-cc} -std=gnu11 ${DYNTRACE_TEST_CFLAGS:--O2 -g} -Wall -Wextra -Werror "
                             "-shared -fPIC -isystem '~ts' -Ic_src -o '~ts.so' ~ts ~ts",
                             [test_shell:project(), filename:join([code:root_dir(), "usr", "include"]), Library,
-                             lists:join(" ", ["-Wl,--wrap=" ++ Function || Function <- counted()]), lists:join(" ", Sources)]),
+                             lists:join(" ", ["-Wl,--wrap=" ++ Function || Function <- counted()]),
+                             lists:join(" ", Sources)]),
     Library.
 
 %% The functions of erl_nif whose calls are counted as work.

@@ -55,11 +55,13 @@ marks_are_listed(Config) ->
 
 %% Each probe with its fields as variables, of the right type.
 tapset_is_listed(Config) ->
-    Listed = maps:from_list([{hd(binary:split(Line, <<" ">>)), Line} || Line <- binary:split(read("probes", Config), <<"\n">>, [global, trim_all])]),
+    Listed = maps:from_list([{hd(binary:split(Line, <<" ">>)), Line}
+                             || Line <- binary:split(read("probes", Config), <<"\n">>, [global, trim_all])]),
     [begin
          Line = maps:get(iolist_to_binary([prefix(Provider), atom_to_list(Name)]), Listed),
          [?assertMatch({_, _}, binary:match(Line, variable(Field)), {Line, Field}) || Field <- Fields]
-     end || #{provider := Provider, name := Name, fields := Fields, backends := Backends} <- dyntrace:probes(), lists:member(usdt, Backends)].
+     end || #{provider := Provider, name := Name, fields := Fields, backends := Backends} <- dyntrace:probes(),
+     lists:member(usdt, Backends)].
 
 prefix(org_erlang_dyntrace) -> "dyntrace.";
 prefix(erlang) -> "dyntrace.erlang.".
@@ -69,7 +71,8 @@ variable(#{name := Name}) -> iolist_to_binary([" ", atom_to_list(Name), ":long"]
 
 scripts_are_all_run(_) ->
     Files = filelib:wildcard(filename:join(test_shell:project(), "priv/systemtap/scripts/*.stp")),
-    ?assertEqual([], [filename:basename(File, ".stp") || File <- Files] -- [atom_to_list(Script) || {Script, _} <- systemtap_guest:scripts()]).
+    ?assertEqual([], [filename:basename(File, ".stp") || File <- Files] -- [atom_to_list(Script)
+                                                                            || {Script, _} <- systemtap_guest:scripts()]).
 
 spawn_exit(Config) -> result(spawn_exit, Config).
 scheduling(Config) -> result(scheduling, Config).

@@ -108,7 +108,8 @@ happens(messages) ->
     To ! stop,
     {From, To, length(Messages), lists:sum([erts_debug:flat_size(Message) || Message <- Messages])};
 happens(calls) ->
-    [1 = erlang:trace_pattern({?MODULE, F, A}, [{'_', [], [{exception_trace}]}], [local]) || {F, A} <- [{nap_long, 1}, {fails, 0}]],
+    [1 = erlang:trace_pattern({?MODULE, F, A}, [{'_', [], [{exception_trace}]}], [local])
+     || {F, A} <- [{nap_long, 1}, {fails, 0}]],
     traced([call], fun() ->
                            [?MODULE:nap_long(20) || _ <- lists:seq(1, 5)],
                            [try ?MODULE:fails() catch error:on_purpose -> ok end || _ <- lists:seq(1, 2)]
@@ -200,7 +201,8 @@ traced(Flags, Fun) ->
 
 check(spawn_exit, Lines, {Parent, Children}) ->
     [begin
-         ?assert(lists:member(iolist_to_binary(["spawn ", text(Pid), " by ", text(Parent), " in erlang:apply/2"]), Lines)),
+         ?assert(lists:member(iolist_to_binary(["spawn ", text(Pid), " by ", text(Parent), " in erlang:apply/2"]),
+                              Lines)),
          [Us] = matches(Lines, ["^exit  ", quoted(Pid), " after (\\d+) us: ", quoted(Reason), "$"]),
          ?assert(binary_to_integer(Us) >= 20000)
      end || {Pid, Reason} <- Children],
@@ -242,8 +244,10 @@ check(process_trace, [<<"%">> | Lines], {Pid, Child, Sleeper, Self}) ->
                      [<<"exit_signal">>, text(Child), text(Pid), <<"over">>],
                      [<<"queued">>, text(Pid), <<"4">>, <<"0">>, <<"0">>, <<"0">>, <<"0">>],
                      [<<"receive">>, text(Pid), <<"4">>, <<"0">>, <<"0">>, <<"0">>, <<"0">>],
-                     [<<"send">>, text(Pid), text(Pid), integer_to_binary(erts_debug:flat_size({note, 1})), <<"0">>, <<"0">>, <<"0">>],
-                     [<<"send">>, text(Pid), text(Self), integer_to_binary(erts_debug:flat_size({Pid, sent})), <<"0">>, <<"0">>, <<"0">>],
+                     [<<"send">>, text(Pid), text(Pid), integer_to_binary(erts_debug:flat_size({note, 1})), <<"0">>,
+                      <<"0">>, <<"0">>],
+                     [<<"send">>, text(Pid), text(Self), integer_to_binary(erts_debug:flat_size({Pid, sent})), <<"0">>,
+                      <<"0">>, <<"0">>],
                      [<<"hibernate">>, text(Sleeper), <<"erlang:hibernate/3">>],
                      [<<"exit">>, text(Sleeper), <<"normal">>]]],
     [?assert(lists:any(fun([What, Who | _]) -> What =:= Kind andalso Who =:= text(Pid) end, Events), Kind)
@@ -253,12 +257,15 @@ check(process_trace, [<<"%">> | Lines], {Pid, Child, Sleeper, Self}) ->
 %% The histogram's counts of that value and more: " 16384 |@@@@@    5".
 at_least(Value, Count, Lines) ->
     Counts = [{binary_to_integer(V), binary_to_integer(C)}
-              || Line <- Lines, {match, [V, C]} <- [re:run(Line, "^ *(\\d+) \\|[@ ]* (\\d+)$", [{capture, all_but_first, binary}])]],
+              || Line <- Lines, {match,
+                                 [V, C]} <- [re:run(Line, "^ *(\\d+) \\|[@ ]* (\\d+)$",
+                                                    [{capture, all_but_first, binary}])]],
     ?assertEqual(Count, lists:sum([C || {V, C} <- Counts, V >= Value])),
     ok.
 
 matches(Lines, Pattern) ->
-    [Groups] = [Groups || Line <- Lines, {match, Groups} <- [re:run(Line, Pattern, [{capture, all_but_first, binary}])]],
+    [Groups] = [Groups || Line <- Lines,
+                {match, Groups} <- [re:run(Line, Pattern, [{capture, all_but_first, binary}])]],
     Groups.
 
 text(Pid) ->

@@ -24,7 +24,8 @@ leaf() ->
     oneof([oneof([ok, a_name, '', 'A', 'div', 'a b', 'å', '日本', 'a@b', 'a\nb', 'a\'b', 'Ÿ', list_to_atom(lists:duplicate(255, 16#1D11E))]),
            ?SUCHTHAT(I, oneof([integer(), large_integer()]), I < 160 orelse I > 255),
            any_float(),
-           binary(), bitstring(), list(range(0, 159)), list(oneof([range(0, 159), range(256, 300)])), ascii(), ?LET(Text, ascii(), list_to_binary(Text)),
+           binary(), bitstring(), list(range(0, 159)), list(oneof([range(0, 159), range(256, 300)])), ascii(),
+           ?LET(Text, ascii(), list_to_binary(Text)),
            ?LET({Text, More}, {ascii(), range(0, 127)}, Text ++ [More]),
            oneof([fun lists:map/2, fun 'a b':'c d'/3, fun() -> ok end, fun() -> self() end]),
            ?LAZY(make_ref()), ?LAZY(self()), ?LAZY(spawn(fun() -> ok end)), ?LAZY(hd(erlang:ports())),
@@ -36,11 +37,13 @@ large_integer() ->
 %% Floats of random bits, near powers of ten, and halfway between two texts of seven digits, exactly or almost.
 any_float() ->
     oneof([float(), 0.0, -0.0,
-           ?LET({Sign, Exponent, Fraction}, {range(0, 1), range(0, 2046), range(0, 1 bsl 52 - 1)}, bits(<<Sign:1, Exponent:11, Fraction:52>>)),
+           ?LET({Sign, Exponent, Fraction}, {range(0, 1), range(0, 2046), range(0, 1 bsl 52 - 1)},
+                bits(<<Sign:1, Exponent:11, Fraction:52>>)),
            ?LET({Exponent, Off}, {range(-307, 308), range(-2, 2)},
                 begin <<Bits:64>> = <<(list_to_float("1.0e" ++ integer_to_list(Exponent))):64/float>>, bits(<<(Bits + Off):64>>) end),
            ?LET({Whole, Tens}, {range(1000000, 9999999), range(-40, 40)}, (Whole + 0.5) * math:pow(10, Tens)),
-           ?LET({Twice, Tens}, {range(2000000, 19999999), range(0, 10)}, (Twice div trunc(math:pow(5, Tens)) bor 1) / (2 bsl Tens)),
+           ?LET({Twice, Tens}, {range(2000000, 19999999), range(0, 10)},
+                (Twice div trunc(math:pow(5, Tens)) bor 1) / (2 bsl Tens)),
            ?LET(Tiny, range(1, 1 bsl 52 - 1), bits(<<0:12, Tiny:52>>))]).
 
 bits(<<Float/float>>) -> Float.
@@ -59,4 +62,6 @@ external(reference, Node, N) -> <<131, 90, 3:16, Node/binary, 1:32, (N band 16#3
 
 %% Terms that consist of atoms and two secrets.
 secret() ->
-    ?SIZED(Size, kind(Size, oneof([<<"secret">>, "secret", 4711, 4711.0, "4711", <<"secret", 1:1>>, #{"secret" => <<"4711">>}, an_atom]))).
+    ?SIZED(Size, kind(Size,
+                      oneof([<<"secret">>, "secret", 4711, 4711.0, "4711", <<"secret", 1:1>>, #{"secret" => <<"4711">>},
+                             an_atom]))).
