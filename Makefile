@@ -31,17 +31,17 @@ all: ## build into _build/default/lib/dyntrace (without rebar3: only tests and l
 
 demo: deps-demo all ## trace a small live system, print its events as a story (VERBOSE=1: every event)
 	@mkdir -p $(DEMO)
-	erlc -o $(DEMO) demo/*.erl test/dt_bpftrace.erl test/dt_lttng.erl test/dt_shell.erl test/dt_wait.erl
+	erlc -o $(DEMO) demo/*.erl test/support/*.erl
 	$(ERL) -pa $(DEMO) -s dyntrace_demo main
 
 check: deps-check all check-docs ## run all tests (SUITES=test/a_SUITE,test/b_SUITE: only these)
 	$(REBAR) ct $(if $(SUITES),--suite $(SUITES))
 
 check-systemtap: deps-systemtap all ## test SystemTap's scripts in a virtual machine (root; makes a chroot)
-	$(REBAR) ct --dir test_vm
+	$(REBAR) ct --dir test/vm
 
 soak: deps-check all ## load a node while consumers attach and detach (SECONDS=1200)
-	DYNTRACE_SOAK_S=$(or $(SECONDS),1200) $(REBAR) ct --dir test_soak
+	DYNTRACE_SOAK_S=$(or $(SECONDS),1200) $(REBAR) ct --dir test/soak
 
 # OTP 25, 27 and 29, as packaged by Debian.
 RELEASES := bookworm trixie forky
@@ -54,15 +54,17 @@ check-on-%: deps-matrix
 chroot-of-%: deps-matrix
 	tools/matrix $* prepare
 
-# tools/matrix runs these in a release's chroot: every suite whose result can depend on the release's OTP or tracers.
-# build_SUITE depends on neither.
+# suites of names -> test/name_SUITE,test/name_SUITE,…, as rebar3 takes them
 comma := ,
 empty :=
-SUITES_HERE = $(basename $(wildcard test/*_SUITE.erl))
-RELEASE_SUITES = $(subst $(empty) ,$(comma),$(strip $(filter-out test/build_SUITE,$(SUITES_HERE))))
+suites = $(subst $(empty) ,$(comma),$(patsubst %,test/%_SUITE,$(strip $(1))))
+
+# tools/matrix runs these in a release's chroot: every suite whose result can depend on the release's OTP or tracers.
+# The builds of build_SUITE and the races of threads_SUITE depend on neither.
+RELEASE_SUITES = $(filter-out build threads,$(patsubst test/%_SUITE.erl,%,$(wildcard test/*_SUITE.erl)))
 
 check-release: deps-release all check-docs
-	$(REBAR) ct --suite $(or $(SUITES),$(RELEASE_SUITES))
+	$(REBAR) ct --suite $(or $(SUITES),$(call suites,$(RELEASE_SUITES)))
 
 check-arm64: deps-arm64 ## run the suites that need no kernel on emulated arm64 (root; the first run takes half an hour)
 	tools/emulated trixie-arm64
@@ -71,8 +73,7 @@ check-arm64: deps-arm64 ## run the suites that need no kernel on emulated arm64 
 # do not preload it.
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZERS = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libubsan.so)
-SANITIZE_SUITES := test/text_SUITE,test/annotation_SUITE,test/dyntrace_SUITE,test/usdt_SUITE,test/load_SUITE,$\
-  test/lttng_SUITE,test/follow_SUITE
+SANITIZE_SUITES := text annotation dyntrace usdt load lttng follow follow_others
 
 check-sanitize: deps-check ## run the library's suites with ASan and UBSan
 	tools/copy _build/sanitize
@@ -81,14 +82,13 @@ check-sanitize: deps-check ## run the library's suites with ASan and UBSan
 	  DYNTRACE_CASES=$${DYNTRACE_CASES:-10000} DYNTRACE_ATTACHES=100 DYNTRACE_RELOADS=10 \
 	  ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD='$(SANITIZERS)' DYNTRACE_PRELOAD='$(SANITIZERS)' \
 	  ERL_AFLAGS='-eval os:unsetenv(\"LD_PRELOAD\").' \
-	  $(REBAR) ct --suite $(or $(SUITES),$(SANITIZE_SUITES))
+	  $(REBAR) ct --suite $(or $(SUITES),$(call suites,$(SANITIZE_SUITES)))
 
 # The suites that attach a consumer to a node.
-ATTACHING_SUITES := test/usdt_SUITE,test/lttng_SUITE,test/follow_SUITE,test/load_SUITE,test/tools_SUITE,$\
-  test/recipes_SUITE,test/upgrade_SUITE,test/annotation_SUITE
+ATTACHING_SUITES := usdt lttng follow follow_others load tools recipes upgrade annotation
 
 check-busy: deps-check all ## run the suites that attach consumers ten times beside a busy core (RUNS=3, SUITES=...)
-	tools/busy $(or $(RUNS),10) $(or $(SUITES),$(ATTACHING_SUITES))
+	tools/busy $(or $(RUNS),10) $(or $(SUITES),$(call suites,$(ATTACHING_SUITES)))
 
 # The files that are generated from the catalogue, each with its tool.
 GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/tapset
@@ -96,8 +96,7 @@ GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/ta
 # OTP_LTTNG is the folder of an OTP that was built with LTTng: measures OTP's own tracer, too.
 bench: deps-bench all ## measure what an event costs, write bench/RESULTS.md (TABLES=following: only that table)
 	rm -rf $(BENCH) && mkdir -p $(BENCH)
-	erlc -o $(BENCH) bench/*.erl test/dt_bpftrace.erl test/dt_hostile.erl test/dt_lttng.erl test/dt_shell.erl \
-	  test/dt_wait.erl
+	erlc -o $(BENCH) bench/*.erl test/support/*.erl
 	include=$$(erl -noinput -eval 'io:put_chars(filename:join(code:root_dir(), "usr/include")), halt().') && \
 	$(CC) -O2 -shared -fPIC -isystem "$$include" \
 	  -o $(BENCH)/dyntrace_floor.so bench/dyntrace_floor.c

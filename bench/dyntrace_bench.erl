@@ -13,7 +13,7 @@ main() ->
     ok = dyntrace_floor:load(filename:join(Folder, "dyntrace_floor")),
     ok = logger:set_primary_config(level, error),
     %% A thread loads the provider; its tracepoints are listed after that.
-    ok = dt_wait:until(fun() -> #{backends := #{lttng := State}} = dyntrace:info(), State =:= available end),
+    ok = test_wait:until(fun() -> #{backends := #{lttng := State}} = dyntrace:info(), State =:= available end),
     Consumers = dyntrace_bench_tracers:start(Folder),
     try
         Tables = [run(Table, Consumers) || Table <- named(Names)],
@@ -113,7 +113,7 @@ head() ->
      [["- ", Line, "\n"] || Line <- Lines], "\n"].
 
 first(Command) ->
-    {0, Output} = dt_shell:run(Command, []),
+    {0, Output} = test_shell:run(Command, []),
     hd(binary:split(Output, <<"\n">>)).
 
 table({Title, About, Head, Rows}) ->

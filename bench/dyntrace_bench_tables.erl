@@ -70,9 +70,9 @@ parts(Consumers = #{folder := Folder}) ->
 sampled(Op, With, Folder) ->
     Data = filename:join(Folder, "perf.data"),
     Busy = spawn(fun() -> repeat(fun() -> dyntrace_bench_ops:measure(Op, With) end) end),
-    {0, _} = dt_shell:run("perf record -q -e cpu-clock -o '~ts' -p ~s -- sleep 3", [Data, os:getpid()]),
+    {0, _} = test_shell:run("perf record -q -e cpu-clock -o '~ts' -p ~s -- sleep 3", [Data, os:getpid()]),
     exit(Busy, kill),
-    {0, Report} = dt_shell:run("perf report -i '~ts' --sort dso --stdio 2>/dev/null", [Data]),
+    {0, Report} = test_shell:run("perf report -i '~ts' --sort dso --stdio 2>/dev/null", [Data]),
     {match, Lines} = re:run(Report, "^ +([0-9.]+)% +(\\S+)", [global, multiline, {capture, all_but_first, list}]),
     [{Library, list_to_float(Percent)} || [Percent, Library] <- Lines].
 
@@ -193,7 +193,7 @@ sizes(Consumers) ->
 
 -spec hostile(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
 hostile(Consumers) ->
-    Ops = [(dyntrace_bench_ops:sends(Term))#{name => Name, times => 10000} || {Name, Term, _} <- dt_hostile:terms()],
+    Ops = [(dyntrace_bench_ops:sends(Term))#{name => Name, times => 10000} || {Name, Term, _} <- test_hostile:terms()],
     {Ns, Rows} = beside_floor(Ops, fun(Name) -> [Name] end, Consumers),
     {{"Hostile terms", "Nanoseconds per send.",
       ["term", "floor", "LTTng", "LTTng / floor", "above the floor"], Rows}, Ns}.
@@ -210,7 +210,7 @@ beside_floor(Ops, Label, Consumers) ->
 turns(Consumers) ->
     Tracers = [untraced, floor, lttng],
     Ops = [(dyntrace_bench_ops:sends(Term))#{name => Name}
-           || {Name, Term, _} <- [{"a small tuple", {order, 17}, <<>>} | dt_hostile:terms()]],
+           || {Name, Term, _} <- [{"a small tuple", {order, 17}, <<>>} | test_hostile:terms()]],
     Turns = fun(Tracer) ->
                     dyntrace_bench_tracers:with(
                       Tracer, Consumers,

@@ -29,14 +29,14 @@ start(Folder) ->
     %% Only the function of the operation `call' is traced.
     {module, _} = code:ensure_loaded(dyntrace_bench_ops),
     1 = erlang:trace_pattern({dyntrace_bench_ops, called, 1}, true, [local]),
-    Daemon = dt_lttng:start_daemon(),
+    Daemon = test_lttng:start_daemon(),
     #{folder => Folder, daemon => Daemon,
-      session => dt_lttng:start(Daemon, [], #{create => "--snapshot", channel => "--subbuf-size=1M --num-subbuf=4"})}.
+      session => test_lttng:start(Daemon, [], #{create => "--snapshot", channel => "--subbuf-size=1M --num-subbuf=4"})}.
 
 -spec stop(consumers()) -> ok.
 stop(#{daemon := Daemon, session := Session}) ->
-    ok = dt_lttng:destroy(Session),
-    dt_lttng:stop_daemon(Daemon).
+    ok = test_lttng:destroy(Session),
+    test_lttng:stop_daemon(Daemon).
 
 -spec with(name(), consumers(), fun((tracer()) -> Result)) -> Result.
 with(untraced, _, Fun) ->
@@ -49,21 +49,21 @@ with(nobody, _, Fun) ->
     [] = dyntrace:listeners(),
     Fun({fires, [{tracer, dyntrace, []}]});
 with(lttng, #{session := Session}, Fun) ->
-    ok = dt_lttng:enable(Session, '*'),
-    ok = dt_wait:until(fun() -> listens(lttng) end),
+    ok = test_lttng:enable(Session, '*'),
+    ok = test_wait:until(fun() -> listens(lttng) end),
     try Fun({fires, [{tracer, dyntrace, []}]})
     after
-        ok = dt_lttng:disable(Session, '*'),
-        ok = dt_wait:until(fun() -> not listens(lttng) end)
+        ok = test_lttng:disable(Session, '*'),
+        ok = test_wait:until(fun() -> not listens(lttng) end)
     end;
 with(bpftrace, _, Fun) ->
     #{library := Library} = dyntrace:info(),
     Names = [Name || #{provider := org_erlang_dyntrace, name := Name, events := [_ | _]} <- dyntrace:probes()],
     Probes = lists:join($,, [["usdt:", Library, ":org_erlang_dyntrace:", atom_to_list(Name)] || Name <- Names]),
-    Consumer = dt_bpftrace:start_script([Probes, " { @[probe] = count(); }"], #{}),
-    ok = dt_wait:until(fun() -> listens(usdt) end),
+    Consumer = test_bpftrace:start_script([Probes, " { @[probe] = count(); }"], #{}),
+    ok = test_wait:until(fun() -> listens(usdt) end),
     try Fun({fires, [{tracer, dyntrace, []}]})
-    after _ = dt_bpftrace:stop_script(Consumer)
+    after _ = test_bpftrace:stop_script(Consumer)
     end;
 with(process, _, Fun) ->
     Pid = spawn(fun Drop() -> receive _ -> Drop() end end),
@@ -79,10 +79,10 @@ with(file, #{folder := Folder}, Fun) ->
         ok = file:delete(File)
     end;
 with(otp, #{daemon := Daemon, session := Session}, Fun) ->
-    ok = dt_lttng:enable(Session, '*'),
-    ok = dt_wait:until(fun() -> dt_lttng:tracepoints(Daemon, os:getpid()) =/= [] end),
+    ok = test_lttng:enable(Session, '*'),
+    ok = test_wait:until(fun() -> test_lttng:tracepoints(Daemon, os:getpid()) =/= [] end),
     try Fun({fires, [{tracer, dyntrace, []}]})
-    after ok = dt_lttng:disable(Session, '*')
+    after ok = test_lttng:disable(Session, '*')
     end.
 
 listens(Backend) ->

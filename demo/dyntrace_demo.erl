@@ -14,7 +14,7 @@
 
 main() ->
     ok = logger:set_primary_config(level, none),
-    halt(case {dt_bpftrace:missing(), dt_lttng:tools_missing()} of
+    halt(case {test_bpftrace:missing(), test_lttng:tools_missing()} of
              {false, _} -> with_bpftrace(), 0;
              {NoBpftrace, false} -> with_lttng(NoBpftrace), 0;
              {NoBpftrace, NoLttng} -> explain(NoBpftrace, NoLttng), 1
@@ -26,10 +26,10 @@ with_bpftrace() ->
     header("bpftrace", "as they happen"),
     {Script, Strlen} = demo_events:script(Library, traced_probes()),
     {Printer, Ref} = spawn_monitor(fun() -> hold([], 0, [], new_page()) end),
-    Consumer = dt_bpftrace:start_script(Script, #{on_line => fun(Line) -> Printer ! {line, Line} end,
+    Consumer = test_bpftrace:start_script(Script, #{on_line => fun(Line) -> Printer ! {line, Line} end,
                                                   strlen => Strlen}),
     ok = live(),
-    _ = dt_bpftrace:stop_script(Consumer),
+    _ = test_bpftrace:stop_script(Consumer),
     Printer ! {end_of_lines, self()},
     receive
         {Printer, Events} -> summary(Events);
@@ -42,15 +42,15 @@ with_bpftrace() ->
 %% Records, then prints: this needs no root.
 with_lttng(NoBpftrace) ->
     io:format("~nbpftrace can't be used here; it needs root (try `sudo make demo`): ~ts~n", [NoBpftrace]),
-    Daemon = dt_lttng:start_daemon(),
+    Daemon = test_lttng:start_daemon(),
     header("LTTng", "after the recording"),
-    Session = dt_lttng:start(Daemon, ['*']),
-    dt_wait:until(fun() -> dyntrace:listeners() =/= [] end),
+    Session = test_lttng:start(Daemon, ['*']),
+    test_wait:until(fun() -> dyntrace:listeners() =/= [] end),
     ok = live(),
-    Events = [Event || Line <- dt_lttng:text(Session), Event <- [demo_events:from_lttng(Line)], Event =/= none],
+    Events = [Event || Line <- test_lttng:text(Session), Event <- [demo_events:from_lttng(Line)], Event =/= none],
     _ = lists:foldl(fun print/2, new_page(), Events),
     summary(Events),
-    ok = dt_lttng:stop_daemon(Daemon),
+    ok = test_lttng:stop_daemon(Daemon),
     next(["and in a terminal:\n\n"
           "  lttng create && lttng enable-event -u 'org_erlang_dyntrace:*' && lttng start\n"
           "  lttng stop && lttng view\n"]).
@@ -62,7 +62,7 @@ live() ->
      || Function <- [order, roll]],
     0 = erlang:trace(new, true, [{tracer, dyntrace, []} | ?FLAGS]),
     System = demo_system:start(?PAUSE_MS, ?ROUNDS),
-    ok = dt_wait:until(fun() -> demo_system:rounds_done(?ROUNDS) end),
+    ok = test_wait:until(fun() -> demo_system:rounds_done(?ROUNDS) end),
     ok = demo_system:stop(System),
     _ = erlang:trace(new, false, [all]),
     lists:foreach(fun untrace/1, processes()),

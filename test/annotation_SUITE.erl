@@ -1,4 +1,4 @@
-%% Annotations: what dt_cases can't say of them. Their fields, in each arity, are there.
+%% Annotations, beyond their fields in each arity, which test_cases checks.
 -module(annotation_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -18,19 +18,19 @@ all() ->
 
 init_per_testcase(Case, Config) ->
     Needs = case lists:member(Case, [every_label, past_the_sixth_argument]) of
-                true -> dt_gdb:missing();
-                false -> dt_bpftrace:missing()
+                true -> test_gdb:missing();
+                false -> test_bpftrace:missing()
             end,
-    case dt_require:tool(Needs, Config) of
+    case test_require:tool(Needs, Config) of
         {skip, Why} -> {skip, Why};
         _ ->
-            Node = dt_node:start(),
-            #{library := Library} = dt_node:call(Node, fun dyntrace:info/0),
+            Node = test_node:start(),
+            #{library := Library} = test_node:call(Node, fun dyntrace:info/0),
             [{node, Node}, {library, Library} | Config]
     end.
 
 end_per_testcase(_, Config) ->
-    dt_node:stop(?config(node, Config)).
+    test_node:stop(?config(node, Config)).
 
 %% -- Off -----------------------------------------------------------------------------------
 
@@ -38,19 +38,19 @@ nobody_listens(Config) ->
     ?assertEqual([false], call(Config, fun answers/0)),
     ?assertEqual({result, 17}, call(Config, fun() -> dyntrace:span(off, fun() -> {result, 17} end) end)).
 
-%% The module without its library.
+%% Without the library, each call returns the same as with it, and does nothing.
 without_library(Config) ->
     Folder = dyntrace_SUITE:copy(Config, "dyntrace"),
     ok = file:delete(filename:join([Folder, "priv", "dyntrace.so"])),
     Node = dyntrace_SUITE:node_with(Folder),
-    ?assertEqual([false], dt_node:call(Node, fun answers/0)),
+    ?assertEqual([false], test_node:call(Node, fun answers/0)),
     ?assertEqual({{result, 17}, undefined, <<"tag">>},
-                 dt_node:call(Node, fun() -> {dyntrace:span(off, fun() -> {result, 17} end),
+                 test_node:call(Node, fun() -> {dyntrace:span(off, fun() -> {result, 17} end),
                                               dyntrace:put_tag("tag"), dyntrace:get_tag_data()} end)),
     wrong_arguments([{node, Node}]),
-    dt_node:stop(Node).
+    test_node:stop(Node).
 
-%% What every annotation call answers.
+%% What each annotation call returns.
 answers() ->
     Args = [1, 2, 3, 4, "a", "b", "c", "d"],
     lists:usort([apply(dyntrace, p, lists:sublist(Args, N)) || N <- lists:seq(0, 8)] ++
@@ -61,7 +61,7 @@ answers() ->
 
 %% -- Errors --------------------------------------------------------------------------------
 
-%% Function, arguments, and the one that the shell names.
+%% {Function, Arguments, the argument that the shell's error message names}
 wrong() ->
     [{p, ["a", 1], 2, "an integer after a string"},
      {p, [1, undef, 1], 3, "an integer after a string"},
@@ -95,7 +95,9 @@ wrong_arguments(Config) ->
 match(Why, Says, Function, Args, Position) ->
     Expected = iolist_to_binary(io_lib:format("*** argument ~b: ~s", [Position, Why])),
     ?assertMatch({_, _}, binary:match(Says, Expected), {Function, Args, Says}),
-    ?assertMatch({_, _}, binary:match(Says, iolist_to_binary(io_lib:format("in function  dyntrace:~s/~b", [Function, length(Args)])))).
+    ?assertMatch({_, _}, binary:match(Says,
+                                      iolist_to_binary(io_lib:format("in function  dyntrace:~s/~b",
+                                                                     [Function, length(Args)])))).
 
 shell_says(Function, Args) ->
     try apply(dyntrace, Function, Args) of
@@ -108,11 +110,11 @@ shell_says(Function, Args) ->
 wrong_arguments_when_wanted(Config) ->
     Consumer = attach([user_mark, user_span_start, user_trace__i4s4, user_trace__n7], Config),
     wrong_arguments(Config),
-    ?assertEqual([], dt_bpftrace:stop(Consumer)).
+    ?assertEqual([], test_bpftrace:stop(Consumer)).
 
 %% -- Spans ---------------------------------------------------------------------------------
 
-%% Start and stop of one id, and a duration that Erlang's clock around it confirms.
+%% Start and stop have the same id; a clock of Erlang around the span confirms the duration.
 spans(Config) ->
     Consumer = attach([user_span_start, user_span_stop], Config),
     {Outcomes, Around} =
@@ -121,12 +123,13 @@ spans(Config) ->
                              Outcomes = [try dyntrace:span(work, fun() -> receive after 20 -> End() end end)
                                          catch Class:Reason:Stack -> {Class, Reason, element(2, hd(Stack))}
                                          end || End <- [fun() -> done end, fun() -> ?MODULE:fails(error) end,
-                                                        fun() -> ?MODULE:fails(exit) end, fun() -> ?MODULE:fails(throw) end]],
+                                                        fun() -> ?MODULE:fails(exit) end,
+                                                        fun() -> ?MODULE:fails(throw) end]],
                              {Outcomes, erlang:monotonic_time(nanosecond) - Began}
                      end),
     ?assertEqual([done | [{Class, oops, fails} || Class <- [error, exit, throw]]], Outcomes),
-    _ = dt_bpftrace:await(Consumer, fun({_, Fields}) -> maps:get(outcome, Fields, no) =:= <<"throw">> end),
-    Events = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:await(Consumer, fun({_, Fields}) -> maps:get(outcome, Fields, no) =:= <<"throw">> end),
+    Events = test_bpftrace:stop(Consumer),
     ?assertMatch([{user_span_start, #{id := A}}, {user_span_stop, #{id := A, outcome := <<"ok">>}},
                   {user_span_start, #{id := B}}, {user_span_stop, #{id := B, outcome := <<"error">>}},
                   {user_span_start, #{id := C}}, {user_span_stop, #{id := C, outcome := <<"exit">>}},
@@ -142,16 +145,18 @@ fails(Class) ->
 a_span_inside_another(Config) ->
     Consumer = attach([user_span_start, user_span_stop], Config),
     inner = call(Config, fun() -> dyntrace:span(outer, fun() -> dyntrace:span(inner, fun() -> inner end) end) end),
-    _ = dt_bpftrace:await(Consumer, fun({Probe, #{name := Name}}) -> Probe =:= user_span_stop andalso Name =:= <<"outer">> end),
+    _ = test_bpftrace:await(Consumer,
+                            fun({Probe, #{name := Name}}) -> Probe =:= user_span_stop andalso Name =:= <<"outer">> end),
     [{_, #{id := Outer}}, {_, #{id := Inner}}, {user_span_stop, #{id := Inner, duration := Short}},
-     {user_span_stop, #{id := Outer, duration := Long}}] = dt_bpftrace:stop(Consumer),
+     {user_span_stop, #{id := Outer, duration := Long}}] = test_bpftrace:stop(Consumer),
     ?assert(Short =< Long, {Short, Long}).
 
 %% -- Strings --------------------------------------------------------------------------------
 
 long_strings(Config) ->
     ?assertEqual([binary:copy(<<"x">>, 1024), cut(binary:copy(<<"x">>, 1021)), cut(binary:copy(<<"x">>, 1021)),
-                  cut(binary:copy(<<"å"/utf8>>, 510)), binary:copy(<<16#FFFD/utf8>>, 300), cut(binary:copy(<<"y">>, 1021))],
+                  cut(binary:copy(<<"å"/utf8>>, 510)), binary:copy(<<16#FFFD/utf8>>, 300),
+                  cut(binary:copy(<<"y">>, 1021))],
                  sent(fun() ->
                               [binary:copy(<<"x">>, 1024), binary:copy(<<"x">>, 1025), lists:duplicate(1000000, $x),
                                lists:duplicate(600, $å), binary:copy(<<0>>, 300), binary:copy(<<"y">>, 100000000)]
@@ -160,7 +165,7 @@ long_strings(Config) ->
 cut(Text) ->
     <<Text/binary, "...">>.
 
-%% Iodata that hides its end: bounded, and never anything but text.
+%% Nested iodata: the walk is bounded, and the field is always valid text.
 hostile_strings(Config) ->
     Digits = fun() -> lists:foldl(fun(N, Acc) -> [Acc, integer_to_list(N rem 10)] end, [], lists:seq(1, 200)) end,
     ?assertEqual([iolist_to_binary(Digits()), <<"...">>, <<"...">>, <<"abc...">>, null, null, null, null, null,
@@ -172,12 +177,12 @@ hostile_strings(Config) ->
                                ["ok" | <<" tail">>], [16#1F600, 955], [<<16#F0, 16#9F>>, <<16#98, 16#80>>], <<16#C3>>]
                       end, Config)).
 
-%% The texts that strings, made on the node, arrive as.
+%% The texts of these strings, which are made on the node, in the events.
 sent(Strings, Config) ->
-    Consumer = dt_bpftrace:start(?config(library, Config), [user_trace__s1], #{longest => 1100}),
+    Consumer = test_bpftrace:start(?config(library, Config), [user_trace__s1], #{longest => 1100}),
     [] = call(Config, fun() -> [String || String <- Strings() ++ ["the end"], true =/= dyntrace:user_trace_s1(String)] end),
-    _ = dt_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= <<"the end">> end),
-    [Text || {_, #{message := Text}} <- dt_bpftrace:stop(Consumer), Text =/= <<"the end">>].
+    _ = test_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= <<"the end">> end),
+    [Text || {_, #{message := Text}} <- test_bpftrace:stop(Consumer), Text =/= <<"the end">>].
 
 %% -- Tags -----------------------------------------------------------------------------------
 
@@ -185,7 +190,8 @@ tags(Config) ->
     ?assertEqual({undefined, undefined, undefined, <<"one">>, <<"one">>, <<"one">>, <<"zwö"/utf8>>, undefined, undefined},
                  call(Config, fun() ->
                                       {dyntrace:get_tag(), dyntrace:get_tag_data(), dyntrace:put_tag("one"), dyntrace:get_tag(),
-                                       dyntrace:get_tag_data(), dyntrace:put_tag([<<"zw">>, $ö]), dyntrace:put_tag(undefined),
+                                       dyntrace:get_tag_data(), dyntrace:put_tag([<<"zw">>, $ö]),
+                                       dyntrace:put_tag(undefined),
                                        dyntrace:get_tag(), seq_token()}
                               end)).
 
@@ -195,8 +201,8 @@ seq_token() ->
         Token -> Token
     end.
 
-%% A chain of processes: each has the tag of the first, which their annotations carry. A message
-%% without takes it away.
+%% A chain of processes: each passes the tag of the first on, and their annotations have it. A message without the tag
+%% removes it.
 tags_travel(Config) ->
     Consumer = attach([user_trace__i4s4], Config),
     Answers =
@@ -215,13 +221,13 @@ tags_travel(Config) ->
                              receive {2, over, []} -> {Untagged, Travelled, dyntrace:get_tag()} end
                      end),
     ?assertEqual({plain, [<<"request 12">>, <<"request 12">>], <<"request 12">>}, Answers),
-    _ = dt_bpftrace:await(Consumer, fun({_, #{i1 := I, s1 := S}}) -> I =:= 2 andalso S =:= <<"over">> end),
+    _ = test_bpftrace:await(Consumer, fun({_, #{i1 := I, s1 := S}}) -> I =:= 2 andalso S =:= <<"over">> end),
     ?assertEqual([{1, <<"kept">>, null}, {2, <<"kept">>, null},
                   {1, <<"travels">>, <<"request 12">>}, {2, <<"travels">>, <<"request 12">>},
                   {1, <<"over">>, null}, {2, <<"over">>, null}],
-                 [{N, What, Tag} || {_, #{i1 := N, s1 := What, user_tag := Tag}} <- dt_bpftrace:stop(Consumer)]).
+                 [{N, What, Tag} || {_, #{i1 := N, s1 := What, user_tag := Tag}} <- test_bpftrace:stop(Consumer)]).
 
-%% Annotates with the tag it got, tells the next one which that was.
+%% Annotates with the tag that it received, then sends the tag to the next process.
 tagged_server(Next) ->
     receive
         {N, What} ->
@@ -235,13 +241,13 @@ tagged_server(Next) ->
     tagged_server(Next).
 
 tags_travel_to_nodes(_) ->
-    Epmd = dt_node:start_epmd(),
-    [Here, There] = [dt_node:named(Name, Epmd) || Name <- ["here", "there"]],
-    Server = dt_node:call(There, fun() ->
+    Epmd = test_node:start_epmd(),
+    [Here, There] = [test_node:named(Name, Epmd) || Name <- ["here", "there"]],
+    Server = test_node:call(There, fun() ->
                                          {module, _} = code:ensure_loaded(dyntrace_tag),
                                          spawn(fun() -> receive {From, go} -> From ! {dyntrace:get_tag_data(), node()} end end)
                                  end),
-    Answer = dt_node:call(Here, fun() ->
+    Answer = test_node:call(Here, fun() ->
                                         _ = dyntrace:put_tag("from here"),
                                         true = net_kernel:connect_node(node(Server)),
                                         _ = dyntrace:spread_tag(true),
@@ -249,14 +255,14 @@ tags_travel_to_nodes(_) ->
                                         receive {Tag, Node} -> {Tag, Node, dyntrace:get_tag_data()} end
                                 end),
     ?assertEqual({<<"from here">>, 'there@127.0.0.1', <<"from here">>}, Answer),
-    [dt_node:stop(Node) || Node <- [Here, There]],
-    dt_node:stop_epmd(Epmd).
+    [test_node:stop(Node) || Node <- [Here, There]],
+    test_node:stop_epmd(Epmd).
 
-%% A token that the program has stays as it is, whatever is done with tags.
+%% A sequential trace token of the program's own stays as it is, whatever happens to tags.
 tokens_of_the_program(Config) ->
     {Before, After, Received} =
         call(Config, fun() ->
-                             %% Loading it would be messages, which count in the token.
+                             %% Loading the module sends messages, and the token counts messages.
                              {module, _} = code:ensure_loaded(dyntrace_tag),
                              _ = seq_trace:set_token(label, 17),
                              Before = seq_trace:get_token(),
@@ -275,7 +281,7 @@ tokens_of_the_program(Config) ->
     ?assertEqual(Before, After),
     ?assertEqual({{label, 17}, undefined}, Received).
 
-%% A tag that is taken away does not travel on; one that was received and is spread is not the process's to take.
+%% A removed tag is not passed on. A process can't remove a tag that it received and that is spread.
 spread_tag_taken_away(Config) ->
     ?assertEqual({<<"one">>, undefined, undefined, {tag, <<"two">>}, []},
                  call(Config, fun() ->
@@ -331,7 +337,7 @@ every_label(Config) ->
     Probes = [{erlang, probe(Label), "%ld %s", ["$_probe_arg2", "(char*)$_probe_arg6"]} || Label <- Labels],
     Fire = fun() -> ?assertEqual([true], call(Config, fun() -> lists:usort([dyntrace:pn(Label, Label, "s") || Label <- Labels]) end)) end,
     ?assertEqual([iolist_to_binary(io_lib:format("~s ~b s", [probe(Label), Label])) || Label <- Labels],
-                 dt_gdb:trace(dt_node:os_pid(?config(node, Config)), Probes, Fire)).
+                 test_gdb:trace(test_node:os_pid(?config(node, Config)), Probes, Fire)).
 
 probe(Label) ->
     list_to_atom("user_trace__n" ++ integer_to_list(Label)).
@@ -339,21 +345,24 @@ probe(Label) ->
 past_the_sixth_argument(Config) ->
     Arguments = [{"%s", "(char*)$_probe_arg0"}, {"%s", "(char*)$_probe_arg1"},
                  {"%ld", "$_probe_arg2"}, {"%ld", "$_probe_arg3"}, {"%ld", "$_probe_arg4"}, {"%ld", "$_probe_arg5"},
-                 {"%s", "(char*)$_probe_arg6"}, {"%s", "(char*)$_probe_arg7"}, {"%s", "(char*)$_probe_arg8"}, {"%ld", "$_probe_arg9"}],
+                 {"%s", "(char*)$_probe_arg6"}, {"%s", "(char*)$_probe_arg7"}, {"%s", "(char*)$_probe_arg8"},
+                 {"%ld", "$_probe_arg9"}],
     {Formats, Values} = lists:unzip(Arguments),
     Node = ?config(node, Config),
     Fire = fun() -> true = call(Config, fun() ->
-                                                _ = dyntrace:put_tag(dt_cases:text(self())),
+                                                _ = dyntrace:put_tag(test_cases:text(self())),
                                                 dyntrace:p(1, -2, 3, -(1 bsl 63), "one", "two", "three")
                                         end) end,
-    [Line] = dt_gdb:trace(dt_node:os_pid(Node), [{erlang, user_trace__i4s4, lists:join(" ", Formats), Values}], Fire),
-    %% The process is the tag, and the missing string NULL.
+    [Line] = test_gdb:trace(test_node:os_pid(Node), [{erlang, user_trace__i4s4, lists:join(" ", Formats), Values}],
+                            Fire),
+    %% Without arguments, the tag is the process, and a missing string is NULL.
     [<<"user_trace__i4s4">>, Self, Self | Others] = binary:split(Line, <<" ">>, [global]),
-    ?assertEqual([<<"1">>, <<"-2">>, <<"3">>, <<"-9223372036854775808">>, <<"one">>, <<"two">>, <<"three">>, <<"0">>], Others).
+    ?assertEqual([<<"1">>, <<"-2">>, <<"3">>, <<"-9223372036854775808">>, <<"one">>, <<"two">>, <<"three">>, <<"0">>],
+                 Others).
 
 %% -- Sizes ------------------------------------------------------------------------------------
 
-%% Past the bounds a size is less than erts_debug:flat_size/1's, and found at once.
+%% Beyond the bounds, a size is smaller than that of erts_debug:flat_size/1, and takes little time.
 sizes_are_bounded(Config) ->
     Consumer = attach([message__send], Config),
     Flat = call(Config, fun() ->
@@ -361,20 +370,20 @@ sizes_are_bounded(Config) ->
                                 Terms = [lists:seq(1, 100000), Deep, maps:from_list([{N, [N]} || N <- lists:seq(1, 1000)]),
                                          1 bsl 100000, list_to_tuple(lists:seq(1, 5000)), the_end],
                                 To = spawn(fun Loop() -> receive the_end -> ok; _ -> Loop() end end),
-                                _ = dt_cases:traced([send], fun() -> [To ! Term || Term <- Terms] end),
+                                _ = test_cases:traced([send], fun() -> [To ! Term || Term <- Terms] end),
                                 [erts_debug:flat_size(Term) || Term <- Terms]
                         end),
-    _ = dt_bpftrace:await(Consumer, fun({_, #{size := Size}}) -> Size =:= 0 end),
-    Sizes = [Size || {_, #{size := Size}} <- dt_bpftrace:stop(Consumer)],
+    _ = test_bpftrace:await(Consumer, fun({_, #{size := Size}}) -> Size =:= 0 end),
+    Sizes = [Size || {_, #{size := Size}} <- test_bpftrace:stop(Consumer)],
     ?assertEqual([1998, 100, 2004, 3, 5001, 0], Sizes),
     [?assert(Size =< Words, {Size, Words}) || {Size, Words} <- lists:zip(Sizes, Flat)].
 
 %% -- Anything --------------------------------------------------------------------------------
 
-%% With all probes enabled, the callbacks and the NIFs below the annotations take any terms.
+%% With all probes enabled, the callbacks and the annotations' NIFs accept any terms.
 any_arguments_when_wanted(Config) ->
-    Probes = [dt_bpftrace:described(Probe) || Probe <- dt_cases:probes(usdt)],
-    Consumer = dt_bpftrace:start_script([["usdt:", ?config(library, Config), ":", atom_to_list(Provider), ":", atom_to_list(Name),
+    Probes = [test_bpftrace:described(Probe) || Probe <- test_cases:probes(usdt)],
+    Consumer = test_bpftrace:start_script([["usdt:", ?config(library, Config), ":", atom_to_list(Provider), ":", atom_to_list(Name),
                                           " { @[\"", atom_to_list(Name), "\"] = count(); }\n"]
                                          || #{provider := Provider, name := Name} <- Probes], #{}),
     call(Config, fun dyntrace_SUITE:trace_with_any_arguments/0),
@@ -386,14 +395,14 @@ any_arguments_when_wanted(Config) ->
                  end),
     #{undecoded := Undecoded} = call(Config, fun dyntrace:info/0),
     ?assert(lists:sum(maps:values(Undecoded)) > 0),
-    Lines = dt_bpftrace:stop_script(Consumer),
+    Lines = test_bpftrace:stop_script(Consumer),
     [?assertMatch({value, _}, lists:search(fun(Line) -> string:prefix(Line, ["@[", atom_to_list(Name), "]: "]) =/= nomatch end, Lines), Name)
      || Name <- [trace, trace_seq, user_trace__s1, user_trace__i4s4, user_mark, user_span_start, user_span_stop]].
 
 %% -- Helpers ----------------------------------------------------------------------------------
 
 attach(Probes, Config) ->
-    dt_bpftrace:start(?config(library, Config), Probes).
+    test_bpftrace:start(?config(library, Config), Probes).
 
 call(Config, Fun) ->
-    dt_node:call(?config(node, Config), Fun).
+    test_node:call(?config(node, Config), Fun).

@@ -1,4 +1,4 @@
-%% Building: the library with each compiler, the application without rebar3, and what a missing header says.
+%% Builds the library with each compiler, and the application without rebar3; checks the messages about missing headers.
 -module(build_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -17,8 +17,8 @@ all() ->
 init_per_testcase(Test, Config) ->
     Folder = filename:join(?config(priv_dir, Config), atom_to_list(Test)),
     ok = filelib:ensure_path(Folder),
-    {0, _} = dt_shell:run("cd '~ts' && cp -R c_src '~ts'", [dt_shell:project(), Folder]),
-    {0, _} = dt_shell:run("rm -rf '~ts/c_src/obj'", [Folder]),
+    {0, _} = test_shell:run("cd '~ts' && cp -R c_src '~ts'", [test_shell:project(), Folder]),
+    {0, _} = test_shell:run("rm -rf '~ts/c_src/obj'", [Folder]),
     [{folder, Folder} | Config].
 
 end_per_testcase(_, _) ->
@@ -27,60 +27,66 @@ end_per_testcase(_, _) ->
 gcc(Config) -> compiler("gcc", Config).
 clang(Config) -> compiler("clang", Config).
 
-%% `make -C c_src` alone: the library works, and every probe has its one site.
+%% `make -C c_src` alone: the library works, and each probe has exactly one site.
 compiler(CC, Config) ->
-    dt_require:tool(os:find_executable(CC) =:= false andalso CC ++ " is not installed", []),
+    test_require:tool(os:find_executable(CC) =:= false andalso CC ++ " is not installed", []),
     {0, _} = make("CC=" ++ CC, Config),
     Library = filename:join([?config(folder, Config), "priv", "dyntrace.so"]),
-    {0, Notes} = dt_shell:run("LC_ALL=C readelf -n '~ts' | grep -c NT_STAPSDT", [Library]),
+    {0, Notes} = test_shell:run("LC_ALL=C readelf -n '~ts' | grep -c NT_STAPSDT", [Library]),
     ?assertEqual(length(catalogue_SUITE:usdt_names()), binary_to_integer(string:trim(Notes))).
 
-%% By a cross compiler, with this machine's headers; of LTTng's library there is no more than its name.
+%% With a cross compiler and this machine's headers. Of LTTng's library there is only a stub.
 arm64(Config) ->
     CC = "aarch64-linux-gnu-gcc",
-    dt_require:tool(os:find_executable(CC) =:= false andalso CC ++ " is not installed", Config),
+    test_require:tool(os:find_executable(CC) =:= false andalso CC ++ " is not installed", Config),
     Folder = ?config(folder, Config),
-    {0, _} = dt_shell:run("mkdir '~ts/stub' && ~s -shared -o '~ts/stub/liblttng-ust.so' -x c /dev/null", [Folder, CC, Folder]),
-    {0, _} = dt_shell:run("make -C '~ts/c_src' CC=~s CPPFLAGS=\"-idirafter /usr/include -idirafter /usr/include/$(gcc -dumpmachine)\" LDFLAGS='-L~ts/stub' 2>&1",
+    {0, _} = test_shell:run("mkdir '~ts/stub' && ~s -shared -o '~ts/stub/liblttng-ust.so' -x c /dev/null",
+                            [Folder, CC, Folder]),
+    {0, _} = test_shell:run("make -C '~ts/c_src' CC=~s CPPFLAGS=\"-idirafter /usr/include -idirafter /usr/include/$(gcc -dumpmachine)\" LDFLAGS='-L~ts/stub' 2>&1",
                           [Folder, CC, Folder]),
-    {0, Header} = dt_shell:run("LC_ALL=C readelf -h '~ts/priv/dyntrace.so' '~ts/priv/dyntrace_lttng.so'", [Folder, Folder]),
+    {0, Header} = test_shell:run("LC_ALL=C readelf -h '~ts/priv/dyntrace.so' '~ts/priv/dyntrace_lttng.so'",
+                                 [Folder, Folder]),
     ?assertMatch({match, [_, _]}, re:run(Header, "Machine: +AArch64", [global])),
-    {0, Notes} = dt_shell:run("LC_ALL=C readelf -n '~ts/priv/dyntrace.so'", [Folder]),
-    {match, Listed} = re:run(Notes, "Name: (\\w+)\\s+Location: 0x0*[1-9a-f]\\w+, Base: \\w+, Semaphore: 0x0*[1-9a-f]\\w+\\s+Arguments: (.*)", [global, {capture, all_but_first, binary}]),
+    {0, Notes} = test_shell:run("LC_ALL=C readelf -n '~ts/priv/dyntrace.so'", [Folder]),
+    {match, Listed} = re:run(Notes,
+                             "Name: (\\w+)\\s+Location: 0x0*[1-9a-f]\\w+, Base: \\w+, Semaphore: 0x0*[1-9a-f]\\w+\\s+Arguments: (.*)", [global, {capture, all_but_first, binary}]),
     ?assertEqual(lists:sort(catalogue_SUITE:usdt_names()), lists:sort([Name || [Name, _] <- Listed])),
-    %% Each operand is of a size, in a register or in memory that one points to.
-    [?assertMatch({match, _}, re:run(Arguments, "^(-?[48]@([wx]\\d+|\\[x\\d+(, \\d+)?\\]) ?)+$"), Name) || [Name, Arguments] <- Listed].
+    %% Each operand has a size, and is a register or memory that a register points to.
+    [?assertMatch({match, _}, re:run(Arguments, "^(-?[48]@([wx]\\d+|\\[x\\d+(, \\d+)?\\]) ?)+$"), Name)
+     || [Name, Arguments] <- Listed].
 
-%% `make' where there is no rebar3 builds what rebar3 does, in the same folders; and the demo needs none.
+%% Without rebar3, `make' builds the same files as rebar3, in the same folders. The demo does not require rebar3.
 without_rebar3(Config) ->
     Folder = ?config(folder, Config),
-    {0, _} = dt_shell:run("cd '~ts' && cp -R src tools priv Makefile rebar.config '~ts' && rm -f '~ts'/priv/*.so", [dt_shell:project(), Folder, Folder]),
-    {0, _} = dt_shell:run("cd '~ts' && mkdir bin && ln -s /usr/bin/* bin && rm -f bin/rebar3 && PATH=$PWD/bin make 2>&1", [Folder]),
+    {0, _} = test_shell:run("cd '~ts' && cp -R src tools priv Makefile rebar.config '~ts' && rm -f '~ts'/priv/*.so",
+                            [test_shell:project(), Folder, Folder]),
+    {0, _} = test_shell:run("cd '~ts' && mkdir bin && ln -s /usr/bin/* bin && rm -f bin/rebar3 && PATH=$PWD/bin make 2>&1", [Folder]),
     Build = filename:join(Folder, "_build/default/lib/dyntrace"),
     [?assertEqual(file:consult(filename:join(filename:dirname(code:which(dyntrace_app)), File)), file:consult(filename:join([Build, "ebin", File])), File)
      || File <- ["dyntrace.app", "dyntrace.appup"]],
     ?assertEqual({ok, "../../../../priv"}, file:read_link(filename:join(Build, "priv"))),
-    {0, Says} = dt_shell:run("erl -noinput -pa '~ts/ebin' -eval '{ok, _} = application:ensure_all_started(dyntrace), "
+    {0, Says} = test_shell:run("erl -noinput -pa '~ts/ebin' -eval '{ok, _} = application:ensure_all_started(dyntrace), "
                              "io:format(\"~~w ~~ts\", [dyntrace:available(), maps:get(library, dyntrace:info())]), halt().'", [Build]),
     ?assertEqual(unicode:characters_to_binary(["true ", Build, "/priv/dyntrace.so"]), Says),
-    {0, Needs} = dt_shell:run("cd '~ts' && make --no-print-directory --just-print deps-demo", [Folder]),
+    {0, Needs} = test_shell:run("cd '~ts' && make --no-print-directory --just-print deps-demo", [Folder]),
     ?assertMatch({match, _}, re:run(Needs, "tools/deps .*\\berl\\b.*\\bbpftrace\\b")),
     ?assertEqual(nomatch, re:run(Needs, "rebar3")).
 
-%% The project is the folder /dyntrace, as in a container: nothing but its build is taken for one.
+%% The project's folder is /dyntrace, as in a container. finish_ebin must take no other folder for its build.
 in_the_root(Config) ->
     Root = filename:join(?config(folder, Config), "root"),
     Build = Root ++ "/dyntrace/_build/default/lib/dyntrace",
-    {0, _} = dt_shell:run("mkdir -p '~ts/ebin' && cd '~ts' && cp -R src tools '~ts/dyntrace' && mkdir '~ts/dyntrace/priv' && ln -s ../../../../priv '~ts/priv'",
-                          [Build, dt_shell:project(), Root, Root, Build]),
+    {0, _} = test_shell:run("mkdir -p '~ts/ebin' && cd '~ts' && cp -R src tools '~ts/dyntrace' && mkdir '~ts/dyntrace/priv' && ln -s ../../../../priv '~ts/priv'",
+                          [Build, test_shell:project(), Root, Root, Build]),
     ok = file:write_file(Build ++ "/ebin/dyntrace.app", "{application,dyntrace,[{modules,[dyntrace,dyntrace_app]}]}."),
     ok = file:write_file(Build ++ "/ebin/dyntrace.beam", "a module"),
-    {_, May} = dt_shell:run("unshare --map-root-user --mount true 2>&1", []),
-    dt_require:tool(May =/= <<>> andalso May, []),
-    {0, <<>>} = dt_shell:run("unshare --map-root-user --mount sh -ec 'cd \"$1\"; for d in bin lib lib64 usr; do [ -d /$d ] || continue; mkdir $d; mount --rbind /$d $d; done; "
+    {_, May} = test_shell:run("unshare --map-root-user --mount true 2>&1", []),
+    test_require:tool(May =/= <<>> andalso May, []),
+    {0, <<>>} = test_shell:run("unshare --map-root-user --mount sh -ec 'cd \"$1\"; for d in bin lib lib64 usr; do [ -d /$d ] || continue; mkdir $d; mount --rbind /$d $d; done; "
                              "exec env -u REBAR_CHECKOUTS_OUT_DIR -u REBAR_BARE_COMPILER_OUTPUT_DIR REBAR_DEPS_DIR=/dyntrace/_build/default/lib "
                              "chroot . sh -c \"cd /dyntrace && tools/finish_ebin\"' sh '~ts' 2>&1", [Root]),
-    ?assertEqual({ok, [{application, dyntrace, [{modules, [dyntrace_app]}]}]}, file:consult(Build ++ "/ebin/dyntrace.app")),
+    ?assertEqual({ok, [{application, dyntrace, [{modules, [dyntrace_app]}]}]},
+                 file:consult(Build ++ "/ebin/dyntrace.app")),
     ?assertEqual({ok, <<"a module">>}, file:read_file(Root ++ "/dyntrace/priv/beam/dyntrace.beam")).
 
 no_nif_header(Config) ->
@@ -89,10 +95,11 @@ no_nif_header(Config) ->
 no_compiler(Config) ->
     says("CC=no-such-compiler", <<"(Debian: gcc libc6-dev)">>, Config).
 
-%% Without USDT it builds, and says so in one line.
+%% Without USDT the library is built, with one line about that.
 no_sdt_header(Config) ->
     {0, Output} = make(without("sys/sdt.h", Config), Config),
-    ?assertMatch([_], [Line || Line <- lines(Output), binary:match(Line, <<"(Debian: systemtap-sdt-dev)">>) =/= nomatch]).
+    ?assertMatch([_], [Line
+                       || Line <- lines(Output), binary:match(Line, <<"(Debian: systemtap-sdt-dev)">>) =/= nomatch]).
 
 %% `make lint' names each line that is longer than .editorconfig allows, in characters. Files that Git ignores and Markdown
 %% lines that can't be wrapped may be longer.
@@ -114,18 +121,18 @@ line_length(Config) ->
                              {"_build/long.erl", X}, {"c_src/obj/long.d", X},
                              {"page.md", ["a b ", X, "\n| a row ", X, " |\n- ", X, "\n", X, "\n```sh\na b ", X, "\n```\n",
                                           X, " b\n"]}]],
-    Check = filename:join(dt_shell:project(), "tools/line_length"),
-    {1, Says} = dt_shell:run("'~ts' '~ts'", [Check, Folder]),
+    Check = filename:join(test_shell:project(), "tools/line_length"),
+    {1, Says} = test_shell:run("'~ts' '~ts'", [Check, Folder]),
     ?assertEqual([<<"long.erl:2: the line has 21 characters, at most 20 are allowed">>,
                   <<"page.md:1: the line has 25 characters, at most 20 are allowed">>,
                   <<"page.md:8: the line has 23 characters, at most 20 are allowed">>,
                   <<"src/long.c:1: the line has 11 characters, at most 10 are allowed">>], lines(Says)),
     [ok = file:delete(filename:join(Folder, File)) || File <- ["long.erl", "page.md", "src/long.c"]],
-    ?assertEqual({0, <<>>}, dt_shell:run("'~ts' '~ts'", [Check, Folder])).
+    ?assertEqual({0, <<>>}, test_shell:run("'~ts' '~ts'", [Check, Folder])).
 
 %% clang-format and .editorconfig have the same limit for C.
 column_limit(_) ->
-    [Settings, Format] = [element(2, {ok, _} = file:read_file(filename:join(dt_shell:project(), File)))
+    [Settings, Format] = [element(2, {ok, _} = file:read_file(filename:join(test_shell:project(), File)))
                           || File <- [".editorconfig", ".clang-format"]],
     {match, [Limit]} = re:run(Settings, "^\\[\\*\\.\\{c,h\\}\\]\nmax_line_length = (\\d+)$", [multiline, {capture, [1], binary}]),
     ?assertMatch({match, [Limit]}, re:run(Format, "^ColumnLimit: (\\d+)$", [multiline, {capture, [1], binary}])).
@@ -133,7 +140,7 @@ column_limit(_) ->
 %% A folder of C sources includes only from those before it.
 includes(Config) ->
     Sources = filename:join(?config(folder, Config), "c_src"),
-    Check = fun() -> dt_shell:run("'~ts' '~ts'", [filename:join(dt_shell:project(), "tools/includes"), Sources]) end,
+    Check = fun() -> test_shell:run("'~ts' '~ts'", [filename:join(test_shell:project(), "tools/includes"), Sources]) end,
     ?assertEqual({0, <<>>}, Check()),
     [begin
          ok = filelib:ensure_dir(filename:join(Sources, File)),
@@ -149,7 +156,7 @@ includes(Config) ->
                   <<"sources/last.def:1: sources includes from describe, which comes after it">>,
                   <<"text/back.h:2: text includes from sources, which comes after it">>], lines(Says)).
 
-%% A compiler that does not find a header when it is asked for it.
+%% A compiler that reports this header as missing when the Makefile asks for it.
 without(Header, Config) ->
     CC = filename:join(?config(folder, Config), "cc"),
     ok = file:write_file(CC, ["#!/bin/sh\n"
@@ -162,7 +169,7 @@ without(Header, Config) ->
     ok = file:change_mode(CC, 8#755),
     "CC='" ++ CC ++ "'".
 
-%% It fails with one line of ours.
+%% make fails, with one line of dyntrace's own.
 says(Settings, What, Config) ->
     {Status, Output} = make(Settings, Config),
     ?assertNotEqual(0, Status),
@@ -170,7 +177,7 @@ says(Settings, What, Config) ->
                                binary:match(Line, <<"dyntrace: ">>) =/= nomatch]).
 
 make(Settings, Config) ->
-    dt_shell:run("make --no-print-directory -C '~ts/c_src' ~ts", [?config(folder, Config), Settings]).
+    test_shell:run("make --no-print-directory -C '~ts/c_src' ~ts", [?config(folder, Config), Settings]).
 
 lines(Output) ->
     binary:split(Output, <<"\n">>, [global, trim_all]).

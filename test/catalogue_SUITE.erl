@@ -1,4 +1,4 @@
-%% The catalogue, the built library and the documentation say the same.
+%% The catalogue, the built library and the documentation agree.
 -module(catalogue_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -8,20 +8,20 @@
 -compile(nowarn_export_all).
 
 all() ->
-    [notes, bpftrace_lists_them, documentation, files, configuration, arguments, cases_cover_it, exports, kinds_of_terms].
+    [notes, bpftrace_lists_them, documentation, files, configuration, arguments, cases_cover_it, exports,
+     kinds_of_terms].
 
 init_per_testcase(bpftrace_lists_them, Config) ->
-    dt_require:tool(dt_bpftrace:missing(), Config);
+    test_require:tool(test_bpftrace:missing(), Config);
 init_per_testcase(_, Config) ->
     Config.
 
 end_per_testcase(_, _) ->
     ok.
 
-%% One note a probe: one site, a semaphore of its own, an operand of the field's size and sign for
-%% each argument.
+%% One note per probe: one site, a semaphore of its own, and per argument an operand of the field's size and sign.
 notes(_) ->
-    {0, Output} = dt_shell:run("LC_ALL=C readelf -n '~ts'", [library()]),
+    {0, Output} = test_shell:run("LC_ALL=C readelf -n '~ts'", [library()]),
     {match, Notes} = re:run(Output, "Provider: (\\S+)\\s+Name: (\\S+)\\s+Location: \\S+, Base: \\S+, "
                             "Semaphore: (0x[0-9a-f]+)\\s+Arguments: (.*)",
                             [global, {capture, all_but_first, binary}]),
@@ -37,7 +37,7 @@ with(Backend) ->
 usdt_names() ->
     [Name || Probe <- with(usdt), Name <- names(Probe)].
 
-%% A probe's name or, of a labeled one, names.
+%% The name of a probe, or all names of a labeled probe.
 names(#{name := Name, labels := Labels}) ->
     [iolist_to_binary([atom_to_binary(Name), integer_to_binary(Label)]) || Label <- lists:seq(0, Labels - 1)];
 names(#{name := Name}) ->
@@ -55,16 +55,17 @@ widths(Arguments) ->
     lists:append(Widths).
 
 bpftrace_lists_them(_) ->
-    {0, Output} = dt_shell:run("bpftrace -l 'usdt:~ts:*'", [library()]),
+    {0, Output} = test_shell:run("bpftrace -l 'usdt:~ts:*'", [library()]),
     {match, Names} = re:run(Output, "usdt:.*:(?:org_erlang_dyntrace|erlang):(\\w+)$",
                             [global, multiline, {capture, all_but_first, binary}]),
     ?assertEqual(lists:sort(usdt_names()), lists:sort(lists:append(Names))).
 
 documentation(_) ->
-    {ok, Text} = file:read_file(filename:join(dt_shell:project(), "docs/PROBES.md")),
+    {ok, Text} = file:read_file(filename:join(test_shell:project(), "docs/PROBES.md")),
     {match, Titles} = re:run(Text, "^### (\\w+)$", [global, multiline, {capture, all_but_first, binary}]),
     ?assertEqual(names(), lists:append(Titles)),
-    {match, Arguments} = re:run(Text, "^\\| `(\\w+)` \\| (?:string|u?int)", [global, multiline, {capture, all_but_first, binary}]),
+    {match, Arguments} = re:run(Text, "^\\| `(\\w+)` \\| (?:string|u?int)",
+                                [global, multiline, {capture, all_but_first, binary}]),
     ?assertEqual([atom_to_binary(Field) || #{fields := Fields} <- dyntrace:probes(), #{name := Field} <- Fields],
                  lists:append(Arguments)).
 
@@ -72,13 +73,19 @@ documentation(_) ->
 files(_) ->
     Rows = rows("ARCHITECTURE.md", "^\\| `(?:c_src|src)/([^`]*)`"),
     Names = [unicode:characters_to_list(Name) || Row <- Rows, Name <- expanded(Row)],
-    Sources = [filename:basename(Source) || Pattern <- ["c_src/{,*/}*.{c,h,def}", "src/*.{erl,hrl,appup}"], Source <- filelib:wildcard(Pattern, dt_shell:project())],
+    Sources = [below_its_root(Source) || Pattern <- ["c_src/**/*.{c,h,def}", "src/*.{erl,hrl,appup}"],
+                                         Source <- filelib:wildcard(Pattern, test_shell:project())],
     ?assertEqual(lists:sort(Sources), lists:sort(Names)).
 
-%% "dt_lttng_{provider.c,events.h}" is two of them.
+below_its_root(Source) ->
+    [_Root | Below] = filename:split(Source),
+    filename:join(Below).
+
+%% "lttng_{provider.c,events.h}" is two of them.
 expanded(Row) ->
     case re:run(Row, "^(.*)\\{(.*)\\}(.*)$", [{capture, all_but_first, binary}]) of
-        {match, [Before, Between, After]} -> [<<Before/binary, Part/binary, After/binary>> || Part <- binary:split(Between, <<",">>, [global])];
+        {match, [Before, Between, After]} -> [<<Before/binary, Part/binary, After/binary>>
+                                              || Part <- binary:split(Between, <<",">>, [global])];
         nomatch -> [Row]
     end.
 
@@ -91,7 +98,7 @@ configuration(_) ->
                  lists:sort(lists:zip(Keys, Values))).
 
 rows(File, Pattern) ->
-    {ok, Text} = file:read_file(filename:join(dt_shell:project(), File)),
+    {ok, Text} = file:read_file(filename:join(test_shell:project(), File)),
     {match, Rows} = re:run(Text, Pattern, [global, multiline, {capture, all_but_first, binary}]),
     lists:append(Rows).
 
@@ -114,33 +121,37 @@ arguments(_) ->
         {user_mark, [pid, name, value, text]}, {user_span_start, [pid, name, id]},
         {user_span_stop, [pid, name, id, duration, outcome]},
         {user_trace_s1, [message]}, {user_trace_i4s4, Annotation}, {user_trace_n, Annotation ++ [label]},
-        {message__send, [sender, receiver, size | Token]}, {message__send__remote, [sender, node_name, receiver, size | Token]},
+        {message__send, [sender, receiver, size | Token]},
+        {message__send__remote, [sender, node_name, receiver, size | Token]},
         {message__queued, [receiver, size, queue_len | Token]}, {message__receive, [receiver, size, queue_len | Token]},
         {process__spawn, [p, mfa]}, {process__exit, [p, reason]}, {process__exit_signal, [sender, receiver, reason]},
         {process__scheduled, [p, mfa]}, {process__unscheduled, [p]}, {process__hibernate, [p, mfa]},
         {process__heap_grow, [p, old_size, new_size]}, {process__heap_shrink, [p, old_size, new_size]},
-        {gc_major__start, [p, need]}, {gc_minor__start, [p, need]}, {gc_major__end, [p, reclaimed]}, {gc_minor__end, [p, reclaimed]},
+        {gc_major__start, [p, need]}, {gc_minor__start, [p, need]}, {gc_major__end, [p, reclaimed]},
+        {gc_minor__end, [p, reclaimed]},
         {global__function__entry, [p, mfa, depth]}, {function__return, [p, mfa, depth]},
         {trace, [p, event, state, arg1, arg2]}, {trace_seq, [state, label, seq_info]},
         {user_trace__s1, [message]}, {user_trace__i4s4, Annotation}, {user_trace__n, Annotation}],
        [{Name, [Field || #{name := Field} <- Fields]} || #{name := Name, fields := Fields} <- dyntrace:probes()]).
 
 cases_cover_it(_) ->
-    ?assertEqual([re:replace(atom_to_list(Name), "__n42$", "__n", [{return, binary}]) || Name <- dt_cases:probes()], names()).
+    ?assertEqual([re:replace(atom_to_list(Name), "__n42$", "__n", [{return, binary}]) || Name <- test_cases:probes()],
+                 names()).
 
-%% The library gives away one name.
+%% The library exports one name.
 exports(_) ->
-    {0, Output} = dt_shell:run("nm -D --defined-only '~ts'", [library()]),
+    {0, Output} = test_shell:run("nm -D --defined-only '~ts'", [library()]),
     ?assertMatch([_, <<"T">>, <<"nif_init">>], re:split(string:trim(Output), " ")).
 
-%% enif_term_type aborts the VM for kinds of terms that are newer than its enum.
+%% The library never calls enif_term_type, which aborts the VM for kinds of terms that are newer than its enum.
 kinds_of_terms(_) ->
-    {0, Symbols} = dt_shell:run("nm -D --undefined-only '~ts'", [library()]),
+    {0, Symbols} = test_shell:run("nm -D --undefined-only '~ts'", [library()]),
     ?assertMatch({_, _}, binary:match(Symbols, <<"enif_get_tuple">>)),
     ?assertEqual(nomatch, binary:match(Symbols, <<"enif_term_type">>)),
-    Sources = lists:append([filelib:wildcard(Folder ++ "/{,*/}*.{c,h,def}", dt_shell:project()) || Folder <- ["c_src", "test/text_nif", "bench"]]),
-    ?assert(lists:member("c_src/text/term.c", Sources)),
-    ?assertEqual([], [Source || Source <- Sources, {ok, Text} <- [file:read_file(filename:join(dt_shell:project(), Source))],
+    Sources = lists:append([filelib:wildcard(Folder ++ "/**/*.{c,h,def}", test_shell:project())
+                            || Folder <- ["c_src", "test", "bench"]]),
+    ?assert(lists:member("c_src/dyntrace_nif.c", Sources)),
+    ?assertEqual([], [Source || Source <- Sources, {ok, Text} <- [file:read_file(filename:join(test_shell:project(), Source))],
                                 re:run(Text, "enif_term_type *\\(|ERL_NIF_TERM_TYPE_") =/= nomatch]).
 
 names() ->

@@ -1,4 +1,4 @@
-%% The facade and the module's loading: what needs no consumer.
+%% The facade, and loading the module: all that requires no consumer.
 -module(dyntrace_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -15,10 +15,10 @@ all() ->
      without_application, without_backends, odd_folder, embedded_by_hand, module_alone].
 
 init_per_testcase(_, Config) ->
-    [{node, dt_node:start()} | Config].
+    [{node, test_node:start()} | Config].
 
 end_per_testcase(_, Config) ->
-    dt_node:stop(?config(node, Config)).
+    test_node:stop(?config(node, Config)).
 
 describes_itself(Config) ->
     lttng_SUITE:until_available(?config(node, Config)),
@@ -30,16 +30,19 @@ describes_itself(Config) ->
                      end),
     #{library := Library} = Info,
     Provider = list_to_binary(filename:join(filename:dirname(Library), "dyntrace_lttng.so")),
-    Pid = dt_node:os_pid(?config(node, Config)),
-    Attach = lists:concat(["bpftrace /proc/", Pid, "/root", filename:dirname(Library), "/bpftrace/who_talks.bt /proc/", Pid, "/root", Library]),
-    ?assertEqual(#{version => Vsn, library => Library, lttng_library => Provider, attach => Attach, following => off, backends => #{usdt => available, lttng => available}, undecoded => #{}}, Info),
+    Pid = test_node:os_pid(?config(node, Config)),
+    Attach = lists:concat(["bpftrace /proc/", Pid, "/root", filename:dirname(Library), "/bpftrace/who_talks.bt /proc/",
+                           Pid, "/root", Library]),
+    ?assertEqual(#{version => Vsn, library => Library, lttng_library => Provider, attach => Attach, following => off,
+                   backends => #{usdt => available, lttng => available}, undecoded => #{}}, Info),
     ?assertEqual(absolute, filename:pathtype(Library)),
     ?assert(filelib:is_regular(Library)),
     ?assert(Available).
 
 nobody_listens(Config) ->
     ?assertEqual([], call(Config, fun dyntrace:listeners/0)),
-    ?assertEqual([discard], call(Config, fun() -> lists:usort([enabled(E) || #{events := Es} <- dyntrace:probes(), E <- Es]) end)),
+    ?assertEqual([discard],
+                 call(Config, fun() -> lists:usort([enabled(E) || #{events := Es} <- dyntrace:probes(), E <- Es]) end)),
     ?assertEqual(trace, call(Config, fun() -> dyntrace:enabled(trace_status, [], self()) end)).
 
 enabled(#{group := seq_trace}) ->
@@ -47,12 +50,12 @@ enabled(#{group := seq_trace}) ->
 enabled(#{group := Group, tag := Tag}) ->
     apply(dyntrace, list_to_atom("enabled_" ++ atom_to_list(Group)), [Tag, [], self()]).
 
-%% The callbacks are right for arguments that no VM would give.
+%% The callbacks also handle arguments that no VM passes.
 any_arguments(Config) ->
     ?assertEqual([discard], call(Config, fun ask_with_any_arguments/0)),
     call(Config, fun trace_with_any_arguments/0).
 
-%% On the node; what the callbacks answer.
+%% On the node: what the callbacks return.
 ask_with_any_arguments() ->
     lists:usort([apply(dyntrace, F, [Tag, [], Tracee])
                  || {F, 3} <- callbacks("enabled"), Tag <- tags() -- [trace_status], Tracee <- any_terms()]).
@@ -70,13 +73,14 @@ tags() ->
 
 any_terms() ->
     [undefined, [], [a | b], {}, {a, b, c}, {a, b, [c | d]}, {'EXIT', self(), x}, {send, {1, 2}, a, b, c}, {send, {1, 2}, self(), self(), c},
-     17, 1.5, <<1:3>>, #{}, [{wordsize, 1}, {heap_block_size, 1 bsl 70}], self(), hd(erlang:ports()), make_ref(), fun() -> ok end,
+     17, 1.5, <<1:3>>, #{}, [{wordsize, 1}, {heap_block_size, 1 bsl 70}], self(), hd(erlang:ports()), make_ref(),
+     fun() -> ok end,
      1 bsl 5000, "text", binary:copy(<<1>>, 5000)].
 
 callbacks(Prefix) ->
     [Export || Export = {F, _} <- dyntrace:module_info(exports), lists:prefix(Prefix, atom_to_list(F))].
 
-%% Tags of no group are counted; those of a probe that is not enabled are not decoded.
+%% Unknown tags are counted. Events of a probe that is not enabled are not decoded.
 undecoded_is_counted(Config) ->
     Undecoded = call(Config,
                      fun() ->
@@ -104,16 +108,16 @@ library_foreign(Config) ->
 
 answers_nothing(Folder) ->
     Node = node_with(Folder),
-    Info = dt_node:call(Node, fun dyntrace:info/0),
+    Info = test_node:call(Node, fun dyntrace:info/0),
     ?assertMatch(#{library := undefined, undecoded := Empty} when map_size(Empty) =:= 0, Info),
     ?assertEqual({false, [], [], discard, ok},
-                 dt_node:call(Node, fun() -> {dyntrace:available(), dyntrace:probes(), dyntrace:listeners(),
+                 test_node:call(Node, fun() -> {dyntrace:available(), dyntrace:probes(), dyntrace:listeners(),
                                               dyntrace:enabled_send(send, [], self()),
                                               dyntrace:trace_send(send, [], self(), hello, #{extra => self()})} end)),
-    dt_node:stop(Node),
+    test_node:stop(Node),
     Info.
 
-%% The module beside a priv folder that no application's name leads to.
+%% The module finds the library in a priv folder that belongs to no application's name.
 without_application(Config) ->
     loaded_from(copy(Config, "elsewhere")).
 
@@ -123,31 +127,32 @@ odd_folder(Config) ->
 loaded_from(Folder) ->
     Node = node_with(Folder),
     Library = filename:join([Folder, "priv", "dyntrace.so"]),
-    ?assertMatch(#{library := Library, backends := #{usdt := available}}, dt_node:call(Node, fun dyntrace:info/0)),
-    dt_node:stop(Node).
+    ?assertMatch(#{library := Library, backends := #{usdt := available}}, test_node:call(Node, fun dyntrace:info/0)),
+    test_node:stop(Node).
 
-%% Built where there is neither: the probes are described, no consumer can attach.
+%% Built without sys/sdt.h and LTTng: the probes are described, but no consumer can attach.
 without_backends(Config) ->
     Folder = copy(Config, "dyntrace"),
     C = filename:join(Folder, "c_src"),
-    {0, Output} = dt_shell:run("make -C '~ts' USDT=no LTTNG=no", [C]),
-    [?assertMatch({_, _}, binary:match(Output, <<"building without ", Backend/binary>>)) || Backend <- [<<"USDT">>, <<"LTTng">>]],
+    {0, Output} = test_shell:run("make -C '~ts' USDT=no LTTNG=no", [C]),
+    [?assertMatch({_, _}, binary:match(Output, <<"building without ", Backend/binary>>))
+     || Backend <- [<<"USDT">>, <<"LTTng">>]],
     ok = file:delete(filename:join([Folder, "priv", "dyntrace_lttng.so"])),
     Node = node_with(Folder),
     ?assertMatch(#{backends := #{usdt := {missing, <<"built without sys/sdt.h", _/binary>>},
                                  lttng := {missing, <<"not built", _/binary>>}}},
-                 dt_node:call(Node, fun dyntrace:info/0)),
-    ?assertEqual({false, length(dt_cases:probes()), [], discard},
-                 dt_node:call(Node, fun() -> {dyntrace:available(), length(dyntrace:probes()), dyntrace:listeners(),
+                 test_node:call(Node, fun dyntrace:info/0)),
+    ?assertEqual({false, length(test_cases:probes()), [], discard},
+                 test_node:call(Node, fun() -> {dyntrace:available(), length(dyntrace:probes()), dyntrace:listeners(),
                                               dyntrace:enabled_send(send, [], self())} end)),
-    dt_node:stop(Node).
+    test_node:stop(Node).
 
 %% Embedded mode loads no module when it is called: this one loads those that its annotations call.
 embedded_by_hand(_) ->
-    Node = dt_node:start(#{args => ["-mode", "embedded", "-boot", "start_clean"]}),
+    Node = test_node:start(#{args => ["-mode", "embedded", "-boot", "start_clean"]}),
     ?assertEqual({{module, dyntrace}, true}, {peer:call(Node, code, load_file, [dyntrace]), peer:call(Node, dyntrace, available, [])}),
     ?assertError(badarg, peer:call(Node, dyntrace, p, ["a", 1])),
-    dt_node:stop(Node).
+    test_node:stop(Node).
 
 %% The module of a folder that has no other one of the application: it loads, and nothing is traced.
 module_alone(Config) ->
@@ -155,26 +160,26 @@ module_alone(Config) ->
     ok = filelib:ensure_path(Folder),
     {ok, _} = file:copy(code:which(dyntrace), filename:join(Folder, "dyntrace.beam")),
     [begin
-         Node = dt_node:start(#{args => ["-mode", Mode, "-boot", "start_clean"], paths => [Folder]}),
+         Node = test_node:start(#{args => ["-mode", Mode, "-boot", "start_clean"], paths => [Folder]}),
          {module, dyntrace} = peer:call(Node, code, load_file, [dyntrace]),
          ?assertEqual({[], false, false, discard},
                       {peer:call(Node, dyntrace, probes, []), peer:call(Node, dyntrace, available, []),
                        peer:call(Node, dyntrace, mark, [name, "text"]), peer:call(Node, dyntrace, enabled, [send, [], self()])}),
-         dt_node:stop(Node)
+         test_node:stop(Node)
      end || Mode <- ["interactive", "embedded"]].
 
 %% -- Helpers -------------------------------------------------------------------------------------
 
 call(Config, Fun) ->
-    dt_node:call(?config(node, Config), Fun).
+    test_node:call(?config(node, Config), Fun).
 
 %% A copy of the application as it was built, in a folder of that name.
 copy(Config, Name) ->
     To = filename:join(?config(priv_dir, Config), Name),
     From = filename:dirname(filename:dirname(code:which(dyntrace))),
     ok = filelib:ensure_path(To),
-    {0, _} = dt_shell:run("cp -RL '~ts/ebin' '~ts/priv' '~ts/c_src' '~ts'", [From, From, dt_shell:project(), To]),
+    {0, _} = test_shell:run("cp -RL '~ts/ebin' '~ts/priv' '~ts/c_src' '~ts'", [From, From, test_shell:project(), To]),
     To.
 
 node_with(Folder) ->
-    dt_node:start(#{paths => [filename:join(Folder, "ebin"), filename:dirname(code:which(?MODULE))]}).
+    test_node:start(#{paths => [filename:join(Folder, "ebin") | test_node:test_paths()]}).

@@ -1,4 +1,4 @@
-%% The examples, each built and run as its README says: dyntrace as a dependency, and in releases.
+%% Builds and runs each example as its README says: with dyntrace as a dependency, and in releases.
 -module(examples_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -7,9 +7,10 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
-%% What a shop is asked once it runs, in Erlang and in Elixir.
+%% What the tests ask a running shop, in Erlang and in Elixir.
 -define(ASKED, "io:format(\"answers ~~w ~~w ~~ts~~n\", [dyntrace:available(), shop:order(<<\"apple\">>), maps:get(library, dyntrace:info())])").
--define(ASKED_IN_ELIXIR, "IO.puts(\"answers #{:dyntrace.available()} #{Shop.order(\"apple\")} #{:dyntrace.info()[:library]}\")").
+-define(ASKED_IN_ELIXIR,
+        "IO.puts(\"answers #{:dyntrace.available()} #{Shop.order(\"apple\")} #{:dyntrace.info()[:library]}\")").
 
 suite() ->
     [{timetrap, {minutes, 5}}].
@@ -22,35 +23,42 @@ all() ->
 init_per_testcase(Test, Config) ->
     Folder = filename:join([?config(priv_dir, Config), "a shop", atom_to_list(Test)]),
     ok = filelib:ensure_path(Folder),
-    {0, _} = dt_shell:run("cd '~ts' && cp -R c_src src tools priv rebar.config examples '~ts'", [dt_shell:project(), Folder]),
-    {0, _} = dt_shell:run("cd '~ts' && rm -rf c_src/obj priv/*.so", [Folder]),
+    {0, _} = test_shell:run("cd '~ts' && cp -R c_src src tools priv rebar.config examples '~ts'",
+                            [test_shell:project(), Folder]),
+    {0, _} = test_shell:run("cd '~ts' && rm -rf c_src/obj priv/*.so", [Folder]),
     [{folder, Folder} | Config].
 
 end_per_testcase(_, Config) ->
-    {0, _} = dt_shell:run("chmod -R u+w '~ts' && rm -rf '~ts'", [?config(folder, Config), ?config(folder, Config)]).
+    {0, _} = test_shell:run("chmod -R u+w '~ts' && rm -rf '~ts'", [?config(folder, Config), ?config(folder, Config)]).
 
-%% A new project, with what README says of _checkouts in its rebar.config, and README's first command in its shell.
+%% A new project, with the line about _checkouts from README in its rebar.config. Runs README's first command in its
+%% shell.
 first_step_rebar3(Config) ->
     App = new_project("", Config),
     ok = file:write_file(filename:join(App, "rebar.config"), readme("^  dependency: `(\\{deps, .*\\}\\.)`")),
-    ok = file:write_file(filename:join(App, "src/my_app.app.src"), "{application, my_app, [{vsn, \"1\"}, {applications, [kernel, stdlib]}]}.\n"),
-    {0, _} = dt_shell:run("cd '~ts' && mkdir _checkouts && ln -s ../../.. _checkouts/dyntrace", [App]),
+    ok = file:write_file(filename:join(App, "src/my_app.app.src"),
+                         "{application, my_app, [{vsn, \"1\"}, {applications, [kernel, stdlib]}]}.\n"),
+    {0, _} = test_shell:run("cd '~ts' && mkdir _checkouts && ln -s ../../.. _checkouts/dyntrace", [App]),
     ok = file:write_file(filename:join(App, "first.escript"), ["#!/usr/bin/env escript\n"
                                                               "main(_) -> ", readme("^1> (dyntrace:.*)\\."), ", "
                                                               "io:format(\"answers ~w 1 ~ts~n\", [dyntrace:available(), maps:get(library, dyntrace:info())]), halt().\n"]),
-    {0, Says} = dt_shell:run("cd '~ts' && rebar3 shell --script first.escript 2>&1", [App]),
+    {0, Says} = test_shell:run("cd '~ts' && rebar3 shell --script first.escript 2>&1", [App]),
     ?assert(has(Says, answers([App, "/_build/default/checkouts/dyntrace"])), Says).
 
-%% The same with mix, which has started the application, as README configures it.
+%% The same with mix. It starts the application, with the configuration that README shows.
 first_step_mix(Config) ->
-    dt_require:tool(os:find_executable("mix") =:= false andalso "mix is not installed (Debian: elixir)", Config),
+    test_require:tool(os:find_executable("mix") =:= false andalso "mix is not installed (Debian: elixir)", Config),
     App = new_project("config", Config),
-    {match, [Dependency]} = re:run(readme("^- \\*mix\\*: `\\{(.*)\\}`"), "(.*), git: \"URL\"", [{capture, all_but_first, binary}]),
+    {match, [Dependency]} = re:run(readme("^- \\*mix\\*: `\\{(.*)\\}`"), "(.*), git: \"URL\"",
+                                   [{capture, all_but_first, binary}]),
     ok = file:write_file(filename:join(App, "mix.exs"),
                          ["defmodule MyApp.MixProject do\n  use Mix.Project\n  def project, do: [app: :my_app, version: \"1.0.0\", deps: deps()]\n"
-                          "  def application, do: []\n  defp deps, do: [{", Dependency, ", path: \"../..\", manager: :rebar3}]\nend\n"]),
-    ok = file:write_file(filename:join(App, "config/config.exs"), ["import Config\n", readme("^(config :dyntrace, .*)$"), "\n"]),
-    {0, Says} = mix("mix run -e '~ts'", ["IO.inspect({\"following\", :dyntrace.info().following != :off, Application.get_env(:dyntrace, :functions)})"], App),
+                          "  def application, do: []\n  defp deps, do: [{", Dependency,
+                          ", path: \"../..\", manager: :rebar3}]\nend\n"]),
+    ok = file:write_file(filename:join(App, "config/config.exs"),
+                         ["import Config\n", readme("^(config :dyntrace, .*)$"), "\n"]),
+    {0, Says} = mix("mix run -e '~ts'",
+                    ["IO.inspect({\"following\", :dyntrace.info().following != :off, Application.get_env(:dyntrace, :functions)})"], App),
     ?assert(has(Says, <<"{\"following\", true, [{MyApp.Prices, :_, :_}]}">>), Says).
 
 new_project(Folder, Config) ->
@@ -60,46 +68,48 @@ new_project(Folder, Config) ->
 
 %% The part of README's line that the pattern captures.
 readme(Line) ->
-    {ok, Text} = file:read_file(filename:join(dt_shell:project(), "README.md")),
+    {ok, Text} = file:read_file(filename:join(test_shell:project(), "README.md")),
     {match, [Part]} = re:run(Text, Line, [multiline, {capture, all_but_first, binary}]),
     Part.
 
 rebar3(Config) ->
     Shop = rebar3_shop(Config),
-    {0, _} = dt_shell:run("cd '~ts' && rebar3 compile", [Shop]),
-    {0, Says} = dt_shell:run("cd '~ts' && ERL_LIBS=_build/default/checkouts:_build/default/lib erl -noinput -eval "
+    {0, _} = test_shell:run("cd '~ts' && rebar3 compile", [Shop]),
+    {0, Says} = test_shell:run("cd '~ts' && ERL_LIBS=_build/default/checkouts:_build/default/lib erl -noinput -eval "
                              "'{ok, _} = application:ensure_all_started(shop), " ?ASKED ", halt().'", [Shop]),
     ?assertEqual(answers([Shop, "/_build/default/checkouts/dyntrace"]), Says).
 
 rebar3_shop(Config) ->
     Shop = filename:join([?config(folder, Config), "examples", "rebar3"]),
-    {0, _} = dt_shell:run("cd '~ts' && mkdir _checkouts && ln -s ../../.. _checkouts/dyntrace", [Shop]),
+    {0, _} = test_shell:run("cd '~ts' && mkdir _checkouts && ln -s ../../.. _checkouts/dyntrace", [Shop]),
     Shop.
 
-%% With the runtime system in the release, and with that of the machine. OTP's dyntrace is in it as well, and where it
-%% is loaded first, as embedded mode does, ours takes its place and says so. Nothing in the release can be written.
+%% With the runtime system of the release, and with that of the machine. The release also has OTP's dyntrace. In
+%% embedded mode that module is loaded first; the application replaces it, and logs that. The release is read-only.
 rebar3_release(Config) ->
     needs_runtime_tools(Config),
     rebar3_release("", "$PWD", fun(Mode) -> Mode =:= "embedded" end, Config).
 
 rebar3_release_without_erts(Config) ->
     needs_runtime_tools(Config),
-    rebar3_release("s/{include_erts, true}/{include_erts, false}/", code:root_dir(), fun(Mode) -> Mode =:= "embedded" end, Config).
+    rebar3_release("s/{include_erts, true}/{include_erts, false}/", code:root_dir(),
+                   fun(Mode) -> Mode =:= "embedded" end, Config).
 
-%% Nobody else's dyntrace is in it, and nobody has loaded ours.
+%% The release has no other dyntrace, and the module is not loaded yet.
 rebar3_release_without_runtime_tools(Config) ->
     rebar3_release("s/shop, runtime_tools, sasl/shop, sasl/", "$PWD", fun(_) -> false end, Config).
 
 rebar3_release(Edit, Root, IsReplaced, Config) ->
-    %% As a release's own script starts the runtime system that is below Root.
+    %% As the release's own script starts the runtime system below Root.
     Erl = ["env ROOTDIR=\"$PWD\" EMU=beam BINDIR=\"", Root, "/erts-", erlang:system_info(version), "/bin\" "
-           "\"", Root, "/erts-", erlang:system_info(version), "/bin/erlexec\" -boot_var SYSTEM_LIB_DIR '", code:root_dir(), "/lib'"],
+           "\"", Root, "/erts-", erlang:system_info(version), "/bin/erlexec\" -boot_var SYSTEM_LIB_DIR '",
+           code:root_dir(), "/lib'"],
     Shop = rebar3_shop(Config),
     Release = filename:join(Shop, "a release"),
-    {0, _} = dt_shell:run("cd '~ts' && sed -i '~s' rebar.config && rebar3 release && "
+    {0, _} = test_shell:run("cd '~ts' && sed -i '~s' rebar.config && rebar3 release && "
                           "mv _build/default/rel/shop 'a release' && chmod -R a-w 'a release'", [Shop, Edit]),
     [begin
-         {0, Says} = dt_shell:run("cd '~ts' && ERL_CRASH_DUMP_SECONDS=0 ~s -mode ~s -boot releases/1.0.0/start -config releases/1.0.0/sys "
+         {0, Says} = test_shell:run("cd '~ts' && ERL_CRASH_DUMP_SECONDS=0 ~s -mode ~s -boot releases/1.0.0/start -config releases/1.0.0/sys "
                                   "-noinput -eval '" ?ASKED ", init:stop().' 2>&1", [Release, Erl, Mode]),
          ?assert(has(Says, answers([Release, "/lib/dyntrace-0.1.0"])), {Mode, Says}),
          ?assertEqual(IsReplaced(Mode), replaced(Says), {Mode, Says})
@@ -112,38 +122,39 @@ mix(Config) ->
     {0, Configured} = mix("mix run -e '~ts'", ["IO.inspect(Application.get_env(:dyntrace, :functions))"], Shop),
     ?assert(has(Configured, <<"[{Shop, :_, :_}]">>), Configured).
 
-%% The release runs elsewhere, in embedded mode as its `start' does, without the sources, and can't be written.
+%% The release runs in another folder, in embedded mode as its `start' does, without the sources, and read-only.
 mix_release(Config) ->
     needs_runtime_tools(Config),
     Shop = mix_shop(Config),
     {0, _} = mix("MIX_ENV=prod mix release --path 'a release'", [], Shop),
     Release = filename:join(?config(folder, Config), "a release"),
-    {0, _} = dt_shell:run("mv '~ts/a release' '~ts' && rm -rf '~ts' && chmod -R a-w '~ts'", [Shop, Release, Shop, Release]),
-    {0, Says} = dt_shell:run("RELEASE_DISTRIBUTION=none RELEASE_TMP='~ts' RELEASE_BOOT_SCRIPT_CLEAN=start ELIXIR_ERL_OPTIONS='-mode embedded' "
+    {0, _} = test_shell:run("mv '~ts/a release' '~ts' && rm -rf '~ts' && chmod -R a-w '~ts'",
+                            [Shop, Release, Shop, Release]),
+    {0, Says} = test_shell:run("RELEASE_DISTRIBUTION=none RELEASE_TMP='~ts' RELEASE_BOOT_SCRIPT_CLEAN=start ELIXIR_ERL_OPTIONS='-mode embedded' "
                              "'~ts/bin/shop' eval '~ts' 2>&1", [?config(folder, Config), Release, ?ASKED_IN_ELIXIR]),
     ?assert(has(Says, answers([Release, "/lib/dyntrace-0.1.0"])), Says),
     ?assert(replaced(Says), Says).
 
 mix_shop(Config) ->
-    dt_require:tool(os:find_executable("mix") =:= false andalso "mix is not installed (Debian: elixir)", Config),
+    test_require:tool(os:find_executable("mix") =:= false andalso "mix is not installed (Debian: elixir)", Config),
     filename:join([?config(folder, Config), "examples", "mix"]).
 
 %% Mix does not look for rebar3 on the path.
 mix(Command, Args, Shop) ->
-    dt_shell:run("cd '~ts' && export MIX_REBAR3='~ts' LC_ALL=C.UTF-8 && " ++ Command ++ " 2>&1",
+    test_shell:run("cd '~ts' && export MIX_REBAR3='~ts' LC_ALL=C.UTF-8 && " ++ Command ++ " 2>&1",
                  [Shop, os:find_executable("rebar3") | Args]).
 
 plain(Config) ->
     Lib = filename:dirname(filename:dirname(filename:dirname(code:which(dyntrace)))),
-    {0, Says} = dt_shell:run("'~ts/examples/plain/run' '~ts' 2>&1", [?config(folder, Config), Lib]),
+    {0, Says} = test_shell:run("'~ts/examples/plain/run' '~ts' 2>&1", [?config(folder, Config), Lib]),
     ?assertMatch([_, _, _], binary:split(Says, <<"available true\n">>, [global]), Says).
 
-%% As `make demo' runs it: the summary, made from the events, agrees with the system's own count.
+%% As `make demo' runs it. The summary is made from the events, and agrees with the system's own count.
 demo(Config) ->
-    dt_require:tool(dt_bpftrace:missing(), Config),
+    test_require:tool(test_bpftrace:missing(), Config),
     Says = demo("", Config),
     told(Says),
-    %% The story has a bounded number of lines, and names for its processes.
+    %% The story has a bounded number of lines, and shows processes by name.
     Told = [Line || Line <- binary:split(Says, <<"\n">>, [global]), re:run(Line, "^ *\\d+\\.\\d{3}  ") =/= nomatch],
     ?assert(length(Told) > 50 andalso length(Told) < 150, length(Told)),
     [?assertMatch({match, _}, re:run(Says, Line), Line)
@@ -151,19 +162,20 @@ demo(Config) ->
                  "demo_gambler <[0-9.]+> starts again, after \\d+ us\n"]].
 
 demo_verbose(Config) ->
-    dt_require:tool(dt_bpftrace:missing(), Config),
+    test_require:tool(test_bpftrace:missing(), Config),
     Says = demo("VERBOSE=1", Config),
     told(Says),
     [begin
          {match, Lines} = re:run(Says, ["\n *\\d+\\.\\d{3}  ", Probe, " .*=(?=.*<)"], [global]),
          ?assertMatch({match, _}, re:run(Says, io_lib:format("\n  ~s +~b\n", [Probe, length(Lines)])), Probe)
-     end || Probe <- ["process_spawn", "process_exit", "message_send", "message_receive", "function_call", "function_return", "gc_major_end"]].
+     end || Probe <- ["process_spawn", "process_exit", "message_send", "message_receive", "function_call",
+                      "function_return", "gc_major_end"]].
 
-%% Where bpftrace is of no use: as 0.27 ends without a tracefs.
+%% bpftrace does not work: it ends as bpftrace 0.27 does without a tracefs.
 demo_by_lttng(Config) ->
-    dt_require:tool(dt_lttng:tools_missing(), Config),
+    test_require:tool(test_lttng:tools_missing(), Config),
     Folder = ?config(folder, Config),
-    {0, _} = dt_shell:run("cd '~ts' && mkdir bin && ln -s /usr/bin/* bin && rm -f bin/bpftrace", [Folder]),
+    {0, _} = test_shell:run("cd '~ts' && mkdir bin && ln -s /usr/bin/* bin && rm -f bin/bpftrace", [Folder]),
     Bpftrace = filename:join(Folder, "bin/bpftrace"),
     ok = file:write_file(Bpftrace, "#!/bin/sh\n"
                                    "echo 'ERROR: Failed to open kernel function info: Error reading events from "
@@ -174,8 +186,10 @@ demo_by_lttng(Config) ->
     told(Says).
 
 demo(Settings, Config) ->
-    Paths = [[" -pa '", filename:dirname(code:which(Module)), "'"] || Module <- [dyntrace, dyntrace_demo, dt_bpftrace]],
-    {0, Says} = dt_shell:run("cd '~ts' && env ~s erl -noinput~ts -s dyntrace_demo main 2>&1", [?config(folder, Config), Settings, Paths]),
+    Paths = [[" -pa '", filename:dirname(code:which(Module)), "'"]
+             || Module <- [dyntrace, dyntrace_demo, test_bpftrace]],
+    {0, Says} = test_shell:run("cd '~ts' && env ~s erl -noinput~ts -s dyntrace_demo main 2>&1",
+                               [?config(folder, Config), Settings, Paths]),
     Says.
 
 told(Says) ->
@@ -183,7 +197,8 @@ told(Says) ->
                      {match, [N]} = re:run(Says, Pattern, [{capture, all_but_first, list}]),
                      list_to_integer(N)
              end,
-    Counted = [Number("own count: .*?(\\d+) " ++ What) || What <- ["orders", "rolls", "crashes", "ports", "connections"]],
+    Counted = [Number("own count: .*?(\\d+) " ++ What)
+               || What <- ["orders", "rolls", "crashes", "ports", "connections"]],
     ?assertEqual([8, 8, 2, 8, 8], Counted),
     [?assertEqual(8, Number(Pattern), Pattern)
      || Pattern <- ["clerk +answers in \\d+ us \\((\\d+) calls\\)\n", "customer +(\\d+) orders in .* live \\d+ us\n", "gambler +(\\d+) rolls, ",
@@ -191,7 +206,8 @@ told(Says) ->
     ?assertMatch({match, _}, re:run(Says, "crashed twice: \\{shutdown,bad_luck\\}; up again after \\d+ [um]s\n")).
 
 needs_runtime_tools(Config) ->
-    dt_require:tool(code:lib_dir(runtime_tools) =:= {error, bad_name} andalso "erlang-runtime-tools is not installed", Config).
+    test_require:tool(code:lib_dir(runtime_tools) =:= {error, bad_name} andalso
+                      "erlang-runtime-tools is not installed", Config).
 
 answers(Dyntrace) ->
     unicode:characters_to_binary(["answers true 1 ", Dyntrace, "/priv/dyntrace.so\n"]).

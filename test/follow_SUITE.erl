@@ -1,4 +1,4 @@
-%% The application: attaching is all that it takes, and leaving leaves nothing behind.
+%% The application traces what attached consumers require, and removes all of it when they detach.
 -module(follow_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -7,65 +7,57 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
--import(dt_follow, [start/1, start/2, ask/2, attach/2, following/1, until_traced/1, until_untraced/1, until_worker_after/2, until_flags/3,
-                    until_pattern/3, until/1, traced/2, flags/1, of_function/2, call/2, keep_log/1, logged/1]).
+-import(test_autotracer, [start/1, start/2, answer_of/2, attach/2, following/1, call/2, until_traced/1,
+                          until_untraced/1, until_following/3, until_flags/3, until_pattern/3, until_system_tracer/2,
+                          until_logged/2, until_worker_after/2, traced/2, flags/1, of_function/2, keep_log/1,
+                          logged/1]).
 
-%% The messages that are sent each time that a consumer is attached.
+%% The messages that are sent while a consumer is attached, each time.
 -define(STORM, [1, 2, 3]).
 -define(STORM_MS, 300000).
 
 suite() ->
-    [{timetrap, {minutes, 6}}].
+    [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
     [nothing_is_done_in_erlang, flags_follow_each_consumer, every_probe_has_its_flags, consumer_killed, functions,
-     functions_of_new_code, functions_of_the_same_code, named_processes, only_some_probes, sequential_tracing, other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed, what_was_said_by_hand_holds, worker_that_fails, application_stopped,
+     functions_of_new_code, functions_of_the_same_code, named_processes, only_some_probes, sequential_tracing,
+     other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed, what_was_said_by_hand_holds,
+     worker_that_fails, application_stopped,
      by_hand, as_configured, bad_configuration, budget, shapes, attached_again_and_again, a_thousand_times].
-
-init_per_suite(Config) ->
-    dt_require:tool(dt_bpftrace:missing(), Config).
-
-end_per_suite(_) ->
-    ok.
-
-init_per_testcase(_, Config) ->
-    dt_follow:start_node(Config).
-
-end_per_testcase(_, Config) ->
-    dt_follow:stop_node(Config).
 
 %% -- Following ---------------------------------------------------------------------------
 
-%% The application runs; a consumer attaches, and reads the events of old and new processes.
+%% A consumer attaches while the application runs, and reads events of processes that exist and of new ones.
 nothing_is_done_in_erlang(Config) ->
     start(Config),
-    Old = call(Config, fun() -> spawn(fun dt_follow:answer/0) end),
+    Old = call(Config, fun() -> spawn(fun test_autotracer:answer/0) end),
     ?assertEqual([], traced(Old, Config)),
     Consumer = attach([message_send], Config),
     until_traced(Config),
-    New = call(Config, fun() -> spawn(fun dt_follow:answer/0) end),
-    [ask(Pid, Config) || Pid <- [Old, New]],
-    Texts = [call(Config, fun() -> dt_cases:text(Pid) end) || Pid <- [Old, New]],
-    [dt_bpftrace:await(Consumer, fun({message_send, #{from := From, message := Message}}) -> From =:= Text andalso Message =:= <<"answer">> end)
+    New = call(Config, fun() -> spawn(fun test_autotracer:answer/0) end),
+    [answer_of(Pid, Config) || Pid <- [Old, New]],
+    Texts = [call(Config, fun() -> test_cases:text(Pid) end) || Pid <- [Old, New]],
+    [test_bpftrace:await(Consumer, fun({message_send, #{from := From, message := Message}}) -> From =:= Text andalso Message =:= <<"answer">> end)
      || Text <- Texts],
     ?assertEqual([send], traced(Old, Config)),
-    _ = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     [?assertEqual([], traced(Pid, Config)) || Pid <- [Old, New, new]].
 
 flags_follow_each_consumer(Config) ->
     start(Config),
-    Pid = call(Config, fun() -> spawn(fun dt_follow:answer/0) end),
+    Pid = call(Config, fun() -> spawn(fun test_autotracer:answer/0) end),
     Sends = attach([message_send], Config),
     until_flags(Pid, [send], Config),
     Exits = attach([process_exit], Config),
     until_flags(Pid, [procs, send], Config),
-    _ = dt_bpftrace:stop(Sends),
+    _ = test_bpftrace:stop(Sends),
     until_flags(Pid, [procs], Config),
-    _ = dt_bpftrace:stop(Exits),
+    _ = test_bpftrace:stop(Exits),
     until_flags(Pid, [], Config).
 
-%% What each probe needs, by what the catalogue says that feeds it.
+%% The trace flags that each probe requires, from the catalogue.
 every_probe_has_its_flags(Config) ->
     Needs = call(Config, fun() ->
                                  Table = dyntrace_trace_flags:table(all),
@@ -90,176 +82,184 @@ every_probe_has_its_flags(Config) ->
     ?assertEqual({[], [], none, false}, Of(user_mark)),
     ?assertEqual({[call, exiting, garbage_collection, procs, 'receive', running, send],
                   [exiting, ports, 'receive', running_ports, send], exception, false}, Of(trace)),
-    %% A probe that is fed by a trace event has flags, an annotation has none.
+    %% A probe of trace events requires flags, an annotation does not.
     Nothing = call(Config, fun dyntrace_trace_flags:none/0),
-    [?assertEqual(Events =:= [], proplists:get_value(Name, Needs) =:= Nothing, Name) || #{name := Name, events := Events} <- dyntrace:probes()].
+    [?assertEqual(Events =:= [], proplists:get_value(Name, Needs) =:= Nothing, Name)
+     || #{name := Name, events := Events} <- dyntrace:probes()].
 
 consumer_killed(Config) ->
     start(Config),
     Consumer = attach([message_send], Config),
     until_traced(Config),
-    ok = dt_bpftrace:kill(Consumer),
+    ok = test_bpftrace:kill(Consumer),
     until_untraced(Config),
     ?assertEqual([], traced(new, Config)).
 
 %% -- What is traced ------------------------------------------------------------------------
 
 functions(Config) ->
-    start([{functions, [{dt_cases, identity, 1}, {dt_cases, fail, '_'}, {lists, seq, '_'}]}], Config),
-    call(Config, fun() -> {module, dt_cases} = code:ensure_loaded(dt_cases) end),
+    start([{functions, [{test_cases, identity, 1}, {test_cases, fail, '_'}, {lists, seq, '_'}]}], Config),
+    call(Config, fun() -> {module, test_cases} = code:ensure_loaded(test_cases) end),
     Calls = attach([function_call], Config),
-    dt_wait:until("calls are traced", call, fun() -> maps:get(calls, following(Config)) end),
-    ?assertEqual([], of_function({dt_cases, identity, 1}, Config)),
+    until_following(calls, call, Config),
+    ?assertEqual([], of_function({test_cases, identity, 1}, Config)),
     Exceptions = attach([function_exception], Config),
-    dt_wait:until("calls are traced", exception, fun() -> maps:get(calls, following(Config)) end),
-    ?assertEqual([{'_', [], [{exception_trace}]}], of_function({dt_cases, identity, 1}, Config)),
+    until_following(calls, exception, Config),
+    ?assertEqual([{'_', [], [{exception_trace}]}], of_function({test_cases, identity, 1}, Config)),
     Text = call(Config, fun() ->
                                 Self = self(),
                                 Pid = spawn(fun() ->
-                                                    _ = dt_cases:identity(1),
-                                                    _ = try dt_cases:fail(throw, oops) catch throw:oops -> caught end,
+                                                    _ = test_cases:identity(1),
+                                                    _ = try test_cases:fail(throw, oops) catch throw:oops -> caught end,
                                                     Self ! {self(), done}
                                             end),
-                                receive {Pid, done} -> dt_cases:text(Pid) end
+                                receive {Pid, done} -> test_cases:text(Pid) end
                         end),
-    dt_bpftrace:await(Calls, fun({_, #{entry := Entry, pid := Pid}}) -> Pid =:= Text andalso Entry =:= <<"dt_cases:identity/1">> end),
-    dt_bpftrace:await(Exceptions, fun({_, #{entry := Entry, class := Class}}) -> Entry =:= <<"dt_cases:fail/2">> andalso Class =:= <<"throw">> end),
-    _ = dt_bpftrace:stop(Exceptions),
-    until_pattern({dt_cases, identity, 1}, [], Config),
-    _ = dt_bpftrace:stop(Calls),
-    until_pattern({dt_cases, identity, 1}, false, Config),
-    [?assertEqual(false, of_function(Mfa, Config)) || Mfa <- [{dt_cases, fail, 2}, {lists, seq, 2}, {lists, seq, 3}]].
+    test_bpftrace:await(Calls,
+                        fun({_, #{entry := Entry, pid := Pid}}) -> Pid =:= Text andalso Entry =:= <<"test_cases:identity/1">> end),
+    test_bpftrace:await(Exceptions,
+                        fun({_, #{entry := Entry, class := Class}}) -> Entry =:= <<"test_cases:fail/2">> andalso Class =:= <<"throw">> end),
+    _ = test_bpftrace:stop(Exceptions),
+    until_pattern({test_cases, identity, 1}, [], Config),
+    _ = test_bpftrace:stop(Calls),
+    until_pattern({test_cases, identity, 1}, false, Config),
+    [?assertEqual(false, of_function(Mfa, Config)) || Mfa <- [{test_cases, fail, 2}, {lists, seq, 2}, {lists, seq, 3}]].
 
-%% A module that is not loaded yet, and then is loaded anew.
+%% Patterns are set when the module is loaded, and again after each load.
 functions_of_new_code(Config) ->
-    start([{functions, [{dt_new_code, '_', '_'}]}], Config),
+    start([{functions, [{test_new_code, '_', '_'}]}], Config),
     Calls = attach([function_call], Config),
     until_traced(Config),
     [begin
          call(Config, fun() -> load(version(Value)) end),
-         until_pattern({dt_new_code, value, 0}, [], Config),
-         ?assertEqual(Value, call(Config, fun() -> dt_new_code:value() end)),
-         dt_bpftrace:await(Calls, fun({_, #{entry := Entry}}) -> Entry =:= <<"dt_new_code:value/0">> end)
+         until_pattern({test_new_code, value, 0}, [], Config),
+         ?assertEqual(Value, call(Config, fun() -> test_new_code:value() end)),
+         test_bpftrace:await(Calls, fun({_, #{entry := Entry}}) -> Entry =:= <<"test_new_code:value/0">> end)
      end || Value <- [1, 2, 3]],
-    _ = dt_bpftrace:stop(Calls),
+    _ = test_bpftrace:stop(Calls),
     until_untraced(Config),
-    ?assertEqual(false, of_function({dt_new_code, value, 0}, Config)).
+    ?assertEqual(false, of_function({test_new_code, value, 0}, Config)).
 
 functions_of_the_same_code(Config) ->
-    start([{functions, [{dt_cases, identity, 1}]}], Config),
-    call(Config, fun() -> {module, dt_cases} = code:ensure_loaded(dt_cases) end),
+    start([{functions, [{test_cases, identity, 1}]}], Config),
+    call(Config, fun() -> {module, test_cases} = code:ensure_loaded(test_cases) end),
     Calls = attach([function_call], Config),
-    until_pattern({dt_cases, identity, 1}, [], Config),
-    call(Config, fun() -> _ = code:purge(dt_cases), {module, dt_cases} = code:load_file(dt_cases) end),
-    until_pattern({dt_cases, identity, 1}, [], Config),
-    _ = dt_bpftrace:stop(Calls),
+    until_pattern({test_cases, identity, 1}, [], Config),
+    call(Config, fun() -> _ = code:purge(test_cases), {module, test_cases} = code:load_file(test_cases) end),
+    until_pattern({test_cases, identity, 1}, [], Config),
+    _ = test_bpftrace:stop(Calls),
     until_untraced(Config).
 
 version(Value) ->
-    {ok, dt_new_code, Code} = compile:forms([{attribute, 1, module, dt_new_code}, {attribute, 1, export, [{value, 0}]},
-                                             {function, 1, value, 0, [{clause, 1, [], [], [{integer, 1, Value}]}]}], []),
+    {ok, test_new_code, Code} = compile:forms([{attribute, 1, module, test_new_code}, {attribute, 1, export, [{value, 0}]},
+                                             {function, 1, value, 0, [{clause, 1, [], [], [{integer, 1, Value}]}]}],
+                                             []),
     Code.
 
 load(Code) ->
-    _ = code:purge(dt_new_code),
-    {module, dt_new_code} = code:load_binary(dt_new_code, "dt_new_code", Code).
+    _ = code:purge(test_new_code),
+    {module, test_new_code} = code:load_binary(test_new_code, "test_new_code", Code).
 
 named_processes(Config) ->
-    start([{processes, [dt_followed]}, {ports, none}], Config),
+    start([{processes, [test_followed]}, {ports, none}], Config),
     {Named, Other} = call(Config, fun() ->
-                                          Named = spawn(fun dt_follow:answer/0),
-                                          true = register(dt_followed, Named),
-                                          {Named, spawn(fun dt_follow:answer/0)}
+                                          Named = spawn(fun test_autotracer:answer/0),
+                                          true = register(test_followed, Named),
+                                          {Named, spawn(fun test_autotracer:answer/0)}
                                   end),
     Consumer = attach([message_send], Config),
     until_flags(Named, [send], Config),
     ?assertEqual({[], []}, {traced(Other, Config), traced(new, Config)}),
     Next = call(Config, fun() ->
-                                true = unregister(dt_followed),
-                                Next = spawn(fun dt_follow:answer/0),
-                                true = register(dt_followed, Next),
+                                true = unregister(test_followed),
+                                Next = spawn(fun test_autotracer:answer/0),
+                                true = register(test_followed, Next),
                                 Next
                         end),
     until_flags(Next, [send], Config),
-    %% The one that had the name is not traced for ever.
+    %% The process that had the name before is no longer traced.
     until_flags(Named, [], Config),
-    _ = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:stop(Consumer),
     until_flags(Next, [], Config).
 
-%% What is not served does not fire either, where a probe that is has the same trace flag.
+%% A probe that is not allowed does not fire, even if an allowed probe has the same trace flag.
 only_some_probes(Config) ->
     start([{probes, [process_exit, message__send]}], Config),
     Consumer = attach([message_send, message__send, process_spawn, process_exit], Config),
     until_flags(new, [procs, send], Config),
-    Pid = call(Config, fun() -> Pid = spawn(fun dt_follow:answer/0), Pid ! {self(), question}, receive answer -> Pid end end),
+    Pid = call(Config, fun() -> Pid = spawn(fun test_autotracer:answer/0), Pid ! {self(), question}, receive answer -> Pid end end),
     call(Config, fun() -> exit(Pid, kill) end),
-    Text = dt_cases:text(Pid),
-    dt_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= process_exit andalso maps:get(pid, Fields) =:= Text end),
-    dt_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= message__send andalso maps:get(sender, Fields) =:= Text end),
-    ?assertEqual([message__send, process_exit], lists:usort([Probe || {Probe, _} <- dt_bpftrace:stop(Consumer)])),
+    Text = test_cases:text(Pid),
+    test_bpftrace:await(Consumer,
+                        fun({Probe, Fields}) -> Probe =:= process_exit andalso maps:get(pid, Fields) =:= Text end),
+    test_bpftrace:await(Consumer,
+                        fun({Probe, Fields}) -> Probe =:= message__send andalso maps:get(sender, Fields) =:= Text end),
+    ?assertEqual([message__send, process_exit], lists:usort([Probe || {Probe, _} <- test_bpftrace:stop(Consumer)])),
     until_untraced(Config).
 
 sequential_tracing(Config) ->
     start(Config),
     Consumer = attach([seq_trace_print], Config),
-    dt_wait:until("a system tracer", fun() -> call(Config, fun seq_trace:get_system_tracer/0) =/= false end),
+    until_system_tracer({dyntrace, dyntrace_autotracer}, Config),
     call(Config, fun() ->
                          _ = seq_trace:set_token(print, true),
                          ok = seq_trace:print(0, found),
                          _ = seq_trace:set_token([])
                  end),
-    dt_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= <<"found">> end),
-    _ = dt_bpftrace:stop(Consumer),
-    dt_wait:until("no system tracer", false, fun() -> call(Config, fun seq_trace:get_system_tracer/0) end).
+    test_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= <<"found">> end),
+    _ = test_bpftrace:stop(Consumer),
+    until_system_tracer(false, Config).
 
-%% -- Others who trace ------------------------------------------------------------------------
+%% -- Other tracers ---------------------------------------------------------------------------
 
-%% A process that another tool traces keeps that tracer and its flags; so do new processes, and a
-%% function with a pattern.
+%% A process that another tool traces keeps its tracer and its flags. So do new processes, and a function keeps its
+%% pattern.
 other_tracers_keep_theirs(Config) ->
-    start([{functions, [{dt_cases, identity, 1}]}], Config),
+    start([{functions, [{test_cases, identity, 1}]}], Config),
     {Theirs, Free} =
         call(Config, fun() ->
-                             {module, _} = code:ensure_loaded(dt_cases),
-                             Tracer = spawn(fun dt_follow:answer/0),
-                             Theirs = spawn(fun dt_follow:answer/0),
+                             {module, _} = code:ensure_loaded(test_cases),
+                             Tracer = spawn(fun test_autotracer:answer/0),
+                             Theirs = spawn(fun test_autotracer:answer/0),
                              1 = erlang:trace(Theirs, true, ['receive', {tracer, Tracer}]),
-                             Free = spawn(fun dt_follow:answer/0),
+                             Free = spawn(fun test_autotracer:answer/0),
                              _ = erlang:trace(new_processes, true, [procs, send, {tracer, Tracer}]),
-                             1 = erlang:trace_pattern({dt_cases, identity, 1}, [{['_'], [], [{message, theirs}]}], [local]),
+                             1 = erlang:trace_pattern({test_cases, identity, 1}, [{['_'], [], [{message, theirs}]}],
+                                                      [local]),
                              {Theirs, Free}
                      end),
-    %% What erlang:trace/3 has set.
+    %% The flags and patterns of erlang:trace/3.
     Have = fun() -> call(Config, fun() -> [lists:sort(element(2, erlang:trace_info(Theirs, flags))),
                                            lists:sort(element(2, erlang:trace_info(new_processes, flags))),
-                                           erlang:trace_info({dt_cases, identity, 1}, match_spec)] end) end,
+                                           erlang:trace_info({test_cases, identity, 1}, match_spec)] end) end,
     Before = [['receive'], [procs, send], {match_spec, [{['_'], [], [{message, theirs}]}]}],
     ?assertEqual(Before, Have()),
     Consumer = attach([message_send, function_return], Config),
     until_traced(Config),
     ?assertEqual(Before, Have()),
     #{untraced := Untraced} = following(Config),
-    ?assertEqual(not dt_trace:has_sessions(), Untraced >= 1),
-    _ = dt_bpftrace:stop(Consumer),
+    ?assertEqual(not test_trace:has_sessions(), Untraced >= 1),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     ?assertEqual(Before, Have()),
     ?assertEqual([], traced(Free, Config)),
-    %% Nor does a worker take them that starts or ends.
+    %% A worker that starts or ends leaves them as they are.
     ok = call(Config, fun() -> application:stop(dyntrace) end),
     start(Config),
     ?assertEqual(Before, Have()).
 
-%% Before OTP 27: who sets a pattern of theirs where ours was keeps it.
+%% Before OTP 27: a pattern that another tool sets in place of the application's stays.
 patterns_of_others(Config) ->
-    start([{functions, [{dt_cases, identity, 1}]}], Config),
-    call(Config, fun() -> {module, _} = code:ensure_loaded(dt_cases) end),
+    start([{functions, [{test_cases, identity, 1}]}], Config),
+    call(Config, fun() -> {module, _} = code:ensure_loaded(test_cases) end),
     Consumer = attach([function_call], Config),
-    until_pattern({dt_cases, identity, 1}, [], Config),
+    until_pattern({test_cases, identity, 1}, [], Config),
     Theirs = [{['_'], [], [{message, theirs}]}],
-    call(Config, fun() -> 1 = erlang:trace_pattern({dt_cases, identity, 1}, Theirs, [local]) end),
-    _ = dt_bpftrace:stop(Consumer),
+    call(Config, fun() -> 1 = erlang:trace_pattern({test_cases, identity, 1}, Theirs, [local]) end),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
-    ?assertEqual({match_spec, Theirs}, call(Config, fun() -> erlang:trace_info({dt_cases, identity, 1}, match_spec) end)).
+    ?assertEqual({match_spec, Theirs},
+                 call(Config, fun() -> erlang:trace_info({test_cases, identity, 1}, match_spec) end)).
 
 dbg_meanwhile(Config) ->
     start(Config),
@@ -268,22 +268,23 @@ dbg_meanwhile(Config) ->
     Seen = call(Config, fun() ->
                                 Self = self(),
                                 {ok, _} = dbg:tracer(process, {fun(Message, _) -> Self ! {dbg, Message} end, none}),
-                                Pid = spawn(fun() -> receive go -> dt_cases:identity(17) end end),
-                                %% Traced by us already, so before OTP 27 the one who traces must let it go.
+                                Pid = spawn(fun() -> receive go -> test_cases:identity(17) end end),
+                                %% The application traces the process already. Before OTP 27 another tracer must first
+                                %% clear its flags.
                                 _ = erlang:trace(Pid, false, [all, {tracer, dyntrace, dyntrace_autotracer}]),
                                 {ok, _} = dbg:p(Pid, [c]),
-                                {ok, _} = dbg:tpl(dt_cases, identity, 1, []),
+                                {ok, _} = dbg:tpl(test_cases, identity, 1, []),
                                 Pid ! go,
                                 receive {dbg, {trace, Pid, call, Call}} -> Call end
                         end),
-    ?assertEqual({dt_cases, identity, [17]}, Seen),
-    _ = dt_bpftrace:stop(Consumer),
+    ?assertEqual({test_cases, identity, [17]}, Seen),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     call(Config, fun() -> dbg:stop() end).
 
 %% -- Ends ------------------------------------------------------------------------------------
 
-%% A worker that is killed has no time to clear up: the next one does, and follows on.
+%% A worker that is killed can't clear its flags. The next worker clears them, and traces again.
 worker_killed(Config) ->
     start(Config),
     Consumer = attach([message_send], Config),
@@ -291,11 +292,11 @@ worker_killed(Config) ->
     First = call(Config, fun() -> Pid = whereis(dyntrace_autotracer), exit(Pid, kill), Pid end),
     until_worker_after(First, Config),
     until_traced(Config),
-    _ = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     ?assertEqual([], traced(new, Config)).
 
-%% Also if the worker is another one by then.
+%% follow/1 and unfollow/0 also hold for the next worker.
 what_was_said_by_hand_holds(Config) ->
     start(Config),
     Consumer = attach([message_send, process_exit, seq_trace_send], Config),
@@ -306,15 +307,15 @@ what_was_said_by_hand_holds(Config) ->
            end,
     ok = call(Config, fun() -> dyntrace:follow(#{probes => [process_exit], text => shape}) end),
     Kill(),
-    dt_wait:until("it follows", fun() -> Now = following(Config), is_map(Now) orelse Now end),
+    test_wait:until("the worker follows", fun is_map/1, fun() -> following(Config) end),
     ?assertEqual({[procs], false}, {traced(new, Config), call(Config, fun seq_trace:get_system_tracer/0)}),
     ?assertEqual(shape, call(Config, fun() -> element(5, dyntrace_library:load_info(dyntrace_library:find())) end)),
     ok = call(Config, fun dyntrace:unfollow/0),
     Kill(),
     ?assertEqual({[], off}, {traced(new, Config), following(Config)}),
-    _ = dt_bpftrace:stop(Consumer).
+    _ = test_bpftrace:stop(Consumer).
 
-%% Somebody loads OTP's module over ours: the worker can't look, says so once, and goes on when it can.
+%% OTP's module is loaded in place of the application's: the worker can't poll, logs that once, and goes on when it can.
 worker_that_fails(Config) ->
     keep_log(Config),
     start([{interval, 10}], Config),
@@ -324,21 +325,22 @@ worker_that_fails(Config) ->
                          _ = code:purge(dyntrace),
                          {module, dyntrace} = code:load_binary(dyntrace, "other", Other)
                  end),
-    dt_wait:until("lines in the log", 1, fun() -> length(logged(Config)) end),
+    until_logged(1, Config),
     call(Config, fun() -> _ = code:purge(dyntrace), {module, dyntrace} = code:load_file(dyntrace) end),
     Consumer = attach([message_send], Config),
     until_traced(Config),
     ?assertMatch([{error, "dyntrace: can't trace" ++ _, _}], logged(Config)),
     ?assertEqual(Worker, call(Config, fun() -> whereis(dyntrace_autotracer) end)),
-    _ = dt_bpftrace:stop(Consumer).
+    _ = test_bpftrace:stop(Consumer).
 
 application_stopped(Config) ->
     start(Config),
     Consumer = attach([message_send, seq_trace_send, function_call], Config),
     until_traced(Config),
     ok = call(Config, fun() -> application:stop(dyntrace) end),
-    ?assertEqual({[], off, false}, {traced(new, Config), following(Config), call(Config, fun seq_trace:get_system_tracer/0)}),
-    _ = dt_bpftrace:stop(Consumer).
+    ?assertEqual({[], off, false},
+                 {traced(new, Config), following(Config), call(Config, fun seq_trace:get_system_tracer/0)}),
+    _ = test_bpftrace:stop(Consumer).
 
 by_hand(Config) ->
     Consumer = attach([message_send, process_exit], Config),
@@ -351,16 +353,16 @@ by_hand(Config) ->
     ok = call(Config, fun() -> dyntrace:follow(#{}) end),
     ?assertEqual([procs, send], traced(new, Config)),
     ok = call(Config, fun dyntrace:unfollow/0),
-    _ = dt_bpftrace:stop(Consumer).
+    _ = test_bpftrace:stop(Consumer).
 
-%% What follow/1 is not given is as the application is configured.
+%% Options that follow/1 is not given have their values from the application's configuration.
 as_configured(Config) ->
     start([{probes, [message_send]}, {ports, none}], Config),
     Consumer = attach([message_send, process_exit], Config),
     ok = call(Config, fun() -> dyntrace:follow(#{processes => new}) end),
     ?assertEqual([send], traced(new, Config)),
     ?assertEqual([], traced(call(Config, fun() -> whereis(init) end), Config)),
-    _ = dt_bpftrace:stop(Consumer).
+    _ = test_bpftrace:stop(Consumer).
 
 bad_configuration(Config) ->
     [begin
@@ -384,38 +386,37 @@ bad_configuration(Config) ->
 
 %% -- Too much of it ------------------------------------------------------------------------------
 
-%% A flood: tracing pauses, with one line in the log, and counts what it skipped. The flood ends: it says so, once,
-%% and who listens gets all again.
+%% A flood of events: tracing pauses, with one line in the log, and skipped events are counted. After the flood one line
+%% says so, and consumers receive all events again.
 budget(Config) ->
     keep_log(Config),
     start([{budget, 1000}, {interval, 20}], Config),
     Consumer = attach([message_send], Config),
     until_flags(new, [send], Config),
     {Flood, Sink} = call(Config, fun() ->
-                                         Sink = spawn(fun sink/0),
-                                         {spawn(fun() -> flood(Sink) end), Sink}
+                                         Sink = spawn(fun test_autotracer:sink/0),
+                                         {spawn(fun() -> test_autotracer:flood(Sink) end), Sink}
                                  end),
-    dt_wait:until("two pauses", fun() -> Now = following(Config), maps:get(pauses, Now) >= 2 orelse Now end),
-    dt_wait:until("paused, without flags", {true, []}, fun() -> {maps:get(paused, following(Config)), traced(Flood, Config)} end),
+    until_following(pauses, fun(Pauses) -> Pauses >= 2 end, Config),
+    test_wait:until("paused, without flags", {true, []},
+                    fun() -> {maps:get(paused, following(Config)), traced(Flood, Config)} end),
     call(Config, fun() -> exit(Flood, kill) end),
-    dt_wait:until("lines in the log", 2, fun() -> length(logged(Config)) end),
+    until_logged(2, Config),
     #{pauses := Pauses, skipped := Skipped, paused := false} = following(Config),
     ?assert(Pauses >= 2 andalso Skipped > 0),
     ?assertMatch([{warning, "dyntrace: more than ~b trace events per second" ++ _, [1000]},
-                  {notice, "dyntrace: fewer than ~b trace events per second" ++ _, [1000, #{pauses := Pauses, skipped := Skipped}]}], logged(Config)),
-    Text = call(Config, fun() -> Sink ! {last, Sink}, dt_cases:text(Sink) end),
-    dt_bpftrace:await(Consumer, fun({_, #{to := To, message := Message}}) -> To =:= Text andalso Message =:= <<"{last,", Text/binary, "}">> end),
-    %% Of the flood as much as there was a budget for, in each second until there was none.
-    Floods = [flood || {_, #{message := <<"flood">>}} <- dt_bpftrace:stop(Consumer)],
+                  {notice, "dyntrace: fewer than ~b trace events per second" ++ _,
+                   [1000, #{pauses := Pauses, skipped := Skipped}]}], logged(Config)),
+    Text = call(Config, fun() -> Sink ! {last, Sink}, test_cases:text(Sink) end),
+    test_bpftrace:await(Consumer,
+                        fun({_, #{to := To, message := Message}}) -> To =:= Text andalso Message =:= <<"{last,", Text/binary, "}">> end),
+    %% In each second before a pause, as many events as the budget allows.
+    Floods = [flood || {_, #{message := <<"flood">>}} <- test_bpftrace:stop(Consumer)],
     ?assert(length(Floods) =< 1000 * Pauses, {length(Floods), Pauses}),
     ?assert(length(Floods) > 500 * Pauses, {length(Floods), Pauses}),
     until_untraced(Config).
 
-flood(Sink) -> Sink ! flood, flood(Sink).
-
-sink() -> receive _ -> sink() end.
-
-%% What of terms the texts show is configuration; nothing of their contents arrives.
+%% Whether texts show the contents of terms is configuration. With `shape', no contents arrive.
 shapes(Config) ->
     start([{text, shape}], Config),
     Consumer = attach([message_send, process_exit], Config),
@@ -423,13 +424,15 @@ shapes(Config) ->
     Texts = fun() ->
                     Pid = call(Config, fun() -> spawn(fun() -> receive {secret, From, _} -> From ! done, exit({secret, "4711"}) end end) end),
                     call(Config, fun() -> Pid ! {secret, self(), <<"4711">>}, receive done -> ok end end),
-                    Text = call(Config, fun() -> dt_cases:text(Pid) end),
-                    {_, #{message := Message}} = dt_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= message_send andalso maps:get(to, Fields) =:= Text end),
-                    {_, #{reason := Reason}} = dt_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= process_exit andalso maps:get(pid, Fields) =:= Text end),
+                    Text = call(Config, fun() -> test_cases:text(Pid) end),
+                    {_, #{message := Message}} = test_bpftrace:await(Consumer,
+                                                                     fun({Probe, Fields}) -> Probe =:= message_send andalso maps:get(to, Fields) =:= Text end),
+                    {_, #{reason := Reason}} = test_bpftrace:await(Consumer,
+                                                                   fun({Probe, Fields}) -> Probe =:= process_exit andalso maps:get(pid, Fields) =:= Text end),
                     {Message, Reason}
             end,
     ?assertEqual({<<"{secret,pid(),{binary,4}}">>, <<"{secret,{list,4}}">>}, Texts()),
-    %% They hold for what is traced by hand as well, and for code that is loaded anew.
+    %% The setting also holds for tracing by hand, and after the module is loaded again.
     call(Config, fun() ->
                          ok = dyntrace:unfollow(),
                          _ = code:purge(dyntrace),
@@ -438,58 +441,55 @@ shapes(Config) ->
                          _ = erlang:trace(processes, true, [send, {tracer, dyntrace, []}])
                  end),
     ?assertEqual({<<"{secret,pid(),{binary,4}}">>, <<"{secret,{list,4}}">>}, Texts()),
-    _ = dt_bpftrace:stop(Consumer).
+    _ = test_bpftrace:stop(Consumer).
 
-%% By consumers that are killed each time.
+%% Each consumer is killed.
 attached_again_and_again(Config) ->
     start([{interval, 10}], Config),
-    Pid = call(Config, fun() -> spawn(fun dt_follow:answer/0) end),
+    Pid = call(Config, fun() -> spawn(fun test_autotracer:answer/0) end),
     [begin
          Consumer = attach([message_send], Config),
          until_flags(Pid, [send], Config),
-         ok = dt_bpftrace:kill(Consumer),
+         ok = test_bpftrace:kill(Consumer),
          until_flags(Pid, [], Config)
      end || _ <- lists:seq(1, 10)],
-    ask(Pid, Config).
+    answer_of(Pid, Config).
 
-%% By LTTng, whose events are switched on and off in a session; under load. What a process sends while it is switched on is
-%% recorded or counted as lost, and nothing else is.
+%% LTTng enables and disables the event in a session, under load. Messages that are sent while it is enabled are
+%% recorded or counted as lost, and nothing else is recorded.
 a_thousand_times(Config) ->
-    dt_require:tool(dt_lttng:missing(), Config),
+    test_require:tool(test_lttng:missing(), Config),
     start([{interval, 10}], Config),
-    Daemon = dt_lttng:start_daemon(),
+    Daemon = test_lttng:start_daemon(),
     lttng_SUITE:until_known(Daemon, Config),
-    Session = dt_lttng:start(Daemon, [message_send], #{channel => "--subbuf-size=4k --num-subbuf=2", event => "--filter='message == \"{storm,*\"'"}),
+    Session = test_lttng:start(Daemon, [message_send],
+                               #{channel => "--subbuf-size=4k --num-subbuf=2",
+                                 event => "--filter='message == \"{storm,*\"'"}),
     Load = call(Config, fun() -> [spawn(Player) || Player <- [fun play/0, fun play/0, fun read_files/0]] end),
     Times = list_to_integer(os:getenv("DYNTRACE_ATTACHES", "1000")),
-    %% On the node, ahead of its load.
-    ok = dt_node:call(?config(node, Config),
+    %% On the node, with a priority above that of the load.
+    ok = test_node:call(?config(node, Config),
                       fun() ->
                               _ = process_flag(priority, high),
-                              Flags = fun(Expected) -> dt_wait:until("trace flags", Expected, fun() -> flags(new) end) end,
+                              Flags = fun(Expected) -> test_wait:until("trace flags", Expected, fun() -> flags(new) end) end,
                               lists:foreach(fun(N) ->
                                                     Flags([send]),
                                                     storm(N),
-                                                    ok = dt_lttng:disable(Session, message_send),
+                                                    ok = test_lttng:disable(Session, message_send),
                                                     Flags([]),
-                                                    ok = dt_lttng:enable(Session, message_send)
+                                                    ok = test_lttng:enable(Session, message_send)
                                             end, lists:seq(1, Times))
                       end, ?STORM_MS),
     ?assertEqual([true], lists:usort(call(Config, fun() -> [is_process_alive(Pid) || Pid <- Load] end))),
-    {0, _} = dt_lttng:lttng(Daemon, "stop ~s", [dt_lttng:name(Session)]),
-    Recorded = [Message || {message_send, #{message := Message}} <- dt_lttng:read(dt_lttng:folder(Session))],
-    Lost = dt_lttng:discarded(dt_lttng:folder(Session)),
-    ct:pal("~b recorded, ~b lost", [length(Recorded), Lost]),
-    Sent = [storm_text(N, Part) || N <- lists:seq(1, Times), Part <- ?STORM],
-    ?assertEqual([], Recorded -- Sent),
-    ?assertEqual([Message || Message <- Sent, lists:member(Message, Recorded)], Recorded),
-    ?assertEqual(length(Sent), length(Recorded) + Lost),
-    dt_lttng:destroy(Session),
+    {0, _} = test_lttng:lttng(Daemon, "stop ~s", [test_lttng:name(Session)]),
+    {Recorded, Lost} = test_lttng:balance([storm_text(N, Part) || N <- lists:seq(1, Times), Part <- ?STORM], Session),
+    ct:pal("~b recorded, ~b lost", [Recorded, Lost]),
+    test_lttng:destroy(Session),
     until_untraced(Config),
     ?assertEqual([[]], lists:usort([traced(Pid, Config) || Pid <- [new | Load]])),
-    dt_lttng:stop_daemon(Daemon).
+    test_lttng:stop_daemon(Daemon).
 
-%% On the node: a new process sends some messages to nobody.
+%% On the node: a new process sends these messages to a process that has ended.
 storm(N) ->
     Nobody = lttng_SUITE:dead(),
     {Pid, Ref} = spawn_monitor(fun() -> [Nobody ! {storm, N, Part} || Part <- ?STORM] end),
@@ -499,13 +499,13 @@ storm_text(N, Part) ->
     iolist_to_binary(io_lib:format("{storm,~b,~b}", [N, Part])).
 
 play() ->
-    play(spawn(fun dt_follow:answer/0)).
+    play(spawn(fun test_autotracer:answer/0)).
 
 play(Other) ->
     [begin Other ! {self(), question}, receive answer -> ok end end || _ <- lists:seq(1, 100)],
     receive after 1 -> play(Other) end.
 
-%% On the dirty schedulers.
+%% Keeps the dirty schedulers busy.
 read_files() ->
     {ok, _} = file:read_file("/etc/hosts"),
     read_files().

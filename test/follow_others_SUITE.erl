@@ -1,5 +1,4 @@
-%% The application beside others: who traces too, who clears what it has set, who kills its worker, and processes that are
-%% many or busy.
+%% The application beside other tracers, and tools that clear its flags or kill its worker; with many or busy processes.
 -module(follow_others_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -8,31 +7,22 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
--import(dt_follow, [start/1, start/2, ask/2, attach/2, following/1, until_traced/1, until_untraced/1, until/1,
-                    traced/2, of_function/2, call/2, keep_log/1, logged/1, errors/1]).
+-import(test_autotracer, [start/1, start/2, attach/2, following/1, call/2, until_traced/1, until_untraced/1,
+                          until_following/3, until_flags/3, until_pattern/3, until_system_tracer/2, until_logged/2,
+                          traced/2, of_function/2, keep_log/1, logged/1, errors/1]).
 
 suite() ->
-    [{timetrap, {minutes, 6}}].
+    [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
     [set_once, names_set_once, unknown_functions_set_once, nothing_is_computed_anew, flags_cleared_by_somebody, system_tracer_of_somebody,
-     system_tracer_cleared, half_set, no_word_about_other_tracers, busy_processes, idle_processes, budget_beside_idle_processes,
+     system_tracer_cleared, half_set, no_word_about_other_tracers, busy_processes, idle_processes,
+     budget_beside_idle_processes,
      worker_killed_for_good, supervisor_killed, text_holds_on, bad_options]
-        ++ [named_processes_that_do_not_answer || not dt_trace:has_sessions()]
-        ++ [Case || dt_trace:has_sessions(), Case <- [collections_of_another_session, collections_of_one_process,
-                                                      collections_of_processes_to_come, handle_held, session_destroyed]].
-
-init_per_suite(Config) ->
-    dt_require:tool(dt_bpftrace:missing(), Config).
-
-end_per_suite(_) ->
-    ok.
-
-init_per_testcase(_, Config) ->
-    dt_follow:start_node(Config).
-
-end_per_testcase(_, Config) ->
-    dt_follow:stop_node(Config).
+        ++ [named_processes_that_do_not_answer || not test_trace:has_sessions()]
+        ++ [Case || test_trace:has_sessions(), Case <- [collections_of_another_session, collections_of_one_process,
+                                                      collections_of_processes_to_come, handle_held,
+                                                      session_destroyed]].
 
 %% -- What is set is not set again ------------------------------------------------------------
 
@@ -40,42 +30,45 @@ set_once(Config) ->
     ?assertEqual(none, set_again([message_send, process_exit, gc_minor_end, port_open, seq_trace_send], [], Config)).
 
 names_set_once(Config) ->
-    call(Config, fun() -> register(dt_followed, spawn(fun dt_follow:answer/0)) end),
-    ?assertEqual(none, set_again([message_send], [{processes, [dt_followed, dt_nobody]}], Config)).
+    call(Config, fun() -> register(test_followed, spawn(fun test_autotracer:answer/0)) end),
+    ?assertEqual(none, set_again([message_send], [{processes, [test_followed, test_nobody]}], Config)).
 
-%% Patterns that the VM itself does not take, modules that are not there, functions that it does not trace.
+%% Patterns that the VM does not accept, modules that do not exist, functions that the VM does not trace.
 unknown_functions_set_once(Config) ->
-    ?assertEqual(none, set_again([function_call], [{functions, [{lists, '_', 2}, {dt_no_such_module, '_', '_'}, {lists, no_such, 1}]}], Config)),
+    ?assertEqual(none, set_again([function_call],
+                                 [{functions, [{lists, '_', 2}, {test_no_such_module, '_', '_'}, {lists, no_such, 1}]}],
+                                 Config)),
     Consumer = attach([function_call], Config),
-    until(fun() -> of_function({lists, seq, 2}, Config) =:= [] end),
+    until_pattern({lists, seq, 2}, [], Config),
     ?assertEqual(false, of_function({lists, seq, 3}, Config)),
-    _ = dt_bpftrace:stop(Consumer).
+    _ = test_bpftrace:stop(Consumer).
 
-%% Counts the calls that set or clear something in the time of many polls.
+%% Counts the calls that set or clear anything during many polls.
 set_again(Probes, Env, Config) ->
     start([{interval, 10} | Env], Config),
     Consumer = attach(Probes, Config),
     until_traced(Config),
     Calls = counted([{erlang, trace, 3}, {erlang, trace_pattern, 3}, {trace, process, 4}, {trace, port, 4}, {trace, function, 4},
                      {seq_trace, set_system_tracer, 1}], Config),
-    _ = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:stop(Consumer),
     case [Mfa || {Mfa, N} <- Calls, N > 0] of
         [] -> none;
         Again -> Again
     end.
 
-%% How often each was called during 50 polls.
+%% How often each function was called during 50 polls.
 counted(Mfas, Config) ->
     call(Config, fun() ->
-                         [{module, _} = code:ensure_loaded(M) || {M, _, _} <- Mfas, M =/= trace orelse code:which(trace) =/= non_existing],
+                         [{module, _} = code:ensure_loaded(M)
+                          || {M, _, _} <- Mfas, M =/= trace orelse code:which(trace) =/= non_existing],
                          Poll = {dyntrace, claim, 0},
                          There = [Poll | [Mfa || Mfa = {M, F, A} <- Mfas, erlang:function_exported(M, F, A)]],
                          [1 = erlang:trace_pattern(Mfa, true, [call_count]) || Mfa <- There],
                          Count = fun(Mfa) -> {call_count, N} = erlang:trace_info(Mfa, call_count), N end,
-                         %% The call that has just counted itself.
+                         %% The call of restart has counted itself.
                          [erlang:trace_pattern(Mfa, restart, [call_count]) || Mfa <- There],
                          Before = [{Mfa, Count(Mfa)} || Mfa <- There],
-                         dt_wait:until(fun() -> Count(Poll) >= 50 end),
+                         test_wait:until("50 polls", fun(N) -> N >= 50 end, fun() -> Count(Poll) end),
                          After = [{Mfa, Count(Mfa) - proplists:get_value(Mfa, Before)} || Mfa <- There, Mfa =/= Poll],
                          [erlang:trace_pattern(Mfa, false, [call_count]) || Mfa <- There],
                          After
@@ -89,60 +82,62 @@ nothing_is_computed_anew(Config) ->
     call(Config, fun() -> 1 = erlang:trace_pattern({dyntrace, info, 0}, true, [call_count]) end),
     ?assert(call(Config, fun dyntrace:available/0)),
     ?assertEqual({call_count, 0}, call(Config, fun() -> erlang:trace_info({dyntrace, info, 0}, call_count) end)),
-    _ = dt_bpftrace:stop(Consumer).
+    _ = test_bpftrace:stop(Consumer).
 
 %% -- Others clear, or leave ------------------------------------------------------------------
 
-%% Another tool clears all flags, the usual end of tracing by hand: the flags that are still needed are set again.
+%% Another tool clears all flags, as is usual after tracing by hand. The worker sets the required flags again.
 flags_cleared_by_somebody(Config) ->
     start(Config),
-    Pid = call(Config, fun() -> spawn(fun dt_follow:answer/0) end),
+    Pid = call(Config, fun() -> spawn(fun test_autotracer:answer/0) end),
     Consumer = attach([message_send], Config),
-    until(fun() -> traced(Pid, Config) =:= [send] end),
+    until_flags(Pid, [send], Config),
     call(Config, fun() -> erlang:trace(all, false, [all]) end),
-    until(fun() -> traced(Pid, Config) =:= [send] andalso traced(new, Config) =:= [send] end),
+    until_flags(Pid, [send], Config),
+    until_flags(new, [send], Config),
     ?assertMatch(#{processes := [send]}, following(Config)),
-    _ = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     ?assertEqual([], traced(Pid, Config)).
 
 system_tracer_of_somebody(Config) ->
     start(Config),
-    Theirs = call(Config, fun() -> Pid = spawn(fun dt_follow:answer/0), false = seq_trace:set_system_tracer(Pid), Pid end),
+    Theirs = call(Config,
+                  fun() -> Pid = spawn(fun test_autotracer:answer/0), false = seq_trace:set_system_tracer(Pid), Pid end),
     Consumer = attach([seq_trace_print, message_send], Config),
     until_traced(Config),
     ?assertEqual(Theirs, call(Config, fun seq_trace:get_system_tracer/0)),
     ?assertMatch(#{seq_trace := false, processes := [send]}, following(Config)),
     call(Config, fun() -> seq_trace:set_system_tracer(false) end),
-    until(fun() -> maps:get(seq_trace, following(Config)) end),
+    until_following(seq_trace, true, Config),
     ?assertEqual({dyntrace, dyntrace_autotracer}, call(Config, fun seq_trace:get_system_tracer/0)),
-    _ = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     ?assertEqual(false, call(Config, fun seq_trace:get_system_tracer/0)).
 
 system_tracer_cleared(Config) ->
     start(Config),
     Consumer = attach([seq_trace_print], Config),
-    Ours = fun() -> call(Config, fun seq_trace:get_system_tracer/0) =:= {dyntrace, dyntrace_autotracer} end,
-    until(Ours),
+    until_system_tracer({dyntrace, dyntrace_autotracer}, Config),
     call(Config, fun() -> seq_trace:set_system_tracer(false) end),
-    until(Ours),
-    _ = dt_bpftrace:stop(Consumer),
-    until(fun() -> call(Config, fun seq_trace:get_system_tracer/0) =:= false end).
+    until_system_tracer({dyntrace, dyntrace_autotracer}, Config),
+    _ = test_bpftrace:stop(Consumer),
+    until_system_tracer(false, Config).
 
-%% One part fails: the others are set, the failure is logged once each time that it begins, and nothing of it stays.
+%% One part of the tracing can't be set: the other parts are set, the failure is logged once each time that it begins,
+%% and everything is cleared at the end.
 half_set(Config) ->
     keep_log(Config),
-    start([{functions, [{dt_cases, identity, 1}]}, {interval, 10}], Config),
+    start([{functions, [{test_cases, identity, 1}]}, {interval, 10}], Config),
     call(Config, fun() -> without_match_specifications() end),
     Consumer = attach([message_send, function_call], Config),
-    until(fun() -> length(logged(Config)) =:= 1 end),
-    until(fun() -> maps:get(processes, following(Config)) =:= [call, send] end),
+    until_logged(1, Config),
+    until_following(processes, [call, send], Config),
     ?assertEqual([call, send], traced(new, Config)),
     call(Config, fun() -> _ = code:purge(dyntrace_trace_pattern), {module, _} = code:load_file(dyntrace_trace_pattern) end),
-    until(fun() -> maps:get(calls, following(Config)) =:= call end),
+    until_following(calls, call, Config),
     call(Config, fun() -> without_match_specifications() end),
-    _ = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     ?assertEqual([], traced(new, Config)),
     ?assertMatch([{error, _, _}, {error, _, _}], logged(Config)).
@@ -152,37 +147,34 @@ without_match_specifications() ->
     _ = code:purge(dyntrace_trace_pattern),
     {module, _} = code:load_binary(dyntrace_trace_pattern, "none", Code).
 
-%% Before OTP 27 the VM logs an error about each process that is asked for with another tracer than it has.
+%% Before OTP 27 the VM logs an error when a call names another tracer than the process has.
 no_word_about_other_tracers(Config) ->
     keep_log(Config),
     start([{budget, 100}, {interval, 10}], Config),
     Theirs = call(Config, fun() ->
-                                  Tracer = spawn(fun sink/0),
+                                  Tracer = spawn(fun test_autotracer:sink/0),
                                   [begin
-                                       Pid = spawn(fun dt_follow:answer/0),
+                                       Pid = spawn(fun test_autotracer:answer/0),
                                        1 = erlang:trace(Pid, true, ['receive', {tracer, Tracer}]),
                                        Pid
                                    end || _ <- lists:seq(1, 100)]
                           end),
     Consumer = attach([message_send], Config),
     until_traced(Config),
-    Flood = call(Config, fun() -> Sink = spawn(fun sink/0), spawn(fun() -> flood(Sink) end) end),
-    until(fun() -> maps:get(pauses, following(Config)) >= 2 end),
+    Flood = call(Config, fun() -> Sink = spawn(fun test_autotracer:sink/0), spawn(fun() -> test_autotracer:flood(Sink) end) end),
+    until_following(pauses, fun(Pauses) -> Pauses >= 2 end, Config),
     call(Config, fun() -> exit(Flood, kill) end),
-    until(fun() -> #{paused := Paused, untraced := Untraced} = following(Config), not Paused andalso Untraced >= 100 orelse dt_trace:has_sessions() end),
-    _ = dt_bpftrace:stop(Consumer),
+    until_following(paused, false, Config),
+    test_trace:has_sessions() orelse until_following(untraced, fun(Untraced) -> Untraced >= 100 end, Config),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     ?assertEqual([], errors(Config)),
     [?assertEqual(['receive'], call(Config, fun() -> element(2, erlang:trace_info(Pid, flags)) end)) || Pid <- Theirs].
 
-sink() -> receive _ -> sink() end.
-
-flood(Sink) -> Sink ! flood, flood(Sink).
-
 %% -- Many, and busy ----------------------------------------------------------------------------
 
-%% Setting flags, info/0 and clearing flags do not wait until a thousand busy processes have had their turns. Those have low
-%% priority, so that the test itself is not held up.
+%% Setting flags, info/0 and clearing flags do not wait until a thousand busy processes have been scheduled. These have
+%% low priority, so that they do not delay the test itself.
 busy_processes(Config) ->
     start(Config),
     Busy = call(Config, fun() -> [spawn_opt(fun busy/0, [{priority, low}]) || _ <- lists:seq(1, 1000)] end),
@@ -191,11 +183,11 @@ busy_processes(Config) ->
 
 busy() -> busy().
 
-%% Before OTP 27 each is asked for its tracer first, all at the same time; those that have not answered count as untraced, and are
-%% asked again. Here none answers, until the module is loaded that they are asked by.
+%% Before OTP 27 the worker asks each process for its tracer first, all at the same time. Processes that have not
+%% answered count as untraced, and are asked again. Here no process answers until the original module is loaded.
 named_processes_that_do_not_answer(Config) ->
-    Names = [list_to_atom("dt_named_" ++ integer_to_list(N)) || N <- lists:seq(1, 40)],
-    call(Config, fun() -> [true = register(Name, spawn(fun dt_follow:answer/0)) || Name <- Names], without_answers() end),
+    Names = [list_to_atom("test_named_" ++ integer_to_list(N)) || N <- lists:seq(1, 40)],
+    call(Config, fun() -> [true = register(Name, spawn(fun test_autotracer:answer/0)) || Name <- Names], without_answers() end),
     start([{processes, Names}, {interval, 10}], Config),
     Consumer = attach([message_send], Config),
     until_traced(Config),
@@ -203,9 +195,9 @@ named_processes_that_do_not_answer(Config) ->
     Of = fun() -> lists:usort([traced(call(Config, fun() -> whereis(Name) end), Config) || Name <- Names]) end,
     ?assertEqual([[]], Of()),
     call(Config, fun() -> _ = code:purge(dyntrace_global), {module, _} = code:load_file(dyntrace_global) end),
-    until(fun() -> maps:get(untraced, following(Config)) =:= 0 end),
+    until_following(untraced, 0, Config),
     ?assertEqual([[send]], Of()),
-    _ = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     ?assertEqual([[]], Of()).
 
@@ -225,7 +217,7 @@ idle_processes(Config) ->
 
 sleep() -> erlang:hibernate(?MODULE, sleep, []).
 
-%% By follow/1 and unfollow/0, which return when the worker has set or cleared the flags.
+%% Times of follow/1 and unfollow/0, which return when the worker has set or cleared the flags.
 on_and_off(Config) ->
     Consumer = attach([message_send, process_exit], Config),
     until_traced(Config),
@@ -233,18 +225,18 @@ on_and_off(Config) ->
                                  process_flag(priority, max),
                                  [begin
                                       {Off, ok} = timer:tc(fun dyntrace:unfollow/0),
-                                      {flags, []} = hd(dt_follow:infos(new, flags)),
+                                      {flags, []} = hd(test_autotracer:infos(new, flags)),
                                       off = maps:get(following, dyntrace:info()),
                                       {On, ok} = timer:tc(fun() -> dyntrace:follow(#{}) end),
-                                      [send] = dt_follow:flags(new) -- [procs],
+                                      [send] = test_autotracer:flags(new) -- [procs],
                                       {On, Off}
                                   end || _ <- lists:seq(1, 10)]
                          end),
-    _ = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     Times.
 
-%% A pause asks no process either: it wakes no hibernating process.
+%% A pause sends no signal to processes: hibernating processes stay asleep.
 budget_beside_idle_processes(Config) ->
     start([{budget, 1000}, {interval, 20}], Config),
     Idle = call(Config, fun() -> [spawn(fun sleep/0) || _ <- lists:seq(1, 1000)] end),
@@ -254,21 +246,22 @@ budget_beside_idle_processes(Config) ->
     _ = Reductions(),
     Before = Reductions(),
     Cost = [B - A || {A, B} <- lists:zip(Before, Reductions())],
-    Flood = call(Config, fun() -> Sink = spawn(fun sink/0), spawn(fun() -> flood(Sink) end) end),
+    Flood = call(Config, fun() -> Sink = spawn(fun test_autotracer:sink/0), spawn(fun() -> test_autotracer:flood(Sink) end) end),
     Last = Reductions(),
-    until(fun() -> maps:get(pauses, following(Config)) >= 2 end),
+    until_following(pauses, fun(Pauses) -> Pauses >= 2 end, Config),
     call(Config, fun() -> exit(Flood, kill) end),
-    %% The reductions of process_info/2 itself, and no more.
+    %% Only the reductions of process_info/2 itself.
     ?assertEqual([], [{B - A, Asked} || {A, B, Asked} <- lists:zip3(Last, Reductions(), Cost), B - A =/= Asked]),
-    _ = dt_bpftrace:stop(Consumer).
+    _ = test_bpftrace:stop(Consumer).
 
 %% -- Killed processes------------------------------------------------------------------------------
 
-%% A worker that is killed again and again: the application ends, and nothing of it is left.
+%% A worker is killed again and again: the application ends, and all its flags are cleared.
 worker_killed_for_good(Config) ->
     killed(fun() ->
                    [begin
-                        dt_wait:until(fun() -> is_pid(whereis(dyntrace_autotracer)) orelse whereis(dyntrace_sup) =:= undefined end),
+                        test_wait:until("a worker, or no supervisor", fun({Worker, Sup}) -> is_pid(Worker) orelse Sup =:= undefined end,
+                                        fun() -> {whereis(dyntrace_autotracer), whereis(dyntrace_sup)} end),
                         kill(dyntrace_autotracer)
                     end || _ <- lists:seq(1, 12)]
            end, Config).
@@ -283,23 +276,25 @@ kill(Name) ->
     end.
 
 killed(Kill, Config) ->
-    start([{functions, [{dt_cases, identity, 1}]}], Config),
-    Pid = call(Config, fun() -> {module, _} = code:ensure_loaded(dt_cases), spawn(fun dt_follow:answer/0) end),
+    start([{functions, [{test_cases, identity, 1}]}], Config),
+    Pid = call(Config, fun() -> {module, _} = code:ensure_loaded(test_cases), spawn(fun test_autotracer:answer/0) end),
     Port = call(Config, fun() -> Self = self(), spawn(fun() -> Self ! open_port({spawn, "cat"}, []), receive stop -> ok end end), receive P when is_port(P) -> P end end),
     Consumer = attach([message_send, function_call, seq_trace_print, port_open], Config),
     until_traced(Config),
-    until(fun() -> traced(Pid, Config) =:= [call, send] andalso of_function({dt_cases, identity, 1}, Config) =:= [] end),
+    until_flags(Pid, [call, send], Config),
+    until_pattern({test_cases, identity, 1}, [], Config),
     call(Config, Kill),
-    until(fun() -> not lists:keymember(dyntrace, 1, call(Config, fun application:which_applications/0)) end),
+    test_wait:until("the application has ended", fun(Running) -> not lists:keymember(dyntrace, 1, Running) end,
+                    fun() -> call(Config, fun application:which_applications/0) end),
     ?assertEqual(off, following(Config)),
-    until(fun() -> [] =:= traced(Pid, Config) end),
+    until_flags(Pid, [], Config),
     ?assertEqual({[], [], [], false, false},
-                 {traced(new_processes, Config), traced(new_ports, Config), traced(Port, Config), of_function({dt_cases, identity, 1}, Config),
+                 {traced(new_processes, Config), traced(new_ports, Config), traced(Port, Config), of_function({test_cases, identity, 1}, Config),
                   call(Config, fun seq_trace:get_system_tracer/0)}),
-    %% The next start works as the first.
+    %% The next start works like the first.
     start(Config),
-    until(fun() -> traced(Pid, Config) =:= [call, send] end),
-    _ = dt_bpftrace:stop(Consumer),
+    until_flags(Pid, [call, send], Config),
+    _ = test_bpftrace:stop(Consumer),
     until_untraced(Config).
 
 %% The setting of texts stays in force while nothing is traced, and for the next worker.
@@ -307,64 +302,70 @@ text_holds_on(Config) ->
     start(Config),
     ok = call(Config, fun() -> dyntrace:follow(#{text => shape}) end),
     ok = call(Config, fun dyntrace:unfollow/0),
-    call(Config, fun() -> kill(dyntrace_autotracer), dt_wait:until(fun() -> is_pid(whereis(dyntrace_autotracer)) end), sys:get_state(dyntrace_autotracer) end),
+    call(Config, fun() ->
+                         kill(dyntrace_autotracer),
+                         test_wait:until("another worker", fun is_pid/1, fun() -> whereis(dyntrace_autotracer) end),
+                         sys:get_state(dyntrace_autotracer)
+                 end),
     ?assertEqual({shape, off}, {call(Config, fun() -> element(5, dyntrace_library:load_info(dyntrace_library:find())) end), following(Config)}).
 
 %% -- Two trace sessions, and the garbage collection ------------------------------------------------
 
-%% Two sessions that trace collections end the node. The other tool's session has precedence.
+%% Two sessions that trace garbage collections crash the node. The other tool's session has precedence.
 collections_of_another_session(Config) ->
     withheld(fun() ->
-                     Tracer = spawn(fun sink/0),
+                     Tracer = spawn(fun test_autotracer:sink/0),
                      _ = erlang:trace(existing, true, [garbage_collection, {tracer, Tracer}]),
                      fun() -> erlang:trace(existing, false, [garbage_collection]) end
              end, Config).
 
 collections_of_one_process(Config) ->
     withheld(fun() ->
-                     Session = apply(trace, session_create, [dt_theirs, spawn(fun sink/0), []]),
+                     Session = apply(trace, session_create, [test_theirs, spawn(fun test_autotracer:sink/0), []]),
                      1 = apply(trace, process, [Session, whereis(kernel_sup), true, [garbage_collection]]),
                      fun() -> apply(trace, session_destroy, [Session]) end
              end, Config).
 
-%% Another session sets the flag after the application: the application clears its own at its next poll. Until then no
-%% process may start.
+%% Another session sets the flag after the application. The application clears its own flag at its next poll. Until then
+%% no process may start.
 collections_of_processes_to_come(Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([gc_major_start], Config),
-    until(fun() -> traced(new, Config) =:= [garbage_collection] end),
-    Tracer = call(Config, fun() -> spawn(fun sink/0) end),
+    until_flags(new, [garbage_collection], Config),
+    Tracer = call(Config, fun() -> spawn(fun test_autotracer:sink/0) end),
     Following = call(Config, fun() ->
-                                     Session = apply(trace, session_create, [dt_theirs, Tracer, []]),
+                                     Session = apply(trace, session_create, [test_theirs, Tracer, []]),
                                      0 = apply(trace, process, [Session, new_processes, true, [garbage_collection]]),
-                                     ok = dt_wait:until(fun() -> map_size(maps:get(withheld, dyntrace_autotracer:info())) > 0 end),
-                                     true = persistent_term:put(dt_theirs, Session) =:= ok,
+                                     ok = test_wait:until("a withheld flag", fun(Withheld) -> map_size(Withheld) > 0 end,
+                                                          fun() -> maps:get(withheld, dyntrace_autotracer:info()) end),
+                                     true = persistent_term:put(test_theirs, Session) =:= ok,
                                      dyntrace_autotracer:info()
                              end),
     ?assertMatch(#{processes := [], withheld := #{garbage_collection := _}}, Following),
     collect(Config),
-    call(Config, fun() -> apply(trace, session_destroy, [persistent_term:get(dt_theirs)]) end),
-    until(fun() -> maps:get(processes, following(Config)) =:= [garbage_collection] end),
-    _ = dt_bpftrace:stop(Consumer).
+    call(Config, fun() -> apply(trace, session_destroy, [persistent_term:get(test_theirs)]) end),
+    until_following(processes, [garbage_collection], Config),
+    _ = test_bpftrace:stop(Consumer).
 
 withheld(Theirs, Config) ->
     keep_log(Config),
     start([{interval, 10}], Config),
-    call(Config, fun() -> persistent_term:put(dt_leave, Theirs()) end),
+    call(Config, fun() -> persistent_term:put(test_leave, Theirs()) end),
     Consumer = attach([gc_major_start, message_send], Config),
-    until(fun() -> maps:is_key(garbage_collection, maps:get(withheld, following(Config))) end),
+    until_following(withheld, fun(Withheld) -> is_map_key(garbage_collection, Withheld) end, Config),
     ?assertEqual([send], maps:get(processes, following(Config))),
     ?assertMatch([{warning, "dyntrace: ~s is not traced" ++ _, [garbage_collection, _]}], logged(Config)),
     collect(Config),
-    call(Config, fun() -> (persistent_term:get(dt_leave))() end),
-    until(fun() -> lists:member(garbage_collection, maps:get(processes, following(Config))) end),
+    call(Config, fun() -> (persistent_term:get(test_leave))() end),
+    until_following(processes, fun(Flags) -> lists:member(garbage_collection, Flags) end, Config),
     ?assertEqual(#{}, maps:get(withheld, following(Config))),
     Text = call(Config, fun() ->
                                 {Pid, Ref} = spawn_monitor(fun() -> erlang:garbage_collect() end),
-                                receive {'DOWN', Ref, process, Pid, normal} -> dt_cases:text(Pid) end
+                                receive {'DOWN', Ref, process, Pid, normal} -> test_cases:text(Pid) end
                         end),
-    dt_bpftrace:await(Consumer, fun({Probe, Fields}) -> Probe =:= gc_major_start andalso maps:get(pid, Fields) =:= Text end),
-    _ = dt_bpftrace:stop(Consumer).
+    test_bpftrace:await(Consumer,
+                        fun({Probe, Fields}) -> Probe =:= gc_major_start andalso maps:get(pid, Fields) =:= Text end),
+    _ = test_bpftrace:stop(Consumer).
 
 %% Collects the garbage of every process.
 collect(Config) ->
@@ -374,16 +375,17 @@ collect(Config) ->
 handle_held(Config) ->
     start(Config),
     Consumer = attach([gc_major_start], Config),
-    until(fun() -> traced(new, Config) =:= [garbage_collection] end),
+    until_flags(new, [garbage_collection], Config),
     call(Config, fun() ->
-                         persistent_term:put(dt_held, sys:get_state(dyntrace_autotracer)),
+                         persistent_term:put(test_held, sys:get_state(dyntrace_autotracer)),
                          kill(dyntrace_autotracer)
                  end),
-    until(fun() -> call(Config, fun() -> length(ours()) end) =:= 1 andalso traced(new, Config) =:= [garbage_collection] end),
+    test_wait:until("one session", 1, fun() -> call(Config, fun() -> length(ours()) end) end),
+    until_flags(new, [garbage_collection], Config),
     collect(Config),
     ok = call(Config, fun() -> application:stop(dyntrace) end),
     ?assertEqual([], call(Config, fun ours/0)),
-    _ = dt_bpftrace:stop(Consumer).
+    _ = test_bpftrace:stop(Consumer).
 
 ours() ->
     [Session || Session <- apply(trace, session_info, [all]), element(1, Session) =:= dyntrace_autotracer].
@@ -391,13 +393,13 @@ ours() ->
 session_destroyed(Config) ->
     start(Config),
     Consumer = attach([message_send], Config),
-    until(fun() -> traced(new, Config) =:= [send] end),
+    until_flags(new, [send], Config),
     [First] = call(Config, fun ours/0),
     true = call(Config, fun() -> apply(trace, session_destroy, [First]) end),
-    until(fun() -> traced(new, Config) =:= [send] end),
+    until_flags(new, [send], Config),
     [Second] = call(Config, fun ours/0),
     ?assertNotEqual(First, Second),
-    %% At the end too, before a poll has seen it.
+    %% The session is destroyed just before the end, before the next poll.
     ok = call(Config, fun() -> true = apply(trace, session_destroy, [Second]), dyntrace:unfollow() end),
     ok = call(Config, fun() -> dyntrace:follow(#{}) end),
     ?assertEqual([send], traced(new, Config)),
@@ -407,7 +409,7 @@ session_destroyed(Config) ->
     true = call(Config, fun() -> apply(trace, session_destroy, [Third]) end),
     ok = call(Config, fun dyntrace:unfollow/0),
     ?assertEqual(Worker, call(Config, fun() -> whereis(dyntrace_autotracer) end)),
-    _ = dt_bpftrace:stop(Consumer),
+    _ = test_bpftrace:stop(Consumer),
     ok = call(Config, fun() -> application:stop(dyntrace) end),
     ?assertEqual([], call(Config, fun ours/0)).
 
@@ -425,9 +427,12 @@ bad_options(Config) ->
                              end),
          ?assertMatch({_, _}, binary:match(Says, <<"*** argument 1: ", Named/binary, ": ">>), {Options, Says})
      end || {Options, Named} <- [{#{interval => 1 bsl 64}, <<"interval">>}, {#{interval => 1.0}, <<"interval">>}, {#{budget => 1 bsl 64}, <<"budget">>},
-                                 {#{processes => [init | rex]}, <<"processes">>}, {#{functions => [{lists, seq, 2} | oops]}, <<"functions">>},
-                                 {#{functions => [{lists, seq, 256}]}, <<"functions">>}, {#{probes => [message_send | oops]}, <<"probes">>},
-                                 {#{processes => lists:duplicate(1001, init)}, <<"processes">>}, {#{"interval" => 20}, <<"\"interval\"">>},
+                                 {#{processes => [init | rex]}, <<"processes">>},
+                                 {#{functions => [{lists, seq, 2} | oops]}, <<"functions">>},
+                                 {#{functions => [{lists, seq, 256}]}, <<"functions">>},
+                                 {#{probes => [message_send | oops]}, <<"probes">>},
+                                 {#{processes => lists:duplicate(1001, init)}, <<"processes">>},
+                                 {#{"interval" => 20}, <<"\"interval\"">>},
                                  {#{{1, 2} => 20}, <<"{1,2}">>}, {#{text => none}, <<"text">>}]],
     ok = call(Config, fun() -> dyntrace:follow(#{interval => 3600000, budget => (1 bsl 62) - 1}) end),
     ok = call(Config, fun() -> dyntrace:follow(#{interval => 10}) end),

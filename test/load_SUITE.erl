@@ -1,4 +1,4 @@
-%% A whole VM traced under load: it goes on, and every event is decoded.
+%% Traces a whole VM under load: its work goes on, and every event is decoded.
 -module(load_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -16,31 +16,35 @@ all() ->
     [everything_traced, reloaded_meanwhile, consumer_killed_meanwhile, purged_while_attached].
 
 init_per_suite(Config) ->
-    dt_require:tool(dt_bpftrace:missing(), Config).
+    test_require:tool(test_bpftrace:missing(), Config).
 
 end_per_suite(_) ->
     ok.
 
 init_per_testcase(_, Config) ->
-    Node = dt_node:start(),
-    System = dt_node:call(Node, fun start/0),
+    Node = test_node:start(),
+    System = test_node:call(Node, fun start/0),
     [{node, Node}, {system, System} | Config].
 
 end_per_testcase(_, Config) ->
-    dt_node:stop(?config(node, Config)).
+    test_node:stop(?config(node, Config)).
 
-%% `all` with all flags until each kind of event has come, and a thousand orders: none is undecoded.
+%% `all` with all flags until an event of each probe and a thousand orders: no event is undecoded, and the numbered
+%% messages arrive once and in order.
 everything_traced(Config) ->
     Consumer = count(Config),
     Began = orders(Config),
-    dt_wait:until("an event of each probe", [], fun() -> probes() -- seen(Consumer) end),
+    test_wait:until("an event of each probe", [], fun() -> probes() -- seen(Consumer) end),
     progresses(Began, ?ORDERS, Config),
     Done = orders(Config) - Began,
+    Sent = numbered(Config),
     healthy(Config),
-    Counts = counts(Consumer, Config),
+    Lines = ended(Consumer, Config),
+    ?assertEqual(Sent, test_bpftrace:in_time(Lines)),
+    Counts = counts(Lines),
     ct:pal("~b orders; events: ~p", [Done, Counts]),
     ?assertEqual(lists:sort(probes()), lists:sort(maps:keys(Counts))),
-    %% The customer's order is a call, an answer, a spawned process and its cast.
+    %% An order is a call, its reply, a spawned process and its cast.
     ?assert(maps:get(process_spawn, Counts) >= Done),
     ?assert(maps:get(message_send, Counts) >= 3 * Done).
 
@@ -59,14 +63,14 @@ reloaded_meanwhile(Config) ->
 
 consumer_killed_meanwhile(Config) ->
     Began = orders(Config),
-    ok = dt_bpftrace:kill(count(Config)),
+    ok = test_bpftrace:kill(count(Config)),
     progresses(Began, Config),
-    dt_wait:until("nobody is attached", [], fun() -> call(Config, fun dyntrace:listeners/0) end),
+    test_wait:until("nobody is attached", [], fun() -> call(Config, fun dyntrace:listeners/0) end),
     healthy(Config),
     Consumer = count(Config),
     arrive(numbered(Config), Consumer, Config).
 
-%% Gone and back again, with the tracees still pointing to it.
+%% The module is deleted and loaded again while the tracees refer to it.
 purged_while_attached(Config) ->
     Began = orders(Config),
     call(Config, fun() ->
@@ -95,34 +99,35 @@ start() ->
                    end),
     receive {Keeper, System} -> System end,
     [spawn(fun ?MODULE:Worker/0) || Worker <- [sequential, sleeper, annotator]],
-    true = register(dt_sink, spawn(fun sink/0)),
+    true = register(test_sink, spawn(fun sink/0)),
     ok = trace_all(),
     System.
 
 trace_all() ->
-    _ = dt_trace:trace_pattern({demo_system, '_', '_'}, true, [local]),
-    %% Not of those that call themselves for ever: their stack would grow.
-    _ = [dt_trace:trace_pattern({demo_system, Function, 1}, [{'_', [], [{exception_trace}]}], [local]) || Function <- [order, roll]],
+    _ = test_trace:trace_pattern({demo_system, '_', '_'}, true, [local]),
+    %% Functions that call themselves for ever are left out: their stack would grow.
+    _ = [test_trace:trace_pattern({demo_system, Function, 1}, [{'_', [], [{exception_trace}]}], [local])
+         || Function <- [order, roll]],
     Flags = [send, 'receive', procs, ports, call, return_to, running, running_ports, exiting, garbage_collection],
-    _ = dt_trace:trace(all, true, [{tracer, dyntrace, []} | Flags]),
+    _ = test_trace:trace(all, true, [{tracer, dyntrace, []} | Flags]),
     _ = seq_trace:set_system_tracer({dyntrace, []}),
     ok.
 
-%% Takes the numbered messages.
+%% Receives the numbered messages.
 sink() ->
     receive _ -> sink() end.
 
 sequential() ->
     _ = [seq_trace:set_token(Flag, true) || Flag <- [send, 'receive', print]],
     ok = seq_trace:print(0, round),
-    true = register(dt_round, self()),
-    true = unregister(dt_round),
+    true = register(test_round, self()),
+    true = unregister(test_round),
     self() ! round,
     receive round -> ok end,
     seq_trace:set_token([]),
     receive after 1 -> sequential() end.
 
-%% Hibernates, and traps the exit of who wakes it.
+%% Hibernates, and traps the exit of the process that wakes it.
 sleeper() ->
     _ = process_flag(trap_exit, true),
     Self = self(),
@@ -141,11 +146,11 @@ annotator() ->
     ok = dyntrace:span(round, fun() -> receive after 1 -> ok end end),
     annotator().
 
-%% All but the one of messages to other nodes: there is none here.
+%% All probes except that of messages to other nodes, of which there are none.
 probes() ->
-    dt_cases:probes(usdt) -- [message__send__remote].
+    test_cases:probes(usdt) -- [message__send__remote].
 
-%% Orders taken by the clerk: how far the load has come.
+%% The number of orders that the clerk has taken: the progress of the load.
 orders(Config) ->
     call(Config, fun() -> sys:get_state(demo_clerk) end).
 
@@ -153,7 +158,8 @@ progresses(Began, Config) ->
     progresses(Began, 100, Config).
 
 progresses(Began, By, Config) ->
-    dt_wait:until({more_orders_than, Began + By}, fun() -> Orders = orders(Config), Orders > Began + By orelse Orders end).
+    test_wait:until({more_orders_than, Began + By}, fun(Orders) -> Orders > Began + By end,
+                    fun() -> orders(Config) end).
 
 healthy(Config) ->
     ?assertMatch(#{undecoded := Undecoded} when map_size(Undecoded) =:= 0, call(Config, fun dyntrace:info/0)).
@@ -164,46 +170,46 @@ numbered(Config) ->
 %% On the node, a new process sends Count messages to the sink, and calls Between before each. Returns their texts.
 numbered(Count, Between, Config) ->
     call(Config, fun() ->
-                         {Pid, Ref} = spawn_monitor(fun() -> [begin Between(), dt_sink ! {numbered, N} end || N <- lists:seq(1, Count)] end),
+                         {Pid, Ref} = spawn_monitor(fun() -> [begin Between(), test_sink ! {numbered, N} end || N <- lists:seq(1, Count)] end),
                          receive {'DOWN', Ref, process, Pid, normal} -> ok end
                  end),
     [iolist_to_binary(io_lib:format("{numbered,~b}", [N])) || N <- lists:seq(1, Count)].
 
-%% Each of the messages came, in their order, none twice.
+%% Each message arrives once, in order.
 arrive(Sent, Consumer, Config) ->
-    ?assertEqual(Sent, dt_bpftrace:in_time(ended(Consumer, Config))).
+    ?assertEqual(Sent, test_bpftrace:in_time(ended(Consumer, Config))).
 
 %% -- Counting in the kernel --------------------------------------------------------------------------
 
-%% Prints the name of each probe that it sees for the first time, and the numbered messages.
+%% A script that prints the name of each probe at its first event, and the numbered messages.
 count(Config) ->
     #{library := Library} = call(Config, fun dyntrace:info/0),
-    dt_bpftrace:start_script([io_lib:format("usdt:~ts:~s:~s { @[\"~s\"] = count(); if (@seen[~b] == 0) { @seen[~b] = 1; printf(\"seen ~s\\n\"); } }\n",
+    test_bpftrace:start_script([io_lib:format("usdt:~ts:~s:~s { @[\"~s\"] = count(); if (@seen[~b] == 0) { @seen[~b] = 1; printf(\"seen ~s\\n\"); } }\n",
                                             [Library, Provider, Probe, Probe, N, N, Probe])
                               || {N, Probe} <- lists:zip(lists:seq(1, length(probes())), probes()),
-                                 #{provider := Provider} <- [dt_bpftrace:described(Probe)]] ++
-                                 ["usdt:", Library, ":org_erlang_dyntrace:message_send /str(arg1) == \"dt_sink\"/ ",
+                                 #{provider := Provider} <- [test_bpftrace:described(Probe)]] ++
+                                 ["usdt:", Library, ":org_erlang_dyntrace:message_send /str(arg1) == \"test_sink\"/ ",
                                   "{ printf(\"%llu %s\\n\", nsecs, str(arg2)); }\n",
                                   "END { clear(@seen); }\n"],
                              #{}).
 
 seen(Consumer) ->
-    [binary_to_existing_atom(Probe) || <<"seen ", Probe/binary>> <- dt_bpftrace:lines(Consumer)].
+    [binary_to_existing_atom(Probe) || <<"seen ", Probe/binary>> <- test_bpftrace:lines(Consumer)].
 
-%% Ends the load, for a detaching tracer has to wait for those who run through its probes, then
-%% the consumer: what it printed.
+%% Ends the load, since a tracer that detaches waits for processes that are in its probes; then ends the consumer.
+%% Returns the lines that it printed.
 ended(Consumer, Config) ->
-    _ = call(Config, fun() -> dt_trace:trace(all, false, [all]) end),
-    dt_bpftrace:stop_script(Consumer).
+    _ = call(Config, fun() -> test_trace:trace(all, false, [all]) end),
+    test_bpftrace:stop_script(Consumer).
 
 %% bpftrace prints its maps when it ends: "@[message_send]: 17".
-counts(Consumer, Config) ->
-    Lines = ended(Consumer, Config),
+counts(Lines) ->
     maps:from_list([{binary_to_existing_atom(Name), binary_to_integer(Count)}
                     || Line <- Lines,
-                       {match, [Name, Count]} <- [re:run(Line, "^@\\[(\\w+)\\]: (\\d+)", [{capture, all_but_first, binary}])]]).
+                       {match, [Name, Count]} <- [re:run(Line, "^@\\[(\\w+)\\]: (\\d+)",
+                                                         [{capture, all_but_first, binary}])]]).
 
 %% -- Helpers -------------------------------------------------------------------------------------------
 
 call(Config, Fun) ->
-    dt_node:call(?config(node, Config), Fun).
+    test_node:call(?config(node, Config), Fun).

@@ -1,4 +1,4 @@
-%% The tracepoints as a real session daemon records them: every one, every field by value.
+%% Records the tracepoints with a real session daemon: each tracepoint, and each field's value.
 -module(lttng_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -12,12 +12,13 @@
 suite() ->
     [{timetrap, {minutes, 6}}].
 
-%% The groups of one probe each share a node and a daemon.
+%% A group per probe; these groups share a node and a daemon.
 all() ->
     [{group, by_probe},
      listed, types_as_declared, both_backends, enabled_and_disabled_while_running, session_destroyed_while_tracing,
      reloaded, upgraded, second_provider_of_the_name,
-     foreign_provider_of_the_name, buffers_full, {group, daemons}, {group, hangs}, {group, machines}, {group, providers}].
+     foreign_provider_of_the_name, buffers_full, {group, daemons}, {group, hangs}, {group, machines},
+     {group, providers}].
 
 groups() ->
     [{Probe, [], [alone]} || Probe <- probes()] ++
@@ -26,20 +27,21 @@ groups() ->
          {hangs, [], [daemon_hangs, daemon_hangs_and_is_killed, daemon_hangs_with_a_full_queue, halts_beside_a_hung_daemon,
                       reloaded_beside_a_hung_daemon, upgraded_beside_a_hung_daemon]},
          {machines, [], [fresh_for_root, fresh_for_nobody, fresh_for_nobody_and_root, wait_file_that_is_there, shm_read_only,
-                         shm_read_only_with_roots_file, shm_full, shm_has_a_fifo, shm_has_a_link, shm_has_anothers_file]},
+                         shm_read_only_with_roots_file, shm_full, shm_has_a_fifo, shm_has_a_link,
+                         shm_has_anothers_file]},
          {providers, [], [provider_missing, provider_foreign, provider_of_another_build, no_lttng_at_run_time]}].
 
 probes() ->
-    dt_cases:probes(lttng).
+    test_cases:probes(lttng).
 
 init_per_suite(Config) ->
-    dt_require:tool(dt_lttng:missing(), Config).
+    test_require:tool(test_lttng:missing(), Config).
 
 end_per_suite(_) ->
     ok.
 
 init_per_group(by_probe, Config) ->
-    [{node, dt_node:start()}, {daemon, held_daemon()} | Config];
+    [{node, test_node:start()}, {daemon, held_daemon()} | Config];
 init_per_group(Group, Config) ->
     [{probe, Group} | Config].
 
@@ -47,12 +49,12 @@ end_per_group(by_probe, Config) ->
     Ref = monitor(process, ?config(daemon, Config)),
     ?config(daemon, Config) ! stop,
     receive {'DOWN', Ref, process, _, Reason} -> ?assertEqual(normal, Reason) end,
-    dt_node:stop(?config(node, Config));
+    test_node:stop(?config(node, Config));
 end_per_group(_, _) ->
     ok.
 
-%% A process that holds a daemon for the tests of a group: a daemon ends with its owner, and that of a group's
-%% preparation ends before the tests.
+%% A process that owns a daemon for the tests of a group. A daemon ends with its owner, and the process that prepares a
+%% group ends before its tests.
 held_daemon() ->
     Self = self(),
     {Holder, Ref} = spawn_monitor(fun() -> with_daemon(fun(_) -> Self ! {self(), started}, receive stop -> ok end end) end),
@@ -64,12 +66,12 @@ held_daemon() ->
 init_per_testcase(alone, Config) ->
     Config;
 init_per_testcase(_, Config) ->
-    [{node, dt_node:start()} | Config].
+    [{node, test_node:start()} | Config].
 
 end_per_testcase(Case, Config) ->
     Node = ?config(node, Config),
-    #{undecoded := Undecoded} = dt_node:call(Node, fun dyntrace:info/0),
-    Case =:= alone orelse dt_node:stop(Node),
+    #{undecoded := Undecoded} = test_node:call(Node, fun dyntrace:info/0),
+    Case =:= alone orelse test_node:stop(Node),
     case map_size(Undecoded) of
         0 -> ok;
         _ -> {fail, {undecoded, Undecoded}}
@@ -80,10 +82,10 @@ end_per_testcase(Case, Config) ->
 alone(Config) ->
     Probe = ?config(probe, Config),
     {Expected, Events} = recorded([Probe], Config, fun() -> run(Probe, Config) end),
-    ?assertEqual([lttng_event(Event) || Event <- Expected], lists:flatmap(fun dt_cases:comparable/1, Events)),
+    ?assertEqual([lttng_event(Event) || Event <- Expected], lists:flatmap(fun test_cases:comparable/1, Events)),
     ?assertEqual([], listeners(Config)).
 
-%% LTTng's name of a port's field in port_scheduled is pid, and its word for NULL "(null)".
+%% In LTTng, the port's field in port_scheduled is named pid, and NULL is "(null)".
 lttng_event({port_scheduled, Fields}) ->
     {Port, Others} = maps:take(port, Fields),
     {port_scheduled, Others#{pid => Port}};
@@ -98,16 +100,17 @@ listed(Config) ->
                                      tracepoints(Daemon, Config))
                 end).
 
-%% Names, order and types of the fields in the trace's own metadata.
+%% Names, order and types of the fields in the trace's metadata.
 types_as_declared(Config) ->
     with_daemon(fun(Daemon) ->
                         Session = start(Daemon, probes(), Config),
                         [run(Probe, Config) || Probe <- probes()],
-                        {0, _} = dt_lttng:lttng(Daemon, "stop ~s", [dt_lttng:name(Session)]),
-                        Declared = dt_lttng:declared(dt_lttng:folder(Session)),
-                        ok = dt_lttng:destroy(Session),
+                        {0, _} = test_lttng:lttng(Daemon, "stop ~s", [test_lttng:name(Session)]),
+                        Declared = test_lttng:declared(test_lttng:folder(Session)),
+                        ok = test_lttng:destroy(Session),
                         ?assertEqual(lists:sort([{Name, [{lttng_name(Name, Field), Type} || #{name := Field, type := Type} <- Fields]}
-                                                 || #{name := Name, fields := Fields, backends := Backends} <- dyntrace:probes(),
+                                                 || #{name := Name, fields := Fields,
+                                                      backends := Backends} <- dyntrace:probes(),
                                                     lists:member(lttng, Backends)]),
                                      Declared)
                 end).
@@ -115,87 +118,90 @@ types_as_declared(Config) ->
 lttng_name(port_scheduled, port) -> pid;
 lttng_name(_, Field) -> Field.
 
-%% One decoding, two backends: both see the same events with the same values.
+%% Both backends report the same events with the same values.
 both_backends(Config) ->
-    dt_require:tool(dt_bpftrace:missing(), Config),
-    #{library := Library} = dt_node:call(?config(node, Config), fun dyntrace:info/0),
-    Both = [Probe || Probe <- probes(), lists:member(Probe, dt_cases:probes(usdt))],
-    Consumer = dt_bpftrace:start(Library, Both),
+    test_require:tool(test_bpftrace:missing(), Config),
+    #{library := Library} = test_node:call(?config(node, Config), fun dyntrace:info/0),
+    Both = [Probe || Probe <- probes(), lists:member(Probe, test_cases:probes(usdt))],
+    Consumer = test_bpftrace:start(Library, Both),
     {_, Events} = recorded(Both, Config,
                            fun() ->
-                                   ?assertEqual([[lttng, usdt]], lists:usort([lists:sort(Backends) || #{backends := Backends} <- all_listeners(Config)])),
+                                   ?assertEqual([[lttng, usdt]],
+                                                lists:usort([lists:sort(Backends)
+                                                             || #{backends := Backends} <- all_listeners(Config)])),
                                    Expected = [run(Probe, Config) || Probe <- Both],
-                                   [dt_bpftrace:await(Consumer, fun(Event) -> dt_cases:comparable(Event) =:= [lists:last(Es)] end) || Es <- Expected]
+                                   [test_bpftrace:await(Consumer,
+                                                        fun(Event) -> test_cases:comparable(Event) =:= [lists:last(Es)] end) || Es <- Expected]
                            end),
-    Seen = [lttng_event(Event) || Event <- dt_bpftrace:stop(Consumer)],
+    Seen = [lttng_event(Event) || Event <- test_bpftrace:stop(Consumer)],
     ?assertEqual(lists:sort(Seen), lists:sort(Events)).
 
 enabled_and_disabled_while_running(Config) ->
     with_daemon(
       fun(Daemon) ->
-              Pid = dt_node:call(?config(node, Config), fun sender/0),
+              Pid = test_node:call(?config(node, Config), fun sender/0),
               Session = start(Daemon, [process_exit], Config),
               send(before, Pid, Config),
-              {0, _} = dt_lttng:lttng(Daemon, "enable-event -u -c channel org_erlang_dyntrace:message_send", []),
+              {0, _} = test_lttng:lttng(Daemon, "enable-event -u -c channel org_erlang_dyntrace:message_send", []),
               until_listeners([process_exit, message_send], Config),
               send(enabled, Pid, Config),
-              {0, _} = dt_lttng:lttng(Daemon, "disable-event -u -c channel org_erlang_dyntrace:message_send", []),
+              {0, _} = test_lttng:lttng(Daemon, "disable-event -u -c channel org_erlang_dyntrace:message_send", []),
               until_listeners([process_exit], Config),
-              ?assertEqual(discard, dt_node:call(?config(node, Config), fun() -> dyntrace:enabled_send(send, [], self()) end)),
+              ?assertEqual(discard,
+                           test_node:call(?config(node, Config), fun() -> dyntrace:enabled_send(send, [], self()) end)),
               send('after', Pid, Config),
-              ?assertMatch([{message_send, #{message := <<"enabled">>}}], dt_lttng:stop(Session))
+              ?assertMatch([{message_send, #{message := <<"enabled">>}}], test_lttng:stop(Session))
       end).
 
 session_destroyed_while_tracing(Config) ->
     with_daemon(
       fun(Daemon) ->
-              Pid = dt_node:call(?config(node, Config), fun flooder/0),
+              Pid = test_node:call(?config(node, Config), fun flooder/0),
               First = start(Daemon, [message_send], Config),
-              ok = dt_lttng:destroy(First),
+              ok = test_lttng:destroy(First),
               until_listeners([], Config),
               Second = start(Daemon, [message_send], Config),
               goes_on(Pid, Config),
-              ?assertMatch([{message_send, #{message := <<"flood">>}} | _], dt_lttng:stop(Second))
+              ?assertMatch([{message_send, #{message := <<"flood">>}} | _], test_lttng:stop(Second))
       end).
 
 %% -- The provider's life ------------------------------------------------------------------------
 
-%% Loaded again, with a session open: registered once, and recording.
+%% The module is loaded again during a session: its tracepoints are registered once, and record.
 reloaded(Config) ->
     with_daemon(
       fun(Daemon) ->
               Session = start(Daemon, [message_send], Config),
-              Pid = dt_node:call(?config(node, Config), fun sender/0),
-              dt_node:call(?config(node, Config), fun() -> [{module, _} = l(dyntrace) || _ <- lists:seq(1, 3)] end),
+              Pid = test_node:call(?config(node, Config), fun sender/0),
+              test_node:call(?config(node, Config), fun() -> [{module, _} = l(dyntrace) || _ <- lists:seq(1, 3)] end),
               send(again, Pid, Config),
               ?assertEqual(length(probes()), length(tracepoints(Daemon, Config))),
-              ?assertMatch([{message_send, #{message := <<"again">>}}], dt_lttng:stop(Session))
+              ?assertMatch([{message_send, #{message := <<"again">>}}], test_lttng:stop(Session))
       end).
 
-%% Another version of the library, from another folder, takes the provider over.
+%% Another version of the library, from another folder, uses the provider that is loaded.
 upgraded(Config) ->
     New = copy(Config, "upgraded/dyntrace"),
     with_daemon(
       fun(Daemon) ->
               Session = start(Daemon, [message_send], Config),
-              Library = dt_node:call(?config(node, Config),
+              Library = test_node:call(?config(node, Config),
                                      fun() ->
                                              true = code:replace_path(dyntrace, filename:join(New, "ebin")),
                                              {module, _} = l(dyntrace),
                                              maps:get(library, dyntrace:info())
                                      end),
               ?assertEqual(filename:join([New, "priv", "dyntrace.so"]), Library),
-              Pid = dt_node:call(?config(node, Config), fun sender/0),
+              Pid = test_node:call(?config(node, Config), fun sender/0),
               send(upgraded, Pid, Config),
               ?assertEqual(length(probes()), length(tracepoints(Daemon, Config))),
-              ?assertMatch([{message_send, #{message := <<"upgraded">>}}], dt_lttng:stop(Session))
+              ?assertMatch([{message_send, #{message := <<"upgraded">>}}], test_lttng:stop(Session))
       end).
 
-%% Another provider of ours is in the process before: it serves, and what is recorded is
-%% recorded once.
+%% Another build's provider is in the process already: it is used, and each event is recorded once.
 second_provider_of_the_name(Config) ->
     Other = filename:join(copy(Config, "other"), "priv/dyntrace_lttng.so"),
-    Node = dt_node:start(#{env => [{"LD_PRELOAD", Other}]}),
+    Node = test_node:start(#{env => [{"LD_PRELOAD", Other}]}),
     with_daemon(
       fun(Daemon) ->
               In = [{node, Node}],
@@ -203,53 +209,54 @@ second_provider_of_the_name(Config) ->
               Library = list_to_binary(Other),
               until_available(Node),
               ?assertMatch(#{backends := #{lttng := available}, lttng_library := Library},
-                           dt_node:call(Node, fun dyntrace:info/0)),
-              Pid = dt_node:call(Node, fun sender/0),
+                           test_node:call(Node, fun dyntrace:info/0)),
+              Pid = test_node:call(Node, fun sender/0),
               send(once, Pid, In),
-              ?assertMatch([{message_send, #{message := <<"once">>}}], dt_lttng:stop(Session))
+              ?assertMatch([{message_send, #{message := <<"once">>}}], test_lttng:stop(Session))
       end),
-    dt_node:stop(Node).
+    test_node:stop(Node).
 
-%% As in a VM that was built with LTTng, once its own dyntrace was loaded: a provider of our
-%% name that takes other arguments. Nothing aborts, ours is not loaded beside it, and
-%% info/0 says who provides.
+%% As in a VM that was built with LTTng and has loaded its own dyntrace: a provider of this name exists, with other
+%% arguments. The VM goes on, this library's provider is not loaded, and info/0 names the other one.
 foreign_provider_of_the_name(Config) ->
     Folder = ?config(priv_dir, Config),
     Source = filename:join(?config(data_dir, Config), "foreign_provider.c"),
     Foreign = filename:join(Folder, "libforeign.so"),
-    {0, _} = dt_shell:run("cp '~ts' '~ts' && cd '~ts' && cc -shared -fPIC -I. -o '~ts' foreign_provider.c -llttng-ust",
+    {0, _} = test_shell:run("cp '~ts' '~ts' && cd '~ts' && cc -shared -fPIC -I. -o '~ts' foreign_provider.c -llttng-ust",
                           [Source, Folder, Folder, Foreign]),
-    Node = dt_node:start(#{env => [{"LD_PRELOAD", Foreign}]}),
+    Node = test_node:start(#{env => [{"LD_PRELOAD", Foreign}]}),
     Why = iolist_to_binary(["org_erlang_dyntrace is provided by ", Foreign]),
     with_daemon(
       fun(Daemon) ->
-              dt_wait:until("who provides", {missing, Why}, fun() -> lttng_of(Node) end),
-              ?assertMatch(#{backends := #{usdt := available}, lttng_library := undefined}, dt_node:call(Node, fun dyntrace:info/0)),
-              Session = dt_lttng:start(Daemon, [message_send]),
-              dt_wait:until("the foreign tracepoint", [<<"message_send">>], fun() -> tracepoints(Daemon, [{node, Node}]) end),
-              Pid = dt_node:call(Node, fun sender/0),
+              test_wait:until("who provides", {missing, Why}, fun() -> lttng_of(Node) end),
+              ?assertMatch(#{backends := #{usdt := available}, lttng_library := undefined},
+                           test_node:call(Node, fun dyntrace:info/0)),
+              Session = test_lttng:start(Daemon, [message_send]),
+              test_wait:until("the foreign tracepoint", [<<"message_send">>],
+                              fun() -> tracepoints(Daemon, [{node, Node}]) end),
+              Pid = test_node:call(Node, fun sender/0),
               send(not_ours, Pid, [{node, Node}]),
-              ?assertEqual([], dt_lttng:stop(Session))
+              ?assertEqual([], test_lttng:stop(Session))
       end),
-    dt_node:stop(Node).
+    test_node:stop(Node).
 
-%% Two sub-buffers of a page and a flood: LTTng loses events and counts them, all of those
-%% that it did not record; the VM never waits.
+%% Two sub-buffers of a page each, and a flood: LTTng counts all events that it does not record, and the VM never waits.
 buffers_full(Config) ->
     Count = 200000,
     with_daemon(
       fun(Daemon) ->
-              Session = start(Daemon, [message_send], Config, #{channel => "--subbuf-size=4k --num-subbuf=2 --discard"}),
-              Us = dt_node:call(?config(node, Config),
+              Session = start(Daemon, [message_send], Config,
+                              #{channel => "--subbuf-size=4k --num-subbuf=2 --discard"}),
+              Us = test_node:call(?config(node, Config),
                                 fun() ->
-                                        {Pid, Us} = dt_cases:traced([send], fun() -> flood(Count) end),
+                                        {Pid, Us} = test_cases:traced([send], fun() -> flood(Count) end),
                                         true = is_pid(Pid),
                                         Us
                                 end),
-              {0, _} = dt_lttng:lttng(Daemon, "stop ~s", [dt_lttng:name(Session)]),
-              Folder = dt_lttng:folder(Session),
-              {Recorded, Lost} = {length(dt_lttng:read(Folder)), dt_lttng:discarded(Folder)},
-              ok = dt_lttng:destroy(Session),
+              {0, _} = test_lttng:lttng(Daemon, "stop ~s", [test_lttng:name(Session)]),
+              Folder = test_lttng:folder(Session),
+              {Recorded, Lost} = {length(test_lttng:read(Folder)), test_lttng:discarded(Folder)},
+              ok = test_lttng:destroy(Session),
               ct:pal("~b recorded, ~b lost, ~b us", [Recorded, Lost, Us]),
               ?assert(Lost > 0),
               ?assertEqual(Count, Recorded + Lost)
@@ -261,7 +268,7 @@ flood(Count) ->
     lists:foreach(fun(N) -> Dead ! N end, lists:seq(1, Count)),
     erlang:monotonic_time(microsecond) - Began.
 
-%% Whoever is gone takes any number of messages.
+%% A process that has ended: messages to it do not pile up.
 dead() ->
     {Pid, Ref} = spawn_monitor(fun() -> ok end),
     receive {'DOWN', Ref, process, Pid, _} -> Pid end.
@@ -272,24 +279,25 @@ dead() ->
 daemon_starts_later(Config) ->
     until_available(?config(node, Config)),
     with_daemon(fun(Daemon) ->
-                        dt_wait:until("all tracepoints", length(probes()), fun() -> length(tracepoints(Daemon, Config)) end),
+                        test_wait:until("all tracepoints", length(probes()),
+                                        fun() -> length(tracepoints(Daemon, Config)) end),
                         Session = start(Daemon, [message_send], Config),
-                        Pid = dt_node:call(?config(node, Config), fun sender/0),
+                        Pid = test_node:call(?config(node, Config), fun sender/0),
                         send(later, Pid, Config),
-                        ?assertMatch([{message_send, #{message := <<"later">>}}], dt_lttng:stop(Session))
+                        ?assertMatch([{message_send, #{message := <<"later">>}}], test_lttng:stop(Session))
                 end).
 
 daemon_killed(Config) ->
-    First = dt_lttng:start_daemon(),
-    Pid = dt_node:call(?config(node, Config), fun flooder/0),
+    First = test_lttng:start_daemon(),
+    Pid = test_node:call(?config(node, Config), fun flooder/0),
     _ = start(First, [message_send], Config),
-    ok = dt_lttng:kill_daemon(First),
+    ok = test_lttng:kill_daemon(First),
     goes_on(Pid, Config),
     until_listeners([], Config),
     with_daemon(fun(Daemon) ->
                         Session = start(Daemon, [message_send], Config),
                         goes_on(Pid, Config),
-                        ?assertMatch([{message_send, #{message := <<"flood">>}} | _], dt_lttng:stop(Session))
+                        ?assertMatch([{message_send, #{message := <<"flood">>}} | _], test_lttng:stop(Session))
                 end).
 
 %% A user without privileges, with a daemon of its own.
@@ -298,30 +306,30 @@ unprivileged(Config) ->
                               recorded_as_user(start_node(User, []), User)
                       end).
 
-%% Threads that LTTng's library started and that are not there any more. (None of them ends of itself; here
-%% they lose the name that they are known by.)
+%% Threads of LTTng's library that have ended. None ends by itself: here they lose the name that identifies them.
 threads_ended(Config) ->
     Node = ?config(node, Config),
     ?assertEqual(available, lttng_of(Node)),
-    Renamed = dt_node:call(Node,
+    Renamed = test_node:call(Node,
                            fun() ->
                                    [ok = file:write_file(File, "another")
                                     || File <- filelib:wildcard("/proc/self/task/*/comm"),
-                                       {ok, Name} <- [file:read_file(File)], binary:longest_common_suffix([Name, <<"-ust\n">>]) =:= 5]
+                                       {ok, Name} <- [file:read_file(File)],
+                                       binary:longest_common_suffix([Name, <<"-ust\n">>]) =:= 5]
                            end),
     ?assert(length(Renamed) >= 1),
     ?assertMatch({missing, <<_, " of ", _, " threads of LTTng's library have ended", _/binary>>}, lttng_of(Node)).
 
 %% -- Daemons that do not answer ------------------------------------------------------------------
 
-%% LTTng's own wait is set to last for ever, so nothing here may depend on it.
+%% LTTng's own wait is set to be infinite, so no test may depend on its end.
 -define(FOR_EVER, [{"LTTNG_UST_REGISTER_TIMEOUT", "-1"}]).
 
 with_hung_daemon(Fun) ->
     with_daemon(fun(Daemon) ->
-                        ok = dt_lttng:signal_daemon(Daemon, "STOP"),
+                        ok = test_lttng:signal_daemon(Daemon, "STOP"),
                         try Fun(Daemon)
-                        after dt_lttng:signal_daemon(Daemon, "CONT")
+                        after test_lttng:signal_daemon(Daemon, "CONT")
                         end
                 end).
 
@@ -330,41 +338,45 @@ is_waiting(Node) ->
     ?assertMatch(<<"waiting: the session daemon at /var/run/lttng/lttng-ust-sock-", _/binary>>, Why),
     true.
 
-%% The module loads, says so, and other libraries load; it is whole when the daemon answers again.
+%% The module is loaded, info/0 reports the wait, and other libraries can be loaded. LTTng is available when the daemon
+%% answers again.
 daemon_hangs(Config) ->
     with_hung_daemon(fun(Daemon) ->
-                             Node = dt_node:start(#{env => ?FOR_EVER}),
-                             ?assertEqual(trace, dt_node:call(Node, fun() -> dyntrace:enabled(trace_status, [], self()) end)),
-                             ?assertMatch(#{backends := #{usdt := available}}, dt_node:call(Node, fun dyntrace:info/0)),
+                             Node = test_node:start(#{env => ?FOR_EVER}),
+                             ?assertEqual(trace, test_node:call(Node,
+                                                                fun() -> dyntrace:enabled(trace_status, [], self()) end)),
+                             ?assertMatch(#{backends := #{usdt := available}},
+                                          test_node:call(Node, fun dyntrace:info/0)),
                              true = is_waiting(Node),
-                             ?assertEqual({module, crypto}, dt_node:call(Node, fun() -> code:ensure_loaded(crypto) end)),
-                             ok = dt_lttng:signal_daemon(Daemon, "CONT"),
-                             dt_wait:until(fun() -> lttng_of(Node) =:= available end),
+                             ?assertEqual({module, crypto},
+                                          test_node:call(Node, fun() -> code:ensure_loaded(crypto) end)),
+                             ok = test_lttng:signal_daemon(Daemon, "CONT"),
+                             until_available(Node),
                              In = [{node, Node} | Config],
                              Session = start(Daemon, [message_send], In),
-                             Pid = dt_node:call(Node, fun sender/0),
+                             Pid = test_node:call(Node, fun sender/0),
                              send(awake, Pid, In),
-                             ?assertMatch([{message_send, #{message := <<"awake">>}}], dt_lttng:stop(Session)),
-                             dt_node:stop(Node)
+                             ?assertMatch([{message_send, #{message := <<"awake">>}}], test_lttng:stop(Session)),
+                             test_node:stop(Node)
                      end).
 
 daemon_hangs_and_is_killed(Config) ->
-    Hung = dt_lttng:start_daemon(),
-    ok = dt_lttng:signal_daemon(Hung, "STOP"),
-    Node = dt_node:start(#{env => ?FOR_EVER}),
+    Hung = test_lttng:start_daemon(),
+    ok = test_lttng:signal_daemon(Hung, "STOP"),
+    Node = test_node:start(#{env => ?FOR_EVER}),
     true = is_waiting(Node),
-    ok = dt_lttng:kill_daemon(Hung),
-    dt_wait:until(fun() -> lttng_of(Node) =:= available end),
+    ok = test_lttng:kill_daemon(Hung),
+    until_available(Node),
     with_daemon(fun(Daemon) ->
                         In = [{node, Node} | Config],
                         Session = start(Daemon, [message_send], In),
-                        Pid = dt_node:call(Node, fun sender/0),
+                        Pid = test_node:call(Node, fun sender/0),
                         send(another, Pid, In),
-                        ?assertMatch([{message_send, #{message := <<"another">>}}], dt_lttng:stop(Session))
+                        ?assertMatch([{message_send, #{message := <<"another">>}}], test_lttng:stop(Session))
                 end),
-    dt_node:stop(Node).
+    test_node:stop(Node).
 
-%% Nobody can even connect: as many wait as the socket takes.
+%% No more connections are accepted: the socket's queue is full.
 daemon_hangs_with_a_full_queue(_) ->
     %% A socket's path has 107 bytes at most.
     Home = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-queue-" ++ os:getpid()),
@@ -372,85 +384,90 @@ daemon_hangs_with_a_full_queue(_) ->
     Socket = filename:join([Home, ".lttng", "lttng-ust-sock-" ++ Number]),
     ok = filelib:ensure_dir(Socket),
     {ok, Listen} = gen_tcp:listen(0, [{ifaddr, {local, Socket}}, {backlog, 0}]),
-    %% With a backlog of 0 one takes all the room.
+    %% With a backlog of 0, one connection fills the queue.
     {ok, Queued} = gen_tcp:connect({local, Socket}, 0, [local]),
-    Node = dt_node:start(#{env => [{"LTTNG_HOME", Home} | ?FOR_EVER]}),
+    Node = test_node:start(#{env => [{"LTTNG_HOME", Home} | ?FOR_EVER]}),
     Why = iolist_to_binary(["waiting: the session daemon at ", Socket, " does not answer"]),
-    dt_wait:until(fun() -> {missing, Says} = lttng_of(Node), binary:longest_common_prefix([Says, Why]) =:= byte_size(Why) end),
-    ?assertEqual({module, crypto}, dt_node:call(Node, fun() -> code:ensure_loaded(crypto) end)),
+    test_wait:until({"LTTng is missing,", Why},
+                    fun({missing, Says}) -> binary:longest_common_prefix([Says, Why]) =:= byte_size(Why) end,
+                    fun() -> lttng_of(Node) end),
+    ?assertEqual({module, crypto}, test_node:call(Node, fun() -> code:ensure_loaded(crypto) end)),
     [ok = gen_tcp:close(S) || S <- [Listen, Queued]],
-    dt_wait:until(fun() -> lttng_of(Node) =:= available end),
-    dt_node:stop(Node),
+    until_available(Node),
+    test_node:stop(Node),
     ok = file:del_dir_r(Home).
 
 halts_beside_a_hung_daemon(_) ->
     with_hung_daemon(fun(_) ->
-                             Node = dt_node:start(#{env => ?FOR_EVER}),
-                             Proc = "/proc/" ++ dt_node:os_pid(Node),
+                             Node = test_node:start(#{env => ?FOR_EVER}),
+                             Proc = "/proc/" ++ test_node:os_pid(Node),
                              _ = lttng_of(Node),
-                             %% It may be quicker than its answer.
-                             try dt_node:call(Node, fun() -> spawn(fun halt/0), ok end) catch exit:_ -> ok end,
-                             dt_wait:until(fun() -> not filelib:is_dir(Proc) end)
+                             %% The node may end before it answers.
+                             try test_node:call(Node, fun() -> spawn(fun halt/0), ok end) catch exit:_ -> ok end,
+                             test_wait:until({"no more of", Proc}, false, fun() -> filelib:is_dir(Proc) end)
                      end).
 
-%% An upgrade of the library, for which all schedulers stand still, does not even wait the 50 ms of a load. The
-%% quickest of some: the machine may be busy.
+%% An upgrade of the library stops all schedulers, so it does not wait the 50 ms of a load. The shortest time of
+%% several, since the machine may be busy.
 reloaded_beside_a_hung_daemon(_) ->
     with_hung_daemon(fun(_) ->
-                             Node = dt_node:start(#{env => ?FOR_EVER}),
+                             Node = test_node:start(#{env => ?FOR_EVER}),
                              Reload = fun() -> {module, _} = l(dyntrace) end,
                              _ = lttng_of(Node),
-                             Us = dt_node:call(Node, fun() -> [element(1, timer:tc(Reload)) || _ <- lists:seq(1, 10)] end),
+                             Us = test_node:call(Node,
+                                                 fun() -> [element(1, timer:tc(Reload)) || _ <- lists:seq(1, 10)] end),
                              ct:pal("reloaded in ~p us", [Us]),
                              ?assert(lists:min(Us) < 50000),
-                             dt_node:stop(Node)
+                             test_node:stop(Node)
                      end).
 
-%% Two versions wait for the same daemon; one provider comes of it.
+%% Several versions of the library wait for one daemon; one provider is loaded.
 upgraded_beside_a_hung_daemon(Config) ->
     Copies = [copy(Config, "hung-" ++ integer_to_list(N) ++ "/dyntrace") || N <- lists:seq(1, 5)],
     with_hung_daemon(
       fun(Daemon) ->
-              Node = dt_node:start(),
+              Node = test_node:start(),
               In = [{node, Node} | Config],
               true = is_waiting(Node),
-              dt_node:call(Node, fun() ->
+              test_node:call(Node, fun() ->
                                          [begin
                                               true = code:replace_path(dyntrace, filename:join(Copy, "ebin")),
                                               {module, _} = l(dyntrace)
                                           end || Copy <- Copies]
                                  end),
               true = is_waiting(Node),
-              ok = dt_lttng:signal_daemon(Daemon, "CONT"),
-              dt_wait:until(fun() -> lttng_of(Node) =:= available end),
+              ok = test_lttng:signal_daemon(Daemon, "CONT"),
+              until_available(Node),
               Session = start(Daemon, [message_send], In),
               ?assertEqual(length(probes()), length(tracepoints(Daemon, In))),
-              Pid = dt_node:call(Node, fun sender/0),
+              Pid = test_node:call(Node, fun sender/0),
               send(once, Pid, In),
-              ?assertMatch([{message_send, #{message := <<"once">>}}], dt_lttng:stop(Session)),
-              dt_node:stop(Node)
+              ?assertMatch([{message_send, #{message := <<"once">>}}], test_lttng:stop(Session)),
+              test_node:stop(Node)
       end).
 
 %% -- Machines ----------------------------------------------------------------------------------------
 %%
-%% Each with a /dev/shm and a /run/lttng of its own, in which something is done before a node is
-%% started, and nothing of LTTng's was yet.
+%% A test's machine has a /dev/shm and a /run/lttng of its own, without files of LTTng. A command prepares them before
+%% the node starts.
 
-%% The node first, then the daemon: as after the machine's start, or in a container.
+%% The node starts before the daemon, as at boot or in a container.
 fresh_for_root(Config) ->
     as_root(Config, fun(User) -> recorded_as_user(start_node(User, []), User) end).
 
 fresh_for_nobody(Config) ->
     as_nobody(Config, fun(User) -> recorded_as_user(start_node(User, []), User) end).
 
-%% Root's daemon takes over the file that a user's node has made.
+%% Root's daemon uses the file that a user's node has made.
 fresh_for_nobody_and_root(Config) ->
     as_nobody(Config, fun(User) -> recorded_as_user(start_node(User, []), User#{command := []}) end).
 
-%% Another process of LTTng's was here and had no daemon, or had no time to give the files their size.
+%% An earlier process of LTTng left its files without a daemon, or ended before it gave them their size.
 wait_file_that_is_there(Config) ->
     [as_nobody(Config, fun(User) ->
-                               Node = start_node(User, ["for f in ", wait_files(), "; do ", Make, "; chown nobody $f; chmod 640 $f; done"]),
+                               Node = start_node(User,
+                                                 ["for f in ", wait_files(), "; do ", Make,
+                                                  "; chown nobody $f; chmod 640 $f; done"]),
                                recorded_as_user(Node, User)
                        end) || Make <- ["truncate --size=4096 $f", ": >$f"]].
 
@@ -459,51 +476,52 @@ shm_read_only(Config) ->
                               Node = start_node(User, "mount -o remount,ro /dev/shm"),
                               says(<<"/dev/shm/lttng-ust-wait-">>, <<"Read-only file system">>, Node),
                               {0, _} = in_machine(Node, "mount -o remount,rw /dev/shm"),
-                              {module, _} = dt_node:call(Node, fun() -> l(dyntrace) end),
+                              {module, _} = test_node:call(Node, fun() -> l(dyntrace) end),
                               recorded_as_user(Node, User)
                       end).
 
-%% As in a container with the host's /dev/shm: what root's daemon needs is there.
+%% As in a container with the host's /dev/shm: the files of root's daemon are there.
 shm_read_only_with_roots_file(Config) ->
     Make = ["truncate --size=4096 ", wait_file_of_root(), " && mount -o remount,ro /dev/shm"],
     as_nobody(Config, fun(User) ->
                               Node = start_node(User, Make),
                               says(<<"only root's session daemon can record">>, <<"Read-only file system">>, Node),
-                              dt_node:stop(Node)
+                              test_node:stop(Node)
                       end),
     as_root(Config, fun(User) ->
                             Node = start_node(User, Make),
                             ?assertEqual(available, lttng_of(Node)),
-                            dt_node:stop(Node)
+                            test_node:stop(Node)
                     end).
 
-%% LTTng's library would read a file that has no page, which is SIGBUS.
+%% LTTng's library would read a file without a page, which raises SIGBUS.
 shm_full(Config) ->
     as_root(Config, fun(User) ->
                             Node = start_node(User, ["mount -o remount,size=64k /dev/shm; for f in ", wait_files(), "; do truncate --size=4096 $f; done; "
                                                      "head -c 100000 /dev/zero >/dev/shm/full 2>/dev/null"]),
                             says(<<"/dev/shm/lttng-ust-wait-">>, <<"no space left">>, Node),
                             {0, _} = in_machine(Node, "rm /dev/shm/full; mount -o remount,size=512m /dev/shm"),
-                            {module, _} = dt_node:call(Node, fun() -> l(dyntrace) end),
+                            {module, _} = test_node:call(Node, fun() -> l(dyntrace) end),
                             recorded_as_user(Node, User)
                     end).
 
-%% LTTng's library would wait for somebody to write to it, with the dynamic linker's lock.
+%% LTTng's library would wait for a writer, and hold the dynamic linker's lock.
 shm_has_a_fifo(Config) ->
     as_root(Config, fun(User) ->
                             Node = start_node(User, ["mkfifo ", wait_file_of_root()]),
                             says(<<"/dev/shm/lttng-ust-wait-">>, <<"not a regular file">>, Node),
-                            ?assertEqual({module, crypto}, dt_node:call(Node, fun() -> code:ensure_loaded(crypto) end)),
-                            dt_node:stop(Node)
+                            ?assertEqual({module, crypto},
+                                         test_node:call(Node, fun() -> code:ensure_loaded(crypto) end)),
+                            test_node:stop(Node)
                     end).
 
-%% Nothing is made or written where a link leads to.
+%% No file is made or written at the end of a link.
 shm_has_a_link(Config) ->
     as_root(Config, fun(User) ->
                             Node = start_node(User, ["ln -s /dev/shm/victim ", wait_file_of_root()]),
                             says(<<"/dev/shm/lttng-ust-wait-">>, <<"symbolic links">>, Node),
                             ?assertMatch({0, <<"lttng-ust-wait-", _/binary>>}, in_machine(Node, "ls /dev/shm")),
-                            dt_node:stop(Node)
+                            test_node:stop(Node)
                     end).
 
 shm_has_anothers_file(Config) ->
@@ -511,7 +529,7 @@ shm_has_anothers_file(Config) ->
                               Node = start_node(User, ["for f in ", wait_files(), "; do truncate --size=4096 $f; done; "
                                                        "chmod 644 /dev/shm/*"]),
                               says(<<"only root's session daemon can record">>, <<"belongs to another user">>, Node),
-                              dt_node:stop(Node)
+                              test_node:stop(Node)
                       end).
 
 says(What, Why, Node) ->
@@ -519,64 +537,65 @@ says(What, Why, Node) ->
     ?assertMatch({_, _}, binary:match(Text, What), Text),
     ?assertMatch({_, _}, binary:match(Text, Why), Text).
 
-%% What the LTTng that is installed here calls its files: of the ABI's number, which the library's file has.
+%% The name of the wait file of the installed LTTng: it has the number of the ABI, which LTTng's library contains.
 wait_file_of_root() ->
-    {0, Name} = dt_shell:run("grep -aoE 'lttng-ust-wait-[0-9]+' \"$(ldconfig -p | sed -n 's/.*liblttng-ust.so.1 .*=> //p' | head -1)\" | head -1", []),
+    {0, Name} = test_shell:run("grep -aoE 'lttng-ust-wait-[0-9]+' \"$(ldconfig -p | sed -n 's/.*liblttng-ust.so.1 .*=> //p' | head -1)\" | head -1", []),
     "/dev/shm/" ++ string:trim(binary_to_list(Name)).
 
 wait_files() ->
     [[wait_file_of_root(), User, " "] || User <- ["", "-0", "-$(id -u nobody)"]].
 
-%% A user: what a command is run through to be that user's, a folder of theirs, the code that they can read.
+%% A user: the command prefix that makes a command that user's, and a code path that the user can read.
 as_root(Config, Fun) ->
-    dt_require:tool(os:cmd("id -u") =/= "0\n" andalso "not root", Config),
-    Fun(#{command => [], paths => [Path || Path <- code:get_path(), dt_node:is_ours(Path)]}).
+    test_require:tool(os:cmd("id -u") =/= "0\n" andalso "not root", Config),
+    Fun(#{command => [], paths => [Path || Path <- code:get_path(), test_node:is_ours(Path)]}).
 
 as_nobody(Config, Fun) ->
-    dt_require:tool(os:find_executable("setpriv") =:= false andalso "setpriv is not installed", Config),
+    test_require:tool(os:find_executable("setpriv") =:= false andalso "setpriv is not installed", Config),
     App = copy(Config, "dyntrace"),
-    %% Where the user can read: the tests' own folder may not be.
+    %% A folder that the user can read, unlike the tests' own.
     Home = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-home-" ++ os:getpid()),
-    {0, _} = dt_shell:run("mkdir -p '~ts' && cp -R '~ts' '~ts' '~ts/' && chown -R nobody '~ts'",
+    {0, _} = test_shell:run("mkdir -p '~ts' && cp -R '~ts' '~ts' '~ts/' && chown -R nobody '~ts'",
                           [Home, App, filename:dirname(code:which(?MODULE)), Home, Home]),
     try Fun(#{command => ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "env", "HOME=" ++ Home],
-              paths => [filename:join(Home, "dyntrace/ebin"), filename:join(Home, "test")]})
+              paths => [filename:join(Home, Folder) || Folder <- ["dyntrace/ebin", "test", "test/support"]]})
     after file:del_dir_r(Home)
     end.
 
-%% A node of that user's, on a machine that was prepared by this command of root's.
+%% A node of this user, on a machine that root has prepared with this command.
 start_node(#{command := Command, paths := Paths}, Prepare) ->
     Machine = ["mount -t tmpfs -o mode=1777 tmpfs /dev/shm && mkdir -p /run/lttng && mount -t tmpfs tmpfs /run/lttng || exit; ", Prepare,
                "\nexec \"$@\""],
-    Node = dt_node:start(#{exec => {os:find_executable("unshare"),
-                                    ["--mount", "--propagation", "private", "sh", "-c", lists:flatten(Machine), "sh"] ++ Command ++
+    Node = test_node:start(#{exec => {os:find_executable("unshare"),
+                                    ["--mount", "--propagation", "private", "sh", "-c", lists:flatten(Machine),
+                                     "sh"] ++ Command ++
                                         [os:find_executable("erl")]},
                            paths => Paths}),
     _ = lttng_of(Node),
     Node.
 
-%% A daemon and a session of that user's, on the node's machine and after it, record what the node does.
+%% A daemon and a session of this user record the node's events.
 recorded_as_user(Node, #{command := Command}) ->
     try
-        dt_wait:until(fun() -> lttng_of(Node) =:= available end),
-        Daemon = dt_lttng:start_daemon(lists:flatten(lists:join(" ", [on_machine(Node) | Command]))),
+        until_available(Node),
+        Daemon = test_lttng:start_daemon(lists:flatten(lists:join(" ", [on_machine(Node) | Command]))),
         try
             Session = start(Daemon, [message_send], [{node, Node}]),
-            Pid = dt_node:call(Node, fun sender/0),
+            Pid = test_node:call(Node, fun sender/0),
             send(mine, Pid, [{node, Node}]),
-            ?assertMatch([{message_send, #{message := <<"mine">>}}], dt_lttng:stop(Session))
+            ?assertMatch([{message_send, #{message := <<"mine">>}}], test_lttng:stop(Session))
         after
-            dt_lttng:stop_daemon(Daemon)
+            test_lttng:stop_daemon(Daemon)
         end
     after
-        dt_node:stop(Node)
+        test_node:stop(Node)
     end.
 
 on_machine(Node) ->
-    "nsenter --mount --root --wd --target " ++ dt_node:os_pid(Node).
+    "nsenter --mount --root --wd --target " ++ test_node:os_pid(Node).
 
 in_machine(Node, Command) ->
-    dt_shell:run("~s sh -c '~s'", [on_machine(Node), Command]).
+    test_shell:run("~s sh -c '~s'", [on_machine(Node), Command]).
 
 %% -- Providers that are not -----------------------------------------------------------------------
 
@@ -586,7 +605,7 @@ provider_missing(Config) ->
 provider_foreign(Config) ->
     lttng_missing(Config, fun(File) -> ok = file:write_file(File, "not a library\n") end, <<"dyntrace_lttng.so">>).
 
-%% A library without our provider in it.
+%% A library without the provider.
 provider_of_another_build(Config) ->
     lttng_missing(Config,
                   fun(File) ->
@@ -597,41 +616,41 @@ provider_of_another_build(Config) ->
 no_lttng_at_run_time(Config) ->
     lttng_missing(Config,
                   fun(File) ->
-                          {0, _} = dt_shell:run("cd '~ts' && echo 'int f(void) { return 0; }' > none.c && "
+                          {0, _} = test_shell:run("cd '~ts' && echo 'int f(void) { return 0; }' > none.c && "
                                                 "cc -shared -fPIC none.c -o libno-such-lttng-ust.so && rm -f '~ts' && "
                                                 "cc -shared -fPIC none.c -o '~ts' -Wl,--no-as-needed -L. -lno-such-lttng-ust && "
                                                 "rm libno-such-lttng-ust.so",
                                                 [filename:dirname(File), File, File])
                   end, <<"libno-such-lttng-ust.so">>).
 
-%% The module loads, USDT is there, and info/0 says why LTTng is not.
+%% The module is loaded, USDT is available, and info/0 tells why LTTng is not.
 lttng_missing(Config, Break, Says) ->
     Folder = copy(Config, "dyntrace"),
     Break(filename:join([Folder, "priv", "dyntrace_lttng.so"])),
-    Node = dt_node:start(#{args => ["-pa", filename:join(Folder, "ebin")]}),
-    ?assertMatch(#{backends := #{usdt := available}}, dt_node:call(Node, fun dyntrace:info/0)),
+    Node = test_node:start(#{args => ["-pa", filename:join(Folder, "ebin")]}),
+    ?assertMatch(#{backends := #{usdt := available}}, test_node:call(Node, fun dyntrace:info/0)),
     {missing, Why} = lttng_of(Node),
-    dt_node:stop(Node),
+    test_node:stop(Node),
     ?assertMatch({_, _}, binary:match(Why, Says), Why).
 
 %% -- Helpers -----------------------------------------------------------------------------------------
 
 with_daemon(Fun) ->
-    Daemon = dt_lttng:start_daemon(),
+    Daemon = test_lttng:start_daemon(),
     try Fun(Daemon)
-    after dt_lttng:stop_daemon(Daemon)
+    after test_lttng:stop_daemon(Daemon)
     end.
 
-%% A session that the node knows of.
+%% A session whose tracepoints are enabled in the node.
 start(Daemon, Probes, Config) ->
     start(Daemon, Probes, Config, #{}).
 
 start(Daemon, Probes, Config, Options) ->
-    %% The daemon knows the node before the session starts: of one that comes later, tracepoints are enabled a moment
-    %% before they record.
-    _ = dt_node:call(?config(node, Config), fun dyntrace:info/0),
+    %% The node is registered before the session starts. In a node that registers later, tracepoints are enabled a
+    %% moment before they record.
+    _ = test_node:call(?config(node, Config), fun dyntrace:info/0),
     until_known(Daemon, Config),
-    Session = dt_lttng:start(Daemon, Probes, Options),
+    Session = test_lttng:start(Daemon, Probes, Options),
     until_listeners(Probes, Config),
     Session.
 
@@ -639,47 +658,49 @@ recorded(Probes, Config, Fun) ->
     with_daemon(fun(Daemon) ->
                         Session = start(Daemon, Probes, Config),
                         Result = Fun(),
-                        {Result, dt_lttng:stop(Session)}
+                        {Result, test_lttng:stop(Session)}
                 end).
 
 run(Probe, Config) ->
-    dt_node:call(?config(node, Config), fun() -> dt_cases:run(Probe) end).
+    test_node:call(?config(node, Config), fun() -> test_cases:run(Probe) end).
 
 all_listeners(Config) ->
-    dt_node:call(?config(node, Config), fun dyntrace:listeners/0).
+    test_node:call(?config(node, Config), fun dyntrace:listeners/0).
 
 listeners(Config) ->
     [Name || #{name := Name, backends := Backends} <- all_listeners(Config), lists:member(lttng, Backends)].
 
 until_listeners(Probes, Config) ->
-    dt_wait:until("LTTng's enabled tracepoints", Probes, fun() -> listeners(Config) end).
+    test_wait:until("LTTng's enabled tracepoints", Probes, fun() -> listeners(Config) end).
 
 %% The daemon lists the node's tracepoints.
 until_known(Daemon, Config) ->
-    dt_wait:until("the daemon knows the node", fun() -> tracepoints(Daemon, Config) =/= [] orelse dt_lttng:lttng(Daemon, "list -u", []) end).
+    test_wait:until("the daemon knows the node",
+                    fun() -> tracepoints(Daemon, Config) =/= [] orelse test_lttng:lttng(Daemon, "list -u", []) end).
 
-%% On a busy machine loading the provider outlasts the module's wait for it.
+%% On a busy machine, loading the provider takes longer than the module waits for it.
 until_available(Node) ->
-    dt_wait:until("the provider is loaded", available, fun() -> lttng_of(Node) end).
+    test_wait:until("the provider is loaded", available, fun() -> lttng_of(Node) end).
 
-%% On a busy machine loading takes longer than the load of the module waits for it.
+%% The state of LTTng, once the provider is no longer being loaded.
 lttng_of(Node) ->
-    Now = fun() -> maps:get(lttng, maps:get(backends, dt_node:call(Node, fun dyntrace:info/0))) end,
-    dt_wait:until(fun() -> Now() =/= {missing, <<"being loaded">>} end),
+    Now = fun() -> maps:get(lttng, maps:get(backends, test_node:call(Node, fun dyntrace:info/0))) end,
+    test_wait:until("the provider is loaded, or can't be", fun(Seen) -> Seen =/= {missing, <<"being loaded">>} end,
+                    Now),
     Now().
 
 tracepoints(Daemon, Config) ->
-    lists:sort(dt_lttng:tracepoints(Daemon, dt_node:os_pid(?config(node, Config)))).
+    lists:sort(test_lttng:tracepoints(Daemon, test_node:os_pid(?config(node, Config)))).
 
 sender() -> usdt_SUITE:sender().
 
 send(Message, Pid, Config) -> usdt_SUITE:send(Message, Pid, Config).
 
-%% On the node: a traced process that sends without end, and tells how often it has.
+%% On the node: a traced process that sends without end, and counts its messages.
 flooder() ->
     Dead = dead(),
     Pid = spawn(fun() -> flood_on(Dead, 0) end),
-    1 = dt_trace:trace(Pid, true, [send, ?TRACER]),
+    1 = test_trace:trace(Pid, true, [send, ?TRACER]),
     Pid.
 
 flood_on(Dead, N) ->
@@ -688,9 +709,9 @@ flood_on(Dead, N) ->
     flood_on(Dead, N + 1).
 
 goes_on(Pid, Config) ->
-    Sent = fun() -> dt_node:call(?config(node, Config), fun() -> Pid ! {how_many, self()}, receive {sent, N} -> N end end) end,
+    Sent = fun() -> test_node:call(?config(node, Config), fun() -> Pid ! {how_many, self()}, receive {sent, N} -> N end end) end,
     Began = Sent(),
-    dt_wait:until({sent_more_than, Began + 1000}, fun() -> Now = Sent(), Now > Began + 1000 orelse Now end).
+    test_wait:until({sent_more_than, Began + 1000}, fun(Now) -> Now > Began + 1000 end, Sent).
 
 copy(Config, Name) ->
     dyntrace_SUITE:copy(Config, Name).

@@ -1,4 +1,4 @@
-%% The recipes of docs/lttng.md, run as they stand there.
+%% Runs the recipes of docs/lttng.md as they are written.
 -module(recipes_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -14,40 +14,41 @@ all() ->
     [first_session, filter, flight_recorder, live, context, reading, reading_without_bt2].
 
 init_per_suite(Config) ->
-    dt_require:tool(dt_lttng:missing(), Config).
+    test_require:tool(test_lttng:missing(), Config).
 
 end_per_suite(_) ->
     ok.
 
-%% The commands are a user's, so the daemon and the files are where a user's would be; what is
-%% left of a recipe that failed goes with its folder.
+%% The commands run as a user's, with that user's daemon and files. The files of a recipe that failed are deleted with
+%% their folder.
 init_per_testcase(_, Config) ->
-    {_, Relays} = dt_shell:run("pgrep -x lttng-relayd", []),
-    Node = dt_node:start(),
-    Daemon = dt_lttng:start_daemon(),
-    %% As the page says, the module is loaded, and LTTng knows of it.
-    _ = dt_node:call(Node, fun dyntrace:info/0),
-    ok = dt_wait:until("the daemon knows the node", fun() -> dt_lttng:tracepoints(Daemon, dt_node:os_pid(Node)) =/= [] end),
+    {_, Relays} = test_shell:run("pgrep -x lttng-relayd", []),
+    Node = test_node:start(),
+    Daemon = test_lttng:start_daemon(),
+    %% As the page requires, the module is loaded, and LTTng lists its tracepoints.
+    _ = test_node:call(Node, fun dyntrace:info/0),
+    ok = test_wait:until("the daemon knows the node",
+                         fun() -> test_lttng:tracepoints(Daemon, test_node:os_pid(Node)) =/= [] end),
     [{node, Node}, {relays, Relays}, {daemon, Daemon} | Config].
 
 end_per_testcase(_, Config) ->
     Daemon = ?config(daemon, Config),
-    [dt_lttng:lttng(Daemon, "destroy ~s", [Session]) || Session <- sessions()],
-    {0, _} = dt_shell:run("rm -rf /tmp/erlang-demo /tmp/erlang-filter /tmp/erlang-flight /tmp/erlang-live* /tmp/erlang-context /tmp/erlang-talk", []),
-    _ = dt_shell:run("for p in $(pgrep -x lttng-relayd); do case \" ~s \" in *\" $p \"*) ;; *) kill $p ;; esac; done",
+    [test_lttng:lttng(Daemon, "destroy ~s", [Session]) || Session <- sessions()],
+    {0, _} = test_shell:run("rm -rf /tmp/erlang-demo /tmp/erlang-filter /tmp/erlang-flight /tmp/erlang-live* /tmp/erlang-context /tmp/erlang-talk", []),
+    _ = test_shell:run("for p in $(pgrep -x lttng-relayd); do case \" ~s \" in *\" $p \"*) ;; *) kill $p ;; esac; done",
                      [[case C of $\n -> $\s; _ -> C end || C <- binary_to_list(?config(relays, Config))]]),
-    dt_lttng:stop_daemon(Daemon),
-    dt_node:stop(?config(node, Config)).
+    test_lttng:stop_daemon(Daemon),
+    test_node:stop(?config(node, Config)).
 
 sessions() ->
     ["erlang-demo", "erlang-filter", "erlang-flight", "erlang-live", "erlang-context", "erlang-talk"].
 
-%% Every name that sasl registers, and every tracepoint, is in what is printed.
+%% The output has each name that sasl registers, and each tracepoint.
 first_session(Config) ->
     Output = recipe("A first session", Config),
     [?assertMatch({match, _}, re:run(Output, ["org_erlang_dyntrace:", atom_to_list(Probe), "\\b"]), Probe)
-     || Probe <- dt_cases:probes(lttng)],
-    Names = dt_node:call(?config(node, Config),
+     || Probe <- test_cases:probes(lttng)],
+    Names = test_node:call(?config(node, Config),
                          fun() -> [Name || Name <- registered(), application_of(Name) =:= {ok, sasl}] end),
     ?assert(lists:member(sasl_sup, Names)),
     [?assertMatch({match, _}, re:run(Output, ["process_register: .*name = \"", atom_to_list(Name), "\", type = \"register\""]), Name)
@@ -71,21 +72,22 @@ live(Config) ->
 
 context(Config) ->
     Output = recipe("With the process and thread", Config),
-    ?assertMatch({match, _}, re:run(Output, ["vpid = ", dt_node:os_pid(?config(node, Config)), ", vtid = [0-9]+, procname = \"[^\"]+\" .*with_context"])).
+    ?assertMatch({match, _}, re:run(Output, ["vpid = ", test_node:os_pid(?config(node, Config)), ", vtid = [0-9]+, procname = \"[^\"]+\" .*with_context"])).
 
 reading(Config) ->
     Output = recipe("Reading", Config),
     ?assertMatch({match, _}, re:run(Output, " 1000  <[0-9.]+> +listener")).
 
-%% One line names the package.
+%% One line names the missing package.
 reading_without_bt2(Config) ->
-    Script = filename:join(dt_shell:project(), "priv/lttng/who_talks.py"),
+    Script = filename:join(test_shell:project(), "priv/lttng/who_talks.py"),
     Hidden = filename:join(?config(priv_dir, Config), "hidden"),
     ok = filelib:ensure_path(Hidden),
     ok = file:write_file(filename:join(Hidden, "bt2.py"), "raise ImportError('hidden')\n"),
-    {Status, Says} = dt_shell:run("PYTHONPATH='~ts' '~ts' /tmp 2>&1", [Hidden, Script]),
+    {Status, Says} = test_shell:run("PYTHONPATH='~ts' '~ts' /tmp 2>&1", [Hidden, Script]),
     ?assertEqual(1, Status),
-    ?assertMatch({match, _}, re:run(Says, "^who_talks\\.py: the module bt2 is missing .* \\(Debian: python3-bt2\\)\n$")).
+    ?assertMatch({match, _},
+                 re:run(Says, "^who_talks\\.py: the module bt2 is missing .* \\(Debian: python3-bt2\\)\n$")).
 
 recipe(Title, Config) ->
-    dt_recipe:run("docs/lttng.md", Title, ?config(node, Config), #{}).
+    test_recipe:run("docs/lttng.md", Title, ?config(node, Config), #{}).

@@ -1,4 +1,4 @@
-%% Texts of terms: the runtime's own, in time that depends on the text alone.
+%% Texts of terms: equal to the runtime's, in time that depends only on the text.
 -module(text_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -10,10 +10,10 @@
 -define(MAX, 256).
 -define(KEPT, 253).
 
-%% Steps (dt_text_nif:work/1) that the text of any term takes at most.
+%% The greatest number of steps (test_text_nif:work/1) of a text.
 -define(MOST_WORK, 2000).
 
-%% What one seed gives.
+%% Terms per seed.
 -define(TOGETHER, 100).
 
 suite() ->
@@ -21,33 +21,35 @@ suite() ->
 
 all() ->
     [random_terms, random_floats, random_shapes, large_maps, latin1, cut_at_every_length, long_strings, large_integers, many_names, many_threads,
-     hostile_terms, shapes, mid_byte, utf8, random_bytes].
+     hostile_terms, all_work_is_counted, shapes, mid_byte, utf8, random_bytes].
 
 init_per_suite(Config) ->
-    ok = dt_text_nif:load(dt_text_nif:build(?config(priv_dir, Config))),
-    Config.
+    Library = test_text_nif:build(?config(priv_dir, Config)),
+    ok = test_text_nif:load(Library),
+    [{library, Library} | Config].
 
 end_per_suite(_) ->
     ok.
 
 %% -- The runtime's text ----------------------------------------------------------------------
 
-%% What the text of a random term must be is what %T makes of it, or a beginning of that.
+%% The text of a random term equals that of %T, or is the beginning of it.
 random_terms(_) ->
-    random(dt_terms:any_kind(), fun is_text_of/1).
+    random(test_terms:any_kind(), fun is_text_of/1).
 
 random_floats(_) ->
-    random(dt_terms:any_float(), fun is_text_of/1),
-    [?assertEqual(Text, dt_text_nif:text(Float))
+    random(test_terms:any_float(), fun is_text_of/1),
+    [?assertEqual(Text, test_text_nif:text(Float))
      || {Text, Float} <- [{<<"1.797693e+308">>, 1.7976931348623157e308}, {<<"4.940656e-324">>, 5.0e-324}, {<<"1.000000e+07">>, 9999999.9999},
-                          {<<"1.000000e+06">>, 1000000.5}, {<<"1.000002e+06">>, 1000001.5}, {<<"-0.000000e+00">>, -0.0}]].
+                          {<<"1.000000e+06">>, 1000000.5}, {<<"1.000002e+06">>, 1000001.5},
+                          {<<"-0.000000e+00">>, -0.0}]].
 
 random(Type, IsGood) ->
     Seed = {erlang:phash2(make_ref()), erlang:system_time(), 0},
     ct:pal("~b cases with the seed ~0p", [cases(), Seed]),
     [begin
          {ok, Terms} = proper_gen:pick(proper_types:vector(?TOGETHER, Type), N rem 16, setelement(3, Seed, N)),
-         [IsGood(Term) orelse ct:fail("case ~b of the seed ~0p: ~0p~n~ts~n~ts", [N, Seed, Term, dt_text_nif:text(Term), dt_text_nif:runtime(Term)])
+         [IsGood(Term) orelse ct:fail("case ~b of the seed ~0p: ~0p~n~ts~n~ts", [N, Seed, Term, test_text_nif:text(Term), test_text_nif:runtime(Term)])
           || Term <- Terms]
      end || N <- lists:seq(1, cases() div ?TOGETHER)].
 
@@ -55,13 +57,13 @@ cases() ->
     list_to_integer(os:getenv("DYNTRACE_CASES", "100000")).
 
 is_text_of(Term) ->
-    Runtime = dt_text_nif:runtime(Term),
-    case dt_text_nif:text(Term) of
+    Runtime = test_text_nif:runtime(Term),
+    case test_text_nif:text(Term) of
         Text when byte_size(Runtime) =< ?MAX -> Text =:= Runtime;
         Text -> is_cut_of(Text, Runtime)
     end.
 
-%% As much of it as fits, at a character's boundary, but for an integer that does not fit.
+%% The text is cut where it no longer fits, at a character's boundary; an integer that does not fit is left out.
 is_cut_of(Text, Runtime) ->
     Kept = byte_size(Text) - 3,
     case {Text, Runtime} of
@@ -74,20 +76,20 @@ digits(<<"-", Rest/binary>>) -> digits(Rest);
 digits(<<Digit, Rest/binary>>) when Digit >= $0, Digit =< $9 -> 1 + digits(Rest);
 digits(_) -> 0.
 
-%% More than 32 keys: as smaller ones, in some order.
+%% A map of more than 32 keys has the same text, in any order of keys.
 large_maps(_) ->
     Pairs = [{N, -N} || N <- lists:seq(1, 33)],
-    <<"#{", Rest/binary>> = dt_text_nif:text(maps:from_list(Pairs)),
+    <<"#{", Rest/binary>> = test_text_nif:text(maps:from_list(Pairs)),
     ?assertEqual(lists:sort([iolist_to_binary(io_lib:format("~b=>~b", [K, V])) || {K, V} <- Pairs]),
                  lists:sort(binary:split(binary:part(Rest, 0, byte_size(Rest) - 1), <<",">>, [global]))),
     ?assertEqual($}, binary:last(Rest)).
 
-%% What %T writes as single bytes is UTF-8.
+%% Characters that %T writes as single bytes are written as UTF-8.
 latin1(_) ->
-    [?assertEqual(unicode:characters_to_binary([$", C, $"]), dt_text_nif:text([C])) || C <- lists:seq(160, 255)],
-    ?assertEqual(<<"{\"Ã¤\",ä,<<195,164>>}"/utf8>>, dt_text_nif:text({[195, 164], 'ä', <<195, 164>>})).
+    [?assertEqual(unicode:characters_to_binary([$", C, $"]), test_text_nif:text([C])) || C <- lists:seq(160, 255)],
+    ?assertEqual(<<"{\"Ã¤\",ä,<<195,164>>}"/utf8>>, test_text_nif:text({[195, 164], 'ä', <<195, 164>>})).
 
-%% A term of each kind, of every length around the limit.
+%% Terms of each kind, of every length around the limit.
 cut_at_every_length(_) ->
     [?assert(is_text_of(Make(N)), Make(N))
      || N <- lists:seq(1, 300),
@@ -103,11 +105,11 @@ cut_at_every_length(_) ->
                  fun(Size) -> [list_to_atom(lists:duplicate(min(255, Size), $a)), b] end,
                  fun(Size) -> lists:seq(1000, 1000 + Size) ++ improper end]].
 
-%% Nobody looks past what there is room for: a list that is no string there is none, one that stops being a string
-%% later is.
+%% Only elements that fit into the text are read: a list that has another element among these is no string, one that has
+%% it later is.
 long_strings(_) ->
     Xs = lists:duplicate(?MAX - 3, $x),
-    Text = fun(List) -> binary:part(dt_text_nif:text(List), 0, 4) end,
+    Text = fun(List) -> binary:part(test_text_nif:text(List), 0, 4) end,
     [?assertEqual(<<"[120">>, Text(Tail)) || Tail <- [Xs ++ [a], Xs ++ improper, Xs ++ [300]]],
     ?assertEqual(<<"\"xxx">>, Text(Xs ++ Xs ++ [a])),
     ?assertEqual(<<"<<12">>, Text(<<(list_to_binary(Xs))/binary, 0>>)),
@@ -115,75 +117,99 @@ long_strings(_) ->
 
 large_integers(_) ->
     Power = fun(N) -> binary_to_integer(iolist_to_binary(["1", lists:duplicate(N, $0)])) end,
-    [?assertEqual(dt_text_nif:runtime(I), dt_text_nif:text(I))
-     || I <- [Power(255), -Power(254), Power(256) - 1, 1 bsl 63, 1 bsl 63 - 1, -(1 bsl 63), 1 bsl 64, 1 bsl 59, -(1 bsl 59) - 1]],
-    [?assertEqual(<<"...">>, dt_text_nif:text(I)) || I <- [Power(1000), -Power(1000), 1 bsl 1000000]],
-    ?assertEqual(<<"{a,[1,...">>, dt_text_nif:text({a, [1, Power(1000), 2], b})).
+    [?assertEqual(test_text_nif:runtime(I), test_text_nif:text(I))
+     || I <- [Power(255), -Power(254), Power(256) - 1, 1 bsl 63, 1 bsl 63 - 1, -(1 bsl 63), 1 bsl 64, 1 bsl 59,
+              -(1 bsl 59) - 1]],
+    [?assertEqual(<<"...">>, test_text_nif:text(I)) || I <- [Power(1000), -Power(1000), 1 bsl 1000000]],
+    ?assertEqual(<<"{a,[1,...">>, test_text_nif:text({a, [1, Power(1000), 2], b})).
 
-%% More names than a thread remembers, twice: what was remembered of one is never told of another.
+%% More names than a thread's table holds, twice: a cached text belongs to its own term.
 many_names(_) ->
     Atoms = [list_to_atom("text_" ++ integer_to_list(N)) || N <- lists:seq(1, 20000)],
     Pids = [spawn(fun() -> ok end) || _ <- lists:seq(1, 20000)],
     Ports = [open_port({spawn, "true"}, []) || _ <- lists:seq(1, 100)],
     [begin
-         ?assertEqual(atom_to_binary(Atom), dt_text_nif:text(Atom)),
-         ?assertEqual(atom_to_binary(Atom), dt_text_nif:id(Atom))
+         ?assertEqual(atom_to_binary(Atom), test_text_nif:text(Atom)),
+         ?assertEqual(atom_to_binary(Atom), test_text_nif:id(Atom))
      end || _ <- [1, 2], Atom <- Atoms],
-    [?assertEqual(dt_cases:text(Handle), dt_text_nif:text(Handle)) || _ <- [1, 2], Handle <- Pids ++ Ports],
+    [?assertEqual(test_cases:text(Handle), test_text_nif:text(Handle)) || _ <- [1, 2], Handle <- Pids ++ Ports],
     %% The two spellings of one atom.
     [?assertEqual({<<"div">>, <<"'div'">>, <<"'a@b'">>, <<"a@b">>},
-                  {dt_text_nif:text('div'), dt_text_nif:id('div'), dt_text_nif:text(a@b), dt_text_nif:id(a@b)}) || _ <- [1, 2]].
+                  {test_text_nif:text('div'), test_text_nif:id('div'), test_text_nif:text(a@b),
+                   test_text_nif:id(a@b)}) || _ <- [1, 2]].
 
-%% More names than a table holds, made on all schedulers and dirty schedulers at once, by more processes than there are of
-%% these.
+%% More names than a table holds, on all schedulers and dirty schedulers at once, by more processes than there are
+%% threads.
 many_threads(_) ->
-    Names = [{list_to_atom("thread_" ++ integer_to_list(N)), iolist_to_binary(["thread_", integer_to_list(N)])} || N <- lists:seq(1, 2000)],
-    Pids = [{Pid, dt_cases:text(Pid)} || _ <- lists:seq(1, 2000), Pid <- [spawn(fun() -> ok end)]],
+    Names = [{list_to_atom("thread_" ++ integer_to_list(N)), iolist_to_binary(["thread_", integer_to_list(N)])}
+             || N <- lists:seq(1, 2000)],
+    Pids = [{Pid, test_cases:text(Pid)} || _ <- lists:seq(1, 2000), Pid <- [spawn(fun() -> ok end)]],
     Terms = Names ++ Pids,
     Wrong = fun(Text) -> [Term || _ <- lists:seq(1, 20), {Term, Expected} <- Terms, Text(Term) =/= Expected] end,
     Workers = [spawn_monitor(fun() -> exit({wrong, Wrong(Text)}) end)
                || _ <- lists:seq(1, 2 * erlang:system_info(schedulers)),
-                  Text <- [fun dt_text_nif:text/1, fun dt_text_nif:text_dirty_cpu/1, fun dt_text_nif:text_dirty_io/1]],
+                  Text <- [fun test_text_nif:text/1, fun test_text_nif:text_dirty_cpu/1,
+                           fun test_text_nif:text_dirty_io/1]],
     [receive {'DOWN', Ref, process, Pid, Reason} -> ?assertEqual({wrong, []}, Reason) end || {Pid, Ref} <- Workers].
 
 %% -- Terms that are meant to hurt ----------------------------------------------------------------
 
 hostile_terms(_) ->
     [begin
-         Text = dt_text_nif:text(Term),
+         Text = test_text_nif:text(Term),
          ?assert(byte_size(Text) =< ?MAX),
-         ?assert(byte_size(Begins) =< byte_size(Text) andalso binary:part(Text, 0, byte_size(Begins)) =:= Begins, {Name, Text}),
-         Work = dt_text_nif:work(Term),
-         ct:pal("~ts: ~b steps, ~b ns", [Name, Work, dt_text_nif:duration(Term)]),
+         ?assert(byte_size(Begins) =< byte_size(Text) andalso
+                 binary:part(Text, 0, byte_size(Begins)) =:= Begins, {Name, Text}),
+         Work = test_text_nif:work(Term),
+         ct:pal("~ts: ~b steps, ~b ns", [Name, Work, test_text_nif:duration(Term)]),
          ?assert(Work =< ?MOST_WORK, {Name, Work})
-     end || {Name, Term, Begins} <- dt_hostile:terms()].
+     end || {Name, Term, Begins} <- test_hostile:terms()].
+
+%% Functions of erl_nif that take the same time for every term: the others count as work.
+-define(CONSTANT, ["enif_get_local_pid", "enif_get_local_port", "enif_get_map_size", "enif_make_sub_binary",
+                   "enif_map_iterator_create", "enif_map_iterator_destroy"] ++
+            ["enif_is_" ++ Kind || Kind <- ["atom", "binary", "fun", "list", "map", "number", "pid", "port", "ref",
+                                            "tuple"]]).
+
+%% Functions that are called only when the library is loaded, or by the test's own functions.
+-define(NO_TEXT, ["enif_alloc_env", "enif_binary_to_term", "enif_is_identical", "enif_vsnprintf"] ++
+            ["enif_make_" ++ What
+             || What <- ["atom", "badarg", "copy", "int", "list", "long", "new_binary", "tuple", "uint", "ulong"]]).
+
+all_work_is_counted(Config) ->
+    {0, Symbols} = test_shell:run("nm -D --undefined-only '~ts.so'", [?config(library, Config)]),
+    {match, Called} = re:run(Symbols, "\\benif_\\w+", [global, {capture, first, list}]),
+    ?assertEqual([], lists:append(Called) -- (test_text_nif:counted() ++ ?CONSTANT ++ ?NO_TEXT)).
 
 %% -- Shapes --------------------------------------------------------------------------------------
 
 shapes(_) ->
     Shape = fun(Term) ->
-                    ok = dt_text_nif:show(shape),
-                    Text = dt_text_nif:text(Term),
-                    ok = dt_text_nif:show(full),
+                    ok = test_text_nif:show(shape),
+                    Text = test_text_nif:text(Term),
+                    ok = test_text_nif:show(full),
                     Text
             end,
     [?assertEqual(Expected, Shape(Term))
      || {Term, Expected} <- [{{order, 4711, <<"secret">>, [1, 2, 3]}, <<"{order,integer(),{binary,6},{list,3}}">>},
-                             {{reply, make_ref(), self(), 1.5, #{a => b}}, <<"{reply,reference(),pid(),float(),{map,1}}">>},
+                             {{reply, make_ref(), self(), 1.5, #{a => b}},
+                              <<"{reply,reference(),pid(),float(),{map,1}}">>},
                              {{{badmatch, "why"}, [{m, f, [secret], []}]}, <<"{{badmatch,{list,3}},{list,1}}">>},
-                             {{hd(erlang:ports()), fun() -> ok end, <<1:1>>, [a | b]}, <<"{port(),fun(),bitstring(),{improper_list,1}}">>},
+                             {{hd(erlang:ports()), fun() -> ok end, <<1:1>>, [a | b]},
+                              <<"{port(),fun(),bitstring(),{improper_list,1}}">>},
                              {[], <<"{list,0}">>}, {{}, <<"{}">>}, {'an atom', <<"'an atom'">>},
                              {lists:seq(1, 999), <<"{list,999}">>}, {lists:seq(1, 1001), <<"{list,1000...}">>},
                              {1 bsl 1000000, <<"integer()">>}]],
-    %% What ends in ... is cut as other texts are.
-    ?assertMatch(<<"{{{{", _:249/binary, "...">>, Shape(lists:foldl(fun(_, Inner) -> {Inner} end, x, lists:seq(1, 300)))).
+    %% Shapes are cut like other texts.
+    ?assertMatch(<<"{{{{", _:249/binary, "...">>,
+                 Shape(lists:foldl(fun(_, Inner) -> {Inner} end, x, lists:seq(1, 300)))).
 
-%% One that starts in mid-byte is copied by the runtime: after a large one, no other is looked at.
+%% The runtime copies an unaligned binary. After one large copy, no other binary is read.
 mid_byte(_) ->
     Shapes = fun(Binary) ->
-                     ok = dt_text_nif:show(shape),
-                     Text = dt_text_nif:text({Binary, Binary, a}),
-                     ok = dt_text_nif:show(full),
+                     ok = test_text_nif:show(shape),
+                     Text = test_text_nif:text({Binary, Binary, a}),
+                     ok = test_text_nif:show(full),
                      Text
              end,
     Bytes = binary:copy(<<"a">>, 100001),
@@ -192,41 +218,49 @@ mid_byte(_) ->
     ?assertEqual(<<"{{binary,100000},...">>, Shapes(Large)),
     ?assertEqual(<<"{{binary,100},{binary,100},a}">>, Shapes(Small)),
     ?assertEqual(<<"{{binary,100001},{binary,100001},a}">>, Shapes(Bytes)),
-    ?assert(is_text_of(Large) andalso is_text_of(Small)).
+    ?assert(is_text_of(Large) andalso is_text_of(Small)),
+    Work = test_text_nif:work({Large, Large, a}),
+    ?assert(Work >= byte_size(Large) andalso Work =< byte_size(Large) + ?MOST_WORK, Work).
 
 %% -- Strings -------------------------------------------------------------------------------------
 
 %% Bytes that are not UTF-8 are Latin-1: overlong forms, surrogates, characters past U+10FFFF, cut characters.
 utf8(_) ->
-    [?assertEqual(<< <<C/utf8>> || <<C>> <= Bytes >>, dt_text_nif:string(Bytes))
+    [?assertEqual(<< <<C/utf8>> || <<C>> <= Bytes >>, test_text_nif:string(Bytes))
      || Bytes <- [<<16#E0, 16#80, 16#80>>, <<16#E0, 16#9F, 16#BF>>, <<16#ED, 16#A0, 16#80>>, <<16#ED, 16#BF, 16#BF>>,
-                  <<16#F0, 16#80, 16#80, 16#80>>, <<16#F0, 16#8F, 16#BF, 16#BF>>, <<16#F4, 16#90, 16#80, 16#80>>, <<16#F5, 16#80, 16#80, 16#80>>,
-                  <<16#C0, 16#80>>, <<16#C1, 16#BF>>, <<16#80>>, <<16#FF>>, <<16#C3>>, <<16#E2, 16#82>>, <<16#F0, 16#9D, 16#84>>]],
-    [?assertEqual(<<C/utf8>>, dt_text_nif:string(<<C/utf8>>), C)
+                  <<16#F0, 16#80, 16#80, 16#80>>, <<16#F0, 16#8F, 16#BF, 16#BF>>, <<16#F4, 16#90, 16#80, 16#80>>,
+                  <<16#F5, 16#80, 16#80, 16#80>>,
+                  <<16#C0, 16#80>>, <<16#C1, 16#BF>>, <<16#80>>, <<16#FF>>, <<16#C3>>, <<16#E2, 16#82>>,
+                  <<16#F0, 16#9D, 16#84>>]],
+    [?assertEqual(<<C/utf8>>, test_text_nif:string(<<C/utf8>>), C)
      || C <- lists:seq(1, 16#D7FF) ++ lists:seq(16#E000, 16#10FFFF, 7) ++ [16#FFFF, 16#10000, 16#10FFFF]],
-    ?assertEqual(<<"a", 16#FFFD/utf8, "b">>, dt_text_nif:string(<<"a", 0, "b">>)).
+    ?assertEqual(<<"a", 16#FFFD/utf8, "b">>, test_text_nif:string(<<"a", 0, "b">>)).
 
-%% All bytes two by two, and random ones of those that begin and end characters: as unicode takes them.
+%% All pairs of bytes, and random sequences of bytes that begin and end characters: as the module unicode decodes them.
 random_bytes(_) ->
     [check_bytes(<<A, B>>) || A <- lists:seq(0, 255), B <- lists:seq(0, 255)],
-    Edges = list_to_tuple(lists:append([[B - 1, B, B + 1] || B <- [16#20, 16#80, 16#90, 16#A0, 16#C0, 16#C2, 16#E0, 16#ED, 16#F0, 16#F4]])),
-    [check_bytes(<< <<(element(rand:uniform(tuple_size(Edges)), Edges))>> || _ <- lists:seq(1, rand:uniform(12)) >>) || _ <- lists:seq(1, cases())].
+    Edges = list_to_tuple(lists:append([[B - 1, B, B + 1]
+                                        || B <- [16#20, 16#80, 16#90, 16#A0, 16#C0, 16#C2, 16#E0, 16#ED, 16#F0,
+                                                 16#F4]])),
+    [check_bytes(<< <<(element(rand:uniform(tuple_size(Edges)), Edges))>> || _ <- lists:seq(1, rand:uniform(12)) >>)
+     || _ <- lists:seq(1, cases())].
 
 check_bytes(Bytes) ->
-    ?assertEqual(as_unicode(Bytes), dt_text_nif:string(Bytes), Bytes).
+    ?assertEqual(as_unicode(Bytes), test_text_nif:string(Bytes), Bytes).
 
 as_unicode(<<>>) ->
     <<>>;
 as_unicode(Bytes = <<First, Rest/binary>>) ->
     case [Size || Size <- lists:seq(1, min(4, byte_size(Bytes))), Char <- [binary:part(Bytes, 0, Size)], unicode:characters_to_binary(Char) =:= Char] of
         _ when First =:= 0 -> <<16#FFFD/utf8, (as_unicode(Rest))/binary>>;
-        [Size | _] -> <<(binary:part(Bytes, 0, Size))/binary, (as_unicode(binary:part(Bytes, Size, byte_size(Bytes) - Size)))/binary>>;
+        [Size | _] -> <<(binary:part(Bytes, 0, Size))/binary,
+                        (as_unicode(binary:part(Bytes, Size, byte_size(Bytes) - Size)))/binary>>;
         [] -> <<First/utf8, (as_unicode(Rest))/binary>>
     end.
 
-%% Nothing of a random term but its atoms is in its shape.
+%% A shape contains nothing of a term except its atoms.
 random_shapes(_) ->
-    ok = dt_text_nif:show(shape),
-    try random(dt_terms:secret(), fun(Term) -> binary:match(dt_text_nif:text(Term), [<<"secret">>, <<"4711">>]) =:= nomatch end)
-    after dt_text_nif:show(full)
+    ok = test_text_nif:show(shape),
+    try random(test_terms:secret(), fun(Term) -> binary:match(test_text_nif:text(Term), [<<"secret">>, <<"4711">>]) =:= nomatch end)
+    after test_text_nif:show(full)
     end.

@@ -1,4 +1,4 @@
-%% The scripts of priv/bpftrace and the commands of docs/perf.md, beside behaviour that is known.
+%% Runs the scripts of priv/bpftrace and the commands of docs/perf.md beside known behaviour.
 -module(tools_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -17,24 +17,24 @@ all() ->
      in_a_container, page_bpftrace, page_perf, page_gdb, page_bcc].
 
 init_per_suite(Config) ->
-    dt_require:tool(dt_bpftrace:missing(), Config).
+    test_require:tool(test_bpftrace:missing(), Config).
 
 end_per_suite(_) ->
     ok.
 
 init_per_testcase(Case, Config) ->
     Needs = maps:get(Case, #{page_perf => "perf", page_gdb => "gdb", page_bcc => "tplist-bpfcc"}, "bpftrace"),
-    case dt_require:tool(os:find_executable(Needs) =:= false andalso Needs ++ " is not installed", Config) of
+    case test_require:tool(os:find_executable(Needs) =:= false andalso Needs ++ " is not installed", Config) of
         {skip, Why} -> {skip, Why};
         _ ->
-            Node = dt_node:start(),
-            #{library := Library} = dt_node:call(Node, fun dyntrace:info/0),
+            Node = test_node:start(),
+            #{library := Library} = test_node:call(Node, fun dyntrace:info/0),
             [{node, Node}, {library, Library} | Config]
     end.
 
 end_per_testcase(_, Config) ->
-    #{undecoded := Undecoded} = dt_node:call(?config(node, Config), fun dyntrace:info/0),
-    dt_node:stop(?config(node, Config)),
+    #{undecoded := Undecoded} = test_node:call(?config(node, Config), fun dyntrace:info/0),
+    test_node:stop(?config(node, Config)),
     case map_size(Undecoded) of
         0 -> ok;
         _ -> {fail, {undecoded, Undecoded}}
@@ -51,7 +51,7 @@ no_such_library(_) -> ends_with_usage("/no/such/dyntrace.so", "/no/such/dyntrace
 
 ends_with_usage(Argument, Before) ->
     [begin
-         {Status, Says} = dt_shell:run("cd '~ts' && bpftrace ~ts.bt ~ts 2>&1", [scripts(), Name, Argument]),
+         {Status, Says} = test_shell:run("cd '~ts' && bpftrace ~ts.bt ~ts 2>&1", [scripts(), Name, Argument]),
          ?assertNotEqual(0, Status),
          ?assertMatch({match, _}, re:run(Says, [Before, "usage: bpftrace ", Name, "\\.bt LIBRARY"]), {Name, Says})
      end || Name <- names()].
@@ -67,9 +67,10 @@ who_talks(Config) ->
                fun() ->
                        To = spawn(fun Loop() -> receive stop -> ok; _ -> Loop() end end),
                        true = register(listener, To),
-                       {From, _} = dt_cases:traced([send], fun() -> [begin To ! hello, listener ! hello end || _ <- lists:seq(1, 20)] end),
+                       {From, _} = test_cases:traced([send],
+                                                     fun() -> [begin To ! hello, listener ! hello end || _ <- lists:seq(1, 20)] end),
                        To ! stop,
-                       {dt_cases:text(From), dt_cases:text(To)}
+                       {test_cases:text(From), test_cases:text(To)}
                end),
     ?assertEqual(20, sum(Lines, ["@sent[", From, ", ", To, "]"])),
     ?assertEqual(20, sum(Lines, ["@sent[", From, ", listener]"])).
@@ -78,10 +79,12 @@ call_latency(Config) ->
     {Lines, ok} =
         script(call_latency, Config,
                fun() ->
-                       [1 = dt_trace:trace_pattern({?MODULE, F, 1}, [{'_', [], [{exception_trace}]}], [local]) || F <- [nap, fails]],
-                       {_, _} = dt_cases:traced([call], fun() ->
+                       [1 = test_trace:trace_pattern({?MODULE, F, 1}, [{'_', [], [{exception_trace}]}], [local])
+                        || F <- [nap, fails]],
+                       {_, _} = test_cases:traced([call], fun() ->
                                                                 [?MODULE:nap(20) || _ <- lists:seq(1, 5)],
-                                                                [try ?MODULE:fails(N) catch error:_ -> ok end || N <- [1, 2]]
+                                                                [try ?MODULE:fails(N) catch error:_ -> ok end
+                                                                 || N <- [1, 2]]
                                                         end),
                        ok
                end),
@@ -89,28 +92,32 @@ call_latency(Config) ->
     ?assertEqual(5, at_least(0, histogram("@us[tools_SUITE:nap/1]", Lines))),
     ?assertEqual(2, sum(Lines, "@exceptions[tools_SUITE:fails/1]")).
 
-%% Nobody has said which functions: it says what to do, and no more once there was a call.
+%% No functions are configured: the script prints what to do, and stops printing it after the first call.
 no_calls(Config) ->
-    Silent = dt_bpftrace:start_file(filename:join(scripts(), "call_latency.bt"), [?config(library, Config)]),
-    dt_wait:until(fun() -> lists:any(fun(Line) -> has(Line, <<"No call yet.">>) end, dt_bpftrace:lines(Silent)) end),
-    Lines = dt_bpftrace:stop_script(Silent),
+    Silent = test_bpftrace:start_file(filename:join(scripts(), "call_latency.bt"), [?config(library, Config)]),
+    test_wait:until("No call yet.", fun(Lines) -> lists:any(fun(Line) -> has(Line, <<"No call yet.">>) end, Lines) end,
+                    fun() -> test_bpftrace:lines(Silent) end),
+    Lines = test_bpftrace:stop_script(Silent),
     [?assert(lists:any(fun(Line) -> has(Line, Says) end, Lines), Says)
-     || Says <- [<<"dyntrace:follow(#{functions => [{my_mod, '_', '_'}]})">>, <<"shows `calls` in `following`">>, <<"No call was seen">>]],
+     || Says <- [<<"dyntrace:follow(#{functions => [{my_mod, '_', '_'}]})">>, <<"shows `calls` in `following`">>,
+                 <<"No call was seen">>]],
     {Traced, _} = script(call_latency, Config,
                          fun() ->
-                                 1 = dt_trace:trace_pattern({?MODULE, nap, 1}, [{'_', [], [{exception_trace}]}], [local]),
-                                 dt_cases:traced([call], fun() -> ?MODULE:nap(1) end)
+                                 1 = test_trace:trace_pattern({?MODULE, nap, 1}, [{'_', [], [{exception_trace}]}],
+                                                              [local]),
+                                 test_cases:traced([call], fun() -> ?MODULE:nap(1) end)
                          end),
     ?assertNot(lists:any(fun(Line) -> has(Line, <<"No call was seen">>) end, Traced)).
 
-%% One process computes, one sleeps: what they were on a scheduler for is at most the time that they lived.
+%% One process computes, one sleeps: their time on a scheduler is at most the time that they lived.
 cpu(Config) ->
     {Lines, {{Busy, Took}, {Idle, _}}} =
         script(cpu, Config,
                fun() ->
                        [Busy, Idle] = [begin
-                                           {Pid, {Us, ok}} = dt_cases:traced([running, exiting], fun() -> timer:tc(?MODULE, Function, [Argument]) end),
-                                           {dt_cases:text(Pid), Us}
+                                           {Pid, {Us, ok}} = test_cases:traced([running, exiting],
+                                                                               fun() -> timer:tc(?MODULE, Function, [Argument]) end),
+                                           {test_cases:text(Pid), Us}
                                        end || {Function, Argument} <- [{spin, 2000000}, {nap, 1000}]],
                        {Busy, Idle}
                end),
@@ -120,7 +127,7 @@ cpu(Config) ->
     Spun = sum(Lines, "@function_us[tools_SUITE:spin/2]"),
     ?assert(Spun > Us * 8 div 10 andalso Spun =< Us, {Spun, Us}).
 
-%% So many microseconds, in one function.
+%% Spends this many microseconds in one function.
 spin(Us) -> spin(Us, erlang:monotonic_time(microsecond)).
 
 spin(Us, Began) ->
@@ -135,20 +142,21 @@ messages(Config) ->
                fun() ->
                        To = spawn(fun Loop() -> receive stop -> ok; _ -> Loop() end end),
                        true = register(listener, To),
-                       1 = dt_trace:trace(To, true, ['receive', ?TRACER]),
-                       {From, _} = dt_cases:traced([send], fun() -> [begin To ! hello, listener ! hello end || _ <- lists:seq(1, 20)] end),
+                       1 = test_trace:trace(To, true, ['receive', ?TRACER]),
+                       {From, _} = test_cases:traced([send],
+                                                     fun() -> [begin To ! hello, listener ! hello end || _ <- lists:seq(1, 20)] end),
                        To ! stop,
-                       {dt_cases:text(From), dt_cases:text(To)}
+                       {test_cases:text(From), test_cases:text(To)}
                end),
     ?assertEqual(40, sum(Lines, ["@sent[", From, "]"])),
-    %% And the one that ends it.
+    %% And the collection that ends the process.
     ?assertEqual(41, sum(Lines, ["@received[", To, "]"])).
 
-%% The heaps' size after a collection is what Erlang says it is.
+%% The heap's size after a collection equals Erlang's.
 memory(Config) ->
-    Consumer = dt_bpftrace:start_file(filename:join(scripts(), "memory.bt"), [?config(library, Config)]),
+    Consumer = test_bpftrace:start_file(filename:join(scripts(), "memory.bt"), [?config(library, Config)]),
     {Pid, Small, Large} =
-        dt_node:call(?config(node, Config),
+        test_node:call(?config(node, Config),
                      fun() ->
                              Self = self(),
                              Pid = spawn(fun() ->
@@ -165,14 +173,16 @@ memory(Config) ->
                                                  Self ! {self(), Small, Large},
                                                  receive {stop, _} -> List end
                                          end),
-                             1 = dt_trace:trace(Pid, true, [garbage_collection, ?TRACER]),
+                             1 = test_trace:trace(Pid, true, [garbage_collection, ?TRACER]),
                              Pid ! traced,
-                             receive {Pid, Small, Large} -> {dt_cases:text(Pid), Small, Large} end
+                             receive {Pid, Small, Large} -> {test_cases:text(Pid), Small, Large} end
                      end),
-    Lines = dt_bpftrace:stop_script(Consumer),
+    Lines = test_bpftrace:stop_script(Consumer),
     ?assert(Large >= 200000 * 16 div 1024, Large),
-    ?assertEqual(Large, lists:last([Kb || {Key, Kb} <- counts(Lines), Key =:= iolist_to_binary(["@heap_kb[", Pid, "]"])])),
-    ?assertEqual(Large - Small, lists:last([Kb || {Key, Kb} <- counts(Lines), Key =:= iolist_to_binary(["@grown_kb[", Pid, "]"])])).
+    ?assertEqual(Large, lists:last([Kb
+                                    || {Key, Kb} <- counts(Lines), Key =:= iolist_to_binary(["@heap_kb[", Pid, "]"])])),
+    ?assertEqual(Large - Small,
+                 lists:last([Kb || {Key, Kb} <- counts(Lines), Key =:= iolist_to_binary(["@grown_kb[", Pid, "]"])])).
 
 %% A request that waits 50 ms in the second of three processes.
 request(Config) ->
@@ -184,7 +194,9 @@ request(Config) ->
                        Works = spawn(fun() -> receive {order, Who} -> nap(50), Pays ! {pay, Who} end end),
                        _ = seq_trace:set_system_tracer({dyntrace, []}),
                        Asks = spawn(fun() ->
-                                            _ = [seq_trace:set_token(Flag, Value) || {Flag, Value} <- [{label, 17}, {send, true}, {'receive', true}, {print, true}]],
+                                            _ = [seq_trace:set_token(Flag, Value)
+                                                 || {Flag, Value} <- [{label, 17}, {send, true}, {'receive', true},
+                                                                      {print, true}]],
                                             Works ! {order, self()},
                                             receive paid -> ok end,
                                             seq_trace:print(17, "is done"),
@@ -193,14 +205,17 @@ request(Config) ->
                                     end),
                        receive Asks -> ok end,
                        _ = seq_trace:set_system_tracer(false),
-                       {dt_cases:text(Asks), dt_cases:text(Works), dt_cases:text(Pays)}
+                       {test_cases:text(Asks), test_cases:text(Works), test_cases:text(Pays)}
                end),
     Events = lists:sort([{binary_to_integer(Us), binary_to_integer(Gap), What}
-                         || Line <- Lines, {match, [Us, Gap, What]} <- [re:run(Line, "^ +(\\d+) +(\\d+)  \\[17\\] (.*)$", [{capture, all_but_first, binary}])]]),
+                         || Line <- Lines, {match,
+                                            [Us, Gap, What]} <- [re:run(Line, "^ +(\\d+) +(\\d+)  \\[17\\] (.*)$",
+                                                                        [{capture, all_but_first, binary}])]]),
     ?assertEqual([iolist_to_binary(What)
                   || What <- [[Asks, " -> ", Works, "  {order,", Asks, "}"], ["  ", Works, " receives"],
                               ["  ", Works, " -> ", Pays, "  {pay,", Asks, "}"], ["    ", Pays, " receives"],
-                              ["    ", Pays, " -> ", Asks, "  paid"], [Asks, " receives"], [Asks, " says \"is done\""]]],
+                              ["    ", Pays, " -> ", Asks, "  paid"], [Asks, " receives"],
+                              [Asks, " says \"is done\""]]],
                  [What || {_, _, What} <- Events]),
     Gaps = [Gap || {_, Gap, _} <- Events],
     ?assertEqual(0, hd(Gaps)),
@@ -220,27 +235,27 @@ gc_pauses(Config) ->
     {Lines, {Pid, Minor, Major}} =
         script(gc_pauses, Config,
                fun() ->
-                       Ends = fun(Probe) -> [Fields || {_, Fields} <- dt_cases:run(Probe)] end,
+                       Ends = fun(Probe) -> [Fields || {_, Fields} <- test_cases:run(Probe)] end,
                        Minors = Ends(gc_minor_end),
                        Majors = Ends(gc_major_end),
                        {maps:get(pid, hd(Majors)), length(Minors), length(Majors)}
                end),
-    %% Each of the two runs has collections of both kinds, and they collect alike.
+    %% Each of the two runs has collections of both kinds, and the runs collect alike.
     ?assertEqual(2 * Minor, at_least(0, histogram("@minor_us", Lines))),
     ?assertEqual(2 * Major, at_least(0, histogram("@major_us", Lines))),
     {Worst, Total} = {sum(Lines, ["@worst_us[", Pid, "]"]), sum(Lines, ["@total_us[", Pid, "]"])},
     ?assert(Worst =< Total, {Worst, Total}),
     ?assert(Total > 0 andalso Total < 1000000, Total).
 
-%% A ping-pong between two processes: every message wakes one.
+%% Two processes send a message back and forth: each message wakes one.
 run_queue(Config) ->
     Count = 50,
     {Lines, {Ping, Pong}} =
         script(run_queue, Config,
                fun() ->
                        Pong = spawn(fun Loop() -> receive {ball, From} -> From ! ball, Loop() end end),
-                       1 = dt_trace:trace(Pong, true, [send, running, ?TRACER]),
-                       {Ping, _} = dt_cases:traced([send, running],
+                       1 = test_trace:trace(Pong, true, [send, running, ?TRACER]),
+                       {Ping, _} = test_cases:traced([send, running],
                                                    fun() ->
                                                            [begin
                                                                 Pong ! {ball, self()},
@@ -248,7 +263,7 @@ run_queue(Config) ->
                                                                 receive after 2 -> ok end
                                                             end || _ <- lists:seq(1, Count)]
                                                    end),
-                       {dt_cases:text(Ping), dt_cases:text(Pong)}
+                       {test_cases:text(Ping), test_cases:text(Pong)}
                end),
     Waits = at_least(0, histogram("@wait_us", Lines)),
     ?assert(Waits >= Count, Waits),
@@ -258,7 +273,8 @@ spawn_rate(Config) ->
     {Lines, ok} =
         script(spawn_rate, Config,
                fun() ->
-                       _ = dt_cases:traced([procs], fun() -> [spawn(lists, seq, [1, N]) || N <- lists:seq(1, 30)] ++ [spawn(fun() -> ok end)] end),
+                       _ = test_cases:traced([procs],
+                                             fun() -> [spawn(lists, seq, [1, N]) || N <- lists:seq(1, 30)] ++ [spawn(fun() -> ok end)] end),
                        ok
                end),
     ?assertEqual(30, sum(Lines, "@spawned[lists:seq/2]")),
@@ -268,7 +284,8 @@ exits(Config) ->
     {Lines, ok} =
         script(exits, Config,
                fun() ->
-                       [dt_cases:untold([procs], fun() -> exit(Reason) end, []) || Reason <- [normal, normal, {shutdown, timeout}]],
+                       [test_cases:untold([procs], fun() -> exit(Reason) end, [])
+                        || Reason <- [normal, normal, {shutdown, timeout}]],
                        ok
                end),
     ?assertEqual({2, 1}, {sum(Lines, "@exits[normal]"), sum(Lines, "@exits[{shutdown,timeout}]")}).
@@ -279,9 +296,10 @@ dead_letters(Config) ->
                fun() ->
                        Dead = lttng_SUITE:dead(),
                        Alive = spawn(fun() -> receive stop -> ok end end),
-                       {From, _} = dt_cases:traced([send], fun() -> [begin Dead ! lost, Alive ! arrives end || _ <- lists:seq(1, 25)] end),
+                       {From, _} = test_cases:traced([send],
+                                                     fun() -> [begin Dead ! lost, Alive ! arrives end || _ <- lists:seq(1, 25)] end),
                        Alive ! stop,
-                       {dt_cases:text(From), dt_cases:text(Dead)}
+                       {test_cases:text(From), test_cases:text(Dead)}
                end),
     ?assertEqual([25], [N || {_, N} <- counts(Lines)]),
     ?assertEqual(25, sum(Lines, ["@lost[", From, ", ", Dead, "]"])).
@@ -300,30 +318,32 @@ spans(Config) ->
 
 %% A node whose files are visible only below its root: the command that info/0 shows works from outside.
 in_a_container(Config) ->
-    dt_require:tool(os:find_executable("unshare") =:= false andalso "unshare is not installed", Config),
+    test_require:tool(os:find_executable("unshare") =:= false andalso "unshare is not installed", Config),
     Build = filename:dirname(filename:dirname(code:which(dyntrace))),
     Inside = "mount -t tmpfs tmpfs /mnt && cp -RL '" ++ Build ++ "/ebin' '" ++ Build ++ "/priv' /mnt && exec \"$@\"",
-    Node = dt_node:start(#{exec => {os:find_executable("unshare"), ["--mount", "sh", "-c", Inside, "sh", os:find_executable("erl")]},
-                           paths => ["/mnt/ebin", filename:dirname(code:which(?MODULE))]}),
-    #{library := "/mnt/priv/dyntrace.so", attach := Attach} = dt_node:call(Node, fun dyntrace:info/0),
+    Node = test_node:start(#{exec => {os:find_executable("unshare"), ["--mount", "sh", "-c", Inside, "sh", os:find_executable("erl")]},
+                           paths => ["/mnt/ebin" | test_node:test_paths()]}),
+    #{library := "/mnt/priv/dyntrace.so", attach := Attach} = test_node:call(Node, fun dyntrace:info/0),
     ["bpftrace", Script, Library] = string:lexemes(Attach, " "),
     ?assertNot(filelib:is_file("/mnt/priv/dyntrace.so")),
-    Consumer = dt_bpftrace:start_file(Script, [Library]),
-    dt_node:call(Node, fun() ->
+    Consumer = test_bpftrace:start_file(Script, [Library]),
+    test_node:call(Node, fun() ->
                                Dead = lttng_SUITE:dead(),
-                               dt_cases:traced([send], fun() -> [Dead ! hello || _ <- lists:seq(1, 7)] end)
+                               test_cases:traced([send], fun() -> [Dead ! hello || _ <- lists:seq(1, 7)] end)
                        end),
-    dt_wait:until("seven messages are counted", 7, fun() -> lists:sum([N || {_, N} <- counts(dt_bpftrace:lines(Consumer))]) end),
-    _ = dt_bpftrace:stop_script(Consumer),
-    dt_node:stop(Node).
+    test_wait:until("seven messages are counted", 7,
+                    fun() -> lists:sum([N || {_, N} <- counts(test_bpftrace:lines(Consumer))]) end),
+    _ = test_bpftrace:stop_script(Consumer),
+    test_node:stop(Node).
 
 %% -- The page ------------------------------------------------------------------------------------
 
 page_bpftrace(Config) ->
     Output = page("bpftrace", Config),
-    [?assertMatch({_, _}, binary:match(Output, Line), Output) || Line <- [<<"@exits[{shutdown,0}]: 3\n">>, <<"@exits[{shutdown,1}]: 3\n">>]].
+    [?assertMatch({_, _}, binary:match(Output, Line), Output)
+     || Line <- [<<"@exits[{shutdown,0}]: 3\n">>, <<"@exits[{shutdown,1}]: 3\n">>]].
 
-%% perf is attached some time before it records: what comes then is not in its file.
+%% perf is attached a while before it records. Events before that are not in its file.
 page_perf(Config) ->
     forget_probes(),
     Output = try page("perf", Config)
@@ -340,18 +360,21 @@ page_perf(Config) ->
     ?assert(length(Slow) >= 5 andalso length(Slow) =< 20, Slow),
     [?assert(Ns >= 100000000, Slow) || Ns <- Slow].
 
-%% Those that a page which was not run to its end left defined.
+%% Deletes the perf events that an unfinished page left defined.
 forget_probes() ->
-    _ = dt_shell:run("perf probe -q -d 'sdt_org_erlang_dyntrace:*'; rm -f /tmp/dyntrace-perf.data /tmp/dyntrace-slow.data", []),
+    _ = test_shell:run("perf probe -q -d 'sdt_org_erlang_dyntrace:*'; rm -f /tmp/dyntrace-perf.data /tmp/dyntrace-slow.data", []),
     ok.
 
 page_gdb(Config) ->
     Output = page("gdb", Config),
-    ?assertMatch({match, _}, re:run(Output, ["stap +erlang +user_trace__i4s4 +0x[0-9a-f]+ +0x[0-9a-f]+ +", ?config(library, Config)]), Output).
+    ?assertMatch({match, _},
+                 re:run(Output, ["stap +erlang +user_trace__i4s4 +0x[0-9a-f]+ +0x[0-9a-f]+ +",
+                                 ?config(library, Config)]), Output).
 
 page_bcc(Config) ->
     Output = page("bcc", Config),
-    [?assertMatch({match, _}, re:run(Output, ["org_erlang_dyntrace:?'?", Probe]), Output) || Probe <- ["message_send", "message_receive"]].
+    [?assertMatch({match, _}, re:run(Output, ["org_erlang_dyntrace:?'?", Probe]), Output)
+     || Probe <- ["message_send", "message_receive"]].
 
 numbers(Output, Pattern) ->
     case re:run(Output, Pattern, [global, {capture, all_but_first, list}]) of
@@ -359,28 +382,30 @@ numbers(Output, Pattern) ->
         nomatch -> []
     end.
 
-%% perf's cache and files are the test's own. An Erlang block waits for who listens.
+%% perf's cache and files are the test's own. An Erlang block waits until a consumer is attached.
 page(Title, Config) ->
     Node = ?config(node, Config),
-    dt_recipe:run("docs/perf.md", Title, Node,
-                  #{env => [{"LIB", ?config(library, Config)}, {"PID", dt_node:os_pid(Node)}, {"HOME", ?config(priv_dir, Config)}],
-                    ready => fun() -> dt_wait:until("somebody is attached", fun() -> dt_node:call(Node, fun dyntrace:listeners/0) =/= [] end) end}).
+    test_recipe:run("docs/perf.md", Title, Node,
+                  #{env => [{"LIB", ?config(library, Config)}, {"PID", test_node:os_pid(Node)}, {"HOME", ?config(priv_dir, Config)}],
+                    ready => fun() -> test_wait:until("somebody is attached", fun() -> test_node:call(Node, fun dyntrace:listeners/0) =/= [] end) end}).
 
 %% -- Reading what bpftrace prints ------------------------------------------------------------------
 
-%% Runs a script beside Fun, called on the node: what it printed, and what Fun returned.
+%% Runs a script while Fun is called on the node. Returns the script's lines, and Fun's result.
 script(Name, Config, Fun) ->
-    Consumer = dt_bpftrace:start_file(filename:join(scripts(), atom_to_list(Name) ++ ".bt"), [?config(library, Config)]),
-    Known = dt_node:call(?config(node, Config), Fun),
-    {dt_bpftrace:stop_script(Consumer), Known}.
+    Consumer = test_bpftrace:start_file(filename:join(scripts(), atom_to_list(Name) ++ ".bt"),
+                                        [?config(library, Config)]),
+    Known = test_node:call(?config(node, Config), Fun),
+    {test_bpftrace:stop_script(Consumer), Known}.
 
 scripts() ->
-    filename:join(dt_shell:project(), "priv/bpftrace").
+    filename:join(test_shell:project(), "priv/bpftrace").
 
 %% "@name[key]: 17"
 counts(Lines) ->
     [{Key, binary_to_integer(Count)}
-     || Line <- Lines, {match, [Key, Count]} <- [re:run(Line, "^(@[^:]*.*): (\\d+)$", [{capture, all_but_first, binary}])]].
+     || Line <- Lines, {match,
+                        [Key, Count]} <- [re:run(Line, "^(@[^:]*.*): (\\d+)$", [{capture, all_but_first, binary}])]].
 
 sum(Lines, Key) ->
     Named = iolist_to_binary(Key),
@@ -395,8 +420,10 @@ histogram(Key, Lines) ->
     end.
 
 rows([<<"[", _/binary>> = Row | Rest]) ->
-    {match, [Least, Unit, Count]} = re:run(Row, "^\\[(\\d+)([KMG]?)(?:\\]|, .*\\)) +(\\d+) \\|", [{capture, all_but_first, list}]),
-    [{list_to_integer(Least) * maps:get(Unit, #{"" => 1, "K" => 1 bsl 10, "M" => 1 bsl 20, "G" => 1 bsl 30}), list_to_integer(Count)} | rows(Rest)];
+    {match, [Least, Unit, Count]} = re:run(Row, "^\\[(\\d+)([KMG]?)(?:\\]|, .*\\)) +(\\d+) \\|",
+                                           [{capture, all_but_first, list}]),
+    [{list_to_integer(Least) * maps:get(Unit, #{"" => 1, "K" => 1 bsl 10, "M" => 1 bsl 20, "G" => 1 bsl 30}),
+      list_to_integer(Count)} | rows(Rest)];
 rows(_) ->
     [].
 

@@ -1,4 +1,4 @@
-%% Another version of the library, loaded into a node under load by its appup: consumers are attached before and after.
+%% An appup loads another version of the library into a node under load, with consumers attached before and after.
 -module(upgrade_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -16,14 +16,14 @@ suite() ->
 all() ->
     [appup_names_all, up_and_down_followed, up_and_down_packed, up_and_down_by_hand, not_started].
 
-%% Two builds beside each other, as releases have them.
+%% Two builds in one folder, as releases have them.
 init_per_suite(Config) ->
-    %% Not in the suite's own: bpftrace reads no path with an @.
+    %% Not in the suite's own folder, since bpftrace can't read a path with an @.
     Folder = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-upgrade-" ++ os:getpid()),
-    {ok, [{application, dyntrace, Keys}]} = file:consult(filename:join(dt_shell:project(), "src/dyntrace.app.src")),
+    {ok, [{application, dyntrace, Keys}]} = file:consult(filename:join(test_shell:project(), "src/dyntrace.app.src")),
     This = proplists:get_value(vsn, Keys),
     Dirs = [{Version, build(Version, This, Folder)} || Version <- [This, ?NEXT]],
-    dt_require:tool(dt_bpftrace:missing(), [{folder, Folder}, {this, This}, {dirs, Dirs} | Config]).
+    test_require:tool(test_bpftrace:missing(), [{folder, Folder}, {this, This}, {dirs, Dirs} | Config]).
 
 end_per_suite(Config) ->
     ok = file:del_dir_r(?config(folder, Config)).
@@ -31,19 +31,22 @@ end_per_suite(Config) ->
 build(Version, This, Folder) ->
     Sources = filename:join([Folder, "sources", "dyntrace-" ++ Version]),
     ok = filelib:ensure_path(Sources),
-    {0, _} = dt_shell:run("cd '~ts' && cp -R c_src src tools priv rebar.config '~ts'", [dt_shell:project(), Sources]),
-    {0, _} = dt_shell:run("cd '~ts' && rm -rf c_src/obj priv/*.so && sed -i 's/\"~ts\"/\"~ts\"/' src/dyntrace.appup src/dyntrace.app.src && rebar3 compile",
+    {0, _} = test_shell:run("cd '~ts' && cp -R c_src src tools priv rebar.config '~ts'",
+                            [test_shell:project(), Sources]),
+    {0, _} = test_shell:run("cd '~ts' && rm -rf c_src/obj priv/*.so && sed -i 's/\"~ts\"/\"~ts\"/' src/dyntrace.appup src/dyntrace.app.src && rebar3 compile",
                           [Sources, This, Version]),
     Dir = filename:join([Folder, "lib", "dyntrace-" ++ Version]),
-    {0, _} = dt_shell:run("mkdir -p '~ts' && cp -RL '~ts/_build/default/lib/dyntrace/ebin' '~ts/priv' '~ts'", [Dir, Sources, Sources, Dir]),
-    %% As systools packs it, with the modules that the application lists and all of priv.
-    {0, _} = dt_shell:run("mkdir -p '~ts' && cp -R '~ts' '~ts' && rm '~ts/ebin/dyntrace.beam'", [filename:dirname(packed(Dir)), Dir, packed(Dir), packed(Dir)]),
+    {0, _} = test_shell:run("mkdir -p '~ts' && cp -RL '~ts/_build/default/lib/dyntrace/ebin' '~ts/priv' '~ts'",
+                            [Dir, Sources, Sources, Dir]),
+    %% As systools packs it: the modules that the application lists, and all of priv.
+    {0, _} = test_shell:run("mkdir -p '~ts' && cp -R '~ts' '~ts' && rm '~ts/ebin/dyntrace.beam'",
+                            [filename:dirname(packed(Dir)), Dir, packed(Dir), packed(Dir)]),
     Dir.
 
 packed(Dir) ->
     filename:join([filename:dirname(filename:dirname(Dir)), "packed", filename:basename(Dir)]).
 
-%% Configured by the command line: what is set by hand, another version's application does not have.
+%% Configured by the command line: another version's application does not have settings that were made by hand.
 init_per_testcase(Test = up_and_down_packed, Config) ->
     start(Test, [{dirs, [{Version, packed(Dir)} || {Version, Dir} <- ?config(dirs, Config)]} | Config]);
 init_per_testcase(Test, Config) ->
@@ -52,14 +55,14 @@ init_per_testcase(Test, Config) ->
 start(Test, Config) ->
     This = dir(this, Config),
     Follow = atom_to_list(lists:member(Test, [up_and_down_followed, up_and_down_packed])),
-    Node = dt_node:start(#{args => ["-dyntrace", "follow", Follow],
-                           paths => [filename:join(This, "ebin"), filename:dirname(code:which(?MODULE))]}),
-    {ok, _} = dt_node:call(Node, fun() -> application:ensure_all_started(sasl) end),
-    ok = dt_node:call(Node, fun() -> logger:set_primary_config(level, error) end),
-    [{node, Node}, {sink, dt_node:call(Node, fun() -> spawn(follow_SUITE, sink, []) end)} | Config].
+    Node = test_node:start(#{args => ["-dyntrace", "follow", Follow],
+                           paths => [filename:join(This, "ebin") | test_node:test_paths()]}),
+    {ok, _} = test_node:call(Node, fun() -> application:ensure_all_started(sasl) end),
+    ok = test_node:call(Node, fun() -> logger:set_primary_config(level, error) end),
+    [{node, Node}, {sink, test_node:call(Node, fun() -> spawn(follow_SUITE, sink, []) end)} | Config].
 
 end_per_testcase(_, Config) ->
-    dt_node:stop(?config(node, Config)).
+    test_node:stop(?config(node, Config)).
 
 %% -- Tests ---------------------------------------------------------------------------------
 
@@ -68,20 +71,21 @@ appup_names_all(Config) ->
     {ok, [{application, dyntrace, Keys}]} = file:consult(filename:join(Ebin, "dyntrace.app")),
     {ok, [{Version, [{_, Up}], [{_, Down}]}]} = file:consult(filename:join(Ebin, "dyntrace.appup")),
     ?assertEqual(proplists:get_value(vsn, Keys), Version),
-    [?assertEqual(lists:sort(proplists:get_value(modules, Keys)), lists:sort([Module || {load_module, Module} <- Instructions])) || Instructions <- [Up, Down]].
+    [?assertEqual(lists:sort(proplists:get_value(modules, Keys)),
+                  lists:sort([Module || {load_module, Module} <- Instructions])) || Instructions <- [Up, Down]].
 
-%% The application's worker switches everything on again when somebody attaches to the new library. Who was attached
-%% to the old one keeps the load going, and its node.
+%% The worker sets all flags again when a consumer attaches to the new library. A consumer of the old library does not
+%% disturb the load and its node.
 up_and_down_followed(Config) ->
     up_and_down(fun() -> ok end, Config).
 
-%% Our module is not where the others are, and its folder is found anew.
+%% This module is not in the folder of the others, and its folder is found again.
 up_and_down_packed(Config) ->
     up_and_down_followed(Config).
 
-%% What was switched on by hand stays so: the VM asks the new code.
+%% Tracing that was set by hand stays: the VM calls the new code.
 up_and_down_by_hand(Config) ->
-    up_and_down(fun() -> dt_trace:trace(all, true, [send, {tracer, dyntrace, []}]) end, Config).
+    up_and_down(fun() -> test_trace:trace(all, true, [send, {tracer, dyntrace, []}]) end, Config).
 
 up_and_down(Trace, Config) ->
     call(Config, fun() ->
@@ -97,17 +101,18 @@ up_and_down(Trace, Config) ->
     {ok, _} = call(Config, fun() -> release_handler:downgrade_app(dyntrace, ?config(this, Config), This) end),
     Downgraded = numbered_at(this, Config),
     ?assertEqual([true], lists:usort(call(Config, fun() -> [is_process_alive(Pid) || Pid <- Load] end))),
-    _ = [dt_bpftrace:stop_script(Consumer) || Consumer <- [Attached, Upgraded, Downgraded]],
+    _ = [test_bpftrace:stop_script(Consumer) || Consumer <- [Attached, Upgraded, Downgraded]],
     ok.
 
-%% What the appup applies starts nothing where the application does not run.
+%% The appup starts nothing on a node where the application does not run.
 not_started(Config) ->
-    ?assertEqual({ok, ok, undefined}, call(Config, fun() -> {dyntrace_app:pause(), dyntrace_app:resume(), whereis(dyntrace_sup)} end)),
+    ?assertEqual({ok, ok, undefined},
+                 call(Config, fun() -> {dyntrace_app:pause(), dyntrace_app:resume(), whereis(dyntrace_sup)} end)),
     is_at(this, Config).
 
 %% -- Helpers ---------------------------------------------------------------------------------
 
-%% All of it is of that version, and who attaches to that gets every event.
+%% All modules are of that version, and a consumer that attaches to its library receives every event.
 numbered_at(Which, Config) ->
     is_at(Which, Config),
     Consumer = attach(Which, Config),
@@ -122,29 +127,30 @@ is_at(Which, Config) ->
     [?assert(lists:prefix(Dir ++ "/", call(Config, fun() -> code:which(Module) end)), Module)
      || Module <- [dyntrace, dyntrace_app, dyntrace_autotracer, dyntrace_tag]].
 
-%% Returns when it is attached, and what it listens to is traced. It prints the messages to the sink alone, of all that
-%% are sent.
+%% Returns when the consumer is attached and its probes are traced. It prints only the messages to the sink.
 attach(Which, Config) ->
     Library = filename:join([dir(Which, Config), "priv", "dyntrace.so"]),
-    Consumer = dt_bpftrace:start_script(["usdt:", Library, ":org_erlang_dyntrace:message_send /str(arg1) == \"", dt_cases:text(?config(sink, Config)),
+    Consumer = test_bpftrace:start_script(["usdt:", Library, ":org_erlang_dyntrace:message_send /str(arg1) == \"", test_cases:text(?config(sink, Config)),
                                          "\"/ { printf(\"%llu %s\\n\", nsecs, str(arg2)); }"], #{}),
-    dt_wait:until("sends are traced", fun() -> Flags = dt_follow:traced(new, Config), lists:member(send, Flags) orelse Flags end),
+    test_wait:until("sends are traced",
+                    fun() -> Flags = test_autotracer:traced(new, Config), lists:member(send, Flags) orelse Flags end),
     Consumer.
 
-%% Each of them arrives, from a new process.
+%% Each message arrives, from a new process.
 numbered(Consumer, Config) ->
     Sink = ?config(sink, Config),
     Texts = call(Config, fun() ->
                                  {Pid, Ref} = spawn_monitor(fun() -> [Sink ! {numbered, self(), N} || N <- lists:seq(1, ?MESSAGES)] end),
                                  receive {'DOWN', Ref, process, Pid, normal} -> ok end,
-                                 [iolist_to_binary(["{numbered,", pid_to_list(Pid), $,, integer_to_list(N), $}]) || N <- lists:seq(1, ?MESSAGES)]
+                                 [iolist_to_binary(["{numbered,", pid_to_list(Pid), $,, integer_to_list(N), $}])
+                                  || N <- lists:seq(1, ?MESSAGES)]
                          end),
-    Mine = fun() -> [Text || Text <- dt_bpftrace:in_time(dt_bpftrace:lines(Consumer)), lists:member(Text, Texts)] end,
-    dt_wait:until("messages that have not arrived", [], fun() -> Texts -- Mine() end),
+    Mine = fun() -> [Text || Text <- test_bpftrace:in_time(test_bpftrace:lines(Consumer)), lists:member(Text, Texts)] end,
+    test_wait:until("messages that have not arrived", [], fun() -> Texts -- Mine() end),
     ?assertEqual(Texts, Mine()).
 
 dir(this, Config) -> proplists:get_value(?config(this, Config), ?config(dirs, Config));
 dir(next, Config) -> proplists:get_value(?NEXT, ?config(dirs, Config)).
 
 call(Config, Fun) ->
-    dt_node:call(?config(node, Config), Fun).
+    test_node:call(?config(node, Config), Fun).

@@ -1,4 +1,4 @@
-%% The probes as a real bpftrace reads them: every one of them, every argument by value.
+%% Reads the probes with a real bpftrace: each probe, and each argument's value.
 -module(usdt_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -12,19 +12,20 @@
 suite() ->
     [{timetrap, {minutes, 6}}].
 
-%% One group per probe: attached alone, a probe's consumer gets all of its events. These groups share a node: starting
-%% one takes longer than the test.
+%% A group per probe: a consumer of one probe receives all of its events. These groups share a node, since starting one
+%% takes longer than a test.
 all() ->
     [{group, by_probe},
      all_together, attached_after_tracing_began, detached_and_attached_again, one_node_only,
      two_consumers, nobody_attached, consumer_killed,
-     every_tag_by_hand, max_heap_size, overdrawn_budget, remote_receivers, terms_of_every_type, long_texts_are_cut, long_names].
+     every_tag_by_hand, max_heap_size, overdrawn_budget, remote_receivers, terms_of_every_type, long_texts_are_cut,
+     long_names].
 
 groups() ->
     [{by_probe, [], [{group, Probe} || Probe <- probes()]} | [{Probe, [], [alone]} || Probe <- probes()]].
 
 probes() ->
-    dt_cases:probes(usdt).
+    test_cases:probes(usdt).
 
 init_per_group(by_probe, Config) ->
     with_node(Config);
@@ -32,12 +33,12 @@ init_per_group(Probe, Config) ->
     [{probe, Probe} | Config].
 
 end_per_group(by_probe, Config) ->
-    dt_node:stop(?config(node, Config));
+    test_node:stop(?config(node, Config));
 end_per_group(_, _) ->
     ok.
 
 init_per_suite(Config) ->
-    dt_require:tool(dt_bpftrace:missing(), Config).
+    test_require:tool(test_bpftrace:missing(), Config).
 
 end_per_suite(_) ->
     ok.
@@ -48,15 +49,15 @@ init_per_testcase(_, Config) ->
     with_node(Config).
 
 with_node(Config) ->
-    Node = dt_node:start(),
-    #{library := Library} = dt_node:call(Node, fun dyntrace:info/0),
+    Node = test_node:start(),
+    #{library := Library} = test_node:call(Node, fun dyntrace:info/0),
     [{node, Node}, {library, Library} | Config].
 
-%% A test that leaves an undecoded event has failed, whatever else it saw.
+%% A test fails if an event could not be decoded, whatever else it checked.
 end_per_testcase(Case, Config) ->
     Node = ?config(node, Config),
-    Info = dt_node:call(Node, fun dyntrace:info/0),
-    Case =:= alone orelse dt_node:stop(Node),
+    Info = test_node:call(Node, fun dyntrace:info/0),
+    Case =:= alone orelse test_node:stop(Node),
     case Info of
         #{undecoded := Undecoded} when map_size(Undecoded) =:= 0 -> ok;
         _ -> {fail, Info}
@@ -80,60 +81,60 @@ all_together(Config) ->
     [await(lists:last(Events), Consumer) || Events <- Expected],
     ?assertEqual([], lists:append(Expected) -- stop(Consumer)).
 
-%% A consumer that attaches later sees the processes that were traced before.
+%% A consumer that attaches later receives events of processes that were traced before.
 attached_after_tracing_began(Config) ->
-    Pid = dt_node:call(?config(node, Config), fun sender/0),
+    Pid = test_node:call(?config(node, Config), fun sender/0),
     send(before, Pid, Config),
     Consumer = attach([message_send], Config),
     send('after', Pid, Config),
     await_message(<<"after">>, Consumer),
-    ?assertMatch([{message_send, #{message := <<"after">>}}], dt_bpftrace:stop(Consumer)).
+    ?assertMatch([{message_send, #{message := <<"after">>}}], test_bpftrace:stop(Consumer)).
 
 detached_and_attached_again(Config) ->
-    Pid = dt_node:call(?config(node, Config), fun sender/0),
+    Pid = test_node:call(?config(node, Config), fun sender/0),
     [begin
          Consumer = attach([message_send], Config),
          ?assertEqual([message_send], listeners(Config)),
          send({round, Round}, Pid, Config),
          await_message(Text, Consumer),
-         ?assertMatch([{message_send, #{message := Text}}], dt_bpftrace:stop(Consumer)),
+         ?assertMatch([{message_send, #{message := Text}}], test_bpftrace:stop(Consumer)),
          ?assertEqual([], listeners(Config)),
          ?assertEqual(discard, enabled_send(Config)),
          send(nobody, Pid, Config)
      end || {Round, Text} <- [{1, <<"{round,1}">>}, {2, <<"{round,2}">>}, {3, <<"{round,3}">>}]].
 
-%% bpftrace -p: the same library in another node is another process.
+%% bpftrace -p reads one process: the same library in another node is another process.
 one_node_only(Config) ->
-    Other = dt_node:start(),
-    Mine = dt_node:call(?config(node, Config), fun sender/0),
-    Others = dt_node:call(Other, fun sender/0),
-    Consumer = dt_bpftrace:start(?config(library, Config), [message_send],
-                                 #{os_pid => dt_node:os_pid(?config(node, Config))}),
+    Other = test_node:start(),
+    Mine = test_node:call(?config(node, Config), fun sender/0),
+    Others = test_node:call(Other, fun sender/0),
+    Consumer = test_bpftrace:start(?config(library, Config), [message_send],
+                                 #{os_pid => test_node:os_pid(?config(node, Config))}),
     send(other, Others, [{node, Other}]),
     send(mine, Mine, Config),
     await_message(<<"mine">>, Consumer),
     %% bpftrace 0.27 reports each event twice with -p.
-    ?assertMatch([{message_send, #{message := <<"mine">>}}], lists:usort(dt_bpftrace:stop(Consumer))),
-    dt_node:stop(Other).
+    ?assertMatch([{message_send, #{message := <<"mine">>}}], lists:usort(test_bpftrace:stop(Consumer))),
+    test_node:stop(Other).
 
 two_consumers(Config) ->
-    Pid = dt_node:call(?config(node, Config), fun sender/0),
+    Pid = test_node:call(?config(node, Config), fun sender/0),
     First = attach([message_send, process_exit], Config),
     Second = attach([message_send], Config),
     send(both, Pid, Config),
     [await_message(<<"both">>, Consumer) || Consumer <- [First, Second]],
-    ?assertMatch([{message_send, #{message := <<"both">>}}], dt_bpftrace:stop(Second)),
+    ?assertMatch([{message_send, #{message := <<"both">>}}], test_bpftrace:stop(Second)),
     ?assertEqual([process_exit, message_send], listeners(Config)),
     send(one, Pid, Config),
     await_message(<<"one">>, First),
-    ?assertMatch([{_, #{message := <<"both">>}}, {_, #{message := <<"one">>}}], dt_bpftrace:stop(First)),
+    ?assertMatch([{_, #{message := <<"both">>}}, {_, #{message := <<"one">>}}], test_bpftrace:stop(First)),
     ?assertEqual([], listeners(Config)).
 
-%% Everything is traced and no consumer is attached: nothing fires, nothing is sent, nothing grows.
+%% Everything is traced, and no consumer is attached: no probe fires, no message is sent, memory does not grow.
 nobody_attached(Config) ->
-    Run = fun() -> [dt_cases:run(Probe) || #{name := Probe, events := [_ | _]} <- dyntrace:probes()] end,
+    Run = fun() -> [test_cases:run(Probe) || #{name := Probe, events := [_ | _]} <- dyntrace:probes()] end,
     {Before, After, Mailboxes} =
-        dt_node:call(?config(node, Config),
+        test_node:call(?config(node, Config),
                      fun() ->
                              Run(),
                              Memory = fun() -> erlang:garbage_collect(), erlang:memory(system) end,
@@ -151,30 +152,29 @@ nobody_attached(Config) ->
     ?assert(After - Before < 1000000, {grown_by, After - Before}),
     ?assertEqual(0, lists:sum(Mailboxes)).
 
-%% A consumer that has no chance to detach: the VM goes on, and the next one attaches.
+%% A consumer is killed before it can detach: the VM goes on, and the next consumer attaches.
 consumer_killed(Config) ->
-    Pid = dt_node:call(?config(node, Config), fun sender/0),
+    Pid = test_node:call(?config(node, Config), fun sender/0),
     First = attach([message_send], Config),
     send(first, Pid, Config),
     await_message(<<"first">>, First),
-    ok = dt_bpftrace:kill(First),
-    dt_wait:until("nobody is attached", [], fun() -> listeners(Config) end),
+    ok = test_bpftrace:kill(First),
+    test_wait:until("nobody is attached", [], fun() -> listeners(Config) end),
     send(nobody, Pid, Config),
     Second = attach([message_send], Config),
     send(second, Pid, Config),
     await_message(<<"second">>, Second),
-    ?assertMatch([{_, #{message := <<"second">>}}], dt_bpftrace:stop(Second)).
+    ?assertMatch([{_, #{message := <<"second">>}}], test_bpftrace:stop(Second)).
 
-%% Each trace tag of each group, also those that a VM yields hardly ever, fires the probes that
-%% the catalogue says, whichever callback it comes through. The arguments are such that every
-%% probe of the tag fires of them, but for those that compare a heap with the one before.
+%% Each trace tag of each group, also rare ones, fires the probes that the catalogue lists, through every callback. The
+%% arguments make each probe of the tag fire, except those that compare a heap with its earlier size.
 every_tag_by_hand(Config) ->
     Consumer = attach(probes(), Config),
     Heaps = [process__heap_grow, process__heap_shrink],
     Feeds = [{{Group, Tag}, Probe} || #{name := Probe, events := Events} <- dyntrace:probes(), not lists:member(Probe, Heaps),
                                       #{group := Group, tag := Tag} <- Events],
     Tags = lists:usort([Of || {Of = {_, Tag}, _} <- Feeds, Tag =/= any]),
-    dt_node:call(?config(node, Config),
+    test_node:call(?config(node, Config),
                  fun() ->
                          [begin
                               {Callback, Enabled, Args} = by_hand(Group, Tag),
@@ -185,8 +185,9 @@ every_tag_by_hand(Config) ->
                           end || {Group, Tag} <- Tags],
                          true = dyntrace:mark(the_end, "")
                  end),
-    _ = dt_bpftrace:await(Consumer, fun({Probe, _}) -> Probe =:= user_mark end),
-    Events = [Event || Event = {Probe, _} <- dt_bpftrace:stop(Consumer), not lists:member(Probe, [user_mark | Heaps])],
+    _ = test_bpftrace:await(Consumer, fun({Probe, _}) -> Probe =:= user_mark end),
+    Events = [Event || Event = {Probe, _} <- test_bpftrace:stop(Consumer),
+              not lists:member(Probe, [user_mark | Heaps])],
     Fired = [Probe || {Group, Tag} <- Tags, {{G, T}, Probe} <- Feeds, G =:= Group, T =:= Tag orelse T =:= any],
     ?assertEqual(lists:sort(Fired ++ Fired), lists:sort([Probe || {Probe, _} <- Events])),
     Types = lists:usort([{Probe, Type} || {Probe, #{type := Type}} <- Events]),
@@ -197,7 +198,7 @@ every_tag_by_hand(Config) ->
                                                            <<"out_exited">>]]),
                  Types).
 
-%% A callback's arguments of the right shape for a tag.
+%% A callback's arguments, of the right shape for the tag.
 by_hand(seq_trace, Tag) ->
     {trace, enabled, [seq_trace, [], 17, {Tag, {1, 2}, self(), {a_name, 'far@a-host'}, message}, #{}]};
 by_hand(Group, Tag) ->
@@ -215,48 +216,53 @@ by_hand(Group, Tag) ->
                         running_procs -> {{erlang, hibernate, 3}, none};
                         running_ports -> {command, none};
                         call -> {Mfa, {error, badarg}};
-                        garbage_collection -> {[{Key, 1} || Key <- [wordsize, heap_block_size, old_heap_block_size]], none};
+                        garbage_collection -> {[{Key, 1} || Key <- [wordsize, heap_block_size, old_heap_block_size]],
+                                               none};
                         send -> {message, {a_name, 'far@a-host'}};
                         'receive' -> {{'EXIT', self(), reason}, none}
                     end,
     Name = atom_to_list(Group),
     {list_to_atom("trace_" ++ Name), list_to_atom("enabled_" ++ Name), [Tag, [], Tracee, Term, #{extra => Extra}]}.
 
-%% A process that outgrows its heap: the tag feeds the probe of every event, and is not unknown.
+%% A process exceeds its maximum heap size: the tag fires the probe for every event, and is not unknown.
 max_heap_size(Config) ->
     Consumer = attach([trace], Config),
-    Text = dt_node:call(?config(node, Config),
+    Text = test_node:call(?config(node, Config),
                         fun() ->
                                 Grow = fun Grow(List) -> Grow([List | List]) end,
                                 {Pid, Ref} = spawn_opt(fun() -> receive go -> Grow([]) end end,
-                                                       [monitor, {max_heap_size, #{size => 10000, kill => true, error_logger => false}}]),
-                                1 = dt_trace:trace(Pid, true, [garbage_collection, ?TRACER]),
+                                                       [monitor, {max_heap_size,
+                                                                  #{size => 10000, kill => true,
+                                                                    error_logger => false}}]),
+                                1 = test_trace:trace(Pid, true, [garbage_collection, ?TRACER]),
                                 Pid ! go,
-                                receive {'DOWN', Ref, process, Pid, killed} -> dt_cases:text(Pid) end
+                                receive {'DOWN', Ref, process, Pid, killed} -> test_cases:text(Pid) end
                         end),
-    {trace, #{arg1 := Info}} = dt_bpftrace:await(Consumer, fun({_, #{p := P, event := Event}}) -> P =:= Text andalso Event =:= <<"gc_max_heap_size">> end),
+    {trace, #{arg1 := Info}} = test_bpftrace:await(Consumer,
+                                                   fun({_, #{p := P, event := Event}}) -> P =:= Text andalso Event =:= <<"gc_max_heap_size">> end),
     ?assertMatch({_, _}, binary:match(Info, <<"heap_block_size">>)),
-    _ = dt_bpftrace:stop(Consumer).
+    _ = test_bpftrace:stop(Consumer).
 
-%% An overdrawn budget is answered `discard', so the VM makes no event; what comes unasked is not fired. Each counts once, and
-%% what nobody listens to, or another tracer asks, does not count.
+%% An overdrawn budget returns `discard', so the VM makes no event. Events that come without a question do not fire.
+%% Each counts once. Events without a consumer, and those of another tracer, do not count.
 overdrawn_budget(Config) ->
     Consumer = attach([message_send, function_return], Config),
     Ask = fun(Group, Tag) -> apply(dyntrace, list_to_atom("enabled_" ++ Group), [Tag, dyntrace_autotracer, self()]) end,
     Send = fun(Term) -> dyntrace:trace_send(send, dyntrace_autotracer, self(), Term, #{extra => self()}) end,
     Return = fun() -> dyntrace:trace_call(return_from, dyntrace_autotracer, self(), {lists, seq, 2}, #{extra => []}) end,
     Skipped = fun(Fun) -> Before = dyntrace:skipped(), Answer = Fun(), {Answer, dyntrace:skipped() - Before} end,
-    Answers = dt_node:call(?config(node, Config),
+    Answers = test_node:call(?config(node, Config),
                  fun() ->
-                         %% The application's tracer lives while its worker does.
+                         %% The application's tracer is alive while its worker is.
                          _ = dyntrace:claim(),
                          ok = dyntrace:set_active(true),
-                         %% The largest that the configuration allows.
+                         %% The largest budget that the configuration allows.
                          ok = dyntrace:set_budget(1 bsl 62 - 1),
                          Large = Skipped(fun() -> {Ask("send", send), Send(large)} end),
                          ok = dyntrace:set_budget(2),
                          Within = Skipped(fun() -> [{Ask("send", send), Send(N)} || N <- [1, 2]] end),
-                         Past = [Skipped(fun() -> Ask(Group, Tag) end) || {Group, Tag} <- [{"send", send}, {"call", call}, {"procs", exit}]],
+                         Past = [Skipped(fun() -> Ask(Group, Tag) end)
+                                 || {Group, Tag} <- [{"send", send}, {"call", call}, {"procs", exit}]],
                          Seq = Skipped(fun() -> dyntrace:enabled(send, dyntrace_autotracer, self()) end),
                          Status = Skipped(fun() -> dyntrace:enabled(trace_status, dyntrace_autotracer, self()) end),
                          Unasked = Skipped(fun() -> {Return(), Send(late)} end),
@@ -271,44 +277,44 @@ overdrawn_budget(Config) ->
                   {{ok, ok}, 2}, {{trace, ok}, 0}, {{trace, ok}, 0}}, Answers),
     await_message(<<"infinite">>, Consumer),
     ?assertEqual([<<"large">>, <<"1">>, <<"2">>, <<"others">>, <<"infinite">>],
-                 [maps:get(message, Event) || {message_send, Event} <- dt_bpftrace:stop(Consumer)]).
+                 [maps:get(message, Event) || {message_send, Event} <- test_bpftrace:stop(Consumer)]).
 
-%% Receivers on another node: a pid and a name there.
+%% Receivers on another node: a pid and a name.
 remote_receivers(Config) ->
-    Epmd = dt_node:start_epmd(),
-    [Here, There] = [dt_node:named(Name, Epmd) || Name <- ["here", "there-and-far"]],
-    Echo = dt_node:call(There, fun() ->
+    Epmd = test_node:start_epmd(),
+    [Here, There] = [test_node:named(Name, Epmd) || Name <- ["here", "there-and-far"]],
+    Echo = test_node:call(There, fun() ->
                                        Echo = spawn(fun Loop() -> receive {From, N} -> From ! N, Loop() end end),
                                        true = register('an echo', Echo),
                                        Echo
                                end),
     Consumer = attach([message_send, message__send__remote], Config),
-    Expected = dt_node:call(Here, fun() ->
+    Expected = test_node:call(Here, fun() ->
                                           To = [Echo, {'an echo', 'there-and-far@127.0.0.1'}],
                                           pong = net_adm:ping(node(Echo)),
                                           {Pid, _} =
-                                              dt_cases:traced([send],
+                                              test_cases:traced([send],
                                                               fun() -> [begin T ! {self(), go}, receive go -> ok end end || T <- To] end),
-                                          Me = dt_cases:text(Pid),
+                                          Me = test_cases:text(Pid),
                                           Size = erts_debug:flat_size({Pid, go}),
-                                          lists:append([[{message_send, #{from => Me, to => dt_cases:text(T), message => <<"{", Me/binary, ",go}">>}},
+                                          lists:append([[{message_send, #{from => Me, to => test_cases:text(T), message => <<"{", Me/binary, ",go}">>}},
                                                          {message__send__remote, #{sender => Me, node_name => <<"'there-and-far@127.0.0.1'">>,
-                                                                                   receiver => dt_cases:text(T), size => Size,
+                                                                                   receiver => test_cases:text(T), size => Size,
                                                                                    label => 0, previous => 0, current => 0}}]
                                                         || T <- To])
                                   end),
     await(lists:last(Expected), Consumer),
-    ?assertEqual(Expected, dt_bpftrace:stop(Consumer)),
-    [dt_node:stop(Node) || Node <- [Here, There]],
-    dt_node:stop_epmd(Epmd).
+    ?assertEqual(Expected, test_bpftrace:stop(Consumer)),
+    [test_node:stop(Node) || Node <- [Here, There]],
+    test_node:stop_epmd(Epmd).
 
 %% -- Texts -----------------------------------------------------------------------------------
 
 terms_of_every_type(Config) ->
-    Terms = dt_node:call(?config(node, Config), fun terms/0),
+    Terms = test_node:call(?config(node, Config), fun terms/0),
     ?assertEqual([Text || {_, Text} <- Terms], messages([Term || {Term, _} <- Terms], Config)).
 
-%% On the node: terms with their text, the handles with the text that Erlang gives them.
+%% On the node: terms with their texts; pids and ports with the texts that Erlang makes.
 terms() ->
     Port = hd(erlang:ports()),
     Ref = make_ref(),
@@ -317,7 +323,7 @@ terms() ->
      {0, <<"0">>}, {-17, <<"-17">>}, {1 bsl 64, <<"18446744073709551616">>},
      {-(1 bsl 100), <<"-1267650600228229401496703205376">>},
      {1.5, <<"1.500000e+00">>}, {-0.0, <<"-0.000000e+00">>},
-     {self(), dt_cases:text(self())}, {Port, dt_cases:text(Port)}, {Ref, dt_cases:text(Ref)},
+     {self(), test_cases:text(self())}, {Port, test_cases:text(Port)}, {Ref, test_cases:text(Ref)},
      {"a string", <<"\"a string\"">>}, {"line\n", <<"\"line\\n\"">>}, {[229, 228], <<"\"åä\""/utf8>>},
      {[1, 2, 300], <<"[1,2,300]">>}, {[a | b], <<"[a|b]">>}, {[[[]]], <<"[[[]]]">>},
      {<<>>, <<"<<>>">>}, {<<"bytes">>, <<"<<\"bytes\">>">>}, {<<0, 255>>, <<"<<0,255>>">>},
@@ -336,35 +342,34 @@ long_texts_are_cut(Config) ->
     ?assertEqual(cut(io_lib:format("~w", [lists:seq(1000, 1100)])), Numbers),
     ?assertEqual(iolist_to_binary(["<<\"", lists:duplicate(250, $y), "..."]), Bytes),
     ?assertEqual(iolist_to_binary([lists:duplicate(253, ${), "..."]), Deep),
-    %% 'å' and a comma are three bytes: the cut at 253 would go through the 84th å.
+    %% 'å' and a comma are three bytes: a cut at byte 253 would split the 84th å.
     ?assertEqual(<<"[", (binary:copy(<<"å,"/utf8>>, 84))/binary, "...">>, Atoms).
 
 cut(Text) ->
     <<(binary:part(iolist_to_binary(Text), 0, 253))/binary, "...">>.
 
-%% The longest names that Erlang allows arrive whole: 255 characters of four bytes, of two,
-%% and such as are written as escapes.
+%% The longest names that Erlang allows arrive whole: 255 characters of four bytes, of two bytes, and of escapes.
 long_names(Config) ->
-    Consumer = dt_bpftrace:start(?config(library, Config),
+    Consumer = test_bpftrace:start(?config(library, Config),
                                  [message_send, process_spawn, process_register, function_call], #{longest => 2100}),
-    Expected = dt_node:call(?config(node, Config), fun long_names_used/0),
+    Expected = test_node:call(?config(node, Config), fun long_names_used/0),
     await(lists:last(Expected), Consumer),
-    ?assertEqual(Expected, dt_bpftrace:stop(Consumer)).
+    ?assertEqual(Expected, test_bpftrace:stop(Consumer)).
 
 long_names_used() ->
     [Clefs, Letters, Escapes] = [list_to_atom(lists:duplicate(255, C)) || C <- [16#1D11E, $å, $\n]],
-    %% The longest that a module's file has room for, and a compiler takes.
+    %% The longest name that the file of a module can hold and the compiler accepts.
     Module = list_to_atom("M" ++ lists:duplicate(127, $å)),
     Function = list_to_atom(lists:duplicate(63, 16#1D11E)),
     {ok, Module, Code} =
         compile:forms([{attribute, 1, module, Module}, {attribute, 1, export, [{Function, 0}]},
                        {function, 1, Function, 0, [{clause, 1, [], [], [{atom, 1, ok}]}]}], []),
     {module, Module} = code:load_binary(Module, "", Code),
-    1 = dt_trace:trace_pattern({Module, Function, 0}, true, []),
+    1 = test_trace:trace_pattern({Module, Function, 0}, true, []),
     true = register('end', spawn(fun() -> receive hello -> ok end end)),
     ok = logger:set_primary_config(level, none),
     {Pid, Spawned} =
-        dt_cases:traced([procs, call, send],
+        test_cases:traced([procs, call, send],
                         fun() ->
                                 true = register(Escapes, self()),
                                 [To ! hello || To <- [{Letters, node()}, 'end', Escapes]],
@@ -373,56 +378,57 @@ long_names_used() ->
                                 true = unregister(Escapes),
                                 Spawned
                         end),
-    Me = dt_cases:text(Pid),
-    Registered = #{pid => Me, name => dt_cases:text(Escapes), type => <<"register">>},
+    Me = test_cases:text(Pid),
+    Registered = #{pid => Me, name => test_cases:text(Escapes), type => <<"register">>},
     Sent = #{from => Me, message => <<"hello">>},
     [{process_register, Registered},
-     {message_send, Sent#{to => dt_cases:text({Letters, node()})}},
+     {message_send, Sent#{to => test_cases:text({Letters, node()})}},
      {message_send, Sent#{to => <<"'end'">>}},
-     {message_send, Sent#{to => dt_cases:text(Escapes)}},
-     {function_call, #{pid => Me, entry => dt_cases:location({Module, Function, 0}), depth => 0}},
-     {process_spawn, #{pid => dt_cases:text(Spawned), parent => Me, entry => dt_cases:location({Clefs, Letters, 2})}},
+     {message_send, Sent#{to => test_cases:text(Escapes)}},
+     {function_call, #{pid => Me, entry => test_cases:location({Module, Function, 0}), depth => 0}},
+     {process_spawn, #{pid => test_cases:text(Spawned), parent => Me,
+                       entry => test_cases:location({Clefs, Letters, 2})}},
      {process_register, Registered#{type := <<"unregister">>}}].
 
 %% -- Helpers -----------------------------------------------------------------------------------
 
 attach(Probes, Config) ->
-    dt_bpftrace:start(?config(library, Config), Probes).
+    test_bpftrace:start(?config(library, Config), Probes).
 
 listeners(Config) ->
     [Name || #{name := Name, backends := [usdt]}
-                 <- dt_node:call(?config(node, Config), fun dyntrace:listeners/0)].
+                 <- test_node:call(?config(node, Config), fun dyntrace:listeners/0)].
 
 enabled_send(Config) ->
-    dt_node:call(?config(node, Config), fun() -> dyntrace:enabled_send(send, [], self()) end).
+    test_node:call(?config(node, Config), fun() -> dyntrace:enabled_send(send, [], self()) end).
 
 run(Probe, Config) ->
-    dt_node:call(?config(node, Config), fun() -> dt_cases:run(Probe) end).
+    test_node:call(?config(node, Config), fun() -> test_cases:run(Probe) end).
 
 await(Expected, Consumer) ->
-    dt_bpftrace:await(Consumer, fun(Event) -> dt_cases:comparable(Event) =:= [Expected] end).
+    test_bpftrace:await(Consumer, fun(Event) -> test_cases:comparable(Event) =:= [Expected] end).
 
 stop(Consumer) ->
-    lists:flatmap(fun dt_cases:comparable/1, dt_bpftrace:stop(Consumer)).
+    lists:flatmap(fun test_cases:comparable/1, test_bpftrace:stop(Consumer)).
 
 await_message(Text, Consumer) ->
-    dt_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= Text; (_) -> false end).
+    test_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= Text; (_) -> false end).
 
-%% On the node: a traced process that sends what it is told to.
+%% On the node: a traced process that sends the messages that it is told to send.
 sender() ->
     Pid = spawn(fun Loop() -> receive {send, To, Message} -> To ! Message, Loop() end end),
-    1 = dt_trace:trace(Pid, true, [send, ?TRACER]),
+    1 = test_trace:trace(Pid, true, [send, ?TRACER]),
     Pid.
 
 %% Returns when the message has been sent.
 send(Message, Pid, Config) ->
-    dt_node:call(?config(node, Config),
+    test_node:call(?config(node, Config),
                  fun() -> Pid ! {send, self(), Message}, receive Message -> Message end end).
 
-%% The text that each message arrives as.
+%% The text of each message in its event.
 messages(Messages, Config) ->
-    Pid = dt_node:call(?config(node, Config), fun sender/0),
+    Pid = test_node:call(?config(node, Config), fun sender/0),
     Consumer = attach([message_send], Config),
     [send(Message, Pid, Config) || Message <- Messages ++ [the_end]],
     await_message(<<"the_end">>, Consumer),
-    [Text || {message_send, #{message := Text}} <- dt_bpftrace:stop(Consumer), Text =/= <<"the_end">>].
+    [Text || {message_send, #{message := Text}} <- test_bpftrace:stop(Consumer), Text =/= <<"the_end">>].

@@ -2,7 +2,7 @@
 %% environment (OTP 27 and later), the same by trace sessions: trace:process/4, port/4, function/4 and recv/3.
 %%
 %% Arguments and answers are those of the functions of erlang. A process that is a tracer has no session.
--module(dt_trace).
+-module(test_trace).
 
 -export([has_sessions/0, trace/3, trace_pattern/3]).
 
@@ -20,7 +20,7 @@ trace(Who, On, Options) ->
 in_session(Tracer, Who, On, Flags) ->
     lists:sum([apply(trace, Function, [session(Tracer), Whom, On, Flags]) || {Function, Whom} <- called(Who)]).
 
-%% Of the tracer {dyntrace, []}: no other's tests have patterns.
+%% For the tracer {dyntrace, []}: tests with other tracers set no patterns.
 trace_pattern(What, Match, Options) ->
     case {os:getenv("DYNTRACE_SESSIONS"), What} of
         {"true", 'receive'} -> apply(trace, recv, [session({dyntrace, []}), Match, Options]);
@@ -28,7 +28,7 @@ trace_pattern(What, Match, Options) ->
         _ -> erlang:trace_pattern(What, Match, Options)
     end.
 
-%% The function of trace, and whom it is given.
+%% The functions of the module trace, each with its first argument.
 called(Pid) when is_pid(Pid) -> [{process, Pid}];
 called(Port) when is_port(Port) -> [{port, Port}];
 called(processes) -> [{process, all}];
@@ -37,7 +37,7 @@ called(ports) -> [{port, all}];
 called(new_ports) -> [{port, new}];
 called(Both) -> [{process, Both}, {port, Both}].
 
-%% One session for each tracer, for as long as the node lives. The module of its tracer has to be loaded.
+%% One session per tracer, until the node ends. The tracer's module must be loaded.
 session(Tracer) ->
     Key = {?MODULE, Tracer},
     case persistent_term:get(Key, none) of

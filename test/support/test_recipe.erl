@@ -1,17 +1,18 @@
-%% The recipes of a page of docs, run as they stand there.
--module(dt_recipe).
+%% Runs the recipes of a document as they are written there.
+-module(test_recipe).
 
 -export([run/4]).
 
-%% Runs the blocks under a title, in order: `sh` in one shell each from the project's folder, `erlang` in
-%% one process of the node, as its shell would. Returns what the shells printed. Options: `env` of
-%% the shell; `ready`, called before each block of the node.
+%% Runs the blocks under a title, in order: `sh' blocks in one shell from the project's folder, `erlang' blocks in one
+%% process of the node, as its shell would. Returns the output of the shell. Options: `env', the shell's environment;
+%% `ready', a function that is called before each block of the node.
 run(File, Title, Node, Options) ->
-    {ok, Page} = file:read_file(filename:join(dt_shell:project(), File)),
+    {ok, Page} = file:read_file(filename:join(test_shell:project(), File)),
     [_, Section] = binary:split(Page, <<"\n## ", (list_to_binary(Title))/binary, "\n">>),
     [Mine | _] = binary:split(Section, <<"\n## ">>),
-    {match, Blocks} = re:run(Mine, "^```(sh|erlang)\\n(.*?)^```$", [global, multiline, dotall, {capture, all_but_first, binary}]),
-    Evaluator = dt_node:call(Node, fun() -> spawn(fun evaluator/0) end),
+    {match, Blocks} = re:run(Mine, "^```(sh|erlang)\\n(.*?)^```$",
+                             [global, multiline, dotall, {capture, all_but_first, binary}]),
+    Evaluator = test_node:call(Node, fun() -> spawn(fun evaluator/0) end),
     Shell = open_shell(maps:get(env, Options, [])),
     Output = [run_block(Language, Text, Shell, Evaluator, Node, Options) || [Language, Text] <- Blocks],
     close_shell(Shell),
@@ -19,7 +20,7 @@ run(File, Title, Node, Options) ->
 
 run_block(<<"erlang">>, Text, _, Evaluator, Node, Options) ->
     ok = (maps:get(ready, Options, fun() -> ok end))(),
-    {done, _} = dt_node:call(Node,
+    {done, _} = test_node:call(Node,
                              fun() ->
                                      Evaluator ! {evaluate, self(), binary_to_list(Text)},
                                      receive Answer -> Answer end
@@ -28,7 +29,7 @@ run_block(<<"erlang">>, Text, _, Evaluator, Node, Options) ->
 run_block(<<"sh">>, Text, Shell, _, _, _) ->
     run_in(Shell, Text).
 
-%% On the node: a process that has the shell's l/1, and is the `self()` of the recipe.
+%% On the node: the process that is `self()' in the recipe. It has the shell's l/1.
 evaluator() ->
     receive
         {evaluate, From, Text} ->
@@ -51,9 +52,10 @@ forms(Tokens) ->
     {Form, [Dot | Rest]} = lists:splitwith(fun(Token) -> element(1, Token) =/= dot end, Tokens),
     [Form ++ [Dot] | forms(Rest)].
 
-%% One shell for all blocks of a recipe: what one puts into the background, another waits for.
+%% One shell for all blocks of a recipe: a block can wait for a background job of another.
 open_shell(Env) ->
-    open_port({spawn_executable, "/bin/sh"}, [{args, []}, {cd, dt_shell:project()}, {env, Env}, binary, stderr_to_stdout, exit_status]).
+    open_port({spawn_executable, "/bin/sh"},
+              [{args, []}, {cd, test_shell:project()}, {env, Env}, binary, stderr_to_stdout, exit_status]).
 
 run_in(Shell, Text) ->
     true = port_command(Shell, ["set -e\n", Text, "\necho dyntrace-block-done\n"]),

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Prints the events of a trace for dt_lttng.erl: a line an event, tabs between its parts.
+"""Prints the events of a trace for test_lttng.erl: a line an event, tabs between its parts.
 
     name    field:type:value ...    strings in hexadecimal, types as the trace declares them
 """

@@ -1,9 +1,9 @@
-%% Commands of the shell, for what tests ask of the machine's tools.
--module(dt_shell).
+%% Runs shell commands.
+-module(test_shell).
 
 -export([run/2, project/0]).
 
-%% {Exit status, what it printed}.
+%% {Exit status, Output}
 -spec run(io:format(), [term()]) -> {non_neg_integer(), binary()}.
 run(Format, Args) ->
     Command = unicode:characters_to_binary(io_lib:format(Format, Args)),
@@ -16,7 +16,7 @@ wait(Port, Output) ->
         {Port, {exit_status, Status}} -> {Status, iolist_to_binary(lists:reverse(Output))}
     end.
 
-%% The project's folder, from that of the build: _build/test/lib/dyntrace/ebin.
+%% The project's folder, derived from that of the build: _build/test/lib/dyntrace/ebin.
 -spec project() -> file:filename().
 project() ->
     filename:absname(filename:join(filename:dirname(code:which(dyntrace)), "../../../../..")).

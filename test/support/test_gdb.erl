@@ -1,10 +1,10 @@
 %% gdb as a consumer: it reads every argument of a probe, and attaches to a thousand in a moment.
 %%
-%%     Lines = dt_gdb:trace(OsPid, [{erlang, user_trace__n17, "%ld %s", ["$_probe_arg2", "(char*)$_probe_arg6"]}],
+%%     Lines = test_gdb:trace(OsPid, [{erlang, user_trace__n17, "%ld %s", ["$_probe_arg2", "(char*)$_probe_arg6"]}],
 %%                          fun() -> ...what fires them... end).
 %%
-%% Answers a line a hit, in their order, as binaries: the probe's name and what the format says.
--module(dt_gdb).
+%% Returns one line per hit, in order, as binaries: the probe's name and the text that the format makes.
+-module(test_gdb).
 
 -export([missing/0, trace/3]).
 
@@ -14,14 +14,15 @@
 missing() ->
     os:find_executable("gdb") =:= false andalso "gdb is not installed".
 
-%% Fun is called when gdb is attached, and has to fire the last probe last, once.
+%% Calls Fun when gdb is attached. Fun must fire the last probe once, as its last event.
 trace(OsPid, Probes, Fun) ->
     File = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-" ++ os:getpid() ++ ".gdb"),
     {_, Last, _, _} = lists:last(Probes),
     ok = file:write_file(File, ["set pagination off\n", "handle all nostop noprint pass\n",
                                 [breakpoint(Probe) || Probe <- Probes], "printf \"@attached\\n\"\n", "continue\n"]),
     Port = open_port({spawn_executable, os:find_executable("gdb")},
-                     [{args, ["-q", "-nx", "-batch", "-p", OsPid, "-x", File]}, {line, 8192}, binary, exit_status, stderr_to_stdout]),
+                     [{args, ["-q", "-nx", "-batch", "-p", OsPid, "-x", File]}, {line, 8192}, binary, exit_status,
+                      stderr_to_stdout]),
     {os_pid, Gdb} = erlang:port_info(Port, os_pid),
     try
         _ = lines(Port, <<"attached">>, []),
@@ -30,7 +31,7 @@ trace(OsPid, Probes, Fun) ->
         receive {'DOWN', Ref, process, Pid, normal} -> ok end,
         Lines
     after
-        _ = dt_shell:run("kill -INT ~b", [Gdb]),
+        _ = test_shell:run("kill -INT ~b", [Gdb]),
         exited(Port),
         ok = file:delete(File)
     end.
@@ -39,7 +40,7 @@ breakpoint({Provider, Probe, Format, Args}) ->
     io_lib:format("break -probe-stap ~s:~s\ncommands\nsilent\nprintf \"@~s ~s\\n\"~s\ncontinue\nend\n",
                   [Provider, Probe, Probe, Format, [[", ", Arg] || Arg <- Args]]).
 
-%% Up to the first line of that probe.
+%% Lines up to the first one of this probe.
 lines(Port, Last, Lines) ->
     receive
         {Port, {data, {eol, <<"@", Line/binary>>}}} ->

@@ -1,8 +1,8 @@
-%% A stock Erlang node for tests to trace: started beside the test's own, driven over its
-%% standard input and output, so that what breaks it breaks no test run.
--module(dt_node).
+%% A stock Erlang node to trace. It runs beside the test's own node and is controlled through its standard input and
+%% output, so that its crash does not end the test run.
+-module(test_node).
 
--export([start/0, start/1, stop/1, os_pid/1, call/2, call/3, is_ours/1]).
+-export([start/0, start/1, stop/1, os_pid/1, call/2, call/3, is_ours/1, test_paths/0]).
 -export([start_epmd/0, stop_epmd/1, named/2]).
 
 -define(DEADLINE, 180000).
@@ -16,21 +16,28 @@ start(Options = #{}) ->
     Paths = lists:append([["-pa", Path] || Path <- maps:get(paths, Options, Ours)]),
     {ok, Node, _} =
         peer:start(maps:merge(maps:remove(paths, Options), #{connection => standard_io, wait_boot => ?DEADLINE,
-                                         env => [{"ERL_CRASH_DUMP_SECONDS", "0"} | preloaded(maps:get(env, Options, []))],
+                                         env => [{"ERL_CRASH_DUMP_SECONDS",
+                                                  "0"} | preloaded(maps:get(env, Options, []))],
                                          args => Paths ++ maps:get(args, Options, [])})),
     Node.
 
-%% With what the library needs that was built with sanitizers, before all else that is preloaded; the programs that the
-%% tests start do without.
+%% Preloads the runtime that a library built with sanitizers requires, before other libraries. Programs that tests start
+%% run without it.
 preloaded(Env) ->
     case os:getenv("DYNTRACE_PRELOAD") of
         false -> Env;
-        Sanitizers -> lists:keystore("LD_PRELOAD", 1, Env, {"LD_PRELOAD", Sanitizers ++ " " ++ proplists:get_value("LD_PRELOAD", Env, "")})
+        Sanitizers -> lists:keystore("LD_PRELOAD", 1, Env,
+                                     {"LD_PRELOAD", Sanitizers ++ " " ++ proplists:get_value("LD_PRELOAD", Env, "")})
     end.
 
-%% The folders of this build come along; the node's own OTP is on its path already.
+%% The node gets this build's folders; its own OTP is on its path already.
 is_ours(Path) ->
     not lists:prefix(code:lib_dir(), Path) andalso filelib:is_dir(Path).
+
+%% The folders of the suites and of the helpers.
+test_paths() ->
+    Support = filename:dirname(code:which(?MODULE)),
+    [filename:dirname(Support), Support].
 
 stop(Node) ->
     peer:stop(Node).
@@ -45,8 +52,8 @@ call(Node, Fun) ->
 call(Node, Fun, Deadline) ->
     peer:call(Node, erlang, apply, [Fun, []], Deadline).
 
-%% Nodes that talk to each other need a name and an epmd: one of their own, which ends with
-%% the test and leaves the machine's alone.
+%% Nodes that are connected require names and an epmd: one of their own, which ends with the test, and not the
+%% machine's.
 start_epmd() ->
     {ok, Listen} = gen_tcp:listen(0, [{ip, {127, 0, 0, 1}}]),
     {ok, PortNumber} = inet:port(Listen),
@@ -55,7 +62,7 @@ start_epmd() ->
     Port = open_port({spawn_executable, "/bin/sh"},
                      [{args, ["-c", "epmd -d -port " ++ Number ++ " -address 127.0.0.1 & read end; kill $!"]},
                       stderr_to_stdout]),
-    %% What epmd says first is that it runs.
+    %% epmd's first output says that it runs.
     receive {Port, {data, _}} -> {Number, Port} end.
 
 stop_epmd({_, Port}) ->

@@ -1,13 +1,13 @@
 %% A real bpftrace as a consumer: starts one, waits until it is attached, reads its events.
 %%
-%%     Consumer = dt_bpftrace:start(Library, [message_send]),
+%%     Consumer = test_bpftrace:start(Library, [message_send]),
 %%     ...what sends a message...
-%%     {message_send, #{to := To}} = dt_bpftrace:await(Consumer, fun(Event) -> ... end),
-%%     Events = dt_bpftrace:stop(Consumer).
+%%     {message_send, #{to := To}} = test_bpftrace:await(Consumer, fun(Event) -> ... end),
+%%     Events = test_bpftrace:stop(Consumer).
 %%
 %% An event is {Probe, #{Field => binary() | integer() | null}}; its fields are those of the
 %% catalogue, `dyntrace:probes()`, null a NULL pointer. Events are in the order of their time.
--module(dt_bpftrace).
+-module(test_bpftrace).
 -behaviour(gen_server).
 
 -export([missing/0, described/1, start/2, start/3, start_script/2, start_file/2, os_pid/1, await/2, await/3, events/1, lines/1, in_time/1,
@@ -16,25 +16,25 @@
 
 -define(DEADLINE, 120000).
 
-%% A signal that has not been heard is sent again.
+%% A signal is sent again until bpftrace reacts.
 -define(AGAIN_MS, 5000).
 
-%% The kernel waits for each probe until nobody is in it any more, which takes its time on a busy machine.
+%% At detach, the kernel waits per probe until no process is in it. That takes long on a busy machine.
 -define(DETACH_DEADLINE, 150000).
 
 %% bpftrace reads a string into the 512 bytes of BPF stack, so a long one is read in pieces.
 -define(PIECE, 100).
 
-%% As long as a text of a term is at most; each piece more takes bpftrace its time to compile.
+%% The greatest length of a text. Each further piece takes bpftrace time to compile.
 -define(LONGEST, 300).
 
-%% Newer ones mark a string as cut that takes all of its room.
+%% Newer versions of bpftrace mark a string as cut if it takes all of its room.
 -define(STRLEN, 104).
 
-%% What bpftrace reads of a string unless told otherwise: all that our scripts have room for.
+%% bpftrace's default for the length of strings; the project's scripts leave room for no more.
 -define(DEFAULT_STRLEN, 64).
 
-%% A bpftrace that a dead test node left behind ends by itself.
+%% The script ends by itself, in case that the test's node dies without ending bpftrace.
 -define(LIFETIME_S, 600).
 
 -record(state, {port, os_pid, probes = #{}, attached = [], parts = #{}, events = [], lines = [],
@@ -55,7 +55,7 @@ missing() ->
             end
     end.
 
-%% The cause that newer ones don't name: they end where they find no tracefs.
+%% Newer versions end without a tracefs, and do not name that cause.
 no_tracefs(Output) ->
     case re:run(Output, "/sys/kernel/(tracing|debug)/.*No such file") of
         {match, _} -> "\n  No tracefs is mounted. As root: mount -t tracefs tracefs /sys/kernel/tracing";
@@ -75,29 +75,31 @@ start(Library, Probes, Options) ->
               || {N, Described} <- maps:to_list(Numbered)],
     start_script(Script, Options#{probes => Numbered}).
 
-%% A probe of the catalogue; a labeled one by its name with the label.
+%% A probe's description in the catalogue. A labeled probe is named with its label.
 described(Probe) ->
     Name = atom_to_list(Probe),
     [Described] = [D || D = #{name := Of} <- dyntrace:probes(),
                         Of =:= Probe orelse
-                            is_map_key(labels, D) andalso string:trim(Name, trailing, "0123456789") =:= atom_to_list(Of)],
+                            is_map_key(labels, D) andalso string:trim(Name, trailing,
+                                                                      "0123456789") =:= atom_to_list(Of)],
     Described#{name := Probe}.
 
-%% What each probe's note says of its arguments: "8@48(%rdi)".
+%% The operands in each probe's note: "8@48(%rdi)".
 operands(Library) ->
-    {0, Output} = dt_shell:run("LC_ALL=C readelf -n '~ts'", [Library]),
-    {match, Notes} = re:run(Output, "Name: (\\S+)\\s+Location: .*\\s+Arguments: (.*)", [global, {capture, all_but_first, list}]),
+    {0, Output} = test_shell:run("LC_ALL=C readelf -n '~ts'", [Library]),
+    {match, Notes} = re:run(Output, "Name: (\\S+)\\s+Location: .*\\s+Arguments: (.*)",
+                            [global, {capture, all_but_first, list}]),
     maps:from_list([{list_to_atom(Name), string:lexemes(Arguments, " ")} || [Name, Arguments] <- Notes]).
 
-%% Any script: read what it prints with lines/1, or as it comes with the option `on_line`, a
-%% function of each line; `strlen` is how much of a string it reads. Returns when its probes are attached. When the
-%% caller ends, so does bpftrace.
+%% Starts any script. lines/1 returns what it printed; with the option `on_line', a function is called with each line.
+%% `strlen' is the length of strings that it reads. Returns when its probes are attached. bpftrace ends when the caller
+%% ends.
 start_script(Script, Options) ->
     {ok, Consumer} = gen_server:start(?MODULE, {self(), Script, Options}, []),
     ok = gen_server:call(Consumer, attached, ?DEADLINE),
     Consumer.
 
-%% A script of ours, from its file, with its arguments.
+%% Starts one of the project's scripts, from its file, with these arguments.
 start_file(File, Args) ->
     {ok, Script} = file:read_file(File),
     start_script(Script, #{args => Args, strlen => ?DEFAULT_STRLEN}).
@@ -105,7 +107,7 @@ start_file(File, Args) ->
 os_pid(Consumer) ->
     gen_server:call(Consumer, os_pid).
 
-%% The first event, of those that came and those to come, that Fun is true of.
+%% The first event, past or future, for which Fun returns true.
 await(Consumer, Fun) ->
     await(Consumer, Fun, ?DEADLINE).
 
@@ -120,8 +122,8 @@ events(Consumer) ->
 lines(Consumer) ->
     gen_server:call(Consumer, lines).
 
-%% Of a script's lines those that begin with their time, as of printf("%llu %s\n", nsecs, ...), in its order: they arrive
-%% in that of the CPUs' buffers.
+%% The lines that begin with a time, printed by printf("%llu %s\n", nsecs, ...), sorted by it. Lines arrive in the order
+%% of the buffers of the CPUs.
 in_time(Lines) ->
     Timed = [{binary_to_integer(Time), Text} || Line <- Lines,
                                                 {match, [Time, Text]} <- [re:run(Line, "^(\\d+) (.*)$", [{capture, all_but_first, binary}])]],
@@ -132,12 +134,12 @@ stop(Consumer) ->
     {Events, _} = signal(Consumer, "INT"),
     Events.
 
-%% The same of a script: returns all lines that it printed, those of its end too.
+%% The same for a script. Returns all lines that it printed, also those of its END.
 stop_script(Consumer) ->
     {_, Lines} = signal(Consumer, "INT"),
     Lines.
 
-%% Ends bpftrace as the kernel ends it when memory is out.
+%% Kills bpftrace, as the kernel does when memory is short.
 kill(Consumer) ->
     {_, _} = signal(Consumer, "KILL"),
     ok.
@@ -150,8 +152,8 @@ signal(Consumer, Signal) ->
 
 %% -- The script ------------------------------------------------------------------------
 
-%% One line a number and one a piece of each string, each beginning with what tells the
-%% event from all others: time, thread, probe.
+%% One line per number, and one per piece of a string. Each begins with time, thread and probe, which identify the
+%% event.
 probe_script(Library, N, #{provider := Provider, name := Probe, fields := Fields}, Operands, Pieces) ->
     Numbered = lists:zip3(lists:seq(0, length(Fields) - 1), Fields, Operands),
     ["usdt:", Library, ":", atom_to_list(Provider), ":", atom_to_list(Probe), " {\n",
@@ -171,20 +173,21 @@ field_script(N, I, Type, Argument, _Pieces) ->
                      end,
     io_lib:format("  printf(\"@@ %llu %d ~b ~b 0 ~s\\n\", $t, tid, ~s~s);\n", [N, I, Format, Cast, Argument]).
 
-%% bpftrace before 0.27 knows no arg6 and above: these are read from where their note says.
+%% bpftrace before 0.27 has no arg6 and above: these are read from the location in their note.
 argument(I, _) when I < 6 ->
     "arg" ++ integer_to_list(I);
 argument(_, Operand) ->
     Type = fun(Size) -> maps:get(Size, #{"8" => "uint64", "-8" => "int64", "4" => "uint32", "-4" => "int32"}) end,
     case re:run(Operand, "^(-?\\d)@(-?\\d*)(\\(?)%(\\w+)", [{capture, all_but_first, list}]) of
-        {match, [Size, Offset, "(", Register]} -> io_lib:format("(*(~s*)uptr(reg(\"~s\") + (~s)))", [Type(Size), register_name(Register), offset(Offset)]);
+        {match, [Size, Offset, "(", Register]} -> io_lib:format("(*(~s*)uptr(reg(\"~s\") + (~s)))",
+                                                                [Type(Size), register_name(Register), offset(Offset)]);
         {match, [Size, "", "", Register]} -> io_lib:format("(~s)reg(\"~s\")", [Type(Size), register_name(Register)])
     end.
 
 offset("") -> "0";
 offset(Offset) -> Offset.
 
-%% bpftrace's: r10, but ax for rax.
+%% The register's name for bpftrace: r10, but ax for rax.
 register_name([$r, First | Rest]) when First >= $a -> [First | Rest];
 register_name(Name) -> Name.
 
@@ -257,14 +260,15 @@ handle_info(_, State) ->
 terminate(_, #state{exited = true}) ->
     ok;
 terminate(_, State) ->
-    %% The process that started it is gone; if it stayed attached, other tests would see a consumer.
+    %% The owner has ended. If bpftrace stayed attached, other tests would see a consumer.
     send_signal("KILL", State).
 
 send_signal(Signal, #state{os_pid = OsPid}) ->
     [] = os:cmd("kill -" ++ Signal ++ " " ++ integer_to_list(OsPid)),
     ok.
 
-%% As long as it does, no interrupt has ended its loop: one that comes while it is not waiting in there is lost.
+%% While bpftrace has a handler for it, no interrupt has ended its loop. bpftrace misses an interrupt that arrives
+%% outside of its wait.
 catches_interrupts(#state{os_pid = OsPid}) ->
     case file:read_file("/proc/" ++ integer_to_list(OsPid) ++ "/status") of
         {ok, Status} ->
@@ -310,7 +314,7 @@ value(I, #{name := Name, type := string}, Parts) ->
 value(I, #{name := Name}, Parts) ->
     {Name, binary_to_integer(maps:get({I, 0}, Parts))}.
 
-%% A piece that is not full was the last one; what was read behind it is not the string's.
+%% A piece that is not full is the last one. The bytes after it do not belong to the string.
 pieces(I, K, Parts) ->
     case Parts of
         #{{I, K} := <<"1 ", Text:?PIECE/binary, _/binary>>} -> [Text | pieces(I, K + 1, Parts)];

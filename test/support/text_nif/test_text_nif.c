@@ -6,7 +6,7 @@
 #include "text/id.h"
 #include "text/string.h"
 #include "text/term.h"
-#include "dt_work.h"
+#include "test_work.h"
 
 static ERL_NIF_TERM binary(ErlNifEnv *env, const char *s) {
     ERL_NIF_TERM term;
@@ -60,7 +60,8 @@ static ERL_NIF_TERM runtime(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
     return term;
 }
 
-/* The time that the text takes, in nanoseconds: the least of some, since others use the machine too. */
+/* The time that the text takes, in nanoseconds: the least of some, since others use the machine
+ * too. */
 static ERL_NIF_TERM duration(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     long least = -1;
 
@@ -83,13 +84,13 @@ static ERL_NIF_TERM duration(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]
 
 /* The steps that the text takes. */
 static ERL_NIF_TERM work(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    unsigned long before = dt_work;
+    unsigned long before = test_work;
     struct dt_text text;
 
     (void)argc;
     dt_text_open(&text);
     (void)dt_text_term(&text, env, argv[0]);
-    return enif_make_ulong(env, dt_work - before);
+    return enif_make_ulong(env, test_work - before);
 }
 
 static ERL_NIF_TERM show(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
@@ -118,4 +119,4 @@ static ErlNifFunc functions[] = {{"text", 1, text, 0},
                                  {"work", 1, work, 0},
                                  {"show", 1, show, 0}};
 
-ERL_NIF_INIT(dt_text_nif, functions, load, NULL, NULL, NULL)
+ERL_NIF_INIT(test_text_nif, functions, load, NULL, NULL, NULL)

@@ -1,32 +1,33 @@
 %% A real LTTng as a consumer: a session daemon, sessions in it, and what they recorded.
 %%
-%%     Daemon = dt_lttng:start_daemon(Config),
-%%     Session = dt_lttng:start(Daemon, [message_send]),
+%%     Daemon = test_lttng:start_daemon(Config),
+%%     Session = test_lttng:start(Daemon, [message_send]),
 %%     ...what sends a message, when dyntrace:listeners/0 says that it is listened to...
-%%     [{message_send, #{to := To}}] = dt_lttng:stop(Session).
+%%     [{message_send, #{to := To}}] = test_lttng:stop(Session).
 %%
-%% Events are as those of dt_bpftrace. A daemon that runs already is used and left alone; one
+%% Events are as those of test_bpftrace. A daemon that runs already is used and left alone; one
 %% that was started here ends with the process that started it.
--module(dt_lttng).
+-module(test_lttng).
 
 -export([tools_missing/0, missing/0, start_daemon/0, start_daemon/1, stop_daemon/1, kill_daemon/1, signal_daemon/2,
-         start/2, start/3, enable/2, disable/2, stop/1, text/1, read/1, declared/1, discarded/1, folder/1, name/1, destroy/1, lttng/3, tracepoints/2]).
+         start/2, start/3, enable/2, disable/2, stop/1, text/1, read/1, declared/1, discarded/1, balance/2, folder/1,
+         name/1, destroy/1, lttng/3, tracepoints/2]).
 
 -define(DEADLINE_MS, 20000).
 
 -record(daemon, {os_pid, keeper, prefix = ""}).
 -record(session, {daemon, name, folder, event = ""}).
 
-%% Why LTTng can't be used here, or false: its tools.
+%% The tools of LTTng that are missing here, or false.
 tools_missing() ->
     case [Tool || Tool <- ["lttng", "lttng-sessiond", "babeltrace2"], os:find_executable(Tool) =:= false] of
         [] -> false;
         Missing -> lists:flatten(lists:join(", ", Missing)) ++ " not installed"
     end.
 
-%% The same, and what read/1 needs.
+%% The same, with what read/1 requires.
 missing() ->
-    case {tools_missing(), dt_shell:run("/usr/bin/python3 -c 'import bt2'", [])} of
+    case {tools_missing(), test_shell:run("/usr/bin/python3 -c 'import bt2'", [])} of
         {false, {0, _}} -> false;
         {false, _} -> "python3-bt2 is not installed";
         {Missing, _} -> Missing
@@ -37,9 +38,9 @@ missing() ->
 start_daemon() ->
     start_daemon("").
 
-%% Prefix is what commands are run through to be another user's: `setpriv ...`, `env ...`.
+%% Commands run through Prefix, to be another user's: `setpriv ...`, `env ...`.
 start_daemon(Prefix) ->
-    case dt_shell:run("~s lttng --no-sessiond list", [Prefix]) of
+    case test_shell:run("~s lttng --no-sessiond list", [Prefix]) of
         {0, _} ->
             #daemon{prefix = Prefix};
         _ ->
@@ -54,9 +55,11 @@ start_daemon(Prefix) ->
 keep_daemon(Prefix, Owner) ->
     Ref = monitor(process, Owner),
     Port = open_port({spawn_executable, "/bin/sh"},
-                     [{args, ["-c", "exec " ++ Prefix ++ " lttng-sessiond --no-kernel"]}, binary, stderr_to_stdout, exit_status]),
+                     [{args, ["-c", "exec " ++ Prefix ++ " lttng-sessiond --no-kernel"]}, binary, stderr_to_stdout,
+                      exit_status]),
     {os_pid, OsPid} = erlang:port_info(Port, os_pid),
-    dt_wait:until("the session daemon answers", fun() -> case dt_shell:run("~s lttng --no-sessiond list", [Prefix]) of {0, _} -> true; Failed -> Failed end end),
+    test_wait:until("the session daemon answers",
+                    fun() -> case test_shell:run("~s lttng --no-sessiond list", [Prefix]) of {0, _} -> true; Failed -> Failed end end),
     Owner ! {self(), OsPid},
     keep(Port, OsPid, Ref).
 
@@ -68,7 +71,7 @@ keep(Port, OsPid, Ref) ->
         {'DOWN', Ref, process, _, _} -> signal(OsPid, "CONT"), signal(OsPid, "TERM"), keep(Port, OsPid, Ref)
     end.
 
-%% Ends a daemon that was started here, and waits until it has.
+%% Ends a daemon that start_daemon started, and waits for its end.
 stop_daemon(#daemon{keeper = undefined}) ->
     ok;
 stop_daemon(#daemon{keeper = Keeper}) ->
@@ -85,7 +88,7 @@ signal_daemon(#daemon{os_pid = OsPid}, Signal) when is_integer(OsPid) ->
     signal(OsPid, Signal).
 
 signal(OsPid, Signal) ->
-    _ = dt_shell:run("kill -~s ~b", [Signal, OsPid]),
+    _ = test_shell:run("kill -~s ~b", [Signal, OsPid]),
     ok.
 
 %% -- Sessions --------------------------------------------------------------------------------
@@ -101,13 +104,14 @@ start(Daemon, Probes, Options) ->
     Event = maps:get(event, Options, ""),
     Session = #session{daemon = Daemon, name = lists:flatten(Name), folder = Folder, event = Event},
     {0, _} = lttng(Daemon, "create ~s ~s", [Name, maps:get(create, Options, "--output=" ++ Folder)]),
-    {0, _} = lttng(Daemon, "enable-channel -u -s ~s ~s channel", [Name, maps:get(channel, Options, "--subbuf-size=1M --num-subbuf=8")]),
+    {0, _} = lttng(Daemon, "enable-channel -u -s ~s ~s channel",
+                   [Name, maps:get(channel, Options, "--subbuf-size=1M --num-subbuf=8")]),
     [{0, _} = lttng(Daemon, "enable-event -u -s ~s -c channel 'org_erlang_dyntrace:~s' ~s", [Name, Probe, Event])
      || Probe <- Probes],
     {0, _} = lttng(Daemon, "start ~s", [Name]),
     Session.
 
-%% Of a running session.
+%% In a running session.
 enable(Session = #session{event = Event}, Probe) -> switch("enable", Session, Probe, Event).
 disable(Session, Probe) -> switch("disable", Session, Probe, "").
 
@@ -134,10 +138,10 @@ destroy(#session{daemon = Daemon, name = Name, folder = Folder}) ->
     ok.
 
 lttng(#daemon{prefix = Prefix}, Format, Args) ->
-    dt_shell:run("~s lttng --no-sessiond " ++ Format, [Prefix | Args]).
+    test_shell:run("~s lttng --no-sessiond " ++ Format, [Prefix | Args]).
 
-%% The names of ours that a process has registered, as often as it has. `lttng list` heads each
-%% process with "PID: 17 - Name: ..." or, from 2.15, "Process 17: ...".
+%% The tracepoints of this provider that a process has registered, with repetitions. `lttng list` heads each process
+%% with "PID: 17 - Name: ..." or, from 2.15, "Process 17: ...".
 tracepoints(Daemon, OsPid) ->
     {0, Output} = lttng(Daemon, "list -u", []),
     [Name || Part <- re:split(Output, "(?:PID: |Process )(?=[0-9])"),
@@ -153,7 +157,7 @@ read(Folder) ->
 %% Stops and destroys the session; returns the lines that babeltrace2 makes of its events.
 text(Session = #session{daemon = Daemon, name = Name, folder = Folder}) ->
     {0, _} = lttng(Daemon, "stop ~s", [Name]),
-    {0, Text} = dt_shell:run("babeltrace2 --no-delta --names=payload '~ts' 2>&1", [Folder]),
+    {0, Text} = test_shell:run("babeltrace2 --no-delta --names=payload '~ts' 2>&1", [Folder]),
     ok = destroy(Session),
     binary:split(Text, <<"\n">>, [global, trim_all]).
 
@@ -161,17 +165,36 @@ text(Session = #session{daemon = Daemon, name = Name, folder = Folder}) ->
 declared(Folder) ->
     lists:usort([{Name, [{Field, Type} || {Field, Type, _} <- Fields]} || {Name, Fields} <- lines(Folder)]).
 
-%% How many events LTTng says that it lost.
+%% How many events LTTng reports as discarded.
 discarded(Folder) ->
     [<<"#discarded">>, Count] = binary:split(lists:last(raw(Folder)), <<"\t">>),
     binary_to_integer(Count).
+
+%% {Recorded, Lost} of a stopped session of message_send, as counts. Each message that was sent, as a text, is recorded
+%% or counted as lost. Recorded messages are in order, and there are no others. Otherwise raises an error with the
+%% difference.
+balance(Sent, #session{folder = Folder}) ->
+    Recorded = [Message || {message_send, #{message := Message}} <- read(Folder)],
+    Lost = discarded(Folder),
+    case {without(Recorded, Sent), length(Sent) - length(Recorded)} of
+        {[], Lost} -> {length(Recorded), Lost};
+        {Extra, _} -> error({unbalanced, [{sent, length(Sent)}, {recorded, length(Recorded)}, {lost, Lost},
+                                          {extra_or_out_of_order, lists:sublist(Extra, 10)}]})
+    end.
+
+%% [] if the first list is a subsequence of the second; otherwise its elements from the first one that is not.
+without([Same | Recorded], [Same | Sent]) -> without(Recorded, Sent);
+without([], _) -> [];
+without(Recorded, [_ | Sent]) -> without(Recorded, Sent);
+without(Recorded, []) -> Recorded.
 
 lines(Folder) ->
     [{binary_to_atom(Name), [field(Field) || Field <- Fields]}
      || Line <- lists:droplast(raw(Folder)), [Name | Fields] <- [binary:split(Line, <<"\t">>, [global])]].
 
 raw(Folder) ->
-    {0, Output} = dt_shell:run("/usr/bin/python3 '~ts' '~ts' 2>&1", [filename:join(dt_shell:project(), "test/read_ctf.py"), Folder]),
+    {0, Output} = test_shell:run("/usr/bin/python3 '~ts' '~ts' 2>&1",
+                                 [filename:join(test_shell:project(), "test/support/read_ctf.py"), Folder]),
     binary:split(Output, <<"\n">>, [global, trim_all]).
 
 field(Field) ->

@@ -4,7 +4,7 @@
 %% makes them happen, and returns the events that a consumer must have got, in order:
 %% [{Probe, #{Field => binary() | integer()}}]. The expected values come from Erlang's own
 %% functions (pid_to_list/1, process_info/2, another tracer), never from this library.
--module(dt_cases).
+-module(test_cases).
 
 -export([probes/0, probes/1, run/1, comparable/1, traced/2, untold/3, text/1, location/1]).
 -export([identity/1, fail/2, outer/1, caller/0, collected/0, waits/0]).
@@ -28,7 +28,7 @@ probes() ->
      global__function__entry, function__return, trace, trace_seq,
      user_trace__s1, user_trace__i4s4, user_trace__n42].
 
-%% Those that the backend has.
+%% The probes of this backend.
 probes(Backend) ->
     Others = [Name || #{name := Name, backends := Backends} <- dyntrace:probes(), not lists:member(Backend, Backends)],
     [Probe || Probe <- probes(), not lists:member(Probe, Others), Backend =:= usdt orelse Probe =/= user_trace__n42].
@@ -53,7 +53,7 @@ run(process_link) ->
                                 Stranger = LinkTo(self(), self()),
                                 receive linked -> Stranger end
                         end),
-    %% An unlink is a signal as well: the tracee has seen it when it has answered.
+    %% An unlink is a signal too: the tracee has handled it when it answers.
     Other ! stop,
     [{process_link, #{from => text(From), to => text(To), type => Type}}
      || {From, To, Type} <- [{Pid, Other, <<"link">>}, {Pid, Other, <<"unlink">>},
@@ -65,7 +65,7 @@ run(process_exit) ->
                {fun() -> exit(kill) end, <<"kill">>}],
     [begin
          {Pid, Ref} = spawn_monitor(fun() -> receive go -> Exit() end end),
-         1 = dt_trace:trace(Pid, true, [procs, ?TRACER]),
+         1 = test_trace:trace(Pid, true, [procs, ?TRACER]),
          Pid ! go,
          receive {'DOWN', Ref, process, Pid, _} -> ok end,
          {process_exit, #{pid => text(Pid), reason => Text}}
@@ -74,20 +74,20 @@ run(process_exit) ->
 run(process_register) ->
     {Pid, Port} =
         traced([procs], fun() ->
-                                register(dt_name, self()),
-                                unregister(dt_name),
+                                register(test_name, self()),
+                                unregister(test_name),
                                 Port = open_port({spawn, "cat"}, []),
-                                1 = dt_trace:trace(Port, true, [ports, ?TRACER]),
+                                1 = test_trace:trace(Port, true, [ports, ?TRACER]),
                                 register('dt port', Port),
                                 unregister('dt port'),
                                 port_close(Port),
                                 Port
                         end),
     [{process_register, #{pid => text(Who), name => Name, type => Type}}
-     || {Who, Name, Type} <- [{Pid, <<"dt_name">>, <<"register">>}, {Pid, <<"dt_name">>, <<"unregister">>},
+     || {Who, Name, Type} <- [{Pid, <<"test_name">>, <<"register">>}, {Pid, <<"test_name">>, <<"unregister">>},
                               {Port, <<"'dt port'">>, <<"register">>}, {Port, <<"'dt port'">>, <<"unregister">>}]];
 
-%% What a process tracer is told of one process, a consumer must be told of another that
+%% The events that a consumer receives for one process are those that a process tracer receives for another process that
 %% does the same.
 run(process_scheduled) ->
     Flags = [running, exiting],
@@ -108,24 +108,25 @@ run(port_exit) ->
 
 run(port_link) ->
     {Owner, Port, _} = port_life([ports]),
-    %% Opening a port links the opener to it.
+    %% Opening a port links the port to the process that opens it.
     [{port_link, #{from => text(Owner), to => text(Port), type => Type}}
      || Type <- [<<"link">>, <<"unlink">>, <<"link">>]];
 
 run(port_scheduled) ->
     {_, Port, Told} = port_life([running_ports]),
     [Event || {trace, _, Tag, Where} <- Told,
-              Event <- comparable({port_scheduled, #{port => text(Port), entry => location(Where), type => atom_to_binary(Tag)}})];
+              Event <- comparable({port_scheduled,
+                                   #{port => text(Port), entry => location(Where), type => atom_to_binary(Tag)}})];
 
 run(function_call) ->
-    _ = dt_trace:trace_pattern({?MODULE, identity, 1}, true, [local]),
-    _ = dt_trace:trace_pattern({lists, seq, 2}, true, []),
+    _ = test_trace:trace_pattern({?MODULE, identity, 1}, true, [local]),
+    _ = test_trace:trace_pattern({lists, seq, 2}, true, []),
     {Pid1, _} = traced([call], fun() -> ?MODULE:identity(1), lists:seq(1, 3) end),
     {Pid2, _} = traced([call, arity], fun() -> ?MODULE:identity(1) end),
     no_patterns(),
     [{function_call, #{pid => text(Pid), entry => Entry, depth => 0}}
-     || {Pid, Entry} <- [{Pid1, <<"dt_cases:identity/1">>}, {Pid1, <<"lists:seq/2">>},
-                         {Pid2, <<"dt_cases:identity/1">>}]];
+     || {Pid, Entry} <- [{Pid1, <<"test_cases:identity/1">>}, {Pid1, <<"lists:seq/2">>},
+                         {Pid2, <<"test_cases:identity/1">>}]];
 
 run(function_return) ->
     Matches = [{[{'_', [], [{return_trace}]}], [call]},
@@ -134,24 +135,25 @@ run(function_return) ->
     [{function_return, #{pid => text(Pid), entry => Entry, depth => 0}}
      || {Match, Flags} <- Matches,
         Pid <- [begin
-                    _ = dt_trace:trace_pattern({?MODULE, outer, 1}, Match, [local]),
-                    _ = dt_trace:trace_pattern({?MODULE, identity, 1}, Match, [local]),
+                    _ = test_trace:trace_pattern({?MODULE, outer, 1}, Match, [local]),
+                    _ = test_trace:trace_pattern({?MODULE, identity, 1}, Match, [local]),
                     {Traced, _} = traced(Flags, fun ?MODULE:caller/0),
                     no_patterns(),
                     Traced
                 end],
-        %% `return_to` names where to: outer/1 calls identity/1, caller/0 calls outer/1.
+        %% `return_to' names the function that is returned to: outer/1 calls identity/1, caller/0 calls outer/1.
         Entry <- case Match of
-                     true -> [<<"dt_cases:outer/1">>, <<"dt_cases:caller/0">>];
-                     _ -> [<<"dt_cases:identity/1">>, <<"dt_cases:outer/1">>]
+                     true -> [<<"test_cases:outer/1">>, <<"test_cases:caller/0">>];
+                     _ -> [<<"test_cases:identity/1">>, <<"test_cases:outer/1">>]
                  end];
 
 run(function_exception) ->
-    _ = dt_trace:trace_pattern({?MODULE, fail, 2}, [{'_', [], [{exception_trace}]}], [local]),
+    _ = test_trace:trace_pattern({?MODULE, fail, 2}, [{'_', [], [{exception_trace}]}], [local]),
     Classes = [error, exit, throw],
-    {Pid, _} = traced([call], fun() -> [try ?MODULE:fail(Class, oops) catch Class:oops -> ok end || Class <- Classes] end),
+    {Pid, _} = traced([call],
+                      fun() -> [try ?MODULE:fail(Class, oops) catch Class:oops -> ok end || Class <- Classes] end),
     no_patterns(),
-    [{function_exception, #{pid => text(Pid), entry => <<"dt_cases:fail/2">>, class => atom_to_binary(Class)}}
+    [{function_exception, #{pid => text(Pid), entry => <<"test_cases:fail/2">>, class => atom_to_binary(Class)}}
      || Class <- Classes];
 
 run(message_send) ->
@@ -159,8 +161,8 @@ run(message_send) ->
     receive {'DOWN', Ref, process, Dead, _} -> ok end,
     Alias = alias(),
     true = unalias(Alias),
-    Receivers = [self(), dt_registered, {dt_registered, node()}, Dead, Alias, make_ref()],
-    true = register(dt_registered, spawn(fun() -> receive stop -> ok end end)),
+    Receivers = [self(), test_registered, {test_registered, node()}, Dead, Alias, make_ref()],
+    true = register(test_registered, spawn(fun() -> receive stop -> ok end end)),
     {Pid, Port} =
         traced([send], fun() ->
                                Port = open_port({spawn, "cat"}, []),
@@ -171,7 +173,7 @@ run(message_send) ->
                                Port
                        end),
     receive {hello, 1} -> ok end,
-    dt_registered ! stop,
+    test_registered ! stop,
     [{message_send, #{from => text(Pid), to => text(Port), message => iolist_to_binary(["{", text(Pid), ",{command,<<\"x\">>}}"])}}
      | [{message_send, #{from => text(Pid), to => text(To), message => iolist_to_binary(io_lib:format("{hello,~b}", [N]))}}
         || {N, To} <- lists:zip(lists:seq(1, length(Receivers)), Receivers)]];
@@ -254,11 +256,12 @@ run(message__send) ->
      || {From, Receiver, Size, Label, Previous, Current} <-
             [{text(Pid), text(To), erts_debug:flat_size(Term), 0, 0, 0} || Term <- Terms] ++ Tokens];
 
-%% A node that is alone sends to no other; usdt_SUITE:remote_receivers/1 has two.
+%% A single node sends to no other node. usdt_SUITE:remote_receivers/1 has two nodes.
 run(message__send__remote) ->
     Far = binary_to_term(<<131, 88, 119, 10, "far@a-host", 17:32, 0:32, 1:32>>),
     [ok = dyntrace:trace_send(send, [], self(), Message, #{extra => To})
-     || {To, Message} <- [{Far, hello}, {{name, 'far@a-host'}, {hello, "you"}}, {{name, node()}, no}, {self(), no}, {name, no}]],
+     || {To, Message} <- [{Far, hello}, {{name, 'far@a-host'}, {hello, "you"}}, {{name, node()}, no}, {self(), no},
+                          {name, no}]],
     [{message__send__remote, #{sender => text(self()), node_name => <<"'far@a-host'">>, receiver => To,
                                size => Size, label => 0, previous => 0, current => 0}}
      || {To, Size} <- [{text(Far), 0}, {<<"{name,'far@a-host'}">>, 3 + 6}]];
@@ -269,7 +272,8 @@ run(message__queued) ->
 
 run(message__receive) ->
     Received = [{To, Message, 0, 0, 0} || {To, Message} <- received()],
-    Tokens = [{To, Message, label(Label), Previous, Current} || {_, To, Message, Label, Previous, Current} <- exchanges('receive')],
+    Tokens = [{To, Message, label(Label), Previous, Current}
+              || {_, To, Message, Label, Previous, Current} <- exchanges('receive')],
     [{message__receive, #{receiver => text(To), size => erts_debug:flat_size(Message), queue_len => 0,
                           label => Label, previous => Previous, current => Current}}
      || {To, Message, Label, Previous, Current} <- Received ++ Tokens];
@@ -278,7 +282,8 @@ run(process__spawn) ->
     [{process__spawn, #{p => P, mfa => Mfa}} || {process_spawn, #{pid := P, entry := Mfa}} <- run(process_spawn)];
 
 run(process__exit) ->
-    [{process__exit, #{p => P, reason => Reason}} || {process_exit, #{pid := P, reason := Reason}} <- run(process_exit)];
+    [{process__exit, #{p => P, reason => Reason}}
+     || {process_exit, #{pid := P, reason := Reason}} <- run(process_exit)];
 
 run(process__exit_signal) ->
     {Pid, Others} =
@@ -293,7 +298,8 @@ run(process__exit_signal) ->
      || {Other, N} <- Others];
 
 run(process__scheduled) ->
-    [{process__scheduled, #{p => P, mfa => Mfa}} || {_, #{pid := P, entry := Mfa, type := <<"in", _/binary>>}} <- run(process_scheduled)];
+    [{process__scheduled, #{p => P, mfa => Mfa}}
+     || {_, #{pid := P, entry := Mfa, type := <<"in", _/binary>>}} <- run(process_scheduled)];
 
 run(process__unscheduled) ->
     [{process__unscheduled, #{p => P}} || {_, #{pid := P, type := <<"out", _/binary>>}} <- run(process_scheduled)];
@@ -316,15 +322,17 @@ run(gc_major__start) -> erlang_collections(gc_major__start, gc_major_start, need
 run(gc_major__end) -> erlang_collections(gc_major__end, gc_major_end, reclaimed);
 
 run(global__function__entry) ->
-    [{global__function__entry, #{p => P, mfa => Mfa, depth => 0}} || {_, #{pid := P, entry := Mfa}} <- run(function_call)];
+    [{global__function__entry, #{p => P, mfa => Mfa, depth => 0}}
+     || {_, #{pid := P, entry := Mfa}} <- run(function_call)];
 
 run(function__return) ->
     Match = [{'_', [], [{return_trace}]}],
-    _ = dt_trace:trace_pattern({?MODULE, outer, 1}, Match, [local]),
-    _ = dt_trace:trace_pattern({?MODULE, identity, 1}, Match, [local]),
+    _ = test_trace:trace_pattern({?MODULE, outer, 1}, Match, [local]),
+    _ = test_trace:trace_pattern({?MODULE, identity, 1}, Match, [local]),
     {Pid, _} = traced([call, return_to], fun ?MODULE:caller/0),
     no_patterns(),
-    [{function__return, #{p => text(Pid), mfa => Mfa, depth => 0}} || Mfa <- [<<"dt_cases:identity/1">>, <<"dt_cases:outer/1">>]];
+    [{function__return, #{p => text(Pid), mfa => Mfa, depth => 0}}
+     || Mfa <- [<<"test_cases:identity/1">>, <<"test_cases:outer/1">>]];
 
 run(trace) ->
     Other = spawn(fun() -> receive stop -> ok end end),
@@ -341,7 +349,9 @@ run(trace) ->
 
 run(trace_seq) ->
     [{trace_seq, #{state => <<"[]">>, label => text_of(Label),
-                   seq_info => iolist_to_binary(io_lib:format("{send,{~b,~b},~ts,~ts,~ts}", [Previous, Current, text(From), text(To), text_of(Message)]))}}
+                   seq_info => iolist_to_binary(io_lib:format("{send,{~b,~b},~ts,~ts,~ts}",
+                                                              [Previous, Current, text(From), text(To),
+                                                               text_of(Message)]))}}
      || {From, To, Message, Label, Previous, Current} <- exchanges(send)].
 
 %% -- Functions that are traced -----------------------------------------------------------
@@ -358,14 +368,14 @@ caller() ->
 fail(Class, Reason) ->
     erlang:raise(Class, Reason, []).
 
-%% A body with garbage of a known kind; every process that runs it collects alike.
+%% Produces a known amount of garbage: each process that runs it collects alike.
 collected() ->
     _ = [lists:seq(1, 1000) || _ <- lists:seq(1, 5)],
     true = erlang:garbage_collect(self(), [{type, minor}]),
     true = erlang:garbage_collect(self(), [{type, major}]),
     ok.
 
-%% A body that gives up its scheduler where it says.
+%% Gives up its scheduler at known points.
 waits() ->
     receive after 5 -> ok end,
     exit(done).
@@ -377,7 +387,7 @@ traced(Flags, Fun) ->
     Self = self(),
     {Pid, _} = start(fun() ->
                              Result = Fun(),
-                             1 = dt_trace:trace(self(), false, [all]),
+                             1 = test_trace:trace(self(), false, [all]),
                              Self ! {self(), Result}
                      end, [?TRACER | Flags]),
     receive {Pid, Result} -> {Pid, Result} end.
@@ -392,7 +402,7 @@ untold(Flags, Fun, State) ->
     delivered(Pid),
     Pid.
 
-%% What a process tracer is told of the same.
+%% The events that a process tracer receives for the same.
 process_traced(Flags, Fun) ->
     {Pid, Ref} = start(Fun, [{tracer, self()} | Flags]),
     receive {'DOWN', Ref, process, Pid, _} -> ok end,
@@ -403,7 +413,7 @@ process_traced(Flags, Fun) ->
 start(Fun, TraceOptions) ->
     {Pid, Ref} = spawn_monitor(fun() -> receive go -> Fun() end end),
     waiting = until_waiting(Pid),
-    1 = dt_trace:trace(Pid, true, TraceOptions),
+    1 = test_trace:trace(Pid, true, TraceOptions),
     Pid ! go,
     {Pid, Ref}.
 
@@ -422,9 +432,8 @@ told(Who) ->
     after 0 -> []
     end.
 
-%% A port that is opened, talked to, unlinked, linked and closed by a process of its own. Its
-%% trace flags go to dyntrace; what a process tracer is told of another such port is
-%% returned as well.
+%% A process opens a port, sends to it, unlinks, links and closes it. dyntrace traces that port. Also returns what a
+%% process tracer receives for another port of that kind.
 port_life(Flags) ->
     {Owner, Port} = port_life(Flags, ?TRACER),
     {_, Other} = port_life(Flags, {tracer, self()}),
@@ -433,7 +442,7 @@ port_life(Flags) ->
 
 port_life(Flags, Tracer) ->
     Self = self(),
-    0 = dt_trace:trace(new_ports, true, [Tracer | Flags]),
+    0 = test_trace:trace(new_ports, true, [Tracer | Flags]),
     {Owner, Ref} =
         spawn_monitor(fun() ->
                               Port = open_port({spawn, "cat"}, []),
@@ -446,13 +455,13 @@ port_life(Flags, Tracer) ->
                       end),
     receive
         {Owner, Port} ->
-            0 = dt_trace:trace(new_ports, false, [Tracer | Flags]),
+            0 = test_trace:trace(new_ports, false, [Tracer | Flags]),
             receive {'DOWN', Ref, process, Owner, _} -> {Owner, Port} end
     end.
 
 no_patterns() ->
-    _ = dt_trace:trace_pattern({'_', '_', '_'}, false, []),
-    _ = dt_trace:trace_pattern({'_', '_', '_'}, false, [local]),
+    _ = test_trace:trace_pattern({'_', '_', '_'}, false, []),
+    _ = test_trace:trace_pattern({'_', '_', '_'}, false, [local]),
     ok.
 
 seq_traced(Fun) ->
@@ -463,8 +472,8 @@ seq_traced(Fun) ->
         seq_trace:set_system_tracer(Old)
     end.
 
-%% There and back: the token's serial counts on, and the previous one is that of the
-%% message which the sender last received. Answers {From, To, Message, Label, Previous, Current}.
+%% A message there and one back. The token's serial counts both, and its previous serial is that of the message which
+%% the sender received last. Returns {From, To, Message, Label, Previous, Current}.
 exchanges(Flag) ->
     exchange(Flag, 23) ++ exchange(Flag, {a, "label"}).
 
@@ -487,21 +496,24 @@ seq_messages(Probe, Flag) ->
                current => Current, message => text_of(Message)}}
      || {From, To, Message, Label, Previous, Current} <- exchanges(Flag)].
 
-%% As the probes of the provider erlang give it.
+%% The same in the form of the probes of the provider erlang.
 label(Label) when is_integer(Label) -> Label;
 label(_) -> -(1 bsl 31).
 
-%% Messages that a process and a port receive, but for one that a match specification leaves out: {To, Message}.
+%% Messages that a process and a port receive, except one that a match specification leaves out: {To, Message}.
 received() ->
     {Pid, Port} =
         traced([], fun() ->
                            Port = open_port({spawn, "cat"}, []),
-                           [1 = dt_trace:trace(Who, true, ['receive', ?TRACER]) || Who <- [self(), Port]],
-                           _ = dt_trace:trace_pattern('receive', [{['_', '_', '$1'], [{'=/=', '$1', {const, {note, "not to see"}}}], []}], []),
+                           [1 = test_trace:trace(Who, true, ['receive', ?TRACER]) || Who <- [self(), Port]],
+                           _ = test_trace:trace_pattern('receive',
+                                                        [{['_', '_', '$1'], [{'=/=', '$1',
+                                                                              {const, {note, "not to see"}}}], []}],
+                                                                              []),
                            self() ! {note, "not to see"},
                            self() ! {note, "to self"},
                            [receive {note, _} -> ok end || _ <- [1, 2]],
-                           _ = dt_trace:trace_pattern('receive', true, []),
+                           _ = test_trace:trace_pattern('receive', true, []),
                            receive never -> ok after 1 -> ok end,
                            Port ! {self(), close},
                            receive {Port, closed} -> Port end
@@ -514,11 +526,12 @@ sized() ->
      [], [1], [a | b], "a string", [[1, [2.0]], [3]], lists:seq(1, 400), {}, {1}, {a, {b, "c"}, [d]},
      list_to_tuple(lists:seq(1, 300)),
      #{}, #{a => 1}, #{a => "1", {b} => #{c => [1.5]}}, maps:from_list([{N, N} || N <- lists:seq(1, 32)]),
-     <<>>, <<"a">>, binary:copy(<<"a">>, 8), binary:copy(<<"a">>, 9), binary:copy(<<"a">>, 64), binary:copy(<<"a">>, 65),
+     <<>>, <<"a">>, binary:copy(<<"a">>, 8), binary:copy(<<"a">>, 9), binary:copy(<<"a">>, 64),
+     binary:copy(<<"a">>, 65),
      binary:copy(<<"a">>, 100000), self(), make_ref(), hd(erlang:ports()),
      {self(), make_ref(), {request, #{id => 17, body => <<"hello">>}}}].
 
-%% What a process tracer is told of a process that collects as the one traced here does.
+%% The events that a process tracer receives for a process that collects as the traced process does.
 collected_alike() ->
     Flags = [garbage_collection],
     Pid = untold(Flags, fun collected/0),
@@ -545,12 +558,12 @@ pairs([]) -> [].
 
 %% -- Annotating -----------------------------------------------------------------------------
 
-%% What no test can know beforehand is taken out; annotation_SUITE looks at it. How often a port is scheduled for its
-%% input, and whether for a command, is another time another number.
+%% Removes values that can't be known beforehand, which annotation_SUITE checks; and how often a port is scheduled for
+%% its input, and whether for a command, which varies.
 comparable({port_scheduled, #{entry := Entry}}) when Entry =:= <<"undefined">>; Entry =:= <<"command">> -> [];
 comparable({Probe, Fields}) -> [{Probe, maps:without([id, duration], Fields)}].
 
-%% Spans that end in each way.
+%% Spans with each kind of end.
 spans() ->
     returned = dyntrace:span(checkout, fun() -> returned end),
     [try dyntrace:span(<<"checkout">>, fun() -> erlang:raise(Class, oops, []) end)
@@ -566,8 +579,8 @@ messages() ->
                                 {[<<"io">>, "data", [[] | <<"!">>]], <<"iodata!">>},
                                 {<<"a", 0, "b">>, <<"a\x{FFFD}b"/utf8>>}]].
 
-%% Each arity, what counts as missing, and a tag: {Arity, Fields}. No empty strings here: from its
-%% 16th event on, babeltrace 2.0.4 shows what an earlier event had there.
+%% Each arity, arguments that count as missing, and a tag: {Arity, Fields}. No empty strings: after 16 events,
+%% babeltrace 2.0.4 shows the value of an earlier event in their place.
 annotations(Annotate) ->
     Rows = [{[], [0, 0, 0, 0], [null, null, null, null]},
             {[1], [1, 0, 0, 0], [null, null, null, null]},
@@ -601,7 +614,7 @@ text(Ref) when is_reference(Ref) -> list_to_binary(ref_to_list(Ref));
 text(Name) when is_atom(Name) -> unicode:characters_to_binary(io_lib:format("~tw", [Name]));
 text({Name, Node}) -> iolist_to_binary(["{", text(Name), ",", text(Node), "}"]).
 
-%% Any term, in the cases where %T writes what ~tw and ~tp do.
+%% A term's text, for those terms that %T writes as ~tw and ~tp do.
 text_of(Term) when is_pid(Term); is_port(Term); is_reference(Term); is_atom(Term) -> text(Term);
 text_of(Tuple) when is_tuple(Tuple) ->
     iolist_to_binary(["{", lists:join(",", [text_of(Element) || Element <- tuple_to_list(Tuple)]), "}"]);

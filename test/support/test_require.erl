@@ -1,6 +1,6 @@
-%% What a suite needs of the machine. Missing, it skips the suite with its reason; in CI it
-%% fails, for there everything can be installed.
--module(dt_require).
+%% Skips a suite with a reason if the machine lacks something. In CI it fails instead, since everything can be installed
+%% there.
+-module(test_require).
 
 -export([tool/2]).
 

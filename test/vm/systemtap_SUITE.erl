@@ -1,5 +1,5 @@
-%% SystemTap's scripts and tapset, in a virtual machine, since SystemTap needs a kernel that loads its
-%% modules: `make check-systemtap`.
+%% `make check-systemtap`: SystemTap's scripts and tapset, in a virtual machine, since SystemTap requires a kernel that
+%% loads its modules.
 -module(systemtap_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -20,9 +20,9 @@ all() ->
     [marks_are_listed, tapset_is_listed, scripts_are_all_run | [Script || {Script, _} <- systemtap_guest:scripts()]].
 
 init_per_suite(Config) ->
-    {_, Id} = dt_shell:run("id -u", []),
+    {_, Id} = test_shell:run("id -u", []),
     Missing = [Tool || Tool <- ["debootstrap", "qemu-system-x86_64", "unshare"], os:find_executable(Tool) =:= false],
-    case dt_require:tool(Id =/= <<"0\n">> andalso "SystemTap's virtual machine needs root"
+    case test_require:tool(Id =/= <<"0\n">> andalso "SystemTap's virtual machine needs root"
                          orelse Missing =/= [] andalso lists:join(", ", Missing) ++ " not installed", Config) of
         {skip, Why} -> {skip, Why};
         _ -> prepare([{folder, folder()} | Config])
@@ -31,12 +31,12 @@ init_per_suite(Config) ->
 end_per_suite(_) ->
     ok.
 
-%% An archive that can't be reached is no failure of ours, in CI neither.
+%% An archive that can't be reached does not fail the suite, even in CI.
 prepare(Config) ->
     case tool("debian ~s install ~s", [?RELEASE, ?PACKAGES]) of
         {0, _} ->
             Scripts = lists:join(" ", [atom_to_list(Script) || {Script, _} <- systemtap_guest:scripts()]),
-            {0, _} = tool("debian ~s run test_vm/build_guest ~s", [?RELEASE, Scripts]),
+            {0, _} = tool("debian ~s run test/vm/build_guest ~s", [?RELEASE, Scripts]),
             {Status, Console} = tool("vm ~s ~b 'cd /dyntrace && erl -noinput -pa ebin -run systemtap_guest main vm vm/results'",
                                      [?RELEASE, ?BOOT_S]),
             ct:pal("~ts", [Console]),
@@ -55,11 +55,13 @@ marks_are_listed(Config) ->
 
 %% Each probe with its fields as variables, of the right type.
 tapset_is_listed(Config) ->
-    Listed = maps:from_list([{hd(binary:split(Line, <<" ">>)), Line} || Line <- binary:split(read("probes", Config), <<"\n">>, [global, trim_all])]),
+    Listed = maps:from_list([{hd(binary:split(Line, <<" ">>)), Line}
+                             || Line <- binary:split(read("probes", Config), <<"\n">>, [global, trim_all])]),
     [begin
          Line = maps:get(iolist_to_binary([prefix(Provider), atom_to_list(Name)]), Listed),
          [?assertMatch({_, _}, binary:match(Line, variable(Field)), {Line, Field}) || Field <- Fields]
-     end || #{provider := Provider, name := Name, fields := Fields, backends := Backends} <- dyntrace:probes(), lists:member(usdt, Backends)].
+     end || #{provider := Provider, name := Name, fields := Fields, backends := Backends} <- dyntrace:probes(),
+     lists:member(usdt, Backends)].
 
 prefix(org_erlang_dyntrace) -> "dyntrace.";
 prefix(erlang) -> "dyntrace.erlang.".
@@ -68,8 +70,9 @@ variable(#{name := Name, type := string}) -> iolist_to_binary([" ", atom_to_list
 variable(#{name := Name}) -> iolist_to_binary([" ", atom_to_list(Name), ":long"]).
 
 scripts_are_all_run(_) ->
-    Files = filelib:wildcard(filename:join(dt_shell:project(), "priv/systemtap/scripts/*.stp")),
-    ?assertEqual([], [filename:basename(File, ".stp") || File <- Files] -- [atom_to_list(Script) || {Script, _} <- systemtap_guest:scripts()]).
+    Files = filelib:wildcard(filename:join(test_shell:project(), "priv/systemtap/scripts/*.stp")),
+    ?assertEqual([], [filename:basename(File, ".stp") || File <- Files] -- [atom_to_list(Script)
+                                                                            || {Script, _} <- systemtap_guest:scripts()]).
 
 spawn_exit(Config) -> result(spawn_exit, Config).
 scheduling(Config) -> result(scheduling, Config).
@@ -95,4 +98,4 @@ folder() ->
     binary_to_list(string:trim(Folder)).
 
 tool(Format, Args) ->
-    dt_shell:run("'~ts/tools/'" ++ Format ++ " 2>&1", [dt_shell:project() | Args]).
+    test_shell:run("'~ts/tools/'" ++ Format ++ " 2>&1", [test_shell:project() | Args]).

@@ -1,12 +1,12 @@
-%% Random terms to make text of, of every type.
--module(dt_terms).
+%% Random terms of every type, to write as texts.
+-module(test_terms).
 
 -include_lib("proper/include/proper.hrl").
 
 -export([any_kind/0, any_float/0, secret/0]).
 
-%% No characters past ASCII in strings, nor integers that would be such, which %T writes as single bytes, and no maps of more than
-%% 32 keys, of which it writes how they are stored.
+%% Without terms that %T writes differently: strings with characters from 160 to 255, which it writes as single bytes,
+%% integers in lists that would be such characters, and maps of more than 32 keys, of which it writes the internal form.
 any_kind() ->
     ?SIZED(Size, kind(Size, leaf())).
 
@@ -24,7 +24,8 @@ leaf() ->
     oneof([oneof([ok, a_name, '', 'A', 'div', 'a b', 'å', '日本', 'a@b', 'a\nb', 'a\'b', 'Ÿ', list_to_atom(lists:duplicate(255, 16#1D11E))]),
            ?SUCHTHAT(I, oneof([integer(), large_integer()]), I < 160 orelse I > 255),
            any_float(),
-           binary(), bitstring(), list(range(0, 159)), list(oneof([range(0, 159), range(256, 300)])), ascii(), ?LET(Text, ascii(), list_to_binary(Text)),
+           binary(), bitstring(), list(range(0, 159)), list(oneof([range(0, 159), range(256, 300)])), ascii(),
+           ?LET(Text, ascii(), list_to_binary(Text)),
            ?LET({Text, More}, {ascii(), range(0, 127)}, Text ++ [More]),
            oneof([fun lists:map/2, fun 'a b':'c d'/3, fun() -> ok end, fun() -> self() end]),
            ?LAZY(make_ref()), ?LAZY(self()), ?LAZY(spawn(fun() -> ok end)), ?LAZY(hd(erlang:ports())),
@@ -33,14 +34,16 @@ leaf() ->
 large_integer() ->
     ?LET({Sign, Bits, I}, {oneof([1, -1]), range(1, 1100), non_neg_integer()}, Sign * ((1 bsl Bits) + I)).
 
-%% Of any bits, next to where exponents change, and halfway between two of seven digits, as far as floats can be, or not quite.
+%% Floats of random bits, near powers of ten, and halfway between two texts of seven digits, exactly or almost.
 any_float() ->
     oneof([float(), 0.0, -0.0,
-           ?LET({Sign, Exponent, Fraction}, {range(0, 1), range(0, 2046), range(0, 1 bsl 52 - 1)}, bits(<<Sign:1, Exponent:11, Fraction:52>>)),
+           ?LET({Sign, Exponent, Fraction}, {range(0, 1), range(0, 2046), range(0, 1 bsl 52 - 1)},
+                bits(<<Sign:1, Exponent:11, Fraction:52>>)),
            ?LET({Exponent, Off}, {range(-307, 308), range(-2, 2)},
                 begin <<Bits:64>> = <<(list_to_float("1.0e" ++ integer_to_list(Exponent))):64/float>>, bits(<<(Bits + Off):64>>) end),
            ?LET({Whole, Tens}, {range(1000000, 9999999), range(-40, 40)}, (Whole + 0.5) * math:pow(10, Tens)),
-           ?LET({Twice, Tens}, {range(2000000, 19999999), range(0, 10)}, (Twice div trunc(math:pow(5, Tens)) bor 1) / (2 bsl Tens)),
+           ?LET({Twice, Tens}, {range(2000000, 19999999), range(0, 10)},
+                (Twice div trunc(math:pow(5, Tens)) bor 1) / (2 bsl Tens)),
            ?LET(Tiny, range(1, 1 bsl 52 - 1), bits(<<0:12, Tiny:52>>))]).
 
 bits(<<Float/float>>) -> Float.
@@ -48,7 +51,7 @@ bits(<<Float/float>>) -> Float.
 ascii() ->
     list(oneof([range(32, 126), 9, 10, 13, $", $\\])).
 
-%% A pid, port and reference of another node.
+%% A pid, port or reference of another node.
 external() ->
     ?LET({Kind, Name, N}, {oneof([pid, port, reference]), oneof([<<"n@h">>, <<"far.away@127.0.0.1">>]), range(0, 1 bsl 28 - 1)},
          binary_to_term(external(Kind, <<119, (byte_size(Name)), Name/binary>>, N))).
@@ -57,6 +60,8 @@ external(pid, Node, N) -> <<131, 88, Node/binary, (N band 16#7FFF):32, 0:32, 1:3
 external(port, Node, N) -> <<131, 89, Node/binary, N:32, 1:32>>;
 external(reference, Node, N) -> <<131, 90, 3:16, Node/binary, 1:32, (N band 16#3FFFF):32, N:32, N:32>>.
 
-%% Terms of which everything but the atoms is one of two secrets.
+%% Terms that consist of atoms and two secrets.
 secret() ->
-    ?SIZED(Size, kind(Size, oneof([<<"secret">>, "secret", 4711, 4711.0, "4711", <<"secret", 1:1>>, #{"secret" => <<"4711">>}, an_atom]))).
+    ?SIZED(Size, kind(Size,
+                      oneof([<<"secret">>, "secret", 4711, 4711.0, "4711", <<"secret", 1:1>>, #{"secret" => <<"4711">>},
+                             an_atom]))).

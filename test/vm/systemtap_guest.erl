@@ -19,7 +19,7 @@ main([Modules, Results]) ->
     ok = file:write_file(Results, [io_lib:format("~p.~n", [Outcome]) || Outcome <- Outcomes]),
     halt().
 
-%% Each script with the probes that it attaches to.
+%% Each script, with its probes.
 scripts() ->
     [{spawn_exit, [process_exit, process_spawn]},
      {scheduling, [process_scheduled]},
@@ -48,7 +48,7 @@ run(Modules, Script, Probes) ->
         error:Broken -> {failed, Broken, stop(Port, Pid)}
     end.
 
-%% The lines up to the one that build_guest has each script print when its handlers run.
+%% The lines before "listening", which build_guest makes each script print when its handlers run.
 listening(Port, Lines) ->
     receive
         {Port, {data, {_, <<"listening">>}}} -> lists:reverse(Lines);
@@ -108,7 +108,8 @@ happens(messages) ->
     To ! stop,
     {From, To, length(Messages), lists:sum([erts_debug:flat_size(Message) || Message <- Messages])};
 happens(calls) ->
-    [1 = erlang:trace_pattern({?MODULE, F, A}, [{'_', [], [{exception_trace}]}], [local]) || {F, A} <- [{nap_long, 1}, {fails, 0}]],
+    [1 = erlang:trace_pattern({?MODULE, F, A}, [{'_', [], [{exception_trace}]}], [local])
+     || {F, A} <- [{nap_long, 1}, {fails, 0}]],
     traced([call], fun() ->
                            [?MODULE:nap_long(20) || _ <- lists:seq(1, 5)],
                            [try ?MODULE:fails() catch error:on_purpose -> ok end || _ <- lists:seq(1, 2)]
@@ -160,7 +161,7 @@ asleep() ->
     _ = erlang:send_after(20, self(), wake),
     erlang:hibernate(erlang, self, []).
 
-%% Processes that collect garbage alike, by any tracer.
+%% A process that collects a known amount of garbage, with any tracer.
 collecting(Tracer) ->
     {Pid, Ref} = spawn_monitor(fun() -> receive go -> collect() end end),
     1 = erlang:trace(Pid, true, [garbage_collection, Tracer]),
@@ -200,7 +201,8 @@ traced(Flags, Fun) ->
 
 check(spawn_exit, Lines, {Parent, Children}) ->
     [begin
-         ?assert(lists:member(iolist_to_binary(["spawn ", text(Pid), " by ", text(Parent), " in erlang:apply/2"]), Lines)),
+         ?assert(lists:member(iolist_to_binary(["spawn ", text(Pid), " by ", text(Parent), " in erlang:apply/2"]),
+                              Lines)),
          [Us] = matches(Lines, ["^exit  ", quoted(Pid), " after (\\d+) us: ", quoted(Reason), "$"]),
          ?assert(binary_to_integer(Us) >= 20000)
      end || {Pid, Reason} <- Children],
@@ -242,8 +244,10 @@ check(process_trace, [<<"%">> | Lines], {Pid, Child, Sleeper, Self}) ->
                      [<<"exit_signal">>, text(Child), text(Pid), <<"over">>],
                      [<<"queued">>, text(Pid), <<"4">>, <<"0">>, <<"0">>, <<"0">>, <<"0">>],
                      [<<"receive">>, text(Pid), <<"4">>, <<"0">>, <<"0">>, <<"0">>, <<"0">>],
-                     [<<"send">>, text(Pid), text(Pid), integer_to_binary(erts_debug:flat_size({note, 1})), <<"0">>, <<"0">>, <<"0">>],
-                     [<<"send">>, text(Pid), text(Self), integer_to_binary(erts_debug:flat_size({Pid, sent})), <<"0">>, <<"0">>, <<"0">>],
+                     [<<"send">>, text(Pid), text(Pid), integer_to_binary(erts_debug:flat_size({note, 1})), <<"0">>,
+                      <<"0">>, <<"0">>],
+                     [<<"send">>, text(Pid), text(Self), integer_to_binary(erts_debug:flat_size({Pid, sent})), <<"0">>,
+                      <<"0">>, <<"0">>],
                      [<<"hibernate">>, text(Sleeper), <<"erlang:hibernate/3">>],
                      [<<"exit">>, text(Sleeper), <<"normal">>]]],
     [?assert(lists:any(fun([What, Who | _]) -> What =:= Kind andalso Who =:= text(Pid) end, Events), Kind)
@@ -253,17 +257,20 @@ check(process_trace, [<<"%">> | Lines], {Pid, Child, Sleeper, Self}) ->
 %% The histogram's counts of that value and more: " 16384 |@@@@@    5".
 at_least(Value, Count, Lines) ->
     Counts = [{binary_to_integer(V), binary_to_integer(C)}
-              || Line <- Lines, {match, [V, C]} <- [re:run(Line, "^ *(\\d+) \\|[@ ]* (\\d+)$", [{capture, all_but_first, binary}])]],
+              || Line <- Lines, {match,
+                                 [V, C]} <- [re:run(Line, "^ *(\\d+) \\|[@ ]* (\\d+)$",
+                                                    [{capture, all_but_first, binary}])]],
     ?assertEqual(Count, lists:sum([C || {V, C} <- Counts, V >= Value])),
     ok.
 
 matches(Lines, Pattern) ->
-    [Groups] = [Groups || Line <- Lines, {match, Groups} <- [re:run(Line, Pattern, [{capture, all_but_first, binary}])]],
+    [Groups] = [Groups || Line <- Lines,
+                {match, Groups} <- [re:run(Line, Pattern, [{capture, all_but_first, binary}])]],
     Groups.
 
 text(Pid) ->
     list_to_binary(pid_to_list(Pid)).
 
-%% As a regular expression.
+%% The text as a regular expression.
 quoted(Pid) when is_pid(Pid) -> text(Pid);
 quoted(Reason) -> re:replace(io_lib:format("~p", [Reason]), "[{}\\[\\]]", "\\\\&", [global, {return, binary}]).

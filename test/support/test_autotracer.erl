@@ -1,0 +1,173 @@
+%% The application on a node of its own: starts it, attaches consumers, reads the flags and patterns that are set then.
+%%
+%% As a hook of Common Test it gives each test of a suite such a node, and its library, in the test's configuration:
+%%
+%%     suite() -> [{ct_hooks, [test_autotracer]}].
+-module(test_autotracer).
+
+-export([start/1, start/2, attach/2, following/1, call/2, answer_of/2]).
+-export([until_traced/1, until_untraced/1, until_following/3, until_flags/3, until_pattern/3, until_system_tracer/2,
+         until_logged/2, until_worker_after/2]).
+-export([traced/2, flags/1, of_function/2, keep_log/1, logged/1, errors/1, log/2]).
+%% On the node.
+-export([answer/0, sink/0, flood/1, infos/2]).
+%% The hook.
+-export([init/2, pre_init_per_suite/3, pre_init_per_testcase/4, post_end_per_testcase/5]).
+
+%% -- The hook ------------------------------------------------------------------------------------
+
+init(_, _) ->
+    {ok, no_state}.
+
+pre_init_per_suite(_, Config, State) ->
+    {test_require:tool(test_bpftrace:missing(), Config), State}.
+
+pre_init_per_testcase(_, _, Config, State) ->
+    Node = test_node:start(),
+    #{library := Library} = test_node:call(Node, fun dyntrace:info/0),
+    {[{node, Node}, {library, Library} | Config], State}.
+
+%% A test also fails if an event could not be decoded.
+post_end_per_testcase(_, _, Config, Result, State) ->
+    Node = configured(node, Config),
+    #{undecoded := Undecoded} = test_node:call(Node, fun dyntrace:info/0),
+    test_node:stop(Node),
+    case map_size(Undecoded) of
+        0 -> {Result, State};
+        _ -> {{fail, {undecoded, Undecoded}}, State}
+    end.
+
+configured(Key, Config) ->
+    {Key, Value} = lists:keyfind(Key, 1, Config),
+    Value.
+
+%% -- The application -------------------------------------------------------------------------------
+
+start(Config) ->
+    start([], Config).
+
+start(Env, Config) ->
+    {ok, _} = call(Config, fun() ->
+                                   _ = application:load(dyntrace),
+                                   [ok = application:set_env(dyntrace, Key, Value) || {Key, Value} <- Env],
+                                   application:ensure_all_started(dyntrace)
+                           end).
+
+attach(Probes, Config) ->
+    test_bpftrace:start(configured(library, Config), Probes).
+
+following(Config) ->
+    maps:get(following, call(Config, fun dyntrace:info/0)).
+
+call(Config, Fun) ->
+    test_node:call(configured(node, Config), Fun).
+
+%% -- Processes of the node -------------------------------------------------------------------------
+
+answer() ->
+    receive {From, question} -> From ! answer, answer() end.
+
+answer_of(Pid, Config) ->
+    call(Config, fun() -> Pid ! {self(), question}, receive answer -> answer end end).
+
+sink() -> receive _ -> sink() end.
+
+flood(Sink) -> Sink ! flood, flood(Sink).
+
+%% -- Waiting ---------------------------------------------------------------------------------------
+
+until_traced(Config) ->
+    test_wait:until("tracing is on", fun(On) -> not lists:member(On, [off, nothing]) end,
+                    fun() -> switched_on(Config) end).
+
+until_untraced(Config) ->
+    test_wait:until("tracing is off", nothing, fun() -> switched_on(Config) end).
+
+switched_on(Config) ->
+    case following(Config) of
+        #{processes := [], ports := [], calls := none, seq_trace := false} -> nothing;
+        Following -> Following
+    end.
+
+%% Until that is the value of Key in `following` of dyntrace:info/0. A timeout shows all of `following`.
+until_following(Key, Expected, Config) ->
+    IsExpected = if is_function(Expected) -> Expected;
+                    true -> fun(Value) -> Value =:= Expected end
+                 end,
+    test_wait:until({Key, Expected}, fun(#{Key := Value}) -> IsExpected(Value); (_) -> false end,
+                    fun() -> following(Config) end).
+
+until_flags(Who, Flags, Config) ->
+    test_wait:until({"trace flags of", Who}, Flags, fun() -> traced(Who, Config) end).
+
+until_pattern(Mfa, Pattern, Config) ->
+    test_wait:until({"pattern of", Mfa}, Pattern, fun() -> of_function(Mfa, Config) end).
+
+until_system_tracer(Tracer, Config) ->
+    test_wait:until("the system tracer", Tracer, fun() -> call(Config, fun seq_trace:get_system_tracer/0) end).
+
+until_logged(Count, Config) ->
+    test_wait:until({Count, "lines in the log"}, fun(Lines) -> length(Lines) =:= Count end,
+                    fun() -> logged(Config) end).
+
+until_worker_after(First, Config) ->
+    test_wait:until({"another worker than", First}, fun(Worker) -> not lists:member(Worker, [First, undefined]) end,
+                    fun() -> call(Config, fun() -> whereis(dyntrace_autotracer) end) end).
+
+%% -- What is traced --------------------------------------------------------------------------------
+
+%% The flags of a process, or of new processes, in all sessions.
+traced(Who, Config) ->
+    call(Config, fun() -> lists:sort(flags(Who)) end).
+
+%% Without the anchor, which has no meaning for a process (dyntrace_global).
+flags(Who) ->
+    Flags = lists:append([Flags || {flags, Flags} <- infos(Who, flags)]),
+    case is_pid(Who) of
+        true -> Flags -- [ports];
+        false -> Flags
+    end.
+
+%% The match specification of a function, or false.
+of_function(Mfa, Config) ->
+    call(Config, fun() -> lists:last([false | [Spec || {match_spec, Spec} <- infos(Mfa, match_spec), Spec =/= false]]) end).
+
+%% The answer of each trace session, that of erlang:trace/3 included.
+infos(What, Key) ->
+    _ = code:ensure_loaded(trace),
+    Sessions = case erlang:function_exported(trace, session_info, 1) of
+                   true -> lists:usort([{legacy, default} | apply(trace, session_info, [all])]);
+                   false -> [{legacy, default}]
+               end,
+    [case Session of
+         {legacy, default} -> erlang:trace_info(What, Key);
+         _ -> apply(trace, info, [Session, What, Key])
+     end || Session <- Sessions].
+
+%% -- The log ---------------------------------------------------------------------------------------
+
+%% Collects the node's log from now on.
+keep_log(Config) ->
+    call(Config, fun() ->
+                         Self = self(),
+                         Keeper = spawn(fun() ->
+                                                test_log = ets:new(test_log, [named_table, public, ordered_set]),
+                                                Self ! {self(), kept},
+                                                receive stop -> ok end
+                                        end),
+                         receive {Keeper, kept} -> ok end,
+                         ok = logger:add_handler(test_log, ?MODULE, #{})
+                 end).
+
+log(#{level := Level, msg := {Format, Args}}, _) when is_list(Args) ->
+    ets:insert(test_log, {erlang:unique_integer([monotonic]), {Level, Format, Args}});
+log(#{level := Level, msg := Message}, _) ->
+    ets:insert(test_log, {erlang:unique_integer([monotonic]), {Level, Message, []}}).
+
+%% The application's own lines.
+logged(Config) ->
+    [Line || {_, Line = {_, "dyntrace: " ++ _, _}} <- call(Config, fun() -> ets:tab2list(test_log) end)].
+
+%% Errors of any origin.
+errors(Config) ->
+    [Line || {_, Line = {error, _, _}} <- call(Config, fun() -> ets:tab2list(test_log) end)].

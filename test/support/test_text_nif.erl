@@ -1,0 +1,59 @@
+%% Makes texts without a probe, by the library's own sources in a NIF library of the tests.
+-module(test_text_nif).
+
+-export([build/1, load/1, counted/0]).
+-export([text/1, text_dirty_cpu/1, text_dirty_io/1, id/1, string/1, runtime/1, duration/1, work/1, show/1]).
+
+-nifs([text/1, text_dirty_cpu/1, text_dirty_io/1, id/1, string/1, runtime/1, duration/1, work/1, show/1]).
+
+%% The library's sources that make texts.
+-define(SOURCES, "c_src/text/*.c").
+
+%% Builds the library in that folder. Returns what load/1 takes.
+build(Folder) ->
+    Library = filename:join(Folder, "test_text_nif"),
+    Sources = filelib:wildcard(?SOURCES, test_shell:project()) ++ filelib:wildcard("test/support/text_nif/*.c", test_shell:project()),
+    {0, _} = test_shell:run("cd '~ts' && ${CC:-cc} -std=gnu11 ${DYNTRACE_TEST_CFLAGS:--O2 -g} -Wall -Wextra -Werror "
+                            "-shared -fPIC -isystem '~ts' -Ic_src -o '~ts.so' ~ts ~ts",
+                            [test_shell:project(), filename:join([code:root_dir(), "usr", "include"]), Library,
+                             lists:join(" ", ["-Wl,--wrap=" ++ Function || Function <- counted()]),
+                             lists:join(" ", Sources)]),
+    Library.
+
+%% The functions of erl_nif whose calls are counted as work.
+counted() ->
+    {ok, Work} = file:read_file(filename:join(test_shell:project(), "test/support/text_nif/test_work.c")),
+    {match, Counted} = re:run(Work, "(?:^COUNTED\\(|^int __wrap_)(enif_\\w+).*[);]$",
+                              [global, multiline, {capture, all_but_first, list}]),
+    lists:append(Counted).
+
+load(Library) ->
+    {Reserved, _, Least, Greatest, _, _} = dyntrace_library:load_info(dyntrace_library:find()),
+    case erlang:load_nif(Library, {Reserved, Least, Greatest}) of
+        {error, {reload, _}} -> ok; % another suite has loaded it
+        Loaded -> Loaded
+    end.
+
+%% The text of a term, and of an identifier (`none' where it takes no such term).
+text(_) -> erlang:nif_error(not_loaded).
+id(_) -> erlang:nif_error(not_loaded).
+
+%% The same on threads of the other kinds.
+text_dirty_cpu(_) -> erlang:nif_error(not_loaded).
+text_dirty_io(_) -> erlang:nif_error(not_loaded).
+
+%% The text of a string in an annotation.
+string(_) -> erlang:nif_error(not_loaded).
+
+%% The text that the runtime's %T makes of a term.
+runtime(_) -> erlang:nif_error(not_loaded).
+
+%% The time that the text of a term takes, in nanoseconds.
+duration(_) -> erlang:nif_error(not_loaded).
+
+%% The steps that the text of a term takes: calls of erl_nif's functions that read terms, and bytes that the runtime
+%% writes or copies.
+work(_) -> erlang:nif_error(not_loaded).
+
+%% full | shape: the setting of all texts from now on.
+show(_) -> erlang:nif_error(not_loaded).
