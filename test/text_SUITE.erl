@@ -166,8 +166,8 @@ hostile_terms(_) ->
      end || {Name, Term, Begins} <- test_hostile:terms()].
 
 %% Functions of erl_nif that take the same time for every term: the others count as work.
--define(CONSTANT, ["enif_get_local_pid", "enif_get_local_port", "enif_get_map_size", "enif_make_sub_binary",
-                   "enif_map_iterator_create", "enif_map_iterator_destroy"] ++
+-define(CONSTANT, ["enif_get_local_pid", "enif_get_local_port", "enif_get_map_size", "enif_get_ulong",
+                   "enif_make_sub_binary", "enif_map_iterator_create", "enif_map_iterator_destroy"] ++
             ["enif_is_" ++ Kind || Kind <- ["atom", "binary", "fun", "list", "map", "number", "pid", "port", "ref",
                                             "tuple"]]).
 
