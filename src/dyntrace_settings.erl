@@ -9,19 +9,23 @@
 %% `patterns': the functions with a trace pattern of ours (before OTP 27). `gc_flag': the bit of the flag, and the trace
 %% session that it was measured with.
 
+%% The table outlives an upgrade from or to any version, so its name never changes. A worker that does not find the
+%% table fails at each setting that it persists, and with it the supervisor.
+-define(TABLE, dyntrace_kept).
+
 -spec new() -> ok.
 new() ->
-    ?MODULE = ets:new(?MODULE, [named_table, public]),
+    ?TABLE = ets:new(?TABLE, [named_table, public]),
     ok.
 
 -spec put(key(), term()) -> ok.
 put(Key, Value) ->
-    true = ets:insert(?MODULE, {Key, Value}),
+    true = ets:insert(?TABLE, {Key, Value}),
     ok.
 
 %% Where the application does not run there is no table, and the default is returned.
 -spec get(key(), Default) -> term() | Default.
 get(Key, Default) ->
-    try ets:lookup_element(?MODULE, Key, 2)
+    try ets:lookup_element(?TABLE, Key, 2)
     catch error:badarg -> Default
     end.
