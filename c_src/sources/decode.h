@@ -35,7 +35,10 @@ enum dt_decoded {
 /* Fills the member of `event` that belongs to the probe. */
 typedef enum dt_decoded dt_decoder(struct dt_traced *trace, union dt_event *event);
 
-#define ROUTE(tag, probe, decoder, type, flags) dt_decoder dt_decode_##decoder;
+/* Hidden also where it is declared: so a route without a decoder does not link. */
+#define DT_DECODER(decoder) __attribute__((visibility("hidden"))) dt_decoder dt_decode_##decoder;
+
+#define ROUTE(tag, probe, decoder, type, flags) DT_DECODER(decoder)
 #define ERLANG(tag, probe, decoder, flags)
 #include "sources/routes.def"
 

@@ -6,8 +6,8 @@
 
 #include "sources/decode.h"
 
-#define ERLANG(tag, probe, decoder, flags) dt_decoder dt_decode_erlang_##decoder;
-#define EVERY(probe, decoder) dt_decoder dt_decode_erlang_##decoder;
+#define ERLANG(tag, probe, decoder, flags) DT_DECODER(erlang_##decoder)
+#define EVERY(probe, decoder) DT_DECODER(erlang_##decoder)
 #include "sources/routes.def"
 
 #endif
