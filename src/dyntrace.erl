@@ -242,7 +242,7 @@ unfollow() ->
 -type arg() :: integer() | text() | term().
 %% An integer of 64 bits or a string. Any other term counts as missing: 0, or NULL (in LTTng `"(null)"').
 
--type label() :: 0..950.
+-type label() :: 0..?MAX_LABEL.
 
 %% @equiv mark(Name, 0, Text)
 -spec mark(name(), text()) -> boolean().

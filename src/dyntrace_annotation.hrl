@@ -5,6 +5,7 @@
 -define(IS_TEXT(Text), (is_binary(Text) orelse is_list(Text))).
 -define(IS_NAME(Name), (is_atom(Name) orelse ?IS_TEXT(Name))).
 
+%% DT_LAST_LABEL in C.
 -define(MAX_LABEL, 950).
 -define(IS_LABEL(Label), (is_integer(Label) andalso Label >= 0 andalso Label =< ?MAX_LABEL)).
 
