@@ -90,13 +90,13 @@ targets(#{events := Events, annotations := Annotations, hostile := Hostile}) ->
     Targets =
         [{"a call recorded by LTTng, of the floor", 1.55, Ratio(Events, {"call", lttng}, {"call", floor})},
          {"a small send recorded by LTTng, of the floor", 1.55, Ratio(Events, {Small, lttng}, {Small, floor})},
-         {"a call without a consumer, of `discard`", 1.05, Ratio(Events, {"call", nobody}, {"call", discard})},
-         {"a small send without a consumer, of `discard`", 1.05, Ratio(Events, {Small, nobody}, {Small, discard})},
+         {"a call without a consumer, of `discard`", 1.05, Ratio(Events, {"call", no_consumer}, {"call", discard})},
+         {"a small send without a consumer, of `discard`", 1.05, Ratio(Events, {Small, no_consumer}, {Small, discard})},
          {"a list of 10,000 recorded, of the small send", 1.3, Ratio(Events, {List, lttng}, {Small, lttng})},
          {"a binary of 1 MB recorded, of the small send", 1.3, Ratio(Events, {Binary, lttng}, {Small, lttng})},
          {"the worst term's cost above the floor, in us", 5.0, lists:max(AboveFloor) / 1000},
          {"`p/4` without a consumer, of an empty NIF", 1.5,
-          Ratio(Annotations, {"`p(1, 2, 3, 4)`", nobody}, {"an empty NIF of four arguments", nobody})}],
+          Ratio(Annotations, {"`p(1, 2, 3, 4)`", no_consumer}, {"an empty NIF of four arguments", no_consumer})}],
     {"Targets", "Ratios of the tables below.", ["what", "at most", "measured", ""],
      [[What, io_lib:format("~.2f", [Most]), io_lib:format("~.2f", [Is]),
        case Is =< Most of true -> "met"; false -> "**not met**" end]

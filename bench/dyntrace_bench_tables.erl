@@ -21,7 +21,7 @@
 
 -spec events(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
 events(Consumers) ->
-    events("One operation, traced", [untraced, floor, discard, nobody, lttng, bpftrace, process, file], Consumers).
+    events("One operation, traced", [untraced, floor, discard, no_consumer, lttng, bpftrace, process, file], Consumers).
 
 %% The same with OTP's tracer, in a VM that was built with LTTng.
 -spec otp(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
@@ -96,7 +96,7 @@ annotations(Consumers) ->
              {"`mark(orders, 17, <<\"a string\">>)`", fun() -> dyntrace:mark(orders, 17, <<"a string">>) end},
              {"a fun's call", fun() -> (fun called/0)() end},
              {"`span(checkout, Fun)`", fun() -> dyntrace:span(checkout, fun called/0) end}],
-    Tracers = [nobody, lttng],
+    Tracers = [no_consumer, lttng],
     Repeated = fun(Tracer) ->
                        dyntrace_bench_tracers:with(
                          Tracer, Consumers, fun(_) -> [{{Name, Tracer}, repeated(Fun)} || {Name, Fun} <- Calls] end)
@@ -118,7 +118,7 @@ repeated(Fun) ->
 %% Pairs of processes that play ping-pong, all of them traced with all flags.
 -spec throughput(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
 throughput(Consumers) ->
-    Tracers = [untraced, nobody, lttng, process],
+    Tracers = [untraced, no_consumer, lttng, process],
     Pairs = 2 * erlang:system_info(schedulers_online),
     Loaded = fun(Tracer) ->
                      dyntrace_bench_tracers:with(

@@ -5,7 +5,7 @@
 
 -export_type([name/0, tracer/0, consumers/0]).
 
--type name() :: untraced | floor | discard | nobody | lttng | bpftrace | process | file | otp.
+-type name() :: untraced | floor | discard | no_consumer | lttng | bpftrace | process | file | otp.
 
 -type tracer() :: none | {fires, [term()]} | {written, [term()]}.
 %% With the option of erlang:trace/3 that names the tracer. `written': the tracer writes each event in full.
@@ -16,7 +16,7 @@
 title(untraced) -> "untraced";
 title(floor) -> "floor";
 title(discard) -> "`discard`";
-title(nobody) -> "no consumer";
+title(no_consumer) -> "no consumer";
 title(lttng) -> "LTTng";
 title(bpftrace) -> "bpftrace";
 title(process) -> "to a process";
@@ -45,7 +45,7 @@ with(floor, _, Fun) ->
     Fun({fires, [{tracer, dyntrace_floor, trace}]});
 with(discard, _, Fun) ->
     Fun({fires, [{tracer, dyntrace_floor, discard}]});
-with(nobody, _, Fun) ->
+with(no_consumer, _, Fun) ->
     [] = dyntrace:listeners(),
     Fun({fires, [{tracer, dyntrace, []}]});
 with(lttng, #{session := Session}, Fun) ->

@@ -27,18 +27,18 @@ static void sleep_ms(int ms) {
     (void)poll(NULL, 0, ms);
 }
 
-enum { NOBODY = -1, QUEUE_FULL = -2 };
+enum { NO_DAEMON = -1, QUEUE_FULL = -2 };
 
-/* A connection that is shut down on this side, or why there is none: NOBODY, QUEUE_FULL. */
+/* A connection that is shut down on this side, or why there is none: NO_DAEMON, QUEUE_FULL. */
 static int connect_to(const struct dt_lttng_daemon *daemon) {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), none;
 
     if (fd < 0)
-        return NOBODY;
+        return NO_DAEMON;
     if (connect(fd, (const struct sockaddr *)&daemon->socket, sizeof daemon->socket) == 0 &&
         shutdown(fd, SHUT_WR) == 0)
         return fd;
-    none = errno == EAGAIN ? QUEUE_FULL : NOBODY;
+    none = errno == EAGAIN ? QUEUE_FULL : NO_DAEMON;
     (void)close(fd);
     return none;
 }
@@ -66,7 +66,7 @@ static bool answers(const struct dt_lttng_daemon *daemon,
     int fd = connect_to(daemon);
     bool in_time;
 
-    if (fd == NOBODY)
+    if (fd == NO_DAEMON)
         return true;
     if (fd == QUEUE_FULL) {
         waiting(daemon);

@@ -6,7 +6,7 @@
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 
-/* Each provider with tracepoints. */
+/* Each provider with tracepoints. Between two of them, both macros are undefined. */
 #define DT_LTTNG_PROVIDER org_erlang_dyntrace
 #define OF_org_erlang_dyntrace , 1,
 #include "backends/lttng_events.h"

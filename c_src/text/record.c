@@ -13,7 +13,7 @@ enum { MODULE = 2, NAME = 3, KEYS = 5 };
 
 /* As measured: the header of a record without fields, and the difference that each field makes. */
 static struct {
-    bool known;
+    bool measured;
     ERL_NIF_TERM header, step;
 } layout;
 
@@ -43,7 +43,7 @@ static bool get_fields(ErlNifEnv *env, const struct instance *instance, ERL_NIF_
 bool dt_record_get(ErlNifEnv *env, ERL_NIF_TERM term, struct dt_record *record) {
     ERL_NIF_TERM above;
 
-    if (!layout.known || !dt_heap_is_pointer(term))
+    if (!layout.measured || !dt_heap_is_pointer(term))
         return false;
     above = instance_of(term)->header - layout.header;
     return above % layout.step == 0 &&
@@ -120,5 +120,5 @@ void dt_record_calibrate(ErlNifEnv *env) {
     }
     layout.step = headers[2] - headers[1];
     layout.header = headers[1] - layout.step;
-    layout.known = layout.step > 0 && headers[3] - headers[2] == layout.step;
+    layout.measured = layout.step > 0 && headers[3] - headers[2] == layout.step;
 }
