@@ -13,7 +13,8 @@ main() ->
     ok = dyntrace_floor:load(filename:join(Folder, "dyntrace_floor")),
     ok = logger:set_primary_config(level, error),
     %% A thread loads the provider; its tracepoints are listed after that.
-    ok = test_wait:until(fun() -> #{backends := #{lttng := State}} = dyntrace:info(), State =:= available end),
+    ok = test_wait:until("the provider is loaded", available,
+                         fun() -> maps:get(lttng, maps:get(backends, dyntrace:info())) end),
     Consumers = dyntrace_bench_tracers:start(Folder),
     try
         Tables = [run(Table, Consumers) || Table <- named(Names)],

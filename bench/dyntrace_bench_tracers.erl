@@ -50,18 +50,18 @@ with(no_consumer, _, Fun) ->
     Fun({fires, [{tracer, dyntrace, []}]});
 with(lttng, #{session := Session}, Fun) ->
     ok = test_lttng:enable(Session, '*'),
-    ok = test_wait:until(fun() -> listens(lttng) end),
+    ok = test_wait:until("LTTng is attached", fun() -> listens(lttng) end),
     try Fun({fires, [{tracer, dyntrace, []}]})
     after
         ok = test_lttng:disable(Session, '*'),
-        ok = test_wait:until(fun() -> not listens(lttng) end)
+        ok = test_wait:until("LTTng has detached", false, fun() -> listens(lttng) end)
     end;
 with(bpftrace, _, Fun) ->
     #{library := Library} = dyntrace:info(),
     Names = [Name || #{provider := org_erlang_dyntrace, name := Name, events := [_ | _]} <- dyntrace:probes()],
     Probes = lists:join($,, [["usdt:", Library, ":org_erlang_dyntrace:", atom_to_list(Name)] || Name <- Names]),
     Consumer = test_bpftrace:start_script([Probes, " { @[probe] = count(); }"], #{}),
-    ok = test_wait:until(fun() -> listens(usdt) end),
+    ok = test_wait:until("bpftrace is attached", fun() -> listens(usdt) end),
     try Fun({fires, [{tracer, dyntrace, []}]})
     after _ = test_bpftrace:stop_script(Consumer)
     end;
@@ -80,7 +80,8 @@ with(file, #{folder := Folder}, Fun) ->
     end;
 with(otp, #{daemon := Daemon, session := Session}, Fun) ->
     ok = test_lttng:enable(Session, '*'),
-    ok = test_wait:until(fun() -> test_lttng:tracepoints(Daemon, os:getpid()) =/= [] end),
+    ok = test_wait:until("tracepoints", fun(Names) -> Names =/= [] end,
+                         fun() -> test_lttng:tracepoints(Daemon, os:getpid()) end),
     try Fun({fires, [{tracer, dyntrace, []}]})
     after ok = test_lttng:disable(Session, '*')
     end.
