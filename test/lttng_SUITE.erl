@@ -196,6 +196,8 @@ upgraded(Config) ->
                                              maps:get(library, dyntrace:info())
                                      end),
               ?assertEqual(filename:join([New, "priv", "dyntrace.so"]), Library),
+              %% An upgrade does not wait for the thread that finds the provider.
+              until_available(?config(node, Config)),
               Pid = test_node:call(?config(node, Config), fun sender/0),
               send(upgraded, Pid, Config),
               ?assertEqual(length(probes()), length(tracepoints(Daemon, Config))),
