@@ -89,8 +89,11 @@ wrong() ->
      {restore_tag, [false], 1, "not what spread_tag/1 returns"}].
 
 wrong_arguments(Config) ->
-    [?assertMatch({Function, Position, _}, {Function, Position, match(Why, call(Config, fun() -> shell_says(Function, Args) end), Function, Args, Position)})
-     || {Function, Args, Position, Why} <- wrong()].
+    [begin
+         Says = call(Config, fun() -> shell_says(Function, Args) end),
+         ?assertMatch({Function, Position, _},
+                      {Function, Position, match(Why, Says, Function, Args, Position)})
+     end || {Function, Args, Position, Why} <- wrong()].
 
 match(Why, Says, Function, Args, Position) ->
     Expected = iolist_to_binary(io_lib:format("*** argument ~b: ~s", [Position, Why])),
@@ -180,18 +183,22 @@ hostile_strings(Config) ->
 %% The texts of these strings, which are made on the node, in the events.
 sent(Strings, Config) ->
     Consumer = test_bpftrace:start(?config(library, Config), [user_trace__s1], #{longest => 1100}),
-    [] = call(Config, fun() -> [String || String <- Strings() ++ ["the end"], true =/= dyntrace:user_trace_s1(String)] end),
+    [] = call(Config, fun() ->
+                              [String || String <- Strings() ++ ["the end"],
+                                         true =/= dyntrace:user_trace_s1(String)]
+                      end),
     _ = test_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= <<"the end">> end),
     [Text || {_, #{message := Text}} <- test_bpftrace:stop(Consumer), Text =/= <<"the end">>].
 
 %% -- Tags -----------------------------------------------------------------------------------
 
 tags(Config) ->
-    ?assertEqual({undefined, undefined, undefined, <<"one">>, <<"one">>, <<"one">>, <<"zwö"/utf8>>, undefined, undefined},
+    ?assertEqual({undefined, undefined, undefined, <<"one">>, <<"one">>, <<"one">>, <<"zwö"/utf8>>,
+                  undefined, undefined},
                  call(Config, fun() ->
-                                      {dyntrace:get_tag(), dyntrace:get_tag_data(), dyntrace:put_tag("one"), dyntrace:get_tag(),
-                                       dyntrace:get_tag_data(), dyntrace:put_tag([<<"zw">>, $ö]),
-                                       dyntrace:put_tag(undefined),
+                                      {dyntrace:get_tag(), dyntrace:get_tag_data(),
+                                       dyntrace:put_tag("one"), dyntrace:get_tag(), dyntrace:get_tag_data(),
+                                       dyntrace:put_tag([<<"zw">>, $ö]), dyntrace:put_tag(undefined),
                                        dyntrace:get_tag(), seq_token()}
                               end)).
 
@@ -245,7 +252,11 @@ tags_travel_to_nodes(_) ->
     [Here, There] = [test_node:named(Name, Epmd) || Name <- ["here", "there"]],
     Server = test_node:call(There, fun() ->
                                          {module, _} = code:ensure_loaded(dyntrace_tag),
-                                         spawn(fun() -> receive {From, go} -> From ! {dyntrace:get_tag_data(), node()} end end)
+                                         spawn(fun() ->
+                                                       receive
+                                                           {From, go} -> From ! {dyntrace:get_tag_data(), node()}
+                                                       end
+                                               end)
                                  end),
     Answer = test_node:call(Here, fun() ->
                                         _ = dyntrace:put_tag("from here"),
@@ -274,7 +285,11 @@ tokens_of_the_program(Config) ->
                              _ = dyntrace:spread_tag(true),
                              After = seq_trace:get_token(),
                              Self = self(),
-                             Pid = spawn(fun() -> receive go -> Self ! {seq_trace:get_token(label), dyntrace:get_tag_data()} end end),
+                             Pid = spawn(fun() ->
+                                                 receive
+                                                     go -> Self ! {seq_trace:get_token(label), dyntrace:get_tag_data()}
+                                                 end
+                                         end),
                              Pid ! go,
                              receive Received -> {Before, After, Received} end
                      end),
@@ -335,7 +350,10 @@ spreading_is_restored(Config) ->
 every_label(Config) ->
     Labels = lists:seq(0, 950),
     Probes = [{erlang, probe(Label), "%ld %s", ["$_probe_arg2", "(char*)$_probe_arg6"]} || Label <- Labels],
-    Fire = fun() -> ?assertEqual([true], call(Config, fun() -> lists:usort([dyntrace:pn(Label, Label, "s") || Label <- Labels]) end)) end,
+    Fire = fun() ->
+                   Fired = call(Config, fun() -> lists:usort([dyntrace:pn(Label, Label, "s") || Label <- Labels]) end),
+                   ?assertEqual([true], Fired)
+           end,
     ?assertEqual([iolist_to_binary(io_lib:format("~s ~b s", [probe(Label), Label])) || Label <- Labels],
                  test_gdb:trace(test_node:os_pid(?config(node, Config)), Probes, Fire)).
 
@@ -367,7 +385,8 @@ sizes_are_bounded(Config) ->
     Consumer = attach([message__send], Config),
     Flat = call(Config, fun() ->
                                 Deep = lists:foldl(fun(_, Inner) -> {Inner} end, x, lists:seq(1, 1000)),
-                                Terms = [lists:seq(1, 100000), Deep, maps:from_list([{N, [N]} || N <- lists:seq(1, 1000)]),
+                                Terms = [lists:seq(1, 100000), Deep,
+                                         maps:from_list([{N, [N]} || N <- lists:seq(1, 1000)]),
                                          1 bsl 100000, list_to_tuple(lists:seq(1, 5000)), the_end],
                                 To = spawn(fun Loop() -> receive the_end -> ok; _ -> Loop() end end),
                                 _ = test_cases:traced([send], fun() -> [To ! Term || Term <- Terms] end),
@@ -383,20 +402,25 @@ sizes_are_bounded(Config) ->
 %% With all probes enabled, the callbacks and the annotations' NIFs accept any terms.
 any_arguments_when_wanted(Config) ->
     Probes = [test_bpftrace:described(Probe) || Probe <- test_cases:probes(usdt)],
-    Consumer = test_bpftrace:start_script([["usdt:", ?config(library, Config), ":", atom_to_list(Provider), ":", atom_to_list(Name),
-                                          " { @[\"", atom_to_list(Name), "\"] = count(); }\n"]
-                                         || #{provider := Provider, name := Name} <- Probes], #{}),
+    Script = [["usdt:", ?config(library, Config), ":", atom_to_list(Provider), ":", atom_to_list(Name),
+               " { @[\"", atom_to_list(Name), "\"] = count(); }\n"]
+              || #{provider := Provider, name := Name} <- Probes],
+    Consumer = test_bpftrace:start_script(Script, #{}),
     call(Config, fun dyntrace_SUITE:trace_with_any_arguments/0),
     call(Config, fun() ->
                          [?assert(is_boolean(apply(dyntrace, F, lists:duplicate(Arity, Term))))
-                          || {F, Arity} <- [{user_trace_s1, 1}, {user_trace_i4s4, 9}, {user_trace_n_nif, 10}, {user_mark, 3},
-                                            {user_span_start, 2}, {user_span_stop, 4}, {wants_n, 1}],
+                          || {F, Arity} <- [{user_trace_s1, 1}, {user_trace_i4s4, 9}, {user_trace_n_nif, 10},
+                                            {user_mark, 3}, {user_span_start, 2}, {user_span_stop, 4}, {wants_n, 1}],
                              Term <- dyntrace_SUITE:any_terms()]
                  end),
     #{undecoded := Undecoded} = call(Config, fun dyntrace:info/0),
     ?assert(lists:sum(maps:values(Undecoded)) > 0),
     Lines = test_bpftrace:stop_script(Consumer),
-    [?assertMatch({value, _}, lists:search(fun(Line) -> string:prefix(Line, ["@[", atom_to_list(Name), "]: "]) =/= nomatch end, Lines), Name)
+    CountOf = fun(Name) ->
+                      Prefix = ["@[", atom_to_list(Name), "]: "],
+                      lists:search(fun(Line) -> string:prefix(Line, Prefix) =/= nomatch end, Lines)
+              end,
+    [?assertMatch({value, _}, CountOf(Name), Name)
      || Name <- [trace, trace_seq, user_trace__s1, user_trace__i4s4, user_mark, user_span_start, user_span_stop]].
 
 %% -- Helpers ----------------------------------------------------------------------------------

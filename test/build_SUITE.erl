@@ -11,7 +11,8 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [gcc, clang, arm64, without_rebar3, in_the_root, no_nif_header, no_compiler, no_sdt_header, line_length, column_limit, includes].
+    [gcc, clang, arm64, without_rebar3, in_the_root, no_nif_header, no_compiler, no_sdt_header, line_length,
+     column_limit, includes].
 
 %% Each test has a copy of the sources.
 init_per_testcase(Test, Config) ->
@@ -42,14 +43,18 @@ arm64(Config) ->
     Folder = ?config(folder, Config),
     {0, _} = test_shell:run("mkdir '~ts/stub' && ~s -shared -o '~ts/stub/liblttng-ust.so' -x c /dev/null",
                             [Folder, CC, Folder]),
-    {0, _} = test_shell:run("make -C '~ts/c_src' CC=~s CPPFLAGS=\"-idirafter /usr/include -idirafter /usr/include/$(gcc -dumpmachine)\" LDFLAGS='-L~ts/stub' 2>&1",
-                          [Folder, CC, Folder]),
+    {0, _} = test_shell:run("make -C '~ts/c_src' CC=~s "
+                            "CPPFLAGS=\"-idirafter /usr/include -idirafter /usr/include/$(gcc -dumpmachine)\" "
+                            "LDFLAGS='-L~ts/stub' 2>&1",
+                            [Folder, CC, Folder]),
     {0, Header} = test_shell:run("LC_ALL=C readelf -h '~ts/priv/dyntrace.so' '~ts/priv/dyntrace_lttng.so'",
                                  [Folder, Folder]),
     ?assertMatch({match, [_, _]}, re:run(Header, "Machine: +AArch64", [global])),
     {0, Notes} = test_shell:run("LC_ALL=C readelf -n '~ts/priv/dyntrace.so'", [Folder]),
     {match, Listed} = re:run(Notes,
-                             "Name: (\\w+)\\s+Location: 0x0*[1-9a-f]\\w+, Base: \\w+, Semaphore: 0x0*[1-9a-f]\\w+\\s+Arguments: (.*)", [global, {capture, all_but_first, binary}]),
+                             "Name: (\\w+)\\s+Location: 0x0*[1-9a-f]\\w+, Base: \\w+, "
+                             "Semaphore: 0x0*[1-9a-f]\\w+\\s+Arguments: (.*)",
+                             [global, {capture, all_but_first, binary}]),
     ?assertEqual(lists:sort(catalogue_SUITE:usdt_names()), lists:sort([Name || [Name, _] <- Listed])),
     %% Each operand has a size, and is a register or memory that a register points to.
     [?assertMatch({match, _}, re:run(Arguments, "^(-?[48]@([wx]\\d+|\\[x\\d+(, \\d+)?\\]) ?)+$"), Name)
@@ -60,13 +65,16 @@ without_rebar3(Config) ->
     Folder = ?config(folder, Config),
     {0, _} = test_shell:run("cd '~ts' && cp -R src tools priv Makefile rebar.config '~ts' && rm -f '~ts'/priv/*.so",
                             [test_shell:project(), Folder, Folder]),
-    {0, _} = test_shell:run("cd '~ts' && mkdir bin && ln -s /usr/bin/* bin && rm -f bin/rebar3 && PATH=$PWD/bin make 2>&1", [Folder]),
+    {0, _} = test_shell:run("cd '~ts' && mkdir bin && ln -s /usr/bin/* bin && rm -f bin/rebar3 && "
+                            "PATH=$PWD/bin make 2>&1", [Folder]),
     Build = filename:join(Folder, "_build/default/lib/dyntrace"),
-    [?assertEqual(file:consult(filename:join(filename:dirname(code:which(dyntrace_app)), File)), file:consult(filename:join([Build, "ebin", File])), File)
+    Ebin = filename:dirname(code:which(dyntrace_app)),
+    [?assertEqual(file:consult(filename:join(Ebin, File)), file:consult(filename:join([Build, "ebin", File])), File)
      || File <- ["dyntrace.app", "dyntrace.appup"]],
     ?assertEqual({ok, "../../../../priv"}, file:read_link(filename:join(Build, "priv"))),
     {0, Says} = test_shell:run("erl -noinput -pa '~ts/ebin' -eval '{ok, _} = application:ensure_all_started(dyntrace), "
-                             "io:format(\"~~w ~~ts\", [dyntrace:available(), maps:get(library, dyntrace:info())]), halt().'", [Build]),
+                               "io:format(\"~~w ~~ts\", [dyntrace:available(), maps:get(library, dyntrace:info())]), "
+                               "halt().'", [Build]),
     ?assertEqual(unicode:characters_to_binary(["true ", Build, "/priv/dyntrace.so"]), Says),
     {0, Needs} = test_shell:run("cd '~ts' && make --no-print-directory --just-print deps-demo", [Folder]),
     ?assertMatch({match, _}, re:run(Needs, "tools/deps .*\\berl\\b.*\\bbpftrace\\b")),
@@ -76,15 +84,19 @@ without_rebar3(Config) ->
 in_the_root(Config) ->
     Root = filename:join(?config(folder, Config), "root"),
     Build = Root ++ "/dyntrace/_build/default/lib/dyntrace",
-    {0, _} = test_shell:run("mkdir -p '~ts/ebin' && cd '~ts' && cp -R src tools '~ts/dyntrace' && mkdir '~ts/dyntrace/priv' && ln -s ../../../../priv '~ts/priv'",
-                          [Build, test_shell:project(), Root, Root, Build]),
+    {0, _} = test_shell:run("mkdir -p '~ts/ebin' && cd '~ts' && cp -R src tools '~ts/dyntrace' && "
+                            "mkdir '~ts/dyntrace/priv' && ln -s ../../../../priv '~ts/priv'",
+                            [Build, test_shell:project(), Root, Root, Build]),
     ok = file:write_file(Build ++ "/ebin/dyntrace.app", "{application,dyntrace,[{modules,[dyntrace,dyntrace_app]}]}."),
     ok = file:write_file(Build ++ "/ebin/dyntrace.beam", "a module"),
     {_, May} = test_shell:run("unshare --map-root-user --mount true 2>&1", []),
     test_require:tool(May =/= <<>> andalso May, []),
-    {0, <<>>} = test_shell:run("unshare --map-root-user --mount sh -ec 'cd \"$1\"; for d in bin lib lib64 usr; do [ -d /$d ] || continue; mkdir $d; mount --rbind /$d $d; done; "
-                             "exec env -u REBAR_CHECKOUTS_OUT_DIR -u REBAR_BARE_COMPILER_OUTPUT_DIR REBAR_DEPS_DIR=/dyntrace/_build/default/lib "
-                             "chroot . sh -c \"cd /dyntrace && tools/finish_ebin\"' sh '~ts' 2>&1", [Root]),
+    {0, <<>>} = test_shell:run("unshare --map-root-user --mount sh -ec 'cd \"$1\"; "
+                               "for d in bin lib lib64 usr; do "
+                               "[ -d /$d ] || continue; mkdir $d; mount --rbind /$d $d; done; "
+                               "exec env -u REBAR_CHECKOUTS_OUT_DIR -u REBAR_BARE_COMPILER_OUTPUT_DIR "
+                               "REBAR_DEPS_DIR=/dyntrace/_build/default/lib "
+                               "chroot . sh -c \"cd /dyntrace && tools/finish_ebin\"' sh '~ts' 2>&1", [Root]),
     ?assertEqual({ok, [{application, dyntrace, [{modules, [dyntrace_app]}]}]},
                  file:consult(Build ++ "/ebin/dyntrace.app")),
     ?assertEqual({ok, <<"a module">>}, file:read_file(Root ++ "/dyntrace/priv/beam/dyntrace.beam")).
@@ -101,26 +113,26 @@ no_sdt_header(Config) ->
     ?assertMatch([_], [Line
                        || Line <- lines(Output), binary:match(Line, <<"(Debian: systemtap-sdt-dev)">>) =/= nomatch]).
 
-%% `make lint' names each line that is longer than .editorconfig allows, in characters. Files that Git ignores and Markdown
-%% lines that can't be wrapped may be longer.
+%% `make lint' names each line that is longer than .editorconfig allows, in characters. Files that Git ignores and
+%% Markdown lines that can't be wrapped may be longer.
 line_length(Config) ->
     Folder = filename:join(?config(folder, Config), "project"),
     {X, Y} = {lists:duplicate(21, $x), lists:duplicate(11, $y)},
     ok = filelib:ensure_path(Folder),
     ok = file:write_file(filename:join(Folder, "no_text"), <<16#ff, (list_to_binary(X))/binary>>),
+    Files = [{".editorconfig", ["root = true\n[*]\nmax_line_length = 20\n[*.{c,h}]\nmax_line_length = 10\n"
+                                "[{src/table.def,generated.md,.editorconfig}]\nmax_line_length = off\n"]},
+             {"exact.erl", lists:duplicate(20, 16#e9)},
+             {"long.erl", ["short\n", lists:duplicate(21, 16#e9), "\nshort\n"]},
+             {"src/long.c", [Y, "\n"]},
+             {"src/table.def", X},
+             {"generated.md", X},
+             {"_build/long.erl", X}, {"c_src/obj/long.d", X},
+             {"page.md", ["a b ", X, "\n| a row ", X, " |\n- ", X, "\n", X, "\n```sh\na b ", X, "\n```\n", X, " b\n"]}],
     [begin
          ok = filelib:ensure_dir(filename:join(Folder, File)),
          ok = file:write_file(filename:join(Folder, File), unicode:characters_to_binary(Text))
-     end || {File, Text} <- [{".editorconfig", ["root = true\n[*]\nmax_line_length = 20\n[*.{c,h}]\nmax_line_length = 10\n"
-                                                "[{src/table.def,generated.md,.editorconfig}]\nmax_line_length = off\n"]},
-                             {"exact.erl", lists:duplicate(20, 16#e9)},
-                             {"long.erl", ["short\n", lists:duplicate(21, 16#e9), "\nshort\n"]},
-                             {"src/long.c", [Y, "\n"]},
-                             {"src/table.def", X},
-                             {"generated.md", X},
-                             {"_build/long.erl", X}, {"c_src/obj/long.d", X},
-                             {"page.md", ["a b ", X, "\n| a row ", X, " |\n- ", X, "\n", X, "\n```sh\na b ", X, "\n```\n",
-                                          X, " b\n"]}]],
+     end || {File, Text} <- Files],
     Check = filename:join(test_shell:project(), "tools/line_length"),
     {1, Says} = test_shell:run("'~ts' '~ts'", [Check, Folder]),
     ?assertEqual([<<"long.erl:2: the line has 21 characters, at most 20 are allowed">>,
@@ -134,18 +146,21 @@ line_length(Config) ->
 column_limit(_) ->
     [Settings, Format] = [element(2, {ok, _} = file:read_file(filename:join(test_shell:project(), File)))
                           || File <- [".editorconfig", ".clang-format"]],
-    {match, [Limit]} = re:run(Settings, "^\\[\\*\\.\\{c,h\\}\\]\nmax_line_length = (\\d+)$", [multiline, {capture, [1], binary}]),
+    {match, [Limit]} = re:run(Settings, "^\\[\\*\\.\\{c,h\\}\\]\nmax_line_length = (\\d+)$",
+                              [multiline, {capture, [1], binary}]),
     ?assertMatch({match, [Limit]}, re:run(Format, "^ColumnLimit: (\\d+)$", [multiline, {capture, [1], binary}])).
 
 %% A folder of C sources includes only from those before it.
 includes(Config) ->
     Sources = filename:join(?config(folder, Config), "c_src"),
-    Check = fun() -> test_shell:run("'~ts' '~ts'", [filename:join(test_shell:project(), "tools/includes"), Sources]) end,
+    Program = filename:join(test_shell:project(), "tools/includes"),
+    Check = fun() -> test_shell:run("'~ts' '~ts'", [Program, Sources]) end,
     ?assertEqual({0, <<>>}, Check()),
     [begin
          ok = filelib:ensure_dir(filename:join(Sources, File)),
          ok = file:write_file(filename:join(Sources, File), Text)
-     end || {File, Text} <- [{"text/back.h", "#include \"text/text.h\"\n  # include \"sources/gate.h\"\n#include <string.h>\n"},
+     end || {File, Text} <- [{"text/back.h",
+                              "#include \"text/text.h\"\n  # include \"sources/gate.h\"\n#include <string.h>\n"},
                              {"catalogue/short.c", "#include \"event.h\"\n"},
                              {"sources/last.def", "#include \"describe.h\"\n"},
                              {"elsewhere/new.c", "#include \"text/text.h\"\n"}]],

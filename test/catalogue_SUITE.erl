@@ -94,7 +94,8 @@ configuration(_) ->
     {ok, Defaults} = dyntrace_config:check([]),
     Keys = rows("README.md", "^ *(?:\\{dyntrace, \\[|)\\{(\\w+), (?:\\w+|\\[\\])\\}"),
     Values = rows("README.md", "^ *(?:\\{dyntrace, \\[|)\\{\\w+, (\\w+|\\[\\])\\}"),
-    ?assertEqual([{atom_to_binary(Key), iolist_to_binary(io_lib:format("~w", [Value]))} || {Key, Value} <- lists:sort(maps:to_list(Defaults))],
+    ?assertEqual([{atom_to_binary(Key), iolist_to_binary(io_lib:format("~w", [Value]))}
+                  || {Key, Value} <- lists:sort(maps:to_list(Defaults))],
                  lists:sort(lists:zip(Keys, Values))).
 
 rows(File, Pattern) ->
@@ -151,7 +152,8 @@ kinds_of_terms(_) ->
     Sources = lists:append([filelib:wildcard(Folder ++ "/**/*.{c,h,def}", test_shell:project())
                             || Folder <- ["c_src", "test", "bench"]]),
     ?assert(lists:member("c_src/dyntrace_nif.c", Sources)),
-    ?assertEqual([], [Source || Source <- Sources, {ok, Text} <- [file:read_file(filename:join(test_shell:project(), Source))],
+    ?assertEqual([], [Source || Source <- Sources,
+                                {ok, Text} <- [file:read_file(filename:join(test_shell:project(), Source))],
                                 re:run(Text, "enif_term_type *\\(|ERL_NIF_TERM_TYPE_") =/= nomatch]).
 
 names() ->

@@ -69,10 +69,12 @@ trace_with_any_arguments() ->
     ok.
 
 tags() ->
-    lists:usort([Tag || #{events := Events} <- dyntrace:probes(), #{tag := Tag} <- Events] ++ [seq_trace, no_such_tag, {}, 17]).
+    lists:usort([Tag || #{events := Events} <- dyntrace:probes(), #{tag := Tag} <- Events]
+                ++ [seq_trace, no_such_tag, {}, 17]).
 
 any_terms() ->
-    [undefined, [], [a | b], {}, {a, b, c}, {a, b, [c | d]}, {'EXIT', self(), x}, {send, {1, 2}, a, b, c}, {send, {1, 2}, self(), self(), c},
+    [undefined, [], [a | b], {}, {a, b, c}, {a, b, [c | d]}, {'EXIT', self(), x}, {send, {1, 2}, a, b, c},
+     {send, {1, 2}, self(), self(), c},
      17, 1.5, <<1:3>>, #{}, [{wordsize, 1}, {heap_block_size, 1 bsl 70}], self(), hd(erlang:ports()), make_ref(),
      fun() -> ok end,
      1 bsl 5000, "text", binary:copy(<<1>>, 5000)].
@@ -150,7 +152,8 @@ without_backends(Config) ->
 %% Embedded mode loads no module when it is called: this one loads those that its annotations call.
 embedded_by_hand(_) ->
     Node = test_node:start(#{args => ["-mode", "embedded", "-boot", "start_clean"]}),
-    ?assertEqual({{module, dyntrace}, true}, {peer:call(Node, code, load_file, [dyntrace]), peer:call(Node, dyntrace, available, [])}),
+    ?assertEqual({{module, dyntrace}, true},
+                 {peer:call(Node, code, load_file, [dyntrace]), peer:call(Node, dyntrace, available, [])}),
     ?assertError(badarg, peer:call(Node, dyntrace, p, ["a", 1])),
     test_node:stop(Node).
 
@@ -164,7 +167,8 @@ module_alone(Config) ->
          {module, dyntrace} = peer:call(Node, code, load_file, [dyntrace]),
          ?assertEqual({[], false, false, discard},
                       {peer:call(Node, dyntrace, probes, []), peer:call(Node, dyntrace, available, []),
-                       peer:call(Node, dyntrace, mark, [name, "text"]), peer:call(Node, dyntrace, enabled, [send, [], self()])}),
+                       peer:call(Node, dyntrace, mark, [name, "text"]),
+                       peer:call(Node, dyntrace, enabled, [send, [], self()])}),
          test_node:stop(Node)
      end || Mode <- ["interactive", "embedded"]].
 

@@ -8,7 +8,9 @@
 -compile(nowarn_export_all).
 
 %% What the tests ask a running shop, in Erlang and in Elixir.
--define(ASKED, "io:format(\"answers ~~w ~~w ~~ts~~n\", [dyntrace:available(), shop:order(<<\"apple\">>), maps:get(library, dyntrace:info())])").
+-define(ASKED,
+        "io:format(\"answers ~~w ~~w ~~ts~~n\", "
+        "[dyntrace:available(), shop:order(<<\"apple\">>), maps:get(library, dyntrace:info())])").
 -define(ASKED_IN_ELIXIR,
         "IO.puts(\"answers #{:dyntrace.available()} #{Shop.order(\"apple\")} #{:dyntrace.info()[:library]}\")").
 
@@ -16,8 +18,8 @@ suite() ->
     [{timetrap, {minutes, 5}}].
 
 all() ->
-    [first_step_rebar3, first_step_mix, rebar3, rebar3_release, rebar3_release_without_erts, rebar3_release_without_runtime_tools,
-     mix, mix_release, plain, demo, demo_verbose, demo_by_lttng].
+    [first_step_rebar3, first_step_mix, rebar3, rebar3_release, rebar3_release_without_erts,
+     rebar3_release_without_runtime_tools, mix, mix_release, plain, demo, demo_verbose, demo_by_lttng].
 
 %% Each test has a copy of the sources, in a path with a space.
 init_per_testcase(Test, Config) ->
@@ -39,9 +41,11 @@ first_step_rebar3(Config) ->
     ok = file:write_file(filename:join(App, "src/my_app.app.src"),
                          "{application, my_app, [{vsn, \"1\"}, {applications, [kernel, stdlib]}]}.\n"),
     {0, _} = test_shell:run("cd '~ts' && mkdir _checkouts && ln -s ../../.. _checkouts/dyntrace", [App]),
-    ok = file:write_file(filename:join(App, "first.escript"), ["#!/usr/bin/env escript\n"
-                                                              "main(_) -> ", readme("^1> (dyntrace:.*)\\."), ", "
-                                                              "io:format(\"answers ~w 1 ~ts~n\", [dyntrace:available(), maps:get(library, dyntrace:info())]), halt().\n"]),
+    ok = file:write_file(filename:join(App, "first.escript"),
+                         ["#!/usr/bin/env escript\n"
+                          "main(_) -> ", readme("^1> (dyntrace:.*)\\."), ", "
+                          "io:format(\"answers ~w 1 ~ts~n\", "
+                          "[dyntrace:available(), maps:get(library, dyntrace:info())]), halt().\n"]),
     {0, Says} = test_shell:run("cd '~ts' && rebar3 shell --script first.escript 2>&1", [App]),
     ?assert(has(Says, answers([App, "/_build/default/checkouts/dyntrace"])), Says).
 
@@ -52,13 +56,15 @@ first_step_mix(Config) ->
     {match, [Dependency]} = re:run(readme("^- \\*mix\\*: `\\{(.*)\\}`"), "(.*), git: \"URL\"",
                                    [{capture, all_but_first, binary}]),
     ok = file:write_file(filename:join(App, "mix.exs"),
-                         ["defmodule MyApp.MixProject do\n  use Mix.Project\n  def project, do: [app: :my_app, version: \"1.0.0\", deps: deps()]\n"
+                         ["defmodule MyApp.MixProject do\n  use Mix.Project\n"
+                          "  def project, do: [app: :my_app, version: \"1.0.0\", deps: deps()]\n"
                           "  def application, do: []\n  defp deps, do: [{", Dependency,
                           ", path: \"../..\", manager: :rebar3}]\nend\n"]),
     ok = file:write_file(filename:join(App, "config/config.exs"),
                          ["import Config\n", readme("^(config :dyntrace, .*)$"), "\n"]),
     {0, Says} = mix("mix run -e '~ts'",
-                    ["IO.inspect({\"following\", :dyntrace.info().following != :off, Application.get_env(:dyntrace, :functions)})"], App),
+                    ["IO.inspect({\"following\", :dyntrace.info().following != :off, "
+                     "Application.get_env(:dyntrace, :functions)})"], App),
     ?assert(has(Says, <<"{\"following\", true, [{MyApp.Prices, :_, :_}]}">>), Says).
 
 new_project(Folder, Config) ->
@@ -109,8 +115,9 @@ rebar3_release(Edit, Root, IsReplaced, Config) ->
     {0, _} = test_shell:run("cd '~ts' && sed -i '~s' rebar.config && rebar3 release && "
                           "mv _build/default/rel/shop 'a release' && chmod -R a-w 'a release'", [Shop, Edit]),
     [begin
-         {0, Says} = test_shell:run("cd '~ts' && ERL_CRASH_DUMP_SECONDS=0 ~s -mode ~s -boot releases/1.0.0/start -config releases/1.0.0/sys "
-                                  "-noinput -eval '" ?ASKED ", init:stop().' 2>&1", [Release, Erl, Mode]),
+         {0, Says} = test_shell:run("cd '~ts' && ERL_CRASH_DUMP_SECONDS=0 ~s -mode ~s "
+                                    "-boot releases/1.0.0/start -config releases/1.0.0/sys "
+                                    "-noinput -eval '" ?ASKED ", init:stop().' 2>&1", [Release, Erl, Mode]),
          ?assert(has(Says, answers([Release, "/lib/dyntrace-0.1.0"])), {Mode, Says}),
          ?assertEqual(IsReplaced(Mode), replaced(Says), {Mode, Says})
      end || Mode <- ["interactive", "embedded"]].
@@ -130,8 +137,9 @@ mix_release(Config) ->
     Release = filename:join(?config(folder, Config), "a release"),
     {0, _} = test_shell:run("mv '~ts/a release' '~ts' && rm -rf '~ts' && chmod -R a-w '~ts'",
                             [Shop, Release, Shop, Release]),
-    {0, Says} = test_shell:run("RELEASE_DISTRIBUTION=none RELEASE_TMP='~ts' RELEASE_BOOT_SCRIPT_CLEAN=start ELIXIR_ERL_OPTIONS='-mode embedded' "
-                             "'~ts/bin/shop' eval '~ts' 2>&1", [?config(folder, Config), Release, ?ASKED_IN_ELIXIR]),
+    {0, Says} = test_shell:run("RELEASE_DISTRIBUTION=none RELEASE_TMP='~ts' RELEASE_BOOT_SCRIPT_CLEAN=start "
+                               "ELIXIR_ERL_OPTIONS='-mode embedded' '~ts/bin/shop' eval '~ts' 2>&1",
+                               [?config(folder, Config), Release, ?ASKED_IN_ELIXIR]),
     ?assert(has(Says, answers([Release, "/lib/dyntrace-0.1.0"])), Says),
     ?assert(replaced(Says), Says).
 
@@ -158,7 +166,8 @@ demo(Config) ->
     Told = [Line || Line <- binary:split(Says, <<"\n">>, [global]), re:run(Line, "^ *\\d+\\.\\d{3}  ") =/= nomatch],
     ?assert(length(Told) > 50 andalso length(Told) < 150, length(Told)),
     [?assertMatch({match, _}, re:run(Says, Line), Line)
-     || Line <- ["demo_customer -> demo_clerk: \\{'\\$gen_call',.*\\{order,\"tea\"\\}\\}\n", "demo_gambler <[0-9.]+> crashes: \\{shutdown,bad_luck\\}\n",
+     || Line <- ["demo_customer -> demo_clerk: \\{'\\$gen_call',.*\\{order,\"tea\"\\}\\}\n",
+                 "demo_gambler <[0-9.]+> crashes: \\{shutdown,bad_luck\\}\n",
                  "demo_gambler <[0-9.]+> starts again, after \\d+ us\n"]].
 
 demo_verbose(Config) ->
@@ -201,8 +210,8 @@ told(Says) ->
                || What <- ["orders", "rolls", "crashes", "ports", "connections"]],
     ?assertEqual([8, 8, 2, 8, 8], Counted),
     [?assertEqual(8, Number(Pattern), Pattern)
-     || Pattern <- ["clerk +answers in \\d+ us \\((\\d+) calls\\)\n", "customer +(\\d+) orders in .* live \\d+ us\n", "gambler +(\\d+) rolls, ",
-                    "typist +(\\d+) ports\n", "caller +(\\d+) connections\n"]],
+     || Pattern <- ["clerk +answers in \\d+ us \\((\\d+) calls\\)\n", "customer +(\\d+) orders in .* live \\d+ us\n",
+                    "gambler +(\\d+) rolls, ", "typist +(\\d+) ports\n", "caller +(\\d+) connections\n"]],
     ?assertMatch({match, _}, re:run(Says, "crashed twice: \\{shutdown,bad_luck\\}; up again after \\d+ [um]s\n")).
 
 needs_runtime_tools(Config) ->

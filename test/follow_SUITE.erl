@@ -10,7 +10,7 @@
 -import(test_autotracer, [start/1, start/2, answer_of/2, attach/2, following/1, call/2, until_traced/1,
                           until_untraced/1, until_following/3, until_flags/3, until_pattern/3, until_system_tracer/2,
                           until_logged/2, until_worker_after/2, traced/2, flags/1, of_function/2, keep_log/1,
-                          logged/1]).
+                          logged/1, badarg_of_follow/2]).
 
 %% The messages that are sent while a consumer is attached, each time.
 -define(STORM, [1, 2, 3]).
@@ -38,7 +38,9 @@ nothing_is_done_in_erlang(Config) ->
     New = call(Config, fun() -> spawn(fun test_autotracer:answer/0) end),
     [answer_of(Pid, Config) || Pid <- [Old, New]],
     Texts = [call(Config, fun() -> test_cases:text(Pid) end) || Pid <- [Old, New]],
-    [test_bpftrace:await(Consumer, fun({message_send, #{from := From, message := Message}}) -> From =:= Text andalso Message =:= <<"answer">> end)
+    [test_bpftrace:await(Consumer, fun({message_send, #{from := From, message := Message}}) ->
+                                           From =:= Text andalso Message =:= <<"answer">>
+                                   end)
      || Text <- Texts],
     ?assertEqual([send], traced(Old, Config)),
     _ = test_bpftrace:stop(Consumer),
@@ -61,10 +63,15 @@ flags_follow_each_consumer(Config) ->
 every_probe_has_its_flags(Config) ->
     Needs = call(Config, fun() ->
                                  Table = dyntrace_trace_flags:table(all),
-                                 [{Name, dyntrace_trace_flags:for_enabled([#{provider => P, name => Name, backends => [usdt]}], Table)}
-                                  || #{provider := P, name := Name} <- dyntrace:probes()]
+                                 [{Name, dyntrace_trace_flags:for_enabled([Enabled], Table)}
+                                  || #{provider := P, name := Name} <- dyntrace:probes(),
+                                     Enabled <- [#{provider => P, name => Name, backends => [usdt]}]]
                          end),
-    Of = fun(Name) -> #{processes := Processes, ports := Ports, calls := Calls, seq_trace := Seq} = proplists:get_value(Name, Needs), {Processes, Ports, Calls, Seq} end,
+    Of = fun(Name) ->
+                 #{processes := Processes, ports := Ports, calls := Calls, seq_trace := Seq} =
+                     proplists:get_value(Name, Needs),
+                 {Processes, Ports, Calls, Seq}
+         end,
     ?assertEqual({[send], [send], none, false}, Of(message_send)),
     ?assertEqual({[send], [send], none, true}, Of(message__send)),
     ?assertEqual({['receive'], ['receive'], none, false}, Of(message_receive)),
@@ -115,10 +122,12 @@ functions(Config) ->
                                             end),
                                 receive {Pid, done} -> test_cases:text(Pid) end
                         end),
-    test_bpftrace:await(Calls,
-                        fun({_, #{entry := Entry, pid := Pid}}) -> Pid =:= Text andalso Entry =:= <<"test_cases:identity/1">> end),
-    test_bpftrace:await(Exceptions,
-                        fun({_, #{entry := Entry, class := Class}}) -> Entry =:= <<"test_cases:fail/2">> andalso Class =:= <<"throw">> end),
+    test_bpftrace:await(Calls, fun({_, #{entry := Entry, pid := Pid}}) ->
+                                       Pid =:= Text andalso Entry =:= <<"test_cases:identity/1">>
+                               end),
+    test_bpftrace:await(Exceptions, fun({_, #{entry := Entry, class := Class}}) ->
+                                            Entry =:= <<"test_cases:fail/2">> andalso Class =:= <<"throw">>
+                                    end),
     _ = test_bpftrace:stop(Exceptions),
     until_pattern({test_cases, identity, 1}, [], Config),
     _ = test_bpftrace:stop(Calls),
@@ -151,9 +160,9 @@ functions_of_the_same_code(Config) ->
     until_untraced(Config).
 
 version(Value) ->
-    {ok, test_new_code, Code} = compile:forms([{attribute, 1, module, test_new_code}, {attribute, 1, export, [{value, 0}]},
-                                             {function, 1, value, 0, [{clause, 1, [], [], [{integer, 1, Value}]}]}],
-                                             []),
+    Exports = {attribute, 1, export, [{value, 0}]},
+    Function = {function, 1, value, 0, [{clause, 1, [], [], [{integer, 1, Value}]}]},
+    {ok, test_new_code, Code} = compile:forms([{attribute, 1, module, test_new_code}, Exports, Function], []),
     Code.
 
 load(Code) ->
@@ -187,7 +196,11 @@ only_some_probes(Config) ->
     start([{probes, [process_exit, message__send]}], Config),
     Consumer = attach([message_send, message__send, process_spawn, process_exit], Config),
     until_flags(new, [procs, send], Config),
-    Pid = call(Config, fun() -> Pid = spawn(fun test_autotracer:answer/0), Pid ! {self(), question}, receive answer -> Pid end end),
+    Pid = call(Config, fun() ->
+                               Pid = spawn(fun test_autotracer:answer/0),
+                               Pid ! {self(), question},
+                               receive answer -> Pid end
+                       end),
     call(Config, fun() -> exit(Pid, kill) end),
     Text = test_cases:text(Pid),
     test_bpftrace:await(Consumer,
@@ -374,15 +387,11 @@ bad_configuration(Config) ->
                                            ok = application:unset_env(dyntrace, Key),
                                            Answer
                                    end)),
-         Says = call(Config, fun() ->
-                                     try dyntrace:follow(#{Key => Value})
-                                     catch error:badarg:Stack -> unicode:characters_to_binary(erl_error:format_exception(error, badarg, Stack))
-                                     end
-                             end),
+         Says = badarg_of_follow(#{Key => Value}, Config),
          ?assertMatch({_, _}, binary:match(Says, iolist_to_binary(["*** argument 1: ", atom_to_list(Key), ": "])), Says)
-     end || {Key, Value} <- [{follow, maybe_so}, {processes, some}, {processes, ["name"]}, {ports, []}, {functions, [lists]},
-                             {functions, [{'_', '_', '_'}]}, {probes, [no_such_probe]}, {interval, 0}, {intervall, 250},
-                             {budget, 0}, {budget, 1.5}, {text, none}]].
+     end || {Key, Value} <- [{follow, maybe_so}, {processes, some}, {processes, ["name"]}, {ports, []},
+                             {functions, [lists]}, {functions, [{'_', '_', '_'}]}, {probes, [no_such_probe]},
+                             {interval, 0}, {intervall, 250}, {budget, 0}, {budget, 1.5}, {text, none}]].
 
 %% -- Too much of it ------------------------------------------------------------------------------
 
@@ -408,8 +417,9 @@ budget(Config) ->
                   {notice, "dyntrace: fewer than ~b trace events per second" ++ _,
                    [1000, #{pauses := Pauses, skipped := Skipped}]}], logged(Config)),
     Text = call(Config, fun() -> Sink ! {last, Sink}, test_cases:text(Sink) end),
-    test_bpftrace:await(Consumer,
-                        fun({_, #{to := To, message := Message}}) -> To =:= Text andalso Message =:= <<"{last,", Text/binary, "}">> end),
+    test_bpftrace:await(Consumer, fun({_, #{to := To, message := Message}}) ->
+                                          To =:= Text andalso Message =:= <<"{last,", Text/binary, "}">>
+                                  end),
     %% In each second before a pause, as many events as the budget allows.
     Floods = [flood || {_, #{message := <<"flood">>}} <- test_bpftrace:stop(Consumer)],
     ?assert(length(Floods) =< 1000 * Pauses, {length(Floods), Pauses}),
@@ -422,13 +432,14 @@ shapes(Config) ->
     Consumer = attach([message_send, process_exit], Config),
     until_flags(new, [procs, send], Config),
     Texts = fun() ->
-                    Pid = call(Config, fun() -> spawn(fun() -> receive {secret, From, _} -> From ! done, exit({secret, "4711"}) end end) end),
+                    Keeper = fun() -> receive {secret, From, _} -> From ! done, exit({secret, "4711"}) end end,
+                    Pid = call(Config, fun() -> spawn(Keeper) end),
                     call(Config, fun() -> Pid ! {secret, self(), <<"4711">>}, receive done -> ok end end),
                     Text = call(Config, fun() -> test_cases:text(Pid) end),
-                    {_, #{message := Message}} = test_bpftrace:await(Consumer,
-                                                                     fun({Probe, Fields}) -> Probe =:= message_send andalso maps:get(to, Fields) =:= Text end),
-                    {_, #{reason := Reason}} = test_bpftrace:await(Consumer,
-                                                                   fun({Probe, Fields}) -> Probe =:= process_exit andalso maps:get(pid, Fields) =:= Text end),
+                    Sent = fun({Probe, Fields}) -> Probe =:= message_send andalso maps:get(to, Fields) =:= Text end,
+                    Exited = fun({Probe, Fields}) -> Probe =:= process_exit andalso maps:get(pid, Fields) =:= Text end,
+                    {_, #{message := Message}} = test_bpftrace:await(Consumer, Sent),
+                    {_, #{reason := Reason}} = test_bpftrace:await(Consumer, Exited),
                     {Message, Reason}
             end,
     ?assertEqual({<<"{secret,pid(),{binary,4}}">>, <<"{secret,{list,4}}">>}, Texts()),
@@ -471,7 +482,9 @@ a_thousand_times(Config) ->
     ok = test_node:call(?config(node, Config),
                       fun() ->
                               _ = process_flag(priority, high),
-                              Flags = fun(Expected) -> test_wait:until("trace flags", Expected, fun() -> flags(new) end) end,
+                              Flags = fun(Expected) ->
+                                              test_wait:until("trace flags", Expected, fun() -> flags(new) end)
+                                      end,
                               lists:foreach(fun(N) ->
                                                     Flags([send]),
                                                     storm(N),

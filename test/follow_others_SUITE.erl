@@ -9,15 +9,15 @@
 
 -import(test_autotracer, [start/1, start/2, attach/2, following/1, call/2, until_traced/1, until_untraced/1,
                           until_following/3, until_flags/3, until_pattern/3, until_system_tracer/2, until_logged/2,
-                          traced/2, of_function/2, keep_log/1, logged/1, errors/1]).
+                          traced/2, of_function/2, keep_log/1, logged/1, errors/1, badarg_of_follow/2]).
 
 suite() ->
     [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [set_once, names_set_once, unknown_functions_set_once, nothing_is_computed_anew, flags_cleared_by_somebody, system_tracer_of_somebody,
-     system_tracer_cleared, half_set, no_word_about_other_tracers, busy_processes, idle_processes,
-     budget_beside_idle_processes,
+    [set_once, names_set_once, unknown_functions_set_once, nothing_is_computed_anew, flags_cleared_by_somebody,
+     system_tracer_of_somebody, system_tracer_cleared, half_set, no_word_about_other_tracers,
+     busy_processes, idle_processes, budget_beside_idle_processes,
      worker_killed_for_good, supervisor_killed, text_holds_on, bad_options]
         ++ [named_processes_that_do_not_answer || not test_trace:has_sessions()]
         ++ [Case || test_trace:has_sessions(), Case <- [collections_of_another_session, collections_of_one_process,
@@ -48,8 +48,8 @@ set_again(Probes, Env, Config) ->
     start([{interval, 10} | Env], Config),
     Consumer = attach(Probes, Config),
     until_traced(Config),
-    Calls = counted([{erlang, trace, 3}, {erlang, trace_pattern, 3}, {trace, process, 4}, {trace, port, 4}, {trace, function, 4},
-                     {seq_trace, set_system_tracer, 1}], Config),
+    Calls = counted([{erlang, trace, 3}, {erlang, trace_pattern, 3}, {trace, process, 4}, {trace, port, 4},
+                     {trace, function, 4}, {seq_trace, set_system_tracer, 1}], Config),
     _ = test_bpftrace:stop(Consumer),
     case [Mfa || {Mfa, N} <- Calls, N > 0] of
         [] -> none;
@@ -102,8 +102,11 @@ flags_cleared_by_somebody(Config) ->
 
 system_tracer_of_somebody(Config) ->
     start(Config),
-    Theirs = call(Config,
-                  fun() -> Pid = spawn(fun test_autotracer:answer/0), false = seq_trace:set_system_tracer(Pid), Pid end),
+    Theirs = call(Config, fun() ->
+                                  Pid = spawn(fun test_autotracer:answer/0),
+                                  false = seq_trace:set_system_tracer(Pid),
+                                  Pid
+                          end),
     Consumer = attach([seq_trace_print, message_send], Config),
     until_traced(Config),
     ?assertEqual(Theirs, call(Config, fun seq_trace:get_system_tracer/0)),
@@ -134,7 +137,10 @@ half_set(Config) ->
     until_logged(1, Config),
     until_following(processes, [call, send], Config),
     ?assertEqual([call, send], traced(new, Config)),
-    call(Config, fun() -> _ = code:purge(dyntrace_trace_pattern), {module, _} = code:load_file(dyntrace_trace_pattern) end),
+    call(Config, fun() ->
+                         _ = code:purge(dyntrace_trace_pattern),
+                         {module, _} = code:load_file(dyntrace_trace_pattern)
+                 end),
     until_following(calls, call, Config),
     call(Config, fun() -> without_match_specifications() end),
     _ = test_bpftrace:stop(Consumer),
@@ -161,7 +167,7 @@ no_word_about_other_tracers(Config) ->
                           end),
     Consumer = attach([message_send], Config),
     until_traced(Config),
-    Flood = call(Config, fun() -> Sink = spawn(fun test_autotracer:sink/0), spawn(fun() -> test_autotracer:flood(Sink) end) end),
+    Flood = flood(Config),
     until_following(pauses, fun(Pauses) -> Pauses >= 2 end, Config),
     call(Config, fun() -> exit(Flood, kill) end),
     until_following(paused, false, Config),
@@ -170,6 +176,13 @@ no_word_about_other_tracers(Config) ->
     until_untraced(Config),
     ?assertEqual([], errors(Config)),
     [?assertEqual(['receive'], call(Config, fun() -> element(2, erlang:trace_info(Pid, flags)) end)) || Pid <- Theirs].
+
+%% A new process on the node that floods another one.
+flood(Config) ->
+    call(Config, fun() ->
+                         Sink = spawn(fun test_autotracer:sink/0),
+                         spawn(fun() -> test_autotracer:flood(Sink) end)
+                 end).
 
 %% -- Many, and busy ----------------------------------------------------------------------------
 
@@ -187,7 +200,10 @@ busy() -> busy().
 %% answered count as untraced, and are asked again. Here no process answers until the original module is loaded.
 named_processes_that_do_not_answer(Config) ->
     Names = [list_to_atom("test_named_" ++ integer_to_list(N)) || N <- lists:seq(1, 40)],
-    call(Config, fun() -> [true = register(Name, spawn(fun test_autotracer:answer/0)) || Name <- Names], without_answers() end),
+    call(Config, fun() ->
+                         [true = register(Name, spawn(fun test_autotracer:answer/0)) || Name <- Names],
+                         without_answers()
+                 end),
     start([{processes, Names}, {interval, 10}], Config),
     Consumer = attach([message_send], Config),
     until_traced(Config),
@@ -204,10 +220,11 @@ named_processes_that_do_not_answer(Config) ->
 without_answers() ->
     {ok, {_, [{abstract_code, {_, Forms}}]}} = beam_lib:chunks(code:which(dyntrace_global), [abstract_code]),
     Never = [{clause, 1, [{var, 1, '_'}], [], [{'receive', 1, [], {atom, 1, infinity}, [{atom, 1, ok}]}]}],
-    {ok, Module, Code} = compile:forms([case Form of
-                                            {function, Line, exit_tracer_of, 1, _} -> {function, Line, exit_tracer_of, 1, Never};
-                                            _ -> Form
-                                        end || Form <- Forms, element(3, Form) =/= dialyzer], [nowarn_unused_function]),
+    Changed = [case Form of
+                   {function, Line, exit_tracer_of, 1, _} -> {function, Line, exit_tracer_of, 1, Never};
+                   _ -> Form
+               end || Form <- Forms, element(3, Form) =/= dialyzer],
+    {ok, Module, Code} = compile:forms(Changed, [nowarn_unused_function]),
     {module, Module} = code:load_binary(Module, "without answers", Code).
 
 idle_processes(Config) ->
@@ -246,7 +263,7 @@ budget_beside_idle_processes(Config) ->
     _ = Reductions(),
     Before = Reductions(),
     Cost = [B - A || {A, B} <- lists:zip(Before, Reductions())],
-    Flood = call(Config, fun() -> Sink = spawn(fun test_autotracer:sink/0), spawn(fun() -> test_autotracer:flood(Sink) end) end),
+    Flood = flood(Config),
     Last = Reductions(),
     until_following(pauses, fun(Pauses) -> Pauses >= 2 end, Config),
     call(Config, fun() -> exit(Flood, kill) end),
@@ -260,7 +277,8 @@ budget_beside_idle_processes(Config) ->
 worker_killed_for_good(Config) ->
     killed(fun() ->
                    [begin
-                        test_wait:until("a worker, or no supervisor", fun({Worker, Sup}) -> is_pid(Worker) orelse Sup =:= undefined end,
+                        test_wait:until("a worker, or no supervisor",
+                                        fun({Worker, Sup}) -> is_pid(Worker) orelse Sup =:= undefined end,
                                         fun() -> {whereis(dyntrace_autotracer), whereis(dyntrace_sup)} end),
                         kill(dyntrace_autotracer)
                     end || _ <- lists:seq(1, 12)]
@@ -278,7 +296,11 @@ kill(Name) ->
 killed(Kill, Config) ->
     start([{functions, [{test_cases, identity, 1}]}], Config),
     Pid = call(Config, fun() -> {module, _} = code:ensure_loaded(test_cases), spawn(fun test_autotracer:answer/0) end),
-    Port = call(Config, fun() -> Self = self(), spawn(fun() -> Self ! open_port({spawn, "cat"}, []), receive stop -> ok end end), receive P when is_port(P) -> P end end),
+    Port = call(Config, fun() ->
+                                Self = self(),
+                                spawn(fun() -> Self ! open_port({spawn, "cat"}, []), receive stop -> ok end end),
+                                receive P when is_port(P) -> P end
+                        end),
     Consumer = attach([message_send, function_call, seq_trace_print, port_open], Config),
     until_traced(Config),
     until_flags(Pid, [call, send], Config),
@@ -289,8 +311,8 @@ killed(Kill, Config) ->
     ?assertEqual(off, following(Config)),
     until_flags(Pid, [], Config),
     ?assertEqual({[], [], [], false, false},
-                 {traced(new_processes, Config), traced(new_ports, Config), traced(Port, Config), of_function({test_cases, identity, 1}, Config),
-                  call(Config, fun seq_trace:get_system_tracer/0)}),
+                 {traced(new_processes, Config), traced(new_ports, Config), traced(Port, Config),
+                  of_function({test_cases, identity, 1}, Config), call(Config, fun seq_trace:get_system_tracer/0)}),
     %% The next start works like the first.
     start(Config),
     until_flags(Pid, [call, send], Config),
@@ -307,7 +329,9 @@ text_holds_on(Config) ->
                          test_wait:until("another worker", fun is_pid/1, fun() -> whereis(dyntrace_autotracer) end),
                          sys:get_state(dyntrace_autotracer)
                  end),
-    ?assertEqual({shape, off}, {call(Config, fun() -> element(5, dyntrace_library:load_info(dyntrace_library:find())) end), following(Config)}).
+    ?assertEqual({shape, off},
+                 {call(Config, fun() -> element(5, dyntrace_library:load_info(dyntrace_library:find())) end),
+                  following(Config)}).
 
 %% -- Two trace sessions, and the garbage collection ------------------------------------------------
 
@@ -336,7 +360,8 @@ collections_of_processes_to_come(Config) ->
     Following = call(Config, fun() ->
                                      Session = apply(trace, session_create, [test_theirs, Tracer, []]),
                                      0 = apply(trace, process, [Session, new_processes, true, [garbage_collection]]),
-                                     ok = test_wait:until("a withheld flag", fun(Withheld) -> map_size(Withheld) > 0 end,
+                                     ok = test_wait:until("a withheld flag",
+                                                          fun(Withheld) -> map_size(Withheld) > 0 end,
                                                           fun() -> maps:get(withheld, dyntrace_autotracer:info()) end),
                                      true = persistent_term:put(test_theirs, Session) =:= ok,
                                      dyntrace_autotracer:info()
@@ -420,13 +445,10 @@ bad_options(Config) ->
     start(Config),
     Worker = call(Config, fun() -> whereis(dyntrace_autotracer) end),
     [begin
-         Says = call(Config, fun() ->
-                                     try dyntrace:follow(Options)
-                                     catch error:badarg:Stack -> unicode:characters_to_binary(erl_error:format_exception(error, badarg, Stack))
-                                     end
-                             end),
+         Says = badarg_of_follow(Options, Config),
          ?assertMatch({_, _}, binary:match(Says, <<"*** argument 1: ", Named/binary, ": ">>), {Options, Says})
-     end || {Options, Named} <- [{#{interval => 1 bsl 64}, <<"interval">>}, {#{interval => 1.0}, <<"interval">>}, {#{budget => 1 bsl 64}, <<"budget">>},
+     end || {Options, Named} <- [{#{interval => 1 bsl 64}, <<"interval">>}, {#{interval => 1.0}, <<"interval">>},
+                                 {#{budget => 1 bsl 64}, <<"budget">>},
                                  {#{processes => [init | rex]}, <<"processes">>},
                                  {#{functions => [{lists, seq, 2} | oops]}, <<"functions">>},
                                  {#{functions => [{lists, seq, 256}]}, <<"functions">>},

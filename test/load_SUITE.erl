@@ -170,7 +170,10 @@ numbered(Config) ->
 %% On the node, a new process sends Count messages to the sink, and calls Between before each. Returns their texts.
 numbered(Count, Between, Config) ->
     call(Config, fun() ->
-                         {Pid, Ref} = spawn_monitor(fun() -> [begin Between(), test_sink ! {numbered, N} end || N <- lists:seq(1, Count)] end),
+                         {Pid, Ref} = spawn_monitor(fun() ->
+                                                            [begin Between(), test_sink ! {numbered, N} end
+                                                             || N <- lists:seq(1, Count)]
+                                                    end),
                          receive {'DOWN', Ref, process, Pid, normal} -> ok end
                  end),
     [iolist_to_binary(io_lib:format("{numbered,~b}", [N])) || N <- lists:seq(1, Count)].
@@ -184,14 +187,14 @@ arrive(Sent, Consumer, Config) ->
 %% A script that prints the name of each probe at its first event, and the numbered messages.
 count(Config) ->
     #{library := Library} = call(Config, fun dyntrace:info/0),
-    test_bpftrace:start_script([io_lib:format("usdt:~ts:~s:~s { @[\"~s\"] = count(); if (@seen[~b] == 0) { @seen[~b] = 1; printf(\"seen ~s\\n\"); } }\n",
-                                            [Library, Provider, Probe, Probe, N, N, Probe])
-                              || {N, Probe} <- lists:zip(lists:seq(1, length(probes())), probes()),
-                                 #{provider := Provider} <- [test_bpftrace:described(Probe)]] ++
-                                 ["usdt:", Library, ":org_erlang_dyntrace:message_send /str(arg1) == \"test_sink\"/ ",
-                                  "{ printf(\"%llu %s\\n\", nsecs, str(arg2)); }\n",
-                                  "END { clear(@seen); }\n"],
-                             #{}).
+    Counters = [io_lib:format("usdt:~ts:~s:~s { @[\"~s\"] = count(); "
+                              "if (@seen[~b] == 0) { @seen[~b] = 1; printf(\"seen ~s\\n\"); } }\n",
+                              [Library, Provider, Probe, Probe, N, N, Probe])
+                || {N, Probe} <- lists:zip(lists:seq(1, length(probes())), probes()),
+                   #{provider := Provider} <- [test_bpftrace:described(Probe)]],
+    Messages = ["usdt:", Library, ":org_erlang_dyntrace:message_send /str(arg1) == \"test_sink\"/ ",
+                "{ printf(\"%llu %s\\n\", nsecs, str(arg2)); }\n"],
+    test_bpftrace:start_script([Counters, Messages, "END { clear(@seen); }\n"], #{}).
 
 seen(Consumer) ->
     [binary_to_existing_atom(Probe) || <<"seen ", Probe/binary>> <- test_bpftrace:lines(Consumer)].

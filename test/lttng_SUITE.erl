@@ -24,10 +24,10 @@ groups() ->
     [{Probe, [], [alone]} || Probe <- probes()] ++
         [{by_probe, [], [{group, Probe} || Probe <- probes()]},
          {daemons, [], [daemon_starts_later, daemon_killed, unprivileged, threads_ended]},
-         {hangs, [], [daemon_hangs, daemon_hangs_and_is_killed, daemon_hangs_with_a_full_queue, halts_beside_a_hung_daemon,
-                      reloaded_beside_a_hung_daemon, upgraded_beside_a_hung_daemon]},
-         {machines, [], [fresh_for_root, fresh_for_nobody, fresh_for_nobody_and_root, wait_file_that_is_there, shm_read_only,
-                         shm_read_only_with_roots_file, shm_full, shm_has_a_fifo, shm_has_a_link,
+         {hangs, [], [daemon_hangs, daemon_hangs_and_is_killed, daemon_hangs_with_a_full_queue,
+                      halts_beside_a_hung_daemon, reloaded_beside_a_hung_daemon, upgraded_beside_a_hung_daemon]},
+         {machines, [], [fresh_for_root, fresh_for_nobody, fresh_for_nobody_and_root, wait_file_that_is_there,
+                         shm_read_only, shm_read_only_with_roots_file, shm_full, shm_has_a_fifo, shm_has_a_link,
                          shm_has_anothers_file]},
          {providers, [], [provider_missing, provider_foreign, provider_of_another_build, no_lttng_at_run_time]}].
 
@@ -57,7 +57,9 @@ end_per_group(_, _) ->
 %% group ends before its tests.
 held_daemon() ->
     Self = self(),
-    {Holder, Ref} = spawn_monitor(fun() -> with_daemon(fun(_) -> Self ! {self(), started}, receive stop -> ok end end) end),
+    {Holder, Ref} = spawn_monitor(fun() ->
+                                          with_daemon(fun(_) -> Self ! {self(), started}, receive stop -> ok end end)
+                                  end),
     receive
         {Holder, started} -> true = demonitor(Ref, [flush]), Holder;
         {'DOWN', Ref, process, Holder, Reason} -> error({no_daemon, Reason})
@@ -108,11 +110,11 @@ types_as_declared(Config) ->
                         {0, _} = test_lttng:lttng(Daemon, "stop ~s", [test_lttng:name(Session)]),
                         Declared = test_lttng:declared(test_lttng:folder(Session)),
                         ok = test_lttng:destroy(Session),
-                        ?assertEqual(lists:sort([{Name, [{lttng_name(Name, Field), Type} || #{name := Field, type := Type} <- Fields]}
-                                                 || #{name := Name, fields := Fields,
-                                                      backends := Backends} <- dyntrace:probes(),
-                                                    lists:member(lttng, Backends)]),
-                                     Declared)
+                        Described = [{Name, [{lttng_name(Name, Field), Type}
+                                             || #{name := Field, type := Type} <- Fields]}
+                                     || #{name := Name, fields := Fields, backends := Backends} <- dyntrace:probes(),
+                                        lists:member(lttng, Backends)],
+                        ?assertEqual(lists:sort(Described), Declared)
                 end).
 
 lttng_name(port_scheduled, port) -> pid;
@@ -130,8 +132,10 @@ both_backends(Config) ->
                                                 lists:usort([lists:sort(Backends)
                                                              || #{backends := Backends} <- all_listeners(Config)])),
                                    Expected = [run(Probe, Config) || Probe <- Both],
-                                   [test_bpftrace:await(Consumer,
-                                                        fun(Event) -> test_cases:comparable(Event) =:= [lists:last(Es)] end) || Es <- Expected]
+                                   [begin
+                                        Last = [lists:last(Es)],
+                                        test_bpftrace:await(Consumer, fun(E) -> test_cases:comparable(E) =:= Last end)
+                                    end || Es <- Expected]
                            end),
     Seen = [lttng_event(Event) || Event <- test_bpftrace:stop(Consumer)],
     ?assertEqual(lists:sort(Seen), lists:sort(Events)).
@@ -192,6 +196,8 @@ upgraded(Config) ->
                                              maps:get(library, dyntrace:info())
                                      end),
               ?assertEqual(filename:join([New, "priv", "dyntrace.so"]), Library),
+              %% An upgrade does not wait for the thread that finds the provider.
+              until_available(?config(node, Config)),
               Pid = test_node:call(?config(node, Config), fun sender/0),
               send(upgraded, Pid, Config),
               ?assertEqual(length(probes()), length(tracepoints(Daemon, Config))),
@@ -222,8 +228,9 @@ foreign_provider_of_the_name(Config) ->
     Folder = ?config(priv_dir, Config),
     Source = filename:join(?config(data_dir, Config), "foreign_provider.c"),
     Foreign = filename:join(Folder, "libforeign.so"),
-    {0, _} = test_shell:run("cp '~ts' '~ts' && cd '~ts' && cc -shared -fPIC -I. -o '~ts' foreign_provider.c -llttng-ust",
-                          [Source, Folder, Folder, Foreign]),
+    {0, _} = test_shell:run("cp '~ts' '~ts' && "
+                            "cd '~ts' && cc -shared -fPIC -I. -o '~ts' foreign_provider.c -llttng-ust",
+                            [Source, Folder, Folder, Foreign]),
     Node = test_node:start(#{env => [{"LD_PRELOAD", Foreign}]}),
     Why = iolist_to_binary(["org_erlang_dyntrace is provided by ", Foreign]),
     with_daemon(
@@ -343,8 +350,8 @@ is_waiting(Node) ->
 daemon_hangs(Config) ->
     with_hung_daemon(fun(Daemon) ->
                              Node = test_node:start(#{env => ?FOR_EVER}),
-                             ?assertEqual(trace, test_node:call(Node,
-                                                                fun() -> dyntrace:enabled(trace_status, [], self()) end)),
+                             Enabled = test_node:call(Node, fun() -> dyntrace:enabled(trace_status, [], self()) end),
+                             ?assertEqual(trace, Enabled),
                              ?assertMatch(#{backends := #{usdt := available}},
                                           test_node:call(Node, fun dyntrace:info/0)),
                              true = is_waiting(Node),
@@ -497,7 +504,8 @@ shm_read_only_with_roots_file(Config) ->
 %% LTTng's library would read a file without a page, which raises SIGBUS.
 shm_full(Config) ->
     as_root(Config, fun(User) ->
-                            Node = start_node(User, ["mount -o remount,size=64k /dev/shm; for f in ", wait_files(), "; do truncate --size=4096 $f; done; "
+                            Node = start_node(User, ["mount -o remount,size=64k /dev/shm; "
+                                                     "for f in ", wait_files(), "; do truncate --size=4096 $f; done; "
                                                      "head -c 100000 /dev/zero >/dev/shm/full 2>/dev/null"]),
                             says(<<"/dev/shm/lttng-ust-wait-">>, <<"no space left">>, Node),
                             {0, _} = in_machine(Node, "rm /dev/shm/full; mount -o remount,size=512m /dev/shm"),
@@ -539,7 +547,8 @@ says(What, Why, Node) ->
 
 %% The name of the wait file of the installed LTTng: it has the number of the ABI, which LTTng's library contains.
 wait_file_of_root() ->
-    {0, Name} = test_shell:run("grep -aoE 'lttng-ust-wait-[0-9]+' \"$(ldconfig -p | sed -n 's/.*liblttng-ust.so.1 .*=> //p' | head -1)\" | head -1", []),
+    {0, Name} = test_shell:run("grep -aoE 'lttng-ust-wait-[0-9]+' "
+                               "\"$(ldconfig -p | sed -n 's/.*liblttng-ust.so.1 .*=> //p' | head -1)\" | head -1", []),
     "/dev/shm/" ++ string:trim(binary_to_list(Name)).
 
 wait_files() ->
@@ -564,8 +573,8 @@ as_nobody(Config, Fun) ->
 
 %% A node of this user, on a machine that root has prepared with this command.
 start_node(#{command := Command, paths := Paths}, Prepare) ->
-    Machine = ["mount -t tmpfs -o mode=1777 tmpfs /dev/shm && mkdir -p /run/lttng && mount -t tmpfs tmpfs /run/lttng || exit; ", Prepare,
-               "\nexec \"$@\""],
+    Machine = ["mount -t tmpfs -o mode=1777 tmpfs /dev/shm && "
+               "mkdir -p /run/lttng && mount -t tmpfs tmpfs /run/lttng || exit; ", Prepare, "\nexec \"$@\""],
     Node = test_node:start(#{exec => {os:find_executable("unshare"),
                                     ["--mount", "--propagation", "private", "sh", "-c", lists:flatten(Machine),
                                      "sh"] ++ Command ++
@@ -617,10 +626,11 @@ no_lttng_at_run_time(Config) ->
     lttng_missing(Config,
                   fun(File) ->
                           {0, _} = test_shell:run("cd '~ts' && echo 'int f(void) { return 0; }' > none.c && "
-                                                "cc -shared -fPIC none.c -o libno-such-lttng-ust.so && rm -f '~ts' && "
-                                                "cc -shared -fPIC none.c -o '~ts' -Wl,--no-as-needed -L. -lno-such-lttng-ust && "
-                                                "rm libno-such-lttng-ust.so",
-                                                [filename:dirname(File), File, File])
+                                                  "cc -shared -fPIC none.c -o libno-such-lttng-ust.so && "
+                                                  "rm -f '~ts' && cc -shared -fPIC none.c -o '~ts' "
+                                                  "-Wl,--no-as-needed -L. -lno-such-lttng-ust && "
+                                                  "rm libno-such-lttng-ust.so",
+                                                  [filename:dirname(File), File, File])
                   end, <<"libno-such-lttng-ust.so">>).
 
 %% The module is loaded, USDT is available, and info/0 tells why LTTng is not.
@@ -709,7 +719,10 @@ flood_on(Dead, N) ->
     flood_on(Dead, N + 1).
 
 goes_on(Pid, Config) ->
-    Sent = fun() -> test_node:call(?config(node, Config), fun() -> Pid ! {how_many, self()}, receive {sent, N} -> N end end) end,
+    Sent = fun() ->
+                   test_node:call(?config(node, Config),
+                                  fun() -> Pid ! {how_many, self()}, receive {sent, N} -> N end end)
+           end,
     Began = Sent(),
     test_wait:until({sent_more_than, Began + 1000}, fun(Now) -> Now > Began + 1000 end, Sent).
 

@@ -34,7 +34,8 @@ init_per_testcase(_, Config) ->
 end_per_testcase(_, Config) ->
     Daemon = ?config(daemon, Config),
     [test_lttng:lttng(Daemon, "destroy ~s", [Session]) || Session <- sessions()],
-    {0, _} = test_shell:run("rm -rf /tmp/erlang-demo /tmp/erlang-filter /tmp/erlang-flight /tmp/erlang-live* /tmp/erlang-context /tmp/erlang-talk", []),
+    {0, _} = test_shell:run("rm -rf /tmp/erlang-demo /tmp/erlang-filter /tmp/erlang-flight /tmp/erlang-live* "
+                            "/tmp/erlang-context /tmp/erlang-talk", []),
     _ = test_shell:run("for p in $(pgrep -x lttng-relayd); do case \" ~s \" in *\" $p \"*) ;; *) kill $p ;; esac; done",
                      [[case C of $\n -> $\s; _ -> C end || C <- binary_to_list(?config(relays, Config))]]),
     test_lttng:stop_daemon(Daemon),
@@ -51,8 +52,10 @@ first_session(Config) ->
     Names = test_node:call(?config(node, Config),
                          fun() -> [Name || Name <- registered(), application_of(Name) =:= {ok, sasl}] end),
     ?assert(lists:member(sasl_sup, Names)),
-    [?assertMatch({match, _}, re:run(Output, ["process_register: .*name = \"", atom_to_list(Name), "\", type = \"register\""]), Name)
-     || Name <- Names].
+    [begin
+         Event = ["process_register: .*name = \"", atom_to_list(Name), "\", type = \"register\""],
+         ?assertMatch({match, _}, re:run(Output, Event), Name)
+     end || Name <- Names].
 
 application_of(Name) ->
     application:get_application(whereis(Name)).
@@ -72,7 +75,9 @@ live(Config) ->
 
 context(Config) ->
     Output = recipe("With the process and thread", Config),
-    ?assertMatch({match, _}, re:run(Output, ["vpid = ", test_node:os_pid(?config(node, Config)), ", vtid = [0-9]+, procname = \"[^\"]+\" .*with_context"])).
+    Event = ["vpid = ", test_node:os_pid(?config(node, Config)),
+             ", vtid = [0-9]+, procname = \"[^\"]+\" .*with_context"],
+    ?assertMatch({match, _}, re:run(Output, Event)).
 
 reading(Config) ->
     Output = recipe("Reading", Config),

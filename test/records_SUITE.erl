@@ -106,9 +106,9 @@ everywhere(R) ->
      {R, "text", <<"bin">>, 1.5}, [{k, R} | R]].
 
 records() ->
-    [pt(3), pt(pt(pt(4))), pt([pt(1), {pt(2)}]), pt(#{pt(1) => pt(2)}), pt("text"), pt(<<"bin">>), pt(<<1:1>>), pt({}), pt([]), empty(), pt(empty()),
-     quoted(an_atom), quoted('Quoted'), literal(), pt(self()), pt(make_ref()), pt(1.5), pt(1 bsl 70),
-     pt(fun lists:map/2)].
+    [pt(3), pt(pt(pt(4))), pt([pt(1), {pt(2)}]), pt(#{pt(1) => pt(2)}), pt("text"), pt(<<"bin">>), pt(<<1:1>>),
+     pt({}), pt([]), empty(), pt(empty()), quoted(an_atom), quoted('Quoted'), literal(), pt(self()), pt(make_ref()),
+     pt(1.5), pt(1 bsl 70), pt(fun lists:map/2)].
 
 %% -- Texts -------------------------------------------------------------------------------------
 
@@ -122,8 +122,8 @@ texts(_) ->
     %% Many of them, on all schedulers.
     Texts = [{Term, test_text_nif:runtime(Term)} || R <- records(), Term <- everywhere(R)],
     Short = [Pair || Pair = {_, Text} <- Texts, byte_size(Text) =< ?MAX],
-    Workers = [spawn_monitor(fun() -> exit({wrong, [T || _ <- lists:seq(1, 50), {T, Text} <- Short, test_text_nif:text(T) =/= Text]}) end)
-               || _ <- lists:seq(1, 8)],
+    Wrong = fun() -> [T || _ <- lists:seq(1, 50), {T, Text} <- Short, test_text_nif:text(T) =/= Text] end,
+    Workers = [spawn_monitor(fun() -> exit({wrong, Wrong()}) end) || _ <- lists:seq(1, 8)],
     [receive {'DOWN', Ref, process, Pid, Reason} -> ?assertEqual({wrong, []}, Reason) end || {Pid, Ref} <- Workers].
 
 shapes(_) ->
@@ -134,7 +134,8 @@ shapes(_) ->
                     end
             end,
     [?assertEqual(lists:sort(Fields), lists:sort(fields(Shape(Record))), Shape(Record))
-     || {Record, Fields} <- [{pt(<<"secret">>), ["x={binary,6}", "y=integer()"]}, {pt("secret"), ["x={list,6}", "y=integer()"]},
+     || {Record, Fields} <- [{pt(<<"secret">>), ["x={binary,6}", "y=integer()"]},
+                             {pt("secret"), ["x={list,6}", "y=integer()"]},
                              {pt(#{secret => 1}), ["x={map,1}", "y=integer()"]},
                              {pt(<<1:1>>), ["x=bitstring()", "y=integer()"]}]],
     ?assertEqual(<<"{#test_records:empty{},{list,1}}">>, Shape({empty(), [pt(secret)]})),
@@ -202,11 +203,20 @@ events(Config) ->
                                                                   end || Term <- Terms] end),
                                     [text(Term) || Term <- Terms]
                             end),
-    true = call(Config, fun() -> _ = test_cases:traced([send], fun() -> self() ! the_end, receive the_end -> ok end end), true end),
+    true = call(Config, fun() ->
+                                _ = test_cases:traced([send], fun() ->
+                                                                      self() ! the_end,
+                                                                      receive the_end -> ok end
+                                                              end),
+                                true
+                        end),
     _ = test_bpftrace:await(Consumer,
                             fun({P, E}) -> P =:= message_send andalso maps:get(message, E) =:= <<"the_end">> end),
     Events = test_bpftrace:stop(Consumer),
-    Messages = fun(Probe) -> [M || {P, #{message := M}} <- Events, P =:= Probe, binary:match(M, <<"#test_records">>) =/= nomatch] end,
+    Messages = fun(Probe) ->
+                       [M || {P, #{message := M}} <- Events,
+                             P =:= Probe, binary:match(M, <<"#test_records">>) =/= nomatch]
+               end,
     ?assertEqual(Expected, Messages(message_send)),
     ?assertEqual(Expected, Messages(message_receive)),
     ?assertEqual(length(Expected),
@@ -239,7 +249,8 @@ sequential(Config) ->
                                   Self = self(),
                                   {_, Ref} = spawn_monitor(fun() ->
                                                                    [seq_trace:set_token(F, V)
-                                                                    || {F, V} <- [{label, pt(label)}, {send, true}, {'receive', true}, {print, true}]],
+                                                                    || {F, V} <- [{label, pt(label)}, {send, true},
+                                                                                  {'receive', true}, {print, true}]],
                                                                    self() ! {got, pt(3)},
                                                                    receive {got, _} -> ok end,
                                                                    seq_trace:print(pt(printed)),
@@ -294,8 +305,8 @@ sizes(Config) ->
     Expected = call(Config, fun() ->
                                     Terms = [Term || R <- [pt(3), literal(), empty(), quoted(1.5), pt(<<"bin">>)],
                                              Term <- everywhere(R)],
-                                    _ = test_cases:traced([send],
-                                                          fun() -> [self() ! Term || Term <- Terms ++ [pt(lists:seq(1, 100000)), the_end]] end),
+                                    All = Terms ++ [pt(lists:seq(1, 100000)), the_end],
+                                    _ = test_cases:traced([send], fun() -> [self() ! Term || Term <- All] end),
                                     [erts_debug:flat_size(Term) || Term <- Terms]
                             end),
     _ = test_bpftrace:await(Consumer, fun({_, #{size := Size}}) -> Size =:= 0 end),
@@ -311,10 +322,11 @@ annotations(Config) ->
     call(Config, fun() ->
                          [?assertError(badarg, F())
                           || F <- [fun() -> dyntrace:mark(pt(1), "x") end, fun() -> dyntrace:mark(a, pt(1)) end]],
-                         _ = [ignored(F) || F <- [fun() -> dyntrace:mark(["a", pt(1)], "x") end, fun() -> dyntrace:p(1, [pt(1)]) end,
-                                                 fun() -> dyntrace:p([$a | pt(1)]) end,
-                                                 fun() -> dyntrace:put_tag(pt(1)) end,
-                                                 fun() -> dyntrace:span(pt(1), fun() -> ok end) end]],
+                         _ = [ignored(F) || F <- [fun() -> dyntrace:mark(["a", pt(1)], "x") end,
+                                                  fun() -> dyntrace:p(1, [pt(1)]) end,
+                                                  fun() -> dyntrace:p([$a | pt(1)]) end,
+                                                  fun() -> dyntrace:put_tag(pt(1)) end,
+                                                  fun() -> dyntrace:span(pt(1), fun() -> ok end) end]],
                          true = dyntrace:mark(the_end, "")
                  end),
     _ = test_bpftrace:await(Consumer, fun({P, E}) -> P =:= user_mark andalso maps:get(name, E) =:= <<"the_end">> end),

@@ -53,7 +53,9 @@ rebar3_start_script(Config) ->
     Release = ?config(release, Config),
     Epmd = {Number, _} = test_node:start_epmd(),
     {0, Says} = test_shell:run("cd / && ERL_EPMD_PORT=~s '~ts/bin/shop' foreground -noinput -eval '"
-                             "io:format(\"answers ~~w ~~ts~~n\", [dyntrace:available(), maps:get(library, dyntrace:info())]), init:stop().' 2>&1", [Number, Release]),
+                               "io:format(\"answers ~~w ~~ts~~n\", "
+                               "[dyntrace:available(), maps:get(library, dyntrace:info())]), init:stop().' 2>&1",
+                               [Number, Release]),
     test_node:stop_epmd(Epmd),
     ?assertMatch({_, _}, binary:match(Says, unicode:characters_to_binary(["answers true ", library(Release), "\n"])),
                  Says).

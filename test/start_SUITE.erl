@@ -57,7 +57,8 @@ library_missing(Config) ->
     can_not_work(start(Config), [library(Config), "No such file"], Config).
 
 library_noexec(Config) ->
-    test_require:tool(os:cmd("unshare --mount sh -c 'mount -t tmpfs none /mnt && echo works' 2>&1") =/= "works\n" andalso "no namespace of mounts can be made here", []),
+    Mounts = os:cmd("unshare --mount sh -c 'mount -t tmpfs none /mnt && echo works' 2>&1"),
+    test_require:tool(Mounts =/= "works\n" andalso "no namespace of mounts can be made here", []),
     Priv = filename:dirname(library(Config)),
     ok = file:rename(library(Config), filename:join(?config(folder, Config), "dyntrace.so")),
     Script = io_lib:format("mount -t tmpfs -o noexec none '~ts' && cp '~ts/dyntrace.so' '~ts' && exec erl \"$@\"",

@@ -20,8 +20,8 @@ suite() ->
     [{timetrap, {minutes, 10}}].
 
 all() ->
-    [random_terms, random_floats, random_shapes, large_maps, latin1, cut_at_every_length, long_strings, large_integers, many_names, many_threads,
-     hostile_terms, all_work_is_counted, shapes, mid_byte, utf8, random_bytes].
+    [random_terms, random_floats, random_shapes, large_maps, latin1, cut_at_every_length, long_strings, large_integers,
+     many_names, many_threads, hostile_terms, all_work_is_counted, shapes, mid_byte, utf8, random_bytes].
 
 init_per_suite(Config) ->
     Library = test_text_nif:build(?config(priv_dir, Config)),
@@ -40,16 +40,17 @@ random_terms(_) ->
 random_floats(_) ->
     random(test_terms:any_float(), fun is_text_of/1),
     [?assertEqual(Text, test_text_nif:text(Float))
-     || {Text, Float} <- [{<<"1.797693e+308">>, 1.7976931348623157e308}, {<<"4.940656e-324">>, 5.0e-324}, {<<"1.000000e+07">>, 9999999.9999},
-                          {<<"1.000000e+06">>, 1000000.5}, {<<"1.000002e+06">>, 1000001.5},
-                          {<<"-0.000000e+00">>, -0.0}]].
+     || {Text, Float} <- [{<<"1.797693e+308">>, 1.7976931348623157e308}, {<<"4.940656e-324">>, 5.0e-324},
+                          {<<"1.000000e+07">>, 9999999.9999}, {<<"1.000000e+06">>, 1000000.5},
+                          {<<"1.000002e+06">>, 1000001.5}, {<<"-0.000000e+00">>, -0.0}]].
 
 random(Type, IsGood) ->
     Seed = {erlang:phash2(make_ref()), erlang:system_time(), 0},
     ct:pal("~b cases with the seed ~0p", [cases(), Seed]),
     [begin
          {ok, Terms} = proper_gen:pick(proper_types:vector(?TOGETHER, Type), N rem 16, setelement(3, Seed, N)),
-         [IsGood(Term) orelse ct:fail("case ~b of the seed ~0p: ~0p~n~ts~n~ts", [N, Seed, Term, test_text_nif:text(Term), test_text_nif:runtime(Term)])
+         [IsGood(Term) orelse ct:fail("case ~b of the seed ~0p: ~0p~n~ts~n~ts",
+                                      [N, Seed, Term, test_text_nif:text(Term), test_text_nif:runtime(Term)])
           || Term <- Terms]
      end || N <- lists:seq(1, cases() div ?TOGETHER)].
 
@@ -251,7 +252,8 @@ check_bytes(Bytes) ->
 as_unicode(<<>>) ->
     <<>>;
 as_unicode(Bytes = <<First, Rest/binary>>) ->
-    case [Size || Size <- lists:seq(1, min(4, byte_size(Bytes))), Char <- [binary:part(Bytes, 0, Size)], unicode:characters_to_binary(Char) =:= Char] of
+    case [Size || Size <- lists:seq(1, min(4, byte_size(Bytes))),
+                  Char <- [binary:part(Bytes, 0, Size)], unicode:characters_to_binary(Char) =:= Char] of
         _ when First =:= 0 -> <<16#FFFD/utf8, (as_unicode(Rest))/binary>>;
         [Size | _] -> <<(binary:part(Bytes, 0, Size))/binary,
                         (as_unicode(binary:part(Bytes, Size, byte_size(Bytes) - Size)))/binary>>;
@@ -261,6 +263,7 @@ as_unicode(Bytes = <<First, Rest/binary>>) ->
 %% A shape contains nothing of a term except its atoms.
 random_shapes(_) ->
     ok = test_text_nif:show(shape),
-    try random(test_terms:secret(), fun(Term) -> binary:match(test_text_nif:text(Term), [<<"secret">>, <<"4711">>]) =:= nomatch end)
+    Secrets = [<<"secret">>, <<"4711">>],
+    try random(test_terms:secret(), fun(Term) -> binary:match(test_text_nif:text(Term), Secrets) =:= nomatch end)
     after test_text_nif:show(full)
     end.

@@ -1,9 +1,9 @@
 %% The library's threads under ThreadSanitizer: the one that loads LTTng's provider, and the schedulers with the tables
 %% of texts, the budget and the allowed probes.
 %%
-%% The library is built with it, and runs in a stock VM that has its runtime preloaded. The VM is not instrumented: races
-%% in the library's own memory are reported, those in the VM's are not, nor those inside functions of libc (memcpy,
-%% snprintf). Each test fails if its node reports a race.
+%% The library is built with it, and runs in a stock VM that has its runtime preloaded. The VM is not instrumented:
+%% races in the library's own memory are reported, those in the VM's are not, nor those inside functions of libc
+%% (memcpy, snprintf). Each test fails if its node reports a race.
 -module(threads_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -61,8 +61,8 @@ init_per_testcase(Case, Config) ->
     %% run without the runtime.
     Node = test_node:start(#{exec => {os:find_executable("setarch"),
                                       ["-R", "env", "LD_PRELOAD=" ++ Tsan, filename:join(Erts, "erlexec")]},
-                             env => [{"ROOTDIR", code:root_dir()}, {"BINDIR", Erts}, {"EMU", "beam"}, {"PROGNAME", "erl"},
-                                     {"TSAN_OPTIONS", ?OPTIONS " log_path=" ++ Reports}],
+                             env => [{"ROOTDIR", code:root_dir()}, {"BINDIR", Erts}, {"EMU", "beam"},
+                                     {"PROGNAME", "erl"}, {"TSAN_OPTIONS", ?OPTIONS " log_path=" ++ Reports}],
                              args => ["-eval", "os:unsetenv(\"LD_PRELOAD\")."],
                              paths => [filename:join(Folder, "ebin"),
                                        filename:dirname(code:which(demo_system)) | test_node:test_paths()]}),

@@ -13,8 +13,9 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [every_script_is_here, usage, no_such_library, who_talks, messages, call_latency, no_calls, cpu, memory, request, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans,
-     in_a_container, page_bpftrace, page_perf, page_gdb, page_bcc].
+    [every_script_is_here, usage, no_such_library, who_talks, messages, call_latency, no_calls, cpu, memory, request,
+     gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans, in_a_container,
+     page_bpftrace, page_perf, page_gdb, page_bcc].
 
 init_per_suite(Config) ->
     test_require:tool(test_bpftrace:missing(), Config).
@@ -41,8 +42,8 @@ end_per_testcase(_, Config) ->
     end.
 
 every_script_is_here(_) ->
-    ?assertEqual([], [Name || File <- filelib:wildcard(filename:join(scripts(), "*.bt")), Name <- [list_to_atom(filename:basename(File, ".bt"))],
-                              not lists:member(Name, all())]).
+    ?assertEqual([], [Name || File <- filelib:wildcard(filename:join(scripts(), "*.bt")),
+                              Name <- [list_to_atom(filename:basename(File, ".bt"))], not lists:member(Name, all())]).
 
 %% Without the library's path, or with a wrong one, each script prints its usage.
 usage(_) -> ends_with_usage("", "").
@@ -67,8 +68,10 @@ who_talks(Config) ->
                fun() ->
                        To = spawn(fun Loop() -> receive stop -> ok; _ -> Loop() end end),
                        true = register(listener, To),
-                       {From, _} = test_cases:traced([send],
-                                                     fun() -> [begin To ! hello, listener ! hello end || _ <- lists:seq(1, 20)] end),
+                       {From, _} = test_cases:traced([send], fun() ->
+                                                                     [begin To ! hello, listener ! hello end
+                                                                      || _ <- lists:seq(1, 20)]
+                                                             end),
                        To ! stop,
                        {test_cases:text(From), test_cases:text(To)}
                end),
@@ -115,8 +118,9 @@ cpu(Config) ->
         script(cpu, Config,
                fun() ->
                        [Busy, Idle] = [begin
-                                           {Pid, {Us, ok}} = test_cases:traced([running, exiting],
-                                                                               fun() -> timer:tc(?MODULE, Function, [Argument]) end),
+                                           {Pid, {Us, ok}} =
+                                               test_cases:traced([running, exiting],
+                                                                 fun() -> timer:tc(?MODULE, Function, [Argument]) end),
                                            {test_cases:text(Pid), Us}
                                        end || {Function, Argument} <- [{spin, 2000000}, {nap, 1000}]],
                        {Busy, Idle}
@@ -143,8 +147,10 @@ messages(Config) ->
                        To = spawn(fun Loop() -> receive stop -> ok; _ -> Loop() end end),
                        true = register(listener, To),
                        1 = test_trace:trace(To, true, ['receive', ?TRACER]),
-                       {From, _} = test_cases:traced([send],
-                                                     fun() -> [begin To ! hello, listener ! hello end || _ <- lists:seq(1, 20)] end),
+                       {From, _} = test_cases:traced([send], fun() ->
+                                                                     [begin To ! hello, listener ! hello end
+                                                                      || _ <- lists:seq(1, 20)]
+                                                             end),
                        To ! stop,
                        {test_cases:text(From), test_cases:text(To)}
                end),
@@ -161,15 +167,9 @@ memory(Config) ->
                              Self = self(),
                              Pid = spawn(fun() ->
                                                  receive traced -> ok end,
-                                                 Heaps = fun() ->
-                                                                 true = erlang:garbage_collect(),
-                                                                 {_, Info} = process_info(self(), garbage_collection_info),
-                                                                 (proplists:get_value(heap_block_size, Info) + proplists:get_value(old_heap_block_size, Info))
-                                                                     * erlang:system_info(wordsize) div 1024
-                                                         end,
-                                                 Small = Heaps(),
+                                                 Small = heaps(),
                                                  List = lists:seq(1, 200000),
-                                                 Large = Heaps(),
+                                                 Large = heaps(),
                                                  Self ! {self(), Small, Large},
                                                  receive {stop, _} -> List end
                                          end),
@@ -183,6 +183,13 @@ memory(Config) ->
                                     || {Key, Kb} <- counts(Lines), Key =:= iolist_to_binary(["@heap_kb[", Pid, "]"])])),
     ?assertEqual(Large - Small,
                  lists:last([Kb || {Key, Kb} <- counts(Lines), Key =:= iolist_to_binary(["@grown_kb[", Pid, "]"])])).
+
+%% The size of the calling process's heaps after a collection, in KiB.
+heaps() ->
+    true = erlang:garbage_collect(),
+    {_, Info} = process_info(self(), garbage_collection_info),
+    (proplists:get_value(heap_block_size, Info) + proplists:get_value(old_heap_block_size, Info))
+        * erlang:system_info(wordsize) div 1024.
 
 %% A request that waits 50 ms in the second of three processes.
 request(Config) ->
@@ -273,8 +280,10 @@ spawn_rate(Config) ->
     {Lines, ok} =
         script(spawn_rate, Config,
                fun() ->
-                       _ = test_cases:traced([procs],
-                                             fun() -> [spawn(lists, seq, [1, N]) || N <- lists:seq(1, 30)] ++ [spawn(fun() -> ok end)] end),
+                       _ = test_cases:traced([procs], fun() ->
+                                                              [spawn(lists, seq, [1, N]) || N <- lists:seq(1, 30)]
+                                                                  ++ [spawn(fun() -> ok end)]
+                                                      end),
                        ok
                end),
     ?assertEqual(30, sum(Lines, "@spawned[lists:seq/2]")),
@@ -296,8 +305,10 @@ dead_letters(Config) ->
                fun() ->
                        Dead = lttng_SUITE:dead(),
                        Alive = spawn(fun() -> receive stop -> ok end end),
-                       {From, _} = test_cases:traced([send],
-                                                     fun() -> [begin Dead ! lost, Alive ! arrives end || _ <- lists:seq(1, 25)] end),
+                       {From, _} = test_cases:traced([send], fun() ->
+                                                                     [begin Dead ! lost, Alive ! arrives end
+                                                                      || _ <- lists:seq(1, 25)]
+                                                             end),
                        Alive ! stop,
                        {test_cases:text(From), test_cases:text(Dead)}
                end),
@@ -321,8 +332,9 @@ in_a_container(Config) ->
     test_require:tool(os:find_executable("unshare") =:= false andalso "unshare is not installed", Config),
     Build = filename:dirname(filename:dirname(code:which(dyntrace))),
     Inside = "mount -t tmpfs tmpfs /mnt && cp -RL '" ++ Build ++ "/ebin' '" ++ Build ++ "/priv' /mnt && exec \"$@\"",
-    Node = test_node:start(#{exec => {os:find_executable("unshare"), ["--mount", "sh", "-c", Inside, "sh", os:find_executable("erl")]},
-                           paths => ["/mnt/ebin" | test_node:test_paths()]}),
+    Node = test_node:start(#{exec => {os:find_executable("unshare"),
+                                      ["--mount", "sh", "-c", Inside, "sh", os:find_executable("erl")]},
+                             paths => ["/mnt/ebin" | test_node:test_paths()]}),
     #{library := "/mnt/priv/dyntrace.so", attach := Attach} = test_node:call(Node, fun dyntrace:info/0),
     ["bpftrace", Script, Library] = string:lexemes(Attach, " "),
     ?assertNot(filelib:is_file("/mnt/priv/dyntrace.so")),
@@ -362,7 +374,8 @@ page_perf(Config) ->
 
 %% Deletes the perf events that an unfinished page left defined.
 forget_probes() ->
-    _ = test_shell:run("perf probe -q -d 'sdt_org_erlang_dyntrace:*'; rm -f /tmp/dyntrace-perf.data /tmp/dyntrace-slow.data", []),
+    _ = test_shell:run("perf probe -q -d 'sdt_org_erlang_dyntrace:*'; "
+                       "rm -f /tmp/dyntrace-perf.data /tmp/dyntrace-slow.data", []),
     ok.
 
 page_gdb(Config) ->
@@ -385,9 +398,11 @@ numbers(Output, Pattern) ->
 %% perf's cache and files are the test's own. An Erlang block waits until a consumer is attached.
 page(Title, Config) ->
     Node = ?config(node, Config),
+    IsAttached = fun() -> test_node:call(Node, fun dyntrace:listeners/0) =/= [] end,
     test_recipe:run("docs/perf.md", Title, Node,
-                  #{env => [{"LIB", ?config(library, Config)}, {"PID", test_node:os_pid(Node)}, {"HOME", ?config(priv_dir, Config)}],
-                    ready => fun() -> test_wait:until("somebody is attached", fun() -> test_node:call(Node, fun dyntrace:listeners/0) =/= [] end) end}).
+                    #{env => [{"LIB", ?config(library, Config)}, {"PID", test_node:os_pid(Node)},
+                              {"HOME", ?config(priv_dir, Config)}],
+                      ready => fun() -> test_wait:until("somebody is attached", IsAttached) end}).
 
 %% -- Reading what bpftrace prints ------------------------------------------------------------------
 

@@ -33,8 +33,9 @@ build(Version, This, Folder) ->
     ok = filelib:ensure_path(Sources),
     {0, _} = test_shell:run("cd '~ts' && cp -R c_src src tools priv rebar.config '~ts'",
                             [test_shell:project(), Sources]),
-    {0, _} = test_shell:run("cd '~ts' && rm -rf c_src/obj priv/*.so && sed -i 's/\"~ts\"/\"~ts\"/' src/dyntrace.appup src/dyntrace.app.src && rebar3 compile",
-                          [Sources, This, Version]),
+    {0, _} = test_shell:run("cd '~ts' && rm -rf c_src/obj priv/*.so && "
+                            "sed -i 's/\"~ts\"/\"~ts\"/' src/dyntrace.appup src/dyntrace.app.src && rebar3 compile",
+                            [Sources, This, Version]),
     Dir = filename:join([Folder, "lib", "dyntrace-" ++ Version]),
     {0, _} = test_shell:run("mkdir -p '~ts' && cp -RL '~ts/_build/default/lib/dyntrace/ebin' '~ts/priv' '~ts'",
                             [Dir, Sources, Sources, Dir]),
@@ -130,8 +131,9 @@ is_at(Which, Config) ->
 %% Returns when the consumer is attached and its probes are traced. It prints only the messages to the sink.
 attach(Which, Config) ->
     Library = filename:join([dir(Which, Config), "priv", "dyntrace.so"]),
-    Consumer = test_bpftrace:start_script(["usdt:", Library, ":org_erlang_dyntrace:message_send /str(arg1) == \"", test_cases:text(?config(sink, Config)),
-                                         "\"/ { printf(\"%llu %s\\n\", nsecs, str(arg2)); }"], #{}),
+    Consumer = test_bpftrace:start_script(["usdt:", Library, ":org_erlang_dyntrace:message_send "
+                                           "/str(arg1) == \"", test_cases:text(?config(sink, Config)), "\"/ "
+                                           "{ printf(\"%llu %s\\n\", nsecs, str(arg2)); }"], #{}),
     test_wait:until("sends are traced",
                     fun() -> Flags = test_autotracer:traced(new, Config), lists:member(send, Flags) orelse Flags end),
     Consumer.
@@ -140,12 +142,17 @@ attach(Which, Config) ->
 numbered(Consumer, Config) ->
     Sink = ?config(sink, Config),
     Texts = call(Config, fun() ->
-                                 {Pid, Ref} = spawn_monitor(fun() -> [Sink ! {numbered, self(), N} || N <- lists:seq(1, ?MESSAGES)] end),
+                                 {Pid, Ref} = spawn_monitor(fun() ->
+                                                                    [Sink ! {numbered, self(), N}
+                                                                     || N <- lists:seq(1, ?MESSAGES)]
+                                                            end),
                                  receive {'DOWN', Ref, process, Pid, normal} -> ok end,
                                  [iolist_to_binary(["{numbered,", pid_to_list(Pid), $,, integer_to_list(N), $}])
                                   || N <- lists:seq(1, ?MESSAGES)]
                          end),
-    Mine = fun() -> [Text || Text <- test_bpftrace:in_time(test_bpftrace:lines(Consumer)), lists:member(Text, Texts)] end,
+    Mine = fun() ->
+                   [Text || Text <- test_bpftrace:in_time(test_bpftrace:lines(Consumer)), lists:member(Text, Texts)]
+           end,
     test_wait:until("messages that have not arrived", [], fun() -> Texts -- Mine() end),
     ?assertEqual(Texts, Mine()).
 

@@ -171,8 +171,8 @@ consumer_killed(Config) ->
 every_tag_by_hand(Config) ->
     Consumer = attach(probes(), Config),
     Heaps = [process__heap_grow, process__heap_shrink],
-    Feeds = [{{Group, Tag}, Probe} || #{name := Probe, events := Events} <- dyntrace:probes(), not lists:member(Probe, Heaps),
-                                      #{group := Group, tag := Tag} <- Events],
+    Feeds = [{{Group, Tag}, Probe} || #{name := Probe, events := Events} <- dyntrace:probes(),
+                                      not lists:member(Probe, Heaps), #{group := Group, tag := Tag} <- Events],
     Tags = lists:usort([Of || {Of = {_, Tag}, _} <- Feeds, Tag =/= any]),
     test_node:call(?config(node, Config),
                  fun() ->
@@ -238,8 +238,10 @@ max_heap_size(Config) ->
                                 Pid ! go,
                                 receive {'DOWN', Ref, process, Pid, killed} -> test_cases:text(Pid) end
                         end),
-    {trace, #{arg1 := Info}} = test_bpftrace:await(Consumer,
-                                                   fun({_, #{p := P, event := Event}}) -> P =:= Text andalso Event =:= <<"gc_max_heap_size">> end),
+    {trace, #{arg1 := Info}} =
+        test_bpftrace:await(Consumer, fun({_, #{p := P, event := Event}}) ->
+                                              P =:= Text andalso Event =:= <<"gc_max_heap_size">>
+                                      end),
     ?assertMatch({_, _}, binary:match(Info, <<"heap_block_size">>)),
     _ = test_bpftrace:stop(Consumer).
 
@@ -249,7 +251,9 @@ overdrawn_budget(Config) ->
     Consumer = attach([message_send, function_return], Config),
     Ask = fun(Group, Tag) -> apply(dyntrace, list_to_atom("enabled_" ++ Group), [Tag, dyntrace_autotracer, self()]) end,
     Send = fun(Term) -> dyntrace:trace_send(send, dyntrace_autotracer, self(), Term, #{extra => self()}) end,
-    Return = fun() -> dyntrace:trace_call(return_from, dyntrace_autotracer, self(), {lists, seq, 2}, #{extra => []}) end,
+    Return = fun() ->
+                     dyntrace:trace_call(return_from, dyntrace_autotracer, self(), {lists, seq, 2}, #{extra => []})
+             end,
     Skipped = fun(Fun) -> Before = dyntrace:skipped(), Answer = Fun(), {Answer, dyntrace:skipped() - Before} end,
     Answers = test_node:call(?config(node, Config),
                  fun() ->
@@ -266,14 +270,18 @@ overdrawn_budget(Config) ->
                          Seq = Skipped(fun() -> dyntrace:enabled(send, dyntrace_autotracer, self()) end),
                          Status = Skipped(fun() -> dyntrace:enabled(trace_status, dyntrace_autotracer, self()) end),
                          Unasked = Skipped(fun() -> {Return(), Send(late)} end),
-                         Others = Skipped(fun() -> {dyntrace:enabled_send(send, [], self()), dyntrace:trace_send(send, [], self(), others, #{extra => self()})} end),
+                         Others = Skipped(fun() ->
+                                                  {dyntrace:enabled_send(send, [], self()),
+                                                   dyntrace:trace_send(send, [], self(), others, #{extra => self()})}
+                                          end),
                          ok = dyntrace:set_budget(infinity),
                          Infinite = Skipped(fun() -> {Ask("send", send), Send(infinite)} end),
                          ok = dyntrace:set_active(false),
                          remove = dyntrace:enabled(trace_status, dyntrace_autotracer, self()),
                          {Large, Within, Past, Seq, Status, Unasked, Others, Infinite}
                  end),
-    ?assertEqual({{{trace, ok}, 0}, {[{trace, ok}, {trace, ok}], 0}, [{discard, 1}, {discard, 1}, {discard, 0}], {discard, 1}, {trace, 0},
+    ?assertEqual({{{trace, ok}, 0}, {[{trace, ok}, {trace, ok}], 0},
+                  [{discard, 1}, {discard, 1}, {discard, 0}], {discard, 1}, {trace, 0},
                   {{ok, ok}, 2}, {{trace, ok}, 0}, {{trace, ok}, 0}}, Answers),
     await_message(<<"infinite">>, Consumer),
     ?assertEqual([<<"large">>, <<"1">>, <<"2">>, <<"others">>, <<"infinite">>],
@@ -292,21 +300,21 @@ remote_receivers(Config) ->
     Expected = test_node:call(Here, fun() ->
                                           To = [Echo, {'an echo', 'there-and-far@127.0.0.1'}],
                                           pong = net_adm:ping(node(Echo)),
-                                          {Pid, _} =
-                                              test_cases:traced([send],
-                                                              fun() -> [begin T ! {self(), go}, receive go -> ok end end || T <- To] end),
-                                          Me = test_cases:text(Pid),
-                                          Size = erts_debug:flat_size({Pid, go}),
-                                          lists:append([[{message_send, #{from => Me, to => test_cases:text(T), message => <<"{", Me/binary, ",go}">>}},
-                                                         {message__send__remote, #{sender => Me, node_name => <<"'there-and-far@127.0.0.1'">>,
-                                                                                   receiver => test_cases:text(T), size => Size,
-                                                                                   label => 0, previous => 0, current => 0}}]
-                                                        || T <- To])
+                                          Ask = fun(T) -> T ! {self(), go}, receive go -> ok end end,
+                                          {Pid, _} = test_cases:traced([send], fun() -> [Ask(T) || T <- To] end),
+                                          lists:append([sent_there(Pid, T) || T <- To])
                                   end),
     await(lists:last(Expected), Consumer),
     ?assertEqual(Expected, test_bpftrace:stop(Consumer)),
     [test_node:stop(Node) || Node <- [Here, There]],
     test_node:stop_epmd(Epmd).
+
+%% On the node, the events of Pid's message {Pid, go} to a receiver on the other node.
+sent_there(Pid, To) ->
+    [From, Receiver] = [test_cases:text(Each) || Each <- [Pid, To]],
+    [{message_send, #{from => From, to => Receiver, message => <<"{", From/binary, ",go}">>}},
+     {message__send__remote, #{sender => From, node_name => <<"'there-and-far@127.0.0.1'">>, receiver => Receiver,
+                               size => erts_debug:flat_size({Pid, go}), label => 0, previous => 0, current => 0}}].
 
 %% -- Texts -----------------------------------------------------------------------------------
 

@@ -61,8 +61,9 @@ soak(Config) ->
 %% A consumer counts the events of some probes for a while. Then it is interrupted, or killed.
 bpftrace(Library) ->
     Probes = [user_mark | [Probe || Probe <- load_SUITE:probes(), rand:uniform(3) =:= 1]],
-    Consumer = test_bpftrace:start_script([io_lib:format("usdt:~ts:~s:~s { @[\"~s\"] = count(); }\n", [Library, Provider, Probe, Probe])
-                                         || Probe <- Probes, #{provider := Provider} <- [test_bpftrace:described(Probe)]], #{}),
+    Script = [io_lib:format("usdt:~ts:~s:~s { @[\"~s\"] = count(); }\n", [Library, Provider, Probe, Probe])
+              || Probe <- Probes, #{provider := Provider} <- [test_bpftrace:described(Probe)]],
+    Consumer = test_bpftrace:start_script(Script, #{}),
     nap(1000),
     case rand:uniform(2) of
         1 -> _ = test_bpftrace:stop_script(Consumer), ok;

@@ -5,7 +5,7 @@
 %%     suite() -> [{ct_hooks, [test_autotracer]}].
 -module(test_autotracer).
 
--export([start/1, start/2, attach/2, following/1, call/2, answer_of/2]).
+-export([start/1, start/2, attach/2, following/1, call/2, answer_of/2, badarg_of_follow/2]).
 -export([until_traced/1, until_untraced/1, until_following/3, until_flags/3, until_pattern/3, until_system_tracer/2,
          until_logged/2, until_worker_after/2]).
 -export([traced/2, flags/1, of_function/2, keep_log/1, logged/1, errors/1, log/2]).
@@ -61,6 +61,16 @@ following(Config) ->
 
 call(Config, Fun) ->
     test_node:call(configured(node, Config), Fun).
+
+%% What the shell shows for follow/1 with a wrong option.
+badarg_of_follow(Options, Config) ->
+    call(Config, fun() ->
+                         try dyntrace:follow(Options)
+                         catch
+                             error:badarg:Stack ->
+                                 unicode:characters_to_binary(erl_error:format_exception(error, badarg, Stack))
+                         end
+                 end).
 
 %% -- Processes of the node -------------------------------------------------------------------------
 
@@ -130,7 +140,9 @@ flags(Who) ->
 
 %% The match specification of a function, or false.
 of_function(Mfa, Config) ->
-    call(Config, fun() -> lists:last([false | [Spec || {match_spec, Spec} <- infos(Mfa, match_spec), Spec =/= false]]) end).
+    call(Config, fun() ->
+                         lists:last([false | [Spec || {match_spec, Spec} <- infos(Mfa, match_spec), Spec =/= false]])
+                 end).
 
 %% The answer of each trace session, that of erlang:trace/3 included.
 infos(What, Key) ->

@@ -10,8 +10,8 @@
 -module(test_bpftrace).
 -behaviour(gen_server).
 
--export([missing/0, described/1, start/2, start/3, start_script/2, start_file/2, os_pid/1, await/2, await/3, events/1, lines/1, in_time/1,
-         stop/1, stop_script/1, kill/1]).
+-export([missing/0, described/1, start/2, start/3, start_script/2, start_file/2, os_pid/1, await/2, await/3, events/1,
+         lines/1, in_time/1, stop/1, stop_script/1, kill/1]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
 
 -define(DEADLINE, 120000).
@@ -125,8 +125,9 @@ lines(Consumer) ->
 %% The lines that begin with a time, printed by printf("%llu %s\n", nsecs, ...), sorted by it. Lines arrive in the order
 %% of the buffers of the CPUs.
 in_time(Lines) ->
-    Timed = [{binary_to_integer(Time), Text} || Line <- Lines,
-                                                {match, [Time, Text]} <- [re:run(Line, "^(\\d+) (.*)$", [{capture, all_but_first, binary}])]],
+    Timed = [{binary_to_integer(Time), Text}
+             || Line <- Lines,
+                {match, [Time, Text]} <- [re:run(Line, "^(\\d+) (.*)$", [{capture, all_but_first, binary}])]],
     [Text || {_, Text} <- lists:keysort(1, Timed)].
 
 %% Detaches as Ctrl-C does, and returns all events that were recorded.
@@ -204,8 +205,8 @@ init({Owner, Script, Options}) ->
               #{} -> []
           end,
     Port = open_port({spawn_executable, os:find_executable("bpftrace")},
-                     [{args, ["-B", "line"] ++ Pid ++ [File] ++ maps:get(args, Options, [])}, {line, 4096}, binary, exit_status,
-                      stderr_to_stdout,
+                     [{args, ["-B", "line"] ++ Pid ++ [File] ++ maps:get(args, Options, [])},
+                      {line, 4096}, binary, exit_status, stderr_to_stdout,
                       {env, [{"__BPFTRACE_NOTIFY_PROBES_ATTACHED", "1"},
                              {"BPFTRACE_STRLEN", integer_to_list(maps:get(strlen, Options, ?STRLEN))},
                              {"BPFTRACE_PERF_RB_PAGES", "1024"}]}]),

@@ -174,8 +174,10 @@ run(message_send) ->
                        end),
     receive {hello, 1} -> ok end,
     test_registered ! stop,
-    [{message_send, #{from => text(Pid), to => text(Port), message => iolist_to_binary(["{", text(Pid), ",{command,<<\"x\">>}}"])}}
-     | [{message_send, #{from => text(Pid), to => text(To), message => iolist_to_binary(io_lib:format("{hello,~b}", [N]))}}
+    Command = iolist_to_binary(["{", text(Pid), ",{command,<<\"x\">>}}"]),
+    [{message_send, #{from => text(Pid), to => text(Port), message => Command}}
+     | [{message_send, #{from => text(Pid), to => text(To),
+                         message => iolist_to_binary(io_lib:format("{hello,~b}", [N]))}}
         || {N, To} <- lists:zip(lists:seq(1, length(Receivers)), Receivers)]];
 
 run(message_receive) ->
@@ -252,7 +254,8 @@ run(message__send) ->
     Tokens = [{text(From), text(Receiver), erts_debug:flat_size(Message), label(Label), Previous, Current}
               || {From, Receiver, Message, Label, Previous, Current} <- exchanges(send)],
     To ! stop,
-    [{message__send, #{sender => From, receiver => Receiver, size => Size, label => Label, previous => Previous, current => Current}}
+    [{message__send, #{sender => From, receiver => Receiver, size => Size,
+                       label => Label, previous => Previous, current => Current}}
      || {From, Receiver, Size, Label, Previous, Current} <-
             [{text(Pid), text(To), erts_debug:flat_size(Term), 0, 0, 0} || Term <- Terms] ++ Tokens];
 
@@ -294,7 +297,8 @@ run(process__exit_signal) ->
                                          receive {'EXIT', Other, {over, N}} -> {Other, N} end
                                      end || N <- [1, 2]]
                             end),
-    [{process__exit_signal, #{sender => text(Other), receiver => text(Pid), reason => iolist_to_binary(io_lib:format("{over,~b}", [N]))}}
+    [{process__exit_signal, #{sender => text(Other), receiver => text(Pid),
+                              reason => iolist_to_binary(io_lib:format("{over,~b}", [N]))}}
      || {Other, N} <- Others];
 
 run(process__scheduled) ->
@@ -575,8 +579,8 @@ messages() ->
     [begin
          true = dyntrace:user_trace_s1(Message),
          #{message => Text}
-     end || {Message, Text} <- [{"checkpoint", <<"checkpoint">>}, {[], <<>>}, {not_a_string, null}, {[a], null}, {7, null},
-                                {[<<"io">>, "data", [[] | <<"!">>]], <<"iodata!">>},
+     end || {Message, Text} <- [{"checkpoint", <<"checkpoint">>}, {[], <<>>}, {not_a_string, null}, {[a], null},
+                                {7, null}, {[<<"io">>, "data", [[] | <<"!">>]], <<"iodata!">>},
                                 {<<"a", 0, "b">>, <<"a\x{FFFD}b"/utf8>>}]].
 
 %% Each arity, arguments that count as missing, and a tag: {Arity, Fields}. No empty strings: after 16 events,

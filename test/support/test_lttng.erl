@@ -59,7 +59,12 @@ keep_daemon(Prefix, Owner) ->
                       exit_status]),
     {os_pid, OsPid} = erlang:port_info(Port, os_pid),
     test_wait:until("the session daemon answers",
-                    fun() -> case test_shell:run("~s lttng --no-sessiond list", [Prefix]) of {0, _} -> true; Failed -> Failed end end),
+                    fun() ->
+                            case test_shell:run("~s lttng --no-sessiond list", [Prefix]) of
+                                {0, _} -> true;
+                                Failed -> Failed
+                            end
+                    end),
     Owner ! {self(), OsPid},
     keep(Port, OsPid, Ref).
 

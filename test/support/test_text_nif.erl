@@ -12,7 +12,8 @@
 %% Builds the library in that folder. Returns what load/1 takes.
 build(Folder) ->
     Library = filename:join(Folder, "test_text_nif"),
-    Sources = filelib:wildcard(?SOURCES, test_shell:project()) ++ filelib:wildcard("test/support/text_nif/*.c", test_shell:project()),
+    Sources = filelib:wildcard(?SOURCES, test_shell:project())
+        ++ filelib:wildcard("test/support/text_nif/*.c", test_shell:project()),
     {0, _} = test_shell:run("cd '~ts' && ${CC:-cc} -std=gnu11 ${DYNTRACE_TEST_CFLAGS:--O2 -g} -Wall -Wextra -Werror "
                             "-shared -fPIC -isystem '~ts' -Ic_src -o '~ts.so' ~ts ~ts",
                             [test_shell:project(), filename:join([code:root_dir(), "usr", "include"]), Library,
@@ -23,7 +24,7 @@ build(Folder) ->
 %% The functions of erl_nif whose calls are counted as work.
 counted() ->
     {ok, Work} = file:read_file(filename:join(test_shell:project(), "test/support/text_nif/test_work.c")),
-    {match, Counted} = re:run(Work, "(?:^COUNTED\\(|^int __wrap_)(enif_\\w+).*[);]$",
+    {match, Counted} = re:run(Work, "(?:^COUNTED\\(|^int __wrap_)(enif_\\w+).*[^{]$",
                               [global, multiline, {capture, all_but_first, list}]),
     lists:append(Counted).
 

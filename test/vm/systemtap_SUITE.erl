@@ -37,7 +37,8 @@ prepare(Config) ->
         {0, _} ->
             Scripts = lists:join(" ", [atom_to_list(Script) || {Script, _} <- systemtap_guest:scripts()]),
             {0, _} = tool("debian ~s run test/vm/build_guest ~s", [?RELEASE, Scripts]),
-            {Status, Console} = tool("vm ~s ~b 'cd /dyntrace && erl -noinput -pa ebin -run systemtap_guest main vm vm/results'",
+            {Status, Console} = tool("vm ~s ~b 'cd /dyntrace && "
+                                     "erl -noinput -pa ebin -run systemtap_guest main vm vm/results'",
                                      [?RELEASE, ?BOOT_S]),
             ct:pal("~ts", [Console]),
             ?assertEqual(0, Status),
@@ -71,8 +72,8 @@ variable(#{name := Name}) -> iolist_to_binary([" ", atom_to_list(Name), ":long"]
 
 scripts_are_all_run(_) ->
     Files = filelib:wildcard(filename:join(test_shell:project(), "priv/systemtap/scripts/*.stp")),
-    ?assertEqual([], [filename:basename(File, ".stp") || File <- Files] -- [atom_to_list(Script)
-                                                                            || {Script, _} <- systemtap_guest:scripts()]).
+    Run = [atom_to_list(Script) || {Script, _} <- systemtap_guest:scripts()],
+    ?assertEqual([], [filename:basename(File, ".stp") || File <- Files] -- Run).
 
 spawn_exit(Config) -> result(spawn_exit, Config).
 scheduling(Config) -> result(scheduling, Config).

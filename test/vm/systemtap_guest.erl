@@ -80,7 +80,8 @@ until_listeners(Probes) ->
     until_listeners(Probes, erlang:monotonic_time(millisecond) + ?DEADLINE_MS).
 
 until_listeners(Probes, Deadline) ->
-    case {lists:sort([Name || #{name := Name} <- dyntrace:listeners()]), erlang:monotonic_time(millisecond) < Deadline} of
+    Listeners = lists:sort([Name || #{name := Name} <- dyntrace:listeners()]),
+    case {Listeners, erlang:monotonic_time(millisecond) < Deadline} of
         {Probes, _} -> ok;
         {_, true} -> receive after 10 -> until_listeners(Probes, Deadline) end;
         {Others, false} -> error({listeners, #{expected => Probes, seen => Others}})

@@ -21,7 +21,8 @@ kind(Size, Leaf) ->
                {1, ?LET(Pairs, list({Smaller, Smaller}), maps:from_list(lists:sublist(Pairs, 32)))}]).
 
 leaf() ->
-    oneof([oneof([ok, a_name, '', 'A', 'div', 'a b', 'å', '日本', 'a@b', 'a\nb', 'a\'b', 'Ÿ', list_to_atom(lists:duplicate(255, 16#1D11E))]),
+    oneof([oneof([ok, a_name, '', 'A', 'div', 'a b', 'å', '日本', 'a@b', 'a\nb', 'a\'b', 'Ÿ',
+                  list_to_atom(lists:duplicate(255, 16#1D11E))]),
            ?SUCHTHAT(I, oneof([integer(), large_integer()]), I < 160 orelse I > 255),
            any_float(),
            binary(), bitstring(), list(range(0, 159)), list(oneof([range(0, 159), range(256, 300)])), ascii(),
@@ -40,7 +41,10 @@ any_float() ->
            ?LET({Sign, Exponent, Fraction}, {range(0, 1), range(0, 2046), range(0, 1 bsl 52 - 1)},
                 bits(<<Sign:1, Exponent:11, Fraction:52>>)),
            ?LET({Exponent, Off}, {range(-307, 308), range(-2, 2)},
-                begin <<Bits:64>> = <<(list_to_float("1.0e" ++ integer_to_list(Exponent))):64/float>>, bits(<<(Bits + Off):64>>) end),
+                begin
+                    <<Bits:64>> = <<(list_to_float("1.0e" ++ integer_to_list(Exponent))):64/float>>,
+                    bits(<<(Bits + Off):64>>)
+                end),
            ?LET({Whole, Tens}, {range(1000000, 9999999), range(-40, 40)}, (Whole + 0.5) * math:pow(10, Tens)),
            ?LET({Twice, Tens}, {range(2000000, 19999999), range(0, 10)},
                 (Twice div trunc(math:pow(5, Tens)) bor 1) / (2 bsl Tens)),
@@ -53,7 +57,8 @@ ascii() ->
 
 %% A pid, port or reference of another node.
 external() ->
-    ?LET({Kind, Name, N}, {oneof([pid, port, reference]), oneof([<<"n@h">>, <<"far.away@127.0.0.1">>]), range(0, 1 bsl 28 - 1)},
+    ?LET({Kind, Name, N},
+         {oneof([pid, port, reference]), oneof([<<"n@h">>, <<"far.away@127.0.0.1">>]), range(0, 1 bsl 28 - 1)},
          binary_to_term(external(Kind, <<119, (byte_size(Name)), Name/binary>>, N))).
 
 external(pid, Node, N) -> <<131, 88, Node/binary, (N band 16#7FFF):32, 0:32, 1:32>>;

@@ -18,14 +18,22 @@ _Thread_local unsigned long test_work;
     }
 
 /* clang-format off */
-COUNTED(enif_get_list_cell, (ErlNifEnv *env, ERL_NIF_TERM term, ERL_NIF_TERM *head, ERL_NIF_TERM *tail), (env, term, head, tail))
-COUNTED(enif_get_tuple, (ErlNifEnv *env, ERL_NIF_TERM term, int *arity, const ERL_NIF_TERM **elements), (env, term, arity, elements))
-COUNTED(enif_get_atom, (ErlNifEnv *env, ERL_NIF_TERM term, char *name, unsigned size, ErlNifCharEncoding encoding), (env, term, name, size, encoding))
+COUNTED(enif_get_list_cell,
+        (ErlNifEnv *env, ERL_NIF_TERM term, ERL_NIF_TERM *head, ERL_NIF_TERM *tail),
+        (env, term, head, tail))
+COUNTED(enif_get_tuple,
+        (ErlNifEnv *env, ERL_NIF_TERM term, int *arity, const ERL_NIF_TERM **elements),
+        (env, term, arity, elements))
+COUNTED(enif_get_atom,
+        (ErlNifEnv *env, ERL_NIF_TERM term, char *name, unsigned size, ErlNifCharEncoding encoding),
+        (env, term, name, size, encoding))
 COUNTED(enif_get_uint, (ErlNifEnv *env, ERL_NIF_TERM term, unsigned *value), (env, term, value))
 COUNTED(enif_get_long, (ErlNifEnv *env, ERL_NIF_TERM term, long *value), (env, term, value))
 COUNTED(enif_get_double, (ErlNifEnv *env, ERL_NIF_TERM term, double *value), (env, term, value))
 COUNTED(enif_map_iterator_next, (ErlNifEnv *env, ErlNifMapIterator *iterator), (env, iterator))
-COUNTED(enif_map_iterator_get_pair, (ErlNifEnv *env, ErlNifMapIterator *iterator, ERL_NIF_TERM *key, ERL_NIF_TERM *value), (env, iterator, key, value))
+COUNTED(enif_map_iterator_get_pair,
+        (ErlNifEnv *env, ErlNifMapIterator *iterator, ERL_NIF_TERM *key, ERL_NIF_TERM *value),
+        (env, iterator, key, value))
 COUNTED(enif_is_empty_list, (ErlNifEnv *env, ERL_NIF_TERM term), (env, term))
 COUNTED(enif_compare, (ERL_NIF_TERM one, ERL_NIF_TERM other), (one, other))
 /* clang-format on */
