@@ -3,6 +3,7 @@
 
 -include_lib("common_test/include/ct.hrl").
 -include_lib("stdlib/include/assert.hrl").
+-include("../src/dyntrace_annotation.hrl").
 
 -compile(export_all).
 -compile(nowarn_export_all).
@@ -348,7 +349,8 @@ spreading_is_restored(Config) ->
 %% -- What bpftrace can't show ------------------------------------------------------------------
 
 every_label(Config) ->
-    Labels = lists:seq(0, 950),
+    ?assertEqual([?MAX_LABEL + 1], [Labels || #{labels := Labels} <- dyntrace:probes()]),
+    Labels = lists:seq(0, ?MAX_LABEL),
     Probes = [{erlang, probe(Label), "%ld %s", ["$_probe_arg2", "(char*)$_probe_arg6"]} || Label <- Labels],
     Fire = fun() ->
                    Fired = call(Config, fun() -> lists:usort([dyntrace:pn(Label, Label, "s") || Label <- Labels]) end),
