@@ -70,7 +70,7 @@ alone(Config) ->
     Consumer = attach([Probe], Config),
     ?assertEqual([Probe], listeners(Config)),
     Expected = run(Probe, Config),
-    await(lists:last(Expected), Consumer),
+    await_all(Expected, Consumer),
     ?assertEqual(Expected, stop(Consumer)),
     ?assertEqual([], listeners(Config)).
 
@@ -78,7 +78,7 @@ all_together(Config) ->
     Consumer = attach(probes(), Config),
     ?assertEqual(probes(), listeners(Config)),
     Expected = [run(Probe, Config) || Probe <- probes()],
-    [await(lists:last(Events), Consumer) || Events <- Expected],
+    await_all(lists:append(Expected), Consumer),
     ?assertEqual([], lists:append(Expected) -- stop(Consumer)).
 
 %% A consumer that attaches later receives events of processes that were traced before.
@@ -306,7 +306,7 @@ remote_receivers(Config) ->
                                           {Pid, _} = test_cases:traced([send], fun() -> [Ask(T) || T <- To] end),
                                           lists:append([sent_there(Pid, T) || T <- To])
                                   end),
-    await(lists:last(Expected), Consumer),
+    await_all(Expected, Consumer),
     ?assertEqual(Expected, test_bpftrace:stop(Consumer)),
     [test_node:stop(Node) || Node <- [Here, There]],
     test_node:stop_epmd(Epmd).
@@ -363,7 +363,7 @@ long_names(Config) ->
     Consumer = test_bpftrace:start(?config(library, Config),
                                  [message_send, process_spawn, process_register, function_call], #{longest => 2100}),
     Expected = test_node:call(?config(node, Config), fun long_names_used/0),
-    await(lists:last(Expected), Consumer),
+    await_all(Expected, Consumer),
     ?assertEqual(Expected, test_bpftrace:stop(Consumer)).
 
 long_names_used() ->
@@ -415,11 +415,15 @@ enabled_send(Config) ->
 run(Probe, Config) ->
     test_node:call(?config(node, Config), fun() -> test_cases:run(Probe) end).
 
-await(Expected, Consumer) ->
-    test_bpftrace:await(Consumer, fun(Event) -> test_cases:comparable(Event) =:= [Expected] end).
+%% Each of them, as often as it is expected: bpftrace prints the events of one CPU after those of another.
+await_all(Expected, Consumer) ->
+    test_wait:until("all expected events", [], fun() -> Expected -- comparable(test_bpftrace:events(Consumer)) end).
 
 stop(Consumer) ->
-    lists:flatmap(fun test_cases:comparable/1, test_bpftrace:stop(Consumer)).
+    comparable(test_bpftrace:stop(Consumer)).
+
+comparable(Events) ->
+    lists:flatmap(fun test_cases:comparable/1, Events).
 
 await_message(Text, Consumer) ->
     test_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= Text; (_) -> false end).
