@@ -204,8 +204,10 @@ init({Owner, Script, Options}) ->
               #{os_pid := OsPid} -> ["-p", OsPid];
               #{} -> []
           end,
-    Port = open_port({spawn_executable, os:find_executable("bpftrace")},
-                     [{args, ["-B", "line"] ++ Pid ++ [File] ++ maps:get(args, Options, [])},
+    %% A bpftrace that outlived a killed VM would keep the probes enabled.
+    Port = open_port({spawn_executable, os:find_executable("setpriv")},
+                     [{args, ["--pdeathsig", "INT", "bpftrace", "-B", "line"] ++ Pid ++ [File] ++
+                           maps:get(args, Options, [])},
                       {line, 4096}, binary, exit_status, stderr_to_stdout,
                       {env, [{"__BPFTRACE_NOTIFY_PROBES_ATTACHED", "1"},
                              {"BPFTRACE_STRLEN", integer_to_list(maps:get(strlen, Options, ?STRLEN))},
