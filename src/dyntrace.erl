@@ -572,9 +572,20 @@ on_load() ->
     persistent_term:put(?LIBRARY, load_library(is_at_hand(dyntrace_library))).
 
 %% Embedded mode loads no module when it is called. The boot file of a release with the application has loaded its
-%% modules. On other nodes this module may be loaded by hand, and then loads those that annotations call.
+%% modules. On other nodes this module may be loaded by hand, and then loads those that it calls; after a build, by
+%% `l(dyntrace)', also those that were built with it.
 is_at_hand(Module) ->
-    erlang:module_loaded(Module) orelse code:load_file(Module) =:= {module, Module}.
+    is_current(Module, code:is_loaded(Module)) orelse code:load_file(Module) =:= {module, Module}
+        orelse erlang:module_loaded(Module).
+
+%% Whether the loaded code is that of the file on the code path. Cover-compiled code has no file.
+is_current(Module, {file, File}) when is_list(File) ->
+    case code:get_object_code(Module) of
+        {Module, Code, _} -> beam_lib:md5(Code) =:= {ok, {Module, erlang:get_module_info(Module, md5)}};
+        error -> true
+    end;
+is_current(_, Loaded) ->
+    Loaded =/= false.
 
 load_library(true) ->
     File = dyntrace_library:find(),

@@ -12,7 +12,7 @@ suite() ->
 
 all() ->
     [describes_itself, nobody_listens, any_arguments, undecoded_is_counted, library_missing, library_foreign,
-     without_application, without_backends, odd_folder, embedded_by_hand, module_alone].
+     without_application, without_backends, odd_folder, embedded_by_hand, built_again, module_alone].
 
 init_per_testcase(_, Config) ->
     [{node, test_node:start()} | Config].
@@ -156,6 +156,17 @@ embedded_by_hand(_) ->
                  {peer:call(Node, code, load_file, [dyntrace]), peer:call(Node, dyntrace, available, [])}),
     ?assertError(badarg, peer:call(Node, dyntrace, p, ["a", 1])),
     test_node:stop(Node).
+
+%% The library was built again with modules whose former code is loaded: `l(dyntrace)' loads them too.
+built_again(Config) ->
+    {ok, dyntrace_library, Former} = compile:forms([{attribute, 1, module, dyntrace_library}], []),
+    ?assertMatch(#{backends := #{usdt := available}},
+                 call(Config, fun() ->
+                                      _ = code:purge(dyntrace_library),
+                                      {module, _} = code:load_binary(dyntrace_library, "dyntrace_library.beam", Former),
+                                      {module, _} = c:l(dyntrace),
+                                      dyntrace:info()
+                              end)).
 
 %% The module of a folder that has no other one of the application: it loads, and nothing is traced.
 module_alone(Config) ->
