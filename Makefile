@@ -60,11 +60,16 @@ empty :=
 suites = $(subst $(empty) ,$(comma),$(patsubst %,test/%_SUITE,$(strip $(1))))
 
 # tools/matrix runs these in a release's chroot: every suite whose result can depend on the release's OTP or tracers.
-# The builds of build_SUITE and the races of threads_SUITE depend on neither.
-RELEASE_SUITES = $(filter-out build threads,$(patsubst test/%_SUITE.erl,%,$(wildcard test/*_SUITE.erl)))
+# The builds of build_SUITE and the races of threads_SUITE depend on neither. Suites that mostly build run apart.
+BUILDING_SUITES := text examples release
+ALL_SUITES = $(patsubst test/%_SUITE.erl,%,$(wildcard test/*_SUITE.erl))
+RELEASE_SUITES = $(filter-out build threads $(BUILDING_SUITES),$(ALL_SUITES))
 
 check-release: deps-release all check-docs
 	$(REBAR) ct --suite $(or $(SUITES),$(call suites,$(RELEASE_SUITES)))
+
+check-building: deps-release all check-docs
+	$(REBAR) ct --suite $(call suites,$(BUILDING_SUITES))
 
 check-arm64: deps-arm64 ## run the suites that need no kernel on emulated arm64 (root; the first run takes half an hour)
 	tools/emulated trixie-arm64
@@ -129,6 +134,6 @@ clean: ## remove all build results
 	$(MAKE) -C c_src clean
 	rm -rf priv/beam _build
 
-.PHONY: help all demo check check-arm64 check-busy check-matrix check-release check-sanitize check-systemtap \
-        check-docs soak docs lint bench clean deps deps-arm64 deps-demo deps-check deps-release deps-systemtap \
-        deps-lint deps-bench deps-matrix
+.PHONY: help all demo check check-arm64 check-building check-busy check-matrix check-release check-sanitize check- \
+        systemtap check-docs soak docs lint bench clean deps deps-arm64 deps-demo deps-check deps-release deps- \
+        systemtap deps-lint deps-bench deps-matrix
