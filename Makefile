@@ -134,6 +134,6 @@ clean: ## remove all build results
 	$(MAKE) -C c_src clean
 	rm -rf priv/beam _build
 
-.PHONY: help all demo check check-arm64 check-building check-busy check-matrix check-release check-sanitize check- \
-        systemtap check-docs soak docs lint bench clean deps deps-arm64 deps-demo deps-check deps-release deps- \
-        systemtap deps-lint deps-bench deps-matrix
+.PHONY: help all demo check check-arm64 check-building check-busy check-matrix check-release check-sanitize \
+        check-systemtap check-docs soak docs lint bench clean deps deps-arm64 deps-demo deps-check deps-release \
+        deps-systemtap deps-lint deps-bench deps-matrix
