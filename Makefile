@@ -37,6 +37,18 @@ demo: deps-demo all ## trace a small live system, print its events as a story (V
 check: deps-check all check-docs ## run all tests (SUITES=test/a_SUITE,test/b_SUITE: only these)
 	$(REBAR) ct $(if $(SUITES),--suite $(SUITES))
 
+# suites of names -> test/name_SUITE,test/name_SUITE,…, as rebar3 takes them
+comma := ,
+empty :=
+suites = $(subst $(empty) ,$(comma),$(patsubst %,test/%_SUITE,$(strip $(1))))
+ALL_SUITES = $(patsubst test/%_SUITE.erl,%,$(wildcard test/*_SUITE.erl))
+
+# Suites that take long and attach no tracer. .ci/run runs them beside the others.
+APART_SUITES := build text
+check-apart: SUITES = $(call suites,$(APART_SUITES))
+check-others: SUITES = $(call suites,$(filter-out $(APART_SUITES),$(ALL_SUITES)))
+check-apart check-others: check
+
 check-systemtap: deps-systemtap all ## test SystemTap's scripts in a virtual machine (root; makes a chroot)
 	$(REBAR) ct --dir test/vm
 
@@ -54,22 +66,16 @@ check-on-%: deps-matrix
 chroot-of-%: deps-matrix
 	tools/matrix $* prepare
 
-# suites of names -> test/name_SUITE,test/name_SUITE,…, as rebar3 takes them
-comma := ,
-empty :=
-suites = $(subst $(empty) ,$(comma),$(patsubst %,test/%_SUITE,$(strip $(1))))
-
 # tools/matrix runs these in a release's chroot: every suite whose result can depend on the release's OTP or tracers.
 # The builds of build_SUITE and the races of threads_SUITE depend on neither. Suites that mostly build run apart.
 BUILDING_SUITES := text examples release
-ALL_SUITES = $(patsubst test/%_SUITE.erl,%,$(wildcard test/*_SUITE.erl))
 RELEASE_SUITES = $(filter-out build threads $(BUILDING_SUITES),$(ALL_SUITES))
 
 check-release: deps-release all check-docs
 	$(REBAR) ct --suite $(or $(SUITES),$(call suites,$(RELEASE_SUITES)))
 
-check-building: deps-release all check-docs
-	$(REBAR) ct --suite $(call suites,$(BUILDING_SUITES))
+check-building: SUITES = $(call suites,$(BUILDING_SUITES))
+check-building: check-release
 
 check-arm64: deps-arm64 ## run the suites that need no kernel on emulated arm64 (root; the first run takes half an hour)
 	tools/emulated trixie-arm64
@@ -134,6 +140,6 @@ clean: ## remove all build results
 	$(MAKE) -C c_src clean
 	rm -rf priv/beam _build
 
-.PHONY: help all demo check check-arm64 check-building check-busy check-matrix check-release check-sanitize \
-        check-systemtap check-docs soak docs lint bench clean deps deps-arm64 deps-demo deps-check deps-release \
-        deps-systemtap deps-lint deps-bench deps-matrix
+.PHONY: help all demo check check-apart check-arm64 check-building check-busy check-matrix check-others \
+        check-release check-sanitize check-systemtap check-docs soak docs lint bench clean deps deps-arm64 deps-demo \
+        deps-check deps-release deps-systemtap deps-lint deps-bench deps-matrix

@@ -34,7 +34,7 @@
 %% bpftrace's default for the length of strings; the project's scripts leave room for no more.
 -define(DEFAULT_STRLEN, 64).
 
-%% The script ends by itself, in case that the test's node dies without ending bpftrace.
+%% The script ends by itself, in case that bpftrace misses the signal at the end of its VM: see AGAIN_MS.
 -define(LIFETIME_S, 600).
 
 -record(state, {port, os_pid, probes = #{}, attached = [], parts = #{}, events = [], lines = [],
