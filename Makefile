@@ -11,9 +11,9 @@ ERL      := erl -noinput -pa $(LIB)/ebin
 BUILD_NEEDS := cc make erl erl_nif.h sys/sdt.h lttng-ust
 DEMO_NEEDS  := $(BUILD_NEEDS) bpftrace lttng babeltrace2
 CHECK_NEEDS := $(DEMO_NEEDS) rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test proper readelf \
-               clang elixir aarch64-linux-gnu-gcc
+               clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace
 BENCH_NEEDS := $(DEMO_NEEDS) perf runtime_tools
-SYSTEMTAP_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
+VM_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
 MATRIX_NEEDS := erl debootstrap
 ARM64_NEEDS := debootstrap qemu-aarch64-static
 # Other releases compile with gcc only.
@@ -43,14 +43,16 @@ empty :=
 suites = $(subst $(empty) ,$(comma),$(patsubst %,test/%_SUITE,$(strip $(1))))
 ALL_SUITES = $(patsubst test/%_SUITE.erl,%,$(wildcard test/*_SUITE.erl))
 
-# Suites that take long and attach no tracer. .ci/run runs them beside the others.
-APART_SUITES := build text
+# Suites that take long and do not use LTTng, whose daemons are shared. .ci/run runs them beside the others.
+APART_SUITES := build native release text
 check-apart: SUITES = $(call suites,$(APART_SUITES))
 check-others: SUITES = $(call suites,$(filter-out $(APART_SUITES),$(ALL_SUITES)))
 check-apart check-others: check
 
-check-systemtap: deps-systemtap all ## test SystemTap's scripts in a virtual machine (root; makes a chroot)
+check-vm: deps-vm all ## test the scripts of SystemTap and DTrace in a virtual machine (root; makes a chroot)
 	$(REBAR) ct --dir test/vm
+
+check-systemtap: check-vm
 
 soak: deps-check all ## load a node while consumers attach and detach (SECONDS=1200)
 	DYNTRACE_SOAK_S=$(or $(SECONDS),1200) $(REBAR) ct --dir test/soak
@@ -67,9 +69,10 @@ chroot-of-%: deps-matrix
 	tools/matrix $* prepare
 
 # tools/matrix runs these in a release's chroot: every suite whose result can depend on the release's OTP or tracers.
-# The builds of build_SUITE and the races of threads_SUITE depend on neither. Suites that mostly build run apart.
+# The builds of build_SUITE and native_SUITE and the races of threads_SUITE depend on neither. Suites that mostly build
+# run apart.
 BUILDING_SUITES := text examples release
-RELEASE_SUITES = $(filter-out build threads $(BUILDING_SUITES),$(ALL_SUITES))
+RELEASE_SUITES = $(filter-out build native threads $(BUILDING_SUITES),$(ALL_SUITES))
 
 check-release: deps-release all check-docs
 	$(REBAR) ct --suite $(or $(SUITES),$(call suites,$(RELEASE_SUITES)))
@@ -84,7 +87,7 @@ check-arm64: deps-arm64 ## run the suites that need no kernel on emulated arm64 
 # do not preload it.
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZERS = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libubsan.so)
-SANITIZE_SUITES := text annotation dyntrace usdt load lttng follow follow_others
+SANITIZE_SUITES := text annotation dyntrace usdt builtins load lttng follow follow_others sources
 
 check-sanitize: deps-check ## run the library's suites with ASan and UBSan
 	tools/copy _build/sanitize
@@ -96,7 +99,7 @@ check-sanitize: deps-check ## run the library's suites with ASan and UBSan
 	  $(REBAR) ct --suite $(or $(SUITES),$(call suites,$(SANITIZE_SUITES)))
 
 # The suites that attach a consumer to a node.
-ATTACHING_SUITES := usdt lttng follow follow_others load tools recipes upgrade annotation
+ATTACHING_SUITES := usdt builtins lttng otp_provider follow follow_others sources load tools recipes upgrade annotation
 
 check-busy: deps-check all ## run the suites that attach consumers ten times beside a busy core (RUNS=3, SUITES=...)
 	tools/busy $(or $(RUNS),10) $(or $(SUITES),$(call suites,$(ATTACHING_SUITES)))
@@ -131,9 +134,9 @@ lint: deps-lint all ## line length, clang-format, clang-tidy, cppcheck, the orde
 	$(REBAR) dialyzer
 
 deps: ## install the packages that any target needs
-	tools/deps $(sort $(CHECK_NEEDS) $(BENCH_NEEDS) $(SYSTEMTAP_NEEDS) $(MATRIX_NEEDS) $(ARM64_NEEDS) $(LINT_NEEDS))
+	tools/deps $(sort $(CHECK_NEEDS) $(BENCH_NEEDS) $(VM_NEEDS) $(MATRIX_NEEDS) $(ARM64_NEEDS) $(LINT_NEEDS))
 
-deps-arm64 deps-demo deps-check deps-release deps-bench deps-matrix deps-systemtap deps-lint: deps-%:
+deps-arm64 deps-demo deps-check deps-release deps-bench deps-matrix deps-vm deps-lint: deps-%:
 	@tools/deps $($(shell echo $* | tr a-z A-Z)_NEEDS)
 
 clean: ## remove all build results
@@ -141,5 +144,5 @@ clean: ## remove all build results
 	rm -rf priv/beam _build
 
 .PHONY: help all demo check check-apart check-arm64 check-building check-busy check-matrix check-others \
-        check-release check-sanitize check-systemtap check-docs soak docs lint bench clean deps deps-arm64 deps-demo \
-        deps-check deps-release deps-systemtap deps-lint deps-bench deps-matrix
+        check-release check-sanitize check-systemtap check-vm check-docs soak docs lint bench clean deps deps-arm64 \
+        deps-demo deps-check deps-release deps-vm deps-lint deps-bench deps-matrix

@@ -1,12 +1,13 @@
 %% The measured operations, which a process repeats, and the trace flags that yield their events.
 -module(dyntrace_bench_ops).
 
--export([table/0, sends/1, measure/2, called/1]).
+-export([table/0, ports/0, sends/1, measure/2, called/1]).
 
 -export_type([op/0]).
 
 -type op() :: #{name := string(),
                 flags := [atom()],
+                tracee => process | port,          % the process, unless told, or the port that it opens
                 events := pos_integer(),           % per operation
                 times := pos_integer(),            % repetitions
                 written := pos_integer(),          % repetitions with a tracer that writes each event in full
@@ -25,6 +26,24 @@ table() ->
        new => fun() -> fun erlang:yield/0 end},
      #{name => "garbage_collection", flags => [garbage_collection], events => 2, times => 20000, written => 20000,
        new => fun() -> fun erlang:garbage_collect/0 end}].
+
+%% What a process asks of a port of the tests' driver, which is loaded.
+-spec ports() -> [op()].
+ports() ->
+    [#{name => Name, flags => ['receive'], tracee => port, events => 1, times => 100000, written => 100,
+       new => fun() ->
+                      Port = test_driver:open(output),
+                      fun() -> Do(Port) end
+              end}
+     || {Name, Do} <- [{"port command", fun command/1}, {"port control", fun control/1}]].
+
+%% The driver sends the data back.
+command(Port) ->
+    true = port_command(Port, <<"12345">>),
+    receive {Port, {data, _}} -> ok end.
+
+control(Port) ->
+    test_driver:echo(Port, <<"12345">>).
 
 called(X) -> X.
 
@@ -59,9 +78,15 @@ measure(Op = #{flags := Flags, new := New}, Tracer) ->
                                    exit({took, (erlang:monotonic_time(nanosecond) - Began) / Times})
                            end, [monitor, {min_heap_size, 10000}]),
     until_waiting(Pid),
-    ok = dyntrace_bench_tracers:trace(Pid, Flags, Tracer),
+    ok = dyntrace_bench_tracers:trace(tracee(Pid, Op), Flags, Tracer),
     Pid ! go,
     receive {'DOWN', Ref, process, Pid, {took, Ns}} -> Ns end.
+
+tracee(Pid, #{tracee := port}) ->
+    {links, [Port]} = process_info(Pid, links),
+    Port;
+tracee(Pid, _) ->
+    Pid.
 
 repeat(0, _) -> ok;
 repeat(N, Do) -> _ = Do(), repeat(N - 1, Do).

@@ -1,7 +1,8 @@
 %% The tables. Each one is made in one run: several rounds measure all columns in turn, and the table has the medians.
 -module(dyntrace_bench_tables).
 
--export([events/1, parts/1, otp/1, annotations/1, throughput/1, processes/1, sizes/1, hostile/1, turns/1, following/1]).
+-export([events/1, ports/1, parts/1, otp/1, annotations/1, throughput/1, processes/1, sizes/1, hostile/1, turns/1,
+         following/1]).
 
 %% For hibernating processes.
 -export([sleep/0]).
@@ -30,13 +31,18 @@ otp(Consumers) ->
     events(Title, [untraced, floor, otp], Consumers).
 
 events(Title, Tracers, Consumers) ->
-    Ops = dyntrace_bench_ops:table(),
+    operations(Title,
+               "Nanoseconds per operation with its trace events, in a process that is traced with that flag. Floor: a "
+               "tracer whose NIFs do nothing. `discard`: a tracer that answers `discard`. Messages are shared terms, so "
+               "sending copies nothing. To a process: one that drops all trace messages. To a file: by "
+               "`dbg:trace_port/2`.",
+               "operation (flag)", dyntrace_bench_ops:table(), Tracers, Consumers).
+
+%% A row per operation, a column per tracer.
+operations(Title, About, Column, Ops, Tracers, Consumers) ->
     Ns = medians([Figure || _ <- rounds(), Tracer <- Tracers, Figure <- under(Tracer, Ops, Consumers)]),
-    {{Title,
-      "Nanoseconds per operation with its trace events, in a process that is traced with that flag. Floor: a tracer "
-      "whose NIFs do nothing. `discard`: a tracer that answers `discard`. Messages are shared terms, so sending copies "
-      "nothing. To a process: one that drops all trace messages. To a file: by `dbg:trace_port/2`.",
-      ["operation (flag)" | [dyntrace_bench_tracers:title(Tracer) || Tracer <- Tracers]],
+    {{Title, About,
+      [Column | [dyntrace_bench_tracers:title(Tracer) || Tracer <- Tracers]],
       [[Name | [ns(maps:get({Name, Tracer}, Ns)) || Tracer <- Tracers]] || #{name := Name} <- Ops]},
      Ns}.
 
@@ -46,6 +52,21 @@ under(Tracer, Ops, Consumers) ->
                                         [{{Name, Tracer}, dyntrace_bench_ops:measure(Op, With)}
                                          || Op = #{name := Name} <- Ops]
                                 end).
+
+%% -- One request of a port -----------------------------------------------------------------
+
+-spec ports(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
+ports(Consumers = #{folder := Folder}) ->
+    ok = test_driver:load(test_driver:build(Folder), output),
+    Measured = operations("One request of a port",
+                          "Nanoseconds per request of a process to a port, which is traced with 'receive'. The port's "
+                          "driver sends a command's data back in a message, and returns that of a control. Each "
+                          "tracepoint is attached alone: the request that it does not record makes an event too.",
+                          "operation", dyntrace_bench_ops:ports(),
+                          [untraced, floor, discard, no_consumer, {lttng, driver_output}, {lttng, driver_control}],
+                          Consumers),
+    ok = test_driver:unload(output),
+    Measured.
 
 %% -- Where the time goes --------------------------------------------------------------------
 

@@ -5,7 +5,8 @@
 
 -export_type([name/0, tracer/0, consumers/0]).
 
--type name() :: untraced | floor | discard | no_consumer | lttng | bpftrace | process | file | otp.
+-type name() :: untraced | floor | discard | no_consumer | lttng | {lttng, Probe :: atom()} | bpftrace | process |
+                file | otp.
 
 -type tracer() :: none | {fires, [term()]} | {written, [term()]}.
 %% With the option of erlang:trace/3 that names the tracer. `written': the tracer writes each event in full.
@@ -18,6 +19,7 @@ title(floor) -> "floor";
 title(discard) -> "`discard`";
 title(no_consumer) -> "no consumer";
 title(lttng) -> "LTTng";
+title({lttng, Probe}) -> lists:concat(["LTTng, `", Probe, "`"]);
 title(bpftrace) -> "bpftrace";
 title(process) -> "to a process";
 title(file) -> "`dbg`, to a file";
@@ -48,12 +50,14 @@ with(discard, _, Fun) ->
 with(no_consumer, _, Fun) ->
     [] = dyntrace:listeners(),
     Fun({fires, [{tracer, dyntrace, []}]});
-with(lttng, #{session := Session}, Fun) ->
-    ok = test_lttng:enable(Session, '*'),
+with(lttng, Consumers, Fun) ->
+    with({lttng, '*'}, Consumers, Fun);
+with({lttng, Probe}, #{session := Session}, Fun) ->
+    ok = test_lttng:enable(Session, Probe),
     ok = test_wait:until("LTTng is attached", fun() -> listens(lttng) end),
     try Fun({fires, [{tracer, dyntrace, []}]})
     after
-        ok = test_lttng:disable(Session, '*'),
+        ok = test_lttng:disable(Session, Probe),
         ok = test_wait:until("LTTng has detached", false, fun() -> listens(lttng) end)
     end;
 with(bpftrace, _, Fun) ->
@@ -89,6 +93,6 @@ with(otp, #{daemon := Daemon, session := Session}, Fun) ->
 listens(Backend) ->
     lists:any(fun(#{backends := Backends}) -> lists:member(Backend, Backends) end, dyntrace:listeners()).
 
--spec trace(pid() | all | new, [atom()], tracer()) -> ok.
+-spec trace(pid() | port() | all | new, [atom()], tracer()) -> ok.
 trace(_, _, none) -> ok;
 trace(Whom, Flags, {_, Options}) -> _ = erlang:trace(Whom, true, Flags ++ Options), ok.

@@ -63,15 +63,15 @@ static ERL_NIF_TERM describe_fields(ErlNifEnv *env, const struct dt_field *field
     return reversed(env, list);
 }
 
-/* The trace events that feed a probe. */
-static ERL_NIF_TERM describe_events(ErlNifEnv *env, enum dt_probe probe) {
+/* The trace events that feed a probe or, with `asked`, others that the VM must yield for it. */
+static ERL_NIF_TERM describe_events(ErlNifEnv *env, enum dt_probe probe, bool asked) {
     ERL_NIF_TERM list = enif_make_list(env, 0);
 
     for (int group = 0; group < DT_GROUPS; group++)
         for (const struct dt_route *r = dt_routes[group]; r->tag; r++) {
             ERL_NIF_TERM map = enif_make_new_map(env);
 
-            if (r->probe != probe || !r->decode)
+            if (r->probe != probe || !r->decode != asked)
                 continue;
             put(env, &map, atom_group, enif_make_atom(env, dt_group_names[group]));
             put(env, &map, atom_tag, *r->tag);
@@ -111,8 +111,12 @@ static ERL_NIF_TERM describe_probe(ErlNifEnv *env, enum dt_probe probe) {
 
     put(env, &map, atom_doc, binary(env, info->when));
     put(env, &map, atom_backends, backends_of(env, probe, false));
+    put(env, &map, atom_kind, *dt_probe_kinds[probe]);
     put(env, &map, atom_fields, describe_fields(env, info->fields));
-    put(env, &map, atom_events, describe_events(env, probe));
+    put(env, &map, atom_events, describe_events(env, probe, false));
+    put(env, &map, atom_asks, describe_events(env, probe, true));
+    if (dt_probe_sources[probe])
+        put(env, &map, atom_source, *dt_probe_sources[probe]);
     if (*info->differs)
         put(env, &map, atom_differs, binary(env, info->differs));
     if (info->is_labeled)
@@ -163,6 +167,10 @@ ERL_NIF_TERM dt_describe_listeners(ErlNifEnv *env) {
     return list;
 }
 
+static ERL_NIF_TERM state(ErlNifEnv *env, bool missing, const char *why) {
+    return missing ? enif_make_tuple2(env, atom_missing, binary(env, why)) : atom_available;
+}
+
 ERL_NIF_TERM dt_describe_backends(ErlNifEnv *env) {
     ERL_NIF_TERM map = enif_make_new_map(env);
     char why[512];
@@ -170,8 +178,19 @@ ERL_NIF_TERM dt_describe_backends(ErlNifEnv *env) {
     for (int i = 0; i < DT_BACKENDS; i++) {
         bool missing = backends[i].missing(why, sizeof why);
 
-        put(env, &map, *backends[i].name,
-            missing ? enif_make_tuple2(env, atom_missing, binary(env, why)) : atom_available);
+        put(env, &map, *backends[i].name, state(env, missing, why));
+    }
+    return map;
+}
+
+ERL_NIF_TERM dt_describe_lttng_providers(ErlNifEnv *env) {
+    ERL_NIF_TERM map = enif_make_new_map(env);
+    char why[512];
+
+    for (unsigned i = 0; i < DT_LTTNG_PROVIDERS; i++) {
+        bool missing = dt_lttng_provider_missing(i, why, sizeof why);
+
+        put(env, &map, enif_make_atom(env, dt_lttng_provider_name(i)), state(env, missing, why));
     }
     return map;
 }

@@ -16,7 +16,10 @@ ERL_NIF_TERM dt_describe_listeners(ErlNifEnv *env);
 /* #{Backend => available | {missing, Why}} */
 ERL_NIF_TERM dt_describe_backends(ErlNifEnv *env);
 
-/* The path of the library that provides the LTTng tracepoints, or undefined. */
+/* #{Provider => available | {missing, Why}}: whether LTTng has its tracepoints from dyntrace. */
+ERL_NIF_TERM dt_describe_lttng_providers(ErlNifEnv *env);
+
+/* The path of the library that provides the tracepoints of org_erlang_dyntrace, or undefined. */
 ERL_NIF_TERM dt_describe_lttng_library(ErlNifEnv *env);
 
 /* #{Probe | unknown => how many events could not be decoded}, without those that are 0. */

@@ -8,7 +8,10 @@
 #include "catalogue/probes.h"
 #include "describe.h"
 #include "sources/annotations.h"
+#include "sources/builtins.h"
 #include "sources/gate.h"
+#include "sources/ports.h"
+#include "sources/reports.h"
 #include "sources/routes.h"
 #include "sources/tracer.h"
 #include "text/id.h"
@@ -29,7 +32,7 @@ static ERL_NIF_TERM listeners(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[
     return dt_describe_listeners(env);
 }
 
-/* #{backends, undecoded, lttng_library} */
+/* #{backends, undecoded, lttng_library, lttng_providers} */
 static ERL_NIF_TERM nif_info(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     ERL_NIF_TERM info = enif_make_new_map(env);
 
@@ -38,6 +41,7 @@ static ERL_NIF_TERM nif_info(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]
     enif_make_map_put(env, info, atom_undecoded, dt_describe_undecoded(env), &info);
     enif_make_map_put(env, info, atom_backends, dt_describe_backends(env), &info);
     enif_make_map_put(env, info, atom_lttng_library, dt_describe_lttng_library(env), &info);
+    enif_make_map_put(env, info, atom_lttng_providers, dt_describe_lttng_providers(env), &info);
     return info;
 }
 
@@ -103,6 +107,16 @@ static ERL_NIF_TERM allow(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     return atom_ok;
 }
 
+/* Bifs, Nifs: each [{Module, Function, Arity}] */
+static ERL_NIF_TERM set_builtins(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    unsigned left_out;
+
+    (void)argc;
+    if (!dt_builtins_set(env, argv[0], argv[1], &left_out))
+        return enif_make_badarg(env);
+    return enif_make_uint(env, left_out);
+}
+
 /* -- Loading --------------------------------------------------------------------- */
 
 static ErlNifFunc functions[] = {
@@ -110,6 +124,7 @@ static ErlNifFunc functions[] = {
     {"enabled", 3, dt_tracer_enabled, 0},
     {"trace", 5, dt_tracer_trace, 0},
 #define INFO_GROUP(group)
+#define PORT_GROUP(group, callbacks)
 #define GROUP(group)                                                                               \
     {"enabled_" #group, 3, dt_tracer_enabled_##group, 0},                                          \
         {"trace_" #group, 5, dt_tracer_trace_##group, 0},
@@ -137,23 +152,30 @@ static ErlNifFunc functions[] = {
     {"skipped", 0, skipped, 0},
     {"claim", 0, claim, 0},
     {"set_active", 1, set_active, 0},
+    {"set_builtins", 2, set_builtins, 0},
+    {"report", 2, dt_report, 0},
+    {"set_port", 3, dt_ports_set, 0},
+    {"take_unknown_ports", 0, dt_ports_take_unknown, 0},
+    {"count_ports", 0, dt_ports_count, 0},
 };
 
 /* {ReservedWords, Sizes, LeastInteger, GreatestInteger, full | shape,
-   PathOfTheLttngProvider :: binary()} */
+   {Bifs, Nifs}, FolderOfTheLttngProviders :: binary()} */
 static int start(ErlNifEnv *env, ERL_NIF_TERM load_info, bool may_wait) {
     char path[4096];
-    const ERL_NIF_TERM *el;
+    const ERL_NIF_TERM *el, *builtins;
     ErlNifBinary binary;
-    int size;
+    unsigned left_out;
+    int size, two;
     bool shapes;
 
     dt_atoms_make(env);
     dt_tags_fill();
-    if (!enif_get_tuple(env, load_info, &size, &el) || size != 6 || !dt_id_reserve(env, el[0]) ||
+    if (!enif_get_tuple(env, load_info, &size, &el) || size != 7 || !dt_id_reserve(env, el[0]) ||
         !dt_size_calibrate(env, el[1]) || !dt_term_calibrate(env, el[2], el[3]) ||
-        !get_text(el[4], &shapes) || !enif_inspect_binary(env, el[5], &binary) ||
-        binary.size >= sizeof path)
+        !get_text(el[4], &shapes) || !enif_get_tuple(env, el[5], &two, &builtins) || two != 2 ||
+        !dt_builtins_set(env, builtins[0], builtins[1], &left_out) ||
+        !enif_inspect_binary(env, el[6], &binary) || binary.size >= sizeof path)
         return 1;
     dt_term_show_shapes(shapes);
     memcpy(path, binary.data, binary.size);

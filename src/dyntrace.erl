@@ -48,7 +48,8 @@
 %% NIFs for the application alone. They are exported, so that the compiler does not optimize by the results of their
 %% Erlang versions.
 -define(INTERNAL, [nif_info/0, show_nif/1,
-                   allow/1, set_budget/1, skipped/0, claim/0, set_active/1,
+                   allow/1, set_budget/1, skipped/0, claim/0, set_active/1, report/2, set_builtins/2,
+                   set_port/3, take_unknown_ports/0, count_ports/0,
                    wants_i4s4/0, wants_n/1, wants_mark/0, wants_span/0,
                    user_trace_n_nif/10, user_mark/3, user_span_start/2, user_span_stop/4]).
 -export(?INTERNAL).
@@ -90,11 +91,16 @@
                    doc := binary(),
                    backends := [backend()],
                    fields := [field()],
+                   kind := told | derived | never,
                    events := [event()],
+                   asks := [event()],
+                   source => dyntrace_source:name(),
                    differs => binary(),
                    labels => pos_integer()}.
-%% `differs': what the probe lacks, compared with a VM that was built with USDT. An entry with `labels' stands for
-%% that many probes, named by `name' and a number from 0 on. The `events' of annotations are empty.
+%% `kind': whether the VM tells a tracer of the event, other events tell of it, or nothing does. `asks': events that
+%% the VM must yield, too, for what the probe shows. `source': the application observes the event itself. `differs':
+%% what the probe lacks, compared with a VM that was built with USDT. An entry with `labels' stands for that many
+%% probes, named by `name' and a number from 0 on. The `events' of annotations are empty.
 
 -type listener() :: #{provider := atom(), name := atom(), backends := [backend()]}.
 %% An enabled probe, and the backends that it is enabled in.
@@ -102,19 +108,21 @@
 -type info() :: #{version := string() | undefined,
                   library := file:filename() | undefined,
                   lttng_library := binary() | undefined,
+                  lttng_providers := #{atom() => available | {missing, binary()}},
                   attach := string() | undefined,
                   following := off | following(),
                   backends := #{backend() => available | {missing, binary()}},
                   undecoded := #{atom() => pos_integer()}}.
 
 -type following() :: #{processes := [atom()], ports := [atom()], calls := dyntrace_trace_flags:calls(),
-                       seq_trace := boolean(), untraced := non_neg_integer(), withheld := #{atom() => string()},
+                       seq_trace := boolean(), sources := [dyntrace_source:name()],
+                       untraced := non_neg_integer(), withheld := #{atom() => string()},
                        paused := boolean(), pauses := non_neg_integer(), skipped := non_neg_integer()}.
 %% `processes', `ports': the trace flags that are set. `calls': which events of a call are traced. `seq_trace': whether
-%% the application is the system tracer. `untraced': about how many processes are not traced, since they have another
-%% tracer. `withheld': trace flags that are required but not set, with the reason. `paused', `pauses', `skipped': of
-%% the budget, whether tracing pauses now, how often it has paused, and how many trace events were skipped before a
-%% pause began.
+%% the application is the system tracer. `sources': what else is observed. `untraced': about how many processes are not
+%% traced, since they have another tracer. `withheld': trace flags and sources that are required but not set, with the
+%% reason. `paused', `pauses', `skipped': of the budget, whether tracing pauses now, how often it has paused, and how
+%% many trace events were skipped before a pause began.
 
 %%% -- The facade ----------------------------------------------------------------------
 
@@ -140,8 +148,9 @@ listeners() ->
 %%
 %% `library' is the path that tracers attach to. If the file was replaced (built again), this VM still has the old one
 %% mapped, and `usdt' is missing until the module is loaded again. `lttng_library' is the path of the library that
-%% provides the tracepoints of LTTng. `attach' is a bpftrace command line for root. Its paths are below
-%% `/proc/PID/root', so it also works outside the container of this VM, with the PID that the process has there.
+%% provides LTTng's tracepoints of `org_erlang_dyntrace'; `lttng_providers' says whether each provider is available: a
+%% VM that was built with LTTng has `org_erlang_otp' itself. `attach' is a bpftrace command line for root. Its paths are
+%% below `/proc/PID/root', so it also works outside the container of this VM, with the PID that the process has there.
 %% `following' is the tracing that the application has switched on; `off' where it does not run or does not follow
 %% consumers. `undecoded' counts, by probe, trace events of a shape that this version can't decode; `unknown' those of
 %% an unknown tag. It is empty when all is well.
@@ -166,10 +175,12 @@ library() ->
 %% @private The part of info/0 that the library returns.
 -spec nif_info() -> #{backends := #{backend() => available | {missing, binary()}},
                       undecoded := #{atom() => pos_integer()},
-                      lttng_library := binary() | undefined}.
+                      lttng_library := binary() | undefined,
+                      lttng_providers := #{atom() => available | {missing, binary()}}}.
 nif_info() ->
     Missing = library(),
-    #{backends => #{usdt => Missing, lttng => Missing}, undecoded => #{}, lttng_library => undefined}.
+    #{backends => #{usdt => Missing, lttng => Missing}, undecoded => #{}, lttng_library => undefined,
+      lttng_providers => #{}}.
 
 version() ->
     case application:get_key(?MODULE, vsn) of
@@ -469,6 +480,26 @@ claim() -> without_library(self()).
 %% when they are scheduled.
 -spec set_active(boolean()) -> ok.
 set_active(_) -> without_library(ok).
+%% @private The functions that are BIFs, and those that are NIFs; all others count as functions of Erlang code. Returns
+%% how many of them were left out, since there was no room for so many.
+-spec set_builtins(Bifs :: [mfa()], Nifs :: [mfa()]) -> LeftOut :: non_neg_integer().
+set_builtins(_, _) -> without_library(0).
+
+%% @private Fires a probe that has a source, see {@link dyntrace_source}. Values: one for each field, in their order.
+-spec report(Probe :: atom(), Values :: tuple()) -> ok.
+report(_, _) -> without_library(ok).
+
+%% @private Tells the library what trace events do not show of a port.
+-spec set_port(port(), Name :: atom(), Owner :: pid()) -> ok.
+set_port(_, _, _) -> without_library(ok).
+
+%% @private The ports of which the library has seen events but no name. Each is returned once.
+-spec take_unknown_ports() -> [port()].
+take_unknown_ports() -> without_library([]).
+
+%% @private How many ports the library knows.
+-spec count_ports() -> non_neg_integer().
+count_ports() -> without_library(0).
 %% @private Whether the probe is enabled, as the next three functions.
 -spec wants_i4s4() -> boolean().
 wants_i4s4() -> without_library(false).
@@ -569,7 +600,8 @@ trace_garbage_collection(_, _, _, _, _) -> ok.
 %% The module loads in any case: without the library, the Erlang versions of the NIFs answer.
 on_load() ->
     _ = [is_at_hand(Module) || Module <- [dyntrace_annotation, dyntrace_badarg, dyntrace_tag]],
-    persistent_term:put(?LIBRARY, load_library(is_at_hand(dyntrace_library))).
+    persistent_term:put(?LIBRARY, load_library([Module || Module <- [dyntrace_library, dyntrace_builtins],
+                                                          not is_at_hand(Module)])).
 
 %% Embedded mode loads no module when it is called. The boot file of a release with the application has loaded its
 %% modules. On other nodes this module may be loaded by hand, and then loads those that it calls; after a build, by
@@ -587,8 +619,8 @@ is_current(Module, {file, File}) when is_list(File) ->
 is_current(_, Loaded) ->
     Loaded =/= false.
 
-load_library(true) ->
+load_library([]) ->
     File = dyntrace_library:find(),
     dyntrace_library:loaded(File, erlang:load_nif(dyntrace_library:nif_path(File), dyntrace_library:load_info(File)));
-load_library(false) ->
-    {missing, <<"the module dyntrace_library is not on the code path">>}.
+load_library([Module | _]) ->
+    {missing, <<"the module ", (atom_to_binary(Module))/binary, " is not on the code path">>}.

@@ -14,6 +14,7 @@
                 tracing,
                 budget,
                 gc_flag,
+                sources,
                 %% Trace flags that are required but not set, with the reason.
                 withheld = #{},
                 timer,
@@ -52,7 +53,8 @@ init(Config) ->
     _ = process_flag(priority, high),
     ?MODULE = ets:new(?MODULE, [named_table, protected]),
     ok = dyntrace_tracing:clear_leftover(dyntrace:claim() =/= undefined),
-    {ok, restart(in_force(Config), #state{tracing = dyntrace_tracing:new(), gc_flag = dyntrace_gc_flag:new()})}.
+    New = #state{tracing = dyntrace_tracing:new(), gc_flag = dyntrace_gc_flag:new(), sources = dyntrace_sources:new()},
+    {ok, restart(in_force(Config), New)}.
 
 %% The configuration of follow/1 stays in force for later workers. It is checked, since a worker of another version may
 %% have persisted it.
@@ -76,10 +78,11 @@ handle_cast(_, State) ->
 
 handle_info({timeout, Timer, poll}, State = #state{timer = Timer}) ->
     {noreply, poll(State)};
-handle_info(_, State) ->
-    {noreply, State}.
+handle_info(Message, State = #state{sources = Sources}) ->
+    {noreply, State#state{sources = dyntrace_sources:message(Message, Sources)}}.
 
-terminate(_, #state{tracing = Tracing}) ->
+terminate(_, #state{tracing = Tracing, sources = Sources}) ->
+    _ = dyntrace_sources:stop(Sources),
     dyntrace_tracing:close(Tracing).
 
 %% -- Following -------------------------------------------------------------------------
@@ -97,12 +100,13 @@ configured(State = #state{config = #{budget := Events, text := Text, probes := P
     ok = dyntrace:allow(Probes),
     State#state{budget = dyntrace_budget:new(Events), table = dyntrace_trace_flags:table(Probes)}.
 
-stopped(State = #state{tracing = Tracing, gc_flag = GcFlag, timer = Timer}) ->
+stopped(State = #state{tracing = Tracing, gc_flag = GcFlag, sources = Sources, timer = Timer}) ->
     %% Asynchronous, since the timer may belong to a busy scheduler. handle_info/2 ignores a timeout that still comes.
     _ = is_reference(Timer) andalso erlang:cancel_timer(Timer, [{async, true}, {info, false}]),
     ok = dyntrace:set_budget(infinity),
     publish(off),
-    State#state{tracing = dyntrace_tracing:clear(Tracing), gc_flag = dyntrace_gc_flag:stop(GcFlag), timer = undefined}.
+    State#state{tracing = dyntrace_tracing:clear(Tracing), gc_flag = dyntrace_gc_flag:stop(GcFlag),
+                sources = dyntrace_sources:stop(Sources), timer = undefined}.
 
 %% A failure must not end the worker, and with it a permanent application and its node: it is logged once, and the next
 %% poll tries again.
@@ -124,16 +128,19 @@ polled(State) ->
     #state{config = Config, table = Table, budget = Budget} = Claimed,
     Polled = dyntrace_budget:poll(Budget),
     {Required, Allowed} = allowed(required(Polled, Table), Claimed),
-    {Tracing, Failures} = dyntrace_tracing:update(Claimed#state.tracing, Required, Config),
-    New = Allowed#state{budget = Polled, tracing = Tracing},
+    %% Before the tracing: the first events show what a source has found.
+    {Sources, NotObserved} = dyntrace_sources:update(Claimed#state.sources, Required, Config),
+    {Tracing, NotTraced} = dyntrace_tracing:update(Claimed#state.tracing, Required, Config),
+    New = Allowed#state{budget = Polled, sources = Sources, tracing = Tracing},
     publish_changed(New),
-    {New, Failures}.
+    {New, NotObserved ++ NotTraced}.
 
 %% A library that was loaded since the last poll, in place of ours, has no worker yet and none of our settings.
 claimed(State) ->
     case dyntrace:claim() of
         Self when Self =:= self() -> State;
-        _ -> configured(State#state{tracing = dyntrace_tracing:clear(State#state.tracing)})
+        _ -> configured(State#state{tracing = dyntrace_tracing:clear(State#state.tracing),
+                                    sources = dyntrace_sources:stop(State#state.sources)})
     end.
 
 required(Budget, Table) ->
@@ -157,10 +164,12 @@ withheld(true, State = #state{withheld = Withheld}) ->
     _ = map_size(Withheld) > 0 orelse logger:warning("dyntrace: ~s is not traced: ~s", [?GC_FLAG, Why]),
     State#state{withheld = #{?GC_FLAG => Why}}.
 
-publish_changed(#state{budget = Budget, tracing = Tracing, withheld = Withheld}) ->
+publish_changed(#state{budget = Budget, tracing = Tracing, sources = Sources, withheld = Withheld}) ->
     Pauses = dyntrace_budget:info(Budget),
     Following = maps:merge(dyntrace_tracing:in_place(Tracing),
-                           Pauses#{untraced => dyntrace_tracing:untraced(Tracing), withheld => Withheld}),
+                           Pauses#{untraced => dyntrace_tracing:untraced(Tracing),
+                                   sources => dyntrace_sources:on(Sources),
+                                   withheld => maps:merge(Withheld, dyntrace_sources:withheld(Sources))}),
     info() =:= Following orelse publish(Following).
 
 %% For info/0.

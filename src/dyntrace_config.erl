@@ -7,6 +7,7 @@
 %%             {functions, []},         % [{Module, Function | '_', Arity | '_'}]
 %%             {probes, all},           % all | [Name]: the probes that the application's tracing may fire
 %%             {interval, 250},         % milliseconds between two polls for attached consumers
+%%             {sample_interval, 1000}, % milliseconds between two samples of the allocators, for the probes carrier_*
 %%             {budget, infinity},      % trace events per second; after that many, tracing pauses
 %%             {text, full}]}           % full | shape: only the structure of terms, not their contents
 %% '''
@@ -22,6 +23,7 @@
                     functions := [dyntrace_trace_pattern:pattern()],
                     probes := all | [atom()],
                     interval := pos_integer(),
+                    sample_interval := pos_integer(),
                     budget := pos_integer() | infinity,
                     text := full | shape}.
 
@@ -56,7 +58,7 @@ options() ->
 
 defaults() ->
     #{follow => true, processes => all, ports => all, functions => [], probes => all, interval => 250,
-      budget => infinity, text => full}.
+      sample_interval => 1000, budget => infinity, text => full}.
 
 must_be() ->
     #{follow => "true or false",
@@ -65,9 +67,13 @@ must_be() ->
       functions => text("a list of {Module, Function, Arity}, with '_' for any function or arity, ~b at most",
                         [?MAX_NAMES]),
       probes => "all or a list of names of probes, as in dyntrace:probes()",
-      interval => text("milliseconds, 10 to ~b", [?MAX_INTERVAL]),
+      interval => milliseconds(),
+      sample_interval => milliseconds(),
       budget => text("events per second, 1 to ~b, or infinity", [?MAX_BUDGET]),
       text => "full or shape"}.
+
+milliseconds() ->
+    text("milliseconds, 10 to ~b", [?MAX_INTERVAL]).
 
 text(Format, Args) ->
     lists:flatten(io_lib:format(Format, Args)).
@@ -77,7 +83,8 @@ is_good(processes, Value) -> is_some(Value) orelse is_names(Value);
 is_good(ports, Value) -> Value =:= none orelse is_some(Value);
 is_good(functions, Value) -> is_list_of(fun is_pattern/1, ?MAX_NAMES, Value);
 is_good(probes, Value) -> Value =:= all orelse is_names(Value) andalso are_probes(Value, dyntrace:probes());
-is_good(interval, Value) -> is_integer(Value) andalso Value >= 10 andalso Value =< ?MAX_INTERVAL;
+is_good(interval, Value) -> is_interval(Value);
+is_good(sample_interval, Value) -> is_interval(Value);
 is_good(budget, Value) -> Value =:= infinity orelse is_integer(Value) andalso Value >= 1 andalso Value =< ?MAX_BUDGET;
 is_good(text, Value) -> Value =:= full orelse Value =:= shape;
 is_good(_, _) -> false.
@@ -85,6 +92,8 @@ is_good(_, _) -> false.
 is_pair(Option) -> is_tuple(Option) andalso tuple_size(Option) =:= 2.
 
 is_some(Value) -> lists:member(Value, [all, new, existing]).
+
+is_interval(Value) -> is_integer(Value) andalso Value >= 10 andalso Value =< ?MAX_INTERVAL.
 
 is_names(Value) -> is_list_of(fun is_atom/1, ?MAX_NAMES, Value).
 

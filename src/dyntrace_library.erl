@@ -51,9 +51,9 @@ nif_path(#{path := Path, replaced := Replaced}) ->
 %% The argument of the library's load: see start() in dyntrace_nif.c.
 -spec load_info(file()) -> tuple().
 load_info(#{path := Path}) ->
-    Provider = filename:join(filename:dirname(Path), "dyntrace_lttng.so"),
     {Least, Greatest} = integers(),
-    {reserved_words(), sizes(), Least, Greatest, text(), unicode:characters_to_binary(Provider)}.
+    {reserved_words(), sizes(), Least, Greatest, text(), dyntrace_builtins:lists(),
+     unicode:characters_to_binary(filename:dirname(Path))}.
 
 %% The result of the load.
 -spec loaded(file(), ok | {error, {atom(), string()}}) -> state().

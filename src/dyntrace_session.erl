@@ -4,7 +4,7 @@
 -module(dyntrace_session).
 -behaviour(dyntrace_tracing).
 
--export([is_ours/1]).
+-export([is_ours/1, close_all/1]).
 -export([open/0, clear/2, close/1, clear_leftover/0, is_open/1, snapshot/2]).
 -export([processes/4, named/2, ports/4, functions/3, is_traced/2, exclude/2]).
 
@@ -33,13 +33,21 @@ close(Session) ->
     ok.
 
 clear_leftover() ->
+    close_all(?NAME).
+
+%% Closes the sessions of this name: those of killed workers.
+-spec close_all(Name :: atom()) -> ok.
+close_all(Name) ->
     lists:foreach(fun(Session) -> close(Session) end,
-                  [Session || Session <- apply(trace, session_info, [all]), is_ours(Session)]).
+                  [Session || Session <- apply(trace, session_info, [all]), has_name(Name, Session)]).
 
 %% For a session as trace:session_info/1 returns it: {Name, Id}.
 -spec is_ours(term()) -> boolean().
 is_ours(Session) ->
-    is_tuple(Session) andalso element(1, Session) =:= ?NAME.
+    has_name(?NAME, Session).
+
+has_name(Name, Session) ->
+    is_tuple(Session) andalso element(1, Session) =:= Name.
 
 %% Any process can destroy a session that session_info/1 lists.
 is_open(Session) ->

@@ -1,4 +1,5 @@
-%% @private The trace flags that enabled probes require, and the other tracing: a function of the catalogue alone.
+%% @private The trace flags that enabled probes require, the other tracing, and the sources: a function of the catalogue
+%% alone.
 -module(dyntrace_trace_flags).
 
 -export([none/0, table/1, for_enabled/2, all/1, tracer/0]).
@@ -8,14 +9,15 @@
 -type calls() :: none | call | return | exception.
 %% The events of a call that are required: each value includes those to its left.
 
--type required() :: #{processes := [atom()], ports := [atom()], calls := calls(), seq_trace := boolean()}.
-%% `processes', `ports': their trace flags, sorted.
+-type required() :: #{processes := [atom()], ports := [atom()], calls := calls(), seq_trace := boolean(),
+                      sources := [dyntrace_source:name()]}.
+%% `processes', `ports': their trace flags, sorted, as `sources' are.
 
 -type table() :: #{Probe :: atom() => required()}.
 
 -spec none() -> required().
 none() ->
-    #{processes => [], ports => [], calls => none, seq_trace => false}.
+    #{processes => [], ports => [], calls => none, seq_trace => false, sources => []}.
 
 %% The application's tracer. Its state makes it another tracer, for the VM, than {dyntrace, []}, which users set by
 %% hand.
@@ -31,12 +33,13 @@ all(port) -> [send, 'receive', ports, running_ports, exiting].
 %% What each allowed probe requires. The table is made once per configuration, since the catalogue does not change.
 -spec table(all | [atom()]) -> table().
 table(Allowed) ->
-    maps:from_list([{Name, for_events([{Group, Tag} || #{group := Group, tag := Tag} <- Events])}
-                    || #{name := Name, events := Events} <- dyntrace:probes(),
-                       Allowed =:= all orelse lists:member(Name, Allowed)]).
+    maps:from_list([{Name, for_probe(Probe)} || Probe = #{name := Name} <- dyntrace:probes(),
+                                                Allowed =:= all orelse lists:member(Name, Allowed)]).
 
-for_events(Events) ->
-    #{processes => lists:usort(lists:append([flags(process, Event) || Event <- Events])),
+for_probe(Probe = #{events := Fed, asks := Asked}) ->
+    Events = [{Group, Tag} || #{group := Group, tag := Tag} <- Fed ++ Asked],
+    #{sources => lists:usort(sources(Probe)),
+      processes => lists:usort(lists:append([flags(process, Event) || Event <- Events])),
       ports => lists:usort(lists:append([flags(port, Event) || Event <- Events])),
       calls => lists:foldl(fun more/2, none, [calls(Event) || Event <- Events]),
       seq_trace => lists:keymember(seq_trace, 1, Events)}.
@@ -46,22 +49,33 @@ for_events(Events) ->
 for_enabled(Probes, Table) ->
     lists:foldl(fun(#{name := Name}, Required) -> both(maps:get(Name, Table, none()), Required) end, none(), Probes).
 
-both(#{processes := Processes, ports := Ports, calls := Calls, seq_trace := SeqTrace},
-     #{processes := Processes2, ports := Ports2, calls := Calls2, seq_trace := SeqTrace2}) ->
+both(#{processes := Processes, ports := Ports, calls := Calls, seq_trace := SeqTrace, sources := Sources},
+     #{processes := Processes2, ports := Ports2, calls := Calls2, seq_trace := SeqTrace2, sources := Sources2}) ->
     #{processes => lists:umerge(Processes, Processes2),
       ports => lists:umerge(Ports, Ports2),
       calls => more(Calls, Calls2),
-      seq_trace => SeqTrace orelse SeqTrace2}.
+      seq_trace => SeqTrace orelse SeqTrace2,
+      sources => lists:umerge(Sources, Sources2)}.
+
+%% The source of the events themselves; of a port's name and owner, which the probe shows if it asks for other events of
+%% ports; and of what is a BIF or a NIF, by which the provider erlang tells calls apart.
+sources(Probe = #{provider := Provider, events := Events, asks := Asks}) ->
+    [maps:get(source, Probe) || is_map_key(source, Probe)]
+        ++ [ports || #{group := ports} <- Asks]
+        ++ [builtins || Provider =:= erlang, #{group := call} <- Events].
 
 %% The flags that yield an event {Group, Tag} of a process, or of a port.
 flags(process, {procs, _}) -> [procs];
 flags(process, {running_procs, Tag}) -> [running | exiting(Tag)];
 flags(process, {call, _}) -> [call];
 flags(process, {garbage_collection, _}) -> [garbage_collection];
-flags(port, {ports, _}) -> [ports];
+flags(port, {ports, Tag}) when Tag =/= 'receive' -> [ports];
 flags(port, {running_ports, Tag}) -> [running_ports | exiting(Tag)];
-flags(_, {send, _}) -> [send];
-flags(_, {'receive', _}) -> ['receive'];
+flags(process, {send, _}) -> [send];
+flags(process, {'receive', _}) -> ['receive'];
+flags(port, {ports, 'receive'}) -> ['receive'];
+flags(port, {port_send, _}) -> [send];
+flags(port, {port_receive, _}) -> ['receive'];
 flags(_, _) -> [].
 
 exiting(Tag) ->

@@ -94,7 +94,10 @@ new(Backend) ->
     #tracing{backend = Backend, parts = nothing_set()}.
 
 nothing_set() ->
-    maps:map(fun(_, None) -> {None, nothing} end, dyntrace_trace_flags:none()).
+    maps:map(fun(_, None) -> {None, nothing} end, none()).
+
+none() ->
+    maps:with(?PARTS, dyntrace_trace_flags:none()).
 
 backend() ->
     case erlang:function_exported(trace, session_create, 3) of
@@ -105,7 +108,7 @@ backend() ->
 %% Sets the parts that differ from what is required. Returns the failures; the next call tries those parts again.
 -spec update(tracing(), dyntrace_trace_flags:required(), dyntrace_config:config()) -> {tracing(), [Failure :: term()]}.
 update(Tracing, Required, Config) ->
-    case Required =:= dyntrace_trace_flags:none() of
+    case maps:with(?PARTS, Required) =:= none() of
         true -> {cleared(Tracing), []};
         false -> update_parts(opened(Tracing), Required, Config)
     end.
@@ -202,9 +205,9 @@ untraced(#tracing{untraced = Untraced, pending = Pending}) ->
     Untraced + length(Pending).
 
 %% The tracing that is set now.
--spec in_place(tracing()) -> dyntrace_trace_flags:required().
+-spec in_place(tracing()) -> #{part() => term()}.
 in_place(#tracing{parts = Parts}) ->
-    maps:merge(dyntrace_trace_flags:none(), maps:map(fun in_place/2, Parts)).
+    maps:merge(none(), maps:map(fun in_place/2, Parts)).
 
 in_place(seq_trace, {Required, Snapshot}) -> Required andalso Snapshot =:= ours;
 in_place(_, {Required, _}) -> Required.

@@ -8,7 +8,7 @@
 -compile(nowarn_export_all).
 
 all() ->
-    [notes, bpftrace_lists_them, documentation, files, configuration, arguments, cases_cover_it, exports,
+    [notes, bpftrace_lists_them, documentation, files, configuration, arguments, cases_cover_it, kinds, exports,
      kinds_of_terms].
 
 init_per_testcase(bpftrace_lists_them, Config) ->
@@ -21,7 +21,10 @@ end_per_testcase(_, _) ->
 
 %% One note per probe: one site, a semaphore of its own, and per argument an operand of the field's size and sign.
 notes(_) ->
-    {0, Output} = test_shell:run("LC_ALL=C readelf -n '~ts'", [library()]),
+    notes_of(library()).
+
+notes_of(Library) ->
+    {0, Output} = test_shell:run("LC_ALL=C readelf -n '~ts'", [Library]),
     {match, Notes} = re:run(Output, "Provider: (\\S+)\\s+Name: (\\S+)\\s+Location: \\S+, Base: \\S+, "
                             "Semaphore: (0x[0-9a-f]+)\\s+Arguments: (.*)",
                             [global, {capture, all_but_first, binary}]),
@@ -73,7 +76,7 @@ documentation(_) ->
 files(_) ->
     Rows = rows("ARCHITECTURE.md", "^\\| `(?:c_src|src)/([^`]*)`"),
     Names = [unicode:characters_to_list(Name) || Row <- Rows, Name <- expanded(Row)],
-    Sources = [below_its_root(Source) || Pattern <- ["c_src/**/*.{c,h,def}", "src/*.{erl,hrl,appup}"],
+    Sources = [below_its_root(Source) || Pattern <- ["c_src/**/*.{c,h,def,awk}", "src/*.{erl,hrl,appup}"],
                                          Source <- filelib:wildcard(Pattern, test_shell:project())],
     ?assertEqual(lists:sort(Sources), lists:sort(Names)).
 
@@ -107,6 +110,12 @@ rows(File, Pattern) ->
 arguments(_) ->
     Annotation = [proc, user_tag, i1, i2, i3, i4, s1, s2, s3, s4],
     Token = [label, previous, current],
+    Port = [pid, port, driver],
+    Carrier = [type, instance, size],
+    Carriers = [list_to_atom(Kind ++ What) || Kind <- ["mbc_", "sbc_"],
+                                              What <- ["carriers", "carriers_size", "blocks", "blocks_size"]],
+    Driver = [process, port, port_name],
+    Dist = [node, port, remote_node],
     ?assertEqual(
        [{process_spawn, [pid, parent, entry]}, {process_link, [from, to, type]}, {process_exit, [pid, reason]},
         {process_register, [pid, name, type]}, {process_scheduled, [pid, entry, type]},
@@ -122,6 +131,14 @@ arguments(_) ->
         {user_mark, [pid, name, value, text]}, {user_span_start, [pid, name, id]},
         {user_span_stop, [pid, name, id, duration, outcome]},
         {user_trace_s1, [message]}, {user_trace_i4s4, Annotation}, {user_trace_n, Annotation ++ [label]},
+        {driver_init, [driver, major, minor, flags]}, {driver_start, [pid, driver, port]},
+        {driver_output, Port ++ [bytes]}, {driver_outputv, Port ++ [bytes]},
+        {driver_ready_input, Port}, {driver_ready_output, Port}, {driver_timeout, Port},
+        {driver_stop_select, [driver]}, {driver_flush, Port}, {driver_stop, Port}, {driver_process_exit, Port},
+        {driver_ready_async, Port}, {driver_finish, [driver]},
+        {driver_call, Port ++ [command, bytes]}, {driver_control, Port ++ [command, bytes]},
+        {carrier_create, Carrier ++ Carriers}, {carrier_destroy, Carrier ++ Carriers},
+        {carrier_pool_put, Carrier}, {carrier_pool_get, Carrier},
         {message__send, [sender, receiver, size | Token]},
         {message__send__remote, [sender, node_name, receiver, size | Token]},
         {message__queued, [receiver, size, queue_len | Token]}, {message__receive, [receiver, size, queue_len | Token]},
@@ -130,18 +147,53 @@ arguments(_) ->
         {process__heap_grow, [p, old_size, new_size]}, {process__heap_shrink, [p, old_size, new_size]},
         {gc_major__start, [p, need]}, {gc_minor__start, [p, need]}, {gc_major__end, [p, reclaimed]},
         {gc_minor__end, [p, reclaimed]},
-        {global__function__entry, [p, mfa, depth]}, {function__return, [p, mfa, depth]},
+        {global__function__entry, [p, mfa, depth]}, {local__function__entry, [p, mfa, depth]},
+        {function__return, [p, mfa, depth]}, {bif__entry, [p, mfa]}, {bif__return, [p, mfa]}, {nif__entry, [p, mfa]},
+        {nif__return, [p, mfa]},
+        {port__open, [process, port_name, port]}, {port__command, [process, port, port_name, command_type]},
+        {port__control, [process, port, port_name, command_no]},
+        {port__connect, [process, port, port_name, new_process]},
+        {port__exit, [process, port, port_name, reason]}, {port__busy, [port]}, {port__not_busy, [port]},
+        {process__port_unblocked, [p, port]},
+        {driver__init, [name, major, minor, flags]}, {driver__finish, [name]},
+        {driver__start, [process, name, port]}, {driver__stop, [process, name, port]}, {driver__flush, Driver},
+        {driver__output, Driver ++ [bytes]}, {driver__outputv, Driver ++ [bytes]},
+        {driver__control, Driver ++ [command, bytes]}, {driver__call, Driver ++ [command, bytes]},
+        {driver__timeout, Driver}, {driver__ready_input, Driver}, {driver__ready_output, Driver},
+        {driver__ready_async, Driver}, {driver__process_exit, Driver}, {driver__event, Driver},
+        {driver__stop_select, [name]}, {aio_pool__add, [thread, queue_len]}, {aio_pool__get, [thread, queue_len]},
+        {process__exit_signal__remote, [sender, node_name, receiver, reason | Token]},
+        {dist__monitor, [node, what, monitored_node, type, reason]},
+        {dist__port_busy, [node, port, remote_node, pid]}, {dist__port_not_busy, Dist},
+        {dist__output, Dist ++ [bytes]}, {dist__outputv, Dist ++ [bytes]},
+        {copy__struct, [size]}, {copy__object, [proc, size]},
         {trace, [p, event, state, arg1, arg2]}, {trace_seq, [state, label, seq_info]},
         {user_trace__s1, [message]}, {user_trace__i4s4, Annotation}, {user_trace__n, Annotation}],
        [{Name, [Field || #{name := Field} <- Fields]} || #{name := Name, fields := Fields} <- dyntrace:probes()]).
 
 cases_cover_it(_) ->
     ?assertEqual([re:replace(atom_to_list(Name), "__n42$", "__n", [{return, binary}]) || Name <- test_cases:probes()],
-                 names()).
+                 [atom_to_binary(Name) || Probe = #{name := Name, kind := Kind} <- dyntrace:probes(),
+                                          Kind =/= never, not is_map_key(source, Probe)]).
+
+%% A probe that never fires has nothing that could fire it, and says why. A derived one says of what.
+kinds(_) ->
+    Probes = dyntrace:probes(),
+    ?assertEqual([], [Name || Probe = #{name := Name, kind := Kind} <- Probes,
+                              (Kind =:= never) =/= begin_with(<<"Never fires: ">>, Probe)
+                                  orelse Kind =:= derived andalso not is_map_key(differs, Probe)]),
+    ?assertEqual([], [Name || #{name := Name, kind := never, events := Events} = Probe <- Probes,
+                              Events =/= [] orelse is_map_key(source, Probe)]).
+
+begin_with(Prefix, #{differs := Text}) -> string:prefix(Text, Prefix) =/= nomatch;
+begin_with(_, _) -> false.
 
 %% The library exports one name.
 exports(_) ->
-    {0, Output} = test_shell:run("nm -D --defined-only '~ts'", [library()]),
+    exports_of(library()).
+
+exports_of(Library) ->
+    {0, Output} = test_shell:run("nm -D --defined-only '~ts'", [Library]),
     ?assertMatch([_, <<"T">>, <<"nif_init">>], re:split(string:trim(Output), " ")).
 
 %% The library never calls enif_term_type, which aborts the VM for kinds of terms that are newer than its enum.

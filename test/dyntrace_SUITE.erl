@@ -34,6 +34,7 @@ describes_itself(Config) ->
     Attach = lists:concat(["bpftrace /proc/", Pid, "/root", filename:dirname(Library), "/bpftrace/who_talks.bt /proc/",
                            Pid, "/root", Library]),
     ?assertEqual(#{version => Vsn, library => Library, lttng_library => Provider, attach => Attach, following => off,
+                   lttng_providers => #{org_erlang_dyntrace => available, org_erlang_otp => available},
                    backends => #{usdt => available, lttng => available}, undecoded => #{}}, Info),
     ?assertEqual(absolute, filename:pathtype(Library)),
     ?assert(filelib:is_regular(Library)),
@@ -47,6 +48,9 @@ nobody_listens(Config) ->
 
 enabled(#{group := seq_trace}) ->
     dyntrace:enabled(seq_trace, [], self());
+enabled(#{group := Group, tag := Tag}) when Group =:= port_send; Group =:= port_receive ->
+    "port_" ++ Callbacks = atom_to_list(Group),
+    apply(dyntrace, list_to_atom("enabled_" ++ Callbacks), [Tag, [], hd(erlang:ports())]);
 enabled(#{group := Group, tag := Tag}) ->
     apply(dyntrace, list_to_atom("enabled_" ++ atom_to_list(Group)), [Tag, [], self()]).
 
@@ -139,12 +143,12 @@ without_backends(Config) ->
     {0, Output} = test_shell:run("make -C '~ts' USDT=no LTTNG=no", [C]),
     [?assertMatch({_, _}, binary:match(Output, <<"building without ", Backend/binary>>))
      || Backend <- [<<"USDT">>, <<"LTTng">>]],
-    ok = file:delete(filename:join([Folder, "priv", "dyntrace_lttng.so"])),
+    [ok = file:delete(File) || File <- filelib:wildcard(filename:join([Folder, "priv", "dyntrace_lttng*.so"]))],
     Node = node_with(Folder),
     ?assertMatch(#{backends := #{usdt := {missing, <<"built without sys/sdt.h", _/binary>>},
                                  lttng := {missing, <<"not built", _/binary>>}}},
                  test_node:call(Node, fun dyntrace:info/0)),
-    ?assertEqual({false, length(test_cases:probes()), [], discard},
+    ?assertEqual({false, length(dyntrace:probes()), [], discard},
                  test_node:call(Node, fun() -> {dyntrace:available(), length(dyntrace:probes()), dyntrace:listeners(),
                                               dyntrace:enabled_send(send, [], self())} end)),
     test_node:stop(Node).

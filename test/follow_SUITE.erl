@@ -84,15 +84,18 @@ every_probe_has_its_flags(Config) ->
     ?assertEqual({[call], [], call, false}, Of(function_call)),
     ?assertEqual({[call], [], return, false}, Of(function_return)),
     ?assertEqual({[call], [], exception, false}, Of(function_exception)),
+    ?assertEqual({[call], [], call, false}, Of(nif__entry)),
+    ?assertEqual({[call], [], exception, false}, Of(bif__return)),
     ?assertEqual({[garbage_collection], [], none, false}, Of(gc_major_end)),
     ?assertEqual({[], [], none, true}, Of(seq_trace_send)),
     ?assertEqual({[], [], none, false}, Of(user_mark)),
     ?assertEqual({[call, exiting, garbage_collection, procs, 'receive', running, send],
                   [exiting, ports, 'receive', running_ports, send], exception, false}, Of(trace)),
-    %% A probe of trace events requires flags, an annotation does not.
+    %% A probe of trace events requires flags, one that the application reports its source, an annotation nothing.
     Nothing = call(Config, fun dyntrace_trace_flags:none/0),
-    [?assertEqual(Events =:= [], proplists:get_value(Name, Needs) =:= Nothing, Name)
-     || #{name := Name, events := Events} <- dyntrace:probes()].
+    [?assertEqual(Events =:= [] andalso not is_map_key(source, Probe), proplists:get_value(Name, Needs) =:= Nothing,
+                  Name)
+     || Probe = #{name := Name, events := Events} <- dyntrace:probes()].
 
 consumer_killed(Config) ->
     start(Config),

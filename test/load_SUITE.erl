@@ -9,11 +9,20 @@
 
 -define(ORDERS, 1000).
 
+%% Ports that stay open while others open and close.
+-define(LIVE_PORTS, 100).
+
+%% The ports that a process opens and closes, one after the other.
+-define(BATCH, 1000).
+
+%% What the memory of a node may grow by meanwhile.
+-define(GROWTH, 4 bsl 20).
+
 suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [everything_traced, reloaded_meanwhile, consumer_killed_meanwhile, purged_while_attached].
+    [everything_traced, reloaded_meanwhile, consumer_killed_meanwhile, purged_while_attached, ports_open_and_close].
 
 init_per_suite(Config) ->
     test_require:tool(test_bpftrace:missing(), Config).
@@ -21,6 +30,9 @@ init_per_suite(Config) ->
 end_per_suite(_) ->
     ok.
 
+%% Without the load: nobody else opens ports.
+init_per_testcase(ports_open_and_close, Config) ->
+    [{node, test_node:start()} | Config];
 init_per_testcase(_, Config) ->
     Node = test_node:start(),
     System = test_node:call(Node, fun start/0),
@@ -85,6 +97,53 @@ purged_while_attached(Config) ->
     healthy(Config),
     arrive(Sent, Consumer, Config).
 
+%% The table of ports has those that are open, however many were, and neither the VM's memory nor the process's grows.
+%% It learns that a port is closed from an event that port__exit requires and port__open does not.
+ports_open_and_close(Config) ->
+    Count = list_to_integer(os:getenv("DYNTRACE_PORTS", "100000")),
+    Folder = test_driver:build(?config(priv_dir, Config)),
+    #{library := Library} = call(Config, fun dyntrace:info/0),
+    Consumer = test_bpftrace:start_script(["usdt:", Library, ":erlang:port__open { @opens = count(); }\n",
+                                           "usdt:", Library, ":erlang:port__exit { @exits = count(); }\n"], #{}),
+    {Known, Open, Growth} = test_node:call(?config(node, Config), fun() -> opened_and_closed(Folder, Count) end,
+                                           infinity),
+    Lines = test_bpftrace:stop_script(Consumer),
+    ct:pal("~b ports; the table has ~b, ~b are open; growth: ~p", [Count, Known, Open, Growth]),
+    Opened = integer_to_binary(Count + Count div 10 + ?LIVE_PORTS),
+    [?assert(lists:member(<<Name/binary, Opened/binary>>, Lines), Lines) || Name <- [<<"@opens: ">>, <<"@exits: ">>]],
+    ?assert(Known >= ?LIVE_PORTS andalso Known =< Open, {Known, Open}),
+    %% A sanitizer, which nodes preload, keeps memory that was freed.
+    [?assert(Bytes < ?GROWTH, Growth) || os:getenv("DYNTRACE_PRELOAD") =:= false, Bytes <- maps:values(Growth)].
+
+%% On the node. Returns how many ports the table has, how many are open, and what the memory has grown by.
+opened_and_closed(Folder, Count) ->
+    ok = test_driver:load(Folder, output),
+    0 = test_trace:trace(new_ports, true, [{tracer, dyntrace, []}, ports]),
+    Live = [test_driver:open(output) || _ <- lists:seq(1, ?LIVE_PORTS)],
+    ok = open_and_close(Count div 10),
+    Before = memory(),
+    ok = open_and_close(Count),
+    After = memory(),
+    Known = dyntrace:count_ports(),
+    Open = length(erlang:ports()),
+    [true = port_close(Port) || Port <- Live],
+    {Known, Open, maps:map(fun(What, Bytes) -> Bytes - maps:get(What, Before) end, After)}.
+
+%% A process that only opens ports does not fetch the signals of those that are closed, and grows: each one is short.
+open_and_close(Count) ->
+    Opens = fun() -> [true = port_close(test_driver:open(output)) || _ <- lists:seq(1, ?BATCH)] end,
+    [begin
+         {Pid, Ref} = spawn_monitor(Opens),
+         receive {'DOWN', Ref, process, Pid, normal} -> ok end
+     end || _ <- lists:seq(1, Count div ?BATCH)],
+    ok.
+
+memory() ->
+    _ = [erlang:garbage_collect(Pid) || Pid <- processes()],
+    {ok, Status} = file:read_file("/proc/self/status"),
+    {match, [Kb]} = re:run(Status, "VmRSS:\\s+(\\d+) kB", [{capture, all_but_first, binary}]),
+    #{system => erlang:memory(system), resident => binary_to_integer(Kb) * 1024}.
+
 %% -- The load -------------------------------------------------------------------------------------
 
 %% On the node: the demo's system at full speed, every process and port traced with all flags, and a
@@ -98,7 +157,7 @@ start() ->
                            receive never -> ok end
                    end),
     receive {Keeper, System} -> System end,
-    [spawn(fun ?MODULE:Worker/0) || Worker <- [sequential, sleeper, annotator]],
+    [spawn(fun ?MODULE:Worker/0) || Worker <- [sequential, sleeper, annotator, talker]],
     true = register(test_sink, spawn(fun sink/0)),
     ok = trace_all(),
     System.
@@ -108,6 +167,8 @@ trace_all() ->
     %% Functions that call themselves for ever are left out: their stack would grow.
     _ = [test_trace:trace_pattern({demo_system, Function, 1}, [{'_', [], [{exception_trace}]}], [local])
          || Function <- [order, roll]],
+    _ = [test_trace:trace_pattern(Builtin, [{'_', [], [{return_trace}]}], [local])
+         || Builtin <- [{erlang, md5, 1}, {prim_file, get_cwd_nif, 0}]],
     Flags = [send, 'receive', procs, ports, call, return_to, running, running_ports, exiting, garbage_collection],
     _ = test_trace:trace(all, true, [{tracer, dyntrace, []} | Flags]),
     _ = seq_trace:set_system_tracer({dyntrace, []}),
@@ -146,9 +207,22 @@ annotator() ->
     ok = dyntrace:span(round, fun() -> receive after 1 -> ok end end),
     annotator().
 
-%% All probes except that of messages to other nodes, of which there are none.
+%% Opens, uses and closes sockets, and calls a BIF and a NIF.
+talker() ->
+    {ok, Socket} = gen_udp:open(0, [binary, {ip, {127, 0, 0, 1}}, {active, true}]),
+    {ok, Number} = inet:port(Socket),
+    ok = gen_udp:send(Socket, {127, 0, 0, 1}, Number, "round"),
+    receive {udp, Socket, _, _, <<"round">>} -> ok end,
+    ok = gen_udp:close(Socket),
+    16 = byte_size(erlang:md5("round")),
+    {ok, _} = prim_file:get_cwd(),
+    talker().
+
+%% All probes except those of other nodes, of which there are none, and those of drivers that no socket for datagrams
+%% calls.
 probes() ->
-    test_cases:probes(usdt) -- [message__send__remote].
+    test_cases:probes(usdt) -- [message__send__remote, process__exit_signal__remote, port__connect, driver__flush,
+                                driver__outputv, driver__call, driver__timeout, driver__ready_output].
 
 %% The number of orders that the clerk has taken: the progress of the load.
 orders(Config) ->

@@ -11,7 +11,7 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [first_session, filter, flight_recorder, live, context, reading, reading_without_bt2].
+    [first_session, filter, carriers, flight_recorder, live, context, reading, reading_without_bt2].
 
 init_per_suite(Config) ->
     test_require:tool(test_lttng:missing(), Config).
@@ -35,20 +35,20 @@ end_per_testcase(_, Config) ->
     Daemon = ?config(daemon, Config),
     [test_lttng:lttng(Daemon, "destroy ~s", [Session]) || Session <- sessions()],
     {0, _} = test_shell:run("rm -rf /tmp/erlang-demo /tmp/erlang-filter /tmp/erlang-flight /tmp/erlang-live* "
-                            "/tmp/erlang-context /tmp/erlang-talk", []),
+                            "/tmp/erlang-context /tmp/erlang-memory /tmp/erlang-talk", []),
     _ = test_shell:run("for p in $(pgrep -x lttng-relayd); do case \" ~s \" in *\" $p \"*) ;; *) kill $p ;; esac; done",
                      [[case C of $\n -> $\s; _ -> C end || C <- binary_to_list(?config(relays, Config))]]),
     test_lttng:stop_daemon(Daemon),
     test_node:stop(?config(node, Config)).
 
 sessions() ->
-    ["erlang-demo", "erlang-filter", "erlang-flight", "erlang-live", "erlang-context", "erlang-talk"].
+    ["erlang-demo", "erlang-filter", "erlang-flight", "erlang-live", "erlang-context", "erlang-memory", "erlang-talk"].
 
 %% The output has each name that sasl registers, and each tracepoint.
 first_session(Config) ->
     Output = recipe("A first session", Config),
     [?assertMatch({match, _}, re:run(Output, ["org_erlang_dyntrace:", atom_to_list(Probe), "\\b"]), Probe)
-     || Probe <- test_cases:probes(lttng)],
+     || Probe <- test_cases:probes(lttng) -- test_port_cases:drivers()],
     Names = test_node:call(?config(node, Config),
                          fun() -> [Name || Name <- registered(), application_of(Name) =:= {ok, sasl}] end),
     ?assert(lists:member(sasl_sup, Names)),
@@ -64,6 +64,18 @@ filter(Config) ->
     Output = recipe("Only some events", Config),
     ?assertMatch({match, _}, re:run(Output, "to = \"shop\", message = \"order\"")),
     ?assertEqual(nomatch, re:run(Output, "not_for_the_shop")).
+
+%% The table's carriers: more than 20 MB come and go.
+carriers(Config) ->
+    Output = recipe("Memory carriers", Config),
+    Sizes = fun(Event) ->
+                    {match, Found} = re:run(Output, ["org_erlang_otp:", Event,
+                                                     ": .*type = \"ets_alloc\", instance = \\d+, size = (\\d+),"],
+                                            [global, {capture, all_but_first, binary}]),
+                    lists:sum([binary_to_integer(Size) || [Size] <- Found])
+            end,
+    ?assert(Sizes("carrier_create") > 20000000, Output),
+    ?assert(Sizes("carrier_destroy") > 20000000, Output).
 
 flight_recorder(Config) ->
     Output = recipe("A flight recorder", Config),

@@ -1,5 +1,5 @@
 %% The library's threads under ThreadSanitizer: the one that loads LTTng's provider, and the schedulers with the tables
-%% of texts, the budget and the allowed probes.
+%% of texts, the lists of BIFs and NIFs, the budget and the allowed probes.
 %%
 %% The library is built with it, and runs in a stock VM that has its runtime preloaded. The VM is not instrumented:
 %% races in the library's own memory are reported, those in the VM's are not, nor those inside functions of libc
@@ -25,7 +25,8 @@ suite() ->
     [{timetrap, {minutes, 5}}].
 
 all() ->
-    [race_is_reported, provider_waited_for, provider_loaded, tables, budget_and_allowed_probes, everything_traced].
+    [race_is_reported, provider_waited_for, provider_loaded, tables, builtins, ports, budget_and_allowed_probes,
+     everything_traced].
 
 init_per_suite(Config) ->
     {_, Runtime} = test_shell:run("cc -print-file-name=libtsan.so", []),
@@ -178,6 +179,38 @@ tables(Config) ->
                                                       ok = test_text_nif:show(full)
                                               end)
                  end).
+
+%% All schedulers look a BIF up, while the lists of BIFs and NIFs change.
+builtins(Config) ->
+    counted(bif__entry, fun() -> element(1, builtins_SUITE:fired_while_lists_change(20000)) end, Config).
+
+%% All schedulers open and close ports, and give each other's ports names.
+ports(Config) ->
+    Rounds = 200,
+    counted(port__exit, fun() ->
+                                Flags = [ports, running_ports, send, 'receive', {tracer, dyntrace, []}],
+                                0 = erlang:trace(new_ports, true, Flags),
+                                ok = on_all_schedulers(Rounds, fun socket/0),
+                                0 = erlang:trace(new_ports, false, Flags),
+                                Rounds * length(schedulers())
+                        end, Config).
+
+socket() ->
+    {ok, Socket} = gen_udp:open(0),
+    _ = [dyntrace:set_port(Port, a_name, self()) || Port <- erlang:ports()],
+    ok = gen_udp:close(Socket).
+
+%% As many events of the probe as Fun says.
+counted(Probe, Fun, Config) ->
+    #{folder := Folder} = ?config(built, Config),
+    case test_require:tool(test_bpftrace:missing(), Config) of
+        {skip, Why} ->
+            {skip, Why};
+        _ ->
+            Consumer = builtins_SUITE:counting([Probe], filename:join(Folder, "priv/dyntrace.so")),
+            Fired = call(Config, Fun),
+            ?assertEqual(Fired, builtins_SUITE:counted(Probe, test_bpftrace:stop_script(Consumer)))
+    end.
 
 %% All schedulers send more than the budget allows, while budget, allowed probes and texts change.
 budget_and_allowed_probes(Config) ->

@@ -13,8 +13,8 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [every_script_is_here, usage, no_such_library, who_talks, messages, call_latency, no_calls, cpu, memory, request,
-     gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans, in_a_container,
+    [every_script_is_here, usage, no_such_library, who_talks, messages, call_latency, no_calls, bif_latency, ports,
+     cpu, memory, request, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans, nodes, in_a_container,
      page_bpftrace, page_perf, page_gdb, page_bcc].
 
 init_per_suite(Config) ->
@@ -111,6 +111,60 @@ no_calls(Config) ->
                                  test_cases:traced([call], fun() -> ?MODULE:nap(1) end)
                          end),
     ?assertNot(lists:any(fun(Line) -> has(Line, <<"No call was seen">>) end, Traced)).
+
+%% Short and long BIFs, one that raises, a NIF, and a function of Erlang code: the calls, and the time that the caller
+%% has measured.
+bif_latency(Config) ->
+    {Lines, Took} =
+        script(bif_latency, Config,
+               fun() ->
+                       Large = binary:copy(<<"dyntrace">>, 1 bsl 20),
+                       [1 = test_trace:trace_pattern(Mfa, [{'_', [], [{exception_trace}]}], [local])
+                        || Mfa <- [{erlang, md5, 1}, {lists, reverse, 2}, {prim_file, get_cwd_nif, 0},
+                                   {?MODULE, nap, 1}]],
+                       {_, Took} = test_cases:traced([call], fun() ->
+                                                                     Us = md5_us(Large),
+                                                                     [lists:reverse([N], []) || N <- lists:seq(1, 20)],
+                                                                     [{ok, _} = prim_file:get_cwd()
+                                                                      || _ <- lists:seq(1, 3)],
+                                                                     try erlang:md5(not_iodata)
+                                                                     catch error:badarg -> ?MODULE:nap(1)
+                                                                     end,
+                                                                     Us
+                                                             end),
+                       Took
+               end),
+    Calls = fun(Key) -> at_least(0, histogram(Key, Lines)) end,
+    ?assertEqual({2, 20, 3}, {Calls("@bif_us[erlang:md5/1]"), Calls("@bif_us[lists:reverse/2]"),
+                              Calls("@nif_us[prim_file:get_cwd_nif/0]")}),
+    Us = sum(Lines, "@total_us[erlang:md5/1]"),
+    ?assert(Us > Took div 2 andalso Us < Took + 10000, {Us, Took}),
+    %% The function of Erlang code is not among them.
+    ?assertEqual(3, length([Key || {Key, _} <- counts(Lines)])).
+
+md5_us(Binary) ->
+    Began = erlang:monotonic_time(microsecond),
+    _ = erlang:md5(Binary),
+    erlang:monotonic_time(microsecond) - Began.
+
+%% A port of the tests' driver and sockets of both kinds: what Erlang has written to them and read from them.
+ports(Config) ->
+    {Lines, Outputs} =
+        script(ports, Config,
+               fun() -> test_port_cases:run(driver__output) ++ test_port_cases:run(driver__outputv) end),
+    ?assertEqual(4, length(Outputs)),
+    [begin
+         Key = ["[", Name, ", ", Process, "]"],
+         ?assertEqual({1, Bytes}, {sum(Lines, ["@commands", Key]), sum(Lines, ["@bytes", Key])}, {Name, Process})
+     end || {_, #{process := Process, port_name := Name, bytes := Bytes}} <- Outputs],
+    Counts = fun(Map) -> [sum(Lines, [Map, "[", Name, "]"])
+                          || Name <- ["tcp_inet", "udp_inet", "test_output_drv", "test_outputv_drv"]]
+             end,
+    %% The listener has a connection, an accepted socket data. An accepted socket is not opened.
+    ?assertEqual([2, 1, 1, 1], Counts("@opens")),
+    ?assertEqual([2, 1, 0, 0], Counts("@inputs")),
+    %% The sockets are closed untraced.
+    ?assertEqual([0, 0, 1, 1], Counts("@exits")).
 
 %% One process computes, one sleeps: their time on a scheduler is at most the time that they lived.
 cpu(Config) ->
@@ -324,6 +378,37 @@ spans(Config) ->
                end),
     ?assertEqual(5, at_least(16 * 1024, histogram("@us[checkout, ok]", Lines))),
     ?assertEqual(1, at_least(0, histogram("@us[checkout, error]", Lines))).
+
+%% The application reports these events. The node starts its distribution, and another one connects and ends.
+nodes(Config) ->
+    Epmd = test_node:start_epmd(),
+    Node = test_node:nameless(Epmd),
+    {ok, _} = test_node:call(Node, fun() -> application:ensure_all_started(dyntrace) end),
+    Consumer = test_bpftrace:start_file(filename:join(scripts(), "nodes.bt"), [?config(library, Config)]),
+    test_wait:until("the source", #{following => [nodes]},
+                    fun() ->
+                            #{following := #{sources := Sources}} = test_node:call(Node, fun dyntrace:info/0),
+                            #{following => Sources}
+                    end),
+    {ok, _} = test_node:call(Node, fun() -> net_kernel:start('here@127.0.0.1', #{name_domain => longnames}) end),
+    There = test_node:named("there", Epmd),
+    true = test_node:call(Node, fun() -> net_kernel:connect_node('there@127.0.0.1') end),
+    test_node:stop(There),
+    test_wait:until("no node", [], fun() -> test_node:call(Node, fun erlang:nodes/0) end),
+    ok = test_node:call(Node, fun net_kernel:stop/0),
+    test_wait:until("four lines", fun(Lines) -> length(Lines) =:= 4 end,
+                    fun() -> node_lines(test_bpftrace:lines(Consumer)) end),
+    ?assertEqual([<<"'here@127.0.0.1' nodeup 'here@127.0.0.1' visible []">>,
+                  <<"'here@127.0.0.1' nodeup 'there@127.0.0.1' visible []">>,
+                  <<"'here@127.0.0.1' nodedown 'there@127.0.0.1' visible connection_closed">>,
+                  <<"'here@127.0.0.1' nodedown 'here@127.0.0.1' visible net_kernel_terminated">>],
+                 node_lines(test_bpftrace:stop_script(Consumer))),
+    test_node:stop(Node),
+    test_node:stop_epmd(Epmd).
+
+node_lines(Lines) ->
+    [Text || Line <- Lines, {match, [Text]} <- [re:run(Line, "^\\d\\d:\\d\\d:\\d\\d  (.*)$",
+                                                      [{capture, all_but_first, binary}])]].
 
 %% -- In a container ----------------------------------------------------------------------------
 

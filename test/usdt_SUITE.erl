@@ -18,7 +18,8 @@ all() ->
     [{group, by_probe},
      all_together, attached_after_tracing_began, detached_and_attached_again, one_node_only,
      two_consumers, nobody_attached, consumer_killed,
-     every_tag_by_hand, max_heap_size, overdrawn_budget, remote_receivers, terms_of_every_type, long_texts_are_cut,
+     every_tag_by_hand, max_heap_size, overdrawn_budget, remote_receivers, port_of_another_node,
+     terms_of_every_type, long_texts_are_cut,
      long_names].
 
 groups() ->
@@ -132,7 +133,8 @@ two_consumers(Config) ->
 
 %% Everything is traced, and no consumer is attached: no probe fires, no message is sent, memory does not grow.
 nobody_attached(Config) ->
-    Run = fun() -> [test_cases:run(Probe) || #{name := Probe, events := [_ | _]} <- dyntrace:probes()] end,
+    Fed = [Probe || #{name := Probe, events := [_ | _]} <- dyntrace:probes()],
+    Run = fun() -> [test_cases:run(Probe) || Probe <- test_cases:probes(), lists:member(Probe, Fed)] end,
     {Before, After, Mailboxes} =
         test_node:call(?config(node, Config),
                      fun() ->
@@ -167,12 +169,12 @@ consumer_killed(Config) ->
     ?assertMatch([{_, #{message := <<"second">>}}], test_bpftrace:stop(Second)).
 
 %% Each trace tag of each group, also rare ones, fires the probes that the catalogue lists, through every callback. The
-%% arguments make each probe of the tag fire, except those that compare a heap with its earlier size.
+%% arguments make each probe of the tag fire, but for others_by_hand/0.
 every_tag_by_hand(Config) ->
     Consumer = attach(probes(), Config),
-    Heaps = [process__heap_grow, process__heap_shrink],
+    Others = others_by_hand(),
     Feeds = [{{Group, Tag}, Probe} || #{name := Probe, events := Events} <- dyntrace:probes(),
-                                      not lists:member(Probe, Heaps), #{group := Group, tag := Tag} <- Events],
+                                      not lists:member(Probe, Others), #{group := Group, tag := Tag} <- Events],
     Tags = lists:usort([Of || {Of = {_, Tag}, _} <- Feeds, Tag =/= any]),
     test_node:call(?config(node, Config),
                  fun() ->
@@ -187,7 +189,7 @@ every_tag_by_hand(Config) ->
                  end),
     _ = test_bpftrace:await(Consumer, fun({Probe, _}) -> Probe =:= user_mark end),
     Events = [Event || Event = {Probe, _} <- test_bpftrace:stop(Consumer),
-              not lists:member(Probe, [user_mark | Heaps])],
+              not lists:member(Probe, [user_mark | Others])],
     Fired = [Probe || {Group, Tag} <- Tags, {{G, T}, Probe} <- Feeds, G =:= Group, T =:= Tag orelse T =:= any],
     ?assertEqual(lists:sort(Fired ++ Fired), lists:sort([Probe || {Probe, _} <- Events])),
     Types = lists:usort([{Probe, Type} || {Probe, #{type := Type}} <- Events]),
@@ -198,15 +200,22 @@ every_tag_by_hand(Config) ->
                                                            <<"out_exited">>]]),
                  Types).
 
+%% Probes that fire for one of several shapes that the tag's events have, or compare with an earlier event.
+others_by_hand() ->
+    [process__heap_grow, process__heap_shrink, process__exit_signal__remote, bif__entry, bif__return, nif__entry,
+     nif__return | test_port_cases:probes() ++ test_port_cases:drivers()] -- [port__open, driver__start].
+
 %% A callback's arguments, of the right shape for the tag.
 by_hand(seq_trace, Tag) ->
     {trace, enabled, [seq_trace, [], 17, {Tag, {1, 2}, self(), {a_name, 'far@a-host'}, message}, #{}]};
 by_hand(Group, Tag) ->
     Port = hd(erlang:ports()),
-    Tracee = case lists:member(Group, [ports, running_ports]) of
-                 true -> Port;
-                 false -> self()
-             end,
+    {Callbacks, Tracee} = case Group of
+                              port_send -> {send, Port};
+                              port_receive -> {'receive', Port};
+                              _ when Group =:= ports; Group =:= running_ports -> {Group, Port};
+                              _ -> {Group, self()}
+                          end,
     Mfa = {lists, seq, [1, 2]},
     {Term, Extra} = case Group of
                         procs when Tag =:= register; Tag =:= unregister -> {a_name, none};
@@ -219,9 +228,11 @@ by_hand(Group, Tag) ->
                         garbage_collection -> {[{Key, 1} || Key <- [wordsize, heap_block_size, old_heap_block_size]],
                                                none};
                         send -> {message, {a_name, 'far@a-host'}};
+                        port_send -> {message, {a_name, 'far@a-host'}};
+                        port_receive -> {{self(), close}, none};
                         'receive' -> {{'EXIT', self(), reason}, none}
                     end,
-    Name = atom_to_list(Group),
+    Name = atom_to_list(Callbacks),
     {list_to_atom("trace_" ++ Name), list_to_atom("enabled_" ++ Name), [Tag, [], Tracee, Term, #{extra => Extra}]}.
 
 %% A process exceeds its maximum heap size: the tag fires the probe for every event, and is not unknown.
@@ -317,6 +328,23 @@ sent_there(Pid, To) ->
     [{message_send, #{from => From, to => Receiver, message => <<"{", From/binary, ",go}">>}},
      {message__send__remote, #{sender => From, node_name => <<"'there-and-far@127.0.0.1'">>, receiver => Receiver,
                                size => erts_debug:flat_size({Pid, go}), label => 0, previous => 0, current => 0}}].
+
+%% The callbacks may get any tracee. The library asks the application about local ports only: a port of another node is
+%% a term on a heap.
+port_of_another_node(Config) ->
+    Far = binary_to_term(<<131, 89, 119, 8, "far@host", 17:32, 1:32>>),
+    Consumer = attach([driver__flush], Config),
+    {Asked, Texts} =
+        test_node:call(?config(node, Config),
+                       fun() ->
+                               Ports = [_, Local] = [Far, hd(erlang:ports())],
+                               [ok = dyntrace:trace_running_ports(in, [], Port, flush, #{}) || Port <- Ports],
+                               {dyntrace:take_unknown_ports() =:= [Local], [test_cases:text(Port) || Port <- Ports]}
+                       end),
+    ?assert(Asked),
+    Expected = [{driver__flush, #{process => <<>>, port => Text, port_name => <<>>}} || Text <- Texts],
+    await_all(Expected, Consumer),
+    ?assertEqual(Expected, stop(Consumer)).
 
 %% -- Texts -----------------------------------------------------------------------------------
 

@@ -1,20 +1,19 @@
-#define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for dladdr */
+#define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for RTLD_NOLOAD */
 
 #include "backends/lttng.h"
 
 #include "backends/lttng_ask.h"
 #include "backends/lttng_daemons.h"
+#include "backends/lttng_find.h"
 #include "backends/lttng_threads.h"
 #include "backends/lttng_wait_file.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <time.h>
@@ -42,38 +41,66 @@ static bool is_connected(void) {
 /* -- State --------------------------------------------------------------------------- */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static char why[512] = "not loaded"; /* under the mutex */
 static const char being_loaded[] = "being loaded";
 
+static char folder[4096]; /* of our libraries; written before the loading thread starts */
+
+/* The providers. Each has a library of its own: a VM that was built with LTTng provides the second
+   one itself. */
+static struct source {
+    const char *provider;
+    const char *file;
+    char why[512];                    /* under the mutex: why it is missing; empty: it is not */
+    char library[sizeof folder + 32]; /* what provides it */
+} sources[DT_LTTNG_PROVIDERS] = {
+#define LIBRARY(provider, file) {#provider, file, "not loaded", ""},
+    DT_LTTNG_LIBRARIES(LIBRARY)
+#undef LIBRARY
+};
+
 /* Written by the loading thread while `loading` is set; read-only after that. */
-static char path[4096];
 static struct dt_lttng_env env;
 static struct dt_lttng_daemons daemons;
 static struct dt_lttng_table connected;
-static char library[4096];
 static char unreachable[512]; /* which daemon can't reach this process, and why; empty: none */
 static int threads_started;   /* how many threads LTTng's library has started, at least */
 
-__attribute__((format(printf, 1, 2))) static void say(const char *format, ...) {
+/* The state of one provider. */
+__attribute__((format(printf, 2, 3))) static void say_of(struct source *source, const char *format,
+                                                         ...) {
     va_list details;
 
     va_start(details, format);
     pthread_mutex_lock(&mutex);
     /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is started above */
-    (void)vsnprintf(why, sizeof why, format, details);
+    (void)vsnprintf(source->why, sizeof source->why, format, details);
     pthread_mutex_unlock(&mutex);
     va_end(details);
+}
+
+/* The state of all. */
+#define SAY(...)                                                                                   \
+    do                                                                                             \
+        for (unsigned i = 0; i < DT_LTTNG_PROVIDERS; i++)                                          \
+            say_of(&sources[i], __VA_ARGS__);                                                      \
+    while (0)
+
+bool dt_lttng_provider_missing(unsigned i, char *text, size_t size) {
+    pthread_mutex_lock(&mutex);
+    (void)snprintf(text, size, "%s", sources[i].why);
+    pthread_mutex_unlock(&mutex);
+    return *text != '\0';
+}
+
+const char *dt_lttng_provider_name(unsigned i) {
+    return sources[i].provider;
 }
 
 bool dt_lttng_missing(char *text, size_t size) {
     int threads;
 
-    if (!is_connected()) {
-        pthread_mutex_lock(&mutex);
-        (void)snprintf(text, size, "%s", why);
-        pthread_mutex_unlock(&mutex);
+    if (dt_lttng_provider_missing(0, text, size))
         return true;
-    }
     if (*unreachable) {
         (void)snprintf(text, size, "%s", unreachable);
         return true;
@@ -89,105 +116,49 @@ bool dt_lttng_missing(char *text, size_t size) {
 }
 
 const char *dt_lttng_library(void) {
-    return is_connected() ? library : NULL;
+    char why[sizeof sources->why];
+
+    return dt_lttng_provider_missing(0, why, sizeof why) ? NULL : sources[0].library;
 }
 
-/* -- Finding a provider ------------------------------------------------------------- */
+/* -- Finding and opening a provider -------------------------------------------------- */
 
-static const struct dt_lttng_provider *refuse(const char *reason, const char *detail) {
-    say("%s%.400s", reason, detail);
+static const struct dt_lttng_provider *refuse(struct source *source, const char *reason,
+                                              const char *detail) {
+    say_of(source, "%s%.400s", reason, detail);
     return NULL;
 }
 
-struct names {
-    char *name[512];
-    unsigned count;
-};
-
-static int add_name(struct dl_phdr_info *info, size_t size, void *data) {
-    struct names *names = data;
-
-    (void)size;
-    if (names->count < sizeof names->name / sizeof *names->name && info->dlpi_name[0])
-        if ((names->name[names->count] = strdup(info->dlpi_name)))
-            names->count++;
-    return 0;
+static void path_of(const struct source *source, char *path, size_t size) {
+    (void)snprintf(path, size, "%s/%s", folder, source->file);
 }
 
-/* Whether this library itself, not one it depends on, defines an LTTng provider of our name. */
-static bool provides(void *handle, const char *name) {
-    /* from LTTng-UST 2.13 on, and before */
-    static const char *const symbols[] = {"lttng_ust_tracepoint_provider_org_erlang_dyntrace",
-                                          "__tracepoint_provider_org_erlang_dyntrace"};
+static bool is_built(const struct source *source) {
+    char path[sizeof source->library];
 
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        void *symbol = dlsym(handle, symbols[i]);
-        Dl_info info;
-
-        if (symbol && dladdr(symbol, &info) && info.dli_fname && strcmp(info.dli_fname, name) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* The handle of a loaded library that provides our tracepoints, or NULL; its name goes to
- * `library`. */
-static void *find_loaded(void) {
-    struct names names = {.count = 0};
-    void *found = NULL;
-
-    dl_iterate_phdr(add_name, &names);
-    for (unsigned i = 0; i < names.count; i++) {
-        void *handle = found ? NULL : dlopen(names.name[i], RTLD_LAZY | RTLD_NOLOAD);
-
-        if (handle && provides(handle, names.name[i])) {
-            found = handle;
-            (void)snprintf(library, sizeof library, "%s", names.name[i]);
-        } else if (handle) {
-            dlclose(handle);
-        }
-        free(names.name[i]);
-    }
-    return found;
-}
-
-static bool is_built(void) {
+    path_of(source, path, sizeof path);
     return access(path, F_OK) == 0;
 }
 
-static const struct dt_lttng_provider *find_or_open(void) {
+static const struct dt_lttng_provider *find_or_open(struct source *source) {
     const struct dt_lttng_provider *provider;
-    void *handle = find_loaded();
+    char by[128];
+    void *handle;
 
-    if (handle) {
-        provider = dlsym(handle, "dt_lttng_provider");
-        return provider ? provider : refuse("org_erlang_dyntrace is provided by ", library);
-    }
-    if (!is_built())
-        return refuse("not built: no LTTng-UST 2.13 or later when it was built "
+    (void)snprintf(by, sizeof by, "%s is provided by ", source->provider);
+    if (dt_lttng_find(source->provider, source->library, sizeof source->library, &provider))
+        return provider ? provider : refuse(source, by, source->library);
+    if (!is_built(source))
+        return refuse(source,
+                      "not built: no LTTng-UST 2.13 or later when it was built "
                       "(Debian: liblttng-ust-dev)",
                       "");
-    handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    path_of(source, source->library, sizeof source->library);
+    handle = dlopen(source->library, RTLD_NOW | RTLD_LOCAL);
     if (!handle)
-        return refuse("", dlerror());
-    (void)snprintf(library, sizeof library, "%s", path);
+        return refuse(source, "", dlerror());
     provider = dlsym(handle, "dt_lttng_provider");
-    return provider ? provider : refuse("not a provider of dyntrace: ", path);
-}
-
-/* Two versions of this library in one process may do this at the same time, so finding and loading
-   a provider are one step under a file lock. Only processes of this user can open that file. Where
-   it can't be opened, nothing is locked. */
-static const struct dt_lttng_provider *open_provider(void) {
-    int lock = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    const struct dt_lttng_provider *provider;
-
-    if (lock >= 0)
-        (void)flock(lock, LOCK_EX);
-    provider = find_or_open();
-    if (lock >= 0)
-        (void)close(lock);
-    return provider;
+    return provider ? provider : refuse(source, "not a provider of dyntrace: ", source->library);
 }
 
 /* -- Connecting to it --------------------------------------------------------------- */
@@ -196,7 +167,6 @@ static const struct dt_lttng_provider *open_provider(void) {
 static unsigned connect_probes(const struct dt_lttng_provider *provider) {
     unsigned count = 0;
 
-    connected = no_provider;
     for (int probe = 0; probe < DT_PROBES; probe++)
         for (unsigned i = 0; i < provider->count; i++)
             if (*dt_lttng_definitions[probe] &&
@@ -208,10 +178,39 @@ static unsigned connect_probes(const struct dt_lttng_provider *provider) {
     return count;
 }
 
+static bool connect_to(struct source *source) {
+    const struct dt_lttng_provider *provider = find_or_open(source);
+
+    if (!provider)
+        return false;
+    if (connect_probes(provider) > 0)
+        return true;
+    (void)refuse(source, "of another version: ", source->library);
+    return false;
+}
+
+/* Two versions of this library in one process may do this at the same time, so finding and loading
+   the providers are one step under a file lock. Only processes of this user can open that file.
+   Where it can't be opened, nothing is locked. Returns how many providers there are; `has[i]`:
+   whether that one is there. */
+static unsigned connect_all(bool has[DT_LTTNG_PROVIDERS]) {
+    int lock = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    unsigned count = 0;
+
+    if (lock >= 0)
+        (void)flock(lock, LOCK_EX);
+    connected = no_provider;
+    for (unsigned i = 0; i < DT_LTTNG_PROVIDERS; i++)
+        count += has[i] = connect_to(&sources[i]);
+    if (lock >= 0)
+        (void)close(lock);
+    return count;
+}
+
 /* -- Before LTTng's library is loaded -------------------------------------------------- */
 
 static void waiting(const struct dt_lttng_daemon *daemon) {
-    say("waiting: the session daemon at %s does not answer; LTTng is loaded when it does or has "
+    SAY("waiting: the session daemon at %s does not answer; LTTng is loaded when it does or has "
         "ended",
         daemon->socket.sun_path);
 }
@@ -263,24 +262,41 @@ static bool make_wait_files(void) {
     if (!harmful && threads_started > 0)
         return true;
     if (worst)
-        say("LTTng can't use %s: %s; load the module again when that is mended", worst->wait_file,
+        SAY("LTTng can't use %s: %s; load the module again when that is mended", worst->wait_file,
             worst_problem);
     return false;
 }
 
-/* Whether the provider may be loaded. If LTTng's library is loaded already, there is nothing to
-   prepare. If it can't be found, loading the provider fails, and the dynamic linker's message says
-   why. */
+/* Whether there is a library to load: a provider that is built, and that nobody provides yet. */
+static bool has_to_load(void) {
+    for (unsigned i = 0; i < DT_LTTNG_PROVIDERS; i++) {
+        const struct dt_lttng_provider *provider;
+        char object[sizeof sources[i].library];
+
+        if (is_built(&sources[i]) &&
+            !dt_lttng_find(sources[i].provider, object, sizeof object, &provider))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the providers may be loaded. If LTTng's library is loaded already, its files are there.
+   But a daemon that hangs would still delay the load: LTTng tells it of each new tracepoint that a
+   session enables, and waits for its answer. If LTTng's library can't be found, loading the
+   provider fails, and the dynamic linker's message says why. */
 static bool prepare(void) {
+    bool had_lttng = is_lttng_loaded();
+
     *unreachable = '\0';
     threads_started = 0;
-    if (!is_built() || is_lttng_loaded() || !dt_lttng_daemons_find(&daemons, &env)) {
+    if (!has_to_load() || !dt_lttng_daemons_find(&daemons, &env)) {
         threads_started = 1;
         return true;
     }
     dt_lttng_daemons_await(&daemons, waiting);
-    say("%s", being_loaded);
-    return make_wait_files();
+    SAY("%s", being_loaded);
+    threads_started = had_lttng;
+    return had_lttng || make_wait_files();
 }
 
 /* -- Loading ------------------------------------------------------------------------ */
@@ -289,13 +305,14 @@ static pthread_cond_t done;
 static bool loading; /* under the mutex */
 
 static void *load(void *unused) {
-    const struct dt_lttng_provider *provider = prepare() ? open_provider() : NULL;
+    bool has[DT_LTTNG_PROVIDERS] = {false};
 
-    if (provider && connect_probes(provider) == 0)
-        provider = refuse("of another version: ", library);
-    if (provider)
+    if (prepare() && connect_all(has) > 0)
         atomic_store_explicit(&dt_lttng_table, &connected, memory_order_release);
     pthread_mutex_lock(&mutex);
+    for (unsigned i = 0; i < DT_LTTNG_PROVIDERS; i++)
+        if (has[i])
+            *sources[i].why = '\0';
     loading = false;
     pthread_cond_broadcast(&done);
     pthread_mutex_unlock(&mutex);
@@ -347,10 +364,12 @@ void dt_lttng_load(const char *from, bool may_wait) {
     (void)pthread_once(&once, init_done);
     pthread_mutex_lock(&mutex);
     if (!loading && !is_connected()) {
-        (void)snprintf(path, sizeof path, "%s", from);
+        (void)snprintf(folder, sizeof folder, "%s", from);
         dt_lttng_env_read(&env);
         loading = start_thread();
-        (void)snprintf(why, sizeof why, "%s", loading ? being_loaded : "no thread to load it with");
+        for (unsigned i = 0; i < DT_LTTNG_PROVIDERS; i++)
+            (void)snprintf(sources[i].why, sizeof sources[i].why, "%s",
+                           loading ? being_loaded : "no thread to load it with");
     }
     if (may_wait)
         wait_a_little();

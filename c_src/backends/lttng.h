@@ -1,18 +1,21 @@
 /*
- * LTTng: the probes as tracepoints of a provider that is loaded at run time.
+ * LTTng: the probes as tracepoints of providers that are loaded at run time.
  *
- *     dyntrace.so                           dyntrace_lttng.so (linked to liblttng-ust)
+ *     dyntrace.so                           dyntrace_lttng*.so (linked to liblttng-ust)
  *       table ──┬── no_provider   at first      dt_lttng_provider
  *               └── connected ────────────────────> definition, state, fire   per probe
  *
- * A thread loads the provider, and may have to wait: liblttng-ust is loaded only while no session
+ * A thread loads the providers, and may have to wait: liblttng-ust is loaded only while no session
  * daemon hangs (backends/lttng_daemons.h). The load of the module waits up to DT_LTTNG_WAIT_MS for
  * that thread; an upgrade does not wait, since all schedulers are stopped meanwhile.
  *
  * LTTng connects tracepoints and providers by name. With two providers of one name in a process,
  * both would record each event. So where an earlier version of this library has loaded a provider,
- * that one is used for the probes that have not changed; where another library has, ours is not
- * loaded.
+ * that one is used for the probes that have not changed; where another library has it, or the VM
+ * itself, ours is not loaded. Each provider is a library of its own, since others may have only one
+ * of them.
+ *
+ * With DT_NO_LTTNG, for systems other than Linux, there is no such table and no probe is enabled.
  */
 #ifndef DT_BACKENDS_LTTNG_H
 #define DT_BACKENDS_LTTNG_H
@@ -20,12 +23,60 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "catalogue/choose.h"
 #include "catalogue/event.h"
 
-/* Exported by dyntrace_lttng.so under the name dt_lttng_provider. Another version of this library
-   may use it, so its layout does not change. */
+/* The providers, each with its library. The first one stands for the backend. */
+#define DT_LTTNG_LIBRARIES(LIBRARY)                                                                \
+    LIBRARY(org_erlang_dyntrace, "dyntrace_lttng.so")                                              \
+    LIBRARY(org_erlang_otp, "dyntrace_lttng_otp.so")
+#define DT_LTTNG_COUNT(...) +1
+enum { DT_LTTNG_PROVIDERS = 0 DT_LTTNG_LIBRARIES(DT_LTTNG_COUNT) };
+
+#ifdef DT_NO_LTTNG
+
+static inline bool dt_lttng_is_enabled(enum dt_probe probe) {
+    (void)probe;
+    return false;
+}
+
+static inline void dt_lttng_fire(enum dt_probe probe, const union dt_event *event) {
+    (void)probe;
+    (void)event;
+}
+
+static inline void dt_lttng_load(const char *from, bool may_wait) {
+    (void)from;
+    (void)may_wait;
+}
+
+static inline bool dt_lttng_missing(char *why, size_t size) {
+    (void)snprintf(why, size, "only on Linux");
+    return true;
+}
+
+static inline const char *dt_lttng_library(void) {
+    return NULL;
+}
+
+static inline bool dt_lttng_provider_missing(unsigned i, char *why, size_t size) {
+    (void)i;
+    return dt_lttng_missing(why, size);
+}
+
+static inline const char *dt_lttng_provider_name(unsigned i) {
+#define DT_LTTNG_NAME(name, library) #name,
+    static const char *const names[] = {DT_LTTNG_LIBRARIES(DT_LTTNG_NAME)};
+
+    return names[i];
+}
+
+#else
+
+/* Exported by these libraries under the name dt_lttng_provider. Another version of this library may
+   use it, so its layout does not change. */
 struct dt_lttng_provider {
     unsigned count;
     const char *const *definition;
@@ -33,8 +84,12 @@ struct dt_lttng_provider {
     void (*const *fire)(const union dt_event *event);
 };
 
-/* Each tracepoint's name and fields as text: equal text, equal struct. Empty: no
-   tracepoint. Versions compare these texts, so their form does not change. */
+/* Each tracepoint's name and fields as text: equal text, equal struct. Empty: no tracepoint or, in
+   a provider's library, that of another provider. Versions compare these texts, so their form does
+   not change. */
+#ifndef DT_LTTNG_CHOOSE
+#define DT_LTTNG_CHOOSE(with, without, provider, ...) DT_CHOOSE(with, without, __VA_ARGS__)
+#endif
 #define ON_lttng , 1,
 #define DT_LTTNG_s_int32 " s32 "
 #define DT_LTTNG_s_int64 " s64 "
@@ -45,7 +100,7 @@ struct dt_lttng_provider {
 #define STR(name, ...) " str " #name
 #define NUMBER(type, name, ...) DT_LTTNG_s_##type #name
 #define PROBE(name, provider, backends, when, differs, fields...)                                  \
-    DT_CHOOSE(DT_LTTNG_DEFINITION, DT_LTTNG_NONE, backends)(name, fields)
+    DT_LTTNG_CHOOSE(DT_LTTNG_DEFINITION, DT_LTTNG_NONE, provider, backends)(name, fields)
 static const char *const dt_lttng_definitions[DT_PROBES] = {
 #include "catalogue/probes.def"
 };
@@ -70,16 +125,21 @@ static inline void dt_lttng_fire(enum dt_probe probe, const union dt_event *even
     atomic_load_explicit(&dt_lttng_table, memory_order_acquire)->fire[probe](event);
 }
 
-/* Starts a thread that loads the provider from this path, unless it is loaded or being loaded. With
-   `may_wait` it waits for the thread, up to DT_LTTNG_WAIT_MS. */
+/* Starts a thread that loads the providers from this folder, unless one is loaded or being loaded.
+   With `may_wait` it waits for the thread, up to DT_LTTNG_WAIT_MS. */
 enum { DT_LTTNG_WAIT_MS = 50 };
 void dt_lttng_load(const char *from, bool may_wait);
 
-/* Whether this backend is not available, and why: the provider is not loaded, or no session daemon
-   can reach it. */
+/* Whether this backend is not available, and why: the first provider is not loaded, or no session
+   daemon can reach it. */
 bool dt_lttng_missing(char *why, size_t size);
 
-/* The path of the library that provides the tracepoints, or NULL. */
+/* The same of each provider, which may be provided by others, and its name. */
+bool dt_lttng_provider_missing(unsigned i, char *why, size_t size);
+const char *dt_lttng_provider_name(unsigned i);
+
+/* The path of the library that provides the tracepoints of the first provider, or NULL. */
 const char *dt_lttng_library(void);
 
+#endif
 #endif

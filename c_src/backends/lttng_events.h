@@ -1,10 +1,6 @@
 /*
- * The tracepoints of one provider, as LTTng defines them. Whoever includes this file names the
- * provider twice:
- *
- *     #define DT_LTTNG_PROVIDER org_erlang_dyntrace
- *     #define OF_org_erlang_dyntrace , 1,
- *     #include "backends/lttng_events.h"
+ * The tracepoints of one provider, as LTTng defines them: of DT_LTTNG_PROVIDER, for which OF_<its
+ * name> is defined as for DT_CHOOSE_OF.
  *
  * LTTng's header reads this file several times, each time with other meanings of its macros; hence
  * no include guard.
@@ -23,17 +19,15 @@
 #define TRACEPOINT(provider, name, fields...)                                                      \
     LTTNG_UST_TRACEPOINT_EVENT(provider, name, LTTNG_UST_TP_ARGS(const struct dt_##name *, e),     \
                                LTTNG_UST_TP_FIELDS(fields))
-#define TRACEPOINT_OF(provider) DT_CHOOSE(TRACEPOINT, DT_NOTHING, OF_##provider)
 
 #define ON_lttng , 1,
 #define STR(name, ...) lttng_ust_field_string(name, e->name)
 #define STR_AS(name, lttng, ...) lttng_ust_field_string(lttng, e->name)
 #define NUMBER(type, name, ...) lttng_ust_field_integer(type##_t, name, e->name)
 #define PROBE(name, provider, backends, when, differs, fields...)                                  \
-    DT_CHOOSE(TRACEPOINT_OF(provider), DT_NOTHING, backends)(provider, name, fields)
+    DT_CHOOSE_OF(TRACEPOINT, DT_NOTHING, provider, backends)(provider, name, fields)
 #include "catalogue/probes.def"
 #undef ON_lttng
 #undef TRACEPOINT
-#undef TRACEPOINT_OF
 
 #include <lttng/tracepoint-event.h>

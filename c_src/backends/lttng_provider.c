@@ -1,15 +1,17 @@
 /*
- * The LTTng provider: a library of its own, so that the one with the NIFs loads where
- * there is no LTTng. It is loaded once and stays (-z nodelete): LTTng keeps pointers
- * to what is registered.
+ * An LTTng provider: a library of its own, so that the one with the NIFs loads where there is no
+ * LTTng. It is loaded once and stays (-z nodelete): LTTng keeps pointers to what is registered.
+ *
+ * Compiled once per provider, which the command line names twice:
+ *
+ *     -DDT_LTTNG_PROVIDER=org_erlang_otp '-DOF_org_erlang_otp=, 1,'
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 
-/* Each provider with tracepoints. Between two of them, both macros are undefined. */
-#define DT_LTTNG_PROVIDER org_erlang_dyntrace
-#define OF_org_erlang_dyntrace , 1,
 #include "backends/lttng_events.h"
+
+#define DT_LTTNG_CHOOSE DT_CHOOSE_OF
 
 #include "backends/lttng.h"
 
@@ -19,18 +21,22 @@
     static void fire_##name(const union dt_event *event) {                                         \
         lttng_ust_do_tracepoint(provider, name, &event->name);                                     \
     }
-#define PROBE(name, provider, backends, ...) DT_CHOOSE(FIRE, DT_NOTHING, backends)(name, provider)
+#define PROBE(name, provider, backends, ...)                                                       \
+    DT_CHOOSE_OF(FIRE, DT_NOTHING, provider, backends)(name, provider)
 #include "catalogue/probes.def"
 
-/* NULL for a probe that is no tracepoint. Its definition is empty, so these are never read. */
+/* NULL for a probe that is no tracepoint of this provider. Its definition is empty, so these are
+   never read. */
 #define FIRE_ENTRY(name) [DT_##name] = fire_##name,
-#define PROBE(name, provider, backends, ...) DT_CHOOSE(FIRE_ENTRY, DT_NOTHING, backends)(name)
+#define PROBE(name, provider, backends, ...)                                                       \
+    DT_CHOOSE_OF(FIRE_ENTRY, DT_NOTHING, provider, backends)(name)
 static void (*const fire[DT_PROBES])(const union dt_event *event) = {
 #include "catalogue/probes.def"
 };
 
 #define STATE(name, provider) [DT_##name] = &lttng_ust_tracepoint_##provider##___##name.state,
-#define PROBE(name, provider, backends, ...) DT_CHOOSE(STATE, DT_NOTHING, backends)(name, provider)
+#define PROBE(name, provider, backends, ...)                                                       \
+    DT_CHOOSE_OF(STATE, DT_NOTHING, provider, backends)(name, provider)
 static const int *const state[DT_PROBES] = {
 #include "catalogue/probes.def"
 };

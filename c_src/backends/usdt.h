@@ -4,7 +4,8 @@
  * raises while a consumer is attached; so one load tells whether the probe is enabled. A labeled
  * probe is one such probe per label, with functions of its own.
  *
- * Without <sys/sdt.h> no probe is ever enabled.
+ * Where DTrace is native (DT_DTRACE), `dtrace` makes the probes, and a call tells whether one is
+ * enabled. Without either, none is ever enabled.
  */
 #ifndef DT_BACKENDS_USDT_H
 #define DT_BACKENDS_USDT_H
@@ -43,6 +44,12 @@ static inline bool dt_usdt_missing(char *why, size_t size) {
 }
 
 #else
+#ifdef DT_DTRACE
+
+bool dt_usdt_is_enabled(enum dt_probe probe);
+bool dt_usdt_label_is_enabled(unsigned label);
+
+#else
 
 extern volatile unsigned short *const dt_usdt_semaphores[DT_PROBES];
 extern volatile unsigned short *const dt_usdt_label_semaphores[DT_LABELS];
@@ -51,14 +58,15 @@ static inline bool dt_usdt_is_enabled(enum dt_probe probe) {
     return *dt_usdt_semaphores[probe] != 0;
 }
 
-/* For a probe that is enabled. */
-void dt_usdt_fire(enum dt_probe probe, const union dt_event *event);
-
 /* For labels below DT_LABELS. */
 static inline bool dt_usdt_label_is_enabled(unsigned label) {
     return *dt_usdt_label_semaphores[label] != 0;
 }
 
+#endif
+
+/* For a probe that is enabled. */
+void dt_usdt_fire(enum dt_probe probe, const union dt_event *event);
 void dt_usdt_fire_label(unsigned label, const struct dt_user_trace__n *e);
 
 /* Whether this backend is missing, and why. */

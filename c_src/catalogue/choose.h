@@ -23,6 +23,11 @@
 #define DT_CHOOSE_1(with, without) with
 #define DT_CHOOSE_0(with, without) without
 
+/* The same for the probes of one provider: DT_CHOOSE_OF(SITE, NO_SITE, provider, backends) expands
+   to SITE for those whose provider P has OF_P defined as , 1, too. */
+#define DT_CHOOSE_OF(with, without, provider, ...)                                                 \
+    DT_CHOOSE(DT_CHOOSE(with, without, OF_##provider), without, __VA_ARGS__)
+
 /* For probes that a backend does not have. */
 #define DT_NOTHING(...)
 

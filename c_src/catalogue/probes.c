@@ -32,6 +32,23 @@ const struct dt_probe_info dt_probes[DT_PROBES] = {
 #include "catalogue/probes.def"
 };
 
+#define SECOND(...) SECOND_OF(__VA_ARGS__)
+#define SECOND_OF(first, second, ...) second
+
+#define ON(backend)
+#define FROM(source) , &atom_##source
+#define PROBE(name, provider, backends, ...) SECOND(~backends, NULL, ~),
+const ERL_NIF_TERM *const dt_probe_sources[DT_PROBES] = {
+#include "catalogue/probes.def"
+};
+
+#define ON(backend)
+#define AS(kind) , &atom_##kind
+#define PROBE(name, provider, backends, ...) SECOND(~backends, &atom_told, ~),
+const ERL_NIF_TERM *const dt_probe_kinds[DT_PROBES] = {
+#include "catalogue/probes.def"
+};
+
 /*
  * bpftrace reads no more than arg0 to arg5. The probes of the provider erlang have the arguments
  * of the VMs that were built with them.

@@ -38,4 +38,10 @@ struct dt_probe_info {
 
 extern const struct dt_probe_info dt_probes[DT_PROBES];
 
+/* The source that reports its events; NULL: they are trace events or annotations. */
+extern const ERL_NIF_TERM *const dt_probe_sources[DT_PROBES];
+
+/* told | derived | never */
+extern const ERL_NIF_TERM *const dt_probe_kinds[DT_PROBES];
+
 #endif

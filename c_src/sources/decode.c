@@ -115,10 +115,8 @@ enum dt_decoded dt_decode_exception(struct dt_traced *trace, union dt_event *eve
     struct dt_function_exception *e = &event->function_exception;
     const ERL_NIF_TERM *class_value;
     ERL_NIF_TERM what;
-    int size;
 
-    if (!dt_extra(trace, &what) || !enif_get_tuple(trace->env, what, &size, &class_value) ||
-        size != 2)
+    if (!dt_extra(trace, &what) || !dt_get_pair(trace, what, &class_value))
         return DT_UNDECODED;
     DT_TRY(e->pid, dt_id(trace, trace->tracee));
     DT_TRY(e->entry, dt_mfa(trace, trace->term));

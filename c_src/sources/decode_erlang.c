@@ -7,14 +7,9 @@
 #include <limits.h>
 
 #include "catalogue/atoms.h"
+#include "sources/builtins.h"
 #include "sources/parts.h"
 #include "text/size.h"
-
-/* -- Numbers ---------------------------------------------------------------------- */
-
-static int32_t int32(uint64_t n) {
-    return n < INT32_MAX ? (int32_t)n : INT32_MAX;
-}
 
 /* -- Nodes ------------------------------------------------------------------------ */
 
@@ -41,22 +36,22 @@ static bool get_node(ErlNifEnv *env, ERL_NIF_TERM handle, ERL_NIF_TERM *node) {
     return got;
 }
 
-/* The node of a receiver, if it is another one than the sender's: {Name,Node}, or a
-   handle of that node. */
-static bool get_other_node(ErlNifEnv *env, ERL_NIF_TERM sender, ERL_NIF_TERM receiver,
+/* The node of the process or port at the other end, if it is another one than that of this end:
+   {Name,Node}, or a handle of that node. */
+static bool get_other_node(ErlNifEnv *env, ERL_NIF_TERM this, ERL_NIF_TERM other,
                            ERL_NIF_TERM *node) {
     const ERL_NIF_TERM *name_node;
     ERL_NIF_TERM here;
     ErlNifPid local;
     int arity;
 
-    if (enif_get_local_pid(env, receiver, &local) || enif_is_atom(env, receiver))
+    if (enif_get_local_pid(env, other, &local) || enif_is_atom(env, other))
         return false;
-    if (enif_get_tuple(env, receiver, &arity, &name_node) && arity == 2)
+    if (enif_get_tuple(env, other, &arity, &name_node) && arity == 2)
         *node = name_node[1];
-    else if (!get_node(env, receiver, node))
+    else if (!get_node(env, other, node))
         return false;
-    return get_node(env, sender, &here) && !enif_is_identical(*node, here);
+    return get_node(env, this, &here) && !enif_is_identical(*node, here);
 }
 
 /* -- Messages --------------------------------------------------------------------- */
@@ -88,8 +83,8 @@ static bool get_seq_message(const struct dt_traced *trace, struct message *m) {
                          .to = info.to,
                          .term = info.message,
                          .label = enif_get_int(trace->env, trace->tracee, &label) ? label : INT_MIN,
-                         .previous = int32(info.previous),
-                         .current = int32(info.current)};
+                         .previous = dt_int32(info.previous),
+                         .current = dt_int32(info.current)};
     return true;
 }
 
@@ -153,18 +148,43 @@ MESSAGE_DECODER(seq_send_remote, get_seq_message, fill_send_remote, message__sen
 MESSAGE_DECODER(seq_receive, get_seq_message, fill_receive, message__receive)
 
 /* {'EXIT',From,Reason}, where From is a process or port. */
-enum dt_decoded dt_decode_erlang_exit_signal(struct dt_traced *trace, union dt_event *event) {
-    struct dt_process__exit_signal *e = &event->process__exit_signal;
+static bool get_exit(const struct dt_traced *trace, ERL_NIF_TERM *from, ERL_NIF_TERM *reason) {
     const ERL_NIF_TERM *el;
     int size;
 
     if (!enif_get_tuple(trace->env, trace->term, &size, &el) || size != 3 ||
         !enif_is_identical(el[0], atom_EXIT) ||
         !(enif_is_pid(trace->env, el[1]) || enif_is_port(trace->env, el[1])))
+        return false;
+    *from = el[1];
+    *reason = el[2];
+    return true;
+}
+
+enum dt_decoded dt_decode_erlang_exit_signal(struct dt_traced *trace, union dt_event *event) {
+    struct dt_process__exit_signal *e = &event->process__exit_signal;
+    ERL_NIF_TERM from, reason;
+
+    if (!get_exit(trace, &from, &reason))
         return DT_NO_EVENT;
-    DT_TRY(e->sender, dt_id(trace, el[1]));
+    DT_TRY(e->sender, dt_id(trace, from));
     DT_TRY(e->receiver, dt_id(trace, trace->tracee));
-    DT_TRY(e->reason, dt_term(trace, el[2]));
+    DT_TRY(e->reason, dt_term(trace, reason));
+    return DT_DECODED;
+}
+
+enum dt_decoded dt_decode_erlang_exit_signal_remote(struct dt_traced *trace,
+                                                    union dt_event *event) {
+    struct dt_process__exit_signal__remote *e = &event->process__exit_signal__remote;
+    ERL_NIF_TERM from, reason, node;
+
+    if (!get_exit(trace, &from, &reason) || !get_other_node(trace->env, trace->tracee, from, &node))
+        return DT_NO_EVENT;
+    e->label = e->previous = e->current = 0;
+    DT_TRY(e->sender, dt_id(trace, from));
+    DT_TRY(e->node_name, dt_id(trace, node));
+    DT_TRY(e->receiver, dt_id(trace, trace->tracee));
+    DT_TRY(e->reason, dt_term(trace, reason));
     return DT_DECODED;
 }
 
@@ -221,18 +241,41 @@ enum dt_decoded dt_decode_erlang_hibernate(struct dt_traced *trace, union dt_eve
     return DT_DECODED;
 }
 
-#define CALL_DECODER(decoder, probe)                                                               \
+/* A call fires the probe of its kind alone, at entry and at return: so each is counted once. */
+static enum dt_decoded decode_call(struct dt_traced *trace, enum dt_builtin kind, const char **p,
+                                   const char **mfa) {
+    struct dt_location called;
+
+    if (!dt_get_location(trace, trace->term, &called))
+        return DT_UNDECODED;
+    if (dt_builtin_of(called.module, called.function, called.arity) != kind)
+        return DT_NO_EVENT;
+    DT_TRY(*p, dt_id(trace, trace->tracee));
+    DT_TRY(*mfa, dt_location_text(trace, &called));
+    return DT_DECODED;
+}
+
+#define CALL_DECODER(decoder, kind, probe)                                                         \
+    enum dt_decoded dt_decode_erlang_##decoder(struct dt_traced *trace, union dt_event *event) {   \
+        struct dt_##probe *e = &event->probe;                                                      \
+                                                                                                   \
+        return decode_call(trace, kind, &e->p, &e->mfa);                                           \
+    }
+
+#define FUNCTION_DECODER(decoder, probe)                                                           \
     enum dt_decoded dt_decode_erlang_##decoder(struct dt_traced *trace, union dt_event *event) {   \
         struct dt_##probe *e = &event->probe;                                                      \
                                                                                                    \
         e->depth = 0;                                                                              \
-        DT_TRY(e->p, dt_id(trace, trace->tracee));                                                 \
-        DT_TRY(e->mfa, dt_mfa(trace, trace->term));                                                \
-        return DT_DECODED;                                                                         \
+        return decode_call(trace, DT_NOT_BUILTIN, &e->p, &e->mfa);                                 \
     }
 
-CALL_DECODER(call, global__function__entry)
-CALL_DECODER(return, function__return)
+FUNCTION_DECODER(call, global__function__entry)
+FUNCTION_DECODER(return, function__return)
+CALL_DECODER(bif_call, DT_BIF, bif__entry)
+CALL_DECODER(bif_return, DT_BIF, bif__return)
+CALL_DECODER(nif_call, DT_NIF, nif__entry)
+CALL_DECODER(nif_return, DT_NIF, nif__return)
 
 /* -- Garbage collection ----------------------------------------------------------- */
 
@@ -244,7 +287,7 @@ CALL_DECODER(return, function__return)
         DT_TRY(e->p, dt_id(trace, trace->tracee));                                                 \
         if (!dt_value(trace, atom_wordsize, &size))                                                \
             return DT_UNDECODED;                                                                   \
-        e->amount = int32(size);                                                                   \
+        e->amount = dt_int32(size);                                                                \
         return DT_DECODED;                                                                         \
     }
 
@@ -300,8 +343,8 @@ static enum dt_decoded compare_heap(const struct dt_traced *trace, uint64_t *bef
                                                                                                    \
         if (decoded != DT_DECODED || smaller > larger)                                             \
             return decoded == DT_DECODED ? DT_NO_EVENT : decoded;                                  \
-        e->old_size = int32(before);                                                               \
-        e->new_size = int32(after);                                                                \
+        e->old_size = dt_int32(before);                                                            \
+        e->new_size = dt_int32(after);                                                             \
         DT_TRY(e->p, dt_id(trace, trace->tracee));                                                 \
         return DT_DECODED;                                                                         \
     }

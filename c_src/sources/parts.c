@@ -26,16 +26,28 @@ static bool get_arity(ErlNifEnv *env, ERL_NIF_TERM args, unsigned long *arity) {
     return *arity == DT_ARITY_MORE || enif_is_empty_list(env, args);
 }
 
-const char *dt_mfa(struct dt_traced *trace, ERL_NIF_TERM location) {
+bool dt_get_location(const struct dt_traced *trace, ERL_NIF_TERM term,
+                     struct dt_location *location) {
     const ERL_NIF_TERM *el;
     int size;
-    unsigned long arity;
 
-    if (!enif_get_tuple(trace->env, location, &size, &el) || size != 3)
-        return NULL;
-    if (!enif_get_ulong(trace->env, el[2], &arity) && !get_arity(trace->env, el[2], &arity))
-        return NULL;
-    return dt_text_mfa(trace->text, trace->env, el[0], el[1], arity);
+    if (!enif_get_tuple(trace->env, term, &size, &el) || size != 3)
+        return false;
+    location->module = el[0];
+    location->function = el[1];
+    return enif_get_ulong(trace->env, el[2], &location->arity) ||
+           get_arity(trace->env, el[2], &location->arity);
+}
+
+const char *dt_location_text(struct dt_traced *trace, const struct dt_location *location) {
+    return dt_text_mfa(trace->text, trace->env, location->module, location->function,
+                       location->arity);
+}
+
+const char *dt_mfa(struct dt_traced *trace, ERL_NIF_TERM term) {
+    struct dt_location location;
+
+    return dt_get_location(trace, term, &location) ? dt_location_text(trace, &location) : NULL;
 }
 
 const char *dt_where(struct dt_traced *trace, ERL_NIF_TERM location) {
@@ -45,6 +57,12 @@ const char *dt_where(struct dt_traced *trace, ERL_NIF_TERM location) {
         (enif_get_int(trace->env, location, &zero) && zero == 0))
         return "undefined";
     return enif_is_atom(trace->env, location) ? dt_id(trace, location) : dt_mfa(trace, location);
+}
+
+bool dt_get_pair(const struct dt_traced *trace, ERL_NIF_TERM term, const ERL_NIF_TERM **pair) {
+    int size;
+
+    return enif_get_tuple(trace->env, term, &size, pair) && size == 2;
 }
 
 bool dt_value(const struct dt_traced *trace, ERL_NIF_TERM key, uint64_t *value) {

@@ -20,10 +20,23 @@ const char *dt_term(struct dt_traced *trace, ERL_NIF_TERM term);
 bool dt_extra(const struct dt_traced *trace, ERL_NIF_TERM *value);
 
 /* A location: {M,F,Args} or {M,F,Arity}. */
-const char *dt_mfa(struct dt_traced *trace, ERL_NIF_TERM location);
+struct dt_location {
+    ERL_NIF_TERM module, function;
+    unsigned long arity;
+};
+
+bool dt_get_location(const struct dt_traced *trace, ERL_NIF_TERM term,
+                     struct dt_location *location);
+const char *dt_location_text(struct dt_traced *trace, const struct dt_location *location);
+
+/* Both in one. */
+const char *dt_mfa(struct dt_traced *trace, ERL_NIF_TERM term);
 
 /* A location that the VM may not know: then it says 0, or undefined. */
 const char *dt_where(struct dt_traced *trace, ERL_NIF_TERM location);
+
+/* The elements of a pair. */
+bool dt_get_pair(const struct dt_traced *trace, ERL_NIF_TERM term, const ERL_NIF_TERM **pair);
 
 /* The value of a key in a list of {Key, Value}, as of garbage collections. */
 bool dt_value(const struct dt_traced *trace, ERL_NIF_TERM key, uint64_t *value);
@@ -36,5 +49,10 @@ struct dt_seq_info {
 };
 
 bool dt_get_seq_info(const struct dt_traced *trace, struct dt_seq_info *info);
+
+/* For a field of 32 bits, as the provider erlang has them. */
+static inline int32_t dt_int32(uint64_t n) {
+    return n < INT32_MAX ? (int32_t)n : INT32_MAX;
+}
 
 #endif

@@ -2,11 +2,12 @@
 
 #include "catalogue/atoms.h"
 #include "sources/decode_erlang.h"
+#include "sources/ports.h"
 
 #define GROUP(group) static const struct dt_route group##_routes[] = {
 #define ROUTE(tag, probe, decoder, type, flags)                                                    \
     {&atom_##tag, DT_##probe, dt_decode_##decoder, type, flags},
-#define ASK(tag, probe) {&atom_##tag, DT_##probe, NULL, NULL, NULL},
+#define ASK(tag, probe, flags) {&atom_##tag, DT_##probe, NULL, NULL, flags},
 #define SILENT(tag) {&atom_##tag, DT_PROBES, NULL, NULL, NULL},
 #define EVERY(probe, decoder)                                                                      \
     {&atom_any, DT_##probe, dt_decode_erlang_##decoder, NULL, "any of the group"},
@@ -26,38 +27,74 @@ const char *const dt_group_names[DT_GROUPS] = {
 #include "sources/routes.def"
 };
 
-#define GROUP(group)                                                                               \
-    _Static_assert(sizeof group##_routes / sizeof *group##_routes - 1 <= DT_GROUP_ROUTES,          \
-                   #group " has more routes than a table by tag has room for");
+#define NOTES(group) [DT_GROUP_##group] = dt_ports_note_##group,
+dt_noter *const dt_noters[DT_GROUPS] = {
 #include "sources/routes.def"
+};
 
-struct dt_tag dt_tags[DT_GROUPS][DT_GROUP_ROUTES + 1];
+/* -- By tag --------------------------------------------------------------------------- */
+
+/* At most a tag per route, and one that ends the group. A route is in one tag, EVERY in all. */
+enum {
+#define GROUP(group) +sizeof group##_routes / sizeof *group##_routes
+    TAGS = 0
+#include "sources/routes.def"
+};
+
+static struct dt_tag tags[TAGS];
+static const struct dt_route *by_tag[2 * TAGS];
+static uint16_t by_backend[2 * TAGS * DT_BACKENDS];
+
+struct dt_tag *dt_tags[DT_GROUPS];
 
 static bool takes_every_tag(const struct dt_route *route) {
     return route->tag == &atom_any;
 }
 
+static bool has(const struct dt_tag_probes *of, enum dt_probe probe) {
+    for (unsigned i = 0; i < of->count; i++)
+        if (of->probes[i] == probe)
+            return true;
+    return false;
+}
+
+/* Returns the place behind what was filled. */
+static uint16_t *fill_backend(struct dt_tag *t, unsigned backend, uint16_t *place) {
+    struct dt_tag_probes *of = &t->of[backend];
+
+    of->probes = place;
+    for (unsigned i = 0; i < t->count; i++) {
+        enum dt_probe probe = t->routes[i]->probe;
+
+        if ((dt_probes[probe].backends & 1U << backend) && !has(of, probe))
+            of->probes[of->count++] = (uint16_t)probe;
+    }
+    return place + of->count;
+}
+
 static void fill_tag(struct dt_tag *t, const struct dt_route *routes) {
+    static const struct dt_route **place = by_tag;
+    static uint16_t *probes = by_backend;
+
+    t->routes = place;
     for (const struct dt_route *r = routes; r->tag; r++)
         if (r->probe != DT_PROBES && (takes_every_tag(r) || *r->tag == t->tag))
             t->routes[t->count++] = r;
-}
-
-static void fill_group(enum dt_group group) {
-    struct dt_tag *last = dt_tags[group];
-
-    for (const struct dt_route *r = dt_routes[group]; r->tag; r++)
-        if (!takes_every_tag(r) && dt_tag_of(group, *r->tag)->tag == DT_NO_TAG) {
-            last->tag = *r->tag;
-            fill_tag(last++, dt_routes[group]);
-        }
-    fill_tag(last, dt_routes[group]);
+    place += t->count;
+    for (unsigned backend = 0; backend < DT_BACKENDS; backend++)
+        probes = fill_backend(t, backend, probes);
 }
 
 void dt_tags_fill(void) {
-    static bool filled;
+    struct dt_tag *last = tags;
 
-    for (int group = 0; group < DT_GROUPS && !filled; group++)
-        fill_group(group);
-    filled = true;
+    for (int group = 0; group < DT_GROUPS && !dt_tags[DT_GROUPS - 1]; group++) {
+        dt_tags[group] = last;
+        for (const struct dt_route *r = dt_routes[group]; r->tag; r++)
+            if (!takes_every_tag(r) && dt_tag_of(group, *r->tag)->tag == DT_NO_TAG) {
+                last->tag = *r->tag;
+                fill_tag(last++, dt_routes[group]);
+            }
+        fill_tag(last++, dt_routes[group]);
+    }
 }

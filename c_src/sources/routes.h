@@ -4,6 +4,9 @@
 #ifndef DT_SOURCES_ROUTES_H
 #define DT_SOURCES_ROUTES_H
 
+#include <stdint.h>
+
+#include "catalogue/probes.h"
 #include "sources/decode.h"
 
 struct dt_route {
@@ -27,20 +30,27 @@ extern const char *const dt_group_names[DT_GROUPS];
 
 /* The same by tag, for the callbacks: the routes of a group that this tag takes, those of every tag
    included. The VM asks about every event, and almost always no probe is enabled. */
-enum { DT_GROUP_ROUTES = 20 }; /* or fewer */
-
 struct dt_tag {
     ERL_NIF_TERM tag; /* DT_NO_TAG: any tag that the group does not have; ends a group */
     unsigned count;
-    const struct dt_route *routes[DT_GROUP_ROUTES];
+    const struct dt_route **routes;
+    struct dt_tag_probes {
+        unsigned count;
+        uint16_t *probes;
+    } of[DT_BACKENDS]; /* the probes of the routes, by the backends that they have, each once */
 };
 
 #define DT_NO_TAG ((ERL_NIF_TERM)0) /* no term is that */
 
-extern struct dt_tag dt_tags[DT_GROUPS][DT_GROUP_ROUTES + 1];
+extern struct dt_tag *dt_tags[DT_GROUPS];
 
 /* Fills dt_tags at the first load, when the atoms are made. */
 void dt_tags_fill(void);
+
+/* Notes what an event of the group tells of its port; NULL: nothing. */
+typedef void dt_noter(const struct dt_traced *trace);
+
+extern dt_noter *const dt_noters[DT_GROUPS];
 
 static inline const struct dt_tag *dt_tag_of(enum dt_group group, ERL_NIF_TERM tag) {
     const struct dt_tag *t = dt_tags[group];

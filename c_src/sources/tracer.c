@@ -9,23 +9,37 @@
 
 /* -- 1. The callbacks --------------------------------------------------------------- */
 
+static enum dt_group of_tracee(enum dt_group group, ErlNifEnv *env, ERL_NIF_TERM tracee);
 static ERL_NIF_TERM answer(enum dt_group group, ERL_NIF_TERM tag, ERL_NIF_TERM state);
 static ERL_NIF_TERM trace(enum dt_group group, ERL_NIF_TERM tag, ErlNifEnv *env,
                           const ERL_NIF_TERM argv[]);
 
 /* argv: Tag, State, Tracee; for trace_<group> also Term and Opts. */
 #define INFO_GROUP(group)
+#define PORT_GROUP(group, callbacks)
 #define GROUP(group)                                                                               \
     ERL_NIF_TERM dt_tracer_enabled_##group(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {  \
-        (void)env;                                                                                 \
         (void)argc;                                                                                \
-        return answer(DT_GROUP_##group, argv[0], argv[1]);                                         \
+        return answer(of_tracee(DT_GROUP_##group, env, argv[2]), argv[0], argv[1]);                \
     }                                                                                              \
     ERL_NIF_TERM dt_tracer_trace_##group(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {    \
         (void)argc;                                                                                \
-        return trace(DT_GROUP_##group, argv[0], env, argv);                                        \
+        return trace(of_tracee(DT_GROUP_##group, env, argv[2]), argv[0], env, argv);               \
     }
 #include "sources/routes.def"
+
+/* Processes and ports share the callbacks of some groups. */
+static inline enum dt_group of_tracee(enum dt_group group, ErlNifEnv *env, ERL_NIF_TERM tracee) {
+    switch (group) {
+#define GROUP(group)
+#define PORT_GROUP(group, callbacks)                                                               \
+    case DT_GROUP_##callbacks:                                                                     \
+        return enif_is_port(env, tracee) ? DT_GROUP_##group : DT_GROUP_##callbacks;
+#include "sources/routes.def"
+    default:
+        return group;
+    }
+}
 
 /* -- 2. Is the event wanted? -------------------------------------------------------- */
 
@@ -34,7 +48,21 @@ static bool is_open(const struct dt_route *route, ERL_NIF_TERM state) {
     return dt_is_enabled(route->probe) && (!dt_gate_is_for(state) || dt_gate_allows(route->probe));
 }
 
+/* By backend, since most probes have one: half as many questions, and almost always the last. */
+static bool is_any_enabled(const struct dt_tag *t) {
+#define BACKEND(name)                                                                              \
+    for (unsigned i = 0; i < t->of[DT_BACKEND_##name].count; i++)                                  \
+        if (dt_##name##_is_enabled(t->of[DT_BACKEND_##name].probes[i]))                            \
+            return true;
+#include "catalogue/probes.def"
+    return false;
+}
+
 static bool is_wanted(const struct dt_tag *t, ERL_NIF_TERM state) {
+    if (!is_any_enabled(t))
+        return false;
+    if (!dt_gate_is_for(state))
+        return true;
     for (unsigned i = 0; i < t->count; i++)
         if (is_open(t->routes[i], state))
             return true;
@@ -93,6 +121,8 @@ static ERL_NIF_TERM trace(enum dt_group group, ERL_NIF_TERM tag, ErlNifEnv *env,
                                .opts = argv[4],
                                .text = &text};
 
+    if (dt_noters[group])
+        dt_noters[group](&traced);
     if (dt_gate_is_for(traced.state) && !dt_gate_take())
         return atom_ok;
     for (unsigned i = 0; i < t->count; i++)
@@ -113,9 +143,13 @@ static bool group_takes(enum dt_group group, bool is_port) {
     switch (group) {
     case DT_GROUP_procs:
     case DT_GROUP_running_procs:
+    case DT_GROUP_send:
+    case DT_GROUP_receive:
         return !is_port;
     case DT_GROUP_ports:
     case DT_GROUP_running_ports:
+    case DT_GROUP_port_send:
+    case DT_GROUP_port_receive:
         return is_port;
     case DT_GROUP_seq_trace:
         return false;

@@ -11,7 +11,8 @@
 
 -define(TRACER, {tracer, dyntrace, []}).
 
-%% The cases by probe: together they cover every probe and every trace tag.
+%% The cases by probe: together they cover every probe that the tracer or an annotation fires, and every trace tag.
+%% sources_SUITE has the probes that the application reports.
 probes() ->
     [process_spawn, process_link, process_exit, process_register, process_scheduled,
      port_open, port_exit, port_link, port_scheduled,
@@ -19,13 +20,16 @@ probes() ->
      message_send, message_receive,
      gc_minor_start, gc_minor_end, gc_major_start, gc_major_end,
      seq_trace_send, seq_trace_receive, seq_trace_print,
-     user_mark, user_span_start, user_span_stop, user_trace_s1, user_trace_i4s4, user_trace_n,
-     message__send, message__send__remote, message__queued, message__receive,
+     user_mark, user_span_start, user_span_stop, user_trace_s1, user_trace_i4s4, user_trace_n]
+    ++ test_port_cases:drivers() ++
+    [message__send, message__send__remote, message__queued, message__receive,
      process__spawn, process__exit, process__exit_signal,
      process__scheduled, process__unscheduled, process__hibernate,
      process__heap_grow, process__heap_shrink,
      gc_major__start, gc_minor__start, gc_major__end, gc_minor__end,
-     global__function__entry, function__return, trace, trace_seq,
+     global__function__entry, function__return, bif__entry, bif__return, nif__entry, nif__return] ++
+    test_port_cases:probes() ++
+    [process__exit_signal__remote, trace, trace_seq,
      user_trace__s1, user_trace__i4s4, user_trace__n42].
 
 %% The probes of this backend.
@@ -261,7 +265,7 @@ run(message__send) ->
 
 %% A single node sends to no other node. usdt_SUITE:remote_receivers/1 has two nodes.
 run(message__send__remote) ->
-    Far = binary_to_term(<<131, 88, 119, 10, "far@a-host", 17:32, 0:32, 1:32>>),
+    Far = far(),
     [ok = dyntrace:trace_send(send, [], self(), Message, #{extra => To})
      || {To, Message} <- [{Far, hello}, {{name, 'far@a-host'}, {hello, "you"}}, {{name, node()}, no}, {self(), no},
                           {name, no}]],
@@ -301,6 +305,13 @@ run(process__exit_signal) ->
                               reason => iolist_to_binary(io_lib:format("{over,~b}", [N]))}}
      || {Other, N} <- Others];
 
+%% sources_SUITE has two nodes.
+run(process__exit_signal__remote) ->
+    Far = far(),
+    [ok = dyntrace:trace_receive('receive', [], self(), {'EXIT', From, {over, "it"}}, #{}) || From <- [self(), Far]],
+    [{process__exit_signal__remote, #{sender => text(Far), node_name => <<"'far@a-host'">>, receiver => text(self()),
+                                      reason => <<"{over,\"it\"}">>, label => 0, previous => 0, current => 0}}];
+
 run(process__scheduled) ->
     [{process__scheduled, #{p => P, mfa => Mfa}}
      || {_, #{pid := P, entry := Mfa, type := <<"in", _/binary>>}} <- run(process_scheduled)];
@@ -329,6 +340,16 @@ run(global__function__entry) ->
     [{global__function__entry, #{p => P, mfa => Mfa, depth => 0}}
      || {_, #{pid := P, entry := Mfa}} <- run(function_call)];
 
+%% It never fires.
+run(local__function__entry) ->
+    _ = run(function_call),
+    [];
+
+run(bif__entry) -> builtin_calls(bif__entry, [{erlang, md5, 1}, {lists, reverse, 2}]);
+run(bif__return) -> builtin_calls(bif__return, [{erlang, md5, 1}, {lists, reverse, 2}]);
+run(nif__entry) -> builtin_calls(nif__entry, [{prim_file, get_cwd_nif, 0}]);
+run(nif__return) -> builtin_calls(nif__return, [{prim_file, get_cwd_nif, 0}]);
+
 run(function__return) ->
     Match = [{'_', [], [{return_trace}]}],
     _ = test_trace:trace_pattern({?MODULE, outer, 1}, Match, [local]),
@@ -356,7 +377,10 @@ run(trace_seq) ->
                    seq_info => iolist_to_binary(io_lib:format("{send,{~b,~b},~ts,~ts,~ts}",
                                                               [Previous, Current, text(From), text(To),
                                                                text_of(Message)]))}}
-     || {From, To, Message, Label, Previous, Current} <- exchanges(send)].
+     || {From, To, Message, Label, Previous, Current} <- exchanges(send)];
+
+run(Probe) ->
+    test_port_cases:run(Probe).
 
 %% -- Functions that are traced -----------------------------------------------------------
 
@@ -371,6 +395,18 @@ caller() ->
 
 fail(Class, Reason) ->
     erlang:raise(Class, Reason, []).
+
+%% Calls of two BIFs, of a NIF and of Erlang code, all traced: the events of the probe are those of these functions.
+builtin_calls(Probe, Mfas) ->
+    [1 = test_trace:trace_pattern(Mfa, [{'_', [], [{exception_trace}]}], [local])
+     || Mfa <- [{erlang, md5, 1}, {lists, reverse, 2}, {prim_file, get_cwd_nif, 0}, {?MODULE, identity, 1}]],
+    {Pid, _} = traced([call], fun() ->
+                                      _ = erlang:md5("a"),
+                                      _ = lists:reverse([1, 2], ?MODULE:identity([])),
+                                      prim_file:get_cwd()
+                              end),
+    no_patterns(),
+    [{Probe, #{p => text(Pid), mfa => location(Mfa)}} || Mfa <- Mfas].
 
 %% Produces a known amount of garbage: each process that runs it collects alike.
 collected() ->
@@ -503,6 +539,10 @@ seq_messages(Probe, Flag) ->
 %% The same in the form of the probes of the provider erlang.
 label(Label) when is_integer(Label) -> Label;
 label(_) -> -(1 bsl 31).
+
+%% A process of another node.
+far() ->
+    binary_to_term(<<131, 88, 119, 10, "far@a-host", 17:32, 0:32, 1:32>>).
 
 %% Messages that a process and a port receive, except one that a match specification leaves out: {To, Message}.
 received() ->

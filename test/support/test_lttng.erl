@@ -11,7 +11,7 @@
 
 -export([tools_missing/0, missing/0, start_daemon/0, start_daemon/1, stop_daemon/1, kill_daemon/1, signal_daemon/2,
          start/2, start/3, enable/2, disable/2, stop/1, text/1, read/1, declared/1, discarded/1, balance/2, folder/1,
-         name/1, destroy/1, lttng/3, tracepoints/2]).
+         name/1, destroy/1, lttng/3, tracepoints/2, tracepoints/3]).
 
 -define(DEADLINE_MS, 20000).
 
@@ -111,7 +111,7 @@ start(Daemon, Probes, Options) ->
     {0, _} = lttng(Daemon, "create ~s ~s", [Name, maps:get(create, Options, "--output=" ++ Folder)]),
     {0, _} = lttng(Daemon, "enable-channel -u -s ~s ~s channel",
                    [Name, maps:get(channel, Options, "--subbuf-size=1M --num-subbuf=8")]),
-    [{0, _} = lttng(Daemon, "enable-event -u -s ~s -c channel 'org_erlang_dyntrace:~s' ~s", [Name, Probe, Event])
+    [{0, _} = lttng(Daemon, "enable-event -u -s ~s -c channel '~s:~s' ~s", [Name, provider(Probe), Probe, Event])
      || Probe <- Probes],
     {0, _} = lttng(Daemon, "start ~s", [Name]),
     Session.
@@ -121,8 +121,13 @@ enable(Session = #session{event = Event}, Probe) -> switch("enable", Session, Pr
 disable(Session, Probe) -> switch("disable", Session, Probe, "").
 
 switch(How, #session{daemon = Daemon, name = Name}, Probe, Options) ->
-    {0, _} = lttng(Daemon, "~s-event -u -s ~s -c channel 'org_erlang_dyntrace:~s' ~s", [How, Name, Probe, Options]),
+    {0, _} = lttng(Daemon, "~s-event -u -s ~s -c channel '~s:~s' ~s", [How, Name, provider(Probe), Probe, Options]),
     ok.
+
+%% A pattern of several names is of the first provider.
+provider(Probe) ->
+    hd([Provider || #{name := Name, provider := Provider} <- dyntrace:probes(), Name =:= Probe]
+       ++ [org_erlang_dyntrace]).
 
 folder(#session{folder = Folder}) ->
     Folder.
@@ -145,13 +150,16 @@ destroy(#session{daemon = Daemon, name = Name, folder = Folder}) ->
 lttng(#daemon{prefix = Prefix}, Format, Args) ->
     test_shell:run("~s lttng --no-sessiond " ++ Format, [Prefix | Args]).
 
-%% The tracepoints of this provider that a process has registered, with repetitions. `lttng list` heads each process
-%% with "PID: 17 - Name: ..." or, from 2.15, "Process 17: ...".
+%% The tracepoints that a process has registered, of both providers or of one, with repetitions. `lttng list` heads each
+%% process with "PID: 17 - Name: ..." or, from 2.15, "Process 17: ...".
 tracepoints(Daemon, OsPid) ->
+    tracepoints(Daemon, OsPid, "org_erlang_(?:dyntrace|otp)").
+
+tracepoints(Daemon, OsPid, Provider) ->
     {0, Output} = lttng(Daemon, "list -u", []),
     [Name || Part <- re:split(Output, "(?:PID: |Process )(?=[0-9])"),
              re:run(Part, "^" ++ OsPid ++ "\\b") =/= nomatch,
-             {match, Names} <- [re:run(Part, "org_erlang_dyntrace:(\\w+)", [global, {capture, all_but_first, binary}])],
+             {match, Names} <- [re:run(Part, [Provider, ":(\\w+)"], [global, {capture, all_but_first, binary}])],
              [Name] <- Names].
 
 %% -- What was recorded --------------------------------------------------------------------------
@@ -166,9 +174,14 @@ text(Session = #session{daemon = Daemon, name = Name, folder = Folder}) ->
     ok = destroy(Session),
     binary:split(Text, <<"\n">>, [global, trim_all]).
 
-%% Each event's fields with their types, in their order.
+%% The fields with their types, in their order, of each event that the trace declares: those that are enabled.
 declared(Folder) ->
-    lists:usort([{Name, [{Field, Type} || {Field, Type, _} <- Fields]} || {Name, Fields} <- lines(Folder)]).
+    lists:usort([{binary_to_atom(Name), [declared_field(Field) || Field <- Fields]}
+                 || Line <- raw("--declared", Folder), [Name | Fields] <- [binary:split(Line, <<"\t">>, [global])]]).
+
+declared_field(Field) ->
+    [Name, Type] = binary:split(Field, <<":">>),
+    {binary_to_atom(Name), binary_to_atom(Type)}.
 
 %% How many events LTTng reports as discarded.
 discarded(Folder) ->
@@ -198,8 +211,11 @@ lines(Folder) ->
      || Line <- lists:droplast(raw(Folder)), [Name | Fields] <- [binary:split(Line, <<"\t">>, [global])]].
 
 raw(Folder) ->
-    {0, Output} = test_shell:run("/usr/bin/python3 '~ts' '~ts' 2>&1",
-                                 [filename:join(test_shell:project(), "test/support/read_ctf.py"), Folder]),
+    raw("", Folder).
+
+raw(Option, Folder) ->
+    {0, Output} = test_shell:run("/usr/bin/python3 '~ts' ~s '~ts' 2>&1",
+                                 [filename:join(test_shell:project(), "test/support/read_ctf.py"), Option, Folder]),
     binary:split(Output, <<"\n">>, [global, trim_all]).
 
 field(Field) ->

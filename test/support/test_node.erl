@@ -3,7 +3,7 @@
 -module(test_node).
 
 -export([start/0, start/1, stop/1, os_pid/1, call/2, call/3, is_ours/1, test_paths/0]).
--export([start_epmd/0, stop_epmd/1, named/2]).
+-export([start_epmd/0, stop_epmd/1, named/2, named/3, nameless/1]).
 
 -define(DEADLINE, 180000).
 
@@ -68,6 +68,17 @@ start_epmd() ->
 stop_epmd({_, Port}) ->
     true = port_close(Port).
 
-named(Name, {EpmdNumber, _}) ->
+named(Name, Epmd) ->
+    named(Name, Epmd, []).
+
+%% With further arguments of erl.
+named(Name, Epmd, Args) ->
+    near(Epmd, ["-name", Name ++ "@127.0.0.1" | Args]).
+
+%% It can start its distribution itself.
+nameless(Epmd) ->
+    near(Epmd, []).
+
+near({EpmdNumber, _}, Args) ->
     start(#{env => [{"ERL_EPMD_PORT", EpmdNumber}],
-            args => ["-start_epmd", "false", "-setcookie", "dyntrace", "-name", Name ++ "@127.0.0.1"]}).
+            args => ["-start_epmd", "false", "-setcookie", "dyntrace" | Args]}).

@@ -29,7 +29,7 @@ counted() ->
     lists:append(Counted).
 
 load(Library) ->
-    {Reserved, _, Least, Greatest, _, _} = dyntrace_library:load_info(dyntrace_library:find()),
+    {Reserved, _, Least, Greatest, _, _, _} = dyntrace_library:load_info(dyntrace_library:find()),
     case erlang:load_nif(Library, {Reserved, Least, Greatest}) of
         {error, {reload, _}} -> ok; % another suite has loaded it
         Loaded -> Loaded

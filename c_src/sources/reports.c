@@ -1,0 +1,106 @@
+#include "sources/reports.h"
+
+#include <string.h>
+
+#include "backends/backends.h"
+#include "catalogue/atoms.h"
+#include "catalogue/choose.h"
+#include "sources/gate.h"
+#include "text/id.h"
+#include "text/string.h"
+#include "text/term.h"
+
+struct report {
+    ErlNifEnv *env;
+    const ERL_NIF_TERM *values; /* the next one first */
+    int count;                  /* how many are left */
+    struct dt_text text;
+};
+
+/* -- One value ----------------------------------------------------------------------- */
+
+static bool get_string(struct report *report, ERL_NIF_TERM value, const char **field) {
+    *field = enif_is_binary(report->env, value) || enif_is_list(report->env, value)
+                 ? dt_text_name(&report->text, report->env, value)
+                 : dt_text_id(&report->text, report->env, value);
+    return *field != NULL;
+}
+
+static bool get_term(struct report *report, ERL_NIF_TERM value, const char **field) {
+    *field = dt_text_term(&report->text, report->env, value);
+    return *field != NULL;
+}
+
+#define NUMBER_GETTER(type, number, get)                                                           \
+    static __attribute__((unused)) bool get_##type(struct report *report, ERL_NIF_TERM value,      \
+                                                   type##_t *field) {                              \
+        number n;                                                                                  \
+                                                                                                   \
+        if (!get(report->env, value, &n))                                                          \
+            return false;                                                                          \
+        *field = n;                                                                                \
+        return true;                                                                               \
+    }
+
+NUMBER_GETTER(int32, int, enif_get_int)
+NUMBER_GETTER(uint32, unsigned, enif_get_uint)
+NUMBER_GETTER(int64, ErlNifSInt64, enif_get_int64)
+NUMBER_GETTER(uint64, ErlNifUInt64, enif_get_uint64)
+
+/* -- All fields of a probe ------------------------------------------------------------- */
+
+typedef bool filler(struct report *report, union dt_event *event);
+
+#define NEXT(type, name) &&report->count-- > 0 && get_##type(report, *report->values++, &e->name)
+#define STR(name, ...) NEXT(string, name)
+#define TEXT(name, ...) NEXT(term, name)
+#define NUMBER(type, name, ...) NEXT(type, name)
+#define FILL(name, fields)                                                                         \
+    static bool fill_##name(struct report *report, union dt_event *event) {                        \
+        struct dt_##name *e = &event->name;                                                        \
+                                                                                                   \
+        return true fields && report->count == 0;                                                  \
+    }
+#define FROM(source) , 1,
+#define PROBE(name, provider, backends, when, differs, fields...)                                  \
+    DT_CHOOSE(FILL, DT_NOTHING, backends)(name, fields)
+#include "catalogue/probes.def"
+
+static const struct reported {
+    const char *name;
+    enum dt_probe probe;
+    filler *fill;
+} reported[] = {
+#define FROM(source) , 1,
+#define ENTRY(name) {#name, DT_##name, fill_##name},
+#define PROBE(name, provider, backends, ...) DT_CHOOSE(ENTRY, DT_NOTHING, backends)(name)
+#include "catalogue/probes.def"
+};
+
+/* -- Reporting ------------------------------------------------------------------------- */
+
+static const struct reported *find(ErlNifEnv *env, ERL_NIF_TERM name) {
+    char text[256];
+
+    if (enif_get_atom(env, name, text, sizeof text, ERL_NIF_LATIN1))
+        for (size_t i = 0; i < sizeof reported / sizeof *reported; i++)
+            if (strcmp(reported[i].name, text) == 0)
+                return &reported[i];
+    return NULL;
+}
+
+ERL_NIF_TERM dt_report(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    const struct reported *to = find(env, argv[0]);
+    struct report report = {.env = env};
+    union dt_event event;
+
+    (void)argc;
+    if (!to || !enif_get_tuple(env, argv[1], &report.count, &report.values))
+        return enif_make_badarg(env);
+    dt_text_open(&report.text);
+    if (!to->fill(&report, &event))
+        return enif_make_badarg(env);
+    if (dt_is_enabled(to->probe) && dt_gate_allows(to->probe) && dt_gate_take())
+        dt_fire(to->probe, &event);
+    return atom_ok;
+}

@@ -1,0 +1,57 @@
+%% @private The source of `driver__init' and `driver__finish': compares the drivers that are loaded, at each poll.
+%%
+%% A look takes 1 us. But the VM locks its list of drivers while the system loads a driver's library, and whoever looks
+%% then, or opens a port, holds a scheduler for as long. So a process of its own looks, and the autotracer does not wait
+%% for it; after a look that takes long, the next one is asked for when it has answered.
+-module(dyntrace_drivers).
+-behaviour(dyntrace_source).
+
+-export([on/1, poll/1, message/2, off/1]).
+
+-record(state, {looker :: pid(),
+                is_asked = false :: boolean(),
+                %% The names of the drivers, sorted.
+                drivers = unknown :: unknown | [string()]}).
+
+on(_) ->
+    Worker = self(),
+    poll(#state{looker = spawn_link(fun() -> look(Worker) end)}).
+
+poll(State = #state{is_asked = true}) ->
+    {on, State};
+poll(State = #state{looker = Looker}) ->
+    Looker ! look,
+    {on, State#state{is_asked = true}}.
+
+message({?MODULE, Looker, Now}, State = #state{looker = Looker, drivers = Before}) ->
+    compare(Before, Now),
+    State#state{is_asked = false, drivers = Now};
+message({'EXIT', Looker, Reason}, #state{looker = Looker}) ->
+    exit(Reason);
+message(_, State) ->
+    State.
+
+off(#state{looker = Looker}) ->
+    true = unlink(Looker),
+    true = exit(Looker, kill),
+    ok.
+
+compare(unknown, _) ->
+    ok;
+compare(Before, Now) ->
+    [ok = dyntrace:report(Probe, {Name}) || Name <- Before -- Now, Probe <- [driver__finish, driver_finish]],
+    [ok = dyntrace:report(Probe, {Name, 0, 0, 0}) || Name <- Now -- Before, Probe <- [driver__init, driver_init]],
+    ok.
+
+%% A sensitive process makes no trace events.
+look(Worker) ->
+    _ = process_flag(sensitive, true),
+    look_when_asked(Worker).
+
+look_when_asked(Worker) ->
+    receive
+        look ->
+            {ok, Names} = erl_ddll:loaded_drivers(),
+            Worker ! {?MODULE, self(), lists:sort(Names)},
+            look_when_asked(Worker)
+    end.

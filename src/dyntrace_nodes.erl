@@ -1,0 +1,34 @@
+%% @private The source of `dist__monitor': nodes that connect and go away.
+%%
+%% To monitor nodes is a flag of the process: the call does not wait for net_kernel, and the flag stays set while the
+%% distribution starts and stops.
+-module(dyntrace_nodes).
+-behaviour(dyntrace_source).
+
+-export([on/1, poll/1, message/2, off/1]).
+
+-define(OPTIONS, [{node_type, all}, nodedown_reason]).
+
+%% The state is this node's name. When the distribution stops, the node has lost its name before the worker gets the
+%% messages.
+on(_) ->
+    ok = net_kernel:monitor_nodes(true, ?OPTIONS),
+    {on, node()}.
+
+poll(_) ->
+    {on, node()}.
+
+message({What, Node, Info}, Before) when What =:= nodeup; What =:= nodedown ->
+    This = this(node(), Before),
+    ok = dyntrace:report(dist__monitor, {This, What, Node, proplists:get_value(node_type, Info),
+                                         proplists:get_value(nodedown_reason, Info, [])}),
+    This;
+message(_, This) ->
+    This.
+
+this(nonode@nohost, Before) -> Before;
+this(Now, _) -> Now.
+
+%% A message that has come before is ignored later.
+off(_) ->
+    ok = net_kernel:monitor_nodes(false, ?OPTIONS).

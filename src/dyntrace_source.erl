@@ -1,0 +1,27 @@
+%% @private A source: what the autotracer observes beside trace events, while a consumer of a probe requires it. A
+%% source reports its events with `dyntrace:report/2', or tells the library what trace events do not show.
+%%
+%% The callbacks run in the autotracer. They must not wait: a source that has to ask the schedulers or other processes
+%% does so in a process of its own, linked to the autotracer. A callback that fails is logged, and its source is
+%% switched on again at the next poll.
+-module(dyntrace_source).
+
+-export_type([name/0, state/0, result/0]).
+
+-type name() :: atom().
+
+-type state() :: term().
+
+-type result() :: {on, state()} | {paused, Why :: string(), state()} | {withheld, Why :: string()}.
+%% `paused': it observes nothing for a while. `withheld': somebody else has what it needs; the next poll calls on/1.
+
+-callback on(dyntrace_config:config()) -> result().
+
+%% At each poll while it is on or paused.
+-callback poll(state()) -> result().
+
+%% A message to the autotracer that is not the autotracer's own.
+-callback message(term(), state()) -> state().
+
+%% Removes all that the source has set up.
+-callback off(state()) -> ok.

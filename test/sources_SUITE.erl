@@ -1,0 +1,459 @@
+%% What the application observes beside trace events: probes whose events it reports itself. Exit signals of other
+%% nodes, which are trace events, are here for their two nodes.
+-module(sources_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+-import(test_autotracer, [start/2, attach/2, following/1, call/2, until_following/3, until_worker_after/2, keep_log/1,
+                          logged/1, until_logged/2]).
+
+suite() ->
+    [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
+
+all() ->
+    [nodes_that_connect_and_part, busy_port, busy_connection, another_system_monitor, too_many_busy_ports, drivers,
+     exit_signals_of_another_node, switched_on_and_off, bad_messages, worker_killed, supervisor_killed].
+
+%% -- Nodes ---------------------------------------------------------------------------------
+
+%% A node starts its distribution while the consumer is attached, connects to a visible and a hidden node, and stops.
+%% The events are the messages that a process of the node gets.
+nodes_that_connect_and_part(Config) ->
+    with_epmd(fun(Epmd) -> with_node(test_node:nameless(Epmd), fun(Ours) -> parted(Epmd, Ours) end, Config) end).
+
+parted(Epmd, Config) ->
+    start([{interval, 10}], Config),
+    Consumer = attach([dist__monitor], Config),
+    until_following(sources, [nodes], Config),
+    Monitor = call(Config, fun() ->
+                                   Self = self(),
+                                   Pid = spawn(fun() ->
+                                                       ok = net_kernel:monitor_nodes(true, [{node_type, all},
+                                                                                            nodedown_reason]),
+                                                       Self ! {self(), monitors},
+                                                       receive stop -> ok end
+                                               end),
+                                   receive {Pid, monitors} -> Pid end
+                           end),
+    ok = call(Config, fun() -> distributed('a@127.0.0.1') end),
+    Visible = test_node:named("b", Epmd),
+    Hidden = test_node:named("c", Epmd, ["-hidden"]),
+    true = call(Config, fun() -> net_kernel:connect_node('b@127.0.0.1') end),
+    true = call(Config, fun() -> erlang:disconnect_node('b@127.0.0.1') end),
+    true = call(Config, fun() -> net_kernel:connect_node('c@127.0.0.1') end),
+    until_nodes(hidden, ['c@127.0.0.1'], Config),
+    true = call(Config, fun() -> net_kernel:connect_node('b@127.0.0.1') end),
+    test_node:stop(Visible),
+    until_nodes(visible, [], Config),
+    ok = call(Config, fun net_kernel:stop/0),
+    test_node:stop(Hidden),
+    test_bpftrace:await(Consumer, fun({_, #{what := What, monitored_node := Node}}) ->
+                                          {What, Node} =:= {<<"nodedown">>, <<"'a@127.0.0.1'">>}
+                                  end),
+    Messages = call(Config, fun() -> element(2, process_info(Monitor, messages)) end),
+    Expected = [#{node => <<"'a@127.0.0.1'">>, what => test_cases:text(What), monitored_node => test_cases:text(Node),
+                  type => test_cases:text(proplists:get_value(node_type, Info)),
+                  reason => reason(Info)}
+                || {What, Node, Info} <- Messages],
+    ?assertEqual([<<"[]">>, <<"connection_closed">>, <<"disconnect">>, <<"net_kernel_terminated">>],
+                 lists:usort([Reason || #{reason := Reason} <- Expected])),
+    ?assertEqual([<<"hidden">>],
+                 lists:usort([Type || #{monitored_node := <<"'c@127.0.0.1'">>, type := Type} <- Expected])),
+    ?assertEqual(Expected, [Event || {dist__monitor, Event} <- test_bpftrace:stop(Consumer)]),
+    until_following(sources, [], Config),
+    %% The worker gets no messages any more.
+    ?assertEqual([], call(Config, fun() -> received_by_worker(fun() -> ok = distributed('d@127.0.0.1') end) end)).
+
+reason(Info) ->
+    case lists:keyfind(nodedown_reason, 1, Info) of
+        {_, Reason} -> test_cases:text(Reason);
+        false -> <<"[]">>
+    end.
+
+until_nodes(Type, Nodes, Config) ->
+    test_wait:until({Type, "nodes"}, Nodes, fun() -> call(Config, fun() -> nodes(Type) end) end).
+
+%% On the node: messages about nodes that the worker has received when Fun has returned.
+received_by_worker(Fun) ->
+    Worker = whereis(dyntrace_autotracer),
+    1 = erlang:trace(Worker, true, ['receive']),
+    Fun(),
+    _ = sys:get_state(Worker),
+    1 = erlang:trace(Worker, false, ['receive']),
+    Ref = erlang:trace_delivered(Worker),
+    receive {trace_delivered, Worker, Ref} -> ok end,
+    [Message || Message <- received(), lists:member(element(1, Message), [nodeup, nodedown])].
+
+received() ->
+    receive {trace, _, 'receive', Message} -> [Message | received()] after 0 -> [] end.
+
+%% -- Busy ports ----------------------------------------------------------------------------
+
+%% A program does not read its standard input. A process that sends it more than the port takes is suspended.
+busy_port(Config) ->
+    start([{interval, 10}], Config),
+    Consumer = attach([port__busy], Config),
+    until_following(sources, [system_monitor], Config),
+    {Port, Writer} = call(Config, fun suspended_writer/0),
+    Text = text(Port, Config),
+    test_bpftrace:await(Consumer, fun({port__busy, #{port := Of}}) -> Of =:= Text end),
+    ?assertEqual({status, suspended}, call(Config, fun() -> process_info(Writer, status) end)),
+    _ = test_bpftrace:stop(Consumer),
+    until_following(sources, [], Config),
+    ?assertEqual([], call(Config, fun monitored/0)).
+
+%% On the node.
+suspended_writer() ->
+    Self = self(),
+    Writer = spawn(fun() ->
+                           Port = open_port({spawn_executable, "/bin/sleep"}, [{args, ["600"]}]),
+                           Self ! {self(), Port},
+                           write(Port)
+                   end),
+    receive {Writer, Port} -> {Port, Writer} end.
+
+write(Port) ->
+    true = port_command(Port, binary:copy(<<"data">>, 100000)),
+    write(Port).
+
+%% On the node: what the application has set of the system monitor.
+monitored() ->
+    _ = code:ensure_loaded(trace),
+    Worker = whereis(dyntrace_autotracer),
+    case {erlang:function_exported(trace, system, 3), erlang:system_monitor()} of
+        {true, _} ->
+            lists:sort(lists:append([Events || Session <- apply(trace, session_info, [all]),
+                                               element(1, Session) =:= dyntrace_system_monitor,
+                                               {system, Events} <- [apply(trace, info, [Session, system, all])]]));
+        {false, {Worker, Events}} -> lists:sort(Events);
+        {false, _} -> []
+    end.
+
+%% The other node is stopped by a signal, so that the connection takes no more.
+busy_connection(Config) ->
+    with_two_nodes(["+zdbbl", "1"], fun connection/2, Config).
+
+connection(Other, Config) ->
+    OsPid = test_node:os_pid(Other),
+    Sink = peer:call(Other, erlang, spawn, [test_autotracer, sink, []]),
+    start([{interval, 10}], Config),
+    Consumer = attach([dist__port_busy], Config),
+    until_following(sources, [system_monitor], Config),
+    ?assertEqual([busy_dist_port], call(Config, fun monitored/0)),
+    Port = call(Config, fun() ->
+                                true = net_kernel:connect_node('b@127.0.0.1'),
+                                proplists:get_value('b@127.0.0.1', erlang:system_info(dist_ctrl))
+                        end),
+    {0, _} = test_shell:run("kill -STOP ~s", [OsPid]),
+    Writer = call(Config, fun() -> spawn(fun() -> send_forever(Sink) end) end),
+    Text = text(Writer, Config),
+    {_, Event} = test_bpftrace:await(Consumer, fun({_, #{pid := Pid}}) -> Pid =:= Text end),
+    ?assertEqual(#{node => <<"'a@127.0.0.1'">>, port => text(Port, Config), remote_node => <<"'b@127.0.0.1'">>,
+                   pid => Text}, Event),
+    true = call(Config, fun() -> exit(Writer, kill) end),
+    {0, _} = test_shell:run("kill -CONT ~s", [OsPid]),
+    _ = test_bpftrace:stop(Consumer).
+
+send_forever(Sink) ->
+    Sink ! binary:copy(<<"data">>, 10000),
+    send_forever(Sink).
+
+%% -- The system monitor of others ------------------------------------------------------------
+
+%% Before OTP 28 another process that is the system monitor stays it, also if it becomes it later. From OTP 28 on both
+%% get their events.
+another_system_monitor(Config) ->
+    start([{interval, 10}], Config),
+    First = become_system_monitor(Config),
+    Consumer = attach([port__busy, dist__port_busy], Config),
+    until_beside(First, Config),
+    call(Config, fun() -> exit(First, kill) end),
+    until_following(sources, [system_monitor], Config),
+    ?assertEqual(#{}, maps:get(withheld, following(Config))),
+    ?assertEqual([busy_dist_port, busy_port], call(Config, fun monitored/0)),
+    Second = become_system_monitor(Config),
+    until_beside(Second, Config),
+    _ = test_bpftrace:stop(Consumer),
+    until_following(sources, [], Config),
+    until_following(withheld, #{}, Config),
+    ?assertEqual({Second, [busy_port]}, call(Config, fun erlang:system_monitor/0)).
+
+become_system_monitor(Config) ->
+    call(Config, fun() ->
+                         Pid = spawn(fun test_autotracer:sink/0),
+                         _ = erlang:system_monitor(Pid, [busy_port]),
+                         Pid
+                 end).
+
+until_beside(Other, Config) ->
+    case call(Config, fun() -> _ = code:ensure_loaded(trace), erlang:function_exported(trace, system, 3) end) of
+        true ->
+            until_following(sources, [system_monitor], Config);
+        false ->
+            until_following(withheld, fun(#{system_monitor := Why}) -> string:find(Why, pid_to_list(Other)) =/= nomatch;
+                                         (_) -> false
+                                      end, Config),
+            ?assertEqual([], maps:get(sources, following(Config)))
+    end,
+    ?assertEqual({Other, [busy_port]}, call(Config, fun erlang:system_monitor/0)).
+
+%% A flood of suspended processes: the source pauses, with one line in the log, and then goes on.
+too_many_busy_ports(Config) ->
+    Folder = test_driver:build(?config(priv_dir, Config)),
+    keep_log(Config),
+    start([{interval, 10}], Config),
+    Consumer = attach([port__busy], Config),
+    until_following(sources, [system_monitor], Config),
+    Flood = call(Config, fun() -> spawn(fun() -> flood(Folder) end) end),
+    until_following(withheld, fun(Withheld) -> is_map_key(system_monitor, Withheld) end, Config),
+    ?assertEqual([], call(Config, fun monitored/0)),
+    call(Config, fun() -> exit(Flood, kill) end),
+    until_following(sources, [system_monitor], Config),
+    ?assertEqual(#{}, maps:get(withheld, following(Config))),
+    ?assertMatch([{warning, _, ["too many processes are suspended" ++ _]}], logged(Config)),
+    {Port, _} = call(Config, fun suspended_writer/0),
+    Text = text(Port, Config),
+    test_bpftrace:await(Consumer, fun({port__busy, #{port := Of}}) -> Of =:= Text end),
+    _ = test_bpftrace:stop(Consumer).
+
+%% On the node: a thousand processes write to a port that is busy again and again.
+flood(Folder) ->
+    ok = test_driver:load(Folder, output),
+    Port = test_driver:open(output),
+    Drain = spawn_link(fun test_autotracer:sink/0),
+    true = erlang:port_connect(Port, Drain),
+    Writers = [spawn_link(fun() -> write_little(Port) end) || _ <- lists:seq(1, 1000)],
+    busy_and_not(Port, Writers).
+
+busy_and_not(Port, Writers) ->
+    ok = test_driver:busy(Port, true),
+    true = erlang:yield(),
+    ok = test_driver:busy(Port, false),
+    busy_and_not(Port, Writers).
+
+write_little(Port) ->
+    true = port_command(Port, "data"),
+    write_little(Port).
+
+%% -- Drivers -------------------------------------------------------------------------------
+
+%% A driver that is unloaded while it has a port is unloaded when that port is closed.
+drivers(Config) ->
+    Folder = test_driver:build(?config(priv_dir, Config)),
+    start([{interval, 10}], Config),
+    Consumer = attach([driver__init, driver__finish], Config),
+    until_following(sources, [drivers], Config),
+    %% The first look is over.
+    until_looked(Config),
+    Loader = call(Config, fun() -> spawn(fun work/0) end),
+    Does = fun(Fun) -> call(Config, fun() -> worked(Loader, Fun) end) end,
+    %% Loaded so, it keeps its ports when it is unloaded.
+    ok = Does(fun() -> erl_ddll:load(Folder, test_driver:name(output)) end),
+    ?assertEqual({driver__init, #{name => <<"test_output_drv">>, major => 0, minor => 0, flags => 0}},
+                 driver_event(driver__init, output, Consumer)),
+    ok = Does(fun() -> test_driver:load(Folder, outputv) end),
+    _ = driver_event(driver__init, outputv, Consumer),
+    Port = Does(fun() -> test_driver:open(output) end),
+    ok = Does(fun() -> erl_ddll:unload(test_driver:name(output)) end),
+    ?assert(lists:member(test_driver:name(output), Does(fun loaded/0))),
+    %% A driver that was loaded twice.
+    ok = Does(fun() -> test_driver:load(Folder, outputv) end),
+    ok = Does(fun() -> erl_ddll:unload(test_driver:name(outputv)) end),
+    ?assert(lists:member(test_driver:name(outputv), Does(fun loaded/0))),
+    ok = Does(fun() -> test_driver:unload(outputv) end),
+    ?assertEqual({driver__finish, #{name => <<"test_outputv_drv">>}},
+                 driver_event(driver__finish, outputv, Consumer)),
+    true = Does(fun() -> port_close(Port) end),
+    _ = driver_event(driver__finish, output, Consumer),
+    ?assertEqual([{driver__init, <<"test_output_drv">>}, {driver__init, <<"test_outputv_drv">>},
+                  {driver__finish, <<"test_outputv_drv">>}, {driver__finish, <<"test_output_drv">>}],
+                 [{Probe, Name} || {Probe, #{name := Name}} <- test_bpftrace:stop(Consumer)]),
+    until_following(sources, [], Config),
+    until_no_looker(Config).
+
+driver_event(Probe, Kind, Consumer) ->
+    Name = list_to_binary(test_driver:name(Kind)),
+    test_bpftrace:await(Consumer, fun({Of, #{name := Driver}}) -> {Of, Driver} =:= {Probe, Name} end).
+
+until_looked(Config) ->
+    test_wait:until("the drivers that were there before", fun({on, State}) -> is_list(element(4, State)) end,
+                    fun() -> source(drivers, Config) end).
+
+%% A source in the worker's state, or off.
+source(Name, Config) ->
+    State = call(Config, fun() -> tuple_to_list(sys:get_state(dyntrace_autotracer)) end),
+    case [Source || #{Name := Source} <- State, is_tuple(Source)] of
+        [Source] -> Source;
+        [] -> off
+    end.
+
+until_no_looker(Config) ->
+    test_wait:until("the process that looks has ended", [],
+                    fun() ->
+                            call(Config, fun() ->
+                                                 [Pid || Pid <- processes(),
+                                                         {current_function, {dyntrace_drivers, _, _}}
+                                                             <- [process_info(Pid, current_function)]]
+                                         end)
+                    end).
+
+%% On the node.
+loaded() ->
+    {ok, Names} = erl_ddll:loaded_drivers(),
+    Names.
+
+%% On the node: a process that runs functions, since a driver is loaded for the process that loads it.
+work() ->
+    receive {From, Fun} -> From ! {self(), Fun()}, work() end.
+
+worked(Worker, Fun) ->
+    Worker ! {self(), Fun},
+    receive {Worker, Result} -> Result end.
+
+%% -- Exit signals --------------------------------------------------------------------------
+
+%% An exit signal of another node has its name; one of this node does not fire the probe.
+exit_signals_of_another_node(Config) ->
+    with_two_nodes([], fun exit_signals/2, Config).
+
+exit_signals(Other, Config) ->
+    start([{interval, 10}], Config),
+    Consumer = attach([process__exit_signal__remote, process__exit_signal], Config),
+    test_autotracer:until_flags(new, ['receive'], Config),
+    Far = peer:call(Other, erlang, spawn, [test_autotracer, sink, []]),
+    {Near, Receiver} =
+        call(Config, fun() ->
+                             Self = self(),
+                             Near = spawn(fun test_autotracer:sink/0),
+                             Receiver = spawn(fun() ->
+                                                      _ = process_flag(trap_exit, true),
+                                                      [link(Pid) || Pid <- [Near, Far]],
+                                                      true = exit(Near, {near, 1}),
+                                                      receive {'EXIT', Near, _} -> ok end,
+                                                      true = exit(Far, {far, 2}),
+                                                      receive {'EXIT', Far, _} -> ok end,
+                                                      Self ! {self(), ended}
+                                              end),
+                             receive {Receiver, ended} -> {Near, Receiver} end
+                     end),
+    [NearText, FarText, ReceiverText] = [text(Pid, Config) || Pid <- [Near, Far, Receiver]],
+    _ = test_bpftrace:await(Consumer, fun({Probe, #{receiver := To}}) ->
+                                              {Probe, To} =:= {process__exit_signal__remote, ReceiverText}
+                                      end),
+    Expected = #{sender => FarText, node_name => <<"'b@127.0.0.1'">>, receiver => ReceiverText, reason => <<"{far,2}">>,
+                 label => 0, previous => 0, current => 0},
+    ?assertEqual(lists:sort([{process__exit_signal, #{sender => NearText, receiver => ReceiverText,
+                                                      reason => <<"{near,1}">>}},
+                             {process__exit_signal, maps:with([sender, receiver, reason], Expected)},
+                             {process__exit_signal__remote, Expected}]),
+                 lists:sort([Event || Event = {_, #{receiver := To}} <- test_bpftrace:stop(Consumer),
+                                      To =:= ReceiverText])).
+
+%% -- Ends ----------------------------------------------------------------------------------
+
+%% A message that looks like one of the system's does not end the worker.
+bad_messages(Config) ->
+    keep_log(Config),
+    start([{interval, 10}], Config),
+    Consumer = attach([dist__monitor, port__busy, driver__init], Config),
+    until_following(sources, [drivers, nodes, system_monitor], Config),
+    Worker = call(Config, fun() -> whereis(dyntrace_autotracer) end),
+    Bad = [{nodeup, 1, []}, {nodedown, 'b@127.0.0.1', improper}, {monitor, 1, busy_port, {}}],
+    [begin
+         call(Config, fun() -> Worker ! Message end),
+         until_logged(Count, Config),
+         [test_wait:until({Source, "is on again"}, fun({on, _}) -> true; (off) -> false end,
+                          fun() -> source(Source, Config) end) || Source <- [drivers, nodes, system_monitor]]
+     end || {Count, Message} <- lists:zip(lists:seq(1, length(Bad)), Bad)],
+    call(Config, fun() ->
+                         [Worker ! Message || Message <- [hello, {dyntrace_drivers, self(), []}, {'EXIT', self(), oops},
+                                                          {monitor, self(), long_gc, []}]]
+                 end),
+    ?assertEqual([nodes, nodes, system_monitor],
+                 [Source || {error, "dyntrace: ~s fails" ++ _, [Source | _]} <- logged(Config)]),
+    ?assertEqual(Worker, call(Config, fun() -> _ = sys:get_state(Worker), whereis(dyntrace_autotracer) end)),
+    _ = test_bpftrace:stop(Consumer).
+
+switched_on_and_off(Config) ->
+    start([{interval, 10}], Config),
+    [begin
+         Consumer = attach([Probe], Config),
+         until_following(sources, [Source], Config),
+         ?assertMatch(#{processes := [], ports := []}, following(Config)),
+         ok = test_bpftrace:kill(Consumer),
+         until_following(sources, [], Config)
+     end || {Probe, Source} <- [{dist__monitor, nodes}, {dist__port_busy, system_monitor}, {port__busy, system_monitor},
+                                {driver__init, drivers}, {driver__finish, drivers}]],
+    ok = call(Config, fun() -> dyntrace:follow(#{probes => [process_exit]}) end),
+    Consumer = attach([port__busy, process_exit], Config),
+    test_autotracer:until_traced(Config),
+    ?assertEqual([], maps:get(sources, following(Config))),
+    _ = test_bpftrace:stop(Consumer).
+
+worker_killed(Config) ->
+    start([{interval, 10}], Config),
+    Consumer = attach([dist__monitor, dist__port_busy, port__busy, driver__init], Config),
+    All = [drivers, nodes, system_monitor],
+    until_following(sources, All, Config),
+    [begin
+         First = call(Config, fun() -> Pid = whereis(dyntrace_autotracer), exit(Pid, kill), Pid end),
+         until_worker_after(First, Config),
+         until_following(sources, All, Config),
+         ?assertEqual([busy_dist_port, busy_port], call(Config, fun monitored/0))
+     end || _ <- [1, 2]],
+    _ = test_bpftrace:stop(Consumer),
+    until_following(sources, [], Config),
+    until_no_looker(Config).
+
+supervisor_killed(Config) ->
+    start([{interval, 10}], Config),
+    Consumer = attach([dist__monitor, dist__port_busy, port__busy, driver__init], Config),
+    until_following(sources, [drivers, nodes, system_monitor], Config),
+    call(Config, fun() -> exit(whereis(dyntrace_sup), kill) end),
+    test_wait:until("the application has ended", fun(Running) -> not lists:keymember(dyntrace, 1, Running) end,
+                    fun() -> call(Config, fun application:which_applications/0) end),
+    test_wait:until("no system monitor", [], fun() -> call(Config, fun monitored/0) end),
+    ?assertEqual(undefined, call(Config, fun erlang:system_monitor/0)),
+    until_no_looker(Config),
+    _ = test_bpftrace:stop(Consumer).
+
+%% -- Helpers -------------------------------------------------------------------------------
+
+with_epmd(Fun) ->
+    Epmd = test_node:start_epmd(),
+    try Fun(Epmd)
+    after test_node:stop_epmd(Epmd)
+    end.
+
+%% In place of the node of the test's configuration.
+with_node(Node, Fun, Config) ->
+    try
+        Result = Fun([{node, Node} | Config]),
+        #{undecoded := Undecoded} = test_node:call(Node, fun dyntrace:info/0),
+        ?assertEqual(#{}, Undecoded),
+        Result
+    after
+        test_node:stop(Node)
+    end.
+
+%% a@127.0.0.1, which is traced, and b@127.0.0.1.
+with_two_nodes(Args, Fun, Config) ->
+    with_epmd(fun(Epmd) ->
+                      Other = test_node:named("b", Epmd),
+                      try with_node(test_node:named("a", Epmd, Args), fun(Ours) -> Fun(Other, Ours) end, Config)
+                      after test_node:stop(Other)
+                      end
+              end).
+
+%% On the node.
+distributed(Name) ->
+    {ok, _} = net_kernel:start(Name, #{name_domain => longnames}),
+    ok.
+
+%% As the node writes it.
+text(Term, Config) ->
+    call(Config, fun() -> test_cases:text(Term) end).
