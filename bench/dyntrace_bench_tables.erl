@@ -33,8 +33,8 @@ otp(Consumers) ->
 events(Title, Tracers, Consumers) ->
     operations(Title,
                "Nanoseconds per operation with its trace events, in a process that is traced with that flag. Floor: a "
-               "tracer whose NIFs do nothing. `discard`: a tracer that answers `discard`. Messages are shared terms, so "
-               "sending copies nothing. To a process: one that drops all trace messages. To a file: by "
+               "tracer whose NIFs do nothing. `discard`: a tracer that answers `discard`. Messages are shared terms, "
+               "so sending copies nothing. To a process: one that drops all trace messages. To a file: by "
                "`dbg:trace_port/2`.",
                "operation (flag)", dyntrace_bench_ops:table(), Tracers, Consumers).
 

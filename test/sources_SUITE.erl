@@ -98,23 +98,32 @@ busy_port(Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([port__busy], Config),
     until_following(sources, [system_monitor], Config),
-    {Port, Writer} = call(Config, fun suspended_writer/0),
-    Text = text(Port, Config),
-    test_bpftrace:await(Consumer, fun({port__busy, #{port := Of}}) -> Of =:= Text end),
-    ?assertEqual({status, suspended}, call(Config, fun() -> process_info(Writer, status) end)),
+    with_suspended_writer(fun(Port, Writer) ->
+                                  Text = text(Port, Config),
+                                  test_bpftrace:await(Consumer, fun({port__busy, #{port := Of}}) -> Of =:= Text end),
+                                  ?assertEqual({status, suspended},
+                                               call(Config, fun() -> process_info(Writer, status) end))
+                          end, Config),
     _ = test_bpftrace:stop(Consumer),
     until_following(sources, [], Config),
     ?assertEqual([], call(Config, fun monitored/0)).
+
+%% The VM writes what is queued before it ends, so the program has to end first.
+with_suspended_writer(Fun, Config) ->
+    {Port, Writer, Program} = call(Config, fun suspended_writer/0),
+    try Fun(Port, Writer)
+    after "" = os:cmd("kill " ++ integer_to_list(Program))
+    end.
 
 %% On the node.
 suspended_writer() ->
     Self = self(),
     Writer = spawn(fun() ->
                            Port = open_port({spawn_executable, "/bin/sleep"}, [{args, ["600"]}]),
-                           Self ! {self(), Port},
+                           Self ! {self(), Port, erlang:port_info(Port, os_pid)},
                            write(Port)
                    end),
-    receive {Writer, Port} -> {Port, Writer} end.
+    receive {Writer, Port, {os_pid, Program}} -> {Port, Writer, Program} end.
 
 write(Port) ->
     true = port_command(Port, binary:copy(<<"data">>, 100000)),
@@ -215,9 +224,10 @@ too_many_busy_ports(Config) ->
     until_following(sources, [system_monitor], Config),
     ?assertEqual(#{}, maps:get(withheld, following(Config))),
     ?assertMatch([{warning, _, ["too many processes are suspended" ++ _]}], logged(Config)),
-    {Port, _} = call(Config, fun suspended_writer/0),
-    Text = text(Port, Config),
-    test_bpftrace:await(Consumer, fun({port__busy, #{port := Of}}) -> Of =:= Text end),
+    with_suspended_writer(fun(Port, _) ->
+                                  Text = text(Port, Config),
+                                  test_bpftrace:await(Consumer, fun({port__busy, #{port := Of}}) -> Of =:= Text end)
+                          end, Config),
     _ = test_bpftrace:stop(Consumer).
 
 %% On the node: a thousand processes write to a port that is busy again and again.

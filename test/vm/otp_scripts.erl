@@ -8,7 +8,8 @@
 
 %% For each script the probes that the tool's listing, with their numbers of arguments, lacks or has with fewer; without
 %% the scripts that lack nothing.
--spec missing(tool(), #{Probe :: atom() => Arguments :: non_neg_integer()}) -> [{Script :: string(), [Probe :: atom()]}].
+-spec missing(tool(), Listed :: #{Probe :: atom() => Arguments :: non_neg_integer()}) ->
+          [{Script :: string(), [Probe :: atom()]}].
 missing(Tool, Listed) ->
     [{Script, Missing} || {Script, Probes} <- scripts(Tool),
                           Missing <- [[Probe || {Probe, Count} <- Probes, maps:get(Probe, Listed, 0) < Count]],
