@@ -7,7 +7,14 @@
 %%             {functions, []},         % [{Module, Function | '_', Arity | '_'}]
 %%             {probes, all},           % all | [Name]: the probes that the application's tracing may fire
 %%             {interval, 250},         % milliseconds between two polls for attached consumers
-%%             {sample_interval, 1000}, % milliseconds between two samples of the allocators, for the probes carrier_*
+%%             {sample_interval, 1000}, % milliseconds between two samples, for the probes carrier_* and vm_counter
+%%             {dump, never},           % never | seconds between two dumps of all identities
+%%             {log, off},              % off | the least log level that the probe log fires for
+%%             {log_limit, 100},        % logged events per second
+%%             {long_gc, 100},          % milliseconds: vm_long_gc
+%%             {long_schedule, 100},    % milliseconds: vm_long_schedule
+%%             {large_heap, 10000000},  % words: vm_large_heap
+%%             {long_message_queue, {1000, 10000}}, % messages, {short again, long}: vm_long_message_queue
 %%             {budget, infinity},      % trace events per second; after that many, tracing pauses
 %%             {text, full}]}           % full | shape: only the structure of terms, not their contents
 %% '''
@@ -24,6 +31,13 @@
                     probes := all | [atom()],
                     interval := pos_integer(),
                     sample_interval := pos_integer(),
+                    dump := never | pos_integer(),
+                    log := off | logger:level(),
+                    log_limit := pos_integer(),
+                    long_gc := pos_integer(),
+                    long_schedule := pos_integer(),
+                    large_heap := pos_integer(),
+                    long_message_queue := {Short :: non_neg_integer(), Long :: pos_integer()},
                     budget := pos_integer() | infinity,
                     text := full | shape}.
 
@@ -51,14 +65,20 @@ bad(Key, Value) ->
 options() ->
     lists:append(lists:join(", ", [atom_to_list(Key) || Key <- maps:keys(defaults())])).
 
-%% The most names or functions; the longest interval, an hour; the largest budget.
+%% The most names or functions; the shortest and the longest interval, an hour; seconds between dumps, a day; the largest
+%% budget; the most events of logger; the greatest number that a 32-bit VM takes as a threshold.
 -define(MAX_NAMES, 1000).
+-define(MIN_INTERVAL, 10).
 -define(MAX_INTERVAL, 3600000).
+-define(MAX_DUMP, 86400).
+-define(MAX_LOGGED, 10000).
+-define(MAX_THRESHOLD, ((1 bsl 27) - 1)).
 -define(MAX_BUDGET, ((1 bsl 62) - 1)).
 
 defaults() ->
     #{follow => true, processes => all, ports => all, functions => [], probes => all, interval => 250,
-      sample_interval => 1000, budget => infinity, text => full}.
+      sample_interval => 1000, dump => never, log => off, log_limit => 100, long_gc => 100, long_schedule => 100,
+      large_heap => 10000000, long_message_queue => {1000, 10000}, budget => infinity, text => full}.
 
 must_be() ->
     #{follow => "true or false",
@@ -69,11 +89,21 @@ must_be() ->
       probes => "all or a list of names of probes, as in dyntrace:probes()",
       interval => milliseconds(),
       sample_interval => milliseconds(),
+      dump => text("never, or seconds, 1 to ~b", [?MAX_DUMP]),
+      log => "off, or a level of logger",
+      log_limit => text("events per second, 1 to ~b", [?MAX_LOGGED]),
+      long_gc => milliseconds(1),
+      long_schedule => milliseconds(1),
+      large_heap => text("words, 1 to ~b", [?MAX_THRESHOLD]),
+      long_message_queue => text("{Short, Long}, numbers of messages, Short < Long =< ~b", [?MAX_THRESHOLD]),
       budget => text("events per second, 1 to ~b, or infinity", [?MAX_BUDGET]),
       text => "full or shape"}.
 
 milliseconds() ->
-    text("milliseconds, 10 to ~b", [?MAX_INTERVAL]).
+    milliseconds(?MIN_INTERVAL).
+
+milliseconds(Least) ->
+    text("milliseconds, ~b to ~b", [Least, ?MAX_INTERVAL]).
 
 text(Format, Args) ->
     lists:flatten(io_lib:format(Format, Args)).
@@ -85,7 +115,15 @@ is_good(functions, Value) -> is_list_of(fun is_pattern/1, ?MAX_NAMES, Value);
 is_good(probes, Value) -> Value =:= all orelse is_names(Value) andalso are_probes(Value, dyntrace:probes());
 is_good(interval, Value) -> is_interval(Value);
 is_good(sample_interval, Value) -> is_interval(Value);
-is_good(budget, Value) -> Value =:= infinity orelse is_integer(Value) andalso Value >= 1 andalso Value =< ?MAX_BUDGET;
+is_good(dump, Value) -> Value =:= never orelse is_within(1, ?MAX_DUMP, Value);
+is_good(log, Value) -> Value =:= off orelse lists:member(Value, levels());
+is_good(log_limit, Value) -> is_within(1, ?MAX_LOGGED, Value);
+is_good(long_gc, Value) -> is_within(1, ?MAX_INTERVAL, Value);
+is_good(long_schedule, Value) -> is_within(1, ?MAX_INTERVAL, Value);
+is_good(large_heap, Value) -> is_within(1, ?MAX_THRESHOLD, Value);
+is_good(long_message_queue, {Short, Long}) ->
+    is_within(1, ?MAX_THRESHOLD, Long) andalso is_within(0, Long - 1, Short);
+is_good(budget, Value) -> Value =:= infinity orelse is_within(1, ?MAX_BUDGET, Value);
 is_good(text, Value) -> Value =:= full orelse Value =:= shape;
 is_good(_, _) -> false.
 
@@ -93,7 +131,11 @@ is_pair(Option) -> is_tuple(Option) andalso tuple_size(Option) =:= 2.
 
 is_some(Value) -> lists:member(Value, [all, new, existing]).
 
-is_interval(Value) -> is_integer(Value) andalso Value >= 10 andalso Value =< ?MAX_INTERVAL.
+is_interval(Value) -> is_within(?MIN_INTERVAL, ?MAX_INTERVAL, Value).
+
+is_within(Least, Most, Value) -> is_integer(Value) andalso Value >= Least andalso Value =< Most.
+
+levels() -> [emergency, alert, critical, error, warning, notice, info, debug].
 
 is_names(Value) -> is_list_of(fun is_atom/1, ?MAX_NAMES, Value).
 

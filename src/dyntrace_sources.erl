@@ -12,7 +12,10 @@
 modules() ->
     #{allocators => dyntrace_allocators,
       builtins => dyntrace_builtins,
+      counters => dyntrace_counters,
       drivers => dyntrace_drivers,
+      identities => dyntrace_identities,
+      log => dyntrace_log,
       nodes => dyntrace_nodes,
       ports => dyntrace_ports,
       system_monitor => dyntrace_system_monitor}.
