@@ -14,7 +14,7 @@ suite() ->
 
 all() ->
     [every_script_is_here, usage, no_such_library, who_talks, messages, call_latency, no_calls, bif_latency, ports,
-     cpu, memory, request, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans, nodes, in_a_container,
+     cpu, memory, request, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans, nodes, vm_events, in_a_container,
      page_bpftrace, page_perf, page_gdb, page_bcc].
 
 init_per_suite(Config) ->
@@ -405,6 +405,60 @@ nodes(Config) ->
                  node_lines(test_bpftrace:stop_script(Consumer))),
     test_node:stop(Node),
     test_node:stop_epmd(Epmd).
+
+%% One event of each kind that one node can make, by its line.
+vm_events(Config) ->
+    Folder = test_driver:build(?config(priv_dir, Config)),
+    Node = ?config(node, Config),
+    test_node:call(Node, fun() ->
+                                 ok = application:load(dyntrace),
+                                 [ok = application:set_env(dyntrace, Key, Value) || {Key, Value} <- vm_events_SUITE:low()],
+                                 {ok, _} = application:ensure_all_started(dyntrace)
+                         end),
+    Consumer = test_bpftrace:start_file(filename:join(scripts(), "vm_events.bt"), [?config(library, Config)]),
+    test_wait:until("all events are set", true,
+                    fun() ->
+                            test_node:call(Node, fun() ->
+                                                         Set = sources_SUITE:monitored(),
+                                                         lists:keymember(large_heap, 1, Set) andalso
+                                                             lists:keymember(long_schedule, 1, Set) andalso
+                                                             lists:keymember(long_gc, 1, Set) andalso
+                                                             lists:member(busy_port, Set)
+                                                 end)
+                    end),
+    {Pids, Events} = test_node:call(Node, fun() ->
+                                                  ok = test_driver:load(Folder, output),
+                                                  {Ids, Messages} = vm_events_SUITE:messages_of(fun vm_events_SUITE:happen/0),
+                                                  {[test_cases:text(Id) || Id <- Ids],
+                                                   [vm_events_SUITE:expected(Message)
+                                                    || Message = {monitor, Id, _, _} <- Messages, lists:member(Id, Ids)]}
+                                          end),
+    Suspended = vm_events_SUITE:with_suspended_writer(
+                  fun(Port, Writer) ->
+                          Line = test_node:call(Node, fun() -> ["busy_port ", test_cases:text(Writer), " ",
+                                                                test_cases:text(Port)]
+                                                      end),
+                          Expected = iolist_to_binary(Line),
+                          test_wait:until("a suspended process", fun(Lines) -> lists:member(Expected, Lines) end,
+                                          fun() -> node_lines(test_bpftrace:lines(Consumer)) end),
+                          Expected
+                  end, Config),
+    Lines = node_lines(test_bpftrace:stop_script(Consumer)),
+    ?assertEqual(lists:sort([Suspended | [vm_line(Event) || Event <- Events]]),
+                 lists:sort([Line || Line <- Lines, Pid <- [lists:nth(2, binary:split(Line, <<" ">>, [global]))],
+                                     lists:member(Pid, Pids) orelse Line =:= Suspended])).
+
+vm_line({vm_long_gc, #{pid := Pid, duration := Ms, heap := Heap, old_heap := Old}}) ->
+    vm_line("long_gc ~s ~b ms, heap ~b + ~b words", [Pid, Ms, Heap, Old]);
+vm_line({vm_large_heap, #{pid := Pid, heap := Heap, old_heap := Old}}) ->
+    vm_line("large_heap ~s ~b + ~b words", [Pid, Heap, Old]);
+vm_line({vm_long_schedule, #{id := Id, duration := Ms, in := In, out := Out}}) ->
+    vm_line("long_schedule ~s ~b ms, from ~s to ~s", [Id, Ms, In, Out]);
+vm_line({vm_long_message_queue, #{pid := Pid, type := Type}}) ->
+    vm_line("message_queue ~s ~s", [Pid, Type]).
+
+vm_line(Format, Values) ->
+    iolist_to_binary(io_lib:format(Format, Values)).
 
 node_lines(Lines) ->
     [Text || Line <- Lines, {match, [Text]} <- [re:run(Line, "^\\d\\d:\\d\\d:\\d\\d  (.*)$",
