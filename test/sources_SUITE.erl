@@ -281,8 +281,8 @@ switched_on_and_off(Config) ->
          ok = test_bpftrace:kill(Consumer),
          until_following(sources, [], Config)
      end || {Probe, Source} <- [{dist__monitor, nodes}, {dist__port_busy, system_monitor}, {port__busy, system_monitor},
-                                {driver__init, drivers}, {driver__finish, drivers}, {node_up, nodes}, {node_down, nodes},
-                                {vm_busy_port, system_monitor}, {vm_busy_dist_port, system_monitor},
+                                {driver__init, drivers}, {driver__finish, drivers}, {node_up, nodes},
+                                {node_down, nodes}, {vm_busy_port, system_monitor}, {vm_busy_dist_port, system_monitor},
                                 {vm_long_gc, system_monitor}, {vm_large_heap, system_monitor},
                                 {vm_long_schedule, system_monitor}, {vm_long_message_queue, system_monitor}]],
     ok = call(Config, fun() -> dyntrace:follow(#{probes => [process_exit]}) end),

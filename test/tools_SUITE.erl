@@ -14,8 +14,8 @@ suite() ->
 
 all() ->
     [every_script_is_here, usage, no_such_library, who_talks, messages, call_latency, no_calls, bif_latency, ports,
-     cpu, memory, request, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans, nodes, vm_events, in_a_container,
-     page_bpftrace, page_perf, page_gdb, page_bcc].
+     cpu, memory, request, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans, nodes, vm_events,
+     in_a_container, page_bpftrace, page_perf, page_gdb, page_bcc].
 
 init_per_suite(Config) ->
     test_require:tool(test_bpftrace:missing(), Config).
@@ -408,31 +408,15 @@ nodes(Config) ->
 
 %% One event of each kind that one node can make, by its line.
 vm_events(Config) ->
-    Folder = test_driver:build(?config(priv_dir, Config)),
+    test_autotracer:start(vm_events_SUITE:low(), Config),
     Node = ?config(node, Config),
-    test_node:call(Node, fun() ->
-                                 ok = application:load(dyntrace),
-                                 [ok = application:set_env(dyntrace, Key, Value) || {Key, Value} <- vm_events_SUITE:low()],
-                                 {ok, _} = application:ensure_all_started(dyntrace)
-                         end),
     Consumer = test_bpftrace:start_file(filename:join(scripts(), "vm_events.bt"), [?config(library, Config)]),
-    test_wait:until("all events are set", true,
+    test_wait:until("all events are set", [busy_dist_port, busy_port, {large_heap, 100000}, {long_gc, 1},
+                                           {long_schedule, 20}],
                     fun() ->
-                            test_node:call(Node, fun() ->
-                                                         Set = sources_SUITE:monitored(),
-                                                         lists:keymember(large_heap, 1, Set) andalso
-                                                             lists:keymember(long_schedule, 1, Set) andalso
-                                                             lists:keymember(long_gc, 1, Set) andalso
-                                                             lists:member(busy_port, Set)
-                                                 end)
+                            lists:keydelete(long_message_queue, 1, test_node:call(Node, fun sources_SUITE:monitored/0))
                     end),
-    {Pids, Events} = test_node:call(Node, fun() ->
-                                                  ok = test_driver:load(Folder, output),
-                                                  {Ids, Messages} = vm_events_SUITE:messages_of(fun vm_events_SUITE:happen/0),
-                                                  {[test_cases:text(Id) || Id <- Ids],
-                                                   [vm_events_SUITE:expected(Message)
-                                                    || Message = {monitor, Id, _, _} <- Messages, lists:member(Id, Ids)]}
-                                          end),
+    {Pids, Events} = vm_events_SUITE:happened(Config),
     Suspended = vm_events_SUITE:with_suspended_writer(
                   fun(Port, Writer) ->
                           Line = test_node:call(Node, fun() -> ["busy_port ", test_cases:text(Writer), " ",

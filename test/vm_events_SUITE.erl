@@ -96,11 +96,12 @@ happened(Config) ->
     {Ids, Expected}.
 
 of_ours(Ids, Events) ->
-    lists:sort([Event || Event = {_, Fields} <- Events, lists:member(maps:get(id, Fields, maps:get(pid, Fields, none)), Ids)]).
+    lists:sort([Event || Event = {_, Fields} <- Events, Id <- [maps:get(id, Fields, maps:get(pid, Fields, none))],
+                         lists:member(Id, Ids)]).
 
 %% On the node: the event that a message of the system monitor describes.
 expected({monitor, Pid, long_gc, Info}) ->
-    {vm_long_gc, maps:merge(#{pid => test_cases:text(Pid), duration => proplists:get_value(timeout, Info)}, heap(Info))};
+    {vm_long_gc, (heap(Info))#{pid => test_cases:text(Pid), duration => proplists:get_value(timeout, Info)}};
 expected({monitor, Pid, large_heap, Info}) ->
     {vm_large_heap, (heap(Info))#{pid => test_cases:text(Pid)}};
 expected({monitor, Pid, long_message_queue, IsLong}) ->
@@ -323,8 +324,8 @@ connection(Other, Config) ->
     {0, _} = test_shell:run("kill -STOP ~s", [OsPid]),
     Writer = call(Config, fun() -> spawn(fun() -> send_forever(Sink) end) end),
     Text = text(Writer, Config),
-    Seen = [Event || Probe <- [dist__port_busy, vm_busy_dist_port],
-                     Event <- [test_bpftrace:await(Consumer, fun({Of, #{pid := Pid}}) -> {Of, Pid} =:= {Probe, Text} end)]],
+    Seen = [test_bpftrace:await(Consumer, fun({Of, #{pid := Pid}}) -> {Of, Pid} =:= {Probe, Text} end)
+            || Probe <- [dist__port_busy, vm_busy_dist_port]],
     true = call(Config, fun() -> exit(Writer, kill) end),
     {0, _} = test_shell:run("kill -CONT ~s", [OsPid]),
     ControllerText = text(Controller, Config),
