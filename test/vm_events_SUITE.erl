@@ -519,42 +519,44 @@ unanswering_port(Config) ->
     {Ports, Ms} = call(Config, fun() -> polled_beside_a_stuck_port(Folder) end),
     ?assert(Ms < 6000, Ms),
     ct:pal("~b ms until the others were asked", [Ms]),
-    Named = [#{process => <<>>, port => text(Port, Config), port_name => <<"test_output_drv">>} || Port <- Ports],
-    [test_bpftrace:await(Consumer, fun({_, Fields}) -> maps:with([port, port_name], Fields) =:=
-                                                           maps:with([port, port_name], Each) end) || Each <- Named],
+    [test_bpftrace:await(Consumer, fun({_, #{port := Of, port_name := Name}}) ->
+                                           {Of, Name} =:= {Text, <<"test_output_drv">>}
+                                   end) || Text <- [text(Port, Config) || Port <- Ports]],
     _ = test_bpftrace:stop(Consumer).
 
-%% On the node: the ports, which each have executed a control since, and the time until the last answer of the others.
+%% On the node: the ports, which each have executed a control since, and the time until the answers of the others.
 polled_beside_a_stuck_port(Folder) ->
     Self = self(),
-    _ = [{module, _} = code:ensure_loaded(Module) || Module <- [dyntrace_ports, dyntrace_settings]],
-    Poller = spawn_opt(fun() -> Self ! {self(), polled(Folder)} end, [{scheduler, 2}]),
-    receive {Poller, Result} -> Result end.
-
-polled(Folder) ->
-    _ = process_flag(trap_exit, true),
-    ok = dyntrace_settings:new(),
+    %% To load a module, the VM waits for every scheduler.
+    _ = [{module, _} = code:ensure_loaded(Module)
+         || Module <- [dyntrace_ports, dyntrace_settings, test_wait, tools_SUITE]],
     ok = test_driver:load(Folder, output),
+    ok = dyntrace_settings:new(),
+    Poller = spawn_opt(?MODULE, polls_ports, [Self], [link, {scheduler, 2}]),
+    Opener = spawn_opt(?MODULE, opens_ports, [Poller], [link, {scheduler, 1}]),
+    receive {Poller, Result} -> unlink(Opener), exit(Opener, kill), Result end.
+
+%% The ports' turns are on the scheduler of the process that opens them.
+opens_ports(Poller) ->
     Ports = [_, Stuck, _] = [test_driver:open(output) || _ <- [1, 2, 3]],
     _ = [1 = erlang:trace(Port, true, ['receive', running_ports, {tracer, dyntrace, []}]) || Port <- Ports],
-    Self = self(),
-    Sleeper = spawn_opt(fun() ->
-                                Self ! {self(), sleeps},
-                                ok = test_driver:sleep(Stuck, 6000),
-                                Self ! {self(), slept}
-                        end, [{scheduler, 1}]),
+    ok = test_driver:sleep_later(Stuck, 6000),
+    Poller ! {ports, Ports},
+    test_autotracer:sink().
+
+polls_ports(To) ->
+    _ = process_flag(trap_exit, true),
+    Ports = [_, Stuck, _] = receive {ports, Opened} -> Opened end,
     Began = erlang:monotonic_time(millisecond),
-    receive {Sleeper, sleeps} -> ok end,
+    ok = tools_SUITE:spin(50000),
     {on, State} = dyntrace_ports:on(#{ports => all}),
     Asked = until_asked(Stuck, State),
-    Others = Ports -- [Stuck],
-    [<<"data">> = test_driver:echo(Port, "data") || Port <- Others],
+    [<<"data">> = test_driver:echo(Port, "data") || Port <- Ports, Port =/= Stuck],
     Ms = erlang:monotonic_time(millisecond) - Began,
-    receive {Sleeper, slept} -> ok end,
     Answered = until_answered(Asked),
     <<"data">> = test_driver:echo(Stuck, "data"),
     ok = dyntrace_ports:off(Answered),
-    {Ports, Ms}.
+    To ! {self(), {Ports, Ms}}.
 
 %% Until a process waits for that port, and no other is asked.
 until_asked(Stuck, State) ->
@@ -565,12 +567,10 @@ until_answered(State) ->
     polled_until("no port is asked", fun(New) -> New =:= {state, none, []} end, State).
 
 polled_until(What, Is, State) ->
-    test_wait:until(What, Is, fun() ->
-                                      {on, New} = dyntrace_ports:poll(case get(?FUNCTION_NAME) of
-                                                                          undefined -> State;
-                                                                          Polled -> Polled
-                                                                      end),
-                                      _ = put(?FUNCTION_NAME, New),
-                                      New
-                              end),
-    erase(?FUNCTION_NAME).
+    _ = put(polled, State),
+    ok = test_wait:until(What, Is, fun() ->
+                                           {on, New} = dyntrace_ports:poll(get(polled)),
+                                           _ = put(polled, New),
+                                           New
+                                   end),
+    erase(polled).
