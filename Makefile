@@ -99,7 +99,8 @@ check-sanitize: deps-check ## run the library's suites with ASan and UBSan
 	  $(REBAR) ct --suite $(or $(SUITES),$(call suites,$(SANITIZE_SUITES)))
 
 # The suites that attach a consumer to a node.
-ATTACHING_SUITES := usdt builtins lttng otp_provider follow follow_others sources vm_events load tools recipes upgrade annotation
+ATTACHING_SUITES := usdt builtins lttng otp_provider follow follow_others sources vm_events load tools recipes \
+                    upgrade annotation
 
 check-busy: deps-check all ## run the suites that attach consumers ten times beside a busy core (RUNS=3, SUITES=...)
 	tools/busy $(or $(RUNS),10) $(or $(SUITES),$(call suites,$(ATTACHING_SUITES)))
