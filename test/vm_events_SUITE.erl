@@ -302,12 +302,18 @@ busy_connection_with_tls(Config) ->
 %% Arguments of erl for distribution over TLS, with a certificate of the test's own.
 with_tls(Config) ->
     Folder = ?config(priv_dir, Config),
-    {0, _} = test_shell:run("cd '~ts' && openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=127.0.0.1 -days 2 "
-                            "-keyout key.pem -out cert.pem 2>&1", [Folder]),
-    Pem = [{certfile, filename:join(Folder, "cert.pem")}, {keyfile, filename:join(Folder, "key.pem")},
-           {verify, verify_none}],
+    Chain = #{root => [], intermediates => [], peer => []},
+    #{server_config := Made} = public_key:pkix_test_data(#{server_chain => Chain, client_chain => Chain}),
+    {KeyType, Key} = proplists:get_value(key, Made),
+    Pem = [begin
+               File = filename:join(Folder, atom_to_list(Option) ++ ".pem"),
+               ok = file:write_file(File, public_key:pem_encode([{Type, Der, not_encrypted}])),
+               {Option, File}
+           end || {Option, Type, Der} <- [{certfile, 'Certificate', proplists:get_value(cert, Made)},
+                                          {keyfile, KeyType, Key}]],
     Options = filename:join(Folder, "tls.config"),
-    ok = file:write_file(Options, io_lib:format("~p.~n", [[{server, Pem}, {client, [{verify, verify_none}]}]])),
+    Unverified = {verify, verify_none},
+    ok = file:write_file(Options, io_lib:format("~p.~n", [[{server, [Unverified | Pem]}, {client, [Unverified]}]])),
     ["-proto_dist", "inet_tls", "-ssl_dist_optfile", Options].
 
 connection(Other, Config) ->
