@@ -120,9 +120,9 @@
                        paused := boolean(), pauses := non_neg_integer(), skipped := non_neg_integer()}.
 %% `processes', `ports': the trace flags that are set. `calls': which events of a call are traced. `seq_trace': whether
 %% the application is the system tracer. `sources': what else is observed. `untraced': about how many processes are not
-%% traced, since they have another tracer. `withheld': trace flags and sources that are required but not set, with the
-%% reason. `paused', `pauses', `skipped': of the budget, whether tracing pauses now, how often it has paused, and how
-%% many trace events were skipped before a pause began.
+%% traced, since they have another tracer. `withheld': trace flags, sources and probes that are required but not set,
+%% with the reason. `paused', `pauses', `skipped': of the budget, whether tracing pauses now, how often it has paused,
+%% and how many trace events were skipped before a pause began.
 
 %%% -- The facade ----------------------------------------------------------------------
 

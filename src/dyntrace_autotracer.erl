@@ -127,9 +127,11 @@ polled(State) ->
     Claimed = claimed(State),
     #state{config = Config, table = Table, budget = Budget} = Claimed,
     Polled = dyntrace_budget:poll(Budget),
-    {Required, Allowed} = allowed(required(Polled, Table), Claimed),
+    Enabled = enabled(Polled, Table),
+    {Required, Allowed} = allowed(dyntrace_trace_flags:for_enabled(Enabled, Table), Claimed),
+    Names = [Name || #{name := Name} <- Enabled],
     %% Before the tracing: the first events show what a source has found.
-    {Sources, NotObserved} = dyntrace_sources:update(Claimed#state.sources, Required, Config),
+    {Sources, NotObserved} = dyntrace_sources:update(Claimed#state.sources, Required, Names, Config),
     {Tracing, NotTraced} = dyntrace_tracing:update(Claimed#state.tracing, Required, Config),
     New = Allowed#state{budget = Polled, sources = Sources, tracing = Tracing},
     publish_changed(New),
@@ -143,10 +145,11 @@ claimed(State) ->
                                     sources = dyntrace_sources:stop(State#state.sources)})
     end.
 
-required(Budget, Table) ->
+%% The enabled probes among the allowed ones.
+enabled(Budget, Table) ->
     case dyntrace_budget:info(Budget) of
-        #{paused := true} -> dyntrace_trace_flags:none();
-        #{paused := false} -> dyntrace_trace_flags:for_enabled(dyntrace:listeners(), Table)
+        #{paused := true} -> [];
+        #{paused := false} -> [Probe || Probe = #{name := Name} <- dyntrace:listeners(), is_map_key(Name, Table)]
     end.
 
 %% What is required, without the trace flag that would harm the node.

@@ -65,8 +65,8 @@ bad(Key, Value) ->
 options() ->
     lists:append(lists:join(", ", [atom_to_list(Key) || Key <- maps:keys(defaults())])).
 
-%% The most names or functions; the shortest and the longest interval, an hour; seconds between dumps, a day; the largest
-%% budget; the most events of logger; the greatest number that a 32-bit VM takes as a threshold.
+%% The most names or functions; the shortest and the longest interval, an hour; seconds between dumps, a day; the
+%% largest budget; the most events of logger; the greatest number that a 32-bit VM takes as a threshold.
 -define(MAX_NAMES, 1000).
 -define(MIN_INTERVAL, 10).
 -define(MAX_INTERVAL, 3600000).

@@ -1,4 +1,4 @@
-%% @private The source of `dist__monitor': nodes that connect and go away.
+%% @private The source of `dist__monitor', `node_up' and `node_down': nodes that connect and go away.
 %%
 %% To monitor nodes is a flag of the process: the call does not wait for net_kernel, and the flag stays set while the
 %% distribution starts and stops.
@@ -20,11 +20,16 @@ poll(_) ->
 
 message({What, Node, Info}, Before) when What =:= nodeup; What =:= nodedown ->
     This = this(node(), Before),
-    ok = dyntrace:report(dist__monitor, {This, What, Node, proplists:get_value(node_type, Info),
-                                         proplists:get_value(nodedown_reason, Info, [])}),
+    Type = proplists:get_value(node_type, Info),
+    Reason = proplists:get_value(nodedown_reason, Info, []),
+    ok = dyntrace:report(dist__monitor, {This, What, Node, Type, Reason}),
+    ok = report(What, Node, Type, Reason),
     This;
 message(_, This) ->
     This.
+
+report(nodeup, Node, Type, _) -> dyntrace:report(node_up, {Node, Type});
+report(nodedown, Node, Type, Reason) -> dyntrace:report(node_down, {Node, Type, Reason}).
 
 this(nonode@nohost, Before) -> Before;
 this(Now, _) -> Now.

@@ -12,47 +12,99 @@
 %% How long the tracing waits for the first answers: long enough for about 10,000 ports.
 -define(ANSWER_MS, 50).
 
+%% How long the others wait for the answer of a port, and how many processes wait for such ports at most.
+-define(PORT_MS, 1000).
+-define(MAX_STUCK, 10).
+
 %% The names that the application makes atoms of, at most, while the node lives. The VM itself makes an atom of the name
 %% of each port that is opened while `ports' are traced.
 -define(MAX_NAMES, 1000).
 
+-record(asking, {pid, monitor,
+                 %% The ports that the process asks, and how many it has asked.
+                 ports :: [port()],
+                 asked = counters:new(1, []),
+                 %% How many it had asked at that time, in ms.
+                 seen = 0,
+                 since = now_ms()}).
+
+-record(state, {asking = none :: none | #asking{},
+                %% The processes that wait for a port, the last one first.
+                stuck = [] :: [{port(), pid()}]}).
+
 on(#{ports := none}) ->
     {on, none};
 on(_) ->
-    {on, waited(ask(erlang:ports()), ?ANSWER_MS)}.
+    {on, answered(ask(erlang:ports(), #state{}), ?ANSWER_MS)}.
 
 poll(none) ->
     {on, none};
-poll(Asking) ->
-    {on, case waited(Asking, 0) of
-             idle -> ask(lists:usort(dyntrace:take_unknown_ports()));
-             Still -> Still
+poll(State = #state{stuck = Stuck}) ->
+    Waiting = State#state{stuck = [Waiting || Waiting = {_, Pid} <- Stuck, is_process_alive(Pid)]},
+    {on, case answered(Waiting, 0) of
+             Idle = #state{asking = none} -> ask(lists:usort(dyntrace:take_unknown_ports()), Idle);
+             Asking -> gone_on(Asking)
          end}.
 
-message(_, Asking) ->
-    Asking.
+message(_, State) ->
+    State.
 
-off({Pid, Ref}) ->
-    true = demonitor(Ref, [flush]),
-    true = exit(Pid, kill),
+off(#state{asking = Asking, stuck = Stuck}) ->
+    _ = [true = demonitor(Ref, [flush]) || #asking{monitor = Ref} <- [Asking]],
+    _ = [true = exit(Pid, kill) || Pid <- [Pid || #asking{pid = Pid} <- [Asking]] ++ [Pid || {_, Pid} <- Stuck]],
     ok;
-off(_) ->
+off(none) ->
     ok.
 
-ask([]) -> idle;
-ask(Ports) -> spawn_opt(fun() -> asked(Ports) end, [link, monitor]).
+%% A port that a process waits for is not asked again.
+ask(Ports, State = #state{stuck = Stuck}) ->
+    case [Port || Port <- Ports, not lists:keymember(Port, 1, Stuck)] of
+        [] ->
+            State;
+        ToAsk ->
+            New = #asking{ports = ToAsk},
+            {Pid, Ref} = spawn_opt(fun() -> asked(ToAsk, New#asking.asked) end, [link, monitor]),
+            State#state{asking = New#asking{pid = Pid, monitor = Ref}}
+    end.
 
 %% A sensitive process makes no trace events.
-asked(Ports) ->
+asked(Ports, Asked) ->
     _ = process_flag(sensitive, true),
-    lists:foreach(fun tell/1, Ports).
+    lists:foreach(fun(Port) -> go_on() andalso tell(Port), counters:add(Asked, 1, 1) end, Ports).
 
-waited({Pid, Ref}, Wait) ->
-    receive {'DOWN', Ref, process, Pid, _} -> idle
-    after Wait -> {Pid, Ref}
+%% Until another process asks the others.
+go_on() ->
+    receive stop -> exit(normal)
+    after 0 -> true
+    end.
+
+answered(State = #state{asking = #asking{monitor = Ref}}, Wait) ->
+    receive {'DOWN', Ref, process, _, _} -> State#state{asking = none}
+    after Wait -> State
     end;
-waited(idle, _) ->
-    idle.
+answered(State, _) ->
+    State.
+
+%% A driver may hold its port for as long as it likes. Its name then comes with its answer; another process asks the
+%% ports after it.
+gone_on(State = #state{asking = Asking = #asking{seen = Seen, since = Since}}) ->
+    case {counters:get(Asking#asking.asked, 1), now_ms() - Since} of
+        {Seen, Past} when Past > ?PORT_MS -> without(lists:nthtail(Seen, Asking#asking.ports), State);
+        {Seen, _} -> State;
+        {More, _} -> State#state{asking = Asking#asking{seen = More, since = now_ms()}}
+    end.
+
+without([Port | Others], State = #state{asking = #asking{pid = Pid, monitor = Ref}, stuck = Stuck}) ->
+    Pid ! stop,
+    true = demonitor(Ref, [flush]),
+    {Kept, TooMany} = lists:split(min(length(Stuck), ?MAX_STUCK - 1), Stuck),
+    _ = [exit(Long, kill) || {_, Long} <- TooMany],
+    ask(Others, State#state{asking = none, stuck = [{Port, Pid} | Kept]});
+without([], State) ->
+    State.
+
+now_ms() ->
+    erlang:monotonic_time(millisecond).
 
 tell(Port) ->
     case erlang:port_info(Port) of

@@ -12,13 +12,21 @@
 
 -type state() :: term().
 
--type result() :: {on, state()} | {paused, Why :: string(), state()} | {withheld, Why :: string()}.
-%% `paused': it observes nothing for a while. `withheld': somebody else has what it needs; the next poll calls on/1.
+-type result() :: {on, state()} | {partly, #{Probe :: atom() => Why :: string()}, state()}
+                | {paused, Why :: string(), state()} | {withheld, Why :: string()}.
+%% `partly': it is on, but can't observe the events of these probes. `paused': it observes nothing for a while.
+%% `withheld': somebody else has what it needs; the next poll calls on/1.
 
 -callback on(dyntrace_config:config()) -> result().
 
 %% At each poll while it is on or paused.
 -callback poll(state()) -> result().
+
+%% The same, in place of poll/1, with the enabled probes among those that the application may fire; also when on/1 has
+%% switched it on.
+-callback poll(Enabled :: [atom()], state()) -> result().
+
+-optional_callbacks([poll/1, poll/2]).
 
 %% A message to the autotracer that is not the autotracer's own.
 -callback message(term(), state()) -> state().

@@ -1,11 +1,15 @@
 %% @private The sources of the autotracer: switches them on and off as the enabled probes require.
 -module(dyntrace_sources).
 
--export([new/0, update/3, message/2, stop/1, on/1, withheld/1]).
+-export([new/0, update/4, message/2, stop/1, on/1, withheld/1]).
 
 -export_type([sources/0]).
 
--opaque sources() :: #{dyntrace_source:name() => dyntrace_source:result()}.
+-record(sources, {results = #{} :: #{dyntrace_source:name() => dyntrace_source:result()},
+                  %% The failures that were logged, until the source handles messages from one poll to the next.
+                  failed = #{} :: #{dyntrace_source:name() => {Class :: atom(), Reason :: term()}}}).
+
+-opaque sources() :: #sources{}.
 
 %% The modules of the sources. They are loaded when the worker starts: on a busy node the code server takes long to
 %% answer.
@@ -23,76 +27,97 @@ modules() ->
 -spec new() -> sources().
 new() ->
     _ = [code:ensure_loaded(Module) || Module <- maps:values(modules())],
-    #{}.
+    #sources{}.
 
 %% Returns the failures, too. The next call tries those sources again.
--spec update(sources(), dyntrace_trace_flags:required(), dyntrace_config:config()) ->
+-spec update(sources(), dyntrace_trace_flags:required(), Enabled :: [atom()], dyntrace_config:config()) ->
           {sources(), [Failure :: term()]}.
-update(Sources, #{sources := Required}, Config) ->
-    _ = off(maps:without(Required, Sources)),
-    lists:foldl(fun(Name, {Before, Failures}) ->
-                        try {Before#{Name => polled(Name, Before, Config)}, Failures}
-                        catch Class:Reason:Stack ->
-                                _ = off(maps:with([Name], Before)),
-                                {maps:remove(Name, Before), [{Name, Class, Reason, Stack} | Failures]}
-                        end
-                end, {maps:with(Required, Sources), []}, Required).
+update(#sources{results = Results, failed = Failed}, #{sources := Required}, Enabled, Config) ->
+    _ = off(maps:without(Required, Results)),
+    {New, Failures} =
+        lists:foldl(fun(Name, {Before, Failures}) ->
+                            try {Before#{Name => polled(Name, Before, Enabled, Config)}, Failures}
+                            catch Class:Reason:Stack ->
+                                    _ = off(maps:with([Name], Before)),
+                                    {maps:remove(Name, Before), [{Name, Class, Reason, Stack} | Failures]}
+                            end
+                    end, {maps:with(Required, Results), []}, Required),
+    {#sources{results = New, failed = maps:without(maps:keys(Results), Failed)}, Failures}.
 
-polled(Name, Sources, Config) ->
+polled(Name, Results, Enabled, Config) ->
     Module = maps:get(Name, modules()),
-    Result = case Sources of
-                 #{Name := {on, State}} -> Module:poll(State);
-                 #{Name := {paused, _, State}} -> Module:poll(State);
-                 #{} -> Module:on(Config)
+    Before = maps:get(Name, Results, none),
+    Result = case Before of
+                 none -> switched_on(Module, Enabled, Config);
+                 {withheld, _} -> switched_on(Module, Enabled, Config);
+                 _ -> poll(Module, Enabled, state(Before))
              end,
-    logged(Name, Result, maps:get(Name, Sources, none)).
-
-logged(_, Result, Result) ->
-    Result;
-logged(Name, Result = {withheld, Why}, _) ->
-    logger:warning("dyntrace: ~s is not observed: ~s", [Name, Why]),
-    Result;
-logged(_, Result, _) ->
+    logged(Name, Result, Before),
     Result.
+
+switched_on(Module, Enabled, Config) ->
+    case {Module:on(Config), takes_enabled(Module)} of
+        {{on, State}, true} -> Module:poll(Enabled, State);
+        {Result, _} -> Result
+    end.
+
+poll(Module, Enabled, State) ->
+    case takes_enabled(Module) of
+        true -> Module:poll(Enabled, State);
+        false -> Module:poll(State)
+    end.
+
+takes_enabled(Module) ->
+    erlang:function_exported(Module, poll, 2).
+
+logged(Name, Result, Before) ->
+    _ = [logger:warning("dyntrace: ~s is not observed: ~s", [What, Why])
+         || {What, Why} <- not_observed(Name, Result) -- not_observed(Name, Before)],
+    ok.
+
+not_observed(Name, {withheld, Why}) -> [{Name, Why}];
+not_observed(_, {partly, Probes, _}) -> maps:to_list(Probes);
+not_observed(_, _) -> [].
 
 %% To every source that is on or paused: each knows its own messages.
 -spec message(term(), sources()) -> sources().
-message(Message, Sources) ->
-    maps:fold(fun(Name, Result, Before) -> told(Name, Result, Message, Before) end, Sources, Sources).
+message(Message, Sources = #sources{results = Results}) ->
+    maps:fold(fun(Name, Result, Before) -> told(Name, Result, Message, Before) end, Sources, Results).
 
 told(_, {withheld, _}, _, Sources) ->
     Sources;
-told(Name, Result, Message, Sources) ->
+told(Name, Result, Message, Sources = #sources{results = Results, failed = Failed}) ->
     Module = maps:get(Name, modules()),
     try setelement(tuple_size(Result), Result, Module:message(Message, state(Result))) of
-        New -> Sources#{Name := New}
+        New -> Sources#sources{results = Results#{Name := New}}
     catch
         Class:Reason:Stack ->
-            logger:error("dyntrace: ~s fails: ~0p", [Name, {Class, Reason, Stack}]),
-            _ = off(maps:with([Name], Sources)),
-            maps:remove(Name, Sources)
+            _ = maps:get(Name, Failed, none) =:= {Class, Reason} orelse
+                logger:error("dyntrace: ~s fails: ~0p", [Name, {Class, Reason, Stack}]),
+            _ = off(maps:with([Name], Results)),
+            Sources#sources{results = maps:remove(Name, Results), failed = Failed#{Name => {Class, Reason}}}
     end.
 
-state({on, State}) -> State;
-state({paused, _, State}) -> State.
+state(Result) ->
+    element(tuple_size(Result), Result).
 
 -spec stop(sources()) -> sources().
-stop(Sources) ->
-    _ = off(Sources),
-    #{}.
+stop(#sources{results = Results}) ->
+    _ = off(Results),
+    #sources{}.
 
-off(Sources) ->
+off(Results) ->
     [try (maps:get(Name, modules())):off(state(Result))
      catch Class:Reason -> logger:error("dyntrace: can't switch ~s off: ~0p", [Name, {Class, Reason}])
-     end || {Name, Result} <- maps:to_list(Sources), element(1, Result) =/= withheld].
+     end || {Name, Result} <- maps:to_list(Results), element(1, Result) =/= withheld].
 
 %% Those that are on, sorted.
 -spec on(sources()) -> [dyntrace_source:name()].
-on(Sources) ->
-    lists:sort([Name || {Name, {on, _}} <- maps:to_list(Sources)]).
+on(#sources{results = Results}) ->
+    lists:sort([Name || {Name, Result} <- maps:to_list(Results), lists:member(element(1, Result), [on, partly])]).
 
-%% Those that are withheld or paused.
--spec withheld(sources()) -> #{dyntrace_source:name() => Why :: string()}.
-withheld(Sources) ->
-    maps:from_list([{Name, element(2, Result)} || {Name, Result} <- maps:to_list(Sources),
-                                                  element(1, Result) =/= on]).
+%% The sources that are withheld or paused, and probes of others that can't be observed.
+-spec withheld(sources()) -> #{Source :: dyntrace_source:name() | Probe :: atom() => Why :: string()}.
+withheld(#sources{results = Results}) ->
+    maps:from_list(lists:append([[{Name, Why} || {paused, Why, _} <- [Result]] ++ not_observed(Name, Result)
+                                 || {Name, Result} <- maps:to_list(Results)])).

@@ -1,4 +1,4 @@
-%% @private The source of `port__busy' and `dist__port_busy': the system monitor's messages, to the autotracer.
+%% @private The source of the VM's own events: the system monitor's messages, to the autotracer.
 %%
 %% Before OTP 28 a node has one process that gets them: another tool's stays, and keeps what it has set meanwhile. From
 %% OTP 28 on, a trace session of our own gets them, too. To destroy it, the VM signals every process. So the session
@@ -9,7 +9,7 @@
 -module(dyntrace_system_monitor).
 -behaviour(dyntrace_source).
 
--export([on/1, poll/1, message/2, off/1]).
+-export([on/1, poll/2, message/2, off/1]).
 
 %% OTP 28 and later.
 -ignore_xref([{trace, system, 3}, {trace, session_create, 3}, {trace, info, 3}]).
@@ -17,8 +17,16 @@
 %% The name of the session, and the key in the process dictionary.
 -define(SESSION, dyntrace_system_monitor).
 
-%% The probes, and the event that each requires.
--define(EVENTS, [{dist__port_busy, busy_dist_port}, {port__busy, busy_port}]).
+%% The events, and the probes that each feeds. The option with an event's name is its threshold.
+-define(EVENTS, [{busy_dist_port, [dist__port_busy, vm_busy_dist_port]},
+                 {busy_port, [port__busy, vm_busy_port]},
+                 {large_heap, [vm_large_heap]},
+                 {long_gc, [vm_long_gc]},
+                 {long_message_queue, [vm_long_message_queue]},
+                 {long_schedule, [vm_long_schedule]}]).
+
+%% The first release whose VM has the event, where that is later than OTP 25.
+-define(SINCE, #{long_message_queue => 27}).
 
 %% Messages per second. A consumer makes each take longer: the message queue may grow long before.
 -define(LIMIT, 10000).
@@ -28,7 +36,13 @@
 
 -define(SECOND, 1000).
 
--record(state, {%% The messages since then, in ms.
+-record(state, {config :: dyntrace_config:config(),
+                %% The enabled probes that the source feeds.
+                probes = [] :: [atom()],
+                %% The events that are set, with their thresholds, and what the VM has shown of them then: it raises
+                %% thresholds that are too low.
+                set = none :: none | {[{Event :: atom(), Threshold :: term()}], Shown :: term()},
+                %% The messages since then, in ms.
                 count = 0,
                 since = now_ms(),
                 paused = no :: no | {until, integer()},
@@ -38,45 +52,100 @@
                 %% The nodes of connections: the last answer of dist_ctrl.
                 nodes = []}).
 
-on(_) ->
-    taken(#state{}).
+%% The first poll sets the events.
+on(Config) ->
+    {on, #state{config = Config}}.
 
-poll(State = #state{paused = no}) ->
-    taken(calm(State));
-poll(State = #state{paused = {until, Until}}) ->
+poll(Enabled, State = #state{paused = no}) ->
+    taken(calm(fed(Enabled, State)));
+poll(Enabled, State = #state{paused = {until, Until}}) ->
+    Fed = fed(Enabled, State),
     case now_ms() >= Until of
-        true -> taken(State#state{paused = no, count = 0, since = now_ms(), resumed = now_ms()});
-        false -> {paused, too_many(), State}
+        true -> taken(Fed#state{paused = no, count = 0, since = now_ms(), resumed = now_ms()});
+        false -> {paused, too_many(Fed), Fed}
     end.
 
-taken(State) ->
-    case take(required()) of
-        ok -> {on, State};
-        {withheld, Why} -> {withheld, Why}
+fed(Enabled, State) ->
+    State#state{probes = [Probe || {_, Probes} <- ?EVENTS, Probe <- Probes, lists:member(Probe, Enabled)]}.
+
+taken(State = #state{probes = Enabled}) ->
+    case {take(required(State), State), untold(Enabled)} of
+        {{withheld, Why}, _} -> {withheld, Why};
+        {Taken, Untold} when map_size(Untold) =:= 0 -> {on, Taken};
+        {Taken, Untold} -> {partly, Untold, Taken}
     end.
 
-%% Both events would be too many for a consumer of one of them.
-required() ->
-    Enabled = [Name || #{name := Name} <- dyntrace:listeners()],
-    [Event || {Probe, Event} <- ?EVENTS, lists:member(Probe, Enabled)].
+%% More would be too many for a consumer of one of them.
+required(#state{config = Config, probes = Enabled}) ->
+    [{Event, maps:get(Event, Config, true)}
+     || {Event, Probes} <- ?EVENTS, since(Event) =< release(), Probes -- Enabled =/= Probes].
 
-off(_) ->
-    take([]).
+untold(Enabled) ->
+    maps:from_list([{Probe, "the VM tells it from OTP " ++ integer_to_list(since(Event)) ++ " on"}
+                    || {Event, Probes} <- ?EVENTS, since(Event) > release(), Probe <- Probes,
+                       lists:member(Probe, Enabled)]).
+
+since(Event) ->
+    maps:get(Event, ?SINCE, 0).
+
+release() ->
+    list_to_integer(erlang:system_info(otp_release)).
+
+off(State) ->
+    _ = take([], State),
+    ok.
 
 %% -- Messages ----------------------------------------------------------------------------
 
-message({monitor, Pid, Event, What}, State = #state{paused = no}) when Event =:= busy_port; Event =:= busy_dist_port ->
-    counted(report(Event, What, Pid, State));
+message({monitor, Id, Event, Info}, State = #state{paused = no}) ->
+    case lists:keyfind(Event, 1, ?EVENTS) of
+        {_, Probes} -> counted(report(Probes, Id, Event, Info, State));
+        false -> State
+    end;
 message(_, State) ->
     State.
 
-report(busy_port, Port, _, State) ->
-    ok = dyntrace:report(port__busy, {Port}),
-    State;
-report(busy_dist_port, Controller, Pid, State) ->
+report(Probes, Id, busy_dist_port, Controller, State) ->
     {Node, New} = node_of(Controller, State),
-    ok = dyntrace:report(dist__port_busy, {node(), port_or_empty(Controller), Node, Pid}),
-    New.
+    ok = fire(Probes, Id, {Controller, Node}),
+    New;
+report(Probes, Id, _, Info, State) ->
+    ok = fire(Probes, Id, Info),
+    State.
+
+fire(Probes, Id, Info) ->
+    _ = [ok = dyntrace:report(Probe, values(Probe, Id, Info)) || Probe <- Probes],
+    ok.
+
+%% The values of a probe's fields.
+values(dist__port_busy, Pid, {Controller, Node}) ->
+    {node(), port_or_empty(Controller), Node, Pid};
+values(vm_busy_dist_port, Pid, {Controller, Node}) ->
+    {Pid, Controller, Node};
+values(port__busy, _, Port) ->
+    {Port};
+values(vm_busy_port, Pid, Port) ->
+    {Pid, Port};
+values(vm_long_gc, Pid, Info) ->
+    list_to_tuple([Pid, value(timeout, Info, 0) | heap(Info)]);
+values(vm_large_heap, Pid, Info) ->
+    list_to_tuple([Pid | heap(Info)]);
+values(vm_long_schedule, Port, Info) when is_port(Port) ->
+    {Port, value(timeout, Info, 0), value(port_op, Info, undefined), ""};
+values(vm_long_schedule, Pid, Info) ->
+    {Pid, value(timeout, Info, 0), value(in, Info, undefined), value(out, Info, undefined)};
+values(vm_long_message_queue, Pid, IsLong) ->
+    {Pid, case IsLong of true -> long; false -> short end}.
+
+heap(Info) ->
+    [value(Key, Info, 0) || Key <- [heap_block_size, old_heap_block_size, mbuf_size]].
+
+%% The order of the pairs is not defined.
+value(Key, Info, Default) ->
+    case lists:keyfind(Key, 1, Info) of
+        {_, Value} -> Value;
+        false -> Default
+    end.
 
 %% With TLS, a process controls the connection.
 port_or_empty(Port) when is_port(Port) -> Port;
@@ -105,74 +174,89 @@ counted(State = #state{count = Count, since = Since}) ->
     end.
 
 pause(State = #state{is_overloaded = IsOverloaded}) ->
-    ok = take([]),
-    _ = IsOverloaded orelse logger:warning("dyntrace: ~ts", [too_many()]),
-    State#state{paused = {until, now_ms() + ?SECOND}, is_overloaded = true}.
+    Cleared = take([], State),
+    _ = IsOverloaded orelse logger:warning("dyntrace: ~ts", [too_many(State)]),
+    Cleared#state{paused = {until, now_ms() + ?SECOND}, is_overloaded = true}.
 
 calm(State = #state{is_overloaded = true, resumed = Resumed}) ->
     State#state{is_overloaded = now_ms() - Resumed =< ?SECOND};
 calm(State) ->
     State.
 
-too_many() ->
-    lists:flatten(io_lib:format("too many processes are suspended by busy ports (up to ~b per second are told): "
-                                "port__busy and dist__port_busy pause for one second each time", [?LIMIT])).
+too_many(#state{probes = Probes}) ->
+    lists:flatten(io_lib:format("too many events of the system monitor (up to ~b per second are told): the probes ~ts "
+                                "pause for one second each time",
+                                [?LIMIT, lists:join(", ", [atom_to_list(Probe) || Probe <- Probes])])).
 
 now_ms() ->
     erlang:monotonic_time(millisecond).
 
 %% -- The system monitor ------------------------------------------------------------------
 
-%% Sets these events.
-take(Events) ->
-    case erlang:function_exported(trace, system, 3) of
-        true -> take_in_session(Events);
-        false -> take_global(erlang:system_monitor(), Events)
+%% Sets these events, and no others.
+take(Events, State = #state{set = Set}) ->
+    Way = way(),
+    case shown(Way) of
+        Shown when Set =:= {Events, Shown} -> State;
+        Shown -> changed(exchange(Way, Shown, Events, Set), Way, Events, State)
     end.
 
-take_global({Other, _}, []) when Other =/= self() ->
-    ok;
-take_global({Other, _}, _) when Other =/= self() ->
-    {withheld, lists:flatten(io_lib:format("~w is the system monitor; before OTP 28 there is only one", [Other]))};
-take_global(undefined, []) ->
-    ok;
-take_global({_, Set}, Events) when length(Set) =:= length(Events) ->
-    case lists:sort(Set) of
-        Events -> ok;
-        _ -> exchange(Events)
-    end;
-take_global(_, Events) ->
-    exchange(Events).
+changed(ok, Way, Events, State) -> State#state{set = {Events, shown(Way)}};
+changed(Withheld, _, _, _) -> Withheld.
 
-%% Another process may have become the system monitor since erlang:system_monitor/0 was called.
-exchange(Events) ->
-    case set(self(), Events) of
-        Theirs = {Other, Set} when Other =/= self() -> _ = set(Other, Set), take_global(Theirs, Events);
+way() ->
+    case erlang:function_exported(trace, system, 3) of
+        true -> session;
+        false -> global
+    end.
+
+shown(session) -> session();
+shown(global) -> erlang:system_monitor().
+
+exchange(global, Other, Events, _) ->
+    exchange_global(Other, Events);
+exchange(session, none, [], _) ->
+    ok;
+exchange(session, none, Events, _) ->
+    set_in_session(opened(), all(), Events);
+exchange(session, Shown = {open, Session, _}, Events, {Before, Shown}) ->
+    set_in_session(Session, names(Before) -- names(Events), Events -- Before);
+exchange(session, {open, Session, _}, Events, _) ->
+    set_in_session(Session, all() -- names(Events), Events).
+
+exchange_global({Other, _}, []) when Other =/= self() ->
+    ok;
+exchange_global({Other, _}, _) when Other =/= self() ->
+    {withheld, lists:flatten(io_lib:format("~w is the system monitor; before OTP 28 there is only one", [Other]))};
+exchange_global(undefined, []) ->
+    ok;
+exchange_global(_, Events) ->
+    %% Another process may have become the system monitor since erlang:system_monitor/0 was called.
+    case set(self(), [option(Event) || Event <- Events]) of
+        Theirs = {Other, Set} when Other =/= self() -> _ = set(Other, Set), exchange_global(Theirs, Events);
         _ -> ok
     end.
 
+option({Event, true}) -> Event;
+option(Event) -> Event.
+
 set(_, []) ->
     erlang:system_monitor(undefined);
-set(Pid, Events) ->
-    try erlang:system_monitor(Pid, Events)
-    catch error:badarg -> undefined % it has ended
-    end.
-
-take_in_session(Events) ->
-    case {session(), Events} of
-        {none, []} -> ok;
-        {none, _} -> set_in_session(opened(), all(), Events);
-        {{open, Session, Events}, _} -> set_in_session(Session, [], []);
-        {{open, Session, Set}, _} -> set_in_session(Session, Set -- Events, Events -- Set)
+set(Pid, Options) ->
+    try erlang:system_monitor(Pid, Options)
+    catch error:badarg when Pid =/= self() -> undefined % it has ended
     end.
 
 set_in_session(Session, Clear, Set) ->
     [ok = apply(trace, system, [Session, Event, false]) || Event <- Clear],
-    [ok = apply(trace, system, [Session, Event, true]) || Event <- Set],
+    [ok = apply(trace, system, [Session, Event, Threshold]) || {Event, Threshold} <- Set],
     ok.
 
 all() ->
-    [Event || {_, Event} <- ?EVENTS].
+    names(?EVENTS).
+
+names(Events) ->
+    [Event || {Event, _} <- Events].
 
 %% Any process can destroy a session that session_info/1 lists.
 session() ->

@@ -15,8 +15,8 @@ suite() ->
     [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [nodes_that_connect_and_part, busy_port, busy_connection, another_system_monitor, too_many_busy_ports, drivers,
-     exit_signals_of_another_node, switched_on_and_off, bad_messages, worker_killed, supervisor_killed].
+    [nodes_that_connect_and_part, drivers, exit_signals_of_another_node, switched_on_and_off, bad_messages,
+     fails_again_and_again, worker_killed, supervisor_killed].
 
 %% -- Nodes ---------------------------------------------------------------------------------
 
@@ -27,7 +27,7 @@ nodes_that_connect_and_part(Config) ->
 
 parted(Epmd, Config) ->
     start([{interval, 10}], Config),
-    Consumer = attach([dist__monitor], Config),
+    Consumer = attach([dist__monitor, node_up, node_down], Config),
     until_following(sources, [nodes], Config),
     Monitor = call(Config, fun() ->
                                    Self = self(),
@@ -51,8 +51,8 @@ parted(Epmd, Config) ->
     until_nodes(visible, [], Config),
     ok = call(Config, fun net_kernel:stop/0),
     test_node:stop(Hidden),
-    test_bpftrace:await(Consumer, fun({_, #{what := What, monitored_node := Node}}) ->
-                                          {What, Node} =:= {<<"nodedown">>, <<"'a@127.0.0.1'">>}
+    test_bpftrace:await(Consumer, fun({Probe, Fields}) ->
+                                          {Probe, maps:get(node, Fields)} =:= {node_down, <<"'a@127.0.0.1'">>}
                                   end),
     Messages = call(Config, fun() -> element(2, process_info(Monitor, messages)) end),
     Expected = [#{node => <<"'a@127.0.0.1'">>, what => test_cases:text(What), monitored_node => test_cases:text(Node),
@@ -63,7 +63,13 @@ parted(Epmd, Config) ->
                  lists:usort([Reason || #{reason := Reason} <- Expected])),
     ?assertEqual([<<"hidden">>],
                  lists:usort([Type || #{monitored_node := <<"'c@127.0.0.1'">>, type := Type} <- Expected])),
-    ?assertEqual(Expected, [Event || {dist__monitor, Event} <- test_bpftrace:stop(Consumer)]),
+    Events = test_bpftrace:stop(Consumer),
+    ?assertEqual(Expected, [Event || {dist__monitor, Event} <- Events]),
+    ?assertEqual([case What of
+                      <<"nodeup">> -> {node_up, #{node => Node, type => Type}};
+                      <<"nodedown">> -> {node_down, #{node => Node, type => Type, reason => Reason}}
+                  end || #{what := What, monitored_node := Node, type := Type, reason := Reason} <- Expected],
+                 [Event || Event = {Probe, _} <- Events, Probe =/= dist__monitor]),
     until_following(sources, [], Config),
     %% The worker gets no messages any more.
     ?assertEqual([], call(Config, fun() -> received_by_worker(fun() -> ok = distributed('d@127.0.0.1') end) end)).
@@ -91,44 +97,6 @@ received_by_worker(Fun) ->
 received() ->
     receive {trace, _, 'receive', Message} -> [Message | received()] after 0 -> [] end.
 
-%% -- Busy ports ----------------------------------------------------------------------------
-
-%% A program does not read its standard input. A process that sends it more than the port takes is suspended.
-busy_port(Config) ->
-    start([{interval, 10}], Config),
-    Consumer = attach([port__busy], Config),
-    until_following(sources, [system_monitor], Config),
-    with_suspended_writer(fun(Port, Writer) ->
-                                  Text = text(Port, Config),
-                                  test_bpftrace:await(Consumer, fun({port__busy, #{port := Of}}) -> Of =:= Text end),
-                                  ?assertEqual({status, suspended},
-                                               call(Config, fun() -> process_info(Writer, status) end))
-                          end, Config),
-    _ = test_bpftrace:stop(Consumer),
-    until_following(sources, [], Config),
-    ?assertEqual([], call(Config, fun monitored/0)).
-
-%% The VM writes what is queued before it ends, so the program has to end first.
-with_suspended_writer(Fun, Config) ->
-    {Port, Writer, Program} = call(Config, fun suspended_writer/0),
-    try Fun(Port, Writer)
-    after "" = os:cmd("kill " ++ integer_to_list(Program))
-    end.
-
-%% On the node.
-suspended_writer() ->
-    Self = self(),
-    Writer = spawn(fun() ->
-                           Port = open_port({spawn_executable, "/bin/sleep"}, [{args, ["600"]}]),
-                           Self ! {self(), Port, erlang:port_info(Port, os_pid)},
-                           write(Port)
-                   end),
-    receive {Writer, Port, {os_pid, Program}} -> {Port, Writer, Program} end.
-
-write(Port) ->
-    true = port_command(Port, binary:copy(<<"data">>, 100000)),
-    write(Port).
-
 %% On the node: what the application has set of the system monitor.
 monitored() ->
     _ = code:ensure_loaded(trace),
@@ -141,113 +109,6 @@ monitored() ->
         {false, {Worker, Events}} -> lists:sort(Events);
         {false, _} -> []
     end.
-
-%% The other node is stopped by a signal, so that the connection takes no more.
-busy_connection(Config) ->
-    with_two_nodes(["+zdbbl", "1"], fun connection/2, Config).
-
-connection(Other, Config) ->
-    OsPid = test_node:os_pid(Other),
-    Sink = peer:call(Other, erlang, spawn, [test_autotracer, sink, []]),
-    start([{interval, 10}], Config),
-    Consumer = attach([dist__port_busy], Config),
-    until_following(sources, [system_monitor], Config),
-    ?assertEqual([busy_dist_port], call(Config, fun monitored/0)),
-    Port = call(Config, fun() ->
-                                true = net_kernel:connect_node('b@127.0.0.1'),
-                                proplists:get_value('b@127.0.0.1', erlang:system_info(dist_ctrl))
-                        end),
-    {0, _} = test_shell:run("kill -STOP ~s", [OsPid]),
-    Writer = call(Config, fun() -> spawn(fun() -> send_forever(Sink) end) end),
-    Text = text(Writer, Config),
-    {_, Event} = test_bpftrace:await(Consumer, fun({_, #{pid := Pid}}) -> Pid =:= Text end),
-    ?assertEqual(#{node => <<"'a@127.0.0.1'">>, port => text(Port, Config), remote_node => <<"'b@127.0.0.1'">>,
-                   pid => Text}, Event),
-    true = call(Config, fun() -> exit(Writer, kill) end),
-    {0, _} = test_shell:run("kill -CONT ~s", [OsPid]),
-    _ = test_bpftrace:stop(Consumer).
-
-send_forever(Sink) ->
-    Sink ! binary:copy(<<"data">>, 10000),
-    send_forever(Sink).
-
-%% -- The system monitor of others ------------------------------------------------------------
-
-%% Before OTP 28 another process that is the system monitor stays it, also if it becomes it later. From OTP 28 on both
-%% get their events.
-another_system_monitor(Config) ->
-    start([{interval, 10}], Config),
-    First = become_system_monitor(Config),
-    Consumer = attach([port__busy, dist__port_busy], Config),
-    until_beside(First, Config),
-    call(Config, fun() -> exit(First, kill) end),
-    until_following(sources, [system_monitor], Config),
-    ?assertEqual(#{}, maps:get(withheld, following(Config))),
-    ?assertEqual([busy_dist_port, busy_port], call(Config, fun monitored/0)),
-    Second = become_system_monitor(Config),
-    until_beside(Second, Config),
-    _ = test_bpftrace:stop(Consumer),
-    until_following(sources, [], Config),
-    until_following(withheld, #{}, Config),
-    ?assertEqual({Second, [busy_port]}, call(Config, fun erlang:system_monitor/0)).
-
-become_system_monitor(Config) ->
-    call(Config, fun() ->
-                         Pid = spawn(fun test_autotracer:sink/0),
-                         _ = erlang:system_monitor(Pid, [busy_port]),
-                         Pid
-                 end).
-
-until_beside(Other, Config) ->
-    case call(Config, fun() -> _ = code:ensure_loaded(trace), erlang:function_exported(trace, system, 3) end) of
-        true ->
-            until_following(sources, [system_monitor], Config);
-        false ->
-            until_following(withheld, fun(#{system_monitor := Why}) -> string:find(Why, pid_to_list(Other)) =/= nomatch;
-                                         (_) -> false
-                                      end, Config),
-            ?assertEqual([], maps:get(sources, following(Config)))
-    end,
-    ?assertEqual({Other, [busy_port]}, call(Config, fun erlang:system_monitor/0)).
-
-%% A flood of suspended processes: the source pauses, with one line in the log, and then goes on.
-too_many_busy_ports(Config) ->
-    Folder = test_driver:build(?config(priv_dir, Config)),
-    keep_log(Config),
-    start([{interval, 10}], Config),
-    Consumer = attach([port__busy], Config),
-    until_following(sources, [system_monitor], Config),
-    Flood = call(Config, fun() -> spawn(fun() -> flood(Folder) end) end),
-    until_following(withheld, fun(Withheld) -> is_map_key(system_monitor, Withheld) end, Config),
-    ?assertEqual([], call(Config, fun monitored/0)),
-    call(Config, fun() -> exit(Flood, kill) end),
-    until_following(sources, [system_monitor], Config),
-    ?assertEqual(#{}, maps:get(withheld, following(Config))),
-    ?assertMatch([{warning, _, ["too many processes are suspended" ++ _]}], logged(Config)),
-    with_suspended_writer(fun(Port, _) ->
-                                  Text = text(Port, Config),
-                                  test_bpftrace:await(Consumer, fun({port__busy, #{port := Of}}) -> Of =:= Text end)
-                          end, Config),
-    _ = test_bpftrace:stop(Consumer).
-
-%% On the node: a thousand processes write to a port that is busy again and again.
-flood(Folder) ->
-    ok = test_driver:load(Folder, output),
-    Port = test_driver:open(output),
-    Drain = spawn_link(fun test_autotracer:sink/0),
-    true = erlang:port_connect(Port, Drain),
-    Writers = [spawn_link(fun() -> write_little(Port) end) || _ <- lists:seq(1, 1000)],
-    busy_and_not(Port, Writers).
-
-busy_and_not(Port, Writers) ->
-    ok = test_driver:busy(Port, true),
-    true = erlang:yield(),
-    ok = test_driver:busy(Port, false),
-    busy_and_not(Port, Writers).
-
-write_little(Port) ->
-    true = port_command(Port, "data"),
-    write_little(Port).
 
 %% -- Drivers -------------------------------------------------------------------------------
 
@@ -296,7 +157,7 @@ until_looked(Config) ->
 %% A source in the worker's state, or off.
 source(Name, Config) ->
     State = call(Config, fun() -> tuple_to_list(sys:get_state(dyntrace_autotracer)) end),
-    case [Source || #{Name := Source} <- State, is_tuple(Source)] of
+    case [Source || {sources, #{Name := Source}, _} <- State] of
         [Source] -> Source;
         [] -> off
     end.
@@ -388,6 +249,29 @@ bad_messages(Config) ->
     ?assertEqual(Worker, call(Config, fun() -> _ = sys:get_state(Worker), whereis(dyntrace_autotracer) end)),
     _ = test_bpftrace:stop(Consumer).
 
+%% A failure is logged once, until the source has been on from one poll to the next without it.
+fails_again_and_again(Config) ->
+    keep_log(Config),
+    call(Config, fun() ->
+                         {ok, Options} = dyntrace_config:check([]),
+                         Required = (dyntrace_trace_flags:none())#{sources := [nodes]},
+                         Poll = fun(Sources) ->
+                                        {New, []} = dyntrace_sources:update(Sources, Required, [node_up], Options),
+                                        [nodes] = dyntrace_sources:on(New),
+                                        New
+                                end,
+                         Fail = fun(Sources) ->
+                                        New = dyntrace_sources:message({nodeup, 1, []}, Sources),
+                                        [] = dyntrace_sources:on(New),
+                                        New
+                                end,
+                         Once = Fail(Poll(dyntrace_sources:new())),
+                         Again = lists:foldl(fun(_, Sources) -> Fail(Poll(Sources)) end, Once, [1, 2, 3]),
+                         Fail(Poll(Poll(Again)))
+                 end),
+    ?assertMatch([{error, "dyntrace: ~s fails" ++ _, [nodes | _]}, {error, "dyntrace: ~s fails" ++ _, [nodes | _]}],
+                 logged(Config)).
+
 switched_on_and_off(Config) ->
     start([{interval, 10}], Config),
     [begin
@@ -397,7 +281,10 @@ switched_on_and_off(Config) ->
          ok = test_bpftrace:kill(Consumer),
          until_following(sources, [], Config)
      end || {Probe, Source} <- [{dist__monitor, nodes}, {dist__port_busy, system_monitor}, {port__busy, system_monitor},
-                                {driver__init, drivers}, {driver__finish, drivers}]],
+                                {driver__init, drivers}, {driver__finish, drivers}, {node_up, nodes},
+                                {node_down, nodes}, {vm_busy_port, system_monitor}, {vm_busy_dist_port, system_monitor},
+                                {vm_long_gc, system_monitor}, {vm_large_heap, system_monitor},
+                                {vm_long_schedule, system_monitor}, {vm_long_message_queue, system_monitor}]],
     ok = call(Config, fun() -> dyntrace:follow(#{probes => [process_exit]}) end),
     Consumer = attach([port__busy, process_exit], Config),
     test_autotracer:until_traced(Config),
@@ -452,9 +339,14 @@ with_node(Node, Fun, Config) ->
 
 %% a@127.0.0.1, which is traced, and b@127.0.0.1.
 with_two_nodes(Args, Fun, Config) ->
+    with_two_nodes(Args, [], Fun, Config).
+
+%% With arguments for a, and for both.
+with_two_nodes(Args, ForBoth, Fun, Config) ->
     with_epmd(fun(Epmd) ->
-                      Other = test_node:named("b", Epmd),
-                      try with_node(test_node:named("a", Epmd, Args), fun(Ours) -> Fun(Other, Ours) end, Config)
+                      Other = test_node:named("b", Epmd, ForBoth),
+                      try with_node(test_node:named("a", Epmd, Args ++ ForBoth), fun(Ours) -> Fun(Other, Ours) end,
+                                    Config)
                       after test_node:stop(Other)
                       end
               end).

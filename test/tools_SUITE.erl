@@ -14,8 +14,8 @@ suite() ->
 
 all() ->
     [every_script_is_here, usage, no_such_library, who_talks, messages, call_latency, no_calls, bif_latency, ports,
-     cpu, memory, request, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans, nodes, in_a_container,
-     page_bpftrace, page_perf, page_gdb, page_bcc].
+     cpu, memory, request, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans, nodes, vm_events,
+     in_a_container, page_bpftrace, page_perf, page_gdb, page_bcc].
 
 init_per_suite(Config) ->
     test_require:tool(test_bpftrace:missing(), Config).
@@ -405,6 +405,44 @@ nodes(Config) ->
                  node_lines(test_bpftrace:stop_script(Consumer))),
     test_node:stop(Node),
     test_node:stop_epmd(Epmd).
+
+%% One event of each kind that one node can make, by its line.
+vm_events(Config) ->
+    test_autotracer:start(vm_events_SUITE:low(), Config),
+    Node = ?config(node, Config),
+    Consumer = test_bpftrace:start_file(filename:join(scripts(), "vm_events.bt"), [?config(library, Config)]),
+    test_wait:until("all events are set", [busy_dist_port, busy_port, {large_heap, 100000}, {long_gc, 1},
+                                           {long_schedule, 20}],
+                    fun() ->
+                            lists:keydelete(long_message_queue, 1, test_node:call(Node, fun sources_SUITE:monitored/0))
+                    end),
+    {Pids, Events} = vm_events_SUITE:happened(Config),
+    Suspended = vm_events_SUITE:with_suspended_writer(
+                  fun(Port, Writer) ->
+                          Line = test_node:call(Node, fun() -> ["busy_port ", test_cases:text(Writer), " ",
+                                                                test_cases:text(Port)]
+                                                      end),
+                          Expected = iolist_to_binary(Line),
+                          test_wait:until("a suspended process", fun(Lines) -> lists:member(Expected, Lines) end,
+                                          fun() -> node_lines(test_bpftrace:lines(Consumer)) end),
+                          Expected
+                  end, Config),
+    Lines = node_lines(test_bpftrace:stop_script(Consumer)),
+    ?assertEqual(lists:sort([Suspended | [vm_line(Event) || Event <- Events]]),
+                 lists:sort([Line || Line <- Lines, Pid <- [lists:nth(2, binary:split(Line, <<" ">>, [global]))],
+                                     lists:member(Pid, Pids) orelse Line =:= Suspended])).
+
+vm_line({vm_long_gc, #{pid := Pid, duration := Ms, heap := Heap, old_heap := Old}}) ->
+    vm_line("long_gc ~s ~b ms, heap ~b + ~b words", [Pid, Ms, Heap, Old]);
+vm_line({vm_large_heap, #{pid := Pid, heap := Heap, old_heap := Old}}) ->
+    vm_line("large_heap ~s ~b + ~b words", [Pid, Heap, Old]);
+vm_line({vm_long_schedule, #{id := Id, duration := Ms, in := In, out := Out}}) ->
+    vm_line("long_schedule ~s ~b ms, from ~s to ~s", [Id, Ms, In, Out]);
+vm_line({vm_long_message_queue, #{pid := Pid, type := Type}}) ->
+    vm_line("message_queue ~s ~s", [Pid, Type]).
+
+vm_line(Format, Values) ->
+    iolist_to_binary(io_lib:format(Format, Values)).
 
 node_lines(Lines) ->
     [Text || Line <- Lines, {match, [Text]} <- [re:run(Line, "^\\d\\d:\\d\\d:\\d\\d  (.*)$",

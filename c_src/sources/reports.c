@@ -19,10 +19,26 @@ struct report {
 
 /* -- One value ----------------------------------------------------------------------- */
 
+static bool is_mfa(ErlNifEnv *env, ERL_NIF_TERM value, const ERL_NIF_TERM **mfa,
+                   unsigned long *arity) {
+    int size;
+
+    return enif_get_tuple(env, value, &size, mfa) && size == 3 &&
+           enif_get_ulong(env, (*mfa)[2], arity);
+}
+
+static const char *string(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM value) {
+    const ERL_NIF_TERM *mfa;
+    unsigned long arity;
+
+    if (enif_is_binary(env, value) || enif_is_list(env, value))
+        return dt_text_name(text, env, value);
+    return is_mfa(env, value, &mfa, &arity) ? dt_text_mfa(text, env, mfa[0], mfa[1], arity)
+                                            : dt_text_id(text, env, value);
+}
+
 static bool get_string(struct report *report, ERL_NIF_TERM value, const char **field) {
-    *field = enif_is_binary(report->env, value) || enif_is_list(report->env, value)
-                 ? dt_text_name(&report->text, report->env, value)
-                 : dt_text_id(&report->text, report->env, value);
+    *field = string(&report->text, report->env, value);
     return *field != NULL;
 }
 

@@ -2,7 +2,7 @@
 -module(test_driver).
 
 -export([build/1, load/2, unload/1, open/1, name/1]).
--export([echo/2, timer/2, queue/2, busy/2]).
+-export([echo/2, timer/2, queue/2, busy/2, sleep/2, sleep_later/2]).
 
 -export_type([kind/0]).
 
@@ -62,6 +62,16 @@ busy(Port, true) ->
     control(Port, 3, []);
 busy(Port, false) ->
     control(Port, 4, []).
+
+%% The driver holds the scheduler, in the calling process's turn.
+-spec sleep(port(), non_neg_integer()) -> ok.
+sleep(Port, Milliseconds) ->
+    control(Port, 5, integer_to_list(Milliseconds)).
+
+%% The same in a turn of the port. It sends {Port, {data, <<"timeout">>}} then.
+-spec sleep_later(port(), non_neg_integer()) -> ok.
+sleep_later(Port, Milliseconds) ->
+    control(Port, 6, integer_to_list(Milliseconds)).
 
 control(Port, Command, Data) ->
     <<"ok">> = erlang:port_control(Port, Command, Data),

@@ -8,16 +8,21 @@
  *          TEST_QUEUE puts its data in the port's queue. A port that is closed is flushed: the
  *          queue is emptied by a timer, and then the driver stops
  *          TEST_BUSY, TEST_NOT_BUSY make the port busy, and end that
+ *          TEST_SLEEP holds the scheduler for the milliseconds that the data spells
+ *          TEST_SLEEP_LATER does that when a timer expires, in the port's own turn
  *          Each returns "ok", except TEST_ECHO.
  * call:    returns its term
  */
 #include <string.h>
+#include <unistd.h>
 
 #include <erl_driver.h>
 
-enum { TEST_ECHO, TEST_TIMER, TEST_QUEUE, TEST_BUSY, TEST_NOT_BUSY };
+enum { TEST_ECHO, TEST_TIMER, TEST_QUEUE, TEST_BUSY, TEST_NOT_BUSY, TEST_SLEEP, TEST_SLEEP_LATER };
 
 enum { FLUSH_MS = 10 };
+
+static unsigned long sleep_ms;
 
 static ErlDrvData start(ErlDrvPort port, char *command) {
     (void)command;
@@ -37,6 +42,8 @@ static void timeout(ErlDrvData data) {
     static char expired[] = "timeout";
     ErlDrvPort port = (ErlDrvPort)data;
 
+    usleep(1000 * sleep_ms);
+    sleep_ms = 0;
     driver_output(port, expired, strlen(expired));
     driver_deq(port, driver_sizeq(port));
 }
@@ -100,6 +107,13 @@ static ErlDrvSSizeT control(ErlDrvData data, unsigned command, char *given, ErlD
     case TEST_BUSY:
     case TEST_NOT_BUSY:
         set_busy_port(port, command == TEST_BUSY);
+        break;
+    case TEST_SLEEP:
+        usleep(1000 * number(given, size));
+        break;
+    case TEST_SLEEP_LATER:
+        sleep_ms = number(given, size);
+        driver_set_timer(port, 1);
         break;
     default:
         return -1;
