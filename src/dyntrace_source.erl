@@ -12,8 +12,10 @@
 
 -type state() :: term().
 
--type result() :: {on, state()} | {paused, Why :: string(), state()} | {withheld, Why :: string()}.
-%% `paused': it observes nothing for a while. `withheld': somebody else has what it needs; the next poll calls on/1.
+-type result() :: {on, state()} | {paused, Why :: string(), state()} | {withheld, Why :: string()}
+                | {unconfigured, Why :: string()}.
+%% `paused': it observes nothing for a while. `withheld': somebody else has what it needs. `unconfigured': an option
+%% switches it off, so the log has no warning. After the last two, the next poll calls on/1.
 
 -callback on(dyntrace_config:config()) -> result().
 

@@ -22,7 +22,8 @@ modules() ->
 
 -spec new() -> sources().
 new() ->
-    _ = [code:ensure_loaded(Module) || Module <- maps:values(modules())],
+    _ = [code:ensure_loaded(Module) || Module <- [dyntrace_sampler | maps:values(modules())]],
+    ok = dyntrace_log:remove_leftover(),
     #{}.
 
 %% Returns the failures, too. The next call tries those sources again.
@@ -60,7 +61,7 @@ logged(_, Result, _) ->
 message(Message, Sources) ->
     maps:fold(fun(Name, Result, Before) -> told(Name, Result, Message, Before) end, Sources, Sources).
 
-told(_, {withheld, _}, _, Sources) ->
+told(_, {Not, _}, _, Sources) when Not =/= on ->
     Sources;
 told(Name, Result, Message, Sources) ->
     Module = maps:get(Name, modules()),
@@ -84,14 +85,18 @@ stop(Sources) ->
 off(Sources) ->
     [try (maps:get(Name, modules())):off(state(Result))
      catch Class:Reason -> logger:error("dyntrace: can't switch ~s off: ~0p", [Name, {Class, Reason}])
-     end || {Name, Result} <- maps:to_list(Sources), element(1, Result) =/= withheld].
+     end || {Name, Result} <- maps:to_list(Sources), is_set_up(Result)].
+
+is_set_up({on, _}) -> true;
+is_set_up({paused, _, _}) -> true;
+is_set_up(_) -> false.
 
 %% Those that are on, sorted.
 -spec on(sources()) -> [dyntrace_source:name()].
 on(Sources) ->
     lists:sort([Name || {Name, {on, _}} <- maps:to_list(Sources)]).
 
-%% Those that are withheld or paused.
+%% Those that are withheld, paused or not configured.
 -spec withheld(sources()) -> #{dyntrace_source:name() => Why :: string()}.
 withheld(Sources) ->
     maps:from_list([{Name, element(2, Result)} || {Name, Result} <- maps:to_list(Sources),

@@ -250,7 +250,7 @@ following(Node) ->
 samplers(Node) ->
     test_node:call(Node, fun() ->
                                  [P || P <- processes(),
-                                       {initial_call, {dyntrace_allocators, sampled, 1}}
+                                       {initial_call, {dyntrace_sampler, sampled, 1}}
                                            <- [process_info(P, initial_call)]]
                          end).
 
