@@ -210,13 +210,15 @@ pid(_) -> self().
 -spec text(logger:log_event(), full | shape) -> unicode:unicode_binary().
 text(Event = #{msg := Message}, shape) ->
     text(Event#{msg := shape(Message)}, full);
-text(Event = #{msg := Message, meta := Meta}, full) ->
-    Short = Event#{msg := short(Message, Meta), meta := maps:with([report_cb], Meta)},
-    Text = try logger_formatter:format(Short, #{template => [msg], single_line => true, depth => ?DEPTH,
-                                                chars_limit => ?CHARS})
+text(Event = #{msg := Message}, full) ->
+    Text = try formatted(Event)
            catch _:_ -> io_lib:format("~0tP", [Message, ?DEPTH], [{chars_limit, ?CHARS}])
            end,
     unicode:characters_to_binary(characters(Text)).
+
+formatted(Event = #{msg := Message, meta := Meta}) ->
+    Short = Event#{msg := short(Message, Meta), meta := maps:with([report_cb], Meta)},
+    logger_formatter:format(Short, #{template => [msg], single_line => true, depth => ?DEPTH, chars_limit => ?CHARS}).
 
 %% Only the format: arguments, reports and strings are contents.
 shape({Format, [_ | _]}) when is_list(Format); is_binary(Format) -> {string, Format};
