@@ -169,7 +169,9 @@ memory(Config) ->
                             end
                     end),
     Before = after_mark(Consumer, Config),
-    Keeper = call(Config, fun() -> spawn(fun() -> kept(binary:copy(<<"x">>, 50 * ?MB), lists:seq(1, 5 * ?MB)) end) end),
+    Keeper = call(Config, fun() ->
+                                  spawn(fun() -> kept(binary:copy(<<"x">>, 50 * ?MB), lists:seq(1, 5 * ?MB)) end)
+                          end),
     test_wait:until("the memory has grown",
                     fun() ->
                             Grown = after_mark(Consumer, Config),

@@ -16,7 +16,8 @@ suite() ->
 
 all() ->
     [values, hostile, long_texts, lttng, supervisor_and_crash_reports, levels, shapes, off_by_default, flood, no_loop,
-     nothing_left_behind, installed_and_removed, killed, removed_by_another, another_handler_of_the_name, no_trace_events].
+     nothing_left_behind, installed_and_removed, killed, removed_by_another, another_handler_of_the_name,
+     no_trace_events].
 
 %% -- Values --------------------------------------------------------------------------------
 
@@ -69,7 +70,8 @@ hostile(Config) ->
               {{lists:duplicate(1000000, $b), []}, #{}}, {{"~", []}, #{}}, {{"~p", improper}, #{}},
               {{"~99999999999999s", ["x"]}, #{}}, {{report, improper}, #{}}, {{report, [{a, 1} | b]}, #{}},
               {{report, maps:from_list([{N, N} || N <- lists:seq(1, 100000)])}, #{}},
-              {{report, #{a => 1}}, #{report_cb => hello}}, {{report, #{a => 1}}, #{report_cb => fun(_, _) -> [x | y] end}},
+              {{report, #{a => 1}}, #{report_cb => hello}},
+              {{report, #{a => 1}}, #{report_cb => fun(_, _) -> [x | y] end}},
               {{report, #{a => 1}}, #{report_cb => fun(_) -> throw(no) end}},
               {{"~p", [lists:foldl(fun(_, Deep) -> [Deep] end, [], lists:seq(1, 1000000))]}, #{}},
               {{"~p", [binary:copy(<<"x">>, 10000000)]}, #{}}, {{<<255, 254>>, []}, #{}}, {no_message, #{}}],
@@ -104,7 +106,10 @@ long_texts(Config) ->
     until_following(sources, [log], Config),
     until_handler(Config),
     Long = lists:duplicate(3000, $x),
-    call(Config, fun() -> [logger:error(String) || String <- [lists:duplicate(1024, $y), Long]], logger:error(Long, []) end),
+    call(Config, fun() ->
+                         [logger:error(String) || String <- [lists:duplicate(1024, $y), Long]],
+                         logger:error(Long, [])
+                 end),
     test_wait:until("the events",
                     [binary:copy(<<"y">>, 1024) | [<<(binary:copy(<<"x">>, 1021))/binary, "...">> || _ <- [1, 2]]],
                     fun() -> [Text || {log, #{text := Text}} <- test_bpftrace:events(Consumer)] end),
@@ -146,7 +151,8 @@ crashed() ->
                                Self ! {self(), Pid}
                        end),
     Pid = receive {Supervisor, Started} -> Started end,
-    {ok, Child} = supervisor:start_child(Pid, #{id => child, start => {?MODULE, start_child, []}, restart => temporary}),
+    {ok, Child} = supervisor:start_child(Pid, #{id => child, start => {?MODULE, start_child, []},
+                                                restart => temporary}),
     Child ! crash,
     {Pid, Child}.
 
@@ -182,7 +188,8 @@ levels(Config) ->
 follow(Options, Config) ->
     First = handler(Config),
     ok = call(Config, fun() -> dyntrace:follow(Options) end),
-    test_wait:until("another handler", fun(Now) -> Now =/= none andalso Now =/= First end, fun() -> handler(Config) end).
+    test_wait:until("another handler", fun(Now) -> Now =/= none andalso Now =/= First end,
+                    fun() -> handler(Config) end).
 
 %% Contents are not shown.
 shapes(Config) ->
