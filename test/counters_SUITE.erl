@@ -322,25 +322,38 @@ until_times(Count, Consumer) ->
 
 %% -- The process that samples --------------------------------------------------------------
 
-%% While all processes are traced, its work shows in no event.
+%% While all processes are traced, its work shows in no event. When it starts meanwhile, only its start
+%% shows: its link, its first turn, and the answer to its call that measures the schedulers.
 no_trace_events(Config) ->
     start([{interval, 10}, {sample_interval, 20}], Config),
     Counters = attach([vm_counter], Config),
     until_following(sources, [counters], Config),
     until_sampled(2, Config),
-    Probes = [process_scheduled, message_send, message_receive, process_link, gc_minor_start, gc_major_start],
+    Probes = [process_scheduled, process_spawn, message_send, message_receive, process_link, gc_minor_start,
+              gc_major_start],
     Consumer = attach(Probes, Config),
     test_autotracer:until_traced(Config),
-    Sink = call(Config, fun() -> spawn(fun test_autotracer:sink/0) end),
-    [Sampler] = call(Config, fun samplers/0),
+    [First] = call(Config, fun samplers/0),
     until_sampled(10, Config),
+    true = call(Config, fun() -> exit(First, kill) end),
+    test_wait:until("another process samples", fun([Other]) -> Other =/= First; (_) -> false end,
+                    fun() -> call(Config, fun samplers/0) end),
+    [Second] = call(Config, fun samplers/0),
+    until_sampled(10, Config),
+    Sink = call(Config, fun() -> spawn(fun test_autotracer:sink/0) end),
     call(Config, fun() -> Sink ! last end),
     _ = test_bpftrace:await(Consumer, fun({Probe, Fields}) ->
                                               {Probe, maps:get(message, Fields, none)} =:= {message_send, <<"last">>}
                                       end),
-    Text = call(Config, fun() -> test_cases:text(Sampler) end),
-    ?assertEqual([], [Event || Event = {_, Fields} <- test_bpftrace:stop(Consumer),
-                               lists:member(Text, maps:values(Fields))]),
+    Events = test_bpftrace:stop(Consumer),
+    Of = fun(Pid) ->
+                 Text = call(Config, fun() -> test_cases:text(Pid) end),
+                 [Event || Event = {_, Fields} <- Events, lists:member(Text, maps:values(Fields))]
+         end,
+    ?assertEqual([], Of(First)),
+    [?assert(length([Probe || {Probe, _} <- Of(Second), Probe =:= Which]) =< Most, Of(Second))
+     || {Which, Most} <- [{process_scheduled, 1}, {process_spawn, 0}, {message_send, 1}, {message_receive, 0},
+                          {process_link, 1}, {gc_minor_start, 0}, {gc_major_start, 0}]],
     _ = test_bpftrace:stop(Counters).
 
 %% A node that does not know its memory: the other counters are sampled.
