@@ -1,8 +1,8 @@
 %% @private Takes samples for a source, one per `sample_interval', in a process of its own: a sample waits until every
 %% scheduler has answered.
 %%
-%% The process is linked to the autotracer. It is sensitive, so that after its start it makes no trace events. When a sample takes longer
-%% than the interval, the samples that would be due meanwhile are left out.
+%% The process is linked to the autotracer. It is sensitive, so that after its start it makes no trace events. When a
+%% sample takes longer than the interval, the samples that would be due meanwhile are left out.
 -module(dyntrace_sampler).
 
 %% The callbacks of dyntrace_source, for a source that only samples
