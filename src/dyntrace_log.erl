@@ -51,7 +51,10 @@
 on(#{log := off}) ->
     {unconfigured, "the option log is off"};
 on(#{log := Level, log_limit := Limit, text := Text}) ->
-    start({Level, #{worker => self(), limit => Limit, text => Text}}).
+    case installed() of
+        unknown -> {withheld, "logger has another handler of the id dyntrace"};
+        _ -> start({Level, #{worker => self(), limit => Limit, text => Text}})
+    end.
 
 start(Of) ->
     {on, {spawn_link(?MODULE, keep, [Of]), Of}}.

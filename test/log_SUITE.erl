@@ -346,11 +346,15 @@ removed_by_another(Config) ->
     _ = test_bpftrace:stop(Consumer),
     until_no_handler(Config).
 
+%% It stays, and the log says once that this one is missing.
 another_handler_of_the_name(Config) ->
+    test_autotracer:keep_log(Config),
     ok = call(Config, fun() -> logger:add_handler(dyntrace, test_autotracer, #{level => emergency}) end),
     start([{interval, 10}, {log, debug}], Config),
     Consumer = attach([log], Config),
-    until_following(sources, [log], Config),
+    until_following(withheld, #{log => "logger has another handler of the id dyntrace"}, Config),
+    ?assertEqual(another, handler(Config)),
+    ?assertMatch([{warning, _, _}], test_autotracer:logged(Config)),
     ok = call(Config, fun() -> logger:remove_handler(dyntrace) end),
     until_handler(Config),
     _ = test_bpftrace:stop(Consumer),
