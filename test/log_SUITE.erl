@@ -367,7 +367,7 @@ no_trace_events(Config) ->
     test_autotracer:until_traced(Config),
     Keeper = handler(Config),
     call(Config, fun() -> [logger:error("~b", [N]) || N <- lists:seq(1, 10)] end),
-    _ = test_bpftrace:await(Log, fun({log, #{text := Text}}) -> Text =:= <<"dyntrace: 9 events not shown">> end),
+    _ = test_bpftrace:await(Log, fun({log, #{text := Text}}) -> re:run(Text, "^dyntrace: . events") =/= nomatch end),
     Text = call(Config, fun() -> test_cases:text(Keeper) end),
     ?assertEqual([], [Event || Event = {_, Fields} <- test_bpftrace:stop(Consumer),
                                lists:member(Text, maps:values(Fields))]),
