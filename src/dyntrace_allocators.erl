@@ -1,14 +1,14 @@
 %% @private The source of the probes `carrier_*': compares the carriers of all allocators with those of the last sample.
 %%
-%% Each allocator is asked by `erlang:system_info({allocator, A})', which waits until every scheduler has answered. So a
-%% process of its own does that, linked to the autotracer.
+%% Each allocator is asked by `erlang:system_info({allocator, A})', which waits until every scheduler has answered.
 -module(dyntrace_allocators).
 -behaviour(dyntrace_source).
+-behaviour(dyntrace_sampler).
 
 %% The callbacks of dyntrace_source
 -export([on/1, poll/1, message/2, off/1]).
-%% The sampling process
--export([sampled/1]).
+%% The callback of dyntrace_sampler
+-export([report/1]).
 %% Samples
 -export([sample/0, events/2]).
 
@@ -78,59 +78,19 @@ changes({Allocator, Instance}, {Mbc, Pool, Sbc}, {NewMbc, NewPool, NewSbc}) ->
 
 bytes({_, Size, _, _}) -> Size.
 
-%% -- The sampling process --------------------------------------------------------------
-
--record(sampler, {interval, before, failed}).
-
-start(Interval) ->
-    %% The answers are garbage after each sample.
-    spawn_opt(?MODULE, sampled, [#sampler{interval = Interval, before = #{}}], [link, {fullsweep_after, 0}]).
-
-%% Exported for a call by the full name: a new version of this module takes over.
--spec sampled(#sampler{}) -> no_return().
-sampled(State = #sampler{interval = Interval}) ->
-    New = reported(State),
-    wait(erlang:start_timer(Interval, self(), sample)),
-    ?MODULE:sampled(New).
-
-%% A failure is logged once. The next sample then has none before it.
-reported(State = #sampler{before = Before, failed = Failed}) ->
-    try
-        Now = sample(),
-        _ = [ok = dyntrace:report(Probe, Values) || {Probe, Values} <- events(Before, Now)],
-        State#sampler{before = Now, failed = undefined}
-    catch
-        Class:Reason ->
-            _ = Failed =:= {Class, Reason} orelse
-                logger:error("dyntrace: can't sample the allocators: ~0p", [{Class, Reason}]),
-            State#sampler{before = #{}, failed = {Class, Reason}}
-    end.
-
-wait(Timer) ->
-    receive
-        {timeout, Timer, sample} -> ok;
-        _ -> wait(Timer)
-    end.
-
 %% -- The callbacks ---------------------------------------------------------------------
 
--spec on(dyntrace_config:config()) -> {on, {pid(), pos_integer()}}.
-on(#{sample_interval := Interval}) ->
-    {on, {start(Interval), Interval}}.
+on(Config) -> dyntrace_sampler:on(?MODULE, Config).
 
--spec poll({pid(), pos_integer()}) -> {on, {pid(), pos_integer()}}.
-poll(State) ->
-    {on, State}.
+poll(State) -> {on, State}.
 
-%% It ends only if somebody kills it.
--spec message(term(), {pid(), pos_integer()}) -> {pid(), pos_integer()}.
-message({'EXIT', Sampler, _}, {Sampler, Interval}) ->
-    {start(Interval), Interval};
-message(_, State) ->
-    State.
+message(Message, State) -> dyntrace_sampler:message(Message, State).
 
--spec off({pid(), pos_integer()}) -> ok.
-off({Sampler, _}) ->
-    true = unlink(Sampler),
-    true = exit(Sampler, kill),
-    ok.
+off(State) -> dyntrace_sampler:off(State).
+
+report(none) ->
+    report(#{});
+report(Before) ->
+    Now = sample(),
+    _ = [ok = dyntrace:report(Probe, Values) || {Probe, Values} <- events(Before, Now)],
+    Now.

@@ -24,9 +24,10 @@ start(_Type, _Args) ->
             {ok, Supervisor}
     end.
 
-%% Clears the trace flags of workers that could not do so. Called in the process that started the application, also when
-%% the supervisor was killed or has given up.
+%% Clears the trace flags, and the handler of logger, of workers that could not do so. Called in the process that
+%% started the application, also when the supervisor was killed or has given up.
 stop(_State) ->
+    ok = dyntrace_log:remove_leftover(),
     dyntrace_tracing:clear_leftover(false).
 
 %% Called by the appup before it loads new code, as resume/0 after that; also where the application does not run.

@@ -1,13 +1,133 @@
-%% @private The source of `vm_counter': the VM's counters.
+%% @private The source of `vm_counter': the VM's counters, one event for each per sample.
+%%
+%% Memory, collections, I/O and the time of the schedulers are counted per scheduler: to read them, the VM asks every
+%% scheduler and waits for its answer. The rest is read at once. Nothing walks over processes, tables or blocks.
 -module(dyntrace_counters).
 -behaviour(dyntrace_source).
+-behaviour(dyntrace_sampler).
 
+%% The callbacks of dyntrace_source
 -export([on/1, poll/1, message/2, off/1]).
+%% The callback of dyntrace_sampler
+-export([report/1]).
+%% The counters
+-export([counters/0, sample/1]).
 
-on(_) -> {on, []}.
+-export_type([counter/0, value/0, sample/0]).
+
+-type counter() :: {Name :: string(), Unit :: string(), level | total, question(), Read :: fun((term()) -> integer())}.
+%% A level is the value at the time of the sample. A total is counted since the start of the node.
+
+-type question() :: memory | {system_info | statistics, Item :: atom()}.
+
+-type value() :: {Name :: string(), Value :: integer(), Unit :: string()}.
+%% The values of the probe's fields.
+
+-opaque sample() :: [{Scheduler :: pos_integer(), Active :: non_neg_integer(), Time :: non_neg_integer()}].
+%% What the next sample has to know of this one.
+
+%% -- The counters ----------------------------------------------------------------------
+
+%% Those of the node. docs/counters.md has the same table; per_scheduler/3 has those of single schedulers.
+-spec counters() -> [counter()].
+counters() ->
+    [{"processes", "number", level, {system_info, process_count}, fun same/1},
+     {"ports", "number", level, {system_info, port_count}, fun same/1},
+     {"atoms", "number", level, {system_info, atom_count}, fun same/1},
+     {"ets_tables", "number", level, {system_info, ets_count}, fun same/1},
+     {"reductions", "number", total, {statistics, reductions}, fun first/1},
+     {"context_switches", "number", total, {statistics, context_switches}, fun first/1},
+     {"gc_count", "number", total, {statistics, garbage_collection}, fun first/1},
+     {"gc_reclaimed", "words", total, {statistics, garbage_collection}, fun({_, Words, _}) -> Words end},
+     {"io_input", "bytes", total, {statistics, io}, fun({{input, Bytes}, _}) -> Bytes end},
+     {"io_output", "bytes", total, {statistics, io}, fun({_, {output, Bytes}}) -> Bytes end},
+     {"run_queue", "number", level, {statistics, run_queue_lengths_all}, fun normal/1},
+     {"run_queue_dirty_cpu", "number", level, {statistics, run_queue_lengths_all}, fun dirty_cpu/1},
+     {"run_queue_dirty_io", "number", level, {statistics, run_queue_lengths_all}, fun lists:last/1}]
+        ++ [{"memory_" ++ atom_to_list(Kind), "bytes", level, memory, fun(#{Kind := Bytes}) -> Bytes end}
+            || Kind <- [total, processes, processes_used, system, atom, atom_used, binary, code, ets]].
+
+same(Value) -> Value.
+
+first(Values) -> element(1, Values).
+
+%% The lengths are those of each normal run queue, then of the two queues of dirty schedulers.
+normal(Lengths) -> lists:sum(lists:sublist(Lengths, length(Lengths) - 2)).
+
+dirty_cpu(Lengths) -> lists:nth(length(Lengths) - 1, Lengths).
+
+%% The values, and what the next call needs. The first one, and each one after an interruption, has no utilization.
+-spec sample(none | sample()) -> {[value()], sample()}.
+sample(Before) ->
+    Counters = counters(),
+    Answers = answers(lists:usort([Question || {_, _, _, Question, _} <- Counters])),
+    Now = lists:sort(erlang:statistics(scheduler_wall_time_all)),
+    {[{Name, Read(maps:get(Question, Answers)), Unit}
+      || {Name, Unit, _, Question, Read} <- Counters, is_map_key(Question, Answers)]
+     ++ run_queues(maps:get({statistics, run_queue_lengths_all}, Answers))
+     ++ utilizations(Before, Now), Now}.
+
+answers(Questions) ->
+    maps:from_list([{Question, Answer} || Question <- Questions, {ok, Answer} <- [answer(Question)]]).
+
+%% The VM does not know its memory if an allocator is switched off (`+Mea false').
+answer(memory) ->
+    try {ok, maps:from_list(erlang:memory())}
+    catch error:notsup -> unknown
+    end;
+answer({system_info, Item}) ->
+    {ok, erlang:system_info(Item)};
+answer({statistics, Item}) ->
+    {ok, erlang:statistics(Item)}.
+
+run_queues(Lengths) ->
+    [{"run_queue_" ++ integer_to_list(N), Length, "number"}
+     || {N, Length} <- numbered(lists:sublist(Lengths, length(Lengths) - 2))].
+
+%% The schedulers are in this order: normal ones, those for dirty CPU, those for dirty I/O.
+utilizations(Before, Now) when length(Before) =:= length(Now) ->
+    PerMille = lists:zipwith(fun per_mille/2, Before, Now),
+    {Normal, Dirty} = lists:split(erlang:system_info(schedulers), PerMille),
+    {DirtyCpu, DirtyIo} = lists:split(erlang:system_info(dirty_cpu_schedulers), Dirty),
+    [{Kind ++ "_utilization_" ++ integer_to_list(N), Value, "per mille"}
+     || {Kind, Values} <- [{"scheduler", Normal}, {"dirty_cpu", DirtyCpu}, {"dirty_io", DirtyIo}],
+        {N, Value} <- numbered(Values)];
+utilizations(_, _) ->
+    [].
+
+per_mille({N, Active, Time}, {N, Active2, Time2}) when Time2 > Time ->
+    max(0, min(1000, (Active2 - Active) * 1000 div (Time2 - Time)));
+per_mille(_, _) ->
+    0.
+
+numbered(Values) ->
+    lists:zip(lists:seq(1, length(Values)), Values).
+
+%% -- The callbacks ---------------------------------------------------------------------
+
+on(Config) -> dyntrace_sampler:on(?MODULE, Config).
 
 poll(State) -> {on, State}.
 
-message(_, State) -> State.
+message(Message, State) -> dyntrace_sampler:message(Message, State).
 
-off(_) -> ok.
+off(State) -> dyntrace_sampler:off(State).
+
+report(Before) ->
+    ok = measure(get(?MODULE)),
+    {Values, Now} = sample(Before),
+    _ = [ok = dyntrace:report(vm_counter, {Name, bounded(Value), Unit}) || {Name, Value, Unit} <- Values],
+    Now.
+
+%% Once per process, since the calls are counted. The VM measures the time of the schedulers until this process, and all
+%% others that have set the flag, have cleared it or ended.
+measure(measuring) ->
+    ok;
+measure(undefined) ->
+    _ = erlang:system_flag(scheduler_wall_time, true),
+    _ = put(?MODULE, measuring),
+    ok.
+
+%% The field has 64 bits, which no counter fills in a node's life.
+bounded(Value) ->
+    min(Value, (1 bsl 63) - 1).

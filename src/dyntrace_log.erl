@@ -1,13 +1,268 @@
-%% @private The source of `log': events of logger.
+%% @private The source of `log': events of logger, by a handler of the id `dyntrace'.
+%%
+%% To install or remove a handler is a call to logger, which may wait. So a process of its own does that: the keeper,
+%% linked to the autotracer. It removes the handler before it ends, also when the autotracer was killed. A handler whose
+%% keeper was killed reports nothing, and is removed by the next keeper, or when the application stops.
+%%
+%% The handler's log/2 runs in the process that logs. Its work is bounded by the limit of events per second and by the
+%% limit of each text, and it raises nothing.
 -module(dyntrace_log).
 -behaviour(dyntrace_source).
 
+%% The callbacks of dyntrace_source
 -export([on/1, poll/1, message/2, off/1]).
+%% The callback of a handler of logger
+-export([log/2]).
+%% The keeper
+-export([keep/1]).
+-export([remove_leftover/0]).
+%% Texts
+-export([text/2]).
 
-on(_) -> {on, []}.
+%% The id of the handler.
+-define(ID, dyntrace).
 
-poll(State) -> {on, State}.
+%% The characters of a text, DT_STRING_MAX, and a few more, so that the library sees that it has to cut.
+-define(CHARS, 1100).
 
-message(_, State) -> State.
+%% How deep terms in a text are shown.
+-define(DEPTH, 30).
 
-off(_) -> ok.
+%% The most characters of a format, and keys of a report, that the formatter gets.
+-define(MAX_LENGTH, 2000).
+
+%% The most list cells of a string that are read.
+-define(STEPS, 8192).
+
+-define(IS_CHARACTER(C), is_integer(C) andalso C >= 0 andalso
+                         (C < 16#D800 orelse C > 16#DFFF andalso C =< 16#10FFFF)).
+
+-define(SECOND, 1000).
+
+%% Set in the process dictionary of a process while its event is made into a text: a function of the event may log, too.
+-define(IS_INSIDE, '$dyntrace_log').
+
+-type handler() :: #{keeper := pid(), worker := pid(), limit := pos_integer(), count := atomics:atomics_ref(),
+                     text := full | shape}.
+%% What log/2 needs. `count': events in this second, those above the limit included.
+
+%% -- The callbacks ---------------------------------------------------------------------
+
+on(#{log := off}) ->
+    {unconfigured, "the option log is off"};
+on(#{log := Level, log_limit := Limit, text := Text}) ->
+    case installed() of
+        unknown -> {withheld, "logger has another handler of the id dyntrace"};
+        _ -> start({Level, #{worker => self(), limit => Limit, text => Text}})
+    end.
+
+start(Of) ->
+    {on, {spawn_link(?MODULE, keep, [Of]), Of}}.
+
+poll(State) ->
+    {on, State}.
+
+%% The keeper ends only if it is killed.
+message({'EXIT', Keeper, _}, {Keeper, Of}) ->
+    {on, State} = start(Of),
+    State;
+message(_, State) ->
+    State.
+
+%% The worker does not wait until the handler is removed.
+off({Keeper, _}) ->
+    true = unlink(Keeper),
+    Keeper ! {?MODULE, stop},
+    ok.
+
+%% -- The keeper --------------------------------------------------------------------------
+
+%% A sensitive process makes no trace events.
+-spec keep({logger:level(), #{worker := pid(), limit := pos_integer(), text := full | shape}}) -> no_return().
+keep({Level, Of = #{worker := Worker}}) ->
+    _ = process_flag(trap_exit, true),
+    _ = process_flag(sensitive, true),
+    Handler = Of#{keeper => self(), count => atomics:new(1, [])},
+    ok = install(Level, Handler),
+    keep(Worker, Level, Handler).
+
+%% Once per second: counts from zero again, and installs the handler if another process has removed it.
+keep(Worker, Level, Handler) ->
+    Timer = erlang:start_timer(?SECOND, self(), second),
+    case wait(Worker, Timer) of
+        second ->
+            ok = next_second(Handler),
+            ok = install(Level, Handler),
+            keep(Worker, Level, Handler);
+        stop ->
+            ok = remove(self())
+    end.
+
+wait(Worker, Timer) ->
+    receive
+        {timeout, Timer, second} -> second;
+        {?MODULE, stop} -> stop;
+        {'EXIT', Worker, _} -> stop;
+        _ -> wait(Worker, Timer)
+    end.
+
+next_second(#{count := Count, limit := Limit}) ->
+    case atomics:exchange(Count, 1, 0) - Limit of
+        More when More > 0 ->
+            Text = io_lib:format("dyntrace: ~b events not shown", [More]),
+            ok = dyntrace:report(log, {self(), warning, Text});
+        _ ->
+            ok
+    end.
+
+%% A failure is tried again in a second. The keeper of another worker, or the last one of this worker, is about to end.
+install(Level, Handler = #{keeper := Keeper}) ->
+    case installed() of
+        Keeper -> ok;
+        none -> add(Level, Handler);
+        unknown -> ok;
+        Other -> await(Other), remove(Other), install_after(Other, Level, Handler)
+    end.
+
+install_after(Other, Level, Handler) ->
+    case installed() of
+        Other -> ok;
+        _ -> install(Level, Handler)
+    end.
+
+await(Other) ->
+    Ref = monitor(process, Other),
+    receive {'DOWN', Ref, process, Other, _} -> ok
+    after ?SECOND -> true = demonitor(Ref, [flush]), ok
+    end.
+
+add(Level, Handler) ->
+    tried(fun() -> logger:add_handler(?ID, ?MODULE, #{level => Level, filter_default => log, filters => [],
+                                                      config => Handler})
+          end).
+
+%% Removes the handler of this keeper.
+remove(Keeper) ->
+    case installed() of
+        Keeper -> tried(fun() -> logger:remove_handler(?ID) end);
+        _ -> ok
+    end.
+
+%% The result of a call to logger: another process may have been faster, or logger is busy or ends.
+tried(Call) ->
+    _ = try Call()
+        catch _:Reason -> {error, Reason}
+        end,
+    ok.
+
+%% The keeper of the handler that is installed now; `unknown': the id belongs to somebody else, who keeps it.
+installed() ->
+    case logger:get_handler_config(?ID) of
+        {ok, #{module := ?MODULE, config := #{keeper := Keeper}}} -> Keeper;
+        {ok, _} -> unknown;
+        {error, _} -> none
+    end.
+
+%% @doc Removes the handler of a keeper that was killed. Does not wait for it.
+-spec remove_leftover() -> ok.
+remove_leftover() ->
+    case installed() of
+        Keeper when is_pid(Keeper) ->
+            _ = is_process_alive(Keeper) orelse spawn(fun() -> remove(Keeper) end),
+            ok;
+        _ ->
+            ok
+    end.
+
+%% -- The handler -------------------------------------------------------------------------
+
+%% In the process that logs. A handler that raises would be removed, with an error in the log.
+-spec log(logger:log_event(), logger:handler_config()) -> ok.
+log(Event, #{config := Handler}) ->
+    try wants(Handler) andalso report(Event, Handler)
+    catch _:_ -> ok
+    end,
+    ok;
+log(_, _) ->
+    ok.
+
+%% The order: what costs least comes first.
+-spec wants(handler()) -> boolean().
+wants(#{keeper := Keeper, worker := Worker, limit := Limit, count := Count}) ->
+    self() =/= Keeper andalso self() =/= Worker
+        andalso get(?IS_INSIDE) =:= undefined
+        andalso atomics:add_get(Count, 1, 1) =< Limit
+        andalso is_process_alive(Keeper)
+        andalso [] =/= [Name || #{name := Name} <- dyntrace:listeners(), Name =:= log].
+
+report(Event = #{level := Level}, #{text := Show}) ->
+    _ = put(?IS_INSIDE, true),
+    try
+        dyntrace:report(log, {pid(Event), Level, text(Event, Show)})
+    after
+        erase(?IS_INSIDE)
+    end.
+
+%% A program can set the metadata `pid' to any term. That of an event of another node is a pid of that node.
+pid(#{meta := #{pid := Pid}}) when is_pid(Pid) -> Pid;
+pid(_) -> self().
+
+%% -- Texts -------------------------------------------------------------------------------
+
+%% The text of an event, as logger's formatter makes it, on one line. Its length is bounded; the library cuts it.
+-spec text(logger:log_event(), full | shape) -> unicode:unicode_binary().
+text(Event = #{msg := Message}, shape) ->
+    text(Event#{msg := shape(Message)}, full);
+text(Event = #{msg := Message}, full) ->
+    Text = try formatted(Event)
+           catch _:_ -> io_lib:format("~0tP", [Message, ?DEPTH], [{chars_limit, ?CHARS}])
+           end,
+    unicode:characters_to_binary(characters(Text)).
+
+formatted(Event = #{msg := Message, meta := Meta}) ->
+    Short = Event#{msg := short(Message, Meta), meta := maps:with([report_cb], Meta)},
+    logger_formatter:format(Short, #{template => [msg], single_line => true, depth => ?DEPTH, chars_limit => ?CHARS}).
+
+%% Only the format: arguments, reports and strings are contents.
+shape({Format, [_ | _]}) when is_list(Format); is_binary(Format) -> {string, Format};
+shape(_) -> {string, "..."}.
+
+%% The formatter bounds the arguments of a format. A string, a format and the keys of a report it takes as a whole.
+short({string, String}, _) ->
+    {string, characters(String)};
+short({report, Report}, Meta) when not is_map_key(report_cb, Meta) ->
+    case is_large(Report) of
+        true -> {"~0tp", [Report]};
+        false -> {report, Report}
+    end;
+short(Message = {report, _}, _) ->
+    Message;
+short({Format, Args}, _) ->
+    case is_large(Format) of
+        true -> {string, characters(Format)};
+        false -> {Format, Args}
+    end.
+
+is_large(Map) when is_map(Map) -> map_size(Map) > ?MAX_LENGTH;
+is_large(Binary) when is_binary(Binary) -> byte_size(Binary) > ?MAX_LENGTH;
+is_large(List) -> is_longer(List, ?MAX_LENGTH).
+
+is_longer(_, -1) -> true;
+is_longer([_ | Tail], Most) -> is_longer(Tail, Most - 1);
+is_longer(_, _) -> false.
+
+%% The first characters of chardata, in a bounded walk. Bytes that are not UTF-8 are read as Latin-1; all else that is
+%% not a character becomes U+FFFD.
+characters(Chardata) ->
+    characters([Chardata], ?STEPS, ?CHARS).
+
+characters([], _, _) -> [];
+characters(_, 0, _) -> [];
+characters(_, _, 0) -> [];
+characters([[] | Rest], Steps, Chars) -> characters(Rest, Steps - 1, Chars);
+characters([<<>> | Rest], Steps, Chars) -> characters(Rest, Steps - 1, Chars);
+characters([[First | Tail] | Rest], Steps, Chars) -> characters([First, Tail | Rest], Steps - 1, Chars);
+characters([<<C/utf8, Tail/binary>> | Rest], Steps, Chars) -> [C | characters([Tail | Rest], Steps, Chars - 1)];
+characters([<<Byte, Tail/bits>> | Rest], Steps, Chars) -> [Byte | characters([Tail | Rest], Steps, Chars - 1)];
+characters([C | Rest], Steps, Chars) when ?IS_CHARACTER(C) -> [C | characters(Rest, Steps, Chars - 1)];
+characters([_ | Rest], Steps, Chars) -> [16#FFFD | characters(Rest, Steps, Chars - 1)].

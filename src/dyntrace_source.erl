@@ -13,9 +13,10 @@
 -type state() :: term().
 
 -type result() :: {on, state()} | {partly, #{Probe :: atom() => Why :: string()}, state()}
-                | {paused, Why :: string(), state()} | {withheld, Why :: string()}.
+                | {paused, Why :: string(), state()} | {withheld, Why :: string()} | {unconfigured, Why :: string()}.
 %% `partly': it is on, but can't observe the events of these probes. `paused': it observes nothing for a while.
-%% `withheld': somebody else has what it needs; the next poll calls on/1.
+%% `withheld': somebody else has what it needs. `unconfigured': an option switches it off, so the log has no warning.
+%% After the last two, the next poll calls on/1.
 
 -callback on(dyntrace_config:config()) -> result().
 

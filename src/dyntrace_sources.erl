@@ -26,7 +26,8 @@ modules() ->
 
 -spec new() -> sources().
 new() ->
-    _ = [code:ensure_loaded(Module) || Module <- maps:values(modules())],
+    _ = [code:ensure_loaded(Module) || Module <- [dyntrace_sampler | maps:values(modules())]],
+    ok = dyntrace_log:remove_leftover(),
     #sources{}.
 
 %% Returns the failures, too. The next call tries those sources again.
@@ -47,10 +48,9 @@ update(#sources{results = Results, failed = Failed}, #{sources := Required}, Ena
 polled(Name, Results, Enabled, Config) ->
     Module = maps:get(Name, modules()),
     Before = maps:get(Name, Results, none),
-    Result = case Before of
-                 none -> switched_on(Module, Enabled, Config);
-                 {withheld, _} -> switched_on(Module, Enabled, Config);
-                 _ -> poll(Module, Enabled, state(Before))
+    Result = case is_set_up(Before) of
+                 false -> switched_on(Module, Enabled, Config);
+                 true -> poll(Module, Enabled, state(Before))
              end,
     logged(Name, Result, Before),
     Result.
@@ -79,13 +79,12 @@ not_observed(Name, {withheld, Why}) -> [{Name, Why}];
 not_observed(_, {partly, Probes, _}) -> maps:to_list(Probes);
 not_observed(_, _) -> [].
 
-%% To every source that is on or paused: each knows its own messages.
+%% To every source that has set something up: each knows its own messages.
 -spec message(term(), sources()) -> sources().
 message(Message, Sources = #sources{results = Results}) ->
-    maps:fold(fun(Name, Result, Before) -> told(Name, Result, Message, Before) end, Sources, Results).
+    maps:fold(fun(Name, Result, Before) -> told(Name, Result, Message, Before) end, Sources,
+              maps:filter(fun(_, Result) -> is_set_up(Result) end, Results)).
 
-told(_, {withheld, _}, _, Sources) ->
-    Sources;
 told(Name, Result, Message, Sources = #sources{results = Results, failed = Failed}) ->
     Module = maps:get(Name, modules()),
     try setelement(tuple_size(Result), Result, Module:message(Message, state(Result))) of
@@ -109,15 +108,23 @@ stop(#sources{results = Results}) ->
 off(Results) ->
     [try (maps:get(Name, modules())):off(state(Result))
      catch Class:Reason -> logger:error("dyntrace: can't switch ~s off: ~0p", [Name, {Class, Reason}])
-     end || {Name, Result} <- maps:to_list(Results), element(1, Result) =/= withheld].
+     end || {Name, Result} <- maps:to_list(Results), is_set_up(Result)].
+
+is_set_up(none) -> false;
+is_set_up({withheld, _}) -> false;
+is_set_up({unconfigured, _}) -> false;
+is_set_up(_) -> true.
 
 %% Those that are on, sorted.
 -spec on(sources()) -> [dyntrace_source:name()].
 on(#sources{results = Results}) ->
     lists:sort([Name || {Name, Result} <- maps:to_list(Results), lists:member(element(1, Result), [on, partly])]).
 
-%% The sources that are withheld or paused, and probes of others that can't be observed.
+%% The sources that are withheld, paused or not configured, and probes of others that can't be observed.
 -spec withheld(sources()) -> #{Source :: dyntrace_source:name() | Probe :: atom() => Why :: string()}.
 withheld(#sources{results = Results}) ->
-    maps:from_list(lists:append([[{Name, Why} || {paused, Why, _} <- [Result]] ++ not_observed(Name, Result)
-                                 || {Name, Result} <- maps:to_list(Results)])).
+    maps:from_list(lists:append([why(Name, Result) || {Name, Result} <- maps:to_list(Results)])).
+
+why(Name, {paused, Why, _}) -> [{Name, Why}];
+why(Name, {unconfigured, Why}) -> [{Name, Why}];
+why(Name, Result) -> not_observed(Name, Result).

@@ -132,6 +132,7 @@ arguments(_) ->
         {vm_large_heap, [pid, heap, old_heap, fragments]}, {vm_busy_port, [pid, port]},
         {vm_busy_dist_port, [pid, port, node]}, {vm_long_message_queue, [pid, type]},
         {node_up, [node, type]}, {node_down, [node, type, reason]},
+        {vm_counter, [name, value, unit]}, {log, [pid, level, text]},
         {user_mark, [pid, name, value, text]}, {user_span_start, [pid, name, id]},
         {user_span_stop, [pid, name, id, duration, outcome]},
         {user_trace_s1, [message]}, {user_trace_i4s4, Annotation}, {user_trace_n, Annotation ++ [label]},

@@ -250,20 +250,14 @@ following(Node) ->
 samplers(Node) ->
     test_node:call(Node, fun() ->
                                  [P || P <- processes(),
-                                       {initial_call, {dyntrace_allocators, sampled, 1}}
+                                       {initial_call, {dyntrace_sampler, sampled, 1}}
                                            <- [process_info(P, initial_call)]]
                          end).
 
 %% A whole sample has been taken since the call.
 until_sampled(Node) ->
     test_wait:until("one process samples", fun(Samplers) -> length(Samplers) =:= 1 end, fun() -> samplers(Node) end),
-    [Sampler] = samplers(Node),
-    test_node:call(Node, fun() ->
-                                 1 = test_trace:trace(Sampler, true, [call]),
-                                 1 = test_trace:trace_pattern({dyntrace_allocators, sampled, 1}, true, [local]),
-                                 [receive {trace, Sampler, call, _} -> ok end || _ <- [1, 2, 3]],
-                                 1 = test_trace:trace(Sampler, false, [call])
-                         end).
+    test_autotracer:until_sampled(2, [{node, Node}]).
 
 %% -- Others that have the provider -----------------------------------------------------------------
 

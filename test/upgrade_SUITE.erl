@@ -73,7 +73,8 @@ appup_names_all(Config) ->
     {ok, [{Version, [{_, Up}], [{_, Down}]}]} = file:consult(filename:join(Ebin, "dyntrace.appup")),
     ?assertEqual(proplists:get_value(vsn, Keys), Version),
     [?assertEqual(lists:sort(proplists:get_value(modules, Keys)),
-                  lists:sort([Module || {load_module, Module} <- Instructions])) || Instructions <- [Up, Down]].
+                  lists:sort([element(2, Load) || Load <- Instructions, element(1, Load) =:= load_module]))
+     || Instructions <- [Up, Down]].
 
 %% The worker sets all flags again when a consumer attaches to the new library. A consumer of the old library does not
 %% disturb the load and its node.

@@ -7,7 +7,7 @@
 
 -export([start/1, start/2, attach/2, following/1, call/2, answer_of/2, badarg_of_follow/2]).
 -export([until_traced/1, until_untraced/1, until_following/3, until_flags/3, until_pattern/3, until_system_tracer/2,
-         until_logged/2, until_worker_after/2]).
+         until_logged/2, until_worker_after/2, until_sampled/2]).
 -export([traced/2, flags/1, of_function/2, keep_log/1, logged/1, errors/1, log/2]).
 %% On the node.
 -export([answer/0, sink/0, flood/1, infos/2]).
@@ -123,6 +123,15 @@ until_logged(Count, Config) ->
 until_worker_after(First, Config) ->
     test_wait:until({"another worker than", First}, fun(Worker) -> not lists:member(Worker, [First, undefined]) end,
                     fun() -> call(Config, fun() -> whereis(dyntrace_autotracer) end) end).
+
+%% Until that many samples have begun since the call. The process that takes them is sensitive: a trace pattern that
+%% counts calls counts its calls, too.
+until_sampled(Count, Config) ->
+    Mfa = {dyntrace_sampler, sampled, 1},
+    1 = call(Config, fun() -> erlang:trace_pattern(Mfa, true, [local, call_count]) end),
+    test_wait:until({Count, "samples"}, fun({call_count, Calls}) -> Calls >= Count end,
+                    fun() -> call(Config, fun() -> erlang:trace_info(Mfa, call_count) end) end),
+    1 = call(Config, fun() -> erlang:trace_pattern(Mfa, false, [local, call_count]) end).
 
 %% -- What is traced --------------------------------------------------------------------------------
 

@@ -1,0 +1,80 @@
+%% @private Takes samples for a source, one per `sample_interval', in a process of its own: a sample waits until every
+%% scheduler has answered.
+%%
+%% The process is linked to the autotracer. It is sensitive, so that after its start it makes no trace events. When a
+%% sample takes longer than the interval, the samples that would be due meanwhile are left out.
+-module(dyntrace_sampler).
+
+%% The callbacks of dyntrace_source, for a source that only samples
+-export([on/2, message/2, off/1]).
+%% The sampling process
+-export([sampled/1]).
+
+-export_type([state/0]).
+
+-record(state, {source, interval, sampler}).
+
+-opaque state() :: #state{}.
+
+%% Takes a sample and reports its events. Before: what the last call returned; `none' for the first one and after a
+%% failure.
+-callback report(Before :: none | term()) -> Now :: term().
+
+%% -- The callbacks ---------------------------------------------------------------------
+
+-spec on(module(), dyntrace_config:config()) -> {on, state()}.
+on(Source, #{sample_interval := Interval}) ->
+    {on, start(#state{source = Source, interval = Interval})}.
+
+%% The process ends only if it is killed.
+-spec message(term(), state()) -> state().
+message({'EXIT', Sampler, _}, State = #state{sampler = Sampler}) ->
+    start(State);
+message(_, State) ->
+    State.
+
+-spec off(state()) -> ok.
+off(#state{sampler = Sampler}) ->
+    true = unlink(Sampler),
+    true = exit(Sampler, kill),
+    ok.
+
+%% -- The sampling process --------------------------------------------------------------
+
+%% Due: when the next sample is to be taken, in ms of the monotonic time.
+-record(sampler, {source, interval, due = undefined, before = none, failed}).
+
+%% Each sample is garbage after the next one. High priority: on a busy node, samples are wanted most.
+start(State = #state{source = Source, interval = Interval}) ->
+    Options = [link, {priority, high}, {fullsweep_after, 0}],
+    State#state{sampler = spawn_opt(?MODULE, sampled, [#sampler{source = Source, interval = Interval}], Options)}.
+
+%% Exported for a call by the full name: a new version of this module takes over.
+-spec sampled(#sampler{}) -> no_return().
+sampled(State = #sampler{due = undefined}) ->
+    _ = process_flag(sensitive, true),
+    ?MODULE:sampled(State#sampler{due = erlang:monotonic_time(millisecond)});
+sampled(State = #sampler{interval = Interval, due = Due}) ->
+    New = reported(State),
+    Next = next(Due, Interval, erlang:monotonic_time(millisecond)),
+    wait(erlang:start_timer(Next, self(), sample, [{abs, true}])),
+    ?MODULE:sampled(New#sampler{due = Next}).
+
+next(Due, Interval, Now) ->
+    Due + Interval * (max(0, Now - Due) div Interval + 1).
+
+%% A failure is logged once. The next sample then has none before it.
+reported(State = #sampler{source = Source, before = Before, failed = Failed}) ->
+    try State#sampler{before = Source:report(Before), failed = undefined}
+    catch
+        Class:Reason ->
+            _ = Failed =:= {Class, Reason} orelse
+                logger:error("dyntrace: ~s can't take a sample: ~0p", [Source, {Class, Reason}]),
+            State#sampler{before = none, failed = {Class, Reason}}
+    end.
+
+wait(Timer) ->
+    receive
+        {timeout, Timer, sample} -> ok;
+        _ -> wait(Timer)
+    end.

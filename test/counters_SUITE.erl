@@ -1,0 +1,494 @@
+%% The probe vm_counter: each counter against what Erlang says of it, and the process that samples.
+-module(counters_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+-import(test_autotracer, [start/2, attach/2, following/1, call/2, until_following/3, until_worker_after/2,
+                          until_sampled/2]).
+
+-define(MB, 1000000).
+
+suite() ->
+    [{timetrap, {minutes, 4}}, {ct_hooks, [test_autotracer]}].
+
+all() ->
+    [documented, levels, totals, memory, schedulers, dirty_schedulers, lttng, at_intervals, held_up, no_trace_events,
+     without_memory, switched_on_and_off, killed, others_measure_schedulers, large_values].
+
+%% -- Values --------------------------------------------------------------------------------
+
+%% The table of the documentation, against the names and units of a sample.
+documented(Config) ->
+    {ok, Text} = file:read_file(filename:join(test_shell:project(), "docs/counters.md")),
+    {match, Rows} = re:run(Text, "^\\| `(\\w+)` \\| ([\\w ]+) \\| (\\w+) \\|", [global, multiline,
+                                                                       {capture, all_but_first, list}]),
+    Table = [{Name, Unit, Kind} || [Name, Unit, Kind] <- Rows],
+    ?assertEqual([{Name, Unit, atom_to_list(Kind)} || {Name, Unit, Kind, _, _} <- dyntrace_counters:counters()],
+                 [Row || Row = {Name, _, _} <- Table, lists:suffix("_N", Name) =:= false]),
+    Samples = sampled([], fun(_) -> ok end, Config),
+    Names = fun(Name) -> re:replace(Name, "_\\d+$", "_N", [{return, list}]) end,
+    ?assertEqual(lists:usort([{Name, Unit} || {Name, Unit, _} <- Table]),
+                 lists:usort([{Names(Name), binary_to_list(Unit)}
+                              || {vm_counter, #{name := Name, unit := Unit}} <- lists:append(Samples)])),
+    Count = fun(Item) -> call(Config, fun() -> erlang:system_info(Item) end) end,
+    ?assertEqual([{"dirty_cpu_utilization", Count(dirty_cpu_schedulers)},
+                  {"dirty_io_utilization", Count(dirty_io_schedulers)},
+                  {"run_queue", Count(schedulers)},
+                  {"scheduler_utilization", Count(schedulers)}],
+                 [{Kind, numbered(Kind, lists:last(Samples))}
+                  || Kind <- ["dirty_cpu_utilization", "dirty_io_utilization", "run_queue", "scheduler_utilization"]]).
+
+%% The last N of the names Kind_N, which are all of 1 to N.
+numbered(Kind, Sample) ->
+    Numbers = lists:sort([binary_to_integer(N) || {_, #{name := Name}} <- Sample,
+                                                  {match, [N]} <- [re:run(Name, "^" ++ Kind ++ "_(\\d+)$",
+                                                                          [{capture, all_but_first, binary}])]]),
+    ?assertEqual(lists:seq(1, length(Numbers)), Numbers),
+    length(Numbers).
+
+levels(Config) ->
+    start([{interval, 10}, {sample_interval, 200}], Config),
+    Consumer = attach([vm_counter], Config),
+    until_following(sources, [counters], Config),
+    Levels = [{<<"processes">>, process_count}, {<<"ports">>, port_count}, {<<"ets_tables">>, ets_count},
+              {<<"atoms">>, atom_count}],
+    until_level(Levels, Consumer, Config),
+    Was = said(Levels, Config),
+    Owner = call(Config, fun() -> made(101, 7) end),
+    until_level(Levels, Consumer, Config),
+    Is = said(Levels, Config),
+    ?assertEqual([102, 7, 101, 101], lists:zipwith(fun(A, B) -> B - A end, Was, Is)),
+    true = call(Config, fun() -> exit(Owner, kill) end),
+    until_level(Levels, Consumer, Config),
+    _ = test_bpftrace:stop(Consumer).
+
+%% Without the process that makes the call.
+said(Levels, Config) ->
+    call(Config, fun() ->
+                         [erlang:system_info(Item) - length([one || Item =:= process_count]) || {_, Item} <- Levels]
+                 end).
+
+%% On the node: a process with as many tables, processes and atoms, and that many ports. It lives on.
+made(Count, Ports) ->
+    Self = self(),
+    Owner = spawn(fun() ->
+                          [ets:new(test, []) || _ <- lists:seq(1, Count)],
+                          [spawn_link(fun test_autotracer:sink/0) || _ <- lists:seq(1, Count)],
+                          [_ = list_to_atom("counters_SUITE " ++ integer_to_list(N)) || N <- lists:seq(1, Count)],
+                          [open_port({spawn, "cat"}, []) || _ <- lists:seq(1, Ports)],
+                          Self ! {self(), made},
+                          receive stop -> ok end
+                  end),
+    receive {Owner, made} -> Owner end.
+
+%% A sample has the values that the VM says.
+until_level(Levels, Consumer, Config) ->
+    test_wait:until("the levels that Erlang says",
+                    fun() ->
+                            Sample = values(lists:last(samples(Consumer))),
+                            Sampled = [maps:get(Name, Sample) || {Name, _} <- Levels],
+                            case said(Levels, Config) of
+                                Sampled -> true;
+                                Said -> {Said, Sampled}
+                            end
+                    end).
+
+%% A sample between two readings has values between theirs. A table that is made after the first reading shows which
+%% samples were taken after it.
+totals(Config) ->
+    start([{interval, 10}, {sample_interval, 200}], Config),
+    Consumer = attach([vm_counter], Config),
+    until_following(sources, [counters], Config),
+    Port = call(Config, fun() -> owned_port() end),
+    First = call(Config, fun read/0),
+    Marked = after_mark(Consumer, Config),
+    between(First, Marked, call(Config, fun read/0)),
+    call(Config, fun() ->
+                         [true = erlang:garbage_collect() || _ <- lists:seq(1, 200)],
+                         true = port_command(Port, binary:copy(<<"x">>, ?MB))
+                 end),
+    test_wait:until("a program's output",
+                    fun() -> input(call(Config, fun read/0)) - input(First) >= ?MB end),
+    Second = call(Config, fun read/0),
+    Later = after_mark(Consumer, Config),
+    between(Second, Later, call(Config, fun read/0)),
+    [?assert(maps:get(Name, Later) - maps:get(Name, First) >= Least, {Name, First, Later})
+     || {Name, Least} <- [{<<"gc_count">>, 200}, {<<"io_input">>, ?MB}, {<<"io_output">>, ?MB},
+                          {<<"context_switches">>, 10}, {<<"reductions">>, 1000}]],
+    %% No total is ever less than before.
+    Samples = [values(Sample) || Sample <- samples(Consumer)],
+    [?assertEqual(lists:sort(Values), Values)
+     || Name <- maps:keys(First), Values <- [[maps:get(Name, Sample) || Sample <- Samples]]],
+    _ = test_bpftrace:stop(Consumer).
+
+input(#{<<"io_input">> := Bytes}) -> Bytes.
+
+%% On the node: what Erlang says of the totals.
+read() ->
+    {Reductions, _} = erlang:statistics(reductions),
+    {Switches, 0} = erlang:statistics(context_switches),
+    {Count, Words, 0} = erlang:statistics(garbage_collection),
+    {{input, Input}, {output, Output}} = erlang:statistics(io),
+    #{<<"reductions">> => Reductions, <<"context_switches">> => Switches, <<"gc_count">> => Count,
+      <<"gc_reclaimed">> => Words, <<"io_input">> => Input, <<"io_output">> => Output}.
+
+%% On the node: a port whose program sends back what it gets, of a process that lives on.
+owned_port() ->
+    Self = self(),
+    Owner = spawn(fun() -> Self ! {self(), open_port({spawn, "cat"}, [binary])}, test_autotracer:sink() end),
+    receive {Owner, Port} -> Port end.
+
+after_mark(Consumer, Config) ->
+    _ = call(Config, fun() -> made(1, 0) end),
+    Tables = call(Config, fun() -> erlang:system_info(ets_count) end),
+    IsMarked = fun(Sample) -> #{<<"ets_tables">> := Count} = values(Sample), Count < Tables end,
+    After = fun() -> lists:dropwhile(IsMarked, samples(Consumer)) end,
+    test_wait:until("two samples after the mark", fun(Samples) -> length(Samples) >= 2 end, After),
+    values(lists:nth(2, After())).
+
+between(Before, Sample, After) ->
+    [?assert(maps:get(Name, Before) =< Value andalso Value =< maps:get(Name, After), {Name, Before, Value, After})
+     || Name <- maps:keys(Before), Value <- [maps:get(Name, Sample)]].
+
+memory(Config) ->
+    start([{interval, 10}, {sample_interval, 200}], Config),
+    Consumer = attach([vm_counter], Config),
+    until_following(sources, [counters], Config),
+    Quiet = [atom, code, ets],
+    test_wait:until("the memory that Erlang says",
+                    fun() ->
+                            Sample = values(lists:last(samples(Consumer))),
+                            Sampled = [maps:get(of_memory(Kind), Sample) || Kind <- Quiet],
+                            case call(Config, fun() -> [erlang:memory(Kind) || Kind <- Quiet] end) of
+                                Sampled -> true;
+                                Said -> {Said, Sampled}
+                            end
+                    end),
+    Before = after_mark(Consumer, Config),
+    Keeper = call(Config, fun() ->
+                                  spawn(fun() -> kept(binary:copy(<<"x">>, 50 * ?MB), lists:seq(1, 5 * ?MB)) end)
+                          end),
+    test_wait:until("the memory has grown",
+                    fun() ->
+                            Grown = after_mark(Consumer, Config),
+                            By = fun(Kind) ->
+                                         maps:get(of_memory(Kind), Grown) - maps:get(of_memory(Kind), Before)
+                                 end,
+                            [] =:= [Kind || {Kind, Bytes} <- [{binary, 50 * ?MB}, {processes, 80 * ?MB},
+                                                              {processes_used, 80 * ?MB}, {system, 50 * ?MB},
+                                                              {total, 130 * ?MB}],
+                                            By(Kind) < Bytes]
+                                orelse {Before, Grown}
+                    end),
+    [?assertEqual(maps:get(of_memory(processes), Sample) + maps:get(of_memory(system), Sample),
+                  maps:get(of_memory(total), Sample)) || Sample <- [values(Sample) || Sample <- samples(Consumer)]],
+    true = call(Config, fun() -> exit(Keeper, kill) end),
+    _ = test_bpftrace:stop(Consumer).
+
+of_memory(Kind) -> iolist_to_binary(["memory_", atom_to_list(Kind)]).
+
+kept(Binary, List) ->
+    receive stop -> {Binary, List} end.
+
+%% More busy processes than schedulers: all schedulers are active, and the others wait.
+schedulers(Config) ->
+    start([{interval, 10}, {sample_interval, 200}], Config),
+    Consumer = attach([vm_counter], Config),
+    until_following(sources, [counters], Config),
+    Busy = call(Config, fun() -> [spawn(fun busy/0) || _ <- lists:seq(1, 100)] end),
+    test_wait:until("the schedulers are active",
+                    fun() ->
+                            Sample = values(lists:last(samples(Consumer))),
+                            Queued = maps:get(<<"run_queue">>, Sample),
+                            Active = of_kind("scheduler_utilization_\\d+", Sample),
+                            (Queued > 80 andalso length([A || A <- Active, A > 900]) =:= length(Active))
+                                orelse {Queued, Active}
+                    end),
+    call(Config, fun() -> [exit(Pid, kill) || Pid <- Busy] end),
+    test_wait:until("the queues are empty",
+                    fun() -> maps:get(<<"run_queue">>, values(lists:last(samples(Consumer)))) < 20 end),
+    Samples = [values(Sample) || Sample <- samples(Consumer)],
+    ?assertEqual([], [Sample || Sample <- Samples,
+                                maps:get(<<"run_queue">>, Sample) =/= lists:sum(of_kind("run_queue_\\d+", Sample))]),
+    ?assertEqual([], [Value || Sample <- Samples, Value <- of_kind(".*_utilization_\\d+", Sample),
+                               Value < 0 orelse Value > 1000]),
+    _ = test_bpftrace:stop(Consumer).
+
+busy() -> busy().
+
+of_kind(Regex, Sample) ->
+    [Value || {Name, Value} <- maps:to_list(Sample), re:run(Name, "^" ++ Regex ++ "$") =/= nomatch].
+
+dirty_schedulers(Config) ->
+    start([{interval, 10}, {sample_interval, 200}], Config),
+    Consumer = attach([vm_counter], Config),
+    until_following(sources, [counters], Config),
+    [begin
+         Count = call(Config, fun() -> erlang:system_info(Item) end),
+         Pids = call(Config, fun() -> [spawn(fun() -> erts_debug:Function(wait, 3000) end)
+                                       || _ <- lists:seq(1, 2 * Count)] end),
+         test_wait:until({Kind, "schedulers are active"},
+                         fun() ->
+                                 lists:any(fun(Sample) ->
+                                                   Active = of_kind(Kind ++ "_utilization_\\d+", Sample),
+                                                   Active =/= [] andalso lists:min(Active) > 900
+                                                       andalso maps:get(Queue, Sample) =:= Count
+                                           end, [values(Sample) || Sample <- samples(Consumer)])
+                         end),
+         call(Config, fun() -> [exit(Pid, kill) || Pid <- Pids] end)
+     end || {Item, Function, Kind, Queue} <- [{dirty_cpu_schedulers_online, dirty_cpu, "dirty_cpu",
+                                               <<"run_queue_dirty_cpu">>},
+                                              {dirty_io_schedulers, dirty_io, "dirty_io", <<"run_queue_dirty_io">>}]],
+    _ = test_bpftrace:stop(Consumer).
+
+%% A value of each counter, recorded by LTTng.
+lttng(Config) ->
+    _ = test_require:tool(test_lttng:missing(), Config),
+    lttng_SUITE:with_daemon(
+      fun(Daemon) ->
+              start([{interval, 10}, {sample_interval, 50}], Config),
+              _ = call(Config, fun() -> made(5, 1) end),
+              Session = lttng_SUITE:start(Daemon, [vm_counter], Config),
+              until_following(sources, [counters], Config),
+              until_sampled(3, Config),
+              Before = call(Config, fun read/0),
+              until_sampled(3, Config),
+              Counts = call(Config, fun() -> [erlang:system_info(Item) || Item <- [port_count, ets_count]] end),
+              After = call(Config, fun read/0),
+              Samples = [values(Sample) || Sample <- by_sample(test_lttng:stop(Session))],
+              ?assert(lists:any(fun(Sample) ->
+                                        lists:all(fun(Name) ->
+                                                          Value = maps:get(Name, Sample),
+                                                          maps:get(Name, Before) =< Value
+                                                              andalso Value =< maps:get(Name, After)
+                                                  end, maps:keys(Before))
+                                end, Samples), {Before, After, Samples}),
+              Last = lists:last(Samples),
+              ?assertEqual(Counts, [maps:get(Name, Last) || Name <- [<<"ports">>, <<"ets_tables">>]]),
+              ?assertEqual(maps:get(<<"memory_processes">>, Last) + maps:get(<<"memory_system">>, Last),
+                           maps:get(<<"memory_total">>, Last))
+      end).
+
+%% -- Times ---------------------------------------------------------------------------------
+
+%% One sample per interval, on time if the machine is.
+at_intervals(Config) ->
+    start([{interval, 10}, {sample_interval, 200}], Config),
+    Consumer = timed(Config),
+    until_following(sources, [counters], Config),
+    Times = until_times(16, Consumer),
+    {Passed, Samples} = {lists:last(Times) - hd(Times), length(Times)},
+    ?assert(Samples =< Passed div 200 + 2, {Passed, Samples}),
+    ?assertEqual([], [{A, B} || {A, B} <- lists:zip(lists:droplast(Times), tl(Times)), B =< A]),
+    ?assert(2 * Samples >= Passed div 200, {Passed, Samples}),
+    _ = test_bpftrace:stop_script(Consumer).
+
+%% A process that was held up does not make up for what it has left out.
+held_up(Config) ->
+    start([{interval, 10}, {sample_interval, 200}], Config),
+    Consumer = timed(Config),
+    until_following(sources, [counters], Config),
+    Before = length(until_times(3, Consumer)),
+    call(Config, fun() ->
+                         [Sampler] = samplers(),
+                         true = erlang:suspend_process(Sampler),
+                         receive after 2500 -> ok end,
+                         true = erlang:resume_process(Sampler)
+                 end),
+    Times = until_times(Before + 6, Consumer),
+    Gaps = lists:zipwith(fun(A, B) -> B - A end, lists:droplast(Times), tl(Times)),
+    {_, [Longest | After]} = lists:splitwith(fun(Gap) -> Gap < 2000 end, Gaps),
+    ?assert(Longest >= 2000),
+    %% The first one comes late, the next ones when they are due.
+    ?assert(lists:sum(After) >= (length(After) - 1) * 180, Gaps),
+    _ = test_bpftrace:stop_script(Consumer).
+
+%% Prints the time of each sample, in ms.
+timed(Config) ->
+    test_bpftrace:start_script(["usdt:", ?config(library, Config), ":org_erlang_dyntrace:vm_counter "
+                                "/str(arg0) == \"processes\"/ { printf(\"%llu sample\\n\", nsecs); }"], #{}).
+
+until_times(Count, Consumer) ->
+    Times = fun() ->
+                    [binary_to_integer(Time) div ?MB || Line <- test_bpftrace:lines(Consumer),
+                                                        [Time, <<"sample">>] <- [binary:split(Line, <<" ">>)]]
+            end,
+    test_wait:until({Count, "samples"}, fun(Seen) -> length(Seen) >= Count end, Times),
+    lists:sort(Times()).
+
+%% -- The process that samples --------------------------------------------------------------
+
+%% While all processes are traced, its work shows in no event. When it starts meanwhile, only its start
+%% shows: its link, its first turn, and the answer to its call that measures the schedulers.
+no_trace_events(Config) ->
+    start([{interval, 10}, {sample_interval, 20}], Config),
+    Counters = attach([vm_counter], Config),
+    until_following(sources, [counters], Config),
+    until_sampled(2, Config),
+    Probes = [process_scheduled, process_spawn, message_send, message_receive, process_link, gc_minor_start,
+              gc_major_start],
+    Consumer = attach(Probes, Config),
+    test_autotracer:until_traced(Config),
+    [First] = call(Config, fun samplers/0),
+    until_sampled(10, Config),
+    true = call(Config, fun() -> exit(First, kill) end),
+    test_wait:until("another process samples", fun([Other]) -> Other =/= First; (_) -> false end,
+                    fun() -> call(Config, fun samplers/0) end),
+    [Second] = call(Config, fun samplers/0),
+    until_sampled(10, Config),
+    Sink = call(Config, fun() -> spawn(fun test_autotracer:sink/0) end),
+    call(Config, fun() -> Sink ! last end),
+    _ = test_bpftrace:await(Consumer, fun({Probe, Fields}) ->
+                                              {Probe, maps:get(message, Fields, none)} =:= {message_send, <<"last">>}
+                                      end),
+    Events = test_bpftrace:stop(Consumer),
+    Of = fun(Pid) ->
+                 Text = call(Config, fun() -> test_cases:text(Pid) end),
+                 [Event || Event = {_, Fields} <- Events, lists:member(Text, maps:values(Fields))]
+         end,
+    ?assertEqual([], Of(First)),
+    [?assert(length([Probe || {Probe, _} <- Of(Second), Probe =:= Which]) =< Most, Of(Second))
+     || {Which, Most} <- [{process_scheduled, 1}, {process_spawn, 0}, {message_send, 1}, {message_receive, 0},
+                          {process_link, 1}, {gc_minor_start, 0}, {gc_major_start, 0}]],
+    _ = test_bpftrace:stop(Counters).
+
+%% A node that does not know its memory: the other counters are sampled.
+without_memory(Config) ->
+    Node = test_node:start(#{args => ["+Mea", "min"]}),
+    Values = test_node:call(Node, fun() ->
+                                          _ = erlang:system_flag(scheduler_wall_time, true),
+                                          element(1, dyntrace_counters:sample(none))
+                                  end),
+    ?assertEqual(error, try test_node:call(Node, fun() -> erlang:memory() end) catch error:_ -> error end),
+    ?assertEqual([], [Name || {Name = "memory" ++ _, _, _} <- Values]),
+    ?assert(lists:keymember("run_queue", 1, Values)),
+    test_node:stop(Node),
+    Config.
+
+switched_on_and_off(Config) ->
+    start([{interval, 10}, {sample_interval, 20}], Config),
+    ?assertEqual({[], false}, state(Config)),
+    [begin
+         Consumer = attach([vm_counter], Config),
+         until_measuring(1, Config),
+         Off(Consumer, Config),
+         until_not_measuring(Config)
+     end || Off <- [fun(Consumer, _) -> test_bpftrace:kill(Consumer) end,
+                    fun(Consumer, _) -> test_bpftrace:stop(Consumer) end]],
+    Consumer = attach([vm_counter], Config),
+    [begin
+         until_measuring(1, Config),
+         call(Config, Off),
+         until_not_measuring(Config),
+         call(Config, On)
+     end || {Off, On} <- [{fun() -> dyntrace:unfollow() end, fun() -> dyntrace:follow(#{}) end},
+                          {fun() -> dyntrace_app:pause() end, fun() -> dyntrace_app:resume() end},
+                          {fun() -> dyntrace:follow(#{probes => [process_exit]}) end,
+                           fun() -> dyntrace:follow(#{probes => all}) end},
+                          {fun() -> application:stop(dyntrace) end, fun() -> ok end}]],
+    _ = test_bpftrace:stop(Consumer).
+
+%% Whoever is killed, one process samples afterwards.
+killed(Config) ->
+    start([{interval, 10}, {sample_interval, 20}], Config),
+    Consumer = attach([vm_counter], Config),
+    until_measuring(1, Config),
+    [begin
+         [Sampler] = call(Config, fun samplers/0),
+         call(Config, fun() -> exit(Of(Sampler), kill) end),
+         test_wait:until("another process samples", fun([Other]) -> Other =/= Sampler; (_) -> false end,
+                         fun() -> call(Config, fun samplers/0) end),
+         until_measuring(1, Config),
+         until_sampled(2, Config)
+     end || Of <- [fun(Sampler) -> Sampler end, fun(_) -> whereis(dyntrace_autotracer) end]],
+    call(Config, fun() -> exit(whereis(dyntrace_sup), kill) end),
+    until_not_measuring(Config),
+    _ = test_bpftrace:stop(Consumer).
+
+%% The time of the schedulers is measured until nobody wants it.
+others_measure_schedulers(Config) ->
+    start([{interval, 10}, {sample_interval, 20}], Config),
+    Other = call(Config, fun() ->
+                                 Self = self(),
+                                 Pid = spawn(fun() ->
+                                                     false = erlang:system_flag(scheduler_wall_time, true),
+                                                     Self ! {self(), measures},
+                                                     receive stop -> ok end
+                                             end),
+                                 receive {Pid, measures} -> Pid end
+                         end),
+    Consumer = attach([vm_counter], Config),
+    until_measuring(1, Config),
+    _ = test_bpftrace:stop(Consumer),
+    test_wait:until("the process has ended", {[], true}, fun() -> state(Config) end),
+    call(Config, fun() -> Other ! stop end),
+    until_not_measuring(Config).
+
+%% The greatest value of the field, and names of any length.
+large_values(Config) ->
+    Consumer = attach([vm_counter], Config),
+    Values = [(1 bsl 63) - 1, -(1 bsl 63), 0],
+    [ok = call(Config, fun() -> dyntrace:report(vm_counter, {"test", Value, "bytes"}) end) || Value <- Values],
+    test_wait:until("the events", Values,
+                    fun() -> [Value || {vm_counter, #{value := Value}} <- test_bpftrace:events(Consumer)] end),
+    ?assertEqual(badarg, call(Config, fun() ->
+                                              try dyntrace:report(vm_counter, {"test", 1 bsl 63, "bytes"})
+                                              catch error:badarg -> badarg
+                                              end
+                                      end)),
+    _ = test_bpftrace:stop(Consumer).
+
+until_measuring(Count, Config) ->
+    test_wait:until("the application samples", fun({Samplers, IsOn}) -> IsOn andalso length(Samplers) =:= Count end,
+                    fun() -> state(Config) end).
+
+until_not_measuring(Config) ->
+    test_wait:until("nobody samples", {[], false}, fun() -> state(Config) end).
+
+%% The processes that sample, and whether the VM measures the time of the schedulers.
+state(Config) ->
+    call(Config, fun() -> {samplers(), erlang:statistics(scheduler_wall_time) =/= undefined} end).
+
+%% On the node.
+samplers() ->
+    [P || P <- processes(), {initial_call, {dyntrace_sampler, sampled, 1}} <- [process_info(P, initial_call)]].
+
+%% -- Samples -------------------------------------------------------------------------------
+
+%% Attaches, calls Fun, and returns the whole samples with utilization that came then.
+sampled(Env, Fun, Config) ->
+    start([{interval, 10}, {sample_interval, 100} | Env], Config),
+    Consumer = attach([vm_counter], Config),
+    until_following(sources, [counters], Config),
+    Fun(Consumer),
+    _ = samples(Consumer),
+    by_sample(test_bpftrace:stop(Consumer)).
+
+%% All whole samples of the consumer, without the first one; at least one.
+samples(Consumer) ->
+    Samples = fun() -> by_sample(test_bpftrace:events(Consumer)) end,
+    test_wait:until("two samples", fun(Whole) -> length(Whole) >= 2 end, Samples),
+    Samples().
+
+%% The events by sample. Neither the first one, which has no utilization, nor the last one, which may go on.
+by_sample(Events) ->
+    case split([Event || Event = {vm_counter, _} <- Events], []) of
+        [_, _ | _] = Samples -> tl(lists:droplast(Samples));
+        _ -> []
+    end.
+
+split([], Samples) ->
+    lists:reverse([lists:reverse(Sample) || Sample <- Samples]);
+split([Event = {_, #{name := <<"processes">>}} | Rest], Samples) ->
+    split(Rest, [[Event] | Samples]);
+split([Event | Rest], [Sample | Samples]) ->
+    split(Rest, [[Event | Sample] | Samples]);
+split([_ | Rest], []) ->
+    split(Rest, []).
+
+values(Sample) ->
+    maps:from_list([{Name, Value} || {vm_counter, #{name := Name, value := Value}} <- Sample]).
