@@ -3,7 +3,7 @@
 -module(dyntrace_autotracer).
 -behaviour(gen_server).
 
--export([start_link/1, follow/1, unfollow/0, info/0]).
+-export([start_link/1, follow/1, unfollow/0, info/0, dump/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
 
 -define(GC_FLAG, garbage_collection).
@@ -43,6 +43,15 @@ unfollow() ->
 info() ->
     try ets:lookup_element(?MODULE, following, 2)
     catch error:badarg -> off
+    end.
+
+%% Asks for a dump of identities. Nobody waits for it.
+-spec dump() -> ok | {error, not_started}.
+dump() ->
+    try ?MODULE ! dyntrace_identities:dump_message() of
+        _ -> ok
+    catch
+        error:badarg -> {error, not_started}
     end.
 
 %% -- The worker ------------------------------------------------------------------------
@@ -143,11 +152,16 @@ claimed(State) ->
                                     sources = dyntrace_sources:stop(State#state.sources)})
     end.
 
+%% In a pause nothing is traced. The identities have a pace of their own: a dump goes on.
 required(Budget, Table) ->
+    Required = dyntrace_trace_flags:for_enabled(dyntrace:listeners(), Table),
     case dyntrace_budget:info(Budget) of
-        #{paused := true} -> dyntrace_trace_flags:none();
-        #{paused := false} -> dyntrace_trace_flags:for_enabled(dyntrace:listeners(), Table)
+        #{paused := true} -> (dyntrace_trace_flags:none())#{sources := [identities || is_for(identities, Required)]};
+        #{paused := false} -> Required
     end.
+
+is_for(Source, #{sources := Sources}) ->
+    lists:member(Source, Sources).
 
 %% What is required, without the trace flag that would harm the node.
 allowed(Required = #{processes := Flags}, State = #state{gc_flag = GcFlag}) ->

@@ -20,9 +20,13 @@ modules() ->
       ports => dyntrace_ports,
       system_monitor => dyntrace_system_monitor}.
 
+%% What they call.
+used() ->
+    [dyntrace_initial_calls, dyntrace_node_identities, erpc].
+
 -spec new() -> sources().
 new() ->
-    _ = [code:ensure_loaded(Module) || Module <- maps:values(modules())],
+    _ = [code:ensure_loaded(Module) || Module <- maps:values(modules()) ++ used()],
     #{}.
 
 %% Returns the failures, too. The next call tries those sources again.
