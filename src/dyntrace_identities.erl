@@ -11,7 +11,7 @@
 %% For dyntrace_autotracer
 -export([dump_message/0]).
 %% Processes
--export([dumper/1, ports/1]).
+-export([dumper/1, run/1, ports/1]).
 
 -define(PROBES, [process_identity, port_identity, node_identity, dump_start, dump_end]).
 
@@ -96,24 +96,32 @@ now_ms() ->
                  calls :: dyntrace_initial_calls:calls(),
                  nodes :: dyntrace_node_identities:nodes()}).
 
-%% A sensitive process makes no trace events. A failure ends the dumper with one line in the log.
+%% A sensitive process makes no trace events.
 -spec dumper(never | pos_integer()) -> no_return().
 dumper(Every) ->
     _ = process_flag(sensitive, true),
-    try
-        Nodes = dyntrace_node_identities:new(),
-        alarmed(Every),
-        Ports = spawn_opt(?MODULE, ports, [self()], [link, {priority, high}]),
-        loop(start_dump(#dumper{every = Every, calls = dyntrace_initial_calls:new(), nodes = Nodes, ports = Ports}))
+    self() ! dump,
+    alarmed(Every),
+    run(#dumper{every = Every, calls = dyntrace_initial_calls:new(), nodes = dyntrace_node_identities:new(),
+                ports = spawn_opt(?MODULE, ports, [self()], [link, {priority, high}])}).
+
+%% Between dumps it hibernates: the list of processes is garbage. A failure ends it, with one line in the log.
+-spec run(#dumper{}) -> no_return().
+run(State) ->
+    try until_idle(State) of
+        Idle -> erlang:hibernate(?MODULE, run, [Idle])
     catch
         Class:Reason:Stack ->
             logger:error("dyntrace: the dumps of identities fail: ~0p", [{Class, Reason, Stack}]),
-            exit(normal)
+            exit(failed)
     end.
 
--spec loop(#dumper{}) -> no_return().
-loop(State) ->
-    receive Message -> loop(handle(Message, State)) end.
+until_idle(State) ->
+    New = #dumper{phase = Phase, calls = Calls} = receive Message -> handle(Message, State) end,
+    case Phase =:= idle andalso dyntrace_initial_calls:is_idle(Calls) of
+        true -> New;
+        false -> until_idle(New)
+    end.
 
 handle(dump, State = #dumper{phase = idle}) ->
     start_dump(State);

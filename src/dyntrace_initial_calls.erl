@@ -6,7 +6,7 @@
 %% any more.
 -module(dyntrace_initial_calls).
 
--export([new/0, of_process/4, message/2, purge/2, purge/1]).
+-export([new/0, of_process/4, message/2, is_idle/1, purge/2, purge/1]).
 %% A process
 -export([asker/2]).
 
@@ -98,6 +98,11 @@ kept(Label) ->
         true -> '...';
         false -> Label
     end.
+
+%% Whether all that were to be asked have answered.
+-spec is_idle(calls()) -> boolean().
+is_idle(#calls{idle = Idle, waiting = Waiting}) ->
+    Waiting =:= [] andalso length(Idle) =:= ?ASKERS.
 
 %% Forgets, batch by batch, the processes that a dump has not found.
 -spec purge(Dump :: pos_integer(), calls()) -> purge().
