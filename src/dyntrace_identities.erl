@@ -42,10 +42,15 @@ poll(State = #source{dumper = none, started = Started}) ->
              true -> started(State#source{enabled = enabled()});
              false -> State
          end};
-poll(State = #source{dumper = Dumper, enabled = Before}) ->
+poll(State = #source{enabled = Before}) ->
     Enabled = enabled(),
-    _ = Enabled -- Before =:= [] orelse (Dumper ! dump),
+    _ = Enabled -- Before =:= [] orelse ask(),
     {on, State#source{enabled = Enabled}}.
+
+%% The autotracer handles the message after its poll. By then new processes are traced: each one is in the dump, or is
+%% told when it is spawned.
+ask() ->
+    self() ! dump_message().
 
 %% The message to the autotracer that asks for a dump.
 -spec dump_message() -> term().
@@ -68,8 +73,8 @@ off(#source{dumper = Dumper}) ->
     true = exit(Dumper, kill),
     ok.
 
-%% A dumper makes a dump when it starts.
 started(State = #source{every = Every}) ->
+    _ = ask(),
     State#source{dumper = spawn_opt(?MODULE, dumper, [Every], [link, {priority, high}]), started = now_ms()}.
 
 enabled() ->
@@ -100,7 +105,6 @@ now_ms() ->
 -spec dumper(never | pos_integer()) -> no_return().
 dumper(Every) ->
     _ = process_flag(sensitive, true),
-    self() ! dump,
     alarmed(Every),
     run(#dumper{every = Every, calls = dyntrace_initial_calls:new(), nodes = dyntrace_node_identities:new(),
                 ports = spawn_opt(?MODULE, ports, [self()], [link, {priority, high}])}).
