@@ -61,6 +61,7 @@ behaviours() ->
     {ok, Bridge} = supervisor_bridge:start_link(?MODULE, bridge),
     {ok, Alias} = gen_server:start('Elixir.Shop.Cart', {ok, []}, []),
     {ok, AliasSupervisor} = supervisor:start_link('Elixir.Shop.Cart', {ok, {#{}, []}}),
+    _ = [unlink(Pid) || Pid <- [Supervisor, NamedSupervisor, Bridge, AliasSupervisor]],
     Plain = proc_lib:spawn(timer, sleep, [infinity]),
     Pids = [Server, Named, Machine, Manager, NamedManager, Supervisor, NamedSupervisor, Bridge, Plain],
     [{Pid, self, test_cases:location(proc_lib:translate_initial_call(Pid))} || Pid <- Pids]
