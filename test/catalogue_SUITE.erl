@@ -128,6 +128,8 @@ arguments(_) ->
         {seq_trace_send, [label, from, to, previous, current, message]},
         {seq_trace_receive, [label, from, to, previous, current, message]},
         {seq_trace_print, [label, from, previous, current, message]},
+        {process_identity, [pid, parent, initial, name, label, node]}, {port_identity, [port, owner, name, os_pid]},
+        {node_identity, [node, prefix, otp, os_pid]}, {dump_start, [id, processes]}, {dump_end, [id, processes]},
         {user_mark, [pid, name, value, text]}, {user_span_start, [pid, name, id]},
         {user_span_stop, [pid, name, id, duration, outcome]},
         {user_trace_s1, [message]}, {user_trace_i4s4, Annotation}, {user_trace_n, Annotation ++ [label]},
