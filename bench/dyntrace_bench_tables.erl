@@ -2,7 +2,7 @@
 -module(dyntrace_bench_tables).
 
 -export([events/1, ports/1, parts/1, otp/1, annotations/1, throughput/1, processes/1, sizes/1, hostile/1, turns/1,
-         following/1]).
+         following/1, identities/1]).
 
 %% For hibernating processes.
 -export([sleep/0]).
@@ -320,6 +320,86 @@ waits(Waits) ->
     receive stop -> [0 | Waits]
     after 1 -> waits([max(0, erlang:monotonic_time(microsecond) - Began - 1000) | Waits])
     end.
+
+%% -- Dumps of identities -----------------------------------------------------------------------
+
+-spec identities(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
+identities(Consumers) ->
+    Beside = [{"10 idle", 10, 0}, {"1,000 idle", 1000, 0}, {"1,000 idle, 1,000 busy", 1000, 1000},
+              {"100,000 idle", 100000, 0}, {"100,000 idle, 1,000 busy", 100000, 1000}],
+    Figures = maps:from_list(lists:append([dumped(Name, Idle, Busy, Consumers) || {Name, Idle, Busy} <- Beside])),
+    Columns = [{dump, "a dump, ms"}, {reductions, "reductions"}, {answered, "all have answered, ms"},
+               {turn, "timer delay, before"}, {turn_meanwhile, "during a dump"},
+               {turn_asked, "while they are asked"}],
+    {{"Dumps of identities",
+      "A dump that LTTng records, beside that many hibernating processes of `proc_lib`, and busy ones at low priority; "
+      "the reductions of the application meanwhile. Then each process is asked once for its initial call; beside many "
+      "busy ones this takes long, and was not awaited (-). And the largest delay, in microseconds, of a timer in "
+      "another process.",
+      ["processes" | [Title || {_, Title} <- Columns]],
+      [[Name | [shown(maps:get({Name, Column}, Figures)) || {Column, _} <- Columns]] || {Name, _, _} <- Beside]},
+     Figures}.
+
+-define(ASKED_MS, 3000).
+
+shown(none) -> "-";
+shown(Number) -> count(Number).
+
+dumped(Name, Idle, Busy, Consumers) ->
+    Others = [proc_lib:spawn(?MODULE, sleep, []) || _ <- lists:seq(1, Idle)]
+        ++ [spawn_opt(fun busy/0, [{priority, low}]) || _ <- lists:seq(1, Busy)],
+    {ok, _} = application:ensure_all_started(dyntrace),
+    ok = dyntrace:follow(#{processes => [nobody], ports => none, interval => 10}),
+    _ = process_flag(priority, high),
+    {Turn, _} = longest_turn(fun() -> receive after ?ASKED_MS -> [] end end),
+    First = dyntrace_settings:get(dumps, 0),
+    Figures = dyntrace_bench_tracers:with({lttng, process_identity}, Consumers,
+                                          fun(_) -> dump_and_answers(First, Busy) end),
+    _ = process_flag(priority, normal),
+    ok = application:stop(dyntrace),
+    [exit(Pid, kill) || Pid <- Others],
+    [{{Name, Column}, Figure} || {Column, Figure} <- [{turn, Turn} | Figures]].
+
+%% A dump that is asked for during another one starts when that one is over. So the time between two starts is measured.
+dump_and_answers(First, Busy) ->
+    Began = now_ms(),
+    {Meanwhile, {Dump, Reductions}} =
+        longest_turn(fun() ->
+                             {Start, Before} = dump_after(First),
+                             {Next, After} = dump_after(First + 1),
+                             {Next - Start, After - Before}
+                     end),
+    {Asked, Answered} =
+        longest_turn(fun() ->
+                             case Busy of
+                                 0 -> ok = test_wait:until("all have answered", fun is_idle/0), now_ms() - Began;
+                                 _ -> receive after ?ASKED_MS -> none end
+                             end
+                     end),
+    [{dump, Dump}, {reductions, Reductions}, {answered, Answered}, {turn_meanwhile, Meanwhile}, {turn_asked, Asked}].
+
+%% Asks for one, and returns when it starts, with the reductions until then.
+dump_after(Number) ->
+    ok = test_wait:until("a dump", fun() -> dyntrace_settings:get(dumps, 0) > Number end),
+    ok = dyntrace:dump(),
+    ok = test_wait:until("another dump", fun() -> dyntrace_settings:get(dumps, 0) > Number + 1 end),
+    {now_ms(), reductions()}.
+
+now_ms() -> erlang:monotonic_time(millisecond).
+
+dumper() ->
+    [Dumper] = [Pid || Pid <- element(2, process_info(whereis(dyntrace_autotracer), links)), is_pid(Pid),
+                       process_info(Pid, initial_call) =:= {initial_call, {dyntrace_identities, dumper, 1}}],
+    Dumper.
+
+is_idle() ->
+    process_info(dumper(), current_function) =:= {current_function, {erlang, hibernate, 3}}.
+
+%% Of the dumper and its helpers since they were started.
+reductions() ->
+    Dumper = dumper(),
+    {links, Links} = process_info(Dumper, links),
+    lists:sum([element(2, process_info(Pid, reductions)) || Pid <- [Dumper | Links -- [whereis(dyntrace_autotracer)]]]).
 
 busy() -> busy().
 

@@ -24,7 +24,7 @@
 -export([available/0, probes/0, listeners/0, info/0]).
 
 %% Attach-driven tracing
--export([follow/1, unfollow/0]).
+-export([follow/1, unfollow/0, dump/0]).
 
 %% Annotations
 -export([mark/2, mark/3, span/2]).
@@ -238,6 +238,14 @@ unfollow() ->
         undefined -> ok;
         _ -> dyntrace_autotracer:unfollow()
     end.
+
+%% @doc Asks for a dump: who all processes, ports and nodes are, as the probes `process_identity', `port_identity' and
+%% `node_identity', between `dump_start' and `dump_end'. Returns at once. A dump is made of itself when one of these
+%% probes becomes enabled; a further consumer, such as a second LTTng session, finds it enabled and asks by this call.
+%% While no such probe is enabled it does nothing. `not_started': the application does not run, or has no worker.
+-spec dump() -> ok | {error, not_started}.
+dump() ->
+    dyntrace_autotracer:dump().
 
 %%% -- Annotations ---------------------------------------------------------------------
 %%

@@ -3,7 +3,7 @@
 -module(dyntrace_autotracer).
 -behaviour(gen_server).
 
--export([start_link/1, follow/1, unfollow/0, info/0]).
+-export([start_link/1, follow/1, unfollow/0, info/0, dump/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
 
 -define(GC_FLAG, garbage_collection).
@@ -43,6 +43,15 @@ unfollow() ->
 info() ->
     try ets:lookup_element(?MODULE, following, 2)
     catch error:badarg -> off
+    end.
+
+%% Asks for a dump of identities. Nobody waits for it.
+-spec dump() -> ok | {error, not_started}.
+dump() ->
+    try ?MODULE ! dyntrace_identities:dump_message() of
+        _ -> ok
+    catch
+        error:badarg -> {error, not_started}
     end.
 
 %% -- The worker ------------------------------------------------------------------------
@@ -127,8 +136,8 @@ polled(State) ->
     Claimed = claimed(State),
     #state{config = Config, table = Table, budget = Budget} = Claimed,
     Polled = dyntrace_budget:poll(Budget),
-    Enabled = enabled(Polled, Table),
-    {Required, Allowed} = allowed(dyntrace_trace_flags:for_enabled(Enabled, Table), Claimed),
+    Enabled = enabled(Table),
+    {Required, Allowed} = allowed(required(Enabled, Polled, Table), Claimed),
     Names = [Name || #{name := Name} <- Enabled],
     %% Before the tracing: the first events show what a source has found.
     {Sources, NotObserved} = dyntrace_sources:update(Claimed#state.sources, Required, Names, Config),
@@ -146,11 +155,19 @@ claimed(State) ->
     end.
 
 %% The enabled probes among the allowed ones.
-enabled(Budget, Table) ->
+enabled(Table) ->
+    [Probe || Probe = #{name := Name} <- dyntrace:listeners(), is_map_key(Name, Table)].
+
+%% In a pause nothing is traced. The identities have a pace of their own: a dump goes on.
+required(Enabled, Budget, Table) ->
+    Required = dyntrace_trace_flags:for_enabled(Enabled, Table),
     case dyntrace_budget:info(Budget) of
-        #{paused := true} -> [];
-        #{paused := false} -> [Probe || Probe = #{name := Name} <- dyntrace:listeners(), is_map_key(Name, Table)]
+        #{paused := true} -> (dyntrace_trace_flags:none())#{sources := [identities || is_for(identities, Required)]};
+        #{paused := false} -> Required
     end.
+
+is_for(Source, #{sources := Sources}) ->
+    lists:member(Source, Sources).
 
 %% What is required, without the trace flag that would harm the node.
 allowed(Required = #{processes := Flags}, State = #state{gc_flag = GcFlag}) ->

@@ -1,13 +1,266 @@
-%% @private The source of the probes of identities.
+%% @private The source of the probes of identities: makes dumps, which tell who all processes, ports and nodes are.
+%%
+%% A process of its own makes them, linked to the autotracer. It has a high priority and works in small batches with a
+%% pause after each: so it holds a scheduler for a fraction of a millisecond at a time, and a dump does not wait for
+%% its turns behind a thousand busy processes. A dump that is asked for during another one is made after it.
 -module(dyntrace_identities).
 -behaviour(dyntrace_source).
 
+%% The callbacks of dyntrace_source
 -export([on/1, poll/1, message/2, off/1]).
+%% For dyntrace_autotracer
+-export([dump_message/0]).
+%% Processes
+-export([dumper/1, run/1, ports/1]).
 
-on(_) -> {on, []}.
+-define(PROBES, [process_identity, port_identity, node_identity, dump_start, dump_end]).
 
-poll(State) -> {on, State}.
+%% A batch takes a fraction of a millisecond, and the pause lets consumers read.
+-define(BATCH, 100).
+-define(PAUSE_MS, 1).
 
-message(_, State) -> State.
+%% A port answers when its driver is idle. A dump ends without the ports that have not answered for that long.
+-define(PORTS_MS, 5000).
 
-off(_) -> ok.
+%% A dumper that has ended is started again so long after its start.
+-define(AGAIN_MS, 1000).
+
+%% -- The callbacks ---------------------------------------------------------------------
+
+-record(source, {every :: never | pos_integer(),
+                 dumper :: pid() | none,
+                 started :: integer(),
+                 %% The probes of identities that were enabled at the last poll.
+                 enabled :: [atom()]}).
+
+on(#{dump := Every}) ->
+    {on, started(#source{every = Every, dumper = none, started = 0, enabled = enabled()})}.
+
+%% One more consumer of the same probe raises no edge, and makes no dump.
+poll(State = #source{dumper = none, started = Started}) ->
+    {on, case now_ms() - Started >= ?AGAIN_MS of
+             true -> started(State#source{enabled = enabled()});
+             false -> State
+         end};
+poll(State = #source{enabled = Before}) ->
+    Enabled = enabled(),
+    _ = Enabled -- Before =:= [] orelse ask(),
+    {on, State#source{enabled = Enabled}}.
+
+%% The autotracer handles the message after its poll. By then new processes are traced: each one is in the dump, or is
+%% told when it is spawned.
+ask() ->
+    self() ! dump_message().
+
+%% The message to the autotracer that asks for a dump.
+-spec dump_message() -> term().
+dump_message() ->
+    {?MODULE, dump}.
+
+message({?MODULE, dump}, State = #source{dumper = Dumper}) when is_pid(Dumper) ->
+    Dumper ! dump,
+    State;
+message({'EXIT', Dumper, _}, State = #source{dumper = Dumper}) ->
+    State#source{dumper = none};
+message(_, State) ->
+    State.
+
+%% The processes that the dumper has started are linked to it.
+off(#source{dumper = none}) ->
+    ok;
+off(#source{dumper = Dumper}) ->
+    true = unlink(Dumper),
+    true = exit(Dumper, kill),
+    ok.
+
+started(State = #source{every = Every}) ->
+    _ = ask(),
+    State#source{dumper = spawn_opt(?MODULE, dumper, [Every], [link, {priority, high}]), started = now_ms()}.
+
+enabled() ->
+    [Name || #{name := Name} <- dyntrace:listeners(), lists:member(Name, ?PROBES)].
+
+now_ms() ->
+    erlang:monotonic_time(millisecond).
+
+%% -- The dumper ------------------------------------------------------------------------
+
+-record(dump, {id :: pos_integer(),
+               count = 0 :: non_neg_integer(),
+               %% The processes that are left.
+               rest = [] :: [pid()],
+               %% Until when the dump waits for ports.
+               until :: integer()}).
+
+-record(dumper, {every :: never | pos_integer(),
+                 phase = idle :: idle | #dump{} | {purge, dyntrace_initial_calls:purge()},
+                 again = false :: boolean(),
+                 %% The process that tells the ports, and whether it does.
+                 ports :: pid(),
+                 is_telling = false :: boolean(),
+                 calls :: dyntrace_initial_calls:calls(),
+                 nodes :: dyntrace_node_identities:nodes()}).
+
+%% A sensitive process makes no trace events.
+-spec dumper(never | pos_integer()) -> no_return().
+dumper(Every) ->
+    _ = process_flag(sensitive, true),
+    alarmed(Every),
+    run(#dumper{every = Every, calls = dyntrace_initial_calls:new(), nodes = dyntrace_node_identities:new(),
+                ports = spawn_opt(?MODULE, ports, [self()], [link, {priority, high}])}).
+
+%% Between dumps it hibernates: the list of processes is garbage. A failure ends it, with one line in the log.
+-spec run(#dumper{}) -> no_return().
+run(State) ->
+    try until_idle(State) of
+        Idle -> erlang:hibernate(?MODULE, run, [Idle])
+    catch
+        Class:Reason:Stack ->
+            logger:error("dyntrace: the dumps of identities fail: ~0p", [{Class, Reason, Stack}]),
+            exit(failed)
+    end.
+
+until_idle(State) ->
+    New = #dumper{phase = Phase, calls = Calls} = receive Message -> handle(Message, State) end,
+    case Phase =:= idle andalso dyntrace_initial_calls:is_idle(Calls) of
+        true -> New;
+        false -> until_idle(New)
+    end.
+
+handle(dump, State = #dumper{phase = idle}) ->
+    start_dump(State);
+handle(dump, State) ->
+    State#dumper{again = true};
+handle({timeout, _, every}, State = #dumper{every = Every}) ->
+    alarmed(Every),
+    handle(dump, State);
+handle({timeout, _, next}, State = #dumper{phase = Phase}) ->
+    next(Phase, State);
+handle({told_ports, Ports}, State = #dumper{ports = Ports}) ->
+    State#dumper{is_telling = false};
+handle(Message, State = #dumper{calls = Calls, nodes = Nodes}) ->
+    case dyntrace_initial_calls:message(Message, Calls) of
+        {answer, Pid, Identity, New} ->
+            _ = told_again(Pid, Identity),
+            State#dumper{calls = New};
+        {no_answer, New} ->
+            State#dumper{calls = New};
+        ignored ->
+            State#dumper{nodes = dyntrace_node_identities:message(Message, Nodes)}
+    end.
+
+alarmed(never) -> ok;
+alarmed(Seconds) -> _ = erlang:start_timer(1000 * Seconds, self(), every), ok.
+
+%% -- A dump ----------------------------------------------------------------------------
+
+%% LTTng enables the probes of a session one by one: the dump is made when there is something to tell.
+start_dump(State = #dumper{}) ->
+    case enabled() -- [dump_start, dump_end] of
+        [] -> State#dumper{phase = idle, again = false};
+        Enabled -> start_dump(Enabled, State)
+    end.
+
+start_dump(Enabled, State = #dumper{nodes = Nodes, ports = Ports, is_telling = IsTelling}) ->
+    Id = dyntrace_settings:get(dumps, 0) + 1,
+    ok = dyntrace_settings:put(dumps, Id),
+    Processes = [Pid || lists:member(process_identity, Enabled), Pid <- processes()],
+    ok = dyntrace:report(dump_start, {Id, length(Processes)}),
+    TellPorts = not IsTelling andalso lists:member(port_identity, Enabled),
+    _ = [Ports ! tell || TellPorts],
+    Told = case lists:member(node_identity, Enabled) of
+               true -> dyntrace_node_identities:tell(Nodes);
+               false -> Nodes
+           end,
+    paused(State#dumper{phase = #dump{id = Id, rest = Processes, until = now_ms() + ?PORTS_MS}, nodes = Told,
+                        is_telling = IsTelling orelse TellPorts, again = false}).
+
+paused(State) ->
+    _ = erlang:start_timer(?PAUSE_MS, self(), next),
+    State.
+
+next(Dump = #dump{rest = [], id = Id, count = Count, until = Until},
+     State = #dumper{calls = Calls, is_telling = IsTelling}) ->
+    case not IsTelling orelse now_ms() >= Until of
+        true ->
+            ok = dyntrace:report(dump_end, {Id, Count}),
+            paused(State#dumper{phase = {purge, dyntrace_initial_calls:purge(Id, Calls)}});
+        false ->
+            paused(State#dumper{phase = Dump})
+    end;
+next(Dump = #dump{rest = Rest}, State) ->
+    batch(?BATCH, Rest, Dump, State);
+next({purge, Purge}, State = #dumper{again = Again}) ->
+    case dyntrace_initial_calls:purge(Purge) of
+        done when Again -> start_dump(State#dumper{phase = idle});
+        done -> State#dumper{phase = idle};
+        More -> paused(State#dumper{phase = {purge, More}})
+    end.
+
+batch(N, [Pid | Rest], Dump = #dump{id = Id, count = Count}, State = #dumper{calls = Calls}) when N > 0 ->
+    case cheap(Pid) of
+        {Parent, Call, Name} ->
+            {Initial, Label, New} = dyntrace_initial_calls:of_process(Pid, Call, Id, Calls),
+            told(Pid, Parent, Initial, Name, Label),
+            batch(N - 1, Rest, Dump#dump{count = Count + 1}, State#dumper{calls = New});
+        gone ->
+            batch(N - 1, Rest, Dump, State)
+    end;
+batch(_, Rest, Dump, State) ->
+    paused(State#dumper{phase = Dump#dump{rest = Rest}}).
+
+%% What the VM tells without a signal to the process: nothing wakes, and it takes a microsecond on a busy node, too.
+cheap(Pid) ->
+    case process_info(Pid, [parent, initial_call, registered_name]) of
+        undefined ->
+            gone;
+        [{parent, Parent}, {initial_call, Call}, {registered_name, Name}] ->
+            {or_empty(Parent), Call, Name}
+    end.
+
+or_empty(undefined) -> [];
+or_empty(Parent) -> Parent.
+
+told_again(Pid, {Initial, Label}) ->
+    case cheap(Pid) of
+        {Parent, _, Name} -> told(Pid, Parent, Initial, Name, Label);
+        gone -> ok
+    end.
+
+%% A process that has no name has [].
+told(Pid, Parent, Initial, Name, Label) ->
+    ok = dyntrace:report(process_identity, {Pid, Parent, Initial, Name, Label, node()}).
+
+%% -- Ports -----------------------------------------------------------------------------
+
+%% erlang:port_info/1 is answered by the port: a process of its own waits.
+-spec ports(Dumper :: pid()) -> no_return().
+ports(Dumper) ->
+    _ = process_flag(sensitive, true),
+    tell_ports(Dumper).
+
+tell_ports(Dumper) ->
+    receive
+        tell ->
+            tell_ports(?BATCH, erlang:ports()),
+            Dumper ! {told_ports, self()},
+            tell_ports(Dumper)
+    end.
+
+tell_ports(_, []) ->
+    ok;
+tell_ports(0, Ports) ->
+    receive after ?PAUSE_MS -> tell_ports(?BATCH, Ports) end;
+tell_ports(N, [Port | Ports]) ->
+    case erlang:port_info(Port) of
+        undefined ->
+            ok;
+        Info ->
+            {name, Name} = lists:keyfind(name, 1, Info),
+            {connected, Owner} = lists:keyfind(connected, 1, Info),
+            ok = dyntrace:report(port_identity, {Port, Owner, Name, os_pid(lists:keyfind(os_pid, 1, Info))})
+    end,
+    tell_ports(N - 1, Ports).
+
+os_pid({os_pid, OsPid}) when is_integer(OsPid) -> OsPid;
+os_pid(_) -> 0.

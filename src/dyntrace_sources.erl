@@ -24,9 +24,13 @@ modules() ->
       ports => dyntrace_ports,
       system_monitor => dyntrace_system_monitor}.
 
+%% What they call.
+used() ->
+    [dyntrace_initial_calls, dyntrace_node_identities, dyntrace_sampler, erpc].
+
 -spec new() -> sources().
 new() ->
-    _ = [code:ensure_loaded(Module) || Module <- [dyntrace_sampler | maps:values(modules())]],
+    _ = [code:ensure_loaded(Module) || Module <- maps:values(modules()) ++ used()],
     ok = dyntrace_log:remove_leftover(),
     #sources{}.
 

@@ -128,6 +128,8 @@ arguments(_) ->
         {seq_trace_send, [label, from, to, previous, current, message]},
         {seq_trace_receive, [label, from, to, previous, current, message]},
         {seq_trace_print, [label, from, previous, current, message]},
+        {process_identity, [pid, parent, initial, name, label, node]}, {port_identity, [port, owner, name, os_pid]},
+        {node_identity, [node, prefix, otp, os_pid]}, {dump_start, [id, processes]}, {dump_end, [id, processes]},
         {vm_long_gc, [pid, duration, heap, old_heap, fragments]}, {vm_long_schedule, [id, duration, in, out]},
         {vm_large_heap, [pid, heap, old_heap, fragments]}, {vm_busy_port, [pid, port]},
         {vm_busy_dist_port, [pid, port, node]}, {vm_long_message_queue, [pid, type]},

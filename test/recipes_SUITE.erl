@@ -11,7 +11,7 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [first_session, filter, carriers, flight_recorder, live, context, reading, reading_without_bt2].
+    [first_session, filter, carriers, flight_recorder, names, live, context, reading, reading_without_bt2].
 
 init_per_suite(Config) ->
     test_require:tool(test_lttng:missing(), Config).
@@ -35,14 +35,15 @@ end_per_testcase(_, Config) ->
     Daemon = ?config(daemon, Config),
     [test_lttng:lttng(Daemon, "destroy ~s", [Session]) || Session <- sessions()],
     {0, _} = test_shell:run("rm -rf /tmp/erlang-demo /tmp/erlang-filter /tmp/erlang-flight /tmp/erlang-live* "
-                            "/tmp/erlang-context /tmp/erlang-memory /tmp/erlang-talk", []),
+                            "/tmp/erlang-context /tmp/erlang-memory /tmp/erlang-names /tmp/erlang-talk", []),
     _ = test_shell:run("for p in $(pgrep -x lttng-relayd); do case \" ~s \" in *\" $p \"*) ;; *) kill $p ;; esac; done",
                      [[case C of $\n -> $\s; _ -> C end || C <- binary_to_list(?config(relays, Config))]]),
     test_lttng:stop_daemon(Daemon),
     test_node:stop(?config(node, Config)).
 
 sessions() ->
-    ["erlang-demo", "erlang-filter", "erlang-flight", "erlang-live", "erlang-context", "erlang-memory", "erlang-talk"].
+    ["erlang-demo", "erlang-filter", "erlang-flight", "erlang-live", "erlang-context", "erlang-memory",
+     "erlang-names", "erlang-talk"].
 
 %% The output has each name that sasl registers, and each tracepoint.
 first_session(Config) ->
@@ -80,6 +81,11 @@ carriers(Config) ->
 flight_recorder(Config) ->
     Output = recipe("A flight recorder", Config),
     ?assertMatch({match, _}, re:run(Output, "process_exit: .*reason = \"something_went_wrong\"")).
+
+names(Config) ->
+    Output = recipe("Names in a flight recorder", Config),
+    ?assertMatch({match, _}, re:run(Output, "process_identity: .*initial = \"supervisor:kernel/1\", "
+                                    "name = \"kernel_sup\""), Output).
 
 live(Config) ->
     Output = recipe("Live", Config),

@@ -171,7 +171,8 @@ consumer_killed(Config) ->
 %% Each trace tag of each group, also rare ones, fires the probes that the catalogue lists, through every callback. The
 %% arguments make each probe of the tag fire, but for others_by_hand/0.
 every_tag_by_hand(Config) ->
-    Consumer = attach(probes(), Config),
+    %% Identities are reported by the application, too, and have their cases in identity_SUITE.
+    Consumer = attach(probes() ++ [process_identity, port_identity], Config),
     Others = others_by_hand(),
     Feeds = [{{Group, Tag}, Probe} || #{name := Probe, events := Events} <- dyntrace:probes(),
                                       not lists:member(Probe, Others), #{group := Group, tag := Tag} <- Events],

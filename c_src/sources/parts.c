@@ -16,6 +16,24 @@ bool dt_extra(const struct dt_traced *trace, ERL_NIF_TERM *value) {
     return enif_get_map_value(trace->env, trace->opts, atom_extra, value);
 }
 
+bool dt_get_node(ErlNifEnv *env, ERL_NIF_TERM handle, ERL_NIF_TERM *node) {
+    enum { VERSION = 131, NEWER_REFERENCE = 90 };
+    ErlNifBinary external;
+    size_t before;
+    bool got = false;
+
+    if (!(enif_is_pid(env, handle) || enif_is_port(env, handle) || enif_is_ref(env, handle)) ||
+        !enif_term_to_binary(env, handle, &external))
+        return false;
+    if (external.size > 4) {
+        before = external.data[1] == NEWER_REFERENCE ? 3 : 1;
+        external.data[before] = VERSION;
+        got = enif_binary_to_term(env, external.data + before, external.size - before, node, 0) > 0;
+    }
+    enif_release_binary(&external);
+    return got;
+}
+
 /* The length of a proper list, as far as it can be an arity. */
 static bool get_arity(ErlNifEnv *env, ERL_NIF_TERM args, unsigned long *arity) {
     ERL_NIF_TERM head;
@@ -31,12 +49,16 @@ bool dt_get_location(const struct dt_traced *trace, ERL_NIF_TERM term,
     const ERL_NIF_TERM *el;
     int size;
 
-    if (!enif_get_tuple(trace->env, term, &size, &el) || size != 3)
-        return false;
-    location->module = el[0];
-    location->function = el[1];
-    return enif_get_ulong(trace->env, el[2], &location->arity) ||
-           get_arity(trace->env, el[2], &location->arity);
+    return enif_get_tuple(trace->env, term, &size, &el) && size == 3 &&
+           dt_get_call(trace, el[0], el[1], el[2], location);
+}
+
+bool dt_get_call(const struct dt_traced *trace, ERL_NIF_TERM module, ERL_NIF_TERM function,
+                 ERL_NIF_TERM arity_or_args, struct dt_location *location) {
+    location->module = module;
+    location->function = function;
+    return enif_get_ulong(trace->env, arity_or_args, &location->arity) ||
+           get_arity(trace->env, arity_or_args, &location->arity);
 }
 
 const char *dt_location_text(struct dt_traced *trace, const struct dt_location *location) {

@@ -5,7 +5,9 @@
 #include "backends/backends.h"
 #include "catalogue/atoms.h"
 #include "catalogue/choose.h"
+#include "catalogue/probes.h"
 #include "sources/gate.h"
+#include "text/alias.h"
 #include "text/id.h"
 #include "text/string.h"
 #include "text/term.h"
@@ -42,7 +44,33 @@ static bool get_string(struct report *report, ERL_NIF_TERM value, const char **f
     return *field != NULL;
 }
 
+/* Also {Module,Function,Arity}. */
+static bool get_alias(struct report *report, ERL_NIF_TERM value, const char **field) {
+    const ERL_NIF_TERM *el;
+    unsigned arity;
+    int size;
+
+    if (enif_get_tuple(report->env, value, &size, &el) && size == 3)
+        *field = enif_get_uint(report->env, el[2], &arity)
+                     ? dt_text_mfa(&report->text, report->env, el[0], el[1], arity)
+                     : NULL;
+    else if (!get_string(report, value, field))
+        return false;
+    return dt_text_alias(&report->text, *field) != NULL;
+}
+
+static bool is_empty_atom(ErlNifEnv *env, ERL_NIF_TERM value) {
+    unsigned length;
+
+    return enif_get_atom_length(env, value, &length, ERL_NIF_LATIN1) && length == 0;
+}
+
+/* The empty atom is an empty text. */
 static bool get_term(struct report *report, ERL_NIF_TERM value, const char **field) {
+    if (is_empty_atom(report->env, value)) {
+        *field = "";
+        return true;
+    }
     *field = dt_text_term(&report->text, report->env, value);
     return *field != NULL;
 }
@@ -69,6 +97,7 @@ typedef bool filler(struct report *report, union dt_event *event);
 
 #define NEXT(type, name) &&report->count-- > 0 && get_##type(report, *report->values++, &e->name)
 #define STR(name, ...) NEXT(string, name)
+#define NAME(name, ...) NEXT(alias, name)
 #define TEXT(name, ...) NEXT(term, name)
 #define NUMBER(type, name, ...) NEXT(type, name)
 #define FILL(name, fields)                                                                         \
@@ -93,6 +122,12 @@ static const struct reported {
 #include "catalogue/probes.def"
 };
 
+/* A dump has a pace of its own. If it took its events from the budget, each dump of a large node
+   would be cut, and tracing would pause after it. */
+static bool is_budgeted(enum dt_probe probe) {
+    return dt_probe_sources[probe] != &atom_identities;
+}
+
 /* -- Reporting ------------------------------------------------------------------------- */
 
 static const struct reported *find(ErlNifEnv *env, ERL_NIF_TERM name) {
@@ -116,7 +151,8 @@ ERL_NIF_TERM dt_report(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     dt_text_open(&report.text);
     if (!to->fill(&report, &event))
         return enif_make_badarg(env);
-    if (dt_is_enabled(to->probe) && dt_gate_allows(to->probe) && dt_gate_take())
+    if (dt_is_enabled(to->probe) && dt_gate_allows(to->probe) &&
+        (!is_budgeted(to->probe) || dt_gate_take()))
         dt_fire(to->probe, &event);
     return atom_ok;
 }

@@ -19,9 +19,10 @@ def declared(cls):
     return ("int" if signed else "uint") + str(cls.field_value_range)
 
 
+# babeltrace2 before 2.0.5 has the text of an earlier event in a string of length 0.
 def shown(value):
     if isinstance(value, bt2._StringFieldConst):
-        return str(value).encode("utf-8", "surrogateescape").hex()
+        return (str(value) if len(value) > 0 else "").encode("utf-8", "surrogateescape").hex()
     return str(int(value))
 
 

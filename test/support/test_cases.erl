@@ -6,7 +6,7 @@
 %% functions (pid_to_list/1, process_info/2, another tracer), never from this library.
 -module(test_cases).
 
--export([probes/0, probes/1, run/1, comparable/1, traced/2, untold/3, text/1, location/1]).
+-export([probes/0, probes/1, run/1, comparable/1, traced/2, untold/3, text/1, text_of/1, location/1]).
 -export([identity/1, fail/2, outer/1, caller/0, collected/0, waits/0]).
 
 -define(TRACER, {tracer, dyntrace, []}).

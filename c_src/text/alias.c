@@ -1,0 +1,64 @@
+#include "text/alias.h"
+
+#include <string.h>
+
+#include "text/put.h"
+
+static const char prefix[] = "'Elixir.";
+
+enum { PREFIX = sizeof prefix - 1 };
+
+static bool is_in_alias(char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || (unsigned char)c >= 0x80;
+}
+
+/* The length of the alias in the quoted atom that s begins with, 0 if it is none. An escaped quote
+   begins no atom. */
+static size_t alias_length(const char *s, char before) {
+    size_t n = 0;
+
+    if (before == '\\' || strncmp(s, prefix, PREFIX) != 0)
+        return 0;
+    while (is_in_alias(s[PREFIX + n]))
+        n++;
+    return s[PREFIX + n] == '\'' ? n : 0;
+}
+
+/* The text gets shorter, so it is written where it is read. */
+const char *dt_text_alias(struct dt_text *text, const char *last) {
+    char *start, *to, before = '\0';
+
+    if (!last || !strstr(last, prefix))
+        return last;
+    start = to = text->buffer + (last - text->buffer);
+    for (const char *from = start; *from;) {
+        size_t n = alias_length(from, before);
+
+        if (n > 0) {
+            memmove(to, from + PREFIX, n);
+            to += n;
+            from += PREFIX + n + 1;
+            if (*from == ':') {
+                *to++ = '.';
+                from++;
+            }
+            before = '\'';
+        } else {
+            before = *to++ = *from++;
+        }
+    }
+    *to++ = '\0';
+    text->next = to;
+    return start;
+}
+
+const char *dt_text_fun(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM fun) {
+    static const char external[] = "fun ";
+    char *start = text->next;
+    const char *made;
+
+    if (!enif_is_fun(env, fun) || !(made = dt_put_end(text, start, dt_put_runtime(text, fun))))
+        return NULL;
+    return strncmp(made, external, strlen(external)) == 0 ? made + strlen(external) : made;
+}

@@ -1,0 +1,189 @@
+%% @private What processes have noted in their dictionaries: the initial call that proc_lib translates, and from OTP 27
+%% on the label.
+%%
+%% A process answers that itself: it is woken and takes a turn. So each process is asked once, some thousand per second
+%% at most, by processes that wait for the answers. A table remembers the answers until a dump does not find the process
+%% any more.
+-module(dyntrace_initial_calls).
+
+-export([new/0, of_process/4, message/2, is_idle/1, purge/2, purge/1]).
+%% A process
+-export([asker/2]).
+
+-export_type([calls/0, purge/0, identity/0]).
+
+%% Together they ask ASKERS * 1000 / PAUSE_MS processes per second at most.
+-define(ASKERS, 20).
+-define(PAUSE_MS, 4).
+
+%% Before OTP 26.2 a process copies all of its dictionary. One with a larger heap, in words, is not asked.
+-define(MAX_HEAP, 1000000).
+
+%% A larger label, in words, is reported once, and not kept.
+-define(MAX_LABEL, 1000).
+
+-define(PROC_LIB, {proc_lib, init_p, _}).
+
+-type initial() :: mfa().
+-type identity() :: {initial(), Label :: term()}.
+%% A label is '' if there is none.
+
+-record(calls, {table :: ets:tid(),
+                idle :: [pid()],
+                waiting = [] :: [pid()],
+                %% Whether all processes are asked, since they may have labels.
+                all :: boolean()}).
+
+-opaque calls() :: #calls{}.
+
+-opaque purge() :: {Dump :: pos_integer(), ets:tid(), Continuation :: term()}.
+
+%% Called by the process that the askers answer to. They are linked to it.
+-spec new() -> calls().
+new() ->
+    Items = items(),
+    To = self(),
+    Askers = [spawn_opt(?MODULE, asker, [Items, To], [link, {priority, high}, {fullsweep_after, 0}])
+              || _ <- lists:seq(1, ?ASKERS)],
+    #calls{table = ets:new(?MODULE, [private]), idle = Askers, all = lists:member(label, Items)}.
+
+%% What is known of the process. What is not known yet comes as an answer.
+-spec of_process(pid(), initial(), Dump :: pos_integer(), calls()) -> {initial(), Label :: term(), calls()}.
+of_process(Pid, Call, Dump, Calls = #calls{table = Table}) ->
+    case ets:lookup(Table, Pid) of
+        [{_, Known, Label, _}] ->
+            true = ets:update_element(Table, Pid, {4, Dump}),
+            {known(Known, Call), Label, Calls};
+        [] ->
+            {Call, '', to_ask(Pid, Call, Dump, Calls)}
+    end.
+
+known(unknown, Call) -> Call;
+known(Known, _) -> Known.
+
+to_ask(Pid, Call, Dump, Calls = #calls{table = Table, waiting = Waiting, all = All}) ->
+    case Call of
+        ?PROC_LIB -> ask(noted(Table, Pid, Dump, Calls#calls{waiting = [Pid | Waiting]}));
+        _ when All -> ask(noted(Table, Pid, Dump, Calls#calls{waiting = [Pid | Waiting]}));
+        _ -> Calls
+    end.
+
+noted(Table, Pid, Dump, Calls) ->
+    true = ets:insert(Table, {Pid, unknown, '', Dump}),
+    Calls.
+
+ask(Calls = #calls{idle = [Asker | Idle], waiting = [Pid | Waiting]}) ->
+    Asker ! {ask, Pid},
+    ask(Calls#calls{idle = Idle, waiting = Waiting});
+ask(Calls) ->
+    Calls.
+
+-spec message(term(), calls()) -> {answer, pid(), identity(), calls()} | {no_answer, calls()} | ignored.
+message({?MODULE, Asker, Pid, Answer}, Calls = #calls{idle = Idle, table = Table}) ->
+    New = ask(Calls#calls{idle = [Asker | Idle]}),
+    case {Answer, process_info(Pid, initial_call)} of
+        {{unknown, ''}, _} ->
+            {no_answer, New};
+        {_, undefined} ->
+            {no_answer, New};
+        {{Known, Label}, {initial_call, Call}} ->
+            _ = ets:update_element(Table, Pid, [{2, Known}, {3, kept(Label)}]),
+            {answer, Pid, {known(Known, Call), Label}, New}
+    end;
+message(_, _) ->
+    ignored.
+
+kept(Label) ->
+    case erts_debug:flat_size(Label) > ?MAX_LABEL of
+        true -> '...';
+        false -> Label
+    end.
+
+%% Whether all that were to be asked have answered.
+-spec is_idle(calls()) -> boolean().
+is_idle(#calls{idle = Idle, waiting = Waiting}) ->
+    Waiting =:= [] andalso length(Idle) =:= ?ASKERS.
+
+%% Forgets, batch by batch, the processes that a dump has not found.
+-spec purge(Dump :: pos_integer(), calls()) -> purge().
+purge(Dump, #calls{table = Table}) ->
+    {Dump, Table, start}.
+
+-define(BATCH, 100).
+
+-spec purge(purge()) -> purge() | done.
+purge({Dump, Table, start}) ->
+    true = ets:safe_fixtable(Table, true),
+    purged(Dump, Table, ets:select(Table, [{{'$1', '_', '_', '$2'}, [], [{{'$1', '$2'}}]}], ?BATCH));
+purge({Dump, Table, Continuation}) ->
+    purged(Dump, Table, ets:select(Continuation)).
+
+purged(_, Table, '$end_of_table') ->
+    true = ets:safe_fixtable(Table, false),
+    done;
+purged(Dump, Table, {Processes, Continuation}) ->
+    _ = [ets:delete(Table, Pid) || {Pid, Seen} <- Processes, Seen < Dump],
+    {Dump, Table, Continuation}.
+
+%% -- The askers ------------------------------------------------------------------------
+
+%% What this release can be asked for. A key of the dictionary can be asked for from OTP 26.2 on, the label from
+%% OTP 27 on.
+items() ->
+    Keys = case is_item({dictionary, '$initial_call'}) of
+               true -> [{dictionary, '$initial_call'}];
+               false -> [dictionary]
+           end,
+    Keys ++ [label || is_item(label)].
+
+is_item(Item) ->
+    try is_tuple(process_info(self(), Item))
+    catch error:badarg -> false
+    end.
+
+%% A sensitive process makes no trace events.
+-spec asker(Items :: [term()], pid()) -> no_return().
+asker(Items, To) ->
+    _ = process_flag(sensitive, true),
+    asking(Items, To).
+
+asking(Items, To) ->
+    receive
+        {ask, Pid} ->
+            To ! {?MODULE, self(), Pid, asked(Items, Pid)},
+            %% The dictionary of another process is garbage.
+            true = erlang:garbage_collect(),
+            receive after ?PAUSE_MS -> asking(Items, To) end
+    end.
+
+asked([dictionary], Pid) ->
+    case process_info(Pid, total_heap_size) of
+        {total_heap_size, Words} when Words =< ?MAX_HEAP -> answer(process_info(Pid, [dictionary]));
+        _ -> {unknown, ''}
+    end;
+asked(Items, Pid) ->
+    answer(process_info(Pid, Items)).
+
+answer(undefined) ->
+    {unknown, ''};
+answer([{dictionary, Dictionary} | Rest]) ->
+    Value = case lists:keyfind('$initial_call', 1, Dictionary) of
+                {_, Found} -> Found;
+                false -> undefined
+            end,
+    {initial(Value), label(Rest)};
+answer([{_, Value} | Rest]) ->
+    {initial(Value), label(Rest)}.
+
+%% Programs can put anything there.
+initial({M, F, A}) when is_atom(M), is_atom(F), is_integer(A), A >= 0, A =< 255 -> {M, F, A};
+initial({M, F, Args}) when is_atom(M), is_atom(F), is_list(Args) -> initial({M, F, arity(Args, 0)});
+initial(_) -> unknown.
+
+arity([_ | Rest], N) when N < 256 -> arity(Rest, N + 1);
+arity([], N) -> N;
+arity(_, _) -> none.
+
+label([{label, undefined}]) -> '';
+label([{label, Label}]) -> Label;
+label([]) -> ''.

@@ -1,0 +1,87 @@
+%% @private Who this node and the connected ones are.
+%%
+%% The number by which this VM writes the pids of another node is known here. Its release and its process of the
+%% operating system are not: a process of its own asks once per connection.
+-module(dyntrace_node_identities).
+
+-export([new/0, tell/1, message/2]).
+
+-export_type([nodes/0]).
+
+-define(OPTIONS, [{node_type, all}]).
+
+%% How long another node may take to answer.
+-define(ANSWER_MS, 5000).
+
+-type answer() :: {Otp :: string(), OsPid :: non_neg_integer()}.
+
+%% A node that has not answered has the reference of the question.
+-opaque nodes() :: #{node() => answer() | reference()}.
+
+%% Called by the process that gets the messages: that a node connects, and the answers. To monitor nodes is a flag of
+%% that process.
+-spec new() -> nodes().
+new() ->
+    ok = net_kernel:monitor_nodes(true, ?OPTIONS),
+    #{}.
+
+%% Tells this node and all that are connected, hidden ones included.
+-spec tell(nodes()) -> nodes().
+tell(Nodes) ->
+    lists:foldl(fun tell/2, Nodes, [node() | nodes(connected)]).
+
+tell(Node, Nodes) when Node =:= node() ->
+    ok = dyntrace:report(node_identity, {Node, "0", erlang:system_info(otp_release), list_to_integer(os:getpid())}),
+    Nodes;
+tell(Node, Nodes) ->
+    Known = maps:get(Node, Nodes, unknown),
+    told(Node, Known),
+    case Known of
+        unknown -> Nodes#{Node => ask(Node)};
+        _ -> Nodes
+    end.
+
+told(Node, {Otp, OsPid}) -> ok = dyntrace:report(node_identity, {Node, prefix(Node), Otp, OsPid});
+told(Node, _) -> told(Node, {"", 0}).
+
+-spec message(term(), nodes()) -> nodes().
+message({nodeup, Node, _}, Nodes) ->
+    tell(Node, maps:remove(Node, Nodes));
+message({nodedown, Node, _}, Nodes) ->
+    maps:remove(Node, Nodes);
+message({?MODULE, Ref, Node, Answer}, Nodes) ->
+    case Nodes of
+        #{Node := Ref} -> told(Node, Answer), Nodes#{Node := Answer};
+        #{} -> Nodes
+    end;
+message(_, Nodes) ->
+    Nodes.
+
+%% A pid's text begins with the number of its node's atom, so any pid of that node shows it.
+prefix(Node) ->
+    <<131, Name/binary>> = term_to_binary(Node),
+    "<" ++ Pid = pid_to_list(binary_to_term(<<131, 88, Name/binary, 0:32, 0:32, 0:32>>)),
+    lists:takewhile(fun(Char) -> Char =/= $. end, Pid).
+
+%% A node that does not answer, or has no Erlang, gives no answer, and is not asked again.
+ask(Node) ->
+    To = self(),
+    Ref = make_ref(),
+    _ = spawn_link(fun() ->
+                           _ = process_flag(sensitive, true),
+                           _ = [To ! {?MODULE, Ref, Node, Answer} || Answer <- asked(Node)],
+                           ok
+                   end),
+    Ref.
+
+%% The question must not connect a node that has just gone away.
+asked(Node) ->
+    try
+        true = lists:member(Node, nodes(connected)),
+        [Otp, OsPid] = erpc:call(Node, lists, zipwith3,
+                                 [fun erlang:apply/3, [erlang, os], [system_info, getpid], [[otp_release], []]],
+                                 ?ANSWER_MS),
+        [{unicode:characters_to_list(Otp), list_to_integer(OsPid)}]
+    catch
+        _:_ -> []
+    end.

@@ -1,0 +1,574 @@
+%% Who the processes, ports and nodes are: the events of spawns and opened ports, and dumps. Values are compared with
+%% Erlang's own answers.
+-module(identity_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+-import(test_autotracer, [start/2, attach/2, call/2, until_following/3, until_worker_after/2]).
+
+-define(PROBES, [process_identity, port_identity, node_identity, dump_start, dump_end]).
+
+%% A pid of no process.
+-define(NOBODY, <<"<0.32767.8191>">>).
+
+suite() ->
+    [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
+
+all() ->
+    [spawned_processes, processes_in_a_dump, labels, ports, nodes, nobody_listens, second_session, every_second,
+     dump_during_a_dump, budget_is_spent, hibernating_processes, recorded_from_the_middle, consumer_killed,
+     worker_killed, dumper_killed, attach_cycles].
+
+%% -- Processes -------------------------------------------------------------------------------
+
+%% The initial call is told by the arguments of the spawn.
+spawned_processes(Config) ->
+    start([{interval, 10}], Config),
+    ok = call(Config, fun silent/0),
+    Consumer = attach([process_identity], Config),
+    until_following(processes, [procs], Config),
+    {Parent, Node, Spawned} = call(Config, fun() -> {self(), node(), behaviours() ++ funs() ++ hostile()} end),
+    Expected = [{test_cases:text(Pid), #{pid => test_cases:text(Pid), parent => parent(By, Parent), initial => Initial,
+                                         name => <<>>, label => <<>>, node => test_cases:text(Node)}}
+                || {Pid, By, Initial} <- Spawned],
+    {LastPid, _} = lists:last(Expected),
+    test_bpftrace:await(Consumer, fun({_, #{pid := Pid}}) -> Pid =:= LastPid end),
+    Events = test_bpftrace:stop(Consumer),
+    [?assertEqual([Identity], [Event || {process_identity, Event = #{pid := Of}} <- Events, Of =:= Pid])
+     || {Pid, Identity} <- Expected],
+    until_following(sources, [], Config).
+
+parent(self, Parent) -> test_cases:text(Parent);
+parent(By, _) -> test_cases:text(By).
+
+silent() ->
+    logger:set_primary_config(level, none).
+
+%% On the node: processes whose initial call proc_lib translates.
+behaviours() ->
+    ok = made('Elixir.Shop.Cart'),
+    {ok, Server} = gen_server:start(?MODULE, {ok, []}, []),
+    {ok, Named} = gen_server:start({local, test_named}, ?MODULE, {ok, []}, []),
+    {ok, Machine} = gen_statem:start(?MODULE, {ok, state, []}, []),
+    {ok, Manager} = gen_event:start(),
+    {ok, NamedManager} = gen_event:start({local, test_manager}),
+    {ok, Supervisor} = supervisor:start_link(?MODULE, {ok, {#{}, []}}),
+    {ok, NamedSupervisor} = supervisor:start_link({local, test_sup}, ?MODULE, {ok, {#{}, []}}),
+    {ok, Bridge} = supervisor_bridge:start_link(?MODULE, bridge),
+    {ok, Alias} = gen_server:start('Elixir.Shop.Cart', {ok, []}, []),
+    {ok, AliasSupervisor} = supervisor:start_link('Elixir.Shop.Cart', {ok, {#{}, []}}),
+    _ = [unlink(Pid) || Pid <- [Supervisor, NamedSupervisor, Bridge, AliasSupervisor]],
+    Plain = proc_lib:spawn(timer, sleep, [infinity]),
+    Pids = [Server, Named, Machine, Manager, NamedManager, Supervisor, NamedSupervisor, Bridge, Plain],
+    [{Pid, self, test_cases:location(proc_lib:translate_initial_call(Pid))} || Pid <- Pids]
+        ++ [{Alias, self, <<"Shop.Cart.init/1">>}, {AliasSupervisor, self, <<"supervisor:Shop.Cart/1">>}].
+
+%% A module with init(Result) -> Result.
+made(Module) ->
+    {ok, Module, Code} =
+        compile:forms([{attribute, 1, module, Module}, {attribute, 1, export, [{init, 1}, {loop, 0}]},
+                       {function, 1, init, 1, [{clause, 1, [{var, 1, 'Result'}], [], [{var, 1, 'Result'}]}]},
+                       {function, 1, loop, 0, [{clause, 1, [], [], [{'receive', 1, [{clause, 1, [{atom, 1, stop}], [],
+                                                                                    [{atom, 1, ok}]}]}]}]}]),
+    {module, Module} = code:load_binary(Module, "made", Code),
+    ok.
+
+init(bridge) -> {ok, spawn_link(timer, sleep, [infinity]), []};
+init(Result) -> Result.
+
+terminate(_, _) -> ok.
+
+callback_mode() -> handle_event_function.
+
+%% On the node.
+funs() ->
+    Sleep = fun() -> timer:sleep(infinity) end,
+    ByName = fun ?MODULE:sleep/0,
+    Alias = fun 'Elixir.Shop.Cart':loop/0,
+    [{spawn(Sleep), self, list_to_binary(erlang:fun_to_list(Sleep))},
+     {proc_lib:spawn(Sleep), self, list_to_binary(erlang:fun_to_list(Sleep))},
+     {spawn(ByName), self, <<"identity_SUITE:sleep/0">>},
+     {spawn(Alias), self, <<"Shop.Cart.loop/0">>},
+     {spawn('Elixir.Shop.Cart', loop, []), self, <<"Shop.Cart.loop/0">>},
+     {spawn(?MODULE, sleep, []), self, <<"identity_SUITE:sleep/0">>}].
+
+sleep() -> timer:sleep(infinity).
+
+%% On the node: arguments that look like those of proc_lib.
+hostile() ->
+    Long = lists:seq(1, 100000),
+    [{spawn(M, F, Args), self, Initial}
+     || {M, F, Args, Initial} <-
+            [{proc_lib, init_p, [self(), [], gen, init_it, Long], <<"gen:init_it/...">>},
+             {proc_lib, init_p, [self(), [], gen, init_it, [gen_server, a | b]], <<"proc_lib:init_p/5">>},
+             {proc_lib, init_p, [self(), [], gen, init_it, not_a_list], <<"proc_lib:init_p/5">>},
+             {proc_lib, init_p, [self(), [], gen, init_it, [gen_server]], <<"gen:init_it/1">>},
+             {proc_lib, init_p, [self(), [], gen, init_it, [gen_server, a, b, supervisor, {1, 2, 3}, []]],
+              <<"supervisor:init/1">>},
+             {proc_lib, init_p, [self(), [], gen, init_it, [gen_server, a, b, "module", c, d]], <<"gen:init_it/6">>},
+             {proc_lib, init_p, [self(), [], 1, 2, []], <<"proc_lib:init_p/5">>},
+             {proc_lib, init_p, [self(), [], not_a_fun], <<"proc_lib:init_p/3">>},
+             {proc_lib, init_p, Long, <<"proc_lib:init_p/...">>},
+             {erlang, apply, [not_a_fun, Long], <<"erlang:apply/2">>},
+             {'Elixir.\x{e9}\x{3b1}', '\'Elixir.A\'', [],
+              <<"\x{e9}\x{3b1}.'\\'Elixir.A\\''/0"/utf8>>}]].
+
+%% All processes of the node, in the dump that is made when the consumer attaches.
+processes_in_a_dump(Config) ->
+    start([{interval, 10}], Config),
+    ok = call(Config, fun silent/0),
+    Spawned = call(Config, fun() -> [Pid || {Pid, _, _} <- behaviours() ++ funs()] end),
+    Consumer = attach([process_identity, dump_end], Config),
+    Expected = call(Config, fun identities/0),
+    ?assertEqual([], [Pid || Pid <- Spawned, not is_map_key(test_cases:text(Pid), Expected)]),
+    ?assertMatch(#{initial := <<"Shop.Cart.init/1">>}, maps:get(test_cases:text(lists:nth(10, Spawned)), Expected)),
+    until_told(Expected, fun() -> told(Consumer) end),
+    Events = test_bpftrace:stop(Consumer),
+    [{dump_end, #{processes := Count}} | _] = [Event || Event = {dump_end, _} <- Events],
+    ?assert(Count >= maps:size(Expected), {Count, Expected}),
+    until_following(sources, [], Config).
+
+until_told(Expected, Told) ->
+    test_wait:until("each process is told", #{},
+                    fun() ->
+                            Now = Told(),
+                            maps:filter(fun(Pid, Identity) -> maps:get(Pid, Now, none) =/= Identity end, Expected)
+                    end).
+
+%% The last identity of each process.
+told(Consumer) ->
+    last(test_bpftrace:events(Consumer)).
+
+last(Events) ->
+    maps:from_list([{Pid, Event} || {process_identity, Event = #{pid := Pid}} <- Events]).
+
+%% On the node: what Erlang says of each process, those of the application left out.
+identities() ->
+    Worker = whereis(dyntrace_autotracer),
+    maps:from_list([{test_cases:text(Pid), identity(Pid, Parent)}
+                    || Pid <- processes(), Pid =/= self(),
+                       {parent, Parent} <- [process_info(Pid, parent)],
+                       not lists:member(Worker, [Parent | above(Parent)])]).
+
+above(undefined) -> [];
+above(Parent) -> [Above || {parent, Above} <- [process_info(Parent, parent)]].
+
+identity(Pid, Parent) ->
+    {initial_call, Call} = process_info(Pid, initial_call),
+    Initial = case Call of
+                  {proc_lib, init_p, _} -> proc_lib:translate_initial_call(Pid);
+                  _ -> Call
+              end,
+    #{pid => test_cases:text(Pid), parent => or_empty(Parent), initial => spelled(Initial), name => name(Pid),
+      label => label(Pid), node => test_cases:text(node())}.
+
+or_empty(undefined) -> <<>>;
+or_empty(Pid) -> test_cases:text(Pid).
+
+spelled({supervisor, 'Elixir.Shop.Cart', 1}) -> <<"supervisor:Shop.Cart/1">>;
+spelled({'Elixir.Shop.Cart', F, A}) -> iolist_to_binary(io_lib:format("Shop.Cart.~tw/~b", [F, A]));
+spelled(Location) -> test_cases:location(Location).
+
+name(Pid) ->
+    case process_info(Pid, registered_name) of
+        {registered_name, Name} -> test_cases:text(Name);
+        [] -> <<>>
+    end.
+
+label(Pid) ->
+    case erlang:function_exported(proc_lib, get_label, 1) andalso apply(proc_lib, get_label, [Pid]) of
+        None when None =:= false; None =:= undefined -> <<>>;
+        Label -> test_cases:text_of(Label)
+    end.
+
+%% Of processes that proc_lib has spawned, and of others.
+labels(Config) ->
+    case call(Config, fun() -> erlang:function_exported(proc_lib, set_label, 1) end) of
+        false ->
+            {skip, "labels are there from OTP 27 on"};
+        true ->
+            start([{interval, 10}], Config),
+            Label = {cart, [4711]},
+            Labeled = call(Config, fun() ->
+                                           Self = self(),
+                                           Work = fun() ->
+                                                          apply(proc_lib, set_label, [Label]),
+                                                          Self ! {self(), labeled},
+                                                          sleep()
+                                                  end,
+                                           Pids = [spawn(Work), proc_lib:spawn(Work)],
+                                           [receive {Pid, labeled} -> test_cases:text(Pid) end || Pid <- Pids]
+                                   end),
+            Consumer = attach([process_identity], Config),
+            until_told(maps:with(Labeled, call(Config, fun identities/0)), fun() -> told(Consumer) end),
+            ?assertEqual([<<"{cart,[4711]}">>],
+                         lists:usort([maps:get(label, maps:get(Pid, told(Consumer))) || Pid <- Labeled])),
+            _ = test_bpftrace:stop(Consumer)
+    end.
+
+%% -- Ports -----------------------------------------------------------------------------------
+
+%% Ports that were there before, a program among them; then one that is opened, which the next dump completes.
+ports(Config) ->
+    start([{interval, 10}], Config),
+    Before = call(Config, fun() -> kept(fun() -> open_port({spawn_executable, "/bin/cat"}, []) end) end),
+    Socket = call(Config, fun() -> kept(fun() -> {ok, S} = gen_udp:open(0), S end) end),
+    Consumer = attach([port_identity], Config),
+    Expected = call(Config, fun port_identities/0),
+    ?assertEqual([], [Port || Port <- [Before, Socket], not is_map_key(test_cases:text(Port), Expected)]),
+    #{os_pid := Program} = maps:get(test_cases:text(Before), Expected),
+    ?assert(Program > 0),
+    until_told(Expected, fun() -> told_ports(Consumer) end),
+    until_following(ports, [ports], Config),
+    New = call(Config, fun() -> kept(fun() -> open_port({spawn_executable, "/bin/cat"}, []) end) end),
+    Completed = maps:get(test_cases:text(New), call(Config, fun port_identities/0)),
+    until_told(#{test_cases:text(New) => Completed#{os_pid := 0}}, fun() -> told_ports(Consumer) end),
+    ok = call(Config, fun dyntrace:dump/0),
+    until_told(#{test_cases:text(New) => Completed}, fun() -> told_ports(Consumer) end),
+    _ = test_bpftrace:stop(Consumer).
+
+%% On the node: a process that opens a port and keeps it.
+kept(Open) ->
+    Self = self(),
+    Pid = spawn(fun() -> Self ! {self(), Open()}, sleep() end),
+    receive {Pid, Port} -> Port end.
+
+told_ports(Consumer) ->
+    maps:from_list([{Port, Event} || {port_identity, Event = #{port := Port}} <- test_bpftrace:events(Consumer)]).
+
+%% On the node.
+port_identities() ->
+    maps:from_list([{test_cases:text(Port), #{port => test_cases:text(Port), owner => test_cases:text(Owner),
+                                              name => list_to_binary(Name), os_pid => os_pid(Port)}}
+                    || Port <- erlang:ports(), {connected, Owner} <- [erlang:port_info(Port, connected)],
+                       {name, Name} <- [erlang:port_info(Port, name)]]).
+
+os_pid(Port) ->
+    case erlang:port_info(Port, os_pid) of
+        {os_pid, OsPid} when is_integer(OsPid) -> OsPid;
+        _ -> 0
+    end.
+
+%% -- Nodes -----------------------------------------------------------------------------------
+
+%% A visible and a hidden node are connected before the consumer attaches, another one after that.
+nodes(Config) ->
+    Epmd = test_node:start_epmd(),
+    [Ours, Visible, Hidden, Later] = All = [test_node:named("a", Epmd), test_node:named("b", Epmd),
+                                            test_node:named("c", Epmd, ["-hidden"]), test_node:named("d", Epmd)],
+    try
+        nodes(Ours, Visible, Hidden, Later, lists:keystore(node, 1, Config, {node, Ours}))
+    after
+        [test_node:stop(Node) || Node <- All],
+        test_node:stop_epmd(Epmd)
+    end.
+
+nodes(Ours, Visible, Hidden, Later, Config) ->
+    start([{interval, 10}], Config),
+    [true = call(Config, fun() -> net_kernel:connect_node(Node) end) || Node <- ['b@127.0.0.1', 'c@127.0.0.1']],
+    Consumer = attach([node_identity], Config),
+    Told = fun() -> maps:from_list([{Node, Event} || {_, Event = #{node := Node}} <- test_bpftrace:events(Consumer)])
+           end,
+    Expected = [node_identity('a@127.0.0.1', Ours, Config), node_identity('b@127.0.0.1', Visible, Config),
+                node_identity('c@127.0.0.1', Hidden, Config)],
+    until_told(maps:from_list(Expected), Told),
+    true = call(Config, fun() -> net_kernel:connect_node('d@127.0.0.1') end),
+    until_told(maps:from_list([node_identity('d@127.0.0.1', Later, Config)]), Told),
+    %% Each connection is asked once.
+    Asked = length(test_bpftrace:events(Consumer)),
+    ok = call(Config, fun dyntrace:dump/0),
+    test_wait:until("another dump", Asked + 4, fun() -> length(test_bpftrace:events(Consumer)) end),
+    ?assertEqual([], [Event || {_, Event = #{otp := <<>>}} <- lists:nthtail(Asked, test_bpftrace:events(Consumer))]),
+    _ = test_bpftrace:stop(Consumer).
+
+%% The number before the first dot of a pid of that node.
+node_identity(Name, Node, Config) ->
+    Pid = call(Config, fun() -> test_cases:text(rpc:call(Name, erlang, whereis, [init])) end),
+    {match, [Prefix]} = re:run(Pid, "^<(\\d+)\\.", [{capture, all_but_first, binary}]),
+    {test_cases:text(Name), #{node => test_cases:text(Name), prefix => Prefix,
+                              otp => list_to_binary(test_node:call(Node, fun() -> erlang:system_info(otp_release) end)),
+                              os_pid => list_to_integer(test_node:os_pid(Node))}}.
+
+%% -- Dumps -------------------------------------------------------------------------------------
+
+nobody_listens(Config) ->
+    ?assertEqual({error, not_started}, call(Config, fun dyntrace:dump/0)),
+    start([{interval, 10}], Config),
+    ?assertEqual(ok, call(Config, fun dyntrace:dump/0)),
+    ok = call(Config, fun dyntrace:unfollow/0),
+    ?assertEqual(ok, call(Config, fun dyntrace:dump/0)),
+    ?assertEqual(off, test_autotracer:following(Config)).
+
+%% The second session of LTTng has what the first one got before it: dyntrace:dump() makes it again.
+second_session(Config) ->
+    with_lttng(fun(Daemon) ->
+                       start([{interval, 10}], Config),
+                       First = session(Daemon, Config),
+                       Expected = call(Config, fun identities/0),
+                       Second = test_lttng:start(Daemon, ?PROBES),
+                       ok = call(Config, fun dyntrace:dump/0),
+                       ok = test_wait:until("two dumps", fun() -> dumps(Config) >= 2 end),
+                       until_idle(Config),
+                       [begin
+                            Events = test_lttng:stop(Session),
+                            ok = whole(Events),
+                            Told = last(Events),
+                            ?assertEqual([], [{Identity, maps:get(Pid, Told, none)}
+                                              || {Pid, Identity} <- maps:to_list(Expected),
+                                                 maps:get(Pid, Told, none) =/= Identity])
+                        end || Session <- [Second, First]],
+                       until_following(sources, [], Config)
+               end, Config).
+
+with_lttng(Fun, Config) ->
+    _ = test_require:tool(test_lttng:missing(), Config),
+    Daemon = test_lttng:start_daemon(),
+    try
+        lttng_SUITE:until_known(Daemon, Config),
+        Fun(Daemon)
+    after
+        test_lttng:stop_daemon(Daemon)
+    end.
+
+%% Returns when a dump is over and all processes have answered.
+session(Daemon, Config) ->
+    Session = test_lttng:start(Daemon, ?PROBES),
+    until_following(sources, [identities], Config),
+    until_idle(Config),
+    Session.
+
+until_idle(Config) ->
+    test_wait:until("the dumper is idle", fun() -> call(Config, fun is_idle/0) end).
+
+%% On the node: a dumper hibernates when a dump is over and all processes have answered.
+is_idle() ->
+    Dumpers = dumpers(),
+    dyntrace_settings:get(dumps, 0) > 0 andalso Dumpers =/= []
+        andalso lists:all(fun(Dumper) ->
+                                  process_info(Dumper, current_function) =:= {current_function, {erlang, hibernate, 3}}
+                          end, Dumpers).
+
+dumpers() ->
+    [Pid || Pid <- processes(), process_info(Pid, initial_call) =:= {initial_call, {dyntrace_identities, dumper, 1}}].
+
+dumps(Config) ->
+    call(Config, fun() -> dyntrace_settings:get(dumps, 0) end).
+
+%% Starts and ends alternate, and a dump has the processes that it counts.
+whole(Events) ->
+    whole(Events, none).
+
+whole([{dump_start, #{id := Id}} | Events], none) -> whole(Events, {Id, 0});
+whole([{process_identity, _} | Events], {Id, Count}) -> whole(Events, {Id, Count + 1});
+whole([{dump_end, #{id := Id, processes := Count}} | Events], {Id, Told}) when Told >= Count -> whole(Events, none);
+whole([{Probe, _} | Events], State) when Probe =/= dump_start, Probe =/= dump_end -> whole(Events, State);
+whole([], none) -> ok.
+
+every_second(Config) ->
+    start([{interval, 10}, {dump, 1}], Config),
+    Consumer = attach([dump_start, node_identity], Config),
+    test_wait:until("three dumps", fun(Count) -> Count >= 3 end,
+                    fun() -> length([Id || {dump_start, #{id := Id}} <- test_bpftrace:events(Consumer)]) end),
+    _ = test_bpftrace:stop(Consumer),
+    until_following(sources, [], Config),
+    Dumps = dumps(Config),
+    ok = call(Config, fun dyntrace:dump/0),
+    ?assertEqual(Dumps, dumps(Config)).
+
+%% Any number of requests during a dump makes one more.
+dump_during_a_dump(Config) ->
+    start([{interval, 10}], Config),
+    Consumer = attach(?PROBES, Config),
+    until_following(sources, [identities], Config),
+    until_idle(Config),
+    call(Config, fun() -> [spawn(?MODULE, sleep, []) || _ <- lists:seq(1, 2000)] end),
+    Before = dumps(Config),
+    call(Config, fun() ->
+                         ok = dyntrace:dump(),
+                         ok = test_wait:until("a dump", fun() -> dyntrace_settings:get(dumps, 0) > Before end),
+                         [ok = dyntrace:dump() || _ <- lists:seq(1, 100)]
+                 end),
+    test_wait:until("one more dump", fun() -> dumps(Config) >= Before + 2 end),
+    until_idle(Config),
+    ?assertEqual(Before + 2, dumps(Config)),
+    ok = whole(test_bpftrace:stop(Consumer)).
+
+%% A dump takes nothing from the budget, and goes on while tracing pauses.
+budget_is_spent(Config) ->
+    start([{interval, 10}, {budget, 10}], Config),
+    ok = call(Config, fun silent/0),
+    call(Config, fun() -> [spawn(?MODULE, sleep, []) || _ <- lists:seq(1, 1000)] end),
+    Consumer = attach([message_send, process_identity, dump_end], Config),
+    Expected = call(Config, fun identities/0),
+    call(Config, fun() -> spawn(fun() -> test_autotracer:flood(spawn(fun test_autotracer:sink/0)) end) end),
+    test_wait:until("a pause", fun(Pauses) -> Pauses > 0 end,
+                    fun() -> maps:get(pauses, test_autotracer:following(Config)) end),
+    until_told(Expected, fun() -> told(Consumer) end),
+    _ = test_bpftrace:stop(Consumer).
+
+%% -- What a dump does to processes ---------------------------------------------------------------
+
+%% They are asked once. After that they still hibernate, with the same heap; the next dumps do not wake them.
+hibernating_processes(Config) ->
+    start([{interval, 10}, {processes, [test_nobody]}], Config),
+    Pids = call(Config, fun() -> [proc_lib:spawn(?MODULE, hibernated, []) || _ <- lists:seq(1, 100)] end),
+    Hibernate = fun() -> [Pid || Pid <- Pids, process_info(Pid, current_function) =/=
+                                     {current_function, {erlang, hibernate, 3}}] end,
+    test_wait:until("all hibernate", [], fun() -> call(Config, Hibernate) end),
+    Heaps = fun() -> [process_info(Pid, [total_heap_size, status, current_function]) || Pid <- Pids] end,
+    Before = call(Config, Heaps),
+    Consumer = attach(?PROBES, Config),
+    Expected = call(Config, fun() -> maps:with([test_cases:text(Pid) || Pid <- Pids], identities()) end),
+    ?assertEqual(100, maps:size(Expected)),
+    until_told(Expected, fun() -> told(Consumer) end),
+    until_idle(Config),
+    ?assertEqual(Before, call(Config, Heaps)),
+    Woken = call(Config, fun() -> woken_by_dump(Pids) end),
+    ?assertEqual([], Woken),
+    _ = test_bpftrace:stop(Consumer).
+
+hibernated() ->
+    _ = put(large, lists:seq(1, 1000)),
+    erlang:hibernate(?MODULE, sleep, []).
+
+%% On the node: the processes that are scheduled while another dump is made.
+woken_by_dump(Pids) ->
+    [1 = erlang:trace(Pid, true, [running]) || Pid <- Pids],
+    Before = dyntrace_settings:get(dumps, 0),
+    ok = dyntrace:dump(),
+    ok = test_wait:until("a dump", fun() -> dyntrace_settings:get(dumps, 0) > Before end),
+    ok = test_wait:until("its end", fun is_idle/0),
+    Ref = erlang:trace_delivered(all),
+    receive {trace_delivered, all, Ref} -> ok end,
+    Woken = scheduled(),
+    [erlang:trace(Pid, false, [running]) || Pid <- Pids],
+    Woken.
+
+scheduled() ->
+    receive {trace, Pid, in, _} -> [Pid | scheduled()]; {trace, _, out, _} -> scheduled() after 0 -> [] end.
+
+%% A node under load that was never dumped: each process of the trace has a name, unless it ends before the dump.
+recorded_from_the_middle(Config) ->
+    with_lttng(fun(Daemon) ->
+                       call(Config, fun() ->
+                                            Self = self(),
+                                            Pid = spawn(fun() -> demo_system:start(10), Self ! started, sleep() end),
+                                            receive started -> Pid end
+                                    end),
+                       start([{interval, 10}], Config),
+                       Others = [message_send, message_receive, process_link, process_exit],
+                       Session = test_lttng:start(Daemon, Others ++ ?PROBES),
+                       until_following(sources, [identities], Config),
+                       until_idle(Config),
+                       Began = call(Config, fun() -> sys:get_state(demo_clerk) end),
+                       test_wait:until("some orders", fun(Orders) -> Orders > Began + 100 end,
+                                       fun() -> call(Config, fun() -> sys:get_state(demo_clerk) end) end),
+                       Events = test_lttng:stop(Session),
+                       Seen = lists:usort([Pid || {Probe, Event} <- Events, not lists:member(Probe, ?PROBES),
+                                                  Pid = <<"<0.", _/binary>> <- maps:values(Event)]),
+                       ?assert(length(Seen) > 100),
+                       ?assertEqual([], Seen -- (maps:keys(last(Events)) ++ exited_during_a_dump(Events) ++ [?NOBODY]))
+               end, Config).
+
+exited_during_a_dump(Events) ->
+    Last = length([dump || {dump_end, _} <- Events]),
+    {_, Exited} = lists:foldl(fun({dump_end, _}, {N, Pids}) -> {N + 1, Pids};
+                                 ({process_exit, #{pid := Pid}}, {N, Pids}) when N < Last -> {N, [Pid | Pids]};
+                                 (_, State) -> State
+                              end, {0, []}, Events),
+    Exited.
+
+%% -- What is left --------------------------------------------------------------------------------
+
+consumer_killed(Config) ->
+    start([{interval, 10}], Config),
+    Before = call(Config, fun left/0),
+    call(Config, fun() -> register(test_many, spawn(fun many/0)) end),
+    Consumer = attach(?PROBES, Config),
+    until_following(sources, [identities], Config),
+    ok = test_bpftrace:kill(Consumer),
+    until_following(sources, [], Config),
+    call(Config, fun() -> exit(whereis(test_many), kill) end),
+    until_left(Before, Config).
+
+%% Many processes, so that a dump takes its time.
+many() ->
+    _ = [spawn_link(?MODULE, sleep, []) || _ <- lists:seq(1, 3000)],
+    sleep().
+
+%% On the node: what a dumper could leave.
+left() ->
+    #{processes => erlang:system_info(process_count), tables => length(ets:all()), ports => length(erlang:ports()),
+      links => case whereis(dyntrace_autotracer) of
+                   undefined -> none;
+                   Worker -> length(element(2, process_info(Worker, links)))
+               end}.
+
+until_left(Before, Config) ->
+    test_wait:until("nothing is left", Before, fun() -> call(Config, fun left/0) end).
+
+worker_killed(Config) ->
+    start([{interval, 10}], Config),
+    Before = call(Config, fun left/0),
+    call(Config, fun() -> register(test_many, spawn(fun many/0)) end),
+    Consumer = attach(?PROBES, Config),
+    [begin
+         First = call(Config, fun() ->
+                                      ok = test_wait:until("a dumper", fun() -> dumpers() =/= [] end),
+                                      Worker = whereis(dyntrace_autotracer),
+                                      true = exit(Worker, kill),
+                                      Worker
+                              end),
+         until_worker_after(First, Config),
+         until_following(sources, [identities], Config),
+         test_wait:until("one dumper", 1, fun() -> call(Config, fun() -> length(dumpers()) end) end)
+     end || _ <- [1, 2, 3]],
+    ok = test_bpftrace:kill(Consumer),
+    call(Config, fun() -> exit(whereis(test_many), kill) end),
+    until_left(Before, Config).
+
+dumper_killed(Config) ->
+    start([{interval, 10}], Config),
+    Before = call(Config, fun left/0),
+    Consumer = attach(?PROBES, Config),
+    until_following(sources, [identities], Config),
+    [begin
+         until_idle(Config),
+         Dumps = dumps(Config),
+         call(Config, fun() -> [exit(Pid, kill) || Pid <- dumpers()] end),
+         test_wait:until("a dump of another dumper", fun() -> dumps(Config) > Dumps end)
+     end || _ <- [1, 2]],
+    _ = test_bpftrace:stop(Consumer),
+    until_following(sources, [], Config),
+    until_left(Before, Config).
+
+attach_cycles(Config) ->
+    Times = list_to_integer(os:getenv("DYNTRACE_ATTACHES", "200")),
+    with_lttng(fun(Daemon) ->
+                       start([{interval, 10}], Config),
+                       Session = session(Daemon, Config),
+                       _ = [ok = test_lttng:disable(Session, Probe) || Probe <- ?PROBES],
+                       until_following(sources, [], Config),
+                       Before = call(Config, fun left/0),
+                       Memory = call(Config, fun memory/0),
+                       [begin
+                            ok = test_lttng:enable(Session, process_identity),
+                            until_following(sources, [identities], Config),
+                            ok = test_lttng:disable(Session, process_identity),
+                            until_following(sources, [], Config)
+                        end || _ <- lists:seq(1, Times)],
+                       until_left(Before, Config),
+                       Growth = call(Config, fun memory/0) - Memory,
+                       ct:pal("~b cycles; the memory has grown by ~b bytes", [Times, Growth]),
+                       ?assert(Growth < 4 bsl 20, Growth),
+                       ?assert(dumps(Config) >= Times),
+                       ok = test_lttng:destroy(Session)
+               end, Config).
+
+memory() ->
+    _ = [erlang:garbage_collect(Pid) || Pid <- processes()],
+    erlang:memory(total).
