@@ -13,29 +13,6 @@
 
 /* -- Nodes ------------------------------------------------------------------------ */
 
-/*
- * The node of a pid, port or reference. erl_nif has no call for it, the external term
- * format has: after a byte for the type, and two for the length of a reference, comes
- * the node's name as an atom.
- */
-static bool get_node(ErlNifEnv *env, ERL_NIF_TERM handle, ERL_NIF_TERM *node) {
-    enum { VERSION = 131, NEWER_REFERENCE = 90 };
-    ErlNifBinary external;
-    size_t before;
-    bool got = false;
-
-    if (!(enif_is_pid(env, handle) || enif_is_port(env, handle) || enif_is_ref(env, handle)) ||
-        !enif_term_to_binary(env, handle, &external))
-        return false;
-    if (external.size > 4) {
-        before = external.data[1] == NEWER_REFERENCE ? 3 : 1;
-        external.data[before] = VERSION;
-        got = enif_binary_to_term(env, external.data + before, external.size - before, node, 0) > 0;
-    }
-    enif_release_binary(&external);
-    return got;
-}
-
 /* The node of the process or port at the other end, if it is another one than that of this end:
    {Name,Node}, or a handle of that node. */
 static bool get_other_node(ErlNifEnv *env, ERL_NIF_TERM this, ERL_NIF_TERM other,
@@ -49,9 +26,9 @@ static bool get_other_node(ErlNifEnv *env, ERL_NIF_TERM this, ERL_NIF_TERM other
         return false;
     if (enif_get_tuple(env, other, &arity, &name_node) && arity == 2)
         *node = name_node[1];
-    else if (!get_node(env, other, node))
+    else if (!dt_get_node(env, other, node))
         return false;
-    return get_node(env, this, &here) && !enif_is_identical(*node, here);
+    return dt_get_node(env, this, &here) && !enif_is_identical(*node, here);
 }
 
 /* -- Messages --------------------------------------------------------------------- */
