@@ -229,7 +229,7 @@ is_traced(global, Pattern) ->
 messages(global, Event, Spec) ->
     Ours = of_event(Event),
     case of_messages(global, Event, Spec) of
-        other ->
+        State when State =:= other; State =:= same ->
             ok;
         none when Spec =:= none ->
             persist(Event, []);
@@ -247,8 +247,9 @@ of_messages(global, Event, Spec) ->
     case erlang:trace_info(Event, match_spec) of
         {match_spec, true} -> none;
         {match_spec, Present} ->
-            case lists:member(Present, [Spec | of_event(Event)]) of
+            case lists:member(Present, of_event(Event)) of
                 true -> ours;
+                false when Present =:= Spec -> same;
                 false -> other
             end
     end.

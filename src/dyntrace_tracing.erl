@@ -65,8 +65,8 @@
 %% Sets the match specification of messages, in place of ours, unless another tool has set one; `none' clears ours.
 -callback messages(handle(), event(), none | dyntrace_match_spec:match_spec()) -> ok.
 
-%% Whether the match specification of messages is this one, that of another tool, or none.
--callback of_messages(handle(), event(), dyntrace_match_spec:match_spec()) -> ours | other | none.
+%% The present match specification of messages: ours; that of another tool, which may be the same as this one; or none.
+-callback of_messages(handle(), event(), none | dyntrace_match_spec:match_spec()) -> ours | same | other | none.
 
 %% Whether the first function of the pattern is traced; `none': no loaded function matches.
 -callback is_traced(handle(), dyntrace_trace_pattern:pattern()) -> boolean() | none.
@@ -84,6 +84,7 @@
                   named = [] :: [pid()],
                   pending = [] :: [change()],
                   functions = [] :: [dyntrace_trace_pattern:pattern()],
+                  senders = false :: boolean(),
                   untraced = 0 :: non_neg_integer()}).
 
 -opaque tracing() :: #tracing{}.
@@ -124,7 +125,9 @@ update(Tracing, Required, Config) ->
     Parts = maps:with(?PARTS, maps:merge(Required, Messages)),
     case Parts =:= none() of
         true -> {cleared(Tracing), []};
-        false -> update_parts(opened(Tracing), Parts, Config)
+        false ->
+            Opened = opened(Tracing),
+            update_parts(Opened#tracing{senders = maps:get(senders, Required)}, Parts, Config)
     end.
 
 %% Once: while nothing is required, the VM is not called.
@@ -219,9 +222,11 @@ untraced(#tracing{untraced = Untraced, pending = Pending}) ->
     Untraced + length(Pending).
 
 %% The tracing that is set now.
--spec in_place(tracing()) -> #{part() => term()}.
-in_place(#tracing{parts = Parts}) ->
-    maps:without([send, 'receive'], maps:merge(none(), maps:map(fun in_place/2, Parts))).
+-spec in_place(tracing()) -> #{part() | senders => term()}.
+in_place(#tracing{parts = Parts, senders = Senders}) ->
+    Others = maps:without([send, 'receive'], maps:merge(none(), maps:map(fun in_place/2, Parts))),
+    {_, Received} = maps:get('receive', Parts, {none, unknown}),
+    Others#{senders => Senders andalso lists:member(Received, [ours, same])}.
 
 in_place(seq_trace, {Required, Snapshot}) -> Required andalso Snapshot =:= ours;
 in_place(_, {Required, _}) -> Required.
