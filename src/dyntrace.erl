@@ -120,10 +120,10 @@
                        paused := boolean(), pauses := non_neg_integer(), skipped := non_neg_integer()}.
 %% `processes', `ports': the trace flags that are set. `calls': which events of a call are traced. `seq_trace': whether
 %% the application is the system tracer. `senders': whether received messages come with their senders. `sources': what
-%% else is observed. `untraced': about how many processes are not
-%% traced, since they have another tracer. `withheld': trace flags, match specifications (`send', `receive') and sources
-%% that are required but not set, with the reason. `paused', `pauses', `skipped': of the budget, whether tracing pauses now, how often it has paused, and how
-%% many trace events were skipped before a pause began.
+%% else is observed. `untraced': about how many processes are not traced, since they have another tracer. `withheld':
+%% trace flags, match specifications (`send', `receive') and sources that are required but not set, with the reason.
+%% `paused', `pauses', `skipped': of the budget, whether tracing pauses now, how often it has paused, and how many
+%% trace events were skipped before a pause began.
 
 %%% -- The facade ----------------------------------------------------------------------
 
@@ -240,10 +240,10 @@ unfollow() ->
         _ -> dyntrace_autotracer:unfollow()
     end.
 
-%% @doc The match specification by which the probe `message_delivery' learns a message's sender. The application sets it
-%% while that probe is enabled; by hand, it is for `erlang:trace_pattern('receive', dyntrace:sender_pattern(), [])', or
-%% from OTP 27 on `trace:recv/3'. Before OTP 27 it is the whole node's: the trace messages of every tracer of `'receive''
-%% get a last element, `{Node, Sender}'.
+%% @doc The match specification by which the probe `message_delivery' learns a message's sender. The application sets
+%% it while that probe is enabled; by hand, it is for `erlang:trace_pattern('receive', dyntrace:sender_pattern(), [])',
+%% or from OTP 27 on `trace:recv/3'. Before OTP 27 it is the whole node's: the trace messages of every tracer of
+%% `'receive'' get a last element, `{Node, Sender}'.
 -spec sender_pattern() -> dyntrace_match_spec:match_spec().
 sender_pattern() ->
     [{['$1', '$2', '_'], [], [{message, {{'$1', '$2'}}}]}].

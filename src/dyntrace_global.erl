@@ -187,7 +187,8 @@ port(Port, Clear, Set) ->
 
 functions(global, Patterns) ->
     Ours = ours(),
-    Specs = maps:from_list([{Mfa, Spec} || {Pattern, Spec} <- Patterns, Mfa <- dyntrace_trace_pattern:functions(Pattern)]),
+    Specs = maps:from_list([{Mfa, Spec} || {Pattern, Spec} <- Patterns,
+                                           Mfa <- dyntrace_trace_pattern:functions(Pattern)]),
     Free = [{Mfa, Spec} || {Mfa, Spec} <- maps:to_list(Specs), Spec =/= false,
                            is_map_key(Mfa, Ours) orelse not has_pattern(Mfa)],
     %% Persisted first, so that clear_leftover/0 finds the patterns of a worker that is killed in between.

@@ -11,8 +11,8 @@
 
 -type required() :: #{processes := [atom()], ports := [atom()], calls := calls(), seq_trace := boolean(),
                       senders := boolean(), sources := [dyntrace_source:name()]}.
-%% `processes', `ports': their trace flags, sorted, as `sources' are. `senders': whether received messages must come with
-%% their senders.
+%% `processes', `ports': their trace flags, sorted, as `sources' are. `senders': whether received messages must come
+%% with their senders.
 
 -type table() :: #{Probe :: atom() => required()}.
 

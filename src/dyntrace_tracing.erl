@@ -1,5 +1,5 @@
-%% @private Switches tracing on and off, in six parts: match specifications of messages sent and received, trace flags of
-%% processes, trace flags of ports, calls, sequential tracing.
+%% @private Switches tracing on and off, in six parts: match specifications of messages sent and of messages received,
+%% trace flags of processes, trace flags of ports, calls, sequential tracing.
 %%
 %% A part is set when what is required of it changes, or when the VM no longer shows it as it did after it was set:
 %% another tool has cleared it or has made it free, or code was loaded anew. Otherwise it is not set again. How flags

@@ -99,7 +99,8 @@ configuration(_) ->
     [Keys, Values] = [rows("README.md", Option, N) || N <- [1, 2]],
     ?assertEqual([{iolist_to_binary(io_lib:format("~w", [Key])), iolist_to_binary(io_lib:format("~0p", [Value]))}
                   || {Key, Value} <- lists:sort(maps:to_list(Defaults))],
-                 lists:sort(lists:zip(Keys, [re:replace(Value, " ", "", [global, {return, binary}]) || Value <- Values]))).
+                 lists:sort([{Key, re:replace(Value, " ", "", [global, {return, binary}])}
+                             || {Key, Value} <- lists:zip(Keys, Values)])).
 
 rows(File, Pattern) ->
     rows(File, Pattern, 1).

@@ -25,7 +25,8 @@ all() ->
         ++ [Case || test_trace:has_sessions(), Case <- [pattern_of_another_session]].
 
 groups() ->
-    [{Backend, [senders, no_senders, filter_of_sends, filter_of_receives, filter_of_calls]} || Backend <- [usdt, lttng]].
+    [{Backend, [senders, no_senders, filter_of_sends, filter_of_receives, filter_of_calls]}
+     || Backend <- [usdt, lttng]].
 
 init_per_suite(Config) ->
     Config.
@@ -83,8 +84,8 @@ events(Consumer, Config) ->
 
 %% -- Senders -----------------------------------------------------------------------------------
 
-%% A process, a port, a timer, another node, and the VM, which answers a question about memory. message_receive fires for
-%% the same messages.
+%% A process, a port, a timer, another node, and the VM, which answers a question about memory. message_receive fires
+%% for the same messages.
 senders(Config) ->
     with_two_nodes([], fun(Other, Ours) -> senders(Other, Ours) end, Config).
 
@@ -147,8 +148,8 @@ no_senders(Config) ->
                               {module, _} = code:ensure_loaded(test_autotracer),
                               Pid = spawn(fun test_autotracer:sink/0),
                               1 = erlang:trace(Pid, true, ['receive', {tracer, dyntrace, []}]),
-                              Results = ['$1', {{'$1'}}, {{'$1', '$2', '$2'}}, {{'$2', '$1'}}, {{'$3', undefined}}, true,
-                                         {{'$1', 17}}, [1, 2], [], 1],
+                              Results = ['$1', {{'$1'}}, {{'$1', '$2', '$2'}}, {{'$2', '$1'}}, {{'$3', undefined}},
+                                         true, {{'$1', 17}}, [1, 2], [], 1],
                               Specs = [true | [[{['$1', '$2', '$3'], [], [{message, Result}]}] || Result <- Results]],
                               [begin
                                    _ = erlang:trace_pattern('receive', Spec, []),
@@ -556,7 +557,8 @@ bad_match_specifications(Config) ->
                     || Action <- Refused]],
     %% Not actions, but terms.
     ok = call(Config, fun() ->
-                              dyntrace:follow(#{send => Clause([{message, {{silent, true}}}, {message, {const, {trace}}}]),
+                              dyntrace:follow(#{send => Clause([{message, {{silent, true}}},
+                                                                {message, {const, {trace}}}]),
                                                 'receive' => [{'$1', [], []}, {'_', [], []}],
                                                 functions => [{{lists, '_', '_'}, [{['$1'], [], []}, {'_', [], []}]}]})
                       end),

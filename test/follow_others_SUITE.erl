@@ -15,7 +15,8 @@ suite() ->
     [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [set_once, filters_set_once, names_set_once, unknown_functions_set_once, nothing_is_computed_anew, flags_cleared_by_somebody,
+    [set_once, filters_set_once, names_set_once, unknown_functions_set_once, nothing_is_computed_anew,
+     flags_cleared_by_somebody,
      system_tracer_of_somebody, system_tracer_cleared, half_set, no_word_about_other_tracers,
      busy_processes, idle_processes, budget_beside_idle_processes,
      worker_killed_for_good, supervisor_killed, text_holds_on, bad_options]
@@ -30,7 +31,8 @@ set_once(Config) ->
     ?assertEqual(none, set_again([message_send, process_exit, gc_minor_end, port_open, seq_trace_send], [], Config)).
 
 filters_set_once(Config) ->
-    Filters = [{send, [{['_', '$1'], [{is_atom, '$1'}], []}]}, {'receive', [{['_', '_', '$1'], [{is_atom, '$1'}], []}]},
+    Filters = [{send, [{['_', '$1'], [{is_atom, '$1'}], []}]},
+               {'receive', [{['_', '_', '$1'], [{is_atom, '$1'}], []}]},
                {functions, [{{lists, seq, 2}, [{[1, '_'], [], []}]}, {{test_no_such_module, f, 1}, [{'_', [], []}]}]}],
     ?assertEqual(none, set_again([message_delivery, message_send, function_return], Filters, Config)).
 

@@ -13,7 +13,8 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [every_script_is_here, usage, no_such_library, who_talks, who_sent, messages, call_latency, no_calls, bif_latency, ports,
+    [every_script_is_here, usage, no_such_library, who_talks, who_sent, messages, call_latency, no_calls, bif_latency,
+     ports,
      cpu, memory, request, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans, nodes, in_a_container,
      page_bpftrace, page_perf, page_gdb, page_bcc].
 

@@ -146,8 +146,8 @@ enum dt_decoded dt_decode_received(struct dt_traced *trace, union dt_event *even
     return DT_DECODED;
 }
 
-/* What dyntrace:sender_pattern() yields: {Node,Pid} for a process of this node, {Port,undefined} for
-   a port, {Node,undefined} for others, among them the nodes clock_service and system. */
+/* What dyntrace:sender_pattern() yields: {Node,Pid} for a process of this node, {Port,undefined}
+   for a port, {Node,undefined} for others, among them the nodes clock_service and system. */
 static bool get_sender(const struct dt_traced *trace, ERL_NIF_TERM *from, ERL_NIF_TERM *node) {
     const ERL_NIF_TERM *pair;
     ERL_NIF_TERM result;

@@ -187,8 +187,8 @@ run(message_send) ->
 run(message_receive) ->
     [{message_receive, #{to => text(To), message => text_of(Message)}} || {To, Message} <- received()];
 
-%% The first and the last message have no sender: there is no match specification, or it has another result. delivery_SUITE
-%% has the messages of other nodes.
+%% The first and the last message have no sender: there is no match specification, or it has another result.
+%% delivery_SUITE has the messages of other nodes.
 run(message_delivery) ->
     Here = atom_to_binary(node()),
     {Pid, {Other, Port}} =
