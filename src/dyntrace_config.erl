@@ -82,8 +82,8 @@ why_functions(_) -> "".
 options() ->
     lists:append(lists:join(", ", [atom_to_list(Key) || Key <- maps:keys(defaults())])).
 
-%% The most names or functions; the shortest and the longest interval, an hour; seconds between dumps, a day; the largest
-%% budget; the most events of logger; the greatest number that a 32-bit VM takes as a threshold.
+%% The most names or functions; the shortest and the longest interval, an hour; seconds between dumps, a day; the
+%% largest budget; the most events of logger; the greatest number that a 32-bit VM takes as a threshold.
 -define(MAX_NAMES, 1000).
 -define(MIN_INTERVAL, 10).
 -define(MAX_INTERVAL, 3600000).
@@ -94,8 +94,9 @@ options() ->
 
 defaults() ->
     #{follow => true, processes => all, ports => all, functions => [], send => true, 'receive' => true,
-      probes => all, interval => 250, sample_interval => 1000, dump => never, log => off, log_limit => 100, long_gc => 100, long_schedule => 100,
-      large_heap => 10000000, long_message_queue => {1000, 10000}, budget => infinity, text => full}.
+      probes => all, interval => 250, sample_interval => 1000, dump => never, log => off, log_limit => 100,
+      long_gc => 100, long_schedule => 100, large_heap => 10000000, long_message_queue => {1000, 10000},
+      budget => infinity, text => full}.
 
 must_be() ->
     #{follow => "true or false",

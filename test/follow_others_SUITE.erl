@@ -33,7 +33,8 @@ set_once(Config) ->
 filters_set_once(Config) ->
     Filters = [{send, [{['_', '$1'], [{is_atom, '$1'}], []}]},
                {'receive', [{['_', '_', '$1'], [{is_atom, '$1'}], []}]},
-               {functions, [{{lists, seq, 2}, [{[1, '_'], [], []}]}, {{test_no_such_module, f, 1}, [{'_', [], []}]}]}],
+               {functions, [{{lists, seq, 2}, [{[1, '_'], [], []}]},
+                            {{test_no_such_module, f, 1}, [{'_', [], []}]}]}],
     ?assertEqual(none, set_again([message_delivery, message_send, function_return], Filters, Config)).
 
 names_set_once(Config) ->
