@@ -97,8 +97,9 @@ configuration(_) ->
     {ok, Defaults} = dyntrace_config:check([]),
     Option = "^ *(?:\\{dyntrace, \\[|)\\{('?\\w+'?), (\\w+|\\[\\]|\\{[^}]*\\})\\}",
     [Keys, Values] = [rows("README.md", Option, N) || N <- [1, 2]],
-    ?assertEqual([{iolist_to_binary(io_lib:format("~w", [Key])), iolist_to_binary(io_lib:format("~0p", [Value]))}
-                  || {Key, Value} <- lists:sort(maps:to_list(Defaults))],
+    ?assertEqual(lists:sort(
+                 [{iolist_to_binary(io_lib:format("~w", [Key])), iolist_to_binary(io_lib:format("~0p", [Value]))}
+                  || {Key, Value} <- maps:to_list(Defaults)]),
                  lists:sort([{Key, re:replace(Value, " ", "", [global, {return, binary}])}
                              || {Key, Value} <- lists:zip(Keys, Values)])).
 

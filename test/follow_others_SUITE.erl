@@ -35,7 +35,8 @@ filters_set_once(Config) ->
                {'receive', [{['_', '_', '$1'], [{is_atom, '$1'}], []}]},
                {functions, [{{lists, seq, 2}, [{[1, '_'], [], []}]},
                             {{test_no_such_module, f, 1}, [{'_', [], []}]}]}],
-    ?assertEqual(none, set_again([message_delivery, message_send, function_return], Filters, Config)).
+    Probes = [message_delivery, message_send, function_return],
+    ?assertEqual(none, set_again(Probes, Filters, Config)).
 
 names_set_once(Config) ->
     call(Config, fun() -> register(test_followed, spawn(fun test_autotracer:answer/0)) end),
@@ -57,7 +58,8 @@ set_again(Probes, Env, Config) ->
     Consumer = attach(Probes, Config),
     until_traced(Config),
     Calls = counted([{erlang, trace, 3}, {erlang, trace_pattern, 3}, {trace, process, 4}, {trace, port, 4},
-                     {trace, function, 4}, {trace, send, 3}, {trace, recv, 3}, {seq_trace, set_system_tracer, 1}], Config),
+                     {trace, function, 4}, {trace, send, 3}, {trace, recv, 3},
+                     {seq_trace, set_system_tracer, 1}], Config),
     _ = test_bpftrace:stop(Consumer),
     case [Mfa || {Mfa, N} <- Calls, N > 0] of
         [] -> none;
