@@ -1,8 +1,8 @@
 %% The tables. Each one is made in one run: several rounds measure all columns in turn, and the table has the medians.
 -module(dyntrace_bench_tables).
 
--export([events/1, messages/1, ports/1, parts/1, otp/1, annotations/1, throughput/1, processes/1, sizes/1, hostile/1, turns/1,
-         following/1]).
+-export([events/1, messages/1, ports/1, parts/1, otp/1, annotations/1, throughput/1, processes/1, sizes/1, hostile/1,
+         turns/1, following/1]).
 
 %% For hibernating processes.
 -export([sleep/0]).
