@@ -5,7 +5,7 @@
 
 -define(OTP, "otp.md").
 
--define(TABLES, [events, ports, parts, annotations, throughput, processes, sizes, hostile, turns, following,
+-define(TABLES, [events, messages, ports, parts, annotations, throughput, processes, sizes, hostile, turns, following,
                  identities]).
 
 %% Makes all tables, or only the named ones, which then replace their sections of the results.

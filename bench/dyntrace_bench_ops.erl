@@ -1,7 +1,7 @@
 %% The measured operations, which a process repeats, and the trace flags that yield their events.
 -module(dyntrace_bench_ops).
 
--export([table/0, ports/0, sends/1, measure/2, called/1]).
+-export([table/0, messages/0, ports/0, sends/1, measure/2, called/1]).
 
 -export_type([op/0]).
 
@@ -26,6 +26,19 @@ table() ->
        new => fun() -> fun erlang:yield/0 end},
      #{name => "garbage_collection", flags => [garbage_collection], events => 2, times => 20000, written => 20000,
        new => fun() -> fun erlang:garbage_collect/0 end}].
+
+%% A message that a process sends to itself, traced as received, by the match specification of messages.
+-spec messages() -> [op()].
+messages() ->
+    Sends = #{new := New} = sends({order, 17}),
+    [Sends#{name => Name, flags => ['receive'], written => 200000,
+            new => fun() -> _ = erlang:trace_pattern('receive', Spec, []), New() end}
+     || {Name, Spec} <- [{"none", true},
+                         {"`dyntrace:sender_pattern()`", dyntrace:sender_pattern()},
+                         {"a filter that all messages pass", [{['_', '_', '_'], [], []}]},
+                         {"the same, with the senders",
+                          dyntrace_match_spec:with_senders([{['_', '_', '_'], [], []}])},
+                         {"a filter that no message passes", [{['_', '_', never], [], []}]}]].
 
 %% What a process asks of a port of the tests' driver, which is loaded.
 -spec ports() -> [op()].

@@ -1,8 +1,8 @@
 %% The tables. Each one is made in one run: several rounds measure all columns in turn, and the table has the medians.
 -module(dyntrace_bench_tables).
 
--export([events/1, ports/1, parts/1, otp/1, annotations/1, throughput/1, processes/1, sizes/1, hostile/1, turns/1,
-         following/1, identities/1]).
+-export([events/1, messages/1, ports/1, parts/1, otp/1, annotations/1, throughput/1, processes/1, sizes/1, hostile/1,
+         turns/1, following/1, identities/1]).
 
 %% For hibernating processes.
 -export([sleep/0]).
@@ -52,6 +52,20 @@ under(Tracer, Ops, Consumers) ->
                                         [{{Name, Tracer}, dyntrace_bench_ops:measure(Op, With)}
                                          || Op = #{name := Name} <- Ops]
                                 end).
+
+%% -- A message received --------------------------------------------------------------------
+
+-spec messages(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
+messages(Consumers) ->
+    Measured = operations("A message received, by match specifications",
+                          "Nanoseconds per message that a process sends to itself, traced with 'receive' by a match "
+                          "specification of messages. Each tracepoint is attached alone: without a sender in the "
+                          "result, `message_delivery` does not fire.",
+                          "match specification", dyntrace_bench_ops:messages(),
+                          [untraced, floor, no_consumer, {lttng, message_receive}, {lttng, message_delivery}],
+                          Consumers),
+    _ = erlang:trace_pattern('receive', true, []),
+    Measured.
 
 %% -- One request of a port -----------------------------------------------------------------
 

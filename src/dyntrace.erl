@@ -24,7 +24,7 @@
 -export([available/0, probes/0, listeners/0, info/0]).
 
 %% Attach-driven tracing
--export([follow/1, unfollow/0, dump/0]).
+-export([follow/1, unfollow/0, dump/0, sender_pattern/0]).
 
 %% Annotations
 -export([mark/2, mark/3, span/2]).
@@ -115,14 +115,15 @@
                   undecoded := #{atom() => pos_integer()}}.
 
 -type following() :: #{processes := [atom()], ports := [atom()], calls := dyntrace_trace_flags:calls(),
-                       seq_trace := boolean(), sources := [dyntrace_source:name()],
+                       seq_trace := boolean(), senders := boolean(), sources := [dyntrace_source:name()],
                        untraced := non_neg_integer(), withheld := #{atom() => string()},
                        paused := boolean(), pauses := non_neg_integer(), skipped := non_neg_integer()}.
 %% `processes', `ports': the trace flags that are set. `calls': which events of a call are traced. `seq_trace': whether
-%% the application is the system tracer. `sources': what else is observed. `untraced': about how many processes are not
-%% traced, since they have another tracer. `withheld': trace flags, sources and probes that are required but not set,
-%% with the reason. `paused', `pauses', `skipped': of the budget, whether tracing pauses now, how often it has paused,
-%% and how many trace events were skipped before a pause began.
+%% the application is the system tracer. `senders': whether received messages come with their senders. `sources': what
+%% else is observed. `untraced': about how many processes are not traced, since they have another tracer. `withheld':
+%% trace flags, match specifications (`send', `receive'), sources and probes that are required but not set, with the
+%% reason. `paused', `pauses', `skipped': of the budget, whether tracing pauses now, how often it has paused, and how
+%% many trace events were skipped before a pause began.
 
 %%% -- The facade ----------------------------------------------------------------------
 
@@ -246,6 +247,14 @@ unfollow() ->
 -spec dump() -> ok | {error, not_started}.
 dump() ->
     dyntrace_autotracer:dump().
+
+%% @doc The match specification by which the probe `message_delivery' learns a message's sender. The application sets
+%% it while that probe is enabled; by hand, it is for `erlang:trace_pattern('receive', dyntrace:sender_pattern(), [])',
+%% or from OTP 27 on `trace:recv/3'. Before OTP 27 it is the whole node's: the trace messages of every tracer of
+%% `'receive'' get a last element, `{Node, Sender}'.
+-spec sender_pattern() -> dyntrace_match_spec:match_spec().
+sender_pattern() ->
+    [{['$1', '$2', '_'], [], [{message, {{'$1', '$2'}}}]}].
 
 %%% -- Annotations ---------------------------------------------------------------------
 %%

@@ -142,6 +142,7 @@ polled(State) ->
     %% Before the tracing: the first events show what a source has found.
     {Sources, NotObserved} = dyntrace_sources:update(Claimed#state.sources, Required, Names, Config),
     {Tracing, NotTraced} = dyntrace_tracing:update(Claimed#state.tracing, Required, Config),
+    ok = logged_withheld(dyntrace_tracing:withheld(Tracing), dyntrace_tracing:withheld(Claimed#state.tracing)),
     New = Allowed#state{budget = Polled, sources = Sources, tracing = Tracing},
     publish_changed(New),
     {New, NotObserved ++ NotTraced}.
@@ -184,12 +185,19 @@ withheld(true, State = #state{withheld = Withheld}) ->
     _ = map_size(Withheld) > 0 orelse logger:warning("dyntrace: ~s is not traced: ~s", [?GC_FLAG, Why]),
     State#state{withheld = #{?GC_FLAG => Why}}.
 
+logged_withheld(Now, Before) ->
+    [logger:warning("dyntrace: the match specification of ~s is not set: ~s", [Event, Why])
+     || {Event, Why} <- maps:to_list(maps:without(maps:keys(Before), Now))],
+    ok.
+
 publish_changed(#state{budget = Budget, tracing = Tracing, sources = Sources, withheld = Withheld}) ->
     Pauses = dyntrace_budget:info(Budget),
     Following = maps:merge(dyntrace_tracing:in_place(Tracing),
                            Pauses#{untraced => dyntrace_tracing:untraced(Tracing),
                                    sources => dyntrace_sources:on(Sources),
-                                   withheld => maps:merge(Withheld, dyntrace_sources:withheld(Sources))}),
+                                   withheld => lists:foldl(fun maps:merge/2, Withheld,
+                                                       [dyntrace_tracing:withheld(Tracing),
+                                                        dyntrace_sources:withheld(Sources)])}),
     info() =:= Following orelse publish(Following).
 
 %% For info/0.

@@ -4,7 +4,9 @@
 %% {dyntrace, [{follow, true},          % false: only after dyntrace:follow/1
 %%             {processes, all},        % all | new | existing | [Name]
 %%             {ports, all},            % all | new | existing | none
-%%             {functions, []},         % [{Module, Function | '_', Arity | '_'}]
+%%             {functions, []},         % [{Module, Function | '_', Arity | '_'} | {{M, F, A}, MatchSpec}]
+%%             {send, true},            % true | MatchSpec of [Receiver, Message]
+%%             {'receive', true},       % true | MatchSpec of [Node, Sender, Message]
 %%             {probes, all},           % all | [Name]: the probes that the application's tracing may fire
 %%             {interval, 250},         % milliseconds between two polls for attached consumers
 %%             {sample_interval, 1000}, % milliseconds between two samples, for the probes carrier_* and vm_counter
@@ -27,7 +29,9 @@
 -type config() :: #{follow := boolean(),
                     processes := all | new | existing | [atom()],
                     ports := all | new | existing | none,
-                    functions := [dyntrace_trace_pattern:pattern()],
+                    functions := [dyntrace_trace_pattern:traced()],
+                    send := true | dyntrace_match_spec:match_spec(),
+                    'receive' := true | dyntrace_match_spec:match_spec(),
                     probes := all | [atom()],
                     interval := pos_integer(),
                     sample_interval := pos_integer(),
@@ -60,7 +64,20 @@ check_pairs(Given) ->
     end.
 
 bad(Key, Value) ->
-    {bad_config, Key, Value, maps:get(Key, must_be(), "no such option; there are: " ++ options())}.
+    {bad_config, Key, Value, maps:get(Key, must_be(), "no such option; there are: " ++ options()) ++ why(Key, Value)}.
+
+%% What is wrong with a match specification.
+why(Key, Spec) when Key =:= send; Key =:= 'receive' -> "; " ++ dyntrace_match_spec:problem(Key, Spec);
+why(functions, Functions) -> why_functions(Functions);
+why(_, _) -> "".
+
+why_functions([{Mfa, Spec} | Functions]) ->
+    case is_pattern(Mfa) andalso problem(Mfa, Spec) of
+        Problem when is_list(Problem) -> text("; ~0tp: ~ts", [Mfa, Problem]);
+        _ -> why_functions(Functions)
+    end;
+why_functions([_ | Functions]) -> why_functions(Functions);
+why_functions(_) -> "".
 
 options() ->
     lists:append(lists:join(", ", [atom_to_list(Key) || Key <- maps:keys(defaults())])).
@@ -76,16 +93,19 @@ options() ->
 -define(MAX_BUDGET, ((1 bsl 62) - 1)).
 
 defaults() ->
-    #{follow => true, processes => all, ports => all, functions => [], probes => all, interval => 250,
-      sample_interval => 1000, dump => never, log => off, log_limit => 100, long_gc => 100, long_schedule => 100,
-      large_heap => 10000000, long_message_queue => {1000, 10000}, budget => infinity, text => full}.
+    #{follow => true, processes => all, ports => all, functions => [], send => true, 'receive' => true,
+      probes => all, interval => 250, sample_interval => 1000, dump => never, log => off, log_limit => 100,
+      long_gc => 100, long_schedule => 100, large_heap => 10000000, long_message_queue => {1000, 10000},
+      budget => infinity, text => full}.
 
 must_be() ->
     #{follow => "true or false",
       processes => text("all, new, existing or a list of registered names, ~b at most", [?MAX_NAMES]),
       ports => "all, new, existing or none",
-      functions => text("a list of {Module, Function, Arity}, with '_' for any function or arity, ~b at most",
-                        [?MAX_NAMES]),
+      functions => text("a list of {Module, Function, Arity}, with '_' for any function or arity, or of "
+                        "{{Module, Function, Arity}, MatchSpec}, ~b at most", [?MAX_NAMES]),
+      send => "true or a match specification of [Receiver, Message]",
+      'receive' => "true or a match specification of [Node, Sender, Message]",
       probes => "all or a list of names of probes, as in dyntrace:probes()",
       interval => milliseconds(),
       sample_interval => milliseconds(),
@@ -111,7 +131,9 @@ text(Format, Args) ->
 is_good(follow, Value) -> is_boolean(Value);
 is_good(processes, Value) -> is_some(Value) orelse is_names(Value);
 is_good(ports, Value) -> Value =:= none orelse is_some(Value);
-is_good(functions, Value) -> is_list_of(fun is_pattern/1, ?MAX_NAMES, Value);
+is_good(functions, Value) -> is_list_of(fun is_traced/1, ?MAX_NAMES, Value);
+is_good(Key, Value) when Key =:= send; Key =:= 'receive' ->
+    Value =:= true orelse dyntrace_match_spec:problem(Key, Value) =:= none;
 is_good(probes, Value) -> Value =:= all orelse is_names(Value) andalso are_probes(Value, dyntrace:probes());
 is_good(interval, Value) -> is_interval(Value);
 is_good(sample_interval, Value) -> is_interval(Value);
@@ -147,6 +169,11 @@ is_list_of(_, _, _) -> false.
 
 less(infinity) -> infinity;
 less(Most) -> Most - 1.
+
+is_traced({Mfa, Spec}) -> is_pattern(Mfa) andalso problem(Mfa, Spec) =:= none;
+is_traced(Mfa) -> is_pattern(Mfa).
+
+problem({_, _, Arity}, Spec) -> dyntrace_match_spec:problem({calls, Arity}, Spec).
 
 is_pattern({M, F, A}) ->
     is_atom(M) andalso M =/= '_' andalso is_atom(F) andalso is_any_arity(A);

@@ -18,7 +18,8 @@
 -behaviour(dyntrace_tracing).
 
 -export([open/0, clear/2, close/1, clear_leftover/0, is_open/1, snapshot/2]).
--export([processes/4, named/2, ports/4, functions/3, is_traced/2, exclude/2]).
+-export([processes/4, named/2, ports/4, functions/2, is_traced/2, exclude/2]).
+-export([messages/3, of_messages/3]).
 %% For spawn_opt/4.
 -export([exit_tracer_of/1]).
 
@@ -47,6 +48,7 @@ clear_leftover() ->
     _ = processes(global, all, dyntrace_trace_flags:all(process), []),
     ok = remove_tracer(self()),
     ok = ports(global, all, dyntrace_trace_flags:all(port), []),
+    _ = [messages(global, Event, none) || Event <- [send, 'receive']],
     clear_patterns().
 
 %% The worker itself has the anchor as a sample: a tool that clears the flags of all processes clears that one too.
@@ -183,25 +185,31 @@ port(Port, Clear, Set) ->
 
 %% -- Calls ------------------------------------------------------------------------------
 
-functions(global, _, false) ->
-    clear_patterns();
-functions(global, Patterns, MatchSpec) ->
+functions(global, Patterns) ->
     Ours = ours(),
-    Free = [Mfa || Pattern <- Patterns, Mfa <- dyntrace_trace_pattern:functions(Pattern),
-                   lists:member(Mfa, Ours) orelse not has_pattern(Mfa)],
+    Specs = maps:from_list([{Mfa, Spec} || {Pattern, Spec} <- Patterns,
+                                           Mfa <- dyntrace_trace_pattern:functions(Pattern)]),
+    Free = [{Mfa, Spec} || {Mfa, Spec} <- maps:to_list(Specs), Spec =/= false,
+                           is_map_key(Mfa, Ours) orelse not has_pattern(Mfa)],
     %% Persisted first, so that clear_leftover/0 finds the patterns of a worker that is killed in between.
-    ok = dyntrace_settings:put(patterns, {MatchSpec, Free}),
-    _ = [erlang:trace_pattern(Mfa, MatchSpec, [local]) || Mfa <- Free],
+    ok = dyntrace_settings:put(patterns, Free),
+    _ = [erlang:trace_pattern(Mfa, false, [local]) || Mfa <- maps:keys(maps:without([Mfa || {Mfa, _} <- Free], Ours))],
+    _ = [erlang:trace_pattern(Mfa, Spec, [local]) || {Mfa, Spec} <- Free],
     ok.
 
+%% As an earlier version wrote it, which may be the next one.
 clear_patterns() ->
-    _ = [erlang:trace_pattern(Mfa, false, [local]) || Mfa <- ours()],
+    _ = [erlang:trace_pattern(Mfa, false, [local]) || Mfa <- maps:keys(ours())],
     dyntrace_settings:put(patterns, {false, []}).
 
 %% The functions whose pattern is still as it was set here: another tool's pattern is not ours to clear.
 ours() ->
-    {MatchSpec, Mfas} = dyntrace_settings:get(patterns, {false, []}),
-    [Mfa || Mfa <- Mfas, erlang:trace_info(Mfa, match_spec) =:= {match_spec, as_returned(MatchSpec)}].
+    maps:from_list([{Mfa, Spec} || {Mfa, Spec} <- persisted(dyntrace_settings:get(patterns, [])),
+                                   erlang:trace_info(Mfa, match_spec) =:= {match_spec, as_returned(Spec)}]).
+
+%% Earlier versions set the same match specification for all functions.
+persisted({Spec, Mfas}) -> [{Mfa, Spec} || Mfa <- Mfas];
+persisted(Specs) -> Specs.
 
 %% The match specification as erlang:trace_info/2 returns it.
 as_returned(true) -> [];
@@ -215,3 +223,41 @@ is_traced(global, Pattern) ->
         none -> none;
         First -> has_pattern(First)
     end.
+
+%% -- Messages -----------------------------------------------------------------------------
+
+%% Persisted first, the one before included: see functions/2.
+messages(global, Event, Spec) ->
+    Ours = of_event(Event),
+    case of_messages(global, Event, Spec) of
+        State when State =:= other; State =:= same ->
+            ok;
+        none when Spec =:= none ->
+            persist(Event, []);
+        _ ->
+            ok = persist(Event, [Spec | Ours]),
+            _ = erlang:trace_pattern(Event, as_given(Spec), []),
+            persist(Event, [Spec])
+    end.
+
+as_given(none) -> true;
+as_given(Spec) -> Spec.
+
+%% Without a match specification the VM shows `true'.
+of_messages(global, Event, Spec) ->
+    case erlang:trace_info(Event, match_spec) of
+        {match_spec, true} -> none;
+        {match_spec, Present} ->
+            case lists:member(Present, of_event(Event)) of
+                true -> ours;
+                false when Present =:= Spec -> same;
+                false -> other
+            end
+    end.
+
+of_event(Event) ->
+    maps:get(Event, dyntrace_settings:get(message_patterns, #{}), []).
+
+persist(Event, Specs) ->
+    Persisted = dyntrace_settings:get(message_patterns, #{}),
+    dyntrace_settings:put(message_patterns, Persisted#{Event => [Spec || Spec <- Specs, Spec =/= none]}).

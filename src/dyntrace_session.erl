@@ -6,11 +6,12 @@
 
 -export([is_ours/1, close_all/1]).
 -export([open/0, clear/2, close/1, clear_leftover/0, is_open/1, snapshot/2]).
--export([processes/4, named/2, ports/4, functions/3, is_traced/2, exclude/2]).
+-export([processes/4, named/2, ports/4, functions/2, is_traced/2, exclude/2]).
+-export([messages/3, of_messages/3]).
 
 %% OTP 27 and later have sessions.
 -ignore_xref([{trace, session_create, 3}, {trace, session_destroy, 1}, {trace, session_info, 1}, {trace, process, 4},
-              {trace, port, 4}, {trace, function, 4}, {trace, info, 3}]).
+              {trace, port, 4}, {trace, function, 4}, {trace, info, 3}, {trace, send, 3}, {trace, recv, 3}]).
 
 -define(NAME, dyntrace_autotracer).
 
@@ -23,7 +24,8 @@ clear(Session, Functions) ->
         true ->
             _ = processes(Session, all, dyntrace_trace_flags:all(process), []),
             ok = ports(Session, all, dyntrace_trace_flags:all(port), []),
-            functions(Session, Functions, false);
+            _ = [messages(Session, Event, none) || Event <- [send, 'receive']],
+            functions(Session, [{Pattern, false} || Pattern <- Functions]);
         false ->
             ok
     end.
@@ -85,9 +87,9 @@ switch(Trace, Clear, Set) ->
     _ = [Trace(true, Set) || Set =/= []],
     ok.
 
-functions(Session, Patterns, MatchSpec) ->
-    lists:foreach(fun(Mfa) -> apply(trace, function, [Session, Mfa, MatchSpec, [local]]) end,
-                  lists:append([expanded(Pattern) || Pattern <- Patterns])).
+functions(Session, Patterns) ->
+    lists:foreach(fun({Mfa, MatchSpec}) -> apply(trace, function, [Session, Mfa, MatchSpec, [local]]) end,
+                  [{Mfa, MatchSpec} || {Pattern, MatchSpec} <- Patterns, Mfa <- expanded(Pattern)]).
 
 %% The VM takes {M, '_', '_'} but not {M, '_', Arity}.
 expanded(Pattern = {_, '_', Arity}) when is_integer(Arity) -> dyntrace_trace_pattern:functions(Pattern);
@@ -98,6 +100,18 @@ is_traced(Session, Pattern) ->
         none -> none;
         First -> apply(trace, info, [Session, First, traced]) =/= {traced, false}
     end.
+
+messages(Session, Event, none) -> messages(Session, Event, true);
+messages(Session, send, MatchSpec) -> pattern(send, Session, MatchSpec);
+messages(Session, 'receive', MatchSpec) -> pattern(recv, Session, MatchSpec).
+
+pattern(Function, Session, MatchSpec) ->
+    _ = apply(trace, Function, [Session, MatchSpec, []]),
+    ok.
+
+%% No other tool sets or clears match specifications of our session.
+of_messages(_Session, _Event, _MatchSpec) ->
+    ours.
 
 exclude(Session, Pid) ->
     _ = process(Session, {Pid, all, []}),

@@ -4,11 +4,11 @@
 
 -export([new/0, put/2, get/2]).
 
--type key() :: config | following | tracing | patterns | gc_flag | port_names | dumps.
+-type key() :: config | following | tracing | patterns | message_patterns | gc_flag | port_names | dumps.
 %% `config', `following': from dyntrace:follow/1 and unfollow/0. `tracing': whether an autotracer has set any tracing.
-%% `patterns': the functions with a trace pattern of ours (before OTP 27). `gc_flag': the bit of the flag, and the trace
-%% session that it was measured with. `port_names': how many atoms were made of names of ports. `dumps': the number
-%% of the last dump.
+%% `patterns': the functions with a trace pattern of ours (before OTP 27). `message_patterns': those of messages that
+%% may be ours (before OTP 27). `gc_flag': the bit of the flag, and the trace session that it was measured with.
+%% `port_names': how many atoms were made of names of ports. `dumps': the number of the last dump.
 
 %% The table outlives an upgrade from or to any version, so its name never changes. A worker that does not find the
 %% table fails at each setting that it persists, and with it the supervisor.

@@ -10,14 +10,15 @@
 %% The events of a call that are required: each value includes those to its left.
 
 -type required() :: #{processes := [atom()], ports := [atom()], calls := calls(), seq_trace := boolean(),
-                      sources := [dyntrace_source:name()]}.
-%% `processes', `ports': their trace flags, sorted, as `sources' are.
+                      senders := boolean(), sources := [dyntrace_source:name()]}.
+%% `processes', `ports': their trace flags, sorted, as `sources' are. `senders': whether received messages must come
+%% with their senders.
 
 -type table() :: #{Probe :: atom() => required()}.
 
 -spec none() -> required().
 none() ->
-    #{processes => [], ports => [], calls => none, seq_trace => false, sources => []}.
+    #{processes => [], ports => [], calls => none, seq_trace => false, senders => false, sources => []}.
 
 %% The application's tracer. Its state makes it another tracer, for the VM, than {dyntrace, []}, which users set by
 %% hand.
@@ -36,25 +37,29 @@ table(Allowed) ->
     maps:from_list([{Name, for_probe(Probe)} || Probe = #{name := Name} <- dyntrace:probes(),
                                                 Allowed =:= all orelse lists:member(Name, Allowed)]).
 
-for_probe(Probe = #{events := Fed, asks := Asked}) ->
+for_probe(Probe = #{name := Name, events := Fed, asks := Asked}) ->
     Events = [{Group, Tag} || #{group := Group, tag := Tag} <- Fed ++ Asked],
     #{sources => lists:usort(sources(Probe)),
       processes => lists:usort(lists:append([flags(process, Event) || Event <- Events])),
       ports => lists:usort(lists:append([flags(port, Event) || Event <- Events])),
       calls => lists:foldl(fun more/2, none, [calls(Event) || Event <- Events]),
-      seq_trace => lists:keymember(seq_trace, 1, Events)}.
+      seq_trace => lists:keymember(seq_trace, 1, Events),
+      senders => Name =:= message_delivery}.
 
 %% What these probes require together. A labeled probe has no events, and is not in the table by its name with a label.
 -spec for_enabled([dyntrace:listener()], table()) -> required().
 for_enabled(Probes, Table) ->
     lists:foldl(fun(#{name := Name}, Required) -> both(maps:get(Name, Table, none()), Required) end, none(), Probes).
 
-both(#{processes := Processes, ports := Ports, calls := Calls, seq_trace := SeqTrace, sources := Sources},
-     #{processes := Processes2, ports := Ports2, calls := Calls2, seq_trace := SeqTrace2, sources := Sources2}) ->
+both(#{processes := Processes, ports := Ports, calls := Calls, seq_trace := SeqTrace, senders := Senders,
+       sources := Sources},
+     #{processes := Processes2, ports := Ports2, calls := Calls2, seq_trace := SeqTrace2, senders := Senders2,
+       sources := Sources2}) ->
     #{processes => lists:umerge(Processes, Processes2),
       ports => lists:umerge(Ports, Ports2),
       calls => more(Calls, Calls2),
       seq_trace => SeqTrace orelse SeqTrace2,
+      senders => Senders orelse Senders2,
       sources => lists:umerge(Sources, Sources2)}.
 
 %% The source of the events themselves; of a port's name and owner, which the probe shows if it asks for other events of

@@ -1,20 +1,32 @@
 %% @private Trace patterns: the functions that a configured {Module, Function, Arity} matches, and the match
-%% specification that yields the required events of a call.
+%% specifications that yield the required events of their calls.
 -module(dyntrace_trace_pattern).
 
--export([match_spec/1, functions/1, first/1, version/1]).
+-export([patterns/1, for_calls/2, functions/1, first/1, version/1]).
 
 -type pattern() :: {module(), Function :: atom(), arity() | '_'}.
 %% '_' is any function, or any arity.
 
--export_type([pattern/0]).
+-type traced() :: pattern() | {pattern(), dyntrace_match_spec:match_spec()}.
+%% Functions, as configured: all of their calls, or those that match.
 
-%% The second argument of erlang:trace_pattern/3.
--spec match_spec(dyntrace_trace_flags:calls()) -> boolean() | [tuple()].
-match_spec(none) -> false;
-match_spec(call) -> true;
-match_spec(return) -> [{'_', [], [{return_trace}]}];
-match_spec(exception) -> [{'_', [], [{exception_trace}]}].
+-export_type([pattern/0, traced/0]).
+
+-spec patterns([traced()]) -> [pattern()].
+patterns(Functions) ->
+    [Pattern || {Pattern, _} <- with_specs(Functions)].
+
+with_specs(Functions) ->
+    [case Function of
+         {_, _, _} -> {Function, true};
+         {Pattern, Spec} -> {Pattern, Spec}
+     end || Function <- Functions].
+
+%% The match specification of each function, as the second argument of erlang:trace_pattern/3.
+-spec for_calls([traced()], dyntrace_trace_flags:calls()) ->
+          [{pattern(), boolean() | dyntrace_match_spec:match_spec()}].
+for_calls(Functions, Calls) ->
+    [{Pattern, dyntrace_match_spec:of_calls(Spec, Calls)} || {Pattern, Spec} <- with_specs(Functions)].
 
 %% The functions that match, in code that is loaded.
 -spec functions(pattern()) -> [mfa()].

@@ -1,5 +1,5 @@
-%% @private Switches tracing on and off, in four parts: trace flags of processes, trace flags of ports, calls,
-%% sequential tracing.
+%% @private Switches tracing on and off, in six parts: match specifications of messages sent and of messages received,
+%% trace flags of processes, trace flags of ports, calls, sequential tracing.
 %%
 %% A part is set when what is required of it changes, or when the VM no longer shows it as it did after it was set:
 %% another tool has cleared it or has made it free, or code was loaded anew. Otherwise it is not set again. How flags
@@ -7,19 +7,21 @@
 %% callbacks below.
 -module(dyntrace_tracing).
 
--export([new/0, update/3, clear/1, close/1, clear_leftover/1, untraced/1, in_place/1]).
+-export([new/0, update/3, clear/1, close/1, clear_leftover/1, untraced/1, in_place/1, withheld/1]).
 
 -export_type([tracing/0]).
 
 %% Before OTP 27 the specs of seq_trace have no tracer modules.
 -dialyzer({no_match, [system_tracer/0, set_system_tracer/2]}).
 
--type part() :: processes | ports | calls | seq_trace.
+-type part() :: event() | processes | ports | calls | seq_trace.
+
+-type event() :: send | 'receive'.
 
 -type change() :: {pid(), Clear :: all | [atom()], Set :: [atom()]}.
 %% The trace flags to clear and to set of a process.
 
--export_type([change/0]).
+-export_type([change/0, event/0]).
 
 %%% -- The callbacks of dyntrace_session and dyntrace_global -----------------------------
 %%
@@ -34,7 +36,7 @@
 %% Whether the handle can still be used.
 -callback is_open(handle()) -> boolean().
 
-%% Clears all flags, and the patterns of these functions; the handle stays open.
+%% Clears all flags, the patterns of messages and of these functions; the handle stays open.
 -callback clear(handle(), [dyntrace_trace_pattern:pattern()]) -> ok.
 
 %% After clear/2.
@@ -56,8 +58,15 @@
 
 -callback ports(handle(), all | new | existing, Clear :: [atom()], Set :: [atom()]) -> ok.
 
-%% Sets this match specification for these functions; `false' clears their patterns.
--callback functions(handle(), [dyntrace_trace_pattern:pattern()], boolean() | [tuple()]) -> ok.
+%% Sets the match specifications of these functions; `false' clears their patterns. If functions are in several
+%% patterns, the last one holds.
+-callback functions(handle(), [{dyntrace_trace_pattern:pattern(), boolean() | dyntrace_match_spec:match_spec()}]) -> ok.
+
+%% Sets the match specification of messages, in place of ours, unless another tool has set one; `none' clears ours.
+-callback messages(handle(), event(), none | dyntrace_match_spec:match_spec()) -> ok.
+
+%% The present match specification of messages: ours; that of another tool, which may be the same as this one; or none.
+-callback of_messages(handle(), event(), none | dyntrace_match_spec:match_spec()) -> ours | same | other | none.
 
 %% Whether the first function of the pattern is traced; `none': no loaded function matches.
 -callback is_traced(handle(), dyntrace_trace_pattern:pattern()) -> boolean() | none.
@@ -75,15 +84,18 @@
                   named = [] :: [pid()],
                   pending = [] :: [change()],
                   functions = [] :: [dyntrace_trace_pattern:pattern()],
+                  senders = false :: boolean(),
                   untraced = 0 :: non_neg_integer()}).
 
 -opaque tracing() :: #tracing{}.
 
--define(PARTS, [processes, ports, calls, seq_trace]).
+%% In this order: messages are traced with their match specification from the first one on.
+-define(PARTS, [send, 'receive', processes, ports, calls, seq_trace]).
 
 %% The modules that are called while something is traced. They are loaded before: on a busy node the code server takes
 %% long to answer.
--define(CALLED, [trace, seq_trace, dyntrace_session, dyntrace_global, dyntrace_trace_pattern, dyntrace_gc_flag]).
+-define(CALLED, [trace, seq_trace, dyntrace_session, dyntrace_global, dyntrace_trace_pattern, dyntrace_match_spec,
+                 dyntrace_gc_flag]).
 
 -spec new() -> tracing().
 new() ->
@@ -97,7 +109,7 @@ nothing_set() ->
     maps:map(fun(_, None) -> {None, nothing} end, none()).
 
 none() ->
-    maps:with(?PARTS, dyntrace_trace_flags:none()).
+    maps:with(?PARTS, (dyntrace_trace_flags:none())#{send => none, 'receive' => none}).
 
 backend() ->
     case erlang:function_exported(trace, session_create, 3) of
@@ -108,9 +120,14 @@ backend() ->
 %% Sets the parts that differ from what is required. Returns the failures; the next call tries those parts again.
 -spec update(tracing(), dyntrace_trace_flags:required(), dyntrace_config:config()) -> {tracing(), [Failure :: term()]}.
 update(Tracing, Required, Config) ->
-    case maps:with(?PARTS, Required) =:= none() of
+    Messages = maps:from_list([{Event, dyntrace_match_spec:for_messages(Event, Required, Config)}
+                               || Event <- [send, 'receive']]),
+    Parts = maps:with(?PARTS, maps:merge(Required, Messages)),
+    case Parts =:= none() of
         true -> {cleared(Tracing), []};
-        false -> update_parts(opened(Tracing), Required, Config)
+        false ->
+            Opened = opened(Tracing),
+            update_parts(Opened#tracing{senders = maps:get(senders, Required)}, Parts, Config)
     end.
 
 %% Once: while nothing is required, the VM is not called.
@@ -205,12 +222,20 @@ untraced(#tracing{untraced = Untraced, pending = Pending}) ->
     Untraced + length(Pending).
 
 %% The tracing that is set now.
--spec in_place(tracing()) -> #{part() => term()}.
-in_place(#tracing{parts = Parts}) ->
-    maps:merge(none(), maps:map(fun in_place/2, Parts)).
+-spec in_place(tracing()) -> #{part() | senders => term()}.
+in_place(#tracing{parts = Parts, senders = Senders}) ->
+    Others = maps:without([send, 'receive'], maps:merge(none(), maps:map(fun in_place/2, Parts))),
+    {_, Received} = maps:get('receive', Parts, {none, unknown}),
+    Others#{senders => Senders andalso lists:member(Received, [ours, same])}.
 
 in_place(seq_trace, {Required, Snapshot}) -> Required andalso Snapshot =:= ours;
 in_place(_, {Required, _}) -> Required.
+
+%% The match specifications that another tool keeps from being set.
+-spec withheld(tracing()) -> #{event() => Why :: string()}.
+withheld(#tracing{parts = Parts}) ->
+    maps:from_list([{Event, "another tracer has set a match specification, which is the whole node's before OTP 27"}
+                    || {Event, {_, other}} <- maps:to_list(maps:with([send, 'receive'], Parts))]).
 
 %% -- The parts -------------------------------------------------------------------------
 
@@ -225,7 +250,11 @@ snapshot(processes, _, #tracing{backend = Backend, handle = {open, Handle}}, #{p
 snapshot(ports, _, #tracing{backend = Backend, handle = {open, Handle}}, _) ->
     Backend:snapshot(Handle, port);
 snapshot(calls, _, #tracing{backend = Backend, handle = {open, Handle}}, #{functions := Functions}) ->
-    [{dyntrace_trace_pattern:version(Function), Backend:is_traced(Handle, Function)} || Function <- Functions];
+    [{dyntrace_trace_pattern:version(Pattern), Backend:is_traced(Handle, Pattern)}
+     || Pattern <- dyntrace_trace_pattern:patterns(Functions)];
+snapshot(Event, Spec, #tracing{backend = Backend, handle = {open, Handle}}, _) when Event =:= send;
+                                                                                    Event =:= 'receive' ->
+    Backend:of_messages(Handle, Event, Spec);
 snapshot(seq_trace, true, _, _) ->
     system_tracer().
 
@@ -245,8 +274,12 @@ set(ports, Old, New, Tracing = #tracing{backend = Backend, handle = {open, Handl
     ok = Backend:ports(Handle, Which, to_clear(port, Old, New), New),
     Tracing;
 set(calls, _, Calls, Tracing = #tracing{backend = Backend, handle = {open, Handle}}, #{functions := Functions}) ->
-    ok = Backend:functions(Handle, Functions, dyntrace_trace_pattern:match_spec(Calls)),
-    Tracing#tracing{functions = Functions};
+    ok = Backend:functions(Handle, dyntrace_trace_pattern:for_calls(Functions, Calls)),
+    Tracing#tracing{functions = dyntrace_trace_pattern:patterns(Functions)};
+set(Event, _, Spec, Tracing = #tracing{backend = Backend, handle = {open, Handle}}, _) when Event =:= send;
+                                                                                           Event =:= 'receive' ->
+    ok = Backend:messages(Handle, Event, Spec),
+    Tracing;
 set(seq_trace, _, Required, Tracing, _) ->
     ok = set_system_tracer(Required, system_tracer()),
     Tracing.

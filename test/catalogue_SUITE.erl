@@ -95,15 +95,21 @@ expanded(Row) ->
 %% Each key of the configuration is in the README's block, with its default.
 configuration(_) ->
     {ok, Defaults} = dyntrace_config:check([]),
-    Keys = rows("README.md", "^ *(?:\\{dyntrace, \\[|)\\{(\\w+), (?:\\w+|\\[\\])\\}"),
-    Values = rows("README.md", "^ *(?:\\{dyntrace, \\[|)\\{\\w+, (\\w+|\\[\\])\\}"),
-    ?assertEqual([{atom_to_binary(Key), iolist_to_binary(io_lib:format("~w", [Value]))}
-                  || {Key, Value} <- lists:sort(maps:to_list(Defaults))],
-                 lists:sort(lists:zip(Keys, Values))).
+    Option = "^ *(?:\\{dyntrace, \\[|)\\{('?\\w+'?), (\\w+|\\[\\]|\\{[^}]*\\})\\}",
+    [Keys, Values] = [rows("README.md", Option, N) || N <- [1, 2]],
+    ?assertEqual(lists:sort(
+                 [{iolist_to_binary(io_lib:format("~w", [Key])), iolist_to_binary(io_lib:format("~0p", [Value]))}
+                  || {Key, Value} <- maps:to_list(Defaults)]),
+                 lists:sort([{Key, re:replace(Value, " ", "", [global, {return, binary}])}
+                             || {Key, Value} <- lists:zip(Keys, Values)])).
 
 rows(File, Pattern) ->
+    rows(File, Pattern, 1).
+
+%% The matches of a part of the pattern.
+rows(File, Pattern, Part) ->
     {ok, Text} = file:read_file(filename:join(test_shell:project(), File)),
-    {match, Rows} = re:run(Text, Pattern, [global, multiline, {capture, all_but_first, binary}]),
+    {match, Rows} = re:run(Text, Pattern, [global, multiline, {capture, [Part], binary}]),
     lists:append(Rows).
 
 %% The order of the arguments is an interface: scripts count them.
@@ -123,6 +129,7 @@ arguments(_) ->
         {port_scheduled, [port, entry, type]}, {function_call, [pid, entry, depth]},
         {function_return, [pid, entry, depth]}, {function_exception, [pid, entry, class]},
         {message_send, [from, to, message]}, {message_receive, [to, message]},
+        {message_delivery, [to, from, node, message]},
         {gc_minor_start, [pid, need, heap, old_heap]}, {gc_minor_end, [pid, reclaimed, heap, old_heap]},
         {gc_major_start, [pid, need, heap, old_heap]}, {gc_major_end, [pid, reclaimed, heap, old_heap]},
         {seq_trace_send, [label, from, to, previous, current, message]},

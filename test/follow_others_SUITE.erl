@@ -15,7 +15,8 @@ suite() ->
     [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [set_once, names_set_once, unknown_functions_set_once, nothing_is_computed_anew, flags_cleared_by_somebody,
+    [set_once, filters_set_once, names_set_once, unknown_functions_set_once, nothing_is_computed_anew,
+     flags_cleared_by_somebody,
      system_tracer_of_somebody, system_tracer_cleared, half_set, no_word_about_other_tracers,
      busy_processes, idle_processes, budget_beside_idle_processes,
      worker_killed_for_good, supervisor_killed, text_holds_on, bad_options]
@@ -28,6 +29,14 @@ all() ->
 
 set_once(Config) ->
     ?assertEqual(none, set_again([message_send, process_exit, gc_minor_end, port_open, seq_trace_send], [], Config)).
+
+filters_set_once(Config) ->
+    Filters = [{send, [{['_', '$1'], [{is_atom, '$1'}], []}]},
+               {'receive', [{['_', '_', '$1'], [{is_atom, '$1'}], []}]},
+               {functions, [{{lists, seq, 2}, [{[1, '_'], [], []}]},
+                            {{test_no_such_module, f, 1}, [{'_', [], []}]}]}],
+    Probes = [message_delivery, message_send, function_return],
+    ?assertEqual(none, set_again(Probes, Filters, Config)).
 
 names_set_once(Config) ->
     call(Config, fun() -> register(test_followed, spawn(fun test_autotracer:answer/0)) end),
@@ -49,7 +58,8 @@ set_again(Probes, Env, Config) ->
     Consumer = attach(Probes, Config),
     until_traced(Config),
     Calls = counted([{erlang, trace, 3}, {erlang, trace_pattern, 3}, {trace, process, 4}, {trace, port, 4},
-                     {trace, function, 4}, {seq_trace, set_system_tracer, 1}], Config),
+                     {trace, function, 4}, {trace, send, 3}, {trace, recv, 3},
+                     {seq_trace, set_system_tracer, 1}], Config),
     _ = test_bpftrace:stop(Consumer),
     case [Mfa || {Mfa, N} <- Calls, N > 0] of
         [] -> none;

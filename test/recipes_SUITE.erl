@@ -11,7 +11,8 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [first_session, filter, carriers, flight_recorder, names, live, context, reading, reading_without_bt2].
+    [first_session, filter, wanted, senders, carriers, flight_recorder, names, live, context, reading,
+     reading_without_bt2].
 
 init_per_suite(Config) ->
     test_require:tool(test_lttng:missing(), Config).
@@ -35,7 +36,8 @@ end_per_testcase(_, Config) ->
     Daemon = ?config(daemon, Config),
     [test_lttng:lttng(Daemon, "destroy ~s", [Session]) || Session <- sessions()],
     {0, _} = test_shell:run("rm -rf /tmp/erlang-demo /tmp/erlang-filter /tmp/erlang-flight /tmp/erlang-live* "
-                            "/tmp/erlang-context /tmp/erlang-memory /tmp/erlang-names /tmp/erlang-talk", []),
+                            "/tmp/erlang-context /tmp/erlang-memory /tmp/erlang-names /tmp/erlang-talk "
+                            "/tmp/erlang-wanted /tmp/erlang-senders", []),
     _ = test_shell:run("for p in $(pgrep -x lttng-relayd); do case \" ~s \" in *\" $p \"*) ;; *) kill $p ;; esac; done",
                      [[case C of $\n -> $\s; _ -> C end || C <- binary_to_list(?config(relays, Config))]]),
     test_lttng:stop_daemon(Daemon),
@@ -43,7 +45,7 @@ end_per_testcase(_, Config) ->
 
 sessions() ->
     ["erlang-demo", "erlang-filter", "erlang-flight", "erlang-live", "erlang-context", "erlang-memory",
-     "erlang-names", "erlang-talk"].
+     "erlang-names", "erlang-talk", "erlang-wanted", "erlang-senders"].
 
 %% The output has each name that sasl registers, and each tracepoint.
 first_session(Config) ->
@@ -65,6 +67,29 @@ filter(Config) ->
     Output = recipe("Only some events", Config),
     ?assertMatch({match, _}, re:run(Output, "to = \"shop\", message = \"order\"")),
     ?assertEqual(nomatch, re:run(Output, "not_for_the_shop")).
+
+%% Each wanted message and call once, and no other.
+wanted(Config) ->
+    Output = recipe("Only what the VM lets pass", Config),
+    Shop = test_node:call(?config(node, Config), fun() -> test_cases:text(whereis(shop)) end),
+    Count = fun(Event) ->
+                    case re:run(Output, Event, [global]) of
+                        {match, Found} -> length(Found);
+                        nomatch -> 0
+                    end
+            end,
+    ?assertEqual([1, 1, 1, 1, 1, 1, 0],
+                 [Count(Event) || Event <- ["to = \"shop\", message = \"order\"",
+                                            ["to = \"", Shop, "\", message = \"order_by_pid\""],
+                                            "to = \"shop\", message = \"\\[1,2,",
+                                            "to = \"<[0-9.]+>\", message = \"\\[1,2,",
+                                            "entry = \"lists:seq/2\"", "function_call: ", "not_wanted"]], Output).
+
+senders(Config) ->
+    Output = recipe("Who sent it", Config),
+    ?assertMatch({match, _}, re:run(Output, "from = \"<[0-9.]+>\", node = \"nonode@nohost\", "
+                                            "message = \"order_by_process\"")),
+    ?assertMatch({match, _}, re:run(Output, "from = \"\", node = \"clock_service\", message = \"order_by_timer\"")).
 
 %% The table's carriers: more than 20 MB come and go.
 carriers(Config) ->

@@ -13,8 +13,8 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [every_script_is_here, usage, no_such_library, who_talks, messages, call_latency, no_calls, bif_latency, ports,
-     cpu, memory, request, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans, nodes, vm_events,
+    [every_script_is_here, usage, no_such_library, who_talks, who_sent, messages, call_latency, no_calls, bif_latency,
+     ports, cpu, memory, request, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans, nodes, vm_events,
      in_a_container, page_bpftrace, page_perf, page_gdb, page_bcc].
 
 init_per_suite(Config) ->
@@ -77,6 +77,28 @@ who_talks(Config) ->
                end),
     ?assertEqual(20, sum(Lines, ["@sent[", From, ", ", To, "]"])),
     ?assertEqual(20, sum(Lines, ["@sent[", From, ", listener]"])).
+
+%% A process and a timer.
+who_sent(Config) ->
+    {Lines, {From, To}} =
+        script(who_sent, Config,
+               fun() ->
+                       Self = self(),
+                       To = spawn(fun Loop() -> receive stop -> ok; Message -> Self ! Message, Loop() end end),
+                       _ = test_trace:trace_pattern('receive', dyntrace:sender_pattern(), []),
+                       1 = test_trace:trace(To, true, ['receive', ?TRACER]),
+                       From = spawn(fun() -> [To ! hello || _ <- lists:seq(1, 20)] end),
+                       [receive hello -> ok end || _ <- lists:seq(1, 20)],
+                       [begin
+                            _ = erlang:send_after(1, To, tick),
+                            receive tick -> ok end
+                        end || _ <- lists:seq(1, 5)],
+                       _ = test_trace:trace_pattern('receive', true, []),
+                       To ! stop,
+                       {test_cases:text(From), test_cases:text(To)}
+               end),
+    ?assertEqual(20, sum(Lines, ["@received[", To, ", ", From, ", nonode@nohost]"])),
+    ?assertEqual(5, sum(Lines, ["@received[", To, ", , clock_service]"])).
 
 call_latency(Config) ->
     {Lines, ok} =

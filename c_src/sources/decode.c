@@ -146,6 +146,38 @@ enum dt_decoded dt_decode_received(struct dt_traced *trace, union dt_event *even
     return DT_DECODED;
 }
 
+/* What dyntrace:sender_pattern() yields: {Node,Pid} for a process of this node, {Port,undefined}
+   for a port, {Node,undefined} for others, among them the nodes clock_service and system. */
+static bool get_sender(const struct dt_traced *trace, ERL_NIF_TERM *from, ERL_NIF_TERM *node) {
+    const ERL_NIF_TERM *pair;
+    ERL_NIF_TERM result;
+
+    if (!enif_get_map_value(trace->env, trace->opts, atom_match_spec_result, &result) ||
+        !dt_get_pair(trace, result, &pair))
+        return false;
+    *from = pair[1];
+    *node = pair[0];
+    if (enif_is_atom(trace->env, *node))
+        return enif_is_pid(trace->env, *from) || enif_is_identical(*from, atom_undefined);
+    *from = pair[0];
+    return enif_is_identical(pair[1], atom_undefined) && enif_is_port(trace->env, *from) &&
+           dt_get_node(trace->env, *from, node);
+}
+
+/* Without that match specification, or with the result of another one, there is no sender. */
+enum dt_decoded dt_decode_delivered(struct dt_traced *trace, union dt_event *event) {
+    struct dt_message_delivery *e = &event->message_delivery;
+    ERL_NIF_TERM from, node;
+
+    if (!get_sender(trace, &from, &node))
+        return DT_NO_EVENT;
+    DT_TRY(e->to, dt_id(trace, trace->tracee));
+    DT_TRY(e->from, enif_is_atom(trace->env, from) ? "" : dt_id(trace, from));
+    DT_TRY(e->node, dt_id(trace, node));
+    DT_TRY(e->message, dt_term(trace, trace->term));
+    return DT_DECODED;
+}
+
 /* -- Garbage collection --------------------------------------------------------- */
 
 /* `wordsize` is what the collection is to free at its start, and has freed at its end. */

@@ -119,3 +119,23 @@ bool dt_get_seq_info(const struct dt_traced *trace, struct dt_seq_info *info) {
     *info = (struct dt_seq_info){previous, current, el[2], el[3], el[4]};
     return true;
 }
+
+/* erl_nif has no call for it, the external term format has: after a byte for the type, and two for
+   the length of a reference, comes the node's name as an atom. */
+bool dt_get_node(ErlNifEnv *env, ERL_NIF_TERM handle, ERL_NIF_TERM *node) {
+    enum { VERSION = 131, NEWER_REFERENCE = 90 };
+    ErlNifBinary external;
+    size_t before;
+    bool got = false;
+
+    if (!(enif_is_pid(env, handle) || enif_is_port(env, handle) || enif_is_ref(env, handle)) ||
+        !enif_term_to_binary(env, handle, &external))
+        return false;
+    if (external.size > 4) {
+        before = external.data[1] == NEWER_REFERENCE ? 3 : 1;
+        external.data[before] = VERSION;
+        got = enif_binary_to_term(env, external.data + before, external.size - before, node, 0) > 0;
+    }
+    enif_release_binary(&external);
+    return got;
+}

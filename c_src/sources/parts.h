@@ -51,6 +51,9 @@ bool dt_get_pair(const struct dt_traced *trace, ERL_NIF_TERM term, const ERL_NIF
 /* The value of a key in a list of {Key, Value}, as of garbage collections. */
 bool dt_value(const struct dt_traced *trace, ERL_NIF_TERM key, uint64_t *value);
 
+/* The node of a pid, port or reference. Allocates a few bytes off the heap. */
+bool dt_get_node(ErlNifEnv *env, ERL_NIF_TERM handle, ERL_NIF_TERM *node);
+
 /* {send | 'receive' | print, {Previous,Current}, From, To, Message}: the term of a seq_trace event.
    For print, To is []. */
 struct dt_seq_info {

@@ -17,7 +17,7 @@ probes() ->
     [process_spawn, process_link, process_exit, process_register, process_scheduled,
      port_open, port_exit, port_link, port_scheduled,
      function_call, function_return, function_exception,
-     message_send, message_receive,
+     message_send, message_receive, message_delivery,
      gc_minor_start, gc_minor_end, gc_major_start, gc_major_end,
      seq_trace_send, seq_trace_receive, seq_trace_print,
      user_mark, user_span_start, user_span_stop, user_trace_s1, user_trace_i4s4, user_trace_n]
@@ -186,6 +186,39 @@ run(message_send) ->
 
 run(message_receive) ->
     [{message_receive, #{to => text(To), message => text_of(Message)}} || {To, Message} <- received()];
+
+%% The first and the last message have no sender: there is no match specification, or it has another result.
+%% delivery_SUITE has the messages of other nodes.
+run(message_delivery) ->
+    Here = atom_to_binary(node()),
+    {Pid, {Other, Port}} =
+        traced([], fun() ->
+                           Port = open_port({spawn, "cat"}, [binary]),
+                           1 = test_trace:trace(self(), true, ['receive', ?TRACER]),
+                           self() ! no_senders_yet,
+                           receive no_senders_yet -> ok end,
+                           _ = test_trace:trace_pattern('receive', dyntrace:sender_pattern(), []),
+                           self() ! {note, "to self"},
+                           receive {note, _} -> ok end,
+                           To = self(),
+                           Other = spawn(fun() -> To ! {self(), 'from another'} end),
+                           receive {Other, _} -> ok end,
+                           Port ! {self(), {command, <<"x">>}},
+                           receive {Port, {data, _}} -> ok end,
+                           _ = erlang:send_after(1, self(), tick),
+                           receive tick -> ok end,
+                           _ = test_trace:trace_pattern('receive', [{['_', '$1', '_'], [], [{message, {{'$1'}}}]}], []),
+                           self() ! not_a_pair,
+                           receive not_a_pair -> ok end,
+                           _ = test_trace:trace_pattern('receive', true, []),
+                           true = port_close(Port),
+                           {Other, Port}
+                   end),
+    [{message_delivery, #{to => text(Pid), from => From, node => Node, message => text_of(Message)}}
+     || {From, Node, Message} <- [{text(Pid), Here, {note, "to self"}},
+                                  {text(Other), Here, {Other, 'from another'}},
+                                  {text(Port), Here, {Port, {data, <<"x">>}}},
+                                  {<<>>, <<"clock_service">>, tick}]];
 
 run(gc_minor_start) -> collections(gc_minor_start, need);
 run(gc_minor_end) -> collections(gc_minor_end, reclaimed);
