@@ -16,8 +16,10 @@ suite() ->
 
 all() ->
     [as_the_vm_says, as_told_to_lttng, thresholds, less_than_required, untold, busy_port, busy_connection,
-     busy_connection_with_tls, nodes_for_lttng, another_system_monitor, another_session, too_many_busy_ports,
-     worker_killed, consumer_killed, unanswering_port].
+     busy_connection_with_tls, nodes_for_lttng, another_system_monitor, too_many_busy_ports, worker_killed,
+     consumer_killed, unanswering_port]
+        ++ [another_session || {module, trace} <- [code:ensure_loaded(trace)],
+                               erlang:function_exported(trace, system, 3)].
 
 init_per_suite(Config) ->
     test_require:tool(test_lttng:missing(), Config).
@@ -420,12 +422,6 @@ until_beside(Other, Config) ->
 
 %% From OTP 28 on, the session of another tool keeps what it has set.
 another_session(Config) ->
-    case release(Config) >= 28 of
-        true -> beside_another_session(Config);
-        false -> {skip, "trace sessions have the system monitor's events from OTP 28 on"}
-    end.
-
-beside_another_session(Config) ->
     Set = fun(Session) -> call(Config, fun() -> apply(trace, info, [Session, system, all]) end) end,
     Session = call(Config, fun() ->
                                    Self = self(),
