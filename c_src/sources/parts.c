@@ -35,6 +35,7 @@ bool dt_get_location(const struct dt_traced *trace, ERL_NIF_TERM term,
         return false;
     location->module = el[0];
     location->function = el[1];
+    location->arguments = el[2];
     return enif_get_ulong(trace->env, el[2], &location->arity) ||
            get_arity(trace->env, el[2], &location->arity);
 }

@@ -22,6 +22,7 @@ bool dt_extra(const struct dt_traced *trace, ERL_NIF_TERM *value);
 /* A location: {M,F,Args} or {M,F,Arity}. */
 struct dt_location {
     ERL_NIF_TERM module, function;
+    ERL_NIF_TERM arguments; /* Args, or Arity */
     unsigned long arity;
 };
 
