@@ -94,7 +94,6 @@ undecoded_is_counted(Config) ->
                              ok = dyntrace:trace(seq_trace, [], 17, not_a_tuple, #{}),
                              ok = dyntrace:trace_procs(exit, [], not_a_pid, x, #{}),
                              ok = dyntrace:trace_procs(spawned, [], self(), self(), #{}),
-                             ok = dyntrace:trace_call(call, [], self(), {m, f, [a | b]}, #{}),
                              maps:get(undecoded, dyntrace:info())
                      end),
     ?assertEqual(#{unknown => 2}, Undecoded).
