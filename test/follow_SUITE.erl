@@ -21,7 +21,8 @@ suite() ->
 
 all() ->
     [nothing_is_done_in_erlang, flags_follow_each_consumer, every_probe_has_its_flags, consumer_killed, functions,
-     values_of_calls, functions_of_new_code, functions_of_the_same_code, named_processes, only_some_probes, sequential_tracing,
+     values_of_calls, functions_of_new_code, functions_of_the_same_code, named_processes, only_some_probes,
+     sequential_tracing,
      other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed, what_was_said_by_hand_holds,
      worker_that_fails, application_stopped,
      by_hand, as_configured, bad_configuration, budget, shapes, attached_again_and_again, a_thousand_times].
