@@ -13,8 +13,8 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [every_script_is_here, usage, no_such_library, who_talks, messages, calls, call_latency, no_calls, bif_latency, ports,
-     cpu, memory, request, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans, nodes, in_a_container,
+    [every_script_is_here, usage, no_such_library, who_talks, messages, calls, call_latency, no_calls, bif_latency,
+     ports, cpu, memory, request, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans, nodes, in_a_container,
      page_bpftrace, page_perf, page_gdb, page_bcc].
 
 init_per_suite(Config) ->
@@ -100,7 +100,8 @@ calls(Config) ->
                        nap(1100),
                        test_cases:text(Pid)
                end),
-    Ended = [{list_to_integer(Us), Text} || Line <- Lines, {match, [Us, Text]} <- [matched(Line, "^ *(\\d+) us  (.*)$")]],
+    Ended = [{list_to_integer(Us), Text}
+             || Line <- Lines, {match, [Us, Text]} <- [matched(Line, "^ *(\\d+) us  (.*)$")]],
     Expected = [binary_to_list(Pid) ++ "  tools_SUITE:sell/2 " ++ Text
                 || Text <- ["[slow,\"tea\"] -> sold", "[65,\"tea\"] -> {ok,65}", "[error,\"tea\"] error: {no,\"tea\"}",
                             "[exit,\"tea\"] exit: {shutdown,\"tea\"}", "[throw,\"tea\"] throw: \"tea\""]],
@@ -108,8 +109,8 @@ calls(Config) ->
     {Us, _} = lists:keyfind(hd(Expected), 2, Ended),
     ?assert(Us >= 20000 andalso Us < 10000000, Us),
     ?assert(lists:any(fun(Line) -> has(Line, <<Pid/binary, " is shop_clerk:init/1">>) end, Lines), Lines),
-    Left = lists:sum([list_to_integer(N) || Line <- Lines,
-                                            {match, [N]} <- [matched(Line, "^ +and (\\d+) calls more in this second$")]]),
+    Left = lists:sum([list_to_integer(N)
+                      || Line <- Lines, {match, [N]} <- [matched(Line, "^ +and (\\d+) calls more in this second$")]]),
     ?assertEqual({2005, true}, {length(Ended) + Left, Left > 1000}).
 
 matched(Line, Pattern) ->
@@ -222,7 +223,8 @@ cpu(Config) ->
                                                                          timer:tc(?MODULE, Function, [Argument])
                                                                  end),
                                            {test_cases:text(Pid), Us}
-                                       end || {Name, Function, Argument} <- [{"shop_db", spin, 2000000}, {"", nap, 1000}]],
+                                       end || {Name, Function, Argument} <- [{"shop_db", spin, 2000000},
+                                                                             {"", nap, 1000}]],
                        {Busy, Idle}
                end),
     Us = sum(Lines, ["@process_us[", Busy, ", shop_db]"]),

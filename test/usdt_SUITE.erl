@@ -402,9 +402,10 @@ hostile_calls(Config) ->
 
 hostile_calls_made() ->
     Hostile = test_hostile:terms() ++ [{"improper", [1 | 2], <<"[1|2]">>}],
-    _ = test_trace:trace_pattern({test_cases, identity, 1}, [{'_', [], [{return_trace}]}], [local]),
+    {module, test_cases} = code:ensure_loaded(test_cases),
+    1 = test_trace:trace_pattern({test_cases, identity, 1}, [{'_', [], [{return_trace}]}], [local]),
     {_, _} = test_cases:traced([call], fun() -> [begin test_cases:identity(T), ok end || {_, T, _} <- Hostile] end),
-    _ = test_trace:trace_pattern({test_cases, identity, 1}, false, [local]),
+    1 = test_trace:trace_pattern({test_cases, identity, 1}, false, [local]),
     [ok = dyntrace:trace_call(exception_from, [], self(), {test_cases, fail, 2}, #{extra => {throw, T}})
      || {_, T, _} <- Hostile],
     ok = dyntrace:trace_call(call, [], self(), {a, b, lists:duplicate(300, x) ++ improper}, #{}),
