@@ -13,9 +13,9 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [every_script_is_here, usage, no_such_library, who_talks, messages, calls, call_latency, no_calls, bif_latency,
-     ports, cpu, memory, request, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans, nodes, in_a_container,
-     page_bpftrace, page_perf, page_gdb, page_bcc].
+    [every_script_is_here, usage, no_such_library, who_talks, messages, names_of_many, calls, call_latency, no_calls,
+     bif_latency, ports, cpu, memory, request, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans, nodes,
+     in_a_container, page_bpftrace, page_perf, page_gdb, page_bcc].
 
 init_per_suite(Config) ->
     test_require:tool(test_bpftrace:missing(), Config).
@@ -259,6 +259,23 @@ messages(Config) ->
     ?assertEqual(40, sum(Lines, ["@sent[", From, ", ]"])),
     %% And the collection that ends the process.
     ?assertEqual(41, sum(Lines, ["@received[", To, ", listener]"])).
+
+%% More names than a map of bpftrace has entries, at once: the last ones have none, and each message is counted.
+names_of_many(Config) ->
+    {Lines, {From, First, Last}} =
+        script(who_talks, Config,
+               fun() ->
+                       Many = [spawn(fun Loop() -> receive stop -> ok; _ -> Loop() end end)
+                               || _ <- lists:seq(1, 10000)],
+                       [identity(Pid, "shop_cart:init/1", "") || Pid <- Many],
+                       [First, Last] = [hd(Many), lists:last(Many)],
+                       {From, _} = test_cases:traced([send], fun() -> [begin First ! hello, Last ! hello end
+                                                                       || _ <- lists:seq(1, 20)] end),
+                       [Pid ! stop || Pid <- Many],
+                       {test_cases:text(From), test_cases:text(First), test_cases:text(Last)}
+               end),
+    ?assertEqual(20, sum(Lines, ["@sent[", From, ", , ", First, ", shop_cart:init/1]"])),
+    ?assertEqual(20, sum(Lines, ["@sent[", From, ", , ", Last, ", ]"])).
 
 %% The heap's size after a collection equals Erlang's.
 memory(Config) ->
