@@ -129,6 +129,8 @@ arguments(_) ->
         {port_scheduled, [port, entry, type]}, {function_call, [pid, entry, depth]},
         {function_return, [pid, entry, depth]}, {function_exception, [pid, entry, class]},
         {message_send, [from, to, message]}, {message_receive, [to, message]},
+        {function_arguments, [pid, entry, arguments]}, {function_value, [pid, entry, value]},
+        {function_reason, [pid, entry, class, reason]},
         {message_delivery, [to, from, node, message]},
         {gc_minor_start, [pid, need, heap, old_heap]}, {gc_minor_end, [pid, reclaimed, heap, old_heap]},
         {gc_major_start, [pid, need, heap, old_heap]}, {gc_major_end, [pid, reclaimed, heap, old_heap]},

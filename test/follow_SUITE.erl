@@ -21,7 +21,8 @@ suite() ->
 
 all() ->
     [nothing_is_done_in_erlang, flags_follow_each_consumer, every_probe_has_its_flags, consumer_killed, functions,
-     functions_of_new_code, functions_of_the_same_code, named_processes, only_some_probes, sequential_tracing,
+     values_of_calls, functions_of_new_code, functions_of_the_same_code, named_processes, only_some_probes,
+     sequential_tracing,
      other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed, what_was_said_by_hand_holds,
      worker_that_fails, application_stopped,
      by_hand, as_configured, bad_configuration, budget, shapes, attached_again_and_again, a_thousand_times].
@@ -84,6 +85,9 @@ every_probe_has_its_flags(Config) ->
     ?assertEqual({[call], [], call, false}, Of(function_call)),
     ?assertEqual({[call], [], return, false}, Of(function_return)),
     ?assertEqual({[call], [], exception, false}, Of(function_exception)),
+    ?assertEqual({[call], [], call, false}, Of(function_arguments)),
+    ?assertEqual({[call], [], return, false}, Of(function_value)),
+    ?assertEqual({[call], [], exception, false}, Of(function_reason)),
     ?assertEqual({[call], [], call, false}, Of(nif__entry)),
     ?assertEqual({[call], [], exception, false}, Of(bif__return)),
     ?assertEqual({[garbage_collection], [], none, false}, Of(gc_major_end)),
@@ -136,6 +140,51 @@ functions(Config) ->
     _ = test_bpftrace:stop(Calls),
     until_pattern({test_cases, identity, 1}, false, Config),
     [?assertEqual(false, of_function(Mfa, Config)) || Mfa <- [{test_cases, fail, 2}, {lists, seq, 2}, {lists, seq, 3}]].
+
+%% Each consumer adds to the match specification what its probe requires; contents are shown as the option says.
+values_of_calls(Config) ->
+    start([{functions, [{test_cases, identity, 1}, {test_cases, fail, 2}]}], Config),
+    call(Config, fun() -> {module, test_cases} = code:ensure_loaded(test_cases) end),
+    Pattern = fun() -> of_function({test_cases, identity, 1}, Config) end,
+    Arguments = attach([function_arguments], Config),
+    until_following(calls, call, Config),
+    ?assertEqual([], Pattern()),
+    Values = attach([function_value], Config),
+    until_following(calls, return, Config),
+    ?assertEqual([{'_', [], [{return_trace}]}], Pattern()),
+    Reasons = attach([function_reason], Config),
+    until_following(calls, exception, Config),
+    ?assertEqual([{'_', [], [{exception_trace}]}], Pattern()),
+    Consumers = [Arguments, Values, Reasons],
+    ?assertEqual({<<"[{tea,\"green\"}]">>, <<"{tea,\"green\"}">>, <<"{no,<<\"milk\">>}">>},
+                 values_of(Consumers, Config)),
+    ok = call(Config, fun() -> dyntrace:follow(#{text => shape, functions => [{test_cases, identity, 1},
+                                                                              {test_cases, fail, 2}]}) end),
+    until_following(calls, exception, Config),
+    ?assertEqual({<<"[{tea,{list,5}}]">>, <<"{tea,{list,5}}">>, <<"{no,{binary,4}}">>}, values_of(Consumers, Config)),
+    [_ = test_bpftrace:stop(Consumer) || Consumer <- Consumers],
+    until_pattern({test_cases, identity, 1}, false, Config).
+
+values_of([Arguments, Values, Reasons], Config) ->
+    Text = call(Config, fun() ->
+                                Self = self(),
+                                Pid = spawn(fun() ->
+                                                    _ = test_cases:identity({tea, "green"}),
+                                                    _ = try test_cases:fail(throw, {no, <<"milk">>}) catch _ -> ok end,
+                                                    Self ! {self(), done}
+                                            end),
+                                receive {Pid, done} -> test_cases:text(Pid) end
+                        end),
+    Await = fun(Consumer, Function) ->
+                    {_, Event} = test_bpftrace:await(Consumer, fun({_, #{pid := Pid, entry := Entry}}) ->
+                                                                       Pid =:= Text andalso Entry =:= Function
+                                                               end),
+                    Event
+            end,
+    #{arguments := Args} = Await(Arguments, <<"test_cases:identity/1">>),
+    #{value := Value} = Await(Values, <<"test_cases:identity/1">>),
+    #{reason := Reason, class := <<"throw">>} = Await(Reasons, <<"test_cases:fail/2">>),
+    {Args, Value, Reason}.
 
 %% Patterns are set when the module is loaded, and again after each load.
 functions_of_new_code(Config) ->

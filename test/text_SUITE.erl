@@ -21,7 +21,7 @@ suite() ->
 
 all() ->
     [random_terms, random_floats, random_shapes, large_maps, latin1, cut_at_every_length, long_strings, large_integers,
-     many_names, many_threads, hostile_terms, all_work_is_counted, shapes, mid_byte, utf8, random_bytes].
+     many_names, many_threads, hostile_terms, all_work_is_counted, shapes, arguments, mid_byte, utf8, random_bytes].
 
 init_per_suite(Config) ->
     Library = test_text_nif:build(?config(priv_dir, Config)),
@@ -204,6 +204,30 @@ shapes(_) ->
     %% Shapes are cut like other texts.
     ?assertMatch(<<"{{{{", _:249/binary, "...">>,
                  Shape(lists:foldl(fun(_, Inner) -> {Inner} end, x, lists:seq(1, 300)))).
+
+%% The arguments of a call are a list of the texts of its arguments.
+arguments(_) ->
+    Shape = fun(Args) ->
+                    ok = test_text_nif:show(shape),
+                    Text = test_text_nif:arguments(Args),
+                    ok = test_text_nif:show(full),
+                    Text
+            end,
+    [?assertEqual({Full, InShape}, {test_text_nif:arguments(Args), Shape(Args)})
+     || {Args, Full, InShape} <- [{[], <<"[]">>, <<"[]">>}, {"tea", <<"[116,101,97]">>,
+                                                             <<"[integer(),integer(),integer()]">>},
+                                  {["tea", [1, 2]], <<"[\"tea\",[1,2]]">>, <<"[{list,3},{list,2}]">>},
+                                  {[{a, <<"b">>}, 300], <<"[{a,<<\"b\">>},300]">>, <<"[{a,{binary,1}},integer()]">>}]],
+    random(test_terms:any_kind(),
+           fun(Term) ->
+                   Text = test_text_nif:arguments([Term, b]),
+                   Whole = <<"[", (test_text_nif:runtime(Term))/binary, ",b]">>,
+                   case byte_size(Whole) =< ?MAX of
+                       true -> Text =:= Whole;
+                       false -> is_cut_of(Text, Whole)
+                   end
+           end),
+    [?assert(byte_size(test_text_nif:arguments([Term])) =< ?MAX, Name) || {Name, Term, _} <- test_hostile:terms()].
 
 %% The runtime copies an unaligned binary. After one large copy, no other binary is read.
 mid_byte(_) ->

@@ -13,8 +13,9 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [every_script_is_here, usage, no_such_library, who_talks, who_sent, messages, call_latency, no_calls, bif_latency,
-     ports, cpu, memory, request, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans, nodes, vm_events,
+    [every_script_is_here, usage, no_such_library, who_talks, who_sent, messages, names_of_many, calls, call_latency,
+     no_calls, bif_latency, ports, cpu, memory, request, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans,
+     nodes, vm_events,
      in_a_container, page_bpftrace, page_perf, page_gdb, page_bcc].
 
 init_per_suite(Config) ->
@@ -68,6 +69,7 @@ who_talks(Config) ->
                fun() ->
                        To = spawn(fun Loop() -> receive stop -> ok; _ -> Loop() end end),
                        true = register(listener, To),
+                       identity(To, "shop_db:init/1", "listener"),
                        {From, _} = test_cases:traced([send], fun() ->
                                                                      [begin To ! hello, listener ! hello end
                                                                       || _ <- lists:seq(1, 20)]
@@ -75,8 +77,51 @@ who_talks(Config) ->
                        To ! stop,
                        {test_cases:text(From), test_cases:text(To)}
                end),
-    ?assertEqual(20, sum(Lines, ["@sent[", From, ", ", To, "]"])),
-    ?assertEqual(20, sum(Lines, ["@sent[", From, ", listener]"])).
+    ?assertEqual(20, sum(Lines, ["@sent[", From, ", , ", To, ", listener]"])),
+    ?assertEqual(20, sum(Lines, ["@sent[", From, ", , listener, ]"])).
+
+%% On the node: tells the scripts who a process is, as the application does.
+identity(Pid, Initial, Name) ->
+    ok = dyntrace:report(process_identity, {test_cases:text(Pid), "", Initial, Name, "", "a_node"}).
+
+%% Calls that return and that end in each kind of exception, with the time that they took; and more of them than are
+%% printed.
+calls(Config) ->
+    {Lines, Pid} =
+        script(calls, Config,
+               fun() ->
+                       1 = test_trace:trace_pattern({?MODULE, sell, 2}, [{'_', [], [{exception_trace}]}], [local]),
+                       {Pid, _} = test_cases:traced([call], fun() ->
+                                                                    identity(self(), "shop_clerk:init/1", ""),
+                                                                    [try ?MODULE:sell(How, "tea") catch _:_ -> ok end
+                                                                     || How <- [slow, 65, error, exit, throw]]
+                                                            end),
+                       {_, _} = test_cases:traced([call], fun() -> [?MODULE:sell(N, many) || N <- lists:seq(1, 2000)]
+                                                          end),
+                       nap(1100),
+                       test_cases:text(Pid)
+               end),
+    Ended = [{list_to_integer(Us), Text}
+             || Line <- Lines, {match, [Us, Text]} <- [matched(Line, "^ *(\\d+) us  (.*)$")]],
+    Expected = [binary_to_list(Pid) ++ "  tools_SUITE:sell/2 " ++ Text
+                || Text <- ["[slow,\"tea\"] -> sold", "[65,\"tea\"] -> {ok,65}", "[error,\"tea\"] error: {no,\"tea\"}",
+                            "[exit,\"tea\"] exit: {shutdown,\"tea\"}", "[throw,\"tea\"] throw: \"tea\""]],
+    ?assertEqual(Expected, [Text || {_, Text} <- Ended, lists:member(Text, Expected)]),
+    {Us, _} = lists:keyfind(hd(Expected), 2, Ended),
+    ?assert(Us >= 20000 andalso Us < 10000000, Us),
+    ?assert(lists:any(fun(Line) -> has(Line, <<Pid/binary, " is shop_clerk:init/1">>) end, Lines), Lines),
+    Left = lists:sum([list_to_integer(N)
+                      || Line <- Lines, {match, [N]} <- [matched(Line, "^ +and (\\d+) calls more in this second$")]]),
+    ?assertEqual({2005, true}, {length(Ended) + Left, Left > 1000}).
+
+matched(Line, Pattern) ->
+    re:run(Line, Pattern, [{capture, all_but_first, list}]).
+
+sell(slow, _) -> nap(20), sold;
+sell(error, What) -> error({no, What});
+sell(exit, What) -> exit({shutdown, What});
+sell(throw, What) -> throw(What);
+sell(N, _) -> {ok, N}.
 
 %% A process and a timer.
 who_sent(Config) ->
@@ -176,7 +221,7 @@ ports(Config) ->
                fun() -> test_port_cases:run(driver__output) ++ test_port_cases:run(driver__outputv) end),
     ?assertEqual(4, length(Outputs)),
     [begin
-         Key = ["[", Name, ", ", Process, "]"],
+         Key = ["[", Name, ", ", Process, ", ]"],
          ?assertEqual({1, Bytes}, {sum(Lines, ["@commands", Key]), sum(Lines, ["@bytes", Key])}, {Name, Process})
      end || {_, #{process := Process, port_name := Name, bytes := Bytes}} <- Outputs],
     Counts = fun(Map) -> [sum(Lines, [Map, "[", Name, "]"])
@@ -196,14 +241,18 @@ cpu(Config) ->
                        [Busy, Idle] = [begin
                                            {Pid, {Us, ok}} =
                                                test_cases:traced([running, exiting],
-                                                                 fun() -> timer:tc(?MODULE, Function, [Argument]) end),
+                                                                 fun() ->
+                                                                         identity(self(), "shop:init/1", Name),
+                                                                         timer:tc(?MODULE, Function, [Argument])
+                                                                 end),
                                            {test_cases:text(Pid), Us}
-                                       end || {Function, Argument} <- [{spin, 2000000}, {nap, 1000}]],
+                                       end || {Name, Function, Argument} <- [{"shop_db", spin, 2000000},
+                                                                             {"", nap, 1000}]],
                        {Busy, Idle}
                end),
-    Us = sum(Lines, ["@process_us[", Busy, "]"]),
+    Us = sum(Lines, ["@process_us[", Busy, ", shop_db]"]),
     ?assert(Us > Took * 8 div 10 andalso Us < Took + 100000, {Us, Took}),
-    ?assert(sum(Lines, ["@process_us[", Idle, "]"]) < 100000),
+    ?assert(sum(Lines, ["@process_us[", Idle, ", shop:init/1]"]) < 100000),
     Spun = sum(Lines, "@function_us[tools_SUITE:spin/2]"),
     ?assert(Spun > Us * 8 div 10 andalso Spun =< Us, {Spun, Us}).
 
@@ -221,8 +270,8 @@ messages(Config) ->
         script(messages, Config,
                fun() ->
                        To = spawn(fun Loop() -> receive stop -> ok; _ -> Loop() end end),
+                       1 = test_trace:trace(To, true, ['receive', procs, ?TRACER]),
                        true = register(listener, To),
-                       1 = test_trace:trace(To, true, ['receive', ?TRACER]),
                        {From, _} = test_cases:traced([send], fun() ->
                                                                      [begin To ! hello, listener ! hello end
                                                                       || _ <- lists:seq(1, 20)]
@@ -230,9 +279,26 @@ messages(Config) ->
                        To ! stop,
                        {test_cases:text(From), test_cases:text(To)}
                end),
-    ?assertEqual(40, sum(Lines, ["@sent[", From, "]"])),
+    ?assertEqual(40, sum(Lines, ["@sent[", From, ", ]"])),
     %% And the collection that ends the process.
-    ?assertEqual(41, sum(Lines, ["@received[", To, "]"])).
+    ?assertEqual(41, sum(Lines, ["@received[", To, ", listener]"])).
+
+%% More names than a map of bpftrace has entries, at once: the last ones have none, and each message is counted.
+names_of_many(Config) ->
+    {Lines, {From, First, Last}} =
+        script(who_talks, Config,
+               fun() ->
+                       Many = [spawn(fun Loop() -> receive stop -> ok; _ -> Loop() end end)
+                               || _ <- lists:seq(1, 10000)],
+                       [identity(Pid, "shop_cart:init/1", "") || Pid <- Many],
+                       [First, Last] = [hd(Many), lists:last(Many)],
+                       {From, _} = test_cases:traced([send], fun() -> [begin First ! hello, Last ! hello end
+                                                                       || _ <- lists:seq(1, 20)] end),
+                       [Pid ! stop || Pid <- Many],
+                       {test_cases:text(From), test_cases:text(First), test_cases:text(Last)}
+               end),
+    ?assertEqual(20, sum(Lines, ["@sent[", From, ", , ", First, ", shop_cart:init/1]"])),
+    ?assertEqual(20, sum(Lines, ["@sent[", From, ", , ", Last, ", ]"])).
 
 %% The heap's size after a collection equals Erlang's.
 memory(Config) ->
@@ -249,16 +315,18 @@ memory(Config) ->
                                                  Self ! {self(), Small, Large},
                                                  receive {stop, _} -> List end
                                          end),
+                             identity(Pid, "shop_db:init/1", ""),
                              1 = test_trace:trace(Pid, true, [garbage_collection, ?TRACER]),
                              Pid ! traced,
                              receive {Pid, Small, Large} -> {test_cases:text(Pid), Small, Large} end
                      end),
     Lines = test_bpftrace:stop_script(Consumer),
     ?assert(Large >= 200000 * 16 div 1024, Large),
-    ?assertEqual(Large, lists:last([Kb
-                                    || {Key, Kb} <- counts(Lines), Key =:= iolist_to_binary(["@heap_kb[", Pid, "]"])])),
-    ?assertEqual(Large - Small,
-                 lists:last([Kb || {Key, Kb} <- counts(Lines), Key =:= iolist_to_binary(["@grown_kb[", Pid, "]"])])).
+    Last = fun(Map) ->
+                   Named = iolist_to_binary([Map, "[", Pid, ", shop_db:init/1]"]),
+                   lists:last([Kb || {Key, Kb} <- counts(Lines), Key =:= Named])
+           end,
+    ?assertEqual({Large, Large - Small}, {Last("@heap_kb"), Last("@grown_kb")}).
 
 %% The size of the calling process's heaps after a collection, in KiB.
 heaps() ->
@@ -275,6 +343,7 @@ request(Config) ->
                        Self = self(),
                        Pays = spawn(fun() -> receive {pay, Who} -> Who ! paid end end),
                        Works = spawn(fun() -> receive {order, Who} -> nap(50), Pays ! {pay, Who} end end),
+                       identity(Works, "shop_worker:init/1", ""),
                        _ = seq_trace:set_system_tracer({dyntrace, []}),
                        Asks = spawn(fun() ->
                                             _ = [seq_trace:set_token(Flag, Value)
@@ -300,6 +369,8 @@ request(Config) ->
                               ["    ", Pays, " -> ", Asks, "  paid"], [Asks, " receives"],
                               [Asks, " says \"is done\""]]],
                  [What || {_, _, What} <- Events]),
+    ?assertEqual([[binary_to_list(Works), "shop_worker:init/1"]],
+                 [Named || Line <- Lines, {match, Named} <- [matched(Line, "^ +\\d+ +\\[17\\] (\\S+) is (\\S+)$")]]),
     Gaps = [Gap || {_, Gap, _} <- Events],
     ?assertEqual(0, hd(Gaps)),
     ?assert(lists:nth(3, Gaps) >= 50000, Gaps),
@@ -326,7 +397,7 @@ gc_pauses(Config) ->
     %% Each of the two runs has collections of both kinds, and the runs collect alike.
     ?assertEqual(2 * Minor, at_least(0, histogram("@minor_us", Lines))),
     ?assertEqual(2 * Major, at_least(0, histogram("@major_us", Lines))),
-    {Worst, Total} = {sum(Lines, ["@worst_us[", Pid, "]"]), sum(Lines, ["@total_us[", Pid, "]"])},
+    {Worst, Total} = {sum(Lines, ["@worst_us[", Pid, ", ]"]), sum(Lines, ["@total_us[", Pid, ", ]"])},
     ?assert(Worst =< Total, {Worst, Total}),
     ?assert(Total > 0 andalso Total < 1000000, Total).
 
@@ -337,6 +408,7 @@ run_queue(Config) ->
         script(run_queue, Config,
                fun() ->
                        Pong = spawn(fun Loop() -> receive {ball, From} -> From ! ball, Loop() end end),
+                       identity(Pong, "shop:pong/0", "pong"),
                        1 = test_trace:trace(Pong, true, [send, running, ?TRACER]),
                        {Ping, _} = test_cases:traced([send, running],
                                                    fun() ->
@@ -350,7 +422,10 @@ run_queue(Config) ->
                end),
     Waits = at_least(0, histogram("@wait_us", Lines)),
     ?assert(Waits >= Count, Waits),
-    [?assert(sum(Lines, ["@worst_us[", Pid, "]"]) < 10000000) || Pid <- [Ping, Pong]].
+    [begin
+         Us = sum(Lines, ["@worst_us[", Pid, ", ", Name, "]"]),
+         ?assert(Us > 0 andalso Us < 10000000, {Name, Us})
+     end || {Pid, Name} <- [{Ping, ""}, {Pong, "pong"}]].
 
 spawn_rate(Config) ->
     {Lines, ok} =
@@ -380,6 +455,7 @@ dead_letters(Config) ->
         script(dead_letters, Config,
                fun() ->
                        Dead = lttng_SUITE:dead(),
+                       identity(Dead, "shop_db:init/1", "shop_db"),
                        Alive = spawn(fun() -> receive stop -> ok end end),
                        {From, _} = test_cases:traced([send], fun() ->
                                                                      [begin Dead ! lost, Alive ! arrives end
@@ -389,7 +465,7 @@ dead_letters(Config) ->
                        {test_cases:text(From), test_cases:text(Dead)}
                end),
     ?assertEqual([25], [N || {_, N} <- counts(Lines)]),
-    ?assertEqual(25, sum(Lines, ["@lost[", From, ", ", Dead, "]"])).
+    ?assertEqual(25, sum(Lines, ["@lost[", From, ", , ", Dead, ", shop_db]"])).
 
 spans(Config) ->
     {Lines, ok} =

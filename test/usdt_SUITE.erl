@@ -19,7 +19,7 @@ all() ->
      all_together, attached_after_tracing_began, detached_and_attached_again, one_node_only,
      two_consumers, nobody_attached, consumer_killed,
      every_tag_by_hand, max_heap_size, overdrawn_budget, remote_receivers, port_of_another_node,
-     terms_of_every_type, long_texts_are_cut,
+     terms_of_every_type, long_texts_are_cut, hostile_calls,
      long_names].
 
 groups() ->
@@ -383,6 +383,35 @@ long_texts_are_cut(Config) ->
     ?assertEqual(iolist_to_binary([lists:duplicate(253, ${), "..."]), Deep),
     %% 'å' and a comma are three bytes: a cut at byte 253 would split the 84th å.
     ?assertEqual(<<"[", (binary:copy(<<"å,"/utf8>>, 84))/binary, "...">>, Atoms).
+
+%% Arguments, values and reasons that are expensive to write without bounds. The last list is longer than any call's.
+hostile_calls(Config) ->
+    Consumer = attach([function_arguments, function_value, function_reason, user_mark], Config),
+    Begins = test_node:call(?config(node, Config), fun hostile_calls_made/0),
+    _ = test_bpftrace:await(Consumer, fun({Probe, _}) -> Probe =:= user_mark end),
+    Events = test_bpftrace:stop(Consumer),
+    Texts = [{function_arguments, <<"[", Text/binary>>} || Text <- Begins]
+        ++ [{function_value, Text} || Text <- Begins] ++ [{function_reason, Text} || Text <- Begins],
+    Got = [{Probe, Text} || Name <- [function_arguments, function_value, function_reason], {Probe, Event} <- Events,
+                            Probe =:= Name, Key <- [arguments, value, reason], {ok, Text} <- [maps:find(Key, Event)]],
+    ?assertEqual(length(Texts) + 1, length(Got)),
+    {Many, Others} = lists:partition(fun({_, Text}) -> string:prefix(Text, "[x,x,") =/= nomatch end, Got),
+    ?assertMatch([{function_arguments, _}], Many),
+    [?assertEqual({Probe, Begin}, {Got1, binary:part(Text, 0, min(byte_size(Begin), byte_size(Text)))})
+     || {{Probe, Begin}, {Got1, Text}} <- lists:zip(Texts, Others)],
+    [?assert(byte_size(Text) =< 256) || {_, Text} <- Got].
+
+hostile_calls_made() ->
+    Hostile = test_hostile:terms() ++ [{"improper", [1 | 2], <<"[1|2]">>}],
+    {module, test_cases} = code:ensure_loaded(test_cases),
+    1 = test_trace:trace_pattern({test_cases, identity, 1}, [{'_', [], [{return_trace}]}], [local]),
+    {_, _} = test_cases:traced([call], fun() -> [begin test_cases:identity(T), ok end || {_, T, _} <- Hostile] end),
+    1 = test_trace:trace_pattern({test_cases, identity, 1}, false, [local]),
+    [ok = dyntrace:trace_call(exception_from, [], self(), {test_cases, fail, 2}, #{extra => {throw, T}})
+     || {_, T, _} <- Hostile],
+    ok = dyntrace:trace_call(call, [], self(), {a, b, lists:duplicate(300, x) ++ improper}, #{}),
+    true = dyntrace:mark(the_end, ""),
+    [Begins || {_, _, Begins} <- Hostile].
 
 cut(Text) ->
     <<(binary:part(iolist_to_binary(Text), 0, 253))/binary, "...">>.

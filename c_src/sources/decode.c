@@ -7,6 +7,7 @@
 
 #include "catalogue/atoms.h"
 #include "sources/parts.h"
+#include "text/term.h"
 
 /* -- Processes, links and scheduling -------------------------------------------- */
 
@@ -111,6 +112,33 @@ enum dt_decoded dt_decode_returned(struct dt_traced *trace, union dt_event *even
     return DT_DECODED;
 }
 
+/* With the trace flag `arity`, the event has no arguments. */
+enum dt_decoded dt_decode_arguments(struct dt_traced *trace, union dt_event *event) {
+    struct dt_function_arguments *e = &event->function_arguments;
+    struct dt_location call;
+
+    if (!dt_get_location(trace, trace->term, &call))
+        return DT_UNDECODED;
+    if (!enif_is_list(trace->env, call.arguments))
+        return DT_NO_EVENT;
+    DT_TRY(e->pid, dt_id(trace, trace->tracee));
+    DT_TRY(e->entry, dt_location_text(trace, &call));
+    DT_TRY(e->arguments, dt_text_arguments(trace->text, trace->env, call.arguments));
+    return DT_DECODED;
+}
+
+enum dt_decoded dt_decode_value(struct dt_traced *trace, union dt_event *event) {
+    struct dt_function_value *e = &event->function_value;
+    ERL_NIF_TERM value;
+
+    if (!dt_extra(trace, &value))
+        return DT_UNDECODED;
+    DT_TRY(e->pid, dt_id(trace, trace->tracee));
+    DT_TRY(e->entry, dt_mfa(trace, trace->term));
+    DT_TRY(e->value, dt_term(trace, value));
+    return DT_DECODED;
+}
+
 enum dt_decoded dt_decode_exception(struct dt_traced *trace, union dt_event *event) {
     struct dt_function_exception *e = &event->function_exception;
     const ERL_NIF_TERM *class_value;
@@ -121,6 +149,20 @@ enum dt_decoded dt_decode_exception(struct dt_traced *trace, union dt_event *eve
     DT_TRY(e->pid, dt_id(trace, trace->tracee));
     DT_TRY(e->entry, dt_mfa(trace, trace->term));
     DT_TRY(e->class, dt_id(trace, class_value[0]));
+    return DT_DECODED;
+}
+
+enum dt_decoded dt_decode_reason(struct dt_traced *trace, union dt_event *event) {
+    struct dt_function_reason *e = &event->function_reason;
+    const ERL_NIF_TERM *class_reason;
+    ERL_NIF_TERM what;
+
+    if (!dt_extra(trace, &what) || !dt_get_pair(trace, what, &class_reason))
+        return DT_UNDECODED;
+    DT_TRY(e->pid, dt_id(trace, trace->tracee));
+    DT_TRY(e->entry, dt_mfa(trace, trace->term));
+    DT_TRY(e->class, dt_id(trace, class_reason[0]));
+    DT_TRY(e->reason, dt_term(trace, class_reason[1]));
     return DT_DECODED;
 }
 

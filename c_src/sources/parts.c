@@ -57,6 +57,7 @@ bool dt_get_call(const struct dt_traced *trace, ERL_NIF_TERM module, ERL_NIF_TER
                  ERL_NIF_TERM arity_or_args, struct dt_location *location) {
     location->module = module;
     location->function = function;
+    location->arguments = arity_or_args;
     return enif_get_ulong(trace->env, arity_or_args, &location->arity) ||
            get_arity(trace->env, arity_or_args, &location->arity);
 }

@@ -29,6 +29,7 @@ bool dt_get_node(ErlNifEnv *env, ERL_NIF_TERM handle, ERL_NIF_TERM *node);
 /* A location: {M,F,Args} or {M,F,Arity}. */
 struct dt_location {
     ERL_NIF_TERM module, function;
+    ERL_NIF_TERM arguments; /* Args, or Arity */
     unsigned long arity;
 };
 

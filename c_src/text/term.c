@@ -190,11 +190,15 @@ static bool write_string(struct writer *w, ERL_NIF_TERM list) {
 /* Each open part has written a byte or more. */
 enum { DEPTH = DT_TERM_MAX };
 
-enum kind { TUPLE, LIST, MAP, RECORD };
+enum kind { TUPLE, LIST, ARGUMENTS, MAP, RECORD };
 
 static const struct {
     const char *open, *close;
-} marks[] = {[TUPLE] = {"{", "}"}, [LIST] = {"[", "]"}, [MAP] = {"#{", "}"}, [RECORD] = {"{", "}"}};
+} marks[] = {[TUPLE] = {"{", "}"},
+             [LIST] = {"[", "]"},
+             [ARGUMENTS] = {"[", "]"},
+             [MAP] = {"#{", "}"},
+             [RECORD] = {"{", "}"}};
 
 /* A term that is written in part. */
 struct part {
@@ -245,14 +249,20 @@ static void open_tuple(struct writer *w, struct stack *stack, ERL_NIF_TERM tuple
     append(w, marks[TUPLE].open);
 }
 
-static void open_list(struct writer *w, struct stack *stack, ERL_NIF_TERM list) {
-    struct part *part;
+static void open_elements(struct writer *w, struct stack *stack, enum kind kind,
+                          ERL_NIF_TERM list) {
+    struct part *part = open_part(w, stack, kind);
 
-    if (write_string(w, list) || !(part = open_part(w, stack, LIST)))
+    if (!part)
         return;
     part->rest = list;
     stack->depth++;
-    append(w, marks[LIST].open);
+    append(w, marks[kind].open);
+}
+
+static void open_list(struct writer *w, struct stack *stack, ERL_NIF_TERM list) {
+    if (!write_string(w, list))
+        open_elements(w, stack, LIST, list);
 }
 
 /* close_part() destroys the iterator: the runtime allocates memory for that of a large map. */
@@ -335,6 +345,15 @@ static bool next_of_list(struct writer *w, struct part *part, ERL_NIF_TERM *term
     return true;
 }
 
+/* Not integers at once: a shape has none. */
+static bool next_of_arguments(struct writer *w, struct part *part, ERL_NIF_TERM *term) {
+    if (!enif_get_list_cell(w->env, part->rest, term, &part->rest))
+        return false;
+    if (part->begun)
+        append(w, ",");
+    return true;
+}
+
 static bool next_of_map(struct writer *w, struct part *part, ERL_NIF_TERM *term) {
     ERL_NIF_TERM key, value;
 
@@ -366,8 +385,11 @@ static bool next_of_record(struct writer *w, struct part *part, ERL_NIF_TERM *te
 
 typedef bool next_of(struct writer *w, struct part *part, ERL_NIF_TERM *term);
 
-static next_of *const next[] = {
-    [TUPLE] = next_of_tuple, [LIST] = next_of_list, [MAP] = next_of_map, [RECORD] = next_of_record};
+static next_of *const next[] = {[TUPLE] = next_of_tuple,
+                                [LIST] = next_of_list,
+                                [ARGUMENTS] = next_of_arguments,
+                                [MAP] = next_of_map,
+                                [RECORD] = next_of_record};
 
 static void close_part(struct writer *w, struct stack *stack) {
     struct part *part = &stack->parts[--stack->depth];
@@ -513,7 +535,8 @@ void dt_term_show_shapes(bool show) {
     atomic_store_explicit(&shapes, show, memory_order_relaxed);
 }
 
-const char *dt_text_term(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term) {
+static const char *write_text(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term,
+                              bool arguments) {
     bool shape = atomic_load_explicit(&shapes, memory_order_relaxed);
     char *start = text->next;
     struct writer w = {.text = text, .env = env, .limit = start + DT_TERM_MAX};
@@ -521,17 +544,28 @@ const char *dt_text_term(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term
 
     stack.depth = 0;
     do {
-        if (w.copied && enif_is_binary(env, term))
+        if (arguments)
+            open_elements(&w, &stack, ARGUMENTS, term);
+        else if (w.copied && enif_is_binary(env, term))
             w.cut = true;
         else if (shape)
             write_shape(&w, &stack, term);
         else
             write_contents(&w, &stack, term);
+        arguments = false;
     } while (next_term(&w, &stack, &term));
     while (stack.depth > 0)
         close_part(&w, &stack);
     return w.full ? dt_put_end(text, start, false)
                   : dt_put_cut_end(text, start, DT_TERM_MAX, !w.cut);
+}
+
+const char *dt_text_term(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term) {
+    return write_text(text, env, term, false);
+}
+
+const char *dt_text_arguments(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM list) {
+    return write_text(text, env, list, true);
 }
 
 bool dt_term_calibrate(ErlNifEnv *env, ERL_NIF_TERM from, ERL_NIF_TERM to) {

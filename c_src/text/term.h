@@ -22,6 +22,10 @@
  */
 const char *dt_text_term(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term);
 
+/* The arguments of a call, a list, in the same way: as a list where the term would be a string, and
+   each argument by itself in a shape: [65,<<"tea">>], [integer(),{binary,3}]. */
+const char *dt_text_arguments(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM list);
+
 /*
  * Sets whether texts show the structure of terms instead of their contents: tuples and atoms as
  * they are, other terms by type and size, as in

@@ -7,7 +7,7 @@
 -module(test_cases).
 
 -export([probes/0, probes/1, run/1, comparable/1, traced/2, untold/3, text/1, text_of/1, location/1]).
--export([identity/1, fail/2, outer/1, caller/0, collected/0, waits/0]).
+-export([identity/1, fail/2, outer/1, caller/0, sum/2, collected/0, waits/0]).
 
 -define(TRACER, {tracer, dyntrace, []}).
 
@@ -17,7 +17,7 @@ probes() ->
     [process_spawn, process_link, process_exit, process_register, process_scheduled,
      port_open, port_exit, port_link, port_scheduled,
      function_call, function_return, function_exception,
-     message_send, message_receive, message_delivery,
+     message_send, message_receive, function_arguments, function_value, function_reason, message_delivery,
      gc_minor_start, gc_minor_end, gc_major_start, gc_major_end,
      seq_trace_send, seq_trace_receive, seq_trace_print,
      user_mark, user_span_start, user_span_stop, user_trace_s1, user_trace_i4s4, user_trace_n]
@@ -159,6 +159,45 @@ run(function_exception) ->
     no_patterns(),
     [{function_exception, #{pid => text(Pid), entry => <<"test_cases:fail/2">>, class => atom_to_binary(Class)}}
      || Class <- Classes];
+
+%% Arguments are a list, also where they could be a string.
+run(function_arguments) ->
+    [1 = test_trace:trace_pattern({?MODULE, Function, Arity}, true, [local])
+     || {Function, Arity} <- [{identity, 1}, {sum, 2}, {caller, 0}, {outer, 1}]],
+    Calls = [{identity, [Term]} || Term <- [$t, "tea", {self(), make_ref()}, [], <<0>>]]
+        ++ [{sum, [$t, $e]}, {caller, []}],
+    {Pid, _} = traced([call], fun() -> [apply(?MODULE, Function, Args) || {Function, Args} <- Calls] end),
+    {_, _} = traced([call, arity], fun() -> ?MODULE:identity(1) end),
+    no_patterns(),
+    [{function_arguments, #{pid => text(Pid), entry => location({?MODULE, Function, Args}),
+                            arguments => iolist_to_binary(["[", lists:join(",", [text_of(Arg) || Arg <- Args]), "]"])}}
+     || {Function, Args} <- Calls ++ [{outer, [1]}, {identity, [1]}]];
+
+%% Not with `return_to'.
+run(function_value) ->
+    Values = [17, "tea", {ok, self()}, [], <<"bytes">>],
+    Matches = [{[{'_', [], [{return_trace}]}], [call]},
+               {[{'_', [], [{exception_trace}]}], [call, arity]},
+               {true, [call, return_to]}],
+    Pids = [begin
+                _ = test_trace:trace_pattern({?MODULE, identity, 1}, Match, [local]),
+                {Pid, _} = traced(Flags, fun() -> [?MODULE:identity(Value) || Value <- Values] end),
+                no_patterns(),
+                Pid
+            end || {Match, Flags} <- Matches],
+    [{function_value, #{pid => text(Pid), entry => <<"test_cases:identity/1">>, value => text_of(Value)}}
+     || Pid <- lists:droplast(Pids), Value <- Values];
+
+run(function_reason) ->
+    _ = test_trace:trace_pattern({?MODULE, fail, 2}, [{'_', [], [{exception_trace}]}], [local]),
+    Raised = [{error, badarg}, {exit, {shutdown, "because"}}, {throw, self()}, {throw, {error, <<"bytes">>}}],
+    {Pid, _} = traced([call],
+                      fun() -> [try ?MODULE:fail(Class, Reason) catch Class:_ -> ok end || {Class, Reason} <- Raised]
+                      end),
+    no_patterns(),
+    [{function_reason, #{pid => text(Pid), entry => <<"test_cases:fail/2">>, class => atom_to_binary(Class),
+                         reason => text_of(Reason)}}
+     || {Class, Reason} <- Raised];
 
 run(message_send) ->
     {Dead, Ref} = spawn_monitor(fun() -> ok end),
@@ -419,6 +458,9 @@ run(Probe) ->
 
 identity(X) ->
     X.
+
+sum(X, Y) ->
+    X + Y.
 
 outer(X) ->
     [?MODULE:identity(X)].

@@ -2,9 +2,10 @@
 -module(test_text_nif).
 
 -export([build/1, load/1, counted/0]).
--export([text/1, text_dirty_cpu/1, text_dirty_io/1, id/1, string/1, runtime/1, duration/1, work/1, show/1]).
+-export([text/1, text_dirty_cpu/1, text_dirty_io/1, arguments/1, id/1, string/1, runtime/1, duration/1, work/1,
+         show/1]).
 
--nifs([text/1, text_dirty_cpu/1, text_dirty_io/1, id/1, string/1, runtime/1, duration/1, work/1, show/1]).
+-nifs([text/1, text_dirty_cpu/1, text_dirty_io/1, arguments/1, id/1, string/1, runtime/1, duration/1, work/1, show/1]).
 
 %% The library's sources that make texts.
 -define(SOURCES, "c_src/text/*.c").
@@ -38,6 +39,9 @@ load(Library) ->
 %% The text of a term, and of an identifier (`none' where it takes no such term).
 text(_) -> erlang:nif_error(not_loaded).
 id(_) -> erlang:nif_error(not_loaded).
+
+%% The text of a call's arguments.
+arguments(_) -> erlang:nif_error(not_loaded).
 
 %% The same on threads of the other kinds.
 text_dirty_cpu(_) -> erlang:nif_error(not_loaded).

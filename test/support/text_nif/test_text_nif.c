@@ -28,6 +28,14 @@ static ERL_NIF_TERM text(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     return made(env, dt_text_term(&text, env, argv[0]));
 }
 
+static ERL_NIF_TERM arguments(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    struct dt_text text;
+
+    (void)argc;
+    dt_text_open(&text);
+    return made(env, dt_text_arguments(&text, env, argv[0]));
+}
+
 static ERL_NIF_TERM id(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     struct dt_text text;
 
@@ -112,6 +120,7 @@ static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info) {
 static ErlNifFunc functions[] = {{"text", 1, text, 0},
                                  {"text_dirty_cpu", 1, text, ERL_NIF_DIRTY_JOB_CPU_BOUND},
                                  {"text_dirty_io", 1, text, ERL_NIF_DIRTY_JOB_IO_BOUND},
+                                 {"arguments", 1, arguments, 0},
                                  {"id", 1, id, 0},
                                  {"string", 1, string, 0},
                                  {"runtime", 1, runtime, 0},
