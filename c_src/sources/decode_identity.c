@@ -44,7 +44,7 @@ static bool is(ERL_NIF_TERM term, ERL_NIF_TERM atom) {
 /* What is started as `module`:`function`/1 of a behaviour. */
 static bool set_call(struct dt_location *call, ErlNifEnv *env, ERL_NIF_TERM module,
                      ERL_NIF_TERM function) {
-    *call = (struct dt_location){module, function, 1};
+    *call = (struct dt_location){.module = module, .function = function, .arity = 1};
     return enif_is_atom(env, module) && enif_is_atom(env, function);
 }
 
@@ -68,7 +68,8 @@ static bool get_behaviour(ErlNifEnv *env, const struct args *args, struct dt_loc
     int module = args->count == 6 ? 3 : 4;
 
     if (args->count > 0 && is(args->at[0], atom_gen_event)) {
-        *call = (struct dt_location){atom_gen_event, atom_init_it, 6};
+        *call =
+            (struct dt_location){.module = atom_gen_event, .function = atom_init_it, .arity = 6};
         return true;
     }
     if (args->count < 5)
