@@ -16,24 +16,6 @@ bool dt_extra(const struct dt_traced *trace, ERL_NIF_TERM *value) {
     return enif_get_map_value(trace->env, trace->opts, atom_extra, value);
 }
 
-bool dt_get_node(ErlNifEnv *env, ERL_NIF_TERM handle, ERL_NIF_TERM *node) {
-    enum { VERSION = 131, NEWER_REFERENCE = 90 };
-    ErlNifBinary external;
-    size_t before;
-    bool got = false;
-
-    if (!(enif_is_pid(env, handle) || enif_is_port(env, handle) || enif_is_ref(env, handle)) ||
-        !enif_term_to_binary(env, handle, &external))
-        return false;
-    if (external.size > 4) {
-        before = external.data[1] == NEWER_REFERENCE ? 3 : 1;
-        external.data[before] = VERSION;
-        got = enif_binary_to_term(env, external.data + before, external.size - before, node, 0) > 0;
-    }
-    enif_release_binary(&external);
-    return got;
-}
-
 /* The length of a proper list, as far as it can be an arity. */
 static bool get_arity(ErlNifEnv *env, ERL_NIF_TERM args, unsigned long *arity) {
     ERL_NIF_TERM head;

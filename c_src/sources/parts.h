@@ -19,13 +19,6 @@ const char *dt_term(struct dt_traced *trace, ERL_NIF_TERM term);
 /* The value of the key `extra` in the options. */
 bool dt_extra(const struct dt_traced *trace, ERL_NIF_TERM *value);
 
-/*
- * The node of a pid, port or reference. erl_nif has no call for it, the external term
- * format has: after a byte for the type, and two for the length of a reference, comes
- * the node's name as an atom.
- */
-bool dt_get_node(ErlNifEnv *env, ERL_NIF_TERM handle, ERL_NIF_TERM *node);
-
 /* A location: {M,F,Args} or {M,F,Arity}. */
 struct dt_location {
     ERL_NIF_TERM module, function;
