@@ -576,7 +576,8 @@ of_messages(Event, Config) ->
 
 %% On the node: of each session, that of erlang:trace/3 first.
 specs(Event) ->
-    [Spec || {match_spec, Spec} <- infos(Event, match_spec)].
+    %% `dyntrace_autotracer' sorts before `legacy'.
+    lists:reverse([Spec || {match_spec, Spec} <- infos(Event, match_spec)]).
 
 until_messages(Event, Expected, Config) ->
     test_wait:until({"match specification of", Event}, Expected, fun() -> of_messages(Event, Config) end).
