@@ -142,8 +142,8 @@ who_sent(Config) ->
                        To ! stop,
                        {test_cases:text(From), test_cases:text(To)}
                end),
-    ?assertEqual(20, sum(Lines, ["@received[", To, ", ", From, ", nonode@nohost]"])),
-    ?assertEqual(5, sum(Lines, ["@received[", To, ", , clock_service]"])).
+    ?assertEqual(20, sum(Lines, ["@received[", To, ", , ", From, ", ]"])),
+    ?assertEqual(5, sum(Lines, ["@received[", To, ", , , clock_service]"])).
 
 call_latency(Config) ->
     {Lines, ok} =
@@ -514,33 +514,56 @@ vm_events(Config) ->
                     fun() ->
                             lists:keydelete(long_message_queue, 1, test_node:call(Node, fun sources_SUITE:monitored/0))
                     end),
-    {Pids, Events} = vm_events_SUITE:happened(Config),
+    %% Another consumer of the same events.
+    Beside = test_autotracer:attach(vm_events_SUITE:probes(Config), Config),
+    {Ids, Events} = happened(Beside, Config),
     Suspended = vm_events_SUITE:with_suspended_writer(
                   fun(Port, Writer) ->
-                          Line = test_node:call(Node, fun() -> ["busy_port ", test_cases:text(Writer), " ",
-                                                                test_cases:text(Port)]
+                          Line = test_node:call(Node, fun() -> [["busy_port ", test_cases:text(Writer), " "],
+                                                                [" ", test_cases:text(Port)]]
                                                       end),
-                          Expected = iolist_to_binary(Line),
-                          test_wait:until("a suspended process", fun(Lines) -> lists:member(Expected, Lines) end,
-                                          fun() -> node_lines(test_bpftrace:lines(Consumer)) end),
-                          Expected
+                          [Begin, End] = [iolist_to_binary(Part) || Part <- Line],
+                          test_wait:until("a suspended process",
+                                          fun(Lines) -> lists:any(fun(L) -> is_between(Begin, End, L) end, Lines) end,
+                                          fun() -> node_lines(test_bpftrace:lines(Consumer)) end)
                   end, Config),
+    ?assertEqual(ok, Suspended),
     Lines = node_lines(test_bpftrace:stop_script(Consumer)),
-    ?assertEqual(lists:sort([Suspended | [vm_line(Event) || Event <- Events]]),
-                 lists:sort([Line || Line <- Lines, Pid <- [lists:nth(2, binary:split(Line, <<" ">>, [global]))],
-                                     lists:member(Pid, Pids) orelse Line =:= Suspended])).
+    ?assertEqual(lists:sort([vm_line(Event, Ids) || Event <- Events]),
+                 lists:sort([Line || Line <- Lines, Id <- [lists:nth(2, binary:split(Line, <<" ">>, [global]))],
+                                     lists:keymember(Id, 1, Ids)])).
 
-vm_line({vm_long_gc, #{pid := Pid, duration := Ms, heap := Heap, old_heap := Old}}) ->
-    vm_line("long_gc ~s ~b ms, heap ~b + ~b words", [Pid, Ms, Heap, Old]);
-vm_line({vm_large_heap, #{pid := Pid, heap := Heap, old_heap := Old}}) ->
-    vm_line("large_heap ~s ~b + ~b words", [Pid, Heap, Old]);
-vm_line({vm_long_schedule, #{id := Id, duration := Ms, in := In, out := Out}}) ->
-    vm_line("long_schedule ~s ~b ms, from ~s to ~s", [Id, Ms, In, Out]);
-vm_line({vm_long_message_queue, #{pid := Pid, type := Type}}) ->
-    vm_line("message_queue ~s ~s", [Pid, Type]).
+%% The processes and the port to which the events happen, with their names.
+happened(Consumer, Config) ->
+    Folder = test_driver:build(?config(priv_dir, Config)),
+    Texts = test_node:call(?config(node, Config),
+                           fun() ->
+                                   ok = test_driver:load(Folder, output),
+                                   Ids = vm_events_SUITE:happen(),
+                                   _ = sys:get_state(dyntrace_autotracer),
+                                   [test_cases:text(Id) || Id <- Ids]
+                           end),
+    Events = vm_events_SUITE:of_ours(Texts, test_bpftrace:stop(Consumer)),
+    ?assertEqual(lists:sort(vm_events_SUITE:probes(Config)), lists:usort([Probe || {Probe, _} <- Events])),
+    Names = ["vm_events_SUITE:collects/1", "", "vm_events_SUITE:sleeps/1", "vm_events_SUITE:waits/1"],
+    {lists:zip(Texts, Names), Events}.
 
-vm_line(Format, Values) ->
-    iolist_to_binary(io_lib:format(Format, Values)).
+is_between(Begin, End, Line) ->
+    binary:longest_common_prefix([Begin, Line]) =:= byte_size(Begin) andalso
+        binary:longest_common_suffix([End, Line]) =:= byte_size(End).
+
+vm_line({vm_long_gc, #{pid := Pid, duration := Ms, heap := Heap, old_heap := Old}}, Ids) ->
+    vm_line("long_gc ~s ~s ~b ms, heap ~b + ~b words", Pid, [Ms, Heap, Old], Ids);
+vm_line({vm_large_heap, #{pid := Pid, heap := Heap, old_heap := Old}}, Ids) ->
+    vm_line("large_heap ~s ~s ~b + ~b words", Pid, [Heap, Old], Ids);
+vm_line({vm_long_schedule, #{id := Id, duration := Ms, in := In, out := Out}}, Ids) ->
+    vm_line("long_schedule ~s ~s ~b ms, from ~s to ~s", Id, [Ms, In, Out], Ids);
+vm_line({vm_long_message_queue, #{pid := Pid, type := Type}}, Ids) ->
+    vm_line("message_queue ~s ~s ~s", Pid, [Type], Ids).
+
+vm_line(Format, Id, Values, Ids) ->
+    {_, Name} = lists:keyfind(Id, 1, Ids),
+    iolist_to_binary(io_lib:format(Format, [Id, Name | Values])).
 
 node_lines(Lines) ->
     [Text || Line <- Lines, {match, [Text]} <- [re:run(Line, "^\\d\\d:\\d\\d:\\d\\d  (.*)$",

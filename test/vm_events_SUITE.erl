@@ -191,8 +191,7 @@ reads() ->
 thresholds(Config) ->
     start([{interval, 10}, {long_gc, 17}], Config),
     Consumer = attach([vm_long_gc, vm_large_heap, vm_busy_port], Config),
-    until_following(sources, [system_monitor], Config),
-    ?assertEqual([busy_port, {large_heap, 10000000}, {long_gc, 17}], call(Config, fun sources_SUITE:monitored/0)),
+    until_monitored([busy_port, {large_heap, 10000000}, {long_gc, 17}], Config),
     ok = call(Config, fun() -> dyntrace:follow(#{interval => 10, long_gc => 18, large_heap => 1000}) end),
     ?assertMatch([busy_port, {large_heap, Raised}, {long_gc, 18}] when Raised > 1000,
                  call(Config, fun sources_SUITE:monitored/0)),
@@ -200,6 +199,10 @@ thresholds(Config) ->
     _ = test_bpftrace:stop(Consumer),
     until_following(sources, [], Config),
     ?assertEqual([], call(Config, fun sources_SUITE:monitored/0)).
+
+%% The worker may have polled before the consumer has attached all probes.
+until_monitored(Events, Config) ->
+    test_wait:until("these events are set", Events, fun() -> call(Config, fun sources_SUITE:monitored/0) end).
 
 %% On the node: the calls that set something within some polls.
 set_in_polls() ->
