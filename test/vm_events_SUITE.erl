@@ -221,7 +221,7 @@ less_than_required(Config) ->
     [begin
          Consumer = attach([Probe], Config),
          until_following(sources, [system_monitor], Config),
-         ?assertEqual([Event], call(Config, fun sources_SUITE:monitored/0)),
+         until_monitored([Event], Config),
          _ = test_bpftrace:stop(Consumer),
          until_following(sources, [], Config),
          ?assertEqual([], call(Config, fun sources_SUITE:monitored/0))
@@ -233,7 +233,7 @@ less_than_required(Config) ->
     ok = call(Config, fun() -> dyntrace:follow(#{interval => 10, probes => [vm_busy_port]}) end),
     Consumer = attach([vm_long_gc, vm_busy_port], Config),
     until_following(sources, [system_monitor], Config),
-    ?assertEqual([busy_port], call(Config, fun sources_SUITE:monitored/0)),
+    until_monitored([busy_port], Config),
     _ = test_bpftrace:stop(Consumer).
 
 %% Before OTP 27 the VM does not tell long message queues: the others are observed.
@@ -248,7 +248,7 @@ untold(Config) ->
             ?assertEqual([], logged(Config));
         false ->
             until_following(withheld, #{vm_long_message_queue => "the VM tells it from OTP 27 on"}, Config),
-            ?assertEqual([busy_port], call(Config, fun sources_SUITE:monitored/0)),
+            until_monitored([busy_port], Config),
             ?assertMatch([{warning, _, [vm_long_message_queue, _]}], logged(Config))
     end,
     _ = test_bpftrace:stop(Consumer),
@@ -327,7 +327,7 @@ connection(Other, Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([dist__port_busy, vm_busy_dist_port], Config),
     until_following(sources, [system_monitor], Config),
-    ?assertEqual([busy_dist_port], call(Config, fun sources_SUITE:monitored/0)),
+    until_monitored([busy_dist_port], Config),
     Controller = call(Config, fun() ->
                                       true = net_kernel:connect_node('b@127.0.0.1'),
                                       proplists:get_value('b@127.0.0.1', erlang:system_info(dist_ctrl))
@@ -396,7 +396,7 @@ another_system_monitor(Config) ->
     call(Config, fun() -> exit(First, kill) end),
     until_following(sources, [system_monitor], Config),
     ?assertEqual(#{}, maps:get(withheld, following(Config))),
-    ?assertEqual([busy_dist_port, busy_port], call(Config, fun sources_SUITE:monitored/0)),
+    until_monitored([busy_dist_port, busy_port], Config),
     Second = become_system_monitor(Config),
     until_beside(Second, Config),
     _ = test_bpftrace:stop(Consumer),
@@ -441,7 +441,7 @@ another_session(Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([vm_long_gc, vm_busy_port], Config),
     until_following(sources, [system_monitor], Config),
-    ?assertEqual([busy_port, {long_gc, 100}], call(Config, fun sources_SUITE:monitored/0)),
+    until_monitored([busy_port, {long_gc, 100}], Config),
     ?assertEqual({system, [{long_gc, 5}]}, Set(Session)),
     _ = test_bpftrace:stop(Consumer),
     until_following(sources, [], Config),
@@ -497,7 +497,7 @@ worker_killed(Config) ->
          First = call(Config, fun() -> Pid = whereis(dyntrace_autotracer), exit(Pid, kill), Pid end),
          until_worker_after(First, Config),
          until_following(sources, [system_monitor], Config),
-         ?assertEqual([busy_port, {long_gc, 100}], call(Config, fun sources_SUITE:monitored/0))
+         until_monitored([busy_port, {long_gc, 100}], Config)
      end || _ <- [1, 2]],
     %% Nothing is left when no other worker follows.
     call(Config, fun() -> exit(whereis(dyntrace_sup), kill) end),
