@@ -87,7 +87,8 @@ check-arm64: deps-arm64 ## run the suites that need no kernel on emulated arm64 
 # do not preload it.
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZERS = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libubsan.so)
-SANITIZE_SUITES := text annotation dyntrace usdt builtins load lttng follow follow_others sources vm_events
+SANITIZE_SUITES := text annotation dyntrace usdt builtins load lttng follow follow_others sources vm_events identity \
+                   delivery
 
 check-sanitize: deps-check ## run the library's suites with ASan and UBSan
 	tools/copy _build/sanitize
@@ -99,8 +100,8 @@ check-sanitize: deps-check ## run the library's suites with ASan and UBSan
 	  $(REBAR) ct --suite $(or $(SUITES),$(call suites,$(SANITIZE_SUITES)))
 
 # The suites that attach a consumer to a node.
-ATTACHING_SUITES := usdt builtins lttng otp_provider follow follow_others sources vm_events load tools recipes \
-                    upgrade annotation
+ATTACHING_SUITES := usdt builtins lttng otp_provider follow follow_others sources vm_events identity delivery \
+                    counters log load tools recipes upgrade annotation
 
 check-busy: deps-check all ## run the suites that attach consumers ten times beside a busy core (RUNS=3, SUITES=...)
 	tools/busy $(or $(RUNS),10) $(or $(SUITES),$(call suites,$(ATTACHING_SUITES)))
