@@ -7,12 +7,15 @@
 
 %% The callbacks of dyntrace_source, for a source that only samples
 -export([on/2, message/2, off/1]).
+-export([samples/1]).
 %% The sampling process
 -export([sampled/1]).
 
 -export_type([state/0]).
 
--record(state, {source, interval, sampler}).
+-record(state, {source, interval, sampler,
+                %% Counts the samples.
+                samples}).
 
 -opaque state() :: #state{}.
 
@@ -24,7 +27,7 @@
 
 -spec on(module(), dyntrace_config:config()) -> {on, state()}.
 on(Source, #{sample_interval := Interval}) ->
-    {on, start(#state{source = Source, interval = Interval})}.
+    {on, start(#state{source = Source, interval = Interval, samples = counters:new(1, [])})}.
 
 %% The process ends only if it is killed.
 -spec message(term(), state()) -> state().
@@ -39,22 +42,29 @@ off(#state{sampler = Sampler}) ->
     true = exit(Sampler, kill),
     ok.
 
+%% How many samples have begun: nobody can trace the process that takes them.
+-spec samples(state()) -> non_neg_integer().
+samples(#state{samples = Samples}) ->
+    counters:get(Samples, 1).
+
 %% -- The sampling process --------------------------------------------------------------
 
 %% Due: when the next sample is to be taken, in ms of the monotonic time.
--record(sampler, {source, interval, due = undefined, before = none, failed}).
+-record(sampler, {source, interval, samples, due = undefined, before = none, failed}).
 
 %% Each sample is garbage after the next one. High priority: on a busy node, samples are wanted most.
-start(State = #state{source = Source, interval = Interval}) ->
+start(State = #state{source = Source, interval = Interval, samples = Samples}) ->
+    Sampler = #sampler{source = Source, interval = Interval, samples = Samples},
     Options = [link, {priority, high}, {fullsweep_after, 0}],
-    State#state{sampler = spawn_opt(?MODULE, sampled, [#sampler{source = Source, interval = Interval}], Options)}.
+    State#state{sampler = spawn_opt(?MODULE, sampled, [Sampler], Options)}.
 
 %% Exported for a call by the full name: a new version of this module takes over.
 -spec sampled(#sampler{}) -> no_return().
 sampled(State = #sampler{due = undefined}) ->
     _ = process_flag(sensitive, true),
     ?MODULE:sampled(State#sampler{due = erlang:monotonic_time(millisecond)});
-sampled(State = #sampler{interval = Interval, due = Due}) ->
+sampled(State = #sampler{interval = Interval, due = Due, samples = Samples}) ->
+    ok = counters:add(Samples, 1, 1),
     New = reported(State),
     Next = next(Due, Interval, erlang:monotonic_time(millisecond)),
     wait(erlang:start_timer(Next, self(), sample, [{abs, true}])),

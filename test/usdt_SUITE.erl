@@ -234,7 +234,8 @@ by_hand(Group, Tag) ->
                         'receive' -> {{'EXIT', self(), reason}, none}
                     end,
     Name = atom_to_list(Callbacks),
-    {list_to_atom("trace_" ++ Name), list_to_atom("enabled_" ++ Name), [Tag, [], Tracee, Term, #{extra => Extra}]}.
+    Options = #{extra => Extra, match_spec_result => {node(), self()}},
+    {list_to_atom("trace_" ++ Name), list_to_atom("enabled_" ++ Name), [Tag, [], Tracee, Term, Options]}.
 
 %% A process exceeds its maximum heap size: the tag fires the probe for every event, and is not unknown.
 max_heap_size(Config) ->

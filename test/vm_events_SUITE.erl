@@ -307,7 +307,9 @@ busy_connection_with_tls(Config) ->
 %% Arguments of erl for distribution over TLS, with a certificate of the test's own.
 with_tls(Config) ->
     Folder = ?config(priv_dir, Config),
-    Chain = #{root => [], intermediates => [], peer => []},
+    %% The default digest is SHA-1, which OTP 27 does not take.
+    Strong = [{digest, sha256}, {key, {namedCurve, secp256r1}}],
+    Chain = #{root => Strong, intermediates => [], peer => Strong},
     #{server_config := Made} = public_key:pkix_test_data(#{server_chain => Chain, client_chain => Chain}),
     {KeyType, Key} = proplists:get_value(key, Made),
     Pem = [begin

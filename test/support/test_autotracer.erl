@@ -124,14 +124,19 @@ until_worker_after(First, Config) ->
     test_wait:until({"another worker than", First}, fun(Worker) -> not lists:member(Worker, [First, undefined]) end,
                     fun() -> call(Config, fun() -> whereis(dyntrace_autotracer) end) end).
 
-%% Until that many samples have begun since the call. The process that takes them is sensitive: a trace pattern that
-%% counts calls counts its calls, too.
+%% Until that many samples have begun since the call.
 until_sampled(Count, Config) ->
-    Mfa = {dyntrace_sampler, sampled, 1},
-    1 = call(Config, fun() -> erlang:trace_pattern(Mfa, true, [local, call_count]) end),
-    test_wait:until({Count, "samples"}, fun({call_count, Calls}) -> Calls >= Count end,
-                    fun() -> call(Config, fun() -> erlang:trace_info(Mfa, call_count) end) end),
-    1 = call(Config, fun() -> erlang:trace_pattern(Mfa, false, [local, call_count]) end).
+    Before = samples(Config),
+    test_wait:until({Count, "samples"}, fun(Now) -> Now - Before >= Count end, fun() -> samples(Config) end).
+
+samples(Config) ->
+    call(Config, fun() ->
+                         Worker = tuple_to_list(sys:get_state(dyntrace_autotracer)),
+                         {sources, Results, _} = lists:keyfind(sources, 1, Worker),
+                         lists:sum([dyntrace_sampler:samples(State)
+                                    || {Name, {on, State}} <- maps:to_list(Results),
+                                       Name =:= allocators orelse Name =:= counters])
+                 end).
 
 %% -- What is traced --------------------------------------------------------------------------------
 
