@@ -22,6 +22,9 @@
 %% A port answers when its driver is idle. A dump ends without the ports that have not answered for that long.
 -define(PORTS_MS, 5000).
 
+%% How deep terms in the log are shown.
+-define(DEPTH, 40).
+
 %% A dumper that has ended is started again so long after its start.
 -define(AGAIN_MS, 1000).
 
@@ -30,6 +33,8 @@
 -record(source, {every :: never | pos_integer(),
                  dumper :: pid() | none,
                  started :: integer(),
+                 %% Why the last dumper has ended.
+                 ended = none :: term(),
                  %% The probes of identities that were enabled at the last poll.
                  enabled :: [atom()]}).
 
@@ -60,8 +65,8 @@ dump_message() ->
 message({?MODULE, dump}, State = #source{dumper = Dumper}) when is_pid(Dumper) ->
     Dumper ! dump,
     State;
-message({'EXIT', Dumper, _}, State = #source{dumper = Dumper}) ->
-    State#source{dumper = none};
+message({'EXIT', Dumper, Why}, State = #source{dumper = Dumper}) ->
+    State#source{dumper = none, ended = Why};
 message(_, State) ->
     State.
 
@@ -73,9 +78,9 @@ off(#source{dumper = Dumper}) ->
     true = exit(Dumper, kill),
     ok.
 
-started(State = #source{every = Every}) ->
+started(State = #source{every = Every, ended = Ended}) ->
     _ = ask(),
-    State#source{dumper = spawn_opt(?MODULE, dumper, [Every], [link, {priority, high}]), started = now_ms()}.
+    State#source{dumper = spawn_opt(?MODULE, dumper, [{Every, Ended}], [link, {priority, high}]), started = now_ms()}.
 
 enabled() ->
     [Name || #{name := Name} <- dyntrace:listeners(), lists:member(Name, ?PROBES)].
@@ -93,6 +98,8 @@ now_ms() ->
                until :: integer()}).
 
 -record(dumper, {every :: never | pos_integer(),
+                 %% Why the dumper before has ended, until this one has made a dump.
+                 ended :: term(),
                  phase = idle :: idle | #dump{} | {purge, dyntrace_initial_calls:purge()},
                  again = false :: boolean(),
                  %% The process that tells the ports, and whether it does.
@@ -102,22 +109,26 @@ now_ms() ->
                  nodes :: dyntrace_node_identities:nodes()}).
 
 %% A sensitive process makes no trace events.
--spec dumper(never | pos_integer()) -> no_return().
-dumper(Every) ->
+-spec dumper({Every :: never | pos_integer(), Ended :: term()}) -> no_return().
+dumper({Every, Ended}) ->
     _ = process_flag(sensitive, true),
     alarmed(Every),
-    run(#dumper{every = Every, calls = dyntrace_initial_calls:new(), nodes = dyntrace_node_identities:new(),
+    run(#dumper{every = Every, ended = Ended,
+                calls = dyntrace_initial_calls:new(), nodes = dyntrace_node_identities:new(),
                 ports = spawn_opt(?MODULE, ports, [self()], [link, {priority, high}])}).
 
-%% Between dumps it hibernates: the list of processes is garbage. A failure ends it, with one line in the log.
+%% Between dumps it hibernates: the list of processes is garbage. A failure ends it. The same one again is not logged.
 -spec run(#dumper{}) -> no_return().
-run(State) ->
+run(State = #dumper{ended = Ended}) ->
     try until_idle(State) of
-        Idle -> erlang:hibernate(?MODULE, run, [Idle])
+        Idle -> erlang:hibernate(?MODULE, run, [Idle#dumper{ended = none}])
     catch
         Class:Reason:Stack ->
-            logger:error("dyntrace: the dumps of identities fail: ~0p", [{Class, Reason, Stack}]),
-            exit(failed)
+            Failure = {failed, Class, Reason},
+            %% The stack may have the list of all processes.
+            _ = Failure =:= Ended orelse
+                logger:error("dyntrace: the dumps of identities fail: ~0P", [{Class, Reason, Stack}, ?DEPTH]),
+            exit(Failure)
     end.
 
 until_idle(State) ->

@@ -29,6 +29,7 @@ static bool is_mfa(ErlNifEnv *env, ERL_NIF_TERM value, const ERL_NIF_TERM **mfa,
            enif_get_ulong(env, (*mfa)[2], arity);
 }
 
+/* A string, an identifier or {Module,Function,Arity}. */
 static const char *string(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM value) {
     const ERL_NIF_TERM *mfa;
     unsigned long arity;
@@ -44,19 +45,8 @@ static bool get_string(struct report *report, ERL_NIF_TERM value, const char **f
     return *field != NULL;
 }
 
-/* Also {Module,Function,Arity}. */
 static bool get_alias(struct report *report, ERL_NIF_TERM value, const char **field) {
-    const ERL_NIF_TERM *el;
-    unsigned arity;
-    int size;
-
-    if (enif_get_tuple(report->env, value, &size, &el) && size == 3)
-        *field = enif_get_uint(report->env, el[2], &arity)
-                     ? dt_text_mfa(&report->text, report->env, el[0], el[1], arity)
-                     : NULL;
-    else if (!get_string(report, value, field))
-        return false;
-    return dt_text_alias(&report->text, *field) != NULL;
+    return get_string(report, value, field) && dt_text_alias(&report->text, *field);
 }
 
 static bool is_empty_atom(ErlNifEnv *env, ERL_NIF_TERM value) {
