@@ -33,22 +33,24 @@
 -record(source, {every :: never | pos_integer(),
                  dumper :: pid() | none,
                  started :: integer(),
+                 %% The probes that may be fired.
+                 allowed :: all | [atom()],
                  %% Why the last dumper has ended.
                  ended = none :: term(),
                  %% The probes of identities that were enabled at the last poll.
                  enabled :: [atom()]}).
 
-on(#{dump := Every}) ->
-    {on, started(#source{every = Every, dumper = none, started = 0, enabled = enabled()})}.
+on(#{dump := Every, probes := Allowed}) ->
+    {on, started(#source{every = Every, dumper = none, started = 0, allowed = Allowed, enabled = enabled(Allowed)})}.
 
 %% One more consumer of the same probe raises no edge, and makes no dump.
-poll(State = #source{dumper = none, started = Started}) ->
+poll(State = #source{dumper = none, started = Started, allowed = Allowed}) ->
     {on, case now_ms() - Started >= ?AGAIN_MS of
-             true -> started(State#source{enabled = enabled()});
+             true -> started(State#source{enabled = enabled(Allowed)});
              false -> State
          end};
-poll(State = #source{enabled = Before}) ->
-    Enabled = enabled(),
+poll(State = #source{allowed = Allowed, enabled = Before}) ->
+    Enabled = enabled(Allowed),
     _ = Enabled -- Before =:= [] orelse ask(),
     {on, State#source{enabled = Enabled}}.
 
@@ -78,12 +80,14 @@ off(#source{dumper = Dumper}) ->
     true = exit(Dumper, kill),
     ok.
 
-started(State = #source{every = Every, ended = Ended}) ->
+started(State = #source{every = Every, allowed = Allowed, ended = Ended}) ->
     _ = ask(),
-    State#source{dumper = spawn_opt(?MODULE, dumper, [{Every, Ended}], [link, {priority, high}]), started = now_ms()}.
+    Dumper = spawn_opt(?MODULE, dumper, [{Every, Allowed, Ended}], [link, {priority, high}]),
+    State#source{dumper = Dumper, started = now_ms()}.
 
-enabled() ->
-    [Name || #{name := Name} <- dyntrace:listeners(), lists:member(Name, ?PROBES)].
+enabled(Allowed) ->
+    [Name || #{name := Name} <- dyntrace:listeners(), lists:member(Name, ?PROBES),
+             Allowed =:= all orelse lists:member(Name, Allowed)].
 
 now_ms() ->
     erlang:monotonic_time(millisecond).
@@ -98,6 +102,7 @@ now_ms() ->
                until :: integer()}).
 
 -record(dumper, {every :: never | pos_integer(),
+                 allowed :: all | [atom()],
                  %% Why the dumper before has ended, until this one has made a dump.
                  ended :: term(),
                  phase = idle :: idle | #dump{} | {purge, dyntrace_initial_calls:purge()},
@@ -109,11 +114,11 @@ now_ms() ->
                  nodes :: dyntrace_node_identities:nodes()}).
 
 %% A sensitive process makes no trace events.
--spec dumper({Every :: never | pos_integer(), Ended :: term()}) -> no_return().
-dumper({Every, Ended}) ->
+-spec dumper({Every :: never | pos_integer(), Allowed :: all | [atom()], Ended :: term()}) -> no_return().
+dumper({Every, Allowed, Ended}) ->
     _ = process_flag(sensitive, true),
     alarmed(Every),
-    run(#dumper{every = Every, ended = Ended,
+    run(#dumper{every = Every, allowed = Allowed, ended = Ended,
                 calls = dyntrace_initial_calls:new(), nodes = dyntrace_node_identities:new(),
                 ports = spawn_opt(?MODULE, ports, [self()], [link, {priority, high}])}).
 
@@ -166,8 +171,8 @@ alarmed(Seconds) -> _ = erlang:start_timer(1000 * Seconds, self(), every), ok.
 %% -- A dump ----------------------------------------------------------------------------
 
 %% LTTng enables the probes of a session one by one: the dump is made when there is something to tell.
-start_dump(State = #dumper{}) ->
-    case enabled() -- [dump_start, dump_end] of
+start_dump(State = #dumper{allowed = Allowed}) ->
+    case enabled(Allowed) -- [dump_start, dump_end] of
         [] -> State#dumper{phase = idle, again = false};
         Enabled -> start_dump(Enabled, State)
     end.

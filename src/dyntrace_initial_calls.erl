@@ -19,8 +19,8 @@
 %% Before OTP 26.2 a process copies all of its dictionary. One with a larger heap, in words, is not asked.
 -define(MAX_HEAP, 1000000).
 
-%% A larger label, in words, is reported once, and not kept.
--define(MAX_LABEL, 1000).
+%% A larger label, in bytes with its binaries, is reported once, and not kept.
+-define(MAX_LABEL, 8000).
 
 -define(PROC_LIB, {proc_lib, init_p, _}).
 
@@ -94,7 +94,7 @@ message(_, _) ->
     ignored.
 
 kept(Label) ->
-    case erts_debug:flat_size(Label) > ?MAX_LABEL of
+    case erlang:external_size(Label) > ?MAX_LABEL of
         true -> '...';
         false -> Label
     end.
