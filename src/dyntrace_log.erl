@@ -34,6 +34,9 @@
 %% The most list cells of a string that are read.
 -define(STEPS, 8192).
 
+%% To make digits of a large integer takes a time that grows with its square, whatever the limit of the text is.
+-define(MAX_INTEGER, (1 bsl 8192)).
+
 -define(IS_CHARACTER(C), is_integer(C) andalso C >= 0 andalso
                          (C < 16#D800 orelse C > 16#DFFF andalso C =< 16#10FFFF)).
 
@@ -213,11 +216,19 @@ pid(_) -> self().
 -spec text(logger:log_event(), full | shape) -> unicode:unicode_binary().
 text(Event = #{msg := Message}, shape) ->
     text(Event#{msg := shape(Message)}, full);
-text(Event = #{msg := Message}, full) ->
-    Text = try formatted(Event)
-           catch _:_ -> io_lib:format("~0tP", [Message, ?DEPTH], [{chars_limit, ?CHARS}])
-           end,
-    unicode:characters_to_binary(characters(Text)).
+text(Event, full) ->
+    unicode:characters_to_binary(characters(full_text(Event))).
+
+full_text(Event = #{msg := Message}) ->
+    case has_large_integer(Message) of
+        true -> full_text(Event#{msg := shape(Message)});
+        false -> tried_text(Event)
+    end.
+
+tried_text(Event = #{msg := Message}) ->
+    try formatted(Event)
+    catch _:_ -> io_lib:format("~0tP", [Message, ?DEPTH], [{chars_limit, ?CHARS}])
+    end.
 
 formatted(Event = #{msg := Message, meta := Meta}) ->
     Short = Event#{msg := short(Message, Meta), meta := maps:with([report_cb], Meta)},
@@ -242,6 +253,31 @@ short({Format, Args}, _) ->
         true -> {string, characters(Format)};
         false -> {Format, Args}
     end.
+
+%% Among the first terms of each part: the text has no room for more.
+has_large_integer(Term) ->
+    has_large_integer(queue:from_list([{term, Term}]), ?MAX_LENGTH).
+
+has_large_integer(_, 0) ->
+    false;
+has_large_integer(Queue, More) ->
+    case queue:out(Queue) of
+        {{value, {term, Term}}, _} when is_integer(Term), abs(Term) > ?MAX_INTEGER -> true;
+        {{value, First}, Rest} -> has_large_integer(lists:foldl(fun queue:in/2, Rest, parts(First)), More - 1);
+        {empty, _} -> false
+    end.
+
+%% The next terms of a term, and its rest.
+parts({term, [Head | Tail]}) -> [{term, Head}, {term, Tail}];
+parts({term, Tuple}) when is_tuple(Tuple) -> parts({elements, Tuple, 1});
+parts({term, Map}) when is_map(Map) -> parts({pairs, maps:iterator(Map)});
+parts({elements, Tuple, N}) when N =< tuple_size(Tuple) -> [{term, element(N, Tuple)}, {elements, Tuple, N + 1}];
+parts({pairs, Iterator}) ->
+    case maps:next(Iterator) of
+        {Key, Value, Next} -> [{term, Key}, {term, Value}, {pairs, Next}];
+        none -> []
+    end;
+parts(_) -> [].
 
 is_large(Map) when is_map(Map) -> map_size(Map) > ?MAX_LENGTH;
 is_large(Binary) when is_binary(Binary) -> byte_size(Binary) > ?MAX_LENGTH;

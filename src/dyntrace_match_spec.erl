@@ -14,8 +14,14 @@
 
 -define(MAX_CLAUSES, 100).
 
+%% In words. To compile deep guards takes the VM a time that grows with their square.
+-define(MAX_SIZE, 10000).
+
 %% Actions that change what is traced, or the process, or that print.
 -define(REFUSED, [trace, enable_trace, disable_trace, silent, set_seq_token, set_tcw, process_dump, display]).
+
+%% The VM has them for calls only.
+-define(OF_CALLS, [caller, caller_line, current_stacktrace]).
 
 %% These make events of returns and exceptions. Enabled probes decide whether they are required.
 -define(RETURNS, [{return_trace}, {exception_trace}]).
@@ -23,8 +29,8 @@
 %% Why the match specification can't be used, or `none'.
 -spec problem(subject(), term()) -> none | string().
 problem(Subject, Spec) ->
-    first([fun() -> bad_form(Spec) end, fun() -> refused(Spec) end, fun() -> bad_heads(Subject, Spec) end,
-           fun() -> not_compiled(Spec) end]).
+    first([fun() -> too_large(Spec) end, fun() -> bad_form(Spec) end, fun() -> refused(Subject, Spec) end,
+           fun() -> bad_heads(Subject, Spec) end, fun() -> not_compiled(Spec) end]).
 
 first([]) ->
     none;
@@ -32,6 +38,12 @@ first([Check | Checks]) ->
     case Check() of
         none -> first(Checks);
         Problem -> Problem
+    end.
+
+too_large(Spec) ->
+    case erts_debug:flat_size(Spec) > ?MAX_SIZE of
+        true -> text("larger than ~b words", [?MAX_SIZE]);
+        false -> none
     end.
 
 bad_form(Spec) ->
@@ -49,12 +61,15 @@ is_clauses(_, _) ->
 is_clause({_, Guards, Body}) when length(Guards) >= 0, length(Body) >= 0 -> true;
 is_clause(_) -> false.
 
-refused(Spec) ->
+refused(Subject, Spec) ->
     case [Name || {_, Guards, Body} <- Spec, Name <- functions(Guards) ++ functions(Body),
-                  lists:member(Name, ?REFUSED)] of
+                  lists:member(Name, refused(Subject))] of
         [] -> none;
         [First | _] -> text("the action ~s is not allowed", [First])
     end.
+
+refused({calls, _}) -> ?REFUSED;
+refused(_) -> ?OF_CALLS ++ ?REFUSED.
 
 %% The functions that an expression calls.
 functions({const, _}) -> [];

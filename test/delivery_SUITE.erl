@@ -551,7 +551,9 @@ bad_match_specifications(Config) ->
                  {#{functions => [{{lists, seq, 2}, [{'_', [], [{silent, true}]}]}]}, <<"functions">>,
                   <<"the action silent is not allowed">>},
                  {#{send => Clause([{message, {silent, true}}])}, <<"send">>, <<"silent is not allowed">>},
-                 {#{send => Clause([#{a => {silent, true}}])}, <<"send">>, <<"silent is not allowed">>}]
+                 {#{send => Clause([#{a => {silent, true}}])}, <<"send">>, <<"silent is not allowed">>},
+                 {#{send => Clause([{message, {caller}}])}, <<"send">>, <<"caller is not allowed">>},
+                 {#{send => Clause(lists:seq(1, 10000))}, <<"send">>, <<"larger than 10000 words">>}]
                 ++ [{#{send => Clause([Action])}, <<"send">>,
                      <<"the action ", (atom_to_binary(element(1, Action)))/binary, " is not allowed">>}
                     || Action <- Refused]],

@@ -74,7 +74,9 @@ hostile(Config) ->
               {{report, #{a => 1}}, #{report_cb => fun(_, _) -> [x | y] end}},
               {{report, #{a => 1}}, #{report_cb => fun(_) -> throw(no) end}},
               {{"~p", [lists:foldl(fun(_, Deep) -> [Deep] end, [], lists:seq(1, 1000000))]}, #{}},
-              {{"~p", [binary:copy(<<"x">>, 10000000)]}, #{}}, {{<<255, 254>>, []}, #{}}, {no_message, #{}}],
+              {{"~p", [binary:copy(<<"x">>, 10000000)]}, #{}}, {{<<255, 254>>, []}, #{}}, {no_message, #{}},
+              {{"~p ~p", [lists:seq(1, 100000), 1 bsl 1000000]}, #{}}, {{report, #{a => {b, [-1 bsl 1000000]}}}, #{}},
+              {{report, #{a => 1 bsl 1000000}}, #{report_cb => fun(#{a := A}) -> {"~p", [A]} end}}],
     Took = call(Config, fun() ->
                                 {ok, #{config := Handler}} = logger:get_handler_config(dyntrace),
                                 [element(1, timer:tc(fun() ->
@@ -88,6 +90,8 @@ hostile(Config) ->
     Texts = [Text || {log, #{text := Text}} <- test_bpftrace:events(Consumer)],
     ?assertEqual(<<"a pid">>, hd(Texts)),
     ?assertEqual([], [Text || Text <- Texts, Text =:= null]),
+    %% A large integer is not shown.
+    ?assertEqual([<<"~p ~p">>, <<"...">>, <<"...">>], lists:nthtail(length(Texts) - 3, Texts)),
     %% None raises, also where the event is no event.
     ?assertEqual([ok, ok, ok, ok],
                  call(Config, fun() ->
