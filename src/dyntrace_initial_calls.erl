@@ -19,6 +19,10 @@
 %% Before OTP 26.2 a process copies all of its dictionary. One with a larger heap, in words, is not asked.
 -define(MAX_HEAP, 1000000).
 
+%% While the flag `running' is set, the VM gives a hibernating process that answers a heap of 2 kB (before 0.2 kB), which
+%% it keeps until it hibernates again. Then no more processes than that are asked.
+-define(MOST_BESIDE_RUNNING, 10000).
+
 %% A larger label, in bytes with its binaries, is reported once, and not kept.
 -define(MAX_LABEL, 8000).
 
@@ -61,12 +65,21 @@ of_process(Pid, Call, Dump, Calls = #calls{table = Table}) ->
 known(unknown, Call) -> Call;
 known(Known, _) -> Known.
 
-to_ask(Pid, Call, Dump, Calls = #calls{table = Table, waiting = Waiting, all = All}) ->
-    case Call of
-        ?PROC_LIB -> ask(noted(Table, Pid, Dump, Calls#calls{waiting = [Pid | Waiting]}));
-        _ when All -> ask(noted(Table, Pid, Dump, Calls#calls{waiting = [Pid | Waiting]}));
-        _ -> Calls
+to_ask(Pid, Call, Dump, Calls = #calls{table = Table, waiting = Waiting}) ->
+    case has_notes(Call, Calls) andalso may_ask(Table) of
+        true -> ask(noted(Table, Pid, Dump, Calls#calls{waiting = [Pid | Waiting]}));
+        false -> Calls
     end.
+
+has_notes(?PROC_LIB, _) -> true;
+has_notes(_, #calls{all = All}) -> All.
+
+may_ask(Table) ->
+    ets:info(Table, size) < ?MOST_BESIDE_RUNNING orelse
+        case dyntrace_autotracer:info() of
+            #{processes := Flags} -> not lists:member(running, Flags);
+            off -> true
+        end.
 
 noted(Table, Pid, Dump, Calls) ->
     true = ets:insert(Table, {Pid, unknown, '', Dump}),

@@ -169,6 +169,7 @@ trace_all() ->
          || Function <- [order, roll]],
     _ = [test_trace:trace_pattern(Builtin, [{'_', [], [{return_trace}]}], [local])
          || Builtin <- [{erlang, md5, 1}, {prim_file, get_cwd_nif, 0}]],
+    _ = test_trace:trace_pattern('receive', dyntrace:sender_pattern(), []),
     Flags = [send, 'receive', procs, ports, call, return_to, running, running_ports, exiting, garbage_collection],
     _ = test_trace:trace(all, true, [{tracer, dyntrace, []} | Flags]),
     _ = seq_trace:set_system_tracer({dyntrace, []}),

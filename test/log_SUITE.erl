@@ -85,7 +85,8 @@ hostile(Config) ->
                                                                                    #{config => Handler})
                                                      end)) || {Message, Meta} <- Events]
                         end),
-    ?assertEqual([], [Time || Time <- Took, Time > 1000000]),
+    %% Bounded, also on a slow machine.
+    ?assertEqual([], [Time || Time <- Took, Time > 10000000]),
     test_wait:until("the events", length(Events), fun() -> length(test_bpftrace:events(Consumer)) end),
     Texts = [Text || {log, #{text := Text}} <- test_bpftrace:events(Consumer)],
     ?assertEqual(<<"a pid">>, hd(Texts)),
