@@ -19,8 +19,8 @@
 %% Before OTP 26.2 a process copies all of its dictionary. One with a larger heap, in words, is not asked.
 -define(MAX_HEAP, 1000000).
 
-%% While the flag `running' is set, the VM gives a hibernating process that answers a heap of 2 kB (before 0.2 kB), which
-%% it keeps until it hibernates again. Then no more processes than that are asked.
+%% While the flag `running' is set, the VM leaves a hibernating process that answers with a heap of 2 kB, where it had
+%% 0.2 kB, until it hibernates again. Then no more processes than that are asked.
 -define(MOST_BESIDE_RUNNING, 10000).
 
 %% A larger label, in bytes with its binaries, is reported once, and not kept.
