@@ -92,7 +92,7 @@ event(message_send, #{from := From, to := To, message := Message}, Ns, Story) ->
     {Time, Next} = case re:run(Message, "^{'\\$gen_call',{[^,]+,\\[alias\\|(#Ref<[0-9.]+>)",
                                [{capture, all_but_first, binary}]) of
                        {match, [Alias]} -> {none, called(Alias, From, Ns, Story)};
-                       nomatch -> ends({answer, To}, answer, Ns, Story)
+                       nomatch -> ends({answer, To}, whose(name(From, Story)), Ns, Story)
                    end,
     case {name(From, Story), name(To, Story)} of
         {Sender, Receiver} when Sender =:= none; Receiver =:= none ->
@@ -108,6 +108,10 @@ event(Ends, #{pid := Pid}, Ns, Story) when Ends =:= gc_minor_end; Ends =:= gc_ma
     Next;
 event(_, _, _, Story) ->
     Story.
+
+%% Servers of the runtime are called, too.
+whose(<<"demo_clerk">>) -> answer;
+whose(_) -> other_answer.
 
 %% A call to a gen_server has an alias of the caller; the answer is sent to the alias.
 called(Alias, From, Ns, Story = #story{names = Names}) ->

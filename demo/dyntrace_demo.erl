@@ -73,9 +73,14 @@ untrace(Pid) ->
     catch error:badarg -> 0 % it has exited
     end.
 
+%% These probes fire for the same events as others.
+-define(NOT_PRINTED, [process_identity, port_identity, message_delivery, function_arguments, function_value,
+                      function_reason]).
+
 %% The probes that these flags feed. The groups of the VM's callbacks have the flags' names.
 traced_probes() ->
-    [Probe || Probe = #{provider := org_erlang_dyntrace, events := Events} <- dyntrace:probes(),
+    [Probe || Probe = #{provider := org_erlang_dyntrace, name := Name, events := Events} <- dyntrace:probes(),
+              not lists:member(Name, ?NOT_PRINTED),
               lists:any(fun(#{group := Group}) -> lists:member(Group, ?FLAGS) end, Events)].
 
 %% -- What is printed ---------------------------------------------------------------------------

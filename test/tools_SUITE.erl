@@ -556,7 +556,7 @@ vm_line({vm_long_gc, #{pid := Pid, duration := Ms, heap := Heap, old_heap := Old
     vm_line("long_gc ~s ~s ~b ms, heap ~b + ~b words", Pid, [Ms, Heap, Old], Ids);
 vm_line({vm_large_heap, #{pid := Pid, heap := Heap, old_heap := Old}}, Ids) ->
     vm_line("large_heap ~s ~s ~b + ~b words", Pid, [Heap, Old], Ids);
-vm_line({vm_long_schedule, #{id := Id, duration := Ms, in := In, out := Out}}, Ids) ->
+vm_line({vm_long_schedule, #{id := Id, duration := Ms, started := In, stopped := Out}}, Ids) ->
     vm_line("long_schedule ~s ~s ~b ms, from ~s to ~s", Id, [Ms, In, Out], Ids);
 vm_line({vm_long_message_queue, #{pid := Pid, type := Type}}, Ids) ->
     vm_line("message_queue ~s ~s ~s", Pid, [Type], Ids).

@@ -88,10 +88,10 @@ happened(Config) ->
     ct:pal("~p", [Expected]),
     %% What the test itself knows.
     [_, Port, Sleeper | _] = Ids,
-    ?assertMatch([#{duration := Ms, in := <<"timeout">>, out := <<>>}] when Ms >= 40,
+    ?assertMatch([#{duration := Ms, started := <<"timeout">>, stopped := <<>>}] when Ms >= 40,
                  [Fields || {vm_long_schedule, Fields = #{id := Id}} <- Expected, Id =:= Port]),
-    ?assertMatch([#{duration := Ms, in := <<"vm_events_SUITE:sleeps/1">>, out := <<"vm_events_SUITE:slept/0">>}]
-                 when Ms >= 40,
+    ?assertMatch([#{duration := Ms, started := <<"vm_events_SUITE:sleeps/1">>,
+                    stopped := <<"vm_events_SUITE:slept/0">>}] when Ms >= 40,
                  [Fields || {vm_long_schedule, Fields = #{id := Id}} <- Expected, Id =:= Sleeper]),
     ?assertEqual([Type || has_long_queues(Config), Type <- [<<"long">>, <<"short">>]],
                  [Type || {vm_long_message_queue, #{type := Type}} <- Expected]),
@@ -114,8 +114,8 @@ expected({monitor, Id, long_schedule, Info}) ->
                     {_, Op} -> {atom_to_binary(Op), <<>>};
                     false -> {mfa(proplists:get_value(in, Info)), mfa(proplists:get_value(out, Info))}
                 end,
-    {vm_long_schedule, #{id => test_cases:text(Id), duration => proplists:get_value(timeout, Info), in => In,
-                         out => Out}}.
+    {vm_long_schedule, #{id => test_cases:text(Id), duration => proplists:get_value(timeout, Info), started => In,
+                         stopped => Out}}.
 
 heap(Info) ->
     #{heap => proplists:get_value(heap_block_size, Info), old_heap => proplists:get_value(old_heap_block_size, Info),
