@@ -17,7 +17,7 @@ VM_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
 MATRIX_NEEDS := erl debootstrap
 ARM64_NEEDS := debootstrap qemu-aarch64-static
 # Other releases compile with gcc only.
-RELEASE_NEEDS := $(filter-out clang aarch64-linux-gnu-gcc editorconfig,$(CHECK_NEEDS))
+RELEASE_NEEDS := $(filter-out clang editorconfig,$(CHECK_NEEDS))
 LINT_NEEDS  := $(BUILD_NEEDS) rebar3 editorconfig clang-format clang-tidy cppcheck dialyzer xref
 
 .DEFAULT_GOAL := all
