@@ -25,6 +25,9 @@
 %% How deep terms in the log are shown.
 -define(DEPTH, 40).
 
+%% A probe is enabled some moments before bpftrace receives its events, on a busy machine more.
+-define(SETTLED_MS, 200).
+
 %% A dumper that has ended is started again so long after its start.
 -define(AGAIN_MS, 1000).
 
@@ -57,7 +60,7 @@ poll(State = #source{allowed = Allowed, enabled = Before}) ->
 %% The autotracer handles the message after its poll. By then new processes are traced: each one is in the dump, or is
 %% told when it is spawned.
 ask() ->
-    self() ! dump_message().
+    erlang:send_after(?SETTLED_MS, self(), dump_message()).
 
 %% The message to the autotracer that asks for a dump.
 -spec dump_message() -> term().

@@ -559,8 +559,9 @@ attach_cycles(Config) ->
                        Before = call(Config, fun left/0),
                        Memory = call(Config, fun memory/0),
                        [begin
+                            Dumps = dumps(Config),
                             ok = test_lttng:enable(Session, process_identity),
-                            until_following(sources, [identities], Config),
+                            test_wait:until("a dump", fun() -> dumps(Config) > Dumps end),
                             ok = test_lttng:disable(Session, process_identity),
                             until_following(sources, [], Config)
                         end || _ <- lists:seq(1, Times)],
