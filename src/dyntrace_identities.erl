@@ -25,7 +25,7 @@
 %% How deep terms in the log are shown.
 -define(DEPTH, 40).
 
-%% A probe is enabled some moments before bpftrace receives its events, on a busy machine more.
+%% A probe is enabled some moments before bpftrace receives its events, and before the next probe.
 -define(SETTLED_MS, 200).
 
 %% A dumper that has ended is started again so long after its start.
@@ -41,7 +41,9 @@
                  %% Why the last dumper has ended.
                  ended = none :: term(),
                  %% The probes of identities that were enabled at the last poll.
-                 enabled :: [atom()]}).
+                 enabled :: [atom()],
+                 %% Asks for a dump.
+                 timer = none :: none | reference()}).
 
 on(#{dump := Every, probes := Allowed}) ->
     {on, started(#source{every = Every, dumper = none, started = 0, allowed = Allowed, enabled = enabled(Allowed)})}.
@@ -54,13 +56,17 @@ poll(State = #source{dumper = none, started = Started, allowed = Allowed}) ->
          end};
 poll(State = #source{allowed = Allowed, enabled = Before}) ->
     Enabled = enabled(Allowed),
-    _ = Enabled -- Before =:= [] orelse ask(),
-    {on, State#source{enabled = Enabled}}.
+    New = State#source{enabled = Enabled},
+    {on, case Enabled -- Before of
+             [] -> New;
+             _ -> ask(New)
+         end}.
 
 %% The autotracer handles the message after its poll. By then new processes are traced: each one is in the dump, or is
 %% told when it is spawned.
-ask() ->
-    erlang:send_after(?SETTLED_MS, self(), dump_message()).
+ask(State = #source{timer = Timer}) ->
+    _ = is_reference(Timer) andalso erlang:cancel_timer(Timer, [{async, true}, {info, false}]),
+    State#source{timer = erlang:send_after(?SETTLED_MS, self(), dump_message())}.
 
 %% The message to the autotracer that asks for a dump.
 -spec dump_message() -> term().
@@ -84,9 +90,8 @@ off(#source{dumper = Dumper}) ->
     ok.
 
 started(State = #source{every = Every, allowed = Allowed, ended = Ended}) ->
-    _ = ask(),
     Dumper = spawn_opt(?MODULE, dumper, [{Every, Allowed, Ended}], [link, {priority, high}]),
-    State#source{dumper = Dumper, started = now_ms()}.
+    ask(State#source{dumper = Dumper, started = now_ms()}).
 
 enabled(Allowed) ->
     [Name || #{name := Name} <- dyntrace:listeners(), lists:member(Name, ?PROBES),

@@ -31,6 +31,7 @@ spawned_processes(Config) ->
     ok = call(Config, fun silent/0),
     Consumer = attach([process_identity], Config),
     until_following(processes, [procs], Config),
+    until_idle(Config),
     {Parent, Node, Spawned} = call(Config, fun() -> {self(), node(), behaviours() ++ funs() ++ hostile()} end),
     Expected = [{test_cases:text(Pid), #{pid => test_cases:text(Pid), parent => parent(By, Parent), initial => Initial,
                                          name => <<>>, label => <<>>, node => test_cases:text(Node)}}
@@ -492,7 +493,7 @@ consumer_killed(Config) ->
     Before = call(Config, fun left/0),
     call(Config, fun() -> register(test_many, spawn(fun many/0)) end),
     Consumer = attach(?PROBES, Config),
-    until_following(sources, [identities], Config),
+    test_wait:until("a dump", fun() -> dumps(Config) > 0 end),
     ok = test_bpftrace:kill(Consumer),
     until_following(sources, [], Config),
     call(Config, fun() -> exit(whereis(test_many), kill) end),
