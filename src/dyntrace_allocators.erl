@@ -6,7 +6,7 @@
 -behaviour(dyntrace_sampler).
 
 %% The callbacks of dyntrace_source
--export([on/1, poll/1, message/2, off/1]).
+-export([on/2, poll/2, message/2, off/1]).
 %% The callback of dyntrace_sampler
 -export([report/1]).
 %% Samples
@@ -80,9 +80,9 @@ bytes({_, Size, _, _}) -> Size.
 
 %% -- The callbacks ---------------------------------------------------------------------
 
-on(Config) -> dyntrace_sampler:on(?MODULE, Config).
+on(_, Config) -> dyntrace_sampler:on(?MODULE, Config).
 
-poll(State) -> {on, State}.
+poll(_, State) -> {on, State}.
 
 message(Message, State) -> dyntrace_sampler:message(Message, State).
 

@@ -4,7 +4,7 @@
 -behaviour(dyntrace_source).
 
 -export([lists/0]).
--export([on/1, poll/1, message/2, off/1]).
+-export([on/2, poll/2, message/2, off/1]).
 
 %% A module that is loaded again, and NIFs that are loaded after their module, do not show in the list of modules. So
 %% after this time the NIFs are read in any case. With a thousand modules that takes 0.2 ms, the list of modules 0.05.
@@ -34,11 +34,11 @@ nifs_of(Module) ->
 
 %% -- The source --------------------------------------------------------------------------
 
-on(_Config) ->
+on(_, _) ->
     Modules = erlang:loaded(),
     {on, given(#state{modules = Modules, lists = {bifs(), nifs(Modules)}, read_ms = now_ms()})}.
 
-poll(State = #state{modules = Modules, lists = {Bifs, Nifs}, read_ms = ReadMs}) ->
+poll(_, State = #state{modules = Modules, lists = {Bifs, Nifs}, read_ms = ReadMs}) ->
     Now = now_ms(),
     case erlang:loaded() of
         Modules when Now - ReadMs < ?READ_AGAIN_MS ->

@@ -6,20 +6,20 @@
 -module(dyntrace_drivers).
 -behaviour(dyntrace_source).
 
--export([on/1, poll/1, message/2, off/1]).
+-export([on/2, poll/2, message/2, off/1]).
 
 -record(state, {looker :: pid(),
                 is_asked = false :: boolean(),
                 %% The names of the drivers, sorted.
                 drivers = unknown :: unknown | [string()]}).
 
-on(_) ->
+on(Enabled, _) ->
     Worker = self(),
-    poll(#state{looker = spawn_link(fun() -> look(Worker) end)}).
+    poll(Enabled, #state{looker = spawn_link(fun() -> look(Worker) end)}).
 
-poll(State = #state{is_asked = true}) ->
+poll(_, State = #state{is_asked = true}) ->
     {on, State};
-poll(State = #state{looker = Looker}) ->
+poll(_, State = #state{looker = Looker}) ->
     Looker ! look,
     {on, State#state{is_asked = true}}.
 

@@ -7,7 +7,7 @@
 -behaviour(dyntrace_source).
 
 %% The callbacks of dyntrace_source
--export([on/1, poll/1, message/2, off/1]).
+-export([on/2, poll/2, message/2, off/1]).
 %% For dyntrace_autotracer
 -export([dump_message/0]).
 %% Processes
@@ -45,19 +45,19 @@
                  %% Asks for a dump.
                  timer = none :: none | reference()}).
 
-on(#{dump := Every, probes := Allowed}) ->
-    {on, started(#source{every = Every, dumper = none, started = 0, allowed = Allowed, enabled = enabled(Allowed)})}.
+on(Enabled, #{dump := Every, probes := Allowed}) ->
+    {on, started(#source{every = Every, dumper = none, started = 0, allowed = Allowed, enabled = ours(Enabled)})}.
 
 %% One more consumer of the same probe raises no edge, and makes no dump.
-poll(State = #source{dumper = none, started = Started, allowed = Allowed}) ->
+poll(Enabled, State = #source{dumper = none, started = Started}) ->
     {on, case now_ms() - Started >= ?AGAIN_MS of
-             true -> started(State#source{enabled = enabled(Allowed)});
+             true -> started(State#source{enabled = ours(Enabled)});
              false -> State
          end};
-poll(State = #source{allowed = Allowed, enabled = Before}) ->
-    Enabled = enabled(Allowed),
-    New = State#source{enabled = Enabled},
-    {on, case Enabled -- Before of
+poll(Enabled, State = #source{enabled = Before}) ->
+    Ours = ours(Enabled),
+    New = State#source{enabled = Ours},
+    {on, case Ours -- Before of
              [] -> New;
              _ -> ask(New)
          end}.
@@ -93,9 +93,8 @@ started(State = #source{every = Every, allowed = Allowed, ended = Ended}) ->
     Dumper = spawn_opt(?MODULE, dumper, [{Every, Allowed, Ended}], [link, {priority, high}]),
     ask(State#source{dumper = Dumper, started = now_ms()}).
 
-enabled(Allowed) ->
-    [Name || #{name := Name} <- dyntrace:listeners(), lists:member(Name, ?PROBES),
-             Allowed =:= all orelse lists:member(Name, Allowed)].
+ours(Enabled) ->
+    [Name || Name <- Enabled, lists:member(Name, ?PROBES)].
 
 now_ms() ->
     erlang:monotonic_time(millisecond).
@@ -185,6 +184,10 @@ start_dump(State = #dumper{allowed = Allowed}) ->
         Enabled -> start_dump(Enabled, State)
     end.
 
+%% When the dump starts: the autotracer's last poll may be an interval ago.
+enabled(Allowed) ->
+    ours([Name || #{name := Name} <- dyntrace:listeners(), Allowed =:= all orelse lists:member(Name, Allowed)]).
+
 start_dump(Enabled, State = #dumper{nodes = Nodes, ports = Ports, is_telling = IsTelling}) ->
     Id = dyntrace_settings:get(dumps, 0) + 1,
     ok = dyntrace_settings:put(dumps, Id),
@@ -257,7 +260,7 @@ told(Pid, Parent, Initial, Name, Label) ->
 
 %% -- Ports -----------------------------------------------------------------------------
 
-%% erlang:port_info/1 is answered by the port: a process of its own waits.
+%% A port may take long to answer: a process of its own waits.
 -spec ports(Dumper :: pid()) -> no_return().
 ports(Dumper) ->
     _ = process_flag(sensitive, true),
@@ -276,15 +279,8 @@ tell_ports(_, []) ->
 tell_ports(0, Ports) ->
     receive after ?PAUSE_MS -> tell_ports(?BATCH, Ports) end;
 tell_ports(N, [Port | Ports]) ->
-    case erlang:port_info(Port) of
-        undefined ->
-            ok;
-        Info ->
-            {name, Name} = lists:keyfind(name, 1, Info),
-            {connected, Owner} = lists:keyfind(connected, 1, Info),
-            ok = dyntrace:report(port_identity, {Port, Owner, Name, os_pid(lists:keyfind(os_pid, 1, Info))})
+    case dyntrace_ports:info(Port) of
+        {Owner, Name, OsPid} -> ok = dyntrace:report(port_identity, {Port, Owner, Name, OsPid});
+        closed -> ok
     end,
     tell_ports(N - 1, Ports).
-
-os_pid({os_pid, OsPid}) when is_integer(OsPid) -> OsPid;
-os_pid(_) -> 0.

@@ -10,7 +10,7 @@
 -behaviour(dyntrace_source).
 
 %% The callbacks of dyntrace_source
--export([on/1, poll/1, message/2, off/1]).
+-export([on/2, poll/2, message/2, off/1]).
 %% The callback of a handler of logger
 -export([log/2]).
 %% The keeper
@@ -51,9 +51,9 @@
 
 %% -- The callbacks ---------------------------------------------------------------------
 
-on(#{log := off}) ->
+on(_, #{log := off}) ->
     {unconfigured, "the option log is off"};
-on(#{log := Level, log_limit := Limit, text := Text}) ->
+on(_, #{log := Level, log_limit := Limit, text := Text}) ->
     case installed() of
         unknown -> {withheld, "logger has another handler of the id dyntrace"};
         _ -> start({Level, #{worker => self(), limit => Limit, text => Text}})
@@ -62,7 +62,7 @@ on(#{log := Level, log_limit := Limit, text := Text}) ->
 start(Of) ->
     {on, {spawn_link(?MODULE, keep, [Of]), Of}}.
 
-poll(State) ->
+poll(_, State) ->
     {on, State}.
 
 %% The keeper ends only if it is killed.

@@ -5,17 +5,17 @@
 -module(dyntrace_nodes).
 -behaviour(dyntrace_source).
 
--export([on/1, poll/1, message/2, off/1]).
+-export([on/2, poll/2, message/2, off/1]).
 
 -define(OPTIONS, [{node_type, all}, nodedown_reason]).
 
 %% The state is this node's name. When the distribution stops, the node has lost its name before the worker gets the
 %% messages.
-on(_) ->
+on(_, _) ->
     ok = net_kernel:monitor_nodes(true, ?OPTIONS),
     {on, node()}.
 
-poll(_) ->
+poll(_, _) ->
     {on, node()}.
 
 message({What, Node, Info}, Before) when What =:= nodeup; What =:= nodedown ->

@@ -7,7 +7,9 @@
 -module(dyntrace_ports).
 -behaviour(dyntrace_source).
 
--export([on/1, poll/1, message/2, off/1]).
+-export([on/2, poll/2, message/2, off/1]).
+%% For dyntrace_identities
+-export([info/1]).
 
 %% How long the tracing waits for the first answers: long enough for about 10,000 ports.
 -define(ANSWER_MS, 50).
@@ -32,14 +34,14 @@
                 %% The processes that wait for a port, the last one first.
                 stuck = [] :: [{port(), pid()}]}).
 
-on(#{ports := none}) ->
+on(_, #{ports := none}) ->
     {on, none};
-on(_) ->
+on(_, _) ->
     {on, answered(ask(erlang:ports(), #state{}), ?ANSWER_MS)}.
 
-poll(none) ->
+poll(_, none) ->
     {on, none};
-poll(State = #state{stuck = Stuck}) ->
+poll(_, State = #state{stuck = Stuck}) ->
     Waiting = State#state{stuck = [Waiting || Waiting = {_, Pid} <- Stuck, is_process_alive(Pid)]},
     {on, case answered(Waiting, 0) of
              Idle = #state{asking = none} -> ask(lists:usort(dyntrace:take_unknown_ports()), Idle);
@@ -107,14 +109,24 @@ now_ms() ->
     erlang:monotonic_time(millisecond).
 
 tell(Port) ->
-    case erlang:port_info(Port) of
-        undefined ->
-            ok;
-        Info ->
-            {name, Name} = lists:keyfind(name, 1, Info),
-            {connected, Owner} = lists:keyfind(connected, 1, Info),
-            dyntrace:set_port(Port, atom_of(Name), Owner)
+    case info(Port) of
+        {Owner, Name, _} -> dyntrace:set_port(Port, atom_of(Name), Owner);
+        closed -> ok
     end.
+
+%% The port answers, which may take long. The process of the operating system is 0 if the port has none.
+-spec info(port()) -> {Owner :: pid(), Name :: string(), OsPid :: non_neg_integer()} | closed.
+info(Port) ->
+    case erlang:port_info(Port) of
+        undefined -> closed;
+        Info -> {value(connected, Info), value(name, Info), os_pid(value(os_pid, Info))}
+    end.
+
+value(Key, Info) ->
+    proplists:get_value(Key, Info).
+
+os_pid(undefined) -> 0;
+os_pid(OsPid) -> OsPid.
 
 atom_of(Long) ->
     Name = lists:sublist(Long, 255),

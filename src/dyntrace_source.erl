@@ -16,18 +16,13 @@
                 | {paused, Why :: string(), state()} | {withheld, Why :: string()} | {unconfigured, Why :: string()}.
 %% `partly': it is on, but can't observe the events of these probes. `paused': it observes nothing for a while.
 %% `withheld': somebody else has what it needs. `unconfigured': an option switches it off, so the log has no warning.
-%% After the last two, the next poll calls on/1.
+%% After the last two, the next poll calls on/2.
 
--callback on(dyntrace_config:config()) -> result().
+%% Enabled: the enabled probes among those that the application may fire.
+-callback on(Enabled :: [atom()], dyntrace_config:config()) -> result().
 
 %% At each poll while it is on or paused.
--callback poll(state()) -> result().
-
-%% The same, in place of poll/1, with the enabled probes among those that the application may fire; also when on/1 has
-%% switched it on.
 -callback poll(Enabled :: [atom()], state()) -> result().
-
--optional_callbacks([poll/1, poll/2]).
 
 %% A message to the autotracer that is not the autotracer's own.
 -callback message(term(), state()) -> state().

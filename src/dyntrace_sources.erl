@@ -53,26 +53,11 @@ polled(Name, Results, Enabled, Config) ->
     Module = maps:get(Name, modules()),
     Before = maps:get(Name, Results, none),
     Result = case is_set_up(Before) of
-                 false -> switched_on(Module, Enabled, Config);
-                 true -> poll(Module, Enabled, state(Before))
+                 false -> Module:on(Enabled, Config);
+                 true -> Module:poll(Enabled, state(Before))
              end,
     logged(Name, Result, Before),
     Result.
-
-switched_on(Module, Enabled, Config) ->
-    case {Module:on(Config), takes_enabled(Module)} of
-        {{on, State}, true} -> Module:poll(Enabled, State);
-        {Result, _} -> Result
-    end.
-
-poll(Module, Enabled, State) ->
-    case takes_enabled(Module) of
-        true -> Module:poll(Enabled, State);
-        false -> Module:poll(State)
-    end.
-
-takes_enabled(Module) ->
-    erlang:function_exported(Module, poll, 2).
 
 logged(Name, Result, Before) ->
     _ = [logger:warning("dyntrace: ~s is not observed: ~s", [What, Why])

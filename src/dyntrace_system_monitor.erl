@@ -9,7 +9,7 @@
 -module(dyntrace_system_monitor).
 -behaviour(dyntrace_source).
 
--export([on/1, poll/2, message/2, off/1]).
+-export([on/2, poll/2, message/2, off/1]).
 
 %% OTP 28 and later.
 -ignore_xref([{trace, system, 3}, {trace, session_create, 3}, {trace, info, 3}]).
@@ -52,9 +52,8 @@
                 %% The nodes of connections: the last answer of dist_ctrl.
                 nodes = []}).
 
-%% The first poll sets the events.
-on(Config) ->
-    {on, #state{config = Config}}.
+on(Enabled, Config) ->
+    poll(Enabled, #state{config = Config}).
 
 poll(Enabled, State = #state{paused = no}) ->
     taken(calm(fed(Enabled, State)));
