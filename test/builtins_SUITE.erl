@@ -132,7 +132,8 @@ too_many(Config) ->
     until_seen_kinds([nif__entry, global__function__entry], Consumer),
     _ = test_bpftrace:stop(Consumer),
     call(Config, fun() ->
-                         {on, _} = dyntrace_builtins:poll({state, [], {Mfas, []}, erlang:monotonic_time(millisecond)}),
+                         State = {state, [], {Mfas, []}, erlang:monotonic_time(millisecond)},
+                         {on, _} = dyntrace_builtins:poll([], State),
                          ok
                  end),
     ?assertMatch([{warning, "dyntrace: too many NIFs" ++ _, [Left]}] when Left > 5000 - 4096, logged(Config)).

@@ -8,9 +8,9 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
--import(test_autotracer, [start/2, attach/2, following/1, call/2, until_traced/1, until_untraced/1, until_following/3,
-                          until_pattern/3, until_worker_after/2, keep_log/1, logged/1, infos/2, badarg_of_follow/2]).
--import(sources_SUITE, [with_two_nodes/3, text/2]).
+-import(test_autotracer, [start/2, attach/2, following/1, call/2, text/2, with_two_nodes/3, until_traced/1,
+                          until_untraced/1, until_following/3, until_pattern/3, until_worker_after/2, keep_log/1,
+                          logged/1, infos/2, badarg_of_follow/2]).
 
 suite() ->
     [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].

@@ -8,8 +8,9 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
--import(test_autotracer, [start/2, attach/2, following/1, call/2, until_following/3, until_worker_after/2, keep_log/1,
-                          logged/1, until_logged/2]).
+-import(test_autotracer, [start/2, attach/2, following/1, call/2, text/2, with_node/3, with_two_nodes/3,
+                          until_following/3, until_nodes/3, until_worker_after/2, keep_log/1, logged/1,
+                          until_logged/2]).
 
 suite() ->
     [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
@@ -23,7 +24,8 @@ all() ->
 %% A node starts its distribution while the consumer is attached, connects to a visible and a hidden node, and stops.
 %% The events are the messages that a process of the node gets.
 nodes_that_connect_and_part(Config) ->
-    with_epmd(fun(Epmd) -> with_node(test_node:nameless(Epmd), fun(Ours) -> parted(Epmd, Ours) end, Config) end).
+    test_node:with_epmd(
+      fun(Epmd) -> with_node(test_node:nameless(Epmd), fun(Ours) -> parted(Epmd, Ours) end, Config) end).
 
 parted(Epmd, Config) ->
     start([{interval, 10}], Config),
@@ -80,9 +82,6 @@ reason(Info) ->
         false -> <<"[]">>
     end.
 
-until_nodes(Type, Nodes, Config) ->
-    test_wait:until({Type, "nodes"}, Nodes, fun() -> call(Config, fun() -> nodes(Type) end) end).
-
 %% On the node: messages about nodes that the worker has received when Fun has returned.
 received_by_worker(Fun) ->
     Worker = whereis(dyntrace_autotracer),
@@ -92,23 +91,7 @@ received_by_worker(Fun) ->
     1 = erlang:trace(Worker, false, ['receive']),
     Ref = erlang:trace_delivered(Worker),
     receive {trace_delivered, Worker, Ref} -> ok end,
-    [Message || Message <- received(), lists:member(element(1, Message), [nodeup, nodedown])].
-
-received() ->
-    receive {trace, _, 'receive', Message} -> [Message | received()] after 0 -> [] end.
-
-%% On the node: what the application has set of the system monitor.
-monitored() ->
-    _ = code:ensure_loaded(trace),
-    Worker = whereis(dyntrace_autotracer),
-    case {erlang:function_exported(trace, system, 3), erlang:system_monitor()} of
-        {true, _} ->
-            lists:sort(lists:append([Events || Session <- apply(trace, session_info, [all]),
-                                               element(1, Session) =:= dyntrace_system_monitor,
-                                               {system, Events} <- [apply(trace, info, [Session, system, all])]]));
-        {false, {Worker, Events}} -> lists:sort(Events);
-        {false, _} -> []
-    end.
+    [Message || Message <- test_trace:received(), lists:member(element(1, Message), [nodeup, nodedown])].
 
 %% -- Drivers -------------------------------------------------------------------------------
 
@@ -300,7 +283,7 @@ worker_killed(Config) ->
          First = call(Config, fun() -> Pid = whereis(dyntrace_autotracer), exit(Pid, kill), Pid end),
          until_worker_after(First, Config),
          until_following(sources, All, Config),
-         ?assertEqual([busy_dist_port, busy_port], call(Config, fun monitored/0))
+         ?assertEqual([busy_dist_port, busy_port], call(Config, fun test_autotracer:monitored/0))
      end || _ <- [1, 2]],
     _ = test_bpftrace:stop(Consumer),
     until_following(sources, [], Config),
@@ -313,49 +296,14 @@ supervisor_killed(Config) ->
     call(Config, fun() -> exit(whereis(dyntrace_sup), kill) end),
     test_wait:until("the application has ended", fun(Running) -> not lists:keymember(dyntrace, 1, Running) end,
                     fun() -> call(Config, fun application:which_applications/0) end),
-    test_wait:until("no system monitor", [], fun() -> call(Config, fun monitored/0) end),
+    test_wait:until("no system monitor", [], fun() -> call(Config, fun test_autotracer:monitored/0) end),
     ?assertEqual(undefined, call(Config, fun erlang:system_monitor/0)),
     until_no_looker(Config),
     _ = test_bpftrace:stop(Consumer).
 
 %% -- Helpers -------------------------------------------------------------------------------
 
-with_epmd(Fun) ->
-    Epmd = test_node:start_epmd(),
-    try Fun(Epmd)
-    after test_node:stop_epmd(Epmd)
-    end.
-
-%% In place of the node of the test's configuration.
-with_node(Node, Fun, Config) ->
-    try
-        Result = Fun([{node, Node} | Config]),
-        #{undecoded := Undecoded} = test_node:call(Node, fun dyntrace:info/0),
-        ?assertEqual(#{}, Undecoded),
-        Result
-    after
-        test_node:stop(Node)
-    end.
-
-%% a@127.0.0.1, which is traced, and b@127.0.0.1.
-with_two_nodes(Args, Fun, Config) ->
-    with_two_nodes(Args, [], Fun, Config).
-
-%% With arguments for a, and for both.
-with_two_nodes(Args, ForBoth, Fun, Config) ->
-    with_epmd(fun(Epmd) ->
-                      Other = test_node:named("b", Epmd, ForBoth),
-                      try with_node(test_node:named("a", Epmd, Args ++ ForBoth), fun(Ours) -> Fun(Other, Ours) end,
-                                    Config)
-                      after test_node:stop(Other)
-                      end
-              end).
-
 %% On the node.
 distributed(Name) ->
     {ok, _} = net_kernel:start(Name, #{name_domain => longnames}),
     ok.
-
-%% As the node writes it.
-text(Term, Config) ->
-    call(Config, fun() -> test_cases:text(Term) end).

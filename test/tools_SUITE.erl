@@ -512,7 +512,8 @@ vm_events(Config) ->
     test_wait:until("all events are set", [busy_dist_port, busy_port, {large_heap, 100000}, {long_gc, 1},
                                            {long_schedule, 20}],
                     fun() ->
-                            lists:keydelete(long_message_queue, 1, test_node:call(Node, fun sources_SUITE:monitored/0))
+                            Set = test_node:call(Node, fun test_autotracer:monitored/0),
+                            lists:keydelete(long_message_queue, 1, Set)
                     end),
     %% Another consumer of the same events.
     Beside = test_autotracer:attach(vm_events_SUITE:probes(Config), Config),

@@ -7,9 +7,8 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
--import(test_autotracer, [start/2, attach/2, following/1, call/2, until_following/3, until_worker_after/2, keep_log/1,
-                          logged/1]).
--import(sources_SUITE, [with_two_nodes/3, with_two_nodes/4, text/2]).
+-import(test_autotracer, [start/2, attach/2, following/1, call/2, text/2, with_two_nodes/3, with_two_nodes/4,
+                          until_following/3, until_worker_after/2, keep_log/1, logged/1]).
 
 suite() ->
     [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
@@ -42,7 +41,7 @@ as_the_vm_says(Config) ->
     [test_bpftrace:await(Consumer, fun(Event) -> Event =:= Awaited end) || Awaited <- Told],
     ?assertEqual(lists:sort(Told), of_ours(Events, test_bpftrace:stop(Consumer))),
     until_following(sources, [], Config),
-    ?assertEqual([], call(Config, fun sources_SUITE:monitored/0)).
+    ?assertEqual([], call(Config, fun test_autotracer:monitored/0)).
 
 as_told_to_lttng(Config) ->
     start(low(), Config),
@@ -133,7 +132,7 @@ messages_of(Fun) ->
     1 = erlang:trace(Worker, false, ['receive']),
     Ref = erlang:trace_delivered(Worker),
     receive {trace_delivered, Worker, Ref} -> ok end,
-    {Result, sources_SUITE:received()}.
+    {Result, test_trace:received()}.
 
 %% On the node: a process whose collections are long and leave a large heap, a port and a process that hold their
 %% schedulers, and a process whose messages wait.
@@ -194,15 +193,15 @@ thresholds(Config) ->
     until_monitored([busy_port, {large_heap, 10000000}, {long_gc, 17}], Config),
     ok = call(Config, fun() -> dyntrace:follow(#{interval => 10, long_gc => 18, large_heap => 1000}) end),
     ?assertMatch([busy_port, {large_heap, Raised}, {long_gc, 18}] when Raised > 1000,
-                 call(Config, fun sources_SUITE:monitored/0)),
+                 call(Config, fun test_autotracer:monitored/0)),
     ?assertEqual([], call(Config, fun set_in_polls/0)),
     _ = test_bpftrace:stop(Consumer),
     until_following(sources, [], Config),
-    ?assertEqual([], call(Config, fun sources_SUITE:monitored/0)).
+    ?assertEqual([], call(Config, fun test_autotracer:monitored/0)).
 
 %% The worker may have polled before the consumer has attached all probes.
 until_monitored(Events, Config) ->
-    test_wait:until("these events are set", Events, fun() -> call(Config, fun sources_SUITE:monitored/0) end).
+    test_wait:until("these events are set", Events, fun() -> call(Config, fun test_autotracer:monitored/0) end).
 
 %% On the node: the calls that set something within some polls.
 set_in_polls() ->
@@ -224,7 +223,7 @@ less_than_required(Config) ->
          until_monitored([Event], Config),
          _ = test_bpftrace:stop(Consumer),
          until_following(sources, [], Config),
-         ?assertEqual([], call(Config, fun sources_SUITE:monitored/0))
+         ?assertEqual([], call(Config, fun test_autotracer:monitored/0))
      end || {Probe, Event} <- [{vm_busy_port, busy_port}, {port__busy, busy_port}, {vm_busy_dist_port, busy_dist_port},
                                {vm_long_gc, {long_gc, 100}}, {vm_large_heap, {large_heap, 10000000}},
                                {vm_long_schedule, {long_schedule, 100}}]
@@ -271,7 +270,7 @@ busy_port(Config) ->
                           end, Config),
     _ = test_bpftrace:stop(Consumer),
     until_following(sources, [], Config),
-    ?assertEqual([], call(Config, fun sources_SUITE:monitored/0)).
+    ?assertEqual([], call(Config, fun test_autotracer:monitored/0)).
 
 %% The VM writes what is queued before it ends, so the program has to end first.
 with_suspended_writer(Fun, Config) ->
@@ -359,9 +358,9 @@ send_forever(Sink) ->
 
 %% A node that connects and ends, and a hidden one that parts; sources_SUITE has more for bpftrace.
 nodes_for_lttng(Config) ->
-    sources_SUITE:with_epmd(
+    test_node:with_epmd(
       fun(Epmd) ->
-              sources_SUITE:with_node(test_node:named("a", Epmd), fun(Ours) -> came_and_went(Epmd, Ours) end, Config)
+              test_autotracer:with_node(test_node:named("a", Epmd), fun(Ours) -> came_and_went(Epmd, Ours) end, Config)
       end).
 
 came_and_went(Epmd, Config) ->
@@ -372,10 +371,10 @@ came_and_went(Epmd, Config) ->
     Hidden = test_node:named("c", Epmd, ["-hidden"]),
     true = call(Config, fun() -> net_kernel:connect_node('b@127.0.0.1') end),
     test_node:stop(Visible),
-    sources_SUITE:until_nodes(visible, [], Config),
+    test_autotracer:until_nodes(visible, [], Config),
     true = call(Config, fun() -> net_kernel:connect_node('c@127.0.0.1') end),
     true = call(Config, fun() -> erlang:disconnect_node('c@127.0.0.1') end),
-    sources_SUITE:until_nodes(hidden, [], Config),
+    test_autotracer:until_nodes(hidden, [], Config),
     test_node:stop(Hidden),
     _ = call(Config, fun() -> sys:get_state(dyntrace_autotracer) end),
     Events = test_lttng:stop(Session),
@@ -458,7 +457,7 @@ too_many_busy_ports(Config) ->
     until_following(sources, [system_monitor], Config),
     Flood = call(Config, fun() -> spawn(fun() -> flood(Folder) end) end),
     until_following(withheld, fun(Withheld) -> is_map_key(system_monitor, Withheld) end, Config),
-    ?assertEqual([], call(Config, fun sources_SUITE:monitored/0)),
+    ?assertEqual([], call(Config, fun test_autotracer:monitored/0)),
     call(Config, fun() -> exit(Flood, kill) end),
     until_following(sources, [system_monitor], Config),
     ?assertEqual(#{}, maps:get(withheld, following(Config))),
@@ -503,7 +502,7 @@ worker_killed(Config) ->
      end || _ <- [1, 2]],
     %% Nothing is left when no other worker follows.
     call(Config, fun() -> exit(whereis(dyntrace_sup), kill) end),
-    test_wait:until("no system monitor", [], fun() -> call(Config, fun sources_SUITE:monitored/0) end),
+    test_wait:until("no system monitor", [], fun() -> call(Config, fun test_autotracer:monitored/0) end),
     ?assertEqual(undefined, call(Config, fun erlang:system_monitor/0)),
     _ = test_bpftrace:stop(Consumer).
 
@@ -513,7 +512,7 @@ consumer_killed(Config) ->
     until_following(sources, [system_monitor], Config),
     ok = test_bpftrace:kill(Consumer),
     until_following(sources, [], Config),
-    ?assertEqual([], call(Config, fun sources_SUITE:monitored/0)).
+    ?assertEqual([], call(Config, fun test_autotracer:monitored/0)).
 
 %% -- Ports that do not answer ----------------------------------------------------------------
 
@@ -556,7 +555,7 @@ polls_ports(To) ->
     Ports = [_, Stuck, _] = receive {ports, Opened} -> Opened end,
     Began = erlang:monotonic_time(millisecond),
     ok = tools_SUITE:spin(50000),
-    {on, State} = dyntrace_ports:on(#{ports => all}),
+    {on, State} = dyntrace_ports:on([], #{ports => all}),
     Asked = until_asked(Stuck, State),
     [<<"data">> = test_driver:echo(Port, "data") || Port <- Ports, Port =/= Stuck],
     Ms = erlang:monotonic_time(millisecond) - Began,
@@ -576,7 +575,7 @@ until_answered(State) ->
 polled_until(What, Is, State) ->
     _ = put(polled, State),
     ok = test_wait:until(What, Is, fun() ->
-                                           {on, New} = dyntrace_ports:poll(get(polled)),
+                                           {on, New} = dyntrace_ports:poll([], get(polled)),
                                            _ = put(polled, New),
                                            New
                                    end),

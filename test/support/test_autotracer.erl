@@ -5,12 +5,15 @@
 %%     suite() -> [{ct_hooks, [test_autotracer]}].
 -module(test_autotracer).
 
--export([start/1, start/2, attach/2, following/1, call/2, answer_of/2, badarg_of_follow/2]).
+-include_lib("stdlib/include/assert.hrl").
+
+-export([start/1, start/2, attach/2, following/1, call/2, text/2, answer_of/2, badarg_of_follow/2]).
+-export([with_node/3, with_two_nodes/3, with_two_nodes/4]).
 -export([until_traced/1, until_untraced/1, until_following/3, until_flags/3, until_pattern/3, until_system_tracer/2,
-         until_logged/2, until_worker_after/2, until_sampled/2]).
+         until_nodes/3, until_logged/2, until_worker_after/2, until_sampled/2]).
 -export([traced/2, flags/1, of_function/2, keep_log/1, logged/1, errors/1, log/2]).
 %% On the node.
--export([answer/0, sink/0, flood/1, infos/2]).
+-export([answer/0, sink/0, flood/1, infos/2, monitored/0]).
 %% The hook.
 -export([init/2, pre_init_per_suite/3, pre_init_per_testcase/4, post_end_per_testcase/5]).
 
@@ -62,6 +65,10 @@ following(Config) ->
 call(Config, Fun) ->
     test_node:call(configured(node, Config), Fun).
 
+%% As the node writes it.
+text(Term, Config) ->
+    call(Config, fun() -> test_cases:text(Term) end).
+
 %% What the shell shows for follow/1 with a wrong option.
 badarg_of_follow(Options, Config) ->
     call(Config, fun() ->
@@ -71,6 +78,33 @@ badarg_of_follow(Options, Config) ->
                                  unicode:characters_to_binary(erl_error:format_exception(error, badarg, Stack))
                          end
                  end).
+
+%% -- Other nodes -----------------------------------------------------------------------------------
+
+%% In place of the node of the test's configuration.
+with_node(Node, Fun, Config) ->
+    try
+        Result = Fun([{node, Node} | Config]),
+        #{undecoded := Undecoded} = test_node:call(Node, fun dyntrace:info/0),
+        ?assertEqual(#{}, Undecoded),
+        Result
+    after
+        test_node:stop(Node)
+    end.
+
+%% a@127.0.0.1, which is traced, and b@127.0.0.1.
+with_two_nodes(Args, Fun, Config) ->
+    with_two_nodes(Args, [], Fun, Config).
+
+%% With arguments for a, and for both.
+with_two_nodes(Args, ForBoth, Fun, Config) ->
+    test_node:with_epmd(fun(Epmd) -> with_two_nodes_of(Epmd, Args, ForBoth, Fun, Config) end).
+
+with_two_nodes_of(Epmd, Args, ForBoth, Fun, Config) ->
+    Other = test_node:named("b", Epmd, ForBoth),
+    try with_node(test_node:named("a", Epmd, Args ++ ForBoth), fun(Ours) -> Fun(Other, Ours) end, Config)
+    after test_node:stop(Other)
+    end.
 
 %% -- Processes of the node -------------------------------------------------------------------------
 
@@ -119,6 +153,9 @@ until_system_tracer(Tracer, Config) ->
 until_logged(Count, Config) ->
     test_wait:until({Count, "lines in the log"}, fun(Lines) -> length(Lines) =:= Count end,
                     fun() -> logged(Config) end).
+
+until_nodes(Type, Nodes, Config) ->
+    test_wait:until({Type, "nodes"}, Nodes, fun() -> call(Config, fun() -> nodes(Type) end) end).
 
 until_worker_after(First, Config) ->
     test_wait:until({"another worker than", First}, fun(Worker) -> not lists:member(Worker, [First, undefined]) end,
@@ -169,6 +206,19 @@ infos(What, Key) ->
          {legacy, default} -> erlang:trace_info(What, Key);
          _ -> apply(trace, info, [Session, What, Key])
      end || Session <- Sessions].
+
+%% On the node: what the application has set of the system monitor.
+monitored() ->
+    _ = code:ensure_loaded(trace),
+    Worker = whereis(dyntrace_autotracer),
+    case {erlang:function_exported(trace, system, 3), erlang:system_monitor()} of
+        {true, _} ->
+            lists:sort(lists:append([Events || Session <- apply(trace, session_info, [all]),
+                                               element(1, Session) =:= dyntrace_system_monitor,
+                                               {system, Events} <- [apply(trace, info, [Session, system, all])]]));
+        {false, {Worker, Events}} -> lists:sort(Events);
+        {false, _} -> []
+    end.
 
 %% -- The log ---------------------------------------------------------------------------------------
 

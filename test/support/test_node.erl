@@ -3,7 +3,7 @@
 -module(test_node).
 
 -export([start/0, start/1, stop/1, os_pid/1, call/2, call/3, is_ours/1, test_paths/0]).
--export([start_epmd/0, stop_epmd/1, named/2, named/3, nameless/1]).
+-export([start_epmd/0, stop_epmd/1, with_epmd/1, named/2, named/3, nameless/1]).
 
 -define(DEADLINE, 180000).
 
@@ -67,6 +67,12 @@ start_epmd() ->
 
 stop_epmd({_, Port}) ->
     true = port_close(Port).
+
+with_epmd(Fun) ->
+    Epmd = start_epmd(),
+    try Fun(Epmd)
+    after stop_epmd(Epmd)
+    end.
 
 named(Name, Epmd) ->
     named(Name, Epmd, []).

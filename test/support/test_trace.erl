@@ -4,7 +4,7 @@
 %% Arguments and answers are those of the functions of erlang. A process that is a tracer has no session.
 -module(test_trace).
 
--export([has_sessions/0, trace/3, trace_pattern/3]).
+-export([has_sessions/0, trace/3, trace_pattern/3, received/0]).
 
 %% Whether this OTP, which is that of the nodes too, has trace sessions.
 has_sessions() ->
@@ -49,3 +49,7 @@ session(Tracer) ->
         Session ->
             Session
     end.
+
+%% The messages that the calling process, a tracer, has received.
+received() ->
+    receive {trace, _, 'receive', Message} -> [Message | received()] after 0 -> [] end.
