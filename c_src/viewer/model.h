@@ -1,0 +1,244 @@
+/*
+ * The model: the state of each recorded node, rebuilt from its events in one pass.
+ *
+ *     recorded events -> model -> sinks
+ *
+ * The model tells a sink what happened by the functions of struct dt_sink (sink.h). All times are
+ * ns since the epoch and rise from call to call, except the begins of intervals that are told when
+ * they end. What the trace lacks is not told; what the model infers has `inferred` set.
+ *
+ * Memory is bounded by the live state: processes and ports that live, messages in flight (at most
+ * DT_MESSAGES_IN_FLIGHT), frames (DT_FRAMES per process). A process that has exited is released
+ * after `process_gone`, unless a message in flight or a waiting call names it. Sinks may keep data
+ * in `of_sink` and free it then.
+ */
+#ifndef DT_VIEWER_MODEL_H
+#define DT_VIEWER_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <glib.h>
+
+#include "viewer/recorded.h"
+
+enum {
+    /* Messages whose delivery is awaited, per node; the oldest are told as unmatched. */
+    DT_MESSAGES_IN_FLIGHT = 200000,
+    /* Deeper calls are counted, not kept. */
+    DT_FRAMES = 1024,
+};
+
+/* One VM. */
+struct dt_node {
+    unsigned number;      /* from 0, in the order of the first event */
+    const char *name;     /* "shop@host" of an identity; else "host, process 4711"; never NULL */
+    const char *hostname; /* "" if unknown */
+    int64_t os_pid;       /* DT_UNKNOWN if unknown */
+    const char *otp;      /* its release, "" if unknown */
+    int64_t first, last;  /* times of its first and last event */
+    void *of_sink;
+};
+
+/* A thread that runs processes: a scheduler's. */
+struct dt_scheduler {
+    unsigned number;
+    struct dt_node *node;
+    int64_t id;       /* vtid, or the CPU */
+    bool is_cpu;      /* the trace has no vtid, so the CPU stands in for the scheduler */
+    const char *name; /* "scheduler 1", "dirty I/O scheduler 3", "CPU 0", ... */
+    void *of_sink;
+};
+
+enum dt_state {
+    DT_STATE_UNKNOWN,  /* before the first event that tells */
+    DT_STATE_WAITING,  /* not scheduled: waits for a message, or was suspended */
+    DT_STATE_RUNNABLE, /* waits for a scheduler; always inferred */
+    DT_STATE_RUNNING,
+    DT_STATE_COLLECTING, /* garbage collection */
+    DT_STATE_EXITING,
+    DT_STATES
+};
+extern const char *const dt_state_names[DT_STATES];
+
+enum dt_kind { DT_PROCESS, DT_PORT, DT_FOREIGN /* a process or port of another node */ };
+
+/* A process or a port, or one of another node of which only the identifier is known. */
+struct dt_process {
+    enum dt_kind kind;
+    uint64_t number; /* unique in the recording: a pid that is used again has another one */
+    struct dt_node *node;
+    const char *pid;  /* "<0.90.0>", "#Port<0.5>" */
+    const char *name; /* registered name, "" if none or unknown; of a port its driver or command */
+    const char *initial; /* initial call, "" if unknown */
+    const char *label;   /* "" if none */
+    const char *show;    /* for people: name, else label, else initial call, else pid; the name of a
+                            named one, and pid */
+    struct dt_process *parent; /* of a port its owner; NULL if unknown */
+    const char *group; /* application or supervisor: the name of the nearest named ancestor; "" if
+                          unknown */
+
+    int64_t began; /* spawned or opened then; DT_UNKNOWN if it was before the recording */
+    int64_t first; /* the first event that named it */
+    int64_t ended; /* DT_UNKNOWN while it lives */
+
+    enum dt_state state;
+    int64_t since;                  /* of the state */
+    struct dt_scheduler *scheduler; /* while it runs, if known */
+    uint64_t mailbox; /* messages delivered, not yet taken: unknown to tracers, so messages in
+                         flight to it */
+    unsigned references;
+    void *of_sink;
+};
+
+/* A time in a state. They do not overlap, and come in order for each process. */
+struct dt_interval {
+    struct dt_process *process;
+    enum dt_state state;
+    int64_t begin, end;
+    bool inferred;
+    bool is_open;                   /* cut by the recording's end */
+    struct dt_scheduler *scheduler; /* RUNNING, COLLECTING: NULL if unknown */
+    const char *in;  /* RUNNING: the function in which it started to run, "" if unknown */
+    const char *out; /* WAITING, RUNNABLE: the function in which it stopped, so where it waits, ""
+                        if unknown */
+    bool is_major;   /* COLLECTING */
+    uint64_t reclaimed, heap, old_heap; /* COLLECTING: words, at its end; 0 if it is open */
+};
+
+enum dt_left {
+    DT_LEFT_RETURN,
+    DT_LEFT_EXCEPTION,
+    DT_LEFT_TAIL_CALL, /* inferred: its caller's return came without its own */
+    DT_LEFT_EXIT,      /* the process exited */
+    DT_LEFT_UNKNOWN,   /* the recording ended, or events were lost */
+};
+extern const char *const dt_left_names[];
+
+/* A call: a frame of a process's stack. Told at its begin and at its end; frames of a process nest.
+ */
+struct dt_frame {
+    struct dt_process *process;
+    uint64_t number;
+    const char *entry; /* "lists:sort/1" */
+    unsigned depth;    /* 0: outermost known */
+    int64_t begin, end;
+    enum dt_left left;
+    const char *class; /* EXCEPTION: "error", ...; else "" */
+    const char
+        *value;    /* of function_value or function_reason, "" if unknown; valid during the call */
+    bool inferred; /* its begin is unknown: it was entered before the recording */
+    bool has_return; /* a return is traced for this function, so `end` is measured */
+    int64_t own;     /* ns without callees */
+    int64_t waited;  /* ns of it in which the process did not run, where that is known; else
+                        DT_UNKNOWN */
+    void *of_sink;
+};
+
+enum dt_matched {
+    DT_MATCHED_NOT,    /* sent, no delivery was seen; or delivered, no send was seen */
+    DT_MATCHED_SENDER, /* exact: message_delivery names the sender; in order for this pair, with
+                          equal text */
+    DT_MATCHED_TOKEN,  /* exact: seq_trace's serial */
+    DT_MATCHED_ORDER,  /* inferred: the oldest with equal text to this receiver */
+};
+extern const char *const dt_matched_names[];
+
+/* A message. `sent` or `delivered` is DT_UNKNOWN where the trace has only the other. */
+struct dt_message {
+    uint64_t number;
+    struct dt_process *from; /* NULL if unknown */
+    struct dt_process *to;   /* NULL for a name or alias that is not known */
+    const char *to_text;     /* the receiver as the sender names it, "" if unknown */
+    const char *text;        /* "" if unknown */
+    const char *label;       /* of seq_trace, "" if it has none */
+    const char *timer; /* "clock_service" for a timer's, another node's name for a message from
+                          there; else "" */
+    int64_t sent, delivered;
+    enum dt_matched matched;
+    bool is_dead; /* the receiver had exited, or no process had the name */
+    void *of_sink;
+};
+
+enum dt_outcome {
+    DT_OUTCOME_REPLY,
+    DT_OUTCOME_TIMEOUT, /* inferred: the caller went on without the reply */
+    DT_OUTCOME_DOWN,    /* the server exited, or there was none */
+    DT_OUTCOME_UNKNOWN, /* the recording ended */
+};
+extern const char *const dt_outcome_names[];
+
+/* A call of a gen_server (or gen_statem, gen_event): from {'$gen_call', {From, Tag}, Request} to
+ * {Tag, Reply}. */
+struct dt_server_call {
+    struct dt_process *caller, *server; /* never NULL; a server may be DT_FOREIGN */
+    const char *request;                /* the text of Request, maybe cut */
+    const char *reply;                  /* "" if unknown */
+    int64_t began;                      /* the request was sent */
+    int64_t delivered;                  /* it reached the server; DT_UNKNOWN */
+    int64_t taken; /* the server started to work on it: the last begin of running before the reply,
+                      inferred; DT_UNKNOWN */
+    int64_t ended; /* the reply was sent, the server exited, or the caller went on */
+    enum dt_outcome outcome;
+};
+
+/* A span of dyntrace:span/2. Spans of a process may overlap in recordings that lost events. */
+struct dt_span {
+    struct dt_process *process;
+    uint64_t id;
+    const char *name;
+    int64_t begin; /* of a span whose start was not recorded: computed from its duration */
+    int64_t end;
+    const char *outcome; /* "" if it is open */
+    bool is_open;
+    void *of_sink;
+};
+
+/* What happens at one time, told as it is recorded: marks, log lines, the VM's own events, traces
+   of users, registrations, links, nodes that come and go. `fields` are the recorded ones. */
+struct dt_instant {
+    const struct dt_recorded *event;
+    struct dt_node *node;
+    struct dt_process *process; /* whom it is about; NULL if the node */
+    struct dt_process *other;   /* of a link the other end, of a busy port the port; else NULL */
+};
+
+/* A process or port that exits. */
+struct dt_exit {
+    struct dt_process *process;
+    int64_t time;
+    const char *reason; /* text */
+    bool is_crash;      /* neither normal, shutdown, {shutdown, _} nor killed by its supervisor's
+                           shutdown */
+    struct dt_process **linked; /* those linked to it, as far as links were recorded */
+    unsigned links;
+};
+
+/* Events that the tracer or LTTng could not record. */
+struct dt_lost {
+    struct dt_node *node; /* NULL if the trace does not tell */
+    const char *stream;   /* for people: "CPU 1" */
+    int64_t begin, end;   /* they were lost between these times */
+    uint64_t count;       /* 0 if unknown */
+};
+
+struct dt_sink;
+struct dt_model;
+
+/* `sink` and its data, which all of its functions get, live longer than the model. */
+struct dt_model *dt_model_new(const struct dt_sink *sink, void *of_sink);
+void dt_model_event(struct dt_model *model, const struct dt_recorded *event);
+void dt_model_lost(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
+                   const struct dt_lost *lost);
+/* Tells what is open, then every live process as gone, then the nodes' end. */
+void dt_model_end(struct dt_model *model);
+void dt_model_free(struct dt_model *model);
+
+/* For sinks, during a call: all that is live. */
+void dt_model_processes(const struct dt_model *model, void (*each)(struct dt_process *, void *),
+                        void *data);
+uint64_t dt_model_events(const struct dt_model *model);
+/* Events of other providers, and of ours whose fields could not be read. */
+uint64_t dt_model_skipped(const struct dt_model *model);
+
+#endif

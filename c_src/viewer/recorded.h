@@ -1,0 +1,38 @@
+/*
+ * A recorded event: an event of a trace as a struct of the catalogue, with what the trace says
+ * about where it happened.
+ *
+ * The reader maps each event class of a trace to a probe of the catalogue by the name, and its
+ * fields by their names. So recordings of other versions, and of OTP's own LTTng provider, are read
+ * as far as they have the same fields.
+ */
+#ifndef DT_VIEWER_RECORDED_H
+#define DT_VIEWER_RECORDED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "catalogue/event.h"
+
+/* Of numbers that a trace does not have. */
+#define DT_UNKNOWN INT64_MIN
+
+struct dt_recorded {
+    enum dt_probe probe;
+    int64_t time; /* ns since the epoch, by the trace's clock */
+
+    /* Strings are valid until the next event; those that the trace lacks are "", numbers 0. */
+    union dt_event fields;
+    uint64_t has; /* bit n: the trace has the field number n of the catalogue */
+
+    /* The VM: of the contexts vpid and hostname, or the trace's own where it has one process. */
+    const char *hostname; /* "" if unknown */
+    int64_t vpid;         /* DT_UNKNOWN if unknown */
+    uint64_t trace;       /* number of the trace: tells VMs apart whose vpid is unknown */
+
+    /* The thread, a scheduler: of the context vtid, else the CPU stands in for it. */
+    int64_t vtid, cpu;    /* DT_UNKNOWN if unknown */
+    const char *procname; /* the thread's name, "" if unknown */
+};
+
+#endif

@@ -1,0 +1,98 @@
+/*
+ * A sink: makes one kind of picture from what the model tells.
+ *
+ * Each sink is one row in sinks.def and one file sink_<name>.c, which defines `const struct dt_sink
+ * dt_sink_<name>`. plugin.c registers a babeltrace2 component class sink.dyntrace.<name> for each.
+ */
+#ifndef DT_VIEWER_SINK_H
+#define DT_VIEWER_SINK_H
+
+#include "viewer/model.h"
+
+enum dt_param_type { DT_PARAM_STRING, DT_PARAM_INTEGER, DT_PARAM_BOOL };
+
+/* A parameter of --params. The table ends with a row without a name; values are in the same order.
+ */
+struct dt_param {
+    const char *name;
+    enum dt_param_type type;
+    const char *standard; /* its value when it is not given; NULL: it has to be given */
+    const char *meaning;  /* for the class's help */
+};
+
+/* A parameter's value, by its type. */
+union dt_value {
+    const char *string;
+    int64_t integer;
+    bool is;
+};
+
+/* Functions that are NULL are not called. `s` is what `start` returned. Everything else belongs to
+   the model and is valid during the call, processes, nodes, schedulers and frames until they are
+   told as gone. */
+struct dt_sink {
+    const char *name, *description;
+    const struct dt_param *params;
+
+    /* Returns the sink's data, or NULL with an error that names the parameter. */
+    void *(*start)(const union dt_value *values, GError **error);
+    /* After the model's end: writes what is left. */
+    bool (*finish)(void *s, const struct dt_model *model, GError **error);
+    void (*free)(void *s);
+
+    void (*node)(void *s, struct dt_node *); /* a node, or its name, has become known */
+    void (*node_gone)(void *s, struct dt_node *);
+    void (*scheduler)(void *s, struct dt_scheduler *);
+    void (*process)(void *s, struct dt_process *,
+                    int64_t time); /* it was spawned, or named for the first time */
+    void (*process_named)(void *s, struct dt_process *,
+                          int64_t time); /* name, label, initial call or parent changed */
+    void (*process_exited)(void *s, const struct dt_exit *);
+    void (*process_gone)(void *s, struct dt_process *);          /* the last call for it */
+    void (*interval)(void *s, const struct dt_interval *);       /* at its end */
+    void (*mailbox)(void *s, struct dt_process *, int64_t time); /* `mailbox` has changed */
+
+    void (*call_begin)(void *s, struct dt_frame *);
+    void (*call_end)(void *s,
+                     struct dt_frame *); /* also for frames that were never left, at the end */
+    void (*arguments)(void *s, struct dt_frame *,
+                      const char *arguments); /* after call_begin, if recorded */
+
+    void (*sent)(void *s, struct dt_message *); /* at `sent` */
+    void (*delivered)(void *s,
+                      struct dt_message *); /* at `delivered`: matched, or with no known `sent` */
+    void (*message_gone)(void *s, struct dt_message *); /* the last call for each message */
+
+    void (*server_call)(void *s, const struct dt_server_call *); /* at its end */
+    void (*span)(void *s, const struct dt_span *);               /* at its end; in no order */
+    void (*instant)(void *s, const struct dt_instant *);
+    void (*counter)(void *s, struct dt_node *, const char *name, const char *unit, int64_t value,
+                    int64_t time);
+    void (*lost)(void *s, const struct dt_lost *);
+
+    /* Functions of a sink that can't go on, because the disk is full, keep their error for this;
+     * NULL: it can. */
+    const GError *(*failed)(void *s);
+};
+
+#define SINK(name) extern const struct dt_sink dt_sink_##name;
+#include "viewer/sinks.def"
+
+/* -- For sinks ---------------------------------------------------------------------- */
+
+/* Writes a file that is complete or absent: to `path`.part, which takes the name at the end. "-" is
+ * standard output. */
+struct dt_file;
+struct dt_file *dt_file_open(const char *path, GError **error);
+void dt_file_write(struct dt_file *file, const void *bytes,
+                   size_t size); /* errors are kept for close */
+void dt_file_printf(struct dt_file *file, const char *format, ...) G_GNUC_PRINTF(2, 3);
+const GError *dt_file_failed(const struct dt_file *file);
+bool dt_file_close(struct dt_file *file, GError **error);
+void dt_file_discard(struct dt_file *file);
+
+/* A text as a JSON string with its quotes, valid UTF-8 whatever the text is; `<`, `>` and `&` as \u
+ * escapes. */
+void dt_json_string(GString *to, const char *text);
+
+#endif
