@@ -34,7 +34,7 @@ struct dt_node {
     unsigned number;      /* from 0, in the order of the first event */
     const char *name;     /* "shop@host" of an identity; else "host, process 4711"; never NULL */
     const char *hostname; /* "" if unknown */
-    int64_t os_pid;       /* DT_UNKNOWN if unknown */
+    int64_t os_pid;       /* DT_NO_VALUE if unknown */
     const char *otp;      /* its release, "" if unknown */
     int64_t first, last;  /* times of its first and last event */
     void *of_sink;
@@ -78,9 +78,9 @@ struct dt_process {
     const char *group; /* application or supervisor: the name of the nearest named ancestor; "" if
                           unknown */
 
-    int64_t began; /* spawned or opened then; DT_UNKNOWN if it was before the recording */
+    int64_t began; /* spawned or opened then; DT_NO_VALUE if it was before the recording */
     int64_t first; /* the first event that named it */
-    int64_t ended; /* DT_UNKNOWN while it lives */
+    int64_t ended; /* DT_NO_VALUE while it lives */
 
     enum dt_state state;
     int64_t since;                  /* of the state */
@@ -131,7 +131,7 @@ struct dt_frame {
     bool has_return; /* a return is traced for this function, so `end` is measured */
     int64_t own;     /* ns without callees */
     int64_t waited;  /* ns of it in which the process did not run, where that is known; else
-                        DT_UNKNOWN */
+                        DT_NO_VALUE */
     void *of_sink;
 };
 
@@ -144,7 +144,7 @@ enum dt_matched {
 };
 extern const char *const dt_matched_names[];
 
-/* A message. `sent` or `delivered` is DT_UNKNOWN where the trace has only the other. */
+/* A message. `sent` or `delivered` is DT_NO_VALUE where the trace has only the other. */
 struct dt_message {
     uint64_t number;
     struct dt_process *from; /* NULL if unknown */
@@ -175,9 +175,9 @@ struct dt_server_call {
     const char *request;                /* the text of Request, maybe cut */
     const char *reply;                  /* "" if unknown */
     int64_t began;                      /* the request was sent */
-    int64_t delivered;                  /* it reached the server; DT_UNKNOWN */
+    int64_t delivered;                  /* it reached the server; DT_NO_VALUE */
     int64_t taken; /* the server started to work on it: the last begin of running before the reply,
-                      inferred; DT_UNKNOWN */
+                      inferred; DT_NO_VALUE */
     int64_t ended; /* the reply was sent, the server exited, or the caller went on */
     enum dt_outcome outcome;
 };

@@ -15,7 +15,7 @@
 #include "catalogue/event.h"
 
 /* Of numbers that a trace does not have. */
-#define DT_UNKNOWN INT64_MIN
+#define DT_NO_VALUE INT64_MIN
 
 struct dt_recorded {
     enum dt_probe probe;
@@ -27,11 +27,11 @@ struct dt_recorded {
 
     /* The VM: of the contexts vpid and hostname, or the trace's own where it has one process. */
     const char *hostname; /* "" if unknown */
-    int64_t vpid;         /* DT_UNKNOWN if unknown */
+    int64_t vpid;         /* DT_NO_VALUE if unknown */
     uint64_t trace;       /* number of the trace: tells VMs apart whose vpid is unknown */
 
     /* The thread, a scheduler: of the context vtid, else the CPU stands in for it. */
-    int64_t vtid, cpu;    /* DT_UNKNOWN if unknown */
+    int64_t vtid, cpu;    /* DT_NO_VALUE if unknown */
     const char *procname; /* the thread's name, "" if unknown */
 };
 
