@@ -10,8 +10,8 @@ ERL      := erl -noinput -pa $(LIB)/ebin
 # What each target needs on the machine. tools/deps knows the packages.
 BUILD_NEEDS := cc make erl erl_nif.h sys/sdt.h lttng-ust
 DEMO_NEEDS  := $(BUILD_NEEDS) bpftrace lttng babeltrace2
-CHECK_NEEDS := $(DEMO_NEEDS) rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test proper readelf \
-               clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace
+CHECK_NEEDS := $(DEMO_NEEDS) ccache rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test proper \
+               readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace
 BENCH_NEEDS := $(DEMO_NEEDS) perf runtime_tools
 VM_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
 MATRIX_NEEDS := erl debootstrap
@@ -33,6 +33,11 @@ demo: deps-demo all ## trace a small live system, print its events as a story (V
 	@mkdir -p $(DEMO)
 	erlc -o $(DEMO) demo/*.erl test/support/*.erl
 	$(ERL) -pa $(DEMO) -s dyntrace_demo main
+
+# Suites build the library again and again, in folders of their own. With ccache, if it is there, each source is
+# compiled once. (Unless told otherwise, it counts the folder as a difference if there is debugging information.)
+check check-release check-sanitize: export PATH := $(addsuffix :,$(wildcard /usr/lib/ccache))$(PATH)
+check check-release check-sanitize: export CCACHE_NOHASHDIR := 1
 
 check: deps-check all check-docs ## run all tests (SUITES=test/a_SUITE,test/b_SUITE: only these)
 	$(REBAR) ct $(if $(SUITES),--suite $(SUITES))

@@ -22,6 +22,9 @@
 %% A port answers when its driver is idle. A dump ends without the ports that have not answered for that long.
 -define(PORTS_MS, 5000).
 
+%% How often the process that tells the ports looks whether one of them does not answer.
+-define(POLL_MS, 100).
+
 %% How deep terms in the log are shown.
 -define(DEPTH, 40).
 
@@ -260,27 +263,29 @@ told(Pid, Parent, Initial, Name, Label) ->
 
 %% -- Ports -----------------------------------------------------------------------------
 
-%% A port may take long to answer: a process of its own waits.
+%% A process of its own waits for the ports' answers.
 -spec ports(Dumper :: pid()) -> no_return().
 ports(Dumper) ->
     _ = process_flag(sensitive, true),
-    tell_ports(Dumper).
+    tell_ports(Dumper, dyntrace_port_asker:new(fun tell_port/2)).
 
-tell_ports(Dumper) ->
+tell_ports(Dumper, Asker) ->
     receive
         tell ->
-            tell_ports(?BATCH, erlang:ports()),
+            Told = until_told(dyntrace_port_asker:ask(erlang:ports(), Asker)),
             Dumper ! {told_ports, self()},
-            tell_ports(Dumper)
+            tell_ports(Dumper, Told)
     end.
 
-tell_ports(_, []) ->
-    ok;
-tell_ports(0, Ports) ->
-    receive after ?PAUSE_MS -> tell_ports(?BATCH, Ports) end;
-tell_ports(N, [Port | Ports]) ->
-    case dyntrace_ports:info(Port) of
+until_told(Asker) ->
+    case dyntrace_port_asker:is_idle(Asker) of
+        true -> Asker;
+        false -> until_told(dyntrace_port_asker:poll(Asker, ?POLL_MS))
+    end.
+
+tell_port(Port, N) ->
+    _ = N rem ?BATCH =:= 0 andalso receive after ?PAUSE_MS -> ok end,
+    case dyntrace_port_asker:info(Port) of
         {Owner, Name, OsPid} -> ok = dyntrace:report(port_identity, {Port, Owner, Name, OsPid});
         closed -> ok
-    end,
-    tell_ports(N - 1, Ports).
+    end.

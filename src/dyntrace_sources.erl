@@ -26,7 +26,7 @@ modules() ->
 
 %% What they call.
 used() ->
-    [dyntrace_initial_calls, dyntrace_node_identities, dyntrace_sampler, erpc].
+    [dyntrace_initial_calls, dyntrace_node_identities, dyntrace_port_asker, dyntrace_sampler, erpc].
 
 -spec new() -> sources().
 new() ->

@@ -399,6 +399,9 @@ dump_during_a_dump(Config) ->
     test_wait:until("one more dump", fun() -> dumps(Config) >= Before + 2 end),
     until_idle(Config),
     ?assertEqual(Before + 2, dumps(Config)),
+    _ = test_bpftrace:await(Consumer, fun({Probe, Fields}) ->
+                                              {Probe, maps:get(id, Fields, none)} =:= {dump_end, Before + 2}
+                                      end),
     ok = whole(test_bpftrace:stop(Consumer)).
 
 %% A dump takes nothing from the budget, and goes on while tracing pauses.

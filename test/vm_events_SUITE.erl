@@ -535,7 +535,7 @@ polled_beside_a_stuck_port(Folder) ->
     Self = self(),
     %% To load a module, the VM waits for every scheduler.
     _ = [{module, _} = code:ensure_loaded(Module)
-         || Module <- [dyntrace_ports, dyntrace_settings, test_wait, tools_SUITE]],
+         || Module <- [dyntrace_ports, dyntrace_port_asker, dyntrace_settings, test_wait, tools_SUITE]],
     ok = test_driver:load(Folder, output),
     ok = dyntrace_settings:new(),
     Poller = spawn_opt(?MODULE, polls_ports, [Self], [link, {scheduler, 2}]),
@@ -566,11 +566,11 @@ polls_ports(To) ->
 
 %% Until a process waits for that port, and no other is asked.
 until_asked(Stuck, State) ->
-    polled_until({"a process waits for", Stuck}, fun({state, none, [{Port, _}]}) -> Port =:= Stuck; (_) -> false end,
+    polled_until({"a process waits for", Stuck}, fun({asker, _, none, [{Port, _}]}) -> Port =:= Stuck; (_) -> false end,
                  State).
 
 until_answered(State) ->
-    polled_until("no port is asked", fun(New) -> New =:= {state, none, []} end, State).
+    polled_until("no port is asked", fun({asker, _, Asking, Waiting}) -> {Asking, Waiting} =:= {none, []} end, State).
 
 polled_until(What, Is, State) ->
     _ = put(polled, State),

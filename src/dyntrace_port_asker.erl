@@ -1,0 +1,123 @@
+%% @private Asks ports one after another for what erlang:port_info/1 tells. The port answers itself, and its driver may
+%% hold it for as long as it likes. So a process asks; when a port does not answer, that process waits for the port, and
+%% another one asks the ports after it.
+%%
+%% The processes are linked to the caller, which polls.
+-module(dyntrace_port_asker).
+
+-export([new/1, ask/2, poll/2, is_idle/1, info/1, stop/1]).
+
+-export_type([asker/0]).
+
+%% How long the others wait for the answer of a port, and how many processes wait for such ports at most.
+-define(PORT_MS, 1000).
+-define(MAX_STUCK, 10).
+
+-record(asking, {pid, monitor,
+                 %% The ports that the process asks, and how many it has asked.
+                 ports :: [port()],
+                 asked = counters:new(1, []),
+                 %% How many it had asked at that time, in ms.
+                 seen = 0,
+                 since = now_ms()}).
+
+-record(asker, {asks :: fun((port(), N :: pos_integer()) -> term()),
+                asking = none :: none | #asking{},
+                %% The processes that wait for a port, the last one first.
+                stuck = [] :: [{port(), pid()}]}).
+
+-opaque asker() :: #asker{}.
+
+%% Asks is called for each port, which is the Nth of its process, and calls info/1.
+-spec new(Asks :: fun((port(), N :: pos_integer()) -> term())) -> asker().
+new(Asks) ->
+    #asker{asks = Asks}.
+
+%% For an idle asker. A port that a process waits for is not asked again.
+-spec ask([port()], asker()) -> asker().
+ask(Ports, Asker = #asker{asking = none, stuck = Stuck, asks = Asks}) ->
+    case [Port || Port <- Ports, not lists:keymember(Port, 1, Stuck)] of
+        [] ->
+            Asker;
+        ToAsk ->
+            New = #asking{ports = ToAsk},
+            {Pid, Ref} = spawn_opt(fun() -> asked(Asks, ToAsk, New#asking.asked) end, [link, monitor]),
+            Asker#asker{asking = New#asking{pid = Pid, monitor = Ref}}
+    end.
+
+%% Waits for so many ms until all ports have been asked, and goes on to the next ports if one does not answer.
+-spec poll(asker(), Wait :: non_neg_integer()) -> asker().
+poll(Asker = #asker{stuck = Stuck}, Wait) ->
+    gone_on(answered(Asker#asker{stuck = [Waiting || Waiting = {_, Pid} <- Stuck, is_process_alive(Pid)]}, Wait)).
+
+%% Whether all ports have been asked; some may not have answered yet.
+-spec is_idle(asker()) -> boolean().
+is_idle(#asker{asking = Asking}) ->
+    Asking =:= none.
+
+%% The answer of a port. The process of the operating system is 0 if the port has none.
+-spec info(port()) -> {Owner :: pid(), Name :: string(), OsPid :: non_neg_integer()} | closed.
+info(Port) ->
+    case erlang:port_info(Port) of
+        undefined -> closed;
+        Info -> {value(connected, Info), value(name, Info), os_pid(value(os_pid, Info))}
+    end.
+
+value(Key, Info) ->
+    proplists:get_value(Key, Info).
+
+os_pid(undefined) -> 0;
+os_pid(OsPid) -> OsPid.
+
+-spec stop(asker()) -> ok.
+stop(#asker{asking = Asking, stuck = Stuck}) ->
+    _ = [true = demonitor(Ref, [flush]) || #asking{monitor = Ref} <- [Asking]],
+    _ = [true = exit(Pid, kill) || Pid <- [Pid || #asking{pid = Pid} <- [Asking]] ++ [Pid || {_, Pid} <- Stuck]],
+    ok.
+
+%% -- The process that asks -------------------------------------------------------------
+
+%% A sensitive process makes no trace events.
+asked(Asks, Ports, Asked) ->
+    _ = process_flag(sensitive, true),
+    lists:foldl(fun(Port, N) ->
+                        _ = go_on() andalso Asks(Port, N),
+                        counters:add(Asked, 1, 1),
+                        N + 1
+                end, 1, Ports).
+
+%% Until another process asks the others.
+go_on() ->
+    receive stop -> exit(normal)
+    after 0 -> true
+    end.
+
+%% -- Its caller ------------------------------------------------------------------------
+
+answered(Asker = #asker{asking = #asking{monitor = Ref}}, Wait) ->
+    receive {'DOWN', Ref, process, _, _} -> Asker#asker{asking = none}
+    after Wait -> Asker
+    end;
+answered(Asker, _) ->
+    Asker.
+
+gone_on(Asker = #asker{asking = none}) ->
+    Asker;
+gone_on(Asker = #asker{asking = Asking = #asking{seen = Seen, since = Since}}) ->
+    case {counters:get(Asking#asking.asked, 1), now_ms() - Since} of
+        {Seen, Past} when Past > ?PORT_MS -> without(lists:nthtail(Seen, Asking#asking.ports), Asker);
+        {Seen, _} -> Asker;
+        {More, _} -> Asker#asker{asking = Asking#asking{seen = More, since = now_ms()}}
+    end.
+
+without([Port | Others], Asker = #asker{asking = #asking{pid = Pid, monitor = Ref}, stuck = Stuck}) ->
+    Pid ! stop,
+    true = demonitor(Ref, [flush]),
+    {Kept, TooMany} = lists:split(min(length(Stuck), ?MAX_STUCK - 1), Stuck),
+    _ = [exit(Long, kill) || {_, Long} <- TooMany],
+    ask(Others, Asker#asker{asking = none, stuck = [{Port, Pid} | Kept]});
+without([], Asker) ->
+    Asker.
+
+now_ms() ->
+    erlang:monotonic_time(millisecond).
