@@ -1,9 +1,9 @@
 %% Recordings: a real LTTng records stock nodes while they do something. The recording stays as a folder.
 %%
-%%     Folder = test_recording:make(Folder, fun(Node) -> ... end),
-%%     Folder = test_recording:make(Folder, #{nodes => 2}, fun([One, Other]) -> ... end).
+%%     test_recording:make(Folder, fun(Node) -> ... end),
+%%     test_recording:make(Folder, #{nodes => 2}, fun([One, Other]) -> ... end).
 %%
-%% On each node the application runs, prints no log, and follows the recording. The function starts when the trace flags are set.
+%% They return what the function does. %% On each node the application runs, prints no log, and follows the recording. The function starts when the trace flags are set.
 -module(test_recording).
 
 -export([make/2, make/3, contexts/0]).
@@ -25,7 +25,7 @@ contexts() ->
 make(Folder, Fun) ->
     make(Folder, #{}, fun([Node]) -> Fun(Node) end).
 
--spec make(file:filename(), options(), fun(([term()]) -> _)) -> file:filename().
+-spec make(file:filename(), options(), fun(([term()]) -> Result)) -> Result.
 make(Folder, Options, Fun) ->
     Daemon = maps:get(daemon, Options, undefined),
     case Daemon of
@@ -63,9 +63,9 @@ record(Folder, #{daemon := Daemon} = Options, Nodes, Fun) ->
                                  contexts => maps:get(contexts, Options, contexts()),
                                  channel => maps:get(channel, Options, ?CHANNEL)}),
     [ok = until_traced(Node) || Node <- Nodes],
-    _ = Fun(Nodes),
+    Result = Fun(Nodes),
     ok = test_lttng:finish(Session),
-    Folder.
+    Result.
 
 %% Until the trace flags are set and do not change any more.
 until_traced(Node) ->
