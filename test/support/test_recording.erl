@@ -3,7 +3,8 @@
 %%     test_recording:make(Folder, fun(Node) -> ... end),
 %%     test_recording:make(Folder, #{nodes => 2}, fun([One, Other]) -> ... end).
 %%
-%% They return what the function does. %% On each node the application runs, prints no log, and follows the recording. The function starts when the trace flags are set.
+%% They return what the function does. On each node the application runs and follows the recording; nothing is logged to
+%% the terminal. The function starts when the trace flags are set.
 -module(test_recording).
 
 -export([make/2, make/3, contexts/0]).

@@ -7,7 +7,7 @@
 %% Where the suites run with sanitizers, babeltrace2 preloads their runtime.
 -module(test_viewer).
 
--export([missing/0, plugin/0, make/2, view/3, view/4, run/2, lines/3, json/3, decode/1, encode/1]).
+-export([missing/0, plugin/0, plugins/0, make/2, view/3, view/4, run/2, lines/3, json/3, decode/1, encode/1]).
 
 -type event() :: {Ns :: integer(), Probe :: atom() | string(), Fields :: map()}
                | {Ns :: integer(), Probe :: atom() | string(), Fields :: map(), Where :: map()}
@@ -17,7 +17,7 @@
 
 %% What the viewer or its tests lack here, or false.
 missing() ->
-    case {filelib:wildcard(filename:join(plugin(), "*.so")), test_lttng:missing()} of
+    case {plugins(), test_lttng:missing()} of
         {[], _} -> "the plugin is not built: it requires libbabeltrace2-dev and pkg-config";
         {_, Missing} -> Missing
     end.
@@ -25,6 +25,10 @@ missing() ->
 %% The plugin's folder.
 plugin() ->
     filename:join([filename:dirname(filename:dirname(code:which(dyntrace))), "priv", "babeltrace2"]).
+
+%% Its libraries: none where it was not built.
+plugins() ->
+    filelib:wildcard(filename:join(plugin(), "*.so")).
 
 %% A new trace of these events. Where: vpid, vtid, cpu, procname, trace.
 -spec make([event()], ct_suite:ct_config()) -> file:filename().
