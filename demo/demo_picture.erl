@@ -19,7 +19,7 @@ make() ->
 
 missing() ->
     case {test_lttng:tools_missing(), test_viewer:plugins()} of
-        {false, []} -> "the viewer is not built here; it requires libbabeltrace2's headers (Debian: libbabeltrace2-dev)";
+        {false, []} -> "the viewer was built without libbabeltrace2 (Debian: libbabeltrace2-dev)";
         {Missing, _} -> Missing
     end.
 

@@ -10,8 +10,8 @@
 -module(test_lttng).
 
 -export([tools_missing/0, missing/0, start_daemon/0, start_daemon/1, stop_daemon/1, kill_daemon/1, signal_daemon/2,
-         start/2, start/3, enable/2, disable/2, stop/1, finish/1, text/1, read/1, declared/1, discarded/1, balance/2, folder/1,
-         name/1, destroy/1, lttng/3, tracepoints/2, tracepoints/3]).
+         start/2, start/3, enable/2, disable/2, stop/1, finish/1, text/1, read/1, declared/1, discarded/1, balance/2,
+         folder/1, name/1, destroy/1, lttng/3, tracepoints/2, tracepoints/3]).
 
 -define(DEADLINE_MS, 20000).
 

@@ -3,7 +3,7 @@
 %%     erl -noinput -pa ... -s test_samples main -extra FOLDER [NAME...]
 -module(test_samples).
 
--export([main/0, names/0, make/2]).
+-export([main/0, names/0, make/2, exchanges/3, crowded/3]).
 %% On a node.
 -export([exchange/2, answer/0, crowd/1, member/0]).
 
@@ -39,31 +39,36 @@ sample(two, Path) ->
     test_recording:make(Path, #{env => demo_env(), nodes => 2}, fun run_demo/1);
 sample(middle, Path) ->
     test_recording:make(Path, #{env => demo_env(),
-                                before => fun([Node]) ->
-                                                  call(Node, fun() -> spawn(fun() -> demo_system:start(5), timer:sleep(infinity) end) end),
-                                                  timer:sleep(1000)
-                                          end},
+                                before => fun([Node]) -> call(Node, fun start_forever/0), timer:sleep(1000) end},
                         fun(_) -> timer:sleep(1500) end);
 sample(big, Path) ->
-    exchanges(300000, Path);
+    exchanges(300000, Path, undefined);
 sample(crowd, Path) ->
-    test_recording:make(Path, #{channel => "--subbuf-size=32M --num-subbuf=4",
-                                probes => [process_spawn, process_exit, process_register, process_scheduled,
-                                           process_identity, message_send, message_receive, message_delivery,
-                                           gc_minor_start, gc_minor_end]},
-                        fun([Node]) -> call(Node, fun() -> crowd(100000) end) end).
+    crowded(100000, Path, undefined).
 
 %% About ten events for each exchange: its request and reply are sent, arrive, and two processes are scheduled.
-exchanges(Count, Path) ->
-    test_recording:make(Path, #{channel => "--subbuf-size=32M --num-subbuf=8",
+exchanges(Count, Path, Daemon) ->
+    large(Path, Daemon, fun() -> exchange(100, Count div 100) end).
+
+%% That many processes that live at once.
+crowded(Count, Path, Daemon) ->
+    large(Path, Daemon, fun() -> crowd(Count) end).
+
+large(Path, Daemon, Fun) ->
+    test_recording:make(Path, #{daemon => Daemon,
+                                channel => "--subbuf-size=32M --num-subbuf=8",
                                 probes => [process_spawn, process_exit, process_register, process_scheduled,
                                            process_identity, message_send, message_receive, message_delivery,
                                            gc_minor_start, gc_minor_end, gc_major_start, gc_major_end]},
-                        fun([Node]) -> call(Node, fun() -> exchange(100, Count div 100) end) end).
+                        fun([Node]) -> call(Node, Fun) end).
 
 demo_env() ->
     [{functions, [{demo_system, Function, '_'} || Function <- [order, roll, handle_call, handle_cast, connect]]},
      {sample_interval, 200}, {log, notice}].
+
+%% Its supervisor ends with the process that has started it.
+start_forever() ->
+    spawn(fun() -> demo_system:start(5), receive after infinity -> ok end end).
 
 %% Forty rounds of each worker, on all nodes at once.
 run_demo(Nodes) ->
