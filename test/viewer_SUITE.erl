@@ -261,7 +261,8 @@ no_trace(Config) ->
 hostile_texts(Config) ->
     Texts = [<<"</script><script>document.title='executed'</script>">>, <<"\"'`$(touch executed)">>,
              <<"<img src=x onerror=alert(1)>">>, <<1, 27, "[2J", 7, 127>>, <<"a\nb\r\tc">>,
-             <<16#2028/utf8, 16#202e/utf8>>, <<"\\u003c/script>">>, <<"{{}}%s%n%s">>, binary:copy(<<16#1f600/utf8>>, 60), <<"-->">>, <<>>],
+             <<16#2028/utf8, 16#202e/utf8>>,
+             <<"\\u003c/script>">>, <<"{{}}%s%n%s">>, binary:copy(<<16#1f600/utf8>>, 60), <<"-->">>, <<>>],
     Events = lists:append(
                [begin
                     At = N * 10000,
