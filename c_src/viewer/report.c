@@ -112,7 +112,7 @@ static void set(char **to, const char *text) {
     *to = g_strdup(text ? text : "");
 }
 
-static void on_node(void *s, struct dt_node *node) {
+void dt_report_node(void *s, struct dt_node *node) {
     struct dt_seen_node *seen = dt_seen(s, node);
     set(&seen->name, node->name);
     set(&seen->hostname, node->hostname);
@@ -124,7 +124,7 @@ static void on_node(void *s, struct dt_node *node) {
     at(s, node->last);
 }
 
-static void on_process(void *s, struct dt_process *process, int64_t time) {
+void dt_report_process(void *s, struct dt_process *process, int64_t time) {
     struct dt_report *r = s;
     at(r, time);
     struct dt_who *who = dt_who_of(r, process);
@@ -140,12 +140,12 @@ static void on_process(void *s, struct dt_process *process, int64_t time) {
         told(r, who->node, DT_TOLD_SPAWNS);
 }
 
-static void on_process_named(void *s, struct dt_process *process, int64_t time) {
+void dt_report_process_named(void *s, struct dt_process *process, int64_t time) {
     at(s, time);
     dt_who_named(dt_who_of(s, process));
 }
 
-static void on_process_exited(void *s, const struct dt_exit *e) {
+void dt_report_process_exited(void *s, const struct dt_exit *e) {
     struct dt_report *r = s;
     at(r, e->time);
     struct dt_who *who = traced(r, e->process);
@@ -163,7 +163,7 @@ static void on_process_exited(void *s, const struct dt_exit *e) {
                                                 .linked = linked});
 }
 
-static void on_process_gone(void *s, struct dt_process *process) {
+void dt_report_process_gone(void *s, struct dt_process *process) {
     dt_who_gone(s, process);
 }
 
@@ -206,7 +206,7 @@ static void on_collecting(struct dt_report *r, struct dt_who *who, const struct 
                                                     .heap = i->heap + i->old_heap});
 }
 
-static void on_interval(void *s, const struct dt_interval *i) {
+void dt_report_interval(void *s, const struct dt_interval *i) {
     struct dt_report *r = s;
     at(r, i->end);
     struct dt_who *who = dt_who_of(r, i->process);
@@ -235,7 +235,7 @@ static void on_interval(void *s, const struct dt_interval *i) {
     }
 }
 
-static void on_mailbox(void *s, struct dt_process *process, int64_t time) {
+void dt_report_mailbox(void *s, struct dt_process *process, int64_t time) {
     (void)time;
     struct dt_who *who = dt_who_of(s, process);
     who->mailbox_max = MAX(who->mailbox_max, process->mailbox);
@@ -243,7 +243,7 @@ static void on_mailbox(void *s, struct dt_process *process, int64_t time) {
 
 /* -- Calls ------------------------------------------------------------------------------ */
 
-static void on_call_begin(void *s, struct dt_frame *frame) {
+void dt_report_call_begin(void *s, struct dt_frame *frame) {
     struct dt_report *r = s;
     struct dt_who *who = traced(r, frame->process);
     told(r, who->node, DT_TOLD_CALLS);
@@ -276,7 +276,7 @@ static struct dt_named *leave(struct dt_report *r, struct dt_who *who, const str
     return row;
 }
 
-static void on_call_end(void *s, struct dt_frame *frame) {
+void dt_report_call_end(void *s, struct dt_frame *frame) {
     struct dt_report *r = s;
     struct dt_who *who = dt_who_of(r, frame->process);
     bool is_outermost;
@@ -303,7 +303,7 @@ static void on_call_end(void *s, struct dt_frame *frame) {
 
 /* -- Messages --------------------------------------------------------------------------- */
 
-static void on_sent(void *s, struct dt_message *m) {
+void dt_report_sent(void *s, struct dt_message *m) {
     struct dt_report *r = s;
     at(r, m->sent);
     r->sent++;
@@ -316,7 +316,7 @@ static void on_sent(void *s, struct dt_message *m) {
         dt_load_count(r, node->load.sent, m->sent);
 }
 
-static void on_delivered(void *s, struct dt_message *m) {
+void dt_report_delivered(void *s, struct dt_message *m) {
     struct dt_report *r = s;
     at(r, m->delivered);
     r->received++;
@@ -355,7 +355,7 @@ static void on_dead(struct dt_report *r, const struct dt_message *m, struct dt_w
         row->example = example_of(m->text);
 }
 
-static void on_message_gone(void *s, struct dt_message *m) {
+void dt_report_message_gone(void *s, struct dt_message *m) {
     struct dt_report *r = s;
     struct dt_who *to = m->to ? dt_who_of(r, m->to) : NULL;
     struct dt_who *from = sender_of(r, m, to);
@@ -379,7 +379,7 @@ static void took(struct dt_pair *row, const struct dt_server_call *c) {
     dt_quantiles_add(&row->worked, (uint64_t)MAX(c->ended - c->taken, 0));
 }
 
-static void on_server_call(void *s, const struct dt_server_call *c) {
+void dt_report_server_call(void *s, const struct dt_server_call *c) {
     struct dt_report *r = s;
     struct dt_who *caller = dt_who_of(r, c->caller), *server = dt_who_of(r, c->server);
     told(r, caller->node, DT_TOLD_SERVER_CALLS);
@@ -404,7 +404,7 @@ static void on_server_call(void *s, const struct dt_server_call *c) {
 
 /* -- Spans, counters, instants ---------------------------------------------------------- */
 
-static void on_span(void *s, const struct dt_span *span) {
+void dt_report_span(void *s, const struct dt_span *span) {
     struct dt_report *r = s;
     at(r, span->end);
     struct dt_who *who = traced(r, span->process);
@@ -418,7 +418,7 @@ static void on_span(void *s, const struct dt_span *span) {
     dt_quantiles_add(&row->took, (uint64_t)MAX(span->end - span->begin, 0));
 }
 
-static void on_counter(void *s, struct dt_node *node, const char *name, const char *unit,
+void dt_report_counter(void *s, struct dt_node *node, const char *name, const char *unit,
                        int64_t value, int64_t time) {
     struct dt_report *r = s;
     at(r, time);
@@ -460,7 +460,7 @@ static void on_output(struct dt_report *r, struct dt_process *process, uint64_t 
     port->bytes_out += bytes;
 }
 
-static void on_instant(void *s, const struct dt_instant *i) {
+void dt_report_instant(void *s, const struct dt_instant *i) {
     struct dt_report *r = s;
     const union dt_event *e = &i->event->fields;
     at(r, i->event->time);
@@ -512,7 +512,7 @@ static void on_instant(void *s, const struct dt_instant *i) {
     }
 }
 
-static void on_lost(void *s, const struct dt_lost *lost) {
+void dt_report_lost(void *s, const struct dt_lost *lost) {
     struct dt_report *r = s;
     r->lost_rows++;
     r->lost_unknown |= lost->count == 0;
@@ -529,7 +529,7 @@ static void on_lost(void *s, const struct dt_lost *lost) {
 
 /* -- The end ---------------------------------------------------------------------------- */
 
-static bool finish(void *s, const struct dt_model *model, GError **error) {
+bool dt_report_finish(void *s, const struct dt_model *model, GError **error) {
     (void)error;
     struct dt_report *r = s;
     r->events = dt_model_events(model);
@@ -544,27 +544,7 @@ static bool finish(void *s, const struct dt_model *model, GError **error) {
     return true;
 }
 
-const struct dt_sink dt_report_collects = {
-    .finish = finish,
-    .node = on_node,
-    .node_gone = on_node,
-    .process = on_process,
-    .process_named = on_process_named,
-    .process_exited = on_process_exited,
-    .process_gone = on_process_gone,
-    .interval = on_interval,
-    .mailbox = on_mailbox,
-    .call_begin = on_call_begin,
-    .call_end = on_call_end,
-    .sent = on_sent,
-    .delivered = on_delivered,
-    .message_gone = on_message_gone,
-    .server_call = on_server_call,
-    .span = on_span,
-    .instant = on_instant,
-    .counter = on_counter,
-    .lost = on_lost,
-};
+const struct dt_sink dt_report_collects = {DT_REPORT_COLLECTS};
 
 /* -- Tables in the order in which they are shown ---------------------------------------- */
 

@@ -243,9 +243,9 @@ static void slow_server(struct dt_report *r, const struct served *served) {
     bool is_queue =
         queued != DT_NO_VALUE && (double)queued >= limits.queued_to_worked * (double)worked;
     if (is_queue)
-        g_string_append_printf(
-            text, "; requests waited %s in its mailbox for %s of work (p99, inferred)",
-            show(queued).text, show(worked).text);
+        g_string_append_printf(text,
+                               "; requests waited %s in its mailbox for %s of work (p99, inferred)",
+                               show(queued).text, show(worked).text);
     find(r, is_queue ? DT_HIGH : DT_MEDIUM, "server_calls", served->server, "%s", text->str);
 }
 
@@ -419,8 +419,8 @@ static void spans(struct dt_report *r) {
 
 /* In the order in which findings of the same severity are shown. */
 static void (*const rules[])(struct dt_report *) = {
-    lost,  skipped,     crashes, servers, mailboxes, collections, waits,
-    runs,  spans,       dead,    logged,  monitored, raised,
+    lost, skipped, crashes, servers, mailboxes, collections, waits,
+    runs, spans,   dead,    logged,  monitored, raised,
 };
 
 /* Sorted by severity; glib's sort of arrays keeps the order of equal ones. */

@@ -103,9 +103,9 @@ struct dt_who *dt_who_sum(struct dt_report *report, struct dt_seen_node *node, c
 struct dt_who *dt_who_kind(struct dt_report *report, struct dt_who *who);
 struct dt_who *dt_who_keep(struct dt_who *who);
 void dt_who_drop(struct dt_who *who);
-void dt_who_named(struct dt_who *who);                                    /* copies its name */
+void dt_who_named(struct dt_who *who);                                  /* copies its name */
 void dt_who_gone(struct dt_report *report, struct dt_process *process); /* copies its texts */
-const char *dt_who_show(const struct dt_who *who); /* of NULL: "unknown" */
+const char *dt_who_show(const struct dt_who *who);                      /* of NULL: "unknown" */
 
 /* A process with its numbers is kept or summed. */
 struct dt_kept {
@@ -207,7 +207,7 @@ struct dt_finding {
 };
 
 struct dt_report {
-    GPtrArray *nodes; /* struct dt_seen_node, by number; NULL where unknown */
+    GPtrArray *nodes;  /* struct dt_seen_node, by number; NULL where unknown */
     GHashTable *alive; /* struct dt_process -> struct dt_who */
     GHashTable *sums;  /* text -> struct dt_who */
 
@@ -227,7 +227,43 @@ struct dt_report {
 
     int64_t step; /* ns of a step of the load */
     GArray *findings;
+
+    void *of_sink; /* of sink_report.c, whose data is the report */
 };
+
+/* -- The functions that collect --------------------------------------------------------- */
+
+bool dt_report_finish(void *s, const struct dt_model *model, GError **error);
+void dt_report_node(void *s, struct dt_node *node);
+void dt_report_process(void *s, struct dt_process *process, int64_t time);
+void dt_report_process_named(void *s, struct dt_process *process, int64_t time);
+void dt_report_process_exited(void *s, const struct dt_exit *e);
+void dt_report_process_gone(void *s, struct dt_process *process);
+void dt_report_interval(void *s, const struct dt_interval *i);
+void dt_report_mailbox(void *s, struct dt_process *process, int64_t time);
+void dt_report_call_begin(void *s, struct dt_frame *frame);
+void dt_report_call_end(void *s, struct dt_frame *frame);
+void dt_report_sent(void *s, struct dt_message *m);
+void dt_report_delivered(void *s, struct dt_message *m);
+void dt_report_message_gone(void *s, struct dt_message *m);
+void dt_report_server_call(void *s, const struct dt_server_call *c);
+void dt_report_span(void *s, const struct dt_span *span);
+void dt_report_instant(void *s, const struct dt_instant *i);
+void dt_report_counter(void *s, struct dt_node *node, const char *name, const char *unit,
+                       int64_t value, int64_t time);
+void dt_report_lost(void *s, const struct dt_lost *lost);
+
+#define DT_REPORT_COLLECTS                                                                         \
+    .finish = dt_report_finish, .node = dt_report_node, .node_gone = dt_report_node,               \
+    .process = dt_report_process, .process_named = dt_report_process_named,                        \
+    .process_exited = dt_report_process_exited, .process_gone = dt_report_process_gone,            \
+    .interval = dt_report_interval, .mailbox = dt_report_mailbox,                                  \
+    .call_begin = dt_report_call_begin, .call_end = dt_report_call_end, .sent = dt_report_sent,    \
+    .delivered = dt_report_delivered, .message_gone = dt_report_message_gone,                      \
+    .server_call = dt_report_server_call, .span = dt_report_span, .instant = dt_report_instant,    \
+    .counter = dt_report_counter, .lost = dt_report_lost
+
+/* -- From what is collected to what is shown ---------------------------------------------- */
 
 void dt_load_time(struct dt_report *report, int64_t *series, int64_t begin, int64_t end);
 void dt_load_count(struct dt_report *report, uint64_t *series, int64_t time);

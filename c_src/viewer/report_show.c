@@ -32,8 +32,11 @@ void dt_show_bytes(char *to, size_t size, uint64_t bytes) {
         double value = (double)bytes / units[i].bytes;
         if (value < 0.9995)
             continue;
-        g_snprintf(to, size, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value,
-                   units[i].unit);
+        g_snprintf(to, size, "%.*f %s",
+                   value < 9.995   ? 2
+                   : value < 99.95 ? 1
+                                   : 0,
+                   value, units[i].unit);
         return;
     }
     g_snprintf(to, size, "%" G_GUINT64_FORMAT " B", bytes);
