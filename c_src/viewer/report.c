@@ -544,7 +544,7 @@ bool dt_report_finish(void *s, const struct dt_model *model, GError **error) {
     return true;
 }
 
-const struct dt_sink dt_report_collects = {DT_REPORT_COLLECTS};
+const struct dt_sink dt_report_collects = {.finish = dt_report_finish, DT_REPORT_COLLECTS};
 
 /* -- Tables in the order in which they are shown ---------------------------------------- */
 

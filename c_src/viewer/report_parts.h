@@ -254,14 +254,14 @@ void dt_report_counter(void *s, struct dt_node *node, const char *name, const ch
 void dt_report_lost(void *s, const struct dt_lost *lost);
 
 #define DT_REPORT_COLLECTS                                                                         \
-    .finish = dt_report_finish, .node = dt_report_node, .node_gone = dt_report_node,               \
-    .process = dt_report_process, .process_named = dt_report_process_named,                        \
-    .process_exited = dt_report_process_exited, .process_gone = dt_report_process_gone,            \
-    .interval = dt_report_interval, .mailbox = dt_report_mailbox,                                  \
-    .call_begin = dt_report_call_begin, .call_end = dt_report_call_end, .sent = dt_report_sent,    \
-    .delivered = dt_report_delivered, .message_gone = dt_report_message_gone,                      \
-    .server_call = dt_report_server_call, .span = dt_report_span, .instant = dt_report_instant,    \
-    .counter = dt_report_counter, .lost = dt_report_lost
+    .node = dt_report_node, .node_gone = dt_report_node, .process = dt_report_process,             \
+    .process_named = dt_report_process_named, .process_exited = dt_report_process_exited,          \
+    .process_gone = dt_report_process_gone, .interval = dt_report_interval,                        \
+    .mailbox = dt_report_mailbox, .call_begin = dt_report_call_begin,                              \
+    .call_end = dt_report_call_end, .sent = dt_report_sent, .delivered = dt_report_delivered,      \
+    .message_gone = dt_report_message_gone, .server_call = dt_report_server_call,                  \
+    .span = dt_report_span, .instant = dt_report_instant, .counter = dt_report_counter,            \
+    .lost = dt_report_lost
 
 /* -- From what is collected to what is shown ---------------------------------------------- */
 

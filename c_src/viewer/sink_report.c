@@ -70,6 +70,7 @@ const struct dt_sink dt_sink_report = {
     .description = "what the recording says, as text or JSON",
     .params = params,
     .start = start,
+    .finish = finish,
     DT_REPORT_COLLECTS,
     .free = sink_free,
 };
