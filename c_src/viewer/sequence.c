@@ -48,7 +48,7 @@ void dt_sequence_free(struct dt_sequence *s) {
 /* -- Who is in the diagram ---------------------------------------------------------------- */
 
 static bool is_chosen_by(const struct dt_sequence *s, const struct dt_process *process) {
-    for (char **name = s->processes; name && *name; name++)
+    for (char **name = s->processes; *name; name++)
         if (strcmp(*name, process->pid) == 0 || strcmp(*name, process->name) == 0)
             return true;
     return false;
@@ -92,8 +92,6 @@ static struct dt_party *other(struct dt_sequence *s, const char *text) {
     party->show = g_strdup(text);
     party->pid = g_strdup("");
     party->node = g_strdup("");
-    for (char **chosen = s->processes; chosen && *chosen; chosen++)
-        party->was_named |= strcmp(*chosen, text) == 0;
     g_hash_table_insert(s->others, g_strdup(text), party);
     return party;
 }
@@ -102,12 +100,28 @@ static bool is_in_time(const struct dt_sequence *s, int64_t time) {
     return time - s->begin >= s->from && time - s->begin <= s->to;
 }
 
-static bool is_chosen(const struct dt_sequence *s, const struct dt_party *from,
-                      const struct dt_party *to) {
-    guint n = s->processes ? g_strv_length(s->processes) : 0;
+/* An end of a message: a process, or a text where the trace has no process. */
+struct end {
+    struct dt_process *process;
+    const char *text;
+};
+
+static bool is_end_chosen(struct dt_sequence *s, const struct end *end) {
+    if (end->process)
+        return party_of(s, end->process)->was_named;
+    return g_strv_contains((const char *const *)s->processes, end->text);
+}
+
+static bool is_chosen(struct dt_sequence *s, const struct end *from, const struct end *to) {
+    guint n = g_strv_length(s->processes);
     if (n == 0)
         return true;
-    return n == 1 ? from->was_named || to->was_named : from->was_named && to->was_named;
+    bool is_from = is_end_chosen(s, from), is_to = is_end_chosen(s, to);
+    return n == 1 ? is_from || is_to : is_from && is_to;
+}
+
+static struct dt_party *party_at(struct dt_sequence *s, const struct end *end) {
+    return end->process ? party_of(s, end->process) : other(s, end->text);
 }
 
 /* -- Steps ------------------------------------------------------------------------------ */
@@ -171,11 +185,9 @@ void dt_sequence_message_gone(void *of, struct dt_message *m) {
     int64_t time = m->sent != DT_NO_VALUE ? m->sent : m->delivered;
     if (!is_in_time(s, time) || (s->label && strcmp(s->label, m->label) != 0))
         return;
-    struct dt_party *from = m->from     ? party_of(s, m->from)
-                            : *m->timer ? other(s, m->timer)
-                                        : other(s, "unknown");
-    struct dt_party *to = m->to ? party_of(s, m->to) : other(s, m->to_text);
-    if (!is_chosen(s, from, to))
+    struct end from = {m->from, *m->timer ? m->timer : "unknown"};
+    struct end to = {m->to, *m->to_text ? m->to_text : "unknown"};
+    if (!is_chosen(s, &from, &to))
         return;
     if (!has_room(s, time)) {
         s->left_out++;
@@ -184,8 +196,8 @@ void dt_sequence_message_gone(void *of, struct dt_message *m) {
     add(s, (struct dt_step){.kind = DT_STEP_MESSAGE,
                             .time = time,
                             .number = m->number,
-                            .from = from,
-                            .to = to,
+                            .from = party_at(s, &from),
+                            .to = party_at(s, &to),
                             .text = g_strdup(m->text),
                             .inferred = m->matched == DT_MATCHED_ORDER,
                             .is_dead = m->is_dead});
@@ -195,7 +207,7 @@ void dt_sequence_message_gone(void *of, struct dt_message *m) {
 void dt_sequence_process_exited(void *of, const struct dt_exit *e) {
     struct dt_sequence *s = of;
     struct dt_party *party = g_hash_table_lookup(s->parties, e->process);
-    bool is_of_some = s->processes && *s->processes;
+    bool is_of_some = s->processes[0];
     if (!party || (is_of_some && !party->was_named) || !is_in_time(s, e->time) ||
         !has_room(s, e->time))
         return;

@@ -10,7 +10,7 @@
 #include "viewer/sink.h"
 
 struct dt_sequence {
-    char **processes; /* names and pids; of one, all its messages are shown; none: of all */
+    char **processes; /* names and pids; of one, all its messages are shown; empty: of all */
     char *label;      /* of seq_trace; NULL: all */
     int64_t from, to; /* ns since the first event */
     unsigned limit;

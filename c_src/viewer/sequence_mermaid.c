@@ -2,7 +2,7 @@
 
 #include "viewer/sequence.h"
 
-enum { TEXT_MAX = 80, NAME_MAX = 60 };
+enum { TEXT_CHARS = 80, NAME_CHARS = 60 };
 
 /* Mermaid reads no quotes: it has entities, #59; for a semicolon. All that its grammar or HTML
  * could take for its own becomes one; control characters become spaces. */
@@ -58,7 +58,7 @@ static void participants(GString *to, const GPtrArray *parties) {
         if (is_of_nodes && *party->node)
             g_string_append_printf(text, " %s", party->node);
         g_string_append_printf(to, "    participant p%u as ", party->alias);
-        put(to, text->str, NAME_MAX);
+        put(to, text->str, NAME_CHARS);
         g_string_append_c(to, '\n');
     }
 }
@@ -66,13 +66,13 @@ static void participants(GString *to, const GPtrArray *parties) {
 static void step(GString *to, const struct dt_step *step) {
     if (step->kind == DT_STEP_EXIT) {
         g_string_append_printf(to, "    Note over p%u: exits#58; ", step->from->alias);
-        put(to, step->text, TEXT_MAX);
+        put(to, step->text, TEXT_CHARS);
         g_string_append_c(to, '\n');
         return;
     }
     const char *arrow = step->is_dead ? "-x" : step->inferred ? "-->>" : "->>";
     g_string_append_printf(to, "    p%u%sp%u: ", step->from->alias, arrow, step->to->alias);
-    put(to, *step->text ? step->text : "message", TEXT_MAX);
+    put(to, *step->text ? step->text : "message", TEXT_CHARS);
     g_string_append(to, step->inferred ? " inferred\n" : "\n");
 }
 
