@@ -39,11 +39,21 @@ struct shown_as {
     const char *before, *text;
 };
 
+/* What a log line's name begins with: its level. */
+static const char *log_level(const char *level) {
+    static const char *const levels[] = {"emergency: ", "alert: ",  "critical: ", "error: ",
+                                         "warning: ",   "notice: ", "info: ",     "debug: "};
+    for (unsigned i = 0; i < G_N_ELEMENTS(levels); i++)
+        if (*level && g_str_has_prefix(levels[i], level))
+            return levels[i];
+    return "";
+}
+
 static struct shown_as look(struct dt_packets *packets, const struct dt_recorded *e) {
     const union dt_event *f = &e->fields;
     switch (e->probe) {
     case DT_log:
-        return (struct shown_as){DT_CATEGORY_log, 0, f->log.level, f->log.text};
+        return (struct shown_as){DT_CATEGORY_log, 0, log_level(f->log.level), f->log.text};
     case DT_user_mark:
         return (struct shown_as){.category = DT_CATEGORY_mark,
                                  .name = dt_name(packets, f->user_mark.name)};
@@ -93,7 +103,7 @@ void dt_perfetto_instant(struct dt_packets *packets, struct dt_tracks *tracks,
     if (as.name)
         dt_event_name(packets, as.name);
     else
-        dt_event_text(packets, *as.before ? as.before : "", as.text);
+        dt_event_text(packets, as.before, as.text);
     if (i->process)
         dt_arg_text(packets, DT_ARG_process, dt_tracks_show(tracks, i->process));
     if (i->other)
