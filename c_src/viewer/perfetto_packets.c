@@ -127,18 +127,33 @@ static void put_escaped(struct dt_packets *p, const char *text, size_t size, siz
     }
 }
 
-/* Appends at most about `max` bytes of valid UTF-8. */
-static void put_harmless(struct dt_packets *p, const char *text, size_t max) {
-    reserve(p, max + 16);
-    size_t size = 0;
-    while (size < max && is_plain((unsigned char)text[size]))
-        size++;
-    if (!text[size]) {
-        memcpy(p->bytes + p->size, text, size);
-        p->size += size;
-    } else {
-        put_escaped(p, text, strlen(text), max);
+/* All bytes are printable ASCII; looks at eight at a time. */
+static bool all_plain(const char *text, size_t size) {
+    const uint64_t ones = ~(uint64_t)0 / 255, highs = ones << 7;
+    size_t i = 0;
+    for (; i + 8 <= size; i += 8) {
+        uint64_t eight;
+        memcpy(&eight, text + i, 8);
+        /* the high bits of bytes that are above 0x7e or below 0x20 */
+        if ((eight | (eight + ones) | (eight - ones * 0x20)) & highs)
+            return false;
     }
+    for (; i < size; i++)
+        if (!is_plain((unsigned char)text[i]))
+            return false;
+    return true;
+}
+
+/* Appends at most `max` bytes of valid UTF-8. */
+static void put_harmless(struct dt_packets *p, const char *text, size_t max) {
+    reserve(p, max);
+    size_t size = strlen(text);
+    if (size > max || !all_plain(text, size)) {
+        put_escaped(p, text, size, max);
+        return;
+    }
+    memcpy(p->bytes + p->size, text, size);
+    p->size += size;
 }
 
 static void put_text(struct dt_packets *p, unsigned field, const char *text, size_t max) {
