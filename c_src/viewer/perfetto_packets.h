@@ -21,7 +21,7 @@
 
 #include <glib.h>
 
-#include "perfetto_fields.h"
+#include "viewer/perfetto_fields.h"
 
 enum {
     DT_INTERNED = 100000,
