@@ -77,6 +77,17 @@ export function lowerBound(values, value, size = values.length) {
     return low;
 }
 
+// What a message of OTP's behaviours says, without the wrapping: "call: Request", "cast: Request", "reply: Reply".
+export function readable(message) {
+    const tag = String.raw`(?:\[alias\|#Ref<[^>]*>\]|#Ref<[^>]*>|\[\[alias\|#Ref<[^>]*>\](?:\|[^\]]*)?\])`;
+    const found = new RegExp(String.raw`^\{'\$gen_call',\{<[^>]+>,${tag}\},(.*)\}$`, "s").exec(message);
+    if (found) return "call: " + found[1];
+    const cast = /^\{'\$gen_cast',(.*)\}$/s.exec(message);
+    if (cast) return "cast: " + cast[1];
+    const reply = new RegExp(String.raw`^\{${tag},(.*)\}$`, "s").exec(message);
+    return reply ? "reply: " + reply[1] : message;
+}
+
 // A process as people call it, from the report's or the timeline's.
 export function nameOf(process) {
     if (!process) return "";

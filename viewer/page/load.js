@@ -26,7 +26,7 @@ export class Load {
         this.data = data;
         const { load, recording } = data.report;
         this.load = load;
-        this.zero = load.begin - (recording?.begin ?? load.begin);
+        this.zero = load.begin - (data.begin === null ? recording?.begin ?? load.begin : Number(data.begin));
         this.plots = [];
         const several = load.nodes.length > 1;
         this.charts = load.nodes.flatMap((node) => CHARTS.map((chart) => ({
@@ -55,7 +55,7 @@ export class Load {
         const sync = uPlot.sync("load");
         this.element.replaceChildren(...this.charts.map((chart, n) => {
             const keys = h("ul", { class: "keys" });
-            const place = h("div", { role: "img", "aria-label": this.inWords(chart) });
+            const place = h("div", { class: "plot", role: "img", "aria-label": this.inWords(chart) });
             const element = h("div", { class: "chart" },
                 h("div", { class: "about" }, h("h4", {}, chart.title), keys), place);
             queueMicrotask(() => this.plot(chart, place, keys, sync, n === this.charts.length - 1));
@@ -80,7 +80,7 @@ export class Load {
         const values = chart.series.map(({ field }) => chart.node[field].map((value) => value === null ? null : value * scale));
         const times = Array.from({ length: steps }, (_, n) => this.zero + (n + 0.5) * step_ns);
         const shown = chart.series.map(({ name, stroke, dash }, n) => {
-            const value = h("b", {}, `≤ ${digits(Math.max(...values[n].map((v) => v ?? 0)))}`);
+            const value = h("b", {}, `max ${digits(Math.max(...values[n].map((v) => v ?? 0)))}`);
             keys.append(h("li", {}, svg("svg", { width: 20, height: 8, "aria-hidden": "true" },
                 svg("line", { x1: 0, x2: 20, y1: 4, y2: 4, stroke: colour(stroke), "stroke-width": 2.5,
                     "stroke-dasharray": (dash ?? []).join(" ") })), name, value));
@@ -96,9 +96,9 @@ export class Load {
             axes: [
                 { show: last, stroke: colour("quiet"), font: "11px " + getComputedStyle(document.body).fontFamily, size: 24,
                     gap: 3, grid: { show: false }, ticks: { show: false },
-                    splits: (self) => ticks(0, whole, self.width, 110).at,
-                    values: (self, splits) => splits.map((ns) => label(ns, ticks(0, whole, self.width, 110).step)) },
-                { stroke: colour("quiet"), font: "11px " + getComputedStyle(document.body).fontFamily, side: 1, size: 46, gap: 4,
+                    align: 1, splits: (self) => ticks(0, whole, self.over.clientWidth, 110).at.filter((ns) => ns < whole * 0.97),
+                    values: (self, splits) => splits.map((ns) => label(ns, ticks(0, whole, self.over.clientWidth, 110).step)) },
+                { stroke: colour("quiet"), font: "11px " + getComputedStyle(document.body).fontFamily, side: 3, size: 46, gap: 6,
                     grid: { stroke: colour("line"), width: 1 }, ticks: { show: false }, space: 30,
                     values: (_, splits) => splits.map((value) => value >= 1e6 ? value / 1e6 + "M"
                         : value >= 1e4 ? value / 1e3 + "k" : String(+value.toFixed(3))) },

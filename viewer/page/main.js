@@ -22,6 +22,9 @@ const sections = [];
 function section(id, name, note, ...content) {
     const there = content.flat().filter(Boolean);
     if (there.length === 0) return;
+    // A table that is called as its section needs no title of its own.
+    there.flatMap((element) => element.querySelector?.("h3") ?? []).filter((title) => title.textContent === name)
+        .forEach((title) => title.remove());
     sections.push({ id, name, element: h("section", { id, "aria-labelledby": id + "-title" },
         h("h2", { id: id + "-title" }, name), note && h("p", { class: "note" }, note), there) });
 }
@@ -33,8 +36,9 @@ const places = new Map(Object.keys(tables).map((key) => [key, "table-" + key]));
 if (report.load?.nodes) places.set("load", "load");
 places.set("recording", "findings");
 
+const remarks = lacks(data);
 if (report.recording)
-    section("findings", "Findings", null, findings(data, places), lacks(data, tables).map((text) => h("p", { class: "note" }, text)));
+    section("findings", "Findings", null, findings(data, places), remarks.length > 0 && h("p", { class: "note" }, remarks.join(" ")));
 if (report.load?.nodes) {
     const charts = new Load(data);
     if (!charts.empty) section("load", "Load", "Drag over a stretch to see it in the timeline.", charts.element);

@@ -39,7 +39,7 @@ export function findings(data, places) {
 }
 
 // What the recording and the page lack, in words.
-export function lacks(data, tables) {
+export function lacks(data) {
     const kinds = data.report.recording?.kinds ?? [];
     const { summary } = data.timeline;
     const all = ["scheduling", "sends", "deliveries", "calls", "returns", "collections", "spawns", "exits"];

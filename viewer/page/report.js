@@ -23,7 +23,7 @@ export function processButton(process) {
 export class Columns {
     constructor(data) {
         this.data = data;
-        this.zero = data.report.recording?.begin ?? 0;
+        this.zero = data.begin === null ? data.report.recording?.begin ?? 0 : Number(data.begin);
     }
 
     process(title, field, more = {}) {

@@ -1,11 +1,11 @@
 // A sequence diagram: the messages between chosen processes, in the timeline's range or during one call of a server.
 
 import { cut, h, plain, svg } from "./dom.js";
-import { OUTCOMES } from "./data.js";
+import { OUTCOMES, readable } from "./data.js";
 import { count, duration, since } from "./format.js";
 import { chosen, on, range } from "./shared.js";
 
-const MOST = 120, MOST_PARTICIPANTS = 10, LINE = 30, HEAD = 52, LEFT = 96;
+const MOST = 120, MOST_PARTICIPANTS = 10, LINE = 30, HEAD = 44, LEFT = 96;
 
 export class Sequence {
     constructor(data) {
@@ -134,18 +134,18 @@ export class Sequence {
             + (total > MOST ? `The first ${count(MOST)} of ${count(total)} messages. Zoom into the timeline to see others.`
                 : total === 0 ? "The page has no message between these processes in this range." : `${count(total)} messages.`);
         this.place.hidden = found.length === 0;
-        if (found.length > 0) this.place.replaceChildren(this.diagram(found, text));
+        if (found.length > 0) this.place.replaceChildren(...this.diagram(found, text));
     }
 
     diagram(found, text) {
         const lanes = this.participants.length;
-        const gap = Math.max(190, Math.min(360, (this.element.clientWidth - LEFT - 40) / lanes || 260));
-        const width = LEFT + gap * lanes, height = HEAD + found.length * LINE + 24;
+        const gap = Math.max(190, Math.min(lanes < 3 ? 560 : 400, (this.element.clientWidth - LEFT - 40) / lanes || 260));
+        const width = LEFT + gap * lanes, height = found.length * LINE + 24;
         const x = (lane) => LEFT + gap * (lane + 0.5);
         const { messages } = this.of;
         const { begin, end } = this.bounds ?? range;
         const rows = found.map(({ n, from, to }, row) => {
-            const y = HEAD + row * LINE + 26;
+            const y = row * LINE + 24;
             const dead = messages.dead[n] === 1, inferred = messages.matched[n] === 3;
             const sent = Number.isNaN(messages.sent[n]) ? messages.delivered[n] : messages.sent[n];
             const slow = messages.delivered[n] - messages.sent[n];
@@ -161,13 +161,18 @@ export class Sequence {
             svg("path", { class: ["arrow", inferred && "inferred", dead && "dead"].filter(Boolean).join(" "), d: line }),
             svg("path", { class: dead ? "tip dead" : "tip", d: `M${tip[0]} ${tip[1]}l${8 * tip[2]} -4.5v9z` }),
             svg("text", { class: "message", x: own ? x1 + 32 : (x1 + x2) / 2, y: own ? y + 4 : y - 6,
-                "text-anchor": own ? "start" : "middle" }, cut(name, Math.max(12, room))));
+                "text-anchor": own ? "start" : "middle" }, cut(readable(name), Math.max(12, room))));
         });
-        return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
-            "aria-label": `${found.length} messages between ${lanes} processes` },
-        this.participants.map((process, lane) => svg("g", { class: "head" },
-            svg("line", { class: "lifeline", x1: x(lane), x2: x(lane), y1: 32, y2: height - 4 }),
-            svg("rect", { x: x(lane) - gap / 2 + 10, y: 4, width: gap - 20, height: 28, rx: 6 }),
-            svg("text", { x: x(lane), y: 22, "text-anchor": "middle" }, cut(process.show, Math.floor((gap - 34) / 7.2))))), rows);
+        const heads = svg("svg", { class: "heads", width, height: HEAD, viewBox: `0 0 ${width} ${HEAD}`, "aria-hidden": "true" },
+            this.participants.map((process, lane) => svg("g", { class: "head" },
+                svg("line", { class: "lifeline", x1: x(lane), x2: x(lane), y1: 38, y2: HEAD }),
+                svg("rect", { x: x(lane) - gap / 2 + 10, y: 10, width: gap - 20, height: 28, rx: 6 }),
+                svg("text", { x: x(lane), y: 28, "text-anchor": "middle" },
+                    cut(process.show, Math.floor((gap - 34) / 7.2))))));
+        const lines = this.participants.map((_, lane) =>
+            svg("line", { class: "lifeline", x1: x(lane), x2: x(lane), y1: 0, y2: height - 4 }));
+        return [heads, svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
+            "aria-label": `${found.length} messages between ${this.participants.map((one) => plain(one.show)).join(", ")}` },
+        lines, rows)];
     }
 }
