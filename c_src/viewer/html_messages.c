@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "viewer/html_kept.h"
+#include "viewer/html_moments.h"
 
 enum {
     CHUNK = 250,
@@ -11,12 +11,12 @@ enum {
 };
 
 struct chunk {
-    GArray *of; /* of struct dt_kept_message */
+    GArray *of; /* of struct dt_page_message */
     int64_t begin, end;
     int64_t slowest; /* ns on their way; a message to the dead counts as a slow one */
 };
 
-struct dt_kept_messages {
+struct dt_page_messages {
     GPtrArray *chunks; /* the last one is filled */
     unsigned most;     /* chunks */
     uint64_t seen;
@@ -24,7 +24,7 @@ struct dt_kept_messages {
 };
 
 static void message_clear(void *data) {
-    struct dt_kept_message *message = data;
+    struct dt_page_message *message = data;
 
     dt_lane_unref(message->from);
     dt_lane_unref(message->to);
@@ -41,22 +41,22 @@ static void chunk_free(void *data) {
 static struct chunk *chunk_new(void) {
     struct chunk *chunk = g_new0(struct chunk, 1);
 
-    chunk->of = g_array_new(FALSE, FALSE, sizeof(struct dt_kept_message));
+    chunk->of = g_array_new(FALSE, FALSE, sizeof(struct dt_page_message));
     g_array_set_clear_func(chunk->of, message_clear);
     chunk->begin = INT64_MAX;
     chunk->end = INT64_MIN;
     return chunk;
 }
 
-struct dt_kept_messages *dt_kept_messages_new(unsigned most) {
-    struct dt_kept_messages *messages = g_new0(struct dt_kept_messages, 1);
+struct dt_page_messages *dt_page_messages_new(unsigned most) {
+    struct dt_page_messages *messages = g_new0(struct dt_page_messages, 1);
 
     messages->chunks = g_ptr_array_new_with_free_func(chunk_free);
     messages->most = most / CHUNK;
     return messages;
 }
 
-void dt_kept_messages_free(struct dt_kept_messages *messages) {
+void dt_page_messages_free(struct dt_page_messages *messages) {
     if (!messages)
         return;
     if (messages->sorted)
@@ -65,7 +65,7 @@ void dt_kept_messages_free(struct dt_kept_messages *messages) {
     g_free(messages);
 }
 
-static void drop_the_fastest(struct dt_kept_messages *messages) {
+static void drop_the_fastest(struct dt_page_messages *messages) {
     unsigned fastest = 0;
 
     for (unsigned n = 1; n < messages->chunks->len; n++) {
@@ -78,7 +78,7 @@ static void drop_the_fastest(struct dt_kept_messages *messages) {
     g_ptr_array_remove_index(messages->chunks, fastest);
 }
 
-static struct chunk *to_fill(struct dt_kept_messages *messages) {
+static struct chunk *to_fill(struct dt_page_messages *messages) {
     struct chunk *last = NULL;
 
     if (messages->chunks->len > 0)
@@ -92,9 +92,9 @@ static struct chunk *to_fill(struct dt_kept_messages *messages) {
     return last;
 }
 
-void dt_kept_messages_add(struct dt_kept_messages *messages, const struct dt_message *message,
+void dt_page_messages_add(struct dt_page_messages *messages, const struct dt_message *message,
                           struct dt_lane *from, struct dt_lane *to) {
-    struct dt_kept_message kept = {
+    struct dt_page_message kept = {
         .sent = message->sent,
         .delivered = message->delivered,
         .matched = (uint8_t)message->matched,
@@ -109,33 +109,33 @@ void dt_kept_messages_add(struct dt_kept_messages *messages, const struct dt_mes
     chunk = to_fill(messages);
     kept.from = dt_lane_ref(from);
     kept.to = dt_lane_ref(to);
-    kept.text = dt_kept_text(message->text, TEXT_MOST);
+    kept.text = dt_short_text(message->text, TEXT_MOST);
     g_array_append_val(chunk->of, kept);
     if (kept.sent != DT_NO_VALUE && kept.delivered != DT_NO_VALUE)
         way = kept.delivered - kept.sent;
     chunk->slowest = MAX(chunk->slowest, kept.is_dead ? MAX(way, DEAD_COUNTS) : way);
-    chunk->begin = MIN(chunk->begin, dt_kept_message_first(&kept));
+    chunk->begin = MIN(chunk->begin, dt_page_message_first(&kept));
     chunk->end = MAX(chunk->end, MAX(kept.sent, kept.delivered));
 }
 
-uint64_t dt_kept_messages_seen(const struct dt_kept_messages *messages) {
+uint64_t dt_page_messages_seen(const struct dt_page_messages *messages) {
     return messages->seen;
 }
 
-int64_t dt_kept_message_first(const struct dt_kept_message *message) {
+int64_t dt_page_message_first(const struct dt_page_message *message) {
     return message->sent != DT_NO_VALUE ? message->sent : message->delivered;
 }
 
 static int by_first(const void *a, const void *b) {
-    int64_t one = dt_kept_message_first(a), other = dt_kept_message_first(b);
+    int64_t one = dt_page_message_first(a), other = dt_page_message_first(b);
 
     return (one > other) - (one < other);
 }
 
-const GArray *dt_kept_messages_sorted(struct dt_kept_messages *messages) {
+const GArray *dt_page_messages_sorted(struct dt_page_messages *messages) {
     if (messages->sorted)
         g_array_free(messages->sorted, TRUE);
-    messages->sorted = g_array_new(FALSE, FALSE, sizeof(struct dt_kept_message));
+    messages->sorted = g_array_new(FALSE, FALSE, sizeof(struct dt_page_message));
     for (unsigned n = 0; n < messages->chunks->len; n++) {
         const struct chunk *chunk = g_ptr_array_index(messages->chunks, n);
 
@@ -151,7 +151,7 @@ static int by_chunk_begin(const void *a, const void *b) {
     return (one->begin > other->begin) - (one->begin < other->begin);
 }
 
-void dt_kept_messages_covered(const struct dt_kept_messages *messages, int64_t zero, GString *to) {
+void dt_page_messages_covered(const struct dt_page_messages *messages, int64_t zero, GString *to) {
     unsigned size = messages->chunks->len;
     const char *between = "";
 

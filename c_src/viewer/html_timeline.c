@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "viewer/html_kept.h"
+#include "viewer/html_moments.h"
 #include "viewer/html_lanes.h"
 #include "viewer/html_messages.h"
 
@@ -19,8 +19,8 @@ enum {
 struct dt_timeline {
     struct dt_lanes *lanes;
     struct dt_strings *functions;
-    struct dt_kept_messages *messages;
-    struct dt_kept calls, spans, marks, exits;
+    struct dt_page_messages *messages;
+    struct dt_moments calls, spans, marks, exits;
     GArray *lost; /* of struct dt_lost, without its texts */
     int64_t begin, end;
 };
@@ -30,11 +30,11 @@ struct dt_timeline *dt_timeline_new(struct dt_timeline_limits limits) {
 
     timeline->lanes = dt_lanes_new(limits.processes, limits.intervals);
     timeline->functions = dt_strings_new(FUNCTIONS_MOST);
-    timeline->messages = dt_kept_messages_new(limits.messages);
-    dt_kept_init(&timeline->calls, CALLS_MOST);
-    dt_kept_init(&timeline->spans, SPANS_MOST);
-    dt_kept_init(&timeline->marks, MARKS_MOST);
-    dt_kept_init(&timeline->exits, EXITS_MOST);
+    timeline->messages = dt_page_messages_new(limits.messages);
+    dt_moments_init(&timeline->calls, CALLS_MOST);
+    dt_moments_init(&timeline->spans, SPANS_MOST);
+    dt_moments_init(&timeline->marks, MARKS_MOST);
+    dt_moments_init(&timeline->exits, EXITS_MOST);
     timeline->lost = g_array_new(FALSE, FALSE, sizeof(struct dt_lost));
     timeline->begin = INT64_MAX;
     timeline->end = INT64_MIN;
@@ -44,11 +44,11 @@ struct dt_timeline *dt_timeline_new(struct dt_timeline_limits limits) {
 void dt_timeline_free(struct dt_timeline *timeline) {
     if (!timeline)
         return;
-    dt_kept_messages_free(timeline->messages);
-    dt_kept_clear(&timeline->calls);
-    dt_kept_clear(&timeline->spans);
-    dt_kept_clear(&timeline->marks);
-    dt_kept_clear(&timeline->exits);
+    dt_page_messages_free(timeline->messages);
+    dt_moments_clear(&timeline->calls);
+    dt_moments_clear(&timeline->spans);
+    dt_moments_clear(&timeline->marks);
+    dt_moments_clear(&timeline->exits);
     g_array_free(timeline->lost, TRUE);
     dt_lanes_free(timeline->lanes);
     dt_strings_free(timeline->functions);
@@ -74,7 +74,7 @@ static void process(void *s, struct dt_process *process, int64_t time) {
 static void process_exited(void *s, const struct dt_exit *exit) {
     struct dt_timeline *timeline = s;
     struct dt_lane *lane = dt_lanes_of(timeline->lanes, exit->process);
-    const struct dt_kept_one one = {
+    const struct dt_moment one = {
         .process = lane,
         .begin = exit->time,
         .end = exit->time,
@@ -84,7 +84,7 @@ static void process_exited(void *s, const struct dt_exit *exit) {
     };
 
     lane->has_crashed = exit->is_crash;
-    dt_kept_add(&timeline->exits, &one);
+    dt_moments_add(&timeline->exits, &one);
 }
 
 static void process_gone(void *s, struct dt_process *process) {
@@ -109,12 +109,12 @@ static void message_gone(void *s, struct dt_message *message) {
         from->messages++;
     if (to)
         to->messages++;
-    dt_kept_messages_add(timeline->messages, message, from, to);
+    dt_page_messages_add(timeline->messages, message, from, to);
 }
 
 static void server_call(void *s, const struct dt_server_call *call) {
     struct dt_timeline *timeline = s;
-    const struct dt_kept_one one = {
+    const struct dt_moment one = {
         .process = dt_lanes_of(timeline->lanes, call->caller),
         .other = dt_lanes_of(timeline->lanes, call->server),
         .begin = call->began,
@@ -127,12 +127,12 @@ static void server_call(void *s, const struct dt_server_call *call) {
         .text = (char *)call->reply,
     };
 
-    dt_kept_add(&timeline->calls, &one);
+    dt_moments_add(&timeline->calls, &one);
 }
 
 static void span(void *s, const struct dt_span *span) {
     struct dt_timeline *timeline = s;
-    const struct dt_kept_one one = {
+    const struct dt_moment one = {
         .process = dt_lanes_of(timeline->lanes, span->process),
         .begin = span->begin,
         .end = span->end,
@@ -141,7 +141,7 @@ static void span(void *s, const struct dt_span *span) {
         .text = (char *)span->outcome,
     };
 
-    dt_kept_add(&timeline->spans, &one);
+    dt_moments_add(&timeline->spans, &one);
 }
 
 /* What the probe tells as a name and a text; false: it is no mark. */
@@ -216,7 +216,7 @@ static void instant(void *s, const struct dt_instant *instant) {
     const char *name;
 
     if (mark_text(instant->event, &name, text)) {
-        const struct dt_kept_one one = {
+        const struct dt_moment one = {
             .process = dt_lanes_of(timeline->lanes, instant->process),
             .begin = instant->event->time,
             .end = instant->event->time,
@@ -226,7 +226,7 @@ static void instant(void *s, const struct dt_instant *instant) {
             .text = text->str,
         };
 
-        dt_kept_add(&timeline->marks, &one);
+        dt_moments_add(&timeline->marks, &one);
     }
     g_string_free(text, TRUE);
 }
@@ -309,11 +309,11 @@ static void list(const struct writer *w, const char *name) {
 }
 
 static void messages_json(const struct writer *w) {
-    const GArray *messages = dt_kept_messages_sorted(w->timeline->messages);
+    const GArray *messages = dt_page_messages_sorted(w->timeline->messages);
 
     list(w, "messages");
     for (unsigned n = 0; n < messages->len; n++) {
-        const struct dt_kept_message *message = &g_array_index(messages, struct dt_kept_message, n);
+        const struct dt_page_message *message = &g_array_index(messages, struct dt_page_message, n);
 
         process_of(w, message->from);
         process_of(w, message->to);
@@ -324,19 +324,19 @@ static void messages_json(const struct writer *w) {
         number(w->to, message->is_dead);
     }
     g_string_append(w->to, "],\"covered\":");
-    dt_kept_messages_covered(w->timeline->messages, w->timeline->begin, w->to);
+    dt_page_messages_covered(w->timeline->messages, w->timeline->begin, w->to);
 }
 
-static void kept_json(const struct writer *w, const char *name, struct dt_kept *kept,
-                      void (*each)(const struct writer *, const struct dt_kept_one *)) {
-    dt_kept_sort(kept);
+static void moments_json(const struct writer *w, const char *name, struct dt_moments *moments,
+                         void (*each)(const struct writer *, const struct dt_moment *)) {
+    dt_moments_sort(moments);
     list(w, name);
-    for (unsigned n = 0; n < kept->of->len; n++)
-        each(w, &g_array_index(kept->of, struct dt_kept_one, n));
+    for (unsigned n = 0; n < moments->of->len; n++)
+        each(w, &g_array_index(moments->of, struct dt_moment, n));
     g_string_append_c(w->to, ']');
 }
 
-static void call_json(const struct writer *w, const struct dt_kept_one *call) {
+static void call_json(const struct writer *w, const struct dt_moment *call) {
     process_of(w, call->process);
     process_of(w, call->other);
     time_of(w, call->begin);
@@ -348,7 +348,7 @@ static void call_json(const struct writer *w, const struct dt_kept_one *call) {
     text_of(w, call->text);
 }
 
-static void span_json(const struct writer *w, const struct dt_kept_one *span) {
+static void span_json(const struct writer *w, const struct dt_moment *span) {
     process_of(w, span->process);
     time_of(w, span->begin);
     time_of(w, span->end);
@@ -356,14 +356,14 @@ static void span_json(const struct writer *w, const struct dt_kept_one *span) {
     text_of(w, span->text);
 }
 
-static void mark_json(const struct writer *w, const struct dt_kept_one *mark) {
+static void mark_json(const struct writer *w, const struct dt_moment *mark) {
     process_of(w, mark->process);
     time_of(w, mark->begin);
     text_of(w, mark->name);
     text_of(w, mark->text);
 }
 
-static void exit_json(const struct writer *w, const struct dt_kept_one *exit) {
+static void exit_json(const struct writer *w, const struct dt_moment *exit) {
     process_of(w, exit->process);
     time_of(w, exit->begin);
     text_of(w, exit->text);
@@ -454,8 +454,8 @@ static void summary_json(const struct writer *w, const GPtrArray *rows) {
                            ",\"spans\":%" PRIu64 ",\"spans_kept\":%u"
                            ",\"marks\":%" PRIu64 ",\"marks_kept\":%u}",
                            dt_lanes_seen(timeline->lanes), rows->len, seen, kept, merged,
-                           dt_kept_messages_seen(timeline->messages),
-                           dt_kept_messages_sorted(timeline->messages)->len, timeline->calls.seen,
+                           dt_page_messages_seen(timeline->messages),
+                           dt_page_messages_sorted(timeline->messages)->len, timeline->calls.seen,
                            timeline->calls.of->len, timeline->spans.seen, timeline->spans.of->len,
                            timeline->marks.seen, timeline->marks.of->len);
 }
@@ -480,10 +480,10 @@ void dt_timeline_json(struct dt_timeline *timeline, GString *to) {
     g_string_append_printf(to, "{\"begin\":\"%" PRId64 "\",\"length\":%" PRId64, timeline->begin,
                            timeline->end - timeline->begin);
     messages_json(&w);
-    kept_json(&w, "calls", &timeline->calls, call_json);
-    kept_json(&w, "spans", &timeline->spans, span_json);
-    kept_json(&w, "marks", &timeline->marks, mark_json);
-    kept_json(&w, "exits", &timeline->exits, exit_json);
+    moments_json(&w, "calls", &timeline->calls, call_json);
+    moments_json(&w, "spans", &timeline->spans, span_json);
+    moments_json(&w, "marks", &timeline->marks, mark_json);
+    moments_json(&w, "exits", &timeline->exits, exit_json);
     lost_json(&w);
     /* Last: the lists above name processes and texts. */
     list(&w, "processes");

@@ -2,12 +2,12 @@
  * What happened in the timeline beside intervals and messages: calls of servers, spans, marks,
  * exits. Of each kind the weightiest are kept.
  */
-#ifndef DT_VIEWER_HTML_KEPT_H
-#define DT_VIEWER_HTML_KEPT_H
+#ifndef DT_VIEWER_HTML_MOMENTS_H
+#define DT_VIEWER_HTML_MOMENTS_H
 
 #include "viewer/html_lane.h"
 
-struct dt_kept_one {
+struct dt_moment {
     struct dt_lane *process, *other; /* both are referred to; NULL */
     int64_t begin, end;              /* the same for what happens at one time */
     int64_t delivered, taken;        /* of a call; DT_NO_VALUE */
@@ -16,20 +16,20 @@ struct dt_kept_one {
     char *name, *text;
 };
 
-struct dt_kept {
-    GArray *of; /* of struct dt_kept_one */
+struct dt_moments {
+    GArray *of; /* of struct dt_moment */
     unsigned most;
     uint64_t seen;
 };
 
-void dt_kept_init(struct dt_kept *kept, unsigned most);
-void dt_kept_clear(struct dt_kept *kept);
+void dt_moments_init(struct dt_moments *moments, unsigned most);
+void dt_moments_clear(struct dt_moments *moments);
 /* Takes references to the processes and copies the texts. */
-void dt_kept_add(struct dt_kept *kept, const struct dt_kept_one *one);
+void dt_moments_add(struct dt_moments *moments, const struct dt_moment *one);
 /* The kept ones in the order of their begin. */
-void dt_kept_sort(struct dt_kept *kept);
+void dt_moments_sort(struct dt_moments *moments);
 
 /* The begin of a text that is valid UTF-8, for people; to be freed by g_free. */
-char *dt_kept_text(const char *text, size_t most);
+char *dt_short_text(const char *text, size_t most);
 
 #endif
