@@ -27,9 +27,9 @@ union dt_value {
     bool is;
 };
 
-/* Functions that are NULL are not called. `s` is what `start` returned. Everything else belongs to
-   the model and is valid during the call, processes, nodes, schedulers and frames until they are
-   told as gone. */
+/* Functions that are NULL are not called. `start` may keep the strings among its values, but not
+   the array. `s` is what `start` returned. Everything else belongs to the model and is valid during
+   the call, processes, nodes, schedulers and frames until they are told as gone. */
 struct dt_sink {
     const char *name, *description;
     const struct dt_param *params;
@@ -79,6 +79,9 @@ struct dt_sink {
 #include "viewer/sinks.def"
 
 /* -- For sinks ---------------------------------------------------------------------- */
+
+/* The domain of our errors, all with the code 0: only their messages tell. */
+#define DT_ERROR g_quark_from_static_string("dyntrace")
 
 /* Writes a file that is complete or absent: to `path`.part, which takes the name at the end. "-" is
  * standard output. */

@@ -1,0 +1,97 @@
+/*
+ * The first error is kept; what is written after it is dropped.
+ */
+#include "viewer/sink.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct dt_file {
+    FILE *stream;
+    char *path, *part; /* `part` is NULL for standard output */
+    GError *error;
+};
+
+static void keep_error(struct dt_file *file) {
+    if (!file->error)
+        g_set_error(&file->error, DT_ERROR, 0, "%s: %s", file->path, g_strerror(errno));
+}
+
+struct dt_file *dt_file_open(const char *path, GError **error) {
+    struct dt_file *file = g_new0(struct dt_file, 1);
+
+    file->path = g_strdup(path);
+    if (strcmp(path, "-") == 0) {
+        file->stream = stdout;
+        return file;
+    }
+    file->part = g_strconcat(path, ".part", NULL);
+    file->stream = fopen(file->part, "wbe");
+    if (!file->stream) {
+        g_set_error(error, DT_ERROR, 0, "%s: %s", path, g_strerror(errno));
+        dt_file_discard(file);
+        return NULL;
+    }
+    setvbuf(file->stream, NULL, _IOFBF, 1 << 18);
+    return file;
+}
+
+void dt_file_write(struct dt_file *file, const void *bytes, size_t size) {
+    if (!file->error && size && fwrite(bytes, size, 1, file->stream) != 1)
+        keep_error(file);
+}
+
+void dt_file_printf(struct dt_file *file, const char *format, ...) {
+    va_list arguments;
+
+    if (file->error)
+        return;
+    va_start(arguments, format);
+    if (vfprintf(file->stream, format, arguments) < 0)
+        keep_error(file);
+    va_end(arguments);
+}
+
+const GError *dt_file_failed(const struct dt_file *file) {
+    return file->error;
+}
+
+/* Standard output stays open: it is babeltrace2's. */
+static void end_stream(struct dt_file *file) {
+    FILE *stream = file->stream;
+    bool is_ended;
+
+    file->stream = NULL;
+    is_ended = file->part ? fclose(stream) == 0 : fflush(stream) == 0;
+    if (!is_ended)
+        keep_error(file);
+}
+
+bool dt_file_close(struct dt_file *file, GError **error) {
+    end_stream(file);
+    if (file->part && !file->error && rename(file->part, file->path) != 0)
+        keep_error(file);
+    if (!file->error) {
+        g_clear_pointer(&file->part, g_free);
+        dt_file_discard(file);
+        return true;
+    }
+    g_propagate_error(error, g_steal_pointer(&file->error));
+    dt_file_discard(file);
+    return false;
+}
+
+void dt_file_discard(struct dt_file *file) {
+    if (!file)
+        return;
+    if (file->stream)
+        end_stream(file);
+    if (file->part)
+        unlink(file->part);
+    g_clear_error(&file->error);
+    g_free(file->path);
+    g_free(file->part);
+    g_free(file);
+}

@@ -1,0 +1,188 @@
+#include <string.h>
+
+#include "viewer/model_parts.h"
+
+/* -- Nodes -------------------------------------------------------------------------- */
+
+static bool is_of(const struct node *node, const char *hostname, int64_t vpid, uint64_t trace) {
+    return node->seen.os_pid == vpid && (vpid != DT_NO_VALUE || node->trace == trace) &&
+           strcmp(node->hostname, hostname) == 0;
+}
+
+static char *provisional_name(const struct node *node) {
+    if (node->seen.os_pid == DT_NO_VALUE)
+        return *node->hostname ? g_strdup(node->hostname)
+                               : g_strdup_printf("node %u", node->seen.number);
+    if (!*node->hostname)
+        return g_strdup_printf("process %" G_GINT64_FORMAT, node->seen.os_pid);
+    return g_strdup_printf("%s, process %" G_GINT64_FORMAT, node->hostname, node->seen.os_pid);
+}
+
+static void free_scheduler(gpointer data) {
+    g_free((char *)((struct scheduler *)data)->seen.name);
+    g_free(data);
+}
+
+static struct node *new_node(struct dt_model *model, const struct dt_recorded *e) {
+    struct node *node = g_new0(struct node, 1);
+
+    node->model = model;
+    node->trace = e->trace;
+    node->hostname = g_strdup(e->hostname);
+    node->otp = g_strdup("");
+    node->seen = (struct dt_node){.number = model->nodes->len,
+                                  .hostname = node->hostname,
+                                  .os_pid = e->vpid,
+                                  .otp = node->otp,
+                                  .first = e->time,
+                                  .last = e->time};
+    node->seen.name = node->name = provisional_name(node);
+    node->schedulers = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, free_scheduler);
+    node->losses = g_array_new(FALSE, FALSE, sizeof(int64_t));
+    g_ptr_array_add(model->nodes, node);
+    dt_processes_new(node);
+    dt_messages_new(node);
+    DT_TELL(model, node, &node->seen);
+    return node;
+}
+
+struct node *dt_node_of(struct dt_model *model, const struct dt_recorded *e) {
+    struct node *node = model->last_node;
+
+    if (node && is_of(node, e->hostname, e->vpid, e->trace))
+        return node;
+    for (unsigned i = 0; i < model->nodes->len; i++) {
+        node = model->nodes->pdata[i];
+        if (is_of(node, e->hostname, e->vpid, e->trace))
+            return model->last_node = node;
+    }
+    return model->last_node = new_node(model, e);
+}
+
+static bool set(char **to, const char *text) {
+    if (!*text || strcmp(*to, text) == 0)
+        return false;
+    g_free(*to);
+    *to = g_strdup(text);
+    return true;
+}
+
+void dt_node_named(struct node *node, const char *name, const char *otp) {
+    bool is_new = set(&node->otp, otp);
+
+    is_new |= set(&node->name, name);
+    node->seen.otp = node->otp;
+    node->seen.name = node->name;
+    if (is_new)
+        DT_TELL(node->model, node, &node->seen);
+}
+
+void dt_node_free(gpointer data) {
+    struct node *node = data;
+
+    dt_messages_free(node);
+    dt_processes_free(node);
+    g_hash_table_destroy(node->schedulers);
+    g_array_free(node->losses, TRUE);
+    g_free(node->name);
+    g_free(node->hostname);
+    g_free(node->otp);
+    g_free(node);
+}
+
+/* -- Schedulers --------------------------------------------------------------------- */
+
+/* The names of the runtime's threads: 1_scheduler up to OTP 25, erts_sched_1 later. */
+static const struct {
+    const char *before, *after, *name;
+} thread_names[] = {
+    {"erts_sched_", "", "scheduler"},
+    {"erts_dcpus_", "", "dirty CPU scheduler"},
+    {"erts_dios_", "", "dirty I/O scheduler"},
+    {"", "_scheduler", "scheduler"},
+    {"", "_dirty_cpu_sched", "dirty CPU scheduler"},
+    {"", "_dirty_io_sched", "dirty I/O scheduler"},
+};
+
+static char *scheduler_name(const struct dt_recorded *e, bool is_cpu, int64_t id) {
+    if (is_cpu)
+        return g_strdup_printf("CPU %" G_GINT64_FORMAT, id);
+    for (unsigned i = 0; i < G_N_ELEMENTS(thread_names); i++) {
+        const char *before = thread_names[i].before, *after = thread_names[i].after;
+        char *rest;
+        guint64 n;
+
+        if (!g_str_has_prefix(e->procname, before))
+            continue;
+        n = g_ascii_strtoull(e->procname + strlen(before), &rest, 10);
+        /* The kernel cuts a thread's name to 15 bytes: 1_dirty_cpu_sch */
+        if (n && *rest == *after && g_str_has_prefix(after, rest))
+            return g_strdup_printf("%s %" G_GUINT64_FORMAT, thread_names[i].name, n);
+    }
+    return g_strdup_printf("thread %" G_GINT64_FORMAT, id);
+}
+
+struct scheduler *dt_scheduler_of(struct node *node, const struct dt_recorded *e) {
+    bool is_cpu = e->vtid == DT_NO_VALUE;
+    int64_t id = is_cpu ? e->cpu : e->vtid;
+    struct scheduler *s = node->last_scheduler;
+
+    if (id == DT_NO_VALUE)
+        return NULL;
+    if (s && s->seen.id == id)
+        return s;
+    s = g_hash_table_lookup(node->schedulers, &id);
+    if (!s) {
+        s = g_new0(struct scheduler, 1);
+        s->seen = (struct dt_scheduler){.number = node->model->schedulers++,
+                                        .node = &node->seen,
+                                        .id = id,
+                                        .is_cpu = is_cpu,
+                                        .name = scheduler_name(e, is_cpu, id)};
+        g_hash_table_insert(node->schedulers, &s->seen.id, s);
+        DT_TELL(node->model, scheduler, &s->seen);
+    }
+    return node->last_scheduler = s;
+}
+
+/* -- Losses ------------------------------------------------------------------------- */
+
+static void node_lost(struct node *node, int64_t begin) {
+    GHashTableIter i;
+    gpointer s;
+
+    g_array_append_val(node->losses, begin);
+    /* Other processes are settled when they are touched next. */
+    g_hash_table_iter_init(&i, node->schedulers);
+    while (g_hash_table_iter_next(&i, NULL, &s)) {
+        struct process *runs = ((struct scheduler *)s)->runs;
+
+        if (runs)
+            dt_state_settle(runs);
+    }
+    dt_calls_lost(node, begin);
+}
+
+void dt_model_lost(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
+                   const struct dt_lost *lost) {
+    struct dt_lost told = *lost;
+    unsigned nodes = 0;
+
+    if (told.begin == DT_NO_VALUE)
+        told.begin = model->now;
+    if (told.end == DT_NO_VALUE)
+        told.end = told.begin;
+    for (unsigned i = 0; i < model->nodes->len; i++) {
+        struct node *node = model->nodes->pdata[i];
+
+        /* The stream of a trace that several VMs share does not tell whose events were lost. */
+        if (vpid == DT_NO_VALUE ? node->trace != trace : !is_of(node, hostname, vpid, trace))
+            continue;
+        node_lost(node, told.begin);
+        told.node = &node->seen;
+        nodes++;
+    }
+    if (nodes != 1)
+        told.node = NULL;
+    DT_TELL(model, lost, &told);
+}

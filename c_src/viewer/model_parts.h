@@ -1,0 +1,148 @@
+/*
+ * What the parts of the model share: the state that sinks do not see.
+ *
+ *     model.c          an event -> the part that it is for; the model's end
+ *     model_nodes      nodes, schedulers, losses
+ *     model_processes  processes and ports: who they are, their names, links and exits
+ *     model_scheduling their states
+ *     model_calls      their stacks
+ *     model_messages   messages from `sent` to `delivered`
+ *     model_server_calls
+ *     model_spans
+ *
+ * A struct whose name is that of one in model.h has it as its first member `seen`.
+ */
+#ifndef DT_VIEWER_MODEL_PARTS_H
+#define DT_VIEWER_MODEL_PARTS_H
+
+#include "viewer/model.h"
+#include "viewer/sink.h"
+
+struct dt_model {
+    const struct dt_sink *sink;
+    void *of_sink;
+    GPtrArray *nodes;
+    struct node *last_node;
+    GHashTable *functions; /* texts of functions; as many as the code has, so never freed */
+    uint64_t events, skipped;
+    uint64_t processes, messages, frames; /* numbers given */
+    unsigned schedulers;
+    int64_t now;
+    bool is_ended;
+};
+
+#define DT_TELL(model, function, ...)                                                              \
+    do {                                                                                           \
+        if ((model)->sink->function)                                                               \
+            (model)->sink->function((model)->of_sink, __VA_ARGS__);                                \
+    } while (0)
+
+struct scheduler {
+    struct dt_scheduler seen;
+    struct process *runs;
+};
+
+struct node {
+    struct dt_node seen;
+    struct dt_model *model;
+    uint64_t trace;
+    bool is_named;
+    char *name, *hostname, *otp;
+    GHashTable *processes; /* struct key -> process or port */
+    GHashTable *names;     /* registered name -> process */
+    GHashTable *nobody;    /* names that were unregistered, and not registered again */
+    GQueue exited;         /* processes that are not told as gone yet, oldest first */
+    GHashTable *schedulers;
+    struct scheduler *last_scheduler;
+    GArray *losses; /* times at which they began */
+    struct process *with_calls;
+    struct messages *messages;
+    struct server_calls *server_calls;
+    struct spans *spans;
+};
+
+/* An identifier as numbers: of <0.90.1>, #Port<0.5> or <9234.99.0>. */
+struct key {
+    uint64_t kind_and_node;
+    uint64_t number;
+};
+
+struct process {
+    struct dt_process seen;
+    struct key key;
+    struct node *node;
+    char *pid, *name, *label, *show; /* what `seen` shows, if it is not empty */
+    char *group;
+
+    bool has_exited;
+    bool is_known; /* in the node's table: its identifier stands for it */
+    bool parent_unlinked;
+    struct process *children, *next, *previous; /* siblings */
+    GHashTable *links;
+
+    /* model_scheduling */
+    const char *in, *out;
+    enum dt_state before_gc;
+    bool is_major;
+    unsigned losses; /* of the node's: those that are reflected in `state` */
+
+    /* model_calls */
+    struct calls *calls;
+
+    /* model_messages: in flight to it, oldest first */
+    struct message *first, *last;
+};
+
+/* -- model.c -- */
+/* The text itself for texts that live as long as the model, as functions' do. */
+const char *dt_function(struct dt_model *model, const char *text);
+
+/* -- model_nodes.c -- */
+struct node *dt_node_of(struct dt_model *model, const struct dt_recorded *event);
+void dt_node_named(struct node *node, const char *name, const char *otp);
+/* NULL if the event does not tell. */
+struct scheduler *dt_scheduler_of(struct node *node, const struct dt_recorded *event);
+void dt_node_free(gpointer node);
+
+/* -- model_processes.c -- */
+void dt_processes_new(struct node *node);
+bool dt_is_identifier(const char *text);
+/* The process or port of an identifier, which becomes known by this if it was not. NULL if the
+   text is none. */
+struct process *dt_process_of(struct node *node, const char *identifier);
+/* Another one that has its identifier, since it has exited. */
+struct process *dt_process_again(struct process *process);
+/* By a registered name; NULL. */
+struct process *dt_process_named(struct node *node, const char *name);
+void dt_process_event(struct node *node, const struct dt_recorded *event);
+void dt_process_ref(struct process *process);
+void dt_process_unref(struct process *process);
+void dt_processes_end(struct node *node);
+void dt_processes_free(struct node *node);
+
+/* -- model_scheduling.c -- */
+void dt_scheduling_event(struct node *node, const struct dt_recorded *event);
+/* Something reached it that makes a waiting process runnable. */
+void dt_arrived(struct process *process);
+void dt_state_exiting(struct process *process);
+/* A loss began: what was known ends there. */
+void dt_state_settle(struct process *process);
+void dt_state_end(struct process *process, bool is_open);
+/* No scheduler runs it. */
+void dt_state_leave(struct process *process);
+
+/* -- model_calls.c -- */
+void dt_calls_event(struct node *node, const struct dt_recorded *event);
+/* Ends all frames. */
+void dt_calls_cut(struct process *process, int64_t time, enum dt_left left);
+void dt_calls_lost(struct node *node, int64_t time);
+/* It runs, or has stopped. */
+void dt_calls_scheduled(struct process *process, bool runs);
+
+/* -- model_messages.c -- */
+void dt_messages_new(struct node *node);
+void dt_messages_event(struct node *node, const struct dt_recorded *event);
+void dt_messages_end(struct node *node);
+void dt_messages_free(struct node *node);
+
+#endif

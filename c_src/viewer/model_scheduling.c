@@ -1,0 +1,249 @@
+#include <string.h>
+
+#include "viewer/model_parts.h"
+
+const char *const dt_state_names[DT_STATES] = {
+    [DT_STATE_UNKNOWN] = "unknown",       [DT_STATE_WAITING] = "waiting",
+    [DT_STATE_RUNNABLE] = "runnable",     [DT_STATE_RUNNING] = "running",
+    [DT_STATE_COLLECTING] = "collecting", [DT_STATE_EXITING] = "exiting",
+};
+
+/* -- Intervals ---------------------------------------------------------------------- */
+
+/* Words of the heap at the end of a collection. */
+struct heap {
+    uint64_t reclaimed, heap, old_heap;
+};
+
+struct ending {
+    int64_t time;
+    bool inferred, is_open;
+    struct heap heap;
+};
+
+static void tell(const struct process *p, const struct ending *end) {
+    enum dt_state state = p->seen.state;
+    bool runs = state == DT_STATE_RUNNING || state == DT_STATE_COLLECTING;
+    struct dt_interval told = {
+        .process = (struct dt_process *)&p->seen,
+        .state = state,
+        .begin = p->seen.since,
+        .end = end->time,
+        .inferred = end->inferred || state == DT_STATE_RUNNABLE,
+        .is_open = end->is_open,
+        .scheduler = runs ? p->seen.scheduler : NULL,
+        .in = state == DT_STATE_RUNNING ? p->in : "",
+        .out = state == DT_STATE_WAITING || state == DT_STATE_RUNNABLE ? p->out : "",
+        .is_major = state == DT_STATE_COLLECTING && p->is_major,
+        .reclaimed = end->heap.reclaimed,
+        .heap = end->heap.heap,
+        .old_heap = end->heap.old_heap,
+    };
+
+    if (state != DT_STATE_UNKNOWN && told.end >= told.begin)
+        DT_TELL(p->node->model, interval, &told);
+}
+
+static void change(struct process *p, enum dt_state state, const struct ending *end) {
+    tell(p, end);
+    p->seen.state = state;
+    p->seen.since = end->time;
+}
+
+static void change_now(struct process *p, enum dt_state state) {
+    change(p, state, &(struct ending){.time = p->node->model->now});
+}
+
+void dt_state_leave(struct process *p) {
+    struct scheduler *s = (struct scheduler *)p->seen.scheduler;
+
+    if (s && s->runs == p)
+        s->runs = NULL;
+    p->seen.scheduler = NULL;
+}
+
+static bool has_state(const struct process *p) {
+    return p->seen.state != DT_STATE_UNKNOWN;
+}
+
+void dt_state_settle(struct process *p) {
+    const GArray *losses = p->node->losses;
+    int64_t begin;
+
+    if (p->losses == losses->len)
+        return;
+    begin = g_array_index(losses, int64_t, p->losses);
+    p->losses = losses->len;
+    if (!has_state(p))
+        return;
+    change(p, DT_STATE_UNKNOWN,
+           &(struct ending){.time = MAX(begin, p->seen.since), .inferred = true});
+    dt_state_leave(p);
+}
+
+void dt_state_end(struct process *p, bool is_open) {
+    /* Nobody knows whether what exits still runs. */
+    if (p->seen.state == DT_STATE_EXITING)
+        p->seen.state = DT_STATE_UNKNOWN;
+    change(p, DT_STATE_UNKNOWN, &(struct ending){.time = p->node->model->now, .is_open = is_open});
+    dt_state_leave(p);
+}
+
+/* -- What the VM tells -------------------------------------------------------------- */
+
+/* A scheduler runs one process: the `out` of the one before it was lost. A CPU that stands in for
+   a scheduler may have got another thread, with the process still running in the former. */
+static void take(struct process *p, struct scheduler *s) {
+    struct process *former = s->runs;
+
+    if (former && former != p) {
+        if (!s->seen.is_cpu &&
+            (former->seen.state == DT_STATE_RUNNING || former->seen.state == DT_STATE_COLLECTING)) {
+            change(former, DT_STATE_UNKNOWN,
+                   &(struct ending){.time = p->node->model->now, .inferred = true});
+            dt_calls_scheduled(former, false);
+        }
+        former->seen.scheduler = NULL;
+    }
+    s->runs = p;
+    p->seen.scheduler = &s->seen;
+}
+
+static void in(struct process *p, struct scheduler *s, const char *entry) {
+    dt_state_settle(p);
+    if (p->seen.state == DT_STATE_RUNNING || p->seen.state == DT_STATE_COLLECTING)
+        /* Its `out` was lost. */
+        change(p, DT_STATE_UNKNOWN,
+               &(struct ending){.time = p->node->model->now, .inferred = true});
+    else if (p->seen.state == DT_STATE_WAITING)
+        /* Nothing that is recorded has woken it. */
+        change(p, DT_STATE_UNKNOWN,
+               &(struct ending){.time = p->node->model->now, .inferred = true});
+    change_now(p, DT_STATE_RUNNING);
+    p->in = dt_function(p->node->model, entry);
+    dt_state_leave(p);
+    if (s)
+        take(p, s);
+    dt_calls_scheduled(p, true);
+}
+
+static void out(struct process *p, const char *entry) {
+    dt_state_settle(p);
+    if (p->seen.state == DT_STATE_COLLECTING)
+        change(p, DT_STATE_WAITING, &(struct ending){.time = p->node->model->now, .is_open = true});
+    else if (p->seen.state == DT_STATE_RUNNING)
+        change_now(p, DT_STATE_WAITING);
+    else
+        /* Its `in` was lost, or came before the recording: what it did till now is unknown. */
+        p->seen.since = p->node->model->now;
+    p->seen.state = DT_STATE_WAITING;
+    p->out = dt_function(p->node->model, entry);
+    dt_state_leave(p);
+    dt_calls_scheduled(p, false);
+}
+
+static void exiting_in(struct process *p, struct scheduler *s) {
+    dt_state_settle(p);
+    change_now(p, DT_STATE_EXITING);
+    dt_state_leave(p);
+    if (s)
+        take(p, s);
+}
+
+static void exiting_out(struct process *p) {
+    dt_state_settle(p);
+    change_now(p, DT_STATE_UNKNOWN);
+    dt_state_leave(p);
+}
+
+void dt_state_exiting(struct process *p) {
+    if (p->seen.state != DT_STATE_EXITING)
+        change_now(p, DT_STATE_EXITING);
+}
+
+static void scheduled(struct node *node, const struct dt_recorded *event, const char *pid,
+                      const char *entry, const char *type) {
+    struct process *p = dt_process_of(node, pid);
+    struct scheduler *s = dt_scheduler_of(node, event);
+
+    if (!p)
+        return;
+    if (strcmp(type, "in") == 0)
+        in(p->has_exited ? dt_process_again(p) : p, s, entry);
+    else if (strcmp(type, "out") == 0 && !p->has_exited)
+        out(p, entry);
+    else if (strcmp(type, "in_exiting") == 0)
+        exiting_in(p, s);
+    else
+        exiting_out(p);
+}
+
+/* A process that was preempted looks like one that waits: see dt_interval. */
+void dt_arrived(struct process *p) {
+    dt_state_settle(p);
+    if (p->seen.state == DT_STATE_WAITING)
+        change_now(p, DT_STATE_RUNNABLE);
+}
+
+/* -- Garbage collection ------------------------------------------------------------- */
+
+static void gc_start(struct node *node, const char *pid, bool is_major) {
+    struct process *p = dt_process_of(node, pid);
+
+    if (!p || p->has_exited)
+        return;
+    dt_state_settle(p);
+    if (p->seen.state == DT_STATE_COLLECTING)
+        /* The end of the one before was lost. */
+        change(p, p->before_gc,
+               &(struct ending){.time = p->node->model->now, .inferred = true, .is_open = true});
+    p->before_gc = p->seen.state;
+    change_now(p, DT_STATE_COLLECTING);
+    p->is_major = is_major;
+}
+
+static void gc_end(struct node *node, const char *pid, bool is_major, const struct heap *heap) {
+    struct process *p = dt_process_of(node, pid);
+
+    if (!p || p->has_exited)
+        return;
+    dt_state_settle(p);
+    if (p->seen.state != DT_STATE_COLLECTING)
+        return;
+    p->is_major = is_major;
+    change(p, p->before_gc, &(struct ending){.time = p->node->model->now, .heap = *heap});
+}
+
+#define WORDS(e)                                                                                   \
+    &(struct heap) {                                                                               \
+        (e).reclaimed, (e).heap, (e).old_heap                                                      \
+    }
+
+void dt_scheduling_event(struct node *node, const struct dt_recorded *event) {
+    const union dt_event *e = &event->fields;
+
+    switch (event->probe) {
+    case DT_process_scheduled:
+        scheduled(node, event, e->process_scheduled.pid, e->process_scheduled.entry,
+                  e->process_scheduled.type);
+        break;
+    case DT_port_scheduled:
+        scheduled(node, event, e->port_scheduled.port, e->port_scheduled.entry,
+                  e->port_scheduled.type);
+        break;
+    case DT_gc_minor_start:
+        gc_start(node, e->gc_minor_start.pid, false);
+        break;
+    case DT_gc_major_start:
+        gc_start(node, e->gc_major_start.pid, true);
+        break;
+    case DT_gc_minor_end:
+        gc_end(node, e->gc_minor_end.pid, false, WORDS(e->gc_minor_end));
+        break;
+    case DT_gc_major_end:
+        gc_end(node, e->gc_major_end.pid, true, WORDS(e->gc_major_end));
+        break;
+    default:
+        break;
+    }
+}

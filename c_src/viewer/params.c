@@ -1,0 +1,144 @@
+#include "viewer/params.h"
+
+#include <string.h>
+
+static const char *const type_names[] = {
+    [DT_PARAM_STRING] = "a string",
+    [DT_PARAM_INTEGER] = "an integer",
+    [DT_PARAM_BOOL] = "a boolean",
+};
+
+static bool integer(const bt_value *given, int64_t *value) {
+    if (bt_value_is_signed_integer(given))
+        *value = bt_value_integer_signed_get(given);
+    else if (bt_value_is_unsigned_integer(given) &&
+             bt_value_integer_unsigned_get(given) <= INT64_MAX)
+        *value = (int64_t)bt_value_integer_unsigned_get(given);
+    else
+        return false;
+    return true;
+}
+
+static bool word(const char *text, bool *value) {
+    static const char *const words[] = {"no", "yes", "false", "true", "0", "1"};
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(words); i++)
+        if (strcmp(text, words[i]) == 0) {
+            *value = i % 2;
+            return true;
+        }
+    return false;
+}
+
+static bool boolean(const bt_value *given, bool *value) {
+    int64_t n;
+
+    if (bt_value_is_bool(given)) {
+        *value = bt_value_bool_get(given);
+        return true;
+    }
+    if (integer(given, &n)) {
+        *value = n == 1;
+        return n == 0 || n == 1;
+    }
+    return bt_value_is_string(given) && word(bt_value_string_get(given), value);
+}
+
+static bool read_given(enum dt_param_type type, const bt_value *given, union dt_value *value) {
+    switch (type) {
+    case DT_PARAM_STRING:
+        if (!bt_value_is_string(given))
+            return false;
+        value->string = bt_value_string_get(given);
+        return true;
+    case DT_PARAM_INTEGER:
+        return integer(given, &value->integer);
+    case DT_PARAM_BOOL:
+        return boolean(given, &value->is);
+    }
+    return false;
+}
+
+static void read_standard(const struct dt_param *param, union dt_value *value) {
+    switch (param->type) {
+    case DT_PARAM_STRING:
+        value->string = param->standard;
+        break;
+    case DT_PARAM_INTEGER:
+        value->integer = g_ascii_strtoll(param->standard, NULL, 10);
+        break;
+    case DT_PARAM_BOOL:
+        word(param->standard, &value->is);
+        break;
+    }
+}
+
+struct unknown {
+    const struct dt_param *table;
+    const char *name;
+};
+
+static bt_value_map_foreach_entry_const_func_status is_known(const char *name,
+                                                             const bt_value *value, void *data) {
+    struct unknown *unknown = data;
+
+    (void)value;
+    for (const struct dt_param *p = unknown->table; p && p->name; p++)
+        if (strcmp(p->name, name) == 0)
+            return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK;
+    unknown->name = name;
+    return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_INTERRUPT;
+}
+
+static bool read_one(const struct dt_param *p, const bt_value *map, union dt_value *value,
+                     GError **error) {
+    const bt_value *given = bt_value_map_borrow_entry_value_const(map, p->name);
+
+    if (given && !read_given(p->type, given, value)) {
+        g_set_error(error, DT_ERROR, 0, "the parameter '%s' has to be %s", p->name,
+                    type_names[p->type]);
+        return false;
+    }
+    if (!given && !p->standard) {
+        g_set_error(error, DT_ERROR, 0, "the parameter '%s' is missing: %s", p->name, p->meaning);
+        return false;
+    }
+    if (!given)
+        read_standard(p, value);
+    return true;
+}
+
+union dt_value *dt_params_read(const struct dt_param *table, const bt_value *given,
+                               GError **error) {
+    struct unknown unknown = {table, NULL};
+    union dt_value *values;
+    unsigned count = 0;
+
+    bt_value_map_foreach_entry_const(given, is_known, &unknown);
+    if (unknown.name) {
+        g_set_error(error, DT_ERROR, 0, "there is no parameter '%s'", unknown.name);
+        return NULL;
+    }
+    while (table && table[count].name)
+        count++;
+    values = g_new0(union dt_value, count + 1);
+    for (unsigned i = 0; i < count; i++)
+        if (!read_one(&table[i], given, &values[i], error)) {
+            g_free(values);
+            return NULL;
+        }
+    return values;
+}
+
+char *dt_params_help(const struct dt_sink *sink) {
+    GString *help = g_string_new(sink->description);
+
+    g_string_append(help, "\n\nParameters:\n");
+    for (const struct dt_param *p = sink->params; p && p->name; p++) {
+        g_string_append_printf(help, "\n  %s (%s", p->name, type_names[p->type]);
+        if (p->standard)
+            g_string_append_printf(help, ", \"%s\" if it is not given", p->standard);
+        g_string_append_printf(help, ")\n      %s\n", p->meaning);
+    }
+    return g_string_free(help, FALSE);
+}

@@ -1,0 +1,18 @@
+/*
+ * The parameters of a sink: the text of --params, checked by the sink's table.
+ */
+#ifndef DT_VIEWER_PARAMS_H
+#define DT_VIEWER_PARAMS_H
+
+#include <babeltrace2/babeltrace.h>
+
+#include "viewer/sink.h"
+
+/* The values in the order of the table, or NULL with an error that names the parameter. Strings
+   are those of `given`, or of the table. */
+union dt_value *dt_params_read(const struct dt_param *table, const bt_value *given, GError **error);
+
+/* The table for people; to be freed by g_free. */
+char *dt_params_help(const struct dt_sink *sink);
+
+#endif

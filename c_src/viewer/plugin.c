@@ -1,0 +1,207 @@
+/*
+ * The plugin: a component class sink.dyntrace.<name> for each sink.
+ *
+ *     messages -> reader -> model -> sink
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <babeltrace2/babeltrace.h>
+
+#include "viewer/model.h"
+#include "viewer/params.h"
+#include "viewer/reader.h"
+#include "viewer/sink.h"
+
+struct component {
+    const struct dt_sink *sink;
+    void *of_sink;
+    const bt_value *params; /* has the strings that the sink may keep */
+    struct dt_model *model;
+    struct dt_reader *reader;
+    bt_message_iterator *messages;
+};
+
+#define FAIL(self, ...)                                                                            \
+    BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_COMPONENT(                                           \
+        bt_self_component_sink_as_self_component(self), __VA_ARGS__)
+
+static struct component *component_of(bt_self_component_sink *self) {
+    return bt_self_component_get_data(bt_self_component_sink_as_self_component(self));
+}
+
+static void free_component(struct component *c) {
+    if (!c)
+        return;
+    bt_message_iterator_put_ref(c->messages);
+    dt_reader_free(c->reader);
+    dt_model_free(c->model);
+    if (c->of_sink && c->sink->free)
+        c->sink->free(c->of_sink);
+    bt_value_put_ref(c->params);
+    g_free(c);
+}
+
+/* -- Start -------------------------------------------------------------------------- */
+
+static bool start_sink(struct component *c, GError **error) {
+    union dt_value *values = dt_params_read(c->sink->params, c->params, error);
+
+    if (!values)
+        return false;
+    c->of_sink = c->sink->start ? c->sink->start(values, error) : NULL;
+    g_free(values);
+    return !c->sink->start || c->of_sink;
+}
+
+static bt_component_class_initialize_method_status
+initialize(bt_self_component_sink *self, const bt_value *params, const struct dt_sink *sink) {
+    struct component *c = g_new0(struct component, 1);
+    GError *error = NULL;
+
+    c->sink = sink;
+    c->params = params;
+    bt_value_get_ref(params);
+    if (!start_sink(c, &error)) {
+        FAIL(self, "sink.dyntrace.%s: %s", sink->name, error ? error->message : "can't start");
+        g_clear_error(&error);
+        free_component(c);
+        return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
+    }
+    c->model = dt_model_new(sink, c->of_sink);
+    c->reader = dt_reader_new(c->model);
+    bt_self_component_set_data(bt_self_component_sink_as_self_component(self), c);
+    if (bt_self_component_sink_add_input_port(self, "in", NULL, NULL) !=
+        BT_SELF_COMPONENT_ADD_PORT_STATUS_OK) {
+        free_component(c);
+        return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
+    }
+    return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_OK;
+}
+
+static bt_component_class_sink_graph_is_configured_method_status
+connect(bt_self_component_sink *self) {
+    bt_self_component_port_input *port =
+        bt_self_component_sink_borrow_input_port_by_name(self, "in");
+
+    if (bt_message_iterator_create_from_sink_component(self, port, &component_of(self)->messages) !=
+        BT_MESSAGE_ITERATOR_CREATE_FROM_SINK_COMPONENT_STATUS_OK) {
+        FAIL(self, "sink.dyntrace.%s: the trace can't be read", component_of(self)->sink->name);
+        return BT_COMPONENT_CLASS_SINK_GRAPH_IS_CONFIGURED_METHOD_STATUS_ERROR;
+    }
+    return BT_COMPONENT_CLASS_SINK_GRAPH_IS_CONFIGURED_METHOD_STATUS_OK;
+}
+
+static bt_component_class_get_supported_mip_versions_method_status
+get_mip_versions(bt_self_component_class_sink *self, const bt_value *params, void *data,
+                 bt_logging_level level, bt_integer_range_set_unsigned *versions) {
+    (void)self, (void)params, (void)data, (void)level;
+    /* Version 1 is that of CTF 2. Nothing that the reader uses differs. */
+    return bt_integer_range_set_unsigned_add_range(versions, 0, 1) ==
+                   BT_INTEGER_RANGE_SET_ADD_RANGE_STATUS_OK
+               ? BT_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD_STATUS_OK
+               : BT_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD_STATUS_MEMORY_ERROR;
+}
+
+/* -- Messages ----------------------------------------------------------------------- */
+
+static bool has_failed(bt_self_component_sink *self, const struct component *c) {
+    const GError *error = c->sink->failed ? c->sink->failed(c->of_sink) : NULL;
+
+    if (error)
+        FAIL(self, "sink.dyntrace.%s: %s", c->sink->name, error->message);
+    return error;
+}
+
+static bool finish(bt_self_component_sink *self, const struct component *c) {
+    GError *error = NULL;
+
+    dt_model_end(c->model);
+    if (!c->sink->finish || c->sink->finish(c->of_sink, c->model, &error))
+        return !has_failed(self, c);
+    FAIL(self, "sink.dyntrace.%s: %s", c->sink->name, error ? error->message : "can't finish");
+    g_clear_error(&error);
+    return false;
+}
+
+static bt_component_class_sink_consume_method_status consume(bt_self_component_sink *self) {
+    struct component *c = component_of(self);
+    bt_message_array_const messages;
+    uint64_t count;
+    bt_message_iterator_next_status status =
+        bt_message_iterator_next(c->messages, &messages, &count);
+
+    if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_END)
+        return finish(self, c) ? BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END
+                               : BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
+    /* The statuses of both functions have the same values. */
+    if (status != BT_MESSAGE_ITERATOR_NEXT_STATUS_OK)
+        return (bt_component_class_sink_consume_method_status)status;
+    for (uint64_t i = 0; i < count; i++) {
+        dt_reader_message(c->reader, messages[i]);
+        bt_message_put_ref(messages[i]);
+    }
+    return has_failed(self, c) ? BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR
+                               : BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK;
+}
+
+static void finalize(bt_self_component_sink *self) {
+    free_component(component_of(self));
+}
+
+/* -- The component classes ------------------------------------------------------------ */
+
+/* babeltrace2 takes the addresses of these texts at compile time. */
+static struct {
+    char description[200];
+    char help[4000];
+} texts[] = {
+#define SINK(name) {"", ""},
+#include "viewer/sinks.def"
+};
+
+enum {
+#define SINK(name) TEXTS_##name,
+#include "viewer/sinks.def"
+};
+
+static void describe(const struct dt_sink *sink, unsigned n) {
+    char *help = dt_params_help(sink);
+
+    g_strlcpy(texts[n].description, sink->description, sizeof texts[n].description);
+    g_strlcpy(texts[n].help, help, sizeof texts[n].help);
+    g_free(help);
+}
+
+__attribute__((constructor)) static void describe_all(void) {
+#define SINK(name) describe(&dt_sink_##name, TEXTS_##name);
+#include "viewer/sinks.def"
+}
+
+#define SINK(name)                                                                                 \
+    static bt_component_class_initialize_method_status initialize_##name(                          \
+        bt_self_component_sink *self, bt_self_component_sink_configuration *configuration,         \
+        const bt_value *params, void *data) {                                                      \
+        (void)configuration, (void)data;                                                           \
+        return initialize(self, params, &dt_sink_##name);                                          \
+    }
+#include "viewer/sinks.def"
+
+/* babeltrace2 calls its functions. */
+#pragma GCC visibility push(default)
+BT_PLUGIN_MODULE();
+#pragma GCC visibility pop
+
+BT_PLUGIN(dyntrace);
+BT_PLUGIN_DESCRIPTION("Pictures of recorded Erlang nodes");
+BT_PLUGIN_LICENSE("Apache-2.0");
+
+#define SINK(name)                                                                                 \
+    BT_PLUGIN_SINK_COMPONENT_CLASS(name, consume);                                                 \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_DESCRIPTION(name, texts[TEXTS_##name].description);             \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(name, texts[TEXTS_##name].help);                           \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(name, initialize_##name);                     \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_FINALIZE_METHOD(name, finalize);                                \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_GRAPH_IS_CONFIGURED_METHOD(name, connect);                      \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(name, get_mip_versions);
+#include "viewer/sinks.def"
