@@ -346,10 +346,15 @@ static struct dt_who *sender_of(struct dt_report *r, const struct dt_message *m,
     return dt_who_sum(r, to ? to->node : NULL, m->timer);
 }
 
+/* Aliases are new for each call. */
+static const char *receiver_of(const char *to_text) {
+    return g_str_has_prefix(to_text, "#Ref") ? "unknown aliases" : to_text;
+}
+
 static void on_dead(struct dt_report *r, const struct dt_message *m, struct dt_who *from,
                     struct dt_who *to) {
     r->dead_messages++;
-    struct dt_pair *row = dt_pairs_row(r, &r->dead, from, to, to ? NULL : m->to_text);
+    struct dt_pair *row = dt_pairs_row(r, &r->dead, from, to, to ? NULL : receiver_of(m->to_text));
     row->count++;
     if (!row->example)
         row->example = example_of(m->text);
@@ -363,8 +368,8 @@ void dt_report_message_gone(void *s, struct dt_message *m) {
         on_dead(r, m, from, to);
         return;
     }
-    if (!to && m->to_text && *m->to_text)
-        to = dt_who_sum(r, from ? from->node : NULL, m->to_text);
+    if (!to && *m->to_text)
+        to = dt_who_sum(r, from ? from->node : NULL, receiver_of(m->to_text));
     struct dt_pair *row = dt_pairs_row(r, &r->talks, from, to, NULL);
     row->count++;
     row->inferred += m->matched == DT_MATCHED_ORDER;

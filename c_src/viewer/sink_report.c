@@ -59,8 +59,7 @@ static bool finish(void *s, const struct dt_model *model, GError **error) {
 static void sink_free(void *s) {
     struct dt_report *report = s;
     struct output *output = report->of_sink;
-    if (output->file)
-        dt_file_discard(output->file);
+    dt_file_discard(output->file);
     g_free(output);
     dt_report_free(report);
 }
