@@ -229,7 +229,7 @@ struct dt_packets *dt_packets_open(const char *path, GError **error) {
 }
 
 const GError *dt_packets_failed(const struct dt_packets *p) {
-    return dt_file_failed(p->file);
+    return p->file ? dt_file_failed(p->file) : NULL;
 }
 
 bool dt_packets_close(struct dt_packets *p, GError **error) {
