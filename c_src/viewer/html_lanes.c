@@ -10,7 +10,7 @@ enum {
     SHARE = 4,
 };
 
-struct dt_lanes {
+struct dt_html_lanes {
     GHashTable *live; /* struct dt_process -> struct dt_lane */
     GPtrArray *gone;
     unsigned processes, intervals;
@@ -28,8 +28,8 @@ static void unref(void *lane) {
     dt_lane_unref(lane);
 }
 
-struct dt_lanes *dt_lanes_new(unsigned processes, unsigned intervals) {
-    struct dt_lanes *lanes = g_new0(struct dt_lanes, 1);
+struct dt_html_lanes *dt_html_lanes_new(unsigned processes, unsigned intervals) {
+    struct dt_html_lanes *lanes = g_new0(struct dt_html_lanes, 1);
 
     lanes->live = g_hash_table_new_full(NULL, NULL, NULL, unref);
     lanes->gone = g_ptr_array_new_with_free_func(unref);
@@ -40,7 +40,7 @@ struct dt_lanes *dt_lanes_new(unsigned processes, unsigned intervals) {
     return lanes;
 }
 
-void dt_lanes_free(struct dt_lanes *lanes) {
+void dt_html_lanes_free(struct dt_html_lanes *lanes) {
     if (!lanes)
         return;
     g_hash_table_destroy(lanes->live);
@@ -48,7 +48,7 @@ void dt_lanes_free(struct dt_lanes *lanes) {
     g_free(lanes);
 }
 
-struct dt_lane *dt_lanes_of(struct dt_lanes *lanes, const struct dt_process *process) {
+struct dt_lane *dt_html_lanes_of(struct dt_html_lanes *lanes, const struct dt_process *process) {
     struct dt_lane *lane;
 
     if (!process)
@@ -68,7 +68,7 @@ static double part(double of, double whole) {
     return whole > 0 ? of / whole : 0;
 }
 
-static void score(const struct dt_lanes *lanes, struct dt_lane *lane) {
+static void score(const struct dt_html_lanes *lanes, struct dt_lane *lane) {
     lane->score = part((double)lane->run_ns, (double)lanes->run_ns) +
                   part((double)lane->runnable_ns, (double)lanes->runnable_ns) / 4 +
                   part((double)lane->messages, (double)lanes->messages) / 2 +
@@ -86,7 +86,7 @@ static int by_score(const void *a, const void *b) {
     return (one->number > other->number) - (one->number < other->number);
 }
 
-static void forget_dull(struct dt_lanes *lanes) {
+static void forget_dull(struct dt_html_lanes *lanes) {
     unsigned most = lanes->processes * GONE;
 
     for (unsigned n = 0; n < lanes->gone->len; n++)
@@ -105,7 +105,7 @@ static void forget_dull(struct dt_lanes *lanes) {
 
 /* -- Collecting ------------------------------------------------------------------------ */
 
-static void merge(struct dt_lanes *lanes, struct dt_lane *lane) {
+static void merge(struct dt_html_lanes *lanes, struct dt_lane *lane) {
     size_t before = dt_lane_size(lane);
 
     dt_lane_merge(lane, lanes->resolution);
@@ -113,7 +113,7 @@ static void merge(struct dt_lanes *lanes, struct dt_lane *lane) {
 }
 
 /* Until half of the room is free. What can't be merged raises the limit: it is live state. */
-static void merge_all(struct dt_lanes *lanes) {
+static void merge_all(struct dt_html_lanes *lanes) {
     size_t before = lanes->stored;
 
     while (lanes->stored > lanes->most_stored / 2 && lanes->resolution < G_MAXINT64 / 8) {
@@ -134,8 +134,9 @@ static void merge_all(struct dt_lanes *lanes) {
         lanes->most_stored = MAX(lanes->most_stored, 2 * lanes->stored);
 }
 
-void dt_lanes_add(struct dt_lanes *lanes, const struct dt_interval *interval, uint32_t text) {
-    struct dt_lane *lane = dt_lanes_of(lanes, interval->process);
+void dt_html_lanes_add(struct dt_html_lanes *lanes, const struct dt_interval *interval,
+                       uint32_t text) {
+    struct dt_lane *lane = dt_html_lanes_of(lanes, interval->process);
     int64_t run_ns = lane->run_ns, runnable_ns = lane->runnable_ns;
     size_t before = dt_lane_size(lane);
     unsigned most = lanes->intervals;
@@ -151,7 +152,7 @@ void dt_lanes_add(struct dt_lanes *lanes, const struct dt_interval *interval, ui
         merge_all(lanes);
 }
 
-void dt_lanes_gone(struct dt_lanes *lanes, const struct dt_process *process) {
+void dt_html_lanes_gone(struct dt_html_lanes *lanes, const struct dt_process *process) {
     struct dt_lane *lane = g_hash_table_lookup(lanes->live, process);
 
     if (!lane)
@@ -166,7 +167,7 @@ void dt_lanes_gone(struct dt_lanes *lanes, const struct dt_process *process) {
 
 /* -- The rows --------------------------------------------------------------------------- */
 
-static size_t shown_intervals(const struct dt_lanes *lanes) {
+static size_t shown_intervals(const struct dt_html_lanes *lanes) {
     size_t sum = 0;
 
     for (unsigned n = 0; n < lanes->gone->len; n++)
@@ -174,7 +175,7 @@ static size_t shown_intervals(const struct dt_lanes *lanes) {
     return sum;
 }
 
-const GPtrArray *dt_lanes_rows(struct dt_lanes *lanes) {
+const GPtrArray *dt_html_lanes_rows(struct dt_html_lanes *lanes) {
     unsigned most = lanes->processes;
 
     forget_dull(lanes);
@@ -190,6 +191,6 @@ const GPtrArray *dt_lanes_rows(struct dt_lanes *lanes) {
     return lanes->gone;
 }
 
-uint64_t dt_lanes_seen(const struct dt_lanes *lanes) {
+uint64_t dt_html_lanes_seen(const struct dt_html_lanes *lanes) {
     return lanes->seen;
 }

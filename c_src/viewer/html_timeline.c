@@ -17,7 +17,7 @@ enum {
 };
 
 struct dt_timeline {
-    struct dt_lanes *lanes;
+    struct dt_html_lanes *lanes;
     struct dt_strings *functions;
     struct dt_page_messages *messages;
     struct dt_moments calls, spans, marks, exits;
@@ -28,7 +28,7 @@ struct dt_timeline {
 struct dt_timeline *dt_timeline_new(struct dt_timeline_limits limits) {
     struct dt_timeline *timeline = g_new0(struct dt_timeline, 1);
 
-    timeline->lanes = dt_lanes_new(limits.processes, limits.intervals);
+    timeline->lanes = dt_html_lanes_new(limits.processes, limits.intervals);
     timeline->functions = dt_strings_new(FUNCTIONS_MOST);
     timeline->messages = dt_page_messages_new(limits.messages);
     dt_moments_init(&timeline->calls, CALLS_MOST);
@@ -50,7 +50,7 @@ void dt_timeline_free(struct dt_timeline *timeline) {
     dt_moments_clear(&timeline->marks);
     dt_moments_clear(&timeline->exits);
     g_array_free(timeline->lost, TRUE);
-    dt_lanes_free(timeline->lanes);
+    dt_html_lanes_free(timeline->lanes);
     dt_strings_free(timeline->functions);
     g_free(timeline);
 }
@@ -68,12 +68,12 @@ static void process(void *s, struct dt_process *process, int64_t time) {
     struct dt_timeline *timeline = s;
 
     (void)time;
-    dt_lanes_of(timeline->lanes, process);
+    dt_html_lanes_of(timeline->lanes, process);
 }
 
 static void process_exited(void *s, const struct dt_exit *exit) {
     struct dt_timeline *timeline = s;
-    struct dt_lane *lane = dt_lanes_of(timeline->lanes, exit->process);
+    struct dt_lane *lane = dt_html_lanes_of(timeline->lanes, exit->process);
     const struct dt_moment one = {
         .process = lane,
         .begin = exit->time,
@@ -90,20 +90,20 @@ static void process_exited(void *s, const struct dt_exit *exit) {
 static void process_gone(void *s, struct dt_process *process) {
     struct dt_timeline *timeline = s;
 
-    dt_lanes_gone(timeline->lanes, process);
+    dt_html_lanes_gone(timeline->lanes, process);
 }
 
 static void interval(void *s, const struct dt_interval *interval) {
     struct dt_timeline *timeline = s;
     const char *function = interval->state == DT_STATE_RUNNING ? interval->in : interval->out;
 
-    dt_lanes_add(timeline->lanes, interval, dt_strings_number(timeline->functions, function));
+    dt_html_lanes_add(timeline->lanes, interval, dt_strings_number(timeline->functions, function));
 }
 
 static void message_gone(void *s, struct dt_message *message) {
     struct dt_timeline *timeline = s;
-    struct dt_lane *from = dt_lanes_of(timeline->lanes, message->from);
-    struct dt_lane *to = dt_lanes_of(timeline->lanes, message->to);
+    struct dt_lane *from = dt_html_lanes_of(timeline->lanes, message->from);
+    struct dt_lane *to = dt_html_lanes_of(timeline->lanes, message->to);
 
     if (from)
         from->messages++;
@@ -115,8 +115,8 @@ static void message_gone(void *s, struct dt_message *message) {
 static void server_call(void *s, const struct dt_server_call *call) {
     struct dt_timeline *timeline = s;
     const struct dt_moment one = {
-        .process = dt_lanes_of(timeline->lanes, call->caller),
-        .other = dt_lanes_of(timeline->lanes, call->server),
+        .process = dt_html_lanes_of(timeline->lanes, call->caller),
+        .other = dt_html_lanes_of(timeline->lanes, call->server),
         .begin = call->began,
         .end = call->ended,
         .delivered = call->delivered,
@@ -133,7 +133,7 @@ static void server_call(void *s, const struct dt_server_call *call) {
 static void span(void *s, const struct dt_span *span) {
     struct dt_timeline *timeline = s;
     const struct dt_moment one = {
-        .process = dt_lanes_of(timeline->lanes, span->process),
+        .process = dt_html_lanes_of(timeline->lanes, span->process),
         .begin = span->begin,
         .end = span->end,
         .weight = span->end - span->begin,
@@ -217,7 +217,7 @@ static void instant(void *s, const struct dt_instant *instant) {
 
     if (mark_text(instant->event, &name, text)) {
         const struct dt_moment one = {
-            .process = dt_lanes_of(timeline->lanes, instant->process),
+            .process = dt_html_lanes_of(timeline->lanes, instant->process),
             .begin = instant->event->time,
             .end = instant->event->time,
             /* Of too many, any are kept. */
@@ -453,7 +453,7 @@ static void summary_json(const struct writer *w, const GPtrArray *rows) {
                            ",\"calls\":%" PRIu64 ",\"calls_kept\":%u"
                            ",\"spans\":%" PRIu64 ",\"spans_kept\":%u"
                            ",\"marks\":%" PRIu64 ",\"marks_kept\":%u}",
-                           dt_lanes_seen(timeline->lanes), rows->len, seen, kept, merged,
+                           dt_html_lanes_seen(timeline->lanes), rows->len, seen, kept, merged,
                            dt_page_messages_seen(timeline->messages),
                            dt_page_messages_sorted(timeline->messages)->len, timeline->calls.seen,
                            timeline->calls.of->len, timeline->spans.seen, timeline->spans.of->len,
@@ -461,7 +461,7 @@ static void summary_json(const struct writer *w, const GPtrArray *rows) {
 }
 
 void dt_timeline_json(struct dt_timeline *timeline, GString *to) {
-    const GPtrArray *rows = dt_lanes_rows(timeline->lanes);
+    const GPtrArray *rows = dt_html_lanes_rows(timeline->lanes);
     struct writer w = {
         .timeline = timeline,
         .to = to,
