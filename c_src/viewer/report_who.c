@@ -228,3 +228,10 @@ void dt_kept_free(struct dt_kept *kept) {
         dt_who_drop(g_ptr_array_index(kept->whos, i));
     g_ptr_array_free(kept->whos, TRUE);
 }
+
+GPtrArray *dt_kept_copy(const struct dt_kept *kept) {
+    GPtrArray *copy = g_ptr_array_sized_new(kept->whos->len);
+    for (guint i = 0; i < kept->whos->len; i++)
+        g_ptr_array_add(copy, g_ptr_array_index(kept->whos, i));
+    return copy;
+}
