@@ -42,8 +42,8 @@ struct dt_report *dt_report_new(void) {
     g_array_set_clear_func(r->lost, clear_lost);
     r->findings = g_array_new(FALSE, FALSE, sizeof(struct dt_finding));
     g_array_set_clear_func(r->findings, clear_finding);
-    r->processes.whos = g_ptr_array_new_with_free_func(drop_who);
-    r->ports.whos = g_ptr_array_new_with_free_func(drop_who);
+    r->processes.whos = g_ptr_array_new();
+    r->ports.whos = g_ptr_array_new();
     dt_pairs_init(&r->talks, DT_TALKS);
     dt_pairs_init(&r->server_calls, DT_SERVER_CALLS);
     dt_pairs_init(&r->dead, DT_DEAD);
@@ -74,8 +74,8 @@ void dt_report_free(struct dt_report *r) {
     dt_list_free(&r->collections);
     g_array_free(r->findings, TRUE);
     g_array_free(r->lost, TRUE);
-    g_ptr_array_free(r->processes.whos, TRUE);
-    g_ptr_array_free(r->ports.whos, TRUE);
+    dt_kept_free(&r->processes);
+    dt_kept_free(&r->ports);
     g_hash_table_destroy(r->alive);
     g_hash_table_destroy(r->sums);
     g_ptr_array_free(r->nodes, TRUE);
@@ -128,7 +128,7 @@ void dt_report_process(void *s, struct dt_process *process, int64_t time) {
     struct dt_report *r = s;
     at(r, time);
     struct dt_who *who = dt_who_of(r, process);
-    dt_who_named(who);
+    dt_who_named(r, who);
     if (process->kind == DT_PORT)
         told(r, who->node, DT_TOLD_PORTS);
     if (process->kind != DT_PROCESS)
@@ -142,7 +142,7 @@ void dt_report_process(void *s, struct dt_process *process, int64_t time) {
 
 void dt_report_process_named(void *s, struct dt_process *process, int64_t time) {
     at(s, time);
-    dt_who_named(dt_who_of(s, process));
+    dt_who_named(s, dt_who_of(s, process));
 }
 
 void dt_report_process_exited(void *s, const struct dt_exit *e) {

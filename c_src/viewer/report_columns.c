@@ -83,6 +83,9 @@ static glong width_of(const char *text) {
 }
 
 static void put(GString *to, const char *text, glong width, gboolean left) {
+    if (width < 0)
+        return;
+    g_string_append_printf(to, "%*s", GAP, "");
     glong own = width_of(text);
     g_autoptr(GString) cut = g_string_new(text);
     if (own > width) {
@@ -106,13 +109,23 @@ static void put(GString *to, const char *text, glong width, gboolean left) {
         g_string_append_printf(to, "%*s", (int)(width - own), "");
 }
 
+/* A column that has nothing in any row is left out. */
+static void drop_empty(const struct dt_columns *columns, glong *widths) {
+    g_autofree gboolean *is_used = g_new0(gboolean, columns->n);
+    for (guint i = 0; i < columns->cells->len; i++)
+        is_used[i % columns->n] |= *(const char *)g_ptr_array_index(columns->cells, i) != '\0';
+    for (guint i = 0; i < columns->n; i++)
+        if (!is_used[i])
+            widths[i] = -1;
+}
+
 /* Takes from the widest text until all fits. */
 static void narrow(const struct dt_columns *columns, glong *widths) {
     for (;;) {
         glong all = 0;
         guint widest = columns->n;
         for (guint i = 0; i < columns->n; i++) {
-            all += widths[i] + GAP;
+            all += widths[i] < 0 ? 0 : widths[i] + GAP;
             if (is_text(columns, i) && widths[i] > NARROWEST &&
                 (widest == columns->n || widths[i] > widths[widest]))
                 widest = i;
@@ -136,15 +149,13 @@ void dt_columns_end(struct dt_columns *columns, GString *to) {
     for (guint i = 0; i < columns->cells->len; i++)
         widths[i % columns->n] =
             MAX(widths[i % columns->n], width_of(g_ptr_array_index(columns->cells, i)));
+    drop_empty(columns, widths);
     narrow(columns, widths);
-    for (guint i = 0; i < columns->n; i++) {
-        g_string_append_printf(to, "%*s", GAP, "");
+    for (guint i = 0; i < columns->n; i++)
         put(to, name_of(columns, i), widths[i], is_text(columns, i));
-    }
     end_line(to);
     for (guint i = 0; i < columns->cells->len; i++) {
         guint column = i % columns->n;
-        g_string_append_printf(to, "%*s", GAP, "");
         put(to, g_ptr_array_index(columns->cells, i), widths[column], is_text(columns, column));
         if (column + 1 == columns->n)
             end_line(to);

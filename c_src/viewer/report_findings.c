@@ -78,14 +78,6 @@ static const char *plural(uint64_t n) {
     return n == 1 ? "" : "s";
 }
 
-/* "<0.90.0> shop_db": the pid first, so that a process can be found by it. */
-static char *call_it(const struct dt_who *who) {
-    if (!who || who->is_sum || !who->pid)
-        return g_strdup(dt_who_show(who));
-    const char *other = *who->name ? who->name : *who->label ? who->label : who->initial;
-    return *other ? g_strdup_printf("%s %s", who->pid, other) : g_strdup(who->pid);
-}
-
 /* -- The recording -------------------------------------------------------------------- */
 
 static void lost(struct dt_report *r) {
@@ -130,7 +122,7 @@ static void crashes(struct dt_report *r) {
         if (!count)
             continue;
         g_hash_table_remove(groups, key);
-        g_autofree char *who = call_it(row->who);
+        g_autofree char *who = dt_show_who(row->who);
         if (count == 1)
             find(r, DT_HIGH, "exits", row->who, "%s crashed: %s", who, row->text);
         else
@@ -222,7 +214,7 @@ static void busiest(struct dt_report *r, GHashTable *servers) {
             continue;
         const struct served *served = g_hash_table_lookup(servers, who);
         int64_t p99 = served ? dt_quantile(&served->took, 0.99) : DT_NO_VALUE;
-        g_autofree char *name = call_it(who);
+        g_autofree char *name = dt_show_who(who);
         g_autoptr(GString) text = g_string_new(NULL);
         g_string_printf(text, "%s: %.0f %% of all messages", name, share * 100);
         if (p99 != DT_NO_VALUE)
@@ -236,7 +228,7 @@ static void slow_server(struct dt_report *r, const struct served *served) {
     int64_t worked = dt_quantile(&served->worked, 0.99);
     if (p99 < limits.slow_call)
         return;
-    g_autofree char *name = call_it(served->server);
+    g_autofree char *name = dt_show_who(served->server);
     g_autoptr(GString) text = g_string_new(NULL);
     g_string_printf(text, "%s: callers waited %s (p99 of %" G_GUINT64_FORMAT " call%s)", name,
                     show(p99).text, served->took.count, plural(served->took.count));
@@ -250,7 +242,7 @@ static void slow_server(struct dt_report *r, const struct served *served) {
 }
 
 static void failed_calls(struct dt_report *r, const struct served *served) {
-    g_autofree char *name = call_it(served->server);
+    g_autofree char *name = dt_show_who(served->server);
     if (served->timeouts)
         find(r, DT_HIGH, "server_calls", served->server,
              "%s: %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " call%s timed out (inferred)", name,
@@ -286,8 +278,8 @@ static void dead(struct dt_report *r) {
     g_autoptr(GString) most = g_string_new(NULL);
     if (rows->len) {
         const struct dt_pair *row = g_ptr_array_index(rows, 0);
-        g_autofree char *from = call_it(row->from);
-        g_autofree char *to = row->to ? call_it(row->to) : g_strdup(row->text);
+        g_autofree char *from = dt_show_who(row->from);
+        g_autofree char *to = row->to ? dt_show_who(row->to) : g_strdup(row->text);
         g_string_printf(most, ", %" G_GUINT64_FORMAT " of them by %s to %s", row->count, from, to);
     }
     find(r, n >= limits.many_dead ? DT_MEDIUM : DT_LOW, "dead", NULL,
@@ -306,13 +298,13 @@ static gint by_mailbox(gconstpointer a, gconstpointer b) {
 }
 
 static void mailboxes(struct dt_report *r) {
-    g_autoptr(GPtrArray) whos = g_ptr_array_copy(r->processes.whos, NULL, NULL);
+    g_autoptr(GPtrArray) whos = dt_kept_copy(&r->processes);
     g_ptr_array_sort(whos, by_mailbox);
     for (guint i = 0; i < whos->len && i < limits.per_rule; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
         if (who->mailbox_max < limits.mailbox)
             break;
-        g_autofree char *name = call_it(who);
+        g_autofree char *name = dt_show_who(who);
         find(r, who->mailbox_max >= limits.large_mailbox ? DT_HIGH : DT_MEDIUM, "processes", who,
              "%s: up to %" G_GUINT64_FORMAT " messages on their way to it at once", name,
              who->mailbox_max);
@@ -324,7 +316,7 @@ static void waits(struct dt_report *r) {
         return;
     const struct dt_listed *row = &g_array_index(r->waits.rows, struct dt_listed, 0);
     if (row->ns >= limits.wait) {
-        g_autofree char *name = call_it(row->who);
+        g_autofree char *name = dt_show_who(row->who);
         find(r, row->ns >= limits.long_wait ? DT_MEDIUM : DT_LOW, "waits", row->who,
              "%s waited %s for a scheduler (inferred), the longest such wait", name,
              show(row->ns).text);
@@ -348,7 +340,7 @@ static void waits(struct dt_report *r) {
 static void collections(struct dt_report *r) {
     if (r->collections.rows->len) {
         const struct dt_listed *row = &g_array_index(r->collections.rows, struct dt_listed, 0);
-        g_autofree char *name = call_it(row->who);
+        g_autofree char *name = dt_show_who(row->who);
         if (row->ns >= limits.collection)
             find(r, row->ns >= limits.long_collection ? DT_HIGH : DT_MEDIUM, "collections",
                  row->who, "%s: a %s garbage collection took %s, the longest", name,
@@ -361,7 +353,7 @@ static void collections(struct dt_report *r) {
         double share = all > 0 ? (double)who->collecting / (double)all : 0;
         if (!who->ran || who->collecting < limits.collecting || share < limits.collecting_share)
             continue;
-        g_autofree char *name = call_it(who);
+        g_autofree char *name = dt_show_who(who);
         find(r, DT_MEDIUM, "processes", who,
              "%s: %.0f %% of its time on a scheduler is garbage collection (%s)", name, share * 100,
              show(who->collecting).text);
@@ -379,7 +371,7 @@ static void runs(struct dt_report *r) {
         double share = (double)(who->run + who->collecting) / (double)recorded;
         if (share < limits.running_share)
             continue;
-        g_autofree char *name = call_it(who);
+        g_autofree char *name = dt_show_who(who);
         find(r, DT_MEDIUM, "processes", who, "%s ran for %.0f %% of the recording", name,
              share * 100);
         found++;

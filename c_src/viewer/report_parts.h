@@ -103,7 +103,7 @@ struct dt_who *dt_who_sum(struct dt_report *report, struct dt_seen_node *node, c
 struct dt_who *dt_who_kind(struct dt_report *report, struct dt_who *who);
 struct dt_who *dt_who_keep(struct dt_who *who);
 void dt_who_drop(struct dt_who *who);
-void dt_who_named(struct dt_who *who);                                  /* copies its name */
+void dt_who_named(struct dt_report *report, struct dt_who *who); /* copies its name, parent */
 void dt_who_gone(struct dt_report *report, struct dt_process *process); /* copies its texts */
 const char *dt_who_show(const struct dt_who *who);                      /* of NULL: "unknown" */
 
@@ -114,6 +114,8 @@ struct dt_kept {
     int64_t run, collecting;
     uint64_t sent, received;
 };
+GPtrArray *dt_kept_copy(const struct dt_kept *kept); /* to be sorted; the caller frees it */
+void dt_kept_free(struct dt_kept *kept);
 void dt_kept_add(struct dt_kept *kept, struct dt_who *who);
 void dt_kept_cut(struct dt_kept *kept); /* to the first ones by each criterion */
 
@@ -286,7 +288,8 @@ GPtrArray *dt_report_counters(const struct dt_report *report);     /* by node an
 int64_t dt_who_number(const struct dt_who *who, enum dt_told kind, uint64_t number);
 int64_t dt_who_ns(const struct dt_who *who, enum dt_told kind, int64_t ns);
 
-/* ns, bytes as people read them. */
+/* As people read them. */
+char *dt_show_who(const struct dt_who *who);
 void dt_show_ns(char *to, size_t size, int64_t ns);
 void dt_show_bytes(char *to, size_t size, uint64_t bytes);
 

@@ -1,6 +1,5 @@
 #include "viewer/report_quantiles.h"
 
-#include <math.h>
 #include <string.h>
 
 #include <glib.h>
@@ -78,7 +77,10 @@ void dt_quantiles_clear(struct dt_quantiles *q) {
 int64_t dt_quantile(const struct dt_quantiles *q, double share) {
     if (!q->count)
         return DT_NO_VALUE;
-    uint64_t rank = (uint64_t)ceil(share * (double)q->count), seen = 0;
+    double exact = share * (double)q->count;
+    uint64_t rank = (uint64_t)exact, seen = 0;
+    if ((double)rank < exact)
+        rank++;
     for (unsigned i = 0; i < q->powers * PER_POWER; i++) {
         seen += q->buckets[i];
         if (seen >= rank && q->buckets[i])

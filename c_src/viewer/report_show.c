@@ -7,8 +7,8 @@ void dt_show_ns(char *to, size_t size, int64_t ns) {
         double ns;
         const char *unit;
     } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "\u00b5s"}};
-    if (ns == DT_NO_VALUE) {
-        g_strlcpy(to, "", size);
+    if (ns == DT_NO_VALUE || ns == 0) {
+        g_strlcpy(to, ns ? "" : "0", size);
         return;
     }
     for (size_t i = 0; i < G_N_ELEMENTS(units); i++) {
@@ -40,4 +40,12 @@ void dt_show_bytes(char *to, size_t size, uint64_t bytes) {
         return;
     }
     g_snprintf(to, size, "%" G_GUINT64_FORMAT " B", bytes);
+}
+
+/* The pid first, so that a process can be found by it: "<0.90.0> shop_db". */
+char *dt_show_who(const struct dt_who *who) {
+    if (!who || who->is_sum || !who->pid)
+        return g_strdup(dt_who_show(who));
+    const char *other = *who->name ? who->name : *who->label ? who->label : who->initial;
+    return *other ? g_strdup_printf("%s %s", who->pid, other) : g_strdup(who->pid);
 }

@@ -74,10 +74,22 @@ static bool has_many_nodes(const struct dt_report *r) {
 }
 
 static void cell_who(struct dt_columns *c, const struct dt_report *r, const struct dt_who *who) {
-    g_autoptr(GString) text = g_string_new(dt_who_show(who));
-    if (who && !who->is_sum && who->pid && !strstr(text->str, who->pid))
-        g_string_append_printf(text, " %s", who->pid);
-    if (who && who->node && who->node->name && has_many_nodes(r))
+    g_autofree char *shown = dt_show_who(who);
+    if (!who || !who->node || !has_many_nodes(r)) {
+        dt_columns_text(c, shown);
+        return;
+    }
+    g_autofree char *with_node = g_strdup_printf("%s %s", shown, who->node->name);
+    dt_columns_text(c, with_node);
+}
+
+/* Beside a column with the initial call. */
+static void cell_named(struct dt_columns *c, const struct dt_report *r, const struct dt_who *who) {
+    g_autoptr(GString) text = g_string_new(who->pid);
+    const char *other = *who->name ? who->name : who->label;
+    if (*other)
+        g_string_append_printf(text, " %s", other);
+    if (who->node && has_many_nodes(r))
         g_string_append_printf(text, " %s", who->node->name);
     dt_columns_text(c, text->str);
 }
@@ -177,7 +189,7 @@ static gint by_value(gconstpointer a, gconstpointer b, gpointer by) {
 
 static void processes(GString *to, const struct dt_report *r, const struct order *order,
                       unsigned top) {
-    g_autoptr(GPtrArray) whos = g_ptr_array_copy(r->processes.whos, NULL, NULL);
+    g_autoptr(GPtrArray) whos = dt_kept_copy(&r->processes);
     g_ptr_array_sort_with_data(whos, by_value, (gpointer)order);
     guint n = 0;
     while (n < whos->len && order->value(g_ptr_array_index(whos, n)) > 0)
@@ -190,7 +202,7 @@ static void processes(GString *to, const struct dt_report *r, const struct order
                              "GCs", "sent", "received", "mailbox"));
     for (guint i = 0; i < n && i < top; i++) {
         const struct dt_who *who = g_ptr_array_index(whos, i);
-        cell_who(c, r, who);
+        cell_named(c, r, who);
         dt_columns_text(c, who->initial);
         cell_ns(c, run(who));
         cell_ns(c, dt_who_ns(who, DT_TOLD_SCHEDULING, who->runnable));
@@ -360,9 +372,10 @@ static void crashes(GString *to, const struct dt_report *r, unsigned top) {
         cell_who(c, r, row->who);
         dt_columns_text(c, row->text);
         g_autoptr(GString) linked = g_string_new(NULL);
-        for (guint n = 0; n < row->linked->len; n++)
-            g_string_append_printf(linked, "%s%s", n ? ", " : "",
-                                   dt_who_show(g_ptr_array_index(row->linked, n)));
+        for (guint n = 0; n < row->linked->len; n++) {
+            g_autofree char *shown = dt_show_who(g_ptr_array_index(row->linked, n));
+            g_string_append_printf(linked, "%s%s", n ? ", " : "", shown);
+        }
         dt_columns_text(c, linked->str);
     }
     dt_columns_end(c, to);

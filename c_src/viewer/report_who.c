@@ -94,8 +94,10 @@ static void copy(char **to, const char *text) {
 }
 
 /* A name that is unregistered, as at an exit, stays in the report. */
-void dt_who_named(struct dt_who *who) {
+void dt_who_named(struct dt_report *report, struct dt_who *who) {
     const struct dt_process *p = who->process;
+    if (p && p->parent && !who->parent)
+        who->parent = dt_who_keep(dt_who_of(report, p->parent));
     if (!p || !p->name || !*p->name)
         return;
     copy(&who->name, p->name);
@@ -106,7 +108,7 @@ void dt_who_gone(struct dt_report *report, struct dt_process *process) {
     struct dt_who *who = g_hash_table_lookup(report->alive, process);
     if (!who)
         return;
-    dt_who_named(who);
+    dt_who_named(report, who);
     if (!who->name)
         copy(&who->name, "");
     if (!who->show)
@@ -117,12 +119,11 @@ void dt_who_gone(struct dt_report *report, struct dt_process *process) {
     copy(&who->group, process->group);
     who->began = process->began;
     who->ended = process->ended;
-    who->parent = dt_who_keep(g_hash_table_lookup(report->alive, process->parent));
     who->process = NULL;
     if (who->stack)
         g_array_free(who->stack, TRUE);
     who->stack = NULL;
-    g_hash_table_remove(report->alive, process);
+    g_hash_table_steal(report->alive, process);
     if (who->kind == DT_PROCESS)
         dt_kept_add(&report->processes, who);
     else if (who->kind == DT_PORT)
@@ -208,6 +209,8 @@ void dt_kept_cut(struct dt_kept *kept) {
         kept->collecting += who->collecting;
         kept->sent += who->sent;
         kept->received += who->received;
+        /* Else each generation of a family would keep the one before. */
+        dt_who_drop(g_steal_pointer(&who->parent));
         dt_who_drop(who);
     }
     g_ptr_array_set_size(kept->whos, (gint)to);
@@ -218,4 +221,17 @@ void dt_kept_add(struct dt_kept *kept, struct dt_who *who) {
     g_ptr_array_add(kept->whos, dt_who_keep(who));
     if (kept->whos->len >= 4 * DT_KEPT_PER_CRITERION * G_N_ELEMENTS(criteria))
         dt_kept_cut(kept);
+}
+
+void dt_kept_free(struct dt_kept *kept) {
+    for (guint i = 0; i < kept->whos->len; i++)
+        dt_who_drop(g_ptr_array_index(kept->whos, i));
+    g_ptr_array_free(kept->whos, TRUE);
+}
+
+GPtrArray *dt_kept_copy(const struct dt_kept *kept) {
+    GPtrArray *copy = g_ptr_array_sized_new(kept->whos->len);
+    for (guint i = 0; i < kept->whos->len; i++)
+        g_ptr_array_add(copy, g_ptr_array_index(kept->whos, i));
+    return copy;
 }

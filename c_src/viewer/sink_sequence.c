@@ -1,4 +1,3 @@
-#include <math.h>
 #include <string.h>
 
 #include "viewer/sequence.h"
@@ -24,12 +23,12 @@ enum { LIMIT_MAX = 100000 };
 static bool seconds(const union dt_value *values, unsigned param, int64_t *ns, GError **error) {
     char *end;
     double value = g_ascii_strtod(values[param].string, &end);
-    if (*end || end == values[param].string || isnan(value) || value < 0) {
+    if (*end || end == values[param].string || !(value >= 0)) {
         g_set_error(error, DT_ERROR, 0, "parameter %s: it is a number of seconds, not %s",
                     params[param].name, values[param].string);
         return false;
     }
-    *ns = value >= 9e9 ? INT64_MAX : (int64_t)llround(value * 1e9);
+    *ns = value >= 9e9 ? INT64_MAX : (int64_t)(value * 1e9 + 0.5);
     return true;
 }
 
