@@ -9,16 +9,18 @@ ERL      := erl -noinput -pa $(LIB)/ebin
 
 # What each target needs on the machine. tools/deps knows the packages.
 BUILD_NEEDS := cc make erl erl_nif.h sys/sdt.h lttng-ust
-DEMO_NEEDS  := $(BUILD_NEEDS) bpftrace lttng babeltrace2
+# The plugin for babeltrace2, which a build without these leaves out.
+VIEWER_NEEDS := pkg-config libbabeltrace2 glib-2.0
+DEMO_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) bpftrace lttng babeltrace2
 CHECK_NEEDS := $(DEMO_NEEDS) ccache rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test proper \
-               readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace
-BENCH_NEEDS := $(DEMO_NEEDS) perf runtime_tools
+               readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace node npm chromium protoc
+BENCH_NEEDS := $(DEMO_NEEDS) bt2 perf runtime_tools
 VM_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
 MATRIX_NEEDS := erl debootstrap
 ARM64_NEEDS := debootstrap qemu-aarch64-static
-# Other releases compile with gcc only.
-RELEASE_NEEDS := $(filter-out clang editorconfig,$(CHECK_NEEDS))
-LINT_NEEDS  := $(BUILD_NEEDS) rebar3 editorconfig clang-format clang-tidy cppcheck dialyzer xref
+# Other releases compile with gcc only. What reads the pictures, in programs of JavaScript, is the same everywhere.
+RELEASE_NEEDS := $(filter-out clang editorconfig node npm chromium protoc,$(CHECK_NEEDS))
+LINT_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) rebar3 editorconfig clang-format clang-tidy cppcheck dialyzer xref
 
 .DEFAULT_GOAL := all
 
@@ -29,7 +31,7 @@ all: ## build into _build/default/lib/dyntrace (without rebar3: only tests and l
 	$(MAKE) -C c_src
 	tools/build $(LIB)
 
-demo: deps-demo all ## trace a small live system, print its events as a story (VERBOSE=1: every event)
+demo: deps-demo all ## trace a small live system, print its events as a story (VERBOSE=1: every event), make pictures
 	@mkdir -p $(DEMO)
 	erlc -o $(DEMO) demo/*.erl test/support/*.erl
 	$(ERL) -pa $(DEMO) -s dyntrace_demo main
@@ -93,9 +95,9 @@ check-arm64: deps-arm64 ## run the suites that need no kernel on emulated arm64 
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZERS = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libubsan.so)
 SANITIZE_SUITES := text annotation dyntrace usdt builtins load lttng follow follow_others sources vm_events identity \
-                   delivery
+                   delivery viewer
 
-check-sanitize: deps-check ## run the library's suites with ASan and UBSan
+check-sanitize: deps-check ## run the library's and the viewer's suites with ASan and UBSan
 	tools/copy _build/sanitize
 	cd _build/sanitize && CFLAGS='$(SANITIZE)' $(REBAR) compile
 	cd _build/sanitize && env CFLAGS='$(SANITIZE)' DYNTRACE_TEST_CFLAGS='$(SANITIZE)' \
@@ -106,7 +108,7 @@ check-sanitize: deps-check ## run the library's suites with ASan and UBSan
 
 # The suites that attach a consumer to a node.
 ATTACHING_SUITES := usdt builtins lttng otp_provider follow follow_others sources vm_events identity delivery \
-                    counters log load tools recipes upgrade annotation
+                    counters log load tools recipes upgrade annotation viewer
 
 check-busy: deps-check all ## run the suites that attach consumers ten times beside a busy core (RUNS=3, SUITES=...)
 	tools/busy $(or $(RUNS),10) $(or $(SUITES),$(call suites,$(ATTACHING_SUITES)))

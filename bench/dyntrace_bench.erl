@@ -6,7 +6,7 @@
 -define(OTP, "otp.md").
 
 -define(TABLES, [events, messages, ports, parts, annotations, throughput, processes, sizes, hostile, turns, following,
-                 identities]).
+                 identities, viewer]).
 
 %% Makes all tables, or only the named ones, which then replace their sections of the results.
 main() ->

@@ -2,7 +2,7 @@
 -module(dyntrace_bench_tables).
 
 -export([events/1, messages/1, ports/1, parts/1, otp/1, annotations/1, throughput/1, processes/1, sizes/1, hostile/1,
-         turns/1, following/1, identities/1]).
+         turns/1, following/1, identities/1, viewer/1]).
 
 %% For hibernating processes.
 -export([sleep/0]).
@@ -418,6 +418,12 @@ reductions() ->
 busy() -> busy().
 
 sleep() -> erlang:hibernate(?MODULE, sleep, []).
+
+%% -- The viewer ----------------------------------------------------------------------------
+
+-spec viewer(dyntrace_bench_tracers:consumers()) -> {table(), figures()}.
+viewer(Consumers) ->
+    dyntrace_bench_viewer:table(Consumers).
 
 %% -- Helpers -------------------------------------------------------------------------------
 

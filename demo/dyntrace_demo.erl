@@ -15,8 +15,8 @@
 main() ->
     ok = logger:set_primary_config(level, none),
     halt(case {test_bpftrace:missing(), test_lttng:tools_missing()} of
-             {false, _} -> with_bpftrace(), 0;
-             {NoBpftrace, false} -> with_lttng(NoBpftrace), 0;
+             {false, _} -> with_bpftrace(), demo_picture:make(), 0;
+             {NoBpftrace, false} -> with_lttng(NoBpftrace), demo_picture:make(), 0;
              {NoBpftrace, NoLttng} -> explain(NoBpftrace, NoLttng), 1
          end).
 

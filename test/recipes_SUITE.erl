@@ -1,4 +1,4 @@
-%% Runs the recipes of docs/lttng.md as they are written.
+%% Runs the recipes of docs/lttng.md and docs/pictures.md as they are written.
 -module(recipes_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -12,7 +12,7 @@ suite() ->
 
 all() ->
     [first_session, filter, wanted, senders, carriers, flight_recorder, names, live, context, reading,
-     reading_without_bt2].
+     reading_without_bt2, pictures].
 
 init_per_suite(Config) ->
     test_require:tool(test_lttng:missing(), Config).
@@ -37,7 +37,7 @@ end_per_testcase(_, Config) ->
     [test_lttng:lttng(Daemon, "destroy ~s", [Session]) || Session <- sessions()],
     {0, _} = test_shell:run("rm -rf /tmp/erlang-demo /tmp/erlang-filter /tmp/erlang-flight /tmp/erlang-live* "
                             "/tmp/erlang-context /tmp/erlang-memory /tmp/erlang-names /tmp/erlang-talk "
-                            "/tmp/erlang-wanted /tmp/erlang-senders", []),
+                            "/tmp/erlang-wanted /tmp/erlang-senders /tmp/erlang-pictures*", []),
     _ = test_shell:run("for p in $(pgrep -x lttng-relayd); do case \" ~s \" in *\" $p \"*) ;; *) kill $p ;; esac; done",
                      [[case C of $\n -> $\s; _ -> C end || C <- binary_to_list(?config(relays, Config))]]),
     test_lttng:stop_daemon(Daemon),
@@ -45,7 +45,7 @@ end_per_testcase(_, Config) ->
 
 sessions() ->
     ["erlang-demo", "erlang-filter", "erlang-flight", "erlang-live", "erlang-context", "erlang-memory",
-     "erlang-names", "erlang-talk", "erlang-wanted", "erlang-senders"].
+     "erlang-names", "erlang-talk", "erlang-wanted", "erlang-senders", "erlang-pictures"].
 
 %% The output has each name that sasl registers, and each tracepoint.
 first_session(Config) ->
@@ -136,6 +136,20 @@ reading_without_bt2(Config) ->
     ?assertEqual(1, Status),
     ?assertMatch({match, _},
                  re:run(Says, "^who_talks\\.py: the module bt2 is missing .* \\(Debian: python3-bt2\\)\n$")).
+
+%% The report knows the started application's processes and their calls. The page and the trace are there.
+pictures(Config) ->
+    case test_viewer:plugins() of
+        [] -> test_require:tool("the plugin is not built", Config);
+        _ -> pictures_of_recording(Config)
+    end.
+
+pictures_of_recording(Config) ->
+    Report = test_recipe:run("docs/pictures.md", "Record and look", ?config(node, Config), #{}),
+    ?assertMatch({match, _}, re:run(Report, "sasl_sup"), Report),
+    ?assertMatch({match, _}, re:run(Report, "supervisor:handle_call/3"), Report),
+    {ok, <<"<!", _/binary>>} = file:read_file("/tmp/erlang-pictures.html"),
+    ?assert(filelib:file_size("/tmp/erlang-pictures.pftrace") > 1000).
 
 recipe(Title, Config) ->
     test_recipe:run("docs/lttng.md", Title, ?config(node, Config), #{}).

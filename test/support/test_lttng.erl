@@ -10,8 +10,8 @@
 -module(test_lttng).
 
 -export([tools_missing/0, missing/0, start_daemon/0, start_daemon/1, stop_daemon/1, kill_daemon/1, signal_daemon/2,
-         start/2, start/3, enable/2, disable/2, stop/1, text/1, read/1, declared/1, discarded/1, balance/2, folder/1,
-         name/1, destroy/1, lttng/3, tracepoints/2, tracepoints/3]).
+         start/2, start/3, enable/2, disable/2, stop/1, finish/1, text/1, read/1, declared/1, discarded/1, balance/2,
+         folder/1, name/1, destroy/1, lttng/3, tracepoints/2, tracepoints/3]).
 
 -define(DEADLINE_MS, 20000).
 
@@ -113,6 +113,8 @@ start(Daemon, Probes, Options) ->
                    [Name, maps:get(channel, Options, "--subbuf-size=1M --num-subbuf=8")]),
     [{0, _} = lttng(Daemon, "enable-event -u -s ~s -c channel '~s:~s' ~s", [Name, provider(Probe), Probe, Event])
      || Probe <- Probes],
+    [{0, _} = lttng(Daemon, "add-context -u -s ~s -c channel -t ~s", [Name, Context])
+     || Context <- maps:get(contexts, Options, [])],
     {0, _} = lttng(Daemon, "start ~s", [Name]),
     Session.
 
@@ -141,6 +143,12 @@ stop(Session = #session{daemon = Daemon, name = Name, folder = Folder}) ->
     Events = read(Folder),
     ok = destroy(Session),
     Events.
+
+%% The same, without reading what was recorded: it stays in the folder that `create` has named.
+finish(#session{daemon = Daemon, name = Name}) ->
+    {0, _} = lttng(Daemon, "stop ~s", [Name]),
+    {0, _} = lttng(Daemon, "destroy ~s", [Name]),
+    ok.
 
 destroy(#session{daemon = Daemon, name = Name, folder = Folder}) ->
     {0, _} = lttng(Daemon, "destroy ~s", [Name]),

@@ -1,0 +1,70 @@
+%% The demo's last part: LTTng records the demo's system in a node of its own, and the viewer makes pictures of the
+%% recording.
+-module(demo_picture).
+
+-export([make/0]).
+
+-define(PAUSE_MS, 20).
+-define(ROUNDS, 40).
+
+%% Beside the demo's modules.
+-define(FOLDER, "_build/demo").
+
+-spec make() -> ok.
+make() ->
+    case missing() of
+        false -> record_and_show();
+        Missing -> io:format("~nNo picture of the system: ~ts.~n", [Missing])
+    end.
+
+missing() ->
+    case {test_lttng:tools_missing(), test_viewer:plugins()} of
+        {false, []} -> "the viewer was built without libbabeltrace2 (Debian: libbabeltrace2-dev)";
+        {Missing, _} -> Missing
+    end.
+
+record_and_show() ->
+    Recording = filename:join(?FOLDER, "recording"),
+    _ = file:del_dir_r(Recording),
+    io:format("~nLTTng records the same system, ~b rounds with shorter pauses, ...", [?ROUNDS]),
+    ok = test_recording:make(Recording, #{env => [{functions, traced()}, {sample_interval, 200}, {log, notice}]},
+                             fun([Node]) -> test_node:call(Node, fun rounds/0) end),
+    {0, Report} = test_viewer:view(report, [], [Recording]),
+    io:format(" and the viewer finds:~n~n~ts~n", [findings(Report)]),
+    Page = picture(html, "demo.html", Recording),
+    Trace = picture(perfetto, "demo.pftrace", Recording),
+    io:format("Look at it:~n~n"
+              "  ~ts~n"
+              "      a page with everything: open it in a browser~ts~n"
+              "  ~ts~n"
+              "      open it at https://ui.perfetto.dev, which reads it in the browser~n"
+              "  babeltrace2 --plugin-path=~ts \\~n"
+              "              ~ts --component=sink.dyntrace.report~n"
+              "      the whole report~n~n"
+              "docs/pictures.md says how to record your own node, and what else there is.~n",
+              [Page, screen(), Trace, test_viewer:plugin(), filename:absname(Recording)]).
+
+traced() ->
+    [{demo_system, Function, '_'} || Function <- [order, roll, connect, handle_call, handle_cast]].
+
+%% On the node.
+rounds() ->
+    System = demo_system:start(?PAUSE_MS, ?ROUNDS),
+    ok = test_wait:until("the rounds are done", fun() -> demo_system:rounds_done(?ROUNDS) end),
+    demo_system:stop(System).
+
+picture(Sink, Name, Recording) ->
+    File = filename:absname(filename:join(?FOLDER, Name)),
+    {0, _} = test_viewer:view(Sink, [{path, File}], [Recording]),
+    File.
+
+%% The report begins with them: up to its first table.
+findings(Report) ->
+    [Findings | _] = re:split(Report, "\\n\\n(?=[^\\n]*\\n[^\\n]*---)", [{return, binary}]),
+    Findings.
+
+screen() ->
+    case os:getenv("DISPLAY", os:getenv("WAYLAND_DISPLAY", "")) of
+        "" -> ", e.g. after you have copied it to a machine with a screen";
+        _ -> ""
+    end.

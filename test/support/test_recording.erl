@@ -1,0 +1,84 @@
+%% Recordings: a real LTTng records stock nodes while they do something. The recording stays as a folder.
+%%
+%%     test_recording:make(Folder, fun(Node) -> ... end),
+%%     test_recording:make(Folder, #{nodes => 2}, fun([One, Other]) -> ... end).
+%%
+%% They return what the function does. On each node the application runs and follows the recording; nothing is logged to
+%% the terminal. The function starts when the trace flags are set.
+-module(test_recording).
+
+-export([make/2, make/3, contexts/0]).
+
+-type options() :: #{daemon => term(),                % of test_lttng; else one for this recording
+                     nodes => pos_integer(),          % 1
+                     probes => [atom()],              % '*' of org_erlang_dyntrace
+                     contexts => [string()],          % vpid, vtid, procname
+                     channel => string(),             % options of `lttng enable-channel'
+                     env => [{atom(), term()}],       % of the application
+                     before => fun(([term()]) -> _)}. % runs on the nodes before the recording starts
+
+-define(CHANNEL, "--subbuf-size=4M --num-subbuf=8").
+
+%% What the viewer tells schedulers and VMs apart by.
+contexts() ->
+    ["vpid", "vtid", "procname"].
+
+make(Folder, Fun) ->
+    make(Folder, #{}, fun([Node]) -> Fun(Node) end).
+
+-spec make(file:filename(), options(), fun(([term()]) -> Result)) -> Result.
+make(Folder, Options, Fun) ->
+    Daemon = maps:get(daemon, Options, undefined),
+    case Daemon of
+        undefined ->
+            Mine = test_lttng:start_daemon(),
+            try with_nodes(Folder, Options#{daemon => Mine}, Fun)
+            after test_lttng:stop_daemon(Mine)
+            end;
+        _ ->
+            with_nodes(Folder, Options, Fun)
+    end.
+
+with_nodes(Folder, Options, Fun) ->
+    Nodes = [test_node:start() || _ <- lists:seq(1, maps:get(nodes, Options, 1))],
+    try
+        [ok = follow(Node, maps:get(env, Options, [])) || Node <- Nodes],
+        _ = (maps:get(before, Options, fun(_) -> ok end))(Nodes),
+        record(Folder, Options, Nodes, Fun)
+    after
+        [test_node:stop(Node) || Node <- Nodes]
+    end.
+
+follow(Node, Env) ->
+    test_node:call(Node, fun() ->
+                                 _ = logger:remove_handler(default),
+                                 _ = application:load(dyntrace),
+                                 [ok = application:set_env(dyntrace, Key, Value) || {Key, Value} <- Env],
+                                 {ok, _} = application:ensure_all_started(dyntrace),
+                                 ok
+                         end).
+
+record(Folder, #{daemon := Daemon} = Options, Nodes, Fun) ->
+    Session = test_lttng:start(Daemon, maps:get(probes, Options, ['*']),
+                               #{create => "--output='" ++ Folder ++ "'",
+                                 contexts => maps:get(contexts, Options, contexts()),
+                                 channel => maps:get(channel, Options, ?CHANNEL)}),
+    [ok = until_traced(Node) || Node <- Nodes],
+    Result = Fun(Nodes),
+    ok = test_lttng:finish(Session),
+    Result.
+
+%% Until the trace flags are set and do not change any more.
+until_traced(Node) ->
+    test_wait:until("the application follows the recording",
+                    fun() ->
+                            First = test_node:call(Node, fun following/0),
+                            timer:sleep(600),
+                            First =/= off andalso First =:= test_node:call(Node, fun following/0) orelse First
+                    end).
+
+following() ->
+    case dyntrace:listeners() of
+        [] -> off;
+        _ -> maps:with([processes, ports, calls, senders, sources], maps:get(following, dyntrace:info()))
+    end.

@@ -1,0 +1,116 @@
+%% The viewer: babeltrace2 with the project's plugin.
+%%
+%%     Folder = test_viewer:make([{1000, process_spawn, #{pid => "<0.9.0>", parent => "<0.1.0>"}}, ...], Config),
+%%     {0, Text} = test_viewer:view(report, [], [Folder]),
+%%     #{<<"events">> := 2} = test_viewer:json(report, [{format, "json"}], [Folder]).
+%%
+%% Where the suites run with sanitizers, babeltrace2 preloads their runtime.
+-module(test_viewer).
+
+-export([missing/0, plugin/0, plugins/0, make/2, view/3, view/4, run/2, lines/3, json/3, decode/1, encode/1]).
+
+-type event() :: {Ns :: integer(), Probe :: atom() | string(), Fields :: map()}
+               | {Ns :: integer(), Probe :: atom() | string(), Fields :: map(), Where :: map()}
+               | map(). % a line of make_trace.py
+
+-define(DEADLINE_S, 120).
+
+%% What the viewer or its tests lack here, or false.
+missing() ->
+    case {plugins(), test_lttng:missing()} of
+        {[], _} -> "the plugin is not built: it requires libbabeltrace2-dev and pkg-config";
+        {_, Missing} -> Missing
+    end.
+
+%% The plugin's folder.
+plugin() ->
+    filename:join([filename:dirname(filename:dirname(code:which(dyntrace))), "priv", "babeltrace2"]).
+
+%% Its libraries: none where it was not built.
+plugins() ->
+    filelib:wildcard(filename:join(plugin(), "*.so")).
+
+%% A new trace of these events. Where: vpid, vtid, cpu, procname, trace.
+-spec make([event()], ct_suite:ct_config()) -> file:filename().
+make(Events, Config) ->
+    {priv_dir, Dir} = lists:keyfind(priv_dir, 1, Config),
+    Folder = filename:join(Dir, "trace-" ++ integer_to_list(erlang:unique_integer([positive]))),
+    Lines = Folder ++ ".jsonl",
+    ok = file:write_file(Lines, [[encode(line(Event)), $\n] || Event <- Events]),
+    {0, _} = run("/usr/bin/python3 '~ts' '~ts' < '~ts'", [script("make_trace.py"), Folder, Lines]),
+    Folder.
+
+line({Ns, Probe, Fields}) -> line({Ns, Probe, Fields, #{}});
+line({Ns, Probe, Fields, Where}) when is_atom(Probe) ->
+    line({Ns, "org_erlang_dyntrace:" ++ atom_to_list(Probe), Fields, Where});
+line({Ns, Event, Fields, Where}) -> Where#{time => Ns, event => Event, fields => Fields};
+line(Line) -> Line.
+
+%% {Exit status, Output}. Params: [{Name, String | Integer | boolean()}].
+view(Sink, Params, Traces) ->
+    view(Sink, Params, Traces, "").
+
+%% With further options of babeltrace2.
+view(Sink, Params, Traces, Options) ->
+    run("~ts timeout ~b babeltrace2 --plugin-path='~ts' ~ts ~ts --component=v:sink.dyntrace.~s ~ts",
+        [preload(), ?DEADLINE_S, plugin(), Options, [["'", Trace, "' "] || Trace <- Traces], Sink, params(Params)]).
+
+params([]) ->
+    "";
+params(Params) ->
+    ["--params='", lists:join(",", [[atom_to_list(Name), "=", param(Value)] || {Name, Value} <- Params]), "'"].
+
+param(Text) when is_list(Text) -> ["\"", Text, "\""];
+param(Number) when is_integer(Number) -> integer_to_list(Number);
+param(Flag) -> atom_to_list(Flag).
+
+preload() ->
+    case os:getenv("DYNTRACE_PRELOAD") of
+        false -> "";
+        Sanitizers -> "env LD_PRELOAD='" ++ Sanitizers ++ "'"
+    end.
+
+run(Format, Args) ->
+    test_shell:run(Format, Args).
+
+lines(Sink, Params, Traces) ->
+    {0, Output} = view(Sink, Params, Traces),
+    binary:split(Output, <<"\n">>, [global, trim_all]).
+
+%% What a sink writes to its parameter `path', as a term: maps with binaries as keys.
+json(Sink, Params, Traces) ->
+    File = filename:join(filename:dirname(hd(Traces)),
+                         "viewed-" ++ integer_to_list(erlang:unique_integer([positive])) ++ ".json"),
+    case view(Sink, [{path, File} | Params], Traces) of
+        {0, _} -> decode(File);
+        Failed -> error({no_json, Failed})
+    end.
+
+decode(File) ->
+    {0, Term} = run("/usr/bin/python3 '~ts' < '~ts'", [script("json_term.py"), File]),
+    binary_to_term(Term).
+
+script(Name) ->
+    filename:join([test_shell:project(), "test/support", Name]).
+
+%% JSON of maps, lists, texts (binaries and strings; [] is the empty one), numbers and atoms.
+encode(Map) when is_map(Map) ->
+    [${, lists:join($,, [[encode(text(Key)), $:, encode(Value)] || {Key, Value} <- maps:to_list(Map)]), $}];
+encode(Number) when is_integer(Number) -> integer_to_list(Number);
+encode(Word) when Word =:= true; Word =:= false; Word =:= null -> atom_to_list(Word);
+encode(Atom) when is_atom(Atom) -> encode(text(Atom));
+encode(Text) when is_binary(Text) -> [$", [escape(Char) || Char <- unicode:characters_to_list(Text)], $"];
+encode(List) when is_list(List) ->
+    case io_lib:char_list(List) of
+        true -> encode(unicode:characters_to_binary(List));
+        false -> [$[, lists:join($,, [encode(Element) || Element <- List]), $]]
+    end.
+
+text(Atom) when is_atom(Atom) -> atom_to_binary(Atom);
+text(Text) -> unicode:characters_to_binary(Text).
+
+escape(Char) when Char >= $\s, Char < 127, Char =/= $", Char =/= $\\ -> Char;
+escape(Char) when Char < 16#10000 -> io_lib:format("\\u~4.16.0b", [Char]);
+escape(Char) ->
+    Rest = Char - 16#10000,
+    [escape(16#D800 + (Rest bsr 10)), escape(16#DC00 + (Rest band 16#3FF))].

@@ -1,0 +1,349 @@
+%% The viewer, end to end: what the sinks make of recordings, against what Erlang knows of the recorded story; and
+%% recordings that are damaged, hostile or of others.
+-module(viewer_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+%% Those that write a file.
+-define(SINKS, [report, perfetto, html, flame, sequence, model]).
+
+suite() ->
+    [{timetrap, {minutes, 6}}].
+
+all() ->
+    [{group, story}, {group, generated}, {group, damaged}].
+
+groups() ->
+    [{story, [], [events, processes, exits, messages, dead, server_calls, functions, collections, spans, every_sink,
+                  ctf_2]},
+     {generated, [], [otp_recording, two_nodes, lost, pid_used_again, many_processes]},
+     {damaged, [], [truncated, metadata_damaged, other_provider, empty, no_trace, hostile_texts]}].
+
+init_per_suite(Config) ->
+    test_require:tool(test_viewer:missing(), Config).
+
+end_per_suite(_) ->
+    ok.
+
+%% The story is recorded once.
+init_per_group(story, Config) ->
+    Folder = filename:join(?config(priv_dir, Config), "story"),
+    Story = test_recording:make(Folder, #{env => [{functions, test_shop:functions()}]},
+                                fun([Node]) -> test_node:call(Node, fun test_shop:run/0) end),
+    [{trace, Folder}, {story, Story}, {report, test_viewer:json(report, [{format, "json"}], [Folder])} | Config];
+init_per_group(_, Config) ->
+    Config.
+
+end_per_group(_, _) ->
+    ok.
+
+%% -- A recorded story ----------------------------------------------------------------------------
+
+events(Config) ->
+    Read = test_lttng:read(?config(trace, Config)),
+    #{<<"events">> := Events, <<"lost_events">> := 0, <<"nodes">> := [_]} = rows(recording, Config),
+    ?assertEqual(length(Read), Events).
+
+%% Each process, with its parent and its name.
+processes(Config) ->
+    Rows = rows(processes, Config),
+    Story = ?config(story, Config),
+    Parents = [{pid(Process), pid(Parent)} || #{<<"process">> := Process, <<"parent">> := Parent} <- Rows],
+    [?assert(lists:member({Pid, Parent}, Parents), {Pid, Parent}) || {Parent, Pid} <- maps:get(spawned, Story)],
+    Names = [{pid(Process), maps:get(<<"name">>, Process)} || #{<<"process">> := Process} <- Rows],
+    [?assert(lists:member({Pid, atom_to_binary(Name)}, Names), Name) || {Pid, Name} <- maps:get(named, Story),
+                                                                       Name =/= shop].
+
+%% Crashes with their reasons, and with the processes that were linked.
+exits(Config) ->
+    #{exited := Exited, named := Named} = ?config(story, Config),
+    Crashes = [{pid(Process), Reason} || #{<<"process">> := Process, <<"reason">> := Reason, <<"is_crash">> := true}
+                                             <- rows(exits, Config)],
+    ?assertEqual(lists:sort([Exit || Exit = {_, Reason} <- Exited, Reason =/= <<"normal">>]), lists:sort(Crashes)),
+    {Oven, shop_oven} = lists:keyfind(shop_oven, 2, Named),
+    [Linked] = [Linked || #{<<"process">> := Process, <<"linked">> := Linked} <- rows(exits, Config),
+                          pid(Process) =:= Oven],
+    [Helper] = [Pid || {Pid, <<"{burnt,bread}">>} <- Exited, Pid =/= Oven],
+    ?assert(lists:member(Helper, lists:map(fun pid/1, Linked))).
+
+messages(Config) ->
+    Talks = maps:from_list([{{pid(From), pid(To)}, Messages}
+                            || #{<<"from">> := From, <<"to">> := To, <<"messages">> := Messages}
+                                   <- rows(talks, Config)]),
+    #{sent := Sent} = ?config(story, Config),
+    [?assertEqual(Count, maps:get(Pair, Talks, none), Pair) || {Pair, Count} <- maps:to_list(Sent)].
+
+dead(Config) ->
+    Dead = [{{pid(From), pid(To)}, Messages}
+            || #{<<"from">> := From, <<"to">> := To, <<"messages">> := Messages} <- rows(dead, Config), To =/= null],
+    [?assertEqual(Count, proplists:get_value(Pair, Dead), Pair)
+     || {Pair, Count} <- maps:to_list(maps:get(dead, ?config(story, Config)))],
+    ?assertEqual([3], [Messages || #{<<"to_text">> := <<"{shop_nobody,", _/binary>>, <<"messages">> := Messages}
+                                       <- rows(dead, Config)]).
+
+%% Calls, time-outs and servers that exited, by server; the slowest call took no longer than its caller says.
+server_calls(Config) ->
+    #{called := Called} = ?config(story, Config),
+    Rows = rows(server_calls, Config),
+    [begin
+         Name = atom_to_binary(Server),
+         Mine = [Row || Row = #{<<"server">> := #{<<"name">> := Of}} <- Rows, Of =:= Name],
+         Sum = fun(Key) -> lists:sum([maps:get(Key, Row) || Row <- Mine]) end,
+         Known = [{Outcome, Us} || {_, Of, Outcome, Us} <- Called, Of =:= Server],
+         Count = fun(Outcome) -> length([Us || {Its, Us} <- Known, Its =:= Outcome]) end,
+         ?assertEqual({Server, length(Known), Count(timeout), Count(down)},
+                      {Server, Sum(<<"count">>), Sum(<<"timeouts">>), Sum(<<"downs">>)}),
+         ?assert(lists:max([maps:get(<<"max_ns">>, Row) || Row <- Mine])
+                 =< 1000 * lists:max([Us || {_, Us} <- Known]) + 1000000)
+     end || Server <- [shop_stock, shop_till, shop_till_2, shop_old_till]],
+    %% Each request waits at the till for those before it, and takes 5 ms of work.
+    Paid = [Row || Row = #{<<"server">> := #{<<"name">> := <<"shop_till">>}} <- Rows],
+    ?assert(lists:max([maps:get(<<"max_ns">>, Row) || Row <- Paid]) >= 5000000).
+
+functions(Config) ->
+    #{functions := Functions, raised := Raised} = ?config(story, Config),
+    Rows = rows(calls, Config),
+    [?assertEqual([{Mfa, Count, maps:get(Mfa, Raised, 0)}],
+                  [{Mfa, Times, Exceptions} || #{<<"entry">> := Entry, <<"count">> := Times,
+                                                 <<"exceptions">> := Exceptions} <- Rows, Entry =:= Mfa])
+     || {{_, Mfa}, Count} <- maps:to_list(Functions)].
+
+%% As many as the recording has for the process, and at least those that it asked for.
+collections(Config) ->
+    Read = test_lttng:read(?config(trace, Config)),
+    [begin
+         Recorded = length([Name || {Name, #{pid := Of}} <- Read, Of =:= Pid,
+                                    Name =:= gc_minor_end orelse Name =:= gc_major_end]),
+         ?assert(Recorded >= Asked),
+         ?assertEqual([Recorded], [Count || #{<<"process">> := Process, <<"collections">> := Count}
+                                                <- rows(processes, Config), pid(Process) =:= Pid])
+     end || {Pid, Asked} <- maps:to_list(maps:get(collected, ?config(story, Config)))].
+
+spans(Config) ->
+    #{spans := Spans} = ?config(story, Config),
+    ?assertEqual(lists:sort([{atom_to_binary(Name), 1, case Outcome of ok -> 0; error -> 1 end}
+                             || {_, Name, Outcome} <- Spans]),
+                 lists:sort([{Name, Count, Failed} || #{<<"name">> := Name, <<"count">> := Count,
+                                                        <<"failed">> := Failed} <- rows(spans, Config)])).
+
+every_sink(Config) ->
+    [begin
+         {Status, Output, Size} = view_to_file(Sink, ?config(trace, Config), Config),
+         ?assertMatch({_, 0, Written} when Written > 0, {Sink, Status, Size}, Output)
+     end || Sink <- ?SINKS].
+
+%% LTTng from 2.15 on writes CTF 2, whose metadata is JSON behind a record separator.
+ctf_2(Config) ->
+    [Metadata | _] = filelib:wildcard(filename:join(?config(trace, Config), "**/metadata")),
+    {ok, Text} = file:read_file(Metadata),
+    {0, Version} = test_shell:run("lttng --version", []),
+    {match, [Minor]} = re:run(Version, "2\\.(\\d+)", [{capture, all_but_first, list}]),
+    case {Text, list_to_integer(Minor) >= 15} of
+        {<<16#1e, "{", _/binary>>, true} -> events(Config);
+        {_, false} -> {skip, "LTTng before 2.15 writes CTF 1.8"}
+    end.
+
+%% -- Generated recordings --------------------------------------------------------------------------
+
+%% As OTP's own tracer records: no identities, no deliveries, no contexts.
+otp_recording(Config) ->
+    Trace = test_viewer:make(
+              [{1000, process_scheduled, #{pid => "<0.9.0>", entry => "shop:loop/1", type => "in"}},
+               {2000, process_spawn, #{pid => "<0.10.0>", parent => "<0.9.0>", entry => "shop:worker/1"}},
+               {3000, message_send, #{from => "<0.9.0>", to => "<0.10.0>", message => "{job,1}"}},
+               {4000, message_receive, #{to => "<0.10.0>", message => "{job,1}"}},
+               {5000, function_call, #{pid => "<0.9.0>", entry => "shop:price/1", depth => 3}},
+               {6000, function_return, #{pid => "<0.9.0>", entry => "shop:price/1", depth => 3}},
+               {6500, process_scheduled, #{pid => "<0.9.0>", entry => "shop:loop/1", type => "out"}},
+               {7000, process_exit, #{pid => "<0.10.0>", reason => "{bad,job}"}}], Config),
+    Report = report(Trace),
+    ?assertMatch(#{<<"recording">> := #{<<"events">> := 8, <<"skipped">> := 0}}, Report),
+    ?assertMatch([#{<<"entry">> := <<"shop:price/1">>, <<"count">> := 1, <<"total_ns">> := 1000}],
+                 maps:get(<<"calls">>, Report)),
+    ?assertMatch([#{<<"messages">> := 1}], maps:get(<<"talks">>, Report)),
+    ?assertMatch([#{<<"reason">> := <<"{bad,job}">>}], maps:get(<<"exits">>, Report)),
+    ?assertEqual([5500], [Ns || #{<<"process">> := Process, <<"run_ns">> := Ns} <- maps:get(<<"processes">>, Report),
+                                pid(Process) =:= <<"<0.9.0>">>]).
+
+%% The same pids in two VMs are different processes.
+two_nodes(Config) ->
+    Trace = test_viewer:make(
+              [{1000 + N, message_send, #{from => "<0.9.0>", to => "<0.10.0>", message => "m"},
+                #{vpid => 17 + N rem 2, vtid => 20 + N rem 2, cpu => N rem 2}} || N <- lists:seq(1, 9)], Config),
+    Report = report(Trace),
+    ?assertMatch(#{<<"recording">> := #{<<"nodes">> := [_, _]}}, Report),
+    ?assertEqual([4, 5], lists:sort([Count || #{<<"messages">> := Count} <- maps:get(<<"talks">>, Report)])).
+
+lost(Config) ->
+    Trace = test_viewer:make(
+              [{1000, process_scheduled, #{pid => "<0.9.0>", entry => "a:b/1", type => "in"}},
+               #{time => 2000, lost => 12},
+               {3000, process_scheduled, #{pid => "<0.9.0>", entry => "a:b/1", type => "in"}},
+               #{time => 4000, lost => 30},
+               {5000, process_scheduled, #{pid => "<0.9.0>", entry => "a:b/1", type => "out"}}], Config),
+    ?assertMatch(#{<<"recording">> := #{<<"events">> := 3, <<"lost_events">> := 42, <<"lost">> := [_, _]}},
+                 report(Trace)),
+    [{0, _, _} = view_to_file(Sink, Trace, Config) || Sink <- ?SINKS].
+
+%% A thousand processes, one pid.
+pid_used_again(Config) ->
+    Life = fun(N) ->
+                   At = N * 10000,
+                   [{At, process_spawn, #{pid => "<0.10.0>", parent => "<0.9.0>", entry => "a:b/1"}},
+                    {At + 1000, process_scheduled, #{pid => "<0.10.0>", entry => "a:b/1", type => "in"}},
+                    {At + 2000, message_send, #{from => "<0.10.0>", to => "<0.9.0>", message => "m"}},
+                    {At + 3000, process_exit, #{pid => "<0.10.0>", reason => "normal"}}]
+           end,
+    Trace = test_viewer:make(lists:append([Life(N) || N <- lists:seq(1, 1000)]), Config),
+    ?assertMatch(#{<<"recording">> := #{<<"nodes">> := [#{<<"processes">> := 1001}]}}, report(Trace)),
+    [{0, _, _} = view_to_file(Sink, Trace, Config) || Sink <- ?SINKS].
+
+many_processes(Config) ->
+    Count = 100000,
+    Pid = fun(N) -> io_lib:format("<0.~b.~b>", [N rem 32768, N div 32768]) end,
+    Trace = test_viewer:make([{1000 * N, process_spawn, #{pid => Pid(N), parent => "<0.9.0>", entry => "a:b/1"}}
+                              || N <- lists:seq(10, Count + 9)], Config),
+    ?assertMatch(#{<<"recording">> := #{<<"nodes">> := [#{<<"processes">> := Processes}]}}
+                     when Processes =:= Count + 1, report(Trace)),
+    [{0, _, _} = view_to_file(Sink, Trace, Config) || Sink <- ?SINKS].
+
+%% -- Damaged and hostile recordings ------------------------------------------------------------------
+
+%% Files of events that are cut at any place: an error, or a picture of what is there.
+truncated(Config) ->
+    Trace = small_trace(Config),
+    _ = rand:seed(exsss, 17),
+    [begin
+         Copy = copy(Trace, Config),
+         [cut(File) || File <- filelib:wildcard(filename:join(Copy, "**/channel*")), filelib:is_regular(File)],
+         [no_crash(Sink, Copy, Config) || Sink <- ?SINKS]
+     end || _ <- lists:seq(1, 4)].
+
+metadata_damaged(Config) ->
+    Trace = small_trace(Config),
+    _ = rand:seed(exsss, 18),
+    [begin
+         Copy = copy(Trace, Config),
+         [Metadata] = filelib:wildcard(filename:join(Copy, "**/metadata")),
+         Damage(Metadata),
+         [no_crash(Sink, Copy, Config) || Sink <- ?SINKS]
+     end || Damage <- [fun cut/1, fun garble/1, fun(File) -> ok = file:delete(File) end]],
+    %% Fields of other types than the catalogue's.
+    Other = test_viewer:make([#{declare => "org_erlang_dyntrace:process_spawn", fields => [entry]},
+                              {1000, process_spawn, #{pid => 17, parent => 18, entry => "a:b/1"}},
+                              {2000, process_exit, #{pid => "<0.9.0>", reason => "normal"}}], Config),
+    [{0, _, _} = view_to_file(Sink, Other, Config) || Sink <- ?SINKS].
+
+%% Events of another provider are counted, and said to be no events of Erlang.
+other_provider(Config) ->
+    Trace = test_viewer:make([{1000 * N, "other:event", #{text => "a", number => N}} || N <- lists:seq(1, 20)], Config),
+    {_, Report} = test_viewer:view(report, [], [Trace]),
+    ?assertMatch({match, _}, re:run(Report, "no events|20")),
+    [no_crash(Sink, Trace, Config) || Sink <- ?SINKS].
+
+%% A session that was started and stopped at once.
+empty(Config) ->
+    Trace = test_viewer:make([#{declare => "org_erlang_dyntrace:process_spawn", fields => [pid]},
+                              #{time => 1000, packet => true}], Config),
+    [no_crash(Sink, Trace, Config) || Sink <- ?SINKS].
+
+no_trace(Config) ->
+    [begin
+         {Status, Output, Size} = view_to_file(Sink, filename:join(?config(priv_dir, Config), "none"), Config),
+         ?assertMatch({_, 1, 0}, {Sink, Status, Size}, Output)
+     end || Sink <- ?SINKS].
+
+%% Texts of programs that would end a script, a string or a line, or control a terminal.
+hostile_texts(Config) ->
+    Texts = [<<"</script><script>document.title='executed'</script>">>, <<"\"'`$(touch executed)">>,
+             <<"<img src=x onerror=alert(1)>">>, <<1, 27, "[2J", 7, 127>>, <<"a\nb\r\tc">>,
+             <<16#2028/utf8, 16#202e/utf8>>,
+             <<"\\u003c/script>">>, <<"{{}}%s%n%s">>, binary:copy(<<16#1f600/utf8>>, 60), <<"-->">>, <<>>],
+    Events = lists:append(
+               [begin
+                    At = N * 10000,
+                    [{At, process_spawn, #{pid => pid_text(N), parent => Text, entry => Text}},
+                     {At + 1, process_register, #{pid => pid_text(N), name => Text, type => "register"}},
+                     {At + 2, message_send, #{from => pid_text(N), to => Text, message => Text}},
+                     {At + 3, message_receive, #{to => pid_text(N), message => Text}},
+                     {At + 4, function_call, #{pid => pid_text(N), entry => Text}},
+                     {At + 5, function_return, #{pid => pid_text(N), entry => Text}},
+                     {At + 6, user_mark, #{pid => pid_text(N), name => Text, text => Text}},
+                     {At + 7, log, #{pid => pid_text(N), level => Text, text => Text}},
+                     {At + 8, process_exit, #{pid => pid_text(N), reason => Text}}]
+                end || {N, Text} <- lists:zip(lists:seq(10, 9 + length(Texts)), Texts)]),
+    Trace = test_viewer:make(Events, Config),
+    [begin
+         File = file_of(Sink, Config),
+         {0, _} = test_viewer:view(Sink, [{path, File}], [Trace]),
+         {ok, Output} = file:read_file(File),
+         Sink =/= perfetto andalso ?assertEqual(nomatch, re:run(Output, "[\\x01\\x1b\\x07]"), Sink)
+     end || Sink <- ?SINKS],
+    %% The page has no text that its program does not put there as text.
+    {ok, Page} = file:read_file(lists:last(lists:sort(filelib:wildcard(filename:join(?config(priv_dir, Config),
+                                                                                  "html-*"))))),
+    ?assertEqual(nomatch, binary:match(Page, <<"</script><script>document.title">>)),
+    ?assertEqual(nomatch, binary:match(Page, <<"<img src=x">>)).
+
+%% -- Helpers -----------------------------------------------------------------------------------------
+
+rows(Table, Config) ->
+    maps:get(atom_to_binary(Table), ?config(report, Config)).
+
+report(Trace) ->
+    test_viewer:json(report, [{format, "json"}], [Trace]).
+
+pid(null) -> none;
+pid(#{<<"pid">> := Pid}) -> Pid.
+
+pid_text(N) ->
+    io_lib:format("<0.~b.0>", [N]).
+
+file_of(Sink, Config) ->
+    filename:join(?config(priv_dir, Config), io_lib:format("~s-~10..0b", [Sink, erlang:unique_integer([positive])])).
+
+%% {Exit status, Output, the written file's size, 0 if there is none}
+view_to_file(Sink, Trace, Config) ->
+    File = file_of(Sink, Config),
+    {Status, Output} = test_viewer:view(Sink, [{path, File}], [Trace]),
+    {Status, Output, filelib:file_size(File)}.
+
+%% A picture, or an error and no file.
+no_crash(Sink, Trace, Config) ->
+    {Status, Output, Size} = view_to_file(Sink, Trace, Config),
+    ?assertEqual(nomatch, re:run(Output, "Sanitizer|runtime error:|Assertion|Aborted|dumped"), Output),
+    case Status of
+        0 -> ?assert(Size > 0, Sink);
+        1 -> ?assertEqual({Sink, 0}, {Sink, Size}), ?assertMatch({match, _}, re:run(Output, "ERROR|error"), Output)
+    end.
+
+%% Two CPUs, several packets.
+small_trace(Config) ->
+    test_viewer:make(lists:append([small_part(N) || N <- lists:seq(1, 60)]), Config).
+
+small_part(N) ->
+    Where = #{vpid => 17, vtid => 20 + N rem 2, cpu => N rem 2},
+    At = N * 10000,
+    [{At, process_spawn, #{pid => pid_text(N), parent => "<0.9.0>", entry => "a:b/1"}, Where},
+     {At + 1000, process_scheduled, #{pid => pid_text(N), entry => "a:b/1", type => "in"}, Where},
+     {At + 2000, message_send, #{from => pid_text(N), to => "<0.9.0>", message => "m"}, Where},
+     {At + 3000, process_scheduled, #{pid => pid_text(N), entry => "a:b/1", type => "out"}, Where},
+     Where#{time => At + 4000, packet => true}].
+
+copy(Trace, Config) ->
+    Copy = filename:join(?config(priv_dir, Config), io_lib:format("copy-~b", [erlang:unique_integer([positive])])),
+    {0, _} = test_shell:run("cp -r '~ts' '~ts'", [Trace, Copy]),
+    Copy.
+
+cut(File) ->
+    {ok, Bytes} = file:read_file(File),
+    ok = file:write_file(File, binary:part(Bytes, 0, rand:uniform(byte_size(Bytes)) - 1)).
+
+garble(File) ->
+    {ok, Bytes} = file:read_file(File),
+    {Before, <<_, After/binary>>} = split_binary(Bytes, rand:uniform(byte_size(Bytes)) - 1),
+    ok = file:write_file(File, [Before, rand:uniform(256) - 1, After]).
