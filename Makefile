@@ -10,7 +10,7 @@ ERL      := erl -noinput -pa $(LIB)/ebin
 # What each target needs on the machine. tools/deps knows the packages.
 BUILD_NEEDS := cc make erl erl_nif.h sys/sdt.h lttng-ust
 # The plugin for babeltrace2, which a build without these leaves out.
-VIEWER_NEEDS := pkg-config libbabeltrace2 glib-2.0 libprotobuf-c protoc-c
+VIEWER_NEEDS := pkg-config libbabeltrace2 glib-2.0
 DEMO_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) bpftrace lttng babeltrace2
 CHECK_NEEDS := $(DEMO_NEEDS) rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test proper readelf \
                clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace node npm chromium protoc

@@ -6,17 +6,24 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct dt_file {
     FILE *stream;
-    char *path, *part; /* `part` is NULL for standard output */
+    char *path, *part; /* `part` is NULL for standard output, devices and pipes */
     GError *error;
 };
 
 static void keep_error(struct dt_file *file) {
     if (!file->error)
         g_set_error(&file->error, DT_ERROR, 0, "%s: %s", file->path, g_strerror(errno));
+}
+
+static bool is_special(const char *path) {
+    struct stat at;
+
+    return stat(path, &at) == 0 && !S_ISREG(at.st_mode) && !S_ISDIR(at.st_mode);
 }
 
 struct dt_file *dt_file_open(const char *path, GError **error) {
@@ -27,8 +34,10 @@ struct dt_file *dt_file_open(const char *path, GError **error) {
         file->stream = stdout;
         return file;
     }
-    file->part = g_strconcat(path, ".part", NULL);
-    file->stream = fopen(file->part, "wbe");
+    /* A device or a pipe is written to: a rename would replace it, /dev/null for everybody. */
+    if (!is_special(path))
+        file->part = g_strconcat(path, ".part", NULL);
+    file->stream = fopen(file->part ? file->part : path, "wbe");
     if (!file->stream) {
         g_set_error(error, DT_ERROR, 0, "%s: %s", path, g_strerror(errno));
         dt_file_discard(file);
@@ -64,7 +73,7 @@ static void end_stream(struct dt_file *file) {
     bool is_ended;
 
     file->stream = NULL;
-    is_ended = file->part ? fclose(stream) == 0 : fflush(stream) == 0;
+    is_ended = stream == stdout ? fflush(stream) == 0 : fclose(stream) == 0;
     if (!is_ended)
         keep_error(file);
 }

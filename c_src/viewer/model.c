@@ -1,16 +1,22 @@
+#include <string.h>
+
 #include "viewer/model_parts.h"
 
-const char *dt_function(struct dt_model *model, const char *text) {
-    char *kept;
+struct function *dt_function_of(struct dt_model *model, const char *text) {
+    struct function *function = g_hash_table_lookup(model->functions, text);
 
-    if (!*text)
-        return "";
-    kept = g_hash_table_lookup(model->functions, text);
-    if (!kept) {
-        kept = g_strdup(text);
-        g_hash_table_add(model->functions, kept);
+    if (!function) {
+        size_t size = strlen(text) + 1;
+
+        function = g_malloc0(sizeof *function + size);
+        memcpy(function->name, text, size);
+        g_hash_table_insert(model->functions, function->name, function);
     }
-    return kept;
+    return function;
+}
+
+const char *dt_function(struct dt_model *model, const char *text) {
+    return *text ? dt_function_of(model, text)->name : "";
 }
 
 /* -- Events ------------------------------------------------------------------------- */
@@ -121,6 +127,7 @@ void dt_model_event(struct dt_model *model, const struct dt_recorded *event) {
     model->events++;
     node = dt_node_of(model, event);
     node->seen.last = model->now;
+    dt_release_late(node, model->now);
     if (handle)
         handle(node, event);
 }
@@ -146,7 +153,7 @@ struct dt_model *dt_model_new(const struct dt_sink *sink, void *of_sink) {
     model->of_sink = of_sink;
     model->now = INT64_MIN + 1;
     model->nodes = g_ptr_array_new_with_free_func(dt_node_free);
-    model->functions = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    model->functions = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
     return model;
 }
 
@@ -154,6 +161,7 @@ void dt_model_end(struct dt_model *model) {
     for (unsigned i = 0; i < model->nodes->len; i++) {
         struct node *node = model->nodes->pdata[i];
 
+        dt_release_late(node, INT64_MAX);
         dt_messages_end(node);
         dt_processes_end(node);
         DT_TELL(model, node_gone, &node->seen);

@@ -18,6 +18,8 @@ enum {
     COMPARED_MAX = 4096,
     /* While nothing has been delivered in this node: deliveries may not be recorded at all. */
     IN_FLIGHT_WITHOUT_DELIVERIES = 10000,
+    /* A message_delivery comes this soon after its message_receive. */
+    DELIVERY_NS = 100 * 1000,
 };
 
 struct message {
@@ -34,14 +36,12 @@ struct message {
 struct messages {
     struct message *oldest, *youngest;
     unsigned in_flight;
-    bool are_delivered;   /* some were */
-    bool have_deliveries; /* message_delivery is recorded */
-    /* A message_receive that may be the message_delivery that follows it. */
-    struct {
-        struct process *to;
-        int64_t time, thread;
-        GString *text;
-    } held;
+    bool are_delivered; /* some were */
+    bool have_senders;  /* message_delivery is recorded */
+    /* The last message_receive while there was no message_delivery yet. */
+    struct process *last_to;
+    guint last_hash;
+    int64_t last_time;
 };
 
 /* -- Lists -------------------------------------------------------------------------- */
@@ -73,7 +73,6 @@ static void add(struct messages *all, struct message *m) {
     else
         p->first = m;
     p->last = m;
-    count_mailbox(p, 1);
 }
 
 static void take_out(struct messages *all, struct message *m) {
@@ -156,7 +155,11 @@ static void sent(struct node *node, const struct dt_message_send *e) {
     struct messages *all = node->messages;
     struct process *from = dt_process_of(node, e->from);
     struct receiver r = receiver(node, e->to);
-    struct message *m = new_message(node, from, r.process, e->message);
+    struct message *m;
+
+    if (from)
+        dt_release(from);
+    m = new_message(node, from, r.process, e->message);
 
     m->seen.sent = node->model->now;
     m->seen.is_dead = r.is_dead;
@@ -171,8 +174,10 @@ static void sent(struct node *node, const struct dt_message_send *e) {
     }
     add(all, m);
     DT_TELL(node->model, sent, &m->seen);
-    if (r.process)
+    if (r.process) {
+        count_mailbox(r.process, 1);
         dt_arrived(r.process);
+    }
     while (all->in_flight >
            (all->are_delivered ? DT_MESSAGES_IN_FLIGHT : IN_FLIGHT_WITHOUT_DELIVERIES))
         drop(node, all->oldest);
@@ -229,44 +234,36 @@ static void delivered(struct node *node, const struct delivery *d) {
     end_message(node, m);
 }
 
-static void flush_held(struct node *node) {
-    struct messages *all = node->messages;
-    struct process *p = all->held.to;
-    struct delivery d = {.to = p,
-                         .text = all->held.text->str,
-                         .timer = "",
-                         .time = all->held.time,
-                         .how = DT_MATCHED_ORDER};
+/* No message_delivery came. */
+static void received_alone(struct process *p, const struct held *held) {
+    struct messages *all = p->node->messages;
+    struct delivery d = {
+        .to = p, .text = held->text, .timer = "", .time = held->time, .how = DT_MATCHED_ORDER};
 
-    if (!p)
-        return;
-    all->held.to = NULL;
     /* The end of a `receive ... after`, unless somebody has sent this. */
-    if (strcmp(d.text, "timeout") != 0 || find(&d))
-        delivered(node, &d);
-    dt_process_unref(p);
+    if (strcmp(d.text, "timeout") == 0 && !find(&d))
+        return;
+    delivered(p->node, &d);
+    all->last_to = p;
+    all->last_hash = g_str_hash(d.text);
+    all->last_time = d.time;
 }
 
-static int64_t thread(const struct dt_recorded *event) {
-    return event->vtid != DT_NO_VALUE ? event->vtid : event->cpu;
-}
-
-/* message_delivery fires right after it, if it does. */
 static void received(struct node *node, const struct dt_recorded *event) {
     const struct dt_message_receive *e = &event->fields.message_receive;
-    struct messages *all = node->messages;
     struct process *p = dt_process_of(node, e->to);
 
-    flush_held(node);
     if (!p || p->has_exited)
         return;
-    all->held.to = p;
-    all->held.time = event->time;
-    all->held.thread = thread(event);
-    g_string_assign(all->held.text, e->message);
-    dt_process_ref(p);
-    if (p->seen.kind == DT_PORT)
-        flush_held(node);
+    dt_hold(p, event->time, e->message, "", received_alone);
+    if (p->seen.kind == DT_PORT || !node->messages->have_senders)
+        dt_release(p);
+}
+
+/* The first one comes when its message_receive has been told. */
+static bool is_told(const struct messages *all, const struct delivery *d) {
+    return !all->have_senders && all->last_to == d->to && all->last_hash == g_str_hash(d->text) &&
+           d->time - all->last_time < DELIVERY_NS;
 }
 
 static void delivery(struct node *node, const struct dt_recorded *event) {
@@ -278,14 +275,14 @@ static void delivery(struct node *node, const struct dt_recorded *event) {
                          .timer = *e->from ? "" : e->node,
                          .time = event->time,
                          .how = DT_MATCHED_SENDER};
+    bool has_been_told = is_told(all, &d);
 
-    if (all->held.to && all->held.to == d.to && strcmp(all->held.text->str, d.text) == 0) {
-        dt_process_unref(d.to);
-        all->held.to = NULL;
-    }
-    flush_held(node);
-    if (d.to && !d.to->has_exited)
-        delivered(node, &d);
+    all->have_senders = true;
+    if (!d.to || d.to->has_exited || has_been_told)
+        return;
+    if (!dt_unhold(d.to, d.text, received_alone, &d.time))
+        dt_release(d.to);
+    delivered(node, &d);
 }
 
 void dt_messages_event(struct node *node, const struct dt_recorded *event) {
@@ -308,16 +305,13 @@ void dt_messages_event(struct node *node, const struct dt_recorded *event) {
 
 void dt_messages_new(struct node *node) {
     node->messages = g_new0(struct messages, 1);
-    node->messages->held.text = g_string_new("");
 }
 
 void dt_messages_end(struct node *node) {
-    flush_held(node);
     while (node->messages->oldest)
         drop(node, node->messages->oldest);
 }
 
 void dt_messages_free(struct node *node) {
-    g_string_free(node->messages->held.text, TRUE);
     g_free(node->messages);
 }

@@ -8,6 +8,7 @@
  *     model_calls      their stacks
  *     model_messages   messages from `sent` to `delivered`
  *     model_server_calls
+ *     model_held       events that another one may complete
  *     model_spans
  *
  * A struct whose name is that of one in model.h has it as its first member `seen`.
@@ -23,12 +24,18 @@ struct dt_model {
     void *of_sink;
     GPtrArray *nodes;
     struct node *last_node;
-    GHashTable *functions; /* texts of functions; as many as the code has, so never freed */
+    GHashTable *functions; /* text -> struct function; as many as the code has, so never freed */
     uint64_t events, skipped;
     uint64_t processes, messages, frames; /* numbers given */
+    uint64_t returns;                     /* of functions, exceptions included */
     unsigned schedulers;
     int64_t now;
     bool is_ended;
+};
+
+struct function {
+    uint64_t calls, returns;
+    char name[];
 };
 
 #define DT_TELL(model, function, ...)                                                              \
@@ -54,8 +61,16 @@ struct node {
     GQueue exited;         /* processes that are not told as gone yet, oldest first */
     GHashTable *schedulers;
     struct scheduler *last_scheduler;
-    GArray *losses; /* times at which they began */
-    struct process *with_calls;
+    GArray *losses;      /* times at which they began */
+    GQueue held;         /* processes that hold an event, oldest first */
+    struct calls *calls; /* of processes that have some */
+    bool calls_are_recorded;
+    struct returns {
+        bool are_recorded, have_values;
+        bool with_return_to;
+        unsigned strange;         /* returns from functions that were never called */
+        bool is_followed_by_call; /* one was, at once, so there is no return_to */
+    } returns;
     struct messages *messages;
     struct server_calls *server_calls;
     struct spans *spans;
@@ -65,6 +80,16 @@ struct node {
 struct key {
     uint64_t kind_and_node;
     uint64_t number;
+};
+
+struct held;
+typedef void held_ends(struct process *process, const struct held *held);
+
+struct held {
+    int64_t time;
+    char *text, *class;
+    held_ends *ends; /* for one that is not completed */
+    GList *link;
 };
 
 struct process {
@@ -86,6 +111,8 @@ struct process {
     bool is_major;
     unsigned losses; /* of the node's: those that are reflected in `state` */
 
+    struct held *held;
+
     /* model_calls */
     struct calls *calls;
 
@@ -94,8 +121,9 @@ struct process {
 };
 
 /* -- model.c -- */
-/* The text itself for texts that live as long as the model, as functions' do. */
+/* The same text, which lives as long as the model, for names of functions. */
 const char *dt_function(struct dt_model *model, const char *text);
+struct function *dt_function_of(struct dt_model *model, const char *text);
 
 /* -- model_nodes.c -- */
 struct node *dt_node_of(struct dt_model *model, const struct dt_recorded *event);
@@ -131,9 +159,18 @@ void dt_state_end(struct process *process, bool is_open);
 /* No scheduler runs it. */
 void dt_state_leave(struct process *process);
 
+/* -- model_held.c -- */
+void dt_hold(struct process *process, int64_t time, const char *text, const char *class,
+             held_ends *ends);
+/* If it holds this text: drops that, and sets its time. */
+bool dt_unhold(struct process *process, const char *text, held_ends *ends, int64_t *time);
+/* Nothing will complete what it holds. */
+void dt_release(struct process *process);
+void dt_release_late(struct node *node, int64_t now);
+
 /* -- model_calls.c -- */
 void dt_calls_event(struct node *node, const struct dt_recorded *event);
-/* Ends all frames. */
+/* Ends all frames, and forgets what is known of its calls. */
 void dt_calls_cut(struct process *process, int64_t time, enum dt_left left);
 void dt_calls_lost(struct node *node, int64_t time);
 /* It runs, or has stopped. */

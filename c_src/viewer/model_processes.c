@@ -270,6 +270,7 @@ static void replace(struct process *p) {
     forget(p);
     if (p->has_exited)
         return;
+    dt_release(p);
     dt_state_settle(p);
     dt_state_end(p, true);
     dt_calls_cut(p, p->node->model->now, DT_LEFT_UNKNOWN);
@@ -401,6 +402,7 @@ static void exit_event(struct node *node, const char *pid, const char *reason) {
 
     if (!p || p->has_exited)
         return;
+    dt_release(p);
     told = (struct dt_exit){.process = &p->seen,
                             .time = node->model->now,
                             .reason = reason,

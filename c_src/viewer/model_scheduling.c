@@ -168,6 +168,7 @@ static void scheduled(struct node *node, const struct dt_recorded *event, const 
 
     if (!p)
         return;
+    dt_release(p);
     if (strcmp(type, "in") == 0)
         in(p->has_exited ? dt_process_again(p) : p, s, entry);
     else if (strcmp(type, "out") == 0 && !p->has_exited)

@@ -1,6 +1,470 @@
+/*
+ * A trace for ui.perfetto.dev.
+ *
+ * Slices that the model tells at their end are written then, begin and end at once: Perfetto sorts
+ * by time. Flows are written when both ends are known, so each one has both.
+ */
+#include <string.h>
+
+#include "viewer/perfetto_instants.h"
+#include "viewer/perfetto_packets.h"
+#include "viewer/perfetto_tracks.h"
 #include "viewer/sink.h"
+
+/* In the order of `params`. */
+enum { PATH, MESSAGES, WAITING, TEXT };
+
+static const struct dt_param params[] = {
+    [PATH] = {"path", DT_PARAM_STRING, NULL, "the file to write, \"-\" for standard output"},
+    [MESSAGES] = {"messages", DT_PARAM_BOOL, "yes", "messages as arrows, and mailboxes"},
+    [WAITING] = {"waiting", DT_PARAM_BOOL, "yes", "where processes wait, and wait for a scheduler"},
+    [TEXT] = {"text", DT_PARAM_BOOL, "yes", "the texts of messages, arguments and values"},
+    {0},
+};
+
+struct perfetto {
+    struct dt_packets *packets;
+    struct dt_tracks *tracks;
+    bool has_messages, has_waiting, has_text;
+    bool has_clock;
+    uint64_t last_flow, last_correlation;
+};
+
+static void perfetto_free(void *data) {
+    struct perfetto *s = data;
+    dt_tracks_free(s->tracks);
+    dt_packets_free(s->packets);
+    g_free(s);
+}
+
+static void *perfetto_start(const union dt_value *values, GError **error) {
+    struct dt_packets *packets = dt_packets_open(values[PATH].string, error);
+    if (!packets)
+        return NULL;
+    struct perfetto *s = g_new0(struct perfetto, 1);
+    s->packets = packets;
+    s->tracks = dt_tracks_new(packets);
+    s->has_messages = values[MESSAGES].is;
+    s->has_waiting = values[WAITING].is;
+    s->has_text = values[TEXT].is;
+    return s;
+}
+
+static bool perfetto_finish(void *data, const struct dt_model *model, GError **error) {
+    struct perfetto *s = data;
+    (void)model;
+    dt_tracks_finish(s->tracks);
+    return dt_packets_close(s->packets, error);
+}
+
+static const GError *perfetto_failed(void *data) {
+    struct perfetto *s = data;
+    return dt_packets_failed(s->packets);
+}
+
+/* -- Nodes, processes ------------------------------------------------------------------ */
+
+static void perfetto_node(void *data, struct dt_node *node) {
+    struct perfetto *s = data;
+    if (!s->has_clock)
+        dt_packets_clock(s->packets, node->first);
+    s->has_clock = true;
+    dt_tracks_node(s->tracks, node);
+}
+
+static void perfetto_node_gone(void *data, struct dt_node *node) {
+    struct perfetto *s = data;
+    dt_tracks_node_gone(s->tracks, node);
+}
+
+static void perfetto_process(void *data, struct dt_process *process, int64_t time) {
+    struct perfetto *s = data;
+    struct dt_shown *shown = dt_tracks_shown(s->tracks, process);
+    (void)time;
+    if (process->began == DT_NO_VALUE || !process->parent || process->parent == process ||
+        process->kind != DT_PROCESS)
+        return;
+    shown->spawn.track = dt_tracks_child(s->tracks, process->parent, DT_CHILD_EVENTS);
+    shown->spawn.time = process->began;
+    shown->spawn.parent = g_strdup(dt_tracks_show(s->tracks, process->parent));
+}
+
+/* Returns the flow that the next event of the process ends; 0: it was not spawned, or that event is
+   not its first one. */
+static uint64_t spawn_flow(struct perfetto *s, struct dt_process *process, int64_t time) {
+    struct dt_spawn *spawn = &dt_tracks_shown(s->tracks, process)->spawn;
+    if (!spawn->track)
+        return 0;
+    bool is_flow = time != DT_NO_VALUE && time >= spawn->time;
+    uint64_t name = dt_name(s->packets, "spawn"), flow = is_flow ? ++s->last_flow : 0;
+    dt_event_begin(s->packets, DT_EVENT_INSTANT, spawn->track, spawn->time, DT_CATEGORY_spawn);
+    dt_event_name(s->packets, name);
+    dt_arg_text(s->packets, DT_ARG_parent, spawn->parent);
+    dt_arg_text(s->packets, DT_ARG_child, dt_tracks_show(s->tracks, process));
+    if (flow)
+        dt_event_flow(s->packets, flow);
+    dt_event_end(s->packets);
+    spawn->track = 0;
+    g_clear_pointer(&spawn->parent, g_free);
+    return flow;
+}
+
+static void perfetto_process_named(void *data, struct dt_process *process, int64_t time) {
+    (void)data;
+    (void)time;
+    dt_tracks_renamed(process);
+}
+
+static void perfetto_process_exited(void *data, const struct dt_exit *exit) {
+    struct perfetto *s = data;
+    uint64_t name = dt_name(s->packets, exit->is_crash ? "crash" : "exit");
+    dt_event_begin(s->packets, DT_EVENT_INSTANT,
+                   dt_tracks_child(s->tracks, exit->process, DT_CHILD_EVENTS), exit->time,
+                   DT_CATEGORY_exit);
+    dt_event_name(s->packets, name);
+    dt_arg_text(s->packets, DT_ARG_reason, exit->reason);
+    GString *linked = g_string_new("");
+    for (unsigned i = 0; i < exit->links && linked->len < DT_ARG_MAX; i++)
+        g_string_append_printf(linked, "%s%s", i ? ", " : "",
+                               dt_tracks_show(s->tracks, exit->linked[i]));
+    dt_arg_text(s->packets, DT_ARG_linked, linked->str);
+    g_string_free(linked, true);
+    dt_event_end(s->packets);
+}
+
+static void perfetto_process_gone(void *data, struct dt_process *process) {
+    struct perfetto *s = data;
+    if (!process->of_sink)
+        return;
+    spawn_flow(s, process, DT_NO_VALUE);
+    dt_tracks_process_gone(s->tracks, process);
+}
+
+/* -- Who runs, states ------------------------------------------------------------------ */
+
+static uint64_t show_number(struct perfetto *s, struct dt_process *process) {
+    struct dt_shown *shown = dt_tracks_shown(s->tracks, process);
+    return dt_name_cached(s->packets, &shown->name, dt_tracks_show(s->tracks, process));
+}
+
+static void end_slice(struct perfetto *s, uint64_t track, int64_t time) {
+    dt_event_begin(s->packets, DT_EVENT_END, track, time, DT_CATEGORY_NONE);
+    dt_event_end(s->packets);
+}
+
+static void begin_named(struct perfetto *s, uint64_t track, int64_t time, enum dt_category category,
+                        uint64_t name) {
+    dt_event_begin(s->packets, DT_EVENT_BEGIN, track, time, category);
+    dt_event_name(s->packets, name);
+}
+
+/* The slice of a scheduler: which process it ran. */
+static void write_run(struct perfetto *s, const struct dt_interval *i) {
+    uint64_t track = dt_tracks_scheduler(s->tracks, i->scheduler, i->begin, i->end);
+    uint64_t name = show_number(s, i->process);
+    begin_named(s, track, i->begin, DT_CATEGORY_schedule, name);
+    dt_arg_text(s->packets, DT_ARG_pid, i->process->pid);
+    dt_arg_text(s->packets, DT_ARG_in, i->in);
+    dt_arg_text(s->packets, DT_ARG_out, i->out);
+    dt_event_end(s->packets);
+    if (i->state == DT_STATE_COLLECTING) {
+        name = dt_name(s->packets, dt_state_names[i->state]);
+        begin_named(s, track, i->begin, DT_CATEGORY_state, name);
+        dt_event_end(s->packets);
+        end_slice(s, track, i->end);
+    }
+    end_slice(s, track, i->end);
+}
+
+static void write_state(struct perfetto *s, const struct dt_interval *i, int64_t begin) {
+    uint64_t flow = spawn_flow(s, i->process, begin);
+    uint64_t track = dt_tracks_process(s->tracks, i->process);
+    uint64_t name = dt_name(s->packets, dt_state_names[i->state]);
+    begin_named(s, track, begin, DT_CATEGORY_state, name);
+    if (flow)
+        dt_event_flow_end(s->packets, flow);
+    dt_arg_text(s->packets, DT_ARG_in, i->in);
+    dt_arg_text(s->packets, DT_ARG_out, i->out);
+    if (i->scheduler)
+        dt_arg_text(s->packets, DT_ARG_scheduler, i->scheduler->name);
+    if (i->inferred)
+        dt_arg_true(s->packets, DT_ARG_inferred);
+    if (i->is_open)
+        dt_arg_true(s->packets, DT_ARG_open);
+    if (i->state == DT_STATE_COLLECTING) {
+        if (i->is_major)
+            dt_arg_true(s->packets, DT_ARG_major);
+        dt_arg_int(s->packets, DT_ARG_reclaimed_words, (int64_t)i->reclaimed);
+        dt_arg_int(s->packets, DT_ARG_heap_words, (int64_t)i->heap);
+        dt_arg_int(s->packets, DT_ARG_old_heap_words, (int64_t)i->old_heap);
+    }
+    dt_event_end(s->packets);
+    end_slice(s, track, i->end);
+}
+
+static void perfetto_interval(void *data, const struct dt_interval *i) {
+    struct perfetto *s = data;
+    struct dt_shown *shown = dt_tracks_shown(s->tracks, i->process);
+    bool runs = i->state == DT_STATE_RUNNING || i->state == DT_STATE_COLLECTING ||
+                i->state == DT_STATE_EXITING;
+    int64_t begin = MAX(i->begin, shown->last_state);
+    if (i->state == DT_STATE_UNKNOWN || i->end < begin)
+        return;
+    if (!runs && (!s->has_waiting || i->end == begin))
+        return;
+    write_state(s, i, begin);
+    shown->last_state = i->end;
+    if (!runs)
+        return;
+    shown->run += i->end - begin;
+    if (i->scheduler)
+        write_run(s, i);
+}
+
+/* -- Calls ----------------------------------------------------------------------------- */
+
+/* A frame that was entered before the recording is told at its return, so it begins before all
+   that it holds. */
+static int64_t call_time(struct dt_shown *shown, const struct dt_frame *frame) {
+    if (frame->begin >= shown->last_call || !frame->inferred)
+        return MAX(frame->begin, shown->last_call);
+    return MIN(frame->begin, shown->first_call - 1);
+}
+
+static void perfetto_call_begin(void *data, struct dt_frame *frame) {
+    struct perfetto *s = data;
+    struct dt_shown *shown = dt_tracks_shown(s->tracks, frame->process);
+    int64_t begin = call_time(shown, frame);
+    uint64_t flow = spawn_flow(s, frame->process, begin);
+    uint64_t track = dt_tracks_child(s->tracks, frame->process, DT_CHILD_CALLS);
+    begin_named(s, track, begin, DT_CATEGORY_call, dt_name(s->packets, frame->entry));
+    if (flow)
+        dt_event_flow_end(s->packets, flow);
+    dt_event_end(s->packets);
+    shown->first_call = MIN(shown->first_call, begin);
+    shown->last_call = MAX(shown->last_call, begin);
+}
+
+static void perfetto_arguments(void *data, struct dt_frame *frame, const char *arguments) {
+    struct perfetto *s = data;
+    if (!s->has_text)
+        return;
+    g_free(frame->of_sink);
+    frame->of_sink = g_strdup(arguments);
+}
+
+static void perfetto_call_end(void *data, struct dt_frame *frame) {
+    struct perfetto *s = data;
+    struct dt_shown *shown = dt_tracks_shown(s->tracks, frame->process);
+    shown->last_call = MAX(shown->last_call, frame->end);
+    dt_event_begin(s->packets, DT_EVENT_END,
+                   dt_tracks_child(s->tracks, frame->process, DT_CHILD_CALLS), shown->last_call,
+                   DT_CATEGORY_NONE);
+    if (frame->of_sink)
+        dt_arg_text(s->packets, DT_ARG_arguments, frame->of_sink);
+    g_clear_pointer(&frame->of_sink, g_free);
+    dt_arg_text(s->packets, DT_ARG_left, dt_left_names[frame->left]);
+    dt_arg_text(s->packets, DT_ARG_class, frame->class);
+    if (s->has_text)
+        dt_arg_text(s->packets, DT_ARG_value, frame->value);
+    dt_arg_int(s->packets, DT_ARG_own_ns, frame->own);
+    if (frame->waited != DT_NO_VALUE)
+        dt_arg_int(s->packets, DT_ARG_waited_ns, frame->waited);
+    if (frame->inferred)
+        dt_arg_true(s->packets, DT_ARG_inferred);
+    dt_event_end(s->packets);
+}
+
+/* -- Messages -------------------------------------------------------------------------- */
+
+static const char *receiver(struct perfetto *s, const struct dt_message *m) {
+    return m->to ? dt_tracks_show(s->tracks, m->to) : m->to_text;
+}
+
+static void message_instant(struct perfetto *s, const struct dt_message *m, struct dt_process *of,
+                            int64_t time) {
+    bool has_text = s->has_text && *m->text;
+    uint64_t name = has_text ? 0 : dt_name(s->packets, "message");
+    dt_event_begin(s->packets, DT_EVENT_INSTANT, dt_tracks_child(s->tracks, of, DT_CHILD_MESSAGES),
+                   time, DT_CATEGORY_message);
+    if (has_text)
+        dt_event_text(s->packets, "", m->text);
+    else
+        dt_event_name(s->packets, name);
+    if (m->from)
+        dt_arg_text(s->packets, DT_ARG_from, dt_tracks_show(s->tracks, m->from));
+    dt_arg_text(s->packets, DT_ARG_to, receiver(s, m));
+    if (has_text)
+        dt_arg_text(s->packets, DT_ARG_text, m->text);
+    dt_arg_text(s->packets, DT_ARG_matched, dt_matched_names[m->matched]);
+    if (m->matched == DT_MATCHED_ORDER)
+        dt_arg_true(s->packets, DT_ARG_inferred);
+    dt_arg_text(s->packets, DT_ARG_label, m->label);
+    dt_arg_text(s->packets, DT_ARG_timer, m->timer);
+    if (m->is_dead)
+        dt_arg_true(s->packets, DT_ARG_dead);
+}
+
+static void write_sent(struct perfetto *s, const struct dt_message *m, uint64_t flow) {
+    message_instant(s, m, m->from, m->sent);
+    if (flow)
+        dt_event_flow(s->packets, flow);
+    dt_event_end(s->packets);
+}
+
+static void perfetto_delivered(void *data, struct dt_message *m) {
+    struct perfetto *s = data;
+    if (!s->has_messages || !m->to)
+        return;
+    bool is_sent = m->from && m->sent != DT_NO_VALUE;
+    uint64_t flow = is_sent && m->sent <= m->delivered ? ++s->last_flow : 0;
+    if (is_sent)
+        write_sent(s, m, flow);
+    message_instant(s, m, m->to, m->delivered);
+    if (flow) {
+        dt_event_flow_end(s->packets, flow);
+        dt_arg_int(s->packets, DT_ARG_transit_ns, m->delivered - m->sent);
+    }
+    dt_event_end(s->packets);
+}
+
+static void perfetto_message_gone(void *data, struct dt_message *m) {
+    struct perfetto *s = data;
+    bool is_told = m->to && m->delivered != DT_NO_VALUE;
+    if (s->has_messages && !is_told && m->from && m->sent != DT_NO_VALUE)
+        write_sent(s, m, 0);
+}
+
+static void perfetto_mailbox(void *data, struct dt_process *process, int64_t time) {
+    struct perfetto *s = data;
+    struct dt_shown *shown = dt_tracks_shown(s->tracks, process);
+    if (!s->has_messages || shown->last_counted == (int64_t)process->mailbox)
+        return;
+    shown->last_counted = (int64_t)process->mailbox;
+    dt_event_begin(s->packets, DT_EVENT_COUNTER,
+                   dt_tracks_child(s->tracks, process, DT_CHILD_MAILBOX), time, DT_CATEGORY_NONE);
+    dt_event_value(s->packets, shown->last_counted);
+    dt_event_end(s->packets);
+}
+
+/* -- Server calls, spans --------------------------------------------------------------- */
+
+static void perfetto_server_call(void *data, const struct dt_server_call *c) {
+    struct perfetto *s = data;
+    bool is_served = c->taken != DT_NO_VALUE && c->outcome == DT_OUTCOME_REPLY &&
+                     c->taken >= c->began && c->taken <= c->ended;
+    uint64_t flow = is_served ? ++s->last_flow : 0, correlation = ++s->last_correlation;
+    int64_t end = MAX(c->ended, c->began);
+    uint64_t track = dt_tracks_lane(s->tracks, c->caller, DT_CHILD_SERVER_CALLS, c->began, end);
+    g_autofree char *before = g_strconcat(dt_tracks_show(s->tracks, c->server), " ", NULL);
+    const char *request = s->has_text ? c->request : "";
+
+    dt_event_begin(s->packets, DT_EVENT_BEGIN, track, c->began, DT_CATEGORY_server_call);
+    dt_event_text(s->packets, before, request);
+    dt_event_correlation(s->packets, correlation);
+    if (flow)
+        dt_event_flow(s->packets, flow);
+    dt_arg_text(s->packets, DT_ARG_caller, dt_tracks_show(s->tracks, c->caller));
+    dt_arg_text(s->packets, DT_ARG_server, dt_tracks_show(s->tracks, c->server));
+    dt_arg_text(s->packets, DT_ARG_request, request);
+    dt_arg_text(s->packets, DT_ARG_outcome, dt_outcome_names[c->outcome]);
+    if (s->has_text)
+        dt_arg_text(s->packets, DT_ARG_reply, c->reply);
+    if (c->delivered != DT_NO_VALUE)
+        dt_arg_int(s->packets, DT_ARG_delivered_ns, c->delivered - c->began);
+    if (is_served) {
+        int64_t arrived = c->delivered != DT_NO_VALUE ? c->delivered : c->began;
+        dt_arg_int(s->packets, DT_ARG_waited_ns, c->taken - arrived);
+        dt_arg_int(s->packets, DT_ARG_served_ns, c->ended - c->taken);
+    }
+    dt_event_end(s->packets);
+    end_slice(s, track, end);
+    if (!is_served)
+        return;
+
+    track = dt_tracks_lane(s->tracks, c->server, DT_CHILD_REQUESTS, c->taken, end);
+    before = (g_free(before), g_strconcat(dt_tracks_show(s->tracks, c->caller), " ", NULL));
+    dt_event_begin(s->packets, DT_EVENT_BEGIN, track, c->taken, DT_CATEGORY_server_call);
+    dt_event_text(s->packets, before, request);
+    dt_event_correlation(s->packets, correlation);
+    dt_event_flow_end(s->packets, flow);
+    dt_arg_text(s->packets, DT_ARG_caller, dt_tracks_show(s->tracks, c->caller));
+    dt_arg_text(s->packets, DT_ARG_request, request);
+    dt_arg_true(s->packets, DT_ARG_inferred);
+    dt_event_end(s->packets);
+    end_slice(s, track, end);
+}
+
+static void perfetto_span(void *data, const struct dt_span *span) {
+    struct perfetto *s = data;
+    int64_t end = MAX(span->begin, span->end);
+    uint64_t track = dt_tracks_lane(s->tracks, span->process, DT_CHILD_SPANS, span->begin, end);
+    begin_named(s, track, span->begin, DT_CATEGORY_span, dt_name(s->packets, span->name));
+    dt_arg_int(s->packets, DT_ARG_id, (int64_t)span->id);
+    dt_arg_text(s->packets, DT_ARG_outcome, span->outcome);
+    if (span->is_open)
+        dt_arg_true(s->packets, DT_ARG_open);
+    dt_event_end(s->packets);
+    end_slice(s, track, end);
+}
+
+/* -- The rest -------------------------------------------------------------------------- */
+
+static void perfetto_instant(void *data, const struct dt_instant *instant) {
+    struct perfetto *s = data;
+    dt_perfetto_instant(s->packets, s->tracks, instant);
+}
+
+static void perfetto_counter(void *data, struct dt_node *node, const char *name, const char *unit,
+                             int64_t value, int64_t time) {
+    struct perfetto *s = data;
+    uint64_t track = dt_tracks_counter(s->tracks, node, name, unit);
+    dt_event_begin(s->packets, DT_EVENT_COUNTER, track, time, DT_CATEGORY_NONE);
+    dt_event_value(s->packets, value);
+    dt_event_end(s->packets);
+}
+
+/* Perfetto takes a slice's colour from its name without the digits; for this one it is red. */
+static void perfetto_lost(void *data, const struct dt_lost *lost) {
+    struct perfetto *s = data;
+    g_autofree char *name =
+        lost->count ? g_strdup_printf("LOST %" G_GUINT64_FORMAT " events (gap)", lost->count)
+                    : g_strdup("LOST events (gap)");
+    int64_t end = MAX(lost->begin, lost->end);
+    uint64_t track = dt_tracks_lost(s->tracks, lost->node, lost->begin, end);
+    dt_event_begin(s->packets, DT_EVENT_BEGIN, track, lost->begin, DT_CATEGORY_lost);
+    dt_event_text(s->packets, name, "");
+    dt_arg_text(s->packets, DT_ARG_stream, lost->stream);
+    if (lost->count)
+        dt_arg_int(s->packets, DT_ARG_count, (int64_t)lost->count);
+    dt_event_end(s->packets);
+    end_slice(s, track, end);
+}
 
 const struct dt_sink dt_sink_perfetto = {
     .name = "perfetto",
     .description = "a trace for ui.perfetto.dev",
+    .params = params,
+    .start = perfetto_start,
+    .finish = perfetto_finish,
+    .free = perfetto_free,
+    .node = perfetto_node,
+    .node_gone = perfetto_node_gone,
+    .process = perfetto_process,
+    .process_named = perfetto_process_named,
+    .process_exited = perfetto_process_exited,
+    .process_gone = perfetto_process_gone,
+    .interval = perfetto_interval,
+    .mailbox = perfetto_mailbox,
+    .call_begin = perfetto_call_begin,
+    .call_end = perfetto_call_end,
+    .arguments = perfetto_arguments,
+    .delivered = perfetto_delivered,
+    .message_gone = perfetto_message_gone,
+    .server_call = perfetto_server_call,
+    .span = perfetto_span,
+    .instant = perfetto_instant,
+    .counter = perfetto_counter,
+    .lost = perfetto_lost,
+    .failed = perfetto_failed,
 };

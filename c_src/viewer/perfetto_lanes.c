@@ -1,0 +1,45 @@
+#include "viewer/perfetto_lanes.h"
+
+#include <string.h>
+
+/* The number of the lane's last slices that this one would hold; -1: it does not fit. */
+static int holds(const struct dt_lane *lane, int64_t begin, int64_t end) {
+    int held = 0;
+    for (unsigned i = lane->slices; i-- > 0 && lane->slice[i].end > begin; held++)
+        if (lane->slice[i].begin <= begin || lane->slice[i].end > end)
+            return -1;
+    return begin >= lane->floor ? held : -1;
+}
+
+struct dt_lane *dt_lanes_take(struct dt_lanes *lanes, int64_t begin, int64_t end) {
+    if (!lanes->lanes)
+        lanes->lanes = g_array_new(false, true, sizeof(struct dt_lane));
+    struct dt_lane *lane = NULL;
+    int held = -1;
+    for (unsigned i = 0; i < lanes->lanes->len && held < 0; i++) {
+        lane = &g_array_index(lanes->lanes, struct dt_lane, i);
+        held = holds(lane, begin, end);
+    }
+    if (held < 0) {
+        g_array_set_size(lanes->lanes, lanes->lanes->len + 1);
+        lane = &g_array_index(lanes->lanes, struct dt_lane, lanes->lanes->len - 1);
+        lane->floor = INT64_MIN;
+        held = 0;
+    }
+    lane->slices -= (unsigned)held;
+    if (lane->slices == DT_LANE_SLICES) {
+        lane->floor = lane->slice[0].end;
+        lane->slices--;
+        memmove(lane->slice, lane->slice + 1, lane->slices * sizeof lane->slice[0]);
+    }
+    lane->slice[lane->slices].begin = begin;
+    lane->slice[lane->slices].end = end;
+    lane->slices++;
+    return lane;
+}
+
+void dt_lanes_free(struct dt_lanes *lanes) {
+    if (lanes->lanes)
+        g_array_free(lanes->lanes, true);
+    lanes->lanes = NULL;
+}
