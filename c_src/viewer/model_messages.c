@@ -99,6 +99,7 @@ static void take_out(struct messages *all, struct message *m) {
     all->in_flight--;
     *(m->previous ? &m->previous->next : &list->first) = m->next;
     *(m->next ? &m->next->previous : &list->last) = m->previous;
+    m->next = m->previous = m->younger = m->older = NULL;
     if (m->seen.to)
         count_mailbox(to(m), -1);
 }
@@ -194,6 +195,9 @@ static struct message *sent(struct node *node, const struct dt_message_send *e) 
         end_message(node, m);
         return NULL;
     }
+    while (all->in_flight >=
+           (all->are_delivered ? DT_MESSAGES_IN_FLIGHT : IN_FLIGHT_WITHOUT_DELIVERIES))
+        drop(node, all->oldest);
     add(all, m);
     DT_TELL(node->model, sent, &m->seen);
     if (r.process) {
@@ -201,9 +205,6 @@ static struct message *sent(struct node *node, const struct dt_message_send *e) 
         dt_arrived(r.process);
     }
     dt_server_calls_sent(node, from, r.process, e->message);
-    while (all->in_flight >
-           (all->are_delivered ? DT_MESSAGES_IN_FLIGHT : IN_FLIGHT_WITHOUT_DELIVERIES))
-        drop(node, all->oldest);
     return m;
 }
 
