@@ -99,6 +99,7 @@ static void take_out(struct messages *all, struct message *m) {
     all->in_flight--;
     *(m->previous ? &m->previous->next : &list->first) = m->next;
     *(m->next ? &m->next->previous : &list->last) = m->previous;
+    m->next = m->previous = m->younger = m->older = NULL;
     if (m->seen.to)
         count_mailbox(to(m), -1);
 }
