@@ -1,5 +1,6 @@
 #include "viewer/report_shape.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include <glib.h>
