@@ -281,7 +281,7 @@ hostile_texts(Config) ->
          File = file_of(Sink, Config),
          {0, _} = test_viewer:view(Sink, [{path, File}], [Trace]),
          {ok, Output} = file:read_file(File),
-         Sink =/= perfetto andalso ?assertEqual(nomatch, re:run(Output, "[\\x01\\x1b\\x07]"), Sink)
+         lists:member(Sink, [perfetto, model]) orelse ?assertEqual(nomatch, re:run(Output, "[\\x01\\x1b\\x07]"), Sink)
      end || Sink <- ?SINKS],
     %% The page has no text that its program does not put there as text.
     {ok, Page} = file:read_file(lists:last(lists:sort(filelib:wildcard(filename:join(?config(priv_dir, Config),
@@ -317,7 +317,7 @@ no_crash(Sink, Trace, Config) ->
     {Status, Output, Size} = view_to_file(Sink, Trace, Config),
     ?assertEqual(nomatch, re:run(Output, "Sanitizer|runtime error:|Assertion|Aborted|dumped"), Output),
     case Status of
-        0 -> ?assert(Size > 0, Sink);
+        0 -> ?assert(Size > 0 orelse Sink =:= flame, Sink); % a folded stack per call, if there are any
         1 -> ?assertEqual({Sink, 0}, {Sink, Size}), ?assertMatch({match, _}, re:run(Output, "ERROR|error"), Output)
     end.
 

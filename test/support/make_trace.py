@@ -89,13 +89,12 @@ TRACES = {}
 
 class Iterator(bt2._UserMessageIterator):
     def __init__(self, config, port):
-        stream, classes, packets = port.user_data
-        self._messages = self._all(stream, classes, packets)
+        self._messages = self._all(*port.user_data)
 
     def __next__(self):
         return next(self._messages)
 
-    def _all(self, stream, classes, packets):
+    def _all(self, stream, classes, contexts, packets):
         yield self._create_stream_beginning_message(stream)
         for number, packet in enumerate(packets):
             if packet.lost:
@@ -104,20 +103,17 @@ class Iterator(bt2._UserMessageIterator):
             here.context_field["cpu_id"] = stream.id
             yield self._create_packet_beginning_message(here, packet.begin)
             for line in packet.events:
-                yield self._event(classes[line["event"]], here, line)
+                yield self._event(*classes[line["event"]], contexts, here, line)
             yield self._create_packet_end_message(here, packet.end)
         yield self._create_stream_end_message(stream)
 
-    def _event(self, event_class, packet, line):
+    def _event(self, event_class, empty, contexts, packet, line):
         message = self._create_event_message(event_class, packet, line["time"])
-        event = message.event
-        fields = line.get("fields", {})
-        for name, member in event_class.payload_field_class.items():
-            none = "" if isinstance(member.field_class, bt2._StringFieldClassConst) else 0
-            event.payload_field[name] = fields.get(name, none)
-        context = event.common_context_field
-        for name in context or ():
-            context[name] = line.get(name, "" if name == "procname" else 0)
+        payload, fields = message.event.payload_field, line.get("fields", {})
+        for name, none in empty:
+            payload[name] = fields.get(name, none)
+        for name in contexts:
+            message.event.common_context_field[name] = line.get(name, "" if name == "procname" else 0)
         return message
 
 
@@ -150,13 +146,14 @@ class Source(bt2._UserSourceComponent, message_iterator_class=Iterator):
             event_common_context_field_class=self._struct(make, contexts) if contexts else None,
             packets_have_beginning_default_clock_snapshot=True, packets_have_end_default_clock_snapshot=True,
             supports_discarded_events=True, discarded_events_have_default_clock_snapshots=True)
-        classes = {name: streams.create_event_class(name=name, payload_field_class=self._struct(make, fields))
+        classes = {name: (streams.create_event_class(name=name, payload_field_class=self._struct(make, fields)),
+                          [(field, "" if type == "string" else 0) for field, type in fields.items()])
                    for name, fields in trace.events.items()}
         environment = {"hostname": "vm", "domain": "ust", "tracer_name": "lttng-ust", **trace.environment}
         here = make(name=f"trace{number}", environment=environment)
         for cpu, packets in sorted(trace.cpus.items()):
             stream = here.create_stream(streams, id=cpu, name=f"channel_{cpu}")
-            self._add_output_port(f"{number}-{cpu}", (stream, classes, packets))
+            self._add_output_port(f"{number}-{cpu}", (stream, classes, tuple(contexts), packets))
 
 
 def main(folder):

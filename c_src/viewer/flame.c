@@ -1,0 +1,270 @@
+/*
+ * A tree of frames. The frames of a process stand under one of its own, `base`, until it exits:
+ * only then are its last name and its initial call known. Then they are merged into the frame of
+ * that name, so processes that come and go do not fill the tree.
+ */
+#include <string.h>
+
+#include "viewer/flame_parts.h"
+
+static const char others_name[] = "others: the flame graph is full";
+
+struct dt_flame_frame {
+    const char *name; /* one of dt_flame.names */
+    struct dt_flame_frame *parent, *next, *first;
+    const void *process; /* of a base: then its name is none yet */
+    uint64_t own;        /* ns */
+};
+
+/* A live process. */
+struct running {
+    struct dt_flame_frame *base;
+    GArray *stack; /* struct called */
+    char *name;    /* its last registered one, as it is shown */
+};
+
+struct called {
+    uint64_t number;
+    struct dt_flame_frame *frame;
+};
+
+/* -- The tree --------------------------------------------------------------------------- */
+
+static guint frame_hash(gconstpointer of) {
+    const struct dt_flame_frame *frame = of;
+    return g_direct_hash(frame->parent) * 31 + g_direct_hash(frame->name) * 7 +
+           g_direct_hash(frame->process);
+}
+
+static gboolean frame_equal(gconstpointer a, gconstpointer b) {
+    const struct dt_flame_frame *x = a, *y = b;
+    return x->parent == y->parent && x->name == y->name && x->process == y->process;
+}
+
+static const char *intern(struct dt_flame *flame, const char *name) {
+    const char *known = g_hash_table_lookup(flame->names, name);
+    if (known)
+        return known;
+    char *copy = g_strdup(name);
+    g_hash_table_add(flame->names, copy);
+    return copy;
+}
+
+static struct dt_flame_frame *add(struct dt_flame *flame, const struct dt_flame_frame *key) {
+    struct dt_flame_frame *frame = g_new0(struct dt_flame_frame, 1);
+    *frame = *key;
+    /* A base is found by its process alone. */
+    if (key->parent && !key->process) {
+        frame->next = key->parent->first;
+        key->parent->first = frame;
+    }
+    g_hash_table_add(flame->frames, frame);
+    return frame;
+}
+
+static struct dt_flame_frame *below(struct dt_flame *flame, struct dt_flame_frame *parent,
+                                    const char *name, const void *process) {
+    if (parent == flame->others)
+        return parent;
+    struct dt_flame_frame key = {.parent = parent, .process = process};
+    key.name = process ? NULL : intern(flame, name);
+    struct dt_flame_frame *frame = g_hash_table_lookup(flame->frames, &key);
+    if (frame)
+        return frame;
+    if (g_hash_table_size(flame->frames) >= DT_FLAME_FRAMES)
+        return flame->others;
+    return add(flame, &key);
+}
+
+/* `from` and all below it become part of `to`. */
+static void merge(struct dt_flame *flame, struct dt_flame_frame *to, struct dt_flame_frame *from) {
+    to->own += from->own;
+    while (from->first) {
+        struct dt_flame_frame *child = from->first;
+        from->first = child->next;
+        g_hash_table_steal(flame->frames, child);
+        struct dt_flame_frame key = {.parent = to, .name = child->name};
+        struct dt_flame_frame *same = g_hash_table_lookup(flame->frames, &key);
+        if (same) {
+            merge(flame, same, child);
+            g_free(child);
+            continue;
+        }
+        child->parent = to;
+        child->next = to->first;
+        to->first = child;
+        g_hash_table_add(flame->frames, child);
+    }
+}
+
+/* -- Processes -------------------------------------------------------------------------- */
+
+static void running_free(gpointer of) {
+    struct running *running = of;
+    g_array_free(running->stack, TRUE);
+    g_free(running->name);
+    g_free(running);
+}
+
+static const char *node_name(const struct dt_process *process) {
+    return process->node ? process->node->name : "unknown node";
+}
+
+static struct running *running_of(struct dt_flame *flame, struct dt_process *process) {
+    struct running *running = g_hash_table_lookup(flame->processes, process);
+    if (!running) {
+        running = g_new0(struct running, 1);
+        running->stack = g_array_new(FALSE, FALSE, sizeof(struct called));
+        running->base =
+            flame->by == DT_FLAME_BY_NONE ? flame->root : below(flame, flame->root, NULL, process);
+        g_hash_table_insert(flame->processes, process, running);
+    }
+    if (*process->name && g_strcmp0(running->name, process->show) != 0) {
+        g_free(running->name);
+        running->name = g_strdup(process->show);
+    }
+    return running;
+}
+
+void dt_flame_process_gone(void *s, struct dt_process *process) {
+    struct dt_flame *flame = s;
+    struct running *running = g_hash_table_lookup(flame->processes, process);
+    if (!running)
+        return;
+    struct dt_flame_frame *base = running->base;
+    if (base != flame->root && base != flame->others) {
+        const char *initial = *process->initial ? process->initial : "unknown initial call";
+        const char *show = running->name ? running->name : process->show;
+        struct dt_flame_frame *node = below(flame, flame->root, node_name(process), NULL);
+        struct dt_flame_frame *to =
+            below(flame, node, flame->by == DT_FLAME_BY_INITIAL ? initial : show, NULL);
+        g_hash_table_steal(flame->frames, base);
+        merge(flame, to, base);
+        g_free(base);
+    }
+    g_hash_table_remove(flame->processes, process);
+}
+
+/* -- What it is told -------------------------------------------------------------------- */
+
+void dt_flame_call_begin(void *s, struct dt_frame *frame) {
+    struct dt_flame *flame = s;
+    if (flame->what != DT_FLAME_CALLS)
+        return;
+    struct running *running = running_of(flame, frame->process);
+    guint n = running->stack->len;
+    struct dt_flame_frame *parent =
+        n ? g_array_index(running->stack, struct called, n - 1).frame : running->base;
+    struct called called = {frame->number, below(flame, parent, frame->entry, NULL)};
+    g_array_append_val(running->stack, called);
+}
+
+void dt_flame_call_end(void *s, struct dt_frame *frame) {
+    struct dt_flame *flame = s;
+    if (flame->what != DT_FLAME_CALLS)
+        return;
+    struct running *running = running_of(flame, frame->process);
+    guint n = running->stack->len;
+    while (n > 0 && g_array_index(running->stack, struct called, n - 1).number != frame->number)
+        n--;
+    if (n == 0)
+        return;
+    if (frame->own > 0)
+        g_array_index(running->stack, struct called, n - 1).frame->own += (uint64_t)frame->own;
+    g_array_set_size(running->stack, n - 1);
+}
+
+void dt_flame_interval(void *s, const struct dt_interval *interval) {
+    struct dt_flame *flame = s;
+    if (flame->what != DT_FLAME_WAITS || interval->state != DT_STATE_WAITING ||
+        interval->process->kind != DT_PROCESS || interval->end <= interval->begin)
+        return;
+    struct running *running = running_of(flame, interval->process);
+    const char *out = *interval->out ? interval->out : "unknown function";
+    below(flame, running->base, out, NULL)->own += (uint64_t)(interval->end - interval->begin);
+}
+
+const struct dt_sink dt_flame_collects = {DT_FLAME_COLLECTS};
+
+struct dt_flame *dt_flame_new(enum dt_flame_what what, enum dt_flame_by by) {
+    struct dt_flame *flame = g_new0(struct dt_flame, 1);
+    flame->what = what;
+    flame->by = by;
+    flame->frames = g_hash_table_new_full(frame_hash, frame_equal, g_free, NULL);
+    flame->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    flame->processes = g_hash_table_new_full(NULL, NULL, NULL, running_free);
+    flame->root = add(flame, &(struct dt_flame_frame){.name = intern(flame, "")});
+    flame->others = add(
+        flame, &(struct dt_flame_frame){.parent = flame->root, .name = intern(flame, others_name)});
+    return flame;
+}
+
+void dt_flame_free(struct dt_flame *flame) {
+    if (!flame)
+        return;
+    g_hash_table_destroy(flame->processes);
+    g_hash_table_destroy(flame->frames);
+    g_hash_table_destroy(flame->names);
+    g_free(flame);
+}
+
+/* -- What it shows ---------------------------------------------------------------------- */
+
+static gint by_name(gconstpointer a, gconstpointer b) {
+    const struct dt_flame_frame *x = *(struct dt_flame_frame *const *)a;
+    const struct dt_flame_frame *y = *(struct dt_flame_frame *const *)b;
+    return strcmp(x->name, y->name);
+}
+
+static GPtrArray *children(const struct dt_flame_frame *frame) {
+    GPtrArray *sorted = g_ptr_array_new();
+    for (struct dt_flame_frame *child = frame->first; child; child = child->next)
+        g_ptr_array_add(sorted, child);
+    g_ptr_array_sort(sorted, by_name);
+    return sorted;
+}
+
+static void walk(const struct dt_flame_frame *frame, GPtrArray *names,
+                 void (*each)(const char *const *, unsigned, uint64_t, void *), void *data) {
+    if (frame->own)
+        each((const char *const *)names->pdata, names->len, frame->own, data);
+    g_autoptr(GPtrArray) sorted = children(frame);
+    for (guint i = 0; i < sorted->len; i++) {
+        const struct dt_flame_frame *child = g_ptr_array_index(sorted, i);
+        g_ptr_array_add(names, (gpointer)child->name);
+        walk(child, names, each, data);
+        g_ptr_array_set_size(names, (gint)names->len - 1);
+    }
+}
+
+void dt_flame_each(const struct dt_flame *flame,
+                   void (*each)(const char *const *names, unsigned depth, uint64_t ns, void *data),
+                   void *data) {
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    walk(flame->root, names, each, data);
+}
+
+/* Returns the value, which it writes last: so each frame is walked once. */
+static uint64_t put(GString *to, const struct dt_flame_frame *frame) {
+    uint64_t value = frame->own;
+    g_string_append(to, "{\"name\":");
+    dt_json_string(to, frame->name);
+    g_string_append_printf(to, ",\"own\":%" G_GUINT64_FORMAT ",\"children\":[", frame->own);
+    g_autoptr(GPtrArray) sorted = children(frame);
+    bool is_first = true;
+    for (guint i = 0; i < sorted->len; i++) {
+        const struct dt_flame_frame *child = g_ptr_array_index(sorted, i);
+        if (!child->own && !child->first)
+            continue;
+        if (!is_first)
+            g_string_append_c(to, ',');
+        is_first = false;
+        value += put(to, child);
+    }
+    g_string_append_printf(to, "],\"value\":%" G_GUINT64_FORMAT "}", value);
+    return value;
+}
+
+void dt_flame_json(const struct dt_flame *flame, GString *to) {
+    put(to, flame->root);
+}

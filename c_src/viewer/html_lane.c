@@ -1,0 +1,143 @@
+#include "viewer/html_lane.h"
+
+/* The first resolution, in ns: nobody looks closer at a recording that is too long to be kept. */
+enum { FIRST_RESOLUTION = 1000 };
+
+struct dt_lane *dt_lane_new(const struct dt_process *process) {
+    struct dt_lane *lane = g_new0(struct dt_lane, 1);
+
+    lane->number = process->number;
+    lane->kind = process->kind;
+    lane->references = 1;
+    lane->index = -1;
+    lane->began = lane->ended = DT_NO_VALUE;
+    dt_lane_name(lane, process);
+    return lane;
+}
+
+struct dt_lane *dt_lane_ref(struct dt_lane *lane) {
+    if (lane)
+        lane->references++;
+    return lane;
+}
+
+void dt_lane_unref(struct dt_lane *lane) {
+    if (!lane || --lane->references > 0)
+        return;
+    dt_lane_drop_intervals(lane);
+    g_free(lane->node);
+    g_free(lane->pid);
+    g_free(lane->name);
+    g_free(lane->show);
+    g_free(lane->group);
+    g_free(lane);
+}
+
+static void set(char **text, const char *to) {
+    if (*text && g_str_equal(*text, to))
+        return;
+    g_free(*text);
+    *text = g_strdup(to);
+}
+
+void dt_lane_name(struct dt_lane *lane, const struct dt_process *process) {
+    set(&lane->node, process->node ? process->node->name : "");
+    set(&lane->pid, process->pid);
+    set(&lane->name, process->name);
+    set(&lane->show, process->show);
+    set(&lane->group, process->group);
+    lane->began = process->began;
+    lane->ended = process->ended;
+}
+
+static bool runs(unsigned state) {
+    return state == DT_STATE_RUNNING || state == DT_STATE_COLLECTING || state == DT_STATE_EXITING;
+}
+
+static int64_t busy(const struct dt_lane_interval *of) {
+    if (of->state == DT_LANE_MERGED)
+        return (of->end - of->begin) / 1000 * of->extra;
+    return runs(of->state) ? of->end - of->begin : 0;
+}
+
+void dt_lane_add(struct dt_lane *lane, const struct dt_interval *of, uint32_t text) {
+    struct dt_lane_interval added = {
+        .begin = of->begin,
+        .end = of->end,
+        .text = text,
+        .state = (uint8_t)of->state,
+        .extra = of->state == DT_STATE_COLLECTING && of->is_major,
+    };
+
+    if (of->end < of->begin || of->state == DT_STATE_UNKNOWN)
+        return;
+    if (runs(of->state))
+        lane->run_ns += of->end - of->begin;
+    else if (of->state == DT_STATE_RUNNABLE)
+        lane->runnable_ns += of->end - of->begin;
+    lane->intervals_seen++;
+    if (!lane->intervals)
+        lane->intervals = g_array_new(FALSE, FALSE, sizeof added);
+    g_array_append_val(lane->intervals, added);
+}
+
+/* Neighbours of `all` from `from` on that become one: short, without a gap, within one slot. */
+static unsigned run_of_short(const GArray *all, unsigned from, int64_t resolution) {
+    const struct dt_lane_interval *of = &g_array_index(all, struct dt_lane_interval, from);
+    int64_t slot = of->begin / resolution;
+    unsigned n = from;
+
+    while (n < all->len && of->end - of->begin < resolution && of->begin / resolution == slot &&
+           (n == from || of->begin - of[-1].end < resolution)) {
+        n++;
+        of++;
+    }
+    return n - from;
+}
+
+static struct dt_lane_interval as_one(const GArray *all, unsigned from, unsigned size) {
+    const struct dt_lane_interval *of = &g_array_index(all, struct dt_lane_interval, from);
+    struct dt_lane_interval one = {
+        .begin = of->begin, .end = of[size - 1].end, .state = DT_LANE_MERGED};
+    int64_t ran = 0;
+
+    for (unsigned n = 0; n < size; n++)
+        ran += busy(&of[n]);
+    if (one.end > one.begin)
+        one.extra =
+            (uint16_t)CLAMP((double)ran * 1000 / (double)(one.end - one.begin) + 0.5, 0, 1000);
+    return one;
+}
+
+void dt_lane_merge(struct dt_lane *lane, int64_t resolution) {
+    GArray *all = lane->intervals;
+    unsigned to = 0;
+
+    if (!all || resolution <= lane->resolution)
+        return;
+    lane->resolution = resolution;
+    for (unsigned from = 0; from < all->len;) {
+        unsigned size = run_of_short(all, from, resolution);
+        struct dt_lane_interval one =
+            size > 1 ? as_one(all, from, size) : g_array_index(all, struct dt_lane_interval, from);
+
+        for (unsigned n = from; size > 1 && n < from + size; n++)
+            lane->merged += g_array_index(all, struct dt_lane_interval, n).state != DT_LANE_MERGED;
+        g_array_index(all, struct dt_lane_interval, to++) = one;
+        from += MAX(size, 1);
+    }
+    g_array_set_size(all, to);
+}
+
+void dt_lane_limit(struct dt_lane *lane, unsigned most) {
+    int64_t resolution = MAX(lane->resolution, FIRST_RESOLUTION / 2);
+
+    while (dt_lane_size(lane) > most && resolution < INT64_MAX / 4)
+        dt_lane_merge(lane, resolution *= 2);
+}
+
+void dt_lane_drop_intervals(struct dt_lane *lane) {
+    if (lane->intervals)
+        g_array_free(lane->intervals, TRUE);
+    lane->intervals = NULL;
+}

@@ -1,0 +1,56 @@
+/*
+ * A lane: what the timeline has of one process. Its intervals are kept in bounded memory: when
+ * there are too many, short ones are merged with their neighbours.
+ */
+#ifndef DT_VIEWER_HTML_LANE_H
+#define DT_VIEWER_HTML_LANE_H
+
+#include "viewer/html_strings.h"
+#include "viewer/model.h"
+
+/* Beside the states of the model: several short intervals as one. */
+enum { DT_LANE_MERGED = DT_STATES };
+
+struct dt_lane_interval {
+    int64_t begin, end;
+    uint32_t text;  /* the function, in the timeline's strings */
+    uint16_t extra; /* DT_LANE_MERGED: how much of it the process ran, per mille; of a collection
+                       1 if it was major */
+    uint8_t state;
+};
+
+struct dt_lane {
+    uint64_t number;
+    enum dt_kind kind;
+    unsigned references; /* one of its process or of those that are gone, and one per message, call,
+                            ... that names it */
+    char *node, *pid, *name, *show, *group;
+    int64_t began, ended;
+
+    GArray *intervals;  /* of struct dt_lane_interval; NULL if there are none */
+    int64_t resolution; /* shorter ones are merged; 0: none has been */
+
+    int64_t run_ns, runnable_ns;
+    uint64_t messages, intervals_seen, merged;
+    bool has_crashed;
+
+    double score; /* how interesting it is, beside others */
+    int index;    /* in the page's processes, -1: not there */
+};
+
+struct dt_lane *dt_lane_new(const struct dt_process *process);
+struct dt_lane *dt_lane_ref(struct dt_lane *lane); /* NULL: of NULL */
+void dt_lane_unref(struct dt_lane *lane);
+/* Takes the names, which may have changed. */
+void dt_lane_name(struct dt_lane *lane, const struct dt_process *process);
+void dt_lane_add(struct dt_lane *lane, const struct dt_interval *interval, uint32_t text);
+/* Merges what is shorter than `resolution`. */
+void dt_lane_merge(struct dt_lane *lane, int64_t resolution);
+/* Merges until there are at most `most` intervals. */
+void dt_lane_limit(struct dt_lane *lane, unsigned most);
+void dt_lane_drop_intervals(struct dt_lane *lane);
+static inline unsigned dt_lane_size(const struct dt_lane *lane) {
+    return lane->intervals ? lane->intervals->len : 0;
+}
+
+#endif

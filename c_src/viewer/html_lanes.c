@@ -1,0 +1,196 @@
+#include "viewer/html_lanes.h"
+
+enum {
+    /* Intervals in memory, as a multiple of those in the page: which processes are interesting is
+       known only at the end. */
+    IN_MEMORY = 8,
+    /* So many times as many as there are rows are kept of those that are gone. */
+    GONE = 2,
+    /* A row may have so many times its even share of the page's intervals. */
+    SHARE = 4,
+};
+
+struct dt_html_lanes {
+    GHashTable *live; /* struct dt_process -> struct dt_lane */
+    GPtrArray *gone;
+    unsigned processes, intervals;
+    uint64_t seen;
+
+    size_t stored;      /* intervals of all lanes */
+    size_t most_stored; /* then all lanes are merged */
+    int64_t resolution;
+
+    int64_t run_ns, runnable_ns; /* of all */
+    uint64_t messages;
+};
+
+static void unref(void *lane) {
+    dt_lane_unref(lane);
+}
+
+struct dt_html_lanes *dt_html_lanes_new(unsigned processes, unsigned intervals) {
+    struct dt_html_lanes *lanes = g_new0(struct dt_html_lanes, 1);
+
+    lanes->live = g_hash_table_new_full(NULL, NULL, NULL, unref);
+    lanes->gone = g_ptr_array_new_with_free_func(unref);
+    lanes->processes = processes;
+    lanes->intervals = intervals;
+    lanes->most_stored = (size_t)intervals * IN_MEMORY;
+    lanes->resolution = 1000;
+    return lanes;
+}
+
+void dt_html_lanes_free(struct dt_html_lanes *lanes) {
+    if (!lanes)
+        return;
+    g_hash_table_destroy(lanes->live);
+    g_ptr_array_free(lanes->gone, TRUE);
+    g_free(lanes);
+}
+
+struct dt_lane *dt_html_lanes_of(struct dt_html_lanes *lanes, const struct dt_process *process) {
+    struct dt_lane *lane;
+
+    if (!process)
+        return NULL;
+    lane = g_hash_table_lookup(lanes->live, process);
+    if (!lane) {
+        lane = dt_lane_new(process);
+        g_hash_table_insert(lanes->live, (void *)process, lane);
+        lanes->seen += process->kind != DT_FOREIGN;
+    }
+    return lane;
+}
+
+/* -- How interesting a lane is ------------------------------------------------------- */
+
+static double part(double of, double whole) {
+    return whole > 0 ? of / whole : 0;
+}
+
+static void score(const struct dt_html_lanes *lanes, struct dt_lane *lane) {
+    lane->score = part((double)lane->run_ns, (double)lanes->run_ns) +
+                  part((double)lane->runnable_ns, (double)lanes->runnable_ns) / 4 +
+                  part((double)lane->messages, (double)lanes->messages) / 2 +
+                  (lane->has_crashed ? 0.02 : 0);
+    /* Ports and processes of other nodes have no intervals to look at. */
+    if (lane->kind == DT_FOREIGN)
+        lane->score = -1;
+}
+
+static int by_score(const void *a, const void *b) {
+    const struct dt_lane *one = *(struct dt_lane *const *)a, *other = *(struct dt_lane *const *)b;
+
+    if (one->score != other->score)
+        return one->score < other->score ? 1 : -1;
+    return (one->number > other->number) - (one->number < other->number);
+}
+
+static void forget_dull(struct dt_html_lanes *lanes) {
+    unsigned most = lanes->processes * GONE;
+
+    for (unsigned n = 0; n < lanes->gone->len; n++)
+        score(lanes, g_ptr_array_index(lanes->gone, n));
+    g_ptr_array_sort(lanes->gone, by_score);
+    for (unsigned n = most; n < lanes->gone->len; n++) {
+        struct dt_lane *lane = g_ptr_array_index(lanes->gone, n);
+
+        /* It may be referred to, for its names. */
+        lanes->stored -= dt_lane_size(lane);
+        dt_lane_drop_intervals(lane);
+    }
+    if (lanes->gone->len > most)
+        g_ptr_array_set_size(lanes->gone, (int)most);
+}
+
+/* -- Collecting ------------------------------------------------------------------------ */
+
+static void merge(struct dt_html_lanes *lanes, struct dt_lane *lane) {
+    size_t before = dt_lane_size(lane);
+
+    dt_lane_merge(lane, lanes->resolution);
+    lanes->stored -= before - dt_lane_size(lane);
+}
+
+/* Until half of the room is free. What can't be merged raises the limit: it is live state. */
+static void merge_all(struct dt_html_lanes *lanes) {
+    size_t before = lanes->stored;
+
+    while (lanes->stored > lanes->most_stored / 2 && lanes->resolution < G_MAXINT64 / 8) {
+        GHashTableIter iter;
+        void *lane;
+
+        lanes->resolution *= 4;
+        g_hash_table_iter_init(&iter, lanes->live);
+        while (g_hash_table_iter_next(&iter, NULL, &lane))
+            merge(lanes, lane);
+        for (unsigned n = 0; n < lanes->gone->len; n++)
+            merge(lanes, g_ptr_array_index(lanes->gone, n));
+        /* Slots that are longer than a minute would show nothing more. */
+        if (lanes->resolution > 60 * (int64_t)1000000000)
+            break;
+    }
+    if (lanes->stored > before / 2)
+        lanes->most_stored = MAX(lanes->most_stored, 2 * lanes->stored);
+}
+
+void dt_html_lanes_add(struct dt_html_lanes *lanes, const struct dt_interval *interval,
+                       uint32_t text) {
+    struct dt_lane *lane = dt_html_lanes_of(lanes, interval->process);
+    int64_t run_ns = lane->run_ns, runnable_ns = lane->runnable_ns;
+    size_t before = dt_lane_size(lane);
+    unsigned most = lanes->intervals;
+
+    dt_lane_add(lane, interval, text);
+    lanes->run_ns += lane->run_ns - run_ns;
+    lanes->runnable_ns += lane->runnable_ns - runnable_ns;
+    if (dt_lane_size(lane) > most)
+        dt_lane_limit(lane, most / 2);
+    lanes->stored += dt_lane_size(lane);
+    lanes->stored -= before;
+    if (lanes->stored > lanes->most_stored)
+        merge_all(lanes);
+}
+
+void dt_html_lanes_gone(struct dt_html_lanes *lanes, const struct dt_process *process) {
+    struct dt_lane *lane = g_hash_table_lookup(lanes->live, process);
+
+    if (!lane)
+        return;
+    dt_lane_name(lane, process);
+    lanes->messages += lane->messages;
+    g_ptr_array_add(lanes->gone, dt_lane_ref(lane));
+    g_hash_table_remove(lanes->live, process);
+    if (lanes->gone->len > 2 * GONE * lanes->processes)
+        forget_dull(lanes);
+}
+
+/* -- The rows --------------------------------------------------------------------------- */
+
+static size_t shown_intervals(const struct dt_html_lanes *lanes) {
+    size_t sum = 0;
+
+    for (unsigned n = 0; n < lanes->gone->len; n++)
+        sum += dt_lane_size(g_ptr_array_index(lanes->gone, n));
+    return sum;
+}
+
+const GPtrArray *dt_html_lanes_rows(struct dt_html_lanes *lanes) {
+    unsigned most = lanes->processes;
+
+    forget_dull(lanes);
+    if (lanes->gone->len > most)
+        g_ptr_array_set_size(lanes->gone, (int)most);
+    while (lanes->gone->len > 0 &&
+           ((struct dt_lane *)g_ptr_array_index(lanes->gone, lanes->gone->len - 1))->score < 0)
+        g_ptr_array_set_size(lanes->gone, (int)lanes->gone->len - 1);
+    for (unsigned share = SHARE * (lanes->intervals / MAX(lanes->gone->len, 1));
+         share > 0 && shown_intervals(lanes) > lanes->intervals; share -= MAX(share / 4, 1))
+        for (unsigned n = 0; n < lanes->gone->len; n++)
+            dt_lane_limit(g_ptr_array_index(lanes->gone, n), share);
+    return lanes->gone;
+}
+
+uint64_t dt_html_lanes_seen(const struct dt_html_lanes *lanes) {
+    return lanes->seen;
+}

@@ -1,0 +1,35 @@
+/*
+ * What happened in the timeline beside intervals and messages: calls of servers, spans, marks,
+ * exits. Of each kind the weightiest are kept.
+ */
+#ifndef DT_VIEWER_HTML_MOMENTS_H
+#define DT_VIEWER_HTML_MOMENTS_H
+
+#include "viewer/html_lane.h"
+
+struct dt_moment {
+    struct dt_lane *process, *other; /* both are referred to; NULL */
+    int64_t begin, end;              /* the same for what happens at one time */
+    int64_t delivered, taken;        /* of a call; DT_NO_VALUE */
+    int64_t weight;
+    unsigned kind; /* of a call dt_outcome, of an exit whether it was a crash */
+    char *name, *text;
+};
+
+struct dt_moments {
+    GArray *of; /* of struct dt_moment */
+    unsigned most;
+    uint64_t seen;
+};
+
+void dt_moments_init(struct dt_moments *moments, unsigned most);
+void dt_moments_clear(struct dt_moments *moments);
+/* Takes references to the processes and copies the texts. */
+void dt_moments_add(struct dt_moments *moments, const struct dt_moment *one);
+/* The kept ones in the order of their begin. */
+void dt_moments_sort(struct dt_moments *moments);
+
+/* The begin of a text that is valid UTF-8, for people; to be freed by g_free. */
+char *dt_short_text(const char *text, size_t most);
+
+#endif

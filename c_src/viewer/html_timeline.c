@@ -1,0 +1,498 @@
+#include "viewer/html_timeline.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "viewer/html_moments.h"
+#include "viewer/html_lanes.h"
+#include "viewer/html_messages.h"
+
+enum {
+    FUNCTIONS_MOST = 65536,
+    CALLS_MOST = 2000,
+    SPANS_MOST = 4000,
+    MARKS_MOST = 4000,
+    EXITS_MOST = 4000,
+    LOST_MOST = 1000,
+};
+
+struct dt_timeline {
+    struct dt_html_lanes *lanes;
+    struct dt_strings *functions;
+    struct dt_page_messages *messages;
+    struct dt_moments calls, spans, marks, exits;
+    GArray *lost; /* of struct dt_lost, without its texts */
+    int64_t begin, end;
+};
+
+struct dt_timeline *dt_timeline_new(struct dt_timeline_limits limits) {
+    struct dt_timeline *timeline = g_new0(struct dt_timeline, 1);
+
+    timeline->lanes = dt_html_lanes_new(limits.processes, limits.intervals);
+    timeline->functions = dt_strings_new(FUNCTIONS_MOST);
+    timeline->messages = dt_page_messages_new(limits.messages);
+    dt_moments_init(&timeline->calls, CALLS_MOST);
+    dt_moments_init(&timeline->spans, SPANS_MOST);
+    dt_moments_init(&timeline->marks, MARKS_MOST);
+    dt_moments_init(&timeline->exits, EXITS_MOST);
+    timeline->lost = g_array_new(FALSE, FALSE, sizeof(struct dt_lost));
+    timeline->begin = INT64_MAX;
+    timeline->end = INT64_MIN;
+    return timeline;
+}
+
+void dt_timeline_free(struct dt_timeline *timeline) {
+    if (!timeline)
+        return;
+    dt_page_messages_free(timeline->messages);
+    dt_moments_clear(&timeline->calls);
+    dt_moments_clear(&timeline->spans);
+    dt_moments_clear(&timeline->marks);
+    dt_moments_clear(&timeline->exits);
+    g_array_free(timeline->lost, TRUE);
+    dt_html_lanes_free(timeline->lanes);
+    dt_strings_free(timeline->functions);
+    g_free(timeline);
+}
+
+/* -- Collecting ---------------------------------------------------------------------------- */
+
+static void node_gone(void *s, struct dt_node *node) {
+    struct dt_timeline *timeline = s;
+
+    timeline->begin = MIN(timeline->begin, node->first);
+    timeline->end = MAX(timeline->end, node->last);
+}
+
+static void process(void *s, struct dt_process *process, int64_t time) {
+    struct dt_timeline *timeline = s;
+
+    (void)time;
+    dt_html_lanes_of(timeline->lanes, process);
+}
+
+static void process_exited(void *s, const struct dt_exit *exit) {
+    struct dt_timeline *timeline = s;
+    struct dt_lane *lane = dt_html_lanes_of(timeline->lanes, exit->process);
+    const struct dt_moment one = {
+        .process = lane,
+        .begin = exit->time,
+        .end = exit->time,
+        .weight = exit->is_crash,
+        .kind = exit->is_crash,
+        .text = (char *)exit->reason,
+    };
+
+    lane->has_crashed = exit->is_crash;
+    dt_moments_add(&timeline->exits, &one);
+}
+
+static void process_gone(void *s, struct dt_process *process) {
+    struct dt_timeline *timeline = s;
+
+    dt_html_lanes_gone(timeline->lanes, process);
+}
+
+static void interval(void *s, const struct dt_interval *interval) {
+    struct dt_timeline *timeline = s;
+    const char *function = interval->state == DT_STATE_RUNNING ? interval->in : interval->out;
+
+    dt_html_lanes_add(timeline->lanes, interval, dt_strings_number(timeline->functions, function));
+}
+
+static void message_gone(void *s, struct dt_message *message) {
+    struct dt_timeline *timeline = s;
+    struct dt_lane *from = dt_html_lanes_of(timeline->lanes, message->from);
+    struct dt_lane *to = dt_html_lanes_of(timeline->lanes, message->to);
+
+    if (from)
+        from->messages++;
+    if (to)
+        to->messages++;
+    dt_page_messages_add(timeline->messages, message, from, to);
+}
+
+static void server_call(void *s, const struct dt_server_call *call) {
+    struct dt_timeline *timeline = s;
+    const struct dt_moment one = {
+        .process = dt_html_lanes_of(timeline->lanes, call->caller),
+        .other = dt_html_lanes_of(timeline->lanes, call->server),
+        .begin = call->began,
+        .end = call->ended,
+        .delivered = call->delivered,
+        .taken = call->taken,
+        .weight = call->ended - call->began,
+        .kind = call->outcome,
+        .name = (char *)call->request,
+        .text = (char *)call->reply,
+    };
+
+    dt_moments_add(&timeline->calls, &one);
+}
+
+static void span(void *s, const struct dt_span *span) {
+    struct dt_timeline *timeline = s;
+    const struct dt_moment one = {
+        .process = dt_html_lanes_of(timeline->lanes, span->process),
+        .begin = span->begin,
+        .end = span->end,
+        .weight = span->end - span->begin,
+        .name = (char *)span->name,
+        .text = (char *)span->outcome,
+    };
+
+    dt_moments_add(&timeline->spans, &one);
+}
+
+/* What the probe tells as a name and a text; false: it is no mark. */
+static bool mark_text(const struct dt_recorded *event, const char **name, GString *text) {
+    const union dt_event *fields = &event->fields;
+
+    switch ((int)event->probe) {
+    case DT_user_mark:
+        *name = "mark";
+        g_string_printf(text, "%s %" PRId64 " %s", fields->user_mark.name, fields->user_mark.value,
+                        fields->user_mark.text);
+        return true;
+    case DT_log:
+        *name = "log";
+        g_string_printf(text, "%s: %s", fields->log.level, fields->log.text);
+        return true;
+    case DT_node_up:
+        *name = "node up";
+        g_string_assign(text, fields->node_up.node);
+        return true;
+    case DT_node_down:
+        *name = "node down";
+        g_string_printf(text, "%s: %s", fields->node_down.node, fields->node_down.reason);
+        return true;
+    case DT_vm_long_gc:
+        *name = "long collection";
+        g_string_printf(text, "%" PRIu64 " ms", fields->vm_long_gc.duration);
+        return true;
+    case DT_vm_long_schedule:
+        *name = "long schedule";
+        g_string_printf(text, "%" PRIu64 " ms, from %s to %s", fields->vm_long_schedule.duration,
+                        fields->vm_long_schedule.started, fields->vm_long_schedule.stopped);
+        return true;
+    case DT_vm_large_heap:
+        *name = "large heap";
+        g_string_printf(text, "%" PRIu64 " words", fields->vm_large_heap.heap);
+        return true;
+    case DT_vm_busy_port:
+        *name = "busy port";
+        g_string_assign(text, fields->vm_busy_port.port);
+        return true;
+    case DT_vm_busy_dist_port:
+        *name = "busy connection";
+        g_string_assign(text, fields->vm_busy_dist_port.node);
+        return true;
+    case DT_vm_long_message_queue:
+        *name = "message queue";
+        g_string_assign(text, fields->vm_long_message_queue.type);
+        return true;
+    case DT_seq_trace_print:
+        *name = "seq_trace";
+        g_string_assign(text, fields->seq_trace_print.message);
+        return true;
+    case DT_user_trace_s1:
+        *name = "trace";
+        g_string_assign(text, fields->user_trace_s1.message);
+        return true;
+    case DT_user_trace_i4s4:
+    case DT_user_trace_n:
+        *name = "trace";
+        g_string_assign(text, event->probe == DT_user_trace_n ? fields->user_trace_n.user_tag
+                                                              : fields->user_trace_i4s4.user_tag);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void instant(void *s, const struct dt_instant *instant) {
+    struct dt_timeline *timeline = s;
+    GString *text = g_string_new(NULL);
+    const char *name;
+
+    if (mark_text(instant->event, &name, text)) {
+        const struct dt_moment one = {
+            .process = dt_html_lanes_of(timeline->lanes, instant->process),
+            .begin = instant->event->time,
+            .end = instant->event->time,
+            /* Of too many, any are kept. */
+            .weight = (int64_t)(((uint64_t)instant->event->time * 0x9e3779b97f4a7c15u) >> 1),
+            .name = (char *)name,
+            .text = text->str,
+        };
+
+        dt_moments_add(&timeline->marks, &one);
+    }
+    g_string_free(text, TRUE);
+}
+
+static void lost(void *s, const struct dt_lost *lost) {
+    struct dt_timeline *timeline = s;
+    struct dt_lost *last;
+
+    if (timeline->lost->len < LOST_MOST) {
+        g_array_append_vals(timeline->lost, lost, 1);
+        return;
+    }
+    last = &g_array_index(timeline->lost, struct dt_lost, LOST_MOST - 1);
+    last->begin = MIN(last->begin, lost->begin);
+    last->end = MAX(last->end, lost->end);
+    last->count = last->count && lost->count ? last->count + lost->count : 0;
+}
+
+const struct dt_sink dt_timeline_collects = {
+    .node_gone = node_gone,
+    .process = process,
+    .process_exited = process_exited,
+    .process_gone = process_gone,
+    .interval = interval,
+    .message_gone = message_gone,
+    .server_call = server_call,
+    .span = span,
+    .instant = instant,
+    .lost = lost,
+};
+
+/* -- JSON ------------------------------------------------------------------------------------ */
+
+struct writer {
+    struct dt_timeline *timeline;
+    GString *to;
+    GPtrArray *processes; /* lanes, by index; rows come first */
+    struct dt_strings *strings;
+};
+
+static void separate(GString *to) {
+    if (to->str[to->len - 1] != '[' && to->str[to->len - 1] != '{')
+        g_string_append_c(to, ',');
+}
+
+static void number(GString *to, int64_t value) {
+    separate(to);
+    g_string_append_printf(to, "%" PRId64, value);
+}
+
+/* A time since the recording's begin. */
+static void time_of(const struct writer *w, int64_t time) {
+    if (time != DT_NO_VALUE) {
+        number(w->to, time - w->timeline->begin);
+        return;
+    }
+    separate(w->to);
+    g_string_append(w->to, "null");
+}
+
+static void text_of(const struct writer *w, const char *text) {
+    number(w->to, dt_strings_number(w->strings, text));
+}
+
+static void process_of(const struct writer *w, struct dt_lane *lane) {
+    if (!lane) {
+        separate(w->to);
+        g_string_append(w->to, "null");
+        return;
+    }
+    if (lane->index < 0) {
+        lane->index = (int)w->processes->len;
+        g_ptr_array_add(w->processes, lane);
+    }
+    number(w->to, lane->index);
+}
+
+static void list(const struct writer *w, const char *name) {
+    g_string_append_printf(w->to, ",\"%s\":[", name);
+}
+
+static void messages_json(const struct writer *w) {
+    const GArray *messages = dt_page_messages_sorted(w->timeline->messages);
+
+    list(w, "messages");
+    for (unsigned n = 0; n < messages->len; n++) {
+        const struct dt_page_message *message = &g_array_index(messages, struct dt_page_message, n);
+
+        process_of(w, message->from);
+        process_of(w, message->to);
+        time_of(w, message->sent);
+        time_of(w, message->delivered);
+        number(w->to, message->matched);
+        text_of(w, message->text);
+        number(w->to, message->is_dead);
+    }
+    g_string_append(w->to, "],\"covered\":");
+    dt_page_messages_covered(w->timeline->messages, w->timeline->begin, w->to);
+}
+
+static void moments_json(const struct writer *w, const char *name, struct dt_moments *moments,
+                         void (*each)(const struct writer *, const struct dt_moment *)) {
+    dt_moments_sort(moments);
+    list(w, name);
+    for (unsigned n = 0; n < moments->of->len; n++)
+        each(w, &g_array_index(moments->of, struct dt_moment, n));
+    g_string_append_c(w->to, ']');
+}
+
+static void call_json(const struct writer *w, const struct dt_moment *call) {
+    process_of(w, call->process);
+    process_of(w, call->other);
+    time_of(w, call->begin);
+    time_of(w, call->delivered);
+    time_of(w, call->taken);
+    time_of(w, call->end);
+    number(w->to, call->kind);
+    text_of(w, call->name);
+    text_of(w, call->text);
+}
+
+static void span_json(const struct writer *w, const struct dt_moment *span) {
+    process_of(w, span->process);
+    time_of(w, span->begin);
+    time_of(w, span->end);
+    text_of(w, span->name);
+    text_of(w, span->text);
+}
+
+static void mark_json(const struct writer *w, const struct dt_moment *mark) {
+    process_of(w, mark->process);
+    time_of(w, mark->begin);
+    text_of(w, mark->name);
+    text_of(w, mark->text);
+}
+
+static void exit_json(const struct writer *w, const struct dt_moment *exit) {
+    process_of(w, exit->process);
+    time_of(w, exit->begin);
+    text_of(w, exit->text);
+    number(w->to, exit->kind);
+}
+
+static void lost_json(const struct writer *w) {
+    const GArray *lost = w->timeline->lost;
+
+    list(w, "lost");
+    for (unsigned n = 0; n < lost->len; n++) {
+        const struct dt_lost *one = &g_array_index(lost, struct dt_lost, n);
+
+        time_of(w, one->begin);
+        time_of(w, one->end);
+        number(w->to, (int64_t)one->count);
+    }
+    g_string_append_c(w->to, ']');
+}
+
+static void intervals_json(const struct writer *w, const struct dt_lane *lane) {
+    int64_t last = w->timeline->begin;
+
+    list(w, "intervals");
+    for (unsigned n = 0; n < dt_lane_size(lane); n++) {
+        const struct dt_lane_interval *of =
+            &g_array_index(lane->intervals, struct dt_lane_interval, n);
+
+        number(w->to, of->begin - last);
+        number(w->to, of->end - of->begin);
+        number(w->to, of->state);
+        text_of(w, dt_strings_text(w->timeline->functions, of->text));
+        number(w->to, of->extra);
+        last = of->end;
+    }
+    g_string_append_c(w->to, ']');
+}
+
+static void text_json(GString *to, const char *name, const char *text) {
+    g_string_append_printf(to, ",\"%s\":", name);
+    dt_json_string(to, text);
+}
+
+static void time_json(const struct writer *w, const char *name, int64_t time) {
+    if (time == DT_NO_VALUE)
+        g_string_append_printf(w->to, ",\"%s\":null", name);
+    else
+        g_string_append_printf(w->to, ",\"%s\":%" PRId64, name, time - w->timeline->begin);
+}
+
+static void process_json(const struct writer *w, const struct dt_lane *lane, bool is_row) {
+    static const char *const kinds[] = {
+        [DT_PROCESS] = "process", [DT_PORT] = "port", [DT_FOREIGN] = "foreign"};
+
+    separate(w->to);
+    g_string_append_printf(w->to, "{\"number\":%" PRIu64 ",\"kind\":\"%s\"", lane->number,
+                           kinds[lane->kind]);
+    text_json(w->to, "node", lane->node);
+    text_json(w->to, "pid", lane->pid);
+    text_json(w->to, "name", lane->name);
+    text_json(w->to, "show", lane->show);
+    text_json(w->to, "group", lane->group);
+    time_json(w, "began", lane->began);
+    time_json(w, "ended", lane->ended);
+    if (is_row) {
+        g_string_append(w->to, ",\"row\":true");
+        intervals_json(w, lane);
+    }
+    g_string_append_c(w->to, '}');
+}
+
+static void summary_json(const struct writer *w, const GPtrArray *rows) {
+    uint64_t seen = 0, kept = 0, merged = 0;
+    struct dt_timeline *timeline = w->timeline;
+
+    for (unsigned n = 0; n < rows->len; n++) {
+        const struct dt_lane *lane = g_ptr_array_index(rows, n);
+
+        seen += lane->intervals_seen;
+        kept += dt_lane_size(lane);
+        merged += lane->merged;
+    }
+    g_string_append_printf(w->to,
+                           ",\"summary\":{\"processes\":%" PRIu64 ",\"rows\":%u"
+                           ",\"intervals\":%" PRIu64 ",\"intervals_kept\":%" PRIu64
+                           ",\"merged\":%" PRIu64 ",\"messages\":%" PRIu64 ",\"messages_kept\":%u"
+                           ",\"calls\":%" PRIu64 ",\"calls_kept\":%u"
+                           ",\"spans\":%" PRIu64 ",\"spans_kept\":%u"
+                           ",\"marks\":%" PRIu64 ",\"marks_kept\":%u}",
+                           dt_html_lanes_seen(timeline->lanes), rows->len, seen, kept, merged,
+                           dt_page_messages_seen(timeline->messages),
+                           dt_page_messages_sorted(timeline->messages)->len, timeline->calls.seen,
+                           timeline->calls.of->len, timeline->spans.seen, timeline->spans.of->len,
+                           timeline->marks.seen, timeline->marks.of->len);
+}
+
+void dt_timeline_json(struct dt_timeline *timeline, GString *to) {
+    const GPtrArray *rows = dt_html_lanes_rows(timeline->lanes);
+    struct writer w = {
+        .timeline = timeline,
+        .to = to,
+        .processes = g_ptr_array_new(),
+        .strings = dt_strings_new(UINT32_MAX),
+    };
+
+    if (timeline->begin > timeline->end)
+        timeline->begin = timeline->end = 0;
+    for (unsigned n = 0; n < rows->len; n++) {
+        struct dt_lane *lane = g_ptr_array_index(rows, n);
+
+        lane->index = (int)n;
+        g_ptr_array_add(w.processes, lane);
+    }
+    g_string_append_printf(to, "{\"begin\":\"%" PRId64 "\",\"length\":%" PRId64, timeline->begin,
+                           timeline->end - timeline->begin);
+    messages_json(&w);
+    moments_json(&w, "calls", &timeline->calls, call_json);
+    moments_json(&w, "spans", &timeline->spans, span_json);
+    moments_json(&w, "marks", &timeline->marks, mark_json);
+    moments_json(&w, "exits", &timeline->exits, exit_json);
+    lost_json(&w);
+    /* Last: the lists above name processes and texts. */
+    list(&w, "processes");
+    for (unsigned n = 0; n < w.processes->len; n++)
+        process_json(&w, g_ptr_array_index(w.processes, n), n < rows->len);
+    g_string_append(to, "],\"strings\":");
+    dt_strings_json(w.strings, to);
+    summary_json(&w, rows);
+    g_string_append_c(to, '}');
+    g_ptr_array_free(w.processes, TRUE);
+    dt_strings_free(w.strings);
+}

@@ -1,0 +1,428 @@
+/*
+ * Findings: what a person should look at first. A rule is a function that adds findings; the
+ * thresholds of all rules are below.
+ */
+#include <string.h>
+
+#include "viewer/report_parts.h"
+
+enum { MS = 1000000 };
+
+static const struct {
+    double busy_share;       /* of all messages, to one process */
+    uint64_t busy_messages;  /* with fewer, shares mean little */
+    int64_t slow_call;       /* p99 of a gen_server's calls */
+    double queued_to_worked; /* a call waits so many times longer than its work takes */
+    uint64_t mailbox, large_mailbox;
+    int64_t wait, long_wait; /* for a scheduler */
+    double waiting_share;    /* of the time in which processes could run */
+    int64_t collection, long_collection;
+    double collecting_share; /* of a process's time on a scheduler */
+    int64_t collecting;
+    double running_share; /* of the recording, by one process */
+    int64_t recorded;     /* shorter recordings have no shares */
+    double raised_share;  /* of the calls of a function */
+    uint64_t raised;
+    uint64_t dead, many_dead;
+    guint per_rule; /* findings */
+} limits = {
+    .busy_share = 0.5,
+    .busy_messages = 1000,
+    .slow_call = 10 * MS,
+    .queued_to_worked = 4,
+    .mailbox = 1000,
+    .large_mailbox = 10000,
+    .wait = 10 * MS,
+    .long_wait = 100 * MS,
+    .waiting_share = 0.3,
+    .collection = 10 * MS,
+    .long_collection = 100 * MS,
+    .collecting_share = 0.2,
+    .collecting = 10 * MS,
+    .running_share = 0.9,
+    .recorded = 100 * MS,
+    .raised_share = 0.1,
+    .raised = 10,
+    .dead = 1,
+    .many_dead = 100,
+    .per_rule = 3,
+};
+
+const char *const dt_severity_names[] = {"high", "medium", "low"};
+
+G_GNUC_PRINTF(5, 6)
+static void find(struct dt_report *r, enum dt_severity severity, const char *about,
+                 struct dt_who *who, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    struct dt_finding finding = {.severity = severity,
+                                 .about = about,
+                                 .who = dt_who_keep(who),
+                                 .text = g_strdup_vprintf(format, args)};
+    va_end(args);
+    g_array_append_val(r->findings, finding);
+}
+
+/* A time as text, for one expression. */
+struct shown {
+    char text[32];
+};
+
+static struct shown show(int64_t ns) {
+    struct shown shown;
+    dt_show_ns(shown.text, sizeof shown.text, ns);
+    return shown;
+}
+
+static const char *plural(uint64_t n) {
+    return n == 1 ? "" : "s";
+}
+
+/* -- The recording -------------------------------------------------------------------- */
+
+static void lost(struct dt_report *r) {
+    if (!r->lost_rows)
+        return;
+    if (r->lost_events)
+        find(r, DT_HIGH, "recording", NULL,
+             "%s%" G_GUINT64_FORMAT
+             " events were lost: counts are too low, and times can be wrong around the gaps",
+             r->lost_unknown ? "more than " : "", r->lost_events);
+    else
+        find(r, DT_HIGH, "recording", NULL,
+             "events were lost, an unknown number: counts are too low, and times can be wrong "
+             "around the gaps");
+}
+
+static void skipped(struct dt_report *r) {
+    if (r->skipped && !r->events)
+        find(r, DT_HIGH, "recording", NULL,
+             "no event of a provider that is known: %" G_GUINT64_FORMAT " were skipped",
+             r->skipped);
+}
+
+/* -- Crashes, log, monitor -------------------------------------------------------------- */
+
+/* Equal crashes are one finding: of processes with the same initial call (or name) and reason. */
+static void crashes(struct dt_report *r) {
+    g_autoptr(GHashTable) groups = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    guint n = r->crashes.rows->len;
+    for (guint i = 0; i < n; i++) {
+        const struct dt_listed *row = &g_array_index(r->crashes.rows, struct dt_listed, i);
+        char *key = g_strdup_printf("%s %s", dt_who_show(dt_who_kind(r, row->who)), row->text);
+        uint64_t count = GPOINTER_TO_SIZE(g_hash_table_lookup(groups, key)) + 1;
+        g_hash_table_replace(groups, key, GSIZE_TO_POINTER(count));
+    }
+    guint found = 0;
+    for (guint i = 0; i < n && found < limits.per_rule; i++) {
+        const struct dt_listed *row = &g_array_index(r->crashes.rows, struct dt_listed, i);
+        g_autofree char *key =
+            g_strdup_printf("%s %s", dt_who_show(dt_who_kind(r, row->who)), row->text);
+        uint64_t count = GPOINTER_TO_SIZE(g_hash_table_lookup(groups, key));
+        if (!count)
+            continue;
+        g_hash_table_remove(groups, key);
+        g_autofree char *who = dt_show_who(row->who);
+        if (count == 1)
+            find(r, DT_HIGH, "exits", row->who, "%s crashed: %s", who, row->text);
+        else
+            find(r, DT_HIGH, "exits", row->who,
+                 "%s and %" G_GUINT64_FORMAT " more with the same initial call crashed: %s", who,
+                 count - 1, row->text);
+        found++;
+    }
+    guint more = g_hash_table_size(groups);
+    if (more)
+        find(r, DT_MEDIUM, "exits", NULL, "%u more kind%s of crashes", more, plural(more));
+}
+
+static void logged(struct dt_report *r) {
+    if (r->log_errors)
+        find(r, DT_MEDIUM, "log", NULL, "%" G_GUINT64_FORMAT " line%s of level error or above",
+             r->log_errors, plural(r->log_errors));
+}
+
+static gint by_count(gconstpointer a, gconstpointer b) {
+    const struct dt_named *x = *(struct dt_named *const *)a, *y = *(struct dt_named *const *)b;
+    return x->count < y->count ? 1 : x->count > y->count ? -1 : strcmp(x->name, y->name);
+}
+
+static void monitored(struct dt_report *r) {
+    g_autoptr(GPtrArray) rows = dt_names_sorted(&r->monitor, by_count);
+    for (guint i = 0; i < rows->len; i++) {
+        const struct dt_named *row = g_ptr_array_index(rows, i);
+        find(r, DT_MEDIUM, "recording", NULL, "%s reported: %s, %" G_GUINT64_FORMAT " time%s",
+             row->node && row->node->name ? row->node->name : "the VM", row->name, row->count,
+             plural(row->count));
+    }
+}
+
+/* -- Messages --------------------------------------------------------------------------- */
+
+/* All calls of a gen_server. */
+struct served {
+    struct dt_who *server;
+    uint64_t count, timeouts, downs;
+    struct dt_quantiles took, queued, worked;
+};
+
+static void served_free(gpointer of) {
+    struct served *served = of;
+    dt_quantiles_clear(&served->took);
+    dt_quantiles_clear(&served->queued);
+    dt_quantiles_clear(&served->worked);
+    g_free(served);
+}
+
+static GHashTable *by_server(const struct dt_report *r) {
+    GHashTable *servers = g_hash_table_new_full(NULL, NULL, NULL, served_free);
+    g_autoptr(GPtrArray) rows = dt_pairs_by_count(&r->server_calls);
+    for (guint i = 0; i < rows->len; i++) {
+        const struct dt_pair *row = g_ptr_array_index(rows, i);
+        struct served *served = g_hash_table_lookup(servers, row->to);
+        if (!served) {
+            served = g_new0(struct served, 1);
+            served->server = row->to;
+            g_hash_table_insert(servers, row->to, served);
+        }
+        served->count += row->count;
+        served->timeouts += row->timeouts;
+        served->downs += row->downs;
+        dt_quantiles_merge(&served->took, &row->took);
+        dt_quantiles_merge(&served->queued, &row->queued);
+        dt_quantiles_merge(&served->worked, &row->worked);
+    }
+    return servers;
+}
+
+static gint slowest(gconstpointer a, gconstpointer b) {
+    const struct served *x = *(struct served *const *)a, *y = *(struct served *const *)b;
+    int64_t p = dt_quantile(&x->took, 0.99), q = dt_quantile(&y->took, 0.99);
+    if (p != q)
+        return p < q ? 1 : -1;
+    return x->server->number < y->server->number ? -1 : x->server->number > y->server->number;
+}
+
+/* The process that most messages go to, with what its callers waited. */
+static void busiest(struct dt_report *r, GHashTable *servers) {
+    if (r->received < limits.busy_messages)
+        return;
+    for (guint i = 0; i < r->processes.whos->len; i++) {
+        struct dt_who *who = g_ptr_array_index(r->processes.whos, i);
+        double share = (double)who->received / (double)r->received;
+        if (share < limits.busy_share)
+            continue;
+        const struct served *served = g_hash_table_lookup(servers, who);
+        int64_t p99 = served ? dt_quantile(&served->took, 0.99) : DT_NO_VALUE;
+        g_autofree char *name = dt_show_who(who);
+        g_autoptr(GString) text = g_string_new(NULL);
+        g_string_printf(text, "%s: %.0f %% of all messages", name, share * 100);
+        if (p99 != DT_NO_VALUE)
+            g_string_append_printf(text, "; its callers waited %s (p99)", show(p99).text);
+        find(r, p99 >= limits.slow_call ? DT_HIGH : DT_MEDIUM, "talks", who, "%s", text->str);
+    }
+}
+
+static void slow_server(struct dt_report *r, const struct served *served) {
+    int64_t p99 = dt_quantile(&served->took, 0.99), queued = dt_quantile(&served->queued, 0.99);
+    int64_t worked = dt_quantile(&served->worked, 0.99);
+    if (p99 < limits.slow_call)
+        return;
+    g_autofree char *name = dt_show_who(served->server);
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_string_printf(text, "%s: callers waited %s (p99 of %" G_GUINT64_FORMAT " call%s)", name,
+                    show(p99).text, served->took.count, plural(served->took.count));
+    bool is_queue =
+        queued != DT_NO_VALUE && (double)queued >= limits.queued_to_worked * (double)worked;
+    if (is_queue)
+        g_string_append_printf(text,
+                               "; requests waited %s in its mailbox for %s of work (p99, inferred)",
+                               show(queued).text, show(worked).text);
+    find(r, is_queue ? DT_HIGH : DT_MEDIUM, "server_calls", served->server, "%s", text->str);
+}
+
+static void failed_calls(struct dt_report *r, const struct served *served) {
+    g_autofree char *name = dt_show_who(served->server);
+    if (served->timeouts)
+        find(r, DT_HIGH, "server_calls", served->server,
+             "%s: %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " call%s timed out (inferred)", name,
+             served->timeouts, served->count, plural(served->count));
+    if (served->downs)
+        find(r, DT_MEDIUM, "server_calls", served->server,
+             "%s: %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
+             " call%s failed: the server exited or was not there",
+             name, served->downs, served->count, plural(served->count));
+}
+
+static void servers(struct dt_report *r) {
+    g_autoptr(GHashTable) servers = by_server(r);
+    busiest(r, servers);
+    g_autoptr(GPtrArray) rows = g_ptr_array_new();
+    GHashTableIter iter;
+    gpointer served;
+    g_hash_table_iter_init(&iter, servers);
+    while (g_hash_table_iter_next(&iter, NULL, &served))
+        g_ptr_array_add(rows, served);
+    g_ptr_array_sort(rows, slowest);
+    for (guint i = 0; i < rows->len; i++)
+        failed_calls(r, g_ptr_array_index(rows, i));
+    for (guint i = 0; i < rows->len && i < limits.per_rule; i++)
+        slow_server(r, g_ptr_array_index(rows, i));
+}
+
+static void dead(struct dt_report *r) {
+    uint64_t n = r->dead_messages;
+    if (n < limits.dead)
+        return;
+    g_autoptr(GPtrArray) rows = dt_pairs_by_count(&r->dead);
+    g_autoptr(GString) most = g_string_new(NULL);
+    if (rows->len) {
+        const struct dt_pair *row = g_ptr_array_index(rows, 0);
+        g_autofree char *from = dt_show_who(row->from);
+        g_autofree char *to = row->to ? dt_show_who(row->to) : g_strdup(row->text);
+        g_string_printf(most, ", %" G_GUINT64_FORMAT " of them by %s to %s", row->count, from, to);
+    }
+    find(r, n >= limits.many_dead ? DT_MEDIUM : DT_LOW, "dead", NULL,
+         "%" G_GUINT64_FORMAT " message%s went to processes that had exited or to names that "
+         "nobody had%s",
+         n, plural(n), most->str);
+}
+
+/* -- Processes -------------------------------------------------------------------------- */
+
+static gint by_mailbox(gconstpointer a, gconstpointer b) {
+    const struct dt_who *x = *(struct dt_who *const *)a, *y = *(struct dt_who *const *)b;
+    if (x->mailbox_max != y->mailbox_max)
+        return x->mailbox_max < y->mailbox_max ? 1 : -1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static void mailboxes(struct dt_report *r) {
+    g_autoptr(GPtrArray) whos = dt_kept_copy(&r->processes);
+    g_ptr_array_sort(whos, by_mailbox);
+    for (guint i = 0; i < whos->len && i < limits.per_rule; i++) {
+        struct dt_who *who = g_ptr_array_index(whos, i);
+        if (who->mailbox_max < limits.mailbox)
+            break;
+        g_autofree char *name = dt_show_who(who);
+        find(r, who->mailbox_max >= limits.large_mailbox ? DT_HIGH : DT_MEDIUM, "processes", who,
+             "%s: up to %" G_GUINT64_FORMAT " messages on their way to it at once", name,
+             who->mailbox_max);
+    }
+}
+
+static void waits(struct dt_report *r) {
+    if (!r->waits.rows->len)
+        return;
+    const struct dt_listed *row = &g_array_index(r->waits.rows, struct dt_listed, 0);
+    if (row->ns >= limits.wait) {
+        g_autofree char *name = dt_show_who(row->who);
+        find(r, row->ns >= limits.long_wait ? DT_MEDIUM : DT_LOW, "waits", row->who,
+             "%s waited %s for a scheduler (inferred), the longest such wait", name,
+             show(row->ns).text);
+    }
+    int64_t ran = 0, waited = 0;
+    for (guint i = 0; i < r->nodes->len; i++) {
+        const struct dt_seen_node *node = g_ptr_array_index(r->nodes, i);
+        for (unsigned n = 0; node && n < DT_STEPS; n++) {
+            ran += node->load.run[n];
+            waited += node->load.runnable[n];
+        }
+    }
+    double share = ran + waited > 0 ? (double)waited / (double)(ran + waited) : 0;
+    if (share >= limits.waiting_share && waited >= limits.wait)
+        find(r, DT_MEDIUM, "waits", NULL,
+             "processes that could run waited for a scheduler in %.0f %% of that time (inferred): "
+             "the schedulers are busy",
+             share * 100);
+}
+
+static void collections(struct dt_report *r) {
+    if (r->collections.rows->len) {
+        const struct dt_listed *row = &g_array_index(r->collections.rows, struct dt_listed, 0);
+        g_autofree char *name = dt_show_who(row->who);
+        if (row->ns >= limits.collection)
+            find(r, row->ns >= limits.long_collection ? DT_HIGH : DT_MEDIUM, "collections",
+                 row->who, "%s: a %s garbage collection took %s, the longest", name,
+                 row->is_major ? "major" : "minor", show(row->ns).text);
+    }
+    guint found = 0;
+    for (guint i = 0; i < r->processes.whos->len && found < limits.per_rule; i++) {
+        struct dt_who *who = g_ptr_array_index(r->processes.whos, i);
+        int64_t all = who->run + who->collecting;
+        double share = all > 0 ? (double)who->collecting / (double)all : 0;
+        if (!who->ran || who->collecting < limits.collecting || share < limits.collecting_share)
+            continue;
+        g_autofree char *name = dt_show_who(who);
+        find(r, DT_MEDIUM, "processes", who,
+             "%s: %.0f %% of its time on a scheduler is garbage collection (%s)", name, share * 100,
+             show(who->collecting).text);
+        found++;
+    }
+}
+
+static void runs(struct dt_report *r) {
+    int64_t recorded = r->end - r->begin;
+    if (recorded < limits.recorded)
+        return;
+    guint found = 0;
+    for (guint i = 0; i < r->processes.whos->len && found < limits.per_rule; i++) {
+        struct dt_who *who = g_ptr_array_index(r->processes.whos, i);
+        double share = (double)(who->run + who->collecting) / (double)recorded;
+        if (share < limits.running_share)
+            continue;
+        g_autofree char *name = dt_show_who(who);
+        find(r, DT_MEDIUM, "processes", who, "%s ran for %.0f %% of the recording", name,
+             share * 100);
+        found++;
+    }
+}
+
+/* -- Calls and spans -------------------------------------------------------------------- */
+
+static void raised(struct dt_report *r) {
+    g_autoptr(GPtrArray) rows = dt_report_calls(r);
+    guint found = 0;
+    for (guint i = 0; i < rows->len && found < limits.per_rule; i++) {
+        const struct dt_named *row = g_ptr_array_index(rows, i);
+        if (row->failed < limits.raised ||
+            (double)row->failed < limits.raised_share * (double)row->count)
+            continue;
+        find(r, DT_LOW, "calls", NULL,
+             "%s: %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " calls ended with an exception",
+             row->name, row->failed, row->count);
+        found++;
+    }
+}
+
+static void spans(struct dt_report *r) {
+    g_autoptr(GPtrArray) rows = dt_report_spans(r);
+    guint found = 0;
+    for (guint i = 0; i < rows->len && found < limits.per_rule; i++) {
+        const struct dt_named *row = g_ptr_array_index(rows, i);
+        if (!row->failed)
+            continue;
+        find(r, DT_MEDIUM, "spans", NULL,
+             "span %s: %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " ended with an exception",
+             row->name, row->failed, row->count);
+        found++;
+    }
+}
+
+/* In the order in which findings of the same severity are shown. */
+static void (*const rules[])(struct dt_report *) = {
+    lost, skipped, crashes, servers, mailboxes, collections, waits,
+    runs, spans,   dead,    logged,  monitored, raised,
+};
+
+/* Sorted by severity; glib's sort of arrays keeps the order of equal ones. */
+static gint by_severity(gconstpointer a, gconstpointer b) {
+    const struct dt_finding *x = a, *y = b;
+    return (int)x->severity - (int)y->severity;
+}
+
+void dt_report_find(struct dt_report *r) {
+    for (size_t i = 0; i < G_N_ELEMENTS(rules); i++)
+        rules[i](r);
+    g_array_sort(r->findings, by_severity);
+}

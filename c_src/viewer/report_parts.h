@@ -1,0 +1,296 @@
+/*
+ * What a report has collected: for the files report*.c alone.
+ *
+ * Every table is bounded. Rows of processes that have exited are summed by their initial call when
+ * a table is full; then its smallest rows are left out and counted.
+ */
+#ifndef DT_VIEWER_REPORT_PARTS_H
+#define DT_VIEWER_REPORT_PARTS_H
+
+#include "viewer/report.h"
+#include "viewer/report_quantiles.h"
+
+enum {
+    /* Exited processes that are kept: the first ones by each criterion. */
+    DT_KEPT_PER_CRITERION = 500,
+    /* Rows of lists that have no end: crashes, long waits, long collections, log lines. */
+    DT_LISTED = 1000,
+    DT_TALKS = 8192,
+    DT_SERVER_CALLS = 2048,
+    DT_DEAD = 2048,
+    /* Functions, spans, counters. */
+    DT_NAMED = 8192,
+    /* Initial calls by which processes are summed. */
+    DT_SUMS = 4096,
+    /* Steps of the load over time. */
+    DT_STEPS = 300,
+    /* Bytes of a request's shape, and of texts that are shown as examples. */
+    DT_SHAPE = 80,
+    DT_EXAMPLE = 160,
+};
+
+/* What a recording has, and the word for it. */
+#define DT_TOLD_KINDS(KIND)                                                                        \
+    KIND(SCHEDULING, "scheduling")                                                                 \
+    KIND(SENDS, "sends")                                                                           \
+    KIND(DELIVERIES, "deliveries")                                                                 \
+    KIND(CALLS, "calls")                                                                           \
+    KIND(RETURNS, "returns")                                                                       \
+    KIND(COLLECTIONS, "collections")                                                               \
+    KIND(SPAWNS, "spawns")                                                                         \
+    KIND(EXITS, "exits")                                                                           \
+    KIND(LINKS, "links")                                                                           \
+    KIND(PORTS, "ports")                                                                           \
+    KIND(OUTPUT, "output")                                                                         \
+    KIND(SERVER_CALLS, "server calls")                                                             \
+    KIND(SPANS, "spans")                                                                           \
+    KIND(MARKS, "marks")                                                                           \
+    KIND(COUNTERS, "counters")                                                                     \
+    KIND(LOG, "log")                                                                               \
+    KIND(MONITOR, "monitor")
+
+enum dt_told {
+#define KIND(name, word) DT_TOLD_##name,
+    DT_TOLD_KINDS(KIND)
+#undef KIND
+        DT_TOLD
+};
+extern const char *const dt_told_words[DT_TOLD];
+
+/* -- Nodes and processes -------------------------------------------------------------- */
+
+struct dt_load {
+    int64_t run[DT_STEPS], collecting[DT_STEPS], runnable[DT_STEPS]; /* ns */
+    uint64_t sent[DT_STEPS], calls[DT_STEPS];
+};
+
+struct dt_seen_node {
+    char *name, *hostname, *otp;
+    int64_t os_pid, first, last;
+    uint64_t processes;
+    uint32_t told; /* bit n: enum dt_told n */
+    struct dt_load load;
+};
+
+/* A process, a port, or a sum: several processes with the same initial call, timers, another node.
+ * Tables hold references. */
+struct dt_who {
+    unsigned references;
+    enum dt_kind kind;
+    bool is_sum;
+    bool is_traced; /* the trace has events of its own, so what it lacks did not happen */
+    bool ran;       /* the trace tells when it ran */
+    uint64_t number;
+    struct dt_seen_node *node;
+    struct dt_process *process; /* while it lives; then the texts below are NULL */
+    char *pid, *name, *show, *initial, *label, *group;
+    struct dt_who *parent;
+
+    int64_t began, ended;
+    int64_t run, runnable, waiting, collecting; /* ns */
+    int64_t longest_wait, longest_wait_at;
+    uint64_t collections, sent, received, mailbox_max, bytes_out;
+    GArray *stack; /* struct dt_called: its calls that have not ended */
+};
+
+struct dt_report;
+
+/* NULL of NULL. */
+struct dt_seen_node *dt_seen(struct dt_report *report, const struct dt_node *node);
+struct dt_who *dt_who_of(struct dt_report *report, struct dt_process *process);
+struct dt_who *dt_who_sum(struct dt_report *report, struct dt_seen_node *node, const char *show);
+/* The sum of those with the same initial call. */
+struct dt_who *dt_who_kind(struct dt_report *report, struct dt_who *who);
+struct dt_who *dt_who_keep(struct dt_who *who);
+void dt_who_drop(struct dt_who *who);
+void dt_who_named(struct dt_report *report, struct dt_who *who); /* copies its name, parent */
+void dt_who_gone(struct dt_report *report, struct dt_process *process); /* copies its texts */
+const char *dt_who_show(const struct dt_who *who);                      /* of NULL: "unknown" */
+
+/* A process with its numbers is kept or summed. */
+struct dt_kept {
+    GPtrArray *whos;
+    uint64_t left_out;
+    int64_t run, collecting;
+    uint64_t sent, received;
+};
+GPtrArray *dt_kept_copy(const struct dt_kept *kept); /* to be sorted; the caller frees it */
+void dt_kept_free(struct dt_kept *kept);
+void dt_kept_add(struct dt_kept *kept, struct dt_who *who);
+void dt_kept_cut(struct dt_kept *kept); /* to the first ones by each criterion */
+
+/* -- Tables --------------------------------------------------------------------------- */
+
+/* Of two processes and a text: messages, gen_server calls by the shape of their request, messages
+ * to the dead. */
+struct dt_pair {
+    struct dt_who *from, *to; /* either may be NULL: unknown */
+    struct dt_who *only;      /* the only one summed in `from`; NULL: several */
+    char *text, *example;
+    uint64_t count, inferred, timeouts, downs;
+    struct dt_quantiles took, queued, worked;
+};
+
+struct dt_pairs {
+    GHashTable *rows;
+    unsigned most;
+    uint64_t left_out; /* `count` of the rows that were left out */
+};
+void dt_pairs_init(struct dt_pairs *pairs, unsigned most);
+void dt_pairs_free(struct dt_pairs *pairs);
+struct dt_pair *dt_pairs_row(struct dt_report *report, struct dt_pairs *pairs, struct dt_who *from,
+                             struct dt_who *to, const char *text);
+GPtrArray *dt_pairs_by_count(const struct dt_pairs *pairs); /* the caller frees it */
+
+/* Of a node (or none) and a name: functions, spans, counters. */
+struct dt_named {
+    struct dt_seen_node *node;
+    char *name, *unit;
+    uint64_t count, failed, inferred, measured;
+    int64_t total, own;     /* ns */
+    int64_t min, max, last; /* of a counter */
+    struct dt_quantiles took;
+};
+
+struct dt_names {
+    GHashTable *rows;
+    struct dt_named *others; /* of those that had no room */
+};
+void dt_names_init(struct dt_names *names);
+void dt_names_free(struct dt_names *names);
+struct dt_named *dt_names_row(struct dt_names *names, struct dt_seen_node *node, const char *name);
+GPtrArray *dt_names_sorted(const struct dt_names *names, GCompareFunc by);
+
+/* A call that has not ended. */
+struct dt_called {
+    uint64_t number;
+    struct dt_named *row;
+};
+
+/* A row of a list: what happened to a process at a time. */
+struct dt_listed {
+    struct dt_who *who; /* NULL if it is the node's */
+    struct dt_seen_node *node;
+    int64_t time, ns;
+    char *text, *word;
+    bool is_major, inferred;
+    uint64_t reclaimed, heap;
+    GPtrArray *linked;
+};
+
+struct dt_list {
+    GArray *rows;
+    bool by_ns;    /* the longest are kept, else the first */
+    int64_t least; /* shorter ones are left out */
+    uint64_t left_out;
+};
+void dt_list_init(struct dt_list *list, bool by_ns);
+void dt_list_free(struct dt_list *list);
+/* Takes over `text`, `word`, `linked`; keeps `who`. */
+void dt_list_add(struct dt_list *list, struct dt_listed row);
+bool dt_list_wants(const struct dt_list *list, int64_t ns);
+void dt_list_sort(struct dt_list *list);
+
+struct dt_seen_lost {
+    struct dt_seen_node *node;
+    char *stream;
+    int64_t begin, end;
+    uint64_t count;
+};
+
+enum dt_severity { DT_HIGH, DT_MEDIUM, DT_LOW, DT_SEVERITIES };
+extern const char *const dt_severity_names[DT_SEVERITIES];
+
+struct dt_finding {
+    enum dt_severity severity;
+    const char *about;
+    struct dt_who *who; /* NULL: the recording's */
+    char *text;
+};
+
+struct dt_report {
+    GPtrArray *nodes;  /* struct dt_seen_node, by number; NULL where unknown */
+    GHashTable *alive; /* struct dt_process -> struct dt_who */
+    GHashTable *sums;  /* text -> struct dt_who */
+
+    uint64_t events, skipped;
+    int64_t begin, end;
+    uint32_t told;
+    GArray *lost; /* struct dt_seen_lost */
+    uint64_t lost_events, lost_rows;
+    bool lost_unknown;
+
+    struct dt_kept processes, ports;
+    struct dt_pairs talks, server_calls, dead;
+    struct dt_names calls, spans, counters, monitor;
+    struct dt_list crashes, waits, collections, log;
+    uint64_t exits, processes_seen;
+    uint64_t sent, received, dead_messages, log_errors;
+
+    int64_t step; /* ns of a step of the load */
+    GArray *findings;
+
+    void *of_sink; /* of sink_report.c, whose data is the report */
+};
+
+/* -- The functions that collect --------------------------------------------------------- */
+
+bool dt_report_finish(void *s, const struct dt_model *model, GError **error);
+void dt_report_node(void *s, struct dt_node *node);
+void dt_report_process(void *s, struct dt_process *process, int64_t time);
+void dt_report_process_named(void *s, struct dt_process *process, int64_t time);
+void dt_report_process_exited(void *s, const struct dt_exit *e);
+void dt_report_process_gone(void *s, struct dt_process *process);
+void dt_report_interval(void *s, const struct dt_interval *i);
+void dt_report_mailbox(void *s, struct dt_process *process, int64_t time);
+void dt_report_call_begin(void *s, struct dt_frame *frame);
+void dt_report_call_end(void *s, struct dt_frame *frame);
+void dt_report_sent(void *s, struct dt_message *m);
+void dt_report_delivered(void *s, struct dt_message *m);
+void dt_report_message_gone(void *s, struct dt_message *m);
+void dt_report_server_call(void *s, const struct dt_server_call *c);
+void dt_report_span(void *s, const struct dt_span *span);
+void dt_report_instant(void *s, const struct dt_instant *i);
+void dt_report_counter(void *s, struct dt_node *node, const char *name, const char *unit,
+                       int64_t value, int64_t time);
+void dt_report_lost(void *s, const struct dt_lost *lost);
+
+#define DT_REPORT_COLLECTS                                                                         \
+    .node = dt_report_node, .node_gone = dt_report_node, .process = dt_report_process,             \
+    .process_named = dt_report_process_named, .process_exited = dt_report_process_exited,          \
+    .process_gone = dt_report_process_gone, .interval = dt_report_interval,                        \
+    .mailbox = dt_report_mailbox, .call_begin = dt_report_call_begin,                              \
+    .call_end = dt_report_call_end, .sent = dt_report_sent, .delivered = dt_report_delivered,      \
+    .message_gone = dt_report_message_gone, .server_call = dt_report_server_call,                  \
+    .span = dt_report_span, .instant = dt_report_instant, .counter = dt_report_counter,            \
+    .lost = dt_report_lost
+
+/* -- From what is collected to what is shown ---------------------------------------------- */
+
+void dt_load_time(struct dt_report *report, int64_t *series, int64_t begin, int64_t end);
+void dt_load_count(struct dt_report *report, uint64_t *series, int64_t time);
+unsigned dt_load_steps(const struct dt_report *report);
+/* Of a step; the last one ends with the recording. */
+int64_t dt_load_ns(const struct dt_report *report, unsigned step);
+
+void dt_report_find(struct dt_report *report);
+
+/* A request without what differs from call to call: {get,17} -> {get,_}. */
+void dt_report_shape(const char *request, char *shape, size_t size);
+
+/* Sorted for showing; the caller frees the array. */
+GPtrArray *dt_report_calls(const struct dt_report *report);        /* by total */
+GPtrArray *dt_report_server_calls(const struct dt_report *report); /* by p99 */
+GPtrArray *dt_report_spans(const struct dt_report *report);        /* by total */
+GPtrArray *dt_report_counters(const struct dt_report *report);     /* by node and name */
+
+/* DT_NO_VALUE if the recording does not tell. */
+int64_t dt_who_number(const struct dt_who *who, enum dt_told kind, uint64_t number);
+int64_t dt_who_ns(const struct dt_who *who, enum dt_told kind, int64_t ns);
+
+/* As people read them. */
+char *dt_show_who(const struct dt_who *who);
+void dt_show_ns(char *to, size_t size, int64_t ns);
+void dt_show_bytes(char *to, size_t size, uint64_t bytes);
+
+#endif

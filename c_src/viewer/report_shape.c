@@ -1,0 +1,87 @@
+#include <string.h>
+
+#include "viewer/report_parts.h"
+
+/* Past a quoted atom, a string or a character that starts at `s`. */
+static const char *quoted(const char *s) {
+    char quote = *s++;
+    while (*s && *s != quote)
+        s += *s == '\\' && s[1] ? 2 : 1;
+    return *s ? s + 1 : s;
+}
+
+static bool is_atom(const char *s) {
+    return g_ascii_islower(*s) || *s == '\'';
+}
+
+/* Past an atom. */
+static const char *atom(const char *s) {
+    if (*s == '\'')
+        return quoted(s);
+    while (g_ascii_isalnum(*s) || *s == '_' || *s == '@' || (unsigned char)*s >= 0x80)
+        s++;
+    return s;
+}
+
+/* Past a term: to the comma or the bracket that ends it. */
+static const char *term(const char *s) {
+    int depth = 0;
+    while (*s) {
+        if (*s == '"' || *s == '\'') {
+            s = quoted(s);
+            continue;
+        }
+        if (strchr("{[(", *s) || g_str_has_prefix(s, "<<"))
+            depth++;
+        else if (depth == 0 && strchr(",}])", *s))
+            return s;
+        else if (strchr("}])", *s) || g_str_has_prefix(s, ">>"))
+            depth--;
+        s += g_str_has_prefix(s, "<<") || g_str_has_prefix(s, ">>") ? 2 : 1;
+    }
+    return s;
+}
+
+/* An atom as it is, and of other terms their kind. */
+static void put_kind(GString *to, const char *s, const char *end) {
+    if (is_atom(s) && atom(s) == end)
+        g_string_append_len(to, s, end - s);
+    else
+        g_string_append_c(to, '_');
+}
+
+static void put_tuple(GString *to, const char *s) {
+    g_string_append_c(to, '{');
+    while (*++s && *s != '}') {
+        const char *end = term(s);
+        bool is_tag = to->len == 1;
+        if (is_tag)
+            put_kind(to, s, end);
+        else
+            g_string_append(to, ",_");
+        if (*end != ',') {
+            s = end;
+            break;
+        }
+        s = end;
+    }
+    g_string_append(to, *s ? "}" : ",...");
+}
+
+void dt_report_shape(const char *request, char *shape, size_t size) {
+    g_autoptr(GString) to = g_string_new(NULL);
+    if (*request == '{')
+        put_tuple(to, request);
+    else if (*request == '[')
+        g_string_append(to, request[1] == ']' ? "[]" : "[_]");
+    else if (*request == '#')
+        g_string_append(to, request[1] == '{' ? "#{_}" : "_");
+    else
+        put_kind(to, request, request + strlen(request));
+    if (to->len >= size) {
+        const char *end = g_utf8_find_prev_char(to->str, to->str + size - 3);
+        g_string_truncate(to, end ? (gsize)(end - to->str) : 0);
+        g_string_append(to, "...");
+    }
+    g_strlcpy(shape, to->str, size);
+}

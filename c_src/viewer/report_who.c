@@ -1,0 +1,237 @@
+#include <string.h>
+
+#include "viewer/report_parts.h"
+
+struct dt_seen_node *dt_seen(struct dt_report *report, const struct dt_node *node) {
+    if (!node)
+        return NULL;
+    if (node->number >= report->nodes->len)
+        g_ptr_array_set_size(report->nodes, (int)node->number + 1);
+    gpointer *seen = &g_ptr_array_index(report->nodes, node->number);
+    if (!*seen)
+        *seen = g_new0(struct dt_seen_node, 1);
+    return *seen;
+}
+
+struct dt_who *dt_who_keep(struct dt_who *who) {
+    if (who)
+        who->references++;
+    return who;
+}
+
+void dt_who_drop(struct dt_who *who) {
+    if (!who || --who->references)
+        return;
+    dt_who_drop(who->parent);
+    g_free(who->pid);
+    g_free(who->name);
+    g_free(who->show);
+    g_free(who->initial);
+    g_free(who->label);
+    g_free(who->group);
+    if (who->stack)
+        g_array_free(who->stack, TRUE);
+    g_free(who);
+}
+
+struct dt_who *dt_who_of(struct dt_report *report, struct dt_process *process) {
+    if (!process)
+        return NULL;
+    struct dt_who *who = g_hash_table_lookup(report->alive, process);
+    if (who)
+        return who;
+    who = g_new0(struct dt_who, 1);
+    who->references = 1;
+    who->kind = process->kind;
+    who->number = process->number;
+    who->process = process;
+    who->node = dt_seen(report, process->node);
+    who->began = who->ended = who->longest_wait_at = DT_NO_VALUE;
+    g_hash_table_insert(report->alive, process, who);
+    return who;
+}
+
+struct dt_who *dt_who_sum(struct dt_report *report, struct dt_seen_node *node, const char *show) {
+    g_autofree char *key = g_strdup_printf("%p %s", (void *)node, show);
+    struct dt_who *who = g_hash_table_lookup(report->sums, key);
+    if (who)
+        return who;
+    if (g_hash_table_size(report->sums) >= DT_SUMS && strcmp(show, "others") != 0)
+        return dt_who_sum(report, NULL, "others");
+    who = g_new0(struct dt_who, 1);
+    who->references = 1;
+    who->is_sum = true;
+    who->node = node;
+    who->show = g_strdup(show);
+    who->began = who->ended = who->longest_wait_at = DT_NO_VALUE;
+    g_hash_table_insert(report->sums, g_steal_pointer(&key), who);
+    return who;
+}
+
+static const char *or_text(const char *a, const char *b) {
+    return a && *a ? a : b;
+}
+
+struct dt_who *dt_who_kind(struct dt_report *report, struct dt_who *who) {
+    if (!who || who->is_sum)
+        return who;
+    const struct dt_process *p = who->process;
+    const char *initial = or_text(p ? p->initial : who->initial, "processes");
+    const char *name = or_text(p ? p->name : who->name, "ports");
+    switch (who->kind) {
+    case DT_PORT:
+        return dt_who_sum(report, who->node, name);
+    case DT_FOREIGN:
+        return dt_who_sum(report, who->node, "processes of other nodes");
+    default:
+        return dt_who_sum(report, who->node, initial);
+    }
+}
+
+static void copy(char **to, const char *text) {
+    g_free(*to);
+    *to = g_strdup(text ? text : "");
+}
+
+/* A name that is unregistered, as at an exit, stays in the report. */
+void dt_who_named(struct dt_report *report, struct dt_who *who) {
+    const struct dt_process *p = who->process;
+    if (p && p->parent && !who->parent)
+        who->parent = dt_who_keep(dt_who_of(report, p->parent));
+    if (!p || !p->name || !*p->name)
+        return;
+    copy(&who->name, p->name);
+    copy(&who->show, p->show);
+}
+
+void dt_who_gone(struct dt_report *report, struct dt_process *process) {
+    struct dt_who *who = g_hash_table_lookup(report->alive, process);
+    if (!who)
+        return;
+    dt_who_named(report, who);
+    if (!who->name)
+        copy(&who->name, "");
+    if (!who->show)
+        copy(&who->show, process->show);
+    copy(&who->pid, process->pid);
+    copy(&who->initial, process->initial);
+    copy(&who->label, process->label);
+    copy(&who->group, process->group);
+    who->began = process->began;
+    who->ended = process->ended;
+    who->process = NULL;
+    if (who->stack)
+        g_array_free(who->stack, TRUE);
+    who->stack = NULL;
+    g_hash_table_steal(report->alive, process);
+    if (who->kind == DT_PROCESS)
+        dt_kept_add(&report->processes, who);
+    else if (who->kind == DT_PORT)
+        dt_kept_add(&report->ports, who);
+    dt_who_drop(who);
+}
+
+const char *dt_who_show(const struct dt_who *who) {
+    if (!who)
+        return "unknown";
+    if (who->show)
+        return who->show;
+    return who->process ? who->process->show : "";
+}
+
+int64_t dt_who_number(const struct dt_who *who, enum dt_told kind, uint64_t number) {
+    bool is_told = who->node && who->is_traced && who->node->told & 1U << kind;
+    return is_told ? (int64_t)number : DT_NO_VALUE;
+}
+
+int64_t dt_who_ns(const struct dt_who *who, enum dt_told kind, int64_t ns) {
+    if (kind == DT_TOLD_SCHEDULING)
+        return who->ran ? ns : DT_NO_VALUE;
+    return dt_who_number(who, kind, (uint64_t)ns);
+}
+
+/* -- Those that are kept ---------------------------------------------------------------- */
+
+static int64_t by_run(const struct dt_who *who) {
+    return who->run;
+}
+
+static int64_t by_messages(const struct dt_who *who) {
+    return (int64_t)(who->sent + who->received);
+}
+
+static int64_t by_collecting(const struct dt_who *who) {
+    return who->collecting;
+}
+
+static int64_t by_wait(const struct dt_who *who) {
+    return who->longest_wait;
+}
+
+static int64_t by_mailbox(const struct dt_who *who) {
+    return (int64_t)who->mailbox_max;
+}
+
+static int64_t by_bytes(const struct dt_who *who) {
+    return (int64_t)who->bytes_out;
+}
+
+typedef int64_t criterion(const struct dt_who *who);
+
+static criterion *const criteria[] = {by_run,  by_messages, by_collecting,
+                                      by_wait, by_mailbox,  by_bytes};
+
+static gint compare(gconstpointer a, gconstpointer b, gpointer by) {
+    const struct dt_who *x = *(struct dt_who *const *)a, *y = *(struct dt_who *const *)b;
+    criterion *const *value = by;
+    int64_t p = (*value)(x), q = (*value)(y);
+    if (p != q)
+        return p < q ? 1 : -1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+void dt_kept_cut(struct dt_kept *kept) {
+    g_autoptr(GHashTable) best = g_hash_table_new(NULL, NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(criteria); i++) {
+        g_ptr_array_sort_with_data(kept->whos, compare, (gpointer)&criteria[i]);
+        for (guint n = 0; n < kept->whos->len && n < DT_KEPT_PER_CRITERION; n++)
+            g_hash_table_add(best, g_ptr_array_index(kept->whos, n));
+    }
+    guint to = 0;
+    for (guint n = 0; n < kept->whos->len; n++) {
+        struct dt_who *who = g_ptr_array_index(kept->whos, n);
+        if (g_hash_table_contains(best, who)) {
+            g_ptr_array_index(kept->whos, to++) = who;
+            continue;
+        }
+        kept->left_out++;
+        kept->run += who->run;
+        kept->collecting += who->collecting;
+        kept->sent += who->sent;
+        kept->received += who->received;
+        /* Else each generation of a family would keep the one before. */
+        dt_who_drop(g_steal_pointer(&who->parent));
+        dt_who_drop(who);
+    }
+    g_ptr_array_set_size(kept->whos, (gint)to);
+    g_ptr_array_sort_with_data(kept->whos, compare, (gpointer)&criteria[0]);
+}
+
+void dt_kept_add(struct dt_kept *kept, struct dt_who *who) {
+    g_ptr_array_add(kept->whos, dt_who_keep(who));
+    if (kept->whos->len >= 4 * DT_KEPT_PER_CRITERION * G_N_ELEMENTS(criteria))
+        dt_kept_cut(kept);
+}
+
+void dt_kept_free(struct dt_kept *kept) {
+    for (guint i = 0; i < kept->whos->len; i++)
+        dt_who_drop(g_ptr_array_index(kept->whos, i));
+    g_ptr_array_free(kept->whos, TRUE);
+}
+
+GPtrArray *dt_kept_copy(const struct dt_kept *kept) {
+    GPtrArray *copy = g_ptr_array_sized_new(kept->whos->len);
+    for (guint i = 0; i < kept->whos->len; i++)
+        g_ptr_array_add(copy, g_ptr_array_index(kept->whos, i));
+    return copy;
+}

@@ -1,0 +1,95 @@
+// What the page holds: {title, report, timeline, flame}, of which any part may be missing.
+//
+// Lists of the timeline are flat arrays of numbers, FIELDS of each per element. They become columns here, whose times
+// are ns since the recording's begin.
+
+import { plain } from "./dom.js";
+
+export const STATES = ["unknown", "waiting", "runnable", "running", "collecting", "exiting", "merged"];
+export const [UNKNOWN, WAITING, RUNNABLE, RUNNING, COLLECTING, EXITING, MERGED] = STATES.keys();
+
+export const OUTCOMES = ["reply", "timeout", "down", "unknown"];
+export const MATCHED = ["not matched", "exact, by sender", "exact, by token", "inferred, by order"];
+
+export function load() {
+    const text = document.getElementById("data").textContent;
+    const raw = text.startsWith("@") ? {} : JSON.parse(text);
+    const report = raw.report ?? {};
+    const timeline = columns(raw.timeline ?? {});
+    return { title: raw.title || "Recording of an Erlang VM", report, timeline, flame: raw.flame ?? null,
+        begin: timeline.begin, length: timeline.length };
+}
+
+// Splits a flat array into one typed array per field; null is NaN.
+function split(flat, fields) {
+    const size = Math.floor((flat?.length ?? 0) / fields.length);
+    const of = Object.fromEntries(fields.map((field) => [field, new Float64Array(size)]));
+    for (let n = 0, at = 0; n < size; n++)
+        for (const field of fields) of[field][n] = flat[at++] ?? NaN;
+    return { size, ...of };
+}
+
+function columns(raw) {
+    const strings = raw.strings ?? [""];
+    const processes = (raw.processes ?? []).map((process, index) => ({
+        ...process, index, show: process.show || process.name || process.pid, intervals: intervals(process.intervals),
+    }));
+    const rows = processes.filter((process) => process.intervals.size > 0 || process.row);
+    return {
+        begin: raw.begin ? BigInt(raw.begin) : null,
+        length: raw.length ?? 0,
+        text: (n) => strings[n] ?? "",
+        processes,
+        rows,
+        byNumber: new Map(processes.map((process) => [process.number, process])),
+        messages: split(raw.messages, ["from", "to", "sent", "delivered", "matched", "text", "dead"]),
+        covered: raw.covered ?? [],
+        calls: split(raw.calls, ["caller", "server", "began", "delivered", "taken", "ended", "outcome", "request", "reply"]),
+        spans: split(raw.spans, ["process", "begin", "end", "name", "outcome"]),
+        marks: split(raw.marks, ["process", "time", "kind", "text"]),
+        exits: split(raw.exits, ["process", "time", "reason", "crash"]),
+        lost: split(raw.lost, ["begin", "end", "count"]),
+        summary: raw.summary ?? null,
+    };
+}
+
+// Intervals are stored one after the other: the gap since the last one's end, length, state, text, and `extra`: of a
+// merged one how much of it the process ran, per mille; of a collection whether it was major.
+function intervals(flat) {
+    const of = split(flat, ["begin", "length", "state", "text", "extra"]);
+    const end = new Float64Array(of.size);
+    let last = 0;
+    for (let n = 0; n < of.size; n++) {
+        of.begin[n] += last;
+        last = end[n] = of.begin[n] + of.length[n];
+    }
+    return { size: of.size, begin: of.begin, end, state: Uint8Array.from(of.state), text: of.text, extra: of.extra };
+}
+
+// The first index whose value is at least `value`; `values` rise.
+export function lowerBound(values, value, size = values.length) {
+    let low = 0, high = size;
+    while (low < high) {
+        const middle = (low + high) >> 1;
+        if (values[middle] < value) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+// What a message of OTP's behaviours says, without the wrapping: "call: Request", "cast: Request", "reply: Reply".
+export function readable(message) {
+    const tag = String.raw`(?:\[alias\|#Ref<[^>]*>\]|#Ref<[^>]*>|\[\[alias\|#Ref<[^>]*>\](?:\|[^\]]*)?\])`;
+    const found = new RegExp(String.raw`^\{'\$gen_call',\{<[^>]+>,${tag}\},(.*)\}$`, "s").exec(message);
+    if (found) return "call: " + found[1];
+    const cast = /^\{'\$gen_cast',(.*)\}$/s.exec(message);
+    if (cast) return "cast: " + cast[1];
+    const reply = new RegExp(String.raw`^\{${tag},(.*)\}$`, "s").exec(message);
+    return reply ? "reply: " + reply[1] : message;
+}
+
+// A process as people call it, from the report's or the timeline's.
+export function nameOf(process) {
+    if (!process) return "";
+    return plain(process.name || process.label || process.initial || process.pid || "");
+}

@@ -1,0 +1,35 @@
+// Elements. All texts become text nodes: nothing that a recording holds is ever parsed as HTML.
+
+export function h(tag, attributes = {}, ...children) {
+    return fill(document.createElement(tag), attributes, children);
+}
+
+export function svg(tag, attributes = {}, ...children) {
+    return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+}
+
+function fill(element, attributes, children) {
+    for (const [name, value] of Object.entries(attributes)) {
+        if (value === undefined || value === null || value === false) continue;
+        if (typeof value === "function") element.addEventListener(name, value);
+        else element.setAttribute(name, value === true ? "" : value);
+    }
+    element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+    return element;
+}
+
+export function colour(name) {
+    return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+}
+
+// Control characters and marks of direction, shown as symbols: they could make a text look like another one.
+export function plain(text) {
+    return String(text).replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,
+        (c) => c < " " ? String.fromCharCode(0x2400 + c.charCodeAt(0))
+            : c === "\u007f" ? "\u2421" : "\\x{" + c.charCodeAt(0).toString(16) + "}");
+}
+
+export function cut(text, length) {
+    const shown = plain(text);
+    return shown.length > length ? shown.slice(0, length - 1) + "…" : shown;
+}

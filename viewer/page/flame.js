@@ -1,0 +1,111 @@
+// The flame graph: calls by time, the callers on top. A button per frame; a click makes it the root.
+
+import { cut, h, plain } from "./dom.js";
+import { duration, percent } from "./format.js";
+
+const ROW = 22, NARROWEST = 0.0008, MOST = 4000;
+
+// Warm tones by name: the same function has the same one everywhere.
+function tone(name) {
+    let hash = 0;
+    for (let n = 0; n < Math.min(name.length, 60); n++) hash = (hash * 31 + name.charCodeAt(n)) >>> 0;
+    return `hsl(${28 + hash % 24} ${68 + (hash >> 8) % 18}% ${66 + (hash >> 16) % 12}%)`;
+}
+
+export class Flame {
+    constructor(root) {
+        this.root = this.at = root;
+        this.words = "";
+        this.graph = h("div", { class: "flame", role: "tree", "aria-label": "Flame graph", keydown: (event) => this.key(event) });
+        this.found = h("span", { class: "range", role: "status" });
+        this.reset = h("button", { type: "button", click: () => this.show(this.root) }, "All");
+        this.element = h("div", {}, h("div", { class: "controls" },
+            h("input", { type: "search", placeholder: "Find a function", "aria-label": "Find a function in the flame graph",
+                input: (event) => { this.words = event.target.value.toLowerCase(); this.draw(); } }),
+            this.reset, this.found), this.graph,
+        h("p", { class: "note" }, "Width: time in the function and what it called. A click, or Enter, makes a frame as wide as "
+            + "the graph; the arrow keys move between frames."));
+        this.draw();
+    }
+
+    show(node) {
+        this.at = node;
+        this.draw();
+        this.graph.querySelector("button")?.focus({ preventScroll: true });
+    }
+
+    // Each frame that is wide enough, with its parent: the path to the chosen one is as wide as the graph.
+    draw() {
+        const path = this.pathTo(this.at);
+        const frames = [];
+        let deepest = 0, matched = 0;
+        const add = (node, left, width, depth, parent, outside) => {
+            if (width < NARROWEST || frames.length >= MOST) return;
+            const hit = this.words && node.name.toLowerCase().includes(this.words);
+            const button = this.frame(node, left, width, depth, hit, outside);
+            const frame = { node, button, parent, children: [] };
+            button.frame = frame;
+            parent?.children.push(frame);
+            frames.push(button);
+            deepest = Math.max(deepest, depth);
+            if (hit && !outside) matched++;
+            if (depth + 1 < path.length) return add(path[depth + 1], 0, 1, depth + 1, frame, depth + 2 < path.length);
+            let x = left;
+            for (const child of [...node.children ?? []].sort((a, b) => b.value - a.value)) {
+                const part = node.value > 0 ? width * child.value / node.value : 0;
+                add(child, x, part, depth + 1, frame, false);
+                x += part;
+            }
+        };
+        add(path[0], 0, 1, 0, null, path.length > 1);
+        this.graph.replaceChildren(...frames);
+        this.graph.style.height = (deepest + 1) * ROW + 2 + "px";
+        if (frames[0]) frames[0].tabIndex = 0;
+        this.reset.disabled = this.at === this.root;
+        this.found.textContent = this.words ? `${matched} frames match` : "";
+    }
+
+    pathTo(node) {
+        const search = (from) => {
+            if (from === node) return [from];
+            for (const child of from.children ?? []) {
+                const found = search(child);
+                if (found) return [from, ...found];
+            }
+            return null;
+        };
+        return search(this.root) ?? [this.root];
+    }
+
+    frame(node, left, width, depth, hit, outside) {
+        const name = node.name || "all";
+        const said = `${plain(name)}: ${duration(node.value)}, ${percent(node.value, this.root.value)}; own ${duration(node.own)}`;
+        const button = h("button", {
+            type: "button", role: "treeitem", tabindex: "-1", "aria-level": depth + 1, title: said, "aria-label": said,
+            class: [width < 0.025 && "narrow", (outside || (this.words && !hit)) && "faded"].filter(Boolean).join(" ") || null,
+            click: () => this.show(node),
+        }, width > 0.025 ? cut(name, 120) : "");
+        button.style.left = left * 100 + "%";
+        button.style.width = `max(1px, calc(${width * 100}% - 1px))`;
+        button.style.top = depth * ROW + 1 + "px";
+        button.style.background = tone(name);
+        return button;
+    }
+
+    key(event) {
+        const frame = event.target.frame;
+        if (!frame) return;
+        const beside = (step) => {
+            const all = frame.parent?.children ?? [];
+            return all[all.indexOf(frame) + step];
+        };
+        const to = { ArrowUp: () => frame.parent, ArrowDown: () => frame.children[0], ArrowLeft: () => beside(-1),
+            ArrowRight: () => beside(1) }[event.key]?.();
+        if (!event.key.startsWith("Arrow")) return;
+        event.preventDefault();
+        if (!to) return;
+        event.target.tabIndex = -1;
+        to.button.tabIndex = 0;
+        to.button.focus();
+    }
+}

@@ -1,0 +1,76 @@
+// The page: its sections, in order, of what the recording has.
+
+import { load } from "./data.js";
+import { cut, h } from "./dom.js";
+import { Flame } from "./flame.js";
+import { Load } from "./load.js";
+import { findings, lacks, masthead } from "./overview.js";
+import { reportTables } from "./report.js";
+import { Sequence } from "./sequence.js";
+import { choose, chosen, on, range, setRange } from "./shared.js";
+import { Timeline } from "./timeline.js";
+
+const data = load();
+document.title = cut(data.title, 200);
+range.whole = Math.max(data.length, 1);
+range.end = range.whole;
+
+const tables = reportTables(data);
+const sections = [];
+
+// A section with an id, a name for the navigation, and what it has; sections without content are not there.
+function section(id, name, note, ...content) {
+    const there = content.flat().filter(Boolean);
+    if (there.length === 0) return;
+    // A table that is called as its section needs no title of its own.
+    there.flatMap((element) => element.querySelector?.("h3") ?? []).filter((title) => title.textContent === name)
+        .forEach((title) => title.remove());
+    sections.push({ id, name, element: h("section", { id, "aria-labelledby": id + "-title" },
+        h("h2", { id: id + "-title" }, name), note && h("p", { class: "note" }, note), there) });
+}
+
+const table = (key) => tables[key]?.element;
+const { timeline, report, flame } = data;
+
+const places = new Map(Object.keys(tables).map((key) => [key, "table-" + key]));
+if (report.load?.nodes) places.set("load", "load");
+places.set("recording", "findings");
+
+const remarks = lacks(data);
+if (report.recording)
+    section("findings", "Findings", null, findings(data, places), remarks.length > 0 && h("p", { class: "note" }, remarks.join(" ")));
+if (report.load?.nodes) {
+    const charts = new Load(data);
+    if (!charts.empty) section("load", "Load", "Drag over a stretch to see it in the timeline.", charts.element);
+}
+if (timeline.rows.length > 0) section("timeline", "Timeline", null, new Timeline(data).element);
+section("processes", "Processes", null, table("processes"), table("waits"), table("collections"), table("exits"));
+section("messages", "Messages", null, timeline.messages.size > 0
+    && [h("h3", {}, "Sequence"), new Sequence(data).element], table("server_calls"), table("talks"), table("dead"));
+section("calls", "Calls", null, flame?.children?.length > 0 && [h("h3", {}, "Flame graph"), new Flame(flame).element],
+    table("calls"), table("spans"));
+section("vm", "VM", null, table("ports"), table("counters"));
+section("log", "Log", null, table("log"));
+
+const chip = h("span", { class: "chip", hidden: true });
+on("chosen", () => {
+    const { process } = chosen;
+    chip.hidden = !process;
+    if (process) chip.replaceChildren(h("span", {}, "Only " + cut(process.show || process.name || process.pid, 80)),
+        h("button", { type: "button", "aria-label": "Show all processes again", click: () => choose(null) }, "✕"));
+    Object.values(tables).forEach((each) => each.show(process));
+});
+
+const notices = document.childNodes[1]?.nodeType === Node.COMMENT_NODE ? document.childNodes[1].data.trim() : "";
+
+document.body.append(masthead(data),
+    sections.length > 0 ? h("nav", { "aria-label": "Sections" }, h("div", { class: "inside" },
+        h("ul", {}, sections.map(({ id, name }) => h("li", {}, h("a", { href: "#" + id }, name)))), chip)) : "",
+    h("main", {}, sections.map(({ element }) => element)),
+    h("footer", {}, h("p", {}, "Made by dyntrace from a recording. Times are since the recording's begin; where a tooltip shows "
+        + "a date, it is local time. “–” means that the recording does not tell."),
+    notices && h("details", {}, h("summary", {}, "Licences of what this page contains"), h("pre", {}, notices))));
+
+addEventListener("resize", () => setRange(range.begin, range.end));
+setRange(0, range.whole);
+document.documentElement.dataset.ready = "true";
