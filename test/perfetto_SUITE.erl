@@ -308,7 +308,8 @@ invalid_utf8(Config) ->
 %% After so many names, the writer's and the reader's tables start anew; the names stay right.
 names_are_bounded(Config) ->
     Count = 110000,
-    Mark = fun(Time, N) -> event(1000 * Time, user_mark, #{pid => ?A, name => io_lib:format("mark ~b", [N]), value => N})
+    Mark = fun(Time, N) ->
+                   event(1000 * Time, user_mark, #{pid => ?A, name => io_lib:format("mark ~b", [N]), value => N})
            end,
     File = trace([Mark(N, N) || N <- lists:seq(1, Count)] ++ [Mark(Count + 1, 1), Mark(Count + 2, Count)], Config),
     Cleared = [Packet || Packet <- test_perfetto:packets(File), numbers(Packet, "sequence_flags") =:= [3]],
