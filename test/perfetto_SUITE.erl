@@ -12,19 +12,32 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [{group, known}, {group, bytes}, {group, all_recordings}].
+    [{group, known}, {group, bytes}, {group, recorded}, {group, any}].
 
 groups() ->
     [{known, [], [schedulers, states, without_waiting, messages, inferred_messages, unmatched_messages,
                   without_messages, without_texts, calls, entered_before, server_calls, spans, spawns, exits,
                   pid_used_again, instants, counters, lost, nodes_of_one_pid, groups, ports]},
      {bytes, [], [known_fields, flows_twice, order_of_processes, harmless_texts, invalid_utf8, names_are_bounded]},
-     {all_recordings, [], [story, random_events, many_processes]}].
+     {recorded, [], [story, documented]},
+     {any, [], [random_events, many_processes]}].
 
 init_per_suite(Config) ->
     test_require:tool(test_perfetto:missing(), Config).
 
 end_per_suite(_) ->
+    ok.
+
+%% The story of test_shop is recorded once.
+init_per_group(recorded, Config) ->
+    Folder = filename:join(?config(priv_dir, Config), "story"),
+    _ = test_recording:make(Folder, #{env => [{functions, test_shop:functions()}]},
+                            fun([Node]) -> test_node:call(Node, fun test_shop:run/0) end),
+    [{picture, test_perfetto:make(Folder, [])} | Config];
+init_per_group(_, Config) ->
+    Config.
+
+end_per_group(_, _) ->
     ok.
 
 %% -- Known content -------------------------------------------------------------------------------
@@ -318,19 +331,30 @@ names_are_bounded(Config) ->
     ?assertEqual([[0]], rows(File, "select count(*) from $slice where category = 'mark' and "
                                    "name != 'mark ' || extract_arg(arg_set_id, 'debug.value')")).
 
-%% -- Any recording ---------------------------------------------------------------------------------
+%% -- A recorded story ------------------------------------------------------------------------------
 
-%% A real one.
 story(Config) ->
-    Folder = filename:join(?config(priv_dir, Config), "story"),
-    _ = test_recording:make(Folder, #{env => [{functions, test_shop:functions()}]},
-                            fun([Node]) -> test_node:call(Node, fun test_shop:run/0) end),
-    File = test_perfetto:make(Folder, []),
+    File = ?config(picture, Config),
     sound(File),
     [[Messages, Flows, Runs]] = rows(File, "select (select count(*) from $slice where category = 'message'), "
                                            "(select count(*) from flow), "
                                            "(select count(*) from $slice where category = 'schedule')"),
     ?assert(Messages > 100 andalso Flows > 50 andalso Runs > 100, {Messages, Flows, Runs}).
+
+%% The queries of the document, as they stand there: the columns that it shows, and rows.
+documented(Config) ->
+    {ok, Page} = file:read_file(filename:join(test_shell:project(), "docs/perfetto.md")),
+    {match, Queries} = re:run(Page, "^```sql\\n(.*?)^```\\n\\n```text\\n(.*?)\\n",
+                              [global, multiline, dotall, {capture, all_but_first, binary}]),
+    ?assertEqual(5, length(Queries)),
+    [?assertMatch({Columns, [_ | _]},
+                  begin
+                      [Names | Rows] = test_perfetto:query(?config(picture, Config), Sql),
+                      {Names, Rows}
+                  end, Sql)
+     || [Sql, Shown] <- Queries, Columns <- [re:split(Shown, " +")]].
+
+%% -- Any recording ---------------------------------------------------------------------------------
 
 %% Events in any order, of few processes, so that they meet: returns without calls, processes that run after they
 %% exited, lost events.
