@@ -19,13 +19,13 @@ folder(Package) ->
 -spec fetch() -> false | string().
 fetch() ->
     Source = filename:join(test_shell:project(), "test/support/viewer"),
-    case test_shell:run("cmp -s '~ts/package-lock.json' '~ts/fetched'", [Source, cache()]) of
+    case test_shell:run("cmp -s '~ts/package-lock.json' '~ts/node_modules/fetched'", [Source, cache()]) of
         {0, _} ->
             false;
         _ ->
-            case test_shell:run("mkdir -p '~ts' && cp '~ts/package.json' '~ts/package-lock.json' '~ts' && cd '~ts' && "
-                                "npm ci --ignore-scripts --no-audit --no-fund && cp package-lock.json fetched",
-                                [cache(), Source, Source, cache(), cache()]) of
+            case test_shell:run("mkdir -p '~ts' && cd '~ts' && cp '~ts'/package*.json . && "
+                                "npm ci --ignore-scripts --no-audit --no-fund && "
+                                "cp package-lock.json node_modules/fetched", [cache(), cache(), Source]) of
                 {0, _} -> false;
                 {_, Output} -> "npm could not fetch the packages: " ++ unicode:characters_to_list(Output)
             end
