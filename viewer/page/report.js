@@ -51,7 +51,7 @@ export class Columns {
     // A time of the report, in ns since the epoch: as a double, so to a quarter of a microsecond.
     time(title, field, lasts = () => 0, more = {}) {
         const relative = (row) => row[field] === null || row[field] === undefined ? null : row[field] - this.zero;
-        return { title, number: true, value: relative, ...more,
+        return { title, number: true, className: "time", value: relative, ...more,
             show: (row, value) => value === null ? UNKNOWN : h("button", {
                 type: "button", class: "plain link", title: local(this.data.begin, value) + ": show it in the timeline",
                 click: () => goTo(value, value + lasts(row)),
