@@ -14,7 +14,7 @@ export function processButton(process) {
     const name = nameOf(process) || plain(process.show ?? "") || UNKNOWN;
     const shown = process.name ? name : plain(process.show || name);
     const short = process.pid && shown.endsWith(" " + process.pid) ? shown.slice(0, -process.pid.length - 1) : shown;
-    const pid = process.pid && short !== process.pid ? h("span", { class: "pid" }, plain(process.pid)) : "";
+    const pid = process.pid && short !== process.pid ? [" ", h("span", { class: "pid" }, plain(process.pid))] : "";
     return process.number === null || process.number === undefined ? h("span", {}, cut(short, 200), pid)
         : h("button", { type: "button", class: "plain link", title: "Show only what concerns it", click: () => choose(process) },
             cut(short, 200), pid);

@@ -182,13 +182,13 @@ const checks = {
         data.report.processes.push({ ...data.report.processes[0], process: { number: 999, node: "n", pid: "<0.1.0>", name: long, show: long } });
         writeFileSync(file, fill(readFileSync(template, "utf8"), data));
         return on(file, {}, async (page) => {
+            const log = await page.$$eval("#table-log td:last-child", (all) => all.map((cell) => cell.textContent.slice(0, 200)));
             await page.click(".labels button");
             await settled(page);
             return {
-                broken: await page.evaluate(() => window.broken ?? null),
+                log, broken: await page.evaluate(() => window.broken ?? null),
                 scripts: (await page.$$("script")).length, images: (await page.$$("img")).length,
                 title: await page.$eval("h1", (element) => element.textContent),
-                log: await page.$$eval("#table-log td:last-child", (all) => all.map((cell) => cell.textContent.slice(0, 200))),
                 wide: await page.evaluate(() => document.documentElement.scrollWidth - innerWidth),
             };
         });
