@@ -177,7 +177,7 @@ void dt_flame_call_end(void *s, struct dt_frame *frame) {
 void dt_flame_interval(void *s, const struct dt_interval *interval) {
     struct dt_flame *flame = s;
     if (flame->what != DT_FLAME_WAITS || interval->state != DT_STATE_WAITING ||
-        interval->end <= interval->begin)
+        interval->process->kind != DT_PROCESS || interval->end <= interval->begin)
         return;
     struct running *running = running_of(flame, interval->process);
     const char *out = *interval->out ? interval->out : "unknown function";

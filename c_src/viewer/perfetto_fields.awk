@@ -1,5 +1,5 @@
-# Reads perfetto.proto. Writes a header with the number of each field and each value of an enum, by the name of the block
-# that it stands in: PF_TracePacket_timestamp.
+# Reads perfetto.proto. Writes a header with the number of each field and each value of an enum, by the name of the
+# block that it stands in: PF_TracePacket_timestamp.
 
 BEGIN { print "enum {" }
 

@@ -220,7 +220,8 @@ void dt_report_interval(void *s, const struct dt_interval *i) {
         break;
     case DT_STATE_RUNNABLE:
         who->is_traced = who->ran = true;
-        on_runnable(r, who, i);
+        if (who->kind == DT_PROCESS)
+            on_runnable(r, who, i);
         break;
     case DT_STATE_WAITING:
         who->is_traced = who->ran = true;

@@ -13,7 +13,6 @@ static void drop(gpointer of) {
         return;
     g_free(party->show);
     g_free(party->pid);
-    g_free(party->node);
     g_free(party);
 }
 
@@ -29,6 +28,7 @@ struct dt_sequence *dt_sequence_new(void) {
     s->begin = DT_NO_VALUE;
     s->parties = g_hash_table_new_full(NULL, NULL, NULL, drop);
     s->others = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, drop);
+    s->nodes = g_ptr_array_new_with_free_func(g_free);
     s->steps = g_array_new(FALSE, FALSE, sizeof(struct dt_step));
     g_array_set_clear_func(s->steps, clear_step);
     return s;
@@ -40,6 +40,7 @@ void dt_sequence_free(struct dt_sequence *s) {
     g_array_free(s->steps, TRUE);
     g_hash_table_destroy(s->parties);
     g_hash_table_destroy(s->others);
+    g_ptr_array_free(s->nodes, TRUE);
     g_strfreev(s->processes);
     g_free(s->label);
     g_free(s);
@@ -74,9 +75,9 @@ static struct dt_party *party_of(struct dt_sequence *s, struct dt_process *proce
         return party;
     party = g_new0(struct dt_party, 1);
     party->references = 1;
-    party->number = process->number;
+    party->is_process = process->node != NULL;
     party->pid = g_strdup(process->pid);
-    party->node = g_strdup(process->node ? process->node->name : "");
+    party->node = process->node ? process->node->number : 0;
     name(s, party, process);
     g_hash_table_insert(s->parties, process, party);
     return party;
@@ -91,7 +92,6 @@ static struct dt_party *other(struct dt_sequence *s, const char *text) {
     party->references = 1;
     party->show = g_strdup(text);
     party->pid = g_strdup("");
-    party->node = g_strdup("");
     g_hash_table_insert(s->others, g_strdup(text), party);
     return party;
 }
@@ -163,6 +163,9 @@ void dt_sequence_node(void *of, struct dt_node *node) {
     struct dt_sequence *s = of;
     if (s->begin == DT_NO_VALUE)
         s->begin = node->first;
+    if (node->number >= s->nodes->len)
+        g_ptr_array_set_size(s->nodes, (gint)node->number + 1);
+    set((char **)&g_ptr_array_index(s->nodes, node->number), node->name);
 }
 
 void dt_sequence_process(void *of, struct dt_process *process, int64_t time) {

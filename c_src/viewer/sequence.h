@@ -18,6 +18,7 @@ struct dt_sequence {
     int64_t begin;       /* DT_NO_VALUE before the first event */
     GHashTable *parties; /* struct dt_process -> struct dt_party */
     GHashTable *others;  /* text -> struct dt_party: receivers that are no process */
+    GPtrArray *nodes;    /* names, by number */
     GArray *steps;       /* struct dt_step, by time */
     uint64_t left_out;
     void *of_sink;
@@ -28,8 +29,9 @@ struct dt_party {
     unsigned references;
     unsigned alias; /* from 1, in the order of the diagram; 0: not in it */
     bool was_named; /* one of `processes` was its name once */
-    uint64_t number;
-    char *show, *pid, *node;
+    bool is_process;
+    unsigned node; /* its number, of a process */
+    char *show, *pid;
 };
 
 enum dt_step_kind { DT_STEP_MESSAGE, DT_STEP_EXIT };
@@ -53,7 +55,7 @@ void dt_sequence_process_gone(void *s, struct dt_process *process);
 void dt_sequence_message_gone(void *s, struct dt_message *m);
 
 #define DT_SEQUENCE_COLLECTS                                                                       \
-    .node = dt_sequence_node, .process = dt_sequence_process,                                      \
+    .node = dt_sequence_node, .node_gone = dt_sequence_node, .process = dt_sequence_process,       \
     .process_named = dt_sequence_process, .process_exited = dt_sequence_process_exited,            \
     .process_gone = dt_sequence_process_gone, .message_gone = dt_sequence_message_gone
 

@@ -4,10 +4,10 @@
 
 enum { TEXT_CHARS = 80, NAME_CHARS = 60 };
 
-/* Mermaid reads no quotes: it has entities, #59; for a semicolon. All that its grammar or HTML
- * could take for its own becomes one; control characters become spaces. */
+/* Mermaid reads no quotes: it has entities, #59; for a semicolon. What its grammar, HTML or
+ * mathematics ($$) could take for their own becomes one; control characters become spaces. */
 static void put(GString *to, const char *text, glong most) {
-    static const char own[] = ";#:<>\"'&%\\`{}[]()*_~^$|@+,=!/?-";
+    static const char own[] = ";#:<>&\"%\\`$";
     glong n = 0;
     while (*text) {
         gunichar c = g_utf8_get_char_validated(text, -1);
@@ -36,27 +36,28 @@ static void number(struct dt_party *party, GPtrArray *parties) {
 }
 
 static bool has_two_nodes(const GPtrArray *parties) {
-    const char *node = NULL;
+    const struct dt_party *first = NULL;
     for (guint i = 0; i < parties->len; i++) {
         const struct dt_party *party = g_ptr_array_index(parties, i);
-        if (!*party->node)
+        if (!party->is_process)
             continue;
-        if (node && strcmp(node, party->node) != 0)
+        if (first && first->node != party->node)
             return true;
-        node = party->node;
+        first = party;
     }
     return false;
 }
 
-static void participants(GString *to, const GPtrArray *parties) {
+static void participants(GString *to, const struct dt_sequence *s, const GPtrArray *parties) {
     bool is_of_nodes = has_two_nodes(parties);
     for (guint i = 0; i < parties->len; i++) {
         const struct dt_party *party = g_ptr_array_index(parties, i);
         g_autoptr(GString) text = g_string_new(party->show);
         if (!strstr(party->show, party->pid))
             g_string_append_printf(text, " %s", party->pid);
-        if (is_of_nodes && *party->node)
-            g_string_append_printf(text, " %s", party->node);
+        if (is_of_nodes && party->is_process)
+            g_string_append_printf(text, " %s",
+                                   (const char *)g_ptr_array_index(s->nodes, party->node));
         g_string_append_printf(to, "    participant p%u as ", party->alias);
         put(to, text->str, NAME_CHARS);
         g_string_append_c(to, '\n');
@@ -86,7 +87,7 @@ void dt_sequence_mermaid(struct dt_sequence *s, GString *to) {
     if (s->left_out)
         g_string_append_printf(to, "    %%%% %" G_GUINT64_FORMAT " later messages are left out\n",
                                s->left_out);
-    participants(to, parties);
+    participants(to, s, parties);
     for (guint i = 0; i < s->steps->len; i++)
         step(to, &g_array_index(s->steps, struct dt_step, i));
     if (s->left_out && parties->len)

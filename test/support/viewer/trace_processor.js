@@ -169,7 +169,8 @@ function batch(buffer) {
     } else if (field === BATCH.blobs) values[CELL.blob].push(value.toString('hex'));
     else if (field === BATCH.texts) values[CELL.text] = value.toString().split('\0');
   }
-  return types.map((type) => Number(type) === CELL.null ? null : values[type].shift());
+  const next = {[CELL.integer]: 0, [CELL.double]: 0, [CELL.text]: 0, [CELL.blob]: 0};
+  return types.map((type) => Number(type) === CELL.null ? null : values[type][next[type]++]);
 }
 
 const cell = (value) => value === null ? 'NULL' : JSON.stringify(String(value)).slice(1, -1).replaceAll('\\"', '"');
