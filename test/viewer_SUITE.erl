@@ -89,6 +89,7 @@ dead(Config) ->
 server_calls(Config) ->
     #{called := Called} = ?config(story, Config),
     Rows = rows(server_calls, Config),
+    Longest = fun(Its) -> lists:max([0 | [Ns || #{<<"max_ns">> := Ns} <- Its, is_integer(Ns)]]) end,
     [begin
          Name = atom_to_binary(Server),
          Mine = [Row || Row = #{<<"server">> := #{<<"name">> := Of}} <- Rows, Of =:= Name],
@@ -97,12 +98,11 @@ server_calls(Config) ->
          Count = fun(Outcome) -> length([Us || {Its, Us} <- Known, Its =:= Outcome]) end,
          ?assertEqual({Server, length(Known), Count(timeout), Count(down)},
                       {Server, Sum(<<"count">>), Sum(<<"timeouts">>), Sum(<<"downs">>)}),
-         ?assert(lists:max([maps:get(<<"max_ns">>, Row) || Row <- Mine])
-                 =< 1000 * lists:max([Us || {_, Us} <- Known]) + 1000000)
+         Slowest = 1000 * lists:max([Us || {_, Us} <- Known]),
+         ?assert(Longest(Mine) =< Slowest, {Slowest, Mine})
      end || Server <- [shop_stock, shop_till, shop_till_2, shop_old_till]],
-    %% Each request waits at the till for those before it, and takes 5 ms of work.
-    Paid = [Row || Row = #{<<"server">> := #{<<"name">> := <<"shop_till">>}} <- Rows],
-    ?assert(lists:max([maps:get(<<"max_ns">>, Row) || Row <- Paid]) >= 5000000).
+    %% Each request takes 5 ms, and those of the other customers come before it.
+    ?assert(Longest([Row || Row = #{<<"server">> := #{<<"name">> := <<"shop_till">>}} <- Rows]) >= 10000000).
 
 functions(Config) ->
     #{functions := Functions, raised := Raised} = ?config(story, Config),
@@ -281,7 +281,7 @@ hostile_texts(Config) ->
          File = file_of(Sink, Config),
          {0, _} = test_viewer:view(Sink, [{path, File}], [Trace]),
          {ok, Output} = file:read_file(File),
-         Sink =/= perfetto andalso ?assertEqual(nomatch, re:run(Output, "[\\x01\\x1b\\x07]"), Sink)
+         lists:member(Sink, [perfetto, model]) orelse ?assertEqual(nomatch, re:run(Output, "[\\x01\\x1b\\x07]"), Sink)
      end || Sink <- ?SINKS],
     %% The page has no text that its program does not put there as text.
     {ok, Page} = file:read_file(lists:last(lists:sort(filelib:wildcard(filename:join(?config(priv_dir, Config),
@@ -317,7 +317,7 @@ no_crash(Sink, Trace, Config) ->
     {Status, Output, Size} = view_to_file(Sink, Trace, Config),
     ?assertEqual(nomatch, re:run(Output, "Sanitizer|runtime error:|Assertion|Aborted|dumped"), Output),
     case Status of
-        0 -> ?assert(Size > 0, Sink);
+        0 -> ?assert(Size > 0 orelse Sink =:= flame, Sink); % a folded stack per call, if there are any
         1 -> ?assertEqual({Sink, 0}, {Sink, Size}), ?assertMatch({match, _}, re:run(Output, "ERROR|error"), Output)
     end.
 

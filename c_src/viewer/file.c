@@ -64,7 +64,7 @@ void dt_file_printf(struct dt_file *file, const char *format, ...) {
 }
 
 const GError *dt_file_failed(const struct dt_file *file) {
-    return file->error;
+    return file ? file->error : NULL;
 }
 
 /* Standard output stays open: it is babeltrace2's. */

@@ -111,6 +111,8 @@ static handler *const handlers[DT_PROBES] = {[DT_process_spawn] = dt_process_eve
                                              [DT_message_delivery] = dt_messages_event,
                                              [DT_seq_trace_send] = dt_messages_event,
                                              [DT_seq_trace_receive] = dt_messages_event,
+                                             [DT_user_span_start] = dt_spans_event,
+                                             [DT_user_span_stop] = dt_spans_event,
                                              [DT_vm_counter] = counter,
 #define INSTANT(probe, process, other) [DT_##probe] = instant_##probe,
                                              INSTANTS(INSTANT)
@@ -162,6 +164,8 @@ void dt_model_end(struct dt_model *model) {
         struct node *node = model->nodes->pdata[i];
 
         dt_release_late(node, INT64_MAX);
+        dt_server_calls_end(node);
+        dt_spans_end(node);
         dt_messages_end(node);
         dt_processes_end(node);
         DT_TELL(model, node_gone, &node->seen);

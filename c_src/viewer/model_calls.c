@@ -143,7 +143,6 @@ static void pop(struct calls *c, const struct leave *leave) {
     if (caller)
         caller->children += f->seen.end - f->seen.begin;
     DT_TELL(model_of(c->process), call_end, &f->seen);
-    f->seen.value = f->seen.class = "";
     g_free(f);
 }
 

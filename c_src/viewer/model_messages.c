@@ -20,6 +20,17 @@ enum {
     IN_FLIGHT_WITHOUT_DELIVERIES = 10000,
     /* A message_delivery comes this soon after its message_receive. */
     DELIVERY_NS = 100 * 1000,
+    TOKENS_MAX = 10000,
+    /* So many messages are searched for that of a seq_trace_send. */
+    JUST_SENT = 16,
+};
+
+/* A message with a sequential trace token, from seq_trace_send to seq_trace_receive, which may be
+   the second event of its delivery. */
+struct token {
+    uint64_t serial;
+    char *label;
+    struct message *message; /* NULL once it is delivered */
 };
 
 struct message {
@@ -27,17 +38,20 @@ struct message {
     struct message *next, *previous; /* to the same receiver */
     struct message *younger, *older;
     guint hash; /* of its text */
-    uint64_t serial;
-    bool has_token;
+    struct token *token;
     char *label, *to_text;
     char text[];
 };
 
 struct messages {
     struct message *oldest, *youngest;
+    struct list unaddressed; /* to names and aliases whose process is unknown */
+    GHashTable *tokens;      /* struct token, by itself */
+    GQueue tokens_by_age;
     unsigned in_flight;
     bool are_delivered; /* some were */
-    bool have_senders;  /* message_delivery is recorded */
+    bool have_receives; /* message_receive or message_delivery is recorded */
+    bool have_senders;  /* message_delivery is */
     /* The last message_receive while there was no message_delivery yet. */
     struct process *last_to;
     guint last_hash;
@@ -55,8 +69,12 @@ static void count_mailbox(struct process *p, int change) {
     DT_TELL(p->node->model, mailbox, &p->seen, p->node->model->now);
 }
 
+static struct list *list_of(struct messages *all, struct message *m) {
+    return m->seen.to ? &to(m)->in_flight : &all->unaddressed;
+}
+
 static void add(struct messages *all, struct message *m) {
-    struct process *p = to(m);
+    struct list *list = list_of(all, m);
 
     m->older = all->youngest;
     if (m->older)
@@ -65,27 +83,25 @@ static void add(struct messages *all, struct message *m) {
         all->oldest = m;
     all->youngest = m;
     all->in_flight++;
-    if (!p)
-        return;
-    m->previous = p->last;
+    m->previous = list->last;
     if (m->previous)
         m->previous->next = m;
     else
-        p->first = m;
-    p->last = m;
+        list->first = m;
+    list->last = m;
 }
 
 static void take_out(struct messages *all, struct message *m) {
-    struct process *p = to(m);
+    struct list *list = list_of(all, m);
 
     *(m->older ? &m->older->younger : &all->oldest) = m->younger;
     *(m->younger ? &m->younger->older : &all->youngest) = m->older;
     all->in_flight--;
-    if (!p)
-        return;
-    *(m->previous ? &m->previous->next : &p->first) = m->next;
-    *(m->next ? &m->next->previous : &p->last) = m->previous;
-    count_mailbox(p, -1);
+    *(m->previous ? &m->previous->next : &list->first) = m->next;
+    *(m->next ? &m->next->previous : &list->last) = m->previous;
+    m->next = m->previous = m->younger = m->older = NULL;
+    if (m->seen.to)
+        count_mailbox(to(m), -1);
 }
 
 static struct message *new_message(struct node *node, struct process *from, struct process *p,
@@ -114,6 +130,8 @@ static struct message *new_message(struct node *node, struct process *from, stru
 static void end_message(struct node *node, struct message *m) {
     struct process *from = (struct process *)m->seen.from, *p = to(m);
 
+    if (m->token)
+        m->token->message = NULL;
     DT_TELL(node->model, message_gone, &m->seen);
     g_free(m->label);
     g_free(m->to_text);
@@ -144,14 +162,19 @@ static struct receiver receiver(struct node *node, const char *text) {
         found.is_dead = found.process && found.process->has_exited;
         return found;
     }
-    if (*text == '{' || *text == '#')
+    if (*text == '{')
         return found;
+    if (*text == '#') {
+        found.process = dt_alias(node, text);
+        return found;
+    }
     found.process = dt_process_named(node, text);
     found.is_dead = !found.process && g_hash_table_contains(node->nobody, text);
     return found;
 }
 
-static void sent(struct node *node, const struct dt_message_send *e) {
+/* NULL if it is gone already. */
+static struct message *sent(struct node *node, const struct dt_message_send *e) {
     struct messages *all = node->messages;
     struct process *from = dt_process_of(node, e->from);
     struct receiver r = receiver(node, e->to);
@@ -170,7 +193,7 @@ static void sent(struct node *node, const struct dt_message_send *e) {
     if (r.is_dead) {
         DT_TELL(node->model, sent, &m->seen);
         end_message(node, m);
-        return;
+        return NULL;
     }
     add(all, m);
     DT_TELL(node->model, sent, &m->seen);
@@ -178,9 +201,11 @@ static void sent(struct node *node, const struct dt_message_send *e) {
         count_mailbox(r.process, 1);
         dt_arrived(r.process);
     }
+    dt_server_calls_sent(node, from, r.process, e->message);
     while (all->in_flight >
            (all->are_delivered ? DT_MESSAGES_IN_FLIGHT : IN_FLIGHT_WITHOUT_DELIVERIES))
         drop(node, all->oldest);
+    return m;
 }
 
 /* -- Deliveries --------------------------------------------------------------------- */
@@ -192,15 +217,32 @@ struct delivery {
     enum dt_matched how;
 };
 
-static struct message *find(const struct delivery *d) {
+static struct message *find_in(const struct list *list, const struct delivery *d) {
     guint hash = g_str_hash(d->text);
-    struct message *m = d->to->first;
+    struct message *m = list->first;
 
     for (unsigned n = 0; m && n < COMPARED_MAX; m = m->next, n++)
         if (m->hash == hash && (!d->from || m->seen.from == &d->from->seen) &&
             strcmp(m->text, d->text) == 0)
             return m;
     return NULL;
+}
+
+static struct message *find(const struct delivery *d) {
+    return find_in(&d->to->in_flight, d);
+}
+
+/* It was sent to a name: now it is known whose. */
+static struct message *find_unaddressed(struct messages *all, const struct delivery *d) {
+    struct message *m = d->from ? find_in(&all->unaddressed, d) : NULL;
+
+    if (!m)
+        return NULL;
+    take_out(all, m);
+    m->seen.to = &d->to->seen;
+    dt_process_ref(d->to);
+    add(all, m);
+    return m;
 }
 
 /* Signals between two processes stay in order, so what the same sender sent before is lost. */
@@ -216,22 +258,31 @@ static void drop_earlier(struct node *node, struct message *m) {
     }
 }
 
+static void deliver(struct node *node, struct message *m, int64_t time, enum dt_matched how) {
+    m->seen.delivered = time;
+    m->seen.matched = how;
+    DT_TELL(node->model, delivered, &m->seen);
+    dt_server_calls_delivered(node, (struct process *)m->seen.from, to(m), m->text);
+    end_message(node, m);
+}
+
 static void delivered(struct node *node, const struct delivery *d) {
+    struct messages *all = node->messages;
     struct message *m = *d->timer ? NULL : find(d);
 
-    node->messages->are_delivered = true;
+    all->are_delivered = true;
+    if (!m && !*d->timer)
+        m = find_unaddressed(all, d);
     if (m) {
         drop_earlier(node, m);
-        take_out(node->messages, m);
-        m->seen.matched = d->how;
-    } else {
-        m = new_message(node, d->from, d->to, d->text);
-        m->seen.timer = d->timer;
-        dt_arrived(d->to);
+        take_out(all, m);
+        deliver(node, m, d->time, d->how);
+        return;
     }
-    m->seen.delivered = d->time;
-    DT_TELL(node->model, delivered, &m->seen);
-    end_message(node, m);
+    m = new_message(node, d->from, d->to, d->text);
+    m->seen.timer = d->timer;
+    dt_arrived(d->to);
+    deliver(node, m, d->time, DT_MATCHED_NOT);
 }
 
 /* No message_delivery came. */
@@ -241,8 +292,10 @@ static void received_alone(struct process *p, const struct held *held) {
         .to = p, .text = held->text, .timer = "", .time = held->time, .how = DT_MATCHED_ORDER};
 
     /* The end of a `receive ... after`, unless somebody has sent this. */
-    if (strcmp(d.text, "timeout") == 0 && !find(&d))
+    if (strcmp(d.text, "timeout") == 0 && !find(&d)) {
+        dt_server_calls_timeout(p->node, p);
         return;
+    }
     delivered(p->node, &d);
     all->last_to = p;
     all->last_hash = g_str_hash(d.text);
@@ -253,6 +306,7 @@ static void received(struct node *node, const struct dt_recorded *event) {
     const struct dt_message_receive *e = &event->fields.message_receive;
     struct process *p = dt_process_of(node, e->to);
 
+    node->messages->have_receives = true;
     if (!p || p->has_exited)
         return;
     dt_hold(p, event->time, e->message, "", received_alone);
@@ -277,13 +331,115 @@ static void delivery(struct node *node, const struct dt_recorded *event) {
                          .how = DT_MATCHED_SENDER};
     bool has_been_told = is_told(all, &d);
 
-    all->have_senders = true;
+    all->have_receives = all->have_senders = true;
     if (!d.to || d.to->has_exited || has_been_told)
         return;
     if (!dt_unhold(d.to, d.text, received_alone, &d.time))
         dt_release(d.to);
-    delivered(node, &d);
+    /* The end of a `receive ... after`; a timer whose message is this atom looks the same. */
+    if (strcmp(d.timer, "clock_service") == 0 && strcmp(d.text, "timeout") == 0)
+        dt_server_calls_timeout(node, d.to);
+    else
+        delivered(node, &d);
 }
+
+/* -- Sequential tracing ------------------------------------------------------------- */
+
+static guint hash_token(gconstpointer data) {
+    const struct token *token = data;
+
+    return g_str_hash(token->label) ^ (guint)token->serial;
+}
+
+static gboolean equal_tokens(gconstpointer a, gconstpointer b) {
+    const struct token *x = a, *y = b;
+
+    return x->serial == y->serial && strcmp(x->label, y->label) == 0;
+}
+
+static void free_token(gpointer data) {
+    struct token *token = data;
+
+    if (token->message)
+        token->message->token = NULL;
+    g_free(token->label);
+    g_free(token);
+}
+
+static void add_token(struct messages *all, struct message *m, const char *label, uint64_t serial) {
+    struct token *token = g_new0(struct token, 1);
+
+    token->serial = serial;
+    token->label = g_strdup(label);
+    token->message = m;
+    m->token = token;
+    m->seen.label = m->label = g_strdup(label);
+    /* A counter may start anew: the later one is meant. */
+    if (g_hash_table_contains(all->tokens, token)) {
+        g_queue_remove(&all->tokens_by_age, g_hash_table_lookup(all->tokens, token));
+        g_hash_table_remove(all->tokens, token);
+    }
+    g_hash_table_add(all->tokens, token);
+    g_queue_push_tail(&all->tokens_by_age, token);
+    if (all->tokens_by_age.length > TOKENS_MAX)
+        g_hash_table_remove(all->tokens, g_queue_pop_head(&all->tokens_by_age));
+}
+
+/* Its message_send comes just before, where that is recorded. */
+static struct message *just_sent(struct messages *all, const struct process *from,
+                                 const struct dt_seq_trace_send *e) {
+    struct message *m = all->youngest;
+
+    for (unsigned n = 0; m && n < JUST_SENT; m = m->older, n++)
+        if (m->seen.from == (from ? &from->seen : NULL) && !m->token &&
+            strcmp(m->text, e->message) == 0 && strcmp(m->seen.to_text, e->to) == 0)
+            return m;
+    return NULL;
+}
+
+static void seq_sent(struct node *node, const struct dt_seq_trace_send *e) {
+    struct process *from = dt_process_of(node, e->from);
+    struct message *m = just_sent(node->messages, from, e);
+
+    if (!m)
+        m = sent(node, &(struct dt_message_send){e->from, e->to, e->message});
+    if (m)
+        add_token(node->messages, m, e->label, e->current);
+}
+
+static void seq_received(struct node *node, const struct dt_seq_trace_receive *e) {
+    struct messages *all = node->messages;
+    struct token wanted = {.serial = e->current, .label = (char *)e->label};
+    struct token *token = g_hash_table_lookup(all->tokens, &wanted);
+    struct process *to = dt_process_of(node, e->to);
+    struct message *m;
+
+    if (!to || to->has_exited)
+        return;
+    dt_release(to);
+    if (!token) {
+        /* It was sent before the recording; its delivery was told, if deliveries are recorded. */
+        if (!all->have_receives)
+            delivered(node, &(struct delivery){.to = to,
+                                               .from = dt_process_of(node, e->from),
+                                               .text = e->message,
+                                               .timer = "",
+                                               .time = node->model->now,
+                                               .how = DT_MATCHED_TOKEN});
+        return;
+    }
+    m = token->message;
+    if (!m)
+        return;
+    take_out(all, m);
+    if (!m->seen.to) {
+        m->seen.to = &to->seen;
+        dt_process_ref(to);
+    }
+    deliver(node, m, node->model->now, DT_MATCHED_TOKEN);
+}
+
+/* -- Events ------------------------------------------------------------------------- */
 
 void dt_messages_event(struct node *node, const struct dt_recorded *event) {
     switch (event->probe) {
@@ -296,6 +452,12 @@ void dt_messages_event(struct node *node, const struct dt_recorded *event) {
     case DT_message_delivery:
         delivery(node, event);
         break;
+    case DT_seq_trace_send:
+        seq_sent(node, &event->fields.seq_trace_send);
+        break;
+    case DT_seq_trace_receive:
+        seq_received(node, &event->fields.seq_trace_receive);
+        break;
     default:
         break;
     }
@@ -305,6 +467,7 @@ void dt_messages_event(struct node *node, const struct dt_recorded *event) {
 
 void dt_messages_new(struct node *node) {
     node->messages = g_new0(struct messages, 1);
+    node->messages->tokens = g_hash_table_new_full(hash_token, equal_tokens, free_token, NULL);
 }
 
 void dt_messages_end(struct node *node) {
@@ -312,6 +475,13 @@ void dt_messages_end(struct node *node) {
         drop(node, node->messages->oldest);
 }
 
+/* What was in flight may have been delivered meanwhile. */
+void dt_messages_lost(struct node *node) {
+    dt_messages_end(node);
+}
+
 void dt_messages_free(struct node *node) {
+    g_queue_clear(&node->messages->tokens_by_age);
+    g_hash_table_destroy(node->messages->tokens);
     g_free(node->messages);
 }

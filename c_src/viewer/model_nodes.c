@@ -42,6 +42,8 @@ static struct node *new_node(struct dt_model *model, const struct dt_recorded *e
     g_ptr_array_add(model->nodes, node);
     dt_processes_new(node);
     dt_messages_new(node);
+    dt_server_calls_new(node);
+    dt_spans_new(node);
     DT_TELL(model, node, &node->seen);
     return node;
 }
@@ -80,6 +82,8 @@ void dt_node_named(struct node *node, const char *name, const char *otp) {
 void dt_node_free(gpointer data) {
     struct node *node = data;
 
+    dt_spans_free(node);
+    dt_server_calls_free(node);
     dt_messages_free(node);
     dt_processes_free(node);
     g_hash_table_destroy(node->schedulers);
@@ -161,6 +165,7 @@ static void node_lost(struct node *node, int64_t begin) {
             dt_state_settle(runs);
     }
     dt_calls_lost(node, begin);
+    dt_messages_lost(node);
 }
 
 void dt_model_lost(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,

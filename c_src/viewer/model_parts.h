@@ -82,6 +82,11 @@ struct key {
     uint64_t number;
 };
 
+/* Messages in flight to one receiver, oldest first. */
+struct list {
+    struct message *first, *last;
+};
+
 struct held;
 typedef void held_ends(struct process *process, const struct held *held);
 
@@ -102,12 +107,14 @@ struct process {
     bool has_exited;
     bool is_known; /* in the node's table: its identifier stands for it */
     bool parent_unlinked;
+    unsigned pending_calls, open_spans;
     struct process *children, *next, *previous; /* siblings */
     GHashTable *links;
 
     /* model_scheduling */
     const char *in, *out;
     enum dt_state before_gc;
+    int64_t ran_since; /* time of the last `in` */
     bool is_major;
     unsigned losses; /* of the node's: those that are reflected in `state` */
 
@@ -116,8 +123,8 @@ struct process {
     /* model_calls */
     struct calls *calls;
 
-    /* model_messages: in flight to it, oldest first */
-    struct message *first, *last;
+    /* model_messages */
+    struct list in_flight;
 };
 
 /* -- model.c -- */
@@ -181,5 +188,27 @@ void dt_messages_new(struct node *node);
 void dt_messages_event(struct node *node, const struct dt_recorded *event);
 void dt_messages_end(struct node *node);
 void dt_messages_free(struct node *node);
+void dt_messages_lost(struct node *node);
+
+/* -- model_server_calls.c -- */
+void dt_server_calls_new(struct node *node);
+/* The process whose alias this is, as far as a call is pending that uses it; NULL. */
+struct process *dt_alias(struct node *node, const char *text);
+void dt_server_calls_sent(struct node *node, struct process *from, struct process *to,
+                          const char *text);
+void dt_server_calls_delivered(struct node *node, struct process *from, struct process *to,
+                               const char *text);
+void dt_server_calls_exit(struct node *node, struct process *process, const char *reason);
+/* A `receive ... after` of the process has timed out. */
+void dt_server_calls_timeout(struct node *node, struct process *process);
+void dt_server_calls_end(struct node *node);
+void dt_server_calls_free(struct node *node);
+
+/* -- model_spans.c -- */
+void dt_spans_new(struct node *node);
+void dt_spans_event(struct node *node, const struct dt_recorded *event);
+void dt_spans_exit(struct node *node, struct process *process);
+void dt_spans_end(struct node *node);
+void dt_spans_free(struct node *node);
 
 #endif

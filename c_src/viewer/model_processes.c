@@ -274,6 +274,7 @@ static void replace(struct process *p) {
     dt_state_settle(p);
     dt_state_end(p, true);
     dt_calls_cut(p, p->node->model->now, DT_LEFT_UNKNOWN);
+    dt_spans_exit(p->node, p);
     unlink_all(p);
     p->has_exited = true;
     bury(p);
@@ -417,6 +418,8 @@ static void exit_event(struct node *node, const char *pid, const char *reason) {
     dt_state_settle(p);
     dt_state_exiting(p);
     dt_calls_cut(p, told.time, DT_LEFT_EXIT);
+    dt_spans_exit(node, p);
+    dt_server_calls_exit(node, p, reason);
     DT_TELL(node->model, process_exited, &told);
     g_free(told.linked);
     unlink_all(p);

@@ -1,3 +1,15 @@
+/*
+ * Calls of gen_server and its kin:
+ *
+ *     {'$gen_call',{<0.90.0>,[alias|#Ref<0.1.2.3>]},Request}   or {<0.90.0>,#Ref<0.1.2.3>}
+ *     {[alias|#Ref<0.1.2.3>],Reply}                            or {#Ref<0.1.2.3>,Reply}
+ *     {'DOWN',#Ref<0.1.2.3>,process,<0.91.0>,noproc}
+ *
+ * The reference, which is also the caller's alias, is that of one call. A call is pending from its
+ * request to its end, in a table by that reference.
+ */
+#include <string.h>
+
 #include "viewer/model_parts.h"
 
 const char *const dt_outcome_names[] = {
@@ -6,3 +18,271 @@ const char *const dt_outcome_names[] = {
     [DT_OUTCOME_DOWN] = "down",
     [DT_OUTCOME_UNKNOWN] = "unknown",
 };
+
+enum {
+    /* Requests without a reply may stay pending for ever: the oldest leave. */
+    PENDING_MAX = 100000,
+    REFERENCE_MAX = 100,
+};
+
+struct server_call {
+    struct dt_server_call seen;
+    char *reference, *request;
+    GList *link;
+};
+
+struct server_calls {
+    GHashTable *pending; /* reference -> call */
+    GQueue by_age;
+};
+
+/* -- Texts -------------------------------------------------------------------------- */
+
+/* Moves past a text that begins so. */
+static bool skip(const char **text, const char *head) {
+    size_t size = strlen(head);
+
+    if (strncmp(*text, head, size) != 0)
+        return false;
+    *text += size;
+    return true;
+}
+
+/* Moves past "#Ref<0.1.2.3>". */
+static bool reference(const char **text, char to[REFERENCE_MAX]) {
+    const char *end;
+    size_t size;
+
+    if (strncmp(*text, "#Ref<", 5) != 0 || !(end = strchr(*text, '>')))
+        return false;
+    size = (size_t)(end + 1 - *text);
+    if (size >= REFERENCE_MAX)
+        return false;
+    memcpy(to, *text, size);
+    to[size] = '\0';
+    *text += size;
+    return true;
+}
+
+/* Moves past a tag: [alias|#Ref<0.1.2.3>], or the reference alone. */
+static bool tag(const char **text, char to[REFERENCE_MAX]) {
+    bool is_alias = skip(text, "[alias|");
+
+    return reference(text, to) && (!is_alias || skip(text, "]"));
+}
+
+struct request {
+    char caller[REFERENCE_MAX], reference[REFERENCE_MAX];
+    const char *term; /* with the bracket that ends the message */
+};
+
+static bool parse_request(const char *text, struct request *request) {
+    const char *end;
+
+    if (!skip(&text, "{'$gen_call',{") || !(end = strchr(text, '>')) || *text != '<' ||
+        (size_t)(end + 1 - text) >= sizeof request->caller)
+        return false;
+    memcpy(request->caller, text, (size_t)(end + 1 - text));
+    request->caller[end + 1 - text] = '\0';
+    text = end + 1;
+    if (!skip(&text, ",") || !tag(&text, request->reference) || !skip(&text, "},"))
+        return false;
+    request->term = text;
+    return true;
+}
+
+/* A term without the bracket that ends the message around it. A cut text has none. */
+static char *inner(const char *text) {
+    size_t size = strlen(text);
+
+    return g_strndup(text, size && text[size - 1] == '}' ? size - 1 : size);
+}
+
+/* -- Pending calls ------------------------------------------------------------------ */
+
+static struct process *live(struct dt_process *seen) {
+    return (struct process *)seen;
+}
+
+static void end_call(struct node *node, struct server_call *call, enum dt_outcome outcome,
+                     const char *reply) {
+    struct process *caller = live(call->seen.caller), *server = live(call->seen.server);
+
+    call->seen.outcome = outcome;
+    call->seen.reply = reply;
+    call->seen.ended = node->model->now;
+    DT_TELL(node->model, server_call, &call->seen);
+    g_hash_table_remove(node->server_calls->pending, call->reference);
+    g_queue_delete_link(&node->server_calls->by_age, call->link);
+    caller->pending_calls--;
+    server->pending_calls--;
+    g_free(call->reference);
+    g_free(call->request);
+    g_free(call);
+    dt_process_unref(caller);
+    dt_process_unref(server);
+}
+
+static void begin_call(struct node *node, const struct request *request, struct process *server,
+                       bool is_delivered) {
+    struct server_calls *all = node->server_calls;
+    struct process *caller = dt_process_of(node, request->caller);
+    struct server_call *call;
+
+    if (!caller || !server || g_hash_table_contains(all->pending, request->reference))
+        return;
+    call = g_new0(struct server_call, 1);
+    call->reference = g_strdup(request->reference);
+    call->request = inner(request->term);
+    call->seen = (struct dt_server_call){.caller = &caller->seen,
+                                         .server = &server->seen,
+                                         .request = call->request,
+                                         .reply = "",
+                                         .began = node->model->now,
+                                         .delivered = is_delivered ? node->model->now : DT_NO_VALUE,
+                                         .taken = DT_NO_VALUE};
+    dt_process_ref(caller);
+    dt_process_ref(server);
+    caller->pending_calls++;
+    server->pending_calls++;
+    g_queue_push_tail(&all->by_age, call);
+    call->link = all->by_age.tail;
+    g_hash_table_insert(all->pending, call->reference, call);
+    if (all->by_age.length > PENDING_MAX)
+        end_call(node, g_queue_peek_head(&all->by_age), DT_OUTCOME_UNKNOWN, "");
+}
+
+static struct server_call *pending(struct node *node, const char *reference) {
+    return g_hash_table_lookup(node->server_calls->pending, reference);
+}
+
+struct process *dt_alias(struct node *node, const char *text) {
+    char alias[REFERENCE_MAX];
+    struct server_call *call = reference(&text, alias) ? pending(node, alias) : NULL;
+
+    return call ? live(call->seen.caller) : NULL;
+}
+
+/* -- Messages ----------------------------------------------------------------------- */
+
+/* When the server, which runs, has begun to. */
+static int64_t taken(const struct server_call *call) {
+    const struct process *server = (const struct process *)call->seen.server;
+    int64_t received =
+        call->seen.delivered == DT_NO_VALUE ? call->seen.began : call->seen.delivered;
+
+    if (server->seen.state != DT_STATE_RUNNING && server->seen.state != DT_STATE_COLLECTING)
+        return DT_NO_VALUE;
+    return MAX(server->ran_since, received);
+}
+
+static bool reply(struct node *node, struct process *from, struct process *to, const char *text) {
+    char key[REFERENCE_MAX];
+    struct server_call *call;
+    char *term;
+
+    if (!skip(&text, "{") || !tag(&text, key) || !skip(&text, ",") ||
+        !(call = pending(node, key)) || call->seen.caller != &to->seen)
+        return false;
+    if (from && call->seen.server == &from->seen)
+        call->seen.taken = taken(call);
+    term = inner(text);
+    end_call(node, call, DT_OUTCOME_REPLY, term);
+    g_free(term);
+    return true;
+}
+
+void dt_server_calls_sent(struct node *node, struct process *from, struct process *to,
+                          const char *text) {
+    struct request request;
+
+    if (!to || *text != '{')
+        return;
+    if (parse_request(text, &request))
+        begin_call(node, &request, to, false);
+    else
+        reply(node, from, to, text);
+}
+
+void dt_server_calls_delivered(struct node *node, struct process *from, struct process *to,
+                               const char *text) {
+    struct server_call *call;
+    struct request request;
+    char key[REFERENCE_MAX];
+
+    if (*text != '{')
+        return;
+    if (parse_request(text, &request)) {
+        call = pending(node, request.reference);
+        if (!call)
+            begin_call(node, &request, to, true);
+        else if (call->seen.server == &to->seen && call->seen.delivered == DT_NO_VALUE)
+            call->seen.delivered = node->model->now;
+        return;
+    }
+    if (reply(node, from, to, text))
+        return;
+    if (skip(&text, "{'DOWN',") && reference(&text, key) && (call = pending(node, key)) &&
+        call->seen.caller == &to->seen)
+        end_call(node, call, DT_OUTCOME_DOWN, "");
+}
+
+/* -- Ends without a message --------------------------------------------------------- */
+
+/* Oldest first: all calls with this process. */
+static void end_calls_of(struct node *node, const struct process *p, enum dt_outcome of_caller) {
+    GList *next;
+
+    for (GList *i = node->server_calls->by_age.head; i && p->pending_calls; i = next) {
+        struct server_call *call = i->data;
+
+        next = i->next;
+        if (call->seen.caller == &p->seen)
+            end_call(node, call, of_caller, "");
+        else if (call->seen.server == &p->seen)
+            end_call(node, call, DT_OUTCOME_DOWN, "");
+    }
+}
+
+/* {timeout,{gen_server,call,[...]}} */
+static bool is_timeout(const char *reason) {
+    return skip(&reason, "{timeout,{gen_") || skip(&reason, "{{timeout,{gen_");
+}
+
+void dt_server_calls_exit(struct node *node, struct process *p, const char *reason) {
+    if (p->pending_calls)
+        end_calls_of(node, p, is_timeout(reason) ? DT_OUTCOME_TIMEOUT : DT_OUTCOME_UNKNOWN);
+}
+
+/* `gen` waits in gen:do_call/4; where no scheduling is recorded, any `receive` may be its. */
+void dt_server_calls_timeout(struct node *node, struct process *p) {
+    if (!p->pending_calls || (*p->in && strcmp(p->in, "gen:do_call/4") != 0))
+        return;
+    for (GList *i = node->server_calls->by_age.tail; i; i = i->prev) {
+        struct server_call *call = i->data;
+
+        if (call->seen.caller == &p->seen) {
+            end_call(node, call, DT_OUTCOME_TIMEOUT, "");
+            return;
+        }
+    }
+}
+
+/* -- Begin and end ------------------------------------------------------------------ */
+
+void dt_server_calls_new(struct node *node) {
+    node->server_calls = g_new0(struct server_calls, 1);
+    node->server_calls->pending = g_hash_table_new(g_str_hash, g_str_equal);
+}
+
+void dt_server_calls_end(struct node *node) {
+    struct server_call *call;
+
+    while ((call = g_queue_peek_head(&node->server_calls->by_age)))
+        end_call(node, call, DT_OUTCOME_UNKNOWN, "");
+}
+
+void dt_server_calls_free(struct node *node) {
+    g_hash_table_destroy(node->server_calls->pending);
+    g_free(node->server_calls);
+}

@@ -169,7 +169,6 @@ to_the_dead() ->
     note(sent, {text(self()), text(Dead), 1}),
     ok = await(Dead),
     [Dead ! {hello, N} || N <- lists:seq(1, ?DEAD)],
-    note(sent, {text(self()), text(Dead), ?DEAD}),
     note(dead, {text(self()), text(Dead), ?DEAD}),
     [{shop_nobody, node()} ! {hello, N} || N <- lists:seq(1, ?NO_NAME)],
     ok.

@@ -1,0 +1,110 @@
+#include <string.h>
+
+#include "viewer/model_parts.h"
+
+struct span {
+    struct dt_span seen;
+    char *name;
+};
+
+/* Spans whose stop is not recorded leave when their process exits, or with the oldest. */
+enum { OPEN_MAX = 100000 };
+
+struct spans {
+    GHashTable *open; /* by id */
+    GQueue by_age;
+};
+
+static void end_span(struct node *node, struct span *span, int64_t end, const char *outcome) {
+    struct process *p = (struct process *)span->seen.process;
+
+    span->seen.end = MAX(end, span->seen.begin);
+    span->seen.outcome = outcome;
+    span->seen.is_open = !*outcome;
+    DT_TELL(node->model, span, &span->seen);
+    g_hash_table_remove(node->spans->open, &span->seen.id);
+    g_queue_remove(&node->spans->by_age, span);
+    p->open_spans--;
+    g_free(span->name);
+    g_free(span);
+    dt_process_unref(p);
+}
+
+static void start(struct node *node, const struct dt_user_span_start *e) {
+    struct process *p = dt_process_of(node, e->pid);
+    struct spans *all = node->spans;
+    struct span *span;
+
+    if (!p || p->has_exited || g_hash_table_contains(all->open, &e->id))
+        return;
+    span = g_new0(struct span, 1);
+    span->name = g_strdup(e->name);
+    span->seen = (struct dt_span){.process = &p->seen,
+                                  .id = e->id,
+                                  .name = span->name,
+                                  .begin = node->model->now,
+                                  .outcome = ""};
+    dt_process_ref(p);
+    p->open_spans++;
+    g_hash_table_insert(all->open, &span->seen.id, span);
+    g_queue_push_head(&all->by_age, span);
+    if (all->by_age.length > OPEN_MAX)
+        end_span(node, g_queue_peek_tail(&all->by_age), node->model->now, "");
+}
+
+static void stop(struct node *node, const struct dt_user_span_stop *e) {
+    struct process *p = dt_process_of(node, e->pid);
+    struct span *span = g_hash_table_lookup(node->spans->open, &e->id);
+    int64_t now = node->model->now;
+    struct dt_span told;
+
+    if (span && span->seen.process == (p ? &p->seen : NULL)) {
+        end_span(node, span, now, *e->outcome ? e->outcome : "ok");
+        return;
+    }
+    if (!p)
+        return;
+    told = (struct dt_span){.process = &p->seen,
+                            .id = e->id,
+                            .name = e->name,
+                            .begin = now - (int64_t)MIN(e->duration, (uint64_t)MAX(now, 0)),
+                            .end = now,
+                            .outcome = e->outcome};
+    DT_TELL(node->model, span, &told);
+}
+
+void dt_spans_event(struct node *node, const struct dt_recorded *event) {
+    if (event->probe == DT_user_span_start)
+        start(node, &event->fields.user_span_start);
+    else
+        stop(node, &event->fields.user_span_stop);
+}
+
+void dt_spans_exit(struct node *node, struct process *p) {
+    GList *next;
+
+    for (GList *i = node->spans->by_age.head; i && p->open_spans; i = next) {
+        struct span *span = i->data;
+
+        next = i->next;
+        if (span->seen.process == &p->seen)
+            end_span(node, span, node->model->now, "");
+    }
+}
+
+void dt_spans_new(struct node *node) {
+    node->spans = g_new0(struct spans, 1);
+    node->spans->open = g_hash_table_new(g_int64_hash, g_int64_equal);
+}
+
+void dt_spans_end(struct node *node) {
+    struct span *span;
+
+    while ((span = g_queue_peek_tail(&node->spans->by_age)))
+        end_span(node, span, node->model->now, "");
+}
+
+void dt_spans_free(struct node *node) {
+    g_hash_table_destroy(node->spans->open);
+    g_free(node->spans);
+}
