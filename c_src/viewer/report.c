@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "viewer/report_parts.h"
+#include "viewer/report_shape.h"
 
 const char *const dt_told_words[] = {
 #define KIND(name, word) word,

@@ -275,9 +275,6 @@ int64_t dt_load_ns(const struct dt_report *report, unsigned step);
 
 void dt_report_find(struct dt_report *report);
 
-/* A request without what differs from call to call: {get,17} -> {get,_}. */
-void dt_report_shape(const char *request, char *shape, size_t size);
-
 /* Sorted for showing; the caller frees the array. */
 GPtrArray *dt_report_calls(const struct dt_report *report);        /* by total */
 GPtrArray *dt_report_server_calls(const struct dt_report *report); /* by p99 */

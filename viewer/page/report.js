@@ -14,7 +14,7 @@ export function processButton(process) {
     const name = nameOf(process) || plain(process.show ?? "") || UNKNOWN;
     const shown = process.name ? name : plain(process.show || name);
     const short = process.pid && shown.endsWith(" " + process.pid) ? shown.slice(0, -process.pid.length - 1) : shown;
-    const pid = process.pid && short !== process.pid ? h("span", { class: "pid" }, plain(process.pid)) : "";
+    const pid = process.pid && short !== process.pid ? [" ", h("span", { class: "pid" }, plain(process.pid))] : "";
     return process.number === null || process.number === undefined ? h("span", {}, cut(short, 200), pid)
         : h("button", { type: "button", class: "plain link", title: "Show only what concerns it", click: () => choose(process) },
             cut(short, 200), pid);
@@ -51,7 +51,7 @@ export class Columns {
     // A time of the report, in ns since the epoch: as a double, so to a quarter of a microsecond.
     time(title, field, lasts = () => 0, more = {}) {
         const relative = (row) => row[field] === null || row[field] === undefined ? null : row[field] - this.zero;
-        return { title, number: true, value: relative, ...more,
+        return { title, number: true, className: "time", value: relative, ...more,
             show: (row, value) => value === null ? UNKNOWN : h("button", {
                 type: "button", class: "plain link", title: local(this.data.begin, value) + ": show it in the timeline",
                 click: () => goTo(value, value + lasts(row)),

@@ -28,7 +28,8 @@ export class Table {
                 this.draw();
             },
         });
-        this.heads = columns.map((column, n) => h("th", { scope: "col", class: column.number && "number" },
+        this.heads = columns.map((column, n) => h("th", { scope: "col", class: [column.number && "number", column.className === "time" && "time"]
+            .filter(Boolean).join(" ") || null },
             h("button", { type: "button", class: "plain", title: column.help, click: () => this.sortBy(n) }, column.title)));
         this.body = h("tbody");
         this.more = h("button", { type: "button", class: "more", click: () => { this.limit += MORE; this.draw(); } });

@@ -112,7 +112,7 @@ export class Timeline {
             painter.paper.translate(0, -5);
             painter.boxes([0, 5, 26, 14], state);
         };
-        this.legend.replaceChildren(
+        this.legend.replaceChildren(...[
             entry("running", box(RUNNING)), entry("runnable, inferred", box(RUNNABLE)),
             entry("waiting", (painter) => painter.boxes([0, 6, 26, 2], WAITING)),
             entry("collecting garbage", box(COLLECTING)), entry("exiting", box(EXITING)),
@@ -124,7 +124,7 @@ export class Timeline {
             this.of.messages.size > 0 && entry("inferred", (painter) => painter.arrow(2, 22, 11, 3, true, false)),
             this.of.spans.size > 0 && entry("span", (painter) => painter.span(0, 26, -10)),
             this.of.exits.size > 0 && entry("exit", (painter) => painter.exit(13, -5, false)),
-            this.of.exits.size > 0 && entry("crash", (painter) => painter.exit(13, -5, true)));
+            this.of.exits.size > 0 && entry("crash", (painter) => painter.exit(13, -5, true))].filter(Boolean));
     }
 
     // Which rows there are.
@@ -140,7 +140,7 @@ export class Timeline {
         this.lanes = new Map(this.rows.map((row, n) => [row.index, n]));
         const several = new Set(this.of.rows.map((row) => row.node)).size > 1;
         this.corner.textContent = this.rows.length === this.of.rows.length
-            ? `${count(this.rows.length)} processes` : `${count(this.rows.length)} of ${count(this.of.rows.length)}`;
+            ? count(this.rows.length) + (this.of.rows.some((row) => row.kind === "port") ? " processes and ports" : " processes") : `${count(this.rows.length)} of ${count(this.of.rows.length)}`;
         this.labels.replaceChildren(this.corner, ...this.rows.map((row, n) => {
             const name = row.show.replace(" " + row.pid, "") || row.pid;
             const button = h("button", {
@@ -149,7 +149,7 @@ export class Timeline {
                     .filter(Boolean).join(", ")),
                 click: () => choose(row),
             }, h("span", { class: "name" }, cut(name, 120)),
-                h("span", { class: "pid" }, name === row.pid ? "" : row.pid, several && ` ${row.node ?? ""}`));
+                h("span", { class: "pid" }, [name === row.pid ? "" : row.pid, several && row.node].filter(Boolean).join(" ")));
             button.style.top = RULER + n * ROW + "px";
             return button;
         }));
