@@ -381,8 +381,8 @@ static void took(struct dt_pair *row, const struct dt_server_call *c) {
     dt_quantiles_add(&row->took, (uint64_t)MAX(c->ended - c->began, 0));
     if (c->taken == DT_NO_VALUE)
         return;
-    if (c->delivered != DT_NO_VALUE)
-        dt_quantiles_add(&row->queued, (uint64_t)MAX(c->taken - c->delivered, 0));
+    /* From the send on: the VM tells a delivery only when the server runs and looks. */
+    dt_quantiles_add(&row->queued, (uint64_t)MAX(c->taken - c->began, 0));
     dt_quantiles_add(&row->worked, (uint64_t)MAX(c->ended - c->taken, 0));
 }
 
