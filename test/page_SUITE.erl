@@ -1,5 +1,5 @@
-%% The page of sink.dyntrace.html in Chromium: what it shows against the report's JSON, what it does when a reader sorts,
-%% filters, zooms and chooses, by mouse and by keyboard, and that nothing in a recording is executed.
+%% The page of sink.dyntrace.html in Chromium: what it shows against the report's JSON, what it does when a reader
+%% sorts, filters, zooms and chooses, by mouse and by keyboard, and that nothing in a recording is executed.
 %%
 %% test_page:check/3 fails where a page requests anything, logs an error or violates its policy.
 -module(page_SUITE).
@@ -63,7 +63,8 @@ call(Server, Client, At) ->
      {At + 3000, process_scheduled, #{pid => Client, entry => "gen:do_call/4", type => "out"}},
      {At + 4000, process_scheduled, #{pid => Server, entry => "gen_server:loop/7", type => "in"}},
      {At + ?MS, message_send, #{from => Server, to => Client, message => Message(Reply)}},
-     {At + ?MS + 1000, message_delivery, #{to => Client, from => Server, node => "shop@host", message => Message(Reply)}},
+     {At + ?MS + 1000, message_delivery, #{to => Client, from => Server, node => "shop@host",
+                                           message => Message(Reply)}},
      {At + ?MS + 4000, process_scheduled, #{pid => Server, entry => "gen_server:loop/7", type => "out"}}].
 
 %% What stands in the page's tables is what stands in the report.
@@ -106,9 +107,8 @@ limits(Config) ->
     Many = [event(N, Kind) || N <- lists:seq(1, 3000), Kind <- [in, out]],
     Trace = test_viewer:make(Many, Config),
     File = test_page:make(Trace, [{processes, 5}, {intervals, 200}, {messages, 0}], Config),
-    #{<<"timeline">> := Timeline} = data(File),
-    #{<<"summary">> := #{<<"processes">> := 10, <<"rows">> := 5, <<"intervals_kept">> := Kept, <<"merged">> := Merged}} =
-        Timeline,
+    #{<<"timeline">> := Timeline = #{<<"summary">> := Summary}} = data(File),
+    #{<<"processes">> := 10, <<"rows">> := 5, <<"intervals_kept">> := Kept, <<"merged">> := Merged} = Summary,
     ?assert(Kept =< 200),
     ?assert(Merged > 1000),
     Rows = [Process || Process = #{<<"intervals">> := _} <- maps:get(<<"processes">>, Timeline)],
@@ -181,8 +181,8 @@ tables(Config) ->
     ?assert(End - Begin < 1000 * ?MS).
 
 timeline(Config) ->
-    #{<<"steps">> := Steps, <<"label">> := Label, <<"tip">> := Tip, <<"alternative">> := [[<<"shop_db", _/binary>> | Shares]]}
-        = made_up(timeline, Config),
+    #{<<"steps">> := Steps, <<"label">> := Label, <<"tip">> := Tip,
+      <<"alternative">> := [[<<"shop_db", _/binary>> | Shares]]} = made_up(timeline, Config),
     Range = fun(Step) ->
                     #{<<"begin">> := Begin, <<"end">> := End} = maps:get(Step, Steps),
                     {Begin, End - Begin}
@@ -217,9 +217,10 @@ flame(Config) ->
 
 %% Every text of a recording is a script, 10 kB long, or turns the direction of writing.
 hostile(Config) ->
-    #{<<"broken">> := null, <<"scripts">> := 2, <<"images">> := 0, <<"title">> := Title, <<"log">> := Log, <<"wide">> := Wide}
-        = made_up(hostile, Config),
-    [?assertMatch({_, _}, binary:match(Text, <<"</script><script>window.broken=1</script>">>)) || Text <- [Title | Log]],
+    #{<<"broken">> := null, <<"scripts">> := 2, <<"images">> := 0, <<"title">> := Title, <<"log">> := Log,
+      <<"wide">> := Wide} = made_up(hostile, Config),
+    Script = <<"</script><script>window.broken=1</script>">>,
+    [?assertMatch({_, _}, binary:match(Text, Script)) || Text <- [Title | Log]],
     [?assertMatch({_, _}, binary:match(Title, Shown)) || Shown <- [<<"\\x{2028}\\x{202e}">>, <<"␇"/utf8>>]],
     ?assert(Wide =< 0).
 

@@ -20,7 +20,8 @@ browser_missing() ->
 template() ->
     filename:join(test_viewer:plugin(), "page.html").
 
-%% What page.mjs has seen, as a term. What no page may do is checked here: a request, an error, a violation of its policy.
+%% What page.mjs has seen, as a term. What no page may do is checked here: a request, an error, a violation of its
+%% policy.
 check(Check, Args, Config) ->
     {priv_dir, Dir} = lists:keyfind(priv_dir, 1, Config),
     File = filename:join(Dir, atom_to_list(Check) ++ ".json"),
