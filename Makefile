@@ -37,7 +37,7 @@ demo: deps-demo all ## trace a small live system, print its events as a story (V
 	erlc -o $(DEMO) demo/*.erl test/support/*.erl
 	$(ERL) -pa $(DEMO) -s dyntrace_demo main
 
-check: deps-check all check-docs ## run all tests (SUITES=test/a_SUITE,test/b_SUITE: only these)
+check: deps-check all check-docs check-page ## run all tests (SUITES=test/a_SUITE,test/b_SUITE: only these)
 	$(REBAR) ct $(if $(SUITES),--suite $(SUITES))
 
 # suites of names -> test/name_SUITE,test/name_SUITE,…, as rebar3 takes them
@@ -126,7 +126,8 @@ page: deps-page ## generate the page's template, priv/babeltrace2/page.html, fro
 	tools/page > priv/babeltrace2/page.html.new && mv priv/babeltrace2/page.html.new priv/babeltrace2/page.html
 
 check-page: deps-page
-	@tools/page | cmp - priv/babeltrace2/page.html || { echo "priv/babeltrace2/page.html is stale: run 'make page'"; exit 1; }
+	@tools/page | cmp - priv/babeltrace2/page.html || \
+	  { echo "priv/babeltrace2/page.html is stale: run 'make page'"; exit 1; }
 
 # RECORDING is a folder of LTTng, such as the one that the demo leaves; SHOW the name of a process to choose.
 screenshot: deps-page all ## make docs/page.png, a picture of a page (RECORDING=folder)
@@ -161,6 +162,6 @@ clean: ## remove all build results
 	$(MAKE) -C c_src clean
 	rm -rf priv/beam _build
 
-.PHONY: help all demo page check-page screenshot check check-apart check-arm64 check-building check-busy check-matrix check-others \
-        check-release check-sanitize check-systemtap check-vm check-docs soak docs lint bench clean deps deps-arm64 \
+.PHONY: help all demo page check-page screenshot check check-apart check-arm64 check-building check-busy \
+        check-matrix check-others check-release check-sanitize check-systemtap check-vm check-docs soak docs lint bench clean deps deps-arm64 \
         deps-demo deps-page deps-check deps-release deps-vm deps-lint deps-bench deps-matrix
