@@ -265,9 +265,8 @@ static void returned(struct process *p, const char *entry, int64_t time) {
     struct function *f = dt_function_of(model_of(p), entry);
     struct calls *c = calls_of(p);
 
-    if (strcmp(entry, "undefined") == 0)
-        returns->with_return_to = true;
-    else if (f->calls == 0 && !returns->is_followed_by_call && ++returns->strange > STRANGE_MAX)
+    if (strcmp(entry, "undefined") == 0 ||
+        (f->calls == 0 && !returns->is_followed_by_call && ++returns->strange > STRANGE_MAX))
         returns->with_return_to = true;
     if (returns->with_return_to &&
         (c->has_returned || f->calls == 0 || !top(c) || top(c)->function != f))
