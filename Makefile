@@ -42,7 +42,7 @@ demo: deps-demo all ## trace a small live system, print its events as a story (V
 check check-release check-sanitize: export PATH := $(addsuffix :,$(wildcard /usr/lib/ccache))$(PATH)
 check check-release check-sanitize: export CCACHE_NOHASHDIR := 1
 
-check: deps-check all check-docs check-page ## run all tests (SUITES=test/a_SUITE,test/b_SUITE: only these)
+check: deps-check all check-docs ## run all tests (SUITES=test/a_SUITE,test/b_SUITE: only these)
 	$(REBAR) ct $(if $(SUITES),--suite $(SUITES))
 
 # suites of names -> test/name_SUITE,test/name_SUITE,…, as rebar3 takes them
@@ -52,7 +52,7 @@ suites = $(subst $(empty) ,$(comma),$(patsubst %,test/%_SUITE,$(strip $(1))))
 ALL_SUITES = $(patsubst test/%_SUITE.erl,%,$(wildcard test/*_SUITE.erl))
 
 # Suites that take long and do not use LTTng, whose daemons are shared. .ci/run runs them beside the others.
-APART_SUITES := build native release text
+APART_SUITES := build native release text page perfetto report viewer_model
 check-apart: SUITES = $(call suites,$(APART_SUITES))
 check-others: SUITES = $(call suites,$(filter-out $(APART_SUITES),$(ALL_SUITES)))
 check-apart check-others: check
@@ -149,7 +149,7 @@ check-docs: all
 docs: all ## generate docs/PROBES.md and SystemTap's tapset
 	for g in $(GENERATED); do $${g#*:} $(LIB) > $${g%:*}.new && mv $${g%:*}.new $${g%:*} || exit 1; done
 
-lint: deps-lint all ## line length, clang-format, clang-tidy, cppcheck, the order of includes, xref, dialyzer
+lint: deps-lint deps-page all check-page ## line length, clang-format, clang-tidy, cppcheck, the order of includes, xref, dialyzer
 	tools/line_length .
 	clang-format --dry-run --Werror c_src/*.[ch] c_src/*/*.[ch]
 	tools/includes c_src
