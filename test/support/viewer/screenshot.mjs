@@ -8,11 +8,20 @@ if (!out) {
     process.exit(2);
 }
 const { WIDTH = 1440, HEIGHT = 1180, SCALE = 2, THEME = "light", SHOW } = process.env;
-const { browser, page, seen } = await open(modules, file,
-    { width: Number(WIDTH), height: Number(HEIGHT), scale: Number(SCALE), theme: THEME });
+const { browser, page, seen } = await open(modules, file, {
+    width: Number(WIDTH),
+    height: Number(HEIGHT),
+    scale: Number(SCALE),
+    theme: THEME,
+});
 if (SHOW) {
-    await page.evaluate((name) => [...document.querySelectorAll(".labels button")]
-        .find((button) => button.textContent.includes(name))?.click(), SHOW);
+    await page.evaluate(
+        (name) =>
+            [...document.querySelectorAll(".labels button")]
+                .find((button) => button.textContent.includes(name))
+                ?.click(),
+        SHOW,
+    );
     await settled(page);
 }
 await page.screenshot({ path: out });
