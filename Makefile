@@ -80,7 +80,9 @@ chroot-of-%: deps-matrix
 # The builds of build_SUITE and native_SUITE and the races of threads_SUITE depend on neither. Suites that mostly build
 # run apart.
 BUILDING_SUITES := text examples release
-RELEASE_SUITES = $(filter-out build native threads $(BUILDING_SUITES),$(ALL_SUITES))
+# These read pictures with programs of JavaScript.
+READING_SUITES := page perfetto report
+RELEASE_SUITES = $(filter-out build native threads $(READING_SUITES) $(BUILDING_SUITES),$(ALL_SUITES))
 
 check-release: deps-release all check-docs
 	$(REBAR) ct --suite $(or $(SUITES),$(call suites,$(RELEASE_SUITES)))
@@ -96,7 +98,7 @@ check-arm64: deps-arm64 ## run the suites that need no kernel on emulated arm64 
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZERS = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libubsan.so)
 SANITIZE_SUITES := text annotation dyntrace usdt builtins load lttng follow follow_others sources vm_events identity \
-                   delivery viewer
+                   delivery viewer viewer_model
 
 check-sanitize: deps-check ## run the library's and the viewer's suites with ASan and UBSan
 	tools/copy _build/sanitize
@@ -134,7 +136,8 @@ check-page: deps-page
 	@tools/page | cmp - priv/babeltrace2/page.html || \
 	  { echo "priv/babeltrace2/page.html is stale: run 'make page'"; exit 1; }
 
-# RECORDING is a folder of LTTng, such as the one that the demo leaves; SHOW the name of a process to choose.
+# RECORDING is a folder of LTTng, the one that the demo leaves if none is given; SHOW the name of a process to choose.
+RECORDING ?= $(DEMO)/recording
 screenshot: deps-page all ## make docs/page.png, a picture of a page (RECORDING=folder)
 	@mkdir -p _build/page
 	babeltrace2 --plugin-path=priv/babeltrace2 $(RECORDING) \
@@ -168,5 +171,5 @@ clean: ## remove all build results
 	rm -rf priv/beam _build
 
 .PHONY: help all demo page check-page screenshot check check-apart check-arm64 check-building check-busy \
-        check-matrix check-others check-release check-sanitize check-systemtap check-vm check-docs soak docs lint bench clean deps deps-arm64 \
-        deps-demo deps-page deps-check deps-release deps-vm deps-lint deps-bench deps-matrix
+        check-matrix check-others check-release check-sanitize check-systemtap check-vm check-docs soak docs lint bench \
+        clean deps deps-arm64 deps-demo deps-page deps-check deps-release deps-vm deps-lint deps-bench deps-matrix

@@ -4,8 +4,8 @@
 
 -export([make/0]).
 
--define(PAUSE_MS, 20).
--define(ROUNDS, 40).
+-define(PAUSE_MS, 2).
+-define(ROUNDS, 60).
 
 %% Beside the demo's modules.
 -define(FOLDER, "_build/demo").

@@ -222,8 +222,8 @@ static struct message *find_in(const struct list *list, const struct delivery *d
     struct message *m = list->first;
 
     for (unsigned n = 0; m && n < COMPARED_MAX; m = m->next, n++)
-        if (m->hash == hash && (!d->from || m->seen.from == &d->from->seen) &&
-            strcmp(m->text, d->text) == 0)
+        if (m->hash == hash && m->seen.sent <= d->time &&
+            (!d->from || m->seen.from == &d->from->seen) && strcmp(m->text, d->text) == 0)
             return m;
     return NULL;
 }
