@@ -135,7 +135,8 @@ static const char *node_name(const struct dt_process *process) {
 static struct dt_flame_frame *start_of(struct dt_flame *flame, const struct dt_process *process) {
     if (flame->by == DT_FLAME_BY_NONE)
         return flame->root;
-    if (flame->by == DT_FLAME_BY_INITIAL && *process->initial)
+    bool is_node_named = process->node && *process->node->otp;
+    if (flame->by == DT_FLAME_BY_INITIAL && *process->initial && is_node_named)
         return named(flame, named(flame, flame->root, node_name(process)), process->initial);
     return base_of(flame, process);
 }
