@@ -20,6 +20,7 @@ MATRIX_NEEDS := erl debootstrap
 ARM64_NEEDS := debootstrap qemu-aarch64-static
 # Other releases compile with gcc only. What reads the pictures, in programs of JavaScript, is the same everywhere.
 RELEASE_NEEDS := $(filter-out clang editorconfig node npm chromium protoc,$(CHECK_NEEDS))
+PAGE_NEEDS  := node npm chromium babeltrace2
 LINT_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) rebar3 editorconfig clang-format clang-tidy cppcheck dialyzer xref
 
 .DEFAULT_GOAL := all
@@ -36,7 +37,7 @@ demo: deps-demo all ## trace a small live system, print its events as a story (V
 	erlc -o $(DEMO) demo/*.erl test/support/*.erl
 	$(ERL) -pa $(DEMO) -s dyntrace_demo main
 
-check: deps-check all check-docs ## run all tests (SUITES=test/a_SUITE,test/b_SUITE: only these)
+check: deps-check all check-docs check-page ## run all tests (SUITES=test/a_SUITE,test/b_SUITE: only these)
 	$(REBAR) ct $(if $(SUITES),--suite $(SUITES))
 
 # suites of names -> test/name_SUITE,test/name_SUITE,…, as rebar3 takes them
@@ -74,7 +75,9 @@ chroot-of-%: deps-matrix
 # The builds of build_SUITE and native_SUITE and the races of threads_SUITE depend on neither. Suites that mostly build
 # run apart.
 BUILDING_SUITES := text examples release
-RELEASE_SUITES = $(filter-out build native threads $(BUILDING_SUITES),$(ALL_SUITES))
+# These read pictures with programs of JavaScript.
+READING_SUITES := page perfetto report
+RELEASE_SUITES = $(filter-out build native threads $(READING_SUITES) $(BUILDING_SUITES),$(ALL_SUITES))
 
 check-release: deps-release all check-docs
 	$(REBAR) ct --suite $(or $(SUITES),$(call suites,$(RELEASE_SUITES)))
@@ -90,7 +93,7 @@ check-arm64: deps-arm64 ## run the suites that need no kernel on emulated arm64 
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZERS = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libubsan.so)
 SANITIZE_SUITES := text annotation dyntrace usdt builtins load lttng follow follow_others sources vm_events identity \
-                   delivery viewer
+                   delivery viewer viewer_model
 
 check-sanitize: deps-check ## run the library's and the viewer's suites with ASan and UBSan
 	tools/copy _build/sanitize
@@ -121,6 +124,21 @@ bench: deps-bench all ## measure what an event costs, write bench/RESULTS.md (TA
 	$(if $(OTP_LTTNG),$(OTP_LTTNG)/bin/erl -noinput -pa $(BENCH) -s dyntrace_bench otp -extra $(BENCH))
 	$(ERL) -pa $(BENCH) -s dyntrace_bench main -extra $(BENCH) bench/RESULTS.md $(TABLES)
 
+page: deps-page ## generate the page's template, priv/babeltrace2/page.html, from viewer/page
+	tools/page > priv/babeltrace2/page.html.new && mv priv/babeltrace2/page.html.new priv/babeltrace2/page.html
+
+check-page: deps-page
+	@tools/page | cmp - priv/babeltrace2/page.html || \
+	  { echo "priv/babeltrace2/page.html is stale: run 'make page'"; exit 1; }
+
+# RECORDING is a folder of LTTng, the one that the demo leaves if none is given; SHOW the name of a process to choose.
+RECORDING ?= $(DEMO)/recording
+screenshot: deps-page all ## make docs/page.png, a picture of a page (RECORDING=folder)
+	@mkdir -p _build/page
+	babeltrace2 --plugin-path=priv/babeltrace2 $(RECORDING) \
+	  --component=page:sink.dyntrace.html --params='path="_build/page/page.html"'
+	tools/screenshot _build/page/page.html docs/page.png
+
 check-docs: all
 	@for g in $(GENERATED); do \
 	  $${g#*:} $(LIB) | diff -u $${g%:*} - || { echo "$${g%:*} is stale: run 'make docs'"; exit 1; }; \
@@ -140,13 +158,13 @@ lint: deps-lint all ## line length, clang-format, clang-tidy, cppcheck, the orde
 deps: ## install the packages that any target needs
 	tools/deps $(sort $(CHECK_NEEDS) $(BENCH_NEEDS) $(VM_NEEDS) $(MATRIX_NEEDS) $(ARM64_NEEDS) $(LINT_NEEDS))
 
-deps-arm64 deps-demo deps-check deps-release deps-bench deps-matrix deps-vm deps-lint: deps-%:
+deps-page deps-arm64 deps-demo deps-check deps-release deps-bench deps-matrix deps-vm deps-lint: deps-%:
 	@tools/deps $($(shell echo $* | tr a-z A-Z)_NEEDS)
 
 clean: ## remove all build results
 	$(MAKE) -C c_src clean
 	rm -rf priv/beam _build
 
-.PHONY: help all demo check check-apart check-arm64 check-building check-busy check-matrix check-others \
-        check-release check-sanitize check-systemtap check-vm check-docs soak docs lint bench clean deps deps-arm64 \
-        deps-demo deps-check deps-release deps-vm deps-lint deps-bench deps-matrix
+.PHONY: help all demo page check-page screenshot check check-apart check-arm64 check-building check-busy \
+        check-matrix check-others check-release check-sanitize check-systemtap check-vm check-docs soak docs lint bench \
+        clean deps deps-arm64 deps-demo deps-page deps-check deps-release deps-vm deps-lint deps-bench deps-matrix

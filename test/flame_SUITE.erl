@@ -63,8 +63,8 @@ waits(Config) ->
 
 %% A quoted atom can have what separates frames and lines.
 separators(Config) ->
-    Trace = test_viewer:make([identity(1000, ?A, "'a;b\nc'"), call(2000, ?A, "'x;y':f/0"), return(2100, ?A, "'x;y':f/0")],
-                             Config),
+    Trace = test_viewer:make([identity(1000, ?A, "'a;b\nc'"), call(2000, ?A, "'x;y':f/0"),
+                              return(2100, ?A, "'x;y':f/0")], Config),
     ?assertEqual(["shop@host;'a:b c' <0.90.0>;'x:y':f/0 100"], folded([], Trace)).
 
 parameters(Config) ->

@@ -81,14 +81,13 @@ dead(Config) ->
     Dead = [{{pid(From), pid(To)}, Messages}
             || #{<<"from">> := From, <<"to">> := To, <<"messages">> := Messages} <- rows(dead, Config), To =/= null],
     [?assertEqual(Count, proplists:get_value(Pair, Dead), Pair)
-     || {Pair, Count} <- maps:to_list(maps:get(dead, ?config(story, Config)))],
-    ?assertEqual([3], [Messages || #{<<"to_text">> := <<"{shop_nobody,", _/binary>>, <<"messages">> := Messages}
-                                       <- rows(dead, Config)]).
+     || {Pair, Count} <- maps:to_list(maps:get(dead, ?config(story, Config)))].
 
 %% Calls, time-outs and servers that exited, by server; the slowest call took no longer than its caller says.
 server_calls(Config) ->
     #{called := Called} = ?config(story, Config),
     Rows = rows(server_calls, Config),
+    Longest = fun(Its) -> lists:max([0 | [Ns || #{<<"max_ns">> := Ns} <- Its, is_integer(Ns)]]) end,
     [begin
          Name = atom_to_binary(Server),
          Mine = [Row || Row = #{<<"server">> := #{<<"name">> := Of}} <- Rows, Of =:= Name],
@@ -97,12 +96,11 @@ server_calls(Config) ->
          Count = fun(Outcome) -> length([Us || {Its, Us} <- Known, Its =:= Outcome]) end,
          ?assertEqual({Server, length(Known), Count(timeout), Count(down)},
                       {Server, Sum(<<"count">>), Sum(<<"timeouts">>), Sum(<<"downs">>)}),
-         ?assert(lists:max([maps:get(<<"max_ns">>, Row) || Row <- Mine])
-                 =< 1000 * lists:max([Us || {_, Us} <- Known]) + 1000000)
+         Slowest = 1000 * lists:max([Us || {_, Us} <- Known]),
+         ?assert(Longest(Mine) =< Slowest, {Slowest, Mine})
      end || Server <- [shop_stock, shop_till, shop_till_2, shop_old_till]],
-    %% Each request waits at the till for those before it, and takes 5 ms of work.
-    Paid = [Row || Row = #{<<"server">> := #{<<"name">> := <<"shop_till">>}} <- Rows],
-    ?assert(lists:max([maps:get(<<"max_ns">>, Row) || Row <- Paid]) >= 5000000).
+    %% Each request takes 5 ms, and those of the other customers come before it.
+    ?assert(Longest([Row || Row = #{<<"server">> := #{<<"name">> := <<"shop_till">>}} <- Rows]) >= 10000000).
 
 functions(Config) ->
     #{functions := Functions, raised := Raised} = ?config(story, Config),

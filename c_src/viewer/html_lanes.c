@@ -73,7 +73,7 @@ static void score(const struct dt_html_lanes *lanes, struct dt_lane *lane) {
                   part((double)lane->runnable_ns, (double)lanes->runnable_ns) / 4 +
                   part((double)lane->messages, (double)lanes->messages) / 2 +
                   (lane->has_crashed ? 0.02 : 0);
-    /* Ports and processes of other nodes have no intervals to look at. */
+    /* Processes of other nodes have no intervals to look at. */
     if (lane->kind == DT_FOREIGN)
         lane->score = -1;
 }
@@ -182,7 +182,7 @@ const GPtrArray *dt_html_lanes_rows(struct dt_html_lanes *lanes) {
     if (lanes->gone->len > most)
         g_ptr_array_set_size(lanes->gone, (int)most);
     while (lanes->gone->len > 0 &&
-           ((struct dt_lane *)g_ptr_array_index(lanes->gone, lanes->gone->len - 1))->score < 0)
+           ((struct dt_lane *)g_ptr_array_index(lanes->gone, lanes->gone->len - 1))->score <= 0)
         g_ptr_array_set_size(lanes->gone, (int)lanes->gone->len - 1);
     for (unsigned share = SHARE * (lanes->intervals / MAX(lanes->gone->len, 1));
          share > 0 && shown_intervals(lanes) > lanes->intervals; share -= MAX(share / 4, 1))

@@ -364,6 +364,9 @@ static void mark_json(const struct writer *w, const struct dt_moment *mark) {
 }
 
 static void exit_json(const struct writer *w, const struct dt_moment *exit) {
+    /* The timeline shows those of its rows, and its ruler crashes. */
+    if (exit->process->index < 0 && !exit->kind)
+        return;
     process_of(w, exit->process);
     time_of(w, exit->begin);
     text_of(w, exit->text);
@@ -419,17 +422,17 @@ static void process_json(const struct writer *w, const struct dt_lane *lane, boo
         [DT_PROCESS] = "process", [DT_PORT] = "port", [DT_FOREIGN] = "foreign"};
 
     separate(w->to);
-    g_string_append_printf(w->to, "{\"number\":%" PRIu64 ",\"kind\":\"%s\"", lane->number,
-                           kinds[lane->kind]);
-    text_json(w->to, "node", lane->node);
+    g_string_append_printf(w->to, "{\"number\":%" PRIu64, lane->number);
     text_json(w->to, "pid", lane->pid);
-    text_json(w->to, "name", lane->name);
     text_json(w->to, "show", lane->show);
-    text_json(w->to, "group", lane->group);
-    time_json(w, "began", lane->began);
-    time_json(w, "ended", lane->ended);
+    /* The others are only named. */
     if (is_row) {
-        g_string_append(w->to, ",\"row\":true");
+        g_string_append_printf(w->to, ",\"row\":true,\"kind\":\"%s\"", kinds[lane->kind]);
+        text_json(w->to, "node", lane->node);
+        text_json(w->to, "name", lane->name);
+        text_json(w->to, "group", lane->group);
+        time_json(w, "began", lane->began);
+        time_json(w, "ended", lane->ended);
         intervals_json(w, lane);
     }
     g_string_append_c(w->to, '}');

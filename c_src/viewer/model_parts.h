@@ -108,13 +108,14 @@ struct process {
     bool is_known; /* in the node's table: its identifier stands for it */
     bool parent_unlinked;
     unsigned pending_calls, open_spans;
+    unsigned requests;    /* those of its pending calls in which it is the server */
+    int64_t serves_since; /* when it began with the first of them; DT_NO_VALUE if it has not */
     struct process *children, *next, *previous; /* siblings */
     GHashTable *links;
 
     /* model_scheduling */
     const char *in, *out;
     enum dt_state before_gc;
-    int64_t ran_since; /* time of the last `in` */
     bool is_major;
     unsigned losses; /* of the node's: those that are reflected in `state` */
 
@@ -137,7 +138,7 @@ struct node *dt_node_of(struct dt_model *model, const struct dt_recorded *event)
 void dt_node_named(struct node *node, const char *name, const char *otp);
 /* NULL if the event does not tell. */
 struct scheduler *dt_scheduler_of(struct node *node, const struct dt_recorded *event);
-void dt_node_free(gpointer node);
+void dt_node_free(gpointer data);
 
 /* -- model_processes.c -- */
 void dt_processes_new(struct node *node);

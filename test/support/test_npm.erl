@@ -1,7 +1,7 @@
-%% npm's packages for the tests: those of test/support/viewer/package-lock.json, fetched once into _build/npm.
+%% npm's packages for the tests: those of test/support/viewer/package-lock.json, which tools/npm keeps below _build.
 -module(test_npm).
 
--export([missing/0, folder/1, fetch/0]).
+-export([missing/0, folder/1, modules/0, fetch/0]).
 
 %% What is missing here, or false.
 missing() ->
@@ -13,23 +13,17 @@ missing() ->
 %% The folder of a package.
 -spec folder(string()) -> file:filename().
 folder(Package) ->
-    filename:join([cache(), "node_modules", Package]).
+    filename:join(modules(), Package).
+
+%% The folder of all packages.
+-spec modules() -> file:filename().
+modules() ->
+    filename:join(test_shell:project(), "_build/npm/test-support-viewer/node_modules").
 
 %% Fetches the packages unless those of this lock file are there. Returns false, or why it could not.
 -spec fetch() -> false | string().
 fetch() ->
-    Source = filename:join(test_shell:project(), "test/support/viewer"),
-    case test_shell:run("cmp -s '~ts/package-lock.json' '~ts/fetched'", [Source, cache()]) of
-        {0, _} ->
-            false;
-        _ ->
-            case test_shell:run("mkdir -p '~ts' && cp '~ts/package.json' '~ts/package-lock.json' '~ts' && cd '~ts' && "
-                                "npm ci --ignore-scripts --no-audit --no-fund && cp package-lock.json fetched",
-                                [cache(), Source, Source, cache(), cache()]) of
-                {0, _} -> false;
-                {_, Output} -> "npm could not fetch the packages: " ++ unicode:characters_to_list(Output)
-            end
+    case test_shell:run("cd '~ts' && tools/npm test/support/viewer", [test_shell:project()]) of
+        {0, _} -> false;
+        {_, Output} -> "npm could not fetch the packages: " ++ unicode:characters_to_list(Output)
     end.
-
-cache() ->
-    filename:join(test_shell:project(), "_build/npm").

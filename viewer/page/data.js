@@ -16,23 +16,31 @@ export function load() {
     const raw = text.startsWith("@") ? {} : JSON.parse(text);
     const report = raw.report ?? {};
     const timeline = columns(raw.timeline ?? {});
-    return { title: raw.title || "Recording of an Erlang VM", report, timeline, flame: raw.flame ?? null,
-        begin: timeline.begin, length: timeline.length };
+    return {
+        title: raw.title || "Recording of an Erlang VM",
+        report,
+        timeline,
+        flame: raw.flame ?? null,
+        begin: timeline.begin,
+        length: timeline.length,
+    };
 }
 
 // Splits a flat array into one typed array per field; null is NaN.
 function split(flat, fields) {
     const size = Math.floor((flat?.length ?? 0) / fields.length);
     const of = Object.fromEntries(fields.map((field) => [field, new Float64Array(size)]));
-    for (let n = 0, at = 0; n < size; n++)
-        for (const field of fields) of[field][n] = flat[at++] ?? NaN;
+    for (let n = 0, at = 0; n < size; n++) for (const field of fields) of[field][n] = flat[at++] ?? NaN;
     return { size, ...of };
 }
 
 function columns(raw) {
     const strings = raw.strings ?? [""];
     const processes = (raw.processes ?? []).map((process, index) => ({
-        ...process, index, show: process.show || process.name || process.pid, intervals: intervals(process.intervals),
+        ...process,
+        index,
+        show: process.show || process.name || process.pid,
+        intervals: intervals(process.intervals),
     }));
     const rows = processes.filter((process) => process.intervals.size > 0 || process.row);
     return {
@@ -44,7 +52,17 @@ function columns(raw) {
         byNumber: new Map(processes.map((process) => [process.number, process])),
         messages: split(raw.messages, ["from", "to", "sent", "delivered", "matched", "text", "dead"]),
         covered: raw.covered ?? [],
-        calls: split(raw.calls, ["caller", "server", "began", "delivered", "taken", "ended", "outcome", "request", "reply"]),
+        calls: split(raw.calls, [
+            "caller",
+            "server",
+            "began",
+            "delivered",
+            "taken",
+            "ended",
+            "outcome",
+            "request",
+            "reply",
+        ]),
         spans: split(raw.spans, ["process", "begin", "end", "name", "outcome"]),
         marks: split(raw.marks, ["process", "time", "kind", "text"]),
         exits: split(raw.exits, ["process", "time", "reason", "crash"]),
@@ -68,7 +86,8 @@ function intervals(flat) {
 
 // The first index whose value is at least `value`; `values` rise.
 export function lowerBound(values, value, size = values.length) {
-    let low = 0, high = size;
+    let low = 0,
+        high = size;
     while (low < high) {
         const middle = (low + high) >> 1;
         if (values[middle] < value) low = middle + 1;

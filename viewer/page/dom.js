@@ -19,14 +19,20 @@ function fill(element, attributes, children) {
 }
 
 export function colour(name) {
-    return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+    return getComputedStyle(document.documentElement)
+        .getPropertyValue("--" + name)
+        .trim();
 }
 
 // Control characters and marks of direction, shown as symbols: they could make a text look like another one.
 export function plain(text) {
-    return String(text).replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,
-        (c) => c < " " ? String.fromCharCode(0x2400 + c.charCodeAt(0))
-            : c === "\u007f" ? "\u2421" : "\\x{" + c.charCodeAt(0).toString(16) + "}");
+    return String(text).replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g, (c) =>
+        c < " "
+            ? String.fromCharCode(0x2400 + c.charCodeAt(0))
+            : c === "\u007f"
+              ? "\u2421"
+              : "\\x{" + c.charCodeAt(0).toString(16) + "}",
+    );
 }
 
 export function cut(text, length) {

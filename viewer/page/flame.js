@@ -3,28 +3,55 @@
 import { cut, h, plain } from "./dom.js";
 import { duration, percent } from "./format.js";
 
-const ROW = 22, NARROWEST = 0.0008, MOST = 4000;
+const ROW = 22,
+    NARROWEST = 0.0008,
+    MOST = 4000;
 
 // Warm tones by name: the same function has the same one everywhere.
 function tone(name) {
     let hash = 0;
     for (let n = 0; n < Math.min(name.length, 60); n++) hash = (hash * 31 + name.charCodeAt(n)) >>> 0;
-    return `hsl(${28 + hash % 24} ${68 + (hash >> 8) % 18}% ${66 + (hash >> 16) % 12}%)`;
+    return `hsl(${28 + (hash % 24)} ${68 + ((hash >> 8) % 18)}% ${66 + ((hash >> 16) % 12)}%)`;
 }
 
 export class Flame {
     constructor(root) {
         this.root = this.at = root;
         this.words = "";
-        this.graph = h("div", { class: "flame", role: "tree", "aria-label": "Flame graph", keydown: (event) => this.key(event) });
+        this.graph = h("div", {
+            class: "flame",
+            role: "tree",
+            "aria-label": "Flame graph",
+            keydown: (event) => this.key(event),
+        });
         this.found = h("span", { class: "range", role: "status" });
         this.reset = h("button", { type: "button", click: () => this.show(this.root) }, "All");
-        this.element = h("div", {}, h("div", { class: "controls" },
-            h("input", { type: "search", placeholder: "Find a function", "aria-label": "Find a function in the flame graph",
-                input: (event) => { this.words = event.target.value.toLowerCase(); this.draw(); } }),
-            this.reset, this.found), this.graph,
-        h("p", { class: "note" }, "Width: time in the function and what it called. A click, or Enter, makes a frame as wide as "
-            + "the graph; the arrow keys move between frames."));
+        this.element = h(
+            "div",
+            {},
+            h(
+                "div",
+                { class: "controls" },
+                h("input", {
+                    type: "search",
+                    placeholder: "Find a function",
+                    "aria-label": "Find a function in the flame graph",
+                    input: (event) => {
+                        this.words = event.target.value.toLowerCase();
+                        this.draw();
+                    },
+                }),
+                this.reset,
+                this.found,
+            ),
+            this.graph,
+            h(
+                "p",
+                { class: "note" },
+                "Width: time in the function and what it called. A click, or Enter, makes a frame as wide as " +
+                    "the graph; the arrow keys move between frames.",
+            ),
+        );
         this.draw();
     }
 
@@ -38,7 +65,8 @@ export class Flame {
     draw() {
         const path = this.pathTo(this.at);
         const frames = [];
-        let deepest = 0, matched = 0;
+        let deepest = 0,
+            matched = 0;
         const add = (node, left, width, depth, parent, outside) => {
             if (width < NARROWEST || frames.length >= MOST) return;
             const hit = this.words && node.name.toLowerCase().includes(this.words);
@@ -51,8 +79,8 @@ export class Flame {
             if (hit && !outside) matched++;
             if (depth + 1 < path.length) return add(path[depth + 1], 0, 1, depth + 1, frame, depth + 2 < path.length);
             let x = left;
-            for (const child of [...node.children ?? []].sort((a, b) => b.value - a.value)) {
-                const part = node.value > 0 ? width * child.value / node.value : 0;
+            for (const child of [...(node.children ?? [])].sort((a, b) => b.value - a.value)) {
+                const part = node.value > 0 ? (width * child.value) / node.value : 0;
                 add(child, x, part, depth + 1, frame, false);
                 x += part;
             }
@@ -79,12 +107,25 @@ export class Flame {
 
     frame(node, left, width, depth, hit, outside) {
         const name = node.name || "all";
-        const said = `${plain(name)}: ${duration(node.value)}, ${percent(node.value, this.root.value)}; own ${duration(node.own)}`;
-        const button = h("button", {
-            type: "button", role: "treeitem", tabindex: "-1", "aria-level": depth + 1, title: said, "aria-label": said,
-            class: [width < 0.025 && "narrow", (outside || (this.words && !hit)) && "faded"].filter(Boolean).join(" ") || null,
-            click: () => this.show(node),
-        }, width > 0.025 ? cut(name, 120) : "");
+        const share = percent(node.value, this.root.value);
+        const said = `${plain(name)}: ${duration(node.value)}, ${share}; own ${duration(node.own)}`;
+        const button = h(
+            "button",
+            {
+                type: "button",
+                role: "treeitem",
+                tabindex: "-1",
+                "aria-level": depth + 1,
+                title: said,
+                "aria-label": said,
+                class:
+                    [width < 0.025 && "narrow", (outside || (this.words && !hit)) && "faded"]
+                        .filter(Boolean)
+                        .join(" ") || null,
+                click: () => this.show(node),
+            },
+            width > 0.025 ? cut(name, 120) : "",
+        );
         button.style.left = left * 100 + "%";
         button.style.width = `max(1px, calc(${width * 100}% - 1px))`;
         button.style.top = depth * ROW + 1 + "px";
@@ -99,8 +140,12 @@ export class Flame {
             const all = frame.parent?.children ?? [];
             return all[all.indexOf(frame) + step];
         };
-        const to = { ArrowUp: () => frame.parent, ArrowDown: () => frame.children[0], ArrowLeft: () => beside(-1),
-            ArrowRight: () => beside(1) }[event.key]?.();
+        const to = {
+            ArrowUp: () => frame.parent,
+            ArrowDown: () => frame.children[0],
+            ArrowLeft: () => beside(-1),
+            ArrowRight: () => beside(1),
+        }[event.key]?.();
         if (!event.key.startsWith("Arrow")) return;
         event.preventDefault();
         if (!to) return;

@@ -5,7 +5,11 @@ export const UNKNOWN = "–";
 const missing = (value) => value === null || value === undefined || Number.isNaN(value);
 
 export function count(value) {
-    return missing(value) ? UNKNOWN : Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, "\u202f");
+    return missing(value)
+        ? UNKNOWN
+        : Math.round(value)
+              .toString()
+              .replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
 // Three digits, and the unit that fits.
@@ -13,7 +17,8 @@ export function duration(ns) {
     if (missing(ns)) return UNKNOWN;
     const size = Math.abs(ns);
     if (size < 1) return "0";
-    const [unit, name] = size < 999.5 ? [1, "ns"] : size < 999.5e3 ? [1e3, "µs"] : size < 999.5e6 ? [1e6, "ms"] : [1e9, "s"];
+    const [unit, name] =
+        size < 999.5 ? [1, "ns"] : size < 999.5e3 ? [1e3, "µs"] : size < 999.5e6 ? [1e6, "ms"] : [1e9, "s"];
     const value = ns / unit;
     const digits = unit === 1 ? 0 : Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value) + 1e-12)));
     return value.toFixed(Math.min(2, digits)) + "\u00a0" + name;
@@ -21,7 +26,7 @@ export function duration(ns) {
 
 export function percent(part, whole) {
     if (missing(part) || !whole) return UNKNOWN;
-    const value = part / whole * 100;
+    const value = (part / whole) * 100;
     return (value >= 9.95 || value === 0 ? value.toFixed(0) : value.toFixed(1)) + "\u00a0%";
 }
 
@@ -46,7 +51,11 @@ export function local(begin, ns) {
     const at = begin + BigInt(Math.round(ns));
     const date = new Date(Number(at / 1000000n));
     const two = (n) => String(n).padStart(2, "0");
-    return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ` +
+    return (
+        `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ` +
         `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.` +
-        String(at % 1000000000n).padStart(9, "0").slice(0, 6);
+        String(at % 1000000000n)
+            .padStart(9, "0")
+            .slice(0, 6)
+    );
 }

@@ -9,30 +9,53 @@ import { on, range, setRange } from "./shared.js";
 const HEIGHT = 92;
 
 const CHARTS = [
-    { title: "Processes", unit: "on average", series: [
-        { field: "run", name: "running", stroke: "running", fill: true },
-        { field: "runnable", name: "runnable", stroke: "runnable", dash: [5, 3] },
-        { field: "collecting", name: "collecting", stroke: "collecting", dash: [1, 2] }] },
-    { title: "Events per second", unit: "", rate: true, series: [
-        { field: "sent", name: "messages", stroke: "span", fill: true },
-        { field: "calls", name: "calls", stroke: "exiting", dash: [5, 3] }] },
+    {
+        title: "Processes",
+        unit: "on average",
+        series: [
+            { field: "run", name: "running", stroke: "running", fill: true },
+            { field: "runnable", name: "runnable", stroke: "runnable", dash: [5, 3] },
+            { field: "collecting", name: "collecting", stroke: "collecting", dash: [1, 2] },
+        ],
+    },
+    {
+        title: "Events per second",
+        unit: "",
+        rate: true,
+        series: [
+            { field: "sent", name: "messages", stroke: "span", fill: true },
+            { field: "calls", name: "calls", stroke: "exiting", dash: [5, 3] },
+        ],
+    },
 ];
 
-const digits = (value) => value === null || value === undefined ? "–"
-    : value < 10 ? value.toFixed(value < 0.1 && value > 0 ? 3 : 2) : count(value);
+const digits = (value) =>
+    value === null || value === undefined
+        ? "–"
+        : value < 10
+          ? value.toFixed(value < 0.1 && value > 0 ? 3 : 2)
+          : count(value);
 
 export class Load {
     constructor(data) {
         this.data = data;
         const { load, recording } = data.report;
         this.load = load;
-        this.zero = load.begin - (data.begin === null ? recording?.begin ?? load.begin : Number(data.begin));
+        this.zero = load.begin - (data.begin === null ? (recording?.begin ?? load.begin) : Number(data.begin));
         this.plots = [];
         const several = load.nodes.length > 1;
-        this.charts = load.nodes.flatMap((node) => CHARTS.map((chart) => ({
-            ...chart, node, title: chart.title + (several ? ", " + plain(node.node) : ""),
-            series: chart.series.filter(({ field }) => Array.isArray(node[field]) && node[field].some((value) => value > 0)),
-        }))).filter((chart) => chart.series.length > 0);
+        this.charts = load.nodes
+            .flatMap((node) =>
+                CHARTS.map((chart) => ({
+                    ...chart,
+                    node,
+                    title: chart.title + (several ? ", " + plain(node.node) : ""),
+                    series: chart.series.filter(
+                        ({ field }) => Array.isArray(node[field]) && node[field].some((value) => value > 0),
+                    ),
+                })),
+            )
+            .filter((chart) => chart.series.length > 0);
         this.element = h("div", { class: "charts" });
         on("theme", () => this.draw());
         on("range", () => this.mark());
@@ -53,73 +76,155 @@ export class Load {
         this.plots.forEach((plot) => plot.destroy());
         this.plots = [];
         const sync = uPlot.sync("load");
-        this.element.replaceChildren(...this.charts.map((chart, n) => {
-            const keys = h("ul", { class: "keys" });
-            const place = h("div", { class: "plot", role: "img", "aria-label": this.inWords(chart) });
-            const element = h("div", { class: "chart" },
-                h("div", { class: "about" }, h("h4", {}, chart.title), keys), place);
-            queueMicrotask(() => this.plot(chart, place, keys, sync, n === this.charts.length - 1));
-            return element;
-        }));
+        this.element.replaceChildren(
+            ...this.charts.map((chart, n) => {
+                const keys = h("ul", { class: "keys" });
+                const place = h("div", { class: "plot", role: "img", "aria-label": this.inWords(chart) });
+                const element = h(
+                    "div",
+                    { class: "chart" },
+                    h("div", { class: "about" }, h("h4", {}, chart.title), keys),
+                    place,
+                );
+                queueMicrotask(() => this.plot(chart, place, keys, sync, n === this.charts.length - 1));
+                return element;
+            }),
+        );
     }
 
     inWords(chart) {
         const { step_ns } = this.load;
         const scale = chart.rate ? 1e9 / step_ns : 1;
-        return `${chart.title} over time. ` + chart.series.map(({ field, name }) => {
-            const values = chart.node[field].map((value) => (value ?? 0) * scale);
-            const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-            return `${name}: mean ${digits(mean)}, most ${digits(Math.max(...values))}`;
-        }).join("; ");
+        return (
+            `${chart.title} over time. ` +
+            chart.series
+                .map(({ field, name }) => {
+                    const values = chart.node[field].map((value) => (value ?? 0) * scale);
+                    const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+                    return `${name}: mean ${digits(mean)}, most ${digits(Math.max(...values))}`;
+                })
+                .join("; ")
+        );
     }
 
     plot(chart, place, keys, sync, last) {
         const { step_ns } = this.load;
         const scale = chart.rate ? 1e9 / step_ns : 1;
         const steps = Math.max(...chart.series.map(({ field }) => chart.node[field].length));
-        const values = chart.series.map(({ field }) => chart.node[field].map((value) => value === null ? null : value * scale));
+        const values = chart.series.map(({ field }) =>
+            chart.node[field].map((value) => (value === null ? null : value * scale)),
+        );
         const times = Array.from({ length: steps }, (_, n) => this.zero + (n + 0.5) * step_ns);
         const shown = chart.series.map(({ name, stroke, dash }, n) => {
             const value = h("b", {}, `max ${digits(Math.max(...values[n].map((v) => v ?? 0)))}`);
-            keys.append(h("li", {}, svg("svg", { width: 20, height: 8, "aria-hidden": "true" },
-                svg("line", { x1: 0, x2: 20, y1: 4, y2: 4, stroke: colour(stroke), "stroke-width": 2.5,
-                    "stroke-dasharray": (dash ?? []).join(" ") })), name, value));
+            keys.append(
+                h(
+                    "li",
+                    {},
+                    svg(
+                        "svg",
+                        { width: 20, height: 8, "aria-hidden": "true" },
+                        svg("line", {
+                            x1: 0,
+                            x2: 20,
+                            y1: 4,
+                            y2: 4,
+                            stroke: colour(stroke),
+                            "stroke-width": 2.5,
+                            "stroke-dasharray": (dash ?? []).join(" "),
+                        }),
+                    ),
+                    name,
+                    value,
+                ),
+            );
             return { value, most: value.textContent };
         });
         const whole = range.whole;
-        const plot = new uPlot({
-            width: place.clientWidth, height: HEIGHT + (last ? 22 : 0), padding: [8, 0, last ? 0 : 4, 0],
-            legend: { show: false },
-            cursor: { sync: { key: sync.key }, drag: { x: true, y: false, setScale: false }, y: false,
-                points: { size: 6 } },
-            scales: { x: { time: false, range: [0, whole] }, y: { range: (_, low, high) => [0, Math.max(high * 1.12, 1e-9)] } },
-            axes: [
-                { show: last, stroke: colour("quiet"), font: "11px " + getComputedStyle(document.body).fontFamily, size: 24,
-                    gap: 3, grid: { show: false }, ticks: { show: false },
-                    align: 1, splits: (self) => ticks(0, whole, self.over.clientWidth, 110).at.filter((ns) => ns < whole * 0.97),
-                    values: (self, splits) => splits.map((ns) => label(ns, ticks(0, whole, self.over.clientWidth, 110).step)) },
-                { stroke: colour("quiet"), font: "11px " + getComputedStyle(document.body).fontFamily, side: 3, size: 46, gap: 6,
-                    grid: { stroke: colour("line"), width: 1 }, ticks: { show: false }, space: 30,
-                    values: (_, splits) => splits.map((value) => value >= 1e6 ? value / 1e6 + "M"
-                        : value >= 1e4 ? value / 1e3 + "k" : String(+value.toFixed(3))) },
-            ],
-            series: [{}, ...chart.series.map(({ stroke, fill, dash }) => ({
-                stroke: colour(stroke), width: 1.5, dash, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }),
-                fill: fill ? colour(stroke) + "30" : undefined,
-            }))],
-            hooks: {
-                setSelect: [(self) => {
-                    if (self.select.width < 3) return;
-                    setRange(self.posToVal(self.select.left, "x"),
-                        self.posToVal(self.select.left + self.select.width, "x"));
-                    self.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
-                }],
-                setCursor: [(self) => shown.forEach(({ value, most }, n) => {
-                    const { idx } = self.cursor;
-                    value.textContent = idx === null || idx === undefined ? most : digits(values[n][idx]);
-                })],
+        const plot = new uPlot(
+            {
+                width: place.clientWidth,
+                height: HEIGHT + (last ? 22 : 0),
+                padding: [8, 0, last ? 0 : 4, 0],
+                legend: { show: false },
+                cursor: {
+                    sync: { key: sync.key },
+                    drag: { x: true, y: false, setScale: false },
+                    y: false,
+                    points: { size: 6 },
+                },
+                scales: {
+                    x: { time: false, range: [0, whole] },
+                    y: { range: (_, low, high) => [0, Math.max(high * 1.12, 1e-9)] },
+                },
+                axes: [
+                    {
+                        show: last,
+                        stroke: colour("quiet"),
+                        font: "11px " + getComputedStyle(document.body).fontFamily,
+                        size: 24,
+                        gap: 3,
+                        grid: { show: false },
+                        ticks: { show: false },
+                        align: 1,
+                        splits: (self) =>
+                            ticks(0, whole, self.over.clientWidth, 110).at.filter((ns) => ns < whole * 0.97),
+                        values: (self, splits) =>
+                            splits.map((ns) => label(ns, ticks(0, whole, self.over.clientWidth, 110).step)),
+                    },
+                    {
+                        stroke: colour("quiet"),
+                        font: "11px " + getComputedStyle(document.body).fontFamily,
+                        side: 3,
+                        size: 46,
+                        gap: 6,
+                        grid: { stroke: colour("line"), width: 1 },
+                        ticks: { show: false },
+                        space: 30,
+                        values: (_, splits) =>
+                            splits.map((value) =>
+                                value >= 1e6
+                                    ? value / 1e6 + "M"
+                                    : value >= 1e4
+                                      ? value / 1e3 + "k"
+                                      : String(+value.toFixed(3)),
+                            ),
+                    },
+                ],
+                series: [
+                    {},
+                    ...chart.series.map(({ stroke, fill, dash }) => ({
+                        stroke: colour(stroke),
+                        width: 1.5,
+                        dash,
+                        points: { show: false },
+                        paths: uPlot.paths.stepped({ align: 1 }),
+                        fill: fill ? colour(stroke) + "30" : undefined,
+                    })),
+                ],
+                hooks: {
+                    setSelect: [
+                        (self) => {
+                            if (self.select.width < 3) return;
+                            setRange(
+                                self.posToVal(self.select.left, "x"),
+                                self.posToVal(self.select.left + self.select.width, "x"),
+                            );
+                            self.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+                        },
+                    ],
+                    setCursor: [
+                        (self) =>
+                            shown.forEach(({ value, most }, n) => {
+                                const { idx } = self.cursor;
+                                value.textContent = idx === null || idx === undefined ? most : digits(values[n][idx]);
+                            }),
+                    ],
+                },
             },
-        }, [times, ...values], place);
+            [times, ...values],
+            place,
+        );
         plot.shown = h("div", { class: "u-shown", hidden: true });
         plot.over.append(plot.shown);
         this.plots.push(plot);
@@ -131,8 +236,8 @@ export class Load {
         for (const plot of this.plots) {
             const { begin, end, whole } = range;
             plot.shown.hidden = end - begin >= whole * 0.999;
-            plot.shown.style.left = begin / whole * 100 + "%";
-            plot.shown.style.width = (end - begin) / whole * 100 + "%";
+            plot.shown.style.left = (begin / whole) * 100 + "%";
+            plot.shown.style.width = ((end - begin) / whole) * 100 + "%";
         }
     }
 }

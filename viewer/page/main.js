@@ -23,10 +23,21 @@ function section(id, name, note, ...content) {
     const there = content.flat().filter(Boolean);
     if (there.length === 0) return;
     // A table that is called as its section needs no title of its own.
-    there.flatMap((element) => element.querySelector?.("h3") ?? []).filter((title) => title.textContent === name)
+    there
+        .flatMap((element) => element.querySelector?.("h3") ?? [])
+        .filter((title) => title.textContent === name)
         .forEach((title) => title.remove());
-    sections.push({ id, name, element: h("section", { id, "aria-labelledby": id + "-title" },
-        h("h2", { id: id + "-title" }, name), note && h("p", { class: "note" }, note), there) });
+    sections.push({
+        id,
+        name,
+        element: h(
+            "section",
+            { id, "aria-labelledby": id + "-title" },
+            h("h2", { id: id + "-title" }, name),
+            note && h("p", { class: "note" }, note),
+            there,
+        ),
+    });
 }
 
 const table = (key) => tables[key]?.element;
@@ -38,17 +49,36 @@ places.set("recording", "findings");
 
 const remarks = lacks(data);
 if (report.recording)
-    section("findings", "Findings", null, findings(data, places), remarks.length > 0 && h("p", { class: "note" }, remarks.join(" ")));
+    section(
+        "findings",
+        "Findings",
+        null,
+        findings(data, places),
+        remarks.length > 0 && h("p", { class: "note" }, remarks.join(" ")),
+    );
 if (report.load?.nodes) {
     const charts = new Load(data);
     if (!charts.empty) section("load", "Load", "Drag over a stretch to see it in the timeline.", charts.element);
 }
 if (timeline.rows.length > 0) section("timeline", "Timeline", null, new Timeline(data).element);
 section("processes", "Processes", null, table("processes"), table("waits"), table("collections"), table("exits"));
-section("messages", "Messages", null, timeline.messages.size > 0
-    && [h("h3", {}, "Sequence"), new Sequence(data).element], table("server_calls"), table("talks"), table("dead"));
-section("calls", "Calls", null, flame?.children?.length > 0 && [h("h3", {}, "Flame graph"), new Flame(flame).element],
-    table("calls"), table("spans"));
+section(
+    "messages",
+    "Messages",
+    null,
+    timeline.messages.size > 0 && [h("h3", {}, "Sequence"), new Sequence(data).element],
+    table("server_calls"),
+    table("talks"),
+    table("dead"),
+);
+section(
+    "calls",
+    "Calls",
+    null,
+    flame?.children?.length > 0 && [h("h3", {}, "Flame graph"), new Flame(flame).element],
+    table("calls"),
+    table("spans"),
+);
 section("vm", "VM", null, table("ports"), table("counters"));
 section("log", "Log", null, table("log"));
 
@@ -56,20 +86,51 @@ const chip = h("span", { class: "chip", hidden: true });
 on("chosen", () => {
     const { process } = chosen;
     chip.hidden = !process;
-    if (process) chip.replaceChildren(h("span", {}, "Only " + cut(process.show || process.name || process.pid, 80)),
-        h("button", { type: "button", "aria-label": "Show all processes again", click: () => choose(null) }, "✕"));
+    if (process)
+        chip.replaceChildren(
+            h("span", {}, "Only " + cut(process.show || process.name || process.pid, 80)),
+            h("button", { type: "button", "aria-label": "Show all processes again", click: () => choose(null) }, "✕"),
+        );
     Object.values(tables).forEach((each) => each.show(process));
 });
 
 const notices = document.childNodes[1]?.nodeType === Node.COMMENT_NODE ? document.childNodes[1].data.trim() : "";
 
-document.body.append(masthead(data),
-    sections.length > 0 ? h("nav", { "aria-label": "Sections" }, h("div", { class: "inside" },
-        h("ul", {}, sections.map(({ id, name }) => h("li", {}, h("a", { href: "#" + id }, name)))), chip)) : "",
-    h("main", {}, sections.map(({ element }) => element)),
-    h("footer", {}, h("p", {}, "Made by dyntrace from a recording. Times are since the recording's begin; where a tooltip shows "
-        + "a date, it is local time. “–” means that the recording does not tell."),
-    notices && h("details", {}, h("summary", {}, "Licences of what this page contains"), h("pre", {}, notices))));
+document.body.append(
+    masthead(data),
+    sections.length > 0
+        ? h(
+              "nav",
+              { "aria-label": "Sections" },
+              h(
+                  "div",
+                  { class: "inside" },
+                  h(
+                      "ul",
+                      {},
+                      sections.map(({ id, name }) => h("li", {}, h("a", { href: "#" + id }, name))),
+                  ),
+                  chip,
+              ),
+          )
+        : "",
+    h(
+        "main",
+        {},
+        sections.map(({ element }) => element),
+    ),
+    h(
+        "footer",
+        {},
+        h(
+            "p",
+            {},
+            "Made by dyntrace from a recording. Times are since the recording's begin; where a tooltip shows " +
+                "a date, it is local time. “–” means that the recording does not tell.",
+        ),
+        notices && h("details", {}, h("summary", {}, "Licences of what this page contains"), h("pre", {}, notices)),
+    ),
+);
 
 addEventListener("resize", () => setRange(range.begin, range.end));
 setRange(0, range.whole);

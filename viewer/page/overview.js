@@ -5,37 +5,94 @@ import { count, duration, local, UNKNOWN } from "./format.js";
 import { processButton } from "./report.js";
 import { button as themeButton } from "./theme.js";
 
-const fact = (name, value, note, lost) => h("div", { class: lost && "lost" }, h("dt", {}, name),
-    h("dd", {}, value, note && h("small", {}, " ", note)));
+const fact = (name, value, note, lost) =>
+    h("div", { class: lost && "lost" }, h("dt", {}, name), h("dd", {}, value, note && h("small", {}, " ", note)));
 
 export function masthead(data) {
     const { recording } = data.report;
     const nodes = recording?.nodes ?? [];
     const when = recording && data.begin !== null ? local(data.begin, 0).slice(0, 19) : null;
-    return h("header", { class: "masthead" },
-        h("div", { class: "top" }, h("div", {}, h("h1", {}, plain(data.title)), h("p", { class: "when" }, recording
-            ? [nodes.map((node) => plain(node.node) + (node.otp ? ` (OTP ${plain(node.otp)})` : "")).join(", "), when]
-                .filter(Boolean).join(" · ")
-            : "This page holds no recording.")), themeButton),
-        recording && h("dl", { class: "facts" },
-            fact("Recorded", duration((recording.seconds ?? NaN) * 1e9)),
-            fact("Events", count(recording.events), recording.skipped > 0 && `${count(recording.skipped)} of others skipped`),
-            recording.lost_events !== 0 && fact("Lost", recording.lost_events === null ? "unknown number"
-                : count(recording.lost_events), "events that the tracer dropped", true),
-            fact(nodes.length === 1 ? "Node" : "Nodes", count(nodes.length)),
-            fact("Processes", nodes.every((node) => node.processes === null) ? UNKNOWN
-                : count(nodes.reduce((sum, node) => sum + (node.processes ?? 0), 0)))));
+    return h(
+        "header",
+        { class: "masthead" },
+        h(
+            "div",
+            { class: "top" },
+            h(
+                "div",
+                {},
+                h("h1", {}, plain(data.title)),
+                h(
+                    "p",
+                    { class: "when" },
+                    recording
+                        ? [
+                              nodes
+                                  .map((node) => plain(node.node) + (node.otp ? ` (OTP ${plain(node.otp)})` : ""))
+                                  .join(", "),
+                              when,
+                          ]
+                              .filter(Boolean)
+                              .join(" · ")
+                        : "This page holds no recording.",
+                ),
+            ),
+            themeButton,
+        ),
+        recording &&
+            h(
+                "dl",
+                { class: "facts" },
+                fact("Recorded", duration((recording.seconds ?? NaN) * 1e9)),
+                fact(
+                    "Events",
+                    count(recording.events),
+                    recording.skipped > 0 && `${count(recording.skipped)} of others skipped`,
+                ),
+                recording.lost_events !== 0 &&
+                    fact(
+                        "Lost",
+                        recording.lost_events === null ? "unknown number" : count(recording.lost_events),
+                        "events that the tracer dropped",
+                        true,
+                    ),
+                fact(nodes.length === 1 ? "Node" : "Nodes", count(nodes.length)),
+                fact(
+                    "Processes",
+                    nodes.every((node) => node.processes === null)
+                        ? UNKNOWN
+                        : count(nodes.reduce((sum, node) => sum + (node.processes ?? 0), 0)),
+                ),
+            ),
+    );
 }
 
 // `places`: the tables and sections that the page has, by the report's key.
 export function findings(data, places) {
     const found = data.report.findings ?? [];
     if (found.length === 0) return h("p", { class: "note" }, "Nothing in this recording stands out.");
-    return h("ul", { class: "findings" }, found.map(({ severity, text, about, process }) => h("li", {},
-        h("span", { class: `severity ${["high", "medium", "low"].includes(severity) ? severity : "low"}` }, plain(severity)),
-        h("span", { class: "text" }, cut(text, 1000)),
-        h("span", { class: "places" }, process && process.number !== null && processButton(process),
-            places.has(about) && h("a", { href: "#" + places.get(about) }, "table")))));
+    return h(
+        "ul",
+        { class: "findings" },
+        found.map(({ severity, text, about, process }) =>
+            h(
+                "li",
+                {},
+                h(
+                    "span",
+                    { class: `severity ${["high", "medium", "low"].includes(severity) ? severity : "low"}` },
+                    plain(severity),
+                ),
+                h("span", { class: "text" }, cut(text, 1000)),
+                h(
+                    "span",
+                    { class: "places" },
+                    process && process.number !== null && processButton(process),
+                    places.has(about) && h("a", { href: "#" + places.get(about) }, "table"),
+                ),
+            ),
+        ),
+    );
 }
 
 // What the recording and the page lack, in words.
@@ -46,21 +103,27 @@ export function lacks(data) {
     const absent = all.filter((kind) => !kinds.includes(kind));
     const sentences = [];
     if (absent.length > 0 && data.report.recording)
-        sentences.push(`The recording has no events of these kinds: ${absent.join(", ")}. What they would tell is missing here.`);
+        sentences.push(
+            `The recording has no events of these kinds: ${absent.join(", ")}. What they would tell is missing here.`,
+        );
     if (summary) sentences.push(...summarised(summary));
     return sentences;
 }
 
 function summarised({ processes, rows, intervals, intervals_kept, merged, messages, messages_kept }) {
     const said = [];
-    if (rows < processes) said.push(`The timeline shows the ${count(rows)} most interesting of ${count(processes)} processes.`);
+    if (rows < processes)
+        said.push(`The timeline shows the ${count(rows)} most interesting of ${count(processes)} processes.`);
     if (merged > 0)
-        said.push(`Of their ${count(intervals)} intervals, ${count(merged)} short ones are merged with their neighbours; `
-            + "the longest are as recorded.");
-    else if (intervals_kept < intervals)
-        said.push(`It has ${count(intervals_kept)} of ${count(intervals)} intervals.`);
+        said.push(
+            `Of their ${count(intervals)} intervals, ${count(merged)} short ones are merged with their neighbours; ` +
+                "the longest are as recorded.",
+        );
+    else if (intervals_kept < intervals) said.push(`It has ${count(intervals_kept)} of ${count(intervals)} intervals.`);
     if (messages_kept < messages)
-        said.push(`It has ${count(messages_kept)} of ${count(messages)} messages: all of those in the times that the ruler `
-            + "underlines, chosen for the messages that took longest.");
+        said.push(
+            `It has ${count(messages_kept)} of ${count(messages)} messages: all of those in the times that the ruler ` +
+                "underlines, chosen for the messages that took longest.",
+        );
     return said;
 }

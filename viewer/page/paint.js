@@ -5,13 +5,32 @@ import { colour, cut } from "./dom.js";
 import { label, ticks } from "./axis.js";
 import { COLLECTING, EXITING, MERGED, RUNNABLE, RUNNING, WAITING, lowerBound } from "./data.js";
 
-export const RULER = 40, ROW = 24;
-const BAR = 14, TOP = (ROW - BAR) / 2;
+export const RULER = 40,
+    ROW = 24;
+const BAR = 14,
+    TOP = (ROW - BAR) / 2;
 export const MOST_ARROWS = 400;
 
 export function colours() {
-    const names = ["page", "raised", "line", "line-strong", "text", "quiet", "accent", "accent-soft", "bad", "running",
-        "runnable", "waiting", "collecting", "exiting", "span", "merged", "on-state"];
+    const names = [
+        "page",
+        "raised",
+        "line",
+        "line-strong",
+        "text",
+        "quiet",
+        "accent",
+        "accent-soft",
+        "bad",
+        "running",
+        "runnable",
+        "waiting",
+        "collecting",
+        "exiting",
+        "span",
+        "merged",
+        "on-state",
+    ];
     const of = Object.fromEntries(names.map((name) => [name, colour(name)]));
     of.state = [null, of.waiting, of.runnable, of.running, of.collecting, of.exiting, of.merged];
     of.hatch = hatch(of.page);
@@ -37,8 +56,15 @@ function hatch(line) {
 
 export class Painter {
     constructor(paper, width, height, range, ink) {
-        Object.assign(this, { paper, width, height, ink, begin: range.begin, scale: width / (range.end - range.begin),
-            end: range.end });
+        Object.assign(this, {
+            paper,
+            width,
+            height,
+            ink,
+            begin: range.begin,
+            scale: width / (range.end - range.begin),
+            end: range.end,
+        });
         paper.font = "11px " + getComputedStyle(document.body).fontFamily;
         paper.textBaseline = "middle";
     }
@@ -63,7 +89,8 @@ export class Painter {
     row(process, y, length) {
         const { paper, ink } = this;
         const { intervals } = process;
-        const from = Math.max(0, this.x(process.began ?? 0)), to = Math.min(this.width, this.x(process.ended ?? length));
+        const from = Math.max(0, this.x(process.began ?? 0)),
+            to = Math.min(this.width, this.x(process.ended ?? length));
         if (to > from) {
             paper.fillStyle = ink.line;
             paper.fillRect(from, y + ROW / 2, to - from, 1);
@@ -74,7 +101,8 @@ export class Painter {
         for (let n = lowerBound(intervals.end, this.begin, intervals.size); n < intervals.size; n++) {
             const begin = intervals.begin[n];
             if (begin > this.end) break;
-            const left = Math.max(this.x(begin), -1), right = Math.min(this.x(intervals.end[n]), this.width + 1);
+            const left = Math.max(this.x(begin), -1),
+                right = Math.min(this.x(intervals.end[n]), this.width + 1);
             const state = intervals.state[n];
             if (right - left < 1.5) {
                 columns.add(left, right, state, state === MERGED ? intervals.extra[n] / 1000 : 1);
@@ -83,11 +111,13 @@ export class Painter {
             columns.flush();
             if (state === WAITING) boxes[WAITING].push(left, y + ROW / 2 - 1, right - left, 2);
             else if (state === MERGED) {
-                const high = BAR * intervals.extra[n] / 1000;
+                const high = (BAR * intervals.extra[n]) / 1000;
                 boxes[MERGED].push(left, y + TOP, right - left, BAR);
-                if (high > 0) boxes[RUNNING].push(left, y + TOP + BAR - Math.max(1, high), right - left, Math.max(1, high));
+                if (high > 0)
+                    boxes[RUNNING].push(left, y + TOP + BAR - Math.max(1, high), right - left, Math.max(1, high));
             } else if (state > 0) boxes[state].push(left, y + TOP, Math.max(1, right - left - 0.5), BAR);
-            if (state !== WAITING && state !== MERGED && right - left > 50 && intervals.text[n]) texts.push(n, left, right);
+            if (state !== WAITING && state !== MERGED && right - left > 50 && intervals.text[n])
+                texts.push(n, left, right);
         }
         columns.flush();
         for (const state of [MERGED, WAITING, RUNNABLE, RUNNING, COLLECTING, EXITING]) this.boxes(boxes[state], state);
@@ -116,11 +146,11 @@ export class Painter {
     texts(found, y, intervals, text) {
         const { paper, ink } = this;
         for (let n = 0; n < found.length; n += 3) {
-            const left = Math.max(found[n + 1], 0) + 4, room = Math.min(found[n + 2], this.width) - left - 4;
+            const left = Math.max(found[n + 1], 0) + 4,
+                room = Math.min(found[n + 2], this.width) - left - 4;
             if (room < 42) continue;
             let name = cut(text(intervals.text[found[n]]), 80);
-            if (paper.measureText(name).width > room)
-                name = cut(name, Math.max(1, Math.floor(room / 6.2)));
+            if (paper.measureText(name).width > room) name = cut(name, Math.max(1, Math.floor(room / 6.2)));
             const plate = intervals.state[found[n]] === RUNNABLE;
             paper.fillStyle = plate ? ink.runnable : ink["on-state"];
             if (plate) {
@@ -132,14 +162,16 @@ export class Painter {
     }
 
     span(begin, end, y) {
-        const left = Math.max(this.x(begin), 0), right = Math.min(this.x(end), this.width);
+        const left = Math.max(this.x(begin), 0),
+            right = Math.min(this.x(end), this.width);
         this.paper.fillStyle = this.ink.span;
         this.paper.fillRect(left, y + ROW - 4, Math.max(1, right - left), 2.5);
     }
 
     exit(time, y, crash) {
         const { paper, ink } = this;
-        const x = this.x(time), middle = y + ROW / 2;
+        const x = this.x(time),
+            middle = y + ROW / 2;
         paper.strokeStyle = crash ? ink.bad : ink.quiet;
         paper.lineWidth = crash ? 2.2 : 1.4;
         paper.beginPath();
@@ -165,9 +197,11 @@ export class Painter {
     arrow(sent, delivered, from, to, inferred, dead) {
         const { paper, ink } = this;
         const known = (value) => !Number.isNaN(value);
-        let x1 = known(sent) ? this.x(sent) : this.x(delivered) - 10, x2 = known(delivered) ? this.x(delivered) : x1 + 10;
+        let x1 = known(sent) ? this.x(sent) : this.x(delivered) - 10,
+            x2 = known(delivered) ? this.x(delivered) : x1 + 10;
         const down = from === null ? 1 : -1;
-        const y1 = from ?? to - 14, y2 = to ?? from + 14 * -down;
+        const y1 = from ?? to - 14,
+            y2 = to ?? from + 14 * -down;
         paper.strokeStyle = paper.fillStyle = dead ? ink.bad : ink.text;
         paper.globalAlpha = from === null || to === null ? 0.45 : 0.8;
         paper.lineWidth = 1;
@@ -206,7 +240,8 @@ export class Painter {
     // A stretch of the whole recording: events that were lost, above the ruler and over all rows.
     lost(begin, end) {
         const { paper, ink } = this;
-        const left = this.x(begin), right = Math.max(this.x(end), left + 2);
+        const left = this.x(begin),
+            right = Math.max(this.x(end), left + 2);
         if (right < 0 || left > this.width) return;
         paper.fillStyle = ink.bad;
         paper.fillRect(left, 0, right - left, 5);
@@ -265,7 +300,7 @@ class Columns {
         for (const state of [RUNNING, RUNNABLE, COLLECTING, EXITING]) {
             if (share[state] === 0) continue;
             // What is there stays visible, however short it was.
-            const high = Math.max(2, BAR * share[state] / Math.max(whole, 0.5));
+            const high = Math.max(2, (BAR * share[state]) / Math.max(whole, 0.5));
             boxes[state].push(at, bottom - high, 1, high);
             bottom -= high;
         }

@@ -6,7 +6,8 @@ import { bytes, count, duration, local, since, UNKNOWN } from "./format.js";
 import { choose, goTo } from "./shared.js";
 import { Table } from "./table.js";
 
-const ref = (process) => process ? `${process.name || process.show || ""} ${process.pid ?? ""} ${process.node ?? ""}` : "";
+const ref = (process) =>
+    process ? `${process.name || process.show || ""} ${process.pid ?? ""} ${process.node ?? ""}` : "";
 
 // A process as a button that chooses it; a sum of several as a text.
 export function processButton(process) {
@@ -14,21 +15,36 @@ export function processButton(process) {
     const name = nameOf(process) || plain(process.show ?? "") || UNKNOWN;
     const shown = process.name ? name : plain(process.show || name);
     const short = process.pid && shown.endsWith(" " + process.pid) ? shown.slice(0, -process.pid.length - 1) : shown;
-    const pid = process.pid && short !== process.pid ? h("span", { class: "pid" }, plain(process.pid)) : "";
-    return process.number === null || process.number === undefined ? h("span", {}, cut(short, 200), pid)
-        : h("button", { type: "button", class: "plain link", title: "Show only what concerns it", click: () => choose(process) },
-            cut(short, 200), pid);
+    const pid = process.pid && short !== process.pid ? [" ", h("span", { class: "pid" }, plain(process.pid))] : "";
+    return process.number === null || process.number === undefined
+        ? h("span", {}, cut(short, 200), pid)
+        : h(
+              "button",
+              {
+                  type: "button",
+                  class: "plain link",
+                  title: "Show only what concerns it",
+                  click: () => choose(process),
+              },
+              cut(short, 200),
+              pid,
+          );
 }
 
 export class Columns {
     constructor(data) {
         this.data = data;
-        this.zero = data.begin === null ? data.report.recording?.begin ?? 0 : Number(data.begin);
+        this.zero = data.begin === null ? (data.report.recording?.begin ?? 0) : Number(data.begin);
     }
 
     process(title, field, more = {}) {
-        return { title, value: (row) => ref(field ? row[field] : row), className: "process",
-            show: (row) => processButton(field ? row[field] : row), ...more };
+        return {
+            title,
+            value: (row) => ref(field ? row[field] : row),
+            className: "process",
+            show: (row) => processButton(field ? row[field] : row),
+            ...more,
+        };
     }
 
     text(title, field, more = {}) {
@@ -36,8 +52,11 @@ export class Columns {
     }
 
     code(title, field, more = {}) {
-        return this.text(title, field, { show: (_, value) => h("code", {}, cut(value, 2000) || UNKNOWN), className: "wide",
-            ...more });
+        return this.text(title, field, {
+            show: (_, value) => h("code", {}, cut(value, 2000) || UNKNOWN),
+            className: "wide",
+            ...more,
+        });
     }
 
     count(title, field, more = {}) {
@@ -50,16 +69,34 @@ export class Columns {
 
     // A time of the report, in ns since the epoch: as a double, so to a quarter of a microsecond.
     time(title, field, lasts = () => 0, more = {}) {
-        const relative = (row) => row[field] === null || row[field] === undefined ? null : row[field] - this.zero;
-        return { title, number: true, value: relative, ...more,
-            show: (row, value) => value === null ? UNKNOWN : h("button", {
-                type: "button", class: "plain link", title: local(this.data.begin, value) + ": show it in the timeline",
-                click: () => goTo(value, value + lasts(row)),
-            }, since(value, 1e8)) };
+        const relative = (row) => (row[field] === null || row[field] === undefined ? null : row[field] - this.zero);
+        return {
+            title,
+            number: true,
+            className: "time",
+            value: relative,
+            ...more,
+            show: (row, value) =>
+                value === null
+                    ? UNKNOWN
+                    : h(
+                          "button",
+                          {
+                              type: "button",
+                              class: "plain link",
+                              title: local(this.data.begin, value) + ": show it in the timeline",
+                              click: () => goTo(value, value + lasts(row)),
+                          },
+                          since(value, 1e8),
+                      ),
+        };
     }
 }
 
-const about = (...fields) => (row, process) => fields.some((field) => row[field]?.number === process.number);
+const about =
+    (...fields) =>
+    (row, process) =>
+        fields.some((field) => row[field]?.number === process.number);
 
 // Whether any row knows the field.
 const known = (rows, field) => rows.some((row) => row[field] !== null && row[field] !== undefined && row[field] !== "");
@@ -68,82 +105,230 @@ function tables(data) {
     const c = new Columns(data);
     const { report } = data;
     const several = (report.recording?.nodes?.length ?? 0) > 1;
-    const node = (more = (row) => row.node) => several
-        && { title: "Node", value: (row) => more(row) ?? "", show: (_, value) => plain(value) };
+    const node = (more = (row) => row.node) =>
+        several && { title: "Node", value: (row) => more(row) ?? "", show: (_, value) => plain(value) };
     const only = (rows, field, column) => known(rows, field) && column;
     const {
-        processes = [], calls = [], server_calls = [], talks = [], dead = [], exits = [], waits = [], collections = [],
-        ports = [], spans = [], counters = [], log = [],
+        processes = [],
+        calls = [],
+        server_calls = [],
+        talks = [],
+        dead = [],
+        exits = [],
+        waits = [],
+        collections = [],
+        ports = [],
+        spans = [],
+        counters = [],
+        log = [],
     } = report;
     return {
-        processes: { title: "Processes", rows: processes, sort: "Ran", concerns: about("process", "parent"), columns: [
-            c.process("Process", "process"),
-            only(processes, "initial", c.code("Initial call", "initial", { className: "" })),
-            only(processes, "label", c.code("Label", "label", { className: "" })),
-            only(processes, "group", c.text("Group", "group", { help: "The nearest ancestor with a name" })),
-            node((row) => row.process?.node),
-            c.ns("Ran", "run_ns", { bar: true, help: "Time on a scheduler" }),
-            c.ns("Collecting", "collecting_ns", { help: "Time in garbage collections" }),
-            c.ns("Runnable", "runnable_ns", { help: "Time waiting for a scheduler, inferred" }),
-            c.ns("Longest wait", "longest_wait_ns", { help: "The longest wait for a scheduler, inferred" }),
-            c.count("Sent", "sent", { help: "Messages sent" }),
-            c.count("Received", "received", { help: "Messages received" }),
-            c.count("Mailbox", "mailbox_max", { help: "The most messages in flight to it" })] },
-        calls: { title: "Function calls", rows: calls, sort: "Total", columns: [
-            c.code("Function", "entry"), node(), c.count("Calls", "count"), c.ns("Total", "total_ns", { bar: true }),
-            c.ns("Own", "own_ns", { help: "Without the functions that it called" }), c.ns("Median", "p50_ns"),
-            c.ns("99 %", "p99_ns"), c.ns("Longest", "max_ns"), c.count("Exceptions", "exceptions")] },
-        server_calls: { title: "Calls of servers", rows: server_calls, sort: "99 %", concerns: about("caller", "server"),
-            note: "gen_server:call and the like, from the request to the reply. Queued: until the server took it; inferred.",
+        processes: {
+            title: "Processes",
+            rows: processes,
+            sort: "Ran",
+            concerns: about("process", "parent"),
             columns: [
-                c.process("Caller", "caller"), c.process("Server", "server"), c.code("Request", "request"),
-                c.count("Calls", "count"), c.ns("Median", "p50_ns"), c.ns("99 %", "p99_ns", { bar: true }),
-                c.ns("Longest", "max_ns"), c.ns("Queued, 99 %", "queued_p99_ns"), c.ns("Worked, 99 %", "worked_p99_ns"),
-                c.count("Timeouts", "timeouts"), c.count("Down", "downs", { help: "The server had exited" })] },
-        talks: { title: "Who sends to whom", rows: talks, sort: "Messages", concerns: about("from", "to"), columns: [
-            c.process("From", "from"), c.process("To", "to"), c.count("Messages", "messages", { bar: true }),
-            c.count("Inferred", "inferred", { help: "Of these, the sender is inferred from the order" })] },
-        dead: { title: "Messages to the dead", rows: dead, concerns: about("from", "to"), columns: [
-            c.process("From", "from"), { title: "To", value: (row) => row.to_text || ref(row.to), className: "process",
-                show: (row) => row.to ? processButton(row.to) : h("code", {}, cut(row.to_text ?? "", 200)) },
-            c.count("Messages", "messages", { bar: true }), c.code("Example", "example")] },
-        exits: { title: "Exits", rows: exits, sort: "At", up: true,
-            concerns: (row, process) => about("process")(row, process)
-                || (row.linked ?? []).some((linked) => linked.number === process.number),
+                c.process("Process", "process"),
+                only(processes, "initial", c.code("Initial call", "initial", { className: "" })),
+                only(processes, "label", c.code("Label", "label", { className: "" })),
+                only(processes, "group", c.text("Group", "group", { help: "The nearest ancestor with a name" })),
+                node((row) => row.process?.node),
+                c.ns("Ran", "run_ns", { bar: true, help: "Time on a scheduler" }),
+                c.ns("Collecting", "collecting_ns", { help: "Time in garbage collections" }),
+                c.ns("Runnable", "runnable_ns", { help: "Time waiting for a scheduler, inferred" }),
+                c.ns("Longest wait", "longest_wait_ns", { help: "The longest wait for a scheduler, inferred" }),
+                c.count("Sent", "sent", { help: "Messages sent" }),
+                c.count("Received", "received", { help: "Messages received" }),
+                c.count("Mailbox", "mailbox_max", { help: "The most messages in flight to it" }),
+            ],
+        },
+        calls: {
+            title: "Function calls",
+            rows: calls,
+            sort: "Total",
             columns: [
-                c.time("At", "time"), c.process("Process", "process"), c.code("Reason", "reason"),
-                { title: "Kind", value: (row) => row.is_crash ? "crash" : "exit",
-                    show: (row) => row.is_crash ? h("span", { class: "tag bad" }, "crash") : h("span", { class: "tag" }, "exit") },
-                { title: "Linked", value: (row) => (row.linked ?? []).map(ref).join(" "), className: "process",
-                    show: (row) => row.linked?.length ? (row.linked.flatMap((linked, n) =>
-                        [n > 0 ? ", " : "", processButton(linked)])) : UNKNOWN }] },
-        waits: { title: "Longest waits for a scheduler", rows: waits, sort: "Waited", concerns: about("process"), columns: [
-            c.time("At", "time", (row) => row.ns ?? 0), c.process("Process", "process"), c.ns("Waited", "ns", { bar: true }),
-            c.code("In", "function")] },
-        collections: { title: "Longest garbage collections", rows: collections, sort: "Took", concerns: about("process"),
+                c.code("Function", "entry"),
+                node(),
+                c.count("Calls", "count"),
+                c.ns("Total", "total_ns", { bar: true }),
+                c.ns("Own", "own_ns", { help: "Without the functions that it called" }),
+                c.ns("Median", "p50_ns"),
+                c.ns("99 %", "p99_ns"),
+                c.ns("Longest", "max_ns"),
+                c.count("Exceptions", "exceptions"),
+            ],
+        },
+        server_calls: {
+            title: "Calls of servers",
+            rows: server_calls,
+            sort: "99 %",
+            concerns: about("caller", "server"),
+            note: "From the request to the reply. Queued: until the server took the request; inferred.",
             columns: [
-                c.time("At", "time", (row) => row.ns ?? 0), c.process("Process", "process"), c.ns("Took", "ns", { bar: true }),
-                { title: "Kind", value: (row) => row.is_major ? "major" : "minor" },
-                c.count("Reclaimed, words", "reclaimed_words"), c.count("Heap, words", "heap_words")] },
-        ports: { title: "Ports", rows: ports, concerns: about("port", "owner"), columns: [
-            c.process("Port", "port"), c.code("Driver or command", "driver"), c.process("Owner", "owner"),
-            c.count("Messages in", "messages_in"), c.count("Messages out", "messages_out"),
-            c.count("Bytes out", "bytes_out", { show: (_, value) => bytes(value) }), c.ns("Ran", "run_ns")] },
-        spans: { title: "Spans", rows: spans, sort: "99 %", columns: [
-            c.text("Name", "name"), c.count("Spans", "count"), c.ns("Median", "p50_ns"), c.ns("99 %", "p99_ns", { bar: true }),
-            c.ns("Longest", "max_ns"), c.count("Failed", "failed")] },
-        counters: { title: "Counters of the VM", rows: counters, sort: "Counter", columns: [
-            c.text("Counter", "name"), node(), c.text("Unit", "unit"), counter("Least", "min"), counter("Most", "max"),
-            counter("Last", "last")] },
-        log: { title: "Log", rows: log, sort: "At", up: true, concerns: about("process"), columns: [
-            c.time("At", "time"), { title: "Level", value: (row) => row.level ?? "",
-                show: (_, value) => h("span", { class: /emer|alert|crit|error/.test(value) ? "tag bad" : "tag" }, plain(value)) },
-            node(), c.process("Process", "process"), c.text("Text", "text", { className: "wide" })] },
+                c.process("Caller", "caller"),
+                c.process("Server", "server"),
+                c.code("Request", "request"),
+                c.count("Calls", "count"),
+                c.ns("Median", "p50_ns"),
+                c.ns("99 %", "p99_ns", { bar: true }),
+                c.ns("Longest", "max_ns"),
+                c.ns("Queued, 99 %", "queued_p99_ns"),
+                c.ns("Worked, 99 %", "worked_p99_ns"),
+                c.count("Timeouts", "timeouts"),
+                c.count("Down", "downs", { help: "The server had exited" }),
+            ],
+        },
+        talks: {
+            title: "Who sends to whom",
+            rows: talks,
+            sort: "Messages",
+            concerns: about("from", "to"),
+            columns: [
+                c.process("From", "from"),
+                c.process("To", "to"),
+                c.count("Messages", "messages", { bar: true }),
+                c.count("Inferred", "inferred", { help: "Of these, the sender is inferred from the order" }),
+            ],
+        },
+        dead: {
+            title: "Messages to the dead",
+            rows: dead,
+            concerns: about("from", "to"),
+            columns: [
+                c.process("From", "from"),
+                {
+                    title: "To",
+                    value: (row) => row.to_text || ref(row.to),
+                    className: "process",
+                    show: (row) => (row.to ? processButton(row.to) : h("code", {}, cut(row.to_text ?? "", 200))),
+                },
+                c.count("Messages", "messages", { bar: true }),
+                c.code("Example", "example"),
+            ],
+        },
+        exits: {
+            title: "Exits",
+            rows: exits,
+            sort: "At",
+            up: true,
+            concerns: (row, process) =>
+                about("process")(row, process) || (row.linked ?? []).some((linked) => linked.number === process.number),
+            columns: [
+                c.time("At", "time"),
+                c.process("Process", "process"),
+                c.code("Reason", "reason"),
+                {
+                    title: "Kind",
+                    value: (row) => (row.is_crash ? "crash" : "exit"),
+                    show: (row) =>
+                        row.is_crash ? h("span", { class: "tag bad" }, "crash") : h("span", { class: "tag" }, "exit"),
+                },
+                {
+                    title: "Linked",
+                    value: (row) => (row.linked ?? []).map(ref).join(" "),
+                    className: "process",
+                    show: (row) =>
+                        row.linked?.length
+                            ? row.linked.flatMap((linked, n) => [n > 0 ? ", " : "", processButton(linked)])
+                            : UNKNOWN,
+                },
+            ],
+        },
+        waits: {
+            title: "Longest waits for a scheduler",
+            rows: waits,
+            sort: "Waited",
+            concerns: about("process"),
+            columns: [
+                c.time("At", "time", (row) => row.ns ?? 0),
+                c.process("Process", "process"),
+                c.ns("Waited", "ns", { bar: true }),
+                c.code("In", "function"),
+            ],
+        },
+        collections: {
+            title: "Longest garbage collections",
+            rows: collections,
+            sort: "Took",
+            concerns: about("process"),
+            columns: [
+                c.time("At", "time", (row) => row.ns ?? 0),
+                c.process("Process", "process"),
+                c.ns("Took", "ns", { bar: true }),
+                { title: "Kind", value: (row) => (row.is_major ? "major" : "minor") },
+                c.count("Reclaimed, words", "reclaimed_words"),
+                c.count("Heap, words", "heap_words"),
+            ],
+        },
+        ports: {
+            title: "Ports",
+            rows: ports,
+            concerns: about("port", "owner"),
+            columns: [
+                c.process("Port", "port"),
+                c.code("Driver or command", "driver"),
+                c.process("Owner", "owner"),
+                c.count("Messages in", "messages_in"),
+                c.count("Messages out", "messages_out"),
+                c.count("Bytes out", "bytes_out", { show: (_, value) => bytes(value) }),
+                c.ns("Ran", "run_ns"),
+            ],
+        },
+        spans: {
+            title: "Spans",
+            rows: spans,
+            sort: "99 %",
+            columns: [
+                c.text("Name", "name"),
+                c.count("Spans", "count"),
+                c.ns("Median", "p50_ns"),
+                c.ns("99 %", "p99_ns", { bar: true }),
+                c.ns("Longest", "max_ns"),
+                c.count("Failed", "failed"),
+            ],
+        },
+        counters: {
+            title: "Counters of the VM",
+            rows: counters,
+            sort: "Counter",
+            columns: [
+                c.text("Counter", "name"),
+                node(),
+                c.text("Unit", "unit"),
+                counter("Least", "min"),
+                counter("Most", "max"),
+                counter("Last", "last"),
+            ],
+        },
+        log: {
+            title: "Log",
+            rows: log,
+            sort: "At",
+            up: true,
+            concerns: about("process"),
+            columns: [
+                c.time("At", "time"),
+                {
+                    title: "Level",
+                    value: (row) => row.level ?? "",
+                    show: (_, value) =>
+                        h("span", { class: /emer|alert|crit|error/.test(value) ? "tag bad" : "tag" }, plain(value)),
+                },
+                node(),
+                c.process("Process", "process"),
+                c.text("Text", "text", { className: "wide" }),
+            ],
+        },
     };
 }
 
-const counter = (title, field) => ({ title, number: true, value: (row) => row[field] ?? null,
-    show: (row, value) => row.unit === "bytes" ? bytes(value) : count(value) });
+const counter = (title, field) => ({
+    title,
+    number: true,
+    value: (row) => row[field] ?? null,
+    show: (row, value) => (row.unit === "bytes" ? bytes(value) : count(value)),
+});
 
 // {key: Table} of those that have rows.
 export function reportTables(data) {
@@ -152,12 +337,25 @@ export function reportTables(data) {
         const number = typeof left === "object" && left !== null ? left.count : left;
         return number > 0 ? `${count(number)} more rows were left out of the report. ` : "";
     };
-    return Object.fromEntries(Object.entries(tables(data)).filter(([, table]) => table.rows.length > 0)
-        .map(([key, { columns, sort, up, note, ...table }]) => {
-            const shown = columns.filter(Boolean);
-            const made = new Table({ ...table, id: "table-" + key, columns: shown, note: leftOut(key) + (note ?? ""),
-                sort: sort && Math.max(0, shown.findIndex(({ title }) => title === sort)) });
-            if (up) made.sortBy(made.sort.column);
-            return [key, made];
-        }));
+    return Object.fromEntries(
+        Object.entries(tables(data))
+            .filter(([, table]) => table.rows.length > 0)
+            .map(([key, { columns, sort, up, note, ...table }]) => {
+                const shown = columns.filter(Boolean);
+                const made = new Table({
+                    ...table,
+                    id: "table-" + key,
+                    columns: shown,
+                    note: leftOut(key) + (note ?? ""),
+                    sort:
+                        sort &&
+                        Math.max(
+                            0,
+                            shown.findIndex(({ title }) => title === sort),
+                        ),
+                });
+                if (up) made.sortBy(made.sort.column);
+                return [key, made];
+            }),
+    );
 }

@@ -5,7 +5,11 @@ import { OUTCOMES, readable } from "./data.js";
 import { count, duration, since } from "./format.js";
 import { chosen, on, range } from "./shared.js";
 
-const MOST = 120, MOST_PARTICIPANTS = 10, LINE = 30, HEAD = 44, LEFT = 96;
+const MOST = 120,
+    MOST_PARTICIPANTS = 10,
+    LINE = 30,
+    HEAD = 44,
+    LEFT = 96;
 
 export class Sequence {
     constructor(data) {
@@ -13,7 +17,8 @@ export class Sequence {
         this.participants = [];
         this.bounds = null;
         this.order = Array.from(this.of.messages.sent.keys());
-        const first = (n) => Number.isNaN(this.of.messages.sent[n]) ? this.of.messages.delivered[n] : this.of.messages.sent[n];
+        const first = (n) =>
+            Number.isNaN(this.of.messages.sent[n]) ? this.of.messages.delivered[n] : this.of.messages.sent[n];
         this.first = this.order.map(first);
         this.element = this.build();
         this.busiestPair();
@@ -28,22 +33,52 @@ export class Sequence {
     build() {
         const { processes, calls } = this.of;
         this.chips = h("span", { class: "participants" });
-        this.add = h("select", { "aria-label": "Add a process", change: () => {
-            this.participants.push(processes[Number(this.add.value)]);
-            this.draw();
-        } });
+        this.add = h("select", {
+            "aria-label": "Add a process",
+            change: () => {
+                this.participants.push(processes[Number(this.add.value)]);
+                this.draw();
+            },
+        });
         const longest = Array.from(calls.began.keys())
-            .sort((a, b) => (calls.ended[b] - calls.began[b] || 0) - (calls.ended[a] - calls.began[a] || 0)).slice(0, 200);
-        this.call = h("select", { change: () => this.showCall(this.call.value) },
+            .sort((a, b) => (calls.ended[b] - calls.began[b] || 0) - (calls.ended[a] - calls.began[a] || 0))
+            .slice(0, 200);
+        this.call = h(
+            "select",
+            { change: () => this.showCall(this.call.value) },
             h("option", { value: "" }, "no: the timeline's range"),
-            longest.map((n) => h("option", { value: n }, cut(`${duration(calls.ended[n] - calls.began[n])}  `
-                + `${processes[calls.caller[n]]?.show ?? "?"} → ${processes[calls.server[n]]?.show ?? "?"}  `
-                + this.of.text(calls.request[n]), 110))));
+            longest.map((n) =>
+                h(
+                    "option",
+                    { value: n },
+                    cut(
+                        `${duration(calls.ended[n] - calls.began[n])}  ` +
+                            `${this.show(calls.caller[n])} → ${this.show(calls.server[n])}  ` +
+                            this.of.text(calls.request[n]),
+                        110,
+                    ),
+                ),
+            ),
+        );
         this.said = h("p", { class: "note", role: "status" });
         this.place = h("div", { class: "sequence", tabindex: "0", role: "region", "aria-label": "Sequence diagram" });
-        return h("div", {}, h("div", { class: "controls" },
-            longest.length > 0 && h("label", {}, "A slow call", this.call), h("label", {}, "Between", this.add)),
-        this.chips, this.said, this.place);
+        return h(
+            "div",
+            {},
+            h(
+                "div",
+                { class: "controls" },
+                longest.length > 0 && h("label", {}, "A slow call", this.call),
+                h("label", {}, "Between", this.add),
+            ),
+            this.chips,
+            this.said,
+            this.place,
+        );
+    }
+
+    show(index) {
+        return this.of.processes[index]?.show ?? "?";
     }
 
     // To begin with: the two who exchange the most.
@@ -67,11 +102,18 @@ export class Sequence {
         if (!process) return;
         const counts = new Map();
         for (let n = 0; n < messages.size; n++) {
-            const other = messages.from[n] === process.index ? messages.to[n]
-                : messages.to[n] === process.index ? messages.from[n] : NaN;
+            const other =
+                messages.from[n] === process.index
+                    ? messages.to[n]
+                    : messages.to[n] === process.index
+                      ? messages.from[n]
+                      : NaN;
             if (processes[other] && other !== process.index) counts.set(other, (counts.get(other) ?? 0) + 1);
         }
-        const others = [...counts].sort(([, a], [, b]) => b - a).slice(0, 3).map(([index]) => processes[index]);
+        const others = [...counts]
+            .sort(([, a], [, b]) => b - a)
+            .slice(0, 3)
+            .map(([index]) => processes[index]);
         this.participants = [process, ...others];
         this.bounds = null;
         this.call.value = "";
@@ -84,7 +126,11 @@ export class Sequence {
         else {
             const n = Number(value);
             this.participants = [...new Set([processes[calls.caller[n]], processes[calls.server[n]]])].filter(Boolean);
-            this.bounds = { begin: calls.began[n], end: Number.isNaN(calls.ended[n]) ? range.whole : calls.ended[n], call: n };
+            this.bounds = {
+                begin: calls.began[n],
+                end: Number.isNaN(calls.ended[n]) ? range.whole : calls.ended[n],
+                call: n,
+            };
         }
         this.draw();
     }
@@ -104,7 +150,8 @@ export class Sequence {
         let total = 0;
         for (let n = 0; n < messages.size; n++) {
             if (this.first[n] > end) break;
-            const from = among.get(messages.from[n]), to = among.get(messages.to[n]);
+            const from = among.get(messages.from[n]),
+                to = among.get(messages.to[n]);
             const last = Number.isNaN(messages.delivered[n]) ? messages.sent[n] : messages.delivered[n];
             if (last < begin || from === undefined || to === undefined) continue;
             if (++total <= MOST) found.push({ n, from, to });
@@ -115,38 +162,67 @@ export class Sequence {
     draw() {
         const { processes } = this.of;
         const { found, total } = this.messages();
-        this.chips.replaceChildren(...this.participants.map((process) => h("span", { class: "chip" },
-            h("span", {}, cut(process.show, 80)), h("button", {
-                type: "button", "aria-label": "Remove " + plain(process.show), click: () => {
-                    this.participants = this.participants.filter((other) => other !== process);
-                    this.draw();
-                },
-            }, "✕"))));
-        this.add.replaceChildren(h("option", { value: "" }, "add a process"), ...processes
-            .filter((process) => !this.participants.includes(process)).slice(0, 2000)
-            .map((process) => h("option", { value: process.index }, cut(process.show, 80))));
+        this.chips.replaceChildren(
+            ...this.participants.map((process) =>
+                h(
+                    "span",
+                    { class: "chip" },
+                    h("span", {}, cut(process.show, 80)),
+                    h(
+                        "button",
+                        {
+                            type: "button",
+                            "aria-label": "Remove " + plain(process.show),
+                            click: () => {
+                                this.participants = this.participants.filter((other) => other !== process);
+                                this.draw();
+                            },
+                        },
+                        "✕",
+                    ),
+                ),
+            ),
+        );
+        this.add.replaceChildren(
+            h("option", { value: "" }, "add a process"),
+            ...processes
+                .filter((process) => !this.participants.includes(process))
+                .slice(0, 2000)
+                .map((process) => h("option", { value: process.index }, cut(process.show, 80))),
+        );
         this.add.value = "";
         this.add.disabled = this.participants.length >= MOST_PARTICIPANTS;
         const { calls, text } = this.of;
         const call = this.bounds?.call;
-        this.said.textContent = (call === undefined ? "" : `The call took ${duration(calls.ended[call] - calls.began[call])} `
-            + `and ended with: ${OUTCOMES[calls.outcome[call]]}. `)
-            + (total > MOST ? `The first ${count(MOST)} of ${count(total)} messages. Zoom into the timeline to see others.`
-                : total === 0 ? "The page has no message between these processes in this range." : `${count(total)} messages.`);
+        this.said.textContent =
+            (call === undefined
+                ? ""
+                : `The call took ${duration(calls.ended[call] - calls.began[call])} ` +
+                  `and ended with: ${OUTCOMES[calls.outcome[call]]}. `) +
+            (total > MOST
+                ? `The first ${count(MOST)} of ${count(total)} messages. Zoom into the timeline to see others.`
+                : total === 0
+                  ? "The page has no message between these processes in this range."
+                  : `${count(total)} messages.`);
         this.place.hidden = found.length === 0;
         if (found.length > 0) this.place.replaceChildren(...this.diagram(found, text));
     }
 
     diagram(found, text) {
         const lanes = this.participants.length;
-        const gap = Math.max(190, Math.min(lanes < 3 ? 560 : 400, (this.element.clientWidth - LEFT - 40) / lanes || 260));
-        const width = LEFT + gap * lanes, height = found.length * LINE + 24;
+        const gap = Math.max(
+            190,
+            Math.min(lanes < 3 ? 560 : 400, (this.element.clientWidth - LEFT - 40) / lanes || 260),
+        );
+        const width = LEFT + gap * lanes,
+            height = found.length * LINE + 24;
         const x = (lane) => LEFT + gap * (lane + 0.5);
         const { messages } = this.of;
         const { begin, end } = this.bounds ?? range;
         const rows = found.map(({ n, from, to }, row) => {
             const y = row * LINE + 24;
-            const dead = messages.dead[n] === 1, inferred = messages.matched[n] === 3;
+            const dead = messages.dead[n] === 1,
+                inferred = messages.matched[n] === 3;
             const sent = Number.isNaN(messages.sent[n]) ? messages.delivered[n] : messages.sent[n];
             const slow = messages.delivered[n] - messages.sent[n];
             const own = from === to;
@@ -155,24 +231,67 @@ export class Sequence {
             const tip = own ? [x1, y + 5, 1] : [x2, y, -Math.sign(x2 - x1)];
             const name = text(messages.text[n]);
             const room = Math.floor((own ? gap * 0.7 : Math.abs(x2 - x1) - 20) / 7);
-            return svg("g", {}, svg("title", {}, `${plain(name)}\nsent ${since(messages.sent[n], end - begin)}, on its way `
-                + duration(slow)),
-            svg("text", { class: "time", x: LEFT - 8, y: y + 4, "text-anchor": "end" }, since(sent, end - begin)),
-            svg("path", { class: ["arrow", inferred && "inferred", dead && "dead"].filter(Boolean).join(" "), d: line }),
-            svg("path", { class: dead ? "tip dead" : "tip", d: `M${tip[0]} ${tip[1]}l${8 * tip[2]} -4.5v9z` }),
-            svg("text", { class: "message", x: own ? x1 + 32 : (x1 + x2) / 2, y: own ? y + 4 : y - 6,
-                "text-anchor": own ? "start" : "middle" }, cut(readable(name), Math.max(12, room))));
+            return svg(
+                "g",
+                {},
+                svg(
+                    "title",
+                    {},
+                    `${plain(name)}\nsent ${since(messages.sent[n], end - begin)}, on its way ` + duration(slow),
+                ),
+                svg("text", { class: "time", x: LEFT - 8, y: y + 4, "text-anchor": "end" }, since(sent, end - begin)),
+                svg("path", {
+                    class: ["arrow", inferred && "inferred", dead && "dead"].filter(Boolean).join(" "),
+                    d: line,
+                }),
+                svg("path", { class: dead ? "tip dead" : "tip", d: `M${tip[0]} ${tip[1]}l${8 * tip[2]} -4.5v9z` }),
+                svg(
+                    "text",
+                    {
+                        class: "message",
+                        x: own ? x1 + 32 : (x1 + x2) / 2,
+                        y: own ? y + 4 : y - 6,
+                        "text-anchor": own ? "start" : "middle",
+                    },
+                    cut(readable(name), Math.max(12, room)),
+                ),
+            );
         });
-        const heads = svg("svg", { class: "heads", width, height: HEAD, viewBox: `0 0 ${width} ${HEAD}`, "aria-hidden": "true" },
-            this.participants.map((process, lane) => svg("g", { class: "head" },
-                svg("line", { class: "lifeline", x1: x(lane), x2: x(lane), y1: 38, y2: HEAD }),
-                svg("rect", { x: x(lane) - gap / 2 + 10, y: 10, width: gap - 20, height: 28, rx: 6 }),
-                svg("text", { x: x(lane), y: 28, "text-anchor": "middle" },
-                    cut(process.show, Math.floor((gap - 34) / 7.2))))));
+        const heads = svg(
+            "svg",
+            { class: "heads", width, height: HEAD, viewBox: `0 0 ${width} ${HEAD}`, "aria-hidden": "true" },
+            this.participants.map((process, lane) =>
+                svg(
+                    "g",
+                    { class: "head" },
+                    svg("line", { class: "lifeline", x1: x(lane), x2: x(lane), y1: 38, y2: HEAD }),
+                    svg("rect", { x: x(lane) - gap / 2 + 10, y: 10, width: gap - 20, height: 28, rx: 6 }),
+                    svg(
+                        "text",
+                        { x: x(lane), y: 28, "text-anchor": "middle" },
+                        cut(process.show, Math.floor((gap - 34) / 7.2)),
+                    ),
+                ),
+            ),
+        );
+        const names = this.participants.map((one) => plain(one.show)).join(", ");
         const lines = this.participants.map((_, lane) =>
-            svg("line", { class: "lifeline", x1: x(lane), x2: x(lane), y1: 0, y2: height - 4 }));
-        return [heads, svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
-            "aria-label": `${found.length} messages between ${this.participants.map((one) => plain(one.show)).join(", ")}` },
-        lines, rows)];
+            svg("line", { class: "lifeline", x1: x(lane), x2: x(lane), y1: 0, y2: height - 4 }),
+        );
+        return [
+            heads,
+            svg(
+                "svg",
+                {
+                    width,
+                    height,
+                    viewBox: `0 0 ${width} ${height}`,
+                    role: "img",
+                    "aria-label": `${found.length} messages between ${names}`,
+                },
+                lines,
+                rows,
+            ),
+        ];
     }
 }

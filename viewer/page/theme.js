@@ -14,7 +14,9 @@ function apply(theme = chosen ?? (dark.matches ? "dark" : "light")) {
 }
 
 export const button = h("button", {
-    type: "button", class: "theme", click: () => {
+    type: "button",
+    class: "theme",
+    click: () => {
         chosen = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
         apply();
     },

@@ -1,0 +1,240 @@
+%% The page of sink.dyntrace.html in Chromium: what it shows against the report's JSON, what it does when a reader
+%% sorts, filters, zooms and chooses, by mouse and by keyboard, and that nothing in a recording is executed.
+%%
+%% test_page:check/3 fails where a page requests anything, logs an error or violates its policy.
+-module(page_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+-define(MS, 1000000).
+
+suite() ->
+    [{timetrap, {minutes, 4}}].
+
+all() ->
+    [template, empty, numbers, limits, hostile_recording, params, tables, timeline, sequence, flame, hostile, smooth,
+     themes].
+
+init_per_suite(Config) ->
+    test_require:tool(test_page:missing(), Config).
+
+end_per_suite(_) ->
+    ok.
+
+%% -- The template ------------------------------------------------------------------------------------
+
+template(_) ->
+    {ok, Page} = file:read_file(test_page:template()),
+    ?assert(byte_size(Page) < 300000),
+    [?assertNotEqual({Needed, nomatch}, {Needed, binary:match(Page, Needed)})
+     || Needed <- [<<"@DATA@">>, <<"default-src 'none'">>, <<"The MIT License">>]],
+    [?assertEqual({Bad, nomatch}, {Bad, re:run(Page, Bad)})
+     || Bad <- ["<script[^>]* src=", "<link[^>]* href=\"(?!data:,)", "@import", "url\\(", "innerHTML", "eval\\("]].
+
+empty(Config) ->
+    #{<<"when">> := <<"This page holds no recording.">>} = test_page:check(empty, [test_page:template()], Config).
+
+%% -- Pages of recordings --------------------------------------------------------------------------------
+
+%% Clients call a server ten times each; each request runs 1 ms. One client crashes.
+story(Hostile) ->
+    Server = "<0.100.0>",
+    Clients = ["<0.10" ++ integer_to_list(N) ++ ".0>" || N <- lists:seq(1, 4)],
+    Named = [{1, process_identity, #{pid => Pid, parent => "<0.9.0>", initial => "shop:init/1", name => Name,
+                                     label => "", node => "shop@host"}}
+             || {Pid, Name} <- [{Server, "shop_db" ++ Hostile} | [{Client, ""} || Client <- Clients]]],
+    Calls = [call(Server, Client, (Round * 4 + N) * 10 * ?MS)
+             || Round <- lists:seq(0, 9), {N, Client} <- lists:enumerate(Clients)],
+    Crash = [{500 * ?MS, process_exit, #{pid => hd(Clients), reason => "{badmatch,oops}" ++ Hostile}},
+             {510 * ?MS, log, #{pid => Server, level => "error", text => "it is over" ++ Hostile}}],
+    lists:append([Named, lists:append(Calls), Crash]).
+
+call(Server, Client, At) ->
+    Request = io_lib:format("{'$gen_call',{~s,[alias|#Ref<0.1.2.~b>]},{get,~b}}", [Client, At, At]),
+    Reply = io_lib:format("{[alias|#Ref<0.1.2.~b>],{ok,~b}}", [At, At]),
+    Message = fun(Text) -> lists:flatten(Text) end,
+    [{At, process_scheduled, #{pid => Client, entry => "shop:run/0", type => "in"}},
+     {At + 1000, message_send, #{from => Client, to => Server, message => Message(Request)}},
+     {At + 2000, message_delivery, #{to => Server, from => Client, node => "shop@host", message => Message(Request)}},
+     {At + 3000, process_scheduled, #{pid => Client, entry => "gen:do_call/4", type => "out"}},
+     {At + 4000, process_scheduled, #{pid => Server, entry => "gen_server:loop/7", type => "in"}},
+     {At + ?MS, message_send, #{from => Server, to => Client, message => Message(Reply)}},
+     {At + ?MS + 1000, message_delivery, #{to => Client, from => Server, node => "shop@host",
+                                           message => Message(Reply)}},
+     {At + ?MS + 4000, process_scheduled, #{pid => Server, entry => "gen_server:loop/7", type => "out"}}].
+
+%% What stands in the page's tables is what stands in the report.
+numbers(Config) ->
+    Trace = test_viewer:make(story(""), Config),
+    Report = test_viewer:json(report, [{format, "json"}], [Trace]),
+    File = test_page:make(Trace, [{title, "A story"}], Config),
+    Page = test_page:check(page, [File], Config),
+    #{<<"recording">> := #{<<"events">> := Events}} = Report,
+    #{<<"title">> := <<"A story">>, <<"heading">> := <<"A story">>, <<"tables">> := Tables, <<"labels">> := Labels,
+      <<"facts">> := #{<<"Events">> := Shown}} = Page,
+    ?assertEqual(Events, number(Shown)),
+    ?assertEqual([Text || #{<<"text">> := Text} <- maps:get(<<"findings">>, Report)], maps:get(<<"findings">>, Page)),
+    [same_rows(Key, Names, Report, Tables)
+     || {Key, Names} <- [{<<"processes">>, #{<<"Sent">> => <<"sent">>, <<"Received">> => <<"received">>}},
+                         {<<"talks">>, #{<<"Messages">> => <<"messages">>, <<"Inferred">> => <<"inferred">>}},
+                         {<<"server_calls">>, #{<<"Calls">> => <<"count">>, <<"Timeouts">> => <<"timeouts">>,
+                                                <<"Down">> => <<"downs">>}}]],
+    #{<<"exits">> := #{<<"rows">> := [[_, _, <<"{badmatch,oops}">> | _]]}} = Tables,
+    #{<<"log">> := #{<<"rows">> := [[_, <<"error">> | _]]}} = Tables,
+    ?assert(lists:any(fun(Label) -> binary:match(Label, <<"shop_db">>) =/= nomatch end, Labels)),
+    ?assert(maps:get(<<"colours">>, Page) > 50),
+    #{<<"range">> := #{<<"begin">> := 0, <<"end">> := End}} = Page,
+    ?assert(End > 400 * ?MS).
+
+%% Columns by their titles as the report's fields, in any order of rows.
+same_rows(Key, Names, Report, Tables) ->
+    #{<<"heads">> := Heads, <<"rows">> := Rows} = maps:get(Key, Tables),
+    [begin
+         Nth = length(lists:takewhile(fun(Head) -> Head =/= Title end, Heads)) + 1,
+         ?assertEqual({Key, Field, lists:sort([maps:get(Field, Row) || Row <- maps:get(Key, Report)])},
+                      {Key, Field, lists:sort([number(lists:nth(Nth, Row)) || Row <- Rows])})
+     end || {Title, Field} <- maps:to_list(Names)].
+
+number(<<"–"/utf8>>) -> null;
+number(Text) -> binary_to_integer(<< <<Char>> || <<Char/utf8>> <= Text, Char >= $0, Char =< $9 >>).
+
+%% More than the bounds allow: the page has less, and says so.
+limits(Config) ->
+    Many = [event(N, Kind) || N <- lists:seq(1, 3000), Kind <- [in, out]],
+    Trace = test_viewer:make(Many, Config),
+    File = test_page:make(Trace, [{processes, 5}, {intervals, 200}, {messages, 0}], Config),
+    #{<<"timeline">> := Timeline = #{<<"summary">> := Summary}} = data(File),
+    #{<<"processes">> := 10, <<"rows">> := 5, <<"intervals_kept">> := Kept, <<"merged">> := Merged} = Summary,
+    ?assert(Kept =< 200),
+    ?assert(Merged > 1000),
+    Rows = [Process || Process = #{<<"intervals">> := _} <- maps:get(<<"processes">>, Timeline)],
+    ?assertEqual(Kept, lists:sum([length(maps:get(<<"intervals">>, Row)) div 5 || Row <- Rows])),
+    %% Merged or not, the times that a process ran add up.
+    [?assert(abs(ran(maps:get(<<"intervals">>, Row)) - 300 * 20000) < 300 * 4000) || Row <- Rows],
+    Page = test_page:check(page, [File], Config),
+    ?assertEqual(5, length(maps:get(<<"labels">>, Page))).
+
+event(N, in) -> {N * 50000, process_scheduled, #{pid => pid(N), entry => "a:b/1", type => "in"}};
+event(N, out) -> {N * 50000 + 20000, process_scheduled, #{pid => pid(N), entry => "a:b/1", type => "out"}}.
+
+pid(N) -> lists:flatten(io_lib:format("<0.~b.0>", [100 + N rem 10])).
+
+%% Of a lane: state 3 is running, 6 merged with a share per mille.
+ran([_, Length, 3, _, _ | Rest]) -> Length + ran(Rest);
+ran([_, Length, 6, _, Share | Rest]) -> Length * Share div 1000 + ran(Rest);
+ran([_, _, _, _, _ | Rest]) -> ran(Rest);
+ran([]) -> 0.
+
+data(File) ->
+    {ok, Page} = file:read_file(File),
+    {match, [Json]} = re:run(Page, "<script type=\"application/json\" id=\"data\">(.*?)</script>",
+                             [dotall, {capture, all_but_first, binary}]),
+    ok = file:write_file(File ++ ".json", Json),
+    test_viewer:decode(File ++ ".json").
+
+hostile_recording(Config) ->
+    Trace = test_viewer:make(story("</script><script>window.broken=1</script><!-- " ++ [16#202e, 7]), Config),
+    Page = test_page:check(page, [test_page:make(Trace, [], Config)], Config),
+    #{<<"log">> := #{<<"rows">> := [Row]}} = maps:get(<<"tables">>, Page),
+    ?assertMatch({_, _}, binary:match(lists:last(Row), <<"it is over</script><script>window.broken=1</script>">>)),
+    ?assertMatch({_, _}, binary:match(lists:last(Row), <<"\\x{202e}">>)).
+
+params(Config) ->
+    Trace = test_viewer:make(story(""), Config),
+    Dir = ?config(priv_dir, Config),
+    [begin
+         {Status, Output} = test_viewer:view(html, Params, [Trace]),
+         ?assertNotEqual(0, Status),
+         ?assertMatch({_, _}, binary:match(Output, Named))
+     end || {Params, Named} <- [{[], <<"path">>},
+                                {[{path, filename:join(Dir, "no/such/folder.html")}], <<"no/such/folder.html">>},
+                                {[{path, filename:join(Dir, "never.html")}, {processes, 0}], <<"processes">>}]],
+    ?assertEqual([], filelib:wildcard(filename:join(Dir, "never.html*"))).
+
+%% -- What a reader does -----------------------------------------------------------------------------------
+
+made_up(Check, Config) ->
+    made_up(Check, [], Config).
+
+made_up(Check, Args, Config) ->
+    test_page:check(Check, [test_page:template(), ?config(priv_dir, Config) | Args], Config).
+
+tables(Config) ->
+    #{<<"first">> := #{<<"sort">> := [<<"Messages">>, <<"descending">>], <<"column">> := First},
+      <<"clicked">> := #{<<"sort">> := [<<"Messages">>, <<"ascending">>], <<"column">> := Clicked},
+      <<"pressed">> := #{<<"sort">> := [<<"From">>, <<"ascending">>], <<"column">> := Pressed},
+      <<"filtered">> := #{<<"column">> := [<<"shop_cart <0.91.0>">>], <<"count">> := <<"1 of 40">>},
+      <<"shown">> := #{<<"begin">> := Begin, <<"end">> := End},
+      <<"chosen">> := #{<<"talks">> := [<<"shop_cart <0.91.0>">>], <<"chip">> := <<"Only shop_cart", _/binary>>,
+                        <<"pressed">> := [_]},
+      <<"focus">> := <<"solid">>} = made_up(tables, Config),
+    ?assertEqual(First, lists:reverse(lists:sort(fun(A, B) -> number(A) =< number(B) end, First))),
+    ?assertEqual(Clicked, lists:sort(fun(A, B) -> number(A) =< number(B) end, Clicked)),
+    ?assertMatch(<<"code_server", _/binary>>, hd(Pressed)),
+    %% The time of an exit, 6.2 s, is in the timeline's range, which was 10 s.
+    ?assert(Begin < 6200 * ?MS),
+    ?assert(End > 6200 * ?MS),
+    ?assert(End - Begin < 1000 * ?MS).
+
+timeline(Config) ->
+    #{<<"steps">> := Steps, <<"label">> := Label, <<"tip">> := Tip,
+      <<"alternative">> := [[<<"shop_db", _/binary>> | Shares]]} = made_up(timeline, Config),
+    Range = fun(Step) ->
+                    #{<<"begin">> := Begin, <<"end">> := End} = maps:get(Step, Steps),
+                    {Begin, End - Begin}
+            end,
+    Whole = {0, 10000 * ?MS},
+    ?assertEqual([Whole, Whole, Whole], [Range(Step) || Step <- [<<"whole">>, <<"wheel_alone">>, <<"home">>]]),
+    {Zoomed, Length} = Range(<<"ctrl_wheel">>),
+    ?assert(Length < 5000 * ?MS),
+    {Dragged, _} = Range(<<"dragged">>),
+    ?assert(Dragged < Zoomed),
+    {Plus, Half} = Range(<<"plus">>),
+    ?assert(abs(Half * 2 - Length) < 1000),
+    {Right, _} = Range(<<"right">>),
+    ?assert(Right > Plus),
+    ?assertMatch(#{<<"messages">> := 0}, maps:get(<<"whole">>, Steps)),
+    ?assertMatch(#{<<"messages">> := Arrows} when Arrows > 0, maps:get(<<"near">>, Steps)),
+    ?assertMatch(#{<<"rows">> := 1}, maps:get(<<"filtered">>, Steps)),
+    ?assertMatch({_, _}, binary:match(Label, <<"Timeline of 40 processes">>)),
+    ?assertMatch(<<"shop_db", _/binary>>, Tip),
+    ?assertEqual(5, length(Shares)).
+
+sequence(Config) ->
+    #{<<"first">> := #{<<"heads">> := [_, _], <<"arrows">> := 120},
+      <<"call">> := #{<<"said">> := <<"The call took ", _/binary>>, <<"texts">> := [Request | _]}} =
+        made_up(sequence, Config),
+    ?assertEqual(<<"call: {select,orders}">>, Request).
+
+flame(Config) ->
+    #{<<"whole">> := [[<<"all: 5.00", _/binary>>, Width], [Shown, _] | _], <<"focused">> := Focused,
+      <<"zoomed">> := [_, [Zoomed, Width] | _]} = made_up(flame, Config),
+    ?assertEqual([Shown, Shown], [Focused, Zoomed]).
+
+%% Every text of a recording is a script, 10 kB long, or turns the direction of writing.
+hostile(Config) ->
+    #{<<"broken">> := null, <<"scripts">> := 2, <<"images">> := 0, <<"title">> := Title, <<"log">> := Log,
+      <<"wide">> := Wide} = made_up(hostile, Config),
+    Script = <<"</script><script>window.broken=1</script>">>,
+    [?assertMatch({_, _}, binary:match(Text, Script)) || Text <- [Title | Log]],
+    [?assertMatch({_, _}, binary:match(Title, Shown)) || Shown <- [<<"\\x{2028}\\x{202e}">>, <<"␇"/utf8>>]],
+    ?assert(Wide =< 0).
+
+%% 50,000 intervals. The times depend on the machine: they are reported, only their order of magnitude is checked.
+smooth(Config) ->
+    #{<<"median_ms">> := Median, <<"longest_ms">> := Longest} = made_up(smooth, ["50000"], Config),
+    ct:comment("frames of 50,000 intervals: median ~p ms, longest ~p ms", [Median, Longest]),
+    ?assert(Median < 200).
+
+themes(Config) ->
+    #{<<"light">> := #{<<"theme">> := <<"light">>, <<"first">> := [255, 255, 255], <<"colours">> := Light},
+      <<"dark">> := #{<<"before">> := #{<<"theme">> := <<"dark">>, <<"first">> := [Dark | _]},
+                      <<"after">> := #{<<"theme">> := <<"light">>, <<"first">> := [255, 255, 255]}},
+      <<"phone">> := #{<<"wide">> := Wide}} = made_up(themes, Config),
+    ?assert(Light > 100),
+    ?assert(Dark < 40),
+    ?assert(Wide =< 0).

@@ -1,0 +1,49 @@
+%% Pages of sink.dyntrace.html in a browser: test/support/viewer/page.mjs opens them and does what a reader does.
+-module(test_page).
+
+-export([missing/0, template/0, check/3, make/3]).
+
+%% What is missing here, or false.
+missing() ->
+    first([fun test_viewer:missing/0, fun test_npm:missing/0, fun browser_missing/0, fun test_npm:fetch/0]).
+
+first([]) -> false;
+first([Missing | Rest]) ->
+    case Missing() of
+        false -> first(Rest);
+        Reason -> Reason
+    end.
+
+browser_missing() ->
+    os:find_executable("chromium") =:= false andalso "chromium is not installed".
+
+template() ->
+    filename:join(test_viewer:plugin(), "page.html").
+
+%% What page.mjs has seen, as a term. What no page may do is checked here: a request, an error, a violation of its
+%% policy.
+check(Check, Args, Config) ->
+    {priv_dir, Dir} = lists:keyfind(priv_dir, 1, Config),
+    File = filename:join(Dir, atom_to_list(Check) ++ ".json"),
+    Script = filename:join(test_shell:project(), "test/support/viewer/page.mjs"),
+    case test_shell:run("cd '~ts' && timeout 150 node '~ts' '~ts' ~s ~ts > '~ts'",
+                        [Dir, Script, test_npm:modules(), Check, [["'", Arg, "' "] || Arg <- Args], File]) of
+        {0, _} -> innocent(Check, test_viewer:decode(File));
+        Failed -> error({Check, Failed})
+    end.
+
+innocent(Check, Seen) ->
+    case [{Requests, Errors} || {Requests, Errors} <- innocence(Seen), Requests ++ Errors =/= []] of
+        [] -> Seen;
+        Guilty -> error({Check, Guilty})
+    end.
+
+innocence(#{<<"requests">> := Requests, <<"errors">> := Errors}) -> [{Requests, Errors}];
+innocence(Several) -> lists:append([innocence(Seen) || Seen <- maps:values(Several)]).
+
+%% The page that the sink makes of a trace.
+make(Trace, Params, Config) ->
+    {priv_dir, Dir} = lists:keyfind(priv_dir, 1, Config),
+    File = filename:join(Dir, "page-" ++ integer_to_list(erlang:unique_integer([positive])) ++ ".html"),
+    {0, _} = test_viewer:view(html, [{path, File} | Params], [Trace]),
+    File.
