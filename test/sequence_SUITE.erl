@@ -54,7 +54,8 @@ between_processes(Config) ->
     ?assertEqual([], arrows([{processes, ?A "," ?C}], trace(Config))).
 
 label(Config) ->
-    Traced = [{seq_trace_send, #{label => "17", from => ?A, to => ?B, previous => 0, current => 1, message => "{job,1}"}},
+    Traced = [{seq_trace_send,
+               #{label => "17", from => ?A, to => ?B, previous => 0, current => 1, message => "{job,1}"}},
               {message_send, #{from => ?A, to => ?B, message => "{job,1}"}},
               {seq_trace_receive,
                #{label => "17", from => ?A, to => ?B, previous => 0, current => 1, message => "{job,1}"}},

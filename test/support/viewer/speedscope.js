@@ -21,8 +21,9 @@ try {
     "--allow-file-access-from-files", `--user-data-dir=${join(scratch, "browser")}`, "--virtual-time-budget=10000",
     "--dump-dom", `file://${page}#localProfilePath=${script}&view=sandwich`],
     {encoding: "utf8", stdio: ["ignore", "pipe", "ignore"], maxBuffer: 1 << 28, timeout: 100000});
-  const rows = [...html.matchAll(/<tr\b[^>]*>(.*?)<\/tr>/gs)].map(row => [...row[1].matchAll(/<td\b[^>]*>(.*?)<\/td>/gs)]
-    .map(cell => text(cell[1]))).filter(cells => cells.length >= 3);
+  const rows = [...html.matchAll(/<tr\b[^>]*>(.*?)<\/tr>/gs)]
+    .map(row => [...row[1].matchAll(/<td\b[^>]*>(.*?)<\/td>/gs)].map(cell => text(cell[1])))
+    .filter(cells => cells.length >= 3);
   console.log(JSON.stringify({
     title: text(/<title>(.*?)<\/title>/s.exec(html)[1]),
     functions: rows.map(([total, own, name]) => ({total, own, name})),
