@@ -114,7 +114,8 @@ about(Exact, Shown) ->
 
 %% The total has the outermost call only. Once a function has returned, calls are expected to return.
 recursion(Config) ->
-    Report = report([call(500, ?B, "shop:warm/0"), return(600, ?B, "shop:warm/0"), call(1000, ?A, "shop:walk/1"), call(2000, ?A, "shop:walk/1"), call(2500, ?A, "shop:leaf/0"),
+    Report = report([call(500, ?B, "shop:warm/0"), return(600, ?B, "shop:warm/0"),
+                     call(1000, ?A, "shop:walk/1"), call(2000, ?A, "shop:walk/1"), call(2500, ?A, "shop:leaf/0"),
                      return(3500, ?A, "shop:leaf/0"), return(4000, ?A, "shop:walk/1"),
                      return(6000, ?A, "shop:walk/1")], Config),
     ?assertEqual([{<<"shop:leaf/0">>, 1, 1000, 1000}, {<<"shop:walk/1">>, 2, 5000, 4000}],
@@ -251,7 +252,8 @@ text(Config) ->
 %% Nothing in a terminal moves, whatever a text has.
 text_is_harmless(Config) ->
     Reason = "\e[2Jred\r\n\x{9b}31m\x{202e}" ++ [16#1F600],
-    Events = [spawned(1000, ?B, ?A), exited(2000, ?B, Reason), {3000, log, #{pid => ?A, level => "error", text => Reason}}],
+    Events = [spawned(1000, ?B, ?A), exited(2000, ?B, Reason),
+              {3000, log, #{pid => ?A, level => "error", text => Reason}}],
     Lines = text(Events, [], Config),
     Text = unicode:characters_to_list(lists:join("\n", Lines)),
     ?assertEqual([], [Char || Char <- Text, Char =/= $\n, (Char < 32) or (Char >= 127) and (Char < 160)
