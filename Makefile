@@ -163,5 +163,5 @@ clean: ## remove all build results
 	rm -rf priv/beam _build
 
 .PHONY: help all demo page check-page screenshot check check-apart check-arm64 check-building check-busy \
-        check-matrix check-others check-release check-sanitize check-systemtap check-vm check-docs soak docs lint bench clean deps deps-arm64 \
-        deps-demo deps-page deps-check deps-release deps-vm deps-lint deps-bench deps-matrix
+        check-matrix check-others check-release check-sanitize check-systemtap check-vm check-docs soak \
+        docs lint bench clean deps deps-arm64 deps-demo deps-page deps-check deps-release deps-vm deps-lint deps-bench deps-matrix

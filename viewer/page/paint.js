@@ -300,7 +300,7 @@ class Columns {
         for (const state of [RUNNING, RUNNABLE, COLLECTING, EXITING]) {
             if (share[state] === 0) continue;
             // What is there stays visible, however short it was.
-            const high = Math.max(2, (BAR * share[state]) / Math.max(whole, 0.5));
+            const high = Math.max(4, (BAR * share[state]) / Math.max(whole, 0.5));
             boxes[state].push(at, bottom - high, 1, high);
             bottom -= high;
         }
