@@ -12,7 +12,7 @@ static const struct {
     double busy_share;       /* of all messages, to one process */
     uint64_t busy_messages;  /* with fewer, shares mean little */
     int64_t slow_call;       /* p99 of a gen_server's calls */
-    double queued_to_worked; /* a call waits so many times longer than its work takes */
+    double queued_to_worked; /* requests wait so many times longer than work takes */
     uint64_t mailbox, large_mailbox;
     int64_t wait, long_wait; /* for a scheduler */
     double waiting_share;    /* of the time in which processes could run */
@@ -29,7 +29,7 @@ static const struct {
     .busy_share = 0.5,
     .busy_messages = 1000,
     .slow_call = 10 * MS,
-    .queued_to_worked = 4,
+    .queued_to_worked = 2,
     .mailbox = 1000,
     .large_mailbox = 10000,
     .wait = 10 * MS,
@@ -234,9 +234,9 @@ static void slow_server(struct dt_report *r, const struct served *served) {
                     show(p99).text, served->took.count, plural(served->took.count));
     bool is_queue =
         queued != DT_NO_VALUE && (double)queued >= limits.queued_to_worked * (double)worked;
-    if (is_queue)
+    if (queued != DT_NO_VALUE)
         g_string_append_printf(text,
-                               "; requests waited %s in its mailbox for %s of work (p99, inferred)",
+                               "; of it %s in its mailbox, %s for work (p99 of each, inferred)",
                                show(queued).text, show(worked).text);
     find(r, is_queue ? DT_HIGH : DT_MEDIUM, "server_calls", served->server, "%s", text->str);
 }

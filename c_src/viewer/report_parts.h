@@ -90,7 +90,8 @@ struct dt_who {
     int64_t run, runnable, waiting, collecting; /* ns */
     int64_t longest_wait, longest_wait_at;
     uint64_t collections, sent, received, mailbox_max, bytes_out;
-    GArray *stack; /* struct dt_called: its calls that have not ended */
+    int64_t last_run, last_reply; /* ends of; DT_NO_VALUE before the first */
+    GArray *stack;                /* struct dt_called: its calls that have not ended */
 };
 
 struct dt_report;
@@ -274,9 +275,6 @@ unsigned dt_load_steps(const struct dt_report *report);
 int64_t dt_load_ns(const struct dt_report *report, unsigned step);
 
 void dt_report_find(struct dt_report *report);
-
-/* A request without what differs from call to call: {get,17} -> {get,_}. */
-void dt_report_shape(const char *request, char *shape, size_t size);
 
 /* Sorted for showing; the caller frees the array. */
 GPtrArray *dt_report_calls(const struct dt_report *report);        /* by total */

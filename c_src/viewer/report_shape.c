@@ -1,6 +1,9 @@
+#include "viewer/report_shape.h"
+
+#include <stdbool.h>
 #include <string.h>
 
-#include "viewer/report_parts.h"
+#include <glib.h>
 
 /* Past a quoted atom, a string or a character that starts at `s`. */
 static const char *quoted(const char *s) {
@@ -23,8 +26,7 @@ static const char *atom(const char *s) {
     return s;
 }
 
-/* Past a term: to the comma or the bracket that ends it. */
-static const char *term(const char *s) {
+const char *dt_term_end(const char *s) {
     int depth = 0;
     while (*s) {
         if (*s == '"' || *s == '\'') {
@@ -53,7 +55,7 @@ static void put_kind(GString *to, const char *s, const char *end) {
 static void put_tuple(GString *to, const char *s) {
     g_string_append_c(to, '{');
     while (*++s && *s != '}') {
-        const char *end = term(s);
+        const char *end = dt_term_end(s);
         bool is_tag = to->len == 1;
         if (is_tag)
             put_kind(to, s, end);

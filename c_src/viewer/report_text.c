@@ -83,6 +83,12 @@ static void cell_who(struct dt_columns *c, const struct dt_report *r, const stru
     dt_columns_text(c, with_node);
 }
 
+/* Where many columns leave little room: the name alone, if it has one. */
+static void cell_short(struct dt_columns *c, const struct dt_who *who) {
+    g_autofree char *shown = dt_show_who(who);
+    dt_columns_text(c, who && who->name && *who->name ? who->name : shown);
+}
+
 /* Beside a column with the initial call. */
 static void cell_named(struct dt_columns *c, const struct dt_report *r, const struct dt_who *who) {
     g_autoptr(GString) text = g_string_new(who->pid);
@@ -120,14 +126,12 @@ static void recording(GString *to, const struct dt_report *r) {
     if (r->skipped)
         g_string_append_printf(to, ", %" G_GUINT64_FORMAT " others skipped", r->skipped);
     g_string_append(to, r->lost_rows ? "; events were lost\n" : ", none lost\n");
-    g_string_append(to, "Recorded:");
-    const char *between = " ";
+    g_autoptr(GString) kinds = g_string_new(NULL);
     for (unsigned i = 0; i < DT_TOLD; i++)
-        if (r->told & 1U << i) {
-            g_string_append_printf(to, "%s%s", between, dt_told_words[i]);
-            between = ", ";
-        }
-    g_string_append(to, r->told ? "\n\n" : " nothing that this report shows\n\n");
+        if (r->told & 1U << i)
+            g_string_append_printf(kinds, "%s%s", kinds->len ? ", " : "", dt_told_words[i]);
+    line(to, "Recorded: ", kinds->len ? kinds->str : "nothing that this report shows");
+    g_string_append_c(to, '\n');
     if (r->nodes->len)
         nodes(to, r);
 }
@@ -266,15 +270,16 @@ static void server_calls(GString *to, const struct dt_report *r, unsigned top) {
     g_autoptr(GPtrArray) rows = dt_report_server_calls(r);
     if (!rows->len)
         return;
-    title(to, "Calls of gen_servers, slowest first; time in the mailbox and of work is inferred",
+    title(to,
+          "Calls of gen_servers, slowest first; p99 of time in the mailbox and of work, inferred",
           rows->len, top);
     struct dt_columns *c =
         dt_columns_new(NAMES("<caller", "<server", "<request", "calls", "p50", "p99", "max",
-                             "queued p99", "worked p99", "time-outs", "failed"));
+                             "mailbox", "work", "timeouts", "failed"));
     for (guint i = 0; i < rows->len && i < top; i++) {
         const struct dt_pair *row = g_ptr_array_index(rows, i);
-        cell_who(c, r, row->only ? row->only : row->from);
-        cell_who(c, r, row->to);
+        cell_short(c, row->only ? row->only : row->from);
+        cell_short(c, row->to);
         dt_columns_text(c, row->text);
         cell_count(c, row->count);
         cell_quantiles(c, &row->took);

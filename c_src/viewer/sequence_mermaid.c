@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "viewer/report_shape.h"
 #include "viewer/sequence.h"
 
 enum { TEXT_CHARS = 80, NAME_CHARS = 60 };
@@ -7,7 +8,7 @@ enum { TEXT_CHARS = 80, NAME_CHARS = 60 };
 /* Mermaid reads no quotes: it has entities, #59; for a semicolon. What its grammar, HTML or
  * mathematics ($$) could take for their own becomes one; control characters become spaces. */
 static void put(GString *to, const char *text, glong most) {
-    static const char own[] = ";#:<>&\"%\\`$";
+    static const char own[] = ";#:<>&\"%\\`";
     glong n = 0;
     while (*text) {
         gunichar c = g_utf8_get_char_validated(text, -1);
@@ -18,7 +19,7 @@ static void put(GString *to, const char *text, glong most) {
         }
         if (!is_valid)
             g_string_append_unichar(to, 0xFFFD);
-        else if (c < 0x80 && strchr(own, (int)c))
+        else if (c < 0x80 && (strchr(own, (int)c) || (c == '$' && text[1] == '$')))
             g_string_append_printf(to, "#%u;", c);
         else if (!g_unichar_isprint(c))
             g_string_append_c(to, ' ');
@@ -64,6 +65,25 @@ static void participants(GString *to, const struct dt_sequence *s, const GPtrArr
     }
 }
 
+/* The envelope of a gen_server's call and cast is left out: "call {get,17}". */
+static void put_message(GString *to, const char *text) {
+    static const char call[] = "{'$gen_call',", cast[] = "{'$gen_cast',";
+    const char *request = NULL;
+    if (g_str_has_prefix(text, call)) {
+        const char *from = dt_term_end(text + strlen(call));
+        request = *from == ',' ? from + 1 : NULL;
+    } else if (g_str_has_prefix(text, cast)) {
+        request = text + strlen(cast);
+    }
+    if (!request) {
+        put(to, *text ? text : "message", TEXT_CHARS);
+        return;
+    }
+    g_autofree char *body = g_strndup(request, (gsize)(dt_term_end(request) - request));
+    g_string_append(to, g_str_has_prefix(text, call) ? "call " : "cast ");
+    put(to, body, TEXT_CHARS);
+}
+
 static void step(GString *to, const struct dt_step *step) {
     if (step->kind == DT_STEP_EXIT) {
         g_string_append_printf(to, "    Note over p%u: exits#58; ", step->from->alias);
@@ -73,7 +93,7 @@ static void step(GString *to, const struct dt_step *step) {
     }
     const char *arrow = step->is_dead ? "-x" : step->inferred ? "-->>" : "->>";
     g_string_append_printf(to, "    p%u%sp%u: ", step->from->alias, arrow, step->to->alias);
-    put(to, *step->text ? step->text : "message", TEXT_CHARS);
+    put_message(to, step->text);
     g_string_append(to, step->inferred ? " inferred\n" : "\n");
 }
 

@@ -1,0 +1,306 @@
+%% The sink `report': every number of small recordings with known content, as JSON; and the text for terminals.
+-module(report_SUITE).
+
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+-define(A, "<0.90.0>").
+-define(B, "<0.91.0>").
+-define(C, "<0.92.0>").
+-define(MS, 1000000).
+
+suite() ->
+    [{timetrap, {minutes, 3}}].
+
+all() ->
+    [recording, run_times, collections, messages, unknown_is_null, dead, crashes, quantiles, recursion, exceptions,
+     server_calls, spans, counters, log, load, findings, lost_comes_first, memory_is_bounded, rows_are_bounded, text,
+     text_is_harmless, parameters].
+
+init_per_suite(Config) ->
+    test_require:tool(test_viewer:missing(), Config).
+
+end_per_suite(_) ->
+    ok.
+
+recording(Config) ->
+    #{<<"version">> := 1, <<"recording">> := Recording} =
+        report([identity(1000, ?A, "shop_db"), send(2000, ?A, ?B, "hello"), in(1500001000, ?A, "shop:loop/1")], Config),
+    ?assertMatch(#{<<"events">> := 3, <<"skipped">> := 0, <<"begin">> := 1000, <<"end">> := 1500001000,
+                   <<"seconds">> := 1.5, <<"lost_events">> := 0, <<"lost">> := [],
+                   <<"nodes">> := [#{<<"node">> := <<"shop@host">>, <<"processes">> := 2}]}, Recording).
+
+%% It runs twice, and the send makes it runnable 1000 ns before it runs again.
+run_times(Config) ->
+    Report = report([identity(1000, ?A, "shop_db"),
+                     in(2000, ?A, "shop:init/1"), out(3000, ?A, "shop:loop/1"),
+                     send(5000, ?B, ?A, "go"), delivery(5500, ?B, ?A, "go"),
+                     in(6000, ?A, "shop:loop/1"), out(7000, ?A, "shop:loop/1"),
+                     in(10000, ?A, "shop:loop/1"), out(10000, ?A, "shop:loop/1")], Config),
+    ?assertMatch(#{<<"run_ns">> := 2000, <<"runnable_ns">> := 1000, <<"longest_wait_ns">> := 1000,
+                   <<"longest_wait_at">> := 5000, <<"waiting_ns">> := 5000}, process(?A, Report)),
+    #{<<"waits">> := [Wait | _]} = Report,
+    ?assertMatch(#{<<"time">> := 5000, <<"ns">> := 1000, <<"function">> := <<"shop:loop/1">>, <<"inferred">> := true},
+                 Wait).
+
+collections(Config) ->
+    Report = report([in(1000, ?A, "shop:init/1"),
+                     {2000, gc_minor_start, #{pid => ?A, need => 0, heap => 610, old_heap => 0}},
+                     {2500, gc_minor_end, #{pid => ?A, reclaimed => 120, heap => 1598, old_heap => 10}},
+                     {4000, gc_major_start, #{pid => ?A, need => 0, heap => 1598, old_heap => 10}},
+                     {6000, gc_major_end, #{pid => ?A, reclaimed => 240, heap => 4185, old_heap => 0}},
+                     out(7000, ?A, "shop:loop/1")], Config),
+    ?assertMatch(#{<<"collecting_ns">> := 2500, <<"collections">> := 2, <<"run_ns">> := 3500}, process(?A, Report)),
+    ?assertMatch(#{<<"collections">> := [#{<<"ns">> := 2000, <<"is_major">> := true, <<"reclaimed_words">> := 240,
+                                           <<"heap_words">> := 4185, <<"time">> := 4000},
+                                         #{<<"ns">> := 500, <<"is_major">> := false, <<"reclaimed_words">> := 120,
+                                           <<"heap_words">> := 1608}]}, Report).
+
+messages(Config) ->
+    Exchange = [[send(1000 + N, ?A, ?B, "m"), delivery(1001 + N, ?A, ?B, "m")] || N <- lists:seq(0, 18, 2)],
+    Report = report([Exchange, send(2000, ?B, ?A, "answer"), delivery(2010, ?B, ?A, "answer"),
+                     send(3000, ?A, ?C, "other"), receipt(3010, ?C, "other")], Config),
+    ?assertMatch(#{<<"sent">> := 11, <<"received">> := 1}, process(?A, Report)),
+    ?assertMatch(#{<<"sent">> := 1, <<"received">> := 10, <<"mailbox_max">> := 1}, process(?B, Report)),
+    ?assertEqual([{?A, ?B, 10, 0}, {?A, ?C, 1, 1}, {?B, ?A, 1, 0}],
+                 lists:sort([{pid(From), pid(To), Messages, Inferred}
+                             || #{<<"from">> := From, <<"to">> := To, <<"messages">> := Messages,
+                                  <<"inferred">> := Inferred} <- rows(talks, Report)])).
+
+%% What the recording does not have is null, not 0.
+unknown_is_null(Config) ->
+    Report = report([send(1000, ?A, ?B, "m"), send(2000, ?A, ?B, "m")], Config),
+    ?assertMatch(#{<<"sent">> := 2, <<"received">> := null, <<"run_ns">> := null, <<"collecting_ns">> := null,
+                   <<"collections">> := null, <<"mailbox_max">> := null, <<"longest_wait_ns">> := null,
+                   <<"began">> := null, <<"ended">> := null}, process(?A, Report)),
+    ?assertMatch(#{<<"load">> := #{<<"nodes">> := [#{<<"run">> := null, <<"collecting">> := null,
+                                                     <<"calls">> := null}]}}, Report),
+    #{<<"recording">> := #{<<"kinds">> := Kinds}} = Report,
+    ?assertEqual([<<"sends">>], Kinds).
+
+dead(Config) ->
+    Report = report([spawned(1000, ?B, ?A), exited(2000, ?B, "normal"),
+                     send(3000, ?A, ?B, "{hello,1}"), send(3500, ?A, ?B, "{hello,2}")], Config),
+    ?assertMatch([#{<<"messages">> := 2, <<"example">> := <<"{hello,1}">>}], rows(dead, Report)),
+    ?assertEqual([{?A, ?B}], [{pid(From), pid(To)} || #{<<"from">> := From, <<"to">> := To} <- rows(dead, Report)]),
+    ?assertEqual([], rows(talks, Report)).
+
+crashes(Config) ->
+    Report = report([spawned(1000, ?B, ?A), spawned(1100, ?C, ?A),
+                     {1500, process_link, #{from => ?A, to => ?B, type => "link"}},
+                     exited(2000, ?C, "shutdown"), exited(3000, ?B, "{badmatch,[]}")], Config),
+    [#{<<"process">> := B, <<"time">> := 3000, <<"reason">> := <<"{badmatch,[]}">>, <<"linked">> := [A]}] =
+        rows(exits, Report),
+    ?assertEqual({?B, ?A}, {pid(B), pid(A)}),
+    ?assertMatch([#{<<"severity">> := <<"high">>, <<"about">> := <<"exits">>} | _], rows(findings, Report)).
+
+%% 1000 calls that take 1 to 1000 us, in no order: quantiles within 1 %; count, total and largest are exact.
+quantiles(Config) ->
+    {_, Events} = lists:foldl(fun(N, {At, Calls}) ->
+                                      Us = N * 379 rem 1000 + 1,
+                                      {At + Us * 1000 + 10, [Calls, call(At, ?A, "shop:get/1"),
+                                                             return(At + Us * 1000, ?A, "shop:get/1")]}
+                              end, {1000, []}, lists:seq(1, 1000)),
+    [Row] = rows(calls, report(Events, Config)),
+    ?assertMatch(#{<<"entry">> := <<"shop:get/1">>, <<"count">> := 1000, <<"total_ns">> := 500500000,
+                   <<"own_ns">> := 500500000, <<"max_ns">> := 1000000, <<"exceptions">> := 0}, Row),
+    about(500000, maps:get(<<"p50_ns">>, Row)),
+    about(990000, maps:get(<<"p99_ns">>, Row)).
+
+about(Exact, Shown) ->
+    ?assert(abs(Shown - Exact) =< Exact / 100, {Exact, Shown}).
+
+%% The total has the outermost call only. Once a function has returned, calls are expected to return.
+recursion(Config) ->
+    Report = report([call(500, ?B, "shop:warm/0"), return(600, ?B, "shop:warm/0"), call(1000, ?A, "shop:walk/1"), call(2000, ?A, "shop:walk/1"), call(2500, ?A, "shop:leaf/0"),
+                     return(3500, ?A, "shop:leaf/0"), return(4000, ?A, "shop:walk/1"),
+                     return(6000, ?A, "shop:walk/1")], Config),
+    ?assertEqual([{<<"shop:leaf/0">>, 1, 1000, 1000}, {<<"shop:walk/1">>, 2, 5000, 4000}],
+                 lists:sort([{Entry, Count, Total, Own} || #{<<"entry">> := Entry, <<"count">> := Count,
+                                                              <<"total_ns">> := Total, <<"own_ns">> := Own}
+                                                               <- rows(calls, Report), Entry =/= <<"shop:warm/0">>])).
+
+exceptions(Config) ->
+    Report = report([[call(N * 100, ?A, "shop:pay/1"),
+                      case N rem 2 of
+                          0 -> return(N * 100 + 50, ?A, "shop:pay/1");
+                          1 -> {N * 100 + 50, function_exception,
+                                #{pid => ?A, entry => "shop:pay/1", class => "error"}}
+                      end] || N <- lists:seq(10, 49)], Config),
+    ?assertMatch([#{<<"count">> := 40, <<"exceptions">> := 20}], rows(calls, Report)),
+    ?assertMatch([#{<<"severity">> := <<"low">>, <<"about">> := <<"calls">>,
+                    <<"text">> := <<"shop:pay/1: 20 of 40 calls ended with an exception">>}], rows(findings, Report)).
+
+%% Two clients call at once: 1 ms of work each, so the second request waits 1 ms in the mailbox.
+server_calls(Config) ->
+    Request = fun(Client, N) -> lists:flatten(io_lib:format("{'$gen_call',{~s,#Ref<0.0.0.~b>},{get,~b}}",
+                                                            [Client, N, N])) end,
+    Reply = fun(N) -> lists:flatten(io_lib:format("{#Ref<0.0.0.~b>,ok}", [N])) end,
+    Report = report([identity(1000, ?A, "shop_db"), identity(1000, ?B, ""), identity(1000, ?C, ""),
+                     send(?MS, ?B, ?A, Request(?B, 1)), delivery(?MS, ?B, ?A, Request(?B, 1)),
+                     in(?MS, ?A, "gen_server:loop/7"),
+                     send(?MS + 100, ?C, ?A, Request(?C, 2)), delivery(?MS + 100, ?C, ?A, Request(?C, 2)),
+                     send(2 * ?MS, ?A, ?B, Reply(1)), delivery(2 * ?MS, ?A, ?B, Reply(1)),
+                     out(2 * ?MS, ?A, "gen_server:loop/7"), in(2 * ?MS + 10, ?A, "gen_server:loop/7"),
+                     send(3 * ?MS, ?A, ?C, Reply(2)), delivery(3 * ?MS, ?A, ?C, Reply(2)),
+                     out(3 * ?MS + 10, ?A, "gen_server:loop/7")], Config),
+    [Row] = rows(server_calls, Report),
+    ?assertMatch(#{<<"request">> := <<"{get,_}">>, <<"example">> := <<"{get,1}">>, <<"count">> := 2,
+                   <<"max_ns">> := 1999900, <<"timeouts">> := 0, <<"downs">> := 0,
+                   <<"server">> := #{<<"name">> := <<"shop_db">>},
+                   <<"caller">> := #{<<"number">> := null, <<"pid">> := <<>>, <<"show">> := <<"shop:init/1">>}}, Row),
+    about(?MS, maps:get(<<"p50_ns">>, Row)).
+
+spans(Config) ->
+    Span = fun(At, Id, Ns, Outcome) ->
+                   [{At, user_span_start, #{pid => ?A, name => "checkout", id => Id}},
+                    {At + Ns, user_span_stop, #{pid => ?A, name => "checkout", id => Id, duration => Ns,
+                                                outcome => Outcome}}]
+           end,
+    Report = report([Span(1000, 1, 100, "ok"), Span(2000, 2, 120, "error"), Span(3000, 3, 127, "ok")], Config),
+    ?assertMatch([#{<<"name">> := <<"checkout">>, <<"count">> := 3, <<"p50_ns">> := 120, <<"max_ns">> := 127,
+                    <<"failed">> := 1}], rows(spans, Report)).
+
+counters(Config) ->
+    Report = report([{N, vm_counter, #{name => "run_queue", value => Value, unit => "number"}}
+                     || {N, Value} <- [{1000, 3}, {2000, 17}, {3000, 0}, {4000, 5}]], Config),
+    ?assertMatch([#{<<"name">> := <<"run_queue">>, <<"unit">> := <<"number">>, <<"min">> := 0, <<"max">> := 17,
+                    <<"last">> := 5}], rows(counters, Report)).
+
+log(Config) ->
+    Report = report([{1000, log, #{pid => ?A, level => "error", text => "Supervisor"}}], Config),
+    [#{<<"process">> := A, <<"time">> := 1000, <<"level">> := <<"error">>, <<"text">> := <<"Supervisor">>}] =
+        rows(log, Report),
+    ?assertEqual(?A, pid(A)),
+    ?assertMatch([#{<<"about">> := <<"log">>, <<"text">> := <<"1 line of level error or above">>}],
+                 rows(findings, Report)).
+
+%% The steps add up to what happened, whatever their length is.
+load(Config) ->
+    Report = report([[in(N * 1000000, ?A, "a:b/1"), send(N * 1000000 + 10, ?A, ?B, "m"),
+                      out(N * 1000000 + 250000, ?A, "a:b/1")] || N <- lists:seq(1, 2000)], Config),
+    #{<<"load">> := #{<<"begin">> := 1000000, <<"step_ns">> := Step,
+                      <<"nodes">> := [#{<<"run">> := Run, <<"sent">> := Sent}]}} = Report,
+    ?assert(length(Run) =< 300),
+    ?assert(length(Run) >= 150),
+    ?assertEqual(2000, lists:sum(Sent)),
+    Length = 2000 * 1000000 - 750000,
+    ?assert(abs(lists:sum(lists:droplast(Run)) * Step + lists:last(Run) * (Length - Step * (length(Run) - 1))
+                - 2000 * 250000) < 2000 * 250000 / 1000).
+
+%% One process receives nearly all.
+findings(Config) ->
+    Report = report([identity(1000, ?A, "shop_db"),
+                     [[send(2000 + N, From, To, "m"), delivery(2000 + N, From, To, "m")]
+                      || N <- lists:seq(1, 1000), {From, To} <- [case N rem 10 of
+                                                                    0 -> {?A, ?B};
+                                                                    _ -> {?B, ?A}
+                                                                end]]], Config),
+    ?assertMatch([#{<<"about">> := <<"talks">>, <<"text">> := <<"<0.90.0> shop_db: 90 % of all messages">>,
+                    <<"process">> := #{<<"name">> := <<"shop_db">>}}], rows(findings, Report)).
+
+lost_comes_first(Config) ->
+    Report = report([spawned(1000, ?B, ?A), exited(1100, ?B, "{badmatch,[]}"), #{time => 2000, lost => 12},
+                     in(3000, ?A, "a:b/1")], Config),
+    [#{<<"severity">> := <<"high">>, <<"text">> := <<"12 events were lost", _/binary>>} | _] = rows(findings, Report),
+    ?assertMatch(#{<<"recording">> := #{<<"lost_events">> := 12, <<"lost">> := [#{<<"count">> := 12}]}}, Report).
+
+%% Of many processes those with the largest numbers are kept; the others are summed.
+memory_is_bounded(Config) ->
+    Count = 30000,
+    Life = fun(N) ->
+                   At = N * 1000,
+                   Pid = io_lib:format("<0.~b.0>", [N + 100]),
+                   [spawned(At, Pid, ?A), in(At + 1, Pid, "a:b/1"), send(At + 2, Pid, ?A, "m"),
+                    delivery(At + 3, Pid, ?A, "m"), exited(At + 10 + N rem 500, Pid, "normal")]
+           end,
+    Report = report([Life(N) || N <- lists:seq(1, Count)], Config),
+    #{<<"processes">> := Processes, <<"left_out">> := #{<<"processes">> := Others}} = Report,
+    ?assert(length(Processes) =< 3000),
+    ?assertEqual(Count + 1, length(Processes) + maps:get(<<"count">>, Others)),
+    ?assertEqual(Count, lists:sum([maps:get(<<"sent">>, Process) || Process <- Processes])
+                 + maps:get(<<"sent">>, Others)),
+    ?assertMatch(#{<<"received">> := Count}, process(?A, Report)),
+    %% The same initial call: their messages became one row when the table was full.
+    Talks = rows(talks, Report),
+    ?assert(length(Talks) =< 8192),
+    ?assertEqual(Count, lists:sum([Messages || #{<<"messages">> := Messages} <- Talks])),
+    ?assertMatch([#{<<"from">> := #{<<"number">> := null, <<"show">> := <<"a:b/1">>}} | _], Talks).
+
+%% Reasons and names that are all different.
+rows_are_bounded(Config) ->
+    Life = fun(N) ->
+                   Pid = io_lib:format("<0.~b.0>", [N + 100]),
+                   [spawned(N * 100, Pid, ?A), exited(N * 100 + 1, Pid, io_lib:format("{crash,~b}", [N]))]
+           end,
+    Report = report([Life(N) || N <- lists:seq(1, 3000)], Config),
+    ?assertEqual(1000, length(rows(exits, Report))),
+    #{<<"left_out">> := #{<<"exits">> := 2000}} = Report.
+
+text(Config) ->
+    Lines = text([identity(1000, ?A, "shop_db"), in(2000, ?A, "shop:init/1"), out(1502000, ?A, "shop:loop/1"),
+                  call(1600000, ?A, "shop:" ++ lists:duplicate(200, $x) ++ "/1"),
+                  send(1700000, ?A, ?B, "m")], [], Config),
+    [?assert(string:length(Line) =< 120, Line) || Line <- Lines],
+    ?assertMatch([<<"Findings: none">> | _], Lines),
+    ?assert(lists:any(fun(Line) -> re:run(Line, "<0.90.0> shop_db +shop:init/1 +1.50 ms", [unicode]) =/= nomatch end,
+                      Lines)).
+
+%% Nothing in a terminal moves, whatever a text has.
+text_is_harmless(Config) ->
+    Reason = "\e[2Jred\r\n\x{9b}31m\x{202e}" ++ [16#1F600],
+    Events = [spawned(1000, ?B, ?A), exited(2000, ?B, Reason), {3000, log, #{pid => ?A, level => "error", text => Reason}}],
+    Lines = text(Events, [], Config),
+    Text = unicode:characters_to_list(lists:join("\n", Lines)),
+    ?assertEqual([], [Char || Char <- Text, Char =/= $\n, (Char < 32) or (Char >= 127) and (Char < 160)
+                                  or (Char =:= 16#202E)]),
+    ?assertNotEqual(nomatch, string:find(Text, "\\x1b[2Jred")),
+    Whole = unicode:characters_to_binary(Reason),
+    ?assertMatch([#{<<"reason">> := Whole}], rows(exits, report(Events, Config))).
+
+parameters(Config) ->
+    Trace = test_viewer:make([in(1000, ?A, "a:b/1")], Config),
+    [begin
+         {Status, Output} = test_viewer:view(report, Params, [Trace]),
+         ?assertNotEqual(0, Status),
+         ?assertNotEqual(nomatch, string:find(Output, Name), Output)
+     end || {Name, Params} <- [{"format", [{format, "xml"}]}, {"top", [{top, 0}]},
+                               {"/nowhere", [{path, "/nowhere/at/all"}]}]],
+    Many = [in(N * 1000, io_lib:format("<0.~b.0>", [N]), "a:b/1") || N <- lists:seq(1, 50)],
+    Rows = fun(Lines) -> length([Line || Line <- Lines, re:run(Line, "^  <0\\.", []) =/= nomatch]) end,
+    ?assertEqual(20, Rows(text(Many, [], Config))),
+    ?assertEqual(7, Rows(text(Many, [{top, 7}], Config))).
+
+%% -- Events --------------------------------------------------------------------------------------
+
+identity(At, Pid, Name) ->
+    {At, process_identity, #{pid => Pid, parent => "", initial => "shop:init/1", name => Name, label => "",
+                             node => "shop@host"}}.
+
+spawned(At, Pid, Parent) -> {At, process_spawn, #{pid => Pid, parent => Parent, entry => "a:b/1"}}.
+exited(At, Pid, Reason) -> {At, process_exit, #{pid => Pid, reason => Reason}}.
+in(At, Pid, Entry) -> {At, process_scheduled, #{pid => Pid, entry => Entry, type => "in"}}.
+out(At, Pid, Entry) -> {At, process_scheduled, #{pid => Pid, entry => Entry, type => "out"}}.
+send(At, From, To, Message) -> {At, message_send, #{from => From, to => To, message => Message}}.
+receipt(At, To, Message) -> {At, message_receive, #{to => To, message => Message}}.
+delivery(At, From, To, Message) ->
+    {At, message_delivery, #{from => From, to => To, node => "shop@host", message => Message}}.
+call(At, Pid, Entry) -> {At, function_call, #{pid => Pid, entry => Entry, depth => 0}}.
+return(At, Pid, Entry) -> {At, function_return, #{pid => Pid, entry => Entry, depth => 0}}.
+
+report(Events, Config) ->
+    test_viewer:json(report, [{format, "json"}], [test_viewer:make(lists:flatten(Events), Config)]).
+
+text(Events, Params, Config) ->
+    test_viewer:lines(report, Params, [test_viewer:make(lists:flatten(Events), Config)]).
+
+rows(Table, Report) ->
+    maps:get(atom_to_binary(Table), Report).
+
+process(Pid, Report) ->
+    [Row] = [Row || Row = #{<<"process">> := Process} <- rows(processes, Report), pid(Process) =:= Pid],
+    Row.
+
+pid(#{<<"pid">> := Pid}) -> binary_to_list(Pid).
