@@ -163,13 +163,16 @@ includes(Config) ->
                               "#include \"text/text.h\"\n  # include \"sources/gate.h\"\n#include <string.h>\n"},
                              {"catalogue/short.c", "#include \"event.h\"\n"},
                              {"sources/last.def", "#include \"describe.h\"\n"},
+                             {"viewer/apart.c", "#include \"catalogue/event.h\"\n#include \"text/text.h\"\n"},
                              {"elsewhere/new.c", "#include \"text/text.h\"\n"}]],
     {Status, Says} = Check(),
     ?assertNotEqual(0, Status),
     ?assertEqual([<<"catalogue/short.c:1: \"event.h\" is not a path from this folder">>,
                   <<"elsewhere/new.c:1: elsewhere is not in the order of the folders">>,
                   <<"sources/last.def:1: sources includes from describe, which comes after it">>,
-                  <<"text/back.h:2: text includes from sources, which comes after it">>], lines(Says)).
+                  <<"text/back.h:2: text includes from sources, which comes after it">>,
+                  <<"viewer/apart.c:2: the viewer includes \"text/text.h\", which is not one of catalogue/event.h "
+                    "catalogue/probes.def ">>], lines(Says)).
 
 %% A compiler that reports this header as missing when the Makefile asks for it.
 without(Header, Config) ->

@@ -230,6 +230,10 @@ struct dt_model *dt_model_new(const struct dt_sink *sink, void *of_sink);
 void dt_model_event(struct dt_model *model, const struct dt_recorded *event);
 /* Counts an event of another provider, or one whose fields could not be read. */
 void dt_model_skip(struct dt_model *model);
+/* A loss has begun: what is known ends there. Then its end is known: what seemed to be known while
+   it lasted was not, either. */
+void dt_model_losing(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
+                     int64_t begin);
 void dt_model_lost(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
                    const struct dt_lost *lost);
 /* Tells what is open, then every live process as gone, then the nodes' end. */

@@ -154,14 +154,15 @@ static void pop_above(struct calls *c, unsigned depth, int64_t time, enum dt_lef
 }
 
 /* A function whose calls are traced without their returns. */
-static bool is_plain(const struct dt_model *model, const struct function *f) {
-    return f->returns == 0 && (model->returns == 0 || f->calls > DT_FRAMES);
+static bool is_plain(const struct node *node, const struct function *f) {
+    return f->returns == 0 && !node->returns.with_return_to &&
+           (node->model->returns == 0 || f->calls > DT_FRAMES);
 }
 
 static void end_plain(struct calls *c, int64_t time) {
     struct frame *f;
 
-    while ((f = top(c)) && is_plain(model_of(c->process), f->function)) {
+    while ((f = top(c)) && is_plain(c->process->node, f->function)) {
         c->ended[c->next_ended++ % ENDED_MAX] = f->function;
         pop(c, &(struct leave){.time = time, .left = DT_LEFT_UNKNOWN});
     }
@@ -265,9 +266,8 @@ static void returned(struct process *p, const char *entry, int64_t time) {
     struct function *f = dt_function_of(model_of(p), entry);
     struct calls *c = calls_of(p);
 
-    if (strcmp(entry, "undefined") == 0)
-        returns->with_return_to = true;
-    else if (f->calls == 0 && !returns->is_followed_by_call && ++returns->strange > STRANGE_MAX)
+    if (strcmp(entry, "undefined") == 0 ||
+        (f->calls == 0 && !returns->is_followed_by_call && ++returns->strange > STRANGE_MAX))
         returns->with_return_to = true;
     if (returns->with_return_to &&
         (c->has_returned || f->calls == 0 || !top(c) || top(c)->function != f))

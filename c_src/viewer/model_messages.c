@@ -195,6 +195,9 @@ static struct message *sent(struct node *node, const struct dt_message_send *e) 
         end_message(node, m);
         return NULL;
     }
+    while (all->in_flight >=
+           (all->are_delivered ? DT_MESSAGES_IN_FLIGHT : IN_FLIGHT_WITHOUT_DELIVERIES))
+        drop(node, all->oldest);
     add(all, m);
     DT_TELL(node->model, sent, &m->seen);
     if (r.process) {
@@ -202,9 +205,6 @@ static struct message *sent(struct node *node, const struct dt_message_send *e) 
         dt_arrived(r.process);
     }
     dt_server_calls_sent(node, from, r.process, e->message);
-    while (all->in_flight >
-           (all->are_delivered ? DT_MESSAGES_IN_FLIGHT : IN_FLIGHT_WITHOUT_DELIVERIES))
-        drop(node, all->oldest);
     return m;
 }
 
@@ -222,8 +222,8 @@ static struct message *find_in(const struct list *list, const struct delivery *d
     struct message *m = list->first;
 
     for (unsigned n = 0; m && n < COMPARED_MAX; m = m->next, n++)
-        if (m->hash == hash && (!d->from || m->seen.from == &d->from->seen) &&
-            strcmp(m->text, d->text) == 0)
+        if (m->hash == hash && m->seen.sent <= d->time &&
+            (!d->from || m->seen.from == &d->from->seen) && strcmp(m->text, d->text) == 0)
             return m;
     return NULL;
 }

@@ -168,26 +168,35 @@ static void node_lost(struct node *node, int64_t begin) {
     dt_messages_lost(node);
 }
 
-void dt_model_lost(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
-                   const struct dt_lost *lost) {
-    struct dt_lost told = *lost;
+/* Returns the node, or NULL if it is none or several: a trace that VMs share does not tell whose
+   events were lost. */
+static struct node *nodes_lost(struct dt_model *model, const char *hostname, int64_t vpid,
+                               uint64_t trace, int64_t begin) {
+    struct node *found = NULL;
     unsigned nodes = 0;
 
-    if (told.begin == DT_NO_VALUE)
-        told.begin = model->now;
-    if (told.end == DT_NO_VALUE)
-        told.end = told.begin;
     for (unsigned i = 0; i < model->nodes->len; i++) {
         struct node *node = model->nodes->pdata[i];
 
-        /* The stream of a trace that several VMs share does not tell whose events were lost. */
         if (vpid == DT_NO_VALUE ? node->trace != trace : !is_of(node, hostname, vpid, trace))
             continue;
-        node_lost(node, told.begin);
-        told.node = &node->seen;
+        node_lost(node, begin);
+        found = node;
         nodes++;
     }
-    if (nodes != 1)
-        told.node = NULL;
+    return nodes == 1 ? found : NULL;
+}
+
+void dt_model_losing(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
+                     int64_t begin) {
+    nodes_lost(model, hostname, vpid, trace, begin);
+}
+
+void dt_model_lost(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
+                   const struct dt_lost *lost) {
+    struct node *node = nodes_lost(model, hostname, vpid, trace, lost->begin);
+    struct dt_lost told = *lost;
+
+    told.node = node ? &node->seen : NULL;
     DT_TELL(model, lost, &told);
 }

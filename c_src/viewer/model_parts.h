@@ -137,7 +137,7 @@ struct node *dt_node_of(struct dt_model *model, const struct dt_recorded *event)
 void dt_node_named(struct node *node, const char *name, const char *otp);
 /* NULL if the event does not tell. */
 struct scheduler *dt_scheduler_of(struct node *node, const struct dt_recorded *event);
-void dt_node_free(gpointer node);
+void dt_node_free(gpointer data);
 
 /* -- model_processes.c -- */
 void dt_processes_new(struct node *node);

@@ -141,13 +141,25 @@ static bool set_group(struct process *p) {
     return is_new;
 }
 
-static void set_groups_below(struct process *p) {
-    for (struct process *child = p->children; child; child = child->next)
-        if (set_group(child)) {
-            DT_TELL(p->node->model, process_named, &child->seen, p->node->model->now);
-            if (!child->name)
-                set_groups_below(child);
-        }
+/* The next one below `root`, from top to bottom; below p only if its group has changed. */
+static struct process *next_below(const struct process *root, struct process *p, bool is_new) {
+    if (is_new && p->children)
+        return p->children;
+    while (p != root && !p->next)
+        p = (struct process *)p->seen.parent;
+    return p == root ? NULL : p->next;
+}
+
+static void set_groups_below(struct process *root) {
+    struct process *p = next_below(root, root, true);
+
+    while (p) {
+        bool is_new = set_group(p);
+
+        if (is_new)
+            DT_TELL(p->node->model, process_named, &p->seen, p->node->model->now);
+        p = next_below(root, p, is_new && !p->name);
+    }
 }
 
 static bool is_above(const struct dt_process *p, const struct dt_process *child) {
@@ -158,8 +170,10 @@ static bool is_above(const struct dt_process *p, const struct dt_process *child)
 }
 
 static bool set_parent(struct process *p, struct process *parent) {
+    if (!parent || p->seen.parent == &parent->seen)
+        return false;
     /* Traces may claim circles. */
-    if (!parent || p->seen.parent == &parent->seen || is_above(&p->seen, &parent->seen))
+    if (parent == p || (p->children && is_above(&p->seen, &parent->seen)))
         return false;
     leave_parent(p);
     p->seen.parent = &parent->seen;
@@ -412,7 +426,7 @@ static void exit_event(struct node *node, const char *pid, const char *reason) {
         told.linked = (struct dt_process **)g_hash_table_get_keys_as_array(p->links, &links);
     told.links = links;
     if (links)
-        qsort(told.linked, links, sizeof *told.linked, by_number);
+        qsort(told.linked, links, sizeof(struct dt_process *), by_number);
     p->has_exited = true;
     p->seen.ended = told.time;
     dt_state_settle(p);

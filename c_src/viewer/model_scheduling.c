@@ -111,12 +111,8 @@ static void take(struct process *p, struct scheduler *s) {
 
 static void in(struct process *p, struct scheduler *s, const char *entry) {
     dt_state_settle(p);
-    if (p->seen.state == DT_STATE_RUNNING || p->seen.state == DT_STATE_COLLECTING)
-        /* Its `out` was lost. */
-        change(p, DT_STATE_UNKNOWN,
-               &(struct ending){.time = p->node->model->now, .inferred = true});
-    else if (p->seen.state == DT_STATE_WAITING)
-        /* Nothing that is recorded has woken it. */
+    /* Its `out` was lost, or nothing that is recorded has woken it. */
+    if (p->seen.state != DT_STATE_RUNNABLE)
         change(p, DT_STATE_UNKNOWN,
                &(struct ending){.time = p->node->model->now, .inferred = true});
     change_now(p, DT_STATE_RUNNING);

@@ -79,6 +79,8 @@ struct stream_info {
     int64_t cpu, vpid;
     char *hostname, *procname;
     char *name;
+    bool is_losing; /* events, till the next packet */
+    struct dt_lost lost;
 };
 
 struct dt_reader {
@@ -87,6 +89,7 @@ struct dt_reader {
     struct class_map *last_class;
     struct stream_info *last_stream;
     struct dt_recorded event;
+    int64_t now; /* of the last event, for losses without times */
 };
 
 /* -- Classes ------------------------------------------------------------------------ */
@@ -290,9 +293,7 @@ static int64_t integer(const bt_field *field, bool is_signed) {
 }
 
 /* A packet belongs to one CPU. */
-static void read_packet(struct dt_reader *r, const bt_message *message) {
-    const bt_packet *packet = bt_message_packet_beginning_borrow_packet_const(message);
-    struct stream_info *info = stream_of(r, bt_packet_borrow_stream_const(packet));
+static void read_cpu(struct stream_info *info, const bt_packet *packet) {
     const bt_field *context = bt_packet_borrow_context_field_const(packet);
     const bt_field *cpu =
         context ? bt_field_structure_borrow_member_field_by_name_const(context, "cpu_id") : NULL;
@@ -300,12 +301,6 @@ static void read_packet(struct dt_reader *r, const bt_message *message) {
 
     if (cpu && is_integer(bt_field_borrow_class_const(cpu), &is_signed))
         info->cpu = integer(cpu, is_signed);
-}
-
-/* The stream's end: later ones may get its address. */
-static void forget_stream(struct dt_reader *r, const bt_stream *stream) {
-    r->last_stream = NULL;
-    g_hash_table_remove(r->streams, stream);
 }
 
 /* -- Events ------------------------------------------------------------------------- */
@@ -388,6 +383,7 @@ static void read_event(struct dt_reader *r, const bt_message *message) {
     to->vtid = context_number(&map->vtid, event, DT_NO_VALUE);
     to->hostname = context_text(&map->hostname, event, stream->hostname);
     to->procname = context_text(&map->procname, event, "");
+    r->now = to->time;
     dt_model_event(r->model, to);
 }
 
@@ -402,12 +398,31 @@ static int64_t time_of(const bt_clock_snapshot *snapshot) {
                : DT_NO_VALUE;
 }
 
-static void lost(struct dt_reader *r, const bt_stream *bt_stream, struct dt_lost *lost) {
-    struct stream_info *stream = stream_of(r, bt_stream);
+/* Events are lost while no packet is free: from the end of one to the begin of the next, though
+   their number is written at its end. */
+static void begin_loss(struct dt_reader *r, struct stream_info *stream,
+                       const struct dt_lost *lost) {
+    stream->is_losing = true;
+    stream->lost = *lost;
+    if (lost->begin == DT_NO_VALUE)
+        stream->lost.begin = r->now;
+    dt_model_losing(r->model, stream->hostname, stream->vpid, stream->trace, stream->lost.begin);
+}
 
-    if (!stream->name && stream->cpu != DT_NO_VALUE)
-        stream->name = g_strdup_printf("CPU %" G_GINT64_FORMAT, stream->cpu);
-    lost->stream = stream->name ? stream->name : "a stream";
+static void end_loss(struct dt_reader *r, struct stream_info *stream, int64_t end) {
+    struct dt_lost *lost = &stream->lost;
+
+    if (!stream->is_losing)
+        return;
+    stream->is_losing = false;
+    if (end != DT_NO_VALUE)
+        lost->end = end;
+    lost->end = MAX(lost->end, lost->begin);
+    g_free(stream->name);
+    stream->name = stream->cpu == DT_NO_VALUE
+                       ? g_strdup("a stream")
+                       : g_strdup_printf("CPU %" G_GINT64_FORMAT, stream->cpu);
+    lost->stream = stream->name;
     dt_model_lost(r->model, stream->hostname, stream->vpid, stream->trace, lost);
 }
 
@@ -425,7 +440,8 @@ static void read_lost_events(struct dt_reader *r, const bt_message *message) {
     if (bt_message_discarded_events_get_count(message, &is.count) !=
         BT_PROPERTY_AVAILABILITY_AVAILABLE)
         is.count = 0;
-    lost(r, stream, &is);
+    end_loss(r, stream_of(r, stream), is.begin);
+    begin_loss(r, stream_of(r, stream), &is);
 }
 
 /* How many events a packet had, nobody knows. */
@@ -440,7 +456,32 @@ static void read_lost_packets(struct dt_reader *r, const bt_message *message) {
         is.end =
             time_of(bt_message_discarded_packets_borrow_end_default_clock_snapshot_const(message));
     }
-    lost(r, stream, &is);
+    end_loss(r, stream_of(r, stream), is.begin);
+    begin_loss(r, stream_of(r, stream), &is);
+}
+
+/* -- Packets and streams ------------------------------------------------------------ */
+
+static void read_packet(struct dt_reader *r, const bt_message *message) {
+    const bt_packet *packet = bt_message_packet_beginning_borrow_packet_const(message);
+    const bt_stream *stream = bt_packet_borrow_stream_const(packet);
+    struct stream_info *info = stream_of(r, stream);
+
+    read_cpu(info, packet);
+    end_loss(r, info,
+             bt_stream_class_packets_have_beginning_default_clock_snapshot(
+                 bt_stream_borrow_class_const(stream))
+                 ? time_of(bt_message_packet_beginning_borrow_default_clock_snapshot_const(message))
+                 : DT_NO_VALUE);
+}
+
+/* Later streams may get its address. */
+static void end_stream(struct dt_reader *r, const bt_message *message) {
+    const bt_stream *stream = bt_message_stream_end_borrow_stream_const(message);
+
+    end_loss(r, stream_of(r, stream), DT_NO_VALUE);
+    r->last_stream = NULL;
+    g_hash_table_remove(r->streams, stream);
 }
 
 /* -- The reader --------------------------------------------------------------------- */
@@ -474,7 +515,7 @@ void dt_reader_message(struct dt_reader *r, const bt_message *message) {
         read_lost_packets(r, message);
         break;
     case BT_MESSAGE_TYPE_STREAM_END:
-        forget_stream(r, bt_message_stream_end_borrow_stream_const(message));
+        end_stream(r, message);
         break;
     default:
         break;

@@ -1,0 +1,621 @@
+%% The viewer's model: what it tells of traces with known content, as lines of sink.dyntrace.model.
+-module(viewer_model_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+suite() ->
+    [{timetrap, {minutes, 5}}].
+
+all() ->
+    [{group, Group} || {Group, _, _} <- groups()].
+
+groups() ->
+    [{processes, [], [spawned, names, groups_of_processes, links_at_crash, killed_by_supervisor, pid_used_again, ports]},
+     {scheduling, [], [states, from_the_middle, in_without_out, out_without_in, collection_splits, collection_cut,
+                       exiting, cpu_for_scheduler]},
+     {calls, [], [nested, values, tail_call, exceptions, recursion, deep, plain_calls, returns_to, entered_before,
+                  waited_in_call]},
+     {messages, [], [by_sender, by_order, one_delivery, to_the_dead, timers, timeouts, to_names, tokens, unmatched]},
+     {server_calls, [], [reply, no_alias, call_timeout, caller_exits, server_down, cut_request]},
+     {nodes, [], [two_nodes, named, lost, lost_in_one_trace, other_events]},
+     {invariants, [], [hold]}].
+
+init_per_suite(Config) ->
+    test_require:tool(test_viewer:missing(), Config).
+
+end_per_suite(_) ->
+    ok.
+
+%% -- Processes -----------------------------------------------------------------------------------
+
+spawned(Config) ->
+    Told = told([{0, process_spawn, #{pid => "<0.9.0>", parent => "<0.1.0>", entry => "shop:run/1"}},
+                 {10, process_exit, #{pid => "<0.9.0>", reason => "normal"}}], Config),
+    has(["0 process process=<0.9.0>#2 node=0 kind=process parent=<0.1.0>#1 began=0 first=0 ended=- "
+         "initial=\"shop:run/1\" show=\"shop:run/1 <0.9.0>\"",
+         "10 process_exited process=<0.9.0>#2 reason=\"normal\""], Told).
+
+names(Config) ->
+    Told = told([{0, process_register, #{pid => "<0.9.0>", name => "shop", type => "register"}},
+                 {5, process_identity, #{pid => "<0.10.0>", parent => "<0.9.0>", initial => "shop_cart:init/1",
+                                         label => "{cart,1}"}}], Config),
+    has(["0 process_named process=<0.9.0>#1 node=0 kind=process parent=- began=- first=0 ended=- name=\"shop\" "
+         "show=\"shop <0.9.0>\"",
+         "5 process_named process=<0.10.0>#2 node=0 kind=process parent=<0.9.0>#1 began=- first=5 ended=- "
+         "initial=\"shop_cart:init/1\" label=\"{cart,1}\" group=\"shop\" show=\"{cart,1} <0.10.0>\""], Told).
+
+%% A name that comes late reaches those below, down to the next name.
+groups_of_processes(Config) ->
+    Told = told([{0, process_spawn, #{pid => "<0.2.0>", parent => "<0.1.0>"}},
+                 {1, process_spawn, #{pid => "<0.3.0>", parent => "<0.2.0>"}},
+                 {2, process_spawn, #{pid => "<0.4.0>", parent => "<0.3.0>"}},
+                 {3, process_register, #{pid => "<0.3.0>", name => "b", type => "register"}},
+                 {4, process_register, #{pid => "<0.1.0>", name => "a", type => "register"}}], Config),
+    Gone = of_kind("process_gone", Told),
+    ?assertEqual([{"<0.1.0>#1", none}, {"<0.2.0>#2", "\"a\""}, {"<0.3.0>#3", "\"a\""}, {"<0.4.0>#4", "\"b\""}],
+                 [{value(process, Line), value(group, Line)} || Line <- Gone]).
+
+links_at_crash(Config) ->
+    Link = fun(From, To, Type) -> #{from => From, to => To, type => Type} end,
+    Told = told([{0, process_link, Link("<0.1.0>", "<0.2.0>", "link")},
+                 {1, process_link, Link("<0.1.0>", "<0.3.0>", "link")},
+                 {2, process_link, Link("<0.4.0>", "<0.1.0>", "link")},
+                 {3, process_link, Link("<0.1.0>", "<0.3.0>", "unlink")},
+                 {4, port_link, Link("<0.1.0>", "#Port<0.5>", "link")},
+                 {5, process_exit, #{pid => "<0.1.0>", reason => "{badmatch,1}"}},
+                 {6, process_exit, #{pid => "<0.2.0>", reason => "{shutdown,bored}"}}], Config),
+    has(["5 process_exited process=<0.1.0>#1 is_crash linked=<0.2.0>#2 linked=<0.4.0>#4 linked=#Port<0.5>#5 "
+         "reason=\"{badmatch,1}\"",
+         "6 process_exited process=<0.2.0>#2 reason=\"{shutdown,bored}\""], Told).
+
+killed_by_supervisor(Config) ->
+    Child = fun(Ns, Pid) -> {Ns, process_spawn, #{pid => Pid, parent => "<0.1.0>"}} end,
+    Told = told([Child(0, "<0.2.0>"), Child(1, "<0.3.0>"),
+                 {2, process_link, #{from => "<0.1.0>", to => "<0.2.0>", type => "unlink"}},
+                 {3, process_exit, #{pid => "<0.2.0>", reason => "killed"}},
+                 {4, process_exit, #{pid => "<0.3.0>", reason => "killed"}}], Config),
+    has(["3 process_exited process=<0.2.0>#2 reason=\"killed\"",
+         "4 process_exited process=<0.3.0>#3 is_crash reason=\"killed\""], Told).
+
+%% Each is another process, told once and gone once.
+pid_used_again(Config) ->
+    Lives = lists:append([[{N * 10, process_spawn, #{pid => "<0.9.0>", parent => "<0.1.0>"}},
+                           {N * 10 + 5, process_exit, #{pid => "<0.9.0>", reason => "normal"}}]
+                          || N <- lists:seq(0, 999)]),
+    Told = told(Lives ++ [{20000, process_spawn, #{pid => "<0.9.0>", parent => "<0.1.0>"}}], Config),
+    Numbers = [value(process, Line) || Line <- of_kind("process", Told)],
+    ?assertEqual(1002, length(Numbers)),
+    ?assertEqual(lists:usort(Numbers), lists:sort([value(process, Line) || Line <- of_kind("process_gone", Told)])),
+    ?assertEqual(1000, length(of_kind("process_exited", Told))).
+
+ports(Config) ->
+    Told = told([{0, port_open, #{pid => "<0.1.0>", driver => "tcp_inet", port => "#Port<0.5>"}},
+                 {10, port_scheduled, #{pid => "#Port<0.5>", entry => "command", type => "in"}},
+                 {30, port_scheduled, #{pid => "#Port<0.5>", entry => "command", type => "out"}},
+                 {40, port_exit, #{port => "#Port<0.5>", reason => "normal"}}], Config),
+    has(["0 process process=#Port<0.5>#2 node=0 kind=port parent=<0.1.0>#1 began=0 first=0 ended=- "
+         "name=\"tcp_inet\" show=\"tcp_inet #Port<0.5>\"",
+         "30 interval process=#Port<0.5>#2 state=running begin=10 end=30 scheduler=0 in=\"command\"",
+         "40 process_exited process=#Port<0.5>#2 reason=\"normal\""], Told).
+
+%% -- Scheduling ----------------------------------------------------------------------------------
+
+scheduled(Ns, Pid, Type) -> scheduled(Ns, Pid, Type, "shop:wait/0").
+scheduled(Ns, Pid, Type, Entry) -> {Ns, process_scheduled, #{pid => Pid, entry => Entry, type => Type}}.
+
+sent(Ns, From, To, Text) -> {Ns, message_send, #{from => From, to => To, message => Text}}.
+received(Ns, To, Text) -> {Ns, message_receive, #{to => To, message => Text}}.
+delivery(Ns, To, From, Text) -> delivery(Ns, To, From, "a@b", Text).
+delivery(Ns, To, From, Node, Text) ->
+    {Ns, message_delivery, #{to => To, from => From, node => Node, message => Text}}.
+
+%% Waiting until the first message; runnable from then on.
+states(Config) ->
+    Told = told([scheduled(0, "<0.9.0>", "in"), scheduled(10, "<0.9.0>", "out"),
+                 sent(15, "<0.1.0>", "<0.9.0>", "a"), sent(17, "<0.1.0>", "<0.9.0>", "b"),
+                 scheduled(20, "<0.9.0>", "in", "shop:go/0"), scheduled(30, "<0.9.0>", "out"),
+                 scheduled(40, "<0.9.0>", "in"), scheduled(50, "<0.9.0>", "out")], Config),
+    ?assertEqual(
+       ["10 interval process=<0.9.0>#1 state=running begin=0 end=10 scheduler=0 in=\"shop:wait/0\"",
+        "15 interval process=<0.9.0>#1 state=waiting begin=10 end=15 out=\"shop:wait/0\"",
+        "20 interval process=<0.9.0>#1 state=runnable begin=15 end=20 inferred out=\"shop:wait/0\"",
+        "30 interval process=<0.9.0>#1 state=running begin=20 end=30 scheduler=0 in=\"shop:go/0\"",
+        "40 interval process=<0.9.0>#1 state=waiting begin=30 end=40 inferred out=\"shop:wait/0\"",
+        "50 interval process=<0.9.0>#1 state=running begin=40 end=50 scheduler=0 in=\"shop:wait/0\"",
+        "50 interval process=<0.9.0>#1 state=waiting begin=50 end=50 is_open out=\"shop:wait/0\""],
+       of_kind("interval", Told)).
+
+%% What was before the first event is not told.
+from_the_middle(Config) ->
+    Told = told([sent(0, "<0.9.0>", "<0.1.0>", "a"), scheduled(10, "<0.9.0>", "out"),
+                 scheduled(20, "<0.9.0>", "in"), scheduled(30, "<0.9.0>", "out")], Config),
+    ?assertMatch(["20 interval process=<0.9.0>#1 state=waiting begin=10 end=20 inferred" ++ _,
+                  "30 interval process=<0.9.0>#1 state=running begin=20 end=30" ++ _, _],
+                 of_kind("interval", Told)).
+
+%% A scheduler runs one process.
+in_without_out(Config) ->
+    Told = told([scheduled(0, "<0.1.0>", "in"), scheduled(10, "<0.2.0>", "in"), scheduled(20, "<0.2.0>", "in"),
+                 scheduled(30, "<0.1.0>", "in")], Config),
+    ?assertMatch(["10 interval process=<0.1.0>#1 state=running begin=0 end=10 inferred scheduler=0" ++ _,
+                  "20 interval process=<0.2.0>#2 state=running begin=10 end=20 inferred scheduler=0" ++ _,
+                  "30 interval process=<0.2.0>#2 state=running begin=20 end=30 inferred scheduler=0" ++ _,
+                  "30 interval process=<0.1.0>#1 state=running begin=30 end=30 is_open scheduler=0" ++ _],
+                 of_kind("interval", Told)).
+
+out_without_in(Config) ->
+    Told = told([scheduled(0, "<0.1.0>", "out"), scheduled(10, "<0.1.0>", "out"), scheduled(20, "<0.1.0>", "in"),
+                 scheduled(30, "<0.1.0>", "out")], Config),
+    ?assertMatch(["20 interval process=<0.1.0>#1 state=waiting begin=10 end=20" ++ _,
+                  "30 interval process=<0.1.0>#1 state=running begin=20 end=30" ++ _, _],
+                 of_kind("interval", Told)).
+
+gc(Ns, Kind, Amount) -> {Ns, Kind, #{pid => "<0.1.0>", Amount => 7, heap => 233, old_heap => 10}}.
+
+collection_splits(Config) ->
+    Told = told([scheduled(0, "<0.1.0>", "in"), gc(10, gc_major_start, need), gc(15, gc_major_end, reclaimed),
+                 scheduled(20, "<0.1.0>", "out")], Config),
+    ?assertEqual(["10 interval process=<0.1.0>#1 state=running begin=0 end=10 scheduler=0 in=\"shop:wait/0\"",
+                  "15 interval process=<0.1.0>#1 state=collecting begin=10 end=15 scheduler=0 is_major reclaimed=7 "
+                  "heap=233 old_heap=10",
+                  "20 interval process=<0.1.0>#1 state=running begin=15 end=20 scheduler=0 in=\"shop:wait/0\""],
+                 lists:droplast(of_kind("interval", Told))).
+
+%% Collections whose start or end is missing.
+collection_cut(Config) ->
+    Told = told([gc(0, gc_minor_end, reclaimed), scheduled(10, "<0.1.0>", "in"), gc(20, gc_minor_start, need),
+                 scheduled(30, "<0.1.0>", "out"), gc(40, gc_minor_start, need)], Config),
+    ?assertMatch(["20 interval process=<0.1.0>#1 state=running begin=10 end=20" ++ _,
+                  "30 interval process=<0.1.0>#1 state=collecting begin=20 end=30 is_open scheduler=0 reclaimed=0" ++ _,
+                  "40 interval process=<0.1.0>#1 state=waiting begin=30 end=40" ++ _,
+                  "40 interval process=<0.1.0>#1 state=collecting begin=40 end=40 is_open" ++ _],
+                 of_kind("interval", Told)).
+
+exiting(Config) ->
+    Told = told([scheduled(0, "<0.1.0>", "in"), {10, process_exit, #{pid => "<0.1.0>", reason => "normal"}},
+                 scheduled(15, "<0.1.0>", "out_exited"),
+                 scheduled(20, "<0.2.0>", "in_exiting"), {25, process_exit, #{pid => "<0.2.0>", reason => "killed"}},
+                 scheduled(30, "<0.2.0>", "out_exiting"), scheduled(40, "<0.2.0>", "in_exiting"),
+                 scheduled(45, "<0.2.0>", "out_exited")], Config),
+    ?assertMatch(["10 interval process=<0.1.0>#1 state=running begin=0 end=10" ++ _,
+                  "15 interval process=<0.1.0>#1 state=exiting begin=10 end=15",
+                  "30 interval process=<0.2.0>#2 state=exiting begin=20 end=30",
+                  "45 interval process=<0.2.0>#2 state=exiting begin=40 end=45"],
+                 of_kind("interval", Told)).
+
+%% Without thread ids. A CPU may get another thread, so nothing ends there.
+cpu_for_scheduler(Config) ->
+    On = fun({Ns, Probe, Fields}, Cpu) -> {Ns, Probe, Fields, #{cpu => Cpu}} end,
+    Told = bare([On(scheduled(0, "<0.1.0>", "in"), 1), On(scheduled(10, "<0.2.0>", "in"), 1),
+                 On(scheduled(20, "<0.1.0>", "out"), 0)], Config),
+    has(["0 scheduler number=0 node=0 id=1 name=\"CPU 1\" is_cpu",
+         "20 interval process=<0.1.0>#1 state=running begin=0 end=20 in=\"shop:wait/0\""], Told).
+
+%% -- Calls ---------------------------------------------------------------------------------------
+
+call(Ns, Entry) -> {Ns, function_call, #{pid => "<0.1.0>", entry => Entry}}.
+return(Ns, Entry) -> {Ns, function_return, #{pid => "<0.1.0>", entry => Entry}}.
+value(Ns, Entry, Value) -> {Ns, function_value, #{pid => "<0.1.0>", entry => Entry, value => Value}}.
+exception(Ns, Entry) -> {Ns, function_exception, #{pid => "<0.1.0>", entry => Entry, class => "error"}}.
+reason(Ns, Entry) ->
+    {Ns, function_reason, #{pid => "<0.1.0>", entry => Entry, class => "error", reason => "badarg"}}.
+
+ends(Told) ->
+    [{value(entry, Line), number(depth, Line), number('begin', Line), number('end', Line), value(left, Line)}
+     || Line <- of_kind("call_end", Told)].
+
+nested(Config) ->
+    Told = told([call(0, "a:a/0"), return(1, "a:a/0"), call(10, "a:a/0"), call(20, "a:b/0"), return(30, "a:b/0"),
+                 call(35, "a:b/0"), return(40, "a:b/0"), return(50, "a:a/0")], Config),
+    ?assertEqual([{"a:a/0", 0, 0, 1, "return"}, {"a:b/0", 1, 20, 30, "return"}, {"a:b/0", 1, 35, 40, "return"},
+                  {"a:a/0", 0, 10, 50, "return"}], ends(Told)),
+    has(["50 call_end number=2 process=<0.1.0>#1 entry=a:a/0 depth=0 begin=10 end=50 left=return own=25 waited=- "
+         "has_return"], Told).
+
+values(Config) ->
+    Arguments = fun(Ns, Text) -> {Ns, function_arguments, #{pid => "<0.1.0>", entry => "a:a/1", arguments => Text}} end,
+    Told = told([call(0, "a:a/1"), Arguments(1, "[1]"), return(10, "a:a/1"), value(11, "a:a/1", "one"),
+                 call(20, "a:a/1"), Arguments(21, "[2]"), return(30, "a:a/1"), value(31, "a:a/1", "two"),
+                 call(40, "a:a/1"), exception(50, "a:a/1"), reason(51, "a:a/1")], Config),
+    ?assertEqual([{"a:a/1", 0, 0, 10, "return"}, {"a:a/1", 0, 20, 30, "return"}, {"a:a/1", 0, 40, 50, "exception"}],
+                 ends(Told)),
+    ?assertEqual([{"\"[1]\"", 0}, {"\"[2]\"", 20}],
+                 [{value(arguments, Line), time(Line)} || Line <- of_kind("arguments", Told)]),
+    has(["30 call_end number=2 process=<0.1.0>#1 entry=a:a/1 depth=0 begin=20 end=30 left=return own=10 waited=- "
+         "has_return value=\"two\"",
+         "50 call_end number=3 process=<0.1.0>#1 entry=a:a/1 depth=0 begin=40 end=50 left=exception own=10 waited=- "
+         "has_return class=\"error\" value=\"badarg\""], Told).
+
+%% The return of c is missing; b ends where its caller does.
+tail_call(Config) ->
+    Told = told([call(0, "a:c/0"), return(1, "a:c/0"), call(10, "a:a/0"), call(20, "a:b/0"), call(25, "a:c/0"),
+                 return(30, "a:b/0"), return(40, "a:a/0")], Config),
+    ?assertEqual([{"a:c/0", 0, 0, 1, "return"}, {"a:c/0", 2, 25, 30, "tail_call"}, {"a:b/0", 1, 20, 30, "return"},
+                  {"a:a/0", 0, 10, 40, "return"}], ends(Told)).
+
+%% With exception_trace all frames tell; with return_trace alone, those above the handler tell nothing.
+exceptions(Config) ->
+    Told = told([call(0, "a:c/0"), return(1, "a:c/0"), call(10, "a:a/0"), call(20, "a:b/0"),
+                 exception(30, "a:b/0"), exception(31, "a:a/0"),
+                 call(40, "a:a/0"), call(50, "a:b/0"), call(55, "a:c/0"), exception(60, "a:a/0")], Config),
+    ?assertEqual([{"a:c/0", 0, 0, 1, "return"}, {"a:b/0", 1, 20, 30, "exception"}, {"a:a/0", 0, 10, 31, "exception"},
+                  {"a:c/0", 2, 55, 60, "exception"}, {"a:b/0", 1, 50, 60, "exception"},
+                  {"a:a/0", 0, 40, 60, "exception"}], ends(Told)).
+
+recursion(Config) ->
+    Down = [call(10 + N, "a:f/1") || N <- lists:seq(1, 3)],
+    Up = [return(20 + N, "a:f/1") || N <- lists:seq(1, 3)],
+    Told = told([call(0, "a:f/1"), return(1, "a:f/1")] ++ Down ++ Up, Config),
+    ?assertEqual([{"a:f/1", 0, 0, 1, "return"}, {"a:f/1", 2, 13, 21, "return"}, {"a:f/1", 1, 12, 22, "return"},
+                  {"a:f/1", 0, 11, 23, "return"}], ends(Told)).
+
+%% Frames are bounded: deeper ones are counted.
+deep(Config) ->
+    Down = [call(10 + N, "a:f/1") || N <- lists:seq(1, 3000)],
+    Up = [return(5000 + N, "a:f/1") || N <- lists:seq(1, 3000)],
+    Told = told([call(0, "a:f/1"), return(1, "a:f/1")] ++ Down ++ Up, Config),
+    Ends = ends(Told),
+    ?assertEqual(1025, length(Ends)),
+    ?assertEqual({"a:f/1", 0, 11, 8000, "return"}, lists:last(Ends)).
+
+%% Calls whose returns are not traced end at the next call, or when the process stops.
+plain_calls(Config) ->
+    Told = told([scheduled(0, "<0.1.0>", "in"), call(10, "a:a/0"), call(20, "a:b/0"), scheduled(30, "<0.1.0>", "out")],
+                Config),
+    ?assertEqual([{"a:a/0", 0, 10, 20, "unknown"}, {"a:b/0", 0, 20, 30, "unknown"}], ends(Told)),
+    ?assertEqual([], [Line || Line <- of_kind("call_end", Told), flag("has_return", Line)]).
+
+%% With the flag return_to, a return tells the function that is returned to.
+returns_to(Config) ->
+    Told = told([call(0, "a:a/0"), return(1, "undefined"), call(10, "a:a/0"), call(20, "a:b/0"), return(30, "a:a/0"),
+                 return(40, "a:main/0")], Config),
+    ?assertMatch([{"a:b/0", _, 20, _, _}, {"a:a/0", _, 10, _, _}], tl(ends(Told))).
+
+entered_before(Config) ->
+    Told = told([call(0, "a:b/0"), return(10, "a:b/0"), return(20, "a:a/0")], Config),
+    has(["20 call_end number=2 process=<0.1.0>#1 entry=a:a/0 depth=0 begin=0 end=20 left=return own=0 waited=- inferred "
+         "has_return"], Told).
+
+waited_in_call(Config) ->
+    Told = told([call(0, "a:a/0"), return(1, "a:a/0"), scheduled(5, "<0.1.0>", "in"), call(10, "a:a/0"),
+                 scheduled(20, "<0.1.0>", "out"), scheduled(50, "<0.1.0>", "in"), return(60, "a:a/0")], Config),
+    has(["60 call_end number=2 process=<0.1.0>#1 entry=a:a/0 depth=0 begin=10 end=60 left=return own=50 waited=30 "
+         "has_return"], Told).
+
+%% -- Messages ------------------------------------------------------------------------------------
+
+matched(Told) ->
+    [{value(from, Line), value(to, Line), number(sent, Line), number(delivered, Line), value(matched, Line)}
+     || Line <- of_kind("message_gone", Told)].
+
+%% In order for the pair, though another process sent the same text before.
+by_sender(Config) ->
+    Told = told([sent(0, "<0.1.0>", "<0.9.0>", "x"), sent(10, "<0.2.0>", "<0.9.0>", "x"),
+                 sent(20, "<0.2.0>", "<0.9.0>", "x"), delivery(30, "<0.9.0>", "<0.2.0>", "x"),
+                 delivery(40, "<0.9.0>", "<0.1.0>", "x"), delivery(50, "<0.9.0>", "<0.2.0>", "x")], Config),
+    ?assertEqual([{"<0.2.0>#3", "<0.9.0>#2", 10, 30, "sender"}, {"<0.1.0>#1", "<0.9.0>#2", 0, 40, "sender"},
+                  {"<0.2.0>#3", "<0.9.0>#2", 20, 50, "sender"}], matched(Told)),
+    ?assertEqual([1, 2, 3, 2, 1, 0], [number(messages, Line) || Line <- of_kind("mailbox", Told)]).
+
+by_order(Config) ->
+    Told = told([sent(0, "<0.1.0>", "<0.9.0>", "x"), sent(10, "<0.2.0>", "<0.9.0>", "y"),
+                 received(30, "<0.9.0>", "y"), received(40, "<0.9.0>", "x"), received(50, "<0.9.0>", "z")], Config),
+    ?assertEqual([{"<0.2.0>#3", "<0.9.0>#2", 10, 30, "order"}, {"<0.1.0>#1", "<0.9.0>#2", 0, 40, "order"},
+                  {"-", "<0.9.0>#2", none, 50, "not"}], matched(Told)).
+
+%% message_receive and message_delivery of one message.
+one_delivery(Config) ->
+    Both = fun(Ns) -> [received(Ns, "<0.9.0>", "x"), delivery(Ns + 1, "<0.9.0>", "<0.1.0>", "x")] end,
+    Told = told([sent(0, "<0.1.0>", "<0.9.0>", "x"), sent(1, "<0.1.0>", "<0.9.0>", "x")] ++ Both(10) ++ Both(20), Config),
+    ?assertEqual([{"<0.1.0>#1", "<0.9.0>#2", 0, 10, "order"}, {"<0.1.0>#1", "<0.9.0>#2", 1, 20, "sender"}],
+                 matched(Told)).
+
+%% Only who is known to be dead is.
+to_the_dead(Config) ->
+    Told = told([{0, process_exit, #{pid => "<0.9.0>", reason => "normal"}}, sent(10, "<0.1.0>", "<0.9.0>", "a"),
+                 {20, process_register, #{pid => "<0.2.0>", name => "shop", type => "register"}},
+                 sent(30, "<0.1.0>", "shop", "b"),
+                 {40, process_register, #{pid => "<0.2.0>", name => "shop", type => "unregister"}},
+                 sent(50, "<0.1.0>", "shop", "c"), sent(60, "<0.1.0>", "cart", "d")], Config),
+    ?assertEqual([{"\"a\"", true}, {"\"b\"", false}, {"\"c\"", true}, {"\"d\"", false}],
+                 [{value(text, Line), flag("is_dead", Line)} || Line <- of_kind("sent", Told)]).
+
+timers(Config) ->
+    Told = told([delivery(0, "<0.9.0>", "", "clock_service", "tick"),
+                 delivery(10, "<0.9.0>", "", "worker@host", "job")], Config),
+    ?assertEqual([{"\"clock_service\"", "-", "not"}, {"\"worker@host\"", "-", "not"}],
+                 [{value(timer, Line), value(from, Line), value(matched, Line)} || Line <- of_kind("delivered", Told)]).
+
+%% The end of a `receive ... after' is no message, unless somebody has sent this atom.
+timeouts(Config) ->
+    Told = told([received(0, "<0.9.0>", "timeout"), delivery(1, "<0.9.0>", "", "clock_service", "timeout"),
+                 sent(10, "<0.1.0>", "<0.9.0>", "timeout"), received(20, "<0.9.0>", "timeout"),
+                 delivery(21, "<0.9.0>", "<0.1.0>", "timeout")], Config),
+    ?assertEqual([{"<0.1.0>#2", "<0.9.0>#1", 10, 20, "sender"}], matched(Told)).
+
+%% A registered name, and one that only the delivery tells.
+to_names(Config) ->
+    Told = told([{0, process_register, #{pid => "<0.9.0>", name => "shop", type => "register"}},
+                 sent(10, "<0.1.0>", "shop", "a"), received(20, "<0.9.0>", "a"),
+                 sent(30, "<0.1.0>", "cart", "b"), delivery(40, "<0.8.0>", "<0.1.0>", "b")], Config),
+    ?assertEqual([{"<0.1.0>#2", "<0.9.0>#1", 10, 20, "order"}, {"<0.1.0>#2", "<0.8.0>#3", 30, 40, "sender"}],
+                 matched(Told)).
+
+%% seq_trace's events beside those of messages, and alone.
+tokens(Config) ->
+    Token = fun(Ns, Probe, Current) ->
+                    {Ns, Probe, #{label => "17", from => "<0.1.0>", to => "<0.9.0>", previous => 0, current => Current,
+                                  message => "x"}}
+            end,
+    Told = told([sent(0, "<0.1.0>", "<0.9.0>", "x"), Token(1, seq_trace_send, 1), delivery(5, "<0.9.0>", "<0.1.0>", "x"),
+                 Token(6, seq_trace_receive, 1),
+                 Token(10, seq_trace_send, 2), Token(11, seq_trace_send, 3), Token(20, seq_trace_receive, 3),
+                 Token(21, seq_trace_receive, 2)], Config),
+    ?assertEqual([{"<0.1.0>#1", "<0.9.0>#2", 0, 5, "sender"}, {"<0.1.0>#1", "<0.9.0>#2", 11, 20, "token"},
+                  {"<0.1.0>#1", "<0.9.0>#2", 10, 21, "token"}], matched(Told)),
+    ?assertEqual(["\"17\"", "\"17\"", "\"17\""], [value(label, Line) || Line <- of_kind("message_gone", Told)]).
+
+%% What a pair sent before a delivered message is lost; what is in flight at the end was not delivered.
+unmatched(Config) ->
+    Told = told([sent(0, "<0.1.0>", "<0.9.0>", "a"), sent(10, "<0.1.0>", "<0.9.0>", "b"),
+                 sent(20, "<0.1.0>", "<0.9.0>", "c"), delivery(30, "<0.9.0>", "<0.1.0>", "b")], Config),
+    ?assertEqual([{"<0.1.0>#1", "<0.9.0>#2", 0, none, "not"}, {"<0.1.0>#1", "<0.9.0>#2", 10, 30, "sender"},
+                  {"<0.1.0>#1", "<0.9.0>#2", 20, none, "not"}], matched(Told)).
+
+%% -- Server calls --------------------------------------------------------------------------------
+
+-define(REQUEST, "{'$gen_call',{<0.1.0>,[alias|#Ref<0.1.2.3>]},{take,1}}").
+-define(REPLY, "{[alias|#Ref<0.1.2.3>],{ok,1}}").
+
+reply(Config) ->
+    Told = told([sent(0, "<0.1.0>", "<0.9.0>", ?REQUEST), scheduled(5, "<0.9.0>", "in"),
+                 delivery(10, "<0.9.0>", "<0.1.0>", ?REQUEST), sent(20, "<0.9.0>", "#Ref<0.1.2.3>", ?REPLY),
+                 delivery(30, "<0.1.0>", "<0.9.0>", ?REPLY)], Config),
+    ?assertEqual(["20 server_call caller=<0.1.0>#1 server=<0.9.0>#2 outcome=reply began=0 delivered=10 taken=10 ended=20 "
+                  "request=\"{take,1}\" reply=\"{ok,1}\""], of_kind("server_call", Told)),
+    %% The alias is the caller's.
+    ?assertEqual([{"<0.1.0>#1", "<0.9.0>#2", 0, 10, "sender"}, {"<0.9.0>#2", "<0.1.0>#1", 20, 30, "sender"}],
+                 matched(Told)).
+
+%% Deliveries alone, and a reference that is no alias.
+no_alias(Config) ->
+    Told = told([delivery(0, "<0.9.0>", "<0.1.0>", "{'$gen_call',{<0.1.0>,#Ref<0.1.2.3>},stop}"),
+                 delivery(10, "<0.1.0>", "<0.9.0>", "{#Ref<0.1.2.3>,ok}")], Config),
+    ?assertEqual(["10 server_call caller=<0.1.0>#2 server=<0.9.0>#1 outcome=reply began=0 delivered=0 taken=- ended=10 "
+                  "request=\"stop\" reply=\"ok\""], of_kind("server_call", Told)).
+
+call_timeout(Config) ->
+    Told = told([sent(0, "<0.1.0>", "<0.9.0>", ?REQUEST), scheduled(40, "<0.1.0>", "in", "gen:do_call/4"),
+                 received(50, "<0.1.0>", "timeout"), sent(60, "<0.9.0>", "#Ref<0.1.2.3>", ?REPLY)], Config),
+    ?assertMatch(["50 server_call caller=<0.1.0>#1 server=<0.9.0>#2 outcome=timeout began=0 delivered=- taken=- ended=50 "
+                  "request=" ++ _], of_kind("server_call", Told)).
+
+caller_exits(Config) ->
+    Told = told([sent(0, "<0.1.0>", "<0.9.0>", ?REQUEST),
+                 {50, process_exit, #{pid => "<0.1.0>", reason => "{timeout,{gen_server,call,[<0.9.0>,{take,1}]}}"}}],
+                Config),
+    ?assertMatch(["50 server_call caller=<0.1.0>#1 server=<0.9.0>#2 outcome=timeout" ++ _],
+                 of_kind("server_call", Told)).
+
+server_down(Config) ->
+    Down = "{'DOWN',#Ref<0.1.2.3>,process,<0.9.0>,noproc}",
+    Told = told([sent(0, "<0.1.0>", "<0.9.0>", ?REQUEST), delivery(20, "<0.1.0>", "<0.9.0>", Down),
+                 sent(30, "<0.1.0>", "<0.9.0>", "{'$gen_call',{<0.1.0>,[alias|#Ref<0.1.2.4>]},a}"),
+                 {40, process_exit, #{pid => "<0.9.0>", reason => "oops"}}], Config),
+    ?assertEqual([{"down", 0, 20}, {"down", 30, 40}],
+                 [{value(outcome, Line), number(began, Line), number(ended, Line)}
+                  || Line <- of_kind("server_call", Told)]).
+
+%% The end of a long request is cut; one that ends within its tag is none.
+cut_request(Config) ->
+    Told = told([sent(0, "<0.1.0>", "<0.9.0>", "{'$gen_call',{<0.1.0>,[alias|#Ref<0.1.2.3>]},{take,\"aaaa..."),
+                 sent(10, "<0.1.0>", "<0.9.0>", "{'$gen_call',{<0.1.0>,[alias|#Ref<0.1.2."),
+                 sent(20, "<0.9.0>", "#Ref<0.1.2.3>", "{[alias|#Ref<0.1.2.3>],[1,2...")], Config),
+    ?assertMatch(["20 server_call caller=<0.1.0>#1 server=<0.9.0>#2 outcome=reply began=0 delivered=- taken=- ended=20 "
+                  "request=\"{take,\\\"aaaa...\" reply=\"[1,2...\""], of_kind("server_call", Told)).
+
+%% -- Nodes ---------------------------------------------------------------------------------------
+
+%% The same pid in two VMs is two processes.
+two_nodes(Config) ->
+    In = fun({Ns, Probe, Fields}, Vpid) -> {Ns, Probe, Fields, #{vpid => Vpid, vtid => Vpid}} end,
+    Told = bare([In(sent(0, "<0.1.0>", "<0.9.0>", "a"), 17), In(received(10, "<0.9.0>", "a"), 18),
+                 In(received(20, "<0.9.0>", "a"), 17)], Config),
+    ?assertEqual(["0 node number=0 name=\"vm, process 17\" hostname=\"vm\" os_pid=17", "10 node number=1 name=\"vm, process 18\" hostname=\"vm\" os_pid=18"],
+                 of_kind("node", Told)),
+    ?assertEqual([{"-", "<0.9.0>#3", none, 10, "not"}, {"<0.1.0>#1", "<0.9.0>#2", 0, 20, "order"}], matched(Told)).
+
+named(Config) ->
+    Node = fun(Ns, Name, Prefix) ->
+                   {Ns, node_identity, #{node => Name, prefix => Prefix, otp => "27", os_pid => 4711}}
+           end,
+    Told = told([Node(0, "other@host", "9234"), Node(10, "shop@host", "0")], Config),
+    has(["10 node number=0 name=\"shop@host\" hostname=\"vm\" os_pid=17 otp=\"27\""], Told).
+
+%% After a loss, nothing is known until an event tells.
+lost(Config) ->
+    Told = told([call(0, "a:a/0"), return(1, "a:a/0"), scheduled(5, "<0.1.0>", "in"), call(10, "a:a/0"),
+                 scheduled(12, "<0.2.0>", "out"), sent(15, "<0.1.0>", "<0.2.0>", "x"),
+                 #{time => base() + 20, lost => 3, cpu => 0},
+                 received(40, "<0.2.0>", "x"), scheduled(50, "<0.1.0>", "out"), scheduled(60, "<0.1.0>", "in")], Config),
+    has(["20 lost node=0 begin=20 end=20 count=3 stream=\"CPU 0\""], Told),
+    ?assertMatch(["15 interval process=<0.2.0>#2 state=waiting begin=12 end=15 out=" ++ _,
+                  "20 interval process=<0.1.0>#1 state=running begin=5 end=20 inferred" ++ _,
+                  "20 interval process=<0.2.0>#2 state=runnable begin=15 end=20 inferred" ++ _,
+                  "60 interval process=<0.1.0>#1 state=waiting begin=50 end=60 inferred" ++ _ | _],
+                 of_kind("interval", Told)),
+    ?assertMatch({"a:a/0", 0, 10, 20, "unknown"}, lists:last(ends(Told))),
+    ?assertEqual([{"<0.1.0>#1", "<0.2.0>#2", 15, none, "not"}, {"-", "<0.2.0>#2", none, 40, "not"}], matched(Told)).
+
+%% Another trace goes on.
+lost_in_one_trace(Config) ->
+    In = fun({Ns, Probe, Fields}, Trace) -> {Ns, Probe, Fields, #{vtid => 1, trace => Trace}} end,
+    Told = bare([In(scheduled(0, "<0.1.0>", "in"), 0), In(scheduled(1, "<0.1.0>", "in"), 1),
+                 #{time => base() + 20, lost => 3, cpu => 0, trace => 1},
+                 In(scheduled(30, "<0.1.0>", "out"), 0), In(scheduled(31, "<0.1.0>", "out"), 1)], Config),
+    ?assertMatch(["20 interval process=<0.1.0>#2 state=running begin=1 end=20 inferred" ++ _,
+                  "30 interval process=<0.1.0>#1 state=running begin=0 end=30 scheduler" ++ _ | _],
+                 of_kind("interval", Told)).
+
+other_events(Config) ->
+    Told = told([{0, user_span_start, #{pid => "<0.1.0>", name => "checkout", id => 7}},
+                 {5, user_mark, #{pid => "<0.1.0>", name => "miss", value => 1, text => "a\"b"}},
+                 {10, user_span_stop, #{pid => "<0.1.0>", name => "checkout", id => 7, duration => 10, outcome => "ok"}},
+                 {20, user_span_stop, #{pid => "<0.1.0>", name => "before", id => 3, duration => 8, outcome => "throw"}},
+                 {25, user_span_start, #{pid => "<0.1.0>", name => "open", id => 9}},
+                 {30, vm_counter, #{name => "run_queue", value => -3, unit => "number"}},
+                 {40, log, #{pid => "<0.2.0>", level => "error", text => "oops"}},
+                 {50, "somebody:else", #{pid => "<0.1.0>"}}], Config),
+    has(["10 span process=<0.1.0>#1 id=7 begin=0 end=10 outcome=\"ok\" name=\"checkout\"",
+         "20 span process=<0.1.0>#1 id=3 begin=12 end=20 outcome=\"throw\" name=\"before\"",
+         "40 span process=<0.1.0>#1 id=9 begin=25 end=40 is_open name=\"open\"",
+         "5 instant probe=user_mark node=0 process=<0.1.0>#1 other=-",
+         "30 counter node=0 name=run_queue value=-3 unit=\"number\"",
+         "40 instant probe=log node=0 process=<0.2.0>#2 other=-",
+         "- end events=7 skipped=1"], Told).
+
+%% -- What holds for any recording ----------------------------------------------------------------
+
+%% Random events of few processes, with losses: intervals of a process follow each other, calls nest, no message is
+%% delivered before it was sent, and each process is told before it is used, and gone once.
+hold(Config) ->
+    [begin
+         Seed = rand:seed(exsss, N),
+         Told = told(story(500, 0, []), Config),
+         try
+             follow(of_kind("interval", Told)),
+             nest(of_kind("call_begin", Told) ++ of_kind("call_end", Told)),
+             [?assert(number(delivered, Line) >= number(sent, Line))
+              || Line <- of_kind("message_gone", Told), is_integer(number(delivered, Line)),
+                 is_integer(number(sent, Line))],
+             known(Told)
+         catch
+             Class:Reason:Stack ->
+                 ct:pal("seed ~p~n~ts", [N, lists:join($\n, Told)]),
+                 erlang:raise(Class, {Seed, Reason}, Stack)
+         end
+     end || N <- lists:seq(1, 20)].
+
+story(0, _, Events) -> lists:reverse(Events);
+story(Left, Ns, Events) -> story(Left - 1, Ns + rand:uniform(20), [any(Ns) | Events]).
+
+any(Ns) ->
+    Pid = pick(["<0.1.0>", "<0.2.0>", "<0.3.0>", "<0.4.0>", "<0.5.0>"]),
+    Other = pick(["<0.1.0>", "<0.2.0>", "<0.3.0>", "<0.4.0>", "<0.5.0>", "shop"]),
+    Entry = pick(["a:a/0", "a:b/0", "a:c/0"]),
+    Text = pick(["x", "y", ?REQUEST, ?REPLY]),
+    case rand:uniform(40) of
+        N when N < 9 -> scheduled(Ns, Pid, pick(["in", "out", "in", "out", "in_exiting", "out_exited"]));
+        N when N < 14 -> {Ns, function_call, #{pid => Pid, entry => Entry}};
+        N when N < 19 -> {Ns, function_return, #{pid => Pid, entry => Entry}};
+        19 -> {Ns, function_exception, #{pid => Pid, entry => Entry, class => "error"}};
+        N when N < 26 -> sent(Ns, Pid, Other, Text);
+        N when N < 29 -> received(Ns, Pid, Text);
+        N when N < 32 -> delivery(Ns, Pid, "<0.1.0>", Text);
+        32 -> {Ns, process_exit, #{pid => Pid, reason => "normal"}};
+        33 -> {Ns, process_spawn, #{pid => Pid, parent => "<0.1.0>", entry => Entry}};
+        34 -> {Ns, process_register, #{pid => Pid, name => "shop", type => pick(["register", "unregister"])}};
+        35 -> {Ns, process_link, #{from => Pid, to => "<0.2.0>", type => pick(["link", "unlink"])}};
+        N when N < 38 -> {Ns, gc_minor_start, #{pid => Pid}};
+        N when N < 40 -> {Ns, gc_minor_end, #{pid => Pid}};
+        40 -> #{time => base() + Ns, lost => 1, cpu => 0}
+    end.
+
+pick(Some) ->
+    lists:nth(rand:uniform(length(Some)), Some).
+
+%% The next interval of a process begins where the last one ended, or later.
+follow(Intervals) ->
+    lists:foldl(fun(Line, Ends) ->
+                        Process = value(process, Line),
+                        {Begin, End} = {number('begin', Line), number('end', Line)},
+                        ?assert(Begin =< End),
+                        ?assert(maps:get(Process, Ends, Begin) =< Begin, Line),
+                        Ends#{Process => End}
+                end, #{}, Intervals).
+
+%% Frames whose begin is known: each ends, and none ends within another that began after it.
+nest(Lines) ->
+    Ends = [Line || Line <- Lines, kind(Line) =:= "call_end", not flag("inferred", Line)],
+    Begins = [Line || Line <- Lines, kind(Line) =:= "call_begin", not flag("inferred", Line)],
+    ?assertEqual(lists:sort([value(number, Line) || Line <- Begins]), lists:sort([value(number, Line) || Line <- Ends])),
+    Frames = [{value(process, Line), number(depth, Line), number('begin', Line), number('end', Line)} || Line <- Ends],
+    [?assert(E1 =< B2 orelse E2 =< B1 orelse D1 < D2 andalso B1 =< B2 andalso E2 =< E1
+             orelse D2 < D1 andalso B2 =< B1 andalso E1 =< E2, {One, Other})
+     || {P, D1, B1, E1} = One <- Frames, {Q, D2, B2, E2} = Other <- Frames, P =:= Q, One < Other].
+
+known(Told) ->
+    lists:foldl(fun(Line, {Known, Gone}) ->
+                        Used = used(Line),
+                        case kind(Line) of
+                            "process" ->
+                                New = value(process, Line),
+                                ?assertNot(lists:member(New, Known)),
+                                {[New | Known], Gone};
+                            "process_gone" ->
+                                Old = value(process, Line),
+                                ?assert(lists:member(Old, Known -- Gone), Line),
+                                {Known, [Old | Gone]};
+                            _ ->
+                                [?assert(lists:member(One, Known -- Gone), Line) || One <- Used],
+                                {Known, Gone}
+                        end
+                end, {[], []}, Told).
+
+used(Line) ->
+    [Value || Key <- [process, from, to, caller, server, parent, other, linked],
+              Value <- [value(Key, Line)], Value =/= none, Value =/= "-"].
+
+%% -- Lines ---------------------------------------------------------------------------------------
+
+base() ->
+    1700000000000000000.
+
+%% What the model tells of these events: of one VM and one scheduler.
+told(Events, Config) ->
+    bare([with_context(Event) || Event <- Events], Config).
+
+with_context({Ns, Probe, Fields}) -> {Ns, Probe, Fields, #{vpid => 17, vtid => 18, procname => "1_scheduler"}};
+with_context(Event) -> Event.
+
+bare(Events, Config) ->
+    Folder = test_viewer:make([based(Event) || Event <- Events], Config),
+    [binary_to_list(Line) || Line <- test_viewer:lines(model, [], [Folder])].
+
+based({Ns, Probe, Fields}) -> {base() + Ns, Probe, Fields};
+based({Ns, Probe, Fields, Where}) -> {base() + Ns, Probe, Fields, Where};
+based(Line) -> Line.
+
+has(Expected, Told) ->
+    [?assert(lists:member(Line, Told), {Line, [Other || Other <- Told, kind(Other) =:= kind(Line)]})
+     || Line <- Expected].
+
+of_kind(Kind, Told) ->
+    [Line || Line <- Told, kind(Line) =:= Kind].
+
+kind(Line) ->
+    lists:nth(2, string:lexemes(Line, " ")).
+
+time(Line) ->
+    list_to_integer(hd(string:lexemes(Line, " "))).
+
+%% The text after `Key=', or none.
+value(Key, Line) ->
+    case re:run(Line, " " ++ atom_to_list(Key) ++ "=(\"(\\\\.|[^\"\\\\])*\"|[^ ]*)", [{capture, [1], list}]) of
+        {match, [Text]} -> Text;
+        nomatch -> none
+    end.
+
+%% none also for a `-'.
+number(Key, Line) ->
+    case value(Key, Line) of
+        "-" -> none;
+        Text -> list_to_integer(Text)
+    end.
+
+flag(Flag, Line) ->
+    lists:member(Flag, string:lexemes(Line, " ")).
