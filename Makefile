@@ -129,7 +129,8 @@ check-page: deps-page
 	@tools/page | cmp - priv/babeltrace2/page.html || \
 	  { echo "priv/babeltrace2/page.html is stale: run 'make page'"; exit 1; }
 
-# RECORDING is a folder of LTTng, such as the one that the demo leaves; SHOW the name of a process to choose.
+# RECORDING is a folder of LTTng, the one that the demo leaves if none is given; SHOW the name of a process to choose.
+RECORDING ?= $(DEMO)/recording
 screenshot: deps-page all ## make docs/page.png, a picture of a page (RECORDING=folder)
 	@mkdir -p _build/page
 	babeltrace2 --plugin-path=priv/babeltrace2 $(RECORDING) \

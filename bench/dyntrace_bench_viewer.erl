@@ -18,8 +18,8 @@ table(#{folder := Folder, daemon := Daemon}) ->
     Rows = [{Sink, [measure(Sink, Recording, Folder) || Recording <- [Long, Crowd]]} || Sink <- ?SINKS],
     [ok = file:del_dir_r(Path) || {Path, _} <- [Long, Crowd]],
     {{"Pictures of recordings",
-      ["Millions of events per second, and peak memory, of babeltrace2 with each sink. Recorded were 200 processes "
-       "that exchange requests and replies: ", millions(element(2, Long)), " million events of messages, scheduling "
+      ["Millions of events per second of CPU time, and peak memory, of babeltrace2 with each sink. Recorded were 200 "
+       "processes that exchange requests and replies: ", millions(element(2, Long)), " million events of messages, scheduling "
        "and garbage collections; and 100,000 live processes, each with two requests and replies: ",
        millions(element(2, Crowd)), " million events."],
       ["sink", "events", "memory", "100,000 processes: events", "memory"],
@@ -36,7 +36,7 @@ recorded(Folder, Name, Record) ->
     nomatch = re:run(Output, "[1-9]\\d* Discarded"),
     {Path, list_to_integer(Count)}.
 
-%% {Millions of events per second, peak memory in MB}
+%% {Millions of events per second of CPU time, peak memory in MB}
 measure(Sink, {Path, Count}, Folder) ->
     File = filename:join(filename:absname(Folder), "picture"),
     Params = case Sink of

@@ -4,8 +4,8 @@
 
 -export([make/0]).
 
--define(PAUSE_MS, 20).
--define(ROUNDS, 40).
+-define(PAUSE_MS, 2).
+-define(ROUNDS, 60).
 
 %% Beside the demo's modules.
 -define(FOLDER, "_build/demo").
@@ -26,14 +26,15 @@ missing() ->
 record_and_show() ->
     Recording = filename:join(?FOLDER, "recording"),
     _ = file:del_dir_r(Recording),
+    ok = io:setopts([{encoding, unicode}]),
     io:format("~nLTTng records the same system, ~b rounds with shorter pauses, ...", [?ROUNDS]),
     ok = test_recording:make(Recording, #{env => [{functions, traced()}, {sample_interval, 200}, {log, notice}]},
                              fun([Node]) -> test_node:call(Node, fun rounds/0) end),
     {0, Report} = test_viewer:view(report, [], [Recording]),
-    io:format(" and the viewer finds:~n~n~ts~n", [findings(Report)]),
+    io:format(" and the viewer finds:~n~n~ts", [findings(Report)]),
     Page = picture(html, "demo.html", Recording),
     Trace = picture(perfetto, "demo.pftrace", Recording),
-    io:format("Look at it:~n~n"
+    io:format("~nLook at it:~n~n"
               "  ~ts~n"
               "      a page with everything: open it in a browser~ts~n"
               "  ~ts~n"
@@ -58,10 +59,10 @@ picture(Sink, Name, Recording) ->
     {0, _} = test_viewer:view(Sink, [{path, File}], [Recording]),
     File.
 
-%% The report begins with them: up to its first table.
+%% The report begins with them, then says what is recorded.
 findings(Report) ->
-    [Findings | _] = re:split(Report, "\\n\\n(?=[^\\n]*\\n[^\\n]*---)", [{return, binary}]),
-    Findings.
+    [["  ", Line, $\n] || Part <- lists:sublist(binary:split(Report, <<"\n\n">>, [global]), 2),
+                         Line <- binary:split(Part, <<"\n">>, [global])].
 
 screen() ->
     case os:getenv("DISPLAY", os:getenv("WAYLAND_DISPLAY", "")) of

@@ -12,19 +12,32 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [{group, known}, {group, bytes}, {group, all_recordings}].
+    [{group, known}, {group, bytes}, {group, recorded}, {group, any}].
 
 groups() ->
     [{known, [], [schedulers, states, without_waiting, messages, inferred_messages, unmatched_messages,
                   without_messages, without_texts, calls, entered_before, server_calls, spans, spawns, exits,
                   pid_used_again, instants, counters, lost, nodes_of_one_pid, groups, ports]},
      {bytes, [], [known_fields, flows_twice, order_of_processes, harmless_texts, invalid_utf8, names_are_bounded]},
-     {all_recordings, [], [story, random_events, many_processes]}].
+     {recorded, [], [story, documented]},
+     {any, [], [random_events, many_processes]}].
 
 init_per_suite(Config) ->
     test_require:tool(test_perfetto:missing(), Config).
 
 end_per_suite(_) ->
+    ok.
+
+%% The story of test_shop is recorded once.
+init_per_group(recorded, Config) ->
+    Folder = filename:join(?config(priv_dir, Config), "story"),
+    _ = test_recording:make(Folder, #{env => [{functions, test_shop:functions()}]},
+                            fun([Node]) -> test_node:call(Node, fun test_shop:run/0) end),
+    [{picture, test_perfetto:make(Folder, [])} | Config];
+init_per_group(_, Config) ->
+    Config.
+
+end_per_group(_, _) ->
     ok.
 
 %% -- Known content -------------------------------------------------------------------------------
@@ -113,9 +126,10 @@ calls_of(Text) ->
      event(3000, function_arguments, #{pid => ?A, entry => "a:b/1", arguments => "[" ++ Text ++ "]"}),
      event(4000, function_value, #{pid => ?A, entry => "a:b/1", value => Text}), return(4000, ?A, "a:b/1")].
 
-%% Slices within each other, with how they were left.
+%% Slices within each other, with how they were left. The first return tells that returns are recorded.
 calls(Config) ->
-    File = trace([call(1000, ?A, "a:outer/1"), call(2000, ?A, "a:inner/2"), return(4000, ?A, "a:inner/2"),
+    File = trace([call(100, ?A, "a:first/0"), return(200, ?A, "a:first/0"),
+                  call(1000, ?A, "a:outer/1"), call(2000, ?A, "a:inner/2"), return(4000, ?A, "a:inner/2"),
                   call(5000, ?A, "a:raises/0"),
                   event(6000, function_exception, #{pid => ?A, entry => "a:raises/0", class => "error"}),
                   return(9000, ?A, "a:outer/1")], Config),
@@ -124,7 +138,7 @@ calls(Config) ->
                   [<<"a:raises/0">>, 5000, 1000, 1, <<"exception">>, 1000, <<"error">>]],
                  rows(File, "select name, ts, dur, depth, extract_arg(arg_set_id, 'debug.left'), "
                             "extract_arg(arg_set_id, 'debug.own_ns'), extract_arg(arg_set_id, 'debug.class') "
-                            "from $slice where category = 'call' order by ts")).
+                            "from $slice where category = 'call' and ts >= 1000 order by ts")).
 
 %% Returns from functions that were entered before the recording: around all that the process has called since.
 entered_before(Config) ->
@@ -220,10 +234,10 @@ counters(Config) ->
 lost(Config) ->
     File = trace([in(1000, ?A, "a:b/1"), #{time => 2000, lost => 12}, in(3000, ?A, "a:b/1"), out(4000, ?A, "a:b/1")],
                  Config),
-    [[From, To, <<"LOST 12 events (gap)">>, 12]] =
-        rows(File, "select ts, ts + dur, name, extract_arg(arg_set_id, 'debug.count') from $slice "
-                   "where category = 'lost'"),
-    ?assert(1000 =< From andalso From < To andalso To =< 3000).
+    %% A packet says how many were lost since the one before, until its own end.
+    ?assertEqual([[2000, 4000, <<"LOST 12 events (gap)">>, 12]],
+                 rows(File, "select ts, ts + dur, name, extract_arg(arg_set_id, 'debug.count') from $slice "
+                            "where category = 'lost'")).
 
 %% Two containers: the same numbers, two processes in Perfetto.
 nodes_of_one_pid(Config) ->
@@ -307,27 +321,40 @@ invalid_utf8(Config) ->
 %% After so many names, the writer's and the reader's tables start anew; the names stay right.
 names_are_bounded(Config) ->
     Count = 110000,
-    Mark = fun(N) -> event(1000 * N, user_mark, #{pid => ?A, name => io_lib:format("mark ~b", [N])}) end,
-    File = trace([Mark(N) || N <- lists:seq(1, Count)] ++ [Mark(1), Mark(Count)], Config),
+    Mark = fun(Time, N) ->
+                   event(1000 * Time, user_mark, #{pid => ?A, name => io_lib:format("mark ~b", [N]), value => N})
+           end,
+    File = trace([Mark(N, N) || N <- lists:seq(1, Count)] ++ [Mark(Count + 1, 1), Mark(Count + 2, Count)], Config),
     Cleared = [Packet || Packet <- test_perfetto:packets(File), numbers(Packet, "sequence_flags") =:= [3]],
     ?assertEqual(2, length(Cleared)),
     ?assertEqual([[Count]], rows(File, "select count(distinct name) from $slice where category = 'mark'")),
-    ?assertEqual([[0]], rows(File, "select count(*) from $slice where category = 'mark' and ts > 1000 and "
-                                   "name != 'mark ' || cast(ts / 1000 as text)")).
+    ?assertEqual([[0]], rows(File, "select count(*) from $slice where category = 'mark' and "
+                                   "name != 'mark ' || extract_arg(arg_set_id, 'debug.value')")).
 
-%% -- Any recording ---------------------------------------------------------------------------------
+%% -- A recorded story ------------------------------------------------------------------------------
 
-%% A real one.
 story(Config) ->
-    Folder = filename:join(?config(priv_dir, Config), "story"),
-    _ = test_recording:make(Folder, #{env => [{functions, test_shop:functions()}]},
-                            fun([Node]) -> test_node:call(Node, fun test_shop:run/0) end),
-    File = test_perfetto:make(Folder, []),
+    File = ?config(picture, Config),
     sound(File),
     [[Messages, Flows, Runs]] = rows(File, "select (select count(*) from $slice where category = 'message'), "
                                            "(select count(*) from flow), "
                                            "(select count(*) from $slice where category = 'schedule')"),
     ?assert(Messages > 100 andalso Flows > 50 andalso Runs > 100, {Messages, Flows, Runs}).
+
+%% The queries of the document, as they stand there: the columns that it shows, and rows.
+documented(Config) ->
+    {ok, Page} = file:read_file(filename:join(test_shell:project(), "docs/perfetto.md")),
+    {match, Queries} = re:run(Page, "^```sql\\n(.*?)^```\\n\\n```text\\n(.*?)\\n",
+                              [global, multiline, dotall, {capture, all_but_first, binary}]),
+    ?assertEqual(5, length(Queries)),
+    [?assertMatch({Columns, [_ | _]},
+                  begin
+                      [Names | Rows] = test_perfetto:query(?config(picture, Config), Sql),
+                      {Names, Rows}
+                  end, Sql)
+     || [Sql, Shown] <- Queries, Columns <- [re:split(Shown, " +")]].
+
+%% -- Any recording ---------------------------------------------------------------------------------
 
 %% Events in any order, of few processes, so that they meet: returns without calls, processes that run after they
 %% exited, lost events.

@@ -35,6 +35,7 @@ enum {
 #define DT_PERFETTO_CATEGORIES(X)                                                                  \
     X(schedule)                                                                                    \
     X(state)                                                                                       \
+    X(collect)                                                                                     \
     X(call)                                                                                        \
     X(message)                                                                                     \
     X(server_call)                                                                                 \

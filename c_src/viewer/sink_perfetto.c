@@ -169,7 +169,7 @@ static void write_run(struct perfetto *s, const struct dt_interval *i) {
     dt_event_end(s->packets);
     if (i->state == DT_STATE_COLLECTING) {
         name = dt_name(s->packets, dt_state_names[i->state]);
-        begin_named(s, track, i->begin, DT_CATEGORY_state, name);
+        begin_named(s, track, i->begin, DT_CATEGORY_collect, name);
         dt_event_end(s->packets);
         end_slice(s, track, i->end);
     }
@@ -210,7 +210,9 @@ static void perfetto_interval(void *data, const struct dt_interval *i) {
     int64_t begin = MAX(i->begin, shown->last_state);
     if (i->state == DT_STATE_UNKNOWN || i->end < begin)
         return;
-    if (!runs && (!s->has_waiting || i->end == begin))
+    /* Between its runs a port has nothing to wait for. */
+    bool is_idle = i->process->kind == DT_PORT && i->state == DT_STATE_WAITING;
+    if (!runs && (!s->has_waiting || i->end == begin || is_idle))
         return;
     write_state(s, i, begin);
     shown->last_state = i->end;

@@ -164,8 +164,10 @@ def main(folder):
     graph = bt2.Graph()
     source = graph.add_component(Source, "source", obj=TRACES)
     muxer = graph.add_component(bt2.find_plugin("utils").filter_component_classes["muxer"], "muxer")
+    # babeltrace2 before 2.1 has no other version, and no such parameter.
+    version = {} if bt2.__version__.startswith("2.0") else {"ctf-version": "1.8"}
     sink = graph.add_component(bt2.find_plugin("ctf").sink_component_classes["fs"], "sink",
-                               params={"path": folder, "quiet": True})
+                               params={"path": folder, "quiet": True, **version})
     for name in source.output_ports:
         graph.connect_ports(source.output_ports[name], list(muxer.input_ports.values())[-1])
     graph.connect_ports(muxer.output_ports["out"], sink.input_ports["in"])

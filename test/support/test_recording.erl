@@ -73,7 +73,7 @@ until_traced(Node) ->
     test_wait:until("the application follows the recording",
                     fun() ->
                             First = test_node:call(Node, fun following/0),
-                            timer:sleep(600),
+                            timer:sleep(300),
                             First =/= off andalso First =:= test_node:call(Node, fun following/0) orelse First
                     end).
 

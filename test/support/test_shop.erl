@@ -16,7 +16,6 @@
 -define(TICKS, 100).
 -define(COLLECTIONS, 5).
 -define(DEAD, 7).
--define(NO_NAME, 3).
 -define(PRICES, 12).
 
 -type notes() :: #{spawned := [{Parent :: binary(), Pid :: binary()}],
@@ -170,7 +169,6 @@ to_the_dead() ->
     ok = await(Dead),
     [Dead ! {hello, N} || N <- lists:seq(1, ?DEAD)],
     note(dead, {text(self()), text(Dead), ?DEAD}),
-    [{shop_nobody, node()} ! {hello, N} || N <- lists:seq(1, ?NO_NAME)],
     ok.
 
 %% -- Work ----------------------------------------------------------------------------------------
