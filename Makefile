@@ -75,7 +75,9 @@ chroot-of-%: deps-matrix
 # The builds of build_SUITE and native_SUITE and the races of threads_SUITE depend on neither. Suites that mostly build
 # run apart.
 BUILDING_SUITES := text examples release
-RELEASE_SUITES = $(filter-out build native threads $(BUILDING_SUITES),$(ALL_SUITES))
+# These read pictures with programs of JavaScript.
+READING_SUITES := page perfetto report
+RELEASE_SUITES = $(filter-out build native threads $(READING_SUITES) $(BUILDING_SUITES),$(ALL_SUITES))
 
 check-release: deps-release all check-docs
 	$(REBAR) ct --suite $(or $(SUITES),$(call suites,$(RELEASE_SUITES)))
@@ -91,7 +93,7 @@ check-arm64: deps-arm64 ## run the suites that need no kernel on emulated arm64 
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZERS = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libubsan.so)
 SANITIZE_SUITES := text annotation dyntrace usdt builtins load lttng follow follow_others sources vm_events identity \
-                   delivery viewer
+                   delivery viewer viewer_model
 
 check-sanitize: deps-check ## run the library's and the viewer's suites with ASan and UBSan
 	tools/copy _build/sanitize

@@ -19,8 +19,8 @@ table(#{folder := Folder, daemon := Daemon}) ->
     [ok = file:del_dir_r(Path) || {Path, _} <- [Long, Crowd]],
     {{"Pictures of recordings",
       ["Millions of events per second of CPU time, and peak memory, of babeltrace2 with each sink. Recorded were 200 "
-       "processes that exchange requests and replies: ", millions(element(2, Long)), " million events of messages, scheduling "
-       "and garbage collections; and 100,000 live processes, each with two requests and replies: ",
+       "processes that exchange requests and replies: ", millions(element(2, Long)), " million events of messages, "
+       "scheduling and garbage collections; and 100,000 live processes, each with two requests and replies: ",
        millions(element(2, Crowd)), " million events."],
       ["sink", "events", "memory", "100,000 processes: events", "memory"],
       [[["`", Sink, "`"] | lists:append([[io_lib:format("~.2f", [PerUs]), [integer_to_list(Mb), " MB"]]
@@ -40,7 +40,7 @@ recorded(Folder, Name, Record) ->
 measure(Sink, {Path, Count}, Folder) ->
     File = filename:join(filename:absname(Folder), "picture"),
     Params = case Sink of
-                 "sink.utils.counter" -> "";
+                 "sink.utils.counter" -> "step=+0";
                  "sink.text.pretty" -> "path=\"/dev/null\"";
                  _ -> ["path=\"", File, "\""]
              end,

@@ -16,8 +16,8 @@ all() ->
 
 groups() ->
     [{known, [], [schedulers, states, without_waiting, messages, inferred_messages, unmatched_messages,
-                  without_messages, without_texts, calls, entered_before, server_calls, spans, spawns, exits,
-                  pid_used_again, instants, counters, lost, nodes_of_one_pid, groups, ports]},
+                  without_messages, without_texts, calls, entered_before, entered_in_a_gap, server_calls, spans,
+                  spawns, exits, pid_used_again, instants, counters, lost, nodes_of_one_pid, groups, ports]},
      {bytes, [], [known_fields, flows_twice, order_of_processes, harmless_texts, invalid_utf8, names_are_bounded]},
      {recorded, [], [story, documented]},
      {any, [], [random_events, many_processes]}].
@@ -148,6 +148,15 @@ entered_before(Config) ->
                   [<<"a:inner/1">>, 5000, 1, null]],
                  rows(File, "select name, ts + dur, depth, extract_arg(arg_set_id, 'debug.inferred') from $slice "
                             "where category = 'call' order by ts, depth")).
+
+%% What was entered while events were lost does not hold what was called before that.
+entered_in_a_gap(Config) ->
+    File = trace([call(1000, ?A, "a:early/1"), return(2000, ?A, "a:early/1"), #{time => 3000, lost => 5},
+                  call(5000, ?A, "a:inner/1"), return(6000, ?A, "a:inner/1"), return(7000, ?A, "a:outer/1")], Config),
+    [[Begin, 7000, 1]] = rows(File, "select ts, ts + dur, extract_arg(arg_set_id, 'debug.inferred') from $slice "
+                                    "where name = 'a:outer/1'"),
+    ?assert(Begin >= 2000),
+    ?assertEqual([[1000, 0]], rows(File, "select ts, depth from $slice where name = 'a:early/1'")).
 
 %% The caller's side and the server's, joined by an arrow.
 server_calls(Config) ->

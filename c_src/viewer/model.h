@@ -176,8 +176,8 @@ struct dt_server_call {
     const char *reply;                  /* "" if unknown */
     int64_t began;                      /* the request was sent */
     int64_t delivered;                  /* it reached the server; DT_NO_VALUE */
-    int64_t taken; /* the server started to work on it: the last begin of running before the reply,
-                      inferred; DT_NO_VALUE */
+    int64_t taken; /* the server started to work on it: after its last reply or, if it was idle,
+                      when it ran next; inferred; DT_NO_VALUE */
     int64_t ended; /* the reply was sent, the server exited, or the caller went on */
     enum dt_outcome outcome;
 };

@@ -108,13 +108,14 @@ struct process {
     bool is_known; /* in the node's table: its identifier stands for it */
     bool parent_unlinked;
     unsigned pending_calls, open_spans;
+    unsigned requests;    /* those of its pending calls in which it is the server */
+    int64_t serves_since; /* when it began with the first of them; DT_NO_VALUE if it has not */
     struct process *children, *next, *previous; /* siblings */
     GHashTable *links;
 
     /* model_scheduling */
     const char *in, *out;
     enum dt_state before_gc;
-    int64_t ran_since; /* time of the last `in` */
     bool is_major;
     unsigned losses; /* of the node's: those that are reflected in `state` */
 

@@ -104,6 +104,10 @@ static struct process *live(struct dt_process *seen) {
     return (struct process *)seen;
 }
 
+static bool is_running(const struct process *p) {
+    return p->seen.state == DT_STATE_RUNNING || p->seen.state == DT_STATE_COLLECTING;
+}
+
 static void end_call(struct node *node, struct server_call *call, enum dt_outcome outcome,
                      const char *reply) {
     struct process *caller = live(call->seen.caller), *server = live(call->seen.server);
@@ -116,6 +120,7 @@ static void end_call(struct node *node, struct server_call *call, enum dt_outcom
     g_queue_delete_link(&node->server_calls->by_age, call->link);
     caller->pending_calls--;
     server->pending_calls--;
+    server->requests--;
     g_free(call->reference);
     g_free(call->request);
     g_free(call);
@@ -145,6 +150,8 @@ static void begin_call(struct node *node, const struct request *request, struct 
     dt_process_ref(server);
     caller->pending_calls++;
     server->pending_calls++;
+    if (server->requests++ == 0)
+        server->serves_since = is_running(server) ? node->model->now : DT_NO_VALUE;
     g_queue_push_tail(&all->by_age, call);
     call->link = all->by_age.tail;
     g_hash_table_insert(all->pending, call->reference, call);
@@ -165,15 +172,16 @@ struct process *dt_alias(struct node *node, const char *text) {
 
 /* -- Messages ----------------------------------------------------------------------- */
 
-/* When the server, which runs, has begun to. */
+/* A server takes requests one by one: this one after its last reply or, if it was idle, when it ran
+ * next. */
 static int64_t taken(const struct server_call *call) {
-    const struct process *server = (const struct process *)call->seen.server;
+    const struct process *server = live(call->seen.server);
     int64_t received =
         call->seen.delivered == DT_NO_VALUE ? call->seen.began : call->seen.delivered;
 
-    if (server->seen.state != DT_STATE_RUNNING && server->seen.state != DT_STATE_COLLECTING)
+    if (!is_running(server) || server->serves_since == DT_NO_VALUE)
         return DT_NO_VALUE;
-    return MAX(server->ran_since, received);
+    return MAX(server->serves_since, received);
 }
 
 static bool reply(struct node *node, struct process *from, struct process *to, const char *text) {
@@ -186,6 +194,7 @@ static bool reply(struct node *node, struct process *from, struct process *to, c
         return false;
     if (from && call->seen.server == &from->seen)
         call->seen.taken = taken(call);
+    live(call->seen.server)->serves_since = node->model->now;
     term = inner(text);
     end_call(node, call, DT_OUTCOME_REPLY, term);
     g_free(term);

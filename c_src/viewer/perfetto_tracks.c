@@ -234,13 +234,21 @@ uint64_t dt_tracks_scheduler(struct dt_tracks *t, struct dt_scheduler *scheduler
 
 /* -- Processes ------------------------------------------------------------------------- */
 
+/* FNV-1a of node and pid: two of 200,000 have the same value once in a billion recordings. */
+static uint64_t hash_of(const struct dt_process *process) {
+    uint64_t hash = (0xcbf29ce484222325 ^ process->node->number) * 0x100000001b3;
+    for (const char *c = process->pid; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
+    return hash;
+}
+
 static unsigned instance_of(struct dt_tracks *t, const struct dt_process *process) {
     if (process->kind == DT_FOREIGN)
         return 1;
-    gsize key = g_str_hash(process->pid) | (gsize)g_int_hash(&(int){process->node->number}) << 32;
-    unsigned instance = GPOINTER_TO_UINT(g_hash_table_lookup(t->seen, GSIZE_TO_POINTER(key))) + 1;
+    gpointer key = GSIZE_TO_POINTER(hash_of(process));
+    unsigned instance = GPOINTER_TO_UINT(g_hash_table_lookup(t->seen, key)) + 1;
     if (instance > 1 || g_hash_table_size(t->seen) < PIDS)
-        g_hash_table_insert(t->seen, GSIZE_TO_POINTER(key), GUINT_TO_POINTER(instance));
+        g_hash_table_insert(t->seen, key, GUINT_TO_POINTER(instance));
     return instance;
 }
 

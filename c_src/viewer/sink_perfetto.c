@@ -236,6 +236,10 @@ static int64_t call_time(struct dt_shown *shown, const struct dt_frame *frame) {
 static void perfetto_call_begin(void *data, struct dt_frame *frame) {
     struct perfetto *s = data;
     struct dt_shown *shown = dt_tracks_shown(s->tracks, frame->process);
+    /* Entered while events were lost: it does not hold what was called before that. */
+    shown->apart = frame->inferred && frame->begin > shown->first_call ? frame->number : 0;
+    if (shown->apart)
+        return;
     int64_t begin = call_time(shown, frame);
     uint64_t flow = spawn_flow(s, frame->process, begin);
     uint64_t track = dt_tracks_child(s->tracks, frame->process, DT_CHILD_CALLS);
@@ -255,13 +259,25 @@ static void perfetto_arguments(void *data, struct dt_frame *frame, const char *a
     frame->of_sink = g_strdup(arguments);
 }
 
+/* The track and time of a frame's end. */
+static uint64_t call_end_track(struct perfetto *s, const struct dt_frame *frame, int64_t *end) {
+    struct dt_shown *shown = dt_tracks_shown(s->tracks, frame->process);
+    if (shown->apart != frame->number) {
+        *end = shown->last_call = MAX(shown->last_call, frame->end);
+        return dt_tracks_child(s->tracks, frame->process, DT_CHILD_CALLS);
+    }
+    *end = MAX(frame->begin, frame->end);
+    uint64_t track = dt_tracks_lane(s->tracks, frame->process, DT_CHILD_CALLS, frame->begin, *end);
+    begin_named(s, track, frame->begin, DT_CATEGORY_call, dt_name(s->packets, frame->entry));
+    dt_event_end(s->packets);
+    return track;
+}
+
 static void perfetto_call_end(void *data, struct dt_frame *frame) {
     struct perfetto *s = data;
-    struct dt_shown *shown = dt_tracks_shown(s->tracks, frame->process);
-    shown->last_call = MAX(shown->last_call, frame->end);
-    dt_event_begin(s->packets, DT_EVENT_END,
-                   dt_tracks_child(s->tracks, frame->process, DT_CHILD_CALLS), shown->last_call,
-                   DT_CATEGORY_NONE);
+    int64_t end;
+    uint64_t track = call_end_track(s, frame, &end);
+    dt_event_begin(s->packets, DT_EVENT_END, track, end, DT_CATEGORY_NONE);
     if (frame->of_sink)
         dt_arg_text(s->packets, DT_ARG_arguments, frame->of_sink);
     g_clear_pointer(&frame->of_sink, g_free);
@@ -351,24 +367,33 @@ static void perfetto_mailbox(void *data, struct dt_process *process, int64_t tim
 
 /* -- Server calls, spans --------------------------------------------------------------- */
 
+/* What both slices of a server call begin with: the name is the other process and the request. */
+static uint64_t begin_server_call(struct perfetto *s, const struct dt_server_call *c,
+                                  enum dt_child child, int64_t begin, int64_t end) {
+    bool is_caller = child == DT_CHILD_SERVER_CALLS;
+    struct dt_process *of = is_caller ? c->caller : c->server;
+    const char *other = dt_tracks_show(s->tracks, is_caller ? c->server : c->caller);
+    g_autofree char *before = g_strconcat(other, " ", NULL);
+    uint64_t track = dt_tracks_lane(s->tracks, of, child, begin, end);
+    dt_event_begin(s->packets, DT_EVENT_BEGIN, track, begin, DT_CATEGORY_server_call);
+    dt_event_text(s->packets, before, s->has_text ? c->request : "");
+    dt_event_correlation(s->packets, s->last_correlation);
+    dt_arg_text(s->packets, DT_ARG_caller, dt_tracks_show(s->tracks, c->caller));
+    if (s->has_text)
+        dt_arg_text(s->packets, DT_ARG_request, c->request);
+    return track;
+}
+
 static void perfetto_server_call(void *data, const struct dt_server_call *c) {
     struct perfetto *s = data;
     bool is_served = c->taken != DT_NO_VALUE && c->outcome == DT_OUTCOME_REPLY &&
                      c->taken >= c->began && c->taken <= c->ended;
-    uint64_t flow = is_served ? ++s->last_flow : 0, correlation = ++s->last_correlation;
+    uint64_t flow = is_served ? ++s->last_flow : 0;
     int64_t end = MAX(c->ended, c->began);
-    uint64_t track = dt_tracks_lane(s->tracks, c->caller, DT_CHILD_SERVER_CALLS, c->began, end);
-    g_autofree char *before = g_strconcat(dt_tracks_show(s->tracks, c->server), " ", NULL);
-    const char *request = s->has_text ? c->request : "";
+    s->last_correlation++;
 
-    dt_event_begin(s->packets, DT_EVENT_BEGIN, track, c->began, DT_CATEGORY_server_call);
-    dt_event_text(s->packets, before, request);
-    dt_event_correlation(s->packets, correlation);
-    if (flow)
-        dt_event_flow(s->packets, flow);
-    dt_arg_text(s->packets, DT_ARG_caller, dt_tracks_show(s->tracks, c->caller));
+    uint64_t track = begin_server_call(s, c, DT_CHILD_SERVER_CALLS, c->began, end);
     dt_arg_text(s->packets, DT_ARG_server, dt_tracks_show(s->tracks, c->server));
-    dt_arg_text(s->packets, DT_ARG_request, request);
     dt_arg_text(s->packets, DT_ARG_outcome, dt_outcome_names[c->outcome]);
     if (s->has_text)
         dt_arg_text(s->packets, DT_ARG_reply, c->reply);
@@ -378,20 +403,15 @@ static void perfetto_server_call(void *data, const struct dt_server_call *c) {
         int64_t arrived = c->delivered != DT_NO_VALUE ? c->delivered : c->began;
         dt_arg_int(s->packets, DT_ARG_waited_ns, c->taken - arrived);
         dt_arg_int(s->packets, DT_ARG_served_ns, c->ended - c->taken);
+        dt_event_flow(s->packets, flow);
     }
     dt_event_end(s->packets);
     end_slice(s, track, end);
     if (!is_served)
         return;
 
-    track = dt_tracks_lane(s->tracks, c->server, DT_CHILD_REQUESTS, c->taken, end);
-    before = (g_free(before), g_strconcat(dt_tracks_show(s->tracks, c->caller), " ", NULL));
-    dt_event_begin(s->packets, DT_EVENT_BEGIN, track, c->taken, DT_CATEGORY_server_call);
-    dt_event_text(s->packets, before, request);
-    dt_event_correlation(s->packets, correlation);
+    track = begin_server_call(s, c, DT_CHILD_REQUESTS, c->taken, end);
     dt_event_flow_end(s->packets, flow);
-    dt_arg_text(s->packets, DT_ARG_caller, dt_tracks_show(s->tracks, c->caller));
-    dt_arg_text(s->packets, DT_ARG_request, request);
     dt_arg_true(s->packets, DT_ARG_inferred);
     dt_event_end(s->packets);
     end_slice(s, track, end);
