@@ -258,7 +258,7 @@ struct dt_shown *dt_tracks_shown(struct dt_tracks *t, struct dt_process *process
     struct dt_shown *s = g_new0(struct dt_shown, 1);
     s->instance = instance_of(t, process);
     s->last_state = s->last_call = INT64_MIN;
-    s->first_call = INT64_MAX;
+    s->first_call = s->first_known = INT64_MAX;
     s->last_counted = -1;
     g_hash_table_add(t->shown, s);
     process->of_sink = s;

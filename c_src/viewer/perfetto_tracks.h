@@ -66,6 +66,7 @@ struct dt_shown {
     int64_t run;          /* ns; orders processes */
     int64_t last_state;   /* the end of the last state written */
     int64_t first_call;   /* the begin of the first call written */
+    int64_t first_known;  /* the same as the model tells it */
     int64_t last_call;    /* the time of the last begin or end of a call */
     uint64_t apart;       /* the frame that is told and stands on a track of its own; 0: none */
     int64_t last_counted; /* value written last of the mailbox */

@@ -237,7 +237,7 @@ static void perfetto_call_begin(void *data, struct dt_frame *frame) {
     struct perfetto *s = data;
     struct dt_shown *shown = dt_tracks_shown(s->tracks, frame->process);
     /* Entered while events were lost: it does not hold what was called before that. */
-    shown->apart = frame->inferred && frame->begin > shown->first_call ? frame->number : 0;
+    shown->apart = frame->inferred && frame->begin > shown->first_known ? frame->number : 0;
     if (shown->apart)
         return;
     int64_t begin = call_time(shown, frame);
@@ -248,6 +248,7 @@ static void perfetto_call_begin(void *data, struct dt_frame *frame) {
         dt_event_flow_end(s->packets, flow);
     dt_event_end(s->packets);
     shown->first_call = MIN(shown->first_call, begin);
+    shown->first_known = MIN(shown->first_known, frame->begin);
     shown->last_call = MAX(shown->last_call, begin);
 }
 
