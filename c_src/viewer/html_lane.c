@@ -113,7 +113,7 @@ void dt_lane_merge(struct dt_lane *lane, int64_t resolution) {
     GArray *all = lane->intervals;
     unsigned to = 0;
 
-    if (!all || resolution <= lane->resolution)
+    if (!all || resolution < lane->resolution)
         return;
     lane->resolution = resolution;
     for (unsigned from = 0; from < all->len;) {
