@@ -60,21 +60,21 @@ static int64_t busy(const struct dt_lane_interval *of) {
     return runs(of->state) ? of->end - of->begin : 0;
 }
 
-void dt_lane_add(struct dt_lane *lane, const struct dt_interval *of, uint32_t text) {
+void dt_lane_add(struct dt_lane *lane, const struct dt_interval *interval, uint32_t text) {
     struct dt_lane_interval added = {
-        .begin = of->begin,
-        .end = of->end,
+        .begin = interval->begin,
+        .end = interval->end,
         .text = text,
-        .state = (uint8_t)of->state,
-        .extra = of->state == DT_STATE_COLLECTING && of->is_major,
+        .state = (uint8_t)interval->state,
+        .extra = interval->state == DT_STATE_COLLECTING && interval->is_major,
     };
 
-    if (of->end < of->begin || of->state == DT_STATE_UNKNOWN)
+    if (interval->end < interval->begin || interval->state == DT_STATE_UNKNOWN)
         return;
-    if (runs(of->state))
-        lane->run_ns += of->end - of->begin;
-    else if (of->state == DT_STATE_RUNNABLE)
-        lane->runnable_ns += of->end - of->begin;
+    if (runs(interval->state))
+        lane->run_ns += interval->end - interval->begin;
+    else if (interval->state == DT_STATE_RUNNABLE)
+        lane->runnable_ns += interval->end - interval->begin;
     lane->intervals_seen++;
     if (!lane->intervals)
         lane->intervals = g_array_new(FALSE, FALSE, sizeof added);
@@ -113,7 +113,7 @@ void dt_lane_merge(struct dt_lane *lane, int64_t resolution) {
     GArray *all = lane->intervals;
     unsigned to = 0;
 
-    if (!all || resolution <= lane->resolution)
+    if (!all || resolution < lane->resolution)
         return;
     lane->resolution = resolution;
     for (unsigned from = 0; from < all->len;) {

@@ -120,15 +120,15 @@ static void merge_all(struct dt_html_lanes *lanes) {
         GHashTableIter iter;
         void *lane;
 
-        lanes->resolution *= 4;
         g_hash_table_iter_init(&iter, lanes->live);
         while (g_hash_table_iter_next(&iter, NULL, &lane))
             merge(lanes, lane);
         for (unsigned n = 0; n < lanes->gone->len; n++)
             merge(lanes, g_ptr_array_index(lanes->gone, n));
         /* Slots that are longer than a minute would show nothing more. */
-        if (lanes->resolution > 60 * (int64_t)1000000000)
+        if (lanes->stored <= lanes->most_stored / 2 || lanes->resolution > 60 * (int64_t)1000000000)
             break;
+        lanes->resolution *= 2;
     }
     if (lanes->stored > before / 2)
         lanes->most_stored = MAX(lanes->most_stored, 2 * lanes->stored);

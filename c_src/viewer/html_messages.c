@@ -164,7 +164,7 @@ void dt_page_messages_covered(const struct dt_page_messages *messages, int64_t z
         while (n < size) {
             const struct chunk *next = g_ptr_array_index(messages->chunks, n);
 
-            if (next->begin > end && messages->seen > messages->most * CHUNK)
+            if (next->begin > end && messages->seen > (uint64_t)messages->most * CHUNK)
                 break;
             end = MAX(end, next->end);
             n++;

@@ -1,4 +1,4 @@
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for dladdr */
 #include "viewer/html_template.h"
 
 #include <dlfcn.h>

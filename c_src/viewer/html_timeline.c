@@ -221,7 +221,7 @@ static void instant(void *s, const struct dt_instant *instant) {
             .begin = instant->event->time,
             .end = instant->event->time,
             /* Of too many, any are kept. */
-            .weight = (int64_t)(((uint64_t)instant->event->time * 0x9e3779b97f4a7c15u) >> 1),
+            .weight = (int64_t)(((uint64_t)instant->event->time * 0x9e3779b97f4a7c15U) >> 1),
             .name = (char *)name,
             .text = text->str,
         };

@@ -218,7 +218,9 @@ export class Sequence {
             height = found.length * LINE + 24;
         const x = (lane) => LEFT + gap * (lane + 0.5);
         const { messages } = this.of;
-        const { begin, end } = this.bounds ?? range;
+        const first = this.first[found[0].n];
+        // Enough digits to tell one message from the next.
+        const step = ((this.first[found.at(-1).n] - first) / found.length) * 10;
         const rows = found.map(({ n, from, to }, row) => {
             const y = row * LINE + 24;
             const dead = messages.dead[n] === 1,
@@ -234,12 +236,8 @@ export class Sequence {
             return svg(
                 "g",
                 {},
-                svg(
-                    "title",
-                    {},
-                    `${plain(name)}\nsent ${since(messages.sent[n], end - begin)}, on its way ` + duration(slow),
-                ),
-                svg("text", { class: "time", x: LEFT - 8, y: y + 4, "text-anchor": "end" }, since(sent, end - begin)),
+                svg("title", {}, `${plain(name)}\nsent ${since(messages.sent[n], step)}, on its way ` + duration(slow)),
+                svg("text", { class: "time", x: LEFT - 8, y: y + 4, "text-anchor": "end" }, since(sent, step)),
                 svg("path", {
                     class: ["arrow", inferred && "inferred", dead && "dead"].filter(Boolean).join(" "),
                     d: line,
