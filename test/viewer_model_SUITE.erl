@@ -510,8 +510,9 @@ hold(Config) ->
 
 %% Texts that are no identifiers, and parts of them.
 odd_texts(Config) ->
-    Odd = ["", "<", "<0", "<0.", "<0.1", "<0.1.", "<0.1.0", "<a.b.c>", "#", "#Port<", "#Port<0.", "#Ref<", "#Ref<>", "{",
-           "{}", "{'$gen_call',", "{'$gen_call',{<", "{'$gen_call',{<0.1.0>,", "{'$gen_call',{<0.1.0>,[alias|#Ref<>]},",
+    Odd = ["", "<", "<0", "<0.", "<0.1", "<0.1.", "<0.1.0", "<a.b.c>", "#", "#Port<", "#Port<0.", "#Ref<", "#Ref<>",
+           "{", "{}", "{'$gen_call',", "{'$gen_call',{<",
+           "{'$gen_call',{<0.1.0>,", "{'$gen_call',{<0.1.0>,[alias|#Ref<>]},",
            "{[alias|#Ref<>],", "{'DOWN',#Ref<", lists:duplicate(300, $9), "<0.99999999999999999999999999.0>"],
     Told = told([Event || One <- Odd, Other <- Odd,
                           Event <- [sent(0, One, Other, One), received(0, One, Other), scheduled(0, One, Other),
