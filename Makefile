@@ -131,13 +131,13 @@ check-page: deps-page
 	@tools/page | cmp - priv/babeltrace2/page.html || \
 	  { echo "priv/babeltrace2/page.html is stale: run 'make page'"; exit 1; }
 
-# RECORDING is a folder of LTTng, the one that the demo leaves if none is given; SHOW the name of a process to choose.
+# RECORDING is a folder of LTTng, the one that the demo leaves if none is given.
 RECORDING ?= $(DEMO)/recording
 screenshot: deps-page all ## make docs/page.png, a picture of a page (RECORDING=folder)
 	@mkdir -p _build/page
 	babeltrace2 --plugin-path=priv/babeltrace2 $(RECORDING) \
 	  --component=page:sink.dyntrace.html --params='path="_build/page/page.html"'
-	tools/screenshot _build/page/page.html docs/page.png
+	MESSAGES=60 AT=load tools/screenshot _build/page/page.html docs/page.png
 
 check-docs: all
 	@for g in $(GENERATED); do \
@@ -166,5 +166,6 @@ clean: ## remove all build results
 	rm -rf priv/beam _build
 
 .PHONY: help all demo page check-page screenshot check check-apart check-arm64 check-building check-busy \
-        check-matrix check-others check-release check-sanitize check-systemtap check-vm check-docs soak docs lint bench \
-        clean deps deps-arm64 deps-demo deps-page deps-check deps-release deps-vm deps-lint deps-bench deps-matrix
+        check-matrix check-others check-release check-sanitize check-systemtap check-vm check-docs soak \
+        docs lint bench clean deps deps-arm64 deps-demo deps-page deps-check deps-release deps-vm deps-lint \
+        deps-bench deps-matrix

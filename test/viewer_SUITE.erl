@@ -20,7 +20,7 @@ all() ->
 groups() ->
     [{story, [], [events, processes, exits, messages, dead, server_calls, functions, collections, spans, every_sink,
                   ctf_2]},
-     {generated, [], [otp_recording, two_nodes, lost, pid_used_again, many_processes]},
+     {generated, [], [otp_recording, busy_server, two_nodes, lost, pid_used_again, many_processes]},
      {damaged, [], [truncated, metadata_damaged, other_provider, empty, no_trace, hostile_texts]}].
 
 init_per_suite(Config) ->
@@ -166,6 +166,30 @@ otp_recording(Config) ->
     ?assertMatch([#{<<"reason">> := <<"{bad,job}">>}], maps:get(<<"exits">>, Report)),
     ?assertEqual([5500], [Ns || #{<<"process">> := Process, <<"run_ns">> := Ns} <- maps:get(<<"processes">>, Report),
                                 pid(Process) =:= <<"<0.9.0>">>]).
+
+%% A server that waits during its work, for something else: the second request is in its mailbox until the first reply.
+busy_server(Config) ->
+    Ask = fun(At, N) ->
+                  Text = io_lib:format("{'$gen_call',{<0.~b.0>,[alias|#Ref<0.1.2.~b>]},pay}", [N, N]),
+                  [{At, message_send, #{from => pid_text(N), to => "<0.9.0>", message => Text}},
+                   {At + 10, message_delivery, #{to => "<0.9.0>", from => pid_text(N), message => Text}}]
+          end,
+    Answer = fun(At, N) ->
+                     [{At, message_send, #{from => "<0.9.0>", to => io_lib:format("#Ref<0.1.2.~b>", [N]),
+                                           message => io_lib:format("{[alias|#Ref<0.1.2.~b>],paid}", [N])}}]
+             end,
+    Run = fun(At, Type) -> [{At, process_scheduled, #{pid => "<0.9.0>", entry => "till:pay/1", type => Type}}] end,
+    Trace = test_viewer:make(
+              lists:append([Run(0, "out"), Ask(1000, 10), Run(2000, "in"), Run(3000, "out"),
+                            Ask(20000, 11), Run(90000, "in"), Answer(100000, 10), Run(101000, "out"),
+                            Run(190000, "in"), Answer(200000, 11), Run(201000, "out")]), Config),
+    Near = fun(Expected, Ns) -> is_integer(Ns) andalso abs(Expected - Ns) =< Expected / 50 end,
+    Rows = [{pid(Caller), Row} || Row = #{<<"caller">> := Caller} <- maps:get(<<"server_calls">>, report(Trace))],
+    [?assert(Near(Queued, maps:get(<<"queued_p50_ns">>, Row)) andalso Near(Worked, maps:get(<<"worked_p50_ns">>, Row)),
+             Row)
+     || {Client, Queued, Worked} <- [{<<"<0.10.0>">>, 990, 98000}, {<<"<0.11.0>">>, 79990, 100000}],
+        {Caller, Row} <- Rows, Caller =:= Client],
+    ?assertEqual(2, length(Rows)).
 
 %% The same pids in two VMs are different processes.
 two_nodes(Config) ->

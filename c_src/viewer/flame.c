@@ -62,18 +62,39 @@ static struct dt_flame_frame *add(struct dt_flame *flame, const struct dt_flame_
     return frame;
 }
 
-static struct dt_flame_frame *below(struct dt_flame *flame, struct dt_flame_frame *parent,
-                                    const char *name, const void *process) {
-    if (parent == flame->others)
-        return parent;
-    struct dt_flame_frame key = {.parent = parent, .process = process};
-    key.name = process ? NULL : intern(flame, name);
-    struct dt_flame_frame *frame = g_hash_table_lookup(flame->frames, &key);
+static struct dt_flame_frame *find_or_add(struct dt_flame *flame, const struct dt_flame_frame *key,
+                                          guint most) {
+    if (key->parent == flame->others)
+        return flame->others;
+    struct dt_flame_frame *frame = g_hash_table_lookup(flame->frames, key);
     if (frame)
         return frame;
-    if (g_hash_table_size(flame->frames) >= DT_FLAME_FRAMES)
+    return g_hash_table_size(flame->frames) < most ? add(flame, key) : flame->others;
+}
+
+static struct dt_flame_frame *child_of(struct dt_flame *flame, struct dt_flame_frame *parent,
+                                       const char *name, guint most) {
+    bool is_full = g_hash_table_size(flame->frames) >= most;
+    if (is_full && !g_hash_table_contains(flame->names, name))
         return flame->others;
-    return add(flame, &key);
+    struct dt_flame_frame key = {.parent = parent, .name = intern(flame, name)};
+    return find_or_add(flame, &key, most);
+}
+
+static struct dt_flame_frame *below(struct dt_flame *flame, struct dt_flame_frame *parent,
+                                    const char *name) {
+    return child_of(flame, parent, name, DT_FLAME_FRAMES);
+}
+
+/* A frame of a node or process. */
+static struct dt_flame_frame *named(struct dt_flame *flame, struct dt_flame_frame *parent,
+                                    const char *name) {
+    return child_of(flame, parent, name, DT_FLAME_FRAMES + DT_FLAME_NAMED);
+}
+
+static struct dt_flame_frame *base_of(struct dt_flame *flame, const void *process) {
+    struct dt_flame_frame key = {.parent = flame->root, .process = process};
+    return find_or_add(flame, &key, DT_FLAME_FRAMES + DT_FLAME_NAMED);
 }
 
 /* `from` and all below it become part of `to`. */
@@ -110,13 +131,21 @@ static const char *node_name(const struct dt_process *process) {
     return process->node ? process->node->name : "unknown node";
 }
 
+/* Where its stacks start, while it lives. */
+static struct dt_flame_frame *start_of(struct dt_flame *flame, const struct dt_process *process) {
+    if (flame->by == DT_FLAME_BY_NONE)
+        return flame->root;
+    if (flame->by == DT_FLAME_BY_INITIAL && *process->initial)
+        return named(flame, named(flame, flame->root, node_name(process)), process->initial);
+    return base_of(flame, process);
+}
+
 static struct running *running_of(struct dt_flame *flame, struct dt_process *process) {
     struct running *running = g_hash_table_lookup(flame->processes, process);
     if (!running) {
         running = g_new0(struct running, 1);
         running->stack = g_array_new(FALSE, FALSE, sizeof(struct called));
-        running->base =
-            flame->by == DT_FLAME_BY_NONE ? flame->root : below(flame, flame->root, NULL, process);
+        running->base = start_of(flame, process);
         g_hash_table_insert(flame->processes, process, running);
     }
     if (*process->name && g_strcmp0(running->name, process->show) != 0) {
@@ -126,18 +155,23 @@ static struct running *running_of(struct dt_flame *flame, struct dt_process *pro
     return running;
 }
 
+/* What its frames stand under in the end. */
+static struct dt_flame_frame *end_of(struct dt_flame *flame, const struct running *running,
+                                     const struct dt_process *process) {
+    struct dt_flame_frame *node = named(flame, flame->root, node_name(process));
+    if (flame->by == DT_FLAME_BY_INITIAL)
+        return named(flame, node, *process->initial ? process->initial : "unknown initial call");
+    return named(flame, node, running->name ? running->name : process->show);
+}
+
 void dt_flame_process_gone(void *s, struct dt_process *process) {
     struct dt_flame *flame = s;
     struct running *running = g_hash_table_lookup(flame->processes, process);
     if (!running)
         return;
     struct dt_flame_frame *base = running->base;
-    if (base != flame->root && base != flame->others) {
-        const char *initial = *process->initial ? process->initial : "unknown initial call";
-        const char *show = running->name ? running->name : process->show;
-        struct dt_flame_frame *node = below(flame, flame->root, node_name(process), NULL);
-        struct dt_flame_frame *to =
-            below(flame, node, flame->by == DT_FLAME_BY_INITIAL ? initial : show, NULL);
+    if (base->process) {
+        struct dt_flame_frame *to = end_of(flame, running, process);
         g_hash_table_steal(flame->frames, base);
         merge(flame, to, base);
         g_free(base);
@@ -155,7 +189,7 @@ void dt_flame_call_begin(void *s, struct dt_frame *frame) {
     guint n = running->stack->len;
     struct dt_flame_frame *parent =
         n ? g_array_index(running->stack, struct called, n - 1).frame : running->base;
-    struct called called = {frame->number, below(flame, parent, frame->entry, NULL)};
+    struct called called = {frame->number, below(flame, parent, frame->entry)};
     g_array_append_val(running->stack, called);
 }
 
@@ -181,7 +215,7 @@ void dt_flame_interval(void *s, const struct dt_interval *interval) {
         return;
     struct running *running = running_of(flame, interval->process);
     const char *out = *interval->out ? interval->out : "unknown function";
-    below(flame, running->base, out, NULL)->own += (uint64_t)(interval->end - interval->begin);
+    below(flame, running->base, out)->own += (uint64_t)(interval->end - interval->begin);
 }
 
 const struct dt_sink dt_flame_collects = {DT_FLAME_COLLECTS};

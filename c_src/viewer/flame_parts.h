@@ -6,7 +6,9 @@
 
 enum {
     /* Frames of the tree. What has no room is time of the frame "others". */
-    DT_FLAME_FRAMES = 200000,
+    DT_FLAME_FRAMES = 50000,
+    /* More for nodes and processes, so that those of a full tree still have their names. */
+    DT_FLAME_NAMED = 10000,
 };
 
 struct dt_flame_frame;

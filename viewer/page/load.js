@@ -7,6 +7,7 @@ import { count } from "./format.js";
 import { on, range, setRange } from "./shared.js";
 
 const HEIGHT = 92;
+const AXIS = 46; // as in style.css
 
 const CHARTS = [
     {
@@ -110,6 +111,7 @@ export class Load {
     plot(chart, place, keys, sync, last) {
         const { step_ns } = this.load;
         const scale = chart.rate ? 1e9 / step_ns : 1;
+        const width = place.clientWidth - AXIS;
         const steps = Math.max(...chart.series.map(({ field }) => chart.node[field].length));
         const values = chart.series.map(({ field }) =>
             chart.node[field].map((value) => (value === null ? null : value * scale)),
@@ -167,16 +169,14 @@ export class Load {
                         grid: { show: false },
                         ticks: { show: false },
                         align: 1,
-                        splits: (self) =>
-                            ticks(0, whole, self.over.clientWidth, 110).at.filter((ns) => ns < whole * 0.97),
-                        values: (self, splits) =>
-                            splits.map((ns) => label(ns, ticks(0, whole, self.over.clientWidth, 110).step)),
+                        splits: () => ticks(0, whole, width, 110).at.filter((ns) => ns < whole * 0.97),
+                        values: (_, splits) => splits.map((ns) => label(ns, ticks(0, whole, width, 110).step)),
                     },
                     {
                         stroke: colour("quiet"),
                         font: "11px " + getComputedStyle(document.body).fontFamily,
                         side: 3,
-                        size: 46,
+                        size: AXIS,
                         gap: 6,
                         grid: { stroke: colour("line"), width: 1 },
                         ticks: { show: false },

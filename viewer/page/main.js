@@ -133,5 +133,13 @@ document.body.append(
 );
 
 addEventListener("resize", () => setRange(range.begin, range.end));
+// page.html#t=1.2,1.5 opens at these seconds.
+function fromAddress() {
+    const found = /^#t=([\d.]+),([\d.]+)$/.exec(location.hash);
+    if (found) setRange(Number(found[1]) * 1e9, Number(found[2]) * 1e9);
+}
+
 setRange(0, range.whole);
+addEventListener("hashchange", fromAddress);
+fromAddress();
 document.documentElement.dataset.ready = "true";

@@ -9,7 +9,7 @@ export const RULER = 40,
     ROW = 24;
 const BAR = 14,
     TOP = (ROW - BAR) / 2;
-export const MOST_ARROWS = 400;
+export const MOST_ARROWS = 300;
 
 export function colours() {
     const names = [
@@ -194,7 +194,7 @@ export class Painter {
     }
 
     // A message: an arrow from the sender's row to the receiver's; a short one where a row or a time is missing.
-    arrow(sent, delivered, from, to, inferred, dead) {
+    arrow(sent, delivered, from, to, inferred, dead, strength = 0.8) {
         const { paper, ink } = this;
         const known = (value) => !Number.isNaN(value);
         let x1 = known(sent) ? this.x(sent) : this.x(delivered) - 10,
@@ -203,7 +203,7 @@ export class Painter {
         const y1 = from ?? to - 14,
             y2 = to ?? from + 14 * -down;
         paper.strokeStyle = paper.fillStyle = dead ? ink.bad : ink.text;
-        paper.globalAlpha = from === null || to === null ? 0.45 : 0.8;
+        paper.globalAlpha = from === null || to === null ? strength / 2 : strength;
         paper.lineWidth = 1;
         paper.setLineDash(inferred ? [4, 3] : []);
         paper.beginPath();
@@ -300,7 +300,7 @@ class Columns {
         for (const state of [RUNNING, RUNNABLE, COLLECTING, EXITING]) {
             if (share[state] === 0) continue;
             // What is there stays visible, however short it was.
-            const high = Math.max(2, (BAR * share[state]) / Math.max(whole, 0.5));
+            const high = Math.max(4, (BAR * share[state]) / Math.max(whole, 0.5));
             boxes[state].push(at, bottom - high, 1, high);
             bottom -= high;
         }

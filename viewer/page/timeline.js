@@ -315,6 +315,7 @@ export class Timeline {
         }
         this.drawn = found.length <= MOST_ARROWS ? found : [];
         const middle = (lane) => (lane === undefined ? null : top(lane) + ROW / 2);
+        const strength = Math.max(0.3, Math.min(0.8, 60 / this.drawn.length));
         for (const [n, from, to] of this.drawn)
             painter.arrow(
                 messages.sent[n],
@@ -323,6 +324,7 @@ export class Timeline {
                 middle(to),
                 messages.matched[n] === 3,
                 messages.dead[n] === 1,
+                strength,
             );
         return total;
     }
