@@ -11,8 +11,8 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [gcc, clang, arm64, without_rebar3, in_the_root, no_nif_header, no_compiler, no_sdt_header, line_length,
-     column_limit, includes].
+    [gcc, clang, arm64, without_rebar3, in_the_root, no_nif_header, no_compiler, no_sdt_header, no_viewer,
+     line_length, column_limit, includes].
 
 %% Each test has a copy of the sources.
 init_per_testcase(Test, Config) ->
@@ -141,6 +141,16 @@ line_length(Config) ->
                   <<"src/long.c:1: the line has 11 characters, at most 10 are allowed">>], lines(Says)),
     [ok = file:delete(filename:join(Folder, File)) || File <- ["long.erl", "page.md", "src/long.c"]],
     ?assertEqual({0, <<>>}, test_shell:run("'~ts' '~ts'", [Check, Folder])).
+
+%% Without its libraries, the plugin of babeltrace2 is left out with a word, and nothing else is. None of it is in the
+%% library.
+no_viewer(Config) ->
+    {0, Says} = make("PKG_CONFIG=false 2>&1", Config),
+    ?assertMatch({match, _}, re:run(Says, "dyntrace: building without the plugin of babeltrace2, no babeltrace2")),
+    Priv = filename:join(?config(folder, Config), "priv"),
+    ?assertEqual([], filelib:wildcard(filename:join(Priv, "babeltrace2/*.so"))),
+    {0, Symbols} = test_shell:run("nm '~ts/dyntrace.so'", [Priv]),
+    ?assertEqual(nomatch, binary:match(Symbols, <<"dt_model">>)).
 
 %% clang-format and .editorconfig have the same limit for C.
 column_limit(_) ->

@@ -14,7 +14,8 @@ all() ->
     [{group, Group} || {Group, _, _} <- groups()].
 
 groups() ->
-    [{processes, [], [spawned, names, groups_of_processes, links_at_crash, killed_by_supervisor, pid_used_again, ports]},
+    [{processes, [], [spawned, names, groups_of_processes, links_at_crash, killed_by_supervisor, pid_used_again,
+                      ports]},
      {scheduling, [], [states, from_the_middle, in_without_out, out_without_in, collection_splits, collection_cut,
                        exiting, cpu_for_scheduler]},
      {calls, [], [nested, values, tail_call, exceptions, recursion, deep, plain_calls, returns_to, entered_before,
@@ -22,7 +23,7 @@ groups() ->
      {messages, [], [by_sender, by_order, one_delivery, to_the_dead, timers, timeouts, to_names, tokens, unmatched]},
      {server_calls, [], [reply, no_alias, call_timeout, caller_exits, server_down, cut_request]},
      {nodes, [], [two_nodes, named, lost, lost_in_one_trace, other_events]},
-     {invariants, [], [hold]}].
+     {invariants, [], [hold, odd_texts]}].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -277,8 +278,8 @@ returns_to(Config) ->
 
 entered_before(Config) ->
     Told = told([call(0, "a:b/0"), return(10, "a:b/0"), return(20, "a:a/0")], Config),
-    has(["20 call_end number=2 process=<0.1.0>#1 entry=a:a/0 depth=0 begin=0 end=20 left=return own=0 waited=- inferred "
-         "has_return"], Told).
+    has(["20 call_end number=2 process=<0.1.0>#1 entry=a:a/0 depth=0 begin=0 end=20 left=return own=0 waited=- "
+         "inferred has_return"], Told).
 
 waited_in_call(Config) ->
     Told = told([call(0, "a:a/0"), return(1, "a:a/0"), scheduled(5, "<0.1.0>", "in"), call(10, "a:a/0"),
@@ -310,7 +311,8 @@ by_order(Config) ->
 %% message_receive and message_delivery of one message.
 one_delivery(Config) ->
     Both = fun(Ns) -> [received(Ns, "<0.9.0>", "x"), delivery(Ns + 1, "<0.9.0>", "<0.1.0>", "x")] end,
-    Told = told([sent(0, "<0.1.0>", "<0.9.0>", "x"), sent(1, "<0.1.0>", "<0.9.0>", "x")] ++ Both(10) ++ Both(20), Config),
+    Sends = [sent(0, "<0.1.0>", "<0.9.0>", "x"), sent(1, "<0.1.0>", "<0.9.0>", "x")],
+    Told = told(Sends ++ Both(10) ++ Both(20), Config),
     ?assertEqual([{"<0.1.0>#1", "<0.9.0>#2", 0, 10, "order"}, {"<0.1.0>#1", "<0.9.0>#2", 1, 20, "sender"}],
                  matched(Told)).
 
@@ -351,7 +353,8 @@ tokens(Config) ->
                     {Ns, Probe, #{label => "17", from => "<0.1.0>", to => "<0.9.0>", previous => 0, current => Current,
                                   message => "x"}}
             end,
-    Told = told([sent(0, "<0.1.0>", "<0.9.0>", "x"), Token(1, seq_trace_send, 1), delivery(5, "<0.9.0>", "<0.1.0>", "x"),
+    Told = told([sent(0, "<0.1.0>", "<0.9.0>", "x"), Token(1, seq_trace_send, 1),
+                 delivery(5, "<0.9.0>", "<0.1.0>", "x"),
                  Token(6, seq_trace_receive, 1),
                  Token(10, seq_trace_send, 2), Token(11, seq_trace_send, 3), Token(20, seq_trace_receive, 3),
                  Token(21, seq_trace_receive, 2)], Config),
@@ -375,8 +378,8 @@ reply(Config) ->
     Told = told([sent(0, "<0.1.0>", "<0.9.0>", ?REQUEST), scheduled(5, "<0.9.0>", "in"),
                  delivery(10, "<0.9.0>", "<0.1.0>", ?REQUEST), sent(20, "<0.9.0>", "#Ref<0.1.2.3>", ?REPLY),
                  delivery(30, "<0.1.0>", "<0.9.0>", ?REPLY)], Config),
-    ?assertEqual(["20 server_call caller=<0.1.0>#1 server=<0.9.0>#2 outcome=reply began=0 delivered=10 taken=10 ended=20 "
-                  "request=\"{take,1}\" reply=\"{ok,1}\""], of_kind("server_call", Told)),
+    ?assertEqual(["20 server_call caller=<0.1.0>#1 server=<0.9.0>#2 outcome=reply began=0 delivered=10 taken=10 "
+                  "ended=20 request=\"{take,1}\" reply=\"{ok,1}\""], of_kind("server_call", Told)),
     %% The alias is the caller's.
     ?assertEqual([{"<0.1.0>#1", "<0.9.0>#2", 0, 10, "sender"}, {"<0.9.0>#2", "<0.1.0>#1", 20, 30, "sender"}],
                  matched(Told)).
@@ -391,8 +394,8 @@ no_alias(Config) ->
 call_timeout(Config) ->
     Told = told([sent(0, "<0.1.0>", "<0.9.0>", ?REQUEST), scheduled(40, "<0.1.0>", "in", "gen:do_call/4"),
                  received(50, "<0.1.0>", "timeout"), sent(60, "<0.9.0>", "#Ref<0.1.2.3>", ?REPLY)], Config),
-    ?assertMatch(["50 server_call caller=<0.1.0>#1 server=<0.9.0>#2 outcome=timeout began=0 delivered=- taken=- ended=50 "
-                  "request=" ++ _], of_kind("server_call", Told)).
+    ?assertMatch(["50 server_call caller=<0.1.0>#1 server=<0.9.0>#2 outcome=timeout began=0 delivered=- taken=- "
+                  "ended=50 request=" ++ _], of_kind("server_call", Told)).
 
 caller_exits(Config) ->
     Told = told([sent(0, "<0.1.0>", "<0.9.0>", ?REQUEST),
@@ -425,7 +428,8 @@ two_nodes(Config) ->
     In = fun({Ns, Probe, Fields}, Vpid) -> {Ns, Probe, Fields, #{vpid => Vpid, vtid => Vpid}} end,
     Told = bare([In(sent(0, "<0.1.0>", "<0.9.0>", "a"), 17), In(received(10, "<0.9.0>", "a"), 18),
                  In(received(20, "<0.9.0>", "a"), 17)], Config),
-    ?assertEqual(["0 node number=0 name=\"vm, process 17\" hostname=\"vm\" os_pid=17", "10 node number=1 name=\"vm, process 18\" hostname=\"vm\" os_pid=18"],
+    ?assertEqual(["0 node number=0 name=\"vm, process 17\" hostname=\"vm\" os_pid=17",
+                  "10 node number=1 name=\"vm, process 18\" hostname=\"vm\" os_pid=18"],
                  of_kind("node", Told)),
     ?assertEqual([{"-", "<0.9.0>#3", none, 10, "not"}, {"<0.1.0>#1", "<0.9.0>#2", 0, 20, "order"}], matched(Told)).
 
@@ -441,7 +445,8 @@ lost(Config) ->
     Told = told([call(0, "a:a/0"), return(1, "a:a/0"), scheduled(5, "<0.1.0>", "in"), call(10, "a:a/0"),
                  scheduled(12, "<0.2.0>", "out"), sent(15, "<0.1.0>", "<0.2.0>", "x"),
                  #{time => base() + 20, lost => 3, cpu => 0},
-                 received(40, "<0.2.0>", "x"), scheduled(50, "<0.1.0>", "out"), scheduled(60, "<0.1.0>", "in")], Config),
+                 received(40, "<0.2.0>", "x"), scheduled(50, "<0.1.0>", "out"),
+                 scheduled(60, "<0.1.0>", "in")], Config),
     has(["20 lost node=0 begin=20 end=20 count=3 stream=\"CPU 0\""], Told),
     ?assertMatch(["15 interval process=<0.2.0>#2 state=waiting begin=12 end=15 out=" ++ _,
                   "20 interval process=<0.1.0>#1 state=running begin=5 end=20 inferred" ++ _,
@@ -462,10 +467,13 @@ lost_in_one_trace(Config) ->
                  of_kind("interval", Told)).
 
 other_events(Config) ->
+    Stop = fun(Name, Id, Duration, Outcome) ->
+                   #{pid => "<0.1.0>", name => Name, id => Id, duration => Duration, outcome => Outcome}
+           end,
     Told = told([{0, user_span_start, #{pid => "<0.1.0>", name => "checkout", id => 7}},
                  {5, user_mark, #{pid => "<0.1.0>", name => "miss", value => 1, text => "a\"b"}},
-                 {10, user_span_stop, #{pid => "<0.1.0>", name => "checkout", id => 7, duration => 10, outcome => "ok"}},
-                 {20, user_span_stop, #{pid => "<0.1.0>", name => "before", id => 3, duration => 8, outcome => "throw"}},
+                 {10, user_span_stop, Stop("checkout", 7, 10, "ok")},
+                 {20, user_span_stop, Stop("before", 3, 8, "throw")},
                  {25, user_span_start, #{pid => "<0.1.0>", name => "open", id => 9}},
                  {30, vm_counter, #{name => "run_queue", value => -3, unit => "number"}},
                  {40, log, #{pid => "<0.2.0>", level => "error", text => "oops"}},
@@ -499,6 +507,18 @@ hold(Config) ->
                  erlang:raise(Class, {Seed, Reason}, Stack)
          end
      end || N <- lists:seq(1, 20)].
+
+%% Texts that are no identifiers, and parts of them.
+odd_texts(Config) ->
+    Odd = ["", "<", "<0", "<0.", "<0.1", "<0.1.", "<0.1.0", "<a.b.c>", "#", "#Port<", "#Port<0.", "#Ref<", "#Ref<>",
+           "{", "{}", "{'$gen_call',", "{'$gen_call',{<",
+           "{'$gen_call',{<0.1.0>,", "{'$gen_call',{<0.1.0>,[alias|#Ref<>]},",
+           "{[alias|#Ref<>],", "{'DOWN',#Ref<", lists:duplicate(300, $9), "<0.99999999999999999999999999.0>"],
+    Told = told([Event || One <- Odd, Other <- Odd,
+                          Event <- [sent(0, One, Other, One), received(0, One, Other), scheduled(0, One, Other),
+                                    {0, process_spawn, #{pid => One, parent => Other}},
+                                    {0, process_exit, #{pid => One, reason => Other}}]], Config),
+    ?assertEqual(integer_to_list(5 * length(Odd) * length(Odd)), value(events, lists:last(Told))).
 
 story(0, _, Events) -> lists:reverse(Events);
 story(Left, Ns, Events) -> story(Left - 1, Ns + rand:uniform(20), [any(Ns) | Events]).
@@ -542,7 +562,8 @@ follow(Intervals) ->
 nest(Lines) ->
     Ends = [Line || Line <- Lines, kind(Line) =:= "call_end", not flag("inferred", Line)],
     Begins = [Line || Line <- Lines, kind(Line) =:= "call_begin", not flag("inferred", Line)],
-    ?assertEqual(lists:sort([value(number, Line) || Line <- Begins]), lists:sort([value(number, Line) || Line <- Ends])),
+    Numbers = fun(Some) -> lists:sort([value(number, Line) || Line <- Some]) end,
+    ?assertEqual(Numbers(Begins), Numbers(Ends)),
     Frames = [{value(process, Line), number(depth, Line), number('begin', Line), number('end', Line)} || Line <- Ends],
     [?assert(E1 =< B2 orelse E2 =< B1 orelse D1 < D2 andalso B1 =< B2 andalso E2 =< E1
              orelse D2 < D1 andalso B2 =< B1 andalso E1 =< E2, {One, Other})

@@ -4,13 +4,22 @@
  *     recorded events -> model -> sinks
  *
  * The model tells a sink what happened by the functions of struct dt_sink (sink.h). All times are
- * ns since the epoch and rise from call to call, except the begins of intervals that are told when
- * they end. What the trace lacks is not told; what the model infers has `inferred` set.
+ * ns since the epoch. They rise from call to call, except
+ *
+ *   - begins of what is told at its end: intervals, server calls, spans, inferred frames
+ *   - deliveries and returns, which come up to 0.1 ms late where a second probe completes them
+ *   - ends of intervals that a loss cuts, which are told when the process is touched next
+ *
+ * What the trace lacks is not told; what the model infers has `inferred` set.
+ *
+ * Where events were lost, states are unknown until the next event that tells, stacks are empty, and
+ * messages in flight are told as unmatched.
  *
  * Memory is bounded by the live state: processes and ports that live, messages in flight (at most
  * DT_MESSAGES_IN_FLIGHT), frames (DT_FRAMES per process). A process that has exited is released
- * after `process_gone`, unless a message in flight or a waiting call names it. Sinks may keep data
- * in `of_sink` and free it then.
+ * after `process_gone`, which comes when 10,000 others have exited after it, and not before
+ * messages in flight and pending calls that name it are gone. Sinks may keep data in `of_sink` and
+ * free it then.
  */
 #ifndef DT_VIEWER_MODEL_H
 #define DT_VIEWER_MODEL_H
@@ -50,13 +59,18 @@ struct dt_scheduler {
     void *of_sink;
 };
 
+/* The VM tells when a process starts and stops running, not why it stops. A process that is
+   preempted looks like one that waits. So a process waits from its `out` to the first arrival: a
+   message that is sent to it, or one that is delivered whose send was not recorded. From then on it
+   is runnable. So RUNNABLE is never too long, and WAITING may be: its `inferred` is set where
+   nothing arrived that ended it. */
 enum dt_state {
     DT_STATE_UNKNOWN,  /* before the first event that tells */
-    DT_STATE_WAITING,  /* not scheduled: waits for a message, or was suspended */
+    DT_STATE_WAITING,  /* not scheduled: waits for a message, was suspended, or was preempted */
     DT_STATE_RUNNABLE, /* waits for a scheduler; always inferred */
     DT_STATE_RUNNING,
     DT_STATE_COLLECTING, /* garbage collection */
-    DT_STATE_EXITING,
+    DT_STATE_EXITING,    /* told only where the VM tells its end */
     DT_STATES
 };
 extern const char *const dt_state_names[DT_STATES];
@@ -68,13 +82,14 @@ struct dt_process {
     enum dt_kind kind;
     uint64_t number; /* unique in the recording: a pid that is used again has another one */
     struct dt_node *node;
-    const char *pid;  /* "<0.90.0>", "#Port<0.5>" */
-    const char *name; /* registered name, "" if none or unknown; of a port its driver or command */
+    const char *pid;     /* "<0.90.0>", "#Port<0.5>" */
+    const char *name;    /* last registered name, "" if none or unknown; of a port its driver or
+                            command */
     const char *initial; /* initial call, "" if unknown */
     const char *label;   /* "" if none */
-    const char *show;    /* for people: name, else label, else initial call, else pid; the name of a
-                            named one, and pid */
-    struct dt_process *parent; /* of a port its owner; NULL if unknown */
+    const char *show;    /* for people: name, else label, else initial call, and the pid: "shop
+                            <0.90.0>" */
+    struct dt_process *parent; /* of a port its owner; NULL if unknown, or gone */
     const char *group; /* application or supervisor: the name of the nearest named ancestor; "" if
                           unknown */
 
@@ -111,12 +126,13 @@ enum dt_left {
     DT_LEFT_EXCEPTION,
     DT_LEFT_TAIL_CALL, /* inferred: its caller's return came without its own */
     DT_LEFT_EXIT,      /* the process exited */
-    DT_LEFT_UNKNOWN,   /* the recording ended, or events were lost */
+    DT_LEFT_UNKNOWN,   /* the recording ended, events were lost, or no return is traced */
 };
 extern const char *const dt_left_names[];
 
 /* A call: a frame of a process's stack. Told at its begin and at its end; frames of a process nest.
- */
+   An inferred one is told at its end, with the time from which the process's calls are known as its
+   begin. A call whose return is not traced ends at the process's next call, or when it stops. */
 struct dt_frame {
     struct dt_process *process;
     uint64_t number;
@@ -151,7 +167,7 @@ struct dt_message {
     struct dt_process *to;   /* NULL for a name or alias that is not known */
     const char *to_text;     /* the receiver as the sender names it, "" if unknown */
     const char *text;        /* "" if unknown */
-    const char *label;       /* of seq_trace, "" if it has none */
+    const char *label;       /* of seq_trace, "" if it has none or that is not known yet */
     const char *timer; /* "clock_service" for a timer's, another node's name for a message from
                           there; else "" */
     int64_t sent, delivered;
@@ -164,7 +180,7 @@ enum dt_outcome {
     DT_OUTCOME_REPLY,
     DT_OUTCOME_TIMEOUT, /* inferred: the caller went on without the reply */
     DT_OUTCOME_DOWN,    /* the server exited, or there was none */
-    DT_OUTCOME_UNKNOWN, /* the recording ended */
+    DT_OUTCOME_UNKNOWN, /* the recording ended, or the caller exited for another reason */
 };
 extern const char *const dt_outcome_names[];
 
@@ -208,8 +224,8 @@ struct dt_exit {
     struct dt_process *process;
     int64_t time;
     const char *reason; /* text */
-    bool is_crash;      /* neither normal, shutdown, {shutdown, _} nor killed by its supervisor's
-                           shutdown */
+    bool is_crash;      /* neither normal, shutdown, {shutdown, _}, nor killed by its supervisor's
+                           shutdown: after the parent has unlinked it */
     struct dt_process **linked; /* those linked to it, as far as links were recorded */
     unsigned links;
 };
@@ -218,7 +234,7 @@ struct dt_exit {
 struct dt_lost {
     struct dt_node *node; /* NULL if the trace does not tell */
     const char *stream;   /* for people: "CPU 1" */
-    int64_t begin, end;   /* they were lost between these times */
+    int64_t begin, end;   /* they were lost between these times: from a packet to the next */
     uint64_t count;       /* 0 if unknown */
 };
 

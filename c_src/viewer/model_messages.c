@@ -173,6 +173,19 @@ static struct receiver receiver(struct node *node, const char *text) {
     return found;
 }
 
+static void drop_oldest(struct node *node) {
+    struct messages *all = node->messages;
+    unsigned most = all->are_delivered ? DT_MESSAGES_IN_FLIGHT : IN_FLIGHT_WITHOUT_DELIVERIES;
+    struct message *m = all->oldest;
+
+    while (m && all->in_flight >= most) {
+        struct message *younger = m->younger;
+
+        drop(node, m);
+        m = younger;
+    }
+}
+
 /* NULL if it is gone already. */
 static struct message *sent(struct node *node, const struct dt_message_send *e) {
     struct messages *all = node->messages;
@@ -195,9 +208,7 @@ static struct message *sent(struct node *node, const struct dt_message_send *e) 
         end_message(node, m);
         return NULL;
     }
-    while (all->in_flight >=
-           (all->are_delivered ? DT_MESSAGES_IN_FLIGHT : IN_FLIGHT_WITHOUT_DELIVERIES))
-        drop(node, all->oldest);
+    drop_oldest(node);
     add(all, m);
     DT_TELL(node->model, sent, &m->seen);
     if (r.process) {
@@ -471,8 +482,14 @@ void dt_messages_new(struct node *node) {
 }
 
 void dt_messages_end(struct node *node) {
-    while (node->messages->oldest)
-        drop(node, node->messages->oldest);
+    struct message *m = node->messages->oldest;
+
+    while (m) {
+        struct message *younger = m->younger;
+
+        drop(node, m);
+        m = younger;
+    }
 }
 
 /* What was in flight may have been delivered meanwhile. */

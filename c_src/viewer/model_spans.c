@@ -58,12 +58,12 @@ static void stop(struct node *node, const struct dt_user_span_stop *e) {
     int64_t now = node->model->now;
     struct dt_span told;
 
-    if (span && span->seen.process == (p ? &p->seen : NULL)) {
+    if (!p)
+        return;
+    if (span && span->seen.process == &p->seen) {
         end_span(node, span, now, *e->outcome ? e->outcome : "ok");
         return;
     }
-    if (!p)
-        return;
     told = (struct dt_span){.process = &p->seen,
                             .id = e->id,
                             .name = e->name,
