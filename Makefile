@@ -52,7 +52,7 @@ suites = $(subst $(empty) ,$(comma),$(patsubst %,test/%_SUITE,$(strip $(1))))
 ALL_SUITES = $(patsubst test/%_SUITE.erl,%,$(wildcard test/*_SUITE.erl))
 
 # Suites that take long and do not use LTTng, whose daemons are shared. .ci/run runs them beside the others.
-APART_SUITES := build native release text page perfetto report viewer_model
+APART_SUITES := build flame native page release report sequence text viewer_model
 check-apart: SUITES = $(call suites,$(APART_SUITES))
 check-others: SUITES = $(call suites,$(filter-out $(APART_SUITES),$(ALL_SUITES)))
 check-apart check-others: check
@@ -77,12 +77,12 @@ chroot-of-%: deps-matrix
 	tools/matrix $* prepare
 
 # tools/matrix runs these in a release's chroot: every suite whose result can depend on the release's OTP or tracers.
-# The builds of build_SUITE and native_SUITE and the races of threads_SUITE depend on neither. Suites that mostly build
-# run apart.
+# The builds of build_SUITE and native_SUITE, the races of threads_SUITE and what the viewer's model tells depend on
+# neither. Suites that mostly build run apart.
 BUILDING_SUITES := text examples release
 # These read pictures with programs of JavaScript.
-READING_SUITES := page perfetto report
-RELEASE_SUITES = $(filter-out build native threads $(READING_SUITES) $(BUILDING_SUITES),$(ALL_SUITES))
+READING_SUITES := flame page perfetto report sequence
+RELEASE_SUITES = $(filter-out build native threads viewer_model $(READING_SUITES) $(BUILDING_SUITES),$(ALL_SUITES))
 
 check-release: deps-release all check-docs
 	$(REBAR) ct --suite $(or $(SUITES),$(call suites,$(RELEASE_SUITES)))
@@ -152,7 +152,7 @@ check-docs: all
 docs: all ## generate docs/PROBES.md and SystemTap's tapset
 	for g in $(GENERATED); do $${g#*:} $(LIB) > $${g%:*}.new && mv $${g%:*}.new $${g%:*} || exit 1; done
 
-lint: deps-lint deps-page all check-page ## line length, clang-format, clang-tidy, cppcheck, the order of includes, xref, dialyzer
+lint: deps-lint deps-page all check-page ## line length, clang-format, clang-tidy, cppcheck, includes, xref, dialyzer
 	tools/line_length .
 	clang-format --dry-run --Werror c_src/*.[ch] c_src/*/*.[ch]
 	tools/includes c_src
