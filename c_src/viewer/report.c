@@ -216,7 +216,6 @@ void dt_report_interval(void *s, const struct dt_interval *i) {
         told(r, who->node, DT_TOLD_SCHEDULING);
         who->is_traced = who->ran = true;
         who->run += i->end - i->begin;
-        who->last_run = i->end;
         if (who->node && who->kind == DT_PROCESS)
             dt_load_time(r, who->node->load.run, i->begin, i->end);
         break;
@@ -378,22 +377,12 @@ void dt_report_message_gone(void *s, struct dt_message *m) {
     row->inferred += m->matched == DT_MATCHED_ORDER;
 }
 
-/* When the server began to work on a request. It took it after its reply to the one before. If it
- * has not stopped since, it did so when it began to run; else it may have waited in the middle of
- * its work, and nothing tells what it did first. */
-static int64_t taken(const struct dt_who *server, const struct dt_server_call *c) {
-    int64_t earliest = MAX(c->began, server->last_reply);
-    return server->last_run <= earliest ? MAX(c->taken, earliest) : earliest;
-}
-
-static void took(struct dt_pair *row, struct dt_who *server, const struct dt_server_call *c) {
+static void took(struct dt_pair *row, const struct dt_server_call *c) {
     dt_quantiles_add(&row->took, (uint64_t)MAX(c->ended - c->began, 0));
     if (c->taken != DT_NO_VALUE) {
-        int64_t at = taken(server, c);
-        dt_quantiles_add(&row->queued, (uint64_t)MAX(at - c->began, 0));
-        dt_quantiles_add(&row->worked, (uint64_t)MAX(c->ended - at, 0));
+        dt_quantiles_add(&row->queued, (uint64_t)MAX(c->taken - c->began, 0));
+        dt_quantiles_add(&row->worked, (uint64_t)MAX(c->ended - c->taken, 0));
     }
-    server->last_reply = c->ended;
 }
 
 void dt_report_server_call(void *s, const struct dt_server_call *c) {
@@ -416,7 +405,7 @@ void dt_report_server_call(void *s, const struct dt_server_call *c) {
     row->timeouts += c->outcome == DT_OUTCOME_TIMEOUT;
     row->downs += c->outcome == DT_OUTCOME_DOWN;
     if (c->outcome == DT_OUTCOME_REPLY)
-        took(row, server, c);
+        took(row, c);
 }
 
 /* -- Spans, counters, instants ---------------------------------------------------------- */

@@ -90,8 +90,7 @@ struct dt_who {
     int64_t run, runnable, waiting, collecting; /* ns */
     int64_t longest_wait, longest_wait_at;
     uint64_t collections, sent, received, mailbox_max, bytes_out;
-    int64_t last_run, last_reply; /* ends of; DT_NO_VALUE before the first */
-    GArray *stack;                /* struct dt_called: its calls that have not ended */
+    GArray *stack; /* struct dt_called: its calls that have not ended */
 };
 
 struct dt_report;

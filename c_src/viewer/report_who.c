@@ -47,7 +47,6 @@ struct dt_who *dt_who_of(struct dt_report *report, struct dt_process *process) {
     who->process = process;
     who->node = dt_seen(report, process->node);
     who->began = who->ended = who->longest_wait_at = DT_NO_VALUE;
-    who->last_run = who->last_reply = DT_NO_VALUE;
     g_hash_table_insert(report->alive, process, who);
     return who;
 }
