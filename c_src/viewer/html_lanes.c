@@ -48,18 +48,19 @@ void dt_html_lanes_free(struct dt_html_lanes *lanes) {
     g_free(lanes);
 }
 
-struct dt_lane *dt_html_lanes_of(struct dt_html_lanes *lanes, const struct dt_process *process) {
-    struct dt_lane *lane;
+static struct dt_lane *lane_of(struct dt_html_lanes *lanes, const struct dt_process *process) {
+    struct dt_lane *lane = g_hash_table_lookup(lanes->live, process);
 
-    if (!process)
-        return NULL;
-    lane = g_hash_table_lookup(lanes->live, process);
     if (!lane) {
         lane = dt_lane_new(process);
         g_hash_table_insert(lanes->live, (void *)process, lane);
         lanes->seen += process->kind != DT_FOREIGN;
     }
     return lane;
+}
+
+struct dt_lane *dt_html_lanes_of(struct dt_html_lanes *lanes, const struct dt_process *process) {
+    return process ? lane_of(lanes, process) : NULL;
 }
 
 /* -- How interesting a lane is ------------------------------------------------------- */
@@ -136,7 +137,7 @@ static void merge_all(struct dt_html_lanes *lanes) {
 
 void dt_html_lanes_add(struct dt_html_lanes *lanes, const struct dt_interval *interval,
                        uint32_t text) {
-    struct dt_lane *lane = dt_html_lanes_of(lanes, interval->process);
+    struct dt_lane *lane = lane_of(lanes, interval->process);
     int64_t run_ns = lane->run_ns, runnable_ns = lane->runnable_ns;
     size_t before = dt_lane_size(lane);
     unsigned most = lanes->intervals;

@@ -129,6 +129,8 @@ struct leave {
 static void pop(struct calls *c, const struct leave *leave) {
     struct frame *f = top(c), *caller;
 
+    if (!f)
+        return;
     g_ptr_array_set_size(c->frames, (gint)c->frames->len - 1);
     caller = top(c);
     f->seen.end = MAX(leave->time, f->seen.begin);

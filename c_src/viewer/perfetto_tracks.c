@@ -164,7 +164,9 @@ static void write_node(struct dt_tracks *t, const struct shown_node *n) {
 }
 
 void dt_tracks_node_gone(struct dt_tracks *t, struct dt_node *node) {
-    struct shown_node *n = shown_node(t, node);
+    struct shown_node *n = node->of_sink;
+    if (!n)
+        return;
     write_node(t, n);
     node->of_sink = NULL;
     g_ptr_array_remove(t->nodes, n);
