@@ -8,7 +8,7 @@
 -compile(nowarn_export_all).
 
 suite() ->
-    [{timetrap, {minutes, 3}}].
+    [{timetrap, {minutes, 10}}].
 
 all() ->
     [gcc, clang, arm64, without_rebar3, in_the_root, no_nif_header, no_compiler, no_sdt_header, no_viewer,

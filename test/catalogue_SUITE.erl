@@ -76,8 +76,9 @@ documentation(_) ->
 files(_) ->
     Rows = rows("ARCHITECTURE.md", "^\\| `(?:c_src|src)/([^`]*)`"),
     Names = [unicode:characters_to_list(Name) || Row <- Rows, Name <- expanded(Row)],
-    Sources = [below_its_root(Source) || Pattern <- ["c_src/**/*.{c,h,def,awk}", "src/*.{erl,hrl,appup}"],
-                                         Source <- filelib:wildcard(Pattern, test_shell:project())],
+    Sources = [below_its_root(Source) || Pattern <- ["c_src/**/*.{c,h,def,awk,proto}", "src/*.{erl,hrl,appup}"],
+                                         Source <- filelib:wildcard(Pattern, test_shell:project()),
+                                         not lists:prefix("c_src/obj/", Source)],
     ?assertEqual(lists:sort(Sources), lists:sort(Names)).
 
 below_its_root(Source) ->
