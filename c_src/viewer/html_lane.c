@@ -1,8 +1,5 @@
 #include "viewer/html_lane.h"
 
-/* The first resolution, in ns: nobody looks closer at a recording that is too long to be kept. */
-enum { FIRST_RESOLUTION = 1000 };
-
 struct dt_lane *dt_lane_new(const struct dt_process *process) {
     struct dt_lane *lane = g_new0(struct dt_lane, 1);
 
@@ -81,17 +78,21 @@ void dt_lane_add(struct dt_lane *lane, const struct dt_interval *interval, uint3
     g_array_append_val(lane->intervals, added);
 }
 
-/* Neighbours of `all` from `from` on that become one: short, without a gap, within one slot. */
+/* Become one at this resolution: short, without a gap, within one slot. */
+static bool are_one(const struct dt_lane_interval *of, const struct dt_lane_interval *next,
+                    int64_t resolution) {
+    return of->end - of->begin < resolution && next->end - next->begin < resolution &&
+           next->begin - of->end < resolution &&
+           of->begin / resolution == next->begin / resolution;
+}
+
+/* How many intervals from `from` on become one. */
 static unsigned run_of_short(const GArray *all, unsigned from, int64_t resolution) {
     const struct dt_lane_interval *of = &g_array_index(all, struct dt_lane_interval, from);
-    int64_t slot = of->begin / resolution;
-    unsigned n = from;
+    unsigned n = from + 1;
 
-    while (n < all->len && of->end - of->begin < resolution && of->begin / resolution == slot &&
-           (n == from || of->begin - of[-1].end < resolution)) {
-        n++;
+    for (; n < all->len && are_one(of, of + 1, resolution); n++)
         of++;
-    }
     return n - from;
 }
 
@@ -124,13 +125,25 @@ void dt_lane_merge(struct dt_lane *lane, int64_t resolution) {
         for (unsigned n = from; size > 1 && n < from + size; n++)
             lane->merged += g_array_index(all, struct dt_lane_interval, n).state != DT_LANE_MERGED;
         g_array_index(all, struct dt_lane_interval, to++) = one;
-        from += MAX(size, 1);
+        from += size;
     }
     g_array_set_size(all, to);
 }
 
+void dt_lane_count_merges(const struct dt_lane *lane, size_t merges[DT_LANE_RESOLUTIONS]) {
+    const struct dt_lane_interval *of = (void *)(lane->intervals ? lane->intervals->data : NULL);
+
+    for (unsigned n = 1; n < dt_lane_size(lane); n++, of++)
+        for (unsigned r = 0; r < DT_LANE_RESOLUTIONS; r++)
+            if (DT_LANE_RESOLUTION(r) >= lane->resolution &&
+                are_one(of, of + 1, DT_LANE_RESOLUTION(r))) {
+                merges[r]++;
+                break;
+            }
+}
+
 void dt_lane_limit(struct dt_lane *lane, unsigned most) {
-    int64_t resolution = MAX(lane->resolution, FIRST_RESOLUTION / 2);
+    int64_t resolution = MAX(lane->resolution, DT_LANE_RESOLUTION(0) / 2);
 
     while (dt_lane_size(lane) > most && resolution < INT64_MAX / 4)
         dt_lane_merge(lane, resolution *= 2);

@@ -44,10 +44,18 @@ void dt_lane_unref(struct dt_lane *lane);
 /* Takes the names, which may have changed. */
 void dt_lane_name(struct dt_lane *lane, const struct dt_process *process);
 void dt_lane_add(struct dt_lane *lane, const struct dt_interval *interval, uint32_t text);
+/* Resolutions, in ns: nobody looks closer than the first at a recording that is too long to be kept,
+   and slots longer than the last, a minute, would show nothing more. Slots of one lie within those
+   of the next, so merging by it gives the same, whatever was merged before. */
+enum { DT_LANE_RESOLUTIONS = 27 };
+#define DT_LANE_RESOLUTION(n) (INT64_C(1000) << (n))
+
 /* Merges what is shorter than `resolution`. */
 void dt_lane_merge(struct dt_lane *lane, int64_t resolution);
 /* Merges until there are at most `most` intervals. */
 void dt_lane_limit(struct dt_lane *lane, unsigned most);
+/* Adds how many intervals fewer each resolution leaves than the one before. */
+void dt_lane_count_merges(const struct dt_lane *lane, size_t merges[DT_LANE_RESOLUTIONS]);
 void dt_lane_drop_intervals(struct dt_lane *lane);
 static inline unsigned dt_lane_size(const struct dt_lane *lane) {
     return lane->intervals ? lane->intervals->len : 0;

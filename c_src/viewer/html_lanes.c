@@ -36,7 +36,7 @@ struct dt_html_lanes *dt_html_lanes_new(unsigned processes, unsigned intervals) 
     lanes->processes = processes;
     lanes->intervals = intervals;
     lanes->most_stored = (size_t)intervals * IN_MEMORY;
-    lanes->resolution = 1000;
+    lanes->resolution = DT_LANE_RESOLUTION(0);
     return lanes;
 }
 
@@ -105,31 +105,52 @@ static void forget_dull(struct dt_html_lanes *lanes) {
 
 /* -- Collecting ------------------------------------------------------------------------ */
 
-static void merge(struct dt_html_lanes *lanes, struct dt_lane *lane) {
+static void each_lane(struct dt_html_lanes *lanes, void (*each)(struct dt_lane *, void *),
+                      void *data) {
+    GHashTableIter iter;
+    void *lane;
+
+    g_hash_table_iter_init(&iter, lanes->live);
+    while (g_hash_table_iter_next(&iter, NULL, &lane))
+        each(lane, data);
+    for (unsigned n = 0; n < lanes->gone->len; n++)
+        each(g_ptr_array_index(lanes->gone, n), data);
+}
+
+static void merge(struct dt_lane *lane, void *data) {
+    struct dt_html_lanes *lanes = data;
     size_t before = dt_lane_size(lane);
 
     dt_lane_merge(lane, lanes->resolution);
     lanes->stored -= before - dt_lane_size(lane);
 }
 
+static void count_merges(struct dt_lane *lane, void *data) {
+    dt_lane_count_merges(lane, data);
+}
+
+/* The finest resolution that leaves `enough` intervals, else the coarsest: found by counting, so
+   that lanes in which nothing can be merged are not tried at each resolution. */
+static int64_t resolution_for(struct dt_html_lanes *lanes, size_t enough) {
+    size_t merges[DT_LANE_RESOLUTIONS] = {0}, left = lanes->stored;
+    int64_t resolution;
+
+    each_lane(lanes, count_merges, merges);
+    for (unsigned n = 0; n < DT_LANE_RESOLUTIONS; n++) {
+        resolution = DT_LANE_RESOLUTION(n);
+        left -= merges[n];
+        if (left <= enough && resolution >= lanes->resolution)
+            break;
+    }
+    return resolution;
+}
+
 /* Until half of the room is free. What can't be merged raises the limit: it is live state. */
 static void merge_all(struct dt_html_lanes *lanes) {
     size_t before = lanes->stored;
 
-    while (lanes->stored > lanes->most_stored / 2 && lanes->resolution < G_MAXINT64 / 8) {
-        GHashTableIter iter;
-        void *lane;
-
-        g_hash_table_iter_init(&iter, lanes->live);
-        while (g_hash_table_iter_next(&iter, NULL, &lane))
-            merge(lanes, lane);
-        for (unsigned n = 0; n < lanes->gone->len; n++)
-            merge(lanes, g_ptr_array_index(lanes->gone, n));
-        /* Slots that are longer than a minute would show nothing more. */
-        if (lanes->stored <= lanes->most_stored / 2 || lanes->resolution > 60 * (int64_t)1000000000)
-            break;
-        lanes->resolution *= 2;
-    }
+    lanes->resolution = resolution_for(lanes, lanes->most_stored / 2);
+    each_lane(lanes, merge, lanes);
     if (lanes->stored > before / 2)
         lanes->most_stored = MAX(lanes->most_stored, 2 * lanes->stored);
 }
