@@ -1,14 +1,11 @@
 #include "viewer/html_lane.h"
 
-struct dt_lane *dt_lane_new(const struct dt_process *process) {
+struct dt_lane *dt_lane_new(struct dt_who *who) {
     struct dt_lane *lane = g_new0(struct dt_lane, 1);
 
-    lane->number = process->number;
-    lane->kind = process->kind;
+    lane->who = dt_who_keep(who);
     lane->references = 1;
     lane->index = -1;
-    lane->began = lane->ended = DT_NO_VALUE;
-    dt_lane_name(lane, process);
     return lane;
 }
 
@@ -22,29 +19,8 @@ void dt_lane_unref(struct dt_lane *lane) {
     if (!lane || --lane->references > 0)
         return;
     dt_lane_drop_intervals(lane);
-    g_free(lane->node);
-    g_free(lane->pid);
-    g_free(lane->name);
-    g_free(lane->show);
-    g_free(lane->group);
+    dt_who_drop(lane->who);
     g_free(lane);
-}
-
-static void set(char **text, const char *to) {
-    if (*text && g_str_equal(*text, to))
-        return;
-    g_free(*text);
-    *text = g_strdup(to);
-}
-
-void dt_lane_name(struct dt_lane *lane, const struct dt_process *process) {
-    set(&lane->node, process->node ? process->node->name : "");
-    set(&lane->pid, process->pid);
-    set(&lane->name, process->name);
-    set(&lane->show, process->show);
-    set(&lane->group, process->group);
-    lane->began = process->began;
-    lane->ended = process->ended;
 }
 
 static bool runs(unsigned state) {

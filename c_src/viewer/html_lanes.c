@@ -11,7 +11,8 @@ enum {
 };
 
 struct dt_html_lanes {
-    GHashTable *live; /* struct dt_process -> struct dt_lane */
+    struct dt_report *report;
+    GHashTable *live; /* each lane of a live process */
     GPtrArray *gone;
     unsigned processes, intervals;
     uint64_t seen;
@@ -28,10 +29,12 @@ static void unref(void *lane) {
     dt_lane_unref(lane);
 }
 
-struct dt_html_lanes *dt_html_lanes_new(unsigned processes, unsigned intervals) {
+struct dt_html_lanes *dt_html_lanes_new(struct dt_report *report, unsigned processes,
+                                        unsigned intervals) {
     struct dt_html_lanes *lanes = g_new0(struct dt_html_lanes, 1);
 
-    lanes->live = g_hash_table_new_full(NULL, NULL, NULL, unref);
+    lanes->report = report;
+    lanes->live = g_hash_table_new_full(NULL, NULL, unref, NULL);
     lanes->gone = g_ptr_array_new_with_free_func(unref);
     lanes->processes = processes;
     lanes->intervals = intervals;
@@ -48,18 +51,15 @@ void dt_html_lanes_free(struct dt_html_lanes *lanes) {
     g_free(lanes);
 }
 
-struct dt_lane *dt_html_lanes_of(struct dt_html_lanes *lanes, const struct dt_process *process) {
-    struct dt_lane *lane;
+struct dt_lane *dt_html_lanes_of(struct dt_html_lanes *lanes, struct dt_process *process) {
+    struct dt_who *who = dt_who_of(lanes->report, process);
 
-    if (!process)
-        return NULL;
-    lane = g_hash_table_lookup(lanes->live, process);
-    if (!lane) {
-        lane = dt_lane_new(process);
-        g_hash_table_insert(lanes->live, (void *)process, lane);
-        lanes->seen += process->kind != DT_FOREIGN;
-    }
-    return lane;
+    if (!who || who->lane)
+        return who ? who->lane : NULL;
+    who->lane = dt_lane_new(who);
+    g_hash_table_add(lanes->live, who->lane);
+    lanes->seen += who->kind != DT_FOREIGN;
+    return who->lane;
 }
 
 /* -- How interesting a lane is ------------------------------------------------------- */
@@ -74,7 +74,7 @@ static void score(const struct dt_html_lanes *lanes, struct dt_lane *lane) {
                   part((double)lane->messages, (double)lanes->messages) / 2 +
                   (lane->has_crashed ? 0.02 : 0);
     /* Processes of other nodes have no intervals to look at. */
-    if (lane->kind == DT_FOREIGN)
+    if (lane->who->kind == DT_FOREIGN)
         lane->score = -1;
 }
 
@@ -83,7 +83,7 @@ static int by_score(const void *a, const void *b) {
 
     if (one->score != other->score)
         return one->score < other->score ? 1 : -1;
-    return (one->number > other->number) - (one->number < other->number);
+    return (one->who->number > other->who->number) - (one->who->number < other->who->number);
 }
 
 static void forget_dull(struct dt_html_lanes *lanes) {
@@ -111,7 +111,7 @@ static void each_lane(struct dt_html_lanes *lanes, void (*each)(struct dt_lane *
     void *lane;
 
     g_hash_table_iter_init(&iter, lanes->live);
-    while (g_hash_table_iter_next(&iter, NULL, &lane))
+    while (g_hash_table_iter_next(&iter, &lane, NULL))
         each(lane, data);
     for (unsigned n = 0; n < lanes->gone->len; n++)
         each(g_ptr_array_index(lanes->gone, n), data);
@@ -173,15 +173,16 @@ void dt_html_lanes_add(struct dt_html_lanes *lanes, const struct dt_interval *in
         merge_all(lanes);
 }
 
-void dt_html_lanes_gone(struct dt_html_lanes *lanes, const struct dt_process *process) {
-    struct dt_lane *lane = g_hash_table_lookup(lanes->live, process);
+void dt_html_lanes_gone(struct dt_html_lanes *lanes, struct dt_process *process) {
+    struct dt_who *who = process->of_sink;
+    struct dt_lane *lane = who ? who->lane : NULL;
 
     if (!lane)
         return;
-    dt_lane_name(lane, process);
+    who->lane = NULL;
+    g_hash_table_steal(lanes->live, lane);
+    g_ptr_array_add(lanes->gone, lane);
     lanes->messages += lane->messages;
-    g_ptr_array_add(lanes->gone, dt_lane_ref(lane));
-    g_hash_table_remove(lanes->live, process);
     if (lanes->gone->len > 2 * GONE * lanes->processes)
         forget_dull(lanes);
 }
