@@ -15,7 +15,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [recording, run_times, collections, messages, unknown_is_null, dead, crashes, quantiles, recursion, exceptions,
+    [recording, run_times, collections, messages, output, unknown_is_null, dead, crashes, quantiles, recursion, exceptions,
      server_calls, spans, counters, log, load, findings, lost_comes_first, memory_is_bounded, rows_are_bounded, text,
      text_is_harmless, parameters].
 
@@ -68,6 +68,17 @@ messages(Config) ->
                  lists:sort([{pid(From), pid(To), Messages, Inferred}
                              || #{<<"from">> := From, <<"to">> := To, <<"messages">> := Messages,
                                   <<"inferred">> := Inferred} <- rows(talks, Report)])).
+
+%% What processes write to a port.
+output(Config) ->
+    Write = fun(At, Probe, Bytes) ->
+                    {At, Probe, #{pid => ?A, port => "#Port<0.5>", driver => "tcp_inet", bytes => Bytes}}
+            end,
+    #{<<"ports">> := [Port]} =
+        report([{1000, port_open, #{pid => ?A, driver => "tcp_inet", port => "#Port<0.5>"}},
+                Write(2000, "org_erlang_otp:driver_output", 7), Write(3000, "org_erlang_otp:driver_outputv", 10)],
+               Config),
+    ?assertMatch(#{<<"bytes_out">> := 17, <<"driver">> := <<"tcp_inet">>}, Port).
 
 %% What the recording does not have is null, not 0.
 unknown_is_null(Config) ->

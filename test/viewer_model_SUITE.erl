@@ -15,12 +15,13 @@ all() ->
 
 groups() ->
     [{processes, [], [spawned, names, groups_of_processes, links_at_crash, killed_by_supervisor, pid_used_again,
-                      ports]},
+                      name_without_unregister, ports]},
      {scheduling, [], [states, from_the_middle, in_without_out, out_without_in, collection_splits, collection_cut,
                        exiting, cpu_for_scheduler]},
      {calls, [], [nested, values, tail_call, exceptions, recursion, deep, plain_calls, returns_to, entered_before,
                   waited_in_call]},
-     {messages, [], [by_sender, by_order, one_delivery, to_the_dead, timers, timeouts, to_names, tokens, unmatched]},
+     {messages, [], [by_sender, by_order, one_delivery, to_the_dead, timers, timeouts, to_names,
+                    to_unknown_names, tokens, unmatched]},
      {server_calls, [], [reply, no_alias, call_timeout, caller_exits, server_down, cut_request]},
      {nodes, [], [two_nodes, named, lost, lost_in_one_trace, other_events]},
      {invariants, [], [hold, odd_texts]}].
@@ -92,6 +93,16 @@ pid_used_again(Config) ->
     ?assertEqual(1002, length(Numbers)),
     ?assertEqual(lists:usort(Numbers), lists:sort([value(process, Line) || Line <- of_kind("process_gone", Told)])),
     ?assertEqual(1000, length(of_kind("process_exited", Told))).
+
+%% Its loss leaves no process behind a name that is gone, nor one that has another name.
+name_without_unregister(Config) ->
+    Named = fun(Ns, Pid, Name) -> {Ns, process_register, #{pid => Pid, name => Name, type => "register"}} end,
+    Exit = fun(Ns, Pid) -> {Ns, process_exit, #{pid => Pid, reason => "normal"}} end,
+    Others = [Exit(20 + N, io_lib:format("<0.~b.0>", [N])) || N <- lists:seq(100, 10200)],
+    Told = told([Named(0, "<0.9.0>", "a"), Named(1, "<0.9.0>", "b"), sent(2, "<0.1.0>", "a", "x"),
+                 sent(3, "<0.1.0>", "b", "x"), Exit(4, "<0.9.0>"), Named(5, "<0.9.0>", "c")] ++ Others ++
+                [sent(20000, "<0.1.0>", Name, "x") || Name <- ["a", "b", "c"]], Config),
+    ?assertEqual(["-", "<0.9.0>#1", "-", "-", "-"], [value(to, Line) || Line <- of_kind("sent", Told)]).
 
 ports(Config) ->
     Told = told([{0, port_open, #{pid => "<0.1.0>", driver => "tcp_inet", port => "#Port<0.5>"}},
@@ -346,6 +357,16 @@ to_names(Config) ->
                  sent(30, "<0.1.0>", "cart", "b"), delivery(40, "<0.8.0>", "<0.1.0>", "b")], Config),
     ?assertEqual([{"<0.1.0>#2", "<0.9.0>#1", 10, 20, "order"}, {"<0.1.0>#2", "<0.8.0>#3", 30, 40, "sender"}],
                  matched(Told)).
+
+%% Beside messages to its pid, in their order: none is lost, and each counts once.
+to_unknown_names(Config) ->
+    Told = told([sent(0, "<0.1.0>", "shop", "a"), sent(1, "<0.1.0>", "<0.9.0>", "b"),
+                 sent(2, "<0.1.0>", "<0.9.0>", "c"), sent(3, "<0.1.0>", "shop", "d"),
+                 delivery(20, "<0.9.0>", "<0.1.0>", "a"), delivery(21, "<0.9.0>", "<0.1.0>", "b"),
+                 delivery(22, "<0.9.0>", "<0.1.0>", "d")], Config),
+    ?assertEqual([{0, 20, "sender"}, {1, 21, "sender"}, {2, none, "not"}, {3, 22, "sender"}],
+                 [{Sent, Delivered, How} || {_, "<0.9.0>#2", Sent, Delivered, How} <- matched(Told)]),
+    ?assertEqual([1, 2, 1, 0], [number(messages, Line) || Line <- of_kind("mailbox", Told)]).
 
 %% seq_trace's events beside those of messages, and alone.
 tokens(Config) ->

@@ -1,17 +1,11 @@
 #include "viewer/html_lane.h"
 
-/* The first resolution, in ns: nobody looks closer at a recording that is too long to be kept. */
-enum { FIRST_RESOLUTION = 1000 };
-
-struct dt_lane *dt_lane_new(const struct dt_process *process) {
+struct dt_lane *dt_lane_new(struct dt_who *who) {
     struct dt_lane *lane = g_new0(struct dt_lane, 1);
 
-    lane->number = process->number;
-    lane->kind = process->kind;
+    lane->who = dt_who_keep(who);
     lane->references = 1;
     lane->index = -1;
-    lane->began = lane->ended = DT_NO_VALUE;
-    dt_lane_name(lane, process);
     return lane;
 }
 
@@ -25,29 +19,8 @@ void dt_lane_unref(struct dt_lane *lane) {
     if (!lane || --lane->references > 0)
         return;
     dt_lane_drop_intervals(lane);
-    g_free(lane->node);
-    g_free(lane->pid);
-    g_free(lane->name);
-    g_free(lane->show);
-    g_free(lane->group);
+    dt_who_drop(lane->who);
     g_free(lane);
-}
-
-static void set(char **text, const char *to) {
-    if (*text && g_str_equal(*text, to))
-        return;
-    g_free(*text);
-    *text = g_strdup(to);
-}
-
-void dt_lane_name(struct dt_lane *lane, const struct dt_process *process) {
-    set(&lane->node, process->node ? process->node->name : "");
-    set(&lane->pid, process->pid);
-    set(&lane->name, process->name);
-    set(&lane->show, process->show);
-    set(&lane->group, process->group);
-    lane->began = process->began;
-    lane->ended = process->ended;
 }
 
 static bool runs(unsigned state) {
@@ -81,17 +54,21 @@ void dt_lane_add(struct dt_lane *lane, const struct dt_interval *interval, uint3
     g_array_append_val(lane->intervals, added);
 }
 
-/* Neighbours of `all` from `from` on that become one: short, without a gap, within one slot. */
+/* Become one at this resolution: short, without a gap, within one slot. */
+static bool are_one(const struct dt_lane_interval *of, const struct dt_lane_interval *next,
+                    int64_t resolution) {
+    return of->end - of->begin < resolution && next->end - next->begin < resolution &&
+           next->begin - of->end < resolution &&
+           of->begin / resolution == next->begin / resolution;
+}
+
+/* How many intervals from `from` on become one. */
 static unsigned run_of_short(const GArray *all, unsigned from, int64_t resolution) {
     const struct dt_lane_interval *of = &g_array_index(all, struct dt_lane_interval, from);
-    int64_t slot = of->begin / resolution;
-    unsigned n = from;
+    unsigned n = from + 1;
 
-    while (n < all->len && of->end - of->begin < resolution && of->begin / resolution == slot &&
-           (n == from || of->begin - of[-1].end < resolution)) {
-        n++;
+    for (; n < all->len && are_one(of, of + 1, resolution); n++)
         of++;
-    }
     return n - from;
 }
 
@@ -124,13 +101,25 @@ void dt_lane_merge(struct dt_lane *lane, int64_t resolution) {
         for (unsigned n = from; size > 1 && n < from + size; n++)
             lane->merged += g_array_index(all, struct dt_lane_interval, n).state != DT_LANE_MERGED;
         g_array_index(all, struct dt_lane_interval, to++) = one;
-        from += MAX(size, 1);
+        from += size;
     }
     g_array_set_size(all, to);
 }
 
+void dt_lane_count_merges(const struct dt_lane *lane, size_t merges[DT_LANE_RESOLUTIONS]) {
+    const struct dt_lane_interval *of = (void *)(lane->intervals ? lane->intervals->data : NULL);
+
+    for (unsigned n = 1; n < dt_lane_size(lane); n++, of++)
+        for (unsigned r = 0; r < DT_LANE_RESOLUTIONS; r++)
+            if (DT_LANE_RESOLUTION(r) >= lane->resolution &&
+                are_one(of, of + 1, DT_LANE_RESOLUTION(r))) {
+                merges[r]++;
+                break;
+            }
+}
+
 void dt_lane_limit(struct dt_lane *lane, unsigned most) {
-    int64_t resolution = MAX(lane->resolution, FIRST_RESOLUTION / 2);
+    int64_t resolution = MAX(lane->resolution, DT_LANE_RESOLUTION(0) / 2);
 
     while (dt_lane_size(lane) > most && resolution < INT64_MAX / 4)
         dt_lane_merge(lane, resolution *= 2);

@@ -6,7 +6,7 @@
 #define DT_VIEWER_HTML_LANE_H
 
 #include "viewer/html_strings.h"
-#include "viewer/model.h"
+#include "viewer/report_who.h"
 
 /* Beside the states of the model: several short intervals as one. */
 enum { DT_LANE_MERGED = DT_STATES };
@@ -20,12 +20,9 @@ struct dt_lane_interval {
 };
 
 struct dt_lane {
-    uint64_t number;
-    enum dt_kind kind;
+    struct dt_who *who;  /* its process, referred to */
     unsigned references; /* one of its process or of those that are gone, and one per message, call,
                             ... that names it */
-    char *node, *pid, *name, *show, *group;
-    int64_t began, ended;
 
     GArray *intervals;  /* of struct dt_lane_interval; NULL if there are none */
     int64_t resolution; /* shorter ones are merged; 0: none has been */
@@ -38,16 +35,22 @@ struct dt_lane {
     int index;    /* in the page's processes, -1: not there */
 };
 
-struct dt_lane *dt_lane_new(const struct dt_process *process);
+struct dt_lane *dt_lane_new(struct dt_who *who);
 struct dt_lane *dt_lane_ref(struct dt_lane *lane); /* NULL: of NULL */
 void dt_lane_unref(struct dt_lane *lane);
-/* Takes the names, which may have changed. */
-void dt_lane_name(struct dt_lane *lane, const struct dt_process *process);
 void dt_lane_add(struct dt_lane *lane, const struct dt_interval *interval, uint32_t text);
+/* Resolutions, in ns: nobody looks closer than the first at a recording that is too long to be kept,
+   and slots longer than the last, a minute, would show nothing more. Slots of one lie within those
+   of the next, so merging by it gives the same, whatever was merged before. */
+enum { DT_LANE_RESOLUTIONS = 27 };
+#define DT_LANE_RESOLUTION(n) (INT64_C(1000) << (n))
+
 /* Merges what is shorter than `resolution`. */
 void dt_lane_merge(struct dt_lane *lane, int64_t resolution);
 /* Merges until there are at most `most` intervals. */
 void dt_lane_limit(struct dt_lane *lane, unsigned most);
+/* Adds how many intervals fewer each resolution leaves than the one before. */
+void dt_lane_count_merges(const struct dt_lane *lane, size_t merges[DT_LANE_RESOLUTIONS]);
 void dt_lane_drop_intervals(struct dt_lane *lane);
 static inline unsigned dt_lane_size(const struct dt_lane *lane) {
     return lane->intervals ? lane->intervals->len : 0;

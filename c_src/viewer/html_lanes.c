@@ -11,7 +11,8 @@ enum {
 };
 
 struct dt_html_lanes {
-    GHashTable *live; /* struct dt_process -> struct dt_lane */
+    struct dt_report *report;
+    GHashTable *live; /* each lane of a live process */
     GPtrArray *gone;
     unsigned processes, intervals;
     uint64_t seen;
@@ -28,15 +29,17 @@ static void unref(void *lane) {
     dt_lane_unref(lane);
 }
 
-struct dt_html_lanes *dt_html_lanes_new(unsigned processes, unsigned intervals) {
+struct dt_html_lanes *dt_html_lanes_new(struct dt_report *report, unsigned processes,
+                                        unsigned intervals) {
     struct dt_html_lanes *lanes = g_new0(struct dt_html_lanes, 1);
 
-    lanes->live = g_hash_table_new_full(NULL, NULL, NULL, unref);
+    lanes->report = report;
+    lanes->live = g_hash_table_new_full(NULL, NULL, unref, NULL);
     lanes->gone = g_ptr_array_new_with_free_func(unref);
     lanes->processes = processes;
     lanes->intervals = intervals;
     lanes->most_stored = (size_t)intervals * IN_MEMORY;
-    lanes->resolution = 1000;
+    lanes->resolution = DT_LANE_RESOLUTION(0);
     return lanes;
 }
 
@@ -48,19 +51,15 @@ void dt_html_lanes_free(struct dt_html_lanes *lanes) {
     g_free(lanes);
 }
 
-static struct dt_lane *lane_of(struct dt_html_lanes *lanes, const struct dt_process *process) {
-    struct dt_lane *lane = g_hash_table_lookup(lanes->live, process);
+struct dt_lane *dt_html_lanes_of(struct dt_html_lanes *lanes, struct dt_process *process) {
+    struct dt_who *who = dt_who_of(lanes->report, process);
 
-    if (!lane) {
-        lane = dt_lane_new(process);
-        g_hash_table_insert(lanes->live, (void *)process, lane);
-        lanes->seen += process->kind != DT_FOREIGN;
-    }
-    return lane;
-}
-
-struct dt_lane *dt_html_lanes_of(struct dt_html_lanes *lanes, const struct dt_process *process) {
-    return process ? lane_of(lanes, process) : NULL;
+    if (!who || who->lane)
+        return who ? who->lane : NULL;
+    who->lane = dt_lane_new(who);
+    g_hash_table_add(lanes->live, who->lane);
+    lanes->seen += who->kind != DT_FOREIGN;
+    return who->lane;
 }
 
 /* -- How interesting a lane is ------------------------------------------------------- */
@@ -75,7 +74,7 @@ static void score(const struct dt_html_lanes *lanes, struct dt_lane *lane) {
                   part((double)lane->messages, (double)lanes->messages) / 2 +
                   (lane->has_crashed ? 0.02 : 0);
     /* Processes of other nodes have no intervals to look at. */
-    if (lane->kind == DT_FOREIGN)
+    if (lane->who->kind == DT_FOREIGN)
         lane->score = -1;
 }
 
@@ -84,7 +83,7 @@ static int by_score(const void *a, const void *b) {
 
     if (one->score != other->score)
         return one->score < other->score ? 1 : -1;
-    return (one->number > other->number) - (one->number < other->number);
+    return (one->who->number > other->who->number) - (one->who->number < other->who->number);
 }
 
 static void forget_dull(struct dt_html_lanes *lanes) {
@@ -106,42 +105,68 @@ static void forget_dull(struct dt_html_lanes *lanes) {
 
 /* -- Collecting ------------------------------------------------------------------------ */
 
-static void merge(struct dt_html_lanes *lanes, struct dt_lane *lane) {
+static void each_lane(struct dt_html_lanes *lanes, void (*each)(struct dt_lane *, void *),
+                      void *data) {
+    GHashTableIter iter;
+    void *lane;
+
+    g_hash_table_iter_init(&iter, lanes->live);
+    while (g_hash_table_iter_next(&iter, &lane, NULL))
+        each(lane, data);
+    for (unsigned n = 0; n < lanes->gone->len; n++)
+        each(g_ptr_array_index(lanes->gone, n), data);
+}
+
+static void merge(struct dt_lane *lane, void *data) {
+    struct dt_html_lanes *lanes = data;
     size_t before = dt_lane_size(lane);
 
     dt_lane_merge(lane, lanes->resolution);
     lanes->stored -= before - dt_lane_size(lane);
 }
 
+static void count_merges(struct dt_lane *lane, void *data) {
+    dt_lane_count_merges(lane, data);
+}
+
+/* The finest resolution that leaves `enough` intervals, else the coarsest: found by counting, so
+   that lanes in which nothing can be merged are not tried at each resolution. */
+static int64_t resolution_for(struct dt_html_lanes *lanes, size_t enough) {
+    size_t merges[DT_LANE_RESOLUTIONS] = {0}, left = lanes->stored;
+    int64_t resolution;
+
+    each_lane(lanes, count_merges, merges);
+    for (unsigned n = 0; n < DT_LANE_RESOLUTIONS; n++) {
+        resolution = DT_LANE_RESOLUTION(n);
+        left -= merges[n];
+        if (left <= enough && resolution >= lanes->resolution)
+            break;
+    }
+    return resolution;
+}
+
 /* Until half of the room is free. What can't be merged raises the limit: it is live state. */
 static void merge_all(struct dt_html_lanes *lanes) {
     size_t before = lanes->stored;
 
-    while (lanes->stored > lanes->most_stored / 2 && lanes->resolution < G_MAXINT64 / 8) {
-        GHashTableIter iter;
-        void *lane;
-
-        g_hash_table_iter_init(&iter, lanes->live);
-        while (g_hash_table_iter_next(&iter, NULL, &lane))
-            merge(lanes, lane);
-        for (unsigned n = 0; n < lanes->gone->len; n++)
-            merge(lanes, g_ptr_array_index(lanes->gone, n));
-        /* Slots that are longer than a minute would show nothing more. */
-        if (lanes->stored <= lanes->most_stored / 2 || lanes->resolution > 60 * (int64_t)1000000000)
-            break;
-        lanes->resolution *= 2;
-    }
+    lanes->resolution = resolution_for(lanes, lanes->most_stored / 2);
+    each_lane(lanes, merge, lanes);
     if (lanes->stored > before / 2)
         lanes->most_stored = MAX(lanes->most_stored, 2 * lanes->stored);
 }
 
 void dt_html_lanes_add(struct dt_html_lanes *lanes, const struct dt_interval *interval,
                        uint32_t text) {
-    struct dt_lane *lane = lane_of(lanes, interval->process);
-    int64_t run_ns = lane->run_ns, runnable_ns = lane->runnable_ns;
-    size_t before = dt_lane_size(lane);
+    struct dt_lane *lane = dt_html_lanes_of(lanes, interval->process);
     unsigned most = lanes->intervals;
+    int64_t run_ns, runnable_ns;
+    size_t before;
 
+    if (!lane)
+        return;
+    run_ns = lane->run_ns;
+    runnable_ns = lane->runnable_ns;
+    before = dt_lane_size(lane);
     dt_lane_add(lane, interval, text);
     lanes->run_ns += lane->run_ns - run_ns;
     lanes->runnable_ns += lane->runnable_ns - runnable_ns;
@@ -153,15 +178,16 @@ void dt_html_lanes_add(struct dt_html_lanes *lanes, const struct dt_interval *in
         merge_all(lanes);
 }
 
-void dt_html_lanes_gone(struct dt_html_lanes *lanes, const struct dt_process *process) {
-    struct dt_lane *lane = g_hash_table_lookup(lanes->live, process);
+void dt_html_lanes_gone(struct dt_html_lanes *lanes, struct dt_process *process) {
+    struct dt_who *who = process->of_sink;
+    struct dt_lane *lane = who ? who->lane : NULL;
 
     if (!lane)
         return;
-    dt_lane_name(lane, process);
+    who->lane = NULL;
+    g_hash_table_steal(lanes->live, lane);
+    g_ptr_array_add(lanes->gone, lane);
     lanes->messages += lane->messages;
-    g_ptr_array_add(lanes->gone, dt_lane_ref(lane));
-    g_hash_table_remove(lanes->live, process);
     if (lanes->gone->len > 2 * GONE * lanes->processes)
         forget_dull(lanes);
 }

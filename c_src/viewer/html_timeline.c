@@ -25,10 +25,10 @@ struct dt_timeline {
     int64_t begin, end;
 };
 
-struct dt_timeline *dt_timeline_new(struct dt_timeline_limits limits) {
+struct dt_timeline *dt_timeline_new(struct dt_report *report, struct dt_timeline_limits limits) {
     struct dt_timeline *timeline = g_new0(struct dt_timeline, 1);
 
-    timeline->lanes = dt_html_lanes_new(limits.processes, limits.intervals);
+    timeline->lanes = dt_html_lanes_new(report, limits.processes, limits.intervals);
     timeline->functions = dt_strings_new(FUNCTIONS_MOST);
     timeline->messages = dt_page_messages_new(limits.messages);
     dt_moments_init(&timeline->calls, CALLS_MOST);
@@ -420,19 +420,20 @@ static void time_json(const struct writer *w, const char *name, int64_t time) {
 static void process_json(const struct writer *w, const struct dt_lane *lane, bool is_row) {
     static const char *const kinds[] = {
         [DT_PROCESS] = "process", [DT_PORT] = "port", [DT_FOREIGN] = "foreign"};
+    const struct dt_who *who = lane->who;
 
     separate(w->to);
-    g_string_append_printf(w->to, "{\"number\":%" PRIu64, lane->number);
-    text_json(w->to, "pid", lane->pid);
-    text_json(w->to, "show", lane->show);
+    g_string_append_printf(w->to, "{\"number\":%" PRIu64, who->number);
+    text_json(w->to, "pid", who->pid);
+    text_json(w->to, "show", who->show);
     /* The others are only named. */
     if (is_row) {
-        g_string_append_printf(w->to, ",\"row\":true,\"kind\":\"%s\"", kinds[lane->kind]);
-        text_json(w->to, "node", lane->node);
-        text_json(w->to, "name", lane->name);
-        text_json(w->to, "group", lane->group);
-        time_json(w, "began", lane->began);
-        time_json(w, "ended", lane->ended);
+        g_string_append_printf(w->to, ",\"row\":true,\"kind\":\"%s\"", kinds[who->kind]);
+        text_json(w->to, "node", dt_who_node(who));
+        text_json(w->to, "name", who->name);
+        text_json(w->to, "group", who->group);
+        time_json(w, "began", who->began);
+        time_json(w, "ended", who->ended);
         intervals_json(w, lane);
     }
     g_string_append_c(w->to, '}');

@@ -7,7 +7,7 @@
 #ifndef DT_VIEWER_HTML_TIMELINE_H
 #define DT_VIEWER_HTML_TIMELINE_H
 
-#include "viewer/sink.h"
+#include "viewer/report.h"
 
 struct dt_timeline_limits {
     unsigned processes, intervals, messages;
@@ -15,7 +15,9 @@ struct dt_timeline_limits {
 
 struct dt_timeline;
 
-struct dt_timeline *dt_timeline_new(struct dt_timeline_limits limits);
+/* Processes are found by the report: tell it of them, too, and of `process_gone` after the timeline.
+ */
+struct dt_timeline *dt_timeline_new(struct dt_report *report, struct dt_timeline_limits limits);
 void dt_timeline_free(struct dt_timeline *timeline);
 
 /* The functions that collect; `start`, `finish`, `free` and `failed` are NULL. */

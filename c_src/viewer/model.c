@@ -71,6 +71,8 @@ static void counter(struct node *node, const struct dt_recorded *event) {
     INSTANT(user_trace_i4s4, e->user_trace_i4s4.proc, "")                                          \
     INSTANT(user_trace_n, e->user_trace_n.proc, "")                                                \
     INSTANT(seq_trace_print, e->seq_trace_print.from, "")                                          \
+    INSTANT(driver_output, e->driver_output.port, e->driver_output.pid)                            \
+    INSTANT(driver_outputv, e->driver_outputv.port, e->driver_outputv.pid)                         \
     INSTANT(driver_init, "", "")                                                                   \
     INSTANT(driver_finish, "", "")
 

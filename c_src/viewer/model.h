@@ -211,7 +211,7 @@ struct dt_span {
 };
 
 /* What happens at one time, told as it is recorded: marks, log lines, the VM's own events, traces
-   of users, registrations, links, nodes that come and go. `fields` are the recorded ones. */
+   of users, registrations, links, what is written to ports, nodes that come and go. */
 struct dt_instant {
     const struct dt_recorded *event;
     struct dt_node *node;
@@ -256,9 +256,6 @@ void dt_model_lost(struct dt_model *model, const char *hostname, int64_t vpid, u
 void dt_model_end(struct dt_model *model);
 void dt_model_free(struct dt_model *model);
 
-/* For sinks, during a call: all that is live. */
-void dt_model_processes(const struct dt_model *model, void (*each)(struct dt_process *, void *),
-                        void *data);
 uint64_t dt_model_events(const struct dt_model *model);
 /* Events of other providers, and of ours whose fields could not be read. */
 uint64_t dt_model_skipped(const struct dt_model *model);

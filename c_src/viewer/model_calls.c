@@ -25,8 +25,6 @@ enum {
     STRANGE_MAX = 8,
     /* Calls that ended without a return, whose returns may come yet. */
     ENDED_MAX = 16,
-    /* A value comes this soon after its return. */
-    VALUE_NS = 100 * 1000,
 };
 
 struct frame {
@@ -296,7 +294,7 @@ static bool is_late_value(const struct process *p, const char *entry, int64_t ti
     const struct calls *c = p->calls;
 
     return !p->node->returns.have_values && p->node->returns.are_recorded && c && c->last &&
-           strcmp(c->last->name, entry) == 0 && time - c->last_time < VALUE_NS;
+           strcmp(c->last->name, entry) == 0 && time - c->last_time < DT_ONE_EVENT_NS;
 }
 
 static void left_with(struct process *p, const char *entry, const struct leave *leave,
@@ -315,7 +313,7 @@ static void left_with(struct process *p, const char *entry, const struct leave *
 static void arguments(struct process *p, const struct dt_function_arguments *e, int64_t time) {
     struct frame *f = p->calls ? top(p->calls) : NULL;
     bool is_told = f && strcmp(f->function->name, e->entry) == 0 &&
-                   time - f->seen.begin < VALUE_NS && p->node->calls_are_recorded;
+                   time - f->seen.begin < DT_ONE_EVENT_NS && p->node->calls_are_recorded;
 
     if (!is_told && !p->node->calls_are_recorded) {
         call(p, e->entry, time);

@@ -5,14 +5,12 @@
  */
 #include "viewer/model_parts.h"
 
-/* Both fire within one callback: after so long it won't come. */
-enum { HELD_NS = 100 * 1000 };
-
 void dt_hold(struct process *p, int64_t time, const char *text, const char *class,
              held_ends *ends) {
-    struct held *held = g_new0(struct held, 1);
+    struct held *held;
 
     dt_release(p);
+    held = g_new0(struct held, 1);
     held->time = time;
     held->text = g_strdup(text);
     held->class = g_strdup(class);
@@ -63,6 +61,6 @@ void dt_release(struct process *p) {
 void dt_release_late(struct node *node, int64_t now) {
     struct process *p;
 
-    while ((p = g_queue_peek_head(&node->held)) && now - p->held->time > HELD_NS)
+    while ((p = g_queue_peek_head(&node->held)) && p->held->time < now - DT_ONE_EVENT_NS)
         dt_release(p);
 }

@@ -18,8 +18,6 @@ enum {
     COMPARED_MAX = 4096,
     /* While nothing has been delivered in this node: deliveries may not be recorded at all. */
     IN_FLIGHT_WITHOUT_DELIVERIES = 10000,
-    /* A message_delivery comes this soon after its message_receive. */
-    DELIVERY_NS = 100 * 1000,
     TOKENS_MAX = 10000,
     /* So many messages are searched for that of a seq_trace_send. */
     JUST_SENT = 16,
@@ -176,14 +174,9 @@ static struct receiver receiver(struct node *node, const char *text) {
 static void drop_oldest(struct node *node) {
     struct messages *all = node->messages;
     unsigned most = all->are_delivered ? DT_MESSAGES_IN_FLIGHT : IN_FLIGHT_WITHOUT_DELIVERIES;
-    struct message *m = all->oldest;
 
-    while (m && all->in_flight >= most) {
-        struct message *younger = m->younger;
-
-        drop(node, m);
-        m = younger;
-    }
+    while (all->in_flight >= most)
+        drop(node, all->oldest);
 }
 
 /* NULL if it is gone already. */
@@ -196,7 +189,6 @@ static struct message *sent(struct node *node, const struct dt_message_send *e) 
     if (from)
         dt_release(from);
     m = new_message(node, from, r.process, e->message);
-
     m->seen.sent = node->model->now;
     m->seen.is_dead = r.is_dead;
     if (r.process && strcmp(r.process->pid, e->to) == 0)
@@ -243,57 +235,60 @@ static struct message *find(const struct delivery *d) {
     return find_in(&d->to->in_flight, d);
 }
 
-/* It was sent to a name: now it is known whose. */
-static struct message *find_unaddressed(struct messages *all, const struct delivery *d) {
-    struct message *m = d->from ? find_in(&all->unaddressed, d) : NULL;
-
-    if (!m)
-        return NULL;
-    take_out(all, m);
-    m->seen.to = &d->to->seen;
-    dt_process_ref(d->to);
-    add(all, m);
-    return m;
-}
-
 /* Signals between two processes stay in order, so what the same sender sent before is lost. */
-static void drop_earlier(struct node *node, struct message *m) {
-    struct message *earlier = m->previous;
+static void drop_earlier(struct node *node, const struct list *list, const struct message *m) {
+    struct message *earlier = m->seen.from ? list->first : NULL;
 
-    for (unsigned n = 0; earlier && n < COMPARED_MAX; n++) {
-        struct message *before = earlier->previous;
+    for (unsigned n = 0; earlier && earlier->seen.number < m->seen.number && n < COMPARED_MAX; n++) {
+        struct message *next = earlier->next;
 
-        if (earlier->seen.from == m->seen.from && m->seen.from)
+        if (earlier->seen.from == m->seen.from)
             drop(node, earlier);
-        earlier = before;
+        earlier = next;
     }
 }
 
-static void deliver(struct node *node, struct message *m, int64_t time, enum dt_matched how) {
-    m->seen.delivered = time;
-    m->seen.matched = how;
+/* The message that is delivered, which is in flight no more; NULL. */
+static struct message *take(struct node *node, const struct delivery *d) {
+    struct messages *all = node->messages;
+    struct message *m = find(d);
+
+    /* Sent to a name: now it is known whose. */
+    if (!m && d->from)
+        m = find_in(&all->unaddressed, d);
+    if (!m)
+        return NULL;
+    drop_earlier(node, &d->to->in_flight, m);
+    take_out(all, m);
+    return m;
+}
+
+static void deliver(struct node *node, struct message *m, const struct delivery *d) {
+    if (!m->seen.to) {
+        m->seen.to = &d->to->seen;
+        dt_process_ref(d->to);
+    }
+    m->seen.delivered = d->time;
+    m->seen.matched = d->how;
     DT_TELL(node->model, delivered, &m->seen);
     dt_server_calls_delivered(node, (struct process *)m->seen.from, to(m), m->text);
     end_message(node, m);
 }
 
 static void delivered(struct node *node, const struct delivery *d) {
-    struct messages *all = node->messages;
-    struct message *m = *d->timer ? NULL : find(d);
+    struct message *m = *d->timer ? NULL : take(node, d);
+    struct delivery unmatched = *d;
 
-    all->are_delivered = true;
-    if (!m && !*d->timer)
-        m = find_unaddressed(all, d);
+    node->messages->are_delivered = true;
     if (m) {
-        drop_earlier(node, m);
-        take_out(all, m);
-        deliver(node, m, d->time, d->how);
+        deliver(node, m, d);
         return;
     }
     m = new_message(node, d->from, d->to, d->text);
     m->seen.timer = d->timer;
+    unmatched.how = DT_MATCHED_NOT;
     dt_arrived(d->to);
-    deliver(node, m, d->time, DT_MATCHED_NOT);
+    deliver(node, m, &unmatched);
 }
 
 /* No message_delivery came. */
@@ -328,7 +323,7 @@ static void received(struct node *node, const struct dt_recorded *event) {
 /* The first one comes when its message_receive has been told. */
 static bool is_told(const struct messages *all, const struct delivery *d) {
     return !all->have_senders && all->last_to == d->to && all->last_hash == g_str_hash(d->text) &&
-           d->time - all->last_time < DELIVERY_NS;
+           d->time - all->last_time < DT_ONE_EVENT_NS;
 }
 
 static void delivery(struct node *node, const struct dt_recorded *event) {
@@ -413,7 +408,8 @@ static void seq_sent(struct node *node, const struct dt_seq_trace_send *e) {
     struct message *m = just_sent(node->messages, from, e);
 
     if (!m)
-        m = sent(node, &(struct dt_message_send){e->from, e->to, e->message});
+        m = sent(node, &(struct dt_message_send){
+                           .from = e->from, .to = e->to, .message = e->message});
     if (m)
         add_token(node->messages, m, e->label, e->current);
 }
@@ -422,32 +418,26 @@ static void seq_received(struct node *node, const struct dt_seq_trace_receive *e
     struct messages *all = node->messages;
     struct token wanted = {.serial = e->current, .label = (char *)e->label};
     struct token *token = g_hash_table_lookup(all->tokens, &wanted);
-    struct process *to = dt_process_of(node, e->to);
-    struct message *m;
+    struct delivery d = {.to = dt_process_of(node, e->to),
+                         .from = dt_process_of(node, e->from),
+                         .text = e->message,
+                         .timer = "",
+                         .time = node->model->now,
+                         .how = DT_MATCHED_TOKEN};
 
-    if (!to || to->has_exited)
+    if (!d.to || d.to->has_exited)
         return;
-    dt_release(to);
+    dt_release(d.to);
     if (!token) {
         /* It was sent before the recording; its delivery was told, if deliveries are recorded. */
         if (!all->have_receives)
-            delivered(node, &(struct delivery){.to = to,
-                                               .from = dt_process_of(node, e->from),
-                                               .text = e->message,
-                                               .timer = "",
-                                               .time = node->model->now,
-                                               .how = DT_MATCHED_TOKEN});
-        return;
+            delivered(node, &d);
+    } else if (token->message) {
+        struct message *m = token->message;
+
+        take_out(all, m);
+        deliver(node, m, &d);
     }
-    m = token->message;
-    if (!m)
-        return;
-    take_out(all, m);
-    if (!m->seen.to) {
-        m->seen.to = &to->seen;
-        dt_process_ref(to);
-    }
-    deliver(node, m, node->model->now, DT_MATCHED_TOKEN);
 }
 
 /* -- Events ------------------------------------------------------------------------- */
@@ -482,14 +472,8 @@ void dt_messages_new(struct node *node) {
 }
 
 void dt_messages_end(struct node *node) {
-    struct message *m = node->messages->oldest;
-
-    while (m) {
-        struct message *younger = m->younger;
-
-        drop(node, m);
-        m = younger;
-    }
+    while (node->messages->oldest)
+        drop(node, node->messages->oldest);
 }
 
 /* What was in flight may have been delivered meanwhile. */

@@ -19,6 +19,9 @@
 #include "viewer/model.h"
 #include "viewer/sink.h"
 
+/* Two probes fire for one event of the VM within one callback, so this soon after one another. */
+enum { DT_ONE_EVENT_NS = 100 * 1000 };
+
 struct dt_model {
     const struct dt_sink *sink;
     void *of_sink;
@@ -103,6 +106,7 @@ struct process {
     struct node *node;
     char *pid, *name, *label, *show; /* what `seen` shows, if it is not empty */
     char *group;
+    const char *registered; /* the name by which it is found now: a key of the node's names; NULL */
 
     bool has_exited;
     bool is_known; /* in the node's table: its identifier stands for it */

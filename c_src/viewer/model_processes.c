@@ -47,7 +47,7 @@ static bool parse(const char *text, struct key *key, enum dt_kind *kind) {
         return false;
     if (*text != '>')
         return false;
-    *key = (struct key){node << 1 | is_port, id << 24 ^ serial};
+    *key = (struct key){node << 1 | is_port, id ^ serial << 32};
     *kind = node ? DT_FOREIGN : is_port ? DT_PORT : DT_PROCESS;
     return true;
 }
@@ -249,8 +249,22 @@ static void forget(struct process *p) {
 }
 
 static void unname(struct process *p) {
-    if (p->name && g_hash_table_lookup(p->node->names, p->name) == p)
-        g_hash_table_remove(p->node->names, p->name);
+    if (p->registered)
+        g_hash_table_remove(p->node->names, g_steal_pointer(&p->registered));
+}
+
+/* A process has one name, a name one process: what a trace says besides is a loss. */
+static void give_name(struct process *p, const char *name) {
+    struct process *former = g_hash_table_lookup(p->node->names, name);
+    char *key;
+
+    if (former == p)
+        return;
+    if (former)
+        unname(former);
+    unname(p);
+    p->registered = key = g_strdup(name);
+    g_hash_table_insert(p->node->names, key, p);
 }
 
 /* It lives no more: nothing is told of it but what comes late. */
@@ -356,19 +370,29 @@ struct process *dt_process_named(struct node *node, const char *name) {
 /* -- Events ------------------------------------------------------------------------- */
 
 static void register_name(struct node *node, const struct dt_process_register *e) {
-    struct process *p = dt_process_of(node, e->pid);
+    struct process *p = dt_process_of(node, e->pid), *former;
 
-    if (!p)
-        return;
     if (strcmp(e->type, "unregister") == 0) {
-        g_hash_table_remove(node->names, e->name);
+        former = g_hash_table_lookup(node->names, e->name);
+        if (former)
+            unname(former);
         g_hash_table_add(node->nobody, g_strdup(e->name));
         return;
     }
+    if (!p || p->has_exited)
+        return;
     g_hash_table_remove(node->nobody, e->name);
-    g_hash_table_insert(node->names, g_strdup(e->name), p);
+    give_name(p, e->name);
     if (learn(p, &(struct who){NULL, "", e->name, ""}))
         tell_learned(p);
+}
+
+/* Of pointers to processes, as the model or as sinks see them. */
+static int by_number(const void *a, const void *b) {
+    const struct dt_process *p = *(struct dt_process *const *)a;
+    const struct dt_process *q = *(struct dt_process *const *)b;
+
+    return p->number < q->number ? -1 : p->number > q->number;
 }
 
 static void add_link(struct process *p, struct process *other) {
@@ -401,13 +425,6 @@ static bool is_crash(const struct process *p, const char *reason) {
         g_str_has_prefix(reason, "{shutdown,"))
         return false;
     return strcmp(reason, "killed") != 0 || !p->parent_unlinked;
-}
-
-static int by_number(const void *a, const void *b) {
-    const struct dt_process *p = *(struct dt_process *const *)a;
-    const struct dt_process *q = *(struct dt_process *const *)b;
-
-    return p->number < q->number ? -1 : p->number > q->number;
 }
 
 static void exit_event(struct node *node, const char *pid, const char *reason) {
@@ -445,7 +462,7 @@ static void identity(struct node *node, const struct dt_process_identity *e) {
 
     if (p && !p->has_exited) {
         if (*e->name && !g_hash_table_contains(node->names, e->name))
-            g_hash_table_insert(node->names, g_strdup(e->name), p);
+            give_name(p, e->name);
         if (learn(p, &(struct who){dt_process_of(node, e->parent), e->initial, e->name, e->label}))
             tell_learned(p);
     }
@@ -512,12 +529,6 @@ void dt_processes_new(struct node *node) {
     g_queue_init(&node->exited);
 }
 
-static int in_order(gconstpointer a, gconstpointer b) {
-    const struct process *p = *(struct process *const *)a, *q = *(struct process *const *)b;
-
-    return p->seen.number < q->seen.number ? -1 : p->seen.number > q->seen.number;
-}
-
 /* The live ones in the order in which they became known. */
 static GPtrArray *living(struct node *node) {
     GPtrArray *all = g_ptr_array_new();
@@ -528,7 +539,7 @@ static GPtrArray *living(struct node *node) {
     while (g_hash_table_iter_next(&i, NULL, &p))
         if (!((struct process *)p)->has_exited)
             g_ptr_array_add(all, p);
-    g_ptr_array_sort(all, in_order);
+    g_ptr_array_sort(all, by_number);
     return all;
 }
 
@@ -559,15 +570,4 @@ void dt_processes_free(struct node *node) {
     g_hash_table_destroy(node->processes);
     g_hash_table_destroy(node->names);
     g_hash_table_destroy(node->nobody);
-}
-
-void dt_model_processes(const struct dt_model *model, void (*each)(struct dt_process *, void *),
-                        void *data) {
-    for (unsigned n = 0; n < model->nodes->len; n++) {
-        GPtrArray *all = living(model->nodes->pdata[n]);
-
-        for (unsigned i = 0; i < all->len; i++)
-            each(all->pdata[i], data);
-        g_ptr_array_free(all, TRUE);
-    }
 }

@@ -5,6 +5,7 @@
 struct span {
     struct dt_span seen;
     char *name;
+    GList *link;
 };
 
 /* Spans whose stop is not recorded leave when their process exits, or with the oldest. */
@@ -12,7 +13,7 @@ enum { OPEN_MAX = 100000 };
 
 struct spans {
     GHashTable *open; /* by id */
-    GQueue by_age;
+    GQueue by_age;    /* the oldest last */
 };
 
 static void end_span(struct node *node, struct span *span, int64_t end, const char *outcome) {
@@ -23,7 +24,7 @@ static void end_span(struct node *node, struct span *span, int64_t end, const ch
     span->seen.is_open = !*outcome;
     DT_TELL(node->model, span, &span->seen);
     g_hash_table_remove(node->spans->open, &span->seen.id);
-    g_queue_remove(&node->spans->by_age, span);
+    g_queue_delete_link(&node->spans->by_age, span->link);
     p->open_spans--;
     g_free(span->name);
     g_free(span);
@@ -48,6 +49,7 @@ static void start(struct node *node, const struct dt_user_span_start *e) {
     p->open_spans++;
     g_hash_table_insert(all->open, &span->seen.id, span);
     g_queue_push_head(&all->by_age, span);
+    span->link = all->by_age.head;
     if (all->by_age.length > OPEN_MAX)
         end_span(node, g_queue_peek_tail(&all->by_age), node->model->now, "");
 }
@@ -55,13 +57,14 @@ static void start(struct node *node, const struct dt_user_span_start *e) {
 static void stop(struct node *node, const struct dt_user_span_stop *e) {
     struct process *p = dt_process_of(node, e->pid);
     struct span *span = g_hash_table_lookup(node->spans->open, &e->id);
+    const char *outcome = *e->outcome ? e->outcome : "ok";
     int64_t now = node->model->now;
     struct dt_span told;
 
     if (!p)
         return;
     if (span && span->seen.process == &p->seen) {
-        end_span(node, span, now, *e->outcome ? e->outcome : "ok");
+        end_span(node, span, now, outcome);
         return;
     }
     told = (struct dt_span){.process = &p->seen,
@@ -69,7 +72,7 @@ static void stop(struct node *node, const struct dt_user_span_stop *e) {
                             .name = e->name,
                             .begin = now - (int64_t)MIN(e->duration, (uint64_t)MAX(now, 0)),
                             .end = now,
-                            .outcome = e->outcome};
+                            .outcome = outcome};
     DT_TELL(node->model, span, &told);
 }
 

@@ -45,6 +45,9 @@ static const struct {
 
 enum { MAX_MEMBERS = 16 };
 
+/* Times up to the year 2116: two of them have a difference. */
+static const int64_t latest = INT64_C(1) << 62;
+
 /* A member of an event's payload. */
 struct member {
     uint64_t index;
@@ -303,6 +306,20 @@ static void read_cpu(struct stream_info *info, const bt_packet *packet) {
         info->cpu = integer(cpu, is_signed);
 }
 
+/* -- Times -------------------------------------------------------------------------- */
+
+static bool read_time(const bt_clock_snapshot *snapshot, int64_t *time) {
+    return bt_clock_snapshot_get_ns_from_origin(snapshot, time) ==
+               BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK &&
+           *time > -latest && *time < latest;
+}
+
+static int64_t time_of(const bt_clock_snapshot *snapshot) {
+    int64_t time;
+
+    return read_time(snapshot, &time) ? time : DT_NO_VALUE;
+}
+
 /* -- Events ------------------------------------------------------------------------- */
 
 /* babeltrace2 below 2.0.5 shows an earlier text for an empty one; the length is right. */
@@ -364,9 +381,8 @@ static void read_event(struct dt_reader *r, const bt_message *message) {
     const struct stream_info *stream;
     const bt_field *payload;
 
-    if (!map->is_ours || bt_clock_snapshot_get_ns_from_origin(
-                             bt_message_event_borrow_default_clock_snapshot_const(message),
-                             &to->time) != BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK) {
+    if (!map->is_ours ||
+        !read_time(bt_message_event_borrow_default_clock_snapshot_const(message), &to->time)) {
         dt_model_skip(r->model);
         return;
     }
@@ -389,26 +405,6 @@ static void read_event(struct dt_reader *r, const bt_message *message) {
 
 /* -- Losses ------------------------------------------------------------------------- */
 
-static int64_t time_of(const bt_clock_snapshot *snapshot) {
-    int64_t time;
-
-    return bt_clock_snapshot_get_ns_from_origin(snapshot, &time) ==
-                   BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK
-               ? time
-               : DT_NO_VALUE;
-}
-
-/* Events are lost while no packet is free: from the end of one to the begin of the next, though
-   their number is written at its end. */
-static void begin_loss(struct dt_reader *r, struct stream_info *stream,
-                       const struct dt_lost *lost) {
-    stream->is_losing = true;
-    stream->lost = *lost;
-    if (lost->begin == DT_NO_VALUE)
-        stream->lost.begin = r->now;
-    dt_model_losing(r->model, stream->hostname, stream->vpid, stream->trace, stream->lost.begin);
-}
-
 static void end_loss(struct dt_reader *r, struct stream_info *stream, int64_t end) {
     struct dt_lost *lost = &stream->lost;
 
@@ -426,6 +422,18 @@ static void end_loss(struct dt_reader *r, struct stream_info *stream, int64_t en
     dt_model_lost(r->model, stream->hostname, stream->vpid, stream->trace, lost);
 }
 
+/* Events are lost while no packet is free: from the end of one to the begin of the next, though
+   their number is written at its end. */
+static void begin_loss(struct dt_reader *r, struct stream_info *stream,
+                       const struct dt_lost *lost) {
+    end_loss(r, stream, lost->begin);
+    stream->is_losing = true;
+    stream->lost = *lost;
+    if (lost->begin == DT_NO_VALUE)
+        stream->lost.begin = r->now;
+    dt_model_losing(r->model, stream->hostname, stream->vpid, stream->trace, stream->lost.begin);
+}
+
 static void read_lost_events(struct dt_reader *r, const bt_message *message) {
     const bt_stream *stream = bt_message_discarded_events_borrow_stream_const(message);
     struct dt_lost is = {.begin = DT_NO_VALUE, .end = DT_NO_VALUE};
@@ -440,7 +448,6 @@ static void read_lost_events(struct dt_reader *r, const bt_message *message) {
     if (bt_message_discarded_events_get_count(message, &is.count) !=
         BT_PROPERTY_AVAILABILITY_AVAILABLE)
         is.count = 0;
-    end_loss(r, stream_of(r, stream), is.begin);
     begin_loss(r, stream_of(r, stream), &is);
 }
 
@@ -456,7 +463,6 @@ static void read_lost_packets(struct dt_reader *r, const bt_message *message) {
         is.end =
             time_of(bt_message_discarded_packets_borrow_end_default_clock_snapshot_const(message));
     }
-    end_loss(r, stream_of(r, stream), is.begin);
     begin_loss(r, stream_of(r, stream), &is);
 }
 

@@ -36,8 +36,8 @@ static void clear_finding(gpointer of) {
 struct dt_report *dt_report_new(void) {
     struct dt_report *r = g_new0(struct dt_report, 1);
     r->nodes = g_ptr_array_new_with_free_func(free_node);
-    r->alive = g_hash_table_new_full(NULL, NULL, NULL, drop_who);
-    r->sums = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, drop_who);
+    r->alive = g_hash_table_new_full(NULL, NULL, drop_who, NULL);
+    r->sums = g_hash_table_new_full(dt_who_sum_hash, dt_who_sum_equal, drop_who, NULL);
     r->begin = r->end = DT_NO_VALUE;
     r->lost = g_array_new(FALSE, FALSE, sizeof(struct dt_seen_lost));
     g_array_set_clear_func(r->lost, clear_lost);
@@ -129,7 +129,7 @@ void dt_report_process(void *s, struct dt_process *process, int64_t time) {
     struct dt_report *r = s;
     at(r, time);
     struct dt_who *who = dt_who_of(r, process);
-    dt_who_named(r, who);
+    dt_who_learn_parent(r, who);
     if (process->kind == DT_PORT)
         told(r, who->node, DT_TOLD_PORTS);
     if (process->kind != DT_PROCESS)
@@ -143,7 +143,7 @@ void dt_report_process(void *s, struct dt_process *process, int64_t time) {
 
 void dt_report_process_named(void *s, struct dt_process *process, int64_t time) {
     at(s, time);
-    dt_who_named(s, dt_who_of(s, process));
+    dt_who_learn_parent(s, dt_who_of(s, process));
 }
 
 void dt_report_process_exited(void *s, const struct dt_exit *e) {

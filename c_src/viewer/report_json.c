@@ -79,7 +79,7 @@ static void ref(GString *to, const char *name, const struct dt_who *who) {
     }
     open(to, name, '{');
     number(to, "number", who->is_sum ? DT_NO_VALUE : (int64_t)who->number);
-    text(to, "node", name_of(who->node));
+    text(to, "node", dt_who_node(who));
     text(to, "pid", who->pid);
     text(to, "name", who->name);
     text(to, "show", dt_who_show(who));

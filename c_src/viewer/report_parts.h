@@ -9,6 +9,7 @@
 
 #include "viewer/report.h"
 #include "viewer/report_quantiles.h"
+#include "viewer/report_who.h"
 
 enum {
     /* Exited processes that are kept: the first ones by each criterion. */
@@ -72,40 +73,15 @@ struct dt_seen_node {
     struct dt_load load;
 };
 
-/* A process, a port, or a sum: several processes with the same initial call, timers, another node.
- * Tables hold references. */
-struct dt_who {
-    unsigned references;
-    enum dt_kind kind;
-    bool is_sum;
-    bool is_traced; /* the trace has events of its own, so what it lacks did not happen */
-    bool ran;       /* the trace tells when it ran */
-    uint64_t number;
-    struct dt_seen_node *node;
-    struct dt_process *process; /* while it lives; then the texts below are NULL */
-    char *pid, *name, *show, *initial, *label, *group;
-    struct dt_who *parent;
+struct dt_seen_node *dt_seen(struct dt_report *report, const struct dt_node *node); /* NULL of NULL */
 
-    int64_t began, ended;
-    int64_t run, runnable, waiting, collecting; /* ns */
-    int64_t longest_wait, longest_wait_at;
-    uint64_t collections, sent, received, mailbox_max, bytes_out;
-    GArray *stack; /* struct dt_called: its calls that have not ended */
-};
-
-struct dt_report;
-
-/* NULL of NULL. */
-struct dt_seen_node *dt_seen(struct dt_report *report, const struct dt_node *node);
-struct dt_who *dt_who_of(struct dt_report *report, struct dt_process *process);
 struct dt_who *dt_who_sum(struct dt_report *report, struct dt_seen_node *node, const char *show);
+guint dt_who_sum_hash(gconstpointer sum);
+gboolean dt_who_sum_equal(gconstpointer a, gconstpointer b);
 /* The sum of those with the same initial call. */
 struct dt_who *dt_who_kind(struct dt_report *report, struct dt_who *who);
-struct dt_who *dt_who_keep(struct dt_who *who);
-void dt_who_drop(struct dt_who *who);
-void dt_who_named(struct dt_report *report, struct dt_who *who); /* copies its name, parent */
+void dt_who_learn_parent(struct dt_report *report, struct dt_who *who);
 void dt_who_gone(struct dt_report *report, struct dt_process *process); /* copies its texts */
-const char *dt_who_show(const struct dt_who *who);                      /* of NULL: "unknown" */
 
 /* A process with its numbers is kept or summed. */
 struct dt_kept {
@@ -210,8 +186,8 @@ struct dt_finding {
 
 struct dt_report {
     GPtrArray *nodes;  /* struct dt_seen_node, by number; NULL where unknown */
-    GHashTable *alive; /* struct dt_process -> struct dt_who */
-    GHashTable *sums;  /* text -> struct dt_who */
+    GHashTable *alive; /* each struct dt_who that is the of_sink of a process */
+    GHashTable *sums;  /* each sum, by its node and its text */
 
     uint64_t events, skipped;
     int64_t begin, end;

@@ -64,56 +64,6 @@ static void merge(struct dt_pair *to, struct dt_pair *from) {
     dt_quantiles_merge(&to->worked, &from->worked);
 }
 
-typedef bool is_summed(const struct dt_who *who);
-
-static bool has_exited(const struct dt_who *who) {
-    return who && !who->is_sum && !who->process;
-}
-
-static bool has_no_name(const struct dt_who *who) {
-    return who && !who->is_sum && !(who->process ? *who->process->name : *who->name);
-}
-
-/* Rows of processes that `is_summed` names become rows of their initial calls. */
-static void sum_up(struct dt_report *report, struct dt_pairs *pairs, is_summed *is_summed) {
-    g_autoptr(GPtrArray) rows = dt_pairs_by_count(pairs);
-    for (guint i = 0; i < rows->len; i++) {
-        struct dt_pair *row = g_ptr_array_index(rows, i);
-        if (!is_summed(row->from) && !is_summed(row->to))
-            continue;
-        g_hash_table_steal(pairs->rows, row);
-        struct dt_who *from = is_summed(row->from) ? dt_who_kind(report, row->from) : row->from;
-        struct dt_who *to = is_summed(row->to) ? dt_who_kind(report, row->to) : row->to;
-        bool is_new;
-        merge(row_of(pairs, from, to, row->text, &is_new), row);
-        pair_free(row);
-    }
-}
-
-static void make_room(struct dt_report *report, struct dt_pairs *pairs) {
-    unsigned enough = pairs->most / 2;
-    sum_up(report, pairs, has_exited);
-    if (g_hash_table_size(pairs->rows) > enough)
-        sum_up(report, pairs, has_no_name);
-    g_autoptr(GPtrArray) rows = dt_pairs_by_count(pairs);
-    for (guint i = enough; i < rows->len; i++) {
-        struct dt_pair *row = g_ptr_array_index(rows, i);
-        pairs->left_out += row->count;
-        g_hash_table_remove(pairs->rows, row);
-    }
-}
-
-struct dt_pair *dt_pairs_row(struct dt_report *report, struct dt_pairs *pairs, struct dt_who *from,
-                             struct dt_who *to, const char *text) {
-    bool is_new;
-    struct dt_pair *row = row_of(pairs, from, to, text, &is_new);
-    if (!is_new || g_hash_table_size(pairs->rows) <= pairs->most)
-        return row;
-    g_hash_table_remove(pairs->rows, row);
-    make_room(report, pairs);
-    return row_of(pairs, from, to, text, &is_new);
-}
-
 static uint64_t number_of(const struct dt_who *who) {
     return who ? who->number : 0;
 }
@@ -146,6 +96,64 @@ GPtrArray *dt_pairs_by_count(const struct dt_pairs *pairs) {
     GPtrArray *rows = values(pairs->rows);
     g_ptr_array_sort(rows, by_count);
     return rows;
+}
+
+typedef bool is_summed(const struct dt_who *who);
+
+static bool has_exited(const struct dt_who *who) {
+    return who && !who->is_sum && !who->process;
+}
+
+static bool has_no_name(const struct dt_who *who) {
+    return who && !who->is_sum && !(who->process ? *who->process->name : *who->name);
+}
+
+/* Rows of processes that `is_summed` names become rows of their initial calls. */
+static void sum_up(struct dt_report *report, struct dt_pairs *pairs, is_summed *is_summed) {
+    g_autoptr(GPtrArray) rows = values(pairs->rows);
+    guint summed = 0;
+    for (guint i = 0; i < rows->len; i++) {
+        struct dt_pair *row = g_ptr_array_index(rows, i);
+        if (is_summed(row->from) || is_summed(row->to))
+            g_ptr_array_index(rows, summed++) = row;
+    }
+    g_ptr_array_set_size(rows, (gint)summed);
+    g_ptr_array_sort(rows, by_count);
+    for (guint i = 0; i < rows->len; i++) {
+        struct dt_pair *row = g_ptr_array_index(rows, i);
+        g_hash_table_steal(pairs->rows, row);
+        struct dt_who *from = is_summed(row->from) ? dt_who_kind(report, row->from) : row->from;
+        struct dt_who *to = is_summed(row->to) ? dt_who_kind(report, row->to) : row->to;
+        bool is_new;
+        merge(row_of(pairs, from, to, row->text, &is_new), row);
+        pair_free(row);
+    }
+}
+
+static void make_room(struct dt_report *report, struct dt_pairs *pairs) {
+    unsigned enough = pairs->most / 2;
+    sum_up(report, pairs, has_exited);
+    if (g_hash_table_size(pairs->rows) > enough)
+        sum_up(report, pairs, has_no_name);
+    if (g_hash_table_size(pairs->rows) <= enough)
+        return;
+    g_autoptr(GPtrArray) rows = dt_pairs_by_count(pairs);
+    for (guint i = enough; i < rows->len; i++) {
+        struct dt_pair *row = g_ptr_array_index(rows, i);
+        pairs->left_out += row->count;
+        g_hash_table_remove(pairs->rows, row);
+    }
+}
+
+struct dt_pair *dt_pairs_row(struct dt_report *report, struct dt_pairs *pairs, struct dt_who *from,
+                             struct dt_who *to, const char *text) {
+    bool is_new;
+    struct dt_pair *row = row_of(pairs, from, to, text, &is_new);
+    if (!is_new || g_hash_table_size(pairs->rows) <= pairs->most)
+        return row;
+    g_hash_table_remove(pairs->rows, row);
+    make_room(report, pairs);
+    return row_of(pairs, from, to, text, &is_new);
 }
 
 /* -- Names ------------------------------------------------------------------------------ */

@@ -23,48 +23,56 @@ void dt_who_drop(struct dt_who *who) {
     if (!who || --who->references)
         return;
     dt_who_drop(who->parent);
-    g_free(who->pid);
-    g_free(who->name);
-    g_free(who->show);
-    g_free(who->initial);
-    g_free(who->label);
-    g_free(who->group);
+    g_free(who->texts);
     if (who->stack)
         g_array_free(who->stack, TRUE);
     g_free(who);
 }
 
-struct dt_who *dt_who_of(struct dt_report *report, struct dt_process *process) {
-    if (!process)
-        return NULL;
-    struct dt_who *who = g_hash_table_lookup(report->alive, process);
-    if (who)
-        return who;
-    who = g_new0(struct dt_who, 1);
+static struct dt_who *new_who(struct dt_seen_node *node) {
+    struct dt_who *who = g_new0(struct dt_who, 1);
     who->references = 1;
-    who->kind = process->kind;
-    who->number = process->number;
-    who->process = process;
-    who->node = dt_seen(report, process->node);
+    who->node = node;
     who->began = who->ended = who->longest_wait_at = DT_NO_VALUE;
-    g_hash_table_insert(report->alive, process, who);
     return who;
 }
 
+struct dt_who *dt_who_of(struct dt_report *report, struct dt_process *process) {
+    if (!process)
+        return NULL;
+    if (process->of_sink)
+        return process->of_sink;
+    struct dt_who *who = new_who(dt_seen(report, process->node));
+    who->kind = process->kind;
+    who->number = process->number;
+    who->process = process;
+    process->of_sink = who;
+    g_hash_table_add(report->alive, who);
+    return who;
+}
+
+guint dt_who_sum_hash(gconstpointer of) {
+    const struct dt_who *sum = of;
+    return g_direct_hash(sum->node) ^ g_str_hash(sum->show);
+}
+
+gboolean dt_who_sum_equal(gconstpointer a, gconstpointer b) {
+    const struct dt_who *x = a, *y = b;
+    return x->node == y->node && strcmp(x->show, y->show) == 0;
+}
+
 struct dt_who *dt_who_sum(struct dt_report *report, struct dt_seen_node *node, const char *show) {
-    g_autofree char *key = g_strdup_printf("%p %s", (void *)node, show);
-    struct dt_who *who = g_hash_table_lookup(report->sums, key);
+    static const char others[] = "others";
+    struct dt_who key = {.node = node, .show = show};
+    struct dt_who *who = g_hash_table_lookup(report->sums, &key);
     if (who)
         return who;
-    if (g_hash_table_size(report->sums) >= DT_SUMS && strcmp(show, "others") != 0)
-        return dt_who_sum(report, NULL, "others");
-    who = g_new0(struct dt_who, 1);
-    who->references = 1;
+    if (g_hash_table_size(report->sums) >= DT_SUMS && strcmp(show, others) != 0)
+        return dt_who_sum(report, NULL, others);
+    who = new_who(node);
     who->is_sum = true;
-    who->node = node;
-    who->show = g_strdup(show);
-    who->began = who->ended = who->longest_wait_at = DT_NO_VALUE;
-    g_hash_table_insert(report->sums, g_steal_pointer(&key), who);
+    who->show = who->texts = g_strdup(show);
+    g_hash_table_add(report->sums, who);
     return who;
 }
 
@@ -88,47 +96,50 @@ struct dt_who *dt_who_kind(struct dt_report *report, struct dt_who *who) {
     }
 }
 
-static void copy(char **to, const char *text) {
-    g_free(*to);
-    *to = g_strdup(text ? text : "");
+/* The model forgets a parent that is gone. */
+void dt_who_learn_parent(struct dt_report *report, struct dt_who *who) {
+    if (!who->parent)
+        who->parent = dt_who_keep(dt_who_of(report, who->process->parent));
 }
 
-/* A name that is unregistered, as at an exit, stays in the report. */
-void dt_who_named(struct dt_report *report, struct dt_who *who) {
-    const struct dt_process *p = who->process;
-    if (p && p->parent && !who->parent)
-        who->parent = dt_who_keep(dt_who_of(report, p->parent));
-    if (!p || !p->name || !*p->name)
-        return;
-    copy(&who->name, p->name);
-    copy(&who->show, p->show);
+static void copy_texts(struct dt_who *who, const struct dt_process *process) {
+    const char *const from[] = {process->pid,     process->name,  process->show,
+                                process->initial, process->label, process->group};
+    const char **const to[] = {&who->pid,     &who->name,  &who->show,
+                               &who->initial, &who->label, &who->group};
+    size_t sizes[G_N_ELEMENTS(from)], all = 0;
+    for (size_t i = 0; i < G_N_ELEMENTS(from); i++)
+        all += sizes[i] = strlen(from[i]) + 1;
+    char *at = who->texts = g_malloc(all);
+    for (size_t i = 0; i < G_N_ELEMENTS(from); i++) {
+        *to[i] = memcpy(at, from[i], sizes[i]);
+        at += sizes[i];
+    }
 }
 
 void dt_who_gone(struct dt_report *report, struct dt_process *process) {
-    struct dt_who *who = g_hash_table_lookup(report->alive, process);
+    struct dt_who *who = process->of_sink;
     if (!who)
         return;
-    dt_who_named(report, who);
-    if (!who->name)
-        copy(&who->name, "");
-    if (!who->show)
-        copy(&who->show, process->show);
-    copy(&who->pid, process->pid);
-    copy(&who->initial, process->initial);
-    copy(&who->label, process->label);
-    copy(&who->group, process->group);
+    dt_who_learn_parent(report, who);
+    copy_texts(who, process);
     who->began = process->began;
     who->ended = process->ended;
-    who->process = NULL;
     if (who->stack)
         g_array_free(who->stack, TRUE);
     who->stack = NULL;
-    g_hash_table_steal(report->alive, process);
+    who->process = NULL;
+    process->of_sink = NULL;
+    g_hash_table_steal(report->alive, who);
     if (who->kind == DT_PROCESS)
         dt_kept_add(&report->processes, who);
     else if (who->kind == DT_PORT)
         dt_kept_add(&report->ports, who);
     dt_who_drop(who);
+}
+
+const char *dt_who_node(const struct dt_who *who) {
+    return who->node && who->node->name ? who->node->name : "";
 }
 
 const char *dt_who_show(const struct dt_who *who) {

@@ -20,12 +20,12 @@ static const struct dt_param params[] = {
     {0},
 };
 
-/* The collectors, each with its data. */
-enum { REPORT, TIMELINE, FLAME, COLLECTORS };
+/* The collectors, each with its data, in the order in which they are told. */
+enum { TIMELINE, REPORT, FLAME, COLLECTORS };
 
 static const struct dt_sink *const collects[COLLECTORS] = {
-    [REPORT] = &dt_report_collects,
     [TIMELINE] = &dt_timeline_collects,
+    [REPORT] = &dt_report_collects,
     [FLAME] = &dt_flame_collects,
 };
 
@@ -55,8 +55,8 @@ static void page_free(void *s) {
         return;
     if (page->file)
         dt_file_discard(page->file);
-    dt_report_free(page->of[REPORT]);
     dt_timeline_free(page->of[TIMELINE]);
+    dt_report_free(page->of[REPORT]);
     dt_flame_free(page->of[FLAME]);
     g_free(page->template);
     g_free(page->title);
@@ -80,11 +80,12 @@ static void *page_start(const union dt_value *values, GError **error) {
     page->title = g_strdup(values[TITLE].string);
     page->of[REPORT] = dt_report_new();
     page->of[FLAME] = dt_flame_new(DT_FLAME_CALLS, DT_FLAME_BY_NONE);
-    page->of[TIMELINE] = dt_timeline_new((struct dt_timeline_limits){
-        .processes = (unsigned)values[PROCESSES].integer,
-        .intervals = (unsigned)values[INTERVALS].integer,
-        .messages = (unsigned)values[MESSAGES].integer,
-    });
+    page->of[TIMELINE] = dt_timeline_new(
+        page->of[REPORT], (struct dt_timeline_limits){
+                              .processes = (unsigned)values[PROCESSES].integer,
+                              .intervals = (unsigned)values[INTERVALS].integer,
+                              .messages = (unsigned)values[MESSAGES].integer,
+                          });
     return page;
 
 failed:
