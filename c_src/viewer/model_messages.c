@@ -195,6 +195,8 @@ static struct message *sent(struct node *node, const struct dt_message_send *e) 
 
     if (from)
         dt_release(from);
+    if (dt_is_nobody(e->to))
+        return NULL;
     m = new_message(node, from, r.process, e->message);
 
     m->seen.sent = node->model->now;
@@ -243,7 +245,7 @@ static struct message *find(const struct delivery *d) {
     return find_in(&d->to->in_flight, d);
 }
 
-/* It was sent to a name: now it is known whose. */
+/* It was sent to a name: now it is known whose, and that it was in flight to this process. */
 static struct message *find_unaddressed(struct messages *all, const struct delivery *d) {
     struct message *m = d->from ? find_in(&all->unaddressed, d) : NULL;
 
@@ -253,6 +255,7 @@ static struct message *find_unaddressed(struct messages *all, const struct deliv
     m->seen.to = &d->to->seen;
     dt_process_ref(d->to);
     add(all, m);
+    count_mailbox(d->to, 1);
     return m;
 }
 
