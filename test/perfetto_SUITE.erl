@@ -239,12 +239,12 @@ counters(Config) ->
                  rows(File, "select ts, cast(value as int), unit from counter c join counter_track t "
                             "on c.track_id = t.id where t.name = 'memory_binary' order by ts")).
 
-%% A slice whose name Perfetto shows in red.
+%% From the packet's last event to its end: a slice whose name Perfetto shows in red.
 lost(Config) ->
     File = trace([in(1000, ?A, "a:b/1"), #{time => 2000, lost => 12}, in(3000, ?A, "a:b/1"), out(4000, ?A, "a:b/1")],
                  Config),
-    ?assertEqual([[2000, <<"LOST 12 events (gap)">>, 12]],
-                 rows(File, "select ts, name, extract_arg(arg_set_id, 'debug.count') from $slice "
+    ?assertEqual([[1000, 1000, <<"LOST 12 events (gap)">>, 12]],
+                 rows(File, "select ts, dur, name, extract_arg(arg_set_id, 'debug.count') from $slice "
                             "where category = 'lost'")).
 
 %% Two containers: the same numbers, two processes in Perfetto.

@@ -281,7 +281,8 @@ parameters(Config) ->
          ?assertNotEqual(nomatch, string:find(Output, Name), Output)
      end || {Name, Params} <- [{"format", [{format, "xml"}]}, {"top", [{top, 0}]},
                                {"/nowhere", [{path, "/nowhere/at/all"}]}]],
-    Many = [in(N * 1000, io_lib:format("<0.~b.0>", [N]), "a:b/1") || N <- lists:seq(1, 50)],
+    Many = [[in(N * 1000, Pid, "a:b/1"), out(N * 1000 + 10, Pid, "a:b/1")]
+            || N <- lists:seq(1, 50), Pid <- [io_lib:format("<0.~b.0>", [N])]],
     Rows = fun(Lines) -> length([Line || Line <- Lines, re:run(Line, "^  <0\\.", []) =/= nomatch]) end,
     ?assertEqual(20, Rows(text(Many, [], Config))),
     ?assertEqual(7, Rows(text(Many, [{top, 7}], Config))).

@@ -15,15 +15,15 @@ all() ->
 
 groups() ->
     [{processes, [], [spawned, names, groups_of_processes, links_at_crash, killed_by_supervisor, pid_used_again,
-                      name_without_unregister, ports]},
-     {scheduling, [], [states, from_the_middle, in_without_out, out_without_in, collection_splits, collection_cut,
-                       exiting, cpu_for_scheduler]},
+                      name_without_unregister, ports, nobody]},
+     {scheduling, [], [states, from_the_middle, port_within_process, in_without_out, out_without_in, collection_splits,
+                       collection_cut, exiting, cpu_for_scheduler, displaced_on_cpu]},
      {calls, [], [nested, values, tail_call, exceptions, recursion, deep, plain_calls, returns_to, entered_before,
                   waited_in_call]},
      {messages, [], [by_sender, by_order, one_delivery, to_the_dead, timers, timeouts, to_names,
                     to_unknown_names, tokens, unmatched]},
      {server_calls, [], [reply, no_alias, call_timeout, caller_exits, server_down, cut_request]},
-     {nodes, [], [two_nodes, named, lost, lost_in_one_trace, other_events]},
+     {nodes, [], [two_nodes, named, namesakes, lost, lost_in_one_trace, lost_beside_other_cpu, other_events]},
      {invariants, [], [hold, odd_texts]}].
 
 init_per_suite(Config) ->
@@ -114,6 +114,14 @@ ports(Config) ->
          "30 interval process=#Port<0.5>#2 state=running begin=10 end=30 scheduler=0 in=\"command\"",
          "40 process_exited process=#Port<0.5>#2 reason=\"normal\""], Told).
 
+%% The VM's own name where it, no process, controls a port.
+nobody(Config) ->
+    Answers = [sent(N, "#Port<0.0>", Nobody, "{#Port<0.0>,{control,<<>>}}")
+               || {N, Nobody} <- [{0, "<0.32767.8191>"}, {10, "<0.268435455.4294967295>"}]],
+    Told = told(Answers, Config),
+    ?assertEqual(["#Port<0.0>#1"], [value(process, Line) || Line <- of_kind("process", Told)]),
+    ?assertEqual([], of_kind("sent", Told)).
+
 %% -- Scheduling ----------------------------------------------------------------------------------
 
 scheduled(Ns, Pid, Type) -> scheduled(Ns, Pid, Type, "shop:wait/0").
@@ -149,13 +157,26 @@ from_the_middle(Config) ->
                   "30 interval process=<0.9.0>#1 state=running begin=20 end=30" ++ _, _],
                  of_kind("interval", Told)).
 
-%% A scheduler runs one process.
+%% A process that calls a port runs on; the next process ends a port whose `out' is missing.
+port_within_process(Config) ->
+    Port = fun(Ns, Type) -> {Ns, port_scheduled, #{pid => "#Port<0.5>", entry => "control", type => Type}} end,
+    Told = told([scheduled(0, "<0.1.0>", "in"), Port(10, "in"), Port(15, "out"), scheduled(20, "<0.1.0>", "out"),
+                 Port(30, "in"), scheduled(40, "<0.1.0>", "in"), scheduled(50, "<0.1.0>", "out")], Config),
+    ?assertMatch(["15 interval process=#Port<0.5>#2 state=running begin=10 end=15 scheduler=0" ++ _,
+                  "20 interval process=<0.1.0>#1 state=running begin=0 end=20 scheduler=0" ++ _,
+                  "30 interval process=#Port<0.5>#2 state=waiting begin=15 end=30" ++ _,
+                  "40 interval process=<0.1.0>#1 state=waiting begin=20 end=40" ++ _,
+                  "30 interval process=#Port<0.5>#2 state=running begin=30 end=30 inferred" ++ _,
+                  "50 interval process=<0.1.0>#1 state=running begin=40 end=50" ++ _ | _],
+                 of_kind("interval", Told)).
+
+%% A scheduler runs one process. How long the one before it ran is unknown.
 in_without_out(Config) ->
     Told = told([scheduled(0, "<0.1.0>", "in"), scheduled(10, "<0.2.0>", "in"), scheduled(20, "<0.2.0>", "in"),
                  scheduled(30, "<0.1.0>", "in")], Config),
-    ?assertMatch(["10 interval process=<0.1.0>#1 state=running begin=0 end=10 inferred scheduler=0" ++ _,
-                  "20 interval process=<0.2.0>#2 state=running begin=10 end=20 inferred scheduler=0" ++ _,
-                  "30 interval process=<0.2.0>#2 state=running begin=20 end=30 inferred scheduler=0" ++ _,
+    ?assertMatch(["0 interval process=<0.1.0>#1 state=running begin=0 end=0 inferred scheduler=0" ++ _,
+                  "10 interval process=<0.2.0>#2 state=running begin=10 end=10 inferred scheduler=0" ++ _,
+                  "20 interval process=<0.2.0>#2 state=running begin=20 end=20 inferred scheduler=0" ++ _,
                   "30 interval process=<0.1.0>#1 state=running begin=30 end=30 is_open scheduler=0" ++ _],
                  of_kind("interval", Told)).
 
@@ -199,13 +220,20 @@ exiting(Config) ->
                   "45 interval process=<0.2.0>#2 state=exiting begin=40 end=45"],
                  of_kind("interval", Told)).
 
+on({Ns, Probe, Fields}, Cpu) -> {Ns, Probe, Fields, #{cpu => Cpu}}.
+
 %% Without thread ids. A CPU may get another thread, so nothing ends there.
 cpu_for_scheduler(Config) ->
-    On = fun({Ns, Probe, Fields}, Cpu) -> {Ns, Probe, Fields, #{cpu => Cpu}} end,
-    Told = bare([On(scheduled(0, "<0.1.0>", "in"), 1), On(scheduled(10, "<0.2.0>", "in"), 1),
-                 On(scheduled(20, "<0.1.0>", "out"), 0)], Config),
+    Told = bare([on(scheduled(0, "<0.1.0>", "in"), 1), on(scheduled(10, "<0.2.0>", "in"), 1),
+                 on(scheduled(20, "<0.1.0>", "out"), 0)], Config),
     has(["0 scheduler number=0 node=0 id=1 name=\"CPU 1\" is_cpu",
          "20 interval process=<0.1.0>#1 state=running begin=0 end=20 in=\"shop:wait/0\""], Told).
+
+%% Nothing tells that it ran on after another process was seen on its CPU.
+displaced_on_cpu(Config) ->
+    Told = bare([on(scheduled(0, "<0.1.0>", "in"), 1), on(scheduled(10, "<0.2.0>", "in"), 1),
+                 on(scheduled(20, "<0.2.0>", "out"), 1)], Config),
+    has(["0 interval process=<0.1.0>#1 state=running begin=0 end=0 inferred in=\"shop:wait/0\""], Told).
 
 %% -- Calls ---------------------------------------------------------------------------------------
 
@@ -356,7 +384,9 @@ to_names(Config) ->
                  sent(10, "<0.1.0>", "shop", "a"), received(20, "<0.9.0>", "a"),
                  sent(30, "<0.1.0>", "cart", "b"), delivery(40, "<0.8.0>", "<0.1.0>", "b")], Config),
     ?assertEqual([{"<0.1.0>#2", "<0.9.0>#1", 10, 20, "order"}, {"<0.1.0>#2", "<0.8.0>#3", 30, 40, "sender"}],
-                 matched(Told)).
+                 matched(Told)),
+    ?assertEqual([{"<0.9.0>#1", 1}, {"<0.9.0>#1", 0}, {"<0.8.0>#3", 1}, {"<0.8.0>#3", 0}],
+                 [{value(process, Line), number(messages, Line)} || Line <- of_kind("mailbox", Told)]).
 
 %% Beside messages to its pid, in their order: none is lost, and each counts once.
 to_unknown_names(Config) ->
@@ -449,8 +479,8 @@ two_nodes(Config) ->
     In = fun({Ns, Probe, Fields}, Vpid) -> {Ns, Probe, Fields, #{vpid => Vpid, vtid => Vpid}} end,
     Told = bare([In(sent(0, "<0.1.0>", "<0.9.0>", "a"), 17), In(received(10, "<0.9.0>", "a"), 18),
                  In(received(20, "<0.9.0>", "a"), 17)], Config),
-    ?assertEqual(["0 node number=0 name=\"vm, process 17\" hostname=\"vm\" os_pid=17",
-                  "10 node number=1 name=\"vm, process 18\" hostname=\"vm\" os_pid=18"],
+    ?assertEqual(["0 node number=0 name=\"vm, OS process 17\" hostname=\"vm\" os_pid=17",
+                  "10 node number=1 name=\"vm, OS process 18\" hostname=\"vm\" os_pid=18"],
                  of_kind("node", Told)),
     ?assertEqual([{"-", "<0.9.0>#3", none, 10, "not"}, {"<0.1.0>#1", "<0.9.0>#2", 0, 20, "order"}], matched(Told)).
 
@@ -461,20 +491,28 @@ named(Config) ->
     Told = told([Node(0, "other@host", "9234"), Node(10, "shop@host", "0")], Config),
     has(["10 node number=0 name=\"shop@host\" hostname=\"vm\" os_pid=17 otp=\"27\""], Told).
 
-%% After a loss, nothing is known until an event tells.
+%% As nodes that are not distributed.
+namesakes(Config) ->
+    Named = fun(Ns, Vpid) -> {Ns, process_identity, #{pid => "<0.1.0>", node => "nonode@nohost"}, #{vpid => Vpid}} end,
+    Told = bare([Named(0, 17), Named(10, 18), Named(20, 17)], Config),
+    ?assertEqual([{"0", "\"vm, OS process 17\""}, {"0", "\"nonode@nohost\""}, {"1", "\"vm, OS process 18\""},
+                  {"0", "\"nonode@nohost, OS process 17\""}, {"1", "\"nonode@nohost, OS process 18\""}],
+                 [{value(number, Line), value(name, Line)} || Line <- of_kind("node", Told)]).
+
+%% Events are lost after a packet's last one. From then on nothing is known until an event tells.
 lost(Config) ->
     Told = told([call(0, "a:a/0"), return(1, "a:a/0"), scheduled(5, "<0.1.0>", "in"), call(10, "a:a/0"),
                  scheduled(12, "<0.2.0>", "out"), sent(15, "<0.1.0>", "<0.2.0>", "x"),
                  #{time => base() + 20, lost => 3, cpu => 0},
                  received(40, "<0.2.0>", "x"), scheduled(50, "<0.1.0>", "out"),
                  scheduled(60, "<0.1.0>", "in")], Config),
-    has(["20 lost node=0 begin=20 end=20 count=3 stream=\"CPU 0\""], Told),
+    has(["15 lost node=0 begin=15 end=20 count=3 stream=\"CPU 0\""], Told),
     ?assertMatch(["15 interval process=<0.2.0>#2 state=waiting begin=12 end=15 out=" ++ _,
-                  "20 interval process=<0.1.0>#1 state=running begin=5 end=20 inferred" ++ _,
-                  "20 interval process=<0.2.0>#2 state=runnable begin=15 end=20 inferred" ++ _,
+                  "15 interval process=<0.1.0>#1 state=running begin=5 end=15 inferred" ++ _,
+                  "15 interval process=<0.2.0>#2 state=runnable begin=15 end=15 inferred" ++ _,
                   "60 interval process=<0.1.0>#1 state=waiting begin=50 end=60 inferred" ++ _ | _],
                  of_kind("interval", Told)),
-    ?assertMatch({"a:a/0", 0, 10, 20, "unknown"}, lists:last(ends(Told))),
+    ?assertMatch({"a:a/0", 0, 10, 15, "unknown"}, lists:last(ends(Told))),
     ?assertEqual([{"<0.1.0>#1", "<0.2.0>#2", 15, none, "not"}, {"-", "<0.2.0>#2", none, 40, "not"}], matched(Told)).
 
 %% Another trace goes on.
@@ -483,8 +521,20 @@ lost_in_one_trace(Config) ->
     Told = bare([In(scheduled(0, "<0.1.0>", "in"), 0), In(scheduled(1, "<0.1.0>", "in"), 1),
                  #{time => base() + 20, lost => 3, cpu => 0, trace => 1},
                  In(scheduled(30, "<0.1.0>", "out"), 0), In(scheduled(31, "<0.1.0>", "out"), 1)], Config),
-    ?assertMatch(["20 interval process=<0.1.0>#2 state=running begin=1 end=20 inferred" ++ _,
+    ?assertMatch(["1 interval process=<0.1.0>#2 state=running begin=1 end=1 inferred" ++ _,
                   "30 interval process=<0.1.0>#1 state=running begin=0 end=30 scheduler" ++ _ | _],
+                 of_kind("interval", Told)).
+
+%% What another CPU tells while one loses events: its frames still nest.
+lost_beside_other_cpu(Config) ->
+    Told = bare([on(call(0, "a:b/0"), 0), on(return(1, "a:b/0"), 0), on(scheduled(5, "<0.1.0>", "in"), 0),
+                 on(call(10, "a:a/0"), 0), on(call(15, "a:b/0"), 1), on(return(18, "a:b/0"), 1),
+                 on(scheduled(19, "<0.1.0>", "out"), 1),
+                 #{time => base() + 20, lost => 3, cpu => 0}, on(scheduled(30, "<0.1.0>", "in"), 0)], Config),
+    ?assertEqual([{"a:b/0", 0, 0, 1, "return"}, {"a:b/0", 1, 15, 18, "return"}, {"a:a/0", 0, 10, 18, "unknown"}],
+                 ends(Told)),
+    ?assertMatch(["19 interval process=<0.1.0>#1 state=running begin=5 end=19" ++ _,
+                  "19 interval process=<0.1.0>#1 state=waiting begin=19 end=19 inferred" ++ _ | _],
                  of_kind("interval", Told)).
 
 other_events(Config) ->

@@ -9,6 +9,8 @@
  *   - begins of what is told at its end: intervals, server calls, spans, inferred frames
  *   - deliveries and returns, which come up to 0.1 ms late where a second probe completes them
  *   - ends of intervals that a loss cuts, which are told when the process is touched next
+ *   - ends of runs whose end is unknown, which are their begins
+ *   - losses, and ends of calls that a loss cuts, which are told when the loss is over
  *
  * What the trace lacks is not told; what the model infers has `inferred` set.
  *
@@ -41,7 +43,8 @@ enum {
 /* One VM. */
 struct dt_node {
     unsigned number;      /* from 0, in the order of the first event */
-    const char *name;     /* "shop@host" of an identity; else "host, process 4711"; never NULL */
+    const char *name;     /* "shop@host" of an identity, "shop@host, OS process 4711" if several have
+                             that; else "host, OS process 4711"; never NULL */
     const char *hostname; /* "" if unknown */
     int64_t os_pid;       /* DT_NO_VALUE if unknown */
     const char *otp;      /* its release, "" if unknown */
@@ -63,7 +66,9 @@ struct dt_scheduler {
    preempted looks like one that waits. So a process waits from its `out` to the first arrival: a
    message that is sent to it, or one that is delivered whose send was not recorded. From then on it
    is runnable. So RUNNABLE is never too long, and WAITING may be: its `inferred` is set where
-   nothing arrived that ended it. */
+   nothing arrived that ended it.
+
+   A process that calls a port runs on while the port does: both are RUNNING, on one scheduler. */
 enum dt_state {
     DT_STATE_UNKNOWN,  /* before the first event that tells */
     DT_STATE_WAITING,  /* not scheduled: waits for a message, was suspended, or was preempted */
@@ -234,7 +239,7 @@ struct dt_exit {
 struct dt_lost {
     struct dt_node *node; /* NULL if the trace does not tell */
     const char *stream;   /* for people: "CPU 1" */
-    int64_t begin, end;   /* they were lost between these times: from a packet to the next */
+    int64_t begin, end;   /* they were lost between these times */
     uint64_t count;       /* 0 if unknown */
 };
 
@@ -246,10 +251,10 @@ struct dt_model *dt_model_new(const struct dt_sink *sink, void *of_sink);
 void dt_model_event(struct dt_model *model, const struct dt_recorded *event);
 /* Counts an event of another provider, or one whose fields could not be read. */
 void dt_model_skip(struct dt_model *model);
-/* A loss has begun: what is known ends there. Then its end is known: what seemed to be known while
-   it lasted was not, either. */
+/* A loss has begun whose end is not known yet: what is known ends there. */
 void dt_model_losing(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
                      int64_t begin);
+/* A loss whose end is known: what seemed to be known while it lasted was not. */
 void dt_model_lost(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
                    const struct dt_lost *lost);
 /* Tells what is open, then every live process as gone, then the nodes' end. */

@@ -387,12 +387,13 @@ void dt_calls_cut(struct process *p, int64_t time, enum dt_left left) {
     free_calls(p);
 }
 
-void dt_calls_lost(struct node *node, int64_t time) {
+/* What a process did after the loss began was told already: its frames end after that. */
+void dt_calls_lost(struct node *node, int64_t begin) {
     for (struct calls *c = node->calls; c; c = c->next) {
-        pop_above(c, 0, time, DT_LEFT_UNKNOWN);
+        c->since = MAX(begin, c->last_time);
+        pop_above(c, 0, c->since, DT_LEFT_UNKNOWN);
         memset(c->ended, 0, sizeof c->ended);
         c->has_returned = false;
-        c->since = time;
     }
 }
 

@@ -188,6 +188,8 @@ static struct message *sent(struct node *node, const struct dt_message_send *e) 
 
     if (from)
         dt_release(from);
+    if (dt_is_nobody(e->to))
+        return NULL;
     m = new_message(node, from, r.process, e->message);
     m->seen.sent = node->model->now;
     m->seen.is_dead = r.is_dead;

@@ -14,8 +14,8 @@ static char *provisional_name(const struct node *node) {
         return *node->hostname ? g_strdup(node->hostname)
                                : g_strdup_printf("node %u", node->seen.number);
     if (!*node->hostname)
-        return g_strdup_printf("process %" G_GINT64_FORMAT, node->seen.os_pid);
-    return g_strdup_printf("%s, process %" G_GINT64_FORMAT, node->hostname, node->seen.os_pid);
+        return g_strdup_printf("OS process %" G_GINT64_FORMAT, node->seen.os_pid);
+    return g_strdup_printf("%s, OS process %" G_GINT64_FORMAT, node->hostname, node->seen.os_pid);
 }
 
 static void free_scheduler(gpointer data) {
@@ -62,20 +62,54 @@ struct node *dt_node_of(struct dt_model *model, const struct dt_recorded *e) {
 }
 
 static bool set(char **to, const char *text) {
-    if (!*text || strcmp(*to, text) == 0)
+    if (!*text || g_strcmp0(*to, text) == 0)
         return false;
     g_free(*to);
     *to = g_strdup(text);
     return true;
 }
 
-void dt_node_named(struct node *node, const char *name, const char *otp) {
-    bool is_new = set(&node->otp, otp);
+static bool is_namesake(const struct node *node, const struct node *other) {
+    return other != node && g_strcmp0(node->own_name, other->own_name) == 0;
+}
 
-    is_new |= set(&node->name, name);
-    node->seen.otp = node->otp;
+static bool has_namesake(const struct node *node) {
+    for (unsigned i = 0; i < node->model->nodes->len; i++)
+        if (is_namesake(node, node->model->nodes->pdata[i]))
+            return true;
+    return false;
+}
+
+/* Nodes that are not distributed all have the name nonode@nohost. */
+static bool set_name(struct node *node) {
+    char *name = NULL;
+    bool is_new;
+
+    if (node->seen.os_pid != DT_NO_VALUE && has_namesake(node))
+        name = g_strdup_printf("%s, OS process %" G_GINT64_FORMAT, node->own_name, node->seen.os_pid);
+    is_new = set(&node->name, name ? name : node->own_name);
+    g_free(name);
     node->seen.name = node->name;
-    if (is_new)
+    return is_new;
+}
+
+static void name(struct node *node) {
+    set_name(node);
+    for (unsigned i = 0; i < node->model->nodes->len; i++) {
+        struct node *other = node->model->nodes->pdata[i];
+
+        if (is_namesake(node, other) && set_name(other))
+            DT_TELL(other->model, node, &other->seen);
+    }
+}
+
+void dt_node_named(struct node *node, const char *own_name, const char *otp) {
+    bool has_new_otp = set(&node->otp, otp), has_new_name = set(&node->own_name, own_name);
+
+    node->seen.otp = node->otp;
+    if (has_new_name)
+        name(node);
+    if (has_new_otp || has_new_name)
         DT_TELL(node->model, node, &node->seen);
 }
 
@@ -89,6 +123,7 @@ void dt_node_free(gpointer data) {
     g_hash_table_destroy(node->schedulers);
     g_array_free(node->losses, TRUE);
     g_free(node->name);
+    g_free(node->own_name);
     g_free(node->hostname);
     g_free(node->otp);
     g_free(node);
@@ -153,16 +188,18 @@ struct scheduler *dt_scheduler_of(struct node *node, const struct dt_recorded *e
 
 static void node_lost(struct node *node, int64_t begin) {
     GHashTableIter i;
-    gpointer s;
+    gpointer of;
 
     g_array_append_val(node->losses, begin);
     /* Other processes are settled when they are touched next. */
     g_hash_table_iter_init(&i, node->schedulers);
-    while (g_hash_table_iter_next(&i, NULL, &s)) {
-        struct process *runs = ((struct scheduler *)s)->runs;
+    while (g_hash_table_iter_next(&i, NULL, &of)) {
+        const struct scheduler *s = of;
 
-        if (runs)
-            dt_state_settle(runs);
+        if (s->runs)
+            dt_state_settle(s->runs);
+        if (s->port)
+            dt_state_settle(s->port);
     }
     dt_calls_lost(node, begin);
     dt_messages_lost(node);

@@ -49,15 +49,16 @@ struct function {
 
 struct scheduler {
     struct dt_scheduler seen;
-    struct process *runs;
+    struct process *runs; /* a process */
+    struct process *port; /* a port, alone or for that process, which runs on after it */
 };
 
 struct node {
     struct dt_node seen;
     struct dt_model *model;
     uint64_t trace;
-    bool is_named;
     char *name, *hostname, *otp;
+    char *own_name; /* of its identity, NULL if unknown; those of several nodes may be equal */
     GHashTable *processes; /* struct key -> process or port */
     GHashTable *names;     /* registered name -> process */
     GHashTable *nobody;    /* names that were unregistered, and not registered again */
@@ -121,6 +122,7 @@ struct process {
     const char *in, *out;
     enum dt_state before_gc;
     bool is_major;
+    bool is_displaced; /* another process has run where it ran, so it may have stopped */
     unsigned losses; /* of the node's: those that are reflected in `state` */
 
     struct held *held;
@@ -147,8 +149,11 @@ void dt_node_free(gpointer data);
 /* -- model_processes.c -- */
 void dt_processes_new(struct node *node);
 bool dt_is_identifier(const char *text);
+/* The pid that the VM names where it is a process that would be named: as the caller of a port
+   that a driver controls, and as the receiver of that port's answer. */
+bool dt_is_nobody(const char *text);
 /* The process or port of an identifier, which becomes known by this if it was not. NULL if the
-   text is none. */
+   text is none, or nobody's. */
 struct process *dt_process_of(struct node *node, const char *identifier);
 /* Another one that has its identifier, since it has exited. */
 struct process *dt_process_again(struct process *process);

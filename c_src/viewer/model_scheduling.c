@@ -21,9 +21,13 @@ struct ending {
     struct heap heap;
 };
 
+static bool is_run(enum dt_state state) {
+    return state == DT_STATE_RUNNING || state == DT_STATE_COLLECTING;
+}
+
 static void tell(const struct process *p, const struct ending *end) {
     enum dt_state state = p->seen.state;
-    bool runs = state == DT_STATE_RUNNING || state == DT_STATE_COLLECTING;
+    bool runs = is_run(state);
     struct dt_interval told = {
         .process = (struct dt_process *)&p->seen,
         .state = state,
@@ -54,12 +58,17 @@ static void change_now(struct process *p, enum dt_state state) {
     change(p, state, &(struct ending){.time = p->node->model->now});
 }
 
+static struct process **place_of(const struct process *p, struct scheduler *s) {
+    return p->seen.kind == DT_PORT ? &s->port : &s->runs;
+}
+
 void dt_state_leave(struct process *p) {
     struct scheduler *s = (struct scheduler *)p->seen.scheduler;
 
-    if (s && s->runs == p)
-        s->runs = NULL;
+    if (s && *place_of(p, s) == p)
+        *place_of(p, s) = NULL;
     p->seen.scheduler = NULL;
+    p->is_displaced = false;
 }
 
 static bool has_state(const struct process *p) {
@@ -68,12 +77,13 @@ static bool has_state(const struct process *p) {
 
 void dt_state_settle(struct process *p) {
     const GArray *losses = p->node->losses;
-    int64_t begin;
+    int64_t begin = INT64_MAX;
 
     if (p->losses == losses->len)
         return;
-    begin = g_array_index(losses, int64_t, p->losses);
-    p->losses = losses->len;
+    /* Losses of several streams are told in the order of their ends. */
+    for (; p->losses < losses->len; p->losses++)
+        begin = MIN(begin, g_array_index(losses, int64_t, p->losses));
     if (!has_state(p))
         return;
     change(p, DT_STATE_UNKNOWN,
@@ -81,38 +91,51 @@ void dt_state_settle(struct process *p) {
     dt_state_leave(p);
 }
 
+/* When it stopped to run is unknown: nothing is told of a process that is no longer traced. So it
+   is known to have run at the begin, no longer. */
+static void stop_unseen(struct process *p) {
+    change(p, DT_STATE_UNKNOWN, &(struct ending){.time = p->seen.since, .inferred = true});
+}
+
 void dt_state_end(struct process *p, bool is_open) {
     /* Nobody knows whether what exits still runs. */
     if (p->seen.state == DT_STATE_EXITING)
         p->seen.state = DT_STATE_UNKNOWN;
+    if (p->is_displaced && is_run(p->seen.state))
+        stop_unseen(p);
     change(p, DT_STATE_UNKNOWN, &(struct ending){.time = p->node->model->now, .is_open = is_open});
     dt_state_leave(p);
 }
 
 /* -- What the VM tells -------------------------------------------------------------- */
 
-/* A scheduler runs one process: the `out` of the one before it was lost. A CPU that stands in for
-   a scheduler may have got another thread, with the process still running in the former. */
-static void take(struct process *p, struct scheduler *s) {
-    struct process *former = s->runs;
-
-    if (former && former != p) {
-        if (!s->seen.is_cpu &&
-            (former->seen.state == DT_STATE_RUNNING || former->seen.state == DT_STATE_COLLECTING)) {
-            change(former, DT_STATE_UNKNOWN,
-                   &(struct ending){.time = p->node->model->now, .inferred = true});
-            dt_calls_scheduled(former, false);
-        }
-        former->seen.scheduler = NULL;
+/* A scheduler runs one process: the one before it has stopped. A CPU that stands in for a scheduler
+   may have got another thread, with the process still running in the former. */
+static void displace(struct process *p, const struct scheduler *s) {
+    if (!s->seen.is_cpu && is_run(p->seen.state)) {
+        stop_unseen(p);
+        dt_calls_scheduled(p, false);
     }
-    s->runs = p;
+    p->is_displaced = true;
+    p->seen.scheduler = NULL;
+}
+
+static void take(struct process *p, struct scheduler *s) {
+    if (s->runs && s->runs != p && p->seen.kind == DT_PROCESS)
+        displace(s->runs, s);
+    if (s->port && s->port != p)
+        displace(s->port, s);
+    s->port = NULL;
+    *place_of(p, s) = p;
     p->seen.scheduler = &s->seen;
 }
 
 static void in(struct process *p, struct scheduler *s, const char *entry) {
     dt_state_settle(p);
-    /* Its `out` was lost, or nothing that is recorded has woken it. */
-    if (p->seen.state != DT_STATE_RUNNABLE)
+    if (is_run(p->seen.state))
+        stop_unseen(p);
+    else if (p->seen.state != DT_STATE_RUNNABLE)
+        /* Nothing that is recorded has woken it. */
         change(p, DT_STATE_UNKNOWN,
                &(struct ending){.time = p->node->model->now, .inferred = true});
     change_now(p, DT_STATE_RUNNING);

@@ -82,8 +82,9 @@ struct stream_info {
     int64_t cpu, vpid;
     char *hostname, *procname;
     char *name;
-    bool is_losing; /* events, till the next packet */
-    struct dt_lost lost;
+    int64_t last; /* time of the packet's last event, or of its begin */
+    bool has_lost_events, has_lost_packets;
+    struct dt_lost events, packets; /* losses that are not told yet */
 };
 
 struct dt_reader {
@@ -263,6 +264,7 @@ static struct stream_info *describe_stream(struct dt_reader *r, const bt_stream 
     *info = (struct stream_info){.stream = stream,
                                  .trace = GPOINTER_TO_UINT(number),
                                  .cpu = DT_NO_VALUE,
+                                 .last = DT_NO_VALUE,
                                  .vpid = environment_number(trace, "vpid"),
                                  .hostname = environment_text(trace, "hostname"),
                                  .procname = environment_text(trace, "procname")};
@@ -377,16 +379,18 @@ static const char *context_text(const struct context *c, const bt_event *event,
 static void read_event(struct dt_reader *r, const bt_message *message) {
     const bt_event *event = bt_message_event_borrow_event_const(message);
     struct class_map *map = class_of(r, bt_event_borrow_class_const(event));
+    struct stream_info *stream = stream_of(r, bt_event_borrow_stream_const(event));
     struct dt_recorded *to = &r->event;
-    const struct stream_info *stream;
     const bt_field *payload;
+    bool has_time =
+        read_time(bt_message_event_borrow_default_clock_snapshot_const(message), &to->time);
 
-    if (!map->is_ours ||
-        !read_time(bt_message_event_borrow_default_clock_snapshot_const(message), &to->time)) {
+    if (has_time)
+        stream->last = to->time;
+    if (!map->is_ours || !has_time) {
         dt_model_skip(r->model);
         return;
     }
-    stream = stream_of(r, bt_event_borrow_stream_const(event));
     to->probe = map->probe;
     to->fields = map->empty;
     to->has = map->has;
@@ -405,14 +409,7 @@ static void read_event(struct dt_reader *r, const bt_message *message) {
 
 /* -- Losses ------------------------------------------------------------------------- */
 
-static void end_loss(struct dt_reader *r, struct stream_info *stream, int64_t end) {
-    struct dt_lost *lost = &stream->lost;
-
-    if (!stream->is_losing)
-        return;
-    stream->is_losing = false;
-    if (end != DT_NO_VALUE)
-        lost->end = end;
+static void tell_loss(struct dt_reader *r, struct stream_info *stream, struct dt_lost *lost) {
     lost->end = MAX(lost->end, lost->begin);
     g_free(stream->name);
     stream->name = stream->cpu == DT_NO_VALUE
@@ -422,70 +419,96 @@ static void end_loss(struct dt_reader *r, struct stream_info *stream, int64_t en
     dt_model_lost(r->model, stream->hostname, stream->vpid, stream->trace, lost);
 }
 
-/* Events are lost while no packet is free: from the end of one to the begin of the next, though
-   their number is written at its end. */
-static void begin_loss(struct dt_reader *r, struct stream_info *stream,
-                       const struct dt_lost *lost) {
-    end_loss(r, stream, lost->begin);
-    stream->is_losing = true;
-    stream->lost = *lost;
-    if (lost->begin == DT_NO_VALUE)
-        stream->lost.begin = r->now;
-    dt_model_losing(r->model, stream->hostname, stream->vpid, stream->trace, stream->lost.begin);
+static void end_lost_events(struct dt_reader *r, struct stream_info *stream) {
+    if (!stream->has_lost_events)
+        return;
+    stream->has_lost_events = false;
+    stream->events.begin = stream->last == DT_NO_VALUE ? r->now : stream->last;
+    tell_loss(r, stream, &stream->events);
 }
 
+/* A packet that is full stays open until another one is free: its last events are lost, from the
+   last one that it has to its end. babeltrace2 tells their number, and its end, before the packet. */
 static void read_lost_events(struct dt_reader *r, const bt_message *message) {
     const bt_stream *stream = bt_message_discarded_events_borrow_stream_const(message);
-    struct dt_lost is = {.begin = DT_NO_VALUE, .end = DT_NO_VALUE};
+    struct stream_info *info = stream_of(r, stream);
 
+    info->has_lost_events = true;
+    info->events = (struct dt_lost){.end = DT_NO_VALUE};
     if (bt_stream_class_discarded_events_have_default_clock_snapshots(
             bt_stream_borrow_class_const(stream))) {
-        is.begin = time_of(
-            bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(message));
-        is.end =
+        info->last =
+            time_of(bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(
+                message));
+        info->events.end =
             time_of(bt_message_discarded_events_borrow_end_default_clock_snapshot_const(message));
     }
-    if (bt_message_discarded_events_get_count(message, &is.count) !=
+    if (bt_message_discarded_events_get_count(message, &info->events.count) !=
         BT_PROPERTY_AVAILABILITY_AVAILABLE)
-        is.count = 0;
-    begin_loss(r, stream_of(r, stream), &is);
+        info->events.count = 0;
+    if (!bt_stream_class_supports_packets(bt_stream_borrow_class_const(stream)))
+        end_lost_events(r, info);
 }
 
-/* How many events a packet had, nobody knows. */
+/* A recorder that overwrites its oldest packets loses all events up to the next packet. How many
+   they were, nobody knows. */
 static void read_lost_packets(struct dt_reader *r, const bt_message *message) {
     const bt_stream *stream = bt_message_discarded_packets_borrow_stream_const(message);
-    struct dt_lost is = {.begin = DT_NO_VALUE, .end = DT_NO_VALUE};
+    struct stream_info *info = stream_of(r, stream);
+    struct dt_lost *lost = &info->packets;
 
+    *lost = (struct dt_lost){.begin = DT_NO_VALUE, .end = DT_NO_VALUE};
     if (bt_stream_class_discarded_packets_have_default_clock_snapshots(
             bt_stream_borrow_class_const(stream))) {
-        is.begin = time_of(
+        lost->begin = time_of(
             bt_message_discarded_packets_borrow_beginning_default_clock_snapshot_const(message));
-        is.end =
+        lost->end =
             time_of(bt_message_discarded_packets_borrow_end_default_clock_snapshot_const(message));
     }
-    begin_loss(r, stream_of(r, stream), &is);
+    if (lost->begin == DT_NO_VALUE)
+        lost->begin = r->now;
+    info->has_lost_packets = true;
+    dt_model_losing(r->model, info->hostname, info->vpid, info->trace, lost->begin);
+}
+
+static void end_lost_packets(struct dt_reader *r, struct stream_info *stream) {
+    if (!stream->has_lost_packets)
+        return;
+    stream->has_lost_packets = false;
+    tell_loss(r, stream, &stream->packets);
 }
 
 /* -- Packets and streams ------------------------------------------------------------ */
 
-static void read_packet(struct dt_reader *r, const bt_message *message) {
+static void begin_packet(struct dt_reader *r, const bt_message *message) {
     const bt_packet *packet = bt_message_packet_beginning_borrow_packet_const(message);
     const bt_stream *stream = bt_packet_borrow_stream_const(packet);
     struct stream_info *info = stream_of(r, stream);
 
     read_cpu(info, packet);
-    end_loss(r, info,
-             bt_stream_class_packets_have_beginning_default_clock_snapshot(
-                 bt_stream_borrow_class_const(stream))
-                 ? time_of(bt_message_packet_beginning_borrow_default_clock_snapshot_const(message))
-                 : DT_NO_VALUE);
+    info->last = bt_stream_class_packets_have_beginning_default_clock_snapshot(
+                     bt_stream_borrow_class_const(stream))
+                     ? time_of(bt_message_packet_beginning_borrow_default_clock_snapshot_const(
+                           message))
+                     : DT_NO_VALUE;
+    if (info->last != DT_NO_VALUE)
+        info->packets.end = info->last;
+    end_lost_packets(r, info);
+}
+
+static void end_packet(struct dt_reader *r, const bt_message *message) {
+    const bt_packet *packet = bt_message_packet_end_borrow_packet_const(message);
+
+    end_lost_events(r, stream_of(r, bt_packet_borrow_stream_const(packet)));
 }
 
 /* Later streams may get its address. */
 static void end_stream(struct dt_reader *r, const bt_message *message) {
     const bt_stream *stream = bt_message_stream_end_borrow_stream_const(message);
+    struct stream_info *info = stream_of(r, stream);
 
-    end_loss(r, stream_of(r, stream), DT_NO_VALUE);
+    end_lost_events(r, info);
+    end_lost_packets(r, info);
     r->last_stream = NULL;
     g_hash_table_remove(r->streams, stream);
 }
@@ -512,7 +535,10 @@ void dt_reader_message(struct dt_reader *r, const bt_message *message) {
         read_event(r, message);
         break;
     case BT_MESSAGE_TYPE_PACKET_BEGINNING:
-        read_packet(r, message);
+        begin_packet(r, message);
+        break;
+    case BT_MESSAGE_TYPE_PACKET_END:
+        end_packet(r, message);
         break;
     case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
         read_lost_events(r, message);

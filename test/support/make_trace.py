@@ -3,7 +3,7 @@
 
     {"time": 1000, "event": "org_erlang_dyntrace:process_spawn", "fields": {"pid": "<0.9.0>", ...},
      "vpid": 17, "vtid": 18, "procname": "1_scheduler", "cpu": 0, "trace": 0}
-    {"time": 2000, "lost": 12, "cpu": 0}        events that were lost since the packet before
+    {"time": 2000, "lost": 12, "cpu": 0}        a new packet; events were lost at the end of the one before
     {"time": 2000, "packet": true, "cpu": 0}    a new packet
     {"declare": "org_erlang_dyntrace:process_spawn", "fields": ["pid"]}    a trace with these fields alone
     {"environment": {"hostname": "vm", "vpid": 17}, "trace": 0}            of the trace, as with buffers per process
@@ -48,8 +48,8 @@ def type_of(value):
 
 
 class Packet:
-    def __init__(self, begin, lost):
-        self.begin, self.end, self.lost, self.events = begin, begin, lost, []
+    def __init__(self, begin):
+        self.begin, self.end, self.lost, self.events = begin, begin, 0, []
 
 
 class Trace:
@@ -65,10 +65,14 @@ class Trace:
             return
         packets = self.cpus.setdefault(line.get("cpu", 0), [])
         if not packets:
-            packets.append(Packet(line["time"], 0))
+            packets.append(Packet(line["time"]))
         if "lost" in line or "packet" in line:
             packets[-1].end = line["time"]
-            packets.append(Packet(line["time"], line.get("lost", 0)))
+            packets[-1].lost = line.get("lost", 0)
+            # What the first packet counts may have been lost before it: babeltrace2 does not take it for a number.
+            if len(packets) == 1:
+                packets.insert(0, Packet(packets[0].begin))
+            packets.append(Packet(line["time"]))
             return
         self.contexts.update(c for c in CONTEXTS if c in line)
         packets[-1].end = line["time"]
