@@ -73,7 +73,8 @@ struct dt_seen_node {
     struct dt_load load;
 };
 
-struct dt_seen_node *dt_seen(struct dt_report *report, const struct dt_node *node); /* NULL of NULL */
+struct dt_seen_node *dt_seen(struct dt_report *report,
+                             const struct dt_node *node); /* NULL of NULL */
 
 struct dt_who *dt_who_sum(struct dt_report *report, struct dt_seen_node *node, const char *show);
 guint dt_who_sum_hash(gconstpointer sum);
