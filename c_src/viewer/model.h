@@ -42,9 +42,9 @@ enum {
 
 /* One VM. */
 struct dt_node {
-    unsigned number;      /* from 0, in the order of the first event */
-    const char *name;     /* "shop@host" of an identity, "shop@host, OS process 4711" if several have
-                             that; else "host, OS process 4711"; never NULL */
+    unsigned number;  /* from 0, in the order of the first event */
+    const char *name; /* "shop@host" of an identity, "shop@host, OS process 4711" if several have
+                         that; else "host, OS process 4711"; never NULL */
     const char *hostname; /* "" if unknown */
     int64_t os_pid;       /* DT_NO_VALUE if unknown */
     const char *otp;      /* its release, "" if unknown */

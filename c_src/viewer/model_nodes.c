@@ -86,7 +86,8 @@ static bool set_name(struct node *node) {
     bool is_new;
 
     if (node->seen.os_pid != DT_NO_VALUE && has_namesake(node))
-        name = g_strdup_printf("%s, OS process %" G_GINT64_FORMAT, node->own_name, node->seen.os_pid);
+        name =
+            g_strdup_printf("%s, OS process %" G_GINT64_FORMAT, node->own_name, node->seen.os_pid);
     is_new = set(&node->name, name ? name : node->own_name);
     g_free(name);
     node->seen.name = node->name;

@@ -119,7 +119,7 @@ struct process {
     enum dt_state before_gc;
     bool is_major;
     bool is_displaced; /* another process has run where it ran, so it may have stopped */
-    unsigned losses; /* of the node's: those that are reflected in `state` */
+    unsigned losses;   /* of the node's: those that are reflected in `state` */
 
     struct held *held;
 

@@ -419,7 +419,8 @@ static void end_lost_events(struct dt_reader *r, struct stream_info *stream) {
 }
 
 /* A packet that is full stays open until another one is free: its last events are lost, from the
-   last one that it has to its end. babeltrace2 tells their number, and its end, before the packet. */
+   last one that it has to its end. babeltrace2 tells their number, and its end, before the packet.
+ */
 static void read_lost_events(struct dt_reader *r, const bt_message *message) {
     const bt_stream *stream = bt_message_discarded_events_borrow_stream_const(message);
     struct stream_info *info = stream_of(r, stream);
@@ -428,9 +429,8 @@ static void read_lost_events(struct dt_reader *r, const bt_message *message) {
     info->events = (struct dt_lost){.end = DT_NO_VALUE};
     if (bt_stream_class_discarded_events_have_default_clock_snapshots(
             bt_stream_borrow_class_const(stream))) {
-        info->last =
-            time_of(bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(
-                message));
+        info->last = time_of(
+            bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(message));
         info->events.end =
             time_of(bt_message_discarded_events_borrow_end_default_clock_snapshot_const(message));
     }
@@ -477,11 +477,11 @@ static void begin_packet(struct dt_reader *r, const bt_message *message) {
     struct stream_info *info = stream_of(r, stream);
 
     read_cpu(info, packet);
-    info->last = bt_stream_class_packets_have_beginning_default_clock_snapshot(
-                     bt_stream_borrow_class_const(stream))
-                     ? time_of(bt_message_packet_beginning_borrow_default_clock_snapshot_const(
-                           message))
-                     : DT_NO_VALUE;
+    info->last =
+        bt_stream_class_packets_have_beginning_default_clock_snapshot(
+            bt_stream_borrow_class_const(stream))
+            ? time_of(bt_message_packet_beginning_borrow_default_clock_snapshot_const(message))
+            : DT_NO_VALUE;
     if (info->last != DT_NO_VALUE)
         info->packets.end = info->last;
     end_lost_packets(r, info);
