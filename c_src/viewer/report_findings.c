@@ -117,7 +117,7 @@ static void skipped(struct dt_report *r) {
 
 /* -- Crashes, log, monitor -------------------------------------------------------------- */
 
-/* Equal crashes are one finding: of processes with the same initial call (or name) and reason. */
+/* Equal crashes are one finding: of processes with the same initial call and reason. */
 static void crashes(struct dt_report *r) {
     g_autoptr(GHashTable) groups = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     guint n = r->crashes.rows->len;
@@ -140,9 +140,9 @@ static void crashes(struct dt_report *r) {
         if (count == 1)
             find(r, DT_HIGH, "exits", row->who, "%s crashed: %s", who, row->text);
         else
-            find(r, DT_HIGH, "exits", row->who,
-                 "%s and %" G_GUINT64_FORMAT " more with the same initial call crashed: %s", who,
-                 count - 1, row->text);
+            find(r, DT_HIGH, "exits", row->who, "%s and %" G_GUINT64_FORMAT " more%s crashed: %s",
+                 who, count - 1, *row->who->initial ? " with the same initial call" : "",
+                 row->text);
         found++;
     }
     guint more = g_hash_table_size(groups);
