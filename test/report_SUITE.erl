@@ -17,7 +17,7 @@ suite() ->
 all() ->
     [recording, run_times, collections, messages, output, unknown_is_null, dead, crashes, quantiles, recursion, exceptions,
      server_calls, spans, counters, log, load, findings, lost_comes_first, memory_is_bounded, rows_are_bounded, text,
-     text_is_harmless, parameters].
+     narrow_text, text_of_counters, text_of_nodes, text_is_harmless, parameters].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -186,7 +186,8 @@ log(Config) ->
     [#{<<"process">> := A, <<"time">> := 1000, <<"level">> := <<"error">>, <<"text">> := <<"Supervisor">>}] =
         rows(log, Report),
     ?assertEqual(?A, pid(A)),
-    ?assertMatch([#{<<"about">> := <<"log">>, <<"text">> := <<"1 line of level error or above">>}],
+    ?assertMatch([#{<<"about">> := <<"log">>, <<"process">> := #{<<"pid">> := <<?A>>},
+                    <<"text">> := <<"the log has 1 line of level error or above, by <0.90.0>">>}],
                  rows(findings, Report)).
 
 %% The steps add up to what happened, whatever their length is.
@@ -260,6 +261,49 @@ text(Config) ->
     ?assert(lists:any(fun(Line) -> re:run(Line, "<0.90.0> shop_db +shop:init/1 +1.50 ms", [unicode]) =/= nomatch end,
                       Lines)).
 
+%% Where the columns have no room, the request gives way first, then the caller's initial call: a pid stays whole.
+%% Nothing has failed, so there is no column for that.
+narrow_text(Config) ->
+    Request = "{'$gen_call',{<0.91.0>,#Ref<0.0.0.1>},{" ++ lists:duplicate(80, $r) ++ ",1}}",
+    Initial = "shop_" ++ lists:duplicate(80, $c) ++ ":init/1",
+    Lines = text([identity(1000, ?A, "shop_db"),
+                  {1000, process_identity, #{pid => ?B, initial => Initial, node => "shop@host"}},
+                  send(2000, ?B, ?A, Request), delivery(2000, ?B, ?A, Request), in(2100, ?A, "gen_server:loop/7"),
+                  send(3000, ?A, ?B, "{#Ref<0.0.0.1>,ok}")], [], Config),
+    [Heads, Row] = table("Calls of gen_servers", Lines),
+    ?assertEqual(["caller", "server", "request", "calls", "p50", "p99", "max", "mailbox", "work"], words(Heads)),
+    ?assertEqual(120, string:length(Row)),
+    ?assertMatch(["<0.91.0>", "shop_c" ++ _, "shop_db", "{rrrrrrrrrrr...", "1" | _], words(Row)).
+
+%% With their units; those that were always 0 are left out.
+text_of_counters(Config) ->
+    Lines = text([{1000, vm_counter, #{name => Name, value => Value, unit => Unit}}
+                  || {Name, Value, Unit} <- [{"run_queue_10", 3, "number"}, {"run_queue_2", 4, "number"},
+                                             {"dirty_io_utilization_1", 0, "per mille"}, {"memory_ets", 5000, "bytes"},
+                                             {"gc_reclaimed", 1000, "words"},
+                                             {"scheduler_utilization_1", 17, "per mille"}]], [], Config),
+    ?assertEqual([["counter", "min", "max", "last", "unit"],
+                  ["gc_reclaimed", "8.00", "kB", "8.00", "kB", "8.00", "kB"],
+                  ["memory_ets", "5.00", "kB", "5.00", "kB", "5.00", "kB"],
+                  ["run_queue_2", "4", "4", "4"],
+                  ["run_queue_10", "3", "3", "3"],
+                  ["scheduler_utilization_1", "17", "17", "17", "per", "mille"]],
+                 [words(Line) || Line <- table("Counters of the VM, without", Lines)]).
+
+%% Of several nodes, tables have the number, and findings the name.
+text_of_nodes(Config) ->
+    On = fun(Vpid) -> #{vpid => Vpid, vtid => Vpid} end,
+    Events = [[{Ns, process_identity, #{pid => ?A, name => "shop", node => Node}, On(Vpid)},
+               {Ns + 1000, process_scheduled, #{pid => ?A, entry => "a:b/1", type => "in"}, On(Vpid)},
+               {Ns + 2000 + Ns, process_scheduled, #{pid => ?A, entry => "a:b/1", type => "out"}, On(Vpid)},
+               {Ns + 3000 + Ns, process_exit, #{pid => ?A, reason => "oops"}, On(Vpid)}]
+              || {Ns, Node, Vpid} <- [{1000, "one@host", 17}, {100000, "two@host", 18}]],
+    Lines = text(Events, [], Config),
+    ?assertMatch([["node", "process", "ran" | _], ["2", "<0.90.0>", "shop", "101", _ | _],
+                  ["1", "<0.90.0>", "shop", "2.00", _ | _]],
+                 [words(Line) || Line <- table("Processes by run time", Lines)]),
+    ?assert(lists:member(<<"  high    <0.90.0> shop of one@host and 1 more crashed: oops">>, Lines)).
+
 %% Nothing in a terminal moves, whatever a text has.
 text_is_harmless(Config) ->
     Reason = "\e[2Jred\r\n\x{9b}31m\x{202e}" ++ [16#1F600],
@@ -309,6 +353,14 @@ report(Events, Config) ->
 
 text(Events, Params, Config) ->
     test_viewer:lines(report, Params, [test_viewer:make(lists:flatten(Events), Config)]).
+
+%% The lines, indented, below the title that begins so.
+table(Title, Lines) ->
+    [_ | Below] = lists:dropwhile(fun(Line) -> string:prefix(Line, Title) =:= nomatch end, Lines),
+    lists:takewhile(fun(Line) -> string:prefix(Line, "  ") =/= nomatch end, Below).
+
+words(Line) ->
+    string:lexemes(unicode:characters_to_list(Line), " ").
 
 rows(Table, Report) ->
     maps:get(atom_to_binary(Table), Report).

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* strverscmp */
 #include <string.h>
 
 #include "viewer/report_parts.h"
@@ -443,11 +444,14 @@ static void on_log(struct dt_report *r, const struct dt_instant *i, struct dt_wh
     const struct dt_log *log = &i->event->fields.log;
     struct dt_seen_node *node = dt_seen(r, i->node);
     told(r, node, DT_TOLD_LOG);
+    bool is_error = false;
     for (size_t n = 0; n < G_N_ELEMENTS(errors); n++)
-        r->log_errors += strcmp(log->level, errors[n]) == 0;
+        is_error |= strcmp(log->level, errors[n]) == 0;
+    r->log_errors += is_error;
     dt_list_add(&r->log, (struct dt_listed){.who = who,
                                             .node = node,
                                             .time = i->event->time,
+                                            .is_error = is_error,
                                             .word = g_strdup(log->level),
                                             .text = g_strdup(log->text)});
 }
@@ -565,8 +569,9 @@ static gint by_total(gconstpointer a, gconstpointer b) {
 
 static gint by_name(gconstpointer a, gconstpointer b) {
     const struct dt_named *x = *(struct dt_named *const *)a, *y = *(struct dt_named *const *)b;
-    int by = x->node && y->node ? g_strcmp0(x->node->name, y->node->name) : 0;
-    return by ? by : strcmp(x->name, y->name);
+    /* run_queue_2 comes before run_queue_10. */
+    int by = strverscmp(x->name, y->name);
+    return by || !x->node || !y->node ? by : (int)x->node->number - (int)y->node->number;
 }
 
 /* Those that timed out always come first: they have no quantile. */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { GAP = 2, NARROWEST = 8 };
+enum { GAP = 2, NARROWEST = 8, GIVEN_WAY = 15 };
 
 struct dt_columns {
     const char *const *names;
@@ -65,8 +65,12 @@ void dt_columns_printf(struct dt_columns *columns, const char *format, ...) {
     va_end(args);
 }
 
+static gboolean gives_way(const struct dt_columns *columns, guint column) {
+    return columns->names[column][0] == '~';
+}
+
 static gboolean is_text(const struct dt_columns *columns, guint column) {
-    return columns->names[column][0] == '<';
+    return columns->names[column][0] == '<' || gives_way(columns, column);
 }
 
 static const char *name_of(const struct dt_columns *columns, guint column) {
@@ -109,7 +113,6 @@ static void put(GString *to, const char *text, glong width, gboolean left) {
         g_string_append_printf(to, "%*s", (int)(width - own), "");
 }
 
-/* A column that has nothing in any row is left out. */
 static void drop_empty(const struct dt_columns *columns, glong *widths) {
     g_autofree gboolean *is_used = g_new0(gboolean, columns->n);
     for (guint i = 0; i < columns->cells->len; i++)
@@ -119,20 +122,32 @@ static void drop_empty(const struct dt_columns *columns, glong *widths) {
             widths[i] = -1;
 }
 
-/* Takes from the widest text until all fits. */
+static glong width_of_all(const struct dt_columns *columns, const glong *widths) {
+    glong all = 0;
+    for (guint i = 0; i < columns->n; i++)
+        all += widths[i] < 0 ? 0 : widths[i] + GAP;
+    return all;
+}
+
+/* The widest text of those that are wider than `least`; columns->n if there is none. */
+static guint widest(const struct dt_columns *columns, const glong *widths, gboolean is_way_given,
+                    glong least) {
+    guint widest = columns->n;
+    for (guint i = 0; i < columns->n; i++)
+        if (widths[i] > least && is_text(columns, i) && (gives_way(columns, i) || !is_way_given) &&
+            (widest == columns->n || widths[i] > widths[widest]))
+            widest = i;
+    return widest;
+}
+
 static void narrow(const struct dt_columns *columns, glong *widths) {
-    for (;;) {
-        glong all = 0;
-        guint widest = columns->n;
-        for (guint i = 0; i < columns->n; i++) {
-            all += widths[i] < 0 ? 0 : widths[i] + GAP;
-            if (is_text(columns, i) && widths[i] > NARROWEST &&
-                (widest == columns->n || widths[i] > widths[widest]))
-                widest = i;
-        }
-        if (all <= DT_COLUMNS || widest == columns->n)
+    for (glong over = width_of_all(columns, widths) - DT_COLUMNS; over > 0; over--) {
+        guint column = widest(columns, widths, TRUE, GIVEN_WAY);
+        if (column == columns->n)
+            column = widest(columns, widths, FALSE, NARROWEST);
+        if (column == columns->n)
             return;
-        widths[widest]--;
+        widths[column]--;
     }
 }
 

@@ -74,8 +74,22 @@ static struct shown show(int64_t ns) {
     return shown;
 }
 
+static struct shown percent(double share) {
+    struct shown shown;
+    if (share < 1 && share > 0.995)
+        g_strlcpy(shown.text, "over 99 %", sizeof shown.text);
+    else
+        g_snprintf(shown.text, sizeof shown.text, "%.0f %%", share * 100);
+    return shown;
+}
+
 static const char *plural(uint64_t n) {
     return n == 1 ? "" : "s";
+}
+
+/* Behind what is a node's. */
+static char *on_node(const struct dt_report *r, const struct dt_seen_node *node) {
+    return node && dt_report_has_nodes(r) ? g_strdup_printf(" on %s", node->name) : g_strdup("");
 }
 
 /* -- The recording -------------------------------------------------------------------- */
@@ -103,7 +117,7 @@ static void skipped(struct dt_report *r) {
 
 /* -- Crashes, log, monitor -------------------------------------------------------------- */
 
-/* Equal crashes are one finding: of processes with the same initial call (or name) and reason. */
+/* Equal crashes are one finding: of processes with the same initial call and reason. */
 static void crashes(struct dt_report *r) {
     g_autoptr(GHashTable) groups = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     guint n = r->crashes.rows->len;
@@ -122,13 +136,13 @@ static void crashes(struct dt_report *r) {
         if (!count)
             continue;
         g_hash_table_remove(groups, key);
-        g_autofree char *who = dt_show_who(row->who);
+        g_autofree char *who = dt_show_where(r, row->who);
         if (count == 1)
             find(r, DT_HIGH, "exits", row->who, "%s crashed: %s", who, row->text);
         else
-            find(r, DT_HIGH, "exits", row->who,
-                 "%s and %" G_GUINT64_FORMAT " more with the same initial call crashed: %s", who,
-                 count - 1, row->text);
+            find(r, DT_HIGH, "exits", row->who, "%s and %" G_GUINT64_FORMAT " more%s crashed: %s",
+                 who, count - 1, *row->who->initial ? " with the same initial call" : "",
+                 row->text);
         found++;
     }
     guint more = g_hash_table_size(groups);
@@ -136,10 +150,41 @@ static void crashes(struct dt_report *r) {
         find(r, DT_MEDIUM, "exits", NULL, "%u more kind%s of crashes", more, plural(more));
 }
 
+/* The process that logged the most errors, and how many. */
+static struct dt_who *loudest(const struct dt_report *r, uint64_t *lines) {
+    g_autoptr(GHashTable) counts = g_hash_table_new(NULL, NULL);
+    struct dt_who *loudest = NULL;
+    *lines = 0;
+    for (guint i = 0; i < r->log.rows->len; i++) {
+        const struct dt_listed *row = &g_array_index(r->log.rows, struct dt_listed, i);
+        if (!row->is_error || !row->who)
+            continue;
+        uint64_t count = GPOINTER_TO_SIZE(g_hash_table_lookup(counts, row->who)) + 1;
+        g_hash_table_insert(counts, row->who, GSIZE_TO_POINTER(count));
+        if (count > *lines) {
+            *lines = count;
+            loudest = row->who;
+        }
+    }
+    return loudest;
+}
+
 static void logged(struct dt_report *r) {
-    if (r->log_errors)
-        find(r, DT_MEDIUM, "log", NULL, "%" G_GUINT64_FORMAT " line%s of level error or above",
-             r->log_errors, plural(r->log_errors));
+    if (!r->log_errors)
+        return;
+    uint64_t lines;
+    struct dt_who *who = loudest(r, &lines);
+    g_autofree char *name = dt_show_where(r, who);
+    g_autoptr(GString) by = g_string_new(NULL);
+    if (r->log_errors == 1 && who)
+        g_string_printf(by, ", by %s", name);
+    else if (lines == r->log_errors)
+        g_string_printf(by, ", all by %s", name);
+    else if (lines > 1 && !r->log.left_out)
+        g_string_printf(by, ", %" G_GUINT64_FORMAT " of them by %s", lines, name);
+    find(r, DT_MEDIUM, "log", lines == r->log_errors ? who : NULL,
+         "the log has %" G_GUINT64_FORMAT " line%s of level error or above%s", r->log_errors,
+         plural(r->log_errors), by->str);
 }
 
 static gint by_count(gconstpointer a, gconstpointer b) {
@@ -214,9 +259,9 @@ static void busiest(struct dt_report *r, GHashTable *servers) {
             continue;
         const struct served *served = g_hash_table_lookup(servers, who);
         int64_t p99 = served ? dt_quantile(&served->took, 0.99) : DT_NO_VALUE;
-        g_autofree char *name = dt_show_who(who);
+        g_autofree char *name = dt_show_where(r, who);
         g_autoptr(GString) text = g_string_new(NULL);
-        g_string_printf(text, "%s: %.0f %% of all messages", name, share * 100);
+        g_string_printf(text, "%s: %s of all messages", name, percent(share).text);
         if (p99 != DT_NO_VALUE)
             g_string_append_printf(text, "; its callers waited %s (p99)", show(p99).text);
         find(r, p99 >= limits.slow_call ? DT_HIGH : DT_MEDIUM, "talks", who, "%s", text->str);
@@ -228,21 +273,20 @@ static void slow_server(struct dt_report *r, const struct served *served) {
     int64_t worked = dt_quantile(&served->worked, 0.99);
     if (p99 < limits.slow_call)
         return;
-    g_autofree char *name = dt_show_who(served->server);
+    g_autofree char *name = dt_show_where(r, served->server);
     g_autoptr(GString) text = g_string_new(NULL);
     g_string_printf(text, "%s: callers waited %s (p99 of %" G_GUINT64_FORMAT " call%s)", name,
                     show(p99).text, served->took.count, plural(served->took.count));
     bool is_queue =
         queued != DT_NO_VALUE && (double)queued >= limits.queued_to_worked * (double)worked;
     if (queued != DT_NO_VALUE)
-        g_string_append_printf(text,
-                               "; of it %s in its mailbox, %s for work (p99 of each, inferred)",
+        g_string_append_printf(text, ": %s in its mailbox, %s for its work (p99 of each, inferred)",
                                show(queued).text, show(worked).text);
     find(r, is_queue ? DT_HIGH : DT_MEDIUM, "server_calls", served->server, "%s", text->str);
 }
 
 static void failed_calls(struct dt_report *r, const struct served *served) {
-    g_autofree char *name = dt_show_who(served->server);
+    g_autofree char *name = dt_show_where(r, served->server);
     if (served->timeouts)
         find(r, DT_HIGH, "server_calls", served->server,
              "%s: %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " call%s timed out (inferred)", name,
@@ -278,9 +322,13 @@ static void dead(struct dt_report *r) {
     g_autoptr(GString) most = g_string_new(NULL);
     if (rows->len) {
         const struct dt_pair *row = g_ptr_array_index(rows, 0);
-        g_autofree char *from = dt_show_who(row->from);
-        g_autofree char *to = row->to ? dt_show_who(row->to) : g_strdup(row->text);
-        g_string_printf(most, ", %" G_GUINT64_FORMAT " of them by %s to %s", row->count, from, to);
+        g_autofree char *from = dt_show_where(r, row->from);
+        g_autofree char *to = row->to ? dt_show_where(r, row->to) : g_strdup(row->text);
+        if (row->count == n)
+            g_string_printf(most, ", %sby %s to %s", n > 1 ? "all " : "", from, to);
+        else
+            g_string_printf(most, ", %" G_GUINT64_FORMAT " of them by %s to %s", row->count, from,
+                            to);
     }
     find(r, n >= limits.many_dead ? DT_MEDIUM : DT_LOW, "dead", NULL,
          "%" G_GUINT64_FORMAT " message%s went to processes that had exited or to names that "
@@ -304,7 +352,7 @@ static void mailboxes(struct dt_report *r) {
         struct dt_who *who = g_ptr_array_index(whos, i);
         if (who->mailbox_max < limits.mailbox)
             break;
-        g_autofree char *name = dt_show_who(who);
+        g_autofree char *name = dt_show_where(r, who);
         find(r, who->mailbox_max >= limits.large_mailbox ? DT_HIGH : DT_MEDIUM, "processes", who,
              "%s: up to %" G_GUINT64_FORMAT " messages on their way to it at once", name,
              who->mailbox_max);
@@ -316,7 +364,7 @@ static void waits(struct dt_report *r) {
         return;
     const struct dt_listed *row = &g_array_index(r->waits.rows, struct dt_listed, 0);
     if (row->ns >= limits.wait) {
-        g_autofree char *name = dt_show_who(row->who);
+        g_autofree char *name = dt_show_where(r, row->who);
         find(r, row->ns >= limits.long_wait ? DT_MEDIUM : DT_LOW, "waits", row->who,
              "%s waited %s for a scheduler (inferred), the longest such wait", name,
              show(row->ns).text);
@@ -332,15 +380,16 @@ static void waits(struct dt_report *r) {
     double share = ran + waited > 0 ? (double)waited / (double)(ran + waited) : 0;
     if (share >= limits.waiting_share && waited >= limits.wait)
         find(r, DT_MEDIUM, "waits", NULL,
-             "processes that could run waited for a scheduler in %.0f %% of that time (inferred): "
-             "the schedulers are busy",
-             share * 100);
+             "processes that could run spent %s of that time waiting for a scheduler (inferred): "
+             "the "
+             "schedulers or the CPUs are busy",
+             percent(share).text);
 }
 
 static void collections(struct dt_report *r) {
     if (r->collections.rows->len) {
         const struct dt_listed *row = &g_array_index(r->collections.rows, struct dt_listed, 0);
-        g_autofree char *name = dt_show_who(row->who);
+        g_autofree char *name = dt_show_where(r, row->who);
         if (row->ns >= limits.collection)
             find(r, row->ns >= limits.long_collection ? DT_HIGH : DT_MEDIUM, "collections",
                  row->who, "%s: a %s garbage collection took %s, the longest", name,
@@ -353,10 +402,10 @@ static void collections(struct dt_report *r) {
         double share = all > 0 ? (double)who->collecting / (double)all : 0;
         if (!who->ran || who->collecting < limits.collecting || share < limits.collecting_share)
             continue;
-        g_autofree char *name = dt_show_who(who);
+        g_autofree char *name = dt_show_where(r, who);
         find(r, DT_MEDIUM, "processes", who,
-             "%s: %.0f %% of its time on a scheduler is garbage collection (%s)", name, share * 100,
-             show(who->collecting).text);
+             "%s: %s of its time on a scheduler is garbage collection (%s)", name,
+             percent(share).text, show(who->collecting).text);
         found++;
     }
 }
@@ -371,9 +420,9 @@ static void runs(struct dt_report *r) {
         double share = (double)(who->run + who->collecting) / (double)recorded;
         if (share < limits.running_share)
             continue;
-        g_autofree char *name = dt_show_who(who);
-        find(r, DT_MEDIUM, "processes", who, "%s ran for %.0f %% of the recording", name,
-             share * 100);
+        g_autofree char *name = dt_show_where(r, who);
+        find(r, DT_MEDIUM, "processes", who, "%s ran for %s of the recording", name,
+             percent(share).text);
         found++;
     }
 }
@@ -388,9 +437,10 @@ static void raised(struct dt_report *r) {
         if (row->failed < limits.raised ||
             (double)row->failed < limits.raised_share * (double)row->count)
             continue;
+        g_autofree char *where = on_node(r, row->node);
         find(r, DT_LOW, "calls", NULL,
-             "%s: %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " calls ended with an exception",
-             row->name, row->failed, row->count);
+             "%s%s: %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " calls ended with an exception",
+             row->name, where, row->failed, row->count);
         found++;
     }
 }

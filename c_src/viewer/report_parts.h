@@ -66,6 +66,7 @@ struct dt_load {
 };
 
 struct dt_seen_node {
+    unsigned number; /* from 1, as tables of several nodes show it */
     char *name, *hostname, *otp;
     int64_t os_pid, first, last;
     uint64_t processes;
@@ -150,7 +151,7 @@ struct dt_listed {
     struct dt_seen_node *node;
     int64_t time, ns;
     char *text, *word;
-    bool is_major, inferred;
+    bool is_major, is_error, inferred;
     uint64_t reclaimed, heap;
     GPtrArray *linked;
 };
@@ -256,14 +257,18 @@ void dt_report_find(struct dt_report *report);
 GPtrArray *dt_report_calls(const struct dt_report *report);        /* by total */
 GPtrArray *dt_report_server_calls(const struct dt_report *report); /* by p99 */
 GPtrArray *dt_report_spans(const struct dt_report *report);        /* by total */
-GPtrArray *dt_report_counters(const struct dt_report *report);     /* by node and name */
+GPtrArray *dt_report_counters(const struct dt_report *report);     /* by name and node */
 
 /* DT_NO_VALUE if the recording does not tell. */
 int64_t dt_who_number(const struct dt_who *who, enum dt_told kind, uint64_t number);
 int64_t dt_who_ns(const struct dt_who *who, enum dt_told kind, int64_t ns);
 
+bool dt_report_has_nodes(const struct dt_report *report); /* several */
+
 /* As people read them. */
 char *dt_show_who(const struct dt_who *who);
+/* With its node, if there are several. */
+char *dt_show_where(const struct dt_report *report, const struct dt_who *who);
 void dt_show_ns(char *to, size_t size, int64_t ns);
 void dt_show_bytes(char *to, size_t size, uint64_t bytes);
 

@@ -42,6 +42,20 @@ void dt_show_bytes(char *to, size_t size, uint64_t bytes) {
     g_snprintf(to, size, "%" G_GUINT64_FORMAT " B", bytes);
 }
 
+bool dt_report_has_nodes(const struct dt_report *r) {
+    guint n = 0;
+    for (guint i = 0; i < r->nodes->len; i++)
+        n += g_ptr_array_index(r->nodes, i) != NULL;
+    return n > 1;
+}
+
+char *dt_show_where(const struct dt_report *r, const struct dt_who *who) {
+    if (!who || !who->node || !dt_report_has_nodes(r))
+        return dt_show_who(who);
+    g_autofree char *shown = dt_show_who(who);
+    return g_strdup_printf("%s of %s", shown, who->node->name);
+}
+
 /* The pid first, so that a process can be found by it: "<0.90.0> shop_db". */
 char *dt_show_who(const struct dt_who *who) {
     if (!who || who->is_sum || !who->pid)

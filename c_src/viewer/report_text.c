@@ -44,10 +44,14 @@ static void cell_ns(struct dt_columns *c, int64_t ns) {
     dt_columns_text(c, text);
 }
 
-static void cell_words(struct dt_columns *c, uint64_t words) {
+static void cell_bytes(struct dt_columns *c, uint64_t bytes) {
     char text[32];
-    dt_show_bytes(text, sizeof text, words * BYTES_PER_WORD);
+    dt_show_bytes(text, sizeof text, bytes);
     dt_columns_text(c, text);
+}
+
+static void cell_words(struct dt_columns *c, uint64_t words) {
+    cell_bytes(c, words * BYTES_PER_WORD);
 }
 
 static void cell_number(struct dt_columns *c, int64_t number) {
@@ -61,26 +65,42 @@ static void cell_count(struct dt_columns *c, uint64_t number) {
     dt_columns_printf(c, "%" G_GUINT64_FORMAT, number);
 }
 
+/* What is seldom: the table has a column for it if a row has some. */
+static void cell_some(struct dt_columns *c, uint64_t number) {
+    if (number)
+        cell_count(c, number);
+    else
+        dt_columns_text(c, "");
+}
+
 /* A time as seconds since the recording's begin. */
 static void cell_time(struct dt_columns *c, const struct dt_report *r, int64_t time) {
     dt_columns_printf(c, "%.6f", (double)(time - r->begin) / 1e9);
 }
 
-static bool has_many_nodes(const struct dt_report *r) {
-    guint n = 0;
-    for (guint i = 0; i < r->nodes->len; i++)
-        n += g_ptr_array_index(r->nodes, i) != NULL;
-    return n > 1;
+/* The number of its node, where there are several. */
+static void cell_node(struct dt_columns *c, const struct dt_report *r,
+                      const struct dt_seen_node *node) {
+    if (node && dt_report_has_nodes(r))
+        dt_columns_printf(c, "%u", node->number);
+    else
+        dt_columns_text(c, "");
 }
 
-static void cell_who(struct dt_columns *c, const struct dt_report *r, const struct dt_who *who) {
+static void cell_who(struct dt_columns *c, const struct dt_who *who) {
     g_autofree char *shown = dt_show_who(who);
-    if (!who || !who->node || !has_many_nodes(r)) {
-        dt_columns_text(c, shown);
-        return;
-    }
-    g_autofree char *with_node = g_strdup_printf("%s %s", shown, who->node->name);
-    dt_columns_text(c, with_node);
+    dt_columns_text(c, shown);
+}
+
+/* Both are of one node. */
+static void cells_pair(struct dt_columns *c, const struct dt_report *r, const struct dt_pair *row) {
+    const struct dt_who *known = row->from ? row->from : row->to;
+    cell_node(c, r, known ? known->node : NULL);
+    cell_who(c, row->from);
+    if (row->to)
+        cell_who(c, row->to);
+    else
+        dt_columns_text(c, row->text ? row->text : "unknown");
 }
 
 /* Where many columns leave little room: the name alone, if it has one. */
@@ -90,25 +110,22 @@ static void cell_short(struct dt_columns *c, const struct dt_who *who) {
 }
 
 /* Beside a column with the initial call. */
-static void cell_named(struct dt_columns *c, const struct dt_report *r, const struct dt_who *who) {
-    g_autoptr(GString) text = g_string_new(who->pid);
+static void cell_named(struct dt_columns *c, const struct dt_who *who) {
     const char *other = *who->name ? who->name : who->label;
-    if (*other)
-        g_string_append_printf(text, " %s", other);
-    if (who->node && has_many_nodes(r))
-        g_string_append_printf(text, " %s", who->node->name);
-    dt_columns_text(c, text->str);
+    g_autofree char *text = g_strdup_printf("%s%s%s", who->pid, *other ? " " : "", other);
+    dt_columns_text(c, text);
 }
 
 /* -- The recording ---------------------------------------------------------------------- */
 
 static void nodes(GString *to, const struct dt_report *r) {
     struct dt_columns *c =
-        dt_columns_new(NAMES("<node", "<host", "os pid", "<OTP", "processes", "seconds"));
+        dt_columns_new(NAMES("", "<node", "<host", "os pid", "<OTP", "processes", "seconds"));
     for (guint i = 0; i < r->nodes->len; i++) {
         const struct dt_seen_node *node = g_ptr_array_index(r->nodes, i);
         if (!node)
             continue;
+        cell_node(c, r, node);
         dt_columns_text(c, node->name);
         dt_columns_text(c, node->hostname);
         cell_number(c, node->os_pid);
@@ -153,12 +170,6 @@ static void findings(GString *to, const struct dt_report *r) {
 
 /* -- Processes -------------------------------------------------------------------------- */
 
-/* A table of processes, ordered by one of their numbers. */
-struct order {
-    const char *title;
-    int64_t (*value)(const struct dt_who *who);
-};
-
 static int64_t run(const struct dt_who *who) {
     return dt_who_ns(who, DT_TOLD_SCHEDULING, who->run);
 }
@@ -175,11 +186,64 @@ static int64_t longest_wait(const struct dt_who *who) {
     return dt_who_ns(who, DT_TOLD_SCHEDULING, who->longest_wait);
 }
 
-static const struct order orders[] = {
-    {"Processes by run time", run},
-    {"Processes by messages sent and received", messages},
-    {"Processes by time of garbage collection", collecting},
-    {"Processes by their longest wait for a scheduler (inferred)", longest_wait},
+static void cells_run(struct dt_columns *c, const struct dt_who *who) {
+    cell_ns(c, run(who));
+}
+
+static void cells_runnable(struct dt_columns *c, const struct dt_who *who) {
+    cell_ns(c, dt_who_ns(who, DT_TOLD_SCHEDULING, who->runnable));
+    cell_ns(c, longest_wait(who));
+}
+
+static void cells_collecting(struct dt_columns *c, const struct dt_who *who) {
+    cell_ns(c, collecting(who));
+    cell_number(c, dt_who_number(who, DT_TOLD_COLLECTIONS, who->collections));
+}
+
+static void cells_messages(struct dt_columns *c, const struct dt_who *who) {
+    bool has_both = who->node && who->node->told & 1U << DT_TOLD_SENDS;
+    cell_number(c, dt_who_number(who, DT_TOLD_SENDS, who->sent));
+    cell_number(c, dt_who_number(who, DT_TOLD_DELIVERIES, who->received));
+    cell_number(c,
+                has_both ? dt_who_number(who, DT_TOLD_DELIVERIES, who->mailbox_max) : DT_NO_VALUE);
+}
+
+static void cells_all(struct dt_columns *c, const struct dt_who *who) {
+    cells_run(c, who);
+    cells_runnable(c, who);
+    cells_collecting(c, who);
+    cells_messages(c, who);
+}
+
+static void cells_collecting_run(struct dt_columns *c, const struct dt_who *who) {
+    cells_collecting(c, who);
+    cells_run(c, who);
+}
+
+static void cells_wait(struct dt_columns *c, const struct dt_who *who) {
+    cell_ns(c, longest_wait(who));
+    cell_ns(c, dt_who_ns(who, DT_TOLD_SCHEDULING, who->runnable));
+    cells_run(c, who);
+}
+
+#define PROCESS_NAMES(...) NAMES("node", "<process", "~initial call", __VA_ARGS__)
+
+/* A table of processes, ordered by one of their numbers. */
+static const struct order {
+    const char *title;
+    int64_t (*value)(const struct dt_who *who);
+    const char *const *names;
+    void (*cells)(struct dt_columns *c, const struct dt_who *who);
+} orders[] = {
+    {"Processes by run time", run,
+     PROCESS_NAMES("ran", "runnable", "longest", "collected", "GCs", "sent", "received", "mailbox"),
+     cells_all},
+    {"Processes by messages sent and received", messages,
+     PROCESS_NAMES("sent", "received", "mailbox"), cells_messages},
+    {"Processes by time of garbage collection", collecting,
+     PROCESS_NAMES("collected", "GCs", "ran"), cells_collecting_run},
+    {"Processes by their longest wait for a scheduler (inferred)", longest_wait,
+     PROCESS_NAMES("longest", "runnable", "ran"), cells_wait},
 };
 
 static gint by_value(gconstpointer a, gconstpointer b, gpointer by) {
@@ -201,23 +265,13 @@ static void processes(GString *to, const struct dt_report *r, const struct order
     if (!n)
         return;
     title(to, order->title, n, top);
-    struct dt_columns *c =
-        dt_columns_new(NAMES("<process", "<initial call", "ran", "runnable", "longest", "collected",
-                             "GCs", "sent", "received", "mailbox"));
+    struct dt_columns *c = dt_columns_new(order->names);
     for (guint i = 0; i < n && i < top; i++) {
         const struct dt_who *who = g_ptr_array_index(whos, i);
-        cell_named(c, r, who);
+        cell_node(c, r, who->node);
+        cell_named(c, who);
         dt_columns_text(c, who->initial);
-        cell_ns(c, run(who));
-        cell_ns(c, dt_who_ns(who, DT_TOLD_SCHEDULING, who->runnable));
-        cell_ns(c, longest_wait(who));
-        cell_ns(c, collecting(who));
-        cell_number(c, dt_who_number(who, DT_TOLD_COLLECTIONS, who->collections));
-        cell_number(c, dt_who_number(who, DT_TOLD_SENDS, who->sent));
-        cell_number(c, dt_who_number(who, DT_TOLD_DELIVERIES, who->received));
-        bool has_both = who->node && who->node->told & 1U << DT_TOLD_SENDS;
-        cell_number(c, has_both ? dt_who_number(who, DT_TOLD_DELIVERIES, who->mailbox_max)
-                                : DT_NO_VALUE);
+        order->cells(c, who);
     }
     dt_columns_end(c, to);
 }
@@ -236,23 +290,34 @@ static void others(GString *to, const struct dt_report *r) {
                            kept->left_out, ran, collected, kept->sent, kept->received);
 }
 
+static gint by_traffic(gconstpointer a, gconstpointer b) {
+    const struct dt_who *x = *(struct dt_who *const *)a, *y = *(struct dt_who *const *)b;
+    int64_t p = messages(x), q = messages(y);
+    if (p != q)
+        return p < q ? 1 : -1;
+    return x->run < y->run ? 1 : x->run > y->run ? -1 : 0;
+}
+
 static void ports(GString *to, const struct dt_report *r, unsigned top) {
-    guint n = r->ports.whos->len;
+    g_autoptr(GPtrArray) ports = dt_kept_copy(&r->ports);
+    g_ptr_array_sort(ports, by_traffic);
+    guint n = ports->len;
     if (!n)
         return;
     title(to, "Ports by traffic", n, top);
-    struct dt_columns *c =
-        dt_columns_new(NAMES("<port", "<owner", "messages to it", "from it", "written", "ran"));
+    struct dt_columns *c = dt_columns_new(
+        NAMES("node", "<port", "<owner", "messages to it", "from it", "written", "ran"));
     for (guint i = 0; i < n && i < top; i++) {
-        const struct dt_who *port = g_ptr_array_index(r->ports.whos, i);
-        cell_who(c, r, port);
-        cell_who(c, r, port->parent);
+        const struct dt_who *port = g_ptr_array_index(ports, i);
+        cell_node(c, r, port->node);
+        cell_who(c, port);
+        cell_who(c, port->parent);
         cell_number(c, dt_who_number(port, DT_TOLD_DELIVERIES, port->received));
         cell_number(c, dt_who_number(port, DT_TOLD_SENDS, port->sent));
-        char written[32] = "";
-        if (dt_who_number(port, DT_TOLD_OUTPUT, port->bytes_out) != DT_NO_VALUE)
-            dt_show_bytes(written, sizeof written, port->bytes_out);
-        dt_columns_text(c, written);
+        if (dt_who_number(port, DT_TOLD_OUTPUT, port->bytes_out) == DT_NO_VALUE)
+            dt_columns_text(c, "");
+        else
+            cell_bytes(c, port->bytes_out);
         cell_ns(c, dt_who_ns(port, DT_TOLD_SCHEDULING, port->run));
     }
     dt_columns_end(c, to);
@@ -270,14 +335,14 @@ static void server_calls(GString *to, const struct dt_report *r, unsigned top) {
     g_autoptr(GPtrArray) rows = dt_report_server_calls(r);
     if (!rows->len)
         return;
-    title(to,
-          "Calls of gen_servers, slowest first; p99 of time in the mailbox and of work, inferred",
+    title(to, "Calls of gen_servers, slowest first (in the mailbox and at work: p99, inferred)",
           rows->len, top);
     struct dt_columns *c =
-        dt_columns_new(NAMES("<caller", "<server", "<request", "calls", "p50", "p99", "max",
+        dt_columns_new(NAMES("node", "<caller", "<server", "~request", "calls", "p50", "p99", "max",
                              "mailbox", "work", "timeouts", "failed"));
     for (guint i = 0; i < rows->len && i < top; i++) {
         const struct dt_pair *row = g_ptr_array_index(rows, i);
+        cell_node(c, r, row->to ? row->to->node : NULL);
         cell_short(c, row->only ? row->only : row->from);
         cell_short(c, row->to);
         dt_columns_text(c, row->text);
@@ -285,8 +350,8 @@ static void server_calls(GString *to, const struct dt_report *r, unsigned top) {
         cell_quantiles(c, &row->took);
         cell_ns(c, dt_quantile(&row->queued, 0.99));
         cell_ns(c, dt_quantile(&row->worked, 0.99));
-        cell_count(c, row->timeouts);
-        cell_count(c, row->downs);
+        cell_some(c, row->timeouts);
+        cell_some(c, row->downs);
     }
     dt_columns_end(c, to);
 }
@@ -297,15 +362,16 @@ static void calls(GString *to, const struct dt_report *r, unsigned top) {
         return;
     title(to, "Functions by total time", rows->len, top);
     struct dt_columns *c = dt_columns_new(
-        NAMES("<function", "calls", "total", "own", "p50", "p99", "max", "exceptions"));
+        NAMES("node", "<function", "calls", "total", "own", "p50", "p99", "max", "exceptions"));
     for (guint i = 0; i < rows->len && i < top; i++) {
         const struct dt_named *row = g_ptr_array_index(rows, i);
+        cell_node(c, r, row->node);
         dt_columns_text(c, row->name);
         cell_count(c, row->count);
         cell_ns(c, row->measured ? row->total : DT_NO_VALUE);
         cell_ns(c, row->measured ? row->own : DT_NO_VALUE);
         cell_quantiles(c, &row->took);
-        cell_count(c, row->failed);
+        cell_some(c, row->failed);
     }
     dt_columns_end(c, to);
 }
@@ -321,7 +387,7 @@ static void spans(GString *to, const struct dt_report *r, unsigned top) {
         dt_columns_text(c, row->name);
         cell_count(c, row->count);
         cell_quantiles(c, &row->took);
-        cell_count(c, row->failed);
+        cell_some(c, row->failed);
     }
     dt_columns_end(c, to);
 }
@@ -333,13 +399,12 @@ static void talks(GString *to, const struct dt_report *r, unsigned top) {
     if (!rows->len)
         return;
     title(to, "Messages by sender and receiver", rows->len, top);
-    struct dt_columns *c = dt_columns_new(NAMES("<from", "<to", "messages", "inferred"));
+    struct dt_columns *c = dt_columns_new(NAMES("node", "<from", "<to", "messages", "inferred"));
     for (guint i = 0; i < rows->len && i < top; i++) {
         const struct dt_pair *row = g_ptr_array_index(rows, i);
-        cell_who(c, r, row->from);
-        cell_who(c, r, row->to);
+        cells_pair(c, r, row);
         cell_count(c, row->count);
-        cell_count(c, row->inferred);
+        cell_some(c, row->inferred);
     }
     dt_columns_end(c, to);
 }
@@ -349,14 +414,10 @@ static void dead(GString *to, const struct dt_report *r, unsigned top) {
     if (!rows->len)
         return;
     title(to, "Messages to the dead: exited processes, names that nobody had", rows->len, top);
-    struct dt_columns *c = dt_columns_new(NAMES("<from", "<to", "messages", "<example"));
+    struct dt_columns *c = dt_columns_new(NAMES("node", "<from", "<to", "messages", "~example"));
     for (guint i = 0; i < rows->len && i < top; i++) {
         const struct dt_pair *row = g_ptr_array_index(rows, i);
-        cell_who(c, r, row->from);
-        if (row->to)
-            cell_who(c, r, row->to);
-        else
-            dt_columns_text(c, row->text);
+        cells_pair(c, r, row);
         cell_count(c, row->count);
         dt_columns_text(c, row->example);
     }
@@ -370,11 +431,12 @@ static void crashes(GString *to, const struct dt_report *r, unsigned top) {
     if (!rows->len)
         return;
     title(to, "Crashes", rows->len, top);
-    struct dt_columns *c = dt_columns_new(NAMES("at s", "<process", "<reason", "<linked"));
+    struct dt_columns *c = dt_columns_new(NAMES("at s", "node", "<process", "~reason", "~linked"));
     for (guint i = 0; i < rows->len && i < top; i++) {
         const struct dt_listed *row = &g_array_index(rows, struct dt_listed, i);
         cell_time(c, r, row->time);
-        cell_who(c, r, row->who);
+        cell_node(c, r, row->node);
+        cell_who(c, row->who);
         dt_columns_text(c, row->text);
         g_autoptr(GString) linked = g_string_new(NULL);
         for (guint n = 0; n < row->linked->len; n++) {
@@ -391,12 +453,14 @@ static void waits(GString *to, const struct dt_report *r, unsigned top) {
     if (!rows->len)
         return;
     title(to, "Longest waits for a scheduler (inferred)", rows->len, top);
-    struct dt_columns *c = dt_columns_new(NAMES("at s", "waited", "<process", "<stopped in"));
+    struct dt_columns *c =
+        dt_columns_new(NAMES("at s", "waited", "node", "<process", "~stopped in"));
     for (guint i = 0; i < rows->len && i < top; i++) {
         const struct dt_listed *row = &g_array_index(rows, struct dt_listed, i);
         cell_time(c, r, row->time);
         cell_ns(c, row->ns);
-        cell_who(c, r, row->who);
+        cell_node(c, r, row->node);
+        cell_who(c, row->who);
         dt_columns_text(c, row->text);
     }
     dt_columns_end(c, to);
@@ -407,8 +471,8 @@ static void collections(GString *to, const struct dt_report *r, unsigned top) {
     if (!rows->len)
         return;
     title(to, "Longest garbage collections", rows->len, top);
-    struct dt_columns *c =
-        dt_columns_new(NAMES("at s", "took", "<kind", "reclaimed", "heap after", "<process"));
+    struct dt_columns *c = dt_columns_new(
+        NAMES("at s", "took", "<kind", "reclaimed", "heap after", "node", "<process"));
     for (guint i = 0; i < rows->len && i < top; i++) {
         const struct dt_listed *row = &g_array_index(rows, struct dt_listed, i);
         cell_time(c, r, row->time);
@@ -416,7 +480,8 @@ static void collections(GString *to, const struct dt_report *r, unsigned top) {
         dt_columns_text(c, row->is_major ? "major" : "minor");
         cell_words(c, row->reclaimed);
         cell_words(c, row->heap);
-        cell_who(c, r, row->who);
+        cell_node(c, r, row->node);
+        cell_who(c, row->who);
     }
     dt_columns_end(c, to);
 }
@@ -426,44 +491,58 @@ static void log_lines(GString *to, const struct dt_report *r, unsigned top) {
     if (!rows->len)
         return;
     title(to, "Log", rows->len, top);
-    struct dt_columns *c = dt_columns_new(NAMES("at s", "<level", "<process", "<text"));
+    struct dt_columns *c = dt_columns_new(NAMES("at s", "<level", "node", "<process", "~text"));
     for (guint i = 0; i < rows->len && i < top; i++) {
         const struct dt_listed *row = &g_array_index(rows, struct dt_listed, i);
         cell_time(c, r, row->time);
         dt_columns_text(c, row->word);
-        cell_who(c, r, row->who);
+        cell_node(c, r, row->node);
+        cell_who(c, row->who);
         dt_columns_text(c, row->text);
     }
     dt_columns_end(c, to);
 }
 
+static bool is_of_memory(const char *unit) {
+    return strcmp(unit, "words") == 0 || strcmp(unit, "bytes") == 0;
+}
+
 static void cell_unit(struct dt_columns *c, const char *unit, int64_t value) {
-    char text[32];
-    bool is_words = strcmp(unit, "words") == 0;
-    if (value == DT_NO_VALUE || value < 0 || (!is_words && strcmp(unit, "bytes") != 0)) {
+    if (value == DT_NO_VALUE || value < 0 || !is_of_memory(unit))
         cell_number(c, value);
-        return;
-    }
-    dt_show_bytes(text, sizeof text, (uint64_t)value * (is_words ? BYTES_PER_WORD : 1));
-    dt_columns_text(c, text);
+    else if (strcmp(unit, "words") == 0)
+        cell_words(c, (uint64_t)value);
+    else
+        cell_bytes(c, (uint64_t)value);
+}
+
+/* Those that were always 0 say nothing. */
+static bool was_zero(const struct dt_named *counter) {
+    return counter->min == 0 && counter->max == 0;
 }
 
 static void counters(GString *to, const struct dt_report *r, unsigned top) {
     g_autoptr(GPtrArray) rows = dt_report_counters(r);
-    if (!rows->len)
+    guint n = 0;
+    for (guint i = 0; i < rows->len; i++)
+        if (!was_zero(g_ptr_array_index(rows, i)))
+            g_ptr_array_index(rows, n++) = g_ptr_array_index(rows, i);
+    if (!n)
         return;
-    title(to, "Counters of the VM", rows->len, top);
-    struct dt_columns *c =
-        dt_columns_new(NAMES("<node", "<counter", "<unit", "min", "max", "last"));
-    for (guint i = 0; i < rows->len && i < top; i++) {
+    title(to,
+          n < rows->len ? "Counters of the VM, without those that were always 0"
+                        : "Counters of the VM",
+          n, top);
+    struct dt_columns *c = dt_columns_new(NAMES("node", "<counter", "min", "max", "last", "<unit"));
+    for (guint i = 0; i < n && i < top; i++) {
         const struct dt_named *row = g_ptr_array_index(rows, i);
         const char *unit = row->unit ? row->unit : "";
-        dt_columns_text(c, row->node ? row->node->name : "");
+        cell_node(c, r, row->node);
         dt_columns_text(c, row->name);
-        dt_columns_text(c, unit);
         cell_unit(c, unit, row->min);
         cell_unit(c, unit, row->max);
         cell_unit(c, unit, row->last);
+        dt_columns_text(c, is_of_memory(unit) || strcmp(unit, "number") == 0 ? "" : unit);
     }
     dt_columns_end(c, to);
 }

@@ -8,9 +8,12 @@ struct dt_seen_node *dt_seen(struct dt_report *report, const struct dt_node *nod
     if (node->number >= report->nodes->len)
         g_ptr_array_set_size(report->nodes, (int)node->number + 1);
     gpointer *seen = &g_ptr_array_index(report->nodes, node->number);
-    if (!*seen)
-        *seen = g_new0(struct dt_seen_node, 1);
-    return *seen;
+    struct dt_seen_node *new = *seen;
+    if (!new) {
+        *seen = new = g_new0(struct dt_seen_node, 1);
+        new->number = node->number + 1;
+    }
+    return new;
 }
 
 struct dt_who *dt_who_keep(struct dt_who *who) {
