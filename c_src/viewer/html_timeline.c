@@ -22,12 +22,14 @@ struct dt_timeline {
     struct dt_page_messages *messages;
     struct dt_moments calls, spans, marks, exits;
     GArray *lost; /* of struct dt_lost, without its texts */
+    unsigned rows_most;
     int64_t begin, end;
 };
 
 struct dt_timeline *dt_timeline_new(struct dt_report *report, struct dt_timeline_limits limits) {
     struct dt_timeline *timeline = g_new0(struct dt_timeline, 1);
 
+    timeline->rows_most = limits.processes;
     timeline->lanes = dt_html_lanes_new(report, limits.processes, limits.intervals);
     timeline->functions = dt_strings_new(FUNCTIONS_MOST);
     timeline->messages = dt_page_messages_new(limits.messages);
@@ -451,14 +453,14 @@ static void summary_json(const struct writer *w, const GPtrArray *rows) {
         merged += lane->merged;
     }
     g_string_append_printf(w->to,
-                           ",\"summary\":{\"processes\":%" PRIu64 ",\"rows\":%u"
+                           ",\"summary\":{\"processes\":%" PRIu64 ",\"rows\":%u,\"rows_most\":%u"
                            ",\"intervals\":%" PRIu64 ",\"intervals_kept\":%" PRIu64
                            ",\"merged\":%" PRIu64 ",\"messages\":%" PRIu64 ",\"messages_kept\":%u"
                            ",\"calls\":%" PRIu64 ",\"calls_kept\":%u"
                            ",\"spans\":%" PRIu64 ",\"spans_kept\":%u"
                            ",\"marks\":%" PRIu64 ",\"marks_kept\":%u}",
-                           dt_html_lanes_seen(timeline->lanes), rows->len, seen, kept, merged,
-                           dt_page_messages_seen(timeline->messages),
+                           dt_html_lanes_seen(timeline->lanes), rows->len, timeline->rows_most,
+                           seen, kept, merged, dt_page_messages_seen(timeline->messages),
                            dt_page_messages_sorted(timeline->messages)->len, timeline->calls.seen,
                            timeline->calls.of->len, timeline->spans.seen, timeline->spans.of->len,
                            timeline->marks.seen, timeline->marks.of->len);

@@ -3,10 +3,8 @@
 // Lists of the timeline are flat arrays of numbers, FIELDS of each per element. They become columns here, whose times
 // are ns since the recording's begin.
 
-import { plain } from "./dom.js";
-
 export const STATES = ["unknown", "waiting", "runnable", "running", "collecting", "exiting", "merged"];
-export const [UNKNOWN, WAITING, RUNNABLE, RUNNING, COLLECTING, EXITING, MERGED] = STATES.keys();
+export const [, WAITING, RUNNABLE, RUNNING, COLLECTING, EXITING, MERGED] = STATES.keys();
 
 export const OUTCOMES = ["reply", "timeout", "down", "unknown"];
 export const MATCHED = ["not matched", "exact, by sender", "exact, by token", "inferred, by order"];
@@ -107,8 +105,8 @@ export function readable(message) {
     return reply ? "reply: " + reply[1] : message;
 }
 
-// A process as people call it, from the report's or the timeline's.
-export function nameOf(process) {
-    if (!process) return "";
-    return plain(process.name || process.label || process.initial || process.pid || "");
+// A process of the report or the timeline as people call it: its name, else its label or initial call, else its pid.
+export function nameOf({ name, show, pid }) {
+    const shown = name || show || pid || "";
+    return pid && shown.endsWith(" " + pid) ? shown.slice(0, -pid.length - 1) : shown;
 }

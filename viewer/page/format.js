@@ -19,9 +19,8 @@ export function duration(ns) {
     if (size < 1) return "0";
     const [unit, name] =
         size < 999.5 ? [1, "ns"] : size < 999.5e3 ? [1e3, "µs"] : size < 999.5e6 ? [1e6, "ms"] : [1e9, "s"];
-    const value = ns / unit;
-    const digits = unit === 1 ? 0 : Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value) + 1e-12)));
-    return value.toFixed(Math.min(2, digits)) + "\u00a0" + name;
+    const digits = unit === 1 || size / unit >= 99.95 ? 0 : size / unit >= 9.995 ? 1 : 2;
+    return (ns / unit).toFixed(digits) + "\u00a0" + name;
 }
 
 export function percent(part, whole) {

@@ -11,8 +11,7 @@ const AXIS = 46; // as in style.css
 
 const CHARTS = [
     {
-        title: "Processes",
-        unit: "on average",
+        title: "Processes, on average",
         series: [
             { field: "run", name: "running", stroke: "running", fill: true },
             { field: "runnable", name: "runnable", stroke: "runnable", dash: [5, 3] },
@@ -21,7 +20,6 @@ const CHARTS = [
     },
     {
         title: "Events per second",
-        unit: "",
         rate: true,
         series: [
             { field: "sent", name: "messages", stroke: "span", fill: true },
@@ -50,7 +48,7 @@ export class Load {
                 CHARTS.map((chart) => ({
                     ...chart,
                     node,
-                    title: chart.title + (several ? ", " + plain(node.node) : ""),
+                    where: several ? plain(node.node) : "",
                     series: chart.series.filter(
                         ({ field }) => Array.isArray(node[field]) && node[field].some((value) => value > 0),
                     ),
@@ -84,7 +82,13 @@ export class Load {
                 const element = h(
                     "div",
                     { class: "chart" },
-                    h("div", { class: "about" }, h("h4", {}, chart.title), keys),
+                    h(
+                        "div",
+                        { class: "about" },
+                        h("h4", {}, chart.title),
+                        chart.where && h("p", { class: "note" }, chart.where),
+                        keys,
+                    ),
                     place,
                 );
                 queueMicrotask(() => this.plot(chart, place, keys, sync, n === this.charts.length - 1));
@@ -97,7 +101,7 @@ export class Load {
         const { step_ns } = this.load;
         const scale = chart.rate ? 1e9 / step_ns : 1;
         return (
-            `${chart.title} over time. ` +
+            `${[chart.title, chart.where].filter(Boolean).join(", ")}, over time. ` +
             chart.series
                 .map(({ field, name }) => {
                     const values = chart.node[field].map((value) => (value ?? 0) * scale);

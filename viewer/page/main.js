@@ -45,7 +45,6 @@ const { timeline, report, flame } = data;
 
 const places = new Map(Object.keys(tables).map((key) => [key, "table-" + key]));
 if (report.load?.nodes) places.set("load", "load");
-places.set("recording", "findings");
 
 const remarks = lacks(data);
 if (report.recording)
@@ -61,7 +60,7 @@ if (report.load?.nodes) {
     if (!charts.empty) section("load", "Load", "Drag over a stretch to see it in the timeline.", charts.element);
 }
 if (timeline.rows.length > 0) section("timeline", "Timeline", null, new Timeline(data).element);
-section("processes", "Processes", null, table("processes"), table("waits"), table("collections"), table("exits"));
+section("processes", "Processes", null, table("processes"), table("exits"), table("waits"), table("collections"));
 section(
     "messages",
     "Messages",

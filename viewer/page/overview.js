@@ -1,12 +1,17 @@
 // The page's head: what was recorded, and what was found in it.
 
+import { nameOf } from "./data.js";
 import { cut, h, plain } from "./dom.js";
 import { count, duration, local, UNKNOWN } from "./format.js";
-import { processButton } from "./report.js";
+import { choose } from "./shared.js";
 import { button as themeButton } from "./theme.js";
 
 const fact = (name, value, note, lost) =>
     h("div", { class: lost && "lost" }, h("dt", {}, name), h("dd", {}, value, note && h("small", {}, " ", note)));
+
+// Of several nodes with its number: rows of the timeline have that alone.
+const nodeInWords = ({ node, otp }, n, { length }) =>
+    (length > 1 ? `${n + 1}: ` : "") + plain(node) + (otp ? ` (OTP ${plain(otp)})` : "");
 
 export function masthead(data) {
     const { recording } = data.report;
@@ -26,14 +31,7 @@ export function masthead(data) {
                     "p",
                     { class: "when" },
                     recording
-                        ? [
-                              nodes
-                                  .map((node) => plain(node.node) + (node.otp ? ` (OTP ${plain(node.otp)})` : ""))
-                                  .join(", "),
-                              when,
-                          ]
-                              .filter(Boolean)
-                              .join(" · ")
+                        ? [...nodes.map(nodeInWords), when].filter(Boolean).join(" · ")
                         : "This page holds no recording.",
                 ),
             ),
@@ -67,6 +65,13 @@ export function masthead(data) {
     );
 }
 
+// The text beside it has the process's name.
+function processLink(process) {
+    const click = () => choose(process);
+    const said = `Show only what concerns ${plain(nameOf(process))}`;
+    return h("button", { type: "button", class: "plain link", title: said, "aria-label": said, click }, "process");
+}
+
 // `places`: the tables and sections that the page has, by the report's key.
 export function findings(data, places) {
     const found = data.report.findings ?? [];
@@ -87,7 +92,7 @@ export function findings(data, places) {
                 h(
                     "span",
                     { class: "places" },
-                    process && process.number !== null && processButton(process),
+                    process && process.number !== null && processLink(process),
                     places.has(about) && h("a", { href: "#" + places.get(about) }, "table"),
                 ),
             ),
@@ -110,10 +115,16 @@ export function lacks(data) {
     return sentences;
 }
 
-function summarised({ processes, rows, intervals, intervals_kept, merged, messages, messages_kept }) {
+function summarised(summary) {
+    const { processes, rows, rows_most, intervals, intervals_kept, merged, messages, messages_kept } = summary;
     const said = [];
-    if (rows < processes)
-        said.push(`The timeline shows the ${count(rows)} most interesting of ${count(processes)} processes.`);
+    if (rows === rows_most && rows < processes)
+        said.push(`The timeline shows the ${count(rows)} most interesting of ${count(processes)} processes and ports.`);
+    else if (rows < processes)
+        said.push(
+            `The timeline shows ${count(rows)} of ${count(processes)} processes and ports: the others did nothing ` +
+                "in the recording.",
+        );
     if (merged > 0)
         said.push(
             `Of their ${count(intervals)} intervals, ${count(merged)} short ones are merged with their neighbours; ` +
@@ -125,5 +136,8 @@ function summarised({ processes, rows, intervals, intervals_kept, merged, messag
             `It has ${count(messages_kept)} of ${count(messages)} messages: all of those in the times that the ruler ` +
                 "underlines, chosen for the messages that took longest.",
         );
+    for (const [kind, name] of Object.entries({ calls: "calls of servers", spans: "spans", marks: "marks" }))
+        if (summary[kind + "_kept"] < summary[kind])
+            said.push(`It has ${count(summary[kind + "_kept"])} of ${count(summary[kind])} ${name}.`);
     return said;
 }

@@ -96,7 +96,7 @@ export class Painter {
             paper.fillRect(from, y + ROW / 2, to - from, 1);
         }
         const boxes = [null, [], [], [], [], [], []];
-        const columns = new Columns(boxes, y);
+        const columns = new PixelColumns(boxes, y);
         const texts = [];
         for (let n = lowerBound(intervals.end, this.begin, intervals.size); n < intervals.size; n++) {
             const begin = intervals.begin[n];
@@ -168,9 +168,11 @@ export class Painter {
         this.paper.fillRect(left, y + ROW - 4, Math.max(1, right - left), 2.5);
     }
 
+    // Whole at the recording's end, too.
     exit(time, y, crash) {
         const { paper, ink } = this;
-        const x = this.x(time),
+        const at = this.x(time),
+            x = at < 0 || at > this.width ? at : Math.min(at, this.width - 5),
             middle = y + ROW / 2;
         paper.strokeStyle = crash ? ink.bad : ink.quiet;
         paper.lineWidth = crash ? 2.2 : 1.4;
@@ -237,17 +239,23 @@ export class Painter {
         }
     }
 
-    // A stretch of the whole recording: events that were lost, above the ruler and over all rows.
-    lost(begin, end) {
+    // Stretches in which events were lost: above the ruler, and a shade over all rows.
+    lost({ begin, end, size }) {
         const { paper, ink } = this;
-        const left = this.x(begin),
-            right = Math.max(this.x(end), left + 2);
-        if (right < 0 || left > this.width) return;
+        const fill = (top, height, strength) => {
+            paper.beginPath();
+            for (let n = 0; n < size; n++) {
+                const left = Math.max(this.x(begin[n]), -2),
+                    right = Math.min(Math.max(this.x(end[n]), this.x(begin[n]) + 2), this.width);
+                if (right > left) paper.rect(left, top, right - left, height);
+            }
+            paper.globalAlpha = strength;
+            paper.fill();
+            paper.globalAlpha = 1;
+        };
         paper.fillStyle = ink.bad;
-        paper.fillRect(left, 0, right - left, 5);
-        paper.globalAlpha = 0.08;
-        paper.fillRect(left, RULER, right - left, this.height);
-        paper.globalAlpha = 1;
+        fill(0, 5, 1);
+        fill(RULER, this.height, 0.16);
     }
 
     // Where the page has the messages.
@@ -273,7 +281,7 @@ export class Painter {
 }
 
 // Intervals within one pixel: a column for each state, beside one another in height.
-class Columns {
+class PixelColumns {
     constructor(boxes, y) {
         Object.assign(this, { boxes, y, at: null, share: new Float64Array(7) });
     }

@@ -10,28 +10,17 @@ const ref = (process) =>
     process ? `${process.name || process.show || ""} ${process.pid ?? ""} ${process.node ?? ""}` : "";
 
 // A process as a button that chooses it; a sum of several as a text.
-export function processButton(process) {
+function processButton(process) {
     if (!process) return UNKNOWN;
-    const name = nameOf(process) || plain(process.show ?? "") || UNKNOWN;
-    const shown = process.name ? name : plain(process.show || name);
-    const short = process.pid && shown.endsWith(" " + process.pid) ? shown.slice(0, -process.pid.length - 1) : shown;
-    const pid = process.pid && short !== process.pid ? [" ", h("span", { class: "pid" }, plain(process.pid))] : "";
-    return process.number === null || process.number === undefined
-        ? h("span", {}, cut(short, 200), pid)
-        : h(
-              "button",
-              {
-                  type: "button",
-                  class: "plain link",
-                  title: "Show only what concerns it",
-                  click: () => choose(process),
-              },
-              cut(short, 200),
-              pid,
-          );
+    const { number, pid } = process;
+    const name = nameOf(process) || UNKNOWN;
+    const content = [cut(name, 200), pid && name !== pid && [" ", h("span", { class: "pid" }, plain(pid))]].flat();
+    if (number === null || number === undefined) return h("span", {}, content);
+    const click = () => choose(process);
+    return h("button", { type: "button", class: "plain link", title: "Show only what concerns it", click }, content);
 }
 
-export class Columns {
+class Columns {
     constructor(data) {
         this.data = data;
         this.zero = data.begin === null ? (data.report.recording?.begin ?? 0) : Number(data.begin);
@@ -98,15 +87,26 @@ const about =
     (row, process) =>
         fields.some((field) => row[field]?.number === process.number);
 
-// Whether any row knows the field.
+// Whether any row knows the field, and whether it is more than 0 in any.
 const known = (rows, field) => rows.some((row) => row[field] !== null && row[field] !== undefined && row[field] !== "");
+const some = (rows, field) => rows.some((row) => row[field] > 0);
 
 function tables(data) {
     const c = new Columns(data);
     const { report } = data;
-    const several = (report.recording?.nodes?.length ?? 0) > 1;
-    const node = (more = (row) => row.node) =>
-        several && { title: "Node", value: (row) => more(row) ?? "", show: (_, value) => plain(value) };
+    // Of several nodes the number, as the page's head has it.
+    const nodes = (report.recording?.nodes ?? []).map(({ node }) => node);
+    const node = (...fields) => {
+        const name = (row) => row.node ?? fields.map((field) => row[field]?.node).find(Boolean) ?? "";
+        return (
+            nodes.length > 1 && {
+                title: "Node",
+                value: (row) => nodes.indexOf(name(row)) + 1 || null,
+                filter: name,
+                show: (row, value) => h("span", { title: name(row) }, count(value)),
+            }
+        );
+    };
     const only = (rows, field, column) => known(rows, field) && column;
     const {
         processes = [],
@@ -130,10 +130,14 @@ function tables(data) {
             concerns: about("process", "parent"),
             columns: [
                 c.process("Process", "process"),
-                only(processes, "initial", c.code("Initial call", "initial", { className: "" })),
-                only(processes, "label", c.code("Label", "label", { className: "" })),
-                only(processes, "group", c.text("Group", "group", { help: "The nearest ancestor with a name" })),
-                node((row) => row.process?.node),
+                only(processes, "initial", c.code("Initial call", "initial", { className: "call" })),
+                only(processes, "label", c.code("Label", "label", { className: "call" })),
+                only(
+                    processes,
+                    "group",
+                    c.text("Group", "group", { help: "The nearest ancestor with a name", className: "short" }),
+                ),
+                node("process"),
                 c.ns("Ran", "run_ns", { bar: true, help: "Time on a scheduler" }),
                 c.ns("Collecting", "collecting_ns", { help: "Time in garbage collections" }),
                 c.ns("Runnable", "runnable_ns", { help: "Time waiting for a scheduler, inferred" }),
@@ -168,6 +172,7 @@ function tables(data) {
             columns: [
                 c.process("Caller", "caller"),
                 c.process("Server", "server"),
+                node("server"),
                 c.code("Request", "request"),
                 c.count("Calls", "count"),
                 c.ns("Median", "p50_ns"),
@@ -175,8 +180,8 @@ function tables(data) {
                 c.ns("Longest", "max_ns"),
                 c.ns("Queued, 99 %", "queued_p99_ns"),
                 c.ns("Worked, 99 %", "worked_p99_ns"),
-                c.count("Timeouts", "timeouts"),
-                c.count("Down", "downs", { help: "The server had exited" }),
+                some(server_calls, "timeouts") && c.count("Timeouts", "timeouts"),
+                some(server_calls, "downs") && c.count("Failed", "downs", { help: "The server exited or was not there" }),
             ],
         },
         talks: {
@@ -187,8 +192,10 @@ function tables(data) {
             columns: [
                 c.process("From", "from"),
                 c.process("To", "to"),
+                node("from", "to"),
                 c.count("Messages", "messages", { bar: true }),
-                c.count("Inferred", "inferred", { help: "Of these, the sender is inferred from the order" }),
+                some(talks, "inferred") &&
+                    c.count("Inferred", "inferred", { help: "Of these, the sender is inferred from the order" }),
             ],
         },
         dead: {
@@ -203,12 +210,13 @@ function tables(data) {
                     className: "process",
                     show: (row) => (row.to ? processButton(row.to) : h("code", {}, cut(row.to_text ?? "", 200))),
                 },
+                node("from", "to"),
                 c.count("Messages", "messages", { bar: true }),
                 c.code("Example", "example"),
             ],
         },
         exits: {
-            title: "Exits",
+            title: "Crashes",
             rows: exits,
             sort: "At",
             up: true,
@@ -217,13 +225,8 @@ function tables(data) {
             columns: [
                 c.time("At", "time"),
                 c.process("Process", "process"),
+                node("process"),
                 c.code("Reason", "reason"),
-                {
-                    title: "Kind",
-                    value: (row) => (row.is_crash ? "crash" : "exit"),
-                    show: (row) =>
-                        row.is_crash ? h("span", { class: "tag bad" }, "crash") : h("span", { class: "tag" }, "exit"),
-                },
                 {
                     title: "Linked",
                     value: (row) => (row.linked ?? []).map(ref).join(" "),
@@ -243,6 +246,7 @@ function tables(data) {
             columns: [
                 c.time("At", "time", (row) => row.ns ?? 0),
                 c.process("Process", "process"),
+                node("process"),
                 c.ns("Waited", "ns", { bar: true }),
                 c.code("In", "function"),
             ],
@@ -255,6 +259,7 @@ function tables(data) {
             columns: [
                 c.time("At", "time", (row) => row.ns ?? 0),
                 c.process("Process", "process"),
+                node("process"),
                 c.ns("Took", "ns", { bar: true }),
                 { title: "Kind", value: (row) => (row.is_major ? "major" : "minor") },
                 c.count("Reclaimed, words", "reclaimed_words"),
@@ -267,11 +272,11 @@ function tables(data) {
             concerns: about("port", "owner"),
             columns: [
                 c.process("Port", "port"),
-                c.code("Driver or command", "driver"),
                 c.process("Owner", "owner"),
+                node("port"),
                 c.count("Messages in", "messages_in"),
                 c.count("Messages out", "messages_out"),
-                c.count("Bytes out", "bytes_out", { show: (_, value) => bytes(value) }),
+                only(ports, "bytes_out", c.count("Bytes out", "bytes_out", { show: (_, value) => bytes(value) })),
                 c.ns("Ran", "run_ns"),
             ],
         },
@@ -280,7 +285,7 @@ function tables(data) {
             rows: spans,
             sort: "99 %",
             columns: [
-                c.text("Name", "name"),
+                c.text("Name", "name", { className: "short" }),
                 c.count("Spans", "count"),
                 c.ns("Median", "p50_ns"),
                 c.ns("99 %", "p99_ns", { bar: true }),
@@ -290,12 +295,13 @@ function tables(data) {
         },
         counters: {
             title: "Counters of the VM",
-            rows: counters,
+            rows: counters.filter(({ min, max }) => min !== 0 || max !== 0),
+            note: counters.some(({ min, max }) => min === 0 && max === 0) && "Those that were always 0 are left out.",
             sort: "Counter",
             columns: [
-                c.text("Counter", "name"),
+                c.text("Counter", "name", { className: "short" }),
                 node(),
-                c.text("Unit", "unit"),
+                c.text("Unit", "unit", { className: "short" }),
                 counter("Least", "min"),
                 counter("Most", "max"),
                 counter("Last", "last"),

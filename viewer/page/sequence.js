@@ -46,13 +46,13 @@ export class Sequence {
         this.call = h(
             "select",
             { change: () => this.showCall(this.call.value) },
-            h("option", { value: "" }, "no: the timeline's range"),
+            h("option", { value: "" }, "the timeline's range"),
             longest.map((n) =>
                 h(
                     "option",
                     { value: n },
                     cut(
-                        `${duration(calls.ended[n] - calls.began[n])}  ` +
+                        `a call of ${duration(calls.ended[n] - calls.began[n])}: ` +
                             `${this.show(calls.caller[n])} → ${this.show(calls.server[n])}  ` +
                             this.of.text(calls.request[n]),
                         110,
@@ -68,8 +68,8 @@ export class Sequence {
             h(
                 "div",
                 { class: "controls" },
-                longest.length > 0 && h("label", {}, "A slow call", this.call),
-                h("label", {}, "Between", this.add),
+                longest.length > 0 && h("label", {}, "Messages in", this.call),
+                h("label", {}, longest.length > 0 ? "Between" : "Messages between", this.add),
             ),
             this.chips,
             this.said,
@@ -81,7 +81,7 @@ export class Sequence {
         return this.of.processes[index]?.show ?? "?";
     }
 
-    // To begin with: the two who exchange the most.
+    // To begin with: the two processes that send each other the most, else any two.
     busiestPair() {
         const { messages, processes } = this.of;
         const pairs = new Map();
@@ -89,10 +89,19 @@ export class Sequence {
             const [from, to] = [messages.from[n], messages.to[n]];
             if (Number.isNaN(from) || Number.isNaN(to) || from === to) continue;
             const key = Math.min(from, to) + " " + Math.max(from, to);
-            pairs.set(key, (pairs.get(key) ?? 0) + 1);
+            const pair = pairs.get(key) ?? { of: [processes[from], processes[to]], there: 0, back: 0 };
+            pairs.set(key, pair);
+            if (processes[from] === pair.of[0]) pair.there++;
+            else pair.back++;
         }
-        const [best] = [...pairs].sort(([, a], [, b]) => b - a);
-        if (best) this.participants = best[0].split(" ").map((index) => processes[Number(index)]);
+        const order = [
+            ({ of }) => (of.some(({ pid }) => pid.startsWith("#Port")) ? 0 : 1),
+            ({ there, back }) => Math.min(there, back),
+            ({ there, back }) => there + back,
+        ];
+        const compare = (a, b) => order.reduce((found, by) => found || by(b) - by(a), 0);
+        const [best] = [...pairs.values()].sort(compare);
+        if (best) this.participants = best.of;
     }
 
     // A process and those it exchanges the most messages with.
@@ -141,7 +150,7 @@ export class Sequence {
         this.waiting = setTimeout(() => this.draw(), 120);
     }
 
-    // The messages of the range between participants, each end a row of its own: sent and delivered, in time's order.
+    // The messages between participants that were on their way in the range, in the order of their first time.
     messages() {
         const { messages } = this.of;
         const { begin, end } = this.bounds ?? range;

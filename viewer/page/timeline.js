@@ -1,7 +1,7 @@
 // The timeline: a row per process, drawn on a canvas beside a list of buttons.
 
 import { cut, h, plain } from "./dom.js";
-import { COLLECTING, EXITING, MERGED, RUNNABLE, RUNNING, STATES, WAITING, lowerBound } from "./data.js";
+import { COLLECTING, EXITING, MERGED, RUNNABLE, RUNNING, STATES, WAITING, lowerBound, nameOf } from "./data.js";
 import { count, duration, percent, since } from "./format.js";
 import { Input } from "./input.js";
 import { MOST_ARROWS, Painter, ROW, RULER, colours } from "./paint.js";
@@ -26,6 +26,7 @@ export class Timeline {
     constructor(data) {
         this.data = data;
         this.of = data.timeline;
+        this.nodes = (data.report.recording?.nodes ?? []).map(({ node }) => node);
         this.lanes = new Map();
         this.order = "activity";
         this.words = "";
@@ -165,8 +166,11 @@ export class Timeline {
                 this.of.messages.size > 0 && entry("message", (painter) => painter.arrow(2, 22, 11, 3, false, false)),
                 this.of.messages.size > 0 && entry("inferred", (painter) => painter.arrow(2, 22, 11, 3, true, false)),
                 this.of.spans.size > 0 && entry("span", (painter) => painter.span(0, 26, -10)),
+                this.of.lost.size > 0 &&
+                    entry("lost events", (painter) => painter.lost({ begin: [2], end: [24], size: 1 })),
+                this.of.marks.size > 0 && entry("mark or log line", (painter) => painter.mark(13, 5)),
                 this.of.exits.size > 0 && entry("exit", (painter) => painter.exit(13, -5, false)),
-                this.of.exits.size > 0 && entry("crash", (painter) => painter.exit(13, -5, true)),
+                this.of.exits.crash.includes(1) && entry("crash", (painter) => painter.exit(13, -5, true)),
             ].filter(Boolean),
         );
     }
@@ -185,7 +189,6 @@ export class Timeline {
             .sort(ORDERS[this.order][1]);
         if (process) this.rows.sort((a, b) => (b.number === process.number) - (a.number === process.number));
         this.lanes = new Map(this.rows.map((row, n) => [row.index, n]));
-        const several = new Set(this.of.rows.map((row) => row.node)).size > 1;
         this.corner.textContent =
             this.rows.length === this.of.rows.length
                 ? count(this.rows.length) +
@@ -194,7 +197,7 @@ export class Timeline {
         this.labels.replaceChildren(
             this.corner,
             ...this.rows.map((row, n) => {
-                const name = row.show.replace(" " + row.pid, "") || row.pid;
+                const name = nameOf(row);
                 const button = h(
                     "button",
                     {
@@ -205,7 +208,7 @@ export class Timeline {
                                 row.show,
                                 row.show.includes(row.pid) ? "" : row.pid,
                                 row.group && "of " + row.group,
-                                row.node,
+                                row.node && "on " + row.node,
                             ]
                                 .filter(Boolean)
                                 .join(", "),
@@ -216,7 +219,9 @@ export class Timeline {
                     h(
                         "span",
                         { class: "pid" },
-                        [name === row.pid ? "" : row.pid, several && row.node].filter(Boolean).join(" "),
+                        [name === row.pid ? "" : row.pid, this.nodes.length > 1 && this.numberOf(row.node)]
+                            .filter(Boolean)
+                            .join(" "),
                     ),
                 );
                 button.style.top = RULER + n * ROW + "px";
@@ -229,6 +234,11 @@ export class Timeline {
         this.scroller.style.maxHeight = most + "px";
         this.stage.style.height = Math.min(high, most) + "px";
         this.redraw();
+    }
+
+    // Of a node, as the page's head has it.
+    numberOf(node) {
+        return this.nodes.indexOf(node) + 1;
     }
 
     partners(number) {
@@ -287,9 +297,8 @@ export class Timeline {
             for (const mark of this.marksOf.get(row.index) ?? []) painter.mark(of.marks.time[mark], top(n));
         }
         const arrows = this.arrows(painter, top, first, last);
-        for (let n = 0; n < of.lost.size; n++) painter.lost(of.lost.begin[n], of.lost.end[n]);
         painter.ruler();
-        for (let n = 0; n < of.lost.size; n++) painter.lost(of.lost.begin[n], of.lost.end[n]);
+        painter.lost(of.lost);
         for (const [begin, end] of of.covered) painter.covered(begin, end);
         for (let n = 0; n < of.exits.size; n++) if (of.exits.crash[n] === 1) painter.mirrored(of.exits.time[n], true);
         for (const n of this.marksOf.get(NaN) ?? []) painter.mirrored(of.marks.time[n], false);

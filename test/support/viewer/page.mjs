@@ -81,6 +81,8 @@ const checks = {
                 return found;
             }),
             labels: await page.$$eval(".labels button", (all) => all.map((label) => label.textContent)),
+            when: await page.$eval(".when", (element) => element.textContent),
+            sequence: await page.$$eval(".sequence .head text", (all) => all.map((one) => one.textContent)),
             findings: await page.$$eval(".findings .text", (all) => all.map((element) => element.textContent)),
             range: await range(page),
             ...(await colours(page)),
