@@ -181,7 +181,8 @@ function tables(data) {
                 c.ns("Queued, 99 %", "queued_p99_ns"),
                 c.ns("Worked, 99 %", "worked_p99_ns"),
                 some(server_calls, "timeouts") && c.count("Timeouts", "timeouts"),
-                some(server_calls, "downs") && c.count("Failed", "downs", { help: "The server exited or was not there" }),
+                some(server_calls, "downs") &&
+                    c.count("Failed", "downs", { help: "The server exited or was not there" }),
             ],
         },
         talks: {
