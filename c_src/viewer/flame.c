@@ -98,6 +98,7 @@ static struct dt_flame_frame *base_of(struct dt_flame *flame, const void *proces
 }
 
 /* `from` and all below it become part of `to`. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as stacks are kept */
 static void merge(struct dt_flame *flame, struct dt_flame_frame *to, struct dt_flame_frame *from) {
     to->own += from->own;
     while (from->first) {
@@ -259,6 +260,7 @@ static GPtrArray *children(const struct dt_flame_frame *frame) {
     return sorted;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as stacks are kept */
 static void walk(const struct dt_flame_frame *frame, GPtrArray *names,
                  void (*each)(const char *const *, unsigned, uint64_t, void *), void *data) {
     if (frame->own)
@@ -280,6 +282,7 @@ void dt_flame_each(const struct dt_flame *flame,
 }
 
 /* Returns the value, which it writes last: so each frame is walked once. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as stacks are kept */
 static uint64_t put(GString *to, const struct dt_flame_frame *frame) {
     uint64_t value = frame->own;
     g_string_append(to, "{\"name\":");

@@ -476,6 +476,7 @@ void dt_messages_new(struct node *node) {
 
 void dt_messages_end(struct node *node) {
     while (node->messages->oldest)
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it is taken out of the list */
         drop(node, node->messages->oldest);
 }
 

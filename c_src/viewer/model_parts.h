@@ -189,7 +189,7 @@ void dt_release_late(struct node *node, int64_t now);
 void dt_calls_event(struct node *node, const struct dt_recorded *event);
 /* Ends all frames, and forgets what is known of its calls. */
 void dt_calls_cut(struct process *process, int64_t time, enum dt_left left);
-void dt_calls_lost(struct node *node, int64_t time);
+void dt_calls_lost(struct node *node, int64_t begin);
 /* It runs, or has stopped. */
 void dt_calls_scheduled(struct process *process, bool runs);
 

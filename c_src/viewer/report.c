@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* strverscmp */
+#define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for strverscmp */
 #include <string.h>
 
 #include "viewer/report_parts.h"

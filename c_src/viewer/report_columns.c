@@ -120,6 +120,7 @@ static void drop_empty(const struct dt_columns *columns, glong *widths) {
     for (guint i = 0; i < columns->n; i++)
         if (!is_used[i])
             widths[i] = -1;
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): g_autofree frees it */
 }
 
 static glong width_of_all(const struct dt_columns *columns, const glong *widths) {
@@ -177,4 +178,5 @@ void dt_columns_end(struct dt_columns *columns, GString *to) {
     }
     g_ptr_array_free(columns->cells, TRUE);
     g_free(columns);
+    /* g_autofree frees the widths. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 }

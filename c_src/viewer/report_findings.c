@@ -6,7 +6,7 @@
 
 #include "viewer/report_parts.h"
 
-enum { MS = 1000000 };
+#define MS INT64_C(1000000)
 
 static const struct {
     double busy_share;       /* of all messages, to one process */

@@ -6,7 +6,7 @@ enum { VERSION = 1 };
 
 /* After a bracket nothing separates; else a comma does. */
 static void separate(GString *to) {
-    char last = to->len ? to->str[to->len - 1] : '{';
+    int last = to->len ? to->str[to->len - 1] : '{';
     if (last != '{' && last != '[' && last != ':')
         g_string_append_c(to, ',');
 }

@@ -6,16 +6,16 @@
 enum { FIRST_STEP = 1000 };
 
 static void halve(int64_t *series) {
-    for (int i = 0; i < DT_STEPS / 2; i++)
+    for (size_t i = 0; i < DT_STEPS / 2; i++)
         series[i] = series[2 * i] + series[2 * i + 1];
-    for (int i = DT_STEPS / 2; i < DT_STEPS; i++)
+    for (size_t i = DT_STEPS / 2; i < DT_STEPS; i++)
         series[i] = 0;
 }
 
 static void halve_counts(uint64_t *series) {
-    for (int i = 0; i < DT_STEPS / 2; i++)
+    for (size_t i = 0; i < DT_STEPS / 2; i++)
         series[i] = series[2 * i] + series[2 * i + 1];
-    for (int i = DT_STEPS / 2; i < DT_STEPS; i++)
+    for (size_t i = DT_STEPS / 2; i < DT_STEPS; i++)
         series[i] = 0;
 }
 

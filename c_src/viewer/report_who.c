@@ -22,6 +22,7 @@ struct dt_who *dt_who_keep(struct dt_who *who) {
     return who;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): to the first ancestor that others know too */
 void dt_who_drop(struct dt_who *who) {
     if (!who || --who->references)
         return;
@@ -64,6 +65,7 @@ gboolean dt_who_sum_equal(gconstpointer a, gconstpointer b) {
     return x->node == y->node && strcmp(x->show, y->show) == 0;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): once, for the others */
 struct dt_who *dt_who_sum(struct dt_report *report, struct dt_seen_node *node, const char *show) {
     static const char others[] = "others";
     struct dt_who key = {.node = node, .show = show};
@@ -233,7 +235,7 @@ void dt_kept_cut(struct dt_kept *kept) {
 
 void dt_kept_add(struct dt_kept *kept, struct dt_who *who) {
     g_ptr_array_add(kept->whos, dt_who_keep(who));
-    if (kept->whos->len >= 4 * DT_KEPT_PER_CRITERION * G_N_ELEMENTS(criteria))
+    if (kept->whos->len >= 4UL * DT_KEPT_PER_CRITERION * G_N_ELEMENTS(criteria))
         dt_kept_cut(kept);
 }
 

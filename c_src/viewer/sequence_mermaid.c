@@ -69,6 +69,8 @@ static void participants(GString *to, const struct dt_sequence *s, const GPtrArr
 static void put_message(GString *to, const char *text) {
     static const char call[] = "{'$gen_call',", cast[] = "{'$gen_cast',";
     const char *request = NULL;
+    if (!text)
+        return;
     if (g_str_has_prefix(text, call)) {
         const char *from = dt_term_end(text + strlen(call));
         request = *from == ',' ? from + 1 : NULL;
