@@ -61,6 +61,8 @@ void dt_moments_add(struct dt_moments *moments, const struct dt_moment *one) {
     g_array_append_val(moments->of, copy);
     if (moments->of->len >= 2 * moments->most)
         limit(moments);
+    /* The array has its texts. */
+    /* cppcheck-suppress memleak */
 }
 
 void dt_moments_sort(struct dt_moments *moments) {

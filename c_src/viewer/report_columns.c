@@ -176,7 +176,7 @@ void dt_columns_end(struct dt_columns *columns, GString *to) {
         if (column + 1 == columns->n)
             end_line(to);
     }
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): g_autofree frees the widths */
     g_ptr_array_free(columns->cells, TRUE);
     g_free(columns);
-    /* g_autofree frees the widths. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 }

@@ -50,9 +50,10 @@ static const struct {
 
 const char *const dt_severity_names[] = {"high", "medium", "low"};
 
-G_GNUC_PRINTF(5, 6)
-static void find(struct dt_report *r, enum dt_severity severity, const char *about,
-                 struct dt_who *who, const char *format, ...) {
+__attribute__((format(printf, 5, 6))) static void find(struct dt_report *r,
+                                                       enum dt_severity severity, const char *about,
+                                                       struct dt_who *who, const char *format,
+                                                       ...) {
     va_list args;
     va_start(args, format);
     struct dt_finding finding = {.severity = severity,
@@ -69,13 +70,13 @@ struct shown {
 };
 
 static struct shown show(int64_t ns) {
-    struct shown shown;
+    struct shown shown = {""};
     dt_show_ns(shown.text, sizeof shown.text, ns);
     return shown;
 }
 
 static struct shown percent(double share) {
-    struct shown shown;
+    struct shown shown = {""};
     if (share < 1 && share > 0.995)
         g_strlcpy(shown.text, "over 99 %", sizeof shown.text);
     else
