@@ -134,6 +134,7 @@ void dt_model_event(struct dt_model *model, const struct dt_recorded *event) {
     dt_release_late(node, model->now);
     if (handle)
         handle(node, event);
+    dt_processes_forget(node);
 }
 
 void dt_model_skip(struct dt_model *model) {

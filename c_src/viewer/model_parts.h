@@ -162,6 +162,8 @@ struct process *dt_process_named(struct node *node, const char *name);
 void dt_process_event(struct node *node, const struct dt_recorded *event);
 void dt_process_ref(struct process *process);
 void dt_process_unref(struct process *process);
+/* Releases the oldest that have exited. Between events: a handler may hold any of them. */
+void dt_processes_forget(struct node *node);
 void dt_processes_end(struct node *node);
 void dt_processes_free(struct node *node);
 

@@ -278,7 +278,10 @@ static void bury(struct process *p) {
 
     unname(p);
     g_queue_push_tail(&node->exited, p);
-    if (node->exited.length > EXITED_MAX) {
+}
+
+void dt_processes_forget(struct node *node) {
+    while (node->exited.length > EXITED_MAX) {
         struct process *oldest = g_queue_pop_head(&node->exited);
 
         forget(oldest);
