@@ -204,8 +204,19 @@ infos(What, Key) ->
                end,
     [case Session of
          {legacy, default} -> erlang:trace_info(What, Key);
-         _ -> apply(trace, info, [Session, What, Key])
+         _ -> info_of(Session, What, Key)
      end || Session <- Sessions].
+
+%% A session that was left meanwhile has nothing set.
+info_of(Session, What, Key) ->
+    try apply(trace, info, [Session, What, Key])
+    catch
+        error:badarg:Stack = [{trace, info, _, Location} | _] ->
+            case proplists:get_value(error_info, Location) of
+                #{cause := session} -> {Key, []};
+                _ -> erlang:raise(error, badarg, Stack)
+            end
+    end.
 
 %% On the node: what the application has set of the system monitor.
 monitored() ->
@@ -215,7 +226,7 @@ monitored() ->
         {true, _} ->
             lists:sort(lists:append([Events || Session <- apply(trace, session_info, [all]),
                                                element(1, Session) =:= dyntrace_system_monitor,
-                                               {system, Events} <- [apply(trace, info, [Session, system, all])]]));
+                                               {system, Events} <- [info_of(Session, system, all)]]));
         {false, {Worker, Events}} -> lists:sort(Events);
         {false, _} -> []
     end.
