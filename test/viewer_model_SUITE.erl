@@ -15,15 +15,17 @@ all() ->
 
 groups() ->
     [{processes, [], [spawned, names, groups_of_processes, links_at_crash, killed_by_supervisor, pid_used_again,
-                      name_without_unregister, ports, nobody]},
+                      pid_used_again_late, name_without_unregister, of_other_nodes, ports, nobody, no_identifiers]},
      {scheduling, [], [states, from_the_middle, port_within_process, in_without_out, out_without_in, collection_splits,
                        collection_cut, exiting, cpu_for_scheduler, displaced_on_cpu]},
      {calls, [], [nested, values, tail_call, exceptions, recursion, deep, plain_calls, returns_to, entered_before,
                   waited_in_call]},
      {messages, [], [by_sender, by_order, one_delivery, to_the_dead, timers, timeouts, to_names,
-                    to_unknown_names, tokens, unmatched]},
-     {server_calls, [], [reply, no_alias, call_timeout, caller_exits, server_down, cut_request]},
-     {nodes, [], [two_nodes, named, namesakes, lost, lost_in_one_trace, lost_beside_other_cpu, other_events]},
+                    to_unknown_names, tokens, unmatched, a_long_queue, long_queues]},
+     {server_calls, [], [reply, no_alias, call_timeout, caller_exits, server_down, to_a_dead_server, of_both_kinds,
+                         cut_request]},
+     {nodes, [], [two_nodes, named, namesakes, lost, lost_twice, lost_in_one_trace, lost_beside_other_cpu,
+                 other_events]},
      {invariants, [], [hold, odd_texts]}].
 
 init_per_suite(Config) ->
@@ -93,6 +95,40 @@ pid_used_again(Config) ->
     ?assertEqual(1002, length(Numbers)),
     ?assertEqual(lists:usort(Numbers), lists:sort([value(process, Line) || Line <- of_kind("process_gone", Told)])),
     ?assertEqual(1000, length(of_kind("process_exited", Told))).
+
+%% Spawned by one that is released at this event, as the last one of very many that have exited.
+pid_used_again_late(Config) ->
+    Spawn = fun(Ns, N, Parent) -> {Ns, process_spawn, #{pid => pid_of(N), parent => pid_of(Parent)}} end,
+    Exit = fun(Ns, N) -> {Ns, process_exit, #{pid => pid_of(N), reason => "normal"}} end,
+    Told = told([Spawn(0, 5, 1), Exit(1, 5), Spawn(2, 6, 1)]
+                ++ [Event || N <- lists:seq(7, 10005), Event <- [Spawn(N, N, 1), Exit(N, N)]]
+                ++ [Spawn(20000, 6, 5)], Config),
+    Last = lists:last(of_kind("process", Told)),
+    ?assertMatch("20000 process process=<0.6.0>#" ++ _, Last),
+    ?assertEqual("<0.5.0>#2", value(parent, Last)),
+    ?assertEqual(length(of_kind("process", Told)), length(of_kind("process_gone", Told))).
+
+%% Their exits are not recorded: those that were named last are kept, 10,000 of them and as many that have left.
+of_other_nodes(Config) ->
+    Sent = fun(Ns, N) -> sent(Ns, "<0.1.0>", lists:flatten(io_lib:format("<9.~b.0>", [N])), "x") end,
+    Told = told([{0, process_exit, #{pid => "<0.1.0>", reason => "normal"}}] ++
+                [Sent(N, N rem 20001) || N <- lists:seq(1, 40003)], Config),
+    Known = fun(Pid) -> [number(first, Line) || Line <- of_kind("process", Told), pid(Line) =:= Pid] end,
+    ?assertEqual([1, 20002, 40003], Known("<9.1.0>")),
+    ?assertEqual(0, length([Line || Line <- of_kind("process_gone", Told), pid(Line) =:= "<9.1.0>"]) - 3),
+    Again = told([Sent(N, N rem 2 * (N rem 15000)) || N <- lists:seq(1, 30000)], Config),
+    ?assertEqual(1, length([Line || Line <- of_kind("process", Again), pid(Line) =:= "<9.0.0>"])).
+
+pid_of(N) -> lists:flatten(io_lib:format("<0.~b.0>", [N])).
+
+pid(Line) -> hd(string:lexemes(value(process, Line), "#")).
+
+%% Their beginning is a pid.
+no_identifiers(Config) ->
+    Told = told([sent(0, "<0.1.0>", To, "x") || To <- ["<0.1.0>x", "<0.1.0.2>", "<0.4294967296.1>", "<4294967296.1.0>",
+                                                       "<0.1.18446744073709551616>", "#Port<0.1>>"]], Config),
+    ?assertEqual(["<0.1.0>#1"], [value(process, Line) || Line <- of_kind("process", Told)]),
+    ?assertEqual(lists:duplicate(6, "-"), [value(to, Line) || Line <- of_kind("sent", Told)]).
 
 %% Its loss leaves no process behind a name that is gone, nor one that has another name.
 name_without_unregister(Config) ->
@@ -421,6 +457,49 @@ unmatched(Config) ->
     ?assertEqual([{"<0.1.0>#1", "<0.9.0>#2", 0, none, "not"}, {"<0.1.0>#1", "<0.9.0>#2", 10, 30, "sender"},
                   {"<0.1.0>#1", "<0.9.0>#2", 20, none, "not"}], matched(Told)).
 
+%% To a receiver that does not keep up: what was sent last is delivered first.
+a_long_queue(Config) ->
+    Last = 9000,
+    Text = fun integer_to_list/1,
+    Told = told([sent(N, pid_of(10 + N), "<0.9.0>", Text(N)) || N <- lists:seq(0, Last)] ++
+                [received(2 * Last - N, "<0.9.0>", Text(N)) || N <- lists:seq(Last, 0, -1)], Config),
+    ?assertEqual([{N, 2 * Last - N, "order"} || N <- lists:seq(Last, 0, -1)],
+                 [{Sent, Delivered, How} || {_, "<0.9.0>#2", Sent, Delivered, How} <- matched(Told)]).
+
+%% As a list that is searched from its beginning says.
+long_queues(Config) ->
+    [begin
+         _ = rand:seed(exsss, Seed),
+         Story = story_of_queue(0, 600, 0.8) ++ story_of_queue(601, 1200, 0.2) ++ story_of_queue(1201, 1500, 0.6),
+         Told = told([in_queue(Step) || Step <- Story], Config),
+         Matched = [{Sent, Delivered} || {_, _, Sent, Delivered, _} <- matched(Told),
+                                         is_integer(Sent), is_integer(Delivered)],
+         {Seed, Expected} = {Seed, matches(Story, [], [])},
+         ?assertEqual({Seed, lists:sort(Expected)}, {Seed, lists:sort(Matched)})
+     end || Seed <- lists:seq(1, 10)].
+
+story_of_queue(From, To, Sends) ->
+    [case rand:uniform() < Sends of
+         true -> {send, Ns, pick(["<0.1.0>", "<0.2.0>", "<0.3.0>"]), pick(["a", "b", "c", "d"])};
+         false -> {delivery, Ns, pick(["<0.1.0>", "<0.2.0>", "<0.3.0>"]), pick(["a", "b", "c", "d"])}
+     end || Ns <- lists:seq(From, To)].
+
+in_queue({send, Ns, From, Text}) -> sent(Ns, From, "<0.9.0>", Text);
+in_queue({delivery, Ns, From, Text}) -> delivery(Ns, "<0.9.0>", From, Text).
+
+matches([], _, Matched) ->
+    Matched;
+matches([{send, Ns, From, Text} | Story], Queue, Matched) ->
+    matches(Story, Queue ++ [{Ns, From, Text}], Matched);
+matches([{delivery, Ns, From, Text} | Story], Queue, Matched) ->
+    case [Sent || {Sent, F, T} <- Queue, F =:= From, T =:= Text] of
+        [] -> matches(Story, Queue, Matched);
+        [Sent | _] ->
+            %% What this sender sent before is lost.
+            Left = [Message || Message = {At, F, _} <- Queue, F =/= From orelse At > Sent],
+            matches(Story, Left, [{Sent, Ns} | Matched])
+    end.
+
 %% -- Server calls --------------------------------------------------------------------------------
 
 -define(REQUEST, "{'$gen_call',{<0.1.0>,[alias|#Ref<0.1.2.3>]},{take,1}}").
@@ -463,6 +542,28 @@ server_down(Config) ->
                  {40, process_exit, #{pid => "<0.9.0>", reason => "oops"}}], Config),
     ?assertEqual([{"down", 0, 20}, {"down", 30, 40}],
                  [{value(outcome, Line), number(began, Line), number(ended, Line)}
+                  || Line <- of_kind("server_call", Told)]).
+
+%% The monitor tells it.
+to_a_dead_server(Config) ->
+    Told = told([{0, process_exit, #{pid => "<0.9.0>", reason => "normal"}}, sent(10, "<0.1.0>", "<0.9.0>", ?REQUEST),
+                 delivery(20, "<0.1.0>", "", "system", "{'DOWN',#Ref<0.1.2.3>,process,<0.9.0>,noproc}")], Config),
+    ?assertMatch(["20 server_call caller=<0.1.0>#2 server=<0.9.0>#1 outcome=down began=10 delivered=- taken=- "
+                  "ended=20 " ++ _], of_kind("server_call", Told)).
+
+%% A process that calls and is called exits: the oldest call ends first.
+of_both_kinds(Config) ->
+    Call = fun(Ns, From, To) ->
+                   Text = io_lib:format("{'$gen_call',{~s,[alias|#Ref<0.1.2.~b>]},~b}", [From, Ns, Ns]),
+                   sent(Ns, From, To, lists:flatten(Text))
+           end,
+    Told = told([scheduled(0, "<0.1.0>", "in"), Call(1, "<0.9.0>", "<0.2.0>"), Call(2, "<0.1.0>", "<0.9.0>"),
+                 Call(3, "<0.9.0>", "<0.3.0>"),
+                 Call(4, "<0.9.0>", "<0.9.0>"), Call(5, "<0.1.0>", "<0.2.0>"), Call(6, "<0.1.0>", "<0.9.0>"),
+                 {10, process_exit, #{pid => "<0.9.0>", reason => "oops"}}], Config),
+    ?assertEqual([{1, 10, "unknown"}, {2, 10, "down"}, {3, 10, "unknown"}, {4, 10, "unknown"}, {6, 10, "down"},
+                  {5, 10, "unknown"}],
+                 [{number(began, Line), number(ended, Line), value(outcome, Line)}
                   || Line <- of_kind("server_call", Told)]).
 
 %% The end of a long request is cut; one that ends within its tag is none.
@@ -515,6 +616,13 @@ lost(Config) ->
                  of_kind("interval", Told)),
     ?assertMatch({"a:a/0", 0, 10, 15, "unknown"}, lists:last(ends(Told))),
     ?assertEqual([{"<0.1.0>#1", "<0.2.0>#2", 15, none, "not"}, {"-", "<0.2.0>#2", none, 40, "not"}], matched(Told)).
+
+%% A function that was entered meanwhile was entered after the last loss.
+lost_twice(Config) ->
+    Told = told([call(0, "a:a/0"), return(1, "a:a/0"), #{time => base() + 20, lost => 3, cpu => 0},
+                 scheduled(25, "<0.2.0>", "in"), #{time => base() + 40, lost => 3, cpu => 0},
+                 return(50, "b:b/0")], Config),
+    ?assertEqual([{"a:a/0", 0, 0, 1, "return"}, {"b:b/0", 0, 25, 50, "return"}], ends(Told)).
 
 %% Another trace goes on.
 lost_in_one_trace(Config) ->

@@ -1,17 +1,23 @@
 /*
  * The first error is kept; what is written after it is dropped.
+ *
+ * A file is written beside its place, and moved there when it is complete. Who writes it has locked
+ * it, so a second sink with the same path fails.
  */
 #include "viewer/sink.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 struct dt_file {
     FILE *stream;
     char *path, *part; /* `part` is NULL for standard output, devices and pipes */
+    int lock;          /* of `part`, held until it has been moved; -1 */
     GError *error;
 };
 
@@ -26,20 +32,65 @@ static bool is_special(const char *path) {
     return stat(path, &at) == 0 && !S_ISREG(at.st_mode) && !S_ISDIR(at.st_mode);
 }
 
+/* Another writer may have moved or removed the file after it was opened here. */
+static bool is_at(int fd, const char *path) {
+    struct stat mine, there;
+
+    return fstat(fd, &mine) == 0 && stat(path, &there) == 0 && mine.st_ino == there.st_ino &&
+           mine.st_dev == there.st_dev;
+}
+
+/* Some file systems have no locks. */
+static bool lock(int fd) {
+    return flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+/* The empty file `path`, which is locked; -1 with errno. */
+static int open_locked(const char *path) {
+    for (;;) {
+        int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+
+        if (fd < 0)
+            return -1;
+        if (!lock(fd)) {
+            close(fd);
+            errno = EBUSY;
+            return -1;
+        }
+        if (is_at(fd, path) && ftruncate(fd, 0) == 0)
+            return fd;
+        close(fd);
+    }
+}
+
+static FILE *open_part(struct dt_file *file) {
+    char *part = g_strconcat(file->path, ".part", NULL);
+    int fd;
+
+    file->lock = open_locked(part);
+    if (file->lock < 0) {
+        g_free(part);
+        return NULL;
+    }
+    file->part = part;
+    fd = fcntl(file->lock, F_DUPFD_CLOEXEC, 0);
+    return fd < 0 ? NULL : fdopen(fd, "wb");
+}
+
 struct dt_file *dt_file_open(const char *path, GError **error) {
     struct dt_file *file = g_new0(struct dt_file, 1);
 
     file->path = g_strdup(path);
+    file->lock = -1;
     if (strcmp(path, "-") == 0) {
         file->stream = stdout;
         return file;
     }
     /* A device or a pipe is written to: a rename would replace it, /dev/null for everybody. */
-    if (!is_special(path))
-        file->part = g_strconcat(path, ".part", NULL);
-    file->stream = fopen(file->part ? file->part : path, "wbe");
+    file->stream = is_special(path) ? fopen(path, "wbe") : open_part(file);
     if (!file->stream) {
-        g_set_error(error, DT_ERROR, 0, "%s: %s", path, g_strerror(errno));
+        g_set_error(error, DT_ERROR, 0, "%s: %s", path,
+                    errno == EBUSY ? "somebody else is writing it" : g_strerror(errno));
         dt_file_discard(file);
         return NULL;
     }
@@ -99,6 +150,8 @@ void dt_file_discard(struct dt_file *file) {
         end_stream(file);
     if (file->part)
         unlink(file->part);
+    if (file->lock >= 0)
+        close(file->lock);
     g_clear_error(&file->error);
     g_free(file->path);
     g_free(file->part);

@@ -5,9 +5,9 @@
 #include "viewer/flame.h"
 
 /* A line per stack: its frames with ';' between them, a space, ns. */
-void dt_flame_folded(const struct dt_flame *flame, GString *to);
+void dt_flame_folded(const struct dt_flame *flame, struct dt_file *to);
 
 /* The JSON of speedscope: a profile of samples with their weights. */
-void dt_flame_speedscope(const struct dt_flame *flame, const char *name, GString *to);
+void dt_flame_speedscope(const struct dt_flame *flame, const char *name, struct dt_file *to);
 
 #endif

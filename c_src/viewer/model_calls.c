@@ -36,7 +36,8 @@ struct frame {
 };
 
 struct calls {
-    struct calls *next, *previous; /* of the node */
+    struct calls *next, *previous; /* of the node, if it is there */
+    bool is_of_node;               /* something is known since the last loss */
     struct process *process;
     GPtrArray *frames;
     unsigned deeper;
@@ -56,19 +57,37 @@ static struct dt_model *model_of(const struct process *p) {
     return p->node->model;
 }
 
+static void list_calls(struct calls *c) {
+    struct node *node = c->process->node;
+
+    c->is_of_node = true;
+    c->next = node->calls;
+    if (c->next)
+        c->next->previous = c;
+    node->calls = c;
+}
+
+static void unlist_calls(struct calls *c) {
+    *(c->previous ? &c->previous->next : &c->process->node->calls) = c->next;
+    if (c->next)
+        c->next->previous = c->previous;
+    c->next = c->previous = NULL;
+    c->is_of_node = false;
+}
+
 static struct calls *calls_of(struct process *p) {
     struct calls *c = p->calls;
 
-    if (c)
-        return c;
-    p->calls = c = g_new0(struct calls, 1);
-    c->process = p;
-    c->frames = g_ptr_array_new();
-    c->since = p->seen.began == DT_NO_VALUE ? p->node->seen.first : p->seen.began;
-    c->next = p->node->calls;
-    if (c->next)
-        c->next->previous = c;
-    p->node->calls = c;
+    if (!c) {
+        p->calls = c = g_new0(struct calls, 1);
+        c->process = p;
+        c->frames = g_ptr_array_new();
+        c->since = p->seen.began == DT_NO_VALUE ? p->node->seen.first : p->seen.began;
+    }
+    if (!c->is_of_node) {
+        c->since = MAX(c->since, p->node->calls_lost);
+        list_calls(c);
+    }
     return c;
 }
 
@@ -77,9 +96,8 @@ static void free_calls(struct process *p) {
 
     if (!c)
         return;
-    *(c->previous ? &c->previous->next : &p->node->calls) = c->next;
-    if (c->next)
-        c->next->previous = c->previous;
+    if (c->is_of_node)
+        unlist_calls(c);
     g_ptr_array_free(c->frames, TRUE);
     g_free(c);
     p->calls = NULL;
@@ -389,11 +407,15 @@ void dt_calls_cut(struct process *p, int64_t time, enum dt_left left) {
 
 /* What a process did after the loss began was told already: its frames end after that. */
 void dt_calls_lost(struct node *node, int64_t begin) {
-    for (struct calls *c = node->calls; c; c = c->next) {
+    struct calls *c;
+
+    node->calls_lost = MAX(node->calls_lost, begin);
+    while ((c = node->calls)) {
         c->since = MAX(begin, c->last_time);
         pop_above(c, 0, c->since, DT_LEFT_UNKNOWN);
         memset(c->ended, 0, sizeof c->ended);
         c->has_returned = false;
+        unlist_calls(c);
     }
 }
 

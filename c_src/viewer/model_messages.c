@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "viewer/model_parts.h"
+#include "viewer/model_in_flight.h"
 
 const char *const dt_matched_names[] = {
     [DT_MATCHED_NOT] = "not",
@@ -14,8 +14,6 @@ const char *const dt_matched_names[] = {
 };
 
 enum {
-    /* So many messages to one receiver are compared. */
-    COMPARED_MAX = 4096,
     /* While nothing has been delivered in this node: deliveries may not be recorded at all. */
     IN_FLIGHT_WITHOUT_DELIVERIES = 10000,
     TOKENS_MAX = 10000,
@@ -29,16 +27,7 @@ struct token {
     uint64_t serial;
     char *label;
     struct message *message; /* NULL once it is delivered */
-};
-
-struct message {
-    struct dt_message seen;
-    struct message *next, *previous; /* to the same receiver */
-    struct message *younger, *older;
-    guint hash; /* of its text */
-    struct token *token;
-    char *label, *to_text;
-    char text[];
+    GList *link;
 };
 
 struct messages {
@@ -72,32 +61,19 @@ static struct list *list_of(struct messages *all, struct message *m) {
 }
 
 static void add(struct messages *all, struct message *m) {
-    struct list *list = list_of(all, m);
-
     m->older = all->youngest;
-    if (m->older)
-        m->older->younger = m;
-    else
-        all->oldest = m;
+    *(m->older ? &m->older->younger : &all->oldest) = m;
     all->youngest = m;
     all->in_flight++;
-    m->previous = list->last;
-    if (m->previous)
-        m->previous->next = m;
-    else
-        list->first = m;
-    list->last = m;
+    dt_in_flight_add(list_of(all, m), m);
 }
 
 static void take_out(struct messages *all, struct message *m) {
-    struct list *list = list_of(all, m);
-
     *(m->older ? &m->older->younger : &all->oldest) = m->younger;
     *(m->younger ? &m->younger->older : &all->youngest) = m->older;
+    m->younger = m->older = NULL;
     all->in_flight--;
-    *(m->previous ? &m->previous->next : &list->first) = m->next;
-    *(m->next ? &m->next->previous : &list->last) = m->previous;
-    m->next = m->previous = m->younger = m->older = NULL;
+    dt_in_flight_take_out(list_of(all, m), m);
     if (m->seen.to)
         count_mailbox(to(m), -1);
 }
@@ -200,6 +176,7 @@ static struct message *sent(struct node *node, const struct dt_message_send *e) 
     if (r.is_dead) {
         DT_TELL(node->model, sent, &m->seen);
         end_message(node, m);
+        dt_server_calls_sent(node, from, r.process, e->message);
         return NULL;
     }
     drop_oldest(node);
@@ -222,43 +199,27 @@ struct delivery {
     enum dt_matched how;
 };
 
-static struct message *find_in(const struct list *list, const struct delivery *d) {
-    guint hash = g_str_hash(d->text);
-    struct message *m = list->first;
-
-    for (unsigned n = 0; m && n < COMPARED_MAX; m = m->next, n++)
-        if (m->hash == hash && m->seen.sent <= d->time &&
-            (!d->from || m->seen.from == &d->from->seen) && strcmp(m->text, d->text) == 0)
-            return m;
-    return NULL;
-}
-
-static struct message *find(const struct delivery *d) {
-    return find_in(&d->to->in_flight, d);
+static struct message *find(const struct list *list, const struct delivery *d) {
+    return dt_in_flight_find(
+        list, &(struct dt_wanted){d->from ? &d->from->seen : NULL, d->text, d->time});
 }
 
 /* Signals between two processes stay in order, so what the same sender sent before is lost. */
 static void drop_earlier(struct node *node, const struct list *list, const struct message *m) {
-    struct message *earlier = m->seen.from ? list->first : NULL;
+    struct message *earlier;
 
-    for (unsigned n = 0; earlier && earlier->seen.number < m->seen.number && n < COMPARED_MAX;
-         n++) {
-        struct message *next = earlier->next;
-
-        if (earlier->seen.from == m->seen.from)
-            drop(node, earlier);
-        earlier = next;
-    }
+    while (m->seen.from && (earlier = dt_in_flight_before(list, m)))
+        drop(node, earlier);
 }
 
 /* The message that is delivered, which is in flight no more; NULL. */
 static struct message *take(struct node *node, const struct delivery *d) {
     struct messages *all = node->messages;
-    struct message *m = find(d);
+    struct message *m = find(&d->to->in_flight, d);
 
     /* Sent to a name: now it is known whose. */
     if (!m && d->from)
-        m = find_in(&all->unaddressed, d);
+        m = find(&all->unaddressed, d);
     if (!m)
         return NULL;
     drop_earlier(node, &d->to->in_flight, m);
@@ -301,7 +262,7 @@ static void received_alone(struct process *p, const struct held *held) {
         .to = p, .text = held->text, .timer = "", .time = held->time, .how = DT_MATCHED_ORDER};
 
     /* The end of a `receive ... after`, unless somebody has sent this. */
-    if (strcmp(d.text, "timeout") == 0 && !find(&d)) {
+    if (strcmp(d.text, "timeout") == 0 && !find(&p->in_flight, &d)) {
         dt_server_calls_timeout(p->node, p);
         return;
     }
@@ -375,8 +336,13 @@ static void free_token(gpointer data) {
     g_free(token);
 }
 
+static void remove_token(struct messages *all, struct token *token) {
+    g_queue_delete_link(&all->tokens_by_age, token->link);
+    g_hash_table_remove(all->tokens, token);
+}
+
 static void add_token(struct messages *all, struct message *m, const char *label, uint64_t serial) {
-    struct token *token = g_new0(struct token, 1);
+    struct token *token = g_new0(struct token, 1), *former;
 
     token->serial = serial;
     token->label = g_strdup(label);
@@ -384,14 +350,14 @@ static void add_token(struct messages *all, struct message *m, const char *label
     m->token = token;
     m->seen.label = m->label = g_strdup(label);
     /* A counter may start anew: the later one is meant. */
-    if (g_hash_table_contains(all->tokens, token)) {
-        g_queue_remove(&all->tokens_by_age, g_hash_table_lookup(all->tokens, token));
-        g_hash_table_remove(all->tokens, token);
-    }
+    former = g_hash_table_lookup(all->tokens, token);
+    if (former)
+        remove_token(all, former);
     g_hash_table_add(all->tokens, token);
     g_queue_push_tail(&all->tokens_by_age, token);
+    token->link = all->tokens_by_age.tail;
     if (all->tokens_by_age.length > TOKENS_MAX)
-        g_hash_table_remove(all->tokens, g_queue_pop_head(&all->tokens_by_age));
+        remove_token(all, g_queue_peek_head(&all->tokens_by_age));
 }
 
 /* Its message_send comes just before, where that is recorded. */

@@ -4,9 +4,18 @@
 
 /* -- Nodes -------------------------------------------------------------------------- */
 
-static bool is_of(const struct node *node, const char *hostname, int64_t vpid, uint64_t trace) {
-    return node->seen.os_pid == vpid && (vpid != DT_NO_VALUE || node->trace == trace) &&
-           strcmp(node->hostname, hostname) == 0;
+guint dt_place_hash(gconstpointer data) {
+    const struct place *place = data;
+
+    return g_str_hash(place->hostname) ^
+           (guint)(place->vpid == DT_NO_VALUE ? (int64_t)place->trace : place->vpid);
+}
+
+gboolean dt_place_equal(gconstpointer a, gconstpointer b) {
+    const struct place *x = a, *y = b;
+
+    return x->vpid == y->vpid && (x->vpid != DT_NO_VALUE || x->trace == y->trace) &&
+           strcmp(x->hostname, y->hostname) == 0;
 }
 
 static char *provisional_name(const struct node *node) {
@@ -27,8 +36,9 @@ static struct node *new_node(struct dt_model *model, const struct dt_recorded *e
     struct node *node = g_new0(struct node, 1);
 
     node->model = model;
-    node->trace = e->trace;
     node->hostname = g_strdup(e->hostname);
+    node->place = (struct place){node->hostname, e->vpid, e->trace};
+    node->calls_lost = INT64_MIN;
     node->otp = g_strdup("");
     node->seen = (struct dt_node){.number = model->nodes->len,
                                   .hostname = node->hostname,
@@ -40,6 +50,7 @@ static struct node *new_node(struct dt_model *model, const struct dt_recorded *e
     node->schedulers = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, free_scheduler);
     node->losses = g_array_new(FALSE, FALSE, sizeof(int64_t));
     g_ptr_array_add(model->nodes, node);
+    g_hash_table_insert(model->places, &node->place, node);
     dt_processes_new(node);
     dt_messages_new(node);
     dt_server_calls_new(node);
@@ -49,17 +60,16 @@ static struct node *new_node(struct dt_model *model, const struct dt_recorded *e
 }
 
 struct node *dt_node_of(struct dt_model *model, const struct dt_recorded *e) {
+    const struct place place = {e->hostname, e->vpid, e->trace};
     struct node *node = model->last_node;
 
-    if (node && is_of(node, e->hostname, e->vpid, e->trace))
+    if (node && dt_place_equal(&node->place, &place))
         return node;
-    for (unsigned i = 0; i < model->nodes->len; i++) {
-        node = model->nodes->pdata[i];
-        if (is_of(node, e->hostname, e->vpid, e->trace))
-            return model->last_node = node;
-    }
-    return model->last_node = new_node(model, e);
+    node = g_hash_table_lookup(model->places, &place);
+    return model->last_node = node ? node : new_node(model, e);
 }
+
+/* -- Their names -------------------------------------------------------------------- */
 
 static bool set(char **to, const char *text) {
     if (!*text || g_strcmp0(*to, text) == 0)
@@ -69,47 +79,60 @@ static bool set(char **to, const char *text) {
     return true;
 }
 
-static bool is_namesake(const struct node *node, const struct node *other) {
-    return other != node && g_strcmp0(node->own_name, other->own_name) == 0;
-}
+/* Nodes of one name: those that are not distributed all have the name nonode@nohost. */
+struct namesakes {
+    struct node *first; /* NULL once it has another name */
+    unsigned nodes;
+};
 
-static bool has_namesake(const struct node *node) {
-    for (unsigned i = 0; i < node->model->nodes->len; i++)
-        if (is_namesake(node, node->model->nodes->pdata[i]))
-            return true;
-    return false;
-}
+static bool set_name(struct node *node, bool is_alone) {
+    char *name = is_alone || node->seen.os_pid == DT_NO_VALUE
+                     ? g_strdup(node->own_name)
+                     : g_strdup_printf("%s, OS process %" G_GINT64_FORMAT, node->own_name,
+                                       node->seen.os_pid);
+    bool is_new = set(&node->name, name);
 
-/* Nodes that are not distributed all have the name nonode@nohost. */
-static bool set_name(struct node *node) {
-    char *name = NULL;
-    bool is_new;
-
-    if (node->seen.os_pid != DT_NO_VALUE && has_namesake(node))
-        name =
-            g_strdup_printf("%s, OS process %" G_GINT64_FORMAT, node->own_name, node->seen.os_pid);
-    is_new = set(&node->name, name ? name : node->own_name);
     g_free(name);
     node->seen.name = node->name;
     return is_new;
 }
 
-static void name(struct node *node) {
-    set_name(node);
-    for (unsigned i = 0; i < node->model->nodes->len; i++) {
-        struct node *other = node->model->nodes->pdata[i];
+static void leave_namesakes(struct node *node) {
+    struct namesakes *of =
+        node->own_name ? g_hash_table_lookup(node->model->namesakes, node->own_name) : NULL;
 
-        if (is_namesake(node, other) && set_name(other))
-            DT_TELL(other->model, node, &other->seen);
+    if (!of)
+        return;
+    of->nodes--;
+    if (of->first == node)
+        of->first = NULL;
+}
+
+static void join_namesakes(struct node *node) {
+    GHashTable *all = node->model->namesakes;
+    struct namesakes *of = g_hash_table_lookup(all, node->own_name);
+
+    if (!of) {
+        of = g_new0(struct namesakes, 1);
+        g_hash_table_insert(all, g_strdup(node->own_name), of);
     }
+    if (of->nodes++ == 0)
+        of->first = node;
+    set_name(node, of->nodes == 1);
+    if (of->nodes == 2 && of->first && set_name(of->first, false))
+        DT_TELL(node->model, node, &of->first->seen);
 }
 
 void dt_node_named(struct node *node, const char *own_name, const char *otp) {
-    bool has_new_otp = set(&node->otp, otp), has_new_name = set(&node->own_name, own_name);
+    bool has_new_otp = set(&node->otp, otp);
+    bool has_new_name = *own_name && g_strcmp0(node->own_name, own_name) != 0;
 
     node->seen.otp = node->otp;
-    if (has_new_name)
-        name(node);
+    if (has_new_name) {
+        leave_namesakes(node);
+        set(&node->own_name, own_name);
+        join_namesakes(node);
+    }
     if (has_new_otp || has_new_name)
         DT_TELL(node->model, node, &node->seen);
 }
@@ -210,13 +233,15 @@ static void node_lost(struct node *node, int64_t begin) {
    events were lost. */
 static struct node *nodes_lost(struct dt_model *model, const char *hostname, int64_t vpid,
                                uint64_t trace, int64_t begin) {
+    const struct place place = {hostname, vpid, trace};
     struct node *found = NULL;
     unsigned nodes = 0;
 
     for (unsigned i = 0; i < model->nodes->len; i++) {
         struct node *node = model->nodes->pdata[i];
 
-        if (vpid == DT_NO_VALUE ? node->trace != trace : !is_of(node, hostname, vpid, trace))
+        if (vpid == DT_NO_VALUE ? node->place.trace != trace
+                                : !dt_place_equal(&node->place, &place))
             continue;
         node_lost(node, begin);
         found = node;

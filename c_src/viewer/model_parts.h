@@ -7,6 +7,7 @@
  *     model_scheduling their states
  *     model_calls      their stacks
  *     model_messages   messages from `sent` to `delivered`
+ *     model_in_flight  lists of those between
  *     model_server_calls
  *     model_held       events that another one may complete
  *     model_spans
@@ -26,6 +27,8 @@ struct dt_model {
     const struct dt_sink *sink;
     void *of_sink;
     GPtrArray *nodes;
+    GHashTable *places;    /* struct place -> node */
+    GHashTable *namesakes; /* name -> how many nodes have it: model_nodes.c */
     struct node *last_node;
     GHashTable *functions; /* text -> struct function; as many as the code has, so never freed */
     uint64_t events, skipped;
@@ -53,21 +56,30 @@ struct scheduler {
     struct process *port; /* a port, alone or for that process, which runs on after it */
 };
 
+/* What an event tells of its node: the VM's OS process or, without one, the trace. */
+struct place {
+    const char *hostname;
+    int64_t vpid;
+    uint64_t trace;
+};
+
 struct node {
     struct dt_node seen;
     struct dt_model *model;
-    uint64_t trace;
+    struct place place;
     char *name, *hostname, *otp;
     char *own_name; /* of its identity, NULL if unknown; those of several nodes may be equal */
     GHashTable *processes; /* struct key -> process or port */
     GHashTable *names;     /* registered name -> process */
     GHashTable *nobody;    /* names that were unregistered, and not registered again */
     GQueue exited;         /* processes that are not told as gone yet, oldest first */
+    GQueue foreign;        /* processes of other nodes, those that were named last at the end */
     GHashTable *schedulers;
     struct scheduler *last_scheduler;
     GArray *losses;      /* times at which they began */
     GQueue held;         /* processes that hold an event, oldest first */
-    struct calls *calls; /* of processes that have some */
+    struct calls *calls; /* of processes of which some are known since the last loss */
+    int64_t calls_lost;  /* when that began */
     bool calls_are_recorded;
     struct returns {
         bool are_recorded, have_values;
@@ -86,9 +98,11 @@ struct key {
     uint64_t number;
 };
 
-/* Messages in flight to one receiver, oldest first. */
+/* Messages in flight to one receiver, oldest first: model_in_flight.h. */
 struct list {
     struct message *first, *last;
+    unsigned length;
+    struct index *index;
 };
 
 struct held;
@@ -112,9 +126,6 @@ struct process {
     bool has_exited;
     bool is_known; /* in the node's table: its identifier stands for it */
     bool parent_unlinked;
-    unsigned pending_calls, open_spans;
-    unsigned requests;    /* those of its pending calls in which it is the server */
-    int64_t serves_since; /* when it began with the first of them; DT_NO_VALUE if it has not */
     struct process *children, *next, *previous; /* siblings */
     GHashTable *links;
 
@@ -132,6 +143,13 @@ struct process {
 
     /* model_messages */
     struct list in_flight;
+
+    /* model_server_calls: pending ones, oldest first */
+    GQueue calls_of_others, calls_by_itself;
+    int64_t serves_since; /* when it began with those of others; DT_NO_VALUE if it has not */
+
+    GQueue spans; /* open ones, the oldest last */
+    GList *foreign; /* of another node: its place in the node's */
 };
 
 /* -- model.c -- */
@@ -140,6 +158,8 @@ const char *dt_function(struct dt_model *model, const char *text);
 struct function *dt_function_of(struct dt_model *model, const char *text);
 
 /* -- model_nodes.c -- */
+guint dt_place_hash(gconstpointer data);
+gboolean dt_place_equal(gconstpointer a, gconstpointer b);
 struct node *dt_node_of(struct dt_model *model, const struct dt_recorded *event);
 void dt_node_named(struct node *node, const char *name, const char *otp);
 /* NULL if the event does not tell. */
@@ -162,7 +182,8 @@ struct process *dt_process_named(struct node *node, const char *name);
 void dt_process_event(struct node *node, const struct dt_recorded *event);
 void dt_process_ref(struct process *process);
 void dt_process_unref(struct process *process);
-/* Releases the oldest that have exited. Between events: a handler may hold any of them. */
+/* Releases the oldest that have exited or are of other nodes. Between events: a handler may hold any
+   of them. */
 void dt_processes_forget(struct node *node);
 void dt_processes_end(struct node *node);
 void dt_processes_free(struct node *node);

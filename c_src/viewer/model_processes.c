@@ -11,6 +11,8 @@
 enum {
     /* Per node: exited processes that are not told as gone yet. */
     EXITED_MAX = 10000,
+    /* And processes of other nodes, whose exits are not recorded here: those that were named last. */
+    FOREIGN_MAX = 10000,
     /* A process whose spawn is told this much later than it was first seen was not spawned by
        that: its identifier is used again, and its exit was not recorded. */
     SPAWN_LATE_NS = 100 * 1000 * 1000,
@@ -18,13 +20,14 @@ enum {
 
 /* -- Identifiers -------------------------------------------------------------------- */
 
-static bool number(const char **text, uint64_t *n) {
+/* Moves past a number of so many bits at most. */
+static bool number(const char **text, unsigned bits, uint64_t *n) {
     const char *s = *text;
 
     *n = 0;
-    while (*s >= '0' && *s <= '9')
+    while (*s >= '0' && *s <= '9' && *n >> bits == 0)
         *n = *n * 10 + (uint64_t)(*s++ - '0');
-    if (s == *text)
+    if (s == *text || *n >> bits)
         return false;
     *text = s;
     return true;
@@ -46,11 +49,11 @@ static bool parse(const char *text, struct key *key, enum dt_kind *kind) {
     if (!dt_is_identifier(text) || dt_is_nobody(text))
         return false;
     text += is_port ? sizeof "#Port<" - 1 : 1;
-    if (!number(&text, &node) || *text++ != '.' || !number(&text, &id))
+    if (!number(&text, 32, &node) || *text++ != '.' || !number(&text, is_port ? 60 : 32, &id))
         return false;
-    if (!is_port && (*text++ != '.' || !number(&text, &serial)))
+    if (!is_port && (*text++ != '.' || !number(&text, 32, &serial)))
         return false;
-    if (*text != '>')
+    if (strcmp(text, ">") != 0)
         return false;
     *key = (struct key){node << 1 | is_port, id ^ serial << 32};
     *kind = node ? DT_FOREIGN : is_port ? DT_PORT : DT_PROCESS;
@@ -244,6 +247,10 @@ static struct process *insert(struct node *node, const char *pid, const struct k
                                   .since = model->now,
                                   .references = 1};
     g_hash_table_insert(node->processes, &p->key, p);
+    if (kind == DT_FOREIGN) {
+        g_queue_push_tail(&node->foreign, p);
+        p->foreign = node->foreign.tail;
+    }
     return p;
 }
 
@@ -277,16 +284,9 @@ static void bury(struct process *p) {
     struct node *node = p->node;
 
     unname(p);
+    if (p->foreign)
+        g_queue_delete_link(&node->foreign, g_steal_pointer(&p->foreign));
     g_queue_push_tail(&node->exited, p);
-}
-
-void dt_processes_forget(struct node *node) {
-    while (node->exited.length > EXITED_MAX) {
-        struct process *oldest = g_queue_pop_head(&node->exited);
-
-        forget(oldest);
-        dt_process_unref(oldest);
-    }
 }
 
 static void unlink_all(struct process *p) {
@@ -316,6 +316,27 @@ static void replace(struct process *p) {
     bury(p);
 }
 
+void dt_processes_forget(struct node *node) {
+    while (node->foreign.length > FOREIGN_MAX)
+        replace(g_queue_peek_head(&node->foreign));
+    while (node->exited.length > EXITED_MAX) {
+        struct process *oldest = g_queue_pop_head(&node->exited);
+
+        forget(oldest);
+        dt_process_unref(oldest);
+    }
+}
+
+/* It was named now. */
+static void renew(struct process *p) {
+    GQueue *all = &p->node->foreign;
+
+    if (p->foreign && p->foreign != all->tail) {
+        g_queue_unlink(all, p->foreign);
+        g_queue_push_tail_link(all, p->foreign);
+    }
+}
+
 struct process *dt_process_of(struct node *node, const char *identifier) {
     struct key key;
     enum dt_kind kind;
@@ -328,6 +349,7 @@ struct process *dt_process_of(struct node *node, const char *identifier) {
         p = insert(node, identifier, &key, kind);
         DT_TELL(node->model, process, &p->seen, node->model->now);
     }
+    renew(p);
     return p;
 }
 
@@ -575,6 +597,7 @@ void dt_processes_end(struct node *node) {
 }
 
 void dt_processes_free(struct node *node) {
+    g_queue_clear(&node->foreign);
     g_hash_table_destroy(node->processes);
     g_hash_table_destroy(node->names);
     g_hash_table_destroy(node->nobody);

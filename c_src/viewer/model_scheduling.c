@@ -140,7 +140,7 @@ static void in(struct process *p, struct scheduler *s, const char *entry) {
                &(struct ending){.time = p->node->model->now, .inferred = true});
     change_now(p, DT_STATE_RUNNING);
     p->in = dt_function(p->node->model, entry);
-    if (p->requests && p->serves_since == DT_NO_VALUE)
+    if (p->calls_of_others.length && p->serves_since == DT_NO_VALUE)
         p->serves_since = p->node->model->now;
     dt_state_leave(p);
     if (s)

@@ -27,13 +27,15 @@ enum {
 
 struct server_call {
     struct dt_server_call seen;
+    uint64_t number;
     char *reference, *request;
-    GList *link;
+    GList *link, *of_caller, *of_server;
 };
 
 struct server_calls {
     GHashTable *pending; /* reference -> call */
-    GQueue by_age;
+    GQueue by_age;       /* oldest first */
+    uint64_t begun;
 };
 
 /* -- Texts -------------------------------------------------------------------------- */
@@ -118,14 +120,18 @@ static void end_call(struct node *node, struct server_call *call, enum dt_outcom
     DT_TELL(node->model, server_call, &call->seen);
     g_hash_table_remove(node->server_calls->pending, call->reference);
     g_queue_delete_link(&node->server_calls->by_age, call->link);
-    caller->pending_calls--;
-    server->pending_calls--;
-    server->requests--;
+    g_queue_delete_link(&caller->calls_by_itself, call->of_caller);
+    g_queue_delete_link(&server->calls_of_others, call->of_server);
     g_free(call->reference);
     g_free(call->request);
     g_free(call);
     dt_process_unref(caller);
     dt_process_unref(server);
+}
+
+static GList *append(GQueue *queue, struct server_call *call) {
+    g_queue_push_tail(queue, call);
+    return queue->tail;
 }
 
 static void begin_call(struct node *node, const struct request *request, struct process *server,
@@ -137,6 +143,7 @@ static void begin_call(struct node *node, const struct request *request, struct 
     if (!caller || !server || g_hash_table_contains(all->pending, request->reference))
         return;
     call = g_new0(struct server_call, 1);
+    call->number = ++all->begun;
     call->reference = g_strdup(request->reference);
     call->request = inner(request->term);
     call->seen = (struct dt_server_call){.caller = &caller->seen,
@@ -148,12 +155,11 @@ static void begin_call(struct node *node, const struct request *request, struct 
                                          .taken = DT_NO_VALUE};
     dt_process_ref(caller);
     dt_process_ref(server);
-    caller->pending_calls++;
-    server->pending_calls++;
-    if (server->requests++ == 0)
+    if (!server->calls_of_others.length)
         server->serves_since = is_running(server) ? node->model->now : DT_NO_VALUE;
-    g_queue_push_tail(&all->by_age, call);
-    call->link = all->by_age.tail;
+    call->link = append(&all->by_age, call);
+    call->of_caller = append(&caller->calls_by_itself, call);
+    call->of_server = append(&server->calls_of_others, call);
     g_hash_table_insert(all->pending, call->reference, call);
     if (all->by_age.length > PENDING_MAX)
         end_call(node, g_queue_peek_head(&all->by_age), DT_OUTCOME_UNKNOWN, "");
@@ -238,19 +244,12 @@ void dt_server_calls_delivered(struct node *node, struct process *from, struct p
 
 /* -- Ends without a message --------------------------------------------------------- */
 
-/* Oldest first: all calls with this process. */
-static void end_calls_of(struct node *node, const struct process *p, enum dt_outcome of_caller) {
-    GList *next;
+/* The oldest call with this process; NULL. */
+static struct server_call *oldest_with(struct process *p) {
+    struct server_call *own = g_queue_peek_head(&p->calls_by_itself);
+    struct server_call *other = g_queue_peek_head(&p->calls_of_others);
 
-    for (GList *i = node->server_calls->by_age.head; i && p->pending_calls; i = next) {
-        struct server_call *call = i->data;
-
-        next = i->next;
-        if (call->seen.caller == &p->seen)
-            end_call(node, call, of_caller, "");
-        else if (call->seen.server == &p->seen)
-            end_call(node, call, DT_OUTCOME_DOWN, "");
-    }
+    return !own || (other && other->number < own->number) ? other : own;
 }
 
 /* {timeout,{gen_server,call,[...]}} */
@@ -259,22 +258,19 @@ static bool is_timeout(const char *reason) {
 }
 
 void dt_server_calls_exit(struct node *node, struct process *p, const char *reason) {
-    if (p->pending_calls)
-        end_calls_of(node, p, is_timeout(reason) ? DT_OUTCOME_TIMEOUT : DT_OUTCOME_UNKNOWN);
+    enum dt_outcome of_caller = is_timeout(reason) ? DT_OUTCOME_TIMEOUT : DT_OUTCOME_UNKNOWN;
+    struct server_call *call;
+
+    while ((call = oldest_with(p)))
+        end_call(node, call, call->seen.caller == &p->seen ? of_caller : DT_OUTCOME_DOWN, "");
 }
 
 /* `gen` waits in gen:do_call/4; where no scheduling is recorded, any `receive` may be its. */
 void dt_server_calls_timeout(struct node *node, struct process *p) {
-    if (!p->pending_calls || (*p->in && strcmp(p->in, "gen:do_call/4") != 0))
-        return;
-    for (GList *i = node->server_calls->by_age.tail; i; i = i->prev) {
-        struct server_call *call = i->data;
+    struct server_call *last = g_queue_peek_tail(&p->calls_by_itself);
 
-        if (call->seen.caller == &p->seen) {
-            end_call(node, call, DT_OUTCOME_TIMEOUT, "");
-            return;
-        }
-    }
+    if (last && (!*p->in || strcmp(p->in, "gen:do_call/4") == 0))
+        end_call(node, last, DT_OUTCOME_TIMEOUT, "");
 }
 
 /* -- Begin and end ------------------------------------------------------------------ */

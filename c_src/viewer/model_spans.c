@@ -5,7 +5,7 @@
 struct span {
     struct dt_span seen;
     char *name;
-    GList *link;
+    GList *link, *of_process;
 };
 
 /* Spans whose stop is not recorded leave when their process exits, or with the oldest. */
@@ -25,7 +25,7 @@ static void end_span(struct node *node, struct span *span, int64_t end, const ch
     DT_TELL(node->model, span, &span->seen);
     g_hash_table_remove(node->spans->open, &span->seen.id);
     g_queue_delete_link(&node->spans->by_age, span->link);
-    p->open_spans--;
+    g_queue_delete_link(&p->spans, span->of_process);
     g_free(span->name);
     g_free(span);
     dt_process_unref(p);
@@ -46,10 +46,11 @@ static void start(struct node *node, const struct dt_user_span_start *e) {
                                   .begin = node->model->now,
                                   .outcome = ""};
     dt_process_ref(p);
-    p->open_spans++;
     g_hash_table_insert(all->open, &span->seen.id, span);
     g_queue_push_head(&all->by_age, span);
     span->link = all->by_age.head;
+    g_queue_push_head(&p->spans, span);
+    span->of_process = p->spans.head;
     if (all->by_age.length > OPEN_MAX)
         end_span(node, g_queue_peek_tail(&all->by_age), node->model->now, "");
 }
@@ -84,15 +85,10 @@ void dt_spans_event(struct node *node, const struct dt_recorded *event) {
 }
 
 void dt_spans_exit(struct node *node, struct process *p) {
-    GList *next;
+    struct span *span;
 
-    for (GList *i = node->spans->by_age.head; i && p->open_spans; i = next) {
-        struct span *span = i->data;
-
-        next = i->next;
-        if (span->seen.process == &p->seen)
-            end_span(node, span, node->model->now, "");
-    }
+    while ((span = g_queue_peek_head(&p->spans)))
+        end_span(node, span, node->model->now, "");
 }
 
 void dt_spans_new(struct node *node) {

@@ -11,12 +11,15 @@ static int holds(const struct dt_lane *lane, int64_t begin, int64_t end) {
     return begin >= lane->floor ? held : -1;
 }
 
+/* So many slices at a time leave the others' lanes unsearched: they get new ones. */
+enum { LANES_SEARCHED = 1000 };
+
 struct dt_lane *dt_lanes_take(struct dt_lanes *lanes, int64_t begin, int64_t end) {
     if (!lanes->lanes)
         lanes->lanes = g_array_new(false, true, sizeof(struct dt_lane));
     struct dt_lane *lane = NULL;
     int held = -1;
-    for (unsigned i = 0; i < lanes->lanes->len && held < 0; i++) {
+    for (unsigned i = 0; i < MIN(lanes->lanes->len, LANES_SEARCHED) && held < 0; i++) {
         lane = &g_array_index(lanes->lanes, struct dt_lane, i);
         held = holds(lane, begin, end);
     }

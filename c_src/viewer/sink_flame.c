@@ -61,13 +61,12 @@ static bool finish(void *s, const struct dt_model *model, GError **error) {
     (void)model;
     struct dt_flame *flame = s;
     struct output *output = flame->of_sink;
-    g_autoptr(GString) text = g_string_new(NULL);
     if (output->is_speedscope)
-        dt_flame_speedscope(
-            flame, flame->what == DT_FLAME_CALLS ? "calls by own time" : "waits by time", text);
+        dt_flame_speedscope(flame,
+                            flame->what == DT_FLAME_CALLS ? "calls by own time" : "waits by time",
+                            output->file);
     else
-        dt_flame_folded(flame, text);
-    dt_file_write(output->file, text->str, text->len);
+        dt_flame_folded(flame, output->file);
     return dt_file_close(g_steal_pointer(&output->file), error);
 }
 
