@@ -21,7 +21,7 @@ groups() ->
     [{story, [], [events, processes, exits, messages, dead, server_calls, functions, collections, spans, every_sink,
                   ctf_2]},
      {generated, [], [otp_recording, busy_server, two_nodes, lost, pid_used_again, many_processes]},
-     {damaged, [], [truncated, metadata_damaged, other_provider, empty, no_trace, hostile_texts]}].
+     {damaged, [], [truncated, metadata_damaged, other_provider, empty, no_trace, written_by_another, hostile_texts]}].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -279,6 +279,22 @@ no_trace(Config) ->
          ?assertMatch({_, 1, 0}, {Sink, Status, Size}, Output)
      end || Sink <- ?SINKS].
 
+%% Two that write to one path: the second fails, and leaves the first one's file.
+written_by_another(Config) ->
+    Trace = test_viewer:make([{0, user_mark, #{pid => "<0.9.0>", name => "x", text => "y"}}], Config),
+    [begin
+         File = file_of(Sink, Config),
+         Part = File ++ ".part",
+         ok = file:write_file(Part, "of another"),
+         {Status, Output} = locked(Part, fun() -> test_viewer:view(Sink, [{path, File}], [Trace]) end),
+         ?assertEqual({Sink, 1}, {Sink, Status}),
+         ?assertMatch({match, _}, re:run(Output, "somebody else is writing it"), Output),
+         ?assertEqual({{ok, <<"of another">>}, false}, {file:read_file(Part), filelib:is_file(File)}),
+         %% One that was left behind is written over.
+         ?assertMatch({0, _}, test_viewer:view(Sink, [{path, File}], [Trace])),
+         ?assertEqual({true, false}, {filelib:is_file(File), filelib:is_file(Part)})
+     end || Sink <- ?SINKS].
+
 %% Texts of programs that would end a script, a string or a line, or control a terminal.
 hostile_texts(Config) ->
     Texts = [<<"</script><script>document.title='executed'</script>">>, <<"\"'`$(touch executed)">>,
@@ -324,6 +340,17 @@ pid(#{<<"pid">> := Pid}) -> Pid.
 
 pid_text(N) ->
     io_lib:format("<0.~b.0>", [N]).
+
+%% While another OS process holds the lock of a file.
+locked(File, Fun) ->
+    Port = open_port({spawn_executable, "/usr/bin/flock"},
+                     [{args, [File, "sh", "-c", "echo locked; read line"]}, {line, 10}, exit_status]),
+    receive {Port, {data, {eol, "locked"}}} -> ok after 30000 -> error(not_locked) end,
+    try Fun()
+    after
+        true = port_command(Port, "\n"),
+        receive {Port, {exit_status, 0}} -> ok after 30000 -> error(still_locked) end
+    end.
 
 file_of(Sink, Config) ->
     filename:join(?config(priv_dir, Config), io_lib:format("~s-~10..0b", [Sink, erlang:unique_integer([positive])])).
