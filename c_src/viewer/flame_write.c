@@ -111,10 +111,9 @@ void dt_flame_speedscope(const struct dt_flame *flame, const char *name, struct 
     dt_flame_each(flame, put_names, &lists);
     g_string_append(text, "]},\"profiles\":[{\"type\":\"sampled\",\"name\":");
     dt_json_string(text, name);
-    g_string_append_printf(text,
-                           ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":%" G_GUINT64_FORMAT
-                           ",",
-                           lists.all);
+    g_string_append_printf(
+        text, ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":%" G_GUINT64_FORMAT ",",
+        lists.all);
     begin_list(&lists, "samples");
     dt_flame_each(flame, put_sample, &lists);
     g_string_append(text, "],");

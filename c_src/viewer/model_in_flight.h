@@ -1,5 +1,6 @@
 /*
- * Messages in flight: each is in the list of its receiver, or in that of the node's unaddressed ones.
+ * Messages in flight: each is in the list of its receiver, or in that of the node's unaddressed
+ * ones.
  *
  * Short lists are searched from their beginning. One that has become long has an index as well: a
  * receiver that does not keep up has as many messages in flight as a node may have.

@@ -148,7 +148,7 @@ struct process {
     GQueue calls_of_others, calls_by_itself;
     int64_t serves_since; /* when it began with those of others; DT_NO_VALUE if it has not */
 
-    GQueue spans; /* open ones, the oldest last */
+    GQueue spans;   /* open ones, the oldest last */
     GList *foreign; /* of another node: its place in the node's */
 };
 
@@ -182,8 +182,8 @@ struct process *dt_process_named(struct node *node, const char *name);
 void dt_process_event(struct node *node, const struct dt_recorded *event);
 void dt_process_ref(struct process *process);
 void dt_process_unref(struct process *process);
-/* Releases the oldest that have exited or are of other nodes. Between events: a handler may hold any
-   of them. */
+/* Releases the oldest that have exited or are of other nodes. Between events: a handler may hold
+   any of them. */
 void dt_processes_forget(struct node *node);
 void dt_processes_end(struct node *node);
 void dt_processes_free(struct node *node);

@@ -11,7 +11,7 @@
 enum {
     /* Per node: exited processes that are not told as gone yet. */
     EXITED_MAX = 10000,
-    /* And processes of other nodes, whose exits are not recorded here: those that were named last. */
+    /* And processes of other nodes, whose exits are not recorded: those that were named last. */
     FOREIGN_MAX = 10000,
     /* A process whose spawn is told this much later than it was first seen was not spawned by
        that: its identifier is used again, and its exit was not recorded. */
