@@ -228,7 +228,8 @@ handle_call(events, _From, State) ->
 handle_call(lines, _From, State) ->
     {reply, lists:reverse(State#state.lines), State};
 handle_call({await, Fun}, From, State) ->
-    {noreply, serve(State#state{waiting = [{Fun, From} | State#state.waiting]})};
+    Waiting = [{Fun, From}],
+    {noreply, State#state{waiting = unserved(Waiting, in_order(State)) ++ State#state.waiting}};
 handle_call({stop, _}, _From, State = #state{exited = true}) ->
     {reply, result(State), State};
 handle_call({stop, Signal}, From, State) ->
@@ -301,7 +302,8 @@ part(Key = {_, _, N}, Index = {I, _}, Text, State = #state{parts = Parts, probes
     case length(Fields) of
         I ->
             Event = {Probe, maps:from_list([value(J, Field, Mine) || {J, Field} <- numbered(Fields)])},
-            serve(State#state{parts = maps:remove(Key, Parts), events = [{Key, Event} | State#state.events]});
+            State#state{parts = maps:remove(Key, Parts), events = [{Key, Event} | State#state.events],
+                        waiting = unserved(State#state.waiting, [Event])};
         _ ->
             State#state{parts = Parts#{Key => Mine}}
     end.
@@ -325,9 +327,9 @@ pieces(I, K, Parts) ->
         #{} -> []
     end.
 
-serve(State = #state{waiting = Waiting}) ->
-    Events = in_order(State),
-    State#state{waiting = [W || W = {Fun, From} <- Waiting, not served(Fun, From, Events)]}.
+%% Those who wait for none of these events. Events may be very many: each is looked at once.
+unserved(Waiting, Events) ->
+    [W || W = {Fun, From} <- Waiting, not served(Fun, From, Events)].
 
 served(Fun, From, Events) ->
     case lists:search(Fun, Events) of
