@@ -1,5 +1,7 @@
 #include "viewer/html_lanes.h"
 
+#include "viewer/texts.h"
+
 enum {
     /* Intervals in memory, as a multiple of those in the page: which processes are interesting is
        known only at the end. */
@@ -10,7 +12,7 @@ enum {
     SHARE = 4,
 };
 
-struct dt_html_lanes {
+struct dt_lanes {
     struct dt_report *report;
     GHashTable *live; /* each lane of a live process */
     GPtrArray *gone;
@@ -29,9 +31,9 @@ static void unref(void *lane) {
     dt_lane_unref(lane);
 }
 
-struct dt_html_lanes *dt_html_lanes_new(struct dt_report *report, unsigned processes,
+struct dt_lanes *dt_lanes_new(struct dt_report *report, unsigned processes,
                                         unsigned intervals) {
-    struct dt_html_lanes *lanes = g_new0(struct dt_html_lanes, 1);
+    struct dt_lanes *lanes = g_new0(struct dt_lanes, 1);
 
     lanes->report = report;
     lanes->live = g_hash_table_new_full(NULL, NULL, unref, NULL);
@@ -43,7 +45,7 @@ struct dt_html_lanes *dt_html_lanes_new(struct dt_report *report, unsigned proce
     return lanes;
 }
 
-void dt_html_lanes_free(struct dt_html_lanes *lanes) {
+void dt_lanes_free(struct dt_lanes *lanes) {
     if (!lanes)
         return;
     g_hash_table_destroy(lanes->live);
@@ -51,7 +53,7 @@ void dt_html_lanes_free(struct dt_html_lanes *lanes) {
     g_free(lanes);
 }
 
-struct dt_lane *dt_html_lanes_of(struct dt_html_lanes *lanes, struct dt_process *process) {
+struct dt_lane *dt_lanes_of(struct dt_lanes *lanes, struct dt_process *process) {
     struct dt_who *who = dt_who_of(lanes->report, process);
 
     if (!who || who->lane)
@@ -68,7 +70,7 @@ static double part(double of, double whole) {
     return whole > 0 ? of / whole : 0;
 }
 
-static void score(const struct dt_html_lanes *lanes, struct dt_lane *lane) {
+static void score(const struct dt_lanes *lanes, struct dt_lane *lane) {
     lane->score = part((double)lane->run_ns, (double)lanes->run_ns) +
                   part((double)lane->runnable_ns, (double)lanes->runnable_ns) / 4 +
                   part((double)lane->messages, (double)lanes->messages) / 2 +
@@ -83,10 +85,10 @@ static int by_score(const void *a, const void *b) {
 
     if (one->score != other->score)
         return one->score < other->score ? 1 : -1;
-    return (one->who->number > other->who->number) - (one->who->number < other->who->number);
+    return dt_compare((int64_t)one->who->number, (int64_t)other->who->number);
 }
 
-static void forget_dull(struct dt_html_lanes *lanes) {
+static void forget_dull(struct dt_lanes *lanes) {
     unsigned most = lanes->processes * GONE;
 
     for (unsigned n = 0; n < lanes->gone->len; n++)
@@ -105,7 +107,7 @@ static void forget_dull(struct dt_html_lanes *lanes) {
 
 /* -- Collecting ------------------------------------------------------------------------ */
 
-static void each_lane(struct dt_html_lanes *lanes, void (*each)(struct dt_lane *, void *),
+static void each_lane(struct dt_lanes *lanes, void (*each)(struct dt_lane *, void *),
                       void *data) {
     GHashTableIter iter;
     void *lane;
@@ -118,7 +120,7 @@ static void each_lane(struct dt_html_lanes *lanes, void (*each)(struct dt_lane *
 }
 
 static void merge(struct dt_lane *lane, void *data) {
-    struct dt_html_lanes *lanes = data;
+    struct dt_lanes *lanes = data;
     size_t before = dt_lane_size(lane);
 
     dt_lane_merge(lane, lanes->resolution);
@@ -131,7 +133,7 @@ static void count_merges(struct dt_lane *lane, void *data) {
 
 /* The finest resolution that leaves `enough` intervals, else the coarsest: found by counting, so
    that lanes in which nothing can be merged are not tried at each resolution. */
-static int64_t resolution_for(struct dt_html_lanes *lanes, size_t enough) {
+static int64_t resolution_for(struct dt_lanes *lanes, size_t enough) {
     size_t merges[DT_LANE_RESOLUTIONS] = {0}, left = lanes->stored;
     int64_t resolution;
 
@@ -146,7 +148,7 @@ static int64_t resolution_for(struct dt_html_lanes *lanes, size_t enough) {
 }
 
 /* Until half of the room is free. What can't be merged raises the limit: it is live state. */
-static void merge_all(struct dt_html_lanes *lanes) {
+static void merge_all(struct dt_lanes *lanes) {
     size_t before = lanes->stored;
 
     lanes->resolution = resolution_for(lanes, lanes->most_stored / 2);
@@ -155,9 +157,9 @@ static void merge_all(struct dt_html_lanes *lanes) {
         lanes->most_stored = MAX(lanes->most_stored, 2 * lanes->stored);
 }
 
-void dt_html_lanes_add(struct dt_html_lanes *lanes, const struct dt_interval *interval,
+void dt_lanes_add(struct dt_lanes *lanes, const struct dt_interval *interval,
                        uint32_t text) {
-    struct dt_lane *lane = dt_html_lanes_of(lanes, interval->process);
+    struct dt_lane *lane = dt_lanes_of(lanes, interval->process);
     int64_t run_ns = lane->run_ns, runnable_ns = lane->runnable_ns;
     size_t before = dt_lane_size(lane);
     unsigned most = lanes->intervals;
@@ -173,7 +175,7 @@ void dt_html_lanes_add(struct dt_html_lanes *lanes, const struct dt_interval *in
         merge_all(lanes);
 }
 
-void dt_html_lanes_gone(struct dt_html_lanes *lanes, struct dt_process *process) {
+void dt_lanes_gone(struct dt_lanes *lanes, struct dt_process *process) {
     struct dt_who *who = process->of_sink;
     struct dt_lane *lane = who ? who->lane : NULL;
 
@@ -189,7 +191,7 @@ void dt_html_lanes_gone(struct dt_html_lanes *lanes, struct dt_process *process)
 
 /* -- The rows --------------------------------------------------------------------------- */
 
-static size_t shown_intervals(const struct dt_html_lanes *lanes) {
+static size_t shown_intervals(const struct dt_lanes *lanes) {
     size_t sum = 0;
 
     for (unsigned n = 0; n < lanes->gone->len; n++)
@@ -197,7 +199,7 @@ static size_t shown_intervals(const struct dt_html_lanes *lanes) {
     return sum;
 }
 
-const GPtrArray *dt_html_lanes_rows(struct dt_html_lanes *lanes) {
+const GPtrArray *dt_lanes_rows(struct dt_lanes *lanes) {
     unsigned most = lanes->processes;
 
     forget_dull(lanes);
@@ -213,6 +215,6 @@ const GPtrArray *dt_html_lanes_rows(struct dt_html_lanes *lanes) {
     return lanes->gone;
 }
 
-uint64_t dt_html_lanes_seen(const struct dt_html_lanes *lanes) {
+uint64_t dt_lanes_seen(const struct dt_lanes *lanes) {
     return lanes->seen;
 }

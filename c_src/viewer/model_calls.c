@@ -10,6 +10,7 @@
  * function_value is recorded, that lacks a value; else it shows by functions that were never
  * called.
  */
+#include <stddef.h>
 #include <string.h>
 
 #include "viewer/model_parts.h"
@@ -103,7 +104,7 @@ static void push(struct calls *c, struct function *function, int64_t time) {
     f = g_new0(struct frame, 1);
     f->function = function;
     f->stopped = c->stopped;
-    f->is_timed = p->seen.state == DT_STATE_RUNNING || p->seen.state == DT_STATE_COLLECTING;
+    f->is_timed = dt_runs(p->seen.state);
     f->seen = (struct dt_frame){.process = &p->seen,
                                 .number = ++model_of(p)->frames,
                                 .entry = function->name,
@@ -322,9 +323,17 @@ static void arguments(struct process *p, const struct dt_function_arguments *e, 
         DT_TELL(model_of(p), arguments, &f->seen, e->arguments);
 }
 
+/* All of these have the process first. */
+#define HAS_PID_FIRST(probe) G_STATIC_ASSERT(offsetof(struct dt_##probe, pid) == 0)
+HAS_PID_FIRST(function_call);
+HAS_PID_FIRST(function_return);
+HAS_PID_FIRST(function_exception);
+HAS_PID_FIRST(function_arguments);
+HAS_PID_FIRST(function_value);
+HAS_PID_FIRST(function_reason);
+
 void dt_calls_event(struct node *node, const struct dt_recorded *event) {
     const union dt_event *e = &event->fields;
-    /* All of these have the process first. */
     struct process *p = dt_process_of(node, e->function_call.pid);
 
     if (!p || p->has_exited)

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "viewer/model_parts.h"
+#include "viewer/texts.h"
 
 /* -- Nodes -------------------------------------------------------------------------- */
 
@@ -61,18 +62,10 @@ struct node *dt_node_of(struct dt_model *model, const struct dt_recorded *e) {
     return model->last_node = new_node(model, e);
 }
 
-static bool set(char **to, const char *text) {
-    if (!*text || strcmp(*to, text) == 0)
-        return false;
-    g_free(*to);
-    *to = g_strdup(text);
-    return true;
-}
-
 void dt_node_named(struct node *node, const char *name, const char *otp) {
-    bool is_new = set(&node->otp, otp);
+    bool is_new = *otp && dt_set(&node->otp, otp);
 
-    is_new |= set(&node->name, name);
+    is_new |= *name && dt_set(&node->name, name);
     node->seen.otp = node->otp;
     node->seen.name = node->name;
     if (is_new)

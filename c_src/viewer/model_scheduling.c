@@ -23,7 +23,6 @@ struct ending {
 
 static void tell(const struct process *p, const struct ending *end) {
     enum dt_state state = p->seen.state;
-    bool runs = state == DT_STATE_RUNNING || state == DT_STATE_COLLECTING;
     struct dt_interval told = {
         .process = (struct dt_process *)&p->seen,
         .state = state,
@@ -31,7 +30,7 @@ static void tell(const struct process *p, const struct ending *end) {
         .end = end->time,
         .inferred = end->inferred || state == DT_STATE_RUNNABLE,
         .is_open = end->is_open,
-        .scheduler = runs ? p->seen.scheduler : NULL,
+        .scheduler = dt_runs(state) ? p->seen.scheduler : NULL,
         .in = state == DT_STATE_RUNNING ? p->in : "",
         .out = state == DT_STATE_WAITING || state == DT_STATE_RUNNABLE ? p->out : "",
         .is_major = state == DT_STATE_COLLECTING && p->is_major,
@@ -97,8 +96,7 @@ static void take(struct process *p, struct scheduler *s) {
     struct process *former = s->runs;
 
     if (former && former != p) {
-        if (!s->seen.is_cpu &&
-            (former->seen.state == DT_STATE_RUNNING || former->seen.state == DT_STATE_COLLECTING)) {
+        if (!s->seen.is_cpu && dt_runs(former->seen.state)) {
             change(former, DT_STATE_UNKNOWN,
                    &(struct ending){.time = p->node->model->now, .inferred = true});
             dt_calls_scheduled(former, false);
@@ -169,11 +167,11 @@ static void scheduled(struct node *node, const struct dt_recorded *event, const 
     dt_release(p);
     if (strcmp(type, "in") == 0)
         in(p->has_exited ? dt_process_again(p) : p, s, entry);
-    else if (strcmp(type, "out") == 0 && !p->has_exited)
-        out(p, entry);
     else if (strcmp(type, "in_exiting") == 0)
         exiting_in(p, s);
-    else
+    else if (strcmp(type, "out") == 0 && !p->has_exited)
+        out(p, entry);
+    else /* out_exiting, out_exited */
         exiting_out(p);
 }
 

@@ -104,10 +104,6 @@ static struct process *live(struct dt_process *seen) {
     return (struct process *)seen;
 }
 
-static bool is_running(const struct process *p) {
-    return p->seen.state == DT_STATE_RUNNING || p->seen.state == DT_STATE_COLLECTING;
-}
-
 static void end_call(struct node *node, struct server_call *call, enum dt_outcome outcome,
                      const char *reply) {
     struct process *caller = live(call->seen.caller), *server = live(call->seen.server);
@@ -151,7 +147,7 @@ static void begin_call(struct node *node, const struct request *request, struct 
     caller->pending_calls++;
     server->pending_calls++;
     if (server->requests++ == 0)
-        server->serves_since = is_running(server) ? node->model->now : DT_NO_VALUE;
+        server->serves_since = dt_runs(server->seen.state) ? node->model->now : DT_NO_VALUE;
     g_queue_push_tail(&all->by_age, call);
     call->link = all->by_age.tail;
     g_hash_table_insert(all->pending, call->reference, call);
@@ -179,7 +175,7 @@ static int64_t taken(const struct server_call *call) {
     int64_t received =
         call->seen.delivered == DT_NO_VALUE ? call->seen.began : call->seen.delivered;
 
-    if (!is_running(server) || server->serves_since == DT_NO_VALUE)
+    if (!dt_runs(server->seen.state) || server->serves_since == DT_NO_VALUE)
         return DT_NO_VALUE;
     return MAX(server->serves_since, received);
 }

@@ -25,11 +25,6 @@ static void (*const fields[DT_PROBES])(struct dt_packets *, const struct dt_reco
 #include "catalogue/probes.def"
 };
 
-static const char *const probe_names[DT_PROBES] = {
-#define PROBE(probe, ...) [DT_##probe] = #probe,
-#include "catalogue/probes.def"
-};
-
 /* -- Where they stand, and their names --------------------------------------------------- */
 
 /* Texts are not interned, since each one is another; names are. */
@@ -77,7 +72,7 @@ static struct shown_as look(struct dt_packets *packets, const struct dt_recorded
     default:
         break;
     }
-    const char *name = probe_names[e->probe];
+    const char *name = dt_probe_names[e->probe];
     bool is_vm = strncmp(name, "vm_", 3) == 0 || strncmp(name, "node_", 5) == 0;
     return (struct shown_as){.category = is_vm ? DT_CATEGORY_vm : DT_CATEGORY_event,
                              .name = dt_name(packets, name)};

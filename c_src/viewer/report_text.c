@@ -5,11 +5,6 @@
 
 enum { BYTES_PER_WORD = 8 };
 
-#define NAMES(...)                                                                                 \
-    (const char *const[]) {                                                                        \
-        __VA_ARGS__, NULL                                                                          \
-    }
-
 /* A line of a text of the recording, indented and folded at DT_COLUMNS. */
 static void line(GString *to, const char *prefix, const char *text) {
     g_autoptr(GString) escaped = g_string_new(prefix);
@@ -31,23 +26,20 @@ static void line(GString *to, const char *prefix, const char *text) {
     g_string_append_printf(to, "%s\n", rest);
 }
 
-static void title(GString *to, const char *text, guint rows, unsigned top) {
-    g_string_append_printf(to, "\n%s", text);
-    if (rows > top)
-        g_string_append_printf(to, " (%u of %u)", top, rows);
-    g_string_append(to, "\n");
-}
-
 static void cell_ns(struct dt_columns *c, int64_t ns) {
     char text[32];
     dt_show_ns(text, sizeof text, ns);
     dt_columns_text(c, text);
 }
 
-static void cell_words(struct dt_columns *c, uint64_t words) {
+static void cell_bytes(struct dt_columns *c, uint64_t bytes) {
     char text[32];
-    dt_show_bytes(text, sizeof text, words * BYTES_PER_WORD);
+    dt_show_bytes(text, sizeof text, bytes);
     dt_columns_text(c, text);
+}
+
+static void cell_words(struct dt_columns *c, uint64_t words) {
+    cell_bytes(c, words * BYTES_PER_WORD);
 }
 
 static void cell_number(struct dt_columns *c, int64_t number) {
@@ -67,10 +59,8 @@ static void cell_time(struct dt_columns *c, const struct dt_report *r, int64_t t
 }
 
 static bool has_many_nodes(const struct dt_report *r) {
-    guint n = 0;
-    for (guint i = 0; i < r->nodes->len; i++)
-        n += g_ptr_array_index(r->nodes, i) != NULL;
-    return n > 1;
+    g_autoptr(GPtrArray) nodes = dt_report_nodes(r);
+    return nodes->len > 1;
 }
 
 static void cell_who(struct dt_columns *c, const struct dt_report *r, const struct dt_who *who) {
@@ -100,15 +90,43 @@ static void cell_named(struct dt_columns *c, const struct dt_report *r, const st
     dt_columns_text(c, text->str);
 }
 
+/* -- Tables ----------------------------------------------------------------------------- */
+
+struct table {
+    const char *title;
+    const char *const *columns;
+    void (*cells)(struct dt_columns *, const struct dt_report *, const void *row);
+};
+
+#define COLUMNS(...)                                                                               \
+    (const char *const[]) {                                                                        \
+        __VA_ARGS__, NULL                                                                          \
+    }
+
+/* The first `top` rows, if there is one. Frees the rows. */
+static void put_table(GString *to, const struct dt_report *r, unsigned top,
+                      const struct table *table, GPtrArray *rows) {
+    if (rows->len) {
+        g_string_append_printf(to, "\n%s", table->title);
+        if (rows->len > top)
+            g_string_append_printf(to, " (%u of %u)", top, rows->len);
+        g_string_append_c(to, '\n');
+        struct dt_columns *c = dt_columns_new(table->columns);
+        for (guint i = 0; i < rows->len && i < top; i++)
+            table->cells(c, r, g_ptr_array_index(rows, i));
+        dt_columns_end(c, to);
+    }
+    g_ptr_array_free(rows, TRUE);
+}
+
 /* -- The recording ---------------------------------------------------------------------- */
 
 static void nodes(GString *to, const struct dt_report *r) {
     struct dt_columns *c =
-        dt_columns_new(NAMES("<node", "<host", "os pid", "<OTP", "processes", "seconds"));
-    for (guint i = 0; i < r->nodes->len; i++) {
-        const struct dt_seen_node *node = g_ptr_array_index(r->nodes, i);
-        if (!node)
-            continue;
+        dt_columns_new(COLUMNS("<node", "<host", "os pid", "<OTP", "processes", "seconds"));
+    g_autoptr(GPtrArray) nodes = dt_report_nodes(r);
+    for (guint i = 0; i < nodes->len; i++) {
+        const struct dt_seen_node *node = g_ptr_array_index(nodes, i);
         dt_columns_text(c, node->name);
         dt_columns_text(c, node->hostname);
         cell_number(c, node->os_pid);
@@ -128,7 +146,7 @@ static void recording(GString *to, const struct dt_report *r) {
     g_string_append(to, r->lost_rows ? "; events were lost\n" : ", none lost\n");
     g_autoptr(GString) kinds = g_string_new(NULL);
     for (unsigned i = 0; i < DT_TOLD; i++)
-        if (r->told & 1U << i)
+        if (dt_is_told(r->told, i))
             g_string_append_printf(kinds, "%s%s", kinds->len ? ", " : "", dt_told_words[i]);
     line(to, "Recorded: ", kinds->len ? kinds->str : "nothing that this report shows");
     g_string_append_c(to, '\n');
@@ -151,13 +169,7 @@ static void findings(GString *to, const struct dt_report *r) {
     g_string_append_c(to, '\n');
 }
 
-/* -- Processes -------------------------------------------------------------------------- */
-
-/* A table of processes, ordered by one of their numbers. */
-struct order {
-    const char *title;
-    int64_t (*value)(const struct dt_who *who);
-};
+/* -- Processes and ports ---------------------------------------------------------------- */
 
 static int64_t run(const struct dt_who *who) {
     return dt_who_ns(who, DT_TOLD_SCHEDULING, who->run);
@@ -175,51 +187,49 @@ static int64_t longest_wait(const struct dt_who *who) {
     return dt_who_ns(who, DT_TOLD_SCHEDULING, who->longest_wait);
 }
 
-static const struct order orders[] = {
+static const struct {
+    const char *title;
+    dt_criterion *by;
+} orders[] = {
     {"Processes by run time", run},
     {"Processes by messages sent and received", messages},
     {"Processes by time of garbage collection", collecting},
     {"Processes by their longest wait for a scheduler (inferred)", longest_wait},
 };
 
-static gint by_value(gconstpointer a, gconstpointer b, gpointer by) {
-    const struct dt_who *x = *(struct dt_who *const *)a, *y = *(struct dt_who *const *)b;
-    const struct order *order = by;
-    int64_t p = order->value(x), q = order->value(y);
-    if (p != q)
-        return p < q ? 1 : -1;
-    return x->number < y->number ? -1 : x->number > y->number;
+static void process(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_who *who = row;
+    cell_named(c, r, who);
+    dt_columns_text(c, who->initial);
+    cell_ns(c, run(who));
+    cell_ns(c, dt_who_ns(who, DT_TOLD_SCHEDULING, who->runnable));
+    cell_ns(c, longest_wait(who));
+    cell_ns(c, collecting(who));
+    cell_number(c, dt_who_number(who, DT_TOLD_COLLECTIONS, who->collections));
+    cell_number(c, dt_who_number(who, DT_TOLD_SENDS, who->sent));
+    cell_number(c, dt_who_number(who, DT_TOLD_DELIVERIES, who->received));
+    cell_number(c, dt_who_mailbox_max(who));
 }
 
-static void processes(GString *to, const struct dt_report *r, const struct order *order,
-                      unsigned top) {
-    g_autoptr(GPtrArray) whos = dt_kept_copy(&r->processes);
-    g_ptr_array_sort_with_data(whos, by_value, (gpointer)order);
+/* Those that have some of it. */
+static GPtrArray *sorted(const struct dt_kept *kept, dt_criterion *by) {
+    GPtrArray *whos = dt_kept_copy(kept);
     guint n = 0;
-    while (n < whos->len && order->value(g_ptr_array_index(whos, n)) > 0)
+    dt_whos_sort(whos, by);
+    while (n < whos->len && by(g_ptr_array_index(whos, n)) > 0)
         n++;
-    if (!n)
-        return;
-    title(to, order->title, n, top);
-    struct dt_columns *c =
-        dt_columns_new(NAMES("<process", "<initial call", "ran", "runnable", "longest", "collected",
-                             "GCs", "sent", "received", "mailbox"));
-    for (guint i = 0; i < n && i < top; i++) {
-        const struct dt_who *who = g_ptr_array_index(whos, i);
-        cell_named(c, r, who);
-        dt_columns_text(c, who->initial);
-        cell_ns(c, run(who));
-        cell_ns(c, dt_who_ns(who, DT_TOLD_SCHEDULING, who->runnable));
-        cell_ns(c, longest_wait(who));
-        cell_ns(c, collecting(who));
-        cell_number(c, dt_who_number(who, DT_TOLD_COLLECTIONS, who->collections));
-        cell_number(c, dt_who_number(who, DT_TOLD_SENDS, who->sent));
-        cell_number(c, dt_who_number(who, DT_TOLD_DELIVERIES, who->received));
-        bool has_both = who->node && who->node->told & 1U << DT_TOLD_SENDS;
-        cell_number(c, has_both ? dt_who_number(who, DT_TOLD_DELIVERIES, who->mailbox_max)
-                                : DT_NO_VALUE);
-    }
-    dt_columns_end(c, to);
+    g_ptr_array_set_size(whos, (gint)n);
+    return whos;
+}
+
+static void processes(GString *to, const struct dt_report *r, unsigned top) {
+    for (size_t i = 0; i < G_N_ELEMENTS(orders); i++)
+        put_table(to, r, top,
+                  &(struct table){orders[i].title,
+                                  COLUMNS("<process", "<initial call", "ran", "runnable", "longest",
+                                          "collected", "GCs", "sent", "received", "mailbox"),
+                                  process},
+                  sorted(&r->processes, orders[i].by));
 }
 
 static void others(GString *to, const struct dt_report *r) {
@@ -236,26 +246,17 @@ static void others(GString *to, const struct dt_report *r) {
                            kept->left_out, ran, collected, kept->sent, kept->received);
 }
 
-static void ports(GString *to, const struct dt_report *r, unsigned top) {
-    guint n = r->ports.whos->len;
-    if (!n)
-        return;
-    title(to, "Ports by traffic", n, top);
-    struct dt_columns *c =
-        dt_columns_new(NAMES("<port", "<owner", "messages to it", "from it", "written", "ran"));
-    for (guint i = 0; i < n && i < top; i++) {
-        const struct dt_who *port = g_ptr_array_index(r->ports.whos, i);
-        cell_who(c, r, port);
-        cell_who(c, r, port->parent);
-        cell_number(c, dt_who_number(port, DT_TOLD_DELIVERIES, port->received));
-        cell_number(c, dt_who_number(port, DT_TOLD_SENDS, port->sent));
-        char written[32] = "";
-        if (dt_who_number(port, DT_TOLD_OUTPUT, port->bytes_out) != DT_NO_VALUE)
-            dt_show_bytes(written, sizeof written, port->bytes_out);
-        dt_columns_text(c, written);
-        cell_ns(c, dt_who_ns(port, DT_TOLD_SCHEDULING, port->run));
-    }
-    dt_columns_end(c, to);
+static void port(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_who *port = row;
+    cell_who(c, r, port);
+    cell_who(c, r, port->parent);
+    cell_number(c, dt_who_number(port, DT_TOLD_DELIVERIES, port->received));
+    cell_number(c, dt_who_number(port, DT_TOLD_SENDS, port->sent));
+    if (dt_who_number(port, DT_TOLD_OUTPUT, 0) == DT_NO_VALUE)
+        dt_columns_text(c, "");
+    else
+        cell_bytes(c, port->bytes_out);
+    cell_ns(c, dt_who_ns(port, DT_TOLD_SCHEDULING, port->run));
 }
 
 /* -- Calls ------------------------------------------------------------------------------ */
@@ -266,223 +267,169 @@ static void cell_quantiles(struct dt_columns *c, const struct dt_quantiles *q) {
     cell_ns(c, dt_quantiles_max(q));
 }
 
-static void server_calls(GString *to, const struct dt_report *r, unsigned top) {
-    g_autoptr(GPtrArray) rows = dt_report_server_calls(r);
-    if (!rows->len)
-        return;
-    title(to,
-          "Calls of gen_servers, slowest first; p99 of time in the mailbox and of work, inferred",
-          rows->len, top);
-    struct dt_columns *c =
-        dt_columns_new(NAMES("<caller", "<server", "<request", "calls", "p50", "p99", "max",
-                             "mailbox", "work", "timeouts", "failed"));
-    for (guint i = 0; i < rows->len && i < top; i++) {
-        const struct dt_pair *row = g_ptr_array_index(rows, i);
-        cell_short(c, row->only ? row->only : row->from);
-        cell_short(c, row->to);
-        dt_columns_text(c, row->text);
-        cell_count(c, row->count);
-        cell_quantiles(c, &row->took);
-        cell_ns(c, dt_quantile(&row->queued, 0.99));
-        cell_ns(c, dt_quantile(&row->worked, 0.99));
-        cell_count(c, row->timeouts);
-        cell_count(c, row->downs);
-    }
-    dt_columns_end(c, to);
+static void server_call(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_pair *call = row;
+    (void)r;
+    cell_short(c, call->only ? call->only : call->from);
+    cell_short(c, call->to);
+    dt_columns_text(c, call->text);
+    cell_count(c, call->count);
+    cell_quantiles(c, &call->took);
+    cell_ns(c, dt_quantile(&call->queued, 0.99));
+    cell_ns(c, dt_quantile(&call->worked, 0.99));
+    cell_count(c, call->timeouts);
+    cell_count(c, call->downs);
 }
 
-static void calls(GString *to, const struct dt_report *r, unsigned top) {
-    g_autoptr(GPtrArray) rows = dt_report_calls(r);
-    if (!rows->len)
-        return;
-    title(to, "Functions by total time", rows->len, top);
-    struct dt_columns *c = dt_columns_new(
-        NAMES("<function", "calls", "total", "own", "p50", "p99", "max", "exceptions"));
-    for (guint i = 0; i < rows->len && i < top; i++) {
-        const struct dt_named *row = g_ptr_array_index(rows, i);
-        dt_columns_text(c, row->name);
-        cell_count(c, row->count);
-        cell_ns(c, row->measured ? row->total : DT_NO_VALUE);
-        cell_ns(c, row->measured ? row->own : DT_NO_VALUE);
-        cell_quantiles(c, &row->took);
-        cell_count(c, row->failed);
-    }
-    dt_columns_end(c, to);
+static void call(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_named *call = row;
+    (void)r;
+    dt_columns_text(c, call->name);
+    cell_count(c, call->count);
+    cell_ns(c, call->measured ? call->total : DT_NO_VALUE);
+    cell_ns(c, call->measured ? call->own : DT_NO_VALUE);
+    cell_quantiles(c, &call->took);
+    cell_count(c, call->failed);
 }
 
-static void spans(GString *to, const struct dt_report *r, unsigned top) {
-    g_autoptr(GPtrArray) rows = dt_report_spans(r);
-    if (!rows->len)
-        return;
-    title(to, "Spans by total time", rows->len, top);
-    struct dt_columns *c = dt_columns_new(NAMES("<span", "number", "p50", "p99", "max", "failed"));
-    for (guint i = 0; i < rows->len && i < top; i++) {
-        const struct dt_named *row = g_ptr_array_index(rows, i);
-        dt_columns_text(c, row->name);
-        cell_count(c, row->count);
-        cell_quantiles(c, &row->took);
-        cell_count(c, row->failed);
-    }
-    dt_columns_end(c, to);
+static void span(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_named *span = row;
+    (void)r;
+    dt_columns_text(c, span->name);
+    cell_count(c, span->count);
+    cell_quantiles(c, &span->took);
+    cell_count(c, span->failed);
 }
 
 /* -- Messages --------------------------------------------------------------------------- */
 
-static void talks(GString *to, const struct dt_report *r, unsigned top) {
-    g_autoptr(GPtrArray) rows = dt_pairs_by_count(&r->talks);
-    if (!rows->len)
-        return;
-    title(to, "Messages by sender and receiver", rows->len, top);
-    struct dt_columns *c = dt_columns_new(NAMES("<from", "<to", "messages", "inferred"));
-    for (guint i = 0; i < rows->len && i < top; i++) {
-        const struct dt_pair *row = g_ptr_array_index(rows, i);
-        cell_who(c, r, row->from);
-        cell_who(c, r, row->to);
-        cell_count(c, row->count);
-        cell_count(c, row->inferred);
-    }
-    dt_columns_end(c, to);
+static void talk(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_pair *talk = row;
+    cell_who(c, r, talk->from);
+    cell_who(c, r, talk->to);
+    cell_count(c, talk->count);
+    cell_count(c, talk->inferred);
 }
 
-static void dead(GString *to, const struct dt_report *r, unsigned top) {
-    g_autoptr(GPtrArray) rows = dt_pairs_by_count(&r->dead);
-    if (!rows->len)
-        return;
-    title(to, "Messages to the dead: exited processes, names that nobody had", rows->len, top);
-    struct dt_columns *c = dt_columns_new(NAMES("<from", "<to", "messages", "<example"));
-    for (guint i = 0; i < rows->len && i < top; i++) {
-        const struct dt_pair *row = g_ptr_array_index(rows, i);
-        cell_who(c, r, row->from);
-        if (row->to)
-            cell_who(c, r, row->to);
-        else
-            dt_columns_text(c, row->text);
-        cell_count(c, row->count);
-        dt_columns_text(c, row->example);
-    }
-    dt_columns_end(c, to);
+static void dead(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_pair *dead = row;
+    cell_who(c, r, dead->from);
+    if (dead->to)
+        cell_who(c, r, dead->to);
+    else
+        dt_columns_text(c, dead->text);
+    cell_count(c, dead->count);
+    dt_columns_text(c, dead->example);
 }
 
 /* -- Lists ------------------------------------------------------------------------------ */
 
-static void crashes(GString *to, const struct dt_report *r, unsigned top) {
-    const GArray *rows = r->crashes.rows;
-    if (!rows->len)
-        return;
-    title(to, "Crashes", rows->len, top);
-    struct dt_columns *c = dt_columns_new(NAMES("at s", "<process", "<reason", "<linked"));
-    for (guint i = 0; i < rows->len && i < top; i++) {
-        const struct dt_listed *row = &g_array_index(rows, struct dt_listed, i);
-        cell_time(c, r, row->time);
-        cell_who(c, r, row->who);
-        dt_columns_text(c, row->text);
-        g_autoptr(GString) linked = g_string_new(NULL);
-        for (guint n = 0; n < row->linked->len; n++) {
-            g_autofree char *shown = dt_show_who(g_ptr_array_index(row->linked, n));
-            g_string_append_printf(linked, "%s%s", n ? ", " : "", shown);
-        }
-        dt_columns_text(c, linked->str);
+static void crash(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_listed *crash = row;
+    cell_time(c, r, crash->time);
+    cell_who(c, r, crash->who);
+    dt_columns_text(c, crash->text);
+    g_autoptr(GString) linked = g_string_new(NULL);
+    for (guint n = 0; n < crash->linked->len; n++) {
+        g_autofree char *shown = dt_show_who(g_ptr_array_index(crash->linked, n));
+        g_string_append_printf(linked, "%s%s", n ? ", " : "", shown);
     }
-    dt_columns_end(c, to);
+    dt_columns_text(c, linked->str);
 }
 
-static void waits(GString *to, const struct dt_report *r, unsigned top) {
-    const GArray *rows = r->waits.rows;
-    if (!rows->len)
-        return;
-    title(to, "Longest waits for a scheduler (inferred)", rows->len, top);
-    struct dt_columns *c = dt_columns_new(NAMES("at s", "waited", "<process", "<stopped in"));
-    for (guint i = 0; i < rows->len && i < top; i++) {
-        const struct dt_listed *row = &g_array_index(rows, struct dt_listed, i);
-        cell_time(c, r, row->time);
-        cell_ns(c, row->ns);
-        cell_who(c, r, row->who);
-        dt_columns_text(c, row->text);
-    }
-    dt_columns_end(c, to);
+static void waited(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_listed *wait = row;
+    cell_time(c, r, wait->time);
+    cell_ns(c, wait->ns);
+    cell_who(c, r, wait->who);
+    dt_columns_text(c, wait->text);
 }
 
-static void collections(GString *to, const struct dt_report *r, unsigned top) {
-    const GArray *rows = r->collections.rows;
-    if (!rows->len)
-        return;
-    title(to, "Longest garbage collections", rows->len, top);
-    struct dt_columns *c =
-        dt_columns_new(NAMES("at s", "took", "<kind", "reclaimed", "heap after", "<process"));
-    for (guint i = 0; i < rows->len && i < top; i++) {
-        const struct dt_listed *row = &g_array_index(rows, struct dt_listed, i);
-        cell_time(c, r, row->time);
-        cell_ns(c, row->ns);
-        dt_columns_text(c, row->is_major ? "major" : "minor");
-        cell_words(c, row->reclaimed);
-        cell_words(c, row->heap);
-        cell_who(c, r, row->who);
-    }
-    dt_columns_end(c, to);
+static void collection(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_listed *collection = row;
+    cell_time(c, r, collection->time);
+    cell_ns(c, collection->ns);
+    dt_columns_text(c, collection->is_major ? "major" : "minor");
+    cell_words(c, collection->reclaimed);
+    cell_words(c, collection->heap);
+    cell_who(c, r, collection->who);
 }
 
-static void log_lines(GString *to, const struct dt_report *r, unsigned top) {
-    const GArray *rows = r->log.rows;
-    if (!rows->len)
-        return;
-    title(to, "Log", rows->len, top);
-    struct dt_columns *c = dt_columns_new(NAMES("at s", "<level", "<process", "<text"));
-    for (guint i = 0; i < rows->len && i < top; i++) {
-        const struct dt_listed *row = &g_array_index(rows, struct dt_listed, i);
-        cell_time(c, r, row->time);
-        dt_columns_text(c, row->word);
-        cell_who(c, r, row->who);
-        dt_columns_text(c, row->text);
-    }
-    dt_columns_end(c, to);
+static void logged(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_listed *line = row;
+    cell_time(c, r, line->time);
+    dt_columns_text(c, line->word);
+    cell_who(c, r, line->who);
+    dt_columns_text(c, line->text);
 }
 
 static void cell_unit(struct dt_columns *c, const char *unit, int64_t value) {
-    char text[32];
-    bool is_words = strcmp(unit, "words") == 0;
-    if (value == DT_NO_VALUE || value < 0 || (!is_words && strcmp(unit, "bytes") != 0)) {
+    if (value >= 0 && strcmp(unit, "words") == 0)
+        cell_words(c, (uint64_t)value);
+    else if (value >= 0 && strcmp(unit, "bytes") == 0)
+        cell_bytes(c, (uint64_t)value);
+    else
         cell_number(c, value);
-        return;
-    }
-    dt_show_bytes(text, sizeof text, (uint64_t)value * (is_words ? BYTES_PER_WORD : 1));
-    dt_columns_text(c, text);
 }
 
-static void counters(GString *to, const struct dt_report *r, unsigned top) {
-    g_autoptr(GPtrArray) rows = dt_report_counters(r);
-    if (!rows->len)
-        return;
-    title(to, "Counters of the VM", rows->len, top);
-    struct dt_columns *c =
-        dt_columns_new(NAMES("<node", "<counter", "<unit", "min", "max", "last"));
-    for (guint i = 0; i < rows->len && i < top; i++) {
-        const struct dt_named *row = g_ptr_array_index(rows, i);
-        const char *unit = row->unit ? row->unit : "";
-        dt_columns_text(c, row->node ? row->node->name : "");
-        dt_columns_text(c, row->name);
-        dt_columns_text(c, unit);
-        cell_unit(c, unit, row->min);
-        cell_unit(c, unit, row->max);
-        cell_unit(c, unit, row->last);
-    }
-    dt_columns_end(c, to);
+static void counter(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_named *counter = row;
+    const char *unit = counter->unit ? counter->unit : "";
+    (void)r;
+    dt_columns_text(c, dt_seen_name(counter->node));
+    dt_columns_text(c, counter->name);
+    dt_columns_text(c, unit);
+    cell_unit(c, unit, counter->min);
+    cell_unit(c, unit, counter->max);
+    cell_unit(c, unit, counter->last);
 }
+
+/* -- All of them ------------------------------------------------------------------------ */
+
+enum { SERVER_CALLS, CALLS, TALKS, DEAD, CRASHES, WAITS, COLLECTIONS, PORTS, SPANS, COUNTERS, LOG };
+
+static const struct table tables[] = {
+    [SERVER_CALLS] = {"Calls of gen_servers, slowest first; p99 of time in the mailbox and of work, "
+                      "inferred",
+                      COLUMNS("<caller", "<server", "<request", "calls", "p50", "p99", "max",
+                              "mailbox", "work", "timeouts", "failed"),
+                      server_call},
+    [CALLS] = {"Functions by total time",
+               COLUMNS("<function", "calls", "total", "own", "p50", "p99", "max", "exceptions"),
+               call},
+    [TALKS] = {"Messages by sender and receiver",
+               COLUMNS("<from", "<to", "messages", "inferred"), talk},
+    [DEAD] = {"Messages to the dead: exited processes, names that nobody had",
+              COLUMNS("<from", "<to", "messages", "<example"), dead},
+    [CRASHES] = {"Crashes", COLUMNS("at s", "<process", "<reason", "<linked"), crash},
+    [WAITS] = {"Longest waits for a scheduler (inferred)",
+               COLUMNS("at s", "waited", "<process", "<stopped in"), waited},
+    [COLLECTIONS] = {"Longest garbage collections",
+                     COLUMNS("at s", "took", "<kind", "reclaimed", "heap after", "<process"),
+                     collection},
+    [PORTS] = {"Ports by traffic",
+               COLUMNS("<port", "<owner", "messages to it", "from it", "written", "ran"), port},
+    [SPANS] = {"Spans by total time", COLUMNS("<span", "number", "p50", "p99", "max", "failed"),
+               span},
+    [COUNTERS] = {"Counters of the VM",
+                  COLUMNS("<node", "<counter", "<unit", "min", "max", "last"), counter},
+    [LOG] = {"Log", COLUMNS("at s", "<level", "<process", "<text"), logged},
+};
 
 void dt_report_text(const struct dt_report *r, unsigned top, GString *to) {
     findings(to, r);
     recording(to, r);
-    for (size_t i = 0; i < G_N_ELEMENTS(orders); i++)
-        processes(to, r, &orders[i], top);
+    processes(to, r, top);
     others(to, r);
-    server_calls(to, r, top);
-    calls(to, r, top);
-    talks(to, r, top);
-    dead(to, r, top);
-    crashes(to, r, top);
-    waits(to, r, top);
-    collections(to, r, top);
-    ports(to, r, top);
-    spans(to, r, top);
-    counters(to, r, top);
-    log_lines(to, r, top);
+    put_table(to, r, top, &tables[SERVER_CALLS], dt_report_server_calls(r));
+    put_table(to, r, top, &tables[CALLS], dt_report_calls(r));
+    put_table(to, r, top, &tables[TALKS], dt_pairs_by_count(&r->talks));
+    put_table(to, r, top, &tables[DEAD], dt_pairs_by_count(&r->dead));
+    put_table(to, r, top, &tables[CRASHES], dt_pointers(r->crashes.rows));
+    put_table(to, r, top, &tables[WAITS], dt_pointers(r->waits.rows));
+    put_table(to, r, top, &tables[COLLECTIONS], dt_pointers(r->collections.rows));
+    put_table(to, r, top, &tables[PORTS], dt_kept_copy(&r->ports));
+    put_table(to, r, top, &tables[SPANS], dt_report_spans(r));
+    put_table(to, r, top, &tables[COUNTERS], dt_report_counters(r));
+    put_table(to, r, top, &tables[LOG], dt_pointers(r->log.rows));
 }
