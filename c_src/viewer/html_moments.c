@@ -49,16 +49,15 @@ static void limit(struct dt_moments *moments) {
 }
 
 void dt_moments_add(struct dt_moments *moments, const struct dt_moment *one) {
-    struct dt_moment copy = *one;
+    struct dt_moment *copy;
 
     moments->seen++;
-    if (moments->most == 0)
-        return;
-    dt_lane_ref(copy.process);
-    dt_lane_ref(copy.other);
-    copy.name = dt_cut(one->name, TEXT_MOST, "…");
-    copy.text = dt_cut(one->text, TEXT_MOST, "…");
-    g_array_append_val(moments->of, copy);
+    g_array_append_vals(moments->of, one, 1);
+    copy = &g_array_index(moments->of, struct dt_moment, moments->of->len - 1);
+    dt_lane_ref(copy->process);
+    dt_lane_ref(copy->other);
+    copy->name = dt_cut(one->name, TEXT_MOST, "…");
+    copy->text = dt_cut(one->text, TEXT_MOST, "…");
     if (moments->of->len >= 2 * moments->most)
         limit(moments);
 }

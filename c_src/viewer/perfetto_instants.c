@@ -1,7 +1,5 @@
 #include "viewer/perfetto_instants.h"
 
-#include <string.h>
-
 /* -- The recorded fields as arguments --------------------------------------------------- */
 
 /* fields_process_exit(...), ...: write those that the trace has. */
@@ -73,7 +71,7 @@ static struct shown_as look(struct dt_packets *packets, const struct dt_recorded
         break;
     }
     const char *name = dt_probe_names[e->probe];
-    bool is_vm = strncmp(name, "vm_", 3) == 0 || strncmp(name, "node_", 5) == 0;
+    bool is_vm = g_str_has_prefix(name, "vm_") || g_str_has_prefix(name, "node_");
     return (struct shown_as){.category = is_vm ? DT_CATEGORY_vm : DT_CATEGORY_event,
                              .name = dt_name(packets, name)};
 }

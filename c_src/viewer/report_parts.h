@@ -96,7 +96,7 @@ struct dt_seen_node *dt_seen(struct dt_report *report, const struct dt_node *nod
 const char *dt_seen_name(const struct dt_seen_node *node);
 
 struct dt_who *dt_who_sum(struct dt_report *report, struct dt_seen_node *node, const char *show);
-guint dt_who_sum_hash(gconstpointer sum);
+guint dt_who_sum_hash(gconstpointer of);
 gboolean dt_who_sum_equal(gconstpointer a, gconstpointer b);
 /* The sum of those with the same initial call. */
 struct dt_who *dt_who_kind(struct dt_report *report, struct dt_who *who);

@@ -56,8 +56,7 @@ static void page_free(void *s) {
 
     if (!page)
         return;
-    if (page->file)
-        dt_file_discard(page->file);
+    dt_file_discard(page->file);
     dt_timeline_free(page->of[TIMELINE]);
     dt_report_free(page->of[REPORT]);
     dt_flame_free(page->of[FLAME]);
@@ -113,7 +112,7 @@ static bool page_finish(void *s, const struct dt_model *model, GError **error) {
 static const GError *page_failed(void *s) {
     struct page *page = s;
 
-    return page->file ? dt_file_failed(page->file) : NULL;
+    return dt_file_failed(page->file);
 }
 
 /* -- What the model tells goes to each collector that wants it --------------------------- */
