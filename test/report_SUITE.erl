@@ -15,9 +15,9 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [recording, run_times, collections, messages, output, unknown_is_null, dead, crashes, quantiles, recursion, exceptions,
-     server_calls, spans, counters, log, load, findings, lost_comes_first, memory_is_bounded, rows_are_bounded, text,
-     text_is_harmless, parameters].
+    [recording, run_times, collections, messages, output, unknown_is_null, dead, crashes, quantiles, recursion,
+     exceptions, server_calls, spans, counters, log, load, findings, lost_comes_first, memory_is_bounded,
+     rows_are_bounded, text, text_is_harmless, parameters].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).

@@ -58,8 +58,7 @@ void dt_lane_add(struct dt_lane *lane, const struct dt_interval *interval, uint3
 static bool are_one(const struct dt_lane_interval *of, const struct dt_lane_interval *next,
                     int64_t resolution) {
     return of->end - of->begin < resolution && next->end - next->begin < resolution &&
-           next->begin - of->end < resolution &&
-           of->begin / resolution == next->begin / resolution;
+           next->begin - of->end < resolution && of->begin / resolution == next->begin / resolution;
 }
 
 /* How many intervals from `from` on become one. */

@@ -39,9 +39,9 @@ struct dt_lane *dt_lane_new(struct dt_who *who);
 struct dt_lane *dt_lane_ref(struct dt_lane *lane); /* NULL: of NULL */
 void dt_lane_unref(struct dt_lane *lane);
 void dt_lane_add(struct dt_lane *lane, const struct dt_interval *interval, uint32_t text);
-/* Resolutions, in ns: nobody looks closer than the first at a recording that is too long to be kept,
-   and slots longer than the last, a minute, would show nothing more. Slots of one lie within those
-   of the next, so merging by it gives the same, whatever was merged before. */
+/* Resolutions, in ns: nobody looks closer than the first at a recording that is too long to be
+   kept, and slots longer than the last, a minute, would show nothing more. Slots of one lie within
+   those of the next, so merging by it gives the same, whatever was merged before. */
 enum { DT_LANE_RESOLUTIONS = 27 };
 #define DT_LANE_RESOLUTION(n) (INT64_C(1000) << (n))
 

@@ -31,8 +31,7 @@ static void unref(void *lane) {
     dt_lane_unref(lane);
 }
 
-struct dt_lanes *dt_lanes_new(struct dt_report *report, unsigned processes,
-                                        unsigned intervals) {
+struct dt_lanes *dt_lanes_new(struct dt_report *report, unsigned processes, unsigned intervals) {
     struct dt_lanes *lanes = g_new0(struct dt_lanes, 1);
 
     lanes->report = report;
@@ -107,8 +106,7 @@ static void forget_dull(struct dt_lanes *lanes) {
 
 /* -- Collecting ------------------------------------------------------------------------ */
 
-static void each_lane(struct dt_lanes *lanes, void (*each)(struct dt_lane *, void *),
-                      void *data) {
+static void each_lane(struct dt_lanes *lanes, void (*each)(struct dt_lane *, void *), void *data) {
     GHashTableIter iter;
     void *lane;
 
@@ -157,8 +155,7 @@ static void merge_all(struct dt_lanes *lanes) {
         lanes->most_stored = MAX(lanes->most_stored, 2 * lanes->stored);
 }
 
-void dt_lanes_add(struct dt_lanes *lanes, const struct dt_interval *interval,
-                       uint32_t text) {
+void dt_lanes_add(struct dt_lanes *lanes, const struct dt_interval *interval, uint32_t text) {
     struct dt_lane *lane = dt_lanes_of(lanes, interval->process);
     int64_t run_ns = lane->run_ns, runnable_ns = lane->runnable_ns;
     size_t before = dt_lane_size(lane);

@@ -7,14 +7,12 @@
 struct dt_lanes;
 
 /* Processes are found by the report, which is told of them too, and lives longer. */
-struct dt_lanes *dt_lanes_new(struct dt_report *report, unsigned processes,
-                                        unsigned intervals);
+struct dt_lanes *dt_lanes_new(struct dt_report *report, unsigned processes, unsigned intervals);
 void dt_lanes_free(struct dt_lanes *lanes);
 
 /* The lane of a process; NULL of NULL. */
 struct dt_lane *dt_lanes_of(struct dt_lanes *lanes, struct dt_process *process);
-void dt_lanes_add(struct dt_lanes *lanes, const struct dt_interval *interval,
-                       uint32_t text);
+void dt_lanes_add(struct dt_lanes *lanes, const struct dt_interval *interval, uint32_t text);
 /* Before the report is told of it. */
 void dt_lanes_gone(struct dt_lanes *lanes, struct dt_process *process);
 

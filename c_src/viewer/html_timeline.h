@@ -15,7 +15,8 @@ struct dt_timeline_limits {
 
 struct dt_timeline;
 
-/* Processes are found by the report: tell it of them, too, and of `process_gone` after the timeline.
+/* Processes are found by the report: tell it of them, too, and of `process_gone` after the
+ * timeline.
  */
 struct dt_timeline *dt_timeline_new(struct dt_report *report, struct dt_timeline_limits limits);
 void dt_timeline_free(struct dt_timeline *timeline);

@@ -239,7 +239,8 @@ static struct message *find(const struct delivery *d) {
 static void drop_earlier(struct node *node, const struct list *list, const struct message *m) {
     struct message *earlier = m->seen.from ? list->first : NULL;
 
-    for (unsigned n = 0; earlier && earlier->seen.number < m->seen.number && n < COMPARED_MAX; n++) {
+    for (unsigned n = 0; earlier && earlier->seen.number < m->seen.number && n < COMPARED_MAX;
+         n++) {
         struct message *next = earlier->next;
 
         if (earlier->seen.from == m->seen.from)
@@ -408,8 +409,8 @@ static void seq_sent(struct node *node, const struct dt_seq_trace_send *e) {
     struct message *m = just_sent(node->messages, from, e);
 
     if (!m)
-        m = sent(node, &(struct dt_message_send){
-                           .from = e->from, .to = e->to, .message = e->message});
+        m = sent(node,
+                 &(struct dt_message_send){.from = e->from, .to = e->to, .message = e->message});
     if (m)
         add_token(node->messages, m, e->label, e->current);
 }

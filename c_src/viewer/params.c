@@ -158,9 +158,8 @@ union dt_value *dt_params_read(const struct dt_param *table, const bt_value *giv
 }
 
 char *dt_params_help(const struct dt_sink *sink) {
-    GString *help = g_string_new(sink->description);
+    GString *help = g_string_new("Parameters:\n");
 
-    g_string_append(help, "\n\nParameters:\n");
     for (const struct dt_param *p = sink->params; p && p->name; p++) {
         char *what = expected(p);
 

@@ -11,7 +11,8 @@ static int holds(const struct dt_track_lane *lane, int64_t begin, int64_t end) {
     return begin >= lane->floor ? held : -1;
 }
 
-struct dt_track_lane *dt_track_lanes_take(struct dt_track_lanes *lanes, int64_t begin, int64_t end) {
+struct dt_track_lane *dt_track_lanes_take(struct dt_track_lanes *lanes, int64_t begin,
+                                          int64_t end) {
     if (!lanes->lanes)
         lanes->lanes = g_array_new(false, true, sizeof(struct dt_track_lane));
     struct dt_track_lane *lane = NULL;

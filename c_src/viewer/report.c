@@ -565,20 +565,26 @@ GPtrArray *dt_report_nodes(const struct dt_report *r) {
     return nodes;
 }
 
-GPtrArray *dt_report_calls(const struct dt_report *r) {
-    return dt_names_sorted(&r->calls, by_total);
-}
-
-GPtrArray *dt_report_spans(const struct dt_report *r) {
-    return dt_names_sorted(&r->spans, by_total);
-}
-
-GPtrArray *dt_report_counters(const struct dt_report *r) {
-    return dt_names_sorted(&r->counters, by_name);
-}
-
 GPtrArray *dt_report_server_calls(const struct dt_report *r) {
     GPtrArray *rows = dt_pairs_by_count(&r->server_calls);
     g_ptr_array_sort(rows, by_p99);
     return rows;
 }
+
+#define ROWS(table, rows)                                                                          \
+    GPtrArray *dt_report_##table(const struct dt_report *r) {                                      \
+        return rows;                                                                               \
+    }
+ROWS(lost_rows, dt_pointers(r->lost))
+ROWS(findings, dt_pointers(r->findings))
+ROWS(processes, dt_kept_copy(&r->processes))
+ROWS(ports, dt_kept_copy(&r->ports))
+ROWS(calls, dt_names_sorted(&r->calls, by_total))
+ROWS(spans, dt_names_sorted(&r->spans, by_total))
+ROWS(counters, dt_names_sorted(&r->counters, by_name))
+ROWS(talks, dt_pairs_by_count(&r->talks))
+ROWS(dead, dt_pairs_by_count(&r->dead))
+ROWS(crashes, dt_pointers(r->crashes.rows))
+ROWS(waits, dt_pointers(r->waits.rows))
+ROWS(collections, dt_pointers(r->collections.rows))
+ROWS(log, dt_pointers(r->log.rows))

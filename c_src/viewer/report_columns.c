@@ -111,14 +111,13 @@ static void put(GString *to, const struct dt_columns *columns, guint column, con
 
 /* A column that has nothing in any row is left out. */
 static void set_widths(struct dt_columns *columns) {
-    for (guint i = 0; i < columns->cells->len; i++) {
-        glong *width = &columns->widths[i % columns->n];
-        *width = MAX(*width, width_of(g_ptr_array_index(columns->cells, i)));
-    }
+    for (guint cell = 0; cell < columns->cells->len;)
+        for (guint i = 0; i < columns->n; i++, cell++)
+            columns->widths[i] =
+                MAX(columns->widths[i], width_of(g_ptr_array_index(columns->cells, cell)));
     for (guint i = 0; i < columns->n; i++)
-        columns->widths[i] = columns->widths[i]
-                                 ? MAX(columns->widths[i], width_of(name_of(columns, i)))
-                                 : ABSENT;
+        columns->widths[i] =
+            columns->widths[i] ? MAX(columns->widths[i], width_of(name_of(columns, i))) : ABSENT;
 }
 
 /* Takes from the widest text until all fits. */
@@ -151,10 +150,10 @@ void dt_columns_end(struct dt_columns *columns, GString *to) {
     for (guint i = 0; i < columns->n; i++)
         put(to, columns, i, name_of(columns, i));
     end_line(to);
-    for (guint i = 0; i < columns->cells->len; i++) {
-        put(to, columns, i % columns->n, g_ptr_array_index(columns->cells, i));
-        if ((i + 1) % columns->n == 0)
-            end_line(to);
+    for (guint cell = 0; cell < columns->cells->len;) {
+        for (guint i = 0; i < columns->n; i++, cell++)
+            put(to, columns, i, g_ptr_array_index(columns->cells, cell));
+        end_line(to);
     }
     g_ptr_array_free(columns->cells, TRUE);
     g_free(columns->widths);

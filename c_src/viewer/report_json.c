@@ -42,17 +42,22 @@ static void ref(GString *to, const char *name, const struct dt_who *who) {
     dt_json_close(to, '}');
 }
 
-/* An array with an object for each row, whose members `members` writes. Frees the rows. */
-static void table(GString *to, const char *name, GPtrArray *rows,
-                  void (*members)(GString *to, const void *row)) {
-    dt_json_open(to, name, '[');
+/* An array with an object for each row. */
+struct table {
+    const char *name;
+    dt_rows *rows;
+    void (*members)(GString *to, const void *row);
+};
+
+static void put_table(GString *to, const struct dt_report *r, const struct table *table) {
+    g_autoptr(GPtrArray) rows = table->rows(r);
+    dt_json_open(to, table->name, '[');
     for (guint i = 0; i < rows->len; i++) {
         dt_json_open(to, NULL, '{');
-        members(to, g_ptr_array_index(rows, i));
+        table->members(to, g_ptr_array_index(rows, i));
         dt_json_close(to, '}');
     }
     dt_json_close(to, ']');
-    g_ptr_array_free(rows, TRUE);
 }
 
 /* -- The recording ---------------------------------------------------------------------- */
@@ -105,8 +110,8 @@ static void recording(GString *to, const struct dt_report *r) {
     dt_json_number(to, "end", r->end);
     seconds(to, r);
     dt_json_number(to, "lost_events", is_unknown ? DT_NO_VALUE : (int64_t)r->lost_events);
-    table(to, "lost", dt_pointers(r->lost), lost);
-    table(to, "nodes", dt_report_nodes(r), node);
+    put_table(to, r, &(struct table){"lost", dt_report_lost_rows, lost});
+    put_table(to, r, &(struct table){"nodes", dt_report_nodes, node});
     kinds(to, r);
     dt_json_close(to, '}');
 }
@@ -134,8 +139,7 @@ static void process(GString *to, const void *row) {
     dt_json_number(to, "runnable_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->runnable));
     dt_json_number(to, "waiting_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->waiting));
     dt_json_number(to, "collecting_ns", dt_who_ns(who, DT_TOLD_COLLECTIONS, who->collecting));
-    dt_json_number(to, "collections",
-                   dt_who_number(who, DT_TOLD_COLLECTIONS, who->collections));
+    dt_json_number(to, "collections", dt_who_number(who, DT_TOLD_COLLECTIONS, who->collections));
     dt_json_number(to, "longest_wait_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->longest_wait));
     dt_json_number(to, "longest_wait_at", who->longest_wait_at);
     dt_json_number(to, "sent", dt_who_number(who, DT_TOLD_SENDS, who->sent));
@@ -323,23 +327,29 @@ static void left_out(GString *to, const struct dt_report *r) {
     dt_json_close(to, '}');
 }
 
+/* docs/report.md describes each. */
+static const struct table tables[] = {
+    {"findings", dt_report_findings, finding},
+    {"processes", dt_report_processes, process},
+    {"calls", dt_report_calls, call},
+    {"server_calls", dt_report_server_calls, server_call},
+    {"talks", dt_report_talks, talk},
+    {"dead", dt_report_dead, dead},
+    {"exits", dt_report_crashes, exited},
+    {"waits", dt_report_waits, waited},
+    {"collections", dt_report_collections, collection},
+    {"ports", dt_report_ports, port},
+    {"spans", dt_report_spans, span},
+    {"counters", dt_report_counters, counter},
+    {"log", dt_report_log, logged},
+};
+
 void dt_report_json(const struct dt_report *r, GString *to) {
     dt_json_open(to, NULL, '{');
     dt_json_number(to, "version", VERSION);
     recording(to, r);
-    table(to, "findings", dt_pointers(r->findings), finding);
-    table(to, "processes", dt_kept_copy(&r->processes), process);
-    table(to, "calls", dt_report_calls(r), call);
-    table(to, "server_calls", dt_report_server_calls(r), server_call);
-    table(to, "talks", dt_pairs_by_count(&r->talks), talk);
-    table(to, "dead", dt_pairs_by_count(&r->dead), dead);
-    table(to, "exits", dt_pointers(r->crashes.rows), exited);
-    table(to, "waits", dt_pointers(r->waits.rows), waited);
-    table(to, "collections", dt_pointers(r->collections.rows), collection);
-    table(to, "ports", dt_kept_copy(&r->ports), port);
-    table(to, "spans", dt_report_spans(r), span);
-    table(to, "counters", dt_report_counters(r), counter);
-    table(to, "log", dt_pointers(r->log.rows), logged);
+    for (size_t i = 0; i < G_N_ELEMENTS(tables); i++)
+        put_table(to, r, &tables[i]);
     load(to, r);
     left_out(to, r);
     dt_json_close(to, '}');

@@ -191,6 +191,9 @@ void dt_list_add(struct dt_list *list, struct dt_listed row);
 bool dt_list_wants(const struct dt_list *list, int64_t ns);
 void dt_list_sort(struct dt_list *list);
 
+/* Those of an array's elements; the caller frees the array. */
+GPtrArray *dt_pointers(const GArray *array);
+
 struct dt_seen_lost {
     struct dt_seen_node *node;
     char *stream;
@@ -277,15 +280,13 @@ int64_t dt_load_ns(const struct dt_report *report, unsigned step);
 
 void dt_report_find(struct dt_report *report);
 
-/* For showing; the caller frees the array. */
-GPtrArray *dt_report_nodes(const struct dt_report *report);
-/* Those of an array's elements. */
-GPtrArray *dt_pointers(const GArray *array);
-/* The same, sorted. */
-GPtrArray *dt_report_calls(const struct dt_report *report);        /* by total */
-GPtrArray *dt_report_server_calls(const struct dt_report *report); /* by p99 */
-GPtrArray *dt_report_spans(const struct dt_report *report);        /* by total */
-GPtrArray *dt_report_counters(const struct dt_report *report);     /* by node and name */
+/* The rows of a table in the order in which they are shown; the caller frees the array. */
+typedef GPtrArray *dt_rows(const struct dt_report *report);
+dt_rows dt_report_nodes, dt_report_lost_rows, dt_report_findings; /* dt_seen_node, ... */
+dt_rows dt_report_processes, dt_report_ports;                     /* dt_who */
+dt_rows dt_report_calls, dt_report_spans, dt_report_counters;     /* dt_named */
+dt_rows dt_report_server_calls, dt_report_talks, dt_report_dead;  /* dt_pair */
+dt_rows dt_report_crashes, dt_report_waits, dt_report_collections, dt_report_log; /* dt_listed */
 
 /* DT_NO_VALUE if the recording does not tell. */
 int64_t dt_who_number(const struct dt_who *who, enum dt_told kind, uint64_t number);

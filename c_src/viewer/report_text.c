@@ -94,6 +94,7 @@ static void cell_named(struct dt_columns *c, const struct dt_report *r, const st
 
 struct table {
     const char *title;
+    dt_rows *rows;
     const char *const *columns;
     void (*cells)(struct dt_columns *, const struct dt_report *, const void *row);
 };
@@ -103,20 +104,25 @@ struct table {
         __VA_ARGS__, NULL                                                                          \
     }
 
-/* The first `top` rows, if there is one. Frees the rows. */
+/* The first `top` rows; without rows nothing. */
+static void put_rows(GString *to, const struct dt_report *r, unsigned top,
+                     const struct table *table, const GPtrArray *rows) {
+    if (!rows->len)
+        return;
+    g_string_append_printf(to, "\n%s", table->title);
+    if (rows->len > top)
+        g_string_append_printf(to, " (%u of %u)", top, rows->len);
+    g_string_append_c(to, '\n');
+    struct dt_columns *c = dt_columns_new(table->columns);
+    for (guint i = 0; i < rows->len && i < top; i++)
+        table->cells(c, r, g_ptr_array_index(rows, i));
+    dt_columns_end(c, to);
+}
+
 static void put_table(GString *to, const struct dt_report *r, unsigned top,
-                      const struct table *table, GPtrArray *rows) {
-    if (rows->len) {
-        g_string_append_printf(to, "\n%s", table->title);
-        if (rows->len > top)
-            g_string_append_printf(to, " (%u of %u)", top, rows->len);
-        g_string_append_c(to, '\n');
-        struct dt_columns *c = dt_columns_new(table->columns);
-        for (guint i = 0; i < rows->len && i < top; i++)
-            table->cells(c, r, g_ptr_array_index(rows, i));
-        dt_columns_end(c, to);
-    }
-    g_ptr_array_free(rows, TRUE);
+                      const struct table *table) {
+    g_autoptr(GPtrArray) rows = table->rows(r);
+    put_rows(to, r, top, table, rows);
 }
 
 /* -- The recording ---------------------------------------------------------------------- */
@@ -223,13 +229,15 @@ static GPtrArray *sorted(const struct dt_kept *kept, dt_criterion *by) {
 }
 
 static void processes(GString *to, const struct dt_report *r, unsigned top) {
-    for (size_t i = 0; i < G_N_ELEMENTS(orders); i++)
-        put_table(to, r, top,
-                  &(struct table){orders[i].title,
-                                  COLUMNS("<process", "<initial call", "ran", "runnable", "longest",
-                                          "collected", "GCs", "sent", "received", "mailbox"),
-                                  process},
-                  sorted(&r->processes, orders[i].by));
+    struct table table = {.columns =
+                              COLUMNS("<process", "<initial call", "ran", "runnable", "longest",
+                                      "collected", "GCs", "sent", "received", "mailbox"),
+                          .cells = process};
+    for (size_t i = 0; i < G_N_ELEMENTS(orders); i++) {
+        g_autoptr(GPtrArray) rows = sorted(&r->processes, orders[i].by);
+        table.title = orders[i].title;
+        put_rows(to, r, top, &table, rows);
+    }
 }
 
 static void others(GString *to, const struct dt_report *r) {
@@ -386,34 +394,30 @@ static void counter(struct dt_columns *c, const struct dt_report *r, const void 
 
 /* -- All of them ------------------------------------------------------------------------ */
 
-enum { SERVER_CALLS, CALLS, TALKS, DEAD, CRASHES, WAITS, COLLECTIONS, PORTS, SPANS, COUNTERS, LOG };
-
 static const struct table tables[] = {
-    [SERVER_CALLS] = {"Calls of gen_servers, slowest first; p99 of time in the mailbox and of work, "
-                      "inferred",
-                      COLUMNS("<caller", "<server", "<request", "calls", "p50", "p99", "max",
-                              "mailbox", "work", "timeouts", "failed"),
-                      server_call},
-    [CALLS] = {"Functions by total time",
-               COLUMNS("<function", "calls", "total", "own", "p50", "p99", "max", "exceptions"),
-               call},
-    [TALKS] = {"Messages by sender and receiver",
-               COLUMNS("<from", "<to", "messages", "inferred"), talk},
-    [DEAD] = {"Messages to the dead: exited processes, names that nobody had",
-              COLUMNS("<from", "<to", "messages", "<example"), dead},
-    [CRASHES] = {"Crashes", COLUMNS("at s", "<process", "<reason", "<linked"), crash},
-    [WAITS] = {"Longest waits for a scheduler (inferred)",
-               COLUMNS("at s", "waited", "<process", "<stopped in"), waited},
-    [COLLECTIONS] = {"Longest garbage collections",
-                     COLUMNS("at s", "took", "<kind", "reclaimed", "heap after", "<process"),
-                     collection},
-    [PORTS] = {"Ports by traffic",
-               COLUMNS("<port", "<owner", "messages to it", "from it", "written", "ran"), port},
-    [SPANS] = {"Spans by total time", COLUMNS("<span", "number", "p50", "p99", "max", "failed"),
-               span},
-    [COUNTERS] = {"Counters of the VM",
-                  COLUMNS("<node", "<counter", "<unit", "min", "max", "last"), counter},
-    [LOG] = {"Log", COLUMNS("at s", "<level", "<process", "<text"), logged},
+    {"Calls of gen_servers, slowest first; p99 of time in the mailbox and of work, inferred",
+     dt_report_server_calls,
+     COLUMNS("<caller", "<server", "<request", "calls", "p50", "p99", "max", "mailbox", "work",
+             "timeouts", "failed"),
+     server_call},
+    {"Functions by total time", dt_report_calls,
+     COLUMNS("<function", "calls", "total", "own", "p50", "p99", "max", "exceptions"), call},
+    {"Messages by sender and receiver", dt_report_talks,
+     COLUMNS("<from", "<to", "messages", "inferred"), talk},
+    {"Messages to the dead: exited processes, names that nobody had", dt_report_dead,
+     COLUMNS("<from", "<to", "messages", "<example"), dead},
+    {"Crashes", dt_report_crashes, COLUMNS("at s", "<process", "<reason", "<linked"), crash},
+    {"Longest waits for a scheduler (inferred)", dt_report_waits,
+     COLUMNS("at s", "waited", "<process", "<stopped in"), waited},
+    {"Longest garbage collections", dt_report_collections,
+     COLUMNS("at s", "took", "<kind", "reclaimed", "heap after", "<process"), collection},
+    {"Ports by traffic", dt_report_ports,
+     COLUMNS("<port", "<owner", "messages to it", "from it", "written", "ran"), port},
+    {"Spans by total time", dt_report_spans,
+     COLUMNS("<span", "number", "p50", "p99", "max", "failed"), span},
+    {"Counters of the VM", dt_report_counters,
+     COLUMNS("<node", "<counter", "<unit", "min", "max", "last"), counter},
+    {"Log", dt_report_log, COLUMNS("at s", "<level", "<process", "<text"), logged},
 };
 
 void dt_report_text(const struct dt_report *r, unsigned top, GString *to) {
@@ -421,15 +425,6 @@ void dt_report_text(const struct dt_report *r, unsigned top, GString *to) {
     recording(to, r);
     processes(to, r, top);
     others(to, r);
-    put_table(to, r, top, &tables[SERVER_CALLS], dt_report_server_calls(r));
-    put_table(to, r, top, &tables[CALLS], dt_report_calls(r));
-    put_table(to, r, top, &tables[TALKS], dt_pairs_by_count(&r->talks));
-    put_table(to, r, top, &tables[DEAD], dt_pairs_by_count(&r->dead));
-    put_table(to, r, top, &tables[CRASHES], dt_pointers(r->crashes.rows));
-    put_table(to, r, top, &tables[WAITS], dt_pointers(r->waits.rows));
-    put_table(to, r, top, &tables[COLLECTIONS], dt_pointers(r->collections.rows));
-    put_table(to, r, top, &tables[PORTS], dt_kept_copy(&r->ports));
-    put_table(to, r, top, &tables[SPANS], dt_report_spans(r));
-    put_table(to, r, top, &tables[COUNTERS], dt_report_counters(r));
-    put_table(to, r, top, &tables[LOG], dt_pointers(r->log.rows));
+    for (size_t i = 0; i < G_N_ELEMENTS(tables); i++)
+        put_table(to, r, top, &tables[i]);
 }

@@ -253,7 +253,7 @@ enum { ROOM = 4 };
 
 void dt_kept_add(struct dt_kept *kept, struct dt_who *who) {
     g_ptr_array_add(kept->whos, dt_who_keep(who));
-    if (kept->whos->len >= ROOM * DT_KEPT_PER_CRITERION * G_N_ELEMENTS(criteria))
+    if (kept->whos->len >= (size_t)ROOM * DT_KEPT_PER_CRITERION * G_N_ELEMENTS(criteria))
         dt_kept_cut(kept);
 }
 

@@ -24,7 +24,7 @@ struct dt_param {
 
 /* The file of a sink. */
 #define DT_PARAM_PATH(standard)                                                                    \
-    {"path", DT_PARAM_STRING, standard, "the file to write; - is standard output", NULL, 0, 0}
+    { "path", DT_PARAM_STRING, standard, "the file to write; - is standard output", NULL, 0, 0 }
 
 /* A parameter's value, by its type. */
 union dt_value {

@@ -77,12 +77,12 @@ static void *page_start(const union dt_value *values, GError **error) {
     page->title = g_strdup(values[TITLE].string);
     page->of[REPORT] = dt_report_new();
     page->of[FLAME] = dt_flame_new(DT_FLAME_CALLS, DT_FLAME_BY_NONE);
-    page->of[TIMELINE] = dt_timeline_new(
-        page->of[REPORT], (struct dt_timeline_limits){
-                              .processes = (unsigned)values[PROCESSES].integer,
-                              .intervals = (unsigned)values[INTERVALS].integer,
-                              .messages = (unsigned)values[MESSAGES].integer,
-                          });
+    page->of[TIMELINE] =
+        dt_timeline_new(page->of[REPORT], (struct dt_timeline_limits){
+                                              .processes = (unsigned)values[PROCESSES].integer,
+                                              .intervals = (unsigned)values[INTERVALS].integer,
+                                              .messages = (unsigned)values[MESSAGES].integer,
+                                          });
     return page;
 
 failed:

@@ -365,8 +365,8 @@ static const GError *failed(void *data) {
 static bool finish(void *data, const struct dt_model *model, GError **error) {
     struct lines *s = data;
 
-    dt_file_printf(s->file, "- end events=%" PRIu64 " skipped=%" PRIu64 "\n", dt_model_events(model),
-                   dt_model_skipped(model));
+    dt_file_printf(s->file, "- end events=%" PRIu64 " skipped=%" PRIu64 "\n",
+                   dt_model_events(model), dt_model_skipped(model));
     return dt_file_close(g_steal_pointer(&s->file), error);
 }
 

@@ -32,9 +32,8 @@ static void *start(const union dt_value *values, GError **error) {
     if (!file)
         return NULL;
     struct output *output = g_new0(struct output, 1);
-    *output = (struct output){.file = file,
-                              .is_json = values[FORMAT].word == JSON,
-                              .top = (unsigned)values[TOP].integer};
+    *output = (struct output){
+        .file = file, .is_json = values[FORMAT].word == JSON, .top = (unsigned)values[TOP].integer};
     struct dt_report *report = dt_report_new();
     report->of_sink = output;
     return report;
