@@ -19,7 +19,7 @@ void dt_lanes_gone(struct dt_lanes *lanes, struct dt_process *process);
 /* After the model's end: the rows of the timeline, the most interesting first, within the limits.
  */
 const GPtrArray *dt_lanes_rows(struct dt_lanes *lanes);
-/* Processes that could have had a row, and their intervals. */
+/* Processes that could have had a row. */
 uint64_t dt_lanes_seen(const struct dt_lanes *lanes);
 
 #endif

@@ -12,6 +12,8 @@
 enum {
     /* Per node: exited processes that are not told as gone yet. */
     EXITED_MAX = 10000,
+    /* Names that nobody has; with more of them, all are forgotten. */
+    NOBODY_MAX = 100000,
     /* A process whose spawn is told this much later than it was first seen was not spawned by
        that: its identifier is used again, and its exit was not recorded. */
     SPAWN_LATE_NS = 100 * 1000 * 1000,
@@ -380,6 +382,8 @@ static void register_name(struct node *node, const struct dt_process_register *e
         former = g_hash_table_lookup(node->names, e->name);
         if (former)
             unname(former);
+        if (g_hash_table_size(node->nobody) >= NOBODY_MAX)
+            g_hash_table_remove_all(node->nobody);
         g_hash_table_add(node->nobody, g_strdup(e->name));
         return;
     }

@@ -72,7 +72,7 @@ struct shown {
 };
 
 static struct shown show(int64_t ns) {
-    struct shown shown;
+    struct shown shown = {""};
     dt_show_ns(shown.text, sizeof shown.text, ns);
     return shown;
 }

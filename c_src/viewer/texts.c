@@ -12,6 +12,15 @@ bool dt_set(char **to, const char *text) {
     return true;
 }
 
+bool dt_skip(const char **text, const char *head) {
+    size_t size = strlen(head);
+
+    if (strncmp(*text, head, size) != 0)
+        return false;
+    *text += size;
+    return true;
+}
+
 size_t dt_head(const char *text, size_t most) {
     size_t size = strnlen(text, most + 1);
 

@@ -15,6 +15,9 @@ size_t dt_head(const char *text, size_t most);
 /* A copy with at most `most` bytes and, if it is cut, `mark`. NULL: of "". */
 char *dt_cut(const char *text, size_t most, const char *mark);
 
+/* Moves past a text that begins so. */
+bool dt_skip(const char **text, const char *head);
+
 /* As functions that sort return it: below zero, zero or above. */
 static inline int dt_compare(int64_t a, int64_t b) {
     return (a > b) - (a < b);
