@@ -171,12 +171,14 @@ static struct receiver receiver(struct node *node, const char *text) {
     return found;
 }
 
-static void drop_oldest(struct node *node) {
-    struct messages *all = node->messages;
-    unsigned most = all->are_delivered ? DT_MESSAGES_IN_FLIGHT : IN_FLIGHT_WITHOUT_DELIVERIES;
+/* The oldest, until there are at most `most`. */
+static void drop_oldest(struct node *node, unsigned most) {
+    struct message *m = node->messages->oldest, *younger;
 
-    while (all->in_flight >= most)
-        drop(node, all->oldest);
+    for (; m && node->messages->in_flight > most; m = younger) {
+        younger = m->younger;
+        drop(node, m);
+    }
 }
 
 /* NULL if it is gone already. */
@@ -202,7 +204,8 @@ static struct message *sent(struct node *node, const struct dt_message_send *e) 
         end_message(node, m);
         return NULL;
     }
-    drop_oldest(node);
+    drop_oldest(node,
+                all->are_delivered ? DT_MESSAGES_IN_FLIGHT - 1 : IN_FLIGHT_WITHOUT_DELIVERIES - 1);
     add(all, m);
     DT_TELL(node->model, sent, &m->seen);
     if (r.process) {
@@ -475,9 +478,7 @@ void dt_messages_new(struct node *node) {
 }
 
 void dt_messages_end(struct node *node) {
-    while (node->messages->oldest)
-        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it is taken out of the list */
-        drop(node, node->messages->oldest);
+    drop_oldest(node, 0);
 }
 
 /* What was in flight may have been delivered meanwhile. */

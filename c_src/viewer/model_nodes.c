@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "viewer/model_parts.h"
+#include "viewer/texts.h"
 
 /* -- Nodes -------------------------------------------------------------------------- */
 
@@ -61,14 +62,6 @@ struct node *dt_node_of(struct dt_model *model, const struct dt_recorded *e) {
     return model->last_node = new_node(model, e);
 }
 
-static bool set(char **to, const char *text) {
-    if (!*text || g_strcmp0(*to, text) == 0)
-        return false;
-    g_free(*to);
-    *to = g_strdup(text);
-    return true;
-}
-
 static bool is_namesake(const struct node *node, const struct node *other) {
     return other != node && g_strcmp0(node->own_name, other->own_name) == 0;
 }
@@ -88,7 +81,7 @@ static bool set_name(struct node *node) {
     if (node->seen.os_pid != DT_NO_VALUE && has_namesake(node))
         name =
             g_strdup_printf("%s, OS process %" G_GINT64_FORMAT, node->own_name, node->seen.os_pid);
-    is_new = set(&node->name, name ? name : node->own_name);
+    is_new = dt_set(&node->name, name ? name : node->own_name);
     g_free(name);
     node->seen.name = node->name;
     return is_new;
@@ -105,7 +98,8 @@ static void name(struct node *node) {
 }
 
 void dt_node_named(struct node *node, const char *own_name, const char *otp) {
-    bool has_new_otp = set(&node->otp, otp), has_new_name = set(&node->own_name, own_name);
+    bool has_new_otp = *otp && dt_set(&node->otp, otp);
+    bool has_new_name = *own_name && dt_set(&node->own_name, own_name);
 
     node->seen.otp = node->otp;
     if (has_new_name)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "viewer/model_parts.h"
+#include "viewer/texts.h"
 
 const char *const dt_outcome_names[] = {
     [DT_OUTCOME_REPLY] = "reply",
@@ -38,16 +39,6 @@ struct server_calls {
 
 /* -- Texts -------------------------------------------------------------------------- */
 
-/* Moves past a text that begins so. */
-static bool skip(const char **text, const char *head) {
-    size_t size = strlen(head);
-
-    if (strncmp(*text, head, size) != 0)
-        return false;
-    *text += size;
-    return true;
-}
-
 /* Moves past "#Ref<0.1.2.3>". */
 static bool reference(const char **text, char to[REFERENCE_MAX]) {
     const char *end;
@@ -66,9 +57,9 @@ static bool reference(const char **text, char to[REFERENCE_MAX]) {
 
 /* Moves past a tag: [alias|#Ref<0.1.2.3>], or the reference alone. */
 static bool tag(const char **text, char to[REFERENCE_MAX]) {
-    bool is_alias = skip(text, "[alias|");
+    bool is_alias = dt_skip(text, "[alias|");
 
-    return reference(text, to) && (!is_alias || skip(text, "]"));
+    return reference(text, to) && (!is_alias || dt_skip(text, "]"));
 }
 
 struct request {
@@ -79,13 +70,13 @@ struct request {
 static bool parse_request(const char *text, struct request *request) {
     const char *end;
 
-    if (!skip(&text, "{'$gen_call',{") || !(end = strchr(text, '>')) || *text != '<' ||
+    if (!dt_skip(&text, "{'$gen_call',{") || !(end = strchr(text, '>')) || *text != '<' ||
         (size_t)(end + 1 - text) >= sizeof request->caller)
         return false;
     memcpy(request->caller, text, (size_t)(end + 1 - text));
     request->caller[end + 1 - text] = '\0';
     text = end + 1;
-    if (!skip(&text, ",") || !tag(&text, request->reference) || !skip(&text, "},"))
+    if (!dt_skip(&text, ",") || !tag(&text, request->reference) || !dt_skip(&text, "},"))
         return false;
     request->term = text;
     return true;
@@ -102,10 +93,6 @@ static char *inner(const char *text) {
 
 static struct process *live(struct dt_process *seen) {
     return (struct process *)seen;
-}
-
-static bool is_running(const struct process *p) {
-    return p->seen.state == DT_STATE_RUNNING || p->seen.state == DT_STATE_COLLECTING;
 }
 
 static void end_call(struct node *node, struct server_call *call, enum dt_outcome outcome,
@@ -151,7 +138,7 @@ static void begin_call(struct node *node, const struct request *request, struct 
     caller->pending_calls++;
     server->pending_calls++;
     if (server->requests++ == 0)
-        server->serves_since = is_running(server) ? node->model->now : DT_NO_VALUE;
+        server->serves_since = dt_runs(server->seen.state) ? node->model->now : DT_NO_VALUE;
     g_queue_push_tail(&all->by_age, call);
     call->link = all->by_age.tail;
     g_hash_table_insert(all->pending, call->reference, call);
@@ -179,7 +166,7 @@ static int64_t taken(const struct server_call *call) {
     int64_t received =
         call->seen.delivered == DT_NO_VALUE ? call->seen.began : call->seen.delivered;
 
-    if (!is_running(server) || server->serves_since == DT_NO_VALUE)
+    if (!dt_runs(server->seen.state) || server->serves_since == DT_NO_VALUE)
         return DT_NO_VALUE;
     return MAX(server->serves_since, received);
 }
@@ -189,7 +176,7 @@ static bool reply(struct node *node, struct process *from, struct process *to, c
     struct server_call *call;
     char *term;
 
-    if (!skip(&text, "{") || !tag(&text, key) || !skip(&text, ",") ||
+    if (!dt_skip(&text, "{") || !tag(&text, key) || !dt_skip(&text, ",") ||
         !(call = pending(node, key)) || call->seen.caller != &to->seen)
         return false;
     if (from && call->seen.server == &from->seen)
@@ -231,7 +218,7 @@ void dt_server_calls_delivered(struct node *node, struct process *from, struct p
     }
     if (reply(node, from, to, text))
         return;
-    if (skip(&text, "{'DOWN',") && reference(&text, key) && (call = pending(node, key)) &&
+    if (dt_skip(&text, "{'DOWN',") && reference(&text, key) && (call = pending(node, key)) &&
         call->seen.caller == &to->seen)
         end_call(node, call, DT_OUTCOME_DOWN, "");
 }
@@ -255,7 +242,7 @@ static void end_calls_of(struct node *node, const struct process *p, enum dt_out
 
 /* {timeout,{gen_server,call,[...]}} */
 static bool is_timeout(const char *reason) {
-    return skip(&reason, "{timeout,{gen_") || skip(&reason, "{{timeout,{gen_");
+    return dt_skip(&reason, "{timeout,{gen_") || dt_skip(&reason, "{{timeout,{gen_");
 }
 
 void dt_server_calls_exit(struct node *node, struct process *p, const char *reason) {
