@@ -20,7 +20,7 @@ groups() ->
                        collection_cut, exiting, cpu_for_scheduler, displaced_on_cpu]},
      {calls, [], [nested, values, tail_call, exceptions, recursion, deep, plain_calls, returns_to, entered_before,
                   waited_in_call]},
-     {messages, [], [by_sender, by_order, one_delivery, to_the_dead, timers, timeouts, to_names,
+     {messages, [], [by_sender, by_order, one_delivery, of_ports, to_the_dead, timers, timeouts, to_names,
                     to_unknown_names, tokens, unmatched]},
      {server_calls, [], [reply, no_alias, call_timeout, caller_exits, server_down, cut_request]},
      {nodes, [], [two_nodes, named, namesakes, lost, lost_in_one_trace, lost_beside_other_cpu, other_events]},
@@ -353,6 +353,18 @@ one_delivery(Config) ->
     Sends = [sent(0, "<0.1.0>", "<0.9.0>", "x"), sent(1, "<0.1.0>", "<0.9.0>", "x")],
     Told = told(Sends ++ Both(10) ++ Both(20), Config),
     ?assertEqual([{"<0.1.0>#1", "<0.9.0>#2", 0, 10, "order"}, {"<0.1.0>#1", "<0.9.0>#2", 1, 20, "sender"}],
+                 matched(Told)).
+
+%% What a port gets names its caller. What port_control/3 returns is no message.
+of_ports(Config) ->
+    Told = told([received(0, "#Port<0.5>", "{<0.9.0>,{control,{1,<<>>}}}"),
+                 sent(1, "#Port<0.5>", "<0.9.0>", "{#Port<0.5>,{control,<<1>>}}"),
+                 sent(10, "<0.9.0>", "#Port<0.5>", "{<0.9.0>,{command,\"x\"}}"),
+                 received(20, "#Port<0.5>", "{<0.9.0>,{command,\"x\"}}"),
+                 received(30, "#Port<0.5>", "{<0.32767.8191>,{control,{1,<<>>}}}"),
+                 sent(40, "#Port<0.5>", "<0.9.0>", "{#Port<0.5>,{data,\"y\"}}")], Config),
+    ?assertEqual([{"<0.9.0>#2", "#Port<0.5>#1", none, 0, "not"}, {"<0.9.0>#2", "#Port<0.5>#1", 10, 20, "order"},
+                  {"-", "#Port<0.5>#1", none, 30, "not"}, {"#Port<0.5>#1", "<0.9.0>#2", 40, none, "not"}],
                  matched(Told)).
 
 %% Only who is known to be dead is.

@@ -181,7 +181,18 @@ static void drop_oldest(struct node *node, unsigned most) {
     }
 }
 
-/* NULL if it is gone already. */
+/* What erlang:port_control/3 or port_call/3 returns: {Port,{control,Value}}. The VM tells it as
+   sent, but it comes to no mailbox. */
+static bool is_return_of_port(const struct dt_message_send *e) {
+    const char *value;
+
+    if (*e->from != '#' || *e->message != '{' || !g_str_has_prefix(e->message + 1, e->from))
+        return false;
+    value = e->message + 1 + strlen(e->from);
+    return g_str_has_prefix(value, ",{control,") || g_str_has_prefix(value, ",{call,");
+}
+
+/* NULL if it is gone already, or no message. */
 static struct message *sent(struct node *node, const struct dt_message_send *e) {
     struct messages *all = node->messages;
     struct process *from = dt_process_of(node, e->from);
@@ -190,7 +201,7 @@ static struct message *sent(struct node *node, const struct dt_message_send *e) 
 
     if (from)
         dt_release(from);
-    if (dt_is_nobody(e->to))
+    if (dt_is_nobody(e->to) || is_return_of_port(e))
         return NULL;
     m = new_message(node, from, r.process, e->message);
     m->seen.sent = node->model->now;
@@ -297,12 +308,26 @@ static void delivered(struct node *node, const struct delivery *d) {
     deliver(node, m, &unmatched);
 }
 
+/* What a port gets tells who calls it: {<0.90.0>,{command,Data}}. */
+static struct process *caller_of_port(struct node *node, const char *text) {
+    char pid[64];
+    size_t size = *text == '{' ? strcspn(text + 1, ">") + 1 : 0;
+
+    if (size == 0 || size >= sizeof pid || text[size] != '>' || text[size + 1] != ',')
+        return NULL;
+    g_strlcpy(pid, text + 1, size + 1);
+    return dt_process_of(node, pid);
+}
+
 /* No message_delivery came. */
 static void received_alone(struct process *p, const struct held *held) {
     struct messages *all = p->node->messages;
     struct delivery d = {
         .to = p, .text = held->text, .timer = "", .time = held->time, .how = DT_MATCHED_ORDER};
+    struct process *caller = p->seen.kind == DT_PORT ? caller_of_port(p->node, held->text) : NULL;
 
+    if (caller && !find(&d))
+        d.from = caller;
     /* The end of a `receive ... after`, unless somebody has sent this. */
     if (strcmp(d.text, "timeout") == 0 && !find(&d)) {
         dt_server_calls_timeout(p->node, p);

@@ -192,7 +192,7 @@ static void recording(GString *to, const struct dt_report *r) {
 
 static void findings(GString *to, const struct dt_report *r) {
     if (!r->findings->len) {
-        g_string_append(to, "Findings: none\n");
+        g_string_append(to, "Findings: none\n\n");
         return;
     }
     g_string_append(to, "Findings\n");
