@@ -5,6 +5,8 @@
 
 enum {
     CHUNK = 250,
+    /* Where few messages are kept, chunks are smaller: those that are kept have so many. */
+    CHUNKS_LEAST = 10,
     DEAD_COUNTS = 1000000, /* ns: so slow is a message to the dead, or slower */
     TEXT_MOST = 160,
 };
@@ -17,9 +19,8 @@ struct chunk {
 
 struct dt_page_messages {
     GPtrArray *chunks; /* the last one is filled */
-    unsigned most;     /* chunks */
     unsigned per_chunk;
-    uint64_t seen;
+    uint64_t most, kept, seen;
     GArray *sorted;
 };
 
@@ -52,8 +53,8 @@ struct dt_page_messages *dt_page_messages_new(unsigned most) {
     struct dt_page_messages *messages = g_new0(struct dt_page_messages, 1);
 
     messages->chunks = g_ptr_array_new_with_free_func(chunk_free);
-    messages->per_chunk = MIN(most, CHUNK);
-    messages->most = most > 0 ? most / messages->per_chunk : 0;
+    messages->per_chunk = CLAMP(most / CHUNKS_LEAST, 1, CHUNK);
+    messages->most = most;
     return messages;
 }
 
@@ -67,27 +68,30 @@ void dt_page_messages_free(struct dt_page_messages *messages) {
 }
 
 static void drop_the_fastest(struct dt_page_messages *messages) {
+    const struct chunk *dropped = g_ptr_array_index(messages->chunks, 0);
     unsigned fastest = 0;
 
     for (unsigned n = 1; n < messages->chunks->len; n++) {
         const struct chunk *chunk = g_ptr_array_index(messages->chunks, n);
-        const struct chunk *other = g_ptr_array_index(messages->chunks, fastest);
 
-        if (chunk->slowest < other->slowest)
+        if (chunk->slowest < dropped->slowest) {
+            dropped = chunk;
             fastest = n;
+        }
     }
+    messages->kept -= dropped->of->len;
     g_ptr_array_remove_index(messages->chunks, fastest);
 }
 
 static struct chunk *to_fill(struct dt_page_messages *messages) {
     struct chunk *last = NULL;
 
+    if (messages->kept >= messages->most)
+        drop_the_fastest(messages);
     if (messages->chunks->len > 0)
         last = g_ptr_array_index(messages->chunks, messages->chunks->len - 1);
     if (last && last->of->len < messages->per_chunk)
         return last;
-    if (messages->chunks->len >= messages->most)
-        drop_the_fastest(messages);
     last = chunk_new();
     g_ptr_array_add(messages->chunks, last);
     return last;
@@ -116,6 +120,7 @@ void dt_page_messages_add(struct dt_page_messages *messages, const struct dt_mes
     kept.to = dt_lane_ref(to);
     kept.text = dt_cut(message->text, TEXT_MOST, "…");
     g_array_append_val(chunk->of, kept);
+    messages->kept++;
     if (kept.sent != DT_NO_VALUE && kept.delivered != DT_NO_VALUE)
         way = kept.delivered - kept.sent;
     chunk->slowest = MAX(chunk->slowest, kept.is_dead ? MAX(way, DEAD_COUNTS) : way);
@@ -152,7 +157,7 @@ static int by_chunk_begin(const void *a, const void *b) {
 
 void dt_page_messages_covered(const struct dt_page_messages *messages, int64_t zero, GString *to) {
     unsigned size = messages->chunks->len;
-    bool has_all = messages->seen <= (uint64_t)messages->most * messages->per_chunk;
+    bool has_all = messages->seen <= messages->most;
 
     g_ptr_array_sort(messages->chunks, by_chunk_begin);
     dt_json_open(to, "covered", '[');
