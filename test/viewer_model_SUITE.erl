@@ -24,7 +24,7 @@ groups() ->
                     to_unknown_names, tokens, unmatched]},
      {server_calls, [], [reply, no_alias, call_timeout, caller_exits, server_down, cut_request]},
      {nodes, [], [two_nodes, named, namesakes, lost, lost_in_one_trace, lost_beside_other_cpu, other_events]},
-     {invariants, [], [hold, odd_texts]}].
+     {invariants, [], [hold, odd_texts, a_line_each]}].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -603,6 +603,13 @@ odd_texts(Config) ->
                                     {0, process_spawn, #{pid => One, parent => Other}},
                                     {0, process_exit, #{pid => One, reason => Other}}]], Config),
     ?assertEqual(integer_to_list(5 * length(Odd) * length(Odd)), value(events, lists:last(Told))).
+
+%% Names of functions and counters are escaped, too.
+a_line_each(Config) ->
+    Told = told([call(0, "a:'b\nc'/0"), {10, vm_counter, #{name => "run\nqueue", value => 1, unit => "a\nb"}}], Config),
+    has(["0 call_begin number=1 process=<0.1.0>#1 entry=a:'b\\nc'/0 depth=0",
+         "10 counter node=0 name=run\\nqueue value=1 unit=\"a\\nb\""], Told),
+    [?assertMatch({match, _}, re:run(Line, "^(-|[0-9]+) [a-z_]+( |$)")) || Line <- Told].
 
 story(0, _, Events) -> lists:reverse(Events);
 story(Left, Ns, Events) -> story(Left - 1, Ns + rand:uniform(20), [any(Ns) | Events]).

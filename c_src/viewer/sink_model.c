@@ -4,7 +4,8 @@
  *     TIME KIND KEY=VALUE...
  *
  * Times are ns since the first event, `-` if they are unknown. A process is its identifier and,
- * after a #, its number. Texts are quoted as strings of C. So the model is tested.
+ * after a #, its number. Texts are quoted as strings of C; names of functions and counters are
+ * escaped as these are, without quotes. So the model is tested.
  */
 #include "viewer/sink.h"
 
@@ -79,8 +80,11 @@ static void number(struct lines *s, const char *name, int64_t n) {
 }
 
 static void word(struct lines *s, const char *name, const char *text) {
+    char *escaped = g_strescape(text, NULL);
+
     key(s, name);
-    g_string_append(s->line, text);
+    g_string_append(s->line, escaped);
+    g_free(escaped);
 }
 
 static void text(struct lines *s, const char *name, const char *text) {
