@@ -9,6 +9,7 @@
 -define(A, "<0.90.0>").
 -define(B, "<0.91.0>").
 -define(C, "<0.92.0>").
+-define(D, "<0.93.0>").
 -define(MS, 1000000).
 
 suite() ->
@@ -17,7 +18,8 @@ suite() ->
 all() ->
     [recording, run_times, collections, messages, output, unknown_is_null, dead, crashes, quantiles, recursion,
      exceptions, server_calls, spans, counters, log, load, findings, lost_comes_first, memory_is_bounded,
-     rows_are_bounded, text, narrow_text, text_of_counters, text_of_nodes, text_is_harmless, parameters].
+     rows_are_bounded, circle_of_parents, text, narrow_text, text_of_counters, text_of_nodes, text_is_harmless,
+     parameters].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -241,6 +243,18 @@ memory_is_bounded(Config) ->
     ?assert(length(Talks) =< 8192),
     ?assertEqual(Count, lists:sum([Messages || #{<<"messages">> := Messages} <- Talks])),
     ?assertMatch([#{<<"from">> := #{<<"number">> := null, <<"show">> := <<"a:b/1">>}} | _], Talks).
+
+%% A recording that contradicts itself: each of them has started the others.
+circle_of_parents(Config) ->
+    Identity = fun(At, Pid, Parent) ->
+                       {_, Probe, Fields} = identity(At, Pid, ""),
+                       {At, Probe, Fields#{parent := Parent}}
+               end,
+    Report = report([spawned(0, ?A, ?B), Identity(10, ?A, ?C), spawned(20, ?B, ?A), Identity(30, ?B, ?D),
+                     spawned(40, ?C, ?B), Identity(50, ?C, ?D), spawned(60, ?D, ?C), exited(70, ?B, "normal"),
+                     exited(80, ?A, "normal")], Config),
+    Parents = [maps:get(<<"parent">>, process(Pid, Report)) || Pid <- [?A, ?B, ?C, ?D]],
+    ?assertMatch([#{<<"pid">> := <<?B>>}, #{<<"pid">> := <<?D>>}, #{<<"pid">> := <<?B>>}, null], Parents).
 
 %% Reasons and names that are all different.
 rows_are_bounded(Config) ->

@@ -111,10 +111,29 @@ struct dt_who *dt_who_kind(struct dt_report *report, struct dt_who *who) {
     }
 }
 
-/* The model forgets a parent that is gone. */
+/* Generations that are searched for a circle; longer families are taken for one. */
+enum { GENERATIONS = 1000 };
+
+/* Only a process that has children can be among its own ancestors. */
+static bool is_above(const struct dt_who *who, const struct dt_who *parent) {
+    unsigned n = 0;
+    if (!who->has_children)
+        return who == parent;
+    for (; parent && n < GENERATIONS && parent != who; n++)
+        parent = parent->parent;
+    return parent;
+}
+
+/* The model forgets a parent that is gone. It also learns another one, so that a recording that
+   contradicts itself may tell of parents in a circle, which would keep one another forever. */
 void dt_who_learn_parent(struct dt_report *report, struct dt_who *who) {
-    if (!who->parent)
-        who->parent = dt_who_keep(dt_who_of(report, who->process->parent));
+    if (who->parent)
+        return;
+    struct dt_who *parent = dt_who_of(report, who->process->parent);
+    if (!parent || is_above(who, parent))
+        return;
+    parent->has_children = true;
+    who->parent = dt_who_keep(parent);
 }
 
 static void copy_texts(struct dt_who *who, const struct dt_process *process) {
