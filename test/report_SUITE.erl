@@ -339,6 +339,14 @@ parameters(Config) ->
          ?assertNotEqual(nomatch, string:find(Output, Name), Output)
      end || {Name, Params} <- [{"format", [{format, "xml"}]}, {"top", [{top, 0}]},
                                {"/nowhere", [{path, "/nowhere/at/all"}]}]],
+    %% What can't be a file is refused before the recording is read, which may take long.
+    [begin
+         {Status, Output} = test_viewer:view(report, [{path, Path}], [Trace]),
+         ?assertNotEqual(0, Status),
+         ?assertMatch({match, _}, re:run(Output, "parameter path has to be")),
+         ?assertEqual(nomatch, re:run(Output, "consume"))
+     end || Path <- ["", Trace]],
+    ?assertNot(filelib:is_file(Trace ++ ".part")),
     Many = [[in(N * 1000, Pid, "a:b/1"), out(N * 1000 + 10, Pid, "a:b/1")]
             || N <- lists:seq(1, 50), Pid <- [io_lib:format("<0.~b.0>", [N])]],
     Rows = fun(Lines) -> length([Line || Line <- Lines, re:run(Line, "^  <0\\.", []) =/= nomatch]) end,

@@ -19,9 +19,16 @@ static bool read_flag(const char *text, bool *is) {
     return true;
 }
 
+/* What is written goes to a file beside it, which would get the folder's name only at the end. */
+static bool read_file(const char *path, const char **file) {
+    *file = path;
+    return *path && !g_file_test(path, G_FILE_TEST_IS_DIR);
+}
+
 static void read_standard(const struct dt_param *param, union dt_value *value) {
     switch (param->type) {
     case DT_PARAM_STRING:
+    case DT_PARAM_FILE:
         value->string = param->standard;
         break;
     case DT_PARAM_WORD:
@@ -68,6 +75,8 @@ static bool read_given(const struct dt_param *param, const bt_value *given, unio
             return false;
         value->string = bt_value_string_get(given);
         return true;
+    case DT_PARAM_FILE:
+        return bt_value_is_string(given) && read_file(bt_value_string_get(given), &value->string);
     case DT_PARAM_WORD:
         return bt_value_is_string(given) &&
                read_word(param->words, bt_value_string_get(given), &value->word);
@@ -83,6 +92,8 @@ static bool read_given(const struct dt_param *param, const bt_value *given, unio
 /* What a parameter has to be: "an integer from 1 to 200". */
 static char *expected(const struct dt_param *param) {
     switch (param->type) {
+    case DT_PARAM_FILE:
+        return g_strdup("a file's path, not empty and not a folder's");
     case DT_PARAM_WORD: {
         char *words = g_strjoinv(", ", (char **)param->words);
         char *text = g_strconcat("one of ", words, NULL);

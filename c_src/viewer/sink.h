@@ -9,7 +9,13 @@
 
 #include "viewer/model.h"
 
-enum dt_param_type { DT_PARAM_STRING, DT_PARAM_WORD, DT_PARAM_INTEGER, DT_PARAM_BOOL };
+enum dt_param_type {
+    DT_PARAM_STRING,
+    DT_PARAM_FILE,
+    DT_PARAM_WORD,
+    DT_PARAM_INTEGER,
+    DT_PARAM_BOOL
+};
 
 /* A parameter of --params. The table ends with a row without a name; values are in the same order.
  */
@@ -24,7 +30,7 @@ struct dt_param {
 
 /* The file of a sink. */
 #define DT_PARAM_PATH(standard)                                                                    \
-    { "path", DT_PARAM_STRING, standard, "the file to write; - is standard output", NULL, 0, 0 }
+    { "path", DT_PARAM_FILE, standard, "the file to write; - is standard output", NULL, 0, 0 }
 
 /* A parameter's value, by its type. */
 union dt_value {
