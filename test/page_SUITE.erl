@@ -16,8 +16,8 @@ suite() ->
     [{timetrap, {minutes, 4}}].
 
 all() ->
-    [template, empty, numbers, nodes, limits, few_messages, hostile_recording, params, tables, timeline, sequence, flame, hostile,
-     smooth, themes].
+    [template, empty, numbers, nodes, limits, few_messages, hostile_recording, params, tables, timeline, sequence,
+     flame, hostile, smooth, themes].
 
 init_per_suite(Config) ->
     test_require:tool(test_page:missing(), Config).
