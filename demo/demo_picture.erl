@@ -28,7 +28,8 @@ record_and_show() ->
     _ = file:del_dir_r(Recording),
     ok = io:setopts([{encoding, unicode}]),
     io:format("~nLTTng records the same system, ~b rounds with shorter pauses, ...", [?ROUNDS]),
-    ok = test_recording:make(Recording, #{env => [{functions, traced()}, {sample_interval, 200}, {log, notice}]},
+    ok = test_recording:make(Recording, #{env => [{functions, traced()}, {sample_interval, 200}, {log, notice}],
+                                          before => fun load/1},
                              fun([Node]) -> test_node:call(Node, fun rounds/0) end),
     {0, Report} = test_viewer:view(report, [], [Recording]),
     io:format(" and the viewer finds:~n~n~ts", [findings(Report)]),
@@ -44,6 +45,10 @@ record_and_show() ->
               "      the whole report~n~n"
               "docs/pictures.md says how to record your own node, and what else there is.~n",
               [Page, screen(), Trace, test_viewer:plugin(), filename:absname(Recording)]).
+
+%% Calls of a module that is loaded later are not traced before the next poll.
+load([Node]) ->
+    {module, demo_system} = test_node:call(Node, fun() -> code:ensure_loaded(demo_system) end).
 
 traced() ->
     [{demo_system, Function, '_'} || Function <- [order, roll, connect, handle_call, handle_cast]].

@@ -16,8 +16,8 @@ suite() ->
     [{timetrap, {minutes, 4}}].
 
 all() ->
-    [template, empty, numbers, nodes, limits, hostile_recording, params, tables, timeline, sequence, flame, hostile,
-     smooth, themes].
+    [template, empty, numbers, nodes, limits, few_messages, hostile_recording, params, tables, timeline, sequence,
+     flame, hostile, smooth, themes].
 
 init_per_suite(Config) ->
     test_require:tool(test_page:missing(), Config).
@@ -137,6 +137,28 @@ limits(Config) ->
     [?assert(abs(ran(maps:get(<<"intervals">>, Row)) - 300 * 20000) < 300 * 4000) || Row <- Rows],
     Page = test_page:check(page, [File], Config),
     ?assertEqual(5, length(maps:get(<<"labels">>, Page))).
+
+%% As many messages as are asked for, be they few: the slowest are among them.
+few_messages(Config) ->
+    Took = fun(1000) -> 40;
+              (_) -> 5
+           end,
+    Trace = test_viewer:make([Event || N <- lists:seq(1, 2000), Event <- message(N, N * 100, Took(N))], Config),
+    [begin
+         #{<<"timeline">> := #{<<"messages">> := Messages, <<"summary">> := Summary}} =
+             data(test_page:make(Trace, [{messages, Most}], Config)),
+         #{<<"messages">> := 2000, <<"messages_kept">> := Kept} = Summary,
+         ?assert(Kept =< Most),
+         ?assert(Kept >= Most * 9 div 10, {Most, Kept}),
+         ?assertEqual({Most, 40}, {Most, lists:max(took(Messages))})
+     end || Most <- [2, 7, 100, 249, 250, 300, 1999, 2000]].
+
+message(N, Sent, Took) ->
+    Message = #{from => "<0.100.0>", to => "<0.101.0>", message => integer_to_list(N)},
+    [{Sent, message_send, Message}, {Sent + Took, message_delivery, Message#{node => "shop@host"}}].
+
+took([_, _, Sent, Delivered, _, _, _ | Rest]) -> [Delivered - Sent | took(Rest)];
+took([]) -> [].
 
 event(N, in) -> {N * 50000, process_scheduled, #{pid => pid(N), entry => "a:b/1", type => "in"}};
 event(N, out) -> {N * 50000 + 20000, process_scheduled, #{pid => pid(N), entry => "a:b/1", type => "out"}}.

@@ -9,6 +9,7 @@
 -define(A, "<0.90.0>").
 -define(B, "<0.91.0>").
 -define(C, "<0.92.0>").
+-define(D, "<0.93.0>").
 -define(MS, 1000000).
 
 suite() ->
@@ -17,7 +18,8 @@ suite() ->
 all() ->
     [recording, run_times, collections, messages, output, unknown_is_null, dead, crashes, quantiles, recursion,
      exceptions, server_calls, spans, counters, log, load, findings, lost_comes_first, memory_is_bounded,
-     rows_are_bounded, text, narrow_text, text_of_counters, text_of_nodes, text_is_harmless, parameters].
+     rows_are_bounded, circle_of_parents, text, narrow_text, text_of_counters, text_of_nodes, text_is_harmless,
+     parameters].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -242,6 +244,18 @@ memory_is_bounded(Config) ->
     ?assertEqual(Count, lists:sum([Messages || #{<<"messages">> := Messages} <- Talks])),
     ?assertMatch([#{<<"from">> := #{<<"number">> := null, <<"show">> := <<"a:b/1">>}} | _], Talks).
 
+%% A recording that contradicts itself: each of them has started the others.
+circle_of_parents(Config) ->
+    Identity = fun(At, Pid, Parent) ->
+                       {_, Probe, Fields} = identity(At, Pid, ""),
+                       {At, Probe, Fields#{parent := Parent}}
+               end,
+    Report = report([spawned(0, ?A, ?B), Identity(10, ?A, ?C), spawned(20, ?B, ?A), Identity(30, ?B, ?D),
+                     spawned(40, ?C, ?B), Identity(50, ?C, ?D), spawned(60, ?D, ?C), exited(70, ?B, "normal"),
+                     exited(80, ?A, "normal")], Config),
+    Parents = [maps:get(<<"parent">>, process(Pid, Report)) || Pid <- [?A, ?B, ?C, ?D]],
+    ?assertMatch([#{<<"pid">> := <<?B>>}, #{<<"pid">> := <<?D>>}, #{<<"pid">> := <<?B>>}, null], Parents).
+
 %% Reasons and names that are all different.
 rows_are_bounded(Config) ->
     Life = fun(N) ->
@@ -325,6 +339,14 @@ parameters(Config) ->
          ?assertNotEqual(nomatch, string:find(Output, Name), Output)
      end || {Name, Params} <- [{"format", [{format, "xml"}]}, {"top", [{top, 0}]},
                                {"/nowhere", [{path, "/nowhere/at/all"}]}]],
+    %% What can't be a file is refused before the recording is read, which may take long.
+    [begin
+         {Status, Output} = test_viewer:view(report, [{path, Path}], [Trace]),
+         ?assertNotEqual(0, Status),
+         ?assertMatch({match, _}, re:run(Output, "parameter path has to be")),
+         ?assertEqual(nomatch, re:run(Output, "consume"))
+     end || Path <- ["", Trace]],
+    ?assertNot(filelib:is_file(Trace ++ ".part")),
     Many = [[in(N * 1000, Pid, "a:b/1"), out(N * 1000 + 10, Pid, "a:b/1")]
             || N <- lists:seq(1, 50), Pid <- [io_lib:format("<0.~b.0>", [N])]],
     Rows = fun(Lines) -> length([Line || Line <- Lines, re:run(Line, "^  <0\\.", []) =/= nomatch]) end,

@@ -20,13 +20,13 @@ groups() ->
                        collection_cut, exiting, cpu_for_scheduler, displaced_on_cpu]},
      {calls, [], [nested, values, tail_call, exceptions, recursion, deep, plain_calls, returns_to, entered_before,
                   waited_in_call]},
-     {messages, [], [by_sender, by_order, one_delivery, to_the_dead, timers, timeouts, to_names,
+     {messages, [], [by_sender, by_order, one_delivery, of_ports, to_the_dead, timers, timeouts, to_names,
                     to_unknown_names, tokens, unmatched, a_long_queue, long_queues]},
      {server_calls, [], [reply, no_alias, call_timeout, caller_exits, server_down, to_a_dead_server, of_both_kinds,
                          cut_request]},
      {nodes, [], [two_nodes, named, namesakes, lost, lost_twice, lost_in_one_trace, lost_beside_other_cpu,
                  other_events]},
-     {invariants, [], [hold, odd_texts]}].
+     {invariants, [], [hold, odd_texts, a_line_each]}].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -391,6 +391,18 @@ one_delivery(Config) ->
     ?assertEqual([{"<0.1.0>#1", "<0.9.0>#2", 0, 10, "order"}, {"<0.1.0>#1", "<0.9.0>#2", 1, 20, "sender"}],
                  matched(Told)).
 
+%% What a port gets names its caller. What port_control/3 returns is no message.
+of_ports(Config) ->
+    Told = told([received(0, "#Port<0.5>", "{<0.9.0>,{control,{1,<<>>}}}"),
+                 sent(1, "#Port<0.5>", "<0.9.0>", "{#Port<0.5>,{control,<<1>>}}"),
+                 sent(10, "<0.9.0>", "#Port<0.5>", "{<0.9.0>,{command,\"x\"}}"),
+                 received(20, "#Port<0.5>", "{<0.9.0>,{command,\"x\"}}"),
+                 received(30, "#Port<0.5>", "{<0.32767.8191>,{control,{1,<<>>}}}"),
+                 sent(40, "#Port<0.5>", "<0.9.0>", "{#Port<0.5>,{data,\"y\"}}")], Config),
+    ?assertEqual([{"<0.9.0>#2", "#Port<0.5>#1", none, 0, "not"}, {"<0.9.0>#2", "#Port<0.5>#1", 10, 20, "order"},
+                  {"-", "#Port<0.5>#1", none, 30, "not"}, {"#Port<0.5>#1", "<0.9.0>#2", 40, none, "not"}],
+                 matched(Told)).
+
 %% Only who is known to be dead is.
 to_the_dead(Config) ->
     Told = told([{0, process_exit, #{pid => "<0.9.0>", reason => "normal"}}, sent(10, "<0.1.0>", "<0.9.0>", "a"),
@@ -699,6 +711,13 @@ odd_texts(Config) ->
                                     {0, process_spawn, #{pid => One, parent => Other}},
                                     {0, process_exit, #{pid => One, reason => Other}}]], Config),
     ?assertEqual(integer_to_list(5 * length(Odd) * length(Odd)), value(events, lists:last(Told))).
+
+%% Names of functions and counters are escaped, too.
+a_line_each(Config) ->
+    Told = told([call(0, "a:'b\nc'/0"), {10, vm_counter, #{name => "run\nqueue", value => 1, unit => "a\nb"}}], Config),
+    has(["0 call_begin number=1 process=<0.1.0>#1 entry=a:'b\\nc'/0 depth=0",
+         "10 counter node=0 name=run\\nqueue value=1 unit=\"a\\nb\""], Told),
+    [?assertMatch({match, _}, re:run(Line, "^(-|[0-9]+) [a-z_]+( |$)")) || Line <- Told].
 
 story(0, _, Events) -> lists:reverse(Events);
 story(Left, Ns, Events) -> story(Left - 1, Ns + rand:uniform(20), [any(Ns) | Events]).

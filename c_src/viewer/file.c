@@ -143,6 +143,11 @@ bool dt_file_close(struct dt_file *file, GError **error) {
     return false;
 }
 
+bool dt_file_finish(struct dt_file **file, const GString *text, GError **error) {
+    dt_file_write(*file, text->str, text->len);
+    return dt_file_close(g_steal_pointer(file), error);
+}
+
 void dt_file_discard(struct dt_file *file) {
     if (!file)
         return;

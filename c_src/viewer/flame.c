@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "viewer/flame_parts.h"
+#include "viewer/json.h"
 
 static const char others_name[] = "others: the flame graph is full";
 
@@ -98,7 +99,7 @@ static struct dt_flame_frame *base_of(struct dt_flame *flame, const void *proces
 }
 
 /* `from` and all below it become part of `to`. */
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as stacks are kept */
+/* NOLINTNEXTLINE(misc-no-recursion): DT_FRAMES deep at most */
 static void merge(struct dt_flame *flame, struct dt_flame_frame *to, struct dt_flame_frame *from) {
     to->own += from->own;
     while (from->first) {
@@ -260,7 +261,7 @@ static GPtrArray *children(const struct dt_flame_frame *frame) {
     return sorted;
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as stacks are kept */
+/* NOLINTBEGIN(misc-no-recursion): DT_FRAMES deep at most, and the frames of node and process */
 static void walk(const struct dt_flame_frame *frame, GPtrArray *names,
                  void (*each)(const char *const *, unsigned, uint64_t, void *), void *data) {
     if (frame->own)
@@ -285,23 +286,22 @@ void dt_flame_each(const struct dt_flame *flame,
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as stacks are kept */
 static uint64_t put(GString *to, const struct dt_flame_frame *frame) {
     uint64_t value = frame->own;
-    g_string_append(to, "{\"name\":");
-    dt_json_string(to, frame->name);
-    g_string_append_printf(to, ",\"own\":%" G_GUINT64_FORMAT ",\"children\":[", frame->own);
+    dt_json_open(to, NULL, '{');
+    dt_json_text(to, "name", frame->name);
+    dt_json_number(to, "own", (int64_t)frame->own);
+    dt_json_open(to, "children", '[');
     g_autoptr(GPtrArray) sorted = children(frame);
-    bool is_first = true;
     for (guint i = 0; i < sorted->len; i++) {
         const struct dt_flame_frame *child = g_ptr_array_index(sorted, i);
-        if (!child->own && !child->first)
-            continue;
-        if (!is_first)
-            g_string_append_c(to, ',');
-        is_first = false;
-        value += put(to, child);
+        if (child->own || child->first)
+            value += put(to, child);
     }
-    g_string_append_printf(to, "],\"value\":%" G_GUINT64_FORMAT "}", value);
+    dt_json_close(to, ']');
+    dt_json_number(to, "value", (int64_t)value);
+    dt_json_close(to, '}');
     return value;
 }
+/* NOLINTEND(misc-no-recursion) */
 
 void dt_flame_json(const struct dt_flame *flame, GString *to) {
     put(to, flame->root);

@@ -19,8 +19,7 @@ struct dt_flame;
 struct dt_flame *dt_flame_new(enum dt_flame_what what, enum dt_flame_by by);
 void dt_flame_free(struct dt_flame *flame);
 
-/* The functions that collect; those that are not needed are NULL, as `start`, `finish`, `free` and
- * `failed` are. */
+/* The functions that collect; those that it does not need are NULL. */
 extern const struct dt_sink dt_flame_collects;
 
 /* Each stack that has time of its own, the outermost frame first; brothers by name. Names are valid

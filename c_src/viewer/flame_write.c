@@ -1,5 +1,7 @@
 #include "viewer/flame_write.h"
 
+#include "viewer/json.h"
+
 /* Frames must have no ';' and no line breaks, which separate; others of flamegraph.pl are harmless.
  */
 static void put_frame(GString *to, const char *name) {
@@ -20,50 +22,38 @@ struct writer {
 
 enum { PIECE = 1 << 16 };
 
-static void pass(struct writer *w, size_t most) {
-    if (w->text->len <= most)
+/* All but the last character, by which the next JSON value knows whether a comma comes first. */
+static void pass(const struct writer *w) {
+    if (w->text->len < PIECE)
         return;
-    dt_file_write(w->file, w->text->str, w->text->len);
-    g_string_truncate(w->text, 0);
+    dt_file_write(w->file, w->text->str, w->text->len - 1);
+    g_string_erase(w->text, 0, (gssize)w->text->len - 1);
 }
 
 static void put_line(const char *const *names, unsigned depth, uint64_t ns, void *data) {
-    struct writer *w = data;
+    const struct writer *w = data;
     for (unsigned i = 0; i < depth; i++) {
         if (i)
             g_string_append_c(w->text, ';');
         put_frame(w->text, names[i]);
     }
     g_string_append_printf(w->text, " %" G_GUINT64_FORMAT "\n", ns);
-    pass(w, PIECE);
+    pass(w);
 }
 
 void dt_flame_folded(const struct dt_flame *flame, struct dt_file *to) {
     g_autoptr(GString) text = g_string_new(NULL);
     struct writer w = {text, to};
     dt_flame_each(flame, put_line, &w);
-    pass(&w, 0);
+    dt_file_write(to, text->str, text->len);
 }
 
 /* The lists of a profile, each written by a walk of the tree. */
 struct lists {
     struct writer w;
-    GHashTable *numbers; /* name -> number of the frame + 1 */
+    GHashTable *numbers; /* name -> number of the frame */
     uint64_t all;
-    bool is_first;
 };
-
-static void begin_list(struct lists *lists, const char *name) {
-    g_string_append_printf(lists->w.text, "\"%s\":[", name);
-    lists->is_first = true;
-}
-
-static void next(struct lists *lists) {
-    pass(&lists->w, PIECE);
-    if (!lists->is_first)
-        g_string_append_c(lists->w.text, ',');
-    lists->is_first = false;
-}
 
 static void put_names(const char *const *names, unsigned depth, uint64_t ns, void *data) {
     struct lists *lists = data;
@@ -72,53 +62,66 @@ static void put_names(const char *const *names, unsigned depth, uint64_t ns, voi
             continue;
         g_hash_table_insert(lists->numbers, (gpointer)names[i],
                             GUINT_TO_POINTER(g_hash_table_size(lists->numbers)));
-        next(lists);
-        g_string_append(lists->w.text, "{\"name\":");
-        dt_json_string(lists->w.text, names[i]);
-        g_string_append_c(lists->w.text, '}');
+        dt_json_open(lists->w.text, NULL, '{');
+        dt_json_text(lists->w.text, "name", names[i]);
+        dt_json_close(lists->w.text, '}');
     }
     lists->all += ns;
+    pass(&lists->w);
 }
 
 static void put_sample(const char *const *names, unsigned depth, uint64_t ns, void *data) {
-    struct lists *lists = data;
+    const struct lists *lists = data;
     (void)ns;
-    next(lists);
-    g_string_append_c(lists->w.text, '[');
+    dt_json_open(lists->w.text, NULL, '[');
     for (unsigned i = 0; i < depth; i++)
-        g_string_append_printf(lists->w.text, i ? ",%u" : "%u",
-                               GPOINTER_TO_UINT(g_hash_table_lookup(lists->numbers, names[i])));
-    g_string_append_c(lists->w.text, ']');
+        dt_json_number(lists->w.text, NULL,
+                       GPOINTER_TO_UINT(g_hash_table_lookup(lists->numbers, names[i])));
+    dt_json_close(lists->w.text, ']');
+    pass(&lists->w);
 }
 
 static void put_weight(const char *const *names, unsigned depth, uint64_t ns, void *data) {
-    struct lists *lists = data;
+    const struct lists *lists = data;
     (void)names;
     (void)depth;
-    next(lists);
-    g_string_append_printf(lists->w.text, "%" G_GUINT64_FORMAT, ns);
+    dt_json_number(lists->w.text, NULL, (int64_t)ns);
+    pass(&lists->w);
+}
+
+typedef void each_stack(const char *const *, unsigned, uint64_t, void *);
+
+static void put_list(struct lists *lists, const struct dt_flame *flame, const char *name,
+                     each_stack *each) {
+    dt_json_open(lists->w.text, name, '[');
+    dt_flame_each(flame, each, lists);
+    dt_json_close(lists->w.text, ']');
 }
 
 void dt_flame_speedscope(const struct dt_flame *flame, const char *name, struct dt_file *to) {
     g_autoptr(GString) text = g_string_new(NULL);
     g_autoptr(GHashTable) numbers = g_hash_table_new(g_str_hash, g_str_equal);
     struct lists lists = {.w = {text, to}, .numbers = numbers};
-    g_string_append(text, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
-                          "\"exporter\":\"dyntrace\",\"name\":");
-    dt_json_string(text, name);
-    g_string_append(text, ",\"activeProfileIndex\":0,\"shared\":{");
-    begin_list(&lists, "frames");
-    dt_flame_each(flame, put_names, &lists);
-    g_string_append(text, "]},\"profiles\":[{\"type\":\"sampled\",\"name\":");
-    dt_json_string(text, name);
-    g_string_append_printf(
-        text, ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":%" G_GUINT64_FORMAT ",",
-        lists.all);
-    begin_list(&lists, "samples");
-    dt_flame_each(flame, put_sample, &lists);
-    g_string_append(text, "],");
-    begin_list(&lists, "weights");
-    dt_flame_each(flame, put_weight, &lists);
-    g_string_append(text, "]}]}\n");
-    pass(&lists.w, 0);
+    dt_json_open(text, NULL, '{');
+    dt_json_text(text, "$schema", "https://www.speedscope.app/file-format-schema.json");
+    dt_json_text(text, "exporter", "dyntrace");
+    dt_json_text(text, "name", name);
+    dt_json_number(text, "activeProfileIndex", 0);
+    dt_json_open(text, "shared", '{');
+    put_list(&lists, flame, "frames", put_names);
+    dt_json_close(text, '}');
+    dt_json_open(text, "profiles", '[');
+    dt_json_open(text, NULL, '{');
+    dt_json_text(text, "type", "sampled");
+    dt_json_text(text, "name", name);
+    dt_json_text(text, "unit", "nanoseconds");
+    dt_json_number(text, "startValue", 0);
+    dt_json_number(text, "endValue", (int64_t)lists.all);
+    put_list(&lists, flame, "samples", put_sample);
+    put_list(&lists, flame, "weights", put_weight);
+    dt_json_close(text, '}');
+    dt_json_close(text, ']');
+    dt_json_close(text, '}');
+    g_string_append_c(text, '\n');
+    dt_file_write(to, text->str, text->len);
 }

@@ -23,14 +23,14 @@ void dt_lane_unref(struct dt_lane *lane) {
     g_free(lane);
 }
 
-static bool runs(unsigned state) {
-    return state == DT_STATE_RUNNING || state == DT_STATE_COLLECTING || state == DT_STATE_EXITING;
+static bool runs(enum dt_state state) {
+    return dt_runs(state) || state == DT_STATE_EXITING;
 }
 
 static int64_t busy(const struct dt_lane_interval *of) {
     if (of->state == DT_LANE_MERGED)
         return (of->end - of->begin) / 1000 * of->extra;
-    return runs(of->state) ? of->end - of->begin : 0;
+    return runs((enum dt_state)of->state) ? of->end - of->begin : 0;
 }
 
 void dt_lane_add(struct dt_lane *lane, const struct dt_interval *interval, uint32_t text) {

@@ -1,5 +1,7 @@
 #include "viewer/html_lanes.h"
 
+#include "viewer/texts.h"
+
 enum {
     /* Intervals in memory, as a multiple of those in the page: which processes are interesting is
        known only at the end. */
@@ -83,7 +85,7 @@ static int by_score(const void *a, const void *b) {
 
     if (one->score != other->score)
         return one->score < other->score ? 1 : -1;
-    return (one->who->number > other->who->number) - (one->who->number < other->who->number);
+    return dt_compare((int64_t)one->who->number, (int64_t)other->who->number);
 }
 
 static void forget_dull(struct dt_html_lanes *lanes) {

@@ -21,7 +21,7 @@ void dt_html_lanes_gone(struct dt_html_lanes *lanes, struct dt_process *process)
 /* After the model's end: the rows of the timeline, the most interesting first, within the limits.
  */
 const GPtrArray *dt_html_lanes_rows(struct dt_html_lanes *lanes);
-/* Processes that could have had a row, and their intervals. */
+/* Processes that could have had a row. */
 uint64_t dt_html_lanes_seen(const struct dt_html_lanes *lanes);
 
 #endif

@@ -1,25 +1,26 @@
 #include "viewer/html_messages.h"
 
-#include <inttypes.h>
-
-#include "viewer/html_moments.h"
+#include "viewer/json.h"
+#include "viewer/texts.h"
 
 enum {
     CHUNK = 250,
-    DEAD_COUNTS = 1000000, /* ns */
+    /* Where few messages are kept, chunks are smaller: those that are kept have so many. */
+    CHUNKS_LEAST = 10,
+    DEAD_COUNTS = 1000000, /* ns: so slow is a message to the dead, or slower */
     TEXT_MOST = 160,
 };
 
 struct chunk {
     GArray *of; /* of struct dt_page_message */
     int64_t begin, end;
-    int64_t slowest; /* ns on their way; a message to the dead counts as a slow one */
+    int64_t slowest; /* ns on their way */
 };
 
 struct dt_page_messages {
     GPtrArray *chunks; /* the last one is filled */
-    unsigned most;     /* chunks */
-    uint64_t seen;
+    unsigned per_chunk;
+    uint64_t most, kept, seen;
     GArray *sorted;
 };
 
@@ -52,7 +53,8 @@ struct dt_page_messages *dt_page_messages_new(unsigned most) {
     struct dt_page_messages *messages = g_new0(struct dt_page_messages, 1);
 
     messages->chunks = g_ptr_array_new_with_free_func(chunk_free);
-    messages->most = most / CHUNK;
+    messages->per_chunk = CLAMP(most / CHUNKS_LEAST, 1, CHUNK);
+    messages->most = most;
     return messages;
 }
 
@@ -66,30 +68,37 @@ void dt_page_messages_free(struct dt_page_messages *messages) {
 }
 
 static void drop_the_fastest(struct dt_page_messages *messages) {
+    const struct chunk *dropped = g_ptr_array_index(messages->chunks, 0);
     unsigned fastest = 0;
 
     for (unsigned n = 1; n < messages->chunks->len; n++) {
         const struct chunk *chunk = g_ptr_array_index(messages->chunks, n);
-        const struct chunk *other = g_ptr_array_index(messages->chunks, fastest);
 
-        if (chunk->slowest < other->slowest)
+        if (chunk->slowest < dropped->slowest) {
+            dropped = chunk;
             fastest = n;
+        }
     }
+    messages->kept -= dropped->of->len;
     g_ptr_array_remove_index(messages->chunks, fastest);
 }
 
 static struct chunk *to_fill(struct dt_page_messages *messages) {
     struct chunk *last = NULL;
 
+    if (messages->kept >= messages->most)
+        drop_the_fastest(messages);
     if (messages->chunks->len > 0)
         last = g_ptr_array_index(messages->chunks, messages->chunks->len - 1);
-    if (last && last->of->len < CHUNK)
+    if (last && last->of->len < messages->per_chunk)
         return last;
-    if (messages->chunks->len >= messages->most)
-        drop_the_fastest(messages);
     last = chunk_new();
     g_ptr_array_add(messages->chunks, last);
     return last;
+}
+
+static int64_t first_time(const struct dt_page_message *message) {
+    return message->sent != DT_NO_VALUE ? message->sent : message->delivered;
 }
 
 void dt_page_messages_add(struct dt_page_messages *messages, const struct dt_message *message,
@@ -109,12 +118,13 @@ void dt_page_messages_add(struct dt_page_messages *messages, const struct dt_mes
     chunk = to_fill(messages);
     kept.from = dt_lane_ref(from);
     kept.to = dt_lane_ref(to);
-    kept.text = dt_short_text(message->text, TEXT_MOST);
+    kept.text = dt_cut(message->text, TEXT_MOST, "…");
     g_array_append_val(chunk->of, kept);
+    messages->kept++;
     if (kept.sent != DT_NO_VALUE && kept.delivered != DT_NO_VALUE)
         way = kept.delivered - kept.sent;
     chunk->slowest = MAX(chunk->slowest, kept.is_dead ? MAX(way, DEAD_COUNTS) : way);
-    chunk->begin = MIN(chunk->begin, dt_page_message_first(&kept));
+    chunk->begin = MIN(chunk->begin, first_time(&kept));
     chunk->end = MAX(chunk->end, MAX(kept.sent, kept.delivered));
 }
 
@@ -122,14 +132,8 @@ uint64_t dt_page_messages_seen(const struct dt_page_messages *messages) {
     return messages->seen;
 }
 
-int64_t dt_page_message_first(const struct dt_page_message *message) {
-    return message->sent != DT_NO_VALUE ? message->sent : message->delivered;
-}
-
 static int by_first(const void *a, const void *b) {
-    int64_t one = dt_page_message_first(a), other = dt_page_message_first(b);
-
-    return (one > other) - (one < other);
+    return dt_compare(first_time(a), first_time(b));
 }
 
 const GArray *dt_page_messages_sorted(struct dt_page_messages *messages) {
@@ -148,30 +152,30 @@ const GArray *dt_page_messages_sorted(struct dt_page_messages *messages) {
 static int by_chunk_begin(const void *a, const void *b) {
     const struct chunk *one = *(struct chunk *const *)a, *other = *(struct chunk *const *)b;
 
-    return (one->begin > other->begin) - (one->begin < other->begin);
+    return dt_compare(one->begin, other->begin);
 }
 
 void dt_page_messages_covered(const struct dt_page_messages *messages, int64_t zero, GString *to) {
     unsigned size = messages->chunks->len;
-    const char *between = "";
+    bool has_all = messages->seen <= messages->most;
 
     g_ptr_array_sort(messages->chunks, by_chunk_begin);
-    g_string_append_c(to, '[');
+    dt_json_open(to, "covered", '[');
     for (unsigned n = 0; n < size;) {
         const struct chunk *chunk = g_ptr_array_index(messages->chunks, n++);
         int64_t begin = chunk->begin, end = chunk->end;
 
-        while (n < size) {
+        for (; n < size; n++) {
             const struct chunk *next = g_ptr_array_index(messages->chunks, n);
 
-            if (next->begin > end && messages->seen > (uint64_t)messages->most * CHUNK)
+            if (next->begin > end && !has_all)
                 break;
             end = MAX(end, next->end);
-            n++;
         }
-        g_string_append_printf(to, "%s[%" PRId64 ",%" PRId64 "]", between, begin - zero,
-                               end - zero);
-        between = ",";
+        dt_json_open(to, NULL, '[');
+        dt_json_number(to, NULL, begin - zero);
+        dt_json_number(to, NULL, end - zero);
+        dt_json_close(to, ']');
     }
-    g_string_append_c(to, ']');
+    dt_json_close(to, ']');
 }

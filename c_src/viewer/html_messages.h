@@ -25,8 +25,8 @@ void dt_page_messages_add(struct dt_page_messages *messages, const struct dt_mes
 uint64_t dt_page_messages_seen(const struct dt_page_messages *messages);
 /* All kept ones in the order of their first time; valid until the next one is added. */
 const GArray *dt_page_messages_sorted(struct dt_page_messages *messages);
-/* The times that the chunks cover, as a JSON array of [begin, end], relative to `zero`. */
+/* The times that the chunks cover, as the JSON array "covered" of [begin, end], relative to `zero`.
+ */
 void dt_page_messages_covered(const struct dt_page_messages *messages, int64_t zero, GString *to);
-int64_t dt_page_message_first(const struct dt_page_message *message);
 
 #endif

@@ -1,6 +1,6 @@
 #include "viewer/html_moments.h"
 
-#include <string.h>
+#include "viewer/texts.h"
 
 enum { TEXT_MOST = 240 };
 
@@ -33,13 +33,13 @@ void dt_moments_clear(struct dt_moments *moments) {
 static int by_weight(const void *a, const void *b) {
     const struct dt_moment *one = a, *other = b;
 
-    return (one->weight < other->weight) - (one->weight > other->weight);
+    return dt_compare(other->weight, one->weight);
 }
 
 static int by_begin(const void *a, const void *b) {
     const struct dt_moment *one = a, *other = b;
 
-    return (one->begin > other->begin) - (one->begin < other->begin);
+    return dt_compare(one->begin, other->begin);
 }
 
 static void limit(struct dt_moments *moments) {
@@ -49,16 +49,15 @@ static void limit(struct dt_moments *moments) {
 }
 
 void dt_moments_add(struct dt_moments *moments, const struct dt_moment *one) {
-    struct dt_moment copy = *one;
+    struct dt_moment *copy;
 
     moments->seen++;
-    if (moments->most == 0)
-        return;
-    dt_lane_ref(copy.process);
-    dt_lane_ref(copy.other);
-    copy.name = dt_short_text(one->name, TEXT_MOST);
-    copy.text = dt_short_text(one->text, TEXT_MOST);
-    g_array_append_val(moments->of, copy);
+    g_array_append_vals(moments->of, one, 1);
+    copy = &g_array_index(moments->of, struct dt_moment, moments->of->len - 1);
+    dt_lane_ref(copy->process);
+    dt_lane_ref(copy->other);
+    copy->name = dt_cut(one->name, TEXT_MOST, "…");
+    copy->text = dt_cut(one->text, TEXT_MOST, "…");
     if (moments->of->len >= 2 * moments->most)
         limit(moments);
     /* The array has its texts. */
@@ -68,20 +67,4 @@ void dt_moments_add(struct dt_moments *moments, const struct dt_moment *one) {
 void dt_moments_sort(struct dt_moments *moments) {
     limit(moments);
     g_array_sort(moments->of, by_begin);
-}
-
-char *dt_short_text(const char *text, size_t most) {
-    const char *end;
-    size_t size;
-
-    if (!text)
-        return g_strdup("");
-    size = strnlen(text, most + 1);
-    if (size <= most)
-        return g_strdup(text);
-    /* A cut within a character would leave a part of it. */
-    end = text + most;
-    while (end > text && ((unsigned char)*end & 0xc0) == 0x80)
-        end--;
-    return g_strdup_printf("%.*s…", (int)(end - text), text);
 }

@@ -29,7 +29,4 @@ void dt_moments_add(struct dt_moments *moments, const struct dt_moment *one);
 /* The kept ones in the order of their begin. */
 void dt_moments_sort(struct dt_moments *moments);
 
-/* The begin of a text that is valid UTF-8, for people; to be freed by g_free. */
-char *dt_short_text(const char *text, size_t most);
-
 #endif

@@ -1,6 +1,6 @@
 #include "viewer/html_strings.h"
 
-#include "viewer/sink.h"
+#include "viewer/json.h"
 
 struct dt_strings {
     GHashTable *numbers; /* text -> number; owns the texts */
@@ -47,11 +47,8 @@ const char *dt_strings_text(const struct dt_strings *strings, uint32_t number) {
 }
 
 void dt_strings_json(const struct dt_strings *strings, GString *to) {
-    g_string_append_c(to, '[');
-    for (unsigned n = 0; n < strings->texts->len; n++) {
-        if (n > 0)
-            g_string_append_c(to, ',');
-        dt_json_string(to, g_ptr_array_index(strings->texts, n));
-    }
-    g_string_append_c(to, ']');
+    dt_json_open(to, "strings", '[');
+    for (unsigned n = 0; n < strings->texts->len; n++)
+        dt_json_text(to, NULL, g_ptr_array_index(strings->texts, n));
+    dt_json_close(to, ']');
 }

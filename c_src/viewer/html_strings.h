@@ -13,7 +13,7 @@ struct dt_strings *dt_strings_new(unsigned most);
 void dt_strings_free(struct dt_strings *strings);
 uint32_t dt_strings_number(struct dt_strings *strings, const char *text);
 const char *dt_strings_text(const struct dt_strings *strings, uint32_t number);
-/* All of them as a JSON array. */
+/* All of them as the JSON array "strings". */
 void dt_strings_json(const struct dt_strings *strings, GString *to);
 
 #endif

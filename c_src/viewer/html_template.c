@@ -24,8 +24,7 @@ char *dt_template_read(GError **error) {
 
     if (g_file_get_contents(path, &text, NULL, error)) {
         if (!strstr(text, place)) {
-            g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL, "%s has no place for data: %s",
-                        path, place);
+            g_set_error(error, DT_ERROR, 0, "%s has no place for data: %s", path, place);
             g_clear_pointer(&text, g_free);
         }
     }

@@ -1,11 +1,11 @@
 #include "viewer/html_timeline.h"
 
 #include <inttypes.h>
-#include <string.h>
 
-#include "viewer/html_moments.h"
 #include "viewer/html_lanes.h"
 #include "viewer/html_messages.h"
+#include "viewer/html_moments.h"
+#include "viewer/json.h"
 
 enum {
     FUNCTIONS_MOST = 65536,
@@ -146,78 +146,47 @@ static void span(void *s, const struct dt_span *span) {
     dt_moments_add(&timeline->spans, &one);
 }
 
-/* What the probe tells as a name and a text; false: it is no mark. */
-static bool mark_text(const struct dt_recorded *event, const char **name, GString *text) {
-    const union dt_event *fields = &event->fields;
+/* What is shown as a mark: a name, and the text by a format. */
+#define MARKS(MARK)                                                                                \
+    MARK(user_mark, "mark", "%s %" PRId64 " %s", e->name, e->value, e->text)                       \
+    MARK(log, "log", "%s: %s", e->level, e->text)                                                  \
+    MARK(node_up, "node up", "%s", e->node)                                                        \
+    MARK(node_down, "node down", "%s: %s", e->node, e->reason)                                     \
+    MARK(vm_long_gc, "long collection", "%" PRIu64 " ms", e->duration)                             \
+    MARK(vm_long_schedule, "long schedule", "%" PRIu64 " ms, from %s to %s", e->duration,          \
+         e->started, e->stopped)                                                                   \
+    MARK(vm_large_heap, "large heap", "%" PRIu64 " words", e->heap)                                \
+    MARK(vm_busy_port, "busy port", "%s", e->port)                                                 \
+    MARK(vm_busy_dist_port, "busy connection", "%s", e->node)                                      \
+    MARK(vm_long_message_queue, "message queue", "%s", e->type)                                    \
+    MARK(seq_trace_print, "seq_trace", "%s", e->message)                                           \
+    MARK(user_trace_s1, "trace", "%s", e->message)                                                 \
+    MARK(user_trace_i4s4, "trace", "%s", e->user_tag)                                              \
+    MARK(user_trace_n, "trace", "%s", e->user_tag)
 
-    switch ((int)event->probe) {
-    case DT_user_mark:
-        *name = "mark";
-        g_string_printf(text, "%s %" PRId64 " %s", fields->user_mark.name, fields->user_mark.value,
-                        fields->user_mark.text);
-        return true;
-    case DT_log:
-        *name = "log";
-        g_string_printf(text, "%s: %s", fields->log.level, fields->log.text);
-        return true;
-    case DT_node_up:
-        *name = "node up";
-        g_string_assign(text, fields->node_up.node);
-        return true;
-    case DT_node_down:
-        *name = "node down";
-        g_string_printf(text, "%s: %s", fields->node_down.node, fields->node_down.reason);
-        return true;
-    case DT_vm_long_gc:
-        *name = "long collection";
-        g_string_printf(text, "%" PRIu64 " ms", fields->vm_long_gc.duration);
-        return true;
-    case DT_vm_long_schedule:
-        *name = "long schedule";
-        g_string_printf(text, "%" PRIu64 " ms, from %s to %s", fields->vm_long_schedule.duration,
-                        fields->vm_long_schedule.started, fields->vm_long_schedule.stopped);
-        return true;
-    case DT_vm_large_heap:
-        *name = "large heap";
-        g_string_printf(text, "%" PRIu64 " words", fields->vm_large_heap.heap);
-        return true;
-    case DT_vm_busy_port:
-        *name = "busy port";
-        g_string_assign(text, fields->vm_busy_port.port);
-        return true;
-    case DT_vm_busy_dist_port:
-        *name = "busy connection";
-        g_string_assign(text, fields->vm_busy_dist_port.node);
-        return true;
-    case DT_vm_long_message_queue:
-        *name = "message queue";
-        g_string_assign(text, fields->vm_long_message_queue.type);
-        return true;
-    case DT_seq_trace_print:
-        *name = "seq_trace";
-        g_string_assign(text, fields->seq_trace_print.message);
-        return true;
-    case DT_user_trace_s1:
-        *name = "trace";
-        g_string_assign(text, fields->user_trace_s1.message);
-        return true;
-    case DT_user_trace_i4s4:
-    case DT_user_trace_n:
-        *name = "trace";
-        g_string_assign(text, event->probe == DT_user_trace_n ? fields->user_trace_n.user_tag
-                                                              : fields->user_trace_i4s4.user_tag);
-        return true;
+/* The name of a mark; NULL: it is none. */
+static const char *mark(const struct dt_recorded *event, GString *text) {
+    switch (event->probe) {
+#define MARK(probe, name, ...)                                                                     \
+    case DT_##probe: {                                                                             \
+        const struct dt_##probe *e = &event->fields.probe;                                         \
+                                                                                                   \
+        g_string_printf(text, __VA_ARGS__);                                                        \
+        return name;                                                                               \
+    }
+        MARKS(MARK)
+#undef MARK
     default:
-        return false;
+        return NULL;
     }
 }
 
 static void instant(void *s, const struct dt_instant *instant) {
     struct dt_timeline *timeline = s;
     GString *text = g_string_new(NULL);
-    const char *name;
+    const char *name = mark(instant->event, text);
 
-    if (mark_text(instant->event, &name, text)) {
+    if (name) {
         const struct dt_moment one = {
             .process = dt_html_lanes_of(timeline->lanes, instant->process),
             .begin = instant->event->time,
@@ -269,51 +238,39 @@ struct writer {
     struct dt_strings *strings;
 };
 
-static void separate(GString *to) {
-    if (to->str[to->len - 1] != '[' && to->str[to->len - 1] != '{')
-        g_string_append_c(to, ',');
-}
-
-static void number(GString *to, int64_t value) {
-    separate(to);
-    g_string_append_printf(to, "%" PRId64, value);
-}
-
 /* A time since the recording's begin. */
+static void time_json(const struct writer *w, const char *name, int64_t time) {
+    dt_json_number(w->to, name, time == DT_NO_VALUE ? time : time - w->timeline->begin);
+}
+
+static void number(const struct writer *w, int64_t value) {
+    dt_json_number(w->to, NULL, value);
+}
+
 static void time_of(const struct writer *w, int64_t time) {
-    if (time != DT_NO_VALUE) {
-        number(w->to, time - w->timeline->begin);
-        return;
-    }
-    separate(w->to);
-    g_string_append(w->to, "null");
+    time_json(w, NULL, time);
 }
 
 static void text_of(const struct writer *w, const char *text) {
-    number(w->to, dt_strings_number(w->strings, text));
+    number(w, dt_strings_number(w->strings, text));
 }
 
 static void process_of(const struct writer *w, struct dt_lane *lane) {
     if (!lane) {
-        separate(w->to);
-        g_string_append(w->to, "null");
+        dt_json_null(w->to, NULL);
         return;
     }
     if (lane->index < 0) {
         lane->index = (int)w->processes->len;
         g_ptr_array_add(w->processes, lane);
     }
-    number(w->to, lane->index);
-}
-
-static void list(const struct writer *w, const char *name) {
-    g_string_append_printf(w->to, ",\"%s\":[", name);
+    number(w, lane->index);
 }
 
 static void messages_json(const struct writer *w) {
     const GArray *messages = dt_page_messages_sorted(w->timeline->messages);
 
-    list(w, "messages");
+    dt_json_open(w->to, "messages", '[');
     for (unsigned n = 0; n < messages->len; n++) {
         const struct dt_page_message *message = &g_array_index(messages, struct dt_page_message, n);
 
@@ -321,21 +278,21 @@ static void messages_json(const struct writer *w) {
         process_of(w, message->to);
         time_of(w, message->sent);
         time_of(w, message->delivered);
-        number(w->to, message->matched);
+        number(w, message->matched);
         text_of(w, message->text);
-        number(w->to, message->is_dead);
+        number(w, message->is_dead);
     }
-    g_string_append(w->to, "],\"covered\":");
+    dt_json_close(w->to, ']');
     dt_page_messages_covered(w->timeline->messages, w->timeline->begin, w->to);
 }
 
 static void moments_json(const struct writer *w, const char *name, struct dt_moments *moments,
                          void (*each)(const struct writer *, const struct dt_moment *)) {
     dt_moments_sort(moments);
-    list(w, name);
+    dt_json_open(w->to, name, '[');
     for (unsigned n = 0; n < moments->of->len; n++)
         each(w, &g_array_index(moments->of, struct dt_moment, n));
-    g_string_append_c(w->to, ']');
+    dt_json_close(w->to, ']');
 }
 
 static void call_json(const struct writer *w, const struct dt_moment *call) {
@@ -345,7 +302,7 @@ static void call_json(const struct writer *w, const struct dt_moment *call) {
     time_of(w, call->delivered);
     time_of(w, call->taken);
     time_of(w, call->end);
-    number(w->to, call->kind);
+    number(w, call->kind);
     text_of(w, call->name);
     text_of(w, call->text);
 }
@@ -372,78 +329,65 @@ static void exit_json(const struct writer *w, const struct dt_moment *exit) {
     process_of(w, exit->process);
     time_of(w, exit->begin);
     text_of(w, exit->text);
-    number(w->to, exit->kind);
+    number(w, exit->kind);
 }
 
 static void lost_json(const struct writer *w) {
     const GArray *lost = w->timeline->lost;
 
-    list(w, "lost");
+    dt_json_open(w->to, "lost", '[');
     for (unsigned n = 0; n < lost->len; n++) {
         const struct dt_lost *one = &g_array_index(lost, struct dt_lost, n);
 
         time_of(w, one->begin);
         time_of(w, one->end);
-        number(w->to, (int64_t)one->count);
+        number(w, (int64_t)one->count);
     }
-    g_string_append_c(w->to, ']');
+    dt_json_close(w->to, ']');
 }
 
 static void intervals_json(const struct writer *w, const struct dt_lane *lane) {
     int64_t last = w->timeline->begin;
 
-    list(w, "intervals");
+    dt_json_open(w->to, "intervals", '[');
     for (unsigned n = 0; n < dt_lane_size(lane); n++) {
         const struct dt_lane_interval *of =
             &g_array_index(lane->intervals, struct dt_lane_interval, n);
 
-        number(w->to, of->begin - last);
-        number(w->to, of->end - of->begin);
-        number(w->to, of->state);
+        number(w, of->begin - last);
+        number(w, of->end - of->begin);
+        number(w, of->state);
         text_of(w, dt_strings_text(w->timeline->functions, of->text));
-        number(w->to, of->extra);
+        number(w, of->extra);
         last = of->end;
     }
-    g_string_append_c(w->to, ']');
-}
-
-static void text_json(GString *to, const char *name, const char *text) {
-    g_string_append_printf(to, ",\"%s\":", name);
-    dt_json_string(to, text);
-}
-
-static void time_json(const struct writer *w, const char *name, int64_t time) {
-    if (time == DT_NO_VALUE)
-        g_string_append_printf(w->to, ",\"%s\":null", name);
-    else
-        g_string_append_printf(w->to, ",\"%s\":%" PRId64, name, time - w->timeline->begin);
+    dt_json_close(w->to, ']');
 }
 
 static void process_json(const struct writer *w, const struct dt_lane *lane, bool is_row) {
-    static const char *const kinds[] = {
-        [DT_PROCESS] = "process", [DT_PORT] = "port", [DT_FOREIGN] = "foreign"};
     const struct dt_who *who = lane->who;
 
-    separate(w->to);
-    g_string_append_printf(w->to, "{\"number\":%" PRIu64, who->number);
-    text_json(w->to, "pid", who->pid);
-    text_json(w->to, "show", who->show);
+    dt_json_open(w->to, NULL, '{');
+    dt_json_number(w->to, "number", (int64_t)who->number);
+    dt_json_text(w->to, "pid", who->pid);
+    dt_json_text(w->to, "show", who->show);
     /* The others are only named. */
     if (is_row) {
-        g_string_append_printf(w->to, ",\"row\":true,\"kind\":\"%s\"", kinds[who->kind]);
-        text_json(w->to, "node", dt_who_node(who));
-        text_json(w->to, "name", who->name);
-        text_json(w->to, "group", who->group);
+        dt_json_boolean(w->to, "row", true);
+        dt_json_text(w->to, "kind", dt_kind_names[who->kind]);
+        dt_json_text(w->to, "node", dt_who_node(who));
+        dt_json_text(w->to, "name", who->name);
+        dt_json_text(w->to, "group", who->group);
         time_json(w, "began", who->began);
         time_json(w, "ended", who->ended);
         intervals_json(w, lane);
     }
-    g_string_append_c(w->to, '}');
+    dt_json_close(w->to, '}');
 }
 
 static void summary_json(const struct writer *w, const GPtrArray *rows) {
+    const struct dt_timeline *timeline = w->timeline;
     uint64_t seen = 0, kept = 0, merged = 0;
-    struct dt_timeline *timeline = w->timeline;
 
     for (unsigned n = 0; n < rows->len; n++) {
         const struct dt_lane *lane = g_ptr_array_index(rows, n);
@@ -452,18 +396,29 @@ static void summary_json(const struct writer *w, const GPtrArray *rows) {
         kept += dt_lane_size(lane);
         merged += lane->merged;
     }
-    g_string_append_printf(w->to,
-                           ",\"summary\":{\"processes\":%" PRIu64 ",\"rows\":%u,\"rows_most\":%u"
-                           ",\"intervals\":%" PRIu64 ",\"intervals_kept\":%" PRIu64
-                           ",\"merged\":%" PRIu64 ",\"messages\":%" PRIu64 ",\"messages_kept\":%u"
-                           ",\"calls\":%" PRIu64 ",\"calls_kept\":%u"
-                           ",\"spans\":%" PRIu64 ",\"spans_kept\":%u"
-                           ",\"marks\":%" PRIu64 ",\"marks_kept\":%u}",
-                           dt_html_lanes_seen(timeline->lanes), rows->len, timeline->rows_most,
-                           seen, kept, merged, dt_page_messages_seen(timeline->messages),
-                           dt_page_messages_sorted(timeline->messages)->len, timeline->calls.seen,
-                           timeline->calls.of->len, timeline->spans.seen, timeline->spans.of->len,
-                           timeline->marks.seen, timeline->marks.of->len);
+    const struct {
+        const char *name;
+        uint64_t number;
+    } numbers[] = {
+        {"processes", dt_html_lanes_seen(timeline->lanes)},
+        {"rows", rows->len},
+        {"rows_most", timeline->rows_most},
+        {"intervals", seen},
+        {"intervals_kept", kept},
+        {"merged", merged},
+        {"messages", dt_page_messages_seen(timeline->messages)},
+        {"messages_kept", dt_page_messages_sorted(timeline->messages)->len},
+        {"calls", timeline->calls.seen},
+        {"calls_kept", timeline->calls.of->len},
+        {"spans", timeline->spans.seen},
+        {"spans_kept", timeline->spans.of->len},
+        {"marks", timeline->marks.seen},
+        {"marks_kept", timeline->marks.of->len},
+    };
+    dt_json_open(w->to, "summary", '{');
+    for (unsigned n = 0; n < G_N_ELEMENTS(numbers); n++)
+        dt_json_number(w->to, numbers[n].name, (int64_t)numbers[n].number);
+    dt_json_close(w->to, '}');
 }
 
 void dt_timeline_json(struct dt_timeline *timeline, GString *to) {
@@ -483,8 +438,11 @@ void dt_timeline_json(struct dt_timeline *timeline, GString *to) {
         lane->index = (int)n;
         g_ptr_array_add(w.processes, lane);
     }
-    g_string_append_printf(to, "{\"begin\":\"%" PRId64 "\",\"length\":%" PRId64, timeline->begin,
-                           timeline->end - timeline->begin);
+    g_autofree char *begin = g_strdup_printf("%" PRId64, timeline->begin);
+    dt_json_open(to, NULL, '{');
+    /* A text: numbers of JavaScript are not that exact. */
+    dt_json_text(to, "begin", begin);
+    dt_json_number(to, "length", timeline->end - timeline->begin);
     messages_json(&w);
     moments_json(&w, "calls", &timeline->calls, call_json);
     moments_json(&w, "spans", &timeline->spans, span_json);
@@ -492,13 +450,13 @@ void dt_timeline_json(struct dt_timeline *timeline, GString *to) {
     moments_json(&w, "exits", &timeline->exits, exit_json);
     lost_json(&w);
     /* Last: the lists above name processes and texts. */
-    list(&w, "processes");
+    dt_json_open(to, "processes", '[');
     for (unsigned n = 0; n < w.processes->len; n++)
         process_json(&w, g_ptr_array_index(w.processes, n), n < rows->len);
-    g_string_append(to, "],\"strings\":");
+    dt_json_close(to, ']');
     dt_strings_json(w.strings, to);
     summary_json(&w, rows);
-    g_string_append_c(to, '}');
+    dt_json_close(to, '}');
     g_ptr_array_free(w.processes, TRUE);
     dt_strings_free(w.strings);
 }

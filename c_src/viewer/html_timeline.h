@@ -21,10 +21,10 @@ struct dt_timeline;
 struct dt_timeline *dt_timeline_new(struct dt_report *report, struct dt_timeline_limits limits);
 void dt_timeline_free(struct dt_timeline *timeline);
 
-/* The functions that collect; `start`, `finish`, `free` and `failed` are NULL. */
+/* The functions that collect; those that it does not need are NULL. */
 extern const struct dt_sink dt_timeline_collects;
 
-/* After the model's end. viewer/page/data.js reads it. */
+/* After the model's end: a JSON object, which viewer/page/data.js reads. */
 void dt_timeline_json(struct dt_timeline *timeline, GString *to);
 
 #endif

@@ -1,4 +1,26 @@
-#include "viewer/sink.h"
+#include "viewer/json.h"
+
+#include "viewer/recorded.h"
+
+void dt_json_name(GString *to, const char *name) {
+    char last = '{';
+
+    if (to->len > 0)
+        last = to->str[to->len - 1];
+    if (last != '{' && last != '[' && last != ':')
+        g_string_append_c(to, ',');
+    if (name)
+        g_string_append_printf(to, "\"%s\":", name);
+}
+
+void dt_json_open(GString *to, const char *name, char bracket) {
+    dt_json_name(to, name);
+    g_string_append_c(to, bracket);
+}
+
+void dt_json_close(GString *to, char bracket) {
+    g_string_append_c(to, bracket);
+}
 
 /* Characters with a meaning in HTML are escaped, too: the text may stand inside a page's script. So
    are U+2028 and U+2029, which end lines of JavaScript. */
@@ -7,7 +29,7 @@ static bool is_escaped(gunichar c) {
            c == 0x2028 || c == 0x2029;
 }
 
-void dt_json_string(GString *to, const char *text) {
+static void put_string(GString *to, const char *text) {
     g_string_append_c(to, '"');
     while (*text) {
         gunichar c = g_utf8_get_char_validated(text, -1);
@@ -25,4 +47,28 @@ void dt_json_string(GString *to, const char *text) {
         text = g_utf8_next_char(text);
     }
     g_string_append_c(to, '"');
+}
+
+void dt_json_text(GString *to, const char *name, const char *text) {
+    dt_json_name(to, name);
+    put_string(to, text ? text : "");
+}
+
+void dt_json_number(GString *to, const char *name, int64_t number) {
+    if (number == DT_NO_VALUE) {
+        dt_json_null(to, name);
+        return;
+    }
+    dt_json_name(to, name);
+    g_string_append_printf(to, "%" G_GINT64_FORMAT, number);
+}
+
+void dt_json_boolean(GString *to, const char *name, bool is) {
+    dt_json_name(to, name);
+    g_string_append(to, is ? "true" : "false");
+}
+
+void dt_json_null(GString *to, const char *name) {
+    dt_json_name(to, name);
+    g_string_append(to, "null");
 }

@@ -80,7 +80,13 @@ enum dt_state {
 };
 extern const char *const dt_state_names[DT_STATES];
 
+/* On a scheduler, and not exiting. */
+static inline bool dt_runs(enum dt_state state) {
+    return state == DT_STATE_RUNNING || state == DT_STATE_COLLECTING;
+}
+
 enum dt_kind { DT_PROCESS, DT_PORT, DT_FOREIGN /* a process or port of another node */ };
+extern const char *const dt_kind_names[];
 
 /* A process or a port, or one of another node of which only the identifier is known. */
 struct dt_process {
@@ -107,7 +113,6 @@ struct dt_process {
     struct dt_scheduler *scheduler; /* while it runs, if known */
     uint64_t mailbox; /* messages delivered, not yet taken: unknown to tracers, so messages in
                          flight to it */
-    unsigned references;
     void *of_sink;
 };
 
@@ -178,7 +183,6 @@ struct dt_message {
     int64_t sent, delivered;
     enum dt_matched matched;
     bool is_dead; /* the receiver had exited, or no process had the name */
-    void *of_sink;
 };
 
 enum dt_outcome {
@@ -212,7 +216,6 @@ struct dt_span {
     int64_t end;
     const char *outcome; /* "" if it is open */
     bool is_open;
-    void *of_sink;
 };
 
 /* What happens at one time, told as it is recorded: marks, log lines, the VM's own events, traces

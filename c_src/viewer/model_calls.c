@@ -10,6 +10,7 @@
  * function_value is recorded, that lacks a value; else it shows by functions that were never
  * called.
  */
+#include <stddef.h>
 #include <string.h>
 
 #include "viewer/model_parts.h"
@@ -121,7 +122,7 @@ static void push(struct calls *c, struct function *function, int64_t time) {
     f = g_new0(struct frame, 1);
     f->function = function;
     f->stopped = c->stopped;
-    f->is_timed = p->seen.state == DT_STATE_RUNNING || p->seen.state == DT_STATE_COLLECTING;
+    f->is_timed = dt_runs(p->seen.state);
     f->seen = (struct dt_frame){.process = &p->seen,
                                 .number = ++model_of(p)->frames,
                                 .entry = function->name,
@@ -342,9 +343,35 @@ static void arguments(struct process *p, const struct dt_function_arguments *e, 
         DT_TELL(model_of(p), arguments, &f->seen, e->arguments);
 }
 
+/* All of these have the process first. */
+#define HAS_PID_FIRST(probe) G_STATIC_ASSERT(offsetof(struct dt_##probe, pid) == 0)
+HAS_PID_FIRST(function_call);
+HAS_PID_FIRST(function_return);
+HAS_PID_FIRST(function_exception);
+HAS_PID_FIRST(function_arguments);
+HAS_PID_FIRST(function_value);
+HAS_PID_FIRST(function_reason);
+
+static void returned_event(struct process *p, const struct dt_function_return *e, int64_t time) {
+    p->node->returns.are_recorded = true;
+    if (p->node->returns.have_values)
+        dt_hold(p, time, e->entry, "", return_without_value);
+    else
+        returned(p, e->entry, time);
+}
+
+static void raised_event(struct process *p, const struct dt_function_exception *e, int64_t time) {
+    struct held held = {.time = time, .text = (char *)e->entry, .class = (char *)e->class};
+
+    p->node->returns.are_recorded = true;
+    if (p->node->returns.have_values)
+        dt_hold(p, time, e->entry, e->class, exception_without_reason);
+    else
+        exception_without_reason(p, &held);
+}
+
 void dt_calls_event(struct node *node, const struct dt_recorded *event) {
     const union dt_event *e = &event->fields;
-    /* All of these have the process first. */
     struct process *p = dt_process_of(node, e->function_call.pid);
 
     if (!p || p->has_exited)
@@ -360,22 +387,10 @@ void dt_calls_event(struct node *node, const struct dt_recorded *event) {
         arguments(p, &e->function_arguments, event->time);
         break;
     case DT_function_return:
-        node->returns.are_recorded = true;
-        if (node->returns.have_values)
-            dt_hold(p, event->time, e->function_return.entry, "", return_without_value);
-        else
-            returned(p, e->function_return.entry, event->time);
+        returned_event(p, &e->function_return, event->time);
         break;
     case DT_function_exception:
-        node->returns.are_recorded = true;
-        if (node->returns.have_values)
-            dt_hold(p, event->time, e->function_exception.entry, e->function_exception.class,
-                    exception_without_reason);
-        else
-            return_from(p, dt_function_of(node->model, e->function_exception.entry),
-                        &(struct leave){.time = event->time,
-                                        .left = DT_LEFT_EXCEPTION,
-                                        .class = e->function_exception.class});
+        raised_event(p, &e->function_exception, event->time);
         break;
     case DT_function_value:
         left_with(p, e->function_value.entry,

@@ -147,15 +147,28 @@ static struct receiver receiver(struct node *node, const char *text) {
     return found;
 }
 
-static void drop_oldest(struct node *node) {
-    struct messages *all = node->messages;
-    unsigned most = all->are_delivered ? DT_MESSAGES_IN_FLIGHT : IN_FLIGHT_WITHOUT_DELIVERIES;
+/* The oldest, until there are at most `most`. */
+static void drop_oldest(struct node *node, unsigned most) {
+    struct message *m = node->messages->oldest, *younger;
 
-    while (all->in_flight >= most)
-        drop(node, all->oldest);
+    for (; m && node->messages->in_flight > most; m = younger) {
+        younger = m->younger;
+        drop(node, m);
+    }
 }
 
-/* NULL if it is gone already. */
+/* What erlang:port_control/3 or port_call/3 returns: {Port,{control,Value}}. The VM tells it as
+   sent, but it comes to no mailbox. */
+static bool is_return_of_port(const struct dt_message_send *e) {
+    const char *value;
+
+    if (*e->from != '#' || *e->message != '{' || !g_str_has_prefix(e->message + 1, e->from))
+        return false;
+    value = e->message + 1 + strlen(e->from);
+    return g_str_has_prefix(value, ",{control,") || g_str_has_prefix(value, ",{call,");
+}
+
+/* NULL if it is gone already, or no message. */
 static struct message *sent(struct node *node, const struct dt_message_send *e) {
     struct messages *all = node->messages;
     struct process *from = dt_process_of(node, e->from);
@@ -164,7 +177,7 @@ static struct message *sent(struct node *node, const struct dt_message_send *e) 
 
     if (from)
         dt_release(from);
-    if (dt_is_nobody(e->to))
+    if (dt_is_nobody(e->to) || is_return_of_port(e))
         return NULL;
     m = new_message(node, from, r.process, e->message);
     m->seen.sent = node->model->now;
@@ -179,7 +192,8 @@ static struct message *sent(struct node *node, const struct dt_message_send *e) 
         dt_server_calls_sent(node, from, r.process, e->message);
         return NULL;
     }
-    drop_oldest(node);
+    drop_oldest(node,
+                all->are_delivered ? DT_MESSAGES_IN_FLIGHT - 1 : IN_FLIGHT_WITHOUT_DELIVERIES - 1);
     add(all, m);
     DT_TELL(node->model, sent, &m->seen);
     if (r.process) {
@@ -255,12 +269,26 @@ static void delivered(struct node *node, const struct delivery *d) {
     deliver(node, m, &unmatched);
 }
 
+/* What a port gets tells who calls it: {<0.90.0>,{command,Data}}. */
+static struct process *caller_of_port(struct node *node, const char *text) {
+    char pid[64];
+    size_t size = *text == '{' ? strcspn(text + 1, ">") + 1 : 0;
+
+    if (size == 0 || size >= sizeof pid || text[size] != '>' || text[size + 1] != ',')
+        return NULL;
+    g_strlcpy(pid, text + 1, size + 1);
+    return dt_process_of(node, pid);
+}
+
 /* No message_delivery came. */
 static void received_alone(struct process *p, const struct held *held) {
     struct messages *all = p->node->messages;
     struct delivery d = {
         .to = p, .text = held->text, .timer = "", .time = held->time, .how = DT_MATCHED_ORDER};
+    struct process *caller = p->seen.kind == DT_PORT ? caller_of_port(p->node, held->text) : NULL;
 
+    if (caller && !find(&p->in_flight, &d))
+        d.from = caller;
     /* The end of a `receive ... after`, unless somebody has sent this. */
     if (strcmp(d.text, "timeout") == 0 && !find(&p->in_flight, &d)) {
         dt_server_calls_timeout(p->node, p);
@@ -441,9 +469,7 @@ void dt_messages_new(struct node *node) {
 }
 
 void dt_messages_end(struct node *node) {
-    while (node->messages->oldest)
-        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it is taken out of the list */
-        drop(node, node->messages->oldest);
+    drop_oldest(node, 0);
 }
 
 /* What was in flight may have been delivered meanwhile. */

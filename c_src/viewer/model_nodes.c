@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "viewer/model_parts.h"
+#include "viewer/texts.h"
 
 /* -- Nodes -------------------------------------------------------------------------- */
 
@@ -71,14 +72,6 @@ struct node *dt_node_of(struct dt_model *model, const struct dt_recorded *e) {
 
 /* -- Their names -------------------------------------------------------------------- */
 
-static bool set(char **to, const char *text) {
-    if (!*text || g_strcmp0(*to, text) == 0)
-        return false;
-    g_free(*to);
-    *to = g_strdup(text);
-    return true;
-}
-
 /* Nodes of one name: those that are not distributed all have the name nonode@nohost. */
 struct namesakes {
     struct node *first; /* NULL once it has another name */
@@ -90,7 +83,7 @@ static bool set_name(struct node *node, bool is_alone) {
                      ? g_strdup(node->own_name)
                      : g_strdup_printf("%s, OS process %" G_GINT64_FORMAT, node->own_name,
                                        node->seen.os_pid);
-    bool is_new = set(&node->name, name);
+    bool is_new = dt_set(&node->name, name);
 
     g_free(name);
     node->seen.name = node->name;
@@ -124,13 +117,13 @@ static void join_namesakes(struct node *node) {
 }
 
 void dt_node_named(struct node *node, const char *own_name, const char *otp) {
-    bool has_new_otp = set(&node->otp, otp);
+    bool has_new_otp = *otp && dt_set(&node->otp, otp);
     bool has_new_name = *own_name && g_strcmp0(node->own_name, own_name) != 0;
 
     node->seen.otp = node->otp;
     if (has_new_name) {
         leave_namesakes(node);
-        set(&node->own_name, own_name);
+        dt_set(&node->own_name, own_name);
         join_namesakes(node);
     }
     if (has_new_otp || has_new_name)

@@ -117,6 +117,7 @@ struct held {
 
 struct process {
     struct dt_process seen;
+    unsigned references;
     struct key key;
     struct node *node;
     char *pid, *name, *label, *show; /* what `seen` shows, if it is not empty */

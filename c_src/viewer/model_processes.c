@@ -7,15 +7,24 @@
 #include <string.h>
 
 #include "viewer/model_parts.h"
+#include "viewer/texts.h"
 
 enum {
     /* Per node: exited processes that are not told as gone yet. */
     EXITED_MAX = 10000,
     /* And processes of other nodes, whose exits are not recorded: those that were named last. */
     FOREIGN_MAX = 10000,
+    /* Names that nobody has; with more of them, all are forgotten. */
+    NOBODY_MAX = 100000,
     /* A process whose spawn is told this much later than it was first seen was not spawned by
        that: its identifier is used again, and its exit was not recorded. */
     SPAWN_LATE_NS = 100 * 1000 * 1000,
+};
+
+const char *const dt_kind_names[] = {
+    [DT_PROCESS] = "process",
+    [DT_PORT] = "port",
+    [DT_FOREIGN] = "foreign",
 };
 
 /* -- Identifiers -------------------------------------------------------------------- */
@@ -105,11 +114,11 @@ static void free_process(struct process *p) {
 }
 
 void dt_process_ref(struct process *p) {
-    p->seen.references++;
+    p->references++;
 }
 
 void dt_process_unref(struct process *p) {
-    if (--p->seen.references)
+    if (--p->references)
         return;
     DT_TELL(p->node->model, process_gone, &p->seen);
     free_process(p);
@@ -131,19 +140,16 @@ static void set_show(struct process *p) {
     p->seen.show = p->show ? p->show : p->pid;
 }
 
-static bool set_text(char **field, const char *text) {
-    if (!*text || g_strcmp0(*field, text) == 0)
-        return false;
-    g_free(*field);
-    *field = g_strdup(text);
-    return true;
+/* A trace that lacks a text does not tell that there is none. */
+static bool learn_text(char **field, const char *text) {
+    return *text && dt_set(field, text);
 }
 
 /* The name of a process is the group of those below it, down to the next name. */
 static bool set_group(struct process *p) {
     const struct dt_process *parent = p->seen.parent;
     const char *group = !parent ? "" : *parent->name ? parent->name : parent->group;
-    bool is_new = set_text(&p->group, group);
+    bool is_new = learn_text(&p->group, group);
 
     p->seen.group = known(p->group);
     return is_new;
@@ -199,8 +205,8 @@ struct who {
 
 /* Returns whether something is new. */
 static bool learn(struct process *p, const struct who *who) {
-    bool is_named = set_text(&p->name, who->name);
-    bool is_new = set_text(&p->label, who->label);
+    bool is_named = learn_text(&p->name, who->name);
+    bool is_new = learn_text(&p->label, who->label);
 
     if (*who->initial && strcmp(p->seen.initial, who->initial) != 0) {
         p->seen.initial = dt_function(p->node->model, who->initial);
@@ -228,6 +234,7 @@ static struct process *insert(struct node *node, const char *pid, const struct k
 
     p->key = *key;
     p->node = node;
+    p->references = 1;
     p->pid = g_strdup(pid);
     p->is_known = true;
     p->losses = node->losses->len;
@@ -244,8 +251,7 @@ static struct process *insert(struct node *node, const char *pid, const struct k
                                   .began = DT_NO_VALUE,
                                   .first = model->now,
                                   .ended = DT_NO_VALUE,
-                                  .since = model->now,
-                                  .references = 1};
+                                  .since = model->now};
     g_hash_table_insert(node->processes, &p->key, p);
     if (kind == DT_FOREIGN) {
         g_queue_push_tail(&node->foreign, p);
@@ -406,6 +412,8 @@ static void register_name(struct node *node, const struct dt_process_register *e
         former = g_hash_table_lookup(node->names, e->name);
         if (former)
             unname(former);
+        if (g_hash_table_size(node->nobody) >= NOBODY_MAX)
+            g_hash_table_remove_all(node->nobody);
         g_hash_table_add(node->nobody, g_strdup(e->name));
         return;
     }
@@ -422,7 +430,7 @@ static int by_number(const void *a, const void *b) {
     const struct dt_process *p = *(struct dt_process *const *)a;
     const struct dt_process *q = *(struct dt_process *const *)b;
 
-    return p->number < q->number ? -1 : p->number > q->number;
+    return dt_compare((int64_t)p->number, (int64_t)q->number);
 }
 
 static void add_link(struct process *p, struct process *other) {

@@ -21,13 +21,8 @@ struct ending {
     struct heap heap;
 };
 
-static bool is_run(enum dt_state state) {
-    return state == DT_STATE_RUNNING || state == DT_STATE_COLLECTING;
-}
-
 static void tell(const struct process *p, const struct ending *end) {
     enum dt_state state = p->seen.state;
-    bool runs = is_run(state);
     struct dt_interval told = {
         .process = (struct dt_process *)&p->seen,
         .state = state,
@@ -35,7 +30,7 @@ static void tell(const struct process *p, const struct ending *end) {
         .end = end->time,
         .inferred = end->inferred || state == DT_STATE_RUNNABLE,
         .is_open = end->is_open,
-        .scheduler = runs ? p->seen.scheduler : NULL,
+        .scheduler = dt_runs(state) ? p->seen.scheduler : NULL,
         .in = state == DT_STATE_RUNNING ? p->in : "",
         .out = state == DT_STATE_WAITING || state == DT_STATE_RUNNABLE ? p->out : "",
         .is_major = state == DT_STATE_COLLECTING && p->is_major,
@@ -101,7 +96,7 @@ void dt_state_end(struct process *p, bool is_open) {
     /* Nobody knows whether what exits still runs. */
     if (p->seen.state == DT_STATE_EXITING)
         p->seen.state = DT_STATE_UNKNOWN;
-    if (p->is_displaced && is_run(p->seen.state))
+    if (p->is_displaced && dt_runs(p->seen.state))
         stop_unseen(p);
     change(p, DT_STATE_UNKNOWN, &(struct ending){.time = p->node->model->now, .is_open = is_open});
     dt_state_leave(p);
@@ -112,7 +107,7 @@ void dt_state_end(struct process *p, bool is_open) {
 /* A scheduler runs one process: the one before it has stopped. A CPU that stands in for a scheduler
    may have got another thread, with the process still running in the former. */
 static void displace(struct process *p, const struct scheduler *s) {
-    if (!s->seen.is_cpu && is_run(p->seen.state)) {
+    if (!s->seen.is_cpu && dt_runs(p->seen.state)) {
         stop_unseen(p);
         dt_calls_scheduled(p, false);
     }
@@ -132,7 +127,7 @@ static void take(struct process *p, struct scheduler *s) {
 
 static void in(struct process *p, struct scheduler *s, const char *entry) {
     dt_state_settle(p);
-    if (is_run(p->seen.state))
+    if (dt_runs(p->seen.state))
         stop_unseen(p);
     else if (p->seen.state != DT_STATE_RUNNABLE)
         /* Nothing that is recorded has woken it. */
@@ -192,11 +187,11 @@ static void scheduled(struct node *node, const struct dt_recorded *event, const 
     dt_release(p);
     if (strcmp(type, "in") == 0)
         in(p->has_exited ? dt_process_again(p) : p, s, entry);
-    else if (strcmp(type, "out") == 0 && !p->has_exited)
-        out(p, entry);
     else if (strcmp(type, "in_exiting") == 0)
         exiting_in(p, s);
-    else
+    else if (strcmp(type, "out") == 0 && !p->has_exited)
+        out(p, entry);
+    else /* out_exiting, out_exited */
         exiting_out(p);
 }
 

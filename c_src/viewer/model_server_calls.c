@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "viewer/model_parts.h"
+#include "viewer/texts.h"
 
 const char *const dt_outcome_names[] = {
     [DT_OUTCOME_REPLY] = "reply",
@@ -40,16 +41,6 @@ struct server_calls {
 
 /* -- Texts -------------------------------------------------------------------------- */
 
-/* Moves past a text that begins so. */
-static bool skip(const char **text, const char *head) {
-    size_t size = strlen(head);
-
-    if (strncmp(*text, head, size) != 0)
-        return false;
-    *text += size;
-    return true;
-}
-
 /* Moves past "#Ref<0.1.2.3>". */
 static bool reference(const char **text, char to[REFERENCE_MAX]) {
     const char *end;
@@ -68,9 +59,9 @@ static bool reference(const char **text, char to[REFERENCE_MAX]) {
 
 /* Moves past a tag: [alias|#Ref<0.1.2.3>], or the reference alone. */
 static bool tag(const char **text, char to[REFERENCE_MAX]) {
-    bool is_alias = skip(text, "[alias|");
+    bool is_alias = dt_skip(text, "[alias|");
 
-    return reference(text, to) && (!is_alias || skip(text, "]"));
+    return reference(text, to) && (!is_alias || dt_skip(text, "]"));
 }
 
 struct request {
@@ -81,13 +72,13 @@ struct request {
 static bool parse_request(const char *text, struct request *request) {
     const char *end;
 
-    if (!skip(&text, "{'$gen_call',{") || !(end = strchr(text, '>')) || *text != '<' ||
+    if (!dt_skip(&text, "{'$gen_call',{") || !(end = strchr(text, '>')) || *text != '<' ||
         (size_t)(end + 1 - text) >= sizeof request->caller)
         return false;
     memcpy(request->caller, text, (size_t)(end + 1 - text));
     request->caller[end + 1 - text] = '\0';
     text = end + 1;
-    if (!skip(&text, ",") || !tag(&text, request->reference) || !skip(&text, "},"))
+    if (!dt_skip(&text, ",") || !tag(&text, request->reference) || !dt_skip(&text, "},"))
         return false;
     request->term = text;
     return true;
@@ -104,10 +95,6 @@ static char *inner(const char *text) {
 
 static struct process *live(struct dt_process *seen) {
     return (struct process *)seen;
-}
-
-static bool is_running(const struct process *p) {
-    return p->seen.state == DT_STATE_RUNNING || p->seen.state == DT_STATE_COLLECTING;
 }
 
 static void end_call(struct node *node, struct server_call *call, enum dt_outcome outcome,
@@ -156,7 +143,7 @@ static void begin_call(struct node *node, const struct request *request, struct 
     dt_process_ref(caller);
     dt_process_ref(server);
     if (!server->calls_of_others.length)
-        server->serves_since = is_running(server) ? node->model->now : DT_NO_VALUE;
+        server->serves_since = dt_runs(server->seen.state) ? node->model->now : DT_NO_VALUE;
     call->link = append(&all->by_age, call);
     call->of_caller = append(&caller->calls_by_itself, call);
     call->of_server = append(&server->calls_of_others, call);
@@ -185,7 +172,7 @@ static int64_t taken(const struct server_call *call) {
     int64_t received =
         call->seen.delivered == DT_NO_VALUE ? call->seen.began : call->seen.delivered;
 
-    if (!is_running(server) || server->serves_since == DT_NO_VALUE)
+    if (!dt_runs(server->seen.state) || server->serves_since == DT_NO_VALUE)
         return DT_NO_VALUE;
     return MAX(server->serves_since, received);
 }
@@ -195,7 +182,7 @@ static bool reply(struct node *node, struct process *from, struct process *to, c
     struct server_call *call;
     char *term;
 
-    if (!skip(&text, "{") || !tag(&text, key) || !skip(&text, ",") ||
+    if (!dt_skip(&text, "{") || !tag(&text, key) || !dt_skip(&text, ",") ||
         !(call = pending(node, key)) || call->seen.caller != &to->seen)
         return false;
     if (from && call->seen.server == &from->seen)
@@ -237,7 +224,7 @@ void dt_server_calls_delivered(struct node *node, struct process *from, struct p
     }
     if (reply(node, from, to, text))
         return;
-    if (skip(&text, "{'DOWN',") && reference(&text, key) && (call = pending(node, key)) &&
+    if (dt_skip(&text, "{'DOWN',") && reference(&text, key) && (call = pending(node, key)) &&
         call->seen.caller == &to->seen)
         end_call(node, call, DT_OUTCOME_DOWN, "");
 }
@@ -254,7 +241,7 @@ static struct server_call *oldest_with(struct process *p) {
 
 /* {timeout,{gen_server,call,[...]}} */
 static bool is_timeout(const char *reason) {
-    return skip(&reason, "{timeout,{gen_") || skip(&reason, "{{timeout,{gen_");
+    return dt_skip(&reason, "{timeout,{gen_") || dt_skip(&reason, "{{timeout,{gen_");
 }
 
 void dt_server_calls_exit(struct node *node, struct process *p, const char *reason) {

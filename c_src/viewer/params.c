@@ -2,11 +2,46 @@
 
 #include <string.h>
 
-static const char *const type_names[] = {
-    [DT_PARAM_STRING] = "a string",
-    [DT_PARAM_INTEGER] = "an integer",
-    [DT_PARAM_BOOL] = "a boolean",
-};
+static bool read_word(const char *const *words, const char *text, unsigned *number) {
+    for (*number = 0; words[*number]; ++*number)
+        if (strcmp(text, words[*number]) == 0)
+            return true;
+    return false;
+}
+
+static bool read_flag(const char *text, bool *is) {
+    static const char *const words[] = {"no", "yes", "false", "true", "0", "1", NULL};
+    unsigned number;
+
+    if (!read_word(words, text, &number))
+        return false;
+    *is = number % 2;
+    return true;
+}
+
+/* What is written goes to a file beside it, which would get the folder's name only at the end. */
+static bool read_file(const char *path, const char **file) {
+    *file = path;
+    return *path && !g_file_test(path, G_FILE_TEST_IS_DIR);
+}
+
+static void read_standard(const struct dt_param *param, union dt_value *value) {
+    switch (param->type) {
+    case DT_PARAM_STRING:
+    case DT_PARAM_FILE:
+        value->string = param->standard;
+        break;
+    case DT_PARAM_WORD:
+        read_word(param->words, param->standard, &value->word);
+        break;
+    case DT_PARAM_INTEGER:
+        value->integer = g_ascii_strtoll(param->standard, NULL, 10);
+        break;
+    case DT_PARAM_BOOL:
+        read_flag(param->standard, &value->is);
+        break;
+    }
+}
 
 static bool integer(const bt_value *given, int64_t *value) {
     if (bt_value_is_signed_integer(given))
@@ -17,17 +52,6 @@ static bool integer(const bt_value *given, int64_t *value) {
     else
         return false;
     return true;
-}
-
-static bool word(const char *text, bool *value) {
-    static const char *const words[] = {"no", "yes", "false", "true", "0", "1"};
-
-    for (unsigned i = 0; i < G_N_ELEMENTS(words); i++)
-        if (strcmp(text, words[i]) == 0) {
-            *value = i % 2;
-            return true;
-        }
-    return false;
 }
 
 static bool boolean(const bt_value *given, bool *value) {
@@ -41,35 +65,49 @@ static bool boolean(const bt_value *given, bool *value) {
         *value = n == 1;
         return n == 0 || n == 1;
     }
-    return bt_value_is_string(given) && word(bt_value_string_get(given), value);
+    return bt_value_is_string(given) && read_flag(bt_value_string_get(given), value);
 }
 
-static bool read_given(enum dt_param_type type, const bt_value *given, union dt_value *value) {
-    switch (type) {
+static bool read_given(const struct dt_param *param, const bt_value *given, union dt_value *value) {
+    switch (param->type) {
     case DT_PARAM_STRING:
         if (!bt_value_is_string(given))
             return false;
         value->string = bt_value_string_get(given);
         return true;
+    case DT_PARAM_FILE:
+        return bt_value_is_string(given) && read_file(bt_value_string_get(given), &value->string);
+    case DT_PARAM_WORD:
+        return bt_value_is_string(given) &&
+               read_word(param->words, bt_value_string_get(given), &value->word);
     case DT_PARAM_INTEGER:
-        return integer(given, &value->integer);
+        return integer(given, &value->integer) && value->integer >= param->least &&
+               value->integer <= param->most;
     case DT_PARAM_BOOL:
         return boolean(given, &value->is);
     }
     return false;
 }
 
-static void read_standard(const struct dt_param *param, union dt_value *value) {
+/* What a parameter has to be: "an integer from 1 to 200". */
+static char *expected(const struct dt_param *param) {
     switch (param->type) {
-    case DT_PARAM_STRING:
-        value->string = param->standard;
-        break;
+    case DT_PARAM_FILE:
+        return g_strdup("a file's path, not empty and not a folder's");
+    case DT_PARAM_WORD: {
+        char *words = g_strjoinv(", ", (char **)param->words);
+        char *text = g_strconcat("one of ", words, NULL);
+
+        g_free(words);
+        return text;
+    }
     case DT_PARAM_INTEGER:
-        value->integer = g_ascii_strtoll(param->standard, NULL, 10);
-        break;
+        return g_strdup_printf("an integer from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
+                               param->least, param->most);
     case DT_PARAM_BOOL:
-        word(param->standard, &value->is);
-        break;
+        return g_strdup("a boolean");
+    default:
+        return g_strdup("a string");
     }
 }
 
@@ -93,19 +131,19 @@ static bt_value_map_foreach_entry_const_func_status is_known(const char *name,
 static bool read_one(const struct dt_param *p, const bt_value *map, union dt_value *value,
                      GError **error) {
     const bt_value *given = bt_value_map_borrow_entry_value_const(map, p->name);
+    char *what;
 
-    if (given && !read_given(p->type, given, value)) {
-        g_set_error(error, DT_ERROR, 0, "the parameter '%s' has to be %s", p->name,
-                    type_names[p->type]);
-        return false;
-    }
-    if (!given && !p->standard) {
-        g_set_error(error, DT_ERROR, 0, "the parameter '%s' is missing: %s", p->name, p->meaning);
-        return false;
-    }
-    if (!given)
+    if (!given && p->standard) {
         read_standard(p, value);
-    return true;
+        return true;
+    }
+    if (given && read_given(p, given, value))
+        return true;
+    what = expected(p);
+    g_set_error(error, DT_ERROR, 0, "parameter %s %s %s", p->name,
+                given ? "has to be" : "is missing:", given ? what : p->meaning);
+    g_free(what);
+    return false;
 }
 
 union dt_value *dt_params_read(const struct dt_param *table, const bt_value *given,
@@ -116,7 +154,7 @@ union dt_value *dt_params_read(const struct dt_param *table, const bt_value *giv
 
     bt_value_map_foreach_entry_const(given, is_known, &unknown);
     if (unknown.name) {
-        g_set_error(error, DT_ERROR, 0, "there is no parameter '%s'", unknown.name);
+        g_set_error(error, DT_ERROR, 0, "there is no parameter %s", unknown.name);
         return NULL;
     }
     while (table && table[count].name)
@@ -131,14 +169,16 @@ union dt_value *dt_params_read(const struct dt_param *table, const bt_value *giv
 }
 
 char *dt_params_help(const struct dt_sink *sink) {
-    GString *help = g_string_new(sink->description);
+    GString *help = g_string_new("Parameters:\n");
 
-    g_string_append(help, "\n\nParameters:\n");
     for (const struct dt_param *p = sink->params; p && p->name; p++) {
-        g_string_append_printf(help, "\n  %s (%s", p->name, type_names[p->type]);
+        char *what = expected(p);
+
+        g_string_append_printf(help, "\n  %s (%s", p->name, what);
         if (p->standard)
             g_string_append_printf(help, ", \"%s\" if it is not given", p->standard);
         g_string_append_printf(help, ")\n      %s\n", p->meaning);
+        g_free(what);
     }
     return g_string_free(help, FALSE);
 }

@@ -1,7 +1,5 @@
 #include "viewer/perfetto_instants.h"
 
-#include <string.h>
-
 /* -- The recorded fields as arguments --------------------------------------------------- */
 
 /* fields_process_exit(...), ...: write those that the trace has. */
@@ -22,11 +20,6 @@
 
 static void (*const fields[DT_PROBES])(struct dt_packets *, const struct dt_recorded *) = {
 #define PROBE(probe, ...) [DT_##probe] = fields_##probe,
-#include "catalogue/probes.def"
-};
-
-static const char *const probe_names[DT_PROBES] = {
-#define PROBE(probe, ...) [DT_##probe] = #probe,
 #include "catalogue/probes.def"
 };
 
@@ -77,8 +70,8 @@ static struct shown_as look(struct dt_packets *packets, const struct dt_recorded
     default:
         break;
     }
-    const char *name = probe_names[e->probe];
-    bool is_vm = strncmp(name, "vm_", 3) == 0 || strncmp(name, "node_", 5) == 0;
+    const char *name = dt_probe_names[e->probe];
+    bool is_vm = g_str_has_prefix(name, "vm_") || g_str_has_prefix(name, "node_");
     return (struct shown_as){.category = is_vm ? DT_CATEGORY_vm : DT_CATEGORY_event,
                              .name = dt_name(packets, name)};
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* The number of the lane's last slices that this one would hold; -1: it does not fit. */
-static int holds(const struct dt_lane *lane, int64_t begin, int64_t end) {
+static int holds(const struct dt_track_lane *lane, int64_t begin, int64_t end) {
     int held = 0;
     for (unsigned i = lane->slices; i-- > 0 && lane->slice[i].end > begin; held++)
         if (lane->slice[i].begin <= begin || lane->slice[i].end > end)
@@ -14,23 +14,24 @@ static int holds(const struct dt_lane *lane, int64_t begin, int64_t end) {
 /* So many slices at a time leave the others' lanes unsearched: they get new ones. */
 enum { LANES_SEARCHED = 1000 };
 
-struct dt_lane *dt_lanes_take(struct dt_lanes *lanes, int64_t begin, int64_t end) {
+struct dt_track_lane *dt_track_lanes_take(struct dt_track_lanes *lanes, int64_t begin,
+                                          int64_t end) {
     if (!lanes->lanes)
-        lanes->lanes = g_array_new(false, true, sizeof(struct dt_lane));
-    struct dt_lane *lane = NULL;
+        lanes->lanes = g_array_new(false, true, sizeof(struct dt_track_lane));
+    struct dt_track_lane *lane = NULL;
     int held = -1;
     for (unsigned i = 0; i < MIN(lanes->lanes->len, LANES_SEARCHED) && held < 0; i++) {
-        lane = &g_array_index(lanes->lanes, struct dt_lane, i);
+        lane = &g_array_index(lanes->lanes, struct dt_track_lane, i);
         held = holds(lane, begin, end);
     }
     if (held < 0) {
         g_array_set_size(lanes->lanes, lanes->lanes->len + 1);
-        lane = &g_array_index(lanes->lanes, struct dt_lane, lanes->lanes->len - 1);
+        lane = &g_array_index(lanes->lanes, struct dt_track_lane, lanes->lanes->len - 1);
         lane->floor = INT64_MIN;
         held = 0;
     }
     lane->slices -= (unsigned)held;
-    if (lane->slices == DT_LANE_SLICES) {
+    if (lane->slices == DT_TRACK_LANE_SLICES) {
         lane->floor = lane->slice[0].end;
         lane->slices--;
         memmove(lane->slice, lane->slice + 1, lane->slices * sizeof lane->slice[0]);
@@ -41,7 +42,7 @@ struct dt_lane *dt_lanes_take(struct dt_lanes *lanes, int64_t begin, int64_t end
     return lane;
 }
 
-void dt_lanes_free(struct dt_lanes *lanes) {
+void dt_track_lanes_free(struct dt_track_lanes *lanes) {
     if (lanes->lanes)
         g_array_free(lanes->lanes, true);
     lanes->lanes = NULL;

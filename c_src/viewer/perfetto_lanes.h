@@ -14,23 +14,23 @@
 #include <glib.h>
 
 /* Slices of a lane that are remembered. */
-enum { DT_LANE_SLICES = 8 };
+enum { DT_TRACK_LANE_SLICES = 8 };
 
-struct dt_lane {
+struct dt_track_lane {
     uint64_t track; /* 0: not written yet */
     unsigned slices;
     int64_t floor; /* the end of the last slice that is not remembered any more */
     struct {
         int64_t begin, end;
-    } slice[DT_LANE_SLICES]; /* the outermost ones, by time */
+    } slice[DT_TRACK_LANE_SLICES]; /* the outermost ones, by time */
 };
 
-struct dt_lanes {
-    GArray *lanes; /* of struct dt_lane; NULL: none yet */
+struct dt_track_lanes {
+    GArray *lanes; /* of struct dt_track_lane; NULL: none yet */
 };
 
 /* A lane for this slice, which is remembered; valid until the next call. */
-struct dt_lane *dt_lanes_take(struct dt_lanes *lanes, int64_t begin, int64_t end);
-void dt_lanes_free(struct dt_lanes *lanes);
+struct dt_track_lane *dt_track_lanes_take(struct dt_track_lanes *lanes, int64_t begin, int64_t end);
+void dt_track_lanes_free(struct dt_track_lanes *lanes);
 
 #endif

@@ -6,6 +6,10 @@
 
 enum {
     CHUNK = 1 << 16,
+    INTERNED_MAX = 100000,
+    /* Texts are cut here, at a character. */
+    NAME_MAX_BYTES = 200,
+    HEAD_MAX_BYTES = 60, /* of a name's second part */
     /* All fields of a packet but its texts. */
     SPARE = 512,
     SEQUENCE = 1,
@@ -182,7 +186,7 @@ static void put_interned(struct dt_packets *p, unsigned field, unsigned number_f
                          uint64_t number, unsigned name_field, const char *name) {
     size_t start = enter(p, field);
     put_number(p, number_field, number);
-    put_text(p, name_field, name, DT_NAME_MAX);
+    put_text(p, name_field, name, NAME_MAX_BYTES);
     leave(p, start);
 }
 
@@ -229,22 +233,19 @@ struct dt_packets *dt_packets_open(const char *path, GError **error) {
 }
 
 const GError *dt_packets_failed(const struct dt_packets *p) {
-    return p->file ? dt_file_failed(p->file) : NULL;
+    return dt_file_failed(p->file);
 }
 
 bool dt_packets_close(struct dt_packets *p, GError **error) {
     dt_file_write(p->file, p->bytes, p->size);
-    struct dt_file *file = p->file;
-    p->file = NULL;
     p->size = 0;
-    return dt_file_close(file, error);
+    return dt_file_close(g_steal_pointer(&p->file), error);
 }
 
 void dt_packets_free(struct dt_packets *p) {
     if (!p)
         return;
-    if (p->file)
-        dt_file_discard(p->file);
+    dt_file_discard(p->file);
     g_hash_table_destroy(p->names);
     g_free(p->bytes);
     g_free(p);
@@ -289,7 +290,7 @@ uint64_t dt_name(struct dt_packets *p, const char *text) {
     gpointer number = g_hash_table_lookup(p->names, text);
     if (number)
         return GPOINTER_TO_SIZE(number);
-    if (p->interned >= DT_INTERNED)
+    if (p->interned >= INTERNED_MAX)
         clear_state(p);
     uint64_t new = write_name(p, text);
     g_hash_table_insert(p->names, g_strdup(text), GSIZE_TO_POINTER(new));
@@ -299,7 +300,7 @@ uint64_t dt_name(struct dt_packets *p, const char *text) {
 uint64_t dt_name_cached(struct dt_packets *p, struct dt_name *name, const char *text) {
     if (name->number && name->generation == p->generation)
         return name->number;
-    if (p->interned >= DT_INTERNED)
+    if (p->interned >= INTERNED_MAX)
         clear_state(p);
     name->number = write_name(p, text);
     name->generation = p->generation;
@@ -311,7 +312,7 @@ uint64_t dt_name_cached(struct dt_packets *p, struct dt_name *name, const char *
 static void put_process(struct dt_packets *p, const struct dt_track *track) {
     size_t start = enter(p, PF_TrackDescriptor_process);
     put_number(p, PF_ProcessDescriptor_pid, (uint64_t)track->pid);
-    put_text(p, PF_ProcessDescriptor_process_name, track->name, DT_NAME_MAX);
+    put_text(p, PF_ProcessDescriptor_process_name, track->name, NAME_MAX_BYTES);
     leave(p, start);
 }
 
@@ -320,7 +321,7 @@ static void put_unit(struct dt_packets *p, const char *unit) {
     if (strcmp(unit, "bytes") == 0)
         put_number(p, PF_CounterDescriptor_unit, PF_Unit_UNIT_SIZE_BYTES);
     else
-        put_text(p, PF_CounterDescriptor_unit_name, unit, DT_NAME_MAX);
+        put_text(p, PF_CounterDescriptor_unit_name, unit, NAME_MAX_BYTES);
     leave(p, start);
 }
 
@@ -330,7 +331,7 @@ void dt_track_write(struct dt_packets *p, const struct dt_track *track) {
     put_number(p, PF_TrackDescriptor_uuid, track->uuid);
     if (track->parent)
         put_number(p, PF_TrackDescriptor_parent_uuid, track->parent);
-    put_text(p, PF_TrackDescriptor_name, track->name, DT_NAME_MAX);
+    put_text(p, PF_TrackDescriptor_name, track->name, NAME_MAX_BYTES);
     if (track->description && *track->description)
         put_text(p, PF_TrackDescriptor_description, track->description, DT_ARG_MAX);
     if (track->is_process)
@@ -373,8 +374,8 @@ void dt_event_name(struct dt_packets *p, uint64_t name) {
 
 void dt_event_text(struct dt_packets *p, const char *before, const char *text) {
     size_t start = enter(p, PF_TrackEvent_name);
-    put_harmless(p, before, DT_NAME_MAX);
-    put_harmless(p, text, DT_HEAD_MAX);
+    put_harmless(p, before, NAME_MAX_BYTES);
+    put_harmless(p, text, HEAD_MAX_BYTES);
     leave(p, start);
 }
 
@@ -404,22 +405,27 @@ static size_t arg_begin(struct dt_packets *p, enum dt_arg name) {
 
 static size_t named_arg_begin(struct dt_packets *p, const char *name) {
     size_t start = enter(p, PF_TrackEvent_debug_annotations);
-    put_text(p, PF_DebugAnnotation_name, name, DT_NAME_MAX);
+    put_text(p, PF_DebugAnnotation_name, name, NAME_MAX_BYTES);
     return start;
 }
 
-void dt_arg_text(struct dt_packets *p, enum dt_arg name, const char *text) {
-    if (!*text)
-        return;
-    size_t start = arg_begin(p, name);
+static void text_end(struct dt_packets *p, size_t start, const char *text) {
     put_text(p, PF_DebugAnnotation_string_value, text, DT_ARG_MAX);
     leave(p, start);
 }
 
-void dt_arg_int(struct dt_packets *p, enum dt_arg name, int64_t value) {
-    size_t start = arg_begin(p, name);
+static void int_end(struct dt_packets *p, size_t start, int64_t value) {
     put_number(p, PF_DebugAnnotation_int_value, (uint64_t)value);
     leave(p, start);
+}
+
+void dt_arg_text(struct dt_packets *p, enum dt_arg name, const char *text) {
+    if (*text)
+        text_end(p, arg_begin(p, name), text);
+}
+
+void dt_arg_int(struct dt_packets *p, enum dt_arg name, int64_t value) {
+    int_end(p, arg_begin(p, name), value);
 }
 
 void dt_arg_true(struct dt_packets *p, enum dt_arg name) {
@@ -429,15 +435,10 @@ void dt_arg_true(struct dt_packets *p, enum dt_arg name) {
 }
 
 void dt_arg_named_text(struct dt_packets *p, const char *name, const char *text) {
-    if (!*text)
-        return;
-    size_t start = named_arg_begin(p, name);
-    put_text(p, PF_DebugAnnotation_string_value, text, DT_ARG_MAX);
-    leave(p, start);
+    if (*text)
+        text_end(p, named_arg_begin(p, name), text);
 }
 
 void dt_arg_named_int(struct dt_packets *p, const char *name, int64_t value) {
-    size_t start = named_arg_begin(p, name);
-    put_number(p, PF_DebugAnnotation_int_value, (uint64_t)value);
-    leave(p, start);
+    int_end(p, named_arg_begin(p, name), value);
 }

@@ -1,17 +1,15 @@
 /*
  * Packets of a Perfetto trace: encodes them and writes them to a file, one after the other.
  *
- *     dt_event_begin(packets, &(struct dt_at){...});
+ *     uint64_t name = dt_name(packets, "running");
+ *     dt_event_begin(packets, DT_EVENT_BEGIN, track, time, DT_CATEGORY_state);
  *     dt_event_name(packets, name);
  *     dt_arg_text(packets, DT_ARG_pid, "<0.90.0>");
  *     dt_event_end(packets);
  *
  * Names that come again are interned: the file has the text once, then its number. Names have to be
- * interned before dt_event_begin, since new ones are a packet of their own. When DT_INTERNED names
- * have been interned, all are forgotten by writer and reader, and the next ones are written again,
- * with higher numbers.
- *
- * The encoder is our own. libprotobuf-c takes 200 ns for a packet, and an event makes up to eight.
+ * interned before dt_event_begin, since new ones are a packet of their own. When there are too many
+ * names, writer and reader forget all, and the next ones are written again, with higher numbers.
  */
 #ifndef DT_VIEWER_PERFETTO_PACKETS_H
 #define DT_VIEWER_PERFETTO_PACKETS_H
@@ -23,13 +21,8 @@
 
 #include "viewer/perfetto_fields.h"
 
-enum {
-    DT_INTERNED = 100000,
-    /* Texts are cut here, at a character. */
-    DT_NAME_MAX = 200,
-    DT_HEAD_MAX = 60,
-    DT_ARG_MAX = 1024,
-};
+/* Texts of arguments are cut here, at a character. */
+enum { DT_ARG_MAX = 1024 };
 
 /* The categories of events. */
 #define DT_PERFETTO_CATEGORIES(X)                                                                  \

@@ -32,10 +32,10 @@ struct shown_node {
     uint64_t track;
     int32_t pid;
     uint64_t roots[DT_ROOTS];
-    struct dt_lanes lost;
+    struct dt_track_lanes lost;
     GHashTable *groups;   /* name -> struct group */
     GHashTable *counters; /* name -> uint64_t */
-    GHashTable *lanes;    /* struct dt_scheduler -> struct dt_lanes */
+    GHashTable *lanes;    /* struct dt_scheduler -> struct dt_track_lanes */
 };
 
 struct group {
@@ -58,19 +58,19 @@ static void shown_node_free(void *data) {
     g_hash_table_destroy(n->groups);
     g_hash_table_destroy(n->counters);
     g_hash_table_destroy(n->lanes);
-    dt_lanes_free(&n->lost);
+    dt_track_lanes_free(&n->lost);
     g_free(n);
 }
 
 static void lanes_free(void *lanes) {
-    dt_lanes_free(lanes);
+    dt_track_lanes_free(lanes);
     g_free(lanes);
 }
 
 static void shown_free(void *data) {
     struct dt_shown *s = data;
     for (unsigned i = 0; i < DT_CHILDREN; i++)
-        dt_lanes_free(&s->lanes[i]);
+        dt_track_lanes_free(&s->lanes[i]);
     g_free(s->spawn.parent);
     g_free(s->show);
     g_free(s);
@@ -188,9 +188,9 @@ uint64_t dt_tracks_root(struct dt_tracks *t, struct dt_node *node, enum dt_root 
 }
 
 /* A lane below `parent`. Perfetto shows lanes of one name as one track. */
-static uint64_t lane(struct dt_tracks *t, struct dt_lanes *lanes, int64_t begin, int64_t end,
+static uint64_t lane(struct dt_tracks *t, struct dt_track_lanes *lanes, int64_t begin, int64_t end,
                      uint64_t parent, const char *name, int64_t rank) {
-    struct dt_lane *lane = dt_lanes_take(lanes, begin, end);
+    struct dt_track_lane *lane = dt_track_lanes_take(lanes, begin, end);
     if (!lane->track) {
         lane->track = ++t->last;
         dt_track_write(
@@ -225,9 +225,9 @@ uint64_t dt_tracks_counter(struct dt_tracks *t, struct dt_node *node, const char
 uint64_t dt_tracks_scheduler(struct dt_tracks *t, struct dt_scheduler *scheduler, int64_t begin,
                              int64_t end) {
     struct shown_node *n = shown_node(t, scheduler->node);
-    struct dt_lanes *lanes = scheduler->of_sink;
+    struct dt_track_lanes *lanes = scheduler->of_sink;
     if (!lanes) {
-        scheduler->of_sink = lanes = g_new0(struct dt_lanes, 1);
+        scheduler->of_sink = lanes = g_new0(struct dt_track_lanes, 1);
         g_hash_table_insert(n->lanes, scheduler, lanes);
     }
     return lane(t, lanes, begin, end, root_of(t, n, DT_ROOT_SCHEDULERS), scheduler->name,

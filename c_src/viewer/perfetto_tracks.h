@@ -61,7 +61,7 @@ struct dt_shown {
     char *show;        /* its name with the instance, or NULL */
     struct dt_name name;
     uint64_t child[DT_CHILDREN];
-    struct dt_lanes lanes[DT_CHILDREN];
+    struct dt_track_lanes lanes[DT_CHILDREN];
     struct dt_spawn spawn;
     int64_t run;          /* ns; orders processes */
     int64_t last_state;   /* the end of the last state written */

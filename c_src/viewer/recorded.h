@@ -35,4 +35,7 @@ struct dt_recorded {
     const char *procname; /* the thread's name, "" if unknown */
 };
 
+/* Without the provider. */
+extern const char *const dt_probe_names[DT_PROBES];
+
 #endif

@@ -3,6 +3,7 @@
 
 #include "viewer/report_parts.h"
 #include "viewer/report_shape.h"
+#include "viewer/texts.h"
 
 const char *const dt_told_words[] = {
 #define KIND(name, word) word,
@@ -107,18 +108,11 @@ static struct dt_who *traced(struct dt_report *r, struct dt_process *process) {
 
 /* -- Nodes and processes ---------------------------------------------------------------- */
 
-static void set(char **to, const char *text) {
-    if (g_strcmp0(*to, text) == 0)
-        return;
-    g_free(*to);
-    *to = g_strdup(text ? text : "");
-}
-
 void dt_report_node(void *s, struct dt_node *node) {
     struct dt_seen_node *seen = dt_seen(s, node);
-    set(&seen->name, node->name);
-    set(&seen->hostname, node->hostname);
-    set(&seen->otp, node->otp);
+    dt_set(&seen->name, node->name);
+    dt_set(&seen->hostname, node->hostname);
+    dt_set(&seen->otp, node->otp);
     seen->os_pid = node->os_pid;
     seen->first = node->first;
     seen->last = node->last;
@@ -174,8 +168,7 @@ void dt_report_process_gone(void *s, struct dt_process *process) {
 static void on_runnable(struct dt_report *r, struct dt_who *who, const struct dt_interval *i) {
     int64_t ns = i->end - i->begin;
     who->runnable += ns;
-    if (who->node)
-        dt_load_time(r, who->node->load.runnable, i->begin, i->end);
+    dt_load_time(r, who->node, DT_LOAD_RUNNABLE, i->begin, i->end);
     if (ns > who->longest_wait) {
         who->longest_wait = ns;
         who->longest_wait_at = i->begin;
@@ -194,8 +187,7 @@ static void on_collecting(struct dt_report *r, struct dt_who *who, const struct 
     told(r, who->node, DT_TOLD_COLLECTIONS);
     who->collecting += ns;
     who->collections++;
-    if (who->node)
-        dt_load_time(r, who->node->load.collecting, i->begin, i->end);
+    dt_load_time(r, who->node, DT_LOAD_COLLECTING, i->begin, i->end);
     if (i->is_open || !dt_list_wants(&r->collections, ns))
         return;
     dt_list_add(&r->collections, (struct dt_listed){.who = who,
@@ -217,8 +209,8 @@ void dt_report_interval(void *s, const struct dt_interval *i) {
         told(r, who->node, DT_TOLD_SCHEDULING);
         who->is_traced = who->ran = true;
         who->run += i->end - i->begin;
-        if (who->node && who->kind == DT_PROCESS)
-            dt_load_time(r, who->node->load.run, i->begin, i->end);
+        if (who->kind == DT_PROCESS)
+            dt_load_time(r, who->node, DT_LOAD_RUN, i->begin, i->end);
         break;
     case DT_STATE_RUNNABLE:
         who->is_traced = who->ran = true;
@@ -252,8 +244,7 @@ void dt_report_call_begin(void *s, struct dt_frame *frame) {
     told(r, who->node, DT_TOLD_CALLS);
     if (!frame->inferred) {
         at(r, frame->begin);
-        if (who->node)
-            dt_load_count(r, who->node->load.calls, frame->begin);
+        dt_load_count(r, who->node, DT_LOAD_CALLS, frame->begin);
     }
     if (!who->stack)
         who->stack = g_array_new(FALSE, FALSE, sizeof(struct dt_called));
@@ -261,7 +252,7 @@ void dt_report_call_begin(void *s, struct dt_frame *frame) {
     g_array_append_val(who->stack, called);
 }
 
-/* Takes a call off the stack. Only the outermost call of a recursion has `*total` set. */
+/* Takes a call off the stack. */
 static struct dt_named *leave(struct dt_report *r, struct dt_who *who, const struct dt_frame *frame,
                               bool *is_outermost) {
     GArray *stack = who->stack;
@@ -315,8 +306,7 @@ void dt_report_sent(void *s, struct dt_message *m) {
     told(r, node, DT_TOLD_SENDS);
     if (from)
         from->sent++;
-    if (node)
-        dt_load_count(r, node->load.sent, m->sent);
+    dt_load_count(r, node, DT_LOAD_SENT, m->sent);
 }
 
 void dt_report_delivered(void *s, struct dt_message *m) {
@@ -330,11 +320,7 @@ void dt_report_delivered(void *s, struct dt_message *m) {
 }
 
 static char *example_of(const char *text) {
-    size_t size = strlen(text);
-    if (size <= DT_EXAMPLE)
-        return g_strdup(text);
-    const char *end = g_utf8_find_prev_char(text, text + DT_EXAMPLE - 3);
-    return g_strdup_printf("%.*s...", end ? (int)(end - text) : 0, text);
+    return dt_cut(text, DT_EXAMPLE, "...");
 }
 
 /* The sender, or what is known of it. */
@@ -432,7 +418,7 @@ void dt_report_counter(void *s, struct dt_node *node, const char *name, const ch
     struct dt_seen_node *seen = dt_seen(r, node);
     told(r, seen, DT_TOLD_COUNTERS);
     struct dt_named *row = dt_names_row(&r->counters, seen, name);
-    set(&row->unit, unit);
+    dt_set(&row->unit, unit);
     row->min = row->count ? MIN(row->min, value) : value;
     row->max = row->count ? MAX(row->max, value) : value;
     row->last = value;
@@ -456,6 +442,24 @@ static void on_log(struct dt_report *r, const struct dt_instant *i, struct dt_wh
                                             .text = g_strdup(log->text)});
 }
 
+/* What the VM tells of itself; NULL: another event. */
+static const char *monitored(const struct dt_recorded *event) {
+    static const char *const words[DT_PROBES] = {
+        [DT_vm_long_gc] = "long garbage collections",
+        [DT_vm_long_schedule] = "long schedules",
+        [DT_vm_large_heap] = "large heaps",
+        [DT_vm_busy_port] = "suspensions by a busy port",
+        [DT_vm_busy_dist_port] = "suspensions by a busy connection to another node",
+        [DT_vm_long_message_queue] = "long message queues",
+        [DT_node_down] = "nodes that went away",
+    };
+    /* The end of a long queue is an event, too. */
+    if (event->probe == DT_vm_long_message_queue &&
+        strcmp(event->fields.vm_long_message_queue.type, "long") != 0)
+        return NULL;
+    return words[event->probe];
+}
+
 static void on_monitor(struct dt_report *r, const struct dt_instant *i, const char *what) {
     struct dt_seen_node *node = dt_seen(r, i->node);
     told(r, node, DT_TOLD_MONITOR);
@@ -475,6 +479,9 @@ void dt_report_instant(void *s, const struct dt_instant *i) {
     const union dt_event *e = &i->event->fields;
     at(r, i->event->time);
     struct dt_who *who = dt_who_of(r, i->process);
+    const char *what = monitored(i->event);
+    if (what)
+        on_monitor(r, i, what);
     switch (i->event->probe) {
     case DT_log:
         on_log(r, i, who);
@@ -488,28 +495,6 @@ void dt_report_instant(void *s, const struct dt_instant *i) {
     case DT_process_link:
     case DT_port_link:
         told(r, dt_seen(r, i->node), DT_TOLD_LINKS);
-        break;
-    case DT_vm_long_gc:
-        on_monitor(r, i, "long garbage collections");
-        break;
-    case DT_vm_long_schedule:
-        on_monitor(r, i, "long schedules");
-        break;
-    case DT_vm_large_heap:
-        on_monitor(r, i, "large heaps");
-        break;
-    case DT_vm_busy_port:
-        on_monitor(r, i, "suspensions by a busy port");
-        break;
-    case DT_vm_busy_dist_port:
-        on_monitor(r, i, "suspensions by a busy connection to another node");
-        break;
-    case DT_vm_long_message_queue:
-        if (strcmp(e->vm_long_message_queue.type, "long") == 0)
-            on_monitor(r, i, "long message queues");
-        break;
-    case DT_node_down:
-        on_monitor(r, i, "nodes that went away");
         break;
     case DT_driver_output:
         on_output(r, i->process, e->driver_output.bytes);
@@ -539,9 +524,7 @@ void dt_report_lost(void *s, const struct dt_lost *lost) {
 
 /* -- The end ---------------------------------------------------------------------------- */
 
-bool dt_report_finish(void *s, const struct dt_model *model, GError **error) {
-    (void)error;
-    struct dt_report *r = s;
+void dt_report_finish(struct dt_report *r, const struct dt_model *model) {
     r->events = dt_model_events(model);
     r->skipped = dt_model_skipped(model);
     dt_kept_cut(&r->processes);
@@ -551,48 +534,39 @@ bool dt_report_finish(void *s, const struct dt_model *model, GError **error) {
     dt_list_sort(&r->waits);
     dt_list_sort(&r->collections);
     dt_report_find(r);
-    return true;
 }
 
-const struct dt_sink dt_report_collects = {.finish = dt_report_finish, DT_REPORT_COLLECTS};
+const struct dt_sink dt_report_collects = {DT_REPORT_COLLECTS};
 
 /* -- Tables in the order in which they are shown ---------------------------------------- */
 
 static gint by_total(gconstpointer a, gconstpointer b) {
     const struct dt_named *x = *(struct dt_named *const *)a, *y = *(struct dt_named *const *)b;
-    if (x->total != y->total)
-        return x->total < y->total ? 1 : -1;
-    if (x->count != y->count)
-        return x->count < y->count ? 1 : -1;
-    return strcmp(x->name, y->name);
+    int by = dt_compare(y->total, x->total);
+    by = by ? by : dt_compare((int64_t)y->count, (int64_t)x->count);
+    return by ? by : strcmp(x->name, y->name);
 }
 
 static gint by_name(gconstpointer a, gconstpointer b) {
     const struct dt_named *x = *(struct dt_named *const *)a, *y = *(struct dt_named *const *)b;
     /* run_queue_2 comes before run_queue_10. */
     int by = strverscmp(x->name, y->name);
-    return by || !x->node || !y->node ? by : (int)x->node->number - (int)y->node->number;
+    return by || !x->node || !y->node ? by : dt_compare(x->node->number, y->node->number);
 }
 
 /* Those that timed out always come first: they have no quantile. */
 static gint by_p99(gconstpointer a, gconstpointer b) {
     const struct dt_pair *x = *(struct dt_pair *const *)a, *y = *(struct dt_pair *const *)b;
-    int64_t p = dt_quantile(&x->took, 0.99), q = dt_quantile(&y->took, 0.99);
-    if (x->timeouts != y->timeouts)
-        return x->timeouts < y->timeouts ? 1 : -1;
-    return p < q ? 1 : p > q ? -1 : 0;
+    int by = dt_compare((int64_t)y->timeouts, (int64_t)x->timeouts);
+    return by ? by : dt_compare(dt_quantile(&y->took, 0.99), dt_quantile(&x->took, 0.99));
 }
 
-GPtrArray *dt_report_calls(const struct dt_report *r) {
-    return dt_names_sorted(&r->calls, by_total);
-}
-
-GPtrArray *dt_report_spans(const struct dt_report *r) {
-    return dt_names_sorted(&r->spans, by_total);
-}
-
-GPtrArray *dt_report_counters(const struct dt_report *r) {
-    return dt_names_sorted(&r->counters, by_name);
+GPtrArray *dt_report_nodes(const struct dt_report *r) {
+    GPtrArray *nodes = g_ptr_array_new();
+    for (guint i = 0; i < r->nodes->len; i++)
+        if (g_ptr_array_index(r->nodes, i))
+            g_ptr_array_add(nodes, g_ptr_array_index(r->nodes, i));
+    return nodes;
 }
 
 GPtrArray *dt_report_server_calls(const struct dt_report *r) {
@@ -600,3 +574,21 @@ GPtrArray *dt_report_server_calls(const struct dt_report *r) {
     g_ptr_array_sort(rows, by_p99);
     return rows;
 }
+
+#define ROWS(table, rows)                                                                          \
+    GPtrArray *dt_report_##table(const struct dt_report *r) {                                      \
+        return rows;                                                                               \
+    }
+ROWS(lost_rows, dt_pointers(r->lost))
+ROWS(findings, dt_pointers(r->findings))
+ROWS(processes, dt_kept_copy(&r->processes))
+ROWS(ports, dt_kept_copy(&r->ports))
+ROWS(calls, dt_names_sorted(&r->calls, by_total))
+ROWS(spans, dt_names_sorted(&r->spans, by_total))
+ROWS(counters, dt_names_sorted(&r->counters, by_name))
+ROWS(talks, dt_pairs_by_count(&r->talks))
+ROWS(dead, dt_pairs_by_count(&r->dead))
+ROWS(crashes, dt_pointers(r->crashes.rows))
+ROWS(waits, dt_pointers(r->waits.rows))
+ROWS(collections, dt_pointers(r->collections.rows))
+ROWS(log, dt_pointers(r->log.rows))

@@ -16,9 +16,11 @@ struct dt_report;
 struct dt_report *dt_report_new(void);
 void dt_report_free(struct dt_report *report);
 
-/* The functions that collect, `finish` among them: it comes before the two below. `start`, `free`
- * and `failed` are NULL, and so are functions that the report does not need. */
+/* The functions that collect; those that the report does not need are NULL. */
 extern const struct dt_sink dt_report_collects;
+
+/* After the model's end, and before the two below. */
+void dt_report_finish(struct dt_report *report, const struct dt_model *model);
 
 /* One JSON object: docs/report.md describes it. */
 void dt_report_json(const struct dt_report *report, GString *to);

@@ -1,13 +1,14 @@
 #include "viewer/report_columns.h"
 
-#include <string.h>
+#include <stdbool.h>
 
-enum { GAP = 2, NARROWEST = 8, GIVEN_WAY = 15 };
+enum { GAP = 2, NARROWEST = 8, GIVEN_WAY = 15, ABSENT = -1 };
 
 struct dt_columns {
     const char *const *names;
     guint n;
     GPtrArray *cells;
+    glong *widths; /* of the columns, or ABSENT */
 };
 
 struct dt_columns *dt_columns_new(const char *const *names) {
@@ -16,20 +17,21 @@ struct dt_columns *dt_columns_new(const char *const *names) {
     while (names[columns->n])
         columns->n++;
     columns->cells = g_ptr_array_new_with_free_func(g_free);
+    columns->widths = g_new0(glong, columns->n);
     return columns;
 }
 
 /* Control characters, those of C1 among them, move the cursor; marks of direction turn texts. */
-static gboolean is_harmless(gunichar c) {
+static bool is_harmless(gunichar c) {
     switch (g_unichar_type(c)) {
     case G_UNICODE_CONTROL:
     case G_UNICODE_FORMAT:
     case G_UNICODE_SURROGATE:
     case G_UNICODE_LINE_SEPARATOR:
     case G_UNICODE_PARAGRAPH_SEPARATOR:
-        return FALSE;
+        return false;
     default:
-        return TRUE;
+        return true;
     }
 }
 
@@ -65,11 +67,11 @@ void dt_columns_printf(struct dt_columns *columns, const char *format, ...) {
     va_end(args);
 }
 
-static gboolean gives_way(const struct dt_columns *columns, guint column) {
+static bool gives_way(const struct dt_columns *columns, guint column) {
     return columns->names[column][0] == '~';
 }
 
-static gboolean is_text(const struct dt_columns *columns, guint column) {
+static bool is_text(const struct dt_columns *columns, guint column) {
     return columns->names[column][0] == '<' || gives_way(columns, column);
 }
 
@@ -77,62 +79,61 @@ static const char *name_of(const struct dt_columns *columns, guint column) {
     return columns->names[column] + is_text(columns, column);
 }
 
+static glong width_of_char(gunichar c) {
+    return g_unichar_iszerowidth(c) ? 0 : g_unichar_iswide(c) ? 2 : 1;
+}
+
 static glong width_of(const char *text) {
     glong width = 0;
-    for (; *text; text = g_utf8_next_char(text)) {
-        gunichar c = g_utf8_get_char(text);
-        width += g_unichar_iszerowidth(c) ? 0 : g_unichar_iswide(c) ? 2 : 1;
-    }
+    for (; *text; text = g_utf8_next_char(text))
+        width += width_of_char(g_utf8_get_char(text));
     return width;
 }
 
-static void put(GString *to, const char *text, glong width, gboolean left) {
-    if (width < 0)
+/* Leaves as much of a wider text as fits, with a mark. */
+static void cut(GString *text, glong width) {
+    static const char mark[] = "...";
+    const char *end = text->str;
+    glong room = width - width_of(mark);
+    for (; (room -= width_of_char(g_utf8_get_char(end))) >= 0;)
+        end = g_utf8_next_char(end);
+    g_string_truncate(text, (gsize)(end - text->str));
+    g_string_append(text, mark);
+}
+
+static void put(GString *to, const struct dt_columns *columns, guint column, const char *text) {
+    glong width = columns->widths[column];
+    if (width == ABSENT)
         return;
-    g_string_append_printf(to, "%*s", GAP, "");
-    glong own = width_of(text);
-    g_autoptr(GString) cut = g_string_new(text);
-    if (own > width) {
-        const char *end = text;
-        glong room = width - 3;
-        while (*end) {
-            gunichar c = g_utf8_get_char(end);
-            room -= g_unichar_iszerowidth(c) ? 0 : g_unichar_iswide(c) ? 2 : 1;
-            if (room < 0)
-                break;
-            end = g_utf8_next_char(end);
-        }
-        g_string_truncate(cut, (gsize)(end - text));
-        g_string_append(cut, "...");
-        own = width_of(cut->str);
-    }
-    if (!left)
-        g_string_append_printf(to, "%*s", (int)(width - own), "");
-    g_string_append(to, cut->str);
-    if (left)
-        g_string_append_printf(to, "%*s", (int)(width - own), "");
+    g_autoptr(GString) cell = g_string_new(text);
+    if (width_of(text) > width)
+        cut(cell, width);
+    int rest = (int)(width - width_of(cell->str));
+    g_string_append_printf(to, "%*s", GAP + (is_text(columns, column) ? 0 : rest), "");
+    g_string_append_printf(to, "%s%*s", cell->str, is_text(columns, column) ? rest : 0, "");
 }
 
-static void drop_empty(const struct dt_columns *columns, glong *widths) {
-    g_autofree gboolean *is_used = g_new0(gboolean, columns->n);
-    for (guint i = 0; i < columns->cells->len; i++)
-        is_used[i % columns->n] |= *(const char *)g_ptr_array_index(columns->cells, i) != '\0';
+/* A column that has nothing in any row is left out. */
+static void set_widths(struct dt_columns *columns) {
+    for (guint cell = 0; cell < columns->cells->len;)
+        for (guint i = 0; i < columns->n; i++, cell++)
+            columns->widths[i] =
+                MAX(columns->widths[i], width_of(g_ptr_array_index(columns->cells, cell)));
     for (guint i = 0; i < columns->n; i++)
-        if (!is_used[i])
-            widths[i] = -1;
-    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): g_autofree frees it */
+        columns->widths[i] =
+            columns->widths[i] ? MAX(columns->widths[i], width_of(name_of(columns, i))) : ABSENT;
 }
 
-static glong width_of_all(const struct dt_columns *columns, const glong *widths) {
+static glong width_of_all(const struct dt_columns *columns) {
     glong all = 0;
     for (guint i = 0; i < columns->n; i++)
-        all += widths[i] < 0 ? 0 : widths[i] + GAP;
+        all += columns->widths[i] == ABSENT ? 0 : columns->widths[i] + GAP;
     return all;
 }
 
 /* The widest text of those that are wider than `least`; columns->n if there is none. */
-static guint widest(const struct dt_columns *columns, const glong *widths, gboolean is_way_given,
-                    glong least) {
+static guint widest(const struct dt_columns *columns, bool is_way_given, glong least) {
+    const glong *widths = columns->widths;
     guint widest = columns->n;
     for (guint i = 0; i < columns->n; i++)
         if (widths[i] > least && is_text(columns, i) && (gives_way(columns, i) || !is_way_given) &&
@@ -141,14 +142,14 @@ static guint widest(const struct dt_columns *columns, const glong *widths, gbool
     return widest;
 }
 
-static void narrow(const struct dt_columns *columns, glong *widths) {
-    for (glong over = width_of_all(columns, widths) - DT_COLUMNS; over > 0; over--) {
-        guint column = widest(columns, widths, TRUE, GIVEN_WAY);
+static void narrow(struct dt_columns *columns) {
+    for (glong over = width_of_all(columns) - DT_COLUMNS; over > 0; over--) {
+        guint column = widest(columns, true, GIVEN_WAY);
         if (column == columns->n)
-            column = widest(columns, widths, FALSE, NARROWEST);
+            column = widest(columns, false, NARROWEST);
         if (column == columns->n)
             return;
-        widths[column]--;
+        columns->widths[column]--;
     }
 }
 
@@ -159,24 +160,17 @@ static void end_line(GString *to) {
 }
 
 void dt_columns_end(struct dt_columns *columns, GString *to) {
-    g_autofree glong *widths = g_new0(glong, columns->n);
+    set_widths(columns);
+    narrow(columns);
     for (guint i = 0; i < columns->n; i++)
-        widths[i] = width_of(name_of(columns, i));
-    for (guint i = 0; i < columns->cells->len; i++)
-        widths[i % columns->n] =
-            MAX(widths[i % columns->n], width_of(g_ptr_array_index(columns->cells, i)));
-    drop_empty(columns, widths);
-    narrow(columns, widths);
-    for (guint i = 0; i < columns->n; i++)
-        put(to, name_of(columns, i), widths[i], is_text(columns, i));
+        put(to, columns, i, name_of(columns, i));
     end_line(to);
-    for (guint i = 0; i < columns->cells->len; i++) {
-        guint column = i % columns->n;
-        put(to, g_ptr_array_index(columns->cells, i), widths[column], is_text(columns, column));
-        if (column + 1 == columns->n)
-            end_line(to);
+    for (guint cell = 0; cell < columns->cells->len;) {
+        for (guint i = 0; i < columns->n; i++, cell++)
+            put(to, columns, i, g_ptr_array_index(columns->cells, cell));
+        end_line(to);
     }
-    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): g_autofree frees the widths */
     g_ptr_array_free(columns->cells, TRUE);
+    g_free(columns->widths);
     g_free(columns);
 }

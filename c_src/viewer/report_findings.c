@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "viewer/report_parts.h"
+#include "viewer/texts.h"
 
 #define MS INT64_C(1000000)
 
@@ -50,10 +51,11 @@ static const struct {
 
 const char *const dt_severity_names[] = {"high", "medium", "low"};
 
-__attribute__((format(printf, 5, 6))) static void find(struct dt_report *r,
-                                                       enum dt_severity severity, const char *about,
-                                                       struct dt_who *who, const char *format,
-                                                       ...) {
+static void find(struct dt_report *r, enum dt_severity severity, const char *about,
+                 struct dt_who *who, const char *format, ...) G_GNUC_PRINTF(5, 6);
+
+static void find(struct dt_report *r, enum dt_severity severity, const char *about,
+                 struct dt_who *who, const char *format, ...) {
     va_list args;
     va_start(args, format);
     struct dt_finding finding = {.severity = severity,
@@ -118,21 +120,23 @@ static void skipped(struct dt_report *r) {
 
 /* -- Crashes, log, monitor -------------------------------------------------------------- */
 
+static char *kind_and_reason(struct dt_report *r, const struct dt_listed *crash) {
+    return g_strdup_printf("%s %s", dt_who_show(dt_who_kind(r, crash->who)), crash->text);
+}
+
 /* Equal crashes are one finding: of processes with the same initial call and reason. */
 static void crashes(struct dt_report *r) {
     g_autoptr(GHashTable) groups = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     guint n = r->crashes.rows->len;
     for (guint i = 0; i < n; i++) {
-        const struct dt_listed *row = &g_array_index(r->crashes.rows, struct dt_listed, i);
-        char *key = g_strdup_printf("%s %s", dt_who_show(dt_who_kind(r, row->who)), row->text);
+        char *key = kind_and_reason(r, &g_array_index(r->crashes.rows, struct dt_listed, i));
         uint64_t count = GPOINTER_TO_SIZE(g_hash_table_lookup(groups, key)) + 1;
         g_hash_table_replace(groups, key, GSIZE_TO_POINTER(count));
     }
     guint found = 0;
     for (guint i = 0; i < n && found < limits.per_rule; i++) {
         const struct dt_listed *row = &g_array_index(r->crashes.rows, struct dt_listed, i);
-        g_autofree char *key =
-            g_strdup_printf("%s %s", dt_who_show(dt_who_kind(r, row->who)), row->text);
+        g_autofree char *key = kind_and_reason(r, row);
         uint64_t count = GPOINTER_TO_SIZE(g_hash_table_lookup(groups, key));
         if (!count)
             continue;
@@ -190,7 +194,8 @@ static void logged(struct dt_report *r) {
 
 static gint by_count(gconstpointer a, gconstpointer b) {
     const struct dt_named *x = *(struct dt_named *const *)a, *y = *(struct dt_named *const *)b;
-    return x->count < y->count ? 1 : x->count > y->count ? -1 : strcmp(x->name, y->name);
+    int by = dt_compare((int64_t)y->count, (int64_t)x->count);
+    return by ? by : strcmp(x->name, y->name);
 }
 
 static void monitored(struct dt_report *r) {
@@ -198,7 +203,7 @@ static void monitored(struct dt_report *r) {
     for (guint i = 0; i < rows->len; i++) {
         const struct dt_named *row = g_ptr_array_index(rows, i);
         find(r, DT_MEDIUM, "recording", NULL, "%s reported: %s, %" G_GUINT64_FORMAT " time%s",
-             row->node && row->node->name ? row->node->name : "the VM", row->name, row->count,
+             *dt_seen_name(row->node) ? row->node->name : "the VM", row->name, row->count,
              plural(row->count));
     }
 }
@@ -243,10 +248,8 @@ static GHashTable *by_server(const struct dt_report *r) {
 
 static gint slowest(gconstpointer a, gconstpointer b) {
     const struct served *x = *(struct served *const *)a, *y = *(struct served *const *)b;
-    int64_t p = dt_quantile(&x->took, 0.99), q = dt_quantile(&y->took, 0.99);
-    if (p != q)
-        return p < q ? 1 : -1;
-    return x->server->number < y->server->number ? -1 : x->server->number > y->server->number;
+    int by = dt_compare(dt_quantile(&y->took, 0.99), dt_quantile(&x->took, 0.99));
+    return by ? by : dt_compare((int64_t)x->server->number, (int64_t)y->server->number);
 }
 
 /* The process that most messages go to, with what its callers waited. */
@@ -339,16 +342,13 @@ static void dead(struct dt_report *r) {
 
 /* -- Processes -------------------------------------------------------------------------- */
 
-static gint by_mailbox(gconstpointer a, gconstpointer b) {
-    const struct dt_who *x = *(struct dt_who *const *)a, *y = *(struct dt_who *const *)b;
-    if (x->mailbox_max != y->mailbox_max)
-        return x->mailbox_max < y->mailbox_max ? 1 : -1;
-    return x->number < y->number ? -1 : x->number > y->number;
+static int64_t by_mailbox(const struct dt_who *who) {
+    return (int64_t)who->mailbox_max;
 }
 
 static void mailboxes(struct dt_report *r) {
     g_autoptr(GPtrArray) whos = dt_kept_copy(&r->processes);
-    g_ptr_array_sort(whos, by_mailbox);
+    dt_whos_sort(whos, by_mailbox);
     for (guint i = 0; i < whos->len && i < limits.per_rule; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
         if (who->mailbox_max < limits.mailbox)
@@ -374,8 +374,8 @@ static void waits(struct dt_report *r) {
     for (guint i = 0; i < r->nodes->len; i++) {
         const struct dt_seen_node *node = g_ptr_array_index(r->nodes, i);
         for (unsigned n = 0; node && n < DT_STEPS; n++) {
-            ran += node->load.run[n];
-            waited += node->load.runnable[n];
+            ran += node->load[DT_LOAD_RUN][n];
+            waited += node->load[DT_LOAD_RUNNABLE][n];
         }
     }
     double share = ran + waited > 0 ? (double)waited / (double)(ran + waited) : 0;

@@ -1,56 +1,13 @@
-#include <string.h>
-
+#include "viewer/json.h"
 #include "viewer/report_parts.h"
 
-enum { VERSION = 1 };
-
-/* After a bracket nothing separates; else a comma does. */
-static void separate(GString *to) {
-    int last = to->len ? to->str[to->len - 1] : '{';
-    if (last != '{' && last != '[' && last != ':')
-        g_string_append_c(to, ',');
-}
-
-static void key(GString *to, const char *name) {
-    separate(to);
-    g_string_append_printf(to, "\"%s\":", name);
-}
-
-static void open(GString *to, const char *name, char bracket) {
-    if (name)
-        key(to, name);
-    else
-        separate(to);
-    g_string_append_c(to, bracket);
-}
-
-static void close(GString *to, char bracket) {
-    g_string_append_c(to, bracket);
-}
-
-static void text(GString *to, const char *name, const char *value) {
-    key(to, name);
-    dt_json_string(to, value ? value : "");
-}
-
-static void number(GString *to, const char *name, int64_t value) {
-    key(to, name);
-    if (value == DT_NO_VALUE)
-        g_string_append(to, "null");
-    else
-        g_string_append_printf(to, "%" G_GINT64_FORMAT, value);
-}
+enum { VERSION = 1, NS_PER_S = 1000000000 };
 
 static void count(GString *to, const char *name, uint64_t value) {
-    number(to, name, (int64_t)value);
+    dt_json_number(to, name, (int64_t)value);
 }
 
-static void boolean(GString *to, const char *name, bool value) {
-    key(to, name);
-    g_string_append(to, value ? "true" : "false");
-}
-
-static void quantiles(GString *to, const char *prefix, const struct dt_quantiles *q, bool max) {
+static void quantiles(GString *to, const char *prefix, const struct dt_quantiles *q) {
     static const struct {
         const char *name;
         double share;
@@ -58,10 +15,13 @@ static void quantiles(GString *to, const char *prefix, const struct dt_quantiles
     char name[32];
     for (size_t i = 0; i < G_N_ELEMENTS(shown); i++) {
         g_snprintf(name, sizeof name, "%s%s_ns", prefix, shown[i].name);
-        number(to, name, dt_quantile(q, shown[i].share));
+        dt_json_number(to, name, dt_quantile(q, shown[i].share));
     }
-    if (max)
-        number(to, "max_ns", dt_quantiles_max(q));
+}
+
+static void took(GString *to, const struct dt_quantiles *q) {
+    quantiles(to, "", q);
+    dt_json_number(to, "max_ns", dt_quantiles_max(q));
 }
 
 static const char *name_of(const struct dt_seen_node *node) {
@@ -70,373 +30,292 @@ static const char *name_of(const struct dt_seen_node *node) {
 
 static void ref(GString *to, const char *name, const struct dt_who *who) {
     if (!who) {
-        if (name)
-            key(to, name);
-        else
-            separate(to);
-        g_string_append(to, "null");
+        dt_json_null(to, name);
         return;
     }
-    open(to, name, '{');
-    number(to, "number", who->is_sum ? DT_NO_VALUE : (int64_t)who->number);
-    text(to, "node", dt_who_node(who));
-    text(to, "pid", who->pid);
-    text(to, "name", who->name);
-    text(to, "show", dt_who_show(who));
-    close(to, '}');
+    dt_json_open(to, name, '{');
+    dt_json_number(to, "number", who->is_sum ? DT_NO_VALUE : (int64_t)who->number);
+    dt_json_text(to, "node", name_of(who->node));
+    dt_json_text(to, "pid", who->pid);
+    dt_json_text(to, "name", who->name);
+    dt_json_text(to, "show", dt_who_show(who));
+    dt_json_close(to, '}');
+}
+
+/* An array with an object for each row. */
+struct table {
+    const char *name;
+    dt_rows *rows;
+    void (*members)(GString *to, const void *row);
+};
+
+static void put_table(GString *to, const struct dt_report *r, const struct table *table) {
+    g_autoptr(GPtrArray) rows = table->rows(r);
+    dt_json_open(to, table->name, '[');
+    for (guint i = 0; i < rows->len; i++) {
+        dt_json_open(to, NULL, '{');
+        table->members(to, g_ptr_array_index(rows, i));
+        dt_json_close(to, '}');
+    }
+    dt_json_close(to, ']');
 }
 
 /* -- The recording ---------------------------------------------------------------------- */
 
-static void lost(GString *to, const struct dt_report *r) {
-    number(to, "lost_events",
-           r->lost_rows && r->lost_unknown ? DT_NO_VALUE : (int64_t)r->lost_events);
-    open(to, "lost", '[');
-    for (guint i = 0; i < r->lost->len; i++) {
-        const struct dt_seen_lost *row = &g_array_index(r->lost, struct dt_seen_lost, i);
-        open(to, NULL, '{');
-        text(to, "node", name_of(row->node));
-        text(to, "stream", row->stream);
-        number(to, "begin", row->begin);
-        number(to, "end", row->end);
-        number(to, "count", row->count ? (int64_t)row->count : DT_NO_VALUE);
-        close(to, '}');
-    }
-    close(to, ']');
+static void lost(GString *to, const void *row) {
+    const struct dt_seen_lost *lost = row;
+    dt_json_text(to, "node", name_of(lost->node));
+    dt_json_text(to, "stream", lost->stream);
+    dt_json_number(to, "begin", lost->begin);
+    dt_json_number(to, "end", lost->end);
+    dt_json_number(to, "count", lost->count ? (int64_t)lost->count : DT_NO_VALUE);
 }
 
-static void nodes(GString *to, const struct dt_report *r) {
-    open(to, "nodes", '[');
-    for (guint i = 0; i < r->nodes->len; i++) {
-        const struct dt_seen_node *node = g_ptr_array_index(r->nodes, i);
-        if (!node)
-            continue;
-        open(to, NULL, '{');
-        text(to, "node", node->name);
-        text(to, "host", node->hostname);
-        number(to, "os_pid", node->os_pid);
-        text(to, "otp", node->otp);
-        count(to, "processes", node->processes);
-        number(to, "begin", node->first);
-        number(to, "end", node->last);
-        close(to, '}');
-    }
-    close(to, ']');
+static void node(GString *to, const void *row) {
+    const struct dt_seen_node *node = row;
+    dt_json_text(to, "node", node->name);
+    dt_json_text(to, "host", node->hostname);
+    dt_json_number(to, "os_pid", node->os_pid);
+    dt_json_text(to, "otp", node->otp);
+    count(to, "processes", node->processes);
+    dt_json_number(to, "begin", node->first);
+    dt_json_number(to, "end", node->last);
 }
 
 static void kinds(GString *to, const struct dt_report *r) {
-    open(to, "kinds", '[');
+    dt_json_open(to, "kinds", '[');
     for (unsigned i = 0; i < DT_TOLD; i++)
-        if (r->told & 1U << i) {
-            separate(to);
-            dt_json_string(to, dt_told_words[i]);
-        }
-    close(to, ']');
+        if (dt_is_told(r->told, i))
+            dt_json_text(to, NULL, dt_told_words[i]);
+    dt_json_close(to, ']');
+}
+
+static void seconds(GString *to, const struct dt_report *r) {
+    int64_t ns = r->end - r->begin;
+    if (r->begin == DT_NO_VALUE) {
+        dt_json_null(to, "seconds");
+        return;
+    }
+    dt_json_name(to, "seconds");
+    g_string_append_printf(to, "%" G_GINT64_FORMAT ".%09" G_GINT64_FORMAT, ns / NS_PER_S,
+                           ns % NS_PER_S);
 }
 
 static void recording(GString *to, const struct dt_report *r) {
-    open(to, "recording", '{');
+    bool is_unknown = r->lost_rows && r->lost_unknown;
+    dt_json_open(to, "recording", '{');
     count(to, "events", r->events);
     count(to, "skipped", r->skipped);
-    number(to, "begin", r->begin);
-    number(to, "end", r->end);
-    key(to, "seconds");
-    if (r->begin == DT_NO_VALUE)
-        g_string_append(to, "null");
-    else
-        g_string_append_printf(to, "%" G_GINT64_FORMAT ".%09" G_GINT64_FORMAT,
-                               (r->end - r->begin) / 1000000000, (r->end - r->begin) % 1000000000);
-    lost(to, r);
-    nodes(to, r);
+    dt_json_number(to, "begin", r->begin);
+    dt_json_number(to, "end", r->end);
+    seconds(to, r);
+    dt_json_number(to, "lost_events", is_unknown ? DT_NO_VALUE : (int64_t)r->lost_events);
+    put_table(to, r, &(struct table){"lost", dt_report_lost_rows, lost});
+    put_table(to, r, &(struct table){"nodes", dt_report_nodes, node});
     kinds(to, r);
-    close(to, '}');
+    dt_json_close(to, '}');
 }
 
-static void findings(GString *to, const struct dt_report *r) {
-    open(to, "findings", '[');
-    for (guint i = 0; i < r->findings->len; i++) {
-        const struct dt_finding *finding = &g_array_index(r->findings, struct dt_finding, i);
-        open(to, NULL, '{');
-        text(to, "severity", dt_severity_names[finding->severity]);
-        text(to, "text", finding->text);
-        text(to, "about", finding->about);
-        ref(to, "process", finding->who);
-        close(to, '}');
-    }
-    close(to, ']');
+static void finding(GString *to, const void *row) {
+    const struct dt_finding *finding = row;
+    dt_json_text(to, "severity", dt_severity_names[finding->severity]);
+    dt_json_text(to, "text", finding->text);
+    dt_json_text(to, "about", finding->about);
+    ref(to, "process", finding->who);
 }
 
 /* -- Processes and ports ---------------------------------------------------------------- */
 
-static void process(GString *to, const struct dt_who *who) {
-    open(to, NULL, '{');
+static void process(GString *to, const void *row) {
+    const struct dt_who *who = row;
     ref(to, "process", who);
     ref(to, "parent", who->parent);
-    text(to, "initial", who->initial);
-    text(to, "label", who->label);
-    text(to, "group", who->group);
-    number(to, "began", who->began);
-    number(to, "ended", who->ended);
-    number(to, "run_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->run));
-    number(to, "runnable_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->runnable));
-    number(to, "waiting_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->waiting));
-    number(to, "collecting_ns", dt_who_ns(who, DT_TOLD_COLLECTIONS, who->collecting));
-    number(to, "collections", dt_who_number(who, DT_TOLD_COLLECTIONS, who->collections));
-    number(to, "longest_wait_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->longest_wait));
-    number(to, "longest_wait_at", who->longest_wait_at);
-    number(to, "sent", dt_who_number(who, DT_TOLD_SENDS, who->sent));
-    number(to, "received", dt_who_number(who, DT_TOLD_DELIVERIES, who->received));
-    bool has_both = who->node && who->node->told & 1U << DT_TOLD_SENDS;
-    number(to, "mailbox_max",
-           has_both ? dt_who_number(who, DT_TOLD_DELIVERIES, who->mailbox_max) : DT_NO_VALUE);
-    close(to, '}');
+    dt_json_text(to, "initial", who->initial);
+    dt_json_text(to, "label", who->label);
+    dt_json_text(to, "group", who->group);
+    dt_json_number(to, "began", who->began);
+    dt_json_number(to, "ended", who->ended);
+    dt_json_number(to, "run_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->run));
+    dt_json_number(to, "runnable_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->runnable));
+    dt_json_number(to, "waiting_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->waiting));
+    dt_json_number(to, "collecting_ns", dt_who_ns(who, DT_TOLD_COLLECTIONS, who->collecting));
+    dt_json_number(to, "collections", dt_who_number(who, DT_TOLD_COLLECTIONS, who->collections));
+    dt_json_number(to, "longest_wait_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->longest_wait));
+    dt_json_number(to, "longest_wait_at", who->longest_wait_at);
+    dt_json_number(to, "sent", dt_who_number(who, DT_TOLD_SENDS, who->sent));
+    dt_json_number(to, "received", dt_who_number(who, DT_TOLD_DELIVERIES, who->received));
+    dt_json_number(to, "mailbox_max", dt_who_mailbox_max(who));
 }
 
-static void processes(GString *to, const struct dt_report *r) {
-    open(to, "processes", '[');
-    for (guint i = 0; i < r->processes.whos->len; i++)
-        process(to, g_ptr_array_index(r->processes.whos, i));
-    close(to, ']');
-}
-
-static void ports(GString *to, const struct dt_report *r) {
-    open(to, "ports", '[');
-    for (guint i = 0; i < r->ports.whos->len; i++) {
-        const struct dt_who *port = g_ptr_array_index(r->ports.whos, i);
-        open(to, NULL, '{');
-        ref(to, "port", port);
-        text(to, "driver", port->name);
-        ref(to, "owner", port->parent);
-        number(to, "messages_in", dt_who_number(port, DT_TOLD_DELIVERIES, port->received));
-        number(to, "messages_out", dt_who_number(port, DT_TOLD_SENDS, port->sent));
-        number(to, "bytes_out", dt_who_number(port, DT_TOLD_OUTPUT, port->bytes_out));
-        number(to, "run_ns", dt_who_ns(port, DT_TOLD_SCHEDULING, port->run));
-        close(to, '}');
-    }
-    close(to, ']');
+static void port(GString *to, const void *row) {
+    const struct dt_who *port = row;
+    ref(to, "port", port);
+    dt_json_text(to, "driver", port->name);
+    ref(to, "owner", port->parent);
+    dt_json_number(to, "messages_in", dt_who_number(port, DT_TOLD_DELIVERIES, port->received));
+    dt_json_number(to, "messages_out", dt_who_number(port, DT_TOLD_SENDS, port->sent));
+    dt_json_number(to, "bytes_out", dt_who_number(port, DT_TOLD_OUTPUT, port->bytes_out));
+    dt_json_number(to, "run_ns", dt_who_ns(port, DT_TOLD_SCHEDULING, port->run));
 }
 
 /* -- Calls, spans, counters --------------------------------------------------------------- */
 
-static void calls(GString *to, const struct dt_report *r) {
-    g_autoptr(GPtrArray) rows = dt_report_calls(r);
-    open(to, "calls", '[');
-    for (guint i = 0; i < rows->len; i++) {
-        const struct dt_named *row = g_ptr_array_index(rows, i);
-        open(to, NULL, '{');
-        text(to, "node", name_of(row->node));
-        text(to, "entry", row->name);
-        count(to, "count", row->count);
-        number(to, "total_ns", row->measured ? row->total : DT_NO_VALUE);
-        number(to, "own_ns", row->measured ? row->own : DT_NO_VALUE);
-        quantiles(to, "", &row->took, true);
-        count(to, "exceptions", row->failed);
-        count(to, "inferred", row->inferred);
-        close(to, '}');
-    }
-    close(to, ']');
+static void call(GString *to, const void *row) {
+    const struct dt_named *call = row;
+    dt_json_text(to, "node", name_of(call->node));
+    dt_json_text(to, "entry", call->name);
+    count(to, "count", call->count);
+    dt_json_number(to, "total_ns", call->measured ? call->total : DT_NO_VALUE);
+    dt_json_number(to, "own_ns", call->measured ? call->own : DT_NO_VALUE);
+    took(to, &call->took);
+    count(to, "exceptions", call->failed);
+    count(to, "inferred", call->inferred);
 }
 
-static void server_calls(GString *to, const struct dt_report *r) {
-    g_autoptr(GPtrArray) rows = dt_report_server_calls(r);
-    open(to, "server_calls", '[');
-    for (guint i = 0; i < rows->len; i++) {
-        const struct dt_pair *row = g_ptr_array_index(rows, i);
-        open(to, NULL, '{');
-        ref(to, "caller", row->only ? row->only : row->from);
-        ref(to, "server", row->to);
-        text(to, "request", row->text);
-        text(to, "example", row->example);
-        count(to, "count", row->count);
-        quantiles(to, "", &row->took, true);
-        quantiles(to, "queued_", &row->queued, false);
-        quantiles(to, "worked_", &row->worked, false);
-        count(to, "timeouts", row->timeouts);
-        count(to, "downs", row->downs);
-        close(to, '}');
-    }
-    close(to, ']');
+static void server_call(GString *to, const void *row) {
+    const struct dt_pair *call = row;
+    ref(to, "caller", call->only ? call->only : call->from);
+    ref(to, "server", call->to);
+    dt_json_text(to, "request", call->text);
+    dt_json_text(to, "example", call->example);
+    count(to, "count", call->count);
+    took(to, &call->took);
+    quantiles(to, "queued_", &call->queued);
+    quantiles(to, "worked_", &call->worked);
+    count(to, "timeouts", call->timeouts);
+    count(to, "downs", call->downs);
 }
 
-static void spans(GString *to, const struct dt_report *r) {
-    g_autoptr(GPtrArray) rows = dt_report_spans(r);
-    open(to, "spans", '[');
-    for (guint i = 0; i < rows->len; i++) {
-        const struct dt_named *row = g_ptr_array_index(rows, i);
-        open(to, NULL, '{');
-        text(to, "name", row->name);
-        count(to, "count", row->count);
-        quantiles(to, "", &row->took, true);
-        count(to, "failed", row->failed);
-        close(to, '}');
-    }
-    close(to, ']');
+static void span(GString *to, const void *row) {
+    const struct dt_named *span = row;
+    dt_json_text(to, "name", span->name);
+    count(to, "count", span->count);
+    took(to, &span->took);
+    count(to, "failed", span->failed);
 }
 
-static void counters(GString *to, const struct dt_report *r) {
-    g_autoptr(GPtrArray) rows = dt_report_counters(r);
-    open(to, "counters", '[');
-    for (guint i = 0; i < rows->len; i++) {
-        const struct dt_named *row = g_ptr_array_index(rows, i);
-        open(to, NULL, '{');
-        text(to, "node", name_of(row->node));
-        text(to, "name", row->name);
-        text(to, "unit", row->unit);
-        number(to, "min", row->min);
-        number(to, "max", row->max);
-        number(to, "last", row->last);
-        close(to, '}');
-    }
-    close(to, ']');
+static void counter(GString *to, const void *row) {
+    const struct dt_named *counter = row;
+    dt_json_text(to, "node", name_of(counter->node));
+    dt_json_text(to, "name", counter->name);
+    dt_json_text(to, "unit", counter->unit);
+    dt_json_number(to, "min", counter->min);
+    dt_json_number(to, "max", counter->max);
+    dt_json_number(to, "last", counter->last);
 }
 
 /* -- Messages --------------------------------------------------------------------------- */
 
-static void talks(GString *to, const struct dt_report *r) {
-    g_autoptr(GPtrArray) rows = dt_pairs_by_count(&r->talks);
-    open(to, "talks", '[');
-    for (guint i = 0; i < rows->len; i++) {
-        const struct dt_pair *row = g_ptr_array_index(rows, i);
-        open(to, NULL, '{');
-        ref(to, "from", row->from);
-        ref(to, "to", row->to);
-        count(to, "messages", row->count);
-        count(to, "inferred", row->inferred);
-        close(to, '}');
-    }
-    close(to, ']');
+static void talk(GString *to, const void *row) {
+    const struct dt_pair *talk = row;
+    ref(to, "from", talk->from);
+    ref(to, "to", talk->to);
+    count(to, "messages", talk->count);
+    count(to, "inferred", talk->inferred);
 }
 
-static void dead(GString *to, const struct dt_report *r) {
-    g_autoptr(GPtrArray) rows = dt_pairs_by_count(&r->dead);
-    open(to, "dead", '[');
-    for (guint i = 0; i < rows->len; i++) {
-        const struct dt_pair *row = g_ptr_array_index(rows, i);
-        open(to, NULL, '{');
-        ref(to, "from", row->from);
-        ref(to, "to", row->to);
-        text(to, "to_text", row->text);
-        count(to, "messages", row->count);
-        text(to, "example", row->example);
-        close(to, '}');
-    }
-    close(to, ']');
+static void dead(GString *to, const void *row) {
+    const struct dt_pair *dead = row;
+    ref(to, "from", dead->from);
+    ref(to, "to", dead->to);
+    dt_json_text(to, "to_text", dead->text);
+    count(to, "messages", dead->count);
+    dt_json_text(to, "example", dead->example);
 }
 
 /* -- Lists ------------------------------------------------------------------------------ */
 
-static void exits(GString *to, const struct dt_listed *row) {
-    ref(to, "process", row->who);
-    number(to, "time", row->time);
-    text(to, "reason", row->text);
-    open(to, "linked", '[');
-    for (guint i = 0; i < row->linked->len; i++)
-        ref(to, NULL, g_ptr_array_index(row->linked, i));
-    close(to, ']');
-    boolean(to, "is_crash", true);
+static void exited(GString *to, const void *row) {
+    const struct dt_listed *exited = row;
+    ref(to, "process", exited->who);
+    dt_json_number(to, "time", exited->time);
+    dt_json_text(to, "reason", exited->text);
+    dt_json_open(to, "linked", '[');
+    for (guint i = 0; i < exited->linked->len; i++)
+        ref(to, NULL, g_ptr_array_index(exited->linked, i));
+    dt_json_close(to, ']');
+    dt_json_boolean(to, "is_crash", true);
 }
 
-static void waits(GString *to, const struct dt_listed *row) {
-    ref(to, "process", row->who);
-    number(to, "time", row->time);
-    number(to, "ns", row->ns);
-    text(to, "function", row->text);
-    boolean(to, "inferred", row->inferred);
+static void waited(GString *to, const void *row) {
+    const struct dt_listed *wait = row;
+    ref(to, "process", wait->who);
+    dt_json_number(to, "time", wait->time);
+    dt_json_number(to, "ns", wait->ns);
+    dt_json_text(to, "function", wait->text);
+    dt_json_boolean(to, "inferred", wait->inferred);
 }
 
-static void collections(GString *to, const struct dt_listed *row) {
-    ref(to, "process", row->who);
-    number(to, "time", row->time);
-    number(to, "ns", row->ns);
-    boolean(to, "is_major", row->is_major);
-    count(to, "reclaimed_words", row->reclaimed);
-    count(to, "heap_words", row->heap);
+static void collection(GString *to, const void *row) {
+    const struct dt_listed *collection = row;
+    ref(to, "process", collection->who);
+    dt_json_number(to, "time", collection->time);
+    dt_json_number(to, "ns", collection->ns);
+    dt_json_boolean(to, "is_major", collection->is_major);
+    count(to, "reclaimed_words", collection->reclaimed);
+    count(to, "heap_words", collection->heap);
 }
 
-static void log_lines(GString *to, const struct dt_listed *row) {
-    ref(to, "process", row->who);
-    text(to, "node", name_of(row->node));
-    number(to, "time", row->time);
-    text(to, "level", row->word);
-    text(to, "text", row->text);
-}
-
-static void list(GString *to, const char *name, const struct dt_list *list,
-                 void (*fields)(GString *, const struct dt_listed *)) {
-    open(to, name, '[');
-    for (guint i = 0; i < list->rows->len; i++) {
-        open(to, NULL, '{');
-        fields(to, &g_array_index(list->rows, struct dt_listed, i));
-        close(to, '}');
-    }
-    close(to, ']');
+static void logged(GString *to, const void *row) {
+    const struct dt_listed *line = row;
+    ref(to, "process", line->who);
+    dt_json_text(to, "node", name_of(line->node));
+    dt_json_number(to, "time", line->time);
+    dt_json_text(to, "level", line->word);
+    dt_json_text(to, "text", line->text);
 }
 
 /* -- Load ------------------------------------------------------------------------------- */
 
-static void averages(GString *to, const char *name, const struct dt_report *r, bool is_told,
-                     const int64_t *series) {
-    if (!is_told) {
-        number(to, name, DT_NO_VALUE);
+static void loaded(GString *to, const struct dt_report *r, const struct dt_seen_node *node,
+                   enum dt_load load) {
+    const struct dt_load_kind *kind = &dt_load_kinds[load];
+    const int64_t *series = node->load[load];
+    char average[G_ASCII_DTOSTR_BUF_SIZE];
+    if (!dt_is_told(node->told, kind->told)) {
+        dt_json_null(to, kind->name);
         return;
     }
-    open(to, name, '[');
+    dt_json_open(to, kind->name, '[');
     for (unsigned i = 0; i < dt_load_steps(r); i++) {
-        separate(to);
-        char text[G_ASCII_DTOSTR_BUF_SIZE];
-        g_string_append(to, g_ascii_formatd(text, sizeof text, "%.4g",
+        if (!kind->is_time) {
+            dt_json_number(to, NULL, series[i]);
+            continue;
+        }
+        dt_json_name(to, NULL);
+        g_string_append(to, g_ascii_formatd(average, sizeof average, "%.4g",
                                             (double)series[i] / (double)dt_load_ns(r, i)));
     }
-    close(to, ']');
-}
-
-static void counts(GString *to, const char *name, const struct dt_report *r, bool is_told,
-                   const uint64_t *series) {
-    if (!is_told) {
-        number(to, name, DT_NO_VALUE);
-        return;
-    }
-    open(to, name, '[');
-    for (unsigned i = 0; i < dt_load_steps(r); i++) {
-        separate(to);
-        g_string_append_printf(to, "%" G_GUINT64_FORMAT, series[i]);
-    }
-    close(to, ']');
+    dt_json_close(to, ']');
 }
 
 static void load(GString *to, const struct dt_report *r) {
-    open(to, "load", '{');
-    number(to, "begin", r->begin);
-    number(to, "step_ns", r->step);
-    open(to, "nodes", '[');
-    for (guint i = 0; i < r->nodes->len; i++) {
-        const struct dt_seen_node *node = g_ptr_array_index(r->nodes, i);
-        if (!node)
-            continue;
-        bool is_scheduling = node->told & 1U << DT_TOLD_SCHEDULING;
-        open(to, NULL, '{');
-        text(to, "node", node->name);
-        averages(to, "run", r, is_scheduling, node->load.run);
-        averages(to, "collecting", r, node->told & 1U << DT_TOLD_COLLECTIONS,
-                 node->load.collecting);
-        averages(to, "runnable", r, is_scheduling, node->load.runnable);
-        counts(to, "sent", r, node->told & 1U << DT_TOLD_SENDS, node->load.sent);
-        counts(to, "calls", r, node->told & 1U << DT_TOLD_CALLS, node->load.calls);
-        close(to, '}');
+    g_autoptr(GPtrArray) nodes = dt_report_nodes(r);
+    dt_json_open(to, "load", '{');
+    dt_json_number(to, "begin", r->begin);
+    dt_json_number(to, "step_ns", r->step);
+    dt_json_open(to, "nodes", '[');
+    for (guint i = 0; i < nodes->len; i++) {
+        const struct dt_seen_node *node = g_ptr_array_index(nodes, i);
+        dt_json_open(to, NULL, '{');
+        dt_json_text(to, "node", node->name);
+        for (unsigned n = 0; n < DT_LOADS; n++)
+            loaded(to, r, node, n);
+        dt_json_close(to, '}');
     }
-    close(to, ']');
-    close(to, '}');
+    dt_json_close(to, ']');
+    dt_json_close(to, '}');
 }
 
 static void left_out(GString *to, const struct dt_report *r) {
-    open(to, "left_out", '{');
-    open(to, "processes", '{');
+    dt_json_open(to, "left_out", '{');
+    dt_json_open(to, "processes", '{');
     count(to, "count", r->processes.left_out);
-    number(to, "run_ns", r->processes.run);
-    number(to, "collecting_ns", r->processes.collecting);
+    dt_json_number(to, "run_ns", r->processes.run);
+    dt_json_number(to, "collecting_ns", r->processes.collecting);
     count(to, "sent", r->processes.sent);
     count(to, "received", r->processes.received);
-    close(to, '}');
+    dt_json_close(to, '}');
     count(to, "ports", r->ports.left_out);
     count(to, "talks", r->talks.left_out);
     count(to, "server_calls", r->server_calls.left_out);
@@ -445,27 +324,33 @@ static void left_out(GString *to, const struct dt_report *r) {
     count(to, "waits", r->waits.left_out);
     count(to, "collections", r->collections.left_out);
     count(to, "log", r->log.left_out);
-    close(to, '}');
+    dt_json_close(to, '}');
 }
 
+/* docs/report.md describes each. */
+static const struct table tables[] = {
+    {"findings", dt_report_findings, finding},
+    {"processes", dt_report_processes, process},
+    {"calls", dt_report_calls, call},
+    {"server_calls", dt_report_server_calls, server_call},
+    {"talks", dt_report_talks, talk},
+    {"dead", dt_report_dead, dead},
+    {"exits", dt_report_crashes, exited},
+    {"waits", dt_report_waits, waited},
+    {"collections", dt_report_collections, collection},
+    {"ports", dt_report_ports, port},
+    {"spans", dt_report_spans, span},
+    {"counters", dt_report_counters, counter},
+    {"log", dt_report_log, logged},
+};
+
 void dt_report_json(const struct dt_report *r, GString *to) {
-    g_string_append_c(to, '{');
-    count(to, "version", VERSION);
+    dt_json_open(to, NULL, '{');
+    dt_json_number(to, "version", VERSION);
     recording(to, r);
-    findings(to, r);
-    processes(to, r);
-    calls(to, r);
-    server_calls(to, r);
-    talks(to, r);
-    dead(to, r);
-    list(to, "exits", &r->crashes, exits);
-    list(to, "waits", &r->waits, waits);
-    list(to, "collections", &r->collections, collections);
-    ports(to, r);
-    spans(to, r);
-    counters(to, r);
-    list(to, "log", &r->log, log_lines);
+    for (size_t i = 0; i < G_N_ELEMENTS(tables); i++)
+        put_table(to, r, &tables[i]);
     load(to, r);
     left_out(to, r);
-    g_string_append_c(to, '}');
+    dt_json_close(to, '}');
 }

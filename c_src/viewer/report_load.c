@@ -3,16 +3,17 @@
 /* The steps get twice as long whenever the recording outgrows them: so no pass before is needed
  * that finds out its length. */
 
-enum { FIRST_STEP = 1000 };
+enum { FIRST_STEP = 1000 /* ns */ };
 
-static void halve(int64_t *series) {
-    for (size_t i = 0; i < DT_STEPS / 2; i++)
-        series[i] = series[2 * i] + series[2 * i + 1];
-    for (size_t i = DT_STEPS / 2; i < DT_STEPS; i++)
-        series[i] = 0;
-}
+const struct dt_load_kind dt_load_kinds[DT_LOADS] = {
+    [DT_LOAD_RUN] = {"run", DT_TOLD_SCHEDULING, true},
+    [DT_LOAD_COLLECTING] = {"collecting", DT_TOLD_COLLECTIONS, true},
+    [DT_LOAD_RUNNABLE] = {"runnable", DT_TOLD_SCHEDULING, true},
+    [DT_LOAD_SENT] = {"sent", DT_TOLD_SENDS, false},
+    [DT_LOAD_CALLS] = {"calls", DT_TOLD_CALLS, false},
+};
 
-static void halve_counts(uint64_t *series) {
+static void halve(int64_t series[DT_STEPS]) {
     for (size_t i = 0; i < DT_STEPS / 2; i++)
         series[i] = series[2 * i] + series[2 * i + 1];
     for (size_t i = DT_STEPS / 2; i < DT_STEPS; i++)
@@ -23,18 +24,13 @@ static void double_step(struct dt_report *report) {
     report->step *= 2;
     for (guint i = 0; i < report->nodes->len; i++) {
         struct dt_seen_node *node = g_ptr_array_index(report->nodes, i);
-        if (!node)
-            continue;
-        halve(node->load.run);
-        halve(node->load.collecting);
-        halve(node->load.runnable);
-        halve_counts(node->load.sent);
-        halve_counts(node->load.calls);
+        for (unsigned n = 0; node && n < DT_LOADS; n++)
+            halve(node->load[n]);
     }
 }
 
 /* The step of a time; times before the first one belong to the first step. */
-static int step_of(struct dt_report *report, int64_t time) {
+static unsigned step_of(struct dt_report *report, int64_t time) {
     if (!report->step)
         report->step = FIRST_STEP;
     if (report->begin == DT_NO_VALUE)
@@ -43,22 +39,27 @@ static int step_of(struct dt_report *report, int64_t time) {
         return 0;
     while ((time - report->begin) / report->step >= DT_STEPS)
         double_step(report);
-    return (int)((time - report->begin) / report->step);
+    return (unsigned)((time - report->begin) / report->step);
 }
 
-void dt_load_time(struct dt_report *report, int64_t *series, int64_t begin, int64_t end) {
-    int last = step_of(report, end), first = step_of(report, begin);
-    for (int i = first; i <= last; i++) {
+void dt_load_time(struct dt_report *report, struct dt_seen_node *node, enum dt_load load,
+                  int64_t begin, int64_t end) {
+    if (!node)
+        return;
+    unsigned last = step_of(report, end);
+    for (unsigned i = step_of(report, begin); i <= last; i++) {
         int64_t from = report->begin + i * report->step, to = from + report->step;
         from = MAX(from, begin);
         to = MIN(to, end);
         if (to > from)
-            series[i] += to - from;
+            node->load[load][i] += to - from;
     }
 }
 
-void dt_load_count(struct dt_report *report, uint64_t *series, int64_t time) {
-    series[step_of(report, time)]++;
+void dt_load_count(struct dt_report *report, struct dt_seen_node *node, enum dt_load load,
+                   int64_t time) {
+    if (node)
+        node->load[load][step_of(report, time)]++;
 }
 
 unsigned dt_load_steps(const struct dt_report *report) {

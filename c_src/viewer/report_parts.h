@@ -58,12 +58,28 @@ enum dt_told {
 };
 extern const char *const dt_told_words[DT_TOLD];
 
+static inline bool dt_is_told(uint32_t told, enum dt_told kind) {
+    return told & 1U << kind;
+}
+
 /* -- Nodes and processes -------------------------------------------------------------- */
 
-struct dt_load {
-    int64_t run[DT_STEPS], collecting[DT_STEPS], runnable[DT_STEPS]; /* ns */
-    uint64_t sent[DT_STEPS], calls[DT_STEPS];
+/* What a node's load is made of. */
+enum dt_load {
+    DT_LOAD_RUN,
+    DT_LOAD_COLLECTING,
+    DT_LOAD_RUNNABLE,
+    DT_LOAD_SENT,
+    DT_LOAD_CALLS,
+    DT_LOADS
 };
+
+struct dt_load_kind {
+    const char *name;
+    enum dt_told told; /* what a recording has to have for it */
+    bool is_time;      /* ns in each step; else how many */
+};
+extern const struct dt_load_kind dt_load_kinds[DT_LOADS];
 
 struct dt_seen_node {
     unsigned number; /* from 1, as tables of several nodes show it */
@@ -71,11 +87,13 @@ struct dt_seen_node {
     int64_t os_pid, first, last;
     uint64_t processes;
     uint32_t told; /* bit n: enum dt_told n */
-    struct dt_load load;
+    int64_t load[DT_LOADS][DT_STEPS];
 };
 
-struct dt_seen_node *dt_seen(struct dt_report *report,
-                             const struct dt_node *node); /* NULL of NULL */
+/* NULL of NULL. */
+struct dt_seen_node *dt_seen(struct dt_report *report, const struct dt_node *node);
+/* "" if it is unknown. */
+const char *dt_seen_name(const struct dt_seen_node *node);
 
 struct dt_who *dt_who_sum(struct dt_report *report, struct dt_seen_node *node, const char *show);
 guint dt_who_sum_hash(gconstpointer of);
@@ -96,6 +114,10 @@ GPtrArray *dt_kept_copy(const struct dt_kept *kept); /* to be sorted; the caller
 void dt_kept_free(struct dt_kept *kept);
 void dt_kept_add(struct dt_kept *kept, struct dt_who *who);
 void dt_kept_cut(struct dt_kept *kept); /* to the first ones by each criterion */
+
+/* The largest number first. */
+typedef int64_t dt_criterion(const struct dt_who *who);
+void dt_whos_sort(GPtrArray *whos, dt_criterion *by);
 
 /* -- Tables --------------------------------------------------------------------------- */
 
@@ -169,6 +191,9 @@ void dt_list_add(struct dt_list *list, struct dt_listed row);
 bool dt_list_wants(const struct dt_list *list, int64_t ns);
 void dt_list_sort(struct dt_list *list);
 
+/* Those of an array's elements; the caller frees the array. */
+GPtrArray *dt_pointers(const GArray *array);
+
 struct dt_seen_lost {
     struct dt_seen_node *node;
     char *stream;
@@ -213,7 +238,6 @@ struct dt_report {
 
 /* -- The functions that collect --------------------------------------------------------- */
 
-bool dt_report_finish(void *s, const struct dt_model *model, GError **error);
 void dt_report_node(void *s, struct dt_node *node);
 void dt_report_process(void *s, struct dt_process *process, int64_t time);
 void dt_report_process_named(void *s, struct dt_process *process, int64_t time);
@@ -245,23 +269,29 @@ void dt_report_lost(void *s, const struct dt_lost *lost);
 
 /* -- From what is collected to what is shown ---------------------------------------------- */
 
-void dt_load_time(struct dt_report *report, int64_t *series, int64_t begin, int64_t end);
-void dt_load_count(struct dt_report *report, uint64_t *series, int64_t time);
+/* Without a node: of none. */
+void dt_load_time(struct dt_report *report, struct dt_seen_node *node, enum dt_load load,
+                  int64_t begin, int64_t end);
+void dt_load_count(struct dt_report *report, struct dt_seen_node *node, enum dt_load load,
+                   int64_t time);
 unsigned dt_load_steps(const struct dt_report *report);
 /* Of a step; the last one ends with the recording. */
 int64_t dt_load_ns(const struct dt_report *report, unsigned step);
 
 void dt_report_find(struct dt_report *report);
 
-/* Sorted for showing; the caller frees the array. */
-GPtrArray *dt_report_calls(const struct dt_report *report);        /* by total */
-GPtrArray *dt_report_server_calls(const struct dt_report *report); /* by p99 */
-GPtrArray *dt_report_spans(const struct dt_report *report);        /* by total */
-GPtrArray *dt_report_counters(const struct dt_report *report);     /* by name and node */
+/* The rows of a table in the order in which they are shown; the caller frees the array. */
+typedef GPtrArray *dt_rows(const struct dt_report *report);
+dt_rows dt_report_nodes, dt_report_lost_rows, dt_report_findings; /* dt_seen_node, ... */
+dt_rows dt_report_processes, dt_report_ports;                     /* dt_who */
+dt_rows dt_report_calls, dt_report_spans, dt_report_counters;     /* dt_named */
+dt_rows dt_report_server_calls, dt_report_talks, dt_report_dead;  /* dt_pair */
+dt_rows dt_report_crashes, dt_report_waits, dt_report_collections, dt_report_log; /* dt_listed */
 
 /* DT_NO_VALUE if the recording does not tell. */
 int64_t dt_who_number(const struct dt_who *who, enum dt_told kind, uint64_t number);
 int64_t dt_who_ns(const struct dt_who *who, enum dt_told kind, int64_t ns);
+int64_t dt_who_mailbox_max(const struct dt_who *who);
 
 bool dt_report_has_nodes(const struct dt_report *report); /* several */
 

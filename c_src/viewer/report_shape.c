@@ -5,6 +5,8 @@
 
 #include <glib.h>
 
+#include "viewer/texts.h"
+
 /* Past a quoted atom, a string or a character that starts at `s`. */
 static const char *quoted(const char *s) {
     char quote = *s++;
@@ -26,22 +28,23 @@ static const char *atom(const char *s) {
     return s;
 }
 
-const char *dt_term_end(const char *s) {
+const char *dt_term_end(const char *term) {
     int depth = 0;
-    while (*s) {
-        if (*s == '"' || *s == '\'') {
-            s = quoted(s);
+    while (*term) {
+        bool is_begin = g_str_has_prefix(term, "<<"), is_end = g_str_has_prefix(term, ">>");
+        if (*term == '"' || *term == '\'') {
+            term = quoted(term);
             continue;
         }
-        if (strchr("{[(", *s) || g_str_has_prefix(s, "<<"))
+        if (depth == 0 && strchr(",}])", *term))
+            return term;
+        if (strchr("{[(", *term) || is_begin)
             depth++;
-        else if (depth == 0 && strchr(",}])", *s))
-            return s;
-        else if (strchr("}])", *s) || g_str_has_prefix(s, ">>"))
+        else if (depth > 0 && (strchr("}])", *term) || is_end))
             depth--;
-        s += g_str_has_prefix(s, "<<") || g_str_has_prefix(s, ">>") ? 2 : 1;
+        term += is_begin || is_end ? 2 : 1;
     }
-    return s;
+    return term;
 }
 
 /* An atom as it is, and of other terms their kind. */
@@ -81,9 +84,9 @@ void dt_report_shape(const char *request, char *shape, size_t size) {
     else
         put_kind(to, request, request + strlen(request));
     if (to->len >= size) {
-        const char *end = g_utf8_find_prev_char(to->str, to->str + size - 3);
-        g_string_truncate(to, end ? (gsize)(end - to->str) : 0);
-        g_string_append(to, "...");
+        static const char cut[] = "...";
+        g_string_truncate(to, dt_head(to->str, size - sizeof cut));
+        g_string_append(to, cut);
     }
     g_strlcpy(shape, to->str, size);
 }

@@ -1,45 +1,36 @@
-#include <string.h>
-
 #include "viewer/report_parts.h"
 
-void dt_show_ns(char *to, size_t size, int64_t ns) {
-    static const struct {
-        double ns;
-        const char *unit;
-    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "\u00b5s"}};
-    if (ns == DT_NO_VALUE || ns == 0) {
-        g_strlcpy(to, ns ? "" : "0", size);
-        return;
-    }
-    for (size_t i = 0; i < G_N_ELEMENTS(units); i++) {
-        double value = (double)ns / units[i].ns;
+struct unit {
+    double one;
+    const char *name;
+};
+
+/* With three digits, by the first unit that there is one of. */
+static bool show(char *to, size_t size, double number, const struct unit units[3]) {
+    for (size_t i = 0; i < 3; i++) {
+        double value = number / units[i].one;
         /* 999.7 µs would be shown as 1000 µs. */
         if (value < 0.9995)
             continue;
         int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
-        g_snprintf(to, size, "%.*f %s", decimals, value, units[i].unit);
-        return;
+        g_snprintf(to, size, "%.*f %s", decimals, value, units[i].name);
+        return true;
     }
-    g_snprintf(to, size, "%" G_GINT64_FORMAT " ns", ns);
+    return false;
+}
+
+void dt_show_ns(char *to, size_t size, int64_t ns) {
+    static const struct unit units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "\u00b5s"}};
+    if (ns == DT_NO_VALUE || ns == 0)
+        g_strlcpy(to, ns ? "" : "0", size);
+    else if (!show(to, size, (double)ns, units))
+        g_snprintf(to, size, "%" G_GINT64_FORMAT " ns", ns);
 }
 
 void dt_show_bytes(char *to, size_t size, uint64_t bytes) {
-    static const struct {
-        double bytes;
-        const char *unit;
-    } units[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}};
-    for (size_t i = 0; i < G_N_ELEMENTS(units); i++) {
-        double value = (double)bytes / units[i].bytes;
-        if (value < 0.9995)
-            continue;
-        g_snprintf(to, size, "%.*f %s",
-                   value < 9.995   ? 2
-                   : value < 99.95 ? 1
-                                   : 0,
-                   value, units[i].unit);
-        return;
-    }
-    g_snprintf(to, size, "%" G_GUINT64_FORMAT " B", bytes);
+    static const struct unit units[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}};
+    if (!show(to, size, (double)bytes, units))
+        g_snprintf(to, size, "%" G_GUINT64_FORMAT " B", bytes);
 }
 
 bool dt_report_has_nodes(const struct dt_report *r) {

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "viewer/report_parts.h"
+#include "viewer/texts.h"
 
 /* -- Pairs ------------------------------------------------------------------------------ */
 
@@ -64,20 +65,16 @@ static void merge(struct dt_pair *to, struct dt_pair *from) {
     dt_quantiles_merge(&to->worked, &from->worked);
 }
 
-static uint64_t number_of(const struct dt_who *who) {
-    return who ? who->number : 0;
-}
-
-static int by_numbers(uint64_t a, uint64_t b) {
-    return a < b ? -1 : a > b;
+static int64_t number_of(const struct dt_who *who) {
+    return who ? (int64_t)who->number : 0;
 }
 
 /* The second criteria make the order the same in each run. */
 static gint by_count(gconstpointer a, gconstpointer b) {
     const struct dt_pair *x = *(struct dt_pair *const *)a, *y = *(struct dt_pair *const *)b;
-    int by = by_numbers(y->count, x->count);
-    by = by ? by : by_numbers(number_of(x->from), number_of(y->from));
-    by = by ? by : by_numbers(number_of(x->to), number_of(y->to));
+    int by = dt_compare((int64_t)y->count, (int64_t)x->count);
+    by = by ? by : dt_compare(number_of(x->from), number_of(y->from));
+    by = by ? by : dt_compare(number_of(x->to), number_of(y->to));
     by = by ? by : g_strcmp0(x->text, y->text);
     return by ? by : strcmp(dt_who_show(x->from), dt_who_show(y->from));
 }
@@ -236,14 +233,13 @@ bool dt_list_wants(const struct dt_list *list, int64_t ns) {
 
 static gint by_time(gconstpointer a, gconstpointer b) {
     const struct dt_listed *x = a, *y = b;
-    return x->time < y->time ? -1 : x->time > y->time;
+    return dt_compare(x->time, y->time);
 }
 
 static gint by_ns(gconstpointer a, gconstpointer b) {
     const struct dt_listed *x = a, *y = b;
-    if (x->ns != y->ns)
-        return x->ns < y->ns ? 1 : -1;
-    return by_time(a, b);
+    int by = dt_compare(y->ns, x->ns);
+    return by ? by : by_time(a, b);
 }
 
 void dt_list_sort(struct dt_list *list) {
@@ -266,4 +262,12 @@ void dt_list_add(struct dt_list *list, struct dt_listed row) {
     g_array_append_val(list->rows, row);
     if (list->rows->len >= 2 * DT_LISTED)
         dt_list_sort(list);
+}
+
+GPtrArray *dt_pointers(const GArray *array) {
+    GPtrArray *pointers = g_ptr_array_sized_new(array->len);
+    size_t size = g_array_get_element_size((GArray *)array);
+    for (guint i = 0; i < array->len; i++)
+        g_ptr_array_add(pointers, array->data + i * size);
+    return pointers;
 }

@@ -2,13 +2,9 @@
 
 #include "viewer/report_columns.h"
 #include "viewer/report_parts.h"
+#include "viewer/texts.h"
 
 enum { BYTES_PER_WORD = 8 };
-
-#define NAMES(...)                                                                                 \
-    (const char *const[]) {                                                                        \
-        __VA_ARGS__, NULL                                                                          \
-    }
 
 /* A line of a text of the recording, indented and folded at DT_COLUMNS. */
 static void line(GString *to, const char *prefix, const char *text) {
@@ -29,13 +25,6 @@ static void line(GString *to, const char *prefix, const char *text) {
         room = DT_COLUMNS - (glong)strlen(prefix);
     }
     g_string_append_printf(to, "%s\n", rest);
-}
-
-static void title(GString *to, const char *text, guint rows, unsigned top) {
-    g_string_append_printf(to, "\n%s", text);
-    if (rows > top)
-        g_string_append_printf(to, " (%u of %u)", top, rows);
-    g_string_append(to, "\n");
 }
 
 static void cell_ns(struct dt_columns *c, int64_t ns) {
@@ -93,14 +82,15 @@ static void cell_who(struct dt_columns *c, const struct dt_who *who) {
 }
 
 /* Both are of one node. */
-static void cells_pair(struct dt_columns *c, const struct dt_report *r, const struct dt_pair *row) {
-    const struct dt_who *known = row->from ? row->from : row->to;
+static void cells_pair(struct dt_columns *c, const struct dt_report *r,
+                       const struct dt_pair *pair) {
+    const struct dt_who *known = pair->from ? pair->from : pair->to;
     cell_node(c, r, known ? known->node : NULL);
-    cell_who(c, row->from);
-    if (row->to)
-        cell_who(c, row->to);
+    cell_who(c, pair->from);
+    if (pair->to)
+        cell_who(c, pair->to);
     else
-        dt_columns_text(c, row->text ? row->text : "unknown");
+        dt_columns_text(c, pair->text ? pair->text : "unknown");
 }
 
 /* Where many columns leave little room: the name alone, if it has one. */
@@ -116,15 +106,62 @@ static void cell_named(struct dt_columns *c, const struct dt_who *who) {
     dt_columns_text(c, text);
 }
 
+/* -- Tables ----------------------------------------------------------------------------- */
+
+struct table {
+    const char *title;
+    dt_rows *rows;
+    const char *const *columns;
+    void (*cells)(struct dt_columns *, const struct dt_report *, const void *row);
+    bool (*is_dull)(const void *row); /* such rows are left out; NULL: all are shown */
+    const char *without_dull;         /* ends the title where rows were left out */
+};
+
+#define COLUMNS(...)                                                                               \
+    (const char *const[]) {                                                                        \
+        __VA_ARGS__, NULL                                                                          \
+    }
+
+/* Returns whether there were some. */
+static bool leave_out(GPtrArray *rows, bool (*is_dull)(const void *row)) {
+    guint all = rows->len, n = 0;
+    for (guint i = 0; i < all; i++)
+        if (!is_dull(g_ptr_array_index(rows, i)))
+            g_ptr_array_index(rows, n++) = g_ptr_array_index(rows, i);
+    g_ptr_array_set_size(rows, (gint)n);
+    return n < all;
+}
+
+/* The first `top` rows; without rows nothing. */
+static void put_rows(GString *to, const struct dt_report *r, unsigned top,
+                     const struct table *table, GPtrArray *rows) {
+    bool has_dull = table->is_dull && leave_out(rows, table->is_dull);
+    if (!rows->len)
+        return;
+    g_string_append_printf(to, "\n%s%s", table->title, has_dull ? table->without_dull : "");
+    if (rows->len > top)
+        g_string_append_printf(to, " (%u of %u)", top, rows->len);
+    g_string_append_c(to, '\n');
+    struct dt_columns *c = dt_columns_new(table->columns);
+    for (guint i = 0; i < rows->len && i < top; i++)
+        table->cells(c, r, g_ptr_array_index(rows, i));
+    dt_columns_end(c, to);
+}
+
+static void put_table(GString *to, const struct dt_report *r, unsigned top,
+                      const struct table *table) {
+    g_autoptr(GPtrArray) rows = table->rows(r);
+    put_rows(to, r, top, table, rows);
+}
+
 /* -- The recording ---------------------------------------------------------------------- */
 
 static void nodes(GString *to, const struct dt_report *r) {
     struct dt_columns *c =
-        dt_columns_new(NAMES("", "<node", "<host", "os pid", "<OTP", "processes", "seconds"));
-    for (guint i = 0; i < r->nodes->len; i++) {
-        const struct dt_seen_node *node = g_ptr_array_index(r->nodes, i);
-        if (!node)
-            continue;
+        dt_columns_new(COLUMNS("", "<node", "<host", "os pid", "<OTP", "processes", "seconds"));
+    g_autoptr(GPtrArray) nodes = dt_report_nodes(r);
+    for (guint i = 0; i < nodes->len; i++) {
+        const struct dt_seen_node *node = g_ptr_array_index(nodes, i);
         cell_node(c, r, node);
         dt_columns_text(c, node->name);
         dt_columns_text(c, node->hostname);
@@ -145,7 +182,7 @@ static void recording(GString *to, const struct dt_report *r) {
     g_string_append(to, r->lost_rows ? "; events were lost\n" : ", none lost\n");
     g_autoptr(GString) kinds = g_string_new(NULL);
     for (unsigned i = 0; i < DT_TOLD; i++)
-        if (r->told & 1U << i)
+        if (dt_is_told(r->told, i))
             g_string_append_printf(kinds, "%s%s", kinds->len ? ", " : "", dt_told_words[i]);
     line(to, "Recorded: ", kinds->len ? kinds->str : "nothing that this report shows");
     g_string_append_c(to, '\n');
@@ -155,7 +192,7 @@ static void recording(GString *to, const struct dt_report *r) {
 
 static void findings(GString *to, const struct dt_report *r) {
     if (!r->findings->len) {
-        g_string_append(to, "Findings: none\n");
+        g_string_append(to, "Findings: none\n\n");
         return;
     }
     g_string_append(to, "Findings\n");
@@ -168,7 +205,7 @@ static void findings(GString *to, const struct dt_report *r) {
     g_string_append_c(to, '\n');
 }
 
-/* -- Processes -------------------------------------------------------------------------- */
+/* -- Processes and ports ---------------------------------------------------------------- */
 
 static int64_t run(const struct dt_who *who) {
     return dt_who_ns(who, DT_TOLD_SCHEDULING, who->run);
@@ -186,13 +223,15 @@ static int64_t longest_wait(const struct dt_who *who) {
     return dt_who_ns(who, DT_TOLD_SCHEDULING, who->longest_wait);
 }
 
-static void cells_run(struct dt_columns *c, const struct dt_who *who) {
-    cell_ns(c, run(who));
+static void cells_process(struct dt_columns *c, const struct dt_report *r,
+                          const struct dt_who *who) {
+    cell_node(c, r, who->node);
+    cell_named(c, who);
+    dt_columns_text(c, who->initial);
 }
 
-static void cells_runnable(struct dt_columns *c, const struct dt_who *who) {
+static void cell_runnable(struct dt_columns *c, const struct dt_who *who) {
     cell_ns(c, dt_who_ns(who, DT_TOLD_SCHEDULING, who->runnable));
-    cell_ns(c, longest_wait(who));
 }
 
 static void cells_collecting(struct dt_columns *c, const struct dt_who *who) {
@@ -201,79 +240,81 @@ static void cells_collecting(struct dt_columns *c, const struct dt_who *who) {
 }
 
 static void cells_messages(struct dt_columns *c, const struct dt_who *who) {
-    bool has_both = who->node && who->node->told & 1U << DT_TOLD_SENDS;
     cell_number(c, dt_who_number(who, DT_TOLD_SENDS, who->sent));
     cell_number(c, dt_who_number(who, DT_TOLD_DELIVERIES, who->received));
-    cell_number(c,
-                has_both ? dt_who_number(who, DT_TOLD_DELIVERIES, who->mailbox_max) : DT_NO_VALUE);
+    cell_number(c, dt_who_mailbox_max(who));
 }
 
-static void cells_all(struct dt_columns *c, const struct dt_who *who) {
-    cells_run(c, who);
-    cells_runnable(c, who);
+static void that_runs(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_who *who = row;
+    cells_process(c, r, who);
+    cell_ns(c, run(who));
+    cell_runnable(c, who);
+    cell_ns(c, longest_wait(who));
     cells_collecting(c, who);
     cells_messages(c, who);
 }
 
-static void cells_collecting_run(struct dt_columns *c, const struct dt_who *who) {
-    cells_collecting(c, who);
-    cells_run(c, who);
+static void that_talks(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    cells_process(c, r, row);
+    cells_messages(c, row);
 }
 
-static void cells_wait(struct dt_columns *c, const struct dt_who *who) {
-    cell_ns(c, longest_wait(who));
-    cell_ns(c, dt_who_ns(who, DT_TOLD_SCHEDULING, who->runnable));
-    cells_run(c, who);
+static void that_collects(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    cells_process(c, r, row);
+    cells_collecting(c, row);
+    cell_ns(c, run(row));
 }
 
-#define PROCESS_NAMES(...) NAMES("node", "<process", "~initial call", __VA_ARGS__)
+static void that_waits(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    cells_process(c, r, row);
+    cell_ns(c, longest_wait(row));
+    cell_runnable(c, row);
+    cell_ns(c, run(row));
+}
 
-/* A table of processes, ordered by one of their numbers. */
-static const struct order {
-    const char *title;
-    int64_t (*value)(const struct dt_who *who);
-    const char *const *names;
-    void (*cells)(struct dt_columns *c, const struct dt_who *who);
+#define PROCESS_COLUMNS(...) COLUMNS("node", "<process", "~initial call", __VA_ARGS__)
+
+/* Processes by one of their numbers. */
+static const struct {
+    dt_criterion *by;
+    struct table table;
 } orders[] = {
-    {"Processes by run time", run,
-     PROCESS_NAMES("ran", "runnable", "longest", "collected", "GCs", "sent", "received", "mailbox"),
-     cells_all},
-    {"Processes by messages sent and received", messages,
-     PROCESS_NAMES("sent", "received", "mailbox"), cells_messages},
-    {"Processes by time of garbage collection", collecting,
-     PROCESS_NAMES("collected", "GCs", "ran"), cells_collecting_run},
-    {"Processes by their longest wait for a scheduler (inferred)", longest_wait,
-     PROCESS_NAMES("longest", "runnable", "ran"), cells_wait},
+    {run,
+     {.title = "Processes by run time",
+      .columns = PROCESS_COLUMNS("ran", "runnable", "longest", "collected", "GCs", "sent",
+                                 "received", "mailbox"),
+      .cells = that_runs}},
+    {messages,
+     {.title = "Processes by messages sent and received",
+      .columns = PROCESS_COLUMNS("sent", "received", "mailbox"),
+      .cells = that_talks}},
+    {collecting,
+     {.title = "Processes by time of garbage collection",
+      .columns = PROCESS_COLUMNS("collected", "GCs", "ran"),
+      .cells = that_collects}},
+    {longest_wait,
+     {.title = "Processes by their longest wait for a scheduler (inferred)",
+      .columns = PROCESS_COLUMNS("longest", "runnable", "ran"),
+      .cells = that_waits}},
 };
 
-static gint by_value(gconstpointer a, gconstpointer b, gpointer by) {
-    const struct dt_who *x = *(struct dt_who *const *)a, *y = *(struct dt_who *const *)b;
-    const struct order *order = by;
-    int64_t p = order->value(x), q = order->value(y);
-    if (p != q)
-        return p < q ? 1 : -1;
-    return x->number < y->number ? -1 : x->number > y->number;
+/* Those that have some of it. */
+static GPtrArray *sorted(const struct dt_kept *kept, dt_criterion *by) {
+    GPtrArray *whos = dt_kept_copy(kept);
+    guint n = 0;
+    dt_whos_sort(whos, by);
+    while (n < whos->len && by(g_ptr_array_index(whos, n)) > 0)
+        n++;
+    g_ptr_array_set_size(whos, (gint)n);
+    return whos;
 }
 
-static void processes(GString *to, const struct dt_report *r, const struct order *order,
-                      unsigned top) {
-    g_autoptr(GPtrArray) whos = dt_kept_copy(&r->processes);
-    g_ptr_array_sort_with_data(whos, by_value, (gpointer)order);
-    guint n = 0;
-    while (n < whos->len && order->value(g_ptr_array_index(whos, n)) > 0)
-        n++;
-    if (!n)
-        return;
-    title(to, order->title, n, top);
-    struct dt_columns *c = dt_columns_new(order->names);
-    for (guint i = 0; i < n && i < top; i++) {
-        const struct dt_who *who = g_ptr_array_index(whos, i);
-        cell_node(c, r, who->node);
-        cell_named(c, who);
-        dt_columns_text(c, who->initial);
-        order->cells(c, who);
+static void processes(GString *to, const struct dt_report *r, unsigned top) {
+    for (size_t i = 0; i < G_N_ELEMENTS(orders); i++) {
+        g_autoptr(GPtrArray) rows = sorted(&r->processes, orders[i].by);
+        put_rows(to, r, top, &orders[i].table, rows);
     }
-    dt_columns_end(c, to);
 }
 
 static void others(GString *to, const struct dt_report *r) {
@@ -292,35 +333,28 @@ static void others(GString *to, const struct dt_report *r) {
 
 static gint by_traffic(gconstpointer a, gconstpointer b) {
     const struct dt_who *x = *(struct dt_who *const *)a, *y = *(struct dt_who *const *)b;
-    int64_t p = messages(x), q = messages(y);
-    if (p != q)
-        return p < q ? 1 : -1;
-    return x->run < y->run ? 1 : x->run > y->run ? -1 : 0;
+    int by = dt_compare(messages(y), messages(x));
+    return by ? by : dt_compare(y->run, x->run);
 }
 
-static void ports(GString *to, const struct dt_report *r, unsigned top) {
-    g_autoptr(GPtrArray) ports = dt_kept_copy(&r->ports);
+static GPtrArray *ports(const struct dt_report *r) {
+    GPtrArray *ports = dt_report_ports(r);
     g_ptr_array_sort(ports, by_traffic);
-    guint n = ports->len;
-    if (!n)
-        return;
-    title(to, "Ports by traffic", n, top);
-    struct dt_columns *c = dt_columns_new(
-        NAMES("node", "<port", "<owner", "messages to it", "from it", "written", "ran"));
-    for (guint i = 0; i < n && i < top; i++) {
-        const struct dt_who *port = g_ptr_array_index(ports, i);
-        cell_node(c, r, port->node);
-        cell_who(c, port);
-        cell_who(c, port->parent);
-        cell_number(c, dt_who_number(port, DT_TOLD_DELIVERIES, port->received));
-        cell_number(c, dt_who_number(port, DT_TOLD_SENDS, port->sent));
-        if (dt_who_number(port, DT_TOLD_OUTPUT, port->bytes_out) == DT_NO_VALUE)
-            dt_columns_text(c, "");
-        else
-            cell_bytes(c, port->bytes_out);
-        cell_ns(c, dt_who_ns(port, DT_TOLD_SCHEDULING, port->run));
-    }
-    dt_columns_end(c, to);
+    return ports;
+}
+
+static void port(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_who *port = row;
+    cell_node(c, r, port->node);
+    cell_who(c, port);
+    cell_who(c, port->parent);
+    cell_number(c, dt_who_number(port, DT_TOLD_DELIVERIES, port->received));
+    cell_number(c, dt_who_number(port, DT_TOLD_SENDS, port->sent));
+    if (dt_who_number(port, DT_TOLD_OUTPUT, 0) == DT_NO_VALUE)
+        dt_columns_text(c, "");
+    else
+        cell_bytes(c, port->bytes_out);
+    cell_ns(c, dt_who_ns(port, DT_TOLD_SCHEDULING, port->run));
 }
 
 /* -- Calls ------------------------------------------------------------------------------ */
@@ -331,176 +365,101 @@ static void cell_quantiles(struct dt_columns *c, const struct dt_quantiles *q) {
     cell_ns(c, dt_quantiles_max(q));
 }
 
-static void server_calls(GString *to, const struct dt_report *r, unsigned top) {
-    g_autoptr(GPtrArray) rows = dt_report_server_calls(r);
-    if (!rows->len)
-        return;
-    title(to, "Calls of gen_servers, slowest first (in the mailbox and at work: p99, inferred)",
-          rows->len, top);
-    struct dt_columns *c =
-        dt_columns_new(NAMES("node", "<caller", "<server", "~request", "calls", "p50", "p99", "max",
-                             "mailbox", "work", "timeouts", "failed"));
-    for (guint i = 0; i < rows->len && i < top; i++) {
-        const struct dt_pair *row = g_ptr_array_index(rows, i);
-        cell_node(c, r, row->to ? row->to->node : NULL);
-        cell_short(c, row->only ? row->only : row->from);
-        cell_short(c, row->to);
-        dt_columns_text(c, row->text);
-        cell_count(c, row->count);
-        cell_quantiles(c, &row->took);
-        cell_ns(c, dt_quantile(&row->queued, 0.99));
-        cell_ns(c, dt_quantile(&row->worked, 0.99));
-        cell_some(c, row->timeouts);
-        cell_some(c, row->downs);
-    }
-    dt_columns_end(c, to);
+static void server_call(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_pair *call = row;
+    cell_node(c, r, call->to ? call->to->node : NULL);
+    cell_short(c, call->only ? call->only : call->from);
+    cell_short(c, call->to);
+    dt_columns_text(c, call->text);
+    cell_count(c, call->count);
+    cell_quantiles(c, &call->took);
+    cell_ns(c, dt_quantile(&call->queued, 0.99));
+    cell_ns(c, dt_quantile(&call->worked, 0.99));
+    cell_some(c, call->timeouts);
+    cell_some(c, call->downs);
 }
 
-static void calls(GString *to, const struct dt_report *r, unsigned top) {
-    g_autoptr(GPtrArray) rows = dt_report_calls(r);
-    if (!rows->len)
-        return;
-    title(to, "Functions by total time", rows->len, top);
-    struct dt_columns *c = dt_columns_new(
-        NAMES("node", "<function", "calls", "total", "own", "p50", "p99", "max", "exceptions"));
-    for (guint i = 0; i < rows->len && i < top; i++) {
-        const struct dt_named *row = g_ptr_array_index(rows, i);
-        cell_node(c, r, row->node);
-        dt_columns_text(c, row->name);
-        cell_count(c, row->count);
-        cell_ns(c, row->measured ? row->total : DT_NO_VALUE);
-        cell_ns(c, row->measured ? row->own : DT_NO_VALUE);
-        cell_quantiles(c, &row->took);
-        cell_some(c, row->failed);
-    }
-    dt_columns_end(c, to);
+static void call(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_named *call = row;
+    cell_node(c, r, call->node);
+    dt_columns_text(c, call->name);
+    cell_count(c, call->count);
+    cell_ns(c, call->measured ? call->total : DT_NO_VALUE);
+    cell_ns(c, call->measured ? call->own : DT_NO_VALUE);
+    cell_quantiles(c, &call->took);
+    cell_some(c, call->failed);
 }
 
-static void spans(GString *to, const struct dt_report *r, unsigned top) {
-    g_autoptr(GPtrArray) rows = dt_report_spans(r);
-    if (!rows->len)
-        return;
-    title(to, "Spans by total time", rows->len, top);
-    struct dt_columns *c = dt_columns_new(NAMES("<span", "number", "p50", "p99", "max", "failed"));
-    for (guint i = 0; i < rows->len && i < top; i++) {
-        const struct dt_named *row = g_ptr_array_index(rows, i);
-        dt_columns_text(c, row->name);
-        cell_count(c, row->count);
-        cell_quantiles(c, &row->took);
-        cell_some(c, row->failed);
-    }
-    dt_columns_end(c, to);
+static void span(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_named *span = row;
+    (void)r;
+    dt_columns_text(c, span->name);
+    cell_count(c, span->count);
+    cell_quantiles(c, &span->took);
+    cell_some(c, span->failed);
 }
 
 /* -- Messages --------------------------------------------------------------------------- */
 
-static void talks(GString *to, const struct dt_report *r, unsigned top) {
-    g_autoptr(GPtrArray) rows = dt_pairs_by_count(&r->talks);
-    if (!rows->len)
-        return;
-    title(to, "Messages by sender and receiver", rows->len, top);
-    struct dt_columns *c = dt_columns_new(NAMES("node", "<from", "<to", "messages", "inferred"));
-    for (guint i = 0; i < rows->len && i < top; i++) {
-        const struct dt_pair *row = g_ptr_array_index(rows, i);
-        cells_pair(c, r, row);
-        cell_count(c, row->count);
-        cell_some(c, row->inferred);
-    }
-    dt_columns_end(c, to);
+static void talk(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_pair *talk = row;
+    cells_pair(c, r, talk);
+    cell_count(c, talk->count);
+    cell_some(c, talk->inferred);
 }
 
-static void dead(GString *to, const struct dt_report *r, unsigned top) {
-    g_autoptr(GPtrArray) rows = dt_pairs_by_count(&r->dead);
-    if (!rows->len)
-        return;
-    title(to, "Messages to the dead: exited processes, names that nobody had", rows->len, top);
-    struct dt_columns *c = dt_columns_new(NAMES("node", "<from", "<to", "messages", "~example"));
-    for (guint i = 0; i < rows->len && i < top; i++) {
-        const struct dt_pair *row = g_ptr_array_index(rows, i);
-        cells_pair(c, r, row);
-        cell_count(c, row->count);
-        dt_columns_text(c, row->example);
-    }
-    dt_columns_end(c, to);
+static void dead(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_pair *dead = row;
+    cells_pair(c, r, dead);
+    cell_count(c, dead->count);
+    dt_columns_text(c, dead->example);
 }
 
 /* -- Lists ------------------------------------------------------------------------------ */
 
-static void crashes(GString *to, const struct dt_report *r, unsigned top) {
-    const GArray *rows = r->crashes.rows;
-    if (!rows->len)
-        return;
-    title(to, "Crashes", rows->len, top);
-    struct dt_columns *c = dt_columns_new(NAMES("at s", "node", "<process", "~reason", "~linked"));
-    for (guint i = 0; i < rows->len && i < top; i++) {
-        const struct dt_listed *row = &g_array_index(rows, struct dt_listed, i);
-        cell_time(c, r, row->time);
-        cell_node(c, r, row->node);
-        cell_who(c, row->who);
-        dt_columns_text(c, row->text);
-        g_autoptr(GString) linked = g_string_new(NULL);
-        for (guint n = 0; n < row->linked->len; n++) {
-            g_autofree char *shown = dt_show_who(g_ptr_array_index(row->linked, n));
-            g_string_append_printf(linked, "%s%s", n ? ", " : "", shown);
-        }
-        dt_columns_text(c, linked->str);
-    }
-    dt_columns_end(c, to);
+static void cells_where(struct dt_columns *c, const struct dt_report *r,
+                        const struct dt_listed *row) {
+    cell_node(c, r, row->node);
+    cell_who(c, row->who);
 }
 
-static void waits(GString *to, const struct dt_report *r, unsigned top) {
-    const GArray *rows = r->waits.rows;
-    if (!rows->len)
-        return;
-    title(to, "Longest waits for a scheduler (inferred)", rows->len, top);
-    struct dt_columns *c =
-        dt_columns_new(NAMES("at s", "waited", "node", "<process", "~stopped in"));
-    for (guint i = 0; i < rows->len && i < top; i++) {
-        const struct dt_listed *row = &g_array_index(rows, struct dt_listed, i);
-        cell_time(c, r, row->time);
-        cell_ns(c, row->ns);
-        cell_node(c, r, row->node);
-        cell_who(c, row->who);
-        dt_columns_text(c, row->text);
+static void crash(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_listed *crash = row;
+    cell_time(c, r, crash->time);
+    cells_where(c, r, crash);
+    dt_columns_text(c, crash->text);
+    g_autoptr(GString) linked = g_string_new(NULL);
+    for (guint n = 0; n < crash->linked->len; n++) {
+        g_autofree char *shown = dt_show_who(g_ptr_array_index(crash->linked, n));
+        g_string_append_printf(linked, "%s%s", n ? ", " : "", shown);
     }
-    dt_columns_end(c, to);
+    dt_columns_text(c, linked->str);
 }
 
-static void collections(GString *to, const struct dt_report *r, unsigned top) {
-    const GArray *rows = r->collections.rows;
-    if (!rows->len)
-        return;
-    title(to, "Longest garbage collections", rows->len, top);
-    struct dt_columns *c = dt_columns_new(
-        NAMES("at s", "took", "<kind", "reclaimed", "heap after", "node", "<process"));
-    for (guint i = 0; i < rows->len && i < top; i++) {
-        const struct dt_listed *row = &g_array_index(rows, struct dt_listed, i);
-        cell_time(c, r, row->time);
-        cell_ns(c, row->ns);
-        dt_columns_text(c, row->is_major ? "major" : "minor");
-        cell_words(c, row->reclaimed);
-        cell_words(c, row->heap);
-        cell_node(c, r, row->node);
-        cell_who(c, row->who);
-    }
-    dt_columns_end(c, to);
+static void waited(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_listed *wait = row;
+    cell_time(c, r, wait->time);
+    cell_ns(c, wait->ns);
+    cells_where(c, r, wait);
+    dt_columns_text(c, wait->text);
 }
 
-static void log_lines(GString *to, const struct dt_report *r, unsigned top) {
-    const GArray *rows = r->log.rows;
-    if (!rows->len)
-        return;
-    title(to, "Log", rows->len, top);
-    struct dt_columns *c = dt_columns_new(NAMES("at s", "<level", "node", "<process", "~text"));
-    for (guint i = 0; i < rows->len && i < top; i++) {
-        const struct dt_listed *row = &g_array_index(rows, struct dt_listed, i);
-        cell_time(c, r, row->time);
-        dt_columns_text(c, row->word);
-        cell_node(c, r, row->node);
-        cell_who(c, row->who);
-        dt_columns_text(c, row->text);
-    }
-    dt_columns_end(c, to);
+static void collection(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_listed *collection = row;
+    cell_time(c, r, collection->time);
+    cell_ns(c, collection->ns);
+    dt_columns_text(c, collection->is_major ? "major" : "minor");
+    cell_words(c, collection->reclaimed);
+    cell_words(c, collection->heap);
+    cells_where(c, r, collection);
+}
+
+static void logged(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_listed *line = row;
+    cell_time(c, r, line->time);
+    dt_columns_text(c, line->word);
+    cells_where(c, r, line);
+    dt_columns_text(c, line->text);
 }
 
 static bool is_of_memory(const char *unit) {
@@ -516,52 +475,60 @@ static void cell_unit(struct dt_columns *c, const char *unit, int64_t value) {
         cell_bytes(c, (uint64_t)value);
 }
 
-/* Those that were always 0 say nothing. */
-static bool was_zero(const struct dt_named *counter) {
+static void counter(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_named *counter = row;
+    const char *unit = counter->unit ? counter->unit : "";
+    cell_node(c, r, counter->node);
+    dt_columns_text(c, counter->name);
+    cell_unit(c, unit, counter->min);
+    cell_unit(c, unit, counter->max);
+    cell_unit(c, unit, counter->last);
+    dt_columns_text(c, is_of_memory(unit) || strcmp(unit, "number") == 0 ? "" : unit);
+}
+
+static bool was_zero(const void *row) {
+    const struct dt_named *counter = row;
     return counter->min == 0 && counter->max == 0;
 }
 
-static void counters(GString *to, const struct dt_report *r, unsigned top) {
-    g_autoptr(GPtrArray) rows = dt_report_counters(r);
-    guint n = 0;
-    for (guint i = 0; i < rows->len; i++)
-        if (!was_zero(g_ptr_array_index(rows, i)))
-            g_ptr_array_index(rows, n++) = g_ptr_array_index(rows, i);
-    if (!n)
-        return;
-    title(to,
-          n < rows->len ? "Counters of the VM, without those that were always 0"
-                        : "Counters of the VM",
-          n, top);
-    struct dt_columns *c = dt_columns_new(NAMES("node", "<counter", "min", "max", "last", "<unit"));
-    for (guint i = 0; i < n && i < top; i++) {
-        const struct dt_named *row = g_ptr_array_index(rows, i);
-        const char *unit = row->unit ? row->unit : "";
-        cell_node(c, r, row->node);
-        dt_columns_text(c, row->name);
-        cell_unit(c, unit, row->min);
-        cell_unit(c, unit, row->max);
-        cell_unit(c, unit, row->last);
-        dt_columns_text(c, is_of_memory(unit) || strcmp(unit, "number") == 0 ? "" : unit);
-    }
-    dt_columns_end(c, to);
-}
+/* -- All of them ------------------------------------------------------------------------ */
+
+static const struct table tables[] = {
+    {"Calls of gen_servers, slowest first (in the mailbox and at work: p99, inferred)",
+     dt_report_server_calls,
+     COLUMNS("node", "<caller", "<server", "~request", "calls", "p50", "p99", "max", "mailbox",
+             "work", "timeouts", "failed"),
+     .cells = server_call},
+    {"Functions by total time", dt_report_calls,
+     COLUMNS("node", "<function", "calls", "total", "own", "p50", "p99", "max", "exceptions"),
+     .cells = call},
+    {"Messages by sender and receiver", dt_report_talks,
+     COLUMNS("node", "<from", "<to", "messages", "inferred"), .cells = talk},
+    {"Messages to the dead: exited processes, names that nobody had", dt_report_dead,
+     COLUMNS("node", "<from", "<to", "messages", "~example"), .cells = dead},
+    {"Crashes", dt_report_crashes, COLUMNS("at s", "node", "<process", "~reason", "~linked"),
+     .cells = crash},
+    {"Longest waits for a scheduler (inferred)", dt_report_waits,
+     COLUMNS("at s", "waited", "node", "<process", "~stopped in"), .cells = waited},
+    {"Longest garbage collections", dt_report_collections,
+     COLUMNS("at s", "took", "<kind", "reclaimed", "heap after", "node", "<process"),
+     .cells = collection},
+    {"Ports by traffic", ports,
+     COLUMNS("node", "<port", "<owner", "messages to it", "from it", "written", "ran"),
+     .cells = port},
+    {"Spans by total time", dt_report_spans,
+     COLUMNS("<span", "number", "p50", "p99", "max", "failed"), .cells = span},
+    {"Counters of the VM", dt_report_counters,
+     COLUMNS("node", "<counter", "min", "max", "last", "<unit"), .cells = counter,
+     .is_dull = was_zero, .without_dull = ", without those that were always 0"},
+    {"Log", dt_report_log, COLUMNS("at s", "<level", "node", "<process", "~text"), .cells = logged},
+};
 
 void dt_report_text(const struct dt_report *r, unsigned top, GString *to) {
     findings(to, r);
     recording(to, r);
-    for (size_t i = 0; i < G_N_ELEMENTS(orders); i++)
-        processes(to, r, &orders[i], top);
+    processes(to, r, top);
     others(to, r);
-    server_calls(to, r, top);
-    calls(to, r, top);
-    talks(to, r, top);
-    dead(to, r, top);
-    crashes(to, r, top);
-    waits(to, r, top);
-    collections(to, r, top);
-    ports(to, r, top);
-    spans(to, r, top);
-    counters(to, r, top);
-    log_lines(to, r, top);
+    for (size_t i = 0; i < G_N_ELEMENTS(tables); i++)
+        put_table(to, r, top, &tables[i]);
 }

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "viewer/report_parts.h"
+#include "viewer/texts.h"
 
 struct dt_seen_node *dt_seen(struct dt_report *report, const struct dt_node *node) {
     if (!node)
@@ -8,12 +9,15 @@ struct dt_seen_node *dt_seen(struct dt_report *report, const struct dt_node *nod
     if (node->number >= report->nodes->len)
         g_ptr_array_set_size(report->nodes, (int)node->number + 1);
     gpointer *seen = &g_ptr_array_index(report->nodes, node->number);
-    struct dt_seen_node *new = *seen;
-    if (!new) {
-        *seen = new = g_new0(struct dt_seen_node, 1);
+    if (!*seen) {
+        struct dt_seen_node *new = *seen = g_new0(struct dt_seen_node, 1);
         new->number = node->number + 1;
     }
-    return new;
+    return *seen;
+}
+
+const char *dt_seen_name(const struct dt_seen_node *node) {
+    return node && node->name ? node->name : "";
 }
 
 struct dt_who *dt_who_keep(struct dt_who *who) {
@@ -22,15 +26,16 @@ struct dt_who *dt_who_keep(struct dt_who *who) {
     return who;
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): to the first ancestor that others know too */
+/* A family may be long, so its parents are dropped in turn. */
 void dt_who_drop(struct dt_who *who) {
-    if (!who || --who->references)
-        return;
-    dt_who_drop(who->parent);
-    g_free(who->texts);
-    if (who->stack)
-        g_array_free(who->stack, TRUE);
-    g_free(who);
+    while (who && --who->references == 0) {
+        struct dt_who *parent = who->parent;
+        g_free(who->texts);
+        if (who->stack)
+            g_array_free(who->stack, TRUE);
+        g_free(who);
+        who = parent;
+    }
 }
 
 static struct dt_who *new_who(struct dt_seen_node *node) {
@@ -65,15 +70,20 @@ gboolean dt_who_sum_equal(gconstpointer a, gconstpointer b) {
     return x->node == y->node && strcmp(x->show, y->show) == 0;
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): once, for the others */
+static struct dt_who *find_sum(const struct dt_report *report, struct dt_seen_node *node,
+                               const char *show) {
+    return g_hash_table_lookup(report->sums, &(struct dt_who){.node = node, .show = show});
+}
+
 struct dt_who *dt_who_sum(struct dt_report *report, struct dt_seen_node *node, const char *show) {
-    static const char others[] = "others";
-    struct dt_who key = {.node = node, .show = show};
-    struct dt_who *who = g_hash_table_lookup(report->sums, &key);
+    struct dt_who *who = find_sum(report, node, show);
+    if (!who && g_hash_table_size(report->sums) >= DT_SUMS) {
+        node = NULL;
+        show = "others";
+        who = find_sum(report, node, show);
+    }
     if (who)
         return who;
-    if (g_hash_table_size(report->sums) >= DT_SUMS && strcmp(show, others) != 0)
-        return dt_who_sum(report, NULL, others);
     who = new_who(node);
     who->is_sum = true;
     who->show = who->texts = g_strdup(show);
@@ -101,10 +111,29 @@ struct dt_who *dt_who_kind(struct dt_report *report, struct dt_who *who) {
     }
 }
 
-/* The model forgets a parent that is gone. */
+/* Generations that are searched for a circle; longer families are taken for one. */
+enum { GENERATIONS = 1000 };
+
+/* Only a process that has children can be among its own ancestors. */
+static bool is_above(const struct dt_who *who, const struct dt_who *parent) {
+    unsigned n = 0;
+    if (!who->has_children)
+        return who == parent;
+    for (; parent && n < GENERATIONS && parent != who; n++)
+        parent = parent->parent;
+    return parent;
+}
+
+/* The model forgets a parent that is gone. It also learns another one, so that a recording that
+   contradicts itself may tell of parents in a circle, which would keep one another forever. */
 void dt_who_learn_parent(struct dt_report *report, struct dt_who *who) {
-    if (!who->parent)
-        who->parent = dt_who_keep(dt_who_of(report, who->process->parent));
+    if (who->parent)
+        return;
+    struct dt_who *parent = dt_who_of(report, who->process->parent);
+    if (!parent || is_above(who, parent))
+        return;
+    parent->has_children = true;
+    who->parent = dt_who_keep(parent);
 }
 
 static void copy_texts(struct dt_who *who, const struct dt_process *process) {
@@ -144,7 +173,7 @@ void dt_who_gone(struct dt_report *report, struct dt_process *process) {
 }
 
 const char *dt_who_node(const struct dt_who *who) {
-    return who->node && who->node->name ? who->node->name : "";
+    return dt_seen_name(who->node);
 }
 
 const char *dt_who_show(const struct dt_who *who) {
@@ -156,7 +185,7 @@ const char *dt_who_show(const struct dt_who *who) {
 }
 
 int64_t dt_who_number(const struct dt_who *who, enum dt_told kind, uint64_t number) {
-    bool is_told = who->node && who->is_traced && who->node->told & 1U << kind;
+    bool is_told = who->node && who->is_traced && dt_is_told(who->node->told, kind);
     return is_told ? (int64_t)number : DT_NO_VALUE;
 }
 
@@ -164,6 +193,11 @@ int64_t dt_who_ns(const struct dt_who *who, enum dt_told kind, int64_t ns) {
     if (kind == DT_TOLD_SCHEDULING)
         return who->ran ? ns : DT_NO_VALUE;
     return dt_who_number(who, kind, (uint64_t)ns);
+}
+
+int64_t dt_who_mailbox_max(const struct dt_who *who) {
+    bool has_sends = dt_who_number(who, DT_TOLD_SENDS, 0) != DT_NO_VALUE;
+    return has_sends ? dt_who_number(who, DT_TOLD_DELIVERIES, who->mailbox_max) : DT_NO_VALUE;
 }
 
 /* -- Those that are kept ---------------------------------------------------------------- */
@@ -192,24 +226,24 @@ static int64_t by_bytes(const struct dt_who *who) {
     return (int64_t)who->bytes_out;
 }
 
-typedef int64_t criterion(const struct dt_who *who);
+static dt_criterion *const criteria[] = {by_run,  by_messages, by_collecting,
+                                         by_wait, by_mailbox,  by_bytes};
 
-static criterion *const criteria[] = {by_run,  by_messages, by_collecting,
-                                      by_wait, by_mailbox,  by_bytes};
-
-static gint compare(gconstpointer a, gconstpointer b, gpointer by) {
+static gint compare(gconstpointer a, gconstpointer b, gpointer data) {
     const struct dt_who *x = *(struct dt_who *const *)a, *y = *(struct dt_who *const *)b;
-    criterion *const *value = by;
-    int64_t p = (*value)(x), q = (*value)(y);
-    if (p != q)
-        return p < q ? 1 : -1;
-    return x->number < y->number ? -1 : x->number > y->number;
+    dt_criterion *by = *(dt_criterion *const *)data;
+    int order = dt_compare(by(y), by(x));
+    return order ? order : dt_compare((int64_t)x->number, (int64_t)y->number);
+}
+
+void dt_whos_sort(GPtrArray *whos, dt_criterion *by) {
+    g_ptr_array_sort_with_data(whos, compare, (gpointer)&by);
 }
 
 void dt_kept_cut(struct dt_kept *kept) {
     g_autoptr(GHashTable) best = g_hash_table_new(NULL, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(criteria); i++) {
-        g_ptr_array_sort_with_data(kept->whos, compare, (gpointer)&criteria[i]);
+        dt_whos_sort(kept->whos, criteria[i]);
         for (guint n = 0; n < kept->whos->len && n < DT_KEPT_PER_CRITERION; n++)
             g_hash_table_add(best, g_ptr_array_index(kept->whos, n));
     }
@@ -230,12 +264,15 @@ void dt_kept_cut(struct dt_kept *kept) {
         dt_who_drop(who);
     }
     g_ptr_array_set_size(kept->whos, (gint)to);
-    g_ptr_array_sort_with_data(kept->whos, compare, (gpointer)&criteria[0]);
+    dt_whos_sort(kept->whos, by_run);
 }
+
+/* So many times those that are kept are held until they are sorted. */
+enum { ROOM = 4 };
 
 void dt_kept_add(struct dt_kept *kept, struct dt_who *who) {
     g_ptr_array_add(kept->whos, dt_who_keep(who));
-    if (kept->whos->len >= 4UL * DT_KEPT_PER_CRITERION * G_N_ELEMENTS(criteria))
+    if (kept->whos->len >= (size_t)ROOM * DT_KEPT_PER_CRITERION * G_N_ELEMENTS(criteria))
         dt_kept_cut(kept);
 }
 

@@ -20,6 +20,7 @@ struct dt_who {
     bool is_sum;
     bool is_traced; /* the trace has events of its own, so what it lacks did not happen */
     bool ran;       /* the trace tells when it ran */
+    bool has_children;
     uint64_t number;
     struct dt_seen_node *node;
     struct dt_process *process; /* while it lives; then the texts below are NULL */

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "viewer/texts.h"
+
 static struct dt_party *keep(struct dt_party *party) {
     party->references++;
     return party;
@@ -55,29 +57,26 @@ static bool is_chosen_by(const struct dt_sequence *s, const struct dt_process *p
     return false;
 }
 
-static void set(char **to, const char *text) {
-    if (g_strcmp0(*to, text) == 0)
-        return;
-    g_free(*to);
-    *to = g_strdup(text);
+static void name(const struct dt_sequence *s, struct dt_party *party,
+                 const struct dt_process *process) {
+    party->was_named |= is_chosen_by(s, process);
+    dt_set(&party->show, process->show);
 }
 
-/* A name that is unregistered later, as at an exit, stays. */
-static void name(struct dt_sequence *s, struct dt_party *party, struct dt_process *process) {
-    party->was_named |= is_chosen_by(s, process);
-    if (!party->show || *process->name)
-        set(&party->show, process->show);
+static struct dt_party *new_party(const char *pid) {
+    struct dt_party *party = g_new0(struct dt_party, 1);
+    party->references = 1;
+    party->pid = g_strdup(pid);
+    return party;
 }
 
 static struct dt_party *party_of(struct dt_sequence *s, struct dt_process *process) {
     struct dt_party *party = g_hash_table_lookup(s->parties, process);
     if (party)
         return party;
-    party = g_new0(struct dt_party, 1);
-    party->references = 1;
-    party->is_process = process->node != NULL;
-    party->pid = g_strdup(process->pid);
-    party->node = process->node ? process->node->number : 0;
+    party = new_party(process->pid);
+    party->is_process = true;
+    party->node = process->node->number;
     name(s, party, process);
     g_hash_table_insert(s->parties, process, party);
     return party;
@@ -88,10 +87,8 @@ static struct dt_party *other(struct dt_sequence *s, const char *text) {
     struct dt_party *party = g_hash_table_lookup(s->others, text);
     if (party)
         return party;
-    party = g_new0(struct dt_party, 1);
-    party->references = 1;
+    party = new_party("");
     party->show = g_strdup(text);
-    party->pid = g_strdup("");
     g_hash_table_insert(s->others, g_strdup(text), party);
     return party;
 }
@@ -165,7 +162,7 @@ void dt_sequence_node(void *of, struct dt_node *node) {
         s->begin = node->first;
     if (node->number >= s->nodes->len)
         g_ptr_array_set_size(s->nodes, (gint)node->number + 1);
-    set((char **)&g_ptr_array_index(s->nodes, node->number), node->name);
+    dt_set((char **)&g_ptr_array_index(s->nodes, node->number), node->name);
 }
 
 void dt_sequence_process(void *of, struct dt_process *process, int64_t time) {

@@ -21,7 +21,7 @@ struct dt_sequence {
     GPtrArray *nodes;    /* names, by number */
     GArray *steps;       /* struct dt_step, by time */
     uint64_t left_out;
-    void *of_sink;
+    struct dt_file *file; /* of sink_sequence.c, whose data is the diagram */
 };
 
 /* A process of the diagram. Steps hold references. */

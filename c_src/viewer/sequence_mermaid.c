@@ -2,6 +2,7 @@
 
 #include "viewer/report_shape.h"
 #include "viewer/sequence.h"
+#include "viewer/texts.h"
 
 enum { TEXT_CHARS = 80, NAME_CHARS = 60 };
 
@@ -67,22 +68,22 @@ static void participants(GString *to, const struct dt_sequence *s, const GPtrArr
 
 /* The envelope of a gen_server's call and cast is left out: "call {get,17}". */
 static void put_message(GString *to, const char *text) {
-    static const char call[] = "{'$gen_call',", cast[] = "{'$gen_cast',";
-    const char *request = NULL;
+    const char *request = text, *kind = NULL;
     if (!text)
         return;
-    if (g_str_has_prefix(text, call)) {
-        const char *from = dt_term_end(text + strlen(call));
-        request = *from == ',' ? from + 1 : NULL;
-    } else if (g_str_has_prefix(text, cast)) {
-        request = text + strlen(cast);
+    if (dt_skip(&request, "{'$gen_call',")) {
+        request = dt_term_end(request);
+        if (dt_skip(&request, ","))
+            kind = "call ";
+    } else if (dt_skip(&request, "{'$gen_cast',")) {
+        kind = "cast ";
     }
-    if (!request) {
+    if (!kind) {
         put(to, *text ? text : "message", TEXT_CHARS);
         return;
     }
     g_autofree char *body = g_strndup(request, (gsize)(dt_term_end(request) - request));
-    g_string_append(to, g_str_has_prefix(text, call) ? "call " : "cast ");
+    g_string_append(to, kind);
     put(to, body, TEXT_CHARS);
 }
 

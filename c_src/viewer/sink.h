@@ -9,20 +9,33 @@
 
 #include "viewer/model.h"
 
-enum dt_param_type { DT_PARAM_STRING, DT_PARAM_INTEGER, DT_PARAM_BOOL };
+enum dt_param_type {
+    DT_PARAM_STRING,
+    DT_PARAM_FILE,
+    DT_PARAM_WORD,
+    DT_PARAM_INTEGER,
+    DT_PARAM_BOOL
+};
 
 /* A parameter of --params. The table ends with a row without a name; values are in the same order.
  */
 struct dt_param {
     const char *name;
     enum dt_param_type type;
-    const char *standard; /* its value when it is not given; NULL: it has to be given */
-    const char *meaning;  /* for the class's help */
+    const char *standard;     /* its value when it is not given; NULL: it has to be given */
+    const char *meaning;      /* for the class's help */
+    const char *const *words; /* of a WORD: those that it may be, up to NULL */
+    int64_t least, most;      /* of an INTEGER */
 };
+
+/* The file of a sink. */
+#define DT_PARAM_PATH(standard)                                                                    \
+    { "path", DT_PARAM_FILE, standard, "the file to write; - is standard output", NULL, 0, 0 }
 
 /* A parameter's value, by its type. */
 union dt_value {
     const char *string;
+    unsigned word; /* its number among the words */
     int64_t integer;
     bool is;
 };
@@ -92,10 +105,8 @@ void dt_file_write(struct dt_file *file, const void *bytes,
 void dt_file_printf(struct dt_file *file, const char *format, ...) G_GNUC_PRINTF(2, 3);
 const GError *dt_file_failed(const struct dt_file *file);
 bool dt_file_close(struct dt_file *file, GError **error);
+/* Writes a text, closes the file and sets the pointer to NULL. */
+bool dt_file_finish(struct dt_file **file, const GString *text, GError **error);
 void dt_file_discard(struct dt_file *file);
-
-/* A text as a JSON string with its quotes, valid UTF-8 whatever the text is; `<`, `>` and `&` as \u
- * escapes. */
-void dt_json_string(GString *to, const char *text);
 
 #endif

@@ -1,28 +1,30 @@
-#include <string.h>
-
 #include "viewer/flame_parts.h"
 #include "viewer/flame_write.h"
 
 enum { PATH, FORMAT, WHAT, BY };
 
+/* The numbers of words are values of enums. */
+enum { FOLDED, SPEEDSCOPE };
+
 static const struct dt_param params[] = {
-    [PATH] = {"path", DT_PARAM_STRING, "-", "the file to write; - is standard output"},
-    [FORMAT] = {"format", DT_PARAM_STRING, "folded", "folded, or speedscope"},
-    [WHAT] = {"what", DT_PARAM_STRING, "calls", "calls, or waits"},
-    [BY] = {"by", DT_PARAM_STRING, "process",
-            "what a stack starts with: process, initial (the initial call), or none"},
+    [PATH] = DT_PARAM_PATH("-"),
+    [FORMAT] = {.name = "format",
+                .type = DT_PARAM_WORD,
+                .standard = "folded",
+                .meaning = "a line per stack, or the JSON of speedscope",
+                .words = (const char *const[]){"folded", "speedscope", NULL}},
+    [WHAT] = {.name = "what",
+              .type = DT_PARAM_WORD,
+              .standard = "calls",
+              .meaning = "what the time is of",
+              .words = (const char *const[]){"calls", "waits", NULL}},
+    [BY] = {.name = "by",
+            .type = DT_PARAM_WORD,
+            .standard = "process",
+            .meaning = "what a stack starts with; initial is the initial call",
+            .words = (const char *const[]){"process", "initial", "none", NULL}},
     {0},
 };
-
-/* The words of a parameter, in the order of its enum. */
-struct words {
-    unsigned param;
-    const char *words[4];
-};
-
-static const struct words formats = {FORMAT, {"folded", "speedscope"}};
-static const struct words whats = {WHAT, {"calls", "waits"}};
-static const struct words bys = {BY, {"process", "initial", "none"}};
 
 /* How it is written. */
 struct output {
@@ -30,29 +32,13 @@ struct output {
     bool is_speedscope;
 };
 
-/* The number of the given word, or -1 with an error. */
-static int word_of(const struct words *of, const union dt_value *values, GError **error) {
-    const char *given = values[of->param].string;
-    for (int i = 0; of->words[i]; i++)
-        if (strcmp(of->words[i], given) == 0)
-            return i;
-    g_set_error(error, DT_ERROR, 0, "parameter %s: it is %s, not %s", params[of->param].name,
-                params[of->param].meaning, given);
-    return -1;
-}
-
 static void *start(const union dt_value *values, GError **error) {
-    int format = word_of(&formats, values, error);
-    int what = format < 0 ? -1 : word_of(&whats, values, error);
-    int by = what < 0 ? -1 : word_of(&bys, values, error);
-    if (by < 0)
-        return NULL;
     struct dt_file *file = dt_file_open(values[PATH].string, error);
     if (!file)
         return NULL;
     struct output *output = g_new0(struct output, 1);
-    *output = (struct output){.file = file, .is_speedscope = format == 1};
-    struct dt_flame *flame = dt_flame_new((enum dt_flame_what)what, (enum dt_flame_by)by);
+    *output = (struct output){.file = file, .is_speedscope = values[FORMAT].word == SPEEDSCOPE};
+    struct dt_flame *flame = dt_flame_new(values[WHAT].word, values[BY].word);
     flame->of_sink = output;
     return flame;
 }

@@ -1,22 +1,37 @@
 /* One page with everything: the report, the timeline and the flame graph, in a template. */
-#include <inttypes.h>
-
 #include "viewer/flame.h"
 #include "viewer/html_template.h"
 #include "viewer/html_timeline.h"
+#include "viewer/json.h"
 #include "viewer/report.h"
 #include "viewer/sink.h"
 
 enum { PATH, TITLE, PROCESSES, INTERVALS, MESSAGES };
 
 static const struct dt_param params[] = {
-    [PATH] = {"path", DT_PARAM_STRING, NULL, "the page's file"},
-    [TITLE] = {"title", DT_PARAM_STRING, "", "the page's title"},
-    [PROCESSES] = {"processes", DT_PARAM_INTEGER, "200",
-                   "rows of the timeline: the most interesting processes"},
-    [INTERVALS] = {"intervals", DT_PARAM_INTEGER, "50000",
-                   "intervals of the timeline; more are merged"},
-    [MESSAGES] = {"messages", DT_PARAM_INTEGER, "20000", "messages of the timeline"},
+    [PATH] = DT_PARAM_PATH(NULL),
+    [TITLE] = {.name = "title",
+               .type = DT_PARAM_STRING,
+               .standard = "",
+               .meaning = "the page's title"},
+    [PROCESSES] = {.name = "processes",
+                   .type = DT_PARAM_INTEGER,
+                   .standard = "200",
+                   .meaning = "rows of the timeline: the most interesting processes",
+                   .least = 1,
+                   .most = 10000},
+    [INTERVALS] = {.name = "intervals",
+                   .type = DT_PARAM_INTEGER,
+                   .standard = "50000",
+                   .meaning = "intervals of the timeline; more are merged",
+                   .least = 100,
+                   .most = 10000000},
+    [MESSAGES] = {.name = "messages",
+                  .type = DT_PARAM_INTEGER,
+                  .standard = "20000",
+                  .meaning = "messages of the timeline",
+                  .least = 0,
+                  .most = 1000000},
     {0},
 };
 
@@ -36,25 +51,12 @@ struct page {
     void *of[COLLECTORS];
 };
 
-static bool in_range(const union dt_value *values, unsigned param, int64_t least, int64_t most,
-                     GError **error) {
-    int64_t value = values[param].integer;
-
-    if (value >= least && value <= most)
-        return true;
-    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                "parameter %s: %" PRId64 " is not between %" PRId64 " and %" PRId64,
-                params[param].name, value, least, most);
-    return false;
-}
-
 static void page_free(void *s) {
     struct page *page = s;
 
     if (!page)
         return;
-    if (page->file)
-        dt_file_discard(page->file);
+    dt_file_discard(page->file);
     dt_timeline_free(page->of[TIMELINE]);
     dt_report_free(page->of[REPORT]);
     dt_flame_free(page->of[FLAME]);
@@ -64,13 +66,8 @@ static void page_free(void *s) {
 }
 
 static void *page_start(const union dt_value *values, GError **error) {
-    struct page *page;
+    struct page *page = g_new0(struct page, 1);
 
-    if (!in_range(values, PROCESSES, 1, 10000, error) ||
-        !in_range(values, INTERVALS, 100, 10000000, error) ||
-        !in_range(values, MESSAGES, 0, 1000000, error))
-        return NULL;
-    page = g_new0(struct page, 1);
     page->template = dt_template_read(error);
     if (!page->template)
         goto failed;
@@ -95,33 +92,27 @@ failed:
 
 static bool page_finish(void *s, const struct dt_model *model, GError **error) {
     struct page *page = s;
-    GString *json = g_string_new("{\"title\":");
-    bool done = true;
+    GString *json = g_string_new(NULL);
 
-    for (unsigned n = 0; n < COLLECTORS && done; n++)
-        if (collects[n]->finish)
-            done = collects[n]->finish(page->of[n], model, error);
-    if (done) {
-        dt_json_string(json, page->title);
-        g_string_append(json, ",\n\"report\":");
-        dt_report_json(page->of[REPORT], json);
-        g_string_append(json, ",\n\"flame\":");
-        dt_flame_json(page->of[FLAME], json);
-        g_string_append(json, ",\n\"timeline\":");
-        dt_timeline_json(page->of[TIMELINE], json);
-        g_string_append_c(json, '}');
-        dt_template_fill(page->template, json, page->file);
-        done = dt_file_close(page->file, error);
-        page->file = NULL;
-    }
+    dt_report_finish(page->of[REPORT], model);
+    dt_json_open(json, NULL, '{');
+    dt_json_text(json, "title", page->title);
+    dt_json_name(json, "report");
+    dt_report_json(page->of[REPORT], json);
+    dt_json_name(json, "flame");
+    dt_flame_json(page->of[FLAME], json);
+    dt_json_name(json, "timeline");
+    dt_timeline_json(page->of[TIMELINE], json);
+    dt_json_close(json, '}');
+    dt_template_fill(page->template, json, page->file);
     g_string_free(json, TRUE);
-    return done;
+    return dt_file_close(g_steal_pointer(&page->file), error);
 }
 
 static const GError *page_failed(void *s) {
     struct page *page = s;
 
-    return page->file ? dt_file_failed(page->file) : NULL;
+    return dt_file_failed(page->file);
 }
 
 /* -- What the model tells goes to each collector that wants it --------------------------- */
@@ -139,7 +130,6 @@ static const GError *page_failed(void *s) {
 
 HAND_ON(node, (void *s, struct dt_node *node), (s, node))
 HAND_ON(node_gone, (void *s, struct dt_node *node), (s, node))
-HAND_ON(scheduler, (void *s, struct dt_scheduler *scheduler), (s, scheduler))
 HAND_ON(process, (void *s, struct dt_process *process, int64_t time), (s, process, time))
 HAND_ON(process_named, (void *s, struct dt_process *process, int64_t time), (s, process, time))
 HAND_ON(process_exited, (void *s, const struct dt_exit *exit), (s, exit))
@@ -148,7 +138,6 @@ HAND_ON(interval, (void *s, const struct dt_interval *interval), (s, interval))
 HAND_ON(mailbox, (void *s, struct dt_process *process, int64_t time), (s, process, time))
 HAND_ON(call_begin, (void *s, struct dt_frame *frame), (s, frame))
 HAND_ON(call_end, (void *s, struct dt_frame *frame), (s, frame))
-HAND_ON(arguments, (void *s, struct dt_frame *frame, const char *arguments), (s, frame, arguments))
 HAND_ON(sent, (void *s, struct dt_message *message), (s, message))
 HAND_ON(delivered, (void *s, struct dt_message *message), (s, message))
 HAND_ON(message_gone, (void *s, struct dt_message *message), (s, message))
@@ -171,7 +160,6 @@ const struct dt_sink dt_sink_html = {
     .failed = page_failed,
     .node = node,
     .node_gone = node_gone,
-    .scheduler = scheduler,
     .process = process,
     .process_named = process_named,
     .process_exited = process_exited,
@@ -180,7 +168,6 @@ const struct dt_sink dt_sink_html = {
     .mailbox = mailbox,
     .call_begin = call_begin,
     .call_end = call_end,
-    .arguments = arguments,
     .sent = sent,
     .delivered = delivered,
     .message_gone = message_gone,

@@ -4,7 +4,8 @@
  *     TIME KIND KEY=VALUE...
  *
  * Times are ns since the first event, `-` if they are unknown. A process is its identifier and,
- * after a #, its number. Texts are quoted as strings of C. So the model is tested.
+ * after a #, its number. Texts are quoted as strings of C; names of functions and counters are
+ * escaped as these are, without quotes. So the model is tested.
  */
 #include "viewer/sink.h"
 
@@ -16,15 +17,15 @@ struct lines {
     int64_t base;
 };
 
-enum { VALUE_PATH };
+enum { PATH };
 
 static const struct dt_param params[] = {
-    {"path", DT_PARAM_STRING, "-", "the file; \"-\" is standard output"},
-    {NULL, DT_PARAM_STRING, NULL, NULL},
+    [PATH] = DT_PARAM_PATH("-"),
+    {0},
 };
 
 static void *start(const union dt_value *values, GError **error) {
-    struct dt_file *file = dt_file_open(values[VALUE_PATH].string, error);
+    struct dt_file *file = dt_file_open(values[PATH].string, error);
     struct lines *s;
 
     if (!file)
@@ -79,8 +80,11 @@ static void number(struct lines *s, const char *name, int64_t n) {
 }
 
 static void word(struct lines *s, const char *name, const char *text) {
+    char *escaped = g_strescape(text, NULL);
+
     key(s, name);
-    g_string_append(s->line, text);
+    g_string_append(s->line, escaped);
+    g_free(escaped);
 }
 
 static void text(struct lines *s, const char *name, const char *text) {
@@ -146,12 +150,10 @@ static void scheduler(void *data, struct dt_scheduler *scheduler) {
 
 static void process_line(struct lines *s, const char *kind, const struct dt_process *p,
                          int64_t now) {
-    static const char *const kinds[] = {"process", "port", "foreign"};
-
     begin(s, now, kind);
     process(s, "process", p);
     number(s, "node", p->node->number);
-    word(s, "kind", kinds[p->kind]);
+    word(s, "kind", dt_kind_names[p->kind]);
     process(s, "parent", p->parent);
     at(s, "began", p->began);
     at(s, "first", p->first);
@@ -325,16 +327,11 @@ static void span(void *data, const struct dt_span *span) {
     end(s);
 }
 
-static const char *const probe_names[DT_PROBES] = {
-#define PROBE(name, ...) #name,
-#include "catalogue/probes.def"
-};
-
 static void instant(void *data, const struct dt_instant *i) {
     struct lines *s = data;
 
     begin(s, i->event->time, "instant");
-    word(s, "probe", probe_names[i->event->probe]);
+    word(s, "probe", dt_probe_names[i->event->probe]);
     number(s, "node", i->node->number);
     process(s, "process", i->process);
     process(s, "other", i->other);
@@ -371,12 +368,10 @@ static const GError *failed(void *data) {
 
 static bool finish(void *data, const struct dt_model *model, GError **error) {
     struct lines *s = data;
-    struct dt_file *file = s->file;
 
-    dt_file_printf(file, "- end events=%" PRIu64 " skipped=%" PRIu64 "\n", dt_model_events(model),
-                   dt_model_skipped(model));
-    s->file = NULL;
-    return dt_file_close(file, error);
+    dt_file_printf(s->file, "- end events=%" PRIu64 " skipped=%" PRIu64 "\n",
+                   dt_model_events(model), dt_model_skipped(model));
+    return dt_file_close(g_steal_pointer(&s->file), error);
 }
 
 const struct dt_sink dt_sink_model = {

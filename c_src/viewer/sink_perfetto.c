@@ -15,10 +15,19 @@
 enum { PATH, MESSAGES, WAITING, TEXT };
 
 static const struct dt_param params[] = {
-    [PATH] = {"path", DT_PARAM_STRING, NULL, "the file to write, \"-\" for standard output"},
-    [MESSAGES] = {"messages", DT_PARAM_BOOL, "yes", "messages as arrows, and mailboxes"},
-    [WAITING] = {"waiting", DT_PARAM_BOOL, "yes", "where processes wait, and wait for a scheduler"},
-    [TEXT] = {"text", DT_PARAM_BOOL, "yes", "the texts of messages, arguments and values"},
+    [PATH] = DT_PARAM_PATH(NULL),
+    [MESSAGES] = {.name = "messages",
+                  .type = DT_PARAM_BOOL,
+                  .standard = "yes",
+                  .meaning = "messages as arrows, and mailboxes"},
+    [WAITING] = {.name = "waiting",
+                 .type = DT_PARAM_BOOL,
+                 .standard = "yes",
+                 .meaning = "where processes wait, and wait for a scheduler"},
+    [TEXT] = {.name = "text",
+              .type = DT_PARAM_BOOL,
+              .standard = "yes",
+              .meaning = "the texts of messages, arguments and values"},
     {0},
 };
 
@@ -205,8 +214,7 @@ static void write_state(struct perfetto *s, const struct dt_interval *i, int64_t
 static void perfetto_interval(void *data, const struct dt_interval *i) {
     struct perfetto *s = data;
     struct dt_shown *shown = dt_tracks_shown(s->tracks, i->process);
-    bool runs = i->state == DT_STATE_RUNNING || i->state == DT_STATE_COLLECTING ||
-                i->state == DT_STATE_EXITING;
+    bool runs = dt_runs(i->state) || i->state == DT_STATE_EXITING;
     int64_t begin = MAX(i->begin, shown->last_state);
     if (i->state == DT_STATE_UNKNOWN || i->end < begin)
         return;

@@ -1,30 +1,41 @@
-#include <string.h>
-
 #include "viewer/sequence.h"
 
 enum { PATH, PROCESSES, LABEL, FROM, TO, LIMIT };
 
 static const struct dt_param params[] = {
-    [PATH] = {"path", DT_PARAM_STRING, "-", "the file to write; - is standard output"},
-    [PROCESSES] =
-        {"processes", DT_PARAM_STRING, "",
-         "names and pids with ',' between them; of one, all its messages are shown, of several "
-         "those between them; empty: of all"},
-    [LABEL] = {"label", DT_PARAM_STRING, "", "a label of seq_trace; empty: all messages"},
-    [FROM] = {"from", DT_PARAM_STRING, "0", "seconds after the first event"},
-    [TO] = {"to", DT_PARAM_STRING, "inf", "seconds after the first event"},
-    [LIMIT] = {"limit", DT_PARAM_INTEGER, "200", "messages and exits; later ones are counted"},
+    [PATH] = DT_PARAM_PATH("-"),
+    [PROCESSES] = {.name = "processes",
+                   .type = DT_PARAM_STRING,
+                   .standard = "",
+                   .meaning = "names and pids with ',' between them; of one, all its messages are "
+                              "shown, of several those between them; empty: of all"},
+    [LABEL] = {.name = "label",
+               .type = DT_PARAM_STRING,
+               .standard = "",
+               .meaning = "a label of seq_trace; empty: all messages"},
+    [FROM] = {.name = "from",
+              .type = DT_PARAM_STRING,
+              .standard = "0",
+              .meaning = "seconds after the first event"},
+    [TO] = {.name = "to",
+            .type = DT_PARAM_STRING,
+            .standard = "inf",
+            .meaning = "seconds after the first event"},
+    [LIMIT] = {.name = "limit",
+               .type = DT_PARAM_INTEGER,
+               .standard = "200",
+               .meaning = "messages and exits; later ones are counted",
+               .least = 1,
+               .most = 100000},
     {0},
 };
-
-enum { LIMIT_MAX = 100000 };
 
 /* Seconds as ns. */
 static bool seconds(const union dt_value *values, unsigned param, int64_t *ns, GError **error) {
     char *end;
     double value = g_ascii_strtod(values[param].string, &end);
     if (*end || end == values[param].string || !(value >= 0)) {
-        g_set_error(error, DT_ERROR, 0, "parameter %s: it is a number of seconds, not %s",
+        g_set_error(error, DT_ERROR, 0, "parameter %s has to be a number of seconds, not %s",
                     params[param].name, values[param].string);
         return false;
     }
@@ -47,23 +58,19 @@ static char **split(const char *names) {
 }
 
 static void *start(const union dt_value *values, GError **error) {
-    int64_t from, to, limit = values[LIMIT].integer;
+    int64_t from, to;
     if (!seconds(values, FROM, &from, error) || !seconds(values, TO, &to, error))
         return NULL;
-    if (limit < 1 || limit > LIMIT_MAX) {
-        g_set_error(error, DT_ERROR, 0, "parameter limit: it is 1 to %d", LIMIT_MAX);
-        return NULL;
-    }
     struct dt_file *file = dt_file_open(values[PATH].string, error);
     if (!file)
         return NULL;
     struct dt_sequence *s = dt_sequence_new();
-    s->of_sink = file;
+    s->file = file;
     s->processes = split(values[PROCESSES].string);
     s->label = *values[LABEL].string ? g_strdup(values[LABEL].string) : NULL;
     s->from = from;
     s->to = to;
-    s->limit = (unsigned)limit;
+    s->limit = (unsigned)values[LIMIT].integer;
     return s;
 }
 
@@ -72,14 +79,12 @@ static bool finish(void *of, const struct dt_model *model, GError **error) {
     struct dt_sequence *s = of;
     g_autoptr(GString) text = g_string_new(NULL);
     dt_sequence_mermaid(s, text);
-    struct dt_file *file = g_steal_pointer(&s->of_sink);
-    dt_file_write(file, text->str, text->len);
-    return dt_file_close(file, error);
+    return dt_file_finish(&s->file, text, error);
 }
 
 static void sink_free(void *of) {
     struct dt_sequence *s = of;
-    dt_file_discard(s->of_sink);
+    dt_file_discard(s->file);
     dt_sequence_free(s);
 }
 

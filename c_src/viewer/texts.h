@@ -1,0 +1,26 @@
+/* Texts that are kept, and numbers that are compared. */
+#ifndef DT_VIEWER_TEXTS_H
+#define DT_VIEWER_TEXTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Makes it a copy of this text; false: it was one. */
+bool dt_set(char **to, const char *text);
+
+/* The bytes of its begin that are whole characters, at most `most`. */
+size_t dt_head(const char *text, size_t most);
+
+/* A copy with at most `most` bytes and, if it is cut, `mark`. NULL: of "". */
+char *dt_cut(const char *text, size_t most, const char *mark);
+
+/* Moves past a text that begins so. */
+bool dt_skip(const char **text, const char *head);
+
+/* As functions that sort return it: below zero, zero or above. */
+static inline int dt_compare(int64_t a, int64_t b) {
+    return (a > b) - (a < b);
+}
+
+#endif
