@@ -144,11 +144,13 @@ ports(Config) ->
     Told = told([{0, port_open, #{pid => "<0.1.0>", driver => "tcp_inet", port => "#Port<0.5>"}},
                  {10, port_scheduled, #{pid => "#Port<0.5>", entry => "command", type => "in"}},
                  {30, port_scheduled, #{pid => "#Port<0.5>", entry => "command", type => "out"}},
-                 {40, port_exit, #{port => "#Port<0.5>", reason => "normal"}}], Config),
+                 {40, port_exit, #{port => "#Port<0.5>", reason => "normal"}},
+                 {50, port_exit, #{port => "#Port<0.6>", reason => "killed"}}], Config),
     has(["0 process process=#Port<0.5>#2 node=0 kind=port parent=<0.1.0>#1 began=0 first=0 ended=- "
          "name=\"tcp_inet\" show=\"tcp_inet #Port<0.5>\"",
          "30 interval process=#Port<0.5>#2 state=running begin=10 end=30 scheduler=0 in=\"command\"",
-         "40 process_exited process=#Port<0.5>#2 reason=\"normal\""], Told).
+         "40 process_exited process=#Port<0.5>#2 reason=\"normal\"",
+         "50 process_exited process=#Port<0.6>#3 reason=\"killed\""], Told).
 
 %% The VM's own name where it, no process, controls a port.
 nobody(Config) ->

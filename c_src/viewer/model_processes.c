@@ -462,7 +462,8 @@ static bool is_crash(const struct process *p, const char *reason) {
     if (strcmp(reason, "normal") == 0 || strcmp(reason, "shutdown") == 0 ||
         g_str_has_prefix(reason, "{shutdown,"))
         return false;
-    return strcmp(reason, "killed") != 0 || !p->parent_unlinked;
+    /* A VM that halts kills its ports. */
+    return strcmp(reason, "killed") != 0 || (!p->parent_unlinked && p->seen.kind != DT_PORT);
 }
 
 static void exit_event(struct node *node, const char *pid, const char *reason) {
