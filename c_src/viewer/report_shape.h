@@ -8,6 +8,6 @@
 void dt_report_shape(const char *request, char *shape, size_t size);
 
 /* Past a term: the comma or the bracket after it, or the text's end. */
-const char *dt_term_end(const char *s);
+const char *dt_term_end(const char *term);
 
 #endif
