@@ -14,20 +14,34 @@ static int holds(const struct dt_track_lane *lane, int64_t begin, int64_t end) {
 /* So many slices at a time leave the others' lanes unsearched: they get new ones. */
 enum { LANES_SEARCHED = 1000 };
 
+static struct dt_track_lane *fitting(const struct dt_track_lanes *lanes, int64_t begin, int64_t end,
+                                     int *held) {
+    guint searched = MIN(lanes->lanes->len, LANES_SEARCHED);
+    for (guint i = 0; i < searched; i++) {
+        struct dt_track_lane *lane = &g_array_index(lanes->lanes, struct dt_track_lane, i);
+        *held = holds(lane, begin, end);
+        if (*held >= 0)
+            return lane;
+    }
+    return NULL;
+}
+
+static struct dt_track_lane *new_lane(struct dt_track_lanes *lanes) {
+    g_array_set_size(lanes->lanes, lanes->lanes->len + 1);
+    struct dt_track_lane *lane =
+        &g_array_index(lanes->lanes, struct dt_track_lane, lanes->lanes->len - 1);
+    lane->floor = INT64_MIN;
+    return lane;
+}
+
 struct dt_track_lane *dt_track_lanes_take(struct dt_track_lanes *lanes, int64_t begin,
                                           int64_t end) {
     if (!lanes->lanes)
         lanes->lanes = g_array_new(false, true, sizeof(struct dt_track_lane));
-    struct dt_track_lane *lane = NULL;
-    int held = -1;
-    for (unsigned i = 0; i < MIN(lanes->lanes->len, LANES_SEARCHED) && held < 0; i++) {
-        lane = &g_array_index(lanes->lanes, struct dt_track_lane, i);
-        held = holds(lane, begin, end);
-    }
-    if (held < 0) {
-        g_array_set_size(lanes->lanes, lanes->lanes->len + 1);
-        lane = &g_array_index(lanes->lanes, struct dt_track_lane, lanes->lanes->len - 1);
-        lane->floor = INT64_MIN;
+    int held = 0;
+    struct dt_track_lane *lane = fitting(lanes, begin, end, &held);
+    if (!lane) {
+        lane = new_lane(lanes);
         held = 0;
     }
     lane->slices -= (unsigned)held;
