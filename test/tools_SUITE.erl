@@ -655,10 +655,25 @@ page(Title, Config) ->
 
 %% Runs a script while Fun is called on the node. Returns the script's lines, and Fun's result.
 script(Name, Config, Fun) ->
-    Consumer = test_bpftrace:start_file(filename:join(scripts(), atom_to_list(Name) ++ ".bt"),
-                                        [?config(library, Config)]),
+    File = filename:join(scripts(), atom_to_list(Name) ++ ".bt"),
+    Consumer = test_bpftrace:start_file(File, [?config(library, Config)]),
+    until_cleared(File, Consumer),
     Known = test_node:call(?config(node, Config), Fun),
     {test_bpftrace:stop_script(Consumer), Known}.
+
+%% A script that prints maps each second, after a title, clears them then, and bpftrace loses what it counts between
+%% both. So it is called when the script has done so.
+until_cleared(File, Consumer) ->
+    {ok, Script} = file:read_file(File),
+    case binary:match(Script, <<"printf(\"\\n-- ">>) of
+        {_, _} ->
+            Printed = fun() -> length([Line || Line = <<"-- ", _/binary>> <- test_bpftrace:lines(Consumer)]) end,
+            Before = Printed(),
+            test_wait:until("another print of the script", fun(Now) -> Now > Before end, Printed),
+            timer:sleep(200);
+        nomatch ->
+            ok
+    end.
 
 scripts() ->
     filename:join(test_shell:project(), "priv/bpftrace").
