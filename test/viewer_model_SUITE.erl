@@ -21,7 +21,7 @@ groups() ->
      {calls, [], [nested, values, tail_call, exceptions, recursion, deep, plain_calls, returns_to, entered_before,
                   waited_in_call]},
      {messages, [], [by_sender, by_order, one_delivery, of_ports, to_the_dead, timers, timeouts, to_names,
-                    to_unknown_names, tokens, unmatched, a_long_queue, long_queues]},
+                    to_unknown_names, tokens, tokens_first, unmatched, a_long_queue, long_queues]},
      {server_calls, [], [reply, no_alias, call_timeout, caller_exits, server_down, to_a_dead_server, of_both_kinds,
                          cut_request]},
      {nodes, [], [two_nodes, named, namesakes, lost, lost_twice, lost_in_one_trace, lost_beside_other_cpu,
@@ -463,6 +463,19 @@ tokens(Config) ->
     ?assertEqual([{"<0.1.0>#1", "<0.9.0>#2", 0, 5, "sender"}, {"<0.1.0>#1", "<0.9.0>#2", 11, 20, "token"},
                   {"<0.1.0>#1", "<0.9.0>#2", 10, 21, "token"}], matched(Told)),
     ?assertEqual(["\"17\"", "\"17\"", "\"17\""], [value(label, Line) || Line <- of_kind("message_gone", Told)]).
+
+%% The VM tells seq_trace_send before message_send: it is one message, also if two of equal text follow one another.
+tokens_first(Config) ->
+    Token = fun(Ns, Probe, Current) ->
+                    {Ns, Probe, #{label => "17", from => "<0.1.0>", to => "<0.9.0>", previous => 0, current => Current,
+                                  message => "x"}}
+            end,
+    Told = told([Token(0, seq_trace_send, 1), sent(1, "<0.1.0>", "<0.9.0>", "x"),
+                 Token(10, seq_trace_send, 2), sent(11, "<0.1.0>", "<0.9.0>", "x"), sent(12, "<0.1.0>", "<0.9.0>", "x"),
+                 delivery(20, "<0.9.0>", "<0.1.0>", "x"), Token(21, seq_trace_receive, 1),
+                 Token(30, seq_trace_receive, 2)], Config),
+    ?assertEqual([{0, 20, "sender"}, {10, 30, "token"}, {12, none, "not"}],
+                 [{Sent, Delivered, How} || {_, _, Sent, Delivered, How} <- matched(Told)]).
 
 %% What a pair sent before a delivered message is lost; what is in flight at the end was not delivered.
 unmatched(Config) ->

@@ -25,6 +25,7 @@ struct message {
     } chain[DT_CHAINS];
     guint hash; /* of its text */
     struct token *token;
+    bool is_by_seq_trace; /* its message_send has not come */
     char *label, *to_text;
     char text[];
 };

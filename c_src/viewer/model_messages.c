@@ -39,6 +39,7 @@ struct messages {
     bool are_delivered; /* some were */
     bool have_receives; /* message_receive or message_delivery is recorded */
     bool have_senders;  /* message_delivery is */
+    bool have_tokens;   /* seq_trace_send is */
     /* The last message_receive while there was no message_delivery yet. */
     struct process *last_to;
     guint last_hash;
@@ -388,25 +389,37 @@ static void add_token(struct messages *all, struct message *m, const char *label
         remove_token(all, g_queue_peek_head(&all->tokens_by_age));
 }
 
-/* Its message_send comes just before, where that is recorded. */
-static struct message *just_sent(struct messages *all, const struct process *from,
-                                 const struct dt_seq_trace_send *e) {
-    struct message *m = all->youngest;
+/* The message of which the other event, message_send or seq_trace_send, has come; NULL. */
+static struct message *just_sent(struct node *node, const struct dt_message_send *e,
+                                 bool is_by_seq_trace) {
+    const struct process *from = dt_process_of(node, e->from);
+    struct message *m = node->messages->youngest;
 
     for (unsigned n = 0; m && n < JUST_SENT; m = m->older, n++)
-        if (m->seen.from == (from ? &from->seen : NULL) && !m->token &&
-            strcmp(m->text, e->message) == 0 && strcmp(m->seen.to_text, e->to) == 0)
+        if (m->seen.from == (from ? &from->seen : NULL) && m->is_by_seq_trace == is_by_seq_trace &&
+            !m->token == !is_by_seq_trace && strcmp(m->text, e->message) == 0 &&
+            strcmp(m->seen.to_text, e->to) == 0)
             return m;
     return NULL;
 }
 
-static void seq_sent(struct node *node, const struct dt_seq_trace_send *e) {
-    struct process *from = dt_process_of(node, e->from);
-    struct message *m = just_sent(node->messages, from, e);
+/* Where both are recorded, seq_trace_send comes first. */
+static void message_sent(struct node *node, const struct dt_message_send *e) {
+    struct message *m = node->messages->have_tokens ? just_sent(node, e, true) : NULL;
 
-    if (!m)
-        m = sent(node,
-                 &(struct dt_message_send){.from = e->from, .to = e->to, .message = e->message});
+    if (m && node->model->now - m->seen.sent < DT_ONE_EVENT_NS)
+        m->is_by_seq_trace = false;
+    else
+        sent(node, e);
+}
+
+static void seq_sent(struct node *node, const struct dt_seq_trace_send *e) {
+    const struct dt_message_send plain = {.from = e->from, .to = e->to, .message = e->message};
+    struct message *m = just_sent(node, &plain, false);
+
+    node->messages->have_tokens = true;
+    if (!m && (m = sent(node, &plain)))
+        m->is_by_seq_trace = true;
     if (m)
         add_token(node->messages, m, e->label, e->current);
 }
@@ -442,7 +455,7 @@ static void seq_received(struct node *node, const struct dt_seq_trace_receive *e
 void dt_messages_event(struct node *node, const struct dt_recorded *event) {
     switch (event->probe) {
     case DT_message_send:
-        sent(node, &event->fields.message_send);
+        message_sent(node, &event->fields.message_send);
         break;
     case DT_message_receive:
         received(node, event);
