@@ -445,6 +445,7 @@ hibernated() ->
 %% On the node: the processes that are scheduled while another dump is made.
 woken_by_dump(Pids) ->
     [1 = erlang:trace(Pid, true, [running]) || Pid <- Pids],
+    until_quiet(),
     Before = dyntrace_settings:get(dumps, 0),
     ok = dyntrace:dump(),
     ok = test_wait:until("a dump", fun() -> dyntrace_settings:get(dumps, 0) > Before end),
@@ -454,6 +455,10 @@ woken_by_dump(Pids) ->
     Woken = scheduled(),
     [erlang:trace(Pid, false, [running]) || Pid <- Pids],
     Woken.
+
+%% They run a moment longer for who has asked them just before.
+until_quiet() ->
+    receive {trace, _, _, _} -> until_quiet() after 100 -> ok end.
 
 scheduled() ->
     receive {trace, Pid, in, _} -> [Pid | scheduled()]; {trace, _, out, _} -> scheduled() after 0 -> [] end.
