@@ -262,8 +262,8 @@ static GPtrArray *children(const struct dt_flame_frame *frame) {
 }
 
 /* NOLINTBEGIN(misc-no-recursion): DT_FRAMES deep at most, and the frames of node and process */
-static void walk(const struct dt_flame_frame *frame, GPtrArray *names,
-                 void (*each)(const char *const *, unsigned, uint64_t, void *), void *data) {
+static void walk(const struct dt_flame_frame *frame, GPtrArray *names, dt_flame_stack *each,
+                 void *data) {
     if (frame->own)
         each((const char *const *)names->pdata, names->len, frame->own, data);
     g_autoptr(GPtrArray) sorted = children(frame);
@@ -275,15 +275,12 @@ static void walk(const struct dt_flame_frame *frame, GPtrArray *names,
     }
 }
 
-void dt_flame_each(const struct dt_flame *flame,
-                   void (*each)(const char *const *names, unsigned depth, uint64_t ns, void *data),
-                   void *data) {
+void dt_flame_each(const struct dt_flame *flame, dt_flame_stack *each, void *data) {
     g_autoptr(GPtrArray) names = g_ptr_array_new();
     walk(flame->root, names, each, data);
 }
 
 /* Returns the value, which it writes last: so each frame is walked once. */
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as stacks are kept */
 static uint64_t put(GString *to, const struct dt_flame_frame *frame) {
     uint64_t value = frame->own;
     dt_json_open(to, NULL, '{');

@@ -24,9 +24,8 @@ extern const struct dt_sink dt_flame_collects;
 
 /* Each stack that has time of its own, the outermost frame first; brothers by name. Names are valid
  * until the call's end. */
-void dt_flame_each(const struct dt_flame *flame,
-                   void (*each)(const char *const *names, unsigned depth, uint64_t ns, void *data),
-                   void *data);
+typedef void dt_flame_stack(const char *const *names, unsigned depth, uint64_t ns, void *data);
+void dt_flame_each(const struct dt_flame *flame, dt_flame_stack *each, void *data);
 
 /* A tree as JSON: {"name","value","own","children":[...]}, in ns; `value` is `own` and that of all
  * children. */

@@ -89,10 +89,8 @@ static void put_weight(const char *const *names, unsigned depth, uint64_t ns, vo
     pass(&lists->w);
 }
 
-typedef void each_stack(const char *const *, unsigned, uint64_t, void *);
-
 static void put_list(struct lists *lists, const struct dt_flame *flame, const char *name,
-                     each_stack *each) {
+                     dt_flame_stack *each) {
     dt_json_open(lists->w.text, name, '[');
     dt_flame_each(flame, each, lists);
     dt_json_close(lists->w.text, ']');

@@ -23,14 +23,10 @@ void dt_lane_unref(struct dt_lane *lane) {
     g_free(lane);
 }
 
-static bool runs(enum dt_state state) {
-    return dt_runs(state) || state == DT_STATE_EXITING;
-}
-
 static int64_t busy(const struct dt_lane_interval *of) {
     if (of->state == DT_LANE_MERGED)
         return (of->end - of->begin) / 1000 * of->extra;
-    return runs((enum dt_state)of->state) ? of->end - of->begin : 0;
+    return dt_is_busy((enum dt_state)of->state) ? of->end - of->begin : 0;
 }
 
 void dt_lane_add(struct dt_lane *lane, const struct dt_interval *interval, uint32_t text) {
@@ -44,7 +40,7 @@ void dt_lane_add(struct dt_lane *lane, const struct dt_interval *interval, uint3
 
     if (interval->end < interval->begin || interval->state == DT_STATE_UNKNOWN)
         return;
-    if (runs(interval->state))
+    if (dt_is_busy(interval->state))
         lane->run_ns += interval->end - interval->begin;
     else if (interval->state == DT_STATE_RUNNABLE)
         lane->runnable_ns += interval->end - interval->begin;

@@ -157,9 +157,7 @@ struct dt_model *dt_model_new(const struct dt_sink *sink, void *of_sink) {
     model->sink = sink;
     model->of_sink = of_sink;
     model->now = INT64_MIN + 1;
-    model->nodes = g_ptr_array_new_with_free_func(dt_node_free);
-    model->places = g_hash_table_new(dt_place_hash, dt_place_equal);
-    model->namesakes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    dt_nodes_new(model);
     model->functions = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
     return model;
 }
@@ -187,9 +185,7 @@ void dt_model_free(struct dt_model *model) {
         model->sink = &nobody;
         dt_model_end(model);
     }
-    g_hash_table_destroy(model->places);
-    g_hash_table_destroy(model->namesakes);
-    g_ptr_array_free(model->nodes, TRUE);
+    dt_nodes_free(model);
     g_hash_table_destroy(model->functions);
     g_free(model);
 }

@@ -85,6 +85,11 @@ static inline bool dt_runs(enum dt_state state) {
     return state == DT_STATE_RUNNING || state == DT_STATE_COLLECTING;
 }
 
+/* On a scheduler. */
+static inline bool dt_is_busy(enum dt_state state) {
+    return dt_runs(state) || state == DT_STATE_EXITING;
+}
+
 enum dt_kind { DT_PROCESS, DT_PORT, DT_FOREIGN /* a process or port of another node */ };
 extern const char *const dt_kind_names[];
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "viewer/model_in_flight.h"
+#include "viewer/texts.h"
 
 const char *const dt_matched_names[] = {
     [DT_MATCHED_NOT] = "not",
@@ -161,12 +162,11 @@ static void drop_oldest(struct node *node, unsigned most) {
 /* What erlang:port_control/3 or port_call/3 returns: {Port,{control,Value}}. The VM tells it as
    sent, but it comes to no mailbox. */
 static bool is_return_of_port(const struct dt_message_send *e) {
-    const char *value;
+    const char *value = e->message;
 
-    if (*e->from != '#' || *e->message != '{' || !g_str_has_prefix(e->message + 1, e->from))
+    if (*e->from != '#' || !dt_skip(&value, "{") || !dt_skip(&value, e->from))
         return false;
-    value = e->message + 1 + strlen(e->from);
-    return g_str_has_prefix(value, ",{control,") || g_str_has_prefix(value, ",{call,");
+    return dt_skip(&value, ",{control,") || dt_skip(&value, ",{call,");
 }
 
 /* NULL if it is gone already, or no message. */
@@ -193,8 +193,9 @@ static struct message *sent(struct node *node, const struct dt_message_send *e) 
         dt_server_calls_sent(node, from, r.process, e->message);
         return NULL;
     }
+    /* There is room for this one. */
     drop_oldest(node,
-                all->are_delivered ? DT_MESSAGES_IN_FLIGHT - 1 : IN_FLIGHT_WITHOUT_DELIVERIES - 1);
+                (all->are_delivered ? DT_MESSAGES_IN_FLIGHT : IN_FLIGHT_WITHOUT_DELIVERIES) - 1);
     add(all, m);
     DT_TELL(node->model, sent, &m->seen);
     if (r.process) {
@@ -273,11 +274,9 @@ static void delivered(struct node *node, const struct delivery *d) {
 /* What a port gets tells who calls it: {<0.90.0>,{command,Data}}. */
 static struct process *caller_of_port(struct node *node, const char *text) {
     char pid[64];
-    size_t size = *text == '{' ? strcspn(text + 1, ">") + 1 : 0;
 
-    if (size == 0 || size >= sizeof pid || text[size] != '>' || text[size + 1] != ',')
+    if (!dt_skip(&text, "{") || !dt_take(&text, "<", pid, sizeof pid) || *text != ',')
         return NULL;
-    g_strlcpy(pid, text + 1, size + 1);
     return dt_process_of(node, pid);
 }
 

@@ -5,14 +5,14 @@
 
 /* -- Nodes -------------------------------------------------------------------------- */
 
-guint dt_place_hash(gconstpointer data) {
+static guint hash_place(gconstpointer data) {
     const struct place *place = data;
 
     return g_str_hash(place->hostname) ^
            (guint)(place->vpid == DT_NO_VALUE ? (int64_t)place->trace : place->vpid);
 }
 
-gboolean dt_place_equal(gconstpointer a, gconstpointer b) {
+static gboolean equal_places(gconstpointer a, gconstpointer b) {
     const struct place *x = a, *y = b;
 
     return x->vpid == y->vpid && (x->vpid != DT_NO_VALUE || x->trace == y->trace) &&
@@ -64,7 +64,7 @@ struct node *dt_node_of(struct dt_model *model, const struct dt_recorded *e) {
     const struct place place = {e->hostname, e->vpid, e->trace};
     struct node *node = model->last_node;
 
-    if (node && dt_place_equal(&node->place, &place))
+    if (node && equal_places(&node->place, &place))
         return node;
     node = g_hash_table_lookup(model->places, &place);
     return model->last_node = node ? node : new_node(model, e);
@@ -130,7 +130,7 @@ void dt_node_named(struct node *node, const char *own_name, const char *otp) {
         DT_TELL(node->model, node, &node->seen);
 }
 
-void dt_node_free(gpointer data) {
+static void free_node(gpointer data) {
     struct node *node = data;
 
     dt_spans_free(node);
@@ -144,6 +144,18 @@ void dt_node_free(gpointer data) {
     g_free(node->hostname);
     g_free(node->otp);
     g_free(node);
+}
+
+void dt_nodes_new(struct dt_model *model) {
+    model->nodes = g_ptr_array_new_with_free_func(free_node);
+    model->places = g_hash_table_new(hash_place, equal_places);
+    model->namesakes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+}
+
+void dt_nodes_free(struct dt_model *model) {
+    g_hash_table_destroy(model->places);
+    g_hash_table_destroy(model->namesakes);
+    g_ptr_array_free(model->nodes, TRUE);
 }
 
 /* -- Schedulers --------------------------------------------------------------------- */
@@ -233,8 +245,7 @@ static struct node *nodes_lost(struct dt_model *model, const char *hostname, int
     for (unsigned i = 0; i < model->nodes->len; i++) {
         struct node *node = model->nodes->pdata[i];
 
-        if (vpid == DT_NO_VALUE ? node->place.trace != trace
-                                : !dt_place_equal(&node->place, &place))
+        if (vpid == DT_NO_VALUE ? node->place.trace != trace : !equal_places(&node->place, &place))
             continue;
         node_lost(node, begin);
         found = node;

@@ -159,13 +159,12 @@ const char *dt_function(struct dt_model *model, const char *text);
 struct function *dt_function_of(struct dt_model *model, const char *text);
 
 /* -- model_nodes.c -- */
-guint dt_place_hash(gconstpointer data);
-gboolean dt_place_equal(gconstpointer a, gconstpointer b);
+void dt_nodes_new(struct dt_model *model);
+void dt_nodes_free(struct dt_model *model);
 struct node *dt_node_of(struct dt_model *model, const struct dt_recorded *event);
 void dt_node_named(struct node *node, const char *name, const char *otp);
 /* NULL if the event does not tell. */
 struct scheduler *dt_scheduler_of(struct node *node, const struct dt_recorded *event);
-void dt_node_free(gpointer data);
 
 /* -- model_processes.c -- */
 void dt_processes_new(struct node *node);

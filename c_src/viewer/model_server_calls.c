@@ -43,18 +43,7 @@ struct server_calls {
 
 /* Moves past "#Ref<0.1.2.3>". */
 static bool reference(const char **text, char to[REFERENCE_MAX]) {
-    const char *end;
-    size_t size;
-
-    if (strncmp(*text, "#Ref<", 5) != 0 || !(end = strchr(*text, '>')))
-        return false;
-    size = (size_t)(end + 1 - *text);
-    if (size >= REFERENCE_MAX)
-        return false;
-    memcpy(to, *text, size);
-    to[size] = '\0';
-    *text += size;
-    return true;
+    return dt_take(text, "#Ref<", to, REFERENCE_MAX);
 }
 
 /* Moves past a tag: [alias|#Ref<0.1.2.3>], or the reference alone. */
@@ -70,15 +59,9 @@ struct request {
 };
 
 static bool parse_request(const char *text, struct request *request) {
-    const char *end;
-
-    if (!dt_skip(&text, "{'$gen_call',{") || !(end = strchr(text, '>')) || *text != '<' ||
-        (size_t)(end + 1 - text) >= sizeof request->caller)
-        return false;
-    memcpy(request->caller, text, (size_t)(end + 1 - text));
-    request->caller[end + 1 - text] = '\0';
-    text = end + 1;
-    if (!dt_skip(&text, ",") || !tag(&text, request->reference) || !dt_skip(&text, "},"))
+    if (!dt_skip(&text, "{'$gen_call',{") ||
+        !dt_take(&text, "<", request->caller, sizeof request->caller) || !dt_skip(&text, ",") ||
+        !tag(&text, request->reference) || !dt_skip(&text, "},"))
         return false;
     request->term = text;
     return true;

@@ -24,10 +24,6 @@ static void took(GString *to, const struct dt_quantiles *q) {
     dt_json_number(to, "max_ns", dt_quantiles_max(q));
 }
 
-static const char *name_of(const struct dt_seen_node *node) {
-    return node && node->name ? node->name : "";
-}
-
 static void ref(GString *to, const char *name, const struct dt_who *who) {
     if (!who) {
         dt_json_null(to, name);
@@ -35,7 +31,7 @@ static void ref(GString *to, const char *name, const struct dt_who *who) {
     }
     dt_json_open(to, name, '{');
     dt_json_number(to, "number", who->is_sum ? DT_NO_VALUE : (int64_t)who->number);
-    dt_json_text(to, "node", name_of(who->node));
+    dt_json_text(to, "node", dt_seen_name(who->node));
     dt_json_text(to, "pid", who->pid);
     dt_json_text(to, "name", who->name);
     dt_json_text(to, "show", dt_who_show(who));
@@ -64,7 +60,7 @@ static void put_table(GString *to, const struct dt_report *r, const struct table
 
 static void lost(GString *to, const void *row) {
     const struct dt_seen_lost *lost = row;
-    dt_json_text(to, "node", name_of(lost->node));
+    dt_json_text(to, "node", dt_seen_name(lost->node));
     dt_json_text(to, "stream", lost->stream);
     dt_json_number(to, "begin", lost->begin);
     dt_json_number(to, "end", lost->end);
@@ -162,7 +158,7 @@ static void port(GString *to, const void *row) {
 
 static void call(GString *to, const void *row) {
     const struct dt_named *call = row;
-    dt_json_text(to, "node", name_of(call->node));
+    dt_json_text(to, "node", dt_seen_name(call->node));
     dt_json_text(to, "entry", call->name);
     count(to, "count", call->count);
     dt_json_number(to, "total_ns", call->measured ? call->total : DT_NO_VALUE);
@@ -196,7 +192,7 @@ static void span(GString *to, const void *row) {
 
 static void counter(GString *to, const void *row) {
     const struct dt_named *counter = row;
-    dt_json_text(to, "node", name_of(counter->node));
+    dt_json_text(to, "node", dt_seen_name(counter->node));
     dt_json_text(to, "name", counter->name);
     dt_json_text(to, "unit", counter->unit);
     dt_json_number(to, "min", counter->min);
@@ -259,7 +255,7 @@ static void collection(GString *to, const void *row) {
 static void logged(GString *to, const void *row) {
     const struct dt_listed *line = row;
     ref(to, "process", line->who);
-    dt_json_text(to, "node", name_of(line->node));
+    dt_json_text(to, "node", dt_seen_name(line->node));
     dt_json_number(to, "time", line->time);
     dt_json_text(to, "level", line->word);
     dt_json_text(to, "text", line->text);

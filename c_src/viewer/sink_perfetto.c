@@ -214,7 +214,7 @@ static void write_state(struct perfetto *s, const struct dt_interval *i, int64_t
 static void perfetto_interval(void *data, const struct dt_interval *i) {
     struct perfetto *s = data;
     struct dt_shown *shown = dt_tracks_shown(s->tracks, i->process);
-    bool runs = dt_runs(i->state) || i->state == DT_STATE_EXITING;
+    bool runs = dt_is_busy(i->state);
     int64_t begin = MAX(i->begin, shown->last_state);
     if (i->state == DT_STATE_UNKNOWN || i->end < begin)
         return;

@@ -21,6 +21,21 @@ bool dt_skip(const char **text, const char *head) {
     return true;
 }
 
+bool dt_take(const char **text, const char *head, char *to, size_t room) {
+    const char *rest = *text, *end;
+    size_t size;
+
+    if (!dt_skip(&rest, head) || !(end = strchr(rest, '>')))
+        return false;
+    size = (size_t)(end + 1 - *text);
+    if (size >= room)
+        return false;
+    memcpy(to, *text, size);
+    to[size] = '\0';
+    *text += size;
+    return true;
+}
+
 size_t dt_head(const char *text, size_t most) {
     size_t size = strnlen(text, most + 1);
 

@@ -18,6 +18,9 @@ char *dt_cut(const char *text, size_t most, const char *mark);
 /* Moves past a text that begins so. */
 bool dt_skip(const char **text, const char *head);
 
+/* Moves past a text that begins so and ends with the next '>', which is copied: an identifier. */
+bool dt_take(const char **text, const char *head, char *to, size_t room);
+
 /* As functions that sort return it: below zero, zero or above. */
 static inline int dt_compare(int64_t a, int64_t b) {
     return (a > b) - (a < b);
