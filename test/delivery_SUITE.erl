@@ -247,7 +247,7 @@ worker_killed_for_good(Config) ->
     until_messages('receive', fun(Spec) -> Spec =/= true end, Config),
     call(Config, fun() -> exit(whereis(dyntrace_sup), kill) end),
     until_messages('receive', true, Config),
-    test_wait:until("nobody follows", off, fun() -> following(Config) end),
+    test_autotracer:until_off(Config),
     _ = test_bpftrace:stop(Consumer).
 
 %% -- Beside other tools, before OTP 27 ------------------------------------------------------------

@@ -325,7 +325,7 @@ killed(Kill, Config) ->
     call(Config, Kill),
     test_wait:until("the application has ended", fun(Running) -> not lists:keymember(dyntrace, 1, Running) end,
                     fun() -> call(Config, fun application:which_applications/0) end),
-    test_wait:until("nobody follows", off, fun() -> following(Config) end),
+    test_autotracer:until_off(Config),
     until_flags(Pid, [], Config),
     test_wait:until("nothing is left", {[], [], [], false, false},
                     fun() -> {traced(new_processes, Config), traced(new_ports, Config), traced(Port, Config),

@@ -296,8 +296,7 @@ supervisor_killed(Config) ->
     call(Config, fun() -> exit(whereis(dyntrace_sup), kill) end),
     test_wait:until("the application has ended", fun(Running) -> not lists:keymember(dyntrace, 1, Running) end,
                     fun() -> call(Config, fun application:which_applications/0) end),
-    test_wait:until("no system monitor", [], fun() -> call(Config, fun test_autotracer:monitored/0) end),
-    test_wait:until("no system monitor", undefined, fun() -> call(Config, fun erlang:system_monitor/0) end),
+    test_autotracer:until_unmonitored(Config),
     until_no_looker(Config),
     _ = test_bpftrace:stop(Consumer).
 

@@ -502,8 +502,7 @@ worker_killed(Config) ->
      end || _ <- [1, 2]],
     %% Nothing is left when no other worker follows.
     call(Config, fun() -> exit(whereis(dyntrace_sup), kill) end),
-    test_wait:until("no system monitor", [], fun() -> call(Config, fun test_autotracer:monitored/0) end),
-    test_wait:until("no system monitor", undefined, fun() -> call(Config, fun erlang:system_monitor/0) end),
+    test_autotracer:until_unmonitored(Config),
     _ = test_bpftrace:stop(Consumer).
 
 consumer_killed(Config) ->

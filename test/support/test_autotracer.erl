@@ -9,8 +9,8 @@
 
 -export([start/1, start/2, attach/2, following/1, call/2, text/2, answer_of/2, badarg_of_follow/2]).
 -export([with_node/3, with_two_nodes/3, with_two_nodes/4]).
--export([until_traced/1, until_untraced/1, until_following/3, until_flags/3, until_pattern/3, until_system_tracer/2,
-         until_nodes/3, until_logged/2, until_worker_after/2, until_sampled/2]).
+-export([until_traced/1, until_untraced/1, until_following/3, until_off/1, until_unmonitored/1, until_flags/3,
+         until_pattern/3, until_system_tracer/2, until_nodes/3, until_logged/2, until_worker_after/2, until_sampled/2]).
 -export([traced/2, flags/1, of_function/2, keep_log/1, logged/1, errors/1, log/2]).
 %% On the node.
 -export([answer/0, sink/0, flood/1, infos/2, monitored/0]).
@@ -140,6 +140,15 @@ until_following(Key, Expected, Config) ->
                  end,
     test_wait:until({Key, Expected}, fun(#{Key := Value}) -> IsExpected(Value); (_) -> false end,
                     fun() -> following(Config) end).
+
+%% Until nobody follows.
+until_off(Config) ->
+    test_wait:until("nobody follows", off, fun() -> following(Config) end).
+
+%% Until there is no system monitor, neither of the application nor of anybody without a session.
+until_unmonitored(Config) ->
+    test_wait:until("no system monitor", {[], undefined},
+                    fun() -> {call(Config, fun monitored/0), call(Config, fun erlang:system_monitor/0)} end).
 
 until_flags(Who, Flags, Config) ->
     test_wait:until({"trace flags of", Who}, Flags, fun() -> traced(Who, Config) end).

@@ -228,8 +228,7 @@ handle_call(events, _From, State) ->
 handle_call(lines, _From, State) ->
     {reply, lists:reverse(State#state.lines), State};
 handle_call({await, Fun}, From, State) ->
-    Waiting = [{Fun, From}],
-    {noreply, State#state{waiting = unserved(Waiting, in_order(State)) ++ State#state.waiting}};
+    {noreply, State#state{waiting = unserved([{Fun, From}], in_order(State)) ++ State#state.waiting}};
 handle_call({stop, _}, _From, State = #state{exited = true}) ->
     {reply, result(State), State};
 handle_call({stop, Signal}, From, State) ->
