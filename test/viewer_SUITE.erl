@@ -292,7 +292,10 @@ written_by_another(Config) ->
          ?assertEqual({{ok, <<"of another">>}, false}, {file:read_file(Part), filelib:is_file(File)}),
          %% One that was left behind is written over.
          ?assertMatch({0, _}, test_viewer:view(Sink, [{path, File}], [Trace])),
-         ?assertEqual({true, false}, {filelib:is_file(File), filelib:is_file(Part)})
+         ?assertEqual({true, false}, {filelib:is_file(File), filelib:is_file(Part)}),
+         %% One that can't be emptied is an error.
+         ok = file:make_symlink("/dev/full", Part),
+         ?assertMatch({1, _}, test_viewer:view(Sink, [{path, File}], [Trace]))
      end || Sink <- ?SINKS].
 
 %% Texts of programs that would end a script, a string or a line, or control a terminal.

@@ -45,6 +45,13 @@ static bool lock(int fd) {
     return flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
+/* Closes it, and returns -1 with errno. */
+static int give_up(int fd, int error) {
+    close(fd);
+    errno = error;
+    return -1;
+}
+
 /* The empty file `path`, which is locked; -1 with errno. */
 static int open_locked(const char *path) {
     for (;;) {
@@ -52,13 +59,10 @@ static int open_locked(const char *path) {
 
         if (fd < 0)
             return -1;
-        if (!lock(fd)) {
-            close(fd);
-            errno = EBUSY;
-            return -1;
-        }
-        if (is_at(fd, path) && ftruncate(fd, 0) == 0)
-            return fd;
+        if (!lock(fd))
+            return give_up(fd, EBUSY);
+        if (is_at(fd, path))
+            return ftruncate(fd, 0) == 0 ? fd : give_up(fd, errno);
         close(fd);
     }
 }
