@@ -183,6 +183,8 @@ struct dt_message {
     int64_t sent, delivered;
     enum dt_matched matched;
     bool is_dead; /* the receiver had exited, or no process had the name */
+    int64_t early; /* between nodes whose clocks differ: its delivery was recorded as many ns before
+                      it was sent, so `delivered` is `sent`; else 0 */
 };
 
 enum dt_outcome {

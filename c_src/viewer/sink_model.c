@@ -276,6 +276,8 @@ static void message_line(struct lines *s, const char *kind, const struct dt_mess
     at(s, "delivered", m->delivered);
     word(s, "matched", dt_matched_names[m->matched]);
     flag(s, "is_dead", m->is_dead);
+    if (m->early)
+        number(s, "early", m->early);
     text(s, "to_text", m->to_text);
     text(s, "label", m->label);
     text(s, "timer", m->timer);
