@@ -48,6 +48,7 @@ struct dt_node {
     const char *hostname; /* "" if unknown */
     int64_t os_pid;       /* DT_NO_VALUE if unknown */
     const char *otp;      /* its release, "" if unknown */
+    const struct dt_clock *clock; /* its host's; NULL if the recording has one */
     int64_t first, last;  /* times of its first and last event */
     void *of_sink;
 };

@@ -293,13 +293,19 @@ static void set_receiver(struct message *m, struct process *p) {
     dt_process_ref(p);
 }
 
+/* Its text is as the sender's node wrote it. */
+static void tell_server_calls(struct node *node, const struct message *m) {
+    dt_server_calls_delivered(m->is_far ? m->sender_node : node, (struct process *)m->seen.from,
+                              to(m), m->text);
+}
+
 void dt_message_deliver(struct node *node, struct message *m, const struct delivery *d) {
     set_receiver(m, d->to);
     m->seen.delivered = d->time;
     m->seen.matched = d->how;
     DT_TELL(node->model, delivered, &m->seen);
     if (m->arrived == DT_NO_VALUE)
-        dt_server_calls_delivered(node, (struct process *)m->seen.from, to(m), m->text);
+        tell_server_calls(node, m);
     dt_message_end(node, m);
 }
 
@@ -312,7 +318,7 @@ static void arrive(struct node *node, struct message *m, const struct delivery *
     set_receiver(m, d->to);
     if (was_unaddressed)
         count_mailbox(d->to, 1);
-    dt_server_calls_delivered(node, (struct process *)m->seen.from, d->to, m->text);
+    tell_server_calls(node, m);
 }
 
 static void deliver_unmatched(struct node *node, const struct delivery *d) {

@@ -46,6 +46,7 @@ static struct node *new_node(struct dt_model *model, const struct dt_recorded *e
                                   .hostname = node->hostname,
                                   .os_pid = e->vpid,
                                   .otp = node->otp,
+                                  .clock = e->clock,
                                   .first = e->time,
                                   .last = e->time};
     node->seen.name = node->name = provisional_name(node);

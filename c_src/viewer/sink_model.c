@@ -125,6 +125,12 @@ static void node_line(struct lines *s, const char *kind, const struct dt_node *n
     text(s, "hostname", node->hostname);
     number(s, "os_pid", node->os_pid);
     text(s, "otp", node->otp);
+    if (node->clock) {
+        number(s, "clock", node->clock->number);
+        text(s, "known", dt_clock_words[node->clock->known]);
+        number(s, "offset", node->clock->offset);
+        number(s, "uncertainty", node->clock->uncertainty);
+    }
     end(s);
 }
 
