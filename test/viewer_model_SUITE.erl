@@ -21,7 +21,7 @@ groups() ->
      {calls, [], [nested, values, tail_call, exceptions, recursion, deep, plain_calls, returns_to, entered_before,
                   waited_in_call]},
      {messages, [], [by_sender, by_order, one_delivery, of_ports, to_the_dead, timers, timeouts, to_names,
-                    to_unknown_names, tokens, unmatched, a_long_queue, long_queues]},
+                    to_unknown_names, tokens, token_first, unmatched, a_long_queue, long_queues]},
      {server_calls, [], [reply, no_alias, call_timeout, caller_exits, server_down, to_a_dead_server, of_both_kinds,
                          cut_request]},
      {nodes, [], [two_nodes, named, namesakes, lost, lost_twice, lost_in_one_trace, lost_beside_other_cpu,
@@ -466,6 +466,16 @@ tokens(Config) ->
     ?assertEqual([{"<0.1.0>#1", "<0.9.0>#2", 0, 5, "sender"}, {"<0.1.0>#1", "<0.9.0>#2", 11, 20, "token"},
                   {"<0.1.0>#1", "<0.9.0>#2", 10, 21, "token"}], matched(Told)),
     ?assertEqual(["\"17\"", "\"17\"", "\"17\""], [value(label, Line) || Line <- of_kind("message_gone", Told)]).
+
+%% The VM tells seq_trace_send first.
+token_first(Config) ->
+    Token = {0, seq_trace_send, #{label => "17", from => "<0.1.0>", to => "<0.9.0>", previous => 0, current => 1,
+                                  message => "x"}},
+    Told = told([Token, sent(3000, "<0.1.0>", "<0.9.0>", "x"), sent(200000, "<0.1.0>", "<0.9.0>", "x"),
+                 delivery(300000, "<0.9.0>", "<0.1.0>", "x"), delivery(400000, "<0.9.0>", "<0.1.0>", "x")], Config),
+    ?assertEqual([{0, 300000, "\"17\""}, {200000, 400000, none}],
+                 [{number(sent, Line), number(delivered, Line), value(label, Line)}
+                  || Line <- of_kind("message_gone", Told)]).
 
 %% What a pair sent before a delivered message is lost; what is in flight at the end was not delivered.
 unmatched(Config) ->

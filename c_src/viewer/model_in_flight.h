@@ -30,6 +30,7 @@ struct message {
     struct node *sender_node; /* of a far one */
     struct node *home;        /* among whose messages it is: the receiver's, as far as known */
     int64_t arrived;          /* not told as delivered yet: model_messages.c; DT_NO_VALUE */
+    bool by_seq_trace;        /* its seq_trace_send has come, its message_send not yet */
     struct token *token;
     char *label, *to_text;
     char text[];

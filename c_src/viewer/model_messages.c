@@ -26,6 +26,9 @@ enum {
     JUST_SENT = 16,
 };
 
+/* Before any event. */
+static const int64_t long_ago = INT64_MIN / 4;
+
 /* -- Lists -------------------------------------------------------------------------- */
 
 static struct process *to(const struct message *m) {
@@ -188,16 +191,31 @@ static bool is_return_of_port(const struct dt_message_send *e) {
     return g_str_has_prefix(value, ",{control,") || g_str_has_prefix(value, ",{call,");
 }
 
-/* Its seq_trace_send is no other message. */
-static void note_left(struct messages *all, const struct process *from, const char *text,
-                      int64_t now) {
-    all->left.from = from ? &from->seen : NULL;
-    all->left.hash = g_str_hash(text);
-    all->left.time = now;
+static void note_left(struct node *node, const struct process *from, const char *text,
+                      bool by_seq_trace) {
+    struct left *left = &node->messages->left;
+
+    left->from = from ? &from->seen : NULL;
+    left->hash = g_str_hash(text);
+    left->time = node->model->now;
+    left->by_seq_trace = by_seq_trace;
+}
+
+/* Whether this is the second event of a message that has left at once. */
+static bool has_left(struct node *node, const struct process *from, const char *text,
+                     bool by_seq_trace) {
+    struct left *left = &node->messages->left;
+
+    if (left->by_seq_trace == by_seq_trace || left->from != (from ? &from->seen : NULL) ||
+        left->hash != g_str_hash(text) || node->model->now - left->time >= DT_ONE_EVENT_NS)
+        return false;
+    left->time = long_ago;
+    return true;
 }
 
 /* NULL if it is gone already, or no message. */
-static struct message *sent(struct node *node, const struct dt_message_send *e) {
+static struct message *sent(struct node *node, const struct dt_message_send *e,
+                            bool by_seq_trace) {
     struct process *from = dt_process_of(node, e->from);
     struct receiver r = receiver(node, e->to);
     struct messages *all = r.home->messages;
@@ -209,12 +227,13 @@ static struct message *sent(struct node *node, const struct dt_message_send *e) 
     if (dt_is_nobody(e->to) || is_return_of_port(e))
         return NULL;
     if (r.home != node && dt_early_sent(node, from, &r, e)) {
-        note_left(node->messages, from, e->message, node->model->now);
+        note_left(node, from, e->message, by_seq_trace);
         return NULL;
     }
     m = dt_message_new(r.home, node, from, r.process, e->message);
     m->seen.sent = node->model->now;
     m->seen.is_dead = r.is_dead;
+    m->by_seq_trace = by_seq_trace;
     if (r.process && strcmp(r.process->pid, e->to) == 0)
         m->seen.to_text = r.process->pid;
     else
@@ -222,7 +241,7 @@ static struct message *sent(struct node *node, const struct dt_message_send *e) 
     if (r.is_dead) {
         DT_TELL(node->model, sent, &m->seen);
         dt_message_end(node, m);
-        note_left(node->messages, from, e->message, node->model->now);
+        note_left(node, from, e->message, by_seq_trace);
         dt_server_calls_sent(node, from, r.process, e->message);
         return NULL;
     }
@@ -408,14 +427,13 @@ static void delivery(struct node *node, const struct dt_recorded *event) {
     struct messages *all = node->messages;
     struct delivery d = {.to = dt_process_of(node, e->to),
                          .from = dt_process_of(node, e->from),
+                         .node = *e->from ? NULL : dt_peer_named(node, e->node),
                          .text = e->message,
                          .timer = *e->from ? "" : e->node,
                          .time = event->time,
                          .how = DT_MATCHED_SENDER};
     bool has_been_told = is_told(all, &d);
 
-    if (!*e->from && *e->node)
-        d.node = dt_peer_named(node, e->node);
     all->have_receives = all->have_senders = true;
     if (!d.to || d.to->has_exited || has_been_told)
         return;
@@ -477,44 +495,52 @@ static void add_token(struct message *m, const char *label, uint64_t serial) {
         remove_token(all, g_queue_peek_head(&all->tokens_by_age));
 }
 
-/* Its message_send comes just before, where that is recorded. */
-static struct message *just_sent(struct messages *all, const struct process *from,
-                                 const struct dt_seq_trace_send *e) {
-    struct message *m = all->youngest;
+/* The message of which the other event, message_send or seq_trace_send, has come; NULL. */
+static struct message *just_sent(struct node *node, const struct dt_message_send *e,
+                                 bool by_seq_trace) {
+    const struct process *from = dt_process_of(node, e->from);
+    struct message *m = receiver(node, e->to).home->messages->youngest;
 
     for (unsigned n = 0; m && n < JUST_SENT; m = m->older, n++)
-        if (m->seen.from == (from ? &from->seen : NULL) && !m->token &&
-            strcmp(m->text, e->message) == 0 && strcmp(m->seen.to_text, e->to) == 0)
+        if (m->seen.from == (from ? &from->seen : NULL) && m->by_seq_trace != by_seq_trace &&
+            !m->token == by_seq_trace && strcmp(m->text, e->message) == 0 &&
+            strcmp(m->seen.to_text, e->to) == 0)
             return m;
     return NULL;
 }
 
-/* Whether it was that of a message that left at once, which has its label now. */
-static bool has_left(struct node *node, const struct process *from,
-                     const struct dt_seq_trace_send *e) {
-    struct left *left = &node->messages->left;
+/* With a token, seq_trace_send has come: up to now it comes first. */
+static void message_sent(struct node *node, const struct dt_message_send *e) {
+    struct message *m = just_sent(node, e, false);
 
-    if (left->from != (from ? &from->seen : NULL) || left->hash != g_str_hash(e->message) ||
-        node->model->now - left->time >= DT_ONE_EVENT_NS)
-        return false;
-    if (left->message && !left->message->label)
-        left->message->seen.label = left->message->label = g_strdup(e->label);
-    *left = (struct left){.time = INT64_MIN / 4, .message = left->message};
-    dt_early_told(node);
-    return true;
+    if (m && node->model->now - m->seen.sent < DT_ONE_EVENT_NS)
+        m->by_seq_trace = false;
+    else if (!has_left(node, dt_process_of(node, e->from), e->message, false))
+        sent(node, e, false);
+}
+
+static void label_left(struct node *node, const char *label) {
+    struct message *m = node->messages->left.message;
+
+    if (m && !m->label)
+        m->seen.label = m->label = g_strdup(label);
 }
 
 static void seq_sent(struct node *node, const struct dt_seq_trace_send *e) {
-    struct process *from = dt_process_of(node, e->from);
-    struct message *m = just_sent(receiver(node, e->to).home->messages, from, e);
+    const struct dt_message_send plain = {.from = e->from, .to = e->to, .message = e->message};
+    struct message *m = just_sent(node, &plain, true);
 
-    if (!m && has_left(node, from, e))
+    if (!m && has_left(node, dt_process_of(node, e->from), e->message, true)) {
+        label_left(node, e->label);
+        dt_early_told(node);
         return;
+    }
     if (!m)
-        m = sent(node,
-                 &(struct dt_message_send){.from = e->from, .to = e->to, .message = e->message});
+        m = sent(node, &plain, true);
     if (m)
         add_token(m, e->label, e->current);
+    else
+        label_left(node, e->label);
 }
 
 static void seq_received(struct node *node, const struct dt_seq_trace_receive *e) {
@@ -554,7 +580,7 @@ static void seq_received(struct node *node, const struct dt_seq_trace_receive *e
 void dt_messages_event(struct node *node, const struct dt_recorded *event) {
     switch (event->probe) {
     case DT_message_send:
-        sent(node, &event->fields.message_send);
+        message_sent(node, &event->fields.message_send);
         break;
     case DT_message_receive:
         received(node, event);
@@ -577,7 +603,7 @@ void dt_messages_event(struct node *node, const struct dt_recorded *event) {
 
 void dt_messages_new(struct node *node) {
     node->messages = g_new0(struct messages, 1);
-    node->messages->left.time = INT64_MIN / 4;
+    node->messages->left.time = long_ago;
     node->messages->tokens = g_hash_table_new_full(hash_token, equal_tokens, free_token, NULL);
 }
 

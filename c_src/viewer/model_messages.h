@@ -16,11 +16,13 @@ struct token {
     GList *link;
 };
 
-/* A message that was sent just now and is in flight no more: its seq_trace_send may follow. */
+/* A message that was sent just now and is in flight no more: the second of its events may follow.
+ */
 struct left {
     const struct dt_process *from;
     guint hash;
     int64_t time;
+    bool by_seq_trace; /* its first event was seq_trace_send, else message_send */
     struct message *message; /* of an early delivery: told when the next one is sent; else NULL */
 };
 

@@ -11,6 +11,7 @@
 
 -type options() :: #{daemon => term(),                % of test_lttng; else one for this recording
                      nodes => pos_integer(),          % 1
+                     named => [string()],             % distributed nodes of these names instead: a is a@127.0.0.1
                      probes => [atom()],              % '*' of org_erlang_dyntrace
                      contexts => [string()],          % vpid, vtid, procname
                      channel => string(),             % options of `lttng enable-channel'
@@ -39,8 +40,14 @@ make(Folder, Options, Fun) ->
             with_nodes(Folder, Options, Fun)
     end.
 
+with_nodes(Folder, #{named := Names} = Options, Fun) ->
+    test_node:with_epmd(fun(Epmd) ->
+                                on_nodes(Folder, Options, Fun, [test_node:named(Name, Epmd) || Name <- Names])
+                        end);
 with_nodes(Folder, Options, Fun) ->
-    Nodes = [test_node:start() || _ <- lists:seq(1, maps:get(nodes, Options, 1))],
+    on_nodes(Folder, Options, Fun, [test_node:start() || _ <- lists:seq(1, maps:get(nodes, Options, 1))]).
+
+on_nodes(Folder, Options, Fun, Nodes) ->
     try
         [ok = follow(Node, maps:get(env, Options, [])) || Node <- Nodes],
         _ = (maps:get(before, Options, fun(_) -> ok end))(Nodes),
