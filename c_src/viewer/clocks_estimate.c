@@ -1,6 +1,7 @@
 /*
- * A message from clock A to clock B bounds their offsets: sent + offset(A) <= delivered + offset(B),
- * so offset(A) - offset(B) <= delivered - sent. The fastest message of each direction bounds most.
+ * A message from clock A to clock B bounds their offsets: sent + offset(A) <= delivered +
+ * offset(B), so offset(A) - offset(B) <= delivered - sent. The fastest message of each direction
+ * bounds most.
  *
  * Only messages that can't be confused count: of which one was sent and one was delivered in all
  * the recording that have these nodes and this text or, with sequential tracing, this serial. They

@@ -114,8 +114,8 @@ static void leave(struct dt_order *o, GQueue *queue) {
 static void leave_until(struct dt_order *o, int64_t time) {
     GQueue *queue;
 
-    while ((queue = earliest(o)) && (o->waiting > WAITING_MAX ||
-                                     ((struct waiting *)g_queue_peek_head(queue))->time <= time))
+    while ((queue = earliest(o)) &&
+           (o->waiting > WAITING_MAX || ((struct waiting *)g_queue_peek_head(queue))->time <= time))
         leave(o, queue);
 }
 

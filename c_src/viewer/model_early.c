@@ -61,8 +61,8 @@ void dt_early_told(struct node *node) {
     struct message *m = g_steal_pointer(&node->messages->left.message);
 
     if (m)
-        dt_message_deliver(
-            m->home, m, &(struct delivery){.time = m->seen.sent, .how = DT_MATCHED_ORDER});
+        dt_message_deliver(m->home, m,
+                           &(struct delivery){.time = m->seen.sent, .how = DT_MATCHED_EARLY});
 }
 
 void dt_early_late(struct node *node, int64_t now) {
@@ -72,7 +72,7 @@ void dt_early_late(struct node *node, int64_t now) {
     while ((m = early->first) && m->arrived < now - early_ns) {
         dt_in_flight_take_out(early, m);
         m->seen.timer = m->to_text;
-        dt_message_deliver(
-            node, m, &(struct delivery){.time = m->seen.delivered, .how = DT_MATCHED_NOT});
+        dt_message_deliver(node, m,
+                           &(struct delivery){.time = m->seen.delivered, .how = DT_MATCHED_NOT});
     }
 }

@@ -155,9 +155,7 @@ struct message *dt_in_flight_find(const struct list *list, const struct dt_wante
                            .hash = g_str_hash(wanted->key),
                            .is_far = wanted->is_far,
                            .sender_node = wanted->node};
-    enum dt_chain by = wanted->from   ? DT_SAME_BOTH
-                       : wanted->node ? DT_SAME_NODE
-                                      : DT_SAME_TEXT;
+    enum dt_chain by = wanted->from ? DT_SAME_BOTH : wanted->node ? DT_SAME_NODE : DT_SAME_TEXT;
     struct message *m;
 
     if (list->index)

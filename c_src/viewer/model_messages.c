@@ -12,10 +12,8 @@
 #include "viewer/model_messages.h"
 
 const char *const dt_matched_names[] = {
-    [DT_MATCHED_NOT] = "not",
-    [DT_MATCHED_SENDER] = "sender",
-    [DT_MATCHED_TOKEN] = "token",
-    [DT_MATCHED_ORDER] = "order",
+    [DT_MATCHED_NOT] = "not",     [DT_MATCHED_SENDER] = "sender", [DT_MATCHED_TOKEN] = "token",
+    [DT_MATCHED_ORDER] = "order", [DT_MATCHED_EARLY] = "early",
 };
 
 enum {
@@ -214,8 +212,7 @@ static bool has_left(struct node *node, const struct process *from, const char *
 }
 
 /* NULL if it is gone already, or no message. */
-static struct message *sent(struct node *node, const struct dt_message_send *e,
-                            bool by_seq_trace) {
+static struct message *sent(struct node *node, const struct dt_message_send *e, bool by_seq_trace) {
     struct process *from = dt_process_of(node, e->from);
     struct receiver r = receiver(node, e->to);
     struct messages *all = r.home->messages;
@@ -546,9 +543,8 @@ static void seq_sent(struct node *node, const struct dt_seq_trace_send *e) {
 static void seq_received(struct node *node, const struct dt_seq_trace_receive *e) {
     struct messages *all = node->messages;
     struct process *from = dt_process_anywhere(node, e->from);
-    struct token wanted = {.serial = e->current,
-                           .from = from ? from->seen.number : 0,
-                           .label = (char *)e->label};
+    struct token wanted = {
+        .serial = e->current, .from = from ? from->seen.number : 0, .label = (char *)e->label};
     struct token *token = g_hash_table_lookup(all->tokens, &wanted);
     struct delivery d = {.to = dt_process_of(node, e->to),
                          .from = from,

@@ -22,7 +22,7 @@ struct left {
     const struct dt_process *from;
     guint hash;
     int64_t time;
-    bool by_seq_trace; /* its first event was seq_trace_send, else message_send */
+    bool by_seq_trace;       /* its first event was seq_trace_send, else message_send */
     struct message *message; /* of an early delivery: told when the next one is sent; else NULL */
 };
 

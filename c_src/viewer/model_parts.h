@@ -33,10 +33,10 @@ struct dt_model {
     GHashTable *namesakes; /* name -> how many nodes have it: model_nodes.c */
     struct node *last_node;
     GHashTable *functions; /* text -> struct function; as many as the code has, so never freed */
-    uint64_t names; /* counts what becomes known of nodes' names */
+    uint64_t names;        /* counts what becomes known of nodes' names */
     uint64_t events, skipped;
     uint64_t processes, messages, frames, server_calls; /* numbers given */
-    uint64_t returns;                     /* of functions, exceptions included */
+    uint64_t returns;                                   /* of functions, exceptions included */
     unsigned schedulers;
     int64_t now;
     bool is_ended;
@@ -71,8 +71,8 @@ struct node {
     struct dt_model *model;
     struct place place;
     char *name, *hostname, *otp;
-    char *own_name; /* of its identity, NULL if unknown; those of several nodes may be equal */
-    char *bare_name;         /* the same without quotes */
+    char *own_name;  /* of its identity, NULL if unknown; those of several nodes may be equal */
+    char *bare_name; /* the same without quotes */
     int64_t identity_os_pid; /* 0 if unknown */
     GHashTable *peers;       /* number in its identifiers -> struct peer */
     char *last_peer;         /* a name that was looked up */

@@ -516,7 +516,8 @@ static void identity(struct node *node, const struct dt_process_identity *e) {
     if (p && !p->has_exited) {
         if (*e->name && !g_hash_table_contains(node->names, e->name))
             give_name(p, e->name);
-        if (learn(p, &(struct who){dt_process_anywhere(node, e->parent), e->initial, e->name, e->label}))
+        if (learn(p, &(struct who){dt_process_anywhere(node, e->parent), e->initial, e->name,
+                                   e->label}))
             tell_learned(p);
     }
     dt_node_named(node, e->node, "");
@@ -536,8 +537,8 @@ void dt_process_event(struct node *node, const struct dt_recorded *event) {
     switch (event->probe) {
     case DT_process_spawn:
         born(node, e->process_spawn.pid,
-             &(struct who){dt_process_anywhere(node, e->process_spawn.parent), e->process_spawn.entry, "",
-                           ""});
+             &(struct who){dt_process_anywhere(node, e->process_spawn.parent),
+                           e->process_spawn.entry, "", ""});
         break;
     case DT_port_open:
         born(node, e->port_open.port,

@@ -454,9 +454,10 @@ static void read_lost_events(struct dt_reader *r, const bt_message *message) {
     if (bt_stream_class_discarded_events_have_default_clock_snapshots(
             bt_stream_borrow_class_const(stream))) {
         info->last = time_of(
-            info, bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(message));
-        info->events.end =
-            time_of(info, bt_message_discarded_events_borrow_end_default_clock_snapshot_const(message));
+            info,
+            bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(message));
+        info->events.end = time_of(
+            info, bt_message_discarded_events_borrow_end_default_clock_snapshot_const(message));
     }
     if (bt_message_discarded_events_get_count(message, &info->events.count) !=
         BT_PROPERTY_AVAILABILITY_AVAILABLE)
@@ -476,9 +477,10 @@ static void read_lost_packets(struct dt_reader *r, const bt_message *message) {
     if (bt_stream_class_discarded_packets_have_default_clock_snapshots(
             bt_stream_borrow_class_const(stream))) {
         lost->begin = time_of(
-            info, bt_message_discarded_packets_borrow_beginning_default_clock_snapshot_const(message));
-        lost->end =
-            time_of(info, bt_message_discarded_packets_borrow_end_default_clock_snapshot_const(message));
+            info,
+            bt_message_discarded_packets_borrow_beginning_default_clock_snapshot_const(message));
+        lost->end = time_of(
+            info, bt_message_discarded_packets_borrow_end_default_clock_snapshot_const(message));
     }
     if (lost->begin == DT_NO_VALUE)
         lost->begin = r->now;
@@ -505,7 +507,8 @@ static void begin_packet(struct dt_reader *r, const bt_message *message) {
     info->last =
         bt_stream_class_packets_have_beginning_default_clock_snapshot(
             bt_stream_borrow_class_const(stream))
-            ? time_of(info, bt_message_packet_beginning_borrow_default_clock_snapshot_const(message))
+            ? time_of(info,
+                      bt_message_packet_beginning_borrow_default_clock_snapshot_const(message))
             : DT_NO_VALUE;
     if (info->last != DT_NO_VALUE)
         info->packets.end = info->last;

@@ -34,7 +34,7 @@ extern const char *const dt_clock_words[];
 
 struct dt_recorded {
     enum dt_probe probe;
-    int64_t time; /* ns since the epoch, by the trace's clock, corrected */
+    int64_t time;                 /* ns since the epoch, by the trace's clock, corrected */
     const struct dt_clock *clock; /* NULL where all traces have one */
 
     /* Strings are valid until the next event; those that the trace lacks are "", numbers 0. */
