@@ -8,6 +8,8 @@
  *
  *   - begins of what is told at its end: intervals, server calls, spans, inferred frames
  *   - deliveries and returns, which come up to 0.1 ms late where a second probe completes them
+ *   - deliveries of messages from other recorded nodes: with a token when the receiver takes them,
+ *     and without a send up to 10 s late
  *   - ends of intervals that a loss cuts, which are told when the process is touched next
  *   - ends of runs whose end is unknown, which are their begins
  *   - losses, and ends of calls that a loss cuts, which are told when the loss is over
