@@ -166,15 +166,17 @@ struct dt_model *dt_model_new(const struct dt_sink *sink, void *of_sink) {
 }
 
 void dt_model_end(struct dt_model *model) {
+    /* What is told of one node may begin or end a call of another one, whose messages may name its
+       processes: so all nodes take each step together. */
+    for (unsigned i = 0; i < model->nodes->len; i++)
+        dt_release_late(model->nodes->pdata[i], INT64_MAX);
     for (unsigned i = 0; i < model->nodes->len; i++) {
         struct node *node = model->nodes->pdata[i];
 
-        dt_release_late(node, INT64_MAX);
         dt_server_calls_end(node);
         dt_spans_end(node);
         dt_messages_end(node);
     }
-    /* A message or a call of one node may name processes of another one. */
     for (unsigned i = 0; i < model->nodes->len; i++)
         dt_processes_end(model->nodes->pdata[i]);
     for (unsigned i = 0; i < model->nodes->len; i++)

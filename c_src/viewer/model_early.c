@@ -61,8 +61,11 @@ void dt_early_told(struct node *node) {
     struct message *m = g_steal_pointer(&node->messages->left.message);
 
     if (m)
-        dt_message_deliver(m->home, m,
-                           &(struct delivery){.time = m->seen.sent, .how = DT_MATCHED_EARLY});
+        dt_message_deliver(
+            m->home, m,
+            &(struct delivery){.time = m->seen.sent,
+                               /* Both may have one time: then the order of events says nothing. */
+                               .how = m->seen.early ? DT_MATCHED_EARLY : DT_MATCHED_ORDER});
 }
 
 void dt_early_late(struct node *node, int64_t now) {

@@ -246,10 +246,11 @@ static struct message *sent(struct node *node, const struct dt_message_send *e, 
                 all->are_delivered ? DT_MESSAGES_IN_FLIGHT - 1 : IN_FLIGHT_WITHOUT_DELIVERIES - 1);
     add(m);
     DT_TELL(node->model, sent, &m->seen);
-    if (r.process) {
+    if (r.process)
         count_mailbox(r.process, 1);
+    /* To another node it is on its way. */
+    if (r.process && r.home == node)
         dt_arrived(r.process);
-    }
     dt_server_calls_sent(node, from, r.process, e->message);
     return m;
 }
@@ -360,6 +361,8 @@ static void delivered(struct node *node, const struct delivery *d) {
             deliver_unmatched(node, d);
         return;
     }
+    if (m->is_far)
+        dt_arrived(d->to);
     if (m->is_far && m->token && d->how != DT_MATCHED_TOKEN) {
         arrive(node, m, d);
         return;
@@ -508,11 +511,12 @@ static struct message *just_sent(struct node *node, const struct dt_message_send
 
 /* With a token, seq_trace_send has come: up to now it comes first. */
 static void message_sent(struct node *node, const struct dt_message_send *e) {
-    struct message *m = just_sent(node, e, false);
+    struct message *m = node->messages->have_tokens ? just_sent(node, e, false) : NULL;
 
     if (m && node->model->now - m->seen.sent < DT_ONE_EVENT_NS)
         m->by_seq_trace = false;
-    else if (!has_left(node, dt_process_of(node, e->from), e->message, false))
+    else if (!node->messages->have_tokens ||
+             !has_left(node, dt_process_of(node, e->from), e->message, false))
         sent(node, e, false);
 }
 
@@ -527,6 +531,7 @@ static void seq_sent(struct node *node, const struct dt_seq_trace_send *e) {
     const struct dt_message_send plain = {.from = e->from, .to = e->to, .message = e->message};
     struct message *m = just_sent(node, &plain, true);
 
+    node->messages->have_tokens = true;
     if (!m && has_left(node, dt_process_of(node, e->from), e->message, true)) {
         label_left(node, e->label);
         dt_early_told(node);

@@ -37,6 +37,7 @@ struct messages {
     bool are_delivered; /* some were */
     bool have_receives; /* message_receive or message_delivery is recorded */
     bool have_senders;  /* message_delivery is */
+    bool have_tokens;   /* seq_trace_send is */
     /* The last message_receive while there was no message_delivery yet. */
     struct process *last_to;
     guint last_hash;

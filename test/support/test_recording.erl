@@ -12,6 +12,7 @@
 -type options() :: #{daemon => term(),                % of test_lttng; else one for this recording
                      nodes => pos_integer(),          % 1
                      named => [string()],             % distributed nodes of these names instead: a is a@127.0.0.1
+                     apart => boolean(),              % each node by a session of its own, into Folder/1, ...
                      probes => [atom()],              % '*' of org_erlang_dyntrace
                      contexts => [string()],          % vpid, vtid, procname
                      channel => string(),             % options of `lttng enable-channel'
@@ -66,14 +67,22 @@ follow(Node, Env) ->
                          end).
 
 record(Folder, #{daemon := Daemon} = Options, Nodes, Fun) ->
-    Session = test_lttng:start(Daemon, maps:get(probes, Options, ['*']),
-                               #{create => "--output='" ++ Folder ++ "'",
-                                 contexts => maps:get(contexts, Options, contexts()),
-                                 channel => maps:get(channel, Options, ?CHANNEL)}),
+    Sessions = [test_lttng:start(Daemon, maps:get(probes, Options, ['*']),
+                                 Of#{contexts => maps:get(contexts, Options, contexts()),
+                                     channel => maps:get(channel, Options, ?CHANNEL)})
+                || Of <- sessions(Folder, Options, Nodes)],
     [ok = until_traced(Node) || Node <- Nodes],
     Result = Fun(Nodes),
-    ok = test_lttng:finish(Session),
+    [ok = test_lttng:finish(Session) || Session <- Sessions],
     Result.
+
+sessions(Folder, #{apart := true}, Nodes) ->
+    [#{create => output(filename:join(Folder, integer_to_list(N))), vpid => test_node:os_pid(Node)}
+     || {N, Node} <- lists:zip(lists:seq(1, length(Nodes)), Nodes)];
+sessions(Folder, _, _) ->
+    [#{create => output(Folder)}].
+
+output(Folder) -> "--output='" ++ Folder ++ "'".
 
 %% Until the trace flags are set and do not change any more.
 until_traced(Node) ->
