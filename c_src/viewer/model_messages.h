@@ -61,7 +61,7 @@ struct delivery {
 
 /* -- model_messages.c -- */
 struct message *dt_message_new(struct node *home, struct node *sender_node, struct process *from,
-                               struct process *to, const char *text);
+                               struct process *p, const char *text);
 /* Tells it as gone. */
 void dt_message_end(struct node *node, struct message *m);
 void dt_message_deliver(struct node *node, struct message *m, const struct delivery *d);
