@@ -11,15 +11,24 @@
 %% Those that write a file.
 -define(SINKS, [report, perfetto, html, flame, sequence, model]).
 
+%% Two nodes, as the VM writes their names.
+-define(A, <<"'a@127.0.0.1'">>).
+-define(B, <<"'b@127.0.0.1'">>).
+-define(JOBS, 50).
+-define(LABEL, 4711).
+-define(BACK_NS, 250000000).
+
 suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [{group, story}, {group, generated}, {group, damaged}].
+    [{group, story}, {group, cluster}, {group, hosts}, {group, generated}, {group, damaged}].
 
 groups() ->
     [{story, [], [events, processes, exits, messages, dead, server_calls, functions, collections, spans, every_sink,
                   ctf_2]},
+     {cluster, [], [far_talks, far_calls, far_label, far_every_sink]},
+     {hosts, [], [far_talks, far_calls, far_label, clock_found, clocks_as_recorded]},
      {generated, [], [otp_recording, busy_server, two_nodes, lost, pid_used_again, many_processes]},
      {damaged, [], [truncated, metadata_damaged, other_provider, empty, no_trace, written_by_another, hostile_texts]}].
 
@@ -35,6 +44,18 @@ init_per_group(story, Config) ->
     Story = test_recording:make(Folder, #{env => [{functions, test_shop:functions()}]},
                                 fun([Node]) -> test_node:call(Node, fun test_shop:run/0) end),
     [{trace, Folder}, {story, Story}, {report, test_viewer:json(report, [{format, "json"}], [Folder])} | Config];
+%% Two nodes that are connected, in one session.
+init_per_group(cluster, Config) ->
+    Folder = filename:join(?config(priv_dir, Config), "cluster"),
+    of_cluster(Folder, record_cluster(Folder, #{}), Config);
+%% Each by a session of its own; the clock of b is set back.
+init_per_group(hosts, Config) ->
+    Folder = filename:join(?config(priv_dir, Config), "hosts"),
+    Story = record_cluster(Folder, #{apart => true}),
+    case set_back(filename:join(Folder, "2"), ?BACK_NS) of
+        ok -> of_cluster(Folder, Story, Config);
+        no_offset -> {skip, "the metadata of CTF 2 are not edited"}
+    end;
 init_per_group(_, Config) ->
     Config.
 
@@ -144,6 +165,112 @@ ctf_2(Config) ->
         {<<16#1e, "{", _/binary>>, true} -> events(Config);
         {_, false} -> {skip, "LTTng before 2.15 writes CTF 1.8"}
     end.
+
+%% -- Two nodes ------------------------------------------------------------------------------------
+
+
+record_cluster(Folder, Options) ->
+    Connect = fun() -> pong = net_adm:ping('b@127.0.0.1') end,
+    test_recording:make(Folder, Options#{named => ["a", "b"],
+                                         before => fun([One, _]) -> test_node:call(One, Connect) end},
+                        fun cluster/1).
+
+of_cluster(Folder, Story, Config) ->
+    [{trace, Folder}, {story, Story}, {report, test_viewer:json(report, [{format, "json"}], [Folder])} | Config].
+
+%% In the description of the clock, by a text of the same length.
+set_back(Folder, Ns) ->
+    [File | _] = filelib:wildcard(filename:join(Folder, "**/metadata")),
+    {ok, Metadata} = file:read_file(File),
+    case re:run(Metadata, "offset = (\\d+);", [{capture, all_but_first}]) of
+        {match, [{At, Size}]} ->
+            <<Before:At/binary, Offset:Size/binary, After/binary>> = Metadata,
+            Less = integer_to_binary(binary_to_integer(Offset) - Ns),
+            Size = byte_size(Less),
+            file:write_file(File, [Before, Less, After]);
+        nomatch ->
+            no_offset
+    end.
+
+%% What a sends to b: jobs, each with an answer; calls of a gen_server by its name; and a request with a token, which
+%% comes back. Pids are as their own node writes them.
+cluster([One, Other]) ->
+    Echo = test_node:call(Other, fun() ->
+                                         Echo = spawn(fun echo/0),
+                                         true = register(far_echo, Echo),
+                                         {ok, _} = gen_server:start({local, far_shop}, ?MODULE, [], []),
+                                         Echo
+                                 end),
+    Asks = test_node:call(One, fun() -> asks(Echo) end),
+    #{a => pid_of(One, Asks), b => pid_of(Other, Echo)}.
+
+pid_of(Node, Pid) -> test_node:call(Node, fun() -> list_to_binary(pid_to_list(Pid)) end).
+
+%% The gen_server.
+init([]) -> {ok, no_state}.
+handle_call(price, _, State) -> {reply, 7, State}.
+handle_cast(_, State) -> {noreply, State}.
+
+echo() -> receive {From, Job} -> From ! {self(), Job}, echo() end.
+
+asks(Echo) ->
+    Self = self(),
+    Asks = spawn(fun() ->
+                         [begin Echo ! {self(), {job, N}}, receive {Echo, {job, N}} -> ok end end
+                          || N <- lists:seq(1, ?JOBS)],
+                         [7 = gen_server:call({far_shop, 'b@127.0.0.1'}, price) || _ <- lists:seq(1, 5)],
+                         _ = seq_trace:set_token(label, ?LABEL),
+                         _ = seq_trace:set_token(send, true),
+                         _ = seq_trace:set_token('receive', true),
+                         [begin {far_echo, 'b@127.0.0.1'} ! {self(), same}, receive {Echo, same} -> ok end end
+                          || _ <- [1, 2, 3]],
+                         _ = seq_trace:set_token([]),
+                         Self ! {self(), done},
+                         receive stop -> ok end
+                 end),
+    receive {Asks, done} -> Asks end.
+
+far_talks(Config) ->
+    #{a := A, b := B} = ?config(story, Config),
+    Talks = [{node_of(From), pid(From), node_of(To), pid(To), Count, Inferred}
+             || #{<<"from">> := From, <<"to">> := To, <<"messages">> := Count, <<"inferred">> := Inferred}
+                    <- rows(talks, Config), is_map(From), is_map(To)],
+    [?assertEqual([{?JOBS + 3, ?JOBS}], [{Count, Inferred} || {N, P, M, Q, Count, Inferred} <- Talks,
+                                                             {N, P, M, Q} =:= Pair], {Pair, Talks})
+     || Pair <- [{?A, A, ?B, B}, {?B, B, ?A, A}]].
+
+far_calls(Config) ->
+    #{a := A} = ?config(story, Config),
+    ?assertMatch([{?B, <<"far_shop">>, 5}],
+                 [{node_of(Server), maps:get(<<"name">>, Server), Count}
+                  || #{<<"caller">> := Caller, <<"server">> := Server, <<"count">> := Count}
+                         <- rows(server_calls, Config),
+                     pid(Caller) =:= A, node_of(Caller) =:= ?A]).
+
+far_label(Config) ->
+    Lines = test_viewer:lines(sequence, [{label, integer_to_list(?LABEL)}], [?config(trace, Config)]),
+    ?assertEqual(6, length([Line || Line <- Lines, binary:match(Line, <<"->>">>) =/= nomatch]), Lines),
+    ?assertEqual([], [Line || Line <- Lines, binary:match(Line, <<"inferred">>) =/= nomatch]).
+
+far_every_sink(Config) ->
+    [{0, _, _} = view_to_file(Sink, ?config(trace, Config), Config) || Sink <- ?SINKS].
+
+%% b's clock is behind by so much, and by what LTTng's descriptions of one clock differ.
+clock_found(Config) ->
+    #{<<"nodes">> := Nodes} = rows(recording, Config),
+    Clocks = maps:from_list([{Node, Clock} || #{<<"node">> := Node, <<"clock">> := Clock} <- Nodes]),
+    #{?A := #{<<"offset_ns">> := OfA} = A, ?B := #{<<"offset_ns">> := OfB} = B} = Clocks,
+    [Uncertainty] = [Ns || #{<<"uncertainty_ns">> := Ns, <<"known">> := <<"both ways">>} <- [A, B]],
+    ?assert(abs(OfB - OfA - ?BACK_NS) =< Uncertainty + 100000, Clocks),
+    ?assert(Uncertainty < 10000000, Clocks).
+
+%% All that is sent to b is sent after it was delivered, by the clocks, and is marked.
+clocks_as_recorded(Config) ->
+    {0, Text} = test_viewer:view(sequence, [{label, integer_to_list(?LABEL)}, {clocks, "recorded"}],
+                                 [?config(trace, Config)]),
+    ?assertMatch({match, [_, _, _]}, re:run(Text, "clocks differ", [global])).
+
+node_of(#{<<"node">> := Node}) -> Node.
 
 %% -- Generated recordings --------------------------------------------------------------------------
 

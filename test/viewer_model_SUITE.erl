@@ -21,11 +21,14 @@ groups() ->
      {calls, [], [nested, values, tail_call, exceptions, recursion, deep, plain_calls, returns_to, entered_before,
                   waited_in_call]},
      {messages, [], [by_sender, by_order, one_delivery, of_ports, to_the_dead, timers, timeouts, to_names,
-                    to_unknown_names, tokens, tokens_first, unmatched, a_long_queue, long_queues]},
+                    to_unknown_names, tokens, tokens_first, token_first, unmatched, a_long_queue, long_queues]},
      {server_calls, [], [reply, no_alias, call_timeout, caller_exits, server_down, to_a_dead_server, of_both_kinds,
                          cut_request]},
      {nodes, [], [two_nodes, named, namesakes, lost, lost_twice, lost_in_one_trace, lost_beside_other_cpu,
                  other_events]},
+     {between_nodes, [], [far_messages, far_names, far_server_call, far_tokens, far_processes, early, unknown_number,
+                          two_of_one_name, started_again, clocks_of_two, clocks_of_three, clocks_apart, one_way,
+                          circular, as_recorded]},
      {invariants, [], [hold, odd_texts, a_line_each]}].
 
 init_per_suite(Config) ->
@@ -473,6 +476,15 @@ tokens_first(Config) ->
     ?assertEqual([{0, 20, "sender"}, {10, 30, "token"}, {12, none, "not"}],
                  [{Sent, Delivered, How} || {_, _, Sent, Delivered, How} <- matched(Told)]).
 
+token_first(Config) ->
+    Token = {0, seq_trace_send, #{label => "17", from => "<0.1.0>", to => "<0.9.0>", previous => 0, current => 1,
+                                  message => "x"}},
+    Told = told([Token, sent(3000, "<0.1.0>", "<0.9.0>", "x"), sent(200000, "<0.1.0>", "<0.9.0>", "x"),
+                 delivery(300000, "<0.9.0>", "<0.1.0>", "x"), delivery(400000, "<0.9.0>", "<0.1.0>", "x")], Config),
+    ?assertEqual([{0, 300000, "\"17\""}, {200000, 400000, none}],
+                 [{number(sent, Line), number(delivered, Line), value(label, Line)}
+                  || Line <- of_kind("message_gone", Told)]).
+
 %% What a pair sent before a delivered message is lost; what is in flight at the end was not delivered.
 unmatched(Config) ->
     Told = told([sent(0, "<0.1.0>", "<0.9.0>", "a"), sent(10, "<0.1.0>", "<0.9.0>", "b"),
@@ -687,6 +699,312 @@ other_events(Config) ->
          "30 counter node=0 name=run_queue value=-3 unit=\"number\"",
          "40 instant probe=log node=0 process=<0.2.0>#2 other=-",
          "- end events=7 skipped=1"], Told).
+
+%% -- Between nodes -------------------------------------------------------------------------------
+
+%% Node N is <<"a@host">>, ... with the OS process 17 + N; it writes 9000 + M for another node M. Each is a trace and a
+%% host of its own.
+in_node(N, {Ns, Probe, Fields}) -> {Ns, Probe, Fields, #{vpid => 17 + N, vtid => 17 + N, trace => N, cpu => N}}.
+
+node_name(N) -> [$a + N | "@host"].
+
+%% What the nodes tell of each other.
+acquainted(Nodes) ->
+    [in_node(N, {N, node_identity, #{node => node_name(M), prefix => prefix(N, M), otp => "27", os_pid => 17 + M}})
+     || N <- Nodes, M <- Nodes].
+
+prefix(N, N) -> "0";
+prefix(_, M) -> integer_to_list(9000 + M).
+
+%% A process of M as N writes it.
+pid_in(N, M, Id) -> lists:flatten(io_lib:format("<~s.~b.0>", [prefix(N, M), Id])).
+
+%% All have one clock.
+of_nodes(Events, Config) -> bare(Events, Config).
+
+%% Each has a host, so a clock of its own.
+of_hosts(Nodes, Events, Config) -> of_hosts(Nodes, Events, [], Config).
+of_hosts(Nodes, Events, Params, Config) ->
+    Hosts = [#{environment => #{hostname => "host-" ++ [$a + N]}, trace => N} || N <- Nodes],
+    Folder = test_viewer:make(Hosts ++ [based(Event) || Event <- lists:sort(Events)], Config),
+    [binary_to_list(Line) || Line <- test_viewer:lines(model, Params, [Folder])].
+
+%% Texts are equal but for the numbers of nodes; of equal ones, the oldest of that node.
+far_messages(Config) ->
+    Told = of_nodes(acquainted([0, 1, 2]) ++
+                        [in_node(0, sent(10, "<0.90.0>", "<9001.99.0>", "{hi,<0.90.0>,<9001.99.0>,\"<0.1.0>\"}")),
+                         in_node(0, sent(11, "<0.90.0>", "<9001.99.0>", "tick")),
+                         in_node(2, sent(12, "<0.90.0>", "<9001.99.0>", "tick")),
+                         in_node(1, sent(13, "<0.91.0>", "<0.99.0>", "tick")),
+                         in_node(1, delivery(20, "<0.99.0>", "", "c@host", "tick")),
+                         in_node(1, delivery(21, "<0.99.0>", "", "a@host",
+                                             "{hi,<9000.90.0>,<0.99.0>,\"<0.1.0>\"}")),
+                         in_node(1, delivery(22, "<0.99.0>", "<0.91.0>", "tick")),
+                         in_node(1, delivery(23, "<0.99.0>", "", "a@host", "tick")),
+                         in_node(1, delivery(24, "<0.99.0>", "", "a@host", "tick"))], Config),
+    ?assertEqual([{0, 12, 20, "order"}, {0, 10, 21, "order"}, {1, 13, 22, "sender"}, {0, 11, 23, "order"},
+                  {none, none, 24, "not"}],
+                 [{case F of "<0.91.0>" ++ _ -> 1; "-" -> none; _ -> 0 end, Sent, Delivered, How}
+                  || {F, _, Sent, Delivered, How} <- matched(Told)]),
+    ?assertEqual([2, 0, 1, 0], [of_node(Process, Told) || {Process, _, _, _, _} <- matched(Told), Process =/= "-"]),
+    ?assertEqual(1, length(lists:usort([To || {_, To, _, _, _} <- matched(Told)]))).
+
+of_node(Process, Told) ->
+    [Node] = [number(node, Line) || Line <- of_kind("process", Told), value(process, Line) =:= Process],
+    Node.
+
+far_names(Config) ->
+    Named = fun(Name) -> {1, process_register, #{pid => "<0.99.0>", name => Name, type => "register"}} end,
+    Told = of_nodes(acquainted([0, 1]) ++
+                        [in_node(1, Named("shop")),
+                         in_node(0, sent(10, "<0.90.0>", "{shop,'b@host'}", "x")),
+                         in_node(0, sent(11, "<0.90.0>", "{shop,b@host}", "y")),
+                         in_node(0, sent(12, "<0.90.0>", "{cart,'b@host'}", "z")),
+                         in_node(0, sent(13, "<0.90.0>", "{shop,'c@host'}", "x")),
+                         in_node(1, delivery(20, "<0.99.0>", "", "a@host", "x")),
+                         in_node(1, delivery(21, "<0.99.0>", "", "a@host", "y")),
+                         in_node(1, delivery(22, "<0.98.0>", "", "'a@host'", "z"))], Config),
+    ?assertMatch([{"<0.90.0>" ++ _, "<0.99.0>" ++ _, 10, 20, "order"}, {_, "<0.99.0>" ++ _, 11, 21, "order"},
+                  {"<0.90.0>" ++ _, "<0.98.0>" ++ _, 12, 22, "order"}, {_, "-", 13, none, "not"}], matched(Told)).
+
+%% One call, which both nodes tell of.
+far_server_call(Config) ->
+    Told = of_nodes(acquainted([0, 1]) ++
+                        [in_node(0, sent(10, "<0.90.0>", "{shop,'b@host'}",
+                                         "{'$gen_call',{<0.90.0>,[alias|#Ref<0.1.2.3>]},take}")),
+                         in_node(1, delivery(20, "<0.99.0>", "", "a@host",
+                                             "{'$gen_call',{<9000.90.0>,[alias|#Ref<9000.1.2.3>]},take}")),
+                         in_node(1, sent(30, "<0.99.0>", "#Ref<9000.1.2.3>", "{[alias|#Ref<9000.1.2.3>],ok}")),
+                         in_node(0, delivery(40, "<0.90.0>", "", "b@host", "{[alias|#Ref<0.1.2.3>],ok}")),
+                         in_node(0, sent(50, "<0.90.0>", "<9001.99.0>",
+                                         "{'$gen_call',{<0.90.0>,[alias|#Ref<0.1.2.4>]},more}")),
+                         in_node(1, sent(60, "<0.99.0>", "#Ref<9000.1.2.4>", "{[alias|#Ref<9000.1.2.4>],no}"))],
+                    Config),
+    ?assertMatch([{20, 20, 30, "\"take\"", "\"ok\""}, {50, none, 60, "\"more\"", "\"no\""}],
+                 [{number(began, Line), number(delivered, Line), number(ended, Line), value(request, Line),
+                   value(reply, Line)} || Line <- of_kind("server_call", Told)]),
+    ?assertEqual([{0, 1}], lists:usort([{of_node(value(caller, Line), Told), of_node(value(server, Line), Told)}
+                                        || Line <- of_kind("server_call", Told)])),
+    ?assertMatch([{_, _, 10, 20, "order"}, {"<0.99.0>" ++ _, "<0.90.0>" ++ _, 30, 40, "order"} | _], matched(Told)).
+
+%% Of equal texts, the serial tells which one it is. Each process counts for itself.
+far_tokens(Config) ->
+    Token = fun(Ns, Probe, From, To, Serial) ->
+                    {Ns, Probe, #{label => "17", from => From, to => To, previous => 0, current => Serial,
+                                  message => "x"}}
+            end,
+    Sent = fun(Ns, From, Serial) ->
+                   [in_node(0, sent(Ns, From, "<9001.99.0>", "x")),
+                    in_node(0, Token(Ns + 1, seq_trace_send, From, "<9001.99.0>", Serial))]
+           end,
+    Received = fun(Ns, From, Serial) -> in_node(1, Token(Ns, seq_trace_receive, From, "<0.99.0>", Serial)) end,
+    Told = of_nodes(acquainted([0, 1]) ++ Sent(10, "<0.90.0>", 1) ++ Sent(12, "<0.91.0>", 1) ++ Sent(14, "<0.91.0>", 2)
+                    ++ [in_node(1, delivery(N, "<0.99.0>", "", "a@host", "x")) || N <- [20, 22]]
+                    ++ [Received(30, "<9000.91.0>", 1), Received(32, "<9000.90.0>", 1),
+                        Received(34, "<9000.91.0>", 2)], Config),
+    ?assertMatch([{"<0.91.0>" ++ _, "<0.99.0>" ++ _, 12, 22, "token"}, {"<0.90.0>" ++ _, _, 10, 20, "token"},
+                  {"<0.91.0>" ++ _, _, 14, 34, "token"}], matched(Told)).
+
+%% Parents, links and senders of another node are its processes.
+far_processes(Config) ->
+    Told = of_nodes(acquainted([0, 1]) ++
+                        [in_node(1, {1, process_register, #{pid => "<0.99.0>", name => "shop", type => "register"}}),
+                         in_node(0, {2, process_spawn, #{pid => "<0.90.0>", parent => "<9001.99.0>"}}),
+                         in_node(0, {3, process_link, #{from => "<0.90.0>", to => "<9001.99.0>", type => "link"}}),
+                         in_node(0, {4, process_exit, #{pid => "<0.90.0>", reason => "oops"}})], Config),
+    has(["1 process process=<0.99.0>#1 node=1 kind=process parent=- began=- first=1 ended=- show=\"<0.99.0>\"",
+         "2 process process=<0.90.0>#2 node=0 kind=process parent=<0.99.0>#1 began=2 first=2 ended=- group=\"shop\" "
+         "show=\"<0.90.0>\"",
+         "4 process_exited process=<0.90.0>#2 is_crash linked=<0.99.0>#1 reason=\"oops\""], Told).
+
+%% A delivery that is recorded before its send is told with it, and marked.
+early(Config) ->
+    Token = fun(Ns) ->
+                    {Ns, seq_trace_send, #{label => "17", from => "<0.90.0>", to => "<9001.99.0>", previous => 0,
+                                           current => 1, message => "x"}}
+            end,
+    Told = of_nodes(acquainted([0, 1]) ++
+                        [in_node(1, delivery(10, "<0.99.0>", "", "a@host", "x")),
+                         in_node(1, delivery(11, "<0.98.0>", "", "a@host", "y")),
+                         in_node(0, sent(20, "<0.90.0>", "<9001.99.0>", "x")), in_node(0, Token(21)),
+                         in_node(0, sent(30, "<0.90.0>", "<9001.99.0>", "y")),
+                         in_node(1, scheduled(20000000000, "<0.99.0>", "in"))], Config),
+    ?assertEqual([{20, 20, 10, "\"17\"", "early"}, {none, 11, none, none, "not"}],
+                 [{number(sent, Line), number(delivered, Line),
+                   case value(early, Line) of none -> none; Ns -> list_to_integer(Ns) end,
+                   value(label, Line), value(matched, Line)} || Line <- of_kind("delivered", Told)]),
+    ?assertEqual(3, length(of_kind("message_gone", Told))).
+
+%% Of a number that nobody has, nothing is known.
+unknown_number(Config) ->
+    Told = of_nodes(acquainted([0, 1]) ++
+                        [in_node(0, sent(10, "<0.90.0>", "<4711.99.0>", "x")),
+                         in_node(0, sent(11, "<0.90.0>", "<9001.99999999999999999999.0>", "x")),
+                         in_node(0, sent(12, "<0.90.0>", "<18446744073709551616.99.0>", "x")),
+                         in_node(0, {13, node_identity, #{node => "b@host", prefix => "x", os_pid => 18}}),
+                         in_node(0, {13, node_identity, #{node => "", prefix => "4711", os_pid => 18}}),
+                         in_node(1, delivery(20, "<0.99.0>", "", "a@host", "x"))], Config),
+    ?assertEqual([{10, none, "not"}, {11, none, "not"}, {12, none, "not"}, {none, 20, "not"}],
+                 lists:sort([{Sent, Delivered, How} || {_, _, Sent, Delivered, How} <- matched(Told)])),
+    has(["10 process process=<4711.99.0>#2 node=0 kind=foreign parent=- began=- first=10 ended=- "
+         "show=\"<4711.99.0>\""], Told).
+
+knows_b(Ns, OsPid) ->
+    in_node(0, {Ns, node_identity, #{node => "b@host", prefix => "9001", os_pid => OsPid}}).
+
+%% The OS process tells which of them it is; without it, it is none.
+two_of_one_name(Config) ->
+    Own = fun(N, Name) -> in_node(N, {N, node_identity, #{node => Name, prefix => "0", os_pid => 17 + N}}) end,
+    Knows = fun knows_b/2,
+    Told = of_nodes([Own(0, "a@host"), Own(1, "b@host"), Own(2, "b@host"), Knows(9, 0),
+                     in_node(0, sent(10, "<0.90.0>", "<9001.99.0>", "x")), Knows(11, 19),
+                     in_node(0, sent(12, "<0.90.0>", "<9001.99.0>", "x"))], Config),
+    ?assertMatch(["<9001.99.0>" ++ _, "<0.99.0>" ++ _], [value(to, Line) || Line <- of_kind("sent", Told)]),
+    ?assertEqual([0, 2], [of_node(value(to, Line), Told) || Line <- of_kind("sent", Told)]).
+
+%% What is recorded is not the node of that name that runs now.
+started_again(Config) ->
+    Knows = fun knows_b/2,
+    Told = of_nodes(acquainted([0, 1]) ++
+                        [in_node(0, sent(10, "<0.90.0>", "<9001.99.0>", "x")), Knows(11, 4711),
+                         in_node(0, sent(12, "<0.90.0>", "<9001.99.0>", "x"))], Config),
+    ?assertMatch(["<0.99.0>" ++ _, "<9001.99.0>" ++ _], [value(to, Line) || Line <- of_kind("sent", Told)]).
+
+%% Random messages between nodes whose clocks differ by Offsets; their texts are unique but for some.
+talk(Offsets, Count) ->
+    Nodes = lists:seq(0, length(Offsets) - 1),
+    {Messages, _} = lists:mapfoldl(fun message/2, {100000000, #{}}, [{N, Nodes} || N <- lists:seq(1, Count)]),
+    {Messages,
+     [shifted(Event, Offsets) || Event <- acquainted(Nodes) ++ lists:append([events_of(M) || M <- Messages])]}.
+
+%% Signals of a pair stay in order.
+message({N, Nodes}, {Now, Last}) ->
+    [From, To] = [{pick(Nodes), 90 + rand:uniform(3)} || _ <- [from, to]],
+    case element(1, From) =:= element(1, To) of
+        true ->
+            message({N, Nodes}, {Now, Last});
+        false ->
+            Sent = Now + rand:uniform(200000),
+            Delivered = max(maps:get({From, To}, Last, 0) + 10, Sent + 30000 + rand:uniform(3000000)),
+            {{N, From, To, Sent, Delivered, rand:uniform(4) =:= 1}, {Sent, Last#{{From, To} => Delivered}}}
+    end.
+
+events_of({N, {A, P}, {B, Q}, Sent, Delivered, IsTraced}) ->
+    Text = fun(In) -> lists:flatten(io_lib:format("{job,~b,~s}", [N, pid_in(In, A, P)])) end,
+    Token = fun(In, Ns, Probe) ->
+                    [in_node(In, {Ns, Probe, #{label => "17", from => pid_in(In, A, P), to => pid_in(In, B, Q),
+                                               previous => 0, current => N, message => Text(In)}}) || IsTraced]
+            end,
+    [in_node(A, sent(Sent, pid_in(A, A, P), pid_in(A, B, Q), Text(A)))] ++ Token(A, Sent + 1, seq_trace_send) ++
+        [in_node(B, delivery(Delivered, pid_in(B, B, Q), "", node_name(A), Text(B)))] ++
+        Token(B, Delivered + 5, seq_trace_receive).
+
+shifted({Ns, Probe, Fields, Where = #{trace := N}}, Offsets) ->
+    {Ns + lists:nth(N + 1, Offsets), Probe, Fields, Where}.
+
+%% Every message is matched to its delivery, and offsets are found within their uncertainty.
+clocks_found(Offsets, Count, Config) ->
+    {Messages, Events} = talk(Offsets, Count),
+    Nodes = lists:seq(0, length(Offsets) - 1),
+    Told = of_hosts(Nodes, Events, Config),
+    Of = maps:from_list([{hd(value(hostname, Line) -- "\"host-"), Line} || Line <- of_kind("node_gone", Told)]),
+    Reference = case [N || N <- Nodes, value(known, maps:get($a + N, Of)) =:= "\"reference\""] of [R] -> R end,
+    [begin
+         Line = maps:get($a + N, Of),
+         Expected = lists:nth(Reference + 1, Offsets) - lists:nth(N + 1, Offsets),
+         ?assertEqual({N, "\"both ways\""}, {N, value(known, Line)}),
+         ?assert(abs(number(offset, Line) - Expected) =< number(uncertainty, Line), {Expected, Line}),
+         ?assert(number(uncertainty, Line) < 1000000, Line)
+     end || N <- Nodes, N =/= Reference],
+    Gone = maps:from_list([{number_of(Line), Line} || Line <- of_kind("message_gone", Told)]),
+    ?assertEqual(Count, length(of_kind("message_gone", Told))),
+    Node = maps:from_list([{value(process, Line), hd(value_of_host(number(node, Line), Told))}
+                           || Line <- of_kind("process", Told)]),
+    [begin
+         Line = maps:get(N, Gone),
+         Process = fun(Key) ->
+                           [Text | _] = string:lexemes(value(Key, Line), "#"),
+                           {maps:get(value(Key, Line), Node), Text}
+                   end,
+         ?assertEqual({{$a + A, pid_of(P)}, {$a + B, pid_of(Q)}}, {Process(from), Process(to)}),
+         ?assertEqual(case IsTraced of true -> "token"; false -> "order" end, value(matched, Line)),
+         ?assertEqual(none, value(early, Line)),
+         Way = number(delivered, Line) - number(sent, Line),
+         ?assert(Way >= 0 andalso abs(Way - (Delivered - Sent)) < 2000000, {Line, Delivered - Sent})
+     end || {N, {A, P}, {B, Q}, Sent, Delivered, IsTraced} <- Messages],
+    Told.
+
+value_of_host(Number, Told) ->
+    [Line | _] = [Line || Line <- of_kind("node", Told), number(number, Line) =:= Number],
+    value(hostname, Line) -- "\"host-".
+
+%% Of a message: {job,N,<...>}
+number_of(Line) ->
+    {match, [N]} = re:run(value(text, Line), "job,([0-9]+)", [{capture, [1], list}]),
+    list_to_integer(N).
+
+clocks_of_two(Config) ->
+    [begin
+         _ = rand:seed(exsss, Seed),
+         clocks_found([0, Offset], 400, Config)
+     end || {Seed, Offset} <- [{1, 0}, {2, 1200000}, {3, -250000000}]].
+
+clocks_of_three(Config) ->
+    [begin
+         _ = rand:seed(exsss, Seed),
+         clocks_found(Offsets, 600, Config)
+     end || {Seed, Offsets} <- [{1, [0, 5000000, -7000000]}, {2, [-300000000, 0, 20000]}]].
+
+%% By much more than the recording is long.
+clocks_apart(Config) ->
+    _ = rand:seed(exsss, 1),
+    clocks_found([0, 3600000000000], 300, Config).
+
+%% Messages in one direction bound the offset on one side: none is delivered before it was sent.
+one_way(Config) ->
+    Story = fun(Offset) ->
+                    [in_node(0, sent(100000 + 1000 * N, "<0.90.0>", "<9001.99.0>", integer_to_list(N)))
+                     || N <- lists:seq(1, 50)]
+                        ++ [in_node(1, delivery(100700 + 1000 * N + N + Offset, "<0.99.0>", "", "a@host",
+                                                integer_to_list(N))) || N <- lists:seq(1, 50)]
+            end,
+    Found = fun(Offset) ->
+                    Told = of_hosts([0, 1], acquainted([0, 1]) ++ Story(Offset), Config),
+                    ?assertEqual(50, length([Line || Line <- of_kind("delivered", Told),
+                                                     value(matched, Line) =:= "order"])),
+                    lists:sort([{value(hostname, Line), value(known, Line), number(offset, Line),
+                                 number(uncertainty, Line)} || Line <- of_kind("node_gone", Told)])
+            end,
+    [?assertEqual([{"\"host-a\"", "\"reference\"", 0, none}, {"\"host-b\"", "\"one way\"", Offset, none}],
+                  Found(By)) || {By, Offset} <- [{0, 0}, {-10000, 9299}]].
+
+%% Bounds that contradict each other, as of clocks that were set meanwhile: they are widened by the same time, and what
+%% is still delivered too early is marked.
+circular(Config) ->
+    Sends = [{0, 1, "x"}, {1, 2, "y"}, {2, 0, "z"}],
+    Told = of_hosts([0, 1, 2],
+                    acquainted([0, 1, 2]) ++
+                        lists:append([[in_node(From, sent(90000, "<0.90.0>", pid_in(From, To, 99), Text)),
+                                       in_node(To, delivery(60000, "<0.99.0>", "", node_name(From), Text))]
+                                      || {From, To, Text} <- Sends]), Config),
+    Gone = of_kind("message_gone", Told),
+    ?assertEqual(["\"x\"", "\"y\"", "\"z\""], lists:sort([value(text, Line) || Line <- Gone])),
+    [?assert(number(delivered, Line) >= number(sent, Line), Line) || Line <- Gone],
+    ?assert(lists:member("early", [value(matched, Line) || Line <- Gone])),
+    ?assertEqual([], [Line || Line <- Gone, not lists:member(value(matched, Line), ["order", "early"])]).
+
+%% Nothing is shifted; effects before their causes are marked.
+as_recorded(Config) ->
+    _ = rand:seed(exsss, 1),
+    {_, Events} = talk([0, -50000000], 200),
+    Told = of_hosts([0, 1], Events, [{clocks, "recorded"}], Config),
+    ?assertEqual([{"\"recorded\"", 0}], lists:usort([{value(known, Line), number(offset, Line)}
+                                                     || Line <- of_kind("node_gone", Told)])),
+    [?assert(number(delivered, Line) >= number(sent, Line), Line) || Line <- of_kind("delivered", Told)],
+    ?assertEqual(["early"], lists:usort([value(matched, Line) || Line <- of_kind("message_gone", Told)])
+                     -- ["order", "token"]),
+    ?assertEqual(200, length(of_kind("message_gone", Told))),
+    ?assert(length([Line || Line <- of_kind("message_gone", Told), value(early, Line) =/= none]) > 50).
 
 %% -- What holds for any recording ----------------------------------------------------------------
 

@@ -25,7 +25,7 @@ typedef void handler(struct node *, const struct dt_recorded *);
 
 static void instant(struct node *node, const struct dt_recorded *event, const char *process,
                     const char *other) {
-    struct process *p = dt_process_of(node, process), *q = dt_process_of(node, other);
+    struct process *p = dt_process_of(node, process), *q = dt_process_anywhere(node, other);
     struct dt_instant told = {.event = event,
                               .node = &node->seen,
                               .process = p ? &p->seen : NULL,
@@ -132,6 +132,7 @@ void dt_model_event(struct dt_model *model, const struct dt_recorded *event) {
     node = dt_node_of(model, event);
     node->seen.last = model->now;
     dt_release_late(node, model->now);
+    dt_messages_late(node, model->now);
     if (handle)
         handle(node, event);
     dt_processes_forget(node);
@@ -163,16 +164,21 @@ struct dt_model *dt_model_new(const struct dt_sink *sink, void *of_sink) {
 }
 
 void dt_model_end(struct dt_model *model) {
+    /* What is told of one node may begin or end a call of another one, whose messages may name its
+       processes: so all nodes take each step together. */
+    for (unsigned i = 0; i < model->nodes->len; i++)
+        dt_release_late(model->nodes->pdata[i], INT64_MAX);
     for (unsigned i = 0; i < model->nodes->len; i++) {
         struct node *node = model->nodes->pdata[i];
 
-        dt_release_late(node, INT64_MAX);
         dt_server_calls_end(node);
         dt_spans_end(node);
         dt_messages_end(node);
-        dt_processes_end(node);
-        DT_TELL(model, node_gone, &node->seen);
     }
+    for (unsigned i = 0; i < model->nodes->len; i++)
+        dt_processes_end(model->nodes->pdata[i]);
+    for (unsigned i = 0; i < model->nodes->len; i++)
+        DT_TELL(model, node_gone, &((struct node *)model->nodes->pdata[i])->seen);
     model->is_ended = true;
 }
 

@@ -8,6 +8,8 @@
  *
  *   - begins of what is told at its end: intervals, server calls, spans, inferred frames
  *   - deliveries and returns, which come up to 0.1 ms late where a second probe completes them
+ *   - deliveries of messages from other recorded nodes: with a token when the receiver takes them,
+ *     and without a send up to 10 s late
  *   - ends of intervals that a loss cuts, which are told when the process is touched next
  *   - ends of runs whose end is unknown, which are their begins
  *   - losses, and ends of calls that a loss cuts, which are told when the loss is over
@@ -45,10 +47,11 @@ struct dt_node {
     unsigned number;  /* from 0, in the order of the first event */
     const char *name; /* "shop@host" of an identity, "shop@host, OS process 4711" if several have
                          that; else "host, OS process 4711"; never NULL */
-    const char *hostname; /* "" if unknown */
-    int64_t os_pid;       /* DT_NO_VALUE if unknown */
-    const char *otp;      /* its release, "" if unknown */
-    int64_t first, last;  /* times of its first and last event */
+    const char *hostname;         /* "" if unknown */
+    int64_t os_pid;               /* DT_NO_VALUE if unknown */
+    const char *otp;              /* its release, "" if unknown */
+    const struct dt_clock *clock; /* its host's; NULL if the recording has one */
+    int64_t first, last;          /* times of its first and last event */
     void *of_sink;
 };
 
@@ -172,8 +175,14 @@ enum dt_matched {
                           equal text */
     DT_MATCHED_TOKEN,  /* exact: seq_trace's serial */
     DT_MATCHED_ORDER,  /* inferred: the oldest with equal text to this receiver */
+    DT_MATCHED_EARLY, /* the same, and its delivery was recorded before its send: of two nodes whose
+                         clocks differ */
 };
 extern const char *const dt_matched_names[];
+
+static inline bool dt_is_inferred(enum dt_matched matched) {
+    return matched == DT_MATCHED_ORDER || matched == DT_MATCHED_EARLY;
+}
 
 /* A message. `sent` or `delivered` is DT_NO_VALUE where the trace has only the other. */
 struct dt_message {
@@ -187,7 +196,9 @@ struct dt_message {
                           there; else "" */
     int64_t sent, delivered;
     enum dt_matched matched;
-    bool is_dead; /* the receiver had exited, or no process had the name */
+    bool is_dead;  /* the receiver had exited, or no process had the name */
+    int64_t early; /* MATCHED_EARLY: its delivery was recorded so many ns before its send, and
+                      `delivered` is `sent`; else 0 */
 };
 
 enum dt_outcome {

@@ -14,7 +14,7 @@ static guint hash_text(gconstpointer data) {
 static gboolean equal_text(gconstpointer a, gconstpointer b) {
     const struct message *x = a, *y = b;
 
-    return x->hash == y->hash && strcmp(x->seen.text, y->seen.text) == 0;
+    return x->hash == y->hash && x->is_far == y->is_far && strcmp(x->key, y->key) == 0;
 }
 
 static guint hash_sender(gconstpointer data) {
@@ -35,6 +35,16 @@ static gboolean equal_both(gconstpointer a, gconstpointer b) {
     return equal_sender(a, b) && equal_text(a, b);
 }
 
+static guint hash_node(gconstpointer data) {
+    return hash_text(data) ^ g_direct_hash(((const struct message *)data)->sender_node);
+}
+
+static gboolean equal_node(gconstpointer a, gconstpointer b) {
+    const struct message *x = a, *y = b;
+
+    return x->sender_node == y->sender_node && equal_text(a, b);
+}
+
 static const struct {
     GHashFunc hash;
     GEqualFunc equal;
@@ -42,6 +52,7 @@ static const struct {
     [DT_SAME_TEXT] = {hash_text, equal_text},
     [DT_SAME_SENDER] = {hash_sender, equal_sender},
     [DT_SAME_BOTH] = {hash_both, equal_both},
+    [DT_SAME_NODE] = {hash_node, equal_node},
 };
 
 /* The first message of each chain. */
@@ -134,16 +145,24 @@ void dt_in_flight_take_out(struct list *list, struct message *m) {
         free_index(g_steal_pointer(&list->index));
 }
 
+static bool is_to(const struct message *m, const struct dt_process *to) {
+    return !to || m->seen.to == to;
+}
+
 struct message *dt_in_flight_find(const struct list *list, const struct dt_wanted *wanted) {
-    struct message like = {.seen = {.from = wanted->from, .text = wanted->text},
-                           .hash = g_str_hash(wanted->text)};
-    enum dt_chain by = wanted->from ? DT_SAME_BOTH : DT_SAME_TEXT;
+    struct message like = {.seen = {.from = wanted->from},
+                           .key = wanted->key,
+                           .hash = g_str_hash(wanted->key),
+                           .is_far = wanted->is_far,
+                           .sender_node = wanted->node};
+    enum dt_chain by = wanted->from ? DT_SAME_BOTH : wanted->node ? DT_SAME_NODE : DT_SAME_TEXT;
     struct message *m;
 
     if (list->index)
-        m = g_hash_table_lookup(list->index->first[by], &like);
+        for (m = g_hash_table_lookup(list->index->first[by], &like); m && !is_to(m, wanted->to);)
+            m = m->chain[by].next;
     else
-        for (m = list->first; m && !same[by].equal(m, &like);)
+        for (m = list->first; m && !(same[by].equal(m, &like) && is_to(m, wanted->to));)
             m = m->next;
     /* Those behind it were sent later. */
     return m && m->seen.sent <= wanted->time ? m : NULL;

@@ -11,7 +11,7 @@
 #include "viewer/model_parts.h"
 
 /* What the messages of a chain of the index have in common. */
-enum dt_chain { DT_SAME_TEXT, DT_SAME_SENDER, DT_SAME_BOTH, DT_CHAINS };
+enum dt_chain { DT_SAME_TEXT, DT_SAME_SENDER, DT_SAME_BOTH, DT_SAME_NODE, DT_CHAINS };
 
 struct token;
 
@@ -23,9 +23,15 @@ struct message {
         struct message *next, *previous;
         struct message *last; /* of the chain, in its first message */
     } chain[DT_CHAINS];
-    guint hash; /* of its text */
+    /* By this it is found: its text or, of a message between nodes, what is equal of it in both. */
+    const char *key;
+    guint hash;               /* of the key */
+    bool is_far;              /* sent by another node */
+    struct node *sender_node; /* of a far one */
+    struct node *home;        /* among whose messages it is: the receiver's, as far as known */
+    int64_t arrived;          /* not told as delivered yet: model_messages.c; DT_NO_VALUE */
+    bool by_seq_trace;        /* its seq_trace_send has come, its message_send not yet */
     struct token *token;
-    bool is_by_seq_trace; /* its message_send has not come */
     char *label, *to_text;
     char text[];
 };
@@ -33,10 +39,13 @@ struct message {
 void dt_in_flight_add(struct list *list, struct message *m);
 void dt_in_flight_take_out(struct list *list, struct message *m);
 
-/* What is looked for: `from` is NULL for any sender. */
+/* What is looked for: `from` is NULL for any sender, `node` for any other node, `to` for any
+   receiver. */
 struct dt_wanted {
-    struct dt_process *from;
-    const char *text;
+    struct dt_process *from, *to;
+    struct node *node;
+    const char *key;
+    bool is_far;
     int64_t time; /* sent no later */
 };
 

@@ -1,17 +1,20 @@
 /*
  * Messages in flight. Each is in the list of its receiver, if that is known, and in the node's list
  * by age, whose oldest leave first when there are too many.
+ *
+ * A message to another recorded node is among those of that node, since its delivery is told there.
+ * No tracer tells who of another node has sent what is delivered, so such a message is found by its
+ * text. If it has a token, it was delivered then, but is told only when seq_trace_receive says
+ * which one it was.
  */
 #include <string.h>
 
-#include "viewer/model_in_flight.h"
+#include "viewer/model_messages.h"
 #include "viewer/texts.h"
 
 const char *const dt_matched_names[] = {
-    [DT_MATCHED_NOT] = "not",
-    [DT_MATCHED_SENDER] = "sender",
-    [DT_MATCHED_TOKEN] = "token",
-    [DT_MATCHED_ORDER] = "order",
+    [DT_MATCHED_NOT] = "not",     [DT_MATCHED_SENDER] = "sender", [DT_MATCHED_TOKEN] = "token",
+    [DT_MATCHED_ORDER] = "order", [DT_MATCHED_EARLY] = "early",
 };
 
 enum {
@@ -22,30 +25,8 @@ enum {
     JUST_SENT = 16,
 };
 
-/* A message with a sequential trace token, from seq_trace_send to seq_trace_receive, which may be
-   the second event of its delivery. */
-struct token {
-    uint64_t serial;
-    char *label;
-    struct message *message; /* NULL once it is delivered */
-    GList *link;
-};
-
-struct messages {
-    struct message *oldest, *youngest;
-    struct list unaddressed; /* to names and aliases whose process is unknown */
-    GHashTable *tokens;      /* struct token, by itself */
-    GQueue tokens_by_age;
-    unsigned in_flight;
-    bool are_delivered; /* some were */
-    bool have_receives; /* message_receive or message_delivery is recorded */
-    bool have_senders;  /* message_delivery is */
-    bool have_tokens;   /* seq_trace_send is */
-    /* The last message_receive while there was no message_delivery yet. */
-    struct process *last_to;
-    guint last_hash;
-    int64_t last_time;
-};
+/* Before any event. */
+static const int64_t long_ago = INT64_MIN / 4;
 
 /* -- Lists -------------------------------------------------------------------------- */
 
@@ -58,36 +39,51 @@ static void count_mailbox(struct process *p, int change) {
     DT_TELL(p->node->model, mailbox, &p->seen, p->node->model->now);
 }
 
-static struct list *list_of(struct messages *all, struct message *m) {
-    return m->seen.to ? &to(m)->in_flight : &all->unaddressed;
+static struct list *list_of(struct message *m) {
+    return m->seen.to ? &to(m)->in_flight : &m->home->messages->unaddressed;
 }
 
-static void add(struct messages *all, struct message *m) {
+static void add(struct message *m) {
+    struct messages *all = m->home->messages;
+
     m->older = all->youngest;
     *(m->older ? &m->older->younger : &all->oldest) = m;
     all->youngest = m;
     all->in_flight++;
-    dt_in_flight_add(list_of(all, m), m);
+    dt_in_flight_add(list_of(m), m);
 }
 
-static void take_out(struct messages *all, struct message *m) {
+static void take_out(struct message *m) {
+    struct messages *all = m->home->messages;
+
     *(m->older ? &m->older->younger : &all->oldest) = m->younger;
     *(m->younger ? &m->younger->older : &all->youngest) = m->older;
     m->younger = m->older = NULL;
     all->in_flight--;
-    dt_in_flight_take_out(list_of(all, m), m);
+    if (m->arrived == DT_NO_VALUE)
+        dt_in_flight_take_out(list_of(m), m);
     if (m->seen.to)
         count_mailbox(to(m), -1);
 }
 
-static struct message *new_message(struct node *node, struct process *from, struct process *p,
-                                   const char *text) {
+struct message *dt_message_new(struct node *home, struct node *sender_node, struct process *from,
+                               struct process *p, const char *text) {
+    bool is_far = sender_node != home;
     size_t size = strlen(text) + 1;
-    struct message *m = g_malloc0(sizeof *m + size);
+    struct message *m = g_malloc0(sizeof *m + size + (is_far ? DT_FAR_KEY : 0));
 
     memcpy(m->text, text, size);
-    m->hash = g_str_hash(text);
-    m->seen = (struct dt_message){.number = ++node->model->messages,
+    m->key = m->text;
+    if (is_far) {
+        dt_far_key(text, m->text + size);
+        m->key = m->text + size;
+    }
+    m->hash = g_str_hash(m->key);
+    m->is_far = is_far;
+    m->sender_node = is_far ? sender_node : NULL;
+    m->home = home;
+    m->arrived = DT_NO_VALUE;
+    m->seen = (struct dt_message){.number = ++home->model->messages,
                                   .from = from ? &from->seen : NULL,
                                   .to = p ? &p->seen : NULL,
                                   .to_text = "",
@@ -103,7 +99,7 @@ static struct message *new_message(struct node *node, struct process *from, stru
     return m;
 }
 
-static void end_message(struct node *node, struct message *m) {
+void dt_message_end(struct node *node, struct message *m) {
     struct process *from = (struct process *)m->seen.from, *p = to(m);
 
     if (m->token)
@@ -118,34 +114,58 @@ static void end_message(struct node *node, struct message *m) {
         dt_process_unref(p);
 }
 
-static void drop(struct node *node, struct message *m) {
-    take_out(node->messages, m);
-    end_message(node, m);
+static void drop(struct message *m) {
+    struct delivery d = {.time = m->arrived, .how = DT_MATCHED_ORDER};
+
+    take_out(m);
+    if (m->arrived == DT_NO_VALUE)
+        dt_message_end(m->home, m);
+    else
+        dt_message_deliver(m->home, m, &d);
 }
 
 /* -- Sends -------------------------------------------------------------------------- */
 
-struct receiver {
-    struct process *process;
-    bool is_dead;
-};
+static void find_named(struct receiver *found, const char *name) {
+    found->process = dt_process_named(found->home, name);
+    found->is_dead = !found->process && g_hash_table_contains(found->home->nobody, name);
+}
+
+/* {shop,'b@host'} */
+static void find_in_node(struct receiver *found, const char *text) {
+    struct node *home;
+    char *name, *node;
+
+    if (!dt_far_name(text, &name, &node))
+        return;
+    home = dt_peer_named(found->home, node);
+    if (home) {
+        found->home = home;
+        find_named(found, name);
+    }
+    g_free(name);
+    g_free(node);
+}
 
 static struct receiver receiver(struct node *node, const char *text) {
-    struct receiver found = {NULL, false};
+    struct receiver found = {NULL, node, false};
+    struct node *home;
 
     if (dt_is_identifier(text)) {
-        found.process = dt_process_of(node, text);
+        found.process = dt_process_anywhere(node, text);
         found.is_dead = found.process && found.process->has_exited;
-        return found;
-    }
-    if (*text == '{')
-        return found;
-    if (*text == '#') {
+    } else if (*text == '{') {
+        find_in_node(&found, text);
+    } else if (*text == '#') {
         found.process = dt_alias(node, text);
-        return found;
+        home = dt_home(node, text);
+        if (home)
+            found.home = home;
+    } else {
+        find_named(&found, text);
     }
-    found.process = dt_process_named(node, text);
-    found.is_dead = !found.process && g_hash_table_contains(node->nobody, text);
+    if (found.process)
+        found.home = found.process->node;
     return found;
 }
 
@@ -155,7 +175,7 @@ static void drop_oldest(struct node *node, unsigned most) {
 
     for (; m && node->messages->in_flight > most; m = younger) {
         younger = m->younger;
-        drop(node, m);
+        drop(m);
     }
 }
 
@@ -169,106 +189,189 @@ static bool is_return_of_port(const struct dt_message_send *e) {
     return dt_skip(&value, ",{control,") || dt_skip(&value, ",{call,");
 }
 
+static void note_left(struct node *node, const struct process *from, const char *text,
+                      bool by_seq_trace) {
+    struct left *left = &node->messages->left;
+
+    left->from = from ? &from->seen : NULL;
+    left->hash = g_str_hash(text);
+    left->time = node->model->now;
+    left->by_seq_trace = by_seq_trace;
+}
+
+/* Whether this is the second event of a message that has left at once. */
+static bool has_left(struct node *node, const struct process *from, const char *text,
+                     bool by_seq_trace) {
+    struct left *left = &node->messages->left;
+
+    if (left->by_seq_trace == by_seq_trace || left->from != (from ? &from->seen : NULL) ||
+        left->hash != g_str_hash(text) || node->model->now - left->time >= DT_ONE_EVENT_NS)
+        return false;
+    left->time = long_ago;
+    return true;
+}
+
 /* NULL if it is gone already, or no message. */
-static struct message *sent(struct node *node, const struct dt_message_send *e) {
-    struct messages *all = node->messages;
+static struct message *sent(struct node *node, const struct dt_message_send *e, bool by_seq_trace) {
     struct process *from = dt_process_of(node, e->from);
     struct receiver r = receiver(node, e->to);
+    struct messages *all = r.home->messages;
     struct message *m;
 
     if (from)
         dt_release(from);
+    dt_early_told(node);
     if (dt_is_nobody(e->to) || is_return_of_port(e))
         return NULL;
-    m = new_message(node, from, r.process, e->message);
+    if (r.home != node && dt_early_sent(node, from, &r, e)) {
+        note_left(node, from, e->message, by_seq_trace);
+        return NULL;
+    }
+    m = dt_message_new(r.home, node, from, r.process, e->message);
     m->seen.sent = node->model->now;
     m->seen.is_dead = r.is_dead;
+    m->by_seq_trace = by_seq_trace;
     if (r.process && strcmp(r.process->pid, e->to) == 0)
         m->seen.to_text = r.process->pid;
     else
         m->seen.to_text = m->to_text = g_strdup(e->to);
     if (r.is_dead) {
         DT_TELL(node->model, sent, &m->seen);
-        end_message(node, m);
+        dt_message_end(node, m);
+        note_left(node, from, e->message, by_seq_trace);
         dt_server_calls_sent(node, from, r.process, e->message);
         return NULL;
     }
     /* There is room for this one. */
-    drop_oldest(node,
+    drop_oldest(r.home,
                 (all->are_delivered ? DT_MESSAGES_IN_FLIGHT : IN_FLIGHT_WITHOUT_DELIVERIES) - 1);
-    add(all, m);
+    add(m);
     DT_TELL(node->model, sent, &m->seen);
-    if (r.process) {
+    if (r.process)
         count_mailbox(r.process, 1);
+    /* To another node it is on its way. */
+    if (r.process && r.home == node)
         dt_arrived(r.process);
-    }
     dt_server_calls_sent(node, from, r.process, e->message);
     return m;
 }
 
 /* -- Deliveries --------------------------------------------------------------------- */
 
-struct delivery {
-    struct process *to, *from; /* `from` is NULL if unknown */
-    const char *text, *timer;
-    int64_t time;
-    enum dt_matched how;
-};
+static struct message *find(const struct list *list, const struct delivery *d, bool is_far) {
+    struct dt_wanted wanted = {.from = d->from ? &d->from->seen : NULL,
+                               .node = d->node,
+                               .key = d->text,
+                               .is_far = is_far,
+                               .time = d->time};
+    char key[DT_FAR_KEY];
 
-static struct message *find(const struct list *list, const struct delivery *d) {
-    return dt_in_flight_find(
-        list, &(struct dt_wanted){d->from ? &d->from->seen : NULL, d->text, d->time});
+    if (is_far) {
+        dt_far_key(d->text, key);
+        wanted.key = key;
+    }
+    return dt_in_flight_find(list, &wanted);
+}
+
+static bool is_from_here(const struct delivery *d) {
+    return d->from && d->from->node == d->to->node;
+}
+
+/* Of this node first, unless it is known to be from another one. */
+static struct message *find_any(const struct list *list, const struct delivery *d) {
+    struct message *m = d->node ? NULL : find(list, d, false);
+
+    return m || is_from_here(d) ? m : find(list, d, true);
 }
 
 /* Signals between two processes stay in order, so what the same sender sent before is lost. */
-static void drop_earlier(struct node *node, const struct list *list, const struct message *m) {
+static void drop_earlier(const struct list *list, const struct message *m) {
     struct message *earlier;
 
     while (m->seen.from && (earlier = dt_in_flight_before(list, m)))
-        drop(node, earlier);
+        drop(earlier);
 }
 
-/* The message that is delivered, which is in flight no more; NULL. */
-static struct message *take(struct node *node, const struct delivery *d) {
-    struct messages *all = node->messages;
-    struct message *m = find(&d->to->in_flight, d);
+/* The message that is delivered; NULL. */
+static struct message *find_delivered(struct node *node, const struct delivery *d) {
+    struct message *m = find_any(&d->to->in_flight, d);
 
     /* Sent to a name: now it is known whose. */
-    if (!m && d->from)
-        m = find(&all->unaddressed, d);
-    if (!m)
-        return NULL;
-    drop_earlier(node, &d->to->in_flight, m);
-    take_out(all, m);
+    if (!m && (d->from || d->node))
+        m = find_any(&node->messages->unaddressed, d);
+    if (m)
+        drop_earlier(&d->to->in_flight, m);
     return m;
 }
 
-static void deliver(struct node *node, struct message *m, const struct delivery *d) {
-    if (!m->seen.to) {
-        m->seen.to = &d->to->seen;
-        dt_process_ref(d->to);
-    }
+static void set_receiver(struct message *m, struct process *p) {
+    if (m->seen.to)
+        return;
+    m->seen.to = &p->seen;
+    dt_process_ref(p);
+}
+
+/* Its text is as the sender's node wrote it. */
+static void tell_server_calls(struct node *node, const struct message *m) {
+    dt_server_calls_delivered(m->is_far ? m->sender_node : node, (struct process *)m->seen.from,
+                              to(m), m->text);
+}
+
+void dt_message_deliver(struct node *node, struct message *m, const struct delivery *d) {
+    set_receiver(m, d->to);
     m->seen.delivered = d->time;
     m->seen.matched = d->how;
     DT_TELL(node->model, delivered, &m->seen);
-    dt_server_calls_delivered(node, (struct process *)m->seen.from, to(m), m->text);
-    end_message(node, m);
+    if (m->arrived == DT_NO_VALUE)
+        tell_server_calls(node, m);
+    dt_message_end(node, m);
+}
+
+/* Which of those with equal texts it is, seq_trace_receive tells. */
+static void arrive(struct node *node, struct message *m, const struct delivery *d) {
+    bool was_unaddressed = !m->seen.to;
+
+    dt_in_flight_take_out(list_of(m), m);
+    m->arrived = d->time;
+    set_receiver(m, d->to);
+    if (was_unaddressed)
+        count_mailbox(d->to, 1);
+    tell_server_calls(node, m);
+}
+
+static void deliver_unmatched(struct node *node, const struct delivery *d) {
+    struct message *m = dt_message_new(node, node, d->from, d->to, d->text);
+    struct delivery unmatched = *d;
+
+    m->seen.timer = d->timer;
+    unmatched.how = DT_MATCHED_NOT;
+    dt_message_deliver(node, m, &unmatched);
 }
 
 static void delivered(struct node *node, const struct delivery *d) {
-    struct message *m = *d->timer ? NULL : take(node, d);
-    struct delivery unmatched = *d;
+    bool is_timer = *d->timer && !d->node;
+    struct message *m = is_timer ? NULL : find_delivered(node, d);
+    struct delivery told = *d;
 
     node->messages->are_delivered = true;
-    if (m) {
-        deliver(node, m, d);
+    if (!m) {
+        dt_arrived(d->to);
+        if (d->node)
+            dt_early_add(node, d);
+        else
+            deliver_unmatched(node, d);
         return;
     }
-    m = new_message(node, d->from, d->to, d->text);
-    m->seen.timer = d->timer;
-    unmatched.how = DT_MATCHED_NOT;
-    dt_arrived(d->to);
-    deliver(node, m, &unmatched);
+    if (m->is_far)
+        dt_arrived(d->to);
+    if (m->is_far && m->token && d->how != DT_MATCHED_TOKEN) {
+        arrive(node, m, d);
+        return;
+    }
+    if (m->is_far && d->how == DT_MATCHED_SENDER)
+        told.how = DT_MATCHED_ORDER;
+    take_out(m);
+    dt_message_deliver(node, m, &told);
 }
 
 /* What a port gets tells who calls it: {<0.90.0>,{command,Data}}. */
@@ -287,11 +390,11 @@ static void received_alone(struct process *p, const struct held *held) {
         .to = p, .text = held->text, .timer = "", .time = held->time, .how = DT_MATCHED_ORDER};
     struct process *caller = p->seen.kind == DT_PORT ? caller_of_port(p->node, held->text) : NULL;
 
-    if (caller && !find(&p->in_flight, &d))
+    if (caller && !find(&p->in_flight, &d, false))
         d.from = caller;
     /* The end of a `receive ... after`, unless somebody has sent this. */
-    if (strcmp(d.text, "timeout") == 0 && !find(&p->in_flight, &d)) {
-        dt_server_calls_timeout(p->node, p);
+    if (strcmp(d.text, "timeout") == 0 && !find_any(&p->in_flight, &d)) {
+        dt_server_calls_timeout(p);
         return;
     }
     delivered(p->node, &d);
@@ -323,6 +426,7 @@ static void delivery(struct node *node, const struct dt_recorded *event) {
     struct messages *all = node->messages;
     struct delivery d = {.to = dt_process_of(node, e->to),
                          .from = dt_process_of(node, e->from),
+                         .node = *e->from ? NULL : dt_peer_named(node, e->node),
                          .text = e->message,
                          .timer = *e->from ? "" : e->node,
                          .time = event->time,
@@ -336,7 +440,7 @@ static void delivery(struct node *node, const struct dt_recorded *event) {
         dt_release(d.to);
     /* The end of a `receive ... after`; a timer whose message is this atom looks the same. */
     if (strcmp(d.timer, "clock_service") == 0 && strcmp(d.text, "timeout") == 0)
-        dt_server_calls_timeout(node, d.to);
+        dt_server_calls_timeout(d.to);
     else
         delivered(node, &d);
 }
@@ -346,13 +450,13 @@ static void delivery(struct node *node, const struct dt_recorded *event) {
 static guint hash_token(gconstpointer data) {
     const struct token *token = data;
 
-    return g_str_hash(token->label) ^ (guint)token->serial;
+    return g_str_hash(token->label) ^ (guint)token->serial ^ (guint)token->from << 16;
 }
 
 static gboolean equal_tokens(gconstpointer a, gconstpointer b) {
     const struct token *x = a, *y = b;
 
-    return x->serial == y->serial && strcmp(x->label, y->label) == 0;
+    return x->serial == y->serial && x->from == y->from && strcmp(x->label, y->label) == 0;
 }
 
 static void free_token(gpointer data) {
@@ -369,10 +473,12 @@ static void remove_token(struct messages *all, struct token *token) {
     g_hash_table_remove(all->tokens, token);
 }
 
-static void add_token(struct messages *all, struct message *m, const char *label, uint64_t serial) {
+static void add_token(struct message *m, const char *label, uint64_t serial) {
+    struct messages *all = m->home->messages;
     struct token *token = g_new0(struct token, 1), *former;
 
     token->serial = serial;
+    token->from = m->seen.from ? m->seen.from->number : 0;
     token->label = g_strdup(label);
     token->message = m;
     m->token = token;
@@ -390,45 +496,63 @@ static void add_token(struct messages *all, struct message *m, const char *label
 
 /* The message of which the other event, message_send or seq_trace_send, has come; NULL. */
 static struct message *just_sent(struct node *node, const struct dt_message_send *e,
-                                 bool is_by_seq_trace) {
+                                 bool by_seq_trace) {
     const struct process *from = dt_process_of(node, e->from);
-    struct message *m = node->messages->youngest;
+    struct message *m = receiver(node, e->to).home->messages->youngest;
 
     for (unsigned n = 0; m && n < JUST_SENT; m = m->older, n++)
-        if (m->seen.from == (from ? &from->seen : NULL) && m->is_by_seq_trace == is_by_seq_trace &&
-            !m->token == !is_by_seq_trace && strcmp(m->text, e->message) == 0 &&
+        if (m->seen.from == (from ? &from->seen : NULL) && m->by_seq_trace != by_seq_trace &&
+            !m->token == by_seq_trace && strcmp(m->text, e->message) == 0 &&
             strcmp(m->seen.to_text, e->to) == 0)
             return m;
     return NULL;
 }
 
-/* Where both are recorded, seq_trace_send comes first. */
+/* With a token, seq_trace_send has come: up to now it comes first. */
 static void message_sent(struct node *node, const struct dt_message_send *e) {
-    struct message *m = node->messages->have_tokens ? just_sent(node, e, true) : NULL;
+    struct message *m = node->messages->have_tokens ? just_sent(node, e, false) : NULL;
 
     if (m && node->model->now - m->seen.sent < DT_ONE_EVENT_NS)
-        m->is_by_seq_trace = false;
-    else
-        sent(node, e);
+        m->by_seq_trace = false;
+    else if (!node->messages->have_tokens ||
+             !has_left(node, dt_process_of(node, e->from), e->message, false))
+        sent(node, e, false);
+}
+
+static void label_left(struct node *node, const char *label) {
+    struct message *m = node->messages->left.message;
+
+    if (m && !m->label)
+        m->seen.label = m->label = g_strdup(label);
 }
 
 static void seq_sent(struct node *node, const struct dt_seq_trace_send *e) {
     const struct dt_message_send plain = {.from = e->from, .to = e->to, .message = e->message};
-    struct message *m = just_sent(node, &plain, false);
+    struct message *m = just_sent(node, &plain, true);
 
     node->messages->have_tokens = true;
-    if (!m && (m = sent(node, &plain)))
-        m->is_by_seq_trace = true;
+    if (!m && has_left(node, dt_process_of(node, e->from), e->message, true)) {
+        label_left(node, e->label);
+        dt_early_told(node);
+        return;
+    }
+    if (!m)
+        m = sent(node, &plain, true);
     if (m)
-        add_token(node->messages, m, e->label, e->current);
+        add_token(m, e->label, e->current);
+    else
+        label_left(node, e->label);
 }
 
 static void seq_received(struct node *node, const struct dt_seq_trace_receive *e) {
     struct messages *all = node->messages;
-    struct token wanted = {.serial = e->current, .label = (char *)e->label};
+    struct process *from = dt_process_anywhere(node, e->from);
+    struct token wanted = {
+        .serial = e->current, .from = from ? from->seen.number : 0, .label = (char *)e->label};
     struct token *token = g_hash_table_lookup(all->tokens, &wanted);
     struct delivery d = {.to = dt_process_of(node, e->to),
-                         .from = dt_process_of(node, e->from),
+                         .from = from,
+                         .node = from && from->node != node ? from->node : NULL,
                          .text = e->message,
                          .timer = "",
                          .time = node->model->now,
@@ -444,8 +568,10 @@ static void seq_received(struct node *node, const struct dt_seq_trace_receive *e
     } else if (token->message) {
         struct message *m = token->message;
 
-        take_out(all, m);
-        deliver(node, m, &d);
+        if (m->arrived != DT_NO_VALUE)
+            d.time = m->arrived;
+        take_out(m);
+        dt_message_deliver(node, m, &d);
     }
 }
 
@@ -477,10 +603,19 @@ void dt_messages_event(struct node *node, const struct dt_recorded *event) {
 
 void dt_messages_new(struct node *node) {
     node->messages = g_new0(struct messages, 1);
+    node->messages->left.time = long_ago;
     node->messages->tokens = g_hash_table_new_full(hash_token, equal_tokens, free_token, NULL);
 }
 
+void dt_messages_late(struct node *node, int64_t now) {
+    if (now - node->messages->left.time >= DT_ONE_EVENT_NS)
+        dt_early_told(node);
+    dt_early_late(node, now);
+}
+
 void dt_messages_end(struct node *node) {
+    dt_early_told(node);
+    dt_early_late(node, INT64_MAX);
     drop_oldest(node, 0);
 }
 

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "viewer/far.h"
 #include "viewer/model_parts.h"
 #include "viewer/texts.h"
 
@@ -45,6 +46,7 @@ static struct node *new_node(struct dt_model *model, const struct dt_recorded *e
                                   .hostname = node->hostname,
                                   .os_pid = e->vpid,
                                   .otp = node->otp,
+                                  .clock = e->clock,
                                   .first = e->time,
                                   .last = e->time};
     node->seen.name = node->name = provisional_name(node);
@@ -52,6 +54,7 @@ static struct node *new_node(struct dt_model *model, const struct dt_recorded *e
     node->losses = g_array_new(FALSE, FALSE, sizeof(int64_t));
     g_ptr_array_add(model->nodes, node);
     g_hash_table_insert(model->places, &node->place, node);
+    dt_peers_new(node);
     dt_processes_new(node);
     dt_messages_new(node);
     dt_server_calls_new(node);
@@ -124,6 +127,9 @@ void dt_node_named(struct node *node, const char *own_name, const char *otp) {
     if (has_new_name) {
         leave_namesakes(node);
         dt_set(&node->own_name, own_name);
+        g_free(node->bare_name);
+        node->bare_name = dt_far_node(own_name);
+        node->model->names++;
         join_namesakes(node);
     }
     if (has_new_otp || has_new_name)
@@ -137,10 +143,13 @@ static void free_node(gpointer data) {
     dt_server_calls_free(node);
     dt_messages_free(node);
     dt_processes_free(node);
+    dt_peers_free(node);
     g_hash_table_destroy(node->schedulers);
     g_array_free(node->losses, TRUE);
     g_free(node->name);
     g_free(node->own_name);
+    g_free(node->bare_name);
+    g_free(node->last_peer);
     g_free(node->hostname);
     g_free(node->otp);
     g_free(node);

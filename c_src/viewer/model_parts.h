@@ -3,11 +3,13 @@
  *
  *     model.c          an event -> the part that it is for; the model's end
  *     model_nodes      nodes, schedulers, losses
+ *     model_peers      nodes as other nodes know them
  *     model_processes  processes and ports: who they are, their names, links and exits
  *     model_scheduling their states
  *     model_calls      their stacks
  *     model_messages   messages from `sent` to `delivered`
  *     model_in_flight  lists of those between
+ *     model_early      deliveries whose send is recorded later
  *     model_server_calls
  *     model_held       events that another one may complete
  *     model_spans
@@ -31,9 +33,10 @@ struct dt_model {
     GHashTable *namesakes; /* name -> how many nodes have it: model_nodes.c */
     struct node *last_node;
     GHashTable *functions; /* text -> struct function; as many as the code has, so never freed */
+    uint64_t names;        /* counts what becomes known of nodes' names */
     uint64_t events, skipped;
-    uint64_t processes, messages, frames; /* numbers given */
-    uint64_t returns;                     /* of functions, exceptions included */
+    uint64_t processes, messages, frames, server_calls; /* numbers given */
+    uint64_t returns;                                   /* of functions, exceptions included */
     unsigned schedulers;
     int64_t now;
     bool is_ended;
@@ -68,7 +71,13 @@ struct node {
     struct dt_model *model;
     struct place place;
     char *name, *hostname, *otp;
-    char *own_name; /* of its identity, NULL if unknown; those of several nodes may be equal */
+    char *own_name;  /* of its identity, NULL if unknown; those of several nodes may be equal */
+    char *bare_name; /* the same without quotes */
+    int64_t identity_os_pid; /* 0 if unknown */
+    GHashTable *peers;       /* number in its identifiers -> struct peer */
+    char *last_peer;         /* a name that was looked up */
+    uint64_t last_peer_names;
+    struct node *last_peer_node;
     GHashTable *processes; /* struct key -> process or port */
     GHashTable *names;     /* registered name -> process */
     GHashTable *nobody;    /* names that were unregistered, and not registered again */
@@ -166,6 +175,17 @@ void dt_node_named(struct node *node, const char *name, const char *otp);
 /* NULL if the event does not tell. */
 struct scheduler *dt_scheduler_of(struct node *node, const struct dt_recorded *event);
 
+/* -- model_peers.c -- */
+void dt_peers_new(struct node *node);
+void dt_node_identity(struct node *node, const struct dt_node_identity *event);
+/* The recorded node with this number in identifiers of `node`, which is 0; NULL. */
+struct node *dt_peer(struct node *node, uint64_t number);
+/* Another recorded node; NULL. */
+struct node *dt_peer_named(struct node *node, const char *name);
+/* The recorded node of a pid, port or reference; NULL. */
+struct node *dt_home(struct node *node, const char *identifier);
+void dt_peers_free(struct node *node);
+
 /* -- model_processes.c -- */
 void dt_processes_new(struct node *node);
 bool dt_is_identifier(const char *text);
@@ -175,6 +195,8 @@ bool dt_is_nobody(const char *text);
 /* The process or port of an identifier, which becomes known by this if it was not. NULL if the
    text is none, or nobody's. */
 struct process *dt_process_of(struct node *node, const char *identifier);
+/* The same; one of another recorded node is that node's process. */
+struct process *dt_process_anywhere(struct node *node, const char *identifier);
 /* Another one that has its identifier, since it has exited. */
 struct process *dt_process_again(struct process *process);
 /* By a registered name; NULL. */
@@ -219,6 +241,8 @@ void dt_calls_scheduled(struct process *process, bool runs);
 /* -- model_messages.c -- */
 void dt_messages_new(struct node *node);
 void dt_messages_event(struct node *node, const struct dt_recorded *event);
+/* Tells what nothing will complete. */
+void dt_messages_late(struct node *node, int64_t now);
 void dt_messages_end(struct node *node);
 void dt_messages_free(struct node *node);
 void dt_messages_lost(struct node *node);
@@ -231,9 +255,9 @@ void dt_server_calls_sent(struct node *node, struct process *from, struct proces
                           const char *text);
 void dt_server_calls_delivered(struct node *node, struct process *from, struct process *to,
                                const char *text);
-void dt_server_calls_exit(struct node *node, struct process *process, const char *reason);
+void dt_server_calls_exit(struct process *process, const char *reason);
 /* A `receive ... after` of the process has timed out. */
-void dt_server_calls_timeout(struct node *node, struct process *process);
+void dt_server_calls_timeout(struct process *process);
 void dt_server_calls_end(struct node *node);
 void dt_server_calls_free(struct node *node);
 

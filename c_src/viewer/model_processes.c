@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "viewer/far.h"
 #include "viewer/model_parts.h"
 #include "viewer/texts.h"
 
@@ -359,6 +360,19 @@ struct process *dt_process_of(struct node *node, const char *identifier) {
     return p;
 }
 
+struct process *dt_process_anywhere(struct node *node, const char *identifier) {
+    struct node *home = dt_is_identifier(identifier) ? dt_home(node, identifier) : NULL;
+    struct process *p;
+    char *there;
+
+    if (!home || home == node)
+        return dt_process_of(node, identifier);
+    there = dt_far_at_home(identifier);
+    p = dt_process_of(home, there);
+    g_free(there);
+    return p;
+}
+
 static struct process *born(struct node *node, const char *identifier, const struct who *who) {
     struct key key;
     enum dt_kind kind;
@@ -440,7 +454,7 @@ static void add_link(struct process *p, struct process *other) {
 }
 
 static void link_event(struct node *node, const char *from, const char *to, const char *type) {
-    struct process *p = dt_process_of(node, from), *other = dt_process_of(node, to);
+    struct process *p = dt_process_of(node, from), *other = dt_process_anywhere(node, to);
 
     if (!p || !other || p == other || p->has_exited || other->has_exited)
         return;
@@ -489,7 +503,7 @@ static void exit_event(struct node *node, const char *pid, const char *reason) {
     dt_state_exiting(p);
     dt_calls_cut(p, told.time, DT_LEFT_EXIT);
     dt_spans_exit(node, p);
-    dt_server_calls_exit(node, p, reason);
+    dt_server_calls_exit(p, reason);
     DT_TELL(node->model, process_exited, &told);
     g_free(told.linked);
     unlink_all(p);
@@ -502,7 +516,8 @@ static void identity(struct node *node, const struct dt_process_identity *e) {
     if (p && !p->has_exited) {
         if (*e->name && !g_hash_table_contains(node->names, e->name))
             give_name(p, e->name);
-        if (learn(p, &(struct who){dt_process_of(node, e->parent), e->initial, e->name, e->label}))
+        if (learn(p, &(struct who){dt_process_anywhere(node, e->parent), e->initial, e->name,
+                                   e->label}))
             tell_learned(p);
     }
     dt_node_named(node, e->node, "");
@@ -522,8 +537,8 @@ void dt_process_event(struct node *node, const struct dt_recorded *event) {
     switch (event->probe) {
     case DT_process_spawn:
         born(node, e->process_spawn.pid,
-             &(struct who){dt_process_of(node, e->process_spawn.parent), e->process_spawn.entry, "",
-                           ""});
+             &(struct who){dt_process_anywhere(node, e->process_spawn.parent),
+                           e->process_spawn.entry, "", ""});
         break;
     case DT_port_open:
         born(node, e->port_open.port,
@@ -551,8 +566,7 @@ void dt_process_event(struct node *node, const struct dt_recorded *event) {
         port_identity(node, &e->port_identity);
         break;
     case DT_node_identity:
-        if (strcmp(e->node_identity.prefix, "0") == 0)
-            dt_node_named(node, e->node_identity.node, e->node_identity.otp);
+        dt_node_identity(node, &e->node_identity);
         break;
     default:
         break;

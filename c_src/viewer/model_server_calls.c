@@ -6,10 +6,12 @@
  *     {'DOWN',#Ref<0.1.2.3>,process,<0.91.0>,noproc}
  *
  * The reference, which is also the caller's alias, is that of one call. A call is pending from its
- * request to its end, in a table by that reference.
+ * request to its end, in a table by that reference: that of the caller's node, if it is recorded,
+ * in which the reference begins with 0.
  */
 #include <string.h>
 
+#include "viewer/far.h"
 #include "viewer/model_parts.h"
 #include "viewer/texts.h"
 
@@ -28,6 +30,7 @@ enum {
 
 struct server_call {
     struct dt_server_call seen;
+    struct node *node; /* in whose table it is */
     uint64_t number;
     char *reference, *request;
     GList *link, *of_caller, *of_server;
@@ -36,7 +39,6 @@ struct server_call {
 struct server_calls {
     GHashTable *pending; /* reference -> call */
     GQueue by_age;       /* oldest first */
-    uint64_t begun;
 };
 
 /* -- Texts -------------------------------------------------------------------------- */
@@ -80,8 +82,8 @@ static struct process *live(struct dt_process *seen) {
     return (struct process *)seen;
 }
 
-static void end_call(struct node *node, struct server_call *call, enum dt_outcome outcome,
-                     const char *reply) {
+static void end_call(struct server_call *call, enum dt_outcome outcome, const char *reply) {
+    struct node *node = call->node;
     struct process *caller = live(call->seen.caller), *server = live(call->seen.server);
 
     call->seen.outcome = outcome;
@@ -104,17 +106,37 @@ static GList *append(GQueue *queue, struct server_call *call) {
     return queue->tail;
 }
 
+/* The node in whose table a reference is, and its text there, to be freed by g_free. */
+static struct node *table_of(struct node *node, const char *reference, char **there) {
+    struct node *home = dt_home(node, reference);
+
+    if (!home)
+        home = node;
+    *there = home == node ? g_strdup(reference) : dt_far_at_home(reference);
+    return home;
+}
+
+static struct server_call *pending(struct node *node, const char *reference) {
+    char *there;
+    const struct node *home = table_of(node, reference, &there);
+    struct server_call *call = g_hash_table_lookup(home->server_calls->pending, there);
+
+    g_free(there);
+    return call;
+}
+
 static void begin_call(struct node *node, const struct request *request, struct process *server,
                        bool is_delivered) {
-    struct server_calls *all = node->server_calls;
-    struct process *caller = dt_process_of(node, request->caller);
+    struct process *caller = dt_process_anywhere(node, request->caller);
+    struct server_calls *all;
     struct server_call *call;
 
-    if (!caller || !server || g_hash_table_contains(all->pending, request->reference))
+    if (!caller || !server || pending(node, request->reference))
         return;
     call = g_new0(struct server_call, 1);
-    call->number = ++all->begun;
-    call->reference = g_strdup(request->reference);
+    call->node = table_of(node, request->reference, &call->reference);
+    all = call->node->server_calls;
+    call->number = ++node->model->server_calls;
     call->request = inner(request->term);
     call->seen = (struct dt_server_call){.caller = &caller->seen,
                                          .server = &server->seen,
@@ -132,11 +154,7 @@ static void begin_call(struct node *node, const struct request *request, struct 
     call->of_server = append(&server->calls_of_others, call);
     g_hash_table_insert(all->pending, call->reference, call);
     if (all->by_age.length > PENDING_MAX)
-        end_call(node, g_queue_peek_head(&all->by_age), DT_OUTCOME_UNKNOWN, "");
-}
-
-static struct server_call *pending(struct node *node, const char *reference) {
-    return g_hash_table_lookup(node->server_calls->pending, reference);
+        end_call(g_queue_peek_head(&all->by_age), DT_OUTCOME_UNKNOWN, "");
 }
 
 struct process *dt_alias(struct node *node, const char *text) {
@@ -172,7 +190,7 @@ static bool reply(struct node *node, struct process *from, struct process *to, c
         call->seen.taken = taken(call);
     live(call->seen.server)->serves_since = node->model->now;
     term = inner(text);
-    end_call(node, call, DT_OUTCOME_REPLY, term);
+    end_call(call, DT_OUTCOME_REPLY, term);
     g_free(term);
     return true;
 }
@@ -209,7 +227,7 @@ void dt_server_calls_delivered(struct node *node, struct process *from, struct p
         return;
     if (dt_skip(&text, "{'DOWN',") && reference(&text, key) && (call = pending(node, key)) &&
         call->seen.caller == &to->seen)
-        end_call(node, call, DT_OUTCOME_DOWN, "");
+        end_call(call, DT_OUTCOME_DOWN, "");
 }
 
 /* -- Ends without a message --------------------------------------------------------- */
@@ -227,20 +245,20 @@ static bool is_timeout(const char *reason) {
     return dt_skip(&reason, "{timeout,{gen_") || dt_skip(&reason, "{{timeout,{gen_");
 }
 
-void dt_server_calls_exit(struct node *node, struct process *p, const char *reason) {
+void dt_server_calls_exit(struct process *p, const char *reason) {
     enum dt_outcome of_caller = is_timeout(reason) ? DT_OUTCOME_TIMEOUT : DT_OUTCOME_UNKNOWN;
     struct server_call *call;
 
     while ((call = oldest_with(p)))
-        end_call(node, call, call->seen.caller == &p->seen ? of_caller : DT_OUTCOME_DOWN, "");
+        end_call(call, call->seen.caller == &p->seen ? of_caller : DT_OUTCOME_DOWN, "");
 }
 
 /* `gen` waits in gen:do_call/4; where no scheduling is recorded, any `receive` may be its. */
-void dt_server_calls_timeout(struct node *node, struct process *p) {
+void dt_server_calls_timeout(struct process *p) {
     struct server_call *last = g_queue_peek_tail(&p->calls_by_itself);
 
     if (last && (!*p->in || strcmp(p->in, "gen:do_call/4") == 0))
-        end_call(node, last, DT_OUTCOME_TIMEOUT, "");
+        end_call(last, DT_OUTCOME_TIMEOUT, "");
 }
 
 /* -- Begin and end ------------------------------------------------------------------ */
@@ -254,7 +272,7 @@ void dt_server_calls_end(struct node *node) {
     struct server_call *call;
 
     while ((call = g_queue_peek_head(&node->server_calls->by_age)))
-        end_call(node, call, DT_OUTCOME_UNKNOWN, "");
+        end_call(call, DT_OUTCOME_UNKNOWN, "");
 }
 
 void dt_server_calls_free(struct node *node) {

@@ -112,18 +112,24 @@ static char *expected(const struct dt_param *param) {
 }
 
 struct unknown {
-    const struct dt_param *table;
+    const struct dt_param *tables[2];
     const char *name;
 };
+
+static bool has(const struct dt_param *table, const char *name) {
+    for (const struct dt_param *p = table; p && p->name; p++)
+        if (strcmp(p->name, name) == 0)
+            return true;
+    return false;
+}
 
 static bt_value_map_foreach_entry_const_func_status is_known(const char *name,
                                                              const bt_value *value, void *data) {
     struct unknown *unknown = data;
 
     (void)value;
-    for (const struct dt_param *p = unknown->table; p && p->name; p++)
-        if (strcmp(p->name, name) == 0)
-            return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK;
+    if (has(unknown->tables[0], name) || has(unknown->tables[1], name))
+        return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK;
     unknown->name = name;
     return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_INTERRUPT;
 }
@@ -146,9 +152,9 @@ static bool read_one(const struct dt_param *p, const bt_value *map, union dt_val
     return false;
 }
 
-union dt_value *dt_params_read(const struct dt_param *table, const bt_value *given,
-                               GError **error) {
-    struct unknown unknown = {table, NULL};
+union dt_value *dt_params_read(const struct dt_param *table, const struct dt_param *also,
+                               const bt_value *given, GError **error) {
+    struct unknown unknown = {{table, also}, NULL};
     union dt_value *values;
     unsigned count = 0;
 
@@ -168,10 +174,8 @@ union dt_value *dt_params_read(const struct dt_param *table, const bt_value *giv
     return values;
 }
 
-char *dt_params_help(const struct dt_sink *sink) {
-    GString *help = g_string_new("Parameters:\n");
-
-    for (const struct dt_param *p = sink->params; p && p->name; p++) {
+static void put_help(GString *help, const struct dt_param *table) {
+    for (const struct dt_param *p = table; p && p->name; p++) {
         char *what = expected(p);
 
         g_string_append_printf(help, "\n  %s (%s", p->name, what);
@@ -180,5 +184,12 @@ char *dt_params_help(const struct dt_sink *sink) {
         g_string_append_printf(help, ")\n      %s\n", p->meaning);
         g_free(what);
     }
+}
+
+char *dt_params_help(const struct dt_param *table, const struct dt_param *also) {
+    GString *help = g_string_new("Parameters:\n");
+
+    put_help(help, table);
+    put_help(help, also);
     return g_string_free(help, FALSE);
 }

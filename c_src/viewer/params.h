@@ -9,10 +9,11 @@
 #include "viewer/sink.h"
 
 /* The values in the order of the table, or NULL with an error that names the parameter. Strings
-   are those of `given`, or of the table. */
-union dt_value *dt_params_read(const struct dt_param *table, const bt_value *given, GError **error);
+   are those of `given`, or of the table. `given` may have those of another table, too. */
+union dt_value *dt_params_read(const struct dt_param *table, const struct dt_param *also,
+                               const bt_value *given, GError **error);
 
-/* The table for people; to be freed by g_free. */
-char *dt_params_help(const struct dt_sink *sink);
+/* The tables for people; to be freed by g_free. */
+char *dt_params_help(const struct dt_param *table, const struct dt_param *also);
 
 #endif

@@ -2,12 +2,19 @@
  * The plugin: a component class sink.dyntrace.<name> for each sink.
  *
  *     messages -> reader -> model -> sink
+ *
+ * The messages of a recording that has several clocks are read twice:
+ *
+ *     messages -> reader -> estimate
+ *     messages -> order -> reader -> model -> sink
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include <babeltrace2/babeltrace.h>
 
+#include "viewer/clocks.h"
+#include "viewer/clocks_estimate.h"
 #include "viewer/model.h"
 #include "viewer/params.h"
 #include "viewer/reader.h"
@@ -19,7 +26,26 @@ struct component {
     const bt_value *params; /* has the strings that the sink may keep */
     struct dt_model *model;
     struct dt_reader *reader;
+    struct dt_clocks *clocks;
+    struct dt_estimate *estimate; /* while it is made */
+    struct dt_order *order;       /* with offsets */
+    bool is_begun;                /* the first event has come */
+    bool corrects;                /* the parameter `clocks` */
     bt_message_iterator *messages;
+};
+
+/* Parameters of all sinks. */
+enum { CLOCKS };
+enum { CORRECTED, RECORDED };
+
+static const struct dt_param common[] = {
+    [CLOCKS] = {.name = "clocks",
+                .type = DT_PARAM_WORD,
+                .standard = "corrected",
+                .meaning = "of several hosts: corrected by the messages between nodes, or as they "
+                           "are recorded",
+                .words = (const char *const[]){"corrected", "recorded", NULL}},
+    {0},
 };
 
 #define FAIL(self, ...)                                                                            \
@@ -34,19 +60,50 @@ static void free_component(struct component *c) {
     if (!c)
         return;
     bt_message_iterator_put_ref(c->messages);
+    dt_order_free(c->order);
     dt_reader_free(c->reader);
+    dt_estimate_free(c->estimate);
     dt_model_free(c->model);
     if (c->of_sink && c->sink->free)
         c->sink->free(c->of_sink);
+    dt_clocks_free(c->clocks);
     bt_value_put_ref(c->params);
     g_free(c);
 }
 
+static void model_event(void *model, const struct dt_recorded *event) {
+    dt_model_event(model, event);
+}
+
+static void model_skip(void *model) {
+    dt_model_skip(model);
+}
+
+static void model_losing(void *model, const char *hostname, int64_t vpid, uint64_t trace,
+                         int64_t begin) {
+    dt_model_losing(model, hostname, vpid, trace, begin);
+}
+
+static void model_lost(void *model, const char *hostname, int64_t vpid, uint64_t trace,
+                       const struct dt_lost *lost) {
+    dt_model_lost(model, hostname, vpid, trace, lost);
+}
+
+static const struct dt_reads to_model = {
+    .event = model_event, .skip = model_skip, .losing = model_losing, .lost = model_lost};
+
+static const struct dt_reads to_estimate = {.event = dt_estimate_event};
+
 /* -- Start -------------------------------------------------------------------------- */
 
 static bool start_sink(struct component *c, GError **error) {
-    union dt_value *values = dt_params_read(c->sink->params, c->params, error);
+    union dt_value *values = dt_params_read(common, c->sink->params, c->params, error);
 
+    if (!values)
+        return false;
+    c->corrects = values[CLOCKS].word == CORRECTED;
+    g_free(values);
+    values = dt_params_read(c->sink->params, common, c->params, error);
     if (!values)
         return false;
     c->of_sink = c->sink->start ? c->sink->start(values, error) : NULL;
@@ -69,7 +126,8 @@ initialize(bt_self_component_sink *self, const bt_value *params, const struct dt
         return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
     }
     c->model = dt_model_new(sink, c->of_sink);
-    c->reader = dt_reader_new(c->model);
+    c->clocks = dt_clocks_new();
+    c->reader = dt_reader_new(&to_model, c->model, c->clocks);
     bt_self_component_set_data(bt_self_component_sink_as_self_component(self), c);
     if (bt_self_component_sink_add_input_port(self, "in", NULL, NULL) !=
         BT_SELF_COMPONENT_ADD_PORT_STATUS_OK) {
@@ -124,6 +182,67 @@ static bool finish(bt_self_component_sink *self, const struct component *c) {
     return false;
 }
 
+/* All streams begin before the first event, so their clocks are known then. */
+static void note_clock(struct component *c, const bt_message *m) {
+    if (bt_message_get_type(m) == BT_MESSAGE_TYPE_STREAM_BEGINNING)
+        dt_clocks_of(c->clocks, bt_message_stream_beginning_borrow_stream_const(m));
+}
+
+static bool is_event(const bt_message *m) {
+    return bt_message_get_type(m) == BT_MESSAGE_TYPE_EVENT;
+}
+
+/* A session that is still being recorded can't be read twice. */
+static bool can_read_twice(const struct component *c) {
+    bt_bool can = BT_FALSE;
+
+    return bt_message_iterator_can_seek_beginning(c->messages, &can) ==
+               BT_MESSAGE_ITERATOR_CAN_SEEK_BEGINNING_STATUS_OK &&
+           can;
+}
+
+static void begin_estimate(struct component *c) {
+    c->estimate = dt_estimate_new();
+    dt_reader_free(c->reader);
+    c->reader = dt_reader_new(&to_estimate, c->estimate, c->clocks);
+}
+
+static void read_message(void *component, const bt_message *m) {
+    const struct component *c = component;
+
+    dt_reader_message(c->reader, m);
+    bt_message_put_ref(m);
+}
+
+/* All is read once; now for the model. */
+static bool end_estimate(bt_self_component_sink *self, struct component *c) {
+    dt_estimate_end(c->estimate, c->clocks);
+    g_clear_pointer(&c->estimate, dt_estimate_free);
+    dt_reader_free(c->reader);
+    c->reader = dt_reader_new(&to_model, c->model, c->clocks);
+    c->order = dt_order_new(c->clocks, read_message, c);
+    if (bt_message_iterator_seek_beginning(c->messages) ==
+        BT_MESSAGE_ITERATOR_SEEK_BEGINNING_STATUS_OK)
+        return true;
+    FAIL(self, "sink.dyntrace.%s: the trace can't be read twice; try clocks=\"recorded\"",
+         c->sink->name);
+    return false;
+}
+
+static void handle(struct component *c, const bt_message *m) {
+    note_clock(c, m);
+    if (!c->is_begun && is_event(m)) {
+        c->is_begun = true;
+        dt_clocks_sort(c->clocks);
+        if (c->corrects && dt_clocks_differ(c->clocks) && can_read_twice(c))
+            begin_estimate(c);
+    }
+    if (c->order)
+        dt_order_add(c->order, m);
+    else
+        read_message(c, m);
+}
+
 static bt_component_class_sink_consume_method_status consume(bt_self_component_sink *self) {
     struct component *c = component_of(self);
     bt_message_array_const messages;
@@ -131,16 +250,19 @@ static bt_component_class_sink_consume_method_status consume(bt_self_component_s
     bt_message_iterator_next_status status =
         bt_message_iterator_next(c->messages, &messages, &count);
 
+    if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_END && c->estimate)
+        return end_estimate(self, c) ? BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK
+                                     : BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
+    if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_END && c->order)
+        dt_order_end(c->order);
     if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_END)
         return finish(self, c) ? BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END
                                : BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
     /* The statuses of both functions have the same values. */
     if (status != BT_MESSAGE_ITERATOR_NEXT_STATUS_OK)
         return (bt_component_class_sink_consume_method_status)status;
-    for (uint64_t i = 0; i < count; i++) {
-        dt_reader_message(c->reader, messages[i]);
-        bt_message_put_ref(messages[i]);
-    }
+    for (uint64_t i = 0; i < count; i++)
+        handle(c, messages[i]);
     return has_failed(self, c) ? BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR
                                : BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK;
 }
@@ -166,7 +288,7 @@ enum {
 };
 
 static void describe(const struct dt_sink *sink, unsigned n) {
-    char *help = dt_params_help(sink);
+    char *help = dt_params_help(sink->params, common);
 
     g_strlcpy(texts[n].description, sink->description, sizeof texts[n].description);
     g_strlcpy(texts[n].help, help, sizeof texts[n].help);

@@ -79,6 +79,7 @@ struct class_map {
 struct stream_info {
     const bt_stream *stream;
     uint64_t trace;
+    const struct dt_clock *clock;
     int64_t cpu, vpid;
     char *hostname, *procname;
     char *name;
@@ -88,7 +89,9 @@ struct stream_info {
 };
 
 struct dt_reader {
-    struct dt_model *model;
+    const struct dt_reads *reads;
+    void *data;
+    struct dt_clocks *clocks;
     GHashTable *classes, *streams, *traces;
     struct class_map *last_class;
     struct stream_info *last_stream;
@@ -263,6 +266,7 @@ static struct stream_info *describe_stream(struct dt_reader *r, const bt_stream 
     bt_stream_get_ref(stream);
     *info = (struct stream_info){.stream = stream,
                                  .trace = GPOINTER_TO_UINT(number),
+                                 .clock = dt_clocks_of(r->clocks, stream),
                                  .cpu = DT_NO_VALUE,
                                  .last = DT_NO_VALUE,
                                  .vpid = environment_number(trace, "vpid"),
@@ -310,16 +314,24 @@ static void read_cpu(struct stream_info *info, const bt_packet *packet) {
 
 /* -- Times -------------------------------------------------------------------------- */
 
-static bool read_time(const bt_clock_snapshot *snapshot, int64_t *time) {
-    return bt_clock_snapshot_get_ns_from_origin(snapshot, time) ==
-               BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK &&
-           *time > -latest && *time < latest;
+static bool is_time(int64_t time) {
+    return time > -latest && time < latest;
 }
 
-static int64_t time_of(const bt_clock_snapshot *snapshot) {
+static bool read_time(const struct stream_info *stream, const bt_clock_snapshot *snapshot,
+                      int64_t *time) {
+    if (bt_clock_snapshot_get_ns_from_origin(snapshot, time) !=
+            BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK ||
+        !is_time(*time))
+        return false;
+    *time += stream->clock->offset;
+    return is_time(*time);
+}
+
+static int64_t time_of(const struct stream_info *stream, const bt_clock_snapshot *snapshot) {
     int64_t time;
 
-    return read_time(snapshot, &time) ? time : DT_NO_VALUE;
+    return read_time(stream, snapshot, &time) ? time : DT_NO_VALUE;
 }
 
 /* -- Events ------------------------------------------------------------------------- */
@@ -383,12 +395,13 @@ static void read_event(struct dt_reader *r, const bt_message *message) {
     struct dt_recorded *to = &r->event;
     const bt_field *payload;
     bool has_time =
-        read_time(bt_message_event_borrow_default_clock_snapshot_const(message), &to->time);
+        read_time(stream, bt_message_event_borrow_default_clock_snapshot_const(message), &to->time);
 
     if (has_time)
         stream->last = to->time;
     if (!map->is_ours || !has_time) {
-        dt_model_skip(r->model);
+        if (r->reads->skip)
+            r->reads->skip(r->data);
         return;
     }
     to->probe = map->probe;
@@ -398,13 +411,14 @@ static void read_event(struct dt_reader *r, const bt_message *message) {
     for (unsigned i = 0; i < map->members; i++)
         read_member(&map->member[i], payload, &to->fields);
     to->trace = stream->trace;
+    to->clock = dt_clocks_differ(r->clocks) ? stream->clock : NULL;
     to->cpu = stream->cpu;
     to->vpid = context_number(&map->vpid, event, stream->vpid);
     to->vtid = context_number(&map->vtid, event, DT_NO_VALUE);
     to->hostname = context_text(&map->hostname, event, stream->hostname);
     to->procname = context_text(&map->procname, event, "");
     r->now = to->time;
-    dt_model_event(r->model, to);
+    r->reads->event(r->data, to);
 }
 
 /* -- Losses ------------------------------------------------------------------------- */
@@ -416,7 +430,8 @@ static void tell_loss(struct dt_reader *r, struct stream_info *stream, struct dt
                        ? g_strdup("a stream")
                        : g_strdup_printf("CPU %" G_GINT64_FORMAT, stream->cpu);
     lost->stream = stream->name;
-    dt_model_lost(r->model, stream->hostname, stream->vpid, stream->trace, lost);
+    if (r->reads->lost)
+        r->reads->lost(r->data, stream->hostname, stream->vpid, stream->trace, lost);
 }
 
 static void end_lost_events(struct dt_reader *r, struct stream_info *stream) {
@@ -439,9 +454,10 @@ static void read_lost_events(struct dt_reader *r, const bt_message *message) {
     if (bt_stream_class_discarded_events_have_default_clock_snapshots(
             bt_stream_borrow_class_const(stream))) {
         info->last = time_of(
+            info,
             bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(message));
-        info->events.end =
-            time_of(bt_message_discarded_events_borrow_end_default_clock_snapshot_const(message));
+        info->events.end = time_of(
+            info, bt_message_discarded_events_borrow_end_default_clock_snapshot_const(message));
     }
     if (bt_message_discarded_events_get_count(message, &info->events.count) !=
         BT_PROPERTY_AVAILABILITY_AVAILABLE)
@@ -461,14 +477,16 @@ static void read_lost_packets(struct dt_reader *r, const bt_message *message) {
     if (bt_stream_class_discarded_packets_have_default_clock_snapshots(
             bt_stream_borrow_class_const(stream))) {
         lost->begin = time_of(
+            info,
             bt_message_discarded_packets_borrow_beginning_default_clock_snapshot_const(message));
-        lost->end =
-            time_of(bt_message_discarded_packets_borrow_end_default_clock_snapshot_const(message));
+        lost->end = time_of(
+            info, bt_message_discarded_packets_borrow_end_default_clock_snapshot_const(message));
     }
     if (lost->begin == DT_NO_VALUE)
         lost->begin = r->now;
     info->has_lost_packets = true;
-    dt_model_losing(r->model, info->hostname, info->vpid, info->trace, lost->begin);
+    if (r->reads->losing)
+        r->reads->losing(r->data, info->hostname, info->vpid, info->trace, lost->begin);
 }
 
 static void end_lost_packets(struct dt_reader *r, struct stream_info *stream) {
@@ -489,7 +507,8 @@ static void begin_packet(struct dt_reader *r, const bt_message *message) {
     info->last =
         bt_stream_class_packets_have_beginning_default_clock_snapshot(
             bt_stream_borrow_class_const(stream))
-            ? time_of(bt_message_packet_beginning_borrow_default_clock_snapshot_const(message))
+            ? time_of(info,
+                      bt_message_packet_beginning_borrow_default_clock_snapshot_const(message))
             : DT_NO_VALUE;
     if (info->last != DT_NO_VALUE)
         info->packets.end = info->last;
@@ -519,10 +538,13 @@ static void put_trace(gpointer trace) {
     bt_trace_put_ref(trace);
 }
 
-struct dt_reader *dt_reader_new(struct dt_model *model) {
+struct dt_reader *dt_reader_new(const struct dt_reads *reads, void *data,
+                                struct dt_clocks *clocks) {
     struct dt_reader *r = g_new0(struct dt_reader, 1);
 
-    r->model = model;
+    r->reads = reads;
+    r->data = data;
+    r->clocks = clocks;
     r->classes = g_hash_table_new_full(NULL, NULL, NULL, free_map);
     r->streams = g_hash_table_new_full(NULL, NULL, NULL, free_stream);
     r->traces = g_hash_table_new_full(NULL, NULL, put_trace, NULL);

@@ -17,9 +17,25 @@
 /* Of numbers that a trace does not have. */
 #define DT_NO_VALUE INT64_MIN
 
+/* The clock of a host, where the recording has several. Times are those of the clock plus `offset`.
+ */
+struct dt_clock {
+    unsigned number; /* from 0 */
+    enum dt_clock_known {
+        DT_CLOCK_RECORDED,  /* nothing is known, or nobody asked: as it is recorded */
+        DT_CLOCK_REFERENCE, /* the others are set by this one */
+        DT_CLOCK_BOTH_WAYS, /* messages in both directions bound the offset */
+        DT_CLOCK_ONE_WAY,   /* on one side alone */
+    } known;
+    int64_t offset;      /* ns */
+    int64_t uncertainty; /* ns: the true offset is so near; DT_NO_VALUE unless BOTH_WAYS */
+};
+extern const char *const dt_clock_words[];
+
 struct dt_recorded {
     enum dt_probe probe;
-    int64_t time; /* ns since the epoch, by the trace's clock */
+    int64_t time;                 /* ns since the epoch, by the trace's clock, corrected */
+    const struct dt_clock *clock; /* NULL where all traces have one */
 
     /* Strings are valid until the next event; those that the trace lacks are "", numbers 0. */
     union dt_event fields;

@@ -54,6 +54,7 @@ struct dt_report *dt_report_new(void) {
     dt_names_init(&r->spans);
     dt_names_init(&r->counters);
     dt_names_init(&r->monitor);
+    dt_requests_init(&r->requests);
     dt_list_init(&r->crashes, false);
     dt_list_init(&r->log, false);
     dt_list_init(&r->waits, true);
@@ -71,6 +72,7 @@ void dt_report_free(struct dt_report *r) {
     dt_names_free(&r->spans);
     dt_names_free(&r->counters);
     dt_names_free(&r->monitor);
+    dt_requests_free(&r->requests);
     dt_list_free(&r->crashes);
     dt_list_free(&r->log);
     dt_list_free(&r->waits);
@@ -113,6 +115,7 @@ void dt_report_node(void *s, struct dt_node *node) {
     dt_set(&seen->name, node->name);
     dt_set(&seen->hostname, node->hostname);
     dt_set(&seen->otp, node->otp);
+    seen->clock = node->clock;
     seen->os_pid = node->os_pid;
     seen->first = node->first;
     seen->last = node->last;
@@ -361,7 +364,8 @@ void dt_report_message_gone(void *s, struct dt_message *m) {
         to = dt_who_sum(r, from ? from->node : NULL, receiver_of(m->to_text));
     struct dt_pair *row = dt_pairs_row(r, &r->talks, from, to, NULL);
     row->count++;
-    row->inferred += m->matched == DT_MATCHED_ORDER;
+    row->inferred += dt_is_inferred(m->matched);
+    dt_requests_add(r, m);
 }
 
 static void took(struct dt_pair *row, const struct dt_server_call *c) {

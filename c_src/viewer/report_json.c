@@ -76,6 +76,16 @@ static void node(GString *to, const void *row) {
     count(to, "processes", node->processes);
     dt_json_number(to, "begin", node->first);
     dt_json_number(to, "end", node->last);
+    if (!node->clock) {
+        dt_json_null(to, "clock");
+        return;
+    }
+    dt_json_open(to, "clock", '{');
+    dt_json_number(to, "number", node->clock->number);
+    dt_json_text(to, "known", dt_clock_words[node->clock->known]);
+    dt_json_number(to, "offset_ns", node->clock->offset);
+    dt_json_number(to, "uncertainty_ns", node->clock->uncertainty);
+    dt_json_close(to, '}');
 }
 
 static void kinds(GString *to, const struct dt_report *r) {
@@ -219,6 +229,20 @@ static void dead(GString *to, const void *row) {
     dt_json_text(to, "example", dead->example);
 }
 
+static void request(GString *to, const void *row) {
+    const struct dt_request *request = row;
+    dt_json_text(to, "label", request->label);
+    dt_json_number(to, "begin", request->begin);
+    dt_json_number(to, "end", request->end);
+    count(to, "messages", request->messages);
+    count(to, "between_nodes", request->between_nodes);
+    count(to, "processes", g_hash_table_size(request->processes));
+    dt_json_open(to, "nodes", '[');
+    for (guint i = 0; i < request->nodes->len; i++)
+        dt_json_text(to, NULL, dt_seen_name(g_ptr_array_index(request->nodes, i)));
+    dt_json_close(to, ']');
+}
+
 /* -- Lists ------------------------------------------------------------------------------ */
 
 static void exited(GString *to, const void *row) {
@@ -314,6 +338,7 @@ static void left_out(GString *to, const struct dt_report *r) {
     dt_json_close(to, '}');
     count(to, "ports", r->ports.left_out);
     count(to, "talks", r->talks.left_out);
+    count(to, "requests", r->requests.left_out);
     count(to, "server_calls", r->server_calls.left_out);
     count(to, "dead", r->dead.left_out);
     count(to, "exits", r->crashes.left_out);
@@ -330,6 +355,7 @@ static const struct table tables[] = {
     {"calls", dt_report_calls, call},
     {"server_calls", dt_report_server_calls, server_call},
     {"talks", dt_report_talks, talk},
+    {"requests", dt_report_requests, request},
     {"dead", dt_report_dead, dead},
     {"exits", dt_report_crashes, exited},
     {"waits", dt_report_waits, waited},

@@ -25,6 +25,9 @@ enum {
     DT_SUMS = 4096,
     /* Steps of the load over time. */
     DT_STEPS = 300,
+    /* Labels of seq_trace, and processes of each that are told apart. */
+    DT_REQUESTS = 1000,
+    DT_REQUEST_PROCESSES = 1000,
     /* Bytes of a request's shape, and of texts that are shown as examples. */
     DT_SHAPE = 80,
     DT_EXAMPLE = 160,
@@ -86,7 +89,8 @@ struct dt_seen_node {
     char *name, *hostname, *otp;
     int64_t os_pid, first, last;
     uint64_t processes;
-    uint32_t told; /* bit n: enum dt_told n */
+    const struct dt_clock *clock; /* NULL if the recording has one */
+    uint32_t told;                /* bit n: enum dt_told n */
     int64_t load[DT_LOADS][DT_STEPS];
 };
 
@@ -161,6 +165,23 @@ void dt_names_free(struct dt_names *names);
 struct dt_named *dt_names_row(struct dt_names *names, struct dt_seen_node *node, const char *name);
 GPtrArray *dt_names_sorted(const struct dt_names *names, GCompareFunc by);
 
+/* A request that seq_trace follows: messages of one label. */
+struct dt_request {
+    char *label;
+    uint64_t messages, between_nodes;
+    GHashTable *processes; /* numbers */
+    GPtrArray *nodes;      /* struct dt_seen_node, in the order in which it came there */
+    int64_t begin, end;
+};
+
+struct dt_requests {
+    GHashTable *rows;  /* by label */
+    uint64_t left_out; /* messages of labels that had no room */
+};
+void dt_requests_init(struct dt_requests *requests);
+void dt_requests_free(struct dt_requests *requests);
+void dt_requests_add(struct dt_report *report, const struct dt_message *m);
+
 /* A call that has not ended. */
 struct dt_called {
     uint64_t number;
@@ -226,6 +247,7 @@ struct dt_report {
     struct dt_kept processes, ports;
     struct dt_pairs talks, server_calls, dead;
     struct dt_names calls, spans, counters, monitor;
+    struct dt_requests requests;
     struct dt_list crashes, waits, collections, log;
     uint64_t exits, processes_seen;
     uint64_t sent, received, dead_messages, log_errors;
@@ -286,6 +308,7 @@ dt_rows dt_report_nodes, dt_report_lost_rows, dt_report_findings; /* dt_seen_nod
 dt_rows dt_report_processes, dt_report_ports;                     /* dt_who */
 dt_rows dt_report_calls, dt_report_spans, dt_report_counters;     /* dt_named */
 dt_rows dt_report_server_calls, dt_report_talks, dt_report_dead;  /* dt_pair */
+dt_rows dt_report_requests;                                       /* dt_request */
 dt_rows dt_report_crashes, dt_report_waits, dt_report_collections, dt_report_log; /* dt_listed */
 
 /* DT_NO_VALUE if the recording does not tell. */
@@ -300,6 +323,8 @@ char *dt_show_who(const struct dt_who *who);
 /* With its node, if there are several. */
 char *dt_show_where(const struct dt_report *report, const struct dt_who *who);
 void dt_show_ns(char *to, size_t size, int64_t ns);
+/* "+1.20 ms ± 30.0 µs"; "" without a clock. The caller frees it. */
+char *dt_show_clock(const struct dt_clock *clock);
 void dt_show_bytes(char *to, size_t size, uint64_t bytes);
 
 #endif

@@ -27,6 +27,21 @@ void dt_show_ns(char *to, size_t size, int64_t ns) {
         g_snprintf(to, size, "%" G_GINT64_FORMAT " ns", ns);
 }
 
+char *dt_show_clock(const struct dt_clock *clock) {
+    if (!clock)
+        return g_strdup("");
+    if (clock->known == DT_CLOCK_REFERENCE)
+        return g_strdup("reference");
+    if (clock->known == DT_CLOCK_RECORDED && !clock->offset)
+        return g_strdup("as recorded");
+    char offset[32], uncertainty[32];
+    dt_show_ns(offset, sizeof offset, ABS(clock->offset));
+    dt_show_ns(uncertainty, sizeof uncertainty, clock->uncertainty);
+    return g_strdup_printf("%s%s%s%s", clock->offset < 0 ? "-" : "+", offset,
+                           clock->known == DT_CLOCK_BOTH_WAYS ? " \u00b1 " : ", one way",
+                           clock->known == DT_CLOCK_BOTH_WAYS ? uncertainty : "");
+}
+
 void dt_show_bytes(char *to, size_t size, uint64_t bytes) {
     static const struct unit units[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}};
     if (!show(to, size, (double)bytes, units))

@@ -81,14 +81,26 @@ static void cell_who(struct dt_columns *c, const struct dt_who *who) {
     dt_columns_text(c, shown);
 }
 
-/* Both are of one node. */
+/* With its node, if that is not the one of the row. */
+static void cell_other(struct dt_columns *c, const struct dt_who *who,
+                       const struct dt_who *of_row) {
+    if (!of_row || !who->node || who->node == of_row->node) {
+        cell_who(c, who);
+        return;
+    }
+    g_autofree char *shown = dt_show_who(who);
+    g_autofree char *text = g_strdup_printf("node %u: %s", who->node->number, shown);
+    dt_columns_text(c, text);
+}
+
+/* The row is of the sender's node. */
 static void cells_pair(struct dt_columns *c, const struct dt_report *r,
                        const struct dt_pair *pair) {
     const struct dt_who *known = pair->from ? pair->from : pair->to;
     cell_node(c, r, known ? known->node : NULL);
     cell_who(c, pair->from);
     if (pair->to)
-        cell_who(c, pair->to);
+        cell_other(c, pair->to, known);
     else
         dt_columns_text(c, pair->text ? pair->text : "unknown");
 }
@@ -157,8 +169,8 @@ static void put_table(GString *to, const struct dt_report *r, unsigned top,
 /* -- The recording ---------------------------------------------------------------------- */
 
 static void nodes(GString *to, const struct dt_report *r) {
-    struct dt_columns *c =
-        dt_columns_new(COLUMNS("", "<node", "<host", "os pid", "<OTP", "processes", "seconds"));
+    struct dt_columns *c = dt_columns_new(
+        COLUMNS("", "<node", "<host", "os pid", "<OTP", "processes", "seconds", "<clock"));
     g_autoptr(GPtrArray) nodes = dt_report_nodes(r);
     for (guint i = 0; i < nodes->len; i++) {
         const struct dt_seen_node *node = g_ptr_array_index(nodes, i);
@@ -169,6 +181,8 @@ static void nodes(GString *to, const struct dt_report *r) {
         dt_columns_text(c, node->otp);
         cell_count(c, node->processes);
         dt_columns_printf(c, "%.3f", (double)(node->last - node->first) / 1e9);
+        g_autofree char *clock = dt_show_clock(node->clock);
+        dt_columns_text(c, clock);
     }
     dt_columns_end(c, to);
 }
@@ -368,7 +382,11 @@ static void cell_quantiles(struct dt_columns *c, const struct dt_quantiles *q) {
 static void server_call(struct dt_columns *c, const struct dt_report *r, const void *row) {
     const struct dt_pair *call = row;
     cell_node(c, r, call->to ? call->to->node : NULL);
-    cell_short(c, call->only ? call->only : call->from);
+    const struct dt_who *caller = call->only ? call->only : call->from;
+    if (call->to && caller && caller->node != call->to->node)
+        cell_other(c, caller, call->to);
+    else
+        cell_short(c, caller);
     cell_short(c, call->to);
     dt_columns_text(c, call->text);
     cell_count(c, call->count);
@@ -406,6 +424,23 @@ static void talk(struct dt_columns *c, const struct dt_report *r, const void *ro
     cells_pair(c, r, talk);
     cell_count(c, talk->count);
     cell_some(c, talk->inferred);
+}
+
+/* Nodes by their numbers, as in the table of nodes. */
+static void request(struct dt_columns *c, const struct dt_report *r, const void *row) {
+    const struct dt_request *request = row;
+    g_autoptr(GString) nodes = g_string_new(NULL);
+    for (guint i = 0; i < request->nodes->len; i++) {
+        const struct dt_seen_node *node = g_ptr_array_index(request->nodes, i);
+        g_string_append_printf(nodes, "%s%u", i ? ", " : "", node->number);
+    }
+    cell_time(c, r, request->begin);
+    dt_columns_text(c, request->label);
+    cell_ns(c, request->end - request->begin);
+    cell_count(c, request->messages);
+    cell_count(c, request->between_nodes);
+    cell_count(c, g_hash_table_size(request->processes));
+    dt_columns_text(c, nodes->str);
 }
 
 static void dead(struct dt_columns *c, const struct dt_report *r, const void *row) {
@@ -491,6 +526,11 @@ static bool was_zero(const void *row) {
     return counter->min == 0 && counter->max == 0;
 }
 
+/* Where there is one node, messages and calls show them. */
+static GPtrArray *of_several_nodes(const struct dt_report *r) {
+    return dt_report_has_nodes(r) ? dt_report_requests(r) : g_ptr_array_new();
+}
+
 /* -- All of them ------------------------------------------------------------------------ */
 
 static const struct table tables[] = {
@@ -504,6 +544,9 @@ static const struct table tables[] = {
      .cells = call},
     {"Messages by sender and receiver", dt_report_talks,
      COLUMNS("node", "<from", "<to", "messages", "inferred"), .cells = talk},
+    {"Requests by their label of seq_trace", of_several_nodes,
+     COLUMNS("at s", "<label", "took", "messages", "between nodes", "processes", "<nodes"),
+     .cells = request},
     {"Messages to the dead: exited processes, names that nobody had", dt_report_dead,
      COLUMNS("node", "<from", "<to", "messages", "~example"), .cells = dead},
     {"Crashes", dt_report_crashes, COLUMNS("at s", "node", "<process", "~reason", "~linked"),

@@ -199,7 +199,8 @@ void dt_sequence_message_gone(void *of, struct dt_message *m) {
                             .from = party_at(s, &from),
                             .to = party_at(s, &to),
                             .text = g_strdup(m->text),
-                            .inferred = m->matched == DT_MATCHED_ORDER,
+                            .inferred = dt_is_inferred(m->matched),
+                            .is_early = m->matched == DT_MATCHED_EARLY,
                             .is_dead = m->is_dead});
 }
 

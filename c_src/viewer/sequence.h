@@ -43,6 +43,7 @@ struct dt_step {
     struct dt_party *from, *to; /* of an exit only `from` */
     char *text;
     bool inferred, is_dead;
+    bool is_early; /* delivered before it was sent, by the nodes' clocks */
 };
 
 struct dt_sequence *dt_sequence_new(void);

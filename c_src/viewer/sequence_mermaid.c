@@ -97,7 +97,9 @@ static void step(GString *to, const struct dt_step *step) {
     const char *arrow = step->is_dead ? "-x" : step->inferred ? "-->>" : "->>";
     g_string_append_printf(to, "    p%u%sp%u: ", step->from->alias, arrow, step->to->alias);
     put_message(to, step->text);
-    g_string_append(to, step->inferred ? " inferred\n" : "\n");
+    g_string_append(to, step->is_early   ? " inferred, clocks differ\n"
+                        : step->inferred ? " inferred\n"
+                                         : "\n");
 }
 
 void dt_sequence_mermaid(struct dt_sequence *s, GString *to) {

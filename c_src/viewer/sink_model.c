@@ -125,6 +125,12 @@ static void node_line(struct lines *s, const char *kind, const struct dt_node *n
     text(s, "hostname", node->hostname);
     number(s, "os_pid", node->os_pid);
     text(s, "otp", node->otp);
+    if (node->clock) {
+        number(s, "clock", node->clock->number);
+        text(s, "known", dt_clock_words[node->clock->known]);
+        number(s, "offset", node->clock->offset);
+        number(s, "uncertainty", node->clock->uncertainty);
+    }
     end(s);
 }
 
@@ -276,6 +282,8 @@ static void message_line(struct lines *s, const char *kind, const struct dt_mess
     at(s, "delivered", m->delivered);
     word(s, "matched", dt_matched_names[m->matched]);
     flag(s, "is_dead", m->is_dead);
+    if (m->early)
+        number(s, "early", m->early);
     text(s, "to_text", m->to_text);
     text(s, "label", m->label);
     text(s, "timer", m->timer);

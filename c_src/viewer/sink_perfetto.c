@@ -324,7 +324,7 @@ static void message_instant(struct perfetto *s, const struct dt_message *m, stru
     if (has_text)
         dt_arg_text(s->packets, DT_ARG_text, m->text);
     dt_arg_text(s->packets, DT_ARG_matched, dt_matched_names[m->matched]);
-    if (m->matched == DT_MATCHED_ORDER)
+    if (dt_is_inferred(m->matched))
         dt_arg_true(s->packets, DT_ARG_inferred);
     dt_arg_text(s->packets, DT_ARG_label, m->label);
     dt_arg_text(s->packets, DT_ARG_timer, m->timer);

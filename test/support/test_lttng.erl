@@ -102,7 +102,8 @@ start(Daemon, Probes) ->
     start(Daemon, Probes, #{}).
 
 %% Options: `channel`, the options of `lttng enable-channel`; `event`, those of
-%% `lttng enable-event`; `create`, those of `lttng create` in place of its output folder.
+%% `lttng enable-event`; `create`, those of `lttng create` in place of its output folder;
+%% `vpid`, the one process that is recorded.
 start(Daemon, Probes, Options) ->
     Name = io_lib:format("dyntrace-~s-~b", [os:getpid(), erlang:unique_integer([positive])]),
     Folder = filename:join(os:getenv("TMPDIR", "/tmp"), Name),
@@ -115,6 +116,7 @@ start(Daemon, Probes, Options) ->
      || Probe <- Probes],
     [{0, _} = lttng(Daemon, "add-context -u -s ~s -c channel -t ~s", [Name, Context])
      || Context <- maps:get(contexts, Options, [])],
+    [{0, _} = lttng(Daemon, "track -u -s ~s --vpid=~s", [Name, Vpid]) || #{vpid := Vpid} <- [Options]],
     {0, _} = lttng(Daemon, "start ~s", [Name]),
     Session.
 

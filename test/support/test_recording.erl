@@ -11,6 +11,8 @@
 
 -type options() :: #{daemon => term(),                % of test_lttng; else one for this recording
                      nodes => pos_integer(),          % 1
+                     named => [string()],             % distributed nodes of these names instead: a is a@127.0.0.1
+                     apart => boolean(),              % each node by a session of its own, into Folder/1, ...
                      probes => [atom()],              % '*' of org_erlang_dyntrace
                      contexts => [string()],          % vpid, vtid, procname
                      channel => string(),             % options of `lttng enable-channel'
@@ -39,8 +41,14 @@ make(Folder, Options, Fun) ->
             with_nodes(Folder, Options, Fun)
     end.
 
+with_nodes(Folder, #{named := Names} = Options, Fun) ->
+    test_node:with_epmd(fun(Epmd) ->
+                                on_nodes(Folder, Options, Fun, [test_node:named(Name, Epmd) || Name <- Names])
+                        end);
 with_nodes(Folder, Options, Fun) ->
-    Nodes = [test_node:start() || _ <- lists:seq(1, maps:get(nodes, Options, 1))],
+    on_nodes(Folder, Options, Fun, [test_node:start() || _ <- lists:seq(1, maps:get(nodes, Options, 1))]).
+
+on_nodes(Folder, Options, Fun, Nodes) ->
     try
         [ok = follow(Node, maps:get(env, Options, [])) || Node <- Nodes],
         _ = (maps:get(before, Options, fun(_) -> ok end))(Nodes),
@@ -59,14 +67,22 @@ follow(Node, Env) ->
                          end).
 
 record(Folder, #{daemon := Daemon} = Options, Nodes, Fun) ->
-    Session = test_lttng:start(Daemon, maps:get(probes, Options, ['*']),
-                               #{create => "--output='" ++ Folder ++ "'",
-                                 contexts => maps:get(contexts, Options, contexts()),
-                                 channel => maps:get(channel, Options, ?CHANNEL)}),
+    Sessions = [test_lttng:start(Daemon, maps:get(probes, Options, ['*']),
+                                 Of#{contexts => maps:get(contexts, Options, contexts()),
+                                     channel => maps:get(channel, Options, ?CHANNEL)})
+                || Of <- sessions(Folder, Options, Nodes)],
     [ok = until_traced(Node) || Node <- Nodes],
     Result = Fun(Nodes),
-    ok = test_lttng:finish(Session),
+    [ok = test_lttng:finish(Session) || Session <- Sessions],
     Result.
+
+sessions(Folder, #{apart := true}, Nodes) ->
+    [#{create => output(filename:join(Folder, integer_to_list(N))), vpid => test_node:os_pid(Node)}
+     || {N, Node} <- lists:zip(lists:seq(1, length(Nodes)), Nodes)];
+sessions(Folder, _, _) ->
+    [#{create => output(Folder)}].
+
+output(Folder) -> "--output='" ++ Folder ++ "'".
 
 %% Until the trace flags are set and do not change any more.
 until_traced(Node) ->

@@ -7,7 +7,13 @@ export const STATES = ["unknown", "waiting", "runnable", "running", "collecting"
 export const [, WAITING, RUNNABLE, RUNNING, COLLECTING, EXITING, MERGED] = STATES.keys();
 
 export const OUTCOMES = ["reply", "timeout", "down", "unknown"];
-export const MATCHED = ["not matched", "exact, by sender", "exact, by token", "inferred, by order"];
+export const MATCHED = [
+    "not matched",
+    "exact, by sender",
+    "exact, by token",
+    "inferred, by order",
+    "inferred, by order; delivered before it was sent: clocks differ",
+];
 
 export function load() {
     const text = document.getElementById("data").textContent;

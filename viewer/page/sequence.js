@@ -233,7 +233,7 @@ export class Sequence {
         const rows = found.map(({ n, from, to }, row) => {
             const y = row * LINE + 24;
             const dead = messages.dead[n] === 1,
-                inferred = messages.matched[n] === 3;
+                inferred = messages.matched[n] >= 3;
             const sent = Number.isNaN(messages.sent[n]) ? messages.delivered[n] : messages.sent[n];
             const slow = messages.delivered[n] - messages.sent[n];
             const own = from === to;

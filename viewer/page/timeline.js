@@ -331,7 +331,7 @@ export class Timeline {
                 messages.delivered[n],
                 middle(from),
                 middle(to),
-                messages.matched[n] === 3,
+                messages.matched[n] >= 3,
                 messages.dead[n] === 1,
                 strength,
             );

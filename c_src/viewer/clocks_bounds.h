@@ -1,0 +1,18 @@
+/*
+ * Offsets of clocks within bounds on their differences.
+ */
+#ifndef DT_VIEWER_CLOCKS_BOUNDS_H
+#define DT_VIEWER_CLOCKS_BOUNDS_H
+
+#include "viewer/clocks.h"
+
+struct dt_bounds;
+
+struct dt_bounds *dt_bounds_new(unsigned clocks);
+/* offset(from) - offset(to) <= ns */
+void dt_bounds_add(struct dt_bounds *bounds, unsigned from, unsigned to, int64_t ns);
+/* Sets the clocks' offsets. The clock with the number 0 is the reference. */
+void dt_bounds_solve(struct dt_bounds *bounds, struct dt_clocks *clocks);
+void dt_bounds_free(struct dt_bounds *bounds);
+
+#endif

@@ -1,0 +1,187 @@
+/*
+ * A message from clock A to clock B bounds their offsets: sent + offset(A) <= delivered +
+ * offset(B), so offset(A) - offset(B) <= delivered - sent. The fastest message of each direction
+ * bounds most.
+ *
+ * Only messages that can't be confused count: of which one was sent and one was delivered in all
+ * the recording that have these nodes and this text or, with sequential tracing, this serial. They
+ * are looked up at the end, when all nodes have told their names. A message that was delivered
+ * later than it could have been does no harm, so those that are taken late, as by
+ * seq_trace_receive, may count.
+ */
+#include "viewer/clocks_estimate.h"
+
+#include <string.h>
+
+#include "viewer/clocks_bounds.h"
+#include "viewer/far.h"
+#include "viewer/model_parts.h"
+
+enum {
+    /* Sends, and as many deliveries; later ones do not count. */
+    SAMPLES_MAX = 500000,
+};
+
+/* A message at one of its ends. */
+struct sample {
+    struct node *node; /* where that was recorded */
+    uint64_t hash;     /* of what both ends tell of it */
+    int64_t time;
+    unsigned clock;
+    bool is_repeated;
+    uint64_t other; /* the number of the other end's node; 0: it has a name */
+    const char *name;
+};
+
+struct dt_estimate {
+    struct dt_model *nodes; /* their names and numbers alone */
+    GHashTable *sent, *delivered;
+    GStringChunk *names;
+};
+
+static guint hash_sample(gconstpointer data) {
+    const struct sample *s = data;
+
+    return (guint)(s->hash ^ s->hash >> 32) ^ g_direct_hash(s->node);
+}
+
+static gboolean equal_samples(gconstpointer a, gconstpointer b) {
+    const struct sample *x = a, *y = b;
+
+    return x->hash == y->hash && x->node == y->node;
+}
+
+struct dt_estimate *dt_estimate_new(void) {
+    static const struct dt_sink nobody;
+    struct dt_estimate *e = g_new0(struct dt_estimate, 1);
+
+    e->nodes = dt_model_new(&nobody, NULL);
+    e->sent = g_hash_table_new_full(hash_sample, equal_samples, g_free, NULL);
+    e->delivered = g_hash_table_new_full(hash_sample, equal_samples, g_free, NULL);
+    e->names = g_string_chunk_new(4096);
+    return e;
+}
+
+void dt_estimate_free(struct dt_estimate *e) {
+    if (!e)
+        return;
+    g_hash_table_destroy(e->sent);
+    g_hash_table_destroy(e->delivered);
+    g_string_chunk_free(e->names);
+    dt_model_free(e->nodes);
+    g_free(e);
+}
+
+/* -- Samples ------------------------------------------------------------------------ */
+
+/* FNV-1a */
+static uint64_t hash_text(uint64_t hash, const char *text) {
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
+    return (hash ^ 0xff) * 0x100000001b3;
+}
+
+/* `serial` is 0 without sequential tracing. */
+static uint64_t hash_message(const char *text, const char *label, uint64_t serial) {
+    uint64_t hash = (0xcbf29ce484222325 ^ serial) * 0x100000001b3;
+    char key[DT_FAR_KEY];
+
+    dt_far_key(label, key);
+    hash = hash_text(hash, key);
+    dt_far_key(text, key);
+    return hash_text(hash, key);
+}
+
+static void add(GHashTable *samples, const struct sample *sample) {
+    struct sample *former = g_hash_table_lookup(samples, sample);
+
+    if (former)
+        former->is_repeated = true;
+    else if (g_hash_table_size(samples) < SAMPLES_MAX)
+        g_hash_table_add(samples, g_memdup2(sample, sizeof *sample));
+}
+
+static bool is_far(const struct sample *sample) {
+    return sample->other || sample->name;
+}
+
+static void add_sent(struct dt_estimate *e, struct sample sample, const char *to) {
+    char *name, *node;
+
+    if (dt_far_name(to, &name, &node)) {
+        sample.name = g_string_chunk_insert_const(e->names, node);
+        g_free(name);
+        g_free(node);
+    } else if (!dt_far_number(to, &sample.other)) {
+        return;
+    }
+    if (is_far(&sample))
+        add(e->sent, &sample);
+}
+
+void dt_estimate_event(void *estimate, const struct dt_recorded *event) {
+    struct dt_estimate *e = estimate;
+    const union dt_event *f = &event->fields;
+    struct node *node = dt_node_of(e->nodes, event);
+    struct sample sample = {
+        .node = node, .time = event->time, .clock = event->clock ? event->clock->number : 0};
+
+    switch (event->probe) {
+    case DT_node_identity:
+        dt_node_identity(node, &f->node_identity);
+        break;
+    case DT_process_identity:
+        dt_node_named(node, f->process_identity.node, "");
+        break;
+    case DT_message_send:
+        sample.hash = hash_message(f->message_send.message, "", 0);
+        add_sent(e, sample, f->message_send.to);
+        break;
+    case DT_message_delivery:
+        if (*f->message_delivery.from || !strchr(f->message_delivery.node, '@'))
+            break;
+        sample.hash = hash_message(f->message_delivery.message, "", 0);
+        sample.name = g_string_chunk_insert_const(e->names, f->message_delivery.node);
+        add(e->delivered, &sample);
+        break;
+    case DT_seq_trace_send:
+        sample.hash = hash_message(f->seq_trace_send.message, f->seq_trace_send.label,
+                                   f->seq_trace_send.current + 1);
+        add_sent(e, sample, f->seq_trace_send.to);
+        break;
+    case DT_seq_trace_receive:
+        sample.hash = hash_message(f->seq_trace_receive.message, f->seq_trace_receive.label,
+                                   f->seq_trace_receive.current + 1);
+        if (dt_far_number(f->seq_trace_receive.from, &sample.other) && sample.other)
+            add(e->delivered, &sample);
+        break;
+    default:
+        break;
+    }
+}
+
+/* -- The end ------------------------------------------------------------------------ */
+
+static struct node *other(const struct sample *s) {
+    return s->other ? dt_peer(s->node, s->other) : dt_peer_named(s->node, s->name);
+}
+
+void dt_estimate_end(struct dt_estimate *e, struct dt_clocks *clocks) {
+    struct dt_bounds *bounds = dt_bounds_new(dt_clocks_count(clocks));
+    GHashTableIter i;
+    gpointer of;
+
+    g_hash_table_iter_init(&i, e->sent);
+    while (g_hash_table_iter_next(&i, &of, NULL)) {
+        const struct sample *sent = of, *delivered;
+        struct sample wanted = {.node = other(sent), .hash = sent->hash};
+
+        if (sent->is_repeated || !wanted.node)
+            continue;
+        delivered = g_hash_table_lookup(e->delivered, &wanted);
+        if (delivered && !delivered->is_repeated && other(delivered) == sent->node)
+            dt_bounds_add(bounds, sent->clock, delivered->clock, delivered->time - sent->time);
+    }
+    dt_bounds_solve(bounds, clocks);
+    dt_bounds_free(bounds);
+}

@@ -1,0 +1,81 @@
+/*
+ * Messages between nodes whose clocks differ: a delivery that is recorded before its send. It waits
+ * for that, and is told with it, at the time of the send.
+ */
+#include "viewer/model_messages.h"
+
+enum {
+    /* Per node. */
+    EARLY_MAX = 10000,
+};
+
+/* How long a delivery waits. */
+static const int64_t early_ns = INT64_C(10) * 1000 * 1000 * 1000;
+
+void dt_early_add(struct node *node, const struct delivery *d) {
+    struct messages *all = node->messages;
+    struct message *m = dt_message_new(node, d->node, d->from, d->to, d->text);
+
+    m->seen.delivered = d->time;
+    m->to_text = g_strdup(d->timer);
+    dt_in_flight_add(&all->early, m);
+    dt_server_calls_delivered(node, d->from, d->to, d->text);
+    m->arrived = d->time;
+    if (all->early.length > EARLY_MAX)
+        dt_early_late(node, all->early.first->arrived + early_ns + 1);
+}
+
+bool dt_early_sent(struct node *node, struct process *from, const struct receiver *r,
+                   const struct dt_message_send *e) {
+    struct list *early = &r->home->messages->early;
+    struct dt_wanted wanted = {.to = r->process ? &r->process->seen : NULL,
+                               .node = node,
+                               .is_far = true,
+                               .time = INT64_MAX};
+    char key[DT_FAR_KEY];
+    struct message *m;
+
+    if (!early->first)
+        return false;
+    dt_far_key(e->message, key);
+    wanted.key = key;
+    m = dt_in_flight_find(early, &wanted);
+    if (!m)
+        return false;
+    dt_in_flight_take_out(early, m);
+    if (from && !m->seen.from) {
+        m->seen.from = &from->seen;
+        dt_process_ref(from);
+    }
+    m->seen.sent = node->model->now;
+    m->seen.early = m->seen.sent - m->arrived;
+    m->seen.delivered = DT_NO_VALUE;
+    g_free(m->to_text);
+    m->seen.to_text = m->to_text = g_strdup(e->to);
+    DT_TELL(node->model, sent, &m->seen);
+    node->messages->left.message = m;
+    return true;
+}
+
+void dt_early_told(struct node *node) {
+    struct message *m = g_steal_pointer(&node->messages->left.message);
+
+    if (m)
+        dt_message_deliver(
+            m->home, m,
+            &(struct delivery){.time = m->seen.sent,
+                               /* Both may have one time: then the order of events says nothing. */
+                               .how = m->seen.early ? DT_MATCHED_EARLY : DT_MATCHED_ORDER});
+}
+
+void dt_early_late(struct node *node, int64_t now) {
+    struct list *early = &node->messages->early;
+    struct message *m;
+
+    while ((m = early->first) && m->arrived < now - early_ns) {
+        dt_in_flight_take_out(early, m);
+        m->seen.timer = m->to_text;
+        dt_message_deliver(node, m,
+                           &(struct delivery){.time = m->seen.delivered, .how = DT_MATCHED_NOT});
+    }
+}

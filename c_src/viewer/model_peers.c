@@ -1,0 +1,143 @@
+/*
+ * Other nodes as a node knows them. Its node_identity tells which number it gives to whom; whether
+ * that node is recorded, too, is looked up by the name and, where both are known, by the process of
+ * the operating system: a node that was started again has the same name.
+ */
+#include <string.h>
+
+#include "viewer/far.h"
+#include "viewer/model_parts.h"
+#include "viewer/texts.h"
+
+/* Numbers of one node; those of more nodes are not resolved. */
+enum { PEERS_MAX = 10000 };
+
+struct peer {
+    uint64_t number;
+    char *name;
+    int64_t os_pid; /* 0: unknown */
+    struct node *node;
+    uint64_t names; /* of the model, when `node` was looked up */
+};
+
+static void free_peer(gpointer data) {
+    struct peer *peer = data;
+
+    g_free(peer->name);
+    g_free(peer);
+}
+
+void dt_peers_new(struct node *node) {
+    node->peers = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, free_peer);
+}
+
+void dt_peers_free(struct node *node) {
+    g_hash_table_destroy(node->peers);
+}
+
+static void learn(struct node *node, uint64_t number, const struct dt_node_identity *e) {
+    struct peer *peer = g_hash_table_lookup(node->peers, &number);
+
+    if (!peer) {
+        if (g_hash_table_size(node->peers) >= PEERS_MAX)
+            return;
+        peer = g_new0(struct peer, 1);
+        peer->number = number;
+        g_hash_table_insert(node->peers, &peer->number, peer);
+    }
+    g_free(peer->name);
+    peer->name = dt_far_node(e->node);
+    peer->os_pid = (int64_t)e->os_pid;
+    node->model->names++;
+}
+
+void dt_node_identity(struct node *node, const struct dt_node_identity *e) {
+    char *end;
+    uint64_t number = g_ascii_strtoull(e->prefix, &end, 10);
+
+    if (!*e->prefix || *end || !*e->node)
+        return;
+    if (number) {
+        learn(node, number, e);
+        return;
+    }
+    node->identity_os_pid = (int64_t)e->os_pid;
+    node->model->names++;
+    dt_node_named(node, e->node, e->otp);
+}
+
+/* -- Who is recorded ---------------------------------------------------------------- */
+
+static int64_t os_pid_of(const struct node *node) {
+    if (node->identity_os_pid)
+        return node->identity_os_pid;
+    return node->seen.os_pid == DT_NO_VALUE ? 0 : node->seen.os_pid;
+}
+
+static bool may_be(const struct node *node, int64_t os_pid) {
+    return !os_pid || !os_pid_of(node) || os_pid == os_pid_of(node);
+}
+
+/* NULL if none has the name, or several. */
+static struct node *recorded(const struct node *asks, const char *name, int64_t os_pid) {
+    const struct dt_model *model = asks->model;
+    struct node *found = NULL;
+
+    for (unsigned i = 0; i < model->nodes->len; i++) {
+        struct node *node = model->nodes->pdata[i];
+
+        if (node == asks || g_strcmp0(node->bare_name, name) != 0 || !may_be(node, os_pid))
+            continue;
+        if (found)
+            return NULL;
+        found = node;
+    }
+    return found;
+}
+
+static struct node *node_of(struct node *asks, struct peer *peer) {
+    if (peer->names != asks->model->names) {
+        peer->names = asks->model->names;
+        peer->node = recorded(asks, peer->name, peer->os_pid);
+    }
+    return peer->node;
+}
+
+struct node *dt_peer(struct node *node, uint64_t number) {
+    struct peer *peer = number ? g_hash_table_lookup(node->peers, &number) : NULL;
+
+    if (!number)
+        return node;
+    return peer ? node_of(node, peer) : NULL;
+}
+
+struct node *dt_peer_named(struct node *node, const char *name) {
+    struct node *found;
+    GHashTableIter i;
+    gpointer of;
+    char *bare;
+
+    if (node->last_peer && node->last_peer_names == node->model->names &&
+        strcmp(node->last_peer, name) == 0)
+        return node->last_peer_node;
+    bare = dt_far_node(name);
+    found = recorded(node, bare, 0);
+    /* Of several with this name, the one that it is connected to. */
+    g_hash_table_iter_init(&i, node->peers);
+    while (g_hash_table_iter_next(&i, NULL, &of)) {
+        struct peer *peer = of;
+
+        if (strcmp(peer->name, bare) == 0)
+            found = node_of(node, peer);
+    }
+    g_free(bare);
+    dt_set(&node->last_peer, name);
+    node->last_peer_names = node->model->names;
+    return node->last_peer_node = found;
+}
+
+struct node *dt_home(struct node *node, const char *identifier) {
+    uint64_t number;
+
+    return dt_far_number(identifier, &number) ? dt_peer(node, number) : NULL;
+}
