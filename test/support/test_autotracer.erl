@@ -211,7 +211,8 @@ infos(What, Key) ->
 info_of(Session, What, Key) ->
     try apply(trace, info, [Session, What, Key])
     catch
-        error:badarg:Stack = [{trace, info, _, Location} | _] ->
+        error:badarg:Stack ->
+            [{trace, info, _, Location} | _] = Stack,
             case proplists:get_value(error_info, Location) of
                 #{cause := session} -> {Key, []};
                 _ -> erlang:raise(error, badarg, Stack)
