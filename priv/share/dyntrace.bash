@@ -22,6 +22,7 @@ _dyntrace()
         report) words='--seconds --events --output --keep' ;;
         request) words='--next --seconds' ;;
         record) words='--seconds --snapshot --events --to --output --quiet' ;;
+        run) words='--seconds' ;;
         view) words='--output' ;;
         *) words= ;;
     esac
