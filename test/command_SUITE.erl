@@ -19,7 +19,8 @@ all() ->
      recording, recording_of_two, no_session_is_left, snapshot, groups_of_events, current_session_stays,
      views, report, default_report, top, top_on_a_terminal, request, next_request,
      unprivileged, failures, not_started, disk_full, disk_fills, hostile_names,
-     from_the_node, from_the_node_without_python, from_the_node_wrongly, wrong_arguments, help, installed].
+     from_the_node, from_the_node_without_python, from_the_node_wrongly, wrong_arguments, help, installed,
+     night].
 
 init_per_suite(Config) ->
     Missing = case {os:cmd("id -u"), test_bpftrace:missing(), test_viewer:missing()} of
@@ -807,6 +808,27 @@ installed(Config) ->
     {0, Completed} = test_shell:run("bash -c '. \"$0\"; COMP_WORDS=(dyntrace re); COMP_CWORD=1; _dyntrace; "
                                     "echo ${COMPREPLY[*]}' '~ts/share/bash-completion/completions/dyntrace'", [Prefix]),
     ?assertEqual(<<"record report request\n">>, Completed).
+
+%% Each command of docs/night.md works, on the shop of that page. Those that run until Ctrl-C end after some seconds.
+night(Config) ->
+    {ok, Page} = file:read_file(filename:join(test_shell:project(), "docs/night.md")),
+    {match, Lines} = re:run(Page, "^\\$ dyntrace (.*)$", [global, multiline, {capture, all_but_first, list}]),
+    ?assert(length(Lines) >= 10),
+    Commands = [string:lexemes(Line, " ") || [Line] <- Lines],
+    ok = call(Config, fun test_command_shop:start/0),
+    ok = call(Config, fun() -> dyntrace:follow(#{functions => test_command_shop:functions()}) end),
+    [begin
+         {Status, Output} = test_command:run("env -C '" ++ ?config(folder, Config) ++ "'", shortened(Command, Config)),
+         ?assertEqual({0, Command}, {Status, Command}, Output)
+     end || Command <- Commands, not lists:member("office", Command)],
+    ok = call(Config, fun test_command_shop:stop/0).
+
+shortened([Name | Args], Config) ->
+    Named = [case Arg of "shop" -> ?config(os_pid, Config); _ -> Arg end || Arg <- Args],
+    case lists:member(Name, ["top", "run", "record", "report"]) andalso not lists:member("--seconds", Args) of
+        true -> [Name | Named] ++ ["--seconds", "4"];
+        false -> [Name | Named]
+    end.
 
 %% -- Helpers -------------------------------------------------------------------------------------
 
