@@ -252,7 +252,12 @@ one_of_two(Config) ->
     call(Config, fun() -> exits(3, of_the_one) end),
     Output = interrupted(Command),
     test_node:stop(Other),
-    ?assertMatch({match, _}, re:run(Output, "of_the_one\\]: 3\n")),
+    %% From 0.27 on bpftrace counts each event twice with -p, and the command says so.
+    Count = case re:run(Output, "counts each event twice") of
+                nomatch -> "3";
+                {match, _} -> "[36]"
+            end,
+    ?assertMatch({match, _}, re:run(Output, ["of_the_one\\]: ", Count, "\n"])),
     ?assertEqual(nomatch, re:run(Output, "of_the_other")).
 
 %% -- dyntrace record -----------------------------------------------------------------------------
