@@ -42,9 +42,11 @@ check_option({Key, _}) ->
 -spec run(options()) -> {ok, file:filename()} | {error, Printed :: binary()}.
 run(Options) ->
     %% A process of its own gets the port's messages, also where the caller traps exits.
-    {Pid, Ref} = spawn_monitor(fun() -> exit({recorded, run_command(Options)}) end),
+    Caller = self(),
+    Tag = make_ref(),
+    {Pid, Ref} = spawn_monitor(fun() -> Caller ! {Tag, run_command(Options)} end),
     receive
-        {'DOWN', Ref, process, Pid, {recorded, Result}} -> Result;
+        {Tag, Result} -> _ = demonitor(Ref, [flush]), Result;
         {'DOWN', Ref, process, Pid, Reason} -> {error, unicode:characters_to_binary(io_lib:format("~0tp", [Reason]))}
     end.
 
