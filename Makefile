@@ -152,6 +152,17 @@ check-docs: all
 docs: all ## generate docs/PROBES.md and SystemTap's tapset
 	for g in $(GENERATED); do $${g#*:} $(LIB) > $${g%:*}.new && mv $${g%:*}.new $${g%:*} || exit 1; done
 
+# The command of the host, with what it needs there: no Erlang. PREFIX must not be this folder.
+PREFIX ?= /usr/local
+SHIPPED := $(DESTDIR)$(PREFIX)/lib/dyntrace
+install: ## install the command `dyntrace` with its scripts, plugin, manual and completion (PREFIX=/usr/local DESTDIR=)
+	install -d $(SHIPPED)/bpftrace $(SHIPPED)/babeltrace2
+	install -D priv/bin/dyntrace $(DESTDIR)$(PREFIX)/bin/dyntrace
+	install -m 644 priv/bpftrace/*.bt $(SHIPPED)/bpftrace
+	install -m 644 priv/babeltrace2/* $(SHIPPED)/babeltrace2
+	install -D -m 644 priv/share/dyntrace.1 $(DESTDIR)$(PREFIX)/share/man/man1/dyntrace.1
+	install -D -m 644 priv/share/dyntrace.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dyntrace
+
 lint: deps-lint deps-page all check-page ## line length, clang-format, clang-tidy, cppcheck, includes, xref, dialyzer
 	tools/line_length .
 	clang-format --dry-run --Werror c_src/*.[ch] c_src/*/*.[ch]
@@ -172,5 +183,5 @@ clean: ## remove all build results
 
 .PHONY: help all demo page check-page screenshot check check-apart check-arm64 check-building check-busy \
         check-matrix check-others check-release check-sanitize check-systemtap check-vm check-docs soak \
-        docs lint bench clean deps deps-arm64 deps-demo deps-page deps-check deps-release deps-vm deps-lint \
+        docs install lint bench clean deps deps-arm64 deps-demo deps-page deps-check deps-release deps-vm deps-lint \
         deps-bench deps-matrix

@@ -24,7 +24,7 @@
 -export([available/0, probes/0, listeners/0, info/0]).
 
 %% Attach-driven tracing
--export([follow/1, unfollow/0, dump/0, sender_pattern/0]).
+-export([follow/1, unfollow/0, dump/0, sender_pattern/0, record/1]).
 
 %% Annotations
 -export([mark/2, mark/3, span/2]).
@@ -247,6 +247,21 @@ unfollow() ->
 -spec dump() -> ok | {error, not_started}.
 dump() ->
     dyntrace_autotracer:dump().
+
+%% @doc Records this node with LTTng for some seconds, 10 unless told, and returns what was written. It runs the command
+%% `dyntrace' of this application beside the VM, as the VM's user, and waits for its end. `to' is a file whose extension
+%% names the kind of picture (`.html', `.pftrace', `.txt', `.json', `.folded', `.mmd') or, without an extension, a
+%% folder for the recording; a page named after node and time if it is not given. `events' are groups of events, such as
+%% `[messages, gc]'. An error is what the command prints: a cause and the next step. It requires Python, lttng-tools and
+%% babeltrace2 where the VM runs; the application has to follow consumers. Raises `badarg' for an option that is not
+%% valid.
+-spec record(#{seconds => number(), to => file:filename_all(), events => [atom()]}) ->
+          {ok, file:filename()} | {error, binary()}.
+record(Options) ->
+    case dyntrace_record:check(Options) of
+        ok -> dyntrace_record:run(Options);
+        {error, Why} -> dyntrace_badarg:raise(record, [Options], 1, Why)
+    end.
 
 %% @doc The match specification by which the probe `message_delivery' learns a message's sender. The application sets
 %% it while that probe is enabled; by hand, it is for `erlang:trace_pattern('receive', dyntrace:sender_pattern(), [])',

@@ -1,0 +1,41 @@
+# Completion of the command dyntrace for bash: commands, options, scripts, nodes, kinds of pictures.
+
+_dyntrace()
+{
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} words
+
+    if [ "$COMP_CWORD" = 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W 'nodes record report request run top view --help --version' -- "$word")
+        return
+    fi
+    case $before in
+        -o | --output | --keep) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
+        --sort) mapfile -t COMPREPLY < <(compgen -W 'run sent received gc gcs' -- "$word"); return ;;
+        --events)
+            mapfile -t COMPREPLY < <(compgen -W 'all scheduling messages calls gc ports requests annotations counters
+                                                 log vm memory' -- "$word")
+            return ;;
+    esac
+    case $command in
+        nodes) words='--json' ;;
+        top) words='--seconds --sort --rows' ;;
+        report) words='--seconds --events --output --keep' ;;
+        request) words='--next --seconds' ;;
+        record) words='--seconds --snapshot --events --to --output --quiet' ;;
+        run) words='--seconds' ;;
+        view) words='--output' ;;
+        *) words= ;;
+    esac
+    case $word:$command in
+        -*) ;;
+        *:view) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
+        *:run) [ "$COMP_CWORD" -gt 2 ] || words=$(dyntrace run 2>/dev/null | cut -d' ' -f1) ;;
+    esac
+    case $word:$command:$COMP_CWORD in
+        -* | *:nodes:* | *:run:2) ;;
+        *) words="$words $(dyntrace nodes 2>/dev/null | awk 'NR > 1 && $1 + 0 { print $1 }')" ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W "$words --help" -- "$word")
+}
+
+complete -F _dyntrace dyntrace

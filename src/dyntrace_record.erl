@@ -1,0 +1,97 @@
+%% @private A recording of this node, made by the command of the host, `priv/bin/dyntrace', which runs beside the VM.
+-module(dyntrace_record).
+
+-export([check/1, run/1]).
+
+-export_type([options/0]).
+
+-type options() :: #{seconds => number(), to => file:filename_all(), events => [atom()]}.
+
+-define(SECONDS, 10).
+
+%% Why the options are wrong, or ok.
+-spec check(term()) -> ok | {error, Why :: iolist()}.
+check(Options) when is_map(Options) ->
+    case [Error || Option <- maps:to_list(Options), {error, _} = Error <- [check_option(Option)]] of
+        [] -> ok;
+        [Error | _] -> Error
+    end;
+check(_) ->
+    {error, "not a map"}.
+
+check_option({seconds, Seconds}) when is_number(Seconds), Seconds > 0, Seconds =< 86400 -> ok;
+check_option({seconds, _}) -> {error, "seconds: a number above 0, 86400 at most"};
+check_option({to, To}) ->
+    try is_binary(unicode:characters_to_binary(To)) andalso To =/= "" andalso To =/= <<>> of
+        true -> ok;
+        false -> {error, "to: the name of a file"}
+    catch
+        error:_ -> {error, "to: the name of a file"}
+    end;
+check_option({events, Events}) ->
+    try lists:all(fun is_atom/1, Events) of
+        true -> ok;
+        false -> {error, "events: a list of atoms"}
+    catch
+        error:_ -> {error, "events: a list of atoms"}
+    end;
+check_option({Key, _}) ->
+    {error, io_lib:format("~0tp: no option; there are seconds, to, events", [Key])}.
+
+%% The file or folder that was written, or what the command has printed.
+-spec run(options()) -> {ok, file:filename()} | {error, Printed :: binary()}.
+run(Options) ->
+    %% A process of its own gets the port's messages, also where the caller traps exits.
+    Caller = self(),
+    Tag = make_ref(),
+    {Pid, Ref} = spawn_monitor(fun() -> Caller ! {Tag, run_command(Options)} end),
+    receive
+        {Tag, Result} -> _ = demonitor(Ref, [flush]), Result;
+        {'DOWN', Ref, process, Pid, Reason} -> {error, unicode:characters_to_binary(io_lib:format("~0tp", [Reason]))}
+    end.
+
+run_command(Options) ->
+    case code:priv_dir(dyntrace) of
+        {error, _} ->
+            {error, <<"the application's folder is not known">>};
+        Priv ->
+            To = filename:absname(to(maps:get(to, Options, default_file()))),
+            Port = open_port({spawn_executable, filename:join([Priv, "bin", "dyntrace"])},
+                             [{args, args(To, Options)}, exit_status, stderr_to_stdout, binary]),
+            collect(Port, To, [])
+    end.
+
+to(To) ->
+    unicode:characters_to_list(To).
+
+default_file() ->
+    {{Year, Month, Day}, {Hour, Minute, Second}} = calendar:local_time(),
+    lists:flatten(io_lib:format("~s-~4..0b~2..0b~2..0b-~2..0b~2..0b~2..0b.html",
+                                [node(), Year, Month, Day, Hour, Minute, Second])).
+
+%% A name with an extension is a picture, one without is the folder of a recording.
+args(To, Options) ->
+    Command = case filename:extension(To) of
+                  "" -> "record";
+                  _ -> "report"
+              end,
+    [Command, os:getpid(), "--seconds", lists:flatten(io_lib:format("~w", [maps:get(seconds, Options, ?SECONDS)])),
+     "-o", To
+     | case maps:get(events, Options, []) of
+           [] -> [];
+           Events -> ["--events", lists:flatten(lists:join(",", [atom_to_list(Event) || Event <- Events]))]
+       end].
+
+collect(Port, To, Printed) ->
+    receive
+        {Port, {data, Data}} -> collect(Port, To, [Data | Printed]);
+        {Port, {exit_status, 0}} -> {ok, To};
+        {Port, {exit_status, _}} -> {error, last_lines(iolist_to_binary(lists:reverse(Printed)))}
+    end.
+
+%% The cause and the next step come last.
+last_lines(Printed) ->
+    case binary:match(Printed, <<"dyntrace: ">>) of
+        nomatch -> Printed;
+        {At, _} -> binary:part(Printed, At, byte_size(Printed) - At)
+    end.

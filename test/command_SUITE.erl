@@ -1,0 +1,841 @@
+%% The command of the host, `dyntrace', as people use it: on real nodes, as root and as an unprivileged user; and its
+%% failures.
+-module(command_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+-define(OWN_PROCESSES, "unshare --pid --mount-proc --fork --kill-child").
+
+suite() ->
+    [{timetrap, {minutes, 6}}].
+
+all() ->
+    [nodes, consumers, late_name, container, no_nodes, several_nodes, other_user,
+     scripts, run_script, script_arguments, one_of_two,
+     recording, recording_of_two, no_session_is_left, snapshot, groups_of_events, current_session_stays,
+     views, report, default_report, top, top_on_a_terminal, request, next_request,
+     unprivileged, failures, not_started, disk_full, disk_fills, hostile_names,
+     from_the_node, from_the_node_without_python, from_the_node_wrongly, wrong_arguments, help, installed,
+     night].
+
+init_per_suite(Config) ->
+    Missing = case {os:cmd("id -u"), test_bpftrace:missing(), test_viewer:missing()} of
+                  {"0\n", false, false} -> false;
+                  {"0\n", false, NoViewer} -> NoViewer;
+                  {"0\n", NoBpftrace, _} -> NoBpftrace;
+                  _ -> "not root"
+              end,
+    test_require:tool(Missing, Config).
+
+end_per_suite(_) ->
+    ok.
+
+%% The application runs on the node. The command has a folder of its own, where it writes.
+init_per_testcase(Case, Config) ->
+    Folder = filename:join(?config(priv_dir, Config), atom_to_list(Case)),
+    ok = filelib:ensure_path(Folder),
+    Node = test_node:start(#{env => []}),
+    ok = test_node:call(Node, fun() -> started([{functions, [{?MODULE, paid, 1}]}]) end),
+    [{node, Node}, {os_pid, test_node:os_pid(Node)}, {folder, Folder} | Config].
+
+end_per_testcase(_, Config) ->
+    test_node:stop(?config(node, Config)).
+
+started(Env) ->
+    _ = logger:remove_handler(default),
+    _ = application:load(dyntrace),
+    [ok = application:set_env(dyntrace, Key, Value) || {Key, Value} <- Env],
+    {ok, _} = application:ensure_all_started(dyntrace),
+    ok.
+
+%% -- dyntrace nodes ------------------------------------------------------------------------------
+
+%% What Erlang says of itself.
+nodes(Config) ->
+    Plain = test_node:start(),
+    [PlainPid, OsPid] = [test_node:os_pid(Node) || Node <- [Plain, ?config(node, Config)]],
+    Listed = listed(),
+    test_node:stop(Plain),
+    Told = call(Config, fun() ->
+                                #{version := Version, library := Library} = dyntrace:info(),
+                                #{release => list_to_binary(erlang:system_info(otp_release)), node => node(),
+                                  version => list_to_binary(Version), library => list_to_binary(Library)}
+                        end),
+    #{release := Release, node := nonode@nohost, version := Version, library := Library} = Told,
+    #{<<"node">> := <<"nonode@nohost">>, <<"otp">> := Otp, <<"version">> := Version, <<"library">> := Mapped,
+      <<"container">> := null, <<"user">> := <<"root">>, <<"unknown">> := Unknown,
+      <<"consumers">> := #{<<"usdt">> := [], <<"lttng">> := []}} = node_of(OsPid, Listed),
+    ?assertEqual(#{}, Unknown),
+    ?assertMatch({Release, _}, {hd(binary:split(Otp, <<".">>)), Otp}),
+    ?assertEqual(identity(Library), identity(Mapped)),
+    ?assertMatch(#{<<"library">> := null, <<"version">> := null, <<"consumers">> := null}, node_of(PlainPid, Listed)),
+    {0, Text} = test_command:run(["nodes"]),
+    ?assertMatch({match, _}, re:run(Text, ["^", OsPid, " +root +- +nonode@nohost +", Otp, " +", Version, " +-$"],
+                                    [multiline])).
+
+identity(File) ->
+    {ok, Info} = file:read_file_info(File),
+    {element(11, Info), element(12, Info)}.
+
+listed() ->
+    {0, Json} = test_command:run(["nodes", "--json"]),
+    File = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-nodes-" ++ os:getpid()),
+    ok = file:write_file(File, Json),
+    Listed = test_viewer:decode(File),
+    ok = file:delete(File),
+    Listed.
+
+node_of(OsPid, Listed) ->
+    [Node] = [Node || #{<<"pid">> := Pid} = Node <- Listed, Pid =:= list_to_integer(OsPid)],
+    Node.
+
+%% The enabled probes of the command are those that the node itself sees.
+consumers(Config) ->
+    OsPid = ?config(os_pid, Config),
+    Consumer = test_bpftrace:start(call(Config, fun() -> maps:get(library, dyntrace:info()) end),
+                                   [message_send, process_exit]),
+    Enabled = lists:sort([iolist_to_binary(io_lib:format("~s:~s", [Provider, Name]))
+                          || #{provider := Provider, name := Name} <- call(Config, fun dyntrace:listeners/0)]),
+    ?assertEqual(2, length(Enabled)),
+    #{<<"consumers">> := #{<<"usdt">> := Seen}} = node_of(OsPid, listed()),
+    ?assertEqual(Enabled, Seen),
+    _ = test_bpftrace:stop(Consumer),
+    ?assertMatch(#{<<"consumers">> := #{<<"usdt">> := []}}, node_of(OsPid, listed())),
+    Daemon = test_lttng:start_daemon(),
+    Session = test_lttng:start(Daemon, [message_send]),
+    test_wait:until("LTTng's buffers are there", [<<"root">>],
+                    fun() ->
+                            #{<<"consumers">> := #{<<"lttng">> := Users}} = node_of(OsPid, listed()),
+                            Users
+                    end),
+    ok = test_lttng:finish(Session),
+    test_wait:until("they have gone", [],
+                    fun() ->
+                            #{<<"consumers">> := #{<<"lttng">> := Users}} = node_of(OsPid, listed()),
+                            Users
+                    end),
+    test_lttng:stop_daemon(Daemon).
+
+%% One node has its name on its command line, another starts its distribution later.
+late_name(_) ->
+    test_node:with_epmd(
+      fun(Epmd) ->
+              Named = test_node:named("command_early", Epmd),
+              Late = test_node:nameless(Epmd),
+              {ok, _} = test_node:call(Late, fun() -> net_kernel:start([command_late, shortnames]) end),
+              [?assertMatch(#{<<"node">> := Name}, node_of(test_node:os_pid(Node), listed()))
+               || Node <- [Named, Late], Name <- [test_node:call(Node, fun() -> atom_to_binary(node()) end)]],
+              [test_node:stop(Node) || Node <- [Named, Late]]
+      end).
+
+%% A process with processes and files of its own, and another host name.
+container(Config) ->
+    Exec = {os:find_executable("unshare"),
+            ["--pid", "--fork", "--kill-child", "--mount-proc", "--uts", "sh", "-c", "hostname crate; exec \"$@\"",
+             "sh", os:find_executable("erl")]},
+    Node = test_node:start(#{exec => Exec, args => ["-sname", "boxed", "-start_epmd", "false",
+                                                    "-erl_epmd_port", "4999"]}),
+    ok = test_node:call(Node, fun() -> started([]) end),
+    ?assertEqual("boxed@crate", test_node:call(Node, fun() -> atom_to_list(node()) end)),
+    [#{<<"pid">> := Pid, <<"container">> := Container, <<"version">> := Version}] =
+        [Listed || #{<<"node">> := <<"boxed@crate">>} = Listed <- listed()],
+    ?assertNotEqual(null, Container),
+    ?assertEqual(list_to_binary(call(Config, fun() -> maps:get(version, dyntrace:info()) end)), Version),
+    %% It is recorded and read from outside, by its name too.
+    Folder = filename:join(?config(folder, Config), "boxed"),
+    {0, _} = test_command:run(["record", "boxed", "--seconds", "2", "-o", Folder]),
+    #{<<"recording">> := #{<<"nodes">> := [#{<<"node">> := <<"boxed@crate">>}]}} = report_of(Folder),
+    {0, Top} = test_command:run(["top", integer_to_list(Pid), "--seconds", "4", "--rows", "30"]),
+    ?assertMatch({match, _}, re:run(Top, "<[0-9.]+> dyntrace_autotracer")),
+    test_node:stop(Node).
+
+no_nodes(_) ->
+    {5, Output} = test_command:run(?OWN_PROCESSES, ["nodes"]),
+    ?assertMatch({match, _}, re:run(Output, "no Erlang VM runs on this host.*\n  next: start the node")).
+
+%% In a place with two nodes and no others.
+several_nodes(_) ->
+    Erl = "erl -noinput -pa " ++ filename:dirname(code:which(dyntrace)) ++
+        " -eval 'application:ensure_all_started(dyntrace), io:put_chars(\"up\\n\")' ",
+    Script = io_lib:format("(~ts & ~ts &) | { read a; read b; '~ts' report; echo status $?; kill -9 -1; }",
+                           [Erl, Erl, test_command:path()]),
+    {_, Output} = test_shell:run("~s sh -c ~ts", [?OWN_PROCESSES, shell_quoted(Script)]),
+    ?assertMatch({match, _}, re:run(Output, "several nodes have dyntrace: .*, .*\n  next: name one: "
+                                    "`dyntrace report [0-9]+`\nstatus 5", [dotall])).
+
+shell_quoted(Text) ->
+    ["'", string:replace(lists:flatten(Text), "'", "'\\''", all), "'"].
+
+%% Root's node: its process is seen, and it is said what is not.
+other_user(Config) ->
+    OsPid = ?config(os_pid, Config),
+    {0, Nodes} = test_command:run(as_nobody(Config), ["nodes"]),
+    ?assertMatch({match, _}, re:run(Nodes, ["^", OsPid, " +root +\\? +nonode@nohost +\\S+ +\\? +\\?$"], [multiline])),
+    ?assertMatch({match, _}, re:run(Nodes, ["^\\? of .*\\b", OsPid, "\\b.*: only its user and root may read it$"],
+                                    [multiline])),
+    [begin
+         {3, Failed} = test_command:run(as_nobody(Config), [Command, OsPid]),
+         ?assertMatch({match, _}, re:run(Failed, ["process ", OsPid, " belongs to root, and you are nobody\n"
+                                                  "  next: .*sudo dyntrace ", Command, " ", OsPid]))
+     end || Command <- ["record", "report"]].
+
+as_nobody(Config) ->
+    as_nobody_in(?config(folder, Config)).
+
+as_nobody_in(_Folder) ->
+    test_command:as_nobody("/nonexistent").
+
+%% -- dyntrace run --------------------------------------------------------------------------------
+
+%% Each shipped script, with the first line of its comment.
+scripts(_) ->
+    {0, Output} = test_command:run(["run"]),
+    Files = filelib:wildcard(filename:join([test_shell:project(), "priv/bpftrace", "*.bt"])),
+    Lines = [begin
+                 {ok, Text} = file:read_file(File),
+                 {match, [Sentence]} = re:run(Text, "^ \\* (.*)$", [multiline, {capture, all_but_first, binary}]),
+                 {list_to_binary(filename:basename(File, ".bt")), Sentence}
+             end || File <- lists:sort(Files)],
+    Listed = [list_to_tuple(binary:split(Line, <<" ">>)) || Line <- binary:split(Output, <<"\n">>, [global, trim])],
+    ?assertEqual(Lines, [{Name, string:trim(Rest)} || {Name, Rest} <- Listed]).
+
+%% Seven exits, by their reason.
+run_script(Config) ->
+    Command = test_command:start(["run", "exits", ?config(os_pid, Config)]),
+    ok = test_command:await("Counting exits", Command),
+    until_traced(Config),
+    call(Config, fun() -> exits(7, for_the_command) end),
+    ?assertMatch({match, [<<"7">>]}, re:run(interrupted(Command), "@exits\\[for_the_command\\]: (\\d+)",
+                                            [{capture, all_but_first, binary}])).
+
+%% bpftrace misses a signal now and then: again, until it ends.
+interrupted(Command) ->
+    ok = test_command:signal("INT", Command),
+    Again = spawn_link(fun() -> again(Command) end),
+    {0, Output} = test_command:finish(Command),
+    unlink(Again),
+    exit(Again, kill),
+    Output.
+
+again(Command) ->
+    receive after 5000 -> ok end,
+    _ = test_shell:run("kill -INT ~b", [element(3, Command)]),
+    again(Command).
+
+exits(Count, Reason) ->
+    [receive {'DOWN', Ref, process, _, Reason} -> ok end
+     || _ <- lists:seq(1, Count), {_, Ref} <- [spawn_monitor(fun() -> exit(Reason) end)]],
+    ok.
+
+%% What comes after -- is the script's.
+script_arguments(Config) ->
+    Script = filename:join(?config(folder, Config), "mine.bt"),
+    ok = file:write_file(Script, "BEGIN { printf(\"arguments: %s %d\\n\", str($2), $3); exit(); }\n"
+                         "usdt:$1:org_erlang_dyntrace:user_mark { exit(); }\n"),
+    {0, Output} = test_command:run(["run", Script, ?config(os_pid, Config), "--", "tea", "17"]),
+    ?assertMatch({match, _}, re:run(Output, "arguments: tea 17")),
+    {4, NoScript} = test_command:run(["run", "no_such_script", ?config(os_pid, Config)]),
+    ?assertMatch({match, _}, re:run(NoScript, "no script no_such_script\n  next: `dyntrace run` lists")).
+
+%% Two nodes share the library's file: only the exits of one are counted.
+one_of_two(Config) ->
+    Other = test_node:start(),
+    ok = test_node:call(Other, fun() -> started([]) end),
+    Command = test_command:start(["run", "exits", ?config(os_pid, Config)]),
+    ok = test_command:await("Counting exits", Command),
+    until_traced(Config),
+    _ = test_node:call(Other, fun() -> exits(3, of_the_other) end),
+    call(Config, fun() -> exits(3, of_the_one) end),
+    Output = interrupted(Command),
+    test_node:stop(Other),
+    %% From 0.27 on bpftrace counts each event twice with -p, and the command says so.
+    Count = case re:run(Output, "counts each event twice") of
+                nomatch -> "3";
+                {match, _} -> "[36]"
+            end,
+    ?assertMatch({match, _}, re:run(Output, ["of_the_one\\]: ", Count, "\n"])),
+    ?assertEqual(nomatch, re:run(Output, "of_the_other")).
+
+%% -- dyntrace record -----------------------------------------------------------------------------
+
+%% Messages, calls and exits are those that Erlang counted. Files are their owner's.
+recording(Config) ->
+    Folder = filename:join(?config(folder, Config), "shop"),
+    {Notes, Output} = recorded(["-o", Folder], Config, fun test_shop:run/0),
+    ?assertMatch({match, _}, re:run(Output, "recording nonode@nohost \\(\\d+\\): until Ctrl-C\n")),
+    ?assertMatch({match, _}, re:run(Output, "^ +\\d+\\.\\d s  lost 0 events  [\\d.]+ k?B$", [multiline])),
+    {match, [Events]} = re:run(Output, "^recorded: (\\d+) events, lost 0, ", [multiline,
+                                                                              {capture, all_but_first, binary}]),
+    ?assertMatch({match, _}, re:run(Output, ["^\\Q", Folder, "\\E$"], [multiline])),
+    #{<<"recording">> := #{<<"events">> := Counted, <<"lost_events">> := 0, <<"nodes">> := [_]},
+      <<"server_calls">> := Calls, <<"processes">> := Processes} = report_of(Folder),
+    ?assertEqual(binary_to_integer(Events), Counted),
+    Takes = [Call || Call = {_, shop_stock, reply, _} <- maps:get(called, Notes)],
+    ?assertEqual(length(Takes), lists:sum([Count || #{<<"server">> := #{<<"name">> := <<"shop_stock">>},
+                                                      <<"count">> := Count} <- Calls])),
+    Named = [Name || #{<<"process">> := #{<<"name">> := Name}} <- Processes],
+    [?assert(lists:member(atom_to_binary(Name), Named)) || {_, Name} <- maps:get(named, Notes)],
+    ?assertMatch({ok, _}, file:read_file_info(Folder)),
+    {0, Mode} = test_shell:run("stat -c %a '~ts'", [Folder]),
+    ?assertEqual(<<"700\n">>, Mode),
+    {1, Exists} = test_command:run(["record", ?config(os_pid, Config), "-o", Folder, "--seconds", "1"]),
+    ?assertMatch({match, _}, re:run(Exists, "exists and is not empty\n  next: name another folder")).
+
+%% Runs Fun on the node while the command records it; then Ctrl-C.
+recorded(Args, Config, Fun) ->
+    Command = test_command:start(["record", ?config(os_pid, Config) | Args]),
+    ok = test_command:await("  lost 0 events", Command),
+    until_traced(Config),
+    Result = call(Config, Fun),
+    ok = test_command:signal("INT", Command),
+    {0, Output} = test_command:finish(Command),
+    {Result, Output}.
+
+report_of(Folder) ->
+    File = Folder ++ "-report.json",
+    {0, Shown} = test_command:run(["view", Folder, "-o", File]),
+    ?assertEqual(list_to_binary([File, "\n"]), Shown),
+    test_viewer:decode(File).
+
+%% Until the application has set its flags, and they do not change any more.
+until_traced(Config) ->
+    test_wait:until("the application follows the consumer",
+                    fun() ->
+                            First = call(Config, fun following/0),
+                            receive after 300 -> ok end,
+                            First =/= off andalso First =:= call(Config, fun following/0) orelse First
+                    end).
+
+following() ->
+    case dyntrace:listeners() of
+        [] -> off;
+        _ -> maps:with([processes, ports, calls, seq_trace, senders, sources], maps:get(following, dyntrace:info()))
+    end.
+
+%% Both nodes, and no third one that the daemon knows.
+recording_of_two(Config) ->
+    [Other, Third] = [test_node:start() || _ <- [1, 2]],
+    [ok = test_node:call(Node, fun() -> started([]) end) || Node <- [Other, Third]],
+    Folder = filename:join(?config(folder, Config), "two"),
+    Pids = [?config(os_pid, Config), test_node:os_pid(Other)],
+    {0, _} = test_command:run(["record", "--seconds", "2", "-o", Folder | Pids]),
+    #{<<"recording">> := #{<<"nodes">> := Nodes}} = report_of(Folder),
+    ?assertEqual(lists:sort([list_to_integer(Pid) || Pid <- Pids]),
+                 lists:sort([Pid || #{<<"os_pid">> := Pid} <- Nodes])),
+    [test_node:stop(Node) || Node <- [Other, Third]].
+
+%% Whatever ends the command: the session is gone, and no flag stays set.
+no_session_is_left(Config) ->
+    Daemon = test_lttng:start_daemon(),
+    [begin
+         Folder = filename:join(?config(folder, Config), Signal),
+         Command = test_command:start(["record", ?config(os_pid, Config), "-o", Folder]),
+         ok = test_command:await("  lost 0 events", Command),
+         {0, With} = test_lttng:lttng(Daemon, "list", []),
+         ?assertMatch({match, _}, re:run(With, "dyntrace-\\d+-")),
+         ok = test_command:signal(Signal, Command),
+         {Status, _} = test_command:finish(Command),
+         ?assertEqual(Signal =:= "KILL", Status =/= 0),
+         test_wait:until("the session has gone", nomatch,
+                         fun() ->
+                                 {0, Without} = test_lttng:lttng(Daemon, "list", []),
+                                 re:run(Without, "dyntrace-\\d+-")
+                         end),
+         test_wait:until("the flags are off", [], fun() -> call(Config, fun dyntrace:listeners/0) end),
+         ?assertMatch(#{<<"recording">> := #{<<"events">> := Events}} when Events > 0, report_of(Folder))
+     end || Signal <- ["INT", "TERM", "HUP", "KILL"]],
+    test_lttng:stop_daemon(Daemon).
+
+%% SIGUSR1 writes what is in memory, and so does the end.
+snapshot(Config) ->
+    Folder = filename:join(?config(folder, Config), "flight"),
+    Command = test_command:start(["record", ?config(os_pid, Config), "--snapshot", "-o", Folder]),
+    ok = test_command:await("\\d\\.\\d s\n", Command),
+    until_traced(Config),
+    call(Config, fun() -> exits(5, before_the_snapshot) end),
+    ok = test_command:signal("USR1", Command),
+    ok = test_command:await("snapshot written to", Command),
+    %% Seconds in which little happens must not push it out of the buffers.
+    ok = test_command:await(" 9\\.\\d s\n", Command),
+    ?assertMatch([_], filelib:wildcard(filename:join(Folder, "snapshot-*"))),
+    ok = test_command:signal("INT", Command),
+    {0, _} = test_command:finish(Command),
+    [First, Second] = lists:sort(filelib:wildcard(filename:join(Folder, "snapshot-*"))),
+    {0, Text} = test_command:run(["view", First]),
+    ?assertMatch({match, _}, re:run(Text, "before_the_snapshot")),
+    ?assertMatch({match, _}, re:run(Text, "dyntrace_autotracer")),
+    %% What happened long before the end is there, with names of processes that were there before.
+    #{<<"exits">> := Exits, <<"processes">> := Processes} = report_of(Second),
+    ?assertEqual(5, length([Exit || #{<<"reason">> := <<"before_the_snapshot">>} = Exit <- Exits])),
+    Names = [Name || #{<<"process">> := #{<<"name">> := Name}} <- Processes],
+    ?assert(lists:member(<<"application_controller">>, Names), Names).
+
+groups_of_events(Config) ->
+    Folder = filename:join(?config(folder, Config), "gc"),
+    {_, _} = recorded(["-o", Folder, "--events", "gc,requests"], Config,
+                      fun() -> [erlang:garbage_collect() || _ <- [1, 2, 3]] end),
+    #{<<"recording">> := #{<<"kinds">> := Kinds}} = report_of(Folder),
+    ?assert(lists:member(<<"collections">>, Kinds)),
+    ?assertNot(lists:member(<<"scheduling">>, Kinds)),
+    ?assertNot(lists:member(<<"sends">>, Kinds)).
+
+%% Of people who use LTTng themselves.
+current_session_stays(Config) ->
+    Daemon = test_lttng:start_daemon(),
+    Mine = "mine-" ++ os:getpid(),
+    {0, _} = test_lttng:lttng(Daemon, "create ~s --output='~ts'", [Mine, filename:join(?config(folder, Config), "m")]),
+    {0, _} = test_command:run(["record", ?config(os_pid, Config), "--seconds", "1", "-o",
+                               filename:join(?config(folder, Config), "other")]),
+    {0, Status} = test_lttng:lttng(Daemon, "status", []),
+    ?assertMatch({match, _}, re:run(Status, Mine)),
+    {0, _} = test_lttng:lttng(Daemon, "destroy ~s", [Mine]),
+    test_lttng:stop_daemon(Daemon).
+
+%% -- Pictures ------------------------------------------------------------------------------------
+
+%% Each kind of picture by the extension, and what it begins with.
+views(Config) ->
+    Folder = filename:join(?config(folder, Config), "shop"),
+    {_, _} = recorded(["-o", Folder], Config, fun test_shop:run/0),
+    [begin
+         File = Folder ++ Extension,
+         {0, _} = test_command:run(["view", Folder, "-o", File]),
+         {ok, Picture} = file:read_file(File),
+         ?assertMatch({match, _}, re:run(Picture, ["\\A", Begin], [dotall]), Extension),
+         {0, Mode} = test_shell:run("stat -c %a '~ts'", [File]),
+         ?assertEqual(<<"600\n">>, Mode)
+     end || {Extension, Begin} <- [{".html", "(?i)<!doctype html>"}, {".txt", "Findings"}, {".json", "{"},
+                                   {".mmd", "sequenceDiagram"}, {".pftrace", "."}, {".folded", ""}]],
+    {0, Terminal} = test_command:run(["view", Folder]),
+    {ok, Written} = file:read_file(Folder ++ ".txt"),
+    ?assertEqual(Written, Terminal),
+    {1, None} = test_command:run(["view", ?config(priv_dir, Config) ++ "/nothing"]),
+    ?assertMatch({match, _}, re:run(None, "has no recording of LTTng")).
+
+%% A crash in these seconds is in the findings, and in the page.
+report(Config) ->
+    Page = filename:join(?config(folder, Config), "page.html"),
+    Kept = filename:join(?config(folder, Config), "kept"),
+    Command = test_command:start(["report", ?config(os_pid, Config), "--seconds", "5", "-o", Page, "--keep", Kept]),
+    ok = test_command:await("  lost 0 events", Command),
+    until_traced(Config),
+    call(Config, fun() -> exits(3, {burnt, bread}) end),
+    {0, Output} = test_command:finish(Command),
+    ?assertMatch({match, _}, re:run(Output, "^Findings\n  high .*crashed: {burnt,bread}", [multiline])),
+    ?assertMatch({match, _}, re:run(Output, ["^\\Q", Page, "\\E$"], [multiline])),
+    {ok, Html} = file:read_file(Page),
+    ?assertMatch({match, _}, re:run(Html, "nonode@nohost, 20")),
+    ?assertMatch({match, _}, re:run(Html, "{burnt,bread}")),
+    ?assertMatch(#{<<"recording">> := _}, report_of(Kept)).
+
+%% A page named by node and time; nothing else is left in the folder.
+default_report(Config) ->
+    {0, Output} = test_command:run("env -C '" ++ ?config(folder, Config) ++ "'",
+                                   ["report", ?config(os_pid, Config), "--seconds", "2"]),
+    [Page] = filelib:wildcard("*", ?config(folder, Config)),
+    ?assertMatch({match, _}, re:run(Page, ["^", ?config(os_pid, Config), "-\\d{8}-\\d{6}\\.html$"])),
+    ?assertMatch({match, _}, re:run(Output, Page)).
+
+%% -- dyntrace top --------------------------------------------------------------------------------
+
+%% All frames together have each message once, with the names.
+top(Config) ->
+    Command = test_command:start(["top", ?config(os_pid, Config), "--rows", "100", "--sort", "sent"]),
+    ok = test_command:await("dyntrace top +nonode@nohost", Command),
+    until_traced(Config),
+    call(Config, fun() -> chatter(1000) end),
+    ok = test_command:await("command_chatter[\\s\\S]*dyntrace top [\\s\\S]*dyntrace top", Command),
+    ok = test_command:signal("INT", Command),
+    {0, Output} = test_command:finish(Command),
+    Columns = "^ +(\\d+) +(\\d+) +(\\d+) +(\\d+) +(\\d+)  <[\\d.]+> command_chatter$",
+    {match, Rows} = re:run(Output, Columns, [global, multiline, {capture, all_but_first, list}]),
+    Sums = [lists:sum([list_to_integer(lists:nth(N, Row)) || Row <- Rows]) || N <- [1, 2, 4, 5]],
+    ?assertMatch([Ran, 1000, Gc, Gcs] when Ran > 0 andalso Gc > 0 andalso Gcs >= 10, Sums).
+
+%% A process with a name sends that many messages, and collects its garbage ten times.
+chatter(Count) ->
+    Sink = spawn(fun Sink() -> receive stop -> ok; _ -> Sink() end end),
+    {_, Ref} = spawn_monitor(fun() ->
+                                     register(command_chatter, self()),
+                                     [Sink ! N || N <- lists:seq(1, Count)],
+                                     [erlang:garbage_collect() || _ <- lists:seq(1, 10)]
+                             end),
+    receive {'DOWN', Ref, process, _, normal} -> ok end,
+    Sink ! stop,
+    ok.
+
+%% The screen is drawn over; m sorts, q quits and leaves the terminal as it was.
+top_on_a_terminal(Config) ->
+    Command = test_command:terminal(["top", ?config(os_pid, Config)]),
+    ok = test_command:await("dyntrace top  nonode@nohost", Command),
+    ok = test_command:await("q quits; sort by", Command),
+    ok = test_command:type("m", Command),
+    ok = test_command:type("q", Command),
+    {0, Output} = test_command:finish(Command),
+    ?assertMatch({match, _}, re:run(Output, "\e\\[\\?1049h.*\e\\[\\?1049l", [dotall])),
+    test_wait:until("the flags are off", [], fun() -> call(Config, fun dyntrace:listeners/0) end).
+
+%% -- dyntrace request ----------------------------------------------------------------------------
+
+%% A request waits behind another one, of 60 ms, and takes 30 ms itself.
+request(Config) ->
+    Command = test_command:start(["request", ?config(os_pid, Config), "17"]),
+    ok = test_command:await("waiting for messages with the label 17", Command),
+    until_traced(Config),
+    call(Config, fun() -> ask_busy_server(fun(Server) -> with_token(17, fun() -> ask(Server, 30) end) end) end),
+    {0, Output} = test_command:finish(Command),
+    {Waited, Worked} = of_server(Output),
+    ?assert(Waited >= 30000, Output),
+    ?assert(Worked >= 30000 andalso Worked < 60000, Output),
+    ?assertMatch({match, _}, re:run(Output, "command_client -> <[\\d.]+> command_server: {<[\\d.]+>,{pay,30}}")),
+    ?assertMatch({match, _}, re:run(Output, "command_client receives")),
+    {5, None} = test_command:run(["request", ?config(os_pid, Config), "18", "--seconds", "2"]),
+    ?assertMatch({match, _}, re:run(None, "no message with the label 18 .*\n  next: "
+                                    ".*seq_trace:set_token\\(label, 18\\)")).
+
+%% Microseconds of the last lines.
+of_server(Output) ->
+    {match, [Waited, Worked]} = re:run(Output, "^ +(\\d+) +(\\d+)  <[\\d.]+> command_server$",
+                                       [multiline, {capture, all_but_first, list}]),
+    {list_to_integer(Waited), list_to_integer(Worked)}.
+
+ask_busy_server(Fun) ->
+    Server = spawn(fun server/0),
+    register(command_server, Server),
+    register(command_client, self()),
+    First = spawn_monitor(fun() -> ask(Server, 60) end),
+    receive after 10 -> ok end,
+    Result = Fun(Server),
+    receive {'DOWN', _, process, Pid, _} when Pid =:= element(1, First) -> ok end,
+    unregister(command_client),
+    exit(Server, kill),
+    Result.
+
+%% A server that takes that many milliseconds.
+server() ->
+    receive {From, {pay, Ms}} -> receive after Ms -> From ! {self(), paid} end end,
+    server().
+
+ask(Server, Ms) ->
+    Server ! {self(), {pay, Ms}},
+    receive {Server, paid} -> ok end.
+
+with_token(Label, Fun) ->
+    [seq_trace:set_token(Key, Value) || {Key, Value} <- [{label, Label}, {send, true}, {'receive', true}]],
+    Result = Fun(),
+    seq_trace:set_token([]),
+    Result.
+
+%% Without a token: inferred from the call of a traced function and the messages after it.
+next_request(Config) ->
+    Command = test_command:start(["request", ?config(os_pid, Config), "--next", "command_SUITE:paid"]),
+    ok = test_command:await("waiting for a call of command_SUITE:paid", Command),
+    until_traced(Config),
+    ok = call(Config, fun() -> ask_idle_server(fun paid/1) end),
+    {0, Output} = test_command:finish(Command),
+    ?assertMatch({match, _}, re:run(Output, "inferred")),
+    ?assertMatch({match, _}, re:run(Output, "command_client calls command_SUITE:paid/1\n[^$]*"
+                                    "command_client -> .*{pay,40}[^$]*command_server receives\n[^$]*"
+                                    "command_client receives\n[^$]*returns from command_SUITE:paid/1")),
+    {_, Worked} = of_server(Output),
+    ?assert(Worked >= 40000 andalso Worked < 80000, Output),
+    {5, None} = test_command:run(["request", ?config(os_pid, Config), "--next", "shop:pay", "--seconds", "2"]),
+    ?assertMatch({match, _}, re:run(None, "no call of shop:pay .*\n  next: .*"
+                                    "dyntrace:follow\\(#{functions => \\[{shop, pay, '_'}\\]}\\)")).
+
+paid(Server) ->
+    ok = ask(Server, 40),
+    ok.
+
+ask_idle_server(Fun) ->
+    Server = spawn(fun server/0),
+    register(command_server, Server),
+    register(command_client, self()),
+    ok = Fun(Server),
+    unregister(command_client),
+    exit(Server, kill),
+    ok.
+
+%% -- An unprivileged user ------------------------------------------------------------------------
+
+%% Records a node of its own with a daemon of its own, and looks at it. Nobody else may read it.
+unprivileged(_) ->
+    Home = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-command-" ++ os:getpid()),
+    App = filename:dirname(filename:dirname(code:which(dyntrace))),
+    {0, _} = test_shell:run("mkdir -p -m 755 '~ts/dyntrace' && cp -RL '~ts/ebin' '~ts/priv' '~ts/dyntrace' && "
+                            "chown -R nobody '~ts'", [Home, App, App, Home, Home]),
+    Prefix = test_command:as_nobody(Home),
+    Exec = {os:find_executable("setpriv"), tl(string:lexemes(Prefix, " ")) ++ [os:find_executable("erl")]},
+    Node = test_node:start(#{exec => Exec, paths => [Home ++ "/dyntrace/ebin"]}),
+    try
+        OsPid = test_node:os_pid(Node),
+        {ok, _} = peer:call(Node, application, ensure_all_started, [dyntrace]),
+        {0, Output} = test_shell:run("~s ~ts/dyntrace/priv/bin/dyntrace record ~s --seconds 3 -o '~ts/rec' 2>&1",
+                                     [Prefix, Home, OsPid, Home]),
+        ?assertMatch({match, _}, re:run(Output, "^recorded: [1-9]\\d* events, lost 0", [multiline]), Output),
+        {0, Report} = test_shell:run("~s ~ts/dyntrace/priv/bin/dyntrace view '~ts/rec'", [Prefix, Home, Home]),
+        ?assertMatch({match, _}, re:run(Report, "dyntrace_autotracer")),
+        {0, Mode} = test_shell:run("stat -c '%U %a' '~ts/rec'", [Home]),
+        ?assertEqual(<<"nobody 700\n">>, Mode),
+        %% The daemon that was started for it has ended.
+        ?assertMatch({1, _}, test_shell:run("pgrep -u nobody -x lttng-sessiond", [])),
+        {3, Top} = test_shell:run("~s ~ts/dyntrace/priv/bin/dyntrace top ~s", [Prefix, Home, OsPid]),
+        ?assertMatch({match, _}, re:run(Top, "bpftrace needs root, and you are nobody\n  next: run `sudo dyntrace top"))
+    after
+        test_node:stop(Node),
+        file:del_dir_r(Home)
+    end.
+
+%% -- Failures ------------------------------------------------------------------------------------
+
+%% Each in a place that lacks something: its exit status, the cause, the next step.
+failures(Config) ->
+    OsPid = ?config(os_pid, Config),
+    Folder = ?config(folder, Config),
+    Plain = test_node:start(),
+    [fails(Status, Place, [case Arg of os_pid -> OsPid; _ -> Arg end || Arg <- Args], Text)
+     || {Status, Place, Args, Text} <-
+            [{4, here("umount -l /sys/kernel/tracing; mount -t tmpfs tmpfs /sys/kernel/debug"), ["top", os_pid],
+              "no tracefs is mounted.*\n  next: as root: `mount -t tracefs"},
+             {3, here("mount -t tmpfs tmpfs /sys/kernel/security; "
+                      "echo 'none integrity [confidentiality]' > /sys/kernel/security/lockdown"),
+              ["run", "exits", os_pid],
+              "kernel is locked down.*\n  next: use LTTng"},
+             {4, without(Folder, "bpftrace"), ["top", os_pid], "bpftrace is not installed.*\n  next: install"},
+             {4, without(Folder, "lttng"), ["record", os_pid],
+              "lttng is not installed.*\n  next: install.* lttng-tools"},
+             {4, without(Folder, "babeltrace2"), ["report", os_pid], "babeltrace2 is not installed"},
+             {4, old(Folder, "bpftrace", "bpftrace v0.9.4"), ["top", os_pid],
+              "bpftrace 0\\.9 is too old: 0\\.17 or later.*\n  next: install a later bpftrace"},
+             {4, old(Folder, "lttng", "lttng (LTTng Trace Control) 2.9.1 - X"), ["record", os_pid],
+              "lttng 2\\.9 is too old: 2\\.13"},
+             {1, without_daemon(Folder), ["record", os_pid, "-o", Folder ++ "/none"],
+              "session daemon can't be started: I can't start\n  next: start it by hand"},
+             {6, here("mount -t tmpfs -o size=1M tmpfs /dev/shm"), ["record", os_pid, "-o", Folder ++ "/shm"],
+              "/dev/shm has .* free, too little.*\n  next: make room"},
+             {1, "", ["record", os_pid, "-o", "/proc/nowhere"], "can't be written.*\n  next: write elsewhere"},
+             {5, "", ["record", "nobody_has_this_name"],
+              "there is no Erlang VM nobody_has_this_name\n  next: `dyntrace nodes"},
+             {5, "", ["report", test_node:os_pid(Plain)],
+              "has not loaded dyntrace's library\n  next: in the node, type `application:ensure_all_started"}]],
+    test_node:stop(Plain),
+    Alone = filename:join(Folder, "alone"),
+    {0, _} = test_shell:run("mkdir '~ts' && cp '~ts' '~ts/dyntrace' && mkdir '~ts/rec' && touch '~ts/rec/metadata'",
+                            [Alone, test_command:path(), Alone, Alone, Alone]),
+    {4, NoPlugin} = test_shell:run("'~ts/dyntrace' view '~ts/rec'", [Alone, Alone]),
+    ?assertMatch({match, _}, re:run(NoPlugin, "the plugin for babeltrace2 is not in .*\n  next: build")),
+    {4, NoScripts} = test_shell:run("'~ts/dyntrace' run", [Alone]),
+    ?assertMatch({match, _}, re:run(NoScripts, "the scripts are not in .*\n  next: ")).
+
+fails(Status, Place, Args, Text) ->
+    {Seen, Output} = test_command:run(Place, Args),
+    ?assertEqual({Status, Args}, {Seen, Args}, Output),
+    ?assertMatch({match, _}, re:run(Output, Text), Output).
+
+%% A place of its own: file systems that are mounted there are seen nowhere else.
+here(Prepare) ->
+    ["unshare --mount --propagation private sh -c ", shell_quoted(Prepare ++ "; exec \"$@\""), " sh"].
+
+%% The tools of this machine, but one.
+without(Folder, Tool) ->
+    ["env PATH=", tools(Folder, Tool)].
+
+tools(Folder, Tool) ->
+    tools(Folder, Tool, "without-").
+
+tools(Folder, Tool, Prefix) ->
+    Place = filename:join(Folder, Prefix ++ Tool),
+    {0, _} = test_shell:run("mkdir -p '~ts'; for t in python3 env sh nsenter setpriv bpftrace lttng "
+                            "lttng-sessiond babeltrace2; do p=$(command -v $t) && [ $t != ~s ] && "
+                            "ln -sf $p '~ts'/; done; ln -sf /usr/bin/python3 '~ts'/python3",
+                            [Place, Tool, Place, Place]),
+    Place.
+
+old(Folder, Tool, Version) ->
+    faked(Folder, Tool, "echo '" ++ Version ++ "'").
+
+faked(Folder, Tool, Script) ->
+    Place = tools(Folder, Tool, "another-"),
+    File = filename:join(Place, Tool),
+    ok = file:write_file(File, ["#!/bin/sh\n", Script, "\n"]),
+    ok = file:change_mode(File, 8#755),
+    ["env PATH=", Place].
+
+%% Where no daemon runs, and none can be started.
+without_daemon(Folder) ->
+    [here("mount -t tmpfs tmpfs /run/lttng"), " ",
+     faked(Folder, "lttng-sessiond", "[ \"$1\" = --version ] && { echo 2.13; exit; }; echo \"I can't start\"; exit 1")].
+
+%% The library is loaded, the application was not started.
+not_started(Config) ->
+    Node = test_node:start(),
+    #{library := _} = test_node:call(Node, fun dyntrace:info/0),
+    Folder = filename:join(?config(folder, Config), "none"),
+    [begin
+         {5, Output} = test_command:run(Args),
+         ?assertMatch({match, _}, re:run(Output, "the application dyntrace has not started in the node.*\n  next: in "
+                                         "the node, type `application:ensure_all_started\\(dyntrace\\)"))
+     end || Args <- [["record", test_node:os_pid(Node), "-o", Folder], ["top", test_node:os_pid(Node)],
+                     ["record", test_node:os_pid(Node), "-o", Folder, "--seconds", "2"]]],
+    ?assertNot(filelib:is_file(Folder)),
+    test_node:stop(Node).
+
+disk_full(Config) ->
+    Disk = filename:join(?config(folder, Config), "disk"),
+    ok = filelib:ensure_path(Disk),
+    {6, Output} = test_command:run(here("mount -t tmpfs -o size=20M tmpfs '" ++ Disk ++ "'"),
+                                   ["record", ?config(os_pid, Config), "-o", Disk ++ "/rec"]),
+    ?assertMatch({match, _}, re:run(Output, "has [\\d.]+ MB free\n  next: make room there, or record elsewhere")).
+
+%% In the middle of a recording, which is complete until then.
+disk_fills(Config) ->
+    Disk = filename:join(?config(folder, Config), "disk"),
+    ok = filelib:ensure_path(Disk),
+    {0, _} = test_shell:run("mount -t tmpfs -o size=80M tmpfs '~ts'", [Disk]),
+    try
+        Command = test_command:start(["record", ?config(os_pid, Config), "-o", Disk ++ "/rec"]),
+        ok = test_command:await("  lost 0 events", Command),
+        until_traced(Config),
+        {0, _} = test_shell:run("head -c 60000000 /dev/zero > '~ts/other'", [Disk]),
+        {6, Output} = test_command:finish(Command),
+        ?assertMatch({match, _}, re:run(Output, "free; the recording ends here and is complete until now\n  next: ")),
+        ok = file:delete(Disk ++ "/other"),
+        ?assertMatch(#{<<"recording">> := #{<<"events">> := Events}} when Events > 0, report_of(Disk ++ "/rec"))
+    after
+        test_shell:run("umount -l '~ts'", [Disk])
+    end.
+
+%% A name of a process does not reach the terminal as control characters.
+hostile_names(Config) ->
+    Command = test_command:start(["top", ?config(os_pid, Config), "--rows", "100", "--seconds", "8"]),
+    ok = test_command:await("dyntrace top", Command),
+    until_traced(Config),
+    call(Config, fun() ->
+                         Pid = spawn(fun Loop() -> receive _ -> Loop() end end),
+                         register('command\e[31m', Pid),
+                         [Pid ! N || N <- lists:seq(1, 100)]
+                 end),
+    {0, Output} = test_command:finish(Command),
+    ?assertEqual(nomatch, re:run(Output, "\e\\[31m")),
+    ?assertMatch({match, _}, re:run(Output, "> .*command")).
+
+%% -- dyntrace:record/1 ---------------------------------------------------------------------------
+
+%% A picture by its extension; without one, the recording.
+from_the_node(Config) ->
+    OsPid = list_to_integer(?config(os_pid, Config)),
+    [File, Folder] = [filename:join(?config(folder, Config), Name) || Name <- ["report.json", "recording"]],
+    ?assertEqual({ok, File}, call(Config, fun() -> dyntrace:record(#{seconds => 2, to => File}) end)),
+    #{<<"recording">> := #{<<"nodes">> := [#{<<"os_pid">> := OsPid}], <<"events">> := Events}} =
+        test_viewer:decode(File),
+    ?assert(Events > 0),
+    ?assertEqual({ok, Folder}, call(Config, fun() -> dyntrace:record(#{seconds => 1.5, to => list_to_binary(Folder),
+                                                                       events => [gc, messages]}) end)),
+    ?assertMatch(#{<<"recording">> := #{<<"nodes">> := [#{<<"os_pid">> := OsPid}]}}, report_of(Folder)),
+    {error, Exists} = call(Config, fun() -> dyntrace:record(#{seconds => 1, to => Folder}) end),
+    ?assertMatch({match, _}, re:run(Exists, "^dyntrace: .*exists and is not empty\n  next: ")).
+
+%% The error is what the system says.
+from_the_node_without_python(Config) ->
+    Result = call(Config, fun() -> true = os:putenv("PATH", "/nowhere"), dyntrace:record(#{seconds => 1}) end),
+    ?assertMatch({error, <<_, _/binary>>}, Result).
+
+from_the_node_wrongly(Config) ->
+    [begin
+         Text = call(Config, fun() ->
+                                     try dyntrace:record(Options)
+                                     catch error:badarg:Stack -> erl_error:format_exception(error, badarg, Stack)
+                                     end
+                             end),
+         ?assertMatch({match, _}, re:run(unicode:characters_to_binary(Text), Why))
+     end || {Options, Why} <- [{#{seconds => 0}, "seconds: a number above 0"}, {#{seconds => soon}, "seconds: "},
+                               {#{to => 17}, "to: the name of a file"}, {#{to => ""}, "to: "},
+                               {#{events => gc}, "events: "}, {#{events => ["gc"]}, "events: a list of atoms"},
+                               {#{events => [gc | no_list]}, "events: "},
+                               {#{form => page}, "form: no option"}, {[], "not a map"}]].
+
+%% -- The command line ----------------------------------------------------------------------------
+
+wrong_arguments(_) ->
+    [begin
+         {Status, Output} = test_command:run(Args),
+         ?assertEqual({2, Args}, {Status, Args}),
+         ?assertMatch({match, _}, re:run(Output, ["^usage: dyntrace[\\s\\S]*error: .*", Named]), Args)
+     end || {Args, Named} <-
+                [{[], "COMMAND"}, {["fly"], "fly"}, {["record", "--seconds", "soon"], "'soon' is no number of seconds"},
+                 {["record", "--seconds", "-1"], "-1"},
+                 {["record", "--events", "all_of_them"], "no group 'all_of_them'"},
+                 {["record", "--to", "host"], "'host' is no URL"}, {["view"], "FOLDER"},
+                 {["view", "x", "-o", "x.pdf"], "'x.pdf': the name must end in one of .html"},
+                 {["report", "-o", "x"], "'x'"}, {["request"], "LABEL"},
+                 {["request", "1", "2", "--next", "a:b"], "LABEL"},
+                 {["request", "--next", "a"], "'a' is not MODULE:FUNCTION"}, {["top", "--rows", "0"], "'0'"},
+                 {["top", "--sort", "size"], "size"}, {["nodes", "--jsno"], "jsno"}]].
+
+help(_) ->
+    {0, Help} = test_command:run(["--help"]),
+    [begin
+         ?assertMatch({match, _}, re:run(Help, ["^    ", Name, " "], [multiline])),
+         {0, Of} = test_command:run([Name, "--help"]),
+         ?assertMatch({match, _}, re:run(Of, ["^usage: dyntrace ", Name]))
+     end || Name <- commands()],
+    Version = call_version(),
+    ?assertMatch({0, Version}, test_command:run(["--version"])).
+
+commands() ->
+    ["nodes", "top", "report", "request", "run", "record", "view"].
+
+call_version() ->
+    {ok, [{application, dyntrace, Keys}]} = file:consult(filename:join(test_shell:project(), "src/dyntrace.app.src")),
+    list_to_binary(["dyntrace ", proplists:get_value(vsn, Keys), "\n"]).
+
+%% The manual and the completion know every command and option.
+installed(Config) ->
+    Prefix = filename:join(?config(folder, Config), "usr"),
+    {0, _} = test_shell:run("make -C '~ts' install PREFIX='~ts'", [test_shell:project(), Prefix]),
+    {0, Scripts} = test_shell:run("'~ts/bin/dyntrace' run", [Prefix]),
+    ?assertMatch({match, _}, re:run(Scripts, "^exits ", [multiline])),
+    {ok, Manual} = file:read_file(Prefix ++ "/share/man/man1/dyntrace.1"),
+    {ok, Completion} = file:read_file(Prefix ++ "/share/bash-completion/completions/dyntrace"),
+    [begin
+         {0, Help} = test_command:run([Name, "--help"]),
+         {match, Options} = re:run(Help, "--[a-z]+", [global, {capture, first, list}]),
+         ?assertMatch({match, _}, re:run(Manual, ["^\\.SS dyntrace ", Name], [multiline]), Name),
+         [begin
+              ?assertMatch({match, _}, re:run(Manual, string:replace(Option, "-", "\\\\-", all)), {Name, Option}),
+              ?assertMatch({match, _}, re:run(Completion, Option), {Name, Option})
+          end || [Option] <- lists:usort(Options), Option =/= "--help"]
+     end || Name <- commands()],
+    {0, Completed} = test_shell:run("bash -c '. \"$0\"; COMP_WORDS=(dyntrace re); COMP_CWORD=1; _dyntrace; "
+                                    "echo ${COMPREPLY[*]}' '~ts/share/bash-completion/completions/dyntrace'", [Prefix]),
+    ?assertEqual(<<"record report request\n">>, Completed).
+
+%% Each command of docs/night.md works, on the shop of that page. Those that run until Ctrl-C end after some seconds.
+night(Config) ->
+    {ok, Page} = file:read_file(filename:join(test_shell:project(), "docs/night.md")),
+    {match, Lines} = re:run(Page, "^\\$ dyntrace (.*)$", [global, multiline, {capture, all_but_first, list}]),
+    ?assert(length(Lines) >= 10),
+    Commands = [string:lexemes(Line, " ") || [Line] <- Lines],
+    ok = call(Config, fun test_command_shop:start/0),
+    ok = call(Config, fun() -> dyntrace:follow(#{functions => test_command_shop:functions()}) end),
+    [begin
+         {Status, Output} = test_command:run("env -C '" ++ ?config(folder, Config) ++ "'", shortened(Command, Config)),
+         ?assertEqual({0, Command}, {Status, Command}, Output)
+     end || Command <- Commands, not lists:member("office", Command)],
+    ok = call(Config, fun test_command_shop:stop/0).
+
+shortened([Name | Args], Config) ->
+    Named = [case Arg of "shop" -> ?config(os_pid, Config); _ -> Arg end || Arg <- Args],
+    case lists:member(Name, ["top", "run", "record", "report"]) andalso not lists:member("--seconds", Args) of
+        true -> [Name | Named] ++ ["--seconds", "4"];
+        false -> [Name | Named]
+    end.
+
+%% -- Helpers -------------------------------------------------------------------------------------
+
+call(Config, Fun) ->
+    test_node:call(?config(node, Config), Fun).

@@ -1,0 +1,105 @@
+%% The command of the host, priv/bin/dyntrace, run as a user would run it.
+%%
+%%     {0, Output} = test_command:run(["nodes", "--json"]),
+%%     Command = test_command:start(["record", OsPid]),
+%%     ok = test_command:await("recording", Command),
+%%     ok = test_command:signal("INT", Command),
+%%     {0, Output} = test_command:finish(Command).
+%%
+%% Standard output and standard error are one text. A prefix comes before the command: `setpriv ...', `env ...'.
+-module(test_command).
+
+-export([path/0, run/1, run/2, start/1, start/2, await/2, type/2, signal/2, finish/1, terminal/1, as_nobody/1]).
+
+-define(DEADLINE_S, 120).
+
+-record(command, {port, os_pid, owner}).
+
+path() ->
+    filename:join([filename:dirname(filename:dirname(code:which(dyntrace))), "priv", "bin", "dyntrace"]).
+
+%% {Exit status, Output}
+run(Args) ->
+    run("", Args).
+
+run(Prefix, Args) ->
+    finish(start(Prefix, Args)).
+
+start(Args) ->
+    start("", Args).
+
+start(Prefix, Args) ->
+    launch(lists:flatten([Prefix, " ", quoted(path()), [[" ", quoted(Arg)] || Arg <- Args]])).
+
+%% On a terminal of its own, on which type/2 types.
+terminal(Args) ->
+    Command = lists:flatten([quoted(path()), [[" ", quoted(Arg)] || Arg <- Args]]),
+    launch(lists:flatten(["script -qefc ", quoted("stty rows 30 cols 120; exec " ++ Command), " /dev/null"])).
+
+%% A process of its own collects the output.
+launch(Line) ->
+    Owner = self(),
+    Keeper = spawn_link(fun() -> keep(Line, Owner) end),
+    receive {Keeper, OsPid} -> #command{port = Keeper, os_pid = OsPid, owner = Owner} end.
+
+keep(Line, Owner) ->
+    Port = open_port({spawn_executable, "/bin/sh"}, [{args, ["-c", "exec " ++ Line]}, binary, exit_status,
+                                                     stderr_to_stdout]),
+    {os_pid, OsPid} = erlang:port_info(Port, os_pid),
+    Owner ! {self(), OsPid},
+    collect(Port, <<>>).
+
+collect(Port, Output) ->
+    receive
+        {Port, {data, Data}} -> collect(Port, <<Output/binary, Data/binary>>);
+        {Port, {exit_status, Status}} -> ended({Status, Output});
+        {type, Keys} -> true = port_command(Port, Keys), collect(Port, Output);
+        {ask, From} -> From ! {self(), running, Output}, collect(Port, Output)
+    end.
+
+ended({Status, Output}) ->
+    receive
+        {type, _} -> ended({Status, Output});
+        {ask, From} -> From ! {self(), Status, Output}, ended({Status, Output});
+        stop -> ok
+    end.
+
+ask(#command{port = Keeper}) ->
+    Keeper ! {ask, self()},
+    receive {Keeper, Status, Output} -> {Status, Output} end.
+
+%% Until the output matches.
+await(Regex, Command) ->
+    test_wait:until({"the command prints", Regex},
+                    fun({_, Output}) -> re:run(Output, Regex, [unicode]) =/= nomatch end,
+                    fun() ->
+                            case ask(Command) of
+                                {running, _} = Asked -> Asked;
+                                {Status, Output} ->
+                                    re:run(Output, Regex, [unicode]) =/= nomatch orelse error({ended, Status, Output}),
+                                    {Status, Output}
+                            end
+                    end).
+
+type(Keys, #command{port = Keeper}) ->
+    Keeper ! {type, Keys},
+    ok.
+
+signal(Signal, #command{os_pid = OsPid}) ->
+    {0, _} = test_shell:run("kill -~s ~b", [Signal, OsPid]),
+    ok.
+
+%% Waits for the end.
+finish(Command = #command{port = Keeper}) ->
+    test_wait:until("the command ends", fun({Status, _}) -> is_integer(Status) end, fun() -> ask(Command) end),
+    Result = ask(Command),
+    unlink(Keeper),
+    Keeper ! stop,
+    Result.
+
+quoted(Text) ->
+    ["'", string:replace(Text, "'", "'\\''", all), "'"].
+
+%% The prefix of commands of an unprivileged user with this home folder.
+as_nobody(Home) ->
+    "setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME=" ++ Home.
