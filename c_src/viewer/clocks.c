@@ -1,7 +1,7 @@
 /*
- * Two traces have one clock if they are of the same host, and if their clocks are described in the
- * same words: LTTng writes where the clock began when a session is created, so two sessions of one
- * host may differ by some microseconds.
+ * Two traces have one clock if they are of the same host, and if their clocks began at the same
+ * nanosecond and have the same frequency: LTTng writes where the clock began when a session is
+ * created, so two sessions of one host may differ by some microseconds.
  */
 #include "viewer/clocks.h"
 
@@ -56,18 +56,13 @@ static char *describe(const bt_stream *stream) {
         bt_stream_borrow_trace_const(stream), "hostname");
     int64_t seconds = 0;
     uint64_t cycles = 0, frequency = 0;
-    bt_uuid uuid = NULL;
     GString *text = g_string_new(host && bt_value_is_string(host) ? bt_value_string_get(host) : "");
 
     if (class) {
         bt_clock_class_get_offset(class, &seconds, &cycles);
         frequency = bt_clock_class_get_frequency(class);
-        uuid = bt_clock_class_get_uuid(class);
     }
-    g_string_append_printf(text, " %" PRId64 " %" PRIu64 " %" PRIu64 " ", seconds, cycles,
-                           frequency);
-    for (unsigned i = 0; uuid && i < 16; i++)
-        g_string_append_printf(text, "%02x", uuid[i]);
+    g_string_append_printf(text, " %" PRId64 " %" PRIu64 " %" PRIu64, seconds, cycles, frequency);
     return g_string_free(text, FALSE);
 }
 
