@@ -145,8 +145,9 @@ owned_port() ->
 after_mark(Consumer, Config) ->
     _ = call(Config, fun() -> made(1, 0) end),
     Tables = call(Config, fun() -> erlang:system_info(ets_count) end),
-    IsMarked = fun(Sample) -> #{<<"ets_tables">> := Count} = values(Sample), Count < Tables end,
-    After = fun() -> lists:dropwhile(IsMarked, samples(Consumer)) end,
+    IsMarked = fun(Sample) -> #{<<"ets_tables">> := Count} = values(Sample), Count >= Tables end,
+    %% From the end: an earlier sample may have tables that have gone.
+    After = fun() -> lists:reverse(lists:takewhile(IsMarked, lists:reverse(samples(Consumer)))) end,
     test_wait:until("two samples after the mark", fun(Samples) -> length(Samples) >= 2 end, After),
     values(lists:nth(2, After())).
 
