@@ -51,7 +51,7 @@ empty :=
 suites = $(subst $(empty) ,$(comma),$(patsubst %,test/%_SUITE,$(strip $(1))))
 ALL_SUITES = $(patsubst test/%_SUITE.erl,%,$(wildcard test/*_SUITE.erl))
 
-# Suites that take long and do not use LTTng, whose daemons are shared. .ci/run runs them beside the others.
+# Suites of files, builds and pictures. In .ci/run another job runs them.
 APART_SUITES := build flame native page release report sequence text viewer_model
 check-apart: SUITES = $(call suites,$(APART_SUITES))
 check-others: SUITES = $(call suites,$(filter-out $(APART_SUITES),$(ALL_SUITES)))
