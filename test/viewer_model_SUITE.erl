@@ -21,7 +21,8 @@ groups() ->
      {calls, [], [nested, values, tail_call, exceptions, recursion, deep, plain_calls, returns_to, entered_before,
                   waited_in_call]},
      {messages, [], [by_sender, by_order, one_delivery, of_ports, to_the_dead, timers, timeouts, to_names,
-                    to_unknown_names, tokens, tokens_first, token_first, unmatched, a_long_queue, long_queues]},
+                    to_unknown_names, tokens, tokens_first, token_first, serial_again, unmatched, a_long_queue,
+                    long_queues]},
      {server_calls, [], [reply, no_alias, call_timeout, caller_exits, server_down, to_a_dead_server, of_both_kinds,
                          cut_request]},
      {nodes, [], [two_nodes, named, namesakes, lost, lost_twice, lost_in_one_trace, lost_beside_other_cpu,
@@ -484,6 +485,16 @@ token_first(Config) ->
     ?assertEqual([{0, 300000, "\"17\""}, {200000, 400000, none}],
                  [{number(sent, Line), number(delivered, Line), value(label, Line)}
                   || Line <- of_kind("message_gone", Told)]).
+
+%% One that has a label is not the first event of a later message, although its serial came again.
+serial_again(Config) ->
+    Token = fun(Ns) ->
+                    {Ns, seq_trace_send, #{label => "17", from => "<0.1.0>", to => "<0.9.0>", previous => 0,
+                                           current => 1, message => "x"}}
+            end,
+    Told = told([sent(0, "<0.1.0>", "<0.9.0>", "x"), Token(1), Token(200000), Token(400000)], Config),
+    ?assertEqual([{0, "\"17\""}, {200000, "\"17\""}, {400000, "\"17\""}],
+                 [{number(sent, Line), value(label, Line)} || Line <- of_kind("message_gone", Told)]).
 
 %% What a pair sent before a delivered message is lost; what is in flight at the end was not delivered.
 unmatched(Config) ->
