@@ -52,7 +52,7 @@ suites = $(subst $(empty) ,$(comma),$(patsubst %,test/%_SUITE,$(strip $(1))))
 ALL_SUITES = $(patsubst test/%_SUITE.erl,%,$(wildcard test/*_SUITE.erl))
 
 # Suites of files, builds and pictures. In .ci/run another job runs them.
-APART_SUITES := build flame native page release report sequence text viewer_model
+APART_SUITES := build flame kubernetes native page release report sequence text viewer_model
 check-apart: SUITES = $(call suites,$(APART_SUITES))
 check-others: SUITES = $(call suites,$(filter-out $(APART_SUITES),$(ALL_SUITES)))
 check-apart check-others: check
@@ -80,8 +80,8 @@ chroot-of-%: deps-matrix
 # The builds of build_SUITE and native_SUITE, the races of threads_SUITE and what the viewer's model tells depend on
 # neither. Suites that mostly build run apart.
 BUILDING_SUITES := text examples release
-# These read pictures with programs of JavaScript.
-READING_SUITES := flame page perfetto report sequence
+# These read pictures and manifests with programs of JavaScript.
+READING_SUITES := flame kubernetes page perfetto report sequence
 RELEASE_SUITES = $(filter-out build native threads viewer_model $(READING_SUITES) $(BUILDING_SUITES),$(ALL_SUITES))
 
 check-release: deps-release all check-docs

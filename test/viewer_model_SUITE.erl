@@ -21,14 +21,15 @@ groups() ->
      {calls, [], [nested, values, tail_call, exceptions, recursion, deep, plain_calls, returns_to, entered_before,
                   waited_in_call]},
      {messages, [], [by_sender, by_order, one_delivery, of_ports, to_the_dead, timers, timeouts, to_names,
-                    to_unknown_names, tokens, tokens_first, token_first, unmatched, a_long_queue, long_queues]},
+                    to_unknown_names, tokens, tokens_first, token_first, serial_again, unmatched, a_long_queue,
+                    long_queues]},
      {server_calls, [], [reply, no_alias, call_timeout, caller_exits, server_down, to_a_dead_server, of_both_kinds,
                          cut_request]},
      {nodes, [], [two_nodes, named, namesakes, lost, lost_twice, lost_in_one_trace, lost_beside_other_cpu,
                  other_events]},
-     {between_nodes, [], [far_messages, far_names, far_server_call, far_tokens, far_processes, early, unknown_number,
-                          two_of_one_name, started_again, clocks_of_two, clocks_of_three, clocks_apart, one_way,
-                          circular, as_recorded]},
+     {between_nodes, [], [far_messages, far_names, far_server_call, far_tokens, far_processes, early, early_of_sender,
+                          early_to_many, many_peers, unknown_number, two_of_one_name, started_again, clocks_of_two,
+                          clocks_of_three, clocks_apart, one_way, circular, as_recorded]},
      {invariants, [], [hold, odd_texts, a_line_each]}].
 
 init_per_suite(Config) ->
@@ -485,6 +486,16 @@ token_first(Config) ->
                  [{number(sent, Line), number(delivered, Line), value(label, Line)}
                   || Line <- of_kind("message_gone", Told)]).
 
+%% One that has a label is not the first event of a later message, although its serial came again.
+serial_again(Config) ->
+    Token = fun(Ns) ->
+                    {Ns, seq_trace_send, #{label => "17", from => "<0.1.0>", to => "<0.9.0>", previous => 0,
+                                           current => 1, message => "x"}}
+            end,
+    Told = told([sent(0, "<0.1.0>", "<0.9.0>", "x"), Token(1), Token(200000), Token(400000)], Config),
+    ?assertEqual([{0, "\"17\""}, {200000, "\"17\""}, {400000, "\"17\""}],
+                 [{number(sent, Line), value(label, Line)} || Line <- of_kind("message_gone", Told)]).
+
 %% What a pair sent before a delivered message is lost; what is in flight at the end was not delivered.
 unmatched(Config) ->
     Told = told([sent(0, "<0.1.0>", "<0.9.0>", "a"), sent(10, "<0.1.0>", "<0.9.0>", "b"),
@@ -834,6 +845,44 @@ early(Config) ->
                    case value(early, Line) of none -> none; Ns -> list_to_integer(Ns) end,
                    value(label, Line), value(matched, Line)} || Line <- of_kind("delivered", Told)]),
     ?assertEqual(3, length(of_kind("message_gone", Told))).
+
+%% Where no deliveries are recorded, seq_trace_receive has told the sender: another one's message is not it.
+early_of_sender(Config) ->
+    Told = of_nodes(acquainted([0, 1]) ++
+                        [in_node(1, {10, seq_trace_receive, #{label => "17", from => "<9000.90.0>", to => "<0.99.0>",
+                                                              previous => 0, current => 1, message => "x"}}),
+                         in_node(0, sent(20, "<0.91.0>", "<9001.99.0>", "x")),
+                         in_node(0, sent(21, "<0.90.0>", "<9001.99.0>", "x"))], Config),
+    ?assertEqual([{"<0.90.0>", 21, 21, "early"}, {"<0.91.0>", 20, none, "not"}],
+                 lists:sort([{hd(string:lexemes(From, "#")), Sent, Delivered, How}
+                             || {From, _, Sent, Delivered, How} <- matched(Told)])).
+
+%% Many deliveries of one text wait; what is sent is that to the same receiver, also to a registered name.
+early_to_many(Config) ->
+    Last = 8000,
+    To = fun(N) -> pid_in(0, 1, 100 + N) end,
+    Deliveries = [in_node(1, delivery(10 + N, pid_of(100 + N), "", "a@host", "x")) || N <- lists:seq(0, Last)],
+    Sends = [{20000 - N, N, in_node(0, sent(20000 - N, "<0.90.0>", To(N), "x"))} || N <- lists:seq(Last, 1, -1)],
+    Named = in_node(1, {1, process_register, #{pid => "<0.100.0>", name => "shop", type => "register"}}),
+    Told = of_nodes(acquainted([0, 1]) ++ [Named] ++ Deliveries ++ [Event || {_, _, Event} <- Sends] ++
+                        [in_node(0, sent(20000, "<0.90.0>", "{shop,'b@host'}", "x"))], Config),
+    ?assertEqual([{Sent, Sent - (10 + N)} || {Sent, N, _} <- Sends] ++ [{20000, 20000 - 10}],
+                 [{number(sent, Line), number(early, Line)}
+                  || Line <- of_kind("delivered", Told), value(matched, Line) =:= "early"]).
+
+%% Nodes that are known and not recorded, each named in turn.
+many_peers(Config) ->
+    Name = fun(N) -> "p" ++ integer_to_list(N) ++ "@host" end,
+    Peers = lists:seq(1, 5000),
+    Told = of_nodes(acquainted([0, 1]) ++
+                        [in_node(0, {1, node_identity, #{node => Name(N), prefix => integer_to_list(10000 + N)}})
+                         || N <- Peers] ++
+                        [in_node(0, delivery(10 + N, "<0.99.0>", "", Name(N), "x")) || N <- Peers] ++
+                        [in_node(1, sent(6000, "<0.90.0>", "<9000.99.0>", "x")),
+                         in_node(0, delivery(6001, "<0.99.0>", "", "b@host", "x"))], Config),
+    ?assertEqual([{6000, 6001, "order"}],
+                 [{Sent, Delivered, How} || {_, _, Sent, Delivered, How} <- matched(Told), How =/= "not"]),
+    ?assertEqual(length(Peers), length([not_ || {_, _, _, _, "not"} <- matched(Told)])).
 
 %% Of a number that nobody has, nothing is known.
 unknown_number(Config) ->

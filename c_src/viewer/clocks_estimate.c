@@ -92,31 +92,30 @@ static uint64_t hash_message(const char *text, const char *label, uint64_t seria
     return hash_text(hash, key);
 }
 
-static void add(GHashTable *samples, const struct sample *sample) {
-    struct sample *former = g_hash_table_lookup(samples, sample);
+static void add(struct dt_estimate *e, GHashTable *samples, const struct sample *sample) {
+    struct sample *former = g_hash_table_lookup(samples, sample), *added;
 
-    if (former)
+    if (former) {
         former->is_repeated = true;
-    else if (g_hash_table_size(samples) < SAMPLES_MAX)
-        g_hash_table_add(samples, g_memdup2(sample, sizeof *sample));
-}
-
-static bool is_far(const struct sample *sample) {
-    return sample->other || sample->name;
+    } else if (g_hash_table_size(samples) < SAMPLES_MAX) {
+        added = g_memdup2(sample, sizeof *sample);
+        if (added->name)
+            added->name = g_string_chunk_insert_const(e->names, added->name);
+        g_hash_table_add(samples, added);
+    }
 }
 
 static void add_sent(struct dt_estimate *e, struct sample sample, const char *to) {
     char *name, *node;
 
     if (dt_far_name(to, &name, &node)) {
-        sample.name = g_string_chunk_insert_const(e->names, node);
+        sample.name = node;
+        add(e, e->sent, &sample);
         g_free(name);
         g_free(node);
-    } else if (!dt_far_number(to, &sample.other)) {
-        return;
+    } else if (dt_far_number(to, &sample.other) && sample.other) {
+        add(e, e->sent, &sample);
     }
-    if (is_far(&sample))
-        add(e->sent, &sample);
 }
 
 void dt_estimate_event(void *estimate, const struct dt_recorded *event) {
@@ -141,8 +140,8 @@ void dt_estimate_event(void *estimate, const struct dt_recorded *event) {
         if (*f->message_delivery.from || !strchr(f->message_delivery.node, '@'))
             break;
         sample.hash = hash_message(f->message_delivery.message, "", 0);
-        sample.name = g_string_chunk_insert_const(e->names, f->message_delivery.node);
-        add(e->delivered, &sample);
+        sample.name = f->message_delivery.node;
+        add(e, e->delivered, &sample);
         break;
     case DT_seq_trace_send:
         sample.hash = hash_message(f->seq_trace_send.message, f->seq_trace_send.label,
@@ -153,7 +152,7 @@ void dt_estimate_event(void *estimate, const struct dt_recorded *event) {
         sample.hash = hash_message(f->seq_trace_receive.message, f->seq_trace_receive.label,
                                    f->seq_trace_receive.current + 1);
         if (dt_far_number(f->seq_trace_receive.from, &sample.other) && sample.other)
-            add(e->delivered, &sample);
+            add(e, e->delivered, &sample);
         break;
     default:
         break;

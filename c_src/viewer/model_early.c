@@ -25,10 +25,24 @@ void dt_early_add(struct node *node, const struct delivery *d) {
         dt_early_late(node, all->early.first->arrived + early_ns + 1);
 }
 
+/* The delivery of what this process sends now; NULL. seq_trace_receive has told the sender, other
+   deliveries have not. */
+static struct message *find(const struct list *early, const struct dt_wanted *sent_now) {
+    struct dt_wanted wanted = *sent_now;
+    struct message *m = dt_in_flight_find(early, &wanted);
+
+    if (m || !wanted.from)
+        return m;
+    wanted.from = NULL;
+    m = dt_in_flight_find(early, &wanted);
+    return m && !m->seen.from ? m : NULL;
+}
+
 bool dt_early_sent(struct node *node, struct process *from, const struct receiver *r,
                    const struct dt_message_send *e) {
     struct list *early = &r->home->messages->early;
-    struct dt_wanted wanted = {.to = r->process ? &r->process->seen : NULL,
+    struct dt_wanted wanted = {.from = from ? &from->seen : NULL,
+                               .to = r->process ? &r->process->seen : NULL,
                                .node = node,
                                .is_far = true,
                                .time = INT64_MAX};
@@ -39,7 +53,7 @@ bool dt_early_sent(struct node *node, struct process *from, const struct receive
         return false;
     dt_far_key(e->message, key);
     wanted.key = key;
-    m = dt_in_flight_find(early, &wanted);
+    m = find(early, &wanted);
     if (!m)
         return false;
     dt_in_flight_take_out(early, m);

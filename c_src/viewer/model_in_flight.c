@@ -45,14 +45,24 @@ static gboolean equal_node(gconstpointer a, gconstpointer b) {
     return x->sender_node == y->sender_node && equal_text(a, b);
 }
 
+static guint hash_ends(gconstpointer data) {
+    return hash_node(data) ^ hash_sender(data) << 1 ^
+           g_direct_hash(((const struct message *)data)->seen.to) << 2;
+}
+
+static gboolean equal_ends(gconstpointer a, gconstpointer b) {
+    const struct message *x = a, *y = b;
+
+    return x->seen.to == y->seen.to && equal_sender(a, b) && equal_node(a, b);
+}
+
 static const struct {
     GHashFunc hash;
     GEqualFunc equal;
 } same[DT_CHAINS] = {
-    [DT_SAME_TEXT] = {hash_text, equal_text},
-    [DT_SAME_SENDER] = {hash_sender, equal_sender},
-    [DT_SAME_BOTH] = {hash_both, equal_both},
-    [DT_SAME_NODE] = {hash_node, equal_node},
+    [DT_SAME_TEXT] = {hash_text, equal_text}, [DT_SAME_SENDER] = {hash_sender, equal_sender},
+    [DT_SAME_BOTH] = {hash_both, equal_both}, [DT_SAME_NODE] = {hash_node, equal_node},
+    [DT_SAME_ENDS] = {hash_ends, equal_ends},
 };
 
 /* The first message of each chain. */
@@ -145,24 +155,27 @@ void dt_in_flight_take_out(struct list *list, struct message *m) {
         free_index(g_steal_pointer(&list->index));
 }
 
-static bool is_to(const struct message *m, const struct dt_process *to) {
-    return !to || m->seen.to == to;
+static enum dt_chain chain_of(const struct dt_wanted *wanted) {
+    if (wanted->to)
+        return DT_SAME_ENDS;
+    if (wanted->from)
+        return DT_SAME_BOTH;
+    return wanted->node ? DT_SAME_NODE : DT_SAME_TEXT;
 }
 
 struct message *dt_in_flight_find(const struct list *list, const struct dt_wanted *wanted) {
-    struct message like = {.seen = {.from = wanted->from},
+    struct message like = {.seen = {.from = wanted->from, .to = wanted->to},
                            .key = wanted->key,
                            .hash = g_str_hash(wanted->key),
                            .is_far = wanted->is_far,
                            .sender_node = wanted->node};
-    enum dt_chain by = wanted->from ? DT_SAME_BOTH : wanted->node ? DT_SAME_NODE : DT_SAME_TEXT;
+    enum dt_chain by = chain_of(wanted);
     struct message *m;
 
     if (list->index)
-        for (m = g_hash_table_lookup(list->index->first[by], &like); m && !is_to(m, wanted->to);)
-            m = m->chain[by].next;
+        m = g_hash_table_lookup(list->index->first[by], &like);
     else
-        for (m = list->first; m && !(same[by].equal(m, &like) && is_to(m, wanted->to));)
+        for (m = list->first; m && !same[by].equal(m, &like);)
             m = m->next;
     /* Those behind it were sent later. */
     return m && m->seen.sent <= wanted->time ? m : NULL;

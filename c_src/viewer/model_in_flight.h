@@ -11,7 +11,14 @@
 #include "viewer/model_parts.h"
 
 /* What the messages of a chain of the index have in common. */
-enum dt_chain { DT_SAME_TEXT, DT_SAME_SENDER, DT_SAME_BOTH, DT_SAME_NODE, DT_CHAINS };
+enum dt_chain {
+    DT_SAME_TEXT,
+    DT_SAME_SENDER,
+    DT_SAME_BOTH,
+    DT_SAME_NODE, /* and text */
+    DT_SAME_ENDS, /* and text: sender with its node, receiver */
+    DT_CHAINS
+};
 
 struct token;
 
@@ -39,8 +46,8 @@ struct message {
 void dt_in_flight_add(struct list *list, struct message *m);
 void dt_in_flight_take_out(struct list *list, struct message *m);
 
-/* What is looked for: `from` is NULL for any sender, `node` for any other node, `to` for any
-   receiver. */
+/* What is looked for: `from` is NULL for any sender, `node` for any other node. With `to`, it has
+   exactly this sender, NULL if unknown, and this receiver. */
 struct dt_wanted {
     struct dt_process *from, *to;
     struct node *node;

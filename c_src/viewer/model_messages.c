@@ -502,7 +502,7 @@ static struct message *just_sent(struct node *node, const struct dt_message_send
 
     for (unsigned n = 0; m && n < JUST_SENT; m = m->older, n++)
         if (m->seen.from == (from ? &from->seen : NULL) && m->by_seq_trace != by_seq_trace &&
-            !m->token == by_seq_trace && strcmp(m->text, e->message) == 0 &&
+            !m->label == by_seq_trace && strcmp(m->text, e->message) == 0 &&
             strcmp(m->seen.to_text, e->to) == 0)
             return m;
     return NULL;

@@ -75,7 +75,8 @@ struct node {
     char *bare_name; /* the same without quotes */
     int64_t identity_os_pid; /* 0 if unknown */
     GHashTable *peers;       /* number in its identifiers -> struct peer */
-    char *last_peer;         /* a name that was looked up */
+    GHashTable *peers_by_name;
+    char *last_peer; /* a name that was looked up */
     uint64_t last_peer_names;
     struct node *last_peer_node;
     GHashTable *processes; /* struct key -> process or port */

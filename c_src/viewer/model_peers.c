@@ -29,10 +29,21 @@ static void free_peer(gpointer data) {
 
 void dt_peers_new(struct node *node) {
     node->peers = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, free_peer);
+    node->peers_by_name = g_hash_table_new(g_str_hash, g_str_equal);
 }
 
 void dt_peers_free(struct node *node) {
+    g_hash_table_destroy(node->peers_by_name);
     g_hash_table_destroy(node->peers);
+}
+
+/* Of several with one name, the last one is found by it. */
+static void set_name(struct node *node, struct peer *peer, char *name) {
+    if (peer->name && g_hash_table_lookup(node->peers_by_name, peer->name) == peer)
+        g_hash_table_remove(node->peers_by_name, peer->name);
+    g_free(peer->name);
+    peer->name = name;
+    g_hash_table_replace(node->peers_by_name, peer->name, peer);
 }
 
 static void learn(struct node *node, uint64_t number, const struct dt_node_identity *e) {
@@ -45,8 +56,7 @@ static void learn(struct node *node, uint64_t number, const struct dt_node_ident
         peer->number = number;
         g_hash_table_insert(node->peers, &peer->number, peer);
     }
-    g_free(peer->name);
-    peer->name = dt_far_node(e->node);
+    set_name(node, peer, dt_far_node(e->node));
     peer->os_pid = (int64_t)e->os_pid;
     node->model->names++;
 }
@@ -112,28 +122,20 @@ struct node *dt_peer(struct node *node, uint64_t number) {
 }
 
 struct node *dt_peer_named(struct node *node, const char *name) {
-    struct node *found;
-    GHashTableIter i;
-    gpointer of;
+    struct peer *peer;
     char *bare;
 
     if (node->last_peer && node->last_peer_names == node->model->names &&
         strcmp(node->last_peer, name) == 0)
         return node->last_peer_node;
     bare = dt_far_node(name);
-    found = recorded(node, bare, 0);
-    /* Of several with this name, the one that it is connected to. */
-    g_hash_table_iter_init(&i, node->peers);
-    while (g_hash_table_iter_next(&i, NULL, &of)) {
-        struct peer *peer = of;
-
-        if (strcmp(peer->name, bare) == 0)
-            found = node_of(node, peer);
-    }
+    /* Of several nodes with this name, the one that it is connected to. */
+    peer = g_hash_table_lookup(node->peers_by_name, bare);
+    node->last_peer_node = peer ? node_of(node, peer) : recorded(node, bare, 0);
     g_free(bare);
     dt_set(&node->last_peer, name);
     node->last_peer_names = node->model->names;
-    return node->last_peer_node = found;
+    return node->last_peer_node;
 }
 
 struct node *dt_home(struct node *node, const char *identifier) {

@@ -1,7 +1,7 @@
-%% npm's packages for the tests: those of test/support/viewer/package-lock.json, which tools/npm keeps below _build.
+%% npm's packages for the tests: those of test/support/FOLDER/package-lock.json, which tools/npm keeps below _build.
 -module(test_npm).
 
--export([missing/0, folder/1, modules/0, fetch/0]).
+-export([missing/0, folder/1, modules/0, modules/1, fetch/0, fetch/1]).
 
 %% What is missing here, or false.
 missing() ->
@@ -15,15 +15,23 @@ missing() ->
 folder(Package) ->
     filename:join(modules(), Package).
 
-%% The folder of all packages.
+%% The folder of all packages, those of the viewer's tests if no other folder of test/support is named.
 -spec modules() -> file:filename().
 modules() ->
-    filename:join(test_shell:project(), "_build/npm/test-support-viewer/node_modules").
+    modules("viewer").
+
+-spec modules(string()) -> file:filename().
+modules(Folder) ->
+    filename:join([test_shell:project(), "_build/npm/test-support-" ++ Folder, "node_modules"]).
 
 %% Fetches the packages unless those of this lock file are there. Returns false, or why it could not.
 -spec fetch() -> false | string().
 fetch() ->
-    case test_shell:run("cd '~ts' && tools/npm test/support/viewer", [test_shell:project()]) of
+    fetch("viewer").
+
+-spec fetch(string()) -> false | string().
+fetch(Folder) ->
+    case test_shell:run("cd '~ts' && tools/npm test/support/~ts", [test_shell:project(), Folder]) of
         {0, _} -> false;
         {_, Output} -> "npm could not fetch the packages: " ++ unicode:characters_to_list(Output)
     end.
