@@ -18,7 +18,9 @@ all() ->
      scripts, run_script, script_arguments, one_of_two,
      recording, recording_of_two, no_session_is_left, snapshot, groups_of_events, current_session_stays,
      views, report, default_report, top, top_on_a_terminal, request, next_request,
-     unprivileged, failures, not_started, disk_full, disk_fills, hostile_names,
+     unprivileged, failures, not_started, disk_full, disk_fills,
+     hostile_names, hostile_path, hostile_files, hostile_epmd, hostile_folder, scripts_of_a_node,
+     killed, stopped, node_ends, streams, old_python,
      from_the_node, from_the_node_without_python, from_the_node_wrongly, wrong_arguments, help, installed,
      night].
 
@@ -29,21 +31,30 @@ init_per_suite(Config) ->
                   {"0\n", NoBpftrace, _} -> NoBpftrace;
                   _ -> "not root"
               end,
-    test_require:tool(Missing, Config).
+    case test_require:tool(Missing, Config) of
+        Config ->
+            Node = traced_node(),
+            [{node, Node}, {os_pid, test_node:os_pid(Node)} | Config];
+        Skip -> Skip
+    end.
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(Config) ->
+    test_node:stop(?config(node, Config)).
 
-%% The application runs on the node. The command has a folder of its own, where it writes.
+%% The node is for all cases: a case that ruins its node has one of its own. The command has a folder for each case.
 init_per_testcase(Case, Config) ->
     Folder = filename:join(?config(priv_dir, Config), atom_to_list(Case)),
     ok = filelib:ensure_path(Folder),
-    Node = test_node:start(#{env => []}),
-    ok = test_node:call(Node, fun() -> started([{functions, [{?MODULE, paid, 1}]}]) end),
-    [{node, Node}, {os_pid, test_node:os_pid(Node)}, {folder, Folder} | Config].
+    [{folder, Folder} | Config].
 
+%% Nothing of the case's commands remains.
 end_per_testcase(_, Config) ->
-    test_node:stop(?config(node, Config)).
+    test_wait:until("no consumer is attached", [], fun() -> call(Config, fun dyntrace:listeners/0) end).
+
+traced_node() ->
+    Node = test_node:start(),
+    ok = test_node:call(Node, fun() -> started([{functions, [{?MODULE, paid, 1}]}]) end),
+    Node.
 
 started(Env) ->
     _ = logger:remove_handler(default),
@@ -709,19 +720,229 @@ disk_fills(Config) ->
         test_shell:run("umount -l '~ts'", [Disk])
     end.
 
+%% -- Who means ill ---------------------------------------------------------------------------------
+
 %% A name of a process does not reach the terminal as control characters.
 hostile_names(Config) ->
-    Command = test_command:start(["top", ?config(os_pid, Config), "--rows", "100", "--seconds", "8"]),
+    Command = test_command:start(["top", ?config(os_pid, Config), "--rows", "100"]),
     ok = test_command:await("dyntrace top", Command),
     until_traced(Config),
-    call(Config, fun() ->
-                         Pid = spawn(fun Loop() -> receive _ -> Loop() end end),
-                         register('command\e[31m', Pid),
-                         [Pid ! N || N <- lists:seq(1, 100)]
-                 end),
+    Hostile = call(Config, fun() ->
+                                   Pid = spawn(fun Loop() -> receive _ -> Loop() end end),
+                                   register('command\e[31m', Pid),
+                                   [Pid ! N || N <- lists:seq(1, 100)],
+                                   Pid
+                           end),
+    ok = test_command:await("> .*command.*31m", Command),
+    ok = test_command:signal("INT", Command),
     {0, Output} = test_command:finish(Command),
     ?assertEqual(nomatch, re:run(Output, "\e\\[31m")),
-    ?assertMatch({match, _}, re:run(Output, "> .*command")).
+    Folder = filename:join(?config(folder, Config), "names"),
+    {_, _} = recorded(["-o", Folder], Config, fun() -> [Hostile ! N || N <- lists:seq(1, 100)] end),
+    {0, Report} = test_command:run(["view", Folder]),
+    ?assertMatch({match, _}, re:run(Report, "command.*31m")),
+    ?assertEqual(nomatch, re:run(Report, "\e")),
+    call(Config, fun() -> exit(Hostile, kill) end).
+
+%% The library's path is text of bpftrace's language, of the shell's and of the terminal's.
+hostile_path(Config) ->
+    Evil = "a \":q:r { } BEGIN { exit(); } usdt:*?[x]$1'; touch pwned; \e[31m",
+    App = filename:dirname(filename:dirname(code:which(dyntrace))),
+    Copy = filename:join([?config(folder, Config), Evil, "dyntrace"]),
+    ok = filelib:ensure_path(Copy),
+    {0, _} = test_shell:run("cp -RL '~ts/ebin' '~ts/priv' ~ts/", [App, App, shell_quoted(Copy)]),
+    Node = test_node:start(#{paths => [Copy ++ "/ebin"]}),
+    {ok, _} = peer:call(Node, application, ensure_all_started, [dyntrace]),
+    OsPid = test_node:os_pid(Node),
+    #{<<"library">> := Library, <<"consumers">> := #{<<"usdt">> := []}} = node_of(OsPid, listed()),
+    ?assertEqual(list_to_binary(Copy ++ "/priv/dyntrace.so"), Library),
+    {0, Top} = test_command:run(["top", OsPid, "--seconds", "1", "--rows", "50"]),
+    ?assertMatch({match, _}, re:run(Top, "<[0-9.]+> dyntrace_autotracer")),
+    Place = "env -C '" ++ ?config(folder, Config) ++ "'",
+    {0, Exits} = test_command:run(Place, ["run", "exits", OsPid, "--seconds", "1"]),
+    ?assertMatch({match, _}, re:run(Exits, "Counting exits")),
+    ?assertEqual(nomatch, re:run(Exits, "\e")),
+    ?assertNot(filelib:is_file(filename:join(?config(folder, Config), "pwned"))),
+    test_node:stop(Node).
+
+%% Links of a container do not lead out of it; its devices and pipes are not opened.
+hostile_files(Config) ->
+    Root = filename:join(?config(folder, Config), "root"),
+    ok = filelib:ensure_path(Root ++ "/a/b"),
+    ok = file:write_file(Root ++ "/hosts", "inside"),
+    {0, _} = test_shell:run("cd '~ts' && ln -s /hosts absolute && ln -s ../../../../../../../../../../hosts a/b/up && "
+                            "ln -s loop loop && ln -s /a folder && mkfifo pipe && mknod device c 1 3", [Root]),
+    Read = fun(Path) -> in_command("descriptor = command.open_below(sys.argv[1], sys.argv[2])\n"
+                                   "command.check_regular(descriptor, 100)\n"
+                                   "print(command.read_regular('/proc/self/fd/%d' % descriptor, 100).decode())",
+                                   [Root, Path])
+           end,
+    [?assertEqual({0, <<"inside\n">>}, Read(Path))
+     || Path <- ["/hosts", "/absolute", "/a/b/up", "/folder/b/up", "/a/b/../../../hosts"]],
+    [?assertMatch({{1, _}, {match, _}}, {Seen, re:run(element(2, Seen), Why)}, Path)
+     || {Path, Why} <- [{"/loop", "Too many levels"}, {"/pipe", "no file of a usual size"},
+                        {"/device", "no file of a usual size"}, {"/none", "No such file"},
+                        {"/a" ++ lists:append(lists:duplicate(300, "/b/..")), "Too many levels"}],
+        Seen <- [Read(Path)]].
+
+%% Runs lines of Python that know the command's functions.
+in_command(Lines, Args) ->
+    Load = "import sys, importlib.util, importlib.machinery\n"
+        "sys.dont_write_bytecode = True\n"
+        "loader = importlib.machinery.SourceFileLoader('command', '" ++ test_command:path() ++ "')\n"
+        "command = importlib.util.module_from_spec(importlib.util.spec_from_loader('command', loader))\n"
+        "loader.exec_module(command)\n",
+    test_shell:run("python3 -c ~ts ~ts 2>&1", [shell_quoted(Load ++ Lines), [[shell_quoted(Arg), " "] || Arg <- Args]]).
+
+%% Anything may answer in place of epmd, and without end.
+hostile_epmd(_) ->
+    {ok, Listen} = gen_tcp:listen(0, [binary, {active, false}, {ip, {127, 0, 0, 1}}]),
+    {ok, Epmd} = inet:port(Listen),
+    Nodes = [Node || Port <- ["no number", "999999", integer_to_list(Epmd)],
+                     Node <- [test_node:start(#{env => [{"ERL_EPMD_PORT", Port}]})]],
+    Own = [test_node:call(Node, fun listening/0) || Node <- Nodes],
+    Answerer = spawn_link(fun() -> answer(Listen, ["name \e[31mevil at port ", integer_to_list(lists:last(Own)), "\n"])
+                          end),
+    ok = gen_tcp:controlling_process(Listen, Answerer),
+    Began = erlang:monotonic_time(second),
+    {0, Text} = test_command:run(["nodes"]),
+    ?assert(erlang:monotonic_time(second) - Began < 20),
+    ?assertEqual(nomatch, re:run(Text, "\e")),
+    Listed = listed(),
+    ?assertMatch([<<"?">>, <<"nonode@nohost">>, <<"\\x1b[31mevil@", _/binary>>],
+                 [maps:get(<<"node">>, node_of(test_node:os_pid(Node), Listed)) || Node <- Nodes]),
+    unlink(Answerer),
+    exit(Answerer, kill),
+    [test_node:stop(Node) || Node <- Nodes].
+
+listening() ->
+    {ok, Listen} = gen_tcp:listen(0, [{ip, {127, 0, 0, 1}}]),
+    ok = gen_tcp:controlling_process(Listen, whereis(init)),
+    {ok, Port} = inet:port(Listen),
+    Port.
+
+answer(Listen, Names) ->
+    {ok, Socket} = gen_tcp:accept(Listen),
+    endlessly(Socket, [<<0:32>>, Names]),
+    answer(Listen, Names).
+
+endlessly(Socket, Piece) ->
+    case gen_tcp:send(Socket, Piece) of
+        ok -> receive after 50 -> endlessly(Socket, ".") end;
+        {error, _} -> gen_tcp:close(Socket)
+    end.
+
+%% Somebody else has made the folder, or a link where the command would write.
+hostile_folder(Config) ->
+    [Theirs, Link, Real, Page, Secret] =
+        [filename:join(?config(folder, Config), Name) || Name <- ["theirs", "link", "real", "page.txt", "secret"]],
+    {0, _} = test_shell:run("mkdir '~ts' '~ts' && chown nobody '~ts' && ln -s real '~ts' && echo kept > '~ts' && "
+                            "ln -s secret '~ts.part'", [Theirs, Real, Theirs, Link, Secret, Page]),
+    Record = fun(Folder) -> test_command:run(["record", ?config(os_pid, Config), "--seconds", "1", "-o", Folder]) end,
+    {3, Belongs} = Record(Theirs),
+    ?assertMatch({match, _}, re:run(Belongs, "theirs belongs to nobody, .*\n  next: name a folder that does not")),
+    {1, Linked} = Record(Link),
+    ?assertMatch({match, _}, re:run(Linked, "link can't be written")),
+    {0, _} = Record(Real),
+    {1, _} = test_command:run(["view", Real, "-o", Page]),
+    ?assertEqual({ok, <<"kept\n">>}, file:read_file(Secret)).
+
+%% Root does not run a script that lies beside a node's library.
+scripts_of_a_node(Config) ->
+    Alone = filename:join(?config(folder, Config), "alone"),
+    {0, _} = test_shell:run("mkdir '~ts' && cp '~ts' '~ts/dyntrace'", [Alone, test_command:path(), Alone]),
+    {4, NoScripts} = test_shell:run("'~ts/dyntrace' run exits ~ts 2>&1", [Alone, ?config(os_pid, Config)]),
+    ?assertMatch({match, _}, re:run(NoScripts, "the scripts are not in .*\n  next: ")).
+
+%% -- What goes wrong --------------------------------------------------------------------------------
+
+%% Killed, each command leaves neither a daemon, a session, a consumer nor a temporary folder.
+killed(Config) ->
+    Temporary = filename:join(?config(folder, Config), "tmp"),
+    ok = filelib:ensure_path(Temporary),
+    [begin
+         Command = test_command:start("env -C '" ++ Temporary ++ "' TMPDIR='" ++ Temporary ++ "'",
+                                      [Name, ?config(os_pid, Config) | Args]),
+         ok = test_command:await(Text, Command),
+         ok = test_command:signal("KILL", Command),
+         {Killed, _} = test_command:finish(Command),
+         ?assertEqual({137, Name}, {Killed, Name}),
+         test_wait:until({"no consumer is left", Name}, [], fun() -> call(Config, fun dyntrace:listeners/0) end),
+         test_wait:until({"no daemon is left", Name}, 1,
+                         fun() -> element(1, test_shell:run("lttng --no-sessiond list 2>&1", [])) end),
+         test_wait:until({"no folder is left", Name}, [], fun() -> filelib:wildcard("dyntrace-*", Temporary) end)
+     end || {Name, Args, Text} <- [{"report", [], "recording nonode"}, {"report", [], "  lost 0 events"},
+                                   {"record", ["-o", "kept"], "recording nonode"}, {"top", [], "dyntrace top"},
+                                   {"request", ["17"], "waiting for"}, {"run", ["exits"], "Counting exits"}]].
+
+%% A node that stands still is no reason to wait.
+stopped(Config) ->
+    Node = traced_node(),
+    OsPid = test_node:os_pid(Node),
+    Folder = filename:join(?config(folder, Config), "stopped"),
+    Command = test_command:start(["record", OsPid, "-o", Folder]),
+    ok = test_command:await("  lost 0 events", Command),
+    {0, _} = test_shell:run("kill -STOP ~s", [OsPid]),
+    [begin
+         {5, Output} = test_command:run([Name, OsPid | Args]),
+         ?assertMatch({match, _}, re:run(Output, ["process ", OsPid, " \\(nonode@nohost\\) is stopped, .*\n  next: .*"
+                                                  "kill -CONT ", OsPid]), Name)
+     end || {Name, Args} <- [{"top", []}, {"record", []}, {"report", []}, {"request", ["17"]}, {"run", ["exits"]}]],
+    %% A recording under way ends as ever.
+    ok = test_command:signal("INT", Command),
+    {0, _} = test_command:finish(Command),
+    ?assertMatch(#{<<"recording">> := #{<<"events">> := Events}} when Events > 0, report_of(Folder)),
+    {0, _} = test_shell:run("kill -CONT ~s", [OsPid]),
+    test_node:stop(Node).
+
+%% The node is killed while five commands watch it: they end, and what was recorded until then is whole.
+node_ends(Config) ->
+    Node = traced_node(),
+    OsPid = test_node:os_pid(Node),
+    [Folder, Page] = [filename:join(?config(folder, Config), Name) || Name <- ["until_its_end", "page.txt"]],
+    Commands = [{Expected, Text, test_command:start([Name, OsPid | Args])}
+                || {Name, Args, Expected, Text} <-
+                       [{"record", ["-o", Folder], 0, "nonode@nohost \\(\\d+\\): ended, and so does the recording"},
+                        {"report", ["--seconds", "100", "-o", Page], 0, "ended, and so does the recording"},
+                        {"top", [], 5, "process \\d+ \\(nonode@nohost\\) has ended\n  next: `dyntrace nodes"},
+                        {"request", ["17"], 5, "process \\d+ \\(nonode@nohost\\) has ended"},
+                        {"run", ["exits"], 0, "nonode@nohost \\(\\d+\\) has ended"}]],
+    [ok = test_command:await("  lost 0 events|dyntrace top|waiting for|Counting exits", Command)
+     || {_, _, Command} <- Commands],
+    {0, _} = test_shell:run("kill -KILL ~s", [OsPid]),
+    [begin
+         {Status, Output} = test_command:finish(Command),
+         ?assertEqual({Expected, Text}, {Status, Text}, Output),
+         ?assertMatch({match, _}, re:run(Output, Text))
+     end || {Expected, Text, Command} <- Commands],
+    Pid = list_to_integer(OsPid),
+    ?assertMatch(#{<<"recording">> := #{<<"nodes">> := [#{<<"os_pid">> := Pid}]}}, report_of(Folder)),
+    ?assert(filelib:is_regular(Page)).
+
+%% Closed streams, a full one, a terminal that can't be drawn over, encodings that lack the texts.
+streams(Config) ->
+    Nodes = shell_quoted(test_command:path()) ++ " nodes",
+    [?assertMatch({{Status, _}, _}, {test_shell:run(Line, []), Line})
+     || {Status, Line} <- [{0, Nodes ++ " >&-"}, {0, Nodes ++ " <&- >&- 2>&-"}, {1, Nodes ++ " >/dev/full"},
+                           {0, Nodes ++ " | true"}]],
+    ?assertMatch({match, _}, re:run(element(2, test_shell:run(Nodes ++ " <&- 2>&-", [])), "^PID +USER")),
+    [?assertMatch({{0, _}, _}, {test_command:run("env LC_ALL=" ++ Locale ++ " PYTHONUTF8=0 PYTHONCOERCECLOCALE=0",
+                                                 [Name | Args]), Locale})
+     || Locale <- ["C", "nowhere.ISO-8859-1"],
+        {Name, Args} <- [{"nodes", []}, {"record", [?config(os_pid, Config), "--seconds", "1", "-o",
+                                                    filename:join([?config(folder, Config), "straße-" ++ Locale])]}]],
+    {0, Dumb} = test_shell:run("TERM=dumb script -qefc ~ts /dev/null </dev/null",
+                               [shell_quoted([shell_quoted(test_command:path()), " top ", ?config(os_pid, Config),
+                                              " --seconds 1"])]),
+    ?assertMatch({match, _}, re:run(Dumb, "dyntrace top  nonode@nohost")),
+    ?assertEqual(nomatch, re:run(Dumb, "\e")).
+
+%% Hosts have Python 3.6. No warning of a later one, either.
+old_python(_) ->
+    ?assertEqual({0, <<>>}, in_command("import ast\nast.parse(open(sys.argv[1]).read(), feature_version=(3, 6))",
+                                       [test_command:path()])),
+    {0, Output} = test_shell:run("python3 -W error ~ts nodes 2>&1", [shell_quoted(test_command:path())]),
+    ?assertEqual(nomatch, re:run(Output, "Warning")).
 
 %% -- dyntrace:record/1 ---------------------------------------------------------------------------
 
