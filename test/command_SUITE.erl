@@ -14,15 +14,34 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [nodes, consumers, late_name, container, no_nodes, several_nodes, other_user,
-     scripts, run_script, script_arguments, one_of_two,
-     recording, recording_of_two, no_session_is_left, snapshot, groups_of_events, current_session_stays,
-     views, report, default_report, top, top_on_a_terminal, request, next_request,
-     unprivileged, failures, not_started, disk_full, disk_fills,
-     hostile_names, hostile_path, hostile_files, hostile_epmd, hostile_folder, scripts_of_a_node,
-     killed, stopped, node_ends, streams, old_python,
-     from_the_node, from_the_node_without_python, from_the_node_wrongly, wrong_arguments, help, installed,
-     night].
+    [nodes, late_name, no_nodes, several_nodes, other_user,
+     scripts, run_script, script_arguments, one_of_two, top, top_on_a_terminal, request, next_request,
+     default_report, unprivileged, failures,
+     hostile_names, hostile_path, hostile_files, hostile_epmd, hostile_folder, scripts_of_a_node, killed, stopped, old_python,
+     from_the_node_without_python, from_the_node_wrongly, wrong_arguments, help, installed,
+     {group, with_a_daemon}].
+
+%% Commands of other cases start a daemon for the recording, with which nodes register after seconds.
+groups() ->
+    [{with_a_daemon, [],
+      [consumers, container, recording, recording_of_two, no_session_is_left, snapshot, groups_of_events,
+       current_session_stays, report, from_the_node, not_started, disk_full, disk_fills, node_ends, streams,
+       night]}].
+
+init_per_group(with_a_daemon, Config) ->
+    Owner = self(),
+    %% The daemon ends with the process that started it.
+    Keeper = spawn(fun() ->
+                           Daemon = test_lttng:start_daemon(),
+                           Owner ! {self(), started},
+                           receive {stop, From} -> From ! {self(), test_lttng:stop_daemon(Daemon)} end
+                   end),
+    receive {Keeper, started} -> [{keeper, Keeper} | Config] end.
+
+end_per_group(with_a_daemon, Config) ->
+    Keeper = ?config(keeper, Config),
+    Keeper ! {stop, self()},
+    receive {Keeper, ok} -> ok end.
 
 init_per_suite(Config) ->
     Missing = case {os:cmd("id -u"), test_bpftrace:missing(), test_viewer:missing()} of
@@ -158,9 +177,9 @@ container(Config) ->
     ?assertEqual(list_to_binary(call(Config, fun() -> maps:get(version, dyntrace:info()) end)), Version),
     %% It is recorded and read from outside, by its name too.
     Folder = filename:join(?config(folder, Config), "boxed"),
-    {0, _} = test_command:run(["record", "boxed", "--seconds", "2", "-o", Folder]),
+    {0, _} = test_command:run(["record", "boxed", "--seconds", "1", "-o", Folder]),
     #{<<"recording">> := #{<<"nodes">> := [#{<<"node">> := <<"boxed@crate">>}]}} = report_of(Folder),
-    {0, Top} = test_command:run(["top", integer_to_list(Pid), "--seconds", "4", "--rows", "30"]),
+    {0, Top} = test_command:run(["top", integer_to_list(Pid), "--seconds", "1", "--rows", "30"]),
     ?assertMatch({match, _}, re:run(Top, "<[0-9.]+> dyntrace_autotracer")),
     test_node:stop(Node).
 
@@ -277,6 +296,7 @@ one_of_two(Config) ->
 recording(Config) ->
     Folder = filename:join(?config(folder, Config), "shop"),
     {Notes, Output} = recorded(["-o", Folder], Config, fun test_shop:run/0),
+    views(Folder, Config),
     ?assertMatch({match, _}, re:run(Output, "recording nonode@nohost \\(\\d+\\): until Ctrl-C\n")),
     ?assertMatch({match, _}, re:run(Output, "^ +\\d+\\.\\d s  lost 0 events  [\\d.]+ k?B$", [multiline])),
     {match, [Events]} = re:run(Output, "^recorded: (\\d+) events, lost 0, ", [multiline,
@@ -333,33 +353,34 @@ recording_of_two(Config) ->
     [ok = test_node:call(Node, fun() -> started([]) end) || Node <- [Other, Third]],
     Folder = filename:join(?config(folder, Config), "two"),
     Pids = [?config(os_pid, Config), test_node:os_pid(Other)],
-    {0, _} = test_command:run(["record", "--seconds", "2", "-o", Folder | Pids]),
+    {0, _} = test_command:run(["record", "--seconds", "1", "-o", Folder | Pids]),
     #{<<"recording">> := #{<<"nodes">> := Nodes}} = report_of(Folder),
     ?assertEqual(lists:sort([list_to_integer(Pid) || Pid <- Pids]),
                  lists:sort([Pid || #{<<"os_pid">> := Pid} <- Nodes])),
     [test_node:stop(Node) || Node <- [Other, Third]].
 
-%% Whatever ends the command: the session is gone, and no flag stays set.
+%% Four commands at once on one node. Whatever ends a command, its session is gone, and its recording is whole.
 no_session_is_left(Config) ->
     Daemon = test_lttng:start_daemon(),
+    Commands = [{Signal, Folder, test_command:start(["record", ?config(os_pid, Config), "-o", Folder])}
+                || Signal <- ["INT", "TERM", "HUP", "KILL"],
+                   Folder <- [filename:join(?config(folder, Config), Signal)]],
+    [ok = test_command:await("  lost 0 events", Command) || {_, _, Command} <- Commands],
+    ?assertEqual(4, sessions(Daemon)),
+    [ok = test_command:signal(Signal, Command) || {Signal, _, Command} <- Commands],
     [begin
-         Folder = filename:join(?config(folder, Config), Signal),
-         Command = test_command:start(["record", ?config(os_pid, Config), "-o", Folder]),
-         ok = test_command:await("  lost 0 events", Command),
-         {0, With} = test_lttng:lttng(Daemon, "list", []),
-         ?assertMatch({match, _}, re:run(With, "dyntrace-\\d+-")),
-         ok = test_command:signal(Signal, Command),
          {Status, _} = test_command:finish(Command),
-         ?assertEqual(Signal =:= "KILL", Status =/= 0),
-         test_wait:until("the session has gone", nomatch,
-                         fun() ->
-                                 {0, Without} = test_lttng:lttng(Daemon, "list", []),
-                                 re:run(Without, "dyntrace-\\d+-")
-                         end),
-         test_wait:until("the flags are off", [], fun() -> call(Config, fun dyntrace:listeners/0) end),
-         ?assertMatch(#{<<"recording">> := #{<<"events">> := Events}} when Events > 0, report_of(Folder))
-     end || Signal <- ["INT", "TERM", "HUP", "KILL"]],
+         ?assertEqual({Signal =:= "KILL", Signal}, {Status =/= 0, Signal})
+     end || {Signal, _, Command} <- Commands],
+    test_wait:until("the sessions have gone", 0, fun() -> sessions(Daemon) end),
+    [?assertMatch(#{<<"recording">> := #{<<"events">> := Events}} when Events > 0, report_of(Folder), Signal)
+     || {Signal, Folder, _} <- Commands],
     test_lttng:stop_daemon(Daemon).
+
+%% Those of the command.
+sessions(Daemon) ->
+    {0, Listed} = test_lttng:lttng(Daemon, "list", []),
+    length(re:split(Listed, "dyntrace-\\d+-\\d+ ")) - 1.
 
 %% SIGUSR1 writes what is in memory, and so does the end.
 snapshot(Config) ->
@@ -371,7 +392,7 @@ snapshot(Config) ->
     ok = test_command:signal("USR1", Command),
     ok = test_command:await("snapshot written to", Command),
     %% Seconds in which little happens must not push it out of the buffers.
-    ok = test_command:await(" 9\\.\\d s\n", Command),
+    ok = test_command:await(" 6\\.\\d s\n", Command),
     ?assertMatch([_], filelib:wildcard(filename:join(Folder, "snapshot-*"))),
     ok = test_command:signal("INT", Command),
     {0, _} = test_command:finish(Command),
@@ -409,9 +430,7 @@ current_session_stays(Config) ->
 %% -- Pictures ------------------------------------------------------------------------------------
 
 %% Each kind of picture by the extension, and what it begins with.
-views(Config) ->
-    Folder = filename:join(?config(folder, Config), "shop"),
-    {_, _} = recorded(["-o", Folder], Config, fun test_shop:run/0),
+views(Folder, Config) ->
     [begin
          File = Folder ++ Extension,
          {0, _} = test_command:run(["view", Folder, "-o", File]),
@@ -431,10 +450,11 @@ views(Config) ->
 report(Config) ->
     Page = filename:join(?config(folder, Config), "page.html"),
     Kept = filename:join(?config(folder, Config), "kept"),
-    Command = test_command:start(["report", ?config(os_pid, Config), "--seconds", "5", "-o", Page, "--keep", Kept]),
+    Command = test_command:start(["report", ?config(os_pid, Config), "--seconds", "100", "-o", Page, "--keep", Kept]),
     ok = test_command:await("  lost 0 events", Command),
     until_traced(Config),
     call(Config, fun() -> exits(3, {burnt, bread}) end),
+    ok = test_command:signal("INT", Command),
     {0, Output} = test_command:finish(Command),
     ?assertMatch({match, _}, re:run(Output, "^Findings\n  high .*crashed: {burnt,bread}", [multiline])),
     ?assertMatch({match, _}, re:run(Output, ["^\\Q", Page, "\\E$"], [multiline])),
@@ -446,7 +466,7 @@ report(Config) ->
 %% A page named by node and time; nothing else is left in the folder.
 default_report(Config) ->
     {0, Output} = test_command:run("env -C '" ++ ?config(folder, Config) ++ "'",
-                                   ["report", ?config(os_pid, Config), "--seconds", "2"]),
+                                   ["report", ?config(os_pid, Config), "--seconds", "1"]),
     [Page] = filelib:wildcard("*", ?config(folder, Config)),
     ?assertMatch({match, _}, re:run(Page, ["^", ?config(os_pid, Config), "-\\d{8}-\\d{6}\\.html$"])),
     ?assertMatch({match, _}, re:run(Output, Page)).
@@ -458,14 +478,24 @@ top(Config) ->
     Command = test_command:start(["top", ?config(os_pid, Config), "--rows", "100", "--sort", "sent"]),
     ok = test_command:await("dyntrace top +nonode@nohost", Command),
     until_traced(Config),
-    call(Config, fun() -> chatter(1000) end),
+    call(Config, fun() -> crowd(300), chatter(1000) end),
     ok = test_command:await("command_chatter[\\s\\S]*dyntrace top [\\s\\S]*dyntrace top", Command),
     ok = test_command:signal("INT", Command),
     {0, Output} = test_command:finish(Command),
     Columns = "^ +(\\d+) +(\\d+) +(\\d+) +(\\d+) +(\\d+)  <[\\d.]+> command_chatter$",
+    %% The sums are of all processes, also of those that are not printed.
+    {match, Totals} = re:run(Output, "(\\d+) messages sent", [global, {capture, all_but_first, list}]),
+    ?assert(lists:sum([list_to_integer(Sent) || [Sent] <- Totals]) >= 1300),
+    ?assertMatch({match, _}, re:run(Output, "\\d+ or more processes: run")),
     {match, Rows} = re:run(Output, Columns, [global, multiline, {capture, all_but_first, list}]),
     Sums = [lists:sum([list_to_integer(lists:nth(N, Row)) || Row <- Rows]) || N <- [1, 2, 4, 5]],
     ?assertMatch([Ran, 1000, Gc, Gcs] when Ran > 0 andalso Gc > 0 andalso Gcs >= 10, Sums).
+
+%% So many processes, each of which sends one message.
+crowd(Count) ->
+    Owner = self(),
+    _ = [spawn(fun() -> Owner ! here end) || _ <- lists:seq(1, Count)],
+    [receive here -> ok end || _ <- lists:seq(1, Count)].
 
 %% A process with a name sends that many messages, and collects its garbage ten times.
 chatter(Count) ->
@@ -504,7 +534,7 @@ request(Config) ->
     ?assert(Worked >= 30000 andalso Worked < 60000, Output),
     ?assertMatch({match, _}, re:run(Output, "command_client -> <[\\d.]+> command_server: {<[\\d.]+>,{pay,30}}")),
     ?assertMatch({match, _}, re:run(Output, "command_client receives")),
-    {5, None} = test_command:run(["request", ?config(os_pid, Config), "18", "--seconds", "2"]),
+    {5, None} = test_command:run(["request", ?config(os_pid, Config), "18", "--seconds", "1"]),
     ?assertMatch({match, _}, re:run(None, "no message with the label 18 .*\n  next: "
                                     ".*seq_trace:set_token\\(label, 18\\)")).
 
@@ -554,7 +584,7 @@ next_request(Config) ->
                                     "command_client receives\n[^$]*returns from command_SUITE:paid/1")),
     {_, Worked} = of_server(Output),
     ?assert(Worked >= 40000 andalso Worked < 80000, Output),
-    {5, None} = test_command:run(["request", ?config(os_pid, Config), "--next", "shop:pay", "--seconds", "2"]),
+    {5, None} = test_command:run(["request", ?config(os_pid, Config), "--next", "shop:pay", "--seconds", "1"]),
     ?assertMatch({match, _}, re:run(None, "no call of shop:pay .*\n  next: .*"
                                     "dyntrace:follow\\(#{functions => \\[{shop, pay, '_'}\\]}\\)")).
 
@@ -608,8 +638,9 @@ failures(Config) ->
     OsPid = ?config(os_pid, Config),
     Folder = ?config(folder, Config),
     Plain = test_node:start(),
-    [fails(Status, Place, [case Arg of os_pid -> OsPid; _ -> Arg end || Arg <- Args], Text)
-     || {Status, Place, Args, Text} <-
+    all_fail(
+      [{Status, Place, [case Arg of os_pid -> OsPid; _ -> Arg end || Arg <- Args], Text}
+       || {Status, Place, Args, Text} <-
             [{4, here("umount -l /sys/kernel/tracing; mount -t tmpfs tmpfs /sys/kernel/debug"), ["top", os_pid],
               "no tracefs is mounted.*\n  next: as root: `mount -t tracefs"},
              {3, here("mount -t tmpfs tmpfs /sys/kernel/security; "
@@ -632,7 +663,7 @@ failures(Config) ->
              {5, "", ["record", "nobody_has_this_name"],
               "there is no Erlang VM nobody_has_this_name\n  next: `dyntrace nodes"},
              {5, "", ["report", test_node:os_pid(Plain)],
-              "has not loaded dyntrace's library\n  next: in the node, type `application:ensure_all_started"}]],
+              "has not loaded dyntrace's library\n  next: in the node, type `application:ensure_all_started"}]]),
     test_node:stop(Plain),
     Alone = filename:join(Folder, "alone"),
     {0, _} = test_shell:run("mkdir '~ts' && cp '~ts' '~ts/dyntrace' && mkdir '~ts/rec' && touch '~ts/rec/metadata'",
@@ -642,10 +673,14 @@ failures(Config) ->
     {4, NoScripts} = test_shell:run("'~ts/dyntrace' run", [Alone]),
     ?assertMatch({match, _}, re:run(NoScripts, "the scripts are not in .*\n  next: ")).
 
-fails(Status, Place, Args, Text) ->
-    {Seen, Output} = test_command:run(Place, Args),
-    ?assertEqual({Status, Args}, {Seen, Args}, Output),
-    ?assertMatch({match, _}, re:run(Output, Text), Output).
+%% All at once.
+all_fail(Cases) ->
+    Commands = [{Status, Args, Text, test_command:start(Place, Args)} || {Status, Place, Args, Text} <- Cases],
+    [begin
+         {Seen, Output} = test_command:finish(Command),
+         ?assertEqual({Status, Args}, {Seen, Args}, Output),
+         ?assertMatch({match, _}, re:run(Output, Text), Output)
+     end || {Status, Args, Text, Command} <- Commands].
 
 %% A place of its own: file systems that are mounted there are seen nowhere else.
 here(Prepare) ->
@@ -686,12 +721,12 @@ not_started(Config) ->
     Node = test_node:start(),
     #{library := _} = test_node:call(Node, fun dyntrace:info/0),
     Folder = filename:join(?config(folder, Config), "none"),
-    [begin
-         {5, Output} = test_command:run(Args),
-         ?assertMatch({match, _}, re:run(Output, "the application dyntrace has not started in the node.*\n  next: in "
-                                         "the node, type `application:ensure_all_started\\(dyntrace\\)"))
-     end || Args <- [["record", test_node:os_pid(Node), "-o", Folder], ["top", test_node:os_pid(Node)],
-                     ["record", test_node:os_pid(Node), "-o", Folder, "--seconds", "2"]]],
+    OsPid = test_node:os_pid(Node),
+    all_fail([{5, "", Args, "the application dyntrace has not started in the node.*\n  next: in the node, type "
+               "`application:ensure_all_started\\(dyntrace\\)"}
+              || Args <- [["record", OsPid, "-o", Folder], ["top", OsPid],
+                          ["record", OsPid, "-o", Folder ++ "2", "--seconds", "2"]]]),
+    ?assertNot(filelib:is_file(Folder ++ "2")),
     ?assertNot(filelib:is_file(Folder)),
     test_node:stop(Node).
 
@@ -862,7 +897,7 @@ killed(Config) ->
     ok = filelib:ensure_path(Temporary),
     [begin
          Command = test_command:start("env -C '" ++ Temporary ++ "' TMPDIR='" ++ Temporary ++ "'",
-                                      [Name, ?config(os_pid, Config) | Args]),
+                                      watching(Name, ?config(os_pid, Config), Args)),
          ok = test_command:await(Text, Command),
          ok = test_command:signal("KILL", Command),
          {Killed, _} = test_command:finish(Command),
@@ -875,7 +910,11 @@ killed(Config) ->
                                    {"record", ["-o", "kept"], "recording nonode"}, {"top", [], "dyntrace top"},
                                    {"request", ["17"], "waiting for"}, {"run", ["exits"], "Counting exits"}]].
 
-%% A node that stands still is no reason to wait.
+watching("run", OsPid, Args) -> ["run" | Args] ++ [OsPid];
+watching(Name, OsPid, Args) -> [Name, OsPid | Args].
+
+%% A node that stands still is no reason to wait. A recording under way ends as ever, and so does its daemon, which
+%% waits for the node.
 stopped(Config) ->
     Node = traced_node(),
     OsPid = test_node:os_pid(Node),
@@ -883,24 +922,26 @@ stopped(Config) ->
     Command = test_command:start(["record", OsPid, "-o", Folder]),
     ok = test_command:await("  lost 0 events", Command),
     {0, _} = test_shell:run("kill -STOP ~s", [OsPid]),
-    [begin
-         {5, Output} = test_command:run([Name, OsPid | Args]),
-         ?assertMatch({match, _}, re:run(Output, ["process ", OsPid, " \\(nonode@nohost\\) is stopped, .*\n  next: .*"
-                                                  "kill -CONT ", OsPid]), Name)
-     end || {Name, Args} <- [{"top", []}, {"record", []}, {"report", []}, {"request", ["17"]}, {"run", ["exits"]}]],
-    %% A recording under way ends as ever.
-    ok = test_command:signal("INT", Command),
-    {0, _} = test_command:finish(Command),
-    ?assertMatch(#{<<"recording">> := #{<<"events">> := Events}} when Events > 0, report_of(Folder)),
-    {0, _} = test_shell:run("kill -CONT ~s", [OsPid]),
-    test_node:stop(Node).
+    try
+        all_fail([{5, "", watching(Name, OsPid, Args),
+                   "process \\d+ \\(nonode@nohost\\) is stopped, .*\n  next: .*kill -CONT"}
+                  || {Name, Args} <- [{"top", []}, {"record", []}, {"report", []}, {"request", ["17"]},
+                                      {"run", ["exits"]}]]),
+        ok = test_command:signal("INT", Command),
+        {0, _} = test_command:finish(Command),
+        ?assertMatch(#{<<"recording">> := #{<<"events">> := Events}} when Events > 0, report_of(Folder)),
+        ?assertMatch({1, _}, test_shell:run("lttng --no-sessiond list 2>&1", []))
+    after
+        test_shell:run("kill -CONT ~s", [OsPid]),
+        test_node:stop(Node)
+    end.
 
 %% The node is killed while five commands watch it: they end, and what was recorded until then is whole.
 node_ends(Config) ->
     Node = traced_node(),
     OsPid = test_node:os_pid(Node),
     [Folder, Page] = [filename:join(?config(folder, Config), Name) || Name <- ["until_its_end", "page.txt"]],
-    Commands = [{Expected, Text, test_command:start([Name, OsPid | Args])}
+    Commands = [{Expected, Text, test_command:start(watching(Name, OsPid, Args))}
                 || {Name, Args, Expected, Text} <-
                        [{"record", ["-o", Folder], 0, "nonode@nohost \\(\\d+\\): ended, and so does the recording"},
                         {"report", ["--seconds", "100", "-o", Page], 0, "ended, and so does the recording"},
@@ -950,20 +991,22 @@ old_python(_) ->
 from_the_node(Config) ->
     OsPid = list_to_integer(?config(os_pid, Config)),
     [File, Folder] = [filename:join(?config(folder, Config), Name) || Name <- ["report.json", "recording"]],
-    ?assertEqual({ok, File}, call(Config, fun() -> dyntrace:record(#{seconds => 2, to => File}) end)),
+    ?assertEqual({ok, File}, call(Config, fun() -> dyntrace:record(#{seconds => 1, to => File}) end)),
     #{<<"recording">> := #{<<"nodes">> := [#{<<"os_pid">> := OsPid}], <<"events">> := Events}} =
         test_viewer:decode(File),
     ?assert(Events > 0),
-    ?assertEqual({ok, Folder}, call(Config, fun() -> dyntrace:record(#{seconds => 1.5, to => list_to_binary(Folder),
+    ?assertEqual({ok, Folder}, call(Config, fun() -> dyntrace:record(#{seconds => 0.5, to => list_to_binary(Folder),
                                                                        events => [gc, messages]}) end)),
     ?assertMatch(#{<<"recording">> := #{<<"nodes">> := [#{<<"os_pid">> := OsPid}]}}, report_of(Folder)),
     {error, Exists} = call(Config, fun() -> dyntrace:record(#{seconds => 1, to => Folder}) end),
     ?assertMatch({match, _}, re:run(Exists, "^dyntrace: .*exists and is not empty\n  next: ")).
 
 %% The error is what the system says.
-from_the_node_without_python(Config) ->
-    Result = call(Config, fun() -> true = os:putenv("PATH", "/nowhere"), dyntrace:record(#{seconds => 1}) end),
-    ?assertMatch({error, <<_, _/binary>>}, Result).
+from_the_node_without_python(_) ->
+    Node = traced_node(),
+    Result = test_node:call(Node, fun() -> true = os:putenv("PATH", "/nowhere"), dyntrace:record(#{seconds => 1}) end),
+    ?assertMatch({error, <<_, _/binary>>}, Result),
+    test_node:stop(Node).
 
 from_the_node_wrongly(Config) ->
     [begin
@@ -1024,16 +1067,21 @@ installed(Config) ->
     {ok, Completion} = file:read_file(Prefix ++ "/share/bash-completion/completions/dyntrace"),
     [begin
          {0, Help} = test_command:run([Name, "--help"]),
-         {match, Options} = re:run(Help, "--[a-z]+", [global, {capture, first, list}]),
-         ?assertMatch({match, _}, re:run(Manual, ["^\\.SS dyntrace ", Name], [multiline]), Name),
+         {match, Options} = re:run(Help, "--[a-z][a-z-]*", [global, {capture, first, list}]),
+         Of = section(Manual, ["^\\.SS dyntrace ", Name, "\\b(.*?)^\\.S[SH]"]),
+         Words = section(Completion, ["^ +", Name, "\\) words='(.*?)'"]),
          [begin
-              ?assertMatch({match, _}, re:run(Manual, string:replace(Option, "-", "\\\\-", all)), {Name, Option}),
-              ?assertMatch({match, _}, re:run(Completion, Option), {Name, Option})
+              ?assertMatch({match, _}, re:run(Of, string:replace(Option, "-", "\\\\-", all)), {Name, Option}),
+              ?assert(lists:member(list_to_binary(Option), re:split(Words, "\\s+")), {Name, Option})
           end || [Option] <- lists:usort(Options), Option =/= "--help"]
      end || Name <- commands()],
     {0, Completed} = test_shell:run("bash -c '. \"$0\"; COMP_WORDS=(dyntrace re); COMP_CWORD=1; _dyntrace; "
                                     "echo ${COMPREPLY[*]}' '~ts/share/bash-completion/completions/dyntrace'", [Prefix]),
     ?assertEqual(<<"record report request\n">>, Completed).
+
+section(Text, Regex) ->
+    {match, [Section]} = re:run(Text, Regex, [multiline, dotall, {capture, all_but_first, binary}]),
+    Section.
 
 %% Each command of docs/night.md works, on the shop of that page. Those that run until Ctrl-C end after some seconds.
 night(Config) ->
@@ -1043,11 +1091,19 @@ night(Config) ->
     Commands = [string:lexemes(Line, " ") || [Line] <- Lines],
     ok = call(Config, fun test_command_shop:start/0),
     ok = call(Config, fun() -> dyntrace:follow(#{functions => test_command_shop:functions()}) end),
-    [begin
-         {Status, Output} = test_command:run("env -C '" ++ ?config(folder, Config) ++ "'", shortened(Command, Config)),
-         ?assertEqual({0, Command}, {Status, Command}, Output)
-     end || Command <- Commands, not lists:member("office", Command)],
+    Ours = [Command || Command <- Commands, not lists:member("office", Command)],
+    {Views, Watchers} = lists:partition(fun([Name | _]) -> Name =:= "view" end, Ours),
+    [all_work(Some, Config) || Some <- [Watchers, Views]],
     ok = call(Config, fun test_command_shop:stop/0).
+
+%% All at once.
+all_work(Commands, Config) ->
+    Place = "env -C '" ++ ?config(folder, Config) ++ "'",
+    [begin
+         {Status, Output} = test_command:finish(Started),
+         ?assertEqual({0, Command}, {Status, Command}, Output)
+     end || {Command, Started} <- [{Command, test_command:start(Place, shortened(Command, Config))}
+                                   || Command <- Commands]].
 
 shortened([Name | Args], Config) ->
     Named = [case Arg of "shop" -> ?config(os_pid, Config); _ -> Arg end || Arg <- Args],
