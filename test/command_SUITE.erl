@@ -17,8 +17,9 @@ all() ->
     [nodes, late_name, no_nodes, several_nodes, other_user,
      scripts, run_script, script_arguments, one_of_two, top, top_on_a_terminal, request, next_request,
      default_report, unprivileged, failures,
-     hostile_names, hostile_path, hostile_files, hostile_epmd, hostile_folder, scripts_of_a_node, killed, stopped, old_python,
-     from_the_node_without_python, from_the_node_wrongly, wrong_arguments, help, installed,
+     hostile_names, hostile_path, hostile_files, hostile_epmd, hostile_folder, scripts_of_a_node,
+     killed, stopped, old_python, from_the_node_without_python, from_the_node_wrongly, wrong_arguments, help,
+     installed,
      {group, with_a_daemon}].
 
 %% Commands of other cases start a daemon for the recording, with which nodes register after seconds.
@@ -164,24 +165,32 @@ late_name(_) ->
 
 %% A process with processes and files of its own, and another host name.
 container(Config) ->
+    Name = "boxed_" ++ os:getpid(),
+    Whole = list_to_binary(Name ++ "@crate"),
     Exec = {os:find_executable("unshare"),
             ["--pid", "--fork", "--kill-child", "--mount-proc", "--uts", "sh", "-c", "hostname crate; exec \"$@\"",
              "sh", os:find_executable("erl")]},
-    Node = test_node:start(#{exec => Exec, args => ["-sname", "boxed", "-start_epmd", "false",
+    Node = test_node:start(#{exec => Exec, args => ["-sname", Name, "-start_epmd", "false",
                                                     "-erl_epmd_port", "4999"]}),
     ok = test_node:call(Node, fun() -> started([]) end),
-    ?assertEqual("boxed@crate", test_node:call(Node, fun() -> atom_to_list(node()) end)),
+    ?assertEqual(Whole, test_node:call(Node, fun() -> atom_to_binary(node()) end)),
     [#{<<"pid">> := Pid, <<"container">> := Container, <<"version">> := Version}] =
-        [Listed || #{<<"node">> := <<"boxed@crate">>} = Listed <- listed()],
+        [Listed || #{<<"node">> := Seen} = Listed <- listed(), Seen =:= Whole],
     ?assertNotEqual(null, Container),
     ?assertEqual(list_to_binary(call(Config, fun() -> maps:get(version, dyntrace:info()) end)), Version),
     %% It is recorded and read from outside, by its name too.
     Folder = filename:join(?config(folder, Config), "boxed"),
-    {0, _} = test_command:run(["record", "boxed", "--seconds", "1", "-o", Folder]),
-    #{<<"recording">> := #{<<"nodes">> := [#{<<"node">> := <<"boxed@crate">>}]}} = report_of(Folder),
-    {0, Top} = test_command:run(["top", integer_to_list(Pid), "--seconds", "1", "--rows", "30"]),
-    ?assertMatch({match, _}, re:run(Top, "<[0-9.]+> dyntrace_autotracer")),
+    {0, _} = test_command:run(["record", Name, "--seconds", "1", "-o", Folder]),
+    #{<<"recording">> := #{<<"nodes">> := [#{<<"node">> := Whole}]}} = report_of(Folder),
+    names_of_top(integer_to_list(Pid)),
     test_node:stop(Node).
+
+%% The process that follows consumers runs now and then.
+names_of_top(OsPid) ->
+    Top = test_command:start(["top", OsPid, "--rows", "50"]),
+    ok = test_command:await("<[0-9.]+> dyntrace_autotracer", Top),
+    ok = test_command:signal("INT", Top),
+    {0, _} = test_command:finish(Top).
 
 no_nodes(_) ->
     {5, Output} = test_command:run(?OWN_PROCESSES, ["nodes"]),
@@ -659,6 +668,8 @@ failures(Config) ->
               "session daemon can't be started: I can't start\n  next: start it by hand"},
              {6, here("mount -t tmpfs -o size=1M tmpfs /dev/shm"), ["record", os_pid, "-o", Folder ++ "/shm"],
               "/dev/shm has .* free, too little.*\n  next: make room"},
+             {4, here("mount -t tmpfs tmpfs /dev; mknod /dev/null c 1 3"), ["record", os_pid, "-o", Folder ++ "/shm"],
+              "there is no /dev/shm.*\n  next: as root: `mkdir"},
              {1, "", ["record", os_pid, "-o", "/proc/nowhere"], "can't be written.*\n  next: write elsewhere"},
              {5, "", ["record", "nobody_has_this_name"],
               "there is no Erlang VM nobody_has_this_name\n  next: `dyntrace nodes"},
@@ -791,8 +802,7 @@ hostile_path(Config) ->
     OsPid = test_node:os_pid(Node),
     #{<<"library">> := Library, <<"consumers">> := #{<<"usdt">> := []}} = node_of(OsPid, listed()),
     ?assertEqual(list_to_binary(Copy ++ "/priv/dyntrace.so"), Library),
-    {0, Top} = test_command:run(["top", OsPid, "--seconds", "1", "--rows", "50"]),
-    ?assertMatch({match, _}, re:run(Top, "<[0-9.]+> dyntrace_autotracer")),
+    names_of_top(OsPid),
     Place = "env -C '" ++ ?config(folder, Config) ++ "'",
     {0, Exits} = test_command:run(Place, ["run", "exits", OsPid, "--seconds", "1"]),
     ?assertMatch({match, _}, re:run(Exits, "Counting exits")),
@@ -966,6 +976,12 @@ streams(Config) ->
     [?assertMatch({{Status, _}, _}, {test_shell:run(Line, []), Line})
      || {Status, Line} <- [{0, Nodes ++ " >&-"}, {0, Nodes ++ " <&- >&- 2>&-"}, {1, Nodes ++ " >/dev/full"},
                            {0, Nodes ++ " | true"}]],
+    Folder = filename:join(?config(folder, Config), "full"),
+    {0, _} = test_command:run(["record", ?config(os_pid, Config), "--seconds", "1", "-o", Folder]),
+    {1, Full} = test_shell:run([shell_quoted(test_command:path()), " view ", Folder, " > /dev/full"], []),
+    ?assertMatch({match, _}, re:run(Full, "standard output can't be written: no space left\n  next: ")),
+    {0, Head} = test_shell:run([shell_quoted(test_command:path()), " view ", Folder, " | head -1"], []),
+    ?assertMatch({match, _}, re:run(Head, "^Findings.*\n$")),
     ?assertMatch({match, _}, re:run(element(2, test_shell:run(Nodes ++ " <&- 2>&-", [])), "^PID +USER")),
     [?assertMatch({{0, _}, _}, {test_command:run("env LC_ALL=" ++ Locale ++ " PYTHONUTF8=0 PYTHONCOERCECLOCALE=0",
                                                  [Name | Args]), Locale})

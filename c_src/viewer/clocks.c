@@ -10,6 +10,10 @@
 
 #include <glib.h>
 
+/* Where babeltrace2 reads CTF 2, a clock has a name in place of a UUID, and to ask for the UUID
+ * ends the program. This function is of babeltrace2 2.1. */
+extern const char *bt_clock_class_get_uid(const bt_clock_class *class) __attribute__((weak));
+
 /* A clock with its description. */
 struct described {
     struct dt_clock seen;
@@ -20,6 +24,7 @@ struct dt_clocks {
     GHashTable *by_text;
     GHashTable *by_stream; /* with references */
     GPtrArray *all;
+    bool have_uuids;
 };
 
 static void put_stream(gpointer stream) {
@@ -31,9 +36,10 @@ static void free_described(gpointer clock) {
     g_free(clock);
 }
 
-struct dt_clocks *dt_clocks_new(void) {
+struct dt_clocks *dt_clocks_new(uint64_t mip_version) {
     struct dt_clocks *clocks = g_new0(struct dt_clocks, 1);
 
+    clocks->have_uuids = mip_version == 0;
     clocks->by_text = g_hash_table_new(g_str_hash, g_str_equal);
     clocks->by_stream = g_hash_table_new_full(NULL, NULL, put_stream, NULL);
     clocks->all = g_ptr_array_new_with_free_func(free_described);
@@ -49,25 +55,32 @@ void dt_clocks_free(struct dt_clocks *clocks) {
     g_free(clocks);
 }
 
-static char *describe(const bt_stream *stream) {
+static void put_identity(GString *text, const bt_clock_class *class, bool has_uuid) {
+    bt_uuid uuid = has_uuid ? bt_clock_class_get_uuid(class) : NULL;
+    const char *uid = !has_uuid && bt_clock_class_get_uid ? bt_clock_class_get_uid(class) : NULL;
+
+    for (unsigned i = 0; uuid && i < 16; i++)
+        g_string_append_printf(text, "%02x", uuid[i]);
+    g_string_append(text, uid ? uid : "");
+}
+
+static char *describe(const struct dt_clocks *clocks, const bt_stream *stream) {
     const bt_clock_class *class =
         bt_stream_class_borrow_default_clock_class_const(bt_stream_borrow_class_const(stream));
     const bt_value *host = bt_trace_borrow_environment_entry_value_by_name_const(
         bt_stream_borrow_trace_const(stream), "hostname");
     int64_t seconds = 0;
     uint64_t cycles = 0, frequency = 0;
-    bt_uuid uuid = NULL;
     GString *text = g_string_new(host && bt_value_is_string(host) ? bt_value_string_get(host) : "");
 
     if (class) {
         bt_clock_class_get_offset(class, &seconds, &cycles);
         frequency = bt_clock_class_get_frequency(class);
-        uuid = bt_clock_class_get_uuid(class);
     }
     g_string_append_printf(text, " %" PRId64 " %" PRIu64 " %" PRIu64 " ", seconds, cycles,
                            frequency);
-    for (unsigned i = 0; uuid && i < 16; i++)
-        g_string_append_printf(text, "%02x", uuid[i]);
+    if (class)
+        put_identity(text, class, clocks->have_uuids);
     return g_string_free(text, FALSE);
 }
 
@@ -104,7 +117,7 @@ struct dt_clock *dt_clocks_of(struct dt_clocks *clocks, const bt_stream *stream)
 
     if (clock)
         return clock;
-    clock = clock_of(clocks, describe(stream));
+    clock = clock_of(clocks, describe(clocks, stream));
     bt_stream_get_ref(stream);
     g_hash_table_insert(clocks->by_stream, (gpointer)stream, clock);
     return clock;

@@ -11,7 +11,7 @@
 
 struct dt_clocks;
 
-struct dt_clocks *dt_clocks_new(void);
+struct dt_clocks *dt_clocks_new(uint64_t mip_version);
 void dt_clocks_free(struct dt_clocks *clocks);
 
 /* The clock of a stream. */

@@ -126,7 +126,8 @@ initialize(bt_self_component_sink *self, const bt_value *params, const struct dt
         return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
     }
     c->model = dt_model_new(sink, c->of_sink);
-    c->clocks = dt_clocks_new();
+    c->clocks = dt_clocks_new(
+        bt_self_component_get_graph_mip_version(bt_self_component_sink_as_self_component(self)));
     c->reader = dt_reader_new(&to_model, c->model, c->clocks);
     bt_self_component_set_data(bt_self_component_sink_as_self_component(self), c);
     if (bt_self_component_sink_add_input_port(self, "in", NULL, NULL) !=
