@@ -17,7 +17,7 @@ all() ->
     [nodes, late_name, no_nodes, several_nodes, other_user,
      scripts, run_script, script_arguments, one_of_two, top, top_on_a_terminal, request, next_request,
      default_report, unprivileged, failures,
-     hostile_names, hostile_path, hostile_files, hostile_epmd, hostile_folder, scripts_of_a_node,
+     hostile_path, hostile_files, hostile_epmd, hostile_folder, scripts_of_a_node,
      killed, stopped, old_python, from_the_node_without_python, from_the_node_wrongly, wrong_arguments, help,
      installed,
      {group, with_a_daemon}].
@@ -26,8 +26,8 @@ all() ->
 groups() ->
     [{with_a_daemon, [],
       [consumers, container, recording, recording_of_two, no_session_is_left, snapshot, groups_of_events,
-       current_session_stays, report, from_the_node, not_started, disk_full, disk_fills, node_ends, streams,
-       night]}].
+       current_session_stays, report, from_the_node, not_started, disk_full, disk_fills, hostile_names,
+       node_ends, streams, night]}].
 
 init_per_group(with_a_daemon, Config) ->
     Owner = self(),
@@ -182,15 +182,19 @@ container(Config) ->
     Folder = filename:join(?config(folder, Config), "boxed"),
     {0, _} = test_command:run(["record", Name, "--seconds", "1", "-o", Folder]),
     #{<<"recording">> := #{<<"nodes">> := [#{<<"node">> := Whole}]}} = report_of(Folder),
-    names_of_top(integer_to_list(Pid)),
+    names_of_top(Node, integer_to_list(Pid)),
     test_node:stop(Node).
 
-%% The process that follows consumers runs now and then.
-names_of_top(OsPid) ->
+%% A process that was there before has its name.
+names_of_top(Node, OsPid) ->
+    test_node:call(Node, fun() -> spawn(fun() -> register(command_ticker, self()), tick() end) end),
     Top = test_command:start(["top", OsPid, "--rows", "50"]),
-    ok = test_command:await("<[0-9.]+> dyntrace_autotracer", Top),
+    ok = test_command:await("<[0-9.]+> command_ticker", Top),
     ok = test_command:signal("INT", Top),
     {0, _} = test_command:finish(Top).
+
+tick() ->
+    receive after 50 -> tick() end.
 
 no_nodes(_) ->
     {5, Output} = test_command:run(?OWN_PROCESSES, ["nodes"]),
@@ -797,12 +801,12 @@ hostile_path(Config) ->
     Copy = filename:join([?config(folder, Config), Evil, "dyntrace"]),
     ok = filelib:ensure_path(Copy),
     {0, _} = test_shell:run("cp -RL '~ts/ebin' '~ts/priv' ~ts/", [App, App, shell_quoted(Copy)]),
-    Node = test_node:start(#{paths => [Copy ++ "/ebin"]}),
+    Node = test_node:start(#{paths => [Copy ++ "/ebin" | test_node:test_paths()]}),
     {ok, _} = peer:call(Node, application, ensure_all_started, [dyntrace]),
     OsPid = test_node:os_pid(Node),
     #{<<"library">> := Library, <<"consumers">> := #{<<"usdt">> := []}} = node_of(OsPid, listed()),
     ?assertEqual(list_to_binary(Copy ++ "/priv/dyntrace.so"), Library),
-    names_of_top(OsPid),
+    names_of_top(Node, OsPid),
     Place = "env -C '" ++ ?config(folder, Config) ++ "'",
     {0, Exits} = test_command:run(Place, ["run", "exits", OsPid, "--seconds", "1"]),
     ?assertMatch({match, _}, re:run(Exits, "Counting exits")),
