@@ -8,6 +8,8 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
+%% A process of the report, with its name and its initial call.
+-define(NAMED, "^  <[0-9.]+> [a-z_0-9]+ +[a-z_]+:[a-z_]+/\\d").
 -define(OWN_PROCESSES, "unshare --pid --mount-proc --fork --kill-child").
 
 suite() ->
@@ -412,7 +414,7 @@ snapshot(Config) ->
     [First, Second] = lists:sort(filelib:wildcard(filename:join(Folder, "snapshot-*"))),
     {0, Text} = test_command:run(["view", First]),
     ?assertMatch({match, _}, re:run(Text, "before_the_snapshot")),
-    ?assertMatch({match, _}, re:run(Text, "dyntrace_autotracer")),
+    ?assertMatch({match, _}, re:run(Text, ?NAMED, [multiline])),
     %% What happened long before the end is there, with names of processes that were there before.
     #{<<"exits">> := Exits, <<"processes">> := Processes} = report_of(Second),
     ?assertEqual(5, length([Exit || #{<<"reason">> := <<"before_the_snapshot">>} = Exit <- Exits])),
@@ -632,7 +634,7 @@ unprivileged(_) ->
                                      [Prefix, Home, OsPid, Home]),
         ?assertMatch({match, _}, re:run(Output, "^recorded: [1-9]\\d* events, lost 0", [multiline]), Output),
         {0, Report} = test_shell:run("~s ~ts/dyntrace/priv/bin/dyntrace view '~ts/rec'", [Prefix, Home, Home]),
-        ?assertMatch({match, _}, re:run(Report, "dyntrace_autotracer")),
+        ?assertMatch({match, _}, re:run(Report, ?NAMED, [multiline])),
         {0, Mode} = test_shell:run("stat -c '%U %a' '~ts/rec'", [Home]),
         ?assertEqual(<<"nobody 700\n">>, Mode),
         %% The daemon that was started for it has ended.
