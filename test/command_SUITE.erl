@@ -394,8 +394,8 @@ no_session_is_left(Config) ->
 
 %% Those of the command.
 sessions(Daemon) ->
-    {0, Listed} = test_lttng:lttng(Daemon, "list", []),
-    length(re:split(Listed, "dyntrace-\\d+-\\d+ ")) - 1.
+    {0, Listed} = test_lttng:lttng(Daemon, "--mi=xml list", []),
+    length(re:split(Listed, "<name>dyntrace-")) - 1.
 
 %% SIGUSR1 writes what is in memory, and so does the end.
 snapshot(Config) ->
