@@ -8,19 +8,43 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
+%% A process of the report, with its name and its initial call.
+-define(NAMED, "^  <[0-9.]+> [a-z_0-9]+ +[a-z_]+:[a-z_]+/\\d").
 -define(OWN_PROCESSES, "unshare --pid --mount-proc --fork --kill-child").
 
 suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [nodes, consumers, late_name, container, no_nodes, several_nodes, other_user,
-     scripts, run_script, script_arguments, one_of_two,
-     recording, recording_of_two, no_session_is_left, snapshot, groups_of_events, current_session_stays,
-     views, report, default_report, top, top_on_a_terminal, request, next_request,
-     unprivileged, failures, not_started, disk_full, disk_fills, hostile_names,
-     from_the_node, from_the_node_without_python, from_the_node_wrongly, wrong_arguments, help, installed,
-     night].
+    [nodes, late_name, no_nodes, several_nodes, other_user,
+     scripts, run_script, script_arguments, one_of_two, top, top_on_a_terminal, request, next_request,
+     default_report, unprivileged, failures,
+     hostile_path, hostile_files, hostile_epmd, hostile_folder, scripts_of_a_node,
+     killed, stopped, old_python, from_the_node_without_python, from_the_node_wrongly, wrong_arguments, help,
+     installed,
+     {group, with_a_daemon}].
+
+%% Commands of other cases start a daemon for the recording, with which nodes register after seconds.
+groups() ->
+    [{with_a_daemon, [],
+      [consumers, container, recording, recording_of_two, no_session_is_left, snapshot, groups_of_events,
+       current_session_stays, report, from_the_node, not_started, disk_full, disk_fills, hostile_names,
+       node_ends, streams, night]}].
+
+init_per_group(with_a_daemon, Config) ->
+    Owner = self(),
+    %% The daemon ends with the process that started it.
+    Keeper = spawn(fun() ->
+                           Daemon = test_lttng:start_daemon(),
+                           Owner ! {self(), started},
+                           receive {stop, From} -> From ! {self(), test_lttng:stop_daemon(Daemon)} end
+                   end),
+    receive {Keeper, started} -> [{keeper, Keeper} | Config] end.
+
+end_per_group(with_a_daemon, Config) ->
+    Keeper = ?config(keeper, Config),
+    Keeper ! {stop, self()},
+    receive {Keeper, ok} -> ok end.
 
 init_per_suite(Config) ->
     Missing = case {os:cmd("id -u"), test_bpftrace:missing(), test_viewer:missing()} of
@@ -29,21 +53,30 @@ init_per_suite(Config) ->
                   {"0\n", NoBpftrace, _} -> NoBpftrace;
                   _ -> "not root"
               end,
-    test_require:tool(Missing, Config).
+    case test_require:tool(Missing, Config) of
+        Config ->
+            Node = traced_node(),
+            [{node, Node}, {os_pid, test_node:os_pid(Node)} | Config];
+        Skip -> Skip
+    end.
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(Config) ->
+    test_node:stop(?config(node, Config)).
 
-%% The application runs on the node. The command has a folder of its own, where it writes.
+%% The node is for all cases: a case that ruins its node has one of its own. The command has a folder for each case.
 init_per_testcase(Case, Config) ->
     Folder = filename:join(?config(priv_dir, Config), atom_to_list(Case)),
     ok = filelib:ensure_path(Folder),
-    Node = test_node:start(#{env => []}),
-    ok = test_node:call(Node, fun() -> started([{functions, [{?MODULE, paid, 1}]}]) end),
-    [{node, Node}, {os_pid, test_node:os_pid(Node)}, {folder, Folder} | Config].
+    [{folder, Folder} | Config].
 
+%% Nothing of the case's commands remains.
 end_per_testcase(_, Config) ->
-    test_node:stop(?config(node, Config)).
+    test_wait:until("no consumer is attached", [], fun() -> call(Config, fun dyntrace:listeners/0) end).
+
+traced_node() ->
+    Node = test_node:start(),
+    ok = test_node:call(Node, fun() -> started([{functions, [{?MODULE, paid, 1}]}]) end),
+    Node.
 
 started(Env) ->
     _ = logger:remove_handler(default),
@@ -134,24 +167,36 @@ late_name(_) ->
 
 %% A process with processes and files of its own, and another host name.
 container(Config) ->
+    Name = "boxed_" ++ os:getpid(),
+    Whole = list_to_binary(Name ++ "@crate"),
     Exec = {os:find_executable("unshare"),
             ["--pid", "--fork", "--kill-child", "--mount-proc", "--uts", "sh", "-c", "hostname crate; exec \"$@\"",
              "sh", os:find_executable("erl")]},
-    Node = test_node:start(#{exec => Exec, args => ["-sname", "boxed", "-start_epmd", "false",
+    Node = test_node:start(#{exec => Exec, args => ["-sname", Name, "-start_epmd", "false",
                                                     "-erl_epmd_port", "4999"]}),
     ok = test_node:call(Node, fun() -> started([]) end),
-    ?assertEqual("boxed@crate", test_node:call(Node, fun() -> atom_to_list(node()) end)),
+    ?assertEqual(Whole, test_node:call(Node, fun() -> atom_to_binary(node()) end)),
     [#{<<"pid">> := Pid, <<"container">> := Container, <<"version">> := Version}] =
-        [Listed || #{<<"node">> := <<"boxed@crate">>} = Listed <- listed()],
+        [Listed || #{<<"node">> := Seen} = Listed <- listed(), Seen =:= Whole],
     ?assertNotEqual(null, Container),
     ?assertEqual(list_to_binary(call(Config, fun() -> maps:get(version, dyntrace:info()) end)), Version),
     %% It is recorded and read from outside, by its name too.
     Folder = filename:join(?config(folder, Config), "boxed"),
-    {0, _} = test_command:run(["record", "boxed", "--seconds", "2", "-o", Folder]),
-    #{<<"recording">> := #{<<"nodes">> := [#{<<"node">> := <<"boxed@crate">>}]}} = report_of(Folder),
-    {0, Top} = test_command:run(["top", integer_to_list(Pid), "--seconds", "4", "--rows", "30"]),
-    ?assertMatch({match, _}, re:run(Top, "<[0-9.]+> dyntrace_autotracer")),
+    {0, _} = test_command:run(["record", Name, "--seconds", "1", "-o", Folder]),
+    #{<<"recording">> := #{<<"nodes">> := [#{<<"node">> := Whole}]}} = report_of(Folder),
+    names_of_top(Node, integer_to_list(Pid)),
     test_node:stop(Node).
+
+%% A process that was there before has its name.
+names_of_top(Node, OsPid) ->
+    test_node:call(Node, fun() -> spawn(fun() -> register(command_ticker, self()), tick() end) end),
+    Top = test_command:start(["top", OsPid, "--rows", "50"]),
+    ok = test_command:await("<[0-9.]+> command_ticker", Top),
+    ok = test_command:signal("INT", Top),
+    {0, _} = test_command:finish(Top).
+
+tick() ->
+    receive after 50 -> tick() end.
 
 no_nodes(_) ->
     {5, Output} = test_command:run(?OWN_PROCESSES, ["nodes"]),
@@ -266,6 +311,7 @@ one_of_two(Config) ->
 recording(Config) ->
     Folder = filename:join(?config(folder, Config), "shop"),
     {Notes, Output} = recorded(["-o", Folder], Config, fun test_shop:run/0),
+    views(Folder, Config),
     ?assertMatch({match, _}, re:run(Output, "recording nonode@nohost \\(\\d+\\): until Ctrl-C\n")),
     ?assertMatch({match, _}, re:run(Output, "^ +\\d+\\.\\d s  lost 0 events  [\\d.]+ k?B$", [multiline])),
     {match, [Events]} = re:run(Output, "^recorded: (\\d+) events, lost 0, ", [multiline,
@@ -322,33 +368,34 @@ recording_of_two(Config) ->
     [ok = test_node:call(Node, fun() -> started([]) end) || Node <- [Other, Third]],
     Folder = filename:join(?config(folder, Config), "two"),
     Pids = [?config(os_pid, Config), test_node:os_pid(Other)],
-    {0, _} = test_command:run(["record", "--seconds", "2", "-o", Folder | Pids]),
+    {0, _} = test_command:run(["record", "--seconds", "1", "-o", Folder | Pids]),
     #{<<"recording">> := #{<<"nodes">> := Nodes}} = report_of(Folder),
     ?assertEqual(lists:sort([list_to_integer(Pid) || Pid <- Pids]),
                  lists:sort([Pid || #{<<"os_pid">> := Pid} <- Nodes])),
     [test_node:stop(Node) || Node <- [Other, Third]].
 
-%% Whatever ends the command: the session is gone, and no flag stays set.
+%% Four commands at once on one node. Whatever ends a command, its session is gone, and its recording is whole.
 no_session_is_left(Config) ->
     Daemon = test_lttng:start_daemon(),
+    Commands = [{Signal, Folder, test_command:start(["record", ?config(os_pid, Config), "-o", Folder])}
+                || Signal <- ["INT", "TERM", "HUP", "KILL"],
+                   Folder <- [filename:join(?config(folder, Config), Signal)]],
+    [ok = test_command:await("  lost 0 events", Command) || {_, _, Command} <- Commands],
+    ?assertEqual(4, sessions(Daemon)),
+    [ok = test_command:signal(Signal, Command) || {Signal, _, Command} <- Commands],
     [begin
-         Folder = filename:join(?config(folder, Config), Signal),
-         Command = test_command:start(["record", ?config(os_pid, Config), "-o", Folder]),
-         ok = test_command:await("  lost 0 events", Command),
-         {0, With} = test_lttng:lttng(Daemon, "list", []),
-         ?assertMatch({match, _}, re:run(With, "dyntrace-\\d+-")),
-         ok = test_command:signal(Signal, Command),
          {Status, _} = test_command:finish(Command),
-         ?assertEqual(Signal =:= "KILL", Status =/= 0),
-         test_wait:until("the session has gone", nomatch,
-                         fun() ->
-                                 {0, Without} = test_lttng:lttng(Daemon, "list", []),
-                                 re:run(Without, "dyntrace-\\d+-")
-                         end),
-         test_wait:until("the flags are off", [], fun() -> call(Config, fun dyntrace:listeners/0) end),
-         ?assertMatch(#{<<"recording">> := #{<<"events">> := Events}} when Events > 0, report_of(Folder))
-     end || Signal <- ["INT", "TERM", "HUP", "KILL"]],
+         ?assertEqual({Signal =:= "KILL", Signal}, {Status =/= 0, Signal})
+     end || {Signal, _, Command} <- Commands],
+    test_wait:until("the sessions have gone", 0, fun() -> sessions(Daemon) end),
+    [?assertMatch(#{<<"recording">> := #{<<"events">> := Events}} when Events > 0, report_of(Folder), Signal)
+     || {Signal, Folder, _} <- Commands],
     test_lttng:stop_daemon(Daemon).
+
+%% Those of the command.
+sessions(Daemon) ->
+    {0, Listed} = test_lttng:lttng(Daemon, "--mi=xml list", []),
+    length(re:split(Listed, "<name>dyntrace-")) - 1.
 
 %% SIGUSR1 writes what is in memory, and so does the end.
 snapshot(Config) ->
@@ -360,14 +407,14 @@ snapshot(Config) ->
     ok = test_command:signal("USR1", Command),
     ok = test_command:await("snapshot written to", Command),
     %% Seconds in which little happens must not push it out of the buffers.
-    ok = test_command:await(" 9\\.\\d s\n", Command),
+    ok = test_command:await(" 6\\.\\d s\n", Command),
     ?assertMatch([_], filelib:wildcard(filename:join(Folder, "snapshot-*"))),
     ok = test_command:signal("INT", Command),
     {0, _} = test_command:finish(Command),
     [First, Second] = lists:sort(filelib:wildcard(filename:join(Folder, "snapshot-*"))),
     {0, Text} = test_command:run(["view", First]),
     ?assertMatch({match, _}, re:run(Text, "before_the_snapshot")),
-    ?assertMatch({match, _}, re:run(Text, "dyntrace_autotracer")),
+    ?assertMatch({match, _}, re:run(Text, ?NAMED, [multiline])),
     %% What happened long before the end is there, with names of processes that were there before.
     #{<<"exits">> := Exits, <<"processes">> := Processes} = report_of(Second),
     ?assertEqual(5, length([Exit || #{<<"reason">> := <<"before_the_snapshot">>} = Exit <- Exits])),
@@ -398,9 +445,7 @@ current_session_stays(Config) ->
 %% -- Pictures ------------------------------------------------------------------------------------
 
 %% Each kind of picture by the extension, and what it begins with.
-views(Config) ->
-    Folder = filename:join(?config(folder, Config), "shop"),
-    {_, _} = recorded(["-o", Folder], Config, fun test_shop:run/0),
+views(Folder, Config) ->
     [begin
          File = Folder ++ Extension,
          {0, _} = test_command:run(["view", Folder, "-o", File]),
@@ -420,10 +465,11 @@ views(Config) ->
 report(Config) ->
     Page = filename:join(?config(folder, Config), "page.html"),
     Kept = filename:join(?config(folder, Config), "kept"),
-    Command = test_command:start(["report", ?config(os_pid, Config), "--seconds", "5", "-o", Page, "--keep", Kept]),
+    Command = test_command:start(["report", ?config(os_pid, Config), "--seconds", "100", "-o", Page, "--keep", Kept]),
     ok = test_command:await("  lost 0 events", Command),
     until_traced(Config),
     call(Config, fun() -> exits(3, {burnt, bread}) end),
+    ok = test_command:signal("INT", Command),
     {0, Output} = test_command:finish(Command),
     ?assertMatch({match, _}, re:run(Output, "^Findings\n  high .*crashed: {burnt,bread}", [multiline])),
     ?assertMatch({match, _}, re:run(Output, ["^\\Q", Page, "\\E$"], [multiline])),
@@ -435,7 +481,7 @@ report(Config) ->
 %% A page named by node and time; nothing else is left in the folder.
 default_report(Config) ->
     {0, Output} = test_command:run("env -C '" ++ ?config(folder, Config) ++ "'",
-                                   ["report", ?config(os_pid, Config), "--seconds", "2"]),
+                                   ["report", ?config(os_pid, Config), "--seconds", "1"]),
     [Page] = filelib:wildcard("*", ?config(folder, Config)),
     ?assertMatch({match, _}, re:run(Page, ["^", ?config(os_pid, Config), "-\\d{8}-\\d{6}\\.html$"])),
     ?assertMatch({match, _}, re:run(Output, Page)).
@@ -447,14 +493,24 @@ top(Config) ->
     Command = test_command:start(["top", ?config(os_pid, Config), "--rows", "100", "--sort", "sent"]),
     ok = test_command:await("dyntrace top +nonode@nohost", Command),
     until_traced(Config),
-    call(Config, fun() -> chatter(1000) end),
+    call(Config, fun() -> crowd(300), chatter(1000) end),
     ok = test_command:await("command_chatter[\\s\\S]*dyntrace top [\\s\\S]*dyntrace top", Command),
     ok = test_command:signal("INT", Command),
     {0, Output} = test_command:finish(Command),
     Columns = "^ +(\\d+) +(\\d+) +(\\d+) +(\\d+) +(\\d+)  <[\\d.]+> command_chatter$",
+    %% The sums are of all processes, also of those that are not printed.
+    {match, Totals} = re:run(Output, "(\\d+) messages sent", [global, {capture, all_but_first, list}]),
+    ?assert(lists:sum([list_to_integer(Sent) || [Sent] <- Totals]) >= 1300),
+    ?assertMatch({match, _}, re:run(Output, "\\d+ or more processes: run")),
     {match, Rows} = re:run(Output, Columns, [global, multiline, {capture, all_but_first, list}]),
     Sums = [lists:sum([list_to_integer(lists:nth(N, Row)) || Row <- Rows]) || N <- [1, 2, 4, 5]],
     ?assertMatch([Ran, 1000, Gc, Gcs] when Ran > 0 andalso Gc > 0 andalso Gcs >= 10, Sums).
+
+%% So many processes, each of which sends one message.
+crowd(Count) ->
+    Owner = self(),
+    _ = [spawn(fun() -> Owner ! here end) || _ <- lists:seq(1, Count)],
+    [receive here -> ok end || _ <- lists:seq(1, Count)].
 
 %% A process with a name sends that many messages, and collects its garbage ten times.
 chatter(Count) ->
@@ -493,7 +549,7 @@ request(Config) ->
     ?assert(Worked >= 30000 andalso Worked < 60000, Output),
     ?assertMatch({match, _}, re:run(Output, "command_client -> <[\\d.]+> command_server: {<[\\d.]+>,{pay,30}}")),
     ?assertMatch({match, _}, re:run(Output, "command_client receives")),
-    {5, None} = test_command:run(["request", ?config(os_pid, Config), "18", "--seconds", "2"]),
+    {5, None} = test_command:run(["request", ?config(os_pid, Config), "18", "--seconds", "1"]),
     ?assertMatch({match, _}, re:run(None, "no message with the label 18 .*\n  next: "
                                     ".*seq_trace:set_token\\(label, 18\\)")).
 
@@ -543,7 +599,7 @@ next_request(Config) ->
                                     "command_client receives\n[^$]*returns from command_SUITE:paid/1")),
     {_, Worked} = of_server(Output),
     ?assert(Worked >= 40000 andalso Worked < 80000, Output),
-    {5, None} = test_command:run(["request", ?config(os_pid, Config), "--next", "shop:pay", "--seconds", "2"]),
+    {5, None} = test_command:run(["request", ?config(os_pid, Config), "--next", "shop:pay", "--seconds", "1"]),
     ?assertMatch({match, _}, re:run(None, "no call of shop:pay .*\n  next: .*"
                                     "dyntrace:follow\\(#{functions => \\[{shop, pay, '_'}\\]}\\)")).
 
@@ -578,7 +634,7 @@ unprivileged(_) ->
                                      [Prefix, Home, OsPid, Home]),
         ?assertMatch({match, _}, re:run(Output, "^recorded: [1-9]\\d* events, lost 0", [multiline]), Output),
         {0, Report} = test_shell:run("~s ~ts/dyntrace/priv/bin/dyntrace view '~ts/rec'", [Prefix, Home, Home]),
-        ?assertMatch({match, _}, re:run(Report, "dyntrace_autotracer")),
+        ?assertMatch({match, _}, re:run(Report, ?NAMED, [multiline])),
         {0, Mode} = test_shell:run("stat -c '%U %a' '~ts/rec'", [Home]),
         ?assertEqual(<<"nobody 700\n">>, Mode),
         %% The daemon that was started for it has ended.
@@ -597,8 +653,9 @@ failures(Config) ->
     OsPid = ?config(os_pid, Config),
     Folder = ?config(folder, Config),
     Plain = test_node:start(),
-    [fails(Status, Place, [case Arg of os_pid -> OsPid; _ -> Arg end || Arg <- Args], Text)
-     || {Status, Place, Args, Text} <-
+    all_fail(
+      [{Status, Place, [case Arg of os_pid -> OsPid; _ -> Arg end || Arg <- Args], Text}
+       || {Status, Place, Args, Text} <-
             [{4, here("umount -l /sys/kernel/tracing; mount -t tmpfs tmpfs /sys/kernel/debug"), ["top", os_pid],
               "no tracefs is mounted.*\n  next: as root: `mount -t tracefs"},
              {3, here("mount -t tmpfs tmpfs /sys/kernel/security; "
@@ -617,11 +674,13 @@ failures(Config) ->
               "session daemon can't be started: I can't start\n  next: start it by hand"},
              {6, here("mount -t tmpfs -o size=1M tmpfs /dev/shm"), ["record", os_pid, "-o", Folder ++ "/shm"],
               "/dev/shm has .* free, too little.*\n  next: make room"},
+             {4, here("mount -t tmpfs tmpfs /dev; mknod /dev/null c 1 3"), ["record", os_pid, "-o", Folder ++ "/shm"],
+              "there is no /dev/shm.*\n  next: as root: `mkdir"},
              {1, "", ["record", os_pid, "-o", "/proc/nowhere"], "can't be written.*\n  next: write elsewhere"},
              {5, "", ["record", "nobody_has_this_name"],
               "there is no Erlang VM nobody_has_this_name\n  next: `dyntrace nodes"},
              {5, "", ["report", test_node:os_pid(Plain)],
-              "has not loaded dyntrace's library\n  next: in the node, type `application:ensure_all_started"}]],
+              "has not loaded dyntrace's library\n  next: in the node, type `application:ensure_all_started"}]]),
     test_node:stop(Plain),
     Alone = filename:join(Folder, "alone"),
     {0, _} = test_shell:run("mkdir '~ts' && cp '~ts' '~ts/dyntrace' && mkdir '~ts/rec' && touch '~ts/rec/metadata'",
@@ -631,10 +690,14 @@ failures(Config) ->
     {4, NoScripts} = test_shell:run("'~ts/dyntrace' run", [Alone]),
     ?assertMatch({match, _}, re:run(NoScripts, "the scripts are not in .*\n  next: ")).
 
-fails(Status, Place, Args, Text) ->
-    {Seen, Output} = test_command:run(Place, Args),
-    ?assertEqual({Status, Args}, {Seen, Args}, Output),
-    ?assertMatch({match, _}, re:run(Output, Text), Output).
+%% All at once.
+all_fail(Cases) ->
+    Commands = [{Status, Args, Text, test_command:start(Place, Args)} || {Status, Place, Args, Text} <- Cases],
+    [begin
+         {Seen, Output} = test_command:finish(Command),
+         ?assertEqual({Status, Args}, {Seen, Args}, Output),
+         ?assertMatch({match, _}, re:run(Output, Text), Output)
+     end || {Status, Args, Text, Command} <- Commands].
 
 %% A place of its own: file systems that are mounted there are seen nowhere else.
 here(Prepare) ->
@@ -675,12 +738,12 @@ not_started(Config) ->
     Node = test_node:start(),
     #{library := _} = test_node:call(Node, fun dyntrace:info/0),
     Folder = filename:join(?config(folder, Config), "none"),
-    [begin
-         {5, Output} = test_command:run(Args),
-         ?assertMatch({match, _}, re:run(Output, "the application dyntrace has not started in the node.*\n  next: in "
-                                         "the node, type `application:ensure_all_started\\(dyntrace\\)"))
-     end || Args <- [["record", test_node:os_pid(Node), "-o", Folder], ["top", test_node:os_pid(Node)],
-                     ["record", test_node:os_pid(Node), "-o", Folder, "--seconds", "2"]]],
+    OsPid = test_node:os_pid(Node),
+    all_fail([{5, "", Args, "the application dyntrace has not started in the node.*\n  next: in the node, type "
+               "`application:ensure_all_started\\(dyntrace\\)"}
+              || Args <- [["record", OsPid, "-o", Folder], ["top", OsPid],
+                          ["record", OsPid, "-o", Folder ++ "2", "--seconds", "2"]]]),
+    ?assertNot(filelib:is_file(Folder ++ "2")),
     ?assertNot(filelib:is_file(Folder)),
     test_node:stop(Node).
 
@@ -709,19 +772,240 @@ disk_fills(Config) ->
         test_shell:run("umount -l '~ts'", [Disk])
     end.
 
+%% -- Who means ill ---------------------------------------------------------------------------------
+
 %% A name of a process does not reach the terminal as control characters.
 hostile_names(Config) ->
-    Command = test_command:start(["top", ?config(os_pid, Config), "--rows", "100", "--seconds", "8"]),
+    Command = test_command:start(["top", ?config(os_pid, Config), "--rows", "100"]),
     ok = test_command:await("dyntrace top", Command),
     until_traced(Config),
-    call(Config, fun() ->
-                         Pid = spawn(fun Loop() -> receive _ -> Loop() end end),
-                         register('command\e[31m', Pid),
-                         [Pid ! N || N <- lists:seq(1, 100)]
-                 end),
+    Hostile = call(Config, fun() ->
+                                   Pid = spawn(fun Loop() -> receive _ -> Loop() end end),
+                                   register('command\e[31m', Pid),
+                                   [Pid ! N || N <- lists:seq(1, 100)],
+                                   Pid
+                           end),
+    ok = test_command:await("> .*command.*31m", Command),
+    ok = test_command:signal("INT", Command),
     {0, Output} = test_command:finish(Command),
     ?assertEqual(nomatch, re:run(Output, "\e\\[31m")),
-    ?assertMatch({match, _}, re:run(Output, "> .*command")).
+    Folder = filename:join(?config(folder, Config), "names"),
+    {_, _} = recorded(["-o", Folder], Config, fun() -> [Hostile ! N || N <- lists:seq(1, 100)] end),
+    {0, Report} = test_command:run(["view", Folder]),
+    ?assertMatch({match, _}, re:run(Report, "command.*31m")),
+    ?assertEqual(nomatch, re:run(Report, "\e")),
+    call(Config, fun() -> exit(Hostile, kill) end).
+
+%% The library's path is text of bpftrace's language, of the shell's and of the terminal's.
+hostile_path(Config) ->
+    Evil = "a \":q:r { } BEGIN { exit(); } usdt:*?[x]$1'; touch pwned; \e[31m",
+    App = filename:dirname(filename:dirname(code:which(dyntrace))),
+    Copy = filename:join([?config(folder, Config), Evil, "dyntrace"]),
+    ok = filelib:ensure_path(Copy),
+    {0, _} = test_shell:run("cp -RL '~ts/ebin' '~ts/priv' ~ts/", [App, App, shell_quoted(Copy)]),
+    Node = test_node:start(#{paths => [Copy ++ "/ebin" | test_node:test_paths()]}),
+    {ok, _} = peer:call(Node, application, ensure_all_started, [dyntrace]),
+    OsPid = test_node:os_pid(Node),
+    #{<<"library">> := Library, <<"consumers">> := #{<<"usdt">> := []}} = node_of(OsPid, listed()),
+    ?assertEqual(list_to_binary(Copy ++ "/priv/dyntrace.so"), Library),
+    names_of_top(Node, OsPid),
+    Place = "env -C '" ++ ?config(folder, Config) ++ "'",
+    {0, Exits} = test_command:run(Place, ["run", "exits", OsPid, "--seconds", "1"]),
+    ?assertMatch({match, _}, re:run(Exits, "Counting exits")),
+    ?assertEqual(nomatch, re:run(Exits, "\e")),
+    ?assertNot(filelib:is_file(filename:join(?config(folder, Config), "pwned"))),
+    test_node:stop(Node).
+
+%% Links of a container do not lead out of it; its devices and pipes are not opened.
+hostile_files(Config) ->
+    Root = filename:join(?config(folder, Config), "root"),
+    ok = filelib:ensure_path(Root ++ "/a/b"),
+    ok = file:write_file(Root ++ "/hosts", "inside"),
+    {0, _} = test_shell:run("cd '~ts' && ln -s /hosts absolute && ln -s ../../../../../../../../../../hosts a/b/up && "
+                            "ln -s loop loop && ln -s /a folder && mkfifo pipe && mknod device c 1 3", [Root]),
+    Read = fun(Path) -> in_command("descriptor = command.open_below(sys.argv[1], sys.argv[2])\n"
+                                   "command.check_regular(descriptor, 100)\n"
+                                   "print(command.read_regular('/proc/self/fd/%d' % descriptor, 100).decode())",
+                                   [Root, Path])
+           end,
+    [?assertEqual({0, <<"inside\n">>}, Read(Path))
+     || Path <- ["/hosts", "/absolute", "/a/b/up", "/folder/b/up", "/a/b/../../../hosts"]],
+    [?assertMatch({{1, _}, {match, _}}, {Seen, re:run(element(2, Seen), Why)}, Path)
+     || {Path, Why} <- [{"/loop", "Too many levels"}, {"/pipe", "no file of a usual size"},
+                        {"/device", "no file of a usual size"}, {"/none", "No such file"},
+                        {"/a" ++ lists:append(lists:duplicate(300, "/b/..")), "Too many levels"}],
+        Seen <- [Read(Path)]].
+
+%% Runs lines of Python that know the command's functions.
+in_command(Lines, Args) ->
+    Load = "import sys, importlib.util, importlib.machinery\n"
+        "sys.dont_write_bytecode = True\n"
+        "loader = importlib.machinery.SourceFileLoader('command', '" ++ test_command:path() ++ "')\n"
+        "command = importlib.util.module_from_spec(importlib.util.spec_from_loader('command', loader))\n"
+        "loader.exec_module(command)\n",
+    test_shell:run("python3 -c ~ts ~ts 2>&1", [shell_quoted(Load ++ Lines), [[shell_quoted(Arg), " "] || Arg <- Args]]).
+
+%% Anything may answer in place of epmd, and without end.
+hostile_epmd(_) ->
+    {ok, Listen} = gen_tcp:listen(0, [binary, {active, false}, {ip, {127, 0, 0, 1}}]),
+    {ok, Epmd} = inet:port(Listen),
+    Nodes = [Node || Port <- ["no number", "999999", integer_to_list(Epmd)],
+                     Node <- [test_node:start(#{env => [{"ERL_EPMD_PORT", Port}]})]],
+    Own = [test_node:call(Node, fun listening/0) || Node <- Nodes],
+    Answerer = spawn_link(fun() -> answer(Listen, ["name \e[31mevil at port ", integer_to_list(lists:last(Own)), "\n"])
+                          end),
+    ok = gen_tcp:controlling_process(Listen, Answerer),
+    Began = erlang:monotonic_time(second),
+    {0, Text} = test_command:run(["nodes"]),
+    ?assert(erlang:monotonic_time(second) - Began < 20),
+    ?assertEqual(nomatch, re:run(Text, "\e")),
+    Listed = listed(),
+    ?assertMatch([<<"?">>, <<"nonode@nohost">>, <<"\\x1b[31mevil@", _/binary>>],
+                 [maps:get(<<"node">>, node_of(test_node:os_pid(Node), Listed)) || Node <- Nodes]),
+    unlink(Answerer),
+    exit(Answerer, kill),
+    [test_node:stop(Node) || Node <- Nodes].
+
+listening() ->
+    {ok, Listen} = gen_tcp:listen(0, [{ip, {127, 0, 0, 1}}]),
+    ok = gen_tcp:controlling_process(Listen, whereis(init)),
+    {ok, Port} = inet:port(Listen),
+    Port.
+
+answer(Listen, Names) ->
+    {ok, Socket} = gen_tcp:accept(Listen),
+    endlessly(Socket, [<<0:32>>, Names]),
+    answer(Listen, Names).
+
+endlessly(Socket, Piece) ->
+    case gen_tcp:send(Socket, Piece) of
+        ok -> receive after 50 -> endlessly(Socket, ".") end;
+        {error, _} -> gen_tcp:close(Socket)
+    end.
+
+%% Somebody else has made the folder, or a link where the command would write.
+hostile_folder(Config) ->
+    [Theirs, Link, Real, Page, Secret] =
+        [filename:join(?config(folder, Config), Name) || Name <- ["theirs", "link", "real", "page.txt", "secret"]],
+    {0, _} = test_shell:run("mkdir '~ts' '~ts' && chown nobody '~ts' && ln -s real '~ts' && echo kept > '~ts' && "
+                            "ln -s secret '~ts.part'", [Theirs, Real, Theirs, Link, Secret, Page]),
+    Record = fun(Folder) -> test_command:run(["record", ?config(os_pid, Config), "--seconds", "1", "-o", Folder]) end,
+    {3, Belongs} = Record(Theirs),
+    ?assertMatch({match, _}, re:run(Belongs, "theirs belongs to nobody, .*\n  next: name a folder that does not")),
+    {1, Linked} = Record(Link),
+    ?assertMatch({match, _}, re:run(Linked, "link can't be written")),
+    {0, _} = Record(Real),
+    {1, _} = test_command:run(["view", Real, "-o", Page]),
+    ?assertEqual({ok, <<"kept\n">>}, file:read_file(Secret)).
+
+%% Root does not run a script that lies beside a node's library.
+scripts_of_a_node(Config) ->
+    Alone = filename:join(?config(folder, Config), "alone"),
+    {0, _} = test_shell:run("mkdir '~ts' && cp '~ts' '~ts/dyntrace'", [Alone, test_command:path(), Alone]),
+    {4, NoScripts} = test_shell:run("'~ts/dyntrace' run exits ~ts 2>&1", [Alone, ?config(os_pid, Config)]),
+    ?assertMatch({match, _}, re:run(NoScripts, "the scripts are not in .*\n  next: ")).
+
+%% -- What goes wrong --------------------------------------------------------------------------------
+
+%% Killed, each command leaves neither a daemon, a session, a consumer nor a temporary folder.
+killed(Config) ->
+    Temporary = filename:join(?config(folder, Config), "tmp"),
+    ok = filelib:ensure_path(Temporary),
+    [begin
+         Command = test_command:start("env -C '" ++ Temporary ++ "' TMPDIR='" ++ Temporary ++ "'",
+                                      watching(Name, ?config(os_pid, Config), Args)),
+         ok = test_command:await(Text, Command),
+         ok = test_command:signal("KILL", Command),
+         {Killed, _} = test_command:finish(Command),
+         ?assertEqual({137, Name}, {Killed, Name}),
+         test_wait:until({"no consumer is left", Name}, [], fun() -> call(Config, fun dyntrace:listeners/0) end),
+         test_wait:until({"no daemon is left", Name}, 1,
+                         fun() -> element(1, test_shell:run("lttng --no-sessiond list 2>&1", [])) end),
+         test_wait:until({"no folder is left", Name}, [], fun() -> filelib:wildcard("dyntrace-*", Temporary) end)
+     end || {Name, Args, Text} <- [{"report", [], "recording nonode"}, {"report", [], "  lost 0 events"},
+                                   {"record", ["-o", "kept"], "recording nonode"}, {"top", [], "dyntrace top"},
+                                   {"request", ["17"], "waiting for"}, {"run", ["exits"], "Counting exits"}]].
+
+watching("run", OsPid, Args) -> ["run" | Args] ++ [OsPid];
+watching(Name, OsPid, Args) -> [Name, OsPid | Args].
+
+%% A node that stands still is no reason to wait. A recording under way ends as ever, and so does its daemon, which
+%% waits for the node.
+stopped(Config) ->
+    Node = traced_node(),
+    OsPid = test_node:os_pid(Node),
+    Folder = filename:join(?config(folder, Config), "stopped"),
+    Command = test_command:start(["record", OsPid, "-o", Folder]),
+    ok = test_command:await("  lost 0 events", Command),
+    {0, _} = test_shell:run("kill -STOP ~s", [OsPid]),
+    try
+        all_fail([{5, "", watching(Name, OsPid, Args),
+                   "process \\d+ \\(nonode@nohost\\) is stopped, .*\n  next: .*kill -CONT"}
+                  || {Name, Args} <- [{"top", []}, {"record", []}, {"report", []}, {"request", ["17"]},
+                                      {"run", ["exits"]}]]),
+        ok = test_command:signal("INT", Command),
+        {0, _} = test_command:finish(Command),
+        ?assertMatch(#{<<"recording">> := #{<<"events">> := Events}} when Events > 0, report_of(Folder)),
+        ?assertMatch({1, _}, test_shell:run("lttng --no-sessiond list 2>&1", []))
+    after
+        test_shell:run("kill -CONT ~s", [OsPid]),
+        test_node:stop(Node)
+    end.
+
+%% The node is killed while five commands watch it: they end, and what was recorded until then is whole.
+node_ends(Config) ->
+    Node = traced_node(),
+    OsPid = test_node:os_pid(Node),
+    [Folder, Page] = [filename:join(?config(folder, Config), Name) || Name <- ["until_its_end", "page.txt"]],
+    Commands = [{Expected, Text, test_command:start(watching(Name, OsPid, Args))}
+                || {Name, Args, Expected, Text} <-
+                       [{"record", ["-o", Folder], 0, "nonode@nohost \\(\\d+\\): ended, and so does the recording"},
+                        {"report", ["--seconds", "100", "-o", Page], 0, "ended, and so does the recording"},
+                        {"top", [], 5, "process \\d+ \\(nonode@nohost\\) has ended\n  next: `dyntrace nodes"},
+                        {"request", ["17"], 5, "process \\d+ \\(nonode@nohost\\) has ended"},
+                        {"run", ["exits"], 0, "nonode@nohost \\(\\d+\\) has ended"}]],
+    [ok = test_command:await("  lost 0 events|dyntrace top|waiting for|Counting exits", Command)
+     || {_, _, Command} <- Commands],
+    {0, _} = test_shell:run("kill -KILL ~s", [OsPid]),
+    [begin
+         {Status, Output} = test_command:finish(Command),
+         ?assertEqual({Expected, Text}, {Status, Text}, Output),
+         ?assertMatch({match, _}, re:run(Output, Text))
+     end || {Expected, Text, Command} <- Commands],
+    Pid = list_to_integer(OsPid),
+    ?assertMatch(#{<<"recording">> := #{<<"nodes">> := [#{<<"os_pid">> := Pid}]}}, report_of(Folder)),
+    ?assert(filelib:is_regular(Page)).
+
+%% Closed streams, a full one, a terminal that can't be drawn over, encodings that lack the texts.
+streams(Config) ->
+    Nodes = shell_quoted(test_command:path()) ++ " nodes",
+    [?assertMatch({{Status, _}, _}, {test_shell:run(Line, []), Line})
+     || {Status, Line} <- [{0, Nodes ++ " >&-"}, {0, Nodes ++ " <&- >&- 2>&-"}, {1, Nodes ++ " >/dev/full"},
+                           {0, Nodes ++ " | true"}]],
+    Folder = filename:join(?config(folder, Config), "full"),
+    {0, _} = test_command:run(["record", ?config(os_pid, Config), "--seconds", "1", "-o", Folder]),
+    {1, Full} = test_shell:run([shell_quoted(test_command:path()), " view ", Folder, " > /dev/full"], []),
+    ?assertMatch({match, _}, re:run(Full, "standard output can't be written: no space left\n  next: ")),
+    {0, Head} = test_shell:run([shell_quoted(test_command:path()), " view ", Folder, " | head -1"], []),
+    ?assertMatch({match, _}, re:run(Head, "^Findings.*\n$")),
+    ?assertMatch({match, _}, re:run(element(2, test_shell:run(Nodes ++ " <&- 2>&-", [])), "^PID +USER")),
+    [?assertMatch({{0, _}, _}, {test_command:run("env LC_ALL=" ++ Locale ++ " PYTHONUTF8=0 PYTHONCOERCECLOCALE=0",
+                                                 [Name | Args]), Locale})
+     || Locale <- ["C", "nowhere.ISO-8859-1"],
+        {Name, Args} <- [{"nodes", []}, {"record", [?config(os_pid, Config), "--seconds", "1", "-o",
+                                                    filename:join([?config(folder, Config), "straße-" ++ Locale])]}]],
+    {0, Dumb} = test_shell:run("TERM=dumb script -qefc ~ts /dev/null </dev/null",
+                               [shell_quoted([shell_quoted(test_command:path()), " top ", ?config(os_pid, Config),
+                                              " --seconds 1"])]),
+    ?assertMatch({match, _}, re:run(Dumb, "dyntrace top  nonode@nohost")),
+    ?assertEqual(nomatch, re:run(Dumb, "\e")).
+
+%% Hosts have Python 3.6. No warning of a later one, either.
+old_python(_) ->
+    ?assertEqual({0, <<>>}, in_command("import ast\nast.parse(open(sys.argv[1]).read(), feature_version=(3, 6))",
+                                       [test_command:path()])),
+    {0, Output} = test_shell:run("python3 -W error ~ts nodes 2>&1", [shell_quoted(test_command:path())]),
+    ?assertEqual(nomatch, re:run(Output, "Warning")).
 
 %% -- dyntrace:record/1 ---------------------------------------------------------------------------
 
@@ -729,20 +1013,22 @@ hostile_names(Config) ->
 from_the_node(Config) ->
     OsPid = list_to_integer(?config(os_pid, Config)),
     [File, Folder] = [filename:join(?config(folder, Config), Name) || Name <- ["report.json", "recording"]],
-    ?assertEqual({ok, File}, call(Config, fun() -> dyntrace:record(#{seconds => 2, to => File}) end)),
+    ?assertEqual({ok, File}, call(Config, fun() -> dyntrace:record(#{seconds => 1, to => File}) end)),
     #{<<"recording">> := #{<<"nodes">> := [#{<<"os_pid">> := OsPid}], <<"events">> := Events}} =
         test_viewer:decode(File),
     ?assert(Events > 0),
-    ?assertEqual({ok, Folder}, call(Config, fun() -> dyntrace:record(#{seconds => 1.5, to => list_to_binary(Folder),
+    ?assertEqual({ok, Folder}, call(Config, fun() -> dyntrace:record(#{seconds => 0.5, to => list_to_binary(Folder),
                                                                        events => [gc, messages]}) end)),
     ?assertMatch(#{<<"recording">> := #{<<"nodes">> := [#{<<"os_pid">> := OsPid}]}}, report_of(Folder)),
     {error, Exists} = call(Config, fun() -> dyntrace:record(#{seconds => 1, to => Folder}) end),
     ?assertMatch({match, _}, re:run(Exists, "^dyntrace: .*exists and is not empty\n  next: ")).
 
 %% The error is what the system says.
-from_the_node_without_python(Config) ->
-    Result = call(Config, fun() -> true = os:putenv("PATH", "/nowhere"), dyntrace:record(#{seconds => 1}) end),
-    ?assertMatch({error, <<_, _/binary>>}, Result).
+from_the_node_without_python(_) ->
+    Node = traced_node(),
+    Result = test_node:call(Node, fun() -> true = os:putenv("PATH", "/nowhere"), dyntrace:record(#{seconds => 1}) end),
+    ?assertMatch({error, <<_, _/binary>>}, Result),
+    test_node:stop(Node).
 
 from_the_node_wrongly(Config) ->
     [begin
@@ -803,16 +1089,21 @@ installed(Config) ->
     {ok, Completion} = file:read_file(Prefix ++ "/share/bash-completion/completions/dyntrace"),
     [begin
          {0, Help} = test_command:run([Name, "--help"]),
-         {match, Options} = re:run(Help, "--[a-z]+", [global, {capture, first, list}]),
-         ?assertMatch({match, _}, re:run(Manual, ["^\\.SS dyntrace ", Name], [multiline]), Name),
+         {match, Options} = re:run(Help, "--[a-z][a-z-]*", [global, {capture, first, list}]),
+         Of = section(Manual, ["^\\.SS dyntrace ", Name, "\\b(.*?)^\\.S[SH]"]),
+         Words = section(Completion, ["^ +", Name, "\\) words='(.*?)'"]),
          [begin
-              ?assertMatch({match, _}, re:run(Manual, string:replace(Option, "-", "\\\\-", all)), {Name, Option}),
-              ?assertMatch({match, _}, re:run(Completion, Option), {Name, Option})
+              ?assertMatch({match, _}, re:run(Of, string:replace(Option, "-", "\\\\-", all)), {Name, Option}),
+              ?assert(lists:member(list_to_binary(Option), re:split(Words, "\\s+")), {Name, Option})
           end || [Option] <- lists:usort(Options), Option =/= "--help"]
      end || Name <- commands()],
     {0, Completed} = test_shell:run("bash -c '. \"$0\"; COMP_WORDS=(dyntrace re); COMP_CWORD=1; _dyntrace; "
                                     "echo ${COMPREPLY[*]}' '~ts/share/bash-completion/completions/dyntrace'", [Prefix]),
     ?assertEqual(<<"record report request\n">>, Completed).
+
+section(Text, Regex) ->
+    {match, [Section]} = re:run(Text, Regex, [multiline, dotall, {capture, all_but_first, binary}]),
+    Section.
 
 %% Each command of docs/night.md works, on the shop of that page. Those that run until Ctrl-C end after some seconds.
 night(Config) ->
@@ -822,11 +1113,19 @@ night(Config) ->
     Commands = [string:lexemes(Line, " ") || [Line] <- Lines],
     ok = call(Config, fun test_command_shop:start/0),
     ok = call(Config, fun() -> dyntrace:follow(#{functions => test_command_shop:functions()}) end),
-    [begin
-         {Status, Output} = test_command:run("env -C '" ++ ?config(folder, Config) ++ "'", shortened(Command, Config)),
-         ?assertEqual({0, Command}, {Status, Command}, Output)
-     end || Command <- Commands, not lists:member("office", Command)],
+    Ours = [Command || Command <- Commands, not lists:member("office", Command)],
+    {Views, Watchers} = lists:partition(fun([Name | _]) -> Name =:= "view" end, Ours),
+    [all_work(Some, Config) || Some <- [Watchers, Views]],
     ok = call(Config, fun test_command_shop:stop/0).
+
+%% All at once.
+all_work(Commands, Config) ->
+    Place = "env -C '" ++ ?config(folder, Config) ++ "'",
+    [begin
+         {Status, Output} = test_command:finish(Started),
+         ?assertEqual({0, Command}, {Status, Command}, Output)
+     end || {Command, Started} <- [{Command, test_command:start(Place, shortened(Command, Config))}
+                                   || Command <- Commands]].
 
 shortened([Name | Args], Config) ->
     Named = [case Arg of "shop" -> ?config(os_pid, Config); _ -> Arg end || Arg <- Args],

@@ -52,10 +52,11 @@ static int give_up(int fd, int error) {
     return -1;
 }
 
-/* The empty file `path`, which is locked; -1 with errno. */
+/* The empty file `path`, which is locked; -1 with errno. Others may have put a link or a pipe
+ * there. */
 static int open_locked(const char *path) {
     for (;;) {
-        int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+        int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
 
         if (fd < 0)
             return -1;
