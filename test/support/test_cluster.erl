@@ -16,7 +16,7 @@
 -define(FIRST_UID, 47100).
 -define(EPMD_PORT, "4999").
 
--record(host, {name, address, port, os_pid, uid, home, daemon, node}).
+-record(host, {name, address, keeper, os_pid, uid, home, daemon, node}).
 
 %% What the machine lacks, or false.
 missing() ->
@@ -30,14 +30,22 @@ missing() ->
     end.
 
 no_namespaces() ->
-    case test_shell:run("unshare --net --uts sh -c 'hostname tried && ip link add b type bridge && "
-                        "ip link add v type veth peer name w && ip link set v master b'", []) of
+    case test_shell:run("unshare --net --uts sh -c 'hostname tried && ip link add br0 type bridge && "
+                        "ip link add v0 type veth peer name v1 && ip link set v0 master br0'", []) of
         {0, _} -> false;
         {_, Output} -> "no namespaces with bridges: " ++ binary_to_list(Output)
     end.
 
-%% Their daemons run; nodes do not yet.
+%% Their daemons run; nodes do not yet. A process of its own keeps them: a suite starts and ends in different ones.
 start(Names, Folder) ->
+    Self = self(),
+    {Keeper, Ref} = spawn_monitor(fun() -> Self ! {self(), build(Names, Folder)}, receive stop -> ok end end),
+    receive
+        {Keeper, Cluster} -> demonitor(Ref, [flush]), Cluster;
+        {'DOWN', Ref, process, Keeper, Reason} -> error({no_cluster, Reason})
+    end.
+
+build(Names, Folder) ->
     Collector = in_namespaces(#host{name = ?COLLECTOR, address = address(1), uid = 0, home = Folder}),
     ok = ip(Collector, "link add br0 type bridge"),
     ok = ip(Collector, "addr add ~s/24 dev br0", [Collector#host.address]),
@@ -65,7 +73,7 @@ in_namespaces(Host = #host{name = Name}) ->
     Port = open_port({spawn_executable, os:find_executable("unshare")},
                      [{args, ["--net", "--uts", "sh", "-c", Script]}, binary, exit_status]),
     {os_pid, OsPid} = erlang:port_info(Port, os_pid),
-    receive {Port, {data, <<"up\n">>}} -> Host#host{port = Port, os_pid = OsPid} end.
+    receive {Port, {data, <<"up\n">>}} -> Host#host{keeper = self(), os_pid = OsPid} end.
 
 %% As root, in a host's network.
 ip(Host, Args) -> ip(Host, Args, []).
@@ -73,12 +81,12 @@ ip(#host{os_pid = OsPid}, Format, Args) ->
     {0, _} = test_shell:run("nsenter --target=~b --net ip " ++ Format, [OsPid | Args]),
     ok.
 
-%% Ends all that runs there. A folder that was its user's goes too.
+%% Ends all that runs there. The folders of users go too.
 stop(Cluster) ->
     Hosts = [Host || Host = #host{daemon = Daemon} <- maps:values(Cluster), Daemon =/= undefined],
     [catch test_node:stop(Node) || #host{node = Node} <- Hosts, Node =/= undefined],
     [test_lttng:stop_daemon(Daemon) || #host{daemon = Daemon} <- Hosts],
-    [catch port_close(Port) || #host{port = Port} <- maps:values(Cluster)],
+    [Keeper ! stop || #host{name = ?COLLECTOR, keeper = Keeper} <- maps:values(Cluster)],
     [_ = file:del_dir_r(Home) || #host{home = Home} <- Hosts],
     ok.
 
