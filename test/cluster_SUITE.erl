@@ -14,6 +14,7 @@
 -define(CALLS, 5).
 -define(ROUNDS, 4).
 -define(LABEL, 4711).
+-define(CAPS, "+sys_admin,+sys_ptrace,+sys_chroot,+setuid,+setgid,+dac_override").
 
 %% What is added to the clocks of the recordings.
 -define(SHIFTS, #{"anna" => 0, "bert" => -250000000, "cora" => 1750000000}).
@@ -542,7 +543,7 @@ snapshots(Config) ->
 %% enter the namespaces of the hosts.
 collecting(Config) ->
     test_cluster:collector(?config(cluster, Config)) ++ " setpriv --reuid=47100 --regid=47100 --clear-groups "
-        "--inh-caps=+all --ambient-caps=+all env HOME=" ++ ?config(folder, Config).
+        "--inh-caps=" ++ ?CAPS ++ " --ambient-caps=" ++ ?CAPS ++ " env HOME=" ++ ?config(folder, Config).
 
 %% A script that runs the command on the host of that name, as its user.
 ssh(Config) ->
