@@ -24,7 +24,8 @@ suite() ->
 
 all() ->
     [arrived, messages, tokens, calls, clocks_found, clocks_as_recorded, one_request,
-     relay_on_loopback, relay_failures, no_relay, two_recordings, node_killed, relay_killed, network_down,
+     relay_on_loopback, relay_failures, no_relay, two_recordings, node_killed, relay_killed, relay_disk_fills,
+     network_down,
      snapshots, hostile_hosts].
 
 init_per_suite(Config) ->
@@ -365,7 +366,8 @@ no_relay(Config) ->
     ?assertMatch({match, _}, re:run(Wrong, "is no URL of a relay")),
     ok = until_untraced("anna", Config).
 
-%% At the same time, and one after the other: each has a folder of its own.
+%% At the same time, and one after the other: each has a folder of its own. One that broke off before its begin had
+%% arrived is left out of the picture, and that is said.
 two_recordings(Config) ->
     Folder = filename:join(?config(folder, Config), "relay"),
     Relay = relay(Folder, Config),
@@ -373,7 +375,12 @@ two_recordings(Config) ->
     [{0, _} = test_command:finish(Command) || Command <- Two],
     {0, _} = test_command:finish(record("anna", ["--to", to(Config), "--seconds", "1"], Config)),
     _ = interrupted(Relay),
-    ?assertMatch([_, _, _], filelib:wildcard("anna/dyntrace-*", Folder)).
+    ?assertMatch([_, _, _], filelib:wildcard("anna/dyntrace-*", Folder)),
+    ok = filelib:ensure_path(Folder ++ "/anna/broken_off"),
+    ok = file:write_file(Folder ++ "/anna/broken_off/metadata", ""),
+    {0, Report} = test_command:run(["view", Folder]),
+    ?assertMatch({match, _}, re:run(Report, "broken_off ended before its begin had arrived; it is left out\n")),
+    ?assertMatch({match, _}, re:run(Report, "^Recording: [1-9]\\d* events", [multiline])).
 
 %% -- What goes away --------------------------------------------------------------------------
 
@@ -422,6 +429,27 @@ relay_killed(Config) ->
     no_session("bert", Config),
     runs_on("bert", Pings, Config),
     arrived_until_then(Folder).
+
+%% The collector's disk fills: the relay ends while there is room, and the recording with it.
+relay_disk_fills(Config) ->
+    Folder = filename:join(?config(folder, Config), "small"),
+    ok = file:make_dir(Folder),
+    Mount = " unshare --mount sh -c 'mount -t tmpfs -o size=80M,mode=700 tmpfs \"$0\" && exec \"$@\"' " ++ Folder,
+    Address = test_cluster:address("collector", ?config(cluster, Config)),
+    Relay = test_command:start(test_cluster:collector(?config(cluster, Config)) ++ Mount,
+                               ["relay", "-o", Folder, "--listen", Address]),
+    ok = test_command:await("the relay listens on", Relay),
+    Command = record("anna", ["--to", to(Config)], Config),
+    ok = test_command:await("arriving: anna/dyntrace-", Relay),
+    ok = until_traced("anna", Config),
+    {0, _} = test_shell:run("head -c 60000000 /dev/zero > /proc/~b/root~ts/filler",
+                            [test_command:os_pid(Relay), Folder]),
+    {6, Full} = test_command:finish(Relay),
+    ?assertMatch({match, _}, re:run(Full, "small has [\\d.]+ MB free; the relay ends here, and what has arrived "
+                                    "until now is kept\n  next: make room there")),
+    {1, Lost} = test_command:finish(Command),
+    connection_lost(Lost),
+    no_session("anna", Config).
 
 %% The network is gone, so nobody tells: the command notices within seconds, and LTTng's daemon hangs. When the network
 %% is there again, the session goes away.

@@ -787,7 +787,7 @@ help(_) ->
     ?assertMatch({0, Version}, test_command:run(["--version"])).
 
 commands() ->
-    ["nodes", "top", "report", "request", "run", "record", "view"].
+    ["nodes", "top", "report", "request", "run", "record", "relay", "snapshot", "view"].
 
 call_version() ->
     {ok, [{application, dyntrace, Keys}]} = file:consult(filename:join(test_shell:project(), "src/dyntrace.app.src")),
@@ -812,7 +812,7 @@ installed(Config) ->
      end || Name <- commands()],
     {0, Completed} = test_shell:run("bash -c '. \"$0\"; COMP_WORDS=(dyntrace re); COMP_CWORD=1; _dyntrace; "
                                     "echo ${COMPREPLY[*]}' '~ts/share/bash-completion/completions/dyntrace'", [Prefix]),
-    ?assertEqual(<<"record report request\n">>, Completed).
+    ?assertEqual(<<"record relay report request\n">>, Completed).
 
 %% Each command of docs/night.md works, on the shop of that page. Those that run until Ctrl-C end after some seconds.
 night(Config) ->
