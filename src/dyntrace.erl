@@ -27,7 +27,7 @@
 -export([follow/1, unfollow/0, dump/0, sender_pattern/0, record/1]).
 
 %% Annotations
--export([mark/2, mark/3, span/2]).
+-export([mark/2, mark/3, span/2, request/2]).
 -export([p/0, p/1, p/2, p/3, p/4, p/5, p/6, p/7, p/8]).
 -export([pn/1, pn/2, pn/3, pn/4, pn/5, pn/6, pn/7, pn/8, pn/9]).
 -export([user_trace_s1/1, user_trace_i4s4/9, user_trace_n/10]).
@@ -332,6 +332,27 @@ timed(Name, Fun) ->
 stop(Name, Id, Start, Outcome) ->
     Duration = erlang:convert_time_unit(erlang:monotonic_time() - Start, native, nanosecond),
     user_span_stop(Name, Id, Duration, Outcome).
+
+%% @doc Calls the fun with a token of `seq_trace' of that label. In recordings all that the fun causes is one request:
+%% the messages that it sends, those that their receivers send on, also to other nodes, and the answers. Afterwards the
+%% process has the token again that it had before. Returns or raises what the fun returns or raises.
+%%
+%% The token says that sends, receives and `seq_trace:print' are traced; they are if a consumer of the probes
+%% `seq_trace_send', `seq_trace_receive' or `seq_trace_print' is attached and the application runs, or another system
+%% tracer does. Who receives a message of the request has its token until it receives one without: it belongs to the
+%% request what such a process does meanwhile. In recordings labels are texts; the command
+%% `dyntrace request LABEL' follows one live.
+-spec request(Label :: term(), fun(() -> Result)) -> Result.
+request(Label, Fun) when is_function(Fun, 0) ->
+    Before = seq_trace:get_token(),
+    _ = seq_trace:set_token([]),
+    _ = [seq_trace:set_token(Key, Value) || {Key, Value} <- [{label, Label}, {send, true}, {'receive', true},
+                                                             {print, true}]],
+    try Fun()
+    after seq_trace:set_token(Before)
+    end;
+request(Label, Fun) ->
+    dyntrace_annotation:bad(request, [Label, Fun]).
 
 %% @doc Fires the probe `user_trace__i4s4' (in LTTng `user_trace_i4s4'): up to four integers, then up to four strings,
 %% with the calling process and its tag. Returns whether the probe was enabled. The contract is that of OTP's

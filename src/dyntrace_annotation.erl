@@ -21,6 +21,7 @@ first_bad(Position, [Why | _]) -> {Position, Why}.
 checks(mark, [Name, Text]) -> [name(Name), text(Text)];
 checks(mark, [Name, Value, Text]) -> [name(Name), check(is_integer(Value), "not an integer"), text(Text)];
 checks(span, [Name, Fun]) -> [name(Name), check(is_function(Fun, 0), "not a fun without arguments")];
+checks(request, [_, Fun]) -> [ok, check(is_function(Fun, 0), "not a fun without arguments")];
 checks(p, Args) -> placement(Args);
 checks(pn, [Label | Args]) -> [label(Label) | placement(Args)];
 checks(user_trace_n, [Label | _]) -> [label(Label)];

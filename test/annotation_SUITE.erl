@@ -13,7 +13,7 @@ suite() ->
 
 all() ->
     [nobody_listens, without_library, wrong_arguments, wrong_arguments_when_wanted,
-     spans, a_span_inside_another, long_strings, hostile_strings,
+     spans, a_span_inside_another, requests, a_request_ends, long_strings, hostile_strings,
      tags, tags_travel, tags_travel_to_nodes, tokens_of_the_program, spread_tag_taken_away, spreading_is_restored,
      every_label, past_the_sixth_argument, sizes_are_bounded, any_arguments_when_wanted].
 
@@ -84,6 +84,7 @@ wrong() ->
      {mark, [a, 1, b], 3, "not a string"},
      {span, [a, b], 2, "not a fun without arguments"},
      {span, [1, fun() -> ok end], 1, "neither an atom nor a string"},
+     {request, [4711, fun(_) -> ok end], 2, "not a fun without arguments"},
      {put_tag, [17], 1, "not a string"},
      {put_tag, [<<255>>], 1, "not a string in UTF-8"},
      {spread_tag, [maybe_so], 1, "not a boolean"},
@@ -145,6 +146,55 @@ spans(Config) ->
 
 fails(Class) ->
     erlang:raise(Class, oops, [{?MODULE, fails, 1, []}]).
+
+%% What the fun sends and what is answered has the label; messages before and after have none.
+requests(Config) ->
+    Consumer = attach([seq_trace_send, seq_trace_receive, user_mark], Config),
+    {Asks, Answers} =
+        call(Config, fun() ->
+                             _ = seq_trace:set_system_tracer({dyntrace, []}),
+                             Server = spawn(fun Serve() -> receive {From, Text} -> From ! Text, Serve() end end),
+                             Ask = fun(Text) -> Server ! {self(), Text}, receive Text -> Text end end,
+                             before = Ask(before),
+                             answer = dyntrace:request({shop, 17}, fun() -> Ask(within), answer end),
+                             later = Ask(later),
+                             _ = dyntrace:mark(done, ""),
+                             {list_to_binary(pid_to_list(self())), list_to_binary(pid_to_list(Server))}
+                     end),
+    _ = test_bpftrace:await(Consumer, fun({Probe, _}) -> Probe =:= user_mark end),
+    Traced = [{Probe, Label, From, To}
+              || {Probe, #{label := Label, from := From, to := To}} <- test_bpftrace:stop(Consumer)],
+    Label = <<"{shop,17}">>,
+    ?assertEqual([{seq_trace_send, Label, Asks, Answers}, {seq_trace_receive, Label, Asks, Answers},
+                  {seq_trace_send, Label, Answers, Asks}, {seq_trace_receive, Label, Answers, Asks}],
+                 Traced).
+
+%% However it ends, the token is the one that was there before; requests may be within requests.
+a_request_ends(Config) ->
+    Token = fun() -> case seq_trace:get_token() of [] -> []; _ -> seq_trace:get_token(label) end end,
+    ?assertEqual({{result, {label, inner}, {label, outer}}, []},
+                 call(Config, fun() ->
+                                      {dyntrace:request(outer, fun() ->
+                                                                       Inner = dyntrace:request(inner, Token),
+                                                                       {result, Inner, Token()}
+                                                               end), Token()}
+                              end)),
+    ?assertEqual([{error, oops, []}, {exit, oops, []}, {throw, oops, []}],
+                 call(Config, fun() ->
+                                      [try dyntrace:request(ends, fun() -> erlang:Class(oops) end)
+                                       catch Class:Reason -> {Class, Reason, Token()}
+                                       end || Class <- [error, exit, throw]]
+                              end)),
+    %% A token of the program's own stays as it was.
+    ?assertEqual([{label, mine}, {send, false}, {timestamp, true}],
+                 call(Config, fun() ->
+                                      [seq_trace:set_token(Key, Value) || {Key, Value} <- [{label, mine},
+                                                                                           {timestamp, true}]],
+                                      ok = dyntrace:request(ours, fun() -> ok end),
+                                      Kept = [seq_trace:get_token(Key) || Key <- [label, send, timestamp]],
+                                      _ = seq_trace:set_token([]),
+                                      Kept
+                              end)).
 
 a_span_inside_another(Config) ->
     Consumer = attach([user_span_start, user_span_stop], Config),

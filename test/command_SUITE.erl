@@ -959,8 +959,8 @@ node_ends(Config) ->
     [Folder, Page] = [filename:join(?config(folder, Config), Name) || Name <- ["until_its_end", "page.txt"]],
     Commands = [{Expected, Text, test_command:start(watching(Name, OsPid, Args))}
                 || {Name, Args, Expected, Text} <-
-                       [{"record", ["-o", Folder], 0, "nonode@nohost \\(\\d+\\): ended, and so does the recording"},
-                        {"report", ["--seconds", "100", "-o", Page], 0, "ended, and so does the recording"},
+                       [{"record", ["-o", Folder], 0, "nonode@nohost \\(\\d+\\) has ended after"},
+                        {"report", ["--seconds", "100", "-o", Page], 0, "has ended after [\\d.]+ s; what it did until then is recorded"},
                         {"top", [], 5, "process \\d+ \\(nonode@nohost\\) has ended\n  next: `dyntrace nodes"},
                         {"request", ["17"], 5, "process \\d+ \\(nonode@nohost\\) has ended"},
                         {"run", ["exits"], 0, "nonode@nohost \\(\\d+\\) has ended"}]],
@@ -1073,7 +1073,7 @@ help(_) ->
     ?assertMatch({0, Version}, test_command:run(["--version"])).
 
 commands() ->
-    ["nodes", "top", "report", "request", "run", "record", "view"].
+    ["nodes", "top", "report", "request", "run", "record", "relay", "snapshot", "view"].
 
 call_version() ->
     {ok, [{application, dyntrace, Keys}]} = file:consult(filename:join(test_shell:project(), "src/dyntrace.app.src")),
@@ -1099,7 +1099,7 @@ installed(Config) ->
      end || Name <- commands()],
     {0, Completed} = test_shell:run("bash -c '. \"$0\"; COMP_WORDS=(dyntrace re); COMP_CWORD=1; _dyntrace; "
                                     "echo ${COMPREPLY[*]}' '~ts/share/bash-completion/completions/dyntrace'", [Prefix]),
-    ?assertEqual(<<"record report request\n">>, Completed).
+    ?assertEqual(<<"record relay report request\n">>, Completed).
 
 section(Text, Regex) ->
     {match, [Section]} = re:run(Text, Regex, [multiline, dotall, {capture, all_but_first, binary}]),

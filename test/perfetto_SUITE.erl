@@ -17,6 +17,7 @@ all() ->
 groups() ->
     [{known, [], [schedulers, states, without_waiting, messages, inferred_messages, unmatched_messages,
                   without_messages, without_texts, calls, entered_before, entered_in_a_gap, server_calls, spans,
+                  requests,
                   spawns, exits, pid_used_again, instants, counters, lost, nodes_of_one_pid, groups, ports]},
      {bytes, [], [known_fields, flows_twice, order_of_processes, harmless_texts, invalid_utf8, names_are_bounded]},
      {recorded, [], [story, documented]},
@@ -240,6 +241,21 @@ counters(Config) ->
                             "on c.track_id = t.id where t.name = 'memory_binary' order by ts")).
 
 %% From the packet's last event to its end: a slice whose name Perfetto shows in red.
+%% Messages of one request stand on a track of its label, for as long as they are on their way.
+requests(Config) ->
+    Token = fun(Ns, Probe, From, To, Serial) ->
+                    event(Ns, Probe, #{label => "{shop,17}", from => From, to => To, previous => Serial - 1,
+                                       current => Serial, message => "{job,1}"})
+            end,
+    File = trace([in(500, ?A, "a:b/1"), in(600, ?B, "a:b/1"),
+                  send(1000, ?A, ?B, "{job,1}"), Token(1001, seq_trace_send, ?A, ?B, 1),
+                  delivery(2000, ?A, ?B, "{job,1}"), Token(2500, seq_trace_receive, ?A, ?B, 1),
+                  send(3000, ?B, ?A, "{job,2}"), delivery(3500, ?B, ?A, "{job,2}")], Config),
+    Name = unicode:characters_to_binary(?A ++ " → " ++ ?B ++ "  {job,1}"),
+    ?assertEqual([[<<"request {shop,17}">>, 1000, 1000, Name, <<"sender">>]],
+                 rows(File, "select track, ts, dur, name, extract_arg(arg_set_id, 'debug.matched') from $slice "
+                            "where category = 'request'")).
+
 lost(Config) ->
     File = trace([in(1000, ?A, "a:b/1"), #{time => 2000, lost => 12}, in(3000, ?A, "a:b/1"), out(4000, ?A, "a:b/1")],
                  Config),

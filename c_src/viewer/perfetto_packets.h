@@ -31,6 +31,7 @@ enum { DT_ARG_MAX = 1024 };
     X(collect)                                                                                     \
     X(call)                                                                                        \
     X(message)                                                                                     \
+    X(request)                                                                                     \
     X(server_call)                                                                                 \
     X(span)                                                                                        \
     X(spawn)                                                                                       \

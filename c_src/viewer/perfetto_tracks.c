@@ -9,6 +9,8 @@ enum {
      */
     GROUPS = 10000,
     PIDS = 200000,
+    /* Beyond these, requests have no track. */
+    REQUESTS = 1000,
 };
 
 static const char *const root_names[DT_ROOTS] = {
@@ -51,6 +53,8 @@ struct dt_tracks {
     GHashTable *shown; /* all live struct dt_shown */
     GPtrArray *nodes;
     struct shown_node *nowhere;
+    uint64_t requests_track;
+    GHashTable *requests; /* label -> struct dt_track_lanes */
 };
 
 static void shown_node_free(void *data) {
@@ -83,6 +87,7 @@ struct dt_tracks *dt_tracks_new(struct dt_packets *packets) {
     t->seen = g_hash_table_new(NULL, NULL);
     t->shown = g_hash_table_new_full(NULL, NULL, shown_free, NULL);
     t->nodes = g_ptr_array_new_with_free_func(shown_node_free);
+    t->requests = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, lanes_free);
     return t;
 }
 
@@ -93,6 +98,7 @@ void dt_tracks_free(struct dt_tracks *t) {
     g_hash_table_destroy(t->seen);
     g_hash_table_destroy(t->shown);
     g_ptr_array_free(t->nodes, true);
+    g_hash_table_destroy(t->requests);
     g_free(t);
 }
 
@@ -232,6 +238,23 @@ uint64_t dt_tracks_scheduler(struct dt_tracks *t, struct dt_scheduler *scheduler
     }
     return lane(t, lanes, begin, end, root_of(t, n, DT_ROOT_SCHEDULERS), scheduler->name,
                 scheduler->number + 1);
+}
+
+uint64_t dt_tracks_request(struct dt_tracks *t, const char *label, int64_t begin, int64_t end) {
+    struct dt_track_lanes *lanes = g_hash_table_lookup(t->requests, label);
+    if (!lanes && g_hash_table_size(t->requests) >= REQUESTS)
+        return 0;
+    if (!t->requests_track) {
+        t->requests_track = ++t->last;
+        dt_track_write(t->packets,
+                       &(struct dt_track){.uuid = t->requests_track, .name = "requests"});
+    }
+    if (!lanes) {
+        lanes = g_new0(struct dt_track_lanes, 1);
+        g_hash_table_insert(t->requests, g_strdup(label), lanes);
+    }
+    g_autofree char *name = g_strdup_printf("request %s", label);
+    return lane(t, lanes, begin, end, t->requests_track, name, 0);
 }
 
 /* -- Processes ------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
  *           ├─ ports, other nodes ── as processes
  *           ├─ counters ── a counter, ...
  *           └─ log, marks, VM events, lost events
+ *     requests ── a label of seq_trace, ...
  *
  * Only tracks that have something to show are written. Perfetto reads all descriptors before the
  * events, but those of counters. So the descriptors of nodes, groups and processes come when they
@@ -97,6 +98,8 @@ uint64_t dt_tracks_child(struct dt_tracks *tracks, struct dt_process *process, e
 /* A track for a slice that may overlap with others. */
 uint64_t dt_tracks_lane(struct dt_tracks *tracks, struct dt_process *process, enum dt_child child,
                         int64_t begin, int64_t end);
+/* A lane of the requests with this label of seq_trace; 0: there are too many labels. */
+uint64_t dt_tracks_request(struct dt_tracks *tracks, const char *label, int64_t begin, int64_t end);
 void dt_tracks_process_gone(struct dt_tracks *tracks, struct dt_process *process);
 
 #endif

@@ -355,11 +355,35 @@ static void perfetto_delivered(void *data, struct dt_message *m) {
     dt_event_end(s->packets);
 }
 
+/* On the track of its request: from one process to the other, for as long as it is on its way. */
+static void request_slice(struct perfetto *s, const struct dt_message *m) {
+    bool is_whole = m->from && m->to && m->sent != DT_NO_VALUE && m->delivered != DT_NO_VALUE;
+    if (!*m->label || !is_whole)
+        return;
+    int64_t end = MAX(m->sent, m->delivered);
+    uint64_t track = dt_tracks_request(s->tracks, m->label, m->sent, end);
+    if (!track)
+        return;
+    g_autofree char *between = g_strdup_printf("%s → %s  ", dt_tracks_show(s->tracks, m->from),
+                                               dt_tracks_show(s->tracks, m->to));
+    dt_event_begin(s->packets, DT_EVENT_BEGIN, track, m->sent, DT_CATEGORY_request);
+    dt_event_text(s->packets, between, s->has_text ? m->text : "");
+    dt_arg_text(s->packets, DT_ARG_from, dt_tracks_show(s->tracks, m->from));
+    dt_arg_text(s->packets, DT_ARG_to, dt_tracks_show(s->tracks, m->to));
+    dt_arg_text(s->packets, DT_ARG_label, m->label);
+    dt_arg_text(s->packets, DT_ARG_matched, dt_matched_names[m->matched]);
+    dt_event_end(s->packets);
+    dt_event_begin(s->packets, DT_EVENT_END, track, end, DT_CATEGORY_NONE);
+    dt_event_end(s->packets);
+}
+
 static void perfetto_message_gone(void *data, struct dt_message *m) {
     struct perfetto *s = data;
     bool is_told = m->to && m->delivered != DT_NO_VALUE;
     if (s->has_messages && !is_told && m->from && m->sent != DT_NO_VALUE)
         write_sent(s, m, 0);
+    if (s->has_messages)
+        request_slice(s, m);
 }
 
 static void perfetto_mailbox(void *data, struct dt_process *process, int64_t time) {

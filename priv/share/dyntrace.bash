@@ -5,7 +5,8 @@ _dyntrace()
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} words
 
     if [ "$COMP_CWORD" = 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'nodes record report request run top view --help --version' -- "$word")
+        words='nodes record relay report request run snapshot top view --help --version'
+        mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
         return
     fi
     case $before in
@@ -22,8 +23,10 @@ _dyntrace()
         report) words='--seconds --events --output --keep' ;;
         request) words='--next --seconds' ;;
         record) words='--seconds --snapshot --events --to --output --quiet' ;;
+        relay) words='--output --listen --port' ;;
         run) words='--seconds' ;;
-        view) words='--output' ;;
+        snapshot) words='--output --ssh' ;;
+        view) words='--output --no-clock-correction' ;;
         *) words= ;;
     esac
     case $word:$command in
@@ -32,7 +35,8 @@ _dyntrace()
         *:run) [ "$COMP_CWORD" -gt 2 ] || words=$(dyntrace run 2>/dev/null | cut -d' ' -f1) ;;
     esac
     case $word:$command:$COMP_CWORD in
-        -* | *:nodes:* | *:run:2) ;;
+        -* | *:nodes:* | *:relay:* | *:run:2) ;;
+        *:snapshot:*) mapfile -t COMPREPLY < <(compgen -A hostname -- "$word"); return ;;
         *) words="$words $(dyntrace nodes 2>/dev/null | awk 'NR > 1 && $1 + 0 { print $1 }')" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words --help" -- "$word")

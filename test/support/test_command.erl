@@ -9,7 +9,8 @@
 %% Standard output and standard error are one text. A prefix comes before the command: `setpriv ...', `env ...'.
 -module(test_command).
 
--export([path/0, run/1, run/2, start/1, start/2, await/2, type/2, signal/2, finish/1, terminal/1, as_nobody/1]).
+-export([path/0, run/1, run/2, start/1, start/2, os_pid/1, await/2, type/2, signal/2, finish/1, terminal/1]).
+-export([as_nobody/1]).
 
 -define(DEADLINE_S, 120).
 
@@ -30,6 +31,9 @@ start(Args) ->
 
 start(Prefix, Args) ->
     launch(lists:flatten([Prefix, " ", quoted(path()), [[" ", quoted(Arg)] || Arg <- Args]])).
+
+os_pid(#command{os_pid = OsPid}) ->
+    OsPid.
 
 %% On a terminal of its own, on which type/2 types.
 terminal(Args) ->
