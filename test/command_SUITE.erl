@@ -960,7 +960,8 @@ node_ends(Config) ->
     Commands = [{Expected, Text, test_command:start(watching(Name, OsPid, Args))}
                 || {Name, Args, Expected, Text} <-
                        [{"record", ["-o", Folder], 0, "nonode@nohost \\(\\d+\\) has ended after"},
-                        {"report", ["--seconds", "100", "-o", Page], 0, "has ended after [\\d.]+ s; what it did until then is recorded"},
+                        {"report", ["--seconds", "100", "-o", Page], 0,
+                         "has ended after [\\d.]+ s; what it did until then is recorded"},
                         {"top", [], 5, "process \\d+ \\(nonode@nohost\\) has ended\n  next: `dyntrace nodes"},
                         {"request", ["17"], 5, "process \\d+ \\(nonode@nohost\\) has ended"},
                         {"run", ["exits"], 0, "nonode@nohost \\(\\d+\\) has ended"}]],
