@@ -13,7 +13,7 @@ BUILD_NEEDS := cc make erl erl_nif.h sys/sdt.h lttng-ust
 VIEWER_NEEDS := pkg-config libbabeltrace2 glib-2.0
 DEMO_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) bpftrace lttng babeltrace2
 CHECK_NEEDS := $(DEMO_NEEDS) ccache rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test proper \
-               readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace node npm chromium protoc
+               ip python3 readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace node npm chromium protoc
 BENCH_NEEDS := $(DEMO_NEEDS) bt2 perf runtime_tools
 VM_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
 MATRIX_NEEDS := erl debootstrap

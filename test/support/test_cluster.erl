@@ -84,11 +84,17 @@ ip(#host{os_pid = OsPid}, Format, Args) ->
 %% Ends all that runs there. The folders of users go too.
 stop(Cluster) ->
     Hosts = [Host || Host = #host{daemon = Daemon} <- maps:values(Cluster), Daemon =/= undefined],
-    [catch test_node:stop(Node) || #host{node = Node} <- Hosts, Node =/= undefined],
+    [stop_node(Node) || #host{node = Node} <- Hosts, Node =/= undefined],
     [test_lttng:stop_daemon(Daemon) || #host{daemon = Daemon} <- Hosts],
     [Keeper ! stop || #host{name = ?COLLECTOR, keeper = Keeper} <- maps:values(Cluster)],
     [_ = file:del_dir_r(Home) || #host{home = Home} <- Hosts],
     ok.
+
+%% A test may have killed it.
+stop_node(Node) ->
+    try test_node:stop(Node)
+    catch _:_ -> gone
+    end.
 
 hosts(Cluster) ->
     lists:sort(maps:keys(Cluster)) -- [?COLLECTOR].
