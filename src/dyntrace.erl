@@ -248,13 +248,13 @@ unfollow() ->
 dump() ->
     dyntrace_autotracer:dump().
 
-%% @doc Records this node with LTTng for some seconds, 10 unless told, and returns what was written. It runs the command
-%% `dyntrace' of this application beside the VM, as the VM's user, and waits for its end. `to' is a file whose extension
-%% names the kind of picture (`.html', `.pftrace', `.txt', `.json', `.folded', `.mmd') or, without an extension, a
-%% folder for the recording; a page named after node and time if it is not given. `events' are groups of events, such as
-%% `[messages, gc]'. An error is what the command prints: a cause and the next step. It requires Python, lttng-tools and
-%% babeltrace2 where the VM runs; the application has to follow consumers. Raises `badarg' for an option that is not
-%% valid.
+%% @doc Records this node with LTTng for `seconds' (10), and returns the file or folder that was written. It runs the
+%% command `dyntrace' of this application beside the VM, as the VM's user, and waits for its end. `to' is a file whose
+%% extension names the kind of picture (`.html', `.pftrace', `.txt', `.json', `.folded', `.mmd') or, without an
+%% extension, a folder for the recording; without `to' it is a page named after node and time. `events' are groups of
+%% events, such as `[messages, gc]'. An error is what the command prints: a cause and the next step. It requires Python,
+%% lttng-tools and babeltrace2 where the VM runs; the application has to follow consumers. Raises `badarg' for an option
+%% that is not valid.
 -spec record(#{seconds => number(), to => file:filename_all(), events => [atom()]}) ->
           {ok, file:filename()} | {error, binary()}.
 record(Options) ->
@@ -339,9 +339,9 @@ stop(Name, Id, Start, Outcome) ->
 %%
 %% The token says that sends, receives and `seq_trace:print' are traced; they are if a consumer of the probes
 %% `seq_trace_send', `seq_trace_receive' or `seq_trace_print' is attached and the application runs, or another system
-%% tracer does. Who receives a message of the request has its token until it receives one without: it belongs to the
-%% request what such a process does meanwhile. In recordings labels are texts; the command
-%% `dyntrace request LABEL' follows one live.
+%% tracer does. A process that receives a message of the request has the token until it receives a message without one;
+%% all that it sends until then belongs to the request. In recordings labels are texts; the command
+%% `dyntrace request LABEL' follows one live. Raises `badarg' if the second argument is not a fun without arguments.
 -spec request(Label :: term(), fun(() -> Result)) -> Result.
 request(Label, Fun) when is_function(Fun, 0) ->
     Before = seq_trace:get_token(),

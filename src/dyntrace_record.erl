@@ -38,7 +38,7 @@ check_option({events, Events}) ->
 check_option({Key, _}) ->
     {error, io_lib:format("~0tp: no option; there are seconds, to, events", [Key])}.
 
-%% The file or folder that was written, or what the command has printed.
+%% The file or folder that was written; or the cause and the next step, as the command prints them.
 -spec run(options()) -> {ok, file:filename()} | {error, Printed :: binary()}.
 run(Options) ->
     %% A process of its own gets the port's messages, also where the caller traps exits.
