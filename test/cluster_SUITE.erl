@@ -36,8 +36,15 @@ init_per_suite(Config) ->
         _ ->
             Started = test_cluster:start(?HOSTS, ?config(priv_dir, Config)),
             Cluster = lists:foldl(fun test_cluster:start_node/2, Started, ?HOSTS),
-            connect(Cluster),
-            recorded([{cluster, Cluster} | Config])
+            %% Common Test calls no end_per_suite after a failure.
+            try
+                connect(Cluster),
+                recorded([{cluster, Cluster} | Config])
+            catch
+                Class:Reason:Stack ->
+                    test_cluster:stop(Cluster),
+                    erlang:raise(Class, Reason, Stack)
+            end
     end.
 
 end_per_suite(Config) ->
@@ -71,7 +78,7 @@ recorded(Config) ->
     As = [{Host, filename:join(Folder, Host)} || Host <- ?HOSTS],
     case test_cluster:clock_offset(filename:join(Folder, "anna")) of
         no_offset ->
-            %% Common Test calls no end_per_suite then.
+            %% Nor after a skip.
             test_cluster:stop(Cluster),
             {skip, "the metadata of CTF 2 are not edited"};
         Base ->
