@@ -669,7 +669,7 @@ script(Name, Config, Prepare, Fun) ->
     {test_bpftrace:stop_script(Consumer), Known}.
 
 %% A script that prints maps each second, after a title, clears them then, and bpftrace loses what it counts between
-%% both. So it is called when the script has done so.
+%% both. So it is called when the script has done so, which takes bpftrace a while on a busy machine.
 until_cleared(File, Consumer) ->
     {ok, Script} = file:read_file(File),
     case binary:match(Script, <<"printf(\"\\n-- ">>) of
@@ -677,7 +677,7 @@ until_cleared(File, Consumer) ->
             Printed = fun() -> length([Line || Line = <<"-- ", _/binary>> <- test_bpftrace:lines(Consumer)]) end,
             Before = Printed(),
             test_wait:until("another print of the script", fun(Now) -> Now > Before end, Printed),
-            timer:sleep(200);
+            timer:sleep(500);
         nomatch ->
             ok
     end.
