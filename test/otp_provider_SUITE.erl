@@ -148,6 +148,9 @@ created_and_destroyed(_) ->
               until_sampled(Node),
               Full = test_node:call(Node, fun ets_carriers/0),
               test_node:call(Node, fun() -> true = ets:delete(Table) end),
+              %% Other schedulers' blocks are freed later.
+              test_wait:until("the table's memory is free", fun(Free) -> Free > 20000000 end,
+                              fun() -> bytes(Full) - bytes(test_node:call(Node, fun ets_carriers/0)) end),
               until_sampled(Node),
               Empty = test_node:call(Node, fun ets_carriers/0),
               Events = [{Probe, Fields} || {Probe, Fields = #{type := <<"ets_alloc">>}} <- test_lttng:stop(Session)],
@@ -185,6 +188,9 @@ ets_carriers() ->
     maps:from_list([{Instance, [Value || Kind <- [mbcs, sbcs], Key <- [carriers, carriers_size],
                                          Value <- [first(Key, proplists:get_value(Kind, Info))]]}
                     || {instance, Instance, Info} <- erlang:system_info({allocator, ets_alloc})]).
+
+bytes(Carriers) ->
+    lists:sum([MbcSize + SbcSize || [_, MbcSize, _, SbcSize] <- maps:values(Carriers)]).
 
 totals(#{mbc_carriers := Mbc, mbc_carriers_size := MbcSize, sbc_carriers := Sbc, sbc_carriers_size := SbcSize}) ->
     [Mbc, MbcSize, Sbc, SbcSize].
@@ -383,12 +389,14 @@ with_daemon(Fun) ->
 
 with_node(Fun) ->
     Node = test_node:start(),
-    with_daemon(fun(Daemon) ->
-                        available = until_loaded(Node),
-                        until_known(Daemon, Node),
-                        Fun(Daemon, Node)
-                end),
-    test_node:stop(Node).
+    try
+        with_daemon(fun(Daemon) ->
+                            available = until_loaded(Node),
+                            until_known(Daemon, Node),
+                            Fun(Daemon, Node)
+                    end)
+    after test_node:stop(Node)
+    end.
 
 start(Daemon, Probes, Node) ->
     lttng_SUITE:start(Daemon, Probes, [{node, Node}]).
