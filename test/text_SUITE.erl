@@ -13,6 +13,9 @@
 %% The greatest number of steps (test_text_nif:work/1) of a text.
 -define(MOST_WORK, 2000).
 
+%% Bytes, in which every text has room.
+-define(ROOM, 7000).
+
 %% Terms per seed.
 -define(TOGETHER, 100).
 
@@ -20,8 +23,9 @@ suite() ->
     [{timetrap, {minutes, 10}}].
 
 all() ->
-    [random_terms, random_floats, random_shapes, large_maps, latin1, cut_at_every_length, long_strings, large_integers,
-     many_names, many_threads, hostile_terms, all_work_is_counted, shapes, arguments, mid_byte, utf8, random_bytes].
+    [random_terms, random_floats, random_shapes, direct_reads, random_ways, random_ways_of_shapes, rows_of_cells,
+     words_at_the_end, large_maps, latin1, cut_at_every_length, long_strings, large_integers, many_names, many_threads,
+     hostile_terms, all_work_is_counted, shapes, arguments, mid_byte, utf8, random_bytes].
 
 init_per_suite(Config) ->
     Library = test_text_nif:build(?config(priv_dir, Config)),
@@ -153,6 +157,84 @@ many_threads(_) ->
                            fun test_text_nif:text_dirty_io/1]],
     [receive {'DOWN', Ref, process, Pid, Reason} -> ?assertEqual({wrong, []}, Reason) end || {Pid, Ref} <- Workers].
 
+%% -- Direct reads --------------------------------------------------------------------------------
+
+%% Lists and small integers are read without calls of erl_nif, and words are written in a row: else the next cases
+%% would compare calls with calls.
+direct_reads(_) ->
+    case erlang:system_info(wordsize) of
+        8 ->
+            ?assertEqual({direct, direct}, test_text_nif:reads()),
+            [?assert(test_text_nif:steps(Words) =< 1 andalso test_text_nif:work(Words) > 20,
+                     {test_text_nif:steps(Words), test_text_nif:work(Words)})
+             || Words <- [lists:seq(-500, 500), lists:duplicate(200, 1 bsl 59 - 1), lists:duplicate(200, -1 bsl 59)]];
+        4 ->
+            {comment, io_lib:format("32 bits: ~0p", [test_text_nif:reads()])}
+    end.
+
+%% A text does not depend on how its term is read.
+random_ways(_) ->
+    random(test_terms:rows(), fun is_same/1),
+    random(test_terms:any_kind(), fun is_same/1).
+
+random_ways_of_shapes(_) ->
+    ok = test_text_nif:show(shape),
+    try random(test_terms:rows(), fun is_same/1)
+    after test_text_nif:show(full)
+    end.
+
+%% Nor on where its cells are: in a row of either direction, each elsewhere, or in rows that end.
+rows_of_cells(_) ->
+    [begin
+         Numbers = [rand:uniform(256) - 1 || _ <- lists:seq(1, 300)],
+         Apart = apart(Numbers, Gap),
+         ?assertEqual([], differences(?ROOM, Apart)),
+         Text = test_text_nif:text(Apart),
+         true = erlang:garbage_collect(),
+         Copy = binary_to_term(term_to_binary(Numbers)),
+         ?assertEqual([Text, Text], [test_text_nif:text(List) || List <- [Apart, Copy]])
+     end || _ <- lists:seq(1, 100),
+            Gap <- [fun() -> 0 end, fun() -> 3 end, fun() -> rand:uniform(7) end,
+                    fun() -> rand:uniform(30) div 30 end]].
+
+%% The list of the numbers, each cell a gap of words away from the next one.
+apart(Numbers, Gap) ->
+    {List, _} = lists:foldr(fun(Number, {Cells, Between}) ->
+                                    {[Number | Cells], [erlang:make_tuple(Gap(), 0) | Between]}
+                            end, {[], []}, Numbers),
+    List.
+
+%% Nor does it where the buffer ends in it, or soon after it.
+is_same(Term) ->
+    is_same(?ROOM, Term) andalso is_same(rand:uniform(400), Term).
+
+is_same(Room, Term) ->
+    differences(Room, Term) =:= [].
+
+differences(Room, Term) ->
+    [{What, Texts} || {What, Of} <- [{text, Term}, {arguments, [Term]}, {arguments, arguments_of(Term)}],
+                      Texts <- [lists:usort(test_text_nif:ways(Room, What, Of))],
+                      length(Texts) > 1 orelse Texts =:= [overrun] orelse Texts =:= [none] andalso Room =:= ?ROOM].
+
+arguments_of(Term) when is_tuple(Term) -> tuple_to_list(Term);
+arguments_of([Element | Rest]) when is_list(Rest) -> [Element | arguments_of(Rest)];
+arguments_of([Element | Last]) -> [Element, Last];
+arguments_of(Term) -> [Term || Term =/= []].
+
+%% Long rows in buffers of every size: the longest words, words that are cached and those that are just too long for it.
+words_at_the_end(_) ->
+    Atoms = [list_to_atom(lists:duplicate(Size, C)) || Size <- [1, 51, 52, 53, 54, 55], C <- [$a, $A]],
+    Words = [-1 bsl 59, 1 bsl 59 - 1, -1 bsl 63, 0, 255, 256, self(), hd(erlang:ports()), <<"binary">>, <<0, 255>>,
+             "string", [0] | Atoms],
+    Before = [list_to_atom(lists:duplicate(Size, $b)) || Size <- lists:seq(1, 53)],
+    [?assertEqual([], differences(Room, Term), Room)
+     || Word <- Words, Room <- lists:seq(0, 70) ++ lists:seq(250, 330),
+        Term <- [[lists:nth(Room rem 53 + 1, Before) | lists:duplicate(300, Word)], lists:duplicate(300, Word),
+                 lists:duplicate(2, Word) ++ Word, list_to_tuple(lists:duplicate(300, Word)),
+                 [[Word, {Word, [Word]}] || _ <- lists:seq(1, 50)],
+                 list_to_binary([0 | [Byte || _ <- lists:seq(1, 300), Byte <- [Word], is_integer(Byte), Byte >= 0,
+                                                                      Byte < 256]])]].
+
 %% -- Terms that are meant to hurt ----------------------------------------------------------------
 
 hostile_terms(_) ->
@@ -175,7 +257,8 @@ hostile_terms(_) ->
 %% Functions that are called only when the library is loaded, or by the test's own functions.
 -define(NO_TEXT, ["enif_alloc_env", "enif_binary_to_term", "enif_is_identical", "enif_vsnprintf"] ++
             ["enif_make_" ++ What
-             || What <- ["atom", "badarg", "copy", "int", "list", "long", "new_binary", "tuple", "uint", "ulong"]]).
+             || What <- ["atom", "badarg", "copy", "int", "list", "list_cell", "long", "new_binary", "tuple", "uint",
+                         "ulong"]]).
 
 all_work_is_counted(Config) ->
     {0, Symbols} = test_shell:run("nm -D --undefined-only '~ts.so'", [?config(library, Config)]),

@@ -9,6 +9,7 @@
 
 #include "backends/lttng.h"
 #include "backends/usdt.h"
+#include "catalogue/probes.h"
 
 static inline bool dt_is_enabled(enum dt_probe probe) {
 #define BACKEND(name) || dt_##name##_is_enabled(probe)
@@ -17,11 +18,24 @@ static inline bool dt_is_enabled(enum dt_probe probe) {
         ;
 }
 
-static inline void dt_fire(enum dt_probe probe, const union dt_event *event) {
+/* The set of backends, as bits 1 << DT_BACKEND_usdt | …, in which it is enabled. */
+static inline unsigned dt_enabled_in(enum dt_probe probe) {
+#define BACKEND(name) | (unsigned)dt_##name##_is_enabled(probe) << DT_BACKEND_##name
+    return 0U
+#include "catalogue/probes.def"
+        ;
+}
+
+/* Fires it in these backends. It has to be enabled in each. */
+static inline void dt_fire_in(unsigned backends, enum dt_probe probe, const union dt_event *event) {
 #define BACKEND(name)                                                                              \
-    if (dt_##name##_is_enabled(probe))                                                             \
+    if (backends & 1U << DT_BACKEND_##name)                                                        \
         dt_##name##_fire(probe, event);
 #include "catalogue/probes.def"
+}
+
+static inline void dt_fire(enum dt_probe probe, const union dt_event *event) {
+    dt_fire_in(dt_enabled_in(probe), probe, event);
 }
 
 #endif

@@ -16,6 +16,11 @@
 #include "catalogue/choose.h"
 #include "catalogue/event.h"
 
+/* LTTng copies a string byte by byte, in case that another thread changes it meanwhile. Ours are on
+   the callback's stack or constant, so they are copied as blocks of the size that LTTng has
+   measured, with the zero. */
+#define event_strcpy(to, string, size) event_write(to, string, size, 1)
+
 #define TRACEPOINT(provider, name, fields...)                                                      \
     LTTNG_UST_TRACEPOINT_EVENT(provider, name, LTTNG_UST_TP_ARGS(const struct dt_##name *, e),     \
                                LTTNG_UST_TP_FIELDS(fields))
@@ -31,3 +36,4 @@
 #undef TRACEPOINT
 
 #include <lttng/tracepoint-event.h>
+#undef event_strcpy

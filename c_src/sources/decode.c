@@ -226,13 +226,12 @@ enum dt_decoded dt_decode_delivered(struct dt_traced *trace, union dt_event *eve
 #define GC_DECODER(probe, amount)                                                                  \
     enum dt_decoded dt_decode_##probe(struct dt_traced *trace, union dt_event *event) {            \
         struct dt_##probe *e = &event->probe;                                                      \
+        const ERL_NIF_TERM keys[] = {atom_wordsize, atom_heap_block_size,                          \
+                                     atom_old_heap_block_size};                                    \
+        uint64_t *const values[] = {&e->amount, &e->heap, &e->old_heap};                           \
                                                                                                    \
         DT_TRY(e->pid, dt_id(trace, trace->tracee));                                               \
-        return dt_value(trace, atom_wordsize, &e->amount) &&                                       \
-                       dt_value(trace, atom_heap_block_size, &e->heap) &&                          \
-                       dt_value(trace, atom_old_heap_block_size, &e->old_heap)                     \
-                   ? DT_DECODED                                                                    \
-                   : DT_UNDECODED;                                                                 \
+        return dt_values(trace, keys, values, 3) ? DT_DECODED : DT_UNDECODED;                      \
     }
 
 GC_DECODER(gc_minor_start, need)

@@ -1,12 +1,9 @@
 #include "sources/parts.h"
 
 #include "catalogue/atoms.h"
+#include "text/heap.h"
 #include "text/id.h"
 #include "text/term.h"
-
-const char *dt_id(struct dt_traced *trace, ERL_NIF_TERM term) {
-    return dt_text_id(trace->text, trace->env, term);
-}
 
 const char *dt_term(struct dt_traced *trace, ERL_NIF_TERM term) {
     return dt_text_term(trace->text, trace->env, term);
@@ -21,7 +18,7 @@ static bool get_arity(ErlNifEnv *env, ERL_NIF_TERM args, unsigned long *arity) {
     ERL_NIF_TERM head;
 
     *arity = 0;
-    while (*arity < DT_ARITY_MORE && enif_get_list_cell(env, args, &head, &args))
+    while (*arity < DT_ARITY_MORE && dt_list_cell(env, args, &head, &args))
         ++*arity;
     return *arity == DT_ARITY_MORE || enif_is_empty_list(env, args);
 }
@@ -70,23 +67,38 @@ bool dt_get_pair(const struct dt_traced *trace, ERL_NIF_TERM term, const ERL_NIF
     return enif_get_tuple(trace->env, term, &size, pair) && size == 2;
 }
 
-bool dt_value(const struct dt_traced *trace, ERL_NIF_TERM key, uint64_t *value) {
+/* Returns the index of the key, or `count`. */
+static inline unsigned find_key(ERL_NIF_TERM key, const ERL_NIF_TERM keys[], unsigned count) {
+    unsigned k = 0;
+
+    while (k < count && keys[k] != key)
+        k++;
+    return k;
+}
+
+bool dt_values(const struct dt_traced *trace, const ERL_NIF_TERM keys[], uint64_t *const values[],
+               unsigned count) {
     enum { PAIRS = 64 }; /* more than the runtime has */
     ERL_NIF_TERM list = trace->term, head;
     const ERL_NIF_TERM *el;
     ErlNifUInt64 number;
+    unsigned missing = (1U << count) - 1; /* bits */
     int size;
 
-    for (int i = 0; i < PAIRS && enif_get_list_cell(trace->env, list, &head, &list); i++) {
-        if (!enif_get_tuple(trace->env, head, &size, &el) || size != 2 ||
-            !enif_is_identical(el[0], key))
+    for (int i = 0; i < PAIRS && missing && dt_list_cell(trace->env, list, &head, &list); i++) {
+        unsigned k;
+
+        if (!enif_get_tuple(trace->env, head, &size, &el) || size != 2)
+            continue;
+        k = find_key(el[0], keys, count);
+        if (!(missing & 1U << k))
             continue;
         if (!enif_get_uint64(trace->env, el[1], &number))
             return false;
-        *value = number;
-        return true;
+        *values[k] = number;
+        missing &= ~(1U << k);
     }
-    return false;
+    return !missing;
 }
 
 bool dt_get_seq_info(const struct dt_traced *trace, struct dt_seq_info *info) {

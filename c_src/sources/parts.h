@@ -5,6 +5,7 @@
 #define DT_SOURCES_PARTS_H
 
 #include "sources/decode.h"
+#include "text/id.h"
 
 /* Sets the field to the text; without a text, ends the decoder. */
 #define DT_TRY(field, text_or_null)                                                                \
@@ -13,7 +14,9 @@
             return DT_UNDECODED;                                                                   \
     } while (0)
 
-const char *dt_id(struct dt_traced *trace, ERL_NIF_TERM term);
+static inline const char *dt_id(struct dt_traced *trace, ERL_NIF_TERM term) {
+    return dt_text_id(trace->text, trace->env, term);
+}
 const char *dt_term(struct dt_traced *trace, ERL_NIF_TERM term);
 
 /* The value of the key `extra` in the options. */
@@ -42,8 +45,15 @@ const char *dt_where(struct dt_traced *trace, ERL_NIF_TERM location);
 /* The elements of a pair. */
 bool dt_get_pair(const struct dt_traced *trace, ERL_NIF_TERM term, const ERL_NIF_TERM **pair);
 
-/* The value of a key in a list of {Key, Value}, as of garbage collections. */
-bool dt_value(const struct dt_traced *trace, ERL_NIF_TERM key, uint64_t *value);
+/* The values of `count` keys, which are atoms, in a list of {Key, Value}, as of garbage
+   collections. False if one is missing or no number. */
+bool dt_values(const struct dt_traced *trace, const ERL_NIF_TERM keys[], uint64_t *const values[],
+               unsigned count);
+
+/* The same for one key. */
+static inline bool dt_value(const struct dt_traced *trace, ERL_NIF_TERM key, uint64_t *value) {
+    return dt_values(trace, &key, &value, 1);
+}
 
 /* The node of a pid, port or reference. Allocates a few bytes off the heap. */
 bool dt_get_node(ErlNifEnv *env, ERL_NIF_TERM handle, ERL_NIF_TERM *node);

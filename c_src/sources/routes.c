@@ -17,6 +17,13 @@
     ;
 #include "sources/routes.def"
 
+/* Routes with a decoder have to fit the bits of a word. */
+#define GROUP(group) _Static_assert(DT_ROUTES >= 0
+#define ROUTE(...) +1
+#define EVERY(...) +1
+#define END , "a group has more routes than a word has bits");
+#include "sources/routes.def"
+
 #define GROUP(group) group##_routes,
 const struct dt_route *const dt_routes[DT_GROUPS] = {
 #include "sources/routes.def"
@@ -43,7 +50,7 @@ enum {
 
 static struct dt_tag tags[TAGS];
 static const struct dt_route *by_tag[2 * TAGS];
-static uint16_t by_backend[2 * TAGS * DT_BACKENDS];
+static struct dt_tag_probe by_backend[2 * TAGS * DT_BACKENDS];
 
 struct dt_tag *dt_tags[DT_GROUPS];
 
@@ -53,33 +60,43 @@ static bool takes_every_tag(const struct dt_route *route) {
 
 static bool has(const struct dt_tag_probes *of, enum dt_probe probe) {
     for (unsigned i = 0; i < of->count; i++)
-        if (of->probes[i] == probe)
+        if (of->probes[i].probe == probe)
             return true;
     return false;
 }
 
 /* Returns the place behind what was filled. */
-static uint16_t *fill_backend(struct dt_tag *t, unsigned backend, uint16_t *place) {
+static struct dt_tag_probe *fill_backend(struct dt_tag *t, unsigned backend,
+                                         struct dt_tag_probe *place) {
     struct dt_tag_probes *of = &t->of[backend];
 
     of->probes = place;
     for (unsigned i = 0; i < t->count; i++) {
         enum dt_probe probe = t->routes[i]->probe;
 
-        if ((dt_probes[probe].backends & 1U << backend) && !has(of, probe))
-            of->probes[of->count++] = (uint16_t)probe;
+        if (!(dt_probes[probe].backends & 1U << backend) ||
+            (!t->routes[i]->decode && has(of, probe)))
+            continue;
+        of->probes[of->count++] = (struct dt_tag_probe){(uint16_t)probe, (uint16_t)i};
+        of->decoded += t->routes[i]->decode != NULL;
     }
     return place + of->count;
 }
 
+static void fill_routes(struct dt_tag *t, const struct dt_route *routes, bool decoded) {
+    for (const struct dt_route *r = routes; r->tag; r++)
+        if (r->probe != DT_PROBES && (r->decode != NULL) == decoded &&
+            (takes_every_tag(r) || *r->tag == t->tag))
+            t->routes[t->count++] = r;
+}
+
 static void fill_tag(struct dt_tag *t, const struct dt_route *routes) {
     static const struct dt_route **place = by_tag;
-    static uint16_t *probes = by_backend;
+    static struct dt_tag_probe *probes = by_backend;
 
     t->routes = place;
-    for (const struct dt_route *r = routes; r->tag; r++)
-        if (r->probe != DT_PROBES && (takes_every_tag(r) || *r->tag == t->tag))
-            t->routes[t->count++] = r;
+    fill_routes(t, routes, true);
+    fill_routes(t, routes, false);
     place += t->count;
     for (unsigned backend = 0; backend < DT_BACKENDS; backend++)
         probes = fill_backend(t, backend, probes);

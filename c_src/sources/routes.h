@@ -28,16 +28,23 @@ enum dt_group {
 extern const struct dt_route *const dt_routes[DT_GROUPS];
 extern const char *const dt_group_names[DT_GROUPS];
 
+/* A set of a tag's routes with a decoder is one word. */
+enum { DT_ROUTES = 64 };
+
 /* The same by tag, for the callbacks: the routes of a group that this tag takes, those of every tag
    included. The VM asks about every event, and almost always no probe is enabled. */
 struct dt_tag {
     ERL_NIF_TERM tag; /* DT_NO_TAG: any tag that the group does not have; ends a group */
     unsigned count;
-    const struct dt_route **routes;
+    const struct dt_route **routes; /* those with a decoder first */
+    /* By the backends that the probes have: those of the routes with a decoder, in their order,
+       then the others, each once. */
     struct dt_tag_probes {
-        unsigned count;
-        uint16_t *probes;
-    } of[DT_BACKENDS]; /* the probes of the routes, by the backends that they have, each once */
+        unsigned decoded, count;
+        struct dt_tag_probe {
+            uint16_t probe, route; /* which of the routes */
+        } * probes;
+    } of[DT_BACKENDS];
 };
 
 #define DT_NO_TAG ((ERL_NIF_TERM)0) /* no term is that */

@@ -43,28 +43,34 @@ static inline enum dt_group of_tracee(enum dt_group group, ErlNifEnv *env, ERL_N
 
 /* -- 2. Is the event wanted? -------------------------------------------------------- */
 
-/* A route is open if its probe is enabled and, for the application's tracer, allowed. */
-static bool is_open(const struct dt_route *route, ERL_NIF_TERM state) {
-    return dt_is_enabled(route->probe) && (!dt_gate_is_for(state) || dt_gate_allows(route->probe));
-}
-
 /* By backend, since most probes have one: half as many questions, and almost always the last. */
-static bool is_any_enabled(const struct dt_tag *t) {
 #define BACKEND(name)                                                                              \
-    for (unsigned i = 0; i < t->of[DT_BACKEND_##name].count; i++)                                  \
-        if (dt_##name##_is_enabled(t->of[DT_BACKEND_##name].probes[i]))                            \
-            return true;
+    static bool is_any_enabled_in_##name(const struct dt_tag *t) {                                 \
+        const struct dt_tag_probe *p = t->of[DT_BACKEND_##name].probes,                            \
+                                  *end = p + t->of[DT_BACKEND_##name].count;                       \
+                                                                                                   \
+        for (; p < end; p++)                                                                       \
+            if (dt_##name##_is_enabled(p->probe))                                                  \
+                return true;                                                                       \
+        return false;                                                                              \
+    }
 #include "catalogue/probes.def"
-    return false;
+
+static bool is_any_enabled(const struct dt_tag *t) {
+#define BACKEND(name) || is_any_enabled_in_##name(t)
+    return false
+#include "catalogue/probes.def"
+        ;
 }
 
+/* Of the application's tracer, only the probes that it allows. */
 static bool is_wanted(const struct dt_tag *t, ERL_NIF_TERM state) {
     if (!is_any_enabled(t))
         return false;
     if (!dt_gate_is_for(state))
         return true;
     for (unsigned i = 0; i < t->count; i++)
-        if (is_open(t->routes[i], state))
+        if (dt_is_enabled(t->routes[i]->probe) && dt_gate_allows(t->routes[i]->probe))
             return true;
     return false;
 }
@@ -91,7 +97,23 @@ uint64_t dt_tracer_undecoded(enum dt_probe probe) {
     return atomic_load_explicit(&undecoded[probe], memory_order_relaxed);
 }
 
-static void decode_and_fire(const struct dt_route *route, struct dt_traced *traced) {
+/* Returns the tag's routes that are enabled in the backend, as bits. Routes without a decoder do
+   not count. */
+#define BACKEND(name)                                                                              \
+    static inline uint64_t enabled_in_##name(const struct dt_tag *t) {                             \
+        const struct dt_tag_probe *p = t->of[DT_BACKEND_##name].probes,                            \
+                                  *end = p + t->of[DT_BACKEND_##name].decoded;                     \
+        uint64_t enabled = 0;                                                                      \
+                                                                                                   \
+        for (; p < end; p++)                                                                       \
+            if (dt_##name##_is_enabled(p->probe))                                                  \
+                enabled |= UINT64_C(1) << p->route;                                                \
+        return enabled;                                                                            \
+    }
+#include "catalogue/probes.def"
+
+static void decode_and_fire(const struct dt_route *route, unsigned backends,
+                            struct dt_traced *traced) {
     union dt_event event;
 
     dt_text_open(traced->text);
@@ -99,13 +121,34 @@ static void decode_and_fire(const struct dt_route *route, struct dt_traced *trac
     traced->type = route->type;
     switch (route->decode(traced, &event)) {
     case DT_DECODED:
-        dt_fire(route->probe, &event);
+        dt_fire_in(backends, route->probe, &event);
         break;
     case DT_UNDECODED:
         count_undecoded(route->probe);
         break;
     case DT_NO_EVENT:
         break;
+    }
+}
+
+/* Looks at the backends once, before anything is decoded. */
+static inline void fire_enabled(const struct dt_tag *t, struct dt_traced *traced) {
+    const uint64_t enabled[DT_BACKENDS] = {
+#define BACKEND(name) [DT_BACKEND_##name] = enabled_in_##name(t),
+#include "catalogue/probes.def"
+    };
+    uint64_t left = 0;
+
+    for (int backend = 0; backend < DT_BACKENDS; backend++)
+        left |= enabled[backend];
+    for (; left; left &= left - 1) {
+        int i = __builtin_ctzll(left);
+        unsigned backends = 0;
+
+        for (int backend = 0; backend < DT_BACKENDS; backend++)
+            backends |= (unsigned)(enabled[backend] >> i & 1) << backend;
+        if (!dt_gate_is_for(traced->state) || dt_gate_allows(t->routes[i]->probe))
+            decode_and_fire(t->routes[i], backends, traced);
     }
 }
 
@@ -125,9 +168,7 @@ static ERL_NIF_TERM trace(enum dt_group group, ERL_NIF_TERM tag, ErlNifEnv *env,
         dt_noters[group](&traced);
     if (dt_gate_is_for(traced.state) && !dt_gate_take())
         return atom_ok;
-    for (unsigned i = 0; i < t->count; i++)
-        if (t->routes[i]->decode && is_open(t->routes[i], traced.state))
-            decode_and_fire(t->routes[i], &traced);
+    fire_enabled(t, &traced);
     if (t->tag == DT_NO_TAG)
         count_undecoded(DT_PROBES);
     return atom_ok;

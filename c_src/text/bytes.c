@@ -85,7 +85,7 @@ unsigned dt_bytes_kind(const unsigned char *bytes, size_t n) {
 
     while (n - i >= BLOCK && is_plain_block(bytes + i))
         i += BLOCK;
-    for (; i < n; i++)
+    for (; i < n && kind < DT_UNPRINTABLE; i++)
         kind |= dt_bytes_in_binary[bytes[i]].kind;
     return kind;
 }

@@ -27,8 +27,8 @@ extern struct dt_byte dt_bytes_as_number[DT_BYTES];
 /* Once, while the library is loaded. False: out of memory. */
 bool dt_bytes_calibrate(ErlNifEnv *env);
 
-/* The kinds of all these bytes in a binary, or-ed; DT_UNPRINTABLE for no bytes: an empty binary is
-   no string. */
+/* The kinds of these bytes in a binary, or-ed, up to the first unprintable one; DT_UNPRINTABLE for
+   no bytes: an empty binary is no string. */
 unsigned dt_bytes_kind(const unsigned char *bytes, size_t n);
 
 #endif

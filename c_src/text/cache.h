@@ -1,5 +1,6 @@
 /*
- * Cached texts: those of atoms, and of this node's pids and ports, which come again and again.
+ * Cached texts: those of atoms, of this node's pids and ports, and of functions, which come again
+ * and again.
  *
  * No cached text is ever stale. Such a term is one word, which is its whole identity: the VM never
  * uses an atom's number again, and what %T writes of a local pid or port are bits of the word
@@ -7,21 +8,77 @@
  * point to a heap are never cached.
  *
  * Each thread has a table of its own, so there is no lock. Its size is fixed: a new text replaces
- * the one that has its place.
+ * the one that has its place. The texts end in NUL.
  */
 #ifndef DT_TEXT_CACHE_H
 #define DT_TEXT_CACHE_H
 
-#include "text/text.h"
+#include <erl_nif.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* An atom is spelled differently in the two. */
-enum dt_spelling { DT_AS_ERLANG, DT_AS_RUNTIME };
+/* Bits: an atom is spelled differently in the two, a pid or port is not. */
+enum dt_spelling { DT_AS_ERLANG = 1, DT_AS_RUNTIME = 2, DT_AS_BOTH = DT_AS_ERLANG | DT_AS_RUNTIME };
 
-/* Appends the text if it is cached and there is room for it. Takes any term. */
-bool dt_cache_put(struct dt_text *text, enum dt_spelling spelling, ERL_NIF_TERM term);
+/* On 64 bits, an entry has the size of a cache line, or of two. Longer texts are not cached. */
+enum { DT_WORD_BITS = 9, DT_WORD_MAX = 54, DT_CALL_BITS = 7, DT_CALL_MAX = 109 };
 
-/* Caches what was appended since `start`, as the text of an atom, or of a local pid or port. */
-void dt_cache_store(const struct dt_text *text, enum dt_spelling spelling, ERL_NIF_TERM term,
-                    const char *start);
+struct dt_cached_word {
+    ERL_NIF_TERM term; /* 0, which no term is: no entry */
+    unsigned char spellings, size;
+    char text[DT_WORD_MAX];
+};
+
+struct dt_cached_call {
+    ERL_NIF_TERM module, function; /* 0: no entry */
+    uint16_t arity;
+    unsigned char size;
+    char text[DT_CALL_MAX];
+};
+
+struct dt_cache {
+    struct dt_cached_word words[1 << DT_WORD_BITS];
+    struct dt_cached_call calls[1 << DT_CALL_BITS];
+};
+
+/* Returns the calling thread's table. */
+struct dt_cache *dt_cache(void);
+
+#define DT_CACHE_HASH(value, bits) ((uint64_t)(value)*UINT64_C(0x9E3779B97F4A7C15) >> (64 - (bits)))
+
+static inline struct dt_cached_word *dt_cache_word(struct dt_cache *cache, ERL_NIF_TERM term) {
+    return &cache->words[DT_CACHE_HASH(term, DT_WORD_BITS)];
+}
+
+static inline struct dt_cached_call *dt_cache_call(struct dt_cache *cache, ERL_NIF_TERM module,
+                                                   ERL_NIF_TERM function, unsigned long arity) {
+    return &cache->calls[DT_CACHE_HASH(module + 3 * function + arity, DT_CALL_BITS)];
+}
+
+/* The entry, if it has this text; else NULL. Takes any term. */
+static inline const struct dt_cached_word *
+dt_cache_find_word(struct dt_cache *cache, enum dt_spelling spelling, ERL_NIF_TERM term) {
+    const struct dt_cached_word *entry = dt_cache_word(cache, term);
+
+    return entry->term == term && entry->spellings & spelling ? entry : NULL;
+}
+
+static inline const struct dt_cached_call *dt_cache_find_call(struct dt_cache *cache,
+                                                              ERL_NIF_TERM module,
+                                                              ERL_NIF_TERM function,
+                                                              unsigned long arity) {
+    const struct dt_cached_call *entry = dt_cache_call(cache, module, function, arity);
+
+    return entry->module == module && entry->function == function && entry->arity == arity ? entry
+                                                                                           : NULL;
+}
+
+/* Caches `size` bytes as the text of an atom, or of a local pid or port. */
+void dt_cache_store_word(struct dt_cache *cache, enum dt_spelling spellings, ERL_NIF_TERM term,
+                         const char *text, size_t size);
+
+/* The same for a function, whose names are atoms. */
+void dt_cache_store_call(struct dt_cache *cache, ERL_NIF_TERM module, ERL_NIF_TERM function,
+                         unsigned long arity, const char *text, size_t size);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "text/cache.h"
 #include "text/put.h"
 
 /*
@@ -41,12 +40,12 @@ bool dt_put_handle(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM handle) {
     ErlNifPid pid;
     ErlNifPort port;
 
-    if (dt_cache_put(text, DT_AS_ERLANG, handle))
+    if (dt_put_cached(text, DT_AS_BOTH, handle))
         return true;
     if (!dt_put_runtime(text, handle))
         return false;
     if (enif_get_local_pid(env, handle, &pid) || enif_get_local_port(env, handle, &port))
-        dt_cache_store(text, DT_AS_ERLANG, handle, start);
+        dt_cache_store_word(text->cache, DT_AS_BOTH, handle, start, (size_t)(text->next - start));
     return true;
 }
 
@@ -99,19 +98,21 @@ static bool put_escaped(struct dt_text *text, const char *s) {
     return true;
 }
 
-static bool put_new_atom(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM atom) {
+/* Sets `spellings` to DT_AS_BOTH if the runtime's text is that of Erlang. */
+static bool put_new_atom(struct dt_text *text, ERL_NIF_TERM atom, enum dt_spelling *spellings) {
     char raw[DT_ATOM_MAX + 1];
     int n;
 
-    if (!enif_is_atom(env, atom))
-        return false;
     n = enif_snprintf(raw, sizeof raw, "%T", atom);
     if (n <= 0 || (size_t)n >= sizeof raw)
         return false;
+    *spellings = DT_AS_ERLANG;
     if (is_reserved(atom))
         return dt_put_string(text, "'") && dt_put_string(text, raw) && dt_put_string(text, "'");
-    if (raw[0] != '\'')
+    if (raw[0] != '\'') {
+        *spellings = DT_AS_BOTH;
         return dt_put(text, raw, (size_t)n);
+    }
     if (is_plain_name(raw + 1, (size_t)n - 2))
         return dt_put(text, raw + 1, (size_t)n - 2);
     return put_escaped(text, raw);
@@ -119,21 +120,22 @@ static bool put_new_atom(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM atom
 
 static bool put_atom(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM atom) {
     char *start = text->next;
+    enum dt_spelling spellings;
 
-    if (dt_cache_put(text, DT_AS_ERLANG, atom))
-        return true;
-    if (!put_new_atom(text, env, atom))
+    if (!enif_is_atom(env, atom))
         return false;
-    dt_cache_store(text, DT_AS_ERLANG, atom, start);
+    if (dt_put_cached(text, DT_AS_ERLANG, atom))
+        return true;
+    if (!put_new_atom(text, atom, &spellings))
+        return false;
+    dt_cache_store_word(text->cache, spellings, atom, start, (size_t)(text->next - start));
     return true;
 }
 
-static bool put_id(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM id) {
+static bool put_new_id(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM id) {
     const ERL_NIF_TERM *name_node;
     int arity;
 
-    if (dt_cache_put(text, DT_AS_ERLANG, id))
-        return true;
     if (enif_is_pid(env, id) || enif_is_port(env, id) || enif_is_ref(env, id))
         return dt_put_handle(text, env, id);
     if (enif_get_tuple(env, id, &arity, &name_node) && arity == 2)
@@ -143,19 +145,32 @@ static bool put_id(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM id) {
     return put_atom(text, env, id);
 }
 
-const char *dt_text_id(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM id) {
+const char *dt_text_new_id(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM id) {
     char *start = text->next;
 
-    return dt_put_end(text, start, put_id(text, env, id));
+    return dt_put_end(text, start, put_new_id(text, env, id));
+}
+
+static bool put_new_mfa(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM module,
+                        ERL_NIF_TERM function, unsigned long arity) {
+    char *start = text->next;
+
+    if (!(put_atom(text, env, module) && dt_put_string(text, ":") &&
+          put_atom(text, env, function) && dt_put_string(text, "/") &&
+          (arity == DT_ARITY_MORE ? dt_put_string(text, "...") : dt_put_number(text, arity))))
+        return false;
+    dt_cache_store_call(text->cache, module, function, arity, start, (size_t)(text->next - start));
+    return true;
 }
 
 const char *dt_text_mfa(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM module,
                         ERL_NIF_TERM function, unsigned long arity) {
+    const struct dt_cached_call *cached = dt_cache_find_call(text->cache, module, function, arity);
     char *start = text->next;
 
-    return dt_put_end(
-        text, start,
-        put_atom(text, env, module) && dt_put_string(text, ":") && put_atom(text, env, function) &&
-            dt_put_string(text, "/") &&
-            (arity == DT_ARITY_MORE ? dt_put_string(text, "...") : dt_put_number(text, arity)));
+    if (!cached || dt_put_room(text) <= sizeof cached->text)
+        return dt_put_end(text, start, put_new_mfa(text, env, module, function, arity));
+    memcpy(start, cached->text, sizeof cached->text);
+    text->next = start + cached->size + 1;
+    return start;
 }

@@ -4,14 +4,26 @@
 #ifndef DT_TEXT_ID_H
 #define DT_TEXT_ID_H
 
-#include "text/text.h"
+#include "text/put.h"
 
 /* Sets the words that Erlang quotes when they are atoms, a list: they differ from release to
    release, so Erlang passes them when it loads the library. */
 bool dt_id_reserve(ErlNifEnv *env, ERL_NIF_TERM words);
 
+/* For a text that is not cached. */
+const char *dt_text_new_id(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM id);
+
 /* A pid, port, reference, atom or {Name,Node}. */
-const char *dt_text_id(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM id);
+static inline const char *dt_text_id(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM id) {
+    const struct dt_cached_word *cached = dt_cache_find_word(text->cache, DT_AS_ERLANG, id);
+    char *start = text->next;
+
+    if (!cached || dt_put_room(text) <= sizeof cached->text)
+        return dt_text_new_id(text, env, id);
+    memcpy(start, cached->text, sizeof cached->text);
+    text->next = start + cached->size + 1;
+    return start;
+}
 
 /* More arguments than a function can have: a process may be spawned with that many, and then
    does not start. */

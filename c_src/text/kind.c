@@ -60,9 +60,11 @@ bool dt_kind_calibrate(ErlNifEnv *env) {
 
     if (lasting)
         return true;
-    if (!(lasting = enif_alloc_env()) || !enif_make_new_binary(lasting, 0, &empty_binary))
+    if (!(lasting = enif_alloc_env()))
         return false;
-    dt_heap_find(env);
+    dt_heap_find(lasting);
+    if (!enif_make_new_binary(lasting, 0, &empty_binary))
+        return false;
     dt_record_calibrate(env);
     return true;
 }

@@ -4,38 +4,48 @@ bool dt_put_bytes(struct dt_text *text, const void *s, size_t n) {
     return dt_put(text, s, n);
 }
 
-bool dt_put_number(struct dt_text *text, unsigned long number) {
-    enum { DIGITS = 20 };
-    char digits[2 * DIGITS] = {0}, *first = digits + DIGITS;
+static unsigned digits_of(unsigned long number) {
+    unsigned digits = 1;
 
-    _Static_assert(sizeof number <= 8, "more digits than that");
-    do {
-        *--first = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    if (dt_put_room(text) <= DIGITS)
+    for (; number >= 10000; number /= 10000)
+        digits += 4;
+    return digits + (number >= 10) + (number >= 100) + (number >= 1000);
+}
+
+/* Two digits per division, from the end. */
+char *dt_digits(char *to, unsigned long number) {
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
+    char *end = to + digits_of(number);
+
+    _Static_assert(sizeof number <= 8, "more digits than DT_DIGITS");
+    for (to = end; number >= 100; number /= 100)
+        memcpy(to -= 2, pairs + 2 * (number % 100), 2);
+    if (number >= 10)
+        memcpy(to - 2, pairs + 2 * number, 2);
+    else
+        to[-1] = (char)('0' + number);
+    return end;
+}
+
+bool dt_put_number(struct dt_text *text, unsigned long number) {
+    if (dt_put_room(text) <= DT_DIGITS)
         return false;
-    /* A copy of a fixed size is quicker. */
-    memcpy(text->next, first, DIGITS);
-    text->next += digits + DIGITS - first;
+    text->next = dt_digits(text->next, number);
     return true;
 }
 
+/* The runtime returns the number of bytes that it has written: all but the last one where it has
+   cut the text. */
 bool dt_put_runtime(struct dt_text *text, ERL_NIF_TERM term) {
     int n = enif_snprintf(text->next, dt_put_room(text), "%T", term);
 
-    if (n <= 0 || (size_t)n >= dt_put_room(text))
+    if (n <= 0 || (size_t)n + 1 >= dt_put_room(text))
         return false;
     text->next += n;
     return true;
-}
-
-const char *dt_put_end(struct dt_text *text, char *start, bool whole) {
-    if (!whole || !dt_put(text, "", 1)) {
-        text->next = start;
-        return NULL;
-    }
-    return start;
 }
 
 static bool is_continuation(char c) {

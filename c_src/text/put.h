@@ -29,14 +29,38 @@ static inline bool dt_put_string(struct dt_text *text, const char *s) {
 /* The same for more than a few bytes: the library's copy is quicker than one in place. */
 bool dt_put_bytes(struct dt_text *text, const void *s, size_t n);
 
+/* The digits of a number, at `to`; returns their end. */
+enum { DT_DIGITS = 20 };
+char *dt_digits(char *to, unsigned long number);
+
 bool dt_put_number(struct dt_text *text, unsigned long number);
 
 /* As the runtime's %T writes it: for terms that it writes in bounded time. */
 bool dt_put_runtime(struct dt_text *text, ERL_NIF_TERM term);
 
+/* Appends the text of an atom, or of a local pid or port, if it is cached and there is room for it.
+   Takes any term. */
+static inline bool dt_put_cached(struct dt_text *text, enum dt_spelling spelling,
+                                 ERL_NIF_TERM term) {
+    const struct dt_cached_word *cached = dt_cache_find_word(text->cache, spelling, term);
+
+    if (!cached || dt_put_room(text) <= sizeof cached->text)
+        return false;
+    /* All of it is quicker to copy than as much as there is. */
+    memcpy(text->next, cached->text, sizeof cached->text);
+    text->next += cached->size;
+    return true;
+}
+
 /* Ends the text that began at `start`. Returns NULL, and leaves the buffer as it was before the
    text, if the text is not whole. */
-const char *dt_put_end(struct dt_text *text, char *start, bool whole);
+static inline const char *dt_put_end(struct dt_text *text, char *start, bool whole) {
+    if (!whole || !dt_put(text, "", 1)) {
+        text->next = start;
+        return NULL;
+    }
+    return start;
+}
 
 /* The same for a text of at most `max` bytes. A text that is longer, or that is not `all`, is cut
    at a character boundary and ends in "...". */

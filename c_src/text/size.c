@@ -70,7 +70,7 @@ static void add(struct walk *walk, ERL_NIF_TERM term, int depth);
 static void add_list(struct walk *walk, ERL_NIF_TERM list, int depth) {
     ERL_NIF_TERM head;
 
-    while (walk->terms > 0 && enif_get_list_cell(walk->env, list, &head, &list)) {
+    while (walk->terms > 0 && dt_list_cell(walk->env, list, &head, &list)) {
         walk->size += 2;
         add(walk, head, depth);
     }

@@ -10,8 +10,8 @@
 
 #include "text/binary.h"
 #include "text/bytes.h"
-#include "text/cache.h"
 #include "text/float.h"
+#include "text/heap.h"
 #include "text/id.h"
 #include "text/kind.h"
 #include "text/put.h"
@@ -20,7 +20,8 @@
 struct writer {
     struct dt_text *text;
     ErlNifEnv *env;
-    const char *limit; /* the end of a text of DT_TERM_MAX bytes */
+    const char *limit; /* the end of a text of DT_TERM_MAX bytes, or of the buffer */
+    bool shape;        /* of terms, not contents */
     bool copied;       /* the runtime has copied a large binary: the text ends before another one */
     bool cut;          /* the text is too long, or ends before a term that is not written */
     bool full;         /* the buffer is full */
@@ -35,6 +36,23 @@ static inline void check(struct writer *w, bool put) {
 
 static inline void append(struct writer *w, const char *s) {
     check(w, dt_put_string(w->text, s));
+}
+
+/* The marks in and around terms. */
+static inline void append_char(struct writer *w, char c) {
+    bool put = dt_put_room(w->text) > 1;
+
+    if (put)
+        *w->text->next++ = c;
+    check(w, put);
+}
+
+/* Whether a text that goes past the limit by one word and a comma still fits. */
+static inline bool has_room_past_limit(const struct writer *w) {
+    enum { WORD = DT_WORD_MAX + 1 };
+
+    _Static_assert((int)WORD >= DT_DIGITS + 2, "a number with a comma and a sign is longer");
+    return w->text->buffer + sizeof w->text->buffer - w->limit > WORD;
 }
 
 static void append_number(struct writer *w, unsigned long number) {
@@ -52,6 +70,13 @@ static inline void append_byte(struct writer *w, const struct dt_byte *byte) {
     check(w, put);
 }
 
+/* A number up to 255 and the comma before it; returns where they end. Writes a few bytes past that.
+ */
+static inline char *put_after_comma(char *to, unsigned long byte) {
+    memcpy(to, dt_bytes_as_number[byte].text, sizeof dt_bytes_as_number->text);
+    return to + dt_bytes_as_number[byte].size;
+}
+
 /* -- Integers ----------------------------------------------------------------------- */
 
 /* The text of an integer between the two may fit. They are in an environment that is never freed,
@@ -64,14 +89,18 @@ static bool is_short_enough(ERL_NIF_TERM integer) {
 
 static void append_long(struct writer *w, long i) {
     if (i < 0)
-        append(w, "-");
+        append_char(w, '-');
     append_number(w, i < 0 ? 0UL - (unsigned long)i : (unsigned long)i);
+}
+
+static inline bool get_long(struct writer *w, ERL_NIF_TERM term, long *i) {
+    return dt_small(term, i) || enif_get_long(w->env, term, i);
 }
 
 static void write_integer(struct writer *w, ERL_NIF_TERM integer) {
     long i;
 
-    if (enif_get_long(w->env, integer, &i)) {
+    if (get_long(w, integer, &i)) {
         append_long(w, i);
     } else if (is_short_enough(integer)) {
         check(w, dt_put_runtime(w->text, integer));
@@ -84,10 +113,11 @@ static void write_integer(struct writer *w, ERL_NIF_TERM integer) {
 
 static void write_atom(struct writer *w, ERL_NIF_TERM atom) {
     const char *start = w->text->next;
-    bool put = dt_cache_put(w->text, DT_AS_RUNTIME, atom);
+    bool put = dt_put_cached(w->text, DT_AS_RUNTIME, atom);
 
     if (!put && (put = dt_put_runtime(w->text, atom)))
-        dt_cache_store(w->text, DT_AS_RUNTIME, atom, start);
+        dt_cache_store_word(w->text->cache, DT_AS_RUNTIME, atom, start,
+                            (size_t)(w->text->next - start));
     check(w, put);
 }
 
@@ -121,10 +151,15 @@ static void write_bits(struct writer *w, ERL_NIF_TERM bits) {
 }
 
 static void write_bytes(struct writer *w, const unsigned char *bytes, size_t n) {
+    size_t i = 1;
+
     append(w, "<<");
     if (n > 0)
         append_number(w, bytes[0]);
-    for (size_t i = 1; i < n && !w->cut; i++)
+    if (has_room_past_limit(w))
+        for (char *to = w->text->next; i < n && to <= w->limit; w->text->next = to)
+            to = put_after_comma(to, bytes[i++]);
+    for (; i < n && !w->cut; i++)
         append_byte(w, &dt_bytes_as_number[bytes[i]]);
     append(w, ">>");
 }
@@ -166,18 +201,19 @@ static void write_binary(struct writer *w, ERL_NIF_TERM term) {
 static bool write_string(struct writer *w, ERL_NIF_TERM list) {
     char *start = w->text->next;
     ERL_NIF_TERM head;
-    unsigned n = 0, c = 0;
+    unsigned n = 0;
+    long c = 0;
     bool string = true;
 
-    append(w, "\"");
-    for (; string && n <= DT_TERM_MAX && enif_get_list_cell(w->env, list, &head, &list); n++) {
-        string = enif_get_uint(w->env, head, &c) && c <= 255 &&
+    append_char(w, '"');
+    for (; string && n <= DT_TERM_MAX && dt_list_cell(w->env, list, &head, &list); n++) {
+        string = get_long(w, head, &c) && c >= 0 && c <= 255 &&
                  dt_bytes_in_list[c].kind != DT_UNPRINTABLE;
         if (string && !w->cut)
             append_byte(w, &dt_bytes_in_list[c]);
     }
     if (string && n > 0 && enif_is_list(w->env, list)) {
-        append(w, "\"");
+        append_char(w, '"');
         return true;
     }
     w->text->next = start;
@@ -190,15 +226,11 @@ static bool write_string(struct writer *w, ERL_NIF_TERM list) {
 /* Each open part has written a byte or more. */
 enum { DEPTH = DT_TERM_MAX };
 
-enum kind { TUPLE, LIST, ARGUMENTS, MAP, RECORD };
+enum kind { TUPLE, LIST, MAP, RECORD };
 
 static const struct {
-    const char *open, *close;
-} marks[] = {[TUPLE] = {"{", "}"},
-             [LIST] = {"[", "]"},
-             [ARGUMENTS] = {"[", "]"},
-             [MAP] = {"#{", "}"},
-             [RECORD] = {"{", "}"}};
+    char open, close;
+} marks[] = {[TUPLE] = {'{', '}'}, [LIST] = {'[', ']'}, [MAP] = {'{', '}'}, [RECORD] = {'{', '}'}};
 
 /* A term that is written in part. */
 struct part {
@@ -246,23 +278,22 @@ static void open_tuple(struct writer *w, struct stack *stack, ERL_NIF_TERM tuple
     part->tuple.next = el;
     part->tuple.end = el + size;
     stack->depth++;
-    append(w, marks[TUPLE].open);
+    append_char(w, marks[TUPLE].open);
 }
 
-static void open_elements(struct writer *w, struct stack *stack, enum kind kind,
-                          ERL_NIF_TERM list) {
-    struct part *part = open_part(w, stack, kind);
+static void open_elements(struct writer *w, struct stack *stack, ERL_NIF_TERM list) {
+    struct part *part = open_part(w, stack, LIST);
 
     if (!part)
         return;
     part->rest = list;
     stack->depth++;
-    append(w, marks[kind].open);
+    append_char(w, marks[LIST].open);
 }
 
 static void open_list(struct writer *w, struct stack *stack, ERL_NIF_TERM list) {
     if (!write_string(w, list))
-        open_elements(w, stack, LIST, list);
+        open_elements(w, stack, list);
 }
 
 /* close_part() destroys the iterator: the runtime allocates memory for that of a large map. */
@@ -272,7 +303,8 @@ static void open_map(struct writer *w, struct stack *stack, ERL_NIF_TERM map) {
     if (!part || !enif_map_iterator_create(w->env, map, &part->map, ERL_NIF_MAP_ITERATOR_FIRST))
         return;
     stack->depth++;
-    append(w, marks[MAP].open);
+    append_char(w, '#');
+    append_char(w, marks[MAP].open);
 }
 
 static void write_name(struct writer *w, ERL_NIF_TERM name) {
@@ -292,65 +324,132 @@ static void open_record(struct writer *w, struct stack *stack, ERL_NIF_TERM term
     part->record.next = record.values;
     part->record.end = record.values + record.fields;
     stack->depth++;
-    append(w, "#");
+    append_char(w, '#');
     write_name(w, record.module);
-    append(w, ":");
+    append_char(w, ':');
     write_name(w, record.name);
-    append(w, marks[RECORD].open);
+    append_char(w, marks[RECORD].open);
+}
+
+static inline void separate(struct writer *w, const struct part *part) {
+    if (part->begun)
+        append_char(w, ',');
+}
+
+/* Most elements are words: small integers, or terms whose texts are cached. These functions write
+   words in a row past `to`, where the text has room, without looking at the room for each. Shapes
+   show neither integers nor pids, so they do not use them. */
+static inline bool takes_words(const struct writer *w) {
+    return !w->shape && has_room_past_limit(w);
+}
+
+/* Returns the end, NULL for a term that is no word. */
+static inline char *put_word(const struct writer *w, char *to, bool begun, ERL_NIF_TERM term) {
+    const struct dt_cached_word *cached;
+    long i;
+
+    if (dt_small(term, &i)) {
+        if (begun && i >= 0 && i < DT_BYTES)
+            return put_after_comma(to, (unsigned long)i);
+        if (begun)
+            *to++ = ',';
+        if (i < 0)
+            *to++ = '-';
+        return dt_digits(to, i < 0 ? 0UL - (unsigned long)i : (unsigned long)i);
+    }
+    if (!(cached = dt_cache_find_word(w->text->cache, DT_AS_RUNTIME, term)))
+        return NULL;
+    if (begun)
+        *to++ = ',';
+    memcpy(to, cached->text, sizeof cached->text);
+    return to + cached->size;
+}
+
+static inline void put_words_of_tuple(struct writer *w, struct part *part) {
+    const ERL_NIF_TERM *next = part->tuple.next, *last = part->tuple.end;
+    const char *limit = w->limit;
+    char *to = w->text->next, *end;
+
+    if (!part->begun && next < last && (end = put_word(w, to, false, *next))) {
+        part->begun = true;
+        to = end;
+        next++;
+    }
+    while (part->begun && next < last && to <= limit && (end = put_word(w, to, true, *next))) {
+        to = end;
+        next++;
+    }
+    part->tuple.next = next;
+    w->text->next = to;
+    check(w, true);
+}
+
+/* Numbers up to 255 in a row, which many long lists begin with. Returns where they end. */
+static inline char *put_numbers_of_list(char *to, const char *limit, ERL_NIF_TERM *list) {
+    /* A copy, which the compiler does not read again after each write. */
+    const struct dt_heap_marks marks = dt_heap_marks;
+    ERL_NIF_TERM rest = *list, distance = 0;
+
+    while (to <= limit && dt_is_cell(rest, marks.list)) {
+        const ERL_NIF_TERM head = *dt_heap_of(rest);
+        const ERL_NIF_TERM number = head >> DT_SMALL_SHIFT; /* of a negative one: a large one */
+
+        if (!dt_is_small(head, marks.small) || number >= DT_BYTES)
+            break;
+        to = put_after_comma(to, number);
+        rest = dt_tail(rest, &distance);
+    }
+    *list = rest;
+    return to;
+}
+
+static inline void put_words_of_list(struct writer *w, struct part *part) {
+    ERL_NIF_TERM rest = part->rest, head, tail;
+    const char *limit = w->limit;
+    char *to = w->text->next, *end;
+
+    if (!part->begun && dt_list_cell(w->env, rest, &head, &tail) &&
+        (end = put_word(w, to, false, head))) {
+        part->begun = true;
+        to = end;
+        rest = tail;
+    }
+    while (part->begun && (to = put_numbers_of_list(to, limit, &rest)) <= limit &&
+           dt_list_cell(w->env, rest, &head, &tail) && (end = put_word(w, to, true, head))) {
+        to = end;
+        rest = tail;
+    }
+    part->rest = rest;
+    w->text->next = to;
+    check(w, true);
 }
 
 static bool next_of_tuple(struct writer *w, struct part *part, ERL_NIF_TERM *term) {
+    if (takes_words(w))
+        put_words_of_tuple(w, part);
+    if (w->cut)
+        return true;
     if (part->tuple.next == part->tuple.end)
         return false;
-    if (part->begun)
-        append(w, ",");
+    separate(w, part);
     *term = *part->tuple.next++;
     return true;
 }
 
-/* An integer after another element. */
-static void append_next_long(struct writer *w, long i) {
-    if (i >= 0 && i < DT_BYTES) {
-        append_byte(w, &dt_bytes_as_number[i]);
-    } else {
-        append(w, ",");
-        append_long(w, i);
-    }
-}
-
-/* Writes integers at once, since most long lists are made of them; returns at the next other term.
- */
 static bool next_of_list(struct writer *w, struct part *part, ERL_NIF_TERM *term) {
-    long i;
-
-    while (enif_get_list_cell(w->env, part->rest, term, &part->rest)) {
-        if (!enif_get_long(w->env, *term, &i)) {
-            if (part->begun)
-                append(w, ",");
-            return true;
-        }
-        if (part->begun)
-            append_next_long(w, i);
-        else
-            append_long(w, i);
-        if (w->cut)
-            return true;
-        part->begun = true;
+    if (takes_words(w))
+        put_words_of_list(w, part);
+    if (w->cut)
+        return true;
+    if (dt_list_cell(w->env, part->rest, term, &part->rest)) {
+        separate(w, part);
+        return true;
     }
     if (enif_is_empty_list(w->env, part->rest))
         return false;
-    append(w, "|");
+    append_char(w, '|');
     *term = part->rest;
     part->rest = enif_make_list(w->env, 0);
-    return true;
-}
-
-/* Not integers at once: a shape has none. */
-static bool next_of_arguments(struct writer *w, struct part *part, ERL_NIF_TERM *term) {
-    if (!enif_get_list_cell(w->env, part->rest, term, &part->rest))
-        return false;
-    if (part->begun)
-        append(w, ",");
     return true;
 }
 
@@ -364,8 +463,7 @@ static bool next_of_map(struct writer *w, struct part *part, ERL_NIF_TERM *term)
         *term = value;
         (void)enif_map_iterator_next(w->env, &part->map);
     } else {
-        if (part->begun)
-            append(w, ",");
+        separate(w, part);
         *term = key;
     }
     part->value = !part->value;
@@ -375,21 +473,17 @@ static bool next_of_map(struct writer *w, struct part *part, ERL_NIF_TERM *term)
 static bool next_of_record(struct writer *w, struct part *part, ERL_NIF_TERM *term) {
     if (part->record.next == part->record.end)
         return false;
-    if (part->begun)
-        append(w, ",");
+    separate(w, part);
     write_name(w, *part->record.key++);
-    append(w, "=");
+    append_char(w, '=');
     *term = *part->record.next++;
     return true;
 }
 
 typedef bool next_of(struct writer *w, struct part *part, ERL_NIF_TERM *term);
 
-static next_of *const next[] = {[TUPLE] = next_of_tuple,
-                                [LIST] = next_of_list,
-                                [ARGUMENTS] = next_of_arguments,
-                                [MAP] = next_of_map,
-                                [RECORD] = next_of_record};
+static next_of *const next[] = {
+    [TUPLE] = next_of_tuple, [LIST] = next_of_list, [MAP] = next_of_map, [RECORD] = next_of_record};
 
 static void close_part(struct writer *w, struct stack *stack) {
     struct part *part = &stack->parts[--stack->depth];
@@ -407,7 +501,7 @@ static bool next_term(struct writer *w, struct stack *stack, ERL_NIF_TERM *term)
             part->begun = true;
             return !w->cut;
         }
-        append(w, marks[part->kind].close);
+        append_char(w, marks[part->kind].close);
         close_part(w, stack);
     }
     return false;
@@ -456,9 +550,9 @@ static void write_contents(struct writer *w, struct stack *stack, ERL_NIF_TERM t
 }
 
 static void write_sized(struct writer *w, const char *type, unsigned long size, const char *end) {
-    append(w, "{");
+    append_char(w, '{');
     append(w, type);
-    append(w, ",");
+    append_char(w, ',');
     append_number(w, size);
     append(w, end);
 }
@@ -468,7 +562,7 @@ static void write_list_shape(struct writer *w, ERL_NIF_TERM list) {
     unsigned long n = 0;
     ERL_NIF_TERM head;
 
-    while (n < COUNTED && enif_get_list_cell(w->env, list, &head, &list))
+    while (n < COUNTED && dt_list_cell(w->env, list, &head, &list))
         n++;
     if (enif_is_empty_list(w->env, list))
         write_sized(w, "list", n, "}");
@@ -537,18 +631,21 @@ void dt_term_show_shapes(bool show) {
 
 static const char *write_text(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term,
                               bool arguments) {
-    bool shape = atomic_load_explicit(&shapes, memory_order_relaxed);
     char *start = text->next;
-    struct writer w = {.text = text, .env = env, .limit = start + DT_TERM_MAX};
+    const size_t room = dt_put_room(text);
+    struct writer w = {.text = text,
+                       .env = env,
+                       .limit = start + (room < DT_TERM_MAX ? room : DT_TERM_MAX),
+                       .shape = atomic_load_explicit(&shapes, memory_order_relaxed)};
     struct stack stack;
 
     stack.depth = 0;
     do {
         if (arguments)
-            open_elements(&w, &stack, ARGUMENTS, term);
+            open_elements(&w, &stack, term);
         else if (w.copied && enif_is_binary(env, term))
             w.cut = true;
-        else if (shape)
+        else if (w.shape)
             write_shape(&w, &stack, term);
         else
             write_contents(&w, &stack, term);

@@ -21,6 +21,7 @@
 #include <stdbool.h>
 
 #include "catalogue/event.h"
+#include "text/cache.h"
 
 enum {
     /* Erlang's limit of 255 characters, each of at most four bytes (UTF-8, or an
@@ -44,11 +45,13 @@ enum {
 
 struct dt_text {
     char *next;
+    struct dt_cache *cache; /* this thread's: found once per event, since that takes calls */
     char buffer[DT_TEXT_SIZE];
 };
 
 static inline void dt_text_open(struct dt_text *text) {
     text->next = text->buffer;
+    text->cache = dt_cache();
 }
 
 #endif

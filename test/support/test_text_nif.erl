@@ -3,9 +3,10 @@
 
 -export([build/1, load/1, counted/0]).
 -export([text/1, text_dirty_cpu/1, text_dirty_io/1, arguments/1, id/1, string/1, runtime/1, duration/1, work/1,
-         show/1]).
+         steps/1, reads/0, ways/3, show/1]).
 
--nifs([text/1, text_dirty_cpu/1, text_dirty_io/1, arguments/1, id/1, string/1, runtime/1, duration/1, work/1, show/1]).
+-nifs([text/1, text_dirty_cpu/1, text_dirty_io/1, arguments/1, id/1, string/1, runtime/1, duration/1, work/1, steps/1,
+       reads/0, ways/3, show/1]).
 
 %% The library's sources that make texts.
 -define(SOURCES, "c_src/text/*.c").
@@ -57,8 +58,16 @@ runtime(_) -> erlang:nif_error(not_loaded).
 duration(_) -> erlang:nif_error(not_loaded).
 
 %% The steps that the text of a term takes: calls of erl_nif's functions that read terms, and bytes that the runtime
-%% writes or copies.
+%% writes or copies. For work/1, each list cell and integer is read by a call.
 work(_) -> erlang:nif_error(not_loaded).
+steps(_) -> erlang:nif_error(not_loaded).
+
+%% How lists and small integers are read: {direct | calls, direct | calls}.
+reads() -> erlang:nif_error(not_loaded).
+
+%% The texts of a term, or of a call's arguments, with so many bytes left in the buffer: read by calls, read directly,
+%% and read directly with its words cached. `none' where the buffer is too small.
+ways(_Room, _TextOrArguments, _Term) -> erlang:nif_error(not_loaded).
 
 %% full | shape: the setting of all texts from now on.
 show(_) -> erlang:nif_error(not_loaded).

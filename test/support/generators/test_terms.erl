@@ -3,7 +3,7 @@
 
 -include_lib("proper/include/proper.hrl").
 
--export([any_kind/0, any_float/0, secret/0]).
+-export([any_kind/0, any_float/0, secret/0, rows/0]).
 
 %% Without terms that %T writes differently: strings with characters from 160 to 255, which it writes as single bytes,
 %% integers in lists that would be such characters, and maps of more than 32 keys, of which it writes the internal form.
@@ -31,6 +31,35 @@ leaf() ->
            oneof([fun lists:map/2, fun 'a b':'c d'/3, fun() -> ok end, fun() -> self() end]),
            ?LAZY(make_ref()), ?LAZY(self()), ?LAZY(spawn(fun() -> ok end)), ?LAZY(hd(erlang:ports())),
            external()]).
+
+%% Lists and tuples, also long, improper and nested ones, of terms that are one word, and some others.
+rows() ->
+    Element = frequency([{12, word()}, {1, leaf()}, {1, list(word())}]),
+    ?SIZED(Size, row(oneof([1, 1, 1, 2, 20, 300]), Size div 3, Element)).
+
+row(Times, Size, Element) ->
+    ?LET({Row, Last, Kind, N}, {list(nested(Size, Element)), Element, oneof([list, list, tuple, improper]), Times},
+         as(Kind, lists:append(lists:duplicate(N, Row)), Last)).
+
+nested(0, Element) ->
+    Element;
+nested(Size, Element) ->
+    frequency([{8, Element}, {1, ?LAZY(row(1, Size div 3, Element))}]).
+
+as(list, Row, _) -> Row;
+as(tuple, Row, _) -> list_to_tuple(Row);
+as(improper, Row, Last) -> Row ++ Last.
+
+%% Small integers have 60 bits, on a VM of 32 bits 28. Cached texts have less than 54 bytes.
+word() ->
+    oneof([range(0, 255), integer(), -1, limit_of_integers(),
+           ok, a_name, '', 'div', 'a b', 'å', 'a@b',
+           ?LET({Size, C}, {oneof([range(48, 56), 255]), oneof([$a, $A])}, list_to_atom(lists:duplicate(Size, C))),
+           ?LAZY(self()), ?LAZY(spawn(fun() -> ok end)), ?LAZY(hd(erlang:ports()))]).
+
+limit_of_integers() ->
+    ?LET({Sign, Bits, Off}, {oneof([1, -1]), oneof([27, 28, 31, 32, 59, 60, 62, 63, 64, range(0, 70)]), range(-2, 2)},
+         Sign * ((1 bsl Bits) + Off)).
 
 large_integer() ->
     ?LET({Sign, Bits, I}, {oneof([1, -1]), range(1, 1100), non_neg_integer()}, Sign * ((1 bsl Bits) + I)).
