@@ -13,13 +13,14 @@ BUILD_NEEDS := cc make erl erl_nif.h sys/sdt.h lttng-ust
 VIEWER_NEEDS := pkg-config libbabeltrace2 glib-2.0
 DEMO_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) bpftrace lttng babeltrace2
 CHECK_NEEDS := $(DEMO_NEEDS) ccache rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test proper \
-               ip python3 readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace node npm chromium protoc
-BENCH_NEEDS := $(DEMO_NEEDS) bt2 perf runtime_tools
+               ip python3 readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace node npm chromium protoc \
+               gnuplot
+BENCH_NEEDS := $(DEMO_NEEDS) bt2 perf runtime_tools gnuplot python3
 VM_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
 MATRIX_NEEDS := erl debootstrap
 ARM64_NEEDS := debootstrap qemu-aarch64-static
 # Other releases compile with gcc only. What reads the pictures, in programs of JavaScript, is the same everywhere.
-RELEASE_NEEDS := $(filter-out clang editorconfig node npm chromium protoc,$(CHECK_NEEDS))
+RELEASE_NEEDS := $(filter-out clang editorconfig node npm chromium protoc gnuplot,$(CHECK_NEEDS))
 PAGE_NEEDS  := node npm chromium babeltrace2
 LINT_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) rebar3 editorconfig clang-format clang-tidy cppcheck dialyzer xref
 
@@ -52,7 +53,7 @@ suites = $(subst $(empty) ,$(comma),$(patsubst %,test/%_SUITE,$(strip $(1))))
 ALL_SUITES = $(patsubst test/%_SUITE.erl,%,$(wildcard test/*_SUITE.erl))
 
 # Suites of files, builds and pictures. In .ci/run another job runs them.
-APART_SUITES := build flame kubernetes native page release report sequence text viewer_model
+APART_SUITES := bench build flame kubernetes native page release report sequence text viewer_model
 check-apart: SUITES = $(call suites,$(APART_SUITES))
 check-others: SUITES = $(call suites,$(filter-out $(APART_SUITES),$(ALL_SUITES)))
 check-apart check-others: check
@@ -77,12 +78,13 @@ chroot-of-%: deps-matrix
 	tools/matrix $* prepare
 
 # tools/matrix runs these in a release's chroot: every suite whose result can depend on the release's OTP or tracers.
-# The builds of build_SUITE and native_SUITE, the races of threads_SUITE and what the viewer's model tells depend on
-# neither. Suites that mostly build run apart.
+# The bench, the builds of build_SUITE and native_SUITE, the races of threads_SUITE and what the viewer's model tells
+# depend on neither. Suites that mostly build run apart.
 BUILDING_SUITES := text examples release
 # These read pictures and manifests with programs of JavaScript.
 READING_SUITES := flame kubernetes page perfetto report sequence
-RELEASE_SUITES = $(filter-out build native threads viewer_model $(READING_SUITES) $(BUILDING_SUITES),$(ALL_SUITES))
+RELEASE_SUITES = $(filter-out bench build native threads viewer_model $(READING_SUITES) $(BUILDING_SUITES), \
+                   $(ALL_SUITES))
 
 check-release: deps-release all check-docs
 	$(REBAR) ct --suite $(or $(SUITES),$(call suites,$(RELEASE_SUITES)))
@@ -109,6 +111,12 @@ check-sanitize: deps-check ## run the library's and the viewer's suites with ASa
 	  ERL_AFLAGS='-eval os:unsetenv(\"LD_PRELOAD\").' \
 	  $(REBAR) ct --suite $(or $(SUITES),$(call suites,$(SANITIZE_SUITES)))
 
+# The same in two parts, which .ci/run has two jobs for.
+SANITIZE_VIEWER_SUITES := viewer viewer_model
+check-sanitize-viewer: SUITES = $(call suites,$(SANITIZE_VIEWER_SUITES))
+check-sanitize-library: SUITES = $(call suites,$(filter-out $(SANITIZE_VIEWER_SUITES),$(SANITIZE_SUITES)))
+check-sanitize-viewer check-sanitize-library: check-sanitize
+
 # The suites that attach a consumer to a node.
 ATTACHING_SUITES := usdt builtins lttng otp_provider follow follow_others sources vm_events identity delivery \
                     counters log load tools recipes upgrade annotation viewer
@@ -119,15 +127,20 @@ check-busy: deps-check all ## run the suites that attach consumers ten times bes
 # The files that are generated from the catalogue, each with its tool.
 GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/tapset
 
-# OTP_LTTNG is the folder of an OTP that was built with LTTng: measures OTP's own tracer, too.
-bench: deps-bench all ## measure what an event costs, write bench/RESULTS.md (TABLES=following: only that table)
+# OTP_LTTNG is the folder of an OTP that was built with LTTng, and not older than the one of this build: measures OTP's
+# own tracer, too, for two minutes at most.
+bench: deps-bench all bench-built ## measure what events cost, write bench/RESULTS.md (TABLES=following: only this)
+	$(if $(OTP_LTTNG),ERL_TOP=$(OTP_LTTNG) timeout --kill-after=5 120 \
+	  $(OTP_LTTNG)/bin/erl +Bd -noinput -pa $(BENCH) -s dyntrace_bench otp -extra $(BENCH) || \
+	  echo "OTP's own tracer could not be measured" >&2)
+	$(ERL) +Bd -pa $(BENCH) -s dyntrace_bench main -extra $(BENCH) bench/RESULTS.md $(TABLES)
+
+bench-built:
 	rm -rf $(BENCH) && mkdir -p $(BENCH)
 	erlc -o $(BENCH) bench/*.erl test/support/*.erl
 	include=$$(erl -noinput -eval 'io:put_chars(filename:join(code:root_dir(), "usr/include")), halt().') && \
-	$(CC) -O2 -shared -fPIC -isystem "$$include" \
-	  -o $(BENCH)/dyntrace_floor.so bench/dyntrace_floor.c
-	$(if $(OTP_LTTNG),$(OTP_LTTNG)/bin/erl -noinput -pa $(BENCH) -s dyntrace_bench otp -extra $(BENCH))
-	$(ERL) -pa $(BENCH) -s dyntrace_bench main -extra $(BENCH) bench/RESULTS.md $(TABLES)
+	$(CC) -O2 -shared -fPIC -isystem "$$include" -o $(BENCH)/dyntrace_floor.so bench/dyntrace_floor.c
+	$(CC) -O2 -shared -fPIC -o $(BENCH)/lttng_plugins.so bench/lttng_plugins.c -llttng-ust
 
 page: deps-page ## generate the page's template, priv/babeltrace2/page.html, from viewer/page
 	tools/page > priv/babeltrace2/page.html.new && mv priv/babeltrace2/page.html.new priv/babeltrace2/page.html
@@ -182,6 +195,6 @@ clean: ## remove all build results
 	rm -rf priv/beam _build
 
 .PHONY: help all demo page check-page screenshot check check-apart check-arm64 check-building check-busy \
-        check-matrix check-others check-release check-sanitize check-systemtap check-vm check-docs soak \
-        docs install lint bench clean deps deps-arm64 deps-demo deps-page deps-check deps-release deps-vm deps-lint \
-        deps-bench deps-matrix
+        check-matrix check-others check-release check-sanitize check-sanitize-library check-sanitize-viewer \
+        check-systemtap check-vm check-docs soak docs install lint bench bench-built clean deps deps-arm64 \
+        deps-demo deps-page deps-check deps-release deps-vm deps-lint deps-bench deps-matrix

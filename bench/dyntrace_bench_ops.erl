@@ -1,37 +1,60 @@
 %% The measured operations, which a process repeats, and the trace flags that yield their events.
 -module(dyntrace_bench_ops).
 
--export([table/0, messages/0, ports/0, sends/1, measure/2, called/1]).
+-export([table/0, large/0, flags/0, profiled/0, messages/0, ports/0, sends/1, measure/2, called/1]).
 
 -export_type([op/0]).
 
--type op() :: #{name := string(),
+-type op() :: #{name := term(),
                 flags := [atom()],
                 tracee => process | port,          % the process, unless told, or the port that it opens
                 events := pos_integer(),           % per operation
-                times := pos_integer(),            % repetitions
-                written := pos_integer(),          % repetitions with a tracer that writes each event in full
+                times => pos_integer(),            % repetitions, if it is not repeated for a while
                 new := fun(() -> fun(() -> term()))}.
+
+%% An operation is repeated that long.
+-define(MEASURED_NS, 50000000).
+
+%% Nobody waits longer for an operation's first time.
+-define(FIRST_MS, 1000).
 
 -spec table() -> [op()].
 table() ->
-    [#{name => "call", flags => [call], events => 1, times => 200000, written => 200000,
-       new => fun() -> fun() -> ?MODULE:called(1) end end},
-     (sends({order, 17}))#{name => "send of a small tuple", written => 200000},
+    [#{name => "call", flags => [call], events => 1, new => calls(true)},
+     (sends({order, 17}))#{name => "send of a small tuple"},
      (sends(lists:seq(1, 10000)))#{name => "send of a list of 10,000 integers"},
      (sends(binary:copy(<<"a">>, 1000000)))#{name => "send of a binary of 1 MB"},
-     #{name => "procs (register and unregister)", flags => [procs], events => 2, times => 50000, written => 50000,
-       new => fun() -> fun registers/0 end},
-     #{name => "running (yield)", flags => [running], events => 2, times => 100000, written => 100000,
-       new => fun() -> fun erlang:yield/0 end},
-     #{name => "garbage_collection", flags => [garbage_collection], events => 2, times => 20000, written => 20000,
+     #{name => "procs (register and unregister)", flags => [procs], events => 2, new => fun() -> fun registers/0 end},
+     #{name => "running (yield)", flags => [running], events => 2, new => fun() -> fun erlang:yield/0 end},
+     #{name => "garbage_collection", flags => [garbage_collection], events => 2,
        new => fun() -> fun erlang:garbage_collect/0 end}].
+
+%% Those of everything that a process does.
+-spec flags() -> [atom()].
+flags() -> [send, 'receive', procs, call, running, exiting, garbage_collection].
+
+%% A tracer that writes such a term in full takes a minute, and holds up its scheduler meanwhile.
+-spec large() -> op().
+large() ->
+    (sends(1 bsl 4000000))#{name => "send of an integer of 500 kB"}.
+
+%% Those whose cost is looked into.
+-spec profiled() -> [op()].
+profiled() ->
+    Named = maps:from_list([{Name, Op} || Op = #{name := Name} <- table()]),
+    #{"call" := Call, "send of a small tuple" := Send, "send of a list of 10,000 integers" := List,
+      "running (yield)" := Running, "garbage_collection" := Collection} = Named,
+    [Call,
+     Call#{name => "call and return", events => 2, new => calls([{'_', [], [{return_trace}]}])},
+     Send,
+     Send#{name => "receive of a small tuple", flags => ['receive']},
+     List, Running, Collection].
 
 %% A message that a process sends to itself, traced as received, by the match specification of messages.
 -spec messages() -> [op()].
 messages() ->
     Sends = #{new := New} = sends({order, 17}),
-    [Sends#{name => Name, flags => ['receive'], written => 200000,
+    [Sends#{name => Name, flags => ['receive'],
             new => fun() -> _ = erlang:trace_pattern('receive', Spec, []), New() end}
      || {Name, Spec} <- [{"none", true},
                          {"`dyntrace:sender_pattern()`", dyntrace:sender_pattern()},
@@ -43,7 +66,7 @@ messages() ->
 %% What a process asks of a port of the tests' driver, which is loaded.
 -spec ports() -> [op()].
 ports() ->
-    [#{name => Name, flags => ['receive'], tracee => port, events => 1, times => 100000, written => 100,
+    [#{name => Name, flags => ['receive'], tracee => port, events => 1,
        new => fun() ->
                       Port = test_driver:open(output),
                       fun() -> Do(Port) end
@@ -58,6 +81,13 @@ command(Port) ->
 control(Port) ->
     test_driver:echo(Port, <<"12345">>).
 
+%% Calls one function, the only one that is traced.
+calls(MatchSpec) ->
+    fun() ->
+            1 = erlang:trace_pattern({?MODULE, called, 1}, MatchSpec, [local]),
+            fun() -> ?MODULE:called(1) end
+    end.
+
 called(X) -> X.
 
 registers() ->
@@ -69,31 +99,53 @@ registers() ->
 -spec sends(term()) -> op().
 sends(Term) ->
     Key = {?MODULE, make_ref()},
-    #{name => "send", flags => [send], events => 1, times => 200000, written => 100,
+    #{name => "send", flags => [send], events => 1,
       new => fun() ->
                      ok = persistent_term:put(Key, Term),
                      Shared = persistent_term:get(Key),
                      fun() -> self() ! Shared, receive _ -> ok end end
              end}.
 
-%% Nanoseconds that an operation takes in a process that is traced by this tracer.
+%% Nanoseconds that an operation takes in a process that is traced by this tracer; over() of an operation that nobody
+%% waits for.
 -spec measure(op(), dyntrace_bench_tracers:tracer()) -> float().
 measure(Op = #{flags := Flags, new := New}, Tracer) ->
-    Times = case Tracer of
-                {written, _} -> maps:get(written, Op);
-                _ -> maps:get(times, Op)
-            end,
+    Caller = self(),
     {Pid, Ref} = spawn_opt(fun() ->
                                    Do = New(),
                                    receive go -> ok end,
-                                   Began = erlang:monotonic_time(nanosecond),
-                                   ok = repeat(Times, Do),
-                                   exit({took, (erlang:monotonic_time(nanosecond) - Began) / Times})
+                                   _ = Do(),
+                                   Caller ! {begun, self()},
+                                   exit({took, timed(Do, Op)})
                            end, [monitor, {min_heap_size, 10000}]),
     until_waiting(Pid),
     ok = dyntrace_bench_tracers:trace(tracee(Pid, Op), Flags, Tracer),
     Pid ! go,
-    receive {'DOWN', Ref, process, Pid, {took, Ns}} -> Ns end.
+    receive
+        {begun, Pid} ->
+            {took, Ns} = dyntrace_bench_figures:ended(Pid, Ref),
+            Ns;
+        {'DOWN', Ref, process, Pid, Reason} -> error(Reason)
+    after ?FIRST_MS ->
+        true = demonitor(Ref, [flush]),
+        exit(Pid, kill),
+        dyntrace_bench_figures:over()
+    end.
+
+timed(Do, #{times := Times}) ->
+    Began = erlang:monotonic_time(nanosecond),
+    ok = repeat(Times, Do),
+    (erlang:monotonic_time(nanosecond) - Began) / Times;
+timed(Do, _) ->
+    timed(Do, 1, 0, erlang:monotonic_time(nanosecond)).
+
+%% In batches, since reading the time takes as long as a short operation.
+timed(Do, Batch, Before, Began) ->
+    ok = repeat(Batch, Do),
+    case erlang:monotonic_time(nanosecond) - Began of
+        Ns when Ns < ?MEASURED_NS -> timed(Do, 2 * Batch, Before + Batch, Began);
+        Ns -> Ns / (Before + Batch)
+    end.
 
 tracee(Pid, #{tracee := port}) ->
     {links, [Port]} = process_info(Pid, links),

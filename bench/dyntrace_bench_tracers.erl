@@ -1,15 +1,15 @@
 %% The tracers that events go to: the columns of the tables.
 -module(dyntrace_bench_tracers).
 
--export([start/1, stop/1, with/3, trace/3, title/1]).
+-export([start/1, stop/1, with/3, with_probes/3, trace/3, title/1]).
 
 -export_type([name/0, tracer/0, consumers/0]).
 
 -type name() :: untraced | floor | discard | no_consumer | lttng | {lttng, Probe :: atom()} | bpftrace | process |
                 file | otp.
 
--type tracer() :: none | {fires, [term()]} | {written, [term()]}.
-%% With the option of erlang:trace/3 that names the tracer. `written': the tracer writes each event in full.
+-type tracer() :: none | {by, [term()]}.
+%% With the option of erlang:trace/3 that names the tracer.
 
 -type consumers() :: #{folder := file:filename(), daemon := term(), session := term()}.
 
@@ -28,9 +28,6 @@ title(otp) -> "OTP's tracer, LTTng".
 %% A snapshot session: its buffers keep the latest events; no event is lost or written to disk.
 -spec start(file:filename()) -> consumers().
 start(Folder) ->
-    %% Only the function of the operation `call' is traced.
-    {module, _} = code:ensure_loaded(dyntrace_bench_ops),
-    1 = erlang:trace_pattern({dyntrace_bench_ops, called, 1}, true, [local]),
     Daemon = test_lttng:start_daemon(),
     #{folder => Folder, daemon => Daemon,
       session => test_lttng:start(Daemon, [], #{create => "--snapshot", channel => "--subbuf-size=1M --num-subbuf=4"})}.
@@ -44,40 +41,36 @@ stop(#{daemon := Daemon, session := Session}) ->
 with(untraced, _, Fun) ->
     Fun(none);
 with(floor, _, Fun) ->
-    Fun({fires, [{tracer, dyntrace_floor, trace}]});
+    Fun({by, [{tracer, dyntrace_floor, trace}]});
 with(discard, _, Fun) ->
-    Fun({fires, [{tracer, dyntrace_floor, discard}]});
+    Fun({by, [{tracer, dyntrace_floor, discard}]});
 with(no_consumer, _, Fun) ->
     [] = dyntrace:listeners(),
-    Fun({fires, [{tracer, dyntrace, []}]});
+    Fun({by, [{tracer, dyntrace, []}]});
 with(lttng, Consumers, Fun) ->
     with({lttng, '*'}, Consumers, Fun);
-with({lttng, Probe}, #{session := Session}, Fun) ->
-    ok = test_lttng:enable(Session, Probe),
-    ok = test_wait:until("LTTng is attached", fun() -> listens(lttng) end),
-    try Fun({fires, [{tracer, dyntrace, []}]})
-    after
-        ok = test_lttng:disable(Session, Probe),
-        ok = test_wait:until("LTTng has detached", false, fun() -> listens(lttng) end)
-    end;
+with({lttng, Probe}, Consumers, Fun) ->
+    with_probes([Probe], Consumers, fun() -> Fun({by, [{tracer, dyntrace, []}]}) end);
 with(bpftrace, _, Fun) ->
     #{library := Library} = dyntrace:info(),
     Names = [Name || #{provider := org_erlang_dyntrace, name := Name, events := [_ | _]} <- dyntrace:probes()],
     Probes = lists:join($,, [["usdt:", Library, ":org_erlang_dyntrace:", atom_to_list(Name)] || Name <- Names]),
     Consumer = test_bpftrace:start_script([Probes, " { @[probe] = count(); }"], #{}),
     ok = test_wait:until("bpftrace is attached", fun() -> listens(usdt) end),
-    try Fun({fires, [{tracer, dyntrace, []}]})
+    try Fun({by, [{tracer, dyntrace, []}]})
     after _ = test_bpftrace:stop_script(Consumer)
     end;
 with(process, _, Fun) ->
-    Pid = spawn(fun Drop() -> receive _ -> Drop() end end),
-    try Fun({fires, [{tracer, Pid}]})
-    after exit(Pid, kill)
+    {Pid, Ref} = spawn_monitor(fun Drop() -> receive _ -> Drop() end end),
+    try Fun({by, [{tracer, Pid}]})
+    after
+        exit(Pid, kill),
+        killed = dyntrace_bench_figures:ended(Pid, Ref)
     end;
 with(file, #{folder := Folder}, Fun) ->
     File = filename:join(Folder, "dbg.trace"),
     Port = (dbg:trace_port(file, File))(),
-    try Fun({written, [{tracer, Port}]})
+    try Fun({by, [{tracer, Port}]})
     after
         true = port_close(Port),
         ok = file:delete(File)
@@ -86,8 +79,19 @@ with(otp, #{daemon := Daemon, session := Session}, Fun) ->
     ok = test_lttng:enable(Session, '*'),
     ok = test_wait:until("tracepoints", fun(Names) -> Names =/= [] end,
                          fun() -> test_lttng:tracepoints(Daemon, os:getpid()) end),
-    try Fun({fires, [{tracer, dyntrace, []}]})
+    try Fun({by, [{tracer, dyntrace, []}]})
     after ok = test_lttng:disable(Session, '*')
+    end.
+
+%% While LTTng records these probes.
+-spec with_probes([atom(), ...], consumers(), fun(() -> Result)) -> Result.
+with_probes(Probes, #{session := Session}, Fun) ->
+    [ok = test_lttng:enable(Session, Probe) || Probe <- Probes],
+    ok = test_wait:until("LTTng is attached", fun() -> listens(lttng) end),
+    try Fun()
+    after
+        [ok = test_lttng:disable(Session, Probe) || Probe <- Probes],
+        ok = test_wait:until("LTTng has detached", false, fun() -> listens(lttng) end)
     end.
 
 listens(Backend) ->

@@ -1,17 +1,17 @@
 %% How fast the viewer reads recordings, and how much memory it takes, beside babeltrace2's own sinks.
 -module(dyntrace_bench_viewer).
 
--export([table/1]).
+-export([viewer/1]).
 
-%% Of about ten events each: 10 million events. DYNTRACE_BENCH_EXCHANGES has another number.
--define(EXCHANGES, 1000000).
+%% Of about ten events each: a million events. DYNTRACE_BENCH_EXCHANGES has another number.
+-define(EXCHANGES, 100000).
 
 -define(SINKS, ["sink.utils.counter", "sink.text.pretty", "sink.dyntrace.report", "sink.dyntrace.perfetto",
                 "sink.dyntrace.html", "sink.dyntrace.flame", "sink.dyntrace.sequence"]).
 
--spec table(dyntrace_bench_tracers:consumers()) ->
-          {dyntrace_bench_tables:table(), dyntrace_bench_tables:figures()}.
-table(#{folder := Folder, daemon := Daemon}) ->
+-spec viewer(dyntrace_bench_tracers:consumers()) ->
+          {dyntrace_bench_figures:table(), dyntrace_bench_figures:figures()}.
+viewer(#{folder := Folder, daemon := Daemon}) ->
     Exchanges = list_to_integer(os:getenv("DYNTRACE_BENCH_EXCHANGES", integer_to_list(?EXCHANGES))),
     Long = recorded(Folder, "long", fun(Path) -> test_samples:exchanges(Exchanges, Path, Daemon) end),
     Crowd = recorded(Folder, "crowd", fun(Path) -> test_samples:crowded(100000, Path, Daemon) end),

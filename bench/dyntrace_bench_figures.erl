@@ -1,0 +1,92 @@
+%% Figures of repeated measurements, and their texts.
+-module(dyntrace_bench_figures).
+
+-export([rounds/0, in_turn/2, medians/1, median/1, percentile/2, over/0, above/2, ended/2]).
+-export([ns/1, count/1, ratio/1, percent/1, bytes/1]).
+
+-export_type([table/0, figures/0]).
+
+-type table() :: {Title :: string(), About :: iodata(), Head :: [string()], Rows :: [[iodata()]]}.
+
+-type figures() :: #{{Row :: term(), Column :: term()} => number() | none}.
+
+-define(ROUNDS, 5).
+
+%% Nothing is measured for longer.
+-define(ENDED_MS, 120000).
+
+%% A measurement is repeated this many times.
+-spec rounds() -> [pos_integer()].
+rounds() -> lists:seq(1, ?ROUNDS).
+
+%% The medians of what the function measures for each column, in rounds. Each round begins with another column, so that
+%% none is always measured after the same one.
+-spec in_turn([Column], fun((Column) -> [{Key, number()}])) -> #{Key => number()}.
+in_turn(Columns, Measure) ->
+    medians([Figure || Round <- rounds(), Column <- rotated(Round rem length(Columns), Columns),
+                       Figure <- Measure(Column)]).
+
+rotated(N, Columns) ->
+    {First, Rest} = lists:split(N, Columns),
+    Rest ++ First.
+
+-spec medians([{Key, number()}]) -> #{Key => number()}.
+medians(Figures) ->
+    maps:map(fun(_, Values) -> median(Values) end,
+             maps:groups_from_list(fun({Key, _}) -> Key end, fun({_, Value}) -> Value end, Figures)).
+
+-spec median([number(), ...]) -> number().
+median(Values) -> percentile(50, lists:sort(Values)).
+
+%% Of sorted values: the least one that so many percent of them do not exceed.
+-spec percentile(number(), [number(), ...]) -> number().
+percentile(Percent, Sorted) -> lists:nth(max(1, ceil(length(Sorted) * Percent / 100)), Sorted).
+
+%% In nanoseconds: an operation that takes longer is not awaited, and has this figure.
+-spec over() -> float().
+over() -> 1.0e9.
+
+-spec above(number(), number()) -> number().
+above(Ns, Base) ->
+    case Ns < over() of
+        true -> Ns - Base;
+        false -> over()
+    end.
+
+%% The reason of a monitored process that measures and ends. Another reason than what it measured is an error of the
+%% caller's match; a process that hangs is one, too.
+-spec ended(pid(), reference()) -> term().
+ended(Pid, Ref) ->
+    receive {'DOWN', Ref, process, Pid, Reason} -> Reason
+    after ?ENDED_MS -> error({still_measures, Pid})
+    end.
+
+%% -- Texts ---------------------------------------------------------------------------------
+
+-spec ns(number()) -> iodata().
+ns(Ns) ->
+    case Ns < over() of
+        true when Ns < 100 -> io_lib:format("~.1f", [float(Ns)]);
+        true -> count(Ns);
+        false -> "> 1 s"
+    end.
+
+%% With a comma before each group of three digits.
+-spec count(number()) -> iodata().
+count(Number) -> thousands(integer_to_list(round(Number))).
+
+thousands("-" ++ Digits) -> "-" ++ thousands(Digits);
+thousands(Digits) when length(Digits) > 3 ->
+    {Before, Last} = lists:split(length(Digits) - 3, Digits),
+    thousands(Before) ++ "," ++ Last;
+thousands(Digits) -> Digits.
+
+-spec ratio(number()) -> iodata().
+ratio(Ratio) -> io_lib:format("~.2f", [Ratio]).
+
+-spec percent(number()) -> iodata().
+percent(Ratio) -> io_lib:format("~b %", [round(100 * Ratio)]).
+
+-spec bytes(number()) -> iodata().
+bytes(Bytes) when Bytes == 0 -> "";
+bytes(Bytes) -> io_lib:format("~.1f MB", [Bytes / 1.0e6]).

@@ -1,0 +1,113 @@
+%% What LTTng's settings cost the traced process. A session records each to disk, from a node that has its environment.
+-module(dyntrace_bench_settings).
+
+-export([settings/1]).
+
+-import(dyntrace_bench_figures, [in_turn/2, median/1, ns/1, count/1, ratio/1]).
+
+-define(SENDS, 150000).
+
+%% Machines change their speed from one moment to the next: untraced and recorded sends are measured in turn.
+-define(PARTS, 10).
+
+%% The rows that others are compared with: buffers, without anything else.
+-define(DEFAULT, "default: per user, 4 of 512 kB").
+-define(SMALL, "4 sub-buffers of 16 kB").
+-define(LARGE, "4 of 1 MB").
+-define(LARGEST, "8 of 2 MB").
+
+-spec settings(dyntrace_bench_tracers:consumers()) ->
+          {dyntrace_bench_figures:table(), dyntrace_bench_figures:figures()}.
+settings(#{daemon := Daemon, folder := Folder}) ->
+    Plugin = filename:absname(filename:join(Folder, "lttng_plugins.so")),
+    Kinds = nodes_of(Plugin),
+    Nodes = maps:map(fun(_, Env) -> started(Env) end, Kinds),
+    Figures = in_turn(rows(), fun({Title, _, Kind, Options}) ->
+                                      [{{Title, Column}, Value}
+                                       || {Column, Value} <- sent(maps:get(Kind, Nodes), Daemon, Options)]
+                              end),
+    _ = maps:map(fun(_, Node) -> test_node:stop(Node) end, Nodes),
+    Figure = fun(Title, Column) -> maps:get({Title, Column}, Figures) end,
+    {{"What settings cost",
+      io_lib:format(
+        "A small send that LTTng records to disk, in untraced sends of ~s ns, which are measured in turn with it.\n"
+        "Lost: of ~s in a row, by one process at full speed, those for which no sub-buffer was free.\n"
+        "Written by `make bench` on ~s.",
+        [ns(Figure(?DEFAULT, untraced_ns)), count(?SENDS), dyntrace_bench_results:line("date -u +%Y-%m-%d")]),
+      ["setting", "untraced sends", "compared with", "ratio", "lost"],
+      [[Title, ratio(Figure(Title, sends)), Base, ratio(Figure(Title, sends) / Figure(Base, sends)),
+        lost(Figure(Title, lost), Options)] || {Title, Base, _, Options} <- rows()]},
+     Figures}.
+
+%% The environments that nodes of each kind are started with.
+nodes_of(Plugin) ->
+    #{stock => [],
+      blocking => [{"LTTNG_UST_ALLOW_BLOCKING", "1"}],
+      clock => [{"LTTNG_UST_CLOCK_PLUGIN", Plugin}],
+      getcpu => [{"LTTNG_UST_GETCPU_PLUGIN", Plugin}]}.
+
+%% {Title, the row that differs by this setting alone, kind of node, options of test_lttng:start/3, `sends`, `parts`}
+rows() ->
+    Small = "--subbuf-size=16k --num-subbuf=4",
+    Large = "--subbuf-size=1M --num-subbuf=4",
+    Largest = "--subbuf-size=2M --num-subbuf=8",
+    [{?DEFAULT, ?DEFAULT, stock, #{channel => ""}},
+     {?SMALL, ?DEFAULT, stock, #{channel => Small}},
+     {?LARGE, ?DEFAULT, stock, #{channel => Large}},
+     {?LARGEST, ?DEFAULT, stock, #{channel => Largest}},
+     {"`--buffers-pid`, without a size: 4 of 16 kB", ?SMALL, stock, #{channel => "--buffers-pid"}},
+     {"`--buffers-pid`, 4 of 1 MB", ?LARGE, stock, #{channel => "--buffers-pid " ++ Large}},
+     {"`--overwrite`", ?LARGE, stock, #{channel => "--overwrite " ++ Large}},
+     {"`lttng create --snapshot`", ?LARGE, stock, #{create => "--snapshot", channel => Large}},
+     {"contexts `vpid`, `vtid`", ?LARGEST, stock, #{channel => Largest, contexts => [vpid, vtid]}},
+     {"contexts `vpid`, `vtid`, `procname`", ?LARGEST, stock,
+      #{channel => Largest, contexts => [vpid, vtid, procname]}},
+     {"a filter that passes: `--filter 'to == \"*\"'`", ?LARGEST, stock,
+      #{channel => Largest, event => "--filter 'to == \"*\"'"}},
+     {"a filter that nothing passes: `--filter 'to == \"x\"'`", ?LARGEST, stock,
+      #{channel => Largest, event => "--filter 'to == \"x\"'"}},
+     {"clock plugin: the CPU's counter", ?LARGEST, clock, #{channel => Largest}},
+     {"getcpu plugin: `rseq`", ?LARGEST, getcpu, #{channel => Largest}},
+     {"`--blocking-timeout=inf`, allowed", ?SMALL, blocking,
+      #{channel => Small ++ " --blocking-timeout=inf", sends => ?SENDS div 10, parts => 1}}].
+
+started(Env) ->
+    Node = test_node:start(#{env => Env}),
+    {module, _} = peer:call(Node, code, ensure_loaded, [dyntrace_bench_ops]),
+    ok = test_wait:until("the provider is loaded", available,
+                         fun() -> maps:get(lttng, maps:get(backends, peer:call(Node, dyntrace, info, []))) end),
+    {ok, Mapped} = peer:call(Node, file, read_file, ["/proc/self/maps"]),
+    [{_, _} = binary:match(Mapped, list_to_binary(Plugin)) || {"LTTNG_UST_" ++ _, Plugin = "/" ++ _} <- Env],
+    Node.
+
+sent(Node, Daemon, Options) ->
+    Session = test_lttng:start(Daemon, [message_send], Options),
+    ok = test_wait:until("LTTng is attached", fun() -> peer:call(Node, dyntrace, listeners, []) =/= [] end),
+    Op = dyntrace_bench_ops:sends({order, 17}),
+    Recorded = {by, [{tracer, dyntrace, []}]},
+    _ = measured(Op#{times => sends(Options)}, Node, Recorded),
+    Lost = lost_of(Session, Daemon),
+    Parts = maps:get(parts, Options, ?PARTS),
+    Part = Op#{times => sends(Options) div Parts},
+    Pairs = [{measured(Part, Node, none), measured(Part, Node, Recorded)} || _ <- lists:seq(1, Parts)],
+    ok = test_lttng:destroy(Session),
+    ok = test_wait:until("LTTng has detached", [], fun() -> peer:call(Node, dyntrace, listeners, []) end),
+    [{sends, median([Ns / Untraced || {Untraced, Ns} <- Pairs])},
+     {untraced_ns, median([Untraced || {Untraced, _} <- Pairs])},
+     {lost, Lost}].
+
+measured(Op, Node, Tracer) -> peer:call(Node, dyntrace_bench_ops, measure, [Op, Tracer], infinity).
+
+sends(Options) -> maps:get(sends, Options, ?SENDS).
+
+lost_of(Session, Daemon) ->
+    {0, About} = test_lttng:lttng(Daemon, "list ~s", [test_lttng:name(Session)]),
+    case re:run(About, "Discarded events: (\\d+)", [{capture, all_but_first, binary}]) of
+        {match, [Count]} -> binary_to_integer(Count);
+        nomatch -> 0
+    end.
+
+%% These never lose the newest events: they overwrite the oldest ones.
+lost(_, #{create := "--snapshot"}) -> "overwrites";
+lost(_, #{channel := "--overwrite" ++ _}) -> "overwrites";
+lost(Lost, Options) -> io_lib:format("~.1f %", [100 * Lost / sends(Options)]).
