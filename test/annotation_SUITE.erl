@@ -22,13 +22,10 @@ init_per_testcase(Case, Config) ->
                 true -> test_gdb:missing();
                 false -> test_bpftrace:missing()
             end,
-    case test_require:tool(Needs, Config) of
-        {skip, Why} -> {skip, Why};
-        _ ->
-            Node = test_node:start(),
-            #{library := Library} = test_node:call(Node, fun dyntrace:info/0),
-            [{node, Node}, {library, Library} | Config]
-    end.
+    _ = test_require:tool(Needs, Config),
+    Node = test_node:start(),
+    #{library := Library} = test_node:call(Node, fun dyntrace:info/0),
+    [{node, Node}, {library, Library} | Config].
 
 end_per_testcase(_, Config) ->
     test_node:stop(?config(node, Config)).

@@ -31,20 +31,17 @@ all() ->
      snapshots, hostile_hosts].
 
 init_per_suite(Config) ->
-    case test_require:tool(test_cluster:missing(), Config) of
-        {skip, Why} -> {skip, Why};
-        _ ->
-            Started = test_cluster:start(?HOSTS, ?config(priv_dir, Config)),
-            Cluster = lists:foldl(fun test_cluster:start_node/2, Started, ?HOSTS),
-            %% Common Test calls no end_per_suite after a failure.
-            try
-                connect(Cluster),
-                recorded([{cluster, Cluster} | Config])
-            catch
-                Class:Reason:Stack ->
-                    test_cluster:stop(Cluster),
-                    erlang:raise(Class, Reason, Stack)
-            end
+    _ = test_require:tool(test_cluster:missing(), Config),
+    Started = test_cluster:start(?HOSTS, ?config(priv_dir, Config)),
+    Cluster = lists:foldl(fun test_cluster:start_node/2, Started, ?HOSTS),
+    %% Common Test calls no end_per_suite after a failure.
+    try
+        connect(Cluster),
+        recorded([{cluster, Cluster} | Config])
+    catch
+        Class:Reason:Stack ->
+            test_cluster:stop(Cluster),
+            erlang:raise(Class, Reason, Stack)
     end.
 
 end_per_suite(Config) ->

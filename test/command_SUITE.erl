@@ -53,12 +53,9 @@ init_per_suite(Config) ->
                   {"0\n", NoBpftrace, _} -> NoBpftrace;
                   _ -> "not root"
               end,
-    case test_require:tool(Missing, Config) of
-        Config ->
-            Node = traced_node(),
-            [{node, Node}, {os_pid, test_node:os_pid(Node)} | Config];
-        Skip -> Skip
-    end.
+    _ = test_require:tool(Missing, Config),
+    Node = traced_node(),
+    [{node, Node}, {os_pid, test_node:os_pid(Node)} | Config].
 
 end_per_suite(Config) ->
     test_node:stop(?config(node, Config)).
@@ -208,12 +205,9 @@ several_nodes(_) ->
         " -eval 'application:ensure_all_started(dyntrace), io:put_chars(\"up\\n\")' ",
     Script = io_lib:format("(~ts & ~ts &) | { read a; read b; '~ts' report; echo status $?; kill -9 -1; }",
                            [Erl, Erl, test_command:path()]),
-    {_, Output} = test_shell:run("~s sh -c ~ts", [?OWN_PROCESSES, shell_quoted(Script)]),
+    {_, Output} = test_shell:run("~s sh -c ~ts", [?OWN_PROCESSES, test_command:quoted(Script)]),
     ?assertMatch({match, _}, re:run(Output, "several nodes have dyntrace: .*, .*\n  next: name one: "
                                     "`dyntrace report [0-9]+`\nstatus 5", [dotall])).
-
-shell_quoted(Text) ->
-    ["'", string:replace(lists:flatten(Text), "'", "'\\''", all), "'"].
 
 %% Root's node: its process is seen, and it is said what is not.
 other_user(Config) ->
@@ -701,7 +695,7 @@ all_fail(Cases) ->
 
 %% A place of its own: file systems that are mounted there are seen nowhere else.
 here(Prepare) ->
-    ["unshare --mount --propagation private sh -c ", shell_quoted(Prepare ++ "; exec \"$@\""), " sh"].
+    ["unshare --mount --propagation private sh -c ", test_command:quoted(Prepare ++ "; exec \"$@\""), " sh"].
 
 %% The tools of this machine, but one.
 without(Folder, Tool) ->
@@ -802,7 +796,7 @@ hostile_path(Config) ->
     App = filename:dirname(filename:dirname(code:which(dyntrace))),
     Copy = filename:join([?config(folder, Config), Evil, "dyntrace"]),
     ok = filelib:ensure_path(Copy),
-    {0, _} = test_shell:run("cp -RL '~ts/ebin' '~ts/priv' ~ts/", [App, App, shell_quoted(Copy)]),
+    {0, _} = test_shell:run("cp -RL '~ts/ebin' '~ts/priv' ~ts/", [App, App, test_command:quoted(Copy)]),
     Node = test_node:start(#{paths => [Copy ++ "/ebin" | test_node:test_paths()]}),
     {ok, _} = peer:call(Node, application, ensure_all_started, [dyntrace]),
     OsPid = test_node:os_pid(Node),
@@ -843,7 +837,8 @@ in_command(Lines, Args) ->
         "loader = importlib.machinery.SourceFileLoader('command', '" ++ test_command:path() ++ "')\n"
         "command = importlib.util.module_from_spec(importlib.util.spec_from_loader('command', loader))\n"
         "loader.exec_module(command)\n",
-    test_shell:run("python3 -c ~ts ~ts 2>&1", [shell_quoted(Load ++ Lines), [[shell_quoted(Arg), " "] || Arg <- Args]]).
+    test_shell:run("python3 -c ~ts ~ts 2>&1",
+                   [test_command:quoted(Load ++ Lines), [[test_command:quoted(Arg), " "] || Arg <- Args]]).
 
 %% Anything may answer in place of epmd, and without end.
 hostile_epmd(_) ->
@@ -979,15 +974,15 @@ node_ends(Config) ->
 
 %% Closed streams, a full one, a terminal that can't be drawn over, encodings that lack the texts.
 streams(Config) ->
-    Nodes = shell_quoted(test_command:path()) ++ " nodes",
+    Nodes = test_command:quoted(test_command:path()) ++ " nodes",
     [?assertMatch({{Status, _}, _}, {test_shell:run(Line, []), Line})
      || {Status, Line} <- [{0, Nodes ++ " >&-"}, {0, Nodes ++ " <&- >&- 2>&-"}, {1, Nodes ++ " >/dev/full"},
                            {0, Nodes ++ " | true"}]],
     Folder = filename:join(?config(folder, Config), "full"),
     {0, _} = test_command:run(["record", ?config(os_pid, Config), "--seconds", "1", "-o", Folder]),
-    {1, Full} = test_shell:run([shell_quoted(test_command:path()), " view ", Folder, " > /dev/full"], []),
+    {1, Full} = test_shell:run([test_command:quoted(test_command:path()), " view ", Folder, " > /dev/full"], []),
     ?assertMatch({match, _}, re:run(Full, "standard output can't be written: no space left\n  next: ")),
-    {0, Head} = test_shell:run([shell_quoted(test_command:path()), " view ", Folder, " | head -1"], []),
+    {0, Head} = test_shell:run([test_command:quoted(test_command:path()), " view ", Folder, " | head -1"], []),
     ?assertMatch({match, _}, re:run(Head, "^Findings.*\n$")),
     ?assertMatch({match, _}, re:run(element(2, test_shell:run(Nodes ++ " <&- 2>&-", [])), "^PID +USER")),
     [?assertMatch({{0, _}, _}, {test_command:run("env LC_ALL=" ++ Locale ++ " PYTHONUTF8=0 PYTHONCOERCECLOCALE=0",
@@ -995,9 +990,8 @@ streams(Config) ->
      || Locale <- ["C", "nowhere.ISO-8859-1"],
         {Name, Args} <- [{"nodes", []}, {"record", [?config(os_pid, Config), "--seconds", "1", "-o",
                                                     filename:join([?config(folder, Config), "straße-" ++ Locale])]}]],
-    {0, Dumb} = test_shell:run("TERM=dumb script -qefc ~ts /dev/null </dev/null",
-                               [shell_quoted([shell_quoted(test_command:path()), " top ", ?config(os_pid, Config),
-                                              " --seconds 1"])]),
+    Top = [test_command:quoted(test_command:path()), " top ", ?config(os_pid, Config), " --seconds 1"],
+    {0, Dumb} = test_shell:run("TERM=dumb script -qefc ~ts /dev/null </dev/null", [test_command:quoted(Top)]),
     ?assertMatch({match, _}, re:run(Dumb, "dyntrace top  nonode@nohost")),
     ?assertEqual(nomatch, re:run(Dumb, "\e")).
 
@@ -1005,7 +999,7 @@ streams(Config) ->
 old_python(_) ->
     ?assertEqual({0, <<>>}, in_command("import ast\nast.parse(open(sys.argv[1]).read(), feature_version=(3, 6))",
                                        [test_command:path()])),
-    {0, Output} = test_shell:run("python3 -W error ~ts nodes 2>&1", [shell_quoted(test_command:path())]),
+    {0, Output} = test_shell:run("python3 -W error ~ts nodes 2>&1", [test_command:quoted(test_command:path())]),
     ?assertEqual(nomatch, re:run(Output, "Warning")).
 
 %% -- dyntrace:record/1 ---------------------------------------------------------------------------

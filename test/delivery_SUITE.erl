@@ -35,10 +35,7 @@ end_per_suite(_) ->
     ok.
 
 init_per_group(lttng, Config) ->
-    case test_require:tool(test_lttng:missing(), Config) of
-        {skip, Why} -> {skip, Why};
-        _ -> [{backend, lttng} | Config]
-    end;
+    [{backend, lttng} | test_require:tool(test_lttng:missing(), Config)];
 init_per_group(usdt, Config) ->
     [{backend, usdt} | Config].
 

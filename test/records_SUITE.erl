@@ -38,16 +38,12 @@ init_per_testcase(Case, Config) ->
     end.
 
 with_node(Config) ->
-    case test_require:tool(test_bpftrace:missing(), Config) of
-        {skip, Why} ->
-            {skip, Why};
-        _ ->
-            Node = test_node:start(),
-            #{library := Library} = test_node:call(Node, fun dyntrace:info/0),
-            Code = ?config(code, Config),
-            {module, ?RECORDS} = test_node:call(Node, fun() -> code:load_binary(?RECORDS, "records", Code) end),
-            [{node, Node}, {library, Library} | Config]
-    end.
+    _ = test_require:tool(test_bpftrace:missing(), Config),
+    Node = test_node:start(),
+    #{library := Library} = test_node:call(Node, fun dyntrace:info/0),
+    Code = ?config(code, Config),
+    {module, ?RECORDS} = test_node:call(Node, fun() -> code:load_binary(?RECORDS, "records", Code) end),
+    [{node, Node}, {library, Library} | Config].
 
 %% The node is alive, and has decoded every event.
 end_per_testcase(_, Config) ->

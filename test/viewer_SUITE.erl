@@ -413,7 +413,7 @@ written_by_another(Config) ->
          File = file_of(Sink, Config),
          Part = File ++ ".part",
          ok = file:write_file(Part, "of another"),
-         {Status, Output} = locked(Part, fun() -> test_viewer:view(Sink, [{path, File}], [Trace]) end),
+         {Status, Output} = test_shell:locked(Part, fun() -> test_viewer:view(Sink, [{path, File}], [Trace]) end),
          ?assertEqual({Sink, 1}, {Sink, Status}),
          ?assertMatch({match, _}, re:run(Output, "somebody else is writing it"), Output),
          ?assertEqual({{ok, <<"of another">>}, false}, {file:read_file(Part), filelib:is_file(File)}),
@@ -470,17 +470,6 @@ pid(#{<<"pid">> := Pid}) -> Pid.
 
 pid_text(N) ->
     io_lib:format("<0.~b.0>", [N]).
-
-%% While another OS process holds the lock of a file.
-locked(File, Fun) ->
-    Port = open_port({spawn_executable, "/usr/bin/flock"},
-                     [{args, [File, "sh", "-c", "echo locked; read line"]}, {line, 10}, exit_status]),
-    receive {Port, {data, {eol, "locked"}}} -> ok after 30000 -> error(not_locked) end,
-    try Fun()
-    after
-        true = port_command(Port, "\n"),
-        receive {Port, {exit_status, 0}} -> ok after 30000 -> error(still_locked) end
-    end.
 
 file_of(Sink, Config) ->
     filename:join(?config(priv_dir, Config), io_lib:format("~s-~10..0b", [Sink, erlang:unique_integer([positive])])).

@@ -23,7 +23,9 @@ init(_, _) ->
     {ok, no_state}.
 
 pre_init_per_suite(_, Config, State) ->
-    {test_require:tool(test_bpftrace:missing(), Config), State}.
+    {try test_require:tool(test_bpftrace:missing(), Config)
+     catch throw:Skip -> Skip
+     end, State}.
 
 pre_init_per_testcase(_, _, Config, State) ->
     Node = test_node:start(),

@@ -10,7 +10,7 @@
 -module(test_command).
 
 -export([path/0, run/1, run/2, start/1, start/2, os_pid/1, await/2, type/2, signal/2, finish/1, terminal/1]).
--export([as_nobody/1]).
+-export([as_nobody/1, quoted/1]).
 
 -define(DEADLINE_S, 120).
 
@@ -101,8 +101,9 @@ finish(Command = #command{port = Keeper}) ->
     Keeper ! stop,
     Result.
 
+%% For a shell.
 quoted(Text) ->
-    ["'", string:replace(Text, "'", "'\\''", all), "'"].
+    ["'", string:replace(unicode:characters_to_list(Text), "'", "'\\''", all), "'"].
 
 %% The prefix of commands of an unprivileged user with this home folder.
 as_nobody(Home) ->

@@ -1,12 +1,12 @@
 %% A real LTTng as a consumer: a session daemon, sessions in it, and what they recorded.
 %%
-%%     Daemon = test_lttng:start_daemon(Config),
+%%     Daemon = test_lttng:start_daemon(),
 %%     Session = test_lttng:start(Daemon, [message_send]),
 %%     ...what sends a message, when dyntrace:listeners/0 says that it is listened to...
 %%     [{message_send, #{to := To}}] = test_lttng:stop(Session).
 %%
 %% Events are as those of test_bpftrace. A daemon that runs already is used and left alone; one
-%% that was started here ends with the process that started it.
+%% that was started here ends with the process that started it. If this VM is killed, its sessions and daemons end.
 -module(test_lttng).
 
 -export([tools_missing/0, missing/0, start_daemon/0, start_daemon/1, stop_daemon/1, kill_daemon/1, signal_daemon/2,
@@ -16,7 +16,7 @@
 -define(DEADLINE_MS, 20000).
 
 -record(daemon, {os_pid, keeper, prefix = ""}).
--record(session, {daemon, name, folder, event = ""}).
+-record(session, {daemon, name, folder, event = "", guard}).
 
 %% The tools of LTTng that are missing here, or false.
 tools_missing() ->
@@ -58,6 +58,7 @@ keep_daemon(Prefix, Owner) ->
                      [{args, ["-c", "exec " ++ Prefix ++ " lttng-sessiond --no-kernel"]}, binary, stderr_to_stdout,
                       exit_status]),
     {os_pid, OsPid} = erlang:port_info(Port, os_pid),
+    Guard = guard("kill -CONT ~b; kill ~b", [OsPid, OsPid]),
     test_wait:until("the session daemon answers",
                     fun() ->
                             case test_shell:run("~s lttng --no-sessiond list", [Prefix]) of
@@ -66,7 +67,22 @@ keep_daemon(Prefix, Owner) ->
                             end
                     end),
     Owner ! {self(), OsPid},
-    keep(Port, OsPid, Ref).
+    ok = keep(Port, OsPid, Ref),
+    release(Guard).
+
+%% A shell that runs the command when this VM is gone, whatever ended it, and its standard input with it.
+guard(Format, Args) ->
+    Script = ["trap '' INT TERM HUP; read released || { ", io_lib:format(Format, Args), "; } >/dev/null 2>&1"],
+    spawn(fun() ->
+                  Port = open_port({spawn_executable, "/bin/sh"}, [{args, ["-c", Script]}, exit_status]),
+                  receive release -> true = port_command(Port, "released\n") end,
+                  receive {Port, {exit_status, _}} -> ok end
+          end).
+
+release(Guard) ->
+    Ref = monitor(process, Guard),
+    Guard ! release,
+    receive {'DOWN', Ref, process, Guard, _} -> ok end.
 
 keep(Port, OsPid, Ref) ->
     receive
@@ -110,6 +126,7 @@ start(Daemon, Probes, Options) ->
     Event = maps:get(event, Options, ""),
     Session = #session{daemon = Daemon, name = lists:flatten(Name), folder = Folder, event = Event},
     {0, _} = lttng(Daemon, "create ~s ~s", [Name, maps:get(create, Options, "--output=" ++ Folder)]),
+    Guard = guard("timeout 20 ~s lttng --no-sessiond destroy ~s; rm -rf '~ts'", [Daemon#daemon.prefix, Name, Folder]),
     {0, _} = lttng(Daemon, "enable-channel -u -s ~s ~s channel",
                    [Name, maps:get(channel, Options, "--subbuf-size=1M --num-subbuf=8")]),
     [{0, _} = lttng(Daemon, "enable-event -u -s ~s -c channel '~s:~s' ~s", [Name, provider(Probe), Probe, Event])
@@ -118,7 +135,7 @@ start(Daemon, Probes, Options) ->
      || Context <- maps:get(contexts, Options, [])],
     [{0, _} = lttng(Daemon, "track -u -s ~s --vpid=~s", [Name, Vpid]) || #{vpid := Vpid} <- [Options]],
     {0, _} = lttng(Daemon, "start ~s", [Name]),
-    Session.
+    Session#session{guard = Guard}.
 
 %% In a running session.
 enable(Session = #session{event = Event}, Probe) -> switch("enable", Session, Probe, Event).
@@ -128,7 +145,9 @@ switch(How, #session{daemon = Daemon, name = Name}, Probe, Options) ->
     {0, _} = lttng(Daemon, "~s-event -u -s ~s -c channel '~s:~s' ~s", [How, Name, provider(Probe), Probe, Options]),
     ok.
 
-%% A pattern of several names is of the first provider.
+%% A pattern of several names is of the first provider. OTP's own `dyntrace` has no catalogue.
+provider('*') ->
+    org_erlang_dyntrace;
 provider(Probe) ->
     hd([Provider || #{name := Name, provider := Provider} <- dyntrace:probes(), Name =:= Probe]
        ++ [org_erlang_dyntrace]).
@@ -147,15 +166,15 @@ stop(Session = #session{daemon = Daemon, name = Name, folder = Folder}) ->
     Events.
 
 %% The same, without reading what was recorded: it stays in the folder that `create` has named.
-finish(#session{daemon = Daemon, name = Name}) ->
+finish(#session{daemon = Daemon, name = Name, guard = Guard}) ->
     {0, _} = lttng(Daemon, "stop ~s", [Name]),
     {0, _} = lttng(Daemon, "destroy ~s", [Name]),
-    ok.
+    release(Guard).
 
-destroy(#session{daemon = Daemon, name = Name, folder = Folder}) ->
+destroy(#session{daemon = Daemon, name = Name, folder = Folder, guard = Guard}) ->
     {0, _} = lttng(Daemon, "destroy ~s", [Name]),
     _ = file:del_dir_r(Folder),
-    ok.
+    release(Guard).
 
 lttng(#daemon{prefix = Prefix}, Format, Args) ->
     test_shell:run("~s lttng --no-sessiond " ++ Format, [Prefix | Args]).

@@ -1,9 +1,10 @@
-%% Skips a suite with a reason if the machine lacks something. In CI it fails instead, since everything can be installed
-%% there.
+%% Skips what calls it, a suite, group or case, with a reason if the machine lacks something. In CI it fails instead,
+%% since everything can be installed there.
 -module(test_require).
 
 -export([tool/2]).
 
+%% Returns the configuration, or throws what Common Test takes for a skip.
 tool(false, Config) ->
     Config;
 tool(Missing, _Config) ->
@@ -11,5 +12,5 @@ tool(Missing, _Config) ->
     ct:pal("SKIPPED: ~ts", [Reason]),
     case os:getenv("CI") of
         "true" -> ct:fail("not in CI: ~ts", [Reason]);
-        _ -> {skip, Reason}
+        _ -> throw({skip, Reason})
     end.
