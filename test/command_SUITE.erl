@@ -662,7 +662,7 @@ failures(Config) ->
              {4, without(Folder, "babeltrace2"), ["report", os_pid], "babeltrace2 is not installed"},
              {4, old(Folder, "bpftrace", "bpftrace v0.9.4"), ["top", os_pid],
               "bpftrace 0\\.9 is too old: 0\\.17 or later.*\n  next: install a later bpftrace"},
-             {4, old(Folder, "lttng", "lttng (LTTng Trace Control) 2.9.1 - X"), ["record", os_pid],
+             {4, old(Folder, "lttng", "'\"$0\"' (LTTng Trace Control) 2.9.1 - X"), ["record", os_pid],
               "lttng 2\\.9 is too old: 2\\.13"},
              {1, without_daemon(Folder), ["record", os_pid, "-o", Folder ++ "/none"],
               "session daemon can't be started: I can't start\n  next: start it by hand"},
@@ -716,7 +716,7 @@ old(Folder, Tool, Version) ->
     faked(Folder, Tool, "echo '" ++ Version ++ "'").
 
 faked(Folder, Tool, Script) ->
-    Place = tools(Folder, Tool, "another-"),
+    Place = tools(Folder, Tool, "another-1.0-"),
     File = filename:join(Place, Tool),
     ok = file:write_file(File, ["#!/bin/sh\n", Script, "\n"]),
     ok = file:change_mode(File, 8#755),
