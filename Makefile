@@ -99,8 +99,10 @@ check-arm64: deps-arm64 ## run the suites that need no kernel on emulated arm64 
 # do not preload it.
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZERS = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libubsan.so)
-SANITIZE_SUITES := text annotation dyntrace usdt builtins load lttng follow follow_others sources vm_events identity \
-                   delivery viewer viewer_model
+SANITIZE_PARTS := calls consumers viewer
+SANITIZE_calls := text annotation dyntrace usdt builtins load sources
+SANITIZE_consumers := lttng follow follow_others vm_events identity delivery
+SANITIZE_viewer := viewer viewer_model
 
 check-sanitize: deps-check ## run the library's and the viewer's suites with ASan and UBSan
 	tools/copy _build/sanitize
@@ -109,13 +111,11 @@ check-sanitize: deps-check ## run the library's and the viewer's suites with ASa
 	  DYNTRACE_CASES=$${DYNTRACE_CASES:-10000} DYNTRACE_ATTACHES=100 DYNTRACE_RELOADS=10 \
 	  ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD='$(SANITIZERS)' DYNTRACE_PRELOAD='$(SANITIZERS)' \
 	  ERL_AFLAGS='-eval os:unsetenv(\"LD_PRELOAD\").' \
-	  $(REBAR) ct --suite $(or $(SUITES),$(call suites,$(SANITIZE_SUITES)))
+	  $(REBAR) ct --suite $(or $(SUITES),$(call suites,$(foreach part,$(SANITIZE_PARTS),$(SANITIZE_$(part)))))
 
-# The same in two parts, which .ci/run has two jobs for.
-SANITIZE_VIEWER_SUITES := viewer viewer_model
-check-sanitize-viewer: SUITES = $(call suites,$(SANITIZE_VIEWER_SUITES))
-check-sanitize-library: SUITES = $(call suites,$(filter-out $(SANITIZE_VIEWER_SUITES),$(SANITIZE_SUITES)))
-check-sanitize-viewer check-sanitize-library: check-sanitize
+# One of the parts, which the jobs of .ci/run share out.
+check-sanitize-%:
+	$(MAKE) check-sanitize SUITES=$(call suites,$(SANITIZE_$*))
 
 # The suites that attach a consumer to a node.
 ATTACHING_SUITES := usdt builtins lttng otp_provider follow follow_others sources vm_events identity delivery \
@@ -195,6 +195,6 @@ clean: ## remove all build results
 	rm -rf priv/beam _build
 
 .PHONY: help all demo page check-page screenshot check check-apart check-arm64 check-building check-busy \
-        check-matrix check-others check-release check-sanitize check-sanitize-library check-sanitize-viewer \
-        check-systemtap check-vm check-docs soak docs install lint bench bench-built clean deps deps-arm64 \
-        deps-demo deps-page deps-check deps-release deps-vm deps-lint deps-bench deps-matrix
+        check-matrix check-others check-release check-sanitize check-systemtap check-vm check-docs soak docs install \
+        lint bench bench-built clean deps deps-arm64 deps-demo deps-page deps-check deps-release deps-vm deps-lint \
+        deps-bench deps-matrix
