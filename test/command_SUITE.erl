@@ -18,7 +18,7 @@ suite() ->
 all() ->
     [nodes, late_name, no_nodes, several_nodes, other_user,
      scripts, run_script, script_arguments, one_of_two, top, top_on_a_terminal, request, next_request,
-     default_report, unprivileged, failures,
+     default_report, unprivileged, failures, without_tracefs,
      hostile_path, hostile_files, hostile_epmd, hostile_folder, scripts_of_a_node,
      killed, stopped, old_python, from_the_node_without_python, from_the_node_wrongly, wrong_arguments, help,
      installed,
@@ -650,7 +650,7 @@ failures(Config) ->
     all_fail(
       [{Status, Place, [case Arg of os_pid -> OsPid; _ -> Arg end || Arg <- Args], Text}
        || {Status, Place, Args, Text} <-
-            [{4, here("umount -l /sys/kernel/tracing; mount -t tmpfs tmpfs /sys/kernel/debug"), ["top", os_pid],
+            [{4, [no_tracefs(), " ", faked(Folder ++ "/later", "bpftrace", "echo bpftrace v0.27.0")], ["top", os_pid],
               "no tracefs is mounted.*\n  next: as root: `mount -t tracefs"},
              {3, here("mount -t tmpfs tmpfs /sys/kernel/security; "
                       "echo 'none integrity [confidentiality]' > /sys/kernel/security/lockdown"),
@@ -692,6 +692,15 @@ all_fail(Cases) ->
          ?assertEqual({Status, Args}, {Seen, Args}, Output),
          ?assertMatch({match, _}, re:run(Output, Text), Output)
      end || {Status, Args, Text, Command} <- Commands].
+
+%% Later versions of bpftrace don't start there.
+without_tracefs(Config) ->
+    {Started, _} = test_shell:run([no_tracefs(), " bpftrace -e 'BEGIN { exit(); }' 2>&1"], []),
+    {Status, Output} = test_command:run(no_tracefs(), ["run", "exits", ?config(os_pid, Config), "--seconds", "1"]),
+    ?assertEqual(case Started of 0 -> 0; _ -> 4 end, Status, Output).
+
+no_tracefs() ->
+    here("umount -l /sys/kernel/tracing 2>/dev/null; mount -t tmpfs tmpfs /sys/kernel/debug").
 
 %% A place of its own: file systems that are mounted there are seen nowhere else.
 here(Prepare) ->

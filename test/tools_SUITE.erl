@@ -27,6 +27,8 @@ end_per_suite(_) ->
 init_per_testcase(Case, Config) ->
     Needs = maps:get(Case, #{page_perf => "perf", page_gdb => "gdb", page_bcc => "tplist-bpfcc"}, "bpftrace"),
     _ = test_require:tool(os:find_executable(Needs) =:= false andalso Needs ++ " is not installed", Config),
+    _ = test_require:tool(Case =:= page_perf andalso not filelib:is_dir("/sys/kernel/tracing/events")
+                          andalso "perf has no tracefs: as root, mount -t tracefs tracefs /sys/kernel/tracing", Config),
     Node = test_node:start(),
     #{library := Library} = test_node:call(Node, fun dyntrace:info/0),
     [{node, Node}, {library, Library} | Config].
