@@ -182,6 +182,7 @@ container(Config) ->
     {0, _} = test_command:run(["record", Name, "--seconds", "1", "-o", Folder]),
     #{<<"recording">> := #{<<"nodes">> := [#{<<"node">> := Whole}]}} = report_of(Folder),
     names_of_top(Node, integer_to_list(Pid)),
+    is_counted_alone(integer_to_list(Pid), Node, ?config(node, Config)),
     test_node:stop(Node).
 
 %% A process that was there before has its name.
@@ -284,13 +285,16 @@ script_arguments(Config) ->
 one_of_two(Config) ->
     Other = test_node:start(),
     ok = test_node:call(Other, fun() -> started([]) end),
-    Command = test_command:start(["run", "exits", ?config(os_pid, Config)]),
+    is_counted_alone(?config(os_pid, Config), ?config(node, Config), Other),
+    test_node:stop(Other).
+
+is_counted_alone(OsPid, Node, Other) ->
+    Command = test_command:start(["run", "exits", OsPid]),
     ok = test_command:await("Counting exits", Command),
-    until_traced(Config),
+    until_traced([{node, Node}]),
     _ = test_node:call(Other, fun() -> exits(3, of_the_other) end),
-    call(Config, fun() -> exits(3, of_the_one) end),
+    _ = test_node:call(Node, fun() -> exits(3, of_the_one) end),
     Output = interrupted(Command),
-    test_node:stop(Other),
     %% From 0.27 on bpftrace counts each event twice with -p, and the command says so.
     Count = case re:run(Output, "counts each event twice") of
                 nomatch -> "3";
@@ -666,9 +670,9 @@ failures(Config) ->
               "lttng 2\\.9 is too old: 2\\.13"},
              {1, without_daemon(Folder), ["record", os_pid, "-o", Folder ++ "/none"],
               "session daemon can't be started: I can't start\n  next: start it by hand"},
-             {6, here("mount -t tmpfs -o size=1M tmpfs /dev/shm"), ["record", os_pid, "-o", Folder ++ "/shm"],
+             {6, here("mount -t tmpfs -o size=1M tmpfs /dev/shm"), ["record", os_pid, "-o", Folder ++ "/small"],
               "/dev/shm has .* free, too little.*\n  next: make room"},
-             {4, here("mount -t tmpfs tmpfs /dev; mknod /dev/null c 1 3"), ["record", os_pid, "-o", Folder ++ "/shm"],
+             {4, here("mount -t tmpfs tmpfs /dev; mknod /dev/null c 1 3"), ["record", os_pid, "-o", Folder ++ "/without"],
               "there is no /dev/shm.*\n  next: as root: `mkdir"},
              {1, "", ["record", os_pid, "-o", "/proc/nowhere"], "can't be written.*\n  next: write elsewhere"},
              {5, "", ["record", "nobody_has_this_name"],
@@ -816,6 +820,12 @@ hostile_path(Config) ->
     {0, Exits} = test_command:run(Place, ["run", "exits", OsPid, "--seconds", "1"]),
     ?assertMatch({match, _}, re:run(Exits, "Counting exits")),
     ?assertEqual(nomatch, re:run(Exits, "\e")),
+    %% With a second node, from which the command has other mounts.
+    Other = test_node:start(#{paths => [Copy ++ "/ebin" | test_node:test_paths()]}),
+    {ok, _} = peer:call(Other, application, ensure_all_started, [dyntrace]),
+    {1, Odd} = test_command:run([Place, " ", here("true")], ["run", "exits", OsPid, "--seconds", "1"]),
+    ?assertMatch({match, _}, re:run(Odd, "can't trace process \\d+ \\(nonode@nohost\\) alone.*\n  next: use LTTng")),
+    test_node:stop(Other),
     ?assertNot(filelib:is_file(filename:join(?config(folder, Config), "pwned"))),
     test_node:stop(Node).
 
