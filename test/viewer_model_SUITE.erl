@@ -29,7 +29,7 @@ groups() ->
                  other_events]},
      {between_nodes, [], [far_messages, far_names, far_server_call, far_tokens, far_processes, early, early_of_sender,
                           early_to_many, many_peers, unknown_number, two_of_one_name, started_again, clocks_of_two,
-                          clocks_of_three, clocks_apart, one_way, circular, as_recorded]},
+                          clocks_of_three, clocks_apart, sends_told_late, one_way, circular, as_recorded]},
      {invariants, [], [hold, odd_texts, a_line_each]}].
 
 init_per_suite(Config) ->
@@ -1008,6 +1008,27 @@ clocks_of_three(Config) ->
 clocks_apart(Config) ->
     _ = rand:seed(exsss, 1),
     clocks_found([0, 3600000000000], 300, Config).
+
+%% A thread waits between a send and its event: some are told after the delivery. The sender's event before is sure.
+sends_told_late(Config) ->
+    Ways = [{0, 1}, {1, 0}],
+    Messages = [{N, A, B, 1000000 * N + 500000 * A} || N <- lists:seq(1, 40), {A, B} <- Ways],
+    Late = fun(N) when N rem 10 =:= 1 -> 150000; (_) -> 3000 end,
+    Offset = -250000000,
+    Events = lists:append(
+               [begin
+                    Text = io_lib:format("{job,~b,~b}", [N, A]),
+                    [in_node(A, scheduled(Sent - 5000, "<0.90.0>", "in")),
+                     in_node(A, sent(Sent + Late(N), "<0.90.0>", pid_in(A, B, 99), Text)),
+                     in_node(B, delivery(Sent + 50000, "<0.99.0>", "", node_name(A), Text))]
+                end || {N, A, B, Sent} <- Messages]),
+    Told = of_hosts([0, 1], [shifted(Event, [0, Offset]) || Event <- acquainted([0, 1]) ++ Events], Config),
+    [{Found, Uncertainty}] = [{number(offset, Line), number(uncertainty, Line)}
+                              || Line <- of_kind("node_gone", Told), value(known, Line) =:= "\"both ways\""],
+    ?assertEqual(55000, Uncertainty),
+    ?assertEqual(abs(Offset), abs(Found)),
+    ?assertEqual(80, length([Line || Line <- of_kind("delivered", Told), value(matched, Line) =/= "not"])),
+    ?assertEqual(80, length(of_kind("sent", Told))).
 
 %% Messages in one direction bound the offset on one side: none is delivered before it was sent.
 one_way(Config) ->

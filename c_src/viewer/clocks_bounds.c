@@ -3,8 +3,11 @@
  * shortest path is the tightest bound. With all shortest paths, the middle between the bounds of
  * each clock against the reference keeps all bounds.
  *
- * A circle below 0 is a contradiction: clocks that run at different speeds, or that were set
- * meanwhile. Then all bounds are widened by the least time that resolves it, and so are the
+ * The likely bounds are taken as long as they agree, else the sure ones. What is sure is the
+ * uncertainty in both cases.
+ *
+ * A circle below 0 is a contradiction. Among sure bounds, clocks run at different speeds, or were
+ * set meanwhile. Then all bounds are widened by the least time that resolves it, and so are the
  * uncertainties.
  */
 #include "viewer/clocks_bounds.h"
@@ -22,33 +25,59 @@ enum {
 /* Sums of two do not overflow. */
 static const int64_t none = INT64_C(1) << 61, most = INT64_C(1) << 60;
 
-struct dt_bounds {
+struct matrix {
     unsigned n;
     int64_t *at; /* n * n */
 };
 
+struct dt_bounds {
+    struct matrix likely, sure;
+};
+
+static struct matrix matrix_new(unsigned n) {
+    struct matrix m = {n, g_new(int64_t, (gsize)n * n + 1)};
+
+    for (unsigned i = 0; i < n * n; i++)
+        m.at[i] = i % (n + 1) ? none : 0;
+    return m;
+}
+
 struct dt_bounds *dt_bounds_new(unsigned clocks) {
     struct dt_bounds *b = g_new0(struct dt_bounds, 1);
+    unsigned n = clocks <= CLOCKS_MAX ? clocks : 0;
 
-    b->n = clocks <= CLOCKS_MAX ? clocks : 0;
-    b->at = g_new(int64_t, (gsize)b->n * b->n + 1);
-    for (unsigned i = 0; i < b->n * b->n; i++)
-        b->at[i] = i % (b->n + 1) ? none : 0;
+    b->likely = matrix_new(n);
+    b->sure = matrix_new(n);
     return b;
 }
 
 void dt_bounds_free(struct dt_bounds *b) {
-    g_free(b->at);
+    g_free(b->likely.at);
+    g_free(b->sure.at);
     g_free(b);
 }
 
-static int64_t *bound(const struct dt_bounds *b, unsigned from, unsigned to) {
-    return &b->at[from * b->n + to];
+static int64_t *bound(const struct matrix *m, unsigned from, unsigned to) {
+    return &m->at[from * m->n + to];
 }
 
-void dt_bounds_add(struct dt_bounds *b, unsigned from, unsigned to, int64_t ns) {
-    if (from < b->n && to < b->n && from != to)
-        *bound(b, from, to) = MIN(*bound(b, from, to), CLAMP(ns, -most, most));
+static void tighten(const struct matrix *m, unsigned from, unsigned to, int64_t ns) {
+    *bound(m, from, to) = MIN(*bound(m, from, to), CLAMP(ns, -most, most));
+}
+
+void dt_bounds_add(struct dt_bounds *b, unsigned from, unsigned to, int64_t ns, int64_t sure) {
+    if (from >= b->likely.n || to >= b->likely.n || from == to)
+        return;
+    tighten(&b->likely, from, to, ns);
+    if (sure != DT_NO_VALUE)
+        tighten(&b->sure, from, to, sure);
+}
+
+/* Where nothing is sure, what is likely has to do. */
+static void complete_sure(const struct dt_bounds *b) {
+    for (unsigned i = 0; i < b->sure.n * b->sure.n; i++)
+        if (b->sure.at[i] == none)
+            b->sure.at[i] = b->likely.at[i];
 }
 
 static int64_t sum(int64_t a, int64_t b) {
@@ -56,41 +85,40 @@ static int64_t sum(int64_t a, int64_t b) {
 }
 
 /* False for a contradiction. */
-static bool close_paths(const struct dt_bounds *b) {
-    for (unsigned over = 0; over < b->n; over++)
-        for (unsigned i = 0; i < b->n; i++)
-            for (unsigned j = 0; j < b->n; j++) {
-                int64_t way = sum(*bound(b, i, over), *bound(b, over, j));
+static bool close_paths(const struct matrix *m) {
+    for (unsigned over = 0; over < m->n; over++)
+        for (unsigned i = 0; i < m->n; i++)
+            for (unsigned j = 0; j < m->n; j++) {
+                int64_t way = sum(*bound(m, i, over), *bound(m, over, j));
 
-                *bound(b, i, j) = MIN(*bound(b, i, j), way);
+                *bound(m, i, j) = MIN(*bound(m, i, j), way);
             }
-    for (unsigned i = 0; i < b->n; i++)
-        if (*bound(b, i, i) < 0)
+    for (unsigned i = 0; i < m->n; i++)
+        if (*bound(m, i, i) < 0)
             return false;
     return true;
 }
 
 /* With all bounds wider by so much. */
-static bool is_consistent(struct dt_bounds *b, const int64_t *given, int64_t wider) {
-    for (unsigned i = 0; i < b->n * b->n; i++)
-        b->at[i] = i % (b->n + 1) ? sum(given[i], wider) : 0;
-    return close_paths(b);
+static bool is_consistent(const struct matrix *m, const int64_t *given, int64_t wider) {
+    for (unsigned i = 0; i < m->n * m->n; i++)
+        m->at[i] = i % (m->n + 1) ? sum(given[i], wider) : 0;
+    return close_paths(m);
 }
 
-/* Widens them as far as they contradict each other, and closes the paths. */
-static void make_consistent(struct dt_bounds *b) {
-    int64_t *given = g_memdup2(b->at, (gsize)b->n * b->n * sizeof *b->at);
-    int64_t low = -1, high = most; /* too little; enough */
+/* Widens them as far as they contradict each other, and closes the paths. Returns by how much. */
+static int64_t make_consistent(const struct matrix *m) {
+    int64_t *given = g_memdup2(m->at, (gsize)m->n * m->n * sizeof *m->at);
+    int64_t low = -1, high = is_consistent(m, given, 0) ? 0 : most; /* too little; enough */
 
-    if (!is_consistent(b, given, 0)) {
-        while (high - low > 1) {
-            int64_t middle = low + (high - low) / 2;
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
 
-            *(is_consistent(b, given, middle) ? &high : &low) = middle;
-        }
-        is_consistent(b, given, high);
+        *(is_consistent(m, given, middle) ? &high : &low) = middle;
     }
+    is_consistent(m, given, high);
     g_free(given);
+    return high;
 }
 
 /* What the bounds against the reference allow: at least, at most; `none` of a side without any. */
@@ -98,8 +126,8 @@ struct range {
     int64_t least, most;
 };
 
-static struct range range_of(const struct dt_bounds *b, unsigned clock) {
-    int64_t to = *bound(b, clock, 0), from = *bound(b, 0, clock);
+static struct range range_of(const struct matrix *m, unsigned clock) {
+    int64_t to = *bound(m, clock, 0), from = *bound(m, 0, clock);
 
     return (struct range){from == none ? none : -from, to};
 }
@@ -119,38 +147,54 @@ static int64_t choose(const struct range *r) {
     return MIN(r->most, 0);
 }
 
-static void fix(const struct dt_bounds *b, unsigned clock, int64_t offset) {
-    *bound(b, clock, 0) = offset;
-    *bound(b, 0, clock) = -offset;
-    close_paths(b);
+static void fix(const struct matrix *m, unsigned clock, int64_t offset) {
+    *bound(m, clock, 0) = offset;
+    *bound(m, 0, clock) = -offset;
+    close_paths(m);
+}
+
+/* Sets the offsets of clocks that are known so. */
+static void fix_known(const struct matrix *m, struct dt_clocks *clocks, enum dt_clock_known how) {
+    for (unsigned i = 1; i < m->n; i++) {
+        struct dt_clock *clock = dt_clocks_nth(clocks, i);
+        struct range r = range_of(m, i);
+
+        if (clock->known != how)
+            continue;
+        clock->offset = choose(&r);
+        fix(m, i, clock->offset);
+    }
+}
+
+/* How far the true offset may be from this one. */
+static int64_t uncertainty(const struct range *sure, int64_t offset) {
+    return MAX(sure->most - offset, offset - sure->least);
 }
 
 void dt_bounds_solve(struct dt_bounds *b, struct dt_clocks *clocks) {
-    static const enum dt_clock_known order[] = {DT_CLOCK_BOTH_WAYS, DT_CLOCK_ONE_WAY,
-                                                DT_CLOCK_RECORDED};
-    bool is_fixed[CLOCKS_MAX] = {false};
+    const struct matrix *likely = &b->likely, *sure = &b->sure;
+    int64_t wider;
 
-    if (!b->n)
+    if (!sure->n)
         return;
-    make_consistent(b);
+    complete_sure(b);
+    wider = make_consistent(sure);
+    if (!close_paths(likely))
+        memcpy(likely->at, sure->at, (gsize)sure->n * sure->n * sizeof *sure->at);
     dt_clocks_nth(clocks, 0)->known = DT_CLOCK_REFERENCE;
-    for (unsigned i = 1; i < b->n; i++) {
-        struct dt_clock *clock = dt_clocks_nth(clocks, i);
-        struct range r = range_of(b, i);
+    for (unsigned i = 1; i < likely->n; i++) {
+        struct range r = range_of(likely, i);
 
-        clock->known = known(&r);
-        if (clock->known == DT_CLOCK_BOTH_WAYS)
-            clock->uncertainty = r.most - r.least - (r.most - r.least) / 2;
+        dt_clocks_nth(clocks, i)->known = known(&r);
     }
-    for (unsigned o = 0; o < G_N_ELEMENTS(order); o++)
-        for (unsigned i = 1; i < b->n; i++) {
-            struct dt_clock *clock = dt_clocks_nth(clocks, i);
-            struct range r = range_of(b, i);
+    fix_known(likely, clocks, DT_CLOCK_BOTH_WAYS);
+    fix_known(likely, clocks, DT_CLOCK_ONE_WAY);
+    fix_known(likely, clocks, DT_CLOCK_RECORDED);
+    for (unsigned i = 1; i < sure->n; i++) {
+        struct dt_clock *clock = dt_clocks_nth(clocks, i);
+        struct range r = range_of(sure, i);
 
-            if (is_fixed[i] || clock->known != order[o])
-                continue;
-            is_fixed[i] = true;
-            clock->offset = choose(&r);
-            fix(b, i, clock->offset);
-        }
+        if (clock->known == DT_CLOCK_BOTH_WAYS)
+            clock->uncertainty = uncertainty(&r, clock->offset) + wider;
+    }
 }

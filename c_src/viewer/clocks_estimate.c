@@ -8,6 +8,10 @@
  * are looked up at the end, when all nodes have told their names. A message that was delivered
  * later than it could have been does no harm, so those that are taken late, as by
  * seq_trace_receive, may count.
+ *
+ * A send that is told too late does harm. The runtime calls the tracer when it has given a message
+ * for another node to the connection, and the thread may have to wait in between. So the sender's
+ * event before this one makes a second bound, which is sure; seq_trace_send comes before the send.
  */
 #include "viewer/clocks_estimate.h"
 
@@ -27,13 +31,23 @@ struct sample {
     struct node *node; /* where that was recorded */
     uint64_t hash;     /* of what both ends tell of it */
     int64_t time;
+    int64_t sure; /* of a send: it was not before this; DT_NO_VALUE if nothing tells */
     unsigned clock;
     bool is_repeated;
     uint64_t other; /* the number of the other end's node; 0: it has a name */
     const char *name;
 };
 
+/* The last event of a process. Those whose hashes begin with the same bits share a place. */
+struct last {
+    uint64_t process; /* a hash of its node, its pid and the clock */
+    int64_t time;
+};
+
+enum { LAST_BITS = 12 };
+
 struct dt_estimate {
+    struct last lasts[1 << LAST_BITS];
     struct dt_model *nodes; /* their names and numbers alone */
     GHashTable *sent, *delivered;
     GStringChunk *names;
@@ -92,6 +106,17 @@ static uint64_t hash_message(const char *text, const char *label, uint64_t seria
     return hash_text(hash, key);
 }
 
+/* Returns the time of the process's event before this one; DT_NO_VALUE if it is not known. */
+static int64_t last_event(struct dt_estimate *e, const struct sample *now, const char *pid) {
+    uint64_t process =
+        hash_text(((uint64_t)(uintptr_t)now->node + now->clock) * 0x9e3779b97f4a7c15, pid);
+    struct last *last = &e->lasts[process >> (64 - LAST_BITS)];
+    int64_t before = last->process == process ? last->time : DT_NO_VALUE;
+
+    *last = (struct last){process, now->time};
+    return before;
+}
+
 static void add(struct dt_estimate *e, GHashTable *samples, const struct sample *sample) {
     struct sample *former = g_hash_table_lookup(samples, sample), *added;
 
@@ -132,8 +157,15 @@ void dt_estimate_event(void *estimate, const struct dt_recorded *event) {
     case DT_process_identity:
         dt_node_named(node, f->process_identity.node, "");
         break;
+    case DT_process_scheduled:
+        last_event(e, &sample, f->process_scheduled.pid);
+        break;
+    case DT_message_receive:
+        last_event(e, &sample, f->message_receive.to);
+        break;
     case DT_message_send:
         sample.hash = hash_message(f->message_send.message, "", 0);
+        sample.sure = last_event(e, &sample, f->message_send.from);
         add_sent(e, sample, f->message_send.to);
         break;
     case DT_message_delivery:
@@ -146,6 +178,8 @@ void dt_estimate_event(void *estimate, const struct dt_recorded *event) {
     case DT_seq_trace_send:
         sample.hash = hash_message(f->seq_trace_send.message, f->seq_trace_send.label,
                                    f->seq_trace_send.current + 1);
+        last_event(e, &sample, f->seq_trace_send.from);
+        sample.sure = sample.time;
         add_sent(e, sample, f->seq_trace_send.to);
         break;
     case DT_seq_trace_receive:
@@ -179,7 +213,8 @@ void dt_estimate_end(struct dt_estimate *e, struct dt_clocks *clocks) {
             continue;
         delivered = g_hash_table_lookup(e->delivered, &wanted);
         if (delivered && !delivered->is_repeated && other(delivered) == sent->node)
-            dt_bounds_add(bounds, sent->clock, delivered->clock, delivered->time - sent->time);
+            dt_bounds_add(bounds, sent->clock, delivered->clock, delivered->time - sent->time,
+                          sent->sure == DT_NO_VALUE ? DT_NO_VALUE : delivered->time - sent->sure);
     }
     dt_bounds_solve(bounds, clocks);
     dt_bounds_free(bounds);
