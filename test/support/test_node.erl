@@ -3,7 +3,7 @@
 -module(test_node).
 
 -export([start/0, start/1, stop/1, os_pid/1, call/2, call/3, is_ours/1, test_paths/0]).
--export([start_epmd/0, stop_epmd/1, with_epmd/1, named/2, named/3, nameless/1]).
+-export([start_epmd/0, stop_epmd/1, with_epmd/1, free_port/0, named/2, named/3, nameless/1]).
 
 -define(DEADLINE, 180000).
 
@@ -55,10 +55,7 @@ call(Node, Fun, Deadline) ->
 %% Nodes that are connected require names and an epmd: one of their own, which ends with the test, and not the
 %% machine's.
 start_epmd() ->
-    {ok, Listen} = gen_tcp:listen(0, [{ip, {127, 0, 0, 1}}]),
-    {ok, PortNumber} = inet:port(Listen),
-    ok = gen_tcp:close(Listen),
-    Number = integer_to_list(PortNumber),
+    Number = integer_to_list(free_port()),
     Port = open_port({spawn_executable, "/bin/sh"},
                      [{args, ["-c", "epmd -d -port " ++ Number ++ " -address 127.0.0.1 & read end; kill $!"]},
                       stderr_to_stdout]),
@@ -67,6 +64,12 @@ start_epmd() ->
 
 stop_epmd({_, Port}) ->
     true = port_close(Port).
+
+free_port() ->
+    {ok, Listen} = gen_tcp:listen(0, [{ip, {127, 0, 0, 1}}]),
+    {ok, Number} = inet:port(Listen),
+    ok = gen_tcp:close(Listen),
+    Number.
 
 with_epmd(Fun) ->
     Epmd = start_epmd(),
