@@ -662,7 +662,7 @@ failures(Config) ->
     all_fail(
       [{Status, Place, [case Arg of os_pid -> OsPid; _ -> Arg end || Arg <- Args], Text}
        || {Status, Place, Args, Text} <-
-            [{4, [no_tracefs(), " ", faked(Folder ++ "/later", "bpftrace", "echo bpftrace v0.27.0")], ["top", os_pid],
+            [{4, [no_tracefs(), " ", old(Folder ++ "/later", "bpftrace", "bpftrace v0.27.0")], ["top", os_pid],
               "no tracefs is mounted.*\n  next: as root: `mount -t tracefs"},
              {3, here("mount -t tmpfs tmpfs /sys/kernel/security; "
                       "echo 'none integrity [confidentiality]' > /sys/kernel/security/lockdown"),
@@ -680,7 +680,7 @@ failures(Config) ->
               "session daemon can't be started: I can't start\n  next: start it by hand"},
              {6, here("mount -t tmpfs -o size=1M tmpfs /dev/shm"), ["record", os_pid, "-o", Folder ++ "/small"],
               "/dev/shm has .* free, too little.*\n  next: make room"},
-             {4, here("mount -t tmpfs tmpfs /dev; mknod /dev/null c 1 3"), ["record", os_pid, "-o", Folder ++ "/without"],
+             {4, here("mount -t tmpfs tmpfs /dev; mknod /dev/null c 1 3"), ["record", os_pid, "-o", Folder ++ "/bare"],
               "there is no /dev/shm.*\n  next: as root: `mkdir"},
              {1, "", ["record", os_pid, "-o", "/proc/nowhere"], "can't be written.*\n  next: write elsewhere"},
              {5, "", ["record", "nobody_has_this_name"],
