@@ -168,9 +168,7 @@ const char *dt_text_mfa(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM modul
     const struct dt_cached_call *cached = dt_cache_find_call(text->cache, module, function, arity);
     char *start = text->next;
 
-    if (!cached || dt_put_room(text) <= sizeof cached->text)
-        return dt_put_end(text, start, put_new_mfa(text, env, module, function, arity));
-    memcpy(start, cached->text, sizeof cached->text);
-    text->next = start + cached->size + 1;
-    return start;
+    if (cached && dt_put_entry(text, cached->text, sizeof cached->text, cached->size + 1U))
+        return start;
+    return dt_put_end(text, start, put_new_mfa(text, env, module, function, arity));
 }

@@ -18,11 +18,9 @@ static inline const char *dt_text_id(struct dt_text *text, ErlNifEnv *env, ERL_N
     const struct dt_cached_word *cached = dt_cache_find_word(text->cache, DT_AS_ERLANG, id);
     char *start = text->next;
 
-    if (!cached || dt_put_room(text) <= sizeof cached->text)
-        return dt_text_new_id(text, env, id);
-    memcpy(start, cached->text, sizeof cached->text);
-    text->next = start + cached->size + 1;
-    return start;
+    if (cached && dt_put_entry(text, cached->text, sizeof cached->text, cached->size + 1U))
+        return start;
+    return dt_text_new_id(text, env, id);
 }
 
 /* More arguments than a function can have: a process may be spawned with that many, and then

@@ -38,18 +38,23 @@ bool dt_put_number(struct dt_text *text, unsigned long number);
 /* As the runtime's %T writes it: for terms that it writes in bounded time. */
 bool dt_put_runtime(struct dt_text *text, ERL_NIF_TERM term);
 
+/* Appends `size` bytes of a cache's entry, which has `max`, if there is room for these. All of it
+   is quicker to copy than as much as there is. */
+static inline bool dt_put_entry(struct dt_text *text, const char *entry, size_t max, size_t size) {
+    if (dt_put_room(text) <= max)
+        return false;
+    memcpy(text->next, entry, max);
+    text->next += size;
+    return true;
+}
+
 /* Appends the text of an atom, or of a local pid or port, if it is cached and there is room for it.
    Takes any term. */
 static inline bool dt_put_cached(struct dt_text *text, enum dt_spelling spelling,
                                  ERL_NIF_TERM term) {
     const struct dt_cached_word *cached = dt_cache_find_word(text->cache, spelling, term);
 
-    if (!cached || dt_put_room(text) <= sizeof cached->text)
-        return false;
-    /* All of it is quicker to copy than as much as there is. */
-    memcpy(text->next, cached->text, sizeof cached->text);
-    text->next += cached->size;
-    return true;
+    return cached && dt_put_entry(text, cached->text, sizeof cached->text, cached->size);
 }
 
 /* Ends the text that began at `start`. Returns NULL, and leaves the buffer as it was before the

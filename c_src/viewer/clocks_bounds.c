@@ -109,14 +109,16 @@ static bool is_consistent(const struct matrix *m, const int64_t *given, int64_t 
 /* Widens them as far as they contradict each other, and closes the paths. Returns by how much. */
 static int64_t make_consistent(const struct matrix *m) {
     int64_t *given = g_memdup2(m->at, (gsize)m->n * m->n * sizeof *m->at);
-    int64_t low = -1, high = is_consistent(m, given, 0) ? 0 : most; /* too little; enough */
+    int64_t low = 0, high = 0; /* too little; enough */
 
-    while (high - low > 1) {
-        int64_t middle = low + (high - low) / 2;
+    if (!is_consistent(m, given, 0)) {
+        for (high = most; high - low > 1;) {
+            int64_t middle = low + (high - low) / 2;
 
-        *(is_consistent(m, given, middle) ? &high : &low) = middle;
+            *(is_consistent(m, given, middle) ? &high : &low) = middle;
+        }
+        is_consistent(m, given, high);
     }
-    is_consistent(m, given, high);
     g_free(given);
     return high;
 }
