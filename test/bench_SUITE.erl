@@ -20,7 +20,8 @@ init_per_suite(Config) ->
                            || Tool <- ["perf", "gnuplot"]]]],
     Built = filename:join(?config(priv_dir, Config), "bench"),
     {0, _} = test_shell:run("make -C '~ts' bench-built BENCH='~ts' 2>&1", [test_shell:project(), Built]),
-    true = code:add_patha(Built),
+    %% Last: it has the test's helpers too, and one that is loaded from there finds no suites in the folder above.
+    true = code:add_pathz(Built),
     [{built, Built} | Config].
 
 end_per_suite(Config) ->
