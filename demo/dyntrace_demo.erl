@@ -28,7 +28,9 @@ with_bpftrace() ->
     {Printer, Ref} = spawn_monitor(fun() -> hold([], 0, [], new_page()) end),
     Consumer = test_bpftrace:start_script(Script, #{on_line => fun(Line) -> Printer ! {line, Line} end,
                                                   strlen => Strlen}),
-    ok = live(),
+    System = live(),
+    %% bpftrace drops what it has not read when it is interrupted.
+    ok = test_wait:until("the system's exit is printed", fun() -> has_exited(System, test_bpftrace:lines(Consumer)) end),
     _ = test_bpftrace:stop_script(Consumer),
     Printer ! {end_of_lines, self()},
     receive
@@ -46,7 +48,7 @@ with_lttng(NoBpftrace) ->
     header("LTTng", "after the recording"),
     Session = test_lttng:start(Daemon, ['*']),
     test_wait:until("LTTng is attached", fun(Enabled) -> Enabled =/= [] end, fun dyntrace:listeners/0),
-    ok = live(),
+    _ = live(),
     Events = [Event || Line <- test_lttng:text(Session), Event <- [demo_events:from_lttng(Line)], Event =/= none],
     _ = lists:foldl(fun print/2, new_page(), Events),
     summary(Events),
@@ -55,7 +57,16 @@ with_lttng(NoBpftrace) ->
           "  lttng create && lttng enable-event -u 'org_erlang_dyntrace:*' && lttng start\n"
           "  lttng stop && lttng view\n"]).
 
-%% The system does its rounds while it is traced as from the shell.
+has_exited(System, Lines) ->
+    Pid = list_to_binary(pid_to_list(System)),
+    lists:any(fun(Line) ->
+                      case demo_events:from_bpftrace(Line) of
+                          {_, process_exit, #{pid := Pid}} -> true;
+                          _ -> false
+                      end
+              end, Lines).
+
+%% The system does its rounds while it is traced as from the shell. Returns its supervisor's pid.
 live() ->
     {module, demo_system} = code:ensure_loaded(demo_system),
     [1 = erlang:trace_pattern({demo_system, Function, 1}, [{'_', [], [{exception_trace}]}], [local])
@@ -66,7 +77,7 @@ live() ->
     ok = demo_system:stop(System),
     _ = erlang:trace(new, false, [all]),
     lists:foreach(fun untrace/1, processes()),
-    ok.
+    System.
 
 untrace(Pid) ->
     try erlang:trace(Pid, false, [all])
