@@ -30,7 +30,7 @@ with_bpftrace() ->
                                                   strlen => Strlen}),
     System = live(),
     %% bpftrace drops what it has not read when it is interrupted.
-    ok = test_wait:until("the system's exit is printed", fun() -> has_exited(System, test_bpftrace:lines(Consumer)) end),
+    ok = test_wait:until("the system's exit is told", fun() -> has_exited(System, test_bpftrace:lines(Consumer)) end),
     _ = test_bpftrace:stop_script(Consumer),
     Printer ! {end_of_lines, self()},
     receive
