@@ -171,8 +171,9 @@ memory(Config) ->
                     end),
     Before = after_mark(Consumer, Config),
     Keeper = call(Config, fun() ->
-                                  spawn(fun() -> kept(binary:copy(<<"x">>, 50 * ?MB), lists:seq(1, 5 * ?MB)) end)
+                                  spawn(fun() -> kept(binary:copy(<<"x">>, 55 * ?MB), lists:seq(1, 6 * ?MB)) end)
                           end),
+    %% By less than what is kept: other memory is freed meanwhile.
     test_wait:until("the memory has grown",
                     fun() ->
                             Grown = after_mark(Consumer, Config),
