@@ -3,8 +3,9 @@
  * shortest path is the tightest bound. With all shortest paths, the middle between the bounds of
  * each clock against the reference keeps all bounds.
  *
- * The likely bounds are taken as long as they agree, else the sure ones. What is sure is the
- * uncertainty in both cases.
+ * A send may be told late, at most by the time since its sender's event before it. The likely
+ * bounds are taken in the order of that time: each class if it agrees with what is sure and with
+ * the classes before. What is sure gives the uncertainty in any case.
  *
  * A circle below 0 is a contradiction. Among sure bounds, clocks run at different speeds, or were
  * set meanwhile. Then all bounds are widened by the least time that resolves it, and so are the
@@ -20,6 +21,9 @@ enum {
     /* The time for all paths is that number cubed. Without offsets, a recording of more clocks is
        shown as it is. */
     CLOCKS_MAX = 64,
+    /* By how many binary digits the time has by which a send may have been told late, in ns. The
+       last one is for 9 minutes or more, and where it isn't known. */
+    CLASSES = 41,
 };
 
 /* Sums of two do not overflow. */
@@ -31,7 +35,7 @@ struct matrix {
 };
 
 struct dt_bounds {
-    struct matrix likely, sure;
+    struct matrix sure, likely[CLASSES];
 };
 
 static struct matrix matrix_new(unsigned n) {
@@ -46,14 +50,16 @@ struct dt_bounds *dt_bounds_new(unsigned clocks) {
     struct dt_bounds *b = g_new0(struct dt_bounds, 1);
     unsigned n = clocks <= CLOCKS_MAX ? clocks : 0;
 
-    b->likely = matrix_new(n);
     b->sure = matrix_new(n);
+    for (unsigned i = 0; i < CLASSES; i++)
+        b->likely[i] = matrix_new(n);
     return b;
 }
 
 void dt_bounds_free(struct dt_bounds *b) {
-    g_free(b->likely.at);
     g_free(b->sure.at);
+    for (unsigned i = 0; i < CLASSES; i++)
+        g_free(b->likely[i].at);
     g_free(b);
 }
 
@@ -65,19 +71,37 @@ static void tighten(const struct matrix *m, unsigned from, unsigned to, int64_t 
     *bound(m, from, to) = MIN(*bound(m, from, to), CLAMP(ns, -most, most));
 }
 
+static unsigned class_of(int64_t ns, int64_t sure) {
+    int64_t late = CLAMP(sure, -most, most) - CLAMP(ns, -most, most);
+
+    if (sure == DT_NO_VALUE)
+        return CLASSES - 1;
+    return late <= 0 ? 0 : MIN(64 - (unsigned)__builtin_clzll((uint64_t)late), CLASSES - 1);
+}
+
 void dt_bounds_add(struct dt_bounds *b, unsigned from, unsigned to, int64_t ns, int64_t sure) {
-    if (from >= b->likely.n || to >= b->likely.n || from == to)
+    if (from >= b->sure.n || to >= b->sure.n || from == to)
         return;
-    tighten(&b->likely, from, to, ns);
+    tighten(&b->likely[class_of(ns, sure)], from, to, ns);
     if (sure != DT_NO_VALUE)
         tighten(&b->sure, from, to, sure);
 }
 
+static void tighten_all(const struct matrix *m, const struct matrix *by) {
+    for (unsigned i = 0; i < m->n * m->n; i++)
+        m->at[i] = MIN(m->at[i], by->at[i]);
+}
+
 /* Where nothing is sure, what is likely has to do. */
 static void complete_sure(const struct dt_bounds *b) {
-    for (unsigned i = 0; i < b->sure.n * b->sure.n; i++)
+    struct matrix all = matrix_new(b->sure.n);
+
+    for (unsigned i = 0; i < CLASSES; i++)
+        tighten_all(&all, &b->likely[i]);
+    for (unsigned i = 0; i < all.n * all.n; i++)
         if (b->sure.at[i] == none)
-            b->sure.at[i] = b->likely.at[i];
+            b->sure.at[i] = all.at[i];
+    g_free(all.at);
 }
 
 static int64_t sum(int64_t a, int64_t b) {
@@ -121,6 +145,25 @@ static int64_t make_consistent(const struct matrix *m) {
     }
     g_free(given);
     return high;
+}
+
+static void copy(const struct matrix *to, const struct matrix *from) {
+    memcpy(to->at, from->at, (gsize)from->n * from->n * sizeof *from->at);
+}
+
+/* The sure bounds, and those of the likely ones that agree. */
+static struct matrix best_bounds(const struct dt_bounds *b) {
+    struct matrix best = matrix_new(b->sure.n), tried = matrix_new(b->sure.n);
+
+    copy(&best, &b->sure);
+    for (unsigned i = 0; i < CLASSES; i++) {
+        copy(&tried, &best);
+        tighten_all(&tried, &b->likely[i]);
+        if (close_paths(&tried))
+            copy(&best, &tried);
+    }
+    g_free(tried.at);
+    return best;
 }
 
 /* What the bounds against the reference allow: at least, at most; `none` of a side without any. */
@@ -174,24 +217,24 @@ static int64_t uncertainty(const struct range *sure, int64_t offset) {
 }
 
 void dt_bounds_solve(struct dt_bounds *b, struct dt_clocks *clocks) {
-    const struct matrix *likely = &b->likely, *sure = &b->sure;
+    const struct matrix *sure = &b->sure;
+    struct matrix best;
     int64_t wider;
 
     if (!sure->n)
         return;
     complete_sure(b);
     wider = make_consistent(sure);
-    if (!close_paths(likely))
-        memcpy(likely->at, sure->at, (gsize)sure->n * sure->n * sizeof *sure->at);
+    best = best_bounds(b);
     dt_clocks_nth(clocks, 0)->known = DT_CLOCK_REFERENCE;
-    for (unsigned i = 1; i < likely->n; i++) {
-        struct range r = range_of(likely, i);
+    for (unsigned i = 1; i < best.n; i++) {
+        struct range r = range_of(&best, i);
 
         dt_clocks_nth(clocks, i)->known = known(&r);
     }
-    fix_known(likely, clocks, DT_CLOCK_BOTH_WAYS);
-    fix_known(likely, clocks, DT_CLOCK_ONE_WAY);
-    fix_known(likely, clocks, DT_CLOCK_RECORDED);
+    fix_known(&best, clocks, DT_CLOCK_BOTH_WAYS);
+    fix_known(&best, clocks, DT_CLOCK_ONE_WAY);
+    fix_known(&best, clocks, DT_CLOCK_RECORDED);
     for (unsigned i = 1; i < sure->n; i++) {
         struct dt_clock *clock = dt_clocks_nth(clocks, i);
         struct range r = range_of(sure, i);
@@ -199,4 +242,5 @@ void dt_bounds_solve(struct dt_bounds *b, struct dt_clocks *clocks) {
         if (clock->known == DT_CLOCK_BOTH_WAYS)
             clock->uncertainty = uncertainty(&r, clock->offset) + wider;
     }
+    g_free(best.at);
 }
