@@ -114,7 +114,7 @@ check-sanitize: deps-check ## run the library's and the viewer's suites with ASa
 	  $(REBAR) ct --suite $(or $(SUITES),$(call suites,$(foreach part,$(SANITIZE_PARTS),$(SANITIZE_$(part)))))
 
 # One of the parts, which the jobs of .ci/run share out.
-check-sanitize-%:
+$(addprefix check-sanitize-,$(SANITIZE_PARTS)): check-sanitize-%:
 	$(MAKE) check-sanitize SUITES=$(call suites,$(SANITIZE_$*))
 
 # The suites that attach a consumer to a node.

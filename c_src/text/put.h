@@ -38,8 +38,8 @@ bool dt_put_number(struct dt_text *text, unsigned long number);
 /* As the runtime's %T writes it: for terms that it writes in bounded time. */
 bool dt_put_runtime(struct dt_text *text, ERL_NIF_TERM term);
 
-/* Appends `size` bytes of a cache's entry, which has `max`, if there is room for these. All of it
-   is quicker to copy than as much as there is. */
+/* Appends the first `size` bytes of a cache's entry of `max` bytes, if there is room for `max`: a
+   copy of a constant size is faster. */
 static inline bool dt_put_entry(struct dt_text *text, const char *entry, size_t max, size_t size) {
     if (dt_put_room(text) <= max)
         return false;
