@@ -187,7 +187,7 @@ container(Config) ->
     case test_shell:run("bpftrace --version", []) of
         {0, <<"bpftrace v0.23.", _/binary>>} ->
             {1, Output} = test_command:run(["run", "exits", integer_to_list(Pid), "--seconds", "1"]),
-            ?assertMatch({match, _}, re:run(Output, ?NOT_ALONE "this version of bpftrace"));
+            ?assertMatch({match, _}, re:run(Output, ?NOT_ALONE ".*bpftrace 0.23 may fail"));
         {0, _} ->
             is_counted_alone(integer_to_list(Pid), Node, ?config(node, Config))
     end,
