@@ -105,8 +105,17 @@ kill_daemon(Daemon = #daemon{keeper = Keeper}) ->
     ok = signal_daemon(Daemon, "KILL"),
     receive {'DOWN', Ref, process, Keeper, _} -> ok end.
 
+%% A stopped daemon answers nothing: on a busy machine, its threads run on until the kernel has stopped each of them.
+signal_daemon(#daemon{os_pid = OsPid}, "STOP") when is_integer(OsPid) ->
+    signal(OsPid, "STOP"),
+    ok = test_wait:until("the daemon's threads have stopped", ["T"], fun() -> thread_states(OsPid) end);
 signal_daemon(#daemon{os_pid = OsPid}, Signal) when is_integer(OsPid) ->
     signal(OsPid, Signal).
+
+thread_states(OsPid) ->
+    Files = filelib:wildcard(lists:concat(["/proc/", OsPid, "/task/*/status"])),
+    lists:usort([State || File <- Files, {ok, Status} <- [file:read_file(File)],
+                          {match, [State]} <- [re:run(Status, "\nState:\t(\\w)", [{capture, all_but_first, list}])]]).
 
 signal(OsPid, Signal) ->
     _ = test_shell:run("kill -~s ~b", [Signal, OsPid]),
