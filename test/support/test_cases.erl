@@ -117,7 +117,7 @@ run(port_link) ->
      || Type <- [<<"link">>, <<"unlink">>, <<"link">>]];
 
 run(port_scheduled) ->
-    {_, Port, Told} = port_life([running_ports]),
+    {_, Port, Told} = on_one_scheduler(fun() -> port_life([running_ports]) end),
     [Event || {trace, _, Tag, Where} <- Told,
               Event <- comparable({port_scheduled,
                                    #{port => text(Port), entry => location(Where), type => atom_to_binary(Tag)}})];
@@ -572,6 +572,15 @@ port_life(Flags, Tracer) ->
         {Owner, Port} ->
             0 = test_trace:trace(new_ports, false, [Tracer | Flags]),
             receive {'DOWN', Ref, process, Owner, _} -> {Owner, Port} end
+    end.
+
+%% The VM names the operation only if it calls the port at once: not while another scheduler still runs the port, whose
+%% input the process has already received.
+on_one_scheduler(Fun) ->
+    Online = erlang:system_flag(schedulers_online, 1),
+    try Fun()
+    after
+        1 = erlang:system_flag(schedulers_online, Online)
     end.
 
 no_patterns() ->
