@@ -4,16 +4,14 @@
  * each clock against the reference keeps all bounds.
  *
  * A send may be told late, at most by the time since its sender's event before it. The likely
- * bounds are taken in the order of that time: each class if it agrees with what is sure and with
- * the classes before. What is sure gives the uncertainty in any case.
+ * bounds are taken in the order of that time: each if it agrees with what is sure and with those
+ * before it. What is sure gives the uncertainty in any case.
  *
  * A circle below 0 is a contradiction. Among sure bounds, clocks run at different speeds, or were
- * set meanwhile. Then all bounds are widened by the least time that resolves it, and so are the
- * uncertainties.
+ * set meanwhile. Then all sure bounds are widened by the least time that resolves it, and so are
+ * the uncertainties.
  */
 #include "viewer/clocks_bounds.h"
-
-#include <string.h>
 
 #include <glib.h>
 
@@ -21,21 +19,28 @@ enum {
     /* The time for all paths is that number cubed. Without offsets, a recording of more clocks is
        shown as it is. */
     CLOCKS_MAX = 64,
-    /* By how many binary digits the time has by which a send may have been told late, in ns. The
-       last one is for 9 minutes or more, and where it isn't known. */
-    CLASSES = 41,
 };
 
-/* Sums of two do not overflow. */
-static const int64_t none = INT64_C(1) << 61, most = INT64_C(1) << 60;
+/* 146 years. Sums of two do not overflow. */
+static const int64_t none = INT64_MAX, most = INT64_MAX / 2;
 
 struct matrix {
     unsigned n;
     int64_t *at; /* n * n */
 };
 
+/* offset(from) - offset(to) <= ns, if the send was told in time. */
+struct likely {
+    unsigned from, to;
+    int64_t ns;
+    int64_t late; /* the most by which it was told late; `unknown` */
+};
+
+static const int64_t unknown = INT64_MAX;
+
 struct dt_bounds {
-    struct matrix sure, likely[CLASSES];
+    struct matrix sure;
+    GArray *likely;
 };
 
 static struct matrix matrix_new(unsigned n) {
@@ -46,20 +51,21 @@ static struct matrix matrix_new(unsigned n) {
     return m;
 }
 
+static struct matrix matrix_copy(const struct matrix *m) {
+    return (struct matrix){m->n, g_memdup2(m->at, ((gsize)m->n * m->n + 1) * sizeof *m->at)};
+}
+
 struct dt_bounds *dt_bounds_new(unsigned clocks) {
     struct dt_bounds *b = g_new0(struct dt_bounds, 1);
-    unsigned n = clocks <= CLOCKS_MAX ? clocks : 0;
 
-    b->sure = matrix_new(n);
-    for (unsigned i = 0; i < CLASSES; i++)
-        b->likely[i] = matrix_new(n);
+    b->sure = matrix_new(clocks <= CLOCKS_MAX ? clocks : 0);
+    b->likely = g_array_new(FALSE, FALSE, sizeof(struct likely));
     return b;
 }
 
 void dt_bounds_free(struct dt_bounds *b) {
     g_free(b->sure.at);
-    for (unsigned i = 0; i < CLASSES; i++)
-        g_free(b->likely[i].at);
+    g_array_free(b->likely, TRUE);
     g_free(b);
 }
 
@@ -68,40 +74,23 @@ static int64_t *bound(const struct matrix *m, unsigned from, unsigned to) {
 }
 
 static void tighten(const struct matrix *m, unsigned from, unsigned to, int64_t ns) {
-    *bound(m, from, to) = MIN(*bound(m, from, to), CLAMP(ns, -most, most));
+    *bound(m, from, to) = MIN(*bound(m, from, to), ns);
 }
 
-static unsigned class_of(int64_t ns, int64_t sure) {
-    int64_t late = CLAMP(sure, -most, most) - CLAMP(ns, -most, most);
-
-    if (sure == DT_NO_VALUE)
-        return CLASSES - 1;
-    return late <= 0 ? 0 : MIN(64 - (unsigned)__builtin_clzll((uint64_t)late), CLASSES - 1);
+static bool is_too_far(int64_t ns) {
+    return ns < -most || ns > most;
 }
 
 void dt_bounds_add(struct dt_bounds *b, unsigned from, unsigned to, int64_t ns, int64_t sure) {
-    if (from >= b->sure.n || to >= b->sure.n || from == to)
+    struct likely likely = {from, to, ns, unknown};
+
+    if (from >= b->sure.n || to >= b->sure.n || from == to || is_too_far(ns))
         return;
-    tighten(&b->likely[class_of(ns, sure)], from, to, ns);
-    if (sure != DT_NO_VALUE)
+    if (sure != DT_NO_VALUE && !is_too_far(sure)) {
+        likely.late = MAX(sure - ns, 0);
         tighten(&b->sure, from, to, sure);
-}
-
-static void tighten_all(const struct matrix *m, const struct matrix *by) {
-    for (unsigned i = 0; i < m->n * m->n; i++)
-        m->at[i] = MIN(m->at[i], by->at[i]);
-}
-
-/* Where nothing is sure, what is likely has to do. */
-static void complete_sure(const struct dt_bounds *b) {
-    struct matrix all = matrix_new(b->sure.n);
-
-    for (unsigned i = 0; i < CLASSES; i++)
-        tighten_all(&all, &b->likely[i]);
-    for (unsigned i = 0; i < all.n * all.n; i++)
-        if (b->sure.at[i] == none)
-            b->sure.at[i] = all.at[i];
-    g_free(all.at);
+    }
+    g_array_append_val(b->likely, likely);
 }
 
 static int64_t sum(int64_t a, int64_t b) {
@@ -147,22 +136,59 @@ static int64_t make_consistent(const struct matrix *m) {
     return high;
 }
 
-static void copy(const struct matrix *to, const struct matrix *from) {
-    memcpy(to->at, from->at, (gsize)from->n * from->n * sizeof *from->at);
+/* The least late first; of those, the one that bounds least. The rest makes the order the same each
+   time. */
+static gint compare_likely(gconstpointer a, gconstpointer b) {
+    const struct likely *x = a, *y = b;
+
+    if (x->late != y->late)
+        return x->late < y->late ? -1 : 1;
+    if (x->ns != y->ns)
+        return x->ns > y->ns ? -1 : 1;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    return x->to < y->to ? -1 : x->to > y->to;
+}
+
+/* Where nothing is sure, not over others either, what is likely has to do. Returns by how much the
+   sure bounds were widened. */
+static int64_t make_sure(const struct dt_bounds *b) {
+    int64_t wider = make_consistent(&b->sure);
+    struct matrix before = matrix_copy(&b->sure);
+
+    for (guint i = 0; i < b->likely->len; i++) {
+        const struct likely *l = &g_array_index(b->likely, struct likely, i);
+
+        if (*bound(&before, l->from, l->to) == none)
+            tighten(&b->sure, l->from, l->to, l->ns);
+    }
+    g_free(before.at);
+    return sum(wider, make_consistent(&b->sure));
+}
+
+/* False if it contradicts the others, whose paths are closed. */
+static bool agrees(const struct matrix *m, const struct likely *l) {
+    return sum(l->ns, *bound(m, l->to, l->from)) >= 0;
+}
+
+/* Closes the paths over this bound. */
+static void take(const struct matrix *m, const struct likely *l) {
+    for (unsigned i = 0; i < m->n; i++)
+        for (unsigned j = 0; j < m->n; j++)
+            tighten(m, i, j, sum(sum(*bound(m, i, l->from), l->ns), *bound(m, l->to, j)));
 }
 
 /* The sure bounds, and those of the likely ones that agree. */
 static struct matrix best_bounds(const struct dt_bounds *b) {
-    struct matrix best = matrix_new(b->sure.n), tried = matrix_new(b->sure.n);
+    struct matrix best = matrix_copy(&b->sure);
 
-    copy(&best, &b->sure);
-    for (unsigned i = 0; i < CLASSES; i++) {
-        copy(&tried, &best);
-        tighten_all(&tried, &b->likely[i]);
-        if (close_paths(&tried))
-            copy(&best, &tried);
+    g_array_sort(b->likely, compare_likely);
+    for (guint i = 0; i < b->likely->len; i++) {
+        const struct likely *l = &g_array_index(b->likely, struct likely, i);
+
+        if (l->ns < *bound(&best, l->from, l->to) && agrees(&best, l))
+            take(&best, l);
     }
-    g_free(tried.at);
     return best;
 }
 
@@ -223,8 +249,7 @@ void dt_bounds_solve(struct dt_bounds *b, struct dt_clocks *clocks) {
 
     if (!sure->n)
         return;
-    complete_sure(b);
-    wider = make_consistent(sure);
+    wider = make_sure(b);
     best = best_bounds(b);
     dt_clocks_nth(clocks, 0)->known = DT_CLOCK_REFERENCE;
     for (unsigned i = 1; i < best.n; i++) {
@@ -240,7 +265,9 @@ void dt_bounds_solve(struct dt_bounds *b, struct dt_clocks *clocks) {
         struct range r = range_of(sure, i);
 
         if (clock->known == DT_CLOCK_BOTH_WAYS)
-            clock->uncertainty = uncertainty(&r, clock->offset) + wider;
+            clock->uncertainty = sum(MIN(uncertainty(&r, clock->offset), most), wider);
+        else if (clock->known == DT_CLOCK_RECORDED && clock->offset)
+            clock->known = DT_CLOCK_APART;
     }
     g_free(best.at);
 }

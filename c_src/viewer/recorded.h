@@ -26,6 +26,7 @@ struct dt_clock {
         DT_CLOCK_REFERENCE, /* the others are set by this one */
         DT_CLOCK_BOTH_WAYS, /* messages in both directions bound the offset */
         DT_CLOCK_ONE_WAY,   /* on one side alone */
+        DT_CLOCK_APART,     /* set by others that no message joins to the reference */
     } known;
     int64_t offset;      /* ns */
     int64_t uncertainty; /* ns: the true offset is so near; DT_NO_VALUE unless BOTH_WAYS */

@@ -32,14 +32,15 @@ char *dt_show_clock(const struct dt_clock *clock) {
         return g_strdup("");
     if (clock->known == DT_CLOCK_REFERENCE)
         return g_strdup("reference");
-    if (clock->known == DT_CLOCK_RECORDED && !clock->offset)
+    if (clock->known == DT_CLOCK_RECORDED)
         return g_strdup("as recorded");
     char offset[32], uncertainty[32];
+    const char *sign = clock->offset < 0 ? "-" : "+";
     dt_show_ns(offset, sizeof offset, ABS(clock->offset));
+    if (clock->known != DT_CLOCK_BOTH_WAYS)
+        return g_strdup_printf("%s%s, %s", sign, offset, dt_clock_words[clock->known]);
     dt_show_ns(uncertainty, sizeof uncertainty, clock->uncertainty);
-    return g_strdup_printf("%s%s%s%s", clock->offset < 0 ? "-" : "+", offset,
-                           clock->known == DT_CLOCK_BOTH_WAYS ? " \u00b1 " : ", one way",
-                           clock->known == DT_CLOCK_BOTH_WAYS ? uncertainty : "");
+    return g_strdup_printf("%s%s \u00b1 %s", sign, offset, uncertainty);
 }
 
 void dt_show_bytes(char *to, size_t size, uint64_t bytes) {
