@@ -128,8 +128,8 @@ processes_in_a_dump(Config) ->
     ?assertEqual([], [Pid || Pid <- Spawned, not is_map_key(test_cases:text(Pid), Expected)]),
     ?assertMatch(#{initial := <<"Shop.Cart.init/1">>}, maps:get(test_cases:text(lists:nth(10, Spawned)), Expected)),
     until_told(Expected, fun() -> told(Consumer) end),
-    Events = test_bpftrace:stop(Consumer),
-    [{dump_end, #{processes := Count}} | _] = [Event || Event = {dump_end, _} <- Events],
+    {dump_end, #{processes := Count}} = test_bpftrace:await(Consumer, fun({Probe, _}) -> Probe =:= dump_end end),
+    _ = test_bpftrace:stop(Consumer),
     ?assert(Count >= maps:size(Expected), {Count, Expected}),
     until_following(sources, [], Config).
 

@@ -6,9 +6,7 @@ const char *const dt_probe_names[DT_PROBES] = {
 };
 
 const char *const dt_clock_words[] = {
-    [DT_CLOCK_RECORDED] = "recorded",
-    [DT_CLOCK_REFERENCE] = "reference",
-    [DT_CLOCK_BOTH_WAYS] = "both ways",
-    [DT_CLOCK_ONE_WAY] = "one way",
+    [DT_CLOCK_RECORDED] = "recorded",   [DT_CLOCK_REFERENCE] = "reference",
+    [DT_CLOCK_BOTH_WAYS] = "both ways", [DT_CLOCK_ONE_WAY] = "one way",
     [DT_CLOCK_APART] = "apart",
 };
