@@ -399,7 +399,7 @@ dump_during_a_dump(Config) ->
                          _ = sys:get_state(dyntrace_autotracer),
                          true = erlang:resume_process(Dumper)
                  end),
-    test_wait:until("one more dump", fun() -> dumps(Config) >= Before + 2 end),
+    test_wait:until("one more dump", fun(Dumps) -> Dumps >= Before + 2 end, fun() -> dumps(Config) end),
     until_idle(Config),
     ?assertEqual(Before + 2, dumps(Config)),
     _ = test_bpftrace:await(Consumer, fun({Probe, Fields}) ->
