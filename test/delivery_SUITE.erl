@@ -68,16 +68,20 @@ consumer(Probes, Config) ->
 
 %% The events, when the last one is there: of the message `last', or of the return from test_cases:location/1.
 events(Consumer, Config) ->
+    ok = await(Consumer, fun is_last/1, Config),
     case ?config(backend, Config) of
-        usdt ->
-            _ = test_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= <<"last">>;
-                                                 ({Probe, #{entry := Entry}}) ->
-                                                      {Probe, Entry} =:= {function_return, <<"test_cases:location/1">>}
-                                              end),
-            test_bpftrace:stop(Consumer);
-        lttng ->
-            test_lttng:stop(Consumer)
+        usdt -> test_bpftrace:stop(Consumer);
+        lttng -> test_lttng:stop(Consumer)
     end.
+
+%% message_delivery fires after message_receive.
+is_last({Probe, #{message := Message}}) -> Message =:= <<"last">> andalso Probe =/= message_receive;
+is_last({Probe, #{entry := Entry}}) -> {Probe, Entry} =:= {function_return, <<"test_cases:location/1">>}.
+
+%% An event that bpftrace has not read when it is stopped is lost. LTTng records before the traced process goes on.
+await(Consumer, IsAwaited, Config) ->
+    _ = ?config(backend, Config) =:= usdt andalso test_bpftrace:await(Consumer, IsAwaited),
+    ok.
 
 %% -- Senders -----------------------------------------------------------------------------------
 
@@ -92,8 +96,11 @@ senders(Other, Config) ->
     until_following(senders, true, Config),
     {To, From, Port} = call(Config, fun receiver_and_senders/0),
     true = test_node:call(Other, fun() -> net_kernel:connect_node('a@127.0.0.1') end),
-    from_b = test_node:call(Other, fun() -> {test_receiver, 'a@127.0.0.1'} ! from_b end),
-    call(Config, fun() -> answered(memory), test_receiver ! last, answered(stop) end),
+    test_node:call(Other, fun() ->
+                                  {test_receiver, 'a@127.0.0.1'} ! from_b,
+                                  answered(memory, {test_receiver, 'a@127.0.0.1'})
+                          end),
+    call(Config, fun() -> answered(memory, test_receiver), ended(test_receiver) end),
     Events = events(Consumer, Config),
     Mine = [Event || {message_delivery, Event = #{to := Of}} <- Events, Of =:= To],
     Node = <<"'a@127.0.0.1'">>,
@@ -127,14 +134,18 @@ receiver_and_senders() ->
 receiver(Teller) ->
     receive
         {From, memory} -> _ = erlang:memory(), From ! {self(), memory}, receiver(Teller);
-        {From, stop} -> From ! {self(), stop};
+        last -> ok;
         Message -> Teller ! {self(), Message}, receiver(Teller)
     end.
 
-answered(Question) ->
-    To = whereis(test_receiver),
-    To ! {self(), Question},
-    receive {To, Question} -> ok end.
+answered(Question, Receiver) ->
+    Receiver ! {self(), Question},
+    receive {_, Question} -> ok end.
+
+ended(Receiver) ->
+    Monitor = monitor(process, Receiver),
+    Receiver ! last,
+    receive {'DOWN', Monitor, process, _, normal} -> ok end.
 
 %% Traced by hand, without the match specification or with one that yields something else, message_delivery does not
 %% fire, and no event counts as undecoded (see test_autotracer).
@@ -198,14 +209,17 @@ beside_other_probes(Config) ->
     Consumer = attach([message_delivery], Config),
     until_following(senders, true, Config),
     Beside = exchange(Config),
-    _ = test_bpftrace:await(Others, fun({message_receive, #{to := To, message := Message}}) ->
-                                            {To, Message} =:= {Beside, <<"stop">>};
-                                       (_) -> false
-                                    end),
+    test_wait:until("a hundred events of each receive", [100, 100],
+                    fun() ->
+                            Now = test_bpftrace:events(Others),
+                            [count(Probe, Beside, Now) || Probe <- [message_receive, message__receive]]
+                    end),
     Events = test_bpftrace:stop(Others),
-    [?assertEqual(100, length([P || {P, Fields} <- Events, P =:= Probe, of_receiver(Fields) =:= To]), {Probe, To})
-     || Probe <- Probes, To <- [Before, Beside]],
+    [?assertEqual(100, count(Probe, To, Events), {Probe, To}) || Probe <- Probes, To <- [Before, Beside]],
     _ = test_bpftrace:stop(Consumer).
+
+count(Probe, To, Events) ->
+    length([P || {P, Fields} <- Events, P =:= Probe, of_receiver(Fields) =:= To]).
 
 of_receiver(#{to := To}) -> To;
 of_receiver(#{receiver := To}) -> To.
@@ -418,6 +432,8 @@ filter_of_receives(Config) ->
                          %% The receiver has got what was sent before.
                          {links, []} = process_info(To, links)
                  end),
+    ok = await(Consumer, fun({Probe, #{message := Message}}) -> {Probe, Message} =:= {message_receive, <<"done">>} end,
+               Config),
     Events = events(Consumer, Config),
     [FromText, ToText] = [text(Pid, Config) || Pid <- [From, To]],
     Expected = [iolist_to_binary(io_lib:format("{mine,~b}", [N])) || N <- lists:seq(1, 20)] ++ [<<"last">>],

@@ -36,8 +36,7 @@ spawned_processes(Config) ->
     Expected = [{test_cases:text(Pid), #{pid => test_cases:text(Pid), parent => parent(By, Parent), initial => Initial,
                                          name => <<>>, label => <<>>, node => test_cases:text(Node)}}
                 || {Pid, By, Initial} <- Spawned],
-    {LastPid, _} = lists:last(Expected),
-    test_bpftrace:await(Consumer, fun({_, #{pid := Pid}}) -> Pid =:= LastPid end),
+    [test_bpftrace:await(Consumer, fun({_, #{pid := Pid}}) -> Pid =:= Awaited end) || {Awaited, _} <- Expected],
     Events = test_bpftrace:stop(Consumer),
     [?assertEqual([Identity], [Event || {process_identity, Event = #{pid := Of}} <- Events, Of =:= Pid])
      || {Pid, Identity} <- Expected],
@@ -402,10 +401,20 @@ dump_during_a_dump(Config) ->
     test_wait:until("one more dump", fun(Dumps) -> Dumps >= Before + 2 end, fun() -> dumps(Config) end),
     until_idle(Config),
     ?assertEqual(Before + 2, dumps(Config)),
-    _ = test_bpftrace:await(Consumer, fun({Probe, Fields}) ->
-                                              {Probe, maps:get(id, Fields, none)} =:= {dump_end, Before + 2}
-                                      end),
-    ok = whole(test_bpftrace:stop(Consumer)).
+    test_wait:until("both dumps", {whole, Before + 2},
+                    fun() -> whole_until(Before + 2, test_bpftrace:events(Consumer)) end),
+    ok = whole(since_a_start(test_bpftrace:stop(Consumer))).
+
+%% Whether that dump has ended, and all events of all dumps have arrived.
+whole_until(Id, Events) ->
+    case {[Told || {dump_end, Told = #{id := Of}} <- Events, Of =:= Id], catch whole(since_a_start(Events))} of
+        {[_], ok} -> {whole, Id};
+        Otherwise -> Otherwise
+    end.
+
+%% The first dump may start before bpftrace has attached to dump_start.
+since_a_start(Events) ->
+    lists:dropwhile(fun({Probe, _}) -> Probe =/= dump_start end, Events).
 
 %% A dump takes nothing from the budget, and goes on while tracing pauses.
 budget_is_spent(Config) ->

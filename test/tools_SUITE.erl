@@ -98,9 +98,9 @@ calls(Config) ->
                        {_, _} = test_cases:traced([call], fun() -> [?MODULE:sell(N, many) || N <- lists:seq(1, 2000)]
                                                           end),
                        test_cases:text(Pid)
-               end),
-    Ended = [{list_to_integer(Us), Text}
-             || Line <- Lines, {match, [Us, Text]} <- [matched(Line, "^ *(\\d+) us  (.*)$")]],
+               end,
+               fun(Now) -> length(ended(Now)) + left(Now) =:= 2005 end),
+    Ended = ended(Lines),
     Expected = [binary_to_list(Pid) ++ "  tools_SUITE:sell/2 " ++ Text
                 || Text <- ["[slow,\"tea\"] -> sold", "[65,\"tea\"] -> {ok,65}", "[error,\"tea\"] error: {no,\"tea\"}",
                             "[exit,\"tea\"] exit: {shutdown,\"tea\"}", "[throw,\"tea\"] throw: \"tea\""]],
@@ -108,9 +108,17 @@ calls(Config) ->
     {Us, _} = lists:keyfind(hd(Expected), 2, Ended),
     ?assert(Us >= 20000 andalso Us < 10000000, Us),
     ?assert(lists:any(fun(Line) -> has(Line, <<Pid/binary, " is shop_clerk:init/1">>) end, Lines), Lines),
-    Left = lists:sum([list_to_integer(N)
-                      || Line <- Lines, {match, [N]} <- [matched(Line, "^ +and (\\d+) calls more in this second$")]]),
+    Left = left(Lines),
     ?assertEqual({2005, true}, {length(Ended) + Left, Left > 1000}).
+
+%% The calls that are printed, each with its time.
+ended(Lines) ->
+    [{list_to_integer(Us), Text} || Line <- Lines, {match, [Us, Text]} <- [matched(Line, "^ *(\\d+) us  (.*)$")]].
+
+%% How many are not.
+left(Lines) ->
+    lists:sum([list_to_integer(N)
+               || Line <- Lines, {match, [N]} <- [matched(Line, "^ +and (\\d+) calls more in this second$")]]).
 
 matched(Line, Pattern) ->
     re:run(Line, Pattern, [{capture, all_but_first, list}]).
@@ -163,12 +171,15 @@ call_latency(Config) ->
 %% No functions are configured: the script prints what to do, and stops printing it after the first call.
 no_calls(Config) ->
     Silent = test_bpftrace:start_file(filename:join(scripts(), "call_latency.bt"), [?config(library, Config)]),
-    test_wait:until("No call yet.", fun(Lines) -> lists:any(fun(Line) -> has(Line, <<"No call yet.">>) end, Lines) end,
-                    fun() -> test_bpftrace:lines(Silent) end),
+    Meanwhile = [<<"No call yet.">>, <<"dyntrace:follow(#{functions => [{my_mod, '_', '_'}]})">>,
+                 <<"shows `calls` in `following`">>],
+    test_wait:until("no call yet", [],
+                    fun() ->
+                            Now = test_bpftrace:lines(Silent),
+                            [Says || Says <- Meanwhile, not lists:any(fun(Line) -> has(Line, Says) end, Now)]
+                    end),
     Lines = test_bpftrace:stop_script(Silent),
-    [?assert(lists:any(fun(Line) -> has(Line, Says) end, Lines), Says)
-     || Says <- [<<"dyntrace:follow(#{functions => [{my_mod, '_', '_'}]})">>, <<"shows `calls` in `following`">>,
-                 <<"No call was seen">>]],
+    ?assert(lists:any(fun(Line) -> has(Line, <<"No call was seen">>) end, Lines), Lines),
     {Traced, _} = script(call_latency, Config,
                          fun() ->
                                  1 = test_trace:trace_pattern({?MODULE, nap, 1}, [{'_', [], [{exception_trace}]}],
@@ -274,7 +285,9 @@ messages(Config) ->
                                                                      [begin To ! hello, listener ! hello end
                                                                       || _ <- lists:seq(1, 20)]
                                                              end),
+                       Monitor = monitor(process, To),
                        To ! stop,
+                       receive {'DOWN', Monitor, process, To, normal} -> ok end,
                        {test_cases:text(From), test_cases:text(To)}
                end),
     ?assertEqual(40, sum(Lines, ["@sent[", From, ", ]"])),
@@ -298,7 +311,8 @@ names_of_many(Config) ->
                                                                        || _ <- lists:seq(1, 20)] end),
                        [Pid ! stop || Pid <- Many],
                        {test_cases:text(From), test_cases:text(First), test_cases:text(Last)}
-               end),
+               end,
+               fun(_) -> true end),
     ?assertEqual(20, sum(Lines, ["@sent[", From, ", , ", First, ", shop_cart:init/1]"])),
     ?assertEqual(20, sum(Lines, ["@sent[", From, ", , ", Last, ", ]"])).
 
@@ -360,26 +374,32 @@ request(Config) ->
                        receive Asks -> ok end,
                        _ = seq_trace:set_system_tracer(false),
                        {test_cases:text(Asks), test_cases:text(Works), test_cases:text(Pays)}
-               end),
-    %% Sorted by their time alone: lines of one CPU and one microsecond stay in order.
-    Events = lists:keysort(1, [{binary_to_integer(Us), binary_to_integer(Gap), What}
-                               || Line <- Lines,
-                                  {match, [Us, Gap, What]} <- [re:run(Line, "^ +(\\d+) +(\\d+)  \\[17\\] (.*)$",
-                                                                      [{capture, all_but_first, binary}])]]),
+               end,
+               fun(Now) -> {length(steps(Now)), length(named(Now))} =:= {7, 1} end),
+    Events = steps(Lines),
     ?assertEqual([iolist_to_binary(What)
                   || What <- [[Asks, " -> ", Works, "  {order,", Asks, "}"], ["  ", Works, " receives"],
                               ["  ", Works, " -> ", Pays, "  {pay,", Asks, "}"], ["    ", Pays, " receives"],
                               ["    ", Pays, " -> ", Asks, "  paid"], [Asks, " receives"],
                               [Asks, " says \"is done\""]]],
                  [What || {_, _, What} <- Events]),
-    ?assertEqual([[binary_to_list(Works), "shop_worker:init/1"]],
-                 [Named || Line <- Lines, {match, Named} <- [matched(Line, "^ +\\d+ +\\[17\\] (\\S+) is (\\S+)$")]]),
+    ?assertEqual([[binary_to_list(Works), "shop_worker:init/1"]], named(Lines)),
     Gaps = [Gap || {_, Gap, _} <- Events],
     ?assertEqual(0, hd(Gaps)),
     ?assert(lists:nth(3, Gaps) >= 50000, Gaps),
     ?assertEqual([], [Gap || Gap <- lists:nthtail(3, Gaps), Gap >= 50000]),
     {First, Last} = {element(1, hd(Events)), element(1, lists:last(Events))},
     ?assert(abs(Last - First - lists:sum(Gaps)) =< length(Gaps), {First, Last, Gaps}).
+
+%% The steps of a request, sorted by their time alone: lines of one CPU and one microsecond stay in order.
+steps(Lines) ->
+    lists:keysort(1, [{binary_to_integer(Us), binary_to_integer(Gap), What}
+                      || Line <- Lines,
+                         {match, [Us, Gap, What]} <- [re:run(Line, "^ +(\\d+) +(\\d+)  \\[17\\] (.*)$",
+                                                             [{capture, all_but_first, binary}])]]).
+
+named(Lines) ->
+    [Named || Line <- Lines, {match, Named} <- [matched(Line, "^ +\\d+ +\\[17\\] (\\S+) is (\\S+)$")]].
 
 has(Line, What) ->
     binary:match(Line, What) =/= nomatch.
@@ -518,9 +538,8 @@ vm_events(Config) ->
                             Set = test_node:call(Node, fun test_autotracer:monitored/0),
                             lists:keydelete(long_message_queue, 1, Set)
                     end),
-    %% Another consumer of the same events.
-    Beside = test_autotracer:attach(vm_events_SUITE:probes(Config), Config),
-    {Ids, Events} = happened(Beside, Config),
+    {Texts, Events} = vm_events_SUITE:happened(Config),
+    Ids = lists:zip(Texts, ["vm_events_SUITE:collects/1", "", "vm_events_SUITE:sleeps/1", "vm_events_SUITE:waits/1"]),
     Suspended = vm_events_SUITE:with_suspended_writer(
                   fun(Port, Writer) ->
                           Line = test_node:call(Node, fun() -> [["busy_port ", test_cases:text(Writer), " "],
@@ -537,21 +556,6 @@ vm_events(Config) ->
     Lines = node_lines(test_bpftrace:stop_script(Consumer)),
     ?assertEqual(Expected, lists:sort([Line || Line <- Lines, [_, Id | _] <- [binary:split(Line, <<" ">>, [global])],
                                                lists:keymember(Id, 1, Ids)])).
-
-%% The processes and the port to which the events happen, with their names.
-happened(Consumer, Config) ->
-    Folder = test_driver:build(?config(priv_dir, Config)),
-    Texts = test_node:call(?config(node, Config),
-                           fun() ->
-                                   ok = test_driver:load(Folder, output),
-                                   Ids = vm_events_SUITE:happen(),
-                                   _ = sys:get_state(dyntrace_autotracer),
-                                   [test_cases:text(Id) || Id <- Ids]
-                           end),
-    Events = vm_events_SUITE:of_ours(Texts, test_bpftrace:stop(Consumer)),
-    ?assertEqual(lists:sort(vm_events_SUITE:probes(Config)), lists:usort([Probe || {Probe, _} <- Events])),
-    Names = ["vm_events_SUITE:collects/1", "", "vm_events_SUITE:sleeps/1", "vm_events_SUITE:waits/1"],
-    {lists:zip(Texts, Names), Events}.
 
 is_between(Begin, End, Line) ->
     binary:longest_common_prefix([Begin, Line]) =:= byte_size(Begin) andalso
@@ -662,19 +666,26 @@ page(Title, Config) ->
 
 %% Runs a script while Fun is called on the node. Returns the script's lines, and Fun's result.
 script(Name, Config, Fun) ->
-    script(Name, Config, fun() -> ok end, Fun).
+    script(Name, Config, Fun, fun(_) -> true end).
+
+%% The script is stopped when its lines are whole. What it counts in maps is, when Fun has returned.
+script(Name, Config, Fun, AreWhole) ->
+    script(Name, Config, fun() -> ok end, Fun, AreWhole).
 
 %% Before Fun, Prepare is called, which may take long.
-script(Name, Config, Prepare, Fun) ->
+script(Name, Config, Prepare, Fun, AreWhole) ->
     File = filename:join(scripts(), atom_to_list(Name) ++ ".bt"),
     Consumer = test_bpftrace:start_file(File, [?config(library, Config)]),
     ok = test_node:call(?config(node, Config), Prepare),
     until_cleared(File, Consumer),
     Known = test_node:call(?config(node, Config), Fun),
+    test_wait:until("all lines", AreWhole, fun() -> test_bpftrace:lines(Consumer) end),
+    until_cleared(File, Consumer),
     {test_bpftrace:stop_script(Consumer), Known}.
 
-%% A script that prints maps each second, after a title, clears them then, and bpftrace loses what it counts between
-%% both. So it is called when the script has done so, which takes bpftrace a while on a busy machine.
+%% A script that prints maps each second, after a title, clears them then. bpftrace loses what it counts between both,
+%% and prints it twice if it is stopped between them. So both happen when the script has just done so, which takes
+%% bpftrace a while on a busy machine.
 until_cleared(File, Consumer) ->
     {ok, Script} = file:read_file(File),
     case binary:match(Script, <<"printf(\"\\n-- ">>) of

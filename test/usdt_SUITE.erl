@@ -188,10 +188,13 @@ every_tag_by_hand(Config) ->
                           end || {Group, Tag} <- Tags],
                          true = dyntrace:mark(the_end, "")
                  end),
-    _ = test_bpftrace:await(Consumer, fun({Probe, _}) -> Probe =:= user_mark end),
+    Fired = [Probe || {Group, Tag} <- Tags, {{G, T}, Probe} <- Feeds, G =:= Group, T =:= Tag orelse T =:= any],
+    test_wait:until("all events", [],
+                    fun() ->
+                            [user_mark | Fired ++ Fired] -- [Probe || {Probe, _} <- test_bpftrace:events(Consumer)]
+                    end),
     Events = [Event || Event = {Probe, _} <- test_bpftrace:stop(Consumer),
               not lists:member(Probe, [user_mark | Others])],
-    Fired = [Probe || {Group, Tag} <- Tags, {{G, T}, Probe} <- Feeds, G =:= Group, T =:= Tag orelse T =:= any],
     ?assertEqual(lists:sort(Fired ++ Fired), lists:sort([Probe || {Probe, _} <- Events])),
     Types = lists:usort([{Probe, Type} || {Probe, #{type := Type}} <- Events]),
     ?assertEqual(lists:sort([{Probe, Type} || Probe <- [process_link, port_link], Type <- [<<"link">>, <<"unlink">>]] ++
@@ -298,9 +301,9 @@ overdrawn_budget(Config) ->
     ?assertEqual({{{trace, ok}, 0}, {[{trace, ok}, {trace, ok}], 0},
                   [{discard, 1}, {discard, 1}, {discard, 0}], {discard, 1}, {trace, 0},
                   {{ok, ok}, 2}, {{trace, ok}, 0}, {{trace, ok}, 0}}, Answers),
-    await_message(<<"infinite">>, Consumer),
-    ?assertEqual([<<"large">>, <<"1">>, <<"2">>, <<"others">>, <<"infinite">>],
-                 [maps:get(message, Event) || {message_send, Event} <- test_bpftrace:stop(Consumer)]).
+    Sent = [<<"large">>, <<"1">>, <<"2">>, <<"others">>, <<"infinite">>],
+    [await_message(Text, Consumer) || Text <- Sent],
+    ?assertEqual(Sent, [maps:get(message, Event) || {message_send, Event} <- test_bpftrace:stop(Consumer)]).
 
 %% Receivers on another node: a pid and a name.
 remote_receivers(Config) ->
@@ -389,18 +392,22 @@ long_texts_are_cut(Config) ->
 hostile_calls(Config) ->
     Consumer = attach([function_arguments, function_value, function_reason, user_mark], Config),
     Begins = test_node:call(?config(node, Config), fun hostile_calls_made/0),
-    _ = test_bpftrace:await(Consumer, fun({Probe, _}) -> Probe =:= user_mark end),
-    Events = test_bpftrace:stop(Consumer),
     Texts = [{function_arguments, <<"[", Text/binary>>} || Text <- Begins]
         ++ [{function_value, Text} || Text <- Begins] ++ [{function_reason, Text} || Text <- Begins],
-    Got = [{Probe, Text} || Name <- [function_arguments, function_value, function_reason], {Probe, Event} <- Events,
-                            Probe =:= Name, Key <- [arguments, value, reason], {ok, Text} <- [maps:find(Key, Event)]],
+    test_wait:until("all calls' events", fun(Count) -> Count > length(Texts) end,
+                    fun() -> length(texts_of_calls(test_bpftrace:events(Consumer))) end),
+    _ = test_bpftrace:await(Consumer, fun({Probe, _}) -> Probe =:= user_mark end),
+    Got = texts_of_calls(test_bpftrace:stop(Consumer)),
     ?assertEqual(length(Texts) + 1, length(Got)),
     {Many, Others} = lists:partition(fun({_, Text}) -> string:prefix(Text, "[x,x,") =/= nomatch end, Got),
     ?assertMatch([{function_arguments, _}], Many),
     [?assertEqual({Probe, Begin}, {Got1, binary:part(Text, 0, min(byte_size(Begin), byte_size(Text)))})
      || {{Probe, Begin}, {Got1, Text}} <- lists:zip(Texts, Others)],
     [?assert(byte_size(Text) =< 256) || {_, Text} <- Got].
+
+texts_of_calls(Events) ->
+    [{Probe, Text} || Name <- [function_arguments, function_value, function_reason], {Probe, Event} <- Events,
+                      Probe =:= Name, Key <- [arguments, value, reason], {ok, Text} <- [maps:find(Key, Event)]].
 
 hostile_calls_made() ->
     Hostile = test_hostile:terms() ++ [{"improper", [1 | 2], <<"[1|2]">>}],
@@ -502,6 +509,6 @@ send(Message, Pid, Config) ->
 messages(Messages, Config) ->
     Pid = test_node:call(?config(node, Config), fun sender/0),
     Consumer = attach([message_send], Config),
-    [send(Message, Pid, Config) || Message <- Messages ++ [the_end]],
-    await_message(<<"the_end">>, Consumer),
-    [Text || {message_send, #{message := Text}} <- test_bpftrace:stop(Consumer), Text =/= <<"the_end">>].
+    [send(Message, Pid, Config) || Message <- Messages],
+    test_wait:until("all messages", length(Messages), fun() -> length(test_bpftrace:events(Consumer)) end),
+    [Text || {message_send, #{message := Text}} <- test_bpftrace:stop(Consumer)].

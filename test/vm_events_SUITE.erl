@@ -125,14 +125,20 @@ mfa(undefined) -> <<"undefined">>.
 
 %% On the node: the result of Fun, and the messages that the worker has received meanwhile.
 messages_of(Fun) ->
-    Worker = whereis(dyntrace_autotracer),
-    1 = erlang:trace(Worker, true, ['receive']),
+    Self = self(),
+    Told = fun(Ref, {in, Message}, _) -> Self ! {Ref, Message}, Ref;
+              (Ref, _, _) -> Ref
+           end,
+    Ref = make_ref(),
+    ok = sys:install(dyntrace_autotracer, {?MODULE, Told, Ref}),
     Result = Fun(),
-    _ = sys:get_state(Worker),
-    1 = erlang:trace(Worker, false, ['receive']),
-    Ref = erlang:trace_delivered(Worker),
-    receive {trace_delivered, Worker, Ref} -> ok end,
-    {Result, test_trace:received()}.
+    ok = sys:remove(dyntrace_autotracer, ?MODULE),
+    {Result, received(Ref)}.
+
+received(Ref) ->
+    receive {Ref, Message} -> [Message | received(Ref)]
+    after 0 -> []
+    end.
 
 %% On the node: a process whose collections are long and leave a large heap, a port and a process that hold their
 %% schedulers, and a process whose messages wait.
