@@ -21,7 +21,7 @@ all() ->
     [nodes, late_name, no_nodes, several_nodes, other_user,
      scripts, run_script, script_arguments, one_of_two, top, top_on_a_terminal, request, next_request,
      default_report, unprivileged, failures, without_tracefs,
-     hostile_path, hostile_files, hostile_epmd, hostile_folder, scripts_of_a_node,
+     hostile_path, hostile_files, hostile_epmd, not_ended, hostile_folder, scripts_of_a_node,
      killed, stopped, old_python, from_the_node_without_python, from_the_node_wrongly, wrong_arguments, help,
      installed,
      {group, with_a_daemon}].
@@ -867,6 +867,30 @@ in_command(Lines, Args) ->
         "loader.exec_module(command)\n",
     test_shell:run("python3 -c ~ts ~ts 2>&1",
                    [test_command:quoted(Load ++ Lines), [[test_command:quoted(Arg), " "] || Arg <- Args]]).
+
+%% The kernel still detaches a bpftrace that was killed. That is the failure, or is said beside an earlier one.
+not_ended(_) ->
+    Lines = "class Stuck:\n"
+        "    pid, returncode = 4711, None\n"
+        "    signals = []\n"
+        "    poll = lambda self: None\n"
+        "    send_signal = lambda self, number: self.signals.append(int(number))\n"
+        "    def communicate(self, timeout):\n"
+        "        raise command.subprocess.TimeoutExpired('bpftrace', timeout)\n"
+        "stuck = command.Bpftrace.__new__(command.Bpftrace)\n"
+        "stuck.process = Stuck()\n"
+        "try:\n"
+        "    with stuck:\n"
+        "        if len(sys.argv) > 1:\n"
+        "            raise ValueError(sys.argv[1])\n"
+        "except (command.Failure, ValueError) as error:\n"
+        "    print(type(error).__name__, getattr(error, 'status', error), stuck.process.signals, flush=True)\n"
+        "    print(getattr(error, 'text', 'no text'))\n",
+    Says = "bpftrace \\(process 4711\\) was killed and has not ended yet\n  next: wait",
+    [?assertMatch({{0, _}, {match, _}}, {Seen, re:run(element(2, Seen), Expected, [dotall])})
+     || {Args, Expected} <- [{[], "^Failure 1 \\[2, 2, 15, 9\\]\n.*" ++ Says},
+                             {["before"], Says ++ ".*\nValueError before \\[2, 2, 15, 9\\]\nno text"}],
+        Seen <- [in_command(Lines, Args)]].
 
 %% Anything may answer in place of epmd, and without end.
 hostile_epmd(_) ->

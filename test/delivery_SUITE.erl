@@ -209,13 +209,10 @@ beside_other_probes(Config) ->
     Consumer = attach([message_delivery], Config),
     until_following(senders, true, Config),
     Beside = exchange(Config),
-    test_wait:until("a hundred events of each receive", [100, 100],
-                    fun() ->
-                            Now = test_bpftrace:events(Others),
-                            [count(Probe, Beside, Now) || Probe <- [message_receive, message__receive]]
-                    end),
-    Events = test_bpftrace:stop(Others),
-    [?assertEqual(100, count(Probe, To, Events), {Probe, To}) || Probe <- Probes, To <- [Before, Beside]],
+    Counts = fun(Events) -> [{Probe, To, count(Probe, To, Events)} || Probe <- Probes, To <- [Before, Beside]] end,
+    Expected = [{Probe, To, 100} || Probe <- Probes, To <- [Before, Beside]],
+    test_wait:until("all events", Expected, fun() -> Counts(test_bpftrace:events(Others)) end),
+    ?assertEqual(Expected, Counts(test_bpftrace:stop(Others))),
     _ = test_bpftrace:stop(Consumer).
 
 count(Probe, To, Events) ->

@@ -75,10 +75,11 @@ release(Config) ->
 %% VM's messages to the worker describe.
 happened(Config) ->
     Folder = test_driver:build(?config(priv_dir, Config)),
+    HasLongQueues = has_long_queues(Config),
     {Ids, Expected} =
         call(Config, fun() ->
                              ok = test_driver:load(Folder, output),
-                             {Ids, Messages} = messages_of(fun happen/0),
+                             {Ids, Messages} = messages_of(fun happen/0, HasLongQueues),
                              {[test_cases:text(Id) || Id <- Ids],
                               [expected(Message) || Message = {monitor, Id, _, _} <- Messages, lists:member(Id, Ids)]}
                      end),
@@ -92,7 +93,7 @@ happened(Config) ->
     ?assertMatch([#{duration := Ms, started := <<"vm_events_SUITE:sleeps/1">>,
                     stopped := <<"vm_events_SUITE:slept/0">>}] when Ms >= 40,
                  [Fields || {vm_long_schedule, Fields = #{id := Id}} <- Expected, Id =:= Sleeper]),
-    ?assertEqual([Type || has_long_queues(Config), Type <- [<<"long">>, <<"short">>]],
+    ?assertEqual([Type || HasLongQueues, Type <- [<<"long">>, <<"short">>]],
                  [Type || {vm_long_message_queue, #{type := Type}} <- Expected]),
     {Ids, Expected}.
 
@@ -123,17 +124,32 @@ heap(Info) ->
 mfa({M, F, A}) -> iolist_to_binary(io_lib:format("~p:~p/~b", [M, F, A]));
 mfa(undefined) -> <<"undefined">>.
 
-%% On the node: the result of Fun, and the messages that the worker has received meanwhile.
-messages_of(Fun) ->
+%% On the node: the processes and ports to which Fun makes the events happen, and the messages that the worker has
+%% received meanwhile. A thread of the VM sends them, perhaps late.
+messages_of(Fun, HasLongQueues) ->
     Self = self(),
     Told = fun(Ref, {in, Message}, _) -> Self ! {Ref, Message}, Ref;
               (Ref, _, _) -> Ref
            end,
     Ref = make_ref(),
     ok = sys:install(dyntrace_autotracer, {?MODULE, Told, Ref}),
-    Result = Fun(),
+    Ids = [Collector, Port, Sleeper, Reader] = Fun(),
+    Messages = received(Ref, [{Collector, long_gc}, {Collector, large_heap}, {Port, long_schedule},
+                              {Sleeper, long_schedule}]
+                        ++ [{Reader, long_message_queue} || HasLongQueues, _ <- [long, short]]),
     ok = sys:remove(dyntrace_autotracer, ?MODULE),
-    {Result, received(Ref)}.
+    {Ids, Messages ++ received(Ref)}.
+
+%% Until these have arrived.
+received(_, []) ->
+    [];
+received(Ref, Awaited) ->
+    receive {Ref, Message} -> [Message | received(Ref, Awaited -- [of_monitor(Message)])]
+    after 60000 -> error({not_told, Awaited})
+    end.
+
+of_monitor({monitor, Id, Event, _}) -> {Id, Event};
+of_monitor(_) -> none.
 
 received(Ref) ->
     receive {Ref, Message} -> [Message | received(Ref)]

@@ -3,13 +3,15 @@
  * shortest path is the tightest bound. With all shortest paths, the middle between the bounds of
  * each clock against the reference keeps all bounds.
  *
- * A send may be told late, at most by the time since its sender's event before it. The likely
- * bounds are taken in the order of that time: each if it agrees with what is sure and with those
- * before it. What is sure gives the uncertainty in any case.
+ * A send may be told late, at most by the time since its sender's event before it; by how much is
+ * unknown where there is none. The likely bounds are taken in the order of that time: each if it
+ * agrees with what is sure and with those before it. The uncertainty is that of the sure bounds,
+ * on a side that has any.
  *
  * A circle below 0 is a contradiction. Among sure bounds, clocks run at different speeds, or were
- * set meanwhile. Then all sure bounds are widened by the least time that resolves it, and so are
- * the uncertainties.
+ * set meanwhile. Then all sure bounds are widened by the least time that resolves it. In a circle
+ * of k bounds, one may be too tight by k times as much: so the uncertainty grows by that time for
+ * each other clock.
  */
 #include "viewer/clocks_bounds.h"
 
@@ -136,8 +138,8 @@ static int64_t make_consistent(const struct matrix *m) {
     return high;
 }
 
-/* The least late first; of those, the one that bounds least. The rest makes the order the same each
-   time. */
+/* The least late first, the unknown last; of those, the one that bounds least. The rest makes the
+   order the same each time. */
 static gint compare_likely(gconstpointer a, gconstpointer b) {
     const struct likely *x = a, *y = b;
 
@@ -150,32 +152,22 @@ static gint compare_likely(gconstpointer a, gconstpointer b) {
     return x->to < y->to ? -1 : x->to > y->to;
 }
 
-/* Where nothing is sure, not over others either, what is likely has to do. Returns by how much the
-   sure bounds were widened. */
-static int64_t make_sure(const struct dt_bounds *b) {
-    int64_t wider = make_consistent(&b->sure);
-    struct matrix before = matrix_copy(&b->sure);
-
-    for (guint i = 0; i < b->likely->len; i++) {
-        const struct likely *l = &g_array_index(b->likely, struct likely, i);
-
-        if (*bound(&before, l->from, l->to) == none)
-            tighten(&b->sure, l->from, l->to, l->ns);
-    }
-    g_free(before.at);
-    return sum(wider, make_consistent(&b->sure));
-}
-
 /* False if it contradicts the others, whose paths are closed. */
 static bool agrees(const struct matrix *m, const struct likely *l) {
     return sum(l->ns, *bound(m, l->to, l->from)) >= 0;
 }
 
-/* Closes the paths over this bound. */
+/* Closes the paths over this bound. From a clock to which it brings `to` no nearer, it brings
+   nothing nearer. */
 static void take(const struct matrix *m, const struct likely *l) {
-    for (unsigned i = 0; i < m->n; i++)
+    for (unsigned i = 0; i < m->n; i++) {
+        int64_t way = sum(*bound(m, i, l->from), l->ns);
+
+        if (way >= *bound(m, i, l->to))
+            continue;
         for (unsigned j = 0; j < m->n; j++)
-            tighten(m, i, j, sum(sum(*bound(m, i, l->from), l->ns), *bound(m, l->to, j)));
+            tighten(m, i, j, sum(way, *bound(m, l->to, j)));
+    }
 }
 
 /* The sure bounds, and those of the likely ones that agree. */
@@ -203,6 +195,12 @@ static struct range range_of(const struct matrix *m, unsigned clock) {
     return (struct range){from == none ? none : -from, to};
 }
 
+/* What is sure, and on a side where nothing is, what is likely. */
+static struct range certain(const struct range *sure, const struct range *likely) {
+    return (struct range){sure->least == none ? likely->least : sure->least,
+                          sure->most == none ? likely->most : sure->most};
+}
+
 static enum dt_clock_known known(const struct range *r) {
     if (r->least != none && r->most != none)
         return DT_CLOCK_BOTH_WAYS;
@@ -224,50 +222,69 @@ static void fix(const struct matrix *m, unsigned clock, int64_t offset) {
     close_paths(m);
 }
 
-/* Sets the offsets of clocks that are known so. */
-static void fix_known(const struct matrix *m, struct dt_clocks *clocks, enum dt_clock_known how) {
-    for (unsigned i = 1; i < m->n; i++) {
-        struct dt_clock *clock = dt_clocks_nth(clocks, i);
-        struct range r = range_of(m, i);
+static int64_t width(const struct range *r) {
+    return known(r) == DT_CLOCK_BOTH_WAYS ? r->most - r->least : none;
+}
 
-        if (clock->known != how)
-            continue;
-        clock->offset = choose(&r);
-        fix(m, i, clock->offset);
+/* Sets the offsets of clocks that are known so, the surest first: the others follow from it. */
+static void fix_known(const struct matrix *m, struct dt_clocks *clocks, const struct range *ranges,
+                      enum dt_clock_known how) {
+    bool fixed[CLOCKS_MAX] = {false};
+
+    for (unsigned surest;; fixed[surest] = true) {
+        struct range r;
+
+        surest = 0;
+        for (unsigned i = 1; i < m->n; i++)
+            if (!fixed[i] && dt_clocks_nth(clocks, i)->known == how &&
+                (!surest || width(&ranges[i]) < width(&ranges[surest])))
+                surest = i;
+        if (!surest)
+            return;
+        r = range_of(m, surest);
+        dt_clocks_nth(clocks, surest)->offset = choose(&r);
+        fix(m, surest, choose(&r));
     }
 }
 
 /* How far the true offset may be from this one. */
-static int64_t uncertainty(const struct range *sure, int64_t offset) {
-    return MAX(sure->most - offset, offset - sure->least);
+static int64_t uncertainty(const struct range *r, int64_t offset) {
+    return MIN(MAX(r->most - offset, offset - r->least), most);
+}
+
+static int64_t times(int64_t ns, unsigned n) {
+    return n ? MIN(ns, most / n) * n : 0;
 }
 
 void dt_bounds_solve(struct dt_bounds *b, struct dt_clocks *clocks) {
     const struct matrix *sure = &b->sure;
     struct matrix best;
+    struct range *ranges;
     int64_t wider;
 
     if (!sure->n)
         return;
-    wider = make_sure(b);
+    wider = times(make_consistent(sure), sure->n - 1);
     best = best_bounds(b);
+    ranges = g_new0(struct range, best.n);
     dt_clocks_nth(clocks, 0)->known = DT_CLOCK_REFERENCE;
     for (unsigned i = 1; i < best.n; i++) {
-        struct range r = range_of(&best, i);
+        struct range of_sure = range_of(sure, i), likely = range_of(&best, i);
 
-        dt_clocks_nth(clocks, i)->known = known(&r);
+        ranges[i] = certain(&of_sure, &likely);
+        dt_clocks_nth(clocks, i)->known = known(&likely);
     }
-    fix_known(&best, clocks, DT_CLOCK_BOTH_WAYS);
-    fix_known(&best, clocks, DT_CLOCK_ONE_WAY);
-    fix_known(&best, clocks, DT_CLOCK_RECORDED);
-    for (unsigned i = 1; i < sure->n; i++) {
+    fix_known(&best, clocks, ranges, DT_CLOCK_BOTH_WAYS);
+    fix_known(&best, clocks, ranges, DT_CLOCK_ONE_WAY);
+    fix_known(&best, clocks, ranges, DT_CLOCK_RECORDED);
+    for (unsigned i = 1; i < best.n; i++) {
         struct dt_clock *clock = dt_clocks_nth(clocks, i);
-        struct range r = range_of(sure, i);
 
         if (clock->known == DT_CLOCK_BOTH_WAYS)
-            clock->uncertainty = sum(MIN(uncertainty(&r, clock->offset), most), wider);
+            clock->uncertainty = sum(uncertainty(&ranges[i], clock->offset), wider);
         else if (clock->known == DT_CLOCK_RECORDED && clock->offset)
             clock->known = DT_CLOCK_APART;
     }
+    g_free(ranges);
     g_free(best.at);
 }

@@ -22,7 +22,7 @@
 struct dt_clock {
     unsigned number; /* from 0 */
     enum dt_clock_known {
-        DT_CLOCK_RECORDED,  /* nothing is known, or nobody asked: as it is recorded */
+        DT_CLOCK_RECORDED,  /* no message joins it to the reference, or nobody asked: not shifted */
         DT_CLOCK_REFERENCE, /* the others are set by this one */
         DT_CLOCK_BOTH_WAYS, /* messages in both directions bound the offset */
         DT_CLOCK_ONE_WAY,   /* on one side alone */
