@@ -23,14 +23,13 @@ end_per_suite(_) ->
 %% The commands run as a user's, with that user's daemon and files. The files of a recipe that failed are deleted with
 %% their folder.
 init_per_testcase(_, Config) ->
-    {_, Relays} = test_shell:run("pgrep -x lttng-relayd", []),
     Node = test_node:start(),
     Daemon = test_lttng:start_daemon(),
     %% As the page requires, the module is loaded, and LTTng lists its tracepoints.
     _ = test_node:call(Node, fun dyntrace:info/0),
     ok = test_wait:until("the daemon knows the node",
                          fun() -> test_lttng:tracepoints(Daemon, test_node:os_pid(Node)) =/= [] end),
-    [{node, Node}, {relays, Relays}, {daemon, Daemon} | Config].
+    [{node, Node}, {daemon, Daemon} | Config].
 
 end_per_testcase(_, Config) ->
     Daemon = ?config(daemon, Config),
@@ -38,8 +37,6 @@ end_per_testcase(_, Config) ->
     {0, _} = test_shell:run("rm -rf /tmp/erlang-demo /tmp/erlang-filter /tmp/erlang-flight /tmp/erlang-live* "
                             "/tmp/erlang-context /tmp/erlang-memory /tmp/erlang-names /tmp/erlang-talk "
                             "/tmp/erlang-wanted /tmp/erlang-senders /tmp/erlang-pictures*", []),
-    _ = test_shell:run("for p in $(pgrep -x lttng-relayd); do case \" ~s \" in *\" $p \"*) ;; *) kill $p ;; esac; done",
-                     [[case C of $\n -> $\s; _ -> C end || C <- binary_to_list(?config(relays, Config))]]),
     test_lttng:stop_daemon(Daemon),
     test_node:stop(?config(node, Config)).
 
@@ -112,9 +109,21 @@ names(Config) ->
     ?assertMatch({match, _}, re:run(Output, "process_identity: .*initial = \"supervisor:kernel/1\", "
                                     "name = \"kernel_sup\""), Output).
 
+%% `lttng' starts the relay daemon. It has one port for all, so no other test does this meanwhile.
 live(Config) ->
-    Output = recipe("Live", Config),
+    Variable = {"DYNTRACE_RECIPE", test_node:os_pid(?config(node, Config))},
+    Output = test_shell:locked("/sys/kernel/notes",
+                               fun() ->
+                                       try recipe("Live", #{env => [Variable]}, Config)
+                                       after end_relay(Variable)
+                                       end
+                               end),
     ?assertMatch({match, _}, re:run(Output, "message_send: .*message = \"seen_live\"")).
+
+end_relay({Name, Value}) ->
+    Relays = fun() -> test_shell:os_pids("lttng-relayd", Name ++ "=" ++ Value) end,
+    _ = [test_shell:run("kill ~s", [OsPid]) || OsPid <- Relays()],
+    test_wait:until("the relay daemon has ended", [], Relays).
 
 context(Config) ->
     Output = recipe("With the process and thread", Config),
@@ -152,4 +161,7 @@ pictures_of_recording(Config) ->
     ?assert(filelib:file_size("/tmp/erlang-pictures.pftrace") > 1000).
 
 recipe(Title, Config) ->
-    test_recipe:run("docs/lttng.md", Title, ?config(node, Config), #{}).
+    recipe(Title, #{}, Config).
+
+recipe(Title, Options, Config) ->
+    test_recipe:run("docs/lttng.md", Title, ?config(node, Config), Options).

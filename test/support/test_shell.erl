@@ -1,7 +1,7 @@
 %% Runs shell commands.
 -module(test_shell).
 
--export([run/2, locked/2, project/0]).
+-export([run/2, os_pids/2, locked/2, project/0]).
 
 -define(LOCK_MS, 120000).
 
@@ -17,6 +17,13 @@ wait(Port, Output) ->
         {Port, {data, Data}} -> wait(Port, [Data | Output]);
         {Port, {exit_status, Status}} -> {Status, iolist_to_binary(lists:reverse(Output))}
     end.
+
+%% The processes of a program that have this in their environment, "NAME=value".
+-spec os_pids(Program :: string(), Variable :: string()) -> [string()].
+os_pids(Program, Variable) ->
+    {_, Found} = run("for p in $(pgrep -x '~ts'); do "
+                     "tr '\\0' '\\n' < /proc/$p/environ | grep -qxF '~ts' && echo own:$p; done", [Program, Variable]),
+    [OsPid || "own:" ++ OsPid <- string:lexemes(binary_to_list(Found), "\n")].
 
 %% While another OS process holds the lock of a file, which nobody else has meanwhile.
 -spec locked(file:filename(), fun(() -> Result)) -> Result.
