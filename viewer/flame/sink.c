@@ -1,0 +1,75 @@
+/* The sink `flame`: stacks for flame graphs, folded or as JSON of speedscope. */
+#include "flame/write.h"
+#include "shared/sink.h"
+
+enum { PATH, FORMAT, WHAT, BY };
+
+/* The numbers of words are values of enums. */
+enum { FOLDED, SPEEDSCOPE };
+
+static const struct dt_param params[] = {
+    [PATH] = DT_PARAM_PATH("-"),
+    [FORMAT] = {.name = "format",
+                .type = DT_PARAM_WORD,
+                .standard = "folded",
+                .meaning = "a line per stack, or the JSON of speedscope",
+                .words = (const char *const[]){"folded", "speedscope", NULL}},
+    [WHAT] = {.name = "what",
+              .type = DT_PARAM_WORD,
+              .standard = "calls",
+              .meaning = "what the time is of",
+              .words = (const char *const[]){"calls", "waits", NULL}},
+    [BY] = {.name = "by",
+            .type = DT_PARAM_WORD,
+            .standard = "process",
+            .meaning = "what a stack starts with; initial is the initial call",
+            .words = (const char *const[]){"process", "initial", "none", NULL}},
+    {0},
+};
+
+/* How it is written. */
+struct output {
+    struct dt_file *file;
+    bool is_speedscope;
+};
+
+static void *start(const union dt_value *values, GError **error) {
+    struct dt_file *file = dt_file_open(values[PATH].string, error);
+    if (!file)
+        return NULL;
+    struct output *output = g_new0(struct output, 1);
+    *output = (struct output){.file = file, .is_speedscope = values[FORMAT].word == SPEEDSCOPE};
+    struct dt_stacks *stacks = dt_stacks_new(values[WHAT].word, values[BY].word);
+    stacks->of_sink = output;
+    return stacks;
+}
+
+static bool finish(void *s, const struct dt_model *model, GError **error) {
+    (void)model;
+    struct dt_stacks *stacks = s;
+    struct output *output = stacks->of_sink;
+    if (output->is_speedscope)
+        dt_flame_speedscope(stacks,
+                            stacks->what == DT_STACKS_CALLS ? "calls by own time" : "waits by time",
+                            output->file);
+    else
+        dt_flame_folded(stacks, output->file);
+    return dt_file_close(g_steal_pointer(&output->file), error);
+}
+
+static void sink_free(void *s) {
+    struct dt_stacks *stacks = s;
+    struct output *output = stacks->of_sink;
+    dt_file_discard(output->file);
+    g_free(output);
+    dt_stacks_free(stacks);
+}
+
+const struct dt_sink dt_sink_flame = {
+    .description = "folded stacks, or the JSON of speedscope",
+    .params = params,
+    .start = start,
+    .finish = finish,
+    .free = sink_free,
+    DT_STACKS_COLLECTS,
+};

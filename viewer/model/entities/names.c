@@ -1,0 +1,64 @@
+#include "model/entities/names.h"
+
+/* Names that nobody has; with more of them, all are forgotten. */
+enum { NOBODY_MAX = 100000 };
+
+struct names {
+    GHashTable *processes; /* registered name -> process */
+    GHashTable *nobodys;   /* names that were unregistered, and not registered again */
+};
+
+void dt_name_drop(struct process *p) {
+    if (p->registered)
+        g_hash_table_remove(p->node->names->processes, g_steal_pointer(&p->registered));
+}
+
+void dt_name_give(struct process *p, const char *name) {
+    const struct names *names = p->node->names;
+    struct process *former = g_hash_table_lookup(names->processes, name);
+    char *key;
+
+    if (former == p)
+        return;
+    if (former)
+        dt_name_drop(former);
+    dt_name_drop(p);
+    p->registered = key = g_strdup(name);
+    g_hash_table_insert(names->processes, key, p);
+}
+
+void dt_name_register(struct process *p, const char *name) {
+    g_hash_table_remove(p->node->names->nobodys, name);
+    dt_name_give(p, name);
+}
+
+void dt_name_unregister(struct node *node, const char *name) {
+    const struct names *names = node->names;
+    struct process *former = g_hash_table_lookup(names->processes, name);
+
+    if (former)
+        dt_name_drop(former);
+    if (g_hash_table_size(names->nobodys) >= NOBODY_MAX)
+        g_hash_table_remove_all(names->nobodys);
+    g_hash_table_add(names->nobodys, g_strdup(name));
+}
+
+struct process *dt_process_named(struct node *node, const char *name) {
+    return g_hash_table_lookup(node->names->processes, name);
+}
+
+bool dt_name_is_nobodys(const struct node *node, const char *name) {
+    return g_hash_table_contains(node->names->nobodys, name);
+}
+
+void dt_registered_new(struct node *node) {
+    node->names = g_new(struct names, 1);
+    node->names->processes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    node->names->nobodys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+}
+
+void dt_registered_free(struct node *node) {
+    g_hash_table_destroy(node->names->processes);
+    g_hash_table_destroy(node->names->nobodys);
+    g_free(node->names);
+}

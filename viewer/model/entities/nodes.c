@@ -1,0 +1,169 @@
+#include "model/entities/nodes.h"
+
+#include <string.h>
+
+#include "shared/far.h"
+#include "shared/texts.h"
+
+/* -- Nodes -------------------------------------------------------------------------- */
+
+static guint hash_place(gconstpointer data) {
+    const struct place *place = data;
+
+    return g_str_hash(place->hostname) ^
+           (guint)(place->vpid == DT_NO_VALUE ? (int64_t)place->trace : place->vpid);
+}
+
+static gboolean equal_places(gconstpointer a, gconstpointer b) {
+    const struct place *x = a, *y = b;
+
+    return x->vpid == y->vpid && (x->vpid != DT_NO_VALUE || x->trace == y->trace) &&
+           strcmp(x->hostname, y->hostname) == 0;
+}
+
+static char *provisional_name(const struct node *node) {
+    if (node->seen.os_pid == DT_NO_VALUE)
+        return *node->hostname ? g_strdup(node->hostname)
+                               : g_strdup_printf("node %u", node->seen.number);
+    if (!*node->hostname)
+        return g_strdup_printf("OS process %" G_GINT64_FORMAT, node->seen.os_pid);
+    return g_strdup_printf("%s, OS process %" G_GINT64_FORMAT, node->hostname, node->seen.os_pid);
+}
+
+static struct node *new_node(struct world *world, const struct dt_recorded *e) {
+    struct node *node = g_new0(struct node, 1);
+
+    node->world = world;
+    node->hostname = g_strdup(e->hostname);
+    node->place = (struct place){node->hostname, e->vpid, e->trace};
+    node->otp = g_strdup("");
+    node->seen = (struct dt_node){.number = world->nodes->len,
+                                  .hostname = node->hostname,
+                                  .os_pid = e->vpid,
+                                  .otp = node->otp,
+                                  .clock = e->clock,
+                                  .first = e->time,
+                                  .last = e->time};
+    node->seen.name = node->name = provisional_name(node);
+    g_ptr_array_add(world->nodes, node);
+    g_hash_table_insert(world->places, &node->place, node);
+    DT_MOMENT(world, node_new, node);
+    DT_TELL(world, node, &node->seen);
+    return node;
+}
+
+struct node *dt_node_of(struct world *world, const struct dt_recorded *e) {
+    const struct place place = {e->hostname, e->vpid, e->trace};
+    struct node *node = world->last_node;
+
+    if (node && equal_places(&node->place, &place))
+        return node;
+    node = g_hash_table_lookup(world->places, &place);
+    return world->last_node = node ? node : new_node(world, e);
+}
+
+/* -- Their names -------------------------------------------------------------------- */
+
+/* Nodes of one name: those that are not distributed all have the name nonode@nohost. */
+struct namesakes {
+    struct node *first; /* NULL once it has another name */
+    unsigned nodes;
+};
+
+static bool set_name(struct node *node, bool is_alone) {
+    char *name = is_alone || node->seen.os_pid == DT_NO_VALUE
+                     ? g_strdup(node->own_name)
+                     : g_strdup_printf("%s, OS process %" G_GINT64_FORMAT, node->own_name,
+                                       node->seen.os_pid);
+    bool is_new = dt_set(&node->name, name);
+
+    g_free(name);
+    node->seen.name = node->name;
+    return is_new;
+}
+
+static void leave_namesakes(struct node *node) {
+    struct namesakes *of =
+        node->own_name ? g_hash_table_lookup(node->world->namesakes, node->own_name) : NULL;
+
+    if (!of)
+        return;
+    of->nodes--;
+    if (of->first == node)
+        of->first = NULL;
+}
+
+static void join_namesakes(struct node *node) {
+    GHashTable *all = node->world->namesakes;
+    struct namesakes *of = g_hash_table_lookup(all, node->own_name);
+
+    if (!of) {
+        of = g_new0(struct namesakes, 1);
+        g_hash_table_insert(all, g_strdup(node->own_name), of);
+    }
+    if (of->nodes++ == 0)
+        of->first = node;
+    set_name(node, of->nodes == 1);
+    if (of->nodes == 2 && of->first && set_name(of->first, false))
+        DT_TELL(node->world, node, &of->first->seen);
+}
+
+void dt_node_named(struct node *node, const char *own_name, const char *otp) {
+    bool has_new_otp = *otp && dt_set(&node->otp, otp);
+    bool has_new_name = *own_name && g_strcmp0(node->own_name, own_name) != 0;
+
+    node->seen.otp = node->otp;
+    if (has_new_name) {
+        leave_namesakes(node);
+        dt_set(&node->own_name, own_name);
+        g_free(node->bare_name);
+        node->bare_name = dt_far_node(own_name);
+        node->world->names++;
+        join_namesakes(node);
+    }
+    if (has_new_otp || has_new_name)
+        DT_TELL(node->world, node, &node->seen);
+}
+
+static void free_node(gpointer data) {
+    struct node *node = data;
+
+    DT_MOMENT(node->world, node_free, node);
+    g_free(node->name);
+    g_free(node->own_name);
+    g_free(node->bare_name);
+    g_free(node->hostname);
+    g_free(node->otp);
+    g_free(node);
+}
+
+void dt_nodes_new(struct world *world) {
+    world->nodes = g_ptr_array_new_with_free_func(free_node);
+    world->places = g_hash_table_new(hash_place, equal_places);
+    world->namesakes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+}
+
+void dt_nodes_free(struct world *world) {
+    g_hash_table_destroy(world->places);
+    g_hash_table_destroy(world->namesakes);
+    g_ptr_array_free(world->nodes, TRUE);
+}
+
+/* -- Losses ------------------------------------------------------------------------- */
+
+struct node *dt_nodes_lost(struct world *world, const struct place *place, int64_t begin) {
+    struct node *found = NULL;
+    unsigned nodes = 0;
+
+    for (unsigned i = 0; i < world->nodes->len; i++) {
+        struct node *node = world->nodes->pdata[i];
+
+        if (place->vpid == DT_NO_VALUE ? node->place.trace != place->trace
+                                       : !equal_places(&node->place, place))
+            continue;
+        DT_MOMENT(world, lost, node, begin);
+        found = node;
+        nodes++;
+    }
+    return nodes == 1 ? found : NULL;
+}

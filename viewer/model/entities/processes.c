@@ -1,0 +1,253 @@
+/*
+ * One that has exited stays known for a while, so that what comes late, as a message sent to it,
+ * finds it. A new one with its identifier takes its place in the table at once.
+ */
+#include "model/entities/processes.h"
+
+#include "model/entities/links.h"
+#include "model/entities/names.h"
+#include "model/entities/peers.h"
+#include "shared/far.h"
+
+enum {
+    /* Per node: exited processes that are not told as gone yet. */
+    EXITED_MAX = 10000,
+    /* And processes of other nodes, whose exits are not recorded: those that were named last. */
+    FOREIGN_MAX = 10000,
+    /* A process whose spawn is told this much later than it was first seen was not spawned by
+       that: its identifier is used again, and its exit was not recorded. */
+    SPAWN_LATE_NS = 100 * 1000 * 1000,
+};
+
+struct processes {
+    GHashTable *by_key; /* struct key -> process or port */
+    GQueue exited;      /* those that are not told as gone yet, oldest first */
+    GQueue foreign;     /* those of other nodes, those that were named last at the end */
+};
+
+/* -- References --------------------------------------------------------------------- */
+
+static void free_process(struct process *p) {
+    dt_identity_leave(p);
+    DT_MOMENT(p->node->world, process_free, p);
+    for (unsigned n = 0; n < DT_OF_PROCESS; n++)
+        g_free(p->of[n]);
+    g_clear_pointer(&p->links, g_hash_table_destroy);
+    g_free(p->pid);
+    g_free(p->name);
+    g_free(p->label);
+    g_free(p->show);
+    g_free(p->group);
+    g_free(p);
+}
+
+void dt_process_ref(struct process *p) {
+    p->references++;
+}
+
+void dt_process_unref(struct process *p) {
+    if (--p->references)
+        return;
+    DT_TELL(p->node->world, process_gone, &p->seen);
+    free_process(p);
+}
+
+/* -- The table ---------------------------------------------------------------------- */
+
+static struct process *insert(struct node *node, const char *pid, const struct key *key,
+                              enum dt_kind kind) {
+    struct process *p = g_new0(struct process, 1);
+    struct world *world = node->world;
+
+    p->key = *key;
+    p->node = node;
+    p->references = 1;
+    p->pid = g_strdup(pid);
+    p->is_known = true;
+    p->seen = (struct dt_process){.kind = kind,
+                                  .number = ++world->processes,
+                                  .node = &node->seen,
+                                  .pid = p->pid,
+                                  .name = "",
+                                  .initial = "",
+                                  .label = "",
+                                  .show = p->pid,
+                                  .group = "",
+                                  .began = DT_NO_VALUE,
+                                  .first = world->now,
+                                  .ended = DT_NO_VALUE,
+                                  .since = world->now};
+    g_hash_table_insert(node->processes->by_key, &p->key, p);
+    DT_MOMENT(world, process_new, p);
+    if (kind == DT_FOREIGN) {
+        g_queue_push_tail(&node->processes->foreign, p);
+        p->foreign = node->processes->foreign.tail;
+    }
+    return p;
+}
+
+static void forget(struct process *p) {
+    if (p->is_known)
+        g_hash_table_remove(p->node->processes->by_key, &p->key);
+    p->is_known = false;
+}
+
+void dt_process_bury(struct process *p) {
+    struct node *node = p->node;
+
+    dt_name_drop(p);
+    if (p->foreign)
+        g_queue_delete_link(&node->processes->foreign, g_steal_pointer(&p->foreign));
+    g_queue_push_tail(&node->processes->exited, p);
+}
+
+/* Its identifier stands for another one now. */
+static void replace(struct process *p) {
+    forget(p);
+    if (p->has_exited)
+        return;
+    DT_MOMENT(p->node->world, leaving, p);
+    DT_MOMENT(p->node->world, cut, p);
+    dt_unlink_all(p);
+    p->has_exited = true;
+    dt_process_bury(p);
+}
+
+void dt_processes_forget(struct node *node) {
+    while (node->processes->foreign.length > FOREIGN_MAX)
+        replace(g_queue_peek_head(&node->processes->foreign));
+    while (node->processes->exited.length > EXITED_MAX) {
+        struct process *oldest = g_queue_pop_head(&node->processes->exited);
+
+        forget(oldest);
+        dt_process_unref(oldest);
+    }
+}
+
+/* It was named now. */
+static void renew(struct process *p) {
+    GQueue *all = &p->node->processes->foreign;
+
+    if (p->foreign && p->foreign != all->tail) {
+        g_queue_unlink(all, p->foreign);
+        g_queue_push_tail_link(all, p->foreign);
+    }
+}
+
+struct process *dt_process_of(struct node *node, const char *identifier) {
+    struct key key;
+    enum dt_kind kind;
+    struct process *p;
+
+    if (!dt_key_of(identifier, &key, &kind))
+        return NULL;
+    p = g_hash_table_lookup(node->processes->by_key, &key);
+    if (!p) {
+        p = insert(node, identifier, &key, kind);
+        DT_TELL(node->world, process, &p->seen, node->world->now);
+    }
+    renew(p);
+    return p;
+}
+
+struct process *dt_process_anywhere(struct node *node, const char *identifier) {
+    struct node *home = dt_is_identifier(identifier) ? dt_home(node, identifier) : NULL;
+    struct process *p;
+    char *there;
+
+    if (!home || home == node)
+        return dt_process_of(node, identifier);
+    there = dt_far_at_home(identifier);
+    p = dt_process_of(home, there);
+    g_free(there);
+    return p;
+}
+
+struct process *dt_process_born(struct node *node, const char *identifier,
+                                const struct identity *identity) {
+    struct key key;
+    enum dt_kind kind;
+    struct process *p;
+    int64_t now = node->world->now;
+
+    if (!dt_key_of(identifier, &key, &kind))
+        return NULL;
+    p = g_hash_table_lookup(node->processes->by_key, &key);
+    if (p &&
+        (p->has_exited || p->seen.began != DT_NO_VALUE || now - p->seen.first > SPAWN_LATE_NS)) {
+        replace(p);
+        p = NULL;
+    }
+    if (p) {
+        p->seen.began = p->seen.first;
+        if (dt_identity_learn(p, identity))
+            dt_identity_tell(p);
+        return p;
+    }
+    p = insert(node, identifier, &key, kind);
+    p->seen.began = now;
+    dt_identity_learn(p, identity);
+    DT_TELL(node->world, process, &p->seen, now);
+    return p;
+}
+
+struct process *dt_process_again(struct process *p) {
+    struct key key = p->key;
+    enum dt_kind kind = p->seen.kind;
+    struct node *node = p->node;
+    char *pid = g_strdup(p->pid);
+
+    replace(p);
+    p = insert(node, pid, &key, kind);
+    g_free(pid);
+    DT_TELL(node->world, process, &p->seen, node->world->now);
+    return p;
+}
+
+/* -- Begin and end ------------------------------------------------------------------ */
+
+void dt_processes_new(struct node *node) {
+    node->processes = g_new0(struct processes, 1);
+    node->processes->by_key = g_hash_table_new(dt_key_hash, dt_key_equal);
+}
+
+/* The live ones in the order in which they became known. */
+static GPtrArray *living(struct node *node) {
+    GPtrArray *all = g_ptr_array_new();
+    GHashTableIter i;
+    gpointer p;
+
+    g_hash_table_iter_init(&i, node->processes->by_key);
+    while (g_hash_table_iter_next(&i, NULL, &p))
+        if (!((struct process *)p)->has_exited)
+            g_ptr_array_add(all, p);
+    g_ptr_array_sort(all, dt_by_number);
+    return all;
+}
+
+void dt_processes_end(struct node *node) {
+    GPtrArray *all = living(node);
+    struct process *p;
+
+    for (unsigned i = 0; i < all->len; i++) {
+        p = all->pdata[i];
+        DT_MOMENT(node->world, cut, p);
+    }
+    while ((p = g_queue_pop_head(&node->processes->exited))) {
+        forget(p);
+        dt_process_unref(p);
+    }
+    for (unsigned i = 0; i < all->len; i++) {
+        p = all->pdata[i];
+        dt_unlink_all(p);
+        forget(p);
+        dt_process_unref(p);
+    }
+    g_ptr_array_free(all, TRUE);
+}
+
+void dt_processes_free(struct node *node) {
+    g_queue_clear(&node->processes->foreign);
+    g_hash_table_destroy(node->processes->by_key);
+    g_free(node->processes);
+}

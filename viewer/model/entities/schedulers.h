@@ -1,0 +1,24 @@
+/* Schedulers. */
+#ifndef DT_VIEWER_MODEL_ENTITIES_SCHEDULERS_H
+#define DT_VIEWER_MODEL_ENTITIES_SCHEDULERS_H
+
+#include "model/entities/nodes.h"
+
+struct scheduler {
+    struct dt_scheduler seen;
+    struct process *runs; /* a process */
+    struct process *port; /* a port, alone or for that process, which runs on after it */
+};
+
+/* Of a node. */
+struct schedulers {
+    GHashTable *by_id;
+    struct scheduler *last;
+};
+
+void dt_schedulers_new(struct node *node);
+void dt_schedulers_free(struct node *node);
+/* NULL if the event does not tell. */
+struct scheduler *dt_scheduler_of(struct node *node, const struct dt_recorded *event);
+
+#endif

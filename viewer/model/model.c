@@ -1,0 +1,178 @@
+/*
+ * The driver: for whom an event is, and who hears of a moment.
+ *
+ *     event -> entity or part -> moments -> other parts
+ */
+#include "model/model.h"
+
+#include "model/entities/lives.h"
+#include "model/entities/names.h"
+#include "model/entities/peers.h"
+#include "model/entities/processes.h"
+#include "model/entities/schedulers.h"
+#include "model/parts/calls.h"
+#include "model/parts/held.h"
+#include "model/parts/instants.h"
+#include "model/parts/messages/messages.h"
+#include "model/parts/scheduling.h"
+#include "model/parts/server_calls.h"
+#include "model/parts/spans.h"
+
+struct dt_model {
+    struct world *world;
+    uint64_t events, skipped;
+    bool is_ended;
+};
+
+/* -- Moments ------------------------------------------------------------------------ */
+
+/* The order of each list is that in which sinks are told. A process that exits stops to run before
+   its calls end, then its spans, then calls of servers with it: so each picture nests. What is held
+   may be the return of a call or a message to a server, so it comes before all that ends these. */
+static const struct dt_moments moments = {
+    /* Entities first: the parts build on them. */
+    .node_new = {dt_schedulers_new, dt_peers_new, dt_registered_new, dt_processes_new, dt_held_new,
+                 dt_scheduling_new, dt_calls_new, dt_spans_new, dt_server_calls_new,
+                 dt_messages_new},
+    .node_free = {dt_messages_free, dt_server_calls_free, dt_spans_free, dt_calls_free,
+                  dt_scheduling_free, dt_held_free, dt_processes_free, dt_registered_free,
+                  dt_peers_free, dt_schedulers_free},
+    .lost = {dt_scheduling_lost, dt_calls_lost, dt_messages_lost},
+    .late = {dt_held_late, dt_messages_late},
+    .ending = {dt_held_end},
+    .end = {dt_server_calls_end, dt_spans_end, dt_messages_end},
+
+    .process_new = {dt_scheduling_process},
+    .process_free = {dt_scheduling_leave},
+    .leaving = {dt_release},
+    .exited = {dt_scheduling_exited, dt_calls_exited, dt_spans_exited, dt_server_calls_exited},
+    /* Calls of servers stay: their processes may be told of late. */
+    .cut = {dt_scheduling_cut, dt_calls_cut, dt_spans_cut},
+
+    .scheduled = {dt_server_calls_scheduled, dt_calls_scheduled},
+    .arrived = {dt_scheduling_arrived},
+    .timed_out = {dt_server_calls_timed_out},
+    .sent = {dt_server_calls_sent},
+    .delivered = {dt_server_calls_delivered},
+};
+
+/* -- Events ------------------------------------------------------------------------- */
+
+typedef void handler(struct node *, const struct dt_recorded *);
+
+/* What an event changes. */
+static handler *const handlers[DT_PROBES] = {
+    [DT_process_spawn] = dt_process_event,
+    [DT_process_exit] = dt_process_event,
+    [DT_process_register] = dt_process_event,
+    [DT_process_link] = dt_process_event,
+    [DT_process_identity] = dt_process_event,
+    [DT_port_open] = dt_process_event,
+    [DT_port_exit] = dt_process_event,
+    [DT_port_link] = dt_process_event,
+    [DT_port_identity] = dt_process_event,
+    [DT_node_identity] = dt_process_event,
+    [DT_process_scheduled] = dt_scheduling_event,
+    [DT_port_scheduled] = dt_scheduling_event,
+    [DT_gc_minor_start] = dt_scheduling_event,
+    [DT_gc_minor_end] = dt_scheduling_event,
+    [DT_gc_major_start] = dt_scheduling_event,
+    [DT_gc_major_end] = dt_scheduling_event,
+    [DT_function_call] = dt_calls_event,
+    [DT_function_return] = dt_calls_event,
+    [DT_function_exception] = dt_calls_event,
+    [DT_function_arguments] = dt_calls_event,
+    [DT_function_value] = dt_calls_event,
+    [DT_function_reason] = dt_calls_event,
+    [DT_message_send] = dt_messages_event,
+    [DT_message_receive] = dt_messages_event,
+    [DT_message_delivery] = dt_messages_event,
+    [DT_seq_trace_send] = dt_messages_event,
+    [DT_seq_trace_receive] = dt_messages_event,
+    [DT_user_span_start] = dt_spans_event,
+    [DT_user_span_stop] = dt_spans_event,
+};
+
+void dt_model_event(struct dt_model *model, const struct dt_recorded *event) {
+    handler *handle = handlers[event->probe];
+    struct world *world = model->world;
+    struct node *node;
+
+    /* The clocks of two traces may differ a little. */
+    if (event->time > world->now)
+        world->now = event->time;
+    model->events++;
+    node = dt_node_of(world, event);
+    node->seen.last = world->now;
+    DT_MOMENT(world, late, node, world->now);
+    if (handle)
+        handle(node, event);
+    dt_instants_event(node, event);
+    dt_processes_forget(node);
+}
+
+void dt_model_skip(struct dt_model *model) {
+    model->skipped++;
+}
+
+void dt_model_losing(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
+                     int64_t begin) {
+    dt_nodes_lost(model->world, &(struct place){hostname, vpid, trace}, begin);
+}
+
+void dt_model_lost(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
+                   const struct dt_lost *lost) {
+    struct node *node =
+        dt_nodes_lost(model->world, &(struct place){hostname, vpid, trace}, lost->begin);
+    struct dt_lost told = *lost;
+
+    told.node = node ? &node->seen : NULL;
+    DT_TELL(model->world, lost, &told);
+}
+
+uint64_t dt_model_events(const struct dt_model *model) {
+    return model->events;
+}
+
+uint64_t dt_model_skipped(const struct dt_model *model) {
+    return model->skipped;
+}
+
+/* -- Begin and end ------------------------------------------------------------------ */
+
+struct dt_model *dt_model_new(const struct dt_sink *sink, void *of_sink) {
+    struct dt_model *model = g_new0(struct dt_model, 1);
+
+    model->world = dt_world_new(sink, of_sink, &moments);
+    return model;
+}
+
+void dt_model_end(struct dt_model *model) {
+    struct world *world = model->world;
+    const GPtrArray *nodes = world->nodes;
+
+    /* What is told of one node may begin or end a call of another one, whose messages may name its
+       processes: so all nodes take each step together. */
+    for (unsigned i = 0; i < nodes->len; i++)
+        DT_MOMENT(world, ending, nodes->pdata[i]);
+    for (unsigned i = 0; i < nodes->len; i++)
+        DT_MOMENT(world, end, nodes->pdata[i]);
+    for (unsigned i = 0; i < nodes->len; i++)
+        dt_processes_end(nodes->pdata[i]);
+    for (unsigned i = 0; i < nodes->len; i++)
+        DT_TELL(world, node_gone, &((struct node *)nodes->pdata[i])->seen);
+    model->is_ended = true;
+}
+
+void dt_model_free(struct dt_model *model) {
+    static const struct dt_sink nobody;
+
+    if (!model)
+        return;
+    if (!model->is_ended) {
+        model->world->sink = &nobody;
+        dt_model_end(model);
+    }
+    dt_world_free(model->world);
+    g_free(model);
+}

@@ -1,0 +1,217 @@
+#include "model/parts/messages/deliveries.h"
+
+#include <string.h>
+
+#include "model/entities/peers.h"
+#include "model/entities/processes.h"
+#include "model/parts/held.h"
+#include "model/parts/messages/early.h"
+#include "model/parts/messages/in_flight.h"
+#include "model/parts/messages/tokens.h"
+#include "shared/far.h"
+#include "shared/texts.h"
+
+struct deliveries {
+    bool have_receives; /* message_receive or message_delivery is recorded */
+    bool have_senders;  /* message_delivery is */
+    /* The last message_receive while there was no message_delivery yet. */
+    struct process *last_to;
+    guint last_hash;
+    int64_t last_time;
+};
+
+static struct deliveries *deliveries_of(const struct node *node) {
+    return node->of[DT_PART_DELIVERIES];
+}
+
+/* -- Which message it is ------------------------------------------------------------ */
+
+static struct message *find(const struct list *list, const struct delivery *d, bool is_far) {
+    struct dt_wanted wanted = {.from = d->from ? &d->from->seen : NULL,
+                               .node = d->node,
+                               .key = d->text,
+                               .is_far = is_far,
+                               .time = d->time};
+    char key[DT_FAR_KEY];
+
+    if (is_far) {
+        dt_far_key(d->text, key);
+        wanted.key = key;
+    }
+    return dt_message_list_find(list, &wanted);
+}
+
+static bool is_from_here(const struct delivery *d) {
+    return d->from && d->from->node == d->to->node;
+}
+
+/* Of this node first, unless it is known to be from another one. */
+static struct message *find_any(const struct list *list, const struct delivery *d) {
+    struct message *m = d->node ? NULL : find(list, d, false);
+
+    return m || is_from_here(d) ? m : find(list, d, true);
+}
+
+/* Signals between two processes stay in order, so what the same sender sent before is lost. */
+static void drop_earlier(const struct list *list, const struct message *m) {
+    struct message *earlier;
+
+    while (m->seen.from && (earlier = dt_message_list_before(list, m)))
+        dt_in_flight_drop(earlier);
+}
+
+/* The message that is delivered; NULL. */
+static struct message *find_delivered(struct node *node, const struct delivery *d) {
+    struct message *m = find_any(dt_in_flight_to(d->to), d);
+
+    /* Sent to a name: now it is known whose. */
+    if (!m && (d->from || d->node))
+        m = find_any(dt_in_flight_unaddressed(node), d);
+    if (m)
+        drop_earlier(dt_in_flight_to(d->to), m);
+    return m;
+}
+
+static void deliver_unmatched(struct node *node, const struct delivery *d) {
+    struct message *m = dt_message_new(node, node, d->from, d->to, d->text);
+    struct delivery unmatched = *d;
+
+    m->seen.timer = d->timer;
+    unmatched.how = DT_MATCHED_NOT;
+    dt_message_deliver(node, m, &unmatched);
+}
+
+static void delivered(struct node *node, const struct delivery *d) {
+    bool is_timer = *d->timer && !d->node;
+    struct message *m = is_timer ? NULL : find_delivered(node, d);
+    struct delivery told = *d;
+
+    dt_in_flight_delivered(node);
+    if (!m) {
+        DT_MOMENT(node->world, arrived, d->to);
+        if (d->node)
+            dt_early_add(node, d);
+        else
+            deliver_unmatched(node, d);
+        return;
+    }
+    if (m->is_far)
+        DT_MOMENT(node->world, arrived, d->to);
+    if (m->is_far && m->token && d->how != DT_MATCHED_TOKEN) {
+        dt_in_flight_arrive(m, d);
+        return;
+    }
+    if (m->is_far && d->how == DT_MATCHED_SENDER)
+        told.how = DT_MATCHED_ORDER;
+    dt_in_flight_take_out(m);
+    dt_message_deliver(node, m, &told);
+}
+
+/* What a port gets tells who calls it: {<0.90.0>,{command,Data}}. */
+static struct process *caller_of_port(struct node *node, const char *text) {
+    char pid[64];
+
+    if (!dt_skip(&text, "{") || !dt_take(&text, "<", pid, sizeof pid) || *text != ',')
+        return NULL;
+    return dt_process_of(node, pid);
+}
+
+/* No message_delivery came. */
+static void received_alone(struct process *p, const struct held *held) {
+    struct deliveries *all = deliveries_of(p->node);
+    struct delivery d = {
+        .to = p, .text = held->text, .timer = "", .time = held->time, .how = DT_MATCHED_ORDER};
+    struct process *caller = p->seen.kind == DT_PORT ? caller_of_port(p->node, held->text) : NULL;
+
+    if (caller && !find(dt_in_flight_to(p), &d, false))
+        d.from = caller;
+    /* The end of a `receive ... after`, unless somebody has sent this. */
+    if (strcmp(d.text, "timeout") == 0 && !find_any(dt_in_flight_to(p), &d)) {
+        DT_MOMENT(p->node->world, timed_out, p);
+        return;
+    }
+    delivered(p->node, &d);
+    all->last_to = p;
+    all->last_hash = g_str_hash(d.text);
+    all->last_time = d.time;
+}
+
+void dt_message_receive(struct node *node, const struct dt_recorded *event) {
+    const struct dt_message_receive *e = &event->fields.message_receive;
+    struct process *p = dt_process_of(node, e->to);
+
+    deliveries_of(node)->have_receives = true;
+    if (!p || p->has_exited)
+        return;
+    dt_hold(p, event->time, e->message, "", received_alone);
+    if (p->seen.kind == DT_PORT || !deliveries_of(node)->have_senders)
+        dt_release(p);
+}
+
+/* The first one comes when its message_receive has been told. */
+static bool is_told(const struct deliveries *all, const struct delivery *d) {
+    return !all->have_senders && all->last_to == d->to && all->last_hash == g_str_hash(d->text) &&
+           d->time - all->last_time < DT_ONE_EVENT_NS;
+}
+
+void dt_message_delivery(struct node *node, const struct dt_recorded *event) {
+    const struct dt_message_delivery *e = &event->fields.message_delivery;
+    struct deliveries *all = deliveries_of(node);
+    struct delivery d = {.to = dt_process_of(node, e->to),
+                         .from = dt_process_of(node, e->from),
+                         .node = *e->from ? NULL : dt_peer_named(node, e->node),
+                         .text = e->message,
+                         .timer = *e->from ? "" : e->node,
+                         .time = event->time,
+                         .how = DT_MATCHED_SENDER};
+    bool has_been_told = is_told(all, &d);
+
+    all->have_receives = all->have_senders = true;
+    if (!d.to || d.to->has_exited || has_been_told)
+        return;
+    if (!dt_unhold(d.to, d.text, received_alone, &d.time))
+        dt_release(d.to);
+    /* The end of a `receive ... after`; a timer whose message is this atom looks the same. */
+    if (strcmp(d.timer, "clock_service") == 0 && strcmp(d.text, "timeout") == 0)
+        DT_MOMENT(node->world, timed_out, d.to);
+    else
+        delivered(node, &d);
+}
+
+void dt_seq_trace_receive(struct node *node, const struct dt_seq_trace_receive *e) {
+    struct process *from = dt_process_anywhere(node, e->from);
+    const struct token *token = dt_token_find(node, from, e->label, e->current);
+    struct delivery d = {.to = dt_process_of(node, e->to),
+                         .from = from,
+                         .node = from && from->node != node ? from->node : NULL,
+                         .text = e->message,
+                         .timer = "",
+                         .time = node->world->now,
+                         .how = DT_MATCHED_TOKEN};
+
+    if (!d.to || d.to->has_exited)
+        return;
+    dt_release(d.to);
+    if (!token) {
+        /* It was sent before the recording; its delivery was told, if deliveries are recorded. */
+        if (!deliveries_of(node)->have_receives)
+            delivered(node, &d);
+    } else if (token->message) {
+        struct message *m = token->message;
+
+        if (m->arrived != DT_NO_VALUE)
+            d.time = m->arrived;
+        dt_in_flight_take_out(m);
+        dt_message_deliver(node, m, &d);
+    }
+}
+
+/* -- Begin and end ------------------------------------------------------------------ */
+
+void dt_deliveries_new(struct node *node) {
+    node->of[DT_PART_DELIVERIES] = g_new0(struct deliveries, 1);
+}
+
+void dt_deliveries_free(struct node *node) {
+    g_free(deliveries_of(node));
+}

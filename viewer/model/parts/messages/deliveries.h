@@ -1,0 +1,15 @@
+/* Deliveries: message_receive, message_delivery and seq_trace_receive, which may be events of one
+   message. */
+#ifndef DT_VIEWER_MODEL_PARTS_MESSAGES_DELIVERIES_H
+#define DT_VIEWER_MODEL_PARTS_MESSAGES_DELIVERIES_H
+
+#include "model/entities/nodes.h"
+
+void dt_message_receive(struct node *node, const struct dt_recorded *event);
+void dt_message_delivery(struct node *node, const struct dt_recorded *event);
+void dt_seq_trace_receive(struct node *node, const struct dt_seq_trace_receive *event);
+
+void dt_deliveries_new(struct node *node);
+void dt_deliveries_free(struct node *node);
+
+#endif

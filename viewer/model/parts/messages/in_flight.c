@@ -1,0 +1,112 @@
+#include "model/parts/messages/in_flight.h"
+
+#include "model/parts/messages/mailbox.h"
+
+/* While nothing has been delivered in this node: deliveries may not be recorded at all. */
+enum { WITHOUT_DELIVERIES = 10000 };
+
+/* Of a node. */
+struct in_flight {
+    struct message *oldest, *youngest;
+    struct list unaddressed;
+    unsigned count;
+    bool are_delivered; /* some were */
+};
+
+static struct in_flight *all_of(const struct node *node) {
+    return node->of[DT_PART_IN_FLIGHT];
+}
+
+struct list *dt_in_flight_to(struct process *p) {
+    if (!p->of[DT_PART_IN_FLIGHT])
+        p->of[DT_PART_IN_FLIGHT] = g_new0(struct list, 1);
+    return p->of[DT_PART_IN_FLIGHT];
+}
+
+struct list *dt_in_flight_unaddressed(const struct node *node) {
+    return &all_of(node)->unaddressed;
+}
+
+struct message *dt_in_flight_youngest(const struct node *node) {
+    return all_of(node)->youngest;
+}
+
+void dt_in_flight_delivered(struct node *node) {
+    all_of(node)->are_delivered = true;
+}
+
+static struct list *list_of(struct message *m) {
+    return m->seen.to ? dt_in_flight_to(dt_receiver(m)) : dt_in_flight_unaddressed(m->home);
+}
+
+void dt_in_flight_add(struct message *m) {
+    struct in_flight *all = all_of(m->home);
+
+    m->older = all->youngest;
+    *(m->older ? &m->older->younger : &all->oldest) = m;
+    all->youngest = m;
+    all->count++;
+    dt_message_list_add(list_of(m), m);
+}
+
+void dt_in_flight_take_out(struct message *m) {
+    struct in_flight *all = all_of(m->home);
+
+    *(m->older ? &m->older->younger : &all->oldest) = m->younger;
+    *(m->younger ? &m->younger->older : &all->youngest) = m->older;
+    m->younger = m->older = NULL;
+    all->count--;
+    if (m->arrived == DT_NO_VALUE)
+        dt_message_list_take_out(list_of(m), m);
+    if (m->seen.to)
+        dt_mailbox_changed(dt_receiver(m), -1);
+}
+
+void dt_in_flight_drop(struct message *m) {
+    struct delivery d = {.time = m->arrived, .how = DT_MATCHED_ORDER};
+
+    dt_in_flight_take_out(m);
+    if (m->arrived == DT_NO_VALUE)
+        dt_message_end(m->home, m);
+    else
+        dt_message_deliver(m->home, m, &d);
+}
+
+void dt_in_flight_arrive(struct message *m, const struct delivery *d) {
+    bool was_unaddressed = !m->seen.to;
+
+    dt_message_list_take_out(list_of(m), m);
+    m->arrived = d->time;
+    dt_message_address(m, d->to);
+    if (was_unaddressed)
+        dt_mailbox_changed(d->to, 1);
+    dt_message_tell(d->to->node, m);
+}
+
+/* The oldest, until there are at most `most`. */
+static void drop_oldest(struct node *node, unsigned most) {
+    const struct in_flight *all = all_of(node);
+    struct message *m = all->oldest, *younger;
+
+    for (; m && all->count > most; m = younger) {
+        younger = m->younger;
+        dt_in_flight_drop(m);
+    }
+}
+
+void dt_in_flight_drop_all(struct node *node) {
+    drop_oldest(node, 0);
+}
+
+void dt_in_flight_make_room(struct node *node) {
+    drop_oldest(node,
+                (all_of(node)->are_delivered ? DT_MESSAGES_IN_FLIGHT : WITHOUT_DELIVERIES) - 1);
+}
+
+void dt_in_flight_new(struct node *node) {
+    node->of[DT_PART_IN_FLIGHT] = g_new0(struct in_flight, 1);
+}
+
+void dt_in_flight_free(struct node *node) {
+    g_free(all_of(node));
+}

@@ -1,0 +1,62 @@
+#include "model/parts/messages/messages.h"
+
+#include "model/parts/messages/deliveries.h"
+#include "model/parts/messages/early.h"
+#include "model/parts/messages/in_flight.h"
+#include "model/parts/messages/sends.h"
+#include "model/parts/messages/tokens.h"
+
+void dt_messages_event(struct node *node, const struct dt_recorded *event) {
+    switch (event->probe) {
+    case DT_message_send:
+        dt_message_send(node, &event->fields.message_send);
+        break;
+    case DT_message_receive:
+        dt_message_receive(node, event);
+        break;
+    case DT_message_delivery:
+        dt_message_delivery(node, event);
+        break;
+    case DT_seq_trace_send:
+        dt_seq_trace_send(node, &event->fields.seq_trace_send);
+        break;
+    case DT_seq_trace_receive:
+        dt_seq_trace_receive(node, &event->fields.seq_trace_receive);
+        break;
+    default:
+        break;
+    }
+}
+
+void dt_messages_new(struct node *node) {
+    dt_in_flight_new(node);
+    dt_early_new(node);
+    dt_tokens_new(node);
+    dt_sends_new(node);
+    dt_deliveries_new(node);
+}
+
+void dt_messages_free(struct node *node) {
+    dt_deliveries_free(node);
+    dt_sends_free(node);
+    dt_tokens_free(node);
+    dt_early_free(node);
+    dt_in_flight_free(node);
+}
+
+void dt_messages_late(struct node *node, int64_t now) {
+    dt_sends_late(node, now);
+    dt_early_late(node, now);
+}
+
+void dt_messages_end(struct node *node) {
+    dt_early_told(node);
+    dt_early_late(node, INT64_MAX);
+    dt_in_flight_drop_all(node);
+}
+
+/* What was in flight may have been delivered meanwhile. */
+void dt_messages_lost(struct node *node, int64_t begin) {
+    (void)begin;
+    dt_messages_end(node);
+}

@@ -1,0 +1,16 @@
+/* Messages, from `sent` to `delivered`. */
+#ifndef DT_VIEWER_MODEL_PARTS_MESSAGES_MESSAGES_H
+#define DT_VIEWER_MODEL_PARTS_MESSAGES_MESSAGES_H
+
+#include "model/entities/nodes.h"
+
+void dt_messages_event(struct node *node, const struct dt_recorded *event);
+
+void dt_messages_new(struct node *node);
+void dt_messages_free(struct node *node);
+/* Tells what nothing will complete. */
+void dt_messages_late(struct node *node, int64_t now);
+void dt_messages_lost(struct node *node, int64_t begin);
+void dt_messages_end(struct node *node);
+
+#endif

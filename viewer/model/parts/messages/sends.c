@@ -1,0 +1,166 @@
+#include "model/parts/messages/sends.h"
+
+#include <string.h>
+
+#include "model/entities/processes.h"
+#include "model/parts/held.h"
+#include "model/parts/messages/early.h"
+#include "model/parts/messages/in_flight.h"
+#include "model/parts/messages/mailbox.h"
+#include "model/parts/messages/receiver.h"
+#include "model/parts/messages/tokens.h"
+#include "shared/texts.h"
+
+/* So many messages are searched for that of a seq_trace_send. */
+enum { JUST_SENT = 16 };
+
+/* Before any event. */
+static const int64_t long_ago = INT64_MIN / 4;
+
+struct sends {
+    bool have_tokens; /* seq_trace_send is recorded */
+    /* A message that was sent just now and is in flight no more: the second of its events may
+       follow. */
+    const struct dt_process *from;
+    guint hash;
+    int64_t time;
+    bool by_seq_trace; /* its first event was seq_trace_send, else message_send */
+};
+
+static struct sends *sends_of(const struct node *node) {
+    return node->of[DT_PART_SENDS];
+}
+
+/* What erlang:port_control/3 or port_call/3 returns: {Port,{control,Value}}. The VM tells it as
+   sent, but it comes to no mailbox. */
+static bool is_return_of_port(const struct dt_message_send *e) {
+    const char *value = e->message;
+
+    if (*e->from != '#' || !dt_skip(&value, "{") || !dt_skip(&value, e->from))
+        return false;
+    return dt_skip(&value, ",{control,") || dt_skip(&value, ",{call,");
+}
+
+static void note_left(struct node *node, const struct process *from, const char *text,
+                      bool by_seq_trace) {
+    struct sends *left = sends_of(node);
+
+    left->from = from ? &from->seen : NULL;
+    left->hash = g_str_hash(text);
+    left->time = node->world->now;
+    left->by_seq_trace = by_seq_trace;
+}
+
+/* Whether this is the second event of a message that has left at once. */
+static bool has_left(struct node *node, const struct process *from, const char *text,
+                     bool by_seq_trace) {
+    struct sends *left = sends_of(node);
+
+    if (left->by_seq_trace == by_seq_trace || left->from != (from ? &from->seen : NULL) ||
+        left->hash != g_str_hash(text) || node->world->now - left->time >= DT_ONE_EVENT_NS)
+        return false;
+    left->time = long_ago;
+    return true;
+}
+
+/* NULL if it is gone already, or no message. */
+static struct message *sent(struct node *node, const struct dt_message_send *e, bool by_seq_trace) {
+    struct process *from = dt_process_of(node, e->from);
+    struct receiver r = dt_receiver_of(node, e->to);
+    struct message *m;
+
+    if (from)
+        dt_release(from);
+    dt_early_told(node);
+    if (dt_is_nobody(e->to) || is_return_of_port(e))
+        return NULL;
+    if (r.home != node && dt_early_sent(node, from, &r, e)) {
+        note_left(node, from, e->message, by_seq_trace);
+        return NULL;
+    }
+    m = dt_message_new(r.home, node, from, r.process, e->message);
+    m->seen.sent = node->world->now;
+    m->seen.is_dead = r.is_dead;
+    m->by_seq_trace = by_seq_trace;
+    if (r.process && strcmp(r.process->pid, e->to) == 0)
+        m->seen.to_text = r.process->pid;
+    else
+        m->seen.to_text = m->to_text = g_strdup(e->to);
+    if (r.is_dead) {
+        DT_TELL(node->world, sent, &m->seen);
+        dt_message_end(node, m);
+        note_left(node, from, e->message, by_seq_trace);
+        DT_MOMENT(node->world, sent, node, from, r.process, e->message);
+        return NULL;
+    }
+    dt_in_flight_make_room(r.home);
+    dt_in_flight_add(m);
+    DT_TELL(node->world, sent, &m->seen);
+    if (r.process)
+        dt_mailbox_changed(r.process, 1);
+    /* To another node it is on its way. */
+    if (r.process && r.home == node)
+        DT_MOMENT(node->world, arrived, r.process);
+    DT_MOMENT(node->world, sent, node, from, r.process, e->message);
+    return m;
+}
+
+/* The message of which the other event, message_send or seq_trace_send, has come; NULL. */
+static struct message *just_sent(struct node *node, const struct dt_message_send *e,
+                                 bool by_seq_trace) {
+    const struct process *from = dt_process_of(node, e->from);
+    struct message *m = dt_in_flight_youngest(dt_receiver_of(node, e->to).home);
+
+    for (unsigned n = 0; m && n < JUST_SENT; m = m->older, n++)
+        if (m->seen.from == (from ? &from->seen : NULL) && m->by_seq_trace != by_seq_trace &&
+            !m->label == by_seq_trace && strcmp(m->text, e->message) == 0 &&
+            strcmp(m->seen.to_text, e->to) == 0)
+            return m;
+    return NULL;
+}
+
+/* With a token, seq_trace_send has come: up to now it comes first. */
+void dt_message_send(struct node *node, const struct dt_message_send *e) {
+    struct message *m = sends_of(node)->have_tokens ? just_sent(node, e, false) : NULL;
+
+    if (m && node->world->now - m->seen.sent < DT_ONE_EVENT_NS)
+        m->by_seq_trace = false;
+    else if (!sends_of(node)->have_tokens ||
+             !has_left(node, dt_process_of(node, e->from), e->message, false))
+        sent(node, e, false);
+}
+
+void dt_seq_trace_send(struct node *node, const struct dt_seq_trace_send *e) {
+    const struct dt_message_send plain = {.from = e->from, .to = e->to, .message = e->message};
+    struct message *m = just_sent(node, &plain, true);
+
+    sends_of(node)->have_tokens = true;
+    if (!m && has_left(node, dt_process_of(node, e->from), e->message, true)) {
+        dt_early_label(node, e->label);
+        dt_early_told(node);
+        return;
+    }
+    if (!m)
+        m = sent(node, &plain, true);
+    if (m)
+        dt_token_add(m, e->label, e->current);
+    else
+        dt_early_label(node, e->label);
+}
+
+/* -- Begin and end ------------------------------------------------------------------ */
+
+void dt_sends_new(struct node *node) {
+    struct sends *sends = node->of[DT_PART_SENDS] = g_new0(struct sends, 1);
+
+    sends->time = long_ago;
+}
+
+void dt_sends_free(struct node *node) {
+    g_free(sends_of(node));
+}
+
+void dt_sends_late(struct node *node, int64_t now) {
+    if (now - sends_of(node)->time >= DT_ONE_EVENT_NS)
+        dt_early_told(node);
+}

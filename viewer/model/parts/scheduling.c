@@ -1,0 +1,325 @@
+#include "model/parts/scheduling.h"
+
+#include <string.h>
+
+#include "model/entities/functions.h"
+#include "model/entities/processes.h"
+#include "model/entities/schedulers.h"
+#include "model/parts/held.h"
+
+/* Of a process. */
+struct course {
+    const char *in, *out; /* the functions in which it last started and stopped to run */
+    enum dt_state before_gc;
+    bool is_major;
+    bool is_displaced; /* another process has run where it ran, so it may have stopped */
+    unsigned losses;   /* of the node's: those that are reflected in its state */
+};
+
+static struct course *course(const struct process *p) {
+    return p->of[DT_PART_SCHEDULING];
+}
+
+/* The times at which the losses of a node began. */
+static GArray *losses_of(const struct node *node) {
+    return node->of[DT_PART_SCHEDULING];
+}
+
+const char *dt_started_in(const struct process *p) {
+    return course(p)->in;
+}
+
+/* -- Intervals ---------------------------------------------------------------------- */
+
+/* Words of the heap at the end of a collection. */
+struct heap {
+    uint64_t reclaimed, heap, old_heap;
+};
+
+struct ending {
+    int64_t time;
+    bool inferred, is_open;
+    struct heap heap;
+};
+
+static void tell(const struct process *p, const struct ending *end) {
+    const struct course *of = course(p);
+    enum dt_state state = p->seen.state;
+    struct dt_interval told = {
+        .process = (struct dt_process *)&p->seen,
+        .state = state,
+        .begin = p->seen.since,
+        .end = end->time,
+        .inferred = end->inferred || state == DT_STATE_RUNNABLE,
+        .is_open = end->is_open,
+        .scheduler = dt_runs(state) ? p->seen.scheduler : NULL,
+        .in = state == DT_STATE_RUNNING ? of->in : "",
+        .out = state == DT_STATE_WAITING || state == DT_STATE_RUNNABLE ? of->out : "",
+        .is_major = state == DT_STATE_COLLECTING && of->is_major,
+        .reclaimed = end->heap.reclaimed,
+        .heap = end->heap.heap,
+        .old_heap = end->heap.old_heap,
+    };
+
+    if (state != DT_STATE_UNKNOWN && told.end >= told.begin)
+        DT_TELL(p->node->world, interval, &told);
+}
+
+static void change(struct process *p, enum dt_state state, const struct ending *end) {
+    tell(p, end);
+    p->seen.state = state;
+    p->seen.since = end->time;
+}
+
+static void change_now(struct process *p, enum dt_state state) {
+    change(p, state, &(struct ending){.time = p->node->world->now});
+}
+
+static struct process **place_of(const struct process *p, struct scheduler *s) {
+    return p->seen.kind == DT_PORT ? &s->port : &s->runs;
+}
+
+void dt_scheduling_leave(struct process *p) {
+    struct scheduler *s = (struct scheduler *)p->seen.scheduler;
+
+    if (s && *place_of(p, s) == p)
+        *place_of(p, s) = NULL;
+    p->seen.scheduler = NULL;
+    course(p)->is_displaced = false;
+}
+
+static bool has_state(const struct process *p) {
+    return p->seen.state != DT_STATE_UNKNOWN;
+}
+
+/* A loss began: what was known ends there. */
+static void settle(struct process *p) {
+    const GArray *losses = losses_of(p->node);
+    unsigned *reflected = &course(p)->losses;
+    int64_t begin = INT64_MAX;
+
+    if (*reflected == losses->len)
+        return;
+    /* Losses of several streams are told in the order of their ends. */
+    for (; *reflected < losses->len; ++*reflected)
+        begin = MIN(begin, g_array_index(losses, int64_t, *reflected));
+    if (!has_state(p))
+        return;
+    change(p, DT_STATE_UNKNOWN,
+           &(struct ending){.time = MAX(begin, p->seen.since), .inferred = true});
+    dt_scheduling_leave(p);
+}
+
+/* When it stopped to run is unknown: nothing is told of a process that is no longer traced. So it
+   is known to have run at the begin, no longer. */
+static void stop_unseen(struct process *p) {
+    change(p, DT_STATE_UNKNOWN, &(struct ending){.time = p->seen.since, .inferred = true});
+}
+
+void dt_scheduling_cut(struct process *p) {
+    settle(p);
+    /* Nobody knows whether what exits still runs. */
+    if (p->seen.state == DT_STATE_EXITING)
+        p->seen.state = DT_STATE_UNKNOWN;
+    if (course(p)->is_displaced && dt_runs(p->seen.state))
+        stop_unseen(p);
+    change(p, DT_STATE_UNKNOWN, &(struct ending){.time = p->node->world->now, .is_open = true});
+    dt_scheduling_leave(p);
+}
+
+/* -- What the VM tells -------------------------------------------------------------- */
+
+/* A scheduler runs one process: the one before it has stopped. A CPU that stands in for a scheduler
+   may have got another thread, with the process still running in the former. */
+static void displace(struct process *p, const struct scheduler *s) {
+    if (!s->seen.is_cpu && dt_runs(p->seen.state)) {
+        stop_unseen(p);
+        DT_MOMENT(p->node->world, scheduled, p, false);
+    }
+    course(p)->is_displaced = true;
+    p->seen.scheduler = NULL;
+}
+
+static void take(struct process *p, struct scheduler *s) {
+    if (s->runs && s->runs != p && p->seen.kind == DT_PROCESS)
+        displace(s->runs, s);
+    if (s->port && s->port != p)
+        displace(s->port, s);
+    s->port = NULL;
+    *place_of(p, s) = p;
+    p->seen.scheduler = &s->seen;
+}
+
+static void in(struct process *p, struct scheduler *s, const char *entry) {
+    settle(p);
+    if (dt_runs(p->seen.state))
+        stop_unseen(p);
+    else if (p->seen.state != DT_STATE_RUNNABLE)
+        /* Nothing that is recorded has woken it. */
+        change(p, DT_STATE_UNKNOWN,
+               &(struct ending){.time = p->node->world->now, .inferred = true});
+    change_now(p, DT_STATE_RUNNING);
+    course(p)->in = dt_function(p->node->world, entry);
+    dt_scheduling_leave(p);
+    if (s)
+        take(p, s);
+    DT_MOMENT(p->node->world, scheduled, p, true);
+}
+
+static void out(struct process *p, const char *entry) {
+    settle(p);
+    if (p->seen.state == DT_STATE_COLLECTING)
+        change(p, DT_STATE_WAITING, &(struct ending){.time = p->node->world->now, .is_open = true});
+    else if (p->seen.state == DT_STATE_RUNNING)
+        change_now(p, DT_STATE_WAITING);
+    else
+        /* Its `in` was lost, or came before the recording: what it did till now is unknown. */
+        p->seen.since = p->node->world->now;
+    p->seen.state = DT_STATE_WAITING;
+    course(p)->out = dt_function(p->node->world, entry);
+    dt_scheduling_leave(p);
+    DT_MOMENT(p->node->world, scheduled, p, false);
+}
+
+static void exiting_in(struct process *p, struct scheduler *s) {
+    settle(p);
+    change_now(p, DT_STATE_EXITING);
+    dt_scheduling_leave(p);
+    if (s)
+        take(p, s);
+}
+
+static void exiting_out(struct process *p) {
+    settle(p);
+    change_now(p, DT_STATE_UNKNOWN);
+    dt_scheduling_leave(p);
+}
+
+void dt_scheduling_exited(struct process *p, const char *reason) {
+    (void)reason;
+    settle(p);
+    if (p->seen.state != DT_STATE_EXITING)
+        change_now(p, DT_STATE_EXITING);
+}
+
+static void scheduled(struct node *node, const struct dt_recorded *event, const char *pid,
+                      const char *entry, const char *type) {
+    struct process *p = dt_process_of(node, pid);
+    struct scheduler *s = dt_scheduler_of(node, event);
+
+    if (!p)
+        return;
+    dt_release(p);
+    if (strcmp(type, "in") == 0)
+        in(p->has_exited ? dt_process_again(p) : p, s, entry);
+    else if (strcmp(type, "in_exiting") == 0)
+        exiting_in(p, s);
+    else if (strcmp(type, "out") == 0 && !p->has_exited)
+        out(p, entry);
+    else /* out_exiting, out_exited */
+        exiting_out(p);
+}
+
+/* A process that was preempted looks like one that waits: see dt_interval. */
+void dt_scheduling_arrived(struct process *p) {
+    settle(p);
+    if (p->seen.state == DT_STATE_WAITING)
+        change_now(p, DT_STATE_RUNNABLE);
+}
+
+/* -- Garbage collection ------------------------------------------------------------- */
+
+static void gc_start(struct node *node, const char *pid, bool is_major) {
+    struct process *p = dt_process_of(node, pid);
+
+    if (!p || p->has_exited)
+        return;
+    settle(p);
+    if (p->seen.state == DT_STATE_COLLECTING)
+        /* The end of the one before was lost. */
+        change(p, course(p)->before_gc,
+               &(struct ending){.time = p->node->world->now, .inferred = true, .is_open = true});
+    course(p)->before_gc = p->seen.state;
+    change_now(p, DT_STATE_COLLECTING);
+    course(p)->is_major = is_major;
+}
+
+static void gc_end(struct node *node, const char *pid, bool is_major, const struct heap *heap) {
+    struct process *p = dt_process_of(node, pid);
+
+    if (!p || p->has_exited)
+        return;
+    settle(p);
+    if (p->seen.state != DT_STATE_COLLECTING)
+        return;
+    course(p)->is_major = is_major;
+    change(p, course(p)->before_gc, &(struct ending){.time = p->node->world->now, .heap = *heap});
+}
+
+#define WORDS(e)                                                                                   \
+    &(struct heap) {                                                                               \
+        (e).reclaimed, (e).heap, (e).old_heap                                                      \
+    }
+
+void dt_scheduling_event(struct node *node, const struct dt_recorded *event) {
+    const union dt_event *e = &event->fields;
+
+    switch (event->probe) {
+    case DT_process_scheduled:
+        scheduled(node, event, e->process_scheduled.pid, e->process_scheduled.entry,
+                  e->process_scheduled.type);
+        break;
+    case DT_port_scheduled:
+        scheduled(node, event, e->port_scheduled.port, e->port_scheduled.entry,
+                  e->port_scheduled.type);
+        break;
+    case DT_gc_minor_start:
+        gc_start(node, e->gc_minor_start.pid, false);
+        break;
+    case DT_gc_major_start:
+        gc_start(node, e->gc_major_start.pid, true);
+        break;
+    case DT_gc_minor_end:
+        gc_end(node, e->gc_minor_end.pid, false, WORDS(e->gc_minor_end));
+        break;
+    case DT_gc_major_end:
+        gc_end(node, e->gc_major_end.pid, true, WORDS(e->gc_major_end));
+        break;
+    default:
+        break;
+    }
+}
+
+/* -- Begin and end ------------------------------------------------------------------ */
+
+void dt_scheduling_new(struct node *node) {
+    node->of[DT_PART_SCHEDULING] = g_array_new(FALSE, FALSE, sizeof(int64_t));
+}
+
+void dt_scheduling_free(struct node *node) {
+    g_array_free(losses_of(node), TRUE);
+}
+
+void dt_scheduling_process(struct process *p) {
+    struct course *of = p->of[DT_PART_SCHEDULING] = g_new0(struct course, 1);
+
+    of->in = of->out = "";
+    of->losses = losses_of(p->node)->len;
+}
+
+void dt_scheduling_lost(struct node *node, int64_t begin) {
+    GHashTableIter i;
+    gpointer of;
+
+    g_array_append_val(losses_of(node), begin);
+    /* Other processes are settled when they are touched next. */
+    g_hash_table_iter_init(&i, node->schedulers->by_id);
+    while (g_hash_table_iter_next(&i, NULL, &of)) {
+        const struct scheduler *s = of;
+
+        if (s->runs)
+            settle(s->runs);
+        if (s->port)
+            settle(s->port);
+    }
+}

@@ -1,0 +1,21 @@
+/* Calls of gen_server and its kin, from request to reply. */
+#ifndef DT_VIEWER_MODEL_PARTS_SERVER_CALLS_H
+#define DT_VIEWER_MODEL_PARTS_SERVER_CALLS_H
+
+#include "model/entities/process.h"
+
+/* The process whose alias this is, as far as a call is pending that uses it; NULL. */
+struct process *dt_alias(struct node *node, const char *text);
+
+void dt_server_calls_new(struct node *node);
+void dt_server_calls_free(struct node *node);
+void dt_server_calls_end(struct node *node);
+void dt_server_calls_exited(struct process *process, const char *reason);
+void dt_server_calls_scheduled(struct process *process, bool runs);
+void dt_server_calls_timed_out(struct process *process);
+void dt_server_calls_sent(struct node *node, struct process *from, struct process *to,
+                          const char *text);
+void dt_server_calls_delivered(struct node *node, struct process *from, struct process *to,
+                               const char *text);
+
+#endif

@@ -1,0 +1,10 @@
+/* The timeline as JSON, which browser/data.js reads. */
+#ifndef DT_VIEWER_PAGE_DATA_H
+#define DT_VIEWER_PAGE_DATA_H
+
+#include "page/timeline.h"
+
+/* One object, after the model's end. */
+void dt_page_data_json(struct dt_page_timeline *timeline, GString *to);
+
+#endif

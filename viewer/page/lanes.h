@@ -1,0 +1,27 @@
+/* All lanes: those of live processes, and of those that are gone the most interesting. */
+#ifndef DT_VIEWER_PAGE_LANES_H
+#define DT_VIEWER_PAGE_LANES_H
+
+#include "page/lane.h"
+
+struct dt_page_lanes;
+
+/* `whos` lives longer. */
+struct dt_page_lanes *dt_page_lanes_new(struct dt_whos *whos, unsigned processes,
+                                        unsigned intervals);
+void dt_page_lanes_free(struct dt_page_lanes *lanes);
+
+/* The lane of a process; NULL of NULL. */
+struct dt_page_lane *dt_page_lanes_of(struct dt_page_lanes *lanes, struct dt_process *process);
+void dt_page_lanes_add(struct dt_page_lanes *lanes, const struct dt_interval *interval,
+                       uint32_t text);
+/* Before dt_who_gone. */
+void dt_page_lanes_gone(struct dt_page_lanes *lanes, struct dt_process *process);
+
+/* After the model's end: the rows of the timeline, the most interesting first, within the limits.
+ */
+const GPtrArray *dt_page_lanes_rows(struct dt_page_lanes *lanes);
+/* Processes that could have had a row. */
+uint64_t dt_page_lanes_seen(const struct dt_page_lanes *lanes);
+
+#endif

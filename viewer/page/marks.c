@@ -1,0 +1,37 @@
+#include "page/marks.h"
+
+#include <inttypes.h>
+
+/* What is shown as a mark: a name, and the text by a format. */
+#define MARKS(MARK)                                                                                \
+    MARK(user_mark, "mark", "%s %" PRId64 " %s", e->name, e->value, e->text)                       \
+    MARK(log, "log", "%s: %s", e->level, e->text)                                                  \
+    MARK(node_up, "node up", "%s", e->node)                                                        \
+    MARK(node_down, "node down", "%s: %s", e->node, e->reason)                                     \
+    MARK(vm_long_gc, "long collection", "%" PRIu64 " ms", e->duration)                             \
+    MARK(vm_long_schedule, "long schedule", "%" PRIu64 " ms, from %s to %s", e->duration,          \
+         e->started, e->stopped)                                                                   \
+    MARK(vm_large_heap, "large heap", "%" PRIu64 " words", e->heap)                                \
+    MARK(vm_busy_port, "busy port", "%s", e->port)                                                 \
+    MARK(vm_busy_dist_port, "busy connection", "%s", e->node)                                      \
+    MARK(vm_long_message_queue, "message queue", "%s", e->type)                                    \
+    MARK(seq_trace_print, "seq_trace", "%s", e->message)                                           \
+    MARK(user_trace_s1, "trace", "%s", e->message)                                                 \
+    MARK(user_trace_i4s4, "trace", "%s", e->user_tag)                                              \
+    MARK(user_trace_n, "trace", "%s", e->user_tag)
+
+const char *dt_page_mark(const struct dt_recorded *event, GString *text) {
+    switch (event->probe) {
+#define MARK(probe, name, ...)                                                                     \
+    case DT_##probe: {                                                                             \
+        const struct dt_##probe *e = &event->fields.probe;                                         \
+                                                                                                   \
+        g_string_printf(text, __VA_ARGS__);                                                        \
+        return name;                                                                               \
+    }
+        MARKS(MARK)
+#undef MARK
+    default:
+        return NULL;
+    }
+}

@@ -1,0 +1,184 @@
+/* One page with everything: the summary, the timeline and the stacks, in a template. */
+#include "page/data.h"
+#include "page/template.h"
+#include "page/timeline.h"
+#include "shared/json.h"
+#include "shared/sink.h"
+#include "stacks/stacks.h"
+#include "summary/collect.h"
+#include "summary/findings.h"
+#include "summary/json.h"
+
+enum { PATH, TITLE, PROCESSES, INTERVALS, MESSAGES };
+
+static const struct dt_param params[] = {
+    [PATH] = DT_PARAM_PATH(NULL),
+    [TITLE] = {.name = "title",
+               .type = DT_PARAM_STRING,
+               .standard = "",
+               .meaning = "the page's title"},
+    [PROCESSES] = {.name = "processes",
+                   .type = DT_PARAM_INTEGER,
+                   .standard = "200",
+                   .meaning = "rows of the timeline: the most interesting processes",
+                   .least = 1,
+                   .most = 10000},
+    [INTERVALS] = {.name = "intervals",
+                   .type = DT_PARAM_INTEGER,
+                   .standard = "50000",
+                   .meaning = "intervals of the timeline; more are merged",
+                   .least = 100,
+                   .most = 10000000},
+    [MESSAGES] = {.name = "messages",
+                  .type = DT_PARAM_INTEGER,
+                  .standard = "20000",
+                  .meaning = "messages of the timeline",
+                  .least = 0,
+                  .most = 1000000},
+    {0},
+};
+
+/* The collectors, each with its data, in the order in which they are told. */
+enum { TIMELINE, SUMMARY, STACKS, COLLECTORS };
+
+static const struct dt_sink *const collects[COLLECTORS] = {
+    [TIMELINE] = &dt_page_timeline_collects,
+    [SUMMARY] = &(const struct dt_sink){DT_SUMMARY_COLLECTS},
+    [STACKS] = &(const struct dt_sink){DT_STACKS_COLLECTS},
+};
+
+struct page {
+    struct dt_file *file;
+    char *template;
+    char *title;
+    void *of[COLLECTORS];
+};
+
+static void page_free(void *s) {
+    struct page *page = s;
+
+    if (!page)
+        return;
+    dt_file_discard(page->file);
+    dt_page_timeline_free(page->of[TIMELINE]);
+    dt_summary_free(page->of[SUMMARY]);
+    dt_stacks_free(page->of[STACKS]);
+    g_free(page->template);
+    g_free(page->title);
+    g_free(page);
+}
+
+static void *page_start(const union dt_value *values, GError **error) {
+    struct page *page = g_new0(struct page, 1);
+    struct dt_summary *summary;
+
+    page->template = dt_page_template_read(error);
+    if (!page->template)
+        goto failed;
+    page->file = dt_file_open(values[PATH].string, error);
+    if (!page->file)
+        goto failed;
+    page->title = g_strdup(values[TITLE].string);
+    summary = dt_summary_new();
+    page->of[SUMMARY] = summary;
+    page->of[STACKS] = dt_stacks_new(DT_STACKS_CALLS, DT_STACKS_BY_NONE);
+    page->of[TIMELINE] =
+        dt_page_timeline_new(&summary->whos, (struct dt_page_timeline_limits){
+                                                 .processes = (unsigned)values[PROCESSES].integer,
+                                                 .intervals = (unsigned)values[INTERVALS].integer,
+                                                 .messages = (unsigned)values[MESSAGES].integer,
+                                             });
+    return page;
+
+failed:
+    page_free(page);
+    return NULL;
+}
+
+static bool page_finish(void *s, const struct dt_model *model, GError **error) {
+    struct page *page = s;
+    GString *json = g_string_new(NULL);
+
+    dt_summary_end(page->of[SUMMARY], model);
+    dt_summary_find(page->of[SUMMARY]);
+    dt_json_open(json, NULL, '{');
+    dt_json_text(json, "title", page->title);
+    dt_json_name(json, "report");
+    dt_summary_json(page->of[SUMMARY], json);
+    dt_json_name(json, "flame");
+    dt_stacks_json(page->of[STACKS], json);
+    dt_json_name(json, "timeline");
+    dt_page_data_json(page->of[TIMELINE], json);
+    dt_json_close(json, '}');
+    dt_page_template_fill(page->template, json, page->file);
+    g_string_free(json, TRUE);
+    return dt_file_close(g_steal_pointer(&page->file), error);
+}
+
+static const GError *page_failed(void *s) {
+    struct page *page = s;
+
+    return dt_file_failed(page->file);
+}
+
+/* -- What the model tells goes to each collector that wants it --------------------------- */
+
+#define HAND_ON(name, declared, passed)                                                            \
+    static void name declared {                                                                    \
+        struct page *page = s;                                                                     \
+                                                                                                   \
+        for (unsigned n = 0; n < COLLECTORS; n++)                                                  \
+            if (collects[n]->name) {                                                               \
+                s = page->of[n];                                                                   \
+                collects[n]->name passed;                                                          \
+            }                                                                                      \
+    }
+
+HAND_ON(node, (void *s, struct dt_node *node), (s, node))
+HAND_ON(node_gone, (void *s, struct dt_node *node), (s, node))
+HAND_ON(process, (void *s, struct dt_process *process, int64_t time), (s, process, time))
+HAND_ON(process_named, (void *s, struct dt_process *process, int64_t time), (s, process, time))
+HAND_ON(process_exited, (void *s, const struct dt_exit *exit), (s, exit))
+HAND_ON(process_gone, (void *s, struct dt_process *process), (s, process))
+HAND_ON(interval, (void *s, const struct dt_interval *interval), (s, interval))
+HAND_ON(mailbox, (void *s, struct dt_process *process, int64_t time), (s, process, time))
+HAND_ON(call_begin, (void *s, struct dt_frame *frame), (s, frame))
+HAND_ON(call_end, (void *s, struct dt_frame *frame), (s, frame))
+HAND_ON(sent, (void *s, struct dt_message *message), (s, message))
+HAND_ON(delivered, (void *s, struct dt_message *message), (s, message))
+HAND_ON(message_gone, (void *s, struct dt_message *message), (s, message))
+HAND_ON(server_call, (void *s, const struct dt_server_call *call), (s, call))
+HAND_ON(span, (void *s, const struct dt_span *span), (s, span))
+HAND_ON(instant, (void *s, const struct dt_instant *instant), (s, instant))
+HAND_ON(counter,
+        (void *s, struct dt_node *node, const char *name, const char *unit, int64_t value,
+         int64_t time),
+        (s, node, name, unit, value, time))
+HAND_ON(lost, (void *s, const struct dt_lost *lost), (s, lost))
+
+const struct dt_sink dt_sink_page = {
+    .description = "one self-contained page: report, timeline, load, flame graph, sequences",
+    .params = params,
+    .start = page_start,
+    .finish = page_finish,
+    .free = page_free,
+    .failed = page_failed,
+    .node = node,
+    .node_gone = node_gone,
+    .process = process,
+    .process_named = process_named,
+    .process_exited = process_exited,
+    .process_gone = process_gone,
+    .interval = interval,
+    .mailbox = mailbox,
+    .call_begin = call_begin,
+    .call_end = call_end,
+    .sent = sent,
+    .delivered = delivered,
+    .message_gone = message_gone,
+    .server_call = server_call,
+    .span = span,
+    .instant = instant,
+    .counter = counter,
+    .lost = lost,
+};

@@ -1,0 +1,38 @@
+/*
+ * The page's timeline: the most interesting processes with their intervals, messages, calls of
+ * servers, spans, marks and exits, in memory that is bounded by what lives and by the limits below.
+ *
+ * Every function of dt_page_timeline_collects takes a struct dt_page_timeline.
+ */
+#ifndef DT_VIEWER_PAGE_TIMELINE_H
+#define DT_VIEWER_PAGE_TIMELINE_H
+
+#include "page/lanes.h"
+#include "page/messages.h"
+#include "page/moments.h"
+#include "page/strings.h"
+#include "shared/sink.h"
+
+struct dt_page_timeline_limits {
+    unsigned processes, intervals, messages;
+};
+
+struct dt_page_timeline {
+    struct dt_page_lanes *lanes;
+    struct dt_page_strings *functions;
+    struct dt_page_messages *messages;
+    struct dt_page_moments calls, spans, marks, exits;
+    GArray *lost; /* of struct dt_lost, without its texts */
+    unsigned rows_most;
+    int64_t begin, end;
+};
+
+/* `whos` lives longer. Tell the timeline of `process_gone` before dt_who_gone. */
+struct dt_page_timeline *dt_page_timeline_new(struct dt_whos *whos,
+                                              struct dt_page_timeline_limits limits);
+void dt_page_timeline_free(struct dt_page_timeline *timeline);
+
+/* The functions that collect; those that it does not need are NULL. */
+extern const struct dt_sink dt_page_timeline_collects;
+
+#endif

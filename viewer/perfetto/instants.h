@@ -1,0 +1,15 @@
+/*
+ * Instants of a Perfetto trace: log lines, marks, the VM's events, what happens to a process. Their
+ * arguments are the recorded fields, by the names of the catalogue.
+ */
+#ifndef DT_VIEWER_PERFETTO_INSTANTS_H
+#define DT_VIEWER_PERFETTO_INSTANTS_H
+
+#include "perfetto/packets.h"
+#include "perfetto/tracks.h"
+#include "shared/told.h"
+
+void dt_perfetto_instant(struct dt_packets *packets, struct dt_tracks *tracks,
+                         const struct dt_instant *instant);
+
+#endif

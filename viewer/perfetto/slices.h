@@ -1,0 +1,20 @@
+/* The sink's data, and begins and ends of slices. */
+#ifndef DT_VIEWER_PERFETTO_SLICES_H
+#define DT_VIEWER_PERFETTO_SLICES_H
+
+#include "perfetto/tracks.h"
+
+struct dt_perfetto {
+    struct dt_packets *packets;
+    struct dt_tracks *tracks;
+    bool has_messages, has_waiting, has_text;
+    bool has_clock;
+    uint64_t last_flow, last_correlation;
+};
+
+/* The event stays open, for arguments. */
+void dt_perfetto_begin_slice(struct dt_perfetto *s, uint64_t track, int64_t time,
+                             enum dt_category category, uint64_t name);
+void dt_perfetto_end_slice(struct dt_perfetto *s, uint64_t track, int64_t time);
+
+#endif

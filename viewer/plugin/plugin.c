@@ -1,0 +1,344 @@
+/*
+ * The plugin: a component class sink.dyntrace.<name> for each sink.
+ *
+ *     messages -> reader -> model -> sink
+ *
+ * The messages of a recording that has several clocks are read twice:
+ *
+ *     messages -> reader -> estimate
+ *     messages -> order -> reader -> model -> sink
+ *
+ * The rooms of the viewer, each of which uses only those below it:
+ *
+ *     plugin
+ *     report, page, perfetto, flame, sequence, dump   the sinks, one kind of picture each
+ *     summary, stacks     what several of them show: tables and findings; stacks with their times
+ *     who                 nodes and processes, also after the model has released them
+ *     offsets             how much the clocks of hosts differ
+ *     model               the state of nodes, from their events
+ *     reading             messages of babeltrace2 as recorded events
+ *     shared              files, JSON, texts; what the model tells, what a sink is
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <babeltrace2/babeltrace.h>
+
+#include "model/model.h"
+#include "offsets/estimate.h"
+#include "reading/clocks.h"
+#include "reading/order.h"
+#include "reading/reader.h"
+#include "shared/params.h"
+#include "shared/sink.h"
+
+struct component {
+    const struct dt_sink *sink;
+    const char *name; /* of the sink, for people */
+    void *of_sink;
+    const bt_value *params; /* has the strings that the sink may keep */
+    struct dt_model *model;
+    struct dt_reader *reader;
+    struct dt_clocks *clocks;
+    struct dt_estimate *estimate; /* while it is made */
+    struct dt_order *order;       /* with offsets */
+    bool is_begun;                /* the first event has come */
+    bool corrects;                /* the parameter `clocks` */
+    bt_message_iterator *messages;
+};
+
+/* Parameters of all sinks. */
+enum { CLOCKS };
+enum { CORRECTED, RECORDED };
+
+static const struct dt_param common[] = {
+    [CLOCKS] = {.name = "clocks",
+                .type = DT_PARAM_WORD,
+                .standard = "corrected",
+                .meaning = "of several hosts: corrected by the messages between nodes, or as they "
+                           "are recorded",
+                .words = (const char *const[]){"corrected", "recorded", NULL}},
+    {0},
+};
+
+#define FAIL(self, ...)                                                                            \
+    BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_COMPONENT(                                           \
+        bt_self_component_sink_as_self_component(self), __VA_ARGS__)
+
+static struct component *component_of(bt_self_component_sink *self) {
+    return bt_self_component_get_data(bt_self_component_sink_as_self_component(self));
+}
+
+static void free_component(struct component *c) {
+    if (!c)
+        return;
+    bt_message_iterator_put_ref(c->messages);
+    dt_order_free(c->order);
+    dt_reader_free(c->reader);
+    dt_estimate_free(c->estimate);
+    dt_model_free(c->model);
+    if (c->of_sink && c->sink->free)
+        c->sink->free(c->of_sink);
+    dt_clocks_free(c->clocks);
+    bt_value_put_ref(c->params);
+    g_free(c);
+}
+
+static void model_event(void *model, const struct dt_recorded *event) {
+    dt_model_event(model, event);
+}
+
+static void model_skip(void *model) {
+    dt_model_skip(model);
+}
+
+static void model_losing(void *model, const char *hostname, int64_t vpid, uint64_t trace,
+                         int64_t begin) {
+    dt_model_losing(model, hostname, vpid, trace, begin);
+}
+
+static void model_lost(void *model, const char *hostname, int64_t vpid, uint64_t trace,
+                       const struct dt_lost *lost) {
+    dt_model_lost(model, hostname, vpid, trace, lost);
+}
+
+static const struct dt_reads to_model = {
+    .event = model_event, .skip = model_skip, .losing = model_losing, .lost = model_lost};
+
+static const struct dt_reads to_estimate = {.event = dt_estimate_event};
+
+/* -- Start -------------------------------------------------------------------------- */
+
+static bool start_sink(struct component *c, GError **error) {
+    union dt_value *values = dt_params_read(common, c->sink->params, c->params, error);
+
+    if (!values)
+        return false;
+    c->corrects = values[CLOCKS].word == CORRECTED;
+    g_free(values);
+    values = dt_params_read(c->sink->params, common, c->params, error);
+    if (!values)
+        return false;
+    c->of_sink = c->sink->start ? c->sink->start(values, error) : NULL;
+    g_free(values);
+    return !c->sink->start || c->of_sink;
+}
+
+static bt_component_class_initialize_method_status initialize(bt_self_component_sink *self,
+                                                              const bt_value *params,
+                                                              const struct dt_sink *sink,
+                                                              const char *name) {
+    struct component *c = g_new0(struct component, 1);
+    GError *error = NULL;
+
+    c->sink = sink;
+    c->name = name;
+    c->params = params;
+    bt_value_get_ref(params);
+    if (!start_sink(c, &error)) {
+        FAIL(self, "sink.dyntrace.%s: %s", name, error ? error->message : "can't start");
+        g_clear_error(&error);
+        free_component(c);
+        return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
+    }
+    c->model = dt_model_new(sink, c->of_sink);
+    c->clocks = dt_clocks_new();
+    c->reader = dt_reader_new(&to_model, c->model, c->clocks);
+    bt_self_component_set_data(bt_self_component_sink_as_self_component(self), c);
+    if (bt_self_component_sink_add_input_port(self, "in", NULL, NULL) !=
+        BT_SELF_COMPONENT_ADD_PORT_STATUS_OK) {
+        free_component(c);
+        return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
+    }
+    return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_OK;
+}
+
+static bt_component_class_sink_graph_is_configured_method_status
+connect(bt_self_component_sink *self) {
+    bt_self_component_port_input *port =
+        bt_self_component_sink_borrow_input_port_by_name(self, "in");
+
+    if (bt_message_iterator_create_from_sink_component(self, port, &component_of(self)->messages) !=
+        BT_MESSAGE_ITERATOR_CREATE_FROM_SINK_COMPONENT_STATUS_OK) {
+        FAIL(self, "sink.dyntrace.%s: the trace can't be read", component_of(self)->name);
+        return BT_COMPONENT_CLASS_SINK_GRAPH_IS_CONFIGURED_METHOD_STATUS_ERROR;
+    }
+    return BT_COMPONENT_CLASS_SINK_GRAPH_IS_CONFIGURED_METHOD_STATUS_OK;
+}
+
+static bt_component_class_get_supported_mip_versions_method_status
+get_mip_versions(bt_self_component_class_sink *self, const bt_value *params, void *data,
+                 bt_logging_level level, bt_integer_range_set_unsigned *versions) {
+    (void)self, (void)params, (void)data, (void)level;
+    /* Version 1 is that of CTF 2. Nothing that the reader uses differs. */
+    return bt_integer_range_set_unsigned_add_range(versions, 0, 1) ==
+                   BT_INTEGER_RANGE_SET_ADD_RANGE_STATUS_OK
+               ? BT_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD_STATUS_OK
+               : BT_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD_STATUS_MEMORY_ERROR;
+}
+
+/* -- Messages ----------------------------------------------------------------------- */
+
+static bool has_failed(bt_self_component_sink *self, const struct component *c) {
+    const GError *error = c->sink->failed ? c->sink->failed(c->of_sink) : NULL;
+
+    if (error)
+        FAIL(self, "sink.dyntrace.%s: %s", c->name, error->message);
+    return error;
+}
+
+static bool finish(bt_self_component_sink *self, const struct component *c) {
+    GError *error = NULL;
+
+    dt_model_end(c->model);
+    if (!c->sink->finish || c->sink->finish(c->of_sink, c->model, &error))
+        return !has_failed(self, c);
+    FAIL(self, "sink.dyntrace.%s: %s", c->name, error ? error->message : "can't finish");
+    g_clear_error(&error);
+    return false;
+}
+
+/* All streams begin before the first event, so their clocks are known then. */
+static void note_clock(struct component *c, const bt_message *m) {
+    if (bt_message_get_type(m) == BT_MESSAGE_TYPE_STREAM_BEGINNING)
+        dt_clocks_of(c->clocks, bt_message_stream_beginning_borrow_stream_const(m));
+}
+
+static bool is_event(const bt_message *m) {
+    return bt_message_get_type(m) == BT_MESSAGE_TYPE_EVENT;
+}
+
+/* A session that is still being recorded can't be read twice. */
+static bool can_read_twice(const struct component *c) {
+    bt_bool can = BT_FALSE;
+
+    return bt_message_iterator_can_seek_beginning(c->messages, &can) ==
+               BT_MESSAGE_ITERATOR_CAN_SEEK_BEGINNING_STATUS_OK &&
+           can;
+}
+
+static void begin_estimate(struct component *c) {
+    c->estimate = dt_estimate_new();
+    dt_reader_free(c->reader);
+    c->reader = dt_reader_new(&to_estimate, c->estimate, c->clocks);
+}
+
+static void read_message(void *component, const bt_message *m) {
+    const struct component *c = component;
+
+    dt_reader_message(c->reader, m);
+    bt_message_put_ref(m);
+}
+
+/* All is read once; now for the model. */
+static bool end_estimate(bt_self_component_sink *self, struct component *c) {
+    dt_estimate_end(c->estimate, c->clocks);
+    g_clear_pointer(&c->estimate, dt_estimate_free);
+    dt_reader_free(c->reader);
+    c->reader = dt_reader_new(&to_model, c->model, c->clocks);
+    c->order = dt_order_new(c->clocks, read_message, c);
+    if (bt_message_iterator_seek_beginning(c->messages) ==
+        BT_MESSAGE_ITERATOR_SEEK_BEGINNING_STATUS_OK)
+        return true;
+    FAIL(self, "sink.dyntrace.%s: the trace can't be read twice; try clocks=\"recorded\"", c->name);
+    return false;
+}
+
+static void handle(struct component *c, const bt_message *m) {
+    note_clock(c, m);
+    if (!c->is_begun && is_event(m)) {
+        c->is_begun = true;
+        dt_clocks_sort(c->clocks);
+        if (c->corrects && dt_clocks_differ(c->clocks) && can_read_twice(c))
+            begin_estimate(c);
+    }
+    if (c->order)
+        dt_order_add(c->order, m);
+    else
+        read_message(c, m);
+}
+
+static bt_component_class_sink_consume_method_status consume(bt_self_component_sink *self) {
+    struct component *c = component_of(self);
+    bt_message_array_const messages;
+    uint64_t count;
+    bt_message_iterator_next_status status =
+        bt_message_iterator_next(c->messages, &messages, &count);
+
+    if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_END && c->estimate)
+        return end_estimate(self, c) ? BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK
+                                     : BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
+    if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_END && c->order)
+        dt_order_end(c->order);
+    if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_END)
+        return finish(self, c) ? BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END
+                               : BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
+    /* The statuses of both functions have the same values. */
+    if (status != BT_MESSAGE_ITERATOR_NEXT_STATUS_OK)
+        return (bt_component_class_sink_consume_method_status)status;
+    for (uint64_t i = 0; i < count; i++)
+        handle(c, messages[i]);
+    return has_failed(self, c) ? BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR
+                               : BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK;
+}
+
+static void finalize(bt_self_component_sink *self) {
+    free_component(component_of(self));
+}
+
+/* -- The component classes ------------------------------------------------------------ */
+
+/* babeltrace2 takes the addresses of these texts at compile time. */
+static struct {
+    char description[200];
+    char help[4000];
+} texts[] = {
+#define SINK(room, name) {"", ""},
+#include "sinks.def"
+};
+
+enum {
+#define SINK(room, name) TEXTS_##room,
+#include "sinks.def"
+};
+
+static void describe(const struct dt_sink *sink, unsigned n) {
+    char *help = dt_params_help(sink->params, common);
+
+    g_strlcpy(texts[n].description, sink->description, sizeof texts[n].description);
+    g_strlcpy(texts[n].help, help, sizeof texts[n].help);
+    g_free(help);
+}
+
+__attribute__((constructor)) static void describe_all(void) {
+#define SINK(room, name) describe(&dt_sink_##room, TEXTS_##room);
+#include "sinks.def"
+}
+
+#define SINK(room, name)                                                                           \
+    static bt_component_class_initialize_method_status initialize_##room(                          \
+        bt_self_component_sink *self, bt_self_component_sink_configuration *configuration,         \
+        const bt_value *params, void *data) {                                                      \
+        (void)configuration, (void)data;                                                           \
+        return initialize(self, params, &dt_sink_##room, #name);                                   \
+    }
+#include "sinks.def"
+
+/* babeltrace2 calls its functions. */
+#pragma GCC visibility push(default)
+BT_PLUGIN_MODULE();
+#pragma GCC visibility pop
+
+BT_PLUGIN(dyntrace);
+BT_PLUGIN_DESCRIPTION("Pictures of recorded Erlang nodes");
+BT_PLUGIN_LICENSE("Apache-2.0");
+
+#define SINK(room, name)                                                                           \
+    BT_PLUGIN_SINK_COMPONENT_CLASS(name, consume);                                                 \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_DESCRIPTION(name, texts[TEXTS_##room].description);             \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(name, texts[TEXTS_##room].help);                           \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(name, initialize_##room);                     \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_FINALIZE_METHOD(name, finalize);                                \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_GRAPH_IS_CONFIGURED_METHOD(name, connect);                      \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(name, get_mip_versions);
+#include "sinks.def"

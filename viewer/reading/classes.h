@@ -1,0 +1,23 @@
+/*
+ * Event classes of traces. Each is mapped once to a probe of the catalogue: which member of its
+ * payload and contexts goes where.
+ */
+#ifndef DT_VIEWER_READING_CLASSES_H
+#define DT_VIEWER_READING_CLASSES_H
+
+#include <babeltrace2/babeltrace.h>
+
+#include "shared/recorded.h"
+
+struct dt_class;
+struct dt_classes;
+
+struct dt_classes *dt_classes_new(void);
+void dt_classes_free(struct dt_classes *classes);
+
+/* NULL for a class of another provider, or whose fields have types that do not fit. */
+const struct dt_class *dt_class_of(struct dt_classes *classes, const bt_event_class *class);
+/* Sets the probe, its fields, and those of vpid, vtid, hostname and procname that the event has. */
+void dt_class_read(const struct dt_class *class, const bt_event *event, struct dt_recorded *to);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * Messages of babeltrace2 as recorded events, for the model.
+ */
+#ifndef DT_VIEWER_READING_READER_H
+#define DT_VIEWER_READING_READER_H
+
+#include <babeltrace2/babeltrace.h>
+
+#include "reading/clocks.h"
+#include "shared/told.h"
+
+/* Who gets what is read. Functions that are NULL are not called. */
+struct dt_reads {
+    void (*event)(void *data, const struct dt_recorded *event);
+    /* An event of another provider, or one whose fields could not be read. */
+    void (*skip)(void *data);
+    /* As those of the model. */
+    void (*losing)(void *data, const char *hostname, int64_t vpid, uint64_t trace, int64_t begin);
+    void (*lost)(void *data, const char *hostname, int64_t vpid, uint64_t trace,
+                 const struct dt_lost *lost);
+};
+
+struct dt_reader;
+
+struct dt_reader *dt_reader_new(const struct dt_reads *reads, void *data, struct dt_clocks *clocks);
+void dt_reader_message(struct dt_reader *reader, const bt_message *message);
+void dt_reader_free(struct dt_reader *reader);
+
+#endif

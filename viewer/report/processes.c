@@ -1,0 +1,131 @@
+#include "report/processes.h"
+
+#include "report/cells.h"
+#include "report/table.h"
+#include "shared/show.h"
+
+/* Beside a column with the initial call. */
+static void cell_named(struct dt_columns *c, const struct dt_who *who) {
+    const char *other = *who->name ? who->name : who->label;
+    g_autofree char *text = g_strdup_printf("%s%s%s", who->pid, *other ? " " : "", other);
+    dt_columns_text(c, text);
+}
+
+static int64_t run(const struct dt_who *who) {
+    return dt_who_ns(who, DT_TOLD_SCHEDULING, who->run);
+}
+
+static int64_t collecting(const struct dt_who *who) {
+    return dt_who_ns(who, DT_TOLD_COLLECTIONS, who->collecting);
+}
+
+static int64_t longest_wait(const struct dt_who *who) {
+    return dt_who_ns(who, DT_TOLD_SCHEDULING, who->longest_wait);
+}
+
+static void cells_process(struct dt_columns *c, const struct dt_summary *summary,
+                          const struct dt_who *who) {
+    dt_cell_node(c, summary, who->node);
+    cell_named(c, who);
+    dt_columns_text(c, who->initial);
+}
+
+static void cell_runnable(struct dt_columns *c, const struct dt_who *who) {
+    dt_cell_ns(c, dt_who_ns(who, DT_TOLD_SCHEDULING, who->runnable));
+}
+
+static void cells_collecting(struct dt_columns *c, const struct dt_who *who) {
+    dt_cell_ns(c, collecting(who));
+    dt_cell_number(c, dt_who_number(who, DT_TOLD_COLLECTIONS, who->collections));
+}
+
+static void cells_messages(struct dt_columns *c, const struct dt_who *who) {
+    dt_cell_number(c, dt_who_number(who, DT_TOLD_SENDS, who->sent));
+    dt_cell_number(c, dt_who_number(who, DT_TOLD_DELIVERIES, who->received));
+    dt_cell_number(c, dt_who_mailbox_max(who));
+}
+
+static void that_runs(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
+    const struct dt_who *who = row;
+    cells_process(c, summary, who);
+    dt_cell_ns(c, run(who));
+    cell_runnable(c, who);
+    dt_cell_ns(c, longest_wait(who));
+    cells_collecting(c, who);
+    cells_messages(c, who);
+}
+
+static void that_talks(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
+    cells_process(c, summary, row);
+    cells_messages(c, row);
+}
+
+static void that_collects(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
+    cells_process(c, summary, row);
+    cells_collecting(c, row);
+    dt_cell_ns(c, run(row));
+}
+
+static void that_waits(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
+    cells_process(c, summary, row);
+    dt_cell_ns(c, longest_wait(row));
+    cell_runnable(c, row);
+    dt_cell_ns(c, run(row));
+}
+
+#define PROCESS_COLUMNS(...) DT_COLUMNS_OF("node", "<process", "~initial call", __VA_ARGS__)
+
+/* Processes by one of their numbers. */
+static const struct {
+    dt_criterion *by;
+    struct dt_table table;
+} orders[] = {
+    {run,
+     {.title = "Processes by run time",
+      .columns = PROCESS_COLUMNS("ran", "runnable", "longest", "collected", "GCs", "sent",
+                                 "received", "mailbox"),
+      .cells = that_runs}},
+    {dt_kept_by_messages,
+     {.title = "Processes by messages sent and received",
+      .columns = PROCESS_COLUMNS("sent", "received", "mailbox"),
+      .cells = that_talks}},
+    {collecting,
+     {.title = "Processes by time of garbage collection",
+      .columns = PROCESS_COLUMNS("collected", "GCs", "ran"),
+      .cells = that_collects}},
+    {longest_wait,
+     {.title = "Processes by their longest wait for a scheduler (inferred)",
+      .columns = PROCESS_COLUMNS("longest", "runnable", "ran"),
+      .cells = that_waits}},
+};
+
+/* Those that have some of it. */
+static GPtrArray *sorted(const struct dt_kept *kept, dt_criterion *by) {
+    GPtrArray *whos = dt_kept_copy(kept);
+    guint n = 0;
+    dt_kept_sort(whos, by);
+    while (n < whos->len && by(g_ptr_array_index(whos, n)) > 0)
+        n++;
+    g_ptr_array_set_size(whos, (gint)n);
+    return whos;
+}
+
+static void others(GString *to, const struct dt_summary *summary) {
+    const struct dt_kept *kept = &summary->processes;
+    if (!kept->left_out)
+        return;
+    g_string_append_printf(to,
+                           "\nOther processes, first by none of these: %" G_GUINT64_FORMAT
+                           ". Together they ran %s, collected %s, sent %" G_GUINT64_FORMAT
+                           " and received %" G_GUINT64_FORMAT " messages.\n",
+                           kept->left_out, dt_show_ns(kept->run).text,
+                           dt_show_ns(kept->collecting).text, kept->sent, kept->received);
+}
+
+void dt_report_processes(GString *to, const struct dt_summary *summary, unsigned top) {
+    for (size_t i = 0; i < G_N_ELEMENTS(orders); i++) {
+        g_autoptr(GPtrArray) rows = sorted(&summary->processes, orders[i].by);
+        dt_table_put_rows(to, summary, top, &orders[i].table, rows);
+    }
+    others(to, summary);
+}

@@ -1,0 +1,123 @@
+#include "sequence/mermaid.h"
+
+#include <string.h>
+
+#include "shared/term.h"
+#include "shared/texts.h"
+
+enum { TEXT_CHARS = 80, NAME_CHARS = 60 };
+
+/* Mermaid reads no quotes: it has entities, #59; for a semicolon. What its grammar, HTML or
+ * mathematics ($$) could take for their own becomes one; control characters become spaces. */
+static void put(GString *to, const char *text, glong most) {
+    static const char own[] = ";#:<>&\"%\\`";
+    glong n = 0;
+    while (*text) {
+        gunichar c = g_utf8_get_char_validated(text, -1);
+        bool is_valid = c != (gunichar)-1 && c != (gunichar)-2;
+        if (n++ == most) {
+            g_string_append(to, "...");
+            return;
+        }
+        if (!is_valid)
+            g_string_append_unichar(to, 0xFFFD);
+        else if (c < 0x80 && (strchr(own, (int)c) || (c == '$' && text[1] == '$')))
+            g_string_append_printf(to, "#%u;", c);
+        else if (!g_unichar_isprint(c))
+            g_string_append_c(to, ' ');
+        else
+            g_string_append_unichar(to, c);
+        text = is_valid ? g_utf8_next_char(text) : text + 1;
+    }
+}
+
+static void number(struct dt_party *party, GPtrArray *parties) {
+    if (!party || party->alias)
+        return;
+    g_ptr_array_add(parties, party);
+    party->alias = parties->len;
+}
+
+static bool has_two_nodes(const GPtrArray *parties) {
+    const struct dt_party *first = NULL;
+    for (guint i = 0; i < parties->len; i++) {
+        const struct dt_party *party = g_ptr_array_index(parties, i);
+        if (!party->is_process)
+            continue;
+        if (first && first->node != party->node)
+            return true;
+        first = party;
+    }
+    return false;
+}
+
+static void participants(GString *to, const struct dt_sequence *s, const GPtrArray *parties) {
+    bool is_of_nodes = has_two_nodes(parties);
+    for (guint i = 0; i < parties->len; i++) {
+        const struct dt_party *party = g_ptr_array_index(parties, i);
+        g_autoptr(GString) text = g_string_new(party->show);
+        if (!strstr(party->show, party->pid))
+            g_string_append_printf(text, " %s", party->pid);
+        if (is_of_nodes && party->is_process)
+            g_string_append_printf(text, " %s",
+                                   (const char *)g_ptr_array_index(s->nodes, party->node));
+        g_string_append_printf(to, "    participant p%u as ", party->alias);
+        put(to, text->str, NAME_CHARS);
+        g_string_append_c(to, '\n');
+    }
+}
+
+/* The envelope of a gen_server's call and cast is left out: "call {get,17}". */
+static void put_message(GString *to, const char *text) {
+    const char *request = text, *kind = NULL;
+    if (!text)
+        return;
+    if (dt_skip(&request, "{'$gen_call',")) {
+        request = dt_term_end(request);
+        if (dt_skip(&request, ","))
+            kind = "call ";
+    } else if (dt_skip(&request, "{'$gen_cast',")) {
+        kind = "cast ";
+    }
+    if (!kind) {
+        put(to, *text ? text : "message", TEXT_CHARS);
+        return;
+    }
+    g_autofree char *body = g_strndup(request, (gsize)(dt_term_end(request) - request));
+    g_string_append(to, kind);
+    put(to, body, TEXT_CHARS);
+}
+
+static void step(GString *to, const struct dt_step *step) {
+    if (step->kind == DT_STEP_EXIT) {
+        g_string_append_printf(to, "    Note over p%u: exits#58; ", step->from->alias);
+        put(to, step->text, TEXT_CHARS);
+        g_string_append_c(to, '\n');
+        return;
+    }
+    const char *arrow = step->is_dead ? "-x" : step->inferred ? "-->>" : "->>";
+    g_string_append_printf(to, "    p%u%sp%u: ", step->from->alias, arrow, step->to->alias);
+    put_message(to, step->text);
+    g_string_append(to, step->is_early   ? " inferred, clocks differ\n"
+                        : step->inferred ? " inferred\n"
+                                         : "\n");
+}
+
+void dt_sequence_mermaid(struct dt_sequence *s, GString *to) {
+    g_autoptr(GPtrArray) parties = g_ptr_array_new();
+    for (guint i = 0; i < s->steps->len; i++) {
+        number(g_array_index(s->steps, struct dt_step, i).from, parties);
+        number(g_array_index(s->steps, struct dt_step, i).to, parties);
+    }
+    g_string_append(to, "sequenceDiagram\n");
+    if (s->left_out)
+        g_string_append_printf(to, "    %%%% %" G_GUINT64_FORMAT " later messages are left out\n",
+                               s->left_out);
+    participants(to, s, parties);
+    for (guint i = 0; i < s->steps->len; i++)
+        step(to, &g_array_index(s->steps, struct dt_step, i));
+    if (s->left_out && parties->len)
+        g_string_append_printf(
+            to, "    Note over p1,p%u: %" G_GUINT64_FORMAT " later messages are left out\n",
+            parties->len, s->left_out);
+}

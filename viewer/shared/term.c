@@ -1,0 +1,92 @@
+#include "shared/term.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include "shared/texts.h"
+
+/* Past a quoted atom, a string or a character that starts at `s`. */
+static const char *quoted(const char *s) {
+    char quote = *s++;
+    while (*s && *s != quote)
+        s += *s == '\\' && s[1] ? 2 : 1;
+    return *s ? s + 1 : s;
+}
+
+static bool is_atom(const char *s) {
+    return g_ascii_islower(*s) || *s == '\'';
+}
+
+/* Past an atom. */
+static const char *atom(const char *s) {
+    if (*s == '\'')
+        return quoted(s);
+    while (g_ascii_isalnum(*s) || *s == '_' || *s == '@' || (unsigned char)*s >= 0x80)
+        s++;
+    return s;
+}
+
+const char *dt_term_end(const char *term) {
+    int depth = 0;
+    while (*term) {
+        bool is_begin = g_str_has_prefix(term, "<<"), is_end = g_str_has_prefix(term, ">>");
+        if (*term == '"' || *term == '\'') {
+            term = quoted(term);
+            continue;
+        }
+        if (depth == 0 && strchr(",}])", *term))
+            return term;
+        if (strchr("{[(", *term) || is_begin)
+            depth++;
+        else if (depth > 0 && (strchr("}])", *term) || is_end))
+            depth--;
+        term += is_begin || is_end ? 2 : 1;
+    }
+    return term;
+}
+
+/* An atom as it is, and of other terms their kind. */
+static void put_kind(GString *to, const char *s, const char *end) {
+    if (is_atom(s) && atom(s) == end)
+        g_string_append_len(to, s, end - s);
+    else
+        g_string_append_c(to, '_');
+}
+
+static void put_tuple(GString *to, const char *s) {
+    g_string_append_c(to, '{');
+    while (*++s && *s != '}') {
+        const char *end = dt_term_end(s);
+        bool is_tag = to->len == 1;
+        if (is_tag)
+            put_kind(to, s, end);
+        else
+            g_string_append(to, ",_");
+        if (*end != ',') {
+            s = end;
+            break;
+        }
+        s = end;
+    }
+    g_string_append(to, *s ? "}" : ",...");
+}
+
+void dt_term_shape(const char *request, char *shape, size_t size) {
+    g_autoptr(GString) to = g_string_new(NULL);
+    if (*request == '{')
+        put_tuple(to, request);
+    else if (*request == '[')
+        g_string_append(to, request[1] == ']' ? "[]" : "[_]");
+    else if (*request == '#')
+        g_string_append(to, request[1] == '{' ? "#{_}" : "_");
+    else
+        put_kind(to, request, request + strlen(request));
+    if (to->len >= size) {
+        static const char cut[] = "...";
+        g_string_truncate(to, dt_head(to->str, size - sizeof cut));
+        g_string_append(to, cut);
+    }
+    g_strlcpy(shape, to->str, size);
+}

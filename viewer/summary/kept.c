@@ -1,0 +1,98 @@
+#include "summary/kept.h"
+
+#include "shared/texts.h"
+
+enum {
+    /* The first ones by each criterion are kept. */
+    PER_CRITERION = 500,
+    /* So many times those that are kept are held until they are sorted. */
+    ROOM = 4,
+};
+
+static int64_t by_run(const struct dt_who *who) {
+    return who->run;
+}
+
+int64_t dt_kept_by_messages(const struct dt_who *who) {
+    return (int64_t)(who->sent + who->received);
+}
+
+static int64_t by_collecting(const struct dt_who *who) {
+    return who->collecting;
+}
+
+static int64_t by_wait(const struct dt_who *who) {
+    return who->longest_wait;
+}
+
+int64_t dt_kept_by_mailbox(const struct dt_who *who) {
+    return (int64_t)who->mailbox_max;
+}
+
+static int64_t by_bytes(const struct dt_who *who) {
+    return (int64_t)who->bytes_out;
+}
+
+static dt_criterion *const criteria[] = {by_run,  dt_kept_by_messages, by_collecting,
+                                         by_wait, dt_kept_by_mailbox,  by_bytes};
+
+static gint compare(gconstpointer a, gconstpointer b, gpointer data) {
+    const struct dt_who *x = *(struct dt_who *const *)a, *y = *(struct dt_who *const *)b;
+    dt_criterion *by = *(dt_criterion *const *)data;
+    int order = dt_compare(by(y), by(x));
+    return order ? order : dt_compare((int64_t)x->number, (int64_t)y->number);
+}
+
+void dt_kept_sort(GPtrArray *whos, dt_criterion *by) {
+    g_ptr_array_sort_with_data(whos, compare, (gpointer)&by);
+}
+
+void dt_kept_cut(struct dt_kept *kept) {
+    g_autoptr(GHashTable) best = g_hash_table_new(NULL, NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(criteria); i++) {
+        dt_kept_sort(kept->whos, criteria[i]);
+        for (guint n = 0; n < kept->whos->len && n < PER_CRITERION; n++)
+            g_hash_table_add(best, g_ptr_array_index(kept->whos, n));
+    }
+    guint to = 0;
+    for (guint n = 0; n < kept->whos->len; n++) {
+        struct dt_who *who = g_ptr_array_index(kept->whos, n);
+        if (g_hash_table_contains(best, who)) {
+            g_ptr_array_index(kept->whos, to++) = who;
+            continue;
+        }
+        kept->left_out++;
+        kept->run += who->run;
+        kept->collecting += who->collecting;
+        kept->sent += who->sent;
+        kept->received += who->received;
+        /* Else each generation of a family would keep the one before. */
+        dt_who_drop(g_steal_pointer(&who->parent));
+        dt_who_drop(who);
+    }
+    g_ptr_array_set_size(kept->whos, (gint)to);
+    dt_kept_sort(kept->whos, by_run);
+}
+
+void dt_kept_add(struct dt_kept *kept, struct dt_who *who) {
+    g_ptr_array_add(kept->whos, dt_who_keep(who));
+    if (kept->whos->len >= (size_t)ROOM * PER_CRITERION * G_N_ELEMENTS(criteria))
+        dt_kept_cut(kept);
+}
+
+void dt_kept_init(struct dt_kept *kept) {
+    kept->whos = g_ptr_array_new();
+}
+
+void dt_kept_free(struct dt_kept *kept) {
+    for (guint i = 0; i < kept->whos->len; i++)
+        dt_who_drop(g_ptr_array_index(kept->whos, i));
+    g_ptr_array_free(kept->whos, TRUE);
+}
+
+GPtrArray *dt_kept_copy(const struct dt_kept *kept) {
+    GPtrArray *copy = g_ptr_array_sized_new(kept->whos->len);
+    for (guint i = 0; i < kept->whos->len; i++)
+        g_ptr_array_add(copy, g_ptr_array_index(kept->whos, i));
+    return copy;
+}

@@ -1,0 +1,28 @@
+/*
+ * Processes, or ports, that have exited: the first ones by each criterion are kept with their
+ * numbers, the others are summed.
+ */
+#ifndef DT_VIEWER_SUMMARY_KEPT_H
+#define DT_VIEWER_SUMMARY_KEPT_H
+
+#include "who/who.h"
+
+struct dt_kept {
+    GPtrArray *whos;
+    uint64_t left_out;
+    int64_t run, collecting;
+    uint64_t sent, received;
+};
+void dt_kept_init(struct dt_kept *kept);
+void dt_kept_free(struct dt_kept *kept);
+void dt_kept_add(struct dt_kept *kept, struct dt_who *who);
+void dt_kept_cut(struct dt_kept *kept);              /* to the first ones by each criterion */
+GPtrArray *dt_kept_copy(const struct dt_kept *kept); /* to be sorted; the caller frees it */
+
+/* The largest number first. */
+typedef int64_t dt_criterion(const struct dt_who *who);
+dt_criterion dt_kept_by_messages; /* sent and received */
+dt_criterion dt_kept_by_mailbox;  /* the most at once */
+void dt_kept_sort(GPtrArray *whos, dt_criterion *by);
+
+#endif

@@ -1,0 +1,27 @@
+/* A bounded table of names: functions, spans, counters, what the VM tells of itself. */
+#ifndef DT_VIEWER_SUMMARY_NAMES_H
+#define DT_VIEWER_SUMMARY_NAMES_H
+
+#include "summary/quantiles.h"
+#include "who/nodes.h"
+
+/* Of a node (or none) and a name. */
+struct dt_named {
+    struct dt_seen_node *node;
+    char *name, *unit;
+    uint64_t count, failed, inferred, measured;
+    int64_t total, own;     /* ns */
+    int64_t min, max, last; /* of a counter */
+    struct dt_quantiles took;
+};
+
+struct dt_names {
+    GHashTable *rows;
+    struct dt_named *others; /* of those that had no room */
+};
+void dt_names_init(struct dt_names *names);
+void dt_names_free(struct dt_names *names);
+struct dt_named *dt_names_row(struct dt_names *names, struct dt_seen_node *node, const char *name);
+GPtrArray *dt_names_sorted(const struct dt_names *names, GCompareFunc by); /* the caller frees it */
+
+#endif

@@ -1,0 +1,19 @@
+/* Calls of gen_servers, of all callers and requests together. */
+#ifndef DT_VIEWER_SUMMARY_SERVED_H
+#define DT_VIEWER_SUMMARY_SERVED_H
+
+#include "summary/summary.h"
+
+/* All calls of a gen_server. */
+struct dt_served {
+    struct dt_who *server;
+    uint64_t count, timeouts, downs;
+    struct dt_quantiles took, queued, worked;
+};
+
+/* struct dt_who -> struct dt_served; the caller destroys the table. */
+GHashTable *dt_served_by_server(const struct dt_summary *summary);
+/* By their quantile of 0.99; the caller frees the array. */
+GPtrArray *dt_served_slowest_first(GHashTable *servers);
+
+#endif

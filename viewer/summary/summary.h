@@ -1,0 +1,95 @@
+/*
+ * The summary of a recording, collected in bounded memory from what the model tells. The report
+ * shows it; the page embeds it.
+ *
+ *     json                                  the summary as JSON
+ *     findings                              what a person should look at first: rules and texts
+ *     rows, served                          tables in the order in which they are shown
+ *     collect, instants                     what the model tells -> counts, rows
+ *     summary                               all that is collected
+ *     kept, pairs, names, lists, requests   bounded tables
+ *     load, quantiles                       numbers over time, and many as few
+ *
+ * Each uses only those below it, and `who`.
+ */
+#ifndef DT_VIEWER_SUMMARY_SUMMARY_H
+#define DT_VIEWER_SUMMARY_SUMMARY_H
+
+#include "summary/kept.h"
+#include "summary/lists.h"
+#include "summary/load.h"
+#include "summary/names.h"
+#include "summary/pairs.h"
+#include "summary/requests.h"
+
+/* Events that were lost. */
+struct dt_seen_lost {
+    struct dt_seen_node *node;
+    char *stream;
+    int64_t begin, end;
+    uint64_t count; /* 0 if unknown */
+};
+
+enum dt_severity { DT_HIGH, DT_MEDIUM, DT_LOW, DT_SEVERITIES };
+
+struct dt_finding {
+    enum dt_severity severity;
+    const char *about;  /* the table that shows more of it */
+    struct dt_who *who; /* NULL: the recording's */
+    char *text;
+};
+
+struct dt_summary {
+    struct dt_whos whos;
+
+    uint64_t events, skipped;
+    struct dt_period period;
+    uint32_t told;
+    GArray *lost; /* struct dt_seen_lost */
+    uint64_t lost_events, lost_rows;
+    bool lost_unknown;
+
+    struct dt_kept processes, ports;
+    struct dt_pairs talks, server_calls, dead;
+    struct dt_names calls, spans, counters, monitor;
+    struct dt_requests requests;
+    struct dt_list crashes, waits, collections, log;
+    uint64_t exits, processes_seen;
+    uint64_t sent, received, dead_messages, log_errors;
+
+    struct dt_load load;
+    GArray *findings; /* struct dt_finding */
+
+    void *of_sink; /* of a sink whose data is the summary */
+};
+
+struct dt_summary *dt_summary_new(void);
+void dt_summary_free(struct dt_summary *summary);
+
+/* The recording has something at this time. */
+static inline void dt_summary_at(struct dt_summary *summary, int64_t time) {
+    if (time == DT_NO_VALUE)
+        return;
+    if (summary->period.begin == DT_NO_VALUE)
+        summary->period.begin = time;
+    summary->period.end = MAX(summary->period.end, time);
+}
+
+/* The recording has something of this kind. Without a node: of none. */
+static inline void dt_summary_told(struct dt_summary *summary, struct dt_seen_node *node,
+                                   enum dt_told kind) {
+    summary->told |= 1U << kind;
+    if (node)
+        node->told |= 1U << kind;
+}
+
+/* A process of which the recording has something. NULL of NULL. */
+static inline struct dt_who *dt_summary_traced(struct dt_summary *summary,
+                                               struct dt_process *process) {
+    struct dt_who *who = dt_who_of(&summary->whos, process);
+    if (who)
+        who->is_traced = true;
+    return who;
+}
+
+#endif

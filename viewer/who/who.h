@@ -1,0 +1,74 @@
+/*
+ * Who is who: what pictures keep of each process, also after the model has released it.
+ *
+ *     model -> dt_process, while it lives -> dt_who, as long as a table, list or lane refers to it
+ *
+ * A sink that uses this leaves `of_sink` of processes to it, so no table is searched; what the sink
+ * hangs on a process is the `of_sink` of its dt_who. The summary counts in it.
+ */
+#ifndef DT_VIEWER_WHO_WHO_H
+#define DT_VIEWER_WHO_WHO_H
+
+#include "who/nodes.h"
+
+/* A process, a port, or a sum: several processes with the same initial call, timers, another node.
+ */
+struct dt_who {
+    unsigned references;
+    enum dt_kind kind;
+    bool is_sum;
+    bool is_traced; /* the trace has events of its own, so what it lacks did not happen */
+    bool ran;       /* the trace tells when it ran */
+    bool has_children;
+    uint64_t number;
+    struct dt_seen_node *node;
+    struct dt_process *process; /* while it lives; then the texts below are NULL */
+    const char *pid, *name, *show, *initial, *label, *group;
+    char *texts; /* the block that has all of them */
+    struct dt_who *parent;
+    void *of_sink; /* while it lives */
+
+    int64_t began, ended;
+    int64_t run, runnable, waiting, collecting; /* ns */
+    int64_t longest_wait, longest_wait_at;
+    uint64_t collections, sent, received, mailbox_max, bytes_out;
+    GArray *stack; /* its calls that have not ended; freed with it */
+};
+
+struct dt_whos {
+    struct dt_seen_nodes nodes;
+    GHashTable *alive; /* each struct dt_who that is the of_sink of a process */
+    GHashTable *sums;  /* each sum, by its node and its text */
+};
+void dt_whos_init(struct dt_whos *whos);
+void dt_whos_free(struct dt_whos *whos);
+
+/* NULL of NULL. */
+struct dt_who *dt_who_of(struct dt_whos *whos, struct dt_process *process);
+/* A sum by its text. */
+struct dt_who *dt_who_sum(struct dt_whos *whos, struct dt_seen_node *node, const char *show);
+/* The sum of those with the same initial call. */
+struct dt_who *dt_who_kind(struct dt_whos *whos, struct dt_who *who);
+void dt_who_learn_parent(struct dt_whos *whos, struct dt_who *who);
+/* The process is gone: copies its texts. Returns the reference to it that the process had; NULL if
+   it had none. */
+struct dt_who *dt_who_gone(struct dt_whos *whos, struct dt_process *process);
+
+struct dt_who *dt_who_keep(struct dt_who *who);
+void dt_who_drop(struct dt_who *who);
+
+/* The node's name; "" if it is unknown. */
+const char *dt_who_node(const struct dt_who *who);
+const char *dt_who_show(const struct dt_who *who); /* of NULL: "unknown" */
+/* The pid first, so that a process can be found by it: "<0.90.0> shop_db". To be freed by g_free.
+ */
+char *dt_who_show_pid(const struct dt_who *who);
+/* The same with its node, if there are several. */
+char *dt_who_show_where(const struct dt_whos *whos, const struct dt_who *who);
+
+/* Numbers of it; DT_NO_VALUE if the recording does not tell. */
+int64_t dt_who_number(const struct dt_who *who, enum dt_told kind, uint64_t number);
+int64_t dt_who_ns(const struct dt_who *who, enum dt_told kind, int64_t ns);
+int64_t dt_who_mailbox_max(const struct dt_who *who);
+
+#endif
