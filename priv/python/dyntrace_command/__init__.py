@@ -1,0 +1,28 @@
+"""The command `dyntrace` of a host: what the Erlang nodes there do, as tables, recordings and pictures.
+
+It runs outside the nodes' containers and needs no Erlang there. LTTng records (no privileges needed for nodes of the
+same user), bpftrace counts (as root), babeltrace2 with the plugin of this project makes the pictures.
+
+Each module uses only those of the lines above its own. `tools/imports` reads this table and checks it:
+
+    failures: what can go wrong, each with its next step
+    terminal: texts for people, and the screen
+    address, columns, events, sinks: tables that several modules and the help texts share
+    elf, process: the notes of a library; what the kernel says of a process
+    files, children: files that others can reach; programs that this command starts
+    container, status: what a process and its files have, what a node says of itself: root trusts none of it
+    node: the Erlang VMs of this host
+    tools: programs and data that the host has
+    bpftrace, link, lttng: one module per tool, and the connection to a relay
+    archive, session, timeline: a snapshot as a tar; a session of LTTng; the steps of a request
+    hosts, recording: snapshots of several hosts; the recording of some nodes
+    pictures: what babeltrace2 makes of recordings
+    commands: one module per subcommand
+    arguments: values on the command line
+    subcommands: their table, which makes the parser
+    main: from the command line to the exit status
+
+It needs Python 3.6 and nothing but Python's own modules. That version has no dataclasses, so structures are named
+tuples, and it evaluates annotations at once, so some are quoted.
+"""
+VERSION = "0.1.0"

@@ -1,0 +1,94 @@
+"""Values on the command line. Each function checks one kind: it is the `type` of arguments in the table."""
+import argparse
+import contextlib
+import os
+import re
+import shlex
+from typing import TYPE_CHECKING, List, Union
+
+from dyntrace_command.address import relay_address
+from dyntrace_command.events import EVENT_GROUPS
+from dyntrace_command.sinks import SINKS
+
+if TYPE_CHECKING:
+    import ipaddress
+
+
+def seconds(text: str) -> float:
+    """Checks --seconds."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0 < value < 10**6:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+    return value
+
+
+def rows(text: str) -> int:
+    """Checks --rows."""
+    if not re.fullmatch(r"[1-9]\d{0,3}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows")
+    return int(text)
+
+
+def function(text: str) -> str:
+    """Checks --next."""
+    if not re.fullmatch(r"[^:\s]+:[^:\s/]+", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not MODULE:FUNCTION")
+    return text
+
+
+def event_groups(text: str) -> List[str]:
+    """Checks --events; `all` is an empty list."""
+    chosen = [] if text == "all" else text.split(",")
+    wrong = [group for group in chosen if group not in EVENT_GROUPS]
+    if wrong:
+        raise argparse.ArgumentTypeError(f"no group {wrong[0]!r}: there are all, {', '.join(EVENT_GROUPS)}")
+    return chosen
+
+
+def sink_file(name: str) -> str:
+    """Checks -o of a picture."""
+    if name != "-" and os.path.splitext(name)[1] not in SINKS:
+        raise argparse.ArgumentTypeError(f"{name!r}: the name must end in one of {' '.join(SINKS)}")
+    return name
+
+
+def host_name(text: str) -> str:
+    """Checks HOST, which must not look like an option of ssh, and names a folder."""
+    if not re.fullmatch(r"(?:\w[\w.-]*@)?[\w\[][\w.:\[\]-]*", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"{text!r} is no name of a host")
+    return text
+
+
+def program(text: str) -> List[str]:
+    """Checks --ssh: a program and its arguments, as a shell splits them."""
+    with contextlib.suppress(ValueError):
+        words = shlex.split(text)
+        if words:
+            return words
+    raise argparse.ArgumentTypeError(f"{text!r} is no program with arguments")
+
+
+def listen_address(text: str) -> "Union[ipaddress.IPv4Address, ipaddress.IPv6Address]":
+    """Checks --listen. The module is loaded here, since one subcommand of nine needs it."""
+    import ipaddress  # pylint: disable=import-outside-toplevel
+    try:
+        return ipaddress.ip_address("127.0.0.1" if text == "localhost" else text.strip("[]"))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no address of IP, such as 10.0.0.5") from None
+
+
+def relay_port(text: str) -> int:
+    """Checks --port; two more ports follow it."""
+    if not re.fullmatch(r"[1-9]\d{0,4}", text) or int(text) > 65533:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port between 1 and 65533")
+    return int(text)
+
+
+def relay_url(text: str) -> str:
+    """Checks --to, a URL of LTTng."""
+    if relay_address(text) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no URL of a relay, such as net://HOST or net://HOST:5342:5343")
+    return text

@@ -1,0 +1,237 @@
+"""bpftrace: whether it can run here, on which nodes, a program of this package with its output, and its end.
+
+The kernel attaches to a file, so to all nodes that have mapped the same library. A program of this package asks for the
+process itself; a script that does not is limited by bpftrace's option -p, whose faults differ between versions.
+"""
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from dyntrace_command.children import end_with_parent
+from dyntrace_command.failures import Failure
+from dyntrace_command.files import closing
+from dyntrace_command.node import PROVIDER, Node, nodes
+from dyntrace_command.terminal import clean, last_lines, say
+from dyntrace_command.tools import tool, tool_version
+
+PROGRAMS = os.path.join(os.path.dirname(__file__), "programs")
+
+# Bytes of a string of bpftrace. A shorter text is whole.
+STRING_BYTES = 63
+
+
+# -- Whether it can run ------------------------------------------------------------------------------------------------
+
+def require_bpftrace() -> str:
+    """Returns bpftrace's path; raises Failure if it can't run here."""
+    if os.geteuid() != 0:
+        raise Failure("not_root")
+    with contextlib.suppress(OSError), open("/sys/kernel/security/lockdown", encoding="ascii") as file:
+        if "[confidentiality]" in file.read():
+            raise Failure("lockdown")
+    path = tool("bpftrace")
+    if tool_version(path) >= (0, 27) and not has_tracefs():
+        raise Failure("no_tracefs")
+    return path
+
+
+def has_tracefs() -> bool:
+    """Returns whether a tracefs is mounted: later versions don't start without it."""
+    return any(os.path.isdir(f"{folder}/events") for folder in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"))
+
+
+def quiet_option(bpftrace: str) -> List[str]:
+    """Returns the option against warnings: they are about the scripts, and differ between versions."""
+    help_text = subprocess.run([bpftrace, "--help"], check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, universal_newlines=True, errors="replace").stdout
+    return ["--no-warnings"] if "--no-warnings" in help_text else []
+
+
+# -- One node of several -----------------------------------------------------------------------------------------------
+
+def is_shared(node: Node) -> bool:
+    """Returns whether other nodes have mapped the same file."""
+    mine = file_identity(node)
+    return any(other.library and file_identity(other) == mine for other in nodes() if other.pid != node.pid)
+
+
+def file_identity(node: Node) -> Optional[Tuple[int, int]]:
+    """Returns (device, inode) of the node's library; None if it can't be opened."""
+    if node.library is None:
+        return None
+    with contextlib.suppress(OSError), closing(node.inside.open(node.library)) as descriptor:
+        status = os.fstat(descriptor)
+        return status.st_dev, status.st_ino
+    return None
+
+
+def only_of(node: Node, bpftrace: str) -> List[str]:
+    """Returns bpftrace's option for one process if other nodes share its library."""
+    if not is_shared(node):
+        return []
+    if tool_version(bpftrace) >= (0, 27):
+        say("dyntrace: other nodes share the library; with -p, this version of bpftrace counts each event twice")
+    return ["-p", str(node.pid)]
+
+
+def check_alone(node: Node, bpftrace: str, message: str) -> None:
+    """Explains a failure of bpftrace with only_of's option: 0.23 finds no arguments of a process with mounts of its
+    own; 0.17 and 0.27 do."""
+    if tool_version(bpftrace) == (0, 23) and not node.process.shares("mnt"):
+        raise Failure("not_alone", pid=node.pid, name=node.node,
+                      why=f"it has mounts of its own, where bpftrace 0.23 may fail; {message}")
+
+
+# -- A program ---------------------------------------------------------------------------------------------------------
+
+def text(value: str) -> str:
+    """Returns the text as it is written within a string of a program."""
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def begins_with(argument: str, prefix: str) -> str:
+    """Returns a condition of a program. The length in str() is without the NUL in bpftrace 0.17, with it in later
+    versions. strncmp() wants a literal, and does not take one in 0.27."""
+    length = len(prefix.encode())
+    return "(" + " || ".join(f'str({argument}, {n}) == "{text(prefix)}"' for n in (length, length + 1)) + ")"
+
+
+def program_text(name: str, words: Dict[str, str]) -> str:
+    """Returns a program of this package, after the one for names. `words` replace the placeholders."""
+    parts = []
+    for part in ("names", name):
+        with open(os.path.join(PROGRAMS, part + ".bt"), encoding="utf-8") as file:
+            parts.append(file.read())
+    # All at once: a text of the user's may have one of the words.
+    return re.sub(rf"\b({'|'.join(words)})\b", lambda found: words[found.group()], "".join(parts))
+
+
+class Bpftrace:
+    """A program of this package on one node; its output comes line by line, as JSON.
+
+    In the program, LIB stands for the library and ONLY for the condition that the process is the node's; `words` has
+    the texts of all other placeholders.
+    """
+
+    INITIAL_NAMESPACE = "pid:[4026531836]"
+
+    def __init__(self, node: Node, program: str, **words: str) -> None:
+        self.node, self.path = node, require_bpftrace()
+        only, options = "1", []
+        if is_shared(node):
+            # bpftrace counts processes in the kernel's first namespace.
+            if os.readlink("/proc/self/ns/pid") == self.INITIAL_NAMESPACE:
+                only = f"pid == {node.pid}"
+            else:
+                options = only_of(node, self.path)
+        self.is_alone = bool(options)
+        words.update(LIB=f'usdt:"{node.handle(alone=self.is_alone)}":{PROVIDER}', ONLY=only)
+        environment = {**os.environ, "BPFTRACE_MAP_KEYS_MAX": "65536", "BPFTRACE_MAX_MAP_KEYS": "65536"}
+        self.process = subprocess.Popen(
+            [self.path, "-f", "json", *options, "-e", program_text(program, words)], env=environment,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+            preexec_fn=end_with_parent)
+        self.errors: List[str] = []
+        self.reader = threading.Thread(target=self.read_errors, daemon=True)
+        self.reader.start()
+        self.rest = b""
+
+    def __enter__(self) -> "Bpftrace":
+        return self
+
+    def read_errors(self) -> None:
+        """Reads its messages, in a thread of its own."""
+        assert self.process.stderr
+        self.errors = self.process.stderr.read().decode("utf-8", "replace").splitlines()
+
+    def fileno(self) -> int:
+        """Returns the descriptor of its output, for select."""
+        assert self.process.stdout
+        return self.process.stdout.fileno()
+
+    def lines(self) -> List["Line"]:
+        """Returns the lines that have come; call it when select says that there are some."""
+        read = os.read(self.fileno(), 1 << 16)
+        if not read:
+            raise self.ended()
+        *whole, self.rest = (self.rest + read).split(b"\n")
+        found = []
+        for line in whole:
+            with contextlib.suppress(ValueError):
+                found.append(Line.of(json.loads(line.decode("utf-8", "replace"))))
+        return found
+
+    def ended(self) -> Failure:
+        """Returns the failure of a bpftrace that has closed its output."""
+        self.process.wait()
+        self.reader.join()
+        output = last_lines("\n".join(self.errors))
+        if self.is_alone and self.process.returncode > 0:
+            check_alone(self.node, self.path, f"bpftrace's message: {output}")
+        return Failure("bpftrace", output=output)
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            end_bpftrace(self.process)
+        except Failure as failure:
+            if kind is None:
+                raise
+            say(failure.text)
+
+
+class Line(NamedTuple):
+    """A line of a program's output: the fields of a printed line, or maps by their names."""
+    fields: List[str]
+    maps: Dict[str, Dict[str, int]]
+
+    @classmethod
+    def of(cls, message: Any) -> "Line":
+        """Makes a line of bpftrace's JSON; an empty one of an unexpected message."""
+        kind, data = (message.get("type"), message.get("data")) if isinstance(message, dict) else (None, None)
+        if kind == "printf" and isinstance(data, str):
+            return cls(data.rstrip("\n").split("\t"), {})
+        if kind == "map" and isinstance(data, dict):
+            return cls([], {name[1:]: values for name, values in data.items()})
+        return cls([], {})
+
+
+def end_bpftrace(process: "subprocess.Popen[bytes]") -> int:
+    """Ends bpftrace and returns its exit status. It prints its results at a Ctrl-C, of which it misses one now and
+    then, and detaches slowly from a busy node."""
+    for number, patience in ((signal.SIGINT, 5), (signal.SIGINT, 30), (signal.SIGTERM, 10), (signal.SIGKILL, 10)):
+        if process.poll() is None:
+            process.send_signal(number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                # What it still prints into a pipe must not fill it.
+                process.communicate(timeout=patience)
+    if process.returncode is None:
+        raise Failure("not_ended", pid=process.pid)
+    return process.returncode
+
+
+class Names:
+    """The names of processes, as far as the program for names has printed them."""
+
+    LIMIT = 500000
+
+    def __init__(self) -> None:
+        self.of: Dict[str, str] = {}
+
+    def learn(self, fields: List[str]) -> bool:
+        """Learns from a line for names; returns whether it was one."""
+        if fields[:1] != ["name"] or len(fields) != 4:
+            return False
+        if len(self.of) > self.LIMIT:
+            self.of.clear()
+        self.of[fields[1]] = fields[3] or fields[2] or self.of.get(fields[1], "")
+        return True
+
+    def show(self, pid: str) -> str:
+        """Returns a pid with its name."""
+        name = self.of.get(pid)
+        return clean(f"{pid} {name}" if name else pid)

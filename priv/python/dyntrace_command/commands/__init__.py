@@ -1,0 +1,1 @@
+"""The subcommands, a module each. `subcommands` has their table."""

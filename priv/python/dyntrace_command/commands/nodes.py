@@ -1,0 +1,59 @@
+"""`dyntrace nodes`: the Erlang VMs of this host, and who traces them."""
+import argparse
+import collections
+import json
+from typing import DefaultDict, List, Optional, Tuple
+
+from dyntrace_command.failures import Failure
+from dyntrace_command.node import Node, nodes
+from dyntrace_command.terminal import plural, print_table
+
+TITLES = ("PID", "USER", "CONTAINER", "NODE", "OTP", "DYNTRACE", "CONSUMERS")
+
+
+def show_nodes(options: argparse.Namespace) -> None:
+    """Prints a row per node; ? is a value that can't be known, with the reason below."""
+    found = nodes()
+    if options.json:
+        print(json.dumps([node.as_json() for node in found], indent=2))
+        return
+    if not found:
+        raise Failure("no_vm")
+    print_table([TITLES] + [row(node) for node in found])
+    reasons: DefaultDict[str, List[str]] = collections.defaultdict(list)
+    for node in found:
+        for reason in sorted(set(node.unknown.values())):
+            reasons[reason].append(str(node.pid))
+    for reason, pids in reasons.items():
+        print(f"? of {', '.join(pids)}: {reason}")
+    for node in found:
+        for withheld in node.status.withheld():
+            print(f"{node.show()} can't trace {withheld}")
+
+
+def row(node: Node) -> Tuple[str, ...]:
+    """Returns the cells under the titles."""
+    return (str(node.pid), node.user, cell(node, "container", node.container), node.node, cell(node, "otp", node.otp),
+            dyntrace_cell(node), consumers_cell(node))
+
+
+def cell(node: Node, field: str, value: Optional[str]) -> str:
+    """Returns the value; ? if it is not known, - if there is none."""
+    return "?" if field in node.unknown else value or "-"
+
+
+def dyntrace_cell(node: Node) -> str:
+    """Returns the version of the loaded library."""
+    if node.library is None:
+        return "?" if "library" in node.unknown else "not loaded"
+    return cell(node, "version", node.version) + (" (replaced)" if node.replaced else "")
+
+
+def consumers_cell(node: Node) -> str:
+    """Returns the number of enabled probes, and the users that record."""
+    if node.consumers is None:
+        return "?" if node.unknown.keys() & {"library", "consumers"} else "-"
+    count = len(node.consumers.usdt)
+    parts = [f"usdt: {plural(count, 'probe')}"] if count else []
+    parts += [f"lttng: session of {user}" for user in node.consumers.lttng]
+    return ", ".join(parts) or "-"

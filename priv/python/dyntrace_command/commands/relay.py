@@ -1,0 +1,173 @@
+"""`dyntrace relay`: receives the recordings of other hosts, until Ctrl-C."""
+import argparse
+import collections
+import contextlib
+import errno
+import glob
+import ipaddress
+import os
+import signal
+import socket
+import subprocess
+import threading
+from typing import Deque, Dict, Sequence, Set, Union
+
+from dyntrace_command.address import RELAY_PORT
+from dyntrace_command.children import Interrupted, end_with_parent, until
+from dyntrace_command.failures import Failure, user_name
+from dyntrace_command.files import NEEDED_AT_START, RESERVE, check_room, folder_size, has_room, private_folder
+from dyntrace_command.process import listening
+from dyntrace_command.terminal import Progress, clean, last_lines, plural, say, size
+from dyntrace_command.tools import tool
+
+Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
+
+LOOPBACK: Dict[int, Address] = {4: ipaddress.ip_address("127.0.0.1"), 6: ipaddress.ip_address("::1")}
+
+
+def relay(options: argparse.Namespace) -> None:
+    """Receives into a folder per host."""
+    # Of the three ports, live readers take the last, on this host alone.
+    address, ports = options.listen, range(options.port, options.port + 3)
+    lttng_relayd = tool("lttng-relayd")
+    folder = private_folder(options.output)
+    check_room(folder, NEEDED_AT_START)
+    for port in ports:
+        check_port(address if port != ports[2] else LOOPBACK[address.version], port)
+    with Relay(lttng_relayd, folder, address, ports) as running, Interrupted() as interrupted:
+        say(how_to_reach(address, ports))
+        progress, seen = Progress(), Arrived(folder)
+        try:
+            while not interrupted.happened.wait(1):
+                if running.process.poll() is not None:
+                    raise Failure("relay_ended", output=running.messages(), folder=folder)
+                seen = show_arriving(seen, progress)
+                if not has_room(folder):
+                    running.stop()
+                    check_room(folder, RESERVE, "; the relay ends here, and what has arrived until now is kept")
+        finally:
+            progress.end()
+    Arrived(folder).show()
+
+
+# -- lttng-relayd ------------------------------------------------------------------------------------------------------
+
+class Relay:
+    """lttng-relayd, for the time of this command."""
+
+    def __init__(self, path: str, folder: str, address: Address, ports: Sequence[int]) -> None:
+        control, data, live = ports
+        self.last: Deque[str] = collections.deque(maxlen=20)
+        self.process = subprocess.Popen(
+            [path, f"--output={folder}", "--group-output-by-host",
+             f"--control-port={listening_url(address, control)}", f"--data-port={listening_url(address, data)}",
+             f"--live-port={listening_url(LOOPBACK[address.version], live)}"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
+            errors="replace", start_new_session=True, preexec_fn=end_with_parent)
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+        until(lambda: self.process.poll() is not None or listens({control, data}), 5)
+
+    def read(self) -> None:
+        """Reads its messages, in a thread of its own."""
+        assert self.process.stdout
+        self.last.extend(self.process.stdout)
+
+    def messages(self) -> str:
+        """Returns its last messages."""
+        self.reader.join(1)
+        return last_lines("".join(self.last))
+
+    def stop(self) -> None:
+        """Ends it; it writes what it has received."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if self.process.poll() is None:
+                self.process.send_signal(number)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self.process.wait(10)
+
+    def __enter__(self) -> "Relay":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def listens(ports: Set[int]) -> bool:
+    """Returns whether some process listens on all of them; true if that can't be known."""
+    with contextlib.suppress(OSError):
+        return ports <= {port for port, _ in listening()}
+    return True
+
+
+def check_port(address: Address, port: int) -> None:
+    """Raises Failure if nobody can listen there: lttng-relayd itself ends with success then."""
+    with socket.socket(socket.AF_INET6 if address.version == 6 else socket.AF_INET) as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((str(address), port))
+            tried.listen(1)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise Failure("port_in_use", port=port, address=address, other=port + 10) from None
+            raise Failure("no_address", address=f"{address}, port {port},", why=error.strerror) from None
+
+
+def listening_url(address: Address, port: int) -> str:
+    """Returns the address as lttng-relayd takes it."""
+    return f"tcp6://[{address}]:{port}" if address.version == 6 else f"tcp://{address}:{port}"
+
+
+def how_to_reach(address: Address, ports: Sequence[int]) -> str:
+    """Returns what to type on the other hosts."""
+    control, data, _ = ports
+    shown = f"[{address}]" if address.version == 6 else str(address)
+    suffix = "" if control == RELAY_PORT else f":{control}:{data}"
+    host = socket.gethostname() if address.is_unspecified else shown
+    to = f"{'net6' if address.version == 6 else 'net'}://{host}{suffix}"
+    lines = [f"the relay listens on {address}, ports {control} and {data}, until Ctrl-C"]
+    if address.is_loopback:
+        through = " ".join(f"{{0}} {port}:{shown}:{port}" for port in (control, data))
+        this_host = f"{user_name(os.geteuid())}@{socket.gethostname()}"
+        lines += [f"  on this host:                        dyntrace record --to {to}",
+                  f"  to let in a host by ssh, type here:  ssh -N {through.format('-R')} HOST",
+                  f"  or there:                            ssh -N {through.format('-L')} {this_host}",
+                  f"  then, on that host:                  dyntrace record --to {to}"]
+    else:
+        lines += ["  whoever reaches this address can send: there is neither encryption nor a password",
+                  f"  on each host:  dyntrace record --to {to}"]
+    return "\n".join(lines)
+
+
+# -- What arrives ------------------------------------------------------------------------------------------------------
+
+class Arrived:
+    """What has arrived until now: {HOST/RECORDING: bytes}"""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.sizes = {os.path.relpath(path, folder): folder_size(path)
+                      for path in sorted(glob.glob(os.path.join(glob.escape(folder), "*", "*")))
+                      if os.path.isdir(path)}
+
+    def in_all(self) -> str:
+        """Returns the sums as a line."""
+        hosts = len({name.split("/")[0] for name in self.sizes})
+        return f"{plural(len(self.sizes), 'recording')} of {plural(hosts, 'host')}, {size(sum(self.sizes.values()))}"
+
+    def show(self) -> None:
+        """Prints all recordings, at the end."""
+        for name, count in self.sizes.items():
+            print(f"{size(count):>9}  {clean(name)}")
+        say(f"{self.in_all()}; next: `dyntrace view {self.folder}`" if self.sizes else "nothing has arrived")
+
+
+def show_arriving(seen: Arrived, progress: Progress) -> Arrived:
+    """Names each recording when it begins to arrive, and shows the sums; returns what has arrived."""
+    found = Arrived(seen.folder)
+    for name in found.sizes.keys() - seen.sizes.keys():
+        progress.end()
+        say(f"arriving: {clean(name)}")
+    if found.sizes != seen.sizes:
+        progress.show(found.in_all())
+    return found

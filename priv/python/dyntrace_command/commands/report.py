@@ -1,0 +1,30 @@
+"""`dyntrace report`: records for some seconds and makes a picture, with what the report finds."""
+import argparse
+import os
+import time
+
+from dyntrace_command.children import temporary_folder
+from dyntrace_command.files import new_folder
+from dyntrace_command.node import pick
+from dyntrace_command.pictures import draw, findings, require_viewer
+from dyntrace_command.recording import file_stem, record_nodes
+from dyntrace_command.session import Wanted
+from dyntrace_command.terminal import say
+
+
+def report(options: argparse.Namespace) -> None:
+    """Makes a page, unless another kind of picture is named."""
+    node = pick(options.node)
+    output = options.output or f"{file_stem([node])}.html"
+    # What is missing for the picture is found before the recording.
+    require_viewer("RECORDING")
+    with temporary_folder() as temporary:
+        folder = new_folder(options.keep or os.path.join(temporary, "recording"))
+        os.chmod(temporary, 0o711)
+        say(record_nodes([node], Wanted(folder, groups=options.events), options.seconds).summary())
+        title = f"{node.node}, {time.strftime('%Y-%m-%d %H:%M:%S')}"
+        draw([folder], output, {"title": title} if output.endswith(".html") else {})
+        if output != "-" and not output.endswith(".txt"):
+            print(findings(folder))
+        if output != "-":
+            print(output)

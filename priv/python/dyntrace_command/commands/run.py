@@ -1,0 +1,95 @@
+"""`dyntrace run`: a shipped bpftrace script, or one's own, on a node.
+
+Scripts come from this package's installation or by a path that the user names: never from beside a node's library,
+since a container does not choose what root runs.
+"""
+import argparse
+import glob
+import os
+import shlex
+import subprocess
+import sys
+import time
+from typing import Callable, Dict, Optional
+
+from dyntrace_command.bpftrace import check_alone, end_bpftrace, only_of, quiet_option, require_bpftrace
+from dyntrace_command.children import Interrupted, end_with_parent
+from dyntrace_command.failures import Failure
+from dyntrace_command.node import pick
+from dyntrace_command.terminal import clean, say
+from dyntrace_command.tools import own_data
+
+# bpftrace takes seconds to attach. Where other consumers have enabled the same probes, nothing tells that it has.
+ATTACHED_S = 10
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the script, or lists the scripts; returns bpftrace's own exit status."""
+    if options.script is None:
+        list_scripts()
+        return 0
+    script = find_script(options.script)
+    bpftrace = require_bpftrace()
+    node = pick(options.node)
+    only = only_of(node, bpftrace)
+    library = node.handle(alone=bool(only))
+    begin, end = [bpftrace, *quiet_option(bpftrace), *only, script], options.arguments
+    say(clean(" ".join(map(shlex.quote, [*begin, node.outside(), *end]))))
+    sys.stdout.flush()
+    before = node.enabled_probes()
+    process = subprocess.Popen([*begin, library, *end], preexec_fn=end_with_parent)
+    with Interrupted() as interrupted:
+        if options.seconds:
+            wait_for(process, interrupted, ATTACHED_S, lambda: node.enabled_probes() != before)
+        wait_for(process, interrupted, options.seconds, lambda: not node.lives())
+        if not node.lives():
+            say(f"dyntrace: {node.show()} has ended")
+        status = end_bpftrace(process)
+    if status > 0 and only:
+        check_alone(node, bpftrace, "bpftrace's message is above")
+    return status
+
+
+def wait_for(process: "subprocess.Popen[bytes]", interrupted: Interrupted, seconds: Optional[float],
+             is_done: Callable[[], bool]) -> None:
+    """Waits until the process ends, a Ctrl-C, the end of the time, or `is_done`."""
+    end = time.monotonic() + seconds if seconds else None
+    while process.poll() is None and not interrupted.happened.is_set() and not is_done() \
+            and (end is None or time.monotonic() < end):
+        interrupted.happened.wait(0.1)
+
+
+def scripts() -> Dict[str, str]:
+    """Returns {name: path} of the shipped scripts."""
+    folder = own_data("bpftrace")
+    found = sorted(glob.glob(os.path.join(glob.escape(folder), "*.bt")))
+    if not found:
+        raise Failure("no_scripts", places=folder)
+    return {os.path.basename(path)[:-3]: path for path in found}
+
+
+def list_scripts() -> None:
+    """Prints each script with the first line of its comment."""
+    found = scripts()
+    width = max(map(len, found))
+    for name, path in found.items():
+        print(f"{name:<{width}}  {first_sentence(path)}")
+
+
+def first_sentence(path: str) -> str:
+    """Returns the first line of the first comment."""
+    with open(path, encoding="utf-8") as file:
+        return next((line[3:].strip() for line in file if line.startswith(" * ")), "")
+
+
+def find_script(name: str) -> str:
+    """Returns the path of a shipped script, or of a file, whose name has a /."""
+    if "/" in name:
+        if os.path.isfile(name):
+            return name
+        raise Failure("no_script", script=name)
+    name = name[:-3] if name.endswith(".bt") else name
+    found = scripts()
+    if name not in found:
+        raise Failure("no_script", script=name)
+    return found[name]

@@ -1,0 +1,86 @@
+"""`dyntrace snapshot`: all flight recorders of this host, and of others by ssh, write what they have now."""
+import argparse
+import os
+import re
+import socket
+import sys
+import tarfile
+import time
+
+from dyntrace_command.archive import pack
+from dyntrace_command.children import Interrupted, temporary_folder
+from dyntrace_command.failures import Failure
+from dyntrace_command.files import NEEDED_AT_START, check_room, private_folder
+from dyntrace_command.hosts import Collected, Host
+from dyntrace_command.lttng import daemons_here
+from dyntrace_command.session import flight_recorders
+from dyntrace_command.terminal import say
+from dyntrace_command.tools import own_program, tool
+
+ARGUMENTS = ["snapshot", "-o", "-"]
+
+
+def snapshot(options: argparse.Namespace) -> None:
+    """Collects into a folder per host; with `-o -`, sends those of this host to standard output."""
+    if options.output == "-":
+        send()
+    else:
+        collect(options)
+
+
+def collect(options: argparse.Namespace) -> None:
+    """Collects from all hosts at once. A collector need not have nodes of its own."""
+    own = Host(socket.gethostname(), own_program() + ARGUMENTS, is_optional=bool(options.hosts))
+    others = [Host(name, [*options.ssh, name, "dyntrace", *ARGUMENTS], name == own.name and own.is_optional)
+              for name in options.hosts]
+    # Each once. This one's name may be given, too: it is asked by ssh then.
+    hosts = {host.name: host for host in [own, *others]}
+    folder = private_folder(options.output or "dyntrace-snapshot-" + time.strftime("%Y%m%d-%H%M%S"))
+    if os.listdir(folder):
+        raise Failure("exists", folder=folder)
+    check_room(folder, NEEDED_AT_START)
+    with Interrupted() as interrupted:
+        collected = [Collected(host, folder) for host in hosts.values()]
+        while any(one.is_alive() for one in collected):
+            time.sleep(0.1)
+            if interrupted.happened.is_set():
+                for one in collected:
+                    one.end("interrupted")
+        for one in collected:
+            one.join()
+    if not options.hosts and collected[0].failure:
+        os.rmdir(folder)
+        raise collected[0].failure
+    for one in collected:
+        say(one.show())
+    failed = [one.host.name for one in collected if one.failure and not one.is_skipped]
+    if all(one.failure for one in collected):
+        os.rmdir(folder)
+        raise Failure("no_snapshots", hosts=", ".join(failed) or "any host")
+    print(folder)
+    if failed:
+        raise Failure("incomplete", hosts=", ".join(failed), folder=folder)
+
+
+def send() -> None:
+    """Lets all flight recorders of this host write now, and packs their files to standard output as a tar."""
+    tool("lttng")
+    if sys.stdout.isatty():
+        raise Failure("terminal")
+    recorders = [(daemon, name) for daemon in daemons_here() for name in flight_recorders(daemon)]
+    if not recorders:
+        raise Failure("no_recorder")
+    # The command of a collector kills this one at its Ctrl-C.
+    with temporary_folder() as temporary:
+        os.chmod(temporary, 0o711)
+        folders = []
+        for number, (daemon, name) in enumerate(recorders):
+            folder = os.path.join(temporary, f"{number}-{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}")
+            os.mkdir(folder, mode=0o700)
+            if daemon.uid is not None:
+                os.chown(folder, daemon.uid, -1)
+            daemon.do("snapshot", "record", f"--session={name}", f"file://{folder}")
+            folders.append(folder)
+        with tarfile.open(fileobj=sys.stdout.buffer, mode="w|", format=tarfile.USTAR_FORMAT) as tar:
+            for folder in folders:
+                pack(tar, folder, os.path.basename(folder))

@@ -1,0 +1,77 @@
+"""Notes of a shared library: the addresses of its probes' semaphores, and of its status.
+
+The bytes come from a container, so they may be anything. Every number in them is an offset or a size that may lead
+nowhere: reading fails then, and does not take long. No note is believed but for what it says of its own library.
+"""
+import struct
+from typing import Dict, Iterator, Optional, Tuple
+
+# The library has some two thousand.
+NOTES_MOST = 1 << 16
+
+# struct Elf64_Ehdr: e_shoff; e_shentsize, e_shnum and e_shstrndx.
+SECTIONS_AT, SECTION_NUMBERS_AT = 0x28, 0x3a
+
+# Sizes of name and description, type, the name padded.
+STATUS_NOTE = struct.pack("<III12s", 9, 8, 1, b"dyntrace")
+
+
+def read_semaphores(elf: bytes) -> Dict[int, str]:
+    """Returns {address: provider:name} of the probes with a semaphore; raises ValueError and nothing else."""
+    try:
+        offset, length = find_section(elf, b".note.stapsdt\0")
+        return dict(notes(elf, offset, offset + length))
+    except (IndexError, OverflowError, struct.error) as error:
+        raise ValueError(str(error)) from None
+
+
+def read_status_address(elf: bytes) -> Optional[int]:
+    """Returns the address of the status, as c_src/status.h says; None in an earlier library. Raises ValueError and
+    nothing else."""
+    try:
+        offset, length = find_section(elf, b".note.dyntrace\0")
+        if length == 0:
+            return None
+        if elf[offset:offset + len(STATUS_NOTE)] != STATUS_NOTE:
+            raise ValueError("the library has another kind of status")
+        address, = struct.unpack_from("<Q", elf, offset + len(STATUS_NOTE))
+        return int(address)
+    except (IndexError, OverflowError, struct.error) as error:
+        raise ValueError(str(error)) from None
+
+
+def find_section(elf: bytes, wanted: bytes) -> Tuple[int, int]:
+    """Returns (offset, length) of the section; (0, 0) if there is none of this name."""
+    if elf[:5] != b"\x7fELF\x02":
+        raise ValueError("the library is not of 64 bits")
+    table, = struct.unpack_from("<Q", elf, SECTIONS_AT)
+    entry, count, names = struct.unpack_from("<HHH", elf, SECTION_NUMBERS_AT)
+    # struct Elf64_Shdr: sh_name, sh_type, sh_flags, sh_addr, sh_offset, sh_size
+    sections = [struct.unpack_from("<IIQQQQ", elf, table + i * entry) for i in range(count)]
+    for name, _, _, _, offset, length in sections:
+        if elf.startswith(wanted, sections[names][4] + name):
+            return offset, length
+    return 0, 0
+
+
+def notes(elf: bytes, at: int, end: int) -> Iterator[Tuple[int, str]]:
+    """Yields (address, provider:name) of each note whose probe has a semaphore."""
+    for _ in range(NOTES_MOST):
+        if at >= end:
+            return
+        name_size, size, _ = struct.unpack_from("<III", elf, at)
+        at += 12 + padded(name_size)
+        if at + size > end:
+            raise ValueError("a note is longer than its section")
+        # The site, the section .stapsdt.base, the semaphore; then texts: provider, name, operands.
+        _, _, semaphore = struct.unpack_from("<QQQ", elf, at)
+        provider, name = elf[at + 24:at + size].split(b"\0")[:2]
+        if semaphore:
+            yield semaphore, f"{provider.decode()}:{name.decode()}"
+        at += padded(size)
+    raise ValueError("the library has too many notes")
+
+
+def padded(size: int) -> int:
+    """Rounds up: parts of a note begin at multiples of four bytes."""
+    return size + 3 & ~3

@@ -1,0 +1,25 @@
+"""What may be recorded, by groups: names and patterns of LTTng's events."""
+from typing import Iterable, List
+
+EVENT_GROUPS = {
+    "scheduling": ["process_scheduled", "port_scheduled"],
+    "messages": ["message_send", "message_receive", "message_delivery"],
+    "calls": ["function_*"],
+    "gc": ["gc_*"],
+    "ports": ["port_*", "driver_*"],
+    "requests": ["seq_trace_*"],
+    "annotations": ["user_*"],
+    "counters": ["vm_counter"],
+    "log": ["log"],
+    "vm": ["vm_long_*", "vm_large_*", "vm_busy_*", "node_up", "node_down"],
+    "memory": ["org_erlang_otp:carrier_*"],
+}
+
+# These are recorded always: a picture without names helps nobody.
+NAMES = ["process_identity", "port_identity", "node_identity", "dump_*"]
+LIVES = ["process_spawn", "process_exit", "process_register", "process_unregister", "process_link", "process_unlink"]
+
+
+def of_groups(groups: Iterable[str]) -> List[str]:
+    """Returns the events of these groups."""
+    return [name for group in groups for name in EVENT_GROUPS[group]]

@@ -1,0 +1,110 @@
+"""Files that others can reach: read without harm, made so that their owner alone can read them.
+
+Folders are given to nodes' users and to daemons of others, who may put links, pipes, devices or endless files there.
+"""
+import contextlib
+import os
+import shutil
+import stat
+from typing import Iterator, Optional
+
+from dyntrace_command.failures import Failure, user_name
+from dyntrace_command.terminal import size
+
+MB = 1000 * 1000
+
+# Bytes that a recording needs at its start, and those that it leaves to others.
+NEEDED_AT_START = 64 * MB
+RESERVE = 24 * MB
+
+
+@contextlib.contextmanager
+def closing(descriptor: int) -> Iterator[int]:
+    """Closes the descriptor at the end."""
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def check_regular(descriptor: int, most: int) -> None:
+    """Raises OSError unless it is a regular file of at most `most` bytes."""
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > most:
+        raise OSError("it is no file of a usual size")
+
+
+def read_regular(path: str, most: int) -> bytes:
+    """Returns the contents of a file of somebody else, which must neither block nor fill the memory."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY), "rb") as file:
+        check_regular(file.fileno(), most)
+        return file.read(most)
+
+
+def new_folder(path: str) -> str:
+    """Makes an empty folder that only its owner may read, since messages have passwords; returns its absolute path."""
+    folder = os.path.abspath(path)
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if os.listdir(folder):
+            raise Failure("exists", folder=folder)
+        with own_folder(folder) as descriptor:
+            os.fchmod(descriptor, 0o700)
+    except OSError as error:
+        raise Failure("not_writable", folder=folder, why=error.strerror) from None
+    return folder
+
+
+@contextlib.contextmanager
+def own_folder(folder: str) -> Iterator[int]:
+    """Yields a descriptor of the folder; raises Failure or OSError if others have made it, or a link in its place."""
+    with closing(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)) as descriptor:
+        owner = os.fstat(descriptor).st_uid
+        if owner != os.geteuid():
+            raise Failure("not_yours", folder=folder, owner=user_name(owner))
+        yield descriptor
+
+
+def private_folder(name: str) -> str:
+    """Makes a folder, or takes one that nobody else can read, with its contents; returns its absolute path."""
+    folder = os.path.abspath(name)
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        status = os.stat(folder)
+    except OSError as error:
+        raise Failure("not_writable", folder=folder, why=error.strerror) from None
+    if status.st_uid != os.geteuid():
+        raise Failure("not_yours", folder=folder, owner=user_name(status.st_uid))
+    if status.st_mode & 0o077:
+        raise Failure("open_folder", folder=folder, mode=f"{status.st_mode & 0o7777:o}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise Failure("not_writable", folder=folder, why=f"you are {user_name(os.geteuid())}")
+    return folder
+
+
+def remove_empty(folder: Optional[str]) -> None:
+    """Removes the folder if no file is below it."""
+    if folder and not any(names for _, _, names in os.walk(folder)):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def folder_size(folder: str) -> int:
+    """Returns the bytes of all files below it that can be seen."""
+    total = 0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.stat(os.path.join(path, name)).st_size
+    return total
+
+
+def has_room(folder: str) -> bool:
+    """Returns whether a recording may go on there."""
+    return shutil.disk_usage(folder).free >= RESERVE
+
+
+def check_room(folder: str, needed: int, kept: str = "") -> None:
+    """Raises Failure unless `needed` bytes are free; `kept` says which part of the work is kept."""
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise Failure("disk_full", folder=folder, free=size(free), kept=kept)

@@ -1,0 +1,132 @@
+"""The snapshots of hosts: each host, this one too, is a command that writes a tar to its standard output."""
+import contextlib
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import threading
+from typing import BinaryIO, List, NamedTuple, Optional, cast
+
+from dyntrace_command.archive import unpack
+from dyntrace_command.children import end_with_parent
+from dyntrace_command.failures import MISSING, NO_NODE, Failure
+from dyntrace_command.files import MB, folder_size
+from dyntrace_command.terminal import clean, size
+
+SNAPSHOT_S = 600
+# Of a host's messages; they may have no end.
+MESSAGES_MOST = 4096
+
+
+class Host(NamedTuple):
+    """A name, the command that sends its snapshot, and whether it may have no flight recorder."""
+    name: str
+    command: List[str]
+    is_optional: bool
+
+
+class Collected(threading.Thread):
+    """The snapshot of a host, into a folder of its name: whole, or not at all. `failure` is why it is not there;
+    `is_skipped`: as nothing records on a host that need not."""
+
+    def __init__(self, host: Host, folder: str) -> None:
+        super().__init__(daemon=True)
+        self.host = host
+        self.target = os.path.join(folder, host.name)
+        self.partial = os.path.join(folder, f".{host.name}.part")
+        self.failure: Optional[Failure] = None
+        self.process: "Optional[subprocess.Popen[bytes]]" = None
+        self.ended_by = ""
+        self.is_skipped = False
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self.collect()
+        except Failure as failure:
+            self.failure = failure
+        except OSError as error:
+            self.failure = Failure("not_writable", folder=self.partial, why=error.strerror)
+        if self.failure:
+            shutil.rmtree(self.partial, ignore_errors=True)
+
+    def show(self) -> str:
+        """Returns the result as a line."""
+        if self.is_skipped:
+            return f"{self.host.name}: no flight recorder"
+        return f"{self.host.name}: {self.failure.text if self.failure else size(folder_size(self.target))}"
+
+    def collect(self) -> None:
+        """Runs the host's command and unpacks what it sends."""
+        os.mkdir(self.partial, mode=0o700)
+        process = self.process = self.started()
+        messages: List[bytes] = []
+        reader = threading.Thread(target=read_messages, args=[process, messages], daemon=True)
+        reader.start()
+        timer = threading.Timer(SNAPSHOT_S, lambda: self.end(f"nothing whole has come within {SNAPSHOT_S} s"))
+        timer.daemon = True
+        timer.start()
+        wrong, files = None, 0
+        stream = cast(BinaryIO, process.stdout)
+        try:
+            files = unpack(stream, self.partial)
+        except Failure as failure:
+            wrong = failure
+        finally:
+            # Whoever still sends is not read any more.
+            stream.close()
+            timer.cancel()
+        status = self.finish(process)
+        reader.join(1)
+        self.is_skipped = self.host.is_optional and status in (NO_NODE, MISSING)
+        if status != 0 and (wrong is None or wrong.key == "cut_stream" or self.ended_by):
+            raise self.of_host(status, b"".join(messages).decode("utf-8", "replace"))
+        if wrong or files == 0:
+            raise wrong or Failure("bad_stream", why="it has no files")
+        os.rename(self.partial, self.target)
+
+    def started(self) -> "subprocess.Popen[bytes]":
+        """Starts the host's command, which ends with this one."""
+        command = self.host.command
+        try:
+            return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                    start_new_session=True, preexec_fn=end_with_parent)
+        except OSError as error:
+            raise Failure("no_ssh", tool=command[0], why=error.strerror) from None
+
+    def of_host(self, status: int, printed: str) -> Failure:
+        """Returns the failure that the host's command has printed, else one with its output."""
+        failure = Failure("host", host=self.host.name, by_hand=" ".join(map(shlex.quote, self.host.command[:-2])),
+                          output=self.ended_by or in_a_line(printed) or f"exit status {status}")
+        if printed.startswith("dyntrace: ") and not self.ended_by:
+            failure.text, failure.status = "\n".join(map(clean, printed.rstrip().split("\n"))), status
+        return failure
+
+    def finish(self, process: "subprocess.Popen[bytes]") -> int:
+        """Returns the exit status; ends a command that does not end by itself."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(5)
+        self.end("it did not end")
+        return process.wait()
+
+    def end(self, why: str) -> None:
+        """Ends the host's command; the first reason counts."""
+        self.ended_by = self.ended_by or why
+        if self.process and self.process.poll() is None:
+            with contextlib.suppress(OSError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+
+
+def read_messages(process: "subprocess.Popen[bytes]", messages: List[bytes]) -> None:
+    """Keeps the first bytes only: the messages may have no end."""
+    assert process.stderr
+    with process.stderr as stream:
+        messages.append(stream.read(MESSAGES_MOST))
+        while stream.read(MB):
+            pass
+
+
+def in_a_line(printed: str) -> str:
+    """Returns the lines of a host as one, cleaned."""
+    return clean(" / ".join(line.strip() for line in printed.splitlines() if line.strip()))

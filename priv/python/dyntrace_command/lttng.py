@@ -1,0 +1,192 @@
+"""LTTng: the session daemons of this host's users, and the one with which nodes are registered.
+
+A daemon is reached as its user. Where a user has none, one is started for the time of the recording.
+"""
+import contextlib
+import os
+import pwd
+import re
+import signal
+import subprocess
+import threading
+import time
+from typing import Callable, Iterator, List, Optional, Sequence, Tuple
+
+from dyntrace_command.children import Guard, until
+from dyntrace_command.failures import Failure, user_name
+from dyntrace_command.node import Node, nodes
+from dyntrace_command.terminal import last_lines
+from dyntrace_command.tools import tool
+
+LTTNG_LIBRARY = "dyntrace_lttng.so"
+
+# How long a command of LTTng may take: at the end of a recording, it writes the buffers.
+ANSWERS_S = 60
+NO_ANSWER = -1
+# After this time without an answer, a daemon that was started here gives up a connection.
+NETWORK_S = 10
+# LTTng's library tries again after five seconds when a daemon has ended.
+REGISTERED_S = 8
+
+# Others may record with the daemon by now: it ends after their sessions.
+END_DAEMON = 'while "$1" --no-sessiond --mi=xml list | grep -q "<session>"; do sleep 1; done; kill "$0"'
+
+
+class Lttng:
+    """The session daemon of a user, reached as that user; without one, of the user of this command."""
+
+    def __init__(self, uid: Optional[int] = None, home: str = "") -> None:
+        self.uid = uid
+        self.own_daemon: "Optional[subprocess.Popen[str]]" = None
+        self.guard: Optional[Guard] = None
+        self.prefix: List[str] = []
+        if uid is not None:
+            group = uid
+            with contextlib.suppress(KeyError):
+                group = pwd.getpwuid(uid).pw_gid
+            self.prefix = [tool("setpriv"), f"--reuid={uid}", f"--regid={group}", "--clear-groups",
+                           "env", f"HOME={home}", f"LTTNG_HOME={home}"]
+
+    def show(self) -> str:
+        """Returns its name for people."""
+        return f"the daemon of {user_name(os.geteuid() if self.uid is None else self.uid)}"
+
+    def attempt(self, *arguments: str, give_up: Optional[Callable[[], bool]] = None) -> Tuple[int, str]:
+        """Runs `lttng` and returns (status, output). The daemon answers one command after the other, and may hang on a
+        relay that has gone: the status is NO_ANSWER then, after a time or when `give_up` says so."""
+        command = [*self.prefix, tool("lttng"), "--no-sessiond", *arguments]
+        # It holds the guards back: if this command is killed now, they act after it.
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   universal_newlines=True, errors="replace", start_new_session=True,
+                                   pass_fds=Guard.descriptors())
+        deadline = time.monotonic() + ANSWERS_S
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                output, _ = process.communicate(timeout=1)
+                return process.returncode, output
+            if time.monotonic() > deadline or give_up and give_up():
+                with contextlib.suppress(PermissionError):
+                    process.kill()
+                return NO_ANSWER, "the session daemon does not answer"
+
+    def do(self, *arguments: str, give_up: Optional[Callable[[], bool]] = None) -> str:
+        """Runs `lttng` and returns its output; raises Failure if it fails."""
+        status, output = self.attempt(*arguments, give_up=give_up)
+        if status != 0:
+            raise Failure("lttng", tool="lttng " + " ".join(arguments), output=last_lines(output))
+        return output
+
+    def answers(self) -> bool:
+        """Returns whether the daemon runs."""
+        return self.attempt("list")[0] == 0
+
+    def knows(self, pid: int) -> bool:
+        """Returns whether a process is registered: by its number as the daemon sees it, also in a container."""
+        _, output = self.attempt("--mi=xml", "list", "--userspace")
+        return str(pid) in re.findall(r"<pid>\s*<id>(\d+)</id>", output)
+
+    def start_daemon(self) -> None:
+        """Starts it for the time of this recording; nodes register with it by themselves."""
+        environment = {**os.environ, "LTTNG_NETWORK_SOCKET_TIMEOUT": str(NETWORK_S * 1000)}
+        daemon = subprocess.Popen([*self.prefix, tool("lttng-sessiond"), "--no-kernel"], env=environment,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  universal_newlines=True, errors="replace", start_new_session=True)
+        guard = Guard("/bin/sh", "-c", END_DAEMON, str(daemon.pid), tool("lttng"))
+        until(lambda: self.answers() or daemon.poll() is not None, 10)
+        if daemon.poll() is not None:
+            output, _ = daemon.communicate()
+            guard.release()
+            # Another command may have started one at the same time.
+            if "already running" not in output or not until(self.answers, 10):
+                raise Failure("no_daemon", output=last_lines(output))
+            return
+        self.own_daemon, self.guard = daemon, guard
+        assert daemon.stdout
+        # Its messages are not read, so they must not fill the pipe.
+        threading.Thread(target=daemon.stdout.read, daemon=True).start()
+
+    def stop_daemon(self) -> None:
+        """Ends the daemon if it was started here. If others record with it by now, the guard ends it after them."""
+        if self.own_daemon is None or self.guard is None:
+            return
+        if "<session>" in self.attempt("--mi=xml", "list")[1]:
+            self.guard.act()
+            return
+        self.own_daemon.terminate()
+        try:
+            self.own_daemon.wait(NETWORK_S + 5)
+        except subprocess.TimeoutExpired:
+            # With the daemon that writes. It waits for a node that is stopped, or hangs on a connection.
+            os.killpg(self.own_daemon.pid, signal.SIGKILL)
+            self.own_daemon.wait()
+        self.guard.release()
+
+
+@contextlib.contextmanager
+def daemon_of(chosen: Sequence[Node]) -> Iterator[Lttng]:
+    """Yields the daemon with which the nodes are registered: that of this command's user or, for root, of the nodes'
+    user."""
+    tool("lttng")
+    for node in chosen:
+        if os.geteuid() not in (0, node.process.uid()):
+            raise Failure("other_user", pid=node.pid, owner=node.user)
+        if not node.files(LTTNG_LIBRARY):
+            raise Failure("no_lttng", pid=node.pid, name=node.node)
+    own = Lttng()
+    running = [daemon for daemon in [own, *daemons_of_users(chosen)] if daemon.answers()]
+    found = registered(chosen, running)
+    if found:
+        yield found
+        return
+    # A user without a daemon gets one for the time of the recording.
+    if own in running:
+        raise unregistered(chosen, running)
+    try:
+        own.start_daemon()
+        if not registered(chosen, [own]):
+            raise unregistered(chosen, [*running, own])
+        yield own
+    finally:
+        own.stop_daemon()
+
+
+def daemons_here() -> List[Lttng]:
+    """Returns the running daemons of this command's user and, for root, of the users who have nodes."""
+    return [daemon for daemon in [Lttng(), *daemons_of_users(nodes())] if daemon.answers()]
+
+
+def daemons_of_users(some: Sequence[Node]) -> List[Lttng]:
+    """Returns, for root, the daemons of the nodes' users, whether they run or not."""
+    homes = {}
+    if os.geteuid() == 0:
+        for node in some:
+            # It may have ended meanwhile.
+            with contextlib.suppress(OSError, KeyError):
+                homes[node.process.uid()] = home_of(node)
+    return [Lttng(uid, home) for uid, home in homes.items() if uid != 0]
+
+
+def home_of(node: Node) -> str:
+    """Returns the home folder of the node's user, by which LTTng finds the daemon."""
+    environment = node.inside.environment()
+    home = environment.get("LTTNG_HOME") or environment.get("HOME")
+    return home or pwd.getpwuid(node.process.uid()).pw_dir
+
+
+def registered(chosen: Sequence[Node], daemons: Sequence[Lttng]) -> Optional[Lttng]:
+    """Waits for a daemon that knows all the nodes, and returns it; None if there is none in time."""
+    pids = [node.pid for node in chosen]
+    found: List[Lttng] = []
+
+    def is_found() -> bool:
+        found.extend(daemon for daemon in daemons if all(map(daemon.knows, pids)))
+        return bool(found) or not daemons
+    until(is_found, REGISTERED_S)
+    return found[0] if found else None
+
+
+def unregistered(chosen: Sequence[Node], asked: Sequence[Lttng]) -> Failure:
+    """Returns the failure of the first node that no daemon knows."""
+    unknown = [node for node in chosen if not any(daemon.knows(node.pid) for daemon in asked)] or chosen
+    return Failure("not_registered", pid=unknown[0].pid, name=unknown[0].node,
+                   daemons=", ".join(daemon.show() for daemon in asked))

@@ -1,0 +1,97 @@
+"""Pictures of recordings, by babeltrace2 with the plugin of this project."""
+import glob
+import os
+import re
+import shutil
+import signal
+import subprocess
+from typing import Dict, List, Optional
+
+from dyntrace_command.children import end_with_parent
+from dyntrace_command.failures import Failure, user_name
+from dyntrace_command.recording import is_ctf_2, metadata
+from dyntrace_command.sinks import SINKS
+from dyntrace_command.terminal import clean, last_lines, say, size
+from dyntrace_command.tools import own_data, tool, tool_version
+
+
+def draw(folders: List[str], output: Optional[str], params: Dict[str, str]) -> None:
+    """Makes one picture of the recordings, of the kind that the file's extension says; without a file, or with -,
+    prints the report."""
+    done = subprocess.run(view_command(folders, output, params), check=False, stdin=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, universal_newlines=True, errors="replace",
+                          preexec_fn=end_with_parent)
+    # Whoever reads standard output may have enough of it: `dyntrace view FOLDER | head`.
+    if done.returncode in (0, -signal.SIGPIPE):
+        return
+    if done.returncode == -signal.SIGINT:
+        raise KeyboardInterrupt
+    raise failure_of(done.stderr, folders, output)
+
+
+def findings(folder: str) -> str:
+    """Returns the first part of the report, its findings."""
+    text = subprocess.run(view_command([folder], None, {}), check=False, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True).stdout
+    return text.split("\n\n")[0].strip()
+
+
+def require_viewer(folder: str) -> str:
+    """Returns the plugin's folder; raises Failure if babeltrace2 or the plugin is missing."""
+    tool("babeltrace2")
+    place = own_data("babeltrace2")
+    if not glob.glob(os.path.join(glob.escape(place), "*.so")):
+        raise Failure("no_plugin", places=place, folder=folder)
+    return place
+
+
+def view_command(folders: List[str], output: Optional[str], params: Dict[str, str]) -> List[str]:
+    """Returns babeltrace2 with its arguments; raises Failure if it could not read the recordings."""
+    babeltrace2 = tool("babeltrace2")
+    for folder in folders:
+        if not metadata(folder):
+            raise Failure("no_recording", folder=folder)
+    place = require_viewer(folders[0])
+    folders = readable(folders)
+    if tool_version(babeltrace2) < (2, 1) and any(map(is_ctf_2, folders)):
+        raise Failure("old_tool", tool="babeltrace2", version="2.0", needed="2.1", package="babeltrace2",
+                      why="for recordings of LTTng 2.15")
+    sink = SINKS[".txt" if output in (None, "-") else os.path.splitext(str(output))[1]]
+    params = {**sink.params, **params, "path": output or "-"}
+    return [babeltrace2, f"--plugin-path={place}", *folders, f"--component=sink.dyntrace.{sink.component}",
+            "--params=" + ",".join(f"{key}={quoted(value)}" for key, value in params.items())]
+
+
+def quoted(text: str) -> str:
+    """Returns the text as a string of babeltrace2's parameters."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def readable(folders: List[str]) -> List[str]:
+    """Returns the recordings without those whose description of events is empty, since nothing has arrived: beside one
+    of them babeltrace2 reads none."""
+    empty = [path for folder in folders for path in metadata(folder) if os.path.getsize(path) == 0]
+    if not empty:
+        return folders
+    for path in empty:
+        say(f"dyntrace: {clean(os.path.dirname(path))} ended before its begin had arrived; it is left out")
+    whole = [os.path.dirname(path) for folder in folders for path in metadata(folder) if path not in empty]
+    if not whole:
+        raise Failure("no_recording", folder=" ".join(folders))
+    return whole
+
+
+def failure_of(errors: str, folders: List[str], output: Optional[str]) -> Failure:
+    """Returns the failure that babeltrace2's messages tell of."""
+    is_full = "No space left" in errors
+    if output is None or output == "-":
+        if is_full:
+            return Failure("not_writable", folder="standard output", why="no space left")
+    else:
+        where = os.path.dirname(os.path.abspath(output))
+        if is_full:
+            return Failure("disk_full", folder=where, free=size(shutil.disk_usage(where).free), kept="")
+        if not os.access(where, os.W_OK):
+            return Failure("not_writable", folder=where, why=f"you are {user_name(os.geteuid())}")
+    causes = re.findall(r"^(?:CAUSED BY|ERROR:).*\n +(.*)", errors, re.M) or [errors]
+    return Failure("babeltrace2", output=last_lines(causes[-1]), folder=folders[0])

@@ -1,0 +1,85 @@
+"""What the kernel says of a process, in /proc: its state, its user, its namespaces, the sockets of its network.
+
+A process can't forge these values. Those that it chooses, such as its arguments, are read in `container`.
+"""
+import contextlib
+import os
+from typing import Iterator, List, Optional, Tuple
+
+
+class Process:
+    """A process of this host, by its number as this command sees it. Numbers are used again: a process is its number
+    and its start."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.dir = f"/proc/{pid}"
+        self.began = self.begin()
+
+    def begin(self) -> Optional[int]:
+        """Returns its start in the kernel's ticks; None if it has ended."""
+        with contextlib.suppress(OSError, IndexError):
+            state, began = self.status()
+            return None if state in "ZX" else began
+        return None
+
+    def has_ended(self) -> bool:
+        """Returns whether it has ended, also if another process has its number now."""
+        return self.began is None or self.begin() != self.began
+
+    def status(self) -> Tuple[str, int]:
+        """Returns (a letter for its state, its start)."""
+        with open(f"{self.dir}/stat", "rb") as file:
+            # Its name, in brackets, may have anything in it.
+            fields = file.read().decode("utf-8", "replace").rsplit(")", 1)[1].split()
+        return fields[0], int(fields[19])
+
+    def is_stopped(self) -> bool:
+        """Returns whether a signal or a debugger has stopped it."""
+        return self.status()[0] in "Tt"
+
+    def uid(self) -> int:
+        """Returns the number of its user."""
+        return os.stat(self.dir).st_uid
+
+    def namespace(self, kind: str) -> Optional[str]:
+        """Returns its namespace of a kind; None if it may not be read."""
+        return namespace(self.dir, kind)
+
+    def shares(self, kind: str) -> bool:
+        """Returns whether it has this command's namespace, or the namespace may not be read."""
+        return self.namespace(kind) in (None, namespace("/proc/self", kind))
+
+    def listens(self) -> Iterator[int]:
+        """Yields the TCP ports that it listens on."""
+        sockets = set()
+        with contextlib.suppress(OSError):
+            for descriptor in os.listdir(f"{self.dir}/fd"):
+                with contextlib.suppress(OSError):
+                    sockets.add(os.readlink(f"{self.dir}/fd/{descriptor}"))
+        with contextlib.suppress(OSError):
+            yield from (port for port, inode in listening(self.dir) if f"socket:[{inode}]" in sockets)
+
+
+def processes() -> Iterator[Process]:
+    """Yields all processes of this host in the order of their numbers."""
+    for name in sorted(filter(str.isdigit, os.listdir("/proc")), key=int):
+        yield Process(int(name))
+
+
+def namespace(folder: str, kind: str) -> Optional[str]:
+    """Returns a namespace of the process with this folder in /proc; None if it may not be read."""
+    with contextlib.suppress(OSError):
+        return os.readlink(f"{folder}/ns/{kind}")
+    return None
+
+
+def listening(folder: str = "/proc/self") -> List[Tuple[int, str]]:
+    """Returns [(TCP port, inode of the socket that listens)] in the network of the process of this folder of /proc."""
+    found = []
+    for table in ("tcp", "tcp6"):
+        # A host without IPv6 has one.
+        with contextlib.suppress(FileNotFoundError), open(f"{folder}/net/{table}", encoding="ascii") as file:
+            rows = [line.split() for line in file.read().splitlines()[1:]]
+            found += [(int(row[1].rsplit(":", 1)[1], 16), row[9]) for row in rows if row[3] == "0A"]
+    return found

@@ -1,0 +1,200 @@
+"""The recording of some nodes, from the daemon that they are registered with to a complete folder; and what a folder of
+LTTng has.
+
+While LTTng records, nobody can read its events: it writes what describes them when the session stops. The index of the
+packets tells meanwhile whether any has come.
+"""
+import glob
+import os
+import re
+import select
+import shutil
+import struct
+import subprocess
+import sys
+import time
+from typing import List, NamedTuple, Optional, Sequence
+
+from dyntrace_command.children import Interrupted
+from dyntrace_command.failures import Failure
+from dyntrace_command.files import (MB, NEEDED_AT_START, RESERVE, check_room, folder_size, has_room, own_folder,
+                                    read_regular)
+from dyntrace_command.lttng import daemon_of
+from dyntrace_command.node import Node
+from dyntrace_command.session import Session, Wanted, buffer_size
+from dyntrace_command.terminal import Progress, say, size
+
+# Seconds without an event, after which the node does not follow.
+PATIENCE = 6
+
+# Index files of LTTng: a header, then an entry per packet, in big endian: offset, size, and the content's size in bits.
+INDEX_HEADER, INDEX_ENTRY, INDEX_MAGIC = ">IIII", ">QQQ", 0xC1F1DCC1
+INDEX_MOST = 256 * MB
+# A packet without events has a header of some 90 bytes.
+EMPTY_BITS = 128 * 8
+
+
+class Recorded(NamedTuple):
+    """The numbers of a recording: events, lost events, bytes; None if unknown."""
+    events: Optional[int]
+    lost: Optional[int]
+    bytes: Optional[int]
+
+    def summary(self) -> str:
+        """Returns the numbers as a line."""
+        parts = [] if self.events is None else [f"{self.events} events"]
+        parts.append(f"lost {'?' if self.lost is None else self.lost}")
+        if self.bytes is not None:
+            parts.append(size(self.bytes))
+        return "recorded: " + ", ".join(parts)
+
+
+def file_stem(chosen: Sequence[Node]) -> str:
+    """Returns nodes and time, for names of files."""
+    return "-".join([*(node.label() for node in chosen[:3]), time.strftime("%Y%m%d-%H%M%S")])
+
+
+def record_nodes(chosen: Sequence[Node], wanted: Wanted, seconds: Optional[float], quiet: bool = False) -> Recorded:
+    """Records for that many seconds, or until Ctrl-C. The recording is whole, whatever ends it. Raises Failure if no
+    event has come."""
+    if wanted.folder:
+        check_room(wanted.folder, NEEDED_AT_START)
+    buffer_size(1)
+    with Interrupted() as interrupted, daemon_of(chosen) as daemon:
+        if wanted.folder and daemon.uid is not None:
+            with own_folder(wanted.folder) as descriptor:
+                os.fchown(descriptor, daemon.uid, -1)
+        with Session(daemon, chosen, wanted) as session:
+            return Watch(session, interrupted, quiet).follow(seconds)
+
+
+class Watch:
+    """A session, watched until its end, with a line of progress per second."""
+
+    def __init__(self, session: Session, interrupted: Interrupted, quiet: bool) -> None:
+        self.session, self.interrupted, self.quiet = session, interrupted, quiet
+        self.progress = Progress(quiet)
+        self.began = time.monotonic()
+
+    def lasts(self) -> float:
+        """Returns the seconds until now."""
+        return time.monotonic() - self.began
+
+    def follow(self, seconds: Optional[float]) -> Recorded:
+        """Watches until the time is over, a Ctrl-C, or the end of all nodes."""
+        if not self.quiet:
+            say(self.introduction(seconds))
+        try:
+            while not self.interrupted.happened.is_set() and (seconds is None or self.lasts() < seconds) \
+                    and len(self.session.ended) < len(self.session.nodes):
+                self.wait(1 if seconds is None else min(1, max(0, seconds - self.lasts())))
+                self.look()
+        finally:
+            self.progress.end()
+        if self.session.wanted.snapshot:
+            self.session.take_snapshot()
+        self.session.stop()
+        return self.result()
+
+    def introduction(self, seconds: Optional[float]) -> str:
+        """Returns a sentence: what is recorded, and what ends it."""
+        names = ", ".join(node.show() for node in self.session.nodes)
+        end = f"{seconds:g} s, or until Ctrl-C" if seconds else "until Ctrl-C"
+        how = f"the latest events of {names} are kept in memory; Enter writes a snapshot, and so does the end" \
+            if self.session.wanted.snapshot else f"recording {names}"
+        return f"{how}: {end}"
+
+    def wait(self, seconds: float) -> None:
+        """Waits, a second at most. In snapshot mode Enter, or SIGUSR1, writes the buffers."""
+        if not self.session.wanted.snapshot:
+            self.interrupted.happened.wait(seconds)
+            return
+        terminal = [sys.stdin] if sys.stdin.isatty() else []
+        # Polled in steps: a signal interrupts no select here (PEP 475).
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not self.interrupted.happened.is_set():
+            ready, _, _ = select.select(terminal, [], [], min(0.1, seconds))
+            if ready and not sys.stdin.readline():
+                return
+            if ready or self.interrupted.snapshot.is_set():
+                self.interrupted.snapshot.clear()
+                self.session.take_snapshot()
+                say(f"snapshot written to {self.session.wanted.folder or self.session.wanted.url}")
+
+    def look(self) -> None:
+        """Looks at the relay, the nodes, the daemon and the disk, and whether events come."""
+        session, folder = self.session, self.session.wanted.folder
+        lasts = self.lasts()
+        session.check_relay()
+        for node in session.nodes_that_ended():
+            self.progress.end()
+            say(f"dyntrace: {node.show()} has ended after {lasts:.1f} s; what it did until then is recorded")
+        lost = session.lost()
+        if lost is None:
+            raise Failure("daemon_gone", folder=folder or "FOLDER")
+        parts = [f"{lasts:5.1f} s"] + ([] if session.wanted.snapshot else [f"lost {lost} events"])
+        if folder and not session.wanted.snapshot:
+            parts.append(size(folder_size(folder)))
+            if not has_room(folder):
+                session.stop()
+                check_room(folder, RESERVE, "; the recording ends here and is complete until now")
+            if lasts > PATIENCE and not has_events(folder):
+                session.stop()
+                raise self.not_started(folder)
+        self.progress.show("  ".join(parts))
+
+    def result(self) -> Recorded:
+        """Counts what was recorded, after the end."""
+        lasts, lost, folder = self.lasts(), self.session.lost(), self.session.wanted.folder
+        if folder is None:
+            return Recorded(None, lost, None)
+        events = count_events(folder)
+        if not events and (events == 0 or not has_events(folder)):
+            raise self.not_started(folder, lasts)
+        return Recorded(events, lost, folder_size(folder))
+
+    def not_started(self, folder: str, lasts: Optional[float] = None) -> Failure:
+        """Removes the folder; returns the failure of a recording without events."""
+        shutil.rmtree(folder, ignore_errors=True)
+        return Failure("not_started", seconds=f"{self.lasts() if lasts is None else lasts:.0f}")
+
+
+# -- A folder of LTTng -------------------------------------------------------------------------------------------------
+
+def count_events(folder: str) -> Optional[int]:
+    """Returns the number of events of a complete recording; None without babeltrace2."""
+    if shutil.which("babeltrace2") is None:
+        return None
+    done = subprocess.run(["babeltrace2", folder, "--component=sink.utils.counter", "--params=step=+0"], check=False,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          universal_newlines=True)
+    found = re.findall(r"^ *(\d+) Event messages?", done.stdout, re.M)
+    return int(found[-1]) if found else None
+
+
+def has_events(folder: str) -> bool:
+    """Returns whether a packet with events was written; a session that records writes twice per second."""
+    return any(content > EMPTY_BITS for path in glob.glob(glob.escape(folder) + "/**/*.idx", recursive=True)
+               for content in packets(path))
+
+
+def packets(path: str) -> List[int]:
+    """Returns the sizes of the packets' contents, in bits."""
+    index = read_regular(path, INDEX_MOST)
+    start, least = struct.calcsize(INDEX_HEADER), struct.calcsize(INDEX_ENTRY)
+    if len(index) < start:
+        return []
+    magic, _, _, length = struct.unpack_from(INDEX_HEADER, index)
+    if magic != INDEX_MAGIC or length < least:
+        return []
+    return [struct.unpack_from(INDEX_ENTRY, index, at)[2] for at in range(start, len(index) - length + 1, length)]
+
+
+def metadata(folder: str) -> List[str]:
+    """Returns the files that describe events, one per recording below the folder."""
+    return [os.path.join(path, "metadata") for path, _, names in os.walk(folder) if "metadata" in names]
+
+
+def is_ctf_2(folder: str) -> bool:
+    """Returns whether a recording has the format of LTTng 2.15 and later."""
+    return any(read_regular(path, INDEX_MOST)[:1] == b"\x1e" for path in metadata(folder))

@@ -1,0 +1,208 @@
+"""A recording session of LTTng: its channels and events, its snapshots, its end whatever happens to this command."""
+import contextlib
+import os
+import re
+import shutil
+import time
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set
+
+from dyntrace_command.children import Guard
+from dyntrace_command.events import EVENT_GROUPS, LIVES, NAMES, of_groups
+from dyntrace_command.failures import Failure
+from dyntrace_command.link import RelayLink
+from dyntrace_command.lttng import NETWORK_S, NO_ANSWER, Lttng
+from dyntrace_command.node import PROVIDER, Node
+from dyntrace_command.terminal import say, size
+from dyntrace_command.tools import tool
+
+CONTEXTS = ["vpid", "vtid", "procname"]
+
+# The buffers are written twice per second also where they are not full.
+WRITE_US = 500000
+
+
+class Wanted(NamedTuple):
+    """What to record: into which folder of this host or to which relay, which groups of events (all if none is named),
+    and whether only the latest events are kept, in memory."""
+    folder: Optional[str] = None
+    url: Optional[str] = None
+    groups: Sequence[str] = ()
+    snapshot: bool = False
+
+
+class Session:
+    """A session, which is destroyed at the end, whatever happens to this command."""
+
+    def __init__(self, daemon: Lttng, chosen: Sequence[Node], wanted: Wanted) -> None:
+        self.daemon, self.nodes, self.wanted = daemon, chosen, wanted
+        # Containers may have equal host names and process numbers, and send to one relay.
+        self.name = f"dyntrace-{os.getpid()}-{time.strftime('%H%M%S')}-{os.urandom(2).hex()}"
+        self.stopped = False
+        self.relay = RelayLink(wanted.url) if wanted.url else None
+        self.ended: Set[int] = set()
+        self.guard: Optional[Guard] = None
+
+    def __enter__(self) -> "Session":
+        kept = self.current_session()
+        self.guard = Guard(*self.daemon.prefix, tool("lttng"), "--no-sessiond", "destroy", self.name)
+        try:
+            self.daemon.do("create", self.name, *self.where(), *(["--snapshot"] if self.wanted.snapshot else []))
+            self.restore_current(kept)
+            self.fill()
+            self.daemon.do("start", self.name)
+        except BaseException:
+            self.__exit__()
+            if self.relay and self.relay.is_gone():
+                raise self.relay.closed() from None
+            raise
+        return self
+
+    def where(self) -> List[str]:
+        """Returns the options of `lttng create`."""
+        if self.wanted.url is None:
+            return [f"--output={self.wanted.folder}"]
+        # With --live, also what describes the events arrives while LTTng records: without that, nothing of a recording
+        # can be read whose end never came.
+        return [f"--set-url={self.wanted.url}", *([] if self.wanted.snapshot else [f"--live={WRITE_US}"])]
+
+    def fill(self) -> None:
+        """Makes channels with events and contexts, and limits the session to the nodes."""
+        channels = self.channels()
+        of_session = ("-u", "-s", self.name)
+        for channel, events in channels.items():
+            self.daemon.do("enable-channel", *of_session, f"--subbuf-size={buffer_size(len(channels))}",
+                           "--num-subbuf=8", *self.mode(), channel)
+            for event in events:
+                self.daemon.do("enable-event", *of_session, "-c", channel, event)
+            for context in CONTEXTS:
+                self.daemon.do("add-context", *of_session, "-c", channel, "-t", context)
+        pids = ",".join(str(node.pid) for node in self.nodes)
+        self.daemon.do("track", *of_session, f"--vpid={pids}")
+
+    def mode(self) -> List[str]:
+        """Returns a channel's options. The timer writes buffers that are not full; in memory they would replace older
+        ones."""
+        if self.wanted.snapshot:
+            return ["--overwrite"]
+        return ["--discard"] if self.wanted.url else ["--discard", f"--switch-timer={WRITE_US}"]
+
+    def channels(self) -> Dict[str, List[str]]:
+        """Returns {channel: patterns of events}."""
+        groups = self.wanted.groups
+        if self.wanted.snapshot:
+            # Names have buffers of their own: the events of a busy node would soon replace them.
+            return {"events": patterns(LIVES + of_groups(groups or EVENT_GROUPS)), "names": patterns(NAMES)}
+        return {"events": patterns(NAMES + LIVES + of_groups(groups) if groups else ["*"])}
+
+    # `lttng create` makes the new session the current one, in the file ~/.lttngrc. People keep theirs. Not where root
+    # records with the daemon of somebody else, whose folder may have links.
+
+    def current_file(self) -> Optional[str]:
+        """Returns that file's path; None if it is not to be touched."""
+        home = os.environ.get("LTTNG_HOME", "") or os.environ.get("HOME", "/")
+        return None if self.daemon.uid is not None else os.path.join(home, ".lttngrc")
+
+    def current_session(self) -> Optional[bytes]:
+        """Returns the file's contents; None if there is none."""
+        path = self.current_file()
+        if path:
+            with contextlib.suppress(OSError), open(path, "rb") as file:
+                return file.read()
+        return None
+
+    def restore_current(self, kept: Optional[bytes]) -> None:
+        """Writes the file as it was."""
+        path = self.current_file()
+        if path is None:
+            return
+        with contextlib.suppress(OSError):
+            if kept is None:
+                os.unlink(path)
+            else:
+                with open(path, "wb") as file:
+                    file.write(kept)
+
+    def lost(self) -> Optional[int]:
+        """Returns the number of discarded events; None if the daemon does not answer."""
+        status, output = self.daemon.attempt("--mi=xml", "list", self.name)
+        return sum(map(int, re.findall(r"<discarded_events>(\d+)<", output))) if status == 0 else None
+
+    def stop(self) -> None:
+        """Stops recording, once; LTTng writes the description of the events now."""
+        if not self.stopped:
+            self.stopped = True
+            self.do("stop", self.name)
+
+    def take_snapshot(self) -> None:
+        """Writes the buffers of a flight recorder."""
+        self.do("snapshot", "record", f"--session={self.name}")
+
+    def do(self, *arguments: str) -> str:
+        """Runs a command that writes buffers, perhaps to a relay."""
+        try:
+            return self.daemon.do(*arguments, give_up=self.relay.is_gone if self.relay else None)
+        finally:
+            self.check_relay()
+
+    def check_relay(self) -> None:
+        """Raises Failure if the relay has gone."""
+        if self.relay and self.relay.is_gone():
+            raise self.relay_gone(self.relay)
+
+    def relay_gone(self, relay: RelayLink) -> Failure:
+        """Ends the recording and returns the failure, with the number of events that had no room in the buffers."""
+        self.stopped = True
+        lost = self.lost()
+        began = time.monotonic()
+        self.daemon.attempt("stop", "--no-wait", self.name, give_up=lambda: time.monotonic() - began > NETWORK_S)
+        return Failure("relay_gone", host=relay.host, seconds=f"{relay.lasted():.1f}",
+                       lost=("how many events were discarded is not known" if lost is None else
+                             f"{lost} events were discarded for want of room in the buffers") +
+                       "; what was on its way, half a second or more, is lost uncounted")
+
+    def nodes_that_ended(self) -> List[Node]:
+        """Returns the nodes that have ended since the last call."""
+        found = [node for node in self.nodes if node.pid not in self.ended and not node.lives()]
+        self.ended |= {node.pid for node in found}
+        return found
+
+    def __exit__(self, *_: object) -> None:
+        hangs = self.relay is not None and self.relay.is_gone()
+        began = time.monotonic()
+        status, _output = self.daemon.attempt("destroy", *(["--no-wait"] if hangs else []), self.name,
+                                              give_up=lambda: hangs and time.monotonic() - began > NETWORK_S)
+        assert self.guard
+        if status != NO_ANSWER:
+            self.guard.release()
+            return
+        # It goes on to destroy the session when the daemon answers again.
+        self.guard.act()
+        if self.daemon.own_daemon is None:
+            say(f"dyntrace: {self.daemon.show()} hangs on the lost connection until the system gives it up, after "
+                "some 15 minutes; then the session is removed. Nodes are not traced meanwhile.")
+
+
+def patterns(names: Sequence[str]) -> List[str]:
+    """Returns the names with their provider."""
+    return [name if ":" in name else f"{PROVIDER}:{name}" for name in names]
+
+
+def buffer_size(channels: int) -> int:
+    """Returns the bytes of one of eight buffers per CPU. Together they take a quarter of /dev/shm at most."""
+    if not os.path.isdir("/dev/shm"):
+        raise Failure("no_shm_folder")
+    free = shutil.disk_usage("/dev/shm").free
+    wanted = 4 << 20
+    while wanted * 8 * (os.cpu_count() or 1) * channels > free // 4:
+        wanted //= 2
+    if wanted < 64 << 10:
+        raise Failure("no_shm", free=size(free))
+    return wanted
+
+
+def flight_recorders(daemon: Lttng) -> List[str]:
+    """Returns the sessions of a daemon that keep the latest events of nodes in memory."""
+    _, output = daemon.attempt("--mi=xml", "list")
+    found = re.findall(r"<session>\s*<name>([^<]*)</name>(.*?)</session>", output, re.S)
+    return [name for name, rest in found if "<snapshot_mode>1<" in rest and "<enabled>true<" in rest
+            and PROVIDER in daemon.attempt("--mi=xml", "list", name)[1]]

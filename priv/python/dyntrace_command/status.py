@@ -1,0 +1,28 @@
+"""What a node says of itself: the texts of its status, for people. Any of them may be anything."""
+import re
+from typing import List, Optional, Sequence, Tuple
+
+from dyntrace_command.terminal import clean
+
+# Of one text, and of the list.
+TEXT_MOST, WITHHELD_MOST = 1000, 20
+
+
+class Status:
+    """The lines (key, value) of a status. A node whose library is of an earlier version has none."""
+
+    def __init__(self, lines: Sequence[Tuple[str, str]] = ()) -> None:
+        self.lines = [(key, clean(value)[:TEXT_MOST]) for key, value in lines]
+
+    def said(self, key: str) -> Optional[str]:
+        """Returns the first value of the key; None if there is none."""
+        return next((value for said, value in self.lines if said == key), None)
+
+    def name(self) -> Optional[str]:
+        """Returns the node's name, if it says one that can be a name."""
+        name = self.said("node") or ""
+        return name if re.fullmatch(r"[^\s@]{1,255}@[^\s@]{1,255}", name) else None
+
+    def withheld(self) -> List[str]:
+        """Returns what it can't trace, with the reasons."""
+        return [value for key, value in self.lines if key == "withheld"][:WITHHELD_MOST]

@@ -1,0 +1,162 @@
+"""The table of subcommands, and the parser that it makes.
+
+A new subcommand is a row here and a module in `commands`. The row names its function by module and name, so that only
+the modules of the subcommand that runs are loaded. The man page and the completion have the same names.
+"""
+import argparse
+import importlib
+import os
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from dyntrace_command import VERSION, arguments
+from dyntrace_command.address import RELAY_PORT
+from dyntrace_command.columns import COLUMNS
+from dyntrace_command.events import EVENT_GROUPS
+from dyntrace_command.sinks import SINKS
+
+SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5"
+
+DESCRIPTION = "Shows what the Erlang nodes of this host do: `dyntrace report` after ten seconds as a page, " \
+    "`dyntrace top` live."
+STATUSES = "Exit status: 0 success, 1 failed, 2 wrong arguments, 3 not allowed, 4 something is missing on the host, " \
+    "5 no such node or it is not ready, 6 no room, 130 interrupted before there was a result."
+
+
+class Argument(NamedTuple):
+    """An argument's names, and its settings for argparse."""
+    names: Tuple[str, ...]
+    settings: Dict[str, Any]
+
+
+class Subcommand(NamedTuple):
+    """A row: the help, the arguments, and the function as `module.function` in the package `commands`."""
+    help: str
+    arguments: List[Argument]
+    function: str
+
+    def run(self, options: argparse.Namespace) -> Optional[int]:
+        """Loads the function's module, calls it, and returns the exit status; None is success."""
+        module, function = self.function.split(".")
+        loaded = importlib.import_module("dyntrace_command.commands." + module)
+        run: Callable[[argparse.Namespace], Optional[int]] = getattr(loaded, function)
+        return run(options)
+
+
+def argument(*names: str, **settings: Any) -> Argument:
+    """Returns an argument, written as for argparse."""
+    return Argument(names, settings)
+
+
+def for_seconds(default: Optional[float], what: str) -> Argument:
+    """Returns the argument --seconds."""
+    return argument("--seconds", type=arguments.seconds, default=default, metavar="N", help=what)
+
+
+NODE_HELP = "a node's name, the part before @, or its process number; not needed if only one node of the host has " \
+    "dyntrace"
+NODE = argument("node", nargs="?", metavar="NODE", help=NODE_HELP)
+EVENTS = argument("--events", type=arguments.event_groups, default=[], metavar="GROUP,...",
+                  help=f"record only these: {', '.join(EVENT_GROUPS)} (default: all)")
+PICTURES = "; ".join(f"{extension}: {sink.what}" for extension, sink in SINKS.items())
+
+SUBCOMMANDS = {
+    "nodes": Subcommand("the Erlang VMs of this host, and who traces them", [
+        argument("--json", action="store_true", help="print JSON")],
+        "nodes.show_nodes"),
+    "report": Subcommand("record for ten seconds, then write a page with names and findings", [
+        NODE,
+        for_seconds(10, "how long to record (default: 10)"),
+        EVENTS,
+        argument("-o", "--output", type=arguments.sink_file, metavar="FILE", help="the page, or another kind of "
+                 "picture by the extension; - is the report on the terminal (default: NODE-TIME.html)"),
+        argument("--keep", metavar="FOLDER", help="keep the recording there")],
+        "report.report"),
+    "run": Subcommand("run a shipped bpftrace script on a node; without a script, list them", [
+        argument("script", nargs="?", metavar="SCRIPT", help="the script's name, or the path of a file, which has a /; "
+                 "the arguments after -- are the script's"),
+        NODE,
+        for_seconds(None, "end after N seconds (default: at Ctrl-C)")],
+        "run.run"),
+    "record": Subcommand("record nodes with LTTng into a folder", [
+        argument("nodes", nargs="*", metavar="NODE", help=NODE_HELP),
+        for_seconds(None, "end after N seconds (default: at Ctrl-C)"),
+        argument("--snapshot", action="store_true", help="keep only the latest events, in memory, and write them at "
+                 "the end, at Enter and at SIGUSR1"),
+        EVENTS,
+        argument("--to", type=arguments.relay_url, metavar="URL", help="send it to a `dyntrace relay`, such as "
+                 "net://HOST"),
+        argument("-o", "--output", metavar="FOLDER", help="where to write it (default: dyntrace-NODE-TIME)"),
+        argument("--quiet", action="store_true", help="no progress")],
+        "record.record"),
+    "snapshot": Subcommand("let all flight recorders of this host, and of others by ssh, write now", [
+        argument("hosts", nargs="*", type=arguments.host_name, metavar="HOST", help="a further host: the command runs "
+                 "there, by ssh"),
+        argument("-o", "--output", metavar="FOLDER", help="where to write them, a folder per host; - is a tar on "
+                 "standard output (default: dyntrace-snapshot-TIME)"),
+        argument("--ssh", metavar="COMMAND", type=arguments.program, default=os.environ.get("DYNTRACE_SSH", SSH),
+                 help=f"the program that runs a command on a host (default: {SSH})")],
+        "snapshot.snapshot"),
+    "top": Subcommand("the busiest processes, live, each second", [
+        NODE,
+        for_seconds(None, "end after N seconds (default: at q or Ctrl-C)"),
+        argument("--sort", choices=list(COLUMNS), default="run",
+                 help="the column to sort by (default: run)"),
+        argument("--rows", type=arguments.rows, metavar="N", help="rows (default: the terminal's height, else 20)")],
+        "top.top"),
+    "request": Subcommand("follow one request through processes, as a timeline", [
+        NODE,
+        argument("label", nargs="?", metavar="LABEL", help="the label of its seq_trace token"),
+        argument("--next", type=arguments.function, metavar="MODULE:FUNCTION", help="the next request that calls this "
+                 "function, inferred from its messages; the node has to trace the function"),
+        for_seconds(60, "how long to wait for it (default: 60)")],
+        "request.request"),
+    "relay": Subcommand("receive the recordings of other hosts, until Ctrl-C", [
+        argument("-o", "--output", metavar="FOLDER", default="dyntrace-relay",
+                 help="where to write them (default: dyntrace-relay)"),
+        argument("--listen", type=arguments.listen_address, metavar="ADDRESS", default="127.0.0.1",
+                 help="the address to listen on (default: 127.0.0.1, this host alone): there is neither encryption nor "
+                 "a password"),
+        argument("--port", type=arguments.relay_port, metavar="N", default=RELAY_PORT,
+                 help=f"the first of three ports (default: {RELAY_PORT})")],
+        "relay.relay"),
+    "view": Subcommand("make one picture of recordings", [
+        argument("folders", nargs="+", metavar="FOLDER", help="a recording, or a folder with some"),
+        argument("-o", "--output", type=arguments.sink_file, metavar="FILE", help=f"{PICTURES} (default: the report on "
+                 "the terminal)"),
+        argument("--no-clock-correction", dest="clock_correction", action="store_false", help="leave the times of "
+                 "several hosts as they are recorded")],
+        "view.view"),
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    """Returns the parser that the table makes."""
+    main_parser = argparse.ArgumentParser(prog="dyntrace", description=DESCRIPTION, epilog=STATUSES)
+    main_parser.add_argument("--version", action="version", version=f"dyntrace {VERSION}")
+    commands = main_parser.add_subparsers(dest="command", metavar="COMMAND")
+    commands.required = True
+    for name, row in SUBCOMMANDS.items():
+        sub = commands.add_parser(name, help=row.help, description=row.help[0].upper() + row.help[1:] + ".")
+        for names, settings in row.arguments:
+            sub.add_argument(*names, **settings)
+    return main_parser
+
+
+def parsed(words: Sequence[str]) -> argparse.Namespace:
+    """Parses the words. The arguments of a script come after --; a single argument of `request` is the label."""
+    extra: Sequence[str] = []
+    if words[:1] == ["run"] and "--" in words:
+        at = words.index("--")
+        words, extra = words[:at], words[at + 1:]
+    whole = parser()
+    options = whole.parse_args(words)
+    if options.command == "run":
+        options.arguments = extra
+    if options.command == "snapshot" and options.hosts and options.output == "-":
+        whole.error("snapshot: -o - is for this host alone")
+    if options.command == "request":
+        if options.label is None and options.next is None:
+            options.node, options.label = None, options.node
+        if (options.label is None) == (options.next is None):
+            whole.error("request: name a LABEL, or a function: --next MODULE:FUNCTION")
+    return options

@@ -1,0 +1,71 @@
+"""What the host has: other programs, in versions that work, and the data that is installed with this package."""
+import functools
+import os
+import re
+import shutil
+import subprocess
+import sys
+from typing import List, NamedTuple, Tuple
+
+from dyntrace_command.failures import Failure
+
+Version = Tuple[int, ...]
+
+
+class Tool(NamedTuple):
+    """A tool's package in Debian, and the version that is needed, if any, with the reason."""
+    package: str
+    needed: Version = ()
+    why: str = ""
+
+
+TOOLS = {
+    "bpftrace": Tool("bpftrace", (0, 17), "to read USDT probes with semaphores"),
+    "lttng": Tool("lttng-tools", (2, 13), "for the tracepoints"),
+    "lttng-relayd": Tool("lttng-tools", (2, 13), "for the tracepoints"),
+    "lttng-sessiond": Tool("lttng-tools", (2, 13), "for the tracepoints"),
+    "babeltrace2": Tool("babeltrace2", (2, 0), "to load plugins"),
+    "setpriv": Tool("util-linux"),
+}
+
+
+@functools.lru_cache(maxsize=None)
+def tool(name: str) -> str:
+    """Returns the tool's path; raises Failure if it is missing or too old."""
+    about = TOOLS[name]
+    path = shutil.which(name)
+    if path is None:
+        raise Failure("no_tool", tool=name, package=about.package)
+    if about.needed and tool_version(path) < about.needed:
+        raise Failure("old_tool", tool=name, version=shown(tool_version(path)), needed=shown(about.needed),
+                      why=about.why, package=about.package)
+    return path
+
+
+@functools.lru_cache(maxsize=None)
+def tool_version(path: str) -> Version:
+    """Returns (major, minor). A version that can't be read counts as new enough."""
+    output = subprocess.run([path, "--version"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                            stdin=subprocess.DEVNULL, universal_newlines=True, errors="replace", check=False).stdout
+    # Some begin with their own path, which may have numbers.
+    found = re.search(r"\b[vV]?(\d+)\.(\d+)", output.replace(path, ""))
+    return (int(found.group(1)), int(found.group(2))) if found else (99, 0)
+
+
+def shown(version: Version) -> str:
+    """Returns a version as text."""
+    return ".".join(map(str, version))
+
+
+# The folder with this package's folder: priv, or lib/dyntrace below the prefix of `make install`.
+OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+
+
+def own_data(*path: str) -> str:
+    """Returns the path of a file or folder that is installed with this package."""
+    return os.path.join(OWN, *path)
+
+
+def own_program() -> List[str]:
+    """Returns the words that start this command once more."""
+    return [sys.executable, "-I", os.path.realpath(sys.argv[0])]
