@@ -15,8 +15,10 @@ static const struct {
     const ERL_NIF_TERM *name;
     bool (*missing)(char *why, size_t size);
     bool (*is_enabled)(enum dt_probe probe);
+    size_t (*consumers_of)(enum dt_probe probe, uint64_t *ids, size_t most);
 } backends[DT_BACKENDS] = {
-#define BACKEND(name) {&atom_##name, dt_##name##_missing, dt_##name##_is_enabled},
+#define BACKEND(name)                                                                              \
+    {&atom_##name, dt_##name##_missing, dt_##name##_is_enabled, dt_##name##_consumers_of},
 #include "catalogue/probes.def"
 };
 
@@ -164,6 +166,30 @@ ERL_NIF_TERM dt_describe_listeners(ErlNifEnv *env) {
         else if (!enif_is_empty_list(env, names))
             list = add_listener(env, probe, probe_name(env, probe), names, list);
     }
+    return list;
+}
+
+static ERL_NIF_TERM add_consumers(ErlNifEnv *env, enum dt_probe probe, ERL_NIF_TERM name,
+                                  ERL_NIF_TERM list) {
+    uint64_t ids[DT_CONSUMERS];
+
+    for (int i = 0; i < DT_BACKENDS; i++)
+        for (size_t n = backends[i].consumers_of(probe, ids, DT_CONSUMERS); n-- > 0;) {
+            ERL_NIF_TERM id = enif_make_uint64(env, ids[n]);
+
+            list =
+                enif_make_list_cell(env, enif_make_tuple3(env, name, *backends[i].name, id), list);
+        }
+    return list;
+}
+
+ERL_NIF_TERM dt_describe_consumers(ErlNifEnv *env, ERL_NIF_TERM names) {
+    ERL_NIF_TERM list = enif_make_list(env, 0), name;
+
+    while (enif_get_list_cell(env, names, &name, &names))
+        for (int probe = 0; probe < DT_PROBES; probe++)
+            if (enif_is_identical(name, probe_name(env, probe)))
+                list = add_consumers(env, probe, name, list);
     return list;
 }
 

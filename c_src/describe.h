@@ -13,6 +13,12 @@ ERL_NIF_TERM dt_describe_probes(ErlNifEnv *env);
 /* [#{provider, name, backends}] of the probes that are enabled now. */
 ERL_NIF_TERM dt_describe_listeners(ErlNifEnv *env);
 
+/* [{Probe, Backend, Id}] of the consumers that are attached to these probes. The id is a number
+   that the consumers of one probe in one backend do not share; of more than DT_CONSUMERS, some have
+   none. Names that are no probe's are ignored. */
+enum { DT_CONSUMERS = 64 };
+ERL_NIF_TERM dt_describe_consumers(ErlNifEnv *env, ERL_NIF_TERM names);
+
 /* #{Backend => available | {missing, Why}} */
 ERL_NIF_TERM dt_describe_backends(ErlNifEnv *env);
 

@@ -9,11 +9,13 @@
 #include "describe.h"
 #include "sources/annotations.h"
 #include "sources/builtins.h"
+#include "sources/calls.h"
 #include "sources/gate.h"
 #include "sources/ports.h"
 #include "sources/reports.h"
 #include "sources/routes.h"
 #include "sources/tracer.h"
+#include "status.h"
 #include "text/id.h"
 #include "text/size.h"
 #include "text/term.h"
@@ -30,6 +32,12 @@ static ERL_NIF_TERM listeners(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[
     (void)argc;
     (void)argv;
     return dt_describe_listeners(env);
+}
+
+/* [Name] */
+static ERL_NIF_TERM consumers(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    (void)argc;
+    return dt_describe_consumers(env, argv[0]);
 }
 
 /* #{backends, undecoded, lttng_library, lttng_providers} */
@@ -145,6 +153,7 @@ static ErlNifFunc functions[] = {
     /* the facade */
     {"probes", 0, probes, 0},
     {"listeners", 0, listeners, 0},
+    {"consumers", 1, consumers, 0},
     {"nif_info", 0, nif_info, 0},
     {"show_nif", 1, show, 0},
     {"allow", 1, allow, 0},
@@ -153,7 +162,10 @@ static ErlNifFunc functions[] = {
     {"claim", 0, claim, 0},
     {"set_active", 1, set_active, 0},
     {"set_builtins", 2, set_builtins, 0},
+    {"set_call_budget", 1, dt_calls_set_budget, 0},
+    {"take_calls", 0, dt_calls_take, 0},
     {"report", 2, dt_report, 0},
+    {"set_status", 1, dt_status_set, 0},
     {"set_port", 3, dt_ports_set, 0},
     {"take_unknown_ports", 0, dt_ports_take_unknown, 0},
     {"count_ports", 0, dt_ports_count, 0},

@@ -1,8 +1,9 @@
 /*
  * The backends together: whether a probe is enabled in any, and firing it in those.
  *
- * A backend has three functions, dt_<name>_is_enabled, dt_<name>_fire and dt_<name>_missing, in a
- * header of its name. The catalogue has the table of backends, BACKEND(name).
+ * A backend has four functions, dt_<name>_is_enabled, dt_<name>_consumers_of, dt_<name>_fire and
+ * dt_<name>_missing, in a header of its name. The catalogue has the table of backends,
+ * BACKEND(name).
  */
 #ifndef DT_BACKENDS_BACKENDS_H
 #define DT_BACKENDS_BACKENDS_H

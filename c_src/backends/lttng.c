@@ -27,9 +27,18 @@ static void fire_nothing(const union dt_event *event) {
     (void)event;
 }
 
+/* The provider of an earlier version may not list them: all its sessions count as one. */
+static size_t one_if_enabled(const int *state, uint64_t *ids, size_t most) {
+    if (*(const volatile int *)state == 0 || most == 0)
+        return 0;
+    *ids = 0;
+    return 1;
+}
+
 static const struct dt_lttng_table no_provider = {
     .state = {[0 ... DT_PROBES - 1] = &disabled},
     .fire = {[0 ... DT_PROBES - 1] = fire_nothing},
+    .consumers = one_if_enabled,
 };
 
 _Atomic(const struct dt_lttng_table *) dt_lttng_table = &no_provider;
@@ -123,8 +132,7 @@ const char *dt_lttng_library(void) {
 
 /* -- Finding and opening a provider -------------------------------------------------- */
 
-static const struct dt_lttng_provider *refuse(struct source *source, const char *reason,
-                                              const char *detail) {
+static void *refuse(struct source *source, const char *reason, const char *detail) {
     say_of(source, "%s%.400s", reason, detail);
     return NULL;
 }
@@ -140,25 +148,26 @@ static bool is_built(const struct source *source) {
     return access(path, F_OK) == 0;
 }
 
-static const struct dt_lttng_provider *find_or_open(struct source *source) {
-    const struct dt_lttng_provider *provider;
+/* Returns the handle of a library of dyntrace. */
+static void *find_or_open(struct source *source) {
     char by[128];
-    void *handle;
+    void *library;
 
     (void)snprintf(by, sizeof by, "%s is provided by ", source->provider);
-    if (dt_lttng_find(source->provider, source->library, sizeof source->library, &provider))
-        return provider ? provider : refuse(source, by, source->library);
+    if (dt_lttng_find(source->provider, source->library, sizeof source->library, &library))
+        return library ? library : refuse(source, by, source->library);
     if (!is_built(source))
         return refuse(source,
                       "not built: no LTTng-UST 2.13 or later when it was built "
                       "(Debian: liblttng-ust-dev)",
                       "");
     path_of(source, source->library, sizeof source->library);
-    handle = dlopen(source->library, RTLD_NOW | RTLD_LOCAL);
-    if (!handle)
+    library = dlopen(source->library, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
         return refuse(source, "", dlerror());
-    provider = dlsym(handle, "dt_lttng_provider");
-    return provider ? provider : refuse(source, "not a provider of dyntrace: ", source->library);
+    return dlsym(library, "dt_lttng_provider")
+               ? library
+               : refuse(source, "not a provider of dyntrace: ", source->library);
 }
 
 /* -- Connecting to it --------------------------------------------------------------- */
@@ -179,12 +188,16 @@ static unsigned connect_probes(const struct dt_lttng_provider *provider) {
 }
 
 static bool connect_to(struct source *source) {
-    const struct dt_lttng_provider *provider = find_or_open(source);
+    void *library = find_or_open(source);
+    dt_lttng_list *consumers;
 
-    if (!provider)
+    if (!library)
         return false;
-    if (connect_probes(provider) > 0)
+    if (connect_probes(dlsym(library, "dt_lttng_provider")) > 0) {
+        consumers = (dt_lttng_list *)dlsym(library, "dt_lttng_consumers");
+        connected.consumers = consumers ? consumers : connected.consumers;
         return true;
+    }
     (void)refuse(source, "of another version: ", source->library);
     return false;
 }
@@ -270,11 +283,11 @@ static bool make_wait_files(void) {
 /* Whether there is a library to load: a provider that is built, and that nobody provides yet. */
 static bool has_to_load(void) {
     for (unsigned i = 0; i < DT_LTTNG_PROVIDERS; i++) {
-        const struct dt_lttng_provider *provider;
         char object[sizeof sources[i].library];
+        void *library;
 
         if (is_built(&sources[i]) &&
-            !dt_lttng_find(sources[i].provider, object, sizeof object, &provider))
+            !dt_lttng_find(sources[i].provider, object, sizeof object, &library))
             return true;
     }
     return false;

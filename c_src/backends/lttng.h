@@ -23,6 +23,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "catalogue/choose.h"
@@ -45,6 +46,13 @@ static inline bool dt_lttng_is_enabled(enum dt_probe probe) {
 static inline void dt_lttng_fire(enum dt_probe probe, const union dt_event *event) {
     (void)probe;
     (void)event;
+}
+
+static inline size_t dt_lttng_consumers_of(enum dt_probe probe, uint64_t *ids, size_t most) {
+    (void)probe;
+    (void)ids;
+    (void)most;
+    return 0;
 }
 
 static inline void dt_lttng_load(const char *from, bool may_wait) {
@@ -84,6 +92,11 @@ struct dt_lttng_provider {
     void (*const *fire)(const union dt_event *event);
 };
 
+/* Exported, too, but not by every earlier version: the consumers of the tracepoint with this state,
+   as numbers that differ between sessions. Returns how many it has written, at most `most`. */
+typedef size_t dt_lttng_list(const int *state, uint64_t *ids, size_t most);
+dt_lttng_list dt_lttng_consumers;
+
 /* Each tracepoint's name and fields as text: equal text, equal struct. Empty: no tracepoint or, in
    a provider's library, that of another provider. Versions compare these texts, so their form does
    not change. */
@@ -109,6 +122,7 @@ static const char *const dt_lttng_definitions[DT_PROBES] = {
 struct dt_lttng_table {
     const int *state[DT_PROBES];
     void (*fire[DT_PROBES])(const union dt_event *event);
+    dt_lttng_list *consumers;
 };
 
 extern _Atomic(const struct dt_lttng_table *) dt_lttng_table;
@@ -123,6 +137,14 @@ static inline bool dt_lttng_is_enabled(enum dt_probe probe) {
 /* For a probe that is enabled. */
 static inline void dt_lttng_fire(enum dt_probe probe, const union dt_event *event) {
     atomic_load_explicit(&dt_lttng_table, memory_order_acquire)->fire[probe](event);
+}
+
+/* The same of a probe. */
+static inline size_t dt_lttng_consumers_of(enum dt_probe probe, uint64_t *ids, size_t most) {
+    const struct dt_lttng_table *table =
+        atomic_load_explicit(&dt_lttng_table, memory_order_acquire);
+
+    return table->consumers(table->state[probe], ids, most);
 }
 
 /* Starts a thread that loads the providers from this folder, unless one is loaded or being loaded.

@@ -72,8 +72,7 @@ static void *open_if_provides(const struct object *object, const char *provider)
     return handle;
 }
 
-bool dt_lttng_find(const char *provider, char *object, size_t size,
-                   const struct dt_lttng_provider **library) {
+bool dt_lttng_find(const char *provider, char *object, size_t size, void **library) {
     struct objects *objects = calloc(1, sizeof *objects);
     void *found = NULL;
 
@@ -89,7 +88,7 @@ bool dt_lttng_find(const char *provider, char *object, size_t size,
 
             (void)snprintf(object, size, "%s", is_program ? "the VM itself" : candidate->name);
             /* The program's handle stands for all objects that are linked globally. */
-            *library = is_program ? NULL : dlsym(found, "dt_lttng_provider");
+            *library = !is_program && dlsym(found, "dt_lttng_provider") ? found : NULL;
         }
         free(candidate->name);
     }

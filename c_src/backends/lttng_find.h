@@ -8,10 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether an object of this process provides it. Its name goes to `object`, and to `library` what a
-   library of dyntrace exports as dt_lttng_provider; NULL for any other. */
-struct dt_lttng_provider;
-bool dt_lttng_find(const char *provider, char *object, size_t size,
-                   const struct dt_lttng_provider **library);
+/* Whether an object of this process provides it. Its name goes to `object`. `library` becomes the
+   handle of a library of dyntrace, for dlsym(); NULL for any other object. */
+bool dt_lttng_find(const char *provider, char *object, size_t size, void **library);
 
 #endif

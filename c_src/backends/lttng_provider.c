@@ -47,3 +47,22 @@ __attribute__((visibility("default"))) const struct dt_lttng_provider dt_lttng_p
     .state = state,
     .fire = fire,
 };
+
+/* LTTng replaces the list when a session enables or disables the tracepoint, and frees the former
+   one after all readers. */
+__attribute__((visibility("default"))) size_t dt_lttng_consumers(const int *state, uint64_t *ids,
+                                                                 size_t most) {
+    const struct lttng_ust_tracepoint *tracepoint =
+        caa_container_of(state, struct lttng_ust_tracepoint, state);
+    const struct lttng_ust_tracepoint_probe *probe;
+    size_t count = 0;
+
+    if (!LTTNG_UST_TP_RCU_LINK_TEST())
+        return 0;
+    lttng_ust_tp_rcu_read_lock();
+    probe = lttng_ust_tp_rcu_dereference(tracepoint->probes);
+    for (; probe && probe->func && count < most; probe++)
+        ids[count++] = (uintptr_t)probe->data;
+    lttng_ust_tp_rcu_read_unlock();
+    return count;
+}

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "catalogue/event.h"
@@ -21,6 +22,13 @@
 static inline bool dt_usdt_is_enabled(enum dt_probe probe) {
     (void)probe;
     return false;
+}
+
+static inline size_t dt_usdt_consumers_of(enum dt_probe probe, uint64_t *ids, size_t most) {
+    (void)probe;
+    (void)ids;
+    (void)most;
+    return 0;
 }
 
 static inline void dt_usdt_fire(enum dt_probe probe, const union dt_event *event) {
@@ -49,6 +57,10 @@ static inline bool dt_usdt_missing(char *why, size_t size) {
 bool dt_usdt_is_enabled(enum dt_probe probe);
 bool dt_usdt_label_is_enabled(unsigned label);
 
+static inline size_t dt_usdt_count(enum dt_probe probe) {
+    return dt_usdt_is_enabled(probe);
+}
+
 #else
 
 extern volatile unsigned short *const dt_usdt_semaphores[DT_PROBES];
@@ -58,12 +70,27 @@ static inline bool dt_usdt_is_enabled(enum dt_probe probe) {
     return *dt_usdt_semaphores[probe] != 0;
 }
 
+static inline size_t dt_usdt_count(enum dt_probe probe) {
+    return *dt_usdt_semaphores[probe];
+}
+
 /* For labels below DT_LABELS. */
 static inline bool dt_usdt_label_is_enabled(unsigned label) {
     return *dt_usdt_label_semaphores[label] != 0;
 }
 
 #endif
+
+/* The consumers of a probe as numbers: the first one is 1. Tracers are counted and have no
+   identity; where DTrace is native, they are not counted either. */
+static inline size_t dt_usdt_consumers_of(enum dt_probe probe, uint64_t *ids, size_t most) {
+    size_t count = dt_usdt_count(probe);
+
+    count = count < most ? count : most;
+    for (size_t i = 0; i < count; i++)
+        ids[i] = i + 1;
+    return count;
+}
 
 /* For a probe that is enabled. */
 void dt_usdt_fire(enum dt_probe probe, const union dt_event *event);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* The labels of a LABELED_PROBE are 0 to DT_LAST_LABEL, in Erlang MAX_LABEL
-   (src/dyntrace_annotation.hrl). */
+   (src/facade/dyntrace_annotation.hrl). */
 #define DT_LAST_LABEL 950
 enum { DT_LABELS = DT_LAST_LABEL + 1 };
 

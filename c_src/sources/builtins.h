@@ -1,6 +1,6 @@
 /*
  * Builtins: whether a function is a BIF or a NIF. A tracer is not told: a call of either looks like
- * any other. Erlang knows, and gives the lists (src/dyntrace_builtins.erl).
+ * any other. Erlang knows, and gives the lists (src/sources/dyntrace_builtins.erl).
  */
 #ifndef DT_SOURCES_BUILTINS_H
 #define DT_SOURCES_BUILTINS_H

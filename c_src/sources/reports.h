@@ -1,6 +1,6 @@
 /*
  * Reports: events that neither a tracer callback nor an annotation yields. The application notices
- * them (src/dyntrace_source.erl), and passes the values of the probe's fields.
+ * them (src/sources/dyntrace_source.erl), and passes the values of the probe's fields.
  */
 #ifndef DT_SOURCES_REPORTS_H
 #define DT_SOURCES_REPORTS_H

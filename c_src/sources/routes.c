@@ -2,6 +2,7 @@
 
 #include "catalogue/atoms.h"
 #include "sources/decode_erlang.h"
+#include "sources/calls.h"
 #include "sources/ports.h"
 
 #define GROUP(group) static const struct dt_route group##_routes[] = {
@@ -34,7 +35,7 @@ const char *const dt_group_names[DT_GROUPS] = {
 #include "sources/routes.def"
 };
 
-#define NOTES(group) [DT_GROUP_##group] = dt_ports_note_##group,
+#define NOTES(group, noter) [DT_GROUP_##group] = noter,
 dt_noter *const dt_noters[DT_GROUPS] = {
 #include "sources/routes.def"
 };

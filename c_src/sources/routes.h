@@ -54,7 +54,7 @@ extern struct dt_tag *dt_tags[DT_GROUPS];
 /* Fills dt_tags at the first load, when the atoms are made. */
 void dt_tags_fill(void);
 
-/* Notes what an event of the group tells of its port; NULL: nothing. */
+/* Gets the events of the group before they are decoded; NULL: nobody does. */
 typedef void dt_noter(const struct dt_traced *trace);
 
 extern dt_noter *const dt_noters[DT_GROUPS];

@@ -4,6 +4,7 @@
 
 #include "backends/backends.h"
 #include "catalogue/atoms.h"
+#include "sources/calls.h"
 #include "sources/gate.h"
 #include "sources/routes.h"
 
@@ -80,8 +81,13 @@ static ERL_NIF_TERM within_budget(bool wanted, ERL_NIF_TERM state) {
     return wanted && (!dt_gate_is_for(state) || dt_gate_may_make()) ? atom_trace : atom_discard;
 }
 
+/* Calls have a budget of their own, beside that of all events. */
+static bool may_call(enum dt_group group, ERL_NIF_TERM state) {
+    return group != DT_GROUP_call || !dt_gate_is_for(state) || dt_calls_may_make();
+}
+
 static ERL_NIF_TERM answer(enum dt_group group, ERL_NIF_TERM tag, ERL_NIF_TERM state) {
-    return within_budget(is_wanted(dt_tag_of(group, tag), state), state);
+    return within_budget(is_wanted(dt_tag_of(group, tag), state) && may_call(group, state), state);
 }
 
 /* -- 3. Route, decode, fire --------------------------------------------------------- */

@@ -13,11 +13,14 @@
                 table,
                 tracing,
                 budget,
+                call_budget,
                 gc_flag,
                 sources,
                 %% Trace flags that are required but not set, with the reason.
                 withheld = #{},
                 timer,
+                %% What the library shows to the host.
+                status = dyntrace_status:new(),
                 %% The failures that were logged last.
                 failed = []}).
 
@@ -90,8 +93,9 @@ handle_info({timeout, Timer, poll}, State = #state{timer = Timer}) ->
 handle_info(Message, State = #state{sources = Sources}) ->
     {noreply, State#state{sources = dyntrace_sources:message(Message, Sources)}}.
 
-terminate(_, #state{tracing = Tracing, sources = Sources}) ->
+terminate(_, #state{tracing = Tracing, sources = Sources, status = Status}) ->
     _ = dyntrace_sources:stop(Sources),
+    _ = dyntrace_status:publish(off, Status),
     dyntrace_tracing:close(Tracing).
 
 %% -- Following -------------------------------------------------------------------------
@@ -100,21 +104,23 @@ restart(Config = #{follow := Follow}, State) ->
     New = State#state{config = Config},
     case Follow of
         true -> poll(configured(New));
-        false -> publish(off), configured(New)
+        false -> publish(off, configured(New))
     end.
 
 %% Gives the library its settings; it may have been replaced since the last poll.
-configured(State = #state{config = #{budget := Events, text := Text, probes := Probes}}) ->
+configured(State = #state{config = #{budget := Events, call_budget := Calls, text := Text, probes := Probes}}) ->
     ok = dyntrace_library:show(Text),
     ok = dyntrace:allow(Probes),
-    State#state{budget = dyntrace_budget:new(Events), table = dyntrace_trace_flags:table(Probes)}.
+    State#state{budget = dyntrace_budget:new(Events), call_budget = dyntrace_call_budget:new(Calls),
+                status = dyntrace_status:new(), table = dyntrace_trace_flags:table(Probes)}.
 
 stopped(State = #state{tracing = Tracing, gc_flag = GcFlag, sources = Sources, timer = Timer}) ->
     %% Asynchronous, since the timer may belong to a busy scheduler. handle_info/2 ignores a timeout that still comes.
     _ = is_reference(Timer) andalso erlang:cancel_timer(Timer, [{async, true}, {info, false}]),
     ok = dyntrace:set_budget(infinity),
-    publish(off),
-    State#state{tracing = dyntrace_tracing:clear(Tracing), gc_flag = dyntrace_gc_flag:stop(GcFlag),
+    ok = dyntrace:set_call_budget(infinity),
+    Published = publish(off, State),
+    Published#state{tracing = dyntrace_tracing:clear(Tracing), gc_flag = dyntrace_gc_flag:stop(GcFlag),
                 sources = dyntrace_sources:stop(Sources), timer = undefined}.
 
 %% A failure must not end the worker, and with it a permanent application and its node: it is logged once, and the next
@@ -134,18 +140,21 @@ logged(Failures, State = #state{failed = Logged}) ->
 
 polled(State) ->
     Claimed = claimed(State),
-    #state{config = Config, table = Table, budget = Budget} = Claimed,
+    #state{config = Config = #{functions := Functions}, table = Table, budget = Budget} = Claimed,
     Polled = dyntrace_budget:poll(Budget),
     Enabled = enabled(Table),
-    {Required, Allowed} = allowed(required(Enabled, Polled, Table), Claimed),
+    Wanted = #{calls := Calls} = dyntrace_trace_flags:for_enabled(Enabled, Table),
+    CallBudget = dyntrace_call_budget:poll(Claimed#state.call_budget, Calls =/= none),
+    {Required, Allowed} = allowed(required(Wanted, Polled), Claimed),
     Names = [Name || #{name := Name} <- Enabled],
     %% Before the tracing: the first events show what a source has found.
     {Sources, NotObserved} = dyntrace_sources:update(Claimed#state.sources, Required, Names, Config),
-    {Tracing, NotTraced} = dyntrace_tracing:update(Claimed#state.tracing, Required, Config),
+    {Tracing, NotTraced} =
+        dyntrace_tracing:update(Claimed#state.tracing, Required,
+                                Config#{functions := dyntrace_call_budget:functions(CallBudget, Functions)}),
     ok = logged_withheld(dyntrace_tracing:withheld(Tracing), dyntrace_tracing:withheld(Claimed#state.tracing)),
-    New = Allowed#state{budget = Polled, sources = Sources, tracing = Tracing},
-    publish_changed(New),
-    {New, NotObserved ++ NotTraced}.
+    New = Allowed#state{budget = Polled, call_budget = CallBudget, sources = Sources, tracing = Tracing},
+    {published(New), NotObserved ++ NotTraced}.
 
 %% A library that was loaded since the last poll, in place of ours, has no worker yet and none of our settings.
 claimed(State) ->
@@ -160,11 +169,10 @@ enabled(Table) ->
     [Probe || Probe = #{name := Name} <- dyntrace:listeners(), is_map_key(Name, Table)].
 
 %% In a pause nothing is traced. The identities have a pace of their own: a dump goes on.
-required(Enabled, Budget, Table) ->
-    Required = dyntrace_trace_flags:for_enabled(Enabled, Table),
+required(Wanted, Budget) ->
     case dyntrace_budget:info(Budget) of
-        #{paused := true} -> (dyntrace_trace_flags:none())#{sources := [identities || is_for(identities, Required)]};
-        #{paused := false} -> Required
+        #{paused := true} -> (dyntrace_trace_flags:none())#{sources := [identities || is_for(identities, Wanted)]};
+        #{paused := false} -> Wanted
     end.
 
 is_for(Source, #{sources := Sources}) ->
@@ -190,16 +198,19 @@ logged_withheld(Now, Before) ->
      || {Event, Why} <- maps:to_list(maps:without(maps:keys(Before), Now))],
     ok.
 
-publish_changed(#state{budget = Budget, tracing = Tracing, sources = Sources, withheld = Withheld}) ->
+published(State = #state{budget = Budget, call_budget = CallBudget, tracing = Tracing, sources = Sources,
+                        withheld = Withheld}) ->
     Pauses = dyntrace_budget:info(Budget),
     Following = maps:merge(dyntrace_tracing:in_place(Tracing),
                            Pauses#{untraced => dyntrace_tracing:untraced(Tracing),
                                    sources => dyntrace_sources:on(Sources),
                                    withheld => lists:foldl(fun maps:merge/2, Withheld,
-                                                       [dyntrace_tracing:withheld(Tracing),
+                                                       [dyntrace_call_budget:withheld(CallBudget),
+                                                        dyntrace_tracing:withheld(Tracing),
                                                         dyntrace_sources:withheld(Sources)])}),
-    info() =:= Following orelse publish(Following).
+    publish(Following, State).
 
-%% For info/0.
-publish(Following) ->
-    true = ets:insert(?MODULE, {following, Following}).
+%% For info/0, and for the host.
+publish(Following, State = #state{status = Status}) ->
+    _ = info() =:= Following orelse ets:insert(?MODULE, {following, Following}),
+    State#state{status = dyntrace_status:publish(Following, Status)}.

@@ -1,12 +1,12 @@
-%% @private What processes have noted in their dictionaries: the initial call that proc_lib translates, and from OTP 27
-%% on the label.
+%% @private What processes have noted in their dictionaries: the initial call that proc_lib translates, and a label:
+%% that of proc_lib (from OTP 27 on) or, without one, the value of the first key of `label_keys' that is there.
 %%
 %% A process answers that itself: it is woken and takes a turn. So each process is asked once, some thousand per second
 %% at most, by processes that wait for the answers. A table remembers the answers until a dump does not find the process
 %% any more.
 -module(dyntrace_initial_calls).
 
--export([new/0, of_process/4, message/2, is_idle/1, purge/2, purge/1]).
+-export([new/1, of_process/4, message/2, is_idle/1, purge/2, purge/1]).
 %% A process
 -export([asker/2]).
 
@@ -43,9 +43,9 @@
 -opaque purge() :: {Dump :: pos_integer(), ets:tid(), Continuation :: term()}.
 
 %% Called by the process that the askers answer to. They are linked to it.
--spec new() -> calls().
-new() ->
-    Items = items(),
+-spec new(LabelKeys :: [atom()]) -> calls().
+new(LabelKeys) ->
+    Items = items(LabelKeys),
     To = self(),
     Askers = [spawn_opt(?MODULE, asker, [Items, To], [link, {priority, high}, {fullsweep_after, 0}])
               || _ <- lists:seq(1, ?ASKERS)],
@@ -142,12 +142,13 @@ purged(Dump, Table, {Processes, Continuation}) ->
 
 %% What this release can be asked for. A key of the dictionary can be asked for from OTP 26.2 on, the label from
 %% OTP 27 on.
-items() ->
-    Keys = case is_item({dictionary, '$initial_call'}) of
-               true -> [{dictionary, '$initial_call'}];
-               false -> [dictionary]
-           end,
-    Keys ++ [label || is_item(label)].
+items(LabelKeys) ->
+    Keys = ['$initial_call' | LabelKeys],
+    Dictionary = case is_item({dictionary, '$initial_call'}) of
+                     true -> [{dictionary, Key} || Key <- Keys];
+                     false -> [{dictionary, Keys}]
+                 end,
+    [label || is_item(label)] ++ Dictionary.
 
 is_item(Item) ->
     try is_tuple(process_info(self(), Item))
@@ -169,24 +170,32 @@ asking(Items, To) ->
             receive after ?PAUSE_MS -> asking(Items, To) end
     end.
 
-asked([dictionary], Pid) ->
+asked([{dictionary, Keys}], Pid) when is_list(Keys) ->
     case process_info(Pid, total_heap_size) of
-        {total_heap_size, Words} when Words =< ?MAX_HEAP -> answer(process_info(Pid, [dictionary]));
+        {total_heap_size, Words} when Words =< ?MAX_HEAP -> noted(Keys, process_info(Pid, dictionary));
         _ -> {unknown, ''}
     end;
 asked(Items, Pid) ->
-    answer(process_info(Pid, Items)).
+    case process_info(Pid, Items) of
+        undefined -> {unknown, ''};
+        [{label, Label} | Values] -> answer(values(Values), [Label]);
+        Values -> answer(values(Values), [])
+    end.
 
-answer(undefined) ->
-    {unknown, ''};
-answer([{dictionary, Dictionary} | Rest]) ->
-    Value = case lists:keyfind('$initial_call', 1, Dictionary) of
-                {_, Found} -> Found;
-                false -> undefined
-            end,
-    {initial(Value), label(Rest)};
-answer([{_, Value} | Rest]) ->
-    {initial(Value), label(Rest)}.
+noted(Keys, {dictionary, Dictionary}) -> answer([value(Key, Dictionary) || Key <- Keys], []);
+noted(_, undefined) -> {unknown, ''}.
+
+value(Key, Dictionary) ->
+    case lists:keyfind(Key, 1, Dictionary) of
+        {_, Value} -> Value;
+        false -> undefined
+    end.
+
+values(Values) ->
+    [Value || {_, Value} <- Values].
+
+answer([Initial | Noted], Labels) ->
+    {initial(Initial), label(Labels ++ Noted)}.
 
 %% Programs can put anything there.
 initial({M, F, A}) when is_atom(M), is_atom(F), is_integer(A), A >= 0, A =< 255 -> {M, F, A};
@@ -197,6 +206,6 @@ arity([_ | Rest], N) when N < 256 -> arity(Rest, N + 1);
 arity([], N) -> N;
 arity(_, _) -> none.
 
-label([{label, undefined}]) -> '';
-label([{label, Label}]) -> Label;
+label([undefined | Labels]) -> label(Labels);
+label([Label | _]) -> Label;
 label([]) -> ''.

@@ -138,8 +138,9 @@ is_result(Action) ->
     is_tuple(Action) andalso tuple_size(Action) =:= 2 andalso element(1, Action) =:= message.
 
 %% The second argument of erlang:trace_pattern/3, for the required events of calls. `true' matches every call.
--spec of_calls(true | match_spec(), dyntrace_trace_flags:calls()) -> boolean() | match_spec().
+-spec of_calls(boolean() | match_spec(), dyntrace_trace_flags:calls()) -> boolean() | match_spec().
 of_calls(_, none) -> false;
+of_calls(false, _) -> false;
 of_calls(true, call) -> true;
 of_calls(true, Calls) -> of_calls([{'_', [], []}], Calls);
 of_calls(Spec, Calls) ->

@@ -11,6 +11,7 @@
 %%             {interval, 250},         % milliseconds between two polls for attached consumers
 %%             {sample_interval, 1000}, % milliseconds between two samples, for the probes carrier_* and vm_counter
 %%             {dump, never},           % never | seconds between two dumps of all identities
+%%             {label_keys, ['$process_label', process_name]}, % where programs note in a process what it is
 %%             {log, off},              % off | the least log level that the probe log fires for
 %%             {log_limit, 100},        % logged events per second
 %%             {long_gc, 100},          % milliseconds: vm_long_gc
@@ -18,6 +19,7 @@
 %%             {large_heap, 10000000},  % words: vm_large_heap
 %%             {long_message_queue, {1000, 10000}}, % messages, {short again, long}: vm_long_message_queue
 %%             {budget, infinity},      % trace events per second; after that many, tracing pauses
+%%             {call_budget, 20000},    % traced calls per second; after that many, the busiest functions are cleared
 %%             {text, full}]}           % full | shape: only the structure of terms, not their contents
 %% '''
 -module(dyntrace_config).
@@ -36,6 +38,7 @@
                     interval := pos_integer(),
                     sample_interval := pos_integer(),
                     dump := never | pos_integer(),
+                    label_keys := [atom()],
                     log := off | logger:level(),
                     log_limit := pos_integer(),
                     long_gc := pos_integer(),
@@ -43,6 +46,7 @@
                     large_heap := pos_integer(),
                     long_message_queue := {Short :: non_neg_integer(), Long :: pos_integer()},
                     budget := pos_integer() | infinity,
+                    call_budget := pos_integer() | infinity,
                     text := full | shape}.
 
 -type error() :: {bad_config, Key :: term(), Value :: term(), MustBe :: string()}.
@@ -83,20 +87,23 @@ options() ->
     lists:append(lists:join(", ", [atom_to_list(Key) || Key <- maps:keys(defaults())])).
 
 %% The most names or functions; the shortest and the longest interval, an hour; seconds between dumps, a day; the
-%% largest budget; the most events of logger; the greatest number that a 32-bit VM takes as a threshold.
+%% most keys that each process is asked for; the largest budget; the most events of logger; the greatest number that a
+%% 32-bit VM takes as a threshold.
 -define(MAX_NAMES, 1000).
 -define(MIN_INTERVAL, 10).
 -define(MAX_INTERVAL, 3600000).
 -define(MAX_DUMP, 86400).
+-define(MAX_LABEL_KEYS, 16).
 -define(MAX_LOGGED, 10000).
 -define(MAX_THRESHOLD, ((1 bsl 27) - 1)).
 -define(MAX_BUDGET, ((1 bsl 62) - 1)).
 
 defaults() ->
     #{follow => true, processes => all, ports => all, functions => [], send => true, 'receive' => true,
-      probes => all, interval => 250, sample_interval => 1000, dump => never, log => off, log_limit => 100,
+      probes => all, interval => 250, sample_interval => 1000, dump => never,
+      label_keys => ['$process_label', process_name], log => off, log_limit => 100,
       long_gc => 100, long_schedule => 100, large_heap => 10000000, long_message_queue => {1000, 10000},
-      budget => infinity, text => full}.
+      budget => infinity, call_budget => 20000, text => full}.
 
 must_be() ->
     #{follow => "true or false",
@@ -110,6 +117,7 @@ must_be() ->
       interval => milliseconds(),
       sample_interval => milliseconds(),
       dump => text("never, or seconds, 1 to ~b", [?MAX_DUMP]),
+      label_keys => text("a list of keys of process dictionaries, atoms, ~b at most", [?MAX_LABEL_KEYS]),
       log => "off, or a level of logger",
       log_limit => text("events per second, 1 to ~b", [?MAX_LOGGED]),
       long_gc => milliseconds(1),
@@ -117,6 +125,7 @@ must_be() ->
       large_heap => text("words, 1 to ~b", [?MAX_THRESHOLD]),
       long_message_queue => text("{Short, Long}, numbers of messages, Short < Long =< ~b", [?MAX_THRESHOLD]),
       budget => text("events per second, 1 to ~b, or infinity", [?MAX_BUDGET]),
+      call_budget => text("calls per second, 1 to ~b, or infinity", [?MAX_BUDGET]),
       text => "full or shape"}.
 
 milliseconds() ->
@@ -138,6 +147,7 @@ is_good(probes, Value) -> Value =:= all orelse is_names(Value) andalso are_probe
 is_good(interval, Value) -> is_interval(Value);
 is_good(sample_interval, Value) -> is_interval(Value);
 is_good(dump, Value) -> Value =:= never orelse is_within(1, ?MAX_DUMP, Value);
+is_good(label_keys, Value) -> is_list_of(fun is_atom/1, ?MAX_LABEL_KEYS, Value);
 is_good(log, Value) -> Value =:= off orelse lists:member(Value, levels());
 is_good(log_limit, Value) -> is_within(1, ?MAX_LOGGED, Value);
 is_good(long_gc, Value) -> is_within(1, ?MAX_INTERVAL, Value);
@@ -145,7 +155,8 @@ is_good(long_schedule, Value) -> is_within(1, ?MAX_INTERVAL, Value);
 is_good(large_heap, Value) -> is_within(1, ?MAX_THRESHOLD, Value);
 is_good(long_message_queue, {Short, Long}) ->
     is_within(1, ?MAX_THRESHOLD, Long) andalso is_within(0, Long - 1, Short);
-is_good(budget, Value) -> Value =:= infinity orelse is_within(1, ?MAX_BUDGET, Value);
+is_good(Key, Value) when Key =:= budget; Key =:= call_budget ->
+    Value =:= infinity orelse is_within(1, ?MAX_BUDGET, Value);
 is_good(text, Value) -> Value =:= full orelse Value =:= shape;
 is_good(_, _) -> false.
 

@@ -36,31 +36,35 @@
 
 %% -- The callbacks ---------------------------------------------------------------------
 
+-type consumer() :: {Probe :: atom(), dyntrace:backend(), Identity :: non_neg_integer()}.
+
 -record(source, {every :: never | pos_integer(),
+                 label_keys :: [atom()],
                  dumper :: pid() | none,
                  started :: integer(),
                  %% The probes that may be fired.
                  allowed :: all | [atom()],
                  %% Why the last dumper has ended.
                  ended = none :: term(),
-                 %% The probes of identities that were enabled at the last poll.
-                 enabled :: [atom()],
+                 %% The consumers of probes of identities that were attached at the last poll.
+                 attached :: [consumer()],
                  %% Asks for a dump.
                  timer = none :: none | reference()}).
 
-on(Enabled, #{dump := Every, probes := Allowed}) ->
-    {on, started(#source{every = Every, dumper = none, started = 0, allowed = Allowed, enabled = ours(Enabled)})}.
+on(Enabled, #{dump := Every, label_keys := LabelKeys, probes := Allowed}) ->
+    {on, started(#source{every = Every, label_keys = LabelKeys, dumper = none, started = 0, allowed = Allowed,
+                         attached = attached(Enabled)})}.
 
-%% One more consumer of the same probe raises no edge, and makes no dump.
+%% Whoever attaches gets a dump, also where the probe was enabled already.
 poll(Enabled, State = #source{dumper = none, started = Started}) ->
     {on, case now_ms() - Started >= ?AGAIN_MS of
-             true -> started(State#source{enabled = ours(Enabled)});
+             true -> started(State#source{attached = attached(Enabled)});
              false -> State
          end};
-poll(Enabled, State = #source{enabled = Before}) ->
-    Ours = ours(Enabled),
-    New = State#source{enabled = Ours},
-    {on, case Ours -- Before of
+poll(Enabled, State = #source{attached = Before}) ->
+    Attached = attached(Enabled),
+    New = State#source{attached = Attached},
+    {on, case Attached -- Before of
              [] -> New;
              _ -> ask(New)
          end}.
@@ -92,9 +96,12 @@ off(#source{dumper = Dumper}) ->
     true = exit(Dumper, kill),
     ok.
 
-started(State = #source{every = Every, allowed = Allowed, ended = Ended}) ->
-    Dumper = spawn_opt(?MODULE, dumper, [{Every, Allowed, Ended}], [link, {priority, high}]),
+started(State = #source{every = Every, label_keys = LabelKeys, allowed = Allowed, ended = Ended}) ->
+    Dumper = spawn_opt(?MODULE, dumper, [{Every, LabelKeys, Allowed, Ended}], [link, {priority, high}]),
     ask(State#source{dumper = Dumper, started = now_ms()}).
+
+attached(Enabled) ->
+    dyntrace:consumers(ours(Enabled)).
 
 ours(Enabled) ->
     [Name || Name <- Enabled, lists:member(Name, ?PROBES)].
@@ -124,12 +131,13 @@ now_ms() ->
                  nodes :: dyntrace_node_identities:nodes()}).
 
 %% A sensitive process makes no trace events.
--spec dumper({Every :: never | pos_integer(), Allowed :: all | [atom()], Ended :: term()}) -> no_return().
-dumper({Every, Allowed, Ended}) ->
+-spec dumper({Every :: never | pos_integer(), LabelKeys :: [atom()], Allowed :: all | [atom()], Ended :: term()}) ->
+          no_return().
+dumper({Every, LabelKeys, Allowed, Ended}) ->
     _ = process_flag(sensitive, true),
     alarmed(Every),
     run(#dumper{every = Every, allowed = Allowed, ended = Ended,
-                calls = dyntrace_initial_calls:new(), nodes = dyntrace_node_identities:new(),
+                calls = dyntrace_initial_calls:new(LabelKeys), nodes = dyntrace_node_identities:new(),
                 ports = spawn_opt(?MODULE, ports, [self()], [link, {priority, high}])}).
 
 %% Between dumps it hibernates: the list of processes is garbage. A failure ends it. The same one again is not logged.

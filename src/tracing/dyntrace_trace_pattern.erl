@@ -7,8 +7,8 @@
 -type pattern() :: {module(), Function :: atom(), arity() | '_'}.
 %% '_' is any function, or any arity.
 
--type traced() :: pattern() | {pattern(), dyntrace_match_spec:match_spec()}.
-%% Functions, as configured: all of their calls, or those that match.
+-type traced() :: pattern() | {pattern(), false | dyntrace_match_spec:match_spec()}.
+%% Functions, as configured: all of their calls, or those that match. `false': none, though another pattern matches.
 
 -export_type([pattern/0, traced/0]).
 
@@ -28,11 +28,20 @@ with_specs(Functions) ->
 for_calls(Functions, Calls) ->
     [{Pattern, dyntrace_match_spec:of_calls(Spec, Calls)} || {Pattern, Spec} <- with_specs(Functions)].
 
-%% The functions that match, in code that is loaded.
+%% The functions that match, in code that is loaded. `_' matches none that the compiler has generated: the body of a
+%% comprehension is called once per element.
 -spec functions(pattern()) -> [mfa()].
 functions({Module, Function, Arity}) ->
     [{Module, F, A} || erlang:module_loaded(Module), {F, A} <- erlang:get_module_info(Module, functions),
-                       Function =:= '_' orelse F =:= Function, Arity =:= '_' orelse A =:= Arity].
+                       F =:= Function orelse Function =:= '_' andalso not is_generated(F),
+                       Arity =:= '_' orelse A =:= Arity].
+
+%% Such as '-name/1-fun-0-'. Elixir has functions '-' and '--'.
+is_generated(Name) ->
+    case atom_to_list(Name) of
+        [$- | Rest] -> lists:member($/, Rest);
+        _ -> false
+    end.
 
 %% One of them, as a sample.
 -spec first(pattern()) -> mfa() | none.

@@ -47,9 +47,9 @@
 
 %% NIFs for the application alone. They are exported, so that the compiler does not optimize by the results of their
 %% Erlang versions.
--define(INTERNAL, [nif_info/0, show_nif/1,
+-define(INTERNAL, [nif_info/0, consumers/1, show_nif/1,
                    allow/1, set_budget/1, skipped/0, claim/0, set_active/1, report/2, set_builtins/2,
-                   set_port/3, take_unknown_ports/0, count_ports/0,
+                   set_call_budget/1, take_calls/0, set_status/1, set_port/3, take_unknown_ports/0, count_ports/0,
                    wants_i4s4/0, wants_n/1, wants_mark/0, wants_span/0,
                    user_trace_n_nif/10, user_mark/3, user_span_start/2, user_span_stop/4]).
 -export(?INTERNAL).
@@ -553,6 +553,24 @@ take_unknown_ports() -> without_library([]).
 %% @private How many ports the library knows.
 -spec count_ports() -> non_neg_integer().
 count_ports() -> without_library(0).
+%% @private The text that the host's command reads: see status.h.
+-spec set_status(binary()) -> ok.
+set_status(_) -> without_library(ok).
+
+%% @private Sets how many more events of calls the application's tracer may make.
+-spec set_call_budget(non_neg_integer() | infinity) -> ok.
+set_call_budget(_) -> without_library(ok).
+
+%% @private How often each function was called since the last time; last, the calls of functions for which the library
+%% has no room. Nothing is counted while the budget is infinite.
+-spec take_calls() -> {[{mfa(), Count :: pos_integer()}], non_neg_integer()}.
+take_calls() -> without_library({[], 0}).
+
+%% @private The consumers that are attached to these probes. An identity is one of those of its probe and backend; of
+%% more than 64, some have none. Tracers of USDT are counted: the first one is 1. LTTng's sessions have identities of
+%% their own.
+-spec consumers([Probe :: atom()]) -> [{Probe :: atom(), backend(), Identity :: non_neg_integer()}].
+consumers(_) -> without_library([]).
 %% @private Whether the probe is enabled, as the next three functions.
 -spec wants_i4s4() -> boolean().
 wants_i4s4() -> without_library(false).

@@ -22,6 +22,7 @@ modules() ->
       log => dyntrace_log,
       nodes => dyntrace_nodes,
       ports => dyntrace_ports,
+      process_samples => dyntrace_process_samples,
       system_monitor => dyntrace_system_monitor}.
 
 %% What they call.

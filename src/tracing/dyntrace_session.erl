@@ -92,7 +92,7 @@ functions(Session, Patterns) ->
                   [{Mfa, MatchSpec} || {Pattern, MatchSpec} <- Patterns, Mfa <- expanded(Pattern)]).
 
 %% The VM takes {M, '_', '_'} but not {M, '_', Arity}.
-expanded(Pattern = {_, '_', Arity}) when is_integer(Arity) -> dyntrace_trace_pattern:functions(Pattern);
+expanded(Pattern = {_, '_', _}) -> dyntrace_trace_pattern:functions(Pattern);
 expanded(Pattern) -> [Pattern].
 
 is_traced(Session, Pattern) ->

@@ -1,0 +1,47 @@
+#include "status.h"
+
+#include <string.h>
+
+#include "catalogue/atoms.h"
+
+struct dt_status dt_status = {.layout = DT_STATUS_LAYOUT};
+
+/* The section is not loaded, as those of USDT are not: the linker writes the address, and nothing
+   of the note has to be relocated. */
+#ifdef __ELF__
+#define AS_TEXT_(value) #value
+#define AS_TEXT(value) AS_TEXT_(value)
+__asm__(".pushsection .note.dyntrace,\"\",%note\n"
+        ".balign 4\n"
+        ".4byte 9, 8, " AS_TEXT(DT_STATUS_NOTE) "\n"
+                                                ".asciz \"dyntrace\"\n"
+                                                ".balign 4\n"
+                                                ".8byte dt_status\n"
+                                                ".popsection\n");
+#endif
+
+/* The beginning of a UTF-8 text, in `most` bytes. */
+static uint32_t cut(const ErlNifBinary *text, size_t most) {
+    size_t size = text->size;
+
+    if (size > most)
+        for (size = most; size > 0 && (text->data[size] & 0xc0) == 0x80;)
+            size--;
+    return size;
+}
+
+/* Only the worker, and the load of the module, write it: one at a time. */
+ERL_NIF_TERM dt_status_set(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    uint32_t version = atomic_load_explicit(&dt_status.version, memory_order_relaxed) & ~1U;
+    ErlNifBinary text;
+
+    (void)argc;
+    if (!enif_inspect_binary(env, argv[0], &text))
+        return enif_make_badarg(env);
+    atomic_store_explicit(&dt_status.version, version + 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    dt_status.size = cut(&text, sizeof dt_status.text);
+    memcpy(dt_status.text, text.data, dt_status.size);
+    atomic_store_explicit(&dt_status.version, version + 2, memory_order_release);
+    return atom_ok;
+}

@@ -1,0 +1,103 @@
+%% @private A budget of calls per second, so that a trace pattern that matches too much does not stop the node: an event
+%% takes many times as long as the call of a small function.
+%%
+%% The library counts the calls of each function, and makes no more events of calls when the budget is spent. At its
+%% next poll the worker clears the functions that were called most, and the others go on. They stay cleared until no
+%% consumer of calls is attached, or until the next configuration.
+-module(dyntrace_call_budget).
+
+-export([new/1, poll/2, functions/2, withheld/1]).
+
+-export_type([budget/0]).
+
+-define(SECOND, 1000).
+
+%% How many of the cleared functions are named.
+-define(NAMED, 20).
+
+-record(budget, {calls :: pos_integer() | infinity,
+                 %% When the present second began.
+                 since :: integer(),
+                 %% What was called in it.
+                 counts = #{} :: counts(),
+                 cleared = #{} :: counts()}).
+
+%% `others': functions for which the library has no room.
+-type counts() :: #{mfa() | others => pos_integer()}.
+
+-opaque budget() :: #budget{}.
+
+-spec new(pos_integer() | infinity) -> budget().
+new(Calls) ->
+    _ = dyntrace:take_calls(),
+    next(#budget{calls = Calls, since = now_ms()}).
+
+%% Required: whether a consumer of calls is attached.
+-spec poll(budget(), Required :: boolean()) -> budget().
+poll(Budget = #budget{calls = infinity}, _) ->
+    Budget;
+poll(Budget = #budget{counts = Counts, cleared = Cleared}, false) when Counts =:= #{}, Cleared =:= #{} ->
+    Budget;
+poll(#budget{calls = Calls}, false) ->
+    new(Calls);
+%% A function that was cleared at the last poll has made events until then.
+poll(Budget = #budget{calls = Calls, since = Since, counts = Before, cleared = Cleared}, true) ->
+    Counts = maps:without(maps:keys(Cleared), added(Before, dyntrace:take_calls())),
+    Ms = now_ms() - Since,
+    case total(Counts) of
+        Total when Total >= Calls -> next(cleared(Counts, Calls * min(Ms, ?SECOND) div ?SECOND, Budget));
+        _ when Ms >= ?SECOND -> next(Budget);
+        Total ->
+            ok = dyntrace:set_call_budget(Calls - Total),
+            Budget#budget{counts = Counts}
+    end.
+
+next(Budget = #budget{calls = Calls}) ->
+    ok = dyntrace:set_call_budget(Calls),
+    Budget#budget{since = now_ms(), counts = #{}}.
+
+added(Counts, {Functions, Others}) ->
+    lists:foldl(fun({Function, Count}, Sum) -> maps:update_with(Function, fun(N) -> N + Count end, Count, Sum) end,
+                Counts, [{others, Others} || Others > 0] ++ Functions).
+
+total(Counts) ->
+    lists:sum(maps:values(Counts)).
+
+%% Those that were called most, and at least one, until the rest were called no more than so often.
+cleared(Counts, Most, Budget = #budget{calls = Calls, cleared = Before}) ->
+    [First | Rest] = lists:reverse(lists:keysort(2, maps:to_list(Counts))),
+    Cleared = maps:from_list([First | busiest(Rest, total(maps:from_list(Rest)), Most)]),
+    logger:warning("dyntrace: ~ts", [reason(Calls, Cleared)]),
+    Budget#budget{cleared = maps:merge(Before, Cleared)}.
+
+busiest([First = {_, Count} | Rest], Total, Most) when Total > Most -> [First | busiest(Rest, Total - Count, Most)];
+busiest(_, _, _) -> [].
+
+%% The configured functions without those that are cleared.
+-spec functions(budget(), [dyntrace_trace_pattern:traced()]) -> [dyntrace_trace_pattern:traced()].
+functions(#budget{cleared = #{others := _}}, Functions) ->
+    [{Pattern, false} || Pattern <- dyntrace_trace_pattern:patterns(Functions)];
+functions(#budget{cleared = Cleared}, Functions) ->
+    Functions ++ [{Function, false} || Function <- lists:sort(maps:keys(Cleared))].
+
+-spec withheld(budget()) -> #{call => Why :: string()}.
+withheld(#budget{cleared = Cleared}) when map_size(Cleared) =:= 0 -> #{};
+withheld(#budget{calls = Calls, cleared = Cleared}) -> #{call => reason(Calls, Cleared)}.
+
+reason(Calls, Cleared) ->
+    Named = lists:sublist(lists:reverse(lists:keysort(2, maps:to_list(Cleared))), ?NAMED),
+    More = case map_size(Cleared) - length(Named) of
+               0 -> "";
+               Count -> text(" and ~b more", [Count])
+           end,
+    text("more than ~b calls per second: no calls are traced of ~ts~s",
+         [Calls, lists:join(", ", [named(Function) || Function <- Named]), More]).
+
+named({others, Count}) -> text("any function (~b calls of more functions than can be counted)", [Count]);
+named({{M, F, A}, Count}) -> text("~tw:~tw/~b (~b calls)", [M, F, A, Count]).
+
+text(Format, Args) ->
+    lists:flatten(io_lib:format(Format, Args)).
+
+now_ms() ->
+    erlang:monotonic_time(millisecond).

@@ -1,0 +1,58 @@
+%% @private The status: what the node says of itself to the host's command, which reads it from the library's memory and
+%% need not ask the node.
+%%
+%% Lines of UTF-8, without other control characters:
+%%
+%% ```
+%% node: shop@db1
+%% version: 0.1.0
+%% following: on                                           (on | paused | off)
+%% withheld: vm_long_gc: another process has the system monitor
+%% '''
+-module(dyntrace_status).
+
+-export([new/0, publish/2]).
+
+-export_type([status/0]).
+
+-opaque status() :: none | {node(), off | dyntrace:following()}.
+
+%% The library may have been replaced: the present one says nothing yet.
+-spec new() -> status().
+new() ->
+    none.
+
+%% Called at each poll: writes only what has changed.
+-spec publish(off | dyntrace:following(), status()) -> status().
+publish(Following, Before) ->
+    case {node(), Following} of
+        Before ->
+            Before;
+        Now ->
+            ok = dyntrace:set_status(text(Now)),
+            Now
+    end.
+
+text({Node, Following}) ->
+    Lines = [{"node", atom_to_list(Node)}, {"version", version()}, {"following", following(Following)}]
+        ++ [{"withheld", io_lib:format("~w: ~ts", [What, Why])} || {What, Why} <- withheld(Following)],
+    unicode:characters_to_binary([[Key, ": ", in_a_line(Text), $\n] || {Key, Text} <- Lines]).
+
+version() ->
+    case application:get_key(dyntrace, vsn) of
+        {ok, Version} -> Version;
+        undefined -> "unknown"
+    end.
+
+following(off) -> "off";
+following(#{paused := true}) -> "paused";
+following(#{paused := false}) -> "on".
+
+withheld(off) -> [];
+withheld(#{withheld := Withheld}) -> lists:sort(maps:to_list(Withheld)).
+
+in_a_line(Text) ->
+    [case Char < $\s orelse Char =:= 127 of
+         true -> $?;
+         false -> Char
+     end || Char <- unicode:characters_to_list(Text)].
