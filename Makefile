@@ -7,6 +7,9 @@ BENCH    := _build/bench
 # A node of the stock VM with this build on its path.
 ERL      := erl -noinput -pa $(LIB)/ebin
 
+# Makefiles of folders print what they make, not where they are.
+MAKEFLAGS += --no-print-directory
+
 # What each target needs on the machine. tools/deps knows the packages.
 BUILD_NEEDS := cc make erl erl_nif.h sys/sdt.h lttng-ust
 # The plugin for babeltrace2, which a build without these leaves out.
@@ -22,41 +25,68 @@ ARM64_NEEDS := debootstrap qemu-aarch64-static
 # Other releases compile with gcc only. What reads the pictures, in programs of JavaScript, is the same everywhere.
 RELEASE_NEEDS := $(filter-out clang editorconfig node npm chromium protoc gnuplot,$(CHECK_NEEDS))
 PAGE_NEEDS  := node npm chromium babeltrace2
-LINT_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) rebar3 editorconfig clang-format clang-tidy cppcheck dialyzer xref
+LINT_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) rebar3 editorconfig clang-format clang-tidy cppcheck dialyzer xref \
+               mypy pylint
 
 .DEFAULT_GOAL := all
 
 help: ## print this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
 
-all: ## build into _build/default/lib/dyntrace (without rebar3: only tests and linters need it)
-	$(MAKE) -C c_src
-	tools/build $(LIB)
+all: ## build into _build/default/lib/dyntrace, without rebar3 (V=1: show the commands)
+	@$(MAKE) -C c_src
+	@$(MAKE) -C viewer
+	@tools/build $(LIB)
 
 demo: deps-demo all ## trace a small live system, print its events as a story (VERBOSE=1: every event), make pictures
 	@mkdir -p $(DEMO)
-	erlc -o $(DEMO) demo/*.erl test/support/*.erl
+	@erlc -o $(DEMO) demo/*.erl test/support/*.erl
 	$(ERL) -pa $(DEMO) -s dyntrace_demo main
 
 # Suites build the library again and again, in folders of their own. With ccache, if it is there, each source is
 # compiled once. (Unless told otherwise, it counts the folder as a difference if there is debugging information.)
-check check-release check-sanitize: export PATH := $(addsuffix :,$(wildcard /usr/lib/ccache))$(PATH)
-check check-release check-sanitize: export CCACHE_NOHASHDIR := 1
+check check-fast check-release check-sanitize: export PATH := $(addsuffix :,$(wildcard /usr/lib/ccache))$(PATH)
+check check-fast check-release check-sanitize: export CCACHE_NOHASHDIR := 1
 
-check: deps-check all check-docs ## run all tests (SUITES=test/a_SUITE,test/b_SUITE: only these)
-	$(REBAR) ct $(if $(SUITES),--suite $(SUITES))
+# How often the storms, reloads and random terms of a test repeat; with FULL=yes, as .ci/run has it, as often as the
+# suites say.
+ifneq ($(FULL),yes)
+check: export DYNTRACE_ATTACHES ?= 100
+check: export DYNTRACE_RELOADS ?= 20
+check: export DYNTRACE_LABELS ?= 100
+check: export DYNTRACE_CASES ?= 10000
+endif
 
-# suites of names -> test/name_SUITE,test/name_SUITE,…, as rebar3 takes them
+check: deps-check all check-docs ## run all tests (SUITES=usdt,lttng: only these)
+	$(if $(SUITES),tools/apart $(REBAR) ct --suite $(call suites,$(SUITES)),\
+	  REBAR=$(REBAR) tools/lanes $(foreach lane,$(LANES),$(call suites,$(LANE_$(lane)))))
+
+# The folders of suites that run one after the other. `make check` runs the lanes side by side, .ci/run one per job.
+LANES := pictures library nodes
+LANE_pictures := test/build test/viewer
+LANE_library := test/library test/command test/scripts
+LANE_nodes = $(filter-out $(LANE_pictures) $(LANE_library),$(SUITE_FOLDERS))
+
+$(addprefix check-,$(LANES)): check-%:
+	$(MAKE) check SUITES='$(LANE_$*)'
+
+# Suites that attach no consumer and build little, for a first answer.
+FAST_SUITES := catalogue dyntrace records report start text viewer_model
+check-fast: export DYNTRACE_CASES ?= 2000
+check-fast: all ## run the suites that need no tracer, in two minutes
+	tools/apart $(REBAR) ct --suite $(call suites,$(FAST_SUITES))
+
+# usdt,lttng -> test/library/usdt_SUITE,test/library/lttng_SUITE, as rebar3 takes them. Paths are taken, too, and a
+# folder is all of its suites.
 comma := ,
 empty :=
-suites = $(subst $(empty) ,$(comma),$(patsubst %,test/%_SUITE,$(strip $(1))))
-ALL_SUITES = $(patsubst test/%_SUITE.erl,%,$(wildcard test/*_SUITE.erl))
-
-# Suites of files, builds and pictures. In .ci/run another job runs them.
-APART_SUITES := bench build flame kubernetes native page release report sequence text viewer_model
-check-apart: SUITES = $(call suites,$(APART_SUITES))
-check-others: SUITES = $(call suites,$(filter-out $(APART_SUITES),$(ALL_SUITES)))
-check-apart check-others: check
+suites = $(subst $(empty) ,$(comma),$(foreach name,$(subst $(comma), ,$(1)),$(call suite,$(name))))
+suite = $(or $(basename $(wildcard $(1)/*_SUITE.erl)),\
+             $(basename $(wildcard test/*/$(patsubst %_SUITE,%,$(notdir $(1)))_SUITE.erl)),\
+             $(error no suite is named $(1)))
+# Neither what needs the virtual machine, nor the soak.
+SUITE_FOLDERS := $(filter-out test/vm test/soak test/support,$(patsubst %/,%,$(wildcard test/*/)))
+ALL_SUITES = $(patsubst %_SUITE.erl,%,$(notdir $(wildcard $(addsuffix /*_SUITE.erl,$(SUITE_FOLDERS)))))
 
 check-vm: deps-vm all ## test the scripts of SystemTap and DTrace in a virtual machine (root; makes a chroot)
 	$(REBAR) ct --dir test/vm
@@ -64,7 +94,7 @@ check-vm: deps-vm all ## test the scripts of SystemTap and DTrace in a virtual m
 check-systemtap: check-vm
 
 soak: deps-check all ## load a node while consumers attach and detach (SECONDS=1200)
-	DYNTRACE_SOAK_S=$(or $(SECONDS),1200) $(REBAR) ct --dir test/soak
+	DYNTRACE_SOAK_S=$(or $(SECONDS),1200) tools/apart $(REBAR) ct --dir test/soak
 
 # OTP 25, 27 and 29, as packaged by Debian.
 RELEASES := bookworm trixie forky
@@ -72,7 +102,7 @@ RELEASES := bookworm trixie forky
 check-matrix: $(addprefix check-on-,$(RELEASES)) ## run the suites on OTP 25, 27 and 29 (root; makes chroots)
 
 check-on-%: deps-matrix
-	tools/matrix $* check
+	tools/apart tools/matrix $* check
 
 chroot-of-%: deps-matrix
 	tools/matrix $* prepare
@@ -87,9 +117,9 @@ RELEASE_SUITES = $(filter-out bench build native threads viewer_model $(READING_
                    $(ALL_SUITES))
 
 check-release: deps-release all check-docs
-	$(REBAR) ct --suite $(or $(SUITES),$(call suites,$(RELEASE_SUITES)))
+	$(REBAR) ct --suite $(call suites,$(or $(SUITES),$(RELEASE_SUITES)))
 
-check-building: SUITES = $(call suites,$(BUILDING_SUITES))
+check-building: SUITES = $(BUILDING_SUITES)
 check-building: check-release
 
 check-arm64: deps-arm64 ## run the suites that need no kernel on emulated arm64 (root; the first run takes half an hour)
@@ -107,22 +137,22 @@ SANITIZE_viewer := viewer viewer_model
 check-sanitize: deps-check ## run the library's and the viewer's suites with ASan and UBSan
 	tools/copy _build/sanitize
 	cd _build/sanitize && CFLAGS='$(SANITIZE)' $(REBAR) compile
-	cd _build/sanitize && env CFLAGS='$(SANITIZE)' DYNTRACE_TEST_CFLAGS='$(SANITIZE)' \
+	cd _build/sanitize && tools/apart env CFLAGS='$(SANITIZE)' DYNTRACE_TEST_CFLAGS='$(SANITIZE)' \
 	  DYNTRACE_CASES=$${DYNTRACE_CASES:-10000} DYNTRACE_ATTACHES=100 DYNTRACE_RELOADS=10 \
 	  ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD='$(SANITIZERS)' DYNTRACE_PRELOAD='$(SANITIZERS)' \
 	  ERL_AFLAGS='-eval os:unsetenv(\"LD_PRELOAD\").' \
-	  $(REBAR) ct --suite $(or $(SUITES),$(call suites,$(foreach part,$(SANITIZE_PARTS),$(SANITIZE_$(part)))))
+	  $(REBAR) ct --suite $(call suites,$(or $(SUITES),$(foreach part,$(SANITIZE_PARTS),$(SANITIZE_$(part)))))
 
 # One of the parts, which the jobs of .ci/run share out.
 $(addprefix check-sanitize-,$(SANITIZE_PARTS)): check-sanitize-%:
-	$(MAKE) check-sanitize SUITES=$(call suites,$(SANITIZE_$*))
+	$(MAKE) check-sanitize SUITES='$(SANITIZE_$*)'
 
 # The suites that attach a consumer to a node.
 ATTACHING_SUITES := usdt builtins lttng otp_provider follow follow_others sources vm_events identity delivery \
-                    counters log load tools recipes upgrade annotation viewer
+                    counters process_samples log load tools recipes upgrade annotation viewer
 
 check-busy: deps-check all ## run the suites that attach consumers ten times beside a busy core (RUNS=3, SUITES=...)
-	tools/busy $(or $(RUNS),10) $(or $(SUITES),$(call suites,$(ATTACHING_SUITES)))
+	tools/apart tools/busy $(or $(RUNS),10) $(call suites,$(or $(SUITES),$(ATTACHING_SUITES)))
 
 # The files that are generated from the catalogue, each with its tool.
 GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/tapset
@@ -142,7 +172,7 @@ bench-built:
 	$(CC) -O2 -shared -fPIC -isystem "$$include" -o $(BENCH)/dyntrace_floor.so bench/dyntrace_floor.c
 	$(CC) -O2 -shared -fPIC -o $(BENCH)/lttng_plugins.so bench/lttng_plugins.c -llttng-ust
 
-page: deps-page ## generate the page's template, priv/babeltrace2/page.html, from viewer/page
+page: deps-page ## generate the page's template, priv/babeltrace2/page.html, from viewer/page/browser
 	tools/page > priv/babeltrace2/page.html.new && mv priv/babeltrace2/page.html.new priv/babeltrace2/page.html
 
 check-page: deps-page
@@ -168,19 +198,30 @@ docs: all ## generate docs/PROBES.md and SystemTap's tapset
 # The command of the host, with what it needs there: no Erlang. PREFIX must not be this folder.
 PREFIX ?= /usr/local
 SHIPPED := $(DESTDIR)$(PREFIX)/lib/dyntrace
+PACKAGE  = $(shell cd priv && find python -name '*.py' -o -name '*.bt')
 install: ## install the command `dyntrace` with its scripts, plugin, manual and completion (PREFIX=/usr/local DESTDIR=)
 	install -d $(SHIPPED)/bpftrace $(SHIPPED)/babeltrace2
 	install -D priv/bin/dyntrace $(DESTDIR)$(PREFIX)/bin/dyntrace
 	install -m 644 priv/bpftrace/*.bt $(SHIPPED)/bpftrace
 	install -m 644 priv/babeltrace2/* $(SHIPPED)/babeltrace2
+	for file in $(PACKAGE); do install -D -m 644 priv/$$file $(SHIPPED)/$$file || exit 1; done
 	install -D -m 644 priv/share/dyntrace.1 $(DESTDIR)$(PREFIX)/share/man/man1/dyntrace.1
 	install -D -m 644 priv/share/dyntrace.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dyntrace
 
-lint: deps-lint deps-page all check-page ## line length, clang-format, clang-tidy, cppcheck, includes, xref, dialyzer
+# The host's command and what else has types. The rest are small scripts.
+COMMAND := priv/python/dyntrace_command
+PYTHON  := $(COMMAND) priv/bin/dyntrace tools/imports $(wildcard test/command/*.py)
+
+lint: deps-lint deps-page all check-page ## lines, includes, clang-format, clang-tidy, cppcheck, mypy, pylint, dialyzer
 	tools/line_length .
-	clang-format --dry-run --Werror c_src/*.[ch] c_src/*/*.[ch]
-	tools/includes c_src
+	tools/links .
+	clang-format --dry-run --Werror $(wildcard $(foreach place,c_src/* c_src/*/* viewer/*/* viewer/*/*/*,$(place).[ch]))
+	tools/includes .
+	tools/imports $(COMMAND)
+	mypy $(PYTHON)
+	pylint --score=n $(PYTHON)
 	$(MAKE) -C c_src lint
+	$(MAKE) -C viewer lint
 	$(REBAR) xref
 	$(REBAR) dialyzer
 
@@ -192,9 +233,10 @@ deps-page deps-arm64 deps-demo deps-check deps-release deps-bench deps-matrix de
 
 clean: ## remove all build results
 	$(MAKE) -C c_src clean
+	$(MAKE) -C viewer clean
 	rm -rf priv/beam _build
 
-.PHONY: help all demo page check-page screenshot check check-apart check-arm64 check-building check-busy \
-        check-matrix check-others check-release check-sanitize check-systemtap check-vm check-docs soak docs install \
-        lint bench bench-built clean deps deps-arm64 deps-demo deps-page deps-check deps-release deps-vm deps-lint \
-        deps-bench deps-matrix
+.PHONY: help all demo page check-page screenshot check $(addprefix check-,$(LANES)) check-arm64 check-building \
+        check-busy check-fast check-matrix check-release check-sanitize check-systemtap check-vm check-docs soak docs \
+        install lint bench bench-built clean deps deps-arm64 deps-demo deps-page deps-check deps-release deps-vm \
+        deps-lint deps-bench deps-matrix

@@ -183,7 +183,7 @@ samples(Config) ->
                          {sources, Results, _} = lists:keyfind(sources, 1, Worker),
                          lists:sum([dyntrace_sampler:samples(State)
                                     || {Name, {on, State}} <- maps:to_list(Results),
-                                       Name =:= allocators orelse Name =:= counters])
+                                       lists:member(Name, [allocators, counters, process_samples])])
                  end).
 
 %% -- What is traced --------------------------------------------------------------------------------

@@ -14,7 +14,7 @@
          lines/1, in_time/1, stop/1, stop_script/1, kill/1]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
 
--define(DEADLINE, 120000).
+-define(DEADLINE, 300000).
 
 %% A signal is sent again until bpftrace reacts.
 -define(AGAIN_MS, 5000).

@@ -9,7 +9,7 @@
 %% Standard output and standard error are one text. A prefix comes before the command: `setpriv ...', `env ...'.
 -module(test_command).
 
--export([path/0, run/1, run/2, start/1, start/2, os_pid/1, await/2, type/2, signal/2, finish/1, terminal/1]).
+-export([path/0, package/0, run/1, run/2, start/1, start/2, os_pid/1, await/2, type/2, signal/2, finish/1, terminal/1]).
 -export([as_nobody/1, quoted/1]).
 
 -define(DEADLINE_S, 120).
@@ -17,7 +17,14 @@
 -record(command, {port, os_pid, owner}).
 
 path() ->
-    filename:join([filename:dirname(filename:dirname(code:which(dyntrace))), "priv", "bin", "dyntrace"]).
+    in_priv("bin/dyntrace").
+
+%% The folder that the program imports its Python package from.
+package() ->
+    in_priv("python").
+
+in_priv(Path) ->
+    filename:join([filename:dirname(filename:dirname(code:which(dyntrace))), "priv", Path]).
 
 %% {Exit status, Output}
 run(Args) ->

@@ -73,11 +73,14 @@ keep_daemon(Prefix, Owner) ->
 %% A shell that runs the command when this VM is gone, whatever ended it, and its standard input with it.
 guard(Format, Args) ->
     Script = ["trap '' INT TERM HUP; read released || { ", io_lib:format(Format, Args), "; } >/dev/null 2>&1"],
-    spawn(fun() ->
-                  Port = open_port({spawn_executable, "/bin/sh"}, [{args, ["-c", Script]}, exit_status]),
-                  receive release -> true = port_command(Port, "released\n") end,
-                  receive {Port, {exit_status, _}} -> ok end
-          end).
+    Self = self(),
+    Guard = spawn(fun() ->
+                          Port = open_port({spawn_executable, "/bin/sh"}, [{args, ["-c", Script]}, exit_status]),
+                          Self ! {self(), watches},
+                          receive release -> true = port_command(Port, "released\n") end,
+                          receive {Port, {exit_status, _}} -> ok end
+                  end),
+    receive {Guard, watches} -> Guard end.
 
 release(Guard) ->
     Ref = monitor(process, Guard),
@@ -134,8 +137,9 @@ start(Daemon, Probes, Options) ->
     Folder = filename:join(os:getenv("TMPDIR", "/tmp"), Name),
     Event = maps:get(event, Options, ""),
     Session = #session{daemon = Daemon, name = lists:flatten(Name), folder = Folder, event = Event},
+    %% Before there is a session: this VM may be killed as soon as there is one.
+    Guard = guard("timeout 50 ~s lttng --no-sessiond destroy ~s; rm -rf '~ts'", [Daemon#daemon.prefix, Name, Folder]),
     {0, _} = lttng(Daemon, "create ~s ~s", [Name, maps:get(create, Options, "--output=" ++ Folder)]),
-    Guard = guard("timeout 20 ~s lttng --no-sessiond destroy ~s; rm -rf '~ts'", [Daemon#daemon.prefix, Name, Folder]),
     {0, _} = lttng(Daemon, "enable-channel -u -s ~s ~s channel",
                    [Name, maps:get(channel, Options, "--subbuf-size=1M --num-subbuf=8")]),
     [{0, _} = lttng(Daemon, "enable-event -u -s ~s -c channel '~s:~s' ~s", [Name, provider(Probe), Probe, Event])

@@ -36,8 +36,8 @@ is_ours(Path) ->
 
 %% The folders of the suites and of the helpers.
 test_paths() ->
-    Support = filename:dirname(code:which(?MODULE)),
-    [filename:dirname(Support), Support].
+    Tests = filename:dirname(filename:dirname(code:which(?MODULE))),
+    [Folder || Folder <- filelib:wildcard(filename:join(Tests, "*")), filelib:is_dir(Folder)].
 
 stop(Node) ->
     peer:stop(Node).

@@ -49,7 +49,7 @@ value(Cell) ->
 %% The packets as protoc writes them, by the names of perfetto.proto.
 -spec packets(file:filename()) -> [binary()].
 packets(File) ->
-    Proto = filename:join(test_shell:project(), "c_src/viewer/perfetto.proto"),
+    Proto = filename:join(test_shell:project(), "viewer/perfetto/trace.proto"),
     {0, Text} = test_shell:run("protoc --proto_path='~ts' --decode=perfetto.protos.Trace '~ts' < '~ts'",
                                [filename:dirname(Proto), Proto, File]),
     [Packet || Packet <- re:split(Text, "^packet \\{$", [multiline]), Packet =/= <<>>].

@@ -20,7 +20,7 @@
 -define(TOGETHER, 100).
 
 suite() ->
-    [{timetrap, {minutes, 10}}].
+    [{timetrap, {minutes, 30}}].
 
 all() ->
     [random_terms, random_floats, random_shapes, direct_reads, random_ways, random_ways_of_shapes, rows_of_cells,

@@ -19,7 +19,8 @@ suite() ->
     [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [spawned_processes, processes_in_a_dump, labels, ports, nodes, nobody_listens, second_session, every_second,
+    [spawned_processes, processes_in_a_dump, labels, noted_labels, ports, nodes, nobody_listens, second_session,
+     second_tracer, storm_of_attaches, every_second,
      dump_during_a_dump, budget_is_spent, hibernating_processes, recorded_from_the_middle, consumer_killed,
      worker_killed, dumper_killed, attach_cycles].
 
@@ -213,6 +214,32 @@ labels(Config) ->
             _ = test_bpftrace:stop(Consumer)
     end.
 
+%% What programs note in the dictionaries of their processes: the first of the configured keys.
+noted_labels(Config) ->
+    start([{interval, 10}, {label_keys, [first_key, process_name]}], Config),
+    Queue = {rabbit_amqqueue_process, {resource, <<"/">>, queue, <<"orders">>}},
+    Noted = [{Queue, [{process_name, Queue}]},
+             {"a", [{process_name, "b"}, {first_key, "a"}]},
+             {'', [{other_key, Queue}]}],
+    Expected = call(Config, fun() -> [{test_cases:text(noting(Notes)), Label} || {Label, Notes} <- Noted] end),
+    Consumer = attach([process_identity], Config),
+    until_told(maps:from_list([{Pid, label_text(Label)} || {Pid, Label} <- Expected]),
+               fun() -> maps:map(fun(_, #{label := Label}) -> Label end, told(Consumer)) end),
+    _ = test_bpftrace:stop(Consumer).
+
+label_text('') -> <<>>;
+label_text(Label) -> test_cases:text_of(Label).
+
+%% On the node: a process that has these notes in its dictionary.
+noting(Notes) ->
+    Self = self(),
+    Pid = proc_lib:spawn(fun() ->
+                                 _ = [put(Key, Value) || {Key, Value} <- Notes],
+                                 Self ! {self(), noted},
+                                 sleep()
+                         end),
+    receive {Pid, noted} -> Pid end.
+
 %% -- Ports -----------------------------------------------------------------------------------
 
 %% Ports that were there before, a program among them; then one that is opened, which the next dump completes.
@@ -306,16 +333,19 @@ nobody_listens(Config) ->
     ?assertEqual(ok, call(Config, fun dyntrace:dump/0)),
     ?assertEqual(off, test_autotracer:following(Config)).
 
-%% The second session of LTTng has what the first one got before it: dyntrace:dump() makes it again.
+%% Each session of LTTng gets a dump, though the first one has enabled the probes already. One that ends makes none.
 second_session(Config) ->
     with_lttng(fun(Daemon) ->
                        start([{interval, 10}], Config),
                        First = session(Daemon, Config),
                        Expected = call(Config, fun identities/0),
+                       Before = dumps(Config),
                        Second = test_lttng:start(Daemon, ?PROBES),
-                       ok = call(Config, fun dyntrace:dump/0),
-                       ok = test_wait:until("two dumps", fun() -> dumps(Config) >= 2 end),
-                       until_idle(Config),
+                       until_dumps(Before + 1, Config),
+                       Third = test_lttng:start(Daemon, [dump_start]),
+                       until_dumps(Before + 2, Config),
+                       _ = test_lttng:stop(Third),
+                       until_consumers([{Probe, 2} || Probe <- ?PROBES], Config),
                        [begin
                             Events = test_lttng:stop(Session),
                             ok = whole(Events),
@@ -326,6 +356,70 @@ second_session(Config) ->
                         end || Session <- [Second, First]],
                        until_following(sources, [], Config)
                end, Config).
+
+%% The second bpftrace raises a counter that is not zero.
+second_tracer(Config) ->
+    start([{interval, 10}], Config),
+    First = attach([process_identity], Config),
+    until_dumps(1, Config),
+    Before = dumps(Config),
+    Second = attach([process_identity, dump_end], Config),
+    until_dumps(Before + 1, Config),
+    Expected = call(Config, fun identities/0),
+    until_told(Expected, fun() -> told(Second) end),
+    _ = test_bpftrace:stop(First),
+    until_consumers([{process_identity, 1}, {dump_end, 1}], Config),
+    ?assertEqual(Before + 1, dumps(Config)),
+    _ = test_bpftrace:stop(Second),
+    until_following(sources, [], Config).
+
+%% Sessions that attach during a dump share the next one, and each is told who the processes are.
+storm_of_attaches(Config) ->
+    with_lttng(fun(Daemon) ->
+                       start([{interval, 10}], Config),
+                       First = session(Daemon, Config),
+                       Expected = call(Config, fun identities/0),
+                       Before = dumps(Config),
+                       Suspender = call(Config, fun suspender/0),
+                       Sessions = [test_lttng:start(Daemon, ?PROBES) || _ <- lists:seq(1, 8)],
+                       until_consumers([{Probe, 9} || Probe <- ?PROBES], Config),
+                       true = call(Config, fun() -> exit(Suspender, kill) end),
+                       until_dumps(Before + 1, Config),
+                       [begin
+                            Told = last(test_lttng:stop(Session)),
+                            ?assertEqual(#{}, maps:filter(fun(Pid, Identity) ->
+                                                                  maps:get(Pid, Told, none) =/= Identity
+                                                          end, Expected))
+                        end || Session <- [First | Sessions]],
+                       %% The first one that attached, those of its dump, and what had just attached then.
+                       ?assert(dumps(Config) =< Before + 3),
+                       until_following(sources, [], Config)
+               end, Config).
+
+%% On the node: suspends the dumper as long as it lives.
+suspender() ->
+    Self = self(),
+    Suspender = spawn(fun() ->
+                              Self ! {self(), [true = erlang:suspend_process(Dumper) || Dumper <- dumpers()]},
+                              sleep()
+                      end),
+    receive {Suspender, [true]} -> Suspender end.
+
+%% Returns when at least so many dumps are over.
+until_dumps(Count, Config) ->
+    ok = test_wait:until("dumps", fun() -> dumps(Config) >= Count end),
+    until_idle(Config).
+
+until_consumers(Expected, Config) ->
+    test_wait:until("consumers", lists:sort(Expected),
+                    fun() -> call(Config, fun() -> consumers(?PROBES) end) end).
+
+%% On the node: how many consumers each of these probes has, without those that have none.
+consumers(Probes) ->
+    Ids = dyntrace:consumers(Probes),
+    ?assertEqual(length(Ids), length(lists:usort(Ids))),
+    lists:sort([{Probe, Count} || Probe <- Probes,
+                                  Count <- [length([Id || Id <- Ids, element(1, Id) =:= Probe])], Count > 0]).
 
 with_lttng(Fun, Config) ->
     _ = test_require:tool(test_lttng:missing(), Config),

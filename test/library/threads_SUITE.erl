@@ -44,7 +44,7 @@ end_per_suite(_) ->
 %% The library, and the library that makes texts without probes.
 built(Config) ->
     Folder = dyntrace_SUITE:copy(Config, "dyntrace"),
-    {0, _} = test_shell:run("make -C '~ts/c_src' CFLAGS='" ?CFLAGS "' 2>&1", [Folder]),
+    {0, _} = test_shell:run("make -C '~ts/c_src' VIEWER=no CFLAGS='" ?CFLAGS "' 2>&1", [Folder]),
     true = os:putenv("DYNTRACE_TEST_CFLAGS", ?CFLAGS),
     Texts = try test_text_nif:build(?config(priv_dir, Config))
             after os:unsetenv("DYNTRACE_TEST_CFLAGS")

@@ -12,14 +12,14 @@ suite() ->
 
 all() ->
     [gcc, clang, arm64, without_rebar3, in_the_root, no_nif_header, no_compiler, no_sdt_header, no_viewer,
-     line_length, column_limit, includes].
+     missing_packages, line_length, column_limit, includes, circles].
 
 %% Each test has a copy of the sources.
 init_per_testcase(Test, Config) ->
     Folder = filename:join(?config(priv_dir, Config), atom_to_list(Test)),
     ok = filelib:ensure_path(Folder),
-    {0, _} = test_shell:run("cd '~ts' && cp -R c_src '~ts'", [test_shell:project(), Folder]),
-    {0, _} = test_shell:run("rm -rf '~ts/c_src/obj'", [Folder]),
+    {0, _} = test_shell:run("cd '~ts' && cp -R c_src viewer '~ts'", [test_shell:project(), Folder]),
+    {0, _} = test_shell:run("cd '~ts' && rm -rf c_src/obj viewer/obj", [Folder]),
     [{folder, Folder} | Config].
 
 end_per_testcase(_, _) ->
@@ -43,10 +43,8 @@ arm64(Config) ->
     Folder = ?config(folder, Config),
     {0, _} = test_shell:run("mkdir '~ts/stub' && ~s -shared -o '~ts/stub/liblttng-ust.so' -x c /dev/null",
                             [Folder, CC, Folder]),
-    {0, _} = test_shell:run("make -C '~ts/c_src' CC=~s "
-                            "CPPFLAGS=\"-idirafter /usr/include -idirafter /usr/include/$(gcc -dumpmachine)\" "
-                            "LDFLAGS='-L~ts/stub' 2>&1",
-                            [Folder, CC, Folder]),
+    {0, _} = make(io_lib:format("CC=~s CPPFLAGS=\"-idirafter /usr/include -idirafter "
+                                "/usr/include/$(gcc -dumpmachine)\" LDFLAGS='-L~ts/stub' 2>&1", [CC, Folder]), Config),
     {0, Header} = test_shell:run("LC_ALL=C readelf -h '~ts/priv/dyntrace.so' '~ts/priv/dyntrace_lttng.so'",
                                  [Folder, Folder]),
     ?assertMatch({match, [_, _]}, re:run(Header, "Machine: +AArch64", [global])),
@@ -65,8 +63,9 @@ without_rebar3(Config) ->
     Folder = ?config(folder, Config),
     {0, _} = test_shell:run("cd '~ts' && cp -R src tools priv Makefile rebar.config '~ts' && rm -f '~ts'/priv/*.so",
                             [test_shell:project(), Folder, Folder]),
+    %% With ccache, if it is there: the same sources were compiled before.
     {0, _} = test_shell:run("cd '~ts' && mkdir bin && ln -s /usr/bin/* bin && rm -f bin/rebar3 && "
-                            "PATH=$PWD/bin make 2>&1", [Folder]),
+                            "PATH=/usr/lib/ccache:$PWD/bin make 2>&1", [Folder]),
     Build = filename:join(Folder, "_build/default/lib/dyntrace"),
     Ebin = filename:dirname(code:which(dyntrace_app)),
     [?assertEqual(file:consult(filename:join(Ebin, File)), file:consult(filename:join([Build, "ebin", File])), File)
@@ -109,7 +108,7 @@ no_compiler(Config) ->
 
 %% Without USDT the library is built, with one line about that.
 no_sdt_header(Config) ->
-    {0, Output} = make(without("sys/sdt.h", Config), Config),
+    {0, Output} = make(without("sys/sdt.h", Config) ++ " VIEWER=no", Config),
     ?assertMatch([_], [Line
                        || Line <- lines(Output), binary:match(Line, <<"(Debian: systemtap-sdt-dev)">>) =/= nomatch]).
 
@@ -160,29 +159,62 @@ column_limit(_) ->
                               [multiline, {capture, [1], binary}]),
     ?assertMatch({match, [Limit]}, re:run(Format, "^ColumnLimit: (\\d+)$", [multiline, {capture, [1], binary}])).
 
+%% A user who lacks packages, and may not install them, is told what to type, and nothing is begun.
+missing_packages(Config) ->
+    Bin = filename:join(?config(priv_dir, Config), "bin"),
+    ok = filelib:ensure_path(Bin),
+    [ok = file:make_symlink(os:find_executable(Tool), filename:join(Bin, Tool))
+     || Tool <- ["sh", "id", "awk", "printf", "tr", "apt-get"]],
+    User = case os:cmd("id -u") of
+               "0\n" -> "setpriv --reuid 65534 --regid 65534 --clear-groups ";
+               _ -> ""
+           end,
+    {1, Says} = test_shell:run("chmod 755 '~ts' && ~s env -i PATH='~ts' '~ts/tools/deps' bpftrace libbabeltrace2 lttng "
+                               "2>&1", [Bin, User, Bin, test_shell:project()]),
+    ?assertEqual([<<"Packages are missing. Type as root:">>,
+                  <<"    apt-get install --no-install-recommends bpftrace libbabeltrace2-dev pkg-config lttng-tools">>],
+                 lines(Says)).
+
 %% A folder of C sources includes only from those before it.
 includes(Config) ->
-    Sources = filename:join(?config(folder, Config), "c_src"),
+    Sources = ?config(folder, Config),
     Program = filename:join(test_shell:project(), "tools/includes"),
     Check = fun() -> test_shell:run("'~ts' '~ts'", [Program, Sources]) end,
     ?assertEqual({0, <<>>}, Check()),
     [begin
          ok = filelib:ensure_dir(filename:join(Sources, File)),
          ok = file:write_file(filename:join(Sources, File), Text)
-     end || {File, Text} <- [{"text/back.h",
+     end || {File, Text} <- [{"c_src/text/back.h",
                               "#include \"text/text.h\"\n  # include \"sources/gate.h\"\n#include <string.h>\n"},
-                             {"catalogue/short.c", "#include \"event.h\"\n"},
-                             {"sources/last.def", "#include \"describe.h\"\n"},
-                             {"viewer/apart.c", "#include \"catalogue/event.h\"\n#include \"text/text.h\"\n"},
-                             {"elsewhere/new.c", "#include \"text/text.h\"\n"}]],
+                             {"c_src/catalogue/short.c", "#include \"event.h\"\n"},
+                             {"c_src/sources/last.def", "#include \"describe.h\"\n"},
+                             {"c_src/elsewhere/new.c", "#include \"text/text.h\"\n"},
+                             {"viewer/flame/apart.c", "#include \"catalogue/event.h\"\n#include \"text/text.h\"\n"
+                              "#include \"sequence/sequence.h\"\n#include \"model/parts.h\"\n"}]],
     {Status, Says} = Check(),
     ?assertNotEqual(0, Status),
-    ?assertEqual([<<"catalogue/short.c:1: \"event.h\" is not a path from this folder">>,
-                  <<"elsewhere/new.c:1: elsewhere is not in the order of the folders">>,
-                  <<"sources/last.def:1: sources includes from describe, which comes after it">>,
-                  <<"text/back.h:2: text includes from sources, which comes after it">>,
-                  <<"viewer/apart.c:2: the viewer includes \"text/text.h\", which is not one of catalogue/event.h "
-                    "catalogue/probes.def ">>], lines(Says)).
+    ?assertEqual([<<"c_src/catalogue/short.c:1: \"event.h\" is not a path from c_src">>,
+                  <<"c_src/elsewhere/new.c:1: it stands on none of the floors">>,
+                  <<"c_src/sources/last.def:1: c_src/sources includes from c_src/describe, which comes after it">>,
+                  <<"c_src/text/back.h:2: c_src/text includes from c_src/sources, which comes after it">>,
+                  <<"viewer/flame/apart.c:2: \"text/text.h\" is not one of the doors of c_src: catalogue/event.h "
+                    "catalogue/probes.def ">>,
+                  <<"viewer/flame/apart.c:3: viewer/flame includes from viewer/sequence, which stands beside it">>,
+                  <<"viewer/flame/apart.c:4: \"model/parts.h\" is not one of the doors of viewer/model: "
+                    "model/model.h ">>], lines(Says)).
+
+%% Objects use one another in no circle.
+circles(Config) ->
+    Folder = ?config(folder, Config),
+    Check = fun(Calls) ->
+                    [ok = file:write_file(filename:join(Folder, [From, ".c"]),
+                                          ["void ", To, "(void);\nvoid ", From, "(void) { ", To, "(); }\n"])
+                     || {From, To} <- Calls],
+                    {0, _} = test_shell:run("cd '~ts' && cc -c a.c b.c c.c", [Folder]),
+                    test_shell:run("cd '~ts' && '~ts/tools/circles' a.o b.o c.o 2>&1", [Folder, test_shell:project()])
+            end,
+    ?assertEqual({0, <<>>}, Check([{"a", "b"}, {"b", "c"}, {"c", "abort"}])),
+    ?assertMatch({1, <<"tsort: -: input contains a loop:\n", _/binary>>}, Check([{"c", "b"}])).
 
 %% A compiler that reports this header as missing when the Makefile asks for it.
 without(Header, Config) ->
@@ -204,8 +236,10 @@ says(Settings, What, Config) ->
     ?assertMatch([_], [Line || Line <- lines(Output), binary:match(Line, What) =/= nomatch,
                                binary:match(Line, <<"dyntrace: ">>) =/= nomatch]).
 
+%% The library, then the viewer.
 make(Settings, Config) ->
-    test_shell:run("make --no-print-directory -C '~ts/c_src' ~ts", [?config(folder, Config), Settings]).
+    test_shell:run("cd '~ts' && for folder in c_src viewer; do make --no-print-directory -C $folder ~ts || exit; done",
+                   [?config(folder, Config), Settings]).
 
 lines(Output) ->
     binary:split(Output, <<"\n">>, [global, trim_all]).

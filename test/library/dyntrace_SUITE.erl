@@ -140,7 +140,7 @@ loaded_from(Folder) ->
 without_backends(Config) ->
     Folder = copy(Config, "dyntrace"),
     C = filename:join(Folder, "c_src"),
-    {0, Output} = test_shell:run("make -C '~ts' USDT=no LTTNG=no", [C]),
+    {0, Output} = test_shell:run("make -C '~ts' USDT=no LTTNG=no VIEWER=no", [C]),
     [?assertMatch({_, _}, binary:match(Output, <<"building without ", Backend/binary>>))
      || Backend <- [<<"USDT">>, <<"LTTng">>]],
     [ok = file:delete(File) || File <- filelib:wildcard(filename:join([Folder, "priv", "dyntrace_lttng*.so"]))],

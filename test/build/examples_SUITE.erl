@@ -25,9 +25,9 @@ all() ->
 init_per_testcase(Test, Config) ->
     Folder = filename:join([?config(priv_dir, Config), "a shop", atom_to_list(Test)]),
     ok = filelib:ensure_path(Folder),
-    {0, _} = test_shell:run("cd '~ts' && cp -R c_src src tools priv rebar.config examples '~ts'",
+    {0, _} = test_shell:run("cd '~ts' && cp -R c_src viewer src tools priv rebar.config examples '~ts'",
                             [test_shell:project(), Folder]),
-    {0, _} = test_shell:run("cd '~ts' && rm -rf c_src/obj priv/*.so", [Folder]),
+    {0, _} = test_shell:run("cd '~ts' && rm -rf c_src/obj viewer/obj priv/*.so", [Folder]),
     [{folder, Folder} | Config].
 
 end_per_testcase(_, Config) ->
@@ -60,7 +60,7 @@ rebar3_shell(App, Tries) ->
             Result
     end.
 
-%% The same with mix. It starts the application, with the configuration that README shows.
+%% The same with mix. It starts the application, with the configuration that docs/configuration.md shows.
 first_step_mix(Config) ->
     test_require:tool(os:find_executable("mix") =:= false andalso "mix is not installed (Debian: elixir)", Config),
     App = new_project("config", Config),
@@ -72,7 +72,7 @@ first_step_mix(Config) ->
                           "  def application, do: []\n  defp deps, do: [{", Dependency,
                           ", path: \"../..\", manager: :rebar3}]\nend\n"]),
     ok = file:write_file(filename:join(App, "config/config.exs"),
-                         ["import Config\n", readme("^(config :dyntrace, .*)$"), "\n"]),
+                         ["import Config\n", documented("docs/configuration.md", "^(config :dyntrace, .*)$"), "\n"]),
     {0, Says} = mix("mix run -e '~ts'",
                     ["IO.inspect({\"following\", :dyntrace.info().following != :off, "
                      "Application.get_env(:dyntrace, :functions)})"], App),
@@ -83,9 +83,12 @@ new_project(Folder, Config) ->
     [ok = filelib:ensure_path(filename:join(App, Sub)) || Sub <- ["src", Folder]],
     App.
 
-%% The part of README's line that the pattern captures.
 readme(Line) ->
-    {ok, Text} = file:read_file(filename:join(test_shell:project(), "README.md")),
+    documented("README.md", Line).
+
+%% The part of a document's line that the pattern captures.
+documented(Document, Line) ->
+    {ok, Text} = file:read_file(filename:join(test_shell:project(), Document)),
     {match, [Part]} = re:run(Text, Line, [multiline, {capture, all_but_first, binary}]),
     Part.
 

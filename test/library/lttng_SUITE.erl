@@ -571,10 +571,11 @@ as_nobody(Config, Fun) ->
     App = copy(Config, "dyntrace"),
     %% A folder that the user can read, unlike the tests' own.
     Home = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-home-" ++ os:getpid()),
+    Tests = filename:dirname(filename:dirname(code:which(?MODULE))),
     {0, _} = test_shell:run("mkdir -p '~ts' && cp -R '~ts' '~ts' '~ts/' && chown -R nobody '~ts'",
-                          [Home, App, filename:dirname(code:which(?MODULE)), Home, Home]),
+                          [Home, App, Tests, Home, Home]),
     try Fun(#{command => ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "env", "HOME=" ++ Home],
-              paths => [filename:join(Home, Folder) || Folder <- ["dyntrace/ebin", "test", "test/support"]]})
+              paths => [filename:join(Home, Folder) || Folder <- ["dyntrace/ebin", "test/library", "test/support"]]})
     after file:del_dir_r(Home)
     end.
 

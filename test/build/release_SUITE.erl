@@ -28,9 +28,9 @@ init_per_testcase(Test, Config) ->
     Work = filename:join(os:getenv("TMPDIR", "/tmp"), lists:concat(["dyntrace-release-", os:getpid(), "-", Test])),
     {Sources, Release} = {filename:join(Work, "sources"), filename:join(Work, "release")},
     [ok = filelib:ensure_path(Folder) || Folder <- [Sources, Release]],
-    {0, _} = test_shell:run("cd '~ts' && cp -R c_src src tools priv rebar.config examples '~ts'",
+    {0, _} = test_shell:run("cd '~ts' && cp -R c_src viewer src tools priv rebar.config examples '~ts'",
                             [test_shell:project(), Sources]),
-    {0, _} = test_shell:run("cd '~ts' && rm -rf c_src/obj priv/*.so priv/beam", [Sources]),
+    {0, _} = test_shell:run("cd '~ts' && rm -rf c_src/obj viewer/obj priv/*.so priv/beam", [Sources]),
     [{work, Work}, {folder, Sources}, {release, Release} | Config].
 
 end_per_testcase(_, Config) ->

@@ -5,8 +5,8 @@
 
 int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
-        const struct dt_lttng_provider *library;
         char object[4096] = "";
+        void *library;
         bool found = dt_lttng_find(argv[i], object, sizeof object, &library);
 
         printf("%s: %s%s\n", argv[i], found ? object : "nothing", library ? " (ours)" : "");

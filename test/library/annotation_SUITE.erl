@@ -3,7 +3,7 @@
 
 -include_lib("common_test/include/ct.hrl").
 -include_lib("stdlib/include/assert.hrl").
--include("../src/dyntrace_annotation.hrl").
+-include("../../src/facade/dyntrace_annotation.hrl").
 
 -compile(export_all).
 -compile(nowarn_export_all).

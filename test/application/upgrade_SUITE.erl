@@ -31,10 +31,11 @@ end_per_suite(Config) ->
 build(Version, This, Folder) ->
     Sources = filename:join([Folder, "sources", "dyntrace-" ++ Version]),
     ok = filelib:ensure_path(Sources),
-    {0, _} = test_shell:run("cd '~ts' && cp -R c_src src tools priv rebar.config '~ts'",
+    {0, _} = test_shell:run("cd '~ts' && cp -R c_src viewer src tools priv rebar.config '~ts'",
                             [test_shell:project(), Sources]),
-    {0, _} = test_shell:run("cd '~ts' && rm -rf c_src/obj priv/*.so && "
-                            "sed -i 's/\"~ts\"/\"~ts\"/' src/dyntrace.appup src/dyntrace.app.src && rebar3 compile",
+    {0, _} = test_shell:run("cd '~ts' && rm -rf c_src/obj viewer/obj priv/*.so && "
+                            "sed -i 's/\"~ts\"/\"~ts\"/' src/dyntrace.appup src/dyntrace.app.src && "
+                            "VIEWER=no rebar3 compile",
                             [Sources, This, Version]),
     Dir = filename:join([Folder, "lib", "dyntrace-" ++ Version]),
     {0, _} = test_shell:run("mkdir -p '~ts' && cp -RL '~ts/_build/default/lib/dyntrace/ebin' '~ts/priv' '~ts'",

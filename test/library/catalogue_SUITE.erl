@@ -72,32 +72,37 @@ documentation(_) ->
     ?assertEqual([atom_to_binary(Field) || #{fields := Fields} <- dyntrace:probes(), #{name := Field} <- Fields],
                  lists:append(Arguments)).
 
-%% Each source has its row in the table of files.
+%% Each source begins with a comment, which says its job. The folders of the documentation are those of the tree.
 files(_) ->
-    Rows = rows("ARCHITECTURE.md", "^\\| `(?:c_src|src)/([^`]*)`"),
-    Names = [unicode:characters_to_list(Name) || Row <- Rows, Name <- expanded(Row)],
-    Sources = [below_its_root(Source) || Pattern <- ["c_src/**/*.{c,h,def,awk,proto}", "src/*.{erl,hrl,appup}"],
-                                         Source <- filelib:wildcard(Pattern, test_shell:project()),
-                                         not lists:prefix("c_src/obj/", Source)],
-    ?assertEqual(lists:sort(Sources), lists:sort(Names)).
+    Root = test_shell:project(),
+    Sources = [Source || Pattern <- ["c_src/**/*.{c,h,def}", "viewer/**/*.{c,h,def}", "src/**/*.{erl,hrl}",
+                                     "test/**/*.erl", "priv/python/**/*.py", "tools/*"],
+                         Source <- filelib:wildcard(Pattern, Root), not is_built(Source)],
+    ?assertEqual([], [Source || Source <- Sources, not has_job(filename:join(Root, Source))]),
+    {ok, Text} = file:read_file(filename:join(Root, "ARCHITECTURE.md")),
+    Folders = [Folder || Pattern <- ["c_src/*", "viewer/*", "src/*"], Folder <- filelib:wildcard(Pattern, Root),
+                         filelib:is_dir(filename:join(Root, Folder)), not is_built(Folder ++ "/")],
+    ?assertEqual([], [Folder || Folder <- Folders,
+                                re:run(Text, ["\\b", filename:basename(Folder), "/"]) =:= nomatch]).
 
-below_its_root(Source) ->
-    [_Root | Below] = filename:split(Source),
-    filename:join(Below).
+is_built(Path) ->
+    lists:any(fun(Part) -> lists:member(Part, ["obj", "__pycache__", "node_modules"]) end, filename:split(Path)).
 
-%% "lttng_{provider.c,events.h}" is two of them.
-expanded(Row) ->
-    case re:run(Row, "^(.*)\\{(.*)\\}(.*)$", [{capture, all_but_first, binary}]) of
-        {match, [Before, Between, After]} -> [<<Before/binary, Part/binary, After/binary>>
-                                              || Part <- binary:split(Between, <<",">>, [global])];
-        nomatch -> [Row]
-    end.
+%% A C source may have it in its header.
+has_job(Source) ->
+    Header = filename:rootname(Source) ++ ".h",
+    filelib:is_dir(Source) orelse begins_with_comment(Source)
+        orelse filename:extension(Source) =:= ".c" andalso filelib:is_file(Header) andalso begins_with_comment(Header).
 
-%% Each key of the configuration is in the README's block, with its default.
+begins_with_comment(Source) ->
+    {ok, Text} = file:read_file(Source),
+    re:run(Text, "\\A(#!.*\n)?(%% -\\*-.*\n|\"\":\"\n)?\\s*(/\\*|%%|\"\"\"|# |'''|//)") =/= nomatch.
+
+%% Each key of the configuration is in the documented block, with its default.
 configuration(_) ->
     {ok, Defaults} = dyntrace_config:check([]),
-    Option = "^ *(?:\\{dyntrace, \\[|)\\{('?\\w+'?), (\\w+|\\[\\]|\\{[^}]*\\})\\}",
-    [Keys, Values] = [rows("README.md", Option, N) || N <- [1, 2]],
+    Option = "^ *(?:\\{dyntrace, \\[|)\\{('?\\w+'?), (\\w+|\\[[^]]*\\]|\\{[^}]*\\})\\}",
+    [Keys, Values] = [rows("docs/configuration.md", Option, N) || N <- [1, 2]],
     ?assertEqual(lists:sort(
                  [{iolist_to_binary(io_lib:format("~w", [Key])), iolist_to_binary(io_lib:format("~0p", [Value]))}
                   || {Key, Value} <- maps:to_list(Defaults)]),
@@ -144,7 +149,8 @@ arguments(_) ->
         {vm_large_heap, [pid, heap, old_heap, fragments]}, {vm_busy_port, [pid, port]},
         {vm_busy_dist_port, [pid, port, node]}, {vm_long_message_queue, [pid, type]},
         {node_up, [node, type]}, {node_down, [node, type, reason]},
-        {vm_counter, [name, value, unit]}, {log, [pid, level, text]},
+        {vm_counter, [name, value, unit]},
+        {process_sample, [pid, queue, memory, reductions, entry, state]}, {log, [pid, level, text]},
         {user_mark, [pid, name, value, text]}, {user_span_start, [pid, name, id]},
         {user_span_stop, [pid, name, id, duration, outcome]},
         {user_trace_s1, [message]}, {user_trace_i4s4, Annotation}, {user_trace_n, Annotation ++ [label]},

@@ -25,7 +25,8 @@ all() ->
      sequential_tracing,
      other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed, what_was_said_by_hand_holds,
      worker_that_fails, application_stopped,
-     by_hand, as_configured, bad_configuration, budget, shapes, attached_again_and_again, a_thousand_times].
+     by_hand, as_configured, bad_configuration, budget, call_budget,
+     no_generated_functions, shapes, attached_again_and_again, a_thousand_times].
 
 %% -- Following ---------------------------------------------------------------------------
 
@@ -443,7 +444,8 @@ bad_configuration(Config) ->
          ?assertMatch({_, _}, binary:match(Says, iolist_to_binary(["*** argument 1: ", atom_to_list(Key), ": "])), Says)
      end || {Key, Value} <- [{follow, maybe_so}, {processes, some}, {processes, ["name"]}, {ports, []},
                              {functions, [lists]}, {functions, [{'_', '_', '_'}]}, {probes, [no_such_probe]},
-                             {interval, 0}, {intervall, 250}, {budget, 0}, {budget, 1.5}, {text, none}]].
+                             {interval, 0}, {intervall, 250}, {budget, 0}, {budget, 1.5}, {call_budget, 0},
+                             {text, none}]].
 
 %% -- Too much of it ------------------------------------------------------------------------------
 
@@ -483,6 +485,69 @@ budget(Config) ->
     ?assert(length(Floods) =< 1000 * (Pauses + Breaks), {length(Floods), Pauses, Breaks}),
     ?assert(length(Floods) > 500 * Pauses, {length(Floods), Pauses}),
     until_untraced(Config).
+
+%% A function of a module is called too often: it is cleared and named, and the module's others are traced on. For the
+%% next consumer calls are counted anew.
+call_budget(Config) ->
+    keep_log(Config),
+    start([{functions, [{test_called, '_', '_'}]}, {call_budget, 2000}, {interval, 20}], Config),
+    call(Config, fun() -> {module, test_called} = code:ensure_loaded(test_called) end),
+    [begin
+         Consumer = attach([function_call], Config),
+         until_following(calls, call, Config),
+         {Counter, Stop} = call(Config, fun called/0),
+         Why = until_cleared(Config),
+         ?assertMatch({match, _}, re:run(Why, "^more than 2000 calls per second: no calls are traced of "
+                                         "test_called:often/2 \\([0-9]+ calls\\)$"), Why),
+         until_pattern({test_called, often, 2}, false, Config),
+         ?assertEqual([], of_function({test_called, seldom, 1}, Config)),
+         Before = seldom(test_bpftrace:events(Consumer)),
+         ok = test_wait:until("more calls of the other one",
+                              fun() -> seldom(test_bpftrace:events(Consumer)) > Before + 10 end),
+         Called = call(Config, fun() -> counters:put(Stop, 1, 1), counters:get(Counter, 1) end),
+         Often = calls_of(<<"test_called:often/2">>, test_bpftrace:stop(Consumer)),
+         ?assert(Often >= 1000 andalso Often < Called div 2, {Often, Called}),
+         until_following(calls, none, Config),
+         ?assertEqual(#{}, maps:get(withheld, following(Config)))
+     end || _ <- [first, again]],
+    ?assertMatch([{warning, "dyntrace: ~ts", [_]}, {warning, "dyntrace: ~ts", [_]}], logged(Config)).
+
+until_cleared(Config) ->
+    Why = fun() -> maps:get(call, maps:get(withheld, following(Config)), none) end,
+    ok = test_wait:until("a function is cleared", fun() -> Why() =/= none end),
+    Why().
+
+%% On the node.
+called() ->
+    Counter = counters:new(1, []),
+    Stop = counters:new(1, []),
+    _ = spawn(test_called, often, [Counter, Stop]),
+    _ = spawn(test_called, seldom, [Stop]),
+    {Counter, Stop}.
+
+seldom(Events) ->
+    calls_of(<<"test_called:seldom/1">>, Events).
+
+calls_of(Function, Events) ->
+    length([call || {function_call, #{entry := Entry}} <- Events, Entry =:= Function]).
+
+%% '_' stands for the functions of the source. Generated ones can be named.
+no_generated_functions(Config) ->
+    start([{functions, [{test_called, '_', '_'}]}, {interval, 20}], Config),
+    Generated = call(Config, fun() ->
+                                     {module, test_called} = code:ensure_loaded(test_called),
+                                     [{test_called, F, A} || {F, A} <- test_called:module_info(functions),
+                                                             hd(atom_to_list(F)) =:= $-]
+                             end),
+    ?assertMatch([_, _ | _], Generated),
+    Consumer = attach([function_call], Config),
+    until_following(calls, call, Config),
+    ?assertEqual([], of_function({test_called, squares, 1}, Config)),
+    ?assertEqual([false], lists:usort([of_function(Mfa, Config) || Mfa <- Generated])),
+    ok = call(Config, fun() -> dyntrace:follow(#{functions => Generated}) end),
+    ?assertEqual([[]], lists:usort([of_function(Mfa, Config) || Mfa <- Generated])),
+    ?assertEqual(false, of_function({test_called, squares, 1}, Config)),
+    _ = test_bpftrace:stop(Consumer).
 
 %% Whether texts show the contents of terms is configuration. With `shape', no contents arrive.
 shapes(Config) ->

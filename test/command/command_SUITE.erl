@@ -18,10 +18,10 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [nodes, late_name, no_nodes, several_nodes, other_user,
+    [nodes, own_name, late_name, own_name, no_nodes, several_nodes, other_user,
      scripts, run_script, script_arguments, one_of_two, top, top_on_a_terminal, request, next_request,
      default_report, unprivileged, failures, without_tracefs,
-     hostile_path, hostile_files, hostile_epmd, not_ended, hostile_folder, scripts_of_a_node,
+     hostile_path, hostile_epmd, hostile_folder, scripts_of_a_node,
      killed, stopped, old_python, from_the_node_without_python, from_the_node_wrongly, wrong_arguments, help,
      installed,
      {group, with_a_daemon}].
@@ -162,6 +162,29 @@ late_name(_) ->
               [?assertMatch(#{<<"node">> := Name}, node_of(test_node:os_pid(Node), listed()))
                || Node <- [Named, Late], Name <- [test_node:call(Node, fun() -> atom_to_binary(node()) end)]],
               [test_node:stop(Node) || Node <- [Named, Late]]
+      end).
+
+%% A node that starts its distribution later, under a name that neither its command line nor epmd tells: it says so
+%% itself. The command asks nobody else.
+own_name(_) ->
+    test_node:with_epmd(
+      fun(Epmd) ->
+              Node = test_node:nameless(Epmd),
+              OsPid = test_node:os_pid(Node),
+              ok = test_node:call(Node, fun() ->
+                                                {ok, _} = application:ensure_all_started(dyntrace),
+                                                {ok, _} = net_kernel:start(['command_own@127.0.0.1', longnames]),
+                                                ok
+                                        end),
+              Name = test_node:call(Node, fun() -> atom_to_binary(node()) end),
+              test_wait:until("the node's own name", {Name, <<"on">>},
+                              fun() ->
+                                      #{<<"node">> := Told, <<"following">> := Following} = node_of(OsPid, listed()),
+                                      {Told, Following}
+                              end),
+              {0, Listed} = test_command:run(["nodes"]),
+              ?assertMatch({match, _}, re:run(Listed, [OsPid, " .* ", Name, " "])),
+              test_node:stop(Node)
       end).
 
 %% A process with processes and files of its own, and another host name.
@@ -387,21 +410,22 @@ no_session_is_left(Config) ->
                 || Signal <- ["INT", "TERM", "HUP", "KILL"],
                    Folder <- [filename:join(?config(folder, Config), Signal)]],
     [ok = test_command:await("  lost 0 events", Command) || {_, _, Command} <- Commands],
-    ?assertEqual(4, sessions(Daemon)),
+    OsPids = [test_command:os_pid(Command) || {_, _, Command} <- Commands],
+    ?assertEqual(4, sessions(OsPids, Daemon)),
     [ok = test_command:signal(Signal, Command) || {Signal, _, Command} <- Commands],
     [begin
          {Status, _} = test_command:finish(Command),
          ?assertEqual({Signal =:= "KILL", Signal}, {Status =/= 0, Signal})
      end || {Signal, _, Command} <- Commands],
-    test_wait:until("the sessions have gone", 0, fun() -> sessions(Daemon) end),
+    test_wait:until("the sessions have gone", 0, fun() -> sessions(OsPids, Daemon) end),
     [?assertMatch(#{<<"recording">> := #{<<"events">> := Events}} when Events > 0, report_of(Folder), Signal)
      || {Signal, Folder, _} <- Commands],
     test_lttng:stop_daemon(Daemon).
 
-%% Those of the command.
-sessions(Daemon) ->
+%% Those of these commands, whose names have their pids.
+sessions(OsPids, Daemon) ->
     {0, Listed} = test_lttng:lttng(Daemon, "--mi=xml list", []),
-    length(re:split(Listed, "<name>dyntrace-")) - 1.
+    length([OsPid || OsPid <- OsPids, string:find(Listed, io_lib:format("<name>dyntrace-~b-", [OsPid])) =/= nomatch]).
 
 %% SIGUSR1 writes what is in memory, and so does the end.
 snapshot(Config) ->
@@ -689,12 +713,17 @@ failures(Config) ->
               "has not loaded dyntrace's library\n  next: in the node, type `application:ensure_all_started"}]]),
     test_node:stop(Plain),
     Alone = filename:join(Folder, "alone"),
-    {0, _} = test_shell:run("mkdir '~ts' && cp '~ts' '~ts/dyntrace' && mkdir '~ts/rec' && touch '~ts/rec/metadata'",
-                            [Alone, test_command:path(), Alone, Alone, Alone]),
-    {4, NoPlugin} = test_shell:run("'~ts/dyntrace' view '~ts/rec'", [Alone, Alone]),
+    copy_alone(Alone),
+    {0, _} = test_shell:run("mkdir '~ts/rec' && touch '~ts/rec/metadata'", [Alone, Alone]),
+    {4, NoPlugin} = test_shell:run("'~ts/bin/dyntrace' view '~ts/rec'", [Alone, Alone]),
     ?assertMatch({match, _}, re:run(NoPlugin, "the plugin for babeltrace2 is not in .*\n  next: build")),
-    {4, NoScripts} = test_shell:run("'~ts/dyntrace' run", [Alone]),
+    {4, NoScripts} = test_shell:run("'~ts/bin/dyntrace' run", [Alone]),
     ?assertMatch({match, _}, re:run(NoScripts, "the scripts are not in .*\n  next: ")).
+
+%% The program with its package, and nothing else of priv.
+copy_alone(Folder) ->
+    {0, _} = test_shell:run("mkdir -p '~ts/bin' && cp '~ts' '~ts/bin' && cp -R '~ts' '~ts'",
+                            [Folder, test_command:path(), Folder, test_command:package(), Folder]).
 
 %% All at once.
 all_fail(Cases) ->
@@ -838,60 +867,6 @@ hostile_path(Config) ->
     ?assertNot(filelib:is_file(filename:join(?config(folder, Config), "pwned"))),
     test_node:stop(Node).
 
-%% Links of a container do not lead out of it; its devices and pipes are not opened.
-hostile_files(Config) ->
-    Root = filename:join(?config(folder, Config), "root"),
-    ok = filelib:ensure_path(Root ++ "/a/b"),
-    ok = file:write_file(Root ++ "/hosts", "inside"),
-    {0, _} = test_shell:run("cd '~ts' && ln -s /hosts absolute && ln -s ../../../../../../../../../../hosts a/b/up && "
-                            "ln -s loop loop && ln -s /a folder && mkfifo pipe && mknod device c 1 3", [Root]),
-    Read = fun(Path) -> in_command("descriptor = command.open_below(sys.argv[1], sys.argv[2])\n"
-                                   "command.check_regular(descriptor, 100)\n"
-                                   "print(command.read_regular('/proc/self/fd/%d' % descriptor, 100).decode())",
-                                   [Root, Path])
-           end,
-    [?assertEqual({0, <<"inside\n">>}, Read(Path))
-     || Path <- ["/hosts", "/absolute", "/a/b/up", "/folder/b/up", "/a/b/../../../hosts"]],
-    [?assertMatch({{1, _}, {match, _}}, {Seen, re:run(element(2, Seen), Why)}, Path)
-     || {Path, Why} <- [{"/loop", "Too many levels"}, {"/pipe", "no file of a usual size"},
-                        {"/device", "no file of a usual size"}, {"/none", "No such file"},
-                        {"/a" ++ lists:append(lists:duplicate(300, "/b/..")), "Too many levels"}],
-        Seen <- [Read(Path)]].
-
-%% Runs lines of Python that know the command's functions.
-in_command(Lines, Args) ->
-    Load = "import sys, importlib.util, importlib.machinery\n"
-        "sys.dont_write_bytecode = True\n"
-        "loader = importlib.machinery.SourceFileLoader('command', '" ++ test_command:path() ++ "')\n"
-        "command = importlib.util.module_from_spec(importlib.util.spec_from_loader('command', loader))\n"
-        "loader.exec_module(command)\n",
-    test_shell:run("python3 -c ~ts ~ts 2>&1",
-                   [test_command:quoted(Load ++ Lines), [[test_command:quoted(Arg), " "] || Arg <- Args]]).
-
-%% The kernel still detaches a bpftrace that was killed. That is the failure, or is said beside an earlier one.
-not_ended(_) ->
-    Lines = "class Stuck:\n"
-        "    pid, returncode = 4711, None\n"
-        "    signals = []\n"
-        "    poll = lambda self: None\n"
-        "    send_signal = lambda self, number: self.signals.append(int(number))\n"
-        "    def communicate(self, timeout):\n"
-        "        raise command.subprocess.TimeoutExpired('bpftrace', timeout)\n"
-        "stuck = command.Bpftrace.__new__(command.Bpftrace)\n"
-        "stuck.process = Stuck()\n"
-        "try:\n"
-        "    with stuck:\n"
-        "        if len(sys.argv) > 1:\n"
-        "            raise ValueError(sys.argv[1])\n"
-        "except (command.Failure, ValueError) as error:\n"
-        "    print(type(error).__name__, getattr(error, 'status', error), stuck.process.signals, flush=True)\n"
-        "    print(getattr(error, 'text', 'no text'))\n",
-    Says = "bpftrace \\(process 4711\\) was killed and has not ended yet\n  next: wait",
-    [?assertMatch({{0, _}, {match, _}}, {Seen, re:run(element(2, Seen), Expected, [dotall])})
-     || {Args, Expected} <- [{[], "^Failure 1 \\[2, 2, 15, 9\\]\n.*" ++ Says},
-                             {["before"], Says ++ ".*\nValueError before \\[2, 2, 15, 9\\]\nno text"}],
-        Seen <- [in_command(Lines, Args)]].
-
 %% Anything may answer in place of epmd, and without end.
 hostile_epmd(_) ->
     {ok, Listen} = gen_tcp:listen(0, [binary, {active, false}, {ip, {127, 0, 0, 1}}]),
@@ -948,8 +923,8 @@ hostile_folder(Config) ->
 %% Root does not run a script that lies beside a node's library.
 scripts_of_a_node(Config) ->
     Alone = filename:join(?config(folder, Config), "alone"),
-    {0, _} = test_shell:run("mkdir '~ts' && cp '~ts' '~ts/dyntrace'", [Alone, test_command:path(), Alone]),
-    {4, NoScripts} = test_shell:run("'~ts/dyntrace' run exits ~ts 2>&1", [Alone, ?config(os_pid, Config)]),
+    copy_alone(Alone),
+    {4, NoScripts} = test_shell:run("'~ts/bin/dyntrace' run exits ~ts 2>&1", [Alone, ?config(os_pid, Config)]),
     ?assertMatch({match, _}, re:run(NoScripts, "the scripts are not in .*\n  next: ")).
 
 %% -- What goes wrong --------------------------------------------------------------------------------
@@ -1049,9 +1024,13 @@ streams(Config) ->
 
 %% Hosts have Python 3.6. No warning of a later one, either.
 old_python(_) ->
-    ?assertEqual({0, <<>>}, in_command("import ast\nast.parse(open(sys.argv[1]).read(), feature_version=(3, 6))",
-                                       [test_command:path()])),
-    {0, Output} = test_shell:run("python3 -W error ~ts nodes 2>&1", [test_command:quoted(test_command:path())]),
+    Parse = "import ast, sys\n"
+        "for file in sys.argv[1:]:\n"
+        "    ast.parse(open(file).read(), file, feature_version=(3, 6))\n",
+    ?assertEqual({0, <<>>},
+                 test_shell:run("find '~ts' '~ts' -name '*.py' -o -name dyntrace | xargs -d '\\n' python3 -c ~ts 2>&1",
+                                [test_command:path(), test_command:package(), test_command:quoted(Parse)])),
+    {0, Output} = test_shell:run("python3 -I -W error ~ts nodes 2>&1", [test_command:quoted(test_command:path())]),
     ?assertEqual(nomatch, re:run(Output, "Warning")).
 
 %% -- dyntrace:record/1 ---------------------------------------------------------------------------

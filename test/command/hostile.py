@@ -1,0 +1,63 @@
+"""Material for tests of the trust boundary: libraries with chosen notes, processes that say what a test likes."""
+import os
+import struct
+from typing import Sequence
+
+from dyntrace_command.container import Container
+from dyntrace_command.process import Process
+
+HEADER, SECTION = 64, 64
+
+
+def note(name: str, semaphore: int, provider: str = "shop") -> bytes:
+    """A note of type stapsdt."""
+    texts = f"{provider}\0{name}\0-8@%rax\0".encode()
+    return note_of(struct.pack("<QQQ", 0x1000, 0, semaphore) + texts)
+
+
+def note_of(description: bytes) -> bytes:
+    """Any note."""
+    padding = bytes(-len(description) % 4)
+    return struct.pack("<III", 8, len(description), 3) + b"stapsdt\0" + description + padding
+
+
+def status_note(address: int, kind: int = 1) -> bytes:
+    """The note of a status."""
+    return struct.pack("<III12sQ", 9, 8, kind, b"dyntrace", address)
+
+
+def library(notes: Sequence[bytes], section: bytes = b".note.stapsdt") -> bytes:
+    """An ELF file with these notes: its header, the names of sections, the notes, the table of sections."""
+    names = b"\0.shstrtab\0" + section + b"\0"
+    contents = b"".join(notes)
+    sections = b"".join(struct.pack("<IIQQQQ24x", name, 0, 0, 0, offset, length) for name, offset, length in (
+        (0, 0, 0), (1, HEADER, len(names)), (11, HEADER + len(names), len(contents))))
+    header = bytearray(HEADER)
+    header[:5] = b"\x7fELF\x02"
+    struct.pack_into("<Q", header, 0x28, HEADER + len(names) + len(contents))
+    struct.pack_into("<HHH", header, 0x3a, SECTION, 3, 1)
+    return bytes(header) + names + contents + sections
+
+
+class Pretender(Container):
+    """A process whose files in /proc are those of a folder; below `root` is its file system."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(Process(os.getpid()))
+        self.dir = folder
+        os.makedirs(self.in_root(""), exist_ok=True)
+
+    def in_root(self, path: str) -> str:
+        """Where a file of its file system is."""
+        return os.path.join(self.dir, "root", path.lstrip("/"))
+
+    def says(self, name: str, contents: bytes) -> None:
+        """Writes a file of its folder."""
+        with open(os.path.join(self.dir, name), "wb") as file:
+            file.write(contents)
+
+    def has(self, path: str, contents: bytes) -> None:
+        """Writes a file of its file system."""
+        os.makedirs(os.path.dirname(self.in_root(path)), exist_ok=True)
+        with open(self.in_root(path), "wb") as file:
+            file.write(contents)

@@ -1,0 +1,114 @@
+"""bpftrace's programs, its output, and its end."""
+import contextlib
+import io
+import signal
+import subprocess
+import unittest
+from typing import List, Optional
+from unittest import mock
+
+from dyntrace_command.bpftrace import Bpftrace, Line, Names, begins_with, program_text, text
+from dyntrace_command.failures import Failure
+
+
+class Stuck:
+    """A process that the kernel does not let end."""
+
+    pid, returncode = 4711, None
+
+    def __init__(self) -> None:
+        self.signals: List[signal.Signals] = []
+
+    def poll(self) -> Optional[int]:
+        """It runs."""
+        return self.returncode
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Notes it."""
+        self.signals.append(number)
+
+    def communicate(self, timeout: float) -> None:
+        """It does not end."""
+        raise subprocess.TimeoutExpired("bpftrace", timeout)
+
+
+class NotEnded(unittest.TestCase):
+    """The kernel still detaches a bpftrace that was killed."""
+
+    def setUp(self) -> None:
+        self.stuck = Stuck()
+        self.bpftrace = Bpftrace.__new__(Bpftrace)
+        self.bpftrace.process = self.stuck  # type: ignore[assignment]
+        self.signals = [signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
+
+    def test_is_the_failure(self) -> None:
+        """Where all else went well."""
+        with self.assertRaises(Failure) as raised:
+            with self.bpftrace:
+                pass
+        self.assertEqual(1, raised.exception.status)
+        self.assertIn("bpftrace (process 4711) was killed and has not ended yet\n  next: wait", raised.exception.text)
+        self.assertEqual(self.signals, self.stuck.signals)
+
+    def test_is_said_beside_an_earlier_one(self) -> None:
+        """That one is the failure."""
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said), self.assertRaisesRegex(ValueError, "before"), self.bpftrace:
+            raise ValueError("before")
+        self.assertIn("bpftrace (process 4711) was killed and has not ended yet\n  next: wait", said.getvalue())
+        self.assertEqual(self.signals, self.stuck.signals)
+
+
+class Programs(unittest.TestCase):
+    """Texts of users and nodes within a program."""
+
+    def test_words(self) -> None:
+        """All at once: a text with a placeholder's name is left alone."""
+        program = program_text("label", {"LIB": "usdt:x", "ONLY": "pid == 1", "LABEL": "ONLY LIB"})
+        self.assertIn('usdt:x:seq_trace_send /pid == 1 && str(arg0) == "ONLY LIB"/', program)
+        self.assertIn("usdt:x:process_identity /pid == 1/", program)
+
+    def test_each_is_filled(self) -> None:
+        """No placeholder is left."""
+        for name, words in (("top", ["MOST"]), ("label", ["LABEL"]), ("next", ["ENTRY"])):
+            with self.subTest(name):
+                program = program_text(name, {word: "filled" for word in ["LIB", "ONLY", *words]})
+                self.assertEqual([], [word for word in ("LIB", "ONLY", *words) if word in program.split()])
+                self.assertNotRegex(program, r"\b(LIB|ONLY|MOST|LABEL|ENTRY)\b")
+
+    def test_texts_stay_texts(self) -> None:
+        """No text ends its string."""
+        self.assertEqual('\\"; exit(); //\\\\\\n', text('"; exit(); //\\\n'))
+        self.assertEqual('(str(arg1, 3) == "é/" || str(arg1, 4) == "é/")', begins_with("arg1", "é/"))
+
+
+class Output(unittest.TestCase):
+    """Lines of bpftrace, whose texts are the node's."""
+
+    def test_lines(self) -> None:
+        """Printed lines and maps; nothing else."""
+        self.assertEqual((["send", "1", "x"], {}), Line.of({"type": "printf", "data": "send\t1\tx\n"}))
+        self.assertEqual(([], {"run": {"<0.1.0>": 7}}), Line.of({"type": "map", "data": {"@run": {"<0.1.0>": 7}}}))
+        others: List[object] = [None, [], 17, {}, {"type": "printf"}, {"type": "printf", "data": 17}, {"type": "map"},
+                                {"type": "attached_probes", "data": {"probes": 3}}]
+        for message in others:
+            with self.subTest(message):
+                self.assertEqual(([], {}), Line.of(message))
+
+    def test_names(self) -> None:
+        """A registered name before an initial call; no control characters; not without end."""
+        names = Names()
+        self.assertFalse(names.learn(["name", "<0.1.0>"]))
+        self.assertFalse(names.learn([]))
+        self.assertTrue(names.learn(["name", "<0.1.0>", "shop:init/1", ""]))
+        self.assertEqual("<0.1.0> shop:init/1", names.show("<0.1.0>"))
+        names.learn(["name", "<0.1.0>", "", "evil\x1b[31m"])
+        self.assertEqual("<0.1.0> evil\\x1b[31m", names.show("<0.1.0>"))
+        with mock.patch.object(Names, "LIMIT", 2):
+            for number in range(10):
+                names.learn(["name", str(number), "", "x"])
+        self.assertLessEqual(len(names.of), 3)
+
+
+if __name__ == "__main__":
+    unittest.main()

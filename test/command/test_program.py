@@ -1,0 +1,166 @@
+"""The program as it starts: from where it imports, what it leaves, which subcommands it has."""
+import importlib
+import inspect
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+from typing import Dict, List, Optional, Tuple
+
+import dyntrace_command
+from dyntrace_command.subcommands import SUBCOMMANDS
+
+PACKAGE = pathlib.Path(dyntrace_command.__file__).resolve().parent
+PROGRAM = PACKAGE.parent.parent / "bin" / "dyntrace"
+VERSION = f"dyntrace {dyntrace_command.VERSION}\n"
+HELP = (0, VERSION, "")
+NOBODY = 65534
+
+
+class Installed(unittest.TestCase):
+    """A copy of the program, as in priv."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="dyntrace-test-")
+        self.addCleanup(folder.cleanup)
+        self.place = pathlib.Path(folder.name)
+        # Others may look in; the folder of `tempfile` is closed.
+        self.place.chmod(0o755)
+        self.own = self.place / "priv"
+        (self.own / "bin").mkdir(parents=True)
+        self.program = pathlib.Path(shutil.copy2(str(PROGRAM), str(self.own / "bin")))
+        shutil.copytree(str(PACKAGE), str(self.own / "python" / PACKAGE.name),
+                        ignore=shutil.ignore_patterns("__pycache__"))
+        self.traps = self.place / "traps"
+        self.traps.mkdir()
+
+    def trap(self, folder: pathlib.Path) -> None:
+        """Modules with names of Python's and of the package's, which say that they were imported."""
+        for name in ("json", "typing", "argparse", "stat", "os", "sys", "subprocess", "site", "sitecustomize",
+                     "failures", "dyntrace", "dyntrace_command"):
+            (folder / f"{name}.py").write_text(f"raise SystemExit('trapped by {name}')\n")
+
+    def run_program(self, program: Optional[pathlib.Path] = None, argument: str = "--version",
+                    environment: Optional[Dict[str, str]] = None, uid: int = 0) -> Tuple[int, str, str]:
+        """(exit status, output, messages), from the folder of the traps."""
+        def become() -> None:
+            if uid:
+                os.setgid(uid)
+                os.setuid(uid)
+        done = subprocess.run([str(program or self.program), argument], cwd=str(self.traps), check=False,
+                              env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
+                              preexec_fn=become)
+        return done.returncode, done.stdout, done.stderr
+
+    def files(self) -> List[str]:
+        """All of the copy."""
+        return sorted(str(path.relative_to(self.own)) for path in self.own.rglob("*"))
+
+    def test_through_links(self) -> None:
+        """A link to the program, and one to its folder."""
+        for link, target in (("dyntrace-link", self.program), ("folder", self.own)):
+            (self.place / link).symlink_to(target)
+        for program in (self.place / "dyntrace-link", self.place / "folder" / "bin" / "dyntrace"):
+            with self.subTest(program):
+                self.assertEqual(HELP, self.run_program(program))
+
+    def test_below_a_prefix(self) -> None:
+        """As `make install` puts it."""
+        (self.own / "lib" / "dyntrace").mkdir(parents=True)
+        (self.own / "python").rename(self.own / "lib" / "dyntrace" / "python")
+        self.assertEqual(HELP, self.run_program())
+
+    def test_imports_nothing_else(self) -> None:
+        """Neither from the current folder, nor from beside the program, nor from PYTHONPATH, nor of the user."""
+        self.trap(self.traps)
+        self.trap(self.program.parent)
+        self.trap(self.own)
+        site = self.traps / f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+        site.mkdir(parents=True)
+        self.trap(site)
+        (site / "evil.pth").write_text("import os; os.write(2, b'trapped by evil.pth')\n")
+        for path in (".", "", str(self.traps)):
+            environment = {"PYTHONPATH": path, "PYTHONUSERBASE": str(self.traps), "PYTHONSTARTUP": "json.py"}
+            for argument in ("--version", "nodes"):
+                with self.subTest(path=path, argument=argument):
+                    _, printed, messages = self.run_program(argument=argument, environment=environment)
+                    self.assertNotIn("trapped", printed + messages)
+                    self.assertNotIn("Traceback", messages)
+
+    def test_hides_no_module(self) -> None:
+        """Nothing but the package is where it imports from."""
+        self.assertEqual([PACKAGE.name], [path.name for path in PACKAGE.parent.iterdir()])
+
+    def test_leaves_nothing(self) -> None:
+        """No compiled modules, of whichever subcommand."""
+        before = self.files()
+        for argument in ("--version", "nodes", "run"):
+            self.run_program(argument=argument)
+        self.assertEqual(before, self.files())
+
+    def test_read_only(self) -> None:
+        """For root, who may write it, and for others, who may not."""
+        for path in [self.own, *self.own.rglob("*")]:
+            path.chmod(0o555 if path.is_dir() or path == self.program else 0o444)
+        self.assertEqual(HELP, self.run_program())
+        if os.geteuid() == 0:
+            self.assertEqual(HELP, self.run_program(uid=NOBODY))
+        for path in [self.own, *self.own.rglob("*")]:
+            path.chmod(0o755)
+
+    def test_where_everybody_writes(self) -> None:
+        """Somebody else may have made the package: it is not run."""
+        self.own.chmod(0o1777)
+        status, printed, messages = self.run_program()
+        self.assertEqual((4, ""), (status, printed))
+        self.assertIn(f", or everybody may write to {self.own}\n  next: install the whole command", messages)
+
+    def test_alone(self) -> None:
+        """Without its package."""
+        shutil.rmtree(str(self.own / "python"))
+        status, printed, messages = self.run_program()
+        self.assertEqual((4, ""), (status, printed))
+        self.assertIn(f"is not in {self.own}/python or {self.own}/lib/dyntrace/python, ", messages)
+
+
+class Table(unittest.TestCase):
+    """The table of subcommands."""
+
+    def test_functions(self) -> None:
+        """Each row's function is there and takes the options."""
+        for name, row in SUBCOMMANDS.items():
+            with self.subTest(name):
+                module, function = row.function.split(".")
+                found = getattr(importlib.import_module("dyntrace_command.commands." + module), function)
+                self.assertEqual(["options"], list(inspect.signature(found).parameters))
+
+    def test_modules(self) -> None:
+        """Each module of a subcommand is in a row."""
+        modules = {path.stem for path in (PACKAGE / "commands").glob("*.py")} - {"__init__"}
+        self.assertEqual(modules, {row.function.split(".")[0] for row in SUBCOMMANDS.values()})
+
+    def test_program_is_executable(self) -> None:
+        """For all."""
+        self.assertEqual(0o555, stat.S_IMODE(PROGRAM.stat().st_mode) & 0o555)
+
+
+class Streams(unittest.TestCase):
+    """Standard streams whose encoding lacks texts."""
+
+    def test_escapes(self) -> None:
+        """In place of an error. Isolated, Python takes the encoding from the locale alone."""
+        line = "from dyntrace_command.main import open_streams; open_streams(); print('caf\\xe9 \\u2192')"
+        for encoding, expected in (("ascii", b"caf\\xe9 \\u2192\n"), ("latin-1", b"caf\xe9 \\u2192\n")):
+            environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONPATH": str(PACKAGE.parent),
+                           "PYTHONDONTWRITEBYTECODE": "1"}
+            with self.subTest(encoding):
+                self.assertEqual(expected, subprocess.check_output([sys.executable, "-c", line], env=environment))
+
+
+if __name__ == "__main__":
+    unittest.main()

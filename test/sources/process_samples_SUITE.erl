@@ -1,0 +1,138 @@
+%% The probe process_sample: the processes that lead by queue, heap and reductions, against what Erlang says of them.
+-module(process_samples_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+-import(test_autotracer, [start/2, attach/2, call/2, until_following/3]).
+
+-define(PROBE, process_sample).
+
+suite() ->
+    [{timetrap, {minutes, 4}}, {ct_hooks, [test_autotracer]}].
+
+all() ->
+    [long_queue, large_heap, busy, suspended, of_many, no_signal_without_need, lttng].
+
+%% -- Values --------------------------------------------------------------------------------
+
+long_queue(Config) ->
+    Pid = call(Config, fun() -> with_queue(12345) end),
+    sampled(Pid, #{queue => 12345, state => <<"waiting">>, reductions => 0}, Config).
+
+large_heap(Config) ->
+    Pid = call(Config, fun() -> made(fun() -> lists:seq(1, 1000000) end) end),
+    sampled(Pid, #{queue => 0, state => <<"waiting">>, reductions => 0}, Config).
+
+%% What it has done between two samples is no more than between a reading before the first and one after the second.
+busy(Config) ->
+    Pid = call(Config, fun() -> spawn(fun count/0) end),
+    Text = call(Config, fun() -> test_cases:text(Pid) end),
+    start([{interval, 10}], Config),
+    Before = call(Config, fun() -> reductions(Pid) end),
+    Consumer = attach([?PROBE], Config),
+    Samples = fun() -> [Sample || {_, Sample = #{pid := Of, reductions := More}} <- test_bpftrace:events(Consumer),
+                                  Of =:= Text, More > 0] end,
+    ok = test_wait:until("two samples", fun() -> length(Samples()) >= 2 end),
+    After = call(Config, fun() -> reductions(Pid) end),
+    [#{reductions := First, queue := 0, entry := Function}, #{reductions := Second} | _] = Samples(),
+    ?assert(First + Second =< After - Before, {First, Second, After - Before}),
+    ?assert(First > 100000, First),
+    ?assertMatch(<<"process_samples_SUITE:", _/binary>>, Function),
+    _ = test_bpftrace:stop(Consumer).
+
+count() -> count(1000).
+
+count(0) -> count();
+count(N) -> count(N - 1).
+
+%% A process that is suspended with messages waiting is told of.
+suspended(Config) ->
+    {Pid, _} = call(Config, fun() ->
+                                    Pid = with_queue(100),
+                                    Suspender = spawn(fun() -> erlang:suspend_process(Pid), sleep() end),
+                                    {Pid, Suspender}
+                            end),
+    sampled(Pid, #{queue => 100, state => <<"suspended">>}, Config).
+
+%% More processes than one sample reads. The one that leads is the last that is read.
+of_many(Config) ->
+    call(Config, fun() -> [spawn(fun sleep/0) || _ <- lists:seq(1, 12000)] end),
+    Pid = call(Config, fun() -> with_queue(500) end),
+    sampled(Pid, #{queue => 500, state => <<"waiting">>, reductions => 0}, Config).
+
+%% Of processes that do not run, those that are reported are asked once, all others never: a question is one reduction.
+no_signal_without_need(Config) ->
+    Pids = call(Config, fun() -> [made(fun() -> nothing end) || _ <- lists:seq(1, 100)] end),
+    Led = call(Config, fun() -> with_queue(1000) end),
+    Before = call(Config, fun() -> [reductions(Pid) || Pid <- [Led | Pids]] end),
+    sampled(Led, #{queue => 1000}, Config),
+    After = call(Config, fun() -> [reductions(Pid) || Pid <- [Led | Pids]] end),
+    [OfLed | Others] = lists:zipwith(fun(A, B) -> B - A end, Before, After),
+    %% The other question is that of the test.
+    ?assertEqual(2, OfLed),
+    ?assert(length([Pid || Pid <- Others, Pid > 0]) =< 20, Others).
+
+lttng(Config) ->
+    _ = test_require:tool(test_lttng:missing(), Config),
+    Daemon = test_lttng:start_daemon(),
+    try
+        lttng_SUITE:until_known(Daemon, Config),
+        Pid = call(Config, fun() -> with_queue(321) end),
+        start([{interval, 10}], Config),
+        Session = test_lttng:start(Daemon, [?PROBE]),
+        until_following(sources, [process_samples], Config),
+        test_autotracer:until_sampled(3, Config),
+        Text = call(Config, fun() -> test_cases:text(Pid) end),
+        [Sample | _] = [Fields || {?PROBE, Fields = #{pid := Of}} <- test_lttng:stop(Session), Of =:= Text],
+        ?assertMatch(#{queue := 321, state := <<"waiting">>, entry := <<"process_samples_SUITE:sleep/0">>}, Sample)
+    after
+        test_lttng:stop_daemon(Daemon)
+    end.
+
+%% -- Help ----------------------------------------------------------------------------------
+
+%% The process is sampled twice at least with these values, and with what it answers itself.
+sampled(Pid, Expected, Config) ->
+    {Text, Memory, Function} =
+        call(Config, fun() ->
+                             [{memory, Memory}, {current_function, Function}] =
+                                 process_info(Pid, [memory, current_function]),
+                             {test_cases:text(Pid), Memory, test_cases:location(Function)}
+                     end),
+    start([{interval, 10}], Config),
+    Consumer = attach([?PROBE], Config),
+    Samples = fun(Events) -> [Fields || {_, Fields = #{pid := Of}} <- Events, Of =:= Text] end,
+    ok = test_wait:until("two samples", fun() -> length(Samples(test_bpftrace:events(Consumer))) >= 2 end),
+    All = Expected#{memory => Memory, entry => Function},
+    [?assertEqual(All, maps:with(maps:keys(All), Sample)) || Sample <- Samples(test_bpftrace:stop(Consumer))],
+    until_following(sources, [], Config).
+
+%% On the node, as the functions below.
+with_queue(Length) ->
+    Pid = spawn(fun sleep/0),
+    [Pid ! N || N <- lists:seq(1, Length)],
+    Pid.
+
+%% A process that has made something, keeps it, and has stopped to run.
+made(Make) ->
+    Self = self(),
+    Pid = spawn(fun() ->
+                        Made = Make(),
+                        Self ! {self(), made},
+                        sleep(),
+                        Made
+                end),
+    receive {Pid, made} -> ok end,
+    ok = test_wait:until("it waits", fun() -> process_info(Pid, status) =:= {status, waiting} end),
+    Pid.
+
+sleep() ->
+    receive never -> ok end.
+
+reductions(Pid) ->
+    {reductions, Reductions} = process_info(Pid, reductions),
+    Reductions.
