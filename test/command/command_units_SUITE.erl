@@ -9,7 +9,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [elf, container, bpftrace, program, all_files_run].
+    [elf, container, files, bpftrace, program, all_files_run].
 
 %% Those of libraries that somebody made who means ill.
 elf(_) ->
@@ -17,6 +17,9 @@ elf(_) ->
 
 container(_) ->
     passes("test_container").
+
+files(_) ->
+    passes("test_files").
 
 bpftrace(_) ->
     passes("test_bpftrace").

@@ -3,6 +3,7 @@
 Folders are given to nodes' users and to daemons of others, who may put links, pipes, devices or endless files there.
 """
 import contextlib
+import itertools
 import os
 import shutil
 import stat
@@ -53,6 +54,21 @@ def new_folder(path: str) -> str:
     except OSError as error:
         raise Failure("not_writable", folder=folder, why=error.strerror) from None
     return folder
+
+
+def numbered_folder(path: str) -> str:
+    """Makes a folder of that name or, where others have it, of that name and a number; returns its absolute path.
+    Commands that begin in the same second have folders of their own."""
+    for number in itertools.count(1):
+        folder = os.path.abspath(path if number == 1 else f"{path}-{number}")
+        try:
+            os.mkdir(folder, mode=0o700)
+            return folder
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise Failure("not_writable", folder=folder, why=error.strerror) from None
+    raise AssertionError("numbers do not end")
 
 
 @contextlib.contextmanager
