@@ -18,6 +18,7 @@ DEMO_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) bpftrace lttng babeltrace2
 CHECK_NEEDS := $(DEMO_NEEDS) ccache rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test proper \
                ip python3 readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace node npm chromium protoc \
                gnuplot
+FAST_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) babeltrace2 bt2 rebar3 common_test proper python3
 BENCH_NEEDS := $(DEMO_NEEDS) bt2 perf runtime_tools gnuplot python3
 VM_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
 MATRIX_NEEDS := erl debootstrap
@@ -71,9 +72,9 @@ $(addprefix check-,$(LANES)): check-%:
 	$(MAKE) check SUITES='$(LANE_$*)'
 
 # Suites that attach no consumer and build little, for a first answer.
-FAST_SUITES := catalogue dyntrace records report start text viewer_model
+FAST_SUITES := catalogue command_units dyntrace records report start viewer_model
 check-fast: export DYNTRACE_CASES ?= 2000
-check-fast: all ## run the suites that need no tracer, in two minutes
+check-fast: deps-fast all ## run the suites that need no tracer, in two minutes
 	tools/apart $(REBAR) ct --suite $(call suites,$(FAST_SUITES))
 
 # usdt,lttng -> test/library/usdt_SUITE,test/library/lttng_SUITE, as rebar3 takes them. Paths are taken, too, and a
@@ -90,8 +91,6 @@ ALL_SUITES = $(patsubst %_SUITE.erl,%,$(notdir $(wildcard $(addsuffix /*_SUITE.e
 
 check-vm: deps-vm all ## test the scripts of SystemTap and DTrace in a virtual machine (root; makes a chroot)
 	$(REBAR) ct --dir test/vm
-
-check-systemtap: check-vm
 
 soak: deps-check all ## load a node while consumers attach and detach (SECONDS=1200)
 	DYNTRACE_SOAK_S=$(or $(SECONDS),1200) tools/apart $(REBAR) ct --dir test/soak
@@ -200,6 +199,7 @@ PREFIX ?= /usr/local
 SHIPPED := $(DESTDIR)$(PREFIX)/lib/dyntrace
 PACKAGE  = $(shell cd priv && find python -name '*.py' -o -name '*.bt')
 install: ## install the command `dyntrace` with its scripts, plugin, manual and completion (PREFIX=/usr/local DESTDIR=)
+	rm -rf $(SHIPPED)/python
 	install -d $(SHIPPED)/bpftrace $(SHIPPED)/babeltrace2
 	install -D priv/bin/dyntrace $(DESTDIR)$(PREFIX)/bin/dyntrace
 	install -m 644 priv/bpftrace/*.bt $(SHIPPED)/bpftrace
@@ -215,7 +215,7 @@ PYTHON  := $(COMMAND) priv/bin/dyntrace tools/imports $(wildcard test/command/*.
 lint: deps-lint deps-page all check-page ## lines, includes, clang-format, clang-tidy, cppcheck, mypy, pylint, dialyzer
 	tools/line_length .
 	tools/links .
-	clang-format --dry-run --Werror $(wildcard $(foreach place,c_src/* c_src/*/* viewer/*/* viewer/*/*/*,$(place).[ch]))
+	clang-format --dry-run --Werror $$(find c_src viewer -name obj -prune -o -name '*.[ch]' -print)
 	tools/includes .
 	tools/imports $(COMMAND)
 	mypy $(PYTHON)
@@ -228,7 +228,7 @@ lint: deps-lint deps-page all check-page ## lines, includes, clang-format, clang
 deps: ## install the packages that any target needs
 	tools/deps $(sort $(CHECK_NEEDS) $(BENCH_NEEDS) $(VM_NEEDS) $(MATRIX_NEEDS) $(ARM64_NEEDS) $(LINT_NEEDS))
 
-deps-page deps-arm64 deps-demo deps-check deps-release deps-bench deps-matrix deps-vm deps-lint: deps-%:
+deps-page deps-arm64 deps-demo deps-check deps-fast deps-release deps-bench deps-matrix deps-vm deps-lint: deps-%:
 	@tools/deps $($(shell echo $* | tr a-z A-Z)_NEEDS)
 
 clean: ## remove all build results
@@ -237,6 +237,6 @@ clean: ## remove all build results
 	rm -rf priv/beam _build
 
 .PHONY: help all demo page check-page screenshot check $(addprefix check-,$(LANES)) check-arm64 check-building \
-        check-busy check-fast check-matrix check-release check-sanitize check-systemtap check-vm check-docs soak docs \
-        install lint bench bench-built clean deps deps-arm64 deps-demo deps-page deps-check deps-release deps-vm \
-        deps-lint deps-bench deps-matrix
+        check-busy check-fast check-matrix check-release check-sanitize check-vm check-docs soak docs \
+        install lint bench bench-built clean deps deps-arm64 deps-demo deps-page deps-check deps-fast deps-release \
+        deps-vm deps-lint deps-bench deps-matrix

@@ -172,7 +172,8 @@ missing_packages(Config) ->
     {1, Says} = test_shell:run("chmod 755 '~ts' && ~s env -i PATH='~ts' '~ts/tools/deps' bpftrace libbabeltrace2 lttng "
                                "2>&1", [Bin, User, Bin, test_shell:project()]),
     ?assertEqual([<<"Packages are missing. Type as root:">>,
-                  <<"    apt-get install --no-install-recommends bpftrace libbabeltrace2-dev pkg-config lttng-tools">>],
+                  <<"    apt-get update && apt-get install --no-install-recommends bpftrace libbabeltrace2-dev "
+                    "pkg-config lttng-tools">>],
                  lines(Says)).
 
 %% A folder of C sources includes only from those before it.
@@ -190,7 +191,9 @@ includes(Config) ->
                              {"c_src/sources/last.def", "#include \"describe.h\"\n"},
                              {"c_src/elsewhere/new.c", "#include \"text/text.h\"\n"},
                              {"viewer/flame/apart.c", "#include \"catalogue/event.h\"\n#include \"text/text.h\"\n"
-                              "#include \"sequence/sequence.h\"\n#include \"model/parts.h\"\n"}]],
+                              "#include \"sequence/sequence.h\"\n#include \"model/parts.h\"\n"},
+                             {"viewer/flame/hidden.c", "#include <report/text.h>\n"
+                              "#include \"stacks/../report/text.h\"\n#include <stdlib.h>\n"}]],
     {Status, Says} = Check(),
     ?assertNotEqual(0, Status),
     ?assertEqual([<<"c_src/catalogue/short.c:1: \"event.h\" is not a path from c_src">>,
@@ -201,20 +204,36 @@ includes(Config) ->
                     "catalogue/probes.def ">>,
                   <<"viewer/flame/apart.c:3: viewer/flame includes from viewer/sequence, which stands beside it">>,
                   <<"viewer/flame/apart.c:4: \"model/parts.h\" is not one of the doors of viewer/model: "
-                    "model/model.h ">>], lines(Says)).
+                    "model/model.h ">>,
+                  <<"viewer/flame/hidden.c:1: viewer/flame includes from viewer/report, which stands beside it">>,
+                  <<"viewer/flame/hidden.c:2: \"stacks/../report/text.h\" is not a plain path">>], lines(Says)).
 
-%% Objects use one another in no circle.
+%% Objects use others on the floors below alone, and one another in no circle.
 circles(Config) ->
     Folder = ?config(folder, Config),
-    Check = fun(Calls) ->
-                    [ok = file:write_file(filename:join(Folder, [From, ".c"]),
-                                          ["void ", To, "(void);\nvoid ", From, "(void) { ", To, "(); }\n"])
-                     || {From, To} <- Calls],
-                    {0, _} = test_shell:run("cd '~ts' && cc -c a.c b.c c.c", [Folder]),
-                    test_shell:run("cd '~ts' && '~ts/tools/circles' a.o b.o c.o 2>&1", [Folder, test_shell:project()])
+    Objects = ["obj/flame/a", "obj/flame/b", "obj/report/c", "obj/shared/d"],
+    Check = fun(Named) -> test_shell:run("cd '~ts' && '~ts/tools/circles' viewer ~ts 2>&1",
+                                         [Folder, test_shell:project(), lists:join(" ", Named)]) end,
+    Calls = fun(Calls) ->
+                    [begin
+                         ok = filelib:ensure_dir(filename:join(Folder, From)),
+                         ok = file:write_file(filename:join(Folder, From ++ ".c"),
+                                              ["void ", To, "(void);\nvoid ", filename:basename(From), "(void) { ", To,
+                                               "(); }\n"])
+                     end || {From, To} <- lists:zip(Objects, Calls)],
+                    {0, _} = test_shell:run("cd '~ts' && for o in ~ts; do cc -c -o $o.o $o.c || exit; done",
+                                            [Folder, lists:join(" ", Objects)]),
+                    Check([Object ++ ".o" || Object <- Objects])
             end,
-    ?assertEqual({0, <<>>}, Check([{"a", "b"}, {"b", "c"}, {"c", "abort"}])),
-    ?assertMatch({1, <<"tsort: -: input contains a loop:\n", _/binary>>}, Check([{"c", "b"}])).
+    ?assertEqual({0, <<>>}, Calls(["b", "d", "d", "abort"])),
+    ?assertMatch({1, <<"tsort: -: input contains a loop:\n", _/binary>>}, Calls(["b", "a", "d", "abort"])),
+    ?assertEqual({1, <<"obj/flame/b.o uses obj/report/c.o, which is not below it\n">>},
+                 Calls(["b", "c", "d", "abort"])),
+    ?assertMatch({1, <<"obj/shared/d.o uses obj/flame/a.o, which is not below it\n", _/binary>>},
+                 Calls(["b", "d", "d", "a"])),
+    ?assertMatch({2, <<"tools/circles: no objects\n">>}, Check([])),
+    {Missing, _} = Check(["obj/flame/none.o"]),
+    ?assertNotEqual(0, Missing).
 
 %% A compiler that reports this header as missing when the Makefile asks for it.
 without(Header, Config) ->

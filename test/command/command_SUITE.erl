@@ -49,12 +49,9 @@ end_per_group(with_a_daemon, Config) ->
     receive {Keeper, ok} -> ok end.
 
 init_per_suite(Config) ->
-    Missing = case {os:cmd("id -u"), test_bpftrace:missing(), test_viewer:missing()} of
-                  {"0\n", false, false} -> false;
-                  {"0\n", false, NoViewer} -> NoViewer;
-                  {"0\n", NoBpftrace, _} -> NoBpftrace;
-                  _ -> "not root"
-              end,
+    NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
+    Missing = test_require:first([NotRoot, fun test_bpftrace:missing/0, fun test_lttng:missing/0,
+                                  fun test_viewer:missing/0]),
     _ = test_require:tool(Missing, Config),
     Node = traced_node(),
     [{node, Node}, {os_pid, test_node:os_pid(Node)} | Config].

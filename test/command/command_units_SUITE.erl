@@ -9,7 +9,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [elf, container, files, bpftrace, program, all_files_run].
+    [elf, container, files, bpftrace, program, all_files_run, event_groups].
 
 %% Those of libraries that somebody made who means ill.
 elf(_) ->
@@ -30,9 +30,31 @@ program(_) ->
 %% No file is without a case.
 all_files_run(_) ->
     Files = [filename:basename(File, ".py") || File <- filelib:wildcard(folder() ++ "/test_*.py")],
-    Cases = ["test_" ++ atom_to_list(Case) || Case <- all(), Case =/= all_files_run],
+    Cases = ["test_" ++ atom_to_list(Case) || Case <- all(), Case =/= all_files_run, Case =/= event_groups],
     [] = (Files -- Cases) ++ (Cases -- Files),
     ok.
+
+%% Each pattern of the command's groups has a probe of LTTng, and each such probe a group.
+event_groups(_) ->
+    {0, Printed} = test_shell:run("PYTHONDONTWRITEBYTECODE=1 PYTHONPATH='~ts' python3 -c '~ts'",
+                                  [test_command:package(),
+                                   "from dyntrace_command.events import *\n"
+                                   "from dyntrace_command.session import patterns\n"
+                                   "print(*patterns(NAMES + LIVES + of_groups(EVENT_GROUPS)), sep=\"\\n\")"]),
+    Patterns = string:lexemes(binary_to_list(Printed), "\n"),
+    Probes = [atom_to_list(Provider) ++ ":" ++ atom_to_list(Name)
+              || #{provider := Provider, name := Name, backends := Backends} <- dyntrace:probes(),
+                 lists:member(lttng, Backends)],
+    [] = [Pattern || Pattern <- Patterns, not lists:any(fun(Probe) -> fits(Probe, Pattern) end, Probes)],
+    [] = [Probe || Probe <- Probes, not lists:any(fun(Pattern) -> fits(Probe, Pattern) end, Patterns)],
+    ok.
+
+fits(Probe, Pattern) ->
+    case lists:splitwith(fun(C) -> C =/= $* end, Pattern) of
+        {Probe, ""} -> true;
+        {Begin, "*"} -> lists:prefix(Begin, Probe);
+        _ -> false
+    end.
 
 %% The failed tests are named in the reason, with all output.
 passes(Module) ->

@@ -22,7 +22,7 @@
 missing() ->
     Tools = [Tool || Tool <- ["unshare", "nsenter", "setpriv", "ip", "ss", "lttng-relayd"],
                      os:find_executable(Tool) =:= false],
-    case {os:cmd("id -u"), Tools, test_viewer:missing()} of
+    case {os:cmd("id -u"), Tools, test_require:first([fun test_lttng:missing/0, fun test_viewer:missing/0])} of
         {"0\n", [], false} -> no_namespaces();
         {"0\n", [], Missing} -> Missing;
         {"0\n", _, _} -> lists:flatten(lists:join(", ", Tools)) ++ " not installed";

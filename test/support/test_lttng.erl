@@ -9,9 +9,9 @@
 %% that was started here ends with the process that started it. If this VM is killed, its sessions and daemons end.
 -module(test_lttng).
 
--export([tools_missing/0, missing/0, start_daemon/0, start_daemon/1, stop_daemon/1, kill_daemon/1, signal_daemon/2,
-         start/2, start/3, enable/2, disable/2, stop/1, finish/1, text/1, read/1, declared/1, discarded/1, balance/2,
-         folder/1, name/1, destroy/1, lttng/3, tracepoints/2, tracepoints/3]).
+-export([tools_missing/0, reader_missing/0, missing/0, start_daemon/0, start_daemon/1, stop_daemon/1, kill_daemon/1,
+         signal_daemon/2, start/2, start/3, enable/2, disable/2, stop/1, finish/1, text/1, read/1, declared/1,
+         discarded/1, balance/2, folder/1, name/1, destroy/1, lttng/3, tracepoints/2, tracepoints/3]).
 
 -define(DEADLINE_MS, 20000).
 
@@ -20,18 +20,25 @@
 
 %% The tools of LTTng that are missing here, or false.
 tools_missing() ->
-    case [Tool || Tool <- ["lttng", "lttng-sessiond", "babeltrace2"], os:find_executable(Tool) =:= false] of
+    not_installed(["lttng", "lttng-sessiond", "babeltrace2"]).
+
+not_installed(Tools) ->
+    case [Tool || Tool <- Tools, os:find_executable(Tool) =:= false] of
         [] -> false;
         Missing -> lists:flatten(lists:join(", ", Missing)) ++ " not installed"
     end.
 
-%% The same, with what read/1 requires.
-missing() ->
-    case {tools_missing(), test_shell:run("/usr/bin/python3 -c 'import bt2'", [])} of
+%% What read/1 lacks here, or false. It needs no LTTng.
+reader_missing() ->
+    case {not_installed(["babeltrace2"]), test_shell:run("/usr/bin/python3 -c 'import bt2'", [])} of
         {false, {0, _}} -> false;
         {false, _} -> "python3-bt2 is not installed";
         {Missing, _} -> Missing
     end.
+
+%% What recording and reading lack.
+missing() ->
+    test_require:first([fun tools_missing/0, fun reader_missing/0]).
 
 %% -- Daemons ---------------------------------------------------------------------------------
 

@@ -5,14 +5,8 @@
 
 %% What is missing here, or false.
 missing() ->
-    first([fun test_viewer:missing/0, fun test_npm:missing/0, fun browser_missing/0, fun test_npm:fetch/0]).
-
-first([]) -> false;
-first([Missing | Rest]) ->
-    case Missing() of
-        false -> first(Rest);
-        Reason -> Reason
-    end.
+    test_require:first([fun test_viewer:missing/0, fun test_npm:missing/0,
+                        fun browser_missing/0, fun test_npm:fetch/0]).
 
 browser_missing() ->
     os:find_executable("chromium") =:= false andalso "chromium is not installed".

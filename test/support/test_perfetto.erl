@@ -5,14 +5,8 @@
 
 %% What the tests lack here, or false.
 missing() ->
-    first([fun test_viewer:missing/0, fun test_npm:missing/0, fun protoc_missing/0, fun test_npm:fetch/0]).
-
-first([]) -> false;
-first([Missing | Rest]) ->
-    case Missing() of
-        false -> first(Rest);
-        Reason -> Reason
-    end.
+    test_require:first([fun test_viewer:missing/0, fun test_npm:missing/0,
+                        fun protoc_missing/0, fun test_npm:fetch/0]).
 
 protoc_missing() ->
     os:find_executable("protoc") =:= false andalso "protoc not installed".
@@ -46,7 +40,7 @@ value(Cell) ->
     catch error:badarg -> Cell
     end.
 
-%% The packets as protoc writes them, by the names of perfetto.proto.
+%% The packets as protoc writes them, by the names of trace.proto.
 -spec packets(file:filename()) -> [binary()].
 packets(File) ->
     Proto = filename:join(test_shell:project(), "viewer/perfetto/trace.proto"),

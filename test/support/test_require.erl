@@ -2,7 +2,7 @@
 %% since everything can be installed there.
 -module(test_require).
 
--export([tool/2]).
+-export([tool/2, first/1]).
 
 %% Returns the configuration, or throws what Common Test takes for a skip.
 tool(false, Config) ->
@@ -13,4 +13,12 @@ tool(Missing, _Config) ->
     case os:getenv("CI") of
         "true" -> ct:fail("not in CI: ~ts", [Reason]);
         _ -> throw({skip, Reason})
+    end.
+
+%% The first thing that is missing, or false.
+first([]) -> false;
+first([Missing | Rest]) ->
+    case Missing() of
+        false -> first(Rest);
+        Reason -> Reason
     end.

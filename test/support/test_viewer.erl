@@ -17,10 +17,10 @@
 
 %% What the viewer or its tests lack here, or false.
 missing() ->
-    case {plugins(), test_lttng:missing()} of
-        {[], _} -> "the plugin is not built: it requires libbabeltrace2-dev and pkg-config";
-        {_, Missing} -> Missing
-    end.
+    test_require:first([fun test_lttng:reader_missing/0, fun plugin_missing/0]).
+
+plugin_missing() ->
+    plugins() =:= [] andalso "the plugin is not built: it requires libbabeltrace2-dev and pkg-config".
 
 %% The plugin's folder.
 plugin() ->

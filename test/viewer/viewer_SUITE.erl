@@ -33,7 +33,7 @@ groups() ->
      {damaged, [], [truncated, metadata_damaged, other_provider, empty, no_trace, written_by_another, hostile_texts]}].
 
 init_per_suite(Config) ->
-    test_require:tool(test_viewer:missing(), Config).
+    test_require:tool(test_require:first([fun test_viewer:missing/0, fun test_lttng:missing/0]), Config).
 
 end_per_suite(_) ->
     ok.

@@ -1,4 +1,4 @@
-# Reads perfetto.proto. Writes a header with the number of each field and each value of an enum, by the name of the
+# Reads trace.proto. Writes a header with the number of each field and each value of an enum, by the name of the
 # block that it stands in: PF_TracePacket_timestamp.
 
 BEGIN { print "enum {" }

@@ -7,17 +7,6 @@
  *
  *     messages -> reader -> estimate
  *     messages -> order -> reader -> model -> sink
- *
- * The rooms of the viewer, each of which uses only those below it:
- *
- *     plugin
- *     report, page, perfetto, flame, sequence, dump   the sinks, one kind of picture each
- *     summary, stacks     what several of them show: tables and findings; stacks with their times
- *     who                 nodes and processes, also after the model has released them
- *     offsets             how much the clocks of hosts differ
- *     model               the state of nodes, from their events
- *     reading             messages of babeltrace2 as recorded events
- *     shared              files, JSON, texts; what the model tells, what a sink is
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +20,9 @@
 #include "reading/reader.h"
 #include "shared/params.h"
 #include "shared/sink.h"
+
+#define SINK(room, name) extern const struct dt_sink dt_sink_##room;
+#include "sinks.def"
 
 struct component {
     const struct dt_sink *sink;

@@ -91,7 +91,4 @@ struct dt_sink {
     const GError *(*failed)(void *s);
 };
 
-#define SINK(room, name) extern const struct dt_sink dt_sink_##room;
-#include "sinks.def"
-
 #endif

@@ -6,10 +6,10 @@ EVENT_GROUPS = {
     "messages": ["message_send", "message_receive", "message_delivery"],
     "calls": ["function_*"],
     "gc": ["gc_*"],
-    "ports": ["port_*", "driver_*"],
+    "ports": ["port_*", "org_erlang_otp:driver_*"],
     "requests": ["seq_trace_*"],
     "annotations": ["user_*"],
-    "counters": ["vm_counter"],
+    "counters": ["vm_counter", "process_sample"],
     "log": ["log"],
     "vm": ["vm_long_*", "vm_large_*", "vm_busy_*", "node_up", "node_down"],
     "memory": ["org_erlang_otp:carrier_*"],
@@ -17,7 +17,7 @@ EVENT_GROUPS = {
 
 # These are recorded always: a picture without names helps nobody.
 NAMES = ["process_identity", "port_identity", "node_identity", "dump_*"]
-LIVES = ["process_spawn", "process_exit", "process_register", "process_unregister", "process_link", "process_unlink"]
+LIVES = ["process_spawn", "process_exit", "process_register", "process_link"]
 
 
 def of_groups(groups: Iterable[str]) -> List[str]:

@@ -72,7 +72,7 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
                     "is it a whole recording? `babeltrace2 {folder}` prints its events"),
     "no_recording": (FAILED, "{folder} has no recording of LTTng: no file `metadata` with text is below it",
                      "name the folder that `dyntrace record` has printed"),
-    "exists": (FAILED, "{folder} exists and is not empty", "name another folder: `-o FOLDER`"),
+    "exists": (FAILED, "{folder} exists and is not empty", "name another folder (of report: `--keep`)"),
     "disk_full": (NO_ROOM, "{folder} has {free} free{kept}", "make room there, or record elsewhere: `-o FOLDER`"),
     "no_shm": (NO_ROOM, "/dev/shm has {free} free, too little for LTTng's buffers",
                "make room in /dev/shm, or mount a larger one: `mount -o remount,size=256M /dev/shm`"),

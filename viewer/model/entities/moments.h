@@ -70,7 +70,7 @@ struct dt_moments {
     do {                                                                                           \
         const struct dt_moments *moments_ = (world)->moments;                                      \
                                                                                                    \
-        for (unsigned n_ = 0; moments_->moment[n_]; n_++)                                          \
+        for (unsigned n_ = 0; n_ < DT_HEARERS && moments_->moment[n_]; n_++)                       \
             moments_->moment[n_](__VA_ARGS__);                                                     \
     } while (0)
 

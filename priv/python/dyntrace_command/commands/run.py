@@ -73,10 +73,10 @@ def list_scripts() -> None:
     found = scripts()
     width = max(map(len, found))
     for name, path in found.items():
-        print(f"{name:<{width}}  {first_sentence(path)}")
+        print(f"{name:<{width}}  {first_line(path)}")
 
 
-def first_sentence(path: str) -> str:
+def first_line(path: str) -> str:
     """Returns the first line of the first comment."""
     with open(path, encoding="utf-8") as file:
         return next((line[3:].strip() for line in file if line.startswith(" * ")), "")
