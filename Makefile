@@ -21,6 +21,8 @@ CHECK_NEEDS := $(DEMO_NEEDS) ccache rebar3 bt2 editorconfig gdb perf tplist-bpfc
 BENCH_NEEDS := $(DEMO_NEEDS) bt2 perf runtime_tools gnuplot python3
 VM_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
 MATRIX_NEEDS := erl debootstrap
+# The services of other people that test/systems observes.
+SYSTEMS_NEEDS = $(CHECK_NEEDS) /usr/sbin/rabbitmq-server /usr/sbin/ejabberdctl pika
 ARM64_NEEDS := debootstrap qemu-aarch64-static
 # Other releases compile with gcc only. What reads the pictures, in programs of JavaScript, is the same everywhere.
 RELEASE_NEEDS := $(filter-out clang editorconfig node npm chromium protoc gnuplot,$(CHECK_NEEDS))
@@ -84,14 +86,17 @@ suites = $(subst $(empty) ,$(comma),$(foreach name,$(subst $(comma), ,$(1)),$(ca
 suite = $(or $(basename $(wildcard $(1)/*_SUITE.erl)),\
              $(basename $(wildcard test/*/$(patsubst %_SUITE,%,$(notdir $(1)))_SUITE.erl)),\
              $(error no suite is named $(1)))
-# Neither what needs the virtual machine, nor the soak.
-SUITE_FOLDERS := $(filter-out test/vm test/soak test/support,$(patsubst %/,%,$(wildcard test/*/)))
+# Neither what needs the virtual machine or packaged services, nor the soak.
+SUITE_FOLDERS := $(filter-out test/vm test/systems test/soak test/support,$(patsubst %/,%,$(wildcard test/*/)))
 ALL_SUITES = $(patsubst %_SUITE.erl,%,$(notdir $(wildcard $(addsuffix /*_SUITE.erl,$(SUITE_FOLDERS)))))
 
 check-vm: deps-vm all ## test the scripts of SystemTap and DTrace in a virtual machine (root; makes a chroot)
 	$(REBAR) ct --dir test/vm
 
 check-systemtap: check-vm
+
+check-systems: deps-systems all ## observe Debian's RabbitMQ and ejabberd, as they are and with planted faults (root)
+	tools/apart $(REBAR) ct $(if $(SUITES),--suite $(call suites,$(SUITES)),--dir test/systems)
 
 soak: deps-check all ## load a node while consumers attach and detach (SECONDS=1200)
 	DYNTRACE_SOAK_S=$(or $(SECONDS),1200) tools/apart $(REBAR) ct --dir test/soak
@@ -226,9 +231,11 @@ lint: deps-lint deps-page all check-page ## lines, includes, clang-format, clang
 	$(REBAR) dialyzer
 
 deps: ## install the packages that any target needs
-	tools/deps $(sort $(CHECK_NEEDS) $(BENCH_NEEDS) $(VM_NEEDS) $(MATRIX_NEEDS) $(ARM64_NEEDS) $(LINT_NEEDS))
+	tools/deps $(sort $(CHECK_NEEDS) $(BENCH_NEEDS) $(VM_NEEDS) $(MATRIX_NEEDS) $(ARM64_NEEDS) $(SYSTEMS_NEEDS) \
+	  $(LINT_NEEDS))
 
-deps-page deps-arm64 deps-demo deps-check deps-release deps-bench deps-matrix deps-vm deps-lint: deps-%:
+deps-page deps-arm64 deps-demo deps-check deps-release deps-bench deps-matrix deps-vm deps-systems \
+deps-lint: deps-%:
 	@tools/deps $($(shell echo $* | tr a-z A-Z)_NEEDS)
 
 clean: ## remove all build results
@@ -237,6 +244,6 @@ clean: ## remove all build results
 	rm -rf priv/beam _build
 
 .PHONY: help all demo page check-page screenshot check $(addprefix check-,$(LANES)) check-arm64 check-building \
-        check-busy check-fast check-matrix check-release check-sanitize check-systemtap check-vm check-docs soak docs \
-        install lint bench bench-built clean deps deps-arm64 deps-demo deps-page deps-check deps-release deps-vm \
-        deps-lint deps-bench deps-matrix
+        check-busy check-fast check-matrix check-release check-sanitize check-systems check-systemtap check-vm \
+        check-docs soak docs install lint bench bench-built clean deps deps-arm64 deps-demo deps-page deps-check \
+        deps-release deps-vm deps-systems deps-lint deps-bench deps-matrix
