@@ -159,8 +159,8 @@ ATTACHING_SUITES := usdt builtins lttng otp_provider follow follow_others source
 check-busy: deps-check all ## run the suites that attach consumers ten times beside a busy core (RUNS=3, SUITES=...)
 	tools/apart tools/busy $(or $(RUNS),10) $(call suites,$(or $(SUITES),$(ATTACHING_SUITES)))
 
-# The files that are generated from the catalogue, each with its tool.
-GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/tapset
+# The files that are generated from the catalogue and from the rules of the findings, each with its tool.
+GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/tapset docs/findings.md:tools/findings_md
 
 # OTP_LTTNG is the folder of an OTP that was built with LTTng, and not older than the one of this build: measures OTP's
 # own tracer, too, for two minutes at most.
@@ -197,7 +197,7 @@ check-docs: all
 	  $${g#*:} $(LIB) | diff -u $${g%:*} - || { echo "$${g%:*} is stale: run 'make docs'"; exit 1; }; \
 	done
 
-docs: all ## generate docs/PROBES.md and SystemTap's tapset
+docs: all ## generate docs/PROBES.md, docs/findings.md and SystemTap's tapset
 	for g in $(GENERATED); do $${g#*:} $(LIB) > $${g%:*}.new && mv $${g%:*}.new $${g%:*} || exit 1; done
 
 # The command of the host, with what it needs there: no Erlang. PREFIX must not be this folder.

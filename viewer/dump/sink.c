@@ -272,6 +272,20 @@ static void instant(void *data, const struct dt_instant *i) {
     dt_line_end(s);
 }
 
+static void sample(void *data, struct dt_process *process, const struct dt_process_sample *e,
+                   int64_t now) {
+    struct dt_lines *s = data;
+
+    dt_line_begin(s, now, "sample");
+    dt_line_process(s, "process", process);
+    dt_line_number(s, "queue", (int64_t)e->queue);
+    dt_line_number(s, "memory", (int64_t)e->memory);
+    dt_line_number(s, "reductions", (int64_t)e->reductions);
+    dt_line_text(s, "entry", e->entry);
+    dt_line_text(s, "state", e->state);
+    dt_line_end(s);
+}
+
 static void counter(void *data, struct dt_node *node, const char *name, const char *unit,
                     int64_t value, int64_t now) {
     struct dt_lines *s = data;
@@ -333,6 +347,7 @@ const struct dt_sink dt_sink_dump = {
     .server_call = server_call,
     .span = span,
     .instant = instant,
+    .sample = sample,
     .counter = counter,
     .lost = lost,
 };

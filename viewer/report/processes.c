@@ -45,6 +45,14 @@ static void cells_messages(struct dt_columns *c, const struct dt_who *who) {
     dt_cell_number(c, dt_who_mailbox_max(who));
 }
 
+static void cells_sampled(struct dt_columns *c, const struct dt_who *who) {
+    dt_cell_number(c, dt_who_queue_max(who));
+    if (who->sampled)
+        dt_cell_bytes(c, who->sampled->max_memory);
+    else
+        dt_columns_text(c, "");
+}
+
 static void that_runs(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     const struct dt_who *who = row;
     cells_process(c, summary, who);
@@ -53,6 +61,7 @@ static void that_runs(struct dt_columns *c, const struct dt_summary *summary, co
     dt_cell_ns(c, longest_wait(who));
     cells_collecting(c, who);
     cells_messages(c, who);
+    cells_sampled(c, who);
 }
 
 static void that_talks(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
@@ -83,11 +92,11 @@ static const struct {
     {run,
      {.title = "Processes by run time",
       .columns = PROCESS_COLUMNS("ran", "runnable", "longest", "collected", "GCs", "sent",
-                                 "received", "mailbox"),
+                                 "received", "in flight", "queue", "memory"),
       .cells = that_runs}},
     {dt_kept_by_messages,
      {.title = "Processes by messages sent and received",
-      .columns = PROCESS_COLUMNS("sent", "received", "mailbox"),
+      .columns = PROCESS_COLUMNS("sent", "received", "in flight"),
       .cells = that_talks}},
     {collecting,
      {.title = "Processes by time of garbage collection",

@@ -246,8 +246,7 @@ struct dt_exit {
     struct dt_process *process;
     int64_t time;
     const char *reason; /* text */
-    bool is_crash;      /* neither normal, shutdown, {shutdown, _}, nor killed by its supervisor's
-                           shutdown: after the parent has unlinked it */
+    bool is_crash;      /* not an orderly end: model/entities/ends.h */
     struct dt_process **linked; /* those linked to it, as far as links were recorded */
     unsigned links;
 };

@@ -9,6 +9,8 @@
 /* Bytes of a request's shape, and of texts that are shown as examples. */
 enum { SHAPE = 80, EXAMPLE = 160 };
 
+enum { PER_MILLE = 1000 };
+
 static void drop_who(gpointer who) {
     dt_who_drop(who);
 }
@@ -50,6 +52,7 @@ void dt_summary_process_exited(void *s, const struct dt_exit *e) {
     struct dt_who *who = dt_summary_traced(summary, e->process);
     dt_summary_told(summary, who->node, DT_TOLD_EXITS);
     summary->exits++;
+    who->has_crashed = e->is_crash;
     if (!e->is_crash)
         return;
     GPtrArray *linked = g_ptr_array_new_with_free_func(drop_who);
@@ -67,6 +70,8 @@ void dt_summary_process_gone(void *s, struct dt_process *process) {
     struct dt_who *who = dt_who_gone(&summary->whos, process);
     if (!who)
         return;
+    if (who->kind == DT_PROCESS || who->kind == DT_PORT)
+        dt_lives_add(&summary->lives, &summary->whos, who);
     if (who->kind == DT_PROCESS)
         dt_kept_add(&summary->processes, who);
     else if (who->kind == DT_PORT)
@@ -163,6 +168,7 @@ void dt_summary_call_begin(void *s, struct dt_frame *frame) {
     struct dt_summary *summary = s;
     struct dt_who *who = dt_summary_traced(summary, frame->process);
     dt_summary_told(summary, who->node, DT_TOLD_CALLS);
+    who->call_events++;
     if (!frame->inferred) {
         dt_summary_at(summary, frame->begin);
         dt_load_count(&summary->load, &summary->period, who->node, DT_LOAD_CALLS, frame->begin);
@@ -209,6 +215,7 @@ void dt_summary_call_end(void *s, struct dt_frame *frame) {
     dt_summary_at(summary, frame->end);
     dt_summary_told(summary, who->node, DT_TOLD_RETURNS);
     row->measured++;
+    who->call_events++;
     if (is_outermost)
         row->total += frame->end - frame->begin;
     if (frame->own > 0)
@@ -346,6 +353,9 @@ void dt_summary_counter(void *s, struct dt_node *node, const char *name, const c
     row->min = row->count ? MIN(row->min, value) : value;
     row->max = row->count ? MAX(row->max, value) : value;
     row->last = value;
+    /* Of shares only: for their average. */
+    if (value >= 0 && value <= PER_MILLE)
+        row->total += value;
     row->count++;
 }
 
@@ -373,6 +383,7 @@ void dt_summary_end(struct dt_summary *summary, const struct dt_model *model) {
     dt_kept_cut(&summary->ports);
     dt_list_sort(&summary->crashes);
     dt_list_sort(&summary->log);
+    dt_list_sort(&summary->nodes_down);
     dt_list_sort(&summary->waits);
     dt_list_sort(&summary->collections);
 }
