@@ -328,9 +328,11 @@ static void waits(struct dt_summary *summary) {
 }
 
 static void collections(struct dt_summary *summary) {
-    if (summary->collections.rows->len) {
-        const struct dt_listed *row =
-            &g_array_index(summary->collections.rows, struct dt_listed, 0);
+    const struct dt_listed *row = NULL;
+    for (guint i = 0; i < summary->collections.rows->len && (!row || row->is_stretched); i++)
+        row = &g_array_index(summary->collections.rows, struct dt_listed, i);
+    /* A stretched one is no pause of the collector. */
+    if (row && !row->is_stretched) {
         g_autofree char *name = dt_who_show_where(&summary->whos, row->who);
         if (row->ns >= limits.collection)
             find(summary, row->ns >= limits.long_collection ? DT_HIGH : DT_MEDIUM, "collections",
