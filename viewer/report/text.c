@@ -237,7 +237,8 @@ static void collection(struct dt_columns *c, const struct dt_summary *summary, c
     const struct dt_listed *collection = row;
     dt_cell_time(c, summary, collection->time);
     dt_cell_ns(c, collection->ns);
-    dt_columns_text(c, collection->is_major ? "major" : "minor");
+    dt_columns_printf(c, "%s%s", collection->is_major ? "major" : "minor",
+                      collection->is_stretched ? ", stretched" : "");
     dt_cell_words(c, collection->reclaimed);
     dt_cell_words(c, collection->heap);
     cells_where(c, summary, collection);

@@ -101,11 +101,12 @@ static void on_runnable(struct dt_summary *summary, struct dt_who *who,
 
 static void on_collecting(struct dt_summary *summary, struct dt_who *who,
                           const struct dt_interval *i) {
-    int64_t ns = i->end - i->begin;
+    int64_t ns = i->end - i->begin, credible = MIN(ns, i->explained);
     dt_summary_told(summary, who->node, DT_TOLD_COLLECTIONS);
-    who->collecting += ns;
+    who->collecting += credible;
     who->collections++;
-    dt_load_time(&summary->load, &summary->period, who->node, DT_LOAD_COLLECTING, i->begin, i->end);
+    dt_load_time(&summary->load, &summary->period, who->node, DT_LOAD_COLLECTING, i->begin,
+                 i->begin + credible);
     if (i->is_open || !dt_list_wants(&summary->collections, ns))
         return;
     dt_list_add(&summary->collections, (struct dt_listed){.who = who,
@@ -113,9 +114,24 @@ static void on_collecting(struct dt_summary *summary, struct dt_who *who,
                                                           .time = i->begin,
                                                           .ns = ns,
                                                           .is_major = i->is_major,
+                                                          .is_stretched = dt_is_stretched(i),
                                                           .inferred = i->inferred,
                                                           .reclaimed = i->reclaimed,
                                                           .heap = i->heap + i->old_heap});
+}
+
+static void on_running(struct dt_summary *summary, struct dt_who *who,
+                       const struct dt_interval *i) {
+    enum dt_scheduler_kind kind = i->scheduler ? i->scheduler->kind : DT_SCHEDULER_NORMAL;
+    bool is_io = kind == DT_SCHEDULER_DIRTY_IO;
+    dt_summary_told(summary, who->node, DT_TOLD_SCHEDULING);
+    who->is_traced = who->ran = true;
+    *(is_io ? &who->dirty_io : &who->run) += i->end - i->begin;
+    if (kind == DT_SCHEDULER_DIRTY_CPU)
+        who->dirty_cpu += i->end - i->begin;
+    if (who->kind == DT_PROCESS)
+        dt_load_time(&summary->load, &summary->period, who->node,
+                     is_io ? DT_LOAD_DIRTY_IO : DT_LOAD_RUN, i->begin, i->end);
 }
 
 void dt_summary_interval(void *s, const struct dt_interval *i) {
@@ -124,12 +140,7 @@ void dt_summary_interval(void *s, const struct dt_interval *i) {
     struct dt_who *who = dt_who_of(&summary->whos, i->process);
     switch (i->state) {
     case DT_STATE_RUNNING:
-        dt_summary_told(summary, who->node, DT_TOLD_SCHEDULING);
-        who->is_traced = who->ran = true;
-        who->run += i->end - i->begin;
-        if (who->kind == DT_PROCESS)
-            dt_load_time(&summary->load, &summary->period, who->node, DT_LOAD_RUN, i->begin,
-                         i->end);
+        on_running(summary, who, i);
         break;
     case DT_STATE_RUNNABLE:
         who->is_traced = who->ran = true;

@@ -143,6 +143,8 @@ static void process(GString *to, const void *row) {
     dt_json_number(to, "began", who->began);
     dt_json_number(to, "ended", who->ended);
     dt_json_number(to, "run_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->run));
+    dt_json_number(to, "dirty_cpu_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->dirty_cpu));
+    dt_json_number(to, "dirty_io_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->dirty_io));
     dt_json_number(to, "runnable_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->runnable));
     dt_json_number(to, "waiting_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->waiting));
     dt_json_number(to, "collecting_ns", dt_who_ns(who, DT_TOLD_COLLECTIONS, who->collecting));
@@ -275,6 +277,7 @@ static void collection(GString *to, const void *row) {
     dt_json_number(to, "time", collection->time);
     dt_json_number(to, "ns", collection->ns);
     dt_json_boolean(to, "is_major", collection->is_major);
+    dt_json_boolean(to, "is_stretched", collection->is_stretched);
     count(to, "reclaimed_words", collection->reclaimed);
     count(to, "heap_words", collection->heap);
 }

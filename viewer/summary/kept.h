@@ -25,6 +25,7 @@ dt_criterion dt_kept_by_messages; /* sent and received */
 dt_criterion dt_kept_by_mailbox;  /* the most in flight at once */
 dt_criterion dt_kept_by_queue;    /* by samples */
 dt_criterion dt_kept_by_memory;   /* by samples */
+dt_criterion dt_kept_by_dirty_io; /* time on dirty I/O schedulers */
 void dt_kept_sort(GPtrArray *whos, dt_criterion *by);
 
 #endif
