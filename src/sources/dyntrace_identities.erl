@@ -11,7 +11,7 @@
 %% For dyntrace_autotracer
 -export([dump_message/0]).
 %% Processes
--export([dumper/1, run/1, ports/1]).
+-export([dumper/1, run/1, ports/2]).
 
 -define(PROBES, [process_identity, port_identity, node_identity, dump_start, dump_end]).
 
@@ -24,6 +24,12 @@
 
 %% How often the process that tells the ports looks whether one of them does not answer.
 -define(POLL_MS, 100).
+
+%% No event tells of a socket that is accepted, nor of the address that one connects to. So while somebody listens, the
+%% ports that are new are told once per second: so many at most, on nodes with no more ports than that.
+-define(NEW_PORTS_MS, 1000).
+-define(MOST_NEW, 200).
+-define(MOST_PORTS, 20000).
 
 %% How deep terms in the log are shown.
 -define(DEPTH, 40).
@@ -40,6 +46,7 @@
 
 -record(source, {every :: never | pos_integer(),
                  label_keys :: [atom()],
+                 text :: full | shape,
                  dumper :: pid() | none,
                  started :: integer(),
                  %% The probes that may be fired.
@@ -51,9 +58,9 @@
                  %% Asks for a dump.
                  timer = none :: none | reference()}).
 
-on(Enabled, #{dump := Every, label_keys := LabelKeys, probes := Allowed}) ->
-    {on, started(#source{every = Every, label_keys = LabelKeys, dumper = none, started = 0, allowed = Allowed,
-                         attached = attached(Enabled)})}.
+on(Enabled, #{dump := Every, label_keys := LabelKeys, text := Text, probes := Allowed}) ->
+    {on, started(#source{every = Every, label_keys = LabelKeys, text = Text, dumper = none, started = 0,
+                         allowed = Allowed, attached = attached(Enabled)})}.
 
 %% Whoever attaches gets a dump, also where the probe was enabled already.
 poll(Enabled, State = #source{dumper = none, started = Started}) ->
@@ -96,8 +103,8 @@ off(#source{dumper = Dumper}) ->
     true = exit(Dumper, kill),
     ok.
 
-started(State = #source{every = Every, label_keys = LabelKeys, allowed = Allowed, ended = Ended}) ->
-    Dumper = spawn_opt(?MODULE, dumper, [{Every, LabelKeys, Allowed, Ended}], [link, {priority, high}]),
+started(State = #source{every = Every, label_keys = LabelKeys, text = Text, allowed = Allowed, ended = Ended}) ->
+    Dumper = spawn_opt(?MODULE, dumper, [{Every, LabelKeys, Text, Allowed, Ended}], [link, {priority, high}]),
     ask(State#source{dumper = Dumper, started = now_ms()}).
 
 attached(Enabled) ->
@@ -131,14 +138,14 @@ now_ms() ->
                  nodes :: dyntrace_node_identities:nodes()}).
 
 %% A sensitive process makes no trace events.
--spec dumper({Every :: never | pos_integer(), LabelKeys :: [atom()], Allowed :: all | [atom()], Ended :: term()}) ->
-          no_return().
-dumper({Every, LabelKeys, Allowed, Ended}) ->
+-spec dumper({Every :: never | pos_integer(), LabelKeys :: [atom()], full | shape, Allowed :: all | [atom()],
+              Ended :: term()}) -> no_return().
+dumper({Every, LabelKeys, Text, Allowed, Ended}) ->
     _ = process_flag(sensitive, true),
     alarmed(Every),
     run(#dumper{every = Every, allowed = Allowed, ended = Ended,
                 calls = dyntrace_initial_calls:new(LabelKeys), nodes = dyntrace_node_identities:new(),
-                ports = spawn_opt(?MODULE, ports, [self()], [link, {priority, high}])}).
+                ports = spawn_opt(?MODULE, ports, [self(), Text], [link, {priority, high}])}).
 
 %% Between dumps it hibernates: the list of processes is garbage. A failure ends it. The same one again is not logged.
 -spec run(#dumper{}) -> no_return().
@@ -271,19 +278,42 @@ told(Pid, Parent, Initial, Name, Label) ->
 
 %% -- Ports -----------------------------------------------------------------------------
 
-%% A process of its own waits for the ports' answers.
--spec ports(Dumper :: pid()) -> no_return().
-ports(Dumper) ->
-    _ = process_flag(sensitive, true),
-    tell_ports(Dumper, dyntrace_port_asker:new(fun tell_port/2)).
+%% A process of its own waits for the ports' answers. Told: the ports that were there at the last look, sorted.
+-record(ports, {dumper :: pid(),
+                asker :: dyntrace_port_asker:asker(),
+                told = [] :: [port()]}).
 
-tell_ports(Dumper, Asker) ->
+-spec ports(Dumper :: pid(), full | shape) -> no_return().
+ports(Dumper, Text) ->
+    _ = process_flag(sensitive, true),
+    Tell = fun(Port, N) -> tell_port(Port, N, Text) end,
+    tell_ports(#ports{dumper = Dumper, asker = dyntrace_port_asker:new(Tell)}).
+
+tell_ports(State = #ports{dumper = Dumper}) ->
     receive
         tell ->
-            Told = until_told(dyntrace_port_asker:ask(erlang:ports(), Asker)),
+            Now = lists:sort(erlang:ports()),
+            Told = told_ports(Now, State#ports{told = Now}),
             Dumper ! {told_ports, self()},
-            tell_ports(Dumper, Told)
+            tell_ports(Told)
+    after ?NEW_PORTS_MS ->
+            tell_ports(told_new(State))
     end.
+
+told_new(State = #ports{told = Told}) ->
+    case dyntrace:consumers([port_identity]) =/= [] andalso erlang:system_info(port_count) =< ?MOST_PORTS of
+        true ->
+            Now = lists:sort(erlang:ports()),
+            New = ordsets:subtract(Now, Told),
+            {Next, Left} = lists:split(min(?MOST_NEW, length(New)), New),
+            told_ports(Next, State#ports{told = ordsets:subtract(Now, Left)});
+        false ->
+            State
+    end.
+
+told_ports([], State) -> State;
+told_ports(Ports, State = #ports{asker = Asker}) ->
+    State#ports{asker = until_told(dyntrace_port_asker:ask(Ports, Asker))}.
 
 until_told(Asker) ->
     case dyntrace_port_asker:is_idle(Asker) of
@@ -291,9 +321,13 @@ until_told(Asker) ->
         false -> until_told(dyntrace_port_asker:poll(Asker, ?POLL_MS))
     end.
 
-tell_port(Port, N) ->
+%% Addresses are contents: with `shape' they stay hidden.
+tell_port(Port, N, Text) ->
     _ = N rem ?BATCH =:= 0 andalso receive after ?PAUSE_MS -> ok end,
     case dyntrace_port_asker:info(Port) of
-        {Owner, Name, OsPid} -> ok = dyntrace:report(port_identity, {Port, Owner, Name, OsPid});
+        {Owner, Name, OsPid} -> ok = dyntrace:report(port_identity, {Port, Owner, shown(Port, Name, Text), OsPid});
         closed -> ok
     end.
+
+shown(_, Name, shape) -> Name;
+shown(Port, Name, full) -> dyntrace_port_asker:with_addresses(Port, Name).

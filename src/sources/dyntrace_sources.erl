@@ -27,7 +27,7 @@ modules() ->
 
 %% What they call.
 used() ->
-    [dyntrace_initial_calls, dyntrace_node_identities, dyntrace_port_asker, dyntrace_sampler, erpc].
+    [dyntrace_initial_calls, dyntrace_node_identities, dyntrace_port_asker, dyntrace_sampler, erpc, inet].
 
 -spec new() -> sources().
 new() ->

@@ -19,7 +19,7 @@ suite() ->
     [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [spawned_processes, processes_in_a_dump, labels, noted_labels, ports, nodes, nobody_listens, second_session,
+    [spawned_processes, processes_in_a_dump, labels, noted_labels, ports, sockets, addresses_are_contents, nodes, nobody_listens, second_session,
      second_tracer, storm_of_attaches, every_second,
      dump_during_a_dump, budget_is_spent, hibernating_processes, recorded_from_the_middle, consumer_killed,
      worker_killed, dumper_killed, attach_cycles].
@@ -270,12 +270,78 @@ kept(Open) ->
 told_ports(Consumer) ->
     maps:from_list([{Port, Event} || {port_identity, Event = #{port := Port}} <- test_bpftrace:events(Consumer)]).
 
+%% Both ends of a connection, a listener and sockets of the other kinds. What is accepted and connected after the dump is
+%% told, too.
+sockets(Config) ->
+    start([{interval, 10}], Config),
+    Consumer = attach([port_identity], Config),
+    _ = test_bpftrace:await(Consumer, fun({port_identity, _}) -> true end),
+    Expected = call(Config, fun() -> [kept(fun() -> sockets_of(Kind) end) || Kind <- [v4, v6, unix, udp]] end),
+    Names = maps:from_list([{test_cases:text(Port), Name} || {Port, Name} <- lists:append(Expected)]),
+    until_told(Names, fun() -> names(Consumer) end),
+    ?assertEqual([], [Name || Name <- maps:values(Names), byte_size(Name) > 63]),
+    _ = test_bpftrace:stop(Consumer).
+
+names(Consumer) ->
+    maps:map(fun(_, #{name := Name}) -> Name end, told_ports(Consumer)).
+
+%% On the node: ports with the names that they must have.
+sockets_of(udp) ->
+    {ok, S} = gen_udp:open(0, [{ip, {127, 0, 0, 1}}]),
+    {ok, Number} = inet:port(S),
+    [{S, text("udp_inet 127.0.0.1:~b", [Number])}];
+sockets_of(unix) ->
+    %% Longer than is shown. Of such a path the system takes 107 bytes.
+    Path = lists:flatten(["/tmp/dyntrace-", os:getpid(), lists:duplicate(60, $s)]),
+    {Listener, Client, Accepted} = connected({local, Path}, 0, [local]),
+    ok = file:delete(Path),
+    Cut = fun(Most) -> End = (Most - 2) * 2 div 3, string:slice(Path, 0, Most - 2 - End) ++ ".."
+                           ++ string:slice(Path, length(Path) - End)
+          end,
+    [{Listener, text("tcp_inet ~s", [Cut(54)])}, {Accepted, text("tcp_inet ~s", [Cut(54)])},
+     {Client, text("tcp_inet  <-> ~s", [Cut(24)])}];
+sockets_of(Kind) ->
+    {Ip, Options, Shown} = case Kind of
+                               v4 -> {{127, 0, 0, 1}, [], "127.0.0.1"};
+                               v6 -> {{0, 0, 0, 0, 0, 0, 0, 1}, [inet6], "[::1]"}
+                           end,
+    {Listener, Client, Accepted} = connected(Ip, 0, Options),
+    {ok, Number} = inet:port(Listener),
+    {ok, ClientNumber} = inet:port(Client),
+    [{Listener, text("tcp_inet ~s:~b", [Shown, Number])},
+     {Client, text("tcp_inet ~s:~b <-> ~s:~b", [Shown, ClientNumber, Shown, Number])},
+     {Accepted, text("tcp_inet ~s:~b <-> ~s:~b", [Shown, Number, Shown, ClientNumber])}].
+
+connected(Address, Number, Options) ->
+    {ok, Listener} = gen_tcp:listen(Number, [{ip, Address} | Options]),
+    {ok, Bound} = inet:port(Listener),
+    {ok, Client} = gen_tcp:connect(Address, if is_integer(Bound) -> Bound; true -> 0 end, Options),
+    {ok, Accepted} = gen_tcp:accept(Listener),
+    {Listener, Client, Accepted}.
+
+text(Format, Args) ->
+    iolist_to_binary(io_lib:format(Format, Args)).
+
+addresses_are_contents(Config) ->
+    start([{interval, 10}, {text, shape}], Config),
+    Socket = call(Config, fun() -> kept(fun() -> {ok, S} = gen_udp:open(0), S end) end),
+    Consumer = attach([port_identity], Config),
+    until_told(#{test_cases:text(Socket) => <<"udp_inet">>}, fun() -> names(Consumer) end),
+    _ = test_bpftrace:stop(Consumer).
+
 %% On the node.
 port_identities() ->
     maps:from_list([{test_cases:text(Port), #{port => test_cases:text(Port), owner => test_cases:text(Owner),
-                                              name => list_to_binary(Name), os_pid => os_pid(Port)}}
+                                              name => named(Port, Name), os_pid => os_pid(Port)}}
                     || Port <- erlang:ports(), {connected, Owner} <- [erlang:port_info(Port, connected)],
                        {name, Name} <- [erlang:port_info(Port, name)]]).
+
+%% A socket that is not connected.
+named(Port, "udp_inet") ->
+    {ok, Number} = inet:port(Port),
+    text("udp_inet 0.0.0.0:~b", [Number]);
+named(_, Name) ->
+    list_to_binary(Name).
 
 os_pid(Port) ->
     case erlang:port_info(Port, os_pid) of

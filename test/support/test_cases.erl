@@ -191,7 +191,7 @@ run(function_value) ->
 
 %% Only of prim_file's functions; the name is the first argument, if that is one.
 run(file_call) ->
-    Functions = [{read_file, 1}, {open, 2}, {position, 2}],
+    Functions = [{read_file, 1}, {open, 2}, {close, 1}],
     [1 = test_trace:trace_pattern({prim_file, F, A}, true, [local]) || {F, A} <- Functions],
     1 = test_trace:trace_pattern({?MODULE, identity, 1}, true, [local]),
     Names = ["/no/such file", <<"/no/such/file">>],
@@ -199,13 +199,13 @@ run(file_call) ->
                                       ?MODULE:identity("/no/such"),
                                       [{error, enoent} = prim_file:read_file(Name) || Name <- Names],
                                       {ok, Null} = prim_file:open("/dev/null", [read]),
-                                      {ok, 0} = prim_file:position(Null, bof),
+                                      ok = prim_file:close(Null),
                                       {error, badarg} = prim_file:read_file(no_name)
                               end),
     no_patterns(),
     [{file_call, #{pid => text(Pid), entry => location({prim_file, F, A}), file => File}}
      || {F, A, File} <- [{read_file, 1, text_of(Name)} || Name <- Names]
-            ++ [{open, 2, <<"\"/dev/null\"">>}, {position, 2, <<>>}, {read_file, 1, <<>>}]];
+            ++ [{open, 2, <<"\"/dev/null\"">>}, {close, 1, <<>>}, {read_file, 1, <<>>}]];
 
 run(file_return) ->
     [1 = test_trace:trace_pattern({prim_file, F, A}, [{'_', [], [{exception_trace}]}], [local])
