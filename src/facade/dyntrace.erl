@@ -116,7 +116,8 @@
                   undecoded := #{atom() => pos_integer()}}.
 
 -type following() :: #{processes := [atom()], ports := [atom()], calls := dyntrace_trace_flags:calls(),
-                       files := boolean(), seq_trace := boolean(), senders := boolean(), sources := [dyntrace_source:name()],
+                       files := boolean(), seq_trace := boolean(), senders := boolean(),
+                       sources := [dyntrace_source:name()],
                        untraced := non_neg_integer(), withheld := #{atom() => string()},
                        paused := boolean(), pauses := non_neg_integer(), skipped := non_neg_integer()}.
 %% `processes', `ports': the trace flags that are set. `calls': which events of a call are traced. `files': whether

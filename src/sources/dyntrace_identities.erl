@@ -11,7 +11,7 @@
 %% For dyntrace_autotracer
 -export([dump_message/0]).
 %% Processes
--export([dumper/1, run/1, ports/2]).
+-export([dumper/2, run/1, ports/2]).
 
 -define(PROBES, [process_identity, port_identity, node_identity, dump_start, dump_end]).
 
@@ -46,6 +46,7 @@
 
 -record(source, {every :: never | pos_integer(),
                  label_keys :: [atom()],
+                 labels :: none | {module(), atom()},
                  text :: full | shape,
                  dumper :: pid() | none,
                  started :: integer(),
@@ -53,28 +54,36 @@
                  allowed :: all | [atom()],
                  %% Why the last dumper has ended.
                  ended = none :: term(),
+                 %% What is wrong with the function of labels.
+                 problem = none :: none | string(),
                  %% The consumers of probes of identities that were attached at the last poll.
                  attached :: [consumer()],
                  %% Asks for a dump.
                  timer = none :: none | reference()}).
 
-on(Enabled, #{dump := Every, label_keys := LabelKeys, text := Text, probes := Allowed}) ->
-    {on, started(#source{every = Every, label_keys = LabelKeys, text = Text, dumper = none, started = 0,
-                         allowed = Allowed, attached = attached(Enabled)})}.
+on(Enabled, #{dump := Every, label_keys := LabelKeys, labels := Labels, text := Text, probes := Allowed}) ->
+    {on, started(#source{every = Every, label_keys = LabelKeys, labels = Labels, text = Text, allowed = Allowed,
+                         dumper = none, started = 0, attached = attached(Enabled)})}.
 
 %% Whoever attaches gets a dump, also where the probe was enabled already.
-poll(Enabled, State = #source{dumper = none, started = Started}) ->
-    {on, case now_ms() - Started >= ?AGAIN_MS of
-             true -> started(State#source{attached = attached(Enabled)});
-             false -> State
-         end};
-poll(Enabled, State = #source{attached = Before}) ->
+poll(Enabled, State = #source{problem = Problem}) ->
+    case {Problem, polled(Enabled, State)} of
+        {none, New} -> {on, New};
+        {_, New} -> {partly, #{labels => Problem}, New}
+    end.
+
+polled(Enabled, State = #source{dumper = none, started = Started}) ->
+    case now_ms() - Started >= ?AGAIN_MS of
+        true -> started(State#source{attached = attached(Enabled)});
+        false -> State
+    end;
+polled(Enabled, State = #source{attached = Before}) ->
     Attached = attached(Enabled),
     New = State#source{attached = Attached},
-    {on, case Attached -- Before of
-             [] -> New;
-             _ -> ask(New)
-         end}.
+    case Attached -- Before of
+        [] -> New;
+        _ -> ask(New)
+    end.
 
 %% The autotracer handles the message after its poll. By then new processes are traced: each one is in the dump, or is
 %% told when it is spawned.
@@ -90,6 +99,8 @@ dump_message() ->
 message({?MODULE, dump}, State = #source{dumper = Dumper}) when is_pid(Dumper) ->
     Dumper ! dump,
     State;
+message({?MODULE, Dumper, {labels, Problem}}, State = #source{dumper = Dumper}) ->
+    State#source{problem = Problem};
 message({'EXIT', Dumper, Why}, State = #source{dumper = Dumper}) ->
     State#source{dumper = none, ended = Why};
 message(_, State) ->
@@ -103,8 +114,8 @@ off(#source{dumper = Dumper}) ->
     true = exit(Dumper, kill),
     ok.
 
-started(State = #source{every = Every, label_keys = LabelKeys, text = Text, allowed = Allowed, ended = Ended}) ->
-    Dumper = spawn_opt(?MODULE, dumper, [{Every, LabelKeys, Text, Allowed, Ended}], [link, {priority, high}]),
+started(State) ->
+    Dumper = spawn_opt(?MODULE, dumper, [self(), State], [link, {priority, high}]),
     ask(State#source{dumper = Dumper, started = now_ms()}).
 
 attached(Enabled) ->
@@ -125,26 +136,29 @@ now_ms() ->
                %% Until when the dump waits for ports.
                until :: integer()}).
 
--record(dumper, {every :: never | pos_integer(),
+-record(dumper, {source :: pid(),
+                 every :: never | pos_integer(),
                  allowed :: all | [atom()],
                  %% Why the dumper before has ended, until this one has made a dump.
                  ended :: term(),
-                 phase = idle :: idle | #dump{} | {purge, dyntrace_initial_calls:purge()},
+                 phase = idle :: idle | asking | #dump{} | {purge, dyntrace_initial_calls:purge()},
                  again = false :: boolean(),
                  %% The process that tells the ports, and whether it does.
                  ports :: pid(),
                  is_telling = false :: boolean(),
                  calls :: dyntrace_initial_calls:calls(),
+                 labels :: dyntrace_labels:labels(),
                  nodes :: dyntrace_node_identities:nodes()}).
 
 %% A sensitive process makes no trace events.
--spec dumper({Every :: never | pos_integer(), LabelKeys :: [atom()], full | shape, Allowed :: all | [atom()],
-              Ended :: term()}) -> no_return().
-dumper({Every, LabelKeys, Text, Allowed, Ended}) ->
+-spec dumper(pid(), #source{}) -> no_return().
+dumper(Source, #source{every = Every, label_keys = Keys, labels = Labels, text = Text, allowed = Allowed,
+                       ended = Ended}) ->
     _ = process_flag(sensitive, true),
     alarmed(Every),
-    run(#dumper{every = Every, allowed = Allowed, ended = Ended,
-                calls = dyntrace_initial_calls:new(LabelKeys), nodes = dyntrace_node_identities:new(),
+    run(#dumper{source = Source, every = Every, allowed = Allowed, ended = Ended,
+                calls = dyntrace_initial_calls:new(Keys), labels = dyntrace_labels:new(Labels),
+                nodes = dyntrace_node_identities:new(),
                 ports = spawn_opt(?MODULE, ports, [self(), Text], [link, {priority, high}])}).
 
 %% Between dumps it hibernates: the list of processes is garbage. A failure ends it. The same one again is not logged.
@@ -169,7 +183,7 @@ until_idle(State) ->
     end.
 
 handle(dump, State = #dumper{phase = idle}) ->
-    start_dump(State);
+    ask_labels(State);
 handle(dump, State) ->
     State#dumper{again = true};
 handle({timeout, _, every}, State = #dumper{every = Every}) ->
@@ -179,21 +193,40 @@ handle({timeout, _, next}, State = #dumper{phase = Phase}) ->
     next(Phase, State);
 handle({told_ports, Ports}, State = #dumper{ports = Ports}) ->
     State#dumper{is_telling = false};
-handle(Message, State = #dumper{calls = Calls, nodes = Nodes}) ->
+handle(Message, State = #dumper{calls = Calls, labels = Labels}) ->
     case dyntrace_initial_calls:message(Message, Calls) of
         {answer, Pid, Identity, New} ->
-            _ = told_again(Pid, Identity),
+            _ = told_again(Pid, Identity, State),
             State#dumper{calls = New};
         {no_answer, New} ->
             State#dumper{calls = New};
         ignored ->
-            State#dumper{nodes = dyntrace_node_identities:message(Message, Nodes)}
+            handle(dyntrace_labels:message(Message, Labels), Message, State)
     end.
+
+handle(ignored, Message, State = #dumper{nodes = Nodes}) ->
+    State#dumper{nodes = dyntrace_node_identities:message(Message, Nodes)};
+handle(Answer = {ready, _}, _, State) ->
+    ask_labels(Answer, State).
 
 alarmed(never) -> ok;
 alarmed(Seconds) -> _ = erlang:start_timer(1000 * Seconds, self(), every), ok.
 
 %% -- A dump ----------------------------------------------------------------------------
+
+%% The dump waits for the labels, which have a limit of time: so each process is told once, with its label.
+ask_labels(State = #dumper{labels = Labels, allowed = Allowed}) ->
+    case enabled(Allowed) of
+        [] -> start_dump(State);
+        _ -> ask_labels(dyntrace_labels:ask(Labels), State)
+    end.
+
+ask_labels({asked, Labels}, State) ->
+    State#dumper{phase = asking, labels = Labels};
+ask_labels({ready, Labels}, State = #dumper{source = Source}) ->
+    Problem = dyntrace_labels:problem(Labels),
+    _ = Problem =/= none andalso (Source ! {?MODULE, self(), {labels, Problem}}),
+    start_dump(State#dumper{labels = Labels}).
 
 %% LTTng enables the probes of a session one by one: the dump is made when there is something to tell.
 start_dump(State = #dumper{allowed = Allowed}) ->
@@ -237,7 +270,7 @@ next(Dump = #dump{rest = Rest}, State) ->
     batch(?BATCH, Rest, Dump, State);
 next({purge, Purge}, State = #dumper{again = Again}) ->
     case dyntrace_initial_calls:purge(Purge) of
-        done when Again -> start_dump(State#dumper{phase = idle});
+        done when Again -> ask_labels(State#dumper{phase = idle});
         done -> State#dumper{phase = idle};
         More -> paused(State#dumper{phase = {purge, More}})
     end.
@@ -246,7 +279,7 @@ batch(N, [Pid | Rest], Dump = #dump{id = Id, count = Count}, State = #dumper{cal
     case cheap(Pid) of
         {Parent, Call, Name} ->
             {Initial, Label, New} = dyntrace_initial_calls:of_process(Pid, Call, Id, Calls),
-            told(Pid, Parent, Initial, Name, Label),
+            told(Pid, Parent, Initial, Name, Label, State),
             batch(N - 1, Rest, Dump#dump{count = Count + 1}, State#dumper{calls = New});
         gone ->
             batch(N - 1, Rest, Dump, State)
@@ -266,14 +299,15 @@ cheap(Pid) ->
 or_empty(undefined) -> [];
 or_empty(Parent) -> Parent.
 
-told_again(Pid, {Initial, Label}) ->
+told_again(Pid, {Initial, Label}, State) ->
     case cheap(Pid) of
-        {Parent, _, Name} -> told(Pid, Parent, Initial, Name, Label);
+        {Parent, _, Name} -> told(Pid, Parent, Initial, Name, Label, State);
         gone -> ok
     end.
 
 %% A process that has no name has [].
-told(Pid, Parent, Initial, Name, Label) ->
+told(Pid, Parent, Initial, Name, Noted, #dumper{labels = Labels}) ->
+    Label = dyntrace_labels:label(Pid, Noted, Labels),
     ok = dyntrace:report(process_identity, {Pid, Parent, Initial, Name, Label, node()}).
 
 %% -- Ports -----------------------------------------------------------------------------

@@ -14,8 +14,8 @@ suite() ->
 
 all() ->
     [every_script_is_here, usage, no_such_library, who_talks, who_sent, messages, names_of_many, calls, call_latency,
-     no_calls, bif_latency, files, ports, cpu, memory, request, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans,
-     nodes, vm_events,
+     no_calls, bif_latency, files, ports, cpu, memory, request, gc_pauses, run_queue, spawn_rate, exits, dead_letters,
+     spans, nodes, vm_events,
      in_a_container, page_bpftrace, page_perf, page_gdb, page_bcc].
 
 init_per_suite(Config) ->

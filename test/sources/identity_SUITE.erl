@@ -19,8 +19,8 @@ suite() ->
     [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [spawned_processes, processes_in_a_dump, labels, noted_labels, ports, sockets, addresses_are_contents, nodes, nobody_listens, second_session,
-     second_tracer, storm_of_attaches, every_second,
+    [spawned_processes, processes_in_a_dump, labels, noted_labels, labels_of_a_function, function_of_labels_fails, ports,
+     sockets, addresses_are_contents, nodes, nobody_listens, second_session, second_tracer, storm_of_attaches, every_second,
      dump_during_a_dump, budget_is_spent, hibernating_processes, recorded_from_the_middle, consumer_killed,
      worker_killed, dumper_killed, attach_cycles].
 
@@ -240,6 +240,62 @@ noting(Notes) ->
                          end),
     receive {Pid, noted} -> Pid end.
 
+%% A function of the program knows what processes are whose dictionaries do not tell it. Bounded texts, in one event.
+labels_of_a_function(Config) ->
+    start([{interval, 10}, {labels, {?MODULE, given_labels}}], Config),
+    Texts = [{"queue orders", <<"\"queue orders\"">>}, {<<"queue bills">>, <<"\"queue bills\"">>},
+             {lists:duplicate(1000, $x), iolist_to_binary([$", lists:duplicate(128, $x), $"])},
+             {unicode:characters_to_binary([1046]), <<"<<208,150>>">>}],
+    Expected = call(Config, fun() ->
+                                    Pids = [spawn(fun sleep/0) || _ <- Texts],
+                                    Noted = noting([{process_name, known}]),
+                                    given([{Noted, "unknown"} | lists:zip(Pids, [Text || {Text, _} <- Texts])]),
+                                    maps:from_list([{test_cases:text(Noted), <<"known">>}
+                                                    | lists:zip([test_cases:text(Pid) || Pid <- Pids],
+                                                                [Shown || {_, Shown} <- Texts])])
+                            end),
+    Consumer = attach([process_identity], Config),
+    Labels = fun() -> maps:map(fun(_, #{label := Label}) -> Label end, told(Consumer)) end,
+    until_told(Expected, Labels),
+    _ = test_bpftrace:stop(Consumer).
+
+%% On the node: Labels is what the function returns, or a fun that it calls.
+given(Labels) ->
+    persistent_term:put(?MODULE, Labels).
+
+given_labels() ->
+    case persistent_term:get(?MODULE) of
+        Fun when is_function(Fun) -> Fun();
+        Labels -> Labels
+    end.
+
+%% Whatever it does, the dumps go on, and info() says what is wrong. It is not called twice at once.
+function_of_labels_fails(Config) ->
+    start([{interval, 10}, {labels, {?MODULE, given_labels}}], Config),
+    call(Config, fun() -> persistent_term:put(calls, counters:new(1, [])) end),
+    Fails = [{fun() -> error(oops) end, "error: oops"},
+             {fun() -> exit(kill) end, "exit: kill"},
+             {fun() -> [] ++ improper end, "1 elements of its result are not {Pid, Text}"},
+             {fun() -> [{self(), [a]}, {self(), [1 | 2]}, {a, "b"}, c, {self(), "fine"}] end,
+              "4 elements of its result are not {Pid, Text}"},
+             {fun() -> lists:seq(1, 20000000) end, "it takes more than 10000000 words"},
+             {fun() -> counters:add(persistent_term:get(calls), 1, 1), receive never -> ok end end, "it takes longer than 2000 ms"}],
+    call(Config, fun() -> given([]) end),
+    Consumer = attach([process_identity, dump_end], Config),
+    Ends = fun() -> length([ended || {dump_end, _} <- test_bpftrace:events(Consumer)]) end,
+    test_wait:until("the first dump", fun() -> Ends() >= 1 end),
+    ?assertEqual(#{}, maps:get(withheld, test_autotracer:following(Config))),
+    [begin
+         Before = Ends(),
+         call(Config, fun() -> given(Fun) end),
+         ok = call(Config, fun dyntrace:dump/0),
+         test_wait:until({"a dump", Why}, fun() -> Ends() > Before end),
+         until_following(withheld, fun(#{labels := Text}) -> lists:suffix(", last: " ++ Why, Text); (_) -> false end,
+                         Config)
+     end || {Fun, Why} <- Fails],
+    ?assertEqual(1, call(Config, fun() -> counters:get(persistent_term:get(calls), 1) end)),
+    _ = test_bpftrace:stop(Consumer).
+
 %% -- Ports -----------------------------------------------------------------------------------
 
 %% Ports that were there before, a program among them; then one that is opened, which the next dump completes.
@@ -276,7 +332,8 @@ sockets(Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([port_identity], Config),
     _ = test_bpftrace:await(Consumer, fun({port_identity, _}) -> true end),
-    Expected = call(Config, fun() -> [kept(fun() -> sockets_of(Kind) end) || Kind <- [v4, v6, unix, udp]] end),
+    Expected = call(Config, fun() -> [kept(fun() -> sockets_of(Kind) end) || Kind <- [v4, v6, unix, udp]]
+                            end),
     Names = maps:from_list([{test_cases:text(Port), Name} || {Port, Name} <- lists:append(Expected)]),
     until_told(Names, fun() -> names(Consumer) end),
     ?assertEqual([], [Name || Name <- maps:values(Names), byte_size(Name) > 63]),
