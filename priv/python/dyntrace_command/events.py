@@ -5,6 +5,7 @@ EVENT_GROUPS = {
     "scheduling": ["process_scheduled", "port_scheduled"],
     "messages": ["message_send", "message_receive", "message_delivery"],
     "calls": ["function_*"],
+    "files": ["file_*"],
     "gc": ["gc_*"],
     "ports": ["port_*", "driver_*"],
     "requests": ["seq_trace_*"],
