@@ -18,6 +18,8 @@ plant(Kind) ->
     Self = self(),
     {Owner, Ref} = spawn_monitor(fun() ->
                                          true = register(?OWNER, self()),
+                                         %% Else crashes are reported to the node of the tool that called, which goes.
+                                         true = group_leader(whereis(user), self()),
                                          ok = start(Kind),
                                          Self ! {self(), planted},
                                          receive remove -> exit(shutdown) end
