@@ -17,13 +17,13 @@ static const char intro[] =
     "shown as such.\n";
 
 /* The words of units. */
-#define NUMBER  ""
-#define TIMES   " times"
+#define NUMBER ""
+#define TIMES " times"
 #define PERCENT " %"
-#define NS      " ns"
-#define MS      " ms"
+#define NS " ns"
+#define MS " ms"
 #define SECONDS " s"
-#define MB      " MB"
+#define MB " MB"
 
 static const struct rule {
     const char *name, *about, *severity, *looks_at, *limits, *why, *next;

@@ -13,8 +13,8 @@ _dyntrace()
         -o | --output | --keep) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
         --sort) mapfile -t COMPREPLY < <(compgen -W 'run sent received gc gcs' -- "$word"); return ;;
         --events)
-            mapfile -t COMPREPLY < <(compgen -W 'all scheduling messages calls gc ports requests annotations counters samples
-                                                 log vm memory' -- "$word")
+            mapfile -t COMPREPLY < <(compgen -W 'all scheduling messages calls gc ports requests annotations counters
+                                                 samples log vm memory' -- "$word")
             return ;;
     esac
     case $command in

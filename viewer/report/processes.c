@@ -58,14 +58,19 @@ static void that_runs(struct dt_columns *c, const struct dt_summary *summary, co
     cells_process(c, summary, who);
     dt_cell_ns(c, run(who));
     cell_runnable(c, who);
-    dt_cell_ns(c, longest_wait(who));
-    cells_collecting(c, who);
+    dt_cell_ns(c, collecting(who));
     cells_messages(c, who);
     cells_sampled(c, who);
 }
 
 static void that_talks(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     cells_process(c, summary, row);
+    cells_messages(c, row);
+}
+
+static void that_queues(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
+    cells_process(c, summary, row);
+    cells_sampled(c, row);
     cells_messages(c, row);
 }
 
@@ -91,13 +96,17 @@ static const struct {
 } orders[] = {
     {run,
      {.title = "Processes by run time",
-      .columns = PROCESS_COLUMNS("ran", "runnable", "longest", "collected", "GCs", "sent",
-                                 "received", "in flight", "queue", "memory"),
+      .columns = PROCESS_COLUMNS("ran", "runnable", "collected", "sent", "received", "in flight",
+                                 "queue", "memory"),
       .cells = that_runs}},
     {dt_kept_by_messages,
      {.title = "Processes by messages sent and received",
       .columns = PROCESS_COLUMNS("sent", "received", "in flight"),
       .cells = that_talks}},
+    {dt_kept_by_queue,
+     {.title = "Processes by their longest message queue, by samples",
+      .columns = PROCESS_COLUMNS("queue", "memory", "sent", "received", "in flight"),
+      .cells = that_queues}},
     {collecting,
      {.title = "Processes by time of garbage collection",
       .columns = PROCESS_COLUMNS("collected", "GCs", "ran"),

@@ -37,7 +37,8 @@ static char *which_of(uint64_t calls) {
 static void slow_server(struct dt_summary *summary, const struct dt_served *served) {
     int64_t took = dt_quantile_high(&served->took), queued = dt_quantile_high(&served->queued);
     int64_t worked = dt_quantile_high(&served->worked);
-    if (took < dt_limits.slow_server.call)
+    bool are_few = served->took.count < (uint64_t)dt_limits.slow_server.calls;
+    if (took < (are_few ? dt_limits.slow_server.of_few : dt_limits.slow_server.call))
         return;
     g_autofree char *name = dt_who_show_where(&summary->whos, served->server);
     g_autofree char *which = which_of(served->took.count);
@@ -49,7 +50,6 @@ static void slow_server(struct dt_summary *summary, const struct dt_served *serv
                                served->queued.count >= DT_P99_NUMBERS ? "p99" : "the longest");
     bool is_queue =
         queued != DT_NO_VALUE && queued / dt_limits.slow_server.queued_to_worked >= worked;
-    bool are_few = served->took.count < (uint64_t)dt_limits.slow_server.calls;
     dt_find(summary, DT_RULE_slow_server,
             are_few    ? DT_LOW
             : is_queue ? DT_HIGH
