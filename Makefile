@@ -117,7 +117,7 @@ chroot-of-%: deps-matrix
 # depend on neither. Suites that mostly build run apart.
 BUILDING_SUITES := text examples release
 # These read pictures and manifests with programs of JavaScript.
-READING_SUITES := flame kubernetes page perfetto report sequence
+READING_SUITES := findings flame kubernetes page perfetto report sequence
 RELEASE_SUITES = $(filter-out bench build native threads viewer_model $(READING_SUITES) $(BUILDING_SUITES), \
                    $(ALL_SUITES))
 

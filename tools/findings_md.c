@@ -6,23 +6,24 @@ static const char intro[] =
     "\n"
     "Generated from `viewer/summary/findings/rules.def` by `make docs`.\n"
     "\n"
-    "[The report](report.md) and [the page](page.md) of a recording begin with findings: what a person should look at\n"
-    "first, the most severe first. `dyntrace report` prints them.\n"
+    "[The report](report.md) and [the page](page.md) of a recording begin with findings: what a\n"
+    "person should look at first, the most severe first. `dyntrace report` prints them.\n"
     "\n"
     "- `high`: work fails or waits now.\n"
     "- `medium`: something is near its limit, or has failed once.\n"
-    "- `low`: worth knowing. Healthy systems may have such findings; they have no others.\n"
+    "- `low`: worth knowing. Healthy systems may have such findings, and no others.\n"
     "\n"
-    "A rule says nothing if the recording does not have what it looks at. A finding that is inferred says so.\n";
+    "A rule says nothing if the recording does not have what it looks at. What is inferred is\n"
+    "shown as such.\n";
 
 /* The words of units. */
-#define NUMBER  ""
-#define TIMES   " times"
+#define NUMBER ""
+#define TIMES " times"
 #define PERCENT " %"
-#define NS      " ns"
-#define MS      " ms"
+#define NS " ns"
+#define MS " ms"
 #define SECONDS " s"
-#define MB      " MB"
+#define MB " MB"
 
 static const struct rule {
     const char *name, *about, *severity, *looks_at, *limits, *why, *next;

@@ -14,7 +14,7 @@ _dyntrace()
         --sort) mapfile -t COMPREPLY < <(compgen -W 'run sent received gc gcs' -- "$word"); return ;;
         --events)
             mapfile -t COMPREPLY < <(compgen -W 'all scheduling messages calls files gc ports requests annotations
-                                                 counters log vm memory' -- "$word")
+                                                 counters samples log vm memory' -- "$word")
             return ;;
     esac
     case $command in

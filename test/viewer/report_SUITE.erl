@@ -16,7 +16,8 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [recording, run_times, dirty_schedulers, collections, stretched, messages, output, unknown_is_null, dead, crashes, quantiles, recursion,
+    [recording, run_times, dirty_schedulers, collections, stretched, messages, samples, output,
+     unknown_is_null, dead, crashes, quantiles, recursion,
      exceptions, server_calls, spans, counters, log, load, findings, lost_comes_first, memory_is_bounded,
      rows_are_bounded, circle_of_parents, text, narrow_text, text_of_counters, text_of_nodes, text_is_harmless,
      parameters].
@@ -111,6 +112,22 @@ messages(Config) ->
                  lists:sort([{pid(From), pid(To), Messages, Inferred}
                              || #{<<"from">> := From, <<"to">> := To, <<"messages">> := Messages,
                                   <<"inferred">> := Inferred} <- rows(talks, Report)])).
+
+%% The true length of a queue, beside what is in flight.
+samples(Config) ->
+    Sample = fun(At, Queue, Memory) ->
+                     {At, process_sample, #{pid => ?A, queue => Queue, memory => Memory, reductions => 10,
+                                            entry => "shop:loop/1", state => "running"}}
+             end,
+    Events = [identity(1000, ?A, "shop_db"), send(2000, ?B, ?A, "m"), delivery(2100, ?B, ?A, "m"),
+              in(3000, ?A, "shop:loop/1"), Sample(4000, 17, 56120448), Sample(5000, 9, 2600),
+              out(6000, ?A, "shop:loop/1")],
+    Report = report(Events, Config),
+    ?assertMatch(#{<<"mailbox_max">> := 1, <<"queue_max">> := 17, <<"memory_max">> := 56120448}, process(?A, Report)),
+    ?assertMatch(#{<<"queue_max">> := null, <<"memory_max">> := null}, process(?B, Report)),
+    [Heads, Row] = table("Processes by run time", text(Events, [], Config)),
+    ?assertEqual(["in", "flight", "queue", "memory"], lists:nthtail(length(words(Heads)) - 4, words(Heads))),
+    ?assertEqual(["1", "17", "56.1", "MB"], lists:nthtail(length(words(Row)) - 4, words(Row))).
 
 %% What processes write to a port.
 output(Config) ->
@@ -326,7 +343,7 @@ narrow_text(Config) ->
                   send(2000, ?B, ?A, Request), delivery(2000, ?B, ?A, Request), in(2100, ?A, "gen_server:loop/7"),
                   send(3000, ?A, ?B, "{#Ref<0.0.0.1>,ok}")], [], Config),
     [Heads, Row] = table("Calls of gen_servers", Lines),
-    ?assertEqual(["caller", "server", "request", "calls", "p50", "p99", "max", "mailbox", "work"], words(Heads)),
+    ?assertEqual(["caller", "server", "request", "calls", "p50", "max", "mailbox", "work"], words(Heads)),
     ?assertEqual(120, string:length(Row)),
     ?assertMatch(["<0.91.0>", "shop_c" ++ _, "shop_db", "{rrrrrrrrrrr...", "1" | _], words(Row)).
 

@@ -802,6 +802,10 @@ other_events(Config) ->
     Stop = fun(Name, Id, Duration, Outcome) ->
                    #{pid => "<0.1.0>", name => Name, id => Id, duration => Duration, outcome => Outcome}
            end,
+    Sample = fun(Pid) ->
+                     #{pid => Pid, queue => 17, memory => 2600, reductions => 80, entry => "shop:loop/1",
+                       state => "waiting"}
+             end,
     Told = told([{0, user_span_start, #{pid => "<0.1.0>", name => "checkout", id => 7}},
                  {5, user_mark, #{pid => "<0.1.0>", name => "miss", value => 1, text => "a\"b"}},
                  {10, user_span_stop, Stop("checkout", 7, 10, "ok")},
@@ -809,6 +813,8 @@ other_events(Config) ->
                  {25, user_span_start, #{pid => "<0.1.0>", name => "open", id => 9}},
                  {30, vm_counter, #{name => "run_queue", value => -3, unit => "number"}},
                  {40, log, #{pid => "<0.2.0>", level => "error", text => "oops"}},
+                 {40, process_sample, Sample("<0.3.0>")}, {40, process_exit, #{pid => "<0.3.0>", reason => "normal"}},
+                 {40, process_sample, Sample("<0.3.0>")},
                  {50, "somebody:else", #{pid => "<0.1.0>"}}], Config),
     has(["10 span process=<0.1.0>#1 id=7 begin=0 end=10 outcome=\"ok\" name=\"checkout\"",
          "20 span process=<0.1.0>#1 id=3 begin=12 end=20 outcome=\"throw\" name=\"before\"",
@@ -816,7 +822,9 @@ other_events(Config) ->
          "5 instant probe=user_mark node=0 process=<0.1.0>#1 other=-",
          "30 counter node=0 name=run_queue value=-3 unit=\"number\"",
          "40 instant probe=log node=0 process=<0.2.0>#2 other=-",
-         "- end events=7 skipped=1"], Told).
+         "40 sample process=<0.3.0>#3 queue=17 memory=2600 reductions=80 entry=\"shop:loop/1\" state=\"waiting\"",
+         "- end events=10 skipped=1"], Told),
+    ?assertEqual(1, length(of_kind("sample", Told))).
 
 %% -- Between nodes -------------------------------------------------------------------------------
 

@@ -64,7 +64,7 @@ static void that_runs(struct dt_columns *c, const struct dt_summary *summary, co
     dt_cell_ns(c, run(who));
     cell_some_ns(c, who->dirty_io);
     cell_runnable(c, who);
-    cells_collecting(c, who);
+    dt_cell_ns(c, collecting(who));
     cells_messages(c, who);
     cells_sampled(c, who);
 }
@@ -80,6 +80,12 @@ static void that_waits_for_files(struct dt_columns *c, const struct dt_summary *
 
 static void that_talks(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     cells_process(c, summary, row);
+    cells_messages(c, row);
+}
+
+static void that_queues(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
+    cells_process(c, summary, row);
+    cells_sampled(c, row);
     cells_messages(c, row);
 }
 
@@ -105,8 +111,8 @@ static const struct {
 } orders[] = {
     {run,
      {.title = "Processes by run time",
-      .columns = PROCESS_COLUMNS("ran", "dirty I/O", "runnable", "collected", "GCs", "sent",
-                                 "received", "in flight", "queue", "memory"),
+      .columns = PROCESS_COLUMNS("ran", "dirty I/O", "runnable", "collected", "sent", "received",
+                                 "in flight", "queue", "memory"),
       .cells = that_runs}},
     {dt_kept_by_dirty_io,
      {.title = "Processes by time on dirty I/O schedulers, mostly waiting for files",
@@ -116,6 +122,10 @@ static const struct {
      {.title = "Processes by messages sent and received",
       .columns = PROCESS_COLUMNS("sent", "received", "in flight"),
       .cells = that_talks}},
+    {dt_kept_by_queue,
+     {.title = "Processes by their longest message queue, by samples",
+      .columns = PROCESS_COLUMNS("queue", "memory", "sent", "received", "in flight"),
+      .cells = that_queues}},
     {collecting,
      {.title = "Processes by time of garbage collection",
       .columns = PROCESS_COLUMNS("collected", "GCs", "ran"),

@@ -265,8 +265,8 @@ struct dt_instant {
 struct dt_exit {
     struct dt_process *process;
     int64_t time;
-    const char *reason; /* text */
-    bool is_crash;      /* not an orderly end: model/entities/ends.h */
+    const char *reason;         /* text */
+    bool is_crash;              /* not an orderly end: model/entities/ends.h */
     struct dt_process **linked; /* those linked to it, as far as links were recorded */
     unsigned links;
 };

@@ -11,6 +11,7 @@ EVENT_GROUPS = {
     "requests": ["seq_trace_*"],
     "annotations": ["user_*"],
     "counters": ["vm_counter"],
+    "samples": ["process_sample"],
     "log": ["log"],
     "vm": ["vm_long_*", "vm_large_*", "vm_busy_*", "node_up", "node_down"],
     "memory": ["org_erlang_otp:carrier_*"],

@@ -6,7 +6,7 @@
 #include "shared/texts.h"
 #include "summary/findings/rules.h"
 
-static gint by_crashes(gconstpointer a, gconstpointer b) {
+static gint worst_first(gconstpointer a, gconstpointer b) {
     const struct dt_lives_row *x = *(struct dt_lives_row *const *)a;
     const struct dt_lives_row *y = *(struct dt_lives_row *const *)b;
     int by = dt_compare((int64_t)y->crashed, (int64_t)x->crashed);
@@ -22,13 +22,16 @@ static bool is_restarted(const struct dt_lives_row *row) {
            row->started >= least && row->crashed * 2 >= row->started;
 }
 
+static const char *what(const struct dt_lives_row *row) {
+    return *row->what ? row->what : "processes";
+}
+
 static void restarted(struct dt_summary *summary, const struct dt_lives_row *row) {
     g_autofree char *parent = dt_who_show_where(&summary->whos, row->parent);
-    const char *what = *row->what ? row->what : "a process";
     dt_find(summary, DT_RULE_restarts, DT_HIGH, row->example,
             "%s crashed %" G_GUINT64_FORMAT " times in %s and was started %" G_GUINT64_FORMAT
             " times, by %s",
-            what, row->crashed, dt_show_ns(dt_recorded(summary)).text, row->started, parent);
+            what(row), row->crashed, dt_show_ns(dt_recorded(summary)).text, row->started, parent);
 }
 
 static bool are_short(const struct dt_summary *summary, const struct dt_lives_row *row,
@@ -38,11 +41,19 @@ static bool are_short(const struct dt_summary *summary, const struct dt_lives_ro
            dt_is_share((int64_t)row->short_ones, (int64_t)row->started, share);
 }
 
+static bool are_short_connections(const struct dt_summary *summary,
+                                  const struct dt_lives_row *row) {
+    return row->kind == DT_PORT && strcmp(row->what, "tcp_inet") == 0 &&
+           are_short(summary, row, dt_limits.short_connections.per_s,
+                     dt_limits.short_connections.share);
+}
+
+static bool are_short_lives(const struct dt_summary *summary, const struct dt_lives_row *row) {
+    return row->kind == DT_PROCESS && !is_restarted(row) &&
+           are_short(summary, row, dt_limits.short_lives.per_s, dt_limits.short_lives.share);
+}
+
 static void short_connections(struct dt_summary *summary, const struct dt_lives_row *row) {
-    if (strcmp(row->what, "tcp_inet") != 0 ||
-        !are_short(summary, row, dt_limits.short_connections.per_s,
-                   dt_limits.short_connections.share))
-        return;
     g_autofree char *opener = dt_who_show_where(&summary->whos, row->parent);
     dt_find(summary, DT_RULE_short_connections, DT_MEDIUM, row->parent,
             "%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
@@ -52,27 +63,26 @@ static void short_connections(struct dt_summary *summary, const struct dt_lives_
 }
 
 static void short_lives(struct dt_summary *summary, const struct dt_lives_row *row) {
-    if (!are_short(summary, row, dt_limits.short_lives.per_s, dt_limits.short_lives.share))
-        return;
     g_autofree char *parent = dt_who_show_where(&summary->whos, row->parent);
     dt_find(summary, DT_RULE_short_lives, DT_LOW, row->parent,
             "%s: %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
             " processes lived at most %s, %.0f per second: started by %s",
-            row->what, row->short_ones, row->started, dt_show_ns(dt_limits.short_lives.life).text,
+            what(row), row->short_ones, row->started, dt_show_ns(dt_limits.short_lives.life).text,
             dt_per_second(summary, row->short_ones), parent);
 }
 
 void dt_find_in_lives(struct dt_summary *summary) {
     g_autoptr(GPtrArray) rows = dt_rows_of(summary->lives.rows);
-    g_ptr_array_sort(rows, by_crashes);
-    int64_t found = 0;
+    int64_t restarts = 0, connections = 0, lives = 0;
+    g_ptr_array_sort(rows, worst_first);
     for (guint i = 0; i < rows->len; i++) {
         const struct dt_lives_row *row = g_ptr_array_index(rows, i);
-        if (row->kind == DT_PORT)
-            short_connections(summary, row);
-        else if (!is_restarted(row))
-            short_lives(summary, row);
-        else if (found++ < dt_limits.restarts.per_rule)
+        if (is_restarted(row) && restarts++ < dt_limits.restarts.per_rule)
             restarted(summary, row);
+        if (are_short_connections(summary, row) &&
+            connections++ < dt_limits.short_connections.per_rule)
+            short_connections(summary, row);
+        if (are_short_lives(summary, row) && lives++ < dt_limits.short_lives.per_rule)
+            short_lives(summary, row);
     }
 }

@@ -53,12 +53,15 @@ struct warning {
     bool is_alarm;
 };
 
-/* Without what differs from line to line. */
+/* Without what differs from line to line: pids, and all numbers are 0. */
 static char *shape_of(const char *text) {
-    char *shape = dt_term_fold(text);
-    for (char *s = shape; *s; s++)
-        if (g_ascii_isdigit(*s))
-            *s = '0';
+    char *shape = dt_term_fold(text), *to = shape;
+    for (const char *s = shape; *s; s++)
+        if (!g_ascii_isdigit(*s))
+            *to++ = *s;
+        else if (to == shape || to[-1] != '0')
+            *to++ = '0';
+    *to = 0;
     return shape;
 }
 

@@ -30,7 +30,7 @@ static void unexplained(struct dt_summary *summary, const struct dt_listed *row,
     dt_find(
         summary, DT_RULE_lost_cpu, DT_LOW, row->who,
         "the host's CPUs are busy: %s had lost its CPU in a garbage collection that took %s for "
-        "%" G_GUINT64_FORMAT " words",
+        "%" G_GUINT64_FORMAT " words (inferred)",
         name, dt_show_ns(row->ns).text, words);
 }
 

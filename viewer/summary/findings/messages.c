@@ -37,7 +37,8 @@ static char *which_of(uint64_t calls) {
 static void slow_server(struct dt_summary *summary, const struct dt_served *served) {
     int64_t took = dt_quantile_high(&served->took), queued = dt_quantile_high(&served->queued);
     int64_t worked = dt_quantile_high(&served->worked);
-    if (took < dt_limits.slow_server.call)
+    bool are_few = served->took.count < (uint64_t)dt_limits.slow_server.calls;
+    if (took < (are_few ? dt_limits.slow_server.of_few : dt_limits.slow_server.call))
         return;
     g_autofree char *name = dt_who_show_where(&summary->whos, served->server);
     g_autofree char *which = which_of(served->took.count);
@@ -49,7 +50,6 @@ static void slow_server(struct dt_summary *summary, const struct dt_served *serv
                                served->queued.count >= DT_P99_NUMBERS ? "p99" : "the longest");
     bool is_queue =
         queued != DT_NO_VALUE && queued / dt_limits.slow_server.queued_to_worked >= worked;
-    bool are_few = served->took.count < (uint64_t)dt_limits.slow_server.calls;
     dt_find(summary, DT_RULE_slow_server,
             are_few    ? DT_LOW
             : is_queue ? DT_HIGH
@@ -57,17 +57,30 @@ static void slow_server(struct dt_summary *summary, const struct dt_served *serv
             served->server, "%s", text->str);
 }
 
-static void failed_calls(struct dt_summary *summary, const struct dt_served *served) {
+static void timed_out(struct dt_summary *summary, const struct dt_served *served) {
     g_autofree char *name = dt_who_show_where(&summary->whos, served->server);
     g_autofree char *calls = dt_counted(served->count, "call");
-    if (served->timeouts)
-        dt_find(summary, DT_RULE_timed_out_calls, DT_HIGH, served->server,
-                "%s: %" G_GUINT64_FORMAT " of %s timed out (inferred)", name, served->timeouts,
-                calls);
-    if (served->downs)
-        dt_find(summary, DT_RULE_failed_calls, DT_MEDIUM, served->server,
-                "%s: %" G_GUINT64_FORMAT " of %s failed: the server exited or was not there", name,
-                served->downs, calls);
+    dt_find(summary, DT_RULE_timed_out_calls, DT_HIGH, served->server,
+            "%s: %" G_GUINT64_FORMAT " of %s timed out (inferred)", name, served->timeouts, calls);
+}
+
+static void failed(struct dt_summary *summary, const struct dt_served *served) {
+    g_autofree char *name = dt_who_show_where(&summary->whos, served->server);
+    g_autofree char *calls = dt_counted(served->count, "call");
+    dt_find(summary, DT_RULE_failed_calls, DT_MEDIUM, served->server,
+            "%s: %" G_GUINT64_FORMAT " of %s failed: the server exited or was not there", name,
+            served->downs, calls);
+}
+
+static void failures(struct dt_summary *summary, const GPtrArray *rows) {
+    int64_t timeouts = 0, downs = 0;
+    for (guint i = 0; i < rows->len; i++) {
+        const struct dt_served *served = g_ptr_array_index(rows, i);
+        if (served->timeouts && timeouts++ < dt_limits.timed_out_calls.per_rule)
+            timed_out(summary, served);
+        if (served->downs && downs++ < dt_limits.failed_calls.per_rule)
+            failed(summary, served);
+    }
 }
 
 static void dead(struct dt_summary *summary) {
@@ -98,8 +111,7 @@ void dt_find_in_messages(struct dt_summary *summary) {
     g_autoptr(GHashTable) servers = dt_served_by_server(summary);
     g_autoptr(GPtrArray) rows = dt_served_slowest_first(servers);
     busiest(summary, servers);
-    for (guint i = 0; i < rows->len; i++)
-        failed_calls(summary, g_ptr_array_index(rows, i));
+    failures(summary, rows);
     for (guint i = 0; i < rows->len && i < dt_limits.slow_server.per_rule; i++)
         slow_server(summary, g_ptr_array_index(rows, i));
     dead(summary);
