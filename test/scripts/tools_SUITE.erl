@@ -14,8 +14,8 @@ suite() ->
 
 all() ->
     [every_script_is_here, usage, no_such_library, who_talks, who_sent, messages, names_of_many, calls, call_latency,
-     no_calls, bif_latency, files, ports, cpu, memory, request, gc_pauses, run_queue, spawn_rate, exits, dead_letters,
-     spans, nodes, vm_events,
+     no_calls, bif_latency, files, ports, cpu, cpu_or_disk, memory, request, gc_pauses, run_queue, spawn_rate, exits,
+     dead_letters, spans, nodes, vm_events,
      in_a_container, page_bpftrace, page_perf, page_gdb, page_bcc].
 
 init_per_suite(Config) ->
@@ -296,6 +296,27 @@ cpu(Config) ->
     ?assert(sum(Lines, ["@process_us[", Idle, ", shop:init/1]"]) < 100000),
     Spun = sum(Lines, "@function_us[tools_SUITE:spin/2]"),
     ?assert(Spun > Us * 8 div 10 andalso Spun =< Us, {Spun, Us}).
+
+%% What waits on a dirty I/O scheduler uses no CPU; on a dirty CPU scheduler it does.
+cpu_or_disk(Config) ->
+    Dirty = fun(Kind, Name) ->
+                    test_cases:traced([running, exiting],
+                                      fun() ->
+                                              identity(self(), "shop:init/1", Name),
+                                              erts_debug:Kind(wait, 500)
+                                      end)
+            end,
+    Was = erts_debug:set_internal_state(available_internal_state, true),
+    {Lines, [Disk, Cpu]} =
+        script(cpu, Config,
+               fun() ->
+                       [test_cases:text(Pid) || {Pid, _} <- [Dirty(dirty_io, "shop_log"), Dirty(dirty_cpu, "shop_db")]]
+               end),
+    _ = Was orelse erts_debug:set_internal_state(available_internal_state, false),
+    ?assert(sum(Lines, ["@dirty_io_us[", Disk, ", shop_log]"]) >= 500000, Lines),
+    ?assert(sum(Lines, ["@process_us[", Disk, ", shop_log]"]) < 100000, Lines),
+    ?assert(sum(Lines, ["@process_us[", Cpu, ", shop_db]"]) >= 500000, Lines),
+    ?assertEqual(0, sum(Lines, ["@dirty_io_us[", Cpu, ", shop_db]"])).
 
 %% Spends this many microseconds in one function.
 spin(Us) -> spin(Us, erlang:monotonic_time(microsecond)).
