@@ -288,6 +288,7 @@ deep(N) -> {N, deep(N - 1)}.
 labels_of_a_function(Config) ->
     start([{interval, 10}, {labels, {?MODULE, given_labels}}], Config),
     Texts = [{"queue orders", <<"\"queue orders\"">>}, {<<"queue bills">>, <<"\"queue bills\"">>},
+             {io_lib:format("queue ~s", [<<"offers">>]), <<"\"queue offers\"">>},
              {lists:duplicate(1000, $x), iolist_to_binary([$", lists:duplicate(128, $x), $"])},
              {unicode:characters_to_binary([1046]), <<"<<208,150>>">>}],
     Expected = call(Config, fun() ->
