@@ -216,9 +216,9 @@ alarmed(Seconds) -> _ = erlang:start_timer(1000 * Seconds, self(), every), ok.
 
 %% The dump waits for the labels, which have a limit of time: so each process is told once, with its label.
 ask_labels(State = #dumper{labels = Labels, allowed = Allowed}) ->
-    case enabled(Allowed) of
-        [] -> start_dump(State);
-        _ -> ask_labels(dyntrace_labels:ask(Labels), State)
+    case lists:member(process_identity, enabled(Allowed)) of
+        true -> ask_labels(dyntrace_labels:ask(Labels), State);
+        false -> start_dump(State)
     end.
 
 ask_labels({asked, Labels}, State) ->

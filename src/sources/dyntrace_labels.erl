@@ -135,20 +135,30 @@ shown({Pid, Text}) when is_pid(Pid), node(Pid) =:= node() ->
 shown(_) ->
     bad.
 
-%% A copy: the whole text is garbage.
-bounded(Text) when is_binary(Text) ->
-    Part = binary:part(Text, 0, min(byte_size(Text), ?MAX_TEXT)),
-    string(case unicode:characters_to_list(Part) of
-               {incomplete, Begin, _} -> Begin;
-               {error, _, _} -> binary_to_list(Part);
-               Whole -> Whole
-           end);
+%% The beginning of a string, a binary, or a list of both, as io_lib:format/2 makes it.
 bounded(Text) ->
-    string(lists:sublist(Text, ?MAX_TEXT)).
+    string(lists:reverse(chars([Text], ?MAX_TEXT, []))).
+
+chars([], _, Chars) -> Chars;
+chars(_, 0, Chars) -> Chars;
+chars([[] | Rest], Left, Chars) -> chars(Rest, Left, Chars);
+chars([Char | Rest], Left, Chars) when is_integer(Char) -> chars(Rest, Left - 1, [Char | Chars]);
+chars([[First | Others] | Rest], Left, Chars) when is_list(Others); is_binary(Others) ->
+    chars([First, Others | Rest], Left, Chars);
+chars([Text | Rest], Left, Chars) when is_binary(Text) ->
+    Begin = lists:sublist(decoded(binary:part(Text, 0, min(byte_size(Text), 4 * Left))), Left),
+    chars(Rest, Left - length(Begin), lists:reverse(Begin, Chars)).
+
+%% Of UTF-8 that is cut, or bytes.
+decoded(Text) ->
+    case unicode:characters_to_list(Text) of
+        {incomplete, Begin, _} -> Begin;
+        {error, _, _} -> binary_to_list(Text);
+        Whole -> Whole
+    end.
 
 %% A list of other characters would be shown as numbers.
 string(Text) ->
-    true = lists:all(fun is_integer/1, Text),
     case io_lib:printable_latin1_list(Text) of
         true -> Text;
         false -> <<_/binary>> = unicode:characters_to_binary(Text)

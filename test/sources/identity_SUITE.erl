@@ -19,8 +19,9 @@ suite() ->
     [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [spawned_processes, processes_in_a_dump, labels, noted_labels, labels_of_a_function, function_of_labels_fails, ports,
-     sockets, addresses_are_contents, nodes, nobody_listens, second_session, second_tracer, storm_of_attaches, every_second,
+    [spawned_processes, processes_in_a_dump, labels, noted_labels, fat_processes, hostile_notes, labels_of_a_function,
+     function_of_labels_fails, ports, sockets, addresses_are_contents, nodes, nobody_listens, second_session,
+     second_tracer, storm_of_attaches, every_second,
      dump_during_a_dump, budget_is_spent, hibernating_processes, recorded_from_the_middle, consumer_killed,
      worker_killed, dumper_killed, attach_cycles].
 
@@ -240,10 +241,54 @@ noting(Notes) ->
                          end),
     receive {Pid, noted} -> Pid end.
 
+%% The process with the largest heap is not the one without a name.
+fat_processes(Config) ->
+    start([{interval, 10}], Config),
+    Pids = call(Config, fun() -> [test_cases:text(fat(Words, N)) || {N, Words} <- [{1, 3000000}, {2, 5000000}, {3, 10}]]
+                        end),
+    Consumer = attach([process_identity], Config),
+    until_told(maps:from_list(lists:zip(Pids, [<<"{fat,1}">>, <<"{fat,2}">>, <<"{fat,3}">>])),
+               fun() -> maps:map(fun(_, #{label := Label}) -> Label end, told(Consumer)) end),
+    _ = test_bpftrace:stop(Consumer).
+
+%% On the node.
+fat(Words, N) ->
+    Self = self(),
+    Pid = proc_lib:spawn(fun() ->
+                                 _ = put(process_name, {fat, N}),
+                                 List = lists:seq(1, Words div 2),
+                                 Self ! {self(), fat},
+                                 sleep(),
+                                 lists:sum(List)
+                         end),
+    receive {Pid, fat} -> Pid end.
+
+%% Whatever stands there: the dump ends, with a label of each.
+hostile_notes(Config) ->
+    start([{interval, 10}], Config),
+    Notes = [fun() -> lists:seq(1, 1000000) end, fun() -> deep(30000) end, fun() -> [a | b] end,
+             fun() -> binary:copy(<<0>>, 10000000) end, fun() -> [1046, 1048] end,
+             fun() -> #{self() => make_ref()} end, fun() -> <<1:3>> end, fun() -> fun erlang:self/0 end,
+             fun() -> 1 bsl 100000 end, fun() -> "\e[31m\n\0" end],
+    Pids = call(Config, fun() -> [test_cases:text(noting([{process_name, Note()}])) || Note <- Notes] end),
+    Consumer = attach([process_identity, dump_end], Config),
+    Labels = fun() -> [Label || Pid <- Pids, #{label := Label} <- [maps:get(Pid, told(Consumer), #{})], Label =/= <<>>]
+             end,
+    test_wait:until("all have labels", length(Pids), fun() -> length(Labels()) end),
+    _ = test_bpftrace:await(Consumer, fun({Probe, _}) -> Probe =:= dump_end end),
+    First = Labels(),
+    ?assertMatch([<<"'...'">>, <<"{30000,{29999,", _/binary>>, <<"[a|b]">> | _], First),
+    ?assertEqual([], [Label || Label <- First, Byte <- binary_to_list(Label), Byte < 32]),
+    _ = test_bpftrace:stop(Consumer).
+
+deep(0) -> [];
+deep(N) -> {N, deep(N - 1)}.
+
 %% A function of the program knows what processes are whose dictionaries do not tell it. Bounded texts, in one event.
 labels_of_a_function(Config) ->
     start([{interval, 10}, {labels, {?MODULE, given_labels}}], Config),
     Texts = [{"queue orders", <<"\"queue orders\"">>}, {<<"queue bills">>, <<"\"queue bills\"">>},
+             {io_lib:format("queue ~s", [<<"offers">>]), <<"\"queue offers\"">>},
              {lists:duplicate(1000, $x), iolist_to_binary([$", lists:duplicate(128, $x), $"])},
              {unicode:characters_to_binary([1046]), <<"<<208,150>>">>}],
     Expected = call(Config, fun() ->
@@ -279,7 +324,8 @@ function_of_labels_fails(Config) ->
              {fun() -> [{self(), [a]}, {self(), [1 | 2]}, {a, "b"}, c, {self(), "fine"}] end,
               "4 elements of its result are not {Pid, Text}"},
              {fun() -> lists:seq(1, 20000000) end, "it takes more than 10000000 words"},
-             {fun() -> counters:add(persistent_term:get(calls), 1, 1), receive never -> ok end end, "it takes longer than 2000 ms"}],
+             {fun() -> counters:add(persistent_term:get(calls), 1, 1), receive never -> ok end end,
+              "it takes longer than 2000 ms"}],
     call(Config, fun() -> given([]) end),
     Consumer = attach([process_identity, dump_end], Config),
     Ends = fun() -> length([ended || {dump_end, _} <- test_bpftrace:events(Consumer)]) end,
@@ -326,8 +372,8 @@ kept(Open) ->
 told_ports(Consumer) ->
     maps:from_list([{Port, Event} || {port_identity, Event = #{port := Port}} <- test_bpftrace:events(Consumer)]).
 
-%% Both ends of a connection, a listener and sockets of the other kinds. What is accepted and connected after the dump is
-%% told, too.
+%% Both ends of a connection, a listener and sockets of the other kinds. What is accepted and connected after the dump
+%% is told, too.
 sockets(Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([port_identity], Config),

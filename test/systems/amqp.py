@@ -11,7 +11,7 @@ standard input. Prints what it has counted then, as lines `name number`.
     size=N         bytes of a message (100)
     work_ms=N      how long a consumer takes for a message (0)
     prefetch=N     messages that a consumer gets before it acknowledges (100)
-    drain=1        at the end, all messages are consumed (1)
+    drain=1        at the end, all messages are consumed; 0: the queue is deleted with them (1)
     storm=1        each message by a new connection (0)
 """
 import os
@@ -109,7 +109,6 @@ def main():
     """Runs the clients until the end of the input."""
     setup = connect("setup")
     setup.channel().queue_declare(queue)
-    setup.close()
     opened = threading.Barrier(options["producers"] + options["consumers"] + 1)
     producers = [threading.Thread(target=run, args=(produce, n, opened)) for n in range(options["producers"])]
     consumers = [threading.Thread(target=run, args=(consume, n, opened)) for n in range(options["consumers"])]
@@ -131,6 +130,9 @@ def main():
     ended.set()
     for thread in consumers:
         thread.join()
+    if not options["drain"]:
+        setup.channel().queue_delete(queue)
+    setup.close()
     for name, number in counts.items():
         print(name, number)
     print("end", flush=True)

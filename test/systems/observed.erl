@@ -7,14 +7,13 @@
 
 -include_lib("stdlib/include/assert.hrl").
 
--define(SECONDS, 8).
+-define(SECONDS, 6).
 %% A finding must be among the first ones.
 -define(FIRST, 3).
 
 %% Loads the faults.
 prepare({Module, State}) ->
-    "ok" = Module:eval(State, lists:flatten(io_lib:format("{module, fault} = code:load_abs(~p), ok.",
-                                                          [filename:rootname(code:which(fault))]))),
+    "ok" = Module:eval(State, "{module, fault} = code:load_abs(\"" ++ filename:rootname(code:which(fault)) ++ "\"), ok."),
     ok.
 
 %% Records while Fun runs, into the folder; returns what Fun returns. It runs when the trace flags are set.

@@ -15,14 +15,15 @@
 -record(ejabberd, {place, os_pid}).
 
 missing() ->
-    place:missing([?CTL, "erl_call"]).
+    place:missing([?CTL]).
 
 %% With further lines of the package's settings. Returns when it serves.
 start(Lines) ->
     Place = place:start("ejabberd", "ejabberd", ["/var/lib/ejabberd", "/var/log/ejabberd", "/run/ejabberd"]),
     System = #ejabberd{place = Place},
     try
-        {0, _} = test_shell:run("~s sh -c 'cat ~s - > ctl.cfg' <<'end'\n~ts\nend", [place:as_user(Place), ?SETTINGS, Lines]),
+        {0, _} = test_shell:run("(cat ~s && echo ~ts) | ~s tee ctl.cfg",
+                                [?SETTINGS, test_command:quoted(Lines), place:as_user(Place)]),
         {0, _} = test_shell:run("~s setsid ~s --ctl-config ctl.cfg foreground > /dev/null 2>&1 &",
                                 [place:as_user(Place), ?CTL]),
         ok = test_wait:until("ejabberd serves", fun({Status, _}) -> Status =:= 0 end,
@@ -47,24 +48,17 @@ os_pid(#ejabberd{os_pid = OsPid}) ->
 
 %% {Exit status, Output}
 ctl(#ejabberd{place = Place}, Args) ->
-    run(Place, [?CTL | Args]).
-
-run(Place, Command) ->
-    {Status, Output} = test_shell:run("~s~ts", [place:as_user(Place), [[" ", test_command:quoted(Word)]
-                                                                      || Word <- Command]]),
+    {Status, Output} = test_shell:run("~s ~s~ts", [place:as_user(Place), ?CTL, [[" ", test_command:quoted(Arg)]
+                                                                               || Arg <- Args]]),
     {Status, unicode:characters_to_list(Output)}.
 
 %% What expressions return, as text.
 eval(#ejabberd{place = Place}, Expressions) ->
-    {0, Output} = test_shell:run("echo ~ts | ~s erl_call -sname ~s -e",
-                                 [test_command:quoted(Expressions), place:as_user(Place), ?NODE]),
-    {match, [Result]} = re:run(Output, "^{ok, (.*)}$", [{capture, all_but_first, list}, dotall]),
-    Result.
+    place:eval(Place, ?NODE, Expressions).
 
 %% As users of a running node do it.
 load(System) ->
-    "{ok," ++ _ = eval(System, lists:flatten(io_lib:format("code:add_pathz(~p), application:ensure_all_started(dyntrace).",
-                                                           [ebin()]))),
+    "{ok, " ++ _ = eval(System, "code:add_pathz(\"" ++ ebin() ++ "\"), application:ensure_all_started(dyntrace)."),
     ok.
 
 %% The line of the settings that starts the application with the server.

@@ -29,8 +29,7 @@ start(Variables) ->
         System = #rabbitmq{place = Place},
         ok = test_wait:until("RabbitMQ serves", fun({Status, _}) -> Status =:= 0 end,
                              fun() -> ctl(System, ["await_startup", "--timeout", "50"]) end),
-        {0, OsPid} = ctl(System, ["eval", "os:getpid()."]),
-        System#rabbitmq{os_pid = string:trim(OsPid, both, "\"\n")}
+        System#rabbitmq{os_pid = string:trim(eval(System, "os:getpid()."), both, "\"")}
     catch
         Class:Reason:Stack ->
             {_, Log} = test_shell:run("~s sh -c 'tail -n 50 /var/log/rabbitmq/*'", [place:as_root(Place)]),
@@ -58,14 +57,13 @@ ctl(#rabbitmq{place = Place}, Args) ->
     {Status, unicode:characters_to_list(Output)}.
 
 %% What expressions return, as text.
-eval(System, Expressions) ->
-    {0, Output} = ctl(System, ["eval", Expressions]),
-    string:trim(Output).
+eval(#rabbitmq{place = Place}, Expressions) ->
+    place:eval(Place, ?NODE, Expressions).
 
 %% As users of a running node do it.
 load(System) ->
-    "{ok," ++ _ = eval(System, lists:flatten(io_lib:format("code:add_pathz(~p), application:ensure_all_started(dyntrace).",
-                                                           [ebin()]))),
+    {0, "{ok," ++ _} = ctl(System, ["eval", "code:add_pathz(\"" ++ ebin() ++ "\"), "
+                                    "application:ensure_all_started(dyntrace)."]),
     ok.
 
 %% The variable that starts the application with the server.

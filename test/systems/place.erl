@@ -8,7 +8,7 @@
 %% What runs in the place ends with it, and with this VM, whatever ended that: its keeper, a shell, reads until then.
 -module(place).
 
--export([missing/1, start/3, stop/1, as_user/1, as_root/1]).
+-export([missing/1, start/3, stop/1, as_user/1, as_root/1, eval/3]).
 
 -record(place, {keeper, os_pid, user, home}).
 
@@ -25,7 +25,7 @@
 
 %% What the machine lacks for these programs, or false.
 missing(Programs) ->
-    Tools = [Tool || Tool <- ["unshare", "nsenter", "setpriv", "ip" | Programs], os:find_executable(Tool) =:= false],
+    Tools = [Tool || Tool <- ["unshare", "nsenter", "setpriv", "ip", "erl_call" | Programs], os:find_executable(Tool) =:= false],
     case {os:cmd("id -u"), Tools, test_viewer:missing()} of
         {"0\n", [], false} -> no_namespaces();
         {"0\n", [], Missing} -> Missing;
@@ -83,3 +83,10 @@ as_user(Place = #place{user = User, home = Home}) ->
 
 as_root(#place{os_pid = OsPid}) ->
     lists:flatten(["nsenter --target=", integer_to_list(OsPid), " --net --uts --mount"]).
+
+%% What expressions return on a node there, as text. Its own tools take seconds for that, or cannot.
+eval(Place, Node, Expressions) ->
+    {0, Output} = test_shell:run("echo ~ts | ~s erl_call -sname ~s -e",
+                                 [test_command:quoted(Expressions), as_user(Place), Node]),
+    {match, [Result]} = re:run(Output, "^{ok, (.*)}$", [{capture, all_but_first, list}, dotall]),
+    Result.

@@ -25,7 +25,7 @@ all() ->
      sequential_tracing,
      other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed, what_was_said_by_hand_holds,
      worker_that_fails, application_stopped,
-     by_hand, as_configured, bad_configuration, budget, call_budget,
+     by_hand, as_configured, bad_configuration, budget, call_budget, calls_of_the_consumer_before,
      no_generated_functions, files, files_beside_functions, shapes, attached_again_and_again, a_thousand_times].
 
 %% -- Following ---------------------------------------------------------------------------
@@ -512,6 +512,26 @@ call_budget(Config) ->
          ?assertEqual(#{}, maps:get(withheld, following(Config)))
      end || _ <- [first, again]],
     ?assertMatch([{warning, "dyntrace: ~ts", [_]}, {warning, "dyntrace: ~ts", [_]}], logged(Config)).
+
+%% A consumer has detached before the worker has read its calls: the next one begins with none.
+calls_of_the_consumer_before(Config) ->
+    Cleared = fun(Budget) -> is_map_key(call, dyntrace_call_budget:withheld(Budget)) end,
+    Flood = fun() ->
+                    [ok = dyntrace:trace_call(call, dyntrace_autotracer, self(), {lists, seq, 2}, #{})
+                     || _ <- lists:seq(1, 20)]
+            end,
+    ?assertEqual([false, false, true, false],
+                 call(Config, fun() ->
+                                      New = dyntrace_call_budget:new(10),
+                                      _ = Flood(),
+                                      Detached = dyntrace_call_budget:poll(New, false),
+                                      Attached = dyntrace_call_budget:poll(Detached, true),
+                                      Again = dyntrace_call_budget:poll(Attached, true),
+                                      _ = Flood(),
+                                      Flooded = dyntrace_call_budget:poll(Again, true),
+                                      Last = dyntrace_call_budget:poll(Flooded, false),
+                                      [Cleared(Budget) || Budget <- [Attached, Again, Flooded, Last]]
+                              end)).
 
 until_cleared(Config) ->
     Why = fun() -> maps:get(call, maps:get(withheld, following(Config)), none) end,
