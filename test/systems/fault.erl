@@ -13,7 +13,7 @@
 -define(OWNER, planted_fault).
 
 %% Returns when it is there.
--spec plant(burn | server | crashes | heap | disk | suspended) -> ok.
+-spec plant(burn | server | consumer | crashes | heap | suspended) -> ok.
 plant(Kind) ->
     Self = self(),
     {Owner, Ref} = spawn_monitor(fun() ->
@@ -50,17 +50,11 @@ start(crashes) ->
 %% A process whose data are some 320 MB: it grew before anybody looked, and works on.
 start(heap) ->
     named(session_cache, fun() -> grown(lists:seq(1, 20000000)) end);
-%% A server whose writes block, for what it writes to takes 100 kB per s: a FIFO in the place of a slow disk.
-start(disk) ->
-    File = filename:join(os:getenv("HOME"), "audit.log"),
-    "" = os:cmd("mkfifo " ++ File),
-    Reader = open_port({spawn, "sh -c 'while dd bs=10k count=1 status=none >/dev/null; do sleep 0.1; done <" ++ File ++ "'"}, []),
-    true = is_port(Reader),
-    named(audit_log, fun() ->
-                             {ok, Log} = file:open(File, [append, raw, device]),
-                             Write = fun Write() -> ok = file:write(Log, binary:copy(<<"audited">>, 1000)), Write() end,
-                             Write()
-                     end);
+%% A process that takes 20 ms for a message, where one comes each 2 ms.
+start(consumer) ->
+    ok = named(mail_sorter, fun sort/0),
+    _ = spawn_link(fun() -> every(2, fun() -> mail_sorter ! {mail, "a letter"} end) end),
+    ok;
 %% A process that does not run, and messages for it.
 start(suspended) ->
     ok = named(mail_relay, fun idle/0),
@@ -85,6 +79,9 @@ grown(Data) ->
 
 every(Ms, Fun) ->
     receive after Ms -> _ = Fun(), every(Ms, Fun) end.
+
+sort() ->
+    receive {mail, _} -> receive after 20 -> sort() end end.
 
 idle() ->
     receive _ -> idle() end.

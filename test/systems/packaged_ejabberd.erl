@@ -56,9 +56,13 @@ ctl(#ejabberd{place = Place}, Args) ->
 eval(#ejabberd{place = Place}, Expressions) ->
     place:eval(Place, ?NODE, Expressions).
 
-%% As users of a running node do it.
+%% As users of a running node do it, with names of its sessions.
 load(System) ->
-    "{ok, " ++ _ = eval(System, "code:add_pathz(\"" ++ ebin() ++ "\"), application:ensure_all_started(dyntrace)."),
+    "{ok, " ++ _ = eval(System, lists:concat(["code:add_pathz(\"", ebin(), "\"), {module, _} = code:load_abs(\"",
+                                              filename:rootname(code:which(ejabberd_names)), "\"), "
+                                              "ok = application:load(dyntrace), "
+                                              "ok = application:set_env(dyntrace, labels, {ejabberd_names, sessions}), "
+                                              "application:ensure_all_started(dyntrace)."])),
     ok.
 
 %% The line of the settings that starts the application with the server.

@@ -23,6 +23,8 @@
         "    done; "
         "done 2>/dev/null").
 
+-define(ENVIRONMENT, "PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8").
+
 %% What the machine lacks for these programs, or false.
 missing(Programs) ->
     Tools = [Tool || Tool <- ["unshare", "nsenter", "setpriv", "ip", "erl_call" | Programs], os:find_executable(Tool) =:= false],
@@ -76,10 +78,10 @@ stop(#place{keeper = Keeper}) ->
     Keeper ! stop,
     receive {'DOWN', Ref, process, Keeper, normal} -> ok end.
 
-%% The prefix of commands there, of its user.
+%% The prefix of commands there, of its user, with an environment as a system has it that starts services.
 as_user(Place = #place{user = User, home = Home}) ->
     lists:flatten([as_root(Place), " setpriv --reuid=", User, " --regid=", User, " --init-groups "
-                   "env -u LTTNG_HOME -C ", Home, " HOME=", Home]).
+                   "env -i -C ", Home, " HOME=", Home, " ", ?ENVIRONMENT]).
 
 as_root(#place{os_pid = OsPid}) ->
     lists:flatten(["nsenter --target=", integer_to_list(OsPid), " --net --uts --mount"]).

@@ -14,12 +14,12 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [counts, names, loaded_at_start, healthy, healthy_among_recorders, slow_consumer, storm,
-     burn, server, crashes, heap, disk, suspended].
+    [counts, names, loaded_at_start, healthy, healthy_among_recorders, storm,
+     burn, server, consumer, crashes, heap, suspended].
 
 init_per_suite(Config) ->
     _ = test_require:tool(packaged_rabbitmq:missing(), Config),
-    Daemon = test_lttng:start_daemon(),
+    Daemon = observed:start_daemon(),
     System = packaged_rabbitmq:start([]),
     ok = packaged_rabbitmq:load(System),
     ok = observed:prepare({packaged_rabbitmq, System}),
@@ -28,7 +28,7 @@ init_per_suite(Config) ->
 end_per_suite(Config) ->
     {packaged_rabbitmq, System} = ?config(system, Config),
     packaged_rabbitmq:stop(System),
-    test_lttng:stop_daemon(?config(daemon, Config)).
+    observed:stop_daemon(?config(daemon, Config)).
 
 %% A load that nothing is wrong with, beside each fault.
 init_per_testcase(Case, Config) when Case =:= counts; Case =:= loaded_at_start ->
@@ -94,39 +94,37 @@ loaded_at_start(_) ->
 healthy(Config) ->
     ?assertEqual([], observed:serious(observed:report(?config(system, Config), Config))).
 
-%% While root and the server's own user keep flight recorders: both have all names.
+%% While root and the server's own user keep flight recorders: a third consumer has all names.
 healthy_among_recorders(Config) ->
     {_, State} = ?config(system, Config),
     OsPid = packaged_rabbitmq:os_pid(State),
     Place = packaged_rabbitmq:place(State),
     Recorders = [test_command:start(Prefix, ["record", OsPid, "--snapshot", "-o", Folder])
-                 || {Prefix, Folder} <- [{place:as_root(Place), filename:join(?config(priv_dir, Config), "of_root")},
+                 || {Prefix, Folder} <- [{"", filename:join(?config(priv_dir, Config), "of_root")},
                                          {place:as_user(Place), "of_rabbitmq"}]],
-    [ok = test_command:await("are kept in memory", Recorder) || Recorder <- Recorders],
-    names(Config),
-    healthy(Config),
-    [ok = test_command:signal("INT", Recorder) || Recorder <- Recorders],
+    try
+        [ok = test_command:await("are kept in memory", Recorder) || Recorder <- Recorders],
+        names(Config),
+        healthy(Config)
+    after
+        [ok = test_command:signal("INT", Recorder) || Recorder <- Recorders]
+    end,
     [{0, _} = test_command:finish(Recorder) || Recorder <- Recorders].
 
-%% It takes 20 ms per message, and hundreds per second come.
-slow_consumer(Config) ->
-    Client = client(?config(system, Config), ["slow_q", "producers=2", "rate=200", "work_ms=20", "drain=0"]),
-    Report = observed:report(?config(system, Config), Config),
-    _ = client:stop(Client),
-    observed:check(["slow_q.*grows by"], Report).
-
-%% Clients that open a connection for each message.
+%% Clients that open a connection for each message: thousands of processes and calls of `erpc' end, and none of them has
+%% crashed.
 storm(Config) ->
     Client = client(?config(system, Config), ["storm_q", "producers=3", "rate=20", "storm=1"]),
     Report = observed:report(?config(system, Config), Config),
-    _ = client:stop(Client),
-    observed:check(["connections lived at most .* opened by"], Report).
+    #{"connections" := Connections} = client:stop(Client),
+    ?assert(Connections > 50),
+    observed:check_others(["connections lived at most"], Report).
 
 burn(Config) -> found(burn, ["invoice_batch ran for \\d+ % of the recording"], Config).
 server(Config) -> found(server, ["license_server: callers waited", "license_server ran for"], Config).
 crashes(Config) -> found(crashes, ["ldap_pool crashed \\d+ times in .* by .* flaky_sup", "crashed: no_ldap"], Config).
 heap(Config) -> found(heap, ["session_cache has \\d+ MB of memory", "session_cache: "], Config).
-disk(Config) -> found(disk, ["audit_log"], Config).
+consumer(Config) -> found(consumer, ["mail_sorter: its queue grew by \\d+ messages per second"], Config).
 suspended(Config) -> found(suspended, ["mail_relay"], Config).
 
 found(Kind, Expected, Config) ->
