@@ -55,7 +55,9 @@ static bool are_short_lives(const struct dt_summary *summary, const struct dt_li
 
 static void short_connections(struct dt_summary *summary, const struct dt_lives_row *row) {
     g_autofree char *opener = dt_who_show_where(&summary->whos, row->parent);
-    dt_find(summary, DT_RULE_short_connections, DT_MEDIUM, row->parent,
+    bool is_storm =
+        dt_per_second(summary, row->short_ones) >= (double)dt_limits.short_connections.storm;
+    dt_find(summary, DT_RULE_short_connections, is_storm ? DT_MEDIUM : DT_LOW, row->parent,
             "%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
             " connections lived at most %s, %.0f per second: opened by %s",
             row->short_ones, row->started, dt_show_ns(dt_limits.short_connections.life).text,

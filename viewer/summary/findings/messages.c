@@ -26,35 +26,70 @@ static void busiest(struct dt_summary *summary, GHashTable *servers) {
     }
 }
 
-/* "p99 of 494 calls"; of fewer, where that means little, the longest. */
-static char *which_of(uint64_t calls) {
-    if (calls == 1)
-        return g_strdup("its only call");
-    return g_strdup_printf("%s of %" G_GUINT64_FORMAT " calls",
-                           calls >= DT_P99_NUMBERS ? "p99" : "the longest", calls);
+/* A time of the calls of a server, of that in the mailbox, and of that at work. */
+struct time_of_calls {
+    const char *name; /* "p99", "median", "the longest" */
+    int64_t took, queued, worked;
+};
+
+static struct time_of_calls share_of(const struct dt_served *served, const char *name,
+                                     double share) {
+    return (struct time_of_calls){name, dt_quantile(&served->took, share),
+                                  dt_quantile(&served->queued, share),
+                                  dt_quantile(&served->worked, share)};
 }
 
-static void slow_server(struct dt_summary *summary, const struct dt_served *served) {
-    int64_t took = dt_quantile_high(&served->took), queued = dt_quantile_high(&served->queued);
-    int64_t worked = dt_quantile_high(&served->worked);
-    bool are_few = served->took.count < (uint64_t)dt_limits.slow_server.calls;
-    if (took < (are_few ? dt_limits.slow_server.of_few : dt_limits.slow_server.call))
-        return;
+static void tell_slow(struct dt_summary *summary, const struct dt_served *served,
+                      enum dt_severity severity, const struct time_of_calls *t) {
     g_autofree char *name = dt_who_show_where(&summary->whos, served->server);
-    g_autofree char *which = which_of(served->took.count);
+    g_autofree char *calls = dt_counted(served->took.count, "call");
     g_autoptr(GString) text = g_string_new(NULL);
-    g_string_printf(text, "%s: callers waited %s (%s)", name, dt_show_ns(took).text, which);
-    if (queued != DT_NO_VALUE)
+    g_string_printf(text, "%s: callers waited %s (%s of %s)", name, dt_show_ns(t->took).text,
+                    t->name, calls);
+    if (t->queued != DT_NO_VALUE)
         g_string_append_printf(text, ": %s in its mailbox, %s for its work (%s of each, inferred)",
-                               dt_show_ns(queued).text, dt_show_ns(worked).text,
-                               served->queued.count >= DT_P99_NUMBERS ? "p99" : "the longest");
-    bool is_queue =
-        queued != DT_NO_VALUE && queued / dt_limits.slow_server.queued_to_worked >= worked;
-    dt_find(summary, DT_RULE_slow_server,
-            are_few    ? DT_LOW
-            : is_queue ? DT_HIGH
-                       : DT_MEDIUM,
-            served->server, "%s", text->str);
+                               dt_show_ns(t->queued).text, dt_show_ns(t->worked).text, t->name);
+    dt_find(summary, DT_RULE_slow_server, severity, served->server, "%s", text->str);
+}
+
+static struct time_of_calls longest_of(const struct dt_served *served) {
+    return (struct time_of_calls){"the longest", dt_quantiles_max(&served->took),
+                                  dt_quantiles_max(&served->queued),
+                                  dt_quantiles_max(&served->worked)};
+}
+
+static bool is_slow(struct dt_summary *summary, const struct dt_served *served) {
+    if (served->took.count < (uint64_t)dt_limits.slow_server.calls)
+        return false;
+    struct time_of_calls usual = served->took.count >= DT_P99_NUMBERS
+                                     ? share_of(served, "p99", 0.99)
+                                     : share_of(served, "median", 0.5);
+    if (usual.took < dt_limits.slow_server.call)
+        return false;
+    bool is_queue = usual.queued != DT_NO_VALUE &&
+                    usual.queued / dt_limits.slow_server.queued_to_worked >= usual.worked;
+    tell_slow(summary, served, is_queue ? DT_HIGH : DT_MEDIUM, &usual);
+    return true;
+}
+
+/* One that is slow, since its server has just started for example, says nothing of the others. */
+static bool has_slow_call(struct dt_summary *summary, const struct dt_served *served) {
+    struct time_of_calls longest = longest_of(served);
+    if (longest.took < dt_limits.slow_server.single)
+        return false;
+    tell_slow(summary, served, DT_LOW, &longest);
+    return true;
+}
+
+static void slow_servers(struct dt_summary *summary, const GPtrArray *rows) {
+    int64_t slow = 0, single = 0, most = dt_limits.slow_server.per_rule;
+    for (guint i = 0; i < rows->len; i++) {
+        const struct dt_served *served = g_ptr_array_index(rows, i);
+        if (slow < most && is_slow(summary, served))
+            slow++;
+        else if (single < most && has_slow_call(summary, served))
+            single++;
+    }
 }
 
 static void timed_out(struct dt_summary *summary, const struct dt_served *served) {
@@ -112,7 +147,6 @@ void dt_find_in_messages(struct dt_summary *summary) {
     g_autoptr(GPtrArray) rows = dt_served_slowest_first(servers);
     busiest(summary, servers);
     failures(summary, rows);
-    for (guint i = 0; i < rows->len && i < dt_limits.slow_server.per_rule; i++)
-        slow_server(summary, g_ptr_array_index(rows, i));
+    slow_servers(summary, rows);
     dead(summary);
 }

@@ -1,7 +1,5 @@
 #include "summary/findings/rules.h"
 
-#include "shared/arrays.h"
-
 const struct dt_rule dt_rules[DT_RULES] = {
 #define RULE(name, about, severity, looks_at, limits, why, next)                                   \
     [DT_RULE_##name] = {#name, #about, next},
@@ -35,18 +33,4 @@ int64_t dt_recorded(const struct dt_summary *summary) {
 double dt_per_second(const struct dt_summary *summary, uint64_t number) {
     int64_t ns = dt_recorded(summary);
     return ns > 0 ? (double)number * DT_UNIT_SECONDS / (double)ns : 0;
-}
-
-int64_t dt_utilization(const struct dt_summary *summary) {
-    g_autoptr(GPtrArray) rows = dt_rows_of(summary->counters.rows);
-    int64_t per_mille = 0;
-    uint64_t samples = 0;
-    for (guint i = 0; i < rows->len; i++) {
-        const struct dt_named *row = g_ptr_array_index(rows, i);
-        if (!g_str_has_prefix(row->name, "scheduler_utilization_"))
-            continue;
-        per_mille += row->total;
-        samples += row->count;
-    }
-    return samples ? per_mille / (int64_t)samples / 10 : -1;
 }

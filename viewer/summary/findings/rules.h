@@ -32,9 +32,6 @@ bool dt_is_share(int64_t part, int64_t all, int64_t percent);
 double dt_per_second(const struct dt_summary *summary, uint64_t number);
 int64_t dt_recorded(const struct dt_summary *summary); /* its length, ns */
 
-/* The normal schedulers' utilization on average, in percent; -1 if no counter tells. */
-int64_t dt_utilization(const struct dt_summary *summary);
-
 typedef void dt_find_some(struct dt_summary *summary);
 dt_find_some dt_find_in_recording, dt_find_in_exits, dt_find_in_lives, dt_find_in_messages,
     dt_find_in_queues, dt_find_in_memory, dt_find_in_time, dt_find_in_reports, dt_find_in_log,
