@@ -58,11 +58,15 @@ ERL_NIF_TERM dt_files_set(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     return atom_ok;
 }
 
-/* Tracers that users set by hand fire both. */
+/* Looks at the module first, since most calls are not of this one. Tracers that users set by hand
+   fire both. */
 struct dt_file_event dt_files_look(const struct dt_traced *trace) {
+    const ERL_NIF_TERM *mfa;
     struct dt_location f;
+    int size;
 
-    if (!dt_get_location(trace, trace->term, &f) || f.module != atom_prim_file)
+    if (!enif_get_tuple(trace->env, trace->term, &size, &mfa) || size != 3 ||
+        mfa[0] != atom_prim_file || !dt_get_call(trace, mfa[0], mfa[1], mfa[2], &f))
         return (struct dt_file_event){.is_of_calls = true};
     return (struct dt_file_event){true, !dt_gate_is_for(trace->state) || !is_alone(&f)};
 }

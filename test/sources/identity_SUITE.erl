@@ -619,7 +619,7 @@ is_idle() ->
                           end, Dumpers).
 
 dumpers() ->
-    [Pid || Pid <- processes(), process_info(Pid, initial_call) =:= {initial_call, {dyntrace_identities, dumper, 1}}].
+    [Pid || Pid <- processes(), process_info(Pid, initial_call) =:= {initial_call, {dyntrace_identities, dumper, 2}}].
 
 dumps(Config) ->
     call(Config, fun() -> dyntrace_settings:get(dumps, 0) end).
