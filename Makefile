@@ -22,6 +22,8 @@ FAST_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) babeltrace2 bt2 rebar3 common_test
 BENCH_NEEDS := $(DEMO_NEEDS) bt2 perf runtime_tools gnuplot python3
 VM_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
 MATRIX_NEEDS := erl debootstrap
+# The services of other people that test/systems observes.
+SYSTEMS_NEEDS = $(CHECK_NEEDS) /usr/sbin/rabbitmq-server /usr/sbin/ejabberdctl pika
 ARM64_NEEDS := debootstrap qemu-aarch64-static
 # Other releases compile with gcc only. What reads the pictures, in programs of JavaScript, is the same everywhere.
 RELEASE_NEEDS := $(filter-out clang editorconfig node npm chromium protoc gnuplot,$(CHECK_NEEDS))
@@ -85,12 +87,15 @@ suites = $(subst $(empty) ,$(comma),$(foreach name,$(subst $(comma), ,$(1)),$(ca
 suite = $(or $(basename $(wildcard $(1)/*_SUITE.erl)),\
              $(basename $(wildcard test/*/$(patsubst %_SUITE,%,$(notdir $(1)))_SUITE.erl)),\
              $(error no suite is named $(1)))
-# Neither what needs the virtual machine, nor the soak.
-SUITE_FOLDERS := $(filter-out test/vm test/soak test/support,$(patsubst %/,%,$(wildcard test/*/)))
+# Neither what needs the virtual machine or packaged services, nor the soak.
+SUITE_FOLDERS := $(filter-out test/vm test/systems test/soak test/support,$(patsubst %/,%,$(wildcard test/*/)))
 ALL_SUITES = $(patsubst %_SUITE.erl,%,$(notdir $(wildcard $(addsuffix /*_SUITE.erl,$(SUITE_FOLDERS)))))
 
 check-vm: deps-vm all ## test the scripts of SystemTap and DTrace in a virtual machine (root; makes a chroot)
 	$(REBAR) ct --dir test/vm
+
+check-systems: deps-systems all ## observe Debian's RabbitMQ and ejabberd, as they are and with planted faults (root)
+	tools/apart $(REBAR) ct $(if $(SUITES),--suite $(call suites,$(SUITES)),--dir test/systems)
 
 soak: deps-check all ## load a node while consumers attach and detach (SECONDS=1200)
 	DYNTRACE_SOAK_S=$(or $(SECONDS),1200) tools/apart $(REBAR) ct --dir test/soak
@@ -111,7 +116,7 @@ chroot-of-%: deps-matrix
 # depend on neither. Suites that mostly build run apart.
 BUILDING_SUITES := text examples release
 # These read pictures and manifests with programs of JavaScript.
-READING_SUITES := flame kubernetes page perfetto report sequence
+READING_SUITES := findings flame kubernetes page perfetto report sequence
 RELEASE_SUITES = $(filter-out bench build native threads viewer_model $(READING_SUITES) $(BUILDING_SUITES), \
                    $(ALL_SUITES))
 
@@ -153,8 +158,8 @@ ATTACHING_SUITES := usdt builtins lttng otp_provider follow follow_others source
 check-busy: deps-check all ## run the suites that attach consumers ten times beside a busy core (RUNS=3, SUITES=...)
 	tools/apart tools/busy $(or $(RUNS),10) $(call suites,$(or $(SUITES),$(ATTACHING_SUITES)))
 
-# The files that are generated from the catalogue, each with its tool.
-GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/tapset
+# The files that are generated from the catalogue and from the rules of the findings, each with its tool.
+GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/tapset docs/findings.md:tools/findings_md
 
 # OTP_LTTNG is the folder of an OTP that was built with LTTng, and not older than the one of this build: measures OTP's
 # own tracer, too, for two minutes at most.
@@ -191,7 +196,7 @@ check-docs: all
 	  $${g#*:} $(LIB) | diff -u $${g%:*} - || { echo "$${g%:*} is stale: run 'make docs'"; exit 1; }; \
 	done
 
-docs: all ## generate docs/PROBES.md and SystemTap's tapset
+docs: all ## generate docs/PROBES.md, docs/findings.md and SystemTap's tapset
 	for g in $(GENERATED); do $${g#*:} $(LIB) > $${g%:*}.new && mv $${g%:*}.new $${g%:*} || exit 1; done
 
 # The command of the host, with what it needs there: no Erlang. PREFIX must not be this folder.
@@ -226,9 +231,11 @@ lint: deps-lint deps-page all check-page ## lines, includes, clang-format, clang
 	$(REBAR) dialyzer
 
 deps: ## install the packages that any target needs
-	tools/deps $(sort $(CHECK_NEEDS) $(BENCH_NEEDS) $(VM_NEEDS) $(MATRIX_NEEDS) $(ARM64_NEEDS) $(LINT_NEEDS))
+	tools/deps $(sort $(CHECK_NEEDS) $(BENCH_NEEDS) $(VM_NEEDS) $(MATRIX_NEEDS) $(ARM64_NEEDS) $(SYSTEMS_NEEDS) \
+	  $(LINT_NEEDS))
 
-deps-page deps-arm64 deps-demo deps-check deps-fast deps-release deps-bench deps-matrix deps-vm deps-lint: deps-%:
+deps-page deps-arm64 deps-demo deps-check deps-fast deps-release deps-bench deps-matrix deps-vm deps-systems \
+deps-lint: deps-%:
 	@tools/deps $($(shell echo $* | tr a-z A-Z)_NEEDS)
 
 clean: ## remove all build results
@@ -237,6 +244,6 @@ clean: ## remove all build results
 	rm -rf priv/beam _build
 
 .PHONY: help all demo page check-page screenshot check $(addprefix check-,$(LANES)) check-arm64 check-building \
-        check-busy check-fast check-matrix check-release check-sanitize check-vm check-docs soak docs \
+        check-busy check-fast check-matrix check-release check-sanitize check-systems check-vm check-docs soak docs \
         install lint bench bench-built clean deps deps-arm64 deps-demo deps-page deps-check deps-fast deps-release \
-        deps-vm deps-lint deps-bench deps-matrix
+        deps-vm deps-systems deps-lint deps-bench deps-matrix

@@ -234,7 +234,7 @@ now_ms() -> erlang:monotonic_time(millisecond).
 
 dumper() ->
     [Dumper] = [Pid || Pid <- element(2, process_info(whereis(dyntrace_autotracer), links)), is_pid(Pid),
-                       process_info(Pid, initial_call) =:= {initial_call, {dyntrace_identities, dumper, 1}}],
+                       process_info(Pid, initial_call) =:= {initial_call, {dyntrace_identities, dumper, 2}}],
     Dumper.
 
 is_idle() ->

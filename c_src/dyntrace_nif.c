@@ -10,6 +10,7 @@
 #include "sources/annotations.h"
 #include "sources/builtins.h"
 #include "sources/calls.h"
+#include "sources/files.h"
 #include "sources/gate.h"
 #include "sources/ports.h"
 #include "sources/reports.h"
@@ -132,6 +133,7 @@ static ErlNifFunc functions[] = {
     {"enabled", 3, dt_tracer_enabled, 0},
     {"trace", 5, dt_tracer_trace, 0},
 #define INFO_GROUP(group)
+#define FILE_GROUP(group)
 #define PORT_GROUP(group, callbacks)
 #define GROUP(group)                                                                               \
     {"enabled_" #group, 3, dt_tracer_enabled_##group, 0},                                          \
@@ -164,6 +166,7 @@ static ErlNifFunc functions[] = {
     {"set_builtins", 2, set_builtins, 0},
     {"set_call_budget", 1, dt_calls_set_budget, 0},
     {"take_calls", 0, dt_calls_take, 0},
+    {"set_file_functions", 1, dt_files_set, 0},
     {"report", 2, dt_report, 0},
     {"set_status", 1, dt_status_set, 0},
     {"set_port", 3, dt_ports_set, 0},

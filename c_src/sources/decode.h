@@ -2,9 +2,9 @@
  * Decoding: from the arguments of a tracer callback to the struct of a probe.
  *
  * routes.def says which decoder a trace event goes to. The decoders of the provider
- * org_erlang_dyntrace are in decode.c, those of the provider erlang in decode_erlang.c, those of
- * ports and drivers of the latter and of org_erlang_otp in decode_ports.c; parts.h has what they
- * share.
+ * org_erlang_dyntrace are in decode.c, decode_identity.c and files.c, those of the provider erlang
+ * in decode_erlang.c, those of ports and drivers of the latter and of org_erlang_otp in
+ * decode_ports.c; parts.h has what they share.
  *
  * All of this runs inside the traced process: no allocation, no sends, no locks.
  */

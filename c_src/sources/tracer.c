@@ -5,6 +5,7 @@
 #include "backends/backends.h"
 #include "catalogue/atoms.h"
 #include "sources/calls.h"
+#include "sources/files.h"
 #include "sources/gate.h"
 #include "sources/routes.h"
 
@@ -17,6 +18,7 @@ static ERL_NIF_TERM trace(enum dt_group group, ERL_NIF_TERM tag, ErlNifEnv *env,
 
 /* argv: Tag, State, Tracee; for trace_<group> also Term and Opts. */
 #define INFO_GROUP(group)
+#define FILE_GROUP(group)
 #define PORT_GROUP(group, callbacks)
 #define GROUP(group)                                                                               \
     ERL_NIF_TERM dt_tracer_enabled_##group(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {  \
@@ -76,6 +78,12 @@ static bool is_wanted(const struct dt_tag *t, ERL_NIF_TERM state) {
     return false;
 }
 
+/* The VM does not say which function is called: it may be one of prim_file. */
+static bool is_wanted_in(enum dt_group group, ERL_NIF_TERM tag, ERL_NIF_TERM state) {
+    return is_wanted(dt_tag_of(group, tag), state) ||
+           (group == DT_GROUP_call && is_wanted(dt_tag_of(DT_GROUP_files, tag), state));
+}
+
 /* The budget is checked last: an event without an enabled probe does not count as skipped. */
 static ERL_NIF_TERM within_budget(bool wanted, ERL_NIF_TERM state) {
     return wanted && (!dt_gate_is_for(state) || dt_gate_may_make()) ? atom_trace : atom_discard;
@@ -87,7 +95,7 @@ static bool may_call(enum dt_group group, ERL_NIF_TERM state) {
 }
 
 static ERL_NIF_TERM answer(enum dt_group group, ERL_NIF_TERM tag, ERL_NIF_TERM state) {
-    return within_budget(is_wanted(dt_tag_of(group, tag), state) && may_call(group, state), state);
+    return within_budget(is_wanted_in(group, tag, state) && may_call(group, state), state);
 }
 
 /* -- 3. Route, decode, fire --------------------------------------------------------- */
@@ -158,6 +166,15 @@ static inline void fire_enabled(const struct dt_tag *t, struct dt_traced *traced
     }
 }
 
+static void fire_call(const struct dt_tag *t, ERL_NIF_TERM tag, struct dt_traced *traced) {
+    const struct dt_file_event is = dt_files_look(traced);
+
+    if (is.is_of_files)
+        fire_enabled(dt_tag_of(DT_GROUP_files, tag), traced);
+    if (is.is_of_calls)
+        fire_enabled(t, traced);
+}
+
 static ERL_NIF_TERM trace(enum dt_group group, ERL_NIF_TERM tag, ErlNifEnv *env,
                           const ERL_NIF_TERM argv[]) {
     const struct dt_tag *t = dt_tag_of(group, tag);
@@ -174,7 +191,10 @@ static ERL_NIF_TERM trace(enum dt_group group, ERL_NIF_TERM tag, ErlNifEnv *env,
         dt_noters[group](&traced);
     if (dt_gate_is_for(traced.state) && !dt_gate_take())
         return atom_ok;
-    fire_enabled(t, &traced);
+    if (group == DT_GROUP_call)
+        fire_call(t, tag, &traced);
+    else
+        fire_enabled(t, &traced);
     if (t->tag == DT_NO_TAG)
         count_undecoded(DT_PROBES);
     return atom_ok;

@@ -11,10 +11,10 @@ _dyntrace()
     fi
     case $before in
         -o | --output | --keep) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
-        --sort) mapfile -t COMPREPLY < <(compgen -W 'run sent received gc gcs' -- "$word"); return ;;
+        --sort) mapfile -t COMPREPLY < <(compgen -W 'run io sent received gc gcs' -- "$word"); return ;;
         --events)
-            mapfile -t COMPREPLY < <(compgen -W 'all scheduling messages calls gc ports requests annotations counters
-                                                 log vm memory' -- "$word")
+            mapfile -t COMPREPLY < <(compgen -W 'all scheduling messages calls files gc ports requests annotations
+                                                 counters samples log vm memory' -- "$word")
             return ;;
     esac
     case $command in

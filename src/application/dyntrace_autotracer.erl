@@ -143,15 +143,16 @@ polled(State) ->
     #state{config = Config = #{functions := Functions}, table = Table, budget = Budget} = Claimed,
     Polled = dyntrace_budget:poll(Budget),
     Enabled = enabled(Table),
-    Wanted = #{calls := Calls} = dyntrace_trace_flags:for_enabled(Enabled, Table),
-    CallBudget = dyntrace_call_budget:poll(Claimed#state.call_budget, Calls =/= none),
+    Wanted = #{calls := Calls, files := Files} = dyntrace_trace_flags:for_enabled(Enabled, Table),
+    CallBudget = dyntrace_call_budget:poll(Claimed#state.call_budget, Calls =/= none orelse Files),
+    Traced = dyntrace_trace_pattern:with_files(Functions, Files),
     {Required, Allowed} = allowed(required(Wanted, Polled), Claimed),
     Names = [Name || #{name := Name} <- Enabled],
     %% Before the tracing: the first events show what a source has found.
     {Sources, NotObserved} = dyntrace_sources:update(Claimed#state.sources, Required, Names, Config),
     {Tracing, NotTraced} =
         dyntrace_tracing:update(Claimed#state.tracing, Required,
-                                Config#{functions := dyntrace_call_budget:functions(CallBudget, Functions)}),
+                                Config#{functions := dyntrace_call_budget:functions(CallBudget, Traced)}),
     ok = logged_withheld(dyntrace_tracing:withheld(Tracing), dyntrace_tracing:withheld(Claimed#state.tracing)),
     New = Allowed#state{budget = Polled, call_budget = CallBudget, sources = Sources, tracing = Tracing},
     {published(New), NotObserved ++ NotTraced}.

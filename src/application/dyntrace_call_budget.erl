@@ -16,6 +16,8 @@
 -define(NAMED, 20).
 
 -record(budget, {calls :: pos_integer() | infinity,
+                 %% Whether a consumer of calls was attached at the last poll.
+                 required = false :: boolean(),
                  %% When the present second began.
                  since :: integer(),
                  %% What was called in it.
@@ -36,10 +38,13 @@ new(Calls) ->
 -spec poll(budget(), Required :: boolean()) -> budget().
 poll(Budget = #budget{calls = infinity}, _) ->
     Budget;
-poll(Budget = #budget{counts = Counts, cleared = Cleared}, false) when Counts =:= #{}, Cleared =:= #{} ->
+poll(Budget = #budget{required = false}, false) ->
     Budget;
 poll(#budget{calls = Calls}, false) ->
     new(Calls);
+%% Calls that were counted for the consumer before, after the last poll, are forgotten.
+poll(#budget{calls = Calls, required = false}, true) ->
+    (new(Calls))#budget{required = true};
 %% A function that was cleared at the last poll has made events until then.
 poll(Budget = #budget{calls = Calls, since = Since, counts = Before, cleared = Cleared}, true) ->
     Counts = maps:without(maps:keys(Cleared), added(Before, dyntrace:take_calls())),

@@ -12,6 +12,7 @@
 %%             {sample_interval, 1000}, % milliseconds between two samples, for the probes carrier_* and vm_counter
 %%             {dump, never},           % never | seconds between two dumps of all identities
 %%             {label_keys, ['$process_label', process_name]}, % where programs note in a process what it is
+%%             {labels, none},          % none | {Module, Function}, which returns [{pid(), Text}]
 %%             {log, off},              % off | the least log level that the probe log fires for
 %%             {log_limit, 100},        % logged events per second
 %%             {long_gc, 100},          % milliseconds: vm_long_gc
@@ -39,6 +40,7 @@
                     sample_interval := pos_integer(),
                     dump := never | pos_integer(),
                     label_keys := [atom()],
+                    labels := none | {module(), atom()},
                     log := off | logger:level(),
                     log_limit := pos_integer(),
                     long_gc := pos_integer(),
@@ -101,7 +103,7 @@ options() ->
 defaults() ->
     #{follow => true, processes => all, ports => all, functions => [], send => true, 'receive' => true,
       probes => all, interval => 250, sample_interval => 1000, dump => never,
-      label_keys => ['$process_label', process_name], log => off, log_limit => 100,
+      label_keys => ['$process_label', process_name], labels => none, log => off, log_limit => 100,
       long_gc => 100, long_schedule => 100, large_heap => 10000000, long_message_queue => {1000, 10000},
       budget => infinity, call_budget => 20000, text => full}.
 
@@ -118,6 +120,7 @@ must_be() ->
       sample_interval => milliseconds(),
       dump => text("never, or seconds, 1 to ~b", [?MAX_DUMP]),
       label_keys => text("a list of keys of process dictionaries, atoms, ~b at most", [?MAX_LABEL_KEYS]),
+      labels => "none or {Module, Function}",
       log => "off, or a level of logger",
       log_limit => text("events per second, 1 to ~b", [?MAX_LOGGED]),
       long_gc => milliseconds(1),
@@ -148,6 +151,8 @@ is_good(interval, Value) -> is_interval(Value);
 is_good(sample_interval, Value) -> is_interval(Value);
 is_good(dump, Value) -> Value =:= never orelse is_within(1, ?MAX_DUMP, Value);
 is_good(label_keys, Value) -> is_list_of(fun is_atom/1, ?MAX_LABEL_KEYS, Value);
+is_good(labels, {Module, Function}) -> is_atom(Module) andalso is_atom(Function);
+is_good(labels, Value) -> Value =:= none;
 is_good(log, Value) -> Value =:= off orelse lists:member(Value, levels());
 is_good(log_limit, Value) -> is_within(1, ?MAX_LOGGED, Value);
 is_good(long_gc, Value) -> is_within(1, ?MAX_INTERVAL, Value);

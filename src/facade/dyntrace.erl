@@ -49,7 +49,8 @@
 %% Erlang versions.
 -define(INTERNAL, [nif_info/0, consumers/1, show_nif/1,
                    allow/1, set_budget/1, skipped/0, claim/0, set_active/1, report/2, set_builtins/2,
-                   set_call_budget/1, take_calls/0, set_status/1, set_port/3, take_unknown_ports/0, count_ports/0,
+                   set_call_budget/1, take_calls/0, set_file_functions/1, set_status/1,
+                   set_port/3, take_unknown_ports/0, count_ports/0,
                    wants_i4s4/0, wants_n/1, wants_mark/0, wants_span/0,
                    user_trace_n_nif/10, user_mark/3, user_span_start/2, user_span_stop/4]).
 -export(?INTERNAL).
@@ -115,10 +116,12 @@
                   undecoded := #{atom() => pos_integer()}}.
 
 -type following() :: #{processes := [atom()], ports := [atom()], calls := dyntrace_trace_flags:calls(),
-                       seq_trace := boolean(), senders := boolean(), sources := [dyntrace_source:name()],
+                       files := boolean(), seq_trace := boolean(), senders := boolean(),
+                       sources := [dyntrace_source:name()],
                        untraced := non_neg_integer(), withheld := #{atom() => string()},
                        paused := boolean(), pauses := non_neg_integer(), skipped := non_neg_integer()}.
-%% `processes', `ports': the trace flags that are set. `calls': which events of a call are traced. `seq_trace': whether
+%% `processes', `ports': the trace flags that are set. `calls': which events of a call are traced. `files': whether
+%% the functions of `prim_file' are traced for the probes of files. `seq_trace': whether
 %% the application is the system tracer. `senders': whether received messages come with their senders. `sources': what
 %% else is observed. `untraced': about how many processes are not traced, since they have another tracer. `withheld':
 %% trace flags, match specifications (`send', `receive'), sources and probes that are required but not set, with the
@@ -565,6 +568,10 @@ set_call_budget(_) -> without_library(ok).
 %% has no room. Nothing is counted while the budget is infinite.
 -spec take_calls() -> {[{mfa(), Count :: pos_integer()}], non_neg_integer()}.
 take_calls() -> without_library({[], 0}).
+
+%% @private The functions of `prim_file' that are traced for the probes of files alone.
+-spec set_file_functions([{Function :: atom(), arity()}]) -> ok.
+set_file_functions(_) -> without_library(ok).
 
 %% @private The consumers that are attached to these probes. An identity is one of those of its probe and backend; of
 %% more than 64, some have none. Tracers of USDT are counted: the first one is 1. LTTng's sessions have identities of

@@ -11,7 +11,7 @@
 %% For dyntrace_autotracer
 -export([dump_message/0]).
 %% Processes
--export([dumper/1, run/1, ports/1]).
+-export([dumper/2, run/1, ports/2]).
 
 -define(PROBES, [process_identity, port_identity, node_identity, dump_start, dump_end]).
 
@@ -24,6 +24,12 @@
 
 %% How often the process that tells the ports looks whether one of them does not answer.
 -define(POLL_MS, 100).
+
+%% No event tells of a socket that is accepted, nor of the address that one connects to. So while somebody listens, the
+%% ports that are new are told once per second: so many at most, on nodes with no more ports than that.
+-define(NEW_PORTS_MS, 1000).
+-define(MOST_NEW, 200).
+-define(MOST_PORTS, 20000).
 
 %% How deep terms in the log are shown.
 -define(DEPTH, 40).
@@ -40,34 +46,44 @@
 
 -record(source, {every :: never | pos_integer(),
                  label_keys :: [atom()],
+                 labels :: none | {module(), atom()},
+                 text :: full | shape,
                  dumper :: pid() | none,
                  started :: integer(),
                  %% The probes that may be fired.
                  allowed :: all | [atom()],
                  %% Why the last dumper has ended.
                  ended = none :: term(),
+                 %% What is wrong with the function of labels.
+                 problem = none :: none | string(),
                  %% The consumers of probes of identities that were attached at the last poll.
                  attached :: [consumer()],
                  %% Asks for a dump.
                  timer = none :: none | reference()}).
 
-on(Enabled, #{dump := Every, label_keys := LabelKeys, probes := Allowed}) ->
-    {on, started(#source{every = Every, label_keys = LabelKeys, dumper = none, started = 0, allowed = Allowed,
-                         attached = attached(Enabled)})}.
+on(Enabled, #{dump := Every, label_keys := LabelKeys, labels := Labels, text := Text, probes := Allowed}) ->
+    {on, started(#source{every = Every, label_keys = LabelKeys, labels = Labels, text = Text, allowed = Allowed,
+                         dumper = none, started = 0, attached = attached(Enabled)})}.
 
 %% Whoever attaches gets a dump, also where the probe was enabled already.
-poll(Enabled, State = #source{dumper = none, started = Started}) ->
-    {on, case now_ms() - Started >= ?AGAIN_MS of
-             true -> started(State#source{attached = attached(Enabled)});
-             false -> State
-         end};
-poll(Enabled, State = #source{attached = Before}) ->
+poll(Enabled, State = #source{problem = Problem}) ->
+    case {Problem, polled(Enabled, State)} of
+        {none, New} -> {on, New};
+        {_, New} -> {partly, #{labels => Problem}, New}
+    end.
+
+polled(Enabled, State = #source{dumper = none, started = Started}) ->
+    case now_ms() - Started >= ?AGAIN_MS of
+        true -> started(State#source{attached = attached(Enabled)});
+        false -> State
+    end;
+polled(Enabled, State = #source{attached = Before}) ->
     Attached = attached(Enabled),
     New = State#source{attached = Attached},
-    {on, case Attached -- Before of
-             [] -> New;
-             _ -> ask(New)
-         end}.
+    case Attached -- Before of
+        [] -> New;
+        _ -> ask(New)
+    end.
 
 %% The autotracer handles the message after its poll. By then new processes are traced: each one is in the dump, or is
 %% told when it is spawned.
@@ -83,6 +99,8 @@ dump_message() ->
 message({?MODULE, dump}, State = #source{dumper = Dumper}) when is_pid(Dumper) ->
     Dumper ! dump,
     State;
+message({?MODULE, Dumper, {labels, Problem}}, State = #source{dumper = Dumper}) ->
+    State#source{problem = Problem};
 message({'EXIT', Dumper, Why}, State = #source{dumper = Dumper}) ->
     State#source{dumper = none, ended = Why};
 message(_, State) ->
@@ -96,8 +114,8 @@ off(#source{dumper = Dumper}) ->
     true = exit(Dumper, kill),
     ok.
 
-started(State = #source{every = Every, label_keys = LabelKeys, allowed = Allowed, ended = Ended}) ->
-    Dumper = spawn_opt(?MODULE, dumper, [{Every, LabelKeys, Allowed, Ended}], [link, {priority, high}]),
+started(State) ->
+    Dumper = spawn_opt(?MODULE, dumper, [self(), State], [link, {priority, high}]),
     ask(State#source{dumper = Dumper, started = now_ms()}).
 
 attached(Enabled) ->
@@ -118,27 +136,30 @@ now_ms() ->
                %% Until when the dump waits for ports.
                until :: integer()}).
 
--record(dumper, {every :: never | pos_integer(),
+-record(dumper, {source :: pid(),
+                 every :: never | pos_integer(),
                  allowed :: all | [atom()],
                  %% Why the dumper before has ended, until this one has made a dump.
                  ended :: term(),
-                 phase = idle :: idle | #dump{} | {purge, dyntrace_initial_calls:purge()},
+                 phase = idle :: idle | asking | #dump{} | {purge, dyntrace_initial_calls:purge()},
                  again = false :: boolean(),
                  %% The process that tells the ports, and whether it does.
                  ports :: pid(),
                  is_telling = false :: boolean(),
                  calls :: dyntrace_initial_calls:calls(),
+                 labels :: dyntrace_labels:labels(),
                  nodes :: dyntrace_node_identities:nodes()}).
 
 %% A sensitive process makes no trace events.
--spec dumper({Every :: never | pos_integer(), LabelKeys :: [atom()], Allowed :: all | [atom()], Ended :: term()}) ->
-          no_return().
-dumper({Every, LabelKeys, Allowed, Ended}) ->
+-spec dumper(pid(), #source{}) -> no_return().
+dumper(Source, #source{every = Every, label_keys = Keys, labels = Labels, text = Text, allowed = Allowed,
+                       ended = Ended}) ->
     _ = process_flag(sensitive, true),
     alarmed(Every),
-    run(#dumper{every = Every, allowed = Allowed, ended = Ended,
-                calls = dyntrace_initial_calls:new(LabelKeys), nodes = dyntrace_node_identities:new(),
-                ports = spawn_opt(?MODULE, ports, [self()], [link, {priority, high}])}).
+    run(#dumper{source = Source, every = Every, allowed = Allowed, ended = Ended,
+                calls = dyntrace_initial_calls:new(Keys), labels = dyntrace_labels:new(Labels),
+                nodes = dyntrace_node_identities:new(),
+                ports = spawn_opt(?MODULE, ports, [self(), Text], [link, {priority, high}])}).
 
 %% Between dumps it hibernates: the list of processes is garbage. A failure ends it. The same one again is not logged.
 -spec run(#dumper{}) -> no_return().
@@ -162,7 +183,7 @@ until_idle(State) ->
     end.
 
 handle(dump, State = #dumper{phase = idle}) ->
-    start_dump(State);
+    ask_labels(State);
 handle(dump, State) ->
     State#dumper{again = true};
 handle({timeout, _, every}, State = #dumper{every = Every}) ->
@@ -172,21 +193,40 @@ handle({timeout, _, next}, State = #dumper{phase = Phase}) ->
     next(Phase, State);
 handle({told_ports, Ports}, State = #dumper{ports = Ports}) ->
     State#dumper{is_telling = false};
-handle(Message, State = #dumper{calls = Calls, nodes = Nodes}) ->
+handle(Message, State = #dumper{calls = Calls, labels = Labels}) ->
     case dyntrace_initial_calls:message(Message, Calls) of
         {answer, Pid, Identity, New} ->
-            _ = told_again(Pid, Identity),
+            _ = told_again(Pid, Identity, State),
             State#dumper{calls = New};
         {no_answer, New} ->
             State#dumper{calls = New};
         ignored ->
-            State#dumper{nodes = dyntrace_node_identities:message(Message, Nodes)}
+            handle(dyntrace_labels:message(Message, Labels), Message, State)
     end.
+
+handle(ignored, Message, State = #dumper{nodes = Nodes}) ->
+    State#dumper{nodes = dyntrace_node_identities:message(Message, Nodes)};
+handle(Answer = {ready, _}, _, State) ->
+    ask_labels(Answer, State).
 
 alarmed(never) -> ok;
 alarmed(Seconds) -> _ = erlang:start_timer(1000 * Seconds, self(), every), ok.
 
 %% -- A dump ----------------------------------------------------------------------------
+
+%% The dump waits for the labels, which have a limit of time: so each process is told once, with its label.
+ask_labels(State = #dumper{labels = Labels, allowed = Allowed}) ->
+    case lists:member(process_identity, enabled(Allowed)) of
+        true -> ask_labels(dyntrace_labels:ask(Labels), State);
+        false -> start_dump(State)
+    end.
+
+ask_labels({asked, Labels}, State) ->
+    State#dumper{phase = asking, labels = Labels};
+ask_labels({ready, Labels}, State = #dumper{source = Source}) ->
+    Problem = dyntrace_labels:problem(Labels),
+    _ = Problem =/= none andalso (Source ! {?MODULE, self(), {labels, Problem}}),
+    start_dump(State#dumper{labels = Labels}).
 
 %% LTTng enables the probes of a session one by one: the dump is made when there is something to tell.
 start_dump(State = #dumper{allowed = Allowed}) ->
@@ -230,7 +270,7 @@ next(Dump = #dump{rest = Rest}, State) ->
     batch(?BATCH, Rest, Dump, State);
 next({purge, Purge}, State = #dumper{again = Again}) ->
     case dyntrace_initial_calls:purge(Purge) of
-        done when Again -> start_dump(State#dumper{phase = idle});
+        done when Again -> ask_labels(State#dumper{phase = idle});
         done -> State#dumper{phase = idle};
         More -> paused(State#dumper{phase = {purge, More}})
     end.
@@ -239,7 +279,7 @@ batch(N, [Pid | Rest], Dump = #dump{id = Id, count = Count}, State = #dumper{cal
     case cheap(Pid) of
         {Parent, Call, Name} ->
             {Initial, Label, New} = dyntrace_initial_calls:of_process(Pid, Call, Id, Calls),
-            told(Pid, Parent, Initial, Name, Label),
+            told(Pid, Parent, Initial, Name, Label, State),
             batch(N - 1, Rest, Dump#dump{count = Count + 1}, State#dumper{calls = New});
         gone ->
             batch(N - 1, Rest, Dump, State)
@@ -259,31 +299,55 @@ cheap(Pid) ->
 or_empty(undefined) -> [];
 or_empty(Parent) -> Parent.
 
-told_again(Pid, {Initial, Label}) ->
+told_again(Pid, {Initial, Label}, State) ->
     case cheap(Pid) of
-        {Parent, _, Name} -> told(Pid, Parent, Initial, Name, Label);
+        {Parent, _, Name} -> told(Pid, Parent, Initial, Name, Label, State);
         gone -> ok
     end.
 
 %% A process that has no name has [].
-told(Pid, Parent, Initial, Name, Label) ->
+told(Pid, Parent, Initial, Name, Noted, #dumper{labels = Labels}) ->
+    Label = dyntrace_labels:label(Pid, Noted, Labels),
     ok = dyntrace:report(process_identity, {Pid, Parent, Initial, Name, Label, node()}).
 
 %% -- Ports -----------------------------------------------------------------------------
 
-%% A process of its own waits for the ports' answers.
--spec ports(Dumper :: pid()) -> no_return().
-ports(Dumper) ->
-    _ = process_flag(sensitive, true),
-    tell_ports(Dumper, dyntrace_port_asker:new(fun tell_port/2)).
+%% A process of its own waits for the ports' answers. Told: the ports that were there at the last look, sorted.
+-record(ports, {dumper :: pid(),
+                asker :: dyntrace_port_asker:asker(),
+                told = [] :: [port()]}).
 
-tell_ports(Dumper, Asker) ->
+-spec ports(Dumper :: pid(), full | shape) -> no_return().
+ports(Dumper, Text) ->
+    _ = process_flag(sensitive, true),
+    Tell = fun(Port, N) -> tell_port(Port, N, Text) end,
+    tell_ports(#ports{dumper = Dumper, asker = dyntrace_port_asker:new(Tell)}).
+
+tell_ports(State = #ports{dumper = Dumper}) ->
     receive
         tell ->
-            Told = until_told(dyntrace_port_asker:ask(erlang:ports(), Asker)),
+            Now = lists:sort(erlang:ports()),
+            Told = told_ports(Now, State#ports{told = Now}),
             Dumper ! {told_ports, self()},
-            tell_ports(Dumper, Told)
+            tell_ports(Told)
+    after ?NEW_PORTS_MS ->
+            tell_ports(told_new(State))
     end.
+
+told_new(State = #ports{told = Told}) ->
+    case dyntrace:consumers([port_identity]) =/= [] andalso erlang:system_info(port_count) =< ?MOST_PORTS of
+        true ->
+            Now = lists:sort(erlang:ports()),
+            New = ordsets:subtract(Now, Told),
+            {Next, Left} = lists:split(min(?MOST_NEW, length(New)), New),
+            told_ports(Next, State#ports{told = ordsets:subtract(Now, Left)});
+        false ->
+            State
+    end.
+
+told_ports([], State) -> State;
+told_ports(Ports, State = #ports{asker = Asker}) ->
+    State#ports{asker = until_told(dyntrace_port_asker:ask(Ports, Asker))}.
 
 until_told(Asker) ->
     case dyntrace_port_asker:is_idle(Asker) of
@@ -291,9 +355,13 @@ until_told(Asker) ->
         false -> until_told(dyntrace_port_asker:poll(Asker, ?POLL_MS))
     end.
 
-tell_port(Port, N) ->
+%% Addresses are contents: with `shape' they stay hidden.
+tell_port(Port, N, Text) ->
     _ = N rem ?BATCH =:= 0 andalso receive after ?PAUSE_MS -> ok end,
     case dyntrace_port_asker:info(Port) of
-        {Owner, Name, OsPid} -> ok = dyntrace:report(port_identity, {Port, Owner, Name, OsPid});
+        {Owner, Name, OsPid} -> ok = dyntrace:report(port_identity, {Port, Owner, shown(Port, Name, Text), OsPid});
         closed -> ok
     end.
+
+shown(_, Name, shape) -> Name;
+shown(Port, Name, full) -> dyntrace_port_asker:with_addresses(Port, Name).

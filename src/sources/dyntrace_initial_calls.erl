@@ -16,15 +16,23 @@
 -define(ASKERS, 20).
 -define(PAUSE_MS, 4).
 
-%% Before OTP 26.2 a process copies all of its dictionary. One with a larger heap, in words, is not asked.
--define(MAX_HEAP, 1000000).
+%% Before OTP 26.2 a process copies all of its dictionary, whose size nobody knows; it may be most of the heap. The copy
+%% takes no longer, and no more memory, than a major collection of that process. With a larger heap than the first one,
+%% in words, processes are asked one after another; with a larger one than the second, not at all.
+-define(FAT_HEAP, 1000000).
+-define(MAX_HEAP, 125000000).
 
 %% While the flag `running' is set, the VM leaves a hibernating process that answers with a heap of 2 kB, where it had
 %% 0.2 kB, until it hibernates again. Then no more processes than that are asked.
 -define(MOST_BESIDE_RUNNING, 10000).
 
+%% A larger label, in words without its binaries, is not sent on: its text would be cut in any case.
+-define(MAX_WORDS, 100000).
+
 %% A larger label, in bytes with its binaries, is reported once, and not kept.
 -define(MAX_LABEL, 8000).
+
+-define(CUT, '...').
 
 -define(PROC_LIB, {proc_lib, init_p, _}).
 
@@ -35,6 +43,9 @@
 -record(calls, {table :: ets:tid(),
                 idle :: [pid()],
                 waiting = [] :: [pid()],
+                %% Those with a large heap, which are asked last; and the asker that asks one of them.
+                fat = [] :: [pid()],
+                fat_asker = none :: none | pid(),
                 %% Whether all processes are asked, since they may have labels.
                 all :: boolean()}).
 
@@ -86,36 +97,48 @@ noted(Table, Pid, Dump, Calls) ->
     Calls.
 
 ask(Calls = #calls{idle = [Asker | Idle], waiting = [Pid | Waiting]}) ->
-    Asker ! {ask, Pid},
+    Asker ! {ask, Pid, ?FAT_HEAP},
     ask(Calls#calls{idle = Idle, waiting = Waiting});
+ask(Calls = #calls{idle = [Asker | Idle], fat = [Pid | Fat], fat_asker = none}) ->
+    Asker ! {ask, Pid, ?MAX_HEAP},
+    Calls#calls{idle = Idle, fat = Fat, fat_asker = Asker};
 ask(Calls) ->
     Calls.
 
 -spec message(term(), calls()) -> {answer, pid(), identity(), calls()} | {no_answer, calls()} | ignored.
-message({?MODULE, Asker, Pid, Answer}, Calls = #calls{idle = Idle, table = Table}) ->
-    New = ask(Calls#calls{idle = [Asker | Idle]}),
-    case {Answer, process_info(Pid, initial_call)} of
-        {{unknown, ''}, _} ->
-            {no_answer, New};
-        {_, undefined} ->
-            {no_answer, New};
-        {{Known, Label}, {initial_call, Call}} ->
-            _ = ets:update_element(Table, Pid, [{2, Known}, {3, kept(Label)}]),
-            {answer, Pid, {known(Known, Call), Label}, New}
-    end;
+message({?MODULE, Asker, Pid, Answer}, Calls = #calls{idle = Idle, fat = Fat, fat_asker = FatAsker}) ->
+    FatAsks = case FatAsker of
+                  Asker -> none;
+                  _ -> FatAsker
+              end,
+    ToAsk = [Pid || Answer =:= too_fat, Asker =/= FatAsker],
+    answered(Pid, Answer, ask(Calls#calls{idle = [Asker | Idle], fat = ToAsk ++ Fat, fat_asker = FatAsks}));
 message(_, _) ->
     ignored.
 
+answered(_, too_fat, Calls) ->
+    {no_answer, Calls};
+answered(Pid, Answer, Calls = #calls{table = Table}) ->
+    case {Answer, process_info(Pid, initial_call)} of
+        {{unknown, ''}, _} ->
+            {no_answer, Calls};
+        {_, undefined} ->
+            {no_answer, Calls};
+        {{Known, Label}, {initial_call, Call}} ->
+            _ = ets:update_element(Table, Pid, [{2, Known}, {3, kept(Label)}]),
+            {answer, Pid, {known(Known, Call), Label}, Calls}
+    end.
+
 kept(Label) ->
     case erlang:external_size(Label) > ?MAX_LABEL of
-        true -> '...';
+        true -> ?CUT;
         false -> Label
     end.
 
 %% Whether all that were to be asked have answered.
 -spec is_idle(calls()) -> boolean().
-is_idle(#calls{idle = Idle, waiting = Waiting}) ->
-    Waiting =:= [] andalso length(Idle) =:= ?ASKERS.
+is_idle(#calls{idle = Idle, waiting = Waiting, fat = Fat}) ->
+    Waiting =:= [] andalso Fat =:= [] andalso length(Idle) =:= ?ASKERS.
 
 %% Forgets, batch by batch, the processes that a dump has not found.
 -spec purge(Dump :: pos_integer(), calls()) -> purge().
@@ -163,19 +186,19 @@ asker(Items, To) ->
 
 asking(Items, To) ->
     receive
-        {ask, Pid} ->
-            To ! {?MODULE, self(), Pid, asked(Items, Pid)},
+        {ask, Pid, MaxHeap} ->
+            To ! {?MODULE, self(), Pid, asked(Items, Pid, MaxHeap)},
             %% The dictionary of another process is garbage.
             true = erlang:garbage_collect(),
             receive after ?PAUSE_MS -> asking(Items, To) end
     end.
 
-asked([{dictionary, Keys}], Pid) when is_list(Keys) ->
+asked([{dictionary, Keys}], Pid, MaxHeap) when is_list(Keys) ->
     case process_info(Pid, total_heap_size) of
-        {total_heap_size, Words} when Words =< ?MAX_HEAP -> noted(Keys, process_info(Pid, dictionary));
-        _ -> {unknown, ''}
+        {total_heap_size, Words} when Words > MaxHeap -> too_fat;
+        _ -> noted(Keys, process_info(Pid, dictionary))
     end;
-asked(Items, Pid) ->
+asked(Items, Pid, _) ->
     case process_info(Pid, Items) of
         undefined -> {unknown, ''};
         [{label, Label} | Values] -> answer(values(Values), [Label]);
@@ -207,5 +230,10 @@ arity([], N) -> N;
 arity(_, _) -> none.
 
 label([undefined | Labels]) -> label(Labels);
-label([Label | _]) -> Label;
-label([]) -> ''.
+label([Label | _]) ->
+    case erts_debug:flat_size(Label) > ?MAX_WORDS of
+        true -> ?CUT;
+        false -> Label
+    end;
+label([]) ->
+    ''.

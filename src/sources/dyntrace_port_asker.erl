@@ -5,7 +5,7 @@
 %% The processes are linked to the caller, which polls.
 -module(dyntrace_port_asker).
 
--export([new/1, ask/2, poll/2, is_idle/1, info/1, stop/1]).
+-export([new/1, ask/2, poll/2, is_idle/1, info/1, with_addresses/2, stop/1]).
 
 -export_type([asker/0]).
 
@@ -62,6 +62,53 @@ info(Port) ->
         undefined -> closed;
         Info -> {value(connected, Info), value(name, Info), os_pid(value(os_pid, Info))}
     end.
+
+%% The drivers of sockets.
+-define(SOCKETS, ["tcp_inet", "udp_inet"]).
+
+%% bpftrace reads 63 bytes of a text by default.
+-define(MAX_NAME, 63).
+
+%% The name of a port and, for a socket, its addresses: `tcp_inet 127.0.0.1:5672 <-> 127.0.0.1:59732', its own one
+%% first; who has connected to whom, the VM does not tell. The port answers, as it does for info/1.
+-spec with_addresses(port(), Name :: string()) -> string().
+with_addresses(Port, Name) ->
+    case lists:member(Name, ?SOCKETS) of
+        true -> joined(Name, address(fun inet:sockname/1, Port), address(fun inet:peername/1, Port));
+        false -> Name
+    end.
+
+joined(Name, "", "") ->
+    Name;
+joined(Name, Own, "") ->
+    Name ++ " " ++ cut(Own, ?MAX_NAME - length(Name) - 1);
+joined(Name, Own, Peer) ->
+    Arrow = " <-> ",
+    Most = (?MAX_NAME - length(Name) - 1 - length(Arrow)) div 2,
+    Name ++ " " ++ cut(Own, Most) ++ Arrow ++ cut(Peer, Most).
+
+%% In the middle, since two addresses of one network differ at their ends.
+cut(Text, Most) when length(Text) =< Most ->
+    Text;
+cut(Text, Most) ->
+    End = (Most - 2) * 2 div 3,
+    lists:sublist(Text, Most - 2 - End) ++ ".." ++ lists:nthtail(length(Text) - End, Text).
+
+%% Empty if there is none. A program's port may have a driver's name, and answers badarg.
+address(Ask, Port) ->
+    try Ask(Port) of
+        {ok, {Ip, Number}} when is_tuple(Ip), Number > 0 -> ip(Ip, inet:ntoa(Ip)) ++ [$: | integer_to_list(Number)];
+        {ok, {local, Path}} when is_binary(Path) -> [printable(Byte) || <<Byte>> <= Path];
+        _ -> ""
+    catch
+        _:_ -> ""
+    end.
+
+ip(Ip, Text) when tuple_size(Ip) =:= 8 -> "[" ++ Text ++ "]";
+ip(_, Text) -> Text.
+
+printable(Byte) when Byte > $\s, Byte < 127 -> Byte;
+printable(_) -> $?.
 
 value(Key, Info) ->
     proplists:get_value(Key, Info).

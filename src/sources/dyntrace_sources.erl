@@ -27,7 +27,8 @@ modules() ->
 
 %% What they call.
 used() ->
-    [dyntrace_initial_calls, dyntrace_node_identities, dyntrace_port_asker, dyntrace_sampler, erpc].
+    [dyntrace_initial_calls, dyntrace_labels, dyntrace_node_identities, dyntrace_port_asker, dyntrace_sampler, erpc,
+     inet].
 
 -spec new() -> sources().
 new() ->
@@ -60,9 +61,11 @@ polled(Name, Results, Enabled, Config) ->
     logged(Name, Result, Before),
     Result.
 
+%% Once, until it is observed again: the reason may change at each poll.
 logged(Name, Result, Before) ->
-    _ = [logger:warning("dyntrace: ~s is not observed: ~s", [What, Why])
-         || {What, Why} <- not_observed(Name, Result) -- not_observed(Name, Before)],
+    Logged = maps:from_list(not_observed(Name, Before)),
+    _ = [logger:warning("dyntrace: ~s is not observed: ~ts", [What, Why])
+         || {What, Why} <- not_observed(Name, Result), not is_map_key(What, Logged)],
     ok.
 
 not_observed(Name, {withheld, Why}) -> [{Name, Why}];

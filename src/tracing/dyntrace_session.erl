@@ -92,8 +92,8 @@ functions(Session, Patterns) ->
                   [{Mfa, MatchSpec} || {Pattern, MatchSpec} <- Patterns, Mfa <- expanded(Pattern)]).
 
 %% The VM takes {M, '_', '_'} but not {M, '_', Arity}.
-expanded(Pattern = {_, '_', _}) -> dyntrace_trace_pattern:functions(Pattern);
-expanded(Pattern) -> [Pattern].
+expanded(Pattern = {_, Function, _}) when Function =/= '_' -> [Pattern];
+expanded(Pattern) -> dyntrace_trace_pattern:functions(Pattern).
 
 is_traced(Session, Pattern) ->
     case dyntrace_trace_pattern:first(Pattern) of

@@ -9,16 +9,17 @@
 -type calls() :: none | call | return | exception.
 %% The events of a call that are required: each value includes those to its left.
 
--type required() :: #{processes := [atom()], ports := [atom()], calls := calls(), seq_trace := boolean(),
-                      senders := boolean(), sources := [dyntrace_source:name()]}.
-%% `processes', `ports': their trace flags, sorted, as `sources' are. `senders': whether received messages must come
+-type required() :: #{processes := [atom()], ports := [atom()], calls := calls(), files := boolean(),
+                      seq_trace := boolean(), senders := boolean(), sources := [dyntrace_source:name()]}.
+%% `processes', `ports': their trace flags, sorted, as `sources' are. `calls': of the configured functions. `files':
+%% whether the functions of files are traced. `senders': whether received messages must come
 %% with their senders.
 
 -type table() :: #{Probe :: atom() => required()}.
 
 -spec none() -> required().
 none() ->
-    #{processes => [], ports => [], calls => none, seq_trace => false, senders => false, sources => []}.
+    #{processes => [], ports => [], calls => none, files => false, seq_trace => false, senders => false, sources => []}.
 
 %% The application's tracer. Its state makes it another tracer, for the VM, than {dyntrace, []}, which users set by
 %% hand.
@@ -43,6 +44,7 @@ for_probe(Probe = #{name := Name, events := Fed, asks := Asked}) ->
       processes => lists:usort(lists:append([flags(process, Event) || Event <- Events])),
       ports => lists:usort(lists:append([flags(port, Event) || Event <- Events])),
       calls => lists:foldl(fun more/2, none, [calls(Event) || Event <- Events]),
+      files => lists:keymember(files, 1, Events),
       seq_trace => lists:keymember(seq_trace, 1, Events),
       senders => Name =:= message_delivery}.
 
@@ -51,13 +53,14 @@ for_probe(Probe = #{name := Name, events := Fed, asks := Asked}) ->
 for_enabled(Probes, Table) ->
     lists:foldl(fun(#{name := Name}, Required) -> both(maps:get(Name, Table, none()), Required) end, none(), Probes).
 
-both(#{processes := Processes, ports := Ports, calls := Calls, seq_trace := SeqTrace, senders := Senders,
-       sources := Sources},
-     #{processes := Processes2, ports := Ports2, calls := Calls2, seq_trace := SeqTrace2, senders := Senders2,
-       sources := Sources2}) ->
+both(#{processes := Processes, ports := Ports, calls := Calls, files := Files, seq_trace := SeqTrace,
+       senders := Senders, sources := Sources},
+     #{processes := Processes2, ports := Ports2, calls := Calls2, files := Files2, seq_trace := SeqTrace2,
+       senders := Senders2, sources := Sources2}) ->
     #{processes => lists:umerge(Processes, Processes2),
       ports => lists:umerge(Ports, Ports2),
       calls => more(Calls, Calls2),
+      files => Files orelse Files2,
       seq_trace => SeqTrace orelse SeqTrace2,
       senders => Senders orelse Senders2,
       sources => lists:umerge(Sources, Sources2)}.
@@ -73,6 +76,7 @@ sources(Probe = #{provider := Provider, events := Events, asks := Asks}) ->
 flags(process, {procs, _}) -> [procs];
 flags(process, {running_procs, Tag}) -> [running | exiting(Tag)];
 flags(process, {call, _}) -> [call];
+flags(process, {files, _}) -> [call];
 flags(process, {garbage_collection, _}) -> [garbage_collection];
 flags(port, {ports, Tag}) when Tag =/= 'receive' -> [ports];
 flags(port, {running_ports, Tag}) -> [running_ports | exiting(Tag)];

@@ -1,16 +1,28 @@
 %% @private Trace patterns: the functions that a configured {Module, Function, Arity} matches, and the match
-%% specifications that yield the required events of their calls.
+%% specifications that yield the required events of their calls. The functions of files have a pattern of their own,
+%% which no configuration has to list.
 -module(dyntrace_trace_pattern).
 
--export([patterns/1, for_calls/2, functions/1, first/1, version/1]).
+-export([patterns/1, with_files/2, for_calls/2, functions/1, files_alone/1, first/1, version/1]).
 
--type pattern() :: {module(), Function :: atom(), arity() | '_'}.
-%% '_' is any function, or any arity.
+-type pattern() :: {module(), Function :: atom(), arity() | '_'} | files.
+%% '_' is any function, or any arity. `files': the functions that work on files.
 
 -type traced() :: pattern() | {pattern(), false | dyntrace_match_spec:match_spec()}.
-%% Functions, as configured: all of their calls, or those that match. `false': none, though another pattern matches.
+%% Functions: all of their calls, or those that match. `false': none, though another pattern matches.
 
 -export_type([pattern/0, traced/0]).
+
+%% All file I/O goes through this module, which is always loaded.
+-define(FILES, prim_file).
+
+%% Its exported functions that work on no file, beside the internal ones.
+-define(NO_FILES, [module_info, on_load, start, file_desc_to_ref, get_handle, is_translatable]).
+
+%% After all that is configured: the last pattern of a function holds.
+-spec with_files([traced()], boolean()) -> [traced()].
+with_files(Functions, true) -> Functions ++ [files];
+with_files(Functions, false) -> Functions.
 
 -spec patterns([traced()]) -> [pattern()].
 patterns(Functions) ->
@@ -18,23 +30,37 @@ patterns(Functions) ->
 
 with_specs(Functions) ->
     [case Function of
-         {_, _, _} -> {Function, true};
-         {Pattern, Spec} -> {Pattern, Spec}
+         {Pattern, Spec} -> {Pattern, Spec};
+         Pattern -> {Pattern, true}
      end || Function <- Functions].
 
 %% The match specification of each function, as the second argument of erlang:trace_pattern/3.
 -spec for_calls([traced()], dyntrace_trace_flags:calls()) ->
           [{pattern(), boolean() | dyntrace_match_spec:match_spec()}].
 for_calls(Functions, Calls) ->
-    [{Pattern, dyntrace_match_spec:of_calls(Spec, Calls)} || {Pattern, Spec} <- with_specs(Functions)].
+    [{Pattern, dyntrace_match_spec:of_calls(Spec, level(Pattern, Calls))} || {Pattern, Spec} <- with_specs(Functions)].
+
+%% A call of a file's function ends in an event, whatever else is traced.
+level(files, _) -> exception;
+level(_, Calls) -> Calls.
 
 %% The functions that match, in code that is loaded. `_' matches none that the compiler has generated: the body of a
 %% comprehension is called once per element.
 -spec functions(pattern()) -> [mfa()].
+functions(files) ->
+    [{?FILES, F, A} || {F, A} <- lists:sort(erlang:get_module_info(?FILES, exports)), not lists:member(F, ?NO_FILES),
+                       not lists:prefix("internal_", atom_to_list(F))];
 functions({Module, Function, Arity}) ->
     [{Module, F, A} || erlang:module_loaded(Module), {F, A} <- erlang:get_module_info(Module, functions),
                        F =:= Function orelse Function =:= '_' andalso not is_generated(F),
                        Arity =:= '_' orelse A =:= Arity].
+
+%% The functions of files that no other pattern matches: their calls are of no interest to consumers of calls.
+-spec files_alone([traced()]) -> [{Function :: atom(), arity()}].
+files_alone(Functions) ->
+    Listed = [Mfa || {Pattern, Spec} <- with_specs(Functions), Pattern =/= files, Spec =/= false,
+                     element(1, Pattern) =:= ?FILES, Mfa <- functions(Pattern)],
+    [{F, A} || {_, F, A} <- functions(files) -- Listed].
 
 %% Such as '-name/1-fun-0-'. Elixir has functions '-' and '--'.
 is_generated(Name) ->
@@ -54,6 +80,8 @@ first(Pattern) ->
 %% The version of the module that is loaded. New code has no trace patterns. Nor has the same code after it was loaded
 %% anew, and its version is the same: for that case the caller checks whether first/1 is traced.
 -spec version(pattern()) -> MD5 :: binary() | none.
+version(files) ->
+    version({?FILES, '_', '_'});
 version({Module, _, _}) ->
     case erlang:module_loaded(Module) of
         true -> erlang:get_module_info(Module, md5);

@@ -111,6 +111,13 @@ nothing_set() ->
 none() ->
     maps:with(?PARTS, (dyntrace_trace_flags:none())#{send => none, 'receive' => none}).
 
+%% The functions of files are traced by patterns, as others are.
+calls(#{calls := none, files := false}) -> none;
+calls(#{calls := Calls, files := Files}) -> {Calls, Files}.
+
+calls_files(none) -> {none, false};
+calls_files(Required) -> Required.
+
 backend() ->
     case erlang:function_exported(trace, session_create, 3) of
         true -> dyntrace_session;
@@ -122,7 +129,7 @@ backend() ->
 update(Tracing, Required, Config) ->
     Messages = maps:from_list([{Event, dyntrace_match_spec:for_messages(Event, Required, Config)}
                                || Event <- [send, 'receive']]),
-    Parts = maps:with(?PARTS, maps:merge(Required, Messages)),
+    Parts = maps:with(?PARTS, maps:merge(Required#{calls := calls(Required)}, Messages)),
     case Parts =:= none() of
         true -> {cleared(Tracing), []};
         false ->
@@ -222,11 +229,12 @@ untraced(#tracing{untraced = Untraced, pending = Pending}) ->
     Untraced + length(Pending).
 
 %% The tracing that is set now.
--spec in_place(tracing()) -> #{part() | senders => term()}.
+-spec in_place(tracing()) -> #{part() | files | senders => term()}.
 in_place(#tracing{parts = Parts, senders = Senders}) ->
-    Others = maps:without([send, 'receive'], maps:merge(none(), maps:map(fun in_place/2, Parts))),
+    Others = #{calls := InPlace} = maps:without([send, 'receive'], maps:merge(none(), maps:map(fun in_place/2, Parts))),
+    {Calls, Files} = calls_files(InPlace),
     {_, Received} = maps:get('receive', Parts, {none, unknown}),
-    Others#{senders => Senders andalso lists:member(Received, [ours, same])}.
+    Others#{calls := Calls, files => Files, senders => Senders andalso lists:member(Received, [ours, same])}.
 
 in_place(seq_trace, {Required, Snapshot}) -> Required andalso Snapshot =:= ours;
 in_place(_, {Required, _}) -> Required.
@@ -273,9 +281,15 @@ set(ports, _, _, Tracing, #{ports := none}) ->
 set(ports, Old, New, Tracing = #tracing{backend = Backend, handle = {open, Handle}}, #{ports := Which}) ->
     ok = Backend:ports(Handle, Which, to_clear(port, Old, New), New),
     Tracing;
-set(calls, _, Calls, Tracing = #tracing{backend = Backend, handle = {open, Handle}}, #{functions := Functions}) ->
-    ok = Backend:functions(Handle, dyntrace_trace_pattern:for_calls(Functions, Calls)),
-    Tracing#tracing{functions = dyntrace_trace_pattern:patterns(Functions)};
+set(calls, _, Required, Tracing = #tracing{backend = Backend, handle = {open, Handle}, functions = Before},
+    #{functions := Functions}) ->
+    {Calls, _} = calls_files(Required),
+    Patterns = dyntrace_trace_pattern:patterns(Functions),
+    %% Before the first call.
+    ok = dyntrace:set_file_functions(dyntrace_trace_pattern:files_alone(Functions)),
+    ok = Backend:functions(Handle, [{Gone, false} || Gone <- Before -- Patterns]
+                           ++ dyntrace_trace_pattern:for_calls(Functions, Calls)),
+    Tracing#tracing{functions = Patterns};
 set(Event, _, Spec, Tracing = #tracing{backend = Backend, handle = {open, Handle}}, _) when Event =:= send;
                                                                                            Event =:= 'receive' ->
     ok = Backend:messages(Handle, Event, Spec),

@@ -522,16 +522,34 @@ top(Config) ->
     until_traced(Config),
     call(Config, fun() -> crowd(300), chatter(1000) end),
     ok = test_command:await("command_chatter[\\s\\S]*dyntrace top [\\s\\S]*dyntrace top", Command),
+    %% Among so many processes that have sent something, it would not be printed.
+    call(Config, fun() -> disk(300) end),
+    ok = test_command:await("command_disk[\\s\\S]*dyntrace top", Command),
     ok = test_command:signal("INT", Command),
     {0, Output} = test_command:finish(Command),
-    Columns = "^ +(\\d+) +(\\d+) +(\\d+) +(\\d+) +(\\d+)  <[\\d.]+> command_chatter$",
     %% The sums are of all processes, also of those that are not printed.
     {match, Totals} = re:run(Output, "(\\d+) messages sent", [global, {capture, all_but_first, list}]),
     ?assert(lists:sum([list_to_integer(Sent) || [Sent] <- Totals]) >= 1300),
     ?assertMatch({match, _}, re:run(Output, "\\d+ or more processes: run")),
+    ?assertMatch([Ran, 0, 1000, _, Gc, Gcs] when Ran > 0 andalso Gc > 0 andalso Gcs >= 10,
+                 sums_of_top("command_chatter", Output)),
+    ?assertMatch([Ran, Io | _] when Ran < 100000 andalso Io >= 300000, sums_of_top("command_disk", Output)).
+
+%% The columns of a process, summed over all frames.
+sums_of_top(Name, Output) ->
+    Columns = "^ +(\\d+) +(\\d+) +(\\d+) +(\\d+) +(\\d+) +(\\d+)  <[\\d.]+> " ++ Name ++ "$",
     {match, Rows} = re:run(Output, Columns, [global, multiline, {capture, all_but_first, list}]),
-    Sums = [lists:sum([list_to_integer(lists:nth(N, Row)) || Row <- Rows]) || N <- [1, 2, 4, 5]],
-    ?assertMatch([Ran, 1000, Gc, Gcs] when Ran > 0 andalso Gc > 0 andalso Gcs >= 10, Sums).
+    [lists:sum([list_to_integer(lists:nth(N, Row)) || Row <- Rows]) || N <- lists:seq(1, 6)].
+
+%% A process with a name waits so many ms on a dirty I/O scheduler.
+disk(Ms) ->
+    Was = erts_debug:set_internal_state(available_internal_state, true),
+    {_, Ref} = spawn_monitor(fun() ->
+                                     register(command_disk, self()),
+                                     erts_debug:dirty_io(wait, Ms)
+                             end),
+    receive {'DOWN', Ref, process, _, normal} -> ok end,
+    Was orelse erts_debug:set_internal_state(available_internal_state, false).
 
 %% So many processes, each of which sends one message.
 crowd(Count) ->

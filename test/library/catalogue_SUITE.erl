@@ -137,6 +137,8 @@ arguments(_) ->
         {message_send, [from, to, message]}, {message_receive, [to, message]},
         {function_arguments, [pid, entry, arguments]}, {function_value, [pid, entry, value]},
         {function_reason, [pid, entry, class, reason]},
+        {file_call, [pid, entry, file]},
+        {file_return, [pid, entry, result]},
         {message_delivery, [to, from, node, message]},
         {gc_minor_start, [pid, need, heap, old_heap]}, {gc_minor_end, [pid, reclaimed, heap, old_heap]},
         {gc_major_start, [pid, need, heap, old_heap]}, {gc_major_end, [pid, reclaimed, heap, old_heap]},

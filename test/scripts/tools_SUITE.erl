@@ -14,8 +14,8 @@ suite() ->
 
 all() ->
     [every_script_is_here, usage, no_such_library, who_talks, who_sent, messages, names_of_many, calls, call_latency,
-     no_calls, bif_latency, ports, cpu, memory, request, gc_pauses, run_queue, spawn_rate, exits, dead_letters, spans,
-     nodes, vm_events,
+     no_calls, bif_latency, files, ports, cpu, cpu_or_disk, memory, request, gc_pauses, run_queue, spawn_rate, exits,
+     dead_letters, spans, nodes, vm_events,
      in_a_container, page_bpftrace, page_perf, page_gdb, page_bcc].
 
 init_per_suite(Config) ->
@@ -223,6 +223,38 @@ md5_us(Binary) ->
     _ = erlang:md5(Binary),
     erlang:monotonic_time(microsecond) - Began.
 
+%% The application traces the functions: nothing is said to the node.
+files(Config) ->
+    Node = ?config(node, Config),
+    Path = filename:join(?config(priv_dir, Config), "files"),
+    {ok, _} = test_node:call(Node, fun() -> application:ensure_all_started(dyntrace) end),
+    IsTraced = fun() -> maps:get(files, maps:get(following, dyntrace:info())) end,
+    {Lines, Pid} =
+        script(files, Config,
+               fun() -> test_wait:until("files are traced", IsTraced) end,
+               fun() ->
+                       {Pid, Ref} = spawn_monitor(?MODULE, writes, [Path]),
+                       receive {'DOWN', Ref, process, Pid, normal} -> test_cases:text(Pid) end
+               end,
+               fun(_) -> true end),
+    Key = fun(Map, Function) -> ["@", Map, "[prim_file:", Function, ", ", Pid, ", tools_SUITE:writes/1]"] end,
+    [?assertEqual(Count, sum(Lines, Key("calls", Function)), {Function, Lines})
+     || {Function, Count} <- [{"open/2", 1}, {"write/2", 20}, {"sync/1", 20}, {"close/1", 1}, {"read_file/1", 3}]],
+    ?assert(at_least(0, histogram("@us[prim_file:sync/1]", Lines)) >= 20, Lines),
+    Worst = sum(Lines, Key("worst_us", "sync/1")),
+    ?assert(Worst > 0 andalso Worst < 10000000, Worst),
+    ?assert(sum(Lines, "@failed[prim_file:read_file/1, enoent]") >= 3, Lines),
+    ?assertEqual([], [Line || Line <- Lines, has(Line, <<", ok]">>) orelse has(Line, <<", eof]">>)]).
+
+writes(Path) ->
+    {ok, File} = prim_file:open(Path, [write]),
+    [begin
+         ok = prim_file:write(File, <<"line">>),
+         ok = prim_file:sync(File)
+     end || _ <- lists:seq(1, 20)],
+    ok = prim_file:close(File),
+    [{error, enoent} = prim_file:read_file([Path, ".not"]) || _ <- lists:seq(1, 3)].
+
 %% A port of the tests' driver and sockets of both kinds: what Erlang has written to them and read from them.
 ports(Config) ->
     {Lines, Outputs} =
@@ -264,6 +296,27 @@ cpu(Config) ->
     ?assert(sum(Lines, ["@process_us[", Idle, ", shop:init/1]"]) < 100000),
     Spun = sum(Lines, "@function_us[tools_SUITE:spin/2]"),
     ?assert(Spun > Us * 8 div 10 andalso Spun =< Us, {Spun, Us}).
+
+%% What waits on a dirty I/O scheduler uses no CPU; on a dirty CPU scheduler it does.
+cpu_or_disk(Config) ->
+    Dirty = fun(Kind, Name) ->
+                    test_cases:traced([running, exiting],
+                                      fun() ->
+                                              identity(self(), "shop:init/1", Name),
+                                              erts_debug:Kind(wait, 500)
+                                      end)
+            end,
+    Was = erts_debug:set_internal_state(available_internal_state, true),
+    {Lines, [Disk, Cpu]} =
+        script(cpu, Config,
+               fun() ->
+                       [test_cases:text(Pid) || {Pid, _} <- [Dirty(dirty_io, "shop_log"), Dirty(dirty_cpu, "shop_db")]]
+               end),
+    _ = Was orelse erts_debug:set_internal_state(available_internal_state, false),
+    ?assert(sum(Lines, ["@dirty_io_us[", Disk, ", shop_log]"]) >= 500000, Lines),
+    ?assert(sum(Lines, ["@process_us[", Disk, ", shop_log]"]) < 100000, Lines),
+    ?assert(sum(Lines, ["@process_us[", Cpu, ", shop_db]"]) >= 500000, Lines),
+    ?assertEqual(0, sum(Lines, ["@dirty_io_us[", Cpu, ", shop_db]"])).
 
 %% Spends this many microseconds in one function.
 spin(Us) -> spin(Us, erlang:monotonic_time(microsecond)).

@@ -19,7 +19,8 @@ suite() ->
     [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [spawned_processes, processes_in_a_dump, labels, noted_labels, ports, nodes, nobody_listens, second_session,
+    [spawned_processes, processes_in_a_dump, labels, noted_labels, fat_processes, hostile_notes, labels_of_a_function,
+     function_of_labels_fails, ports, sockets, addresses_are_contents, nodes, nobody_listens, second_session,
      second_tracer, storm_of_attaches, every_second,
      dump_during_a_dump, budget_is_spent, hibernating_processes, recorded_from_the_middle, consumer_killed,
      worker_killed, dumper_killed, attach_cycles].
@@ -240,6 +241,107 @@ noting(Notes) ->
                          end),
     receive {Pid, noted} -> Pid end.
 
+%% The process with the largest heap is not the one without a name.
+fat_processes(Config) ->
+    start([{interval, 10}], Config),
+    Pids = call(Config, fun() -> [test_cases:text(fat(Words, N)) || {N, Words} <- [{1, 3000000}, {2, 5000000}, {3, 10}]]
+                        end),
+    Consumer = attach([process_identity], Config),
+    until_told(maps:from_list(lists:zip(Pids, [<<"{fat,1}">>, <<"{fat,2}">>, <<"{fat,3}">>])),
+               fun() -> maps:map(fun(_, #{label := Label}) -> Label end, told(Consumer)) end),
+    _ = test_bpftrace:stop(Consumer).
+
+%% On the node.
+fat(Words, N) ->
+    Self = self(),
+    Pid = proc_lib:spawn(fun() ->
+                                 _ = put(process_name, {fat, N}),
+                                 List = lists:seq(1, Words div 2),
+                                 Self ! {self(), fat},
+                                 sleep(),
+                                 lists:sum(List)
+                         end),
+    receive {Pid, fat} -> Pid end.
+
+%% Whatever stands there: the dump ends, with a label of each.
+hostile_notes(Config) ->
+    start([{interval, 10}], Config),
+    Notes = [fun() -> lists:seq(1, 1000000) end, fun() -> deep(30000) end, fun() -> [a | b] end,
+             fun() -> binary:copy(<<0>>, 10000000) end, fun() -> [1046, 1048] end,
+             fun() -> #{self() => make_ref()} end, fun() -> <<1:3>> end, fun() -> fun erlang:self/0 end,
+             fun() -> 1 bsl 100000 end, fun() -> "\e[31m\n\0" end],
+    Pids = call(Config, fun() -> [test_cases:text(noting([{process_name, Note()}])) || Note <- Notes] end),
+    Consumer = attach([process_identity, dump_end], Config),
+    Labels = fun() -> [Label || Pid <- Pids, #{label := Label} <- [maps:get(Pid, told(Consumer), #{})], Label =/= <<>>]
+             end,
+    test_wait:until("all have labels", length(Pids), fun() -> length(Labels()) end),
+    _ = test_bpftrace:await(Consumer, fun({Probe, _}) -> Probe =:= dump_end end),
+    First = Labels(),
+    ?assertMatch([<<"'...'">>, <<"{30000,{29999,", _/binary>>, <<"[a|b]">> | _], First),
+    ?assertEqual([], [Label || Label <- First, Byte <- binary_to_list(Label), Byte < 32]),
+    _ = test_bpftrace:stop(Consumer).
+
+deep(0) -> [];
+deep(N) -> {N, deep(N - 1)}.
+
+%% A function of the program knows what processes are whose dictionaries do not tell it. Bounded texts, in one event.
+labels_of_a_function(Config) ->
+    start([{interval, 10}, {labels, {?MODULE, given_labels}}], Config),
+    Texts = [{"queue orders", <<"\"queue orders\"">>}, {<<"queue bills">>, <<"\"queue bills\"">>},
+             {io_lib:format("queue ~s", [<<"offers">>]), <<"\"queue offers\"">>},
+             {lists:duplicate(1000, $x), iolist_to_binary([$", lists:duplicate(128, $x), $"])},
+             {unicode:characters_to_binary([1046]), <<"<<208,150>>">>}],
+    Expected = call(Config, fun() ->
+                                    Pids = [spawn(fun sleep/0) || _ <- Texts],
+                                    Noted = noting([{process_name, known}]),
+                                    given([{Noted, "unknown"} | lists:zip(Pids, [Text || {Text, _} <- Texts])]),
+                                    maps:from_list([{test_cases:text(Noted), <<"known">>}
+                                                    | lists:zip([test_cases:text(Pid) || Pid <- Pids],
+                                                                [Shown || {_, Shown} <- Texts])])
+                            end),
+    Consumer = attach([process_identity], Config),
+    Labels = fun() -> maps:map(fun(_, #{label := Label}) -> Label end, told(Consumer)) end,
+    until_told(Expected, Labels),
+    _ = test_bpftrace:stop(Consumer).
+
+%% On the node: Labels is what the function returns, or a fun that it calls.
+given(Labels) ->
+    persistent_term:put(?MODULE, Labels).
+
+given_labels() ->
+    case persistent_term:get(?MODULE) of
+        Fun when is_function(Fun) -> Fun();
+        Labels -> Labels
+    end.
+
+%% Whatever it does, the dumps go on, and info() says what is wrong. It is not called twice at once.
+function_of_labels_fails(Config) ->
+    start([{interval, 10}, {labels, {?MODULE, given_labels}}], Config),
+    call(Config, fun() -> persistent_term:put(calls, counters:new(1, [])) end),
+    Fails = [{fun() -> error(oops) end, "error: oops"},
+             {fun() -> exit(kill) end, "exit: kill"},
+             {fun() -> [] ++ improper end, "1 elements of its result are not {Pid, Text}"},
+             {fun() -> [{self(), [a]}, {self(), [1 | 2]}, {a, "b"}, c, {self(), "fine"}] end,
+              "4 elements of its result are not {Pid, Text}"},
+             {fun() -> lists:seq(1, 20000000) end, "it takes more than 10000000 words"},
+             {fun() -> counters:add(persistent_term:get(calls), 1, 1), receive never -> ok end end,
+              "it takes longer than 2000 ms"}],
+    call(Config, fun() -> given([]) end),
+    Consumer = attach([process_identity, dump_end], Config),
+    Ends = fun() -> length([ended || {dump_end, _} <- test_bpftrace:events(Consumer)]) end,
+    test_wait:until("the first dump", fun() -> Ends() >= 1 end),
+    ?assertEqual(#{}, maps:get(withheld, test_autotracer:following(Config))),
+    [begin
+         Before = Ends(),
+         call(Config, fun() -> given(Fun) end),
+         ok = call(Config, fun dyntrace:dump/0),
+         test_wait:until({"a dump", Why}, fun() -> Ends() > Before end),
+         until_following(withheld, fun(#{labels := Text}) -> lists:suffix(", last: " ++ Why, Text); (_) -> false end,
+                         Config)
+     end || {Fun, Why} <- Fails],
+    ?assertEqual(1, call(Config, fun() -> counters:get(persistent_term:get(calls), 1) end)),
+    _ = test_bpftrace:stop(Consumer).
+
 %% -- Ports -----------------------------------------------------------------------------------
 
 %% Ports that were there before, a program among them; then one that is opened, which the next dump completes.
@@ -270,12 +372,79 @@ kept(Open) ->
 told_ports(Consumer) ->
     maps:from_list([{Port, Event} || {port_identity, Event = #{port := Port}} <- test_bpftrace:events(Consumer)]).
 
+%% Both ends of a connection, a listener and sockets of the other kinds. What is accepted and connected after the dump
+%% is told, too.
+sockets(Config) ->
+    start([{interval, 10}], Config),
+    Consumer = attach([port_identity], Config),
+    _ = test_bpftrace:await(Consumer, fun({port_identity, _}) -> true end),
+    Expected = call(Config, fun() -> [kept(fun() -> sockets_of(Kind) end) || Kind <- [v4, v6, unix, udp]]
+                            end),
+    Names = maps:from_list([{test_cases:text(Port), Name} || {Port, Name} <- lists:append(Expected)]),
+    until_told(Names, fun() -> names(Consumer) end),
+    ?assertEqual([], [Name || Name <- maps:values(Names), byte_size(Name) > 63]),
+    _ = test_bpftrace:stop(Consumer).
+
+names(Consumer) ->
+    maps:map(fun(_, #{name := Name}) -> Name end, told_ports(Consumer)).
+
+%% On the node: ports with the names that they must have.
+sockets_of(udp) ->
+    {ok, S} = gen_udp:open(0, [{ip, {127, 0, 0, 1}}]),
+    {ok, Number} = inet:port(S),
+    [{S, text("udp_inet 127.0.0.1:~b", [Number])}];
+sockets_of(unix) ->
+    %% Longer than is shown. Of such a path the system takes 107 bytes.
+    Path = lists:flatten(["/tmp/dyntrace-", os:getpid(), lists:duplicate(60, $s)]),
+    {Listener, Client, Accepted} = connected({local, Path}, 0, [local]),
+    ok = file:delete(Path),
+    Cut = fun(Most) -> End = (Most - 2) * 2 div 3, string:slice(Path, 0, Most - 2 - End) ++ ".."
+                           ++ string:slice(Path, length(Path) - End)
+          end,
+    [{Listener, text("tcp_inet ~s", [Cut(54)])}, {Accepted, text("tcp_inet ~s", [Cut(54)])},
+     {Client, text("tcp_inet  <-> ~s", [Cut(24)])}];
+sockets_of(Kind) ->
+    {Ip, Options, Shown} = case Kind of
+                               v4 -> {{127, 0, 0, 1}, [], "127.0.0.1"};
+                               v6 -> {{0, 0, 0, 0, 0, 0, 0, 1}, [inet6], "[::1]"}
+                           end,
+    {Listener, Client, Accepted} = connected(Ip, 0, Options),
+    {ok, Number} = inet:port(Listener),
+    {ok, ClientNumber} = inet:port(Client),
+    [{Listener, text("tcp_inet ~s:~b", [Shown, Number])},
+     {Client, text("tcp_inet ~s:~b <-> ~s:~b", [Shown, ClientNumber, Shown, Number])},
+     {Accepted, text("tcp_inet ~s:~b <-> ~s:~b", [Shown, Number, Shown, ClientNumber])}].
+
+connected(Address, Number, Options) ->
+    {ok, Listener} = gen_tcp:listen(Number, [{ip, Address} | Options]),
+    {ok, Bound} = inet:port(Listener),
+    {ok, Client} = gen_tcp:connect(Address, if is_integer(Bound) -> Bound; true -> 0 end, Options),
+    {ok, Accepted} = gen_tcp:accept(Listener),
+    {Listener, Client, Accepted}.
+
+text(Format, Args) ->
+    iolist_to_binary(io_lib:format(Format, Args)).
+
+addresses_are_contents(Config) ->
+    start([{interval, 10}, {text, shape}], Config),
+    Socket = call(Config, fun() -> kept(fun() -> {ok, S} = gen_udp:open(0), S end) end),
+    Consumer = attach([port_identity], Config),
+    until_told(#{test_cases:text(Socket) => <<"udp_inet">>}, fun() -> names(Consumer) end),
+    _ = test_bpftrace:stop(Consumer).
+
 %% On the node.
 port_identities() ->
     maps:from_list([{test_cases:text(Port), #{port => test_cases:text(Port), owner => test_cases:text(Owner),
-                                              name => list_to_binary(Name), os_pid => os_pid(Port)}}
+                                              name => named(Port, Name), os_pid => os_pid(Port)}}
                     || Port <- erlang:ports(), {connected, Owner} <- [erlang:port_info(Port, connected)],
                        {name, Name} <- [erlang:port_info(Port, name)]]).
+
+%% A socket that is not connected.
+named(Port, "udp_inet") ->
+    {ok, Number} = inet:port(Port),
+    text("udp_inet 0.0.0.0:~b", [Number]);
+named(_, Name) ->
+    list_to_binary(Name).
 
 os_pid(Port) ->
     case erlang:port_info(Port, os_pid) of
@@ -450,7 +619,7 @@ is_idle() ->
                           end, Dumpers).
 
 dumpers() ->
-    [Pid || Pid <- processes(), process_info(Pid, initial_call) =:= {initial_call, {dyntrace_identities, dumper, 1}}].
+    [Pid || Pid <- processes(), process_info(Pid, initial_call) =:= {initial_call, {dyntrace_identities, dumper, 2}}].
 
 dumps(Config) ->
     call(Config, fun() -> dyntrace_settings:get(dumps, 0) end).

@@ -131,7 +131,7 @@ until_untraced(Config) ->
 
 switched_on(Config) ->
     case following(Config) of
-        #{processes := [], ports := [], calls := none, seq_trace := false} -> nothing;
+        #{processes := [], ports := [], calls := none, files := false, seq_trace := false} -> nothing;
         Following -> Following
     end.
 

@@ -18,6 +18,7 @@ probes() ->
      port_open, port_exit, port_link, port_scheduled,
      function_call, function_return, function_exception,
      message_send, message_receive, function_arguments, function_value, function_reason, message_delivery,
+     file_call, file_return,
      gc_minor_start, gc_minor_end, gc_major_start, gc_major_end,
      seq_trace_send, seq_trace_receive, seq_trace_print,
      user_mark, user_span_start, user_span_stop, user_trace_s1, user_trace_i4s4, user_trace_n]
@@ -187,6 +188,41 @@ run(function_value) ->
             end || {Match, Flags} <- Matches],
     [{function_value, #{pid => text(Pid), entry => <<"test_cases:identity/1">>, value => text_of(Value)}}
      || Pid <- lists:droplast(Pids), Value <- Values];
+
+%% Only of prim_file's functions; the name is the first argument, if that is one.
+run(file_call) ->
+    Functions = [{read_file, 1}, {open, 2}, {close, 1}],
+    [1 = test_trace:trace_pattern({prim_file, F, A}, true, [local]) || {F, A} <- Functions],
+    1 = test_trace:trace_pattern({?MODULE, identity, 1}, true, [local]),
+    Names = ["/no/such file", <<"/no/such/file">>],
+    {Pid, _} = traced([call], fun() ->
+                                      ?MODULE:identity("/no/such"),
+                                      [{error, enoent} = prim_file:read_file(Name) || Name <- Names],
+                                      {ok, Null} = prim_file:open("/dev/null", [read]),
+                                      ok = prim_file:close(Null),
+                                      {error, badarg} = prim_file:read_file(no_name)
+                              end),
+    no_patterns(),
+    [{file_call, #{pid => text(Pid), entry => location({prim_file, F, A}), file => File}}
+     || {F, A, File} <- [{read_file, 1, text_of(Name)} || Name <- Names]
+            ++ [{open, 2, <<"\"/dev/null\"">>}, {close, 1, <<>>}, {read_file, 1, <<>>}]];
+
+run(file_return) ->
+    [1 = test_trace:trace_pattern({prim_file, F, A}, [{'_', [], [{exception_trace}]}], [local])
+     || {F, A} <- [{read_file, 1}, {open, 2}, {read, 2}, {close, 1}]],
+    {Pid, _} = traced([call], fun() ->
+                                      {error, enoent} = prim_file:read_file("/no/such"),
+                                      {ok, Null} = prim_file:open("/dev/null", [read]),
+                                      eof = prim_file:read(Null, 1),
+                                      ok = prim_file:close(Null),
+                                      try prim_file:read(no_file, 1)
+                                      catch error:function_clause -> ok
+                                      end
+                              end),
+    no_patterns(),
+    [{file_return, #{pid => text(Pid), entry => location({prim_file, F, A}), result => Result}}
+     || {F, A, Result} <- [{read_file, 1, <<"enoent">>}, {open, 2, <<"ok">>}, {read, 2, <<"eof">>},
+                           {close, 1, <<"ok">>}, {read, 2, <<"error">>}]];
 
 run(function_reason) ->
     _ = test_trace:trace_pattern({?MODULE, fail, 2}, [{'_', [], [{exception_trace}]}], [local]),

@@ -25,8 +25,8 @@ all() ->
      sequential_tracing,
      other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed, what_was_said_by_hand_holds,
      worker_that_fails, application_stopped,
-     by_hand, as_configured, bad_configuration, budget, call_budget,
-     no_generated_functions, shapes, attached_again_and_again, a_thousand_times].
+     by_hand, as_configured, bad_configuration, budget, call_budget, calls_of_the_consumer_before,
+     no_generated_functions, files, files_beside_functions, shapes, attached_again_and_again, a_thousand_times].
 
 %% -- Following ---------------------------------------------------------------------------
 
@@ -89,6 +89,7 @@ every_probe_has_its_flags(Config) ->
     ?assertEqual({[call], [], call, false}, Of(function_arguments)),
     ?assertEqual({[call], [], return, false}, Of(function_value)),
     ?assertEqual({[call], [], exception, false}, Of(function_reason)),
+    ?assertEqual({[call], [], none, false}, Of(file_call)),
     ?assertEqual({[call], [], call, false}, Of(nif__entry)),
     ?assertEqual({[call], [], exception, false}, Of(bif__return)),
     ?assertEqual({[garbage_collection], [], none, false}, Of(gc_major_end)),
@@ -512,6 +513,26 @@ call_budget(Config) ->
      end || _ <- [first, again]],
     ?assertMatch([{warning, "dyntrace: ~ts", [_]}, {warning, "dyntrace: ~ts", [_]}], logged(Config)).
 
+%% A consumer has detached before the worker has read its calls: the next one begins with none.
+calls_of_the_consumer_before(Config) ->
+    Cleared = fun(Budget) -> is_map_key(call, dyntrace_call_budget:withheld(Budget)) end,
+    Flood = fun() ->
+                    [ok = dyntrace:trace_call(call, dyntrace_autotracer, self(), {lists, seq, 2}, #{})
+                     || _ <- lists:seq(1, 20)]
+            end,
+    ?assertEqual([false, false, true, false],
+                 call(Config, fun() ->
+                                      New = dyntrace_call_budget:new(10),
+                                      _ = Flood(),
+                                      Detached = dyntrace_call_budget:poll(New, false),
+                                      Attached = dyntrace_call_budget:poll(Detached, true),
+                                      Again = dyntrace_call_budget:poll(Attached, true),
+                                      _ = Flood(),
+                                      Flooded = dyntrace_call_budget:poll(Again, true),
+                                      Last = dyntrace_call_budget:poll(Flooded, false),
+                                      [Cleared(Budget) || Budget <- [Attached, Again, Flooded, Last]]
+                              end)).
+
 until_cleared(Config) ->
     Why = fun() -> maps:get(call, maps:get(withheld, following(Config)), none) end,
     ok = test_wait:until("a function is cleared", fun() -> Why() =/= none end),
@@ -548,6 +569,61 @@ no_generated_functions(Config) ->
     ?assertEqual([[]], lists:usort([of_function(Mfa, Config) || Mfa <- Generated])),
     ?assertEqual(false, of_function({test_called, squares, 1}, Config)),
     _ = test_bpftrace:stop(Consumer).
+
+%% Nothing is configured: whoever attaches gets the file I/O, and no other tool's pattern is touched.
+files(Config) ->
+    start(Config),
+    Theirs = {prim_file, delete, 1},
+    _ = test_trace:has_sessions() orelse call(Config, fun() -> 1 = erlang:trace_pattern(Theirs, true, [local]) end),
+    Consumer = attach([file_call, file_return], Config),
+    until_following(files, true, Config),
+    ?assertMatch(#{calls := none, processes := [call]}, following(Config)),
+    ?assertEqual([{'_', [], [{exception_trace}]}], of_function({prim_file, sync, 1}, Config)),
+    ?assertEqual(test_trace:has_sessions(), of_function(Theirs, Config) =/= []),
+    [?assertEqual(false, of_function(Mfa, Config)) || Mfa <- [{prim_file, is_translatable, 1}, {file, open, 2}]],
+    Pid = call(Config, fun reads_no_file/0),
+    Ours = fun({_, #{pid := P, entry := Entry}}) -> P =:= Pid andalso Entry =:= <<"prim_file:read_file/1">> end,
+    ?assertMatch({file_call, #{file := <<"\"/no/such\"">>}}, test_bpftrace:await(Consumer, Ours)),
+    _ = test_bpftrace:await(Consumer, fun(Event) -> element(1, Event) =:= file_return andalso Ours(Event) end),
+    Events = [Event || Event <- test_bpftrace:stop(Consumer), Ours(Event)],
+    ?assertMatch([{file_call, _}, {file_return, #{result := <<"enoent">>}}], Events),
+    until_pattern({prim_file, sync, 1}, false, Config),
+    until_untraced(Config).
+
+%% On the node: a process reads a file without the file server.
+reads_no_file() ->
+    {Pid, Ref} = spawn_monitor(fun() -> {error, enoent} = prim_file:read_file("/no/such") end),
+    receive {'DOWN', Ref, process, Pid, normal} -> test_cases:text(Pid) end.
+
+%% A consumer of calls sees the configured functions alone, and those of files only as far as they are configured.
+files_beside_functions(Config) ->
+    start([{functions, [{test_cases, identity, 1}, {prim_file, read_file, '_'}]}], Config),
+    call(Config, fun() -> {module, test_cases} = code:ensure_loaded(test_cases) end),
+    Calls = attach([function_call], Config),
+    until_following(calls, call, Config),
+    Files = attach([file_call], Config),
+    until_following(files, true, Config),
+    ?assertEqual([{'_', [], [{exception_trace}]}], of_function({prim_file, open, 2}, Config)),
+    ?assertEqual([], of_function({test_cases, identity, 1}, Config)),
+    Pid = call(Config, fun() ->
+                               Work = fun() ->
+                                              {ok, Null} = prim_file:open("/dev/null", [read]),
+                                              ok = prim_file:close(Null),
+                                              {error, enoent} = prim_file:read_file("/no/such"),
+                                              test_cases:identity(last)
+                                      end,
+                               {Pid, Ref} = spawn_monitor(Work),
+                               receive {'DOWN', Ref, process, Pid, normal} -> test_cases:text(Pid) end
+                       end),
+    Entries = fun(Events) -> [Entry || {_, #{pid := P, entry := Entry}} <- Events, P =:= Pid] end,
+    [_ = test_bpftrace:await(Consumer, fun({_, #{pid := P, entry := Entry}}) -> P =:= Pid andalso Entry =:= Last end)
+     || {Consumer, Last} <- [{Calls, <<"test_cases:identity/1">>}, {Files, <<"prim_file:read_file/1">>}]],
+    ?assertEqual([<<"prim_file:open/2">>, <<"prim_file:close/1">>, <<"prim_file:read_file/1">>],
+                 Entries(test_bpftrace:stop(Files))),
+    until_following(files, false, Config),
+    ?assertEqual(false, of_function({prim_file, open, 2}, Config)),
+    ?assertEqual([], of_function({prim_file, read_file, 1}, Config)),
+    ?assertEqual([<<"prim_file:read_file/1">>, <<"test_cases:identity/1">>], Entries(test_bpftrace:stop(Calls))).
 
 %% Whether texts show the contents of terms is configuration. With `shape', no contents arrive.
 shapes(Config) ->

@@ -16,7 +16,8 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [recording, run_times, collections, messages, output, unknown_is_null, dead, crashes, quantiles, recursion,
+    [recording, run_times, dirty_schedulers, collections, stretched, messages, samples, output,
+     unknown_is_null, dead, crashes, quantiles, recursion,
      exceptions, server_calls, spans, counters, log, load, findings, lost_comes_first, memory_is_bounded,
      rows_are_bounded, circle_of_parents, text, narrow_text, text_of_counters, text_of_nodes, text_is_harmless,
      parameters].
@@ -60,6 +61,47 @@ collections(Config) ->
                                          #{<<"ns">> := 500, <<"is_major">> := false, <<"reclaimed_words">> := 120,
                                            <<"heap_words">> := 1608}]}, Report).
 
+%% On a dirty I/O scheduler a process waits for files, mostly: that is no time on a CPU.
+dirty_schedulers(Config) ->
+    On = fun({Ns, Probe, Fields}, Vtid, Thread) ->
+                 {Ns, Probe, Fields, #{vpid => 17, vtid => Vtid, procname => Thread}}
+         end,
+    Run = fun(From, To, Vtid, Thread) ->
+                  [On(in(From, ?A, "shop:write/1"), Vtid, Thread), On(out(To, ?A, "shop:write/1"), Vtid, Thread)]
+          end,
+    Events = [On(identity(0, ?A, "shop_db"), 1, "1_scheduler"), Run(1 * ?MS, 2 * ?MS, 1, "1_scheduler"),
+              Run(2 * ?MS, 992 * ?MS, 2, "1_dirty_io_sche"), Run(992 * ?MS, 1000 * ?MS, 3, "1_dirty_cpu_sch")],
+    Report = report(Events, Config),
+    ?assertMatch(#{<<"run_ns">> := 9 * ?MS, <<"dirty_cpu_ns">> := 8 * ?MS, <<"dirty_io_ns">> := 990 * ?MS},
+                 process(?A, Report)),
+    ?assertEqual([], rows(findings, Report)),
+    #{<<"load">> := #{<<"step_ns">> := Step, <<"nodes">> := [Load]}} = Report,
+    Sum = fun(Key) -> round(lists:sum(maps:get(Key, Load)) * Step / ?MS / 10) end,
+    ?assertEqual({1, 99}, {Sum(<<"run">>), Sum(<<"dirty_io">>)}),
+    ?assertEqual([["process", "initial", "call", "dirty", "I/O", "ran", "of", "it", "dirty", "CPU"],
+                  ["<0.90.0>", "shop_db", "shop:init/1", "990", "ms", "9.00", "ms", "8.00", "ms"]],
+                 [words(Line) || Line <- table("Processes by time on dirty", text(Events, [], Config))]).
+
+%% Its thread may have lost the CPU: that is shown, and no finding about garbage collection.
+stretched(Config) ->
+    Events = [in(0, ?A, "shop:init/1"),
+              {1 * ?MS, gc_minor_start, #{pid => ?A, need => 0, heap => 609, old_heap => 0}},
+              {238 * ?MS, gc_minor_end, #{pid => ?A, reclaimed => 20, heap => 609, old_heap => 0}},
+              out(240 * ?MS, ?A, "shop:loop/1")],
+    Report = report(Events, Config),
+    ?assertMatch([#{<<"ns">> := 237 * ?MS, <<"is_stretched">> := true}], rows(collections, Report)),
+    ?assertMatch(#{<<"collecting_ns">> := 1123800, <<"collections">> := 1}, process(?A, Report)),
+    ?assertEqual([], [Finding || #{<<"text">> := Text} = Finding <- rows(findings, Report),
+                                 re:run(Text, "garbage collection") =/= nomatch, severity(Finding) =/= <<"low">>]),
+    Large = [case Event of
+                 {At, Probe, #{heap := 609} = Fields} -> {At, Probe, Fields#{heap := 3000000}};
+                 _ -> Event
+             end || Event <- Events],
+    ?assertMatch([#{<<"severity">> := <<"high">>, <<"about">> := <<"collections">>} | _],
+                 rows(findings, report(Large, Config))).
+
+severity(#{<<"severity">> := Severity}) -> Severity.
+
 messages(Config) ->
     Exchange = [[send(1000 + N, ?A, ?B, "m"), delivery(1001 + N, ?A, ?B, "m")] || N <- lists:seq(0, 18, 2)],
     Report = report([Exchange, send(2000, ?B, ?A, "answer"), delivery(2010, ?B, ?A, "answer"),
@@ -70,6 +112,22 @@ messages(Config) ->
                  lists:sort([{pid(From), pid(To), Messages, Inferred}
                              || #{<<"from">> := From, <<"to">> := To, <<"messages">> := Messages,
                                   <<"inferred">> := Inferred} <- rows(talks, Report)])).
+
+%% The true length of a queue, beside what is in flight.
+samples(Config) ->
+    Sample = fun(At, Queue, Memory) ->
+                     {At, process_sample, #{pid => ?A, queue => Queue, memory => Memory, reductions => 10,
+                                            entry => "shop:loop/1", state => "running"}}
+             end,
+    Events = [identity(1000, ?A, "shop_db"), send(2000, ?B, ?A, "m"), delivery(2100, ?B, ?A, "m"),
+              in(3000, ?A, "shop:loop/1"), Sample(4000, 17, 56120448), Sample(5000, 9, 2600),
+              out(6000, ?A, "shop:loop/1")],
+    Report = report(Events, Config),
+    ?assertMatch(#{<<"mailbox_max">> := 1, <<"queue_max">> := 17, <<"memory_max">> := 56120448}, process(?A, Report)),
+    ?assertMatch(#{<<"queue_max">> := null, <<"memory_max">> := null}, process(?B, Report)),
+    [Heads, Row] = table("Processes by run time", text(Events, [], Config)),
+    ?assertEqual(["in", "flight", "queue", "memory"], lists:nthtail(length(words(Heads)) - 4, words(Heads))),
+    ?assertEqual(["1", "17", "56.1", "MB"], lists:nthtail(length(words(Row)) - 4, words(Row))).
 
 %% What processes write to a port.
 output(Config) ->
@@ -285,7 +343,7 @@ narrow_text(Config) ->
                   send(2000, ?B, ?A, Request), delivery(2000, ?B, ?A, Request), in(2100, ?A, "gen_server:loop/7"),
                   send(3000, ?A, ?B, "{#Ref<0.0.0.1>,ok}")], [], Config),
     [Heads, Row] = table("Calls of gen_servers", Lines),
-    ?assertEqual(["caller", "server", "request", "calls", "p50", "p99", "max", "mailbox", "work"], words(Heads)),
+    ?assertEqual(["caller", "server", "request", "calls", "p50", "max", "mailbox", "work"], words(Heads)),
     ?assertEqual(120, string:length(Row)),
     ?assertMatch(["<0.91.0>", "shop_c" ++ _, "shop_db", "{rrrrrrrrrrr...", "1" | _], words(Row)).
 

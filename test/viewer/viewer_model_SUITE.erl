@@ -16,13 +16,14 @@ all() ->
 groups() ->
     [{processes, [], [spawned, names, groups_of_processes, links_at_crash, killed_by_supervisor, pid_used_again,
                       pid_used_again_late, name_without_unregister, of_other_nodes, ports, nobody, no_identifiers]},
-     {scheduling, [], [states, from_the_middle, port_within_process, in_without_out, out_without_in, collection_splits,
-                       collection_cut, exiting, cpu_for_scheduler, displaced_on_cpu]},
+     {scheduling, [], [states, woken_in_vain, suspended, seen_suspended, from_the_middle, port_within_process,
+                       in_without_out, out_without_in, collection_splits, collection_cut, stretched, exiting,
+                       kinds_of_schedulers, cpu_for_scheduler, displaced_on_cpu]},
      {calls, [], [nested, values, tail_call, exceptions, recursion, deep, plain_calls, returns_to, entered_before,
                   waited_in_call]},
-     {messages, [], [by_sender, by_order, one_delivery, of_ports, to_the_dead, timers, timeouts, to_names,
-                    to_unknown_names, tokens, tokens_first, token_first, serial_again, unmatched, a_long_queue,
-                    long_queues]},
+     {messages, [], [by_sender, by_order, one_delivery, of_ports, answers_of_ports, answers_as_shapes,
+                    to_the_dead, timers, timeouts, to_names, to_unknown_names, tokens, tokens_first, token_first,
+                    serial_again, unmatched, a_long_queue, long_queues]},
      {server_calls, [], [reply, no_alias, call_timeout, caller_exits, server_down, to_a_dead_server, of_both_kinds,
                          cut_request]},
      {nodes, [], [two_nodes, named, namesakes, lost, lost_twice, lost_in_one_trace, lost_beside_other_cpu,
@@ -192,6 +193,43 @@ states(Config) ->
         "50 interval process=<0.9.0>#1 state=waiting begin=50 end=50 is_open out=\"shop:wait/0\""],
        of_kind("interval", Told)).
 
+states_of(Told) ->
+    [{value(state, Line), number('begin', Line), number('end', Line), flag("inferred", Line)}
+     || Line <- of_kind("interval", Told)].
+
+%% The VM runs a process at each message, also in a `receive' that does not take it. In timer:sleep/1 there is nothing
+%% to take: its runs are told, but it never waits for a scheduler because of a message.
+woken_in_vain(Config) ->
+    Woken = fun(Entry) ->
+                    states_of(told([scheduled(0, "<0.9.0>", "out", Entry), sent(10, "<0.1.0>", "<0.9.0>", "a"),
+                                    scheduled(15, "<0.9.0>", "in", Entry), scheduled(16, "<0.9.0>", "out", Entry),
+                                    scheduled(30, "<0.9.0>", "in", Entry)], Config))
+            end,
+    ?assertEqual([{"waiting", 0, 15, true}, {"running", 15, 16, false}, {"waiting", 16, 30, true},
+                  {"running", 30, 30, false}], Woken("timer:sleep/1")),
+    ?assertEqual([{"waiting", 0, 10, false}, {"runnable", 10, 15, true}, {"running", 15, 16, false},
+                  {"waiting", 16, 30, true}, {"running", 30, 30, false}], Woken("shop:select/0")).
+
+%% By a port that is busy: messages change nothing until it runs again.
+suspended(Config) ->
+    Told = told([scheduled(0, "<0.9.0>", "out", "erts_internal:port_command/3"),
+                 sent(10, "<0.1.0>", "<0.9.0>", "a"), scheduled(90, "<0.9.0>", "in", "erts_internal:port_command/3"),
+                 scheduled(95, "<0.9.0>", "out"), sent(97, "<0.1.0>", "<0.9.0>", "b"),
+                 scheduled(99, "<0.9.0>", "in")], Config),
+    ?assertEqual([{"waiting", 0, 90, true}, {"running", 90, 95, false}, {"waiting", 95, 97, false},
+                  {"runnable", 97, 99, true}, {"running", 99, 99, false}], states_of(Told)).
+
+%% By another process, which a sample shows.
+seen_suspended(Config) ->
+    Sample = fun(Ns, State) -> {Ns, process_sample, #{pid => "<0.9.0>", queue => 1, state => State}} end,
+    Told = told([scheduled(0, "<0.9.0>", "out"), sent(10, "<0.1.0>", "<0.9.0>", "a"), Sample(50, "suspended"),
+                 sent(60, "<0.1.0>", "<0.9.0>", "b"), scheduled(90, "<0.9.0>", "in"),
+                 Sample(91, "suspended"), scheduled(95, "<0.9.0>", "out"), sent(97, "<0.1.0>", "<0.9.0>", "c"),
+                 Sample(98, "runnable"), scheduled(99, "<0.9.0>", "in")], Config),
+    ?assertEqual([{"waiting", 0, 10, false}, {"waiting", 10, 90, true}, {"running", 90, 95, false},
+                  {"waiting", 95, 97, false}, {"runnable", 97, 99, true}, {"running", 99, 99, false}],
+                 states_of(Told)).
+
 %% What was before the first event is not told.
 from_the_middle(Config) ->
     Told = told([sent(0, "<0.9.0>", "<0.1.0>", "a"), scheduled(10, "<0.9.0>", "out"),
@@ -251,6 +289,27 @@ collection_cut(Config) ->
                   "40 interval process=<0.1.0>#1 state=collecting begin=40 end=40 is_open" ++ _],
                  of_kind("interval", Told)).
 
+%% A collection of few words that took long is marked, one of many is not: 1 ms and 100 ns per word. A minor collection
+%% leaves the old heap alone. Without words nothing is known.
+stretched(Config) ->
+    Collection = fun(Ns, Kind, {Heap, Old}, Took, {Reclaimed, HeapAfter, OldAfter}) ->
+                         [{Ns, list_to_atom("gc_" ++ Kind ++ "_start"),
+                           #{pid => "<0.1.0>", need => 0, heap => Heap, old_heap => Old}},
+                          {Ns + Took, list_to_atom("gc_" ++ Kind ++ "_end"),
+                           #{pid => "<0.1.0>", reclaimed => Reclaimed, heap => HeapAfter, old_heap => OldAfter}}]
+                 end,
+    S = 1000000000,
+    Told = told([scheduled(0, "<0.1.0>", "in") |
+                 Collection(1 * S, "minor", {609, 0}, 237000000, {20, 609, 0}) ++
+                 Collection(2 * S, "minor", {609, 0}, 1000000 + 100 * (609 + 609 + 20), {20, 609, 0}) ++
+                 Collection(3 * S, "minor", {609, 0}, 1000001 + 100 * (609 + 609 + 20), {20, 609, 0}) ++
+                 Collection(4 * S, "minor", {609, 9000000}, 237000000, {20, 609, 9000000}) ++
+                 Collection(5 * S, "minor", {3000000, 0}, 237000000, {20, 609, 2900000}) ++
+                 Collection(6 * S, "major", {609, 9000000}, 237000000, {20, 609, 0}) ++
+                 Collection(7 * S, "major", {0, 0}, 237000000, {0, 0, 0})], Config),
+    ?assertEqual([true, false, true, true, false, false, false],
+                 [flag("is_stretched", Line) || Line <- of_kind("interval", Told), value(state, Line) =:= "collecting"]).
+
 exiting(Config) ->
     Told = told([scheduled(0, "<0.1.0>", "in"), {10, process_exit, #{pid => "<0.1.0>", reason => "normal"}},
                  scheduled(15, "<0.1.0>", "out_exited"),
@@ -262,6 +321,20 @@ exiting(Config) ->
                   "30 interval process=<0.2.0>#2 state=exiting begin=20 end=30",
                   "45 interval process=<0.2.0>#2 state=exiting begin=40 end=45"],
                  of_kind("interval", Told)).
+
+%% By the names of threads, which the kernel cuts, of OTP 25 and of later releases.
+kinds_of_schedulers(Config) ->
+    Threads = ["1_scheduler", "1_dirty_cpu_sch", "10_dirty_io_sch", "2_dirty_io_sche", "erts_sched_1", "erts_dcpus_2",
+               "erts_dios_10", "", "0_scheduler", "my_dirty_io_sch"],
+    Told = bare([{N, process_scheduled, #{pid => "<0.9.0>", entry => "a:b/0", type => "in"},
+                  #{vpid => 17, vtid => N, procname => Thread}}
+                 || {N, Thread} <- lists:zip(lists:seq(1, length(Threads)), Threads)], Config),
+    ?assertEqual([{"\"scheduler 1\"", none}, {"\"dirty CPU scheduler 1\"", "dirty_cpu"},
+                  {"\"dirty I/O scheduler 10\"", "dirty_io"}, {"\"dirty I/O scheduler 2\"", "dirty_io"},
+                  {"\"scheduler 1\"", none}, {"\"dirty CPU scheduler 2\"", "dirty_cpu"},
+                  {"\"dirty I/O scheduler 10\"", "dirty_io"}, {"\"thread 8\"", none}, {"\"thread 9\"", none},
+                  {"\"thread 10\"", none}],
+                 [{value(name, Line), value(kind, Line)} || Line <- of_kind("scheduler", Told)]).
 
 on({Ns, Probe, Fields}, Cpu) -> {Ns, Probe, Fields, #{cpu => Cpu}}.
 
@@ -409,6 +482,39 @@ of_ports(Config) ->
     ?assertEqual([{"<0.9.0>#2", "#Port<0.5>#1", none, 0, "not"}, {"<0.9.0>#2", "#Port<0.5>#1", 10, 20, "order"},
                   {"-", "#Port<0.5>#1", none, 30, "not"}, {"#Port<0.5>#1", "<0.9.0>#2", 40, none, "not"}],
                  matched(Told)).
+
+%% {Port,connected} comes to a mailbox if the request was a message; erlang:port_connect/2 returns instead, as
+%% port_control/3 and port_call/3 do. {Port,closed} is told as `closed'.
+answers_of_ports(Config) ->
+    Port = "#Port<0.5>",
+    Told = told([received(0, Port, "{<0.9.0>,{connect,<0.8.0>}}"), sent(1, Port, "<0.9.0>", "{#Port<0.5>,connected}"),
+                 sent(10, "<0.9.0>", Port, "{<0.9.0>,{connect,<0.8.0>}}"),
+                 received(11, Port, "{<0.9.0>,{connect,<0.8.0>}}"),
+                 sent(12, Port, "<0.9.0>", "{#Port<0.5>,connected}"), received(13, "<0.9.0>", "{#Port<0.5>,connected}"),
+                 sent(20, Port, "<0.9.0>", "{#Port<0.5>,connected}"),
+                 sent(21, Port, "<0.9.0>", "{#Port<0.5>,{control,<<1>>}}"),
+                 sent(22, Port, "<0.9.0>", "{#Port<0.5>,{call,ok}}"),
+                 sent(30, "<0.9.0>", Port, "{<0.9.0>,close}"), received(31, Port, "{<0.9.0>,close}"),
+                 sent(32, Port, "<0.9.0>", "closed"), received(33, "<0.9.0>", "{#Port<0.5>,closed}"),
+                 sent(40, Port, "<0.9.0>", "{#Port<0.6>,connected}")], Config),
+    ?assertEqual([{"#Port<0.5>#1", 12, 13}, {"#Port<0.5>#1", 32, 33}, {"#Port<0.5>#1", 40, none}],
+                 [{From, Sent, Delivered} || {From, "<0.9.0>" ++ _, Sent, Delivered, _} <- matched(Told)]),
+    ?assertEqual([1, 0, 1, 0, 1, 0], mailboxes("<0.9.0>", Told)).
+
+%% The lengths of one process's mailbox.
+mailboxes(Pid, Told) ->
+    [number(messages, Line) || Line <- of_kind("mailbox", Told), pid(Line) =:= Pid].
+
+%% Texts that hide contents have types in place of identifiers.
+answers_as_shapes(Config) ->
+    Port = "#Port<0.5>",
+    Told = told([received(0, Port, "{pid(),{connect,pid()}}"), sent(1, Port, "<0.9.0>", "{port(),connected}"),
+                 sent(2, Port, "<0.9.0>", "{port(),{control,{binary,4}}}"),
+                 sent(10, "<0.9.0>", Port, "{pid(),{connect,pid()}}"), received(11, Port, "{pid(),{connect,pid()}}"),
+                 sent(12, Port, "<0.9.0>", "{port(),connected}"), received(13, "<0.9.0>", "{port(),connected}"),
+                 sent(20, "<0.9.0>", Port, "{pid(),close}"), received(21, Port, "{pid(),close}"),
+                 sent(22, Port, "<0.9.0>", "closed"), received(23, "<0.9.0>", "{port(),closed}")], Config),
+    ?assertEqual([1, 0, 1, 0], mailboxes("<0.9.0>", Told)).
 
 %% Only who is known to be dead is.
 to_the_dead(Config) ->
@@ -696,6 +802,10 @@ other_events(Config) ->
     Stop = fun(Name, Id, Duration, Outcome) ->
                    #{pid => "<0.1.0>", name => Name, id => Id, duration => Duration, outcome => Outcome}
            end,
+    Sample = fun(Pid) ->
+                     #{pid => Pid, queue => 17, memory => 2600, reductions => 80, entry => "shop:loop/1",
+                       state => "waiting"}
+             end,
     Told = told([{0, user_span_start, #{pid => "<0.1.0>", name => "checkout", id => 7}},
                  {5, user_mark, #{pid => "<0.1.0>", name => "miss", value => 1, text => "a\"b"}},
                  {10, user_span_stop, Stop("checkout", 7, 10, "ok")},
@@ -703,6 +813,8 @@ other_events(Config) ->
                  {25, user_span_start, #{pid => "<0.1.0>", name => "open", id => 9}},
                  {30, vm_counter, #{name => "run_queue", value => -3, unit => "number"}},
                  {40, log, #{pid => "<0.2.0>", level => "error", text => "oops"}},
+                 {40, process_sample, Sample("<0.3.0>")}, {40, process_exit, #{pid => "<0.3.0>", reason => "normal"}},
+                 {40, process_sample, Sample("<0.3.0>")},
                  {50, "somebody:else", #{pid => "<0.1.0>"}}], Config),
     has(["10 span process=<0.1.0>#1 id=7 begin=0 end=10 outcome=\"ok\" name=\"checkout\"",
          "20 span process=<0.1.0>#1 id=3 begin=12 end=20 outcome=\"throw\" name=\"before\"",
@@ -710,7 +822,9 @@ other_events(Config) ->
          "5 instant probe=user_mark node=0 process=<0.1.0>#1 other=-",
          "30 counter node=0 name=run_queue value=-3 unit=\"number\"",
          "40 instant probe=log node=0 process=<0.2.0>#2 other=-",
-         "- end events=7 skipped=1"], Told).
+         "40 sample process=<0.3.0>#3 queue=17 memory=2600 reductions=80 entry=\"shop:loop/1\" state=\"waiting\"",
+         "- end events=10 skipped=1"], Told),
+    ?assertEqual(1, length(of_kind("sample", Told))).
 
 %% -- Between nodes -------------------------------------------------------------------------------
 

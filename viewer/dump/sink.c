@@ -76,6 +76,8 @@ static void scheduler(void *data, struct dt_scheduler *scheduler) {
     dt_line_number(s, "id", scheduler->id);
     dt_line_text(s, "name", scheduler->name);
     dt_line_flag(s, "is_cpu", scheduler->is_cpu);
+    if (scheduler->kind)
+        dt_line_word(s, "kind", dt_scheduler_kind_names[scheduler->kind]);
     dt_line_end(s);
 }
 
@@ -137,6 +139,7 @@ static void interval(void *data, const struct dt_interval *i) {
     dt_line_text(s, "out", i->out);
     if (i->state == DT_STATE_COLLECTING) {
         dt_line_flag(s, "is_major", i->is_major);
+    dt_line_flag(s, "is_stretched", dt_is_stretched(i));
         dt_line_number(s, "reclaimed", (int64_t)i->reclaimed);
         dt_line_number(s, "heap", (int64_t)i->heap);
         dt_line_number(s, "old_heap", (int64_t)i->old_heap);
@@ -272,6 +275,20 @@ static void instant(void *data, const struct dt_instant *i) {
     dt_line_end(s);
 }
 
+static void sample(void *data, struct dt_process *process, const struct dt_process_sample *e,
+                   int64_t now) {
+    struct dt_lines *s = data;
+
+    dt_line_begin(s, now, "sample");
+    dt_line_process(s, "process", process);
+    dt_line_number(s, "queue", (int64_t)e->queue);
+    dt_line_number(s, "memory", (int64_t)e->memory);
+    dt_line_number(s, "reductions", (int64_t)e->reductions);
+    dt_line_text(s, "entry", e->entry);
+    dt_line_text(s, "state", e->state);
+    dt_line_end(s);
+}
+
 static void counter(void *data, struct dt_node *node, const char *name, const char *unit,
                     int64_t value, int64_t now) {
     struct dt_lines *s = data;
@@ -333,6 +350,7 @@ const struct dt_sink dt_sink_dump = {
     .server_call = server_call,
     .span = span,
     .instant = instant,
+    .sample = sample,
     .counter = counter,
     .lost = lost,
 };

@@ -74,6 +74,7 @@ static handler *const handlers[DT_PROBES] = {
     [DT_node_identity] = dt_process_event,
     [DT_process_scheduled] = dt_scheduling_event,
     [DT_port_scheduled] = dt_scheduling_event,
+    [DT_process_sample] = dt_scheduling_event,
     [DT_gc_minor_start] = dt_scheduling_event,
     [DT_gc_minor_end] = dt_scheduling_event,
     [DT_gc_major_start] = dt_scheduling_event,

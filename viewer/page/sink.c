@@ -150,6 +150,9 @@ HAND_ON(message_gone, (void *s, struct dt_message *message), (s, message))
 HAND_ON(server_call, (void *s, const struct dt_server_call *call), (s, call))
 HAND_ON(span, (void *s, const struct dt_span *span), (s, span))
 HAND_ON(instant, (void *s, const struct dt_instant *instant), (s, instant))
+HAND_ON(sample,
+        (void *s, struct dt_process *process, const struct dt_process_sample *sample, int64_t time),
+        (s, process, sample, time))
 HAND_ON(counter,
         (void *s, struct dt_node *node, const char *name, const char *unit, int64_t value,
          int64_t time),
@@ -179,6 +182,7 @@ const struct dt_sink dt_sink_page = {
     .server_call = server_call,
     .span = span,
     .instant = instant,
+    .sample = sample,
     .counter = counter,
     .lost = lost,
 };

@@ -15,6 +15,11 @@ static int64_t run(const struct dt_who *who) {
     return dt_who_ns(who, DT_TOLD_SCHEDULING, who->run);
 }
 
+/* Empty where there is none: most systems have none. */
+static void cell_some_ns(struct dt_columns *c, int64_t ns) {
+    dt_cell_ns(c, ns ? ns : DT_NO_VALUE);
+}
+
 static int64_t collecting(const struct dt_who *who) {
     return dt_who_ns(who, DT_TOLD_COLLECTIONS, who->collecting);
 }
@@ -45,18 +50,42 @@ static void cells_messages(struct dt_columns *c, const struct dt_who *who) {
     dt_cell_number(c, dt_who_mailbox_max(who));
 }
 
+static void cells_sampled(struct dt_columns *c, const struct dt_who *who) {
+    dt_cell_number(c, dt_who_queue_max(who));
+    if (who->sampled)
+        dt_cell_bytes(c, who->sampled->max_memory);
+    else
+        dt_columns_text(c, "");
+}
+
 static void that_runs(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     const struct dt_who *who = row;
     cells_process(c, summary, who);
     dt_cell_ns(c, run(who));
+    cell_some_ns(c, who->dirty_io);
     cell_runnable(c, who);
-    dt_cell_ns(c, longest_wait(who));
-    cells_collecting(c, who);
+    dt_cell_ns(c, collecting(who));
     cells_messages(c, who);
+    cells_sampled(c, who);
+}
+
+static void that_waits_for_files(struct dt_columns *c, const struct dt_summary *summary,
+                                 const void *row) {
+    const struct dt_who *who = row;
+    cells_process(c, summary, who);
+    dt_cell_ns(c, who->dirty_io);
+    dt_cell_ns(c, run(who));
+    cell_some_ns(c, who->dirty_cpu);
 }
 
 static void that_talks(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     cells_process(c, summary, row);
+    cells_messages(c, row);
+}
+
+static void that_queues(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
+    cells_process(c, summary, row);
+    cells_sampled(c, row);
     cells_messages(c, row);
 }
 
@@ -82,13 +111,21 @@ static const struct {
 } orders[] = {
     {run,
      {.title = "Processes by run time",
-      .columns = PROCESS_COLUMNS("ran", "runnable", "longest", "collected", "GCs", "sent",
-                                 "received", "mailbox"),
+      .columns = PROCESS_COLUMNS("ran", "dirty I/O", "runnable", "collected", "sent", "received",
+                                 "in flight", "queue", "memory"),
       .cells = that_runs}},
+    {dt_kept_by_dirty_io,
+     {.title = "Processes by time on dirty I/O schedulers, mostly waiting for files",
+      .columns = PROCESS_COLUMNS("dirty I/O", "ran", "of it dirty CPU"),
+      .cells = that_waits_for_files}},
     {dt_kept_by_messages,
      {.title = "Processes by messages sent and received",
-      .columns = PROCESS_COLUMNS("sent", "received", "mailbox"),
+      .columns = PROCESS_COLUMNS("sent", "received", "in flight"),
       .cells = that_talks}},
+    {dt_kept_by_queue,
+     {.title = "Processes by their longest message queue, by samples",
+      .columns = PROCESS_COLUMNS("queue", "memory", "sent", "received", "in flight"),
+      .cells = that_queues}},
     {collecting,
      {.title = "Processes by time of garbage collection",
       .columns = PROCESS_COLUMNS("collected", "GCs", "ran"),

@@ -71,6 +71,15 @@ static void recording(GString *to, const struct dt_summary *summary) {
     nodes(to, summary);
 }
 
+/* What to do next stands once, with the first finding of its rule. */
+static bool is_next_said(const struct dt_summary *summary, guint number) {
+    const struct dt_finding *all = (const struct dt_finding *)(void *)summary->findings->data;
+    for (guint i = 0; i < number; i++)
+        if (all[i].rule == all[number].rule)
+            return true;
+    return false;
+}
+
 static void findings(GString *to, const struct dt_summary *summary) {
     if (!summary->findings->len) {
         g_string_append(to, "Findings: none\n\n");
@@ -82,6 +91,8 @@ static void findings(GString *to, const struct dt_summary *summary) {
         char prefix[16];
         g_snprintf(prefix, sizeof prefix, "  %-8s", dt_severity_names[finding->severity]);
         line(to, prefix, finding->text);
+        if (!is_next_said(summary, i))
+            line(to, "          next: ", finding->rule->next);
     }
     g_string_append_c(to, '\n');
 }
@@ -118,7 +129,7 @@ static void port(struct dt_columns *c, const struct dt_summary *summary, const v
 
 static void cell_quantiles(struct dt_columns *c, const struct dt_quantiles *q) {
     dt_cell_ns(c, dt_quantile(q, 0.5));
-    dt_cell_ns(c, dt_quantile(q, 0.99));
+    dt_cell_ns(c, dt_quantile_p99(q));
     dt_cell_ns(c, dt_quantiles_max(q));
 }
 
@@ -134,8 +145,8 @@ static void server_call(struct dt_columns *c, const struct dt_summary *summary, 
     dt_columns_text(c, call->text);
     dt_cell_count(c, call->count);
     cell_quantiles(c, &call->took);
-    dt_cell_ns(c, dt_quantile(&call->queued, 0.99));
-    dt_cell_ns(c, dt_quantile(&call->worked, 0.99));
+    dt_cell_ns(c, dt_quantile_high(&call->queued));
+    dt_cell_ns(c, dt_quantile_high(&call->worked));
     dt_cell_some(c, call->timeouts);
     dt_cell_some(c, call->downs);
 }
@@ -226,7 +237,8 @@ static void collection(struct dt_columns *c, const struct dt_summary *summary, c
     const struct dt_listed *collection = row;
     dt_cell_time(c, summary, collection->time);
     dt_cell_ns(c, collection->ns);
-    dt_columns_text(c, collection->is_major ? "major" : "minor");
+    dt_columns_printf(c, "%s%s", collection->is_major ? "major" : "minor",
+                      collection->is_stretched ? ", stretched" : "");
     dt_cell_words(c, collection->reclaimed);
     dt_cell_words(c, collection->heap);
     cells_where(c, summary, collection);
@@ -278,7 +290,9 @@ static GPtrArray *of_several_nodes(const struct dt_summary *summary) {
 /* -- All of them ------------------------------------------------------------------------ */
 
 static const struct dt_table tables[] = {
-    {"Calls of gen_servers, slowest first (in the mailbox and at work: p99, inferred)",
+    {"Calls of gen_servers, slowest first (in the mailbox and at work: p99, of fewer than 100 "
+     "calls "
+     "the longest; inferred)",
      dt_rows_server_calls,
      DT_COLUMNS_OF("node", "<caller", "<server", "~request", "calls", "p50", "p99", "max",
                    "mailbox", "work", "timeouts", "failed"),

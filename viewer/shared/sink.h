@@ -82,6 +82,7 @@ struct dt_sink {
     void (*server_call)(void *s, const struct dt_server_call *); /* at its end */
     void (*span)(void *s, const struct dt_span *);               /* at its end; in no order */
     void (*instant)(void *s, const struct dt_instant *);
+    void (*sample)(void *s, struct dt_process *, const struct dt_process_sample *, int64_t time);
     void (*counter)(void *s, struct dt_node *, const char *name, const char *unit, int64_t value,
                     int64_t time);
     void (*lost)(void *s, const struct dt_lost *);

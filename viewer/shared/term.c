@@ -90,3 +90,26 @@ void dt_term_shape(const char *request, char *shape, size_t size) {
     }
     g_strlcpy(shape, to->str, size);
 }
+
+/* Past numbers with dots between them; NULL if there are none. */
+static const char *numbers(const char *s) {
+    if (!g_ascii_isdigit(*s))
+        return NULL;
+    while (g_ascii_isdigit(*s) || *s == '.')
+        s++;
+    return s;
+}
+
+char *dt_term_fold(const char *text) {
+    GString *to = g_string_new(NULL);
+    while (*text) {
+        const char *end = *text == '<' ? numbers(text + 1) : NULL;
+        if (end && *end == '>') {
+            g_string_append(to, "<..");
+            text = end;
+        } else {
+            g_string_append_c(to, *text++);
+        }
+    }
+    return g_string_free(to, FALSE);
+}

@@ -6,6 +6,12 @@ const char *const dt_state_names[DT_STATES] = {
     [DT_STATE_COLLECTING] = "collecting", [DT_STATE_EXITING] = "exiting",
 };
 
+const char *const dt_scheduler_kind_names[] = {
+    [DT_SCHEDULER_NORMAL] = "normal",
+    [DT_SCHEDULER_DIRTY_CPU] = "dirty_cpu",
+    [DT_SCHEDULER_DIRTY_IO] = "dirty_io",
+};
+
 const char *const dt_kind_names[] = {
     [DT_PROCESS] = "process",
     [DT_PORT] = "port",

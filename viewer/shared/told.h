@@ -53,12 +53,21 @@ struct dt_node {
     void *of_sink;
 };
 
+/* A process that waits for a file stays on a dirty I/O scheduler meanwhile, and uses no CPU. */
+enum dt_scheduler_kind {
+    DT_SCHEDULER_NORMAL, /* also where the trace does not tell */
+    DT_SCHEDULER_DIRTY_CPU,
+    DT_SCHEDULER_DIRTY_IO,
+};
+extern const char *const dt_scheduler_kind_names[];
+
 /* A thread that runs processes: a scheduler's. */
 struct dt_scheduler {
     unsigned number;
     struct dt_node *node;
     int64_t id;       /* vtid, or the CPU */
     bool is_cpu;      /* the trace has no vtid, so the CPU stands in for the scheduler */
+    enum dt_scheduler_kind kind; /* by the thread's name */
     const char *name; /* "scheduler 1", "dirty I/O scheduler 3", "CPU 0", ... */
     void *of_sink;
 };
@@ -66,7 +75,10 @@ struct dt_scheduler {
 /* The VM tells when a process starts and stops running, not why it stops. A process that is
    preempted looks like one that waits. So a process waits from its `out` to the first arrival: a
    message that is sent to it, or one that is delivered whose send was not recorded. From then on it
-   is runnable. So RUNNABLE is never too long, and WAITING may be: its `inferred` is set where
+   is runnable: the VM runs a process at each arrival, also if its `receive` then does not take the
+   message. No message ends timer:sleep/1, and none makes a process runnable that is suspended since
+   a port or a connection is busy. So RUNNABLE is never too long but for what another process has
+   suspended, until a process_sample shows that; and WAITING may be: its `inferred` is set where
    nothing arrived that ended it.
 
    A process that calls a port runs on while the port does: both are RUNNING, on one scheduler. */
@@ -135,7 +147,15 @@ struct dt_interval {
                         if unknown */
     bool is_major;   /* COLLECTING */
     uint64_t reclaimed, heap, old_heap; /* COLLECTING: words, at its end; 0 if it is open */
+    int64_t explained; /* COLLECTING: the ns that its words explain, generously; INT64_MAX if they
+                          are unknown */
 };
+
+/* A collection that took longer than its words explain: the system may have taken the CPU from its
+   thread meanwhile, or it freed large binaries. */
+static inline bool dt_is_stretched(const struct dt_interval *i) {
+    return i->state == DT_STATE_COLLECTING && i->end - i->begin > i->explained;
+}
 
 enum dt_left {
     DT_LEFT_RETURN,
@@ -245,9 +265,8 @@ struct dt_instant {
 struct dt_exit {
     struct dt_process *process;
     int64_t time;
-    const char *reason; /* text */
-    bool is_crash;      /* neither normal, shutdown, {shutdown, _}, nor killed by its supervisor's
-                           shutdown: after the parent has unlinked it */
+    const char *reason;         /* text */
+    bool is_crash;              /* not an orderly end: model/entities/ends.h */
     struct dt_process **linked; /* those linked to it, as far as links were recorded */
     unsigned links;
 };

@@ -9,6 +9,8 @@
 /* Bytes of a request's shape, and of texts that are shown as examples. */
 enum { SHAPE = 80, EXAMPLE = 160 };
 
+enum { PER_MILLE = 1000 };
+
 static void drop_who(gpointer who) {
     dt_who_drop(who);
 }
@@ -50,6 +52,7 @@ void dt_summary_process_exited(void *s, const struct dt_exit *e) {
     struct dt_who *who = dt_summary_traced(summary, e->process);
     dt_summary_told(summary, who->node, DT_TOLD_EXITS);
     summary->exits++;
+    who->has_crashed = e->is_crash;
     if (!e->is_crash)
         return;
     GPtrArray *linked = g_ptr_array_new_with_free_func(drop_who);
@@ -67,6 +70,8 @@ void dt_summary_process_gone(void *s, struct dt_process *process) {
     struct dt_who *who = dt_who_gone(&summary->whos, process);
     if (!who)
         return;
+    if (who->kind == DT_PROCESS || who->kind == DT_PORT)
+        dt_lives_add(&summary->lives, &summary->whos, who);
     if (who->kind == DT_PROCESS)
         dt_kept_add(&summary->processes, who);
     else if (who->kind == DT_PORT)
@@ -96,11 +101,12 @@ static void on_runnable(struct dt_summary *summary, struct dt_who *who,
 
 static void on_collecting(struct dt_summary *summary, struct dt_who *who,
                           const struct dt_interval *i) {
-    int64_t ns = i->end - i->begin;
+    int64_t ns = i->end - i->begin, credible = MIN(ns, i->explained);
     dt_summary_told(summary, who->node, DT_TOLD_COLLECTIONS);
-    who->collecting += ns;
+    who->collecting += credible;
     who->collections++;
-    dt_load_time(&summary->load, &summary->period, who->node, DT_LOAD_COLLECTING, i->begin, i->end);
+    dt_load_time(&summary->load, &summary->period, who->node, DT_LOAD_COLLECTING, i->begin,
+                 i->begin + credible);
     if (i->is_open || !dt_list_wants(&summary->collections, ns))
         return;
     dt_list_add(&summary->collections, (struct dt_listed){.who = who,
@@ -108,9 +114,24 @@ static void on_collecting(struct dt_summary *summary, struct dt_who *who,
                                                           .time = i->begin,
                                                           .ns = ns,
                                                           .is_major = i->is_major,
+                                                          .is_stretched = dt_is_stretched(i),
                                                           .inferred = i->inferred,
                                                           .reclaimed = i->reclaimed,
                                                           .heap = i->heap + i->old_heap});
+}
+
+static void on_running(struct dt_summary *summary, struct dt_who *who,
+                       const struct dt_interval *i) {
+    enum dt_scheduler_kind kind = i->scheduler ? i->scheduler->kind : DT_SCHEDULER_NORMAL;
+    bool is_io = kind == DT_SCHEDULER_DIRTY_IO;
+    dt_summary_told(summary, who->node, DT_TOLD_SCHEDULING);
+    who->is_traced = who->ran = true;
+    *(is_io ? &who->dirty_io : &who->run) += i->end - i->begin;
+    if (kind == DT_SCHEDULER_DIRTY_CPU)
+        who->dirty_cpu += i->end - i->begin;
+    if (who->kind == DT_PROCESS)
+        dt_load_time(&summary->load, &summary->period, who->node,
+                     is_io ? DT_LOAD_DIRTY_IO : DT_LOAD_RUN, i->begin, i->end);
 }
 
 void dt_summary_interval(void *s, const struct dt_interval *i) {
@@ -119,12 +140,7 @@ void dt_summary_interval(void *s, const struct dt_interval *i) {
     struct dt_who *who = dt_who_of(&summary->whos, i->process);
     switch (i->state) {
     case DT_STATE_RUNNING:
-        dt_summary_told(summary, who->node, DT_TOLD_SCHEDULING);
-        who->is_traced = who->ran = true;
-        who->run += i->end - i->begin;
-        if (who->kind == DT_PROCESS)
-            dt_load_time(&summary->load, &summary->period, who->node, DT_LOAD_RUN, i->begin,
-                         i->end);
+        on_running(summary, who, i);
         break;
     case DT_STATE_RUNNABLE:
         who->is_traced = who->ran = true;
@@ -163,6 +179,7 @@ void dt_summary_call_begin(void *s, struct dt_frame *frame) {
     struct dt_summary *summary = s;
     struct dt_who *who = dt_summary_traced(summary, frame->process);
     dt_summary_told(summary, who->node, DT_TOLD_CALLS);
+    who->call_events++;
     if (!frame->inferred) {
         dt_summary_at(summary, frame->begin);
         dt_load_count(&summary->load, &summary->period, who->node, DT_LOAD_CALLS, frame->begin);
@@ -209,6 +226,7 @@ void dt_summary_call_end(void *s, struct dt_frame *frame) {
     dt_summary_at(summary, frame->end);
     dt_summary_told(summary, who->node, DT_TOLD_RETURNS);
     row->measured++;
+    who->call_events++;
     if (is_outermost)
         row->total += frame->end - frame->begin;
     if (frame->own > 0)
@@ -346,6 +364,9 @@ void dt_summary_counter(void *s, struct dt_node *node, const char *name, const c
     row->min = row->count ? MIN(row->min, value) : value;
     row->max = row->count ? MAX(row->max, value) : value;
     row->last = value;
+    /* Of shares only: for their average. */
+    if (value >= 0 && value <= PER_MILLE)
+        row->total += value;
     row->count++;
 }
 
@@ -373,6 +394,7 @@ void dt_summary_end(struct dt_summary *summary, const struct dt_model *model) {
     dt_kept_cut(&summary->ports);
     dt_list_sort(&summary->crashes);
     dt_list_sort(&summary->log);
+    dt_list_sort(&summary->nodes_down);
     dt_list_sort(&summary->waits);
     dt_list_sort(&summary->collections);
 }

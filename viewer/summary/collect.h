@@ -6,6 +6,7 @@
 #define DT_VIEWER_SUMMARY_COLLECT_H
 
 #include "summary/instants.h"
+#include "summary/samples.h"
 #include "summary/summary.h"
 
 struct dt_model;
@@ -39,6 +40,6 @@ void dt_summary_end(struct dt_summary *summary, const struct dt_model *model);
     .call_end = dt_summary_call_end, .sent = dt_summary_sent, .delivered = dt_summary_delivered,   \
     .message_gone = dt_summary_message_gone, .server_call = dt_summary_server_call,                \
     .span = dt_summary_span, .instant = dt_summary_instant, .counter = dt_summary_counter,         \
-    .lost = dt_summary_lost
+    .sample = dt_summary_sample, .lost = dt_summary_lost
 
 #endif

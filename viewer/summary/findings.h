@@ -1,8 +1,16 @@
-/* Findings: what a person should look at first, in a sentence each. */
+/* Findings: what a person should look at first, in a sentence each. docs/findings.md has the rules.
+ */
 #ifndef DT_VIEWER_SUMMARY_FINDINGS_H
 #define DT_VIEWER_SUMMARY_FINDINGS_H
 
 #include "summary/summary.h"
+
+struct dt_rule {
+    const char *name;
+    const char *about; /* the table that shows more of it */
+    const char *next;  /* what a person can do */
+};
+extern const struct dt_rule dt_rules[];
 
 extern const char *const dt_severity_names[DT_SEVERITIES];
 

@@ -2,7 +2,10 @@
 
 #include <string.h>
 
+#include "summary/findings/limits.h"
 #include "summary/summary.h"
+
+enum { BYTES_PER_WORD = 8 };
 
 static void on_log(struct dt_summary *summary, const struct dt_instant *i, struct dt_who *who) {
     static const char *const errors[] = {"error", "critical", "alert", "emergency"};
@@ -21,28 +24,51 @@ static void on_log(struct dt_summary *summary, const struct dt_instant *i, struc
                                                   .text = g_strdup(log->text)});
 }
 
-/* What the VM tells of itself; NULL: another event. */
-static const char *monitored(const struct dt_recorded *event) {
-    static const char *const words[DT_PROBES] = {
-        [DT_vm_long_gc] = "long garbage collections",
-        [DT_vm_long_schedule] = "long schedules",
-        [DT_vm_large_heap] = "large heaps",
-        [DT_vm_busy_port] = "suspensions by a busy port",
-        [DT_vm_busy_dist_port] = "suspensions by a busy connection to another node",
-        [DT_vm_long_message_queue] = "long message queues",
-        [DT_node_down] = "nodes that went away",
-    };
-    /* The end of a long queue is an event, too. */
-    if (event->probe == DT_vm_long_message_queue &&
-        strcmp(event->fields.vm_long_message_queue.type, "long") != 0)
-        return NULL;
-    return words[event->probe];
+/* What the VM reports of a process: the probe, the other end, and how much it was. */
+static void on_report(struct dt_summary *summary, const struct dt_instant *i, uint64_t amount) {
+    struct dt_seen_node *node = dt_seen_node(&summary->whos.nodes, i->node);
+    struct dt_who *who = dt_who_of(&summary->whos, i->process);
+    struct dt_who *other = dt_who_of(&summary->whos, i->other);
+    dt_summary_told(summary, node, DT_TOLD_MONITOR);
+    struct dt_pair *row = dt_pairs_row(&summary->whos, &summary->reports, who, other,
+                                       dt_probe_names[i->event->probe]);
+    row->count++;
+    dt_quantiles_add(&row->took, amount);
 }
 
-static void on_monitor(struct dt_summary *summary, const struct dt_instant *i, const char *what) {
+static void on_long_gc(struct dt_summary *summary, const struct dt_instant *i) {
+    const struct dt_vm_long_gc *e = &i->event->fields.vm_long_gc;
+    int64_t ns = (int64_t)MIN(e->duration, (uint64_t)INT32_MAX) * DT_UNIT_MS;
+    if (dt_heap_explains(e->heap + e->old_heap + e->fragments, ns))
+        on_report(summary, i, (uint64_t)ns);
+}
+
+static void on_long_schedule(struct dt_summary *summary, const struct dt_instant *i) {
+    uint64_t ms = MIN(i->event->fields.vm_long_schedule.duration, (uint64_t)INT32_MAX);
+    on_report(summary, i, ms * DT_UNIT_MS);
+}
+
+static void on_large_heap(struct dt_summary *summary, const struct dt_instant *i) {
+    const struct dt_vm_large_heap *e = &i->event->fields.vm_large_heap;
+    on_report(summary, i, (e->heap + e->old_heap + e->fragments) * BYTES_PER_WORD);
+}
+
+/* The end of a long queue is an event, too. */
+static void on_long_queue(struct dt_summary *summary, const struct dt_instant *i) {
+    if (strcmp(i->event->fields.vm_long_message_queue.type, "long") == 0)
+        on_report(summary, i, 0);
+}
+
+/* Hidden nodes are tools, which come and go. */
+static void on_node_down(struct dt_summary *summary, const struct dt_instant *i) {
+    const struct dt_node_down *e = &i->event->fields.node_down;
     struct dt_seen_node *node = dt_seen_node(&summary->whos.nodes, i->node);
     dt_summary_told(summary, node, DT_TOLD_MONITOR);
-    dt_names_row(&summary->monitor, node, what)->count++;
+    if (strcmp(e->type, "hidden") != 0)
+        dt_list_add(&summary->nodes_down, (struct dt_listed){.node = node,
+                                                             .time = i->event->time,
+                                                             .word = g_strdup(e->node),
+                                                             .text = g_strdup(e->reason)});
 }
 
 static void on_output(struct dt_summary *summary, struct dt_process *process, uint64_t bytes) {
@@ -58,10 +84,26 @@ void dt_summary_instant(void *s, const struct dt_instant *i) {
     const union dt_event *e = &i->event->fields;
     dt_summary_at(summary, i->event->time);
     struct dt_who *who = dt_who_of(&summary->whos, i->process);
-    const char *what = monitored(i->event);
-    if (what)
-        on_monitor(summary, i, what);
     switch (i->event->probe) {
+    case DT_vm_long_gc:
+        on_long_gc(summary, i);
+        break;
+    case DT_vm_long_schedule:
+        on_long_schedule(summary, i);
+        break;
+    case DT_vm_large_heap:
+        on_large_heap(summary, i);
+        break;
+    case DT_vm_long_message_queue:
+        on_long_queue(summary, i);
+        break;
+    case DT_vm_busy_port:
+    case DT_vm_busy_dist_port:
+        on_report(summary, i, 0);
+        break;
+    case DT_node_down:
+        on_node_down(summary, i);
+        break;
     case DT_log:
         on_log(summary, i, who);
         break;

@@ -11,20 +11,16 @@ static void count(GString *to, const char *name, uint64_t value) {
 }
 
 static void quantiles(GString *to, const char *prefix, const struct dt_quantiles *q) {
-    static const struct {
+    const struct {
         const char *name;
-        double share;
-    } shown[] = {{"p50", 0.5}, {"p99", 0.99}};
+        int64_t value;
+    } shown[] = {
+        {"p50", dt_quantile(q, 0.5)}, {"p99", dt_quantile_p99(q)}, {"max", dt_quantiles_max(q)}};
     char name[32];
     for (size_t i = 0; i < G_N_ELEMENTS(shown); i++) {
         g_snprintf(name, sizeof name, "%s%s_ns", prefix, shown[i].name);
-        dt_json_number(to, name, dt_quantile(q, shown[i].share));
+        dt_json_number(to, name, shown[i].value);
     }
-}
-
-static void took(GString *to, const struct dt_quantiles *q) {
-    quantiles(to, "", q);
-    dt_json_number(to, "max_ns", dt_quantiles_max(q));
 }
 
 static void ref(GString *to, const char *name, const struct dt_who *who) {
@@ -129,8 +125,10 @@ static void finding(GString *to, const void *row) {
     const struct dt_finding *finding = row;
     dt_json_text(to, "severity", dt_severity_names[finding->severity]);
     dt_json_text(to, "text", finding->text);
-    dt_json_text(to, "about", finding->about);
+    dt_json_text(to, "about", finding->rule->about);
     ref(to, "process", finding->who);
+    dt_json_text(to, "rule", finding->rule->name);
+    dt_json_text(to, "next", finding->rule->next);
 }
 
 /* -- Processes and ports ---------------------------------------------------------------- */
@@ -145,6 +143,8 @@ static void process(GString *to, const void *row) {
     dt_json_number(to, "began", who->began);
     dt_json_number(to, "ended", who->ended);
     dt_json_number(to, "run_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->run));
+    dt_json_number(to, "dirty_cpu_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->dirty_cpu));
+    dt_json_number(to, "dirty_io_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->dirty_io));
     dt_json_number(to, "runnable_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->runnable));
     dt_json_number(to, "waiting_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->waiting));
     dt_json_number(to, "collecting_ns", dt_who_ns(who, DT_TOLD_COLLECTIONS, who->collecting));
@@ -154,6 +154,8 @@ static void process(GString *to, const void *row) {
     dt_json_number(to, "sent", dt_who_number(who, DT_TOLD_SENDS, who->sent));
     dt_json_number(to, "received", dt_who_number(who, DT_TOLD_DELIVERIES, who->received));
     dt_json_number(to, "mailbox_max", dt_who_mailbox_max(who));
+    dt_json_number(to, "queue_max", dt_who_queue_max(who));
+    dt_json_number(to, "memory_max", dt_who_memory_max(who));
 }
 
 static void port(GString *to, const void *row) {
@@ -176,7 +178,7 @@ static void call(GString *to, const void *row) {
     count(to, "count", call->count);
     dt_json_number(to, "total_ns", call->measured ? call->total : DT_NO_VALUE);
     dt_json_number(to, "own_ns", call->measured ? call->own : DT_NO_VALUE);
-    took(to, &call->took);
+    quantiles(to, "", &call->took);
     count(to, "exceptions", call->failed);
     count(to, "inferred", call->inferred);
 }
@@ -188,7 +190,7 @@ static void server_call(GString *to, const void *row) {
     dt_json_text(to, "request", call->text);
     dt_json_text(to, "example", call->example);
     count(to, "count", call->count);
-    took(to, &call->took);
+    quantiles(to, "", &call->took);
     quantiles(to, "queued_", &call->queued);
     quantiles(to, "worked_", &call->worked);
     count(to, "timeouts", call->timeouts);
@@ -199,7 +201,7 @@ static void span(GString *to, const void *row) {
     const struct dt_named *span = row;
     dt_json_text(to, "name", span->name);
     count(to, "count", span->count);
-    took(to, &span->took);
+    quantiles(to, "", &span->took);
     count(to, "failed", span->failed);
 }
 
@@ -275,6 +277,7 @@ static void collection(GString *to, const void *row) {
     dt_json_number(to, "time", collection->time);
     dt_json_number(to, "ns", collection->ns);
     dt_json_boolean(to, "is_major", collection->is_major);
+    dt_json_boolean(to, "is_stretched", collection->is_stretched);
     count(to, "reclaimed_words", collection->reclaimed);
     count(to, "heap_words", collection->heap);
 }

@@ -29,12 +29,25 @@ int64_t dt_kept_by_mailbox(const struct dt_who *who) {
     return (int64_t)who->mailbox_max;
 }
 
+int64_t dt_kept_by_queue(const struct dt_who *who) {
+    return who->sampled ? (int64_t)who->sampled->max_queue : 0;
+}
+
+int64_t dt_kept_by_memory(const struct dt_who *who) {
+    return who->sampled ? (int64_t)who->sampled->max_memory : 0;
+}
+
+int64_t dt_kept_by_dirty_io(const struct dt_who *who) {
+    return who->dirty_io;
+}
+
 static int64_t by_bytes(const struct dt_who *who) {
     return (int64_t)who->bytes_out;
 }
 
-static dt_criterion *const criteria[] = {by_run,  dt_kept_by_messages, by_collecting,
-                                         by_wait, dt_kept_by_mailbox,  by_bytes};
+static dt_criterion *const criteria[] = {
+    by_run,           dt_kept_by_messages, by_collecting, by_wait,            dt_kept_by_mailbox,
+    dt_kept_by_queue, dt_kept_by_memory,   by_bytes,      dt_kept_by_dirty_io};
 
 static gint compare(gconstpointer a, gconstpointer b, gpointer data) {
     const struct dt_who *x = *(struct dt_who *const *)a, *y = *(struct dt_who *const *)b;

@@ -14,6 +14,7 @@ struct dt_listed {
     int64_t time, ns;
     char *text, *word;
     bool is_major, is_error, inferred;
+    bool is_stretched; /* of a collection: longer than its words explain */
     uint64_t reclaimed, heap;
     GPtrArray *linked;
 };

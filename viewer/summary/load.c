@@ -4,6 +4,7 @@ enum { FIRST_STEP = 1000 /* ns */ };
 
 const struct dt_load_kind dt_load_kinds[DT_LOADS] = {
     [DT_LOAD_RUN] = {"run", DT_TOLD_SCHEDULING, true},
+    [DT_LOAD_DIRTY_IO] = {"dirty_io", DT_TOLD_SCHEDULING, true},
     [DT_LOAD_COLLECTING] = {"collecting", DT_TOLD_COLLECTIONS, true},
     [DT_LOAD_RUNNABLE] = {"runnable", DT_TOLD_SCHEDULING, true},
     [DT_LOAD_SENT] = {"sent", DT_TOLD_SENDS, false},

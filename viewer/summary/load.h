@@ -12,6 +12,7 @@ enum { DT_STEPS = 300 };
 
 enum dt_load_number {
     DT_LOAD_RUN,
+    DT_LOAD_DIRTY_IO,
     DT_LOAD_COLLECTING,
     DT_LOAD_RUNNABLE,
     DT_LOAD_SENT,

@@ -10,7 +10,7 @@ struct dt_named {
     struct dt_seen_node *node;
     char *name, *unit;
     uint64_t count, failed, inferred, measured;
-    int64_t total, own;     /* ns */
+    int64_t total, own;     /* ns; of a counter of shares, their sum */
     int64_t min, max, last; /* of a counter */
     struct dt_quantiles took;
 };

@@ -93,3 +93,11 @@ int64_t dt_quantile(const struct dt_quantiles *q, double share) {
 int64_t dt_quantiles_max(const struct dt_quantiles *q) {
     return q->count ? (int64_t)q->max : DT_NO_VALUE;
 }
+
+int64_t dt_quantile_p99(const struct dt_quantiles *q) {
+    return q->count >= DT_P99_NUMBERS ? dt_quantile(q, 0.99) : DT_NO_VALUE;
+}
+
+int64_t dt_quantile_high(const struct dt_quantiles *q) {
+    return q->count >= DT_P99_NUMBERS ? dt_quantile_p99(q) : dt_quantiles_max(q);
+}

@@ -23,6 +23,15 @@ void dt_quantiles_clear(struct dt_quantiles *q);
 /* The number with `share` of all at or below it: share 0.5 is the median. DT_NO_VALUE of none. */
 int64_t dt_quantile(const struct dt_quantiles *q, double share);
 
+/* With fewer numbers, the one of a hundred that is larger than the others is an accident. */
+enum { DT_P99_NUMBERS = 100 };
+
+/* The quantile of 0.99; DT_NO_VALUE of fewer numbers. */
+int64_t dt_quantile_p99(const struct dt_quantiles *q);
+
+/* The same, and of fewer numbers the largest. */
+int64_t dt_quantile_high(const struct dt_quantiles *q);
+
 /* The largest number, and DT_NO_VALUE of none. */
 int64_t dt_quantiles_max(const struct dt_quantiles *q);
 

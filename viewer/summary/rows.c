@@ -21,15 +21,15 @@ static gint by_name(gconstpointer a, gconstpointer b) {
 }
 
 /* Those that timed out always come first: they have no quantile. */
-static gint by_p99(gconstpointer a, gconstpointer b) {
+static gint slowest(gconstpointer a, gconstpointer b) {
     const struct dt_pair *x = *(struct dt_pair *const *)a, *y = *(struct dt_pair *const *)b;
     int by = dt_compare((int64_t)y->timeouts, (int64_t)x->timeouts);
-    return by ? by : dt_compare(dt_quantile(&y->took, 0.99), dt_quantile(&x->took, 0.99));
+    return by ? by : dt_compare(dt_quantile_high(&y->took), dt_quantile_high(&x->took));
 }
 
 GPtrArray *dt_rows_server_calls(const struct dt_summary *summary) {
     GPtrArray *rows = dt_pairs_by_count(&summary->server_calls);
-    g_ptr_array_sort(rows, by_p99);
+    g_ptr_array_sort(rows, slowest);
     return rows;
 }
 

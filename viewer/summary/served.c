@@ -34,7 +34,7 @@ GHashTable *dt_served_by_server(const struct dt_summary *summary) {
 
 static gint slowest(gconstpointer a, gconstpointer b) {
     const struct dt_served *x = *(struct dt_served *const *)a, *y = *(struct dt_served *const *)b;
-    int by = dt_compare(dt_quantile(&y->took, 0.99), dt_quantile(&x->took, 0.99));
+    int by = dt_compare(dt_quantile_high(&y->took), dt_quantile_high(&x->took));
     return by ? by : dt_compare((int64_t)x->server->number, (int64_t)y->server->number);
 }
 

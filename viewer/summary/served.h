@@ -13,7 +13,7 @@ struct dt_served {
 
 /* struct dt_who -> struct dt_served; the caller destroys the table. */
 GHashTable *dt_served_by_server(const struct dt_summary *summary);
-/* By their quantile of 0.99; the caller frees the array. */
+/* By their quantile of 0.99, of few calls the longest; the caller frees the array. */
 GPtrArray *dt_served_slowest_first(GHashTable *servers);
 
 #endif

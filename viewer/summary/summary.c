@@ -1,7 +1,7 @@
 #include "summary/summary.h"
 
 /* Rows of the tables of pairs. */
-enum { TALKS = 8192, SERVER_CALLS = 2048, DEAD = 2048 };
+enum { TALKS = 8192, SERVER_CALLS = 2048, DEAD = 2048, REPORTS = 1024 };
 
 static void clear_lost(gpointer lost) {
     g_free(((struct dt_seen_lost *)lost)->stream);
@@ -26,13 +26,15 @@ struct dt_summary *dt_summary_new(void) {
     dt_pairs_init(&summary->talks, TALKS);
     dt_pairs_init(&summary->server_calls, SERVER_CALLS);
     dt_pairs_init(&summary->dead, DEAD);
+    dt_pairs_init(&summary->reports, REPORTS);
     dt_names_init(&summary->calls);
     dt_names_init(&summary->spans);
     dt_names_init(&summary->counters);
-    dt_names_init(&summary->monitor);
     dt_requests_init(&summary->requests);
+    dt_lives_init(&summary->lives);
     dt_list_init(&summary->crashes, false);
     dt_list_init(&summary->log, false);
+    dt_list_init(&summary->nodes_down, false);
     dt_list_init(&summary->waits, true);
     dt_list_init(&summary->collections, true);
     dt_load_init(&summary->load);
@@ -45,13 +47,15 @@ void dt_summary_free(struct dt_summary *summary) {
     dt_pairs_free(&summary->talks);
     dt_pairs_free(&summary->server_calls);
     dt_pairs_free(&summary->dead);
+    dt_pairs_free(&summary->reports);
     dt_names_free(&summary->calls);
     dt_names_free(&summary->spans);
     dt_names_free(&summary->counters);
-    dt_names_free(&summary->monitor);
     dt_requests_free(&summary->requests);
+    dt_lives_free(&summary->lives);
     dt_list_free(&summary->crashes);
     dt_list_free(&summary->log);
+    dt_list_free(&summary->nodes_down);
     dt_list_free(&summary->waits);
     dt_list_free(&summary->collections);
     g_array_free(summary->findings, TRUE);

@@ -5,10 +5,12 @@
  *     json                                  the summary as JSON
  *     findings                              what a person should look at first: rules and texts
  *     rows, served                          tables in the order in which they are shown
- *     collect, instants                     what the model tells -> counts, rows
+ *     collect, instants, samples            what the model tells -> counts, rows
  *     summary                               all that is collected
- *     kept, pairs, names, lists, requests   bounded tables
+ *     kept, pairs, names, lists, requests,  bounded tables
+ *     lives
  *     load, quantiles                       numbers over time, and many as few
+ *     findings/limits                       from which number on something is worth a finding
  *
  * Each uses only those below it, and `who`.
  */
@@ -17,6 +19,7 @@
 
 #include "summary/kept.h"
 #include "summary/lists.h"
+#include "summary/lives.h"
 #include "summary/load.h"
 #include "summary/names.h"
 #include "summary/pairs.h"
@@ -34,7 +37,7 @@ enum dt_severity { DT_HIGH, DT_MEDIUM, DT_LOW, DT_SEVERITIES };
 
 struct dt_finding {
     enum dt_severity severity;
-    const char *about;  /* the table that shows more of it */
+    const struct dt_rule *rule;
     struct dt_who *who; /* NULL: the recording's */
     char *text;
 };
@@ -50,10 +53,11 @@ struct dt_summary {
     bool lost_unknown;
 
     struct dt_kept processes, ports;
-    struct dt_pairs talks, server_calls, dead;
-    struct dt_names calls, spans, counters, monitor;
+    struct dt_pairs talks, server_calls, dead, reports; /* reports: of the VM, by their probe */
+    struct dt_names calls, spans, counters;
     struct dt_requests requests;
-    struct dt_list crashes, waits, collections, log;
+    struct dt_lives lives;
+    struct dt_list crashes, waits, collections, log, nodes_down;
     uint64_t exits, processes_seen;
     uint64_t sent, received, dead_messages, log_errors;
 

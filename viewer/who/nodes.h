@@ -26,7 +26,8 @@
     KIND(MARKS, "marks")                                                                           \
     KIND(COUNTERS, "counters")                                                                     \
     KIND(LOG, "log")                                                                               \
-    KIND(MONITOR, "monitor")
+    KIND(MONITOR, "monitor")                                                                       \
+    KIND(SAMPLES, "samples")
 
 enum dt_told {
 #define KIND(name, word) DT_TOLD_##name,

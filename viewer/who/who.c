@@ -22,6 +22,7 @@ void dt_who_drop(struct dt_who *who) {
         g_free(who->texts);
         if (who->stack)
             g_array_free(who->stack, TRUE);
+        g_free(who->sampled);
         g_free(who);
         who = parent;
     }
@@ -210,4 +211,12 @@ int64_t dt_who_ns(const struct dt_who *who, enum dt_told kind, int64_t ns) {
 int64_t dt_who_mailbox_max(const struct dt_who *who) {
     bool has_sends = dt_who_number(who, DT_TOLD_SENDS, 0) != DT_NO_VALUE;
     return has_sends ? dt_who_number(who, DT_TOLD_DELIVERIES, who->mailbox_max) : DT_NO_VALUE;
+}
+
+int64_t dt_who_queue_max(const struct dt_who *who) {
+    return who->sampled ? (int64_t)who->sampled->max_queue : DT_NO_VALUE;
+}
+
+int64_t dt_who_memory_max(const struct dt_who *who) {
+    return who->sampled ? (int64_t)who->sampled->max_memory : DT_NO_VALUE;
 }

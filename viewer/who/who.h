@@ -11,6 +11,18 @@
 
 #include "who/nodes.h"
 
+/* What samples say of a process. */
+struct dt_sampled {
+    uint64_t count, rises;            /* of samples; of those that saw a longer queue than before */
+    int64_t first, last;              /* times */
+    uint64_t first_queue, last_queue; /* messages */
+    uint64_t max_queue, max_memory;   /* bytes */
+    int64_t still_since;              /* it has messages and has not run since; DT_NO_VALUE */
+    int64_t longest_still;            /* ns */
+    uint64_t still_queue;             /* at the end of that */
+    bool was_suspended;               /* then */
+};
+
 /* A process, a port, or a sum: several processes with the same initial call, timers, another node.
  */
 struct dt_who {
@@ -29,10 +41,15 @@ struct dt_who {
     void *of_sink; /* while it lives */
 
     int64_t began, ended;
-    int64_t run, runnable, waiting, collecting; /* ns */
+    int64_t run, runnable, waiting, collecting; /* ns; `run` is time on a CPU */
+    int64_t dirty_cpu; /* of `run`, on dirty CPU schedulers */
+    int64_t dirty_io;  /* not of `run` */
     int64_t longest_wait, longest_wait_at;
     uint64_t collections, sent, received, mailbox_max, bytes_out;
-    GArray *stack; /* its calls that have not ended; freed with it */
+    uint64_t call_events;       /* calls and returns */
+    bool has_crashed;           /* it has exited, and that was a crash */
+    struct dt_sampled *sampled; /* NULL: no sample; freed with it */
+    GArray *stack;              /* its calls that have not ended; freed with it */
 };
 
 struct dt_whos {
@@ -70,5 +87,7 @@ char *dt_who_show_where(const struct dt_whos *whos, const struct dt_who *who);
 int64_t dt_who_number(const struct dt_who *who, enum dt_told kind, uint64_t number);
 int64_t dt_who_ns(const struct dt_who *who, enum dt_told kind, int64_t ns);
 int64_t dt_who_mailbox_max(const struct dt_who *who);
+int64_t dt_who_queue_max(const struct dt_who *who);
+int64_t dt_who_memory_max(const struct dt_who *who);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "model/entities/ends.h"
 #include "model/entities/links.h"
 #include "model/entities/names.h"
 #include "model/entities/peers.h"
@@ -40,14 +41,6 @@ static void link_event(struct node *node, const char *from, const char *to, cons
     dt_unlink(p, other);
 }
 
-static bool is_crash(const struct process *p, const char *reason) {
-    if (strcmp(reason, "normal") == 0 || strcmp(reason, "shutdown") == 0 ||
-        g_str_has_prefix(reason, "{shutdown,"))
-        return false;
-    /* A VM that halts kills its ports. */
-    return strcmp(reason, "killed") != 0 || (!p->parent_unlinked && p->seen.kind != DT_PORT);
-}
-
 static void exit_event(struct node *node, const char *pid, const char *reason) {
     struct process *p = dt_process_of(node, pid);
     struct dt_exit told;
@@ -58,7 +51,7 @@ static void exit_event(struct node *node, const char *pid, const char *reason) {
     told = (struct dt_exit){.process = &p->seen,
                             .time = node->world->now,
                             .reason = reason,
-                            .is_crash = is_crash(p, reason)};
+                            .is_crash = dt_is_crash(p, reason)};
     told.linked = dt_linked(p, &told.links);
     p->has_exited = true;
     p->seen.ended = told.time;

@@ -20,6 +20,7 @@ enum dt_part {
     DT_PART_SPANS,
     DT_PART_SERVER_CALLS,
     DT_PART_IN_FLIGHT,
+    DT_PART_ANSWERS,
     DT_OF_PROCESS,
     /* Of nodes alone. */
     DT_PART_EARLY = DT_OF_PROCESS,

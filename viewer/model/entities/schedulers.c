@@ -4,32 +4,49 @@
 
 /* The names of the runtime's threads: 1_scheduler up to OTP 25, erts_sched_1 later. */
 static const struct {
-    const char *before, *after, *name;
+    const char *before, *after;
+    enum dt_scheduler_kind kind;
 } thread_names[] = {
-    {"erts_sched_", "", "scheduler"},
-    {"erts_dcpus_", "", "dirty CPU scheduler"},
-    {"erts_dios_", "", "dirty I/O scheduler"},
-    {"", "_scheduler", "scheduler"},
-    {"", "_dirty_cpu_sched", "dirty CPU scheduler"},
-    {"", "_dirty_io_sched", "dirty I/O scheduler"},
+    {"erts_sched_", "", DT_SCHEDULER_NORMAL},
+    {"erts_dcpus_", "", DT_SCHEDULER_DIRTY_CPU},
+    {"erts_dios_", "", DT_SCHEDULER_DIRTY_IO},
+    {"", "_scheduler", DT_SCHEDULER_NORMAL},
+    {"", "_dirty_cpu_sched", DT_SCHEDULER_DIRTY_CPU},
+    {"", "_dirty_io_sched", DT_SCHEDULER_DIRTY_IO},
 };
 
-static char *scheduler_name(const struct dt_recorded *e, bool is_cpu, int64_t id) {
-    if (is_cpu)
-        return g_strdup_printf("CPU %" G_GINT64_FORMAT, id);
+static const char *const titles[] = {
+    [DT_SCHEDULER_NORMAL] = "scheduler",
+    [DT_SCHEDULER_DIRTY_CPU] = "dirty CPU scheduler",
+    [DT_SCHEDULER_DIRTY_IO] = "dirty I/O scheduler",
+};
+
+/* The kernel cuts a thread's name to 15 bytes: 1_dirty_cpu_sch, 10_dirty_io_sch. */
+static bool parse_thread(const char *procname, enum dt_scheduler_kind *kind, guint64 *number) {
     for (unsigned i = 0; i < G_N_ELEMENTS(thread_names); i++) {
         const char *before = thread_names[i].before, *after = thread_names[i].after;
         char *rest;
-        guint64 n;
 
-        if (!g_str_has_prefix(e->procname, before))
+        if (!g_str_has_prefix(procname, before))
             continue;
-        n = g_ascii_strtoull(e->procname + strlen(before), &rest, 10);
-        /* The kernel cuts a thread's name to 15 bytes: 1_dirty_cpu_sch */
-        if (n && *rest == *after && g_str_has_prefix(after, rest))
-            return g_strdup_printf("%s %" G_GUINT64_FORMAT, thread_names[i].name, n);
+        *number = g_ascii_strtoull(procname + strlen(before), &rest, 10);
+        if (*number && *rest == *after && g_str_has_prefix(after, rest)) {
+            *kind = thread_names[i].kind;
+            return true;
+        }
     }
-    return g_strdup_printf("thread %" G_GINT64_FORMAT, id);
+    return false;
+}
+
+static void name(struct dt_scheduler *scheduler, const char *procname) {
+    guint64 number;
+
+    if (scheduler->is_cpu)
+        scheduler->name = g_strdup_printf("CPU %" G_GINT64_FORMAT, scheduler->id);
+    else if (parse_thread(procname, &scheduler->kind, &number))
+        scheduler->name = g_strdup_printf("%s %" G_GUINT64_FORMAT, titles[scheduler->kind], number);
+    else
+        scheduler->name = g_strdup_printf("thread %" G_GINT64_FORMAT, scheduler->id);
 }
 
 struct scheduler *dt_scheduler_of(struct node *node, const struct dt_recorded *e) {
@@ -45,11 +62,9 @@ struct scheduler *dt_scheduler_of(struct node *node, const struct dt_recorded *e
     s = g_hash_table_lookup(all->by_id, &id);
     if (!s) {
         s = g_new0(struct scheduler, 1);
-        s->seen = (struct dt_scheduler){.number = node->world->schedulers++,
-                                        .node = &node->seen,
-                                        .id = id,
-                                        .is_cpu = is_cpu,
-                                        .name = scheduler_name(e, is_cpu, id)};
+        s->seen = (struct dt_scheduler){
+            .number = node->world->schedulers++, .node = &node->seen, .id = id, .is_cpu = is_cpu};
+        name(&s->seen, e->procname);
         g_hash_table_insert(all->by_id, &s->seen.id, s);
         DT_TELL(node->world, scheduler, &s->seen);
     }

@@ -53,8 +53,18 @@ static void counter(struct node *node, const struct dt_recorded *event) {
     DT_TELL(node->world, counter, &node->seen, e->name, e->unit, e->value, event->time);
 }
 
+/* One that has exited meanwhile is sampled late. */
+static void sample(struct node *node, const struct dt_recorded *event) {
+    const struct dt_process_sample *e = &event->fields.process_sample;
+    struct process *p = dt_process_of(node, e->pid);
+
+    if (p && !p->has_exited)
+        DT_TELL(node->world, sample, &p->seen, e, event->time);
+}
+
 static void (*const told[DT_PROBES])(struct node *,
                                      const struct dt_recorded *) = {[DT_vm_counter] = counter,
+                                                                    [DT_process_sample] = sample,
 #define INSTANT(probe, process, other) [DT_##probe] = instant_##probe,
                                                                     INSTANTS(INSTANT)
 #undef INSTANT

@@ -16,7 +16,7 @@ from dyntrace_command.terminal import Screen
 # Processes that bpftrace prints per column and second, the busiest ones.
 MOST = 200
 
-HELP = "q quits; sort by: r run time, s sent, m received, g GC"
+HELP = "q quits; sort by: r run time, i dirty I/O, s sent, m received, g GC"
 
 
 class Top:
@@ -45,7 +45,8 @@ class Top:
         more = "or more " if any(len(values) == MOST for values in maps.values()) else ""
         pids = {pid for values in maps.values() for pid in values}
         lines = [f"dyntrace top  {self.node.show()}  {time.strftime('%H:%M:%S')}  "
-                 f"{len(pids)} {more}processes: run {total['run'] / 1000:.0f} ms, {total['sent']} messages sent, "
+                 f"{len(pids)} {more}processes: run {total['run'] / 1000:.0f} ms, "
+                 f"dirty I/O {total['io'] / 1000:.0f} ms, {total['sent']} messages sent, "
                  f"{total['received']} received, GC {total['gc'] / 1000:.0f} ms",
                  "".join(f"{title:>10}" for title in COLUMNS.values()) + "  PROCESS"]
         for pid in sorted(pids, key=lambda pid: (-value(maps, self.sort, pid), -value(maps, "run", pid), pid))[:rows]:

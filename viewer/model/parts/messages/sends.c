@@ -4,6 +4,7 @@
 
 #include "model/entities/processes.h"
 #include "model/parts/held.h"
+#include "model/parts/messages/answers.h"
 #include "model/parts/messages/early.h"
 #include "model/parts/messages/in_flight.h"
 #include "model/parts/messages/mailbox.h"
@@ -29,16 +30,6 @@ struct sends {
 
 static struct sends *sends_of(const struct node *node) {
     return node->of[DT_PART_SENDS];
-}
-
-/* What erlang:port_control/3 or port_call/3 returns: {Port,{control,Value}}. The VM tells it as
-   sent, but it comes to no mailbox. */
-static bool is_return_of_port(const struct dt_message_send *e) {
-    const char *value = e->message;
-
-    if (*e->from != '#' || !dt_skip(&value, "{") || !dt_skip(&value, e->from))
-        return false;
-    return dt_skip(&value, ",{control,") || dt_skip(&value, ",{call,");
 }
 
 static void note_left(struct node *node, const struct process *from, const char *text,
@@ -67,18 +58,23 @@ static bool has_left(struct node *node, const struct process *from, const char *
 static struct message *sent(struct node *node, const struct dt_message_send *e, bool by_seq_trace) {
     struct process *from = dt_process_of(node, e->from);
     struct receiver r = dt_receiver_of(node, e->to);
+    const char *text = e->message;
     struct message *m;
 
     if (from)
         dt_release(from);
     dt_early_told(node);
-    if (dt_is_nobody(e->to) || is_return_of_port(e))
+    if (from && from->seen.kind == DT_PORT)
+        text = dt_answers_text(from, text);
+    if (!text || dt_is_nobody(e->to))
         return NULL;
+    if (r.process && r.process->seen.kind == DT_PORT)
+        dt_answers_asked(r.process, text);
     if (r.home != node && dt_early_sent(node, from, &r, e)) {
         note_left(node, from, e->message, by_seq_trace);
         return NULL;
     }
-    m = dt_message_new(r.home, node, from, r.process, e->message);
+    m = dt_message_new(r.home, node, from, r.process, text);
     m->seen.sent = node->world->now;
     m->seen.is_dead = r.is_dead;
     m->by_seq_trace = by_seq_trace;
@@ -90,7 +86,7 @@ static struct message *sent(struct node *node, const struct dt_message_send *e, 
         DT_TELL(node->world, sent, &m->seen);
         dt_message_end(node, m);
         note_left(node, from, e->message, by_seq_trace);
-        DT_MOMENT(node->world, sent, node, from, r.process, e->message);
+        DT_MOMENT(node->world, sent, node, from, r.process, text);
         return NULL;
     }
     dt_in_flight_make_room(r.home);
@@ -101,7 +97,7 @@ static struct message *sent(struct node *node, const struct dt_message_send *e, 
     /* To another node it is on its way. */
     if (r.process && r.home == node)
         DT_MOMENT(node->world, arrived, r.process);
-    DT_MOMENT(node->world, sent, node, from, r.process, e->message);
+    DT_MOMENT(node->world, sent, node, from, r.process, text);
     return m;
 }
 

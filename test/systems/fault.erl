@@ -1,0 +1,113 @@
+%% Faults, planted in a node of somebody else's: this module is loaded there.
+%%
+%%     fault:plant(burn), ..., fault:remove().
+%%
+%% An owner keeps what belongs to a fault: all of that is linked to it, and ends with it.
+-module(fault).
+
+-behaviour(gen_server).
+
+-export([plant/1, remove/0]).
+-export([init/1, handle_call/3, handle_cast/2, start_server/2, start_flaky/0]).
+
+-define(OWNER, planted_fault).
+
+%% Returns when it is there.
+-spec plant(burn | server | consumer | crashes | heap | suspended) -> ok.
+plant(Kind) ->
+    Self = self(),
+    {Owner, Ref} = spawn_monitor(fun() ->
+                                         true = register(?OWNER, self()),
+                                         %% Else crashes are reported to the node of the tool that called, which goes.
+                                         true = group_leader(whereis(user), self()),
+                                         ok = start(Kind),
+                                         Self ! {self(), planted},
+                                         receive remove -> exit(shutdown) end
+                                 end),
+    receive
+        {Owner, planted} -> demonitor(Ref, [flush]), ok;
+        {'DOWN', Ref, process, Owner, Reason} -> error(Reason)
+    end.
+
+-spec remove() -> ok.
+remove() ->
+    Ref = monitor(process, ?OWNER),
+    ?OWNER ! remove,
+    receive {'DOWN', Ref, process, _, _} -> ok end.
+
+%% A process that computes without end.
+start(burn) ->
+    named(invoice_batch, fun() -> burn(1) end);
+%% A server that needs 10 ms for each request, and eight processes that call it again and again.
+start(server) ->
+    {ok, _} = start_server(license_server, 10),
+    [_ = spawn_link(fun() -> call(license_server) end) || _ <- lists:seq(1, 8)],
+    ok;
+%% A process that crashes 20 ms after each start, under a supervisor that does not give up.
+start(crashes) ->
+    {ok, _} = supervisor:start_link({local, flaky_sup}, ?MODULE, supervisor),
+    ok;
+%% A process whose data are some 320 MB: it grew before anybody looked, and works on.
+start(heap) ->
+    named(session_cache, fun() -> grown(lists:seq(1, 20000000)) end);
+%% A process that takes 20 ms for a message, where one comes each 2 ms.
+start(consumer) ->
+    ok = named(mail_sorter, fun sort/0),
+    _ = spawn_link(fun() -> every(2, fun() -> mail_sorter ! {mail, "a letter"} end) end),
+    ok;
+%% A process that does not run, and messages for it.
+start(suspended) ->
+    ok = named(mail_relay, fun idle/0),
+    true = erlang:suspend_process(whereis(mail_relay)),
+    _ = spawn_link(fun() -> every(5, fun() -> mail_relay ! {mail, "a letter"} end) end),
+    ok.
+
+named(Name, Fun) ->
+    Owner = self(),
+    Pid = spawn_link(fun() -> true = register(Name, self()), Owner ! {self(), named}, Fun() end),
+    receive {Pid, named} -> ok end.
+
+burn(N) ->
+    burn((N * 1103515245 + 12345) band 16#7fffffff).
+
+call(Server) ->
+    ok = gen_server:call(Server, check),
+    call(Server).
+
+grown(Data) ->
+    every(20, fun() -> true = hd(Data) =:= 1 end).
+
+every(Ms, Fun) ->
+    receive after Ms -> _ = Fun(), every(Ms, Fun) end.
+
+sort() ->
+    receive {mail, _} -> receive after 20 -> sort() end end.
+
+idle() ->
+    receive _ -> idle() end.
+
+%% -- Behaviours ------------------------------------------------------------------------------
+
+start_server(Name, Ms) ->
+    gen_server:start_link({local, Name}, ?MODULE, Ms, []).
+
+start_flaky() ->
+    {ok, proc_lib:spawn_link(fun() -> true = register(ldap_pool, self()), receive after 20 -> exit(no_ldap) end end)}.
+
+init(supervisor) ->
+    {ok, {#{intensity => 1000, period => 1}, [#{id => ldap_pool, start => {?MODULE, start_flaky, []}}]}};
+init(Ms) when is_integer(Ms) ->
+    {ok, Ms}.
+
+handle_call(check, _, Ms) ->
+    Until = erlang:monotonic_time(millisecond) + Ms,
+    {reply, busy_until(Until), Ms}.
+
+handle_cast(_, Ms) ->
+    {noreply, Ms}.
+
+busy_until(Until) ->
+    case erlang:monotonic_time(millisecond) < Until of
+        true -> busy_until(Until);
+        false -> ok
+    end.

@@ -1,0 +1,91 @@
+%% What dyntrace says of a system, asked from the host as its operators ask.
+%%
+%% A system is {Module, State}: Module has os_pid(State) and eval(State, Expressions).
+-module(observed).
+
+-export([start_daemon/0, stop_daemon/1, prepare/1, recorded/3, report/2, during/3, serious/1, check/2, check_others/2]).
+
+-include_lib("stdlib/include/assert.hrl").
+
+-define(SECONDS, 6).
+%% A finding must be among the first ones.
+-define(FIRST, 3).
+
+%% The session daemon of root, which belongs to a process of its own: a suite starts and ends in different ones.
+start_daemon() ->
+    Self = self(),
+    {Keeper, Ref} = spawn_monitor(fun() ->
+                                          Daemon = test_lttng:start_daemon(),
+                                          Self ! {self(), runs},
+                                          receive stop -> test_lttng:stop_daemon(Daemon) end
+                                  end),
+    receive
+        {Keeper, runs} -> demonitor(Ref, [flush]), Keeper;
+        {'DOWN', Ref, process, Keeper, Reason} -> error(Reason)
+    end.
+
+stop_daemon(Keeper) ->
+    Ref = monitor(process, Keeper),
+    Keeper ! stop,
+    receive {'DOWN', Ref, process, Keeper, normal} -> ok end.
+
+%% Loads the faults.
+prepare({Module, State}) ->
+    "ok" = Module:eval(State, "{module, fault} = code:load_abs(\"" ++ filename:rootname(code:which(fault)) ++ "\"), ok."),
+    ok.
+
+%% Records while Fun runs, into the folder; returns what Fun returns. It runs when the trace flags are set.
+recorded(System = {Module, State}, Folder, Fun) ->
+    Command = test_command:start(["record", Module:os_pid(State), "-o", Folder]),
+    ok = test_command:await("  lost 0 events", Command),
+    ok = test_wait:until("the application follows the recording",
+                         fun() ->
+                                 First = following(System),
+                                 First =/= "off" andalso First =:= following(System) orelse First
+                         end),
+    Result = Fun(),
+    ok = test_command:signal("INT", Command),
+    {0, Output} = test_command:finish(Command),
+    ?assertMatch({match, _}, re:run(Output, "^recorded: \\d+ events, lost 0, ", [multiline])),
+    Result.
+
+following({Module, State}) ->
+    Module:eval(State, "case dyntrace:listeners() of [] -> off; "
+                       "_ -> maps:with([processes, ports, senders, sources], maps:get(following, dyntrace:info())) end.").
+
+%% `dyntrace report', as a map. What it prints is in the log of the test.
+report({Module, State}, Config) ->
+    {priv_dir, Folder} = lists:keyfind(priv_dir, 1, Config),
+    File = filename:join(Folder, lists:concat(["report-", erlang:unique_integer([positive]), ".json"])),
+    {0, Output} = test_command:run(["report", Module:os_pid(State), "-o", File, "--seconds",
+                                    integer_to_list(?SECONDS)]),
+    ct:pal("~ts", [Output]),
+    test_viewer:decode(File).
+
+%% The report of a system with a fault of module `fault'.
+during(Kind, System = {Module, State}, Config) ->
+    "ok" = Module:eval(State, lists:concat(["fault:plant(", Kind, ")."])),
+    try report(System, Config)
+    after "ok" = Module:eval(State, "fault:remove().")
+    end.
+
+%% The texts of those findings that somebody has to look at.
+serious(#{<<"findings">> := Findings}) ->
+    [Text || #{<<"severity">> := Severity, <<"text">> := Text} <- Findings, Severity =/= <<"low">>].
+
+%% One of the first findings matches the first expression. What else somebody has to look at matches one of the others.
+check([Expected | _] = True, Report = #{<<"findings">> := Findings}) ->
+    First = lists:sublist([Text || #{<<"text">> := Text} <- Findings], ?FIRST),
+    ?assert(lists:any(fun(Text) -> matches(Text, Expected) end, First), First),
+    check_others(True, Report).
+
+%% All that somebody has to look at matches one of the expressions.
+check_others(True, Report) ->
+    ?assertEqual([], [Text || Text <- serious(Report), not lists:any(fun(Regex) -> matches(Text, Regex) end, True)]).
+
+matches(Text, Expected) end, First), First),
+    ?assertEqual([], [Text || Text <- serious(Report),
+                              not lists:any(fun(Regex) -> matches(Text, Regex) end, [Expected | True])]).
+
+matches(Text, Regex) ->
+    re:run(Text, Regex, [unicode]) =/= nomatch.

@@ -1,0 +1,94 @@
+%% A place for the service of a package: a network, a host name and mounts of its own. Below the package's folders there
+%% are empty ones, so that it runs by its defaults, as its package's user, and leaves the machine's own alone.
+%%
+%%     Place = place:start("rabbit", "rabbitmq", ["/var/lib/rabbitmq", "/var/log/rabbitmq"]),
+%%     {0, _} = test_shell:run("~s rabbitmqctl status", [place:as_user(Place)]),
+%%     place:stop(Place).
+%%
+%% What runs in the place ends with it, and with this VM, whatever ended that: its keeper, a shell, reads until then.
+-module(place).
+
+-export([missing/1, start/3, stop/1, as_user/1, as_root/1, eval/3]).
+
+-record(place, {keeper, os_pid, user, home}).
+
+%% Ends what is in the same network, by its ids. What the shell has started itself is over by then.
+-define(END,
+        "left=yes; "
+        "while [ $left ]; do "
+        "    left=; "
+        "    for process in /proc/[0-9]*; do "
+        "        pid=${process#/proc/}; "
+        "        [ $pid != $$ ] && [ $process/ns/net -ef /proc/$$/ns/net ] && kill -KILL $pid && left=yes; "
+        "    done; "
+        "done 2>/dev/null").
+
+-define(ENVIRONMENT, "PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8").
+
+%% What the machine lacks for these programs, or false.
+missing(Programs) ->
+    Tools = [Tool || Tool <- ["unshare", "nsenter", "setpriv", "ip", "erl_call" | Programs], os:find_executable(Tool) =:= false],
+    case {os:cmd("id -u"), Tools, test_viewer:missing()} of
+        {"0\n", [], false} -> no_namespaces();
+        {"0\n", [], Missing} -> Missing;
+        {"0\n", _, _} -> lists:flatten(lists:join(", ", Tools)) ++ " not installed";
+        _ -> "not root"
+    end.
+
+no_namespaces() ->
+    case test_shell:run("unshare --net --uts --mount sh -c 'hostname tried && mount -t tmpfs tmpfs /mnt'", []) of
+        {0, _} -> false;
+        {_, Output} -> "no namespaces: " ++ binary_to_list(Output)
+    end.
+
+%% The first of the folders is the user's home. A process of its own keeps the place: a suite starts and ends in
+%% different ones.
+-spec start(Host :: string(), User :: string(), Folders :: [file:filename()]) -> #place{}.
+start(Host, User, Folders) ->
+    Self = self(),
+    {Keeper, Ref} = spawn_monitor(fun() -> keep(script(Host, User, Folders), Self) end),
+    receive
+        {Keeper, OsPid} ->
+            demonitor(Ref, [flush]),
+            #place{keeper = Keeper, os_pid = OsPid, user = User, home = hd(Folders)};
+        {'DOWN', Ref, process, Keeper, Reason} ->
+            error({no_place, Reason})
+    end.
+
+script(Host, User, Folders) ->
+    Mounts = [["mkdir -p ", Folder, " && mount -t tmpfs -o mode=755 tmpfs ", Folder, " && chown ", User, ": ", Folder,
+               " && "] || Folder <- Folders],
+    lists:flatten(["hostname ", Host, " && ip link set lo up && ", Mounts, "echo up && read -r line; ", ?END]).
+
+keep(Script, Owner) ->
+    Port = open_port({spawn_executable, os:find_executable("unshare")},
+                     [{args, ["--net", "--uts", "--mount", "--propagation", "private", "sh", "-c", Script]}, binary,
+                      exit_status, stderr_to_stdout]),
+    {os_pid, OsPid} = erlang:port_info(Port, os_pid),
+    receive
+        {Port, {data, <<"up\n">>}} -> Owner ! {self(), OsPid};
+        {Port, Other} -> error(Other)
+    end,
+    receive stop -> true = port_command(Port, "stop\n") end,
+    receive {Port, {exit_status, _}} -> ok end.
+
+%% Ends all that runs there.
+stop(#place{keeper = Keeper}) ->
+    Ref = monitor(process, Keeper),
+    Keeper ! stop,
+    receive {'DOWN', Ref, process, Keeper, normal} -> ok end.
+
+%% The prefix of commands there, of its user, with an environment as a system has it that starts services.
+as_user(Place = #place{user = User, home = Home}) ->
+    lists:flatten([as_root(Place), " setpriv --reuid=", User, " --regid=", User, " --init-groups "
+                   "env -i -C ", Home, " HOME=", Home, " ", ?ENVIRONMENT]).
+
+as_root(#place{os_pid = OsPid}) ->
+    lists:flatten(["nsenter --target=", integer_to_list(OsPid), " --net --uts --mount"]).
+
+%% What expressions return on a node there, as text. Its own tools take seconds for that, or cannot.
+eval(Place, Node, Expressions) ->
+    {0, Output} = test_shell:run("echo ~ts | ~s erl_call -sname ~s -e",
+                                 [test_command:quoted(Expressions), as_user(Place), Node]),
+    {match, [Result]} = re:run(Output, "^{ok, (.*)}$", [{capture, all_but_first, list}, dotall]),
+    Result.

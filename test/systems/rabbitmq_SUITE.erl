@@ -1,0 +1,131 @@
+%% Debian's RabbitMQ under load, as it is and with one fault at a time: what is said of it is true.
+-module(rabbitmq_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+-define(QUEUE, "orders").
+-define(COUNT, 200).
+
+suite() ->
+    [{timetrap, {minutes, 3}}].
+
+all() ->
+    [counts, names, loaded_at_start, healthy, healthy_among_recorders, storm,
+     burn, server, consumer, crashes, heap, suspended].
+
+init_per_suite(Config) ->
+    _ = test_require:tool(packaged_rabbitmq:missing(), Config),
+    Daemon = observed:start_daemon(),
+    System = packaged_rabbitmq:start([]),
+    ok = packaged_rabbitmq:load(System),
+    ok = observed:prepare({packaged_rabbitmq, System}),
+    [{daemon, Daemon}, {system, {packaged_rabbitmq, System}} | Config].
+
+end_per_suite(Config) ->
+    {packaged_rabbitmq, System} = ?config(system, Config),
+    packaged_rabbitmq:stop(System),
+    observed:stop_daemon(?config(daemon, Config)).
+
+%% A load that nothing is wrong with, beside each fault.
+init_per_testcase(Case, Config) when Case =:= counts; Case =:= loaded_at_start ->
+    Config;
+init_per_testcase(_, Config) ->
+    [{load, client(?config(system, Config), [?QUEUE, "producers=3", "consumers=3", "rate=30"])} | Config].
+
+end_per_testcase(_, Config) ->
+    [#{"published" := _} = client:stop(Load) || {load, Load} <- Config],
+    ok.
+
+client({packaged_rabbitmq, System}, Args) ->
+    client:start(place:as_root(packaged_rabbitmq:place(System)), "amqp.py", Args).
+
+rows(List, Columns, Config) ->
+    {packaged_rabbitmq, System} = ?config(system, Config),
+    packaged_rabbitmq:rows(System, [List | Columns]).
+
+%% -- Truth -----------------------------------------------------------------------------------
+
+%% Each message of the clients, from a channel to its queue and from the queue to a channel.
+counts(Config) ->
+    Folder = filename:join(?config(priv_dir, Config), "counted"),
+    System = ?config(system, Config),
+    Counts = observed:recorded(System, Folder,
+                               fun() ->
+                                       client:finish(client(System, ["counted", "producers=2", "consumers=2",
+                                                                     "rate=100", lists:concat(["count=", ?COUNT])]))
+                               end),
+    ?assertEqual(#{"published" => 2 * ?COUNT, "delivered" => 2 * ?COUNT, "connections" => 5}, Counts),
+    [Queue] = [pid_of(Pid) || ["counted", Pid] <- rows("list_queues", ["name", "pid"], Config)],
+    Sends = [Send || {message_send, Send} <- test_lttng:read(Folder)],
+    ?assertEqual(2 * ?COUNT, length([to || #{to := To, message := <<"{'$gen_cast',{deliver,{delivery,", _/binary>>}
+                                               <- Sends, To =:= Queue])),
+    ?assertEqual(2 * ?COUNT, length([from || #{from := From, message := Message} <- Sends, From =:= Queue,
+                                             re:run(Message, "^{'\\$gen_cast',{queue_event,{resource,<<\"/\">>,queue,"
+                                                    "<<\"counted\">>},{deliver,") =/= nomatch])).
+
+%% As the VM itself writes it: <rabbit@localhost.1795557590.717.0> is <0.717.0>.
+pid_of(Pid) ->
+    re:replace(Pid, "^<.*\\.(\\d+\\.\\d+)>$", "<0.\\1>", [{return, binary}]).
+
+%% Queues and connections are shown by the names that rabbitmqctl lists.
+names(Config) ->
+    #{<<"processes">> := Processes} = observed:report(?config(system, Config), Config),
+    Shown = maps:from_list([{Pid, Show} || #{<<"process">> := #{<<"pid">> := Pid, <<"show">> := Show}} <- Processes]),
+    Queues = [{pid_of(Pid), ["queue,<<\"", Name, "\">>"]}
+              || [Name = ?QUEUE, Pid] <- rows("list_queues", ["name", "pid"], Config)],
+    Connections = [{pid_of(Pid), Name} || [Name, Pid] <- rows("list_connections", ["name", "pid"], Config)],
+    ?assertMatch({[_], [_, _, _, _, _, _, _]}, {Queues, Connections}),
+    [?assertNotEqual(nomatch, binary:match(maps:get(Pid, Shown), iolist_to_binary(Name)), Shown)
+     || {Pid, Name} <- Queues ++ Connections].
+
+%% It runs as soon as the server does.
+loaded_at_start(_) ->
+    System = packaged_rabbitmq:start([packaged_rabbitmq:started_with()]),
+    try ?assertEqual("available", packaged_rabbitmq:eval(System, "#{backends := #{lttng := How}} = dyntrace:info(), How."))
+    after packaged_rabbitmq:stop(System)
+    end.
+
+%% -- Findings --------------------------------------------------------------------------------
+
+healthy(Config) ->
+    ?assertEqual([], observed:serious(observed:report(?config(system, Config), Config))).
+
+%% While root and the server's own user keep flight recorders: a third consumer has all names.
+healthy_among_recorders(Config) ->
+    {_, State} = ?config(system, Config),
+    OsPid = packaged_rabbitmq:os_pid(State),
+    Place = packaged_rabbitmq:place(State),
+    Recorders = [test_command:start(Prefix, ["record", OsPid, "--snapshot", "-o", Folder])
+                 || {Prefix, Folder} <- [{"", filename:join(?config(priv_dir, Config), "of_root")},
+                                         {place:as_user(Place), "of_rabbitmq"}]],
+    try
+        [ok = test_command:await("are kept in memory", Recorder) || Recorder <- Recorders],
+        names(Config),
+        healthy(Config)
+    after
+        [ok = test_command:signal("INT", Recorder) || Recorder <- Recorders]
+    end,
+    [{0, _} = test_command:finish(Recorder) || Recorder <- Recorders].
+
+%% Clients that open a connection for each message: thousands of processes and calls of `erpc' end, and none of them has
+%% crashed.
+storm(Config) ->
+    Client = client(?config(system, Config), ["storm_q", "producers=3", "rate=20", "storm=1"]),
+    Report = observed:report(?config(system, Config), Config),
+    #{"connections" := Connections} = client:stop(Client),
+    ?assert(Connections > 50),
+    observed:check_others(["connections lived at most"], Report).
+
+burn(Config) -> found(burn, ["invoice_batch ran for \\d+ % of the recording"], Config).
+server(Config) -> found(server, ["license_server: callers waited", "license_server ran for"], Config).
+crashes(Config) -> found(crashes, ["ldap_pool crashed \\d+ times in .* by .* flaky_sup", "crashed: no_ldap"], Config).
+heap(Config) -> found(heap, ["session_cache has \\d+ MB of memory", "session_cache: "], Config).
+consumer(Config) -> found(consumer, ["mail_sorter: its queue grew by \\d+ messages per second"], Config).
+suspended(Config) -> found(suspended, ["mail_relay"], Config).
+
+found(Kind, Expected, Config) ->
+    observed:check(Expected, observed:during(Kind, ?config(system, Config), Config)).

@@ -1,0 +1,327 @@
+%% The rules of the findings: one recording for each, and recordings of real nodes that are well.
+-module(findings_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+-define(A, "<0.90.0>").
+-define(B, "<0.91.0>").
+-define(C, "<0.92.0>").
+-define(MS, 1000000).
+-define(S, 1000000000).
+
+suite() ->
+    [{timetrap, {minutes, 10}}].
+
+all() ->
+    [rules, not_found, kinds_of_crashes, worst_crashes_first, ends_of_otp, few_calls, next_is_said_once, idle_node,
+     nodes_that_call].
+
+init_per_suite(Config) ->
+    test_require:tool(test_viewer:missing(), Config).
+
+end_per_suite(_) ->
+    ok.
+
+%% Each rule of docs/findings.md is found where it applies, with this severity and text.
+rules(Config) ->
+    {ok, Doc} = file:read_file(filename:join(test_shell:project(), "docs/findings.md")),
+    {match, Documented} = re:run(Doc, "^\\| \\[(\\w+)\\]\\(", [multiline, global, {capture, all_but_first, list}]),
+    ?assertEqual(lists:sort(lists:append(Documented)), lists:sort([atom_to_list(Rule) || {Rule, _, _, _} <- cases()])),
+    [?assertMatch([{Severity, Text} | _], found(Rule, report(Events, Config)), Rule)
+     || {Rule, Severity, Text, Events} <- cases()].
+
+%% {Rule, severity, text, events}.
+cases() ->
+    [{lost_events, high, "12 events were lost: counts are too low, and times can be wrong around the gaps",
+      [in(1000, ?A), #{time => 2000, lost => 12}, in(3000, ?A)]},
+     {no_events, high, "no event of a provider that is known: 1 were skipped", [{50, "somebody:else", #{pid => ?A}}]},
+     {restarts, high, "ldap_pool crashed 6 times in 5.50 s and was started 6 times, by <0.90.0> flaky_sup",
+      [identity(0, ?A, "flaky_sup"),
+       [[spawned(N * ?S, pid(N), ?A), {N * ?S + 10, process_register, #{pid => pid(N), name => "ldap_pool",
+                                                                          type => "register"}},
+         exited(N * ?S + ?S div 2, pid(N), "econnrefused")] || N <- lists:seq(0, 5)]]},
+     {crashes, high, "<0.91.0> a:b/1 crashed: {badmatch,[]}", [spawned(0, ?B, ?A), exited(10, ?B, "{badmatch,[]}")]},
+     {timed_out_calls, high, "<0.90.0> shop_db: 1 of 1 call timed out (inferred)",
+      [identity(0, ?A, "shop_db"), request(10, ?B, 1),
+       {40, process_scheduled, #{pid => ?B, entry => "gen:do_call/4", type => "in"}}, receipt(50, ?B, "timeout"),
+       reply(60, ?B, 1)]},
+     {slow_server, medium, "<0.90.0> shop_db: callers waited 15.0 ms (median of 12 calls): 0 in its mailbox, "
+                           "15.0 ms for its work (median of each, inferred)",
+      [identity(0, ?A, "shop_db"), calls(12, 15 * ?MS)]},
+     {growing_queue, high, "<0.90.0> shop_db: its queue grew by 310 messages per second for 4.00 s, to 1340 messages "
+                           "(56.1 MB of memory)",
+      [identity(0, ?A, "shop_db") | [sample(N * ?S, ?A, 100 + 310 * N, 56120448, 1000, "waiting")
+                                     || N <- lists:seq(0, 4)]]},
+     {stopped_process, high, "<0.90.0> shop_db has not run for 9.00 s (suspended), with 1 message in its queue",
+      [identity(0, ?A, "shop_db") | [sample(N * ?S, ?A, 1, 2600, 0, "suspended") || N <- lists:seq(0, 9)]]},
+     {long_queue, high, "<0.90.0> shop_db: 91293 messages in its queue",
+      [identity(0, ?A, "shop_db"), sample(?S, ?A, 91293, 2600, 1000, "running")]},
+     {in_flight, medium, "<0.90.0> shop_db: up to 1000 messages in flight to it at once",
+      [identity(0, ?A, "shop_db"), [send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], delivery(2000, ?B, ?A, "m")]},
+     {busy_receiver, low, "<0.90.0> shop_db: 90 % of all messages",
+      [identity(0, ?A, "shop_db"),
+       [[send(N, From, To, "m"), delivery(N, From, To, "m")]
+        || N <- lists:seq(1, 1000), {From, To} <- [case N rem 10 of
+                                                      0 -> {?A, ?B};
+                                                      _ -> {?B, ?A}
+                                                  end]]]},
+     {failed_calls, medium, "<0.90.0> shop_db: 1 of 1 call failed: the server exited or was not there",
+      [identity(0, ?A, "shop_db"), request(10, ?B, 1),
+       delivery(20, ?A, ?B, "{'DOWN',#Ref<0.0.0.1>,process,<0.90.0>,noproc}")]},
+     {dead_messages, low, "2 messages went to processes that had exited or to names that nobody had, all by "
+                          "<0.90.0> to <0.91.0> a:b/1",
+      [spawned(0, ?B, ?A), exited(10, ?B, "normal"), send(20, ?A, ?B, "m"), send(30, ?A, ?B, "m")]},
+     {large_process, high, "<0.90.0> shop_db has 512 MB of memory, with 3 messages in its queue at most",
+      [identity(0, ?A, "shop_db"), sample(?S, ?A, 3, 512000000, 1000, "running")]},
+     {long_collection, medium, "<0.90.0> shop_db: a major garbage collection took 20.0 ms, the longest",
+      [identity(0, ?A, "shop_db"), collection(?MS, ?A, 20 * ?MS, 1000000)]},
+     {collecting, medium, "<0.90.0> shop_db: 25 % of its time on a scheduler is garbage collection (100 ms)",
+      [identity(0, ?A, "shop_db"), in(0, ?A), collection(100 * ?MS, ?A, 100 * ?MS, 10000000), out(400 * ?MS, ?A)]},
+     {busy_process, medium, "<0.90.0> shop_db ran for 81 % of the recording",
+      [identity(0, ?A, "shop_db"), in(0, ?A), out(810 * ?MS, ?A), in(?S, ?B)]},
+     {busy_schedulers, medium, "the schedulers are busy, 93 % on average: processes that could run spent 50 % of that "
+                               "time waiting for one (inferred)",
+      [waiting(20 * ?MS), counter(?S, "scheduler_utilization_1", 930), counter(?S, "dirty_io_utilization_1", 0)]},
+     {lost_cpu, low, "the host's CPUs are busy: <0.90.0> shop_db had lost its CPU in a garbage collection that took "
+                     "237 ms for 609 words (inferred)",
+      [identity(0, ?A, "shop_db"), collection(?MS, ?A, 237 * ?MS, 609)]},
+     {long_wait, low, "<0.90.0> a:b/1 waited 200 ms for a scheduler (inferred), the longest such wait",
+      [spawned(0, ?A, ?C), waiting(200 * ?MS)]},
+     {log_errors, medium, "the log has 1 line of level error or above, by <0.90.0>",
+      [logged(0, "error", "Supervisor")]},
+     {alarms, medium, "<0.90.0> logged 2 warnings: memory resource limit alarm set on node rabbit@host.",
+      [logged(N, "warning", "memory resource limit alarm set on node rabbit@host.") || N <- [0, 10]]},
+     {warnings, low, "<0.90.0> logged 2 warnings: queue 7 is slow", [logged(0, "warning", "queue 7 is slow"),
+                                                                      logged(9, "warning", "queue 12 is slow")]},
+     {long_schedules, medium, "<0.90.0> shop_db ran without a pause for up to 700 ms, 2 times",
+      [identity(0, ?A, "shop_db") | [{N, vm_long_schedule, #{id => ?A, duration => N, started => "a:b/1",
+                                                             stopped => "a:b/1"}} || N <- [300, 700]]]},
+     {reported_collections, medium, "<0.90.0> shop_db: the VM reported garbage collections of up to 120 ms, 1 time",
+      [identity(0, ?A, "shop_db"), {10, vm_long_gc, #{pid => ?A, duration => 120, heap => 2000000, old_heap => 0,
+                                                      fragments => 0}}]},
+     {large_heaps, medium, "<0.90.0> shop_db: the VM reported a heap of up to 88.0 MB, 1 time",
+      [identity(0, ?A, "shop_db"), {10, vm_large_heap, #{pid => ?A, heap => 1000000, old_heap => 10000000,
+                                                         fragments => 0}}]},
+     {busy_ports, medium, "<0.90.0> shop_db was suspended 1 time by the busy port #Port<0.5>",
+      [identity(0, ?A, "shop_db"), {10, vm_busy_port, #{pid => ?A, port => "#Port<0.5>"}}]},
+     {reported_queues, medium, "<0.90.0> shop_db: the VM reported a long message queue, 1 time",
+      [identity(0, ?A, "shop_db") | [{N, vm_long_message_queue, #{pid => ?A, type => Type}}
+                                     || {N, Type} <- [{10, "long"}, {20, "short"}]]]},
+     {nodes_down, medium, "the connection to the node worker@host ended: net_tick_timeout",
+      [down("worker@host", "visible", "net_tick_timeout")]},
+     {failed_spans, medium, "span pay: 1 of 1 ended with an exception",
+      [{0, user_span_start, #{pid => ?A, name => "pay", id => 1}},
+       {9, user_span_stop, #{pid => ?A, name => "pay", id => 1, duration => 9, outcome => "error"}}]},
+     {short_connections, low,
+      "20 of 20 connections lived at most 100 ms, 20 per second: opened by <0.90.0> listener",
+      [identity(0, ?A, "listener"),
+       [[{N * 50 * ?MS, port_open, #{pid => ?A, driver => "tcp_inet", port => port(N)}},
+         {N * 50 * ?MS + 10 * ?MS, port_exit, #{port => port(N), reason => "normal"}}] || N <- lists:seq(0, 19)],
+       in(?S, ?A)]},
+     {short_lives, low,
+      "a:b/1: 100 of 100 processes lived at most 100 ms, 100 per second: started by <0.90.0> listener",
+      [identity(0, ?A, "listener"), [[spawned(N * 10 * ?MS, pid(N), ?A), exited(N * 10 * ?MS + ?MS, pid(N), "normal")]
+                                     || N <- lists:seq(0, 99)], in(?S, ?A)]},
+     {exceptions, low, "shop:pay/1: 10 of 10 calls ended with an exception",
+      [[call(N, ?A), {N + 1, function_exception, #{pid => ?A, entry => "shop:pay/1", class => "error"}}]
+       || N <- lists:seq(10, 100, 10)]},
+     {traced_calls, medium, "<0.90.0>: 100000 calls and returns were traced in 50.0 ms of run time: at 200 ns each, "
+                            "tracing took 40 % of it",
+      [in(0, ?A), [[call(N * 1000, ?A), {N * 1000 + 500, function_return, #{pid => ?A, entry => "shop:pay/1",
+                                                                          depth => 0}}] || N <- lists:seq(1, 50000)],
+       out(50 * ?MS, ?A)]}].
+
+%% What looks like it, and is no finding.
+not_found(Config) ->
+    [?assertEqual([], found(Rule, report(Events, Config)), Rule)
+     || {Rule, Events} <-
+            [{busy_schedulers, [waiting(20 * ?MS), counter(?S, "scheduler_utilization_1", 40)]},
+             {busy_schedulers, [waiting(20 * ?MS)]},
+             {long_collection, [collection(?MS, ?A, 237 * ?MS, 609)]},
+             {reported_collections, [{10, vm_long_gc, #{pid => ?A, duration => 237, heap => 609, old_heap => 0,
+                                                        fragments => 0}}]},
+             {nodes_down, [down("tool@host", "hidden", "connection_closed")]},
+             {alarms, [logged(0, "warning", "memory resource limit alarm cleared on node rabbit@host")]},
+             %% Its queue gets longer and shorter.
+             {growing_queue, [sample(N * ?S, ?A, 1000 + 1000 * (N rem 2) + N, 2600, 1000, "running")
+                              || N <- lists:seq(0, 7)]},
+             %% A few messages that nobody takes; and one that works.
+             {stopped_process, [sample(N * ?S, ?A, 5, 2600, 0, "waiting") || N <- lists:seq(0, 9)]},
+             {stopped_process, [sample(N * ?S, ?A, 500, 2600, 1000, "waiting") || N <- lists:seq(0, 9)]},
+             {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], sample(1500, ?A, 2, 2600, 1000, "running"),
+                          delivery(2000, ?B, ?A, "m")]}]].
+
+%% References, pids and ports are alike, what else differs is not.
+kinds_of_crashes(Config) ->
+    Reasons = ["{noproc,#Ref<0.1.2.3>,<0.7.0>}", "{noproc,#Ref<0.1.2.4>,<0.8.0>}", "{noproc,#Port<0.5>,<0.8.0>}",
+               "{badmatch,1}"],
+    Report = report([[spawned(N, pid(N), ?A), exited(N + 100, pid(N), Reason)]
+                     || {N, Reason} <- lists:enumerate(Reasons)], Config),
+    ?assertEqual([{high, "<0.101.0> a:b/1 and 1 more with the same initial call crashed: {noproc,#Ref<..>,<..>}"},
+                  {high, "<0.103.0> a:b/1 crashed: {noproc,#Port<0.5>,<0.8.0>}"},
+                  {high, "<0.104.0> a:b/1 crashed: {badmatch,1}"}], found(crashes, Report)).
+
+%% First what took others down, then what was started again, then by number.
+worst_crashes_first(Config) ->
+    Report = report([[spawned(N, pid(N), ?A) || N <- lists:seq(1, 6)],
+                     [exited(100 + N, pid(N), "often") || N <- [1, 2]],
+                     {200, process_link, #{from => pid(4), to => pid(5), type => "link"}},
+                     exited(300, pid(4), "once"), exited(310, pid(5), "once")], Config),
+    ?assertEqual([{high, "<0.104.0> a:b/1 and 1 more with the same initial call crashed: once; "
+                         "1 linked process ended with them"},
+                  {high, "<0.101.0> a:b/1 and 1 more with the same initial call crashed: often"}],
+                 found(crashes, Report)).
+
+ends_of_otp(Config) ->
+    Ends = [{"erts_internal:spawn_init/1", "{#Ref<0.1.2.3>,return,60}", false},
+            {"erts_internal:dist_spawn_init/1", "{#Ref<0.1.2.3>,throw,oops}", false},
+            {"erts_internal:dist_spawn_init/1", "{#Ref<0.1.2.3>,error,badarith,[]}", false},
+            {"erts_internal:dist_spawn_init/1", "{#Ref<0.1.2.3>,exit,oops}", false},
+            {"erts_internal:dist_spawn_init/1", "badarith", true},
+            {"shop:init/1", "{#Ref<0.1.2.3>,return,60}", true},
+            {"inet_tcp_dist:do_accept/7", "connection_closed", false},
+            {"inet_tcp_dist:do_setup/6", "disconnect", false},
+            {"inet_tcp_dist:do_setup/6", "net_tick_timeout", true},
+            {"shop:init/1", "connection_closed", true},
+            {"#Fun<global.16.112854349>", "killed", false},
+            {"shop:init/1", "killed", true},
+            {"shop:init/1", "{shutdown,{failed,1}}", false},
+            {"shop:init/1", "{shutdown}", true},
+            {"shop:init/1", "shutdown_failed", true}],
+    Report = report([[{N, process_spawn, #{pid => pid(N), parent => ?A, entry => Initial}},
+                      exited(100 + N, pid(N), Reason)] || {N, {Initial, Reason, _}} <- lists:enumerate(Ends)], Config),
+    ?assertEqual([{Initial, Reason} || {Initial, Reason, true} <- Ends],
+                 [{binary_to_list(Initial), binary_to_list(Reason)}
+                  || #{<<"process">> := #{<<"show">> := Show}, <<"reason">> := Reason} <- maps:get(<<"exits">>, Report),
+                     Initial <- [hd(binary:split(Show, <<" ">>))]]).
+
+%% No percentile of a few calls.
+few_calls(Config) ->
+    Few = report([identity(0, ?A, "shop_db"), calls(99, ?MS)], Config),
+    ?assertMatch([#{<<"count">> := 99, <<"p99_ns">> := null, <<"max_ns">> := ?MS, <<"worked_p99_ns">> := null,
+                    <<"worked_max_ns">> := ?MS}], maps:get(<<"server_calls">>, Few)),
+    Enough = report([identity(0, ?A, "shop_db"), calls(100, ?MS)], Config),
+    ?assertMatch([#{<<"count">> := 100, <<"p99_ns">> := P99}] when is_integer(P99),
+                 maps:get(<<"server_calls">>, Enough)),
+    Once = fun(Ms) -> found(slow_server, report([identity(0, ?A, "shop_db"), calls(1, Ms * ?MS)], Config)) end,
+    ?assertEqual([{low, "<0.90.0> shop_db: callers waited 150 ms (the longest of 1 call): 0 in its mailbox, "
+                        "150 ms for its work (the longest of each, inferred)"}], Once(150)),
+    ?assertEqual([], Once(15)).
+
+%% The text has what to do next with the first finding of a rule.
+next_is_said_once(Config) ->
+    Lines = test_viewer:lines(report, [], [test_viewer:make(lists:flatten(
+                [spawned(0, ?B, ?A), exited(10, ?B, "one"), spawned(20, ?C, ?A), exited(30, ?C, "two")]), Config)]),
+    ?assertEqual([<<"  high    <0.91.0> a:b/1 crashed: one">>,
+                  <<"          next: read the linked processes in the table of crashes; `dyntrace run exits`">>,
+                  <<"  high    <0.92.0> a:b/1 crashed: two">>], lists:sublist(Lines, 2, 3)).
+
+%% -- Real nodes ----------------------------------------------------------------------------------
+
+idle_node(Config) ->
+    Folder = folder("idle", Config),
+    ok = test_recording:make(Folder, fun(Node) -> sampled(Node, 5) end),
+    Report = test_viewer:json(report, [{format, "json"}], [Folder]),
+    #{<<"recording">> := #{<<"kinds">> := Kinds}} = Report,
+    [?assert(lists:member(Kind, Kinds), {Kind, Kinds}) || Kind <- [<<"samples">>, <<"counters">>, <<"scheduling">>]],
+    ?assertEqual([], severe(Report)).
+
+%% Two nodes that call each other, and a third that connects and leaves.
+nodes_that_call(Config) ->
+    Folder = folder("calling", Config),
+    ok = test_recording:make(Folder, #{named => ["one", "other"]}, fun(Nodes) -> call_each_other(Nodes) end),
+    ?assertEqual([], severe(test_viewer:json(report, [{format, "json"}], [Folder]))).
+
+call_each_other([One, Other]) ->
+    Name = test_node:call(Other, fun() -> node() end),
+    Mine = test_node:call(One, fun() -> node() end),
+    test_node:call(One, fun() ->
+                                pong = net_adm:ping(Name),
+                                Name = erpc:call(Name, erlang, node, []),
+                                Name = rpc:call(Name, erlang, node, []),
+                                {[Mine, Name], []} = rpc:multicall([Mine, Name], erlang, node, []),
+                                {badrpc, {'EXIT', {badarith, _}}} = rpc:call(Name, erlang, '+', [1, a]),
+                                oops = (catch erpc:call(Name, erlang, throw, [oops])),
+                                [{ok, Mine}, {ok, Name}] = erpc:multicall([Mine, Name], erlang, node, []),
+                                ok = application:start(inets),
+                                ok = application:stop(inets),
+                                true = erlang:disconnect_node(Name),
+                                pong = net_adm:ping(Name),
+                                ok
+                        end),
+    test_node:call(Other, fun() -> true = erlang:disconnect_node(Mine), ok end).
+
+%% Until so many samples have been made.
+sampled(Node, Samples) ->
+    test_node:call(Node, fun() -> timer:sleep(Samples * 1000) end).
+
+severe(#{<<"findings">> := Findings}) ->
+    [Finding || Finding = #{<<"severity">> := Severity} <- Findings, Severity =/= <<"low">>].
+
+folder(Name, Config) ->
+    filename:join(?config(priv_dir, Config), Name).
+
+%% -- Events --------------------------------------------------------------------------------------
+
+pid(N) -> "<0." ++ integer_to_list(100 + N) ++ ".0>".
+port(N) -> "#Port<0." ++ integer_to_list(100 + N) ++ ">".
+
+identity(At, Pid, Name) ->
+    {At, process_identity, #{pid => Pid, parent => "", initial => "shop:init/1", name => Name, label => "",
+                             node => "shop@host"}}.
+spawned(At, Pid, Parent) -> {At, process_spawn, #{pid => Pid, parent => Parent, entry => "a:b/1"}}.
+exited(At, Pid, Reason) -> {At, process_exit, #{pid => Pid, reason => Reason}}.
+in(At, Pid) -> {At, process_scheduled, #{pid => Pid, entry => "a:b/1", type => "in"}}.
+out(At, Pid) -> {At, process_scheduled, #{pid => Pid, entry => "a:b/1", type => "out"}}.
+send(At, From, To, Message) -> {At, message_send, #{from => From, to => To, message => Message}}.
+receipt(At, To, Message) -> {At, message_receive, #{to => To, message => Message}}.
+delivery(At, From, To, Message) ->
+    {At, message_delivery, #{from => From, to => To, node => "shop@host", message => Message}}.
+call(At, Pid) -> {At, function_call, #{pid => Pid, entry => "shop:pay/1", depth => 0}}.
+logged(At, Level, Text) -> {At, log, #{pid => ?A, level => Level, text => Text}}.
+counter(At, Name, Value) -> {At, vm_counter, #{name => Name, value => Value, unit => "per mille"}}.
+down(Node, Type, Reason) -> {10, node_down, #{node => Node, type => Type, reason => Reason}}.
+
+sample(At, Pid, Queue, Memory, Reductions, State) ->
+    {At, process_sample, #{pid => Pid, queue => Queue, memory => Memory, reductions => Reductions, entry => "a:b/1",
+                           state => State}}.
+
+%% A major collection of a heap of that many words.
+collection(At, Pid, Ns, Words) ->
+    [{At, gc_major_start, #{pid => Pid, need => 0, heap => Words, old_heap => 0}},
+     {At + Ns, gc_major_end, #{pid => Pid, reclaimed => Words, heap => 0, old_heap => 0}}].
+
+%% The process A runs as long as it has waited before, once it could run.
+waiting(Ns) ->
+    [in(0, ?A), out(10, ?A), send(10, ?B, ?A, "go"), delivery(10, ?B, ?A, "go"), in(10 + Ns, ?A),
+     out(10 + 2 * Ns, ?A)].
+
+%% Calls of A by B, one after the other.
+request(At, From, N) ->
+    send(At, From, ?A, lists:flatten(io_lib:format("{'$gen_call',{~s,#Ref<0.0.0.~b>},{get,~b}}", [From, N, N]))).
+reply(At, To, N) ->
+    send(At, ?A, To, lists:flatten(io_lib:format("{#Ref<0.0.0.~b>,ok}", [N]))).
+
+calls(Count, Ns) ->
+    [begin
+         {_, _, #{message := Message}} = Request = request(N * 2 * Ns, ?B, N),
+         [Request, delivery(N * 2 * Ns, ?B, ?A, Message), in(N * 2 * Ns, ?A), reply(N * 2 * Ns + Ns, ?B, N),
+          out(N * 2 * Ns + Ns, ?A)]
+     end || N <- lists:seq(1, Count)].
+
+%% The events in any order.
+report(Events, Config) ->
+    Sorted = [Event || {_, Event} <- lists:keysort(1, [{at(Event), Event} || Event <- lists:flatten(Events)])],
+    test_viewer:json(report, [{format, "json"}], [test_viewer:make(Sorted, Config)]).
+
+at(#{time := At}) -> At;
+at(Event) -> element(1, Event).
+
+found(Rule, #{<<"findings">> := Findings}) ->
+    [{binary_to_atom(Severity), unicode:characters_to_list(Text)}
+     || #{<<"rule">> := Name, <<"severity">> := Severity, <<"text">> := Text} <- Findings,
+        Name =:= atom_to_binary(Rule)].

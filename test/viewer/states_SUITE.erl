@@ -1,0 +1,211 @@
+%% What the viewer's model tells of states, threads and mailboxes in a recording of a live node, against what the VM says
+%% itself: `process_info/2' of status, current function and queue, and the times that processes spent.
+-module(states_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+-define(CONNECTIONS, 20).
+-define(MESSAGES, 10).
+-define(DIRTY_MS, 200).
+-define(LARGE, 100000).
+
+suite() ->
+    [{timetrap, {minutes, 5}}].
+
+all() ->
+    [a_sleeper, a_suspended_writer, dirty_schedulers, an_acceptor, answers_by_messages].
+
+init_per_suite(Config) ->
+    case test_require:tool(test_viewer:missing(), Config) of
+        Skipped when is_tuple(Skipped) -> Skipped;
+        _ ->
+            Folder = filename:join(?config(priv_dir, Config), "states"),
+            Facts = test_recording:make(Folder, fun(Node) -> test_node:call(Node, fun story/0) end),
+            Lines = [binary_to_list(Line) || Line <- test_viewer:lines(model, [], [Folder])],
+            [{facts, Facts}, {lines, Lines}, {report, test_viewer:json(report, [{format, "json"}], [Folder])} | Config]
+    end.
+
+end_per_suite(_) ->
+    ok.
+
+%% -- On the node ---------------------------------------------------------------------------------
+
+%% Name => what the VM says of the process at the end, and what the process noted.
+story() ->
+    maps:merge(waiters(), maps:merge(on_dirty_schedulers(), connections())).
+
+facts(Pid) ->
+    {status, Status} = process_info(Pid, status),
+    {current_function, {M, F, A}} = process_info(Pid, current_function),
+    {message_queue_len, Queue} = process_info(Pid, message_queue_len),
+    #{pid => pid_to_list(Pid), status => Status, function => lists:flatten(io_lib:format("~s:~s/~b", [M, F, A])),
+      queue => Queue}.
+
+%% A process that sleeps and one whose port is busy get messages, which neither takes until the recording ends.
+waiters() ->
+    {Ours, Theirs} = socket_pair(),
+    Sleeper = spawn(fun() -> timer:sleep(infinity) end),
+    Writer = spawn(fun() -> receive go -> write(Ours) end end),
+    Writer ! go,
+    test_wait:until("the sleeper sleeps", "timer:sleep/1", fun() -> maps:get(function, facts(Sleeper)) end),
+    test_wait:until("the writer is suspended", suspended, fun() -> maps:get(status, facts(Writer)) end),
+    [begin Sleeper ! N, Writer ! N, timer:sleep(10) end || N <- lists:seq(1, ?MESSAGES)],
+    Found = #{sleeper => facts(Sleeper), writer => facts(Writer)},
+    ok = drain(Theirs, Writer),
+    Found.
+
+write(Port) ->
+    port_command(Port, binary:copy(<<0>>, ?LARGE)),
+    receive last -> ok after 0 -> write(Port) end.
+
+%% Reads until the writer runs on, and ends.
+drain(Socket, Writer) ->
+    Writer ! last,
+    Ref = monitor(process, Writer),
+    read(Socket, Ref).
+
+read(Socket, Ref) ->
+    {ok, _} = gen_tcp:recv(Socket, 0),
+    receive {'DOWN', Ref, process, _, normal} -> ok after 0 -> read(Socket, Ref) end.
+
+socket_pair() ->
+    {ok, Listening} = gen_tcp:listen(0, [binary, {active, false}, {ip, {127, 0, 0, 1}}]),
+    {ok, Number} = inet:port(Listening),
+    {ok, Theirs} = gen_tcp:connect({127, 0, 0, 1}, Number, [binary, {active, false}]),
+    {ok, Ours} = gen_tcp:accept(Listening),
+    {Ours, Theirs}.
+
+on_dirty_schedulers() ->
+    erts_debug:set_internal_state(available_internal_state, true),
+    maps:from_list([{Kind, #{pid => pid_to_list(ended(fun() -> erts_debug:Kind(wait, ?DIRTY_MS) end))}}
+                    || Kind <- [dirty_io, dirty_cpu]]).
+
+%% The process that ran it.
+ended(Fun) ->
+    {Pid, Ref} = spawn_monitor(Fun),
+    receive {'DOWN', Ref, process, Pid, normal} -> Pid end.
+
+%% A server that hands each connection over, and a process that asks its port by messages.
+connections() ->
+    {ok, Listening} = gen_tcp:listen(0, [binary, {active, false}, {ip, {127, 0, 0, 1}}]),
+    {ok, Number} = inet:port(Listening),
+    Self = self(),
+    Acceptor = spawn(fun() -> accept(Listening, ?CONNECTIONS), Self ! accepted, receive stop -> ok end end),
+    Sockets = [begin
+                   {ok, Socket} = gen_tcp:connect({127, 0, 0, 1}, Number, [binary, {active, false}]),
+                   {ok, <<"hello">>} = gen_tcp:recv(Socket, 5),
+                   Socket
+               end || _ <- lists:seq(1, ?CONNECTIONS)],
+    receive accepted -> ok end,
+    Asker = spawn(fun() -> ask(Self), Self ! asked, receive stop -> ok end end),
+    receive asked -> ok end,
+    Found = #{acceptor => facts(Acceptor), asker => facts(Asker)},
+    [gen_tcp:close(Socket) || Socket <- Sockets],
+    Found.
+
+accept(_, 0) ->
+    ok;
+accept(Listening, More) ->
+    {ok, Socket} = gen_tcp:accept(Listening),
+    Handler = spawn(fun() -> receive go -> handle(Socket) end end),
+    ok = gen_tcp:controlling_process(Socket, Handler),
+    Handler ! go,
+    accept(Listening, More - 1).
+
+handle(Socket) ->
+    ok = gen_tcp:send(Socket, "hello"),
+    {error, closed} = gen_tcp:recv(Socket, 1).
+
+ask(Other) ->
+    Given = open_port({spawn, "cat"}, []),
+    Given ! {self(), {connect, Other}},
+    receive {Given, connected} -> unlink(Given) end,
+    Closed = open_port({spawn, "cat"}, []),
+    Closed ! {self(), close},
+    receive {Closed, closed} -> ok end.
+
+%% -- Cases ---------------------------------------------------------------------------------------
+
+%% No message ends its wait, so it never waits for a scheduler; and all of them are in flight until process_info/2, which
+%% takes them to its mailbox.
+a_sleeper(Config) ->
+    #{pid := Pid, status := waiting, function := "timer:sleep/1", queue := ?MESSAGES} = fact(sleeper, Config),
+    ?assertEqual([], runnable_in(Pid, "timer:sleep/1", Config)),
+    ?assertMatch(#{<<"mailbox_max">> := ?MESSAGES}, reported(sleeper, Config)).
+
+%% Messages come while it is suspended, beside the port's answers; it runs on when the port is not busy any more.
+a_suspended_writer(Config) ->
+    #{pid := Pid, status := suspended, function := Function, queue := Queue} = fact(writer, Config),
+    ?assert(Queue > ?MESSAGES),
+    ?assertMatch([_ | _], intervals(Pid, "waiting", Function, Config)),
+    ?assertEqual([], runnable_in(Pid, Function, Config)).
+
+%% Both wait as long; one of them on a CPU, for all that a scheduler knows.
+dirty_schedulers(Config) ->
+    #{<<"run_ns">> := Ran, <<"dirty_cpu_ns">> := 0, <<"dirty_io_ns">> := Io} = reported(dirty_io, Config),
+    ?assert(Io >= ?DIRTY_MS * 1000000 andalso Ran < Io, {Io, Ran}),
+    #{<<"run_ns">> := All, <<"dirty_cpu_ns">> := Cpu, <<"dirty_io_ns">> := 0} = reported(dirty_cpu, Config),
+    ?assert(Cpu >= ?DIRTY_MS * 1000000 andalso Cpu =< All, {Cpu, All}).
+
+%% Each port answers the call that hands it over, which is no message.
+an_acceptor(Config) ->
+    #{pid := Pid, queue := 0} = fact(acceptor, Config),
+    Told = [Line || Line <- ?config(lines, Config), is_about(Pid, Line), kind(Line) =:= "mailbox"],
+    ?assert(length(Told) >= ?CONNECTIONS, Told),
+    ?assertEqual(0, mailbox(Pid, Config)).
+
+answers_by_messages(Config) ->
+    #{pid := Pid, queue := 0} = fact(asker, Config),
+    Delivered = [Line || Line <- ?config(lines, Config), kind(Line) =:= "delivered",
+                         lists:prefix(Pid ++ "#", value("to", Line)),
+                         re:run(value("text", Line), "^\"{#Port<[0-9.]+>,(connected|closed)}\"$") =/= nomatch],
+    ?assertEqual(2, length(Delivered)),
+    ?assertEqual(0, mailbox(Pid, Config)).
+
+%% -- What was told -------------------------------------------------------------------------------
+
+fact(Name, Config) ->
+    maps:get(Name, ?config(facts, Config)).
+
+reported(Name, Config) ->
+    #{pid := Pid} = fact(Name, Config),
+    [Row] = [Row || Row = #{<<"process">> := #{<<"pid">> := Its}} <- maps:get(<<"processes">>, ?config(report, Config)),
+                    binary_to_list(Its) =:= Pid],
+    Row.
+
+runnable_in(Pid, Function, Config) ->
+    intervals(Pid, "runnable", Function, Config).
+
+intervals(Pid, State, Function, Config) ->
+    [Line || Line <- ?config(lines, Config), kind(Line) =:= "interval", is_about(Pid, Line),
+             value("state", Line) =:= State, value("out", Line) =:= "\"" ++ Function ++ "\""].
+
+%% Its length at the recording's end.
+mailbox(Pid, Config) ->
+    lists:foldl(fun(Line, Length) ->
+                        case kind(Line) =:= "mailbox" andalso is_about(Pid, Line) of
+                            true -> list_to_integer(value("messages", Line));
+                            false -> Length
+                        end
+                end, 0, before_end(?config(lines, Config))).
+
+%% Then what is in flight is told as gone.
+before_end(Lines) ->
+    End = hd(lists:last([string:lexemes(Line, " ") || Line <- Lines, kind(Line) =:= "process_gone"])),
+    [Line || Line <- Lines, hd(string:lexemes(Line, " ")) =/= End].
+
+kind(Line) ->
+    lists:nth(2, string:lexemes(Line, " ")).
+
+is_about(Pid, Line) ->
+    lists:prefix(Pid ++ "#", value("process", Line)).
+
+value(Key, Line) ->
+    case re:run(Line, " " ++ Key ++ "=(\"(\\\\.|[^\"\\\\])*\"|[^ ]*)", [{capture, [1], list}]) of
+        {match, [Text]} -> Text;
+        nomatch -> ""
+    end.

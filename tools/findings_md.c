@@ -1,0 +1,51 @@
+/* Prints docs/findings.md, from viewer/summary/findings/rules.def. */
+#include <stdio.h>
+
+static const char intro[] =
+    "# Findings\n"
+    "\n"
+    "Generated from `viewer/summary/findings/rules.def` by `make docs`.\n"
+    "\n"
+    "[The report](report.md) and [the page](page.md) of a recording begin with findings: what a\n"
+    "person should look at first, the most severe first. `dyntrace report` prints them.\n"
+    "\n"
+    "- `high`: work fails or waits now.\n"
+    "- `medium`: something is near its limit, or has failed once.\n"
+    "- `low`: worth knowing. Healthy systems may have such findings, and no others.\n"
+    "\n"
+    "A rule says nothing if the recording does not have what it looks at. What is inferred is\n"
+    "shown as such.\n";
+
+/* The words of units. */
+#define NUMBER ""
+#define TIMES " times"
+#define PERCENT " %"
+#define NS " ns"
+#define MS " ms"
+#define SECONDS " s"
+#define MB " MB"
+
+static const struct rule {
+    const char *name, *about, *severity, *looks_at, *limits, *why, *next;
+} rules[] = {
+#define LIMIT(name, number, unit, meaning) "| `" #name "` | " #number unit " | " meaning " |\n"
+#define RULE(name, about, severity, looks_at, limits, why, next)                                   \
+    {#name, #about, severity, looks_at, "" limits, why, next},
+#include "summary/findings/rules.def"
+};
+
+int main(void) {
+    fputs(intro, stdout);
+    puts("\n| finding | severity | looks at |\n|---|---|---|");
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        printf("| [%s](#%s) | %s | %s |\n", rules[i].name, rules[i].name, rules[i].severity,
+               rules[i].looks_at);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const struct rule *rule = &rules[i];
+        printf("\n## %s\n\n%s\n\nNext: %s.\n", rule->name, rule->why, rule->next);
+        if (*rule->limits)
+            printf("\n| limit | value | of what |\n|---|---|---|\n%s", rule->limits);
+        printf("\nMore of it: the report's table `%s`.\n", rule->about);
+    }
+    return 0;
+}

@@ -1,0 +1,68 @@
+#include "model/entities/ends.h"
+
+#include <string.h>
+
+#include "shared/term.h"
+
+/* Texts, up to NULL. */
+typedef const char *const texts[];
+
+/* Reasons of whatever process. */
+static texts orderly = {"normal", "shutdown", NULL};
+static texts orderly_begin = {"{shutdown,", NULL};
+
+/* A process that erpc and rpc have spawned returns its result as the reason of its exit. An
+   exception is raised in the caller. */
+static texts remote_calls = {"erts_internal:spawn_init/1", "erts_internal:dist_spawn_init/1",
+                             "erpc:execute_call/", NULL};
+static texts results = {"{#Ref<..>,return,", "{#Ref<..>,throw,", "{#Ref<..>,error,",
+                        "{#Ref<..>,exit,", NULL};
+
+/* The process of a connection to another node ends with it. */
+static texts connections = {
+    "inet_tcp_dist:", "inet6_tcp_dist:", "inet_tls_dist:", "inet6_tls_dist:", NULL};
+static texts closed = {"connection_closed", "disconnect", "killed", "net_kernel_terminated", NULL};
+
+/* When nodes connect, `global` starts processes that compare names, and kills those that it does
+   not need. */
+static texts of_global = {"#Fun<global.", "global:", NULL};
+static texts killed = {"killed", NULL};
+
+/* Ends of OTP's own processes: how initial calls and reasons begin. */
+static const struct {
+    const char *const *initials, *const *reasons;
+} of_otp[] = {
+    {remote_calls, results},
+    {connections, closed},
+    {of_global, killed},
+};
+
+static bool is_one(const char *text, texts of) {
+    while (*of && strcmp(text, *of) != 0)
+        of++;
+    return *of;
+}
+
+static bool begins(const char *text, texts of) {
+    while (*of && !g_str_has_prefix(text, *of))
+        of++;
+    return *of;
+}
+
+static bool is_of_otp(const struct process *p, const char *reason) {
+    g_autofree char *folded = dt_term_fold(reason);
+    /* A connection's socket ends with it, for the same reason. */
+    if (p->seen.kind == DT_PORT && is_one(reason, closed))
+        return true;
+    for (size_t i = 0; i < G_N_ELEMENTS(of_otp); i++)
+        if (begins(p->seen.initial, of_otp[i].initials) && begins(folded, of_otp[i].reasons))
+            return true;
+    return false;
+}
+
+bool dt_is_crash(const struct process *p, const char *reason) {
+    if (is_one(reason, orderly) || begins(reason, orderly_begin) || is_of_otp(p, reason))
+        return false;
+    /* A VM that halts kills its ports. */
+    return strcmp(reason, "killed") != 0 || (!p->parent_unlinked && p->seen.kind != DT_PORT);
+}

@@ -1,0 +1,38 @@
+/*
+ * The limits of the rules, as rules.def has them. What is collected may depend on some of them.
+ */
+#ifndef DT_VIEWER_SUMMARY_FINDINGS_LIMITS_H
+#define DT_VIEWER_SUMMARY_FINDINGS_LIMITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The units of limits, in what the code counts. */
+#define DT_UNIT_NUMBER INT64_C(1)
+#define DT_UNIT_TIMES INT64_C(1)
+#define DT_UNIT_PERCENT INT64_C(1)
+#define DT_UNIT_NS INT64_C(1)
+#define DT_UNIT_MS INT64_C(1000000)
+#define DT_UNIT_SECONDS INT64_C(1000000000)
+#define DT_UNIT_MB INT64_C(1000000)
+
+/* dt_limits.slow_server.call is 10 ms, in ns. */
+struct dt_limits {
+#define LIMIT(name, number, unit, meaning) int64_t name;
+#define RULE(name, about, severity, looks_at, limits, why, next)                                   \
+    struct {                                                                                       \
+        limits                                                                                     \
+    } name;
+#include "summary/findings/rules.def"
+};
+extern const struct dt_limits dt_limits;
+
+/* Whether a heap of so many words explains that its collection took so long. If not, the kernel ran
+   something else on the CPU meanwhile. A heap that the recording does not tell explains all. */
+static inline bool dt_heap_explains(uint64_t words, int64_t ns) {
+    return words == 0 ||
+           (double)ns <=
+               (double)DT_UNIT_MS + (double)words * (double)dt_limits.long_collection.per_word;
+}
+
+#endif

@@ -1,0 +1,79 @@
+/* The memory of processes, and garbage collections. */
+#include "shared/show.h"
+#include "summary/findings/rules.h"
+
+static void large(struct dt_summary *summary) {
+    g_autoptr(GPtrArray) whos = dt_kept_copy(&summary->processes);
+    dt_kept_sort(whos, dt_kept_by_memory);
+    for (guint i = 0; i < whos->len && i < dt_limits.large_process.per_rule; i++) {
+        struct dt_who *who = g_ptr_array_index(whos, i);
+        if (dt_kept_by_memory(who) < dt_limits.large_process.memory)
+            break;
+        g_autofree char *name = dt_who_show_where(&summary->whos, who);
+        dt_find(summary, DT_RULE_large_process,
+                dt_kept_by_memory(who) >= dt_limits.large_process.huge ? DT_HIGH : DT_MEDIUM, who,
+                "%s has %s of memory, with %" G_GUINT64_FORMAT " messages in its queue at most",
+                name, dt_show_bytes(who->sampled->max_memory).text, who->sampled->max_queue);
+    }
+}
+
+static void longest(struct dt_summary *summary, const struct dt_listed *row) {
+    g_autofree char *name = dt_who_show_where(&summary->whos, row->who);
+    dt_find(summary, DT_RULE_long_collection,
+            row->ns >= dt_limits.long_collection.very_long ? DT_HIGH : DT_MEDIUM, row->who,
+            "%s: a %s garbage collection took %s, the longest", name,
+            row->is_major ? "major" : "minor", dt_show_ns(row->ns).text);
+}
+
+static void unexplained(struct dt_summary *summary, const struct dt_listed *row, uint64_t words) {
+    g_autofree char *name = dt_who_show_where(&summary->whos, row->who);
+    dt_find(
+        summary, DT_RULE_lost_cpu, DT_LOW, row->who,
+        "the host's CPUs are busy: %s had lost its CPU in a garbage collection that took %s for "
+        "%" G_GUINT64_FORMAT " words (inferred)",
+        name, dt_show_ns(row->ns).text, words);
+}
+
+/* The rows are the longest ones, longest first. */
+static void collections(struct dt_summary *summary) {
+    bool has_longest = false, has_unexplained = false;
+    for (guint i = 0; i < summary->collections.rows->len; i++) {
+        const struct dt_listed *row =
+            &g_array_index(summary->collections.rows, struct dt_listed, i);
+        uint64_t words = row->heap + row->reclaimed;
+        bool is_explained = dt_heap_explains(words, row->ns);
+        if (is_explained && !has_longest && row->ns >= dt_limits.long_collection.time) {
+            has_longest = true;
+            longest(summary, row);
+        }
+        if (!is_explained && !has_unexplained && row->ns >= dt_limits.lost_cpu.time) {
+            has_unexplained = true;
+            unexplained(summary, row, words);
+        }
+    }
+}
+
+static void collecting(struct dt_summary *summary) {
+    int64_t found = 0;
+    for (guint i = 0; i < summary->processes.whos->len; i++) {
+        struct dt_who *who = g_ptr_array_index(summary->processes.whos, i);
+        int64_t all = who->run + who->collecting;
+        if (!who->ran || who->collecting < dt_limits.collecting.time ||
+            !dt_is_share(who->collecting, all, dt_limits.collecting.share) ||
+            !dt_is_share(who->collecting, dt_recorded(summary), dt_limits.collecting.of_recording))
+            continue;
+        if (found++ >= dt_limits.collecting.per_rule)
+            return;
+        g_autofree char *name = dt_who_show_where(&summary->whos, who);
+        dt_find(summary, DT_RULE_collecting, DT_MEDIUM, who,
+                "%s: %s of its time on a scheduler is garbage collection (%s)", name,
+                dt_show_share((double)who->collecting / (double)all).text,
+                dt_show_ns(who->collecting).text);
+    }
+}
+
+void dt_find_in_memory(struct dt_summary *summary) {
+    large(summary);
+    collections(summary);
+    collecting(summary);
+}

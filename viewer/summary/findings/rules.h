@@ -1,0 +1,40 @@
+/*
+ * The rules of the findings: what rules.def says of each, and the functions that apply them.
+ *
+ *     rules.def                                    every rule: its limits, why, what next
+ *     rules                                        the table, and how a finding is added
+ *     recording, exits, lives, messages, queues,   the functions, by subject
+ *     memory, time, reports, log, calls
+ */
+#ifndef DT_VIEWER_SUMMARY_FINDINGS_RULES_H
+#define DT_VIEWER_SUMMARY_FINDINGS_RULES_H
+
+#include "summary/findings.h"
+#include "summary/findings/limits.h"
+
+enum dt_rule_number {
+#define RULE(name, about, severity, looks_at, limits, why, next) DT_RULE_##name,
+#include "summary/findings/rules.def"
+    DT_RULES
+};
+
+/* Adds a finding of a rule. */
+void dt_find(struct dt_summary *summary, enum dt_rule_number rule, enum dt_severity severity,
+             struct dt_who *who, const char *format, ...) G_GNUC_PRINTF(5, 6);
+
+/* A number with its noun, in English: "1 call", "2 calls". To be freed by g_free. */
+char *dt_counted(uint64_t number, const char *noun);
+
+/* Whether a part is at least so many percent of all. */
+bool dt_is_share(int64_t part, int64_t all, int64_t percent);
+
+/* So many per second of the recording; 0 of a recording without length. */
+double dt_per_second(const struct dt_summary *summary, uint64_t number);
+int64_t dt_recorded(const struct dt_summary *summary); /* its length, ns */
+
+typedef void dt_find_some(struct dt_summary *summary);
+dt_find_some dt_find_in_recording, dt_find_in_exits, dt_find_in_lives, dt_find_in_messages,
+    dt_find_in_queues, dt_find_in_memory, dt_find_in_time, dt_find_in_reports, dt_find_in_log,
+    dt_find_in_calls;
+
+#endif

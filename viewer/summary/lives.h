@@ -1,0 +1,32 @@
+/*
+ * A bounded table of lives: how many processes of a kind the same parent has started, how many of
+ * them crashed, and how many lived shortly.
+ */
+#ifndef DT_VIEWER_SUMMARY_LIVES_H
+#define DT_VIEWER_SUMMARY_LIVES_H
+
+#include "who/who.h"
+
+/* Processes with the same parent and name, or without a name with the same initial call; or ports
+   with the same opener and driver. Parents without a name are summed by their initial call. */
+struct dt_lives_row {
+    struct dt_who *parent; /* NULL: unknown */
+    enum dt_kind kind;
+    char *what;                            /* name, initial call or driver */
+    uint64_t started, crashed, short_ones; /* in the recording */
+    int64_t last_start;                    /* DT_NO_VALUE: none */
+    struct dt_who *example;                /* the last one that crashed; else the last one */
+};
+
+struct dt_lives {
+    GHashTable *rows;
+};
+void dt_lives_init(struct dt_lives *lives);
+void dt_lives_free(struct dt_lives *lives);
+/* One that is gone. */
+void dt_lives_add(struct dt_lives *lives, struct dt_whos *whos, struct dt_who *who);
+/* The row of one that is gone; NULL: there is none. */
+const struct dt_lives_row *dt_lives_of(const struct dt_lives *lives, struct dt_whos *whos,
+                                       const struct dt_who *who);
+
+#endif
