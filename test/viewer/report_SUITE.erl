@@ -16,10 +16,10 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [recording, run_times, dirty_schedulers, collections, stretched, messages, output, unknown_is_null, dead, crashes, quantiles, recursion,
-     exceptions, server_calls, spans, counters, log, load, findings, lost_comes_first, memory_is_bounded,
-     rows_are_bounded, circle_of_parents, text, narrow_text, text_of_counters, text_of_nodes, text_is_harmless,
-     parameters].
+    [recording, run_times, dirty_schedulers, collections, stretched, messages, output, unknown_is_null, dead, crashes,
+     quantiles, recursion, exceptions, server_calls, spans, counters, log, load, findings, lost_comes_first,
+     memory_is_bounded, rows_are_bounded, circle_of_parents, text, narrow_text, text_of_counters, text_of_nodes,
+     text_is_harmless, parameters].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
