@@ -1,5 +1,5 @@
-%% What the viewer's model tells of states, threads and mailboxes in a recording of a live node, against what the VM says
-%% itself: `process_info/2' of status, current function and queue, and the times that processes spent.
+%% What the viewer's model tells of states, threads and mailboxes in a recording of a live node, against what the VM
+%% says itself: `process_info/2' of status, current function and queue, and the times that processes spent.
 -module(states_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -130,8 +130,8 @@ ask(Other) ->
 
 %% -- Cases ---------------------------------------------------------------------------------------
 
-%% No message ends its wait, so it never waits for a scheduler; and all of them are in flight until process_info/2, which
-%% takes them to its mailbox.
+%% No message ends its wait, so it never waits for a scheduler; and all of them are in flight until process_info/2,
+%% which takes them to its mailbox.
 a_sleeper(Config) ->
     #{pid := Pid, status := waiting, function := "timer:sleep/1", queue := ?MESSAGES} = fact(sleeper, Config),
     ?assertEqual([], runnable_in(Pid, "timer:sleep/1", Config)),

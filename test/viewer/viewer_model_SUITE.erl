@@ -289,8 +289,8 @@ collection_cut(Config) ->
                   "40 interval process=<0.1.0>#1 state=collecting begin=40 end=40 is_open" ++ _],
                  of_kind("interval", Told)).
 
-%% A collection of few words that took long is marked, one of many is not: 1 ms and 100 ns per word. A minor collection
-%% leaves the old heap alone. Without words nothing is known.
+%% A collection of few words that took long is marked, one of many is not: 1 ms and 100 ns per word. A minor one leaves
+%% the old heap alone. Without words nothing is known.
 stretched(Config) ->
     Collection = fun(Ns, Kind, {Heap, Old}, Took, {Reclaimed, HeapAfter, OldAfter}) ->
                          [{Ns, list_to_atom("gc_" ++ Kind ++ "_start"),
@@ -308,7 +308,8 @@ stretched(Config) ->
                  Collection(6 * S, "major", {609, 9000000}, 237000000, {20, 609, 0}) ++
                  Collection(7 * S, "major", {0, 0}, 237000000, {0, 0, 0})], Config),
     ?assertEqual([true, false, true, true, false, false, false],
-                 [flag("is_stretched", Line) || Line <- of_kind("interval", Told), value(state, Line) =:= "collecting"]).
+                 [flag("is_stretched", Line)
+                  || Line <- of_kind("interval", Told), value(state, Line) =:= "collecting"]).
 
 exiting(Config) ->
     Told = told([scheduled(0, "<0.1.0>", "in"), {10, process_exit, #{pid => "<0.1.0>", reason => "normal"}},

@@ -139,7 +139,7 @@ static void interval(void *data, const struct dt_interval *i) {
     dt_line_text(s, "out", i->out);
     if (i->state == DT_STATE_COLLECTING) {
         dt_line_flag(s, "is_major", i->is_major);
-    dt_line_flag(s, "is_stretched", dt_is_stretched(i));
+        dt_line_flag(s, "is_stretched", dt_is_stretched(i));
         dt_line_number(s, "reclaimed", (int64_t)i->reclaimed);
         dt_line_number(s, "heap", (int64_t)i->heap);
         dt_line_number(s, "old_heap", (int64_t)i->old_heap);

@@ -65,10 +65,10 @@ extern const char *const dt_scheduler_kind_names[];
 struct dt_scheduler {
     unsigned number;
     struct dt_node *node;
-    int64_t id;       /* vtid, or the CPU */
-    bool is_cpu;      /* the trace has no vtid, so the CPU stands in for the scheduler */
+    int64_t id;                  /* vtid, or the CPU */
+    bool is_cpu;                 /* the trace has no vtid, so the CPU stands in for the scheduler */
     enum dt_scheduler_kind kind; /* by the thread's name */
-    const char *name; /* "scheduler 1", "dirty I/O scheduler 3", "CPU 0", ... */
+    const char *name;            /* "scheduler 1", "dirty I/O scheduler 3", "CPU 0", ... */
     void *of_sink;
 };
 

@@ -42,8 +42,8 @@ struct dt_who {
 
     int64_t began, ended;
     int64_t run, runnable, waiting, collecting; /* ns; `run` is time on a CPU */
-    int64_t dirty_cpu; /* of `run`, on dirty CPU schedulers */
-    int64_t dirty_io;  /* not of `run` */
+    int64_t dirty_cpu;                          /* of `run`, on dirty CPU schedulers */
+    int64_t dirty_io;                           /* not of `run` */
     int64_t longest_wait, longest_wait_at;
     uint64_t collections, sent, received, mailbox_max, bytes_out;
     uint64_t call_events;       /* calls and returns */
