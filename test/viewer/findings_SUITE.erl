@@ -185,6 +185,8 @@ ends_of_otp(Config) ->
             {"shop:init/1", "{#Ref<0.1.2.3>,return,60}", true},
             {"inet_tcp_dist:do_accept/7", "connection_closed", false},
             {"inet_tcp_dist:do_setup/6", "disconnect", false},
+            {"inet_tcp_dist:do_setup/7", "remarked", false},
+            {"dist_util:setup_timer/2", "remarked", false},
             {"inet_tcp_dist:do_setup/6", "net_tick_timeout", true},
             {"shop:init/1", "connection_closed", true},
             {"#Fun<global.16.112854349>", "killed", false},

@@ -290,9 +290,8 @@ static GPtrArray *of_several_nodes(const struct dt_summary *summary) {
 /* -- All of them ------------------------------------------------------------------------ */
 
 static const struct dt_table tables[] = {
-    {"Calls of gen_servers, slowest first (in the mailbox and at work: p99, of fewer than 100 "
-     "calls "
-     "the longest; inferred)",
+    {"Calls of gen_servers, slowest first (in the mailbox and at work: p99, "
+     "of fewer than 100 calls the longest; inferred)",
      dt_rows_server_calls,
      DT_COLUMNS_OF("node", "<caller", "<server", "~request", "calls", "p50", "p99", "max",
                    "mailbox", "work", "timeouts", "failed"),

@@ -18,10 +18,13 @@ static texts remote_calls = {"erts_internal:spawn_init/1", "erts_internal:dist_s
 static texts results = {"{#Ref<..>,return,", "{#Ref<..>,throw,", "{#Ref<..>,error,",
                         "{#Ref<..>,exit,", NULL};
 
-/* The process of a connection to another node ends with it. */
+/* The process of a connection to another node ends with it, and so do those that are linked to it:
+   its socket, and its timer while it is set up. `remarked`: both nodes have begun to connect, and
+   one of the two connections stays. `killed`: also a VM that halts kills its ports. */
 static texts connections = {
-    "inet_tcp_dist:", "inet6_tcp_dist:", "inet_tls_dist:", "inet6_tls_dist:", NULL};
-static texts closed = {"connection_closed", "disconnect", "killed", "net_kernel_terminated", NULL};
+    "inet_tcp_dist:", "inet6_tcp_dist:", "inet_tls_dist:", "inet6_tls_dist:", "dist_util:", NULL};
+static texts closed = {"connection_closed",     "disconnect", "killed",
+                       "net_kernel_terminated", "remarked",   NULL};
 
 /* When nodes connect, `global` starts processes that compare names, and kills those that it does
    not need. */
@@ -50,10 +53,9 @@ static bool begins(const char *text, texts of) {
 }
 
 static bool is_of_otp(const struct process *p, const char *reason) {
+    if (p->seen.kind == DT_PORT)
+        return is_one(reason, closed);
     g_autofree char *folded = dt_term_fold(reason);
-    /* A connection's socket ends with it, for the same reason. */
-    if (p->seen.kind == DT_PORT && is_one(reason, closed))
-        return true;
     for (size_t i = 0; i < G_N_ELEMENTS(of_otp); i++)
         if (begins(p->seen.initial, of_otp[i].initials) && begins(folded, of_otp[i].reasons))
             return true;
@@ -63,6 +65,5 @@ static bool is_of_otp(const struct process *p, const char *reason) {
 bool dt_is_crash(const struct process *p, const char *reason) {
     if (is_one(reason, orderly) || begins(reason, orderly_begin) || is_of_otp(p, reason))
         return false;
-    /* A VM that halts kills its ports. */
-    return strcmp(reason, "killed") != 0 || (!p->parent_unlinked && p->seen.kind != DT_PORT);
+    return strcmp(reason, "killed") != 0 || !p->parent_unlinked;
 }
