@@ -353,7 +353,7 @@ static uint64_t parent_of(struct dt_tracks *t, const struct dt_process *process,
     return group->track;
 }
 
-static char *describe(const struct dt_process *process) {
+static char *describe(const struct dt_process *process, uint64_t thinned) {
     GString *about = g_string_new(process->pid);
     if (*process->label)
         g_string_append_printf(about, ", label %s", process->label);
@@ -362,6 +362,9 @@ static char *describe(const struct dt_process *process) {
     if (process->parent)
         g_string_append_printf(about, ", %s %s", process->kind == DT_PORT ? "owned by" : "child of",
                                process->parent->show);
+    if (thinned)
+        g_string_append_printf(about, "; %" G_GUINT64_FORMAT " short intervals are merged",
+                               thinned);
     return g_string_free(about, false);
 }
 
@@ -370,7 +373,7 @@ void dt_tracks_process_gone(struct dt_tracks *t, struct dt_process *process) {
     if (!s)
         return;
     if (s->track) {
-        g_autofree char *about = describe(process);
+        g_autofree char *about = describe(process, s->states.thinned);
         dt_track_write(t->packets, &(struct dt_track){.uuid = s->track,
                                                       .parent = parent_of(t, process, s->run),
                                                       .name = dt_tracks_show(t, process),
