@@ -1,18 +1,8 @@
 #include "page/folds.h"
 
-#include <inttypes.h>
 #include <string.h>
 
-#include "shared/texts.h"
-
-enum {
-    /* So few have rows of their own. */
-    MEMBERS_LEAST = 4,
-    /* A process is short-lived if it lived for less than this part of the recording. */
-    SHORT_PART = 4,
-    /* Beyond these kinds, processes have rows of their own. */
-    KINDS_MOST = 10000,
-};
+#include "shared/kinds.h"
 
 struct dt_page_folds {
     GHashTable *kinds; /* text -> struct dt_page_fold */
@@ -39,30 +29,11 @@ void dt_page_folds_free(struct dt_page_folds *folds) {
     g_free(folds);
 }
 
-/* Labels of one kind differ in numbers and texts: {rabbit_reader,<<"127.0.0.1:59732 -> ...">>}.
-   Each port of a pool has another owner. */
-static char *kind_of(const struct dt_process *process) {
-    int label = (int)strcspn(process->label, "0123456789<\"#");
-    const struct dt_process *parent = process->kind == DT_PORT ? NULL : process->parent;
-
-    if (!*process->initial && !*process->name && label == 0)
-        return NULL;
-    return g_strdup_printf("%u %u %" PRIu64 " %s %.*s %s", process->kind,
-                           process->node ? process->node->number : 0, parent ? parent->number : 0,
-                           process->initial, label, process->label,
-                           *process->initial ? "" : process->name);
-}
-
-static bool is_short(const struct dt_process *process, int64_t whole) {
-    return process->kind != DT_FOREIGN && process->began != DT_NO_VALUE &&
-           process->ended != DT_NO_VALUE && process->ended - process->began < whole / SHORT_PART;
-}
-
 static struct dt_page_fold *fold_of(struct dt_page_folds *folds, const struct dt_process *process) {
-    g_autofree char *kind = kind_of(process);
+    g_autofree char *kind = dt_kind_of(process);
     struct dt_page_fold *fold = kind ? g_hash_table_lookup(folds->kinds, kind) : NULL;
 
-    if (fold || !kind || g_hash_table_size(folds->kinds) >= KINDS_MOST)
+    if (fold || !kind || g_hash_table_size(folds->kinds) >= DT_KINDS_MOST)
         return fold;
     fold = g_new0(struct dt_page_fold, 1);
     fold->name = g_strdup(process->name);
@@ -75,7 +46,7 @@ static struct dt_page_fold *fold_of(struct dt_page_folds *folds, const struct dt
 
 void dt_page_folds_note(struct dt_page_folds *folds, struct dt_page_lane *lane,
                         const struct dt_process *process, int64_t whole) {
-    struct dt_page_fold *fold = is_short(process, whole) ? fold_of(folds, process) : NULL;
+    struct dt_page_fold *fold = dt_is_short_lived(process, whole) ? fold_of(folds, process) : NULL;
 
     if (!fold)
         return;
@@ -95,7 +66,7 @@ void dt_page_folds_apply(GPtrArray *lanes) {
         struct dt_page_lane *lane = g_ptr_array_index(lanes, n);
         struct dt_page_fold *fold = lane->fold;
 
-        if (!fold || fold->lane == lane || fold->members < MEMBERS_LEAST) {
+        if (!fold || fold->lane == lane || fold->members < DT_KIND_LEAST) {
             g_ptr_array_index(lanes, to++) = lane;
             continue;
         }
@@ -120,7 +91,5 @@ void dt_page_folds_apply(GPtrArray *lanes) {
 }
 
 char *dt_page_fold_show(const struct dt_page_fold *fold) {
-    const char *shown = *fold->name ? fold->name : fold->initial;
-
-    return g_strdup_printf("%s × %u", *shown ? shown : "processes", fold->members);
+    return dt_kind_show(fold->name, fold->initial, fold->members);
 }

@@ -1,10 +1,4 @@
-/*
- * Folds: short-lived processes of one kind, such as the workers of a pool or those that crash and
- * are started again, have one row in the timeline instead of one each.
- *
- * One kind: the same node, parent and initial call, and a label that begins the same; of ports the
- * same node, and driver or command.
- */
+/* Folds: short-lived processes of one kind (shared/kinds.h) have one row in the timeline. */
 #ifndef DT_VIEWER_PAGE_FOLDS_H
 #define DT_VIEWER_PAGE_FOLDS_H
 

@@ -4,6 +4,7 @@
 #include "page/template.h"
 #include "page/timeline.h"
 #include "shared/json.h"
+#include "shared/nothing.h"
 #include "shared/sink.h"
 #include "stacks/stacks.h"
 #include "summary/collect.h"
@@ -105,6 +106,8 @@ static bool page_finish(void *s, const struct dt_model *model, GError **error) {
     struct dt_summary *summary = page->of[SUMMARY];
     GString *json = g_string_new(NULL);
 
+    if (timeline->begin > timeline->end)
+        dt_nothing(DT_NOTHING_RECORDED);
     dt_summary_end(summary, model);
     dt_summary_find(summary);
     dt_json_open(json, NULL, '{');

@@ -8,6 +8,7 @@
 #include "perfetto/messages.h"
 #include "perfetto/slices.h"
 #include "perfetto/states.h"
+#include "shared/nothing.h"
 #include "shared/sink.h"
 
 /* In the order of `params`. */
@@ -55,6 +56,8 @@ static void *perfetto_start(const union dt_value *values, GError **error) {
 static bool perfetto_finish(void *data, const struct dt_model *model, GError **error) {
     struct dt_perfetto *s = data;
     (void)model;
+    if (!s->has_clock)
+        dt_nothing(DT_NOTHING_RECORDED);
     dt_tracks_finish(s->tracks);
     return dt_packets_close(s->packets, error);
 }

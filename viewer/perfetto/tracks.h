@@ -5,7 +5,7 @@
  *           ├─ processes ─┬─ a process: its states
  *           │             │    ├─ calls, spans, server calls, requests, messages, events
  *           │             │    └─ mailbox
- *           │             └─ a group ── processes
+ *           │             └─ a group ── processes; those of one kind ── processes
  *           ├─ ports, other nodes ── as processes
  *           ├─ counters ── a counter, ...
  *           └─ log, marks, VM events, lost events

@@ -75,6 +75,14 @@ function processLink(process) {
 // `places`: the tables and sections that the page has, by the report's key.
 export function findings(data, places) {
     const found = data.report.findings ?? [];
+    if (!data.report.recording.events)
+        return h(
+            "p",
+            { class: "note" },
+            "Nothing to show: the recording has no events of dyntrace. Record while the node works, and look with ",
+            h("code", {}, "dyntrace nodes"),
+            " whether it has started the application.",
+        );
     if (found.length === 0) return h("p", { class: "note" }, "Nothing in this recording stands out.");
     return h(
         "ul",
@@ -111,6 +119,8 @@ export function lacks(data) {
         sentences.push(
             `The recording has no events of these kinds: ${absent.join(", ")}. What they would tell is missing here.`,
         );
+    if (absent.includes("calls") && data.report.recording)
+        sentences.push("Functions are traced by the option “functions” of the application, docs/configuration.md.");
     if (summary) sentences.push(...summarised(summary));
     return sentences;
 }
