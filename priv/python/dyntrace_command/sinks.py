@@ -47,7 +47,7 @@ PARAMS = [
     Param("--limit", "sequence", "limit", "N", "so many messages and exits", (), 1, 100000),
     Param("--what", "flame", "what", "", "what the time is of", ("calls", "waits")),
     Param("--by", "flame", "by", "", "what a stack starts with", ("process", "initial", "none")),
-    Param("--top", "report", "top", "N", "rows per table of the text", (), 1, 1000),
+    Param("--top", "report", "top", "N", "rows per table of the text", (), 1, 2147483647),
     Param("--title", "html", "title", "TEXT", "the page's title"),
     Param("--rows", "html", "processes", "N", "rows of the timeline", (), 1, 10000),
     Param("--intervals", "html", "intervals", "N", "intervals of the timeline", (), 100, 10000000),
@@ -107,7 +107,7 @@ def checked(param: Param, text: str) -> str:
     """Returns the value; raises ValueError if it is none of this parameter."""
     if param.words and text not in param.words:
         raise ValueError(f"{param.option}: {text!r} is none of {', '.join(param.words)}")
-    if param.most and not (re.fullmatch(r"\d{1,9}", text, re.ASCII) and param.least <= int(text) <= param.most):
+    if param.most and not (re.fullmatch(r"\d{1,10}", text, re.ASCII) and param.least <= int(text) <= param.most):
         raise ValueError(f"{param.option}: {text!r} is no number from {param.least} to {param.most}")
     if param.metavar == "SECONDS" and not re.fullmatch(r"\d{1,9}(\.\d+)?", text, re.ASCII):
         raise ValueError(f"{param.option}: {text!r} is no number of seconds")

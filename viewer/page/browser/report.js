@@ -297,12 +297,17 @@ function tables(data) {
         },
         counters: {
             title: "Counters of the VM",
-            rows: counters
-                .filter(({ min, max }) => min !== 0 || max !== 0)
-                .sort((a, b) => placeOf(a.name) - placeOf(b.name) || byName(a.name, b.name)),
+            rows: counters.filter(({ min, max }) => min !== 0 || max !== 0),
+            sort: "Counter",
             note: counters.some(({ min, max }) => min === 0 && max === 0) && "Those that were always 0 are left out.",
             columns: [
-                c.text("Counter", "name", { className: "short" }),
+                // Sorted by what is looked at first, not by the alphabet.
+                c.text("Counter", "name", {
+                    value: ({ name }) => placeOf(name) + name,
+                    filter: ({ name }) => name,
+                    show: ({ name }) => cut(name, 100),
+                    className: "short",
+                }),
                 node(),
                 c.text("Unit", "unit", { className: "short" }),
                 counter("Least", ({ name, min }) => (TOTALS.has(name) ? null : min)),
@@ -342,8 +347,6 @@ const counter = (title, value, more = {}) => ({
     show: (row, shown) => (row.unit === "bytes" ? bytes(shown) : count(shown)),
     ...more,
 });
-
-const byName = new Intl.Collator("en", { numeric: true }).compare;
 
 // From the first sample to the last one.
 function perSecond(data, { node, min, max }) {
