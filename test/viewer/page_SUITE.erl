@@ -16,8 +16,8 @@ suite() ->
     [{timetrap, {minutes, 4}}].
 
 all() ->
-    [template, empty, numbers, nodes, limits, fair, folds, counters, few_messages, hostile_recording, params, tables, timeline, sequence,
-     flame, hostile, smooth, themes].
+    [template, empty, numbers, nodes, limits, fair, folds, counters, few_messages, hostile_recording, params, tables,
+     timeline, sequence, flame, hostile, smooth, themes].
 
 init_per_suite(Config) ->
     test_require:tool(test_page:missing(), Config).
@@ -144,7 +144,8 @@ fair(Config) ->
            [{Begin * 10000 + Ns, Probe, #{pid => "<0.99.0>"}}
             || Begin <- lists:seq(1, 12000), {Ns, Probe} <- [{1000, gc_minor_start}, {6000, gc_minor_end}]]],
     Calm = [{N * ?MS + Ns, process_scheduled, #{pid => pid(P), entry => "a:b/1", type => Type}}
-            || N <- lists:seq(1, 120), P <- lists:seq(1, 4), {Ns, Type} <- [{P * 50000, "in"}, {P * 50000 + 20000, "out"}]],
+            || N <- lists:seq(1, 120), P <- lists:seq(1, 4),
+               {Ns, Type} <- [{P * 50000, "in"}, {P * 50000 + 20000, "out"}]],
     Trace = test_viewer:make(lists:keysort(1, Hot ++ Calm), Config),
     #{<<"timeline">> := #{<<"summary">> := Summary, <<"processes">> := Processes}} =
         data(test_page:make(Trace, [{intervals, 200}], Config)),

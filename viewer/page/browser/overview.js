@@ -126,19 +126,21 @@ export function lacks(data) {
 }
 
 function summarised(summary) {
-    const { processes, rows, rows_most, folds = 0, folded = 0, intervals, intervals_kept, merged, messages, messages_kept } =
-        summary;
+    const { processes, rows, rows_most, intervals, intervals_kept, merged, messages, messages_kept } = summary;
+    const { folds = 0, folded = 0 } = summary;
     const said = [];
     const shown = rows - folds + folded;
     if (rows === rows_most && shown < processes)
-        said.push(`The timeline shows the ${count(shown)} most interesting of ${count(processes)} processes and ports.`);
+        said.push(
+            `The timeline shows the ${count(shown)} most interesting of ${count(processes)} processes and ports.`,
+        );
     else if (shown < processes)
         said.push(
             `The timeline shows ${count(shown)} of ${count(processes)} processes and ports: the others did nothing ` +
                 "in the recording.",
         );
     if (folds > 0)
-        said.push(`Of these, ${count(folded)} short-lived ones share ${count(folds)} rows, by their kind ("× 62").`);
+        said.push(`Of these, ${count(folded)} short-lived ones share ${count(folds)} rows, by kind ("× 62").`);
     if (merged > 0)
         said.push(
             `Of their ${count(intervals)} intervals, ${count(merged)} short ones are merged with their neighbours, ` +
