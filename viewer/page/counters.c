@@ -98,12 +98,12 @@ static void halve(struct sampled *node) {
     while (g_hash_table_iter_next(&iter, NULL, &of)) {
         struct series *series = of;
 
-        for (unsigned n = 0; n < SAMPLES_MOST / 2; n++)
+        for (size_t n = 0; n < SAMPLES_MOST / 2; n++)
             series->of[n] = MAX(series->of[2 * n], series->of[2 * n + 1]);
         for (unsigned n = SAMPLES_MOST / 2; n < SAMPLES_MOST; n++)
             series->of[n] = DT_NO_VALUE;
     }
-    for (unsigned n = 0; n < SAMPLES_MOST / 2; n++)
+    for (size_t n = 0; n < SAMPLES_MOST / 2; n++)
         node->times[n] = node->times[2 * n + 1];
     node->rows = SAMPLES_MOST / 2;
     node->per_row *= 2;
