@@ -1,7 +1,5 @@
 #include "page/lanes.h"
 
-#include <stdlib.h>
-
 #include "page/folds.h"
 #include "shared/texts.h"
 
@@ -137,15 +135,16 @@ static int by_size(const void *a, const void *b) {
 /* Gives each lane the same share of the room; what some do not need is for those that need more.
    So a lane of very many intervals is merged before any that has few. Returns what is left. */
 static size_t share(void *const *of, unsigned size, size_t room) {
-    g_autofree struct dt_page_lane **lanes = g_new(struct dt_page_lane *, size);
+    g_autoptr(GPtrArray) lanes = g_ptr_array_sized_new(size);
 
     for (unsigned n = 0; n < size; n++)
-        lanes[n] = of[n];
-    if (size > 0)
-        qsort(lanes, size, sizeof *lanes, by_size);
+        g_ptr_array_add(lanes, of[n]);
+    g_ptr_array_sort(lanes, by_size);
     for (unsigned n = 0; n < size; n++) {
-        dt_page_lane_limit(lanes[n], (unsigned)(room / (size - n)));
-        room -= MIN(room, dt_page_lane_size(lanes[n]));
+        struct dt_page_lane *lane = g_ptr_array_index(lanes, n);
+
+        dt_page_lane_limit(lane, (unsigned)(room / (size - n)));
+        room -= MIN(room, dt_page_lane_size(lane));
     }
     return room;
 }
