@@ -11,6 +11,9 @@ _dyntrace()
     fi
     case $before in
         -o | --output | --keep) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
+        --what) mapfile -t COMPREPLY < <(compgen -W 'calls waits' -- "$word"); return ;;
+        --by) mapfile -t COMPREPLY < <(compgen -W 'process initial none' -- "$word"); return ;;
+        --waiting | --text | --messages) mapfile -t COMPREPLY < <(compgen -W 'yes no' -- "$word"); return ;;
         --sort) mapfile -t COMPREPLY < <(compgen -W 'run io sent received gc gcs' -- "$word"); return ;;
         --events)
             mapfile -t COMPREPLY < <(compgen -W 'all scheduling messages calls files gc ports requests annotations
@@ -26,7 +29,9 @@ _dyntrace()
         relay) words='--output --listen --port' ;;
         run) words='--seconds' ;;
         snapshot) words='--output --ssh' ;;
-        view) words='--output --no-clock-correction' ;;
+        view)
+            words='--output --no-clock-correction --process --label --from --to --limit --what --by --top --title
+                   --rows --intervals --messages --waiting --text' ;;
         *) words= ;;
     esac
     case $word:$command in

@@ -9,7 +9,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [elf, container, files, bpftrace, program, all_files_run, event_groups].
+    [elf, container, files, bpftrace, program, sinks, all_files_run, event_groups].
 
 %% Those of libraries that somebody made who means ill.
 elf(_) ->
@@ -26,6 +26,9 @@ bpftrace(_) ->
 
 program(_) ->
     passes("test_program").
+
+sinks(_) ->
+    passes("test_sinks").
 
 %% No file is without a case.
 all_files_run(_) ->

@@ -14,7 +14,7 @@ suite() ->
     [{timetrap, {minutes, 4}}].
 
 all() ->
-    [calls, by_initial, by_none, waits, separators, parameters, tree_is_bounded, speedscope].
+    [calls, by_initial, by_none, waits, separators, parameters, nothing, tree_is_bounded, speedscope].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -73,6 +73,18 @@ parameters(Config) ->
          ?assertNotEqual(0, Status),
          ?assertNotEqual(nomatch, string:find(Output, "parameter " ++ atom_to_list(Name)))
      end || Name <- [format, what, by]].
+
+%% Without calls or waits the graph says so, in each form.
+nothing(Config) ->
+    Trace = test_viewer:make([identity(1000, ?A, "shop_db")], Config),
+    File = filename:join(?config(priv_dir, Config), "nothing"),
+    [begin
+         {0, Said} = test_viewer:view(flame, [{path, File}, {format, Format}, {what, What}], [Trace]),
+         {ok, Graph} = file:read_file(File),
+         [?assertNotEqual({Format, What, nomatch}, {Format, What, string:find(Text, Why)}) || Text <- [Said, Graph]]
+     end || Format <- ["folded", "speedscope"],
+            {What, Why} <- [{"calls", "no calls of functions were recorded"}, {"waits", "no waits were recorded"}]],
+    ?assertMatch([_, "no waits were recorded: " ++ _], folded([{what, "waits"}], Trace)).
 
 %% More stacks than there is room for: their time is that of the frame "others".
 tree_is_bounded(Config) ->

@@ -16,8 +16,8 @@ suite() ->
     [{timetrap, {minutes, 4}}].
 
 all() ->
-    [template, empty, numbers, nodes, limits, few_messages, hostile_recording, params, tables, timeline, sequence,
-     flame, hostile, smooth, themes].
+    [template, empty, numbers, nodes, limits, fair, folds, counters, few_messages, hostile_recording, params, tables,
+     timeline, sequence, flame, hostile, smooth, themes].
 
 init_per_suite(Config) ->
     test_require:tool(test_page:missing(), Config).
@@ -137,6 +137,76 @@ limits(Config) ->
     [?assert(abs(ran(maps:get(<<"intervals">>, Row)) - 300 * 20000) < 300 * 4000) || Row <- Rows],
     Page = test_page:check(page, [File], Config),
     ?assertEqual(5, length(maps:get(<<"labels">>, Page))).
+
+%% One process that collects garbage without end takes neither the page's room nor the detail of other rows.
+fair(Config) ->
+    Hot = [{1, process_scheduled, #{pid => "<0.99.0>", entry => "a:b/1", type => "in"}} |
+           [{Begin * 10000 + Ns, Probe, #{pid => "<0.99.0>"}}
+            || Begin <- lists:seq(1, 12000), {Ns, Probe} <- [{1000, gc_minor_start}, {6000, gc_minor_end}]]],
+    Calm = [{N * ?MS + Ns, process_scheduled, #{pid => pid(P), entry => "a:b/1", type => Type}}
+            || N <- lists:seq(1, 120), P <- lists:seq(1, 4),
+               {Ns, Type} <- [{P * 50000, "in"}, {P * 50000 + 20000, "out"}]],
+    Trace = test_viewer:make(lists:keysort(1, Hot ++ Calm), Config),
+    #{<<"timeline">> := #{<<"summary">> := Summary, <<"processes">> := Processes}} =
+        data(test_page:make(Trace, [{intervals, 200}], Config)),
+    #{<<"intervals">> := Seen, <<"intervals_kept">> := Kept, <<"rows">> := 5} = Summary,
+    ?assert(Seen > 20000),
+    ?assert(Kept =< 200),
+    Sizes = [{Show, length(Of) div 5} || #{<<"show">> := Show, <<"intervals">> := Of} <- Processes],
+    [?assert(Size >= 15, Sizes) || {_, Size} <- Sizes],
+    [?assert(Size =< 80, Sizes) || {_, Size} <- Sizes].
+
+%% Workers that crash and are started again have one row; the one that still runs has its own.
+folds(Config) ->
+    Trace = test_viewer:make(lists:append([oven(N, 100 * ?MS * N) || N <- lists:seq(1, 20)]) ++
+                                 lists:sublist(oven(21, 2100 * ?MS), 4), Config),
+    File = test_page:make(Trace, [], Config),
+    #{<<"timeline">> := #{<<"summary">> := Summary, <<"processes">> := Processes}} = data(File),
+    ?assertMatch(#{<<"folds">> := 1, <<"folded">> := 20, <<"processes">> := 22}, Summary),
+    [#{<<"members">> := 20, <<"show">> := <<"shop_oven × 20"/utf8>>, <<"intervals">> := Intervals}] =
+        [Row || Row = #{<<"members">> := _} <- Processes],
+    ?assertEqual(20 * 2 * ?MS, ran(Intervals)),
+    %% Their crashes are marks of that row.
+    ?assertEqual(20, length([1 || #{<<"fold">> := Index} <- Processes,
+                                  maps:is_key(<<"members">>, lists:nth(Index + 1, Processes))])),
+    #{<<"labels">> := Labels, <<"tables">> := #{<<"exits">> := #{<<"rows">> := Crashes}}} =
+        test_page:check(page, [File], Config),
+    ?assertEqual([<<"shop_oven × 20"/utf8>>, <<"shop_oven<0.221.0>">>],
+                 lists:sort([Label || Label = <<"shop_oven", _/binary>> <- Labels])),
+    ?assertEqual(20, length(Crashes)).
+
+oven(N, At) ->
+    Pid = lists:flatten(io_lib:format("<0.~b.0>", [200 + N])),
+    [{At, process_spawn, #{pid => Pid, parent => "<0.9.0>", entry => "shop:oven/0"}},
+     {At + 1000, process_register, #{pid => Pid, name => "shop_oven", type => "register"}},
+     {At + 2000, process_scheduled, #{pid => Pid, entry => "shop:oven/0", type => "in"}},
+     {At + 2000 + 2 * ?MS, process_scheduled, #{pid => Pid, entry => "shop:oven/0", type => "out"}},
+     {At + 5 * ?MS, process_exit, #{pid => Pid, reason => "{burnt,bread}"}}].
+
+%% Levels as they are, totals per second, the schedulers' utilization as their mean; what matters most comes first.
+counters(Config) ->
+    Second = 1000 * ?MS,
+    Sample = fun(At, Values) ->
+                     [{At + N, vm_counter, #{name => Name, value => Value, unit => Unit}}
+                      || {N, {Name, Unit, Value}} <- lists:enumerate(Values)]
+             end,
+    Of = fun(Atoms, Reductions, Queue, One, Two) ->
+                 [{"atoms", "number", Atoms}, {"reductions", "number", Reductions}, {"run_queue", "number", Queue},
+                  {"run_queue_1", "number", Queue}, {"scheduler_utilization_1", "per mille", One},
+                  {"scheduler_utilization_2", "per mille", Two}]
+         end,
+    Trace = test_viewer:make(call("<0.9.0>", "<0.10.0>", 0) ++ Sample(Second, Of(7, 1000, 3, 100, 300)) ++
+                                 Sample(3 * Second, Of(7, 5000, 1, 0, 1000)), Config),
+    File = test_page:make(Trace, [], Config),
+    #{<<"counters">> := [#{<<"times">> := [_, _], <<"of">> := Sampled}]} = data(File),
+    ?assertEqual(#{<<"atoms">> => [7, 7], <<"reductions">> => [1000, 5000], <<"run_queue">> => [3, 1],
+                   <<"scheduler_utilization">> => [200, 500]}, Sampled),
+    #{<<"tables">> := #{<<"counters">> := Table}, <<"charts">> := Charts} = test_page:check(page, [File], Config),
+    ?assertEqual([<<"run_queue">>, <<"run_queue_1">>, <<"scheduler_utilization_1">>, <<"scheduler_utilization_2">>,
+                  <<"reductions">>, <<"atoms">>], column(<<"Counter">>, Table)),
+    ?assertEqual([<<"2\x{202f}000"/utf8>>], lists:usort(column(<<"Per second">>, Table)) -- [<<"–"/utf8>>]),
+    ?assertEqual([<<"Run queues">>, <<"Utilization of schedulers, %">>, <<"Processes, on average">>,
+                  <<"Events per second">>, <<"Reductions per second">>], Charts).
 
 %% As many messages as are asked for, be they few: the slowest are among them.
 few_messages(Config) ->

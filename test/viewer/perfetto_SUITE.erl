@@ -17,8 +17,8 @@ all() ->
 groups() ->
     [{known, [], [schedulers, states, without_waiting, messages, inferred_messages, unmatched_messages,
                   without_messages, without_texts, calls, entered_before, entered_in_a_gap, server_calls, spans,
-                  requests,
-                  spawns, exits, pid_used_again, instants, counters, lost, nodes_of_one_pid, groups, ports]},
+                  requests, spawns, exits, pid_used_again, kinds, thinned, nothing, instants, counters, lost,
+                  nodes_of_one_pid, groups, ports]},
      {bytes, [], [known_fields, flows_twice, order_of_processes, harmless_texts, invalid_utf8, names_are_bounded]},
      {recorded, [], [story, documented]},
      {any, [], [random_events, many_processes]}].
@@ -85,7 +85,8 @@ messages(Config) ->
     File = trace([send(1000, ?A, ?B, "{job,1}"), delivery(2000, ?A, ?B, "{job,1}")], Config),
     ?assertEqual([[1000, <<"{job,1}">>, 2000, <<"{job,1}">>]], rows(File, flows())),
     ?assertEqual([[?b(?A), ?b(?B), <<"{job,1}">>, <<"sender">>, null],
-                  [?b(?A), ?b(?B), <<"{job,1}">>, <<"sender">>, null]], rows(File, message_args())),
+                  %% The arrow leads to the event that has the whole text.
+                  [?b(?A), ?b(?B), null, <<"sender">>, null]], rows(File, message_args())),
     ?assertEqual([[1000, 1], [2000, 0]],
                  rows(File, "select ts, cast(value as int) from counter c join counter_track t on c.track_id = t.id "
                             "where name = 'mailbox' order by ts")).
@@ -218,6 +219,46 @@ pid_used_again(Config) ->
     ?assertEqual(["", " #2", " #3"],
                  lists:sort([[Char || Match <- [re:run(Track, " #\\d$", [{capture, first, list}])],
                                       {match, [Text]} <- [Match], Char <- Text] || [Track] <- Tracks])).
+
+%% Short-lived processes of one kind stand below a track that counts them; few stand alone.
+kinds(Config) ->
+    Life = fun(N, Entry) ->
+                   Pid = lists:flatten(io_lib:format("<0.~b.0>", [200 + N])),
+                   [event(N * 10000, process_spawn, #{pid => Pid, parent => ?A, entry => Entry}),
+                    in(N * 10000 + 1000, Pid, Entry), out(N * 10000 + 2000, Pid, Entry),
+                    event(N * 10000 + 3000, process_exit, #{pid => Pid, reason => "normal"})]
+           end,
+    File = trace(lists:append([Life(N, "a:worker/0") || N <- lists:seq(1, 9)] ++
+                                  [Life(N, "a:other/0") || N <- lists:seq(10, 12)]), Config),
+    Tracks = tracks(File),
+    %% protoc writes "×" as its bytes.
+    [{Kind, {<<"a:worker/0 \\303\\227 9">>, _}}] =
+        [Track || Track = {_, {Name, _}} <- Tracks, binary:match(Name, <<"\\303\\227">>) =/= nomatch],
+    ?assertEqual(9, length([1 || {_, {_, Above}} <- Tracks, Above =:= Kind])).
+
+%% Of very many intervals, those that are too short to be seen become one, which says what it is of. No time is lost.
+thinned(Config) ->
+    Count = 30000,
+    Events = lists:append([[in(N * 10000, ?A, "a:b/1"), out(N * 10000 + 1000, ?A, "a:c/1")]
+                           || N <- lists:seq(1, Count)]),
+    File = trace([in(100, ?B, "a:b/1"), out(1100, ?B, "a:b/1")] ++ Events, Config),
+    [[Whole, Ran]] = rows(File, "select count(*), sum(dur) from $slice where category = 'state' and name = 'running' "
+                                "and track = '<0.90.0>'"),
+    [[Merged, Held, Within]] =
+        rows(File, "select count(*), sum(extract_arg(arg_set_id, 'debug.count')), "
+                   "sum(extract_arg(arg_set_id, 'debug.running_ns')) from $slice "
+                   "where category = 'state' and name = 'short intervals'"),
+    ?assertEqual(Count * 1000, Ran + Within),
+    ?assert(Whole >= 5000, Whole),
+    ?assert(Whole + Merged < Count * 9 div 10, {Whole, Merged}),
+    ?assert(Held > Merged),
+    ?assertMatch([_], [1 || Packet <- test_perfetto:packets(File),
+                            binary:match(Packet, <<"short intervals are merged">>) =/= nomatch]).
+
+nothing(Config) ->
+    File = filename:join(?config(priv_dir, Config), "nothing.pftrace"),
+    {0, Said} = test_viewer:view(perfetto, [{path, File}], [test_viewer:make([{1, "other:event", #{}}], Config)]),
+    ?assertMatch({_, _}, binary:match(Said, <<"nothing to show: the recording has no events of dyntrace">>)).
 
 instants(Config) ->
     File = trace([event(1000, log, #{pid => ?A, level => "warning", text => "It's late."}),

@@ -92,8 +92,13 @@ dead(Config) ->
                              Config),
     ?assertMatch([_], [Line || Line <- lines([], Trace), re:run(Line, "p[12]-xp[12]: hello$") =/= nomatch]).
 
+%% An empty diagram says why, as does the terminal.
 nothing(Config) ->
-    ?assertEqual(["sequenceDiagram"], lines([{processes, "nobody"}], trace(Config))).
+    ?assertMatch(["dyntrace: nothing to show: no message matches the parameters" ++ _, "sequenceDiagram",
+                  "    participant p1 as nothing to show", "    Note over p1: no message matches" ++ _],
+                 lines([{processes, "nobody"}], trace(Config))),
+    Silent = test_viewer:make([identity(1000, ?A, "shop_db")], Config),
+    ?assertMatch(["dyntrace: nothing to show: no messages were recorded" ++ _ | _], lines([], Silent)).
 
 parameters(Config) ->
     [begin

@@ -1,5 +1,6 @@
 /* The sink `flame`: stacks for flame graphs, folded or as JSON of speedscope. */
 #include "flame/write.h"
+#include "shared/nothing.h"
 #include "shared/sink.h"
 
 enum { PATH, FORMAT, WHAT, BY };
@@ -44,10 +45,23 @@ static void *start(const union dt_value *values, GError **error) {
     return stacks;
 }
 
+/* Why there may be nothing to show, and what to do. */
+static const char *const nothing[] = {
+    [DT_STACKS_CALLS] =
+        "no calls of functions were recorded: let the node trace some by the option "
+        "`functions`, docs/configuration.md",
+    [DT_STACKS_WAITS] =
+        "no waits were recorded: record scheduling, for longer than a process waits",
+};
+
 static bool finish(void *s, const struct dt_model *model, GError **error) {
     (void)model;
     struct dt_stacks *stacks = s;
     struct output *output = stacks->of_sink;
+    if (dt_stacks_are_empty(stacks)) {
+        dt_nothing(nothing[stacks->what]);
+        dt_stacks_remark(stacks, nothing[stacks->what]);
+    }
     if (output->is_speedscope)
         dt_flame_speedscope(stacks,
                             stacks->what == DT_STACKS_CALLS ? "calls by own time" : "waits by time",

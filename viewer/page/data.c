@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "page/folds.h"
 #include "page/strings.h"
 #include "shared/json.h"
 
@@ -96,9 +97,16 @@ static void mark_json(const struct writer *w, const struct dt_page_moment *mark)
     text_of(w, mark->text);
 }
 
+/* The row that a process stands in with others of its kind; -1: none. */
+static int fold_of(const struct dt_page_lane *lane) {
+    bool is_member = lane->fold && lane->fold->lane && lane->fold->lane != lane;
+
+    return is_member ? lane->fold->lane->index : -1;
+}
+
 static void exit_json(const struct writer *w, const struct dt_page_moment *exit) {
     /* The timeline shows those of its rows, and its ruler crashes. */
-    if (exit->process->index < 0 && !exit->kind)
+    if (exit->process->index < 0 && fold_of(exit->process) < 0 && !exit->kind)
         return;
     process_of(w, exit->process);
     time_of(w, exit->begin);
@@ -138,14 +146,38 @@ static void intervals_json(const struct writer *w, const struct dt_page_lane *la
     dt_json_close(w->to, ']');
 }
 
+/* A row of several processes has a name of its own, and stands for them. */
+static void fold_json(const struct writer *w, const struct dt_page_lane *lane) {
+    const struct dt_page_fold *fold = lane->fold;
+    g_autofree char *show = dt_page_fold_show(fold);
+
+    dt_json_open(w->to, NULL, '{');
+    dt_json_text(w->to, "show", show);
+    dt_json_number(w->to, "members", fold->members);
+    dt_json_boolean(w->to, "row", true);
+    dt_json_text(w->to, "kind", dt_kind_names[lane->who->kind]);
+    dt_json_text(w->to, "node", dt_who_node(lane->who));
+    dt_json_text(w->to, "group", lane->who->group);
+    time_json(w, "began", fold->began);
+    time_json(w, "ended", fold->ended);
+    intervals_json(w, lane);
+    dt_json_close(w->to, '}');
+}
+
 static void process_json(const struct writer *w, const struct dt_page_lane *lane, bool is_row) {
     const struct dt_who *who = lane->who;
 
+    if (is_row && dt_page_is_fold(lane)) {
+        fold_json(w, lane);
+        return;
+    }
     dt_json_open(w->to, NULL, '{');
     dt_json_number(w->to, "number", (int64_t)who->number);
     dt_json_text(w->to, "pid", who->pid);
     dt_json_text(w->to, "show", who->show);
-    /* The others are only named. */
+    /* The others are only named, and maybe stand in a row of several. */
+    if (!is_row && fold_of(lane) >= 0)
+        dt_json_number(w->to, "fold", fold_of(lane));
     if (is_row) {
         dt_json_boolean(w->to, "row", true);
         dt_json_text(w->to, "kind", dt_kind_names[who->kind]);
@@ -161,7 +193,7 @@ static void process_json(const struct writer *w, const struct dt_page_lane *lane
 
 static void summary_json(const struct writer *w, const GPtrArray *rows) {
     const struct dt_page_timeline *timeline = w->timeline;
-    uint64_t seen = 0, kept = 0, merged = 0;
+    uint64_t seen = 0, kept = 0, merged = 0, folds = 0, folded = 0;
 
     for (unsigned n = 0; n < rows->len; n++) {
         const struct dt_page_lane *lane = g_ptr_array_index(rows, n);
@@ -169,6 +201,8 @@ static void summary_json(const struct writer *w, const GPtrArray *rows) {
         seen += lane->intervals_seen;
         kept += dt_page_lane_size(lane);
         merged += lane->merged;
+        folds += dt_page_is_fold(lane);
+        folded += dt_page_is_fold(lane) ? lane->fold->members : 0;
     }
     const struct {
         const char *name;
@@ -177,6 +211,8 @@ static void summary_json(const struct writer *w, const GPtrArray *rows) {
         {"processes", dt_page_lanes_seen(timeline->lanes)},
         {"rows", rows->len},
         {"rows_most", timeline->rows_most},
+        {"folds", folds},
+        {"folded", folded},
         {"intervals", seen},
         {"intervals_kept", kept},
         {"merged", merged},

@@ -1,5 +1,7 @@
 #include "page/lane.h"
 
+#include "shared/texts.h"
+
 struct dt_page_lane *dt_page_lane_new(struct dt_who *who) {
     struct dt_page_lane *lane = g_new0(struct dt_page_lane, 1);
 
@@ -51,19 +53,31 @@ void dt_page_lane_add(struct dt_page_lane *lane, const struct dt_interval *inter
     g_array_append_val(lane->intervals, added);
 }
 
-/* Become one at this resolution: short, without a gap, within one slot. */
-static bool are_one(const struct dt_page_interval *of, const struct dt_page_interval *next,
-                    int64_t resolution) {
-    return of->end - of->begin < resolution && next->end - next->begin < resolution &&
-           next->begin - of->end < resolution && of->begin / resolution == next->begin / resolution;
+/* -- Merging ------------------------------------------------------------------------------ */
+
+/* The last one is longer than the time since the epoch: all become one. */
+enum { LEVELS = 53 };
+
+static unsigned bits(uint64_t number) {
+    return number ? (unsigned)(64 - __builtin_clzll(number)) : 0;
+}
+
+/* The finest level at which two neighbours become one. Slots of a level lie within those of the
+   next, so what was merged before makes no difference. */
+static unsigned level_of(const struct dt_page_interval *of, const struct dt_page_interval *next) {
+    int64_t longest = MAX(of->end - of->begin, next->end - next->begin);
+    uint64_t length = (uint64_t)MAX(longest, next->begin - of->end) / 1000;
+    uint64_t slots = (uint64_t)(of->begin / 1000) ^ (uint64_t)(next->begin / 1000);
+
+    return MIN(MAX(bits(length), bits(slots)), LEVELS - 1);
 }
 
 /* How many intervals from `from` on become one. */
-static unsigned run_of_short(const GArray *all, unsigned from, int64_t resolution) {
+static unsigned run_of_short(const GArray *all, unsigned from, unsigned level) {
     const struct dt_page_interval *of = &g_array_index(all, struct dt_page_interval, from);
     unsigned n = from + 1;
 
-    for (; n < all->len && are_one(of, of + 1, resolution); n++)
+    for (; n < all->len && level_of(of, of + 1) <= level; n++)
         of++;
     return n - from;
 }
@@ -82,15 +96,12 @@ static struct dt_page_interval as_one(const GArray *all, unsigned from, unsigned
     return one;
 }
 
-void dt_page_lane_merge(struct dt_page_lane *lane, int64_t resolution) {
+static void merge(struct dt_page_lane *lane, unsigned level) {
     GArray *all = lane->intervals;
     unsigned to = 0;
 
-    if (!all || resolution < lane->resolution)
-        return;
-    lane->resolution = resolution;
     for (unsigned from = 0; from < all->len;) {
-        unsigned size = run_of_short(all, from, resolution);
+        unsigned size = run_of_short(all, from, level);
         struct dt_page_interval one =
             size > 1 ? as_one(all, from, size) : g_array_index(all, struct dt_page_interval, from);
 
@@ -103,24 +114,102 @@ void dt_page_lane_merge(struct dt_page_lane *lane, int64_t resolution) {
     g_array_set_size(all, to);
 }
 
-void dt_page_lane_count_merges(const struct dt_page_lane *lane,
-                               size_t merges[DT_PAGE_LANE_RESOLUTIONS]) {
-    const struct dt_page_interval *of = (void *)(lane->intervals ? lane->intervals->data : NULL);
+void dt_page_lane_limit(struct dt_page_lane *lane, unsigned most) {
+    unsigned fewer[LEVELS] = {0}, left = dt_page_lane_size(lane), level = 0;
+    const struct dt_page_interval *of;
 
-    for (unsigned n = 1; n < dt_page_lane_size(lane); n++, of++)
-        for (unsigned r = 0; r < DT_PAGE_LANE_RESOLUTIONS; r++)
-            if (DT_PAGE_LANE_RESOLUTION(r) >= lane->resolution &&
-                are_one(of, of + 1, DT_PAGE_LANE_RESOLUTION(r))) {
-                merges[r]++;
-                break;
-            }
+    if (left <= MAX(most, 1))
+        return;
+    of = (void *)lane->intervals->data;
+    for (unsigned n = 1; n < lane->intervals->len; n++, of++)
+        fewer[level_of(of, of + 1)]++;
+    for (left -= fewer[0]; left > most && level < LEVELS - 1;)
+        left -= fewer[++level];
+    merge(lane, level);
 }
 
-void dt_page_lane_limit(struct dt_page_lane *lane, unsigned most) {
-    int64_t resolution = MAX(lane->resolution, DT_PAGE_LANE_RESOLUTION(0) / 2);
+/* -- Several as one ------------------------------------------------------------------------ */
 
-    while (dt_page_lane_size(lane) > most && resolution < INT64_MAX / 4)
-        dt_page_lane_merge(lane, resolution *= 2);
+void dt_page_lane_take(struct dt_page_lane *lane, struct dt_page_lane *other) {
+    lane->run_ns += other->run_ns;
+    lane->runnable_ns += other->runnable_ns;
+    lane->messages += other->messages;
+    lane->intervals_seen += other->intervals_seen;
+    lane->merged += other->merged;
+    lane->has_crashed |= other->has_crashed;
+    if (!other->intervals)
+        return;
+    if (!lane->intervals)
+        lane->intervals = g_array_new(FALSE, FALSE, sizeof(struct dt_page_interval));
+    g_array_append_vals(lane->intervals, other->intervals->data, other->intervals->len);
+    dt_page_lane_drop_intervals(other);
+}
+
+/* From the busiest on: a state hides those after it. */
+enum { RANKS = 4 };
+
+static unsigned rank_of(const struct dt_page_interval *of) {
+    if (of->state == DT_PAGE_LANE_MERGED)
+        return 1;
+    if (dt_is_busy((enum dt_state)of->state))
+        return 0;
+    return of->state == DT_STATE_RUNNABLE ? 2 : 3;
+}
+
+static int by_begin(const void *a, const void *b) {
+    const struct dt_page_interval *one = a, *other = b;
+
+    return dt_compare(one->begin, other->begin);
+}
+
+/* Those parts of an interval that `above` leaves free. `at` is where to look from: it rises. */
+static void add_free(GArray *to, struct dt_page_interval part, const GArray *above, unsigned *at) {
+    const int64_t end = part.end;
+    unsigned n;
+
+    while (*at < above->len && g_array_index(above, struct dt_page_interval, *at).end <= part.begin)
+        ++*at;
+    for (n = *at; n < above->len && part.begin < end; n++) {
+        const struct dt_page_interval *over = &g_array_index(above, struct dt_page_interval, n);
+
+        if (over->begin >= end)
+            break;
+        part.end = over->begin;
+        if (part.end > part.begin)
+            g_array_append_val(to, part);
+        part.begin = MAX(part.begin, over->end);
+    }
+    part.end = end;
+    if (part.end > part.begin)
+        g_array_append_val(to, part);
+}
+
+void dt_page_lane_flatten(struct dt_page_lane *lane) {
+    GArray *all = lane->intervals, *flat;
+
+    if (!all)
+        return;
+    flat = g_array_new(FALSE, FALSE, sizeof(struct dt_page_interval));
+    g_array_sort(all, by_begin);
+    for (unsigned rank = 0; rank < RANKS; rank++) {
+        g_autoptr(GArray) parts = g_array_new(FALSE, FALSE, sizeof(struct dt_page_interval));
+        int64_t free = INT64_MIN;
+        unsigned at = 0;
+
+        for (unsigned n = 0; n < all->len; n++) {
+            struct dt_page_interval part = g_array_index(all, struct dt_page_interval, n);
+
+            if (rank_of(&part) != rank || part.end <= free)
+                continue;
+            part.begin = MAX(part.begin, free);
+            free = part.end;
+            add_free(parts, part, flat, &at);
+        }
+        g_array_append_vals(flat, parts->data, parts->len);
+        g_array_sort(flat, by_begin);
+    }
+    g_array_free(all, TRUE);
+    lane->intervals = flat;
 }
 
 void dt_page_lane_drop_intervals(struct dt_page_lane *lane) {

@@ -1,5 +1,6 @@
 #include "page/lanes.h"
 
+#include "page/folds.h"
 #include "shared/texts.h"
 
 enum {
@@ -8,20 +9,21 @@ enum {
     IN_MEMORY = 8,
     /* So many times as many as there are rows are kept of those that are gone. */
     GONE = 2,
-    /* A row may have so many times its even share of the page's intervals. */
-    SHARE = 4,
+    /* In memory, this part of the room is for lanes that look interesting now. */
+    INTERESTING_PERCENT = 75,
 };
 
 struct dt_page_lanes {
     struct dt_whos *whos;
     GHashTable *live; /* each lane of a live process */
-    GPtrArray *gone;
+    GPtrArray *gone;  /* lanes of processes that are gone, and of folds */
+    struct dt_page_folds *folds;
     unsigned processes, intervals;
     uint64_t seen;
 
     size_t stored;      /* intervals of all lanes */
-    size_t most_stored; /* then all lanes are merged */
-    int64_t resolution;
+    size_t most_stored; /* then lanes are merged */
+    int64_t begin, end; /* of all intervals */
 
     int64_t run_ns, runnable_ns; /* of all */
     uint64_t messages;
@@ -38,10 +40,12 @@ struct dt_page_lanes *dt_page_lanes_new(struct dt_whos *whos, unsigned processes
     lanes->whos = whos;
     lanes->live = g_hash_table_new_full(NULL, NULL, unref, NULL);
     lanes->gone = g_ptr_array_new_with_free_func(unref);
+    lanes->folds = dt_page_folds_new();
     lanes->processes = processes;
     lanes->intervals = intervals;
     lanes->most_stored = (size_t)intervals * IN_MEMORY;
-    lanes->resolution = DT_PAGE_LANE_RESOLUTION(0);
+    lanes->begin = INT64_MAX;
+    lanes->end = INT64_MIN;
     return lanes;
 }
 
@@ -50,6 +54,7 @@ void dt_page_lanes_free(struct dt_page_lanes *lanes) {
         return;
     g_hash_table_destroy(lanes->live);
     g_ptr_array_free(lanes->gone, TRUE);
+    dt_page_folds_free(lanes->folds);
     g_free(lanes);
 }
 
@@ -89,74 +94,86 @@ static int by_score(const void *a, const void *b) {
     return dt_compare((int64_t)one->who->number, (int64_t)other->who->number);
 }
 
-static void forget_dull(struct dt_page_lanes *lanes) {
-    unsigned most = lanes->processes * GONE;
-
-    for (unsigned n = 0; n < lanes->gone->len; n++)
-        score(lanes, g_ptr_array_index(lanes->gone, n));
-    g_ptr_array_sort(lanes->gone, by_score);
-    for (unsigned n = most; n < lanes->gone->len; n++) {
-        struct dt_page_lane *lane = g_ptr_array_index(lanes->gone, n);
-
-        /* It may be referred to, for its names. */
-        lanes->stored -= dt_page_lane_size(lane);
-        dt_page_lane_drop_intervals(lane);
-    }
-    if (lanes->gone->len > most)
-        g_ptr_array_set_size(lanes->gone, (int)most);
+/* Puts those first that look interesting now. */
+static void rank(const struct dt_page_lanes *lanes, GPtrArray *of) {
+    for (unsigned n = 0; n < of->len; n++)
+        score(lanes, g_ptr_array_index(of, n));
+    g_ptr_array_sort(of, by_score);
 }
 
-/* -- Collecting ------------------------------------------------------------------------ */
+static size_t intervals_of(const GPtrArray *of) {
+    size_t sum = 0;
 
-static void each_lane(struct dt_page_lanes *lanes, void (*each)(struct dt_page_lane *, void *),
-                      void *data) {
+    for (unsigned n = 0; n < of->len; n++)
+        sum += dt_page_lane_size(g_ptr_array_index(of, n));
+    return sum;
+}
+
+static void forget_dull(struct dt_page_lanes *lanes) {
+    unsigned most = lanes->processes * GONE;
+    size_t before = intervals_of(lanes->gone);
+
+    dt_page_folds_apply(lanes->gone);
+    rank(lanes, lanes->gone);
+    for (unsigned n = most; n < lanes->gone->len; n++)
+        /* It may be referred to, for its names. */
+        dt_page_lane_drop_intervals(g_ptr_array_index(lanes->gone, n));
+    if (lanes->gone->len > most)
+        g_ptr_array_set_size(lanes->gone, (int)most);
+    lanes->stored += intervals_of(lanes->gone) - before;
+}
+
+/* -- Fair shares ------------------------------------------------------------------------- */
+
+static int by_size(const void *a, const void *b) {
+    const struct dt_page_lane *one = *(struct dt_page_lane *const *)a,
+                              *other = *(struct dt_page_lane *const *)b;
+
+    return dt_compare(dt_page_lane_size(one), dt_page_lane_size(other));
+}
+
+/* Gives each lane the same share of the room; what some do not need is for those that need more.
+   So a lane of very many intervals is merged before any that has few. Returns what is left. */
+static size_t share(void *const *of, unsigned size, size_t room) {
+    g_autoptr(GPtrArray) lanes = g_ptr_array_sized_new(size);
+
+    for (unsigned n = 0; n < size; n++)
+        g_ptr_array_add(lanes, of[n]);
+    g_ptr_array_sort(lanes, by_size);
+    for (unsigned n = 0; n < size; n++) {
+        struct dt_page_lane *lane = g_ptr_array_index(lanes, n);
+
+        dt_page_lane_limit(lane, (unsigned)(room / (size - n)));
+        room -= MIN(room, dt_page_lane_size(lane));
+    }
+    return room;
+}
+
+/* Until half of the room is free. What can't be merged raises the limit: it is live state. Most of
+   the room is for as many lanes as the page may show, since the others probably have no row. */
+static void merge_all(struct dt_page_lanes *lanes) {
+    g_autoptr(GPtrArray) all = g_ptr_array_new();
+    size_t before = lanes->stored, room = lanes->most_stored / 2;
+    size_t for_interesting = room / 100 * INTERESTING_PERCENT;
+    unsigned interesting;
     GHashTableIter iter;
     void *lane;
 
     g_hash_table_iter_init(&iter, lanes->live);
     while (g_hash_table_iter_next(&iter, &lane, NULL))
-        each(lane, data);
+        g_ptr_array_add(all, lane);
     for (unsigned n = 0; n < lanes->gone->len; n++)
-        each(g_ptr_array_index(lanes->gone, n), data);
-}
-
-static void merge(struct dt_page_lane *lane, void *data) {
-    struct dt_page_lanes *lanes = data;
-    size_t before = dt_page_lane_size(lane);
-
-    dt_page_lane_merge(lane, lanes->resolution);
-    lanes->stored -= before - dt_page_lane_size(lane);
-}
-
-static void count_merges(struct dt_page_lane *lane, void *data) {
-    dt_page_lane_count_merges(lane, data);
-}
-
-/* The finest resolution that leaves `enough` intervals, else the coarsest: found by counting, so
-   that lanes in which nothing can be merged are not tried at each resolution. */
-static int64_t resolution_for(struct dt_page_lanes *lanes, size_t enough) {
-    size_t merges[DT_PAGE_LANE_RESOLUTIONS] = {0}, left = lanes->stored;
-    int64_t resolution;
-
-    each_lane(lanes, count_merges, merges);
-    for (unsigned n = 0; n < DT_PAGE_LANE_RESOLUTIONS; n++) {
-        resolution = DT_PAGE_LANE_RESOLUTION(n);
-        left -= merges[n];
-        if (left <= enough && resolution >= lanes->resolution)
-            break;
-    }
-    return resolution;
-}
-
-/* Until half of the room is free. What can't be merged raises the limit: it is live state. */
-static void merge_all(struct dt_page_lanes *lanes) {
-    size_t before = lanes->stored;
-
-    lanes->resolution = resolution_for(lanes, lanes->most_stored / 2);
-    each_lane(lanes, merge, lanes);
+        g_ptr_array_add(all, g_ptr_array_index(lanes->gone, n));
+    rank(lanes, all);
+    interesting = MIN(all->len, GONE * lanes->processes);
+    room -= for_interesting - share(all->pdata, interesting, for_interesting);
+    share(all->pdata + interesting, all->len - interesting, room);
+    lanes->stored = intervals_of(all);
     if (lanes->stored > before / 2)
         lanes->most_stored = MAX(lanes->most_stored, 2 * lanes->stored);
 }
+
+/* -- Collecting ------------------------------------------------------------------------ */
 
 void dt_page_lanes_add(struct dt_page_lanes *lanes, const struct dt_interval *interval,
                        uint32_t text) {
@@ -171,6 +188,8 @@ void dt_page_lanes_add(struct dt_page_lanes *lanes, const struct dt_interval *in
     runnable_ns = lane->runnable_ns;
     before = dt_page_lane_size(lane);
     dt_page_lane_add(lane, interval, text);
+    lanes->begin = MIN(lanes->begin, interval->begin);
+    lanes->end = MAX(lanes->end, interval->end);
     lanes->run_ns += lane->run_ns - run_ns;
     lanes->runnable_ns += lane->runnable_ns - runnable_ns;
     if (dt_page_lane_size(lane) > most)
@@ -191,35 +210,25 @@ void dt_page_lanes_gone(struct dt_page_lanes *lanes, struct dt_process *process)
     g_hash_table_steal(lanes->live, lane);
     g_ptr_array_add(lanes->gone, lane);
     lanes->messages += lane->messages;
+    dt_page_folds_note(lanes->folds, lane, process, lanes->end - MIN(lanes->begin, lanes->end));
     if (lanes->gone->len > 2 * GONE * lanes->processes)
         forget_dull(lanes);
 }
 
 /* -- The rows --------------------------------------------------------------------------- */
 
-static size_t shown_intervals(const struct dt_page_lanes *lanes) {
-    size_t sum = 0;
-
-    for (unsigned n = 0; n < lanes->gone->len; n++)
-        sum += dt_page_lane_size(g_ptr_array_index(lanes->gone, n));
-    return sum;
-}
-
 const GPtrArray *dt_page_lanes_rows(struct dt_page_lanes *lanes) {
-    unsigned most = lanes->processes;
+    /* Each row has an interval. */
+    unsigned most = MIN(lanes->processes, lanes->intervals);
+    GPtrArray *rows = lanes->gone;
 
     forget_dull(lanes);
-    if (lanes->gone->len > most)
-        g_ptr_array_set_size(lanes->gone, (int)most);
-    while (lanes->gone->len > 0 &&
-           ((struct dt_page_lane *)g_ptr_array_index(lanes->gone, lanes->gone->len - 1))->score <=
-               0)
-        g_ptr_array_set_size(lanes->gone, (int)lanes->gone->len - 1);
-    for (unsigned share = SHARE * (lanes->intervals / MAX(lanes->gone->len, 1));
-         share > 0 && shown_intervals(lanes) > lanes->intervals; share -= MAX(share / 4, 1))
-        for (unsigned n = 0; n < lanes->gone->len; n++)
-            dt_page_lane_limit(g_ptr_array_index(lanes->gone, n), share);
-    return lanes->gone;
+    if (rows->len > most)
+        g_ptr_array_set_size(rows, (int)most);
+    while (rows->len > 0 && ((struct dt_page_lane *)rows->pdata[rows->len - 1])->score <= 0)
+        g_ptr_array_set_size(rows, (int)rows->len - 1);
+    share(rows->pdata, rows->len, lanes->intervals);
+    return rows;
 }
 
 uint64_t dt_page_lanes_seen(const struct dt_page_lanes *lanes) {

@@ -1,8 +1,10 @@
 /* One page with everything: the summary, the timeline and the stacks, in a template. */
+#include "page/counters.h"
 #include "page/data.h"
 #include "page/template.h"
 #include "page/timeline.h"
 #include "shared/json.h"
+#include "shared/nothing.h"
 #include "shared/sink.h"
 #include "stacks/stacks.h"
 #include "summary/collect.h"
@@ -39,12 +41,13 @@ static const struct dt_param params[] = {
 };
 
 /* The collectors, each with its data, in the order in which they are told. */
-enum { TIMELINE, SUMMARY, STACKS, COLLECTORS };
+enum { TIMELINE, SUMMARY, STACKS, COUNTERS, COLLECTORS };
 
 static const struct dt_sink *const collects[COLLECTORS] = {
     [TIMELINE] = &dt_page_timeline_collects,
     [SUMMARY] = &(const struct dt_sink){DT_SUMMARY_COLLECTS},
     [STACKS] = &(const struct dt_sink){DT_STACKS_COLLECTS},
+    [COUNTERS] = &dt_page_counters_collects,
 };
 
 struct page {
@@ -63,6 +66,7 @@ static void page_free(void *s) {
     dt_page_timeline_free(page->of[TIMELINE]);
     dt_summary_free(page->of[SUMMARY]);
     dt_stacks_free(page->of[STACKS]);
+    dt_page_counters_free(page->of[COUNTERS]);
     g_free(page->template);
     g_free(page->title);
     g_free(page);
@@ -82,6 +86,7 @@ static void *page_start(const union dt_value *values, GError **error) {
     summary = dt_summary_new();
     page->of[SUMMARY] = summary;
     page->of[STACKS] = dt_stacks_new(DT_STACKS_CALLS, DT_STACKS_BY_NONE);
+    page->of[COUNTERS] = dt_page_counters_new();
     page->of[TIMELINE] =
         dt_page_timeline_new(&summary->whos, (struct dt_page_timeline_limits){
                                                  .processes = (unsigned)values[PROCESSES].integer,
@@ -97,18 +102,24 @@ failed:
 
 static bool page_finish(void *s, const struct dt_model *model, GError **error) {
     struct page *page = s;
+    struct dt_page_timeline *timeline = page->of[TIMELINE];
+    struct dt_summary *summary = page->of[SUMMARY];
     GString *json = g_string_new(NULL);
 
-    dt_summary_end(page->of[SUMMARY], model);
-    dt_summary_find(page->of[SUMMARY]);
+    if (timeline->begin > timeline->end)
+        dt_nothing(DT_NOTHING_RECORDED);
+    dt_summary_end(summary, model);
+    dt_summary_find(summary);
     dt_json_open(json, NULL, '{');
     dt_json_text(json, "title", page->title);
     dt_json_name(json, "report");
-    dt_summary_json(page->of[SUMMARY], json);
+    dt_summary_json(summary, json);
     dt_json_name(json, "flame");
     dt_stacks_json(page->of[STACKS], json);
     dt_json_name(json, "timeline");
-    dt_page_data_json(page->of[TIMELINE], json);
+    dt_page_data_json(timeline, json);
+    dt_json_name(json, "counters");
+    dt_page_counters_json(page->of[COUNTERS], &summary->whos.nodes, timeline->begin, json);
     dt_json_close(json, '}');
     dt_page_template_fill(page->template, json, page->file);
     g_string_free(json, TRUE);

@@ -4,8 +4,9 @@ static const char *receiver(struct dt_perfetto *s, const struct dt_message *m) {
     return m->to ? dt_tracks_show(s->tracks, m->to) : m->to_text;
 }
 
+/* `is_told`: the arrow to it begins at an event that has the whole text. */
 static void message_instant(struct dt_perfetto *s, const struct dt_message *m,
-                            struct dt_process *of, int64_t time) {
+                            struct dt_process *of, int64_t time, bool is_told) {
     bool has_text = s->has_text && *m->text;
     uint64_t name = has_text ? 0 : dt_name(s->packets, "message");
     dt_event_begin(s->packets, DT_EVENT_INSTANT, dt_tracks_child(s->tracks, of, DT_CHILD_MESSAGES),
@@ -17,7 +18,7 @@ static void message_instant(struct dt_perfetto *s, const struct dt_message *m,
     if (m->from)
         dt_arg_text(s->packets, DT_ARG_from, dt_tracks_show(s->tracks, m->from));
     dt_arg_text(s->packets, DT_ARG_to, receiver(s, m));
-    if (has_text)
+    if (has_text && !is_told)
         dt_arg_text(s->packets, DT_ARG_text, m->text);
     dt_arg_text(s->packets, DT_ARG_matched, dt_matched_names[m->matched]);
     if (dt_is_inferred(m->matched))
@@ -29,7 +30,7 @@ static void message_instant(struct dt_perfetto *s, const struct dt_message *m,
 }
 
 static void write_sent(struct dt_perfetto *s, const struct dt_message *m, uint64_t flow) {
-    message_instant(s, m, m->from, m->sent);
+    message_instant(s, m, m->from, m->sent, false);
     if (flow)
         dt_event_flow(s->packets, flow);
     dt_event_end(s->packets);
@@ -43,7 +44,7 @@ void dt_perfetto_delivered(void *data, struct dt_message *m) {
     uint64_t flow = is_sent && m->sent <= m->delivered ? ++s->last_flow : 0;
     if (is_sent)
         write_sent(s, m, flow);
-    message_instant(s, m, m->to, m->delivered);
+    message_instant(s, m, m->to, m->delivered, flow);
     if (flow) {
         dt_event_flow_end(s->packets, flow);
         dt_arg_int(s->packets, DT_ARG_transit_ns, m->delivered - m->sent);

@@ -81,6 +81,10 @@ enum { DT_ARG_MAX = 1024 };
     X(linked)                                                                                      \
     X(stream)                                                                                      \
     X(count)                                                                                       \
+    X(running_ns)                                                                                  \
+    X(collecting_ns)                                                                               \
+    X(runnable_ns)                                                                                 \
+    X(waiting_ns)                                                                                  \
     X(process)                                                                                     \
     X(other)                                                                                       \
     X(id)

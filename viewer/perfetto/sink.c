@@ -7,6 +7,8 @@
 #include "perfetto/instants.h"
 #include "perfetto/messages.h"
 #include "perfetto/slices.h"
+#include "perfetto/states.h"
+#include "shared/nothing.h"
 #include "shared/sink.h"
 
 /* In the order of `params`. */
@@ -31,6 +33,7 @@ static const struct dt_param params[] = {
 
 static void perfetto_free(void *data) {
     struct dt_perfetto *s = data;
+    g_hash_table_destroy(s->runs);
     dt_tracks_free(s->tracks);
     dt_packets_free(s->packets);
     g_free(s);
@@ -43,6 +46,7 @@ static void *perfetto_start(const union dt_value *values, GError **error) {
     struct dt_perfetto *s = g_new0(struct dt_perfetto, 1);
     s->packets = packets;
     s->tracks = dt_tracks_new(packets);
+    s->runs = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     s->has_messages = values[MESSAGES].is;
     s->has_waiting = values[WAITING].is;
     s->has_text = values[TEXT].is;
@@ -52,6 +56,8 @@ static void *perfetto_start(const union dt_value *values, GError **error) {
 static bool perfetto_finish(void *data, const struct dt_model *model, GError **error) {
     struct dt_perfetto *s = data;
     (void)model;
+    if (!s->has_clock)
+        dt_nothing(DT_NOTHING_RECORDED);
     dt_tracks_finish(s->tracks);
     return dt_packets_close(s->packets, error);
 }
@@ -73,6 +79,7 @@ static void perfetto_node(void *data, struct dt_node *node) {
 
 static void perfetto_node_gone(void *data, struct dt_node *node) {
     struct dt_perfetto *s = data;
+    dt_perfetto_end_runs(s, node);
     dt_tracks_node_gone(s->tracks, node);
 }
 
@@ -86,26 +93,6 @@ static void perfetto_process(void *data, struct dt_process *process, int64_t tim
     shown->spawn.track = dt_tracks_child(s->tracks, process->parent, DT_CHILD_EVENTS);
     shown->spawn.time = process->began;
     shown->spawn.parent = g_strdup(dt_tracks_show(s->tracks, process->parent));
-}
-
-/* Returns the flow that the next event of the process ends; 0: it was not spawned, or that event is
-   not its first one. */
-static uint64_t spawn_flow(struct dt_perfetto *s, struct dt_process *process, int64_t time) {
-    struct dt_spawn *spawn = &dt_tracks_shown(s->tracks, process)->spawn;
-    if (!spawn->track)
-        return 0;
-    bool is_flow = time != DT_NO_VALUE && time >= spawn->time;
-    uint64_t name = dt_name(s->packets, "spawn"), flow = is_flow ? ++s->last_flow : 0;
-    dt_event_begin(s->packets, DT_EVENT_INSTANT, spawn->track, spawn->time, DT_CATEGORY_spawn);
-    dt_event_name(s->packets, name);
-    dt_arg_text(s->packets, DT_ARG_parent, spawn->parent);
-    dt_arg_text(s->packets, DT_ARG_child, dt_tracks_show(s->tracks, process));
-    if (flow)
-        dt_event_flow(s->packets, flow);
-    dt_event_end(s->packets);
-    spawn->track = 0;
-    g_clear_pointer(&spawn->parent, g_free);
-    return flow;
 }
 
 static void perfetto_process_named(void *data, struct dt_process *process, int64_t time) {
@@ -135,79 +122,9 @@ static void perfetto_process_gone(void *data, struct dt_process *process) {
     struct dt_perfetto *s = data;
     if (!process->of_sink)
         return;
-    spawn_flow(s, process, DT_NO_VALUE);
+    dt_perfetto_end_states(s, process);
+    dt_perfetto_spawn_flow(s, process, DT_NO_VALUE);
     dt_tracks_process_gone(s->tracks, process);
-}
-
-/* -- Who runs, states ------------------------------------------------------------------ */
-
-static uint64_t show_number(struct dt_perfetto *s, struct dt_process *process) {
-    struct dt_shown *shown = dt_tracks_shown(s->tracks, process);
-    return dt_name_cached(s->packets, &shown->name, dt_tracks_show(s->tracks, process));
-}
-
-/* The slice of a scheduler: which process it ran. */
-static void write_run(struct dt_perfetto *s, const struct dt_interval *i) {
-    uint64_t track = dt_tracks_scheduler(s->tracks, i->scheduler, i->begin, i->end);
-    uint64_t name = show_number(s, i->process);
-    dt_perfetto_begin_slice(s, track, i->begin, DT_CATEGORY_schedule, name);
-    dt_arg_text(s->packets, DT_ARG_pid, i->process->pid);
-    dt_arg_text(s->packets, DT_ARG_in, i->in);
-    dt_arg_text(s->packets, DT_ARG_out, i->out);
-    dt_event_end(s->packets);
-    if (i->state == DT_STATE_COLLECTING) {
-        name = dt_name(s->packets, dt_state_names[i->state]);
-        dt_perfetto_begin_slice(s, track, i->begin, DT_CATEGORY_collect, name);
-        dt_event_end(s->packets);
-        dt_perfetto_end_slice(s, track, i->end);
-    }
-    dt_perfetto_end_slice(s, track, i->end);
-}
-
-static void write_state(struct dt_perfetto *s, const struct dt_interval *i, int64_t begin) {
-    uint64_t flow = spawn_flow(s, i->process, begin);
-    uint64_t track = dt_tracks_process(s->tracks, i->process);
-    uint64_t name = dt_name(s->packets, dt_state_names[i->state]);
-    dt_perfetto_begin_slice(s, track, begin, DT_CATEGORY_state, name);
-    if (flow)
-        dt_event_flow_end(s->packets, flow);
-    dt_arg_text(s->packets, DT_ARG_in, i->in);
-    dt_arg_text(s->packets, DT_ARG_out, i->out);
-    if (i->scheduler)
-        dt_arg_text(s->packets, DT_ARG_scheduler, i->scheduler->name);
-    if (i->inferred)
-        dt_arg_true(s->packets, DT_ARG_inferred);
-    if (i->is_open)
-        dt_arg_true(s->packets, DT_ARG_open);
-    if (i->state == DT_STATE_COLLECTING) {
-        if (i->is_major)
-            dt_arg_true(s->packets, DT_ARG_major);
-        dt_arg_int(s->packets, DT_ARG_reclaimed_words, (int64_t)i->reclaimed);
-        dt_arg_int(s->packets, DT_ARG_heap_words, (int64_t)i->heap);
-        dt_arg_int(s->packets, DT_ARG_old_heap_words, (int64_t)i->old_heap);
-    }
-    dt_event_end(s->packets);
-    dt_perfetto_end_slice(s, track, i->end);
-}
-
-static void perfetto_interval(void *data, const struct dt_interval *i) {
-    struct dt_perfetto *s = data;
-    struct dt_shown *shown = dt_tracks_shown(s->tracks, i->process);
-    bool runs = dt_is_busy(i->state);
-    int64_t begin = MAX(i->begin, shown->last_state);
-    if (i->state == DT_STATE_UNKNOWN || i->end < begin)
-        return;
-    /* Between its runs a port has nothing to wait for. */
-    bool is_idle = i->process->kind == DT_PORT && i->state == DT_STATE_WAITING;
-    if (!runs && (!s->has_waiting || i->end == begin || is_idle))
-        return;
-    write_state(s, i, begin);
-    shown->last_state = i->end;
-    if (!runs)
-        return;
-    shown->run += i->end - begin;
-    if (i->scheduler)
-        write_run(s, i);
 }
 
 /* -- Calls ----------------------------------------------------------------------------- */
@@ -228,7 +145,7 @@ static void perfetto_call_begin(void *data, struct dt_frame *frame) {
     if (shown->apart)
         return;
     int64_t begin = call_time(shown, frame);
-    uint64_t flow = spawn_flow(s, frame->process, begin);
+    uint64_t flow = dt_perfetto_spawn_flow(s, frame->process, begin);
     uint64_t track = dt_tracks_child(s->tracks, frame->process, DT_CHILD_CALLS);
     dt_perfetto_begin_slice(s, track, begin, DT_CATEGORY_call, dt_name(s->packets, frame->entry));
     if (flow)
@@ -341,7 +258,7 @@ const struct dt_sink dt_sink_perfetto = {
     .process_named = perfetto_process_named,
     .process_exited = perfetto_process_exited,
     .process_gone = perfetto_process_gone,
-    .interval = perfetto_interval,
+    .interval = dt_perfetto_interval,
     .mailbox = dt_perfetto_mailbox,
     .call_begin = perfetto_call_begin,
     .call_end = perfetto_call_end,

@@ -7,6 +7,7 @@
 struct dt_perfetto {
     struct dt_packets *packets;
     struct dt_tracks *tracks;
+    GHashTable *runs; /* struct dt_scheduler -> struct dt_thin */
     bool has_messages, has_waiting, has_text;
     bool has_clock;
     uint64_t last_flow, last_correlation;

@@ -1,5 +1,6 @@
 #include "perfetto/tracks.h"
 
+#include "perfetto/kinds.h"
 #include "shared/texts.h"
 
 enum {
@@ -47,6 +48,7 @@ struct group {
 
 struct dt_tracks {
     struct dt_packets *packets;
+    struct dt_track_kinds *kinds;
     uint64_t last;     /* track */
     GHashTable *pids;  /* of nodes: taken */
     GHashTable *seen;  /* hash of node and pid of a process -> its instances */
@@ -83,6 +85,7 @@ static void shown_free(void *data) {
 struct dt_tracks *dt_tracks_new(struct dt_packets *packets) {
     struct dt_tracks *t = g_new0(struct dt_tracks, 1);
     t->packets = packets;
+    t->kinds = dt_track_kinds_new(packets);
     t->pids = g_hash_table_new(NULL, NULL);
     t->seen = g_hash_table_new(NULL, NULL);
     t->shown = g_hash_table_new_full(NULL, NULL, shown_free, NULL);
@@ -94,6 +97,7 @@ struct dt_tracks *dt_tracks_new(struct dt_packets *packets) {
 void dt_tracks_free(struct dt_tracks *t) {
     if (!t)
         return;
+    dt_track_kinds_free(t->kinds);
     g_hash_table_destroy(t->pids);
     g_hash_table_destroy(t->seen);
     g_hash_table_destroy(t->shown);
@@ -173,6 +177,7 @@ void dt_tracks_node_gone(struct dt_tracks *t, struct dt_node *node) {
     struct shown_node *n = node->of_sink;
     if (!n)
         return;
+    dt_track_kinds_end(t->kinds, node);
     write_node(t, n);
     node->of_sink = NULL;
     g_ptr_array_remove(t->nodes, n);
@@ -353,7 +358,7 @@ static uint64_t parent_of(struct dt_tracks *t, const struct dt_process *process,
     return group->track;
 }
 
-static char *describe(const struct dt_process *process) {
+static char *describe(const struct dt_process *process, uint64_t thinned) {
     GString *about = g_string_new(process->pid);
     if (*process->label)
         g_string_append_printf(about, ", label %s", process->label);
@@ -362,6 +367,9 @@ static char *describe(const struct dt_process *process) {
     if (process->parent)
         g_string_append_printf(about, ", %s %s", process->kind == DT_PORT ? "owned by" : "child of",
                                process->parent->show);
+    if (thinned)
+        g_string_append_printf(about, "; %" G_GUINT64_FORMAT " short intervals are merged",
+                               thinned);
     return g_string_free(about, false);
 }
 
@@ -370,14 +378,15 @@ void dt_tracks_process_gone(struct dt_tracks *t, struct dt_process *process) {
     if (!s)
         return;
     if (s->track) {
-        g_autofree char *about = describe(process);
-        dt_track_write(t->packets, &(struct dt_track){.uuid = s->track,
-                                                      .parent = parent_of(t, process, s->run),
-                                                      .name = dt_tracks_show(t, process),
-                                                      .description = about,
-                                                      .rank = -(s->run / 1000),
-                                                      .is_ordered = true,
-                                                      .is_alone = true});
+        g_autofree char *about = describe(process, s->states.thinned);
+        const struct dt_track track = {.uuid = s->track,
+                                       .parent = parent_of(t, process, s->run),
+                                       .name = dt_tracks_show(t, process),
+                                       .description = about,
+                                       .rank = -(s->run / 1000),
+                                       .is_ordered = true,
+                                       .is_alone = true};
+        dt_track_kinds_write(t->kinds, process, &track, &t->last);
     }
     process->of_sink = NULL;
     g_hash_table_remove(t->shown, s);

@@ -5,7 +5,7 @@
  *           ├─ processes ─┬─ a process: its states
  *           │             │    ├─ calls, spans, server calls, requests, messages, events
  *           │             │    └─ mailbox
- *           │             └─ a group ── processes
+ *           │             └─ a group ── processes; those of one kind ── processes
  *           ├─ ports, other nodes ── as processes
  *           ├─ counters ── a counter, ...
  *           └─ log, marks, VM events, lost events
@@ -20,6 +20,7 @@
 
 #include "perfetto/lanes.h"
 #include "perfetto/packets.h"
+#include "perfetto/thin.h"
 #include "shared/told.h"
 
 /* Tracks of a node. */
@@ -64,6 +65,7 @@ struct dt_shown {
     uint64_t child[DT_CHILDREN];
     struct dt_track_lanes lanes[DT_CHILDREN];
     struct dt_spawn spawn;
+    struct dt_thin states;
     int64_t run;          /* ns; orders processes */
     int64_t last_state;   /* the end of the last state written */
     int64_t first_call;   /* the begin of the first call written */

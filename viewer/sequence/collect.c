@@ -183,6 +183,7 @@ void dt_sequence_process_gone(void *of, struct dt_process *process) {
 void dt_sequence_message_gone(void *of, struct dt_message *m) {
     struct dt_sequence *s = of;
     int64_t time = m->sent != DT_NO_VALUE ? m->sent : m->delivered;
+    s->messages++;
     if (!is_in_time(s, time) || (s->label && strcmp(s->label, m->label) != 0))
         return;
     struct end from = {m->from, *m->timer ? m->timer : "unknown"};

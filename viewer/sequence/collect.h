@@ -21,6 +21,7 @@ struct dt_sequence {
     GHashTable *others;  /* text -> struct dt_party: receivers that are no process */
     GPtrArray *nodes;    /* names, by number */
     GArray *steps;       /* struct dt_step, by time */
+    uint64_t messages;   /* all that were recorded */
     uint64_t left_out;
     struct dt_file *file; /* of sink.c, whose data is the diagram */
 };

@@ -5,7 +5,7 @@
 #include "shared/term.h"
 #include "shared/texts.h"
 
-enum { TEXT_CHARS = 80, NAME_CHARS = 60 };
+enum { TEXT_CHARS = 80, NAME_CHARS = 60, REMARK_CHARS = 200 };
 
 /* Mermaid reads no quotes: it has entities, #59; for a semicolon. What its grammar, HTML or
  * mathematics ($$) could take for their own becomes one; control characters become spaces. */
@@ -103,7 +103,7 @@ static void step(GString *to, const struct dt_step *step) {
                                          : "\n");
 }
 
-void dt_sequence_mermaid(struct dt_sequence *s, GString *to) {
+void dt_sequence_mermaid(struct dt_sequence *s, const char *nothing, GString *to) {
     g_autoptr(GPtrArray) parties = g_ptr_array_new();
     for (guint i = 0; i < s->steps->len; i++) {
         number(g_array_index(s->steps, struct dt_step, i).from, parties);
@@ -113,6 +113,11 @@ void dt_sequence_mermaid(struct dt_sequence *s, GString *to) {
     if (s->left_out)
         g_string_append_printf(to, "    %%%% %" G_GUINT64_FORMAT " later messages are left out\n",
                                s->left_out);
+    if (nothing) {
+        g_string_append(to, "    participant p1 as nothing to show\n    Note over p1: ");
+        put(to, nothing, REMARK_CHARS);
+        g_string_append_c(to, '\n');
+    }
     participants(to, s, parties);
     for (guint i = 0; i < s->steps->len; i++)
         step(to, &g_array_index(s->steps, struct dt_step, i));

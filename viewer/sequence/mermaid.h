@@ -4,6 +4,7 @@
 
 #include "sequence/collect.h"
 
-void dt_sequence_mermaid(struct dt_sequence *sequence, GString *to);
+/* `nothing`: why there are no steps, or NULL. */
+void dt_sequence_mermaid(struct dt_sequence *sequence, const char *nothing, GString *to);
 
 #endif

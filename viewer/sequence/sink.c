@@ -1,6 +1,7 @@
 /* The sink `sequence`: its parameters, and what it collects and writes. */
 #include "sequence/collect.h"
 #include "sequence/mermaid.h"
+#include "shared/nothing.h"
 
 enum { PATH, PROCESSES, LABEL, FROM, TO, LIMIT };
 
@@ -76,11 +77,21 @@ static void *start(const union dt_value *values, GError **error) {
     return s;
 }
 
+/* Why there is nothing to show, and what to do. */
+static const char *nothing(const struct dt_sequence *s) {
+    return s->messages == 0
+               ? "no messages were recorded: record the group messages, while processes send some"
+               : "no message matches the parameters: try without one of processes, label, from "
+                 "and to";
+}
+
 static bool finish(void *of, const struct dt_model *model, GError **error) {
     (void)model;
     struct dt_sequence *s = of;
     g_autoptr(GString) text = g_string_new(NULL);
-    dt_sequence_mermaid(s, text);
+    if (s->steps->len == 0)
+        dt_nothing(nothing(s));
+    dt_sequence_mermaid(s, s->steps->len == 0 ? nothing(s) : NULL, text);
     return dt_file_finish(&s->file, text, error);
 }
 

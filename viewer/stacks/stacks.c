@@ -283,6 +283,21 @@ static void walk(const struct dt_stacks_frame *frame, GPtrArray *names, dt_stack
     }
 }
 
+static void note_any(const char *const *names, unsigned depth, uint64_t ns, void *data) {
+    (void)names, (void)depth, (void)ns;
+    *(bool *)data = true;
+}
+
+bool dt_stacks_are_empty(const struct dt_stacks *stacks) {
+    bool is_any = false;
+    dt_stacks_each(stacks, note_any, &is_any);
+    return !is_any;
+}
+
+void dt_stacks_remark(struct dt_stacks *stacks, const char *remark) {
+    below(stacks, stacks->root, remark)->own = 1;
+}
+
 void dt_stacks_each(const struct dt_stacks *stacks, dt_stacks_visit *each, void *data) {
     g_autoptr(GPtrArray) names = g_ptr_array_new();
     walk(stacks->root, names, each, data);

@@ -37,6 +37,11 @@ void dt_stacks_process_gone(void *s, struct dt_process *process);
     .call_begin = dt_stacks_call_begin, .call_end = dt_stacks_call_end,                            \
     .interval = dt_stacks_interval, .process_gone = dt_stacks_process_gone
 
+/* Whether no stack has any time. */
+bool dt_stacks_are_empty(const struct dt_stacks *stacks);
+/* Adds a stack of one frame that has a remark, so that an empty picture shows it. */
+void dt_stacks_remark(struct dt_stacks *stacks, const char *remark);
+
 /* Each stack that has time of its own, the outermost frame first; brothers by name. Names are valid
  * until the call's end. */
 typedef void dt_stacks_visit(const char *const *names, unsigned depth, uint64_t ns, void *data);

@@ -10,7 +10,7 @@ from typing import Dict, List, Optional
 from dyntrace_command.children import end_with_parent
 from dyntrace_command.failures import Failure, user_name
 from dyntrace_command.recording import is_ctf_2, metadata
-from dyntrace_command.sinks import SINKS
+from dyntrace_command.sinks import sink_of, written
 from dyntrace_command.terminal import clean, last_lines, say, size
 from dyntrace_command.tools import own_data, tool, tool_version
 
@@ -23,6 +23,9 @@ def draw(folders: List[str], output: Optional[str], params: Dict[str, str]) -> N
                           preexec_fn=end_with_parent)
     # Whoever reads standard output may have enough of it: `dyntrace view FOLDER | head`.
     if done.returncode in (0, -signal.SIGPIPE):
+        # A picture that has nothing to show says why, and what to do.
+        for line in re.findall(r"^dyntrace: .*", done.stderr, re.M):
+            say(clean(line))
         return
     if done.returncode == -signal.SIGINT:
         raise KeyboardInterrupt
@@ -56,15 +59,10 @@ def view_command(folders: List[str], output: Optional[str], params: Dict[str, st
     if tool_version(babeltrace2) < (2, 1) and any(map(is_ctf_2, folders)):
         raise Failure("old_tool", tool="babeltrace2", version="2.0", needed="2.1", package="babeltrace2",
                       why="for recordings of LTTng 2.15")
-    sink = SINKS[".txt" if output in (None, "-") else os.path.splitext(str(output))[1]]
+    _, sink = sink_of(output)
     params = {**sink.params, **params, "path": output or "-"}
     return [babeltrace2, f"--plugin-path={place}", *folders, f"--component=sink.dyntrace.{sink.component}",
-            "--params=" + ",".join(f"{key}={quoted(value)}" for key, value in params.items())]
-
-
-def quoted(text: str) -> str:
-    """Returns the text as a string of babeltrace2's parameters."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+            "--params=" + ",".join(written(sink, name, value) for name, value in params.items())]
 
 
 def readable(folders: List[str]) -> List[str]:

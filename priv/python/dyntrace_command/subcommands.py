@@ -12,7 +12,7 @@ from dyntrace_command import VERSION, arguments
 from dyntrace_command.address import RELAY_PORT
 from dyntrace_command.columns import COLUMNS
 from dyntrace_command.events import EVENT_GROUPS
-from dyntrace_command.sinks import SINKS
+from dyntrace_command.sinks import PARAMS, SINKS, chosen, described, value_of
 
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5"
 
@@ -57,7 +57,11 @@ NODE_HELP = "a node's name, the part before @, or its process number; not needed
 NODE = argument("node", nargs="?", metavar="NODE", help=NODE_HELP)
 EVENTS = argument("--events", type=arguments.event_groups, default=[], metavar="GROUP,...",
                   help=f"record only these: {', '.join(EVENT_GROUPS)} (default: all)")
+
 PICTURES = "; ".join(f"{extension}: {sink.what}" for extension, sink in SINKS.items())
+# Options that set parameters of pictures; kinds of pictures may share one.
+OF_PICTURES = [argument(option, action="append", metavar=value_of(option), help=described(option))
+               for option in dict.fromkeys(param.option for param in PARAMS)]
 
 SUBCOMMANDS = {
     "nodes": Subcommand("the Erlang VMs of this host, and who traces them", [
@@ -124,7 +128,8 @@ SUBCOMMANDS = {
         argument("-o", "--output", type=arguments.sink_file, metavar="FILE", help=f"{PICTURES} (default: the report on "
                  "the terminal)"),
         argument("--no-clock-correction", dest="clock_correction", action="store_false", help="leave the times of "
-                 "several hosts as they are recorded")],
+                 "several hosts as they are recorded"),
+        *OF_PICTURES],
         "view.view"),
 }
 
@@ -152,6 +157,12 @@ def parsed(words: Sequence[str]) -> argparse.Namespace:
     options = whole.parse_args(words)
     if options.command == "run":
         options.arguments = extra
+    if options.command == "view":
+        given = {of.names[0]: getattr(options, of.names[0].strip("-")) for of in OF_PICTURES}
+        try:
+            options.params = chosen(options.output, {option: values for option, values in given.items() if values})
+        except ValueError as mistake:
+            whole.error(f"view: {mistake}")
     if options.command == "snapshot" and options.hosts and options.output == "-":
         whole.error("snapshot: -o - is for this host alone")
     if options.command == "request":

@@ -81,6 +81,7 @@ const checks = {
                 return found;
             }),
             labels: await page.$$eval(".labels button", (all) => all.map((label) => label.textContent)),
+            charts: await page.$$eval("#load h4", (all) => all.map((title) => title.textContent)),
             when: await page.$eval(".when", (element) => element.textContent),
             sequence: await page.$$eval(".sequence .head text", (all) => all.map((one) => one.textContent)),
             findings: await page.$$eval(".findings .text", (all) => all.map((element) => element.textContent)),

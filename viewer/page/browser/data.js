@@ -1,4 +1,4 @@
-// What the page holds: {title, report, timeline, flame}, of which any part may be missing.
+// What the page holds: {title, report, timeline, flame, counters}, of which any part may be missing.
 //
 // Lists of the timeline are flat arrays of numbers, FIELDS of each per element. They become columns here, whose times
 // are ns since the recording's begin.
@@ -25,6 +25,7 @@ export function load() {
         report,
         timeline,
         flame: raw.flame ?? null,
+        counters: raw.counters ?? [],
         begin: timeline.begin,
         length: timeline.length,
     };
@@ -40,19 +41,26 @@ function split(flat, fields) {
 
 function columns(raw) {
     const strings = raw.strings ?? [""];
+    // A row of several processes has no number of its own: none of the recording is below 0.
     const processes = (raw.processes ?? []).map((process, index) => ({
+        number: -1 - index,
+        pid: "",
         ...process,
         index,
         show: process.show || process.name || process.pid,
         intervals: intervals(process.intervals),
     }));
     const rows = processes.filter((process) => process.intervals.size > 0 || process.row);
+    for (const row of rows) if (row.members) row.numbers = new Set();
+    for (const { fold, number } of processes) if (fold !== undefined) processes[fold].numbers?.add(number);
     return {
         begin: raw.begin ? BigInt(raw.begin) : null,
         length: raw.length ?? 0,
         text: (n) => strings[n] ?? "",
         processes,
         rows,
+        // The process whose row a process stands in: its own, or that of its kind.
+        rowOf: (index) => processes[index]?.fold ?? index,
         byNumber: new Map(processes.map((process) => [process.number, process])),
         messages: split(raw.messages, ["from", "to", "sent", "delivered", "matched", "text", "dead"]),
         covered: raw.covered ?? [],
@@ -109,6 +117,11 @@ export function readable(message) {
     if (cast) return "cast: " + cast[1];
     const reply = new RegExp(String.raw`^\{${tag},(.*)\}$`, "s").exec(message);
     return reply ? "reply: " + reply[1] : message;
+}
+
+// Whether a process of the report is the chosen one, or one of those that the chosen row stands for.
+export function isChosen(chosen, process) {
+    return !!process && (chosen.numbers?.has(process.number) || process.number === chosen.number);
 }
 
 // A process of the report or the timeline as people call it: its name, else its label or initial call, else its pid.

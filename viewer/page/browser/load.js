@@ -2,11 +2,13 @@
 
 import uPlot from "uplot";
 import { label, ticks } from "./axis.js";
+import { counterCharts } from "./counters.js";
 import { colour, h, plain, svg } from "./dom.js";
 import { count } from "./format.js";
 import { on, range, setRange } from "./shared.js";
 
 const HEIGHT = 92;
+const FIRST = 2; // charts of counters that come before those of events
 const AXIS = 46; // as in style.css
 
 const CHARTS = [
@@ -33,7 +35,9 @@ const digits = (value) =>
         ? "–"
         : value < 10
           ? value.toFixed(value < 0.1 && value > 0 ? 3 : 2)
-          : count(value);
+          : value < 1e6
+            ? count(value)
+            : (value / 1e6).toFixed(value < 1e8 ? 1 : 0) + "M";
 
 export class Load {
     constructor(data) {
@@ -42,19 +46,15 @@ export class Load {
         this.load = load;
         this.zero = load.begin - (data.begin === null ? (recording?.begin ?? load.begin) : Number(data.begin));
         this.plots = [];
-        const several = load.nodes.length > 1;
-        this.charts = load.nodes
-            .flatMap((node) =>
-                CHARTS.map((chart) => ({
-                    ...chart,
-                    node,
-                    where: several ? plain(node.node) : "",
-                    series: chart.series.filter(
-                        ({ field }) => Array.isArray(node[field]) && node[field].some((value) => value > 0),
-                    ),
-                })),
-            )
-            .filter((chart) => chart.series.length > 0);
+        this.charts = load.nodes.flatMap((node) => {
+            const where = load.nodes.length > 1 ? plain(node.node) : "";
+            const sampled = data.counters.find((one) => one.node === node.node);
+            const counters = sampled ? counterCharts(sampled) : [];
+            return [...counters.slice(0, FIRST), ...this.ofEvents(node), ...counters.slice(FIRST)].map((chart) => ({
+                ...chart,
+                where,
+            }));
+        });
         this.element = h("div", { class: "charts" });
         on("theme", () => this.draw());
         on("range", () => this.mark());
@@ -65,6 +65,26 @@ export class Load {
                 this.draw();
             }
         }).observe(this.element);
+    }
+
+    // What the recorded events of a node say.
+    ofEvents(node) {
+        const { step_ns } = this.load;
+        return CHARTS.map(({ title, rate, series }) => ({
+            title,
+            stepped: true,
+            series: series
+                .filter(({ field }) => Array.isArray(node[field]) && node[field].some((value) => value > 0))
+                .map(({ field, ...more }) => ({
+                    ...more,
+                    values: node[field].map((value) => (value === null || !rate ? value : (value * 1e9) / step_ns)),
+                })),
+        }))
+            .filter(({ series }) => series.length > 0)
+            .map((chart) => ({
+                ...chart,
+                times: chart.series[0].values.map((_, n) => this.zero + (n + 0.5) * step_ns),
+            }));
     }
 
     get empty() {
@@ -98,29 +118,22 @@ export class Load {
     }
 
     inWords(chart) {
-        const { step_ns } = this.load;
-        const scale = chart.rate ? 1e9 / step_ns : 1;
         return (
             `${[chart.title, chart.where].filter(Boolean).join(", ")}, over time. ` +
             chart.series
-                .map(({ field, name }) => {
-                    const values = chart.node[field].map((value) => (value ?? 0) * scale);
-                    const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-                    return `${name}: mean ${digits(mean)}, most ${digits(Math.max(...values))}`;
+                .map(({ name, values }) => {
+                    const known = values.filter((value) => value !== null);
+                    const mean = known.reduce((sum, value) => sum + value, 0) / known.length;
+                    return `${name}: mean ${digits(mean)}, most ${digits(Math.max(...known))}`;
                 })
                 .join("; ")
         );
     }
 
     plot(chart, place, keys, sync, last) {
-        const { step_ns } = this.load;
-        const scale = chart.rate ? 1e9 / step_ns : 1;
         const width = place.clientWidth - AXIS;
-        const steps = Math.max(...chart.series.map(({ field }) => chart.node[field].length));
-        const values = chart.series.map(({ field }) =>
-            chart.node[field].map((value) => (value === null ? null : value * scale)),
-        );
-        const times = Array.from({ length: steps }, (_, n) => this.zero + (n + 0.5) * step_ns);
+        const { times } = chart;
+        const values = chart.series.map((series) => series.values);
         const shown = chart.series.map(({ name, stroke, dash }, n) => {
             const value = h("b", {}, `max ${digits(Math.max(...values[n].map((v) => v ?? 0)))}`);
             keys.append(
@@ -201,8 +214,8 @@ export class Load {
                         stroke: colour(stroke),
                         width: 1.5,
                         dash,
-                        points: { show: false },
-                        paths: uPlot.paths.stepped({ align: 1 }),
+                        points: { show: times.length < 3 },
+                        paths: chart.stepped ? uPlot.paths.stepped({ align: 1 }) : uPlot.paths.linear(),
                         fill: fill ? colour(stroke) + "30" : undefined,
                     })),
                 ],

@@ -75,6 +75,14 @@ function processLink(process) {
 // `places`: the tables and sections that the page has, by the report's key.
 export function findings(data, places) {
     const found = data.report.findings ?? [];
+    if (!data.report.recording.events)
+        return h(
+            "p",
+            { class: "note" },
+            "Nothing to show: the recording has no events of dyntrace. Record while the node works, and look with ",
+            h("code", {}, "dyntrace nodes"),
+            " whether it has started the application.",
+        );
     if (found.length === 0) return h("p", { class: "note" }, "Nothing in this recording stands out.");
     return h(
         "ul",
@@ -111,24 +119,32 @@ export function lacks(data) {
         sentences.push(
             `The recording has no events of these kinds: ${absent.join(", ")}. What they would tell is missing here.`,
         );
+    if (absent.includes("calls") && data.report.recording)
+        sentences.push("Functions are traced by the option “functions” of the application, docs/configuration.md.");
     if (summary) sentences.push(...summarised(summary));
     return sentences;
 }
 
 function summarised(summary) {
     const { processes, rows, rows_most, intervals, intervals_kept, merged, messages, messages_kept } = summary;
+    const { folds = 0, folded = 0 } = summary;
     const said = [];
-    if (rows === rows_most && rows < processes)
-        said.push(`The timeline shows the ${count(rows)} most interesting of ${count(processes)} processes and ports.`);
-    else if (rows < processes)
+    const shown = rows - folds + folded;
+    if (rows === rows_most && shown < processes)
         said.push(
-            `The timeline shows ${count(rows)} of ${count(processes)} processes and ports: the others did nothing ` +
+            `The timeline shows the ${count(shown)} most interesting of ${count(processes)} processes and ports.`,
+        );
+    else if (shown < processes)
+        said.push(
+            `The timeline shows ${count(shown)} of ${count(processes)} processes and ports: the others did nothing ` +
                 "in the recording.",
         );
+    if (folds > 0)
+        said.push(`Of these, ${count(folded)} short-lived ones share ${count(folds)} rows, by kind ("× 62").`);
     if (merged > 0)
         said.push(
-            `Of their ${count(intervals)} intervals, ${count(merged)} short ones are merged with their neighbours; ` +
-                "the longest are as recorded.",
+            `Of their ${count(intervals)} intervals, ${count(merged)} short ones are merged with their neighbours, ` +
+                "in the rows that have the most; the longest are as recorded.",
         );
     else if (intervals_kept < intervals) said.push(`It has ${count(intervals_kept)} of ${count(intervals)} intervals.`);
     if (messages_kept < messages)

@@ -1,7 +1,8 @@
 // The report's tables. docs/report.md describes the rows.
 
+import { placeOf, TOTALS } from "./counters.js";
 import { cut, h, plain } from "./dom.js";
-import { nameOf } from "./data.js";
+import { isChosen, nameOf } from "./data.js";
 import { bytes, count, duration, local, since, UNKNOWN } from "./format.js";
 import { choose, goTo } from "./shared.js";
 import { Table } from "./table.js";
@@ -85,7 +86,7 @@ class Columns {
 const about =
     (...fields) =>
     (row, process) =>
-        fields.some((field) => row[field]?.number === process.number);
+        fields.some((field) => isChosen(process, row[field]));
 
 // Whether any row knows the field, and whether it is more than 0 in any.
 const known = (rows, field) => rows.some((row) => row[field] !== null && row[field] !== undefined && row[field] !== "");
@@ -222,7 +223,7 @@ function tables(data) {
             sort: "At",
             up: true,
             concerns: (row, process) =>
-                about("process")(row, process) || (row.linked ?? []).some((linked) => linked.number === process.number),
+                about("process")(row, process) || (row.linked ?? []).some((linked) => isChosen(process, linked)),
             columns: [
                 c.time("At", "time"),
                 c.process("Process", "process"),
@@ -297,15 +298,24 @@ function tables(data) {
         counters: {
             title: "Counters of the VM",
             rows: counters.filter(({ min, max }) => min !== 0 || max !== 0),
-            note: counters.some(({ min, max }) => min === 0 && max === 0) && "Those that were always 0 are left out.",
             sort: "Counter",
+            note: counters.some(({ min, max }) => min === 0 && max === 0) && "Those that were always 0 are left out.",
             columns: [
-                c.text("Counter", "name", { className: "short" }),
+                // Sorted by what is looked at first, not by the alphabet.
+                c.text("Counter", "name", {
+                    value: ({ name }) => placeOf(name) + name,
+                    filter: ({ name }) => name,
+                    show: ({ name }) => cut(name, 100),
+                    className: "short",
+                }),
                 node(),
                 c.text("Unit", "unit", { className: "short" }),
-                counter("Least", "min"),
-                counter("Most", "max"),
-                counter("Last", "last"),
+                counter("Least", ({ name, min }) => (TOTALS.has(name) ? null : min)),
+                counter("Most", ({ name, max }) => (TOTALS.has(name) ? null : max)),
+                counter("Last", ({ name, last }) => (TOTALS.has(name) ? null : last)),
+                counter("Per second", (row) => (TOTALS.has(row.name) ? perSecond(data, row) : null), {
+                    help: "Of what is counted since the node's start: how much it grew",
+                }),
             ],
         },
         log: {
@@ -330,12 +340,20 @@ function tables(data) {
     };
 }
 
-const counter = (title, field) => ({
+const counter = (title, value, more = {}) => ({
     title,
     number: true,
-    value: (row) => row[field] ?? null,
-    show: (row, value) => (row.unit === "bytes" ? bytes(value) : count(value)),
+    value,
+    show: (row, shown) => (row.unit === "bytes" ? bytes(shown) : count(shown)),
+    ...more,
 });
+
+// From the first sample to the last one.
+function perSecond(data, { node, min, max }) {
+    const times = data.counters.find((one) => one.node === node)?.times ?? [];
+    const seconds = (times.at(-1) - times[0]) / 1e9;
+    return seconds > 0 ? (max - min) / seconds : null;
+}
 
 // {key: Table} of those that have rows.
 export function reportTables(data) {

@@ -108,7 +108,7 @@ export class Sequence {
     start(number) {
         const { messages, processes, byNumber } = this.of;
         const process = byNumber.get(number);
-        if (!process) return;
+        if (!process || process.members) return;
         const counts = new Map();
         for (let n = 0; n < messages.size; n++) {
             const other =
@@ -195,7 +195,7 @@ export class Sequence {
         this.add.replaceChildren(
             h("option", { value: "" }, "add a process"),
             ...processes
-                .filter((process) => !this.participants.includes(process))
+                .filter((process) => !process.members && !this.participants.includes(process))
                 .slice(0, 2000)
                 .map((process) => h("option", { value: process.index }, cut(process.show, 80))),
         );

@@ -15,11 +15,23 @@ const ORDERS = {
     group: ["by group", (a, b) => (a.group ?? "").localeCompare(b.group ?? "") || a.index - b.index],
 };
 
-// The indexes of marks, spans or exits by their process; those of none have the key NaN.
-function byProcess(list) {
+// The indexes of marks, spans or exits by the row of their process; those of none have the key NaN.
+function byRow(list, rowOf) {
     const found = new Map();
-    list.process.forEach((process, n) => (found.get(process) ?? found.set(process, []).get(process)).push(n));
+    list.process.forEach((process, n) => {
+        const row = rowOf(process);
+        (found.get(row) ?? found.set(row, []).get(row)).push(n);
+    });
     return found;
+}
+
+const isPort = (row) => row.kind === "port";
+
+// How many processes and ports these rows show: "62 processes, 3 ports".
+function inWords(rows) {
+    const ports = rows.filter(isPort).length;
+    const processes = rows.reduce((sum, row) => sum + (row.members ?? 1), 0) - ports;
+    return count(processes) + " processes" + (ports > 0 ? `, ${count(ports)} ports` : "");
 }
 
 export class Timeline {
@@ -31,9 +43,9 @@ export class Timeline {
         this.order = "activity";
         this.words = "";
         this.slack = this.longestFlight();
-        this.marksOf = byProcess(this.of.marks);
-        this.spansOf = byProcess(this.of.spans);
-        this.exitsOf = byProcess(this.of.exits);
+        this.marksOf = byRow(this.of.marks, this.of.rowOf);
+        this.spansOf = byRow(this.of.spans, this.of.rowOf);
+        this.exitsOf = byRow(this.of.exits, this.of.rowOf);
         this.element = this.build();
         this.layout();
         on("range", () => this.redraw());
@@ -186,14 +198,15 @@ export class Timeline {
                     !this.words ||
                     `${row.show} ${row.pid} ${row.group ?? ""} ${row.node ?? ""}`.toLowerCase().includes(this.words),
             )
-            .sort(ORDERS[this.order][1]);
-        if (process) this.rows.sort((a, b) => (b.number === process.number) - (a.number === process.number));
-        this.lanes = new Map(this.rows.map((row, n) => [row.index, n]));
+            .sort((a, b) => isPort(a) - isPort(b) || ORDERS[this.order][1](a, b));
+        const own = process && this.rowNumber(process.number);
+        if (process) this.rows.sort((a, b) => (b.number === own) - (a.number === own));
+        const lanes = new Map(this.rows.map((row, n) => [row.index, n]));
+        this.lanes = new Map(this.of.processes.map(({ index }) => [index, lanes.get(this.of.rowOf(index))]));
         this.corner.textContent =
             this.rows.length === this.of.rows.length
-                ? count(this.rows.length) +
-                  (this.of.rows.some((row) => row.kind === "port") ? " processes and ports" : " processes")
-                : `${count(this.rows.length)} of ${count(this.of.rows.length)}`;
+                ? inWords(this.rows)
+                : `${count(this.rows.length)} of ${count(this.of.rows.length)} rows`;
         this.labels.replaceChildren(
             this.corner,
             ...this.rows.map((row, n) => {
@@ -203,12 +216,14 @@ export class Timeline {
                     {
                         type: "button",
                         "aria-pressed": String(process?.number === row.number),
+                        class: isPort(row) && n > 0 && !isPort(this.rows[n - 1]) && "first-port",
                         title: plain(
                             [
                                 row.show,
                                 row.show.includes(row.pid) ? "" : row.pid,
                                 row.group && "of " + row.group,
                                 row.node && "on " + row.node,
+                                row.members && "at each time the busiest state of them",
                             ]
                                 .filter(Boolean)
                                 .join(", "),
@@ -241,13 +256,23 @@ export class Timeline {
         return this.nodes.indexOf(node) + 1;
     }
 
+    // Of the row that a process stands in.
+    rowNumber(number) {
+        const { processes, byNumber, rowOf } = this.of;
+        return processes[rowOf(byNumber.get(number)?.index)]?.number ?? number;
+    }
+
+    // The rows of a process and of those that it exchanges messages with.
     partners(number) {
-        const { messages, processes, byNumber } = this.of;
-        const index = byNumber.get(number)?.index;
-        const close = new Set([number]);
+        const { messages, processes, rowOf } = this.of;
+        const own = this.rowNumber(number);
+        const row = (index) => processes[rowOf(index)]?.number;
+        const close = new Set([own]);
         for (let n = 0; n < messages.size; n++) {
-            if (messages.from[n] === index && processes[messages.to[n]]) close.add(processes[messages.to[n]].number);
-            if (messages.to[n] === index && processes[messages.from[n]]) close.add(processes[messages.from[n]].number);
+            const from = row(messages.from[n]),
+                to = row(messages.to[n]);
+            if (from === own && to !== undefined) close.add(to);
+            if (to === own && from !== undefined) close.add(from);
         }
         return close;
     }
@@ -283,7 +308,7 @@ export class Timeline {
         painter.grid();
         for (let n = first; n < last; n++) {
             const row = this.rows[n];
-            if (row.number === chosen.process?.number) {
+            if (chosen.process && row.number === this.rowNumber(chosen.process.number)) {
                 paper.fillStyle = this.ink["accent-soft"];
                 paper.fillRect(0, top(n), width, ROW);
             }
@@ -358,7 +383,7 @@ export class Timeline {
             this.shown.textContent = `${since(range.begin, length)} to ${since(range.end, length)}${messages}`;
             this.canvas.setAttribute(
                 "aria-label",
-                `Timeline of ${count(this.rows.length)} processes, ` +
+                `Timeline of ${inWords(this.rows)}, ` +
                     `${duration(length)} from ${since(range.begin, length)}${messages}. A table below has the same.`,
             );
             this.describe();

@@ -6,6 +6,7 @@ from dyntrace_command.pictures import draw
 
 def view(options: argparse.Namespace) -> None:
     """Prints the report, or makes a file and prints its name."""
-    draw(options.folders, options.output, {} if options.clock_correction else {"clocks": "recorded"})
+    clocks = {} if options.clock_correction else {"clocks": "recorded"}
+    draw(options.folders, options.output, {**clocks, **options.params})
     if options.output not in (None, "-"):
         print(options.output)

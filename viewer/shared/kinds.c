@@ -1,0 +1,32 @@
+#include "shared/kinds.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Short is less than this part of the recording. */
+enum { SHORT_PART = 4 };
+
+bool dt_is_short_lived(const struct dt_process *process, int64_t whole) {
+    return process->kind != DT_FOREIGN && process->began != DT_NO_VALUE &&
+           process->ended != DT_NO_VALUE && process->ended - process->began < whole / SHORT_PART;
+}
+
+/* Labels of one kind differ in numbers and texts: {rabbit_reader,<<"127.0.0.1:59732 -> ...">>}.
+   Each port of a pool has another owner. */
+char *dt_kind_of(const struct dt_process *process) {
+    int label = (int)strcspn(process->label, "0123456789<\"#");
+    const struct dt_process *parent = process->kind == DT_PORT ? NULL : process->parent;
+
+    if (!*process->initial && !*process->name && label == 0)
+        return NULL;
+    return g_strdup_printf("%u %u %" PRIu64 " %s %.*s %s", process->kind,
+                           process->node ? process->node->number : 0, parent ? parent->number : 0,
+                           process->initial, label, process->label,
+                           *process->initial ? "" : process->name);
+}
+
+char *dt_kind_show(const char *name, const char *initial, unsigned members) {
+    const char *shown = *name ? name : initial;
+
+    return g_strdup_printf("%s × %u", *shown ? shown : "processes", members);
+}
