@@ -489,7 +489,7 @@ views(Folder, Config) ->
     {ok, Written} = file:read_file(Folder ++ ".txt"),
     ?assertEqual(Written, Terminal),
     {1, None} = test_command:run(["view", ?config(priv_dir, Config) ++ "/nothing"]),
-    ?assertMatch({match, _}, re:run(None, "has no recording of LTTng")).
+    ?assertMatch({match, _}, re:run(None, "there is no folder .*/nothing\n  next: ")).
 
 %% A crash in these seconds is in the findings, and in the page.
 report(Config) ->
@@ -707,6 +707,12 @@ failures(Config) ->
              {4, here("mount -t tmpfs tmpfs /dev; mknod /dev/null c 1 3"), ["record", os_pid, "-o", Folder ++ "/bare"],
               "there is no /dev/shm.*\n  next: as root: `mkdir"},
              {1, "", ["record", os_pid, "-o", "/proc/nowhere"], "can't be written.*\n  next: write elsewhere"},
+             %% Before the recording, which would take long.
+             {1, "", ["report", os_pid, "--seconds", "9999", "-o", "/nowhere/page.html"],
+              "^dyntrace: /nowhere/page.html can't be written: there is no folder /nowhere\n  next: write elsewhere"},
+             {1, ["env -C '", Folder, "' unshare --mount sh -c 'mount -o bind,ro . . && cd \"$PWD\" && exec \"$@\"' sh"],
+              ["report", os_pid, "--seconds", "9999"],
+              "^dyntrace: .* can't be written: Read-only file system\n  next: write elsewhere: `-o FILE`"},
              {5, "", ["record", "nobody_has_this_name"],
               "there is no Erlang VM nobody_has_this_name\n  next: `dyntrace nodes"},
              {5, "", ["report", test_node:os_pid(Plain)],

@@ -16,7 +16,7 @@ import time
 from typing import List, NamedTuple, Optional, Sequence
 
 from dyntrace_command.children import Interrupted
-from dyntrace_command.failures import Failure
+from dyntrace_command.failures import Failure, user_name
 from dyntrace_command.files import (MB, NEEDED_AT_START, RESERVE, check_room, folder_size, has_room, own_folder,
                                     read_regular)
 from dyntrace_command.lttng import daemon_of
@@ -193,6 +193,36 @@ def packets(path: str) -> List[int]:
 def metadata(folder: str) -> List[str]:
     """Returns the files that describe events, one per recording below the folder."""
     return [os.path.join(path, "metadata") for path, _, names in os.walk(folder) if "metadata" in names]
+
+
+def check_recording(folder: str) -> None:
+    """Raises Failure unless there is a recording that can be read in the folder or below it."""
+    if not os.path.lexists(folder):
+        raise Failure("no_folder", folder=folder)
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        raise Failure("no_such_kind", folder=folder)
+    refused: List[OSError] = []
+    found = False
+    for path, _, names in os.walk(folder, onerror=refused.append):
+        found = found or bool(names)
+        refused += [PermissionError(13, "Permission denied", file) for file in
+                    (os.path.join(path, name) for name in names if name == "metadata") if not os.access(file, os.R_OK)]
+    if refused:
+        raise unreadable(folder, refused[0])
+    if not found:
+        raise Failure("empty_folder", folder=folder)
+    if not metadata(folder):
+        raise Failure("no_recording", folder=folder)
+
+
+def unreadable(folder: str, error: OSError) -> Failure:
+    """Returns the failure of a folder that can't be read, or has such a file or folder."""
+    path = str(error.filename or folder)
+    try:
+        owner = user_name(os.lstat(path).st_uid)
+    except OSError:
+        owner = "another user"
+    return Failure("unreadable", folder=path, why=error.strerror, owner=owner)
 
 
 def is_ctf_2(folder: str) -> bool:

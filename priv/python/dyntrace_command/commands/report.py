@@ -4,7 +4,8 @@ import os
 import time
 
 from dyntrace_command.children import temporary_folder
-from dyntrace_command.files import new_folder
+from dyntrace_command.failures import Failure
+from dyntrace_command.files import checked_output, new_folder
 from dyntrace_command.node import pick
 from dyntrace_command.pictures import draw, findings, require_viewer
 from dyntrace_command.recording import file_stem, record_nodes
@@ -15,11 +16,14 @@ from dyntrace_command.terminal import say
 def report(options: argparse.Namespace) -> None:
     """Makes a page, unless another kind of picture is named."""
     node = pick(options.node)
-    output = options.output or f"{file_stem([node])}.html"
-    # What is missing for the picture is found before the recording.
+    # What is missing for the picture, or wrong with its place, is found before the recording.
     require_viewer("RECORDING")
+    output = checked_output(options.output or f"{file_stem([node])}.html")
     with temporary_folder() as temporary:
         folder = new_folder(options.keep or os.path.join(temporary, "recording"))
+        if folder == output:
+            os.rmdir(folder)
+            raise Failure("not_writable", folder=output, why="--keep names the same")
         os.chmod(temporary, 0o711)
         say(record_nodes([node], Wanted(folder, groups=options.events), options.seconds).summary())
         title = f"{node.node}, {time.strftime('%Y-%m-%d %H:%M:%S')}"

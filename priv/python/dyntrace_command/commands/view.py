@@ -1,11 +1,13 @@
 """`dyntrace view`: one picture of recordings."""
 import argparse
 
+from dyntrace_command.files import checked_output
 from dyntrace_command.pictures import draw
 
 
 def view(options: argparse.Namespace) -> None:
     """Prints the report, or makes a file and prints its name."""
-    draw(options.folders, options.output, {} if options.clock_correction else {"clocks": "recorded"})
-    if options.output not in (None, "-"):
-        print(options.output)
+    output = options.output and checked_output(options.output)
+    draw(options.folders, output, {} if options.clock_correction else {"clocks": "recorded"})
+    if output not in (None, "-"):
+        print(output)
