@@ -9,7 +9,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [elf, container, files, bpftrace, program, all_files_run].
+    [elf, container, files, bpftrace, request, program, all_files_run].
 
 %% Those of libraries that somebody made who means ill.
 elf(_) ->
@@ -23,6 +23,9 @@ files(_) ->
 
 bpftrace(_) ->
     passes("test_bpftrace").
+
+request(_) ->
+    passes("test_request").
 
 program(_) ->
     passes("test_program").

@@ -1,13 +1,14 @@
 """bpftrace's programs, its output, and its end."""
 import contextlib
 import io
+import shlex
 import signal
 import subprocess
 import unittest
 from typing import List, Optional
 from unittest import mock
 
-from dyntrace_command.bpftrace import Bpftrace, Line, Names, begins_with, program_text, text
+from dyntrace_command.bpftrace import Bpftrace, Line, Messages, Names, begins_with, messages_of, program_text, text
 from dyntrace_command.failures import Failure
 
 
@@ -57,6 +58,36 @@ class NotEnded(unittest.TestCase):
             raise ValueError("before")
         self.assertIn("bpftrace (process 4711) was killed and has not ended yet\n  next: wait", said.getvalue())
         self.assertEqual(self.signals, self.stuck.signals)
+
+
+class Standard(unittest.TestCase):
+    """What bpftrace says beside the results, and what it says of a failure."""
+
+    LIMIT = "ERROR: Unknown error -1: couldn't set RLIMIT_MEMLOCK for bpftrace. If your program is not loading, you can " \
+        "try \"ulimit -l 8192\" to fix the problem"
+    SYMBOLS = "Could not read symbols from /sys/kernel/debug/tracing/available_filter_functions: No such file or directory"
+    REAL = "ERROR: Error attaching probe: 'usdt:/x:a:b'"
+
+    def said(self, script: str) -> str:
+        """What is shown of a program's messages."""
+        shown = io.StringIO()
+        with contextlib.redirect_stderr(shown):
+            messages = Messages()
+            status = messages.start_with(["/bin/sh", "-c", script]).wait()
+            messages.end(failed=status != 0)
+        return shown.getvalue()
+
+    def test_noise(self) -> None:
+        """It is not shown, unless it may be the cause of a failure."""
+        printed = "".join(f"echo {shlex.quote(line)} >&2; " for line in (self.LIMIT, "", self.SYMBOLS, self.REAL))
+        self.assertEqual(f"{self.REAL}\n", self.said(printed))
+        self.assertEqual(f"{self.REAL}\n{self.LIMIT}\n{self.SYMBOLS}\n", self.said(printed + "exit 1"))
+        self.assertEqual("\\x1b[31m evil\n", self.said("printf '\\033[31m evil' >&2"))
+
+    def test_failure(self) -> None:
+        """Its cause is the real one, if there is one."""
+        self.assertEqual([self.REAL], messages_of([self.LIMIT, self.REAL, self.SYMBOLS]))
+        self.assertEqual([self.LIMIT], messages_of([self.LIMIT]))
 
 
 class Programs(unittest.TestCase):

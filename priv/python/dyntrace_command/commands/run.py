@@ -12,8 +12,8 @@ import sys
 import time
 from typing import Callable, Dict, Optional
 
-from dyntrace_command.bpftrace import check_alone, end_bpftrace, only_of, quiet_option, require_bpftrace
-from dyntrace_command.children import Interrupted, end_with_parent
+from dyntrace_command.bpftrace import Messages, check_alone, end_bpftrace, only_of, quiet_option, require_bpftrace
+from dyntrace_command.children import Interrupted
 from dyntrace_command.failures import Failure
 from dyntrace_command.node import pick
 from dyntrace_command.terminal import clean, say
@@ -37,7 +37,8 @@ def run(options: argparse.Namespace) -> int:
     say(clean(" ".join(map(shlex.quote, [*begin, node.outside(), *end]))))
     sys.stdout.flush()
     before = node.enabled_probes()
-    process = subprocess.Popen([*begin, library, *end], preexec_fn=end_with_parent)
+    messages = Messages()
+    process = messages.start_with([*begin, library, *end])
     with Interrupted() as interrupted:
         if options.seconds:
             wait_for(process, interrupted, ATTACHED_S, lambda: node.enabled_probes() != before)
@@ -45,6 +46,7 @@ def run(options: argparse.Namespace) -> int:
         if not node.lives():
             say(f"dyntrace: {node.show()} has ended")
         status = end_bpftrace(process)
+    messages.end(failed=status != 0)
     if status > 0 and only:
         check_alone(node, bpftrace, "bpftrace's message is above")
     return status
