@@ -9,7 +9,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [elf, container, files, bpftrace, request, program, all_files_run].
+    [elf, container, files, bpftrace, request, examined, program, all_files_run].
 
 %% Those of libraries that somebody made who means ill.
 elf(_) ->
@@ -26,6 +26,9 @@ bpftrace(_) ->
 
 request(_) ->
     passes("test_request").
+
+examined(_) ->
+    passes("test_examined").
 
 program(_) ->
     passes("test_program").

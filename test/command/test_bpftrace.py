@@ -63,9 +63,9 @@ class NotEnded(unittest.TestCase):
 class Standard(unittest.TestCase):
     """What bpftrace says beside the results, and what it says of a failure."""
 
-    LIMIT = "ERROR: Unknown error -1: couldn't set RLIMIT_MEMLOCK for bpftrace. If your program is not loading, you can " \
-        "try \"ulimit -l 8192\" to fix the problem"
-    SYMBOLS = "Could not read symbols from /sys/kernel/debug/tracing/available_filter_functions: No such file or directory"
+    LIMIT = "ERROR: Unknown error -1: couldn't set RLIMIT_MEMLOCK for bpftrace. If your program is not loading, you " \
+        "can try \"ulimit -l 8192\" to fix the problem"
+    SYMBOLS = "Could not read symbols from /sys/kernel/debug/tracing/available_events: No such file or directory"
     REAL = "ERROR: Error attaching probe: 'usdt:/x:a:b'"
 
     def said(self, script: str) -> str:

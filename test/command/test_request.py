@@ -24,8 +24,8 @@ def steps_of(*rows: str) -> List[Step]:
     """Steps, written as `kind us source target text`."""
     found = []
     for row in rows:
-        kind, us, source, target, *text = row.split(" ", 4)
-        found.append(Step(kind, int(us) * 1000, source, target, 0, "".join(text)))
+        kind, when, source, target, *text = row.split(" ", 4)
+        found.append(Step(kind, int(when) * 1000, source, target, 0, "".join(text)))
     return found
 
 
@@ -34,7 +34,7 @@ def shown(steps: List[Step]) -> List[str]:
     return [f"{step.kind} {step.ns // 1000} {step.source} {step.target} {step.text}" for step in steps]
 
 
-CALL = [f"call 0 <1> - shop:buy/1", f"send 10 <1> till {call('<1>', REF)}", f"receive 20 <1> <2> {call('<1>', REF)}",
+CALL = ["call 0 <1> - shop:buy/1", f"send 10 <1> till {call('<1>', REF)}", f"receive 20 <1> <2> {call('<1>', REF)}",
         f"send 90 <2> <1> {answer(REF)}", f"receive 95 <2> <1> {answer(REF)}", "return 100 <1> - shop:buy/1"]
 CAST = ["call 0 <1> - shop:buy/1", "send 10 <1> queue {'$gen_cast',store}", "return 20 <1> - shop:buy/1",
         "receive 30 <1> <3> {'$gen_cast',store}", "send 800 <3> <1> {'$gen_cast',confirm}",
@@ -124,8 +124,8 @@ class Lines(unittest.TestCase):
 
     def test_both_ends(self) -> None:
         """A message is the same where less of its text is known."""
-        sent, received = steps_of(f"send 1 <5> b {'x' * 100}", f"receive 2 <5> <6> {'x' * 63}")
-        self.assertEqual(sent.message(), received.message())
+        ends = steps_of(f"send 1 <5> b {'x' * 100}", f"receive 2 <5> <6> {'x' * 63}")
+        self.assertEqual(ends[0].message(), ends[1].message())
 
 
 if __name__ == "__main__":

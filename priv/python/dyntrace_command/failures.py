@@ -35,6 +35,8 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
               "root, where /proc hides the processes of others (hidepid)"),
     "no_such_node": (NO_NODE, "there is no Erlang VM {node}", "`dyntrace nodes` lists the VMs of this host"),
     "several_nodes": (NO_NODE, "several nodes have dyntrace: {nodes}", "name one: `dyntrace {command} {first}`"),
+    "same_name": (NO_NODE, "several nodes are called {node}: {nodes}", "name one by its number: `dyntrace {command} "
+                  "{first}`"),
     "no_library": (NO_NODE, "process {pid} ({name}) has not loaded dyntrace's library",
                    "in the node, type `application:ensure_all_started(dyntrace).`; if that is an error, add the "
                    "dependency dyntrace and restart the node"),

@@ -36,8 +36,8 @@ class Inference:
     """Takes the steps in the order of their times."""
 
     def __init__(self) -> None:
-        # The processes of the request; those that work on a message; the references of calls.
-        self.on: Set[str] = set()
+        # Processes whose messages are of the request; those that work on a message; the references of calls.
+        self.members: Set[str] = set()
         self.busy: Set[str] = set()
         self.calls: Set[str] = set()
         # Messages that are not received yet.
@@ -54,13 +54,13 @@ class Inference:
         if self.root is not None:
             return False
         self.root = step.source
-        self.on.add(step.source)
+        self.members.add(step.source)
         return True
 
     def of_send(self, step: Step) -> bool:
         """A process of the request goes on, unless it answers somebody else."""
         call, answer = CALL.match(step.text), ANSWER.match(step.text)
-        if step.source not in self.on or answer and answer.group(1) not in self.calls:
+        if step.source not in self.members or answer and answer.group(1) not in self.calls:
             return False
         if call:
             self.calls.add(call.group(1))
@@ -73,7 +73,7 @@ class Inference:
         if self.under_way[step.message()] == 0:
             return False
         self.under_way[step.message()] -= 1
-        self.on.add(step.target)
+        self.members.add(step.target)
         self.busy.add(step.target)
         return True
 
@@ -82,7 +82,7 @@ class Inference:
         if self.has_returned:
             return False
         self.has_returned = True
-        self.on.discard(step.source)
+        self.members.discard(step.source)
         self.busy.discard(step.source)
         return True
 

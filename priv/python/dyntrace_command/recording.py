@@ -16,11 +16,12 @@ import time
 from typing import List, NamedTuple, Optional, Sequence
 
 from dyntrace_command.children import Interrupted
+from dyntrace_command.examined import NAMELESS, examine, lost_text
 from dyntrace_command.failures import Failure, user_name
 from dyntrace_command.files import (MB, NEEDED_AT_START, RESERVE, check_room, folder_size, has_room, own_folder,
                                     read_regular)
 from dyntrace_command.lttng import daemon_of
-from dyntrace_command.node import Node
+from dyntrace_command.node import Node, left_out
 from dyntrace_command.session import Session, Wanted, buffer_size
 from dyntrace_command.terminal import Progress, say, size
 
@@ -35,18 +36,20 @@ EMPTY_BITS = 128 * 8
 
 
 class Recorded(NamedTuple):
-    """The numbers of a recording: events, lost events, bytes; None if unknown."""
+    """The numbers of a recording, None if unknown: events, lost ones as people read it, bytes. And what has to be said
+    of it."""
     events: Optional[int]
-    lost: Optional[int]
+    lost: str
     bytes: Optional[int]
+    remarks: List[str]
 
     def summary(self) -> str:
-        """Returns the numbers as a line."""
+        """Returns what has to be said, and the numbers as a line."""
         parts = [] if self.events is None else [f"{self.events} events"]
-        parts.append(f"lost {'?' if self.lost is None else self.lost}")
+        parts.append(f"lost {self.lost}")
         if self.bytes is not None:
             parts.append(size(self.bytes))
-        return "recorded: " + ", ".join(parts)
+        return "\n".join([*self.remarks, "recorded: " + ", ".join(parts)])
 
 
 def file_stem(chosen: Sequence[Node]) -> str:
@@ -93,8 +96,10 @@ class Watch:
             self.progress.end()
         if self.session.wanted.snapshot:
             self.session.take_snapshot()
+        # What the nodes leave out they say while they are recorded.
+        withheld = [f"{node.show()} could not trace {text}" for node in self.session.nodes for text in left_out(node)]
         self.session.stop()
-        return self.result()
+        return self.result(withheld)
 
     def introduction(self, seconds: Optional[float]) -> str:
         """Returns a sentence: what is recorded, and what ends it."""
@@ -143,15 +148,17 @@ class Watch:
                 raise self.not_started(folder)
         self.progress.show("  ".join(parts))
 
-    def result(self) -> Recorded:
+    def result(self, withheld: List[str]) -> Recorded:
         """Counts what was recorded, after the end."""
         lasts, lost, folder = self.lasts(), self.session.lost(), self.session.wanted.folder
         if folder is None:
-            return Recorded(None, lost, None)
-        events = count_events(folder)
+            return Recorded(None, lost_text(lost), None, withheld)
+        found = examine([folder]) if has_events(folder) else None
+        events = found.events if found else count_events(folder)
         if not events and (events == 0 or not has_events(folder)):
             raise self.not_started(folder, lasts)
-        return Recorded(events, lost, folder_size(folder))
+        return Recorded(events, found.lost_text() if found else lost_text(lost), folder_size(folder),
+                        ([NAMELESS] if found and not found.has_names else []) + withheld)
 
     def not_started(self, folder: str, lasts: Optional[float] = None) -> Failure:
         """Removes the folder; returns the failure of a recording without events."""

@@ -21,6 +21,8 @@ from dyntrace_command.timeline import Step, from_its_begin, show_timeline, step_
 QUIET_S = 2
 SETTLED_S = 0.5
 STEPS_MOST = 400
+# bpftrace takes seconds to attach on a busy host, and the program five more at most until it is ready.
+READY_S = 30
 TAKEN_MOST = 10 * STEPS_MOST
 
 
@@ -40,7 +42,8 @@ def awaited(options: argparse.Namespace) -> Awaited:
     if options.next:
         module, name = options.next.split(":", 1)
         return Awaited("next", {"ENTRY": begins_with("arg1", f"{options.next}/")}, inferred,
-                       f"a call of {options.next}", "no_call", {"function": options.next, "module": module, "name": name})
+                       f"a call of {options.next}", "no_call",
+                       {"function": options.next, "module": module, "name": name})
     return Awaited("label", {"LABEL": text(options.label)}, exact, f"messages with the label {options.label}",
                    "no_request", {"label": options.label})
 
@@ -73,7 +76,7 @@ def collect(node: Node, wanted: Awaited, names: Names, seconds: float) -> List[S
         is_ready = False
         last = time.monotonic()
         while not interrupted.happened.is_set() and node.lives() \
-                and time.monotonic() - last < patience(found, names, seconds):
+                and time.monotonic() - last < patience(found, names, seconds) + (0 if is_ready else READY_S):
             if not select.select([bpftrace], [], [], 0.1)[0]:
                 continue
             lines = [line.fields for line in bpftrace.lines()]
@@ -93,9 +96,11 @@ def collect(node: Node, wanted: Awaited, names: Names, seconds: float) -> List[S
 
 
 def patience(found: Request, names: Names, seconds: float) -> float:
-    """Returns for how many seconds without another step of the request it is waited, after its end or for it. Names may come after it: the node
+    """Returns for how many seconds it is waited for another step of the request. Its names may come after it: the node
     tells them when it begins to follow."""
-    if not found.steps or not found.has_returned:
+    if not found.steps:
+        return seconds
+    if not found.has_returned:
         return max(seconds, QUIET_S)
     return SETTLED_S if found.is_over and knows(names, found.steps) else QUIET_S
 
