@@ -8,7 +8,7 @@ from typing import Callable, Iterator, Tuple
 from unittest import mock
 
 from dyntrace_command.failures import Failure
-from dyntrace_command.files import checked_output, numbered_folder
+from dyntrace_command.files import checked_output, new_file, numbered_folder
 from dyntrace_command.recording import check_recording
 
 
@@ -62,6 +62,15 @@ class Outputs(unittest.TestCase):
             with self.subTest(path), self.assertRaises(Failure) as raised:
                 checked_output(path)
             self.assertIn(f"can't be written: {why}\n  next: write elsewhere", raised.exception.text)
+
+    def test_same_second(self) -> None:
+        """Each has a file of its own; it stays if somebody has written it."""
+        page = f"{self.place}/page.html"
+        with new_file(page) as first, new_file(page) as second:
+            self.assertEqual((page, f"{self.place}/page-2.html"), (first, second))
+            with open(second, "w", encoding="ascii") as file:
+                file.write("page")
+        self.assertEqual(["page-2.html"], os.listdir(self.place))
 
     def test_folder_was_removed(self) -> None:
         """The current one."""

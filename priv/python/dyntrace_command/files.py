@@ -129,6 +129,25 @@ def checked_output(path: str) -> str:
         raise Failure("not_writable", folder=folder, why=error.strerror) from None
 
 
+@contextlib.contextmanager
+def new_file(path: str) -> Iterator[str]:
+    """Yields a file of that name or, where others have it, of that name and a number: commands that begin in the same
+    second have files of their own. It is empty, and is removed at the end if it still is."""
+    stem, extension = os.path.splitext(path)
+    for number in itertools.count(2):
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            break
+        except FileExistsError:
+            path = f"{stem}-{number}{extension}"
+    try:
+        yield path
+    finally:
+        with contextlib.suppress(OSError):
+            if os.path.getsize(path) == 0:
+                os.unlink(path)
+
+
 def remove_empty(folder: Optional[str]) -> None:
     """Removes the folder if no file is below it."""
     if folder and not any(names for _, _, names in os.walk(folder)):

@@ -1,12 +1,14 @@
 """`dyntrace report`: records for some seconds and makes a picture, with what the report finds."""
 import argparse
+import contextlib
 import os
 import time
+from typing import Iterator
 
 from dyntrace_command.children import temporary_folder
 from dyntrace_command.failures import Failure
-from dyntrace_command.files import checked_output, new_folder
-from dyntrace_command.node import pick
+from dyntrace_command.files import checked_output, new_file, new_folder
+from dyntrace_command.node import Node, pick
 from dyntrace_command.pictures import draw, findings, require_viewer
 from dyntrace_command.recording import file_stem, record_nodes
 from dyntrace_command.session import Wanted
@@ -18,8 +20,7 @@ def report(options: argparse.Namespace) -> None:
     node = pick(options.node)
     # What is missing for the picture, or wrong with its place, is found before the recording.
     require_viewer("RECORDING")
-    output = checked_output(options.output or f"{file_stem([node])}.html")
-    with temporary_folder() as temporary:
+    with output_of(options, node) as output, temporary_folder() as temporary:
         folder = new_folder(options.keep or os.path.join(temporary, "recording"))
         if folder == output:
             os.rmdir(folder)
@@ -32,3 +33,13 @@ def report(options: argparse.Namespace) -> None:
             print(findings(folder))
         if output != "-":
             print(output)
+
+
+@contextlib.contextmanager
+def output_of(options: argparse.Namespace, node: Node) -> Iterator[str]:
+    """Yields the absolute path of the file that is named, or of a page in the current folder; `-` as it is."""
+    if options.output:
+        yield checked_output(options.output)
+        return
+    with new_file(checked_output(f"{file_stem([node])}.html")) as page:
+        yield page
