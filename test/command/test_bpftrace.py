@@ -8,7 +8,9 @@ import unittest
 from typing import List, Optional
 from unittest import mock
 
-from dyntrace_command.bpftrace import Bpftrace, Line, Messages, Names, begins_with, messages_of, program_text, text
+from dyntrace_command.bpftrace import (Bpftrace, Line, Messages, Names, begins_with, lost_events, messages_of,
+                                       program_text, text)
+from dyntrace_command.commands.top import Top
 from dyntrace_command.failures import Failure
 
 
@@ -139,6 +141,37 @@ class Output(unittest.TestCase):
             for number in range(10):
                 names.learn(["name", str(number), "", "x"])
         self.assertLessEqual(len(names.of), 3)
+
+    def test_lost_events(self) -> None:
+        """They are counted."""
+        self.assertEqual(17, lost_events({"type": "lost_events", "data": {"events": 17}}))
+        others: List[object] = [None, {"type": "lost_events"}, {"type": "map", "data": {"events": 17}},
+                                {"type": "lost_events", "data": {"events": "17"}}]
+        self.assertEqual([0, 0, 0, 0], [lost_events(message) for message in others])
+
+
+class Frames(unittest.TestCase):
+    """Seconds of `dyntrace top`."""
+
+    FRAME = Line(["frame"], {})
+    ROW = Line([], {"run": {"<0.1.0>": 7}})
+
+    def setUp(self) -> None:
+        node = mock.Mock()
+        node.show.return_value = "shop@vm (1)"
+        self.top = Top(node, "run")
+
+    def test_wait_for_names(self) -> None:
+        """What came before the names is in no frame: its rows would have none."""
+        self.assertEqual([False, False], [self.top.take(line) for line in (self.ROW, self.FRAME)])
+        self.top.take(Line(["name", "<0.1.0>", "shop:init/1", ""], {}))
+        self.assertEqual([False, True], [self.top.take(line) for line in (self.ROW, self.FRAME)])
+        *_, row = self.top.frame(9, None)
+        self.assertRegex(row, r"^ +7 .* <0\.1\.0> shop:init/1$")
+
+    def test_without_names(self) -> None:
+        """Where nobody tells any, two frames are left out."""
+        self.assertEqual([False, False, True], [self.top.take(self.FRAME) for _ in range(3)])
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ other things later, which would be taken for the request's.
 """
 import collections
 import re
-from typing import Counter, List, NamedTuple, Optional, Set
+from typing import Callable, Counter, Dict, List, NamedTuple, Optional, Set
 
 from dyntrace_command.timeline import Step
 
@@ -47,7 +47,7 @@ class Inference:
 
     def belongs(self, step: Step) -> bool:
         """Takes a step and returns whether it belongs to the request."""
-        return bool(getattr(self, "of_" + step.kind)(step))
+        return step.kind in self.KINDS and self.KINDS[step.kind](self, step)
 
     def of_call(self, step: Step) -> bool:
         """The first one is the beginning."""
@@ -85,6 +85,9 @@ class Inference:
         self.members.discard(step.source)
         self.busy.discard(step.source)
         return True
+
+    KINDS: "Dict[str, Callable[[Inference, Step], bool]]" = {
+        "call": of_call, "send": of_send, "receive": of_receive, "return": of_return}
 
     def is_over(self) -> bool:
         """Returns whether nothing of the request is under way."""
