@@ -7,7 +7,10 @@
 
 -record(sources, {results = #{} :: #{dyntrace_source:name() => dyntrace_source:result()},
                   %% The failures that were logged, until the source handles messages from one poll to the next.
-                  failed = #{} :: #{dyntrace_source:name() => {Class :: atom(), Reason :: term()}}}).
+                  failed = #{} :: #{dyntrace_source:name() => {Class :: atom(), Reason :: term()}},
+                  %% Why sources were withheld, as the log has it. It is kept while they are off: consumers attach and
+                  %% detach, and the reason is no news at each of them.
+                  logged = #{} :: #{dyntrace_source:name() => Why :: string()}}).
 
 -opaque sources() :: #sources{}.
 
@@ -39,7 +42,7 @@ new() ->
 %% Returns the failures, too. The next call tries those sources again.
 -spec update(sources(), dyntrace_trace_flags:required(), Enabled :: [atom()], dyntrace_config:config()) ->
           {sources(), [Failure :: term()]}.
-update(#sources{results = Results, failed = Failed}, #{sources := Required}, Enabled, Config) ->
+update(Sources = #sources{results = Results, failed = Failed}, #{sources := Required}, Enabled, Config) ->
     _ = off(maps:without(Required, Results)),
     {New, Failures} =
         lists:foldl(fun(Name, {Before, Failures}) ->
@@ -49,28 +52,22 @@ update(#sources{results = Results, failed = Failed}, #{sources := Required}, Ena
                                     {maps:remove(Name, Before), [{Name, Class, Reason, Stack} | Failures]}
                             end
                     end, {maps:with(Required, Results), []}, Required),
-    {#sources{results = New, failed = maps:without(maps:keys(Results), Failed)}, Failures}.
+    {logged(Sources#sources{results = New, failed = maps:without(maps:keys(Results), Failed)}), Failures}.
 
 polled(Name, Results, Enabled, Config) ->
     Module = maps:get(Name, modules()),
     Before = maps:get(Name, Results, none),
-    Result = case is_set_up(Before) of
-                 false -> Module:on(Enabled, Config);
-                 true -> Module:poll(Enabled, state(Before))
-             end,
-    logged(Name, Result, Before),
-    Result.
+    case is_set_up(Before) of
+        false -> Module:on(Enabled, Config);
+        true -> Module:poll(Enabled, state(Before))
+    end.
 
-%% Once, until it is observed again: the reason may change at each poll.
-logged(Name, Result, Before) ->
-    Logged = maps:from_list(not_observed(Name, Before)),
-    _ = [logger:warning("dyntrace: ~s is not observed: ~ts", [What, Why])
-         || {What, Why} <- not_observed(Name, Result), not is_map_key(What, Logged)],
-    ok.
-
-not_observed(Name, {withheld, Why}) -> [{Name, Why}];
-not_observed(_, {partly, Probes, _}) -> maps:to_list(Probes);
-not_observed(_, _) -> [].
+%% Probes that this release can't tell are no news for a log: info/0 has them.
+logged(Sources = #sources{results = Results, logged = Before}) ->
+    Now = maps:from_list([{Name, Why} || {Name, {withheld, Why}} <- maps:to_list(Results)]),
+    _ = [logger:warning("dyntrace: ~s is not observed: ~ts", [Name, Why])
+         || {Name, Why} <- maps:to_list(Now), maps:get(Name, Before, none) =/= Why],
+    Sources#sources{logged = maps:merge(Before, Now)}.
 
 %% To every source that has set something up: each knows its own messages.
 -spec message(term(), sources()) -> sources().
@@ -94,9 +91,9 @@ state(Result) ->
     element(tuple_size(Result), Result).
 
 -spec stop(sources()) -> sources().
-stop(#sources{results = Results}) ->
+stop(Sources = #sources{results = Results}) ->
     _ = off(Results),
-    #sources{}.
+    Sources#sources{results = #{}, failed = #{}}.
 
 off(Results) ->
     [try (maps:get(Name, modules())):off(state(Result))
@@ -120,4 +117,6 @@ withheld(#sources{results = Results}) ->
 
 why(Name, {paused, Why, _}) -> [{Name, Why}];
 why(Name, {unconfigured, Why}) -> [{Name, Why}];
-why(Name, Result) -> not_observed(Name, Result).
+why(Name, {withheld, Why}) -> [{Name, Why}];
+why(_, {partly, Probes, _}) -> maps:to_list(Probes);
+why(_, _) -> [].

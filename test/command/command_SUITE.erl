@@ -19,8 +19,8 @@ suite() ->
 
 all() ->
     [nodes, own_name, late_name, own_name, no_nodes, several_nodes, other_user,
-     scripts, run_script, script_arguments, one_of_two, top, top_on_a_terminal, request, next_request,
-     default_report, unprivileged, failures, without_tracefs,
+     scripts, run_script, script_arguments, withheld, one_of_two, top, top_on_a_terminal, request, next_request,
+     next_request_of_casts, default_report, unprivileged, failures, without_tracefs,
      hostile_path, hostile_epmd, hostile_folder, scripts_of_a_node,
      killed, stopped, old_python, from_the_node_without_python, from_the_node_wrongly, wrong_arguments, help,
      installed,
@@ -30,7 +30,7 @@ all() ->
 groups() ->
     [{with_a_daemon, [],
       [consumers, container, recording, recording_of_two, no_session_is_left, snapshot, groups_of_events,
-       current_session_stays, report, from_the_node, not_started, disk_full, disk_fills, hostile_names,
+       current_session_stays, report, from_the_node, remarks, not_started, disk_full, disk_fills, hostile_names,
        node_ends, streams, night]}].
 
 init_per_group(with_a_daemon, Config) ->
@@ -156,8 +156,14 @@ late_name(_) ->
               Named = test_node:named("command_early", Epmd),
               Late = test_node:nameless(Epmd),
               {ok, _} = test_node:call(Late, fun() -> net_kernel:start([command_late, shortnames]) end),
-              [?assertMatch(#{<<"node">> := Name}, node_of(test_node:os_pid(Node), listed()))
-               || Node <- [Named, Late], Name <- [test_node:call(Node, fun() -> atom_to_binary(node()) end)]],
+              %% Neither has loaded the library. The command line of the first one has the name of the host, too.
+              [begin
+                   Name = test_node:call(Node, fun() -> atom_to_binary(node()) end),
+                   ?assertMatch(#{<<"node">> := Name, <<"guessed">> := IsGuess},
+                                node_of(test_node:os_pid(Node), listed())),
+                   {0, Text} = test_command:run(["nodes"]),
+                   ?assertMatch({match, _}, re:run(Text, [" ", Name, Mark, " +", "\\d"]))
+               end || {Node, IsGuess, Mark} <- [{Named, false, ""}, {Late, true, " \\(guess\\)"}]],
               [test_node:stop(Node) || Node <- [Named, Late]]
       end).
 
@@ -308,6 +314,25 @@ script_arguments(Config) ->
     ?assertMatch({match, _}, re:run(Output, "arguments: tea 17")),
     {4, NoScript} = test_command:run(["run", "no_such_script", ?config(os_pid, Config)]),
     ?assertMatch({match, _}, re:run(NoScript, "no script no_such_script\n  next: `dyntrace run` lists")).
+
+%% The node says what it can't trace for the script, and the script's results are beside it.
+withheld(Config) ->
+    Monitor = call(Config, fun() ->
+                                   Pid = spawn(fun() -> receive stop -> ok end end),
+                                   _ = erlang:system_monitor(Pid, [busy_port]),
+                                   Pid
+                           end),
+    Command = test_command:start(["run", "vm_events", ?config(os_pid, Config)]),
+    ok = test_command:await("Waiting for the VM's events", Command),
+    Text = call(Config, fun() -> pid_to_list(Monitor) end),
+    case call(Config, fun() -> erlang:system_info(otp_release) end) >= "28" of
+        true -> ok;
+        false -> ok = test_command:await("can't trace system_monitor: " ++ Text ++ " is the system monitor", Command)
+    end,
+    Output = interrupted(Command),
+    %% Messages of bpftrace that say nothing of the results are left out.
+    ?assertEqual(nomatch, re:run(Output, "RLIMIT_MEMLOCK|No such file")),
+    call(Config, fun() -> exit(Monitor, kill) end).
 
 %% Two nodes share the library's file: only the exits of one are counted.
 one_of_two(Config) ->
@@ -469,6 +494,36 @@ current_session_stays(Config) ->
     {0, _} = test_lttng:lttng(Daemon, "destroy ~s", [Mine]),
     test_lttng:stop_daemon(Daemon).
 
+%% What a recording lacks is said before its numbers: names that the node does not tell, functions that are called too
+%% often.
+remarks(Config) ->
+    Node = test_node:start(),
+    ok = test_node:call(Node, fun() -> started([{functions, [{?MODULE, often, 1}]}, {call_budget, 1000},
+                                                {probes, [process_scheduled, function_call]}])
+                              end),
+    Folder = filename:join(?config(folder, Config), "bare"),
+    Command = test_command:start(["record", test_node:os_pid(Node), "-o", Folder]),
+    ok = test_command:await("  lost \\d+ events", Command),
+    until_traced([{node, Node}]),
+    test_node:call(Node, fun() -> spawn(fun() -> often(0) end) end),
+    test_wait:until("the function is cleared", true,
+                    fun() ->
+                            #{following := #{withheld := Withheld}} = test_node:call(Node, fun dyntrace:info/0),
+                            is_map_key(call, Withheld)
+                    end),
+    ok = test_command:signal("INT", Command),
+    {0, Output} = test_command:finish(Command),
+    ?assertMatch({match, _}, re:run(Output, "the recording has no names of processes.*\n  next: .*process_identity\n"
+                                    "nonode@nohost \\(\\d+\\) could not trace call: .*command_SUITE:often/1.*\n"
+                                    "recorded: \\d+ events")),
+    {0, Viewed} = test_command:run(["view", Folder]),
+    ?assertMatch({match, _}, re:run(Viewed, "^dyntrace: the recording has no names of processes")),
+    test_node:stop(Node).
+
+often(N) ->
+    N rem 100 =:= 0 andalso receive after 1 -> ok end,
+    ?MODULE:often(N + 1).
+
 %% -- Pictures ------------------------------------------------------------------------------------
 
 %% Each kind of picture by the extension, and what it begins with.
@@ -486,7 +541,7 @@ views(Folder, Config) ->
     {ok, Written} = file:read_file(Folder ++ ".txt"),
     ?assertEqual(Written, Terminal),
     {1, None} = test_command:run(["view", ?config(priv_dir, Config) ++ "/nothing"]),
-    ?assertMatch({match, _}, re:run(None, "has no recording of LTTng")).
+    ?assertMatch({match, _}, re:run(None, "there is no folder .*/nothing\n  next: ")).
 
 %% A crash in these seconds is in the findings, and in the page.
 report(Config) ->
@@ -648,9 +703,28 @@ next_request(Config) ->
     ?assertMatch({match, _}, re:run(None, "no call of shop:pay .*\n  next: .*"
                                     "dyntrace:follow\\(#{functions => \\[{shop, pay, '_'}\\]}\\)")).
 
+paid({cast, Server}) ->
+    Server ! store,
+    ok;
 paid(Server) ->
     ok = ask(Server, 40),
     ok.
+
+%% The function returns at once; what it has caused goes on in other processes.
+next_request_of_casts(Config) ->
+    Command = test_command:start(["request", ?config(os_pid, Config), "--next", "command_SUITE:paid"]),
+    ok = test_command:await("waiting for a call of command_SUITE:paid", Command),
+    until_traced(Config),
+    ok = call(Config, fun() ->
+                              Last = spawn(fun() -> receive done -> ok end, receive after infinity -> ok end end),
+                              Between = spawn(fun() -> receive store -> receive after 30 -> Last ! done end end end),
+                              ok = paid({cast, Between}),
+                              receive after 100 -> exit(Last, kill), ok end
+                      end),
+    {0, Output} = test_command:finish(Command),
+    ?assertMatch({match, _}, re:run(Output, "-> <[\\d.]+>.*: store\n[^$]*returns from command_SUITE:paid/1\n[^$]*"
+                                    "<[\\d.]+>.* -> <[\\d.]+>.*: done\n[^$]*receives\n")),
+    ?assertEqual(nomatch, re:run(Output, "not seen")).
 
 ask_idle_server(Fun) ->
     Server = spawn(fun server/0),
@@ -722,6 +796,12 @@ failures(Config) ->
              {4, here("mount -t tmpfs tmpfs /dev; mknod /dev/null c 1 3"), ["record", os_pid, "-o", Folder ++ "/bare"],
               "there is no /dev/shm.*\n  next: as root: `mkdir"},
              {1, "", ["record", os_pid, "-o", "/proc/nowhere"], "can't be written.*\n  next: write elsewhere"},
+             %% Before the recording, which would take long.
+             {1, "", ["report", os_pid, "--seconds", "9999", "-o", "/nowhere/page.html"],
+              "^dyntrace: /nowhere/page.html can't be written: there is no folder /nowhere\n  next: write elsewhere"},
+             {1, ["env -C '", Folder, "' ", here("mount -o bind,ro . . && cd \"$PWD\"")],
+              ["report", os_pid, "--seconds", "9999"],
+              "^dyntrace: .* can't be written: Read-only file system\n  next: write elsewhere: `-o FILE`"},
              {5, "", ["record", "nobody_has_this_name"],
               "there is no Erlang VM nobody_has_this_name\n  next: `dyntrace nodes"},
              {5, "", ["report", test_node:os_pid(Plain)],

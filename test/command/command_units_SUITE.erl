@@ -9,7 +9,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [elf, container, files, bpftrace, program, sinks, all_files_run, event_groups].
+    [elf, container, files, bpftrace, request, examined, program, sinks, all_files_run, event_groups].
 
 %% Those of libraries that somebody made who means ill.
 elf(_) ->
@@ -23,6 +23,12 @@ files(_) ->
 
 bpftrace(_) ->
     passes("test_bpftrace").
+
+request(_) ->
+    passes("test_request").
+
+examined(_) ->
+    passes("test_examined").
 
 program(_) ->
     passes("test_program").

@@ -1,13 +1,16 @@
 """bpftrace's programs, its output, and its end."""
 import contextlib
 import io
+import shlex
 import signal
 import subprocess
 import unittest
 from typing import List, Optional
 from unittest import mock
 
-from dyntrace_command.bpftrace import Bpftrace, Line, Names, begins_with, program_text, text
+from dyntrace_command.bpftrace import (Bpftrace, Line, Messages, Names, begins_with, lost_events, messages_of,
+                                       program_text, text)
+from dyntrace_command.commands.top import Top
 from dyntrace_command.failures import Failure
 
 
@@ -59,6 +62,36 @@ class NotEnded(unittest.TestCase):
         self.assertEqual(self.signals, self.stuck.signals)
 
 
+class Standard(unittest.TestCase):
+    """What bpftrace says beside the results, and what it says of a failure."""
+
+    LIMIT = "ERROR: Unknown error -1: couldn't set RLIMIT_MEMLOCK for bpftrace. If your program is not loading, you " \
+        "can try \"ulimit -l 8192\" to fix the problem"
+    SYMBOLS = "Could not read symbols from /sys/kernel/debug/tracing/available_events: No such file or directory"
+    REAL = "ERROR: Error attaching probe: 'usdt:/x:a:b'"
+
+    def said(self, script: str) -> str:
+        """What is shown of a program's messages."""
+        shown = io.StringIO()
+        with contextlib.redirect_stderr(shown):
+            messages = Messages()
+            status = messages.start_with(["/bin/sh", "-c", script]).wait()
+            messages.end(failed=status != 0)
+        return shown.getvalue()
+
+    def test_noise(self) -> None:
+        """It is not shown, unless it may be the cause of a failure."""
+        printed = "".join(f"echo {shlex.quote(line)} >&2; " for line in (self.LIMIT, "", self.SYMBOLS, self.REAL))
+        self.assertEqual(f"{self.REAL}\n", self.said(printed))
+        self.assertEqual(f"{self.REAL}\n{self.LIMIT}\n{self.SYMBOLS}\n", self.said(printed + "exit 1"))
+        self.assertEqual("\\x1b[31m evil\n", self.said("printf '\\033[31m evil' >&2"))
+
+    def test_failure(self) -> None:
+        """Its cause is the real one, if there is one."""
+        self.assertEqual([self.REAL], messages_of([self.LIMIT, self.REAL, self.SYMBOLS]))
+        self.assertEqual([self.LIMIT], messages_of([self.LIMIT]))
+
+
 class Programs(unittest.TestCase):
     """Texts of users and nodes within a program."""
 
@@ -108,6 +141,37 @@ class Output(unittest.TestCase):
             for number in range(10):
                 names.learn(["name", str(number), "", "x"])
         self.assertLessEqual(len(names.of), 3)
+
+    def test_lost_events(self) -> None:
+        """They are counted."""
+        self.assertEqual(17, lost_events({"type": "lost_events", "data": {"events": 17}}))
+        others: List[object] = [None, {"type": "lost_events"}, {"type": "map", "data": {"events": 17}},
+                                {"type": "lost_events", "data": {"events": "17"}}]
+        self.assertEqual([0, 0, 0, 0], [lost_events(message) for message in others])
+
+
+class Frames(unittest.TestCase):
+    """Seconds of `dyntrace top`."""
+
+    FRAME = Line(["frame"], {})
+    ROW = Line([], {"run": {"<0.1.0>": 7}})
+
+    def setUp(self) -> None:
+        node = mock.Mock()
+        node.show.return_value = "shop@vm (1)"
+        self.top = Top(node, "run")
+
+    def test_wait_for_names(self) -> None:
+        """What came before the names is in no frame: its rows would have none."""
+        self.assertEqual([False, False], [self.top.take(line) for line in (self.ROW, self.FRAME)])
+        self.top.take(Line(["name", "<0.1.0>", "shop:init/1", ""], {}))
+        self.assertEqual([False, True], [self.top.take(line) for line in (self.ROW, self.FRAME)])
+        *_, row = self.top.frame(9, None)
+        self.assertRegex(row, r"^ +7 .* <0\.1\.0> shop:init/1$")
+
+    def test_without_names(self) -> None:
+        """Where nobody tells any, two frames are left out."""
+        self.assertEqual([False, False, True], [self.top.take(self.FRAME) for _ in range(3)])
 
 
 if __name__ == "__main__":

@@ -13,10 +13,10 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [every_script_is_here, usage, no_such_library, who_talks, who_sent, messages, names_of_many, calls, call_latency,
-     no_calls, bif_latency, files, ports, cpu, cpu_or_disk, memory, request, gc_pauses, run_queue, spawn_rate, exits,
-     dead_letters, spans, nodes, vm_events,
-     in_a_container, page_bpftrace, page_perf, page_gdb, page_bcc].
+    [every_script_is_here, usage, no_such_library, who_talks, who_sent, messages, names_of_many, names_come_later,
+     calls, call_latency, no_calls, bif_latency, files, ports, cpu, cpu_or_disk, memory, request, gc_pauses, run_queue,
+     spawn_rate, exits, dead_letters, spans, nodes, vm_events, in_a_container, page_bpftrace, page_perf, page_gdb,
+     page_bcc].
 
 init_per_suite(Config) ->
     test_require:tool(test_bpftrace:missing(), Config).
@@ -368,6 +368,35 @@ names_of_many(Config) ->
                fun(_) -> true end),
     ?assertEqual(20, sum(Lines, ["@sent[", From, ", , ", First, ", shop_cart:init/1]"])),
     ?assertEqual(20, sum(Lines, ["@sent[", From, ", , ", Last, ", ]"])).
+
+%% Names come in a dump, after some events: a process has one row, with its name, from the dump's end on. The last rows
+%% say that they are of no whole second.
+names_come_later(Config) ->
+    {Lines, {To, Counted}} =
+        script(messages, Config,
+               fun() ->
+                       To = spawn(fun Loop() -> receive {From, Ref} -> From ! Ref, Loop() end end),
+                       1 = test_trace:trace(To, true, ['receive', ?TRACER]),
+                       Ask = fun(_) -> To ! {self(), Ref = make_ref()}, receive Ref -> ok end end,
+                       lists:foreach(Ask, lists:seq(1, 7)),
+                       ok = dyntrace:report(dump_start, {1, 1}),
+                       lists:foreach(Ask, lists:seq(1, 7)),
+                       identity(To, "shop_db:init/1", ""),
+                       ok = dyntrace:report(dump_end, {1, 1}),
+                       persistent_term:put(test_named, {To, Ask}),
+                       ok
+               end,
+               fun() ->
+                       {To, Ask} = persistent_term:get(test_named),
+                       lists:foreach(Ask, lists:seq(1, 20)),
+                       {test_cases:text(To), 20}
+               end,
+               fun(_) -> true end),
+    Received = fun(Name) -> sum(Lines, ["@received[", To, ", ", Name, "]"]) end,
+    ?assertEqual({Counted, 0}, {Received("shop_db:init/1"), Received("")}),
+    Titles = [Line || <<"-- ", _/binary>> = Line <- Lines],
+    [?assertMatch({match, _}, re:run(Title, "^-- messages in the last \\d+ ms$")) || Title <- lists:droplast(Titles)],
+    ?assertEqual(<<"-- messages since the last block, until the end">>, lists:last(Titles)).
 
 %% The heap's size after a collection equals Erlang's.
 memory(Config) ->

@@ -15,6 +15,7 @@ Each module uses only those of the lines above its own. `tools/imports` reads th
     tools: programs and data that the host has
     bpftrace, link, lttng: one module per tool, and the connection to a relay
     archive, session, timeline: a snapshot as a tar; a session of LTTng; the steps of a request
+    inference, examined: the steps of a request without a token; what a recording has
     hosts, recording: snapshots of several hosts; the recording of some nodes
     pictures: what babeltrace2 makes of recordings
     commands: one module per subcommand

@@ -10,7 +10,7 @@ import re
 import signal
 import subprocess
 import threading
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from dyntrace_command.children import end_with_parent
 from dyntrace_command.failures import Failure
@@ -50,6 +50,66 @@ def quiet_option(bpftrace: str) -> List[str]:
     help_text = subprocess.run([bpftrace, "--help"], check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, universal_newlines=True, errors="replace").stdout
     return ["--no-warnings"] if "--no-warnings" in help_text else []
+
+
+# What bpftrace says on standard error of itself and of the host, and not of the results: each with the reason why it is
+# no failure. It is shown where bpftrace fails after all.
+NOISE = [
+    # A container or an unprivileged kernel keeps the limit. Later kernels do not use it for BPF.
+    re.compile(r"couldn't set RLIMIT_MEMLOCK"),
+    # Without a tracefs, bpftrace does not know the kernel's own functions and events. Probes of a library need none.
+    re.compile(r"Could not read symbols from /"),
+    re.compile(r"/sys/kernel/(debug/)?tracing\b.*No such file"),
+    # It has found no tracefs there. The kernel detaches what bpftrace has attached, when bpftrace ends.
+    re.compile(r"^ERROR: failed to detach probe: "),
+    re.compile(r"^\s*$"),
+]
+
+
+def is_noise(line: str) -> bool:
+    """Returns whether it is a line of bpftrace that says nothing of the results."""
+    return any(pattern.search(line) for pattern in NOISE)
+
+
+def messages_of(lines: Sequence[str]) -> List[str]:
+    """Returns the lines that are no noise; all if there are no others, since they tell the cause then."""
+    return [line for line in lines if not is_noise(line)] or list(lines)
+
+
+class Messages(threading.Thread):
+    """Shows what a bpftrace says on standard error, line by line, but for the noise, which it keeps."""
+
+    # Lines that are kept; a bpftrace may say the same again and again.
+    MOST = 100
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        # A pipe of its own: what waits for the end of bpftrace reads the pipes that Popen makes.
+        self.reading, self.writing = os.pipe()
+        self.noise: List[str] = []
+
+    def start_with(self, command: Sequence[str]) -> "subprocess.Popen[bytes]":
+        """Starts the command, which ends with this one, and reads its messages."""
+        try:
+            process = subprocess.Popen(command, stderr=self.writing, preexec_fn=end_with_parent)
+        finally:
+            os.close(self.writing)
+        self.start()
+        return process
+
+    def run(self) -> None:
+        with open(self.reading, encoding="utf-8", errors="replace") as stream:
+            for line in stream:
+                if not is_noise(line):
+                    say(clean(line.rstrip("\n")))
+                elif len(self.noise) < self.MOST:
+                    self.noise.append(line.rstrip("\n"))
+
+    def end(self, failed: bool) -> None:
+        """Waits for the last line; shows the noise, too, if bpftrace has failed."""
+        self.join(1)
+        for line in filter(None, self.noise if failed else []):
+            say(clean(line))
 
 
 # -- One node of several -----------------------------------------------------------------------------------------------
@@ -137,6 +197,8 @@ class Bpftrace:
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
             preexec_fn=end_with_parent)
         self.errors: List[str] = []
+        # Events that had no room on their way.
+        self.lost = 0
         self.reader = threading.Thread(target=self.read_errors, daemon=True)
         self.reader.start()
         self.rest = b""
@@ -163,14 +225,16 @@ class Bpftrace:
         found = []
         for line in whole:
             with contextlib.suppress(ValueError):
-                found.append(Line.of(json.loads(line.decode("utf-8", "replace"))))
+                message = json.loads(line.decode("utf-8", "replace"))
+                self.lost += lost_events(message)
+                found.append(Line.of(message))
         return found
 
     def ended(self) -> Failure:
         """Returns the failure of a bpftrace that has closed its output."""
         self.process.wait()
         self.reader.join()
-        output = last_lines("\n".join(self.errors))
+        output = last_lines("\n".join(messages_of(self.errors)))
         if self.is_alone and self.process.returncode > 0:
             check_alone(self.node, self.path, f"bpftrace's message: {output}")
         return Failure("bpftrace", output=output)
@@ -196,8 +260,15 @@ class Line(NamedTuple):
         if kind == "printf" and isinstance(data, str):
             return cls(data.rstrip("\n").split("\t"), {})
         if kind == "map" and isinstance(data, dict):
-            return cls([], {name[1:]: values for name, values in data.items()})
+            return cls([], {name[1:]: values for name, values in data.items() if isinstance(values, dict)})
         return cls([], {})
+
+
+def lost_events(message: Any) -> int:
+    """Returns how many events bpftrace says it has lost in a message of JSON; most are about something else."""
+    data = message.get("data") if isinstance(message, dict) and message.get("type") == "lost_events" else None
+    count = data.get("events") if isinstance(data, dict) else None
+    return count if isinstance(count, int) else 0
 
 
 def end_bpftrace(process: "subprocess.Popen[bytes]") -> int:

@@ -35,6 +35,8 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
               "root, where /proc hides the processes of others (hidepid)"),
     "no_such_node": (NO_NODE, "there is no Erlang VM {node}", "`dyntrace nodes` lists the VMs of this host"),
     "several_nodes": (NO_NODE, "several nodes have dyntrace: {nodes}", "name one: `dyntrace {command} {first}`"),
+    "same_name": (NO_NODE, "several nodes are called {node}: {nodes}", "name one by its number: `dyntrace {command} "
+                  "{first}`"),
     "no_library": (NO_NODE, "process {pid} ({name}) has not loaded dyntrace's library",
                    "in the node, type `application:ensure_all_started(dyntrace).`; if that is an error, add the "
                    "dependency dyntrace and restart the node"),
@@ -70,6 +72,12 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
                   "{pid}` shows where it is"),
     "babeltrace2": (FAILED, "babeltrace2 failed: {output}",
                     "is it a whole recording? `babeltrace2 {folder}` prints its events"),
+    "no_folder": (FAILED, "there is no folder {folder}", "name the folder that `dyntrace record` has printed"),
+    "no_such_kind": (FAILED, "{folder} is a file; a recording of LTTng is a folder",
+                     "name the folder that `dyntrace record` has printed"),
+    "unreadable": (NOT_ALLOWED, "{folder} can't be read: {why}; it belongs to {owner}, and you are {user}",
+                   "look at it as its owner or as root: `sudo dyntrace view {folder}`"),
+    "empty_folder": (FAILED, "{folder} is empty", "name the folder that `dyntrace record` has printed"),
     "no_recording": (FAILED, "{folder} has no recording of LTTng: no file `metadata` with text is below it",
                      "name the folder that `dyntrace record` has printed"),
     "exists": (FAILED, "{folder} exists and is not empty", "name another folder (of report: `--keep`)"),

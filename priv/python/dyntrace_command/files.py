@@ -7,6 +7,7 @@ import itertools
 import os
 import shutil
 import stat
+import tempfile
 from typing import Iterator, Optional
 
 from dyntrace_command.failures import Failure, user_name
@@ -96,6 +97,55 @@ def private_folder(name: str) -> str:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise Failure("not_writable", folder=folder, why=f"you are {user_name(os.geteuid())}")
     return folder
+
+
+def checked_output(path: str) -> str:
+    """Returns the absolute path of a file that can be written, which is tried in its folder; `-` as it is. The work
+    that the file is for may take long: what is wrong with its place is said before."""
+    if path == "-":
+        return path
+    try:
+        path = os.path.abspath(path)
+    except FileNotFoundError:
+        raise Failure("not_writable", folder=path, why="the current folder was removed") from None
+    folder = os.path.dirname(path)
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
+    except OSError as error:
+        raise Failure("not_writable", folder=path, why=error.strerror) from None
+    if stat.S_ISDIR(mode):
+        raise Failure("not_writable", folder=path, why="it is a folder")
+    if not stat.S_ISREG(mode):
+        # A pipe or a device is written to as it is; to try that might have effects.
+        return path
+    if not os.path.isdir(folder):
+        raise Failure("not_writable", folder=path, why=f"there is no folder {folder}")
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return path
+    except OSError as error:
+        raise Failure("not_writable", folder=folder, why=error.strerror) from None
+
+
+@contextlib.contextmanager
+def new_file(path: str) -> Iterator[str]:
+    """Yields a file of that name or, where others have it, of that name and a number: commands that begin in the same
+    second have files of their own. It is empty, and is removed at the end if it still is."""
+    stem, extension = os.path.splitext(path)
+    for number in itertools.count(2):
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            break
+        except FileExistsError:
+            path = f"{stem}-{number}{extension}"
+    try:
+        yield path
+    finally:
+        with contextlib.suppress(OSError):
+            if os.path.getsize(path) == 0:
+                os.unlink(path)
 
 
 def remove_empty(folder: Optional[str]) -> None:

@@ -20,6 +20,9 @@ PROVIDER = "org_erlang_dyntrace"
 # Folders of `releases` in which the release's version is looked for.
 RELEASES = 20
 
+# What is withheld in every node of a release, or by default.
+USUAL = ("log", "vm_long_message_queue")
+
 Value = TypeVar("Value")
 
 
@@ -69,11 +72,10 @@ class Node:
 
     def as_json(self) -> Dict[str, object]:
         """Returns what `dyntrace nodes --json` prints; the names are an interface."""
-        return {"pid": self.pid, "container": self.container, "node": self.node, "otp": self.otp,
-                "version": self.version, "consumers": self.consumers and self.consumers._asdict(), "user": self.user,
-                "library": self.library, "following": self.status.said("following"),
-                "withheld": self.status.withheld(),
-                "unknown": self.unknown}
+        return {"pid": self.pid, "container": self.container, "node": self.node, "guessed": is_guessed(self),
+                "otp": self.otp, "version": self.version, "consumers": self.consumers and self.consumers._asdict(),
+                "user": self.user, "library": self.library, "following": self.status.said("following"),
+                "withheld": self.status.withheld(), "unknown": self.unknown}
 
     def is_named(self, name: str) -> bool:
         """Returns whether this is its name, the part before @, or its number."""
@@ -232,6 +234,26 @@ class Node:
         return sorted(users)
 
 
+def is_guessed(node: Node) -> bool:
+    """Returns whether a part of its name is told neither by the node nor by its command line: epmd knows no host."""
+    told = node.arguments.get("name") or node.arguments.get("sname") or ""
+    return node.status.name() is None and "@" not in told and node.node not in ("?", "nonode@nohost")
+
+
+def withheld(node: Node) -> List[str]:
+    """Returns what it can't trace now, with the reasons; none if that can't be read. It changes while consumers are
+    attached."""
+    with contextlib.suppress(OSError, ValueError, IndexError, OverflowError):
+        return Status(node.inside.status(node.library, node.mapped)).withheld()
+    return []
+
+
+def left_out(node: Node) -> List[str]:
+    """Returns the same but for what a release or a configuration always leaves out, which is no news in a recording of
+    all events."""
+    return [text for text in withheld(node) if text.partition(":")[0] not in USUAL]
+
+
 def erl_arguments(arguments: List[str]) -> Dict[str, str]:
     """Returns the emulator's options that have a value; an application's own come after -extra."""
     if "-extra" in arguments:
@@ -272,8 +294,8 @@ def one_of(found: List[Node], name: Optional[str]) -> Node:
     if not found:
         raise Failure("no_such_node", node=name)
     if len(found) > 1:
-        raise Failure("several_nodes", nodes=", ".join(node.show() for node in found), first=found[0].pid,
-                      command=sys.argv[1])
+        raise Failure("several_nodes" if name is None else "same_name", node=name, command=sys.argv[1],
+                      nodes=", ".join(node.show() for node in found), first=found[0].pid)
     return found[0]
 
 

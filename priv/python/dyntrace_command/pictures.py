@@ -8,8 +8,9 @@ import subprocess
 from typing import Dict, List, Optional
 
 from dyntrace_command.children import end_with_parent
-from dyntrace_command.failures import Failure, user_name
-from dyntrace_command.recording import is_ctf_2, metadata
+from dyntrace_command.failures import Failure
+from dyntrace_command.files import checked_output
+from dyntrace_command.recording import check_recording, is_ctf_2, metadata
 from dyntrace_command.sinks import sink_of, written
 from dyntrace_command.terminal import clean, last_lines, say, size
 from dyntrace_command.tools import own_data, tool, tool_version
@@ -52,8 +53,7 @@ def view_command(folders: List[str], output: Optional[str], params: Dict[str, st
     """Returns babeltrace2 with its arguments; raises Failure if it could not read the recordings."""
     babeltrace2 = tool("babeltrace2")
     for folder in folders:
-        if not metadata(folder):
-            raise Failure("no_recording", folder=folder)
+        check_recording(folder)
     place = require_viewer(folders[0])
     folders = readable(folders)
     if tool_version(babeltrace2) < (2, 1) and any(map(is_ctf_2, folders)):
@@ -89,7 +89,10 @@ def failure_of(errors: str, folders: List[str], output: Optional[str]) -> Failur
         where = os.path.dirname(os.path.abspath(output))
         if is_full:
             return Failure("disk_full", folder=where, free=size(shutil.disk_usage(where).free), kept="")
-        if not os.access(where, os.W_OK):
-            return Failure("not_writable", folder=where, why=f"you are {user_name(os.geteuid())}")
+        try:
+            # What was there before may have gone meanwhile.
+            checked_output(output)
+        except Failure as failure:
+            return failure
     causes = re.findall(r"^(?:CAUSED BY|ERROR:).*\n +(.*)", errors, re.M) or [errors]
     return Failure("babeltrace2", output=last_lines(causes[-1]), folder=folders[0])

@@ -16,11 +16,12 @@ import time
 from typing import List, NamedTuple, Optional, Sequence
 
 from dyntrace_command.children import Interrupted
-from dyntrace_command.failures import Failure
+from dyntrace_command.examined import NAMELESS, examine, lost_text
+from dyntrace_command.failures import Failure, user_name
 from dyntrace_command.files import (MB, NEEDED_AT_START, RESERVE, check_room, folder_size, has_room, own_folder,
                                     read_regular)
 from dyntrace_command.lttng import daemon_of
-from dyntrace_command.node import Node
+from dyntrace_command.node import Node, left_out
 from dyntrace_command.session import Session, Wanted, buffer_size
 from dyntrace_command.terminal import Progress, say, size
 
@@ -35,18 +36,20 @@ EMPTY_BITS = 128 * 8
 
 
 class Recorded(NamedTuple):
-    """The numbers of a recording: events, lost events, bytes; None if unknown."""
+    """The numbers of a recording, None if unknown: events, lost ones as people read it, bytes. And what has to be said
+    of it."""
     events: Optional[int]
-    lost: Optional[int]
+    lost: str
     bytes: Optional[int]
+    remarks: List[str]
 
     def summary(self) -> str:
-        """Returns the numbers as a line."""
+        """Returns what has to be said, and the numbers as a line."""
         parts = [] if self.events is None else [f"{self.events} events"]
-        parts.append(f"lost {'?' if self.lost is None else self.lost}")
+        parts.append(f"lost {self.lost}")
         if self.bytes is not None:
             parts.append(size(self.bytes))
-        return "recorded: " + ", ".join(parts)
+        return "\n".join([*self.remarks, "recorded: " + ", ".join(parts)])
 
 
 def file_stem(chosen: Sequence[Node]) -> str:
@@ -93,8 +96,10 @@ class Watch:
             self.progress.end()
         if self.session.wanted.snapshot:
             self.session.take_snapshot()
+        # What the nodes leave out they say while they are recorded.
+        withheld = [f"{node.show()} could not trace {text}" for node in self.session.nodes for text in left_out(node)]
         self.session.stop()
-        return self.result()
+        return self.result(withheld)
 
     def introduction(self, seconds: Optional[float]) -> str:
         """Returns a sentence: what is recorded, and what ends it."""
@@ -143,15 +148,17 @@ class Watch:
                 raise self.not_started(folder)
         self.progress.show("  ".join(parts))
 
-    def result(self) -> Recorded:
+    def result(self, withheld: List[str]) -> Recorded:
         """Counts what was recorded, after the end."""
         lasts, lost, folder = self.lasts(), self.session.lost(), self.session.wanted.folder
         if folder is None:
-            return Recorded(None, lost, None)
-        events = count_events(folder)
+            return Recorded(None, lost_text(lost), None, withheld)
+        found = examine([folder]) if has_events(folder) else None
+        events = found.events if found else count_events(folder)
         if not events and (events == 0 or not has_events(folder)):
             raise self.not_started(folder, lasts)
-        return Recorded(events, lost, folder_size(folder))
+        return Recorded(events, found.lost_text() if found else lost_text(lost), folder_size(folder),
+                        ([NAMELESS] if found and not found.has_names else []) + withheld)
 
     def not_started(self, folder: str, lasts: Optional[float] = None) -> Failure:
         """Removes the folder; returns the failure of a recording without events."""
@@ -193,6 +200,36 @@ def packets(path: str) -> List[int]:
 def metadata(folder: str) -> List[str]:
     """Returns the files that describe events, one per recording below the folder."""
     return [os.path.join(path, "metadata") for path, _, names in os.walk(folder) if "metadata" in names]
+
+
+def check_recording(folder: str) -> None:
+    """Raises Failure unless there is a recording that can be read in the folder or below it."""
+    if not os.path.lexists(folder):
+        raise Failure("no_folder", folder=folder)
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        raise Failure("no_such_kind", folder=folder)
+    refused: List[OSError] = []
+    found = False
+    for path, _, names in os.walk(folder, onerror=refused.append):
+        found = found or bool(names)
+        refused += [PermissionError(13, "Permission denied", file) for file in
+                    (os.path.join(path, name) for name in names if name == "metadata") if not os.access(file, os.R_OK)]
+    if refused:
+        raise unreadable(folder, refused[0])
+    if not found:
+        raise Failure("empty_folder", folder=folder)
+    if not metadata(folder):
+        raise Failure("no_recording", folder=folder)
+
+
+def unreadable(folder: str, error: OSError) -> Failure:
+    """Returns the failure of a folder that can't be read, or has such a file or folder."""
+    path = str(error.filename or folder)
+    try:
+        owner = user_name(os.lstat(path).st_uid)
+    except OSError:
+        owner = "another user"
+    return Failure("unreadable", folder=path, why=error.strerror, owner=owner)
 
 
 def is_ctf_2(folder: str) -> bool:

@@ -17,8 +17,9 @@ class Step(NamedTuple):
     text: str
 
     def message(self) -> Tuple[str, object]:
-        """Returns what identifies a message at both ends. Where it is sent, the receiver may be a name or an alias."""
-        return self.source, self.serial or self.text
+        """Returns what identifies a message at both ends. Where it is sent, the receiver may be a name or an alias, and
+        more of its text is known."""
+        return self.source, self.serial or self.text.encode()[:STRING_BYTES]
 
 
 def step_of(fields: List[str]) -> Optional[Step]:
@@ -29,6 +30,9 @@ def step_of(fields: List[str]) -> Optional[Step]:
     # A library of somebody who means ill may put tabs anywhere.
     if kind not in Timeline.LINES and kind != "more" or not (ns.isdecimal() and serial.isdecimal()):
         return None
+    if kind == "send" and serial == "0" and len(text) > 1:
+        # The second piece has something of this message only if the first one is full.
+        text = ["".join(text[:2]) if len(text[0].encode()) == STRING_BYTES else text[0]]
     return Step(kind, int(ns), source, target, int(serial), "\t".join(text))
 
 
@@ -108,11 +112,13 @@ class Timeline:
     def of_receive(self, step: Step) -> Line:
         """The message has waited until now, and the receiver works."""
         depth = self.depth.setdefault(step.target, self.depth.get(step.source, 0) + 1)
-        sent = self.sent[step.message()]
-        waited = step.ns - sent.pop(0) if sent else None
+        sent_at = self.sent[step.message()][:1]
+        del self.sent[step.message()][:1]
+        waited = step.ns - sent_at[0] if sent_at else None
         self.working[step.target] = step.ns
         self.waited[step.target] = self.waited.get(step.target, 0) + (waited or 0)
-        return Line(waited, None, depth, f"{self.names.show(step.target)} receives")
+        unseen = "" if sent_at else f" from {self.names.show(step.source)}: {spoken(step.text)} (sent unseen)"
+        return Line(waited, None, depth, f"{self.names.show(step.target)} receives{unseen}")
 
     def of_print(self, step: Step) -> Line:
         """`seq_trace:print`."""
@@ -149,8 +155,35 @@ class Timeline:
                       key=lambda total: -(total[0] + total[1]))
 
 
+# Lines about what is missing.
+MISSING_MOST = 5
+
+
+def unreceived(steps: List[Step]) -> List[Step]:
+    """Returns the messages that were sent, and whose receipt is not among the steps."""
+    received = collections.Counter(step.message() for step in steps if step.kind == "receive")
+    found = []
+    for step in steps:
+        if step.kind == "send":
+            received[step.message()] -= 1
+            found += [step] if received[step.message()] < 0 else []
+    return found
+
+
+def missing(steps: List[Step], names: Names) -> List[str]:
+    """Returns lines about what began and whose end was not seen: a message that still waits, went to another node or to
+    nobody, and a function that has not returned."""
+    found = [f"{names.show(step.source)} -> {names.show(step.target)}: {spoken(step.text)}: not received"
+             for step in unreceived(steps)]
+    kinds = {step.kind: step for step in steps}
+    if "call" in kinds and "return" not in kinds:
+        found.append(f"{names.show(kinds['call'].source)} has not returned from {clean(kinds['call'].text)}")
+    more = len(found) - MISSING_MOST
+    return found[:MISSING_MOST] + ([f"and {more} more"] if more > 0 else [])
+
+
 def show_timeline(steps: List[Step], names: Names, inferred: bool) -> str:
-    """Returns a line per step, then the sums per process."""
+    """Returns a line per step, then what is missing, then the sums per process."""
     timeline = Timeline(names, steps)
     mark = "  (inferred: no token of seq_trace)" if inferred else ""
     lines = [f"{'at us':>10}{'waited':>10}{'worked':>10}{mark}"]
@@ -158,6 +191,8 @@ def show_timeline(steps: List[Step], names: Names, inferred: bool) -> str:
         line = timeline.add(step)
         lines.append(f"{microseconds(step.ns - steps[0].ns)}{microseconds(line.waited)}{microseconds(line.worked)}"
                      f"  {'  ' * line.depth}{line.text}")
+    left = missing(steps, names)
+    lines += [*(["", "not seen until the end:"] if left else []), *(f"  {line}" for line in left)]
     lines += ["", f"{'waited':>10}{'worked':>10}  in all, us"]
     lines += [f"{microseconds(waited)}{microseconds(worked)}  {names.show(pid)}"
               for waited, worked, pid in timeline.totals()]

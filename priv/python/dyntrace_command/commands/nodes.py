@@ -5,7 +5,7 @@ import json
 from typing import DefaultDict, List, Optional, Tuple
 
 from dyntrace_command.failures import Failure
-from dyntrace_command.node import Node, nodes
+from dyntrace_command.node import Node, is_guessed, nodes
 from dyntrace_command.terminal import plural, print_table
 
 TITLES = ("PID", "USER", "CONTAINER", "NODE", "OTP", "DYNTRACE", "CONSUMERS")
@@ -33,13 +33,18 @@ def show_nodes(options: argparse.Namespace) -> None:
 
 def row(node: Node) -> Tuple[str, ...]:
     """Returns the cells under the titles."""
-    return (str(node.pid), node.user, cell(node, "container", node.container), node.node, cell(node, "otp", node.otp),
-            dyntrace_cell(node), consumers_cell(node))
+    return (str(node.pid), node.user, cell(node, "container", node.container), name_cell(node),
+            cell(node, "otp", node.otp), dyntrace_cell(node), consumers_cell(node))
 
 
 def cell(node: Node, field: str, value: Optional[str]) -> str:
     """Returns the value; ? if it is not known, - if there is none."""
     return "?" if field in node.unknown else value or "-"
+
+
+def name_cell(node: Node) -> str:
+    """Returns the node's name, marked where it is a guess: by epmd, or by the name of the host."""
+    return f"{node.node} (guess)" if is_guessed(node) else node.node
 
 
 def dyntrace_cell(node: Node) -> str:

@@ -1,11 +1,14 @@
 """`dyntrace report`: records for some seconds and makes a picture, with what the report finds."""
 import argparse
+import contextlib
 import os
 import time
+from typing import Iterator
 
 from dyntrace_command.children import temporary_folder
-from dyntrace_command.files import new_folder
-from dyntrace_command.node import pick
+from dyntrace_command.failures import Failure
+from dyntrace_command.files import checked_output, new_file, new_folder
+from dyntrace_command.node import Node, pick
 from dyntrace_command.pictures import draw, findings, require_viewer
 from dyntrace_command.recording import file_stem, record_nodes
 from dyntrace_command.session import Wanted
@@ -15,11 +18,13 @@ from dyntrace_command.terminal import say
 def report(options: argparse.Namespace) -> None:
     """Makes a page, unless another kind of picture is named."""
     node = pick(options.node)
-    output = options.output or f"{file_stem([node])}.html"
-    # What is missing for the picture is found before the recording.
+    # What is missing for the picture, or wrong with its place, is found before the recording.
     require_viewer("RECORDING")
-    with temporary_folder() as temporary:
+    with output_of(options, node) as output, temporary_folder() as temporary:
         folder = new_folder(options.keep or os.path.join(temporary, "recording"))
+        if folder == output:
+            os.rmdir(folder)
+            raise Failure("not_writable", folder=output, why="--keep names the same")
         os.chmod(temporary, 0o711)
         say(record_nodes([node], Wanted(folder, groups=options.events), options.seconds).summary())
         title = f"{node.node}, {time.strftime('%Y-%m-%d %H:%M:%S')}"
@@ -28,3 +33,13 @@ def report(options: argparse.Namespace) -> None:
             print(findings(folder))
         if output != "-":
             print(output)
+
+
+@contextlib.contextmanager
+def output_of(options: argparse.Namespace, node: Node) -> Iterator[str]:
+    """Yields the absolute path of the file that is named, or of a page in the current folder; `-` as it is."""
+    if options.output:
+        yield checked_output(options.output)
+        return
+    with new_file(checked_output(f"{file_stem([node])}.html")) as page:
+        yield page

@@ -1,29 +1,37 @@
 """`dyntrace request`: one request through processes, as a timeline.
 
 With a token of seq_trace what it shows is exact, since the token travels with the messages. Without one the request is
-inferred in the kernel, from the call of a function (programs/next.bt).
+inferred, from the call of a function (inference.py).
 """
 import argparse
 import select
 import time
-from typing import Dict, List, NamedTuple
+from typing import Callable, Dict, List, NamedTuple
 
 from dyntrace_command.bpftrace import Bpftrace, Names, begins_with, text
 from dyntrace_command.children import Interrupted
 from dyntrace_command.failures import Failure
+from dyntrace_command.inference import Request, inferred
 from dyntrace_command.node import Node, pick
 from dyntrace_command.terminal import say
 from dyntrace_command.timeline import Step, from_its_begin, show_timeline, step_of, whole_texts
 
-# Seconds without a message, after which a request has ended; and its events, after which it is shown as it is.
+# Seconds without a message, after which a request has ended; until those of other CPUs have come, too; and its events,
+# after which it is shown as it is, as a label that is used again and again has no end. Those that may belong to it.
 QUIET_S = 2
+SETTLED_S = 0.5
 STEPS_MOST = 400
+# bpftrace takes seconds to attach on a busy host, and the program five more at most until it is ready.
+READY_S = 30
+TAKEN_MOST = 10 * STEPS_MOST
 
 
 class Awaited(NamedTuple):
-    """The request that is waited for: its program with the words, its name for people, the failure if none comes."""
+    """The request that is waited for: its program with the words, how it is found among the steps, its name for people,
+    the failure if none comes."""
     program: str
     words: Dict[str, str]
+    found: Callable[[List[Step]], Request]
     name: str
     key: str
     values: Dict[str, str]
@@ -33,10 +41,16 @@ def awaited(options: argparse.Namespace) -> Awaited:
     """Returns what the arguments ask for."""
     if options.next:
         module, name = options.next.split(":", 1)
-        return Awaited("next", {"ENTRY": begins_with("arg1", f"{options.next}/")}, f"a call of {options.next}",
-                       "no_call", {"function": options.next, "module": module, "name": name})
-    return Awaited("label", {"LABEL": text(options.label)}, f"messages with the label {options.label}",
+        return Awaited("next", {"ENTRY": begins_with("arg1", f"{options.next}/")}, inferred,
+                       f"a call of {options.next}", "no_call",
+                       {"function": options.next, "module": module, "name": name})
+    return Awaited("label", {"LABEL": text(options.label)}, exact, f"messages with the label {options.label}",
                    "no_request", {"label": options.label})
+
+
+def exact(steps: List[Step]) -> Request:
+    """Returns the request of a token: all steps that have come. Nothing tells that it is over."""
+    return Request(from_its_begin(whole_texts(steps)), has_returned=True)
 
 
 def request(options: argparse.Namespace) -> None:
@@ -44,39 +58,53 @@ def request(options: argparse.Namespace) -> None:
     node = pick(options.node)
     wanted, names = awaited(options), Names()
     began = time.monotonic()
-    steps = from_its_begin(whole_texts(collect(node, wanted, names, options.seconds)))
+    steps = collect(node, wanted, names, options.seconds)
     if not steps and not node.lives():
         raise Failure("node_gone", pid=node.pid, name=node.node)
     if not steps:
         raise Failure(wanted.key, **wanted.values, seconds=f"{time.monotonic() - began:.0f}")
     print(show_timeline(steps, names, inferred=options.next is not None))
+    if len(steps) == STEPS_MOST:
+        say(f"dyntrace: these are its first {STEPS_MOST} events")
 
 
 def collect(node: Node, wanted: Awaited, names: Names, seconds: float) -> List[Step]:
     """Returns the steps of the request once it has ended."""
-    steps: List[Step] = []
+    taken: List[Step] = []
+    found = Request([])
     with Bpftrace(node, wanted.program, **wanted.words) as bpftrace, Interrupted() as interrupted:
-        say(f"waiting for {wanted.name} in {node.show()}; Ctrl-C ends")
+        is_ready = False
         last = time.monotonic()
-        while not interrupted.happened.is_set() and not (has_ended(steps) and knows(names, steps)) \
-                and time.monotonic() - last < (QUIET_S if steps else seconds) and node.lives():
-            if not select.select([bpftrace], [], [], 0.2)[0]:
+        while not interrupted.happened.is_set() and node.lives() \
+                and time.monotonic() - last < patience(found, names, seconds) + (0 if is_ready else READY_S):
+            if not select.select([bpftrace], [], [], 0.1)[0]:
                 continue
-            for line in bpftrace.lines():
-                step = None if names.learn(line.fields) else step_of(line.fields)
-                if step and not has_ended(steps):
-                    steps.append(step)
-                    last = time.monotonic()
-    return steps
+            lines = [line.fields for line in bpftrace.lines()]
+            if ["ready"] in lines and not is_ready:
+                say(f"waiting for {wanted.name} in {node.show()}; Ctrl-C ends")
+                is_ready, last = True, time.monotonic()
+            steps = [step_of(fields) for fields in lines if not names.learn(fields)]
+            taken += [step for step in steps if step][:TAKEN_MOST - len(taken)]
+            now = wanted.found(taken)
+            if now != found:
+                found, last = now, time.monotonic()
+            if len(found.steps) >= STEPS_MOST:
+                break
+    if bpftrace.lost:
+        say(f"dyntrace: bpftrace has lost {bpftrace.lost} events: some may be of this request")
+    return found.steps[:STEPS_MOST]
 
 
-def has_ended(steps: List[Step]) -> bool:
-    """Returns whether the traced function has returned, or there are too many steps: a label that is used again and
-    again has no end."""
-    return len(steps) >= STEPS_MOST or any(step.kind == "return" for step in steps)
+def patience(found: Request, names: Names, seconds: float) -> float:
+    """Returns for how many seconds it is waited for another step of the request. Its names may come after it: the node
+    tells them when it begins to follow."""
+    if not found.steps:
+        return seconds
+    if not found.has_returned:
+        return max(seconds, QUIET_S)
+    return SETTLED_S if found.is_over and knows(names, found.steps) else QUIET_S
 
 
 def knows(names: Names, steps: List[Step]) -> bool:
-    """Returns whether all names are known. They may come after the request: the node tells them when it begins to
-    follow."""
+    """Returns whether all names are known."""
     return all(pid in names.of for step in steps for pid in (step.source, step.target) if pid.startswith("<"))

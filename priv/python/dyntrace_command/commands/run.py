@@ -10,17 +10,19 @@ import shlex
 import subprocess
 import sys
 import time
-from typing import Callable, Dict, Optional
+from typing import Callable, Dict, Optional, Set
 
-from dyntrace_command.bpftrace import check_alone, end_bpftrace, only_of, quiet_option, require_bpftrace
-from dyntrace_command.children import Interrupted, end_with_parent
+from dyntrace_command.bpftrace import Messages, check_alone, end_bpftrace, only_of, quiet_option, require_bpftrace
+from dyntrace_command.children import Interrupted
 from dyntrace_command.failures import Failure
-from dyntrace_command.node import pick
+from dyntrace_command.node import Node, pick, withheld
 from dyntrace_command.terminal import clean, say
 from dyntrace_command.tools import own_data
 
 # bpftrace takes seconds to attach. Where other consumers have enabled the same probes, nothing tells that it has.
 ATTACHED_S = 10
+# Between two looks at what the node says of itself.
+LOOK_S = 0.5
 
 
 def run(options: argparse.Namespace) -> int:
@@ -37,17 +39,37 @@ def run(options: argparse.Namespace) -> int:
     say(clean(" ".join(map(shlex.quote, [*begin, node.outside(), *end]))))
     sys.stdout.flush()
     before = node.enabled_probes()
-    process = subprocess.Popen([*begin, library, *end], preexec_fn=end_with_parent)
+    messages = Messages()
+    process = messages.start_with([*begin, library, *end])
     with Interrupted() as interrupted:
         if options.seconds:
             wait_for(process, interrupted, ATTACHED_S, lambda: node.enabled_probes() != before)
-        wait_for(process, interrupted, options.seconds, lambda: not node.lives())
+        wait_for(process, interrupted, options.seconds, watch(node))
         if not node.lives():
             say(f"dyntrace: {node.show()} has ended")
         status = end_bpftrace(process)
+    messages.end(failed=status != 0)
     if status > 0 and only:
         check_alone(node, bpftrace, "bpftrace's message is above")
     return status
+
+
+def watch(node: Node) -> Callable[[], bool]:
+    """Returns a function that tells whether the node has ended. Meanwhile it says what the node can't trace for the
+    script: as soon as the node says it, and once."""
+    said: Set[str] = set()
+    looked = time.monotonic()
+
+    def has_ended() -> bool:
+        nonlocal looked
+        if time.monotonic() - looked > LOOK_S:
+            looked = time.monotonic()
+            for text in withheld(node):
+                if text not in said:
+                    say(f"dyntrace: {node.show()} can't trace {text}")
+                    said.add(text)
+        return not node.lives()
+    return has_ended
 
 
 def wait_for(process: "subprocess.Popen[bytes]", interrupted: Interrupted, seconds: Optional[float],

@@ -16,6 +16,9 @@ from dyntrace_command.terminal import Screen
 # Processes that bpftrace prints per column and second, the busiest ones.
 MOST = 200
 
+# The node tells names within a second, or not at all.
+NAMELESS_FRAMES = 2
+
 HELP = "q quits; sort by: r run time, i dirty I/O, s sent, m received, g GC"
 
 
@@ -33,9 +36,13 @@ class Top:
         """Takes a line of bpftrace; returns true at the end of a frame."""
         self.maps.update(line.maps)
         self.seen |= bool(line.maps) or self.names.learn(line.fields)
-        if line.fields == ["frame"]:
-            self.frames += 1
+        if line.fields != ["frame"]:
+            return False
+        self.frames += 1
+        if self.names.of or self.frames > NAMELESS_FRAMES:
             return True
+        # The next second's rows have names.
+        self.maps.clear()
         return False
 
     def frame(self, rows: int, width: Optional[int]) -> List[str]:
