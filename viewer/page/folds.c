@@ -1,7 +1,5 @@
 #include "page/folds.h"
 
-#include <string.h>
-
 #include "shared/kinds.h"
 
 struct dt_page_folds {
@@ -53,8 +51,6 @@ void dt_page_folds_note(struct dt_page_folds *folds, struct dt_page_lane *lane,
     fold->members++;
     fold->began = MIN(fold->began, process->began);
     fold->ended = MAX(fold->ended, process->ended);
-    if (strcmp(fold->name, process->name) != 0)
-        *fold->name = '\0';
     lane->fold = fold;
 }
 

@@ -7,7 +7,7 @@
 struct dt_page_fold {
     unsigned members;
     struct dt_page_lane *lane; /* its row, referred to; NULL: there are too few members */
-    char *name;                /* that all members have; "" if they differ */
+    char *name;                /* that all members have; "" if they have none */
     char *initial;             /* their initial call; "" if it is unknown */
     int64_t began, ended;      /* of the first and the last one */
 };

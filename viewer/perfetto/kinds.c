@@ -1,7 +1,5 @@
 #include "perfetto/kinds.h"
 
-#include <string.h>
-
 #include "shared/kinds.h"
 
 struct kind {
@@ -9,7 +7,7 @@ struct kind {
     uint64_t track, parent; /* track 0: there are too few members */
     unsigned members;
     int64_t rank; /* the sum of theirs */
-    char *name;   /* that all have; "" if they differ */
+    char *name;   /* that all have; "" if they have none */
     char *initial;
     struct dt_track waiting[DT_KIND_LEAST]; /* until there is a track; they own their strings */
 };
@@ -88,8 +86,6 @@ void dt_track_kinds_write(struct dt_track_kinds *kinds, const struct dt_process 
         return;
     }
     kind->rank += track->rank;
-    if (strcmp(kind->name, process->name) != 0)
-        *kind->name = '\0';
     if (!kind->track) {
         own.name = g_strdup(track->name);
         own.description = g_strdup(track->description);

@@ -27,7 +27,8 @@ static void write_held(struct dt_perfetto *s, struct dt_thin *thin, uint64_t tra
 
     dt_perfetto_begin_slice(s, track, thin->begin, category, name);
     dt_arg_int(s->packets, DT_ARG_count, (int64_t)thin->held);
-    dt_arg_int(s->packets, DT_ARG_running_ns, thin->ns[DT_STATE_RUNNING]);
+    dt_arg_int(s->packets, DT_ARG_running_ns,
+               thin->ns[DT_STATE_RUNNING] + thin->ns[DT_STATE_EXITING]);
     if (thin->ns[DT_STATE_COLLECTING])
         dt_arg_int(s->packets, DT_ARG_collecting_ns, thin->ns[DT_STATE_COLLECTING]);
     if (thin->ns[DT_STATE_RUNNABLE])

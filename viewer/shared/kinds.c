@@ -21,8 +21,7 @@ char *dt_kind_of(const struct dt_process *process) {
         return NULL;
     return g_strdup_printf("%u %u %" PRIu64 " %s %.*s %s", process->kind,
                            process->node ? process->node->number : 0, parent ? parent->number : 0,
-                           process->initial, label, process->label,
-                           *process->initial ? "" : process->name);
+                           process->initial, label, process->label, process->name);
 }
 
 char *dt_kind_show(const char *name, const char *initial, unsigned members) {

@@ -29,8 +29,9 @@ const isPort = (row) => row.kind === "port";
 
 // How many processes and ports these rows show: "62 processes, 3 ports".
 function inWords(rows) {
-    const ports = rows.filter(isPort).length;
-    const processes = rows.reduce((sum, row) => sum + (row.members ?? 1), 0) - ports;
+    const sum = (of) => of.reduce((all, row) => all + (row.members ?? 1), 0);
+    const ports = sum(rows.filter(isPort));
+    const processes = sum(rows) - ports;
     return count(processes) + " processes" + (ports > 0 ? `, ${count(ports)} ports` : "");
 }
 
