@@ -151,6 +151,14 @@ struct dt_interval {
                           are unknown */
 };
 
+/* The longest that a collection of so many words takes. The slowest ones of 10^5 words and more, on a
+   machine with twice as many busy threads as CPUs, took 22 ns per word. */
+static inline int64_t dt_collection_ns(uint64_t words) {
+    enum { LEAST_NS = 1000 * 1000, PER_WORD_NS = 100 };
+
+    return LEAST_NS + (int64_t)MIN(words, INT64_MAX / PER_WORD_NS / 2) * PER_WORD_NS;
+}
+
 /* A collection that took longer than its words explain: the system may have taken the CPU from its
    thread meanwhile, or it freed large binaries. */
 static inline bool dt_is_stretched(const struct dt_interval *i) {

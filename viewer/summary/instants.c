@@ -1,8 +1,8 @@
 #include "summary/instants.h"
+#include "summary/findings/limits.h"
 
 #include <string.h>
 
-#include "summary/findings/limits.h"
 #include "summary/summary.h"
 
 enum { BYTES_PER_WORD = 8 };
@@ -39,7 +39,8 @@ static void on_report(struct dt_summary *summary, const struct dt_instant *i, ui
 static void on_long_gc(struct dt_summary *summary, const struct dt_instant *i) {
     const struct dt_vm_long_gc *e = &i->event->fields.vm_long_gc;
     int64_t ns = (int64_t)MIN(e->duration, (uint64_t)INT32_MAX) * DT_UNIT_MS;
-    if (dt_heap_explains(e->heap + e->old_heap + e->fragments, ns))
+    uint64_t words = e->heap + e->old_heap + e->fragments;
+    if (!words || ns <= dt_collection_ns(words))
         on_report(summary, i, (uint64_t)ns);
 }
 

@@ -17,9 +17,17 @@ EVENT_GROUPS = {
     "memory": ["org_erlang_otp:carrier_*"],
 }
 
+# Groups that are recorded only where they are named: pictures show nothing of them, and their sources cost something.
+ON_REQUEST = ["files", "memory"]
+
 # These are recorded always: a picture without names helps nobody.
 NAMES = ["process_identity", "port_identity", "node_identity", "dump_*"]
 LIVES = ["process_spawn", "process_exit", "process_register", "process_link"]
+
+
+def of_all() -> List[str]:
+    """Returns the events that are recorded where no group is named: of the provider of trace events alone."""
+    return [name for name in of_groups(group for group in EVENT_GROUPS if group not in ON_REQUEST) if ":" not in name]
 
 
 def of_groups(groups: Iterable[str]) -> List[str]:

@@ -7,7 +7,7 @@ import time
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set
 
 from dyntrace_command.children import Guard
-from dyntrace_command.events import EVENT_GROUPS, LIVES, NAMES, of_groups
+from dyntrace_command.events import LIVES, NAMES, of_all, of_groups
 from dyntrace_command.failures import Failure
 from dyntrace_command.link import RelayLink
 from dyntrace_command.lttng import NETWORK_S, NO_ANSWER, Lttng
@@ -72,8 +72,7 @@ class Session:
         for channel, events in channels.items():
             self.daemon.do("enable-channel", *of_session, f"--subbuf-size={buffer_size(len(channels))}",
                            "--num-subbuf=8", *self.mode(), channel)
-            for event in events:
-                self.daemon.do("enable-event", *of_session, "-c", channel, event)
+            self.daemon.do("enable-event", *of_session, "-c", channel, ",".join(events))
             for context in CONTEXTS:
                 self.daemon.do("add-context", *of_session, "-c", channel, "-t", context)
         pids = ",".join(str(node.pid) for node in self.nodes)
@@ -88,11 +87,11 @@ class Session:
 
     def channels(self) -> Dict[str, List[str]]:
         """Returns {channel: patterns of events}."""
-        groups = self.wanted.groups
+        events = of_groups(self.wanted.groups) if self.wanted.groups else of_all()
         if self.wanted.snapshot:
             # Names have buffers of their own: the events of a busy node would soon replace them.
-            return {"events": patterns(LIVES + of_groups(groups or EVENT_GROUPS)), "names": patterns(NAMES)}
-        return {"events": patterns(NAMES + LIVES + of_groups(groups) if groups else ["*"])}
+            return {"events": patterns(LIVES + events), "names": patterns(NAMES)}
+        return {"events": patterns(NAMES + LIVES + events)}
 
     # `lttng create` makes the new session the current one, in the file ~/.lttngrc. People keep theirs. Not where root
     # records with the daemon of somebody else, whose folder may have links.

@@ -267,10 +267,6 @@ static void sampled(struct node *node, const struct dt_process_sample *e) {
 
 /* -- Garbage collection ------------------------------------------------------------- */
 
-/* The longest that a collection of so many words takes. The slowest ones of 10^5 words and more,
-   on a machine with twice as many busy threads as CPUs, took 22 ns per word. */
-enum { LEAST_NS = 1000 * 1000, PER_WORD_NS = 100 };
-
 /* The words that it may have read or written. A minor one leaves the old heap alone, but for what
    it moves there. */
 static int64_t explained(const struct heap *before, const struct heap *after, bool is_major) {
@@ -282,7 +278,7 @@ static int64_t explained(const struct heap *before, const struct heap *after, bo
         words += before->old_heap + after->old_heap;
     else if (after->old_heap > before->old_heap)
         words += after->old_heap - before->old_heap;
-    return LEAST_NS + (int64_t)MIN(words, INT64_MAX / PER_WORD_NS / 2) * PER_WORD_NS;
+    return dt_collection_ns(words);
 }
 
 static void gc_start(struct node *node, const char *pid, bool is_major, const struct heap *heap) {

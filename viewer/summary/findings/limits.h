@@ -27,12 +27,4 @@ struct dt_limits {
 };
 extern const struct dt_limits dt_limits;
 
-/* Whether a heap of so many words explains that its collection took so long. If not, the kernel ran
-   something else on the CPU meanwhile. A heap that the recording does not tell explains all. */
-static inline bool dt_heap_explains(uint64_t words, int64_t ns) {
-    return words == 0 ||
-           (double)ns <=
-               (double)DT_UNIT_MS + (double)words * (double)dt_limits.long_collection.per_word;
-}
-
 #endif

@@ -41,12 +41,11 @@ static void collections(struct dt_summary *summary) {
         const struct dt_listed *row =
             &g_array_index(summary->collections.rows, struct dt_listed, i);
         uint64_t words = row->heap + row->reclaimed;
-        bool is_explained = dt_heap_explains(words, row->ns);
-        if (is_explained && !has_longest && row->ns >= dt_limits.long_collection.time) {
+        if (!row->is_stretched && !has_longest && row->ns >= dt_limits.long_collection.time) {
             has_longest = true;
             longest(summary, row);
         }
-        if (!is_explained && !has_unexplained && row->ns >= dt_limits.lost_cpu.time) {
+        if (row->is_stretched && !has_unexplained && row->ns >= dt_limits.lost_cpu.time) {
             has_unexplained = true;
             unexplained(summary, row, words);
         }
