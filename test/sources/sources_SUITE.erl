@@ -140,7 +140,7 @@ until_looked(Config) ->
 %% A source in the worker's state, or off.
 source(Name, Config) ->
     State = call(Config, fun() -> tuple_to_list(sys:get_state(dyntrace_autotracer)) end),
-    case [Source || {sources, #{Name := Source}, _} <- State] of
+    case [Source || {sources, #{Name := Source}, _, _} <- State] of
         [Source] -> Source;
         [] -> off
     end.

@@ -180,7 +180,7 @@ until_sampled(Count, Config) ->
 samples(Config) ->
     call(Config, fun() ->
                          Worker = tuple_to_list(sys:get_state(dyntrace_autotracer)),
-                         {sources, Results, _} = lists:keyfind(sources, 1, Worker),
+                         {sources, Results, _, _} = lists:keyfind(sources, 1, Worker),
                          lists:sum([dyntrace_sampler:samples(State)
                                     || {Name, {on, State}} <- maps:to_list(Results),
                                        lists:member(Name, [allocators, counters, process_samples])])
