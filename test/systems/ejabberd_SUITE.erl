@@ -49,10 +49,13 @@ counts(Config) ->
     Folder = filename:join(?config(priv_dir, Config), "counted"),
     System = ?config(system, Config),
     Counts = observed:recorded(System, Folder,
-                               fun() -> client:finish(client(System, ["counted", "pairs=2", lists:concat(["count=", ?COUNT])])) end),
+                               fun() ->
+                                       client:finish(client(System, ["counted", "pairs=2",
+                                                                     lists:concat(["count=", ?COUNT])]))
+                               end),
     ?assertEqual(#{"sent" => 2 * ?COUNT, "delivered" => 2 * ?COUNT, "connections" => 4}, Counts),
     Received = [Message || {message_receive, #{message := Message}} <- test_lttng:read(Folder)],
-    [?assertEqual(2 * ?COUNT, length([Message || Message <- Received, string:prefix(Message, Begin) =/= nomatch]), Begin)
+    [?assertEqual(2 * ?COUNT, length([of_client || Message <- Received, string:prefix(Message, Begin) =/= nomatch]))
      || Begin <- ["{'$gen_event',{xmlstreamelement,{xmlel,<<\"message\">>,", "{route,{message,"]].
 
 %% Sessions are shown by the names that ejabberdctl lists.
@@ -60,15 +63,17 @@ names(Config) ->
     #{<<"processes">> := Processes} = observed:report(?config(system, Config), Config),
     {packaged_ejabberd, System} = ?config(system, Config),
     {0, Listed} = packaged_ejabberd:ctl(System, ["connected_users"]),
-    Users = [list_to_binary(User) || User <- string:lexemes(Listed, "\n")],
+    Users = [list_to_binary(["\"", User, "\""]) || User <- string:lexemes(Listed, "\n")],
     ?assertMatch([_, _, _, _, _, _], Users),
     ?assertEqual(lists:sort(Users), lists:sort([Label || #{<<"label">> := Label} <- Processes,
                                                          string:find(Label, "@localhost/") =/= nomatch])).
 
-%% It runs as soon as the server does.
+%% It runs as soon as the server does, with its option.
 loaded_at_start(_) ->
     System = packaged_ejabberd:start(packaged_ejabberd:started_with()),
-    try ?assertEqual("available", packaged_ejabberd:eval(System, "#{backends := #{lttng := How}} = dyntrace:info(), How."))
+    try ?assertEqual("{available, {ok, {ejabberd_names, sessions}}}",
+                     packaged_ejabberd:eval(System, "#{backends := #{lttng := Lttng}} = dyntrace:info(), "
+                                                    "{Lttng, application:get_env(dyntrace, labels)}."))
     after packaged_ejabberd:stop(System)
     end.
 

@@ -1,5 +1,5 @@
-%% Debian's ejabberd in a place of its own, run by its package's user as its package's script runs it, with its package's
-%% configuration.
+%% Debian's ejabberd in a place of its own, run by its package's user as its package's script runs it, with the
+%% configuration of its package.
 %%
 %%     System = packaged_ejabberd:start(""),
 %%     ok = packaged_ejabberd:load(System),
@@ -67,7 +67,8 @@ load(System) ->
 
 %% The line of the settings that starts the application with the server.
 started_with() ->
-    "ERL_OPTIONS=\"$ERL_OPTIONS -pa " ++ ebin() ++ " -eval application:ensure_all_started(dyntrace).\"".
+    lists:concat(["ERL_OPTIONS=\"$ERL_OPTIONS -pa ", ebin(), " ", filename:dirname(code:which(ejabberd_names)),
+                  " -dyntrace labels {ejabberd_names,sessions} -eval application:ensure_all_started(dyntrace).\""]).
 
 ebin() ->
     filename:absname(filename:dirname(code:which(dyntrace))).

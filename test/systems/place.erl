@@ -27,7 +27,8 @@
 
 %% What the machine lacks for these programs, or false.
 missing(Programs) ->
-    Tools = [Tool || Tool <- ["unshare", "nsenter", "setpriv", "ip", "erl_call" | Programs], os:find_executable(Tool) =:= false],
+    Tools = [Tool || Tool <- ["unshare", "nsenter", "setpriv", "ip", "erl_call" | Programs],
+                     os:find_executable(Tool) =:= false],
     case {os:cmd("id -u"), Tools, test_viewer:missing()} of
         {"0\n", [], false} -> no_namespaces();
         {"0\n", [], Missing} -> Missing;

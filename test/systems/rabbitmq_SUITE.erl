@@ -85,7 +85,8 @@ names(Config) ->
 %% It runs as soon as the server does.
 loaded_at_start(_) ->
     System = packaged_rabbitmq:start([packaged_rabbitmq:started_with()]),
-    try ?assertEqual("available", packaged_rabbitmq:eval(System, "#{backends := #{lttng := How}} = dyntrace:info(), How."))
+    try ?assertEqual("available",
+                     packaged_rabbitmq:eval(System, "#{backends := #{lttng := Lttng}} = dyntrace:info(), Lttng."))
     after packaged_rabbitmq:stop(System)
     end.
 

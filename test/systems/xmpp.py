@@ -2,7 +2,8 @@
 """A client of ejabberd: xmpp.py RESOURCE [option=number...]
 
 Opens connections of `alice` and `bob`, with resources of that name and a number. Prints `ready`, and lets each alice
-send to the bob with her number until a line or the end of its standard input. Prints what it has counted then, as lines `name number`.
+send to the bob with her number until a line or the end of its standard input. Prints what it has counted then, as
+lines `name number`.
 
     pairs=N    connections of each of the two (3)
     rate=N     messages per second and pair (10)
