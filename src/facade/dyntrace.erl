@@ -85,7 +85,8 @@
 
 -type event() :: #{group := atom(), tag := atom(), flags := binary()}.
 %% A trace event that feeds a probe: the group of its callback, its tag, and the trace flags (and match specifications)
-%% that make the VM produce it. The tag `any' stands for all tags of the group.
+%% that make the VM produce it. The group `files' is the calls of `prim_file', a part of the group `call'. The tag `any'
+%% stands for all tags of the group.
 
 -type probe() :: #{provider := atom(),
                    name := atom(),

@@ -99,7 +99,8 @@ class Programs(unittest.TestCase):
         """All at once: a text with a placeholder's name is left alone."""
         program = program_text("label", {"LIB": "usdt:x", "ONLY": "pid == 1", "LABEL": "ONLY LIB"})
         self.assertIn('usdt:x:seq_trace_send /pid == 1 && str(arg0) == "ONLY LIB"/', program)
-        self.assertIn("usdt:x:process_identity /pid == 1/", program)
+        self.assertIn("usdt:x:process_identity /pid == 1 && ", program)
+        self.assertIn("usdt:x:port_identity /pid == 1/", program)
 
     def test_each_is_filled(self) -> None:
         """No placeholder is left."""

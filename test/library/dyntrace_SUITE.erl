@@ -51,6 +51,9 @@ enabled(#{group := seq_trace}) ->
 enabled(#{group := Group, tag := Tag}) when Group =:= port_send; Group =:= port_receive ->
     "port_" ++ Callbacks = atom_to_list(Group),
     apply(dyntrace, list_to_atom("enabled_" ++ Callbacks), [Tag, [], hd(erlang:ports())]);
+%% The VM asks about a call without its function.
+enabled(#{group := files, tag := Tag}) ->
+    dyntrace:enabled_call(Tag, [], self());
 enabled(#{group := Group, tag := Tag}) ->
     apply(dyntrace, list_to_atom("enabled_" ++ atom_to_list(Group)), [Tag, [], self()]).
 

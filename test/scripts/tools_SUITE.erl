@@ -81,7 +81,7 @@ who_talks(Config) ->
 
 %% On the node: tells the scripts who a process is, as the application does.
 identity(Pid, Initial, Name) ->
-    ok = dyntrace:report(process_identity, {test_cases:text(Pid), "", Initial, Name, "", "a_node"}).
+    ok = dyntrace:report(process_identity, {test_cases:text(Pid), "", Initial, Name, '', "a_node"}).
 
 %% Calls that return and that end in each kind of exception, with the time that they took; and more of them than are
 %% printed.
