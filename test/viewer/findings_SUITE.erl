@@ -18,7 +18,7 @@ suite() ->
 
 all() ->
     [rules, not_found, kinds_of_crashes, worst_crashes_first, ends_of_otp, few_calls, next_is_said_once, idle_node,
-     nodes_that_call].
+     nodes_that_call, planted].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -93,8 +93,10 @@ cases() ->
       [spawned(0, ?A, ?C), waiting(200 * ?MS)]},
      {log_errors, medium, "the log has 1 line of level error or above, by <0.90.0>",
       [logged(0, "error", "Supervisor")]},
-     {alarms, medium, "<0.90.0> logged 2 warnings: memory resource limit alarm set on node rabbit@host.",
-      [logged(N, "warning", "memory resource limit alarm set on node rabbit@host.") || N <- [0, 10]]},
+     {alarms, medium, "<0.90.0> logged 2 warnings: memory resource limit alarm set on node rabbit@host. *** Publishers "
+                      "will be blocked until this alarm clears ***",
+      [logged(N, "warning", "memory resource limit alarm set on node rabbit@host. *** Publishers will be blocked until "
+                            "this alarm clears ***") || N <- [0, 10]]},
      {warnings, low, "<0.90.0> logged 2 warnings: queue 7 is slow", [logged(0, "warning", "queue 7 is slow"),
                                                                       logged(9, "warning", "queue 12 is slow")]},
      {long_schedules, medium, "<0.90.0> shop_db ran without a pause for up to 700 ms, 2 times",
@@ -256,6 +258,50 @@ call_each_other([One, Other]) ->
                                 ok
                         end),
     test_node:call(Other, fun() -> true = erlang:disconnect_node(Mine), ok end).
+
+%% Each fault is found by the name of its process.
+planted(Config) ->
+    Folder = folder("planted", Config),
+    ok = test_recording:make(Folder, fun(Node) -> test_node:call(Node, fun plant/0) end),
+    Report = test_viewer:json(report, [{format, "json"}], [Folder]),
+    [?assertMatch([Name], [Found || #{<<"rule">> := Of, <<"process">> := #{<<"name">> := Found}}
+                                        <- maps:get(<<"findings">>, Report), Of =:= Rule], Rule)
+     || {Rule, Name} <- [{<<"growing_queue">>, <<"slow">>}, {<<"stopped_process">>, <<"stuck">>},
+                         {<<"large_process">>, <<"fat">>}]],
+    ?assertMatch([#{<<"text">> := <<"flaky crashed ", _/binary>>}],
+                 [Finding || Finding = #{<<"rule">> := <<"restarts">>} <- maps:get(<<"findings">>, Report)]).
+
+%% On the node, for eight seconds.
+plant() ->
+    Slow = named(slow, fun() -> receive stop -> ok end end),
+    Stuck = named(stuck, fun Loop() -> receive _ -> Loop() end end),
+    Fat = named(fat, fun() ->
+                             List = lists:seq(1, 8000000),
+                             receive stop -> length(List) end
+                     end),
+    Keeper = spawn(fun() -> process_flag(trap_exit, true), keep(none) end),
+    true = erlang:suspend_process(Stuck),
+    [Stuck ! N || N <- lists:seq(1, 200)],
+    ok = send(Slow, 80),
+    [exit(Pid, kill) || Pid <- [Keeper, Slow, Stuck, Fat]],
+    ok.
+
+named(Name, Fun) ->
+    Pid = spawn(Fun),
+    true = register(Name, Pid),
+    Pid.
+
+%% 50 messages each tenth of a second.
+send(_, 0) ->
+    ok;
+send(Slow, Rounds) ->
+    [Slow ! N || N <- lists:seq(1, 50)],
+    receive after 100 -> send(Slow, Rounds - 1) end.
+
+%% Starts it again and again, as a supervisor does.
+keep(_) ->
+    Child = spawn_link(fun() -> register(flaky, self()), receive after 300 -> exit(no_database) end end),
+    receive {'EXIT', Child, Reason} -> keep(Reason) end.
 
 %% Until so many samples have been made.
 sampled(Node, Samples) ->

@@ -65,10 +65,11 @@ static char *shape_of(const char *text) {
     return shape;
 }
 
-/* An alarm that is set, not one that is cleared. */
+/* An alarm that is set, not one that is cleared. RabbitMQ adds what holds "until this alarm
+ * clears". */
 static bool is_alarm(const char *text) {
     g_autofree char *lower = g_ascii_strdown(text, -1);
-    return strstr(lower, "alarm") && !strstr(lower, "clear");
+    return strstr(lower, "alarm") && !strstr(lower, "cleared");
 }
 
 static gint by_count(gconstpointer a, gconstpointer b) {
