@@ -151,8 +151,8 @@ struct dt_interval {
                           are unknown */
 };
 
-/* The longest that a collection of so many words takes. The slowest ones of 10^5 words and more, on a
-   machine with twice as many busy threads as CPUs, took 22 ns per word. */
+/* The longest that a collection of so many words takes. The slowest ones of 10^5 words and more, on
+   a machine with twice as many busy threads as CPUs, took 22 ns per word. */
 static inline int64_t dt_collection_ns(uint64_t words) {
     enum { LEAST_NS = 1000 * 1000, PER_WORD_NS = 100 };
 

@@ -1,8 +1,8 @@
 #include "summary/instants.h"
-#include "summary/findings/limits.h"
 
 #include <string.h>
 
+#include "summary/findings/limits.h"
 #include "summary/summary.h"
 
 enum { BYTES_PER_WORD = 8 };

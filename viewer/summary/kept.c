@@ -45,9 +45,15 @@ static int64_t by_bytes(const struct dt_who *who) {
     return (int64_t)who->bytes_out;
 }
 
-static dt_criterion *const criteria[] = {
-    by_run,           dt_kept_by_messages, by_collecting, by_wait,            dt_kept_by_mailbox,
-    dt_kept_by_queue, dt_kept_by_memory,   by_bytes,      dt_kept_by_dirty_io};
+static dt_criterion *const criteria[] = {by_run,
+                                         dt_kept_by_messages,
+                                         by_collecting,
+                                         by_wait,
+                                         dt_kept_by_mailbox,
+                                         dt_kept_by_queue,
+                                         dt_kept_by_memory,
+                                         by_bytes,
+                                         dt_kept_by_dirty_io};
 
 static gint compare(gconstpointer a, gconstpointer b, gpointer data) {
     const struct dt_who *x = *(struct dt_who *const *)a, *y = *(struct dt_who *const *)b;
