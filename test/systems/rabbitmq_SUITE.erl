@@ -78,7 +78,7 @@ names(Config) ->
     Queues = [{pid_of(Pid), ["queue,<<\"", Name, "\">>"]}
               || [Name = ?QUEUE, Pid] <- rows("list_queues", ["name", "pid"], Config)],
     Connections = [{pid_of(Pid), Name} || [Name, Pid] <- rows("list_connections", ["name", "pid"], Config)],
-    ?assertMatch({[_], [_, _, _, _, _, _, _]}, {Queues, Connections}),
+    ?assertMatch({[_], [_, _, _, _, _, _]}, {Queues, Connections}),
     [?assertNotEqual(nomatch, binary:match(maps:get(Pid, Shown), iolist_to_binary(Name)), Shown)
      || {Pid, Name} <- Queues ++ Connections].
 
