@@ -46,7 +46,7 @@ client({packaged_ejabberd, System}, Args) ->
 
 %% Each message of the clients, as it was parsed, and on its way to the receiver's process.
 counts(Config) ->
-    Folder = filename:join(?config(priv_dir, Config), "counted"),
+    Folder = filename:join(?config(priv_dir, Config), "counted_of_ejabberd"),
     System = ?config(system, Config),
     Counts = observed:recorded(System, Folder,
                                fun() ->

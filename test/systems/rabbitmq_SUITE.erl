@@ -51,7 +51,7 @@ rows(List, Columns, Config) ->
 
 %% Each message of the clients, from a channel to its queue and from the queue to a channel.
 counts(Config) ->
-    Folder = filename:join(?config(priv_dir, Config), "counted"),
+    Folder = filename:join(?config(priv_dir, Config), "counted_of_rabbitmq"),
     System = ?config(system, Config),
     Counts = observed:recorded(System, Folder,
                                fun() ->
