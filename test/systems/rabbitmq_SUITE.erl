@@ -85,8 +85,13 @@ names(Config) ->
 %% It runs as soon as the server does.
 loaded_at_start(_) ->
     System = packaged_rabbitmq:start([packaged_rabbitmq:started_with()]),
-    try ?assertEqual("available",
-                     packaged_rabbitmq:eval(System, "#{backends := #{lttng := Lttng}} = dyntrace:info(), Lttng."))
+    try ok = test_wait:until("LTTng's part is loaded", "available",
+                             fun() ->
+                                     packaged_rabbitmq:eval(System, "case catch dyntrace:info() of "
+                                                                    "    #{backends := #{lttng := Lttng}} -> Lttng; "
+                                                                    "    NotYet -> NotYet "
+                                                                    "end.")
+                             end)
     after packaged_rabbitmq:stop(System)
     end.
 
