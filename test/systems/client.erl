@@ -38,7 +38,7 @@ keep(Prefix, Script, Args, Owner) ->
     File = filename:join([test_shell:project(), "test/systems", Script]),
     [Program | Before] = string:lexemes(Prefix, " "),
     Port = open_port({spawn_executable, os:find_executable(Program)},
-                     [{args, Before ++ ["/usr/bin/python3", File | Args]}, {line, 1000}, exit_status,
+                     [{args, Before ++ ["/usr/bin/python3", "-B", File | Args]}, {line, 1000}, exit_status,
                       stderr_to_stdout]),
     _ = lines_until("ready", Port, []),
     Owner ! {self(), ready},

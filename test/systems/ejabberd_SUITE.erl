@@ -46,7 +46,7 @@ client({packaged_ejabberd, System}, Args) ->
 
 %% Each message of the clients, as it was parsed, and on its way to the receiver's process.
 counts(Config) ->
-    Folder = filename:join(?config(priv_dir, Config), "counted"),
+    Folder = filename:join(?config(priv_dir, Config), "counted_of_ejabberd"),
     System = ?config(system, Config),
     Counts = observed:recorded(System, Folder,
                                fun() ->
@@ -71,9 +71,16 @@ names(Config) ->
 %% It runs as soon as the server does, with its option.
 loaded_at_start(_) ->
     System = packaged_ejabberd:start(packaged_ejabberd:started_with()),
-    try ?assertEqual("{available, {ok, {ejabberd_names, sessions}}}",
-                     packaged_ejabberd:eval(System, "#{backends := #{lttng := Lttng}} = dyntrace:info(), "
-                                                    "{Lttng, application:get_env(dyntrace, labels)}."))
+    try ok = test_wait:until("LTTng's part is loaded, and the option is set",
+                             "{available, {ok, {ejabberd_names, sessions}}}",
+                             fun() ->
+                                     packaged_ejabberd:eval(System, "case catch dyntrace:info() of "
+                                                                    "    #{backends := #{lttng := Lttng}} -> "
+                                                                    "        {Lttng, "
+                                                                    "         application:get_env(dyntrace, labels)}; "
+                                                                    "    NotYet -> NotYet "
+                                                                    "end.")
+                             end)
     after packaged_ejabberd:stop(System)
     end.
 

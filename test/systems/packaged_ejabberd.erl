@@ -19,10 +19,11 @@ missing() ->
 
 %% With further lines of the package's settings. Returns when it serves.
 start(Lines) ->
-    Place = place:start("ejabberd", "ejabberd", ["/var/lib/ejabberd", "/var/log/ejabberd", "/run/ejabberd"]),
+    Place = place:start("ejabberd", "ejabberd", ["/var/lib/ejabberd", "/var/log/ejabberd"]),
     System = #ejabberd{place = Place},
     try
-        {0, _} = test_shell:run("(cat ~s && echo ~ts) | ~s tee ctl.cfg",
+        %% Its folder for the file of its pid exists only where systemd has made it.
+        {0, _} = test_shell:run("(cat ~s && echo EJABBERD_PID_PATH=ejabberd.pid && echo ~ts) | ~s tee ctl.cfg",
                                 [?SETTINGS, test_command:quoted(Lines), place:as_user(Place)]),
         {0, _} = test_shell:run("~s setsid ~s --ctl-config ctl.cfg foreground > /dev/null 2>&1 &",
                                 [place:as_user(Place), ?CTL]),

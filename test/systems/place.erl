@@ -1,5 +1,5 @@
 %% A place for the service of a package: a network, a host name and mounts of its own. Below the package's folders there
-%% are empty ones, so that it runs by its defaults, as its package's user, and leaves the machine's own alone.
+%% are empty ones, so that it runs by its defaults, as the user of its package, and leaves the machine's own alone.
 %%
 %%     Place = place:start("rabbit", "rabbitmq", ["/var/lib/rabbitmq", "/var/log/rabbitmq"]),
 %%     {0, _} = test_shell:run("~s rabbitmqctl status", [place:as_user(Place)]),
@@ -23,6 +23,7 @@
         "    done; "
         "done 2>/dev/null").
 
+%% As of services that the system starts.
 -define(ENVIRONMENT, "PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8").
 
 %% What the machine lacks for these programs, or false.
@@ -57,7 +58,7 @@ start(Host, User, Folders) ->
     end.
 
 script(Host, User, Folders) ->
-    Mounts = [["mkdir -p ", Folder, " && mount -t tmpfs -o mode=755 tmpfs ", Folder, " && chown ", User, ": ", Folder,
+    Mounts = [["mount -t tmpfs -o mode=755 tmpfs ", Folder, " && chown ", User, ": ", Folder,
                " && "] || Folder <- Folders],
     lists:flatten(["hostname ", Host, " && ip link set lo up && ", Mounts, "echo up && read -r line; ", ?END]).
 
@@ -79,7 +80,7 @@ stop(#place{keeper = Keeper}) ->
     Keeper ! stop,
     receive {'DOWN', Ref, process, Keeper, normal} -> ok end.
 
-%% The prefix of commands there, of its user, with an environment as a system has it that starts services.
+%% The prefix of commands there, of its user, in the home folder.
 as_user(Place = #place{user = User, home = Home}) ->
     lists:flatten([as_root(Place), " setpriv --reuid=", User, " --regid=", User, " --init-groups "
                    "env -i -C ", Home, " HOME=", Home, " ", ?ENVIRONMENT]).

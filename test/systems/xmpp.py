@@ -11,15 +11,15 @@ lines `name number`.
     storm=1    each message by a new connection (0)
 """
 import base64
-import os
+import contextlib
 import socket
 import ssl
 import sys
 import threading
 import time
-import traceback
 
-DEFAULTS = {"pairs": 3, "rate": 10, "count": 0, "storm": 0}
+from load import Load
+
 DRAIN_S = 60
 TIMEOUT_S = 60
 OPEN = (b"<stream:stream to='localhost' xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' "
@@ -29,23 +29,11 @@ AUTH = b"<auth xmlns='urn:ietf:params:xml:ns:xmpp-sasl' mechanism='PLAIN'>%s</au
 BIND = b"<iq type='set' id='b'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'><resource>%s</resource></bind></iq>"
 MESSAGE = b"<message to='bob@localhost/%s' type='chat' id='%d'><body>message %d</body></message>"
 
-options = {**DEFAULTS, **{name: int(value) for name, value in (option.split("=") for option in sys.argv[2:])}}
-stopped, ended = threading.Event(), threading.Event()
-lock = threading.Lock()
-counts = {"sent": 0, "delivered": 0, "connections": 0}
 
-
-def count(name, by=1):
-    """Counts some more."""
-    with lock:
-        counts[name] += by
-
-
-class Connection:
+class Stream:
     """A stream of XMPP."""
 
     def __init__(self, user, resource):
-        count("connections")
         self.socket = socket.create_connection(("127.0.0.1", 5222), TIMEOUT_S)
         self.buffer = b""
         self.ask(OPEN, b"</stream:features>")
@@ -57,13 +45,13 @@ class Connection:
         self.ask(AUTH % base64.b64encode(b"\0%s\0secret" % user), b"<success")
         self.ask(OPEN, b"</stream:features>")
         self.ask(BIND % resource, b"</iq>")
-        self.ask(b"<presence/>", b"</presence>", b"/>")
+        self.ask(b"<presence/>", b"<presence")
 
-    def ask(self, request, *answers):
-        """Sends, and reads until an answer has come."""
+    def ask(self, request, answer):
+        """Sends, and reads until the answer has come."""
         self.socket.sendall(request)
         self.buffer = b""
-        while not any(answer in self.buffer for answer in answers):
+        while answer not in self.buffer:
             self.read()
 
     def read(self):
@@ -74,80 +62,81 @@ class Connection:
         self.buffer += data
 
     def close(self):
-        """Ends the stream."""
+        """Ends the stream. If something were left to be read, the last message could be lost with the connection."""
+        self.socket.settimeout(TIMEOUT_S)
         self.socket.sendall(b"</stream:stream>")
+        with contextlib.suppress(ConnectionError):
+            while self.socket.recv(65536):
+                pass
         self.socket.close()
 
 
-def send(resource, opened):
-    """Sends at the rate."""
-    connection = Connection(b"alice", resource)
-    opened.wait()
-    due, sent = time.monotonic(), 0
-    while not stopped.wait(max(0, due - time.monotonic())):
-        if options["storm"]:
-            connection.close()
-            connection = Connection(b"alice", resource)
-        sent += 1
-        connection.socket.sendall(MESSAGE % (resource, sent, sent))
-        count("sent")
-        if sent == options["count"]:
-            break
-        due += 1 / options["rate"]
-    ended.wait()
-    connection.close()
+class Pairs(Load):
+    """Senders, each with a receiver."""
+
+    def __init__(self, name, arguments):
+        super().__init__({"pairs": 3, "rate": 10, "count": 0, "storm": 0}, arguments)
+        self.resources = [b"%s%d" % (name.encode(), number) for number in range(self.options["pairs"])]
+        self.opened = threading.Barrier(2 * len(self.resources) + 1)
+
+    def connect(self, user, resource):
+        """Returns an open stream."""
+        self.count("connections")
+        return Stream(user, resource)
+
+    def send(self, resource):
+        """Sends at the rate."""
+        stream = self.connect(b"alice", resource)
+        self.opened.wait()
+        due, sent = time.monotonic(), 0
+        while not self.stopped.wait(max(0, due - time.monotonic())):
+            if self.options["storm"]:
+                stream.close()
+                stream = self.connect(b"alice", resource)
+            sent += 1
+            stream.socket.sendall(MESSAGE % (resource, sent, sent))
+            self.count("sent")
+            if sent == self.options["count"]:
+                break
+            due += 1 / self.options["rate"]
+        self.ended.wait()
+        stream.close()
+
+    def receive(self, resource):
+        """Counts the messages."""
+        stream = self.connect(b"bob", resource)
+        self.opened.wait()
+        stream.buffer = b""
+        stream.socket.settimeout(0.1)
+        while not self.ended.is_set():
+            try:
+                stream.read()
+            except socket.timeout:
+                continue
+            # The last one may be here in part.
+            whole = stream.buffer.split(b"</message>")
+            self.count("delivered", len(whole) - 1)
+            stream.buffer = whole[-1]
+        stream.close()
+
+    def work(self):
+        """Runs the pairs. All messages are received at the end."""
+        threads = [self.start(target, resource) for resource in self.resources
+                   for target in (self.send, self.receive)]
+        self.opened.wait()
+        self.ready()
+        if not self.options["count"]:
+            sys.stdin.readline()
+            self.stopped.set()
+        deadline = time.monotonic() + DRAIN_S
+        wanted = self.options["pairs"] * self.options["count"]
+        while (self.counted("sent") < wanted or self.counted("delivered") < self.counted("sent")) \
+                and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.ended.set()
+        for thread in threads:
+            thread.join()
+        self.finish()
 
 
-def receive(resource, opened):
-    """Counts the messages."""
-    connection = Connection(b"bob", resource)
-    opened.wait()
-    connection.buffer = b""
-    connection.socket.settimeout(0.1)
-    while not ended.is_set():
-        try:
-            connection.read()
-        except socket.timeout:
-            continue
-        # The last one may be here in part.
-        whole = connection.buffer.split(b"</message>")
-        count("delivered", len(whole) - 1)
-        connection.buffer = whole[-1]
-    connection.close()
-
-
-def run(target, *arguments):
-    """Runs a thread; its failure ends the program."""
-    try:
-        target(*arguments)
-    except BaseException:
-        traceback.print_exc()
-        sys.stderr.flush()
-        os._exit(1)
-
-
-def main():
-    """Runs the clients until the end of the input."""
-    opened = threading.Barrier(2 * options["pairs"] + 1)
-    threads = [threading.Thread(target=run, args=(target, b"%s%d" % (sys.argv[1].encode(), n), opened))
-               for n in range(options["pairs"]) for target in (send, receive)]
-    for thread in threads:
-        thread.start()
-    opened.wait()
-    print("ready", flush=True)
-    if not options["count"]:
-        sys.stdin.readline()
-        stopped.set()
-    deadline = time.monotonic() + DRAIN_S
-    wanted = options["pairs"] * options["count"]
-    while (counts["sent"] < wanted or counts["delivered"] < counts["sent"]) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    ended.set()
-    for thread in threads:
-        thread.join()
-    for name, number in counts.items():
-        print(name, number)
-    print("end", flush=True)
-
-
-main()
+Pairs(sys.argv[1], sys.argv[2:]).work()
