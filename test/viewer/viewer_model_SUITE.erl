@@ -16,8 +16,8 @@ all() ->
 groups() ->
     [{processes, [], [spawned, names, groups_of_processes, links_at_crash, killed_by_supervisor, pid_used_again,
                       pid_used_again_late, name_without_unregister, of_other_nodes, ports, nobody, no_identifiers]},
-     {scheduling, [], [states, woken_in_vain, suspended, seen_suspended, from_the_middle, port_within_process,
-                       in_without_out, out_without_in, collection_splits, collection_cut, stretched, exiting,
+     {scheduling, [], [states, woken_in_vain, suspended, seen_suspended, seen_waiting, from_the_middle,
+                       port_within_process, in_without_out, out_without_in, collection_splits, collection_cut, stretched, exiting,
                        kinds_of_schedulers, cpu_for_scheduler, displaced_on_cpu]},
      {calls, [], [nested, values, tail_call, exceptions, recursion, deep, plain_calls, returns_to, entered_before,
                   waited_in_call]},
@@ -229,6 +229,16 @@ seen_suspended(Config) ->
     ?assertEqual([{"waiting", 0, 10, false}, {"waiting", 10, 90, true}, {"running", 90, 95, false},
                   {"waiting", 95, 97, false}, {"runnable", 97, 99, true}, {"running", 99, 99, false}],
                  states_of(Told)).
+
+%% The end of its run is not told of a process that is no longer traced. Each sample may be a second late.
+seen_waiting(Config) ->
+    Sample = fun(Ms, State) -> {Ms * 1000000, process_sample, #{pid => "<0.9.0>", queue => 0, state => State}} end,
+    Seen = fun(State) ->
+                   states_of(told([scheduled(0, "<0.9.0>", "in"), Sample(900, State), Sample(1500, State),
+                                   {2000000000, vm_counter, #{name => "processes", value => 7}}], Config))
+           end,
+    ?assertEqual([{"running", 0, 0, true}], Seen("waiting")),
+    ?assertEqual([{"running", 0, 2000000000, false}], Seen("running")).
 
 %% What was before the first event is not told.
 from_the_middle(Config) ->

@@ -12,6 +12,9 @@ struct heap {
     uint64_t reclaimed, heap, old_heap;
 };
 
+/* How long before its event a sample may have read the state. */
+enum { OLDEST_STATE_NS = 1000 * 1000 * 1000 };
+
 /* Of a process. */
 struct course {
     const char *in, *out; /* the functions in which it last started and stopped to run */
@@ -252,14 +255,21 @@ void dt_scheduling_arrived(struct process *p) {
 }
 
 /* No tracer is told when a process is suspended. Where it is seen to be, no message has made it
-   runnable, and none will. */
+   runnable, and none will. Nor is one told when a process that is no longer traced stops to run.
+   The state of a sample is that of up to a second before. */
 static void sampled(struct node *node, const struct dt_process_sample *e) {
     struct process *p = dt_process_of(node, e->pid);
+    bool is_suspended = strcmp(e->state, "suspended") == 0;
 
-    if (!p || p->has_exited || strcmp(e->state, "suspended") != 0)
+    if (!p || p->has_exited || (!is_suspended && strcmp(e->state, "waiting") != 0))
         return;
     settle(p);
-    if (p->seen.state != DT_STATE_WAITING && p->seen.state != DT_STATE_RUNNABLE)
+    if (dt_runs(p->seen.state) && node->world->now - p->seen.since > OLDEST_STATE_NS) {
+        stop_unseen(p);
+        dt_scheduling_leave(p);
+        DT_MOMENT(node->world, scheduled, p, false);
+    }
+    if (!is_suspended || (p->seen.state != DT_STATE_WAITING && p->seen.state != DT_STATE_RUNNABLE))
         return;
     p->seen.state = DT_STATE_WAITING;
     course(p)->is_deaf = true;
