@@ -1217,7 +1217,7 @@ installed(Config) ->
          {0, Help} = test_command:run([Name, "--help"]),
          {match, Options} = re:run(Help, "--[a-z][a-z-]*", [global, {capture, first, list}]),
          Of = section(Manual, ["^\\.SS dyntrace ", Name, "\\b(.*?)^\\.S[SH]"]),
-         Words = section(Completion, ["^ +", Name, "\\) words='(.*?)'"]),
+         Words = section(Completion, ["^ +", Name, "\\)\\s+words='(.*?)'"]),
          [begin
               ?assertMatch({match, _}, re:run(Of, string:replace(Option, "-", "\\\\-", all)), {Name, Option}),
               ?assert(lists:member(list_to_binary(Option), re:split(Words, "\\s+")), {Name, Option})
