@@ -83,6 +83,10 @@ cases() ->
       [identity(0, ?A, "shop_db"), in(0, ?A), collection(100 * ?MS, ?A, 100 * ?MS, 10000000), out(400 * ?MS, ?A)]},
      {busy_process, medium, "<0.90.0> shop_db ran for 81 % of the recording",
       [identity(0, ?A, "shop_db"), in(0, ?A), out(810 * ?MS, ?A), in(?S, ?B)]},
+     {file_io, medium, "<0.90.0> shop_db waited for files for 60 % of the recording",
+      [on(Thread, Event) || {Thread, Event} <- [{"1_scheduler", identity(0, ?A, "shop_db")},
+                                                {"1_dirty_io_sche", in(0, ?A)}, {"1_dirty_io_sche", out(600 * ?MS, ?A)},
+                                                {"1_scheduler", in(?S, ?B)}]]},
      {busy_schedulers, medium, "the schedulers are busy, 93 % on average: processes that could run spent 50 % of that "
                                "time waiting for one (inferred)",
       [waiting(20 * ?MS), counter(?S, "scheduler_utilization_1", 930), counter(?S, "dirty_io_utilization_1", 0)]},
@@ -325,6 +329,8 @@ spawned(At, Pid, Parent) -> {At, process_spawn, #{pid => Pid, parent => Parent, 
 exited(At, Pid, Reason) -> {At, process_exit, #{pid => Pid, reason => Reason}}.
 in(At, Pid) -> {At, process_scheduled, #{pid => Pid, entry => "a:b/1", type => "in"}}.
 out(At, Pid) -> {At, process_scheduled, #{pid => Pid, entry => "a:b/1", type => "out"}}.
+on(Thread, {At, Probe, Fields}) ->
+    {At, Probe, Fields, #{vpid => 17, vtid => erlang:phash2(Thread), procname => Thread}}.
 send(At, From, To, Message) -> {At, message_send, #{from => From, to => To, message => Message}}.
 receipt(At, To, Message) -> {At, message_receive, #{to => To, message => Message}}.
 delivery(At, From, To, Message) ->

@@ -16,8 +16,8 @@ suite() ->
     [{timetrap, {minutes, 4}}].
 
 all() ->
-    [template, empty, numbers, nodes, limits, fair, folds, counters, few_messages, hostile_recording, params, tables,
-     timeline, sequence, flame, hostile, smooth, themes].
+    [template, empty, numbers, nodes, limits, fair, folds, folds_ports, counters, few_messages, hostile_recording,
+     params, tables, timeline, sequence, flame, hostile, smooth, themes].
 
 init_per_suite(Config) ->
     test_require:tool(test_page:missing(), Config).
@@ -174,6 +174,21 @@ folds(Config) ->
     ?assertEqual([<<"shop_oven × 20"/utf8>>, <<"shop_oven<0.221.0>">>],
                  lists:sort([Label || Label = <<"shop_oven", _/binary>> <- Labels])),
     ?assertEqual(20, length(Crashes)).
+
+%% Connections of one driver, each with addresses of its own.
+folds_ports(Config) ->
+    Port = fun(N) -> lists:flatten(io_lib:format("#Port<0.~b>", [N])) end,
+    Name = fun(N) -> lists:flatten(io_lib:format("tcp_inet 127.0.0.1:5672 <-> 127.0.0.1:~b", [50000 + N])) end,
+    Life = fun(N) ->
+                   [{N * ?MS, port_open, #{pid => "<0.9.0>", driver => "tcp_inet", port => Port(N)}},
+                    {N * ?MS + 1, port_identity, #{port => Port(N), owner => "<0.9.0>", name => Name(N)}},
+                    {N * ?MS + 2, port_scheduled, #{port => Port(N), entry => "command", type => "in"}},
+                    {N * ?MS + 9, port_scheduled, #{port => Port(N), entry => "command", type => "out"}},
+                    {N * ?MS + 9, port_exit, #{port => Port(N), reason => "normal"}}]
+           end,
+    Trace = test_viewer:make(lists:flatmap(Life, lists:seq(1, 20)), Config),
+    #{<<"timeline">> := #{<<"processes">> := Processes}} = data(test_page:make(Trace, [], Config)),
+    ?assertEqual([<<"tcp_inet × 20"/utf8>>], [Show || #{<<"members">> := 20, <<"show">> := Show} <- Processes]).
 
 oven(N, At) ->
     Pid = lists:flatten(io_lib:format("<0.~b.0>", [200 + N])),

@@ -74,7 +74,7 @@ dirty_schedulers(Config) ->
     Report = report(Events, Config),
     ?assertMatch(#{<<"run_ns">> := 9 * ?MS, <<"dirty_cpu_ns">> := 8 * ?MS, <<"dirty_io_ns">> := 990 * ?MS},
                  process(?A, Report)),
-    ?assertEqual([], rows(findings, Report)),
+    ?assertMatch([#{<<"rule">> := <<"file_io">>}], rows(findings, Report)),
     #{<<"load">> := #{<<"step_ns">> := Step, <<"nodes">> := [Load]}} = Report,
     Sum = fun(Key) -> round(lists:sum(maps:get(Key, Load)) * Step / ?MS / 10) end,
     ?assertEqual({1, 99}, {Sum(<<"run">>), Sum(<<"dirty_io">>)}),

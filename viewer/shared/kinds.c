@@ -11,6 +11,11 @@ bool dt_is_short_lived(const struct dt_process *process, int64_t whole) {
            process->ended != DT_NO_VALUE && process->ended - process->began < whole / SHORT_PART;
 }
 
+/* Behind a socket's driver stand its addresses. */
+static int shared_length(const char *name) {
+    return (int)strcspn(name, " ");
+}
+
 /* Labels of one kind differ in numbers and texts: {rabbit_reader,<<"127.0.0.1:59732 -> ...">>}.
    Each port of a pool has another owner. */
 char *dt_kind_of(const struct dt_process *process) {
@@ -19,13 +24,14 @@ char *dt_kind_of(const struct dt_process *process) {
 
     if (!*process->initial && !*process->name && label == 0)
         return NULL;
-    return g_strdup_printf("%u %u %" PRIu64 " %s %.*s %s", process->kind,
+    return g_strdup_printf("%u %u %" PRIu64 " %s %.*s %.*s", process->kind,
                            process->node ? process->node->number : 0, parent ? parent->number : 0,
-                           process->initial, label, process->label, process->name);
+                           process->initial, label, process->label, shared_length(process->name),
+                           process->name);
 }
 
 char *dt_kind_show(const char *name, const char *initial, unsigned members) {
-    const char *shown = *name ? name : initial;
-
-    return g_strdup_printf("%s × %u", *shown ? shown : "processes", members);
+    if (*name)
+        return g_strdup_printf("%.*s × %u", shared_length(name), name, members);
+    return g_strdup_printf("%s × %u", *initial ? initial : "processes", members);
 }

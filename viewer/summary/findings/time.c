@@ -1,22 +1,34 @@
-/* Time on schedulers, and waits for them. */
+/* Time on schedulers, and waits for them and for files. */
 #include "shared/show.h"
 #include "summary/findings/rules.h"
 #include "summary/rows.h"
 
-static void runs(struct dt_summary *summary) {
+/* A rule about processes that spent much of the recording so. */
+struct share_rule {
+    enum dt_rule_number rule;
+    int64_t (*time_of)(const struct dt_who *who);
+    const char *did;
+    int64_t share, recorded, per_rule;
+};
+
+static int64_t on_cpu(const struct dt_who *who) {
+    return who->run + who->collecting;
+}
+
+static void spent(struct dt_summary *summary, const struct share_rule *rule) {
     int64_t recorded = dt_recorded(summary), found = 0;
-    if (recorded < dt_limits.busy_process.recorded)
+    if (recorded < rule->recorded)
         return;
-    for (guint i = 0; i < summary->processes.whos->len; i++) {
-        struct dt_who *who = g_ptr_array_index(summary->processes.whos, i);
-        int64_t ran = who->run + who->collecting;
-        if (!dt_is_share(ran, recorded, dt_limits.busy_process.share))
-            continue;
-        if (found++ >= dt_limits.busy_process.per_rule)
+    g_autoptr(GPtrArray) whos = dt_kept_copy(&summary->processes);
+    dt_kept_sort(whos, rule->time_of);
+    for (guint i = 0; i < whos->len && found < rule->per_rule; i++, found++) {
+        struct dt_who *who = g_ptr_array_index(whos, i);
+        int64_t time = rule->time_of(who);
+        if (!dt_is_share(time, recorded, rule->share))
             return;
         g_autofree char *name = dt_who_show_where(&summary->whos, who);
-        dt_find(summary, DT_RULE_busy_process, DT_MEDIUM, who, "%s ran for %s of the recording",
-                name, dt_show_share((double)ran / (double)recorded).text);
+        dt_find(summary, rule->rule, DT_MEDIUM, who, "%s %s for %s of the recording", name,
+                rule->did, dt_show_share((double)time / (double)recorded).text);
     }
 }
 
@@ -77,7 +89,12 @@ static void waits_of(struct dt_summary *summary, const struct dt_seen_node *node
 
 void dt_find_in_time(struct dt_summary *summary) {
     g_autoptr(GPtrArray) nodes = dt_rows_nodes(summary);
-    runs(summary);
+    spent(summary,
+          &(struct share_rule){DT_RULE_busy_process, on_cpu, "ran", dt_limits.busy_process.share,
+                               dt_limits.busy_process.recorded, dt_limits.busy_process.per_rule});
+    spent(summary, &(struct share_rule){DT_RULE_file_io, dt_kept_by_dirty_io, "waited for files",
+                                        dt_limits.file_io.share, dt_limits.file_io.recorded,
+                                        dt_limits.file_io.per_rule});
     longest(summary);
     for (guint i = 0; i < nodes->len; i++)
         waits_of(summary, g_ptr_array_index(nodes, i));
