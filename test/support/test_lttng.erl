@@ -115,12 +115,28 @@ kill_daemon(Daemon = #daemon{keeper = Keeper}) ->
     ok = signal_daemon(Daemon, "KILL"),
     receive {'DOWN', Ref, process, Keeper, _} -> ok end.
 
-%% A stopped daemon answers nothing: on a busy machine, its threads run on until the kernel has stopped each of them.
+%% A stopped daemon answers nothing: on a busy machine, its threads run on until the kernel has stopped each of them. It
+%% answers `lttng' before it listens for nodes, and for those a daemon that does not listen is none.
 signal_daemon(#daemon{os_pid = OsPid}, "STOP") when is_integer(OsPid) ->
+    ok = test_wait:until("the daemon listens for nodes", fun() -> listens(OsPid) end),
     signal(OsPid, "STOP"),
     ok = test_wait:until("the daemon's threads have stopped", ["T"], fun() -> thread_states(OsPid) end);
 signal_daemon(#daemon{os_pid = OsPid}, Signal) when is_integer(OsPid) ->
     signal(OsPid, Signal).
+
+%% Whether one of its sockets is that of nodes, and listens (__SO_ACCEPTCON): the places of other tests have a socket of
+%% the same path.
+listens(OsPid) ->
+    Proc = lists:concat(["/proc/", OsPid]),
+    Open = [Socket || File <- filelib:wildcard(Proc ++ "/fd/*"), {ok, "socket:" ++ Socket} <- [file:read_link(File)]],
+    {ok, Sockets} = file:read_file(Proc ++ "/net/unix"),
+    Rows = [string:lexemes(Row, " ") || Row <- string:lexemes(binary_to_list(Sockets), "\n")],
+    lists:any(fun([_, _, _, "00010000", _, _, Number, Path]) ->
+                      lists:member("[" ++ Number ++ "]", Open) andalso
+                          string:find(Path, "/lttng-ust-sock-") =/= nomatch;
+                 (_) ->
+                      false
+              end, Rows).
 
 thread_states(OsPid) ->
     Files = filelib:wildcard(lists:concat(["/proc/", OsPid, "/task/*/status"])),
