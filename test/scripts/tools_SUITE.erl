@@ -377,7 +377,7 @@ names_come_later(Config) ->
                fun() ->
                        To = spawn(fun Loop() -> receive {From, Ref} -> From ! Ref, Loop() end end),
                        1 = test_trace:trace(To, true, ['receive', ?TRACER]),
-                       Ask = fun(_) -> To ! {self(), Ref = make_ref()}, receive Ref -> ok end end,
+                       Ask = fun(_) -> Ref = make_ref(), To ! {self(), Ref}, receive Ref -> ok end end,
                        lists:foreach(Ask, lists:seq(1, 7)),
                        ok = dyntrace:report(dump_start, {1, 1}),
                        lists:foreach(Ask, lists:seq(1, 7)),
