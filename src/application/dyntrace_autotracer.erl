@@ -145,7 +145,7 @@ polled(State) ->
     Enabled = enabled(Table),
     Wanted = #{calls := Calls, files := Files} = dyntrace_trace_flags:for_enabled(Enabled, Table),
     CallBudget = dyntrace_call_budget:poll(Claimed#state.call_budget, Calls =/= none orelse Files),
-    Traced = dyntrace_trace_pattern:with_files(Functions, Files),
+    Traced = with_files(Functions, Files),
     {Required, Allowed} = allowed(required(Wanted, Polled), Claimed),
     Names = [Name || #{name := Name} <- Enabled],
     %% Before the tracing: the first events show what a source has found.
@@ -156,6 +156,10 @@ polled(State) ->
     ok = logged_withheld(dyntrace_tracing:withheld(Tracing), dyntrace_tracing:withheld(Claimed#state.tracing)),
     New = Allowed#state{budget = Polled, call_budget = CallBudget, sources = Sources, tracing = Tracing},
     {published(New), NotObserved ++ NotTraced}.
+
+%% After all that is configured: the last pattern of a function holds.
+with_files(Functions, true) -> Functions ++ [files];
+with_files(Functions, false) -> Functions.
 
 %% A library that was loaded since the last poll, in place of ours, has no worker yet and none of our settings.
 claimed(State) ->

@@ -3,7 +3,7 @@
 %% which no configuration has to list.
 -module(dyntrace_trace_pattern).
 
--export([patterns/1, with_files/2, for_calls/2, functions/1, files_alone/1, first/1, version/1]).
+-export([patterns/1, for_calls/2, functions/1, files_alone/1, first/1, version/1]).
 
 -type pattern() :: {module(), Function :: atom(), arity() | '_'} | files.
 %% '_' is any function, or any arity. `files': the functions that work on files.
@@ -18,11 +18,6 @@
 
 %% Its exported functions that work on no file, beside the internal ones.
 -define(NO_FILES, [module_info, on_load, start, file_desc_to_ref, get_handle, is_translatable]).
-
-%% After all that is configured: the last pattern of a function holds.
--spec with_files([traced()], boolean()) -> [traced()].
-with_files(Functions, true) -> Functions ++ [files];
-with_files(Functions, false) -> Functions.
 
 -spec patterns([traced()]) -> [pattern()].
 patterns(Functions) ->
