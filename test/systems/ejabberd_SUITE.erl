@@ -100,7 +100,7 @@ storm(Config) ->
 burn(Config) -> found(burn, ["invoice_batch ran for \\d+ % of the recording"], Config).
 server(Config) -> found(server, ["license_server: callers waited", "license_server ran for"], Config).
 crashes(Config) -> found(crashes, ["ldap_pool crashed \\d+ times in .* by .* flaky_sup", "crashed: no_ldap"], Config).
-heap(Config) -> found(heap, ["session_cache has \\d+ MB of memory", "session_cache: "], Config).
+heap(Config) -> found(heap, ["session_cache has \\d+ MB of memory", "session_cache"], Config).
 consumer(Config) -> found(consumer, ["mail_sorter: its queue grew by \\d+ messages per second"], Config).
 suspended(Config) -> found(suspended, ["mail_relay"], Config).
 

@@ -253,7 +253,7 @@ call_each_other([One, Other]) ->
                                 Name = rpc:call(Name, erlang, node, []),
                                 {[Mine, Name], []} = rpc:multicall([Mine, Name], erlang, node, []),
                                 {badrpc, {'EXIT', {badarith, _}}} = rpc:call(Name, erlang, '+', [1, a]),
-                                oops = (catch erpc:call(Name, erlang, throw, [oops])),
+                                oops = try erpc:call(Name, erlang, throw, [oops]) catch throw:Thrown -> Thrown end,
                                 [{ok, Mine}, {ok, Name}] = erpc:multicall([Mine, Name], erlang, node, []),
                                 ok = application:start(inets),
                                 ok = application:stop(inets),
