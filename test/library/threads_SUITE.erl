@@ -206,9 +206,11 @@ counted(Probe, Fun, Config) ->
     Fired = call(Config, Fun),
     ?assertEqual(Fired, builtins_SUITE:counted(Probe, test_bpftrace:stop_script(Consumer))).
 
-%% All schedulers send more than the budget allows, while budget, allowed probes and texts change.
+%% All schedulers send more than the budget allows, while budget, allowed probes and texts change. Probes of files are
+%% not recorded: at each change a pattern per function would be set or cleared, and each waits for all schedulers.
 budget_and_allowed_probes(Config) ->
-    with_session(['*'],
+    with_session([Name || #{name := Name, provider := org_erlang_dyntrace, backends := Backends} <- dyntrace:probes(),
+                          lists:member(lttng, Backends), not lists:member(Name, [file_call, file_return])],
                  fun() ->
                          test_autotracer:start([{interval, 10}, {budget, 1000}], Config),
                          test_autotracer:until_traced(Config),
