@@ -234,7 +234,9 @@ class Bpftrace:
         """Returns the failure of a bpftrace that has closed its output."""
         self.process.wait()
         self.reader.join()
-        output = last_lines("\n".join(messages_of(self.errors)))
+        messages = messages_of(self.errors)
+        # Warnings may come after the errors.
+        output = last_lines("\n".join([line for line in messages if "ERROR" in line][:1] or messages))
         if self.is_alone and self.process.returncode > 0:
             check_alone(self.node, self.path, f"bpftrace's message: {output}")
         return Failure("bpftrace", output=output)
