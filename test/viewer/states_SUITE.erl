@@ -130,17 +130,19 @@ ask(Other) ->
 
 %% -- Cases ---------------------------------------------------------------------------------------
 
-%% No message ends its wait, so it never waits for a scheduler; and all of them are in flight until process_info/2,
-%% which takes them to its mailbox.
+%% No message ends its wait, so it never waits for a scheduler. Each is in flight until the VM takes it to the mailbox:
+%% OTP 25 with process_info/2 all of them, OTP 29 one by one.
 a_sleeper(Config) ->
     #{pid := Pid, status := waiting, function := "timer:sleep/1", queue := ?MESSAGES} = fact(sleeper, Config),
     ?assertEqual([], runnable_in(Pid, "timer:sleep/1", Config)),
-    ?assertMatch(#{<<"mailbox_max">> := ?MESSAGES}, reported(sleeper, Config)).
+    #{<<"mailbox_max">> := InFlight} = reported(sleeper, Config),
+    ?assert(InFlight >= 1 andalso InFlight =< ?MESSAGES, InFlight).
 
-%% Messages come while it is suspended, beside the port's answers; it runs on when the port is not busy any more.
+%% Messages come while it is suspended, in OTP 25 beside the port's answers; it runs on when the port is not busy any
+%% more.
 a_suspended_writer(Config) ->
     #{pid := Pid, status := suspended, function := Function, queue := Queue} = fact(writer, Config),
-    ?assert(Queue > ?MESSAGES),
+    ?assert(Queue >= ?MESSAGES, Queue),
     ?assertMatch([_ | _], intervals(Pid, "waiting", Function, Config)),
     ?assertEqual([], runnable_in(Pid, Function, Config)).
 
