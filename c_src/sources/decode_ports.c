@@ -136,9 +136,9 @@ OPEN_DECODER(driver_start, driver_start, pid, driver)
 static bool get_type(const struct dt_traced *trace, ERL_NIF_TERM request, const char **type) {
     ERL_NIF_TERM value;
 
-    *type = enif_is_identical(request, atom_close)            ? "close"
-            : get_named(trace, request, atom_command, &value) ? "command"
-            : get_named(trace, request, atom_connect, &value) ? "connect"
+    *type = enif_is_identical(request, atom_close)            ? dt_literal("close")
+            : get_named(trace, request, atom_command, &value) ? dt_literal("command")
+            : get_named(trace, request, atom_connect, &value) ? dt_literal("connect")
                                                               : NULL;
     return *type != NULL;
 }

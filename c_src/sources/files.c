@@ -103,8 +103,8 @@ static const char *result_of(struct dt_traced *trace, ERL_NIF_TERM value) {
     if (enif_is_atom(trace->env, value))
         return dt_id(trace, value);
     if (!dt_get_pair(trace, value, &pair) || !enif_is_identical(pair[0], atom_error))
-        return "ok";
-    return enif_is_atom(trace->env, pair[1]) ? dt_id(trace, pair[1]) : "error";
+        return dt_literal("ok");
+    return enif_is_atom(trace->env, pair[1]) ? dt_id(trace, pair[1]) : dt_literal("error");
 }
 
 static enum dt_decoded returned(struct dt_traced *trace, struct dt_file_return *e,

@@ -57,7 +57,7 @@ const char *dt_where(struct dt_traced *trace, ERL_NIF_TERM location) {
 
     if (enif_is_identical(location, atom_undefined) ||
         (enif_get_int(trace->env, location, &zero) && zero == 0))
-        return "undefined";
+        return dt_literal("undefined");
     return enif_is_atom(trace->env, location) ? dt_id(trace, location) : dt_mfa(trace, location);
 }
 

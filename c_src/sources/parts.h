@@ -19,6 +19,16 @@ static inline const char *dt_id(struct dt_traced *trace, ERL_NIF_TERM term) {
 }
 const char *dt_term(struct dt_traced *trace, ERL_NIF_TERM term);
 
+/* A text of the library's own. It is read first: programs in the kernel can't fault a page in, and
+   would see an empty text in one that nobody has read. */
+static inline const char *dt_literal(const char *text) {
+    const volatile char *at = text;
+
+    while (*at)
+        at++;
+    return text;
+}
+
 /* The value of the key `extra` in the options. */
 bool dt_extra(const struct dt_traced *trace, ERL_NIF_TERM *value);
 
