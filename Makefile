@@ -113,18 +113,17 @@ chroot-of-%: deps-matrix
 
 # tools/matrix runs these in a release's chroot: every suite whose result can depend on the release's OTP or tracers.
 # The bench, the builds of build_SUITE and native_SUITE, the races of threads_SUITE and what the viewer's model tells
-# depend on neither. Suites that mostly build run apart.
-BUILDING_SUITES := text examples release
+# depend on neither.
 # These read pictures and manifests with programs of JavaScript.
 READING_SUITES := findings flame kubernetes page perfetto report sequence
-RELEASE_SUITES = $(filter-out bench build native threads viewer_model $(READING_SUITES) $(BUILDING_SUITES), \
-                   $(ALL_SUITES))
+RELEASE_SUITES = $(filter-out bench build native threads viewer_model $(READING_SUITES),$(ALL_SUITES))
 
 check-release: deps-release all check-docs
 	$(REBAR) ct --suite $(call suites,$(or $(SUITES),$(RELEASE_SUITES)))
 
-check-building: SUITES = $(BUILDING_SUITES)
-check-building: check-release
+# Again, with trace sessions (OTP 27 and later).
+check-sessions:
+	DYNTRACE_SESSIONS=true $(MAKE) check-release SUITES='$(SESSION_SUITES)'
 
 check-arm64: deps-arm64 ## run the suites that need no kernel on emulated arm64 (root; the first run takes half an hour)
 	tools/emulated trixie-arm64
@@ -243,7 +242,7 @@ clean: ## remove all build results
 	$(MAKE) -C viewer clean
 	rm -rf priv/beam _build
 
-.PHONY: help all demo page check-page screenshot check $(addprefix check-,$(LANES)) check-arm64 check-building \
-        check-busy check-fast check-matrix check-release check-sanitize check-systems check-vm check-docs soak docs \
+.PHONY: help all demo page check-page screenshot check $(addprefix check-,$(LANES)) check-arm64 check-busy \
+         check-fast check-matrix check-release check-sanitize check-systems check-vm check-docs soak docs \
         install lint bench bench-built clean deps deps-arm64 deps-demo deps-page deps-check deps-fast deps-release \
         deps-vm deps-systems deps-lint deps-bench deps-matrix

@@ -59,7 +59,7 @@ random(Type, IsGood) ->
      end || N <- lists:seq(1, cases() div ?TOGETHER)].
 
 cases() ->
-    list_to_integer(os:getenv("DYNTRACE_CASES", "100000")).
+    list_to_integer(os:getenv("DYNTRACE_CASES", "40000")).
 
 is_text_of(Term) ->
     Runtime = test_text_nif:runtime(Term),

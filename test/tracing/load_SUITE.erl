@@ -59,7 +59,7 @@ everything_traced(Config) ->
     ?assert(maps:get(message_send, Counts) >= 3 * Done).
 
 reloaded_meanwhile(Config) ->
-    Reloads = list_to_integer(os:getenv("DYNTRACE_RELOADS", "100")),
+    Reloads = list_to_integer(os:getenv("DYNTRACE_RELOADS", "50")),
     Consumer = count(Config),
     Began = orders(Config),
     Reload = fun() ->
