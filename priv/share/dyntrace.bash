@@ -14,7 +14,7 @@ _dyntrace()
         --what) mapfile -t COMPREPLY < <(compgen -W 'calls waits' -- "$word"); return ;;
         --by) mapfile -t COMPREPLY < <(compgen -W 'process initial none' -- "$word"); return ;;
         --waiting | --text | --messages) mapfile -t COMPREPLY < <(compgen -W 'yes no' -- "$word"); return ;;
-        --sort) mapfile -t COMPREPLY < <(compgen -W 'run io sent received gc gcs' -- "$word"); return ;;
+        --sort) mapfile -t COMPREPLY < <(compgen -W 'reductions queue memory growth run io sent received gc gcs' -- "$word"); return ;;
         --events)
             mapfile -t COMPREPLY < <(compgen -W 'all scheduling messages calls files gc ports requests annotations
                                                  counters samples log vm memory' -- "$word")
@@ -22,7 +22,7 @@ _dyntrace()
     esac
     case $command in
         nodes) words='--json' ;;
-        top) words='--seconds --sort --rows' ;;
+        top) words='--seconds --sort --rows --exact' ;;
         report) words='--seconds --events --output --keep' ;;
         request) words='--next --seconds' ;;
         record) words='--seconds --snapshot --events --to --output --quiet' ;;

@@ -83,10 +83,13 @@ sample(State = #samples{rest = Rest, watched = Watched, part = Before, stuck = S
     Again = read(maps:keys(Known), Known),
     {Next, Left} = part(Rest),
     Part = read([Pid || Pid <- Next, not is_map_key(Pid, Known), Pid =/= self()], #{}),
-    {Leading, Waiting} = asked(leading(maps:merge(Part, Again)),
+    Seen = maps:merge(Part, Again),
+    {Leading, Waiting} = asked(leading(Seen),
                                [Waits || Waits = {Asker, _} <- Stuck, is_process_alive(Asker)]),
-    _ = [told(Pid, Seen) || {Pid, Seen} <- maps:to_list(Leading)],
-    State#samples{rest = Left, watched = Leading, part = Part, stuck = Waiting}.
+    _ = [told(Pid, Leads) || {Pid, Leads} <- maps:to_list(Leading)],
+    %% Where one part is the whole node, all tell each time what they have done.
+    State#samples{rest = Left, watched = Leading, part = if Rest =:= [], Left =:= [] -> Seen; true -> Part end,
+                  stuck = Waiting}.
 
 told(Pid, #seen{queue = Queue, heap = Heap, more = More, status = Status, answer = Answer}) ->
     {Memory, Function} = case Answer of

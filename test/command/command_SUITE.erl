@@ -19,7 +19,7 @@ suite() ->
 
 all() ->
     [nodes, own_name, late_name, own_name, no_nodes, several_nodes, other_user,
-     scripts, run_script, script_arguments, withheld, one_of_two, top, top_on_a_terminal, request, next_request,
+     scripts, run_script, script_arguments, withheld, one_of_two, top, top_exact, top_on_a_terminal, request, next_request,
      next_request_of_casts, default_report, unprivileged, failures, without_tracefs,
      hostile_path, hostile_epmd, hostile_folder, scripts_of_a_node,
      killed, stopped, old_python, from_the_node_without_python, from_the_node_wrongly, wrong_arguments, help,
@@ -570,9 +570,59 @@ default_report(Config) ->
 
 %% -- dyntrace top --------------------------------------------------------------------------------
 
-%% All frames together have each message once, with the names.
+%% Samples say what process_info/2 says; all together have each reduction once. No process is traced for sends.
 top(Config) ->
-    Command = test_command:start(["top", ?config(os_pid, Config), "--rows", "100", "--sort", "sent"]),
+    Node = ?config(node, Config),
+    Worker = call(Config, fun() ->
+                                  spawn(fun() ->
+                                                register(command_worker, self()),
+                                                receive go -> [erlang:bump_reductions(2000) || _ <- lists:seq(1, 1000)] end,
+                                                receive stop -> ok end
+                                        end)
+                          end),
+    Stuck = call(Config, fun() -> spawn(fun() -> register(command_stuck, self()), receive never -> ok end end) end),
+    Command = test_command:start(["top", ?config(os_pid, Config), "--rows", "100", "--sort", "queue"]),
+    %% The second sample is the first one that tells what processes have done since.
+    ok = test_command:await("\\d+ reductions\n", Command),
+    Before = test_node:call(Node, fun() -> process_info(Worker, reductions) end),
+    call(Config, fun() -> Worker ! go, [Stuck ! N || N <- lists:seq(1, 500)] end),
+    ok = test_command:await(" 500 .*command_stuck[\\s\\S]*dyntrace top", Command),
+    ?assertEqual({flags, []}, call(Config, fun() -> {flags, [send || {_, Flags} <- [erlang:trace_info(Stuck, flags)],
+                                                                     lists:member(send, Flags)]} end)),
+    call(Config, fun() -> [Stuck ! N || N <- lists:seq(501, 600)] end),
+    ok = test_command:await(" 600 .*command_stuck[\\s\\S]*dyntrace top", Command),
+    ok = test_command:signal("INT", Command),
+    {0, Output} = test_command:finish(Command),
+    [{memory, Memory}, {status, Status}, {current_function, {M, F, A}}] =
+        call(Config, fun() -> process_info(Stuck, [memory, status, current_function]) end),
+    Queues = rows_of_top("command_stuck", Output),
+    ?assertMatch([_, _ | _], Queues),
+    ?assertEqual([list_to_integer(Queue) || [_, Queue | _] <- Queues],
+                 lists:sort([list_to_integer(Queue) || [_, Queue | _] <- Queues])),
+    ?assertEqual(["600", lists:flatten(io_lib:format("~.1f kB", [Memory / 1000])),
+                  atom_to_list(Status), lists:flatten(io_lib:format("~w:~w/~b", [M, F, A]))],
+                 [lists:nth(N, lists:last(Queues)) || N <- [2, 3, 5, 6]]),
+    ?assert(lists:any(fun([_, _, _, Growth | _]) -> hd(Growth) =:= $+ end, Queues)),
+    {reductions, Earlier} = Before,
+    {reductions, Later} = call(Config, fun() -> process_info(Worker, reductions) end),
+    Shown = lists:sum([list_to_integer(Reductions) || [Reductions | _] <- rows_of_top("command_worker", Output)]),
+    ?assert(Shown >= 2000000 andalso Shown =< Later - Earlier, {Shown, Later - Earlier}),
+    %% The first line of a frame, as the node's counters say.
+    ?assertMatch({match, _}, re:run(Output, "dyntrace top .*  \\d+ processes, schedulers \\d+ %, run queue \\d+, "
+                                    "memory [\\d.]+ MB, \\d+ reductions\n")),
+    call(Config, fun() -> [exit(Pid, kill) || Pid <- [Worker, Stuck]] end).
+
+%% Of each row of a process: reductions, queue, memory, growth, state, function.
+rows_of_top(Name, Output) ->
+    Row = "^ *(\\d+) +(\\d+) +([\\d.]+ k?M?B) +([-+]?[\\d.]+ k?M?B)  <[\\d.]+> " ++ Name ++ " +(\\w+) (\\S+)$",
+    case re:run(Output, Row, [global, multiline, {capture, all_but_first, list}]) of
+        {match, Rows} -> Rows;
+        nomatch -> []
+    end.
+
+%% All frames together have each message once, with the names.
+top_exact(Config) ->
+    Command = test_command:start(["top", ?config(os_pid, Config), "--exact", "--rows", "100", "--sort", "sent"]),
     ok = test_command:await("dyntrace top +nonode@nohost", Command),
     until_traced(Config),
     call(Config, fun() -> crowd(300), chatter(1000) end),
@@ -1186,7 +1236,9 @@ wrong_arguments(_) ->
                  {["report", "-o", "x"], "'x'"}, {["request"], "LABEL"},
                  {["request", "1", "2", "--next", "a:b"], "LABEL"},
                  {["request", "--next", "a"], "'a' is not MODULE:FUNCTION"}, {["top", "--rows", "0"], "'0'"},
-                 {["top", "--sort", "size"], "size"}, {["nodes", "--jsno"], "jsno"}]].
+                 {["top", "--sort", "size"], "size"},
+                 {["top", "--sort", "sent"], "sent is a column of --exact"},
+                 {["top", "--exact", "--sort", "queue"], "queue is a column without --exact"}, {["nodes", "--jsno"], "jsno"}]].
 
 help(_) ->
     {0, Help} = test_command:run(["--help"]),

@@ -14,6 +14,8 @@ Each module uses only those of the lines above its own. `tools/imports` reads th
     node: the Erlang VMs of this host
     tools: programs and data that the host has
     bpftrace, link, lttng: one module per tool, and the connection to a relay
+    frames: the frames of `dyntrace top`
+    sampled, counted: by samples; by events
     archive, session, timeline: a snapshot as a tar; a session of LTTng; the steps of a request
     inference, examined: the steps of a request without a token; what a recording has
     hosts, recording: snapshots of several hosts; the recording of some nodes

@@ -1,4 +1,9 @@
-"""The columns of `dyntrace top`, by their map in programs/top.bt: the title. And the keys that sort by them."""
+"""The columns of `dyntrace top`: their titles, and the keys of the keyboard that sort by them."""
 
-COLUMNS = {"run": "RUN US", "io": "IO US", "sent": "SENT", "received": "RECEIVED", "gc": "GC US", "gcs": "GCS"}
-KEYS = {"r": "run", "i": "io", "s": "sent", "m": "received", "g": "gc"}
+# By samples: the fields of sampled.Process.
+SAMPLED = {"reductions": "REDS", "queue": "QUEUE", "memory": "MEMORY", "growth": "GROWTH"}
+SAMPLED_KEYS = {"r": "reductions", "q": "queue", "m": "memory", "g": "growth"}
+
+# By events: the maps of programs/counted.bt.
+COUNTED = {"run": "RUN US", "io": "IO US", "sent": "SENT", "received": "RECEIVED", "gc": "GC US", "gcs": "GCS"}
+COUNTED_KEYS = {"r": "run", "i": "io", "s": "sent", "m": "received", "g": "gc"}

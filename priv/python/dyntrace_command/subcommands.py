@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 from dyntrace_command import VERSION, arguments
 from dyntrace_command.address import RELAY_PORT
-from dyntrace_command.columns import COLUMNS
+from dyntrace_command.columns import COUNTED, SAMPLED
 from dyntrace_command.events import EVENT_GROUPS
 from dyntrace_command.sinks import PARAMS, SINKS, chosen, described, value_of
 
@@ -103,9 +103,11 @@ SUBCOMMANDS = {
     "top": Subcommand("the busiest processes, live, each second", [
         NODE,
         for_seconds(None, "end after N seconds (default: at q or Ctrl-C)"),
-        argument("--sort", choices=list(COLUMNS), default="run",
-                 help="the column to sort by (default: run)"),
-        argument("--rows", type=arguments.rows, metavar="N", help="rows (default: the terminal's height, else 20)")],
+        argument("--sort", choices=[*SAMPLED, *COUNTED],
+                 help="the column to sort by (default: reductions; with --exact, run)"),
+        argument("--rows", type=arguments.rows, metavar="N", help="rows (default: the terminal's height, else 20)"),
+        argument("--exact", action="store_true", help="count every event instead of taking samples: run time, "
+                 "messages, collections. A busy node may lose a third of its throughput meanwhile")],
         "top.top"),
     "request": Subcommand("follow one request through processes, as a timeline", [
         NODE,
@@ -163,6 +165,8 @@ def parsed(words: Sequence[str]) -> argparse.Namespace:
             options.params = chosen(options.output, {option: values for option, values in given.items() if values})
         except ValueError as mistake:
             whole.error(f"view: {mistake}")
+    if options.command == "top" and options.sort not in (None, *(COUNTED if options.exact else SAMPLED)):
+        whole.error(f"top: --sort {options.sort} is a column {'without' if options.exact else 'of'} --exact")
     if options.command == "snapshot" and options.hosts and options.output == "-":
         whole.error("snapshot: -o - is for this host alone")
     if options.command == "request":

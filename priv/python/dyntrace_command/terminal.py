@@ -79,8 +79,8 @@ class Progress:
             self.open = False
 
 
-# The lines of a frame with at most that many rows, cut to that width if there is one.
-Frame = Callable[[int, Optional[int]], List[str]]
+# The lines of a frame with at most that many rows.
+Frame = Callable[[int], List[str]]
 
 
 class Screen:
@@ -120,10 +120,10 @@ class Screen:
         """Draws the frame."""
         if self.terminal:
             width, height = shutil.get_terminal_size()
-            lines = frame(max(1, min(self.rows or height, height - self.OTHER_LINES)), width)
-            sys.stdout.write("\x1b[H\x1b[J" + "\r\n".join([*lines, self.help_line[:width]]))
+            lines = [*frame(max(1, min(self.rows or height, height - self.OTHER_LINES))), self.help_line]
+            sys.stdout.write("\x1b[H\x1b[J" + "\r\n".join(line[:width] for line in lines))
         else:
-            sys.stdout.write("\n".join(frame(self.rows or self.ROWS, None)) + "\n\n")
+            sys.stdout.write("\n".join(frame(self.rows or self.ROWS)) + "\n\n")
         sys.stdout.flush()
 
     def __exit__(self, *_: object) -> None:

@@ -1,0 +1,55 @@
+"""What both kinds of `dyntrace top` share: a frame a second of the processes of a node, with their names."""
+import time
+from typing import Dict, List, Optional
+
+from dyntrace_command.bpftrace import Line, Names
+from dyntrace_command.node import Node
+
+# The node tells names within a second, or not at all.
+NAMELESS_FRAMES = 2
+
+
+class Frames:
+    """The frames of a node, one after the other. Kinds say what a line means, and draw it."""
+
+    # Of each kind: its program, with the words for it, its columns, the keys that sort by them, and the help.
+    program = ""
+    words: Dict[str, str] = {}
+    columns: Dict[str, str] = {}
+    keys: Dict[str, str] = {}
+    help = ""
+
+    def __init__(self, node: Node, sort: Optional[str]) -> None:
+        self.node, self.sort = node, sort or next(iter(self.columns))
+        self.names = Names()
+        # Seconds since bpftrace has attached; frames that were whole, and whether the node has told anything.
+        self.seconds = self.count = 0
+        self.seen = False
+
+    def take(self, line: Line) -> None:
+        """Takes a line of bpftrace."""
+        raise NotImplementedError
+
+    def whole(self) -> bool:
+        """Returns whether a frame is whole since the last call."""
+        raise NotImplementedError
+
+    def due(self) -> bool:
+        """Returns whether there is a frame to show. The first ones wait for names."""
+        if not self.whole():
+            return False
+        self.count += 1
+        return bool(self.names.of) or self.count > NAMELESS_FRAMES
+
+    def lines(self, rows: int) -> List[str]:
+        """Returns the lines of the frame that is due."""
+        raise NotImplementedError
+
+    def head(self, text: str) -> List[str]:
+        """Returns the first lines: that of the node, and the titles."""
+        return [f"dyntrace top  {self.node.show()}  {time.strftime('%H:%M:%S')}  {text}",
+                "".join(f"{title:>10}" for title in self.columns.values()) + "  PROCESS"]
+
+    def press(self, key: str) -> None:
+        """Sorts by the key's column, if it has one."""
+        self.sort = self.keys.get(key, self.sort)

@@ -1,0 +1,102 @@
+"""`dyntrace top`: what the node's own samples say of the processes that lead, and its counters. No event is traced for
+it but those of names, so a busy node does not pay for being watched."""
+import time
+from typing import Dict, List, NamedTuple, Optional
+
+from dyntrace_command.bpftrace import Line
+from dyntrace_command.columns import SAMPLED, SAMPLED_KEYS
+from dyntrace_command.frames import Frames
+from dyntrace_command.node import Node
+from dyntrace_command.terminal import clean, size
+
+# A sample's events come together. It is whole when none has come for so long, in seconds.
+QUIET = 0.2
+
+# Characters of a process with its name, after which a row's last columns are no longer aligned.
+WIDEST = 50
+
+
+class Process(NamedTuple):
+    """A process in a sample; `growth` is that of its memory since the sample before, if it was in that one."""
+    reductions: int
+    queue: int
+    memory: int
+    growth: int
+    state: str
+    function: str
+
+
+class Sampled(Frames):
+    """The last sample of each process that leads."""
+
+    program = "sampled"
+    columns = SAMPLED
+    keys = SAMPLED_KEYS
+    help = "q quits; sort by: r reductions, q queue, m memory, g growth"
+
+    def __init__(self, node: Node, sort: Optional[str]) -> None:
+        super().__init__(node, sort)
+        # What comes, the last frame, and the counters of both and of the frame before.
+        self.coming: Dict[str, Process] = {}
+        self.processes: Dict[str, Process] = {}
+        self.counters: Dict[str, int] = {}
+        self.reductions: Optional[int] = None
+        self.before: Optional[int] = None
+        self.latest = 0.0
+
+    def take(self, line: Line) -> None:
+        kind, *values = line.fields or [""]
+        if self.names.learn(line.fields):
+            self.seen = True
+        elif kind == "second":
+            self.seconds += 1
+        elif kind == "counter" and len(values) == 2:
+            self.counters[values[0]] = int(values[1])
+            self.told()
+        elif kind == "sample" and len(values) == 6:
+            pid, queue, memory, reductions, function, state = values
+            before = self.processes.get(pid)
+            self.coming[pid] = Process(int(reductions), int(queue), int(memory),
+                                       int(memory) - before.memory if before else 0, state, function)
+            self.told()
+
+    def told(self) -> None:
+        """Notes that an event of a sample has come."""
+        self.seen = True
+        self.latest = time.monotonic()
+
+    def whole(self) -> bool:
+        if not self.coming or time.monotonic() < self.latest + QUIET:
+            return False
+        self.processes, self.coming = self.coming, {}
+        self.before, self.reductions = self.reductions, self.counters.get("reductions")
+        return True
+
+    def lines(self, rows: int) -> List[str]:
+        lines = self.head(", ".join(self.node_state()))
+        column = list(self.columns).index(self.sort)
+        leading = sorted(self.processes.items(), key=lambda item: (-int(item[1][column]), -item[1].reductions, item[0]))
+        shown = [(self.names.show(pid), process) for pid, process in leading[:rows]]
+        width = min(WIDEST, max((len(name) for name, _ in shown), default=0))
+        for name, process in shown:
+            growth = ("-" if process.growth < 0 else "+" if process.growth else "") + size(abs(process.growth))
+            lines.append(f"{process.reductions:>10}{process.queue:>10}{size(process.memory):>10}{growth:>10}  "
+                         f"{name:<{width}}  {clean(process.state)} {clean(process.function)}".rstrip())
+        return lines
+
+    def node_state(self) -> List[str]:
+        """Returns what the counters say of the whole node, as far as they have come."""
+        counters = self.counters
+        used = [value for name, value in counters.items() if name.startswith("scheduler_utilization_")]
+        texts = []
+        if "processes" in counters:
+            texts.append(f"{counters['processes']} processes")
+        if used:
+            texts.append(f"schedulers {sum(used) / len(used) / 10:.0f} %")
+        if "run_queue" in counters:
+            texts.append(f"run queue {counters['run_queue']}")
+        if "memory_total" in counters:
+            texts.append(f"memory {size(counters['memory_total'])}")
+        if self.reductions is not None and self.before is not None:
+            texts.append(f"{self.reductions - self.before} reductions")
+        return texts
