@@ -14,7 +14,11 @@ _dyntrace()
         --what) mapfile -t COMPREPLY < <(compgen -W 'calls waits' -- "$word"); return ;;
         --by) mapfile -t COMPREPLY < <(compgen -W 'process initial none' -- "$word"); return ;;
         --waiting | --text | --messages) mapfile -t COMPREPLY < <(compgen -W 'yes no' -- "$word"); return ;;
-        --sort) mapfile -t COMPREPLY < <(compgen -W 'reductions queue memory growth run io sent received gc gcs' -- "$word"); return ;;
+        --sort)
+            words='reductions queue memory growth run io sent received gc gcs'
+            mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+            return
+            ;;
         --events)
             mapfile -t COMPREPLY < <(compgen -W 'all scheduling messages calls files gc ports requests annotations
                                                  counters samples log vm memory' -- "$word")

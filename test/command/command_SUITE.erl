@@ -19,8 +19,8 @@ suite() ->
 
 all() ->
     [nodes, own_name, late_name, own_name, no_nodes, several_nodes, other_user,
-     scripts, run_script, script_arguments, withheld, one_of_two, top, top_exact, top_on_a_terminal, request, next_request,
-     next_request_of_casts, default_report, unprivileged, failures, without_tracefs,
+     scripts, run_script, script_arguments, withheld, one_of_two, top, top_exact, top_on_a_terminal, request,
+     next_request, next_request_of_casts, default_report, unprivileged, failures, without_tracefs,
      hostile_path, hostile_epmd, hostile_folder, scripts_of_a_node,
      killed, stopped, old_python, from_the_node_without_python, from_the_node_wrongly, wrong_arguments, help,
      installed,
@@ -576,7 +576,8 @@ top(Config) ->
     Worker = call(Config, fun() ->
                                   spawn(fun() ->
                                                 register(command_worker, self()),
-                                                receive go -> [erlang:bump_reductions(2000) || _ <- lists:seq(1, 1000)] end,
+                                                receive go -> ok end,
+                                                [erlang:bump_reductions(2000) || _ <- lists:seq(1, 1000)],
                                                 receive stop -> ok end
                                         end)
                           end),
@@ -680,6 +681,7 @@ top_on_a_terminal(Config) ->
     ok = test_command:await("dyntrace top  nonode@nohost", Command),
     ok = test_command:await("q quits; sort by", Command),
     ok = test_command:type("m", Command),
+    ok = test_command:await("dyntrace top[\\s\\S]*dyntrace top", Command),
     ok = test_command:type("q", Command),
     {0, Output} = test_command:finish(Command),
     ?assertMatch({match, _}, re:run(Output, "\e\\[\\?1049h.*\e\\[\\?1049l", [dotall])),
@@ -1238,7 +1240,8 @@ wrong_arguments(_) ->
                  {["request", "--next", "a"], "'a' is not MODULE:FUNCTION"}, {["top", "--rows", "0"], "'0'"},
                  {["top", "--sort", "size"], "size"},
                  {["top", "--sort", "sent"], "sent is a column of --exact"},
-                 {["top", "--exact", "--sort", "queue"], "queue is a column without --exact"}, {["nodes", "--jsno"], "jsno"}]].
+                 {["top", "--exact", "--sort", "queue"], "queue is a column without --exact"},
+                 {["nodes", "--jsno"], "jsno"}]].
 
 help(_) ->
     {0, Help} = test_command:run(["--help"]),

@@ -2,7 +2,7 @@
 
 # By samples: the fields of sampled.Process.
 SAMPLED = {"reductions": "REDS", "queue": "QUEUE", "memory": "MEMORY", "growth": "GROWTH"}
-SAMPLED_KEYS = {"r": "reductions", "q": "queue", "m": "memory", "g": "growth"}
+SAMPLED_KEYS = {"r": "reductions", "l": "queue", "m": "memory", "g": "growth"}
 
 # By events: the maps of programs/counted.bt.
 COUNTED = {"run": "RUN US", "io": "IO US", "sent": "SENT", "received": "RECEIVED", "gc": "GC US", "gcs": "GCS"}

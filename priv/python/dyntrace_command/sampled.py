@@ -32,7 +32,7 @@ class Sampled(Frames):
     program = "sampled"
     columns = SAMPLED
     keys = SAMPLED_KEYS
-    help = "q quits; sort by: r reductions, q queue, m memory, g growth"
+    help = "q quits; sort by: r reductions, l queue length, m memory, g growth"
 
     def __init__(self, node: Node, sort: Optional[str]) -> None:
         super().__init__(node, sort)
