@@ -203,11 +203,12 @@ logged_withheld(Now, Before) ->
      || {Event, Why} <- maps:to_list(maps:without(maps:keys(Before), Now))],
     ok.
 
-published(State = #state{budget = Budget, call_budget = CallBudget, tracing = Tracing, sources = Sources,
-                        withheld = Withheld}) ->
+published(State = #state{config = #{functions := Functions}, budget = Budget, call_budget = CallBudget,
+                         tracing = Tracing, sources = Sources, withheld = Withheld}) ->
     Pauses = dyntrace_budget:info(Budget),
     Following = maps:merge(dyntrace_tracing:in_place(Tracing),
-                           Pauses#{untraced => dyntrace_tracing:untraced(Tracing),
+                           Pauses#{functions => dyntrace_trace_pattern:configured(Functions),
+                                   untraced => dyntrace_tracing:untraced(Tracing),
                                    sources => dyntrace_sources:on(Sources),
                                    withheld => lists:foldl(fun maps:merge/2, Withheld,
                                                        [dyntrace_call_budget:withheld(CallBudget),

@@ -8,6 +8,9 @@
 %% version: 0.1.0
 %% following: on                                           (on | paused | off)
 %% withheld: vm_long_gc: another process has the system monitor
+%% functions: 2                                            (traced for consumers of calls; how many lines follow)
+%% function: shop:price/1
+%% function: shop_db:_/_
 %% '''
 -module(dyntrace_status).
 
@@ -35,7 +38,8 @@ publish(Following, Before) ->
 
 text({Node, Following}) ->
     Lines = [{"node", atom_to_list(Node)}, {"version", version()}, {"following", following(Following)}]
-        ++ [{"withheld", io_lib:format("~w: ~ts", [What, Why])} || {What, Why} <- withheld(Following)],
+        ++ [{"withheld", io_lib:format("~w: ~ts", [What, Why])} || {What, Why} <- withheld(Following)]
+        ++ functions(Following),
     unicode:characters_to_binary([[Key, ": ", in_a_line(Text), $\n] || {Key, Text} <- Lines]).
 
 version() ->
@@ -47,6 +51,17 @@ version() ->
 following(off) -> "off";
 following(#{paused := true}) -> "paused";
 following(#{paused := false}) -> "on".
+
+%% Last: they may be many, and the text is cut.
+functions(off) ->
+    [];
+functions(#{functions := Patterns}) ->
+    [{"functions", integer_to_list(length(Patterns))}
+     | [{"function", io_lib:format("~ts:~ts/~ts", [part(Part) || Part <- tuple_to_list(Pattern)])}
+        || Pattern <- Patterns]].
+
+part('_') -> "_";
+part(Part) -> io_lib:format("~tw", [Part]).
 
 withheld(off) -> [];
 withheld(#{withheld := Withheld}) -> lists:sort(maps:to_list(Withheld)).

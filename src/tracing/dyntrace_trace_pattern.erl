@@ -3,7 +3,7 @@
 %% which no configuration has to list.
 -module(dyntrace_trace_pattern).
 
--export([patterns/1, for_calls/2, functions/1, files_alone/1, first/1, version/1]).
+-export([patterns/1, configured/1, for_calls/2, functions/1, files_alone/1, first/1, version/1]).
 
 -type pattern() :: {module(), Function :: atom(), arity() | '_'} | files.
 %% '_' is any function, or any arity. `files': the functions that work on files.
@@ -22,6 +22,11 @@
 -spec patterns([traced()]) -> [pattern()].
 patterns(Functions) ->
     [Pattern || {Pattern, _} <- with_specs(Functions)].
+
+%% The same without those of which no call is traced.
+-spec configured([traced()]) -> [pattern()].
+configured(Functions) ->
+    [Pattern || {Pattern, Spec} <- with_specs(Functions), Spec =/= false].
 
 with_specs(Functions) ->
     [case Function of

@@ -7,10 +7,11 @@ import os
 import re
 import socket
 import sys
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple, TypeVar
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 from dyntrace_command.container import Container, Mapping, epmd_names, lttng_consumers
 from dyntrace_command.failures import Failure, user_name
+from dyntrace_command.functions import Function
 from dyntrace_command.process import Process, processes
 from dyntrace_command.status import Status
 from dyntrace_command.terminal import clean
@@ -246,6 +247,16 @@ def withheld(node: Node) -> List[str]:
     with contextlib.suppress(OSError, ValueError, IndexError, OverflowError):
         return Status(node.inside.status(node.library, node.mapped)).withheld()
     return []
+
+
+def check_traced(node: Node, asked: Sequence[Function]) -> None:
+    """Raises Failure if it says that it does not trace one of the functions."""
+    traced = node.status.functions()
+    missing = [function for function in asked if traced is not None and not any(map(function.is_in, traced))]
+    if missing:
+        raise Failure("untraced_functions", node=node.show(), functions=", ".join(each.show() for each in missing),
+                      traced=", ".join(each.show() for each in traced or [])[:200] or "no function",
+                      terms=", ".join(each.erlang() for each in asked))
 
 
 def left_out(node: Node) -> List[str]:

@@ -2,6 +2,7 @@
 import re
 from typing import List, Optional, Sequence, Tuple
 
+from dyntrace_command.functions import Function, parsed
 from dyntrace_command.terminal import clean
 
 # Of one text, and of the list.
@@ -26,3 +27,9 @@ class Status:
     def withheld(self) -> List[str]:
         """Returns what it can't trace, with the reasons."""
         return [value for key, value in self.lines if key == "withheld"][:WITHHELD_MOST]
+
+    def functions(self) -> Optional[List[Function]]:
+        """Returns the functions that it traces for consumers of calls; None if it does not say, or not all."""
+        found = [parsed(value) for key, value in self.lines if key == "function"]
+        whole = self.said("functions") == str(len(found)) and None not in found
+        return [function for function in found if function] if whole else None
