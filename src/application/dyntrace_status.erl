@@ -8,6 +8,7 @@
 %% version: 0.1.0
 %% following: on                                           (on | paused | off)
 %% withheld: vm_long_gc: another process has the system monitor
+%% usual: log: the option `log` is off                     (withheld in each node of this release, or by default)
 %% functions: 2                                            (traced for consumers of calls; how many lines follow)
 %% function: shop:price/1
 %% function: shop_db:_/_
@@ -38,7 +39,7 @@ publish(Following, Before) ->
 
 text({Node, Following}) ->
     Lines = [{"node", atom_to_list(Node)}, {"version", version()}, {"following", following(Following)}]
-        ++ [{"withheld", io_lib:format("~w: ~ts", [What, Why])} || {What, Why} <- withheld(Following)]
+        ++ [{withheld_key(What), io_lib:format("~w: ~ts", [What, Why])} || {What, Why} <- withheld(Following)]
         ++ functions(Following),
     unicode:characters_to_binary([[Key, ": ", in_a_line(Text), $\n] || {Key, Text} <- Lines]).
 
@@ -62,6 +63,12 @@ functions(#{functions := Patterns}) ->
 
 part('_') -> "_";
 part(Part) -> io_lib:format("~tw", [Part]).
+
+withheld_key(What) ->
+    case dyntrace_withheld:is_usual(What) of
+        true -> "usual";
+        false -> "withheld"
+    end.
 
 withheld(off) -> [];
 withheld(#{withheld := Withheld}) -> lists:sort(maps:to_list(Withheld)).

@@ -26,7 +26,8 @@ modules() ->
       nodes => dyntrace_nodes,
       ports => dyntrace_ports,
       process_samples => dyntrace_process_samples,
-      system_monitor => dyntrace_system_monitor}.
+      system_monitor => dyntrace_system_monitor,
+      withheld => dyntrace_withheld}.
 
 %% What they call.
 used() ->
