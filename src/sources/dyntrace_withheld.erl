@@ -23,7 +23,7 @@ on(_, _) ->
 
 poll(_, Last) ->
     case now_ms() - Last >= ?EVERY_MS of
-        true -> tell(), {on, now_ms()};
+        true -> ok = tell(), {on, now_ms()};
         false -> {on, Last}
     end.
 
@@ -35,8 +35,8 @@ off(_) ->
 
 %% As the worker has shown it after its last poll.
 tell() ->
-    [ok = dyntrace:report(withheld, {What, Why}) || {What, Why} <- withheld(dyntrace_autotracer:info()),
-                                                    not is_usual(What)].
+    lists:foreach(fun({What, Why}) -> is_usual(What) orelse (ok = dyntrace:report(withheld, {What, Why})) end,
+                  withheld(dyntrace_autotracer:info())).
 
 withheld(off) -> [];
 withheld(#{withheld := Withheld}) -> lists:sort(maps:to_list(Withheld)).

@@ -15,8 +15,8 @@ suite() ->
 
 all() ->
     [as_the_vm_says, as_told_to_lttng, thresholds, less_than_required, untold, busy_port, busy_connection,
-     busy_connection_with_tls, nodes_for_lttng, another_system_monitor, withheld_is_told, too_many_busy_ports, worker_killed,
-     consumer_killed, unanswering_port]
+     busy_connection_with_tls, nodes_for_lttng, another_system_monitor, withheld_is_told,
+     too_many_busy_ports, worker_killed, consumer_killed, unanswering_port]
         ++ [another_session || {module, trace} <- [code:ensure_loaded(trace)],
                                erlang:function_exported(trace, system, 3)].
 
