@@ -93,9 +93,9 @@ handle_info({timeout, Timer, poll}, State = #state{timer = Timer}) ->
 handle_info(Message, State = #state{sources = Sources}) ->
     {noreply, State#state{sources = dyntrace_sources:message(Message, Sources)}}.
 
-terminate(_, #state{tracing = Tracing, sources = Sources, status = Status}) ->
+terminate(_, #state{tracing = Tracing, sources = Sources}) ->
     _ = dyntrace_sources:stop(Sources),
-    _ = dyntrace_status:publish(off, Status),
+    ok = dyntrace_status:clear(),
     dyntrace_tracing:close(Tracing).
 
 %% -- Following -------------------------------------------------------------------------

@@ -15,7 +15,7 @@
 %% '''
 -module(dyntrace_status).
 
--export([new/0, publish/2]).
+-export([new/0, publish/2, clear/0]).
 
 -export_type([status/0]).
 
@@ -36,6 +36,11 @@ publish(Following, Before) ->
             ok = dyntrace:set_status(text(Now)),
             Now
     end.
+
+%% At the worker's end: what it said would become false unseen, as when the node gets another name.
+-spec clear() -> ok.
+clear() ->
+    dyntrace:set_status(<<>>).
 
 text({Node, Following}) ->
     Lines = [{"node", atom_to_list(Node)}, {"version", version()}, {"following", following(Following)}]

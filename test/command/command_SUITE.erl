@@ -168,7 +168,7 @@ late_name(_) ->
       end).
 
 %% A node that starts its distribution later, under a name that neither its command line nor epmd tells: it says so
-%% itself. The command asks nobody else.
+%% itself. The command asks nobody else. Once the application has stopped, nothing that it said is believed.
 own_name(_) ->
     test_node:with_epmd(
       fun(Epmd) ->
@@ -187,6 +187,8 @@ own_name(_) ->
                               end),
               {0, Listed} = test_command:run(["nodes"]),
               ?assertMatch({match, _}, re:run(Listed, [OsPid, " .* ", Name, " "])),
+              ok = test_node:call(Node, fun() -> application:stop(dyntrace) end),
+              ?assertMatch(#{<<"guessed">> := true, <<"following">> := null}, node_of(OsPid, listed())),
               test_node:stop(Node)
       end).
 
