@@ -27,9 +27,9 @@ _dyntrace()
     case $command in
         nodes) words='--json' ;;
         top) words='--seconds --sort --rows --exact' ;;
-        report) words='--seconds --events --output --keep' ;;
+        report) words='--seconds --events --functions --output --keep' ;;
         request) words='--next --seconds' ;;
-        record) words='--seconds --snapshot --events --to --output --quiet' ;;
+        record) words='--seconds --snapshot --events --functions --to --output --quiet' ;;
         relay) words='--output --listen --port' ;;
         run) words='--seconds' ;;
         snapshot) words='--output --ssh' ;;

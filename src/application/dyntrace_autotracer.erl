@@ -93,9 +93,9 @@ handle_info({timeout, Timer, poll}, State = #state{timer = Timer}) ->
 handle_info(Message, State = #state{sources = Sources}) ->
     {noreply, State#state{sources = dyntrace_sources:message(Message, Sources)}}.
 
-terminate(_, #state{tracing = Tracing, sources = Sources, status = Status}) ->
+terminate(_, #state{tracing = Tracing, sources = Sources}) ->
     _ = dyntrace_sources:stop(Sources),
-    _ = dyntrace_status:publish(off, Status),
+    ok = dyntrace_status:clear(),
     dyntrace_tracing:close(Tracing).
 
 %% -- Following -------------------------------------------------------------------------
@@ -203,11 +203,12 @@ logged_withheld(Now, Before) ->
      || {Event, Why} <- maps:to_list(maps:without(maps:keys(Before), Now))],
     ok.
 
-published(State = #state{budget = Budget, call_budget = CallBudget, tracing = Tracing, sources = Sources,
-                        withheld = Withheld}) ->
+published(State = #state{config = #{functions := Functions}, budget = Budget, call_budget = CallBudget,
+                         tracing = Tracing, sources = Sources, withheld = Withheld}) ->
     Pauses = dyntrace_budget:info(Budget),
     Following = maps:merge(dyntrace_tracing:in_place(Tracing),
-                           Pauses#{untraced => dyntrace_tracing:untraced(Tracing),
+                           Pauses#{functions => dyntrace_trace_pattern:configured(Functions),
+                                   untraced => dyntrace_tracing:untraced(Tracing),
                                    sources => dyntrace_sources:on(Sources),
                                    withheld => lists:foldl(fun maps:merge/2, Withheld,
                                                        [dyntrace_call_budget:withheld(CallBudget),

@@ -72,7 +72,8 @@ total(Counts) ->
 cleared(Counts, Most, Budget = #budget{calls = Calls, cleared = Before}) ->
     [First | Rest] = lists:reverse(lists:keysort(2, maps:to_list(Counts))),
     Cleared = maps:from_list([First | busiest(Rest, total(maps:from_list(Rest)), Most)]),
-    logger:warning("dyntrace: ~ts", [reason(Calls, Cleared)]),
+    %% Once: info/0 has the next ones.
+    _ = map_size(Before) > 0 orelse logger:warning("dyntrace: ~ts", [reason(Calls, Cleared)]),
     Budget#budget{cleared = maps:merge(Before, Cleared)}.
 
 busiest([First = {_, Count} | Rest], Total, Most) when Total > Most -> [First | busiest(Rest, Total - Count, Most)];

@@ -8,10 +8,14 @@
 %% version: 0.1.0
 %% following: on                                           (on | paused | off)
 %% withheld: vm_long_gc: another process has the system monitor
+%% usual: log: the option `log` is off                     (withheld in each node of this release, or by default)
+%% functions: 2                                            (traced for consumers of calls; how many lines follow)
+%% function: shop:price/1
+%% function: shop_db:_/_
 %% '''
 -module(dyntrace_status).
 
--export([new/0, publish/2]).
+-export([new/0, publish/2, clear/0]).
 
 -export_type([status/0]).
 
@@ -33,9 +37,15 @@ publish(Following, Before) ->
             Now
     end.
 
+%% At the worker's end: what it said would become false unseen, as when the node gets another name.
+-spec clear() -> ok.
+clear() ->
+    dyntrace:set_status(<<>>).
+
 text({Node, Following}) ->
     Lines = [{"node", atom_to_list(Node)}, {"version", version()}, {"following", following(Following)}]
-        ++ [{"withheld", io_lib:format("~w: ~ts", [What, Why])} || {What, Why} <- withheld(Following)],
+        ++ [{withheld_key(What), io_lib:format("~w: ~ts", [What, Why])} || {What, Why} <- withheld(Following)]
+        ++ functions(Following),
     unicode:characters_to_binary([[Key, ": ", in_a_line(Text), $\n] || {Key, Text} <- Lines]).
 
 version() ->
@@ -47,6 +57,23 @@ version() ->
 following(off) -> "off";
 following(#{paused := true}) -> "paused";
 following(#{paused := false}) -> "on".
+
+%% Last: they may be many, and the text is cut.
+functions(off) ->
+    [];
+functions(#{functions := Patterns}) ->
+    [{"functions", integer_to_list(length(Patterns))}
+     | [{"function", io_lib:format("~ts:~ts/~ts", [part(Part) || Part <- tuple_to_list(Pattern)])}
+        || Pattern <- Patterns]].
+
+part('_') -> "_";
+part(Part) -> io_lib:format("~tw", [Part]).
+
+withheld_key(What) ->
+    case dyntrace_withheld:is_usual(What) of
+        true -> "usual";
+        false -> "withheld"
+    end.
 
 withheld(off) -> [];
 withheld(#{withheld := Withheld}) -> lists:sort(maps:to_list(Withheld)).

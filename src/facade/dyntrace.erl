@@ -117,12 +117,12 @@
                   undecoded := #{atom() => pos_integer()}}.
 
 -type following() :: #{processes := [atom()], ports := [atom()], calls := dyntrace_trace_flags:calls(),
-                       files := boolean(), seq_trace := boolean(), senders := boolean(),
-                       sources := [dyntrace_source:name()],
+                       functions := [dyntrace_trace_pattern:pattern()], files := boolean(), seq_trace := boolean(),
+                       senders := boolean(), sources := [dyntrace_source:name()],
                        untraced := non_neg_integer(), withheld := #{atom() => string()},
                        paused := boolean(), pauses := non_neg_integer(), skipped := non_neg_integer()}.
-%% `processes', `ports': the trace flags that are set. `calls': which events of a call are traced. `files': whether
-%% the functions of `prim_file' are traced for the probes of files. `seq_trace': whether
+%% `processes', `ports': the trace flags that are set. `calls': which events of a call are traced, of the configured
+%% `functions'. `files': whether the functions of `prim_file' are traced for the probes of files. `seq_trace': whether
 %% the application is the system tracer. `senders': whether received messages come with their senders. `sources': what
 %% else is observed. `untraced': about how many processes are not traced, since they have another tracer. `withheld':
 %% trace flags, match specifications (`send', `receive'), sources and probes that are required but not set, with the

@@ -2,11 +2,8 @@
 %%
 %% Each allocator is asked by `erlang:system_info({allocator, A})', which waits until every scheduler has answered.
 -module(dyntrace_allocators).
--behaviour(dyntrace_source).
 -behaviour(dyntrace_sampler).
 
-%% The callbacks of dyntrace_source
--export([on/2, poll/2, message/2, off/1]).
 %% The callback of dyntrace_sampler
 -export([report/1]).
 %% Samples
@@ -78,15 +75,7 @@ changes({Allocator, Instance}, {Mbc, Pool, Sbc}, {NewMbc, NewPool, NewSbc}) ->
 
 bytes({_, Size, _, _}) -> Size.
 
-%% -- The callbacks ---------------------------------------------------------------------
-
-on(_, Config) -> dyntrace_sampler:on(?MODULE, Config).
-
-poll(_, State) -> {on, State}.
-
-message(Message, State) -> dyntrace_sampler:message(Message, State).
-
-off(State) -> dyntrace_sampler:off(State).
+%% -- The callback ----------------------------------------------------------------------
 
 report(none) ->
     report(#{});

@@ -3,11 +3,8 @@
 %% Memory, collections, I/O and the time of the schedulers are counted per scheduler: to read them, the VM asks every
 %% scheduler and waits for its answer. The rest is read at once. Nothing walks over processes, tables or blocks.
 -module(dyntrace_counters).
--behaviour(dyntrace_source).
 -behaviour(dyntrace_sampler).
 
-%% The callbacks of dyntrace_source
--export([on/2, poll/2, message/2, off/1]).
 %% The callback of dyntrace_sampler
 -export([report/1]).
 %% The counters
@@ -103,15 +100,7 @@ per_mille(_, _) ->
 numbered(Values) ->
     lists:zip(lists:seq(1, length(Values)), Values).
 
-%% -- The callbacks ---------------------------------------------------------------------
-
-on(_, Config) -> dyntrace_sampler:on(?MODULE, Config).
-
-poll(_, State) -> {on, State}.
-
-message(Message, State) -> dyntrace_sampler:message(Message, State).
-
-off(State) -> dyntrace_sampler:off(State).
+%% -- The callback ----------------------------------------------------------------------
 
 report(Before) ->
     ok = measure(get(?MODULE)),

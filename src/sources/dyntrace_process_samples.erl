@@ -8,11 +8,8 @@
 %% Memory and function are answered by the process itself. So only those that are reported are asked, and again when
 %% they have run. A process that does not answer at once, in a long native function, is reported without its function.
 -module(dyntrace_process_samples).
--behaviour(dyntrace_source).
 -behaviour(dyntrace_sampler).
 
-%% The callbacks of dyntrace_source
--export([on/2, poll/2, message/2, off/1]).
 %% The callback of dyntrace_sampler
 -export([report/1]).
 %% The process that asks
@@ -58,15 +55,7 @@
                   %% Askers, and the process that each one waits for.
                   stuck = [] :: [{Asker :: pid(), pid()}]}).
 
-%% -- The callbacks ---------------------------------------------------------------------
-
-on(_, Config) -> dyntrace_sampler:on(?MODULE, Config).
-
-poll(_, State) -> {on, State}.
-
-message(Message, State) -> dyntrace_sampler:message(Message, State).
-
-off(State) -> dyntrace_sampler:off(State).
+%% -- The callback ----------------------------------------------------------------------
 
 report(none) ->
     report(#samples{});

@@ -1,12 +1,12 @@
-%% @private Takes samples for a source, one per `sample_interval', in a process of its own: a sample waits until every
-%% scheduler has answered.
+%% @private The source of what is sampled, once per `sample_interval', in a process of its own: a sample waits until
+%% every scheduler has answered. A module with the callback below takes the samples.
 %%
 %% The process is linked to the autotracer. It is sensitive, so that after its start it makes no trace events. When a
 %% sample takes longer than the interval, the samples that would be due meanwhile are left out.
 -module(dyntrace_sampler).
 
-%% The callbacks of dyntrace_source, for a source that only samples
--export([on/2, message/2, off/1]).
+%% The callbacks of dyntrace_source, but for on/2: the module stands in the place of the enabled probes
+-export([on/2, poll/2, message/2, off/1]).
 -export([samples/1]).
 %% The sampling process
 -export([sampled/1]).
@@ -28,6 +28,10 @@
 -spec on(module(), dyntrace_config:config()) -> {on, state()}.
 on(Source, #{sample_interval := Interval}) ->
     {on, start(#state{source = Source, interval = Interval, samples = counters:new(1, [])})}.
+
+-spec poll(Enabled :: [atom()], state()) -> {on, state()}.
+poll(_, State) ->
+    {on, State}.
 
 %% The process ends only if it is killed.
 -spec message(term(), state()) -> state().

@@ -14,28 +14,44 @@
 
 -opaque sources() :: #sources{}.
 
-%% The modules of the sources. They are loaded when the worker starts: on a busy node the code server takes long to
-%% answer.
+%% The modules of the sources; {dyntrace_sampler, Module} samples. They are loaded when the worker starts: on a busy
+%% node the code server takes long to answer.
 modules() ->
-    #{allocators => dyntrace_allocators,
+    #{allocators => {dyntrace_sampler, dyntrace_allocators},
       builtins => dyntrace_builtins,
-      counters => dyntrace_counters,
+      counters => {dyntrace_sampler, dyntrace_counters},
       drivers => dyntrace_drivers,
       identities => dyntrace_identities,
       log => dyntrace_log,
       nodes => dyntrace_nodes,
       ports => dyntrace_ports,
-      process_samples => dyntrace_process_samples,
-      system_monitor => dyntrace_system_monitor}.
+      process_samples => {dyntrace_sampler, dyntrace_process_samples},
+      system_monitor => dyntrace_system_monitor,
+      withheld => dyntrace_withheld}.
+
+module(Name) ->
+    case maps:get(Name, modules()) of
+        {Sampler, _} -> Sampler;
+        Module -> Module
+    end.
+
+switch_on(Name, Enabled, Config) ->
+    case maps:get(Name, modules()) of
+        {Sampler, Source} -> Sampler:on(Source, Config);
+        Module -> Module:on(Enabled, Config)
+    end.
 
 %% What they call.
 used() ->
-    [dyntrace_initial_calls, dyntrace_labels, dyntrace_node_identities, dyntrace_port_asker, dyntrace_sampler, erpc,
-     inet].
+    [dyntrace_initial_calls, dyntrace_labels, dyntrace_node_identities, dyntrace_port_asker, erpc, inet].
 
 -spec new() -> sources().
 new() ->
-    _ = [code:ensure_loaded(Module) || Module <- maps:values(modules()) ++ used()],
+    Modules = lists:append([case Module of
+                                {Sampler, Source} -> [Sampler, Source];
+                                _ -> [Module]
+                            end || Module <- maps:values(modules())]),
+    _ = [code:ensure_loaded(Module) || Module <- Modules ++ used()],
     ok = dyntrace_log:remove_leftover(),
     #sources{}.
 
@@ -55,11 +71,10 @@ update(Sources = #sources{results = Results, failed = Failed}, #{sources := Requ
     {logged(Sources#sources{results = New, failed = maps:without(maps:keys(Results), Failed)}), Failures}.
 
 polled(Name, Results, Enabled, Config) ->
-    Module = maps:get(Name, modules()),
     Before = maps:get(Name, Results, none),
     case is_set_up(Before) of
-        false -> Module:on(Enabled, Config);
-        true -> Module:poll(Enabled, state(Before))
+        false -> switch_on(Name, Enabled, Config);
+        true -> (module(Name)):poll(Enabled, state(Before))
     end.
 
 %% Probes that this release can't tell are no news for a log: info/0 has them.
@@ -76,8 +91,7 @@ message(Message, Sources = #sources{results = Results}) ->
               maps:filter(fun(_, Result) -> is_set_up(Result) end, Results)).
 
 told(Name, Result, Message, Sources = #sources{results = Results, failed = Failed}) ->
-    Module = maps:get(Name, modules()),
-    try setelement(tuple_size(Result), Result, Module:message(Message, state(Result))) of
+    try setelement(tuple_size(Result), Result, (module(Name)):message(Message, state(Result))) of
         New -> Sources#sources{results = Results#{Name := New}}
     catch
         Class:Reason:Stack ->
@@ -96,7 +110,7 @@ stop(Sources = #sources{results = Results}) ->
     Sources#sources{results = #{}, failed = #{}}.
 
 off(Results) ->
-    [try (maps:get(Name, modules())):off(state(Result))
+    [try (module(Name)):off(state(Result))
      catch Class:Reason -> logger:error("dyntrace: can't switch ~s off: ~0p", [Name, {Class, Reason}])
      end || {Name, Result} <- maps:to_list(Results), is_set_up(Result)].
 

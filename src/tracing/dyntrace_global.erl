@@ -187,14 +187,13 @@ port(Port, Clear, Set) ->
 
 functions(global, Patterns) ->
     Ours = ours(),
-    Specs = maps:from_list([{Mfa, Spec} || {Pattern, Spec} <- Patterns,
-                                           Mfa <- dyntrace_trace_pattern:functions(Pattern)]),
-    Free = [{Mfa, Spec} || {Mfa, Spec} <- maps:to_list(Specs), Spec =/= false,
+    Free = [{Mfa, Spec} || {Mfa, Spec} <- maps:to_list(dyntrace_trace_pattern:by_function(Patterns)), Spec =/= false,
                            is_map_key(Mfa, Ours) orelse not has_pattern(Mfa)],
     %% Persisted first, so that clear_leftover/0 finds the patterns of a worker that is killed in between.
     ok = dyntrace_settings:put(patterns, Free),
     _ = [erlang:trace_pattern(Mfa, false, [local]) || Mfa <- maps:keys(maps:without([Mfa || {Mfa, _} <- Free], Ours))],
-    _ = [erlang:trace_pattern(Mfa, Spec, [local]) || {Mfa, Spec} <- Free],
+    %% What is set already stays: each call waits for all schedulers, 20 ms on a busy node.
+    _ = [erlang:trace_pattern(Mfa, Spec, [local]) || {Mfa, Spec} <- Free, maps:get(Mfa, Ours, none) =/= Spec],
     ok.
 
 %% As an earlier version wrote it, which may be the next one.
@@ -205,15 +204,12 @@ clear_patterns() ->
 %% The functions whose pattern is still as it was set here: another tool's pattern is not ours to clear.
 ours() ->
     maps:from_list([{Mfa, Spec} || {Mfa, Spec} <- persisted(dyntrace_settings:get(patterns, [])),
-                                   erlang:trace_info(Mfa, match_spec) =:= {match_spec, as_returned(Spec)}]).
+                                   erlang:trace_info(Mfa, match_spec) =:=
+                                       {match_spec, dyntrace_trace_pattern:as_returned(Spec)}]).
 
 %% Earlier versions set the same match specification for all functions.
 persisted({Spec, Mfas}) -> [{Mfa, Spec} || Mfa <- Mfas];
 persisted(Specs) -> Specs.
-
-%% The match specification as erlang:trace_info/2 returns it.
-as_returned(true) -> [];
-as_returned(MatchSpec) -> MatchSpec.
 
 has_pattern(Mfa) ->
     erlang:trace_info(Mfa, traced) =/= {traced, false}.

@@ -87,13 +87,13 @@ switch(Trace, Clear, Set) ->
     _ = [Trace(true, Set) || Set =/= []],
     ok.
 
+%% What is set already stays: each call waits for all schedulers, 20 ms on a busy node.
 functions(Session, Patterns) ->
     lists:foreach(fun({Mfa, MatchSpec}) -> apply(trace, function, [Session, Mfa, MatchSpec, [local]]) end,
-                  [{Mfa, MatchSpec} || {Pattern, MatchSpec} <- Patterns, Mfa <- expanded(Pattern)]).
-
-%% The VM takes {M, '_', '_'} but not {M, '_', Arity}.
-expanded(Pattern = {_, Function, _}) when Function =/= '_' -> [Pattern];
-expanded(Pattern) -> dyntrace_trace_pattern:functions(Pattern).
+                  [{Mfa, MatchSpec}
+                   || {Mfa, MatchSpec} <- maps:to_list(dyntrace_trace_pattern:by_function(Patterns)),
+                      apply(trace, info, [Session, Mfa, match_spec]) =/=
+                          {match_spec, dyntrace_trace_pattern:as_returned(MatchSpec)}]).
 
 is_traced(Session, Pattern) ->
     case dyntrace_trace_pattern:first(Pattern) of

@@ -3,7 +3,8 @@
 %% which no configuration has to list.
 -module(dyntrace_trace_pattern).
 
--export([patterns/1, for_calls/2, functions/1, files_alone/1, first/1, version/1]).
+-export([patterns/1, configured/1, for_calls/2, functions/1, by_function/1, as_returned/1, files_alone/1, first/1,
+         version/1]).
 
 -type pattern() :: {module(), Function :: atom(), arity() | '_'} | files.
 %% '_' is any function, or any arity. `files': the functions that work on files.
@@ -22,6 +23,11 @@
 -spec patterns([traced()]) -> [pattern()].
 patterns(Functions) ->
     [Pattern || {Pattern, _} <- with_specs(Functions)].
+
+%% The same without those of which no call is traced.
+-spec configured([traced()]) -> [pattern()].
+configured(Functions) ->
+    [Pattern || {Pattern, Spec} <- with_specs(Functions), Spec =/= false].
 
 with_specs(Functions) ->
     [case Function of
@@ -49,6 +55,16 @@ functions({Module, Function, Arity}) ->
     [{Module, F, A} || erlang:module_loaded(Module), {F, A} <- erlang:get_module_info(Module, functions),
                        F =:= Function orelse Function =:= '_' andalso not is_generated(F),
                        Arity =:= '_' orelse A =:= Arity].
+
+%% The last pattern of a function holds.
+-spec by_function([{pattern(), Spec}]) -> #{mfa() => Spec}.
+by_function(Patterns) ->
+    maps:from_list([{Mfa, Spec} || {Pattern, Spec} <- Patterns, Mfa <- functions(Pattern)]).
+
+%% The match specification of a function as the VM shows it.
+-spec as_returned(boolean() | dyntrace_match_spec:match_spec()) -> false | dyntrace_match_spec:match_spec().
+as_returned(true) -> [];
+as_returned(Spec) -> Spec.
 
 %% The functions of files that no other pattern matches: their calls are of no interest to consumers of calls.
 -spec files_alone([traced()]) -> [{Function :: atom(), arity()}].

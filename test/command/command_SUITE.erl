@@ -29,7 +29,7 @@ all() ->
 %% Commands of other cases start a daemon for the recording, with which nodes register after seconds.
 groups() ->
     [{with_a_daemon, [],
-      [consumers, container, recording, recording_of_two, no_session_is_left, snapshot, groups_of_events,
+      [consumers, container, recording, recording_of_two, no_session_is_left, snapshot, groups_of_events, functions,
        current_session_stays, report, from_the_node, remarks, not_started, disk_full, disk_fills, hostile_names,
        node_ends, streams, night]}].
 
@@ -168,7 +168,7 @@ late_name(_) ->
       end).
 
 %% A node that starts its distribution later, under a name that neither its command line nor epmd tells: it says so
-%% itself. The command asks nobody else.
+%% itself. The command asks nobody else. Once the application has stopped, nothing that it said is believed.
 own_name(_) ->
     test_node:with_epmd(
       fun(Epmd) ->
@@ -187,6 +187,8 @@ own_name(_) ->
                               end),
               {0, Listed} = test_command:run(["nodes"]),
               ?assertMatch({match, _}, re:run(Listed, [OsPid, " .* ", Name, " "])),
+              ok = test_node:call(Node, fun() -> application:stop(dyntrace) end),
+              ?assertMatch(#{<<"guessed">> := true, <<"following">> := null}, node_of(OsPid, listed())),
               test_node:stop(Node)
       end).
 
@@ -481,6 +483,24 @@ groups_of_events(Config) ->
     ?assert(lists:member(<<"collections">>, Kinds)),
     ?assertNot(lists:member(<<"scheduling">>, Kinds)),
     ?assertNot(lists:member(<<"sends">>, Kinds)).
+
+%% Of the functions that the node traces, one; of another one it says what to type, at once.
+functions(Config) ->
+    ok = call(Config, fun() -> dyntrace:follow(#{functions => [{?MODULE, paid, 1}, {lists, '_', '_'}]}) end),
+    Folder = filename:join(?config(folder, Config), "calls"),
+    {_, _} = recorded(["-o", Folder, "--events", "log", "--functions", "lists:seq,lists:max/1"], Config,
+                      fun() -> _ = [lists:max(lists:seq(1, N)) || N <- [5, 6, 7]], _ = lists:min([1, 2]), ok end),
+    #{<<"calls">> := Calls} = report_of(Folder),
+    ?assertEqual([{<<"lists:max/1">>, 3}, {<<"lists:seq/2">>, 3}],
+                 lists:sort([{Function, Count} || #{<<"entry">> := Function, <<"count">> := Count} <- Calls])),
+    [begin
+         Args = [Command, ?config(os_pid, Config), "--functions", "shop:pay/2,lists:_,shop:_"],
+         {5, Refused} = test_command:run(Args),
+         ?assertMatch({match, _}, re:run(Refused, "traces command_SUITE:paid/1, lists:_, not shop:pay/2, shop:_; .*\n"
+                                         "  next: .*`dyntrace:follow\\(#{functions => \\[{shop, pay, 2}, "
+                                         "{lists, '_', '_'}, {shop, '_', '_'}\\]}\\)"))
+     end || Command <- ["record", "report"]],
+    ok = call(Config, fun() -> dyntrace:follow(#{functions => [{?MODULE, paid, 1}]}) end).
 
 %% Of people who use LTTng themselves.
 current_session_stays(Config) ->
@@ -1228,6 +1248,7 @@ wrong_arguments(_) ->
                 [{[], "COMMAND"}, {["fly"], "fly"}, {["record", "--seconds", "soon"], "'soon' is no number of seconds"},
                  {["record", "--seconds", "-1"], "-1"},
                  {["record", "--events", "all_of_them"], "no group 'all_of_them'"},
+                 {["record", "--functions", "shop:pay/1,pay"], "'pay' is not MODULE:FUNCTION/ARITY"},
                  {["record", "--to", "host"], "'host' is no URL"}, {["view"], "FOLDER"},
                  {["record", "--to", "net://host:65536"], "is no URL"},
                  {["snapshot", "--ssh", "", "host"], "is no program"},

@@ -15,6 +15,7 @@ from hostile import Pretender, library, note, status_note
 from dyntrace_command import container
 from dyntrace_command.container import FOLDER_MOST, LIBRARY_MOST, TEXT_MOST, Mapping, epmd_names, lttng_consumers
 from dyntrace_command.files import check_regular, closing, read_regular
+from dyntrace_command.functions import Function
 from dyntrace_command.node import Node
 from dyntrace_command.process import Process
 from dyntrace_command.status import Status
@@ -312,6 +313,15 @@ class StatusOfNode(Boundary):
         status = self.says(b"node: shop@db1\nfollowing: on\nwithheld: vm_long_gc: taken\nwithheld: call: too many\n")
         self.assertEqual(("shop@db1", "on", ["vm_long_gc: taken", "call: too many"]),
                          (status.name(), status.said("following"), status.withheld()))
+
+    def test_functions(self) -> None:
+        """Those that it traces: none is known if it does not say, or if the text is cut."""
+        self.assertIsNone(self.says(b"following: off\n").functions())
+        self.assertEqual([], self.says(b"functions: 0\n").functions())
+        said = b"functions: 2\nfunction: shop:price/1\nfunction: 'Elixir.Shop':_/_\n"
+        self.assertEqual([Function("shop", "price", "1"), Function("'Elixir.Shop'", "_")], self.says(said).functions())
+        for cut in (said[:-10], said[:45], said.replace(b":price", b" pay")):
+            self.assertIsNone(self.says(cut).functions(), cut)
 
     def test_earlier_library(self) -> None:
         """It has no such note."""

@@ -146,6 +146,7 @@ arguments(_) ->
         {seq_trace_print, [label, from, previous, current, message]},
         {process_identity, [pid, parent, initial, name, label, node]}, {port_identity, [port, owner, name, os_pid]},
         {node_identity, [node, prefix, otp, os_pid]}, {dump_start, [id, processes]}, {dump_end, [id, processes]},
+        {withheld, [what, why]},
         {vm_long_gc, [pid, duration, heap, old_heap, fragments]}, {vm_long_schedule, [id, duration, started, stopped]},
         {vm_large_heap, [pid, heap, old_heap, fragments]}, {vm_busy_port, [pid, port]},
         {vm_busy_dist_port, [pid, port, node]}, {vm_long_message_queue, [pid, type]},

@@ -15,8 +15,8 @@ suite() ->
 
 all() ->
     [as_the_vm_says, as_told_to_lttng, thresholds, less_than_required, untold, busy_port, busy_connection,
-     busy_connection_with_tls, nodes_for_lttng, another_system_monitor, too_many_busy_ports, worker_killed,
-     consumer_killed, unanswering_port]
+     busy_connection_with_tls, nodes_for_lttng, another_system_monitor, withheld_is_told,
+     too_many_busy_ports, worker_killed, consumer_killed, unanswering_port]
         ++ [another_session || {module, trace} <- [code:ensure_loaded(trace)],
                                erlang:function_exported(trace, system, 3)].
 
@@ -436,6 +436,38 @@ another_system_monitor(Config) ->
     end,
     ?assertEqual({Second, [busy_port]}, call(Config, fun erlang:system_monitor/0)).
 
+%% Each consumer is told what it lacks, but for what the release can't tell or an option switches off.
+withheld_is_told(Config) ->
+    start([{interval, 10}, {call_budget, 1000}, {functions, [{test_called, often, 2}]}], Config),
+    {module, test_called} = call(Config, fun() -> code:ensure_loaded(test_called) end),
+    Other = become_system_monitor(Config),
+    First = attach([withheld, vm_busy_port, vm_long_message_queue, log, function_call], Config),
+    until_following(calls, call, Config),
+    Stop = call(Config, fun() ->
+                                [Calls, Stop] = [counters:new(1, []) || _ <- [calls, stop]],
+                                _ = spawn(test_called, often, [Calls, Stop]),
+                                Stop
+                        end),
+    Expected = [{<<"call">>, <<"test_called:often/2">>} |
+                [{<<"system_monitor">>, call(Config, fun() -> list_to_binary(pid_to_list(Other)) end)}
+                 || not has_sessions(Config)]],
+    Second = attach([withheld], Config),
+    [begin
+         {withheld, #{why := Why}} = test_bpftrace:await(Consumer, fun(Event) -> is_told(What, Event) end),
+         ?assertMatch({{_, _}, _}, {binary:match(Why, Named), Why})
+     end || Consumer <- [First, Second], {What, Named} <- Expected],
+    ok = call(Config, fun() -> counters:put(Stop, 1, 1) end),
+    _ = test_bpftrace:stop(Second),
+    ?assertEqual([What || {What, _} <- Expected],
+                 lists:usort([What || {withheld, #{what := What}} <- test_bpftrace:stop(First)])).
+
+is_told(What, {withheld, #{what := What}}) -> true;
+is_told(_, _) -> false.
+
+%% OTP 28 and later.
+has_sessions(Config) ->
+    call(Config, fun() -> _ = code:ensure_loaded(trace), erlang:function_exported(trace, system, 3) end).
+
 become_system_monitor(Config) ->
     call(Config, fun() ->
                          Pid = spawn(fun test_autotracer:sink/0),
@@ -444,7 +476,7 @@ become_system_monitor(Config) ->
                  end).
 
 until_beside(Other, Config) ->
-    case call(Config, fun() -> _ = code:ensure_loaded(trace), erlang:function_exported(trace, system, 3) end) of
+    case has_sessions(Config) of
         true ->
             until_following(sources, [system_monitor], Config);
         false ->

@@ -25,7 +25,7 @@ all() ->
      sequential_tracing,
      other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed, what_was_said_by_hand_holds,
      worker_that_fails, application_stopped,
-     by_hand, as_configured, bad_configuration, budget, call_budget, calls_of_the_consumer_before,
+     by_hand, as_configured, bad_configuration, budget, call_budget, cleared_alone, calls_of_the_consumer_before,
      no_generated_functions, files, files_beside_functions, shapes, attached_again_and_again, hundreds_of_times].
 
 %% -- Following ---------------------------------------------------------------------------
@@ -512,6 +512,35 @@ call_budget(Config) ->
          ?assertEqual(#{}, maps:get(withheld, following(Config)))
      end || _ <- [first, again]],
     ?assertMatch([{warning, "dyntrace: ~ts", [_]}, {warning, "dyntrace: ~ts", [_]}], logged(Config)).
+
+%% To set a pattern takes long on a busy node: those of the other functions are not set again.
+cleared_alone(Config) ->
+    start([{functions, [{Module, '_', '_'} || Module <- [test_called, test_cases]]}, {call_budget, 2000},
+           {interval, 20}], Config),
+    call(Config, fun() -> [{module, _} = code:ensure_loaded(Module) || Module <- [test_called, test_cases]], ok end),
+    Consumer = attach([function_call], Config),
+    until_pattern({test_cases, identity, 1}, [], Config),
+    ?assertEqual(1, call(Config, fun set_until_cleared/0)),
+    _ = test_bpftrace:stop(Consumer),
+    until_following(calls, none, Config).
+
+%% On the node: how many patterns are set until a function is cleared.
+set_until_cleared() ->
+    _ = code:ensure_loaded(trace),
+    Setters = [{erlang, trace_pattern, 3}, {trace, function, 4}],
+    _ = [erlang:trace_pattern(Setter, true, [call_count]) || Setter <- Setters],
+    {_, Stop} = called(),
+    test_wait:until("a function is cleared", true,
+                    fun() ->
+                            #{following := #{withheld := Withheld}} = dyntrace:info(),
+                            is_map_key(call, Withheld)
+                    end),
+    ok = counters:put(Stop, 1, 1),
+    Counts = [Count || {call_count, Count} <- [erlang:trace_info(Setter, call_count) || Setter <- Setters],
+                       is_integer(Count)],
+    _ = [erlang:trace_pattern(Setter, false, [call_count]) || Setter <- Setters],
+    %% One of them is counted: that by which the test sets the second.
+    lists:sum(Counts) - (length(Setters) - 1).
 
 %% A consumer has detached before the worker has read its calls: the next one begins with none.
 calls_of_the_consumer_before(Config) ->

@@ -39,6 +39,9 @@ cases() ->
     [{lost_events, high, "12 events were lost: counts are too low, and times can be wrong around the gaps",
       [in(1000, ?A), #{time => 2000, lost => 12}, in(3000, ?A)]},
      {no_events, high, "no event of a provider that is known: 1 were skipped", [{50, "somebody:else", #{pid => ?A}}]},
+     {withheld, low, "system_monitor could not be traced: <0.99.0> is the system monitor",
+      [in(1000, ?A) | [{N, withheld, #{what => "system_monitor", why => "<0.99.0> is the system monitor"}}
+                       || N <- [2000, 3000]]]},
      {restarts, high, "ldap_pool crashed 6 times in 5.50 s and was started 6 times, by <0.90.0> flaky_sup",
       [identity(0, ?A, "flaky_sup"),
        [[spawned(N * ?S, pid(N), ?A), {N * ?S + 10, process_register, #{pid => pid(N), name => "ldap_pool",

@@ -16,8 +16,8 @@ suite() ->
     [{timetrap, {minutes, 4}}].
 
 all() ->
-    [template, empty, numbers, nodes, limits, fair, folds, folds_ports, counters, few_messages, hostile_recording,
-     params, tables, timeline, sequence, flame, hostile, smooth, themes].
+    [template, empty, numbers, nodes, limits, fair, folds, folds_ports, unfolds, unfolds_few, counters,
+     few_messages, hostile_recording, params, tables, timeline, sequence, flame, hostile, smooth, themes].
 
 init_per_suite(Config) ->
     test_require:tool(test_page:missing(), Config).
@@ -190,13 +190,69 @@ folds_ports(Config) ->
     #{<<"timeline">> := #{<<"processes">> := Processes}} = data(test_page:make(Trace, [], Config)),
     ?assertEqual([<<"tcp_inet × 20"/utf8>>], [Show || #{<<"members">> := 20, <<"show">> := Show} <- Processes]).
 
+%% A reader unfolds a row, by mouse and by keyboard, and folds it again: below it stand those that crashed and those
+%% that ran the longest, in the order of their begin, each with its own intervals and its exit.
+unfolds(Config) ->
+    Trace = test_viewer:make(ovens(30), Config),
+    File = test_page:make(Trace, [], Config),
+    Unfolded = [1 | lists:seq(12, 30)],
+    #{<<"timeline">> := #{<<"processes">> := Processes}} = data(File),
+    ?assertEqual([{oven_pid(N), N * 100000} || N <- Unfolded],
+                 lists:sort([{binary_to_list(Pid), ran(Intervals)}
+                             || #{<<"fold">> := 0, <<"pid">> := Pid, <<"intervals">> := Intervals} <- Processes])),
+    #{<<"steps">> := Steps, <<"tip">> := Tip, <<"exits">> := Exits} = test_page:check(folds, [File], Config),
+    Head = <<"shop_oven × 30"/utf8>>,
+    Below = [list_to_binary(["shop_oven", oven_pid(N)]) || N <- Unfolded],
+    Open = [<<Head/binary, "20 of 30">> | Below],
+    Expected = #{<<"folded">> => [Head], <<"clicked">> => Open, <<"again">> => [Head], <<"enter">> => Open,
+                 <<"chosen">> => [hd(Open), hd(Below)], <<"all">> => Open, <<"space">> => [Head]},
+    Seen = fun(Step, Keys) -> [Step | [maps:get(Key, maps:get(Step, Steps)) || Key <- Keys]] end,
+    [?assertEqual([Step, Labels, length(Labels)], Seen(Step, [<<"labels">>, <<"rows">>]))
+     || {Step, Labels} <- maps:to_list(Expected)],
+    [?assertEqual([Step, <<"30 processes">>, [atom_to_binary(Labels =/= [Head])]],
+                  Seen(Step, [<<"corner">>, <<"expanded">>]))
+     || {Step, Labels} <- maps:to_list(maps:remove(<<"chosen">>, Expected))],
+    [?assertEqual([Step, <<"Rows of the processes of ", Head/binary>>], Seen(Step, [<<"focus">>]))
+     || Step <- [<<"clicked">>, <<"again">>, <<"enter">>, <<"space">>]],
+    ?assertMatch(<<"shop_oven <0.201.0>", _/binary>>, Tip),
+    ?assertEqual([<<"shop_oven <0.201.0>">>], Exits).
+
+%% However many rows can be unfolded, the page's bound of intervals holds for all of them.
+unfolds_few(Config) ->
+    Trace = test_viewer:make(ovens(30), Config),
+    #{<<"timeline">> := #{<<"summary">> := Summary, <<"processes">> := Processes}} =
+        data(test_page:make(Trace, [{intervals, 100}], Config)),
+    Rows = [{maps:is_key(<<"fold">>, Process), length(Intervals) div 5}
+            || Process = #{<<"intervals">> := Intervals} <- Processes],
+    #{<<"intervals_kept">> := Kept} = Summary,
+    ?assertEqual(Kept, lists:sum([Size || {_, Size} <- Rows])),
+    ?assert(Kept =< 100),
+    ?assertEqual(20, length([Size || {true, Size} <- Rows, Size > 0])),
+    ?assert(lists:sum([Size || {true, Size} <- Rows]) =< 25).
+
+%% Each runs longer than the one before; the first one crashes. The recording goes on for as long again.
+ovens(Number) ->
+    Reason = fun(1) -> "{burnt,bread}";
+                (_) -> "normal"
+             end,
+    lists:flatmap(fun(N) -> oven(N, 100 * ?MS * N, N * 100000, Reason(N)) end, lists:seq(1, Number)) ++
+        [{200 * ?MS * Number, process_spawn, #{pid => "<0.9.0>", parent => "<0.1.0>", entry => "shop:sup/0"}}].
+
 oven(N, At) ->
-    Pid = lists:flatten(io_lib:format("<0.~b.0>", [200 + N])),
+    oven(N, At, 2 * ?MS, "{burnt,bread}").
+
+oven(N, At, Runs, Reason) ->
+    Pid = oven_pid(N),
+    Scheduled = fun(After, Type) ->
+                        {At + 2000 + After, process_scheduled, #{pid => Pid, entry => "shop:oven/0", type => Type}}
+                end,
     [{At, process_spawn, #{pid => Pid, parent => "<0.9.0>", entry => "shop:oven/0"}},
      {At + 1000, process_register, #{pid => Pid, name => "shop_oven", type => "register"}},
-     {At + 2000, process_scheduled, #{pid => Pid, entry => "shop:oven/0", type => "in"}},
-     {At + 2000 + 2 * ?MS, process_scheduled, #{pid => Pid, entry => "shop:oven/0", type => "out"}},
-     {At + 5 * ?MS, process_exit, #{pid => Pid, reason => "{burnt,bread}"}}].
+     Scheduled(0, "in"), Scheduled(Runs, "out"),
+     {At + 5 * ?MS, process_exit, #{pid => Pid, reason => Reason}}].
+
+oven_pid(N) ->
+    lists:flatten(io_lib:format("<0.~b.0>", [200 + N])).
 
 %% Levels as they are, totals per second, the schedulers' utilization as their mean; what matters most comes first.
 counters(Config) ->

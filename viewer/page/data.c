@@ -9,7 +9,7 @@
 struct writer {
     struct dt_page_timeline *timeline;
     GString *to;
-    GPtrArray *processes; /* lanes, by index; rows come first */
+    GPtrArray *processes; /* lanes, by index: rows, those that can be unfolded, others */
     struct dt_page_strings *strings;
 };
 
@@ -30,16 +30,19 @@ static void text_of(const struct writer *w, const char *text) {
     number(w, dt_page_strings_number(w->strings, text));
 }
 
-static void process_of(const struct writer *w, struct dt_page_lane *lane) {
-    if (!lane) {
-        dt_json_null(w->to, NULL);
-        return;
-    }
+static int index_of(const struct writer *w, struct dt_page_lane *lane) {
     if (lane->index < 0) {
         lane->index = (int)w->processes->len;
         g_ptr_array_add(w->processes, lane);
     }
-    number(w, lane->index);
+    return lane->index;
+}
+
+static void process_of(const struct writer *w, struct dt_page_lane *lane) {
+    if (lane)
+        number(w, index_of(w, lane));
+    else
+        dt_json_null(w->to, NULL);
 }
 
 static void messages_json(const struct writer *w) {
@@ -164,10 +167,11 @@ static void fold_json(const struct writer *w, const struct dt_page_lane *lane) {
     dt_json_close(w->to, '}');
 }
 
-static void process_json(const struct writer *w, const struct dt_page_lane *lane, bool is_row) {
+/* Those without a row of their own, maybe to be unfolded, are only named. */
+static void process_json(const struct writer *w, const struct dt_page_lane *lane, bool has_row) {
     const struct dt_who *who = lane->who;
 
-    if (is_row && dt_page_is_fold(lane)) {
+    if (dt_page_is_fold(lane)) {
         fold_json(w, lane);
         return;
     }
@@ -175,10 +179,9 @@ static void process_json(const struct writer *w, const struct dt_page_lane *lane
     dt_json_number(w->to, "number", (int64_t)who->number);
     dt_json_text(w->to, "pid", who->pid);
     dt_json_text(w->to, "show", who->show);
-    /* The others are only named, and maybe stand in a row of several. */
-    if (!is_row && fold_of(lane) >= 0)
+    if (fold_of(lane) >= 0)
         dt_json_number(w->to, "fold", fold_of(lane));
-    if (is_row) {
+    if (has_row) {
         dt_json_boolean(w->to, "row", true);
         dt_json_text(w->to, "kind", dt_kind_names[who->kind]);
         dt_json_text(w->to, "node", dt_who_node(who));
@@ -191,7 +194,7 @@ static void process_json(const struct writer *w, const struct dt_page_lane *lane
     dt_json_close(w->to, '}');
 }
 
-static void summary_json(const struct writer *w, const GPtrArray *rows) {
+static void summary_json(const struct writer *w, const GPtrArray *rows, const GPtrArray *unfolded) {
     const struct dt_page_timeline *timeline = w->timeline;
     uint64_t seen = 0, kept = 0, merged = 0, folds = 0, folded = 0;
 
@@ -204,6 +207,8 @@ static void summary_json(const struct writer *w, const GPtrArray *rows) {
         folds += dt_page_is_fold(lane);
         folded += dt_page_is_fold(lane) ? lane->fold->members : 0;
     }
+    for (unsigned n = 0; n < unfolded->len; n++)
+        kept += dt_page_lane_size(g_ptr_array_index(unfolded, n));
     const struct {
         const char *name;
         uint64_t number;
@@ -233,6 +238,7 @@ static void summary_json(const struct writer *w, const GPtrArray *rows) {
 
 void dt_page_data_json(struct dt_page_timeline *timeline, GString *to) {
     const GPtrArray *rows = dt_page_lanes_rows(timeline->lanes);
+    const GPtrArray *unfolded = dt_page_lanes_unfolded(timeline->lanes);
     struct writer w = {
         .timeline = timeline,
         .to = to,
@@ -242,12 +248,10 @@ void dt_page_data_json(struct dt_page_timeline *timeline, GString *to) {
 
     if (timeline->begin > timeline->end)
         timeline->begin = timeline->end = 0;
-    for (unsigned n = 0; n < rows->len; n++) {
-        struct dt_page_lane *lane = g_ptr_array_index(rows, n);
-
-        lane->index = (int)n;
-        g_ptr_array_add(w.processes, lane);
-    }
+    for (unsigned n = 0; n < rows->len; n++)
+        index_of(&w, g_ptr_array_index(rows, n));
+    for (unsigned n = 0; n < unfolded->len; n++)
+        index_of(&w, g_ptr_array_index(unfolded, n));
     g_autofree char *begin = g_strdup_printf("%" PRId64, timeline->begin);
     dt_json_open(to, NULL, '{');
     /* A text: numbers of JavaScript are not that exact. */
@@ -262,10 +266,10 @@ void dt_page_data_json(struct dt_page_timeline *timeline, GString *to) {
     /* Last: the lists above name processes and texts. */
     dt_json_open(to, "processes", '[');
     for (unsigned n = 0; n < w.processes->len; n++)
-        process_json(&w, g_ptr_array_index(w.processes, n), n < rows->len);
+        process_json(&w, g_ptr_array_index(w.processes, n), n < rows->len + unfolded->len);
     dt_json_close(to, ']');
     dt_page_strings_json(w.strings, to);
-    summary_json(&w, rows);
+    summary_json(&w, rows, unfolded);
     dt_json_close(to, '}');
     g_ptr_array_free(w.processes, TRUE);
     dt_page_strings_free(w.strings);

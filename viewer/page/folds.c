@@ -1,15 +1,21 @@
 #include "page/folds.h"
 
 #include "shared/kinds.h"
+#include "shared/texts.h"
 
 struct dt_page_folds {
     GHashTable *kinds; /* text -> struct dt_page_fold */
 };
 
+static void unref(void *lane) {
+    dt_page_lane_unref(lane);
+}
+
 static void fold_free(void *data) {
     struct dt_page_fold *fold = data;
 
     dt_page_lane_unref(fold->lane);
+    g_ptr_array_free(fold->unfolds, TRUE);
     g_free(fold->name);
     g_free(fold->initial);
     g_free(fold);
@@ -36,6 +42,7 @@ static struct dt_page_fold *fold_of(struct dt_page_folds *folds, const struct dt
     fold = g_new0(struct dt_page_fold, 1);
     fold->name = g_strdup(process->name);
     fold->initial = g_strdup(process->initial);
+    fold->unfolds = g_ptr_array_new_with_free_func(unref);
     fold->began = process->began;
     fold->ended = process->ended;
     g_hash_table_insert(folds->kinds, g_steal_pointer(&kind), fold);
@@ -54,8 +61,31 @@ void dt_page_folds_note(struct dt_page_folds *folds, struct dt_page_lane *lane,
     lane->fold = fold;
 }
 
+static int by_interest(const void *a, const void *b) {
+    const struct dt_page_lane *one = *(struct dt_page_lane *const *)a,
+                              *other = *(struct dt_page_lane *const *)b;
+
+    if (one->has_crashed != other->has_crashed)
+        return one->has_crashed ? -1 : 1;
+    if (one->run_ns != other->run_ns)
+        return dt_compare(other->run_ns, one->run_ns);
+    return dt_compare((int64_t)one->who->number, (int64_t)other->who->number);
+}
+
+void dt_page_fold_limit(struct dt_page_fold *fold, unsigned most) {
+    if (fold->unfolds->len <= most)
+        return;
+    g_ptr_array_sort(fold->unfolds, by_interest);
+    for (unsigned n = most; n < fold->unfolds->len; n++)
+        /* It may be referred to, for its names. */
+        dt_page_lane_drop_intervals(g_ptr_array_index(fold->unfolds, n));
+    g_ptr_array_set_size(fold->unfolds, (int)most);
+}
+
 void dt_page_folds_apply(GPtrArray *lanes) {
-    g_autoptr(GPtrArray) changed = g_ptr_array_new();
+    g_autoptr(GHashTable) changed = g_hash_table_new(NULL, NULL);
+    GHashTableIter iter;
+    void *each;
     unsigned to = 0;
 
     for (unsigned n = 0; n < lanes->len; n++) {
@@ -73,17 +103,29 @@ void dt_page_folds_apply(GPtrArray *lanes) {
         /* It is in the array, unless it is new or has been too dull for it. */
         if (fold->lane->references == 1)
             g_ptr_array_index(lanes, to++) = dt_page_lane_ref(fold->lane);
-        if (!g_ptr_array_find(changed, fold->lane, NULL))
-            g_ptr_array_add(changed, fold->lane);
+        g_hash_table_add(changed, fold);
         dt_page_lane_take(fold->lane, lane);
-        dt_page_lane_unref(lane);
+        g_ptr_array_add(fold->unfolds, lane);
     }
     /* The array frees what is cut off, which has been moved. */
     for (unsigned n = to; n < lanes->len; n++)
         g_ptr_array_index(lanes, n) = NULL;
     g_ptr_array_set_size(lanes, (int)to);
-    for (unsigned n = 0; n < changed->len; n++)
-        dt_page_lane_flatten(g_ptr_array_index(changed, n));
+    g_hash_table_iter_init(&iter, changed);
+    while (g_hash_table_iter_next(&iter, &each, NULL)) {
+        struct dt_page_fold *fold = each;
+
+        dt_page_lane_flatten(fold->lane);
+        dt_page_fold_limit(fold, DT_PAGE_FOLD_UNFOLDS);
+    }
+}
+
+size_t dt_page_fold_size(const struct dt_page_fold *fold) {
+    size_t sum = 0;
+
+    for (unsigned n = 0; n < fold->unfolds->len; n++)
+        sum += dt_page_lane_size(g_ptr_array_index(fold->unfolds, n));
+    return sum;
 }
 
 char *dt_page_fold_show(const struct dt_page_fold *fold) {

@@ -130,7 +130,7 @@ void dt_page_lane_limit(struct dt_page_lane *lane, unsigned most) {
 
 /* -- Several as one ------------------------------------------------------------------------ */
 
-void dt_page_lane_take(struct dt_page_lane *lane, struct dt_page_lane *other) {
+void dt_page_lane_take(struct dt_page_lane *lane, const struct dt_page_lane *other) {
     lane->run_ns += other->run_ns;
     lane->runnable_ns += other->runnable_ns;
     lane->messages += other->messages;
@@ -142,7 +142,6 @@ void dt_page_lane_take(struct dt_page_lane *lane, struct dt_page_lane *other) {
     if (!lane->intervals)
         lane->intervals = g_array_new(FALSE, FALSE, sizeof(struct dt_page_interval));
     g_array_append_vals(lane->intervals, other->intervals->data, other->intervals->len);
-    dt_page_lane_drop_intervals(other);
 }
 
 /* From the busiest on: a state hides those after it. */

@@ -45,8 +45,8 @@ void dt_page_lane_add(struct dt_page_lane *lane, const struct dt_interval *inter
    finest level is taken that is enough: at level n, short is what lasts less than 1000 << n ns, and
    only neighbours that begin in the same slot of that length become one. */
 void dt_page_lane_limit(struct dt_page_lane *lane, unsigned most);
-/* Moves the intervals of another lane to it. */
-void dt_page_lane_take(struct dt_page_lane *lane, struct dt_page_lane *other);
+/* Adds the intervals of another lane to it. */
+void dt_page_lane_take(struct dt_page_lane *lane, const struct dt_page_lane *other);
 /* Makes what was taken a row again, in order and without overlaps: at each time the busiest state
    of its processes. */
 void dt_page_lane_flatten(struct dt_page_lane *lane);

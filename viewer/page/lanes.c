@@ -11,6 +11,8 @@ enum {
     GONE = 2,
     /* In memory, this part of the room is for lanes that look interesting now. */
     INTERESTING_PERCENT = 75,
+    /* This part of the page's intervals is for rows that a reader unfolds. */
+    UNFOLDED_PART = 4,
 };
 
 struct dt_page_lanes {
@@ -18,6 +20,7 @@ struct dt_page_lanes {
     GHashTable *live; /* each lane of a live process */
     GPtrArray *gone;  /* lanes of processes that are gone, and of folds */
     struct dt_page_folds *folds;
+    GPtrArray *unfolded; /* at the end: lanes of folds, referred to by these */
     unsigned processes, intervals;
     uint64_t seen;
 
@@ -41,6 +44,7 @@ struct dt_page_lanes *dt_page_lanes_new(struct dt_whos *whos, unsigned processes
     lanes->live = g_hash_table_new_full(NULL, NULL, unref, NULL);
     lanes->gone = g_ptr_array_new_with_free_func(unref);
     lanes->folds = dt_page_folds_new();
+    lanes->unfolded = g_ptr_array_new();
     lanes->processes = processes;
     lanes->intervals = intervals;
     lanes->most_stored = (size_t)intervals * IN_MEMORY;
@@ -55,6 +59,7 @@ void dt_page_lanes_free(struct dt_page_lanes *lanes) {
     g_hash_table_destroy(lanes->live);
     g_ptr_array_free(lanes->gone, TRUE);
     dt_page_folds_free(lanes->folds);
+    g_ptr_array_free(lanes->unfolded, TRUE);
     g_free(lanes);
 }
 
@@ -104,8 +109,13 @@ static void rank(const struct dt_page_lanes *lanes, GPtrArray *of) {
 static size_t intervals_of(const GPtrArray *of) {
     size_t sum = 0;
 
-    for (unsigned n = 0; n < of->len; n++)
-        sum += dt_page_lane_size(g_ptr_array_index(of, n));
+    for (unsigned n = 0; n < of->len; n++) {
+        const struct dt_page_lane *lane = g_ptr_array_index(of, n);
+
+        sum += dt_page_lane_size(lane);
+        if (dt_page_is_fold(lane))
+            sum += dt_page_fold_size(lane->fold);
+    }
     return sum;
 }
 
@@ -115,9 +125,14 @@ static void forget_dull(struct dt_page_lanes *lanes) {
 
     dt_page_folds_apply(lanes->gone);
     rank(lanes, lanes->gone);
-    for (unsigned n = most; n < lanes->gone->len; n++)
+    for (unsigned n = most; n < lanes->gone->len; n++) {
+        struct dt_page_lane *lane = g_ptr_array_index(lanes->gone, n);
+
         /* It may be referred to, for its names. */
-        dt_page_lane_drop_intervals(g_ptr_array_index(lanes->gone, n));
+        dt_page_lane_drop_intervals(lane);
+        if (dt_page_is_fold(lane))
+            dt_page_fold_limit(lane->fold, 0);
+    }
     if (lanes->gone->len > most)
         g_ptr_array_set_size(lanes->gone, (int)most);
     lanes->stored += intervals_of(lanes->gone) - before;
@@ -149,10 +164,15 @@ static size_t share(void *const *of, unsigned size, size_t room) {
     return room;
 }
 
+static void add_unfolded(GPtrArray *to, const struct dt_page_lane *lane) {
+    for (unsigned n = 0; dt_page_is_fold(lane) && n < lane->fold->unfolds->len; n++)
+        g_ptr_array_add(to, g_ptr_array_index(lane->fold->unfolds, n));
+}
+
 /* Until half of the room is free. What can't be merged raises the limit: it is live state. Most of
    the room is for as many lanes as the page may show, since the others probably have no row. */
 static void merge_all(struct dt_page_lanes *lanes) {
-    g_autoptr(GPtrArray) all = g_ptr_array_new();
+    g_autoptr(GPtrArray) all = g_ptr_array_new(), others = g_ptr_array_new();
     size_t before = lanes->stored, room = lanes->most_stored / 2;
     size_t for_interesting = room / 100 * INTERESTING_PERCENT;
     unsigned interesting;
@@ -167,7 +187,11 @@ static void merge_all(struct dt_page_lanes *lanes) {
     rank(lanes, all);
     interesting = MIN(all->len, GONE * lanes->processes);
     room -= for_interesting - share(all->pdata, interesting, for_interesting);
-    share(all->pdata + interesting, all->len - interesting, room);
+    for (unsigned n = interesting; n < all->len; n++)
+        g_ptr_array_add(others, g_ptr_array_index(all, n));
+    for (unsigned n = 0; n < all->len; n++)
+        add_unfolded(others, g_ptr_array_index(all, n));
+    share(others->pdata, others->len, room);
     lanes->stored = intervals_of(all);
     if (lanes->stored > before / 2)
         lanes->most_stored = MAX(lanes->most_stored, 2 * lanes->stored);
@@ -217,9 +241,24 @@ void dt_page_lanes_gone(struct dt_page_lanes *lanes, struct dt_process *process)
 
 /* -- The rows --------------------------------------------------------------------------- */
 
+/* Lists and merges the lanes that a reader may unfold. Returns what is left of the room. */
+static size_t share_unfolded(GPtrArray *unfolded, const GPtrArray *rows, unsigned room) {
+    for (unsigned n = 0; n < rows->len; n++) {
+        const struct dt_page_lane *lane = g_ptr_array_index(rows, n);
+
+        /* Each has an interval. */
+        if (dt_page_is_fold(lane))
+            dt_page_fold_limit(lane->fold, room - unfolded->len);
+        add_unfolded(unfolded, lane);
+    }
+    return share(unfolded->pdata, unfolded->len, room);
+}
+
 const GPtrArray *dt_page_lanes_rows(struct dt_page_lanes *lanes) {
+    unsigned for_unfolded = lanes->intervals / UNFOLDED_PART;
+    unsigned for_rows = lanes->intervals - for_unfolded;
     /* Each row has an interval. */
-    unsigned most = MIN(lanes->processes, lanes->intervals);
+    unsigned most = MIN(lanes->processes, for_rows);
     GPtrArray *rows = lanes->gone;
 
     forget_dull(lanes);
@@ -227,8 +266,12 @@ const GPtrArray *dt_page_lanes_rows(struct dt_page_lanes *lanes) {
         g_ptr_array_set_size(rows, (int)most);
     while (rows->len > 0 && ((struct dt_page_lane *)rows->pdata[rows->len - 1])->score <= 0)
         g_ptr_array_set_size(rows, (int)rows->len - 1);
-    share(rows->pdata, rows->len, lanes->intervals);
+    share(rows->pdata, rows->len, for_rows + share_unfolded(lanes->unfolded, rows, for_unfolded));
     return rows;
+}
+
+const GPtrArray *dt_page_lanes_unfolded(const struct dt_page_lanes *lanes) {
+    return lanes->unfolded;
 }
 
 uint64_t dt_page_lanes_seen(const struct dt_page_lanes *lanes) {

@@ -21,6 +21,8 @@ void dt_page_lanes_gone(struct dt_page_lanes *lanes, struct dt_process *process)
 /* After the model's end: the rows of the timeline, the most interesting first, within the limits;
    short-lived processes of one kind as one row (folds.h). */
 const GPtrArray *dt_page_lanes_rows(struct dt_page_lanes *lanes);
+/* After that: those that a reader may unfold from these rows. */
+const GPtrArray *dt_page_lanes_unfolded(const struct dt_page_lanes *lanes);
 /* Processes that could have had a row. */
 uint64_t dt_page_lanes_seen(const struct dt_page_lanes *lanes);
 

@@ -395,6 +395,7 @@ void dt_summary_end(struct dt_summary *summary, const struct dt_model *model) {
     dt_list_sort(&summary->crashes);
     dt_list_sort(&summary->log);
     dt_list_sort(&summary->nodes_down);
+    dt_list_sort(&summary->withheld);
     dt_list_sort(&summary->waits);
     dt_list_sort(&summary->collections);
 }

@@ -72,6 +72,15 @@ static void on_node_down(struct dt_summary *summary, const struct dt_instant *i)
                                                              .text = g_strdup(e->reason)});
 }
 
+static void on_withheld(struct dt_summary *summary, const struct dt_instant *i) {
+    const struct dt_withheld *e = &i->event->fields.withheld;
+    dt_list_add(&summary->withheld,
+                (struct dt_listed){.node = dt_seen_node(&summary->whos.nodes, i->node),
+                                   .time = i->event->time,
+                                   .word = g_strdup(e->what),
+                                   .text = g_strdup(e->why)});
+}
+
 static void on_output(struct dt_summary *summary, struct dt_process *process, uint64_t bytes) {
     struct dt_who *port = dt_summary_traced(summary, process);
     if (!port)
@@ -104,6 +113,9 @@ void dt_summary_instant(void *s, const struct dt_instant *i) {
         break;
     case DT_node_down:
         on_node_down(summary, i);
+        break;
+    case DT_withheld:
+        on_withheld(summary, i);
         break;
     case DT_log:
         on_log(summary, i, who);

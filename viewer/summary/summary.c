@@ -35,6 +35,7 @@ struct dt_summary *dt_summary_new(void) {
     dt_list_init(&summary->crashes, false);
     dt_list_init(&summary->log, false);
     dt_list_init(&summary->nodes_down, false);
+    dt_list_init(&summary->withheld, false);
     dt_list_init(&summary->waits, true);
     dt_list_init(&summary->collections, true);
     dt_load_init(&summary->load);
@@ -56,6 +57,7 @@ void dt_summary_free(struct dt_summary *summary) {
     dt_list_free(&summary->crashes);
     dt_list_free(&summary->log);
     dt_list_free(&summary->nodes_down);
+    dt_list_free(&summary->withheld);
     dt_list_free(&summary->waits);
     dt_list_free(&summary->collections);
     g_array_free(summary->findings, TRUE);

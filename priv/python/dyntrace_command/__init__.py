@@ -7,7 +7,7 @@ Each module uses only those of the lines above its own. `tools/imports` reads th
 
     failures: what can go wrong, each with its next step
     terminal: texts for people, and the screen
-    address, columns, events, sinks: tables that several modules and the help texts share
+    address, columns, events, functions, sinks: tables and texts that several modules and the help texts share
     elf, process: the notes of a library; what the kernel says of a process
     files, children: files that others can reach; programs that this command starts
     container, status: what a process and its files have, what a node says of itself: root trusts none of it

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, List, Union
 
 from dyntrace_command.address import relay_address
 from dyntrace_command.events import EVENT_GROUPS
+from dyntrace_command.functions import Function, parsed
 from dyntrace_command.sinks import SINKS
 
 if TYPE_CHECKING:
@@ -37,6 +38,15 @@ def function(text: str) -> str:
     if not re.fullmatch(r"[^:\s]+:[^:\s/]+", text):
         raise argparse.ArgumentTypeError(f"{text!r} is not MODULE:FUNCTION")
     return text
+
+
+def functions(text: str) -> List[Function]:
+    """Checks --functions."""
+    found = [(word, parsed(word)) for word in text.split(",")]
+    wrong = [word for word, of in found if of is None]
+    if wrong:
+        raise argparse.ArgumentTypeError(f"{wrong[0]!r} is not MODULE:FUNCTION/ARITY")
+    return [of for _, of in found if of is not None]
 
 
 def event_groups(text: str) -> List[str]:

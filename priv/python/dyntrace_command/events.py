@@ -20,8 +20,8 @@ EVENT_GROUPS = {
 # Groups that are recorded only where they are named: pictures show nothing of them, and their sources cost something.
 ON_REQUEST = ["files", "memory"]
 
-# These are recorded always: a picture without names helps nobody.
-NAMES = ["process_identity", "port_identity", "node_identity", "dump_*"]
+# These are recorded always: a picture without names helps nobody, nor one that hides what it lacks.
+NAMES = ["process_identity", "port_identity", "node_identity", "dump_*", "withheld"]
 LIVES = ["process_spawn", "process_exit", "process_register", "process_link"]
 
 

@@ -56,6 +56,9 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "no_call": (NO_NODE, "no call of {function} was traced within {seconds} s",
                 "if it was called, let the node trace it: type "
                 "`dyntrace:follow(#{{functions => [{{{module}, {name}, '_'}}]}}).`"),
+    "untraced_functions": (NO_NODE, "{node} traces {traced}, not {functions}; only the node itself can change "
+                           "that", "in the node, type `dyntrace:follow(#{{functions => [{terms}]}}).`, which replaces "
+                           "the present ones; then record again"),
     "no_lttng": (NO_NODE, "process {pid} ({name}) has not loaded LTTng's tracepoints",
                  "in the node, type `dyntrace:info().`: `backends` says why `lttng` is missing"),
     "not_registered": (NO_NODE, "no session daemon knows process {pid} ({name}); asked: {daemons}",

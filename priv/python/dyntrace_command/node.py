@@ -7,10 +7,11 @@ import os
 import re
 import socket
 import sys
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple, TypeVar
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 from dyntrace_command.container import Container, Mapping, epmd_names, lttng_consumers
 from dyntrace_command.failures import Failure, user_name
+from dyntrace_command.functions import Function
 from dyntrace_command.process import Process, processes
 from dyntrace_command.status import Status
 from dyntrace_command.terminal import clean
@@ -19,9 +20,6 @@ LIBRARY = "dyntrace.so"
 PROVIDER = "org_erlang_dyntrace"
 # Folders of `releases` in which the release's version is looked for.
 RELEASES = 20
-
-# What is withheld in every node of a release, or by default.
-USUAL = ("log", "vm_long_message_queue")
 
 Value = TypeVar("Value")
 
@@ -240,18 +238,20 @@ def is_guessed(node: Node) -> bool:
     return node.status.name() is None and "@" not in told and node.node not in ("?", "nonode@nohost")
 
 
-def withheld(node: Node) -> List[str]:
-    """Returns what it can't trace now, with the reasons; none if that can't be read. It changes while consumers are
+def status_now(node: Node) -> Status:
+    """Returns what it says now; nothing if that can't be read. What it can't trace changes while consumers are
     attached."""
     with contextlib.suppress(OSError, ValueError, IndexError, OverflowError):
-        return Status(node.inside.status(node.library, node.mapped)).withheld()
-    return []
-
-
-def left_out(node: Node) -> List[str]:
-    """Returns the same but for what a release or a configuration always leaves out, which is no news in a recording of
-    all events."""
-    return [text for text in withheld(node) if text.partition(":")[0] not in USUAL]
+        return Status(node.inside.status(node.library, node.mapped))
+    return Status()
+def check_traced(node: Node, asked: Sequence[Function]) -> None:
+    """Raises Failure if it says that it does not trace one of the functions."""
+    traced = node.status.functions()
+    missing = [function for function in asked if traced is not None and not any(map(function.is_in, traced))]
+    if missing:
+        raise Failure("untraced_functions", node=node.show(), functions=", ".join(each.show() for each in missing),
+                      traced=", ".join(each.show() for each in traced or [])[:200] or "no function",
+                      terms=", ".join(each.erlang() for each in asked))
 
 
 def erl_arguments(arguments: List[str]) -> Dict[str, str]:

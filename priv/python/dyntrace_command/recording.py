@@ -21,7 +21,7 @@ from dyntrace_command.failures import Failure, user_name
 from dyntrace_command.files import (MB, NEEDED_AT_START, RESERVE, check_room, folder_size, has_room, own_folder,
                                     read_regular)
 from dyntrace_command.lttng import daemon_of
-from dyntrace_command.node import Node, left_out
+from dyntrace_command.node import Node, status_now
 from dyntrace_command.session import Session, Wanted, buffer_size
 from dyntrace_command.terminal import Progress, say, size
 
@@ -97,7 +97,8 @@ class Watch:
         if self.session.wanted.snapshot:
             self.session.take_snapshot()
         # What the nodes leave out they say while they are recorded.
-        withheld = [f"{node.show()} could not trace {text}" for node in self.session.nodes for text in left_out(node)]
+        withheld = [f"{node.show()} could not trace {text}" for node in self.session.nodes
+                    for text in status_now(node).withheld(["withheld"])]
         self.session.stop()
         return self.result(withheld)
 

@@ -7,8 +7,9 @@ import time
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set
 
 from dyntrace_command.children import Guard
-from dyntrace_command.events import LIVES, NAMES, of_all, of_groups
+from dyntrace_command.events import EVENT_GROUPS, LIVES, NAMES, of_all, of_groups
 from dyntrace_command.failures import Failure
+from dyntrace_command.functions import Function, event_filter
 from dyntrace_command.link import RelayLink
 from dyntrace_command.lttng import NETWORK_S, NO_ANSWER, Lttng
 from dyntrace_command.node import PROVIDER, Node
@@ -23,11 +24,12 @@ WRITE_US = 500000
 
 class Wanted(NamedTuple):
     """What to record: into which folder of this host or to which relay, which groups of events (all if none is named),
-    and whether only the latest events are kept, in memory."""
+    whether only the latest events are kept, in memory, and of calls those of which functions (all if none is named)."""
     folder: Optional[str] = None
     url: Optional[str] = None
     groups: Sequence[str] = ()
     snapshot: bool = False
+    functions: Sequence[Function] = ()
 
 
 class Session:
@@ -73,6 +75,9 @@ class Session:
             self.daemon.do("enable-channel", *of_session, f"--subbuf-size={buffer_size(len(channels))}",
                            "--num-subbuf=8", *self.mode(), channel)
             self.daemon.do("enable-event", *of_session, "-c", channel, ",".join(events))
+            if self.wanted.functions and channel == "events":
+                self.daemon.do("enable-event", *of_session, "-c", channel, ",".join(patterns(EVENT_GROUPS["calls"])),
+                               f"--filter={event_filter(self.wanted.functions)}")
             for context in CONTEXTS:
                 self.daemon.do("add-context", *of_session, "-c", channel, "-t", context)
         pids = ",".join(str(node.pid) for node in self.nodes)
@@ -86,8 +91,10 @@ class Session:
         return ["--discard"] if self.wanted.url else ["--discard", f"--switch-timer={WRITE_US}"]
 
     def channels(self) -> Dict[str, List[str]]:
-        """Returns {channel: patterns of events}."""
+        """Returns {channel: patterns of events}, without those that have a filter."""
         events = of_groups(self.wanted.groups) if self.wanted.groups else of_all()
+        if self.wanted.functions:
+            events = [name for name in events if name not in EVENT_GROUPS["calls"]]
         if self.wanted.snapshot:
             # Names have buffers of their own: the events of a busy node would soon replace them.
             return {"events": patterns(LIVES + events), "names": patterns(NAMES)}

@@ -2,6 +2,7 @@
 import re
 from typing import List, Optional, Sequence, Tuple
 
+from dyntrace_command.functions import Function, parsed
 from dyntrace_command.terminal import clean
 
 # Of one text, and of the list.
@@ -23,6 +24,13 @@ class Status:
         name = self.said("node") or ""
         return name if re.fullmatch(r"[^\s@]{1,255}@[^\s@]{1,255}", name) else None
 
-    def withheld(self) -> List[str]:
-        """Returns what it can't trace, with the reasons."""
-        return [value for key, value in self.lines if key == "withheld"][:WITHHELD_MOST]
+    def withheld(self, keys: Sequence[str] = ("withheld", "usual")) -> List[str]:
+        """Returns what it can't trace, with the reasons. `usual` is what a release or a configuration always leaves
+        out."""
+        return [value for key, value in self.lines if key in keys][:WITHHELD_MOST]
+
+    def functions(self) -> Optional[List[Function]]:
+        """Returns the functions that it traces for consumers of calls; None if it does not say, or not all."""
+        found = [parsed(value) for key, value in self.lines if key == "function"]
+        whole = self.said("functions") == str(len(found)) and None not in found
+        return [function for function in found if function] if whole else None

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 from dyntrace_command import VERSION, arguments
 from dyntrace_command.address import RELAY_PORT
 from dyntrace_command.columns import COUNTED, SAMPLED
-from dyntrace_command.events import EVENT_GROUPS
+from dyntrace_command.events import EVENT_GROUPS, ON_REQUEST
 from dyntrace_command.sinks import PARAMS, SINKS, chosen, described, value_of
 
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5"
@@ -56,7 +56,11 @@ NODE_HELP = "a node's name, the part before @, or its process number; not needed
     "dyntrace"
 NODE = argument("node", nargs="?", metavar="NODE", help=NODE_HELP)
 EVENTS = argument("--events", type=arguments.event_groups, default=[], metavar="GROUP,...",
-                  help=f"record only these: {', '.join(EVENT_GROUPS)} (default: all)")
+                  help=f"record only these: {', '.join(EVENT_GROUPS)}; all, the default, leaves out "
+                  f"{' and '.join(ON_REQUEST)}")
+FUNCTIONS = argument("--functions", type=arguments.functions, default=[], metavar="MODULE:FUNCTION/ARITY,...",
+                     help="of calls, record only those of these functions, which the node has to trace; without /ARITY "
+                     "all arities, with the function _ the whole module")
 
 PICTURES = "; ".join(f"{extension}: {sink.what}" for extension, sink in SINKS.items())
 # Options that set parameters of pictures; kinds of pictures may share one.
@@ -70,7 +74,7 @@ SUBCOMMANDS = {
     "report": Subcommand("record for ten seconds, then write a page with names and findings", [
         NODE,
         for_seconds(10, "how long to record (default: 10)"),
-        EVENTS,
+        EVENTS, FUNCTIONS,
         argument("-o", "--output", type=arguments.sink_file, metavar="FILE", help="the page, or another kind of "
                  "picture by the extension; - is the report on the terminal (default: NODE-TIME.html)"),
         argument("--keep", metavar="FOLDER", help="keep the recording there")],
@@ -86,7 +90,7 @@ SUBCOMMANDS = {
         for_seconds(None, "end after N seconds (default: at Ctrl-C)"),
         argument("--snapshot", action="store_true", help="keep only the latest events, in memory, and write them at "
                  "the end, at Enter and at SIGUSR1"),
-        EVENTS,
+        EVENTS, FUNCTIONS,
         argument("--to", type=arguments.relay_url, metavar="URL", help="send it to a `dyntrace relay`, such as "
                  "net://HOST"),
         argument("-o", "--output", metavar="FOLDER", help="where to write it (default: dyntrace-NODE-TIME)"),

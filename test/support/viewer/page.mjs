@@ -44,6 +44,9 @@ const range = (page) =>
 const cells = (page, table, column) =>
     page.$$eval(`#table-${table} tbody tr`, (rows, n) => rows.map((row) => row.cells[n].textContent), column);
 
+const labels = (page) =>
+    page.$$eval(".labels button:not(.fold)", (all) => all.map((label) => label.textContent));
+
 async function colours(page, options = {}) {
     const { PNG } = from(modules, "pngjs");
     const { data } = PNG.sync.read(Buffer.from(await page.screenshot(options)));
@@ -80,7 +83,7 @@ const checks = {
                 }
                 return found;
             }),
-            labels: await page.$$eval(".labels button", (all) => all.map((label) => label.textContent)),
+            labels: await labels(page),
             charts: await page.$$eval("#load h4", (all) => all.map((title) => title.textContent)),
             when: await page.$eval(".when", (element) => element.textContent),
             sequence: await page.$$eval(".sequence .head text", (all) => all.map((one) => one.textContent)),
@@ -88,6 +91,44 @@ const checks = {
             range: await range(page),
             ...(await colours(page)),
         }));
+    },
+
+    // The first row of several processes is unfolded and folded again, by mouse and by keyboard.
+    async folds(file) {
+        return on(file, {}, async (page) => {
+            const steps = {};
+            const step = async (name, action) => {
+                await action();
+                await settled(page);
+                steps[name] = {
+                    labels: await labels(page),
+                    corner: await page.$eval(".corner", (corner) => corner.textContent),
+                    expanded: await page.$$eval(".fold", (all) => all.map((one) => one.getAttribute("aria-expanded"))),
+                    focus: await page.evaluate(() => document.activeElement.getAttribute("aria-label")),
+                    ...(await range(page)),
+                    ...(await colours(page)),
+                };
+            };
+            await step("folded", () => page.$eval("#timeline", (element) => element.scrollIntoView()));
+            await step("clicked", () => page.click(".fold"));
+            const box = await (await page.$("canvas.rows")).boundingBox();
+            await page.mouse.move(box.x + 3, box.y + 40 + 24 + 12); // the second row, at its begin
+            await settled(page);
+            const tip = await page.$eval(".tooltip", (element) => (element.hidden ? "" : element.textContent));
+            await step("again", () => page.click(".fold"));
+            await page.focus(".fold");
+            await step("enter", () => page.keyboard.press("Enter"));
+            await step("chosen", async () => {
+                await page.keyboard.press("Tab");
+                await page.keyboard.press("Tab");
+                await page.keyboard.press("Enter");
+            });
+            const exits = await cells(page, "exits", 1);
+            await step("all", () => page.click(".chip button"));
+            await page.focus(".fold");
+            await step("space", () => page.keyboard.press("Space"));
+            return { steps, tip, exits };
+        });
     },
 
     async tables(template, folder) {

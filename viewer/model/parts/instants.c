@@ -26,6 +26,7 @@ static void instant(struct node *node, const struct dt_recorded *event, const ch
     INSTANT(vm_long_message_queue, e->vm_long_message_queue.pid, "")                               \
     INSTANT(node_up, "", "")                                                                       \
     INSTANT(node_down, "", "")                                                                     \
+    INSTANT(withheld, "", "")                                                                      \
     INSTANT(log, e->log.pid, "")                                                                   \
     INSTANT(user_mark, e->user_mark.pid, "")                                                       \
     INSTANT(user_trace_s1, "", "")                                                                 \

@@ -50,17 +50,18 @@ function columns(raw) {
         show: process.show || process.name || process.pid,
         intervals: intervals(process.intervals),
     }));
-    const rows = processes.filter((process) => process.intervals.size > 0 || process.row);
-    for (const row of rows) if (row.members) row.numbers = new Set();
-    for (const { fold, number } of processes) if (fold !== undefined) processes[fold].numbers?.add(number);
+    const rows = processes.filter((process) => process.row && process.fold === undefined);
+    for (const row of rows) if (row.members) Object.assign(row, { numbers: new Set(), unfolds: [] });
+    for (const process of processes.filter(({ fold }) => fold !== undefined)) {
+        processes[process.fold].numbers.add(process.number);
+        if (process.row) processes[process.fold].unfolds.push(process);
+    }
     return {
         begin: raw.begin ? BigInt(raw.begin) : null,
         length: raw.length ?? 0,
         text: (n) => strings[n] ?? "",
         processes,
         rows,
-        // The process whose row a process stands in: its own, or that of its kind.
-        rowOf: (index) => processes[index]?.fold ?? index,
         byNumber: new Map(processes.map((process) => [process.number, process])),
         messages: split(raw.messages, ["from", "to", "sent", "delivered", "matched", "text", "dead"]),
         covered: raw.covered ?? [],

@@ -5,34 +5,20 @@ import { COLLECTING, EXITING, MERGED, RUNNABLE, RUNNING, STATES, WAITING, lowerB
 import { count, duration, percent, since } from "./format.js";
 import { Input } from "./input.js";
 import { MOST_ARROWS, Painter, ROW, RULER, colours } from "./paint.js";
+import { Rows, inWords, isPort, ORDERS } from "./rows.js";
 import { choose, chosen, on, range, setRange, zoom } from "./shared.js";
 import { Tips } from "./tips.js";
 
-const ORDERS = {
-    activity: ["busiest first", (a, b) => a.index - b.index],
-    name: ["by name", (a, b) => a.show.localeCompare(b.show, "en", { numeric: true })],
-    begin: ["by first event", (a, b) => (a.intervals.begin[0] ?? 0) - (b.intervals.begin[0] ?? 0)],
-    group: ["by group", (a, b) => (a.group ?? "").localeCompare(b.group ?? "") || a.index - b.index],
-};
-
-// The indexes of marks, spans or exits by the row of their process; those of none have the key NaN.
-function byRow(list, rowOf) {
+// The indexes of marks, spans or exits by their process, and by the row of its kind; those of none have the key NaN.
+function byRow(list, processes) {
     const found = new Map();
+    const add = (row, n) => (found.get(row) ?? found.set(row, []).get(row)).push(n);
     list.process.forEach((process, n) => {
-        const row = rowOf(process);
-        (found.get(row) ?? found.set(row, []).get(row)).push(n);
+        add(process, n);
+        const fold = processes[process]?.fold;
+        if (fold !== undefined) add(fold, n);
     });
     return found;
-}
-
-const isPort = (row) => row.kind === "port";
-
-// How many processes and ports these rows show: "62 processes, 3 ports".
-function inWords(rows) {
-    const sum = (of) => of.reduce((all, row) => all + (row.members ?? 1), 0);
-    const ports = sum(rows.filter(isPort));
-    const processes = sum(rows) - ports;
-    return count(processes) + " processes" + (ports > 0 ? `, ${count(ports)} ports` : "");
 }
 
 export class Timeline {
@@ -40,13 +26,11 @@ export class Timeline {
         this.data = data;
         this.of = data.timeline;
         this.nodes = (data.report.recording?.nodes ?? []).map(({ node }) => node);
-        this.lanes = new Map();
-        this.order = "activity";
-        this.words = "";
+        this.which = new Rows(this.of);
         this.slack = this.longestFlight();
-        this.marksOf = byRow(this.of.marks, this.of.rowOf);
-        this.spansOf = byRow(this.of.spans, this.of.rowOf);
-        this.exitsOf = byRow(this.of.exits, this.of.rowOf);
+        this.marksOf = byRow(this.of.marks, this.of.processes);
+        this.spansOf = byRow(this.of.spans, this.of.processes);
+        this.exitsOf = byRow(this.of.exits, this.of.processes);
         this.element = this.build();
         this.layout();
         on("range", () => this.redraw());
@@ -83,7 +67,7 @@ export class Timeline {
             placeholder: "Filter processes",
             "aria-label": "Filter the processes of the timeline",
             input: () => {
-                this.words = this.filter.value.toLowerCase();
+                this.which.words = this.filter.value.toLowerCase();
                 this.layout();
             },
         });
@@ -91,7 +75,7 @@ export class Timeline {
             "select",
             {
                 change: () => {
-                    this.order = order.value;
+                    this.which.order = order.value;
                     this.layout();
                 },
             },
@@ -188,62 +172,14 @@ export class Timeline {
         );
     }
 
-    // Which rows there are.
+    // -- Rows --
+
     layout() {
-        const { process } = chosen;
-        const close = process && this.partners(process.number);
-        this.rows = this.of.rows
-            .filter((row) => !close || close.has(row.number))
-            .filter(
-                (row) =>
-                    !this.words ||
-                    `${row.show} ${row.pid} ${row.group ?? ""} ${row.node ?? ""}`.toLowerCase().includes(this.words),
-            )
-            .sort((a, b) => isPort(a) - isPort(b) || ORDERS[this.order][1](a, b));
-        const own = process && this.rowNumber(process.number);
-        if (process) this.rows.sort((a, b) => (b.number === own) - (a.number === own));
-        const lanes = new Map(this.rows.map((row, n) => [row.index, n]));
-        this.lanes = new Map(this.of.processes.map(({ index }) => [index, lanes.get(this.of.rowOf(index))]));
-        this.corner.textContent =
-            this.rows.length === this.of.rows.length
-                ? inWords(this.rows)
-                : `${count(this.rows.length)} of ${count(this.of.rows.length)} rows`;
-        this.labels.replaceChildren(
-            this.corner,
-            ...this.rows.map((row, n) => {
-                const name = nameOf(row);
-                const button = h(
-                    "button",
-                    {
-                        type: "button",
-                        "aria-pressed": String(process?.number === row.number),
-                        class: isPort(row) && n > 0 && !isPort(this.rows[n - 1]) && "first-port",
-                        title: plain(
-                            [
-                                row.show,
-                                row.show.includes(row.pid) ? "" : row.pid,
-                                row.group && "of " + row.group,
-                                row.node && "on " + row.node,
-                                row.members && "at each time the busiest state of them",
-                            ]
-                                .filter(Boolean)
-                                .join(", "),
-                        ),
-                        click: () => choose(row),
-                    },
-                    h("span", { class: "name" }, cut(name, 120)),
-                    h(
-                        "span",
-                        { class: "pid" },
-                        [name === row.pid ? "" : row.pid, this.nodes.length > 1 && this.numberOf(row.node)]
-                            .filter(Boolean)
-                            .join(" "),
-                    ),
-                );
-                button.style.top = RULER + n * ROW + "px";
-                return button;
-            }),
-        );
+        Object.assign(this, this.which.shown());
+        const all = this.of.rows.length,
+            { length } = this.counted;
+        this.corner.textContent = length === all ? inWords(this.counted) : `${count(length)} of ${count(all)} rows`;
+        this.label();
         const high = RULER + Math.max(3, this.rows.length) * ROW;
         this.labels.style.height = high + "px";
         const most = Math.max(240, Math.min(620, innerHeight * 0.66));
@@ -252,30 +188,79 @@ export class Timeline {
         this.redraw();
     }
 
+    // A button per row, and one that unfolds it. What had the focus has it again.
+    label() {
+        const { key } = this.labels.contains(document.activeElement) ? document.activeElement.dataset : {};
+        this.labels.replaceChildren(
+            this.corner,
+            ...this.rows.flatMap((row, n) => {
+                const buttons = [this.rowButton(row, n)];
+                if (row.unfolds?.length > 0) buttons.unshift(this.foldButton(row));
+                for (const button of buttons) button.style.top = RULER + n * ROW + "px";
+                return buttons;
+            }),
+        );
+        if (key) this.labels.querySelector(`[data-key="${key}"]`)?.focus({ preventScroll: true });
+    }
+
+    rowButton(row, n) {
+        const name = nameOf(row);
+        const details = [
+            row.show,
+            row.show.includes(row.pid) ? "" : row.pid,
+            row.group && "of " + row.group,
+            row.node && "on " + row.node,
+            row.members && "at each time the busiest state of them",
+        ];
+        const beside = [
+            name === row.pid ? "" : row.pid,
+            this.which.isUnfolded(row) && `${count(row.unfolds.length)} of ${count(row.members)}`,
+            this.nodes.length > 1 && this.numberOf(row.node),
+        ];
+        return h(
+            "button",
+            {
+                type: "button",
+                "data-key": row.index,
+                "aria-pressed": String(chosen.process?.number === row.number),
+                class: [
+                    isPort(row) && n > 0 && !isPort(this.rows[n - 1]) && "first-port",
+                    row.unfolds?.length > 0 && "unfolds",
+                    row.fold !== undefined && "unfolded",
+                ]
+                    .filter(Boolean)
+                    .join(" "),
+                title: plain(details.filter(Boolean).join(", ")),
+                click: () => choose(row),
+            },
+            h("span", { class: "name" }, cut(name, 120)),
+            h("span", { class: "pid" }, beside.filter(Boolean).join(" ")),
+        );
+    }
+
+    foldButton(row) {
+        const isOpen = this.which.isUnfolded(row);
+        return h(
+            "button",
+            {
+                type: "button",
+                "data-key": "fold-" + row.index,
+                class: "fold",
+                "aria-expanded": String(isOpen),
+                "aria-label": plain(`Rows of the processes of ${row.show}`),
+                title: plain(isOpen ? "Fold " + row.show : "Unfold " + row.show),
+                click: () => {
+                    this.which.turn(row);
+                    this.layout();
+                },
+            },
+            isOpen ? "▾" : "▸",
+        );
+    }
+
     // Of a node, as the page's head has it.
     numberOf(node) {
         return this.nodes.indexOf(node) + 1;
-    }
-
-    // Of the row that a process stands in.
-    rowNumber(number) {
-        const { processes, byNumber, rowOf } = this.of;
-        return processes[rowOf(byNumber.get(number)?.index)]?.number ?? number;
-    }
-
-    // The rows of a process and of those that it exchanges messages with.
-    partners(number) {
-        const { messages, processes, rowOf } = this.of;
-        const own = this.rowNumber(number);
-        const row = (index) => processes[rowOf(index)]?.number;
-        const close = new Set([own]);
-        for (let n = 0; n < messages.size; n++) {
-            const from = row(messages.from[n]),
-                to = row(messages.to[n]);
-            if (from === own && to !== undefined) close.add(to);
-            if (to === own && from !== undefined) close.add(from);
-        }
-        return close;
     }
 
     // -- Drawing --
@@ -309,7 +294,7 @@ export class Timeline {
         painter.grid();
         for (let n = first; n < last; n++) {
             const row = this.rows[n];
-            if (chosen.process && row.number === this.rowNumber(chosen.process.number)) {
+            if (row === this.own) {
                 paper.fillStyle = this.ink["accent-soft"];
                 paper.fillRect(0, top(n), width, ROW);
             }
@@ -384,7 +369,7 @@ export class Timeline {
             this.shown.textContent = `${since(range.begin, length)} to ${since(range.end, length)}${messages}`;
             this.canvas.setAttribute(
                 "aria-label",
-                `Timeline of ${inWords(this.rows)}, ` +
+                `Timeline of ${inWords(this.counted)}, ` +
                     `${duration(length)} from ${since(range.begin, length)}${messages}. A table below has the same.`,
             );
             this.describe();

@@ -1,4 +1,6 @@
 /* Findings about the recording itself. */
+#include <string.h>
+
 #include "summary/findings/rules.h"
 
 static void lost(struct dt_summary *summary) {
@@ -22,7 +24,29 @@ static void skipped(struct dt_summary *summary) {
                 summary->skipped);
 }
 
+static bool is_told_before(const struct dt_listed *rows, guint at) {
+    for (guint i = 0; i < at; i++)
+        if (rows[i].node == rows[at].node && strcmp(rows[i].word, rows[at].word) == 0)
+            return true;
+    return false;
+}
+
+/* Each once per node, with the first reason. */
+static void withheld(struct dt_summary *summary) {
+    const struct dt_listed *rows = (const void *)summary->withheld.rows->data;
+    gint64 left = dt_limits.withheld.per_rule;
+
+    for (guint i = 0; i < summary->withheld.rows->len && left > 0; i++) {
+        if (is_told_before(rows, i))
+            continue;
+        left--;
+        dt_find(summary, DT_RULE_withheld, DT_LOW, NULL, "%s could not be traced: %s", rows[i].word,
+                rows[i].text);
+    }
+}
+
 void dt_find_in_recording(struct dt_summary *summary) {
     lost(summary);
     skipped(summary);
+    withheld(summary);
 }

@@ -3,7 +3,7 @@ import argparse
 from typing import Optional, Sequence
 
 from dyntrace_command.files import new_folder, numbered_folder, remove_empty
-from dyntrace_command.node import Node, pick
+from dyntrace_command.node import Node, check_traced, pick
 from dyntrace_command.recording import file_stem, record_nodes
 from dyntrace_command.session import Wanted
 from dyntrace_command.terminal import say
@@ -12,8 +12,10 @@ from dyntrace_command.terminal import say
 def record(options: argparse.Namespace) -> None:
     """Records, and prints the folder, which is removed if nothing was recorded."""
     chosen = [pick(name) for name in options.nodes] or [pick(None)]
+    for node in chosen:
+        check_traced(node, options.functions)
     folder = None if options.to else folder_for(options.output, chosen)
-    wanted = Wanted(folder, options.to, options.events, options.snapshot)
+    wanted = Wanted(folder, options.to, options.events, options.snapshot, options.functions)
     try:
         recorded = record_nodes(chosen, wanted, options.seconds, options.quiet)
     except BaseException:

@@ -8,7 +8,7 @@ from typing import Iterator
 from dyntrace_command.children import temporary_folder
 from dyntrace_command.failures import Failure
 from dyntrace_command.files import checked_output, new_file, new_folder
-from dyntrace_command.node import Node, pick
+from dyntrace_command.node import Node, check_traced, pick
 from dyntrace_command.pictures import draw, findings, require_viewer
 from dyntrace_command.recording import file_stem, record_nodes
 from dyntrace_command.session import Wanted
@@ -18,6 +18,7 @@ from dyntrace_command.terminal import say
 def report(options: argparse.Namespace) -> None:
     """Makes a page, unless another kind of picture is named."""
     node = pick(options.node)
+    check_traced(node, options.functions)
     # What is missing for the picture, or wrong with its place, is found before the recording.
     require_viewer("RECORDING")
     with output_of(options, node) as output, temporary_folder() as temporary:
@@ -26,7 +27,8 @@ def report(options: argparse.Namespace) -> None:
             os.rmdir(folder)
             raise Failure("not_writable", folder=output, why="--keep names the same")
         os.chmod(temporary, 0o711)
-        say(record_nodes([node], Wanted(folder, groups=options.events), options.seconds).summary())
+        wanted = Wanted(folder, groups=options.events, functions=options.functions)
+        say(record_nodes([node], wanted, options.seconds).summary())
         title = f"{node.node}, {time.strftime('%Y-%m-%d %H:%M:%S')}"
         draw([folder], output, {"title": title} if output.endswith(".html") else {})
         if output != "-" and not output.endswith(".txt"):

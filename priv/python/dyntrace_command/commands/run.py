@@ -15,7 +15,7 @@ from typing import Callable, Dict, Optional, Set
 from dyntrace_command.bpftrace import Messages, check_alone, end_bpftrace, only_of, quiet_option, require_bpftrace
 from dyntrace_command.children import Interrupted
 from dyntrace_command.failures import Failure
-from dyntrace_command.node import Node, pick, withheld
+from dyntrace_command.node import Node, pick, status_now
 from dyntrace_command.terminal import clean, say
 from dyntrace_command.tools import own_data
 
@@ -64,7 +64,7 @@ def watch(node: Node) -> Callable[[], bool]:
         nonlocal looked
         if time.monotonic() - looked > LOOK_S:
             looked = time.monotonic()
-            for text in withheld(node):
+            for text in status_now(node).withheld():
                 if text not in said:
                     say(f"dyntrace: {node.show()} can't trace {text}")
                     said.add(text)
