@@ -17,7 +17,7 @@ suite() ->
     [{timetrap, {minutes, 10}}].
 
 all() ->
-    [rules, not_found, kinds_of_crashes, worst_crashes_first, ends_of_otp, few_calls, next_is_said_once, idle_node,
+    [rules, not_found, loop_is_told_once, kinds_of_crashes, worst_crashes_first, ends_of_otp, few_calls, next_is_said_once, idle_node,
      nodes_that_call, planted].
 
 init_per_suite(Config) ->
@@ -39,11 +39,7 @@ cases() ->
     [{lost_events, high, "12 events were lost: counts are too low, and times can be wrong around the gaps",
       [in(1000, ?A), #{time => 2000, lost => 12}, in(3000, ?A)]},
      {no_events, high, "no event of a provider that is known: 1 were skipped", [{50, "somebody:else", #{pid => ?A}}]},
-     {restarts, high, "ldap_pool crashed 6 times in 5.50 s and was started 6 times, by <0.90.0> flaky_sup",
-      [identity(0, ?A, "flaky_sup"),
-       [[spawned(N * ?S, pid(N), ?A), {N * ?S + 10, process_register, #{pid => pid(N), name => "ldap_pool",
-                                                                          type => "register"}},
-         exited(N * ?S + ?S div 2, pid(N), "econnrefused")] || N <- lists:seq(0, 5)]]},
+     {restarts, high, "ldap_pool restarted 5 times in 5.50 s by <0.90.0> flaky_sup: econnrefused", crash_loop()},
      {crashes, high, "<0.91.0> a:b/1 crashed: {badmatch,[]}", [spawned(0, ?B, ?A), exited(10, ?B, "{badmatch,[]}")]},
      {timed_out_calls, high, "<0.90.0> shop_db: 1 of 1 call timed out (inferred)",
       [identity(0, ?A, "shop_db"), request(10, ?B, 1),
@@ -152,6 +148,9 @@ not_found(Config) ->
                                                         fragments => 0}}]},
              {nodes_down, [down("tool@host", "hidden", "connection_closed")]},
              {alarms, [logged(0, "warning", "memory resource limit alarm cleared on node rabbit@host")]},
+             %% Five that run at the same time: none of them is started again.
+             {restarts, [[spawned(N, pid(N), ?A) || N <- lists:seq(1, 5)],
+                         [exited(?S + N, pid(N), "econnrefused") || N <- lists:seq(1, 5)]]},
              %% Its queue gets longer and shorter.
              {growing_queue, [sample(N * ?S, ?A, 1000 + 1000 * (N rem 2) + N, 2600, 1000, "running")
                               || N <- lists:seq(0, 7)]},
@@ -160,6 +159,19 @@ not_found(Config) ->
              {stopped_process, [sample(N * ?S, ?A, 500, 2600, 1000, "waiting") || N <- lists:seq(0, 9)]},
              {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], sample(1500, ?A, 2, 2600, 1000, "running"),
                           delivery(2000, ?B, ?A, "m")]}]].
+
+%% The crashes of a loop are no findings of their own, nor is the crash of a process whose start is not recorded. Other
+%% crashes are.
+loop_is_told_once(Config) ->
+    Report = report([crash_loop(), exited(2, ?B, "econnrefused"), named(3, ?B, "ldap_pool", "unregister"),
+                     spawned(4, ?C, ?A), exited(5, ?C, "econnrefused")], Config),
+    ?assertMatch([_], found(restarts, Report)),
+    ?assertEqual([{high, "<0.92.0> a:b/1 crashed: econnrefused"}], found(crashes, Report)),
+    Different = report([crash_loop(), spawned(6 * ?S, ?C, ?A), named(6 * ?S + 1, ?C, "ldap_pool", "register"),
+                        exited(7 * ?S, ?C, "timeout")], Config),
+    ?assertEqual([{high, "ldap_pool restarted 6 times in 7.00 s by <0.90.0> flaky_sup: econnrefused, and other "
+                         "reasons"}], found(restarts, Different)),
+    ?assertEqual([], found(crashes, Different)).
 
 %% References, pids and ports are alike, what else differs is not.
 kinds_of_crashes(Config) ->
@@ -272,7 +284,7 @@ planted(Config) ->
                                         <- maps:get(<<"findings">>, Report), Of =:= Rule], Rule)
      || {Rule, Name} <- [{<<"growing_queue">>, <<"slow">>}, {<<"stopped_process">>, <<"stuck">>},
                          {<<"large_process">>, <<"fat">>}]],
-    ?assertMatch([#{<<"text">> := <<"flaky crashed ", _/binary>>}],
+    ?assertMatch([#{<<"text">> := <<"flaky restarted ", _/binary>>}],
                  [Finding || Finding = #{<<"rule">> := <<"restarts">>} <- maps:get(<<"findings">>, Report)]).
 
 %% On the node, for eight seconds.
@@ -326,6 +338,7 @@ identity(At, Pid, Name) ->
     {At, process_identity, #{pid => Pid, parent => "", initial => "shop:init/1", name => Name, label => "",
                              node => "shop@host"}}.
 spawned(At, Pid, Parent) -> {At, process_spawn, #{pid => Pid, parent => Parent, entry => "a:b/1"}}.
+named(At, Pid, Name, Type) -> {At, process_register, #{pid => Pid, name => Name, type => Type}}.
 exited(At, Pid, Reason) -> {At, process_exit, #{pid => Pid, reason => Reason}}.
 in(At, Pid) -> {At, process_scheduled, #{pid => Pid, entry => "a:b/1", type => "in"}}.
 out(At, Pid) -> {At, process_scheduled, #{pid => Pid, entry => "a:b/1", type => "out"}}.
@@ -343,6 +356,10 @@ down(Node, Type, Reason) -> {10, node_down, #{node => Node, type => Type, reason
 sample(At, Pid, Queue, Memory, Reductions, State) ->
     {At, process_sample, #{pid => Pid, queue => Queue, memory => Memory, reductions => Reductions, entry => "a:b/1",
                            state => State}}.
+
+crash_loop() ->
+    [identity(0, ?A, "flaky_sup") | [[spawned(N * ?S, pid(N), ?A), named(N * ?S + 10, pid(N), "ldap_pool", "register"),
+                                      exited(N * ?S + ?S div 2, pid(N), "econnrefused")] || N <- lists:seq(0, 5)]].
 
 %% A major collection of a heap of that many words.
 collection(At, Pid, Ns, Words) ->

@@ -49,6 +49,7 @@ static struct dt_lives_row key_of(struct dt_whos *whos, const struct dt_who *who
     return (struct dt_lives_row){.parent = is_summed ? dt_who_kind(whos, who->parent) : who->parent,
                                  .kind = who->kind,
                                  .what = (char *)(*who->name ? who->name : who->initial),
+                                 .first_crash = DT_NO_VALUE,
                                  .last_start = DT_NO_VALUE};
 }
 
@@ -85,7 +86,8 @@ void dt_lives_add(struct dt_lives *lives, struct dt_whos *whos, struct dt_who *w
     struct dt_lives_row *row = row_of(lives, whos, who);
     if (!row)
         return;
-    row->crashed += who->has_crashed;
+    if (who->has_crashed && row->crashed++ == 0)
+        row->first_crash = who->ended;
     if (!row->example || who->has_crashed || !row->example->has_crashed) {
         dt_who_drop(row->example);
         row->example = dt_who_keep(who);
@@ -93,6 +95,7 @@ void dt_lives_add(struct dt_lives *lives, struct dt_whos *whos, struct dt_who *w
     if (who->began == DT_NO_VALUE)
         return;
     row->started++;
+    row->restarted += row->crashed > 0 && who->began >= row->first_crash;
     row->last_start = MAX(row->last_start, who->began);
     row->short_ones += is_short(who);
 }

@@ -14,7 +14,8 @@ struct dt_lives_row {
     enum dt_kind kind;
     char *what;                            /* name, initial call or driver */
     uint64_t started, crashed, short_ones; /* in the recording */
-    int64_t last_start;                    /* DT_NO_VALUE: none */
+    uint64_t restarted;                    /* of those started: after a crash */
+    int64_t first_crash, last_start;       /* DT_NO_VALUE: none */
     struct dt_who *example;                /* the last one that crashed; else the last one */
 };
 
