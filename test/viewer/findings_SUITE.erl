@@ -17,7 +17,7 @@ suite() ->
     [{timetrap, {minutes, 10}}].
 
 all() ->
-    [rules, not_found, loop_is_told_once, kinds_of_crashes, worst_crashes_first, ends_of_otp, few_calls, next_is_said_once, idle_node,
+    [rules, not_found, suspended_first, loop_is_told_once, kinds_of_crashes, worst_crashes_first, ends_of_otp, few_calls, next_is_said_once, idle_node,
      nodes_that_call, planted].
 
 init_per_suite(Config) ->
@@ -154,11 +154,23 @@ not_found(Config) ->
              %% Its queue gets longer and shorter.
              {growing_queue, [sample(N * ?S, ?A, 1000 + 1000 * (N rem 2) + N, 2600, 1000, "running")
                               || N <- lists:seq(0, 7)]},
+             %% It is suspended: that is the finding.
+             {growing_queue, suspended()},
+             {long_wait, suspended()},
              %% A few messages that nobody takes; and one that works.
              {stopped_process, [sample(N * ?S, ?A, 5, 2600, 0, "waiting") || N <- lists:seq(0, 9)]},
              {stopped_process, [sample(N * ?S, ?A, 500, 2600, 1000, "waiting") || N <- lists:seq(0, 9)]},
+             %% It is suspended for a moment each time that somebody looks.
+             {stopped_process, [sample(N * ?S, ?A, 500, 2600, 400, "suspended") || N <- lists:seq(0, 9)]},
              {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], sample(1500, ?A, 2, 2600, 1000, "running"),
                           delivery(2000, ?B, ?A, "m")]}]].
+
+%% The VM takes its messages in while it is suspended, which takes reductions.
+suspended_first(Config) ->
+    Report = report(suspended(), Config),
+    ?assertMatch([#{<<"rule">> := <<"stopped_process">>}], severe(Report)),
+    ?assertEqual([{high, "<0.90.0> has not run for 9.00 s (suspended), with 9010 messages in its queue"}],
+                 found(stopped_process, Report)).
 
 %% The crashes of a loop are no findings of their own, nor is the crash of a process whose start is not recorded. Other
 %% crashes are.
@@ -356,6 +368,13 @@ down(Node, Type, Reason) -> {10, node_down, #{node => Node, type => Type, reason
 sample(At, Pid, Queue, Memory, Reductions, State) ->
     {At, process_sample, #{pid => Pid, queue => Queue, memory => Memory, reductions => Reductions, entry => "a:b/1",
                            state => State}}.
+
+%% A process that is sent 1,000 messages per second, and takes them in when it is asked.
+suspended() ->
+    [in(0, ?A), out(10, ?A)
+     | [[sample(N * ?S, ?A, 10 + 1000 * N, 2600, min(N, 1) * 7, "suspended"), send(N * ?S + 20, ?B, ?A, "m"),
+         delivery(N * ?S + 20, ?B, ?A, "m"), in(N * ?S + ?S - 20, ?A), out(N * ?S + ?S - 10, ?A)]
+        || N <- lists:seq(0, 9)]].
 
 crash_loop() ->
     [identity(0, ?A, "flaky_sup") | [[spawned(N * ?S, pid(N), ?A), named(N * ?S + 10, pid(N), "ldap_pool", "register"),
