@@ -16,6 +16,13 @@ static const char intro[] =
     "A rule says nothing if the recording does not have what it looks at. What is inferred is\n"
     "shown as such.\n";
 
+static const char limits[] =
+    "\n## What no rule says\n\n"
+    "*A process receives more than it answers.* Only calls of gen_servers have answers, and those\n"
+    "have rules: `slow_server`, `timed_out_calls`. Most messages are casts and signals, which are\n"
+    "answered by none or by many: a queue of RabbitMQ that is well sends more than it receives, and\n"
+    "a logger nothing. What comes of it is told: `growing_queue`, `growing_heap`.\n";
+
 /* The words of units. */
 #define NUMBER ""
 #define TIMES " times"
@@ -47,5 +54,6 @@ int main(void) {
             printf("\n| limit | value | of what |\n|---|---|---|\n%s", rule->limits);
         printf("\nMore of it: the report's table `%s`.\n", rule->about);
     }
+    fputs(limits, stdout);
     return 0;
 }

@@ -71,6 +71,9 @@ cases() ->
      {dead_messages, low, "2 messages went to processes that had exited or to names that nobody had, all by "
                           "<0.90.0> to <0.91.0> a:b/1",
       [spawned(0, ?B, ?A), exited(10, ?B, "normal"), send(20, ?A, ?B, "m"), send(30, ?A, ?B, "m")]},
+     {growing_heap, medium, "<0.90.0> shop_db keeps more and more: its heap grew by 2.00 MB per second for 4.00 s, to "
+                            "16.0 MB after a major garbage collection",
+      [identity(0, ?A, "shop_db"), grown([1000, 1000, 1400, 1700, 2000, 2000])]},
      {large_process, high, "<0.90.0> shop_db has 512 MB of memory, with 3 messages in its queue at most",
       [identity(0, ?A, "shop_db"), sample(?S, ?A, 3, 512000000, 1000, "running")]},
      {long_collection, medium, "<0.90.0> shop_db: a major garbage collection took 20.0 ms, the longest",
@@ -146,6 +149,14 @@ not_found(Config) ->
              {long_collection, [collection(?MS, ?A, 237 * ?MS, 609)]},
              {reported_collections, [{10, vm_long_gc, #{pid => ?A, duration => 237, heap => 609, old_heap => 0,
                                                         fragments => 0}}]},
+             %% Its heap is as large as before, and full of garbage: what it keeps has not grown.
+             {growing_heap, [grown([1000, 1000, 1200, 1400, 1600, 1000, 1000])]},
+             {growing_heap, [[collected(N, Words, 600) || {N, Words} <- lists:enumerate([1000, 1000, 1400, 1700, 2000,
+                                                                                        2000])]]},
+             %% It takes much memory once, for a while.
+             {growing_heap, [grown([1000, 1000, 2000, 2000, 2000])]},
+             %% That is its queue.
+             {growing_heap, [grown([1000, 1000, 1400, 1700, 2000, 2000]), sample(?S, ?A, 5000, 2600, 1000, "running")]},
              {nodes_down, [down("tool@host", "hidden", "connection_closed")]},
              {alarms, [logged(0, "warning", "memory resource limit alarm cleared on node rabbit@host")]},
              %% Five that run at the same time: none of them is started again.
@@ -384,6 +395,15 @@ crash_loop() ->
 collection(At, Pid, Ns, Words) ->
     [{At, gc_major_start, #{pid => Pid, need => 0, heap => Words, old_heap => 0}},
      {At + Ns, gc_major_end, #{pid => Pid, reclaimed => Words, heap => 0, old_heap => 0}}].
+
+%% Major collections of a heap of so many thousand words, all of them live.
+grown(Thousands) ->
+    [collected(N, Words, 0) || {N, Words} <- lists:enumerate(Thousands)].
+
+collected(N, Words, Reclaimed) ->
+    At = N * 800 * ?MS,
+    [{At, gc_major_start, #{pid => ?A, need => 0, heap => Words * 1000, old_heap => 0}},
+     {At + 1, gc_major_end, #{pid => ?A, reclaimed => Reclaimed * 1000, heap => Words * 1000, old_heap => 0}}].
 
 %% The process A runs as long as it has waited before, once it could run.
 waiting(Ns) ->
