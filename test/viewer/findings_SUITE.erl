@@ -17,7 +17,7 @@ suite() ->
     [{timetrap, {minutes, 10}}].
 
 all() ->
-    [rules, not_found, suspended_first, loop_is_told_once, kinds_of_crashes, worst_crashes_first, ends_of_otp, few_calls, next_is_said_once, idle_node,
+    [rules, not_found, storm_at_a_listener, suspended_first, loop_is_told_once, kinds_of_crashes, worst_crashes_first, ends_of_otp, few_calls, next_is_said_once, idle_node,
      nodes_that_call, planted].
 
 init_per_suite(Config) ->
@@ -122,7 +122,7 @@ cases() ->
       [{0, user_span_start, #{pid => ?A, name => "pay", id => 1}},
        {9, user_span_stop, #{pid => ?A, name => "pay", id => 1, duration => 9, outcome => "error"}}]},
      {short_connections, low,
-      "20 of 20 connections lived at most 100 ms, 20 per second: opened by <0.90.0> listener",
+      "20 of 20 connections lived at most 500 ms, 20 per second: opened by <0.90.0> listener",
       [identity(0, ?A, "listener"),
        [[{N * 50 * ?MS, port_open, #{pid => ?A, driver => "tcp_inet", port => port(N)}},
          {N * 50 * ?MS + 10 * ?MS, port_exit, #{port => port(N), reason => "normal"}}] || N <- lists:seq(0, 19)],
@@ -182,6 +182,18 @@ suspended_first(Config) ->
     ?assertMatch([#{<<"rule">> := <<"stopped_process">>}], severe(Report)),
     ?assertEqual([{high, "<0.90.0> has not run for 9.00 s (suspended), with 9010 messages in its queue"}],
                  found(stopped_process, Report)).
+
+%% Of an accepted socket no event tells that it was opened, but the message to who accepts it does. Some are asked for
+%% their addresses while they live.
+storm_at_a_listener(Config) ->
+    Address = "tcp_inet [::]:5672",
+    Accepted = [[send(N * 10 * ?MS, port(0), ?A, "{inet_async," ++ port(0) ++ ",7,{ok," ++ port(N) ++ "}}"),
+                 [port_identity(N * 10 * ?MS + 1, port(N), ?B, Address ++ " <-> [::1]:" ++ integer_to_list(40000 + N))
+                  || N rem 2 =:= 0],
+                 {N * 10 * ?MS + 9 * ?MS, port_exit, #{port => port(N), reason => "normal"}}] || N <- lists:seq(1, 99)],
+    Report = report([port_identity(0, port(0), ?B, Address), Accepted, in(?S, ?A)], Config),
+    ?assertEqual([{medium, "99 of 99 connections lived at most 500 ms, 99 per second: accepted by #Port<0.100> "
+                           "tcp_inet [::]:5672"}], found(short_connections, Report)).
 
 %% The crashes of a loop are no findings of their own, nor is the crash of a process whose start is not recorded. Other
 %% crashes are.
@@ -361,6 +373,8 @@ identity(At, Pid, Name) ->
     {At, process_identity, #{pid => Pid, parent => "", initial => "shop:init/1", name => Name, label => "",
                              node => "shop@host"}}.
 spawned(At, Pid, Parent) -> {At, process_spawn, #{pid => Pid, parent => Parent, entry => "a:b/1"}}.
+port_identity(At, Port, Owner, Name) ->
+    {At, port_identity, #{port => Port, owner => Owner, name => Name, os_pid => 0}}.
 named(At, Pid, Name, Type) -> {At, process_register, #{pid => Pid, name => Name, type => Type}}.
 exited(At, Pid, Reason) -> {At, process_exit, #{pid => Pid, reason => Reason}}.
 in(At, Pid) -> {At, process_scheduled, #{pid => Pid, entry => "a:b/1", type => "in"}}.

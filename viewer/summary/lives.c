@@ -43,12 +43,18 @@ static bool has_name(const struct dt_who *who) {
     return who->is_sum || *(who->process ? who->process->name : who->name);
 }
 
-/* Borrows all that it has. */
+/* A port's name is its driver, and after a space what the driver tells of it: its addresses. */
+static char *what_of(const struct dt_who *who) {
+    const char *what = *who->name ? who->name : who->initial;
+    return g_strndup(what, who->kind == DT_PORT ? strcspn(what, " ") : strlen(what));
+}
+
+/* Borrows the parent. */
 static struct dt_lives_row key_of(struct dt_whos *whos, const struct dt_who *who) {
     bool is_summed = who->parent && !has_name(who->parent);
     return (struct dt_lives_row){.parent = is_summed ? dt_who_kind(whos, who->parent) : who->parent,
                                  .kind = who->kind,
-                                 .what = (char *)(*who->name ? who->name : who->initial),
+                                 .what = what_of(who),
                                  .first_crash = DT_NO_VALUE,
                                  .last_start = DT_NO_VALUE};
 }
@@ -56,6 +62,7 @@ static struct dt_lives_row key_of(struct dt_whos *whos, const struct dt_who *who
 const struct dt_lives_row *dt_lives_of(const struct dt_lives *lives, struct dt_whos *whos,
                                        const struct dt_who *who) {
     struct dt_lives_row key = key_of(whos, who);
+    g_autofree char *what = key.what;
     return g_hash_table_lookup(lives->rows, &key);
 }
 
@@ -63,6 +70,7 @@ const struct dt_lives_row *dt_lives_of(const struct dt_lives *lives, struct dt_w
 static struct dt_lives_row *row_of(struct dt_lives *lives, struct dt_whos *whos,
                                    const struct dt_who *who) {
     struct dt_lives_row key = key_of(whos, who), *row = g_hash_table_lookup(lives->rows, &key);
+    g_autofree char *what = key.what;
     if (row)
         return row;
     if (g_hash_table_size(lives->rows) >= MOST)
@@ -70,7 +78,7 @@ static struct dt_lives_row *row_of(struct dt_lives *lives, struct dt_whos *whos,
     if (g_hash_table_size(lives->rows) >= MOST)
         return NULL;
     row = g_memdup2(&key, sizeof key);
-    row->what = g_strdup(key.what);
+    row->what = g_steal_pointer(&what);
     dt_who_keep(row->parent);
     g_hash_table_add(lives->rows, row);
     return row;

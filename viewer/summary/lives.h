@@ -8,7 +8,8 @@
 #include "who/who.h"
 
 /* Processes with the same parent and name, or without a name with the same initial call; or ports
-   with the same opener and driver. Parents without a name are summed by their initial call. */
+   with the same driver, and opener or listener. Parents without a name are summed by their initial
+   call. */
 struct dt_lives_row {
     struct dt_who *parent; /* NULL: unknown */
     enum dt_kind kind;

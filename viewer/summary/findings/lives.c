@@ -38,15 +38,17 @@ static bool are_short_lives(const struct dt_summary *summary, const struct dt_li
            are_short(summary, row, dt_limits.short_lives.per_s, dt_limits.short_lives.share);
 }
 
+/* Opened by a process, or accepted by a listener, whose name has its address. */
 static void short_connections(struct dt_summary *summary, const struct dt_lives_row *row) {
-    g_autofree char *opener = dt_who_show_where(&summary->whos, row->parent);
+    g_autofree char *parent = dt_who_show_where(&summary->whos, row->parent);
+    bool is_accepted = row->parent && row->parent->kind == DT_PORT;
     bool is_storm =
         dt_per_second(summary, row->short_ones) >= (double)dt_limits.short_connections.storm;
     dt_find(summary, DT_RULE_short_connections, is_storm ? DT_MEDIUM : DT_LOW, row->parent,
             "%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
-            " connections lived at most %s, %.0f per second: opened by %s",
+            " connections lived at most %s, %.0f per second: %s by %s",
             row->short_ones, row->started, dt_show_ns(dt_limits.short_connections.life).text,
-            dt_per_second(summary, row->short_ones), opener);
+            dt_per_second(summary, row->short_ones), is_accepted ? "accepted" : "opened", parent);
 }
 
 static void short_lives(struct dt_summary *summary, const struct dt_lives_row *row) {
