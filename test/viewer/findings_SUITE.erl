@@ -283,7 +283,10 @@ idle_node(Config) ->
     Report = test_viewer:json(report, [{format, "json"}], [Folder]),
     #{<<"recording">> := #{<<"kinds">> := Kinds}} = Report,
     [?assert(lists:member(Kind, Kinds), {Kind, Kinds}) || Kind <- [<<"samples">>, <<"counters">>, <<"scheduling">>]],
-    ?assertEqual([], severe(Report)).
+    ?assertEqual([], severe(Report)),
+    %% The application's worker traces all but itself, and leaves no run without an end.
+    ?assertMatch([null], [Run || #{<<"process">> := #{<<"name">> := <<"dyntrace_autotracer">>}, <<"run_ns">> := Run}
+                                     <- maps:get(<<"processes">>, Report)]).
 
 %% Two nodes that call each other, and a third that connects and leaves.
 nodes_that_call(Config) ->
