@@ -18,10 +18,11 @@ static const char intro[] =
 
 static const char limits[] =
     "\n## What no rule says\n\n"
-    "*A process receives more than it answers.* Only calls of gen_servers have answers, and those\n"
-    "have rules: `slow_server`, `timed_out_calls`. Most messages are casts and signals, which are\n"
-    "answered by none or by many: a queue of RabbitMQ that is well sends more than it receives, and\n"
-    "a logger nothing. What comes of it is told: `growing_queue`, `growing_heap`.\n";
+    "*A process receives more than it answers.* Only calls of gen_servers have answers, and\n"
+    "those have rules: `slow_server`, `timed_out_calls`. Most messages are casts and signals,\n"
+    "which are answered by none or by many: a queue of RabbitMQ that is well sends more than\n"
+    "it receives, and a logger nothing. What comes of it is told: `growing_queue`,\n"
+    "`growing_heap`.\n";
 
 /* The words of units. */
 #define NUMBER ""

@@ -17,8 +17,8 @@ suite() ->
     [{timetrap, {minutes, 10}}].
 
 all() ->
-    [rules, not_found, storm_at_a_listener, suspended_first, loop_is_told_once, kinds_of_crashes, worst_crashes_first, ends_of_otp, few_calls, next_is_said_once, idle_node,
-     nodes_that_call, planted].
+    [rules, not_found, storm_at_a_listener, suspended_first, loop_is_told_once, kinds_of_crashes, worst_crashes_first,
+     ends_of_otp, few_calls, next_is_said_once, idle_node, nodes_that_call, planted].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).

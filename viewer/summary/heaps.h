@@ -1,8 +1,9 @@
 /*
  * Heaps that grow: what major collections leave.
  *
- * A heap is as large as its data and its garbage were, rounded up by the VM in steps of a fifth. So
- * its size is at least what it keeps, and without what was reclaimed, two steps less are at most.
+ * A major collection makes a heap for all data and garbage that were there, rounded up in steps of
+ * a fifth. What it keeps is at most the heap's size, and at least two steps less, without what was
+ * reclaimed.
  */
 #ifndef DT_VIEWER_SUMMARY_HEAPS_H
 #define DT_VIEWER_SUMMARY_HEAPS_H
@@ -15,8 +16,8 @@ struct dt_who;
 
 /* Words, after major collections. */
 struct dt_heap {
-    unsigned collections,
-        rises; /* rises: to a size that it never had, half a second after the last one */
+    unsigned collections;
+    unsigned rises; /* to a size that it never had, half a second or more after the last one */
     uint64_t first, last, largest;
     uint64_t most_at_first; /* what it kept at most, at the first two */
     uint64_t least_at_last[2];

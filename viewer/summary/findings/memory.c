@@ -20,7 +20,8 @@ static bool has_queue(const struct dt_who *who) {
 
 static bool grows(const struct dt_who *who) {
     const struct dt_heap *heap = who->heap;
-    return heap && !has_queue(who) && dt_heap_has_grown(heap) && heap->rises >= dt_limits.growing_heap.rises &&
+    return heap && !has_queue(who) && dt_heap_has_grown(heap) &&
+           heap->rises >= dt_limits.growing_heap.rises &&
            size_of(heap->last) >= (uint64_t)dt_limits.growing_heap.heap &&
            growth(heap) >= (double)dt_limits.growing_heap.per_s;
 }
