@@ -16,6 +16,14 @@ static const char intro[] =
     "A rule says nothing if the recording does not have what it looks at. What is inferred is\n"
     "shown as such.\n";
 
+static const char limits[] =
+    "\n## What no rule says\n\n"
+    "*A process receives more than it answers.* Only calls of gen_servers have answers, and\n"
+    "those have rules: `slow_server`, `timed_out_calls`. Most messages are casts and signals,\n"
+    "which are answered by none or by many: a queue of RabbitMQ that is well sends more than\n"
+    "it receives, and a logger nothing. What comes of it is told: `growing_queue`,\n"
+    "`growing_heap`.\n";
+
 /* The words of units. */
 #define NUMBER ""
 #define TIMES " times"
@@ -47,5 +55,6 @@ int main(void) {
             printf("\n| limit | value | of what |\n|---|---|---|\n%s", rule->limits);
         printf("\nMore of it: the report's table `%s`.\n", rule->about);
     }
+    fputs(limits, stdout);
     return 0;
 }

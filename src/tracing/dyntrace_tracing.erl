@@ -273,8 +273,12 @@ set(processes, Old, New, Tracing = #tracing{named = Before}, #{processes := Name
     Changes = [{Pid, all, []} || Pid <- Before -- Now] ++ [{Pid, to_clear(process, Old, New), New} || Pid <- Now],
     changed(Tracing#tracing{named = Now, untraced = 0, pending = Changes});
 set(processes, Old, New, Tracing = #tracing{backend = Backend, handle = {open, Handle}}, #{processes := Which}) ->
+    %% The worker has the flags of all until it clears its own. It runs then, and of that run no end would be told. A
+    %% sensitive process makes no trace events.
+    Sensitive = process_flag(sensitive, true),
     Untraced = Backend:processes(Handle, Which, to_clear(process, Old, New), New),
     ok = Backend:exclude(Handle, self()),
+    true = process_flag(sensitive, Sensitive),
     Tracing#tracing{untraced = Untraced};
 set(ports, _, _, Tracing, #{ports := none}) ->
     Tracing;

@@ -9,6 +9,7 @@ standard input. Prints what it has counted then, as lines `name number`.
     rate=N         messages per second and producer (50)
     count=N        ends after so many messages of each producer (0: no end)
     storm=1        each message by a new connection (0)
+    work=N         milliseconds that a consumer works on a message (0); what it has not done is deleted at the end
 """
 import sys
 import threading
@@ -27,7 +28,7 @@ class Clients(Load):
     """Producers and consumers of one queue."""
 
     def __init__(self, queue, arguments):
-        super().__init__({"producers": 1, "consumers": 1, "rate": 50, "count": 0, "storm": 0}, arguments)
+        super().__init__({"producers": 1, "consumers": 1, "rate": 50, "count": 0, "storm": 0, "work": 0}, arguments)
         self.queue = queue
         self.opened = threading.Barrier(self.options["producers"] + self.options["consumers"] + 1)
 
@@ -35,6 +36,12 @@ class Clients(Load):
         """Returns an open connection."""
         self.count("connections")
         return pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", heartbeat=NO_HEARTBEATS))
+
+    def ask(self, question):
+        """Asks by a connection of its own."""
+        connection = self.connect()
+        question(connection.channel())
+        connection.close()
 
     def producer(self):
         """Returns a connection, and its channel with confirmations."""
@@ -68,6 +75,7 @@ class Clients(Load):
         self.opened.wait()
         for method, _, _ in channel.consume(self.queue, inactivity_timeout=0.1):
             if method:
+                time.sleep(self.options["work"] / 1000)
                 channel.basic_ack(method.delivery_tag)
                 self.count("delivered")
             if self.ended.is_set():
@@ -77,9 +85,7 @@ class Clients(Load):
 
     def work(self):
         """Runs the clients. All messages are consumed at the end."""
-        setup = self.connect()
-        setup.channel().queue_declare(self.queue)
-        setup.close()
+        self.ask(lambda channel: channel.queue_declare(self.queue))
         producers = [self.start(self.produce) for _ in range(self.options["producers"])]
         consumers = [self.start(self.consume) for _ in range(self.options["consumers"])]
         self.opened.wait()
@@ -89,12 +95,14 @@ class Clients(Load):
             self.stopped.set()
         for thread in producers:
             thread.join()
-        deadline = time.monotonic() + DRAIN_S
+        deadline = time.monotonic() + (0 if self.options["work"] else DRAIN_S)
         while self.counted("delivered") < self.counted("published") and time.monotonic() < deadline:
             time.sleep(0.01)
         self.ended.set()
         for thread in consumers:
             thread.join()
+        if self.options["work"]:
+            self.ask(lambda channel: channel.queue_delete(self.queue))
         self.finish()
 
 

@@ -13,7 +13,7 @@
 -define(OWNER, planted_fault).
 
 %% Returns when it is there.
--spec plant(burn | server | consumer | crashes | heap | suspended) -> ok.
+-spec plant(burn | server | consumer | crashes | heap | suspended | journal) -> ok.
 plant(Kind) ->
     Self = self(),
     {Owner, Ref} = spawn_monitor(fun() ->
@@ -60,7 +60,19 @@ start(suspended) ->
     ok = named(mail_relay, fun idle/0),
     true = erlang:suspend_process(whereis(mail_relay)),
     _ = spawn_link(fun() -> every(5, fun() -> mail_relay ! {mail, "a letter"} end) end),
-    ok.
+    ok;
+
+%% A process that writes to a slow device: a pipe whose reader takes 4 kB each 50 ms.
+start(journal) ->
+    Pipe = "journal.pipe",
+    "" = os:cmd("mkfifo " ++ Pipe),
+    Reader = open_port({spawn, "sh -c 'exec < " ++ Pipe ++ "; rm " ++ Pipe ++ "; "
+                               "while [ \"$(head -c 4096)\" ]; do sleep 0.05; done'"}, [out]),
+    true = is_port(Reader),
+    named(mail_journal, fun() ->
+                                {ok, File} = file:open(Pipe, [raw, append]),
+                                write(File, binary:copy(<<"a letter">>, 512))
+                        end).
 
 named(Name, Fun) ->
     Owner = self(),
@@ -79,6 +91,10 @@ grown(Data) ->
 
 every(Ms, Fun) ->
     receive after Ms -> _ = Fun(), every(Ms, Fun) end.
+
+write(File, Data) ->
+    ok = file:write(File, Data),
+    write(File, Data).
 
 sort() ->
     receive {mail, _} -> receive after 20 -> sort() end end.

@@ -1,9 +1,10 @@
 %% What dyntrace says of a system, asked from the host as its operators ask.
 %%
-%% A system is {Module, State}: Module has os_pid(State) and eval(State, Expressions).
+%% A system is one of `packaged'.
 -module(observed).
 
--export([start_daemon/0, stop_daemon/1, prepare/1, recorded/3, report/2, during/3, serious/1, check/2, check_others/2]).
+-export([start_daemon/0, stop_daemon/1, start/1, recorded/3, report/2, beside/3, during/3, serious/1, check/2,
+         check_others/2]).
 
 -include_lib("stdlib/include/assert.hrl").
 
@@ -29,15 +30,17 @@ stop_daemon(Keeper) ->
     Keeper ! stop,
     receive {'DOWN', Ref, process, Keeper, normal} -> ok end.
 
-%% Loads the faults.
-prepare({Module, State}) ->
+%% A service with dyntrace and the module of the faults.
+start(Module) ->
+    System = packaged:start(Module, []),
+    ok = packaged:load(System),
     File = filename:rootname(code:which(fault)),
-    "{module, fault}" = Module:eval(State, "code:load_abs(\"" ++ File ++ "\")."),
-    ok.
+    "{module, fault}" = packaged:eval(System, "code:load_abs(\"" ++ File ++ "\")."),
+    System.
 
 %% Records while Fun runs, into the folder; returns what Fun returns. It runs when the trace flags are set.
-recorded(System = {Module, State}, Folder, Fun) ->
-    Command = test_command:start(["record", Module:os_pid(State), "-o", Folder]),
+recorded(System, Folder, Fun) ->
+    Command = test_command:start(["record", packaged:os_pid(System), "-o", Folder]),
     ok = test_command:await("  lost 0 events", Command),
     ok = test_wait:until("the application follows the recording",
                          fun() ->
@@ -50,27 +53,33 @@ recorded(System = {Module, State}, Folder, Fun) ->
     ?assertMatch({match, _}, re:run(Output, "^recorded: \\d+ events, lost 0, ", [multiline])),
     Result.
 
-following({Module, State}) ->
-    Module:eval(State, "case dyntrace:listeners() of "
+following(System) ->
+    packaged:eval(System, "case dyntrace:listeners() of "
                        "    [] -> off; "
                        "    _ -> maps:with([processes, ports, senders, sources], maps:get(following, dyntrace:info())) "
                        "end.").
 
 %% `dyntrace report', as a map. What it prints is in the log of the test.
-report({Module, State}, Config) ->
+report(System, Config) ->
     {priv_dir, Folder} = lists:keyfind(priv_dir, 1, Config),
     File = filename:join(Folder, lists:concat(["report-", erlang:unique_integer([positive]), ".json"])),
-    {0, Output} = test_command:run(["report", Module:os_pid(State), "-o", File, "--seconds",
+    {0, Output} = test_command:run(["report", packaged:os_pid(System), "-o", File, "--seconds",
                                     integer_to_list(?SECONDS)]),
     ct:pal("~ts", [Output]),
     test_viewer:decode(File).
 
 %% The report of a system with a fault of module `fault'.
-during(Kind, System = {Module, State}, Config) ->
-    "ok" = Module:eval(State, lists:concat(["fault:plant(", Kind, ")."])),
+during(Kind, System, Config) ->
+    "ok" = packaged:eval(System, lists:concat(["fault:plant(", Kind, ")."])),
     try report(System, Config)
-    after "ok" = Module:eval(State, "fault:remove().")
+    after "ok" = packaged:eval(System, "fault:remove().")
     end.
+
+%% The report of a system beside a client with these arguments, and what the client has counted.
+beside(Args, System, Config) ->
+    Client = packaged:client(System, Args),
+    Report = report(System, Config),
+    {Report, client:stop(Client)}.
 
 %% The texts of those findings that somebody has to look at.
 serious(#{<<"findings">> := Findings}) ->

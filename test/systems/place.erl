@@ -12,6 +12,9 @@
 
 -record(place, {keeper, os_pid, user, home}).
 
+-type place() :: #place{}.
+-export_type([place/0]).
+
 %% Ends what is in the same network, by its ids. What the shell has started itself is over by then.
 -define(END,
         "left=yes; "
@@ -45,7 +48,7 @@ no_namespaces() ->
 
 %% The first of the folders is the user's home. A process of its own keeps the place: a suite starts and ends in
 %% different ones.
--spec start(Host :: string(), User :: string(), Folders :: [file:filename()]) -> #place{}.
+-spec start(Host :: string(), User :: string(), Folders :: [file:filename()]) -> place().
 start(Host, User, Folders) ->
     Self = self(),
     {Keeper, Ref} = spawn_monitor(fun() -> keep(script(Host, User, Folders), Self) end),

@@ -8,7 +8,7 @@ lines `name number`.
     pairs=N    connections of each of the two (3)
     rate=N     messages per second and pair (10)
     count=N    ends after so many messages of each pair (0: no end)
-    storm=1    each message by a new connection (0)
+    storm=1    no messages, but connections that read the greeting and leave, at that rate (0)
 """
 import base64
 import contextlib
@@ -20,6 +20,7 @@ import time
 
 from load import Load
 
+ADDRESS = ("127.0.0.1", 5222)
 DRAIN_S = 60
 TIMEOUT_S = 60
 OPEN = (b"<stream:stream to='localhost' xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' "
@@ -34,7 +35,7 @@ class Stream:
     """A stream of XMPP."""
 
     def __init__(self, user, resource):
-        self.socket = socket.create_connection(("127.0.0.1", 5222), TIMEOUT_S)
+        self.socket = socket.create_connection(ADDRESS, TIMEOUT_S)
         self.buffer = b""
         self.ask(OPEN, b"</stream:features>")
         self.ask(TLS, b"<proceed")
@@ -84,21 +85,29 @@ class Pairs(Load):
         self.count("connections")
         return Stream(user, resource)
 
+    def visit(self):
+        """Opens a stream, and leaves."""
+        self.count("connections")
+        with socket.create_connection(ADDRESS, TIMEOUT_S) as visitor:
+            visitor.sendall(OPEN)
+            while b"</stream:features>" not in visitor.recv(65536):
+                pass
+
     def send(self, resource):
         """Sends at the rate."""
         stream = self.connect(b"alice", resource)
         self.opened.wait()
         due, sent = time.monotonic(), 0
         while not self.stopped.wait(max(0, due - time.monotonic())):
+            due += 1 / self.options["rate"]
             if self.options["storm"]:
-                stream.close()
-                stream = self.connect(b"alice", resource)
+                self.visit()
+                continue
             sent += 1
             stream.socket.sendall(MESSAGE % (resource, sent, sent))
             self.count("sent")
             if sent == self.options["count"]:
                 break
-            due += 1 / self.options["rate"]
         self.ended.wait()
         stream.close()
 

@@ -17,8 +17,8 @@ suite() ->
     [{timetrap, {minutes, 10}}].
 
 all() ->
-    [rules, not_found, kinds_of_crashes, worst_crashes_first, ends_of_otp, few_calls, next_is_said_once, idle_node,
-     nodes_that_call, planted].
+    [rules, not_found, storm_at_a_listener, suspended_first, loop_is_told_once, kinds_of_crashes, worst_crashes_first,
+     ends_of_otp, few_calls, next_is_said_once, idle_node, nodes_that_call, planted].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -42,11 +42,7 @@ cases() ->
      {withheld, low, "system_monitor could not be traced: <0.99.0> is the system monitor",
       [in(1000, ?A) | [{N, withheld, #{what => "system_monitor", why => "<0.99.0> is the system monitor"}}
                        || N <- [2000, 3000]]]},
-     {restarts, high, "ldap_pool crashed 6 times in 5.50 s and was started 6 times, by <0.90.0> flaky_sup",
-      [identity(0, ?A, "flaky_sup"),
-       [[spawned(N * ?S, pid(N), ?A), {N * ?S + 10, process_register, #{pid => pid(N), name => "ldap_pool",
-                                                                          type => "register"}},
-         exited(N * ?S + ?S div 2, pid(N), "econnrefused")] || N <- lists:seq(0, 5)]]},
+     {restarts, high, "ldap_pool restarted 5 times in 5.50 s by <0.90.0> flaky_sup: econnrefused", crash_loop()},
      {crashes, high, "<0.91.0> a:b/1 crashed: {badmatch,[]}", [spawned(0, ?B, ?A), exited(10, ?B, "{badmatch,[]}")]},
      {timed_out_calls, high, "<0.90.0> shop_db: 1 of 1 call timed out (inferred)",
       [identity(0, ?A, "shop_db"), request(10, ?B, 1),
@@ -78,6 +74,9 @@ cases() ->
      {dead_messages, low, "2 messages went to processes that had exited or to names that nobody had, all by "
                           "<0.90.0> to <0.91.0> a:b/1",
       [spawned(0, ?B, ?A), exited(10, ?B, "normal"), send(20, ?A, ?B, "m"), send(30, ?A, ?B, "m")]},
+     {growing_heap, medium, "<0.90.0> shop_db keeps more and more: its heap grew by 2.00 MB per second for 4.00 s, to "
+                            "16.0 MB after a major garbage collection",
+      [identity(0, ?A, "shop_db"), grown([1000, 1000, 1400, 1700, 2000, 2000])]},
      {large_process, high, "<0.90.0> shop_db has 512 MB of memory, with 3 messages in its queue at most",
       [identity(0, ?A, "shop_db"), sample(?S, ?A, 3, 512000000, 1000, "running")]},
      {long_collection, medium, "<0.90.0> shop_db: a major garbage collection took 20.0 ms, the longest",
@@ -126,7 +125,7 @@ cases() ->
       [{0, user_span_start, #{pid => ?A, name => "pay", id => 1}},
        {9, user_span_stop, #{pid => ?A, name => "pay", id => 1, duration => 9, outcome => "error"}}]},
      {short_connections, low,
-      "20 of 20 connections lived at most 100 ms, 20 per second: opened by <0.90.0> listener",
+      "20 of 20 connections lived at most 500 ms, 20 per second: opened by <0.90.0> listener",
       [identity(0, ?A, "listener"),
        [[{N * 50 * ?MS, port_open, #{pid => ?A, driver => "tcp_inet", port => port(N)}},
          {N * 50 * ?MS + 10 * ?MS, port_exit, #{port => port(N), reason => "normal"}}] || N <- lists:seq(0, 19)],
@@ -153,16 +152,64 @@ not_found(Config) ->
              {long_collection, [collection(?MS, ?A, 237 * ?MS, 609)]},
              {reported_collections, [{10, vm_long_gc, #{pid => ?A, duration => 237, heap => 609, old_heap => 0,
                                                         fragments => 0}}]},
+             %% Its heap is as large as before, and full of garbage: what it keeps has not grown.
+             {growing_heap, [grown([1000, 1000, 1200, 1400, 1600, 1000, 1000])]},
+             {growing_heap, [[collected(N, Words, 600) || {N, Words} <- lists:enumerate([1000, 1000, 1400, 1700, 2000,
+                                                                                        2000])]]},
+             %% It takes much memory once, for a while.
+             {growing_heap, [grown([1000, 1000, 2000, 2000, 2000])]},
+             %% That is its queue.
+             {growing_heap, [grown([1000, 1000, 1400, 1700, 2000, 2000]), sample(?S, ?A, 5000, 2600, 1000, "running")]},
              {nodes_down, [down("tool@host", "hidden", "connection_closed")]},
              {alarms, [logged(0, "warning", "memory resource limit alarm cleared on node rabbit@host")]},
+             %% Five that run at the same time: none of them is started again.
+             {restarts, [[spawned(N, pid(N), ?A) || N <- lists:seq(1, 5)],
+                         [exited(?S + N, pid(N), "econnrefused") || N <- lists:seq(1, 5)]]},
              %% Its queue gets longer and shorter.
              {growing_queue, [sample(N * ?S, ?A, 1000 + 1000 * (N rem 2) + N, 2600, 1000, "running")
                               || N <- lists:seq(0, 7)]},
+             %% It is suspended: that is the finding.
+             {growing_queue, suspended()},
+             {long_wait, suspended()},
              %% A few messages that nobody takes; and one that works.
              {stopped_process, [sample(N * ?S, ?A, 5, 2600, 0, "waiting") || N <- lists:seq(0, 9)]},
              {stopped_process, [sample(N * ?S, ?A, 500, 2600, 1000, "waiting") || N <- lists:seq(0, 9)]},
+             %% It is suspended for a moment each time that somebody looks.
+             {stopped_process, [sample(N * ?S, ?A, 500, 2600, 400, "suspended") || N <- lists:seq(0, 9)]},
              {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], sample(1500, ?A, 2, 2600, 1000, "running"),
                           delivery(2000, ?B, ?A, "m")]}]].
+
+%% The VM takes its messages in while it is suspended, which takes reductions.
+suspended_first(Config) ->
+    Report = report(suspended(), Config),
+    ?assertMatch([#{<<"rule">> := <<"stopped_process">>}], severe(Report)),
+    ?assertEqual([{high, "<0.90.0> has not run for 9.00 s (suspended), with 9010 messages in its queue"}],
+                 found(stopped_process, Report)).
+
+%% Of an accepted socket no event tells that it was opened, but the message to who accepts it does. Some are asked for
+%% their addresses while they live.
+storm_at_a_listener(Config) ->
+    Address = "tcp_inet [::]:5672",
+    Accepted = [[send(N * 10 * ?MS, port(0), ?A, "{inet_async," ++ port(0) ++ ",7,{ok," ++ port(N) ++ "}}"),
+                 [port_identity(N * 10 * ?MS + 1, port(N), ?B, Address ++ " <-> [::1]:" ++ integer_to_list(40000 + N))
+                  || N rem 2 =:= 0],
+                 {N * 10 * ?MS + 9 * ?MS, port_exit, #{port => port(N), reason => "normal"}}] || N <- lists:seq(1, 99)],
+    Report = report([port_identity(0, port(0), ?B, Address), Accepted, in(?S, ?A)], Config),
+    ?assertEqual([{medium, "99 of 99 connections lived at most 500 ms, 99 per second: accepted by #Port<0.100> "
+                           "tcp_inet [::]:5672"}], found(short_connections, Report)).
+
+%% The crashes of a loop are no findings of their own, nor is the crash of a process whose start is not recorded. Other
+%% crashes are.
+loop_is_told_once(Config) ->
+    Report = report([crash_loop(), exited(2, ?B, "econnrefused"), named(3, ?B, "ldap_pool", "unregister"),
+                     spawned(4, ?C, ?A), exited(5, ?C, "econnrefused")], Config),
+    ?assertMatch([_], found(restarts, Report)),
+    ?assertEqual([{high, "<0.92.0> a:b/1 crashed: econnrefused"}], found(crashes, Report)),
+    Different = report([crash_loop(), spawned(6 * ?S, ?C, ?A), named(6 * ?S + 1, ?C, "ldap_pool", "register"),
+                        exited(7 * ?S, ?C, "timeout")], Config),
+    ?assertEqual([{high, "ldap_pool restarted 6 times in 7.00 s by <0.90.0> flaky_sup: econnrefused, and other "
+                         "reasons"}], found(restarts, Different)),
+    ?assertEqual([], found(crashes, Different)).
 
 %% References, pids and ports are alike, what else differs is not.
 kinds_of_crashes(Config) ->
@@ -239,7 +286,10 @@ idle_node(Config) ->
     Report = test_viewer:json(report, [{format, "json"}], [Folder]),
     #{<<"recording">> := #{<<"kinds">> := Kinds}} = Report,
     [?assert(lists:member(Kind, Kinds), {Kind, Kinds}) || Kind <- [<<"samples">>, <<"counters">>, <<"scheduling">>]],
-    ?assertEqual([], severe(Report)).
+    ?assertEqual([], severe(Report)),
+    %% The application's worker traces all but itself, and leaves no run without an end.
+    ?assertMatch([null], [Run || #{<<"process">> := #{<<"name">> := <<"dyntrace_autotracer">>}, <<"run_ns">> := Run}
+                                     <- maps:get(<<"processes">>, Report)]).
 
 %% Two nodes that call each other, and a third that connects and leaves.
 nodes_that_call(Config) ->
@@ -275,7 +325,7 @@ planted(Config) ->
                                         <- maps:get(<<"findings">>, Report), Of =:= Rule], Rule)
      || {Rule, Name} <- [{<<"growing_queue">>, <<"slow">>}, {<<"stopped_process">>, <<"stuck">>},
                          {<<"large_process">>, <<"fat">>}]],
-    ?assertMatch([#{<<"text">> := <<"flaky crashed ", _/binary>>}],
+    ?assertMatch([#{<<"text">> := <<"flaky restarted ", _/binary>>}],
                  [Finding || Finding = #{<<"rule">> := <<"restarts">>} <- maps:get(<<"findings">>, Report)]).
 
 %% On the node, for eight seconds.
@@ -329,6 +379,9 @@ identity(At, Pid, Name) ->
     {At, process_identity, #{pid => Pid, parent => "", initial => "shop:init/1", name => Name, label => "",
                              node => "shop@host"}}.
 spawned(At, Pid, Parent) -> {At, process_spawn, #{pid => Pid, parent => Parent, entry => "a:b/1"}}.
+port_identity(At, Port, Owner, Name) ->
+    {At, port_identity, #{port => Port, owner => Owner, name => Name, os_pid => 0}}.
+named(At, Pid, Name, Type) -> {At, process_register, #{pid => Pid, name => Name, type => Type}}.
 exited(At, Pid, Reason) -> {At, process_exit, #{pid => Pid, reason => Reason}}.
 in(At, Pid) -> {At, process_scheduled, #{pid => Pid, entry => "a:b/1", type => "in"}}.
 out(At, Pid) -> {At, process_scheduled, #{pid => Pid, entry => "a:b/1", type => "out"}}.
@@ -347,10 +400,30 @@ sample(At, Pid, Queue, Memory, Reductions, State) ->
     {At, process_sample, #{pid => Pid, queue => Queue, memory => Memory, reductions => Reductions, entry => "a:b/1",
                            state => State}}.
 
+%% A process that is sent 1,000 messages per second, and takes them in when it is asked.
+suspended() ->
+    [in(0, ?A), out(10, ?A)
+     | [[sample(N * ?S, ?A, 10 + 1000 * N, 2600, min(N, 1) * 7, "suspended"), send(N * ?S + 20, ?B, ?A, "m"),
+         delivery(N * ?S + 20, ?B, ?A, "m"), in(N * ?S + ?S - 20, ?A), out(N * ?S + ?S - 10, ?A)]
+        || N <- lists:seq(0, 9)]].
+
+crash_loop() ->
+    [identity(0, ?A, "flaky_sup") | [[spawned(N * ?S, pid(N), ?A), named(N * ?S + 10, pid(N), "ldap_pool", "register"),
+                                      exited(N * ?S + ?S div 2, pid(N), "econnrefused")] || N <- lists:seq(0, 5)]].
+
 %% A major collection of a heap of that many words.
 collection(At, Pid, Ns, Words) ->
     [{At, gc_major_start, #{pid => Pid, need => 0, heap => Words, old_heap => 0}},
      {At + Ns, gc_major_end, #{pid => Pid, reclaimed => Words, heap => 0, old_heap => 0}}].
+
+%% Major collections of a heap of so many thousand words, all of them live.
+grown(Thousands) ->
+    [collected(N, Words, 0) || {N, Words} <- lists:enumerate(Thousands)].
+
+collected(N, Words, Reclaimed) ->
+    At = N * 800 * ?MS,
+    [{At, gc_major_start, #{pid => ?A, need => 0, heap => Words * 1000, old_heap => 0}},
+     {At + 1, gc_major_end, #{pid => ?A, reclaimed => Reclaimed * 1000, heap => Words * 1000, old_heap => 0}}].
 
 %% The process A runs as long as it has waited before, once it could run.
 waiting(Ns) ->

@@ -238,11 +238,7 @@ seen_waiting(Config) ->
                                    {2000000000, vm_counter, #{name => "processes", value => 7}}], Config))
            end,
     ?assertEqual([{"running", 0, 0, true}], Seen("waiting")),
-    ?assertEqual([{"running", 0, 2000000000, false}], Seen("running")),
-    %% The worker clears its own flags.
-    ?assertEqual([{"running", 0, 0, true}],
-                 states_of(told([{0, process_identity, #{pid => "<0.9.0>", name => "dyntrace_autotracer"}},
-                                 scheduled(0, "<0.9.0>", "in"), sent(90, "<0.9.0>", "<0.1.0>", "a")], Config))).
+    ?assertEqual([{"running", 0, 2000000000, false}], Seen("running")).
 
 %% What was before the first event is not told.
 from_the_middle(Config) ->

@@ -99,7 +99,7 @@ static void process_line(struct dt_lines *s, const char *kind, const struct dt_p
     dt_line_end(s);
 }
 
-static void process_known(void *s, struct dt_process *p, int64_t now) {
+static void process(void *s, struct dt_process *p, int64_t now) {
     process_line(s, "process", p, now);
 }
 
@@ -332,25 +332,6 @@ const struct dt_sink dt_sink_dump = {
     .finish = finish,
     .free = free_lines,
     .failed = failed,
-    .node = node,
-    .node_gone = node_gone,
-    .scheduler = scheduler,
-    .process = process_known,
-    .process_named = process_named,
-    .process_exited = process_exited,
-    .process_gone = process_gone,
-    .interval = interval,
-    .mailbox = mailbox,
-    .call_begin = call_begin,
-    .call_end = call_end,
-    .arguments = arguments,
-    .sent = sent,
-    .delivered = delivered,
-    .message_gone = message_gone,
-    .server_call = server_call,
-    .span = span,
-    .instant = instant,
-    .sample = sample,
-    .counter = counter,
-    .lost = lost,
+#define TELL(name, declared, passed) .name = name,
+#include "shared/tells.def"
 };

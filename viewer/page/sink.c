@@ -134,7 +134,7 @@ static const GError *page_failed(void *s) {
 
 /* -- What the model tells goes to each collector that wants it --------------------------- */
 
-#define HAND_ON(name, declared, passed)                                                            \
+#define TELL(name, declared, passed)                                                               \
     static void name declared {                                                                    \
         struct page *page = s;                                                                     \
                                                                                                    \
@@ -144,31 +144,7 @@ static const GError *page_failed(void *s) {
                 collects[n]->name passed;                                                          \
             }                                                                                      \
     }
-
-HAND_ON(node, (void *s, struct dt_node *node), (s, node))
-HAND_ON(node_gone, (void *s, struct dt_node *node), (s, node))
-HAND_ON(process, (void *s, struct dt_process *process, int64_t time), (s, process, time))
-HAND_ON(process_named, (void *s, struct dt_process *process, int64_t time), (s, process, time))
-HAND_ON(process_exited, (void *s, const struct dt_exit *exit), (s, exit))
-HAND_ON(process_gone, (void *s, struct dt_process *process), (s, process))
-HAND_ON(interval, (void *s, const struct dt_interval *interval), (s, interval))
-HAND_ON(mailbox, (void *s, struct dt_process *process, int64_t time), (s, process, time))
-HAND_ON(call_begin, (void *s, struct dt_frame *frame), (s, frame))
-HAND_ON(call_end, (void *s, struct dt_frame *frame), (s, frame))
-HAND_ON(sent, (void *s, struct dt_message *message), (s, message))
-HAND_ON(delivered, (void *s, struct dt_message *message), (s, message))
-HAND_ON(message_gone, (void *s, struct dt_message *message), (s, message))
-HAND_ON(server_call, (void *s, const struct dt_server_call *call), (s, call))
-HAND_ON(span, (void *s, const struct dt_span *span), (s, span))
-HAND_ON(instant, (void *s, const struct dt_instant *instant), (s, instant))
-HAND_ON(sample,
-        (void *s, struct dt_process *process, const struct dt_process_sample *sample, int64_t time),
-        (s, process, sample, time))
-HAND_ON(counter,
-        (void *s, struct dt_node *node, const char *name, const char *unit, int64_t value,
-         int64_t time),
-        (s, node, name, unit, value, time))
-HAND_ON(lost, (void *s, const struct dt_lost *lost), (s, lost))
+#include "shared/tells.def"
 
 const struct dt_sink dt_sink_page = {
     .description = "one self-contained page: report, timeline, load, flame graph, sequences",
@@ -177,23 +153,6 @@ const struct dt_sink dt_sink_page = {
     .finish = page_finish,
     .free = page_free,
     .failed = page_failed,
-    .node = node,
-    .node_gone = node_gone,
-    .process = process,
-    .process_named = process_named,
-    .process_exited = process_exited,
-    .process_gone = process_gone,
-    .interval = interval,
-    .mailbox = mailbox,
-    .call_begin = call_begin,
-    .call_end = call_end,
-    .sent = sent,
-    .delivered = delivered,
-    .message_gone = message_gone,
-    .server_call = server_call,
-    .span = span,
-    .instant = instant,
-    .sample = sample,
-    .counter = counter,
-    .lost = lost,
+#define TELL(name, declared, passed) .name = name,
+#include "shared/tells.def"
 };

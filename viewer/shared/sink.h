@@ -56,36 +56,8 @@ struct dt_sink {
     bool (*finish)(void *s, const struct dt_model *model, GError **error);
     void (*free)(void *s);
 
-    void (*node)(void *s, struct dt_node *); /* a node, or its name, has become known */
-    void (*node_gone)(void *s, struct dt_node *);
-    void (*scheduler)(void *s, struct dt_scheduler *);
-    void (*process)(void *s, struct dt_process *,
-                    int64_t time); /* it was spawned, or named for the first time */
-    void (*process_named)(void *s, struct dt_process *,
-                          int64_t time); /* name, label, initial call or parent changed */
-    void (*process_exited)(void *s, const struct dt_exit *);
-    void (*process_gone)(void *s, struct dt_process *);          /* the last call for it */
-    void (*interval)(void *s, const struct dt_interval *);       /* at its end */
-    void (*mailbox)(void *s, struct dt_process *, int64_t time); /* `mailbox` has changed */
-
-    void (*call_begin)(void *s, struct dt_frame *);
-    void (*call_end)(void *s,
-                     struct dt_frame *); /* also for frames that were never left, at the end */
-    void (*arguments)(void *s, struct dt_frame *,
-                      const char *arguments); /* after call_begin, if recorded */
-
-    void (*sent)(void *s, struct dt_message *); /* at `sent` */
-    void (*delivered)(void *s,
-                      struct dt_message *); /* at `delivered`: matched, or with no known `sent` */
-    void (*message_gone)(void *s, struct dt_message *); /* the last call for each message */
-
-    void (*server_call)(void *s, const struct dt_server_call *); /* at its end */
-    void (*span)(void *s, const struct dt_span *);               /* at its end; in no order */
-    void (*instant)(void *s, const struct dt_instant *);
-    void (*sample)(void *s, struct dt_process *, const struct dt_process_sample *, int64_t time);
-    void (*counter)(void *s, struct dt_node *, const char *name, const char *unit, int64_t value,
-                    int64_t time);
-    void (*lost)(void *s, const struct dt_lost *);
+#define TELL(name, declared, passed) void(*name) declared;
+#include "shared/tells.def"
 
     /* Functions of a sink that can't go on, because the disk is full, keep their error for this;
      * NULL: it can. */

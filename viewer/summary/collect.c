@@ -5,6 +5,7 @@
 #include "model/model.h"
 #include "shared/term.h"
 #include "shared/texts.h"
+#include "summary/heaps.h"
 
 /* Bytes of a request's shape, and of texts that are shown as examples. */
 enum { SHAPE = 80, EXAMPLE = 160 };
@@ -105,6 +106,7 @@ static void on_collecting(struct dt_summary *summary, struct dt_who *who,
     dt_summary_told(summary, who->node, DT_TOLD_COLLECTIONS);
     who->collecting += credible;
     who->collections++;
+    dt_heap_collected(who, i);
     dt_load_time(&summary->load, &summary->period, who->node, DT_LOAD_COLLECTING, i->begin,
                  i->begin + credible);
     if (i->is_open || !dt_list_wants(&summary->collections, ns))

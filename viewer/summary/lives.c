@@ -43,18 +43,26 @@ static bool has_name(const struct dt_who *who) {
     return who->is_sum || *(who->process ? who->process->name : who->name);
 }
 
-/* Borrows all that it has. */
+/* A port's name is its driver, and after a space what the driver tells of it: its addresses. */
+static char *what_of(const struct dt_who *who) {
+    const char *what = *who->name ? who->name : who->initial;
+    return g_strndup(what, who->kind == DT_PORT ? strcspn(what, " ") : strlen(what));
+}
+
+/* Borrows the parent. */
 static struct dt_lives_row key_of(struct dt_whos *whos, const struct dt_who *who) {
     bool is_summed = who->parent && !has_name(who->parent);
     return (struct dt_lives_row){.parent = is_summed ? dt_who_kind(whos, who->parent) : who->parent,
                                  .kind = who->kind,
-                                 .what = (char *)(*who->name ? who->name : who->initial),
+                                 .what = what_of(who),
+                                 .first_crash = DT_NO_VALUE,
                                  .last_start = DT_NO_VALUE};
 }
 
 const struct dt_lives_row *dt_lives_of(const struct dt_lives *lives, struct dt_whos *whos,
                                        const struct dt_who *who) {
     struct dt_lives_row key = key_of(whos, who);
+    g_autofree char *what = key.what;
     return g_hash_table_lookup(lives->rows, &key);
 }
 
@@ -62,6 +70,7 @@ const struct dt_lives_row *dt_lives_of(const struct dt_lives *lives, struct dt_w
 static struct dt_lives_row *row_of(struct dt_lives *lives, struct dt_whos *whos,
                                    const struct dt_who *who) {
     struct dt_lives_row key = key_of(whos, who), *row = g_hash_table_lookup(lives->rows, &key);
+    g_autofree char *what = key.what;
     if (row)
         return row;
     if (g_hash_table_size(lives->rows) >= MOST)
@@ -69,7 +78,7 @@ static struct dt_lives_row *row_of(struct dt_lives *lives, struct dt_whos *whos,
     if (g_hash_table_size(lives->rows) >= MOST)
         return NULL;
     row = g_memdup2(&key, sizeof key);
-    row->what = g_strdup(key.what);
+    row->what = g_steal_pointer(&what);
     dt_who_keep(row->parent);
     g_hash_table_add(lives->rows, row);
     return row;
@@ -85,7 +94,8 @@ void dt_lives_add(struct dt_lives *lives, struct dt_whos *whos, struct dt_who *w
     struct dt_lives_row *row = row_of(lives, whos, who);
     if (!row)
         return;
-    row->crashed += who->has_crashed;
+    if (who->has_crashed && row->crashed++ == 0)
+        row->first_crash = who->ended;
     if (!row->example || who->has_crashed || !row->example->has_crashed) {
         dt_who_drop(row->example);
         row->example = dt_who_keep(who);
@@ -93,6 +103,7 @@ void dt_lives_add(struct dt_lives *lives, struct dt_whos *whos, struct dt_who *w
     if (who->began == DT_NO_VALUE)
         return;
     row->started++;
+    row->restarted += row->crashed > 0 && who->began >= row->first_crash;
     row->last_start = MAX(row->last_start, who->began);
     row->short_ones += is_short(who);
 }

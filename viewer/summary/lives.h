@@ -8,13 +8,15 @@
 #include "who/who.h"
 
 /* Processes with the same parent and name, or without a name with the same initial call; or ports
-   with the same opener and driver. Parents without a name are summed by their initial call. */
+   with the same driver, and opener or listener. Parents without a name are summed by their initial
+   call. */
 struct dt_lives_row {
     struct dt_who *parent; /* NULL: unknown */
     enum dt_kind kind;
     char *what;                            /* name, initial call or driver */
     uint64_t started, crashed, short_ones; /* in the recording */
-    int64_t last_start;                    /* DT_NO_VALUE: none */
+    uint64_t restarted;                    /* of those started: after a crash */
+    int64_t first_crash, last_start;       /* DT_NO_VALUE: none */
     struct dt_who *example;                /* the last one that crashed; else the last one */
 };
 

@@ -4,16 +4,27 @@
 
 #include "summary/summary.h"
 
+/* A suspended process takes in what it is sent, for a reduction or two and one per some 200
+   messages. To handle a message takes at least one. */
+enum { REDUCTIONS_TO_TAKE = 2, MESSAGES_PER_REDUCTION = 100 };
+
+static bool is_suspended(const struct dt_process_sample *sample, uint64_t queue_before) {
+    uint64_t more = sample->queue > queue_before ? sample->queue - queue_before : 0;
+    return strcmp(sample->state, "suspended") == 0 &&
+           sample->reductions <= REDUCTIONS_TO_TAKE + more / MESSAGES_PER_REDUCTION;
+}
+
 /* It does not run if no sample sees reductions; a process's first sample never does. The states of
    one that could run, or that runs, say that it is not stopped. */
-static bool is_still(const struct dt_process_sample *sample) {
-    return sample->queue > 0 && sample->reductions == 0 &&
-           (strcmp(sample->state, "waiting") == 0 || strcmp(sample->state, "suspended") == 0);
+static bool is_still(const struct dt_process_sample *sample, uint64_t queue_before) {
+    return sample->queue > 0 &&
+           ((sample->reductions == 0 && strcmp(sample->state, "waiting") == 0) ||
+            is_suspended(sample, queue_before));
 }
 
 static void note_still(struct dt_sampled *of, const struct dt_process_sample *sample,
-                       int64_t time) {
-    if (!is_still(sample)) {
+                       uint64_t queue_before, int64_t time) {
+    if (!is_still(sample, queue_before)) {
         of->still_since = DT_NO_VALUE;
         return;
     }
@@ -38,11 +49,11 @@ void dt_summary_sample(void *s, struct dt_process *process, const struct dt_proc
             .first = time, .first_queue = sample->queue, .still_since = DT_NO_VALUE};
     }
     struct dt_sampled *of = who->sampled;
+    note_still(of, sample, of->count ? of->last_queue : sample->queue, time);
     of->rises += of->count > 0 && sample->queue > of->last_queue;
     of->count++;
     of->last = time;
     of->last_queue = sample->queue;
     of->max_queue = MAX(of->max_queue, sample->queue);
     of->max_memory = MAX(of->max_memory, sample->memory);
-    note_still(of, sample, time);
 }

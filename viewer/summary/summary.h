@@ -8,7 +8,7 @@
  *     collect, instants, samples            what the model tells -> counts, rows
  *     summary                               all that is collected
  *     kept, pairs, names, lists, requests,  bounded tables
- *     lives
+ *     lives, heaps
  *     load, quantiles                       numbers over time, and many as few
  *     findings/limits                       from which number on something is worth a finding
  *

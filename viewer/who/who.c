@@ -23,6 +23,7 @@ void dt_who_drop(struct dt_who *who) {
         if (who->stack)
             g_array_free(who->stack, TRUE);
         g_free(who->sampled);
+        g_free(who->heap);
         g_free(who);
         who = parent;
     }

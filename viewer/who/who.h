@@ -49,6 +49,7 @@ struct dt_who {
     uint64_t call_events;       /* calls and returns */
     bool has_crashed;           /* it has exited, and that was a crash */
     struct dt_sampled *sampled; /* NULL: no sample; freed with it */
+    struct dt_heap *heap;       /* of the summary; NULL: it was never large; freed with it */
     GArray *stack;              /* its calls that have not ended; freed with it */
 };
 

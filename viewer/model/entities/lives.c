@@ -17,6 +17,9 @@ static void register_name(struct node *node, const struct dt_process_register *e
     struct process *p = dt_process_of(node, e->pid);
 
     if (strcmp(e->type, "unregister") == 0) {
+        /* The registration was before the recording. What exits is unregistered after that. */
+        if (p && !*p->seen.name)
+            learn(p, &(struct identity){NULL, "", e->name, ""});
         dt_name_unregister(node, e->name);
         return;
     }

@@ -142,17 +142,12 @@ static void stop_unseen(struct process *p) {
     change(p, DT_STATE_UNKNOWN, &(struct ending){.time = p->seen.since, .inferred = true});
 }
 
-/* The application's worker clears its own trace flags while it runs, so its last run has no end. */
-static bool is_worker(const struct process *p) {
-    return strcmp(p->seen.name, "dyntrace_autotracer") == 0;
-}
-
 void dt_scheduling_cut(struct process *p) {
     settle(p);
     /* Nobody knows whether what exits still runs. */
     if (p->seen.state == DT_STATE_EXITING)
         p->seen.state = DT_STATE_UNKNOWN;
-    if ((course(p)->is_displaced || is_worker(p)) && dt_runs(p->seen.state))
+    if (course(p)->is_displaced && dt_runs(p->seen.state))
         stop_unseen(p);
     change(p, DT_STATE_UNKNOWN, &(struct ending){.time = p->node->world->now, .is_open = true});
     dt_scheduling_leave(p);

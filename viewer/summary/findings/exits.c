@@ -1,23 +1,28 @@
-/* Crashes, by their kinds. */
+/* Crashes: in loops, and by their kinds. A crash has one finding. */
 #include <string.h>
 
+#include "shared/arrays.h"
+#include "shared/show.h"
 #include "shared/term.h"
 #include "shared/texts.h"
 #include "summary/findings/rules.h"
 
-/* Crashes of processes with the same initial call, for the same reason. */
-struct crash_kind {
-    const struct dt_listed *first;
-    char *reason; /* folded */
+/* Crashes that are told together: those of a loop, or those of processes with the same initial call
+   for the same reason. */
+struct crashes {
+    const struct dt_lives_row *loop; /* NULL: no loop */
+    const struct dt_listed *first;   /* NULL: none is listed */
+    char *reason;                    /* folded */
     uint64_t count, taken_down;
-    bool differs; /* the reasons are equal only when they are folded */
+    bool differs;     /* reasons are equal only when they are folded */
+    bool are_several; /* also when they are folded, they are not */
     bool was_restarted;
 };
 
-static void kind_free(gpointer of) {
-    struct crash_kind *kind = of;
-    g_free(kind->reason);
-    g_free(kind);
+static void crashes_free(gpointer of) {
+    struct crashes *crashes = of;
+    g_free(crashes->reason);
+    g_free(crashes);
 }
 
 /* Processes that were linked to it and ended with it; its ports always do. */
@@ -37,41 +42,112 @@ static bool was_restarted(struct dt_summary *summary, const struct dt_listed *cr
     return row && row->last_start != DT_NO_VALUE && row->last_start >= crash->time;
 }
 
-static void add(struct dt_summary *summary, GHashTable *by_key, GPtrArray *kinds,
-                const struct dt_listed *crash) {
-    g_autofree char *reason = dt_term_fold(crash->text);
+static void note(struct dt_summary *summary, struct crashes *crashes, const struct dt_listed *crash,
+                 const char *reason) {
+    if (!crashes->first) {
+        crashes->first = crash;
+        crashes->reason = g_strdup(reason);
+    }
+    crashes->count++;
+    crashes->taken_down += taken_down(crash);
+    crashes->differs |= strcmp(crashes->first->text, crash->text) != 0;
+    crashes->are_several |= strcmp(crashes->reason, reason) != 0;
+    crashes->was_restarted |= was_restarted(summary, crash);
+}
+
+static const char *reason_of(const struct crashes *crashes) {
+    return crashes->differs ? crashes->reason : crashes->first->text;
+}
+
+/* -- Loops ------------------------------------------------------------------------------ */
+
+bool dt_is_restarted(const struct dt_lives_row *row) {
+    uint64_t least = (uint64_t)dt_limits.restarts.crashes;
+    return row->kind == DT_PROCESS && row->parent && row->crashed >= least &&
+           row->restarted >= least && row->crashed * 2 >= row->started;
+}
+
+static gint most_crashes_first(gconstpointer a, gconstpointer b) {
+    const struct dt_lives_row *x = *(struct dt_lives_row *const *)a;
+    const struct dt_lives_row *y = *(struct dt_lives_row *const *)b;
+    int by = dt_compare((int64_t)y->crashed, (int64_t)x->crashed);
+    by = by ? by : strcmp(x->what, y->what);
+    return by ? by : dt_compare((int64_t)x->example->number, (int64_t)y->example->number);
+}
+
+static GPtrArray *loops_of(const struct dt_summary *summary) {
+    g_autoptr(GPtrArray) rows = dt_rows_of(summary->lives.rows);
+    GPtrArray *loops = g_ptr_array_new_with_free_func(crashes_free);
+    g_ptr_array_sort(rows, most_crashes_first);
+    for (guint i = 0; i < rows->len && loops->len < dt_limits.restarts.per_rule; i++) {
+        const struct dt_lives_row *row = g_ptr_array_index(rows, i);
+        if (!dt_is_restarted(row))
+            continue;
+        struct crashes *loop = g_new0(struct crashes, 1);
+        loop->loop = row;
+        g_ptr_array_add(loops, loop);
+    }
+    return loops;
+}
+
+/* Also one whose start is not in the recording, and with that its parent. */
+static bool is_of(const struct dt_lives_row *row, const struct dt_lives_row *of,
+                  const struct dt_listed *crash) {
+    return row == of || (!crash->who->parent && *of->what && crash->node == of->example->node &&
+                         strcmp(crash->who->name, of->what) == 0);
+}
+
+static struct crashes *loop_of(struct dt_summary *summary, GPtrArray *loops,
+                               const struct dt_listed *crash) {
+    const struct dt_lives_row *row = dt_lives_of(&summary->lives, &summary->whos, crash->who);
+    for (guint i = 0; i < loops->len; i++) {
+        struct crashes *loop = g_ptr_array_index(loops, i);
+        if (is_of(row, loop->loop, crash))
+            return loop;
+    }
+    return NULL;
+}
+
+static void tell_loop(struct dt_summary *summary, const struct crashes *loop) {
+    const struct dt_lives_row *row = loop->loop;
+    g_autofree char *parent = dt_who_show_where(&summary->whos, row->parent);
+    dt_find(summary, DT_RULE_restarts, DT_HIGH, row->example,
+            "%s restarted %" G_GUINT64_FORMAT " times in %s by %s%s%s%s",
+            *row->what ? row->what : "processes", row->restarted,
+            dt_show_ns(dt_recorded(summary)).text, parent, loop->first ? ": " : "",
+            loop->first ? reason_of(loop) : "", loop->are_several ? ", and other reasons" : "");
+}
+
+/* -- Kinds ------------------------------------------------------------------------------ */
+
+static struct crashes *kind_of(struct dt_summary *summary, GHashTable *by_key, GPtrArray *kinds,
+                               const struct dt_listed *crash, const char *reason) {
     const char *initial = dt_who_show(dt_who_kind(&summary->whos, crash->who));
     g_autofree char *key = g_strdup_printf("%s %s", initial, reason);
-    struct crash_kind *kind = g_hash_table_lookup(by_key, key);
+    struct crashes *kind = g_hash_table_lookup(by_key, key);
     if (!kind) {
-        kind = g_new0(struct crash_kind, 1);
-        kind->first = crash;
-        kind->reason = g_steal_pointer(&reason);
+        kind = g_new0(struct crashes, 1);
         g_hash_table_insert(by_key, g_steal_pointer(&key), kind);
         g_ptr_array_add(kinds, kind);
     }
-    kind->count++;
-    kind->taken_down += taken_down(crash);
-    kind->differs |= strcmp(kind->first->text, crash->text) != 0;
-    kind->was_restarted |= was_restarted(summary, crash);
+    return kind;
 }
 
 /* What was restarted or took others down first, then by number; equal ones by time. */
 static gint worst_first(gconstpointer a, gconstpointer b) {
-    const struct crash_kind *x = *(struct crash_kind *const *)a,
-                            *y = *(struct crash_kind *const *)b;
+    const struct crashes *x = *(struct crashes *const *)a, *y = *(struct crashes *const *)b;
     int by = (y->was_restarted || y->taken_down) - (x->was_restarted || x->taken_down);
     return by ? by : dt_compare((int64_t)y->count, (int64_t)x->count);
 }
 
-static void tell(struct dt_summary *summary, const struct crash_kind *kind) {
+static void tell_kind(struct dt_summary *summary, const struct crashes *kind) {
     struct dt_who *who = kind->first->who;
     g_autofree char *shown = dt_who_show_where(&summary->whos, who);
     g_autoptr(GString) text = g_string_new(shown);
     if (kind->count > 1)
         g_string_append_printf(text, " and %" G_GUINT64_FORMAT " more%s", kind->count - 1,
                                *who->initial ? " with the same initial call" : "");
-    g_string_append_printf(text, " crashed: %s", kind->differs ? kind->reason : kind->first->text);
+    g_string_append_printf(text, " crashed: %s", reason_of(kind));
     if (kind->taken_down)
         g_string_append_printf(text, "; %" G_GUINT64_FORMAT " linked process%s ended with %s",
                                kind->taken_down, kind->taken_down == 1 ? "" : "es",
@@ -79,16 +155,27 @@ static void tell(struct dt_summary *summary, const struct crash_kind *kind) {
     dt_find(summary, DT_RULE_crashes, DT_HIGH, who, "%s", text->str);
 }
 
-void dt_find_in_exits(struct dt_summary *summary) {
-    g_autoptr(GHashTable) by_key = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    g_autoptr(GPtrArray) kinds = g_ptr_array_new_with_free_func(kind_free);
-    for (guint i = 0; i < summary->crashes.rows->len; i++)
-        add(summary, by_key, kinds, &g_array_index(summary->crashes.rows, struct dt_listed, i));
-    g_ptr_array_sort(kinds, worst_first);
+static void tell_kinds(struct dt_summary *summary, GPtrArray *kinds) {
     guint most = (guint)dt_limits.crashes.per_rule;
+    g_ptr_array_sort(kinds, worst_first);
     for (guint i = 0; i < kinds->len && i < most; i++)
-        tell(summary, g_ptr_array_index(kinds, i));
+        tell_kind(summary, g_ptr_array_index(kinds, i));
     if (kinds->len > most)
         dt_find(summary, DT_RULE_crashes, DT_MEDIUM, NULL, "%u more kind%s of crashes",
                 kinds->len - most, kinds->len - most == 1 ? "" : "s");
+}
+
+void dt_find_in_exits(struct dt_summary *summary) {
+    g_autoptr(GPtrArray) loops = loops_of(summary);
+    g_autoptr(GHashTable) by_key = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    g_autoptr(GPtrArray) kinds = g_ptr_array_new_with_free_func(crashes_free);
+    for (guint i = 0; i < summary->crashes.rows->len; i++) {
+        const struct dt_listed *crash = &g_array_index(summary->crashes.rows, struct dt_listed, i);
+        g_autofree char *reason = dt_term_fold(crash->text);
+        struct crashes *loop = loop_of(summary, loops, crash);
+        note(summary, loop ? loop : kind_of(summary, by_key, kinds, crash, reason), crash, reason);
+    }
+    for (guint i = 0; i < loops->len; i++)
+        tell_loop(summary, g_ptr_array_index(loops, i));
+    tell_kinds(summary, kinds);
 }

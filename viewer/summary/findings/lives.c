@@ -1,4 +1,4 @@
-/* Storms: what is started again and again, what lives shortly. */
+/* Storms: what lives shortly. */
 #include <string.h>
 
 #include "shared/arrays.h"
@@ -9,29 +9,14 @@
 static gint worst_first(gconstpointer a, gconstpointer b) {
     const struct dt_lives_row *x = *(struct dt_lives_row *const *)a;
     const struct dt_lives_row *y = *(struct dt_lives_row *const *)b;
-    int by = dt_compare((int64_t)y->crashed, (int64_t)x->crashed);
-    by = by ? by : dt_compare((int64_t)y->short_ones, (int64_t)x->short_ones);
+    int by = dt_compare((int64_t)y->short_ones, (int64_t)x->short_ones);
     by = by ? by : dt_compare((int64_t)y->started, (int64_t)x->started);
     by = by ? by : strcmp(x->what, y->what);
     return by ? by : dt_compare((int64_t)x->example->number, (int64_t)y->example->number);
 }
 
-static bool is_restarted(const struct dt_lives_row *row) {
-    uint64_t least = (uint64_t)dt_limits.restarts.crashes;
-    return row->kind == DT_PROCESS && row->parent && row->crashed >= least &&
-           row->started >= least && row->crashed * 2 >= row->started;
-}
-
 static const char *what(const struct dt_lives_row *row) {
     return *row->what ? row->what : "processes";
-}
-
-static void restarted(struct dt_summary *summary, const struct dt_lives_row *row) {
-    g_autofree char *parent = dt_who_show_where(&summary->whos, row->parent);
-    dt_find(summary, DT_RULE_restarts, DT_HIGH, row->example,
-            "%s crashed %" G_GUINT64_FORMAT " times in %s and was started %" G_GUINT64_FORMAT
-            " times, by %s",
-            what(row), row->crashed, dt_show_ns(dt_recorded(summary)).text, row->started, parent);
 }
 
 static bool are_short(const struct dt_summary *summary, const struct dt_lives_row *row,
@@ -49,19 +34,21 @@ static bool are_short_connections(const struct dt_summary *summary,
 }
 
 static bool are_short_lives(const struct dt_summary *summary, const struct dt_lives_row *row) {
-    return row->kind == DT_PROCESS && !is_restarted(row) &&
+    return row->kind == DT_PROCESS && !dt_is_restarted(row) &&
            are_short(summary, row, dt_limits.short_lives.per_s, dt_limits.short_lives.share);
 }
 
+/* Opened by a process, or accepted by a listener, whose name has its address. */
 static void short_connections(struct dt_summary *summary, const struct dt_lives_row *row) {
-    g_autofree char *opener = dt_who_show_where(&summary->whos, row->parent);
+    g_autofree char *parent = dt_who_show_where(&summary->whos, row->parent);
+    bool is_accepted = row->parent && row->parent->kind == DT_PORT;
     bool is_storm =
         dt_per_second(summary, row->short_ones) >= (double)dt_limits.short_connections.storm;
     dt_find(summary, DT_RULE_short_connections, is_storm ? DT_MEDIUM : DT_LOW, row->parent,
             "%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
-            " connections lived at most %s, %.0f per second: opened by %s",
+            " connections lived at most %s, %.0f per second: %s by %s",
             row->short_ones, row->started, dt_show_ns(dt_limits.short_connections.life).text,
-            dt_per_second(summary, row->short_ones), opener);
+            dt_per_second(summary, row->short_ones), is_accepted ? "accepted" : "opened", parent);
 }
 
 static void short_lives(struct dt_summary *summary, const struct dt_lives_row *row) {
@@ -75,12 +62,10 @@ static void short_lives(struct dt_summary *summary, const struct dt_lives_row *r
 
 void dt_find_in_lives(struct dt_summary *summary) {
     g_autoptr(GPtrArray) rows = dt_rows_of(summary->lives.rows);
-    int64_t restarts = 0, connections = 0, lives = 0;
+    int64_t connections = 0, lives = 0;
     g_ptr_array_sort(rows, worst_first);
     for (guint i = 0; i < rows->len; i++) {
         const struct dt_lives_row *row = g_ptr_array_index(rows, i);
-        if (is_restarted(row) && restarts++ < dt_limits.restarts.per_rule)
-            restarted(summary, row);
         if (are_short_connections(summary, row) &&
             connections++ < dt_limits.short_connections.per_rule)
             short_connections(summary, row);

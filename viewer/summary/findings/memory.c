@@ -1,7 +1,54 @@
 /* The memory of processes, and garbage collections. */
 #include "shared/show.h"
 #include "summary/findings/rules.h"
+#include "summary/heaps.h"
 
+/* In bytes. */
+static uint64_t size_of(uint64_t words) {
+    return words * sizeof(uint64_t);
+}
+
+static double growth(const struct dt_heap *heap) {
+    int64_t ns = heap->end - heap->begin;
+    return ns > 0 ? (double)size_of(heap->last - heap->first) * DT_UNIT_SECONDS / (double)ns : 0;
+}
+
+/* Messages that wait are on the heap, too, and have a finding of their own. */
+static bool has_queue(const struct dt_who *who) {
+    return who->sampled && who->sampled->max_queue >= (uint64_t)dt_limits.long_queue.messages;
+}
+
+static bool grows(const struct dt_who *who) {
+    const struct dt_heap *heap = who->heap;
+    return heap && !has_queue(who) && dt_heap_has_grown(heap) &&
+           heap->rises >= dt_limits.growing_heap.rises &&
+           size_of(heap->last) >= (uint64_t)dt_limits.growing_heap.heap &&
+           growth(heap) >= (double)dt_limits.growing_heap.per_s;
+}
+
+static int64_t by_heap(const struct dt_who *who) {
+    return grows(who) ? (int64_t)who->heap->last : 0;
+}
+
+static void growing(struct dt_summary *summary) {
+    g_autoptr(GPtrArray) whos = dt_kept_copy(&summary->processes);
+    dt_kept_sort(whos, by_heap);
+    for (guint i = 0; i < whos->len && i < dt_limits.growing_heap.per_rule; i++) {
+        struct dt_who *who = g_ptr_array_index(whos, i);
+        if (!grows(who))
+            break;
+        uint64_t bytes = size_of(who->heap->last);
+        g_autofree char *name = dt_who_show_where(&summary->whos, who);
+        dt_find(summary, DT_RULE_growing_heap,
+                bytes >= (uint64_t)dt_limits.growing_heap.huge ? DT_HIGH : DT_MEDIUM, who,
+                "%s keeps more and more: its heap grew by %s per second for %s, to %s after a "
+                "major garbage collection",
+                name, dt_show_bytes((uint64_t)growth(who->heap)).text,
+                dt_show_ns(who->heap->end - who->heap->begin).text, dt_show_bytes(bytes).text);
+    }
+}
+
+/* One that grows has its finding. */
 static void large(struct dt_summary *summary) {
     g_autoptr(GPtrArray) whos = dt_kept_copy(&summary->processes);
     dt_kept_sort(whos, dt_kept_by_memory);
@@ -9,6 +56,8 @@ static void large(struct dt_summary *summary) {
         struct dt_who *who = g_ptr_array_index(whos, i);
         if (dt_kept_by_memory(who) < dt_limits.large_process.memory)
             break;
+        if (grows(who))
+            continue;
         g_autofree char *name = dt_who_show_where(&summary->whos, who);
         dt_find(summary, DT_RULE_large_process,
                 dt_kept_by_memory(who) >= dt_limits.large_process.huge ? DT_HIGH : DT_MEDIUM, who,
@@ -72,6 +121,7 @@ static void collecting(struct dt_summary *summary) {
 }
 
 void dt_find_in_memory(struct dt_summary *summary) {
+    growing(summary);
     large(summary);
     collections(summary);
     collecting(summary);

@@ -58,7 +58,10 @@ static void sampled(struct dt_summary *summary) {
         struct dt_who *who = g_ptr_array_index(whos, i);
         if (!who->sampled || !who->sampled->max_queue)
             break;
-        found += grows(summary, who) || is_stopped(summary, who) || is_long(summary, who);
+        /* The cause first: a queue gets long since its process is suspended. */
+        bool is_suspended = who->sampled->was_suspended && is_stopped(summary, who);
+        found += is_suspended || grows(summary, who) || is_stopped(summary, who) ||
+                 is_long(summary, who);
     }
 }
 

@@ -32,6 +32,9 @@ bool dt_is_share(int64_t part, int64_t all, int64_t percent);
 double dt_per_second(const struct dt_summary *summary, uint64_t number);
 int64_t dt_recorded(const struct dt_summary *summary); /* its length, ns */
 
+/* Whether it is the row of a crash loop. */
+bool dt_is_restarted(const struct dt_lives_row *row);
+
 typedef void dt_find_some(struct dt_summary *summary);
 dt_find_some dt_find_in_recording, dt_find_in_exits, dt_find_in_lives, dt_find_in_messages,
     dt_find_in_queues, dt_find_in_memory, dt_find_in_time, dt_find_in_reports, dt_find_in_log,

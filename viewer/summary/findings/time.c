@@ -50,11 +50,20 @@ static bool is_busy(const struct dt_summary *summary, const struct dt_seen_node 
     return utilization_of(summary, node) >= dt_limits.busy_schedulers.utilization;
 }
 
+/* What a suspended process waits for is no scheduler. The rows are the longest ones, longest first.
+ */
+static const struct dt_listed *longest_wait(const struct dt_summary *summary) {
+    for (guint i = 0; i < summary->waits.rows->len; i++) {
+        const struct dt_listed *row = &g_array_index(summary->waits.rows, struct dt_listed, i);
+        if (!row->who || !row->who->sampled || !row->who->sampled->was_suspended)
+            return row;
+    }
+    return NULL;
+}
+
 static void longest(struct dt_summary *summary) {
-    if (!summary->waits.rows->len)
-        return;
-    const struct dt_listed *row = &g_array_index(summary->waits.rows, struct dt_listed, 0);
-    if (row->ns < dt_limits.long_wait.wait)
+    const struct dt_listed *row = longest_wait(summary);
+    if (!row || row->ns < dt_limits.long_wait.wait)
         return;
     g_autofree char *name = dt_who_show_where(&summary->whos, row->who);
     bool is_bad = row->ns >= dt_limits.long_wait.very_long && is_busy(summary, row->node);

@@ -1,5 +1,6 @@
 #include "model/parts/messages/messages.h"
 
+#include "model/entities/accepted.h"
 #include "model/parts/messages/deliveries.h"
 #include "model/parts/messages/early.h"
 #include "model/parts/messages/in_flight.h"
@@ -9,6 +10,7 @@
 void dt_messages_event(struct node *node, const struct dt_recorded *event) {
     switch (event->probe) {
     case DT_message_send:
+        dt_accepted(node, &event->fields.message_send);
         dt_message_send(node, &event->fields.message_send);
         break;
     case DT_message_receive:

@@ -1,0 +1,74 @@
+%% Services of Debian's packages under load, well and with one fault at a time: what is said of them is true.
+-module(faults_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+suite() ->
+    [{timetrap, {minutes, 3}}].
+
+all() ->
+    [{group, packaged_rabbitmq}, {group, packaged_ejabberd}].
+
+groups() ->
+    [{packaged_rabbitmq, [], [backlog | cases()]}, {packaged_ejabberd, [], cases()}].
+
+cases() ->
+    [healthy, storm, burn, server, consumer, crashes, heap, suspended, journal].
+
+init_per_suite(Config) ->
+    [{daemon, observed:start_daemon()} | Config].
+
+end_per_suite(Config) ->
+    observed:stop_daemon(?config(daemon, Config)).
+
+%% A load that nothing is wrong with runs beside each fault.
+init_per_group(Module, Config) ->
+    _ = test_require:tool(Module:missing(), Config),
+    System = observed:start(Module),
+    #{daily := Daily} = Module:service(),
+    [{system, System}, {daily, packaged:client(System, Daily)} | Config].
+
+end_per_group(_, Config) ->
+    #{"connections" := _} = client:stop(?config(daily, Config)),
+    packaged:stop(?config(system, Config)).
+
+healthy(Config) ->
+    ?assertEqual([], observed:serious(observed:report(?config(system, Config), Config))).
+
+%% -- Clients -----------------------------------------------------------------------------------
+
+%% They open connection after connection: none of their processes, and no call of `erpc', has crashed.
+storm(Config) ->
+    System = {Module, _} = ?config(system, Config),
+    #{storm := Args, port := Port} = Module:service(),
+    {Report, #{"connections" := Connections}} = observed:beside(Args, System, Config),
+    ?assert(Connections > 300),
+    observed:check([lists:concat(["\\d+ of \\d+ connections lived at most 500 ms, \\d+ per second: accepted by .* "
+                                  "tcp_inet .*:", Port, "$"]),
+                    %% On a slow machine: it starts a process for each.
+                    "ejabberd_c2s_sup: callers waited"], Report).
+
+%% A consumer of RabbitMQ that is slower than its producers: its queue keeps the messages.
+backlog(Config) ->
+    {Report, _} = observed:beside(["slow_q", "producers=2", "consumers=1", "rate=1500", "work=20"],
+                                  ?config(system, Config), Config),
+    observed:check(["queue,<<\"slow_q\">>.* keeps more and more: its heap grew by .* MB per second",
+                    "queue,<<\"slow_q\">>"], Report).
+
+%% -- Planted faults ----------------------------------------------------------------------------
+
+%% What one of the first findings says, and what is true besides.
+burn(Config) -> found(burn, ["invoice_batch ran for \\d+ % of the recording"], Config).
+server(Config) -> found(server, ["license_server: callers waited", "license_server ran for"], Config).
+consumer(Config) -> found(consumer, ["mail_sorter: its queue grew by \\d+ messages per second"], Config).
+crashes(Config) -> found(crashes, ["ldap_pool restarted \\d+ times in .* by .* flaky_sup: no_ldap"], Config).
+heap(Config) -> found(heap, ["session_cache has \\d+ MB of memory", "session_cache"], Config).
+suspended(Config) -> found(suspended, ["mail_relay has not run for .* \\(suspended\\)"], Config).
+journal(Config) -> found(journal, ["mail_journal waited for files for \\d+ % of the recording"], Config).
+
+found(Kind, Expected, Config) ->
+    observed:check(Expected, observed:during(Kind, ?config(system, Config), Config)).
