@@ -59,6 +59,14 @@ class Mapping(NamedTuple):
     path: str
 
 
+class Segment(NamedTuple):
+    """A part of the memory of a process that has code, and the path of its file; an empty one if it has none."""
+    start: int
+    end: int
+    offset: int
+    path: str
+
+
 class Container:
     """A process as it shows itself: its texts, and the file system that it sees."""
 
@@ -100,6 +108,21 @@ class Container:
                 found.append(Mapping(int(parts[0].split("-")[0], 16), int(parts[2], 16), parts[5]))
         return found
 
+    def code(self) -> List[Segment]:
+        """Returns the parts of its memory that have code, in the order of their addresses."""
+        found = []
+        for line in self.text("maps").splitlines():
+            parts = line.split(None, 5)
+            if len(parts) >= 5 and "x" in parts[1]:
+                start, end = (int(address, 16) for address in parts[0].split("-"))
+                found.append(Segment(start, end, int(parts[2], 16), "".join(parts[5:])))
+        return found
+
+    def inner_pid(self) -> int:
+        """Returns the number that it has in its own namespace of processes."""
+        found = re.search(r"^NSpid:.*\b(\d+)$", self.text("status"), re.M)
+        return int(found.group(1)) if found else self.process.pid
+
     def hostname(self) -> str:
         """Returns the host name in its container, or ? where that is unknown."""
         with contextlib.suppress(OSError):
@@ -130,9 +153,13 @@ class Container:
 
     def open_library(self, path: str) -> int:
         """Does the same for a regular file of a library's size: tracers open it by the descriptor."""
+        return self.open_regular(path, LIBRARY_MOST)
+
+    def open_regular(self, path: str, most: int) -> int:
+        """Does the same for a regular file of at most `most` bytes."""
         descriptor = self.open(path)
         try:
-            check_regular(descriptor, LIBRARY_MOST)
+            check_regular(descriptor, most)
         except OSError:
             os.close(descriptor)
             raise

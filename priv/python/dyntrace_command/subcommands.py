@@ -12,7 +12,7 @@ from dyntrace_command import VERSION, arguments
 from dyntrace_command.address import RELAY_PORT
 from dyntrace_command.columns import COLUMNS
 from dyntrace_command.events import EVENT_GROUPS
-from dyntrace_command.sinks import PARAMS, SINKS, chosen, described, value_of
+from dyntrace_command.sinks import PARAMS, PROFILE_FILES, SINKS, chosen, described, value_of
 
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5"
 
@@ -59,6 +59,7 @@ EVENTS = argument("--events", type=arguments.event_groups, default=[], metavar="
                   help=f"record only these: {', '.join(EVENT_GROUPS)} (default: all)")
 
 PICTURES = "; ".join(f"{extension}: {sink.what}" for extension, sink in SINKS.items())
+PROFILES = "; ".join(f"{extension}: {what}" for extension, what in PROFILE_FILES.items())
 # Options that set parameters of pictures; kinds of pictures may share one.
 OF_PICTURES = [argument(option, action="append", metavar=value_of(option), help=described(option))
                for option in dict.fromkeys(param.option for param in PARAMS)]
@@ -107,6 +108,15 @@ SUBCOMMANDS = {
                  help="the column to sort by (default: run)"),
         argument("--rows", type=arguments.rows, metavar="N", help="rows (default: the terminal's height, else 20)")],
         "top.top"),
+    "profile": Subcommand("sample which functions use the CPUs, by process", [
+        NODE,
+        for_seconds(10, "how long to sample (default: 10)"),
+        argument("--hz", type=arguments.hertz, default=99, metavar="N", help="samples per second and CPU (default: "
+                 "99)"),
+        argument("--process", metavar="PROCESS", default="", help="only this one, by its name or pid"),
+        argument("-o", "--output", type=arguments.profile_file, metavar="FILE", help=f"{PROFILES} (default: tables on "
+                 "the terminal)")],
+        "profile.profile"),
     "request": Subcommand("follow one request through processes, as a timeline", [
         NODE,
         argument("label", nargs="?", metavar="LABEL", help="the label of its seq_trace token"),

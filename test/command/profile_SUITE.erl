@@ -1,0 +1,132 @@
+%% `dyntrace profile': shares, names and paths of work that is known, on nodes with and without frame pointers.
+-module(profile_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+-define(WITH_FLAG, ["+JPperf", "true"]).
+
+suite() ->
+    [{timetrap, {minutes, 6}}].
+
+all() ->
+    [shares, tables, native, without_flag].
+
+init_per_suite(Config) ->
+    NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
+    test_require:tool(test_require:first([NotRoot, fun test_bpftrace:missing/0]), Config).
+
+end_per_suite(_) ->
+    ok.
+
+init_per_testcase(Case, Config) ->
+    Folder = filename:join(?config(priv_dir, Config), atom_to_list(Case)),
+    ok = filelib:ensure_path(Folder),
+    [{folder, Folder} | Config].
+
+end_per_testcase(_, _) ->
+    ok.
+
+%% Within 5 points, and each path whole, from the process to the loop. The VM's own work for a process, such as to
+%% schedule it, has no stack.
+shares(Config) ->
+    Node = started(?WITH_FLAG),
+    _ = test_node:call(Node, fun test_profile_load:shares/0),
+    Stacks = profiled(Node, Config, ["--seconds", "8"]),
+    test_node:stop(Node),
+    Ours = [Stack || Name <- names(), Stack <- of_process(Name, Stacks)],
+    [?assertMatch({_, _, Distance} when Distance =< 5,
+                  {Name, Share, abs(share(of_process(Name, Stacks), Ours) - Share)})
+     || {Name, Share} <- lists:zip(names(), [60, 30, 10])],
+    [begin
+         Whole = [Stack || Stack = {[_, Outermost | _], _} <- Own, not lists:suffix(" (taken up)", Outermost)],
+         ?assertMatch({_, Most} when Most > 75, {Name, share(Whole, Own)}),
+         ?assertMatch({_, Most} when Most > 95, {Name, share([Stack || Stack <- Whole, is_known_path(Stack)], Whole)})
+     end || Name <- names(), Own <- [of_process(Name, Stacks)]].
+
+names() ->
+    ["profile_heavy", "profile_middle", "profile_light"].
+
+%% A function that has just been entered shows without its caller.
+is_known_path({[_ | Frames], _}) ->
+    lists:prefix(["test_profile_load:turns/2", "test_profile_load:repeated/1", "test_profile_load:inner/2"],
+                 Frames -- ["test_profile_load:outer/1"]).
+
+%% On the terminal, and of one process.
+tables(_) ->
+    Node = started(?WITH_FLAG),
+    _ = test_node:call(Node, fun test_profile_load:shares/0),
+    {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "4"]),
+    {0, OfOne} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2", "--process", "profile_light"]),
+    {5, OfNone} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "1", "--process", "nobody"]),
+    test_node:stop(Node),
+    printed("^[56]\\d\\.\\d % +\\d+\\.\\d\\d s +<[0-9.]+> profile_heavy +test_profile_load:turns/2 > "
+            "test_profile_load:repeated/1 > test_profile_load:outer/1 > test_profile_load:inner/2 ", Output),
+    printed("^\\d\\d\\.\\d % +\\d\\d\\.\\d % +test_profile_load:inner/2 +<[0-9.]+> profile_heavy > ", Output),
+    printed("^\\d\\.\\d % +\\d\\d\\.\\d % +test_profile_load:turns/2$", Output),
+    printed("^100\\.0 % +\\d\\.\\d\\d s +<[0-9.]+> profile_light ", OfOne),
+    nomatch = re:run(OfOne, "profile_heavy"),
+    printed("used no CPU within 1 s", OfNone).
+
+%% In a NIF, on a dirty scheduler, in garbage collection: the VM has no frame pointers there.
+native(Config) ->
+    Node = started(?WITH_FLAG),
+    _ = test_node:call(Node, fun test_profile_load:native/0),
+    Stacks = profiled(Node, Config, ["--seconds", "6"]),
+    test_node:stop(Node),
+    [?assertMatch({_, Most} when Most > 80, {Name, share([Stack || Stack <- Own, is_at(Pattern, Stack)], Own)})
+     || {Name, Pattern} <- [{"profile_nif", "(?s)test_profile_load:.*(crypto|libc\\.so)"},
+                            {"profile_dirty", "(?s)test_profile_load:.* \\(taken up\\).*(libcrypto|libc\\.so)"},
+                            {"profile_gc", "(?s)test_profile_load:.*\\[garbage collection\\]"}],
+        Own <- [of_process(Name, Stacks)]].
+
+is_at(Pattern, {Frames, _}) ->
+    re:run(lists:join("\n", Frames), Pattern) =/= nomatch.
+
+%% Processes with the function in which they were taken up, marked, and what to do.
+without_flag(Config) ->
+    Node = started([]),
+    _ = test_node:call(Node, fun test_profile_load:shares/0),
+    {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2"]),
+    Stacks = profiled(Node, Config, ["--seconds", "4"]),
+    test_node:stop(Node),
+    printed("has no names of functions: it was not started with `\\+JPperf true`", Output),
+    printed("next: add the line `\\+JPperf true` to vm.args \\(rel/vm.args.eex of Elixir\\)", Output),
+    Own = of_process("profile_heavy", Stacks),
+    ?assertMatch(Most when Most > 90, share([Stack || Stack = {[_, Taken, Code | _], _} <- Own,
+                                                      Taken =:= "test_profile_load:inner/2 (taken up)",
+                                                      Code =:= "[code of Erlang]"], Own)).
+
+%% -- Helpers ------------------------------------------------------------------------------------
+
+started(Args) ->
+    Node = test_node:start(#{args => Args}),
+    ok = test_node:call(Node, fun() -> {ok, _} = application:ensure_all_started(dyntrace), ok end),
+    Node.
+
+%% [{Frames, Samples}] of a profile that is written as folded stacks.
+profiled(Node, Config, Args) ->
+    File = filename:join(?config(folder, Config), "profile.folded"),
+    {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "-o", File | Args]),
+    ct:log("~ts", [Output]),
+    {ok, Text} = file:read_file(File),
+    Lines = string:split(string:trim(unicode:characters_to_list(Text), trailing, "\n"), "\n", all),
+    ct:log("~ts", [lists:join("\n", Lines)]),
+    [{string:split(Frames, ";", all), list_to_integer(Count)}
+     || Line <- Lines, [Frames, Count] <- [string:split(Line, " ", trailing)]].
+
+of_process(Name, Stacks) ->
+    [Stack || Stack = {[Process | _], _} <- Stacks, lists:suffix(" " ++ Name, Process)].
+
+%% Percent.
+share(Part, Whole) ->
+    100 * samples(Part) / samples(Whole).
+
+samples(Stacks) ->
+    lists:sum([Count || {_, Count} <- Stacks]).
+
+printed(Pattern, Output) ->
+    ?assertMatch({{match, _}, _}, {re:run(Output, Pattern, [multiline, unicode]), Output}).
