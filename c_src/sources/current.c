@@ -1,11 +1,13 @@
 /*
- * Which process a thread runs, as texts in the thread's memory. A program that takes samples reads them there at any
- * time: an event per sample would come too late, and one per scheduling costs more than what is sampled.
+ * Which process a thread runs, as texts in the thread's memory. A program that takes samples reads
+ * them there at any time: an event per sample would come too late, and one per scheduling costs
+ * more than what is sampled.
  *
- *     pid  [ <0.131.0>\0 ]   - between two processes
+ *     pid   [ <0.131.0>\0 ]      - between two processes
  *     entry [ lists:sort/1\0 ]
  *
- * The program interrupts the thread anywhere, also while it writes. So a text is empty until it is whole.
+ * The program interrupts the thread anywhere, also while it writes. So a text is empty until it is
+ * whole.
  */
 #include <stdatomic.h>
 #include <string.h>

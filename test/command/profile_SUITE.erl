@@ -13,7 +13,7 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [shares, tables, native, without_flag].
+    [shares, tables, files, native, without_flag, two_nodes, container, node_ends, hostile_map, wrong_arguments].
 
 init_per_suite(Config) ->
     NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
@@ -71,6 +71,22 @@ tables(_) ->
     nomatch = re:run(OfOne, "profile_heavy"),
     printed("used no CPU within 1 s", OfNone).
 
+%% Each kind of file has the same samples: of work with names that end no script.
+files(Config) ->
+    Node = started(?WITH_FLAG),
+    _ = test_node:call(Node, fun test_profile_load:shares/0),
+    [begin
+         File = filename:join(?config(folder, Config), "profile" ++ Extension),
+         {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2", "-o", File]),
+         printed("^" ++ File ++ "$", Output),
+         {ok, Text} = file:read_file(File),
+         ?assertMatch({{match, _}, _}, {re:run(Text, Pattern, [dotall]), Text})
+     end || {Extension, Pattern} <- [{".html", "^<!doctype html>.*\"flame\": {\"name\": \"\".*profile_heavy.*"
+                                               "test_profile_load:inner/2.*</html>\n$"},
+                                     {".json", "speedscope.app/file-format-schema.json.*test_profile_load:inner/2"},
+                                     {".speedscope", "\"unit\": \"nanoseconds\""}]],
+    test_node:stop(Node).
+
 %% In a NIF, on a dirty scheduler, in garbage collection: the VM has no frame pointers there.
 native(Config) ->
     Node = started(?WITH_FLAG),
@@ -78,7 +94,7 @@ native(Config) ->
     Stacks = profiled(Node, Config, ["--seconds", "6"]),
     test_node:stop(Node),
     [?assertMatch({_, Most} when Most > 80, {Name, share([Stack || Stack <- Own, is_at(Pattern, Stack)], Own)})
-     || {Name, Pattern} <- [{"profile_nif", "(?s)test_profile_load:.*(crypto|libc\\.so)"},
+     || {Name, Pattern} <- [{"profile_nif", "(?s)(crypto:hash|test_profile_load:).*(libcrypto|libc\\.so)"},
                             {"profile_dirty", "(?s)test_profile_load:.* \\(taken up\\).*(libcrypto|libc\\.so)"},
                             {"profile_gc", "(?s)test_profile_load:.*\\[garbage collection\\]"}],
         Own <- [of_process(Name, Stacks)]].
@@ -100,17 +116,99 @@ without_flag(Config) ->
                                                       Taken =:= "test_profile_load:inner/2 (taken up)",
                                                       Code =:= "[code of Erlang]"], Own)).
 
+%% Of two nodes that share the library only one is sampled.
+two_nodes(Config) ->
+    [Busy, Idle] = [started(?WITH_FLAG) || _ <- [busy, idle]],
+    _ = test_node:call(Busy, fun test_profile_load:shares/0),
+    Stacks = profiled(Idle, Config, ["--seconds", "3"]),
+    [test_node:stop(Node) || Node <- [Busy, Idle]],
+    [?assertEqual([], of_process(Name, Stacks)) || Name <- names()].
+
+%% A node in another namespace of processes, with a /tmp of its own.
+container(Config) ->
+    %% The project may be below /tmp.
+    Own = "mount --bind \"$0\" /mnt && mount -t tmpfs tmpfs /tmp && mkdir -p \"$0\" && mount --bind /mnt \"$0\" && "
+        "exec \"$@\"",
+    Exec = {os:find_executable("unshare"), ["--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", Own,
+                                            test_shell:project(), os:find_executable("erl")]},
+    Name = "boxed_profile_" ++ os:getpid(),
+    Node = started([{exec, Exec}], ["-sname", Name, "-start_epmd", "false", "-erl_epmd_port",
+                                    integer_to_list(test_node:free_port()) | ?WITH_FLAG]),
+    _ = test_node:call(Node, fun test_profile_load:shares/0),
+    ?assertMatch(OsPid when OsPid < 100, list_to_integer(test_node:os_pid(Node))),
+    Stacks = profiled_of(Name, Config, ["--seconds", "4"]),
+    test_node:stop(Node),
+    Heavy = of_process("profile_heavy", Stacks),
+    ?assertMatch(Most when Most > 75, share([Stack || Stack <- Heavy, is_known_path(Stack)], Heavy)).
+
+%% What it did until then is shown, with the names of its code.
+node_ends(_) ->
+    Node = started(?WITH_FLAG),
+    _ = test_node:call(Node, fun test_profile_load:shares/0),
+    OsPid = test_node:os_pid(Node),
+    Command = test_command:start(["profile", OsPid, "--seconds", "100"]),
+    ok = test_command:await("sampling nonode@nohost", Command),
+    Before = cpu(OsPid),
+    test_wait:until("it has worked", true, fun() -> cpu(OsPid) - Before > 50 end),
+    {0, _} = test_shell:run("kill -KILL ~s", [OsPid]),
+    {0, Output} = test_command:finish(Command),
+    printed("has ended meanwhile", Output),
+    printed("test_profile_load:repeated/1 > test_profile_load:outer/1", Output).
+
+%% Its time on CPUs in the kernel's ticks.
+cpu(OsPid) ->
+    {ok, Text} = file:read_file("/proc/" ++ OsPid ++ "/stat"),
+    [_, Fields] = string:split(Text, ")", trailing),
+    lists:sum([binary_to_integer(lists:nth(N, string:lexemes(Fields, " "))) || N <- [12, 13]]).
+
+%% The map is the node's: it may be a pipe without an end, a link, names for terminals, or anything.
+hostile_map(_) ->
+    Node = started(?WITH_FLAG),
+    _ = test_node:call(Node, fun test_profile_load:shares/0),
+    OsPid = test_node:os_pid(Node),
+    Map = "/tmp/perf-" ++ OsPid ++ ".map",
+    [begin
+         {0, _} = test_shell:run("rm -f ~s && ~s", [Map, io_lib:format(Make, [Map])]),
+         {Status, Output} = test_command:run(["profile", OsPid, "--seconds", "2"]),
+         ?assertMatch({Make, 0, _}, {Make, Status, Output}),
+         printed(Pattern, Output),
+         ?assertEqual(nomatch, binary:match(Output, <<"\e">>))
+     end || {Make, Pattern} <- [{"mkfifo ~s", "its map /tmp/perf-\\d+.map can't be read: it is no file of a usual size"},
+                                {"truncate -s 1G ~s", "its map /tmp/perf-\\d+.map can't be read: it is no file of a usual size"},
+                                {"mkdir ~s", "its map /tmp/perf-\\d+.map can't be read: it is no file of a usual size"},
+                                {"ln -sfn /etc/passwd ~s", "\\[code of Erlang\\]"},
+                                {"head -c 3000000 /dev/urandom > ~s", "\\[code of Erlang\\]"},
+                                {"printf '0 ffffff $a:\\033[2J/1\\n' > ~s", "\\[code of Erlang\\]"}],
+        {0, _} <- [test_shell:run("rm -rf ~s", [Map])]],
+    {0, _} = test_shell:run("rm -f ~s", [Map]),
+    test_node:stop(Node).
+
+wrong_arguments(_) ->
+    [begin
+         {2, Output} = test_command:run(["profile" | Args]),
+         printed(Pattern, Output)
+     end || {Args, Pattern} <- [{["-o", "x.pdf"], "must end in one of .html .folded .json .speedscope"},
+                                {["--hz", "0"], "no number from 1 to 1000"},
+                                {["--hz", "2000"], "no number from 1 to 1000"},
+                                {["--seconds", "never"], "no number of seconds"}]].
+
 %% -- Helpers ------------------------------------------------------------------------------------
 
 started(Args) ->
-    Node = test_node:start(#{args => Args}),
+    started([], Args).
+
+started(Options, Args) ->
+    Node = test_node:start(maps:from_list([{args, Args} | Options])),
     ok = test_node:call(Node, fun() -> {ok, _} = application:ensure_all_started(dyntrace), ok end),
     Node.
 
 %% [{Frames, Samples}] of a profile that is written as folded stacks.
 profiled(Node, Config, Args) ->
+    profiled_of(test_node:os_pid(Node), Config, Args).
+
+profiled_of(Name, Config, Args) ->
     File = filename:join(?config(folder, Config), "profile.folded"),
-    {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "-o", File | Args]),
+    {0, Output} = test_command:run(["profile", Name, "-o", File | Args]),
     ct:log("~ts", [Output]),
     {ok, Text} = file:read_file(File),
     Lines = string:split(string:trim(unicode:characters_to_list(Text), trailing, "\n"), "\n", all),

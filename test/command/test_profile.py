@@ -9,7 +9,7 @@ from typing import Counter, Dict, Optional, Sequence, Tuple
 
 from dyntrace_command.bpftrace import Names
 from dyntrace_command.code import JIT, Place
-from dyntrace_command.flames import folded, page, speedscope, tree
+from dyntrace_command.flames import Taken, folded, page, speedscope, tree
 from dyntrace_command.functions import Functions
 from dyntrace_command.hottest import hottest, tables
 from dyntrace_command.perf_map import COVERED_MOST, names_of
@@ -188,6 +188,8 @@ FOUND: Counter[Path] = collections.Counter({
     Path("<0.9.0> till", "<0.9.0>", ("shop:pay/1", "a;b", "c [kernel]")): 30,
     Path("[polling for I/O]", "", ()): 10})
 
+TAKEN = Taken("a title", 100, 1)
+
 
 class Shown(unittest.TestCase):
     """Tables and files."""
@@ -215,11 +217,11 @@ class Shown(unittest.TestCase):
 
     def test_folded(self) -> None:
         """A line per path."""
-        self.assertIn("<0.9.0> till;shop:pay/1;a:b;c [kernel] 30\n", folded(FOUND, "", 100))
+        self.assertIn("<0.9.0> till;shop:pay/1;a:b;c [kernel] 30\n", folded(FOUND, TAKEN))
 
     def test_speedscope(self) -> None:
         """Frames by number, weights in ns."""
-        profile = json.loads(speedscope(FOUND, "x", 100))
+        profile = json.loads(speedscope(FOUND, TAKEN))
         of: Optional[Dict[str, object]] = profile["profiles"][0]
         assert of
         self.assertEqual((10 ** 9, [3 * 10 ** 8, 6 * 10 ** 8, 10 ** 8]), (of["endValue"], of["weights"]))
@@ -227,10 +229,10 @@ class Shown(unittest.TestCase):
 
     def test_page(self) -> None:
         """The data ends no script."""
-        root = tree([(["a", "b"], 2), (["a"], 1)], 100)
+        root = tree([(["a", "b"], 2), (["a"], 1)], TAKEN)
         self.assertEqual((30000000, 10000000, 20000000),
                          (root["value"], root["children"][0]["own"], root["children"][0]["children"][0]["value"]))
-        text = page(collections.Counter({Path("</script><x>", "", ()): 1}), "t", 99)
+        text = page(collections.Counter({Path("</script><x>", "", ()): 1}), TAKEN)
         self.assertNotIn("</script><x>", text)
         self.assertIn("\\u003c/script>\\u003cx>", text)
 

@@ -38,7 +38,7 @@ inner(0, Done) ->
 inner(Count, Done) ->
     inner(Count - 1, (Done bxor 1) bxor 1 + 1).
 
-%% One that is in a NIF, one on a dirty scheduler, one that collects garbage. Each rests between two jobs, so that the node
+%% One that is in a NIF, one on a dirty scheduler, one that collects garbage. Each rests now and then, so that the node
 %% can tell their names meanwhile.
 native() ->
     {ok, _} = application:ensure_all_started(crypto),

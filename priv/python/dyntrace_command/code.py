@@ -46,8 +46,9 @@ class Code:
         self.files: Dict[str, int] = {}
         self.functions: Dict[str, Optional[Functions]] = {}
         self.map: Optional[int] = None
-        # Why there are no names of Erlang's functions; empty if there are.
-        self.why = ""
+        self.path = ""
+        # Why there are no names of Erlang's functions, empty if there are, and what to do.
+        self.why, self.step = "", ""
         self.open_map()
         self.look()
 
@@ -57,11 +58,13 @@ class Code:
         flag = self.node.arguments.get("JPperf")
         if flag is None or flag in WITHOUT_MAP:
             self.why = "it was not started with `+JPperf true`"
+            self.step = "add the line `+JPperf true` to vm.args (rel/vm.args.eex of Elixir), and restart the node"
             return
         try:
-            self.map = self.node.inside.open_regular(f"/tmp/perf-{self.node.inside.inner_pid()}.map", MAP_MOST)
+            self.path = f"/tmp/perf-{self.node.inside.inner_pid()}.map"
+            self.map = self.node.inside.open_regular(self.path, MAP_MOST)
         except (OSError, ValueError) as error:
-            self.why = f"its map in /tmp can't be read: {clean(getattr(error, 'strerror', None) or str(error))}"
+            self.unreadable(error)
 
     def look(self) -> None:
         """Looks which files have code now: call it again at the end, when more may be loaded."""
@@ -94,8 +97,13 @@ class Code:
         try:
             return read_regular(f"/proc/self/fd/{self.map}", MAP_MOST)
         except OSError as error:
-            self.why = f"its map in /tmp can't be read: {clean(error.strerror or str(error))}"
+            self.unreadable(error)
             return b""
+
+    def unreadable(self, error: Exception) -> None:
+        """Notes why the map can't be read."""
+        self.why = f"its map {self.path} can't be read: {clean(getattr(error, 'strerror', None) or str(error))}"
+        self.step = "look what is there, in the node's own file system"
 
     def native(self, address: int) -> Optional[Place]:
         """Returns what is at an address by the mappings of files; None if it is in no code."""

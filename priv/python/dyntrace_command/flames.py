@@ -1,6 +1,6 @@
 """A profile as a file: folded stacks, a profile for speedscope, a page with a flame graph, a trace for Perfetto."""
 import json
-from typing import Any, Counter, Dict, List, Sequence, Tuple
+from typing import Any, Counter, Dict, List, NamedTuple, Sequence, Tuple
 
 from dyntrace_command.samples import Path
 from dyntrace_command.tools import own_data
@@ -10,7 +10,22 @@ NS = 1000000000
 PLACE = "@DATA@"
 
 
-def folded(paths: "Counter[Path]", _title: str, _hertz: int) -> str:
+class Taken(NamedTuple):
+    """How a profile was taken."""
+    title: str
+    hertz: int
+    seconds: int
+
+    def ns(self, count: int) -> int:
+        """Returns the time on a CPU that so many samples stand for."""
+        return count * NS // self.hertz
+
+    def cpus(self, count: int) -> str:
+        """Returns how many CPUs were used."""
+        return f"{count / self.hertz / max(self.seconds, 1):.2f}"
+
+
+def folded(paths: "Counter[Path]", _: Taken) -> str:
     """Returns a line per path: its frames with ';' between them, a space, the number of samples."""
     return "".join(f"{';'.join(map(frame, stack))} {count}\n" for stack, count in stacks(paths))
 
@@ -20,34 +35,36 @@ def frame(name: str) -> str:
     return name.replace(";", ":")
 
 
-def speedscope(paths: "Counter[Path]", title: str, hertz: int) -> str:
+def speedscope(paths: "Counter[Path]", taken: Taken) -> str:
     """Returns the JSON of speedscope: a profile of samples with their weights."""
     numbers: Dict[str, int] = {}
     samples, weights = [], []
     for stack, count in stacks(paths):
         samples.append([numbers.setdefault(name, len(numbers)) for name in stack])
-        weights.append(count * NS // hertz)
+        weights.append(taken.ns(count))
     return json.dumps({
-        "$schema": "https://www.speedscope.app/file-format-schema.json", "exporter": "dyntrace", "name": title,
+        "$schema": "https://www.speedscope.app/file-format-schema.json", "exporter": "dyntrace", "name": taken.title,
         "activeProfileIndex": 0, "shared": {"frames": [{"name": name} for name in numbers]},
-        "profiles": [{"type": "sampled", "name": title, "unit": "nanoseconds", "startValue": 0,
+        "profiles": [{"type": "sampled", "name": taken.title, "unit": "nanoseconds", "startValue": 0,
                       "endValue": sum(weights), "samples": samples, "weights": weights}]}) + "\n"
 
 
-def page(paths: "Counter[Path]", title: str, hertz: int) -> str:
+def page(paths: "Counter[Path]", taken: Taken) -> str:
     """Returns the page of recordings with the flame graph alone."""
     with open(own_data("babeltrace2", "page.html"), encoding="utf-8") as file:
         begin, _, end = file.read().partition(PLACE)
-    data = {"title": title, "flame": tree(list(stacks(paths)), hertz), "profile": {"hertz": hertz}}
+    total = sum(paths.values())
+    data = {"title": taken.title, "flame": tree(stacks(paths), taken),
+            "profile": {"hertz": taken.hertz, "seconds": taken.seconds, "samples": total, "cpus": taken.cpus(total)}}
     # Within a script, no text may end it.
     return begin + json.dumps(data).replace("<", "\\u003c") + end
 
 
-def tree(found: Sequence[Tuple[List[str], int]], hertz: int) -> Dict[str, Any]:
+def tree(found: Sequence[Tuple[List[str], int]], taken: Taken) -> Dict[str, Any]:
     """Returns the stacks as the page reads them: {name, value, own, children}, in ns."""
     root: Dict[str, Any] = {"name": "", "value": 0, "own": 0, "children": {}}
     for stack, count in found:
-        at, ns = root, count * NS // hertz
+        at, ns = root, taken.ns(count)
         at["value"] += ns
         for name in stack:
             at = at["children"].setdefault(name, {"name": name, "value": 0, "own": 0, "children": {}})

@@ -32,7 +32,10 @@ export function masthead(data) {
                     { class: "when" },
                     recording
                         ? [...nodes.map(nodeInWords), when].filter(Boolean).join(" · ")
-                        : "This page holds no recording.",
+                        : data.profile
+                          ? `${count(data.profile.samples)} samples in ${data.profile.seconds} s, at ` +
+                            `${data.profile.hertz} Hz: ${data.profile.cpus} CPUs were used.`
+                          : "This page holds no recording.",
                 ),
             ),
             themeButton,

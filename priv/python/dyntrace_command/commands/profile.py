@@ -13,7 +13,7 @@ from dyntrace_command.children import Interrupted
 from dyntrace_command.code import Code
 from dyntrace_command.failures import Failure
 from dyntrace_command.files import checked_output
-from dyntrace_command.flames import WRITERS
+from dyntrace_command.flames import WRITERS, Taken
 from dyntrace_command.hottest import tables
 from dyntrace_command.node import Node, pick
 from dyntrace_command.samples import Path, Samples, paths
@@ -37,19 +37,19 @@ def profile(options: argparse.Namespace) -> None:
         code.look()
         found = chosen(paths(samples, code, names), names, options.process)
     if code.why:
-        say(f"dyntrace: {node.show()} has no names of functions: {code.why}. So there are no stacks of Erlang: each "
-            "process has the\nfunction in which a scheduler took it up\n"
-            "  next: add the line `+JPperf true` to vm.args (rel/vm.args.eex of Elixir), and restart the node")
+        say(f"dyntrace: {node.show()} has no names of functions: {code.why}. So there are no stacks of Erlang: "
+            "each process has the function in which a scheduler took it up\n"
+            f"  next: {code.step}")
     if not found:
         raise Failure("no_samples", name=node.show(), seconds=seconds, process=options.process or "")
-    total = sum(found.values())
+    taken = Taken(f"{node.node}, CPU samples, {time.strftime('%Y-%m-%d %H:%M:%S')}", options.hz, seconds)
     if output:
-        title = f"{node.node}, CPU samples, {time.strftime('%Y-%m-%d %H:%M:%S')}"
-        write(output, WRITERS[os.path.splitext(output)[1]](found, title, options.hz))
+        write(output, WRITERS[os.path.splitext(output)[1]](found, taken))
         print(output)
         return
+    total = sum(found.values())
     print(f"profile of {node.show()}: {plural(seconds, 'second')}, {total} samples at {options.hz} Hz = "
-          f"{total / options.hz / max(seconds, 1):.2f} CPUs")
+          f"{taken.cpus(total)} CPUs")
     for table in tables(found, options.hz):
         print()
         print_table(table)
