@@ -123,7 +123,10 @@ export function lacks(data) {
             `The recording has no events of these kinds: ${absent.join(", ")}. What they would tell is missing here.`,
         );
     if (absent.includes("calls") && data.report.recording)
-        sentences.push("Functions are traced by the option “functions” of the application, docs/configuration.md.");
+        sentences.push(
+            "No functions were traced: “dyntrace profile” samples them, or trace some by " +
+                "“dyntrace:follow(#{functions => ...})”, docs/configuration.md.",
+        );
     if (summary) sentences.push(...summarised(summary));
     return sentences;
 }
