@@ -5,7 +5,7 @@ _dyntrace()
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} words
 
     if [ "$COMP_CWORD" = 1 ]; then
-        words='nodes record relay report request run snapshot top view --help --version'
+        words='nodes profile record relay report request run snapshot top view --help --version'
         mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
         return
     fi
@@ -23,6 +23,7 @@ _dyntrace()
     case $command in
         nodes) words='--json' ;;
         top) words='--seconds --sort --rows' ;;
+        profile) words='--seconds --hz --process --output' ;;
         report) words='--seconds --events --output --keep' ;;
         request) words='--next --seconds' ;;
         record) words='--seconds --snapshot --events --to --output --quiet' ;;

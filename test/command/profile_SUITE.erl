@@ -118,10 +118,12 @@ without_flag(Config) ->
 
 %% Of two nodes that share the library only one is sampled.
 two_nodes(Config) ->
-    [Busy, Idle] = [started(?WITH_FLAG) || _ <- [busy, idle]],
-    _ = test_node:call(Busy, fun test_profile_load:shares/0),
-    Stacks = profiled(Idle, Config, ["--seconds", "3"]),
-    [test_node:stop(Node) || Node <- [Busy, Idle]],
+    Nodes = [One, Other] = [started(?WITH_FLAG) || _ <- [one, other]],
+    _ = test_node:call(Other, fun test_profile_load:shares/0),
+    _ = test_node:call(One, fun test_profile_load:native/0),
+    Stacks = profiled(One, Config, ["--seconds", "3"]),
+    lists:foreach(fun test_node:stop/1, Nodes),
+    ?assertNotEqual([], of_process("profile_gc", Stacks)),
     [?assertEqual([], of_process(Name, Stacks)) || Name <- names()].
 
 %% A node in another namespace of processes, with a /tmp of its own.
@@ -167,19 +169,18 @@ hostile_map(_) ->
     _ = test_node:call(Node, fun test_profile_load:shares/0),
     OsPid = test_node:os_pid(Node),
     Map = "/tmp/perf-" ++ OsPid ++ ".map",
+    Unread = "its map /tmp/perf-\\d+.map can't be read: it is no file of a usual size",
     [begin
-         {0, _} = test_shell:run("rm -f ~s && ~s", [Map, io_lib:format(Make, [Map])]),
+         {0, _} = test_shell:run("M=~s; ~s", [Map, Make]),
          {Status, Output} = test_command:run(["profile", OsPid, "--seconds", "2"]),
          ?assertMatch({Make, 0, _}, {Make, Status, Output}),
          printed(Pattern, Output),
          ?assertEqual(nomatch, binary:match(Output, <<"\e">>))
-     end || {Make, Pattern} <- [{"mkfifo ~s", "its map /tmp/perf-\\d+.map can't be read: it is no file of a usual size"},
-                                {"truncate -s 1G ~s", "its map /tmp/perf-\\d+.map can't be read: it is no file of a usual size"},
-                                {"mkdir ~s", "its map /tmp/perf-\\d+.map can't be read: it is no file of a usual size"},
-                                {"ln -sfn /etc/passwd ~s", "\\[code of Erlang\\]"},
-                                {"head -c 3000000 /dev/urandom > ~s", "\\[code of Erlang\\]"},
-                                {"printf '0 ffffff $a:\\033[2J/1\\n' > ~s", "\\[code of Erlang\\]"}],
-        {0, _} <- [test_shell:run("rm -rf ~s", [Map])]],
+     end || {Make, Pattern} <- [{"sed -i 's/test_profile_load/\\x1b[2J/' $M", "\\\\x1b\\[2J:inner/2"},
+                                {"rm $M; mkfifo $M", Unread}, {"rm $M; mkdir $M", Unread},
+                                {"rmdir $M; truncate -s 1G $M", Unread},
+                                {"rm $M; head -c 3000000 /dev/urandom > $M", "\\[code of Erlang\\]"},
+                                {"ln -sf /etc/passwd $M", "\\[code of Erlang\\]"}]],
     {0, _} = test_shell:run("rm -f ~s", [Map]),
     test_node:stop(Node).
 

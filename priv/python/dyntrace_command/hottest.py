@@ -1,5 +1,6 @@
 """A profile as tables: the busiest processes and functions, with the hottest path of each."""
 import collections
+import itertools
 from typing import Counter, Dict, List, Sequence, Set, Tuple
 
 from dyntrace_command.samples import Path
@@ -26,7 +27,7 @@ def processes(paths: "Counter[Path]", hertz: int) -> List[List[str]]:
     rows = [["SHARE", "CPU", "PROCESS", "HOTTEST PATH"]]
     for root, count in busiest(counts):
         rows.append([percent(count, total), cpu(count, hertz), root, shown(*hottest(of[root]), total)])
-    return rows + rest(counts, total, ["", "", ""])
+    return rows + rest(counts, total)
 
 
 def functions(paths: "Counter[Path]") -> List[List[str]]:
@@ -50,9 +51,9 @@ def functions(paths: "Counter[Path]") -> List[List[str]]:
                      shown(*hottest(above[name]), total)])
     # What has little time of its own and calls much.
     for name, count in whole.most_common(ROWS):
-        if name not in listed and count < total and count > total / 20 and len(rows) < 2 * ROWS:
+        if name not in listed and total > count > total / 20:
             rows.append([percent(own[name], total), percent(count, total), cut(name), ""])
-    return rows + rest(own, total, ["", "", ""])
+    return rows + rest(own, total)
 
 
 def one_kernel(frames: Frames) -> Frames:
@@ -66,13 +67,13 @@ def busiest(counts: "Counter[str]") -> List[Tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:ROWS]
 
 
-def rest(counts: "Counter[str]", total: int, empty: List[str]) -> List[List[str]]:
+def rest(counts: "Counter[str]", total: int) -> List[List[str]]:
     """Returns a row for those that have none."""
     others = len(counts) - ROWS
     if others <= 0:
         return []
     share = total - sum(count for _, count in busiest(counts))
-    return [[percent(share, total), *empty[:1], f"{others} more"[:NAME], *empty[:1]]]
+    return [[percent(share, total), "", f"{others} more", ""]]
 
 
 def hottest(of: "Counter[Frames]") -> Tuple[Frames, int]:
@@ -95,9 +96,10 @@ def hottest(of: "Counter[Frames]") -> Tuple[Frames, int]:
 def shown(frames: Frames, count: int, total: int) -> str:
     """Returns a path for people, with its share."""
     first, last = ENDS
-    names: Sequence[str] = frames
-    if len(frames) > first + last:
-        names = [*frames[:first], "...", *frames[-last:]]
+    # Of functions that call themselves, once.
+    names: Sequence[str] = [name for name, _ in itertools.groupby(frames)]
+    if len(names) > first + last:
+        names = [*names[:first], "...", *names[-last:]]
     return f"{' > '.join(map(cut, names))}  {percent(count, total)}" if names else ""
 
 
