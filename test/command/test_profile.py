@@ -138,10 +138,12 @@ class Paths(unittest.TestCase):
     """Samples as paths."""
 
     def test_keys(self) -> None:
-        """As bpftrace 0.17 prints them, and with nothing but addresses; others are none."""
-        for line in ("\n\t7f01 0x7f01 ([unknown])\n\t7f02 0x7f02 ([unknown])\n", "\n\t7f01\n\t7f02\n"):
+        """As bpftrace 0.17 prints them, with nothing but addresses, and escaped twice; others are none."""
+        for line in ("\n\t7f01 0x7f01 ([unknown])\n\t7f02 0x7f02 ([unknown])\n", "\n7f01\n7f02\n", "\\n7f01\\n7f02\\n"):
             self.assertEqual(Sample("1_scheduler", "<0.9.0>", "a:'b,c'/1", (0x7f01, 0x7f02), ("do_it",)),
-                             sample_of(f"1_scheduler,<0.9.0>,a:'b,c'/1,{line},\n\tffffffff8 do_it+12\n"))
+                             sample_of(f"1_scheduler,<0.9.0>,a:'b,c'/1,{line},\n\tffffffff81444bb4 do_it+12\n"))
+        self.assertEqual(Sample("x", "-", "", (), ("do_it", "ffff")),
+                         sample_of("x,-,,,\n\tffffffff81444bb4do_it+12\n\tffff\n"))
         self.assertEqual(Sample("x", "-", "", (), ()), sample_of("x,-,,,"))
         self.assertEqual(Sample("x,y", "", "", (), ()), sample_of("x,y,,,,"))
         self.assertIsNone(sample_of("nothing"))

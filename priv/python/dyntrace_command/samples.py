@@ -18,7 +18,7 @@ KEPT_MOST = 200000
 # Frames that bpftrace keeps of a stack: programs/profile.bt.
 FRAMES_MOST = 64
 
-STACK = r"(?:\n(?:[ \t]*[0-9a-f]+(?: [^\n]*)?\n)*)?"
+STACK = r"(?:\n(?:[ \t]*[0-9a-f]+[^\n]*\n)*)?"
 # bpftrace's keys of a map: the names of threads and functions may have anything in them.
 KEY = re.compile(rf"(.*?),(<[\d.]+>|-|),(.*?),({STACK}),({STACK})", re.S)
 
@@ -84,7 +84,8 @@ class Samples:
 
 def sample_of(key: str) -> Optional[Sample]:
     """Returns the sample of a key of the map; None if it is none."""
-    found = KEY.fullmatch(key)
+    # Since bpftrace 0.20, keys are escaped twice.
+    found = KEY.fullmatch(key.replace("\\n", "\n").replace("\\t", "\t"))
     if not found:
         return None
     thread, process, function, stack, kernel = found.groups()
@@ -93,9 +94,9 @@ def sample_of(key: str) -> Optional[Sample]:
 
 
 def symbol(line: str) -> str:
-    """Returns the function of a line of the kernel's stack."""
-    words = line.split()
-    return clean(words[1].rpartition("+")[0] or words[1]) if len(words) > 1 else words[0]
+    """Returns the function of a line of the kernel's stack; bpftrace 0.27 writes no space after the address."""
+    found = re.match(r"\s*[0-9a-f]{16}\s*([^+\s]+)", line)
+    return clean(found.group(1)) if found else line.strip()
 
 
 class Path(NamedTuple):
