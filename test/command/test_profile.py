@@ -66,12 +66,12 @@ def library(symbols: Sequence[Tuple[str, int, int]], table: bytes = b".dynsym") 
         names += name.encode() + b"\0"
     texts = b".strtab" if table == b".symtab" else b".dynstr"
     sections = b"\0.shstrtab\0" + table + b"\0" + texts + b"\0"
-    segment = struct.pack("<IIQQQQQQ", 1, 5, 0x1000, 0x2000, 0, 0x1000, 0x1000, 0)
     parts = [(1, sections), (11, entries), (12 + len(table), names)]
-    header, body, rows = bytearray(64), segment, struct.pack("<IIQQQQ24x", 0, 0, 0, 0, 0, 0)
-    for name_at, contents in parts:
-        rows += struct.pack("<IIQQQQ24x", name_at, 0, 0, 0, 64 + len(body), len(contents))
-        body += contents
+    header, rows = bytearray(64), struct.pack("<IIQQQQ24x", 0, 0, 0, 0, 0, 0)
+    body = struct.pack("<IIQQQQQQ", 1, 5, 0x1000, 0x2000, 0, 0x1000, 0x1000, 0)
+    for part in parts:
+        rows += struct.pack("<IIQQQQ24x", part[0], 0, 0, 0, 64 + len(body), len(part[1]))
+        body += part[1]
     header[:5] = b"\x7fELF\x02"
     struct.pack_into("<QQ", header, 0x20, 64, 64 + len(body))
     struct.pack_into("<HHHHH", header, 0x36, 56, 1, 64, len(parts) + 1, 1)

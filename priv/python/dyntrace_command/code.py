@@ -117,9 +117,9 @@ class Code:
         if not path.startswith("/"):
             return Place("c", path)
         functions = self.functions_of(path)
-        found = functions and functions.at(address - self.segments[at].start + offset)
+        found = None if functions is None else functions.at(address - self.segments[at].start + offset)
         file = clean(os.path.basename(path.replace(" (deleted)", "")))
-        name = clean(found.name) if found and found.name else STATIC if functions else "function"
+        name = clean(found.name) if found and found.name else STATIC if functions is not None else "function"
         return Place("tracer" if file == LIBRARY else "c", f"{name} [{file}]", found.part if found else None)
 
     def functions_of(self, path: str) -> Optional[Functions]:

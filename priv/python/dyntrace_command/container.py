@@ -18,6 +18,8 @@ What such users may try, and what prevents it:
 - **A library that is none.** Its notes are offsets and sizes: `elf` fails on those that lead nowhere. Which memory is
   read depends on them, within bounds; the kernel decides whether it may be read, and only whether values are zero is
   told.
+- **A map of code that is none.** The node's user writes it. `perf_map` reads a bounded file, skips lines that can't be
+  true, and takes from it only names, which are cleaned, of addresses that no file has.
 - **An epmd that is none.** The node chooses the port, so anything may answer. Reading ends after a second, or 1 MB.
 - **Names that change the terminal or a bpftrace program.** Texts are decoded with replacements and shown by `clean`;
   versions must have a known form. A tracer never gets such a path: it gets that of a descriptor, or one of harmless

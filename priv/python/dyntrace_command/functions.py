@@ -44,6 +44,9 @@ class Functions:
             raise ValueError(str(error)) from None
         self.starts = [start for start, _, _ in self.found]
 
+    def __len__(self) -> int:
+        return len(self.found)
+
     def at(self, offset: int) -> Function:
         """Returns the function of a place in the file."""
         at = bisect.bisect_right(self.starts, offset) - 1
