@@ -35,7 +35,7 @@ end_per_testcase(_, _) ->
 shares(Config) ->
     Node = started(?WITH_FLAG),
     _ = test_node:call(Node, fun test_profile_load:shares/0),
-    Stacks = profiled(Node, Config, ["--seconds", "8"]),
+    Stacks = profiled(Node, Config, ["--seconds", "12"]),
     test_node:stop(Node),
     Ours = [Stack || Name <- names(), Stack <- of_process(Name, Stacks)],
     [?assertMatch({_, _, Distance} when Distance =< 5,
@@ -77,7 +77,7 @@ files(Config) ->
     _ = test_node:call(Node, fun test_profile_load:shares/0),
     [begin
          File = filename:join(?config(folder, Config), "profile" ++ Extension),
-         {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2", "-o", File]),
+         {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "5", "-o", File]),
          printed("^" ++ File ++ "$", Output),
          {ok, Text} = file:read_file(File),
          ?assertMatch({{match, _}, _}, {re:run(Text, Pattern, [dotall]), Text})
@@ -96,8 +96,15 @@ native(Config) ->
     [?assertMatch({_, Most} when Most > 80, {Name, share([Stack || Stack <- Own, is_at(Pattern, Stack)], Own)})
      || {Name, Pattern} <- [{"profile_nif", "(?s)(crypto:hash|test_profile_load:).*(libcrypto|libc\\.so)"},
                             {"profile_dirty", "(?s)\\(taken up\\).*(libcrypto|libc\\.so)"},
-                            {"profile_gc", "(?s)test_profile_load:.*\\[garbage collection\\]"}],
+                            {"profile_gc", "(?s)test_profile_load:.*" ++ collector()}],
         Own <- [of_process(Name, Stacks)]].
+
+%% Since OTP 27, the functions that sweep lie at the border of the collector's, and have no names in a stripped VM.
+collector() ->
+    case erlang:system_info(otp_release) >= "27" of
+        true -> "(\\[garbage collection\\]|static function \\[beam.smp\\])";
+        false -> "\\[garbage collection\\]"
+    end.
 
 is_at(Pattern, {Frames, _}) ->
     re:run(lists:join("\n", Frames), Pattern) =/= nomatch.
@@ -112,7 +119,7 @@ without_flag(Config) ->
     printed("has no names of functions: it was not started with `\\+JPperf true`", Output),
     printed("next: add the line `\\+JPperf true` to vm.args \\(rel/vm.args.eex of Elixir\\)", Output),
     Own = of_process("profile_heavy", Stacks),
-    ?assertMatch(Most when Most > 90, share([Stack || Stack = {[_, Taken, Code | _], _} <- Own,
+    ?assertMatch(Most when Most > 70, share([Stack || Stack = {[_, Taken, Code | _], _} <- Own,
                                                       Taken =:= "test_profile_load:inner/2 (taken up)",
                                                       Code =:= "[code of Erlang]"], Own)).
 
@@ -138,7 +145,7 @@ container(Config) ->
                                     integer_to_list(test_node:free_port()) | ?WITH_FLAG]),
     _ = test_node:call(Node, fun test_profile_load:shares/0),
     ?assertMatch(OsPid when OsPid < 100, list_to_integer(test_node:os_pid(Node))),
-    Stacks = profiled_of(Name, Config, ["--seconds", "4"]),
+    Stacks = profiled_of(Name, Config, ["--seconds", "8"]),
     test_node:stop(Node),
     Heavy = of_process("profile_heavy", Stacks),
     ?assertMatch(Most when Most > 75, share([Stack || Stack <- Heavy, is_known_path(Stack)], Heavy)).

@@ -46,7 +46,7 @@ native() ->
     [spawn(fun() -> true = register(Name, self()), work(Job) end)
      || {Name, Job} <- [{profile_nif, fun() -> crypto:hash(sha512, Data) end},
                         {profile_dirty, fun() -> crypto:pbkdf2_hmac(sha512, <<"word">>, <<"salt">>, 5000, 64) end},
-                        {profile_gc, fun() -> true = erlang:garbage_collect(), length(Live) end}]].
+                        {profile_gc, fun() -> true = erlang:garbage_collect(), hd(Live) end}]].
 
 work(Job) ->
     _ = [Job() || _ <- lists:seq(1, 20)],

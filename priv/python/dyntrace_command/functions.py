@@ -24,7 +24,7 @@ SYMBOL, KINDS = struct.Struct("<IBBHQQ"), (2, 10)
 PARTS = {
     "garbage collection": re.compile(
         r"erts_(garbage_collect\w*|gc_\w+|init_gc|process_gc_info|next_heap_size|heap_sizes|offset_(off_)?heap\w*"
-        r"|deallocate_young_generation|copy_one_frag|sub_binary_to_heap_binary)"),
+        r"|deallocate_young_generation|copy_one_frag|sub_binary_to_heap_binary|max_heap_size\w*)"),
 }
 
 
