@@ -17,8 +17,8 @@
                  {annotations, dyntrace_bench_events}, {sizes, dyntrace_bench_events},
                  {hostile, dyntrace_bench_events}, {turns, dyntrace_bench_events},
                  {polling, dyntrace_bench_polling}, {following, dyntrace_bench_polling},
-                 {identities, dyntrace_bench_polling}, {viewer, dyntrace_bench_viewer},
-                 {settings, dyntrace_bench_settings}]).
+                 {identities, dyntrace_bench_polling}, {profile, dyntrace_bench_profile},
+                 {viewer, dyntrace_bench_viewer}, {settings, dyntrace_bench_settings}]).
 
 %% Makes all tables, or only the named ones, which then replace their sections.
 main() ->

@@ -1275,7 +1275,7 @@ help(_) ->
     ?assertMatch({0, Version}, test_command:run(["--version"])).
 
 commands() ->
-    ["nodes", "top", "report", "request", "run", "record", "relay", "snapshot", "view"].
+    ["nodes", "top", "profile", "report", "request", "run", "record", "relay", "snapshot", "view"].
 
 call_version() ->
     {ok, [{application, dyntrace, Keys}]} = file:consult(filename:join(test_shell:project(), "src/dyntrace.app.src")),
@@ -1331,7 +1331,8 @@ all_work(Commands, Config) ->
 
 shortened([Name | Args], Config) ->
     Named = [case Arg of "shop" -> ?config(os_pid, Config); _ -> Arg end || Arg <- Args],
-    case lists:member(Name, ["top", "run", "record", "report"]) andalso not lists:member("--seconds", Args) of
+    Ends = ["top", "profile", "run", "record", "report"],
+    case lists:member(Name, Ends) andalso not lists:member("--seconds", Args) of
         true -> [Name | Named] ++ ["--seconds", "4"];
         false -> [Name | Named]
     end.

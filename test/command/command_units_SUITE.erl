@@ -9,7 +9,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [elf, container, files, bpftrace, request, examined, program, sinks, all_files_run, event_groups].
+    [elf, container, files, bpftrace, request, examined, profile, program, sinks, all_files_run, event_groups].
 
 %% Those of libraries that somebody made who means ill.
 elf(_) ->
@@ -29,6 +29,10 @@ request(_) ->
 
 examined(_) ->
     passes("test_examined").
+
+%% Maps and libraries of those who mean ill, too.
+profile(_) ->
+    passes("test_profile").
 
 program(_) ->
     passes("test_program").

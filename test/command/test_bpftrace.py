@@ -10,8 +10,9 @@ from unittest import mock
 
 from dyntrace_command.bpftrace import (Bpftrace, Line, Messages, Names, begins_with, lost_events, messages_of,
                                        program_text, text)
-from dyntrace_command.commands.top import Top
+from dyntrace_command.counted import Counted
 from dyntrace_command.failures import Failure
+from dyntrace_command.sampled import QUIET, Sampled
 
 
 class Stuck:
@@ -104,7 +105,7 @@ class Programs(unittest.TestCase):
 
     def test_each_is_filled(self) -> None:
         """No placeholder is left."""
-        for name, words in (("top", ["MOST"]), ("label", ["LABEL"]), ("next", ["ENTRY"])):
+        for name, words in (("counted", ["MOST"]), ("sampled", []), ("label", ["LABEL"]), ("next", ["ENTRY"])):
             with self.subTest(name):
                 program = program_text(name, {word: "filled" for word in ["LIB", "ONLY", *words]})
                 self.assertEqual([], [word for word in ("LIB", "ONLY", *words) if word in program.split()])
@@ -152,7 +153,7 @@ class Output(unittest.TestCase):
 
 
 class Frames(unittest.TestCase):
-    """Seconds of `dyntrace top`."""
+    """Seconds of `dyntrace top --exact`."""
 
     FRAME = Line(["frame"], {})
     ROW = Line([], {"run": {"<0.1.0>": 7}})
@@ -160,19 +161,74 @@ class Frames(unittest.TestCase):
     def setUp(self) -> None:
         node = mock.Mock()
         node.show.return_value = "shop@vm (1)"
-        self.top = Top(node, "run")
+        self.top = Counted(node, None)
+
+    def after(self, line: Line) -> bool:
+        """Takes the line; returns whether a frame is due."""
+        self.top.take(line)
+        return self.top.due()
 
     def test_wait_for_names(self) -> None:
         """What came before the names is in no frame: its rows would have none."""
-        self.assertEqual([False, False], [self.top.take(line) for line in (self.ROW, self.FRAME)])
+        self.assertEqual([False, False], [self.after(line) for line in (self.ROW, self.FRAME)])
         self.top.take(Line(["name", "<0.1.0>", "shop:init/1", ""], {}))
-        self.assertEqual([False, True], [self.top.take(line) for line in (self.ROW, self.FRAME)])
-        *_, row = self.top.frame(9, None)
+        self.assertEqual([False, True], [self.after(line) for line in (self.ROW, self.FRAME)])
+        *_, row = self.top.lines(9)
         self.assertRegex(row, r"^ +7 .* <0\.1\.0> shop:init/1$")
 
     def test_without_names(self) -> None:
         """Where nobody tells any, two frames are left out."""
-        self.assertEqual([False, False, True], [self.top.take(self.FRAME) for _ in range(3)])
+        self.assertEqual([False, False, True], [self.after(self.FRAME) for _ in range(3)])
+
+
+class SampledFrames(unittest.TestCase):
+    """Samples of `dyntrace top`."""
+
+    def setUp(self) -> None:
+        node = mock.Mock()
+        node.show.return_value = "shop@vm (1)"
+        self.top = Sampled(node, "growth")
+        self.top.take(Line(["name", "<0.1.0>", "shop:init/1", ""], {}))
+        clock = mock.patch("dyntrace_command.sampled.time.monotonic", lambda: self.now)
+        clock.start()
+        self.addCleanup(clock.stop)
+        self.now = 100.0
+
+    def sample(self, pid: str, memory: int) -> None:
+        """Takes a sample's event."""
+        self.top.take(Line(["sample", pid, "3", str(memory), "1000", "gen_server:loop/7", "waiting"], {}))
+
+    def test_whole_when_quiet(self) -> None:
+        """A frame is due once, when no more of the sample comes, and never without one."""
+        self.assertFalse(self.top.due())
+        self.sample("<0.1.0>", 1000)
+        self.assertFalse(self.top.due())
+        self.now += QUIET
+        self.assertEqual([True, False], [self.top.due(), self.top.due()])
+
+    def test_growth(self) -> None:
+        """Memory grows from one sample to the next; who was not in the one before has not grown."""
+        for memory in (5000, 9000):
+            self.sample("<0.1.0>", memory)
+            if memory == 9000:
+                self.sample("<0.2.0>", 2600)
+            self.now += QUIET
+            self.assertTrue(self.top.due())
+        self.assertEqual(["      1000         3    9.0 kB   +4.0 kB  <0.1.0> shop:init/1  waiting gen_server:loop/7",
+                          "      1000         3    2.6 kB       0 B  <0.2.0>              waiting gen_server:loop/7"],
+                         self.top.lines(9)[2:])
+
+    def test_counters(self) -> None:
+        """The head has what the counters say, and reductions from the second sample on."""
+        for at, reductions in enumerate((1000, 4000)):
+            for name, value in (("processes", 80), ("scheduler_utilization_1", 500), ("scheduler_utilization_2", 100),
+                                ("run_queue", 2), ("memory_total", 15800000), ("reductions", reductions)):
+                self.top.take(Line(["counter", name, str(value)], {}))
+            self.sample("<0.1.0>", 1000)
+            self.now += QUIET
+            self.assertTrue(self.top.due())
+            self.assertRegex(self.top.lines(9)[0], "  80 processes, schedulers 30 %, run queue 2, memory 15.8 MB" +
+                             (", 3000 reductions" if at else "") + "$")
 
 
 if __name__ == "__main__":

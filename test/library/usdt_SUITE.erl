@@ -207,8 +207,8 @@ every_tag_by_hand(Config) ->
 %% Probes that fire for one of several shapes that the tag's events have, or compare with an earlier event; and those of
 %% files, whose events are also of another group.
 others_by_hand() ->
-    [file_call, file_return, process__heap_grow, process__heap_shrink, process__exit_signal__remote, bif__entry,
-     bif__return, nif__entry, nif__return | test_port_cases:probes() ++ test_port_cases:drivers()]
+    [process_current, file_call, file_return, process__heap_grow, process__heap_shrink, process__exit_signal__remote,
+     bif__entry, bif__return, nif__entry, nif__return | test_port_cases:probes() ++ test_port_cases:drivers()]
         -- [port__open, driver__start].
 
 %% A callback's arguments, of the right shape for the tag.

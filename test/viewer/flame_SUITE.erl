@@ -83,7 +83,8 @@ nothing(Config) ->
          {ok, Graph} = file:read_file(File),
          [?assertNotEqual({Format, What, nomatch}, {Format, What, string:find(Text, Why)}) || Text <- [Said, Graph]]
      end || Format <- ["folded", "speedscope"],
-            {What, Why} <- [{"calls", "no calls of functions were recorded"}, {"waits", "no waits were recorded"}]],
+            {What, Why} <- [{"calls", "no functions were traced: `dyntrace profile`"},
+                            {"waits", "no waits were recorded"}]],
     ?assertMatch([_, "no waits were recorded: " ++ _], folded([{what, "waits"}], Trace)).
 
 %% More stacks than there is room for: their time is that of the frame "others".

@@ -48,8 +48,8 @@ static void *start(const union dt_value *values, GError **error) {
 /* Why there may be nothing to show, and what to do. */
 static const char *const nothing[] = {
     [DT_STACKS_CALLS] =
-        "no calls of functions were recorded: let the node trace some by the option "
-        "`functions`, docs/configuration.md",
+        "no functions were traced: `dyntrace profile` samples them, or trace some by "
+        "`dyntrace:follow(#{functions => ...})`, docs/configuration.md",
     [DT_STACKS_WAITS] =
         "no waits were recorded: record scheduling, for longer than a process waits",
 };

@@ -8,16 +8,19 @@ Each module uses only those of the lines above its own. `tools/imports` reads th
     failures: what can go wrong, each with its next step
     terminal: texts for people, and the screen
     address, columns, events, functions, sinks: tables and texts that several modules and the help texts share
-    elf, process: the notes of a library; what the kernel says of a process
+    elf, perf_map, process: the notes of a library; the map of Erlang's code; what the kernel says of a process
+    symbols: the functions of a library
     files, children: files that others can reach; programs that this command starts
     container, status: what a process and its files have, what a node says of itself: root trusts none of it
     node: the Erlang VMs of this host
+    code: what runs at an address of a node
     tools: programs and data that the host has
     bpftrace, link, lttng: one module per tool, and the connection to a relay
     frames: the frames of `dyntrace top`
     sampled, counted: by samples; by events
     archive, session, timeline: a snapshot as a tar; a session of LTTng; the steps of a request
-    inference, examined: the steps of a request without a token; what a recording has
+    inference, examined, samples: the steps of a request without a token; what a recording has; samples as paths
+    hottest, flames: a profile as tables, as files
     hosts, recording: snapshots of several hosts; the recording of some nodes
     pictures: what babeltrace2 makes of recordings
     commands: one module per subcommand

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, List, Union
 from dyntrace_command.address import relay_address
 from dyntrace_command.events import EVENT_GROUPS
 from dyntrace_command.functions import Function, parsed
-from dyntrace_command.sinks import SINKS
+from dyntrace_command.sinks import PROFILE_FILES, SINKS
 
 if TYPE_CHECKING:
     import ipaddress
@@ -63,6 +63,20 @@ def sink_file(name: str) -> str:
     if name != "-" and os.path.splitext(name)[1] not in SINKS:
         raise argparse.ArgumentTypeError(f"{name!r}: the name must end in one of {' '.join(SINKS)}")
     return name
+
+
+def profile_file(name: str) -> str:
+    """Checks -o of a profile."""
+    if os.path.splitext(name)[1] not in PROFILE_FILES:
+        raise argparse.ArgumentTypeError(f"{name!r}: the name must end in one of {' '.join(PROFILE_FILES)}")
+    return name
+
+
+def hertz(text: str) -> int:
+    """Checks --hz. More would be felt by the node."""
+    if not re.fullmatch(r"[1-9]\d{0,3}", text) or int(text) > 1000:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 1000")
+    return int(text)
 
 
 def host_name(text: str) -> str:

@@ -171,6 +171,17 @@ def program_text(name: str, words: Dict[str, str]) -> str:
     return re.sub(rf"\b({'|'.join(words)})\b", lambda found: words[found.group()], "".join(parts))
 
 
+def in_initial_namespace() -> bool:
+    """Returns whether processes have the same numbers here as in the kernel, so for bpftrace."""
+    return os.readlink("/proc/self/ns/pid") == "pid:[4026531836]"
+
+
+def sampled(node: Node) -> str:
+    """Returns the condition of a program that a thread is the node's, in probes that are on all processes. Elsewhere
+    than in the first namespace the kernel's numbers are unknown: only schedulers are, by what they have run."""
+    return f"pid == {node.pid}" if in_initial_namespace() else '@place[tid] != 0'
+
+
 class Bpftrace:
     """A program of this package on one node; its output comes line by line, as JSON.
 
@@ -178,20 +189,20 @@ class Bpftrace:
     the texts of all other placeholders.
     """
 
-    INITIAL_NAMESPACE = "pid:[4026531836]"
-
     def __init__(self, node: Node, program: str, **words: str) -> None:
         self.node, self.path = node, require_bpftrace()
         only, options = "1", []
         if is_shared(node):
             # bpftrace counts processes in the kernel's first namespace.
-            if os.readlink("/proc/self/ns/pid") == self.INITIAL_NAMESPACE:
+            if in_initial_namespace():
                 only = f"pid == {node.pid}"
             else:
                 options = only_of(node, self.path)
         self.is_alone = bool(options)
-        words.update(LIB=f'usdt:"{node.handle(alone=self.is_alone)}":{PROVIDER}', ONLY=only)
-        environment = {**os.environ, "BPFTRACE_MAP_KEYS_MAX": "65536", "BPFTRACE_MAX_MAP_KEYS": "65536"}
+        words.update(LIB=f'usdt:"{node.handle(alone=self.is_alone)}":{PROVIDER}', ONLY=only, SAMPLED=sampled(node))
+        environment = {**os.environ, "BPFTRACE_MAP_KEYS_MAX": "65536", "BPFTRACE_MAX_MAP_KEYS": "65536",
+                       # bpftrace would read files of the node as root: the map of its code may be a pipe.
+                       "BPFTRACE_NO_USER_SYMBOLS": "1"}
         self.process = subprocess.Popen(
             [self.path, "-f", "json", *options, "-e", program_text(program, words)], env=environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,

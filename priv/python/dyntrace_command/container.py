@@ -18,6 +18,8 @@ What such users may try, and what prevents it:
 - **A library that is none.** Its notes are offsets and sizes: `elf` fails on those that lead nowhere. Which memory is
   read depends on them, within bounds; the kernel decides whether it may be read, and only whether values are zero is
   told.
+- **A map of code that is none.** The node's user writes it. `perf_map` reads a bounded file, skips lines that can't be
+  true, and takes from it only names, which are cleaned, of addresses that no file has.
 - **An epmd that is none.** The node chooses the port, so anything may answer. Reading ends after a second, or 1 MB.
 - **Names that change the terminal or a bpftrace program.** Texts are decoded with replacements and shown by `clean`;
   versions must have a known form. A tracer never gets such a path: it gets that of a descriptor, or one of harmless
@@ -55,6 +57,14 @@ STATUS_SIZE, STATUS_TEXT, STATUS_LAYOUT, STATUS_TRIES = 4096, 12, 1, 100
 class Mapping(NamedTuple):
     """A part of a file in the memory of a process."""
     start: int
+    offset: int
+    path: str
+
+
+class Segment(NamedTuple):
+    """A part of the memory of a process that has code, and the path of its file; an empty one if it has none."""
+    start: int
+    end: int
     offset: int
     path: str
 
@@ -100,6 +110,21 @@ class Container:
                 found.append(Mapping(int(parts[0].split("-")[0], 16), int(parts[2], 16), parts[5]))
         return found
 
+    def code(self) -> List[Segment]:
+        """Returns the parts of its memory that have code, in the order of their addresses."""
+        found = []
+        for line in self.text("maps").splitlines():
+            parts = line.split(None, 5)
+            if len(parts) >= 5 and "x" in parts[1]:
+                start, end = (int(address, 16) for address in parts[0].split("-"))
+                found.append(Segment(start, end, int(parts[2], 16), "".join(parts[5:])))
+        return found
+
+    def inner_pid(self) -> int:
+        """Returns the number that it has in its own namespace of processes."""
+        found = re.search(r"^NSpid:.*\b(\d+)$", self.text("status"), re.M)
+        return int(found.group(1)) if found else self.process.pid
+
     def hostname(self) -> str:
         """Returns the host name in its container, or ? where that is unknown."""
         with contextlib.suppress(OSError):
@@ -130,9 +155,13 @@ class Container:
 
     def open_library(self, path: str) -> int:
         """Does the same for a regular file of a library's size: tracers open it by the descriptor."""
+        return self.open_regular(path, LIBRARY_MOST)
+
+    def open_regular(self, path: str, most: int) -> int:
+        """Does the same for a regular file of at most `most` bytes."""
         descriptor = self.open(path)
         try:
-            check_regular(descriptor, LIBRARY_MOST)
+            check_regular(descriptor, most)
         except OSError:
             os.close(descriptor)
             raise

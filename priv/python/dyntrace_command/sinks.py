@@ -23,6 +23,15 @@ SINKS = {
 }
 
 
+# Those of `dyntrace profile`, which has samples and no recording.
+PROFILE_FILES = {
+    ".html": "a flame graph for the browser",
+    ".folded": SINKS[".folded"].what,
+    ".json": "a profile for speedscope.app",
+    ".speedscope": "the same",
+}
+
+
 class Param(NamedTuple):
     """A parameter of a component, and the option that sets it: `words` are all that it may be, `most` makes it an
     integer between `least` and that, else it is a text."""

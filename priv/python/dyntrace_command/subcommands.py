@@ -12,7 +12,7 @@ from dyntrace_command import VERSION, arguments
 from dyntrace_command.address import RELAY_PORT
 from dyntrace_command.columns import COUNTED, SAMPLED
 from dyntrace_command.events import EVENT_GROUPS, ON_REQUEST
-from dyntrace_command.sinks import PARAMS, SINKS, chosen, described, value_of
+from dyntrace_command.sinks import PARAMS, PROFILE_FILES, SINKS, chosen, described, value_of
 
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5"
 
@@ -63,6 +63,7 @@ FUNCTIONS = argument("--functions", type=arguments.functions, default=[], metava
                      "all arities, with the function _ the whole module")
 
 PICTURES = "; ".join(f"{extension}: {sink.what}" for extension, sink in SINKS.items())
+PROFILES = "; ".join(f"{extension}: {what}" for extension, what in PROFILE_FILES.items())
 # Options that set parameters of pictures; kinds of pictures may share one.
 OF_PICTURES = [argument(option, action="append", metavar=value_of(option), help=described(option))
                for option in dict.fromkeys(param.option for param in PARAMS)]
@@ -113,6 +114,15 @@ SUBCOMMANDS = {
         argument("--exact", action="store_true", help="count every event instead of taking samples: run time, "
                  "messages, collections. A busy node may lose a third of its throughput meanwhile")],
         "top.top"),
+    "profile": Subcommand("sample which functions use the CPUs, by process", [
+        NODE,
+        for_seconds(10, "how long to sample (default: 10)"),
+        argument("--hz", type=arguments.hertz, default=99, metavar="N", help="samples per second and CPU (default: "
+                 "99)"),
+        argument("--process", metavar="PROCESS", default="", help="only this one, by its name or pid"),
+        argument("-o", "--output", type=arguments.profile_file, metavar="FILE", help=f"{PROFILES} (default: tables on "
+                 "the terminal)")],
+        "profile.profile"),
     "request": Subcommand("follow one request through processes, as a timeline", [
         NODE,
         argument("label", nargs="?", metavar="LABEL", help="the label of its seq_trace token"),

@@ -1,4 +1,5 @@
-// What the page holds: {title, report, timeline, flame, counters}, of which any part may be missing.
+// What the page holds: {title, report, timeline, flame, counters}, of which any part may be missing; or a profile:
+// {title, flame, profile}, whose flame graph is of samples.
 //
 // Lists of the timeline are flat arrays of numbers, FIELDS of each per element. They become columns here, whose times
 // are ns since the recording's begin.
@@ -25,6 +26,7 @@ export function load() {
         report,
         timeline,
         flame: raw.flame ?? null,
+        profile: raw.profile ?? null,
         counters: raw.counters ?? [],
         begin: timeline.begin,
         length: timeline.length,

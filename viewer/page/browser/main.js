@@ -72,7 +72,7 @@ section(
 );
 section(
     "calls",
-    "Calls",
+    data.profile ? "CPU" : "Calls",
     null,
     flame?.children?.length > 0 && [h("h3", {}, "Flame graph"), new Flame(flame).element],
     table("calls"),
@@ -124,8 +124,10 @@ document.body.append(
         h(
             "p",
             {},
-            "Made by dyntrace from a recording. Times are since the recording's begin; where a tooltip shows " +
-                "a date, it is local time. “–” means that the recording does not tell.",
+            data.profile
+                ? "Made by dyntrace from samples of the threads that used a CPU: a time is that of its samples."
+                : "Made by dyntrace from a recording. Times are since the recording's begin; where a tooltip shows " +
+                      "a date, it is local time. “–” means that the recording does not tell.",
         ),
         notices && h("details", {}, h("summary", {}, "Licences of what this page contains"), h("pre", {}, notices)),
     ),

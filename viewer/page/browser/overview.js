@@ -32,7 +32,10 @@ export function masthead(data) {
                     { class: "when" },
                     recording
                         ? [...nodes.map(nodeInWords), when].filter(Boolean).join(" · ")
-                        : "This page holds no recording.",
+                        : data.profile
+                          ? `${count(data.profile.samples)} samples in ${data.profile.seconds} s, at ` +
+                            `${data.profile.hertz} Hz: ${data.profile.cpus} CPUs were used.`
+                          : "This page holds no recording.",
                 ),
             ),
             themeButton,
@@ -120,7 +123,10 @@ export function lacks(data) {
             `The recording has no events of these kinds: ${absent.join(", ")}. What they would tell is missing here.`,
         );
     if (absent.includes("calls") && data.report.recording)
-        sentences.push("Functions are traced by the option “functions” of the application, docs/configuration.md.");
+        sentences.push(
+            "No functions were traced: “dyntrace profile” samples them, or trace some by " +
+                "“dyntrace:follow(#{functions => ...})”, docs/configuration.md.",
+        );
     if (summary) sentences.push(...summarised(summary));
     return sentences;
 }

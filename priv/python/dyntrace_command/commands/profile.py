@@ -1,0 +1,99 @@
+"""`dyntrace profile`: which functions use the CPUs, by samples of a node's threads, with the process of each."""
+import argparse
+import collections
+import contextlib
+import math
+import os
+import select
+import time
+from typing import Counter
+
+from dyntrace_command.bpftrace import Bpftrace, Names
+from dyntrace_command.children import Interrupted
+from dyntrace_command.code import Code
+from dyntrace_command.failures import Failure
+from dyntrace_command.files import checked_output
+from dyntrace_command.flames import WRITERS, Taken
+from dyntrace_command.hottest import tables
+from dyntrace_command.node import Node, pick
+from dyntrace_command.samples import Path, Samples, paths
+from dyntrace_command.terminal import plural, print_table, say
+from dyntrace_command.tools import tool, tool_version
+
+# Later versions of bpftrace have a mode that looks up no names.
+RAW_SINCE = (0, 21)
+
+# Seconds to wait for names after the last sample.
+NAMED_S = 5
+
+
+def profile(options: argparse.Namespace) -> None:
+    """Samples for some seconds, then prints tables, or writes a file."""
+    node = pick(options.node)
+    output = checked_output(options.output) if options.output else None
+    with contextlib.closing(Code(node)) as code:
+        samples, names = Samples(), Names()
+        seconds = sample(node, options, samples, names)
+        code.look()
+        found = chosen(paths(samples, code, names), names, options.process)
+    if code.why:
+        say(f"dyntrace: {node.show()} has no names of functions: {code.why}. So there are no stacks of Erlang: "
+            "each process has the function in which a scheduler took it up\n"
+            f"  next: {code.step}")
+    if not found:
+        raise Failure("no_samples", name=node.show(), seconds=seconds, process=options.process or "")
+    taken = Taken(f"{node.node}, CPU samples, {time.strftime('%Y-%m-%d %H:%M:%S')}", options.hz, seconds)
+    if output:
+        write(output, WRITERS[os.path.splitext(output)[1]](found, taken))
+        print(output)
+        return
+    total = sum(found.values())
+    print(f"profile of {node.show()}: {plural(seconds, 'second')}, {total} samples at {options.hz} Hz = "
+          f"{taken.cpus(total)} CPUs")
+    for table in tables(found, options.hz):
+        print()
+        print_table(table)
+
+
+def sample(node: Node, options: argparse.Namespace, samples: Samples, names: Names) -> int:
+    """Takes samples until the time is over, a Ctrl-C, or the end of the node; returns the seconds."""
+    wanted, taken = math.ceil(options.seconds), 0
+    named_until = math.inf
+    mode = "raw" if tool_version(tool("bpftrace")) >= RAW_SINCE else "perf"
+    with Bpftrace(node, "profile", HERTZ=str(options.hz), MODE=mode) as bpftrace, Interrupted() as interrupted:
+        while not interrupted.happened.is_set():
+            if not node.lives():
+                # What it has done until then comes within a second.
+                wanted = min(wanted, taken + 1)
+            if taken >= wanted:
+                # A node that has no CPU to spare tells its names late.
+                named_until = min(named_until, time.monotonic() + NAMED_S)
+                if names.of.keys() >= set(samples.busy()) or not node.lives() or time.monotonic() > named_until:
+                    break
+            for line in bpftrace.lines() if select.select([bpftrace], [], [], 0.2)[0] else []:
+                names.learn(line.fields)
+                if taken < wanted:
+                    samples.take(line.maps)
+                    taken += line.fields == ["second"]
+                if line.fields == ["ready"]:
+                    say(f"sampling {node.show()}: {plural(wanted, 'second')}, or until Ctrl-C")
+    if not node.lives():
+        say(f"dyntrace: {node.show()} has ended meanwhile")
+    return taken
+
+
+def chosen(found: "Counter[Path]", names: Names, process: str) -> "Counter[Path]":
+    """Returns the paths of a process, by its pid or its name; all if none is named."""
+    if not process:
+        return found
+    return collections.Counter({path: count for path, count in found.items()
+                                if path.pid and process in (path.pid, names.of.get(path.pid))})
+
+
+def write(path: str, contents: str) -> None:
+    """Writes the file; raises Failure if that is impossible."""
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(contents)
+    except OSError as error:
+        raise Failure("not_writable", folder=path, why=error.strerror) from None

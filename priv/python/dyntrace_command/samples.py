@@ -1,0 +1,182 @@
+"""Samples of a node's threads, and the paths that they are of: process, functions of Erlang, of C, of the kernel.
+
+What runs in C has no whole stack in a VM that is compiled without frame pointers, as those of Debian are. Such a path
+has the function in which the scheduler took the process up, marked so, in place of Erlang's stack: no caller is
+guessed.
+"""
+import collections
+import re
+from typing import Callable, Counter, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+from dyntrace_command.bpftrace import Names
+from dyntrace_command.code import Code, Place
+from dyntrace_command.perf_map import is_bottom, spelled
+from dyntrace_command.terminal import clean
+
+# Different samples that are kept. A node that runs for an hour has fewer.
+KEPT_MOST = 200000
+# Frames that bpftrace keeps of a stack: programs/profile.bt.
+FRAMES_MOST = 64
+
+STACK = r"(?:\n(?:[ \t]*[0-9a-f]+[^\n]*\n)*)?"
+# bpftrace's keys of a map: the names of threads and functions may have anything in them.
+KEY = re.compile(rf"(.*?),(<[\d.]+>|-|),(.*?),({STACK}),({STACK})", re.S)
+
+UNKNOWN, TRACING, OTHERS = "[unknown code]", "[dyntrace's own probes]", "[more than can be kept]"
+NO_STACK = "[no stack]"
+
+# Threads of the VM, by OTP's names for them before and since OTP 26, and what they do without a process.
+THREADS = (
+    (r"\d+_scheduler|erts_sched_\d+", "[schedulers: ports, scheduling, spinning]"),
+    (r"\d+_dirty_cpu_sch|erts_dcpus_\d+", "[dirty CPU schedulers]"),
+    (r"\d+_dirty_io_sche?|erts_dios_\d+", "[dirty I/O schedulers]"),
+    (r"\d+_aux|erts_aux_\d+", "[auxiliary thread: memory, timers, waking]"),
+    (r"\d+_poller|erts_poll_\d+", "[polling for I/O]"),
+    (r"async_\d+|erts_async_\d+", "[asynchronous jobs of drivers]"),
+    (r"sys_\w+|erts_\w+|beam\.smp", "[other threads of the VM]"),
+)
+
+
+class Sample(NamedTuple):
+    """What a thread did: its name, its process (- is none, an empty text unknown), the function in which the scheduler
+    took that up, the addresses of its stack and the functions of the kernel's, each the innermost first."""
+    thread: str
+    process: str
+    function: str
+    stack: Tuple[int, ...]
+    kernel: Tuple[str, ...]
+
+
+class Samples:
+    """The samples that have come."""
+
+    def __init__(self) -> None:
+        self.of: Counter[Sample] = collections.Counter()
+        # Those that the kernel has taken.
+        self.all = 0
+
+    def take(self, maps: Dict[str, Dict[str, int]]) -> None:
+        """Takes the maps of a line of bpftrace."""
+        for name, counts in maps.items():
+            if name.startswith("all"):
+                self.all += counts.get("samples", 0)
+            elif name.startswith("stacks"):
+                self.count(counts)
+
+    def count(self, counts: Dict[str, int]) -> None:
+        """Counts the samples of a map."""
+        for key, count in counts.items():
+            sample = sample_of(key)
+            if sample and (sample in self.of or len(self.of) < KEPT_MOST):
+                self.of[sample] += count
+
+    def busy(self) -> List[str]:
+        """Returns the pids of the processes that are in two of a hundred samples at least."""
+        counts: Counter[str] = collections.Counter()
+        for sample, count in self.of.items():
+            counts[sample.process] += count
+        return [pid for pid, count in counts.items() if pid.startswith("<") and count * 50 >= self.all]
+
+    def missing(self) -> int:
+        """Returns how many samples the kernel has taken that are not here."""
+        return max(0, self.all - sum(self.of.values()))
+
+
+def sample_of(key: str) -> Optional[Sample]:
+    """Returns the sample of a key of the map; None if it is none."""
+    # Since bpftrace 0.20, keys are escaped twice.
+    found = KEY.fullmatch(key.replace("\\n", "\n").replace("\\t", "\t"))
+    if not found:
+        return None
+    thread, process, function, stack, kernel = found.groups()
+    return Sample(thread, process, function, tuple(int(line.split()[0], 16) for line in stack.splitlines() if line),
+                  tuple(symbol(line) for line in kernel.splitlines() if line))
+
+
+def symbol(line: str) -> str:
+    """Returns the function of a line of the kernel's stack; bpftrace 0.27 writes no space after the address."""
+    found = re.match(r"\s*[0-9a-f]{16}\s*([^+\s]+)", line)
+    return clean(found.group(1)) if found else line.strip()
+
+
+class Path(NamedTuple):
+    """Where a sample was: the process or what stands in its place, its pid if it is one, frames from the outermost."""
+    root: str
+    pid: str
+    frames: Tuple[str, ...]
+
+
+def paths(samples: Samples, code: Code, names: Names) -> "Counter[Path]":
+    """Returns how often each path was sampled."""
+    places = code.places({address for sample in samples.of for address in sample.stack})
+    found: Counter[Path] = collections.Counter()
+    for sample, count in samples.of.items():
+        found[path_of(sample, places.get, names)] += count
+    if samples.missing():
+        found[Path(OTHERS, "", ())] += samples.missing()
+    return found
+
+
+def path_of(sample: Sample, place: Callable[[int], Optional[Place]], names: Names) -> Path:
+    """Returns the path of a sample."""
+    native, erlang = frames_of(sample, place)
+    kernel = [f"{name} [kernel]" for name in sample.kernel[::-1]]
+    if is_tracing(sample, place):
+        return Path(TRACING, "", tuple(native + kernel))
+    if not sample.process.startswith("<"):
+        return Path(thread_of(sample), "", tuple(native + kernel))
+    if not erlang and sample.function:
+        erlang = [f"{clean(spelled(sample.function))} (taken up)"]
+    return Path(names.show(sample.process), sample.process, tuple(erlang + native + kernel))
+
+
+def frames_of(sample: Sample, place: Callable[[int], Optional[Place]]) -> Tuple[List[str], List[str]]:
+    """Returns the frames of C and those of Erlang, each from the outermost. A chain of frames ends where it leaves the
+    code; Erlang's frames beyond C count only if their stack is whole, since without frame pointers the chain may
+    lead anywhere."""
+    native: List[str] = []
+    erlang: List[str] = []
+    for number, address in enumerate(sample.stack):
+        found = place(address)
+        if found is None:
+            native += [UNKNOWN] if number == 0 else []
+            break
+        if found.kind == "erlang":
+            erlang.append(found.name)
+        elif erlang:
+            break
+        elif found.kind == "jit":
+            native.append(f"[{found.name}]")
+            break
+        else:
+            native += found.frames()
+    is_whole = bool(erlang) and (is_bottom(erlang[-1]) or len(sample.stack) >= FRAMES_MOST)
+    if native and not is_whole:
+        erlang = []
+    if not sample.stack and not sample.kernel:
+        native = [NO_STACK]
+    return list(dedup(native[::-1])), [name for name in erlang[::-1] if not is_bottom(name)]
+
+
+def dedup(names: List[str]) -> Iterator[str]:
+    """Yields the names but for those of a part of the VM that has been named."""
+    seen: Set[str] = set()
+    for name in names:
+        if name not in seen or not name.startswith("["):
+            yield name
+        seen.add(name)
+
+
+def is_tracing(sample: Sample, place: Callable[[int], Optional[Place]]) -> bool:
+    """Returns whether a thread did what it does because it is traced."""
+    return any(name.startswith("uprobe_") for name in sample.kernel) \
+        or any(found and found.kind == "tracer" for found in map(place, sample.stack))
+
+
+def thread_of(sample: Sample) -> str:
+    """Returns what a thread without a process does."""
+    name = next((title for pattern, title in THREADS if re.fullmatch(pattern, sample.thread)), None)
+    if name is None:
+        return f"[thread {clean(sample.thread)}]"
+    # One that has taken up no process since may have run one all the time.
+    return name if sample.process == "-" or "schedulers" not in name else f"{name[:-1]}; process unknown]"

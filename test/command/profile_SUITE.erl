@@ -1,0 +1,238 @@
+%% `dyntrace profile': shares, names and paths of work that is known, on nodes with and without frame pointers.
+-module(profile_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+-define(WITH_FLAG, ["+JPperf", "true"]).
+
+suite() ->
+    [{timetrap, {minutes, 6}}].
+
+all() ->
+    [shares, tables, files, native, without_flag, two_nodes, container, node_ends, hostile_map, wrong_arguments].
+
+init_per_suite(Config) ->
+    NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
+    test_require:tool(test_require:first([NotRoot, fun test_bpftrace:missing/0]), Config).
+
+end_per_suite(_) ->
+    ok.
+
+init_per_testcase(Case, Config) ->
+    Folder = filename:join(?config(priv_dir, Config), atom_to_list(Case)),
+    ok = filelib:ensure_path(Folder),
+    [{folder, Folder} | Config].
+
+end_per_testcase(_, _) ->
+    ok.
+
+%% Within 5 points, and each path whole, from the process to the loop. The VM's own work for a process, such as to
+%% schedule it, has no stack.
+shares(Config) ->
+    Node = started(?WITH_FLAG),
+    _ = test_node:call(Node, fun test_profile_load:shares/0),
+    Stacks = profiled(Node, Config, ["--seconds", "12"]),
+    test_node:stop(Node),
+    Ours = [Stack || Name <- names(), Stack <- of_process(Name, Stacks)],
+    [?assertMatch({_, _, Distance} when Distance =< 5,
+                  {Name, Share, abs(share(of_process(Name, Stacks), Ours) - Share)})
+     || {Name, Share} <- lists:zip(names(), [60, 30, 10])],
+    [begin
+         Whole = [Stack || Stack = {[_, Outermost | _], _} <- Own, not lists:suffix(" (taken up)", Outermost)],
+         ?assertMatch({_, Most} when Most > 75, {Name, share(Whole, Own)}),
+         ?assertMatch({_, Most} when Most > 95, {Name, share([Stack || Stack <- Whole, is_known_path(Stack)], Whole)})
+     end || Name <- names(), Own <- [of_process(Name, Stacks)]].
+
+names() ->
+    ["profile_heavy", "profile_middle", "profile_light"].
+
+%% A function that has just been entered shows without its caller.
+is_known_path({[_ | Frames], _}) ->
+    lists:prefix(["test_profile_load:turns/2", "test_profile_load:repeated/1", "test_profile_load:inner/2"],
+                 Frames -- ["test_profile_load:outer/1"]).
+
+%% On the terminal, and of one process.
+tables(_) ->
+    Node = started(?WITH_FLAG),
+    _ = test_node:call(Node, fun test_profile_load:shares/0),
+    {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "4"]),
+    {0, OfOne} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2", "--process", "profile_light"]),
+    {5, OfNone} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "1", "--process", "nobody"]),
+    test_node:stop(Node),
+    printed("^[56]\\d\\.\\d % +\\d+\\.\\d\\d s +<[0-9.]+> profile_heavy +test_profile_load:turns/2 > "
+            "test_profile_load:repeated/1 > test_profile_load:outer/1 > test_profile_load:inner/2 ", Output),
+    printed("^\\d\\d\\.\\d % +\\d\\d\\.\\d % +test_profile_load:inner/2 +<[0-9.]+> profile_heavy > ", Output),
+    printed("^\\d\\.\\d % +\\d\\d\\.\\d % +test_profile_load:turns/2$", Output),
+    printed("^100\\.0 % +\\d\\.\\d\\d s +<[0-9.]+> profile_light ", OfOne),
+    nomatch = re:run(OfOne, "profile_heavy"),
+    printed("used no CPU within 1 s", OfNone).
+
+%% Each kind of file has the same samples: of work with names that end no script.
+files(Config) ->
+    Node = started(?WITH_FLAG),
+    _ = test_node:call(Node, fun test_profile_load:shares/0),
+    [begin
+         File = filename:join(?config(folder, Config), "profile" ++ Extension),
+         {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "5", "-o", File]),
+         printed("^" ++ File ++ "$", Output),
+         {ok, Text} = file:read_file(File),
+         ?assertMatch({{match, _}, _}, {re:run(Text, Pattern, [dotall]), Text})
+     end || {Extension, Pattern} <- [{".html", "^<!doctype html>.*\"flame\": {\"name\": \"\".*profile_heavy.*"
+                                               "test_profile_load:inner/2.*</html>\n$"},
+                                     {".json", "speedscope.app/file-format-schema.json.*test_profile_load:inner/2"},
+                                     {".speedscope", "\"unit\": \"nanoseconds\""}]],
+    test_node:stop(Node).
+
+%% In a NIF, on a dirty scheduler, in garbage collection: the VM has no frame pointers there.
+native(Config) ->
+    Node = started(?WITH_FLAG),
+    _ = test_node:call(Node, fun test_profile_load:native/0),
+    Stacks = profiled(Node, Config, ["--seconds", "6"]),
+    test_node:stop(Node),
+    [?assertMatch({_, Most} when Most > 80, {Name, share([Stack || Stack <- Own, is_at(Pattern, Stack)], Own)})
+     || {Name, Pattern} <- [{"profile_nif", "(?s)(crypto:hash|test_profile_load:).*(libcrypto|libc\\.so)"},
+                            {"profile_dirty", "(?s)\\(taken up\\).*(libcrypto|libc\\.so)"},
+                            {"profile_gc", "(?s)test_profile_load:.*" ++ collector()}],
+        Own <- [of_process(Name, Stacks)]].
+
+%% Since OTP 27, the functions that sweep lie at the border of the collector's, and have no names in a stripped VM.
+collector() ->
+    case erlang:system_info(otp_release) >= "27" of
+        true -> "(\\[garbage collection\\]|static function \\[beam.smp\\])";
+        false -> "\\[garbage collection\\]"
+    end.
+
+is_at(Pattern, {Frames, _}) ->
+    re:run(lists:join("\n", Frames), Pattern) =/= nomatch.
+
+%% Processes with the function in which they were taken up, marked, and what to do.
+without_flag(Config) ->
+    Node = started([]),
+    _ = test_node:call(Node, fun test_profile_load:shares/0),
+    {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2"]),
+    Stacks = profiled(Node, Config, ["--seconds", "4"]),
+    test_node:stop(Node),
+    printed("has no names of functions: it was not started with `\\+JPperf true`", Output),
+    printed("next: add the line `\\+JPperf true` to vm.args \\(rel/vm.args.eex of Elixir\\)", Output),
+    Own = of_process("profile_heavy", Stacks),
+    ?assertMatch(Most when Most > 70, share([Stack || Stack = {[_, Taken, Code | _], _} <- Own,
+                                                      Taken =:= "test_profile_load:inner/2 (taken up)",
+                                                      Code =:= "[code of Erlang]"], Own)).
+
+%% Of two nodes that share the library only one is sampled.
+two_nodes(Config) ->
+    Nodes = [One, Other] = [started(?WITH_FLAG) || _ <- [one, other]],
+    _ = test_node:call(Other, fun test_profile_load:shares/0),
+    _ = test_node:call(One, fun test_profile_load:native/0),
+    Stacks = profiled(One, Config, ["--seconds", "3"]),
+    lists:foreach(fun test_node:stop/1, Nodes),
+    ?assertNotEqual([], of_process("profile_gc", Stacks)),
+    [?assertEqual([], of_process(Name, Stacks)) || Name <- names()].
+
+%% A node in another namespace of processes, with a /tmp of its own.
+container(Config) ->
+    %% The project may be below /tmp.
+    Own = "mount --bind \"$0\" /mnt && mount -t tmpfs tmpfs /tmp && mkdir -p \"$0\" && mount --bind /mnt \"$0\" && "
+        "exec \"$@\"",
+    Exec = {os:find_executable("unshare"), ["--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", Own,
+                                            test_shell:project(), os:find_executable("erl")]},
+    Name = "boxed_profile_" ++ os:getpid(),
+    Node = started([{exec, Exec}], ["-sname", Name, "-start_epmd", "false", "-erl_epmd_port",
+                                    integer_to_list(test_node:free_port()) | ?WITH_FLAG]),
+    _ = test_node:call(Node, fun test_profile_load:shares/0),
+    ?assertMatch(OsPid when OsPid < 100, list_to_integer(test_node:os_pid(Node))),
+    Stacks = profiled_of(Name, Config, ["--seconds", "8"]),
+    test_node:stop(Node),
+    Heavy = of_process("profile_heavy", Stacks),
+    ?assertMatch(Most when Most > 75, share([Stack || Stack <- Heavy, is_known_path(Stack)], Heavy)).
+
+%% What it did until then is shown, with the names of its code.
+node_ends(_) ->
+    Node = started(?WITH_FLAG),
+    _ = test_node:call(Node, fun test_profile_load:shares/0),
+    OsPid = test_node:os_pid(Node),
+    Command = test_command:start(["profile", OsPid, "--seconds", "100"]),
+    ok = test_command:await("sampling nonode@nohost", Command),
+    Before = cpu(OsPid),
+    test_wait:until("it has worked", true, fun() -> cpu(OsPid) - Before > 50 end),
+    {0, _} = test_shell:run("kill -KILL ~s", [OsPid]),
+    {0, Output} = test_command:finish(Command),
+    printed("has ended meanwhile", Output),
+    printed("test_profile_load:repeated/1 > test_profile_load:outer/1", Output).
+
+%% Its time on CPUs in the kernel's ticks.
+cpu(OsPid) ->
+    {ok, Text} = file:read_file("/proc/" ++ OsPid ++ "/stat"),
+    [_, Fields] = string:split(Text, ")", trailing),
+    lists:sum([binary_to_integer(lists:nth(N, string:lexemes(Fields, " "))) || N <- [12, 13]]).
+
+%% The map is the node's: it may be a pipe without an end, a link, names for terminals, or anything.
+hostile_map(_) ->
+    Node = started(?WITH_FLAG),
+    _ = test_node:call(Node, fun test_profile_load:shares/0),
+    OsPid = test_node:os_pid(Node),
+    Map = "/tmp/perf-" ++ OsPid ++ ".map",
+    Unread = "its map /tmp/perf-\\d+.map can't be read: it is no file of a usual size",
+    [begin
+         {0, _} = test_shell:run("M=~s; ~s", [Map, Make]),
+         {Status, Output} = test_command:run(["profile", OsPid, "--seconds", "2"]),
+         ?assertMatch({Make, 0, _}, {Make, Status, Output}),
+         printed(Pattern, Output),
+         ?assertEqual(nomatch, binary:match(Output, <<"\e">>))
+     end || {Make, Pattern} <- [{"sed -i 's/test_profile_load/\\x1b[2J/' $M", "\\\\x1b\\[2J:inner/2"},
+                                {"rm $M; mkfifo $M", Unread}, {"rm $M; mkdir $M", Unread},
+                                {"rmdir $M; truncate -s 1G $M", Unread},
+                                {"rm $M; head -c 3000000 /dev/urandom > $M", "\\[code of Erlang\\]"},
+                                {"ln -sf /etc/passwd $M", "\\[code of Erlang\\]"}]],
+    {0, _} = test_shell:run("rm -f ~s", [Map]),
+    test_node:stop(Node).
+
+wrong_arguments(_) ->
+    [begin
+         {2, Output} = test_command:run(["profile" | Args]),
+         printed(Pattern, Output)
+     end || {Args, Pattern} <- [{["-o", "x.pdf"], "must end in one of .html .folded .json .speedscope"},
+                                {["--hz", "0"], "no number from 1 to 1000"},
+                                {["--hz", "2000"], "no number from 1 to 1000"},
+                                {["--seconds", "never"], "no number of seconds"}]].
+
+%% -- Helpers ------------------------------------------------------------------------------------
+
+started(Args) ->
+    started([], Args).
+
+started(Options, Args) ->
+    Node = test_node:start(maps:from_list([{args, Args} | Options])),
+    ok = test_node:call(Node, fun() -> {ok, _} = application:ensure_all_started(dyntrace), ok end),
+    Node.
+
+%% [{Frames, Samples}] of a profile that is written as folded stacks.
+profiled(Node, Config, Args) ->
+    profiled_of(test_node:os_pid(Node), Config, Args).
+
+profiled_of(Name, Config, Args) ->
+    File = filename:join(?config(folder, Config), "profile.folded"),
+    {0, Output} = test_command:run(["profile", Name, "-o", File | Args]),
+    ct:log("~ts", [Output]),
+    {ok, Text} = file:read_file(File),
+    Lines = string:split(string:trim(unicode:characters_to_list(Text), trailing, "\n"), "\n", all),
+    ct:log("~ts", [lists:join("\n", Lines)]),
+    [{string:split(Frames, ";", all), list_to_integer(Count)}
+     || Line <- Lines, [Frames, Count] <- [string:split(Line, " ", trailing)]].
+
+of_process(Name, Stacks) ->
+    [Stack || Stack = {[Process | _], _} <- Stacks, lists:suffix(" " ++ Name, Process)].
+
+%% Percent.
+share(Part, Whole) ->
+    100 * samples(Part) / samples(Whole).
+
+samples(Stacks) ->
+    lists:sum([Count || {_, Count} <- Stacks]).
+
+printed(Pattern, Output) ->
+    ?assertMatch({{match, _}, _}, {re:run(Output, Pattern, [multiline, unicode]), Output}).

@@ -1,0 +1,243 @@
+"""Profiles without a node: the map of Erlang's code, functions of libraries, samples as paths, tables and files."""
+import collections
+import json
+import random
+import struct
+import time
+import unittest
+from typing import Counter, Dict, Optional, Sequence, Tuple
+
+from dyntrace_command.bpftrace import Names
+from dyntrace_command.code import JIT, Place
+from dyntrace_command.flames import Taken, folded, page, speedscope, tree
+from dyntrace_command.hottest import hottest, tables
+from dyntrace_command.perf_map import COVERED_MOST, names_of
+from dyntrace_command.samples import TRACING, UNKNOWN, Path, Sample, Samples, path_of, sample_of
+from dyntrace_command.symbols import Functions
+
+SECONDS_MOST = 5
+
+
+class Maps(unittest.TestCase):
+    """Whatever is in the map: names of some addresses, soon."""
+
+    def test_names(self) -> None:
+        """Of the three fields of a line; the later line wins."""
+        found = names_of(b"0x1000 10 $lists:sort/1\n2000 20 $shop:pay/2\n2010 8 $shop:new/1\n", [0xfff, 0x1000, 0x100f,
+                                                                                              0x1010, 0x2008, 0x2010])
+        self.assertEqual({0x1000: (True, "lists:sort/1"), 0x100f: (True, "lists:sort/1"), 0x2008: (True, "shop:pay/2"),
+                          0x2010: (True, "shop:new/1")}, found)
+
+    def test_spelling(self) -> None:
+        """Elixir's spelling; parts of functions; code that is no function; characters for terminals."""
+        for name, spelled in (("$'Elixir.Shop.Cart':init/1", (True, "Shop.Cart.init/1")),
+                              ("$lists:sort/1-CodeInfoPrologue", (True, "lists:sort/1")),
+                              ("$global::call_nif_shared", (False, "call_nif_shared [code of the VM]")),
+                              ("$lists::codeFooter", (False, "lists:")),
+                              ("$a:'\x1b[2J'/0", (True, "a:'\\x1b[2J'/0"))):
+            with self.subTest(name):
+                self.assertEqual({1: spelled}, names_of(f"1 1 {name}\n".encode(), [1]))
+
+    def test_absurd_lines(self) -> None:
+        """They are skipped, and the others count."""
+        lines = (b"", b"x 10 a", b"1000 0 a", b"1000 ffffffff a", b"ffffffffffffffff 10 a", b"1000 -1 a", b"1000 10",
+                 b"1000 10 ", b"10000000000000000 10 a", b"\0" * 100, b"1000 10 " + b"n" * 5000)
+        self.assertEqual({0x1000: (True, "kept")}, names_of(b"\n".join((*lines, b"1000 10 kept", *lines)), [0x1000]))
+
+    def test_garbled(self) -> None:
+        """Any bytes."""
+        chance = random.Random(1)
+        for _ in range(200):
+            names_of(bytes(chance.choice(b"0123456789abcdef x\n\r\xff$") for _ in range(300)), range(0, 4096, 7))
+
+    def test_time(self) -> None:
+        """Lines that all cover all addresses end; a long text without lines does, too."""
+        began = time.monotonic()
+        names_of(b"0 1000000 a\n" * 200000, range(COVERED_MOST // 1000))
+        names_of(b"1" * 20000000, [1])
+        self.assertLess(time.monotonic() - began, SECONDS_MOST)
+
+
+def library(symbols: Sequence[Tuple[str, int, int]], table: bytes = b".dynsym") -> bytes:
+    """An ELF file whose code is at 0x2000 of the memory and 0x1000 of the file, with these (name, address, size)."""
+    names, entries = b"\0", struct.pack("<IBBHQQ", 0, 0, 0, 0, 0, 0)
+    for name, address, size in symbols:
+        entries += struct.pack("<IBBHQQ", len(names), 0x12, 0, 1, address, size)
+        names += name.encode() + b"\0"
+    texts = b".strtab" if table == b".symtab" else b".dynstr"
+    sections = b"\0.shstrtab\0" + table + b"\0" + texts + b"\0"
+    parts = [(1, sections), (11, entries), (12 + len(table), names)]
+    header, rows = bytearray(64), struct.pack("<IIQQQQ24x", 0, 0, 0, 0, 0, 0)
+    body = struct.pack("<IIQQQQQQ", 1, 5, 0x1000, 0x2000, 0, 0x1000, 0x1000, 0)
+    for part in parts:
+        rows += struct.pack("<IIQQQQ24x", part[0], 0, 0, 0, 64 + len(body), len(part[1]))
+        body += part[1]
+    header[:5] = b"\x7fELF\x02"
+    struct.pack_into("<QQ", header, 0x20, 64, 64 + len(body))
+    struct.pack_into("<HHHHH", header, 0x36, 56, 1, 64, len(parts) + 1, 1)
+    return bytes(header) + body + rows
+
+
+GC = [("erts_init_gc", 0x2000, 0x10), ("erts_garbage_collect", 0x2100, 0x10), ("erts_schedule", 0x2200, 0x10),
+      ("_Z19beam_jit_call_bif_xP7process", 0x2300, 8)]
+
+
+class Libraries(unittest.TestCase):
+    """Functions by their place in a file."""
+
+    def test_functions(self) -> None:
+        """In a file that is stripped and in one that is not."""
+        for table in (b".dynsym", b".symtab"):
+            functions = Functions(library(GC, table))
+            self.assertEqual(("erts_schedule", None), functions.at(0x1205))
+            self.assertEqual(("beam_jit_call_bif_x", None), (functions.at(0x1300).name, functions.at(0x1300).part))
+
+    def test_parts(self) -> None:
+        """A static function between two of the collector's is the collector's; one at its border may not be."""
+        functions = Functions(library(GC))
+        self.assertEqual([("erts_init_gc", "garbage collection"), (None, "garbage collection"), (None, None),
+                          (None, None)],
+                         [tuple(functions.at(at)) for at in (0x1008, 0x1050, 0x1150, 0x1400)])
+        self.assertEqual((None, None), tuple(functions.at(0)))
+
+    def test_hostile(self) -> None:
+        """Each byte and each word by extreme values, and each cut: functions or a ValueError."""
+        elf = library(GC)
+        for length in range(len(elf)):
+            self.read(elf[:length])
+        for width in (1, 4, 8):
+            for at in range(5, len(elf) - width):
+                for value in (b"\0", b"\x7f", b"\xff"):
+                    self.read(elf[:at] + value * width + elf[at + width:])
+
+    def read(self, elf: bytes) -> None:
+        """Nothing else is raised."""
+        try:
+            Functions(elf).at(0x1205)
+        except ValueError:
+            pass
+
+
+PLACES: Dict[int, Place] = {
+    1: Place("erlang", "lists:sort/1"), 2: Place("erlang", "shop:pay/1"),
+    3: Place("erlang", "erts_beamasm:normal_exit/0"), 4: Place("c", "md5 [beam.smp]"), 5: JIT,
+    6: Place("c", "static function [beam.smp]", "garbage collection"), 7: Place("tracer", "fire [dyntrace.so]"),
+    8: Place("c", "erts_garbage_collect [beam.smp]", "garbage collection")}
+
+
+def path(stack: Sequence[int], process: str = "<0.9.0>", kernel: Sequence[str] = (),
+         thread: str = "erts_sched_1") -> Tuple[str, ...]:
+    """The path of a sample."""
+    names = Names()
+    names.learn(["name", "<0.9.0>", "shop:init/1", "till"])
+    found: Path = path_of(Sample(thread, process, "shop:loop/1", tuple(stack), tuple(kernel)), PLACES.get, names)
+    return (found.root, *found.frames)
+
+
+class Paths(unittest.TestCase):
+    """Samples as paths."""
+
+    def test_keys(self) -> None:
+        """As bpftrace 0.17 prints them, with nothing but addresses, and escaped twice; others are none."""
+        for line in ("\n\t7f01 0x7f01 ([unknown])\n\t7f02 0x7f02 ([unknown])\n", "\n7f01\n7f02\n", "\\n7f01\\n7f02\\n"):
+            self.assertEqual(Sample("1_scheduler", "<0.9.0>", "a:'b,c'/1", (0x7f01, 0x7f02), ("do_it",)),
+                             sample_of(f"1_scheduler,<0.9.0>,a:'b,c'/1,{line},\n\tffffffff81444bb4 do_it+12\n"))
+        self.assertEqual(Sample("x", "-", "", (), ("do_it", "ffff")),
+                         sample_of("x,-,,,\n\tffffffff81444bb4do_it+12\n\tffff\n"))
+        self.assertEqual(Sample("x", "-", "", (), ()), sample_of("x,-,,,"))
+        self.assertEqual(Sample("x,y", "", "", (), ()), sample_of("x,y,,,,"))
+        self.assertIsNone(sample_of("nothing"))
+
+    def test_erlang(self) -> None:
+        """Whole stacks, also below C; the kernel's come last."""
+        self.assertEqual(("<0.9.0> till", "shop:pay/1", "lists:sort/1"), path([1, 2, 3]))
+        self.assertEqual(("<0.9.0> till", "shop:pay/1", "lists:sort/1", "md5 [beam.smp]", "b [kernel]", "a [kernel]"),
+                         path([4, 1, 2, 3], kernel=["a", "b"]))
+
+    def test_without_frame_pointers(self) -> None:
+        """No caller is guessed: a chain that is not whole, or leaves the code, is none."""
+        for stack in ([4, 1, 2], [4], [4, 99, 1, 2, 3]):
+            with self.subTest(stack):
+                self.assertEqual(("<0.9.0> till", "shop:loop/1 (taken up)", "md5 [beam.smp]"), path(stack))
+        self.assertEqual(("<0.9.0> till", "shop:loop/1 (taken up)", UNKNOWN), path([99]))
+        self.assertEqual(("<0.9.0> till", "shop:loop/1 (taken up)", "[code of Erlang]"), path([5, 5]))
+
+    def test_parts(self) -> None:
+        """Of static functions the part's name; once."""
+        self.assertEqual(("<0.9.0> till", "shop:loop/1 (taken up)", "[garbage collection]"), path([6]))
+        self.assertEqual(("<0.9.0> till", "shop:loop/1 (taken up)", "[garbage collection]",
+                          "erts_garbage_collect [beam.smp]"), path([6, 8]))
+
+    def test_outside(self) -> None:
+        """Threads without a process, in old and new names, and what tracing itself takes."""
+        for thread, process, root in (("erts_sched_2", "-", "[schedulers: ports, scheduling, spinning]"),
+                                      ("2_dirty_cpu_sch", "-", "[dirty CPU schedulers]"),
+                                      ("erts_dcpus_1", "", "[dirty CPU schedulers; process unknown]"),
+                                      ("0_poller", "", "[polling for I/O]"), ("a\x1bb", "", "[thread a\\x1bb]")):
+            with self.subTest(thread):
+                self.assertEqual((root, "md5 [beam.smp]"), path([4], process, thread=thread))
+        self.assertEqual((TRACING, "fire [dyntrace.so]"), path([7]))
+
+    def test_lost(self) -> None:
+        """What the kernel has counted and not told is missing."""
+        samples = Samples()
+        samples.take({"stacks0": {"x,-,,,": 3, "nothing": 1}, "all0": {"samples": 5}})
+        self.assertEqual((5, 2), (samples.all, samples.missing()))
+
+
+FOUND: Counter[Path] = collections.Counter({
+    Path("<0.9.0> till", "<0.9.0>", ("shop:pay/1", "lists:sort/1")): 60,
+    Path("<0.9.0> till", "<0.9.0>", ("shop:pay/1", "a;b", "c [kernel]")): 30,
+    Path("[polling for I/O]", "", ()): 10})
+
+TAKEN = Taken("a title", 100, 1)
+
+
+class Shown(unittest.TestCase):
+    """Tables and files."""
+
+    def test_tables(self) -> None:
+        """Shares, own and total time, hottest paths."""
+        processes, functions = tables(FOUND, 100)
+        self.assertEqual([["SHARE", "CPU", "PROCESS", "HOTTEST PATH"],
+                          ["90.0 %", "0.90 s", "<0.9.0> till", "shop:pay/1 > lists:sort/1  60.0 %"],
+                          ["10.0 %", "0.10 s", "[polling for I/O]", ""]], processes)
+        self.assertEqual([["60.0 %", "60.0 %", "lists:sort/1", "<0.9.0> till > shop:pay/1  60.0 %"],
+                          ["30.0 %", "30.0 %", "[kernel]", "<0.9.0> till > shop:pay/1 > a;b  30.0 %"],
+                          ["10.0 %", "10.0 %", "[polling for I/O]", ""],
+                          ["0.0 %", "90.0 %", "shop:pay/1", ""], ["0.0 %", "30.0 %", "a;b", ""]], functions[1:])
+
+    def test_many(self) -> None:
+        """A row for those that have none."""
+        many: Counter[Path] = collections.Counter({Path(f"<0.{n}.0>", f"<0.{n}.0>", ("a:b/1",)): 1 for n in range(50)})
+        self.assertEqual(["76.0 %", "", "38 more", ""], tables(many, 99)[0][-1])
+
+    def test_hottest(self) -> None:
+        """From callee to callee; it ends where most samples do."""
+        self.assertEqual((("a", "b"), 9), hottest(collections.Counter({("a", "b"): 5, ("a", "b", "c"): 4, ("x",): 8})))
+        self.assertEqual(((), 0), hottest(collections.Counter()))
+
+    def test_folded(self) -> None:
+        """A line per path."""
+        self.assertIn("<0.9.0> till;shop:pay/1;a:b;c [kernel] 30\n", folded(FOUND, TAKEN))
+
+    def test_speedscope(self) -> None:
+        """Frames by number, weights in ns."""
+        profile = json.loads(speedscope(FOUND, TAKEN))
+        of: Optional[Dict[str, object]] = profile["profiles"][0]
+        assert of
+        self.assertEqual((10 ** 9, [3 * 10 ** 8, 6 * 10 ** 8, 10 ** 8]), (of["endValue"], of["weights"]))
+        self.assertEqual(3, len(profile["profiles"][0]["samples"]))
+
+    def test_page(self) -> None:
+        """The data ends no script."""
+        root = tree([(["a", "b"], 2), (["a"], 1)], TAKEN)
+        self.assertEqual((30000000, 10000000, 20000000),
+                         (root["value"], root["children"][0]["own"], root["children"][0]["children"][0]["value"]))
+        text = page(collections.Counter({Path("</script><x>", "", ()): 1}), TAKEN)
+        self.assertNotIn("</script><x>", text)
+        self.assertIn("\\u003c/script>\\u003cx>", text)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,54 @@
+%% Work with a known share of the CPU and known paths, for profiles.
+-module(test_profile_load).
+
+-export([shares/0, native/0]).
+
+-define(UNIT, 200000).
+
+%% Three processes work in turn, one at a time: 60, 30 and 10 % of the work, whatever else the machine does.
+shares() ->
+    Names = [{profile_heavy, 6}, {profile_middle, 3}, {profile_light, 1}],
+    [Pid | _] = Pids = [spawn(fun() -> true = register(Name, self()), begins(Units) end) || {Name, Units} <- Names],
+    [From ! {next, To} || {From, To} <- lists:zip(Pids, tl(Pids) ++ [Pid])],
+    Pid ! work,
+    Pids.
+
+begins(Units) ->
+    receive {next, Next} -> turns(Units, Next) end.
+
+turns(Units, Next) ->
+    receive work -> ok end,
+    [] = repeated(Units),
+    Next ! work,
+    turns(Units, Next).
+
+%% Neither is a tail call: each has a frame.
+repeated(0) ->
+    [];
+repeated(Units) ->
+    {ok, ?UNIT} = outer(?UNIT),
+    repeated(Units - 1).
+
+outer(Count) ->
+    Done = inner(Count, 0),
+    {ok, Done}.
+
+inner(0, Done) ->
+    Done;
+inner(Count, Done) ->
+    inner(Count - 1, (Done bxor 1) bxor 1 + 1).
+
+%% One that is in a NIF, one on a dirty scheduler, one that collects garbage. Each rests now and then, so that the node
+%% can tell their names meanwhile.
+native() ->
+    {ok, _} = application:ensure_all_started(crypto),
+    {Live, Data} = {lists:seq(1, 100000), binary:copy(<<"dyntrace">>, 20000)},
+    [spawn(fun() -> true = register(Name, self()), work(Job) end)
+     || {Name, Job} <- [{profile_nif, fun() -> crypto:hash(sha512, Data) end},
+                        {profile_dirty, fun() -> crypto:pbkdf2_hmac(sha512, <<"word">>, <<"salt">>, 5000, 64) end},
+                        {profile_gc, fun() -> true = erlang:garbage_collect(), hd(Live) end}]].
+
+work(Job) ->
+    _ = [Job() || _ <- lists:seq(1, 20)],
+    receive after 10 -> ok end,
+    work(Job).
