@@ -5,7 +5,7 @@ import shlex
 import signal
 import subprocess
 import unittest
-from typing import List, Optional
+from typing import Dict, List, Optional
 from unittest import mock
 
 from dyntrace_command.bpftrace import (Bpftrace, Line, Messages, Names, begins_with, lost_events, messages_of,
@@ -105,7 +105,8 @@ class Programs(unittest.TestCase):
 
     def test_each_is_filled(self) -> None:
         """No placeholder is left."""
-        for name, words in (("counted", ["MOST"]), ("sampled", []), ("label", ["LABEL"]), ("next", ["ENTRY"])):
+        programs: Dict[str, List[str]] = {"counted": ["MOST"], "sampled": [], "label": ["LABEL"], "next": ["ENTRY"]}
+        for name, words in programs.items():
             with self.subTest(name):
                 program = program_text(name, {word: "filled" for word in ["LIB", "ONLY", *words]})
                 self.assertEqual([], [word for word in ("LIB", "ONLY", *words) if word in program.split()])
@@ -185,6 +186,7 @@ class SampledFrames(unittest.TestCase):
     """Samples of `dyntrace top`."""
 
     def setUp(self) -> None:
+        self.now = 100.0
         node = mock.Mock()
         node.show.return_value = "shop@vm (1)"
         self.top = Sampled(node, "growth")
@@ -192,7 +194,6 @@ class SampledFrames(unittest.TestCase):
         clock = mock.patch("dyntrace_command.sampled.time.monotonic", lambda: self.now)
         clock.start()
         self.addCleanup(clock.stop)
-        self.now = 100.0
 
     def sample(self, pid: str, memory: int) -> None:
         """Takes a sample's event."""
