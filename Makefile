@@ -203,13 +203,16 @@ docs: all ## generate docs/PROBES.md, docs/findings.md and SystemTap's tapset
 PREFIX ?= /usr/local
 SHIPPED := $(DESTDIR)$(PREFIX)/lib/dyntrace
 PACKAGE  = $(shell cd priv && find python -name '*.py' -o -name '*.bt')
+# The library for `dyntrace load`, as far as it is built.
+LOADED   = $(shell cd priv && find . -path './dyntrace*.so' -o -path './builds/*.so')
 install: ## install the command `dyntrace` with its scripts, plugin, manual and completion (PREFIX=/usr/local DESTDIR=)
-	rm -rf $(SHIPPED)/python
-	install -d $(SHIPPED)/bpftrace $(SHIPPED)/babeltrace2
+	rm -rf $(SHIPPED)/python $(SHIPPED)/ebin $(SHIPPED)/builds
+	install -d $(SHIPPED)/bpftrace $(SHIPPED)/babeltrace2 $(SHIPPED)/ebin
 	install -D priv/bin/dyntrace $(DESTDIR)$(PREFIX)/bin/dyntrace
 	install -m 644 priv/bpftrace/*.bt $(SHIPPED)/bpftrace
 	install -m 644 priv/babeltrace2/* $(SHIPPED)/babeltrace2
-	for file in $(PACKAGE); do install -D -m 644 priv/$$file $(SHIPPED)/$$file || exit 1; done
+	for file in $(PACKAGE) $(LOADED); do install -D -m 644 priv/$$file $(SHIPPED)/$$file || exit 1; done
+	for file in $(wildcard $(LIB)/ebin/*); do install -m 644 $$file $(SHIPPED)/ebin || exit 1; done
 	install -D -m 644 priv/share/dyntrace.1 $(DESTDIR)$(PREFIX)/share/man/man1/dyntrace.1
 	install -D -m 644 priv/share/dyntrace.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dyntrace
 

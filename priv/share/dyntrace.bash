@@ -5,7 +5,7 @@ _dyntrace()
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} words
 
     if [ "$COMP_CWORD" = 1 ]; then
-        words='nodes record relay report request run snapshot top view --help --version'
+        words='load nodes record relay report request run snapshot top unload view --help --version'
         mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
         return
     fi
@@ -23,7 +23,9 @@ _dyntrace()
     case $command in
         nodes) words='--json' ;;
         top) words='--seconds --sort --rows' ;;
-        report) words='--seconds --events --output --keep' ;;
+        report) words='--seconds --events --output --load --keep' ;;
+        load) words='' ;;
+        unload) words='' ;;
         request) words='--next --seconds' ;;
         record) words='--seconds --snapshot --events --to --output --quiet' ;;
         relay) words='--output --listen --port' ;;

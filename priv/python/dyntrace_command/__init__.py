@@ -8,11 +8,16 @@ Each module uses only those of the lines above its own. `tools/imports` reads th
     failures: what can go wrong, each with its next step
     terminal: texts for people, and the screen
     address, columns, events, sinks: tables that several modules and the help texts share
+    terms: Erlang's terms as bytes
+    distribution: a connection to a node
     elf, process: the notes of a library; what the kernel says of a process
     files, children: files that others can reach; programs that this command starts
     container, status: what a process and its files have, what a node says of itself: root trusts none of it
+    places: where the library goes in a container: what root writes there
     node: the Erlang VMs of this host
     tools: programs and data that the host has
+    builds, reach: the library as a node needs it; the way to a node's distribution
+    loading: the library into a node that nobody has prepared, and out of it
     bpftrace, link, lttng: one module per tool, and the connection to a relay
     archive, session, timeline: a snapshot as a tar; a session of LTTng; the steps of a request
     inference, examined: the steps of a request without a token; what a recording has
