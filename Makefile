@@ -17,7 +17,8 @@ VIEWER_NEEDS := pkg-config libbabeltrace2 glib-2.0
 DEMO_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) bpftrace lttng babeltrace2
 CHECK_NEEDS := $(DEMO_NEEDS) ccache rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test proper \
                ip python3 readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace node npm chromium protoc \
-               gnuplot
+               gnuplot musl-gcc
+MUSL_NEEDS  := musl-gcc make erl erl_nif.h sys/sdt.h
 FAST_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) babeltrace2 bt2 rebar3 common_test proper python3
 BENCH_NEEDS := $(DEMO_NEEDS) bt2 perf runtime_tools gnuplot python3
 VM_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
@@ -40,6 +41,16 @@ all: ## build into _build/default/lib/dyntrace, without rebar3 (V=1: show the co
 	@$(MAKE) -C c_src
 	@$(MAKE) -C viewer
 	@tools/build $(LIB)
+
+# `dyntrace load` takes this build into containers with musl, such as those of Alpine's images. Of this system's headers
+# it sees those of USDT alone, which are the same for every C library.
+MUSL := $(CURDIR)/_build/musl
+MUSL_BUILD := $(CURDIR)/priv/builds/musl
+musl: SDT = $(shell printf '\043include <sys/sdt.h>\n' | $(CC) -E -x c - | sed -n 's/^. 1 "\(.*sys\)\/sdt.h".*/\1/p')
+musl: deps-musl ## build the library for nodes with musl, without LTTng
+	@mkdir -p $(MUSL)/include/sys
+	@ln -sf $(SDT)/sdt.h $(SDT)/sdt-config.h $(MUSL)/include/sys
+	@$(MAKE) -C c_src CC=musl-gcc LTTNG=no OBJ=$(MUSL)/obj PRIV=$(MUSL_BUILD) CPPFLAGS='-isystem $(MUSL)/include'
 
 demo: deps-demo all ## trace a small live system, print its events as a story (VERBOSE=1: every event), make pictures
 	@mkdir -p $(DEMO)
@@ -235,18 +246,18 @@ lint: deps-lint deps-page all check-page ## lines, includes, clang-format, clang
 
 deps: ## install the packages that any target needs
 	tools/deps $(sort $(CHECK_NEEDS) $(BENCH_NEEDS) $(VM_NEEDS) $(MATRIX_NEEDS) $(ARM64_NEEDS) $(SYSTEMS_NEEDS) \
-	  $(LINT_NEEDS))
+	  $(LINT_NEEDS) $(MUSL_NEEDS))
 
-deps-page deps-arm64 deps-demo deps-check deps-fast deps-release deps-bench deps-matrix deps-vm deps-systems \
+deps-musl deps-page deps-arm64 deps-demo deps-check deps-fast deps-release deps-bench deps-matrix deps-vm deps-systems \
 deps-lint: deps-%:
 	@tools/deps $($(shell echo $* | tr a-z A-Z)_NEEDS)
 
 clean: ## remove all build results
 	$(MAKE) -C c_src clean
 	$(MAKE) -C viewer clean
-	rm -rf priv/beam _build
+	rm -rf priv/beam priv/builds _build
 
-.PHONY: help all demo page check-page screenshot check $(addprefix check-,$(LANES)) check-arm64 check-building \
+.PHONY: help all musl demo page check-page screenshot check $(addprefix check-,$(LANES)) check-arm64 check-building \
         check-busy check-fast check-matrix check-release check-sanitize check-systems check-vm check-docs soak docs \
         install lint bench bench-built clean deps deps-arm64 deps-demo deps-page deps-check deps-fast deps-release \
         deps-vm deps-systems deps-lint deps-bench deps-matrix

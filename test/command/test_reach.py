@@ -11,6 +11,8 @@ from unittest import mock
 
 from hostile import Pretender
 
+from dyntrace_command.builds import libc_of
+from dyntrace_command.container import Mapping
 from dyntrace_command.distribution import Connection, Refused
 from dyntrace_command.elf import Target
 from dyntrace_command.failures import Failure
@@ -113,6 +115,14 @@ class Reach(unittest.TestCase):
         connection, build = mock.Mock(call=mock.Mock(return_value=list(b"2.16"))), mock.Mock(target=Target(62, "glibc",
                                                                                                           (2, 17)))
         self.fails("load_old_nif", check_node, node, build, connection)
+
+    def test_libc(self) -> None:
+        """Of glibc before and after 2.34, of musl with and without Alpine's link; of what is linked statically."""
+        for name, libc in (("libc.so.6", "glibc"), ("libc-2.31.so", "glibc"), ("ld-musl-x86_64.so.1", "musl"),
+                           ("libc.musl-aarch64.so.1", "musl"), ("libcrypto.so.3", "?")):
+            node = self.node()
+            node.mapped = [Mapping(0, 0, "/lib/" + name)]
+            self.assertEqual(libc, libc_of(node))
 
     def test_addresses(self) -> None:
         """As the kernel writes them."""

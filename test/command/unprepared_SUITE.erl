@@ -14,8 +14,8 @@ suite() ->
 
 all() ->
     [embedded, interactive, consumer, module_of_otp, fixed_port, cookie_of_home, cookie_of_environment, wrong_cookie,
-     is_hidden, said_of_nodes, no_distribution, tls, prepared, other_users, of_nobody, ended, ends_meanwhile,
-     busy, report, report_of_prepared].
+     is_hidden, said_of_nodes, no_distribution, tls, prepared, other_users, of_nobody, container, no_place, seccomp,
+     musl, ended, ends_meanwhile, busy, report, report_of_prepared].
 
 init_per_suite(Config) ->
     NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
@@ -218,20 +218,97 @@ other_users(Config) ->
 of_nobody(Config) ->
     {Number, _} = ?config(epmd, Config),
     Nobody = test_command:as_nobody("/nonexistent"),
-    [Program | Args] = string:lexemes(Nobody, " "),
-    Port = open_port({spawn_executable, os:find_executable(Program)},
-                     [{args, Args ++ ["ERL_EPMD_PORT=" ++ Number, "erl", "-noinput", "-sname", "ofnobody",
-                                      "-start_epmd", "false", "-setcookie", ?COOKIE,
-                                      "-eval", "io:format(\"up~n\")."]}, binary, stderr_to_stdout]),
-    {os_pid, OsPid} = erlang:port_info(Port, os_pid),
-    Pid = integer_to_list(OsPid),
-    receive {Port, {data, <<"up", _/binary>>}} -> ok end,
+    Started = started("ofnobody", [Nobody, " ERL_EPMD_PORT=", Number]),
+    {_, Pid} = Started,
     [begin
          {0, Loaded} = test_command:run(Prefix, ["load", Pid]),
          {match, [Folder]} = re:run(Loaded, "from its folder (\\S+)", [{capture, all_but_first, list}]),
          ?assertEqual({0, list_to_binary(Owner ++ "\n")}, test_shell:run("stat -c %U ~ts", [Folder])),
          {0, _} = test_command:run(Prefix, ["unload", Pid])
      end || {Prefix, Owner} <- [{"", "root"}, {Nobody, "nobody"}]],
+    kill(Started).
+
+%% In its own namespaces, with its own /tmp: nothing of this file system is touched.
+container(_) ->
+    Started = boxed("mount -t tmpfs tmpfs /tmp"),
+    {_, Pid} = Started,
+    Inside = "/proc/" ++ Pid ++ "/root",
+    {0, Loaded} = test_command:run(["load", Pid]),
+    {match, [Folder]} = re:run(Loaded, "boxed@box .* from its folder (\\S+)", [{capture, all_but_first, list}]),
+    ?assertNot(filelib:is_dir(Folder)),
+    ?assertEqual({0, <<"755 root\n">>}, test_shell:run("stat -c '%a %U' ~ts~ts", [Inside, Folder])),
+    {0, Text} = test_command:run(["nodes"]),
+    ?assertMatch({match, _}, re:run(Text, ["^", Pid, " +nobody +yes +boxed@box +\\S+ +0\\.1\\.0"], [multiline])),
+    {0, _} = test_command:run(["unload", Pid]),
+    ?assertEqual({ok, []}, file:list_dir(Inside ++ "/tmp")),
+    kill(Started).
+
+%% No folder can have the library, for different reasons.
+no_place(_) ->
+    Started = boxed("mount -t tmpfs -o noexec tmpfs /tmp && mount -t tmpfs -o ro tmpfs /var/tmp && "
+                    "mount -t tmpfs -o size=1M tmpfs /dev/shm && mount -t tmpfs -o noexec tmpfs /run"),
+    {_, Pid} = Started,
+    _ = refused(5, ["load", Pid], "/tmp: its file system is mounted noexec; /var/tmp: its file system is read-only; "
+                    "/dev/shm: it has 1.0 MB free; /run: its file system is mounted noexec"),
+    {0, Text} = test_command:run(["nodes"]),
+    ?assertMatch({match, _}, re:run(Text, ["can't: no folder of process ", Pid, " .*noexec"])),
+    kill(Started).
+
+%% A filter forbids the node to map the library as code.
+seccomp(Config) ->
+    {Number, _} = ?config(epmd, Config),
+    Support = filename:join(test_shell:project(), "test/support"),
+    Library = filename:join([test_shell:project(), "priv", "dyntrace.so"]),
+    Started = started("filtered", ["env ERL_EPMD_PORT=", Number, " ", Support, "/seccomp.py ", Library]),
+    {_, Pid} = Started,
+    _ = refused(1, ["load", Pid], "can't load the library: .*failed to map segment"),
+    ?assertEqual([], folders(Pid)),
+    kill(Started).
+
+%% The build for musl is found, and musl's own dynamic linker loads it: a program of musl that has the functions of the
+%% VM in name only. A node of glibc is not given this one.
+musl(Config) ->
+    _ = test_require:tool(os:find_executable("musl-gcc") =:= false andalso "musl-gcc not installed", Config),
+    Folder = ?config(folder, Config),
+    Build = Folder ++ "/priv/builds/musl",
+    {0, _} = test_shell:run("make -C '~ts' musl MUSL='~ts/musl' MUSL_BUILD='~ts'",
+                            [test_shell:project(), Folder, Build]),
+    Library = Build ++ "/dyntrace.so",
+    {0, Names} = test_shell:run("nm -D --undefined-only '~ts' | awk '$2 ~~ /^enif_/ { print $2 }'", [Library]),
+    Stubs = [["void ", Name, "(void) {}\n"] || Name <- binary:split(Names, <<"\n">>, [global, trim_all])],
+    ok = file:write_file(Folder ++ "/vm.c",
+                         ["#include <dlfcn.h>\n", Stubs,
+                          "int main(int n, char **args) {"
+                          "    void *library = n == 2 ? dlopen(args[1], RTLD_NOW) : 0;"
+                          "    return !library || !dlsym(library, \"nif_init\");"
+                          "}\n"]),
+    {0, _} = test_shell:run("cd '~ts' && musl-gcc -rdynamic -o vm vm.c && ./vm '~ts'", [Folder, Library]),
+    {0, _} = test_shell:run("cp -R '~ts' '~ts/python' && mkdir -p '~ts/bin' '~ts/ebin' && cp '~ts' '~ts/bin' && "
+                            "cp '~ts/dyntrace.app' '~ts/ebin'",
+                            [test_command:package(), Folder ++ "/priv", Folder ++ "/priv", Folder ++ "/priv",
+                             test_command:path(), Folder ++ "/priv", filename:dirname(code:which(dyntrace)),
+                             Folder ++ "/priv"]),
+    Node = named(Config, []),
+    {4, Output} = test_shell:run("'~ts/priv/bin/dyntrace' load ~s", [Folder, test_node:os_pid(Node)]),
+    ?assertMatch({match, _}, re:run(Output, "requires a build for glibc on (\\S+); this host has: musl on \\1\n")),
+    test_node:stop(Node).
+
+boxed(Mounts) ->
+    Nobody = test_command:as_nobody("/nonexistent"),
+    started("boxed", ["unshare --net --uts --mount --pid --mount-proc --fork --kill-child sh -c '", Mounts,
+                      " && ip link set lo up && hostname box && exec \"$@\"' sh ", Nobody]).
+
+%% A node that is started by a command: {Port, number of its process}.
+started(Name, Prefix) ->
+    Line = [Prefix, " erl -noinput -sname ", Name, " -setcookie ", ?COOKIE, " -eval 'io:format(\"up~n\").'"],
+    Port = open_port({spawn_executable, "/bin/sh"}, [{args, ["-c", "exec " ++ lists:flatten(Line)]}, {line, 200},
+                                                     stderr_to_stdout]),
+    receive {Port, {data, {eol, "up"}}} -> ok end,
+    {0, Nodes} = test_command:run(["nodes"]),
+    {match, [Pid]} = re:run(Nodes, ["^(\\d+) .* ", Name, "@"], [multiline, {capture, all_but_first, list}]),
+    {Port, Pid}.
+
+kill({Port, Pid}) ->
     {0, _} = test_shell:run("kill -KILL ~ts", [Pid]),
     true = port_close(Port).
 

@@ -114,6 +114,13 @@ class Container:
                 return asked.stdout.strip()
         return self.environment().get("HOSTNAME", "?")
 
+    def registered(self) -> Dict[int, str]:
+        """Returns {TCP port: name} of the epmd in its network; empty if that may not be entered."""
+        number = self.environment().get("ERL_EPMD_PORT", "4369")
+        with contextlib.suppress(OSError), self.process.network():
+            return epmd_names(int(number), self.process.namespace("net"))
+        return {}
+
     # Its files
 
     def paths(self, path: str) -> List[str]:

@@ -9,7 +9,7 @@ import socket
 import sys
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple, TypeVar
 
-from dyntrace_command.container import Container, Mapping, epmd_names, lttng_consumers
+from dyntrace_command.container import Container, Mapping, lttng_consumers
 from dyntrace_command.failures import Failure, user_name
 from dyntrace_command.places import FOLDER
 from dyntrace_command.process import Process, processes
@@ -177,10 +177,8 @@ class Node:
     def name_of_epmd(self) -> Optional[str]:
         """Returns the name of a node that has started its distribution later: epmd has it by the port that it listens
         on."""
-        if not self.process.shares("net"):
-            return None
         ports = [one.port for one in self.process.listens()]
-        names = epmd_names(int(self.inside.environment().get("ERL_EPMD_PORT", "4369"))) if ports else {}
+        names = self.inside.registered() if ports else {}
         found = [names[port] for port in ports if port in names]
         return clean(f"{found[0]}@{self.host(False)}") if found else None
 

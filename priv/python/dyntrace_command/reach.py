@@ -3,9 +3,8 @@ import contextlib
 import os
 import re
 import socket
-from typing import Dict, Iterator, List, NamedTuple, Optional, Pattern
+from typing import Iterator, List, NamedTuple, Optional, Pattern
 
-from dyntrace_command.container import epmd_names
 from dyntrace_command.distribution import Connection, Refused
 from dyntrace_command.failures import Failure
 from dyntrace_command.node import RELEASES, Node
@@ -46,7 +45,7 @@ def find_listener(node: Node, arguments: List[str]) -> Listener:
     """Returns the one of its sockets that epmd has by the node's name; without an epmd, the one with the port that its
     arguments or its environment name, or its only one."""
     listeners = list(node.process.listens())
-    names = registered(node) if listeners else {}
+    names = node.inside.registered() if listeners else {}
     known = [one for one in listeners if one.port in names]
     is_named = "name" in node.arguments or "sname" in node.arguments
     if not known and is_named:
@@ -56,14 +55,6 @@ def find_listener(node: Node, arguments: List[str]) -> Listener:
         raise Failure("load_no_port" if is_named and listeners else "load_no_distribution", pid=node.pid,
                       name=node.node)
     return known[0]
-
-
-def registered(node: Node) -> Dict[int, str]:
-    """Returns {port: name} of the epmd in the node's network."""
-    number = node.inside.environment().get("ERL_EPMD_PORT", "4369")
-    with contextlib.suppress(OSError, ValueError), node.process.network():
-        return epmd_names(int(number), node.process.namespace("net"))
-    return {}
 
 
 def fixed_ports(node: Node, arguments: List[str]) -> range:
