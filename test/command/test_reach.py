@@ -160,6 +160,9 @@ class Nodes(unittest.TestCase):
             with self.subTest(key), self.assertRaises(Refused) as raised:
                 self.answered([struct.pack(">H", len(answer)) + answer for answer in answers])
             self.assertEqual(key, raised.exception.key)
+        with self.assertRaises(Refused) as raised:
+            self.answered([b"\0\x06s\x1b[31m"])
+        self.assertEqual("\\x1b[31m", raised.exception.why)
 
     def test_anything(self) -> None:
         """Nothing, too little, too much: errors that are known."""

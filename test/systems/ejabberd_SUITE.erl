@@ -13,7 +13,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [counts, names, loaded_at_start, healthy, storm, burn, server, consumer, crashes, heap, suspended].
+    [counts, names, loaded_at_start, loaded_by_host, healthy, storm, burn, server, consumer, crashes, heap, suspended].
 
 init_per_suite(Config) ->
     _ = test_require:tool(packaged_ejabberd:missing(), Config),
@@ -30,7 +30,7 @@ end_per_suite(Config) ->
     observed:stop_daemon(?config(daemon, Config)).
 
 %% A load that nothing is wrong with, beside each fault.
-init_per_testcase(Case, Config) when Case =:= counts; Case =:= loaded_at_start ->
+init_per_testcase(Case, Config) when Case =:= counts; Case =:= loaded_at_start; Case =:= loaded_by_host ->
     Config;
 init_per_testcase(_, Config) ->
     [{load, client(?config(system, Config), ["daily", "pairs=3", "rate=10"])} | Config].
@@ -81,6 +81,13 @@ loaded_at_start(_) ->
                                                                     "    NotYet -> NotYet "
                                                                     "end.")
                              end)
+    after packaged_ejabberd:stop(System)
+    end.
+
+%% By `dyntrace report --load', while it runs.
+loaded_by_host(_) ->
+    System = packaged_ejabberd:start(""),
+    try observed:loaded_by_host({packaged_ejabberd, System})
     after packaged_ejabberd:stop(System)
     end.
 

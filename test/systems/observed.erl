@@ -3,7 +3,8 @@
 %% A system is {Module, State}: Module has os_pid(State) and eval(State, Expressions).
 -module(observed).
 
--export([start_daemon/0, stop_daemon/1, prepare/1, recorded/3, report/2, during/3, serious/1, check/2, check_others/2]).
+-export([start_daemon/0, stop_daemon/1, prepare/1, loaded_by_host/1, recorded/3, report/2, during/3, serious/1, check/2,
+         check_others/2]).
 
 -include_lib("stdlib/include/assert.hrl").
 
@@ -34,6 +35,18 @@ prepare({Module, State}) ->
     File = filename:rootname(code:which(fault)),
     "{module, fault}" = Module:eval(State, "code:load_abs(\"" ++ File ++ "\")."),
     ok.
+
+%% A system that nobody has prepared: one command loads the library, records, and leaves nothing.
+loaded_by_host({Module, State}) ->
+    "{non_existing, false}" = told(Module, State),
+    {0, Output} = test_command:run(["report", Module:os_pid(State), "--load", "--seconds", "3", "-o", "-"]),
+    ?assertMatch({match, _}, re:run(Output, "^Processes by run time", [multiline])),
+    "{non_existing, false}" = told(Module, State),
+    ok.
+
+told(Module, State) ->
+    Module:eval(State, "{code:which(dyntrace_app), "
+                       "lists:keymember(dyntrace, 1, application:loaded_applications())}.").
 
 %% Records while Fun runs, into the folder; returns what Fun returns. It runs when the trace flags are set.
 recorded(System = {Module, State}, Folder, Fun) ->

@@ -14,7 +14,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [counts, names, loaded_at_start, healthy, healthy_among_recorders, storm,
+    [counts, names, loaded_at_start, loaded_by_host, healthy, healthy_among_recorders, storm,
      burn, server, consumer, crashes, heap, suspended].
 
 init_per_suite(Config) ->
@@ -31,7 +31,7 @@ end_per_suite(Config) ->
     observed:stop_daemon(?config(daemon, Config)).
 
 %% A load that nothing is wrong with, beside each fault.
-init_per_testcase(Case, Config) when Case =:= counts; Case =:= loaded_at_start ->
+init_per_testcase(Case, Config) when Case =:= counts; Case =:= loaded_at_start; Case =:= loaded_by_host ->
     Config;
 init_per_testcase(_, Config) ->
     [{load, client(?config(system, Config), [?QUEUE, "producers=3", "consumers=3", "rate=30"])} | Config].
@@ -92,6 +92,13 @@ loaded_at_start(_) ->
                                                                     "    NotYet -> NotYet "
                                                                     "end.")
                              end)
+    after packaged_rabbitmq:stop(System)
+    end.
+
+%% By `dyntrace report --load', while it runs.
+loaded_by_host(_) ->
+    System = packaged_rabbitmq:start([]),
+    try observed:loaded_by_host({packaged_rabbitmq, System})
     after packaged_rabbitmq:stop(System)
     end.
 

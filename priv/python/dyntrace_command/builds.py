@@ -1,9 +1,10 @@
 """The builds of the library that this host has, and the one that a node needs."""
 import contextlib
+import functools
 import glob
 import os
 import re
-from typing import Dict, Iterator, List, NamedTuple
+from typing import Dict, List, NamedTuple
 
 from dyntrace_command import VERSION
 from dyntrace_command.container import LIBRARY_MOST
@@ -44,11 +45,14 @@ def ebin() -> str:
     raise Failure("load_not_built", places=OWN)
 
 
-def builds() -> Iterator[Build]:
-    """Yields the builds of this host."""
-    for library in [own_data(LIBRARY), *sorted(glob.glob(own_data("builds", "*", LIBRARY)))]:
+@functools.lru_cache(maxsize=None)
+def builds() -> List[Build]:
+    """Returns the builds of this host."""
+    found = []
+    for library in [own_data(LIBRARY), *sorted(glob.glob(glob.escape(own_data("builds")) + f"/*/{LIBRARY}"))]:
         with contextlib.suppress(OSError, ValueError):
-            yield Build(read_target(read_regular(library, LIBRARY_MOST)), os.path.dirname(library), ebin())
+            found.append(Build(read_target(read_regular(library, LIBRARY_MOST)), os.path.dirname(library), ebin()))
+    return found
 
 
 def libc_of(node: Node) -> str:
@@ -61,7 +65,7 @@ def build_for(node: Node) -> Build:
     """Returns a build that fits the node's machine and C library. Which version of erl_nif the VM has, only the node
     can tell: the build for the oldest is the first."""
     machine, libc = node.inside.machine(), libc_of(node)
-    all_builds = list(builds())
+    all_builds = builds()
     if not all_builds:
         raise Failure("load_not_built", places=OWN)
     fitting = [build for build in all_builds if (build.target.machine, build.target.libc) == (machine, libc)]

@@ -13,6 +13,7 @@ import struct
 import time
 from typing import Optional, Tuple
 
+from dyntrace_command.terminal import clean
 from dyntrace_command.terms import Atom, Opaque, Term, decode, encode, text
 
 # DFLAG_* that OTP 25 and later require: bits of what this side understands. Without DFLAG_PUBLISHED it is hidden,
@@ -20,15 +21,17 @@ from dyntrace_command.terms import Atom, Opaque, Term, decode, encode, text
 FLAGS = sum(1 << bit for bit in (2, 4, 7, 8, 9, 10, 11, 16, 17, 18, 24, 25, 34, 36))
 PASS_THROUGH, VERSION = 112, 131
 REG_SEND, SEND = 6, 2
-MESSAGE_MOST = 16 << 20
+MESSAGE_MOST = 1 << 20
+# Characters of what a node says why it refuses.
+WHY_MOST = 500
 
 
 class Refused(Exception):
-    """The node refuses: `key` is a row of the failures."""
+    """The node refuses: `key` is a row of the failures, `why` for people."""
 
     def __init__(self, key: str, why: str = "") -> None:
         super().__init__(why)
-        self.key, self.why = key, why
+        self.key, self.why = key, clean(why[:WHY_MOST])
 
 
 class Connection:

@@ -17,8 +17,8 @@ from dyntrace_command.distribution import Connection, Refused, shown
 from dyntrace_command.failures import Failure
 from dyntrace_command.node import Node, find_node, nodes, pick
 from dyntrace_command.places import FOLDER, PARENTS, Place, is_for, leftovers, new_name, why_not
-from dyntrace_command.reach import Way, connect, no_answer, way_to
-from dyntrace_command.terminal import plural, say
+from dyntrace_command.reach import Way, check_lives, connect, no_answer, way_to
+from dyntrace_command.terminal import clean, plural, say
 from dyntrace_command.terms import Atom, Term, text
 from dyntrace_command.tools import own_program
 from dyntrace_command.tools import shown as shown_version
@@ -40,9 +40,9 @@ class Plan:
     def __init__(self, node: Node) -> None:
         if "library" in node.unknown:
             raise Failure("other_user", pid=node.pid, owner=node.user)
-        if node.process.is_stopped():
-            raise Failure("stopped", pid=node.pid, name=node.node)
         try:
+            if node.process.is_stopped():
+                raise Failure("stopped", pid=node.pid, name=node.node)
             self.node = node
             self.check_release()
             self.build = build_for(node)
@@ -103,6 +103,8 @@ def load(node: Node) -> str:
         sweep(node)
         place = Place(node.inside, plan.parent, new_name(node.process))
         try:
+            # The folder is open now: it is this node's if the node still lives.
+            check_lives(node)
             place.fill(plan.build.files(), os.geteuid() == node.process.uid())
             start(connection, plan.build, f"{place.path}/dyntrace-{VERSION}")
         except BaseException:
@@ -120,7 +122,7 @@ def check_node(node: Node, build: Build, connection: Connection) -> None:
     version = text(connection.call("erlang", "system_info", Atom("nif_version")))
     found = re.fullmatch(r"(\d+)\.(\d+)", version)
     if not found or (int(found.group(1)), int(found.group(2))) < build.target.nif:
-        raise Failure("load_old_nif", pid=node.pid, name=node.node, version=version,
+        raise Failure("load_old_nif", pid=node.pid, name=node.node, version=clean(version),
                       needed=shown_version(build.target.nif))
     where = connection.call("code", "where_is_file", "dyntrace_app.beam")
     if where != "non_existing" or connection.call("code", "is_loaded", Atom("dyntrace_app")) != "false":
@@ -170,6 +172,7 @@ def unload(node: Node) -> Unloaded:
             raise Failure("load_not_ours", pid=node.pid, name=node.node)
         place = Place(node.inside, found.group(1), found.group(2))
         try:
+            check_lives(node)
             modules = connection.call("application", "get_key", Atom("dyntrace"), Atom("modules"))
             others = [text(name) for name in modules[1]] if isinstance(modules, tuple) else []
             not_purged = stop(connection, os.path.dirname(text(where)), [OURS, *others])

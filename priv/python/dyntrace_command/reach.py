@@ -9,6 +9,7 @@ from dyntrace_command.distribution import Connection, Refused
 from dyntrace_command.failures import Failure
 from dyntrace_command.node import RELEASES, Node
 from dyntrace_command.process import Listener
+from dyntrace_command.terminal import clean
 
 PROTOCOLS = ("inet_tcp", "inet6_tcp")
 # A wrong cookie is a line in the node's log.
@@ -31,7 +32,7 @@ def way_to(node: Node) -> Way:
     protocols = values(arguments, "-proto_dist")
     if protocols and protocols[-1] not in PROTOCOLS:
         raise Failure("load_tls" if "tls" in protocols[-1] else "load_protocol", pid=node.pid, name=node.node,
-                      protocol=protocols[-1])
+                      protocol=clean(protocols[-1]))
     listener = find_listener(node, arguments)
     cookies = list(dict.fromkeys(find_cookies(node, arguments)))[:COOKIES_MOST]
     if not cookies:
@@ -144,10 +145,18 @@ def socket_to(node: Node, listener: Listener) -> socket.socket:
     """Connects to the socket in the node's network."""
     addresses = {"0.0.0.0": ["127.0.0.1"], "::": ["127.0.0.1", "::1"]}.get(listener.address, [listener.address])
     with node.process.network():
+        # It was this node's network if the node still lives.
+        check_lives(node)
         for address in addresses[:-1]:
             with contextlib.suppress(OSError):
                 return socket.create_connection((address, listener.port), CONNECT_S)
         return socket.create_connection((addresses[-1], listener.port), CONNECT_S)
+
+
+def check_lives(node: Node) -> None:
+    """Raises Failure if the node has ended: its number may be another process's."""
+    if not node.lives():
+        raise Failure("node_gone", pid=node.pid, name=node.node)
 
 
 def no_answer(node: Node, error: BaseException) -> Failure:
