@@ -17,7 +17,8 @@ VIEWER_NEEDS := pkg-config libbabeltrace2 glib-2.0
 DEMO_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) bpftrace lttng babeltrace2
 CHECK_NEEDS := $(DEMO_NEEDS) ccache rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test proper \
                ip python3 readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace node npm chromium protoc \
-               gnuplot
+               gnuplot musl-gcc
+MUSL_NEEDS  := musl-gcc make erl erl_nif.h sys/sdt.h
 FAST_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) babeltrace2 bt2 rebar3 common_test proper python3
 BENCH_NEEDS := $(DEMO_NEEDS) bt2 perf runtime_tools gnuplot python3
 VM_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
@@ -40,6 +41,16 @@ all: ## build into _build/default/lib/dyntrace, without rebar3 (V=1: show the co
 	@$(MAKE) -C c_src
 	@$(MAKE) -C viewer
 	@tools/build $(LIB)
+
+# `dyntrace load` takes this build into containers with musl, such as those of Alpine's images. Of this system's headers
+# it sees those of USDT alone, which are the same for every C library.
+MUSL := $(CURDIR)/_build/musl
+MUSL_BUILD := $(CURDIR)/priv/builds/musl
+musl: SDT = $(shell printf '\043include <sys/sdt.h>\n' | $(CC) -E -x c - | sed -n 's/^. 1 "\(.*sys\)\/sdt.h".*/\1/p')
+musl: deps-musl ## build the library for nodes with musl, without LTTng
+	@mkdir -p $(MUSL)/include/sys
+	@ln -sf $(SDT)/sdt.h $(SDT)/sdt-config.h $(MUSL)/include/sys
+	@$(MAKE) -C c_src CC=musl-gcc LTTNG=no OBJ=$(MUSL)/obj PRIV=$(MUSL_BUILD) CPPFLAGS='-isystem $(MUSL)/include'
 
 demo: deps-demo all ## trace a small live system, print its events as a story (VERBOSE=1: every event), make pictures
 	@mkdir -p $(DEMO)
@@ -202,13 +213,16 @@ docs: all ## generate docs/PROBES.md, docs/findings.md and SystemTap's tapset
 PREFIX ?= /usr/local
 SHIPPED := $(DESTDIR)$(PREFIX)/lib/dyntrace
 PACKAGE  = $(shell cd priv && find python -name '*.py' -o -name '*.bt')
+# The library for `dyntrace load`, as far as it is built.
+LOADED   = $(shell cd priv && find . -path './dyntrace*.so' -o -path './builds/*.so')
 install: ## install the command `dyntrace` with its scripts, plugin, manual and completion (PREFIX=/usr/local DESTDIR=)
-	rm -rf $(SHIPPED)/python
-	install -d $(SHIPPED)/bpftrace $(SHIPPED)/babeltrace2
+	rm -rf $(SHIPPED)/python $(SHIPPED)/ebin $(SHIPPED)/builds
+	install -d $(SHIPPED)/bpftrace $(SHIPPED)/babeltrace2 $(SHIPPED)/ebin
 	install -D priv/bin/dyntrace $(DESTDIR)$(PREFIX)/bin/dyntrace
 	install -m 644 priv/bpftrace/*.bt $(SHIPPED)/bpftrace
 	install -m 644 priv/babeltrace2/* $(SHIPPED)/babeltrace2
-	for file in $(PACKAGE); do install -D -m 644 priv/$$file $(SHIPPED)/$$file || exit 1; done
+	for file in $(PACKAGE) $(LOADED); do install -D -m 644 priv/$$file $(SHIPPED)/$$file || exit 1; done
+	for file in $(wildcard $(LIB)/ebin/*); do install -m 644 $$file $(SHIPPED)/ebin || exit 1; done
 	install -D -m 644 priv/share/dyntrace.1 $(DESTDIR)$(PREFIX)/share/man/man1/dyntrace.1
 	install -D -m 644 priv/share/dyntrace.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dyntrace
 
@@ -231,18 +245,18 @@ lint: deps-lint deps-page all check-page ## lines, includes, clang-format, clang
 
 deps: ## install the packages that any target needs
 	tools/deps $(sort $(CHECK_NEEDS) $(BENCH_NEEDS) $(VM_NEEDS) $(MATRIX_NEEDS) $(ARM64_NEEDS) $(SYSTEMS_NEEDS) \
-	  $(LINT_NEEDS))
+	  $(LINT_NEEDS) $(MUSL_NEEDS))
 
-deps-page deps-arm64 deps-demo deps-check deps-fast deps-release deps-bench deps-matrix deps-vm deps-systems \
+deps-musl deps-page deps-arm64 deps-demo deps-check deps-fast deps-release deps-bench deps-matrix deps-vm deps-systems \
 deps-lint: deps-%:
 	@tools/deps $($(shell echo $* | tr a-z A-Z)_NEEDS)
 
 clean: ## remove all build results
 	$(MAKE) -C c_src clean
 	$(MAKE) -C viewer clean
-	rm -rf priv/beam _build
+	rm -rf priv/beam priv/builds _build
 
-.PHONY: help all demo page check-page screenshot check $(addprefix check-,$(LANES)) check-arm64 check-busy \
+.PHONY: help all musl demo page check-page screenshot check $(addprefix check-,$(LANES)) check-arm64 check-busy \
          check-fast check-matrix check-release check-sanitize check-systems check-vm check-docs soak docs \
         install lint bench bench-built clean deps deps-arm64 deps-demo deps-page deps-check deps-fast deps-release \
         deps-vm deps-systems deps-lint deps-bench deps-matrix

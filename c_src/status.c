@@ -6,18 +6,24 @@
 
 struct dt_status dt_status = {.layout = DT_STATUS_LAYOUT};
 
-/* The section is not loaded, as those of USDT are not: the linker writes the address, and nothing
-   of the note has to be relocated. */
+/* Notes of the file. Their sections are not loaded, as those of USDT are not: the linker writes an
+   address, and nothing of a note has to be relocated. */
 #ifdef __ELF__
 #define AS_TEXT_(value) #value
 #define AS_TEXT(value) AS_TEXT_(value)
-__asm__(".pushsection .note.dyntrace,\"\",%note\n"
-        ".balign 4\n"
-        ".4byte 9, 8, " AS_TEXT(DT_STATUS_NOTE) "\n"
-                                                ".asciz \"dyntrace\"\n"
-                                                ".balign 4\n"
-                                                ".8byte dt_status\n"
-                                                ".popsection\n");
+/* clang-format off */
+#define NOTE(section, type, description)                                                           \
+    __asm__(".pushsection " section ",\"\",%note\n"                                                \
+            ".balign 4\n"                                                                         \
+            ".4byte 9, 8, " AS_TEXT(type) "\n"                                                    \
+            ".asciz \"dyntrace\"\n"                                                               \
+            ".balign 4\n" description "\n"                                                        \
+            ".popsection\n")
+/* clang-format on */
+
+NOTE(".note.dyntrace", DT_STATUS_NOTE, ".8byte dt_status");
+NOTE(".note.dyntrace.nif", DT_NIF_NOTE,
+     ".4byte " AS_TEXT(ERL_NIF_MAJOR_VERSION) ", " AS_TEXT(ERL_NIF_MINOR_VERSION));
 #endif
 
 /* The beginning of a UTF-8 text, in `most` bytes. */

@@ -15,8 +15,10 @@
 
 #include "sources/nif.h"
 
-/* A macro: the assembler reads it. */
+/* Macros: the assembler reads them. The second is the type of another note, in section
+   .note.dyntrace.nif: the major and the minor version of erl_nif that the library requires. */
 #define DT_STATUS_NOTE 1
+#define DT_NIF_NOTE 2
 
 enum { DT_STATUS_LAYOUT = 1, DT_STATUS_SIZE = 4096 };
 

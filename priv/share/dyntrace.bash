@@ -5,7 +5,7 @@ _dyntrace()
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} words
 
     if [ "$COMP_CWORD" = 1 ]; then
-        words='nodes profile record relay report request run snapshot top view --help --version'
+        words='load nodes profile record relay report request run snapshot top unload view --help --version'
         mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
         return
     fi
@@ -28,7 +28,7 @@ _dyntrace()
         nodes) words='--json' ;;
         top) words='--seconds --sort --rows --exact' ;;
         profile) words='--seconds --hz --process --output' ;;
-        report) words='--seconds --events --functions --output --keep' ;;
+        report) words='--seconds --events --functions --output --load --keep' ;;
         request) words='--next --seconds' ;;
         record) words='--seconds --snapshot --events --functions --to --output --quiet' ;;
         relay) words='--output --listen --port' ;;

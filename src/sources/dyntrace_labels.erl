@@ -161,5 +161,5 @@ decoded(Text) ->
 string(Text) ->
     case io_lib:printable_latin1_list(Text) of
         true -> Text;
-        false -> <<_/binary>> = unicode:characters_to_binary(Text)
+        false -> iolist_to_binary(unicode:characters_to_binary(Text))
     end.

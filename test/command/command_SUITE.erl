@@ -877,7 +877,7 @@ failures(Config) ->
              {5, "", ["record", "nobody_has_this_name"],
               "there is no Erlang VM nobody_has_this_name\n  next: `dyntrace nodes"},
              {5, "", ["report", test_node:os_pid(Plain)],
-              "has not loaded dyntrace's library\n  next: in the node, type `application:ensure_all_started"}]]),
+              "has not loaded dyntrace's library\n  next: `dyntrace load .*`; or in the node"}]]),
     test_node:stop(Plain),
     Alone = filename:join(Folder, "alone"),
     copy_alone(Alone),

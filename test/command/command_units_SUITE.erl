@@ -9,7 +9,8 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [elf, container, files, bpftrace, request, examined, profile, program, sinks, all_files_run, event_groups].
+    [elf, container, files, bpftrace, request, examined, profile, program, sinks, terms, reach, places,
+     all_files_run, event_groups].
 
 %% Those of libraries that somebody made who means ill.
 elf(_) ->
@@ -36,6 +37,15 @@ profile(_) ->
 
 program(_) ->
     passes("test_program").
+
+terms(_) ->
+    passes("test_terms").
+
+reach(_) ->
+    passes("test_reach").
+
+places(_) ->
+    passes("test_places").
 
 sinks(_) ->
     passes("test_sinks").

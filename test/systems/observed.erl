@@ -3,8 +3,8 @@
 %% A system is one of `packaged'.
 -module(observed).
 
--export([start_daemon/0, stop_daemon/1, start/1, recorded/3, report/2, beside/3, during/3, serious/1, check/2,
-         check_others/2]).
+-export([start_daemon/0, stop_daemon/1, start/1, loaded_by_host/1, recorded/3, report/2, beside/3, during/3, serious/1,
+         check/2, check_others/2]).
 
 -include_lib("stdlib/include/assert.hrl").
 
@@ -37,6 +37,18 @@ start(Module) ->
     File = filename:rootname(code:which(fault)),
     "{module, fault}" = packaged:eval(System, "code:load_abs(\"" ++ File ++ "\")."),
     System.
+
+%% A system that nobody has prepared: one command loads the library, records, and leaves nothing.
+loaded_by_host(System) ->
+    "{non_existing, false}" = told(System),
+    {0, Output} = test_command:run(["report", packaged:os_pid(System), "--load", "--seconds", "3", "-o", "-"]),
+    ?assertMatch({match, _}, re:run(Output, "^Processes by run time", [multiline])),
+    "{non_existing, false}" = told(System),
+    ok.
+
+told(System) ->
+    packaged:eval(System, "{code:which(dyntrace_app), "
+                          "lists:keymember(dyntrace, 1, application:loaded_applications())}.").
 
 %% Records while Fun runs, into the folder; returns what Fun returns. It runs when the trace flags are set.
 recorded(System, Folder, Fun) ->

@@ -14,7 +14,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [counts, names, loaded_at_start, healthy_among_recorders].
+    [counts, names, loaded_at_start, loaded_by_host, healthy_among_recorders].
 
 init_per_suite(Config) ->
     _ = test_require:tool(packaged_rabbitmq:missing(), Config),
@@ -26,7 +26,7 @@ end_per_suite(Config) ->
     observed:stop_daemon(?config(daemon, Config)).
 
 %% A load that nothing is wrong with, but where messages are counted.
-init_per_testcase(Case, Config) when Case =:= counts; Case =:= loaded_at_start ->
+init_per_testcase(Case, Config) when Case =:= counts; Case =:= loaded_at_start; Case =:= loaded_by_host ->
     Config;
 init_per_testcase(_, Config) ->
     #{daily := Daily} = packaged_rabbitmq:service(),
@@ -84,6 +84,13 @@ loaded_at_start(_) ->
                                                                     "    NotYet -> NotYet "
                                                                     "end.")
                              end)
+    after packaged:stop(System)
+    end.
+
+%% By `dyntrace report --load', while it runs.
+loaded_by_host(_) ->
+    System = packaged:start(packaged_rabbitmq, []),
+    try observed:loaded_by_host(System)
     after packaged:stop(System)
     end.
 

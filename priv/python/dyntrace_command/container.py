@@ -20,10 +20,14 @@ What such users may try, and what prevents it:
   told.
 - **A map of code that is none.** The node's user writes it. `perf_map` reads a bounded file, skips lines that can't be
   true, and takes from it only names, which are cleaned, of addresses that no file has.
+- **A file that only root may read, in the place of the node's cookie.** `read_as_user` reads what the node's user may
+  read.
 - **An epmd that is none.** The node chooses the port, so anything may answer. Reading ends after a second, or 1 MB.
 - **Names that change the terminal or a bpftrace program.** Texts are decoded with replacements and shown by `clean`;
   versions must have a known form. A tracer never gets such a path: it gets that of a descriptor, or one of harmless
   characters.
+
+What root writes below such a root, and removes there, is in `places`.
 
 Errors are OSError (PermissionError: only its user and root may read it) and ValueError.
 """
@@ -40,7 +44,7 @@ import subprocess
 import time
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from dyntrace_command.elf import read_semaphores, read_status_address
+from dyntrace_command.elf import read_machine, read_semaphores, read_status_address
 from dyntrace_command.files import MB, check_regular, closing, read_regular
 from dyntrace_command.process import Process
 
@@ -135,6 +139,13 @@ class Container:
                 return asked.stdout.strip()
         return self.environment().get("HOSTNAME", "?")
 
+    def registered(self) -> Dict[int, str]:
+        """Returns {TCP port: name} of the epmd in its network; empty if that may not be entered."""
+        number = self.environment().get("ERL_EPMD_PORT", "4369")
+        with contextlib.suppress(OSError), self.process.network():
+            return epmd_names(int(number), self.process.namespace("net"))
+        return {}
+
     # Its files
 
     def paths(self, path: str) -> List[str]:
@@ -177,6 +188,23 @@ class Container:
     def read_text(self, path: str) -> str:
         """Returns the text of a file of a few lines."""
         return self.read_file(path, MB).decode("utf-8", "replace")
+
+    def read_as_user(self, path: str) -> str:
+        """Returns the text of a file of a few lines if the user of the process may read it."""
+        with closing(self.open(path)) as descriptor:
+            status, own = os.fstat(descriptor), os.stat(self.dir)
+            allowed = (stat.S_IRUSR if status.st_uid == own.st_uid else
+                       stat.S_IRGRP if status.st_gid == own.st_gid else stat.S_IROTH)
+            if not status.st_mode & allowed:
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+            check_regular(descriptor, MB)
+            return read_regular(f"/proc/self/fd/{descriptor}", MB).decode("utf-8", "replace")
+
+    def machine(self) -> int:
+        """Returns the machine of its program, as the program's header says; 0 if it is not of 64 bits."""
+        # The kernel runs regular files only.
+        with open(f"{self.dir}/exe", "rb") as file:
+            return read_machine(file.read(64))
 
     def list_folder(self, path: str) -> List[str]:
         """Returns the names in a folder, FOLDER_MOST of them at most."""
@@ -278,8 +306,9 @@ def enter(folders: List[int], name: str) -> Optional[str]:
 
 
 @functools.lru_cache(maxsize=None)
-def epmd_names(port: int) -> Dict[int, str]:
-    """Returns {TCP port: name} of the nodes that are registered with this host's epmd; empty if it does not answer."""
+def epmd_names(port: int, _network: Optional[str] = None) -> Dict[int, str]:
+    """Returns {TCP port: name} of the nodes that are registered with the epmd of the network in which this command is
+    now, which has this name where it is another one than the host's; empty if epmd does not answer."""
     answer, deadline = b"", time.monotonic() + 1
     with contextlib.suppress(OSError, OverflowError), \
             socket.create_connection(("127.0.0.1", port), timeout=1) as epmd:

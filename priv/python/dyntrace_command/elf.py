@@ -1,10 +1,10 @@
-"""Notes of a shared library: the addresses of its probes' semaphores, and of its status.
+"""Notes of a shared library: the addresses of its probes' semaphores, and of its status; for what it was built.
 
 The bytes come from a container, so they may be anything. Every number in them is an offset or a size that may lead
 nowhere: reading fails then, and does not take long. No note is believed but for what it says of its own library.
 """
 import struct
-from typing import Dict, Iterator, Optional, Tuple
+from typing import Dict, Iterator, NamedTuple, Optional, Tuple
 
 # The library has some two thousand.
 NOTES_MOST = 1 << 16
@@ -14,6 +14,14 @@ SECTIONS_AT, SECTION_NUMBERS_AT = 0x28, 0x3a
 
 # Sizes of name and description, type, the name padded.
 STATUS_NOTE = struct.pack("<III12s", 9, 8, 1, b"dyntrace")
+NIF_NOTE = struct.pack("<III12s", 9, 8, 2, b"dyntrace")
+
+
+class Target(NamedTuple):
+    """For what a library was built: the machine, the C library, and the least version of erl_nif."""
+    machine: int
+    libc: str
+    nif: Tuple[int, int]
 
 
 def read_semaphores(elf: bytes) -> Dict[int, str]:
@@ -36,6 +44,25 @@ def read_status_address(elf: bytes) -> Optional[int]:
             raise ValueError("the library has another kind of status")
         address, = struct.unpack_from("<Q", elf, offset + len(STATUS_NOTE))
         return int(address)
+    except (IndexError, OverflowError, struct.error) as error:
+        raise ValueError(str(error)) from None
+
+
+def read_machine(elf: bytes) -> int:
+    """Returns the number of the machine, e_machine; 0 if it is not of 64 bits."""
+    return int(struct.unpack_from("<H", elf, 0x12)[0]) if elf[:5] == b"\x7fELF\x02" and len(elf) >= 0x14 else 0
+
+
+def read_target(elf: bytes) -> Target:
+    """Returns for what a library of this project was built; raises ValueError and nothing else."""
+    try:
+        offset, length = find_section(elf, b".dynstr\0")
+        libc = "glibc" if b"\0libc.so.6\0" in elf[offset:offset + length] else "musl"
+        offset, length = find_section(elf, b".note.dyntrace.nif\0")
+        if length == 0 or elf[offset:offset + len(NIF_NOTE)] != NIF_NOTE:
+            raise ValueError("the library does not say for which VM it was built")
+        major, minor = struct.unpack_from("<II", elf, offset + len(NIF_NOTE))
+        return Target(read_machine(elf), libc, (major, minor))
     except (IndexError, OverflowError, struct.error) as error:
         raise ValueError(str(error)) from None
 

@@ -38,8 +38,8 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "same_name": (NO_NODE, "several nodes are called {node}: {nodes}", "name one by its number: `dyntrace {command} "
                   "{first}`"),
     "no_library": (NO_NODE, "process {pid} ({name}) has not loaded dyntrace's library",
-                   "in the node, type `application:ensure_all_started(dyntrace).`; if that is an error, add the "
-                   "dependency dyntrace and restart the node"),
+                   "`dyntrace load {pid}`; or in the node, type `application:ensure_all_started(dyntrace).`, and if "
+                   "that is an error, add the dependency dyntrace and restart the node"),
     "not_alone": (FAILED, "bpftrace can't trace process {pid} ({name}) alone: other nodes share its library, and {why}",
                   "use LTTng, which traces one node: `dyntrace record {pid}`, `dyntrace report {pid}`"),
     "stopped": (NO_NODE, "process {pid} ({name}) is stopped, by a signal or a debugger: it traces nothing",
@@ -95,6 +95,48 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "not_yours": (NOT_ALLOWED, "the folder {folder} belongs to {owner}, who could read the recording",
                   "name a folder that does not exist yet: `-o FOLDER`"),
     "not_writable": (FAILED, "{folder} can't be written: {why}", "write elsewhere: `-o FILE`"),
+    # Loading the library into a node that nobody has prepared
+    "load_no_distribution": (NO_NODE, "process {pid} ({name}) has no distribution (-sname, -name), so nobody can ask "
+                             "it to load anything", "add the dependency dyntrace and restart the node"),
+    "load_tls": (NO_NODE, "process {pid} ({name}) has distribution by TLS (-proto_dist {protocol}), and this "
+                 "command does not use its certificates", "load the library by hand, docs/load.md"),
+    "load_protocol": (NO_NODE, "process {pid} ({name}) has distribution by {protocol}, and this command speaks "
+                      "inet_tcp and inet6_tcp", "load the library by hand, docs/load.md"),
+    "load_no_port": (NO_NODE, "the port of the distribution of process {pid} ({name}) is unknown: no epmd has it, nor "
+                     "do -erl_epmd_port, inet_dist_listen_min or ERL_DIST_PORT tell it",
+                     "start epmd; then type in the node `erl_epmd:register_node(NAME, PORT).`"),
+    "load_no_cookie": (NO_NODE, "no cookie of process {pid} ({name}) is in its arguments, its environment, its release "
+                       "or the home folder of {owner}", "write it to the file .erlang.cookie there, with mode 600"),
+    "load_wrong_cookie": (NOT_ALLOWED, "process {pid} ({name}) has another cookie than its arguments, its environment, "
+                          "its release and the home folder of {owner} tell",
+                          "write it to the file .erlang.cookie there, with mode 600"),
+    "load_old_otp": (NO_NODE, "process {pid} ({name}) runs OTP {otp}; dyntrace requires {oldest} or later",
+                     "update the node's OTP"),
+    "load_old_node": (NO_NODE, "process {pid} ({name}) has the distribution protocol of an OTP before 23",
+                      "update the node's OTP"),
+    "load_old_nif": (NO_NODE, "the VM of process {pid} ({name}) has version {version} of erl_nif; this host's build "
+                     "requires {needed}", "build dyntrace with an OTP that is not later than the node's"),
+    "load_no_build": (MISSING, "process {pid} ({name}) requires a build for {wanted}; this host has: {found}",
+                      "make one, docs/load.md"),
+    "load_not_built": (MISSING, "no build of the library is beside this command, in {places}",
+                       "`make`, then `make install`"),
+    "load_no_place": (NO_NODE, "no folder of process {pid} ({name}) can have the library: {reasons}",
+                      "mount a file system there that can be written and is not noexec"),
+    "load_twice": (NO_NODE, "`dyntrace load` has loaded the library into process {pid} ({name}) already",
+                   "`dyntrace report {pid}`, or `dyntrace unload {pid}`"),
+    "load_prepared": (NO_NODE, "process {pid} ({name}) has dyntrace on its own code path",
+                      "in the node, type `application:ensure_all_started(dyntrace).`"),
+    "load_none": (NO_NODE, "process {pid} ({name}) has no dyntrace", "`dyntrace load {pid}`"),
+    "load_not_ours": (NO_NODE, "the dyntrace of process {pid} ({name}) does not come from `dyntrace load` on this host",
+                      "in the node, type `application:stop(dyntrace).`"),
+    "load_busy": (FAILED, "another `dyntrace load` or `unload` is connected to process {pid} ({name})",
+                  "try again when it has ended"),
+    "load_not_allowed": (NOT_ALLOWED, "process {pid} ({name}) lets in only some nodes (`net_kernel:allow/1`)",
+                         "load the library by hand, docs/load.md"),
+    "load_refused": (FAILED, "process {pid} ({name}) refuses the connection: {why}", "look at the node's log"),
+    "load_failed": (FAILED, "process {pid} ({name}) can't load the library: {why}",
+                    "nothing of it remains there; docs/load.md has the usual causes"),
+    "load_no_answer": (FAILED, "process {pid} ({name}) does not answer: {why}", "look at the node's log"),
     # Several hosts
     "open_folder": (FAILED, "{folder} is open to others (mode {mode}): they could read the recordings",
                     "name another folder, or close it: `chmod 700 {folder}`"),
@@ -130,7 +172,8 @@ class Failure(Exception):
         values.setdefault("user", user_name(os.geteuid()))
         values.setdefault("command", " ".join(sys.argv[1:]))
         self.status, cause, step = FAILURES[key]
-        self.text = f"dyntrace: {cause.format(**values)}\n  next: {step.format(**values)}"
+        self.cause = cause.format(**values)
+        self.text = f"dyntrace: {self.cause}\n  next: {step.format(**values)}"
 
 
 def user_name(uid: int) -> str:

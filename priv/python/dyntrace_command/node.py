@@ -9,9 +9,10 @@ import socket
 import sys
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
-from dyntrace_command.container import Container, Mapping, epmd_names, lttng_consumers
+from dyntrace_command.container import Container, Mapping, lttng_consumers
 from dyntrace_command.failures import Failure, user_name
 from dyntrace_command.functions import Function
+from dyntrace_command.places import FOLDER
 from dyntrace_command.process import Process, processes
 from dyntrace_command.status import Status
 from dyntrace_command.terminal import clean
@@ -102,7 +103,8 @@ class Node:
     def find_library(self) -> Tuple[Optional[str], bool]:
         """Returns one of files(); (None, False) if none is mapped."""
         # After an upgrade two files are mapped: the one that is still there is the one to attach to.
-        found = self.files(LIBRARY)
+        # What `dyntrace unload` has removed stays mapped until the node ends.
+        found = [(path, replaced) for path, replaced in self.files(LIBRARY) if not replaced or not FOLDER.search(path)]
         whole = [(path, replaced) for path, replaced in found if not replaced]
         return (whole or found)[-1] if found else (None, False)
 
@@ -173,10 +175,8 @@ class Node:
     def name_of_epmd(self) -> Optional[str]:
         """Returns the name of a node that has started its distribution later: epmd has it by the port that it listens
         on."""
-        if not self.process.shares("net"):
-            return None
-        ports = list(self.process.listens())
-        names = epmd_names(int(self.inside.environment().get("ERL_EPMD_PORT", "4369"))) if ports else {}
+        ports = [one.port for one in self.process.listens()]
+        names = self.inside.registered() if ports else {}
         found = [names[port] for port in ports if port in names]
         return clean(f"{found[0]}@{self.host(False)}") if found else None
 
@@ -278,15 +278,20 @@ def nodes() -> List[Node]:
 
 def pick(name: Optional[str]) -> Node:
     """Returns the one node that is meant; raises Failure if there is none or several, or tracers can't attach to it."""
-    found = nodes()
     if name is not None:
-        return with_library(one_of([node for node in found if node.is_named(name)], name))
+        return with_library(find_node(name))
+    found = nodes()
     having = [node for node in found if node.library]
     if having:
         return one_of(having, None)
     if not found:
         raise Failure("no_vm")
     return with_library(found[0])
+
+
+def find_node(name: str) -> Node:
+    """Returns the node of that name, prepared or not."""
+    return one_of([node for node in nodes() if node.is_named(name)], name)
 
 
 def one_of(found: List[Node], name: Optional[str]) -> Node:

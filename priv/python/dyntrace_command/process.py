@@ -3,8 +3,21 @@
 A process can't forge these values. Those that it chooses, such as its arguments, are read in `container`.
 """
 import contextlib
+import ctypes
 import os
-from typing import Iterator, List, Optional, Tuple
+import socket
+import struct
+from typing import Iterator, List, NamedTuple, Optional, Tuple
+
+# Of setns(2).
+CLONE_NEWNET = 0x40000000
+
+
+class Listener(NamedTuple):
+    """A TCP socket that listens: its port, the inode that processes know it by, its address."""
+    port: int
+    inode: str
+    address: str
 
 
 class Process:
@@ -50,15 +63,29 @@ class Process:
         """Returns whether it has this command's namespace, or the namespace may not be read."""
         return self.namespace(kind) in (None, namespace("/proc/self", kind))
 
-    def listens(self) -> Iterator[int]:
-        """Yields the TCP ports that it listens on."""
+    def listens(self) -> Iterator[Listener]:
+        """Yields the TCP sockets that it listens on."""
         sockets = set()
         with contextlib.suppress(OSError):
             for descriptor in os.listdir(f"{self.dir}/fd"):
                 with contextlib.suppress(OSError):
                     sockets.add(os.readlink(f"{self.dir}/fd/{descriptor}"))
         with contextlib.suppress(OSError):
-            yield from (port for port, inode in listening(self.dir) if f"socket:[{inode}]" in sockets)
+            yield from (one for one in listening(self.dir) if f"socket:[{one.inode}]" in sockets)
+
+    @contextlib.contextmanager
+    def network(self) -> Iterator[None]:
+        """Lets this command be in the network of the process meanwhile: sockets that are made then stay there. Only
+        root may enter another one."""
+        if self.shares("net"):
+            yield
+            return
+        with open("/proc/self/ns/net", "rb") as own, open(f"{self.dir}/ns/net", "rb") as other:
+            enter_network(other.fileno())
+            try:
+                yield
+            finally:
+                enter_network(own.fileno())
 
 
 def processes() -> Iterator[Process]:
@@ -74,12 +101,29 @@ def namespace(folder: str, kind: str) -> Optional[str]:
     return None
 
 
-def listening(folder: str = "/proc/self") -> List[Tuple[int, str]]:
-    """Returns [(TCP port, inode of the socket that listens)] in the network of the process of this folder of /proc."""
+def enter_network(descriptor: int) -> None:
+    """Enters a network; raises OSError if that is not allowed."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(descriptor, CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def listening(folder: str = "/proc/self") -> List[Listener]:
+    """Returns the sockets that listen in the network of the process of this folder of /proc."""
     found = []
     for table in ("tcp", "tcp6"):
         # A host without IPv6 has one.
         with contextlib.suppress(FileNotFoundError), open(f"{folder}/net/{table}", encoding="ascii") as file:
             rows = [line.split() for line in file.read().splitlines()[1:]]
-            found += [(int(row[1].rsplit(":", 1)[1], 16), row[9]) for row in rows if row[3] == "0A"]
+            for row in rows:
+                if row[3] == "0A":
+                    address, port = row[1].rsplit(":", 1)
+                    found.append(Listener(int(port, 16), row[9], ip_address(address)))
     return found
+
+
+def ip_address(digits: str) -> str:
+    """Returns the address that the kernel writes as words in the machine's byte order."""
+    words = bytes.fromhex(digits)
+    packed = b"".join(struct.pack("!I", word) for word in struct.unpack(f"={len(words) // 4}I", words))
+    return socket.inet_ntop(socket.AF_INET if len(packed) == 4 else socket.AF_INET6, packed)

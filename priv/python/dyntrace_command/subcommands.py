@@ -55,6 +55,7 @@ def for_seconds(default: Optional[float], what: str) -> Argument:
 NODE_HELP = "a node's name, the part before @, or its process number; not needed if only one node of the host has " \
     "dyntrace"
 NODE = argument("node", nargs="?", metavar="NODE", help=NODE_HELP)
+UNPREPARED = argument("node", metavar="NODE", help="a node's name, the part before @, or its process number")
 EVENTS = argument("--events", type=arguments.event_groups, default=[], metavar="GROUP,...",
                   help=f"record only these: {', '.join(EVENT_GROUPS)}; all, the default, leaves out "
                   f"{' and '.join(ON_REQUEST)}")
@@ -78,8 +79,12 @@ SUBCOMMANDS = {
         EVENTS, FUNCTIONS,
         argument("-o", "--output", type=arguments.sink_file, metavar="FILE", help="the page, or another kind of "
                  "picture by the extension; - is the report on the terminal (default: NODE-TIME.html)"),
+        argument("--load", action="store_true", help="load the library into the node before, and unload it after"),
         argument("--keep", metavar="FOLDER", help="keep the recording there")],
         "report.report"),
+    "load": Subcommand("load the library into a node that nobody has prepared, while it runs", [UNPREPARED],
+                       "load.load"),
+    "unload": Subcommand("leave a node as it was before `dyntrace load`", [UNPREPARED], "load.unload"),
     "run": Subcommand("run a shipped bpftrace script on a node; without a script, list them", [
         argument("script", nargs="?", metavar="SCRIPT", help="the script's name, or the path of a file, which has a /; "
                  "the arguments after -- are the script's"),
@@ -181,6 +186,8 @@ def parsed(words: Sequence[str]) -> argparse.Namespace:
             whole.error(f"view: {mistake}")
     if options.command == "top" and options.sort not in (None, *(COUNTED if options.exact else SAMPLED)):
         whole.error(f"top: --sort {options.sort} is a column {'without' if options.exact else 'of'} --exact")
+    if options.command == "report" and options.load and options.node is None:
+        whole.error("report: --load needs NODE")
     if options.command == "snapshot" and options.hosts and options.output == "-":
         whole.error("snapshot: -o - is for this host alone")
     if options.command == "request":

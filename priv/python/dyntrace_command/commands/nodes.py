@@ -2,9 +2,10 @@
 import argparse
 import collections
 import json
-from typing import DefaultDict, List, Optional, Tuple
+from typing import DefaultDict, Dict, List, Optional, Tuple
 
 from dyntrace_command.failures import Failure
+from dyntrace_command.loading import obstacle
 from dyntrace_command.node import Node, is_guessed, nodes
 from dyntrace_command.terminal import plural, print_table
 
@@ -14,8 +15,9 @@ TITLES = ("PID", "USER", "CONTAINER", "NODE", "OTP", "DYNTRACE", "CONSUMERS")
 def show_nodes(options: argparse.Namespace) -> None:
     """Prints a row per node; ? is a value that can't be known, with the reason below."""
     found = nodes()
+    obstacles = {node.pid: obstacle(node) for node in found if is_bare(node)}
     if options.json:
-        print(json.dumps([node.as_json() for node in found], indent=2))
+        print(json.dumps([{**node.as_json(), "load": load_as_json(node, obstacles)} for node in found], indent=2))
         return
     if not found:
         raise Failure("no_vm")
@@ -29,6 +31,24 @@ def show_nodes(options: argparse.Namespace) -> None:
     for node in found:
         for withheld in node.status.withheld():
             print(f"{node.show()} can't trace {withheld}")
+    able = [str(pid) for pid, why in obstacles.items() if why is None]
+    if able:
+        print(f"`dyntrace load` can load it into {', '.join(able)}")
+    for why in filter(None, obstacles.values()):
+        print(f"`dyntrace load` can't: {why}")
+
+
+def is_bare(node: Node) -> bool:
+    """Returns whether it has no library; false if that is not known."""
+    return node.library is None and "library" not in node.unknown
+
+
+def load_as_json(node: Node, obstacles: Dict[int, Optional[str]]) -> Optional[Dict[str, object]]:
+    """Returns whether the library could be loaded into it, and if not, why; None if it has it, or that is not known."""
+    if node.pid not in obstacles:
+        return None
+    why = obstacles[node.pid]
+    return {"possible": why is None, "why": why}
 
 
 def row(node: Node) -> Tuple[str, ...]:

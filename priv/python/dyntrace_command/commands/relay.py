@@ -96,7 +96,7 @@ class Relay:
 def listens(ports: Set[int]) -> bool:
     """Returns whether some process listens on all of them; true if that can't be known."""
     with contextlib.suppress(OSError):
-        return ports <= {port for port, _ in listening()}
+        return ports <= {one.port for one in listening()}
     return True
 
 

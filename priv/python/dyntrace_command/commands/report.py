@@ -8,7 +8,8 @@ from typing import Iterator
 from dyntrace_command.children import temporary_folder
 from dyntrace_command.failures import Failure
 from dyntrace_command.files import checked_output, new_file, new_folder
-from dyntrace_command.node import Node, check_traced, pick
+from dyntrace_command.loading import loaded
+from dyntrace_command.node import Node, check_traced
 from dyntrace_command.pictures import draw, findings, require_viewer
 from dyntrace_command.recording import file_stem, record_nodes
 from dyntrace_command.session import Wanted
@@ -17,11 +18,11 @@ from dyntrace_command.terminal import say
 
 def report(options: argparse.Namespace) -> None:
     """Makes a page, unless another kind of picture is named."""
-    node = pick(options.node)
-    check_traced(node, options.functions)
     # What is missing for the picture, or wrong with its place, is found before the recording.
     require_viewer("RECORDING")
-    with output_of(options, node) as output, temporary_folder() as temporary:
+    with loaded(options.node, options.load) as node, output_of(options, node) as output, \
+            temporary_folder() as temporary:
+        check_traced(node, options.functions)
         folder = new_folder(options.keep or os.path.join(temporary, "recording"))
         if folder == output:
             os.rmdir(folder)

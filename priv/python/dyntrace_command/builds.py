@@ -1,0 +1,80 @@
+"""The builds of the library that this host has, and the one that a node needs."""
+import contextlib
+import functools
+import glob
+import os
+import re
+from typing import Dict, List, NamedTuple
+
+from dyntrace_command import VERSION
+from dyntrace_command.container import LIBRARY_MOST
+from dyntrace_command.elf import Target, read_target
+from dyntrace_command.failures import Failure
+from dyntrace_command.files import read_regular
+from dyntrace_command.node import LIBRARY, Node
+from dyntrace_command.tools import OWN, own_data
+
+MACHINES = {62: "x86-64", 183: "arm64"}
+LIBCS = {"glibc": r"libc[.-](so\.6|2\..*\.so)", "musl": r"ld-musl-.*|libc\.musl-.*"}
+
+
+class Build(NamedTuple):
+    """A build: what it is for, its folder, its modules and the other files of its application."""
+    target: Target
+    folder: str
+    ebin: str
+
+    def files(self) -> Dict[str, str]:
+        """Returns {path in the application's folder: file}."""
+        found = sorted(glob.glob(glob.escape(self.ebin) + "/*.beam")) + [f"{self.ebin}/dyntrace.app"]
+        libraries = sorted(glob.glob(glob.escape(self.folder) + "/dyntrace*.so"))
+        return {**{f"dyntrace-{VERSION}/ebin/{os.path.basename(path)}": path for path in found},
+                **{f"dyntrace-{VERSION}/priv/{os.path.basename(path)}": path for path in libraries}}
+
+    def modules(self) -> List[str]:
+        """Returns the names of its modules."""
+        return [os.path.basename(path)[:-len(".beam")] for path in self.files().values() if path.endswith(".beam")]
+
+
+def ebin() -> str:
+    """Returns the folder of the modules: as installed, as rebar3 and Mix have it, as `make` does."""
+    for folder in (own_data("ebin"), os.path.join(os.path.dirname(OWN), "ebin"),
+                   os.path.join(os.path.dirname(OWN), "_build", "default", "lib", "dyntrace", "ebin")):
+        if os.path.isfile(os.path.join(folder, "dyntrace.app")):
+            return folder
+    raise Failure("load_not_built", places=OWN)
+
+
+@functools.lru_cache(maxsize=None)
+def builds() -> List[Build]:
+    """Returns the builds of this host."""
+    found = []
+    for library in [own_data(LIBRARY), *sorted(glob.glob(glob.escape(own_data("builds")) + f"/*/{LIBRARY}"))]:
+        with contextlib.suppress(OSError, ValueError):
+            found.append(Build(read_target(read_regular(library, LIBRARY_MOST)), os.path.dirname(library), ebin()))
+    return found
+
+
+def libc_of(node: Node) -> str:
+    """Returns the C library that a node has in its memory."""
+    names = {os.path.basename(mapping.path) for mapping in node.mapped}
+    return next((libc for libc, pattern in LIBCS.items() if any(re.fullmatch(pattern, name) for name in names)), "?")
+
+
+def build_for(node: Node) -> Build:
+    """Returns a build that fits the node's machine and C library. Which version of erl_nif the VM has, only the node
+    can tell: the build for the oldest is the first."""
+    machine, libc = node.inside.machine(), libc_of(node)
+    all_builds = builds()
+    if not all_builds:
+        raise Failure("load_not_built", places=OWN)
+    fitting = [build for build in all_builds if (build.target.machine, build.target.libc) == (machine, libc)]
+    if not fitting:
+        raise Failure("load_no_build", pid=node.pid, name=node.node, wanted=described(machine, libc),
+                      found=", ".join(described(*build.target[:2]) for build in all_builds))
+    return min(fitting, key=lambda build: build.target.nif)
+
+
+def described(machine: int, libc: str) -> str:
+    """Returns a machine and a C library for people."""
+    return f"{libc} on {MACHINES.get(machine, f'machine {machine}')}"

@@ -1,0 +1,261 @@
+"""Takes the library into a node that nobody has prepared, and out of it again: what the node is asked, step by step.
+
+A node in embedded mode loads no module by its name. So all modules are loaded before the application starts, but for
+`dyntrace`: the application itself makes sure that this one is not OTP's.
+"""
+import contextlib
+import os
+import re
+import socket
+import time
+from typing import Iterator, List, NamedTuple, Optional
+
+from dyntrace_command import VERSION
+from dyntrace_command.builds import Build, build_for
+from dyntrace_command.children import Guard, Interrupted
+from dyntrace_command.distribution import Connection, Refused, shown
+from dyntrace_command.failures import Failure
+from dyntrace_command.node import Node, find_node, nodes, pick
+from dyntrace_command.places import FOLDER, PARENTS, Place, is_for, leftovers, new_name, why_not
+from dyntrace_command.reach import Way, check_lives, connect, no_answer, way_to
+from dyntrace_command.terminal import clean, plural, say
+from dyntrace_command.terms import Atom, Term, text
+from dyntrace_command.tools import own_program
+from dyntrace_command.tools import shown as shown_version
+
+OLDEST_OTP = 25
+# The module that the application's description does not name, since OTP may have one of this name.
+OURS = "dyntrace"
+# Seconds: to load all modules; to start or stop the application; to purge all modules. The VM asks each process for
+# each module that it purges: 8 s per module beside 1,000 busy processes.
+LOAD_S, START_S, PURGE_S = 20, 20, 5
+# Where the node keeps which module of OTP was replaced.
+REPLACED = (Atom("dyntrace"), Atom("replaced_module"))
+PERSISTENT = [REPLACED, *((Atom("dyntrace"), Atom(key)) for key in ("mapped", "text", "library"))]
+
+
+class Plan:
+    """What loading takes, as far as /proc tells. Raises Failure where it can't be done."""
+
+    def __init__(self, node: Node) -> None:
+        if "library" in node.unknown:
+            raise Failure("other_user", pid=node.pid, owner=node.user)
+        try:
+            if node.process.is_stopped():
+                raise Failure("stopped", pid=node.pid, name=node.node)
+            self.node = node
+            self.check_release()
+            self.build = build_for(node)
+            self.way = way_to(node)
+            self.parent = self.find_parent()
+        except PermissionError:
+            raise Failure("other_user", pid=node.pid, owner=node.user) from None
+        except (OSError, ValueError) as error:
+            raise no_answer(node, error) from None
+
+    def check_release(self) -> None:
+        """The VM's release, where it is known."""
+        found = re.match(r"\d+", self.node.otp or "")
+        if found and int(found.group()) < OLDEST_OTP:
+            raise Failure("load_old_otp", pid=self.node.pid, name=self.node.node, otp=self.node.otp, oldest=OLDEST_OTP)
+
+    def find_parent(self) -> str:
+        """Returns the folder below which the library goes."""
+        reasons = {parent: why_not(self.node.inside, parent) for parent in PARENTS}
+        for parent, reason in reasons.items():
+            if reason is None:
+                return parent
+        raise Failure("load_no_place", pid=self.node.pid, name=self.node.node,
+                      reasons="; ".join(f"{parent}: {reason}" for parent, reason in reasons.items()))
+
+
+def obstacle(node: Node) -> Optional[str]:
+    """Returns why the library can't be loaded, as far as that is known without asking the node; None if it can."""
+    try:
+        Plan(node)
+        return None
+    except Failure as failure:
+        return failure.cause
+
+
+@contextlib.contextmanager
+def asking(node: Node, way: Way) -> Iterator[Connection]:
+    """Yields a connection to the node. What goes wrong in it is a Failure."""
+    connection = connect(node, way)
+    try:
+        yield connection
+    except Refused as refused:
+        raise Failure(refused.key, pid=node.pid, name=node.node, why=refused.why) from None
+    except (OSError, EOFError, ValueError) as error:
+        raise no_answer(node, error) from None
+    finally:
+        connection.close()
+
+
+# -- Loading -----------------------------------------------------------------------------------------------------------
+
+def load(node: Node) -> str:
+    """Loads the library and starts the application. Returns its folder in the node's file system. Where a step fails,
+    or Ctrl-C comes, the node is as it was."""
+    plan = Plan(node)
+    with asking(node, plan.way) as connection:
+        check_node(node, plan.build, connection)
+        sweep(node)
+        place = Place(node.inside, plan.parent, new_name(node.process))
+        try:
+            # The folder is open now: it is this node's if the node still lives.
+            check_lives(node)
+            place.fill(plan.build.files(), os.geteuid() == node.process.uid())
+            start(connection, plan.build, f"{place.path}/dyntrace-{VERSION}")
+        except BaseException:
+            with contextlib.suppress(Refused, OSError, EOFError, ValueError):
+                stop(connection, f"{place.path}/dyntrace-{VERSION}/ebin", plan.build.modules())
+            place.remove()
+            raise
+        finally:
+            place.close()
+    return place.path
+
+
+def check_node(node: Node, build: Build, connection: Connection) -> None:
+    """Raises Failure if the node has dyntrace already, or can't have this build."""
+    version = text(connection.call("erlang", "system_info", Atom("nif_version")))
+    found = re.fullmatch(r"(\d+)\.(\d+)", version)
+    if not found or (int(found.group(1)), int(found.group(2))) < build.target.nif:
+        raise Failure("load_old_nif", pid=node.pid, name=node.node, version=clean(version),
+                      needed=shown_version(build.target.nif))
+    where = connection.call("code", "where_is_file", "dyntrace_app.beam")
+    if where != "non_existing" or connection.call("code", "is_loaded", Atom("dyntrace_app")) != "false":
+        key = "load_twice" if FOLDER.match(text(where)) else "load_prepared"
+        raise Failure(key, pid=node.pid, name=node.node)
+
+
+def start(connection: Connection, build: Build, folder: str) -> None:
+    """Loads all modules, then starts the application."""
+    before = connection.call("code", "is_loaded", Atom("dyntrace"))
+    expect(True, connection.call("code", "add_patha", f"{folder}/ebin"))
+    if before != "false":
+        connection.call("persistent_term", "put", REPLACED, before[1])
+    modules = [Atom(name) for name in build.modules() if name != OURS]
+    expect("ok", connection.call("code", "ensure_modules_loaded", modules, seconds=LOAD_S))
+    expect("ok", connection.call("dyntrace_module", "load", seconds=LOAD_S))
+    expect("loaded", connection.call("dyntrace", "library"))
+    expect("ok", connection.call("application", "ensure_all_started", Atom("dyntrace"), seconds=START_S))
+
+
+def expect(wanted: object, answer: Term) -> None:
+    """Raises Refused unless the answer, or the first part of it, is this atom."""
+    first = answer[0] if isinstance(answer, tuple) else answer
+    if first != ("true" if wanted is True else wanted):
+        raise Refused("load_failed", shown(answer))
+
+
+# -- Unloading ---------------------------------------------------------------------------------------------------------
+
+class Unloaded(NamedTuple):
+    """The folder that was removed, and the modules whose old code could not be purged in time."""
+    folder: str
+    not_purged: List[str]
+
+
+def unload(node: Node) -> Unloaded:
+    """Stops the application, removes its modules, its path and its files."""
+    if "library" in node.unknown:
+        raise Failure("other_user", pid=node.pid, owner=node.user)
+    with asking(node, way_to(node)) as connection:
+        where = connection.call("code", "which", Atom("dyntrace_app"))
+        if where == "non_existing":
+            sweep(node)
+            raise Failure("load_none", pid=node.pid, name=node.node)
+        found = FOLDER.fullmatch(text(where))
+        if not found or not is_for(found.group(2), node.process):
+            raise Failure("load_not_ours", pid=node.pid, name=node.node)
+        place = Place(node.inside, found.group(1), found.group(2))
+        try:
+            check_lives(node)
+            modules = connection.call("application", "get_key", Atom("dyntrace"), Atom("modules"))
+            others = [text(name) for name in modules[1]] if isinstance(modules, tuple) else []
+            not_purged = stop(connection, os.path.dirname(text(where)), [OURS, *others])
+            place.remove()
+        finally:
+            place.close()
+    return Unloaded(place.path, not_purged)
+
+
+def stop(connection: Connection, ebin: str, modules: List[str]) -> List[str]:
+    """Stops the application, then removes its modules and its path. Returns the modules whose old code is left."""
+    connection.call("application", "stop", Atom("dyntrace"), seconds=START_S)
+    connection.call("application", "unload", Atom("dyntrace"))
+    replaced = connection.call("persistent_term", "get", REPLACED, Atom("none"))
+    connection.call("code", "del_path", ebin)
+    # OTP's is the old code of this one.
+    connection.call("code", "purge", Atom(OURS), seconds=PURGE_S)
+    for name in modules:
+        connection.call("code", "delete", Atom(name))
+    not_purged = purge(connection, modules)
+    if isinstance(replaced, list) and replaced:
+        connection.call("code", "load_abs", re.sub(r"\.beam$", "", text(replaced)))
+    for key in PERSISTENT:
+        connection.call("persistent_term", "erase", key)
+    return not_purged
+
+
+def purge(connection: Connection, modules: List[str]) -> List[str]:
+    """Purges as many modules as there is time for; returns the others. Their code runs no more, takes memory until the
+    node ends or is loaded again, and is in no list but that of erlang:loaded/0."""
+    deadline = time.monotonic() + PURGE_S
+    for at, name in enumerate(modules):
+        try:
+            connection.call("code", "purge", Atom(name), seconds=deadline - time.monotonic())
+        except socket.timeout:
+            return modules[at:]
+    return []
+
+
+def sweep(node: Node) -> None:
+    """Removes what was loaded into nodes that have ended."""
+    used = {found.group(2) for other in nodes() for mapping in other.mapped
+            for found in [FOLDER.search(mapping.path)] if found}
+    for place in leftovers(node.inside, used):
+        with contextlib.suppress(OSError):
+            place.remove()
+
+
+# -- For subcommands: a load or an unload is not left half done ------------------------------------------------------
+
+def load_whole(node: Node) -> str:
+    """Loads the library; at a Ctrl-C meanwhile, unloads it. Returns its folder."""
+    with Interrupted() as interrupted:
+        folder = load(node)
+        if interrupted.happened.is_set():
+            unload(node)
+            raise KeyboardInterrupt
+    return folder
+
+
+def unload_whole(node: Node) -> Unloaded:
+    """Unloads it to the end, and says what is left."""
+    with Interrupted():
+        unloaded = unload(node)
+    if unloaded.not_purged:
+        say(f"the old code of {plural(len(unloaded.not_purged), 'module')} stays in the memory of {node.show()}, "
+            "unused: its processes are too many or too busy to purge it in time")
+    return unloaded
+
+
+@contextlib.contextmanager
+def loaded(name: Optional[str], is_wanted: bool) -> Iterator[Node]:
+    """Yields the node that is meant. If `is_wanted` and it has no library, it gets one, which is unloaded at the end,
+    also if this command is killed."""
+    node = find_node(name) if is_wanted and name else pick(name)
+    if node.library:
+        yield pick(name)
+        return
+    load_whole(node)
+    guard = Guard(*own_program(), "unload", str(node.pid))
+    try:
+        yield pick(str(node.pid))
+    finally:
+        guard.release()
+        if node.lives():
+            unload_whole(node)

@@ -1,0 +1,134 @@
+"""What root writes below a root that a container rules, and removes there."""
+import os
+import tempfile
+import unittest
+from typing import List
+from unittest import mock
+
+from hostile import Pretender
+
+from dyntrace_command.places import Place, is_for, leftovers, new_name, why_not
+from dyntrace_command.process import Process
+
+FILES = ("dyntrace-0.1.0/ebin/dyntrace.beam", "dyntrace-0.1.0/priv/dyntrace.so")
+
+
+class Below(unittest.TestCase):
+    """A process with a folder of its own as root."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="dyntrace-test-")
+        self.addCleanup(folder.cleanup)
+        self.source, self.outside = (os.path.join(folder.name, name) for name in ("source", "outside"))
+        with open(self.source, "wb") as file:
+            file.write(b"library")
+        os.mkdir(self.outside)
+        self.evil = Pretender(os.path.join(folder.name, "process"))
+        os.mkdir(self.evil.in_root("tmp"))
+        self.name = new_name(self.evil.process)
+
+    def place(self) -> Place:
+        """A folder below its /tmp."""
+        place = Place(self.evil, "/tmp", self.name)
+        self.addCleanup(place.close)
+        return place
+
+    def filled(self) -> Place:
+        """The same with files."""
+        place = self.place()
+        place.fill({path: self.source for path in FILES}, False)
+        return place
+
+    def there(self) -> List[str]:
+        """All files below its root."""
+        return sorted(os.path.relpath(os.path.join(path, name), self.evil.in_root(""))
+                      for path, _, names in os.walk(self.evil.in_root("")) for name in names)
+
+    def test_files(self) -> None:
+        """Others read them and don't write them; nothing remains."""
+        place = self.filled()
+        self.assertEqual([f"tmp/{self.name}/{path}" for path in FILES], self.there())
+        for path, folders, names in os.walk(self.evil.in_root(place.path)):
+            for name in [".", *folders]:
+                self.assertEqual(0o755, os.stat(os.path.join(path, name)).st_mode & 0o7777)
+            for name in names:
+                self.assertEqual(0o644, os.stat(os.path.join(path, name)).st_mode & 0o7777)
+        place.remove()
+        self.assertEqual([], os.listdir(self.evil.in_root("tmp")))
+
+    def test_what_is_there(self) -> None:
+        """A folder of that name, or a link."""
+        path = self.evil.in_root(f"tmp/{self.name}")
+        os.mkdir(path)
+        with self.assertRaises(FileExistsError):
+            self.filled()
+        os.rmdir(path)
+        os.symlink(self.outside, path)
+        with self.assertRaises(FileExistsError):
+            self.filled()
+        self.assertEqual([], os.listdir(self.outside))
+
+    def test_parent_that_leads_out(self) -> None:
+        """It leads to what has that path inside: here to itself."""
+        os.rmdir(self.evil.in_root("tmp"))
+        os.symlink(self.outside, self.evil.in_root("tmp"))
+        with self.assertRaises(OSError):
+            self.place()
+        self.assertIsNotNone(why_not(self.evil, "/tmp"))
+        self.assertEqual([], os.listdir(self.outside))
+
+    def test_exchanged(self) -> None:
+        """A link in place of the folder, and links in it: what they lead to stays."""
+        kept = os.path.join(self.outside, "dyntrace.beam")
+        with open(kept, "wb"):
+            pass
+        path = self.evil.in_root(f"tmp/{self.name}")
+        os.symlink(self.outside, path)
+        with self.assertRaises(OSError):
+            self.place().remove()
+        os.unlink(path)
+        os.mkdir(path)
+        os.symlink(self.outside, path + "/ebin")
+        with self.assertRaises(OSError):
+            self.place().remove()
+        self.assertTrue(os.path.exists(kept))
+
+    def test_what_is_not_ours(self) -> None:
+        """Files that others have put there stay, with their folder; a folder of another user is not touched."""
+        place = self.filled()
+        self.evil.has(f"{place.path}/passwd", b"")
+        with self.assertRaises(OSError):
+            place.remove()
+        self.assertEqual([f"tmp/{self.name}/passwd"], self.there())
+        with mock.patch("os.geteuid", return_value=os.geteuid() + 1), self.assertRaises(PermissionError):
+            place.remove()
+
+    def test_names(self) -> None:
+        """A name is for one process."""
+        self.assertTrue(is_for(self.name, self.evil.process))
+        self.assertFalse(is_for(self.name, Process(1)))
+        self.assertFalse(is_for("../" + self.name, self.evil.process))
+
+    def test_leftovers(self) -> None:
+        """Those of processes that have ended, unless a node has them in its memory."""
+        ended = "dyntrace-load-1-99999999-0123abcd"
+        for name in (self.name, ended, "dyntrace-load-x", "other"):
+            os.mkdir(self.evil.in_root("tmp/" + name))
+        self.assertEqual([ended], [place.name for place in leftovers(self.evil, set())])
+        self.assertEqual([], [place.name for place in leftovers(self.evil, {ended})])
+
+    def test_why_not(self) -> None:
+        """Each reason."""
+        self.assertIsNone(why_not(self.evil, "/tmp"))
+        self.evil.has("/file", b"")
+        self.assertEqual("it is no folder", why_not(self.evil, "/file"))
+        free = os.statvfs("/")
+        for changed, reason in (({"f_flag": os.ST_RDONLY}, "read-only"), ({"f_flag": os.ST_NOEXEC}, "noexec"),
+                                ({"f_bavail": 0}, "has 0 B free")):
+            about = mock.Mock(**{"f_flag": 0, "f_bavail": free.f_bavail, "f_frsize": free.f_frsize, **changed})
+            with self.subTest(reason), mock.patch("os.fstatvfs", return_value=about):
+                self.assertRegex(why_not(self.evil, "/tmp") or "", reason)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,191 @@
+"""The way to a node: its cookie, its ports, what may be in their place."""
+import contextlib
+import os
+import socket
+import struct
+import tempfile
+import threading
+import unittest
+from typing import Callable, Dict, List, Sequence, Tuple
+from unittest import mock
+
+from hostile import Pretender
+
+from dyntrace_command.builds import libc_of
+from dyntrace_command.container import Mapping
+from dyntrace_command.distribution import Connection, Refused
+from dyntrace_command.elf import Target
+from dyntrace_command.failures import Failure
+from dyntrace_command.loading import Plan, check_node
+from dyntrace_command.node import Node
+from dyntrace_command.process import Listener, Process, ip_address
+from dyntrace_command.reach import find_cookies, fixed_ports, values, way_to
+from dyntrace_command.terms import Atom
+
+
+class Reach(unittest.TestCase):
+    """A node that says what a test likes."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="dyntrace-test-")
+        self.addCleanup(folder.cleanup)
+        self.evil = Pretender(os.path.join(folder.name, "process"))
+        self.environment: Dict[str, str] = {}
+
+    def node(self, *arguments: str) -> Node:
+        """A node with these arguments."""
+        node = Node(Process(os.getpid()), ["beam.smp", *arguments])
+        node.inside = self.evil
+        self.evil.says("cmdline", "\0".join(["beam.smp", *arguments, ""]).encode())
+        self.evil.says("environ", "\0".join(f"{name}={value}" for name, value in self.environment.items()).encode())
+        return node
+
+    def cookies(self, *arguments: str) -> List[str]:
+        """What its cookie may be."""
+        return list(find_cookies(self.node(*arguments), list(arguments)))
+
+    def test_cookies(self) -> None:
+        """All places, in their order."""
+        self.environment = {"RELEASE_COOKIE": "two"}
+        self.evil.has("/app/releases/COOKIE", b"three\n")
+        self.evil.has("/app/releases/1.0/vm.args", b"-name x@y\n## -setcookie old\n-setcookie 'four'\n+K true\n")
+        self.evil.has("/home/me/.erlang.cookie", b"five")
+        self.evil.has("/home/me/.config/erlang/.erlang.cookie", b"six")
+        self.assertEqual(["one", "two", "three", "four", "five", "six"],
+                         self.cookies("-setcookie", "one", "-root", "/app", "-home", "/home/me"))
+
+    def test_what_is_no_cookie(self) -> None:
+        """A file of several words, one that is too long, one that only root may read, a link that leads out, a pipe."""
+        for contents in (b"root:x:0:0\ndaemon:x:1:1\n", b"a b", b"x" * 256, b""):
+            self.evil.has("/home/.erlang.cookie", contents)
+            self.assertEqual([], self.cookies("-home", "/home"))
+        self.evil.has("/home/.erlang.cookie", b"secret")
+        os.chmod(self.evil.in_root("/home/.erlang.cookie"), 0o040)
+        if os.geteuid() == 0:
+            os.chown(self.evil.in_root("/home/.erlang.cookie"), 12345, 12345)
+        self.assertEqual([], self.cookies("-home", "/home"))
+        os.unlink(self.evil.in_root("/home/.erlang.cookie"))
+        os.symlink("/etc/hostname", self.evil.in_root("/home/.erlang.cookie"))
+        self.assertEqual([], self.cookies("-home", "/home"))
+        os.unlink(self.evil.in_root("/home/.erlang.cookie"))
+        os.mkfifo(self.evil.in_root("/home/.erlang.cookie"))
+        self.assertEqual([], self.cookies("-home", "/home"))
+
+    def test_values(self) -> None:
+        """A flag with one value, and parameters of flags."""
+        arguments = ["-setcookie", "other@host", "x", "-setcookie", "y", "-kernel", "inet_dist_listen_min", "9100"]
+        self.assertEqual(["y"], values(arguments, "-setcookie"))
+        self.assertEqual(["9100"], values(arguments, "inet_dist_listen_min"))
+        self.assertEqual([], values(["-setcookie"], "-setcookie"))
+
+    def test_ports(self) -> None:
+        """Of arguments and environment."""
+        cases: List[Tuple[Dict[str, str], List[str], range]] = [
+            ({}, ["-erl_epmd_port", "9000", "-x"], range(9000, 9001)),
+            ({"ERL_DIST_PORT": "9001"}, [], range(9001, 9002)),
+            ({}, ["inet_dist_listen_min", "9100", "inet_dist_listen_max", "9105"], range(9100, 9106)),
+            ({"ERL_DIST_PORT": "99999999"}, ["inet_dist_listen_min", "-1"], range(0))]
+        for environment, arguments, ports in cases:
+            self.environment = environment
+            self.assertEqual(ports, fixed_ports(self.node(*arguments), arguments))
+
+    def test_no_way(self) -> None:
+        """Each failure."""
+        cases: List[Tuple[List[str], str]] = [
+            ([], "load_no_distribution"), (["-proto_dist", "inet_tls", "-x"], "load_tls"),
+            (["-proto_dist", "inet_other", "-x"], "load_protocol")]
+        for arguments, key in cases:
+            self.fails(key, way_to, self.node(*arguments))
+        with mock.patch.object(Process, "listens", return_value=[Listener(1, "1", ""), Listener(2, "2", "")]):
+            self.fails("load_no_port", way_to, self.node("-sname", "x"))
+        with mock.patch.object(Process, "listens", return_value=[Listener(1, "1", "")]):
+            self.fails("load_no_cookie", way_to, self.node("-sname", "x"))
+
+    def fails(self, key: str, function: Callable[..., object], *arguments: object) -> None:
+        """The function raises this failure."""
+        with self.assertRaises(Failure) as raised:
+            function(*arguments)
+        self.assertEqual(key, raised.exception.key)
+
+    def test_old(self) -> None:
+        """An OTP, an erl_nif."""
+        node = self.node()
+        node.otp = "24.3.4"
+        self.fails("load_old_otp", Plan, node)
+        connection, build = mock.Mock(call=mock.Mock(return_value=list(b"2.16"))), mock.Mock(target=Target(62, "glibc",
+                                                                                                          (2, 17)))
+        self.fails("load_old_nif", check_node, node, build, connection)
+
+    def test_libc(self) -> None:
+        """Of glibc before and after 2.34, of musl with and without Alpine's link; of what is linked statically."""
+        for name, libc in (("libc.so.6", "glibc"), ("libc-2.31.so", "glibc"), ("ld-musl-x86_64.so.1", "musl"),
+                           ("libc.musl-aarch64.so.1", "musl"), ("libcrypto.so.3", "?")):
+            node = self.node()
+            node.mapped = [Mapping(0, 0, "/lib/" + name)]
+            self.assertEqual(libc, libc_of(node))
+
+    def test_addresses(self) -> None:
+        """As the kernel writes them."""
+        self.assertEqual("127.0.0.1", ip_address(struct.pack("=I", int.from_bytes(b"\x7f\0\0\1", "big")).hex()))
+        self.assertEqual("::", ip_address("0" * 32))
+
+
+class Nodes(unittest.TestCase):
+    """What answers in the place of a node."""
+
+    def answered(self, answers: Sequence[bytes]) -> Connection:
+        """A connection to what sends this."""
+        own, other = socket.socketpair()
+        self.addCleanup(own.close)
+        self.addCleanup(other.close)
+        sender = threading.Thread(target=self.send, args=(other, b"".join(answers)))
+        sender.start()
+        self.addCleanup(sender.join)
+        return Connection(own, "own@host", "cookie", 2)
+
+    @staticmethod
+    def send(to: socket.socket, answer: bytes) -> None:
+        """Sends it, whether it is read or not."""
+        with contextlib.suppress(OSError):
+            to.sendall(answer)
+            to.shutdown(socket.SHUT_WR)
+
+    def test_refused(self) -> None:
+        """By the status, or the proof of the cookie."""
+        challenge = b"N" + struct.pack(">QIIH", 0, 1, 1, 1) + b"x"
+        for answers, key in (([b"salive"], "load_busy"), ([b"snot_allowed"], "load_not_allowed"),
+                             ([b"snok"], "load_refused"), ([b"sok", b"nold"], "load_old_node"),
+                             ([b"sok", challenge], "load_wrong_cookie"),
+                             ([b"sok", challenge, b"a" + bytes(16)], "load_wrong_cookie")):
+            with self.subTest(key), self.assertRaises(Refused) as raised:
+                self.answered([struct.pack(">H", len(answer)) + answer for answer in answers])
+            self.assertEqual(key, raised.exception.key)
+        with self.assertRaises(Refused) as raised:
+            self.answered([b"\0\x06s\x1b[31m"])
+        self.assertEqual("\\x1b[31m", raised.exception.why)
+
+    def test_anything(self) -> None:
+        """Nothing, too little, too much: errors that are known."""
+        cases: List[List[bytes]] = [[], [b"\0"], [b"\0\x03sok", b"\0\x02N\0"], [os.urandom(1000)],
+                                    [b"\xff\xff" + b"x" * 70000]]
+        for answers in cases:
+            with self.subTest(answers), self.assertRaises((OSError, EOFError, ValueError, Refused)):
+                self.answered(answers)
+
+    def test_messages(self) -> None:
+        """Ticks, other messages, one without a usual size, terms that are none."""
+        for message, error in ((struct.pack(">I", 1 << 31), ValueError), (b"\0\0\0\x01x", ValueError),
+                               (b"\0\0\0\x04\x70\x83\x00\x00", ValueError), (b"\0\0\0\0" * 3, EOFError)):
+            own, other = socket.socketpair()
+            connection = Connection.__new__(Connection)
+            connection.socket, connection.calls, connection.creation, connection.own_name = own, 0, 1, "own@host"
+            other.sendall(message)
+            other.shutdown(socket.SHUT_WR)
+            with self.subTest(message), self.assertRaises(error):
+                connection.call("erlang", "node", Atom("x"), seconds=2)
+            own.close()
+            other.close()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,428 @@
+%% `dyntrace load', `unload' and `report --load': nodes that nobody has prepared, as they run, and as they were before.
+-module(unprepared_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+-define(COOKIE, "its_cookie").
+
+suite() ->
+    [{timetrap, {minutes, 4}}].
+
+all() ->
+    [embedded, interactive, consumer, module_of_otp, fixed_port, cookie_of_home, cookie_of_environment, wrong_cookie,
+     is_hidden, said_of_nodes, no_distribution, tls, prepared, other_users, of_nobody, container, no_place, seccomp,
+     musl, ended, ends_meanwhile, busy, report, report_of_prepared].
+
+init_per_suite(Config) ->
+    NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
+    Missing = test_require:first([NotRoot, fun test_bpftrace:missing/0, fun test_lttng:missing/0,
+                                  fun test_viewer:missing/0]),
+    _ = test_require:tool(Missing, Config),
+    Config.
+
+end_per_suite(_) ->
+    ok.
+
+%% Each case has an epmd of its own, and leaves no folder.
+init_per_testcase(Case, Config) ->
+    Folder = filename:join(?config(priv_dir, Config), atom_to_list(Case)),
+    ok = filelib:ensure_path(Folder),
+    [{folder, Folder}, {epmd, test_node:start_epmd()} | Config].
+
+end_per_testcase(_, Config) ->
+    test_node:stop_epmd(?config(epmd, Config)).
+
+%% A node without this build on its path.
+bare(Config, Args) ->
+    bare(Config, Args, []).
+
+bare(Config, Args, Env) ->
+    {Number, _} = ?config(epmd, Config),
+    test_node:start(#{paths => [], args => ["-start_epmd", "false" | Args], env => [{"ERL_EPMD_PORT", Number} | Env]}).
+
+named(Config, Args) ->
+    bare(Config, ["-sname", "unprepared", "-setcookie", ?COOKIE | Args]).
+
+%% -- What is left --------------------------------------------------------------------------------
+
+%% Nothing is loaded on demand in this mode: it is the same to the last module.
+embedded(Config) ->
+    Node = named(Config, ["-mode", "embedded"]),
+    Before = state(Node),
+    Folder = load(Node),
+    ?assertMatch({_, _, _}, lists:keyfind(dyntrace, 1, call(Node, application, which_applications, []))),
+    ?assert(filelib:is_dir(Folder)),
+    unload(Node),
+    ?assertNot(filelib:is_dir(Folder)),
+    ?assertEqual(Before, state(Node)),
+    %% Once more, with the old library still mapped.
+    _ = load(Node),
+    ?assertMatch({loaded, _}, call(Node, dyntrace, library, [])),
+    unload(Node),
+    ?assertEqual(Before, state(Node)),
+    test_node:stop(Node).
+
+%% What is loaded on demand in this mode is OTP's own.
+interactive(Config) ->
+    Node = bare(Config, ["-name", "unprepared@127.0.0.1", "-setcookie", ?COOKIE]),
+    Before = #{modules := Modules} = state(Node),
+    _ = load(Node),
+    unload(Node),
+    After = #{modules := Now} = state(Node),
+    ?assertEqual(maps:remove(modules, Before), maps:remove(modules, After)),
+    ?assertEqual([], [Module || Module <- Now -- Modules, lists:prefix("dyntrace", atom_to_list(Module))]),
+    test_node:stop(Node).
+
+%% It is unloaded while a consumer is attached, and the node traces for it.
+consumer(Config) ->
+    Node = named(Config, ["-mode", "embedded"]),
+    Before = state(Node),
+    Folder = load(Node),
+    [Library] = filelib:wildcard(Folder ++ "/*/priv/dyntrace.so"),
+    Consumer = test_bpftrace:start(Library, [process_spawn, file_call]),
+    test_wait:until("flags and patterns are set", fun is_traced/1, fun() -> state(Node) end),
+    unload(Node),
+    ?assertEqual(Before, state(Node)),
+    _ = test_bpftrace:stop(Consumer),
+    test_node:stop(Node).
+
+%% By a session of its own, on OTP 27 and later.
+is_traced(#{flags := Flags, patterns := Patterns, sessions := Sessions}) ->
+    Flags =/= [[]] andalso lists:any(fun({all, Set}) -> is_list(Set); (_) -> false end, Patterns)
+        orelse length(Sessions) > 1.
+
+%% The module `dyntrace' of OTP's runtime_tools is what it was.
+module_of_otp(Config) ->
+    Node = named(Config, []),
+    {module, dyntrace} = call(Node, code, ensure_loaded, [dyntrace]),
+    Otp = call(Node, dyntrace, module_info, [md5]),
+    File = call(Node, code, is_loaded, [dyntrace]),
+    _ = load(Node),
+    ?assertMatch(#{version := _}, call(Node, dyntrace, info, [])),
+    unload(Node),
+    ?assertEqual({Otp, File}, {call(Node, dyntrace, module_info, [md5]), call(Node, code, is_loaded, [dyntrace])}),
+    test_node:stop(Node).
+
+%% -- The way to the node -------------------------------------------------------------------------
+
+%% No epmd knows it, and it is not its only socket.
+fixed_port(Config) ->
+    Port = integer_to_list(test_node:free_port()),
+    Node = bare(Config, ["-name", "unprepared@127.0.0.1", "-setcookie", ?COOKIE, "-erl_epmd_port", Port]),
+    {ok, _} = call(Node, application, ensure_all_started, [inets]),
+    {ok, _} = call(Node, inets, start, [httpd, [{port, 0}, {server_name, "x"}, {server_root, "/tmp"},
+                                                {document_root, "/tmp"}]]),
+    _ = load(Node),
+    unload(Node),
+    test_node:stop(Node).
+
+%% In the home folder, as epmd's name for a node that got its name later.
+cookie_of_home(Config) ->
+    Home = ?config(folder, Config),
+    File = filename:join(Home, ".erlang.cookie"),
+    ok = file:write_file(File, "ofhome\n"),
+    ok = file:change_mode(File, 8#400),
+    Node = bare(Config, ["-sname", "unprepared"], [{"HOME", Home}]),
+    ofhome = call(Node, erlang, get_cookie, []),
+    _ = load(Node),
+    unload(Node),
+    test_node:stop(Node).
+
+%% A release's script hands it on, and here the node sets it itself.
+cookie_of_environment(Config) ->
+    Node = bare(Config, ["-sname", "unprepared"], [{"RELEASE_COOKIE", "ofrelease"}, {"HOME", ?config(folder, Config)}]),
+    true = call(Node, erlang, set_cookie, [ofrelease]),
+    _ = load(Node),
+    unload(Node),
+    test_node:stop(Node).
+
+%% Neither it nor the right one is printed.
+wrong_cookie(Config) ->
+    Node = named(Config, ["-mode", "embedded"]),
+    true = call(Node, erlang, set_cookie, ['sosecret']),
+    Before = state(Node),
+    Output = refused(3, ["load", test_node:os_pid(Node)], "has another cookie than its arguments"),
+    ?assertEqual(nomatch, re:run(Output, "sosecret|" ?COOKIE)),
+    ?assertEqual(Before, state(Node)),
+    test_node:stop(Node).
+
+is_hidden(Config) ->
+    Node = named(Config, []),
+    _ = load(Node),
+    ?assertEqual([], call(Node, erlang, nodes, [])),
+    test_wait:until("the connection is gone", [], fun() -> call(Node, erlang, nodes, [hidden]) end),
+    unload(Node),
+    test_node:stop(Node).
+
+%% -- What can't be done --------------------------------------------------------------------------
+
+said_of_nodes(Config) ->
+    [Node, Mute] = [named(Config, []), bare(Config, [])],
+    [Pid, MutePid] = [test_node:os_pid(One) || One <- [Node, Mute]],
+    {0, Text} = test_command:run(["nodes"]),
+    ?assertMatch({match, _}, re:run(Text, ["`dyntrace load` can load it into .*\\b", Pid, "\\b"])),
+    ?assertMatch({match, _}, re:run(Text, ["`dyntrace load` can't: process ", MutePid, " .*has no distribution"])),
+    ?assertMatch(#{<<"possible">> := true, <<"why">> := null}, as_json(Pid)),
+    ?assertMatch(#{<<"possible">> := false, <<"why">> := <<"process ", _/binary>>}, as_json(MutePid)),
+    _ = load(Node),
+    ?assertEqual(null, as_json(Pid)),
+    unload(Node),
+    ?assertMatch(#{<<"possible">> := true}, as_json(Pid)),
+    [test_node:stop(One) || One <- [Node, Mute]].
+
+as_json(Pid) ->
+    {0, Json} = test_command:run(["nodes", "--json"]),
+    File = filename:join(os:getenv("TMPDIR", "/tmp"), "unprepared-nodes-" ++ os:getpid()),
+    ok = file:write_file(File, Json),
+    [Load] = [Load || #{<<"pid">> := Number, <<"load">> := Load} <- test_viewer:decode(File),
+                      integer_to_list(Number) =:= Pid],
+    ok = file:delete(File),
+    Load.
+
+no_distribution(Config) ->
+    Node = bare(Config, []),
+    _ = refused(5, ["load", test_node:os_pid(Node)], "has no distribution"),
+    test_node:stop(Node).
+
+%% The node has no name, since it has no certificate either.
+tls(Config) ->
+    Node = bare(Config, ["-proto_dist", "inet_tls"]),
+    _ = refused(5, ["load", test_node:os_pid(Node)], "has distribution by TLS"),
+    test_node:stop(Node).
+
+%% Of a node that has it already, in any way, and of one that has not.
+prepared(Config) ->
+    Node = named(Config, []),
+    Pid = test_node:os_pid(Node),
+    _ = refused(5, ["unload", Pid], "has no dyntrace"),
+    _ = load(Node),
+    _ = refused(5, ["load", Pid], "has loaded the library into process .* already"),
+    unload(Node),
+    true = call(Node, code, add_patha, [filename:dirname(code:which(dyntrace))]),
+    _ = refused(5, ["load", Pid], "has dyntrace on its own code path"),
+    {ok, _} = call(Node, application, ensure_all_started, [dyntrace]),
+    _ = refused(5, ["unload", Pid], "does not come from `dyntrace load`"),
+    ?assertMatch(#{version := _}, call(Node, dyntrace, info, [])),
+    test_node:stop(Node).
+
+other_users(Config) ->
+    Node = named(Config, []),
+    {3, Output} = test_command:run(test_command:as_nobody(?config(folder, Config)),
+                                   ["load", test_node:os_pid(Node)]),
+    ?assertMatch({match, _}, re:run(Output, "belongs to root, and you are nobody")),
+    test_node:stop(Node).
+
+%% By root, and by itself.
+of_nobody(Config) ->
+    {Number, _} = ?config(epmd, Config),
+    Nobody = test_command:as_nobody("/nonexistent"),
+    Started = started("ofnobody", [Nobody, " ERL_EPMD_PORT=", Number]),
+    {_, Pid} = Started,
+    [begin
+         {0, Loaded} = test_command:run(Prefix, ["load", Pid]),
+         {match, [Folder]} = re:run(Loaded, "from its folder (\\S+)", [{capture, all_but_first, list}]),
+         ?assertEqual({0, list_to_binary(Owner ++ "\n")}, test_shell:run("stat -c %U ~ts", [Folder])),
+         {0, _} = test_command:run(Prefix, ["unload", Pid])
+     end || {Prefix, Owner} <- [{"", "root"}, {Nobody, "nobody"}]],
+    kill(Started).
+
+%% In its own namespaces, with its own /tmp: nothing of this file system is touched.
+container(_) ->
+    Started = boxed("mount -t tmpfs tmpfs /tmp"),
+    {_, Pid} = Started,
+    Inside = "/proc/" ++ Pid ++ "/root",
+    {0, Loaded} = test_command:run(["load", Pid]),
+    {match, [Folder]} = re:run(Loaded, "boxed@box .* from its folder (\\S+)", [{capture, all_but_first, list}]),
+    ?assertNot(filelib:is_dir(Folder)),
+    ?assertEqual({0, <<"755 root\n">>}, test_shell:run("stat -c '%a %U' ~ts~ts", [Inside, Folder])),
+    {0, Text} = test_command:run(["nodes"]),
+    ?assertMatch({match, _}, re:run(Text, ["^", Pid, " +nobody +yes +boxed@box +\\S+ +0\\.1\\.0"], [multiline])),
+    {0, _} = test_command:run(["unload", Pid]),
+    ?assertEqual({ok, []}, file:list_dir(Inside ++ "/tmp")),
+    kill(Started).
+
+%% No folder can have the library, for different reasons.
+no_place(_) ->
+    Started = boxed("mount -t tmpfs -o noexec tmpfs /tmp && mount -t tmpfs -o ro tmpfs /var/tmp && "
+                    "mount -t tmpfs -o size=1M tmpfs /dev/shm && mount -t tmpfs -o noexec tmpfs /run"),
+    {_, Pid} = Started,
+    _ = refused(5, ["load", Pid], "/tmp: its file system is mounted noexec; /var/tmp: its file system is read-only; "
+                    "/dev/shm: it has 1.0 MB free; /run: its file system is mounted noexec"),
+    {0, Text} = test_command:run(["nodes"]),
+    ?assertMatch({match, _}, re:run(Text, ["can't: no folder of process ", Pid, " .*noexec"])),
+    kill(Started).
+
+%% A filter forbids the node to map the library as code.
+seccomp(Config) ->
+    {Number, _} = ?config(epmd, Config),
+    Support = filename:join(test_shell:project(), "test/support"),
+    Library = filename:join([test_shell:project(), "priv", "dyntrace.so"]),
+    Started = started("filtered", ["env ERL_EPMD_PORT=", Number, " ", Support, "/seccomp.py ", Library]),
+    {_, Pid} = Started,
+    _ = refused(1, ["load", Pid], "can't load the library: .*failed to map segment"),
+    ?assertEqual([], folders(Pid)),
+    kill(Started).
+
+%% The build for musl is found, and musl's own dynamic linker loads it: a program of musl that has the functions of the
+%% VM in name only. A node of glibc is not given this one.
+musl(Config) ->
+    _ = test_require:tool(os:find_executable("musl-gcc") =:= false andalso "musl-gcc not installed", Config),
+    Folder = ?config(folder, Config),
+    Build = Folder ++ "/priv/builds/musl",
+    {0, _} = test_shell:run("make -C '~ts' musl MUSL='~ts/musl' MUSL_BUILD='~ts'",
+                            [test_shell:project(), Folder, Build]),
+    Library = Build ++ "/dyntrace.so",
+    {0, Names} = test_shell:run("nm -D --undefined-only '~ts' | awk '$2 ~~ /^enif_/ { print $2 }'", [Library]),
+    Stubs = [["void ", Name, "(void) {}\n"] || Name <- binary:split(Names, <<"\n">>, [global, trim_all])],
+    ok = file:write_file(Folder ++ "/vm.c",
+                         ["#include <dlfcn.h>\n", Stubs,
+                          "int main(int n, char **args) {"
+                          "    void *library = n == 2 ? dlopen(args[1], RTLD_NOW) : 0;"
+                          "    return !library || !dlsym(library, \"nif_init\");"
+                          "}\n"]),
+    {0, _} = test_shell:run("cd '~ts' && musl-gcc -rdynamic -o vm vm.c && ./vm '~ts'", [Folder, Library]),
+    {0, _} = test_shell:run("cp -R '~ts' '~ts/python' && mkdir -p '~ts/bin' '~ts/ebin' && cp '~ts' '~ts/bin' && "
+                            "cp '~ts/dyntrace.app' '~ts/ebin'",
+                            [test_command:package(), Folder ++ "/priv", Folder ++ "/priv", Folder ++ "/priv",
+                             test_command:path(), Folder ++ "/priv", filename:dirname(code:which(dyntrace)),
+                             Folder ++ "/priv"]),
+    Node = named(Config, []),
+    {4, Output} = test_shell:run("'~ts/priv/bin/dyntrace' load ~s", [Folder, test_node:os_pid(Node)]),
+    ?assertMatch({match, _}, re:run(Output, "requires a build for glibc on (\\S+); this host has: musl on \\1\n")),
+    test_node:stop(Node).
+
+boxed(Mounts) ->
+    Nobody = test_command:as_nobody("/nonexistent"),
+    started("boxed", ["unshare --net --uts --mount --pid --mount-proc --fork --kill-child sh -c '", Mounts,
+                      " && ip link set lo up && hostname box && cd / && exec \"$@\"' sh ", Nobody]).
+
+%% A node that is started by a command, and ends with the case: {Port, number of its process}.
+started(Name, Prefix) ->
+    Line = [Prefix, " erl -noshell -sname ", Name, " -setcookie ", ?COOKIE,
+            " -eval 'io:format(\"up~n\"), _ = io:get_line([]), halt().'"],
+    Port = open_port({spawn_executable, "/bin/sh"}, [{args, ["-c", "exec " ++ lists:flatten(Line)]}, {line, 200},
+                                                     stderr_to_stdout]),
+    receive {Port, {data, {eol, "up"}}} -> ok end,
+    {0, Nodes} = test_command:run(["nodes"]),
+    {match, [Pid]} = re:run(Nodes, ["^(\\d+) .* ", Name, "@"], [multiline, {capture, all_but_first, list}]),
+    {Port, Pid}.
+
+%% The port closes with the program.
+kill({_, Pid}) ->
+    {0, _} = test_shell:run("kill -KILL ~ts", [Pid]).
+
+%% Its folder is removed when another node is loaded.
+ended(Config) ->
+    Node = named(Config, []),
+    Pid = test_node:os_pid(Node),
+    Folder = load(Node),
+    true = unlink(Node),
+    {0, _} = test_shell:run("kill -KILL ~ts", [Pid]),
+    test_wait:until("the node has ended", false, fun() -> filelib:is_dir("/proc/" ++ Pid) end),
+    ?assert(filelib:is_dir(Folder)),
+    Other = named(Config, []),
+    _ = load(Other),
+    ?assertNot(filelib:is_dir(Folder)),
+    unload(Other),
+    test_node:stop(Other).
+
+%% The application's start hangs when the node ends.
+ends_meanwhile(Config) ->
+    Node = named(Config, []),
+    Pid = test_node:os_pid(Node),
+    ok = call(Node, sys, suspend, [application_controller]),
+    Command = test_command:start(["load", Pid]),
+    test_wait:until("the files are there", fun(Folders) -> Folders =/= [] end, fun() -> folders(Pid) end),
+    true = unlink(Node),
+    {0, _} = test_shell:run("kill -KILL ~ts", [Pid]),
+    {5, Output} = test_command:finish(Command),
+    ?assertMatch({match, _}, re:run(Output, "has ended")),
+    ?assertEqual([], folders(Pid)).
+
+%% Its processes never wait. Modules that can't be purged in time are counted.
+busy(Config) ->
+    Node = named(Config, ["-mode", "embedded"]),
+    {?MODULE, Code, File} = code:get_object_code(?MODULE),
+    {module, ?MODULE} = call(Node, code, load_binary, [?MODULE, File, Code]),
+    Before = state(Node),
+    Busy = [call(Node, erlang, spawn, [?MODULE, spin, []]) || _ <- lists:seq(1, 1000)],
+    _ = load(Node),
+    unload(Node),
+    [call(Node, erlang, exit, [Process, kill]) || Process <- Busy],
+    %% An answer to the command that comes too late lets the node look for its host's address.
+    After = #{registered := Registered} = state(Node),
+    ?assertEqual(Before, After#{registered := Registered -- [inet_gethost_native, inet_gethost_native_sup]}),
+    test_node:stop(Node).
+
+spin() ->
+    spin().
+
+%% -- dyntrace report --load ----------------------------------------------------------------------
+
+report(Config) ->
+    Node = named(Config, ["-mode", "embedded"]),
+    Before = state(Node),
+    Pid = test_node:os_pid(Node),
+    {ok, _} = call(Node, timer, apply_interval, [10, erlang, spawn, [erlang, hd, [[1]]]]),
+    WithTimer = state(Node),
+    {0, Output} = test_command:run(["report", Pid, "--load", "--seconds", "3", "-o", "-"]),
+    ?assertMatch({match, _}, re:run(Output, "^Processes by run time.*\\n.*\\n(.*\\n)*.* timer", [multiline])),
+    ?assertNotEqual(Before, WithTimer),
+    ?assertEqual(WithTimer, state(Node)),
+    test_node:stop(Node).
+
+report_of_prepared(Config) ->
+    {2, _} = test_command:run(["report", "--load"]),
+    Node = named(Config, []),
+    _ = load(Node),
+    {0, _} = test_command:run(["report", test_node:os_pid(Node), "--load", "--seconds", "2", "-o", "-"]),
+    ?assertMatch(#{version := _}, call(Node, dyntrace, info, [])),
+    unload(Node),
+    test_node:stop(Node).
+
+%% -- Helpers -------------------------------------------------------------------------------------
+
+call(Node, Module, Function, Args) ->
+    peer:call(Node, Module, Function, Args, 120000).
+
+%% The folder that it prints.
+load(Node) ->
+    Pid = test_node:os_pid(Node),
+    {0, Output} = test_command:run(["load", Pid]),
+    {match, [Folder]} = re:run(Output, "has dyntrace now, from its folder (\\S+)", [{capture, all_but_first, list}]),
+    Folder.
+
+unload(Node) ->
+    {0, Output} = test_command:run(["unload", test_node:os_pid(Node)]),
+    ?assertMatch({match, _}, re:run(Output, "is as it was; its folder \\S+ is removed")).
+
+refused(Status, Args, Reason) ->
+    {Status, Output} = test_command:run(Args),
+    ?assertMatch({match, _}, re:run(Output, Reason)),
+    Output.
+
+folders(Pid) ->
+    filelib:wildcard("/tmp/dyntrace-load-" ++ Pid ++ "-*").
+
+%% All that a load or a recording changes in a node.
+state(Node) ->
+    Processes = call(Node, erlang, processes, []),
+    HasSessions = call(Node, code, ensure_loaded, [trace]) =:= {module, trace},
+    #{sessions => [Session || HasSessions, Session <- call(Node, trace, session_info, [all])],
+      path => call(Node, code, get_path, []),
+      applications => call(Node, application, which_applications, []),
+      known => lists:sort([Name || {Name, _, _} <- call(Node, application, loaded_applications, [])]),
+      modules => lists:sort([Module || {Module, _} <- call(Node, code, all_loaded, [])]),
+      registered => lists:sort(call(Node, erlang, registered, [])),
+      handlers => call(Node, logger, get_handler_ids, []),
+      terms => lists:sort([Key || {{dyntrace, _} = Key, _} <- call(Node, persistent_term, get, [])]),
+      monitor => call(Node, erlang, system_monitor, []),
+      flags => lists:usort([Flags || Process <- [new | Processes],
+                                     {flags, Flags} <- [call(Node, erlang, trace_info, [Process, flags])]]),
+      patterns => [call(Node, erlang, trace_info, [What, Item])
+                   || {What, Item} <- [{on_load, all}, {send, match_spec}, {'receive', match_spec},
+                                       {{prim_file, open, 2}, all}, {{prim_file, read, 2}, all}]]}.
