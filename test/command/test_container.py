@@ -117,7 +117,7 @@ class Files(Boundary):
         with self.assertRaisesRegex(OSError, NO_FILE):
             self.evil.read_file("/huge", LIBRARY_MOST)
         with self.assertRaisesRegex(OSError, NO_FILE):
-            self.evil.open_library("/huge")
+            self.evil.open_regular("/huge")
 
     def test_file_that_grows(self) -> None:
         """After it was checked."""
@@ -134,7 +134,7 @@ class Files(Boundary):
     def test_exchanged_file(self) -> None:
         """The descriptor is that of the file that was checked."""
         self.evil.has("/library", b"checked")
-        with closing(self.evil.open_library("/library")) as descriptor:
+        with closing(self.evil.open_regular("/library")) as descriptor:
             os.unlink(self.evil.in_root("library"))
             self.link(self.outside, "library")
             with open(f"/proc/self/fd/{descriptor}", "rb") as file:
@@ -147,7 +147,7 @@ class Files(Boundary):
         before = os.listdir("/proc/self/fd")
         for path in ("/hosts", "/loop", "/pipe", "/none", "/hosts/below", "/../../hosts"):
             with contextlib.suppress(OSError):
-                os.close(self.evil.open_library(path))
+                os.close(self.evil.open_regular(path))
             with contextlib.suppress(OSError):
                 self.evil.read_file(path, 100)
             with contextlib.suppress(OSError):

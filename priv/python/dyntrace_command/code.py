@@ -73,7 +73,7 @@ class Code:
         for path in {segment.path for segment in self.segments if segment.path.startswith("/")} - set(self.files):
             with contextlib.suppress(OSError, ValueError):
                 if len(self.files) < FILES_MOST:
-                    self.files[path] = self.node.inside.open_library(path)
+                    self.files[path] = self.node.inside.open_regular(path)
 
     def close(self) -> None:
         """Closes the files."""

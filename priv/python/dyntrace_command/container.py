@@ -164,12 +164,9 @@ class Container:
                 return open_below(f"{self.dir}/root", other)
         return open_below(f"{self.dir}/root", last)
 
-    def open_library(self, path: str) -> int:
-        """Does the same for a regular file of a library's size: tracers open it by the descriptor."""
-        return self.open_regular(path, LIBRARY_MOST)
-
-    def open_regular(self, path: str, most: int) -> int:
-        """Does the same for a regular file of at most `most` bytes."""
+    def open_regular(self, path: str, most: int = LIBRARY_MOST) -> int:
+        """Does the same for a regular file of at most `most` bytes, by default a library's: tracers open that by the
+        descriptor."""
         descriptor = self.open(path)
         try:
             check_regular(descriptor, most)

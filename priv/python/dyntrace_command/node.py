@@ -116,7 +116,7 @@ class Node:
         its own: bpftrace would put it before any other path. That name is checked now, and bpftrace opens it later."""
         assert self.library
         if self.descriptor is None:
-            self.descriptor = self.inside.open_library(self.library)
+            self.descriptor = self.inside.open_regular(self.library)
         if not self.lives():
             raise Failure("node_gone", pid=self.pid, name=self.node)
         if alone and not self.process.shares("mnt"):
