@@ -16,7 +16,7 @@ all() ->
 groups() ->
     [{processes, [], [spawned, names, groups_of_processes, links_at_crash, killed_by_supervisor, pid_used_again,
                       pid_used_again_late, name_without_unregister, of_other_nodes, ports, nobody, no_identifiers]},
-     {scheduling, [], [states, woken_in_vain, suspended, seen_suspended, seen_waiting, from_the_middle,
+     {scheduling, [], [states, woken_in_vain, suspended, seen_suspended, seen_waiting, first_run, from_the_middle,
                        port_within_process, in_without_out, out_without_in, collection_splits, collection_cut,
                        stretched, exiting, kinds_of_schedulers, cpu_for_scheduler, displaced_on_cpu]},
      {calls, [], [nested, values, tail_call, exceptions, recursion, deep, plain_calls, returns_to, entered_before,
@@ -239,6 +239,17 @@ seen_waiting(Config) ->
            end,
     ?assertEqual([{"running", 0, 0, true}], Seen("waiting")),
     ?assertEqual([{"running", 0, 2000000000, false}], Seen("running")).
+
+%% Nothing is told of a process that has made itself sensitive in its first run. Of one that had stopped before, the last
+%% run may be long.
+first_run(Config) ->
+    Until = fun(Ns, Events) ->
+                    states_of(told(Events ++ [{Ns, vm_counter, #{name => "processes", value => 7}}], Config))
+            end,
+    ?assertEqual([{"running", 0, 1000000000, false}], Until(1000000000, [scheduled(0, "<0.9.0>", "in")])),
+    ?assertEqual([{"running", 0, 0, true}], Until(1000000001, [scheduled(0, "<0.9.0>", "in")])),
+    ?assertMatch([_, {"running", 50, 2000000000, false}],
+                 Until(2000000000, [scheduled(0, "<0.9.0>", "out"), scheduled(50, "<0.9.0>", "in")])).
 
 %% What was before the first event is not told.
 from_the_middle(Config) ->

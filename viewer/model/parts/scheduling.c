@@ -12,8 +12,10 @@ struct heap {
     uint64_t reclaimed, heap, old_heap;
 };
 
-/* How long before its event a sample may have read the state. */
-enum { OLDEST_STATE_NS = 1000 * 1000 * 1000 };
+/* How long before its event a sample may have read the state. How long the first run of a process
+   lasts at most, unless a sample sees it run: it has rather made itself sensitive, so that nothing
+   is told of it. */
+enum { OLDEST_STATE_NS = 1000 * 1000 * 1000, FIRST_RUN_NS = 1000 * 1000 * 1000 };
 
 /* Of a process. */
 struct course {
@@ -23,6 +25,7 @@ struct course {
     bool is_major;
     bool is_displaced; /* another process has run where it ran, so it may have stopped */
     bool is_deaf;      /* it does not run, and no message changes that */
+    bool is_seen;      /* a sample has seen it run */
     unsigned losses;   /* of the node's: those that are reflected in its state */
 };
 
@@ -142,12 +145,18 @@ static void stop_unseen(struct process *p) {
     change(p, DT_STATE_UNKNOWN, &(struct ending){.time = p->seen.since, .inferred = true});
 }
 
+static bool is_first_run(const struct process *p) {
+    return p->seen.kind == DT_PROCESS && !*course(p)->out && !course(p)->is_seen;
+}
+
 void dt_scheduling_cut(struct process *p) {
     settle(p);
     /* Nobody knows whether what exits still runs. */
     if (p->seen.state == DT_STATE_EXITING)
         p->seen.state = DT_STATE_UNKNOWN;
-    if (course(p)->is_displaced && dt_runs(p->seen.state))
+    if (dt_runs(p->seen.state) &&
+        (course(p)->is_displaced ||
+         (is_first_run(p) && p->node->world->now - p->seen.since > FIRST_RUN_NS)))
         stop_unseen(p);
     change(p, DT_STATE_UNKNOWN, &(struct ending){.time = p->node->world->now, .is_open = true});
     dt_scheduling_leave(p);
@@ -261,7 +270,10 @@ static void sampled(struct node *node, const struct dt_process_sample *e) {
     struct process *p = dt_process_of(node, e->pid);
     bool is_suspended = strcmp(e->state, "suspended") == 0;
 
-    if (!p || p->has_exited || (!is_suspended && strcmp(e->state, "waiting") != 0))
+    if (!p || p->has_exited)
+        return;
+    course(p)->is_seen |= strcmp(e->state, "running") == 0;
+    if (!is_suspended && strcmp(e->state, "waiting") != 0)
         return;
     settle(p);
     if (dt_runs(p->seen.state) && node->world->now - p->seen.since > OLDEST_STATE_NS) {
