@@ -240,8 +240,8 @@ seen_waiting(Config) ->
     ?assertEqual([{"running", 0, 0, true}], Seen("waiting")),
     ?assertEqual([{"running", 0, 2000000000, false}], Seen("running")).
 
-%% Nothing is told of a process that has made itself sensitive in its first run. Of one that had stopped before, the last
-%% run may be long.
+%% Nothing is told of a process that has made itself sensitive in its first run. Of one that had stopped before, the
+%% last run may be long.
 first_run(Config) ->
     Until = fun(Ns, Events) ->
                     states_of(told(Events ++ [{Ns, vm_counter, #{name => "processes", value => 7}}], Config))
