@@ -54,7 +54,8 @@ both_listed(_) ->
               ?assertEqual([atom_to_binary(Name) || {Name, _} <- tracepoints()],
                            listed(Daemon, Node, "org_erlang_otp")),
               ?assertEqual(lists:sort([atom_to_binary(Name)
-                                       || #{name := Name, provider := org_erlang_dyntrace} <- dyntrace:probes()]),
+                                       || #{name := Name, provider := org_erlang_dyntrace, backends := Backends}
+                                              <- dyntrace:probes(), lists:member(lttng, Backends)]),
                            listed(Daemon, Node, "org_erlang_dyntrace"))
       end).
 

@@ -61,9 +61,10 @@ static struct dt_lives_row key_of(struct dt_whos *whos, const struct dt_who *who
 
 const struct dt_lives_row *dt_lives_of(const struct dt_lives *lives, struct dt_whos *whos,
                                        const struct dt_who *who) {
-    struct dt_lives_row key = key_of(whos, who);
-    g_autofree char *what = key.what;
-    return g_hash_table_lookup(lives->rows, &key);
+    struct dt_lives_row key = key_of(whos, who), *row = g_hash_table_lookup(lives->rows, &key);
+
+    g_free(key.what);
+    return row;
 }
 
 /* NULL: there is no room. */
