@@ -992,12 +992,14 @@ hostile_names(Config) ->
     ok = test_command:await("dyntrace top", Command),
     until_traced(Config),
     Hostile = call(Config, fun() ->
-                                   Pid = spawn(fun Loop() -> receive _ -> Loop() end end),
+                                   Loop = fun Loop() -> receive _ -> Loop() end end,
+                                   Pid = spawn(fun() -> receive go -> Loop() end end),
                                    register('command\e[31m', Pid),
                                    [Pid ! N || N <- lists:seq(1, 100)],
                                    Pid
                            end),
     ok = test_command:await("> .*command.*31m", Command),
+    call(Config, fun() -> Hostile ! go end),
     ok = test_command:signal("INT", Command),
     {0, Output} = test_command:finish(Command),
     ?assertEqual(nomatch, re:run(Output, "\e\\[31m")),
