@@ -7,7 +7,7 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
--define(WITH_FLAG, ["+JPperf", "true"]).
+-define(WITH_FLAG, ["+JPperf", "map"]).
 
 suite() ->
     [{timetrap, {minutes, 6}}].
@@ -116,8 +116,8 @@ without_flag(Config) ->
     {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2"]),
     Stacks = profiled(Node, Config, ["--seconds", "4"]),
     test_node:stop(Node),
-    printed("has no names of functions: it was not started with `\\+JPperf true`", Output),
-    printed("next: add the line `\\+JPperf true` to vm.args \\(rel/vm.args.eex of Elixir\\)", Output),
+    printed("has no names of functions: it was not started with `\\+JPperf map`", Output),
+    printed("next: add the line `\\+JPperf map` to vm.args \\(rel/vm.args.eex of Elixir\\)", Output),
     Own = of_process("profile_heavy", Stacks),
     ?assertMatch(Most when Most > 70, share([Stack || Stack = {[_, Taken, Code | _], _} <- Own,
                                                       Taken =:= "test_profile_load:inner/2 (taken up)",

@@ -57,8 +57,8 @@ class Code:
         it."""
         flag = self.node.arguments.get("JPperf")
         if flag is None or flag in WITHOUT_MAP:
-            self.why = "it was not started with `+JPperf true`"
-            self.step = "add the line `+JPperf true` to vm.args (rel/vm.args.eex of Elixir), and restart the node"
+            self.why = "it was not started with `+JPperf map`"
+            self.step = "add the line `+JPperf map` to vm.args (rel/vm.args.eex of Elixir), and restart the node"
             return
         try:
             self.path = f"/tmp/perf-{self.node.inside.inner_pid()}.map"

@@ -1,4 +1,4 @@
-"""The map of a node's Erlang code, which the VM writes for perf if it was started with `+JPperf true`.
+"""The map of a node's Erlang code, which the VM writes for perf if it was started with `+JPperf map`.
 
 A line has an address, a size, both in hexadecimal, and a name. Code that is loaded appends its lines and code that is
 removed leaves its own, so the later line wins. The node's user can write anything there: the work is bounded, and a
