@@ -1,6 +1,8 @@
 """Functions as people name them on the command line."""
+import argparse
 import unittest
 
+from dyntrace_command.arguments import function as of_next
 from dyntrace_command.functions import Function, event_filter, parsed
 
 
@@ -26,6 +28,12 @@ class Functions(unittest.TestCase):
         for text in ("shop", "shop:", ":pay/1", "shop:pay/x", "shop:pay/1/2", "shop:pa y/1", "sh*p:pay", "shop:p*y",
                      'shop:"pay"', "shop:pay\\", "shop:pay/1\n"):
             self.assertIsNone(parsed(text), text)
+
+    def test_next(self) -> None:
+        """A request begins in a function of any arity."""
+        self.assertEqual("'Elixir.Shop':'paid?'", of_next("Elixir.Shop:paid?"))
+        for text in ("shop:pay/1", "shop:_", "shop"):
+            self.assertRaises(argparse.ArgumentTypeError, of_next, text)
 
 
 if __name__ == "__main__":
