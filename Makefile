@@ -257,6 +257,7 @@ clean: ## remove all build results
 	rm -rf priv/beam priv/builds _build
 
 .PHONY: help all musl demo page check-page screenshot check $(addprefix check-,$(LANES)) check-arm64 check-busy \
-         check-fast check-matrix check-release check-sanitize check-systems check-vm check-docs soak docs \
-        install lint bench bench-built clean deps deps-arm64 deps-demo deps-page deps-check deps-fast deps-release \
-        deps-vm deps-systems deps-lint deps-bench deps-matrix
+        check-fast check-matrix check-release check-sanitize $(addprefix check-sanitize-,$(SANITIZE_PARTS)) \
+        check-sessions check-systems check-vm check-docs soak docs install lint bench bench-built clean deps \
+        deps-arm64 deps-demo deps-musl deps-page deps-check deps-fast deps-release deps-vm deps-systems deps-lint \
+        deps-bench deps-matrix

@@ -44,7 +44,8 @@ clear() ->
 
 text({Node, Following}) ->
     Lines = [{"node", atom_to_list(Node)}, {"version", version()}, {"following", following(Following)}]
-        ++ [{withheld_key(What), io_lib:format("~w: ~ts", [What, Why])} || {What, Why} <- withheld(Following)]
+        ++ [{withheld_key(What), io_lib:format("~w: ~ts", [What, Why])}
+            || {What, Why} <- dyntrace_withheld:listed(Following)]
         ++ functions(Following),
     unicode:characters_to_binary([[Key, ": ", in_a_line(Text), $\n] || {Key, Text} <- Lines]).
 
@@ -74,9 +75,6 @@ withheld_key(What) ->
         true -> "usual";
         false -> "withheld"
     end.
-
-withheld(off) -> [];
-withheld(#{withheld := Withheld}) -> lists:sort(maps:to_list(Withheld)).
 
 in_a_line(Text) ->
     [case Char < $\s orelse Char =:= 127 of

@@ -76,9 +76,12 @@ sample(State = #samples{rest = Rest, watched = Watched, part = Before, stuck = S
     {Leading, Waiting} = asked(leading(Seen),
                                [Waits || Waits = {Asker, _} <- Stuck, is_process_alive(Asker)]),
     _ = [told(Pid, Leads) || {Pid, Leads} <- maps:to_list(Leading)],
-    %% Where one part is the whole node, all tell each time what they have done.
-    State#samples{rest = Left, watched = Leading, part = if Rest =:= [], Left =:= [] -> Seen; true -> Part end,
-                  stuck = Waiting}.
+    IsWhole = Rest =:= [] andalso Left =:= [],
+    State#samples{rest = Left, watched = Leading, part = watched_once(IsWhole, Part, Seen), stuck = Waiting}.
+
+%% Where one part is the whole node, all tell each time what they have done.
+watched_once(true, _, Seen) -> Seen;
+watched_once(false, Part, _) -> Part.
 
 told(Pid, #seen{queue = Queue, heap = Heap, more = More, status = Status, answer = Answer}) ->
     {Memory, Function} = case Answer of

@@ -47,10 +47,9 @@ used() ->
 
 -spec new() -> sources().
 new() ->
-    Modules = lists:append([case Module of
-                                {Sampler, Source} -> [Sampler, Source];
-                                _ -> [Module]
-                            end || Module <- maps:values(modules())]),
+    Modules = lists:flatmap(fun({Sampler, Source}) -> [Sampler, Source];
+                               (Module) -> [Module]
+                            end, maps:values(modules())),
     _ = [code:ensure_loaded(Module) || Module <- Modules ++ used()],
     ok = dyntrace_log:remove_leftover(),
     #sources{}.

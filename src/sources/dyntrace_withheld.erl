@@ -6,12 +6,16 @@
 
 -export([on/2, poll/2, message/2, off/1]).
 %% For dyntrace_status
--export([is_usual/1]).
+-export([listed/1, is_usual/1]).
 
 %% What a release can't tell, or what an option switches off by default, in each recording of all events.
 -define(USUAL, [log, vm_long_message_queue]).
 
 -define(EVERY_MS, 1000).
+
+-spec listed(off | dyntrace:following()) -> [{What :: atom(), Why :: string()}].
+listed(off) -> [];
+listed(#{withheld := Withheld}) -> lists:sort(maps:to_list(Withheld)).
 
 -spec is_usual(What :: atom()) -> boolean().
 is_usual(What) ->
@@ -36,10 +40,7 @@ off(_) ->
 %% As the worker has shown it after its last poll.
 tell() ->
     lists:foreach(fun({What, Why}) -> is_usual(What) orelse (ok = dyntrace:report(withheld, {What, Why})) end,
-                  withheld(dyntrace_autotracer:info())).
-
-withheld(off) -> [];
-withheld(#{withheld := Withheld}) -> lists:sort(maps:to_list(Withheld)).
+                  listed(dyntrace_autotracer:info())).
 
 now_ms() ->
     erlang:monotonic_time(millisecond).

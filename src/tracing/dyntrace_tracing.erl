@@ -276,10 +276,13 @@ set(processes, Old, New, Tracing = #tracing{backend = Backend, handle = {open, H
     %% The worker has the flags of all until it clears its own. It runs then, and of that run no end would be told. A
     %% sensitive process makes no trace events.
     Sensitive = process_flag(sensitive, true),
-    Untraced = Backend:processes(Handle, Which, to_clear(process, Old, New), New),
-    ok = Backend:exclude(Handle, self()),
-    true = process_flag(sensitive, Sensitive),
-    Tracing#tracing{untraced = Untraced};
+    try
+        Untraced = Backend:processes(Handle, Which, to_clear(process, Old, New), New),
+        ok = Backend:exclude(Handle, self()),
+        Tracing#tracing{untraced = Untraced}
+    after
+        process_flag(sensitive, Sensitive)
+    end;
 set(ports, _, _, Tracing, #{ports := none}) ->
     Tracing;
 set(ports, Old, New, Tracing = #tracing{backend = Backend, handle = {open, Handle}}, #{ports := Which}) ->

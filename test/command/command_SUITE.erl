@@ -488,10 +488,15 @@ groups_of_events(Config) ->
 functions(Config) ->
     ok = call(Config, fun() -> dyntrace:follow(#{functions => [{?MODULE, paid, 1}, {lists, '_', '_'}]}) end),
     Folder = filename:join(?config(folder, Config), "calls"),
-    {_, _} = recorded(["-o", Folder, "--events", "log", "--functions", "lists:seq,lists:max/1"], Config,
-                      fun() -> _ = [lists:max(lists:seq(1, N)) || N <- [5, 6, 7]], _ = lists:min([1, 2]), ok end),
+    {_, _} = recorded(["-o", Folder, "--events", "log", "--functions", "lists:seq,lists:max/1,command_SUITE:_/1"],
+                      Config,
+                      fun() ->
+                              _ = [lists:max(lists:seq(1, N)) || N <- [5, 6, 7]],
+                              _ = [lists:min([1, 2]), ?MODULE:paid({cast, self()})],
+                              ok
+                      end),
     #{<<"calls">> := Calls} = report_of(Folder),
-    ?assertEqual([{<<"lists:max/1">>, 3}, {<<"lists:seq/2">>, 3}],
+    ?assertEqual([{<<"command_SUITE:paid/1">>, 1}, {<<"lists:max/1">>, 3}, {<<"lists:seq/2">>, 3}],
                  lists:sort([{Function, Count} || #{<<"entry">> := Function, <<"count">> := Count} <- Calls])),
     [begin
          Args = [Command, ?config(os_pid, Config), "--functions", "shop:pay/2,lists:_,shop:_"],

@@ -9,8 +9,8 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [elf, container, files, bpftrace, request, examined, profile, program, sinks, terms, reach, places,
-     all_files_run, event_groups].
+    [elf, container, files, bpftrace, request, examined, profile, program, functions, sinks, terms, reach,
+     places, all_files_run, event_groups].
 
 %% Those of libraries that somebody made who means ill.
 elf(_) ->
@@ -37,6 +37,9 @@ profile(_) ->
 
 program(_) ->
     passes("test_program").
+
+functions(_) ->
+    passes("test_functions").
 
 terms(_) ->
     passes("test_terms").

@@ -67,18 +67,15 @@ loaded_at_start(_) ->
                              "{available, {ok, {ejabberd_names, sessions}}}",
                              fun() ->
                                      packaged:eval(System, "case catch dyntrace:info() of "
-                                                                    "    #{backends := #{lttng := Lttng}} -> "
-                                                                    "        {Lttng, "
-                                                                    "         application:get_env(dyntrace, labels)}; "
-                                                                    "    NotYet -> NotYet "
-                                                                    "end.")
+                                                           "    #{backends := #{lttng := Lttng}} -> "
+                                                           "        {Lttng, "
+                                                           "         application:get_env(dyntrace, labels)}; "
+                                                           "    NotYet -> NotYet "
+                                                           "end.")
                              end)
     after packaged:stop(System)
     end.
 
 %% By `dyntrace report --load', while it runs.
 loaded_by_host(_) ->
-    System = packaged:start(packaged_ejabberd, []),
-    try observed:loaded_by_host(System)
-    after packaged:stop(System)
-    end.
+    observed:loaded_by_host(packaged_ejabberd).

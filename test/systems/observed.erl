@@ -39,12 +39,16 @@ start(Module) ->
     System.
 
 %% A system that nobody has prepared: one command loads the library, records, and leaves nothing.
-loaded_by_host(System) ->
-    "{non_existing, false}" = told(System),
-    {0, Output} = test_command:run(["report", packaged:os_pid(System), "--load", "--seconds", "3", "-o", "-"]),
-    ?assertMatch({match, _}, re:run(Output, "^Processes by run time", [multiline])),
-    "{non_existing, false}" = told(System),
-    ok.
+loaded_by_host(Module) ->
+    System = packaged:start(Module, []),
+    try
+        "{non_existing, false}" = told(System),
+        {0, Output} = test_command:run(["report", packaged:os_pid(System), "--load", "--seconds", "3", "-o", "-"]),
+        ?assertMatch({match, _}, re:run(Output, "^Processes by run time", [multiline])),
+        "{non_existing, false}" = told(System)
+    after
+        packaged:stop(System)
+    end.
 
 told(System) ->
     packaged:eval(System, "{code:which(dyntrace_app), "

@@ -80,19 +80,16 @@ loaded_at_start(_) ->
     try ok = test_wait:until("LTTng's part is loaded", "available",
                              fun() ->
                                      packaged:eval(System, "case catch dyntrace:info() of "
-                                                                    "    #{backends := #{lttng := Lttng}} -> Lttng; "
-                                                                    "    NotYet -> NotYet "
-                                                                    "end.")
+                                                           "    #{backends := #{lttng := Lttng}} -> Lttng; "
+                                                           "    NotYet -> NotYet "
+                                                           "end.")
                              end)
     after packaged:stop(System)
     end.
 
 %% By `dyntrace report --load', while it runs.
 loaded_by_host(_) ->
-    System = packaged:start(packaged_rabbitmq, []),
-    try observed:loaded_by_host(System)
-    after packaged:stop(System)
-    end.
+    observed:loaded_by_host(packaged_rabbitmq).
 
 %% -- Findings --------------------------------------------------------------------------------
 

@@ -158,6 +158,10 @@ not_found(Config) ->
                                                                                         2000])]]},
              %% It takes much memory once, for a while.
              {growing_heap, [grown([1000, 1000, 2000, 2000, 2000])]},
+             %% It had work to do, and has done it.
+             {growing_heap, [spawned(0, ?A, ?B), grown([1000, 1000, 1400, 1700, 2000, 2000]),
+                             exited(5 * ?S, ?A, "normal")]},
+             {growing_heap, [grown([1000, 1000, 1400, 1700, 2000, 2000]), in(10 * ?S, ?B), out(11 * ?S, ?B)]},
              %% That is its queue.
              {growing_heap, [grown([1000, 1000, 1400, 1700, 2000, 2000]), sample(?S, ?A, 5000, 2600, 1000, "running")]},
              {nodes_down, [down("tool@host", "hidden", "connection_closed")]},

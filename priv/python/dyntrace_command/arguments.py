@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, List, Union
 
 from dyntrace_command.address import relay_address
 from dyntrace_command.events import EVENT_GROUPS
-from dyntrace_command.functions import Function, parsed
+from dyntrace_command.functions import ANY, Function, parsed
 from dyntrace_command.sinks import PROFILE_FILES, SINKS
 
 if TYPE_CHECKING:
@@ -35,9 +35,10 @@ def rows(text: str) -> int:
 
 def function(text: str) -> str:
     """Checks --next."""
-    if not re.fullmatch(r"[^:\s]+:[^:\s/]+", text):
+    found = parsed(text)
+    if found is None or found.name == ANY or "/" in text:
         raise argparse.ArgumentTypeError(f"{text!r} is not MODULE:FUNCTION")
-    return text
+    return found.show()
 
 
 def functions(text: str) -> List[Function]:

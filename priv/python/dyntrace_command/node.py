@@ -244,6 +244,8 @@ def status_now(node: Node) -> Status:
     with contextlib.suppress(OSError, ValueError, IndexError, OverflowError):
         return Status(node.inside.status(node.library, node.mapped))
     return Status()
+
+
 def check_traced(node: Node, asked: Sequence[Function]) -> None:
     """Raises Failure if it says that it does not trace one of the functions."""
     traced = node.status.functions()

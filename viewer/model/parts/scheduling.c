@@ -12,10 +12,13 @@ struct heap {
     uint64_t reclaimed, heap, old_heap;
 };
 
-/* How long before its event a sample may have read the state. How long the first run of a process
-   lasts at most, unless a sample sees it run: it has rather made itself sensitive, so that nothing
-   is told of it. */
-enum { OLDEST_STATE_NS = 1000 * 1000 * 1000, FIRST_RUN_NS = 1000 * 1000 * 1000 };
+enum {
+    /* How long before its event a sample may have read the state. */
+    OLDEST_STATE_NS = 1000 * 1000 * 1000,
+    /* A first run that is longer, and that no sample has seen, is not believed: the process has
+       rather made itself sensitive, and nothing more is told of it. */
+    FIRST_RUN_NS = 1000 * 1000 * 1000,
+};
 
 /* Of a process. */
 struct course {

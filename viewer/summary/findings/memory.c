@@ -18,25 +18,34 @@ static bool has_queue(const struct dt_who *who) {
     return who->sampled && who->sampled->max_queue >= (uint64_t)dt_limits.long_queue.messages;
 }
 
-static bool grows(const struct dt_who *who) {
+/* It has ended well, and given all back; or it has not grown for longer than it did. */
+static bool has_stopped(const struct dt_summary *summary, const struct dt_who *who) {
     const struct dt_heap *heap = who->heap;
-    return heap && !has_queue(who) && dt_heap_has_grown(heap) &&
+    return (who->ended != DT_NO_VALUE && !who->has_crashed) ||
+           summary->period.end - heap->last_rise > heap->last_rise - heap->begin;
+}
+
+static bool grows(const struct dt_summary *summary, const struct dt_who *who) {
+    const struct dt_heap *heap = who->heap;
+    return heap && !has_queue(who) && dt_heap_has_grown(heap) && !has_stopped(summary, who) &&
            heap->rises >= dt_limits.growing_heap.rises &&
            size_of(heap->last) >= (uint64_t)dt_limits.growing_heap.heap &&
            growth(heap) >= (double)dt_limits.growing_heap.per_s;
 }
 
 static int64_t by_heap(const struct dt_who *who) {
-    return grows(who) ? (int64_t)who->heap->last : 0;
+    return who->heap ? (int64_t)who->heap->last : 0;
 }
 
 static void growing(struct dt_summary *summary) {
     g_autoptr(GPtrArray) whos = dt_kept_copy(&summary->processes);
+    gint64 left = dt_limits.growing_heap.per_rule;
     dt_kept_sort(whos, by_heap);
-    for (guint i = 0; i < whos->len && i < dt_limits.growing_heap.per_rule; i++) {
+    for (guint i = 0; i < whos->len && left > 0; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
-        if (!grows(who))
-            break;
+        if (!grows(summary, who))
+            continue;
+        left--;
         uint64_t bytes = size_of(who->heap->last);
         g_autofree char *name = dt_who_show_where(&summary->whos, who);
         dt_find(summary, DT_RULE_growing_heap,
@@ -56,7 +65,7 @@ static void large(struct dt_summary *summary) {
         struct dt_who *who = g_ptr_array_index(whos, i);
         if (dt_kept_by_memory(who) < dt_limits.large_process.memory)
             break;
-        if (grows(who))
+        if (grows(summary, who))
             continue;
         g_autofree char *name = dt_who_show_where(&summary->whos, who);
         dt_find(summary, DT_RULE_large_process,

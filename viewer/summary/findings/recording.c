@@ -34,13 +34,16 @@ static bool is_told_before(const struct dt_listed *rows, guint at) {
 /* Each once per node, with the first reason. */
 static void withheld(struct dt_summary *summary) {
     const struct dt_listed *rows = (const void *)summary->withheld.rows->data;
+    bool are_several = dt_seen_nodes_are_several(&summary->whos.nodes);
     gint64 left = dt_limits.withheld.per_rule;
 
     for (guint i = 0; i < summary->withheld.rows->len && left > 0; i++) {
         if (is_told_before(rows, i))
             continue;
         left--;
-        dt_find(summary, DT_RULE_withheld, DT_LOW, NULL, "%s could not be traced: %s", rows[i].word,
+        bool is_named = are_several && rows[i].node;
+        dt_find(summary, DT_RULE_withheld, DT_LOW, NULL, "%s could not be traced%s%s: %s",
+                rows[i].word, is_named ? " on " : "", is_named ? rows[i].node->name : "",
                 rows[i].text);
     }
 }

@@ -50,8 +50,7 @@ static bool is_busy(const struct dt_summary *summary, const struct dt_seen_node 
     return utilization_of(summary, node) >= dt_limits.busy_schedulers.utilization;
 }
 
-/* What a suspended process waits for is no scheduler. The rows are the longest ones, longest first.
- */
+/* A suspended process waits for no scheduler. The rows are sorted, the longest first. */
 static const struct dt_listed *longest_wait(const struct dt_summary *summary) {
     for (guint i = 0; i < summary->waits.rows->len; i++) {
         const struct dt_listed *row = &g_array_index(summary->waits.rows, struct dt_listed, i);
