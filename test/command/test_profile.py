@@ -78,6 +78,14 @@ def library(symbols: Sequence[Tuple[str, int, int]], table: bytes = b".dynsym") 
     return bytes(header) + body + rows
 
 
+def overlapping(elf: bytes) -> bytes:
+    """The same file, of which each byte is loaded 256 times."""
+    copied = bytearray(elf + elf[64:64 + 56] * 256)
+    struct.pack_into("<Q", copied, 0x20, len(elf))
+    struct.pack_into("<H", copied, 0x38, 256)
+    return bytes(copied)
+
+
 GC = [("erts_init_gc", 0x2000, 0x10), ("erts_garbage_collect", 0x2100, 0x10), ("erts_schedule", 0x2200, 0x10),
       ("_Z19beam_jit_call_bif_xP7process", 0x2300, 8)]
 
@@ -88,13 +96,13 @@ class Libraries(unittest.TestCase):
     def test_functions(self) -> None:
         """In a file that is stripped and in one that is not."""
         for table in (b".dynsym", b".symtab"):
-            functions = Functions(library(GC, table))
+            functions = Functions(library(GC, table), 100)
             self.assertEqual(("erts_schedule", None), functions.at(0x1205))
             self.assertEqual(("beam_jit_call_bif_x", None), (functions.at(0x1300).name, functions.at(0x1300).part))
 
     def test_parts(self) -> None:
         """A static function between two of the collector's is the collector's; one at its border may not be."""
-        functions = Functions(library(GC))
+        functions = Functions(library(GC), 100)
         self.assertEqual([("erts_init_gc", "garbage collection"), (None, "garbage collection"), (None, None),
                           (None, None)],
                          [tuple(functions.at(at)) for at in (0x1008, 0x1050, 0x1150, 0x1400)])
@@ -110,10 +118,16 @@ class Libraries(unittest.TestCase):
                 for value in (b"\0", b"\x7f", b"\xff"):
                     self.read(elf[:at] + value * width + elf[at + width:])
 
+    def test_many(self) -> None:
+        """Of parts that all have the same addresses, a function is in one; too many symbols are an error."""
+        self.assertEqual(len(GC), len(Functions(overlapping(library(GC)), 100)))
+        with self.assertRaises(ValueError):
+            Functions(library(GC), len(GC))
+
     def read(self, elf: bytes) -> None:
         """Nothing else is raised."""
         try:
-            Functions(elf).at(0x1205)
+            Functions(elf, 100).at(0x1205)
         except ValueError:
             pass
 
@@ -147,6 +161,15 @@ class Paths(unittest.TestCase):
         self.assertEqual(Sample("x", "-", "", (), ()), sample_of("x,-,,,"))
         self.assertEqual(Sample("x,y", "", "", (), ()), sample_of("x,y,,,,"))
         self.assertIsNone(sample_of("nothing"))
+
+    def test_hostile_keys(self) -> None:
+        """The node's texts may look like stacks: a sample or none, soon."""
+        began = time.monotonic()
+        for name in ("x,\nab", "x,\nab\x0bzz\n,", "x,\n \n", "x," + "\naaa" * 15, "," * 63, ",\n" * 31):
+            for rest in (",\n\t7f00\n,\n\tffffffff81444bb4 do_it+12\n", "\n!,\n\t7f00\n,\n", ",,"):
+                sample_of(f"s,-,{name}{rest}")
+                sample_of(f"s,{name[:31]},{name}{rest}")
+        self.assertLess(time.monotonic() - began, 1)
 
     def test_erlang(self) -> None:
         """Whole stacks, also below C; the kernel's come last."""

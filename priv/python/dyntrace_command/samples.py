@@ -18,8 +18,10 @@ KEPT_MOST = 200000
 # Frames that bpftrace keeps of a stack: programs/profile.bt.
 FRAMES_MOST = 64
 
-STACK = r"(?:\n(?:[ \t]*[0-9a-f]+[^\n]*\n)*)?"
-# bpftrace's keys of a map: the names of threads and functions may have anything in them.
+# bpftrace's keys of a map: the names of threads and functions may have anything in them, also lines of a stack. There
+# is one way to match a line, so what matches nothing is found out soon.
+STACK = r"(?:\n(?:[ \t]*[0-9a-f][^\n]*\n)*)?"
+ADDRESS = re.compile(r"^[ \t]*([0-9a-f]{1,16})", re.M)
 KEY = re.compile(rf"(.*?),(<[\d.]+>|-|),(.*?),({STACK}),({STACK})", re.S)
 
 UNKNOWN, TRACING, OTHERS = "[unknown code]", "[dyntrace's own probes]", "[more than can be kept]"
@@ -89,14 +91,14 @@ def sample_of(key: str) -> Optional[Sample]:
     if not found:
         return None
     thread, process, function, stack, kernel = found.groups()
-    return Sample(thread, process, function, tuple(int(line.split()[0], 16) for line in stack.splitlines() if line),
-                  tuple(symbol(line) for line in kernel.splitlines() if line))
+    return Sample(thread, process, function, tuple(int(address, 16) for address in ADDRESS.findall(stack)),
+                  tuple(symbol(line) for line in kernel.split("\n") if line))
 
 
 def symbol(line: str) -> str:
     """Returns the function of a line of the kernel's stack; bpftrace 0.27 writes no space after the address."""
     found = re.match(r"\s*[0-9a-f]{16}\s*([^+\s]+)", line)
-    return clean(found.group(1)) if found else line.strip()
+    return clean(found.group(1) if found else line.strip())
 
 
 class Path(NamedTuple):
