@@ -100,6 +100,6 @@ class Sampled(Frames):
             texts.append(f"run queue {counters['run_queue']}")
         if "memory_total" in counters:
             texts.append(f"memory {size(counters['memory_total'])}")
-        if self.reductions is not None and self.before is not None:
+        if self.reductions is not None and self.before is not None and self.reductions >= self.before:
             texts.append(f"{self.reductions - self.before} reductions")
         return texts
