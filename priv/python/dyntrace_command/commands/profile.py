@@ -40,8 +40,11 @@ def profile(options: argparse.Namespace) -> None:
         say(f"dyntrace: {node.show()} has no names of functions: {code.why}. So there are no stacks of Erlang: "
             "each process has the function in which a scheduler took it up\n"
             f"  next: {code.step}")
+    if seconds and not is_traced(samples, names):
+        say(Failure("not_started", seconds=seconds).text)
     if not found:
-        raise Failure("no_samples", name=node.show(), seconds=seconds, process=options.process or "")
+        who = f"process {options.process} of {node.show()}" if options.process else node.show()
+        raise Failure("no_samples", who=who, seconds=seconds)
     taken = Taken(f"{node.node}, CPU samples, {time.strftime('%Y-%m-%d %H:%M:%S')}", options.hz, seconds)
     if output:
         write(output, WRITERS[os.path.splitext(output)[1]](found, taken))
@@ -80,6 +83,11 @@ def sample(node: Node, options: argparse.Namespace, samples: Samples, names: Nam
     if not node.lives():
         say(f"dyntrace: {node.show()} has ended meanwhile")
     return taken
+
+
+def is_traced(samples: Samples, names: Names) -> bool:
+    """Returns whether the node has told anything. Samples come also of one that does not, without processes."""
+    return bool(names.of) or any(sample.process for sample in samples.of)
 
 
 def chosen(found: "Counter[Path]", names: Names, process: str) -> "Counter[Path]":
