@@ -9,10 +9,11 @@ from typing import Counter, Dict, Optional, Sequence, Tuple
 
 from dyntrace_command.bpftrace import Names
 from dyntrace_command.code import JIT, Place
-from dyntrace_command.flames import Taken, folded, page, speedscope, tree
+from dyntrace_command.flames import WRITERS, Taken, folded, page, speedscope, tree
 from dyntrace_command.hottest import hottest, tables
 from dyntrace_command.perf_map import COVERED_MOST, names_of
 from dyntrace_command.samples import TRACING, UNKNOWN, Path, Sample, Samples, path_of, sample_of
+from dyntrace_command.sinks import PROFILE_FILES
 from dyntrace_command.symbols import Functions
 
 SECONDS_MOST = 5
@@ -195,6 +196,8 @@ class Paths(unittest.TestCase):
         """Threads without a process, in old and new names, and what tracing itself takes."""
         for thread, process, root in (("erts_sched_2", "-", "[schedulers: ports, scheduling, spinning]"),
                                       ("2_dirty_cpu_sch", "-", "[dirty CPU schedulers]"),
+                                      ("10_dirty_cpu_sc", "-", "[dirty CPU schedulers]"),
+                                      ("10_dirty_io_sch", "-", "[dirty I/O schedulers]"),
                                       ("erts_dcpus_1", "", "[dirty CPU schedulers; process unknown]"),
                                       ("0_poller", "", "[polling for I/O]"), ("a\x1bb", "", "[thread a\\x1bb]")):
             with self.subTest(thread):
@@ -239,6 +242,10 @@ class Shown(unittest.TestCase):
         """From callee to callee; it ends where most samples do."""
         self.assertEqual((("a", "b"), 9), hottest(collections.Counter({("a", "b"): 5, ("a", "b", "c"): 4, ("x",): 8})))
         self.assertEqual(((), 0), hottest(collections.Counter()))
+
+    def test_kinds(self) -> None:
+        """Each that the command allows is written."""
+        self.assertEqual(set(PROFILE_FILES), set(WRITERS))
 
     def test_folded(self) -> None:
         """A line per path."""

@@ -52,7 +52,7 @@ class Code:
         # Why there are no names of Erlang's functions, empty if there are, and what to do.
         self.why, self.step = "", ""
         self.open_map()
-        self.look()
+        self.refresh()
 
     def open_map(self) -> None:
         """Opens the map. An earlier process of the same number may have left one, so the node must say that it writes
@@ -69,8 +69,8 @@ class Code:
         except (OSError, ValueError) as error:
             self.unreadable(error)
 
-    def look(self) -> None:
-        """Looks which files have code now: call it again at the end, when more may be loaded."""
+    def refresh(self) -> None:
+        """Reads which files have code now: call it again at the end, when more may be loaded."""
         with contextlib.suppress(OSError, ValueError, IndexError):
             self.segments = self.node.inside.code()
         for path in {segment.path for segment in self.segments if segment.path.startswith("/")} - set(self.files):

@@ -15,7 +15,7 @@ from dyntrace_command.terminal import clean
 
 # Different samples that are kept. A node that runs for an hour has fewer.
 KEPT_MOST = 200000
-# Frames that bpftrace keeps of a stack: programs/profile.bt.
+# Frames that bpftrace keeps of a stack.
 FRAMES_MOST = 64
 
 # bpftrace's keys of a map: the names of threads and functions may have anything in them, also lines of a stack. There
@@ -27,11 +27,12 @@ KEY = re.compile(rf"(.*?),(<[\d.]+>|-|),(.*?),({STACK}),({STACK})", re.S)
 UNKNOWN, TRACING, OTHERS = "[unknown code]", "[dyntrace's own probes]", "[more than can be kept]"
 NO_STACK = "[no stack]"
 
-# Threads of the VM, by OTP's names for them before and since OTP 26, and what they do without a process.
+# Threads of the VM, by OTP's names for them before and since OTP 26, of which the kernel keeps 15 letters; what they do
+# without a process.
 THREADS = (
     (r"\d+_scheduler|erts_sched_\d+", "[schedulers: ports, scheduling, spinning]"),
-    (r"\d+_dirty_cpu_sch|erts_dcpus_\d+", "[dirty CPU schedulers]"),
-    (r"\d+_dirty_io_sche?|erts_dios_\d+", "[dirty I/O schedulers]"),
+    (r"\d+_dirty_cpu_s\w*|erts_dcpus_\d+", "[dirty CPU schedulers]"),
+    (r"\d+_dirty_io_s\w*|erts_dios_\d+", "[dirty I/O schedulers]"),
     (r"\d+_aux|erts_aux_\d+", "[auxiliary thread: memory, timers, waking]"),
     (r"\d+_poller|erts_poll_\d+", "[polling for I/O]"),
     (r"async_\d+|erts_async_\d+", "[asynchronous jobs of drivers]"),
