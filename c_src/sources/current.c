@@ -52,16 +52,15 @@ static int64_t now(void) {
 enum dt_decoded dt_decode_current(struct dt_traced *trace, union dt_event *event) {
     int64_t time = now();
 
+    /* First: a process that is taken up and can't be decoded is none, not the one before. */
+    put(own.pid, PID_SIZE, "-");
     if (trace->type[0] == 'i') {
         const char *pid, *entry;
 
         DT_TRY(pid, dt_id(trace, trace->tracee));
         DT_TRY(entry, dt_where(trace, trace->term));
-        put(own.pid, PID_SIZE, "-");
         put(own.entry, ENTRY_SIZE, entry);
         put(own.pid, PID_SIZE, pid);
-    } else {
-        put(own.pid, PID_SIZE, "-");
     }
     if (time - own.told < TELL_EVERY_NS)
         return DT_NO_EVENT;

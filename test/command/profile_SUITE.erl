@@ -13,7 +13,8 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [shares, tables, files, native, without_flag, two_nodes, container, node_ends, hostile_map, wrong_arguments].
+    [shares, tables, files, native, without_flag, not_started, two_nodes, container, node_ends, hostile_map,
+     wrong_arguments].
 
 init_per_suite(Config) ->
     NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
@@ -122,6 +123,15 @@ without_flag(Config) ->
     ?assertMatch(Most when Most > 70, share([Stack || Stack = {[_, Taken, Code | _], _} <- Own,
                                                       Taken =:= "test_profile_load:inner/2 (taken up)",
                                                       Code =:= "[code of Erlang]"], Own)).
+
+%% Functions without processes, and what to do.
+not_started(_) ->
+    Node = test_node:start(#{args => ?WITH_FLAG}),
+    _ = test_node:call(Node, fun() -> [_ | _] = dyntrace:probes(), test_profile_load:shares() end),
+    {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2"]),
+    test_node:stop(Node),
+    printed("nothing was traced within 2 s: the application dyntrace has not started", Output),
+    printed("; process unknown\\] +test_profile_load:turns/2 > ", Output).
 
 %% Of two nodes that share the library only one is sampled.
 two_nodes(Config) ->

@@ -207,6 +207,23 @@ class SampledFrames(unittest.TestCase):
         self.now += QUIET
         self.assertEqual([True, False], [self.top.due(), self.top.due()])
 
+    def test_whole_between_counters(self) -> None:
+        """Counters that come more often than samples delay no frame; nor do samples without an end."""
+        for ends, frames in ((True, 1), (False, 2)):
+            self.sample("<0.1.0>", 1000)
+            due = []
+            for _ in range(45):
+                self.now += QUIET / 2
+                self.counter()
+                if not ends:
+                    self.sample("<0.1.0>", 1000)
+                due.append(self.top.due())
+            self.assertEqual(frames, due.count(True))
+
+    def counter(self) -> None:
+        """Takes a counter's event."""
+        self.top.take(Line(["counter", "run_queue", "1"], {}))
+
     def test_growth(self) -> None:
         """Memory grows from one sample to the next; who was not in the one before has not grown."""
         for memory in (5000, 9000):

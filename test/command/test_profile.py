@@ -9,10 +9,11 @@ from typing import Counter, Dict, Optional, Sequence, Tuple
 
 from dyntrace_command.bpftrace import Names
 from dyntrace_command.code import JIT, Place
-from dyntrace_command.flames import Taken, folded, page, speedscope, tree
+from dyntrace_command.flames import WRITERS, Taken, folded, page, speedscope, tree
 from dyntrace_command.hottest import hottest, tables
 from dyntrace_command.perf_map import COVERED_MOST, names_of
 from dyntrace_command.samples import TRACING, UNKNOWN, Path, Sample, Samples, path_of, sample_of
+from dyntrace_command.sinks import PROFILE_FILES
 from dyntrace_command.symbols import Functions
 
 SECONDS_MOST = 5
@@ -78,6 +79,14 @@ def library(symbols: Sequence[Tuple[str, int, int]], table: bytes = b".dynsym") 
     return bytes(header) + body + rows
 
 
+def overlapping(elf: bytes) -> bytes:
+    """The same file, of which each byte is loaded 256 times."""
+    copied = bytearray(elf + elf[64:64 + 56] * 256)
+    struct.pack_into("<Q", copied, 0x20, len(elf))
+    struct.pack_into("<H", copied, 0x38, 256)
+    return bytes(copied)
+
+
 GC = [("erts_init_gc", 0x2000, 0x10), ("erts_garbage_collect", 0x2100, 0x10), ("erts_schedule", 0x2200, 0x10),
       ("_Z19beam_jit_call_bif_xP7process", 0x2300, 8)]
 
@@ -88,13 +97,13 @@ class Libraries(unittest.TestCase):
     def test_functions(self) -> None:
         """In a file that is stripped and in one that is not."""
         for table in (b".dynsym", b".symtab"):
-            functions = Functions(library(GC, table))
+            functions = Functions(library(GC, table), 100)
             self.assertEqual(("erts_schedule", None), functions.at(0x1205))
             self.assertEqual(("beam_jit_call_bif_x", None), (functions.at(0x1300).name, functions.at(0x1300).part))
 
     def test_parts(self) -> None:
         """A static function between two of the collector's is the collector's; one at its border may not be."""
-        functions = Functions(library(GC))
+        functions = Functions(library(GC), 100)
         self.assertEqual([("erts_init_gc", "garbage collection"), (None, "garbage collection"), (None, None),
                           (None, None)],
                          [tuple(functions.at(at)) for at in (0x1008, 0x1050, 0x1150, 0x1400)])
@@ -110,10 +119,16 @@ class Libraries(unittest.TestCase):
                 for value in (b"\0", b"\x7f", b"\xff"):
                     self.read(elf[:at] + value * width + elf[at + width:])
 
+    def test_many(self) -> None:
+        """Of parts that all have the same addresses, a function is in one; too many symbols are an error."""
+        self.assertEqual(len(GC), len(Functions(overlapping(library(GC)), 100)))
+        with self.assertRaises(ValueError):
+            Functions(library(GC), len(GC))
+
     def read(self, elf: bytes) -> None:
         """Nothing else is raised."""
         try:
-            Functions(elf).at(0x1205)
+            Functions(elf, 100).at(0x1205)
         except ValueError:
             pass
 
@@ -148,6 +163,15 @@ class Paths(unittest.TestCase):
         self.assertEqual(Sample("x,y", "", "", (), ()), sample_of("x,y,,,,"))
         self.assertIsNone(sample_of("nothing"))
 
+    def test_hostile_keys(self) -> None:
+        """The node's texts may look like stacks: a sample or none, soon."""
+        began = time.monotonic()
+        for name in ("x,\nab", "x,\nab\x0bzz\n,", "x,\n \n", "x," + "\naaa" * 15, "," * 63, ",\n" * 31):
+            for rest in (",\n\t7f00\n,\n\tffffffff81444bb4 do_it+12\n", "\n!,\n\t7f00\n,\n", ",,"):
+                sample_of(f"s,-,{name}{rest}")
+                sample_of(f"s,{name[:31]},{name}{rest}")
+        self.assertLess(time.monotonic() - began, 1)
+
     def test_erlang(self) -> None:
         """Whole stacks, also below C; the kernel's come last."""
         self.assertEqual(("<0.9.0> till", "shop:pay/1", "lists:sort/1"), path([1, 2, 3]))
@@ -172,6 +196,8 @@ class Paths(unittest.TestCase):
         """Threads without a process, in old and new names, and what tracing itself takes."""
         for thread, process, root in (("erts_sched_2", "-", "[schedulers: ports, scheduling, spinning]"),
                                       ("2_dirty_cpu_sch", "-", "[dirty CPU schedulers]"),
+                                      ("10_dirty_cpu_sc", "-", "[dirty CPU schedulers]"),
+                                      ("10_dirty_io_sch", "-", "[dirty I/O schedulers]"),
                                       ("erts_dcpus_1", "", "[dirty CPU schedulers; process unknown]"),
                                       ("0_poller", "", "[polling for I/O]"), ("a\x1bb", "", "[thread a\\x1bb]")):
             with self.subTest(thread):
@@ -216,6 +242,10 @@ class Shown(unittest.TestCase):
         """From callee to callee; it ends where most samples do."""
         self.assertEqual((("a", "b"), 9), hottest(collections.Counter({("a", "b"): 5, ("a", "b", "c"): 4, ("x",): 8})))
         self.assertEqual(((), 0), hottest(collections.Counter()))
+
+    def test_kinds(self) -> None:
+        """Each that the command allows is written."""
+        self.assertEqual(set(PROFILE_FILES), set(WRITERS))
 
     def test_folded(self) -> None:
         """A line per path."""

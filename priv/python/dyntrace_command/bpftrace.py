@@ -212,7 +212,8 @@ class Bpftrace:
         self.lost = 0
         self.reader = threading.Thread(target=self.read_errors, daemon=True)
         self.reader.start()
-        self.rest = b""
+        # Pieces of a line that is not whole: one with a map may have many MB.
+        self.pieces: List[bytes] = []
 
     def __enter__(self) -> "Bpftrace":
         return self
@@ -232,7 +233,11 @@ class Bpftrace:
         read = os.read(self.fileno(), 1 << 16)
         if not read:
             raise self.ended()
-        *whole, self.rest = (self.rest + read).split(b"\n")
+        *whole, rest = read.split(b"\n")
+        if whole:
+            whole[0] = b"".join([*self.pieces, whole[0]])
+            self.pieces.clear()
+        self.pieces.append(rest)
         found = []
         for line in whole:
             with contextlib.suppress(ValueError):

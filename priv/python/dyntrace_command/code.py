@@ -17,6 +17,8 @@ from dyntrace_command.terminal import clean
 
 # A VM with its drivers and libraries has some twenty.
 FILES_MOST = 200
+# Symbols of all of them. libcrypto has 10,000, a VM with its static functions 20,000.
+SYMBOLS_MOST = 1 << 18
 
 STATIC = "static function"
 
@@ -50,7 +52,7 @@ class Code:
         # Why there are no names of Erlang's functions, empty if there are, and what to do.
         self.why, self.step = "", ""
         self.open_map()
-        self.look()
+        self.refresh()
 
     def open_map(self) -> None:
         """Opens the map. An earlier process of the same number may have left one, so the node must say that it writes
@@ -61,13 +63,14 @@ class Code:
             self.step = "add the line `+JPperf map` to vm.args (rel/vm.args.eex of Elixir), and restart the node"
             return
         try:
-            self.path = f"/tmp/perf-{self.node.inside.inner_pid()}.map"
+            folder = self.node.arguments.get("JPperfdirectory", "/tmp")
+            self.path = f"{folder}/perf-{self.node.inside.inner_pid()}.map"
             self.map = self.node.inside.open_regular(self.path, MAP_MOST)
         except (OSError, ValueError) as error:
             self.unreadable(error)
 
-    def look(self) -> None:
-        """Looks which files have code now: call it again at the end, when more may be loaded."""
+    def refresh(self) -> None:
+        """Reads which files have code now: call it again at the end, when more may be loaded."""
         with contextlib.suppress(OSError, ValueError, IndexError):
             self.segments = self.node.inside.code()
         for path in {segment.path for segment in self.segments if segment.path.startswith("/")} - set(self.files):
@@ -102,7 +105,7 @@ class Code:
 
     def unreadable(self, error: Exception) -> None:
         """Notes why the map can't be read."""
-        self.why = f"its map {self.path} can't be read: {clean(getattr(error, 'strerror', None) or str(error))}"
+        self.why = f"its map {clean(self.path)} can't be read: {clean(getattr(error, 'strerror', None) or str(error))}"
         self.step = "look what is there, in the node's own file system"
 
     def native(self, address: int) -> Optional[Place]:
@@ -128,8 +131,13 @@ class Code:
             self.functions[path] = None
             with contextlib.suppress(OSError, ValueError):
                 if path in self.files:
-                    self.functions[path] = Functions(read_regular(f"/proc/self/fd/{self.files[path]}", LIBRARY_MOST))
+                    self.functions[path] = self.read_functions(self.files[path])
         return self.functions[path]
+
+    def read_functions(self, descriptor: int) -> Functions:
+        """Returns the functions of a file; raises OSError or ValueError if it can't be read."""
+        known = sum(len(functions) for functions in self.functions.values() if functions is not None)
+        return Functions(read_regular(f"/proc/self/fd/{descriptor}", LIBRARY_MOST), SYMBOLS_MOST - known)
 
 
 JIT = Place("jit", "code of Erlang")

@@ -108,7 +108,7 @@ class Container:
     def mappings(self) -> List[Mapping]:
         """Returns the mappings of files."""
         found = []
-        for line in self.text("maps").splitlines():
+        for line in self.text("maps").split("\n"):
             parts = line.split(None, 5)
             if len(parts) == 6:
                 found.append(Mapping(int(parts[0].split("-")[0], 16), int(parts[2], 16), parts[5]))
@@ -117,7 +117,7 @@ class Container:
     def code(self) -> List[Segment]:
         """Returns the parts of its memory that have code, in the order of their addresses."""
         found = []
-        for line in self.text("maps").splitlines():
+        for line in self.text("maps").split("\n"):
             parts = line.split(None, 5)
             if len(parts) >= 5 and "x" in parts[1]:
                 start, end = (int(address, 16) for address in parts[0].split("-"))

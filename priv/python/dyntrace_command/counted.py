@@ -29,7 +29,7 @@ class Counted(Frames):
 
     def take(self, line: Line) -> None:
         self.coming.update(line.maps)
-        self.seen |= bool(line.maps) or self.names.learn(line.fields)
+        self.seen |= any(line.maps.values()) or self.names.learn(line.fields)
         if line.fields == ["frame"]:
             self.seconds += 1
             self.maps, self.coming, self.is_whole = self.coming, {}, True

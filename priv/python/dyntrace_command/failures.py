@@ -53,7 +53,7 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "no_request": (NO_NODE, "no message with the label {label} was sent within {seconds} s",
                    "give a process a token, in the node: `seq_trace:set_token(label, {label}), "
                    "seq_trace:set_token(send, true), seq_trace:set_token('receive', true).`"),
-    "no_samples": (NO_NODE, "{name} used no CPU within {seconds} s, as far as samples tell{process}",
+    "no_samples": (NO_NODE, "{who} used no CPU within {seconds} s, as far as samples tell",
                    "sample for longer (`--seconds 60`) or more often (`--hz 999`) while it works; without --process, "
                    "all of the node is shown"),
     "no_call": (NO_NODE, "no call of {function} was traced within {seconds} s",

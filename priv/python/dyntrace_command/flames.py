@@ -1,4 +1,4 @@
-"""A profile as a file: folded stacks, a profile for speedscope, a page with a flame graph, a trace for Perfetto."""
+"""A profile as a file: folded stacks, a profile for speedscope, a page with a flame graph."""
 import json
 from typing import Any, Counter, Dict, List, NamedTuple, Sequence, Tuple
 

@@ -1,4 +1,4 @@
-"""What both kinds of `dyntrace top` share: a frame a second of the processes of a node, with their names."""
+"""What both kinds of `dyntrace top` share: frames of the processes of a node, with their names."""
 import time
 from typing import Dict, List, Optional
 

@@ -260,7 +260,7 @@ def erl_arguments(arguments: List[str]) -> Dict[str, str]:
     """Returns the emulator's options that have a value; an application's own come after -extra."""
     if "-extra" in arguments:
         arguments = arguments[:arguments.index("-extra")]
-    wanted = {"-" + name: name for name in ("root", "bindir", "name", "sname", "boot", "JPperf")}
+    wanted = {"-" + name: name for name in ("root", "bindir", "name", "sname", "boot", "JPperf", "JPperfdirectory")}
     return {wanted[key]: value for key, value in zip(arguments, arguments[1:]) if key in wanted}
 
 

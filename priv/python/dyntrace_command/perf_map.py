@@ -5,6 +5,7 @@ removed leaves its own, so the later line wins. The node's user can write anythi
 line that can't be one is skipped.
 """
 import bisect
+import itertools
 import re
 from typing import Dict, Iterable, Tuple
 
@@ -16,6 +17,8 @@ MAP_MOST = 64 * 1000 * 1000
 SIZE_MOST, ADDRESS_MOST, NAME_MOST = 1 << 24, 1 << 56, 255
 # Addresses of samples that all lines together cover. Lines that overlap again and again may cover them all.
 COVERED_MOST = 10 ** 7
+# Of a large map, a line has 50 bytes.
+LINES_MOST = 1 << 21
 
 LINE = re.compile(rb"^(?:0x)?([0-9a-f]{1,16}) (?:0x)?([0-9a-f]{1,8}) ([^\r\n]{1,1024})\r?$", re.M)
 ALIAS = re.compile(r"(?<!\\)'Elixir\.([\w.]+)'(:?)")
@@ -26,7 +29,7 @@ def names_of(contents: bytes, addresses: Iterable[int]) -> Dict[int, Tuple[bool,
     wanted = sorted(set(addresses))
     found: Dict[int, bytes] = {}
     covered = 0
-    for line in LINE.finditer(contents):
+    for line in itertools.islice(LINE.finditer(contents), LINES_MOST):
         start, size = int(line.group(1), 16), int(line.group(2), 16)
         if not 0 < size <= SIZE_MOST or start + size > ADDRESS_MOST:
             continue
@@ -36,9 +39,8 @@ def names_of(contents: bytes, addresses: Iterable[int]) -> Dict[int, Tuple[bool,
             break
         for address in wanted[begin:end]:
             found[address] = line.group(3)
-    known: Dict[bytes, Tuple[bool, str]] = {}
-    return {address: known.setdefault(name, spelling(name.decode("utf-8", "replace")))
-            for address, name in found.items()}
+    spellings = {name: spelling(name.decode("utf-8", "replace")) for name in set(found.values())}
+    return {address: spellings[name] for address, name in found.items()}
 
 
 def spelling(name: str) -> Tuple[bool, str]:

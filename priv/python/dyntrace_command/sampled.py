@@ -9,8 +9,9 @@ from dyntrace_command.frames import Frames
 from dyntrace_command.node import Node
 from dyntrace_command.terminal import clean, size
 
-# A sample's events come together. It is whole when none has come for so long, in seconds.
-QUIET = 0.2
+# A sample's events come together. It is whole when none has come for so long, and after `LONGEST` in any case, in
+# seconds. Those of the counters don't count: they may come more often than samples of processes.
+QUIET, LONGEST = 0.2, 2
 
 # Characters of a process with its name, after which a row's last columns are no longer aligned.
 WIDEST = 50
@@ -42,7 +43,7 @@ class Sampled(Frames):
         self.counters: Dict[str, int] = {}
         self.reductions: Optional[int] = None
         self.before: Optional[int] = None
-        self.latest = 0.0
+        self.first = self.latest = 0.0
 
     def take(self, line: Line) -> None:
         kind, *values = line.fields or [""]
@@ -52,21 +53,23 @@ class Sampled(Frames):
             self.seconds += 1
         elif kind == "counter" and len(values) == 2:
             self.counters[values[0]] = int(values[1])
-            self.told()
+            self.seen = True
         elif kind == "sample" and len(values) == 6:
             pid, queue, memory, reductions, function, state = values
+            self.told()
             before = self.processes.get(pid)
             self.coming[pid] = Process(int(reductions), int(queue), int(memory),
                                        int(memory) - before.memory if before else 0, state, function)
-            self.told()
 
     def told(self) -> None:
         """Notes that an event of a sample has come."""
         self.seen = True
         self.latest = time.monotonic()
+        if not self.coming:
+            self.first = self.latest
 
     def whole(self) -> bool:
-        if not self.coming or time.monotonic() < self.latest + QUIET:
+        if not self.coming or time.monotonic() < min(self.latest + QUIET, self.first + LONGEST):
             return False
         self.processes, self.coming = self.coming, {}
         self.before, self.reductions = self.reductions, self.counters.get("reductions")
@@ -97,6 +100,6 @@ class Sampled(Frames):
             texts.append(f"run queue {counters['run_queue']}")
         if "memory_total" in counters:
             texts.append(f"memory {size(counters['memory_total'])}")
-        if self.reductions is not None and self.before is not None:
+        if self.reductions is not None and self.before is not None and self.reductions >= self.before:
             texts.append(f"{self.reductions - self.before} reductions")
         return texts

@@ -15,21 +15,24 @@ from dyntrace_command.terminal import clean
 
 # Different samples that are kept. A node that runs for an hour has fewer.
 KEPT_MOST = 200000
-# Frames that bpftrace keeps of a stack: programs/profile.bt.
+# Frames that bpftrace keeps of a stack.
 FRAMES_MOST = 64
 
-STACK = r"(?:\n(?:[ \t]*[0-9a-f]+[^\n]*\n)*)?"
-# bpftrace's keys of a map: the names of threads and functions may have anything in them.
+# bpftrace's keys of a map: the names of threads and functions may have anything in them, also lines of a stack. There
+# is one way to match a line, so what matches nothing is found out soon.
+STACK = r"(?:\n(?:[ \t]*[0-9a-f][^\n]*\n)*)?"
+ADDRESS = re.compile(r"^[ \t]*([0-9a-f]{1,16})", re.M)
 KEY = re.compile(rf"(.*?),(<[\d.]+>|-|),(.*?),({STACK}),({STACK})", re.S)
 
 UNKNOWN, TRACING, OTHERS = "[unknown code]", "[dyntrace's own probes]", "[more than can be kept]"
 NO_STACK = "[no stack]"
 
-# Threads of the VM, by OTP's names for them before and since OTP 26, and what they do without a process.
+# Threads of the VM, by OTP's names for them before and since OTP 26, of which the kernel keeps 15 letters; what they do
+# without a process.
 THREADS = (
     (r"\d+_scheduler|erts_sched_\d+", "[schedulers: ports, scheduling, spinning]"),
-    (r"\d+_dirty_cpu_sch|erts_dcpus_\d+", "[dirty CPU schedulers]"),
-    (r"\d+_dirty_io_sche?|erts_dios_\d+", "[dirty I/O schedulers]"),
+    (r"\d+_dirty_cpu_s\w*|erts_dcpus_\d+", "[dirty CPU schedulers]"),
+    (r"\d+_dirty_io_s\w*|erts_dios_\d+", "[dirty I/O schedulers]"),
     (r"\d+_aux|erts_aux_\d+", "[auxiliary thread: memory, timers, waking]"),
     (r"\d+_poller|erts_poll_\d+", "[polling for I/O]"),
     (r"async_\d+|erts_async_\d+", "[asynchronous jobs of drivers]"),
@@ -89,14 +92,14 @@ def sample_of(key: str) -> Optional[Sample]:
     if not found:
         return None
     thread, process, function, stack, kernel = found.groups()
-    return Sample(thread, process, function, tuple(int(line.split()[0], 16) for line in stack.splitlines() if line),
-                  tuple(symbol(line) for line in kernel.splitlines() if line))
+    return Sample(thread, process, function, tuple(int(address, 16) for address in ADDRESS.findall(stack)),
+                  tuple(symbol(line) for line in kernel.split("\n") if line))
 
 
 def symbol(line: str) -> str:
     """Returns the function of a line of the kernel's stack; bpftrace 0.27 writes no space after the address."""
     found = re.match(r"\s*[0-9a-f]{16}\s*([^+\s]+)", line)
-    return clean(found.group(1)) if found else line.strip()
+    return clean(found.group(1) if found else line.strip())
 
 
 class Path(NamedTuple):

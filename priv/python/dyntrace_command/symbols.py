@@ -11,8 +11,6 @@ from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 from dyntrace_command.elf import find_section
 
-# libcrypto has 10,000, a VM with its static functions 20,000.
-SYMBOLS_MOST = 1 << 19
 SEGMENTS_MOST, NAME_MOST = 256, 200
 
 # struct Elf64_Ehdr: e_phoff; e_phentsize and e_phnum. struct Elf64_Phdr: p_type of what is loaded.
@@ -35,11 +33,11 @@ class Function(NamedTuple):
 
 
 class Functions:
-    """The functions of a file."""
+    """The functions of a file that has at most `most` symbols."""
 
-    def __init__(self, elf: bytes) -> None:
+    def __init__(self, elf: bytes, most: int) -> None:
         try:
-            self.found = sorted(functions(elf))
+            self.found = sorted(functions(elf, most))
         except (IndexError, OverflowError, struct.error) as error:
             raise ValueError(str(error)) from None
         self.starts = [start for start, _, _ in self.found]
@@ -64,11 +62,13 @@ def part_of(name: str) -> Optional[str]:
     return next((part for part, pattern in PARTS.items() if pattern.fullmatch(name)), None)
 
 
-def functions(elf: bytes) -> Iterator[Tuple[int, int, str]]:
+def functions(elf: bytes, most: int) -> Iterator[Tuple[int, int, str]]:
     """Yields (place in the file, size, name) of its functions; of a stripped file those for the dynamic linker."""
-    segments = list(loaded(elf))
+    segments = sorted(loaded(elf))
     for table, texts in ((b".symtab\0", b".strtab\0"), (b".dynsym\0", b".dynstr\0")):
         offset, length = find_section(elf, table)
+        if length > most * SYMBOL.size:
+            raise ValueError("the file has too many symbols")
         if length:
             names, size = find_section(elf, texts)
             yield from in_table(elf[offset:offset + length], elf[names:names + size], segments)
@@ -77,14 +77,13 @@ def functions(elf: bytes) -> Iterator[Tuple[int, int, str]]:
 
 def in_table(table: bytes, names: bytes, segments: List[Tuple[int, int, int]]) -> Iterator[Tuple[int, int, str]]:
     """Yields those of a table of symbols."""
-    if len(table) > SYMBOLS_MOST * SYMBOL.size:
-        raise ValueError("the file has too many symbols")
+    starts = [begin for begin, _, _ in segments]
     for name, info, _, section, address, size in SYMBOL.iter_unpack(table[:len(table) // SYMBOL.size * SYMBOL.size]):
-        if info & 15 in KINDS and section and size:
-            for begin, end, offset in segments:
-                if begin <= address < end:
-                    text = names[name:name + NAME_MOST].split(b"\0", 1)[0]
-                    yield address - begin + offset, size, plain(text.decode("utf-8", "replace"))
+        at = bisect.bisect_right(starts, address) - 1
+        if info & 15 in KINDS and section and size and at >= 0 and address < segments[at][1]:
+            begin, _, offset = segments[at]
+            text = names[name:name + NAME_MOST].split(b"\0", 1)[0]
+            yield address - begin + offset, size, plain(text.decode("utf-8", "replace"))
 
 
 def loaded(elf: bytes) -> Iterator[Tuple[int, int, int]]:

@@ -102,8 +102,8 @@ class Screen:
             self.before = termios.tcgetattr(sys.stdin)
             tty.setcbreak(sys.stdin)
         if self.terminal:
-            # The alternate screen, without a cursor.
-            sys.stdout.write("\x1b[?1049h\x1b[?25l\x1b[H\x1b[JAttaching... q quits.")
+            # The alternate screen, without a cursor, and without a second line for a wide character that has no room.
+            sys.stdout.write("\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[H\x1b[JAttaching... q quits.")
             sys.stdout.flush()
         return self
 
@@ -128,7 +128,7 @@ class Screen:
 
     def __exit__(self, *_: object) -> None:
         if self.terminal:
-            sys.stdout.write("\x1b[?25h\x1b[?1049l")
+            sys.stdout.write("\x1b[?7h\x1b[?25h\x1b[?1049l")
             sys.stdout.flush()
         if self.keyboard:
             termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self.before)

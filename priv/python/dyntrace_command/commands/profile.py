@@ -16,7 +16,7 @@ from dyntrace_command.files import checked_output
 from dyntrace_command.flames import WRITERS, Taken
 from dyntrace_command.hottest import tables
 from dyntrace_command.node import Node, pick
-from dyntrace_command.samples import Path, Samples, paths
+from dyntrace_command.samples import FRAMES_MOST, Path, Samples, paths
 from dyntrace_command.terminal import plural, print_table, say
 from dyntrace_command.tools import tool, tool_version
 
@@ -34,14 +34,17 @@ def profile(options: argparse.Namespace) -> None:
     with contextlib.closing(Code(node)) as code:
         samples, names = Samples(), Names()
         seconds = sample(node, options, samples, names)
-        code.look()
+        code.refresh()
         found = chosen(paths(samples, code, names), names, options.process)
     if code.why:
         say(f"dyntrace: {node.show()} has no names of functions: {code.why}. So there are no stacks of Erlang: "
             "each process has the function in which a scheduler took it up\n"
             f"  next: {code.step}")
+    if seconds and not is_traced(samples, names):
+        say(Failure("not_started", seconds=seconds).text)
     if not found:
-        raise Failure("no_samples", name=node.show(), seconds=seconds, process=options.process or "")
+        who = f"process {options.process} of {node.show()}" if options.process else node.show()
+        raise Failure("no_samples", who=who, seconds=seconds)
     taken = Taken(f"{node.node}, CPU samples, {time.strftime('%Y-%m-%d %H:%M:%S')}", options.hz, seconds)
     if output:
         write(output, WRITERS[os.path.splitext(output)[1]](found, taken))
@@ -60,7 +63,8 @@ def sample(node: Node, options: argparse.Namespace, samples: Samples, names: Nam
     wanted, taken = math.ceil(options.seconds), 0
     named_until = math.inf
     mode = "raw" if tool_version(tool("bpftrace")) >= RAW_SINCE else "perf"
-    with Bpftrace(node, "profile", HERTZ=str(options.hz), MODE=mode) as bpftrace, Interrupted() as interrupted:
+    with Bpftrace(node, "profile", HERTZ=str(options.hz), MODE=mode, FRAMES=str(FRAMES_MOST)) as bpftrace, \
+            Interrupted() as interrupted:
         while not interrupted.happened.is_set():
             if not node.lives():
                 # What it has done until then comes within a second.
@@ -80,6 +84,11 @@ def sample(node: Node, options: argparse.Namespace, samples: Samples, names: Nam
     if not node.lives():
         say(f"dyntrace: {node.show()} has ended meanwhile")
     return taken
+
+
+def is_traced(samples: Samples, names: Names) -> bool:
+    """Returns whether the node has told anything. Samples come also of one that does not, without processes."""
+    return bool(names.of) or any(sample.process for sample in samples.of)
 
 
 def chosen(found: "Counter[Path]", names: Names, process: str) -> "Counter[Path]":
