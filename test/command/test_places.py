@@ -1,5 +1,6 @@
 """What root writes below a root that a container rules, and removes there."""
 import os
+import subprocess
 import tempfile
 import unittest
 from typing import List
@@ -102,6 +103,36 @@ class Below(unittest.TestCase):
         self.assertEqual([f"tmp/{self.name}/passwd"], self.there())
         with mock.patch("os.geteuid", return_value=os.geteuid() + 1), self.assertRaises(PermissionError):
             place.remove()
+
+    def test_other_folders(self) -> None:
+        """Files elsewhere than where they are written stay; a folder that is not new is not filled."""
+        place = self.filled()
+        self.evil.has(f"{place.path}/lib/dyntrace.beam", b"")
+        with self.assertRaises(OSError):
+            place.remove()
+        self.assertEqual([f"tmp/{self.name}/lib/dyntrace.beam"], self.there())
+        with mock.patch("os.mkdir"), self.assertRaises(OSError):
+            place.fill({path: self.source for path in FILES}, False)
+        self.assertEqual([f"tmp/{self.name}/lib/dyntrace.beam"], self.there())
+
+    @unittest.skipIf(os.geteuid() != 0, "only root mounts")
+    def test_mounted(self) -> None:
+        """Another folder is mounted over it, by a user with a namespace of mounts: what is in that stays."""
+        place = self.filled()
+        kept = os.path.join(self.outside, "dyntrace-1", "ebin", "dyntrace.beam")
+        os.makedirs(os.path.dirname(kept))
+        with open(kept, "wb"):
+            pass
+        path = self.evil.in_root(place.path)
+        for at in (path, path + "/dyntrace-0.1.0"):
+            subprocess.run(["mount", "--bind", self.outside, at], check=True)
+            try:
+                with self.assertRaises(PermissionError):
+                    place.remove()
+            finally:
+                subprocess.run(["umount", at], check=True)
+        self.assertTrue(os.path.exists(kept))
+        place.remove()
 
     def test_names(self) -> None:
         """A name is for one process."""

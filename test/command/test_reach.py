@@ -55,21 +55,35 @@ class Reach(unittest.TestCase):
                          self.cookies("-setcookie", "one", "-root", "/app", "-home", "/home/me"))
 
     def test_what_is_no_cookie(self) -> None:
-        """A file of several words, one that is too long, one that only root may read, a link that leads out, a pipe."""
+        """A file of several words, one that is too long, a link that leads out, a pipe."""
         for contents in (b"root:x:0:0\ndaemon:x:1:1\n", b"a b", b"x" * 256, b""):
             self.evil.has("/home/.erlang.cookie", contents)
             self.assertEqual([], self.cookies("-home", "/home"))
-        self.evil.has("/home/.erlang.cookie", b"secret")
-        os.chmod(self.evil.in_root("/home/.erlang.cookie"), 0o040)
-        if os.geteuid() == 0:
-            os.chown(self.evil.in_root("/home/.erlang.cookie"), 12345, 12345)
-        self.assertEqual([], self.cookies("-home", "/home"))
         os.unlink(self.evil.in_root("/home/.erlang.cookie"))
         os.symlink("/etc/hostname", self.evil.in_root("/home/.erlang.cookie"))
         self.assertEqual([], self.cookies("-home", "/home"))
         os.unlink(self.evil.in_root("/home/.erlang.cookie"))
         os.mkfifo(self.evil.in_root("/home/.erlang.cookie"))
         self.assertEqual([], self.cookies("-home", "/home"))
+
+    @unittest.skipIf(os.geteuid() != 0, "only root may read the files of others")
+    def test_cookie_of_others(self) -> None:
+        """Root reads what the node's user may read: the file's mode counts, and that of each folder on the way."""
+        cookie = self.evil.in_root("/home/.erlang.cookie")
+        os.chmod(os.path.dirname(self.evil.dir), 0o755)
+        self.evil.has("/home/.erlang.cookie", b"secret")
+        self.addCleanup(os.setgroups, os.getgroups())
+        os.setgroups([0, 12345])
+        with mock.patch.object(Process, "ids", return_value=(65534, 65534)):
+            for file, folder, found in ((0o444, 0o755, ["secret"]), (0o440, 0o755, []), (0o400, 0o755, []),
+                                        (0o444, 0o700, [])):
+                os.chmod(cookie, file)
+                os.chmod(os.path.dirname(cookie), folder)
+                self.assertEqual(found, self.cookies("-home", "/home"), (oct(file), oct(folder)))
+        self.assertEqual([0, 12345], os.getgroups())
+        os.chmod(cookie, 0)
+        with open(cookie, encoding="ascii"):
+            pass
 
     def test_values(self) -> None:
         """A flag with one value, and parameters of flags."""

@@ -20,8 +20,8 @@ What such users may try, and what prevents it:
   told.
 - **A map of code that is none.** The node's user writes it. `perf_map` reads a bounded file, skips lines that can't be
   true, and takes from it only names, which are cleaned, of addresses that no file has.
-- **A file that only root may read, in the place of the node's cookie.** `read_as_user` reads what the node's user may
-  read.
+- **A file that only root may read, in the place of the node's cookie.** `read_as_user` opens it, and
+  the folders on the way, as the node's user.
 - **An epmd that is none.** The node chooses the port, so anything may answer. Reading ends after a second, or 1 MB.
 - **Names that change the terminal or a bpftrace program.** Texts are decoded with replacements and shown by `clean`;
   versions must have a known form. A tracer never gets such a path: it gets that of a descriptor, or one of harmless
@@ -188,14 +188,8 @@ class Container:
 
     def read_as_user(self, path: str) -> str:
         """Returns the text of a file of a few lines if the user of the process may read it."""
-        with closing(self.open(path)) as descriptor:
-            status, own = os.fstat(descriptor), os.stat(self.dir)
-            allowed = (stat.S_IRUSR if status.st_uid == own.st_uid else
-                       stat.S_IRGRP if status.st_gid == own.st_gid else stat.S_IROTH)
-            if not status.st_mode & allowed:
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
-            check_regular(descriptor, MB)
-            return read_regular(f"/proc/self/fd/{descriptor}", MB).decode("utf-8", "replace")
+        with self.process.files_as_user():
+            return self.read_text(path)
 
     def machine(self) -> int:
         """Returns the machine of its program, as the program's header says; 0 if it is not of 64 bits."""

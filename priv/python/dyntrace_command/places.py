@@ -5,16 +5,20 @@ The folder is below one that everybody may write to, which others may fill, or r
 
 - The way to the parent is walked by `Container.open`, without links that lead out. From there on all is done by
   descriptors: a folder is made, then opened without following a link, and must be this user's own.
+- A user with a namespace of mounts can mount any folder of the host over another. So a folder must be in the same mount
+  as the one above it.
 - Files are made new, never opened where one is. Others may read them and not write.
 - A name has the number and the start of the node's process, so that nobody can have another node's folder removed by
-  naming it. Only a folder of such a name that belongs to this user is removed, and in it only what was written.
+  naming it. Only a folder of such a name that belongs to this user is removed, and in it only what was written, where
+  it was written.
 """
 import contextlib
+import errno
 import os
 import re
 import shutil
 import stat
-from typing import Dict, Iterator, List, Optional, Set
+from typing import Dict, Iterator, List, Optional, Pattern, Sequence, Set
 
 from dyntrace_command.container import Container
 from dyntrace_command.files import MB, closing
@@ -27,7 +31,8 @@ NAME = r"dyntrace-load-(\d{1,9})-(\d{1,19})-[0-9a-f]{8}"
 FOLDER = re.compile(rf"({'|'.join(PARENTS)})/({NAME})/dyntrace-[\w.+-]{{1,40}}/(?:ebin|priv)/[\w.]+")
 NEEDED = 16 * MB
 # What is removed.
-FOLDERS, FILES = re.compile(r"dyntrace-[\w.+-]{1,40}|ebin|priv"), re.compile(r"[\w.]+\.(?:beam|app|so)")
+PACKAGE, SUBFOLDER = re.compile(r"dyntrace-[\w.+-]{1,40}"), re.compile(r"ebin|priv")
+FILE = re.compile(r"[\w.]+\.(?:beam|app|so)")
 
 
 def new_name(process: Process) -> str:
@@ -75,6 +80,8 @@ class Place:
         """Makes the folder with these files, {path below it: file to copy}."""
         os.mkdir(self.name, 0o700, dir_fd=self.parent)
         with closing(own_below(self.parent, self.name)) as folder:
+            if os.listdir(f"/proc/self/fd/{folder}"):
+                raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), self.path)
             for path, source in files.items():
                 write_below(folder, path.split("/"), source)
             os.fchmod(folder, 0o700 if is_private else 0o755)
@@ -82,22 +89,39 @@ class Place:
     def remove(self) -> None:
         """Removes it; raises OSError if it is another's, or if it has something that was not written by this
         command."""
-        with contextlib.suppress(FileNotFoundError), closing(own_below(self.parent, self.name)) as folder:
-            for _, folders, files, here in os.fwalk(".", topdown=False, dir_fd=folder):
-                for name in filter(FILES.fullmatch, files):
-                    os.unlink(name, dir_fd=here)
-                for name in filter(FOLDERS.fullmatch, folders):
-                    os.rmdir(name, dir_fd=here)
-            os.rmdir(self.name, dir_fd=self.parent)
+        with contextlib.suppress(FileNotFoundError):
+            remove_below(self.parent, self.name, (PACKAGE, SUBFOLDER))
 
 
 def own_below(parent: int, name: str) -> int:
-    """Returns a descriptor of a folder; raises OSError if it is a link, or belongs to another user."""
+    """Returns a descriptor of a folder; raises OSError if it is a link, belongs to another user, or is a mount."""
     descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
-    if os.fstat(descriptor).st_uid != os.geteuid():
+    try:
+        if os.fstat(descriptor).st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, "it belongs to another user", name)
+        if mount_of(descriptor) != mount_of(parent):
+            raise PermissionError(errno.EPERM, "another file system is mounted there", name)
+    except BaseException:
         os.close(descriptor)
-        raise PermissionError(f"{name} belongs to another user")
+        raise
     return descriptor
+
+
+def mount_of(descriptor: int) -> str:
+    """Returns the number of the mount that a file was opened in: each bind mount has one of its own."""
+    with open(f"/proc/self/fdinfo/{descriptor}", encoding="ascii") as file:
+        return next(line for line in file if line.startswith("mnt_id:"))
+
+
+def remove_below(parent: int, name: str, below: Sequence[Pattern[str]]) -> None:
+    """Removes a folder that has, level by level, folders of these names; files are in the last."""
+    with closing(own_below(parent, name)) as folder:
+        for inner in os.listdir(f"/proc/self/fd/{folder}"):
+            if below and below[0].fullmatch(inner):
+                remove_below(folder, inner, below[1:])
+            elif not below and FILE.fullmatch(inner):
+                os.unlink(inner, dir_fd=folder)
+    os.rmdir(name, dir_fd=parent)
 
 
 def write_below(folder: int, names: List[str], source: str) -> None:
