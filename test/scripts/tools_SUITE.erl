@@ -296,7 +296,8 @@ cpu(Config) ->
                        {Busy, Idle}
                end),
     Us = sum(Lines, ["@process_us[", Busy, ", shop_db]"]),
-    ?assert(Us > Took * 8 div 10 andalso Us < Took + 100000, {Us, Took}),
+    %% bpftrace loses what it counts between its print and the clearing, which are far apart on a busy machine.
+    ?assert(Us > Took div 2 andalso Us < Took + 100000, {Us, Took}),
     ?assert(sum(Lines, ["@process_us[", Idle, ", shop:init/1]"]) < 100000),
     Spun = sum(Lines, "@function_us[tools_SUITE:spin/2]"),
     ?assert(Spun > Us * 8 div 10 andalso Spun =< Us, {Spun, Us}).

@@ -519,7 +519,8 @@ cleared_alone(Config) ->
            {interval, 20}], Config),
     call(Config, fun() -> [{module, _} = code:ensure_loaded(Module) || Module <- [test_called, test_cases]], ok end),
     Consumer = attach([function_call], Config),
-    until_pattern({test_cases, identity, 1}, [], Config),
+    %% The pattern of each function is set.
+    until_following(calls, call, Config),
     ?assertEqual(1, call(Config, fun set_until_cleared/0)),
     _ = test_bpftrace:stop(Consumer),
     until_following(calls, none, Config).
