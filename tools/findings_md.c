@@ -11,7 +11,8 @@ static const char intro[] =
     "\n"
     "- `high`: work fails or waits now.\n"
     "- `medium`: something is near its limit, or has failed once.\n"
-    "- `low`: worth knowing. Healthy systems may have such findings, and no others but `short_connections`.\n"
+    "- `low`: worth knowing. Healthy systems may have such findings, and no others but "
+    "`short_connections`.\n"
     "\n"
     "A rule says nothing if the recording does not have what it looks at. What is inferred is\n"
     "shown as such.\n";
