@@ -203,6 +203,10 @@ class Paths(unittest.TestCase):
             with self.subTest(thread):
                 self.assertEqual((root, "md5 [beam.smp]"), path([4], process, thread=thread))
         self.assertEqual((TRACING, "fire [dyntrace.so]"), path([7]))
+        # Of a process that can't be traced, and of a node that traces nothing.
+        for process in ("-", ""):
+            self.assertEqual(("[schedulers: ports, scheduling, spinning; process unknown]", "shop:pay/1",
+                              "lists:sort/1"), path([1, 2, 3], process))
 
     def test_lost(self) -> None:
         """What the kernel has counted and not told is missing."""

@@ -127,7 +127,7 @@ def path_of(sample: Sample, place: Callable[[int], Optional[Place]], names: Name
     if is_tracing(sample, place):
         return Path(TRACING, "", tuple(native + kernel))
     if not sample.process.startswith("<"):
-        return Path(thread_of(sample), "", tuple(native + kernel))
+        return Path(thread_of(sample, bool(erlang)), "", tuple(erlang + native + kernel))
     if not erlang and sample.function:
         erlang = [f"{clean(spelled(sample.function))} (taken up)"]
     return Path(names.show(sample.process), sample.process, tuple(erlang + native + kernel))
@@ -176,10 +176,11 @@ def is_tracing(sample: Sample, place: Callable[[int], Optional[Place]]) -> bool:
         or any(found and found.kind == "tracer" for found in map(place, sample.stack))
 
 
-def thread_of(sample: Sample) -> str:
-    """Returns what a thread without a process does."""
+def thread_of(sample: Sample, runs_erlang: bool) -> str:
+    """Returns what a thread without a process does. One that runs functions of Erlang has one, which told nothing."""
     name = next((title for pattern, title in THREADS if re.fullmatch(pattern, sample.thread)), None)
     if name is None:
         return f"[thread {clean(sample.thread)}]"
     # One that has taken up no process since may have run one all the time.
-    return name if sample.process == "-" or "schedulers" not in name else f"{name[:-1]}; process unknown]"
+    is_known = sample.process == "-" and not runs_erlang
+    return name if is_known or "schedulers" not in name else f"{name[:-1]}; process unknown]"
