@@ -54,8 +54,10 @@ class Below(unittest.TestCase):
                 self.assertEqual(0o755, os.stat(os.path.join(path, name)).st_mode & 0o7777)
             for name in names:
                 self.assertEqual(0o644, os.stat(os.path.join(path, name)).st_mode & 0o7777)
+        self.assertEqual(["dyntrace"], place.modules())
         place.remove()
         self.assertEqual([], os.listdir(self.evil.in_root("tmp")))
+        self.assertEqual([], place.modules())
 
     def test_what_is_there(self) -> None:
         """A folder of that name, or a link."""

@@ -86,6 +86,15 @@ class Place:
                 write_below(folder, path.split("/"), source)
             os.fchmod(folder, 0o700 if is_private else 0o755)
 
+    def modules(self) -> List[str]:
+        """Returns the modules that are in it; none if it is not there."""
+        found: List[str] = []
+        with contextlib.suppress(OSError), closing(own_below(self.parent, self.name)) as folder:
+            for package in filter(PACKAGE.fullmatch, os.listdir(f"/proc/self/fd/{folder}")):
+                with closing(own_below(folder, package)) as inner, closing(own_below(inner, "ebin")) as ebin:
+                    found += os.listdir(f"/proc/self/fd/{ebin}")
+        return sorted(name[:-len(".beam")] for name in found if FILE.fullmatch(name) and name.endswith(".beam"))
+
     def remove(self) -> None:
         """Removes it; raises OSError if it is another's, or if it has something that was not written by this
         command."""
