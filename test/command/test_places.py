@@ -143,12 +143,14 @@ class Below(unittest.TestCase):
         self.assertFalse(is_for("../" + self.name, self.evil.process))
 
     def test_leftovers(self) -> None:
-        """Those of processes that have ended, unless a node has them in its memory."""
+        """Those of processes that have ended, and of the node, unless a node has them in its memory."""
         ended = "dyntrace-load-1-99999999-0123abcd"
-        for name in (self.name, ended, "dyntrace-load-x", "other"):
+        other = new_name(Process(os.getppid()))
+        for name in (self.name, other, ended, "dyntrace-load-x", "other"):
             os.mkdir(self.evil.in_root("tmp/" + name))
-        self.assertEqual([ended], [place.name for place in leftovers(self.evil, set())])
-        self.assertEqual([], [place.name for place in leftovers(self.evil, {ended})])
+        for used, left in ((set(), [ended, self.name]), ({ended}, [self.name]), ({ended, self.name}, [])):
+            self.assertEqual(sorted(left),
+                             sorted(place.name for place in leftovers(self.evil, self.evil.process, used)))
 
     def test_why_not(self) -> None:
         """Each reason."""

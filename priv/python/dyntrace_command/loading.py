@@ -228,19 +228,30 @@ def purge(connection: Connection, modules: List[str]) -> List[str]:
 
 
 def sweep(node: Node) -> None:
-    """Removes what was loaded into nodes that have ended."""
+    """Removes what was loaded into nodes that have ended, and what a load of this node left that was killed: it has no
+    dyntrace now."""
     used = {found.group(2) for other in nodes() for mapping in other.mapped
             for found in [FOLDER.search(mapping.path)] if found}
-    for place in leftovers(node.inside, used):
+    for place in leftovers(node.inside, node.process, used):
         with contextlib.suppress(OSError):
             place.remove()
 
 
 # -- For subcommands: a load or an unload is not left half done ------------------------------------------------------
 
+@contextlib.contextmanager
+def unloaded_if_killed(node: Node) -> Iterator[None]:
+    """Unloads the node if this command is killed meanwhile."""
+    guard = Guard(*own_program(), "unload", str(node.pid))
+    try:
+        yield
+    finally:
+        guard.release()
+
+
 def load_whole(node: Node) -> str:
-    """Loads the library; at a Ctrl-C meanwhile, unloads it. Returns its folder."""
-    with Interrupted() as interrupted:
+    """Loads the library; at a Ctrl-C meanwhile, or if this command is killed, unloads it. Returns its folder."""
+    with Interrupted() as interrupted, unloaded_if_killed(node):
         folder = load(node)
         if interrupted.happened.is_set():
             unload(node)
@@ -266,11 +277,10 @@ def loaded(name: Optional[str], is_wanted: bool) -> Iterator[Node]:
     if node.library:
         yield pick(name)
         return
-    load_whole(node)
-    guard = Guard(*own_program(), "unload", str(node.pid))
-    try:
-        yield pick(str(node.pid))
-    finally:
-        guard.release()
-        if node.lives():
-            unload_whole(node)
+    with unloaded_if_killed(node):
+        load_whole(node)
+        try:
+            yield pick(str(node.pid))
+        finally:
+            if node.lives():
+                unload_whole(node)

@@ -148,8 +148,8 @@ def write_below(folder: int, names: List[str], source: str) -> None:
         os.fchmod(copy.fileno(), 0o644)
 
 
-def leftovers(inside: Container, used: Set[str]) -> Iterator[Place]:
-    """Yields the folders of this user there whose nodes have ended. `used`: names that nodes of this host have in their
+def leftovers(inside: Container, bare: Process, used: Set[str]) -> Iterator[Place]:
+    """Yields the folders of this user there whose nodes have ended, and those of a node that has no dyntrace. `used`: names that nodes of this host have in their
     memory, which this command may know by other numbers."""
     for parent in PARENTS:
         names: List[str] = []
@@ -157,7 +157,8 @@ def leftovers(inside: Container, used: Set[str]) -> Iterator[Place]:
             names = inside.list_folder(parent)
         for name in names:
             found = re.fullmatch(NAME, name)
-            if found and name not in used and Process(int(found.group(1))).began != int(found.group(2)):
+            if found and name not in used and (is_for(name, bare)
+                                               or Process(int(found.group(1))).began != int(found.group(2))):
                 with contextlib.suppress(OSError):
                     place = Place(inside, parent, name)
                     with contextlib.suppress(OSError), closing(own_below(place.parent, name)):
