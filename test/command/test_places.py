@@ -148,9 +148,9 @@ class Below(unittest.TestCase):
         other = new_name(Process(os.getppid()))
         for name in (self.name, other, ended, "dyntrace-load-x", "other"):
             os.mkdir(self.evil.in_root("tmp/" + name))
-        for used, left in ((set(), [ended, self.name]), ({ended}, [self.name]), ({ended, self.name}, [])):
-            self.assertEqual(sorted(left),
-                             sorted(place.name for place in leftovers(self.evil, self.evil.process, used)))
+        both = {ended, self.name}
+        for used in (both, {ended}, {self.name}, both - both):
+            self.assertEqual(both - used, {place.name for place in leftovers(self.evil, self.evil.process, used)})
 
     def test_why_not(self) -> None:
         """Each reason."""

@@ -107,7 +107,8 @@ class Connection:
         if received[:2] != bytes([PASS_THROUGH, VERSION]):
             raise ValueError("the node's messages have another form")
         control, at = decode(received, 2)
-        if not isinstance(control, tuple) or len(control) < 3 or control[0] != SEND or not self.is_to_latest(control[2]):
+        if not isinstance(control, tuple) or len(control) < 3 or control[0] != SEND \
+                or not self.is_to_latest(control[2]):
             return None
         message, _ = decode(received, at + 1)
         if isinstance(message, tuple) and len(message) == 2 and message[0] == "rex":

@@ -98,7 +98,7 @@ def asking(node: Node, way: Way) -> Iterator[Connection]:
 
 def load(node: Node) -> str:
     """Loads the library and starts the application. Returns its folder in the node's file system. Where a step fails,
-    or Ctrl-C comes, the node is as it was."""
+    it is undone, as far as the node answers."""
     plan = Plan(node)
     with asking(node, plan.way) as connection:
         check_node(node, plan.build, connection)

@@ -149,8 +149,8 @@ def write_below(folder: int, names: List[str], source: str) -> None:
 
 
 def leftovers(inside: Container, bare: Process, used: Set[str]) -> Iterator[Place]:
-    """Yields the folders of this user there whose nodes have ended, and those of a node that has no dyntrace. `used`: names that nodes of this host have in their
-    memory, which this command may know by other numbers."""
+    """Yields the folders of this user there whose nodes have ended, and those of a node that has no dyntrace. `used`:
+    names that nodes of this host have in their memory, which this command may know by other numbers."""
     for parent in PARENTS:
         names: List[str] = []
         with contextlib.suppress(OSError):
