@@ -54,8 +54,10 @@ class Below(unittest.TestCase):
                 self.assertEqual(0o755, os.stat(os.path.join(path, name)).st_mode & 0o7777)
             for name in names:
                 self.assertEqual(0o644, os.stat(os.path.join(path, name)).st_mode & 0o7777)
+        self.assertEqual(["dyntrace"], place.modules())
         place.remove()
         self.assertEqual([], os.listdir(self.evil.in_root("tmp")))
+        self.assertEqual([], place.modules())
 
     def test_what_is_there(self) -> None:
         """A folder of that name, or a link."""
@@ -141,12 +143,14 @@ class Below(unittest.TestCase):
         self.assertFalse(is_for("../" + self.name, self.evil.process))
 
     def test_leftovers(self) -> None:
-        """Those of processes that have ended, unless a node has them in its memory."""
+        """Those of processes that have ended, and of the node, unless a node has them in its memory."""
         ended = "dyntrace-load-1-99999999-0123abcd"
-        for name in (self.name, ended, "dyntrace-load-x", "other"):
+        other = new_name(Process(os.getppid()))
+        for name in (self.name, other, ended, "dyntrace-load-x", "other"):
             os.mkdir(self.evil.in_root("tmp/" + name))
-        self.assertEqual([ended], [place.name for place in leftovers(self.evil, set())])
-        self.assertEqual([], [place.name for place in leftovers(self.evil, {ended})])
+        both = {ended, self.name}
+        for used in (both, {ended}, {self.name}, both - both):
+            self.assertEqual(both - used, {place.name for place in leftovers(self.evil, self.evil.process, used)})
 
     def test_why_not(self) -> None:
         """Each reason."""

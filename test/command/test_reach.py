@@ -189,10 +189,12 @@ class Nodes(unittest.TestCase):
     def test_messages(self) -> None:
         """Ticks, other messages, one without a usual size, terms that are none."""
         for message, error in ((struct.pack(">I", 1 << 31), ValueError), (b"\0\0\0\x01x", ValueError),
-                               (b"\0\0\0\x04\x70\x83\x00\x00", ValueError), (b"\0\0\0\0" * 3, EOFError)):
+                               (b"\0\0\0\x04\x70\x83\x00\x00", ValueError),
+                               (b"\0\0\0\x04\x70\x83\x68\x00", EOFError), (b"\0\0\0\0" * 3, EOFError)):
             own, other = socket.socketpair()
             connection = Connection.__new__(Connection)
             connection.socket, connection.calls, connection.creation, connection.own_name = own, 0, 1, "own@host"
+            connection.end, connection.received = float("inf"), bytearray()
             other.sendall(message)
             other.shutdown(socket.SHUT_WR)
             with self.subTest(message), self.assertRaises(error):

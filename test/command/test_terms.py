@@ -24,7 +24,8 @@ class Terms(unittest.TestCase):
             self.assertEqual((term, len(encoded)), decode(encoded))
         for encoded in (b"\x58" + node + bytes(12), b"\x5a\x00\x03" + node + bytes(16), b"\x78" + node + bytes(12),
                         b"\x46" + bytes(8), b"\x71" + node + node + b"\x61\x00", b"\x70\x00\x00\x00\x06ab",
-                        b"\x74\x00\x00\x00\x01\x61\x01\x61\x02", b"\x4d\x00\x00\x00\x01\x04\xf0"):
+                        b"\x74\x00\x00\x00\x01\x61\x01\x61\x02", b"\x4d\x00\x00\x00\x01\x04\xf0",
+                        b"\x6f\x00\x01\x00\x00\x00" + bytes(65536)):
             with self.subTest(encoded):
                 self.assertEqual((Opaque(encoded), len(encoded)), decode(encoded))
                 self.assertEqual(encoded, encode(decode(encoded)[0]))

@@ -22,6 +22,8 @@ FLAGS = sum(1 << bit for bit in (2, 4, 7, 8, 9, 10, 11, 16, 17, 18, 24, 25, 34, 
 PASS_THROUGH, VERSION = 112, 131
 REG_SEND, SEND = 6, 2
 MESSAGE_MOST = 1 << 20
+# Seconds that all calls of a connection may take: the node may answer each one late.
+CONNECTION_S = 180
 # Characters of what a node says why it refuses.
 WHY_MOST = 500
 
@@ -40,7 +42,9 @@ class Connection:
 
     def __init__(self, connected: socket.socket, own_name: str, cookie: str, seconds: float) -> None:
         self.socket = connected
+        self.end = time.monotonic() + CONNECTION_S
         self.deadline = time.monotonic() + seconds
+        self.received = bytearray()
         self.creation = int.from_bytes(os.urandom(4), "big") | 1 << 31
         self.own_name = own_name
         self.calls = 0
@@ -103,7 +107,8 @@ class Connection:
         if received[:2] != bytes([PASS_THROUGH, VERSION]):
             raise ValueError("the node's messages have another form")
         control, at = decode(received, 2)
-        if not isinstance(control, tuple) or control[0] != SEND or not self.is_to_latest(control[2]):
+        if not isinstance(control, tuple) or len(control) < 3 or control[0] != SEND \
+                or not self.is_to_latest(control[2]):
             return None
         message, _ = decode(received, at + 1)
         if isinstance(message, tuple) and len(message) == 2 and message[0] == "rex":
@@ -124,25 +129,28 @@ class Connection:
 
     def receive(self, length: str) -> bytes:
         """Returns a message."""
-        size, = struct.unpack(length, self.read(struct.calcsize(length)))
+        begin = struct.calcsize(length)
+        self.wait_for(begin)
+        size, = struct.unpack_from(length, self.received)
         if size > MESSAGE_MOST:
             raise ValueError("the node sends a message without a usual size")
-        return self.read(size)
+        self.wait_for(begin + size)
+        message = bytes(self.received[begin:begin + size])
+        del self.received[:begin + size]
+        return message
 
-    def read(self, count: int) -> bytes:
-        """Returns as many bytes."""
-        read = b""
-        while len(read) < count:
+    def wait_for(self, count: int) -> None:
+        """Receives until as many bytes are there. They stay there at a timeout: the next call goes on with them."""
+        while len(self.received) < count:
             self.socket.settimeout(self.left())
-            piece = self.socket.recv(min(count - len(read), 1 << 16))
+            piece = self.socket.recv(1 << 16)
             if not piece:
                 raise EOFError("the node has closed the connection")
-            read += piece
-        return read
+            self.received += piece
 
     def left(self) -> float:
         """Returns the seconds that are left."""
-        left = self.deadline - time.monotonic()
+        left = min(self.deadline, self.end) - time.monotonic()
         if left <= 0:
             raise socket.timeout("the node does not answer in time")
         return left

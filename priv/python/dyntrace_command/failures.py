@@ -135,7 +135,7 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
                          "load the library by hand, docs/load.md"),
     "load_refused": (FAILED, "process {pid} ({name}) refuses the connection: {why}", "look at the node's log"),
     "load_failed": (FAILED, "process {pid} ({name}) can't load the library: {why}",
-                    "nothing of it remains there; docs/load.md has the usual causes"),
+                    "docs/load.md has the usual causes; `dyntrace unload {pid}` removes what may remain"),
     "load_no_answer": (FAILED, "process {pid} ({name}) does not answer: {why}", "look at the node's log"),
     # Several hosts
     "open_folder": (FAILED, "{folder} is open to others (mode {mode}): they could read the recordings",

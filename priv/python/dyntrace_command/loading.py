@@ -26,6 +26,8 @@ from dyntrace_command.tools import shown as shown_version
 OLDEST_OTP = 25
 # The module that the application's description does not name, since OTP may have one of this name.
 OURS = "dyntrace"
+# The modules that the node may name, and the one by which a loaded dyntrace is found.
+MODULE, MODULES_MOST, LAST = re.compile(r"dyntrace_[a-z_]{1,60}"), 200, "dyntrace_app"
 # Seconds: to load all modules; to start or stop the application; to purge all modules. The VM asks each process for
 # each module that it purges: 8 s per module beside 1,000 busy processes.
 LOAD_S, START_S, PURGE_S = 20, 20, 5
@@ -96,20 +98,24 @@ def asking(node: Node, way: Way) -> Iterator[Connection]:
 
 def load(node: Node) -> str:
     """Loads the library and starts the application. Returns its folder in the node's file system. Where a step fails,
-    or Ctrl-C comes, the node is as it was."""
+    it is undone, as far as the node answers."""
     plan = Plan(node)
     with asking(node, plan.way) as connection:
         check_node(node, plan.build, connection)
         sweep(node)
         place = Place(node.inside, plan.parent, new_name(node.process))
+        folder = f"{place.path}/dyntrace-{VERSION}"
         try:
             # The folder is open now: it is this node's if the node still lives.
             check_lives(node)
             place.fill(plan.build.files(), os.geteuid() == node.process.uid())
-            start(connection, plan.build, f"{place.path}/dyntrace-{VERSION}")
+            try:
+                start(connection, plan.build, folder)
+            except BaseException:
+                with contextlib.suppress(Refused, OSError, EOFError, ValueError):
+                    stop(connection, f"{folder}/ebin", plan.build.modules())
+                raise
         except BaseException:
-            with contextlib.suppress(Refused, OSError, EOFError, ValueError):
-                stop(connection, f"{place.path}/dyntrace-{VERSION}/ebin", plan.build.modules())
             place.remove()
             raise
         finally:
@@ -119,7 +125,7 @@ def load(node: Node) -> str:
 
 def check_node(node: Node, build: Build, connection: Connection) -> None:
     """Raises Failure if the node has dyntrace already, or can't have this build."""
-    version = text(connection.call("erlang", "system_info", Atom("nif_version")))
+    version = text(connection.call("erlang", "system_info", Atom("nif_version")))[:20]
     found = re.fullmatch(r"(\d+)\.(\d+)", version)
     if not found or (int(found.group(1)), int(found.group(2))) < build.target.nif:
         raise Failure("load_old_nif", pid=node.pid, name=node.node, version=clean(version),
@@ -132,10 +138,10 @@ def check_node(node: Node, build: Build, connection: Connection) -> None:
 
 def start(connection: Connection, build: Build, folder: str) -> None:
     """Loads all modules, then starts the application."""
-    before = connection.call("code", "is_loaded", Atom("dyntrace"))
+    before = connection.call("code", "is_loaded", Atom(OURS))
+    if isinstance(before, tuple) and len(before) == 2:
+        connection.call("persistent_term", "put", REPLACED, text(before[1]))
     expect(True, connection.call("code", "add_patha", f"{folder}/ebin"))
-    if before != "false":
-        connection.call("persistent_term", "put", REPLACED, before[1])
     modules = [Atom(name) for name in build.modules() if name != OURS]
     expect("ok", connection.call("code", "ensure_modules_loaded", modules, seconds=LOAD_S))
     expect("ok", connection.call("dyntrace_module", "load", seconds=LOAD_S))
@@ -145,7 +151,7 @@ def start(connection: Connection, build: Build, folder: str) -> None:
 
 def expect(wanted: object, answer: Term) -> None:
     """Raises Refused unless the answer, or the first part of it, is this atom."""
-    first = answer[0] if isinstance(answer, tuple) else answer
+    first = answer[0] if isinstance(answer, tuple) and answer else answer
     if first != ("true" if wanted is True else wanted):
         raise Refused("load_failed", shown(answer))
 
@@ -173,24 +179,33 @@ def unload(node: Node) -> Unloaded:
         place = Place(node.inside, found.group(1), found.group(2))
         try:
             check_lives(node)
-            modules = connection.call("application", "get_key", Atom("dyntrace"), Atom("modules"))
-            others = [text(name) for name in modules[1]] if isinstance(modules, tuple) else []
-            not_purged = stop(connection, os.path.dirname(text(where)), [OURS, *others])
+            # A load that was killed has not always come to the application, and /tmp may have been emptied.
+            not_purged = stop(connection, os.path.dirname(text(where)), place.modules() or told_modules(connection))
             place.remove()
         finally:
             place.close()
     return Unloaded(place.path, not_purged)
 
 
+def told_modules(connection: Connection) -> List[str]:
+    """Returns the modules that the node says that the application has."""
+    told = connection.call("application", "get_key", Atom("dyntrace"), Atom("modules"))
+    names = told[1] if isinstance(told, tuple) and len(told) == 2 and isinstance(told[1], list) else []
+    return [OURS, *[name for name in map(text, names[:MODULES_MOST]) if MODULE.fullmatch(name)]]
+
+
 def stop(connection: Connection, ebin: str, modules: List[str]) -> List[str]:
     """Stops the application, then removes its modules and its path. Returns the modules whose old code is left."""
-    connection.call("application", "stop", Atom("dyntrace"), seconds=START_S)
-    connection.call("application", "unload", Atom("dyntrace"))
+    # Where the application's controller hangs, the modules are removed all the same.
+    with contextlib.suppress(socket.timeout):
+        connection.call("application", "stop", Atom("dyntrace"), seconds=START_S)
+        connection.call("application", "unload", Atom("dyntrace"))
     replaced = connection.call("persistent_term", "get", REPLACED, Atom("none"))
     connection.call("code", "del_path", ebin)
     # OTP's is the old code of this one.
     connection.call("code", "purge", Atom(OURS), seconds=PURGE_S)
-    for name in modules:
+    # By the last one, `unload` finds what is left if it was killed on the way.
+    for name in sorted(modules, key=LAST.__eq__):
         connection.call("code", "delete", Atom(name))
     not_purged = purge(connection, modules)
     if isinstance(replaced, list) and replaced:
@@ -213,19 +228,30 @@ def purge(connection: Connection, modules: List[str]) -> List[str]:
 
 
 def sweep(node: Node) -> None:
-    """Removes what was loaded into nodes that have ended."""
+    """Removes what was loaded into nodes that have ended, and what a load of this node left that was killed: it has no
+    dyntrace now."""
     used = {found.group(2) for other in nodes() for mapping in other.mapped
             for found in [FOLDER.search(mapping.path)] if found}
-    for place in leftovers(node.inside, used):
+    for place in leftovers(node.inside, node.process, used):
         with contextlib.suppress(OSError):
             place.remove()
 
 
 # -- For subcommands: a load or an unload is not left half done ------------------------------------------------------
 
+@contextlib.contextmanager
+def unloaded_if_killed(node: Node) -> Iterator[None]:
+    """Unloads the node if this command is killed meanwhile."""
+    guard = Guard(*own_program(), "unload", str(node.pid))
+    try:
+        yield
+    finally:
+        guard.release()
+
+
 def load_whole(node: Node) -> str:
-    """Loads the library; at a Ctrl-C meanwhile, unloads it. Returns its folder."""
-    with Interrupted() as interrupted:
+    """Loads the library; at a Ctrl-C meanwhile, or if this command is killed, unloads it. Returns its folder."""
+    with Interrupted() as interrupted, unloaded_if_killed(node):
         folder = load(node)
         if interrupted.happened.is_set():
             unload(node)
@@ -251,11 +277,10 @@ def loaded(name: Optional[str], is_wanted: bool) -> Iterator[Node]:
     if node.library:
         yield pick(name)
         return
-    load_whole(node)
-    guard = Guard(*own_program(), "unload", str(node.pid))
-    try:
-        yield pick(str(node.pid))
-    finally:
-        guard.release()
-        if node.lives():
-            unload_whole(node)
+    with unloaded_if_killed(node):
+        load_whole(node)
+        try:
+            yield pick(str(node.pid))
+        finally:
+            if node.lives():
+                unload_whole(node)

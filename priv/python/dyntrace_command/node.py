@@ -293,7 +293,10 @@ def pick(name: Optional[str]) -> Node:
 
 def find_node(name: str) -> Node:
     """Returns the node of that name, prepared or not."""
-    return one_of([node for node in nodes() if node.is_named(name)], name)
+    found = nodes()
+    # Another node may have this number as its name.
+    numbered = [node for node in found if str(node.pid) == name]
+    return one_of(numbered or [node for node in found if node.is_named(name)], name)
 
 
 def one_of(found: List[Node], name: Optional[str]) -> Node:

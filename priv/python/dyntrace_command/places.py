@@ -86,6 +86,15 @@ class Place:
                 write_below(folder, path.split("/"), source)
             os.fchmod(folder, 0o700 if is_private else 0o755)
 
+    def modules(self) -> List[str]:
+        """Returns the modules that are in it; none if it is not there."""
+        found: List[str] = []
+        with contextlib.suppress(OSError), closing(own_below(self.parent, self.name)) as folder:
+            for package in filter(PACKAGE.fullmatch, os.listdir(f"/proc/self/fd/{folder}")):
+                with closing(own_below(folder, package)) as inner, closing(own_below(inner, "ebin")) as ebin:
+                    found += os.listdir(f"/proc/self/fd/{ebin}")
+        return sorted(name[:-len(".beam")] for name in found if FILE.fullmatch(name) and name.endswith(".beam"))
+
     def remove(self) -> None:
         """Removes it; raises OSError if it is another's, or if it has something that was not written by this
         command."""
@@ -139,16 +148,17 @@ def write_below(folder: int, names: List[str], source: str) -> None:
         os.fchmod(copy.fileno(), 0o644)
 
 
-def leftovers(inside: Container, used: Set[str]) -> Iterator[Place]:
-    """Yields the folders of this user there whose nodes have ended. `used`: names that nodes of this host have in their
-    memory, which this command may know by other numbers."""
+def leftovers(inside: Container, bare: Process, used: Set[str]) -> Iterator[Place]:
+    """Yields the folders of this user there whose nodes have ended, and those of a node that has no dyntrace. `used`:
+    names that nodes of this host have in their memory, which this command may know by other numbers."""
     for parent in PARENTS:
         names: List[str] = []
         with contextlib.suppress(OSError):
             names = inside.list_folder(parent)
         for name in names:
             found = re.fullmatch(NAME, name)
-            if found and name not in used and Process(int(found.group(1))).began != int(found.group(2)):
+            if found and name not in used and (is_for(name, bare)
+                                               or Process(int(found.group(1))).began != int(found.group(2))):
                 with contextlib.suppress(OSError):
                     place = Place(inside, parent, name)
                     with contextlib.suppress(OSError), closing(own_below(place.parent, name)):

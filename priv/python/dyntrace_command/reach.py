@@ -143,7 +143,8 @@ def own_name(node: Node) -> str:
 
 def socket_to(node: Node, listener: Listener) -> socket.socket:
     """Connects to the socket in the node's network."""
-    addresses = {"0.0.0.0": ["127.0.0.1"], "::": ["127.0.0.1", "::1"]}.get(listener.address, [listener.address])
+    # Where IPv6 sockets have no IPv4 address, 127.0.0.1 with this port may be another program's.
+    addresses = {"0.0.0.0": ["127.0.0.1"], "::": ["::1", "127.0.0.1"]}.get(listener.address, [listener.address])
     with node.process.network():
         # It was this node's network if the node still lives.
         check_lives(node)

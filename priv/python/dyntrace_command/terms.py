@@ -11,6 +11,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 # Terms within terms.
 DEPTH_MOST = 200
+# Bytes of an integer: Python takes minutes to write a large one as text.
+INTEGER_MOST = 32
 
 Term = Any
 
@@ -115,8 +117,10 @@ class Reader:
         """A small integer."""
         return value, at
 
-    def big(self, size: int, at: int, _begin: int, _: int) -> Tuple[Term, int]:
+    def big(self, size: int, at: int, begin: int, _: int) -> Tuple[Term, int]:
         """A large integer: a sign, then its bytes."""
+        if size > INTEGER_MOST:
+            return Opaque(self.slice(begin, at + 1 + size)), at + 1 + size
         value = int.from_bytes(self.slice(at + 1, at + 1 + size), "little")
         return -value if self.message[at] else value, at + 1 + size
 
