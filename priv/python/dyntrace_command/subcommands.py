@@ -117,7 +117,7 @@ SUBCOMMANDS = {
                  help="the column to sort by (default: reductions; with --exact, run)"),
         argument("--rows", type=arguments.rows, metavar="N", help="rows (default: the terminal's height, else 20)"),
         argument("--exact", action="store_true", help="count every event instead of taking samples: run time, "
-                 "messages, collections. A busy node may lose a third of its throughput meanwhile")],
+                 "messages, collections. A busy node may lose half of its throughput meanwhile")],
         "top.top"),
     "profile": Subcommand("sample which functions use the CPUs, by process", [
         NODE,
