@@ -45,6 +45,7 @@ class Code:
     def __init__(self, node: Node) -> None:
         self.node = node
         self.segments: List[Segment] = []
+        self.starts: List[int] = []
         self.files: Dict[str, int] = {}
         self.functions: Dict[str, Optional[Functions]] = {}
         self.map: Optional[int] = None
@@ -73,6 +74,7 @@ class Code:
         """Reads which files have code now: call it again at the end, when more may be loaded."""
         with contextlib.suppress(OSError, ValueError, IndexError):
             self.segments = self.node.inside.code()
+            self.starts = [segment.start for segment in self.segments]
         for path in {segment.path for segment in self.segments if segment.path.startswith("/")} - set(self.files):
             with contextlib.suppress(OSError, ValueError):
                 if len(self.files) < FILES_MOST:
@@ -110,7 +112,7 @@ class Code:
 
     def native(self, address: int) -> Optional[Place]:
         """Returns what is at an address by the mappings of files; None if it is in no code."""
-        at = bisect.bisect_right([segment.start for segment in self.segments], address) - 1
+        at = bisect.bisect_right(self.starts, address) - 1
         if at < 0 or address >= self.segments[at].end:
             return None
         _, _, offset, path = self.segments[at]

@@ -73,12 +73,12 @@ class Samples:
             if sample and (sample in self.of or len(self.of) < KEPT_MOST):
                 self.of[sample] += count
 
-    def busy(self) -> List[str]:
+    def busy(self) -> Set[str]:
         """Returns the pids of the processes that are in two of a hundred samples at least."""
         counts: Counter[str] = collections.Counter()
         for sample, count in self.of.items():
             counts[sample.process] += count
-        return [pid for pid, count in counts.items() if pid.startswith("<") and count * 50 >= self.all]
+        return {pid for pid, count in counts.items() if pid.startswith("<") and count * 50 >= self.all}
 
     def missing(self) -> int:
         """Returns how many samples the kernel has taken that are not here."""
@@ -115,8 +115,9 @@ def paths(samples: Samples, code: Code, names: Names) -> "Counter[Path]":
     found: Counter[Path] = collections.Counter()
     for sample, count in samples.of.items():
         found[path_of(sample, places.get, names)] += count
-    if samples.missing():
-        found[Path(OTHERS, "", ())] += samples.missing()
+    missing = samples.missing()
+    if missing:
+        found[Path(OTHERS, "", ())] += missing
     return found
 
 

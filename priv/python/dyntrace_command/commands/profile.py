@@ -6,7 +6,7 @@ import math
 import os
 import select
 import time
-from typing import Counter
+from typing import Counter, Optional, Set
 
 from dyntrace_command.bpftrace import Bpftrace, Names
 from dyntrace_command.children import Interrupted
@@ -61,7 +61,9 @@ def profile(options: argparse.Namespace) -> None:
 def sample(node: Node, options: argparse.Namespace, samples: Samples, names: Names) -> int:
     """Takes samples until the time is over, a Ctrl-C, or the end of the node; returns the seconds."""
     wanted, taken = math.ceil(options.seconds), 0
-    named_until = math.inf
+    # Those whose names are awaited at the end, when no more samples are taken; and until when.
+    busy: Optional[Set[str]] = None
+    named_until = 0.0
     mode = "raw" if tool_version(tool("bpftrace")) >= RAW_SINCE else "perf"
     with Bpftrace(node, "profile", HERTZ=str(options.hz), MODE=mode, FRAMES=str(FRAMES_MOST)) as bpftrace, \
             Interrupted() as interrupted:
@@ -71,8 +73,9 @@ def sample(node: Node, options: argparse.Namespace, samples: Samples, names: Nam
                 wanted = min(wanted, taken + 1)
             if taken >= wanted:
                 # A node that has no CPU to spare tells its names late.
-                named_until = min(named_until, time.monotonic() + NAMED_S)
-                if names.of.keys() >= set(samples.busy()) or not node.lives() or time.monotonic() > named_until:
+                if busy is None:
+                    busy, named_until = samples.busy(), time.monotonic() + NAMED_S
+                if names.of.keys() >= busy or not node.lives() or time.monotonic() > named_until:
                     break
             for line in bpftrace.lines() if select.select([bpftrace], [], [], 0.2)[0] else []:
                 names.learn(line.fields)
