@@ -3,7 +3,7 @@ import collections
 from typing import Counter, Dict, List, Optional
 
 from dyntrace_command.bpftrace import Line
-from dyntrace_command.columns import COUNTED, COUNTED_KEYS
+from dyntrace_command.columns import COUNTED
 from dyntrace_command.frames import Frames
 from dyntrace_command.node import Node
 
@@ -17,7 +17,7 @@ class Counted(Frames):
     program = "counted"
     words = {"MOST": str(MOST)}
     columns = COUNTED
-    keys = COUNTED_KEYS
+    keys = {"r": "run", "i": "io", "s": "sent", "m": "received", "g": "gc"}
     help = "q quits; sort by: r run time, i dirty I/O, s sent, m received, g GC"
 
     def __init__(self, node: Node, sort: Optional[str]) -> None:

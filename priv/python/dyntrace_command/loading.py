@@ -141,7 +141,7 @@ def start(connection: Connection, build: Build, folder: str) -> None:
     before = connection.call("code", "is_loaded", Atom(OURS))
     if isinstance(before, tuple) and len(before) == 2:
         connection.call("persistent_term", "put", REPLACED, text(before[1]))
-    expect(True, connection.call("code", "add_patha", f"{folder}/ebin"))
+    expect("true", connection.call("code", "add_patha", f"{folder}/ebin"))
     modules = [Atom(name) for name in build.modules() if name != OURS]
     expect("ok", connection.call("code", "ensure_modules_loaded", modules, seconds=LOAD_S))
     expect("ok", connection.call("dyntrace_module", "load", seconds=LOAD_S))
@@ -149,10 +149,10 @@ def start(connection: Connection, build: Build, folder: str) -> None:
     expect("ok", connection.call("application", "ensure_all_started", Atom("dyntrace"), seconds=START_S))
 
 
-def expect(wanted: object, answer: Term) -> None:
+def expect(wanted: str, answer: Term) -> None:
     """Raises Refused unless the answer, or the first part of it, is this atom."""
     first = answer[0] if isinstance(answer, tuple) and answer else answer
-    if first != ("true" if wanted is True else wanted):
+    if first != wanted:
         raise Refused("load_failed", shown(answer))
 
 

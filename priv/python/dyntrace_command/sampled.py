@@ -4,7 +4,7 @@ import time
 from typing import Dict, List, NamedTuple, Optional
 
 from dyntrace_command.bpftrace import Line
-from dyntrace_command.columns import SAMPLED, SAMPLED_KEYS
+from dyntrace_command.columns import SAMPLED
 from dyntrace_command.frames import Frames
 from dyntrace_command.node import Node
 from dyntrace_command.terminal import clean, size
@@ -32,7 +32,7 @@ class Sampled(Frames):
 
     program = "sampled"
     columns = SAMPLED
-    keys = SAMPLED_KEYS
+    keys = {"r": "reductions", "l": "queue", "m": "memory", "g": "growth"}
     help = "q quits; sort by: r reductions, l queue length, m memory, g growth"
 
     def __init__(self, node: Node, sort: Optional[str]) -> None:
