@@ -2,7 +2,9 @@
 %%
 %% To install or remove a handler is a call to logger, which may wait. So a process of its own does that: the keeper,
 %% linked to the autotracer. It removes the handler before it ends, also when the autotracer was killed. A handler whose
-%% keeper was killed reports nothing, and is removed by the next keeper, or when the application stops.
+%% keeper was killed reports nothing, and is removed by the next keeper, or when the application stops. Whoever removes
+%% a handler leaves the application's group: when an application has stopped, its master kills all processes whose group
+%% leader it is.
 %%
 %% The handler's log/2 runs in the process that logs. Its work is bounded by the limit of events per second and by the
 %% limit of each text, and it raises nothing.
@@ -85,6 +87,7 @@ off({Keeper, _}) ->
 keep({Level, Of = #{worker := Worker}}) ->
     _ = process_flag(trap_exit, true),
     _ = process_flag(sensitive, true),
+    ok = leave_group(),
     Handler = Of#{keeper => self(), count => atomics:new(1, [])},
     ok = install(Level, Handler),
     keep(Worker, Level, Handler).
@@ -144,6 +147,11 @@ add(Level, Handler) ->
                                                       config => Handler})
           end).
 
+%% Processes that it spawns afterwards are outside, too.
+leave_group() ->
+    true = group_leader(whereis(init), self()),
+    ok.
+
 %% Removes the handler of this keeper.
 remove(Keeper) ->
     case installed() of
@@ -167,10 +175,12 @@ installed() ->
     end.
 
 %% @doc Removes the handler of a keeper that was killed. Does not wait for it.
+%% The caller leaves the application's group.
 -spec remove_leftover() -> ok.
 remove_leftover() ->
     case installed() of
         Keeper when is_pid(Keeper) ->
+            ok = leave_group(),
             _ = is_process_alive(Keeper) orelse spawn(fun() -> remove(Keeper) end),
             ok;
         _ ->

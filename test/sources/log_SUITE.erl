@@ -16,8 +16,8 @@ suite() ->
 
 all() ->
     [values, hostile, long_texts, lttng, supervisor_and_crash_reports, levels, shapes, off_by_default, flood, no_loop,
-     nothing_left_behind, installed_and_removed, killed, removed_by_another, another_handler_of_the_name,
-     no_trace_events].
+     nothing_left_behind, installed_and_removed, killed, slow_keeper, removed_by_another,
+     another_handler_of_the_name, no_trace_events].
 
 %% -- Values --------------------------------------------------------------------------------
 
@@ -342,6 +342,21 @@ killed(Config) ->
      end || Of <- [fun(Keeper) -> [Keeper] end, fun(_) -> [Worker()] end, fun(Keeper) -> [Keeper, Worker()] end]],
     Last = handler(Config),
     call(Config, fun() -> [exit(Pid, kill) || Pid <- [Last, whereis(dyntrace_autotracer), whereis(dyntrace_sup)]] end),
+    until_no_handler(Config),
+    until_no_keeper(Config),
+    _ = test_bpftrace:stop(Consumer).
+
+%% When the application has stopped, its master kills all processes of its group: not a keeper that has yet to remove
+%% its handler.
+slow_keeper(Config) ->
+    start([{interval, 10}, {log, debug}], Config),
+    Consumer = attached(Config),
+    Keeper = handler(Config),
+    call(Config, fun() ->
+                         true = erlang:suspend_process(Keeper),
+                         ok = application:stop(dyntrace),
+                         true = erlang:resume_process(Keeper)
+                 end),
     until_no_handler(Config),
     until_no_keeper(Config),
     _ = test_bpftrace:stop(Consumer).
