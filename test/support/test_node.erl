@@ -19,6 +19,7 @@ start(Options = #{}) ->
                                          env => [{"ERL_CRASH_DUMP_SECONDS",
                                                   "0"} | preloaded(maps:get(env, Options, []))],
                                          args => Paths ++ maps:get(args, Options, [])})),
+    ok = test_leftovers:started(Node),
     Node.
 
 %% Preloads the runtime that a library built with sanitizers requires, before other libraries. Programs that tests start
