@@ -22,7 +22,7 @@ init_per_suite(Config) ->
 
 end_per_suite(Config) ->
     packaged:stop(?config(system, Config)),
-    observed:stop_daemon(?config(daemon, Config)).
+    observed:stop(?config(daemon, Config)).
 
 %% A load that nothing is wrong with, but where messages are counted.
 init_per_testcase(Case, Config) when Case =:= counts; Case =:= loaded_at_start; Case =:= loaded_by_host ->

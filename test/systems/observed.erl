@@ -3,8 +3,8 @@
 %% A system is one of `packaged'.
 -module(observed).
 
--export([start_daemon/0, stop_daemon/1, start/1, loaded_by_host/1, recorded/3, report/2, beside/3, during/3, serious/1,
-         check/2, check_others/2]).
+-export([start_daemon/0, start_recorders/2, stop/1, start/1, loaded_by_host/1, recorded/3, report/2, beside/3,
+         during/3, serious/1, check/2, check_others/2]).
 
 -include_lib("stdlib/include/assert.hrl").
 
@@ -12,20 +12,39 @@
 %% A finding must be among the first ones.
 -define(FIRST, 3).
 
-%% The session daemon of root, which belongs to a process of its own: a suite starts and ends in different ones.
+%% The session daemon of root.
 start_daemon() ->
+    keep(fun test_lttng:start_daemon/0, fun test_lttng:stop_daemon/1).
+
+%% Flight recorders of root and of the service's user, in folders of this one and of the user's home.
+start_recorders(System = {Module, _}, Folder) ->
+    OsPid = packaged:os_pid(System),
+    keep(fun() ->
+                 Started = [test_command:start(Prefix, ["record", OsPid, "--snapshot", "-o", In])
+                            || {Prefix, In} <- [{"", filename:join(Folder, lists:concat([Module, "_of_root"]))},
+                                                {place:as_user(packaged:place(System)), "of_user"}]],
+                 [ok = test_command:await("are kept in memory", Recorder) || Recorder <- Started],
+                 Started
+         end,
+         fun(Recorders) ->
+                 [ok = test_command:signal("INT", Recorder) || Recorder <- Recorders],
+                 [{0, _} = test_command:finish(Recorder) || Recorder <- Recorders]
+         end).
+
+%% A process of its own starts and stops it: a suite starts and ends in different ones.
+keep(Start, Stop) ->
     Self = self(),
     {Keeper, Ref} = spawn_monitor(fun() ->
-                                          Daemon = test_lttng:start_daemon(),
+                                          Started = Start(),
                                           Self ! {self(), runs},
-                                          receive stop -> test_lttng:stop_daemon(Daemon) end
+                                          receive stop -> Stop(Started) end
                                   end),
     receive
         {Keeper, runs} -> demonitor(Ref, [flush]), Keeper;
         {'DOWN', Ref, process, Keeper, Reason} -> error(Reason)
     end.
 
-stop_daemon(Keeper) ->
+stop(Keeper) ->
     Ref = monitor(process, Keeper),
     Keeper ! stop,
     receive {'DOWN', Ref, process, Keeper, normal} -> ok end.

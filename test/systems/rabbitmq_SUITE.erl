@@ -14,7 +14,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [counts, names, loaded_at_start, loaded_by_host, healthy_among_recorders].
+    [counts, names, loaded_at_start, loaded_by_host, names_among_recorders].
 
 init_per_suite(Config) ->
     _ = test_require:tool(packaged_rabbitmq:missing(), Config),
@@ -23,7 +23,7 @@ init_per_suite(Config) ->
 
 end_per_suite(Config) ->
     packaged:stop(?config(system, Config)),
-    observed:stop_daemon(?config(daemon, Config)).
+    observed:stop(?config(daemon, Config)).
 
 %% A load that nothing is wrong with, but where messages are counted.
 init_per_testcase(Case, Config) when Case =:= counts; Case =:= loaded_at_start; Case =:= loaded_by_host ->
@@ -74,6 +74,12 @@ names(Config) ->
     [?assertNotEqual(nomatch, binary:match(maps:get(Pid, Shown), iolist_to_binary(Name)), Shown)
      || {Pid, Name} <- Queues ++ Connections].
 
+%% For a third consumer, too.
+names_among_recorders(Config) ->
+    Recorders = observed:start_recorders(?config(system, Config), ?config(priv_dir, Config)),
+    names(Config),
+    observed:stop(Recorders).
+
 %% It runs as soon as the server does.
 loaded_at_start(_) ->
     System = packaged:start(packaged_rabbitmq, [packaged_rabbitmq:started_with()]),
@@ -90,22 +96,3 @@ loaded_at_start(_) ->
 %% By `dyntrace report --load', while it runs.
 loaded_by_host(_) ->
     observed:loaded_by_host(packaged_rabbitmq).
-
-%% -- Findings --------------------------------------------------------------------------------
-
-%% While root and the server's own user keep flight recorders: a third consumer has all names.
-healthy_among_recorders(Config) ->
-    System = ?config(system, Config),
-    OsPid = packaged:os_pid(System),
-    Place = packaged:place(System),
-    Recorders = [test_command:start(Prefix, ["record", OsPid, "--snapshot", "-o", Folder])
-                 || {Prefix, Folder} <- [{"", filename:join(?config(priv_dir, Config), "of_root")},
-                                         {place:as_user(Place), "of_rabbitmq"}]],
-    try
-        [ok = test_command:await("are kept in memory", Recorder) || Recorder <- Recorders],
-        names(Config),
-        ?assertEqual([], observed:serious(observed:report(System, Config)))
-    after
-        [ok = test_command:signal("INT", Recorder) || Recorder <- Recorders]
-    end,
-    [{0, _} = test_command:finish(Recorder) || Recorder <- Recorders].

@@ -164,6 +164,10 @@ not_found(Config) ->
              {growing_heap, [grown([1000, 1000, 1400, 1700, 2000, 2000]), in(10 * ?S, ?B), out(11 * ?S, ?B)]},
              %% That is its queue.
              {growing_heap, [grown([1000, 1000, 1400, 1700, 2000, 2000]), sample(?S, ?A, 5000, 2600, 1000, "running")]},
+             %% Its heap grows: that is the finding.
+             {long_collection, [grown([1000, 1000, 1400, 1700, 2000, 2000]), collected(7, 2000, 0, 20 * ?MS)]},
+             {collecting, [grown([1000, 1000, 1400, 1700, 2000, 2000]), in(5 * ?S, ?A),
+                           collected(7, 2000, 0, 300 * ?MS), out(6 * ?S, ?A)]},
              {nodes_down, [down("tool@host", "hidden", "connection_closed")]},
              {alarms, [logged(0, "warning", "memory resource limit alarm cleared on node rabbit@host")]},
              %% Five that run at the same time: none of them is started again.
@@ -425,9 +429,12 @@ grown(Thousands) ->
     [collected(N, Words, 0) || {N, Words} <- lists:enumerate(Thousands)].
 
 collected(N, Words, Reclaimed) ->
+    collected(N, Words, Reclaimed, 1).
+
+collected(N, Words, Reclaimed, Ns) ->
     At = N * 800 * ?MS,
     [{At, gc_major_start, #{pid => ?A, need => 0, heap => Words * 1000, old_heap => 0}},
-     {At + 1, gc_major_end, #{pid => ?A, reclaimed => Reclaimed * 1000, heap => Words * 1000, old_heap => 0}}].
+     {At + Ns, gc_major_end, #{pid => ?A, reclaimed => Reclaimed * 1000, heap => Words * 1000, old_heap => 0}}].
 
 %% The process A runs as long as it has waited before, once it could run.
 waiting(Ns) ->

@@ -25,6 +25,7 @@ static bool has_stopped(const struct dt_summary *summary, const struct dt_who *w
            summary->period.end - heap->last_rise > heap->last_rise - heap->begin;
 }
 
+/* Then that is its finding, and what follows from it is none. */
 static bool grows(const struct dt_summary *summary, const struct dt_who *who) {
     const struct dt_heap *heap = who->heap;
     return heap && !has_queue(who) && dt_heap_has_grown(heap) && !has_stopped(summary, who) &&
@@ -57,7 +58,6 @@ static void growing(struct dt_summary *summary) {
     }
 }
 
-/* One that grows has its finding. */
 static void large(struct dt_summary *summary) {
     g_autoptr(GPtrArray) whos = dt_kept_copy(&summary->processes);
     dt_kept_sort(whos, dt_kept_by_memory);
@@ -99,7 +99,8 @@ static void collections(struct dt_summary *summary) {
         const struct dt_listed *row =
             &g_array_index(summary->collections.rows, struct dt_listed, i);
         uint64_t words = row->heap + row->reclaimed;
-        if (!row->is_stretched && !has_longest && row->ns >= dt_limits.long_collection.time) {
+        if (!row->is_stretched && !has_longest && row->ns >= dt_limits.long_collection.time &&
+            !grows(summary, row->who)) {
             has_longest = true;
             longest(summary, row);
         }
@@ -115,7 +116,7 @@ static void collecting(struct dt_summary *summary) {
     for (guint i = 0; i < summary->processes.whos->len; i++) {
         struct dt_who *who = g_ptr_array_index(summary->processes.whos, i);
         int64_t all = who->run + who->collecting;
-        if (!who->ran || who->collecting < dt_limits.collecting.time ||
+        if (!who->ran || who->collecting < dt_limits.collecting.time || grows(summary, who) ||
             !dt_is_share(who->collecting, all, dt_limits.collecting.share) ||
             !dt_is_share(who->collecting, dt_recorded(summary), dt_limits.collecting.of_recording))
             continue;
