@@ -605,8 +605,7 @@ hostile_hosts(Config) ->
     [begin
          To = filename:join(Folder, "from-" ++ Kind),
          Ssh = "/usr/bin/python3 " ++ Script ++ " " ++ Kind,
-         {1, Output} = test_command:run(test_cluster:collector(?config(cluster, Config)),
-                                        ["snapshot", "--ssh", Ssh, "-o", To, "mallory"]),
+         {1, Output} = test_command:run(collecting(Config), ["snapshot", "--ssh", Ssh, "-o", To, "mallory"]),
          ?assertMatch({match, _}, re:run(Output, Why), {Kind, Output}),
          ?assertEqual([], filelib:wildcard("**/evil*", Folder)),
          ?assertEqual({error, enoent}, file:read_file_info(To))
