@@ -15,7 +15,7 @@ suite() ->
 all() ->
     [embedded, interactive, consumer, module_of_otp, fixed_port, cookie_of_home, cookie_of_environment, wrong_cookie,
      is_hidden, said_of_nodes, no_distribution, tls, prepared, other_users, of_nobody, container, no_place, seccomp,
-     musl, ended, ends_meanwhile, busy, report, report_of_prepared].
+     rebar3_release, mix_release, musl, ended, ends_meanwhile, busy, report, report_of_prepared].
 
 init_per_suite(Config) ->
     NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
@@ -266,6 +266,56 @@ seccomp(Config) ->
     _ = refused(1, ["load", Pid], "can't load the library: .*failed to map segment"),
     ?assertEqual([], folders(Pid)),
     kill(Started).
+
+%% Releases run their own runtime system, in embedded mode, by their own scripts.
+rebar3_release(Config) ->
+    _ = test_require:tool(os:find_executable("rebar3") =:= false andalso "rebar3 not installed", Config),
+    of_release([{"src/bare.app.src", "{application, bare, [{vsn, \"1.0.0\"}, {applications, [kernel, stdlib]}]}.\n"},
+                {"vm.args", "-name bare@127.0.0.1\n-setcookie " ?COOKIE "\n"},
+                {"rebar.config", "{relx, [{release, {bare, \"1.0.0\"}, [bare, sasl]}, {mode, prod},\n"
+                                 "        {include_erts, true}, {vm_args, \"vm.args\"}]}.\n"}],
+               "rebar3 release", "_build/default/rel/bare/bin/bare foreground -noinput", Config).
+
+%% The cookie is one that mix has made.
+mix_release(Config) ->
+    _ = test_require:tool(os:find_executable("mix") =:= false andalso "mix is not installed (Debian: elixir)", Config),
+    of_release([{"mix.exs", "defmodule Bare.MixProject do\n"
+                            "  use Mix.Project\n"
+                            "  def project, do: [app: :bare, version: \"1.0.0\"]\n"
+                            "end\n"}],
+               "LC_ALL=C.UTF-8 MIX_ENV=prod mix release",
+               "env RELEASE_DISTRIBUTION=name RELEASE_NODE=bare@127.0.0.1 _build/prod/rel/bare/bin/bare start", Config).
+
+of_release(Files, Build, Start, Config) ->
+    Folder = ?config(folder, Config),
+    [begin
+         File = filename:join(Folder, Name),
+         ok = filelib:ensure_dir(File),
+         ok = file:write_file(File, Text)
+     end || {Name, Text} <- Files],
+    {0, _} = test_shell:run("cd '~ts' && ~ts", [Folder, Build]),
+    {Number, _} = ?config(epmd, Config),
+    Port = open_port({spawn_executable, "/bin/sh"},
+                     [{cd, Folder}, {args, ["-c", "exec " ++ Start]}, {env, [{"ERL_EPMD_PORT", Number}]}, exit_status]),
+    %% It runs when its node is known, by its own name.
+    test_wait:until("it can be loaded", fun(Seen) -> Seen =/= none end, fun loadable/0),
+    Pid = loadable(),
+    {0, Output} = test_command:run(["report", Pid, "--load", "--seconds", "2", "-o", "-"]),
+    ?assertMatch({match, _}, re:run(Output, "^Processes by run time", [multiline])),
+    ?assertEqual([], folders(Pid)),
+    kill({Port, Pid}),
+    receive {Port, {exit_status, _}} -> ok end.
+
+loadable() ->
+    {_, Nodes} = test_command:run(["nodes"]),
+    Row = re:run(Nodes, "^(\\d+) .* bare@127.0.0.1 ", [multiline, {capture, all_but_first, list}]),
+    Loadable = re:run(Nodes, "can load it into (.*)$", [multiline, {capture, all_but_first, list}]),
+    case {Row, Loadable} of
+        {{match, [Pid]}, {match, [Pids]}} ->
+            hd([Pid || lists:member(Pid, string:lexemes(Pids, ", "))] ++ [none]);
+        _ ->
+            none
+    end.
 
 %% The build for musl is found, and musl's own dynamic linker loads it: a program of musl that has the functions of the
 %% VM in name only. A node of glibc is not given this one.
