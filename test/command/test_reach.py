@@ -202,6 +202,14 @@ class Nodes(unittest.TestCase):
             own.close()
             other.close()
 
+    def test_no_return(self) -> None:
+        """A command that can't leave the node's network ends: nobody goes on there, whatever they catch."""
+        with mock.patch("dyntrace_command.process.enter_network", side_effect=[None, OSError(1, "not permitted")]), \
+                mock.patch.object(Process, "shares", return_value=False):
+            with self.assertRaisesRegex(SystemExit, "its own network: not permitted"):
+                with contextlib.suppress(Exception), Process(os.getpid()).network():
+                    pass
+
 
 if __name__ == "__main__":
     unittest.main()

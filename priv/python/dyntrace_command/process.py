@@ -111,7 +111,7 @@ class Process:
             try:
                 yield
             finally:
-                enter_network(own.fileno())
+                leave_network(own.fileno())
 
 
 def processes() -> Iterator[Process]:
@@ -132,6 +132,14 @@ def enter_network(descriptor: int) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.setns(descriptor, CLONE_NEWNET) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def leave_network(own: int) -> None:
+    """Enters its own network again. In a foreign one this command must do nothing more, so no caller may go on."""
+    try:
+        enter_network(own)
+    except OSError as error:
+        raise SystemExit(f"dyntrace: can't return into its own network: {error.strerror}") from None
 
 
 def listening(folder: str = "/proc/self") -> List[Listener]:
