@@ -57,7 +57,9 @@ class Triggers:
         """Starts the program that the daemon notifies."""
         with open(notifications.__file__, encoding="utf-8") as file:
             source = file.read()
-        command = [*self.daemon.prefix, sys.executable, "-I", "-c", source, *self.names[:len(self.of)]]
+        # Another user may not be able to run the Python of this command: `env` takes the first that it can.
+        python = "python3" if self.daemon.prefix else sys.executable
+        command = [*self.daemon.prefix, python, "-I", "-c", source, *self.names[:len(self.of)]]
         self.listener = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                          stderr=subprocess.PIPE, start_new_session=True)
         assert self.listener.stdout and self.listener.stderr
