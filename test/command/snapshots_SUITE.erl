@@ -135,8 +135,11 @@ storm_and_restart(Config) ->
     ?assertMatch({match, _}, re:run(Listed, "  crash  night@127.0.0.1  more than 1000  .*  <[0-9.]+> {boom,\\d+}\n")),
     ?assertMatch({match, _}, re:run(Listed, "a recorder writes into ")),
     {0, Report} = test_command:run(["view", First]),
-    ?assertMatch({match, _}, re:run(Report, "^[-0-9]+ [0-9:.]+  crash in night@127.0.0.1: <[0-9.]+> {boom,\\d+}\n\n"
-                                            "Findings")),
+    ?assertMatch({match, _}, re:run(Report, "^[-0-9]+ [0-9:.]+  crash in night@127.0.0.1: <[0-9.]+> {boom,\\d+}, "
+                                            "\\d{1,3}\\.\\d+ s after the first event\n\nFindings")),
+    Page = filename:join(?config(folder, Config), "night.html"),
+    {0, Viewed} = test_command:run(["view", First, "-o", Page]),
+    ?assertMatch({match, _}, re:run(Viewed, ["opens at that moment: file://.*/night[.]html#t=\\d+\\.\\d+,\\d+\\.\\d+\n"])),
     test_node:stop(?config(node, Config)),
     Again = [{node, started(Config)} | Config],
     try
@@ -211,15 +214,16 @@ another_user(_) ->
         ok = test_command:await("kept in memory", Command),
         test_wait:until("it is marked", true, fun() -> peer:call(Node, dyntrace, mark, ["hello", ""]) end),
         test_wait:until("a snapshot is written", 1, fun() -> length(written(Folder)) end),
-        ok = test_command:signal("TERM", Command),
+        %% Without a name, nothing can come back.
+        test_node:stop(Node),
         {0, _} = test_command:finish(Command),
         [Snapshot] = written(Folder),
         {0, Modes} = test_shell:run("cd '~ts' && stat -c '%U %a' .. . cause.json recording", [Snapshot]),
         ?assertEqual(<<"root 711\nroot 711\nroot 600\nnobody 700\n">>, Modes),
         {0, Report} = test_command:run(["view", Snapshot]),
-        ?assertMatch({match, _}, re:run(Report, "mark-hello in nonode@nohost: <[0-9.]+> hello\n"))
+        ?assertMatch({match, _}, re:run(Report, "mark-hello in nonode@nohost: <[0-9.]+> hello, "))
     after
-        test_node:stop(Node),
+        [test_node:stop(Node) || is_process_alive(Node)],
         test_lttng:stop_daemon(Daemon),
         file:del_dir_r(Home)
     end.

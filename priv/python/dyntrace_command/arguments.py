@@ -35,6 +35,13 @@ def rows(text: str) -> int:
     return int(text)
 
 
+def kept(text: str) -> int:
+    """Checks --keep."""
+    if not re.fullmatch(r"[1-9]\d{0,3}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of snapshots")
+    return int(text)
+
+
 def function(text: str) -> str:
     """Checks --next."""
     found = parsed(text)

@@ -20,10 +20,10 @@ def none_of(field: str, *texts: str) -> str:
     return " && ".join(f'{field} != "{text}"' for text in texts)
 
 
-# Orderly ends; results of `erpc`; ends of connections to other nodes. The pictures know them more exactly, by the
-# process's initial call: viewer/model/entities/ends.c.
-NO_CRASH = none_of("reason", "normal", "shutdown", "{shutdown,*", "{#Ref<*", "connection_closed", "disconnect",
-                   "remarked", "net_kernel_terminated")
+# Orderly ends; processes that another one has killed; files that `file:open` could not open; results of `erpc`; ends of
+# connections to other nodes. The pictures know more, such as who has killed it: viewer/model/entities/ends.c.
+NO_CRASH = none_of("reason", "normal", "shutdown", "{shutdown,*", "killed", "enoent", "eacces", "eexist", "eisdir",
+                   "enotdir", "{#Ref<*", "connection_closed", "disconnect", "remarked", "net_kernel_terminated")
 ERRORS = " || ".join(f'level == "{level}"' for level in ("error", "critical", "alert", "emergency"))
 
 CAUSES = {cause.name: cause for cause in [

@@ -30,6 +30,8 @@ LOOK_S = 1
 # A node that can trace what is wanted does so after this time.
 FOLLOWS_S = 6
 
+NAMELESS = ("nonode@nohost", "?")
+
 # The cause of a snapshot that somebody has asked for.
 ASKED = "asked"
 
@@ -71,6 +73,7 @@ class Recorder:
         self.refused = ""
         self.more = 0
         self.missing: List[Node] = []
+        self.gone = 0
         # The nodes that have not said yet that they trace, and since when they are recorded.
         self.unsure: Dict[Node, float] = {node: time.monotonic() for node in session.nodes}
 
@@ -81,9 +84,10 @@ class Recorder:
         return f"the latest events of {names} are kept in memory; written to {self.place.path} at each: {causes}"
 
     def run(self, interrupted: Interrupted, seconds: Optional[float]) -> None:
-        """Writes snapshots until a signal, or until the time is over."""
+        """Writes snapshots until a signal, until the time is over, or until no node is left."""
         began = looked = time.monotonic()
-        while not interrupted.happened.is_set() and (seconds is None or time.monotonic() - began < seconds):
+        while not interrupted.happened.is_set() and self.gone < len(self.session.nodes) \
+                and (seconds is None or time.monotonic() - began < seconds):
             terminal = [0] if os.isatty(0) else []
             ready, _, _ = select.select(self.triggers.streams() + terminal, [], [], STEP_S)
             if 0 in ready and not sys.stdin.readline():
@@ -145,9 +149,13 @@ class Recorder:
         """Looks after nodes that end, come back, or do not trace, and sets triggers again that a storm has ended."""
         self.save_count()
         for node in self.session.nodes_that_ended():
-            tell(f"dyntrace: {node.show()} has ended; it is recorded again when it is back")
-            self.missing.append(node)
             self.unsure.pop(node, None)
+            if node.node in NAMELESS:
+                self.gone += 1
+                tell(f"dyntrace: {node.show()} has ended, and has no name by which it could be found again")
+            else:
+                self.missing.append(node)
+                tell(f"dyntrace: {node.show()} has ended; it is recorded again when it is back")
         if self.missing:
             self.find_again()
         if not self.triggers.is_set() and self.rate.allows(time.time()):

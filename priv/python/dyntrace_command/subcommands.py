@@ -104,7 +104,7 @@ SUBCOMMANDS = {
                  f"itself at each {', '.join(CAUSES)}, mark:NAME or 'EVENT /FILTER/'; may be given again"),
         argument("--at-most", type=arguments.at_most, metavar="N/hour", help="so many snapshots in an hour, minute or "
                  f"day (default: {AT_MOST})"),
-        argument("--keep", type=arguments.rows, metavar="N", help=f"so many snapshots, the latest (default: {KEEP})"),
+        argument("--keep", type=arguments.kept, metavar="N", help=f"so many snapshots, the latest (default: {KEEP})"),
         argument("--detach", action="store_true", help="of --when: go on in the background, without this shell"),
         EVENTS, FUNCTIONS,
         argument("--to", type=arguments.relay_url, metavar="URL", help="send it to a `dyntrace relay`, such as "
