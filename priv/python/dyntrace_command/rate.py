@@ -10,6 +10,10 @@ class AtMost(NamedTuple):
     most: int
     span: int
 
+    def show(self) -> str:
+        """Returns it as people write it."""
+        return f"{self.most}/{next(name for name, span in SPANS.items() if span == self.span)}"
+
 
 class Rate:
     """Keeps the times that count. They are wall clock time, since they are told after a restart, too."""

@@ -130,7 +130,7 @@ class Recorder:
         self.place.prune()
         tell(f"{snapshot.show()}\n  {snapshot.path}")
         if self.rate.is_spent():
-            tell(f"  no more until some are older: these are {self.when.at_most.most} in {self.when.at_most.span} s")
+            tell(f"  no more until the oldest does not count any more: at most {self.when.at_most.show()}")
 
     def refuse(self, cause: str, why: str) -> None:
         """Says, once, why nothing is written."""
