@@ -38,7 +38,9 @@ _dyntrace()
         profile) words='--seconds --hz --process --output' ;;
         report) words='--seconds --events --functions --output --load --keep' ;;
         request) words='--next --seconds' ;;
-        record) words='--seconds --snapshot --when --at-most --keep --detach --events --functions --to --output --quiet' ;;
+        record)
+            words='--seconds --snapshot --when --at-most --keep --detach --events --functions --to --output
+                   --quiet' ;;
         relay) words='--output --listen --port' ;;
         run) words='--seconds' ;;
         snapshot) words='--list --output --ssh' ;;

@@ -118,8 +118,8 @@ SUBCOMMANDS = {
                  "there, by ssh"),
         argument("-o", "--output", metavar="FOLDER", help="where to write them, a folder per host; - is a tar on "
                  "standard output (default: dyntrace-snapshot-TIME)"),
-        argument("--list", action="store_true", help="list those that `record --when` has written, into the folder of "
-                 f"-o (default: {SNAPSHOTS})"),
+        argument("--list", action="store_true", help="list those that a recorder has written by itself, into the "
+                 f"folder of -o (default: {SNAPSHOTS})"),
         argument("--ssh", metavar="COMMAND", type=arguments.program, default=os.environ.get("DYNTRACE_SSH", SSH),
                  help=f"the program that runs a command on a host (default: {SSH})")],
         "snapshot.snapshot"),
