@@ -103,6 +103,10 @@ causes(Config) ->
     [call(Config, Happens) || {_, _, _, Happens} <- Causes],
     [has_cause(Name, Line, until_written(1, Recorder)) || {{Name, _, Line, _}, Recorder} <- Recorders],
     ?assertEqual([], written_by(Idle)),
+    %% Somebody may ask for one.
+    {_, Asked} = Idle,
+    ok = test_command:signal("USR1", Asked),
+    ?assertMatch([#{<<"cause">> := "asked"}], [cause_of(One) || One <- until_written(1, Idle)]),
     [{0, _} = ended("INT", Recorder) || Recorder <- [Idle | [Recorder || {_, Recorder} <- Recorders]]],
     ?assertEqual(<<>>, triggers(Config)).
 

@@ -2,11 +2,13 @@
 import os
 import tempfile
 import unittest
+from unittest import mock
 
 from dyntrace_command.causes import CAUSES, parsed
 from dyntrace_command.failures import Failure
 from dyntrace_command.rate import AtMost, Rate
 from dyntrace_command.snapshots import Place, is_recorded_into, snapshot_at, snapshots
+from dyntrace_command.triggers import Triggers
 
 
 class Causes(unittest.TestCase):
@@ -51,6 +53,21 @@ class Rates(unittest.TestCase):
         rate = Rate(AtMost(1, 3600))
         rate.tries(1000)
         self.assertEqual([rate.allows(now) for now in (1001, 1010)], [False, True])
+
+
+class Told(unittest.TestCase):
+    """Lines of the program that the daemon notifies, which runs as another user."""
+
+    def test_lines(self) -> None:
+        """Only those of known triggers, with texts, count."""
+        triggers = Triggers.__new__(Triggers)
+        node = mock.Mock()
+        triggers.names, triggers.of = ["a", "b"], [(CAUSES["crash"], node)]
+        fired = triggers.told(b'["a", ["<0.1.0>", "", "boom"]]')
+        assert fired
+        self.assertEqual((fired.cause.name, fired.node, fired.text), ("crash", node, "<0.1.0> boom"))
+        for line in (b"", b"null", b"\xff", b"[]", b'["b", []]', b'["c", []]', b'["a", [1]]', b'["a", 1]', b'{"a": 1}'):
+            self.assertIsNone(triggers.told(line), line)
 
 
 class Folders(unittest.TestCase):

@@ -39,5 +39,7 @@ def ready(pipe: int, folder: str) -> None:
         os.dup2(stream, replaced)
     for descriptor in (log, null):
         os.close(descriptor)
+    # The folder where it was started can be removed.
+    os.chdir("/")
     os.write(pipe, b"1")
     os.close(pipe)

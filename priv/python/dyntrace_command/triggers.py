@@ -20,6 +20,9 @@ from dyntrace_command.node import PROVIDER, Node
 from dyntrace_command.terminal import last_lines
 from dyntrace_command.tools import tool
 
+# Bytes of what the program tells.
+LINE_MOST = 10000
+
 REMOVE = 'names=$1; shift; for name in $names; do "$@" remove-trigger "$name"; done'
 
 
@@ -63,9 +66,9 @@ class Triggers:
         self.listener = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                          stderr=subprocess.PIPE, start_new_session=True)
         assert self.listener.stdout and self.listener.stderr
-        if self.listener.stdout.readline() != b"null\n":
+        if self.listener.stdout.readline(LINE_MOST) != b"null\n":
             raise Failure("lttng", tool="lttng add-trigger",
-                          output=last_lines(self.listener.stderr.read().decode("utf-8", "replace")))
+                          output=last_lines(self.listener.stderr.read(LINE_MOST).decode("utf-8", "replace")))
         os.set_blocking(self.listener.stdout.fileno(), False)
 
     def is_set(self) -> bool:
@@ -84,8 +87,15 @@ class Triggers:
         if data == b"":
             raise Failure("recorder_daemon_gone")
         *lines, self.rest = (self.rest + (data or b"")).split(b"\n")
-        told = [json.loads(line.decode()) for line in lines]
-        return [Fired(*self.of[self.names.index(name)], text=" ".join(filter(None, texts))) for name, texts in told]
+        self.rest = self.rest[:LINE_MOST]
+        return [fired for fired in map(self.told, lines) if fired]
+
+    def told(self, line: bytes) -> Optional[Fired]:
+        """Returns what a line tells; None if it can't be read. It may be another user's program that has written it."""
+        with contextlib.suppress(ValueError, TypeError, IndexError):
+            name, texts = json.loads(line.decode())
+            return Fired(*self.of[self.names.index(name)], text=" ".join(filter(None, texts))[:LINE_MOST])
+        return None
 
     def remove(self) -> None:
         """Removes them: events cost the node as much as without."""
