@@ -12,7 +12,7 @@ import sys
 import time
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
 
-from dyntrace_command.causes import Cause
+from dyntrace_command.causes import Cause, is_recorded
 from dyntrace_command.children import Interrupted
 from dyntrace_command.failures import Failure
 from dyntrace_command.files import RESERVE, check_room
@@ -182,9 +182,9 @@ class Recorder:
         status = status_now(node)
         if status.said("following") == "off":
             tell(f"dyntrace: {node.show()} traces nothing: in the node, type `dyntrace:follow(#{{}}).`")
-        events = {cause.event for cause in self.when.causes}
+        events = [cause.event for cause in self.when.causes]
         lines = status.withheld(["withheld"]) + [line for line in status.withheld(["usual"])
-                                                 if line.split(":")[0] in events]
+                                                 if is_recorded(line.split(":")[0], events)]
         for line in lines:
             tell(f"dyntrace: {node.show()} can't trace {line}")
 
