@@ -110,7 +110,7 @@ class Recorder:
             return
         self.more += 1
         if self.more == COUNTED_MOST:
-            self.triggers.remove()
+            self.triggers.pause()
 
     def write(self, cause: str, node: str, text: str) -> None:
         """Writes a snapshot. A full disk ends nothing: the next cause may find room."""
@@ -123,7 +123,7 @@ class Recorder:
                 self.session.take_snapshot(snapshot.recording())
                 snapshot.save()
         except (Failure, OSError) as failure:
-            self.refuse(cause, failure.text if isinstance(failure, Failure) else str(failure))
+            self.refuse(cause, failure)
             return
         self.last, self.refused = snapshot, ""
         self.rate.took(now)
@@ -132,11 +132,12 @@ class Recorder:
         if self.rate.is_spent():
             tell(f"  no more until the oldest does not count any more: at most {self.when.at_most.show()}")
 
-    def refuse(self, cause: str, why: str) -> None:
+    def refuse(self, cause: str, failure: Exception) -> None:
         """Says, once, why nothing is written."""
-        if why != self.refused:
-            tell(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  no snapshot of {cause}, nor of what follows\n{why}")
-        self.refused = why
+        key, text = (failure.key, failure.text) if isinstance(failure, Failure) else (str(failure), str(failure))
+        if key != self.refused:
+            tell(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  no snapshot of {cause}, nor of what follows\n{text}")
+        self.refused = key
 
     def save_count(self) -> None:
         """Writes down how many matches the last snapshot stands for."""
@@ -158,7 +159,7 @@ class Recorder:
                 tell(f"dyntrace: {node.show()} has ended; it is recorded again when it is back")
         if self.missing:
             self.find_again()
-        if not self.triggers.is_set() and self.rate.allows(time.time()):
+        if not self.triggers.are_set and self.rate.allows(time.time()):
             self.triggers.set(self.session.nodes)
         for node, began in list(self.unsure.items()):
             if time.monotonic() - began > FOLLOWS_S:

@@ -43,12 +43,14 @@ class Triggers:
         self.guard = Guard("/bin/sh", "-c", REMOVE, "remove", " ".join(self.names), *daemon.prefix, tool("lttng"),
                            "--no-sessiond")
         self.listener: "Optional[subprocess.Popen[bytes]]" = None
+        self.are_set = False
         self.rest = b""
 
     def set(self, nodes: Sequence[Node]) -> None:
         """Sets them for these nodes in place of others."""
         self.remove()
         self.of = [(cause, node) for cause in self.causes for node in nodes]
+        self.are_set = True
         for name, (cause, node) in zip(self.names, self.of):
             self.daemon.do("add-trigger", f"--name={name}", "--condition=event-rule-matches", "--type=user",
                            f"--name={cause.event if ':' in cause.event else f'{PROVIDER}:{cause.event}'}",
@@ -70,10 +72,6 @@ class Triggers:
             raise Failure("lttng", tool="lttng add-trigger",
                           output=last_lines(self.listener.stderr.read(LINE_MOST).decode("utf-8", "replace")))
         os.set_blocking(self.listener.stdout.fileno(), False)
-
-    def is_set(self) -> bool:
-        """Returns whether they are set."""
-        return self.listener is not None
 
     def streams(self) -> List[int]:
         """Returns what to select on."""
@@ -97,16 +95,23 @@ class Triggers:
             return Fired(*self.of[self.names.index(name)], text=" ".join(filter(None, texts))[:LINE_MOST])
         return None
 
+    def pause(self) -> None:
+        """Removes them until they are set again: events cost the node as much as without. The end of the daemon is
+        still told."""
+        if self.are_set:
+            self.are_set = False
+            for name in self.names[:len(self.of)]:
+                self.daemon.attempt("remove-trigger", name)
+
     def remove(self) -> None:
-        """Removes them: events cost the node as much as without."""
+        """Removes them, and ends the program."""
+        self.pause()
         if self.listener:
             for stream in (self.listener.stdin, self.listener.stdout, self.listener.stderr):
                 assert stream
                 stream.close()
             self.listener.wait()
             self.listener, self.rest = None, b""
-            for name in self.names[:len(self.of)]:
-                self.daemon.attempt("remove-trigger", name)
 
     def end(self) -> None:
         """Removes them for good."""
