@@ -8,8 +8,6 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
--define(NAME, "night@127.0.0.1").
-
 suite() ->
     [{timetrap, {minutes, 4}}].
 
@@ -45,7 +43,7 @@ end_per_testcase(Case, Config) ->
     Case =:= full_disk_and_lost_daemon orelse test_lttng:stop_daemon(?config(daemon, Config)).
 
 started(Config) ->
-    Node = test_node:named("night", ?config(epmd, Config)),
+    Node = test_node:named(name(), ?config(epmd, Config)),
     Env = [{interval, 50}, {log, error}, {long_gc, 10}, {long_schedule, 200}, {long_message_queue, {10, 100}}],
     ok = test_node:call(Node, fun() -> started_with(Env) end),
     Node.
@@ -111,7 +109,8 @@ causes(Config) ->
 
 has_cause(Name, Line, [Snapshot]) ->
     ?assertMatch({match, _}, re:run(filename:basename(Snapshot), "^\\d{8}-\\d{6}-" ++ Name ++ "$")),
-    ?assertMatch(#{<<"cause">> := Cause, <<"node">> := <<?NAME>>} when Cause =:= Name, cause_of(Snapshot)),
+    Node = list_to_binary(full_name()),
+    ?assertMatch(#{<<"cause">> := Name, <<"node">> := Node}, cause_of(Snapshot)),
     {0, Events} = test_shell:run("babeltrace2 '~ts'", [Snapshot]),
     ?assertMatch({match, _}, re:run(Events, Line), Name).
 
@@ -124,7 +123,7 @@ has_long_queues(Config) ->
 %% records the node again when that has come back. Killed, it leaves nothing.
 storm_and_restart(Config) ->
     Folder = filename:join(?config(folder, Config), "snapshots"),
-    {0, Said} = test_command:run(["record", ?NAME, "--snapshot", "--when", "crash", "--keep", "1", "--detach",
+    {0, Said} = test_command:run(["record", full_name(), "--snapshot", "--when", "crash", "--keep", "1", "--detach",
                                   "-o", Folder]),
     {match, [OsPid]} = re:run(Said, "in the background: process (\\d+)", [{capture, all_but_first, list}]),
     until_following(Config),
@@ -138,10 +137,10 @@ storm_and_restart(Config) ->
                     end),
     [First] = written(Folder),
     {0, Listed} = test_command:run(["snapshot", "--list", "-o", Folder]),
-    ?assertMatch({match, _}, re:run(Listed, "  crash  night@127.0.0.1  more than 1000  .*  <[0-9.]+> {boom,\\d+}\n")),
+    ?assertMatch({match, _}, re:run(Listed, "  crash  night\\d+@127.0.0.1  more than 1000  .*> {boom,\\d+}\n")),
     ?assertMatch({match, _}, re:run(Listed, "a recorder writes into ")),
     {0, Report} = test_command:run(["view", First]),
-    ?assertMatch({match, _}, re:run(Report, "^[-0-9]+ [0-9:.]+  crash in night@127.0.0.1: <[0-9.]+> {boom,\\d+}, "
+    ?assertMatch({match, _}, re:run(Report, "^[-0-9]+ [0-9:.]+  crash in night\\d+@127.0.0.1: <[0-9.]+> {boom,\\d+}, "
                                             "\\d{1,3}\\.\\d+ s after the first event\n\nFindings")),
     Page = filename:join(?config(folder, Config), "night.html"),
     {0, Viewed} = test_command:run(["view", First, "-o", Page]),
@@ -178,10 +177,11 @@ full_disk_and_lost_daemon(Config) ->
     ok = filelib:ensure_path(Disk),
     {0, _} = test_shell:run("mount -t tmpfs -o size=400M tmpfs '~ts'", [Disk]),
     try
-        Command = test_command:start(["record", ?NAME, "--snapshot", "--when", "crash", "--when", "long_queue",
+        Command = test_command:start(["record", full_name(), "--snapshot", "--when", "crash", "--when", "long_queue",
                                       "-o", Disk ++ "/snapshots"]),
         ok = test_command:await("kept in memory", Command),
-        {1, Second} = test_command:run(["record", ?NAME, "--snapshot", "--when", "crash", "-o", Disk ++ "/snapshots"]),
+        {1, Second} = test_command:run(["record", full_name(), "--snapshot", "--when", "crash", "-o",
+                                        Disk ++ "/snapshots"]),
         ?assertMatch({match, _}, re:run(Second, "another recorder writes into ")),
         until_following(Config),
         {0, _} = test_shell:run("head -c 385M /dev/zero > '~ts/other'", [Disk]),
@@ -241,16 +241,23 @@ another_user(_) ->
 %% LTTng's message is told, and nothing remains.
 wrong_filter(Config) ->
     Folder = filename:join(?config(folder, Config), "snapshots"),
-    {1, Output} = test_command:run(["record", ?NAME, "--snapshot", "--when", "log /level == /", "--detach", "-o",
+    {1, Output} = test_command:run(["record", full_name(), "--snapshot", "--when", "log /level == /", "--detach", "-o",
                                     Folder]),
     ?assertMatch({match, _}, re:run(Output, "add-trigger.*failed: .*")),
     ?assertEqual({[], <<>>}, {written(Folder), triggers(Config)}).
 
 %% -- Helpers ---------------------------------------------------------------------------------------
 
+%% Another run beside this one has nodes of other names.
+name() ->
+    "night" ++ os:getpid().
+
+full_name() ->
+    name() ++ "@127.0.0.1".
+
 recorder(Name, Args, Config) ->
     Folder = filename:join(?config(folder, Config), Name),
-    {Folder, test_command:start(["record", ?NAME, "--snapshot", "-o", Folder | Args])}.
+    {Folder, test_command:start(["record", full_name(), "--snapshot", "-o", Folder | Args])}.
 
 await_recorder({_, Command}) ->
     ok = test_command:await("kept in memory", Command).
