@@ -175,7 +175,9 @@ storm_and_restart(Config) ->
 full_disk_and_lost_daemon(Config) ->
     Disk = filename:join(?config(folder, Config), "disk"),
     ok = filelib:ensure_path(Disk),
-    {0, _} = test_shell:run("mount -t tmpfs -o size=400M tmpfs '~ts'", [Disk]),
+    %% A snapshot may have 64 MB per CPU.
+    SizeMB = 100 + 68 * erlang:system_info(logical_processors_online),
+    {0, _} = test_shell:run("mount -t tmpfs -o size=~bM tmpfs '~ts'", [SizeMB, Disk]),
     try
         Command = test_command:start(["record", full_name(), "--snapshot", "--when", "crash", "--when", "long_queue",
                                       "-o", Disk ++ "/snapshots"]),
@@ -184,7 +186,7 @@ full_disk_and_lost_daemon(Config) ->
                                         Disk ++ "/snapshots"]),
         ?assertMatch({match, _}, re:run(Second, "another recorder writes into ")),
         until_following(Config),
-        {0, _} = test_shell:run("head -c 385M /dev/zero > '~ts/other'", [Disk]),
+        {0, _} = test_shell:run("head -c ~bM /dev/zero > '~ts/other'", [SizeMB - 15, Disk]),
         call(Config, fun() -> spawn(fun() -> exit(boom) end) end),
         ok = test_command:await("no snapshot of crash, nor of what follows\n.*MB free\n  next: ", Command),
         ?assertEqual([], written(Disk ++ "/snapshots")),
