@@ -9,6 +9,9 @@ _dyntrace()
         mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
         return
     fi
+    case $command:$before in
+        record:--keep) return ;;
+    esac
     case $before in
         -o | --output | --keep) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
         --what) mapfile -t COMPREPLY < <(compgen -W 'calls waits' -- "$word"); return ;;
@@ -16,6 +19,11 @@ _dyntrace()
         --waiting | --text | --messages) mapfile -t COMPREPLY < <(compgen -W 'yes no' -- "$word"); return ;;
         --sort)
             words='reductions queue memory growth run io sent received gc gcs'
+            mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+            return
+            ;;
+        --when)
+            words='crash error long_gc long_schedule long_queue busy_port mark:'
             mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
             return
             ;;
@@ -30,10 +38,12 @@ _dyntrace()
         profile) words='--seconds --hz --process --output' ;;
         report) words='--seconds --events --functions --output --load --keep' ;;
         request) words='--next --seconds' ;;
-        record) words='--seconds --snapshot --events --functions --to --output --quiet' ;;
+        record)
+            words='--seconds --snapshot --when --at-most --keep --detach --events --functions --to --output
+                   --quiet' ;;
         relay) words='--output --listen --port' ;;
         run) words='--seconds' ;;
-        snapshot) words='--output --ssh' ;;
+        snapshot) words='--list --output --ssh' ;;
         view)
             words='--output --no-clock-correction --process --label --from --to --limit --what --by --top --title
                    --rows --intervals --messages --waiting --text' ;;

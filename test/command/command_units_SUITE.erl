@@ -10,7 +10,7 @@ suite() ->
 
 all() ->
     [elf, container, files, bpftrace, request, examined, profile, program, functions, sinks, terms, reach,
-     places, all_files_run, event_groups].
+     places, causes, all_files_run, event_groups].
 
 %% Those of libraries that somebody made who means ill.
 elf(_) ->
@@ -49,6 +49,9 @@ reach(_) ->
 
 places(_) ->
     passes("test_places").
+
+causes(_) ->
+    passes("test_causes").
 
 sinks(_) ->
     passes("test_sinks").

@@ -8,6 +8,7 @@ Each module uses only those of the lines above its own. `tools/imports` reads th
     failures: what can go wrong, each with its next step
     terminal: texts for people, and the screen
     address, columns, events, functions, sinks: tables and texts that several modules and the help texts share
+    causes, rate: what may make a flight recorder write, and how often
     terms: Erlang's terms as bytes
     distribution: a connection to a node
     elf, perf_map, process: the notes of a library; the map of Erlang's code; what the kernel says of a process
@@ -21,12 +22,16 @@ Each module uses only those of the lines above its own. `tools/imports` reads th
     builds, reach: the library as a node needs it; the way to a node's distribution
     loading: the library into a node that nobody has prepared, and out of it
     bpftrace, link, lttng: one module per tool, and the connection to a relay
+    notifications: what LTTng's triggers tell: a program of its own
+    snapshots, triggers: what a flight recorder has written; when it has to write
     frames: the frames of `dyntrace top`
     sampled, counted: by samples; by events
     archive, session, timeline: a snapshot as a tar; a session of LTTng; the steps of a request
     inference, examined, samples: the steps of a request without a token; what a recording has; samples as paths
     hottest, flames: a profile as tables, as files
     hosts, recording: snapshots of several hosts; the recording of some nodes
+    detached: a command that goes on without its terminal
+    recorder: a flight recorder that writes by itself
     pictures: what babeltrace2 makes of recordings
     commands: one module per subcommand
     arguments: values on the command line

@@ -6,9 +6,11 @@ import re
 import shlex
 from typing import TYPE_CHECKING, List, Union
 
+from dyntrace_command import causes
 from dyntrace_command.address import relay_address
 from dyntrace_command.events import EVENT_GROUPS
 from dyntrace_command.functions import ANY, Function, parsed
+from dyntrace_command.rate import SPANS, AtMost
 from dyntrace_command.sinks import PROFILE_FILES, SINKS
 
 if TYPE_CHECKING:
@@ -30,6 +32,13 @@ def rows(text: str) -> int:
     """Checks --rows."""
     if not re.fullmatch(r"[1-9]\d{0,3}", text):
         raise argparse.ArgumentTypeError(f"{text!r} is no number of rows")
+    return int(text)
+
+
+def kept(text: str) -> int:
+    """Checks --keep."""
+    if not re.fullmatch(r"[1-9]\d{0,3}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of snapshots")
     return int(text)
 
 
@@ -57,6 +66,23 @@ def event_groups(text: str) -> List[str]:
     if wrong:
         raise argparse.ArgumentTypeError(f"no group {wrong[0]!r}: there are all, {', '.join(EVENT_GROUPS)}")
     return chosen
+
+
+def cause(text: str) -> causes.Cause:
+    """Checks --when."""
+    found = causes.parsed(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(causes.CAUSES)}, mark:NAME, EVENT, "
+                                         "'EVENT /FILTER/'")
+    return found
+
+
+def at_most(text: str) -> AtMost:
+    """Checks --at-most."""
+    found = re.fullmatch(r"([1-9]\d{0,3})/(\w+)", text, re.ASCII)
+    if not found or found.group(2) not in SPANS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not N/hour, N/minute or N/day")
+    return AtMost(int(found.group(1)), SPANS[found.group(2)])
 
 
 def sink_file(name: str) -> str:

@@ -15,11 +15,13 @@ NAMELESS = "dyntrace: the recording has no names of processes: the node has told
 
 class Examined(NamedTuple):
     """The numbers of events; `is_unknown`: more were lost, and nobody knows how many. `has_names`: some process that
-    was there before the recording has one, or there was none."""
+    was there before the recording has one, or there was none. `begin`: when the first event was, in nanoseconds of the
+    system's clock."""
     events: int
     lost: int
     is_unknown: bool
     has_names: bool
+    begin: Optional[int] = None
 
     def lost_text(self) -> str:
         """Returns the number of lost events for people."""
@@ -57,4 +59,5 @@ def of_report(report: Dict[str, Any]) -> Examined:
     earlier = [row for row in report["processes"] if row["began"] is None]
     return Examined(recording["events"], recording["lost_events"] or 0,
                     any(gap["count"] is None for gap in recording["lost"]),
-                    not earlier or any(row["process"]["name"] or row["initial"] for row in earlier))
+                    not earlier or any(row["process"]["name"] or row["initial"] for row in earlier),
+                    recording.get("begin"))

@@ -153,6 +153,13 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
                    "--to"),
     "no_recorder": (NO_NODE, "no flight recorder runs on this host, as far as you may see",
                     "start one: `dyntrace record --snapshot`; as root, those of all users are found"),
+    # A flight recorder that writes by itself
+    "recorder_runs": (FAILED, "another recorder writes into {folder}", "name another folder: `-o FOLDER`"),
+    "no_snapshot_folder": (FAILED, "there is no folder {folder}", "name the folder of `dyntrace record --when`: `-o "
+                           "FOLDER`"),
+    "recorder_daemon_gone": (FAILED, "the session daemon has ended, and with it the events that were in memory; "
+                             "snapshots remain",
+                             "start the recorder again; docs/recorder.md has a unit of systemd that does so"),
     "no_ssh": (MISSING, "{tool} can't be started: {why}", "install openssh-client, or name another program: --ssh"),
     "bad_stream": (FAILED, "what came is no snapshot: {why}", "on that host, try `dyntrace snapshot`"),
     "cut_stream": (FAILED, "the snapshot ended in the middle", "on that host, try `dyntrace snapshot`"),

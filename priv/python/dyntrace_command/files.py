@@ -82,8 +82,9 @@ def own_folder(folder: str) -> Iterator[int]:
         yield descriptor
 
 
-def private_folder(name: str) -> str:
-    """Makes a folder, or takes one that nobody else can read, with its contents; returns its absolute path."""
+def private_folder(name: str, may_pass: bool = False) -> str:
+    """Makes a folder, or takes one that nobody else can read, with its contents; returns its absolute path. `may_pass`:
+    others may reach what it has, if that is theirs."""
     folder = os.path.abspath(name)
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -92,7 +93,7 @@ def private_folder(name: str) -> str:
         raise Failure("not_writable", folder=folder, why=error.strerror) from None
     if status.st_uid != os.geteuid():
         raise Failure("not_yours", folder=folder, owner=user_name(status.st_uid))
-    if status.st_mode & 0o077:
+    if status.st_mode & (0o066 if may_pass else 0o077):
         raise Failure("open_folder", folder=folder, mode=f"{status.st_mode & 0o7777:o}")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise Failure("not_writable", folder=folder, why=f"you are {user_name(os.geteuid())}")

@@ -6,6 +6,7 @@ import shutil
 import time
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set
 
+from dyntrace_command.causes import Cause, is_recorded
 from dyntrace_command.children import Guard
 from dyntrace_command.events import EVENT_GROUPS, LIVES, NAMES, of_all, of_groups
 from dyntrace_command.failures import Failure
@@ -21,15 +22,20 @@ CONTEXTS = ["vpid", "vtid", "procname"]
 # The buffers are written twice per second also where they are not full.
 WRITE_US = 500000
 
+# Of a channel, per CPU.
+BUFFERS = 8
+
 
 class Wanted(NamedTuple):
     """What to record: into which folder of this host or to which relay, which groups of events (all if none is named),
-    whether only the latest events are kept, in memory, and of calls those of which functions (all if none is named)."""
+    whether only the latest events are kept, in memory, of calls those of which functions (all if none is named), and
+    which causes have to be among the events."""
     folder: Optional[str] = None
     url: Optional[str] = None
     groups: Sequence[str] = ()
     snapshot: bool = False
     functions: Sequence[Function] = ()
+    causes: Sequence[Cause] = ()
 
 
 class Session:
@@ -42,6 +48,7 @@ class Session:
         self.stopped = False
         self.relay = RelayLink(wanted.url) if wanted.url else None
         self.ended: Set[int] = set()
+        self.buffers = 0
         self.guard: Optional[Guard] = None
 
     def __enter__(self) -> "Session":
@@ -71,9 +78,11 @@ class Session:
         """Makes channels with events and contexts, and limits the session to the nodes."""
         channels = self.channels()
         of_session = ("-u", "-s", self.name)
+        each = buffer_size(len(channels))
+        self.buffers = each * BUFFERS * (os.cpu_count() or 1) * len(channels)
         for channel, events in channels.items():
-            self.daemon.do("enable-channel", *of_session, f"--subbuf-size={buffer_size(len(channels))}",
-                           "--num-subbuf=8", *self.mode(), channel)
+            self.daemon.do("enable-channel", *of_session, f"--subbuf-size={each}",
+                           f"--num-subbuf={BUFFERS}", *self.mode(), channel)
             self.daemon.do("enable-event", *of_session, "-c", channel, ",".join(events))
             if self.wanted.functions and channel == "events":
                 self.daemon.do("enable-event", *of_session, "-c", channel, ",".join(patterns(EVENT_GROUPS["calls"])),
@@ -93,6 +102,7 @@ class Session:
     def channels(self) -> Dict[str, List[str]]:
         """Returns {channel: patterns of events}, without those that have a filter."""
         events = of_groups(self.wanted.groups) if self.wanted.groups else of_all()
+        events += [cause.event for cause in self.wanted.causes if not is_recorded(cause.event, LIVES + events)]
         if self.wanted.functions:
             events = [name for name in events if name not in EVENT_GROUPS["calls"]]
         if self.wanted.snapshot:
@@ -139,9 +149,15 @@ class Session:
             self.stopped = True
             self.do("stop", self.name)
 
-    def take_snapshot(self) -> None:
-        """Writes the buffers of a flight recorder."""
-        self.do("snapshot", "record", f"--session={self.name}")
+    def take_snapshot(self, folder: Optional[str] = None) -> None:
+        """Writes the buffers of a flight recorder, into the session's folder or another one."""
+        self.do("snapshot", "record", f"--session={self.name}", *([f"file://{folder}"] if folder else []))
+
+    def exchange(self, old: Node, new: Node) -> None:
+        """Records a node in place of one that has ended."""
+        self.do("track", "-u", "-s", self.name, f"--vpid={new.pid}")
+        self.do("untrack", "-u", "-s", self.name, f"--vpid={old.pid}")
+        self.nodes = [new if node is old else node for node in self.nodes]
 
     def do(self, *arguments: str) -> str:
         """Runs a command that writes buffers, perhaps to a relay."""
@@ -194,12 +210,12 @@ def patterns(names: Sequence[str]) -> List[str]:
 
 
 def buffer_size(channels: int) -> int:
-    """Returns the bytes of one of eight buffers per CPU. Together they take a quarter of /dev/shm at most."""
+    """Returns the bytes of one of the buffers. Together they take a quarter of /dev/shm at most."""
     if not os.path.isdir("/dev/shm"):
         raise Failure("no_shm_folder")
     free = shutil.disk_usage("/dev/shm").free
     wanted = 4 << 20
-    while wanted * 8 * (os.cpu_count() or 1) * channels > free // 4:
+    while wanted * BUFFERS * (os.cpu_count() or 1) * channels > free // 4:
         wanted //= 2
     if wanted < 64 << 10:
         raise Failure("no_shm", free=size(free))

@@ -10,9 +10,13 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 from dyntrace_command import VERSION, arguments
 from dyntrace_command.address import RELAY_PORT
+from dyntrace_command.causes import CAUSES
 from dyntrace_command.columns import COUNTED, SAMPLED
 from dyntrace_command.events import EVENT_GROUPS, ON_REQUEST
 from dyntrace_command.sinks import PARAMS, PROFILE_FILES, SINKS, chosen, described, value_of
+
+AT_MOST, KEEP = "10/hour", 20
+SNAPSHOTS = "dyntrace-snapshots"
 
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5"
 
@@ -96,10 +100,17 @@ SUBCOMMANDS = {
         for_seconds(None, "end after N seconds (default: at Ctrl-C)"),
         argument("--snapshot", action="store_true", help="keep only the latest events, in memory, and write them at "
                  "the end, at Enter and at SIGUSR1"),
+        argument("--when", type=arguments.cause, action="append", metavar="CAUSE", help="of --snapshot: write one by "
+                 f"itself at each {', '.join(CAUSES)}, mark:NAME or 'EVENT /FILTER/'; may be given again"),
+        argument("--at-most", type=arguments.at_most, metavar="N/hour", help="so many snapshots in an hour, minute or "
+                 f"day (default: {AT_MOST})"),
+        argument("--keep", type=arguments.kept, metavar="N", help=f"so many snapshots, the latest (default: {KEEP})"),
+        argument("--detach", action="store_true", help="of --when: go on in the background, without this shell"),
         EVENTS, FUNCTIONS,
         argument("--to", type=arguments.relay_url, metavar="URL", help="send it to a `dyntrace relay`, such as "
                  "net://HOST"),
-        argument("-o", "--output", metavar="FOLDER", help="where to write it (default: dyntrace-NODE-TIME)"),
+        argument("-o", "--output", metavar="FOLDER", help="where to write it (default: dyntrace-NODE-TIME; with --when "
+                 f"{SNAPSHOTS})"),
         argument("--quiet", action="store_true", help="no progress")],
         "record.record"),
     "snapshot": Subcommand("let all flight recorders of this host, and of others by ssh, write now", [
@@ -107,6 +118,8 @@ SUBCOMMANDS = {
                  "there, by ssh"),
         argument("-o", "--output", metavar="FOLDER", help="where to write them, a folder per host; - is a tar on "
                  "standard output (default: dyntrace-snapshot-TIME)"),
+        argument("--list", action="store_true", help="list those that a recorder has written by itself, into the "
+                 f"folder of -o (default: {SNAPSHOTS})"),
         argument("--ssh", metavar="COMMAND", type=arguments.program, default=os.environ.get("DYNTRACE_SSH", SSH),
                  help=f"the program that runs a command on a host (default: {SSH})")],
         "snapshot.snapshot"),
@@ -169,6 +182,29 @@ def parser() -> argparse.ArgumentParser:
     return main_parser
 
 
+def check_when(options: argparse.Namespace, whole: argparse.ArgumentParser) -> None:
+    """Checks the options of --when, and sets their defaults."""
+    if options.when is None:
+        if options.at_most or options.keep or options.detach:
+            whole.error("record: --at-most, --keep and --detach are for --when")
+        return
+    if not options.snapshot or options.to:
+        whole.error("record: --when is for --snapshot" + (", and not for --to" if options.to else ""))
+    options.at_most = options.at_most or arguments.at_most(AT_MOST)
+    options.keep = options.keep or KEEP
+    options.output = options.output or SNAPSHOTS
+
+
+def check_snapshot(options: argparse.Namespace, whole: argparse.ArgumentParser) -> None:
+    """Checks what fits together, and sets the default of --list."""
+    if options.hosts and options.output == "-":
+        whole.error("snapshot: -o - is for this host alone")
+    if options.list:
+        if options.hosts or options.output == "-":
+            whole.error("snapshot: --list is of a folder of this host")
+        options.output = options.output or SNAPSHOTS
+
+
 def parsed(words: Sequence[str]) -> argparse.Namespace:
     """Parses the words. The arguments of a script come after --; a single argument of `request` is the label."""
     extra: Sequence[str] = []
@@ -189,8 +225,10 @@ def parsed(words: Sequence[str]) -> argparse.Namespace:
         whole.error(f"top: --sort {options.sort} is a column {'without' if options.exact else 'of'} --exact")
     if options.command == "report" and options.load and options.node is None:
         whole.error("report: --load needs NODE")
-    if options.command == "snapshot" and options.hosts and options.output == "-":
-        whole.error("snapshot: -o - is for this host alone")
+    if options.command == "snapshot":
+        check_snapshot(options, whole)
+    if options.command == "record":
+        check_when(options, whole)
     if options.command == "request":
         if options.label is None and options.next is None:
             options.node, options.label = None, options.node

@@ -1,9 +1,12 @@
-"""`dyntrace record`: nodes, with LTTng, into a folder or to a relay."""
+"""`dyntrace record`: nodes, with LTTng, into a folder or to a relay; or in memory, until a cause fires."""
 import argparse
+import os
 from typing import Optional, Sequence
 
+from dyntrace_command.detached import MESSAGES, detach, ready
 from dyntrace_command.files import new_folder, numbered_folder, remove_empty
 from dyntrace_command.node import Node, check_traced, pick
+from dyntrace_command.recorder import When, keep_recording
 from dyntrace_command.recording import file_stem, record_nodes
 from dyntrace_command.session import Wanted
 from dyntrace_command.terminal import say
@@ -11,9 +14,10 @@ from dyntrace_command.terminal import say
 
 def record(options: argparse.Namespace) -> None:
     """Records, and prints the folder, which is removed if nothing was recorded."""
-    chosen = [pick(name) for name in options.nodes] or [pick(None)]
-    for node in chosen:
-        check_traced(node, options.functions)
+    if options.when:
+        record_when(options)
+        return
+    chosen = chosen_nodes(options)
     folder = None if options.to else folder_for(options.output, chosen)
     wanted = Wanted(folder, options.to, options.events, options.snapshot, options.functions)
     try:
@@ -26,6 +30,31 @@ def record(options: argparse.Namespace) -> None:
     say(recorded.summary())
     if options.to:
         say(f"it is on the collector: {options.to}")
+
+
+def record_when(options: argparse.Namespace) -> None:
+    """Keeps events in memory, and writes them at each cause."""
+    pipe = detach() if options.detach else None
+    if options.detach and pipe is None:
+        return
+    chosen = chosen_nodes(options)
+    folder = os.path.abspath(options.output)
+    wanted = Wanted(folder, None, options.events, True, options.functions, options.when)
+
+    def begun() -> None:
+        if pipe is not None:
+            say(f"in the background: process {os.getpid()}, which `kill {os.getpid()}` ends; its messages are in "
+                f"{os.path.join(folder, MESSAGES)}")
+            ready(pipe, folder)
+    keep_recording(chosen, wanted, When(options.when, options.at_most, options.keep), options.seconds, begun)
+
+
+def chosen_nodes(options: argparse.Namespace) -> Sequence[Node]:
+    """Returns the nodes that the options name."""
+    chosen = [pick(name) for name in options.nodes] or [pick(None)]
+    for node in chosen:
+        check_traced(node, options.functions)
+    return chosen
 
 
 def folder_for(output: Optional[str], chosen: Sequence[Node]) -> str:

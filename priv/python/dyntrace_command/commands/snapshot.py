@@ -10,22 +10,39 @@ import time
 from dyntrace_command.archive import pack
 from dyntrace_command.children import Interrupted, temporary_folder
 from dyntrace_command.failures import Failure
-from dyntrace_command.files import NEEDED_AT_START, check_room, private_folder
+from dyntrace_command.files import NEEDED_AT_START, check_room, folder_size, private_folder
 from dyntrace_command.hosts import Collected, Host
 from dyntrace_command.lttng import daemons_here
 from dyntrace_command.session import flight_recorders
-from dyntrace_command.terminal import say
+from dyntrace_command.snapshots import is_recorded_into, snapshots
+from dyntrace_command.terminal import clean, print_table, say, size
 from dyntrace_command.tools import own_program, tool
 
 ARGUMENTS = ["snapshot", "-o", "-"]
 
+# Of a cause, in the list.
+TEXT_MOST = 80
+
 
 def snapshot(options: argparse.Namespace) -> None:
     """Collects into a folder per host; with `-o -`, sends those of this host to standard output."""
-    if options.output == "-":
+    if options.list:
+        show_list(options.output)
+    elif options.output == "-":
         send()
     else:
         collect(options)
+
+
+def show_list(folder: str) -> None:
+    """Prints what a recorder has written by itself, the oldest first, and whether it still runs."""
+    if not os.path.isdir(folder):
+        raise Failure("no_snapshot_folder", folder=folder)
+    rows = [[one.moment(), clean(one.cause), clean(one.node), one.counted(), size(folder_size(one.path)),
+             os.path.basename(one.path), clean(one.text)[:TEXT_MOST]] for one in snapshots(folder)]
+    print_table([["TIME", "CAUSE", "NODE", "MORE", "SIZE", "FOLDER", "WHAT"], *rows])
+    say(f"a recorder writes into {os.path.abspath(folder)}" if is_recorded_into(folder) else
+        f"no recorder runs that writes into {os.path.abspath(folder)}")
 
 
 def collect(options: argparse.Namespace) -> None:

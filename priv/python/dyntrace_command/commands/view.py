@@ -1,11 +1,17 @@
 """`dyntrace view`: one picture of recordings."""
 import argparse
+from typing import Optional
+from urllib.parse import quote
 
 from dyntrace_command.examined import NAMELESS, examine
 from dyntrace_command.files import checked_output
 from dyntrace_command.pictures import draw
 from dyntrace_command.recording import check_recording
-from dyntrace_command.terminal import say
+from dyntrace_command.snapshots import snapshot_at
+from dyntrace_command.terminal import clean, say
+
+# Of the moment of a cause, in the page's address.
+BEFORE_S, AFTER_S = 0.5, 0.1
 
 
 def view(options: argparse.Namespace) -> None:
@@ -16,7 +22,29 @@ def view(options: argparse.Namespace) -> None:
     found = examine(options.folders)
     if found and not found.has_names:
         say(NAMELESS)
+    tell_causes(options, output, found.begin if found else None)
     clocks = {} if options.clock_correction else {"clocks": "recorded"}
     draw(options.folders, output, {**clocks, **options.params})
     if output not in (None, "-"):
         print(output)
+
+
+def tell_causes(options: argparse.Namespace, output: Optional[str], begin: Optional[int]) -> None:
+    """Begins with the moments of the snapshots' causes: above the report, as the title of a page and the address that
+    opens it there, else as a message."""
+    causes = [one for one in map(snapshot_at, options.folders) if one]
+    if not causes:
+        return
+    after = None if begin is None else max(0, causes[0].time - begin / 1e9)
+    lines = [clean(one.show()) for one in causes]
+    if after is not None:
+        lines[0] += f", {after:.3f} s after the first event"
+    if output in (None, "-"):
+        print("\n".join(lines) + "\n", flush=True)
+        return
+    say("\n".join(lines))
+    if str(output).endswith(".html"):
+        options.params = {"title": clean(causes[0].show())[:200], **options.params}
+        if after is not None:
+            say(f"the page opens at that moment: file://{quote(str(output))}#t={max(0, after - BEFORE_S):.3f},"
+                f"{after + AFTER_S:.3f}")

@@ -1,0 +1,105 @@
+"""Prints what LTTng's triggers notify of, a line of JSON each: [name of the trigger, [captured texts]].
+
+It watches the triggers that are its arguments, and prints `null` once it does. It ends with its standard input, and
+with the session daemon. It is a program of its own, since it runs as the daemon's user, and imports nothing of this
+package, which that user may not be able to read. The program `lttng` needs liblttng-ctl, so it is there.
+"""
+import ctypes
+import json
+import os
+import sys
+import threading
+from typing import Any, List, Tuple
+
+STRING, DROPPED, INTERRUPTED, ALREADY = 5, 1, 2, -3
+TEXT_MOST = 300
+
+
+class Library:
+    """liblttng-ctl. Pointers are opaque."""
+
+    def __init__(self) -> None:
+        self.calls = ctypes.CDLL("liblttng-ctl.so.0")
+
+    def do(self, name: str, *arguments: Any) -> int:
+        """Calls a function that returns a status."""
+        return int(self.calls[name](*arguments))
+
+    def pointer(self, name: str, *arguments: Any) -> ctypes.c_void_p:
+        """Calls a function that returns a pointer."""
+        called = self.calls[name]
+        called.restype = ctypes.c_void_p
+        return ctypes.c_void_p(called(*arguments))
+
+    def through(self, name: str, kind: Any, *arguments: Any) -> Tuple[int, Any]:
+        """Calls a function that returns a value through its last argument; returns (status, value)."""
+        value = kind()
+        return self.do(name, *arguments, ctypes.byref(value)), value
+
+    def name_of(self, trigger: ctypes.c_void_p) -> str:
+        """Returns a trigger's name."""
+        _, name = self.through("lttng_trigger_get_name", ctypes.c_char_p, trigger)
+        return (name.value or b"").decode("utf-8", "replace")
+
+    def subscribe(self, channel: ctypes.c_void_p, names: List[str]) -> int:
+        """Subscribes to the conditions of these triggers; returns how many there are."""
+        _, triggers = self.through("lttng_list_triggers", ctypes.c_void_p)
+        _, count = self.through("lttng_triggers_get_count", ctypes.c_uint, triggers)
+        found = 0
+        for index in range(count.value):
+            trigger = self.pointer("lttng_triggers_get_at_index", triggers, index)
+            if self.name_of(trigger) in names:
+                condition = self.pointer("lttng_trigger_get_const_condition", trigger)
+                found += self.do("lttng_notification_channel_subscribe", channel, condition) in (0, ALREADY)
+        return found
+
+    def captured(self, notification: ctypes.c_void_p) -> List[str]:
+        """Returns the captured texts; an empty one for what the event does not have."""
+        evaluation = self.pointer("lttng_notification_get_evaluation", notification)
+        status, values = self.through("lttng_evaluation_event_rule_matches_get_captured_values", ctypes.c_void_p,
+                                      evaluation)
+        if status != 0:
+            return []
+        _, count = self.through("lttng_event_field_value_array_get_length", ctypes.c_uint, values)
+        return [self.text(values, index) for index in range(count.value)]
+
+    def text(self, values: ctypes.c_void_p, index: int) -> str:
+        """Returns one of the captured values, if it is a text."""
+        status, value = self.through("lttng_event_field_value_array_get_element_at_index", ctypes.c_void_p, values,
+                                     index)
+        if status != 0 or self.do("lttng_event_field_value_get_type", value) != STRING:
+            return ""
+        _, text = self.through("lttng_event_field_value_string_get_value", ctypes.c_char_p, value)
+        return (text.value or b"").decode("utf-8", "replace")[:TEXT_MOST]
+
+
+def main(names: List[str]) -> str:
+    """Prints notifications until the daemon ends; returns a message."""
+    library = Library()
+    endpoint = ctypes.c_void_p.in_dll(library.calls, "lttng_session_daemon_notification_endpoint")
+    channel = library.pointer("lttng_notification_channel_create", endpoint)
+    if not channel or library.subscribe(channel, names) < len(names):
+        return "the session daemon notifies nobody of its triggers"
+    print("null", flush=True)
+    while True:
+        status, notification = library.through("lttng_notification_channel_get_next_notification", ctypes.c_void_p,
+                                               channel)
+        if status in (DROPPED, INTERRUPTED):
+            continue
+        if status != 0:
+            return "the session daemon has ended"
+        name = library.name_of(library.pointer("lttng_notification_get_trigger", notification))
+        if name in names:
+            print(json.dumps([name, library.captured(notification)]), flush=True)
+        library.do("lttng_notification_destroy", notification)
+
+
+def end_with_input() -> None:
+    """Ends this program with its standard input."""
+    sys.stdin.read()
+    os._exit(0)  # pylint: disable=protected-access
+
+
+if __name__ == "__main__":
+    threading.Thread(target=end_with_input, daemon=True).start()
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,134 @@
+"""The folder of a flight recorder that writes by itself: a folder per snapshot, named by time and cause, and only so
+many of them.
+
+    FOLDER/20261125-031502-crash/cause.json     what it was
+    FOLDER/20261125-031502-crash/recording/     LTTng's; as root, it belongs to the daemon's user
+"""
+import contextlib
+import fcntl
+import json
+import os
+import re
+import shutil
+import time
+from typing import Iterator, List, NamedTuple, Optional
+
+from dyntrace_command.failures import Failure
+from dyntrace_command.files import MB, closing, numbered_folder, private_folder, read_regular
+
+NAME = re.compile(r"\d{8}-\d{6}-[\w.@-]+", re.ASCII)
+CAUSE, RECORDING = "cause.json", "recording"
+
+# So many further matches are counted; then a snapshot says that there were more.
+COUNTED_MOST = 1000
+
+
+class Snapshot(NamedTuple):
+    """A snapshot: its folder; the name of the cause, the node, the time, what it was; how many matches came after it
+    that have no snapshot of their own."""
+    path: str
+    cause: str
+    node: str
+    time: float
+    text: str
+    more: int = 0
+
+    def moment(self) -> str:
+        """Returns the time for people."""
+        return f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(self.time))}.{int(self.time % 1 * 1000):03}"
+
+    def show(self) -> str:
+        """Returns the moment of the cause as a line."""
+        return f"{self.moment()}  {self.cause} in {self.node}{': ' if self.text else ''}{self.text}"
+
+    def counted(self) -> str:
+        """Returns the further matches for people."""
+        return f"more than {COUNTED_MOST}" if self.more >= COUNTED_MOST else str(self.more)
+
+    def recording(self) -> str:
+        """Returns the path of what LTTng writes."""
+        return os.path.join(self.path, RECORDING)
+
+    def save(self) -> None:
+        """Writes what it was. A snapshot without this file is not complete."""
+        path = os.path.join(self.path, CAUSE)
+        with open(path + ".new", "w", encoding="utf-8") as file:
+            json.dump({"cause": self.cause, "node": self.node, "time": self.time, "text": self.text,
+                       "more": self.more}, file)
+        os.rename(path + ".new", path)
+
+
+def snapshot_at(path: str) -> Optional[Snapshot]:
+    """Returns the snapshot of a folder, or that a recording belongs to; None if it is none."""
+    for folder in (path, os.path.dirname(os.path.abspath(path))):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            said = json.loads(read_regular(os.path.join(folder, CAUSE), MB).decode("utf-8"))
+            return Snapshot(os.path.abspath(folder), str(said["cause"]), str(said["node"]), float(said["time"]),
+                            str(said["text"]), int(said["more"]))
+    return None
+
+
+def snapshots(folder: str) -> List[Snapshot]:
+    """Returns the snapshots of a folder, the oldest first."""
+    found = [snapshot_at(os.path.join(folder, name)) for name in os.listdir(folder) if NAME.fullmatch(name)]
+    return sorted((one for one in found if one), key=lambda one: (one.time, one.path))
+
+
+class Place:
+    """The folder while a recorder writes there, one at a time. `uid`: of a daemon that is another user's: it may reach
+    what it writes, and read nothing else."""
+
+    def __init__(self, name: str, keep: int) -> None:
+        self.path, self.keep, self.uid = private_folder(name, may_pass=True), keep, -1
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keeps other recorders out, also if this command is killed meanwhile; removes what a killed one has begun."""
+        with closing(os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)) as descriptor:
+            if not lock(descriptor):
+                raise Failure("recorder_runs", folder=self.path)
+            for name in os.listdir(self.path):
+                if NAME.fullmatch(name) and not os.path.exists(os.path.join(self.path, name, CAUSE)):
+                    shutil.rmtree(os.path.join(self.path, name), ignore_errors=True)
+            yield
+
+    def open_to(self, uid: Optional[int]) -> None:
+        """Lets the daemon of another user reach it."""
+        if uid is not None:
+            self.uid = uid
+            os.chmod(self.path, 0o711)
+
+    @contextlib.contextmanager
+    def begun(self, cause: str, node: str, now: float, text: str) -> Iterator[Snapshot]:
+        """Makes the folder of a snapshot, which is removed if it can't be written as a whole."""
+        stem = os.path.join(self.path, time.strftime("%Y%m%d-%H%M%S-", time.localtime(now)) + cause)
+        begun = Snapshot(numbered_folder(stem), cause, node, now, text)
+        try:
+            os.mkdir(begun.recording(), mode=0o700)
+            if self.uid != -1:
+                os.chmod(begun.path, 0o711)
+                os.chown(begun.recording(), self.uid, -1)
+            yield begun
+        except BaseException:
+            shutil.rmtree(begun.path, ignore_errors=True)
+            raise
+
+    def prune(self) -> None:
+        """Removes the oldest of those that are too many."""
+        for old in snapshots(self.path)[:-self.keep]:
+            shutil.rmtree(old.path, ignore_errors=True)
+
+
+def lock(descriptor: int) -> bool:
+    """Locks a folder until the descriptor is closed; returns false if another recorder has it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def is_recorded_into(folder: str) -> bool:
+    """Returns whether a recorder writes into the folder now."""
+    with closing(os.open(folder, os.O_RDONLY | os.O_DIRECTORY)) as descriptor:
+        return not lock(descriptor)

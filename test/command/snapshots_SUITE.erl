@@ -1,0 +1,307 @@
+%% A flight recorder that writes by itself, `dyntrace record --snapshot --when': each cause, a storm, a node that comes
+%% back, a full disk, a daemon that is killed, the node of another user.
+-module(snapshots_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+suite() ->
+    [{timetrap, {minutes, 4}}].
+
+all() ->
+    [causes, storm_and_restart, full_disk_and_lost_daemon, another_user, wrong_filter].
+
+init_per_suite(Config) ->
+    NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
+    Missing = test_require:first([NotRoot, fun test_lttng:missing/0, fun test_viewer:missing/0]),
+    _ = test_require:tool(Missing, Config),
+    Config.
+
+end_per_suite(_) ->
+    ok.
+
+%% Root's daemon would serve that user's node, too.
+init_per_testcase(another_user, Config) ->
+    Config;
+init_per_testcase(Case, Config) ->
+    Folder = filename:join(?config(priv_dir, Config), atom_to_list(Case)),
+    ok = filelib:ensure_path(Folder),
+    Daemon = test_lttng:start_daemon(),
+    WithEpmd = [{epmd, test_node:start_epmd()} | Config],
+    [{folder, Folder}, {daemon, Daemon}, {node, started(WithEpmd)} | WithEpmd].
+
+end_per_testcase(another_user, _) ->
+    ok;
+end_per_testcase(Case, Config) ->
+    Node = ?config(node, Config),
+    _ = [test_node:stop(Node) || is_process_alive(Node)],
+    test_node:stop_epmd(?config(epmd, Config)),
+    %% That case has killed it.
+    Case =:= full_disk_and_lost_daemon orelse test_lttng:stop_daemon(?config(daemon, Config)).
+
+started(Config) ->
+    Node = test_node:named(name(), ?config(epmd, Config)),
+    Env = [{interval, 50}, {log, error}, {long_gc, 10}, {long_schedule, 200}, {long_message_queue, {10, 100}}],
+    ok = test_node:call(Node, fun() -> started_with(Env) end),
+    Node.
+
+started_with(Env) ->
+    _ = logger:remove_handler(default),
+    _ = application:load(dyntrace),
+    [ok = application:set_env(dyntrace, Key, Value) || {Key, Value} <- Env],
+    {ok, _} = application:ensure_all_started(dyntrace),
+    ok.
+
+%% -- Causes ----------------------------------------------------------------------------------------
+
+%% {Name of the snapshots, the word of --when, what a line of the recording has, what happens on the node}
+happenings(Drivers) ->
+    [{"crash", "crash", "process_exit: .*boom", fun() -> spawn(fun() -> exit({boom, on_purpose}) end) end},
+     {"error", "error", "log: .*something broke", fun() -> logger:error("something broke") end},
+     {"long_gc", "long_gc", "vm_long_gc: ", fun collect/0},
+     {"long_schedule", "long_schedule", "vm_long_schedule: .*timeout",
+      fun() ->
+              ok = test_driver:load(Drivers, output),
+              Port = test_driver:open(output),
+              ok = test_driver:sleep_later(Port, 400),
+              receive {Port, {data, <<"timeout">>}} -> port_close(Port) end
+      end},
+     {"busy_port", "busy_port", "vm_busy_port: ", fun write/0},
+     {"mark-cache_miss", "mark:cache_miss", "user_mark: .*cache_miss", fun() -> dyntrace:mark("cache_miss", "") end},
+     {"process_register", "process_register /name == \"night_clerk\"/", "process_register: .*night_clerk",
+      fun() -> register(night_clerk, self()) end}].
+
+long_queue() ->
+    {"long_queue", "long_queue", "vm_long_message_queue: .*\"long\"",
+     fun() -> Reader = spawn(fun() -> receive stop -> ok end end), [Reader ! N || N <- lists:seq(1, 200)] end}.
+
+collect() ->
+    spawn(fun() -> List = lists:seq(1, 4000000), true = erlang:garbage_collect(), hd(List) end).
+
+write() ->
+    spawn(fun() ->
+                  Port = open_port({spawn_executable, "/bin/sleep"}, [{args, ["5"]}]),
+                  [port_command(Port, binary:copy(<<"data">>, 100000)) || _ <- lists:seq(1, 100)]
+          end).
+
+%% A recorder for each cause: it writes at that one, once, and at no other. One has a cause that does not happen.
+causes(Config) ->
+    Drivers = test_driver:build(?config(priv_dir, Config)),
+    Causes = happenings(Drivers) ++ [long_queue() || has_long_queues(Config)],
+    Recorders = [{Cause, recorder(Name, ["--when", Word], Config)} || Cause = {Name, Word, _, _} <- Causes],
+    Idle = recorder("idle", ["--when", "mark:never"], Config),
+    [await_recorder(Recorder) || Recorder <- [Idle | [Recorder || {_, Recorder} <- Recorders]]],
+    until_following(Config),
+    ?assertEqual([], written_by(Idle) ++ [Name || {{Name, _, _, _}, Recorder} <- Recorders,
+                                                  written_by(Recorder) =/= []]),
+    [call(Config, Happens) || {_, _, _, Happens} <- Causes],
+    [has_cause(Name, Line, until_written(1, Recorder)) || {{Name, _, Line, _}, Recorder} <- Recorders],
+    ?assertEqual([], written_by(Idle)),
+    %% Somebody may ask for one.
+    {_, Asked} = Idle,
+    ok = test_command:signal("USR1", Asked),
+    ?assertMatch([#{<<"cause">> := "asked"}], [cause_of(One) || One <- until_written(1, Idle)]),
+    [{0, _} = ended("INT", Recorder) || Recorder <- [Idle | [Recorder || {_, Recorder} <- Recorders]]],
+    ?assertEqual(<<>>, triggers(Config)).
+
+has_cause(Name, Line, [Snapshot]) ->
+    ?assertMatch({match, _}, re:run(filename:basename(Snapshot), "^\\d{8}-\\d{6}-" ++ Name ++ "$")),
+    Node = list_to_binary(full_name()),
+    ?assertMatch(#{<<"cause">> := Name, <<"node">> := Node}, cause_of(Snapshot)),
+    {0, Events} = test_shell:run("babeltrace2 '~ts'", [Snapshot]),
+    ?assertMatch({match, _}, re:run(Events, Line), Name).
+
+has_long_queues(Config) ->
+    call(Config, fun() -> list_to_integer(erlang:system_info(otp_release)) >= 27 end).
+
+%% -- Storms ----------------------------------------------------------------------------------------
+
+%% A thousand crashes in a second are one snapshot; the others are counted. The recorder has outlived its shell; it
+%% records the node again when that has come back. Killed, it leaves nothing.
+storm_and_restart(Config) ->
+    Folder = filename:join(?config(folder, Config), "snapshots"),
+    {0, Said} = test_command:run(["record", full_name(), "--snapshot", "--when", "crash", "--keep", "1", "--detach",
+                                  "-o", Folder]),
+    {match, [OsPid]} = re:run(Said, "in the background: process (\\d+)", [{capture, all_but_first, list}]),
+    until_following(Config),
+    call(Config, fun() -> [spawn(fun() -> exit({boom, N}) end) || N <- lists:seq(1, 3000)] end),
+    test_wait:until("the others are counted", match,
+                    fun() ->
+                            case written(Folder) of
+                                [One] -> #{<<"more">> := More} = cause_of(One), More >= 1000 andalso match;
+                                Other -> Other
+                            end
+                    end),
+    [First] = written(Folder),
+    {0, Listed} = test_command:run(["snapshot", "--list", "-o", Folder]),
+    ?assertMatch({match, _}, re:run(Listed, "  crash  night\\d+@127.0.0.1  more than 1000  .*> {boom,\\d+}\n")),
+    ?assertMatch({match, _}, re:run(Listed, "a recorder writes into ")),
+    {0, Report} = test_command:run(["view", First]),
+    ?assertMatch({match, _}, re:run(Report, "^[-0-9]+ [0-9:.]+  crash in night\\d+@127.0.0.1: <[0-9.]+> {boom,\\d+}, "
+                                            "\\d{1,3}\\.\\d+ s after the first event\n\nFindings")),
+    Page = filename:join(?config(folder, Config), "night.html"),
+    {0, Viewed} = test_command:run(["view", First, "-o", Page]),
+    ?assertMatch({match, _}, re:run(Viewed, "opens at that moment: file://.*/night[.]html#t=[0-9]+[.]\\d+,[0-9.]+\n")),
+    test_node:stop(?config(node, Config)),
+    Again = [{node, started(Config)} | Config],
+    try
+        await_log("is back, and recorded again", Folder),
+        until_following(Again),
+        test_wait:until("a second one, in place of the first", true,
+                        fun() ->
+                                call(Again, fun() -> spawn(fun() -> exit(boom_again) end) end),
+                                length(written(Folder)) =:= 1 andalso written(Folder) =/= [First]
+                        end),
+        {0, Later} = test_command:run(["view", hd(written(Folder))]),
+        ?assertMatch({match, _}, re:run(Later, "boom_again")),
+        {0, _} = test_shell:run("kill -9 ~s", [OsPid]),
+        test_wait:until("triggers and session have gone", {<<>>, nomatch},
+                        fun() ->
+                                {0, Sessions} = test_lttng:lttng(?config(daemon, Config), "list", []),
+                                {triggers(Config), string:find(Sessions, "dyntrace-" ++ OsPid)}
+                        end),
+        {0, Idle} = test_command:run(["snapshot", "--list", "-o", Folder]),
+        ?assertMatch({match, _}, re:run(Idle, "no recorder runs"))
+    after
+        test_node:stop(?config(node, Again))
+    end.
+
+%% -- What may go wrong -----------------------------------------------------------------------------
+
+%% A full disk is told, once, and ends nothing. The end of the daemon ends the recorder, and not the node.
+full_disk_and_lost_daemon(Config) ->
+    Disk = filename:join(?config(folder, Config), "disk"),
+    ok = filelib:ensure_path(Disk),
+    %% A snapshot may have 64 MB per CPU.
+    SizeMB = 100 + 68 * erlang:system_info(logical_processors_online),
+    {0, _} = test_shell:run("mount -t tmpfs -o size=~bM tmpfs '~ts'", [SizeMB, Disk]),
+    try
+        Command = test_command:start(["record", full_name(), "--snapshot", "--when", "crash", "--when", "long_queue",
+                                      "-o", Disk ++ "/snapshots"]),
+        ok = test_command:await("kept in memory", Command),
+        {1, Second} = test_command:run(["record", full_name(), "--snapshot", "--when", "crash", "-o",
+                                        Disk ++ "/snapshots"]),
+        ?assertMatch({match, _}, re:run(Second, "another recorder writes into ")),
+        until_following(Config),
+        {0, _} = test_shell:run("head -c ~bM /dev/zero > '~ts/other'", [SizeMB - 15, Disk]),
+        call(Config, fun() -> spawn(fun() -> exit(boom) end) end),
+        ok = test_command:await("no snapshot of crash, nor of what follows\n.*MB free\n  next: ", Command),
+        ?assertEqual([], written(Disk ++ "/snapshots")),
+        ok = file:delete(Disk ++ "/other"),
+        test_wait:until("there is room again", 1,
+                        fun() ->
+                                call(Config, fun() -> spawn(fun() -> exit(boom) end) end),
+                                length(written(Disk ++ "/snapshots"))
+                        end),
+        %% It has said by now what it can't notice.
+        has_long_queues(Config) orelse
+            test_command:await("can't trace vm_long_message_queue: the VM tells it from OTP 27 on\n", Command),
+        ok = test_lttng:kill_daemon(?config(daemon, Config)),
+        {1, Output} = test_command:finish(Command),
+        ?assertMatch({match, _}, re:run(Output, "the session daemon has ended, .*snapshots remain\n  next: ")),
+        ?assertEqual([1], [length(binary:matches(Output, <<"nor of what follows">>))]),
+        ok = call(Config, fun() -> [spawn(fun() -> exit(boom) end) || _ <- lists:seq(1, 100)], ok end)
+    after
+        test_shell:run("umount -l '~ts'", [Disk])
+    end.
+
+%% Root's recorder of a node of nobody, whose daemon writes into a folder that it may not read.
+another_user(_) ->
+    Home = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-snapshots-" ++ os:getpid()),
+    App = filename:dirname(filename:dirname(code:which(dyntrace))),
+    {0, _} = test_shell:run("mkdir -p -m 755 '~ts/home/dyntrace' && cp -RL '~ts/ebin' '~ts/priv' '~ts/home/dyntrace' "
+                            "&& chown -R nobody '~ts/home'", [Home, App, App, Home, Home]),
+    Prefix = test_command:as_nobody(Home ++ "/home"),
+    Daemon = test_lttng:start_daemon(Prefix),
+    Exec = {os:find_executable("setpriv"), tl(string:lexemes(Prefix, " ")) ++ [os:find_executable("erl")]},
+    Node = test_node:start(#{exec => Exec, paths => [Home ++ "/home/dyntrace/ebin"]}),
+    try
+        {ok, _} = peer:call(Node, application, ensure_all_started, [dyntrace]),
+        Folder = Home ++ "/snapshots",
+        Command = test_command:start(["record", test_node:os_pid(Node), "--snapshot", "--when", "mark:hello", "-o",
+                                      Folder]),
+        ok = test_command:await("kept in memory", Command),
+        test_wait:until("it is marked", true, fun() -> peer:call(Node, dyntrace, mark, ["hello", ""]) end),
+        test_wait:until("a snapshot is written", 1, fun() -> length(written(Folder)) end),
+        %% Without a name, nothing can come back.
+        test_node:stop(Node),
+        {0, _} = test_command:finish(Command),
+        [Snapshot] = written(Folder),
+        {0, Modes} = test_shell:run("cd '~ts' && stat -c '%U %a' .. . cause.json recording", [Snapshot]),
+        ?assertEqual(<<"root 711\nroot 711\nroot 600\nnobody 700\n">>, Modes),
+        {0, Report} = test_command:run(["view", Snapshot]),
+        ?assertMatch({match, _}, re:run(Report, "mark-hello in nonode@nohost: <[0-9.]+> hello, "))
+    after
+        [test_node:stop(Node) || is_process_alive(Node)],
+        test_lttng:stop_daemon(Daemon),
+        file:del_dir_r(Home)
+    end.
+
+%% LTTng's message is told, and nothing remains.
+wrong_filter(Config) ->
+    Folder = filename:join(?config(folder, Config), "snapshots"),
+    {1, Output} = test_command:run(["record", full_name(), "--snapshot", "--when", "log /level == /", "--detach", "-o",
+                                    Folder]),
+    ?assertMatch({match, _}, re:run(Output, "add-trigger.*failed: .*")),
+    ?assertEqual({[], <<>>}, {written(Folder), triggers(Config)}).
+
+%% -- Helpers ---------------------------------------------------------------------------------------
+
+%% Another run beside this one has nodes of other names.
+name() ->
+    "night" ++ os:getpid().
+
+full_name() ->
+    name() ++ "@127.0.0.1".
+
+recorder(Name, Args, Config) ->
+    Folder = filename:join(?config(folder, Config), Name),
+    {Folder, test_command:start(["record", full_name(), "--snapshot", "-o", Folder | Args])}.
+
+await_recorder({_, Command}) ->
+    ok = test_command:await("kept in memory", Command).
+
+ended(Signal, {_, Command}) ->
+    ok = test_command:signal(Signal, Command),
+    test_command:finish(Command).
+
+written_by({Folder, _}) ->
+    written(Folder).
+
+%% The whole snapshots of a folder.
+written(Folder) ->
+    [filename:dirname(Cause) || Cause <- filelib:wildcard(filename:join(Folder, "*/cause.json"))].
+
+until_written(Count, Recorder = {Folder, _}) ->
+    test_wait:until({"snapshots are written", Folder}, Count, fun() -> length(written_by(Recorder)) end),
+    written_by(Recorder).
+
+cause_of(Snapshot) ->
+    #{<<"cause">> := Cause} = Said = test_viewer:decode(filename:join(Snapshot, "cause.json")),
+    Said#{<<"cause">> := binary_to_list(Cause)}.
+
+triggers(Config) ->
+    {0, Listed} = test_lttng:lttng(?config(daemon, Config), "list-triggers", []),
+    Listed.
+
+until_following(Config) ->
+    test_wait:until("the node traces", true,
+                    fun() ->
+                            call(Config, fun() -> case dyntrace:info() of
+                                                      #{following := #{processes := [_ | _]}} -> true;
+                                                      #{following := Other} -> Other
+                                                  end end)
+                    end).
+
+await_log(Regex, Folder) ->
+    test_wait:until({"the log has", Regex}, true,
+                    fun() ->
+                            {ok, Log} = file:read_file(filename:join(Folder, "recorder.log")),
+                            re:run(Log, Regex) =/= nomatch orelse Log
+                    end).
+
+call(Config, Fun) ->
+    test_node:call(?config(node, Config), Fun).

@@ -1,0 +1,141 @@
+"""Causes as words of --when, how often they may write, and the folder that they write into."""
+import os
+import tempfile
+import unittest
+from unittest import mock
+
+from dyntrace_command.causes import CAUSES, parsed
+from dyntrace_command.failures import Failure
+from dyntrace_command.rate import AtMost, Rate
+from dyntrace_command.snapshots import Place, is_recorded_into, snapshot_at, snapshots
+from dyntrace_command.triggers import Triggers
+
+
+class Causes(unittest.TestCase):
+    """Words of --when."""
+
+    def test_words(self) -> None:
+        """Each has an event, a filter and a name that a folder can have."""
+        for word, name, event, condition in [
+                ("long_gc", "long_gc", "vm_long_gc", ""),
+                ("mark:cart/full", "mark-cart_full", "user_mark", 'name == "cart/full"'),
+                ("message_send /size > 1000/", "message_send", "message_send", "size > 1000"),
+                ("org_erlang_otp:driver_init", "driver_init", "org_erlang_otp:driver_init", ""),
+                ('log /text == "a/b"/', "log", "log", 'text == "a/b"')]:
+            cause = parsed(word)
+            assert cause
+            self.assertEqual((cause.name, cause.event, cause.filter), (name, event, condition))
+        self.assertEqual([parsed(word) for word in CAUSES], list(CAUSES.values()))
+
+    def test_none(self) -> None:
+        """An event that nobody records would never fire."""
+        for word in ("", "crashes", "mark:", 'mark:a"', "mark:a*", "process_exits", "log level", "../x", "a:b /c/"):
+            self.assertIsNone(parsed(word), word)
+
+
+class Rates(unittest.TestCase):
+    """At most so many in a span, and one in ten seconds."""
+
+    def test_rate(self) -> None:
+        """Those of a recorder before count, those of the future do not."""
+        rate = Rate(AtMost(2, 60), [900, 5000])
+        self.assertTrue(rate.allows(1000))
+        rate.took(1000)
+        self.assertFalse(rate.allows(1009))
+        self.assertTrue(rate.allows(1010))
+        rate.took(1010)
+        self.assertTrue(rate.is_spent())
+        self.assertFalse(rate.allows(1059))
+        self.assertTrue(rate.allows(1061))
+
+    def test_tries(self) -> None:
+        """What was tried in vain takes no place, but a rest follows."""
+        rate = Rate(AtMost(1, 3600))
+        rate.tries(1000)
+        self.assertEqual([rate.allows(now) for now in (1001, 1010)], [False, True])
+
+
+class Told(unittest.TestCase):
+    """Lines of the program that the daemon notifies, which runs as another user."""
+
+    def test_lines(self) -> None:
+        """Only those of known triggers, with texts, count."""
+        triggers = Triggers.__new__(Triggers)
+        node = mock.Mock()
+        triggers.names, triggers.of = ["a", "b"], [(CAUSES["crash"], node)]
+        fired = triggers.told(b'["a", ["<0.1.0>", "", "boom"]]')
+        assert fired
+        self.assertEqual((fired.cause.name, fired.node, fired.text), ("crash", node, "<0.1.0> boom"))
+        for line in (b"", b"null", b"\xff", b"[]", b'["b", []]', b'["c", []]', b'["a", [1]]', b'["a", 1]', b'{"a": 1}'):
+            self.assertIsNone(triggers.told(line), line)
+
+
+class Folders(unittest.TestCase):
+    """The folder of a recorder."""
+
+    def setUp(self) -> None:
+        self.folder = os.path.join(self.enter(), "snapshots")
+
+    def enter(self) -> str:
+        """Returns a folder that is removed at the end."""
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        return temporary.name
+
+    def write(self, place: Place, now: float) -> str:
+        """Writes a snapshot, and returns its folder."""
+        with place.begun("crash", "shop@here", now, "boom") as snapshot:
+            snapshot.save()
+        place.prune()
+        return snapshot.path
+
+    def test_kept(self) -> None:
+        """The latest are kept; two of one second have folders of their own."""
+        place = Place(self.folder, 2)
+        paths = [self.write(place, now) for now in (1.5, 100, 100.5)]
+        self.assertEqual([one.path for one in snapshots(self.folder)], paths[1:])
+        self.assertEqual([os.path.exists(path) for path in paths], [False, True, True])
+
+    def test_read(self) -> None:
+        """By its folder, or by that of the recording."""
+        path = self.write(Place(self.folder, 2), 1.5)
+        for folder in (path, os.path.join(path, "recording")):
+            snapshot = snapshot_at(folder)
+            assert snapshot
+            self.assertEqual((snapshot.cause, snapshot.node, snapshot.time, snapshot.text, snapshot.more),
+                             ("crash", "shop@here", 1.5, "boom", 0))
+        self.assertIsNone(snapshot_at(self.folder))
+
+    def test_incomplete(self) -> None:
+        """What could not be written is removed, and so is what a killed recorder has begun; nothing else is."""
+        place = Place(self.folder, 2)
+        with self.assertRaises(OSError), place.begun("crash", "shop@here", 1.5, ""):
+            raise OSError("no space left")
+        self.assertEqual(os.listdir(self.folder), [])
+        os.makedirs(os.path.join(self.folder, "20261125-031502-crash", "recording"))
+        os.mkdir(os.path.join(self.folder, "mine"))
+        with place.alone():
+            self.assertEqual(os.listdir(self.folder), ["mine"])
+
+    def test_alone(self) -> None:
+        """One recorder at a time."""
+        place = Place(self.folder, 2)
+        self.assertFalse(is_recorded_into(self.folder))
+        with place.alone():
+            self.assertTrue(is_recorded_into(self.folder))
+            with self.assertRaises(Failure), Place(self.folder, 2).alone():
+                pass
+        self.assertFalse(is_recorded_into(self.folder))
+
+    def test_hostile(self) -> None:
+        """A file that is no snapshot's is none."""
+        place = Place(self.folder, 2)
+        for text in ("", "[]", "{}", '{"cause": 1, "node": 2, "time": "x", "text": "", "more": 0}'):
+            path = self.write(place, 1.5)
+            with open(os.path.join(path, "cause.json"), "w", encoding="utf-8") as file:
+                file.write(text)
+            self.assertEqual(snapshots(self.folder), [], text)
+
+
+if __name__ == "__main__":
+    unittest.main()
