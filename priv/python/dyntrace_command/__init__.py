@@ -23,6 +23,7 @@ Each module uses only those of the lines above its own. `tools/imports` reads th
     bpftrace, link, lttng: one module per tool, and the connection to a relay
     frames: the frames of `dyntrace top`
     sampled, counted: by samples; by events
+    layout: where a node's memory has the process that a thread runs
     archive, session, timeline: a snapshot as a tar; a session of LTTng; the steps of a request
     inference, examined, samples: the steps of a request without a token; what a recording has; samples as paths
     hottest, flames: a profile as tables, as files

@@ -6,7 +6,7 @@ import math
 import os
 import select
 import time
-from typing import Counter, Optional, Set
+from typing import Counter, Dict, Optional, Set, Tuple
 
 from dyntrace_command.bpftrace import Bpftrace, Names
 from dyntrace_command.children import Interrupted
@@ -15,6 +15,7 @@ from dyntrace_command.failures import Failure
 from dyntrace_command.files import checked_output
 from dyntrace_command.flames import WRITERS, Taken
 from dyntrace_command.hottest import tables
+from dyntrace_command.layout import Layout, layout_of
 from dyntrace_command.node import Node, pick
 from dyntrace_command.samples import FRAMES_MOST, Path, Samples, paths
 from dyntrace_command.terminal import plural, print_table, say
@@ -32,8 +33,11 @@ def profile(options: argparse.Namespace) -> None:
     node = pick(options.node)
     output = checked_output(options.output) if options.output else None
     with contextlib.closing(Code(node)) as code:
-        samples, names = Samples(), Names()
-        seconds = sample(node, options, samples, names)
+        layout, why = layout_of(node, code)
+        samples, names = Samples(layout), Names()
+        if layout is None:
+            say(f"dyntrace: {node.show()} is traced while it is sampled, which costs it throughput: {why}")
+        seconds = sample(node, options, program(layout, code), samples, names)
         code.refresh()
         found = chosen(paths(samples, code, names), names, options.process)
     if code.why:
@@ -58,15 +62,21 @@ def profile(options: argparse.Namespace) -> None:
         print_table(table)
 
 
-def sample(node: Node, options: argparse.Namespace, samples: Samples, names: Names) -> int:
+def program(layout: Optional[Layout], code: Code) -> Tuple[str, Dict[str, str]]:
+    """Returns the program, and the texts of its placeholders: it reads the node's memory, or the node is traced."""
+    mode = "raw" if tool_version(tool("bpftrace")) >= RAW_SINCE else "perf"
+    words = {"MODE": mode, "FRAMES": str(FRAMES_MOST)}
+    return ("memory+profile", {**words, **layout.words(code)}) if layout else ("traced+profile", words)
+
+
+def sample(node: Node, options: argparse.Namespace, how: Tuple[str, Dict[str, str]], samples: Samples,
+           names: Names) -> int:
     """Takes samples until the time is over, a Ctrl-C, or the end of the node; returns the seconds."""
     wanted, taken = math.ceil(options.seconds), 0
     # Those whose names are awaited at the end, when no more samples are taken; and until when.
     busy: Optional[Set[str]] = None
     named_until = 0.0
-    mode = "raw" if tool_version(tool("bpftrace")) >= RAW_SINCE else "perf"
-    with Bpftrace(node, "profile", HERTZ=str(options.hz), MODE=mode, FRAMES=str(FRAMES_MOST)) as bpftrace, \
-            Interrupted() as interrupted:
+    with Bpftrace(node, how[0], HERTZ=str(options.hz), **how[1]) as bpftrace, Interrupted() as interrupted:
         while not interrupted.happened.is_set():
             if not node.lives():
                 # What it has done until then comes within a second.
@@ -80,7 +90,7 @@ def sample(node: Node, options: argparse.Namespace, samples: Samples, names: Nam
             for line in bpftrace.lines() if select.select([bpftrace], [], [], 0.2)[0] else []:
                 names.learn(line.fields)
                 if taken < wanted:
-                    samples.take(line.maps)
+                    samples.take(line.fields, line.maps)
                     taken += line.fields == ["second"]
                 if line.fields == ["ready"]:
                     say(f"sampling {node.show()}: {plural(wanted, 'second')}, or until Ctrl-C")
