@@ -192,8 +192,8 @@ def frames_of(sample: Sample, place: Callable[[int], Optional[Place]]) -> Tuple[
 
 
 def saved_frames(stack: Tuple[int, ...], place: Callable[[int], Optional[Place]]) -> List[str]:
-    """Returns the frames of a saved stack from the outermost, the innermost marked; none if it is not whole, since parts
-    of it have been used again."""
+    """Returns the frames of a saved stack from the outermost, the innermost marked; none if it is not whole, since
+    parts of it have been used again."""
     found = [place(address) for address in stack]
     names = [at.name for at in found if at and at.kind == "erlang"]
     if not names or len(names) < len(found) or not (is_bottom(names[-1]) or len(names) >= SAVED_MOST):
