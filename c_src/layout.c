@@ -77,23 +77,39 @@ static ERL_NIF_TERM candidates(ErlNifEnv *env, int memory, ERL_NIF_TERM pid) {
     return list;
 }
 
-/* The place of the frame follows those of the heap's top, which the environment has, too, and of
-   the stack's. A frame has the address of the next outer one, and that to which it returns. */
-static ERL_NIF_TERM frames(ErlNifEnv *env, int memory, ERL_NIF_TERM pid) {
-    word of_env[ENV_WORDS], process[PROCESS_WORDS], frame[2], returns[FRAMES_MOST];
-    unsigned size = read_words(memory, (word)env, of_env, ENV_WORDS), place = 0, count = 0, at = 0;
-    ERL_NIF_TERM list = enif_make_list(env, 0);
+/* The process of this environment, with what follows it there: the top of its heap. */
+static bool find_process(ErlNifEnv *env, int memory, ERL_NIF_TERM pid, word found[2]) {
+    word words[ENV_WORDS];
+    unsigned count = read_words(memory, (word)env, words, ENV_WORDS);
 
-    while (at < size && !is_process(memory, of_env[at], pid))
-        at++;
-    if (at + 1 < size)
-        size = read_words(memory, of_env[at], process, PROCESS_WORDS);
-    else
-        size = 0;
-    for (unsigned i = 1; i + 2 < size && !place; i++)
-        if (process[i] == of_env[at + 1])
-            place = i + 2;
-    for (word next = place ? process[place] : 0; next && count < FRAMES_MOST; next = frame[0]) {
+    for (unsigned i = 0; i + 1 < count; i++)
+        if (is_process(memory, words[i], pid)) {
+            found[0] = words[i];
+            found[1] = words[i + 1];
+            return true;
+        }
+    return false;
+}
+
+/* In the process, the places of the heap's top, of the stack's and of the frame follow each other;
+   0 if there are none. */
+static unsigned place_of_frame(const word *process, unsigned count, word top) {
+    for (unsigned i = 1; i + 2 < count; i++)
+        if (process[i] == top)
+            return i + 2;
+    return 0;
+}
+
+/* A frame has the address of the next outer one, which lies above, and that to which it returns. */
+static ERL_NIF_TERM frames(ErlNifEnv *env, int memory, ERL_NIF_TERM pid) {
+    word found[2], process[PROCESS_WORDS] = {0}, frame[2] = {0}, returns[FRAMES_MOST];
+    ERL_NIF_TERM list = enif_make_list(env, 0);
+    unsigned place = 0, count = 0;
+
+    if (find_process(env, memory, pid, found))
+        place =
+            place_of_frame(process, read_words(memory, found[0], process, PROCESS_WORDS), found[1]);
+    for (word next = process[place]; place && next && count < FRAMES_MOST; next = frame[0]) {
         if (next < process[place - 1] || read_words(memory, next, frame, 2) != 2 ||
             (frame[0] && frame[0] <= next))
             return enif_make_tuple2(env, enif_make_uint(env, 0), list);
