@@ -11,10 +11,11 @@ from dyntrace_command.bpftrace import Names
 from dyntrace_command.code import JIT, Place
 from dyntrace_command.flames import WRITERS, Taken, folded, page, speedscope, tree
 from dyntrace_command.hottest import hottest, tables
-from dyntrace_command.layout import SAVED_MOST, Layout, parsed
+from dyntrace_command.layout import SAVED_MOST, Layout, parsed, usable
 from dyntrace_command.perf_map import COVERED_MOST, names_of
 from dyntrace_command.samples import TRACING, UNKNOWN, Path, Sample, Samples, path_of, sample_of
 from dyntrace_command.sinks import PROFILE_FILES
+from dyntrace_command.status import Status
 from dyntrace_command.symbols import Functions
 
 SECONDS_MOST = 5
@@ -239,6 +240,15 @@ class Layouts(unittest.TestCase):
                       "1 1 1 4; 5", "1 1 1 4 "):
             with self.subTest(wrong):
                 self.assertIsNone(parsed(wrong))
+
+    def test_usable(self) -> None:
+        """A node is traced if it does not say all, and the command says why."""
+        for text, what in ((self.TEXT, ""), (self.TEXT.replace("96", "0"), "its stacks have no frames"),
+                           ("1 2", "where its memory has the process that a thread runs is not known")):
+            with self.subTest(text):
+                layout, why = usable(Status([("layout", text)]))
+                self.assertEqual((what, what == ""), (why, layout is not None))
+        self.assertIsNone(usable(Status())[0])
 
     def test_pids(self) -> None:
         """The bits of a number may lie anywhere; the word 0 is none."""

@@ -10,6 +10,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 from dyntrace_command.bpftrace import in_initial_namespace
 from dyntrace_command.code import Code
 from dyntrace_command.node import Node
+from dyntrace_command.status import Status
 
 # Bytes within a structure; frames of a saved stack; parts of the memory with Erlang's code that a program compares
 # with, most of it in the largest.
@@ -56,11 +57,20 @@ def parsed(text: str) -> Optional[Layout]:
 
 def layout_of(node: Node, code: Code) -> Tuple[Optional[Layout], str]:
     """Returns the layout of a node whose memory can be read; else None and why it has to be traced."""
-    layout = parsed(node.status.said("layout") or "")
-    reasons = [(bool(code.why), "its functions have no names"),
-               (layout is None, "where its memory has the process that a thread runs is not known"),
-               (layout is not None and not layout.frame, "its stacks have no frames"),
-               (not in_initial_namespace(), "this command runs in a namespace of processes"),
-               (not os.path.exists(BTF), f"the kernel has no {BTF}")]
-    why = next((reason for applies, reason in reasons if applies), "")
-    return (None if why else layout), why
+    why = "its functions have no names" if code.why else why_here()
+    return (None, why) if why else usable(node.status)
+
+
+def why_here() -> str:
+    """Returns why no node's memory can be read here; an empty text if it can."""
+    if not in_initial_namespace():
+        return "this command runs in a namespace of processes"
+    return "" if os.path.exists(BTF) else f"the kernel has no {BTF}"
+
+
+def usable(status: Status) -> Tuple[Optional[Layout], str]:
+    """Returns the layout that a node says, and an empty text; else None and what is missing."""
+    layout = parsed(status.said("layout") or "")
+    if layout is None:
+        return None, "where its memory has the process that a thread runs is not known"
+    return (layout, "") if layout.frame else (None, "its stacks have no frames")
