@@ -115,17 +115,19 @@ collector() ->
 is_at(Pattern, {Frames, _}) ->
     re:run(lists:join("\n", Frames), Pattern) =/= nomatch.
 
-%% What the VM runs is read in its memory: only names are traced. The node is told apart from one that has to be traced
-%% by what the command says.
+%% What the VM runs is read in its memory, names come with no trace flag, and the command says of no tracing. A process
+%% that is spawned meanwhile has its name, too.
 untraced(_) ->
     Node = started(?WITH_FLAG),
     _ = test_node:call(Node, fun test_profile_load:shares/0),
     Command = test_command:start(["profile", test_node:os_pid(Node), "--seconds", "3"]),
     ok = test_command:await("sampling nonode@nohost", Command),
+    _ = test_node:call(Node, fun test_profile_load:late/0),
     #{processes := Flags} = test_node:call(Node, fun dyntrace_autotracer:info/0),
     {0, Output} = test_command:finish(Command),
     test_node:stop(Node),
-    ?assertEqual([procs], Flags),
+    ?assertEqual([], Flags),
+    printed("<[0-9.]+> profile_late +", Output),
     nomatch = re:run(Output, "is traced while it is sampled").
 
 %% Processes with the function in which they were taken up, marked, and what to do. Such a node is traced.

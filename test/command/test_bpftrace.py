@@ -110,7 +110,7 @@ class Programs(unittest.TestCase):
         """No placeholder is left."""
         programs: Dict[str, List[str]] = {"counted": ["MOST"], "sampled": [], "label": ["LABEL"], "next": ["ENTRY"],
                                          "traced+profile": SAMPLING,
-                                         "memory+profile": [*SAMPLING, "SLOT", "CURRENT", "FRAME", "SAVED", "OUTSIDE"]}
+                                         "named+memory+profile": [*SAMPLING, "SLOT", "CURRENT", "FRAME", "SAVED", "OUTSIDE"]}
         for name, words in programs.items():
             with self.subTest(name):
                 program = program_text(name, {word: "filled" for word in ["LIB", "ONLY", *words]})

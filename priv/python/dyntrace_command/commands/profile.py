@@ -66,7 +66,7 @@ def program(layout: Optional[Layout], code: Code) -> Tuple[str, Dict[str, str]]:
     """Returns the program, and the texts of its placeholders: it reads the node's memory, or the node is traced."""
     mode = "raw" if tool_version(tool("bpftrace")) >= RAW_SINCE else "perf"
     words = {"MODE": mode, "FRAMES": str(FRAMES_MOST)}
-    return ("memory+profile", {**words, **layout.words(code)}) if layout else ("traced+profile", words)
+    return ("named+memory+profile", {**words, **layout.words(code)}) if layout else ("traced+profile", words)
 
 
 def sample(node: Node, options: argparse.Namespace, how: Tuple[str, Dict[str, str]], samples: Samples,
@@ -85,6 +85,9 @@ def sample(node: Node, options: argparse.Namespace, how: Tuple[str, Dict[str, st
                 # A node that has no CPU to spare tells its names late.
                 if busy is None:
                     busy, named_until = samples.busy(), time.monotonic() + NAMED_S
+                    if samples.layout and not names.of.keys() >= busy and node.lives():
+                        name_new(node, names)
+                        break
                 if names.of.keys() >= busy or not node.lives() or time.monotonic() > named_until:
                     break
             for line in bpftrace.lines() if select.select([bpftrace], [], [], 0.2)[0] else []:
@@ -97,6 +100,17 @@ def sample(node: Node, options: argparse.Namespace, how: Tuple[str, Dict[str, st
     if not node.lives():
         say(f"dyntrace: {node.show()} has ended meanwhile")
     return taken
+
+
+def name_new(node: Node, names: Names) -> None:
+    """Learns the names of processes that are new, in a node that is not traced: each consumer that attaches gets the
+    names of all."""
+    until = time.monotonic() + NAMED_S
+    with Bpftrace(node, "named") as bpftrace:
+        while time.monotonic() < until and node.lives():
+            for line in bpftrace.lines() if select.select([bpftrace], [], [], 0.2)[0] else []:
+                names.learn(line.fields)
+                until = 0 if line.fields == ["ready"] else until
 
 
 def is_traced(samples: Samples, names: Names) -> bool:
