@@ -108,9 +108,9 @@ class Programs(unittest.TestCase):
 
     def test_each_is_filled(self) -> None:
         """No placeholder is left."""
+        places = ["SLOT", "CURRENT", "FRAME", "SAVED", "OUTSIDE"]
         programs: Dict[str, List[str]] = {"counted": ["MOST"], "sampled": [], "label": ["LABEL"], "next": ["ENTRY"],
-                                         "traced+profile": SAMPLING,
-                                         "named+memory+profile": [*SAMPLING, "SLOT", "CURRENT", "FRAME", "SAVED", "OUTSIDE"]}
+                                         "traced+profile": SAMPLING, "named+memory+profile": SAMPLING + places}
         for name, words in programs.items():
             with self.subTest(name):
                 program = program_text(name, {word: "filled" for word in ["LIB", "ONLY", *words]})

@@ -19,8 +19,8 @@ suite() ->
     [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [spawned_processes, processes_in_a_dump, labels, noted_labels, fat_processes, hostile_notes, labels_of_a_function,
-     function_of_labels_fails, ports, sockets, addresses_are_contents, nodes, nobody_listens, second_session,
+    [spawned_processes, processes_in_a_dump, without_flags, labels, noted_labels, fat_processes, hostile_notes,
+     labels_of_a_function, function_of_labels_fails, ports, sockets, addresses_are_contents, nodes, nobody_listens, second_session,
      second_tracer, storm_of_attaches, every_second,
      dump_during_a_dump, budget_is_spent, hibernating_processes, recorded_from_the_middle, consumer_killed,
      worker_killed, dumper_killed, attach_cycles].
@@ -133,6 +133,21 @@ processes_in_a_dump(Config) ->
     _ = test_bpftrace:stop(Consumer),
     ?assert(Count >= maps:size(Expected), {Count, Expected}),
     until_following(sources, [], Config).
+
+%% Names alone: no trace flag is set for their consumer.
+without_flags(Config) ->
+    start([{interval, 10}], Config),
+    Consumer = attach([process_named, dump_end], Config),
+    {Pid, Identities} = call(Config, fun() -> {whereis(kernel_sup), identities()} end),
+    Text = test_cases:text(Pid),
+    {_, Named} = test_bpftrace:await(Consumer, fun({Probe, Event}) ->
+                                                       Probe =:= process_named andalso maps:get(pid, Event) =:= Text
+                                               end),
+    {dump_end, _} = test_bpftrace:await(Consumer, fun({Probe, _}) -> Probe =:= dump_end end),
+    ?assertMatch(#{sources := [identities], processes := []}, call(Config, fun dyntrace_autotracer:info/0)),
+    _ = test_bpftrace:stop(Consumer),
+    ?assertEqual(maps:with([pid, initial, name, label], maps:get(Text, Identities)), Named),
+    ?assertMatch(#{name := <<"kernel_sup">>}, Named).
 
 until_told(Expected, Told) ->
     test_wait:until("each process is told", #{},
