@@ -20,8 +20,8 @@ suite() ->
 
 all() ->
     [spawned_processes, processes_in_a_dump, without_flags, labels, noted_labels, fat_processes, hostile_notes,
-     labels_of_a_function, function_of_labels_fails, ports, sockets, addresses_are_contents, nodes, nobody_listens, second_session,
-     second_tracer, storm_of_attaches, every_second,
+     labels_of_a_function, function_of_labels_fails, ports, sockets, addresses_are_contents, nodes, nobody_listens,
+     second_session, second_tracer, storm_of_attaches, every_second,
      dump_during_a_dump, budget_is_spent, hibernating_processes, recorded_from_the_middle, consumer_killed,
      worker_killed, dumper_killed, attach_cycles].
 
