@@ -86,7 +86,9 @@ def sample(node: Node, options: argparse.Namespace, how: Tuple[str, Dict[str, st
                 if busy is None:
                     busy, named_until = samples.busy(), time.monotonic() + NAMED_S
                     if samples.layout and not names.of.keys() >= busy and node.lives():
-                        name_new(node, names)
+                        # A profile without some names is one, too.
+                        with contextlib.suppress(Failure):
+                            name_new(node, names)
                         break
                 if names.of.keys() >= busy or not node.lives() or time.monotonic() > named_until:
                     break
