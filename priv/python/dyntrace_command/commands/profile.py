@@ -24,8 +24,8 @@ from dyntrace_command.tools import tool, tool_version
 # Later versions of bpftrace have a mode that looks up no names.
 RAW_SINCE = (0, 21)
 
-# Seconds to wait for names after the last sample.
-NAMED_S = 5
+# Seconds to wait for names after the last sample; and where another bpftrace has to start for them.
+NAMED_S, NEW_S = 5, 15
 
 
 def profile(options: argparse.Namespace) -> None:
@@ -88,7 +88,7 @@ def sample(node: Node, options: argparse.Namespace, how: Tuple[str, Dict[str, st
                     if samples.layout and not names.of.keys() >= busy and node.lives():
                         # A profile without some names is one, too.
                         with contextlib.suppress(Failure):
-                            name_new(node, names)
+                            name_new(node, names, interrupted)
                         break
                 if names.of.keys() >= busy or not node.lives() or time.monotonic() > named_until:
                     break
@@ -104,12 +104,12 @@ def sample(node: Node, options: argparse.Namespace, how: Tuple[str, Dict[str, st
     return taken
 
 
-def name_new(node: Node, names: Names) -> None:
+def name_new(node: Node, names: Names, interrupted: Interrupted) -> None:
     """Learns the names of processes that are new, in a node that is not traced: each consumer that attaches gets the
     names of all."""
-    until = time.monotonic() + NAMED_S
+    until = time.monotonic() + NEW_S
     with Bpftrace(node, "named") as bpftrace:
-        while time.monotonic() < until and node.lives():
+        while time.monotonic() < until and node.lives() and not interrupted.happened.is_set():
             for line in bpftrace.lines() if select.select([bpftrace], [], [], 0.2)[0] else []:
                 names.learn(line.fields)
                 until = 0 if line.fields == ["ready"] else until
