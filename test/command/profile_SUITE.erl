@@ -66,7 +66,7 @@ tables(_) ->
     test_node:stop(Node),
     printed("^[56]\\d\\.\\d % +\\d+\\.\\d\\d s +<[0-9.]+> profile_heavy +test_profile_load:turns/2 > "
             "test_profile_load:repeated/1 > test_profile_load:outer/1 > test_profile_load:inner/2 ", Output),
-    printed("^\\d\\d\\.\\d % +\\d\\d\\.\\d % +test_profile_load:inner/2 +<[0-9.]+> profile_heavy > ", Output),
+    printed("^\\d\\d\\.\\d % +\\d+\\.\\d % +test_profile_load:inner/2 +<[0-9.]+> profile_heavy > ", Output),
     %% What is in all samples has no row.
     printed("^\\d\\.\\d % +\\d\\d\\.\\d % +test_profile_load:(turns/2|repeated/1|outer/1)$", Output),
     printed("^100\\.0 % +\\d\\.\\d\\d s +<[0-9.]+> profile_light ", OfOne),
