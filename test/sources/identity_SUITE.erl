@@ -139,15 +139,13 @@ without_flags(Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([process_named, dump_end], Config),
     {Pid, Identities} = call(Config, fun() -> {whereis(kernel_sup), identities()} end),
-    Text = test_cases:text(Pid),
-    {_, Named} = test_bpftrace:await(Consumer, fun({Probe, Event}) ->
-                                                       Probe =:= process_named andalso maps:get(pid, Event) =:= Text
-                                               end),
+    Expected = maps:with([pid, initial, name, label], maps:get(test_cases:text(Pid), Identities)),
+    ?assertMatch(#{name := <<"kernel_sup">>}, Expected),
+    _ = test_bpftrace:await(Consumer, fun(Event) -> Event =:= {process_named, Expected} end),
     {dump_end, _} = test_bpftrace:await(Consumer, fun({Probe, _}) -> Probe =:= dump_end end),
     ?assertMatch(#{sources := [identities], processes := []}, call(Config, fun dyntrace_autotracer:info/0)),
     _ = test_bpftrace:stop(Consumer),
-    ?assertEqual(maps:with([pid, initial, name, label], maps:get(Text, Identities)), Named),
-    ?assertMatch(#{name := <<"kernel_sup">>}, Named).
+    until_following(sources, [], Config).
 
 until_told(Expected, Told) ->
     test_wait:until("each process is told", #{},

@@ -85,12 +85,7 @@ def sample(node: Node, options: argparse.Namespace, how: Tuple[str, Dict[str, st
                 # A node that has no CPU to spare tells its names late.
                 if busy is None:
                     busy, named_until = samples.busy(), time.monotonic() + NAMED_S
-                    if samples.layout and not names.of.keys() >= busy and node.lives():
-                        # A profile without some names is one, too.
-                        with contextlib.suppress(Failure):
-                            name_new(node, names, interrupted)
-                        break
-                if names.of.keys() >= busy or not node.lives() or time.monotonic() > named_until:
+                if samples.layout or names.of.keys() >= busy or not node.lives() or time.monotonic() > named_until:
                     break
             for line in bpftrace.lines() if select.select([bpftrace], [], [], 0.2)[0] else []:
                 names.learn(line.fields)
@@ -99,16 +94,20 @@ def sample(node: Node, options: argparse.Namespace, how: Tuple[str, Dict[str, st
                     taken += line.fields == ["second"]
                 if line.fields == ["ready"]:
                     say(f"sampling {node.show()}: {plural(wanted, 'second')}, or until Ctrl-C")
+    if samples.layout and busy is not None and not names.of.keys() >= busy and node.lives():
+        # A profile without some names is one, too.
+        with contextlib.suppress(Failure):
+            name_new(node, names)
     if not node.lives():
         say(f"dyntrace: {node.show()} has ended meanwhile")
     return taken
 
 
-def name_new(node: Node, names: Names, interrupted: Interrupted) -> None:
-    """Learns the names of processes that are new, in a node that is not traced: each consumer that attaches gets the
-    names of all."""
+def name_new(node: Node, names: Names) -> None:
+    """Learns the names of processes that are new, in a node that is not traced: a consumer that attaches when no other
+    is left gets the names of all."""
     until = time.monotonic() + NEW_S
-    with Bpftrace(node, "named") as bpftrace:
+    with Bpftrace(node, "named") as bpftrace, Interrupted() as interrupted:
         while time.monotonic() < until and node.lives() and not interrupted.happened.is_set():
             for line in bpftrace.lines() if select.select([bpftrace], [], [], 0.2)[0] else []:
                 names.learn(line.fields)
