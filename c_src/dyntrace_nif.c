@@ -7,6 +7,7 @@
 #include "catalogue/atoms.h"
 #include "catalogue/probes.h"
 #include "describe.h"
+#include "layout.h"
 #include "sources/annotations.h"
 #include "sources/builtins.h"
 #include "sources/calls.h"
@@ -169,6 +170,9 @@ static ErlNifFunc functions[] = {
     {"set_file_functions", 1, dt_files_set, 0},
     {"report", 2, dt_report, 0},
     {"set_status", 1, dt_status_set, 0},
+    {"layout_candidates", 0, dt_layout_candidates, 0},
+    {"layout_candidates_dirty", 0, dt_layout_candidates, ERL_NIF_DIRTY_JOB_CPU_BOUND},
+    {"layout_word", 1, dt_layout_word, 0},
     {"set_port", 3, dt_ports_set, 0},
     {"take_unknown_ports", 0, dt_ports_take_unknown, 0},
     {"count_ports", 0, dt_ports_count, 0},

@@ -139,12 +139,14 @@ static inline void dt_lttng_fire(enum dt_probe probe, const union dt_event *even
     atomic_load_explicit(&dt_lttng_table, memory_order_acquire)->fire[probe](event);
 }
 
-/* The same of a probe. */
+/* The same of a probe. The state of one without a tracepoint is always 0, and not in a structure of
+   LTTng's. */
 static inline size_t dt_lttng_consumers_of(enum dt_probe probe, uint64_t *ids, size_t most) {
     const struct dt_lttng_table *table =
         atomic_load_explicit(&dt_lttng_table, memory_order_acquire);
+    const int *state = table->state[probe];
 
-    return table->consumers(table->state[probe], ids, most);
+    return *(const volatile int *)state == 0 ? 0 : table->consumers(state, ids, most);
 }
 
 /* Starts a thread that loads the providers from this folder, unless one is loaded or being loaded.

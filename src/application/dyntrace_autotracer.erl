@@ -21,6 +21,8 @@
                 timer,
                 %% What the library shows to the host.
                 status = dyntrace_status:new(),
+                %% It holds as long as the VM runs.
+                layout = unknown,
                 %% The failures that were logged last.
                 failed = []}).
 
@@ -66,6 +68,7 @@ init(Config) ->
     ?MODULE = ets:new(?MODULE, [named_table, protected]),
     ok = dyntrace_tracing:clear_leftover(dyntrace:claim() =/= undefined),
     New = #state{tracing = dyntrace_tracing:new(), gc_flag = dyntrace_gc_flag:new(), sources = dyntrace_sources:new()},
+    _ = dyntrace_layout:learn(self()),
     {ok, restart(in_force(Config), New)}.
 
 %% The configuration of follow/1 stays in force for later workers. It is checked, since a worker of another version may
@@ -90,6 +93,8 @@ handle_cast(_, State) ->
 
 handle_info({timeout, Timer, poll}, State = #state{timer = Timer}) ->
     {noreply, poll(State)};
+handle_info({dyntrace_layout, Layout}, State) ->
+    {noreply, publish(info(), State#state{layout = Layout})};
 handle_info(Message, State = #state{sources = Sources}) ->
     {noreply, State#state{sources = dyntrace_sources:message(Message, Sources)}}.
 
@@ -217,6 +222,6 @@ published(State = #state{config = #{functions := Functions}, budget = Budget, ca
     publish(Following, State).
 
 %% For info/0, and for the host.
-publish(Following, State = #state{status = Status}) ->
+publish(Following, State = #state{status = Status, layout = Layout}) ->
     _ = info() =:= Following orelse ets:insert(?MODULE, {following, Following}),
-    State#state{status = dyntrace_status:publish(Following, Status)}.
+    State#state{status = dyntrace_status:publish(Following, Layout, Status)}.

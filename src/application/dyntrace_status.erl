@@ -7,6 +7,7 @@
 %% node: shop@db1
 %% version: 0.1.0
 %% following: on                                           (on | paused | off)
+%% layout: 856 168 96 4,5,6,7 19,20,21                      (for samples: {@link dyntrace_layout}; none if unknown)
 %% withheld: vm_long_gc: another process has the system monitor
 %% usual: log: the option `log` is off                     (withheld in each node of this release, or by default)
 %% functions: 2                                            (traced for consumers of calls; how many lines follow)
@@ -15,11 +16,11 @@
 %% '''
 -module(dyntrace_status).
 
--export([new/0, publish/2, clear/0]).
+-export([new/0, publish/3, clear/0]).
 
 -export_type([status/0]).
 
--opaque status() :: none | {node(), off | dyntrace:following()}.
+-opaque status() :: none | {node(), off | dyntrace:following(), dyntrace_layout:layout()}.
 
 %% The library may have been replaced: the present one says nothing yet.
 -spec new() -> status().
@@ -27,9 +28,9 @@ new() ->
     none.
 
 %% Called at each poll: writes only what has changed.
--spec publish(off | dyntrace:following(), status()) -> status().
-publish(Following, Before) ->
-    case {node(), Following} of
+-spec publish(off | dyntrace:following(), dyntrace_layout:layout(), status()) -> status().
+publish(Following, Layout, Before) ->
+    case {node(), Following, Layout} of
         Before ->
             Before;
         Now ->
@@ -42,8 +43,9 @@ publish(Following, Before) ->
 clear() ->
     dyntrace:set_status(<<>>).
 
-text({Node, Following}) ->
+text({Node, Following, Layout}) ->
     Lines = [{"node", atom_to_list(Node)}, {"version", version()}, {"following", following(Following)}]
+        ++ [{"layout", dyntrace_layout:text(Layout)} || Layout =/= unknown]
         ++ [{withheld_key(What), io_lib:format("~w: ~ts", [What, Why])}
             || {What, Why} <- dyntrace_withheld:listed(Following)]
         ++ functions(Following),

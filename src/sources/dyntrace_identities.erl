@@ -13,7 +13,8 @@
 %% Processes
 -export([dumper/2, run/1, ports/2]).
 
--define(PROBES, [process_identity, port_identity, node_identity, dump_start, dump_end]).
+-define(PROBES, [port_identity, node_identity, dump_start, dump_end | ?OF_PROCESSES]).
+-define(OF_PROCESSES, [process_identity, process_named]).
 
 %% A batch takes a fraction of a millisecond, and the pause lets consumers read.
 -define(BATCH, 100).
@@ -143,6 +144,8 @@ now_ms() ->
                  ended :: term(),
                  phase = idle :: idle | asking | #dump{} | {purge, dyntrace_initial_calls:purge()},
                  again = false :: boolean(),
+                 %% Those that tell of processes, and were enabled when the dump started.
+                 probes = [] :: [atom()],
                  %% The process that tells the ports, and whether it does.
                  ports :: pid(),
                  is_telling = false :: boolean(),
@@ -216,10 +219,13 @@ alarmed(Seconds) -> _ = erlang:start_timer(1000 * Seconds, self(), every), ok.
 
 %% The dump waits for the labels, which have a limit of time: so each process is told once, with its label.
 ask_labels(State = #dumper{labels = Labels, allowed = Allowed}) ->
-    case lists:member(process_identity, enabled(Allowed)) of
-        true -> ask_labels(dyntrace_labels:ask(Labels), State);
-        false -> start_dump(State)
+    case of_processes(enabled(Allowed)) of
+        [_ | _] -> ask_labels(dyntrace_labels:ask(Labels), State);
+        [] -> start_dump(State)
     end.
+
+of_processes(Enabled) ->
+    [Name || Name <- Enabled, lists:member(Name, ?OF_PROCESSES)].
 
 ask_labels({asked, Labels}, State) ->
     State#dumper{phase = asking, labels = Labels};
@@ -242,7 +248,8 @@ enabled(Allowed) ->
 start_dump(Enabled, State = #dumper{nodes = Nodes, ports = Ports, is_telling = IsTelling}) ->
     Id = dyntrace_settings:get(dumps, 0) + 1,
     ok = dyntrace_settings:put(dumps, Id),
-    Processes = [Pid || lists:member(process_identity, Enabled), Pid <- processes()],
+    Probes = of_processes(Enabled),
+    Processes = [Pid || Probes =/= [], Pid <- processes()],
     ok = dyntrace:report(dump_start, {Id, length(Processes)}),
     TellPorts = not IsTelling andalso lists:member(port_identity, Enabled),
     _ = [Ports ! tell || TellPorts],
@@ -251,6 +258,7 @@ start_dump(Enabled, State = #dumper{nodes = Nodes, ports = Ports, is_telling = I
                false -> Nodes
            end,
     paused(State#dumper{phase = #dump{id = Id, rest = Processes, until = now_ms() + ?PORTS_MS}, nodes = Told,
+                        probes = Probes,
                         is_telling = IsTelling orelse TellPorts, again = false}).
 
 paused(State) ->
@@ -306,9 +314,12 @@ told_again(Pid, {Initial, Label}, State) ->
     end.
 
 %% A process that has no name has [].
-told(Pid, Parent, Initial, Name, Noted, #dumper{labels = Labels}) ->
+told(Pid, Parent, Initial, Name, Noted, #dumper{labels = Labels, probes = Probes}) ->
     Label = dyntrace_labels:label(Pid, Noted, Labels),
-    ok = dyntrace:report(process_identity, {Pid, Parent, Initial, Name, Label, node()}).
+    _ = [ok = dyntrace:report(process_identity, {Pid, Parent, Initial, Name, Label, node()})
+         || lists:member(process_identity, Probes)],
+    _ = [ok = dyntrace:report(process_named, {Pid, Initial, Name, Label}) || lists:member(process_named, Probes)],
+    ok.
 
 %% -- Ports -----------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [shares, tables, files, native, without_flag, not_started, two_nodes, container, node_ends, hostile_map,
+    [shares, tables, files, native, untraced, without_flag, not_started, two_nodes, container, node_ends, hostile_map,
      wrong_arguments].
 
 init_per_suite(Config) ->
@@ -66,8 +66,9 @@ tables(_) ->
     test_node:stop(Node),
     printed("^[56]\\d\\.\\d % +\\d+\\.\\d\\d s +<[0-9.]+> profile_heavy +test_profile_load:turns/2 > "
             "test_profile_load:repeated/1 > test_profile_load:outer/1 > test_profile_load:inner/2 ", Output),
-    printed("^\\d\\d\\.\\d % +\\d\\d\\.\\d % +test_profile_load:inner/2 +<[0-9.]+> profile_heavy > ", Output),
-    printed("^\\d\\.\\d % +\\d\\d\\.\\d % +test_profile_load:turns/2$", Output),
+    printed("^\\d\\d\\.\\d % +\\d+\\.\\d % +test_profile_load:inner/2 +<[0-9.]+> profile_heavy > ", Output),
+    %% What is in all samples has no row.
+    printed("^\\d\\.\\d % +\\d\\d\\.\\d % +test_profile_load:(turns/2|repeated/1|outer/1)$", Output),
     printed("^100\\.0 % +\\d\\.\\d\\d s +<[0-9.]+> profile_light ", OfOne),
     nomatch = re:run(OfOne, "profile_heavy"),
     printed("used no CPU within 1 s", OfNone).
@@ -96,9 +97,13 @@ native(Config) ->
     test_node:stop(Node),
     [?assertMatch({_, Most} when Most > 80, {Name, share([Stack || Stack <- Own, is_at(Pattern, Stack)], Own)})
      || {Name, Pattern} <- [{"profile_nif", "(?s)(crypto:hash|test_profile_load:).*(libcrypto|libc\\.so)"},
-                            {"profile_dirty", "(?s)\\(taken up\\).*(libcrypto|libc\\.so)"},
+                            {"profile_dirty", "(?s)test_profile_load:.*" ++ dirty() ++ ".*(libcrypto|libc\\.so)"},
                             {"profile_gc", "(?s)test_profile_load:.*" ++ collector()}],
         Own <- [of_process(Name, Stacks)]].
+
+%% The stack that the process left when it was moved to the dirty scheduler is whole.
+dirty() ->
+    "crypto:pbkdf2_hmac(_nif)?/5 \\(last saved\\)".
 
 %% Since OTP 27, the functions that sweep lie at the border of the collector's, and have no names in a stripped VM.
 collector() ->
@@ -110,13 +115,29 @@ collector() ->
 is_at(Pattern, {Frames, _}) ->
     re:run(lists:join("\n", Frames), Pattern) =/= nomatch.
 
-%% Processes with the function in which they were taken up, marked, and what to do.
+%% What the VM runs is read in its memory, names come with no trace flag, and the command says of no tracing. A process
+%% that is spawned meanwhile has its name, too.
+untraced(_) ->
+    Node = started(?WITH_FLAG),
+    _ = test_node:call(Node, fun test_profile_load:shares/0),
+    Command = test_command:start(["profile", test_node:os_pid(Node), "--seconds", "3"]),
+    ok = test_command:await("sampling nonode@nohost", Command),
+    _ = test_node:call(Node, fun test_profile_load:late/0),
+    #{processes := Flags} = test_node:call(Node, fun dyntrace_autotracer:info/0),
+    {0, Output} = test_command:finish(Command),
+    test_node:stop(Node),
+    ?assertEqual([], Flags),
+    printed("<[0-9.]+> profile_late +", Output),
+    nomatch = re:run(Output, "is traced while it is sampled").
+
+%% Processes with the function in which they were taken up, marked, and what to do. Such a node is traced.
 without_flag(Config) ->
     Node = started([]),
     _ = test_node:call(Node, fun test_profile_load:shares/0),
     {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2"]),
     Stacks = profiled(Node, Config, ["--seconds", "4"]),
     test_node:stop(Node),
+    printed("is traced while it is sampled, which costs it throughput: its functions have no names", Output),
     printed("has no names of functions: it was not started with `\\+JPperf map`", Output),
     printed("next: add the line `\\+JPperf map` to vm.args \\(rel/vm.args.eex of Elixir\\)", Output),
     Own = of_process("profile_heavy", Stacks),

@@ -93,6 +93,9 @@ class Standard(unittest.TestCase):
         self.assertEqual([self.LIMIT], messages_of([self.LIMIT]))
 
 
+SAMPLING = ["HERTZ", "SAMPLED", "MODE", "FRAMES"]
+
+
 class Programs(unittest.TestCase):
     """Texts of users and nodes within a program."""
 
@@ -105,7 +108,9 @@ class Programs(unittest.TestCase):
 
     def test_each_is_filled(self) -> None:
         """No placeholder is left."""
-        programs: Dict[str, List[str]] = {"counted": ["MOST"], "sampled": [], "label": ["LABEL"], "next": ["ENTRY"]}
+        places = ["SLOT", "CURRENT", "FRAME", "SAVED", "OUTSIDE"]
+        programs: Dict[str, List[str]] = {"counted": ["MOST"], "sampled": [], "label": ["LABEL"], "next": ["ENTRY"],
+                                         "traced+profile": SAMPLING, "named+memory+profile": SAMPLING + places}
         for name, words in programs.items():
             with self.subTest(name):
                 program = program_text(name, {word: "filled" for word in ["LIB", "ONLY", *words]})

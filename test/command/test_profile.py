@@ -11,9 +11,11 @@ from dyntrace_command.bpftrace import Names
 from dyntrace_command.code import JIT, Place
 from dyntrace_command.flames import WRITERS, Taken, folded, page, speedscope, tree
 from dyntrace_command.hottest import hottest, tables
+from dyntrace_command.layout import SAVED_MOST, Layout, parsed, usable
 from dyntrace_command.perf_map import COVERED_MOST, names_of
 from dyntrace_command.samples import TRACING, UNKNOWN, Path, Sample, Samples, path_of, sample_of
 from dyntrace_command.sinks import PROFILE_FILES
+from dyntrace_command.status import Status
 from dyntrace_command.symbols import Functions
 
 SECONDS_MOST = 5
@@ -101,6 +103,16 @@ class Libraries(unittest.TestCase):
             self.assertEqual(("erts_schedule", None), functions.at(0x1205))
             self.assertEqual(("beam_jit_call_bif_x", None), (functions.at(0x1300).name, functions.at(0x1300).part))
 
+    def test_saved(self) -> None:
+        """Only a saved stack that is whole, or too deep, and that of the sample before it."""
+        self.assertEqual(("<0.9.0> till", "shop:pay/1", "lists:sort/1 (last saved)", "md5 [beam.smp]"),
+                         path([4], saved=[1, 2, 3]))
+        self.assertEqual(("<0.9.0> till", "lists:sort/1", "shop:pay/1"), path([2, 1, 3], saved=[1, 2, 3]))
+        self.assertEqual(SAVED_MOST + 2, len(path([4], saved=[2] * SAVED_MOST)))
+        for stack in ([1, 2], [1, 99, 3], [1, 4, 3], [99], [1, 5, 3]):
+            with self.subTest(stack):
+                self.assertEqual(("<0.9.0> till", "shop:loop/1 (taken up)", "md5 [beam.smp]"), path([4], saved=stack))
+
     def test_parts(self) -> None:
         """A static function between two of the collector's is the collector's; one at its border may not be."""
         functions = Functions(library(GC), 100)
@@ -141,11 +153,12 @@ PLACES: Dict[int, Place] = {
 
 
 def path(stack: Sequence[int], process: str = "<0.9.0>", kernel: Sequence[str] = (),
-         thread: str = "erts_sched_1") -> Tuple[str, ...]:
+         thread: str = "erts_sched_1", saved: Sequence[int] = ()) -> Tuple[str, ...]:
     """The path of a sample."""
     names = Names()
     names.learn(["name", "<0.9.0>", "shop:init/1", "till"])
-    found: Path = path_of(Sample(thread, process, "shop:loop/1", tuple(stack), tuple(kernel)), PLACES.get, names)
+    found: Path = path_of(Sample(thread, process, "shop:loop/1", tuple(stack), tuple(kernel)), PLACES.get, names,
+                          tuple(saved))
     return (found.root, *found.frames)
 
 
@@ -211,8 +224,50 @@ class Paths(unittest.TestCase):
     def test_lost(self) -> None:
         """What the kernel has counted and not told is missing."""
         samples = Samples()
-        samples.take({"stacks0": {"x,-,,,": 3, "nothing": 1}, "all0": {"samples": 5}})
+        samples.take([], {"stacks0": {"x,-,,,": 3, "nothing": 1}, "all0": {"samples": 5}})
         self.assertEqual((5, 2), (samples.all, samples.missing()))
+
+
+class Layouts(unittest.TestCase):
+    """What a node says of its memory, and words of it."""
+
+    TEXT = "856 168 96 4,5,6,7 36,37"
+
+    def test_parsed(self) -> None:
+        """Numbers that can be places in a structure and bits of a word; nothing else."""
+        self.assertEqual(Layout(856, 168, 96, [4, 5, 6, 7], [36, 37]), parsed(self.TEXT))
+        for wrong in ("", "856", self.TEXT + " 1", self.TEXT + ",64", "x" + self.TEXT, "99999 1 1 4 5", "-1 1 1 4 5",
+                      "1 1 1 4; 5", "1 1 1 4 "):
+            with self.subTest(wrong):
+                self.assertIsNone(parsed(wrong))
+
+    def test_usable(self) -> None:
+        """A node is traced if it does not say all, and the command says why."""
+        for text, what in ((self.TEXT, ""), (self.TEXT.replace("96", "0"), "its stacks have no frames"),
+                           ("1 2", "where its memory has the process that a thread runs is not known")):
+            with self.subTest(text):
+                layout, why = usable(Status([("layout", text)]))
+                self.assertEqual((what, what == ""), (why, layout is not None))
+        self.assertIsNone(usable(Status())[0])
+
+    def test_pids(self) -> None:
+        """The bits of a number may lie anywhere; the word 0 is none."""
+        layout = Layout(8, 8, 8, [7, 8, 4], [63])
+        self.assertEqual(["<0.0.0>", "<0.1.0>", "<0.6.0>", "<0.5.1>", "-"],
+                         [layout.pid(word) for word in (3, 0x83, 0x113, 0x8000000000000093, 0)])
+
+    def test_samples(self) -> None:
+        """Versions of bpftrace print words with a sign, or without."""
+        layout = Layout(8, 8, 8, [4, 5], [63])
+        for process, saved in (("-9223372036854775757", "-2"), ("9223372036854775859", "18446744073709551614")):
+            samples = Samples(layout)
+            samples.take([], {"stacks0": {f"x,{process},{saved},\n7f01\n,": 1}})
+            samples.take(["frame", "18446744073709551614", "0", "17"], {})
+            samples.take(["frame", "18446744073709551614", "1", "18"], {})
+            samples.take(["frame", "18446744073709551614", "3", "20"], {})
+            self.assertEqual([Sample("x", "<0.3.1>", "", (0x7f01,), (), 2 ** 64 - 2)], list(samples.of))
+            self.assertEqual((17, 18), samples.stack(2 ** 64 - 2))
+        self.assertEqual(Sample("x", "-", "", (), ()), sample_of("x,0,0,,", layout))
 
 
 FOUND: Counter[Path] = collections.Counter({

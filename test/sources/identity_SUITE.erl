@@ -19,9 +19,9 @@ suite() ->
     [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [spawned_processes, processes_in_a_dump, labels, noted_labels, fat_processes, hostile_notes, labels_of_a_function,
-     function_of_labels_fails, ports, sockets, addresses_are_contents, nodes, nobody_listens, second_session,
-     second_tracer, storm_of_attaches, every_second,
+    [spawned_processes, processes_in_a_dump, without_flags, labels, noted_labels, fat_processes, hostile_notes,
+     labels_of_a_function, function_of_labels_fails, ports, sockets, addresses_are_contents, nodes, nobody_listens,
+     second_session, second_tracer, storm_of_attaches, every_second,
      dump_during_a_dump, budget_is_spent, hibernating_processes, recorded_from_the_middle, consumer_killed,
      worker_killed, dumper_killed, attach_cycles].
 
@@ -132,6 +132,19 @@ processes_in_a_dump(Config) ->
     {dump_end, #{processes := Count}} = test_bpftrace:await(Consumer, fun({Probe, _}) -> Probe =:= dump_end end),
     _ = test_bpftrace:stop(Consumer),
     ?assert(Count >= maps:size(Expected), {Count, Expected}),
+    until_following(sources, [], Config).
+
+%% Names alone: no trace flag is set for their consumer.
+without_flags(Config) ->
+    start([{interval, 10}], Config),
+    Consumer = attach([process_named, dump_end], Config),
+    {Pid, Identities} = call(Config, fun() -> {whereis(kernel_sup), identities()} end),
+    Expected = maps:with([pid, initial, name, label], maps:get(test_cases:text(Pid), Identities)),
+    ?assertMatch(#{name := <<"kernel_sup">>}, Expected),
+    _ = test_bpftrace:await(Consumer, fun(Event) -> Event =:= {process_named, Expected} end),
+    {dump_end, _} = test_bpftrace:await(Consumer, fun({Probe, _}) -> Probe =:= dump_end end),
+    ?assertMatch(#{sources := [identities], processes := []}, call(Config, fun dyntrace_autotracer:info/0)),
+    _ = test_bpftrace:stop(Consumer),
     until_following(sources, [], Config).
 
 until_told(Expected, Told) ->

@@ -1,7 +1,7 @@
 %% Work with a known share of the CPU and known paths, for profiles.
 -module(test_profile_load).
 
--export([shares/0, native/0]).
+-export([shares/0, native/0, late/0]).
 
 -define(UNIT, 200000).
 
@@ -47,6 +47,10 @@ native() ->
      || {Name, Job} <- [{profile_nif, fun() -> crypto:hash(sha512, Data) end},
                         {profile_dirty, fun() -> crypto:pbkdf2_hmac(sha512, <<"word">>, <<"salt">>, 5000, 64) end},
                         {profile_gc, fun() -> true = erlang:garbage_collect(), hd(Live) end}]].
+
+%% Another one, for a profile that has begun.
+late() ->
+    spawn(fun() -> true = register(profile_late, self()), work(fun() -> outer(?UNIT) end) end).
 
 work(Job) ->
     _ = [Job() || _ <- lists:seq(1, 20)],

@@ -26,6 +26,7 @@ Each module uses only those of the lines above its own. `tools/imports` reads th
     snapshots, triggers: what a flight recorder has written; when it has to write
     frames: the frames of `dyntrace top`
     sampled, counted: by samples; by events
+    layout: where a node's memory has the process that a thread runs
     archive, session, timeline: a snapshot as a tar; a session of LTTng; the steps of a request
     inference, examined, samples: the steps of a request without a token; what a recording has; samples as paths
     hottest, flames: a profile as tables, as files

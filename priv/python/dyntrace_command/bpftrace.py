@@ -162,9 +162,10 @@ def begins_with(argument: str, prefix: str) -> str:
 
 
 def program_text(name: str, words: Dict[str, str]) -> str:
-    """Returns a program of this package, after the one for names. `words` replace the placeholders."""
+    """Returns a program of this package, which may have several parts, with a + between them, after those that all
+    have. The one for names is another where the node must not be traced. `words` replace the placeholders."""
     parts = []
-    for part in ("names", name):
+    for part in ([] if name.startswith("named") else ["names"]) + ["ready", *name.split("+")]:
         with open(os.path.join(PROGRAMS, part + ".bt"), encoding="utf-8") as file:
             parts.append(file.read())
     # All at once: a text of the user's may have one of the words.
@@ -179,7 +180,7 @@ def in_initial_namespace() -> bool:
 def sampled(node: Node) -> str:
     """Returns the condition of a program that a thread is the node's, in probes that are on all processes. Elsewhere
     than in the first namespace the kernel's numbers are unknown: only schedulers are, by what they have run."""
-    return f"pid == {node.pid}" if in_initial_namespace() else '@place[tid] != 0'
+    return f"pid == {node.pid}" if in_initial_namespace() else '@known[tid] != 0'
 
 
 class Bpftrace:

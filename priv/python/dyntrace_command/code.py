@@ -116,8 +116,7 @@ class Code:
         if at < 0 or address >= self.segments[at].end:
             return None
         _, _, offset, path = self.segments[at]
-        # The VM maps what it compiles from memory, or from a file without a name.
-        if not path or path.startswith(("/memfd:", "//anon")):
+        if is_memory(path):
             return JIT
         if not path.startswith("/"):
             return Place("c", path)
@@ -126,6 +125,10 @@ class Code:
         file = clean(os.path.basename(path.replace(" (deleted)", "")))
         name = clean(found.name) if found and found.name else STATIC if functions is not None else "function"
         return Place("tracer" if file == LIBRARY else "c", f"{name} [{file}]", found.part if found else None)
+
+    def erlang(self) -> List[Segment]:
+        """Returns the parts of the memory that have code of Erlang."""
+        return [segment for segment in self.segments if is_memory(segment.path)]
 
     def functions_of(self, path: str) -> Optional[Functions]:
         """Returns the functions of a file; None if it can't be read."""
@@ -140,6 +143,11 @@ class Code:
         """Returns the functions of a file; raises OSError or ValueError if it can't be read."""
         known = sum(len(functions) for functions in self.functions.values() if functions is not None)
         return Functions(read_regular(f"/proc/self/fd/{descriptor}", LIBRARY_MOST), SYMBOLS_MOST - known)
+
+
+def is_memory(path: str) -> bool:
+    """Returns whether it is code that the VM has compiled: it maps that from memory, or from a file without a name."""
+    return not path or path.startswith(("/memfd:", "//anon"))
 
 
 JIT = Place("jit", "code of Erlang")

@@ -1,15 +1,17 @@
 """Samples of a node's threads, and the paths that they are of: process, functions of Erlang, of C, of the kernel.
 
 What runs in C has no whole stack in a VM that is compiled without frame pointers, as those of Debian are. Such a path
-has the function in which the scheduler took the process up, marked so, in place of Erlang's stack: no caller is
-guessed.
+has the stack that the process has saved when it called C, or the function in which the scheduler took the process up,
+each marked so, in place of Erlang's stack: no caller is guessed.
 """
 import collections
+import itertools
 import re
 from typing import Callable, Counter, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from dyntrace_command.bpftrace import Names
 from dyntrace_command.code import Code, Place
+from dyntrace_command.layout import SAVED_MOST, Layout
 from dyntrace_command.perf_map import is_bottom, spelled
 from dyntrace_command.terminal import clean
 
@@ -22,7 +24,7 @@ FRAMES_MOST = 64
 # is one way to match a line, so what matches nothing is found out soon.
 STACK = r"(?:\n(?:[ \t]*[0-9a-f][^\n]*\n)*)?"
 ADDRESS = re.compile(r"^[ \t]*([0-9a-f]{1,16})", re.M)
-KEY = re.compile(rf"(.*?),(<[\d.]+>|-|),(.*?),({STACK}),({STACK})", re.S)
+KEY = re.compile(rf"(.*?),(<[\d.]+>|-|-?\d*),(.*?),({STACK}),({STACK})", re.S)
 
 UNKNOWN, TRACING, OTHERS = "[unknown code]", "[dyntrace's own probes]", "[more than can be kept]"
 NO_STACK = "[no stack]"
@@ -42,24 +44,33 @@ THREADS = (
 
 class Sample(NamedTuple):
     """What a thread did: its name, its process (- is none, an empty text unknown), the function in which the scheduler
-    took that up, the addresses of its stack and the functions of the kernel's, each the innermost first."""
+    took that up, the addresses of its stack and the functions of the kernel's, each the innermost first, and the number
+    of the stack that the process has saved."""
     thread: str
     process: str
     function: str
     stack: Tuple[int, ...]
     kernel: Tuple[str, ...]
+    saved: int = 0
 
 
 class Samples:
     """The samples that have come."""
 
-    def __init__(self) -> None:
+    def __init__(self, layout: Optional[Layout] = None) -> None:
+        # Of a node that is not traced.
+        self.layout = layout
         self.of: Counter[Sample] = collections.Counter()
+        # {number: {frame: address}}
+        self.saved: Dict[int, Dict[int, int]] = {}
         # Those that the kernel has taken.
         self.all = 0
 
-    def take(self, maps: Dict[str, Dict[str, int]]) -> None:
-        """Takes the maps of a line of bpftrace."""
+    def take(self, fields: List[str], maps: Dict[str, Dict[str, int]]) -> None:
+        """Takes a line of bpftrace, or its maps."""
+        if fields[:1] == ["frame"] and len(self.saved) < KEPT_MOST:
+            number, frame, address = map(word, fields[1:])
+            self.saved.setdefault(number, {})[frame] = address
         for name, counts in maps.items():
             if name.startswith("all"):
                 self.all += counts.get("samples", 0)
@@ -69,7 +80,7 @@ class Samples:
     def count(self, counts: Dict[str, int]) -> None:
         """Counts the samples of a map."""
         for key, count in counts.items():
-            sample = sample_of(key)
+            sample = sample_of(key, self.layout)
             if sample and (sample in self.of or len(self.of) < KEPT_MOST):
                 self.of[sample] += count
 
@@ -80,20 +91,34 @@ class Samples:
             counts[sample.process] += count
         return {pid for pid, count in counts.items() if pid.startswith("<") and count * 50 >= self.all}
 
+    def stack(self, number: int) -> Tuple[int, ...]:
+        """Returns the addresses of a saved stack, as far as they have come."""
+        frames = self.saved.get(number, {})
+        return tuple(frames[frame] for frame in itertools.takewhile(frames.__contains__, itertools.count()))
+
     def missing(self) -> int:
         """Returns how many samples the kernel has taken that are not here."""
         return max(0, self.all - sum(self.of.values()))
 
 
-def sample_of(key: str) -> Optional[Sample]:
-    """Returns the sample of a key of the map; None if it is none."""
+def sample_of(key: str, layout: Optional[Layout] = None) -> Optional[Sample]:
+    """Returns the sample of a key of the map; None if it is none. With a layout, processes are words of the VM, and
+    saved stacks are numbers."""
     # Since bpftrace 0.20, keys are escaped twice.
     found = KEY.fullmatch(key.replace("\\n", "\n").replace("\\t", "\t"))
     if not found:
         return None
     thread, process, function, stack, kernel = found.groups()
+    saved = 0
+    if layout:
+        process, saved, function = layout.pid(word(process)), word(function), ""
     return Sample(thread, process, function, tuple(int(address, 16) for address in ADDRESS.findall(stack)),
-                  tuple(symbol(line) for line in kernel.split("\n") if line))
+                  tuple(symbol(line) for line in kernel.split("\n") if line), saved)
+
+
+def word(text: str) -> int:
+    """Returns a word, which some versions of bpftrace print with a sign, some without."""
+    return int(text) % (1 << 64) if re.fullmatch(r"-?\d{1,20}", text, re.ASCII) else 0
 
 
 def symbol(line: str) -> str:
@@ -111,24 +136,28 @@ class Path(NamedTuple):
 
 def paths(samples: Samples, code: Code, names: Names) -> "Counter[Path]":
     """Returns how often each path was sampled."""
-    places = code.places({address for sample in samples.of for address in sample.stack})
+    saved = {number: samples.stack(number) for number in samples.saved}
+    stacks = [*(sample.stack for sample in samples.of), *saved.values()]
+    places = code.places({address for stack in stacks for address in stack})
     found: Counter[Path] = collections.Counter()
     for sample, count in samples.of.items():
-        found[path_of(sample, places.get, names)] += count
+        found[path_of(sample, places.get, names, saved.get(sample.saved, ()))] += count
     missing = samples.missing()
     if missing:
         found[Path(OTHERS, "", ())] += missing
     return found
 
 
-def path_of(sample: Sample, place: Callable[[int], Optional[Place]], names: Names) -> Path:
-    """Returns the path of a sample."""
+def path_of(sample: Sample, place: Callable[[int], Optional[Place]], names: Names,
+            saved: Tuple[int, ...] = ()) -> Path:
+    """Returns the path of a sample, which has saved that stack."""
     native, erlang = frames_of(sample, place)
     kernel = [f"{name} [kernel]" for name in sample.kernel[::-1]]
     if is_tracing(sample, place):
         return Path(TRACING, "", tuple(native + kernel))
     if not sample.process.startswith("<"):
         return Path(thread_of(sample, bool(erlang)), "", tuple(erlang + native + kernel))
+    erlang = erlang or saved_frames(saved, place)
     if not erlang and sample.function:
         erlang = [f"{clean(spelled(sample.function))} (taken up)"]
     return Path(names.show(sample.process), sample.process, tuple(erlang + native + kernel))
@@ -160,6 +189,17 @@ def frames_of(sample: Sample, place: Callable[[int], Optional[Place]]) -> Tuple[
     if not sample.stack and not sample.kernel:
         native = [NO_STACK]
     return list(dedup(native[::-1])), [name for name in erlang[::-1] if not is_bottom(name)]
+
+
+def saved_frames(stack: Tuple[int, ...], place: Callable[[int], Optional[Place]]) -> List[str]:
+    """Returns the frames of a saved stack from the outermost, the innermost marked; none if it is not whole, since
+    parts of it have been used again."""
+    found = [place(address) for address in stack]
+    names = [at.name for at in found if at and at.kind == "erlang"]
+    if not names or len(names) < len(found) or not (is_bottom(names[-1]) or len(names) >= SAVED_MOST):
+        return []
+    names[0] += " (last saved)"
+    return [name for name in names[::-1] if not is_bottom(name)]
 
 
 def dedup(names: List[str]) -> Iterator[str]:

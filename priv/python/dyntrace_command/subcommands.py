@@ -134,8 +134,8 @@ SUBCOMMANDS = {
         "top.top"),
     "profile": Subcommand("sample which functions use the CPUs, by process", [
         NODE,
-        for_seconds(10, "how long to sample (default: 10). A busy node loses a tenth of its throughput meanwhile, one "
-                    "that mostly exchanges messages up to two thirds"),
+        for_seconds(10, "how long to sample (default: 10). A busy node without +JPperf map loses a tenth of its "
+                    "throughput meanwhile, one that mostly exchanges messages up to two thirds"),
         argument("--hz", type=arguments.hertz, default=99, metavar="N", help="samples per second and CPU (default: "
                  "99)"),
         argument("--process", metavar="PROCESS", default="", help="only this one, by its name or pid"),

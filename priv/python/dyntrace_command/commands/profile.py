@@ -6,7 +6,7 @@ import math
 import os
 import select
 import time
-from typing import Counter, Optional, Set
+from typing import Counter, Dict, Optional, Set, Tuple
 
 from dyntrace_command.bpftrace import Bpftrace, Names
 from dyntrace_command.children import Interrupted
@@ -15,6 +15,7 @@ from dyntrace_command.failures import Failure
 from dyntrace_command.files import checked_output
 from dyntrace_command.flames import WRITERS, Taken
 from dyntrace_command.hottest import tables
+from dyntrace_command.layout import Layout, layout_of
 from dyntrace_command.node import Node, pick
 from dyntrace_command.samples import FRAMES_MOST, Path, Samples, paths
 from dyntrace_command.terminal import plural, print_table, say
@@ -23,8 +24,8 @@ from dyntrace_command.tools import tool, tool_version
 # Later versions of bpftrace have a mode that looks up no names.
 RAW_SINCE = (0, 21)
 
-# Seconds to wait for names after the last sample.
-NAMED_S = 5
+# Seconds to wait for names after the last sample; and where another bpftrace has to start for them.
+NAMED_S, NEW_S = 5, 15
 
 
 def profile(options: argparse.Namespace) -> None:
@@ -32,8 +33,11 @@ def profile(options: argparse.Namespace) -> None:
     node = pick(options.node)
     output = checked_output(options.output) if options.output else None
     with contextlib.closing(Code(node)) as code:
-        samples, names = Samples(), Names()
-        seconds = sample(node, options, samples, names)
+        layout, why = layout_of(node, code)
+        samples, names = Samples(layout), Names()
+        if layout is None:
+            say(f"dyntrace: {node.show()} is traced while it is sampled, which costs it throughput: {why}")
+        seconds = sample(node, options, program(layout, code), samples, names)
         code.refresh()
         found = chosen(paths(samples, code, names), names, options.process)
     if code.why:
@@ -58,15 +62,21 @@ def profile(options: argparse.Namespace) -> None:
         print_table(table)
 
 
-def sample(node: Node, options: argparse.Namespace, samples: Samples, names: Names) -> int:
+def program(layout: Optional[Layout], code: Code) -> Tuple[str, Dict[str, str]]:
+    """Returns the program, and the texts of its placeholders: it reads the node's memory, or the node is traced."""
+    mode = "raw" if tool_version(tool("bpftrace")) >= RAW_SINCE else "perf"
+    words = {"MODE": mode, "FRAMES": str(FRAMES_MOST)}
+    return ("named+memory+profile", {**words, **layout.words(code)}) if layout else ("traced+profile", words)
+
+
+def sample(node: Node, options: argparse.Namespace, how: Tuple[str, Dict[str, str]], samples: Samples,
+           names: Names) -> int:
     """Takes samples until the time is over, a Ctrl-C, or the end of the node; returns the seconds."""
     wanted, taken = math.ceil(options.seconds), 0
     # Those whose names are awaited at the end, when no more samples are taken; and until when.
     busy: Optional[Set[str]] = None
     named_until = 0.0
-    mode = "raw" if tool_version(tool("bpftrace")) >= RAW_SINCE else "perf"
-    with Bpftrace(node, "profile", HERTZ=str(options.hz), MODE=mode, FRAMES=str(FRAMES_MOST)) as bpftrace, \
-            Interrupted() as interrupted:
+    with Bpftrace(node, how[0], HERTZ=str(options.hz), **how[1]) as bpftrace, Interrupted() as interrupted:
         while not interrupted.happened.is_set():
             if not node.lives():
                 # What it has done until then comes within a second.
@@ -75,18 +85,33 @@ def sample(node: Node, options: argparse.Namespace, samples: Samples, names: Nam
                 # A node that has no CPU to spare tells its names late.
                 if busy is None:
                     busy, named_until = samples.busy(), time.monotonic() + NAMED_S
-                if names.of.keys() >= busy or not node.lives() or time.monotonic() > named_until:
+                if samples.layout or names.of.keys() >= busy or not node.lives() or time.monotonic() > named_until:
                     break
             for line in bpftrace.lines() if select.select([bpftrace], [], [], 0.2)[0] else []:
                 names.learn(line.fields)
                 if taken < wanted:
-                    samples.take(line.maps)
+                    samples.take(line.fields, line.maps)
                     taken += line.fields == ["second"]
                 if line.fields == ["ready"]:
                     say(f"sampling {node.show()}: {plural(wanted, 'second')}, or until Ctrl-C")
+    if samples.layout and busy is not None and not names.of.keys() >= busy and node.lives():
+        # A profile without some names is one, too.
+        with contextlib.suppress(Failure):
+            name_new(node, names)
     if not node.lives():
         say(f"dyntrace: {node.show()} has ended meanwhile")
     return taken
+
+
+def name_new(node: Node, names: Names) -> None:
+    """Learns the names of processes that are new, in a node that is not traced: a consumer that attaches when no other
+    is left gets the names of all."""
+    until = time.monotonic() + NEW_S
+    with Bpftrace(node, "named") as bpftrace, Interrupted() as interrupted:
+        while time.monotonic() < until and node.lives() and not interrupted.happened.is_set():
+            for line in bpftrace.lines() if select.select([bpftrace], [], [], 0.2)[0] else []:
+                names.learn(line.fields)
+                until = 0 if line.fields == ["ready"] else until
 
 
 def is_traced(samples: Samples, names: Names) -> bool:

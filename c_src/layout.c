@@ -1,0 +1,147 @@
+#include "layout.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "catalogue/atoms.h"
+
+ERL_NIF_TERM dt_layout_word(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    (void)argc;
+    return enif_make_uint64(env, argv[0]);
+}
+
+#if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__)
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+/*
+ * What is looked at may be anything, and nothing may fault: all is read as a file is. All sizes are
+ * in words. glibc has the values of the first 32 keys in the thread's own structure.
+ */
+enum { ENV_WORDS = 4, KEYS = 32, THREAD_WORDS = 256, DATA_WORDS = 64, PROCESS_WORDS = 32 };
+enum { FRAMES_MOST = 16, CANDIDATES_MOST = 16 };
+
+typedef uintptr_t word;
+
+/* Reads as many whole words as can be read. */
+static unsigned read_words(int memory, word address, word *words, unsigned count) {
+    ssize_t size = address % sizeof *words || address > INTPTR_MAX
+                       ? 0
+                       : pread(memory, words, count * sizeof *words, (off_t)address);
+
+    return size > 0 ? size / sizeof *words : 0;
+}
+
+static bool is_process(int memory, word address, ERL_NIF_TERM pid) {
+    word first;
+
+    return address && read_words(memory, address, &first, 1) == 1 && first == pid;
+}
+
+/* The only place in the thread's structure that has the value; 0 if there are none or several. */
+static unsigned slot_of(const word *thread, unsigned count, word value) {
+    unsigned slot = 0;
+
+    for (unsigned i = 0; i < count; i++)
+        if (thread[i] == value) {
+            if (slot)
+                return 0;
+            slot = i;
+        }
+    return slot;
+}
+
+/* On a dirty scheduler, the process of the environment is one that stands for the real one. The
+   thread's data may have both. */
+static ERL_NIF_TERM candidates(ErlNifEnv *env, int memory, ERL_NIF_TERM pid) {
+    word thread[THREAD_WORDS], data[DATA_WORDS];
+    unsigned size = read_words(memory, (word)pthread_self(), thread, THREAD_WORDS), found = 0;
+    ERL_NIF_TERM list = enif_make_list(env, 0);
+
+    for (pthread_key_t key = 0; key < KEYS; key++) {
+        word value = (word)pthread_getspecific(key);
+        unsigned slot = value ? slot_of(thread, size, value) : 0;
+        unsigned count = slot ? read_words(memory, value, data, DATA_WORDS) : 0;
+
+        for (unsigned i = 0; i < count && found < CANDIDATES_MOST; i++)
+            if (is_process(memory, data[i], pid)) {
+                ERL_NIF_TERM at = enif_make_tuple2(env, enif_make_uint(env, slot * sizeof(word)),
+                                                   enif_make_uint(env, i * sizeof(word)));
+
+                list = enif_make_list_cell(env, at, list);
+                found++;
+            }
+    }
+    return list;
+}
+
+/* The process of this environment, with what follows it there: the top of its heap. */
+static bool find_process(ErlNifEnv *env, int memory, ERL_NIF_TERM pid, word found[2]) {
+    word words[ENV_WORDS];
+    unsigned count = read_words(memory, (word)env, words, ENV_WORDS);
+
+    for (unsigned i = 0; i + 1 < count; i++)
+        if (is_process(memory, words[i], pid)) {
+            found[0] = words[i];
+            found[1] = words[i + 1];
+            return true;
+        }
+    return false;
+}
+
+/* In the process, the places of the heap's top, of the stack's and of the frame follow each other;
+   0 if there are none. */
+static unsigned place_of_frame(const word *process, unsigned count, word top) {
+    for (unsigned i = 1; i + 2 < count; i++)
+        if (process[i] == top)
+            return i + 2;
+    return 0;
+}
+
+/* A frame has the address of the next outer one, which lies above, and that to which it returns. */
+static ERL_NIF_TERM frames(ErlNifEnv *env, int memory, ERL_NIF_TERM pid) {
+    word found[2], process[PROCESS_WORDS] = {0}, frame[2] = {0}, returns[FRAMES_MOST];
+    ERL_NIF_TERM list = enif_make_list(env, 0);
+    unsigned place = 0, count = 0;
+
+    if (find_process(env, memory, pid, found))
+        place =
+            place_of_frame(process, read_words(memory, found[0], process, PROCESS_WORDS), found[1]);
+    for (word next = process[place]; place && next && count < FRAMES_MOST; next = frame[0]) {
+        if (next < process[place - 1] || read_words(memory, next, frame, 2) != 2 ||
+            (frame[0] && frame[0] <= next))
+            return enif_make_tuple2(env, enif_make_uint(env, 0), list);
+        returns[count++] = frame[1];
+    }
+    for (unsigned i = count; i-- > 0;)
+        list = enif_make_list_cell(env, enif_make_uint64(env, returns[i]), list);
+    return enif_make_tuple2(env, enif_make_uint(env, count ? place * sizeof(word) : 0), list);
+}
+
+ERL_NIF_TERM dt_layout_candidates(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+    ERL_NIF_TERM found;
+    ErlNifPid self;
+
+    (void)argc;
+    (void)argv;
+    if (memory < 0)
+        return atom_undefined;
+    enif_self(env, &self);
+    found = enif_make_tuple2(env, candidates(env, memory, self.pid), frames(env, memory, self.pid));
+    (void)close(memory);
+    return found;
+}
+
+#else
+
+ERL_NIF_TERM dt_layout_candidates(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+    (void)env;
+    (void)argc;
+    (void)argv;
+    return atom_undefined;
+}
+
+#endif
