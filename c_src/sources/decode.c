@@ -220,6 +220,19 @@ enum dt_decoded dt_decode_delivered(struct dt_traced *trace, union dt_event *eve
     return DT_DECODED;
 }
 
+/* {Caller, Request}: no match specification is evaluated for a port. */
+enum dt_decoded dt_decode_port_delivered(struct dt_traced *trace, union dt_event *event) {
+    struct dt_message_delivery *e = &event->message_delivery;
+    const ERL_NIF_TERM *pair;
+    bool has_caller = dt_get_pair(trace, trace->term, &pair) && enif_is_pid(trace->env, pair[0]);
+
+    DT_TRY(e->to, dt_id(trace, trace->tracee));
+    DT_TRY(e->from, has_caller ? dt_id(trace, pair[0]) : "");
+    e->node = "";
+    DT_TRY(e->message, dt_term(trace, trace->term));
+    return DT_DECODED;
+}
+
 /* -- Garbage collection --------------------------------------------------------- */
 
 /* `wordsize` is what the collection is to free at its start, and has freed at its end. */

@@ -9,7 +9,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [elf, container, files, bpftrace, request, examined, profile, program, functions, sinks, terms, reach,
+    [elf, container, files, bpftrace, request, examined, profile, program, functions, events, sinks, terms, reach,
      places, causes, all_files_run, event_groups].
 
 %% Those of libraries that somebody made who means ill.
@@ -40,6 +40,9 @@ program(_) ->
 
 functions(_) ->
     passes("test_functions").
+
+events(_) ->
+    passes("test_events").
 
 terms(_) ->
     passes("test_terms").

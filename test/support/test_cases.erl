@@ -262,7 +262,8 @@ run(message_send) ->
 run(message_receive) ->
     [{message_receive, #{to => text(To), message => text_of(Message)}} || {To, Message} <- received()];
 
-%% The first and the last message have no sender: there is no match specification, or it has another result.
+%% The first and the last message have no sender: there is no match specification, or it has another result. A port
+%% needs none.
 %% delivery_SUITE has the messages of other nodes.
 run(message_delivery) ->
     Here = atom_to_binary(node()),
@@ -278,8 +279,10 @@ run(message_delivery) ->
                            To = self(),
                            Other = spawn(fun() -> To ! {self(), 'from another'} end),
                            receive {Other, _} -> ok end,
+                           1 = test_trace:trace(Port, true, ['receive', ?TRACER]),
                            Port ! {self(), {command, <<"x">>}},
                            receive {Port, {data, _}} -> ok end,
+                           1 = test_trace:trace(Port, false, ['receive']),
                            _ = erlang:send_after(1, self(), tick),
                            receive tick -> ok end,
                            _ = test_trace:trace_pattern('receive', [{['_', '$1', '_'], [], [{message, {{'$1'}}}]}], []),
@@ -289,11 +292,12 @@ run(message_delivery) ->
                            true = port_close(Port),
                            {Other, Port}
                    end),
-    [{message_delivery, #{to => text(Pid), from => From, node => Node, message => text_of(Message)}}
-     || {From, Node, Message} <- [{text(Pid), Here, {note, "to self"}},
-                                  {text(Other), Here, {Other, 'from another'}},
-                                  {text(Port), Here, {Port, {data, <<"x">>}}},
-                                  {<<>>, <<"clock_service">>, tick}]];
+    [{message_delivery, #{to => text(To), from => From, node => Node, message => text_of(Message)}}
+     || {To, From, Node, Message} <- [{Pid, text(Pid), Here, {note, "to self"}},
+                                      {Pid, text(Other), Here, {Other, 'from another'}},
+                                      {Port, text(Pid), <<>>, {Pid, {command, <<"x">>}}},
+                                      {Pid, text(Port), Here, {Port, {data, <<"x">>}}},
+                                      {Pid, <<>>, <<"clock_service">>, tick}]];
 
 run(gc_minor_start) -> collections(gc_minor_start, need);
 run(gc_minor_end) -> collections(gc_minor_end, reclaimed);

@@ -47,7 +47,7 @@ counts(Config) ->
                                                                      lists:concat(["count=", ?COUNT])]))
                                end),
     ?assertEqual(#{"sent" => 2 * ?COUNT, "delivered" => 2 * ?COUNT, "connections" => 4}, Counts),
-    Received = [Message || {message_receive, #{message := Message}} <- test_lttng:read(Folder)],
+    Received = [Message || {message_delivery, #{message := Message}} <- test_lttng:read(Folder)],
     [?assertEqual(2 * ?COUNT, length([of_client || Message <- Received, string:prefix(Message, Begin) =/= nomatch]))
      || Begin <- ["{'$gen_event',{xmlstreamelement,{xmlel,<<\"message\">>,", "{route,{message,"]].
 

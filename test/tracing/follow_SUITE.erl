@@ -77,6 +77,7 @@ every_probe_has_its_flags(Config) ->
     ?assertEqual({[send], [send], none, false}, Of(message_send)),
     ?assertEqual({[send], [send], none, true}, Of(message__send)),
     ?assertEqual({['receive'], ['receive'], none, false}, Of(message_receive)),
+    ?assertEqual({['receive'], ['receive'], none, false}, Of(message_delivery)),
     ?assertEqual({[procs], [], none, false}, Of(process_spawn)),
     ?assertEqual({[procs], [ports], none, false}, Of(process_register)),
     ?assertEqual({[exiting, running], [], none, false}, Of(process_scheduled)),

@@ -184,6 +184,7 @@ not_found(Config) ->
              {stopped_process, [sample(N * ?S, ?A, 500, 2600, 1000, "waiting") || N <- lists:seq(0, 9)]},
              %% It is suspended for a moment each time that somebody looks.
              {stopped_process, [sample(N * ?S, ?A, 500, 2600, 400, "suspended") || N <- lists:seq(0, 9)]},
+             {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], delivery(2000, ?B, "#Port<0.5>", "m")]},
              {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], sample(1500, ?A, 2, 2600, 1000, "running"),
                           delivery(2000, ?B, ?A, "m")]}]].
 

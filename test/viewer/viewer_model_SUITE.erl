@@ -21,9 +21,9 @@ groups() ->
                        stretched, exiting, kinds_of_schedulers, cpu_for_scheduler, displaced_on_cpu]},
      {calls, [], [nested, values, tail_call, exceptions, recursion, deep, plain_calls, returns_to, entered_before,
                   waited_in_call]},
-     {messages, [], [by_sender, by_order, one_delivery, of_ports, answers_of_ports, answers_as_shapes,
-                    to_the_dead, timers, timeouts, to_names, to_unknown_names, tokens, tokens_first, token_first,
-                    serial_again, unmatched, a_long_queue, long_queues]},
+     {messages, [], [by_sender, by_order, one_delivery, of_ports, deliveries_of_ports, answers_of_ports,
+                     answers_as_shapes, to_the_dead, timers, timeouts, to_names, to_unknown_names, tokens,
+                     tokens_first, token_first, serial_again, unmatched, a_long_queue, long_queues]},
      {server_calls, [], [reply, no_alias, call_timeout, caller_exits, server_down, to_a_dead_server, of_both_kinds,
                          cut_request]},
      {nodes, [], [two_nodes, named, namesakes, lost, lost_twice, lost_in_one_trace, lost_beside_other_cpu,
@@ -503,6 +503,25 @@ of_ports(Config) ->
                  sent(40, "#Port<0.5>", "<0.9.0>", "{#Port<0.5>,{data,\"y\"}}")], Config),
     ?assertEqual([{"<0.9.0>#2", "#Port<0.5>#1", none, 0, "not"}, {"<0.9.0>#2", "#Port<0.5>#1", 10, 20, "order"},
                   {"-", "#Port<0.5>#1", none, 30, "not"}, {"#Port<0.5>#1", "<0.9.0>#2", 40, none, "not"}],
+                 matched(Told)).
+
+%% message_delivery has the caller, also of a message that message_receive has told; of one whose caller is unknown it
+%% has nothing more.
+deliveries_of_ports(Config) ->
+    Port = "#Port<0.5>",
+    Both = fun(Ns, Text) -> [received(Ns, Port, Text), delivery(Ns + 1, Port, "<0.9.0>", "", Text)] end,
+    Told = told([sent(0, "<0.9.0>", Port, "{<0.9.0>,{command,\"x\"}}"),
+                 delivery(10, Port, "<0.9.0>", "", "{<0.9.0>,{command,\"x\"}}"),
+                 delivery(20, Port, "<0.9.0>", "", "{<0.9.0>,{control,{1,<<>>}}}")]
+                ++ Both(30, "{<0.9.0>,close}") ++ Both(40, "{<0.9.0>,close}")
+                ++ [delivery(50, Port, "", "", "strange"),
+                    %% Processes have their receives alone: none waits for another event.
+                    sent(60, "<0.8.0>", "<0.9.0>", "y"), received(61, "<0.9.0>", "y"),
+                    delivery(62, "<0.9.0>", "<0.8.0>", "y")], Config),
+    Caller = "<0.9.0>#1",
+    ?assertEqual([{Caller, Port ++ "#2", 0, 10, "sender"}, {Caller, Port ++ "#2", none, 20, "not"},
+                  {Caller, Port ++ "#2", none, 30, "not"}, {Caller, Port ++ "#2", none, 40, "not"},
+                  {"-", Port ++ "#2", none, 50, "not"}, {"<0.8.0>#3", Caller, 60, 61, "order"}],
                  matched(Told)).
 
 %% {Port,connected} comes to a mailbox if the request was a message; erlang:port_connect/2 returns instead, as

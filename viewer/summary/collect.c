@@ -256,8 +256,11 @@ void dt_summary_delivered(void *s, struct dt_message *m) {
     summary->received++;
     struct dt_who *to = dt_summary_traced(summary, m->to);
     dt_summary_told(summary, to ? to->node : NULL, DT_TOLD_DELIVERIES);
-    if (to)
-        to->received++;
+    if (!to)
+        return;
+    to->received++;
+    if (to->node && to->kind == DT_PROCESS)
+        to->node->has_receipts = true;
 }
 
 static char *example_of(const char *text) {

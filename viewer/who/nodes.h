@@ -48,6 +48,7 @@ struct dt_seen_node {
     uint64_t processes;
     const struct dt_clock *clock; /* NULL if the recording has one */
     uint32_t told;                /* bit n: enum dt_told n */
+    bool has_receipts;            /* deliveries to processes are told, not only to ports */
 };
 
 /* All of them, by the number that the model gives them; NULL where it is unknown. */

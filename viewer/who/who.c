@@ -211,7 +211,7 @@ int64_t dt_who_ns(const struct dt_who *who, enum dt_told kind, int64_t ns) {
 
 int64_t dt_who_mailbox_max(const struct dt_who *who) {
     bool has_sends = dt_who_number(who, DT_TOLD_SENDS, 0) != DT_NO_VALUE;
-    return has_sends ? dt_who_number(who, DT_TOLD_DELIVERIES, who->mailbox_max) : DT_NO_VALUE;
+    return has_sends && who->node->has_receipts ? (int64_t)who->mailbox_max : DT_NO_VALUE;
 }
 
 int64_t dt_who_queue_max(const struct dt_who *who) {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, List, Union
 
 from dyntrace_command import causes
 from dyntrace_command.address import relay_address
-from dyntrace_command.events import EVENT_GROUPS
+from dyntrace_command.events import ALL, EVENT_GROUPS
 from dyntrace_command.functions import ANY, Function, parsed
 from dyntrace_command.rate import SPANS, AtMost
 from dyntrace_command.sinks import PROFILE_FILES, SINKS
@@ -60,11 +60,11 @@ def functions(text: str) -> List[Function]:
 
 
 def event_groups(text: str) -> List[str]:
-    """Checks --events; `all` is an empty list."""
-    chosen = [] if text == "all" else text.split(",")
-    wrong = [group for group in chosen if group not in EVENT_GROUPS]
+    """Checks --events."""
+    chosen = text.split(",")
+    wrong = [group for group in chosen if group not in (ALL, *EVENT_GROUPS)]
     if wrong:
-        raise argparse.ArgumentTypeError(f"no group {wrong[0]!r}: there are all, {', '.join(EVENT_GROUPS)}")
+        raise argparse.ArgumentTypeError(f"no group {wrong[0]!r}: there are {ALL}, {', '.join(EVENT_GROUPS)}")
     return chosen
 
 

@@ -48,7 +48,7 @@ def parsed(text: str) -> Optional[Cause]:
                      ("pid", "name", "text"))
     if text in CAUSES:
         return CAUSES[text]
-    if filtered and is_recorded(filtered.group(1), [*NAMES, *LIVES, *of_groups(EVENT_GROUPS)]):
+    if filtered and is_recorded(filtered.group(1), [*NAMES, *LIVES, *of_groups(list(EVENT_GROUPS))]):
         return Cause(filtered.group(1).split(":")[-1], filtered.group(1), filtered.group(2) or "")
     return None
 

@@ -1,13 +1,16 @@
 """What may be recorded, by groups: names and patterns of LTTng's events."""
-from typing import Iterable, List
+from typing import List, Sequence
 
 EVENT_GROUPS = {
-    "scheduling": ["process_scheduled", "port_scheduled"],
-    "messages": ["message_send", "message_receive", "message_delivery"],
+    "scheduling": ["process_scheduled"],
+    "port_scheduling": ["port_scheduled"],
+    "messages": ["message_send", "message_delivery"],
+    "receives": ["message_receive"],
     "calls": ["function_*"],
     "files": ["file_*"],
     "gc": ["gc_*"],
-    "ports": ["port_*", "org_erlang_otp:driver_*"],
+    "ports": ["port_open", "port_exit", "port_link"],
+    "drivers": ["org_erlang_otp:driver_*"],
     "requests": ["seq_trace_*"],
     "annotations": ["user_*"],
     "counters": ["vm_counter"],
@@ -17,19 +20,27 @@ EVENT_GROUPS = {
     "memory": ["org_erlang_otp:carrier_*"],
 }
 
-# Groups that are recorded only where they are named: pictures show nothing of them, and their sources cost something.
-ON_REQUEST = ["files", "memory"]
+ALL = "all"
+
+# Groups that are left out where none is named: no finding needs them, and they have a third of the events of a busy
+# node. message_receive tells less than message_delivery.
+OF_ALL = ["port_scheduling", "receives"]
+
+# Groups that `all` leaves out, too: pictures show nothing of them, and the node does more than tell events for them.
+ON_REQUEST = ["drivers", "files", "memory"]
 
 # These are recorded always: a picture without names helps nobody, nor one that hides what it lacks.
 NAMES = ["process_identity", "port_identity", "node_identity", "dump_*", "withheld"]
 LIVES = ["process_spawn", "process_exit", "process_register", "process_link"]
 
 
-def of_all() -> List[str]:
-    """Returns the events that are recorded where no group is named: of the provider of trace events alone."""
-    return [name for name in of_groups(group for group in EVENT_GROUPS if group not in ON_REQUEST) if ":" not in name]
+def of_groups(groups: Sequence[str]) -> List[str]:
+    """Returns the events of these groups, one of which may be `all`; where none is named, those of the default."""
+    return [name for group, names in EVENT_GROUPS.items() if is_of(group, groups) for name in names]
 
 
-def of_groups(groups: Iterable[str]) -> List[str]:
-    """Returns the events of these groups."""
-    return [name for group in groups for name in EVENT_GROUPS[group]]
+def is_of(group: str, chosen: Sequence[str]) -> bool:
+    """Returns whether the group is one of those chosen."""
+    if not chosen:
+        return group not in OF_ALL + ON_REQUEST
+    return group in chosen or (ALL in chosen and group not in ON_REQUEST)

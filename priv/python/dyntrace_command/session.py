@@ -8,7 +8,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Set
 
 from dyntrace_command.causes import Cause, is_recorded
 from dyntrace_command.children import Guard
-from dyntrace_command.events import EVENT_GROUPS, LIVES, NAMES, of_all, of_groups
+from dyntrace_command.events import EVENT_GROUPS, LIVES, NAMES, of_groups
 from dyntrace_command.failures import Failure
 from dyntrace_command.functions import Function, event_filter
 from dyntrace_command.link import RelayLink
@@ -27,9 +27,9 @@ BUFFERS = 8
 
 
 class Wanted(NamedTuple):
-    """What to record: into which folder of this host or to which relay, which groups of events (all if none is named),
-    whether only the latest events are kept, in memory, of calls those of which functions (all if none is named), and
-    which causes have to be among the events."""
+    """What to record: into which folder of this host or to which relay, which groups of events (the default if none is
+    named), whether only the latest events are kept, in memory, of calls those of which functions (all if none is
+    named), and which causes have to be among the events."""
     folder: Optional[str] = None
     url: Optional[str] = None
     groups: Sequence[str] = ()
@@ -101,7 +101,7 @@ class Session:
 
     def channels(self) -> Dict[str, List[str]]:
         """Returns {channel: patterns of events}, without those that have a filter."""
-        events = of_groups(self.wanted.groups) if self.wanted.groups else of_all()
+        events = of_groups(self.wanted.groups)
         events += [cause.event for cause in self.wanted.causes if not is_recorded(cause.event, LIVES + events)]
         if self.wanted.functions:
             events = [name for name in events if name not in EVENT_GROUPS["calls"]]

@@ -12,7 +12,7 @@ from dyntrace_command import VERSION, arguments
 from dyntrace_command.address import RELAY_PORT
 from dyntrace_command.causes import CAUSES
 from dyntrace_command.columns import COUNTED, SAMPLED
-from dyntrace_command.events import EVENT_GROUPS, ON_REQUEST
+from dyntrace_command.events import ALL, EVENT_GROUPS, OF_ALL, ON_REQUEST
 from dyntrace_command.sinks import PARAMS, PROFILE_FILES, SINKS, chosen, described, value_of
 
 AT_MOST, KEEP = "10/hour", 20
@@ -61,8 +61,8 @@ NODE_HELP = "a node's name, the part before @, or its process number; not needed
 NODE = argument("node", nargs="?", metavar="NODE", help=NODE_HELP)
 UNPREPARED = argument("node", metavar="NODE", help="a node's name, the part before @, or its process number")
 EVENTS = argument("--events", type=arguments.event_groups, default=[], metavar="GROUP,...",
-                  help=f"record only these: {', '.join(EVENT_GROUPS)}; all, the default, leaves out "
-                  f"{' and '.join(ON_REQUEST)}")
+                  help=f"record only these: {', '.join(EVENT_GROUPS)}; the default leaves out "
+                  f"{', '.join(OF_ALL + ON_REQUEST)}; {ALL} leaves out {', '.join(ON_REQUEST)} alone")
 FUNCTIONS = argument("--functions", type=arguments.functions, default=[], metavar="MODULE:FUNCTION/ARITY,...",
                      help="of calls, record only those of these functions, which the node has to trace; without /ARITY "
                      "all arities, with the function _ the whole module")

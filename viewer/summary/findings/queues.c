@@ -73,7 +73,8 @@ static void in_flight(struct dt_summary *summary) {
         struct dt_who *who = g_ptr_array_index(whos, i);
         if (who->mailbox_max < (uint64_t)dt_limits.in_flight.messages)
             break;
-        if (who->sampled)
+        /* Where no delivery is recorded, all messages seem to be in flight. */
+        if (who->sampled || !who->node || !who->node->has_receipts)
             continue;
         g_autofree char *name = dt_who_show_where(&summary->whos, who);
         dt_find(summary, DT_RULE_in_flight,

@@ -13,7 +13,7 @@
 
 struct deliveries {
     bool have_receives; /* message_receive or message_delivery is recorded */
-    bool have_senders;  /* message_delivery is */
+    bool have_senders;  /* message_delivery of processes is */
     /* The last message_receive while there was no message_delivery yet. */
     struct process *last_to;
     guint last_hash;
@@ -148,9 +148,11 @@ void dt_message_receive(struct node *node, const struct dt_recorded *event) {
         dt_release(p);
 }
 
-/* The first one comes when its message_receive has been told. */
+/* The first one comes when its message_receive has been told; a port's receives are never held. */
 static bool is_told(const struct deliveries *all, const struct delivery *d) {
-    return !all->have_senders && all->last_to == d->to && all->last_hash == g_str_hash(d->text) &&
+    bool is_held = all->have_senders && d->to->seen.kind != DT_PORT;
+
+    return !is_held && all->last_to == d->to && all->last_hash == g_str_hash(d->text) &&
            d->time - all->last_time < DT_ONE_EVENT_NS;
 }
 
@@ -159,14 +161,16 @@ void dt_message_delivery(struct node *node, const struct dt_recorded *event) {
     struct deliveries *all = deliveries_of(node);
     struct delivery d = {.to = dt_process_of(node, e->to),
                          .from = dt_process_of(node, e->from),
-                         .node = *e->from ? NULL : dt_peer_named(node, e->node),
+                         .node = *e->from || !*e->node ? NULL : dt_peer_named(node, e->node),
                          .text = e->message,
                          .timer = *e->from ? "" : e->node,
                          .time = event->time,
                          .how = DT_MATCHED_SENDER};
-    bool has_been_told = is_told(all, &d);
+    bool has_been_told = d.to && is_told(all, &d);
 
-    all->have_receives = all->have_senders = true;
+    all->have_receives = true;
+    if (!d.to || d.to->seen.kind != DT_PORT)
+        all->have_senders = true;
     if (!d.to || d.to->has_exited || has_been_told)
         return;
     if (!dt_unhold(d.to, d.text, received_alone, &d.time))

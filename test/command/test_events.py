@@ -1,0 +1,36 @@
+"""Which events are recorded: the default, `all`, and groups by name."""
+import unittest
+from typing import Set
+
+from dyntrace_command.arguments import event_groups
+from dyntrace_command.events import EVENT_GROUPS, of_groups
+
+OF_ALL = {"port_scheduled", "message_receive"}
+ON_REQUEST = {"org_erlang_otp:driver_*", "file_*", "org_erlang_otp:carrier_*"}
+EVERY = {name for names in EVENT_GROUPS.values() for name in names}
+
+
+def events(text: str) -> Set[str]:
+    """The events of a value of --events."""
+    return set(of_groups(event_groups(text)))
+
+
+class Events(unittest.TestCase):
+    """Groups of events."""
+
+    def test_default(self) -> None:
+        """What findings need."""
+        self.assertEqual(EVERY - OF_ALL - ON_REQUEST, set(of_groups([])))
+
+    def test_all(self) -> None:
+        """Also with a group beside it."""
+        self.assertEqual(EVERY - ON_REQUEST, events("all"))
+        self.assertEqual(events("all") | {"file_*"}, events("all,files"))
+
+    def test_named(self) -> None:
+        """These alone."""
+        self.assertEqual({"message_receive", "gc_*"}, events("gc,receives"))
+
+
+if __name__ == "__main__":
+    unittest.main()
