@@ -20,9 +20,9 @@ def view(options: argparse.Namespace) -> None:
     for folder in options.folders:
         check_recording(folder)
     found = examine(options.folders)
+    tell_causes(options, output, found.begin if found else None)
     if found and not found.has_names:
         say(NAMELESS)
-    tell_causes(options, output, found.begin if found else None)
     clocks = {} if options.clock_correction else {"clocks": "recorded"}
     draw(options.folders, output, {**clocks, **options.params})
     if output not in (None, "-"):
