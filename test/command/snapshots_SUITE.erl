@@ -38,6 +38,8 @@ end_per_testcase(another_user, _) ->
 end_per_testcase(Case, Config) ->
     Node = ?config(node, Config),
     _ = [test_node:stop(Node) || is_process_alive(Node)],
+    test_wait:until("the node has gone, whose name the next one has", nomatch,
+                    fun() -> {_, Nodes} = test_command:run(["nodes"]), string:find(Nodes, full_name()) end),
     test_node:stop_epmd(?config(epmd, Config)),
     %% That case has killed it.
     Case =:= full_disk_and_lost_daemon orelse test_lttng:stop_daemon(?config(daemon, Config)).
