@@ -8,7 +8,7 @@
 
 -import(dyntrace_bench_figures, [in_turn/2, count/1]).
 
--define(WINDOW_MS, 1500).
+-define(WINDOW_MS, 800).
 
 -spec profile(dyntrace_bench_tracers:consumers()) ->
           {dyntrace_bench_figures:table(), dyntrace_bench_figures:figures()}.
