@@ -7,7 +7,7 @@
 %% Where the suites run with sanitizers, babeltrace2 preloads their runtime.
 -module(test_viewer).
 
--export([missing/0, plugin/0, plugins/0, make/2, view/3, view/4, run/2, lines/3, json/3, decode/1, encode/1]).
+-export([missing/0, plugin/0, plugins/0, make/2, view/3, view/4, cpu_s/2, run/2, lines/3, json/3, decode/1, encode/1]).
 
 -type event() :: {Ns :: integer(), Probe :: atom() | string(), Fields :: map()}
                | {Ns :: integer(), Probe :: atom() | string(), Fields :: map(), Where :: map()}
@@ -52,8 +52,19 @@ view(Sink, Params, Traces) ->
 
 %% With further options of babeltrace2.
 view(Sink, Params, Traces, Options) ->
-    run("~ts timeout ~b babeltrace2 --plugin-path='~ts' ~ts ~ts --component=v:sink.dyntrace.~s ~ts",
-        [preload(), ?DEADLINE_S, plugin(), Options, [["'", Trace, "' "] || Trace <- Traces], Sink, params(Params)]).
+    run("~ts", [command(Sink, Params, Traces, Options)]).
+
+command(Sink, Params, Traces, Options) ->
+    io_lib:format("~ts timeout ~b babeltrace2 --plugin-path='~ts' ~ts ~ts --component=v:sink.dyntrace.~s ~ts",
+                  [preload(), ?DEADLINE_S, plugin(), Options, [["'", Trace, "' "] || Trace <- Traces], Sink,
+                   params(Params)]).
+
+%% Seconds of CPU time that these sinks take together, also if one fails.
+cpu_s(Sinks, Trace) ->
+    Commands = [[command(Sink, [{path, "/dev/null"}], [Trace], ""), "; "] || Sink <- Sinks],
+    {0, Output} = run("bash -c ~ts 2>&1", [test_command:quoted(["TIMEFORMAT='%U %S'; time { ", Commands,
+                                                                "true; } >/dev/null 2>&1"])]),
+    lists:sum([binary_to_float(Seconds) || Seconds <- string:lexemes(Output, " \n")]).
 
 params([]) ->
     "";
@@ -73,9 +84,11 @@ preload() ->
 run(Format, Args) ->
     test_shell:run(Format, Args).
 
+%% Those of the picture: most known traces have no names.
 lines(Sink, Params, Traces) ->
     {0, Output} = view(Sink, Params, Traces),
-    binary:split(Output, <<"\n">>, [global, trim_all]).
+    Picture = re:replace(Output, "^dyntrace: the recording has no names of processes.*\n  next: .*\n", "", [multiline]),
+    binary:split(iolist_to_binary(Picture), <<"\n">>, [global, trim_all]).
 
 %% What a sink writes to its parameter `path', as a term: maps with binaries as keys.
 json(Sink, Params, Traces) ->
