@@ -7,7 +7,8 @@
 %% Where the suites run with sanitizers, babeltrace2 preloads their runtime.
 -module(test_viewer).
 
--export([missing/0, plugin/0, plugins/0, make/2, view/3, view/4, cpu_s/2, run/2, lines/3, json/3, decode/1, encode/1]).
+-export([missing/0, plugin/0, plugins/0, make/2, view/3, view/4, command/4, cpu_s/2, run/2, lines/3, json/3, decode/1]).
+-export([encode/1]).
 
 -type event() :: {Ns :: integer(), Probe :: atom() | string(), Fields :: map()}
                | {Ns :: integer(), Probe :: atom() | string(), Fields :: map(), Where :: map()}
@@ -50,9 +51,11 @@ line(Line) -> Line.
 view(Sink, Params, Traces) ->
     view(Sink, Params, Traces, "").
 
-%% With further options of babeltrace2.
+%% With further options of babeltrace2. Without the remark that there are no names: most known traces have none.
 view(Sink, Params, Traces, Options) ->
-    run("~ts", [command(Sink, Params, Traces, Options)]).
+    {Status, Output} = run("~ts", [command(Sink, Params, Traces, Options)]),
+    Picture = re:replace(Output, "^dyntrace: the recording has no names of processes.*\n  next: .*\n", "", [multiline]),
+    {Status, iolist_to_binary(Picture)}.
 
 command(Sink, Params, Traces, Options) ->
     io_lib:format("~ts timeout ~b babeltrace2 --plugin-path='~ts' ~ts ~ts --component=v:sink.dyntrace.~s ~ts",
@@ -84,11 +87,9 @@ preload() ->
 run(Format, Args) ->
     test_shell:run(Format, Args).
 
-%% Those of the picture: most known traces have no names.
 lines(Sink, Params, Traces) ->
     {0, Output} = view(Sink, Params, Traces),
-    Picture = re:replace(Output, "^dyntrace: the recording has no names of processes.*\n  next: .*\n", "", [multiline]),
-    binary:split(iolist_to_binary(Picture), <<"\n">>, [global, trim_all]).
+    binary:split(Output, <<"\n">>, [global, trim_all]).
 
 %% What a sink writes to its parameter `path', as a term: maps with binaries as keys.
 json(Sink, Params, Traces) ->

@@ -174,7 +174,8 @@ nameless(Config) ->
     Named = {9, process_register, #{pid => "<0.10.0>", name => "shop", type => "register"}},
     Initial = {9, process_identity, #{pid => "<0.10.0>", initial => "shop_cart:init/1"}},
     Says = fun(Events) ->
-                   {0, Output} = test_viewer:view(model, [], [test_viewer:make(Events, Config)]),
+                   Command = test_viewer:command(model, [], [test_viewer:make(Events, Config)], ""),
+                   {0, Output} = test_shell:run("~ts", [Command]),
                    re:run(Output, "^dyntrace: .* has no names of processes.*\n  next: .* process_identity$",
                           [multiline, {capture, none}])
            end,
