@@ -179,9 +179,12 @@ bench: deps-bench all bench-built ## measure what events cost, write bench/RESUL
 	  echo "OTP's own tracer could not be measured" >&2)
 	$(ERL) +Bd -pa $(BENCH) -s dyntrace_bench main -extra $(BENCH) bench/RESULTS.md $(TABLES)
 
+# What the bench runs RabbitMQ by.
+OBSERVING := packaged packaged_rabbitmq place client observed
+
 bench-built:
 	rm -rf $(BENCH) && mkdir -p $(BENCH)
-	erlc -o $(BENCH) bench/*.erl test/support/*.erl
+	erlc -pa $(BENCH) -o $(BENCH) bench/*.erl test/support/*.erl $(OBSERVING:%=test/systems/%.erl)
 	include=$$(erl -noinput -eval 'io:put_chars(filename:join(code:root_dir(), "usr/include")), halt().') && \
 	$(CC) -O2 -shared -fPIC -isystem "$$include" -o $(BENCH)/dyntrace_floor.so bench/dyntrace_floor.c
 	$(CC) -O2 -shared -fPIC -o $(BENCH)/lttng_plugins.so bench/lttng_plugins.c -llttng-ust

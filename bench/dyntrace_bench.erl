@@ -11,7 +11,8 @@
 -define(LTTNG_DOCUMENT, "docs/lttng.md").
 
 %% {Name, the module that measures it}, in the order of the results.
--define(TABLES, [{events, dyntrace_bench_events}, {parts, dyntrace_bench_events}, {latency, dyntrace_bench_latency},
+-define(TABLES, [{system, dyntrace_bench_system}, {events, dyntrace_bench_events}, {parts, dyntrace_bench_events},
+                 {latency, dyntrace_bench_latency},
                  {throughput, dyntrace_bench_events}, {processes, dyntrace_bench_events},
                  {messages, dyntrace_bench_events}, {ports, dyntrace_bench_events},
                  {annotations, dyntrace_bench_events}, {sizes, dyntrace_bench_events},
@@ -60,9 +61,10 @@ measured({Name, Module}, Consumers) ->
 written([], Measured, Results, Folder) ->
     {OtpTable, Otp} = otp_figures(Folder),
     Figures = maps:from_list([{Name, F} || {Name, _, F} <- Measured]),
-    [{events, Events, _} | Others] = [M || M = {Name, _, _} <- Measured, Name =/= settings],
+    [{system, System, _}, {events, Events, _} | Others] = [M || M = {Name, _, _} <- Measured, Name =/= settings],
     ok = dyntrace_bench_summary:chart(?CHART, maps:get(events, Figures), Otp),
-    ok = dyntrace_bench_results:write(Results, #{summary => dyntrace_bench_summary:table(Figures, Otp), chart => ?CHART,
+    ok = dyntrace_bench_results:write(Results, #{first => System, summary => dyntrace_bench_summary:table(Figures, Otp),
+                                                 chart => ?CHART,
                                                  tables => [Events | OtpTable] ++ [Table || {_, Table, _} <- Others]}),
     ok = dyntrace_bench_results:replace(?LTTNG_DOCUMENT, [Table || {settings, Table, _} <- Measured]),
     {ok, Text} = file:read_file(Results),

@@ -1,7 +1,7 @@
 %% Figures of repeated measurements, and their texts.
 -module(dyntrace_bench_figures).
 
--export([rounds/0, in_turn/2, medians/1, median/1, percentile/2, over/0, above/2, ended/2]).
+-export([rounds/0, in_turn/2, in_turn/3, medians/1, median/1, percentile/2, over/0, above/2, ended/2]).
 -export([ns/1, count/1, ratio/1, percent/1, bytes/1]).
 
 -export_type([table/0, figures/0]).
@@ -22,8 +22,12 @@ rounds() -> lists:seq(1, ?ROUNDS).
 %% The medians of what the function measures for each column, in rounds. Each round begins with another column, so that
 %% none is always measured after the same one.
 -spec in_turn([Column], fun((Column) -> [{Key, number()}])) -> #{Key => number()}.
-in_turn(Columns, Measure) ->
-    medians([Figure || Round <- rounds(), Column <- rotated(Round rem length(Columns), Columns),
+in_turn(Columns, Measure) -> in_turn(?ROUNDS, Columns, Measure).
+
+%% The same, in so many rounds.
+-spec in_turn(pos_integer(), [Column], fun((Column) -> [{Key, number()}])) -> #{Key => number()}.
+in_turn(Rounds, Columns, Measure) ->
+    medians([Figure || Round <- lists:seq(1, Rounds), Column <- rotated(Round rem length(Columns), Columns),
                        Figure <- Measure(Column)]).
 
 rotated(N, Columns) ->

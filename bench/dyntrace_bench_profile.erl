@@ -8,7 +8,7 @@
 
 -import(dyntrace_bench_figures, [in_turn/2, count/1]).
 
--define(WINDOW_MS, 1500).
+-define(WINDOW_MS, 800).
 
 -spec profile(dyntrace_bench_tracers:consumers()) ->
           {dyntrace_bench_figures:table(), dyntrace_bench_figures:figures()}.
@@ -42,8 +42,7 @@ figures() ->
     Starts = in_turn([plain, flag], fun(State) -> [{{start, State}, started(maps:get(State, Args))}] end),
     Nodes = #{flag := Flag} = maps:map(fun(_, Flags) -> node_with(Flags) end, Args),
     {ok, Map} = file:read_file("/tmp/perf-" ++ test_node:os_pid(Flag) ++ ".map"),
-    Rates = in_turn([plain, flag, sampled],
-                    fun(State) -> [{{Load, State}, rate(State, Load, Nodes)} || {Load, _} <- loads()] end),
+    Rates = in_turn([plain, flag, sampled], fun(State) -> rates(State, Nodes) end),
     _ = maps:map(fun(_, Node) -> test_node:stop(Node) end, Nodes),
     maps:merge(maps:merge(Starts, Rates), #{{map, bytes} => byte_size(Map),
                                             {map, lines} => length(binary:matches(Map, <<"\n">>))}).
@@ -58,15 +57,16 @@ node_with(Args) ->
     ok = test_node:call(Node, fun() -> {ok, _} = application:ensure_all_started(dyntrace), ok end),
     Node.
 
-rate(sampled, Load, Nodes = #{flag := Node}) ->
+rates(sampled, Nodes = #{flag := Node}) ->
     Command = test_command:start(["profile", test_node:os_pid(Node), "--seconds", "100"]),
     ok = test_command:await("sampling", Command),
-    Rate = rate(flag, Load, Nodes),
+    Rates = rates(flag, Nodes),
     ok = test_command:signal("INT", Command),
     _ = test_command:finish(Command),
-    Rate;
-rate(State, Load, Nodes) ->
-    test_node:call(maps:get(State, Nodes), fun() -> work(Load, ?WINDOW_MS) end).
+    [{{Load, sampled}, Rate} || {{Load, _}, Rate} <- Rates];
+rates(State, Nodes) ->
+    [{{Load, State}, test_node:call(maps:get(State, Nodes), fun() -> work(Load, ?WINDOW_MS) end)}
+     || {Load, _} <- loads()].
 
 %% Operations per second of CPU time.
 -spec work(calls | sorts | messages | turns, pos_integer()) -> float().

@@ -3,9 +3,11 @@
 
 -export([settings/1]).
 
--import(dyntrace_bench_figures, [in_turn/2, median/1, ns/1, count/1, ratio/1]).
+-import(dyntrace_bench_figures, [in_turn/3, median/1, ns/1, count/1, ratio/1]).
 
 -define(SENDS, 150000).
+
+-define(ROUNDS, 3).
 
 %% Machines change their speed from one moment to the next: untraced and recorded sends are measured in turn.
 -define(PARTS, 10).
@@ -22,10 +24,11 @@ settings(#{daemon := Daemon, folder := Folder}) ->
     Plugin = filename:absname(filename:join(Folder, "lttng_plugins.so")),
     Kinds = nodes_of(Plugin),
     Nodes = maps:map(fun(_, Env) -> started(Env) end, Kinds),
-    Figures = in_turn(rows(), fun({Title, _, Kind, Options}) ->
-                                      [{{Title, Column}, Value}
-                                       || {Column, Value} <- sent(maps:get(Kind, Nodes), Daemon, Options)]
-                              end),
+    Figures = in_turn(?ROUNDS, rows(),
+                      fun({Title, _, Kind, Options}) ->
+                              [{{Title, Column}, Value}
+                               || {Column, Value} <- sent(maps:get(Kind, Nodes), Daemon, Options)]
+                      end),
     _ = maps:map(fun(_, Node) -> test_node:stop(Node) end, Nodes),
     Figure = fun(Title, Column) -> maps:get({Title, Column}, Figures) end,
     {{"What settings cost",
@@ -83,7 +86,7 @@ started(Env) ->
 sent(Node, Daemon, Options) ->
     Session = test_lttng:start(Daemon, [message_send], Options),
     ok = test_wait:until("LTTng is attached", fun() -> peer:call(Node, dyntrace, listeners, []) =/= [] end),
-    Op = dyntrace_bench_ops:sends({order, 17}),
+    Op = peer:call(Node, dyntrace_bench_ops, sends, [{order, 17}]),
     Recorded = {by, [{tracer, dyntrace, []}]},
     _ = measured(Op#{times => sends(Options)}, Node, Recorded),
     Lost = lost_of(Session, Daemon),

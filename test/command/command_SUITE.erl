@@ -542,7 +542,8 @@ remarks(Config) ->
                                     "nonode@nohost \\(\\d+\\) could not trace call: .*command_SUITE:often/1.*\n"
                                     "recorded: \\d+ events")),
     {0, Viewed} = test_command:run(["view", Folder]),
-    ?assertMatch({match, _}, re:run(Viewed, "^dyntrace: the recording has no names of processes")),
+    ?assertMatch({match, _}, re:run(Viewed, "^dyntrace: the recording has no names of processes.*\n"
+                                    "  next: .*process_identity$", [multiline])),
     test_node:stop(Node).
 
 often(N) ->

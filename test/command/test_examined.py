@@ -2,14 +2,13 @@
 import unittest
 from typing import Any, Dict, List, Optional, Tuple
 
-from dyntrace_command.examined import Examined, lost_text, of_report
+from dyntrace_command.examined import Examined, lost_text, of_report, said
 from dyntrace_command.recording import Recorded
 
 
-def report(lost: Optional[int], gaps: List[Optional[int]], *names: str) -> Dict[str, Any]:
-    """A report in JSON with these processes, which were there before."""
-    return {"recording": {"events": 17, "lost_events": lost, "lost": [{"count": gap} for gap in gaps]},
-            "processes": [{"process": {"name": name}, "initial": "", "began": None} for name in names]}
+def report(lost: Optional[int], gaps: List[Optional[int]]) -> Dict[str, Any]:
+    """A report in JSON."""
+    return {"recording": {"events": 17, "lost_events": lost, "lost": [{"count": gap} for gap in gaps]}}
 
 
 class Numbers(unittest.TestCase):
@@ -21,17 +20,14 @@ class Numbers(unittest.TestCase):
             (0, [], "0"), (251, [251], "251"), (None, [None], "an unknown number"), (7, [7, None], "more than 7")]
         for lost, gaps, text in cases:
             with self.subTest(text):
-                self.assertEqual(text, of_report(report(lost, gaps, "init")).lost_text())
+                self.assertEqual(text, of_report(report(lost, gaps), []).lost_text())
         self.assertEqual("?", lost_text(None))
 
-    def test_names(self) -> None:
-        """One is enough; who was spawned meanwhile has an initial call in any case."""
-        self.assertEqual(Examined(17, 0, False, True), of_report(report(0, [], "", "init")))
-        self.assertFalse(of_report(report(0, [], "", "")).has_names)
-        self.assertTrue(of_report(report(0, [])).has_names)
-        spawned = report(0, [], "")
-        spawned["processes"].append({"process": {"name": ""}, "initial": "shop:init/1", "began": 5})
-        self.assertFalse(of_report(spawned).has_names)
+    def test_said(self) -> None:
+        """What the plugin says to people, with the next step; nothing else that babeltrace2 prints."""
+        error = "11-25 WARNING\ndyntrace: no names\n  next: wait\ndyntrace: nothing: \x1b\nCAUSED BY x\n  next: no\n"
+        self.assertEqual(["dyntrace: no names\n  next: wait", "dyntrace: nothing: \\x1b"], said(error))
+        self.assertEqual(Examined(17, 0, False, ["no names"]), of_report(report(0, []), ["no names"]))
 
     def test_summary(self) -> None:
         """What has to be said comes first."""

@@ -7,7 +7,8 @@
 %% Where the suites run with sanitizers, babeltrace2 preloads their runtime.
 -module(test_viewer).
 
--export([missing/0, plugin/0, plugins/0, make/2, view/3, view/4, run/2, lines/3, json/3, decode/1, encode/1]).
+-export([missing/0, plugin/0, plugins/0, make/2, view/3, view/4, command/4, cpu_s/2, run/2, lines/3, json/3, decode/1]).
+-export([encode/1]).
 
 -type event() :: {Ns :: integer(), Probe :: atom() | string(), Fields :: map()}
                | {Ns :: integer(), Probe :: atom() | string(), Fields :: map(), Where :: map()}
@@ -50,10 +51,23 @@ line(Line) -> Line.
 view(Sink, Params, Traces) ->
     view(Sink, Params, Traces, "").
 
-%% With further options of babeltrace2.
+%% With further options of babeltrace2. Without the remark that there are no names: most known traces have none.
 view(Sink, Params, Traces, Options) ->
-    run("~ts timeout ~b babeltrace2 --plugin-path='~ts' ~ts ~ts --component=v:sink.dyntrace.~s ~ts",
-        [preload(), ?DEADLINE_S, plugin(), Options, [["'", Trace, "' "] || Trace <- Traces], Sink, params(Params)]).
+    {Status, Output} = run("~ts", [command(Sink, Params, Traces, Options)]),
+    Picture = re:replace(Output, "^dyntrace: the recording has no names of processes.*\n  next: .*\n", "", [multiline]),
+    {Status, iolist_to_binary(Picture)}.
+
+command(Sink, Params, Traces, Options) ->
+    io_lib:format("~ts timeout ~b babeltrace2 --plugin-path='~ts' ~ts ~ts --component=v:sink.dyntrace.~s ~ts",
+                  [preload(), ?DEADLINE_S, plugin(), Options, [["'", Trace, "' "] || Trace <- Traces], Sink,
+                   params(Params)]).
+
+%% Seconds of CPU time that these sinks take together, also if one fails.
+cpu_s(Sinks, Trace) ->
+    Commands = [[command(Sink, [{path, "/dev/null"}], [Trace], ""), "; "] || Sink <- Sinks],
+    {0, Output} = run("bash -c ~ts 2>&1", [test_command:quoted(["TIMEFORMAT='%U %S'; time { ", Commands,
+                                                                "true; } >/dev/null 2>&1"])]),
+    lists:sum([binary_to_float(Seconds) || Seconds <- string:lexemes(Output, " \n")]).
 
 params([]) ->
     "";

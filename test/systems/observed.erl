@@ -3,8 +3,8 @@
 %% A system is one of `packaged'.
 -module(observed).
 
--export([start_daemon/0, start_recorders/2, stop/1, start/1, loaded_by_host/1, recorded/3, report/2, beside/3,
-         during/3, serious/1, check/2, check_others/2]).
+-export([start_daemon/0, start_recorders/2, stop/1, start/1, loaded_by_host/1, followed/1, following/1, recorded/3,
+         report/2, beside/3, during/3, serious/1, check/2, check_others/2]).
 
 -include_lib("stdlib/include/assert.hrl").
 
@@ -77,17 +77,22 @@ told(System) ->
 recorded(System, Folder, Fun) ->
     Command = test_command:start(["record", packaged:os_pid(System), "-o", Folder]),
     ok = test_command:await("  lost 0 events", Command),
-    ok = test_wait:until("the application follows the recording",
-                         fun() ->
-                                 First = following(System),
-                                 First =/= "off" andalso First =:= following(System) orelse First
-                         end),
+    ok = followed(System),
     Result = Fun(),
     ok = test_command:signal("INT", Command),
     {0, Output} = test_command:finish(Command),
     ?assertMatch({match, _}, re:run(Output, "^recorded: \\d+ events, lost 0, ", [multiline])),
     Result.
 
+%% Returns when the trace flags for the consumers are set.
+followed(System) ->
+    test_wait:until("the application follows its consumers",
+                    fun() ->
+                            First = following(System),
+                            First =/= "off" andalso First =:= following(System) orelse First
+                    end).
+
+%% What it follows, as text; "off" without consumers.
 following(System) ->
     packaged:eval(System, "case dyntrace:listeners() of "
                        "    [] -> off; "

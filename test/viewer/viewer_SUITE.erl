@@ -30,7 +30,8 @@ groups() ->
      {cluster, [], [far_talks, far_calls, far_label, far_every_sink]},
      {hosts, [], [far_talks, far_calls, far_label, clock_found, clocks_as_recorded]},
      {generated, [], [otp_recording, busy_server, two_nodes, lost, pid_used_again, many_processes]},
-     {damaged, [], [truncated, metadata_damaged, other_provider, empty, no_trace, written_by_another, hostile_texts]}].
+     {damaged, [], [truncated, metadata_damaged, absurd_clocks, other_provider, empty, no_trace, written_by_another,
+                    hostile_texts]}].
 
 init_per_suite(Config) ->
     test_require:tool(test_require:first([fun test_viewer:missing/0, fun test_lttng:missing/0]), Config).
@@ -386,6 +387,20 @@ metadata_damaged(Config) ->
                               {1000, process_spawn, #{pid => 17, parent => 18, entry => "a:b/1"}},
                               {2000, process_exit, #{pid => "<0.9.0>", reason => "normal"}}], Config),
     [{0, _, _} = view_to_file(Sink, Other, Config) || Sink <- ?SINKS].
+
+%% What makes times absurd makes no sink work for longer: nothing is done per unit of time.
+absurd_clocks(Config) ->
+    Trace = small_trace(Config),
+    Undamaged = test_viewer:cpu_s(?SINKS, Trace),
+    [begin
+         Copy = copy(Trace, Config),
+         [File] = filelib:wildcard(filename:join(Copy, "**/metadata")),
+         {ok, Text} = file:read_file(File),
+         Damaged = re:replace(Text, ["\\t", Field, " = \\d+;"], ["\t", Field, " = ", Value, ";"]),
+         ?assertNotEqual(Text, iolist_to_binary(Damaged)),
+         ok = file:write_file(File, Damaged),
+         ?assertMatch(Cpu when Cpu < 3 * Undamaged + 1, test_viewer:cpu_s(?SINKS, Copy), {Field, Value})
+     end || {Field, Value} <- [{"freq", "1"}, {"offset_s", "9223372036"}, {"offset", "9000000000000000000"}]].
 
 %% Events of another provider are counted, and said to be no events of Erlang.
 other_provider(Config) ->

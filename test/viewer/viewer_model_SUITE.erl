@@ -15,7 +15,8 @@ all() ->
 
 groups() ->
     [{processes, [], [spawned, names, groups_of_processes, links_at_crash, killed_by_supervisor, pid_used_again,
-                      pid_used_again_late, name_without_unregister, of_other_nodes, ports, nobody, no_identifiers]},
+                      pid_used_again_late, name_without_unregister, of_other_nodes, ports, nobody, no_identifiers,
+                      nameless]},
      {scheduling, [], [states, woken_in_vain, suspended, seen_suspended, seen_waiting, first_run, from_the_middle,
                        port_within_process, in_without_out, out_without_in, collection_splits, collection_cut,
                        stretched, exiting, kinds_of_schedulers, cpu_for_scheduler, displaced_on_cpu]},
@@ -165,6 +166,22 @@ nobody(Config) ->
     Told = told(Answers, Config),
     ?assertEqual(["#Port<0.0>#1"], [value(process, Line) || Line <- of_kind("process", Told)]),
     ?assertEqual([], of_kind("sent", Told)).
+
+%% Of processes that were there before the recording, one name or initial call is enough.
+nameless(Config) ->
+    Sent = {0, message_send, #{from => "<0.9.0>", to => "<0.10.0>", message => "hello"}},
+    Spawned = {5, process_spawn, #{pid => "<0.11.0>", parent => "<0.9.0>", entry => "shop:run/1"}},
+    Named = {9, process_register, #{pid => "<0.10.0>", name => "shop", type => "register"}},
+    Initial = {9, process_identity, #{pid => "<0.10.0>", initial => "shop_cart:init/1"}},
+    Says = fun(Events) ->
+                   Command = test_viewer:command(model, [], [test_viewer:make(Events, Config)], ""),
+                   {0, Output} = test_shell:run("~ts", [Command]),
+                   re:run(Output, "^dyntrace: .* has no names of processes.*\n  next: .* process_identity$",
+                          [multiline, {capture, none}])
+           end,
+    ?assertEqual([match, match, nomatch, nomatch, nomatch],
+                 [Says(Events) || Events <- [[Sent], [Sent, Spawned], [Sent, Named], [Sent, Initial],
+                                             [{0, process_exit, #{pid => "x"}}]]]).
 
 %% -- Scheduling ----------------------------------------------------------------------------------
 

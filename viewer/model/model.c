@@ -131,6 +131,10 @@ void dt_model_lost(struct dt_model *model, const char *hostname, int64_t vpid, u
     DT_TELL(model->world, lost, &told);
 }
 
+bool dt_model_is_nameless(const struct dt_model *model) {
+    return model->world->earlier > 0 && model->world->earlier_named == 0;
+}
+
 uint64_t dt_model_events(const struct dt_model *model) {
     return model->events;
 }

@@ -27,6 +27,9 @@ void dt_model_lost(struct dt_model *model, const char *hostname, int64_t vpid, u
 void dt_model_end(struct dt_model *model);
 void dt_model_free(struct dt_model *model);
 
+/* At the end: processes were there before the recording, and none of them has a name or an initial
+ * call. */
+bool dt_model_is_nameless(const struct dt_model *model);
 uint64_t dt_model_events(const struct dt_model *model);
 /* Events of other providers, and of ours whose fields could not be read. */
 uint64_t dt_model_skipped(const struct dt_model *model);

@@ -161,6 +161,33 @@ static int by_begin(const void *a, const void *b) {
     return dt_compare(one->begin, other->begin);
 }
 
+/* Of two parts that are sorted. */
+static GArray *in_order(const struct dt_page_interval *one, unsigned ones,
+                        const struct dt_page_interval *other, unsigned others) {
+    GArray *all = g_array_sized_new(FALSE, FALSE, sizeof *one, ones + others);
+
+    while (ones + others > 0) {
+        bool is_one = ones > 0 && (others == 0 || one->begin <= other->begin);
+
+        g_array_append_vals(all, is_one ? one++ : other++, 1);
+        is_one ? ones-- : others--;
+    }
+    return all;
+}
+
+/* A fold's are sorted but for those that it has just taken, and are many. */
+static GArray *sorted(GArray *all) {
+    const struct dt_page_interval *of = (void *)all->data;
+    g_autoptr(GArray) rest = g_array_new(FALSE, FALSE, sizeof *of);
+    unsigned n = MIN(all->len, 1);
+
+    while (n < all->len && of[n - 1].begin <= of[n].begin)
+        n++;
+    g_array_append_vals(rest, of + n, all->len - n);
+    g_array_sort(rest, by_begin);
+    return in_order(of, n, (void *)rest->data, rest->len);
+}
+
 /* Those parts of an interval that `above` leaves free. `at` is where to look from: it rises. */
 static void add_free(GArray *to, struct dt_page_interval part, const GArray *above, unsigned *at) {
     const int64_t end = part.end;
@@ -184,14 +211,17 @@ static void add_free(GArray *to, struct dt_page_interval part, const GArray *abo
 }
 
 void dt_page_lane_flatten(struct dt_page_lane *lane) {
-    GArray *all = lane->intervals, *flat;
+    g_autoptr(GArray) all = NULL;
+    GArray *flat;
 
-    if (!all)
+    if (!lane->intervals)
         return;
+    all = sorted(lane->intervals);
+    g_array_free(lane->intervals, TRUE);
     flat = g_array_new(FALSE, FALSE, sizeof(struct dt_page_interval));
-    g_array_sort(all, by_begin);
     for (unsigned rank = 0; rank < RANKS; rank++) {
         g_autoptr(GArray) parts = g_array_new(FALSE, FALSE, sizeof(struct dt_page_interval));
+        g_autoptr(GArray) above = flat;
         int64_t free = INT64_MIN;
         unsigned at = 0;
 
@@ -202,12 +232,10 @@ void dt_page_lane_flatten(struct dt_page_lane *lane) {
                 continue;
             part.begin = MAX(part.begin, free);
             free = part.end;
-            add_free(parts, part, flat, &at);
+            add_free(parts, part, above, &at);
         }
-        g_array_append_vals(flat, parts->data, parts->len);
-        g_array_sort(flat, by_begin);
+        flat = in_order((void *)above->data, above->len, (void *)parts->data, parts->len);
     }
-    g_array_free(all, TRUE);
     lane->intervals = flat;
 }
 

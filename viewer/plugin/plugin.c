@@ -179,15 +179,26 @@ static bool has_failed(bt_self_component_sink *self, const struct component *c) 
     return error;
 }
 
+/* The command `dyntrace` shows lines that begin so, and the next step. */
+static const char nameless[] =
+    "dyntrace: the recording has no names of processes: the node has told none meanwhile\n"
+    "  next: record for some seconds more; if there are none then, in the node, let the option "
+    "`probes` have process_identity\n";
+
 static bool finish(bt_self_component_sink *self, const struct component *c) {
     GError *error = NULL;
 
     dt_model_end(c->model);
-    if (!c->sink->finish || c->sink->finish(c->of_sink, c->model, &error))
-        return !has_failed(self, c);
-    FAIL(self, "sink.dyntrace.%s: %s", c->name, error ? error->message : "can't finish");
-    g_clear_error(&error);
-    return false;
+    if (c->sink->finish && !c->sink->finish(c->of_sink, c->model, &error)) {
+        FAIL(self, "sink.dyntrace.%s: %s", c->name, error ? error->message : "can't finish");
+        g_clear_error(&error);
+        return false;
+    }
+    if (has_failed(self, c))
+        return false;
+    if (dt_model_is_nameless(c->model))
+        g_printerr("%s", nameless);
+    return true;
 }
 
 /* All streams begin before the first event, so their clocks are known then. */

@@ -1,26 +1,23 @@
 """What a recording has, as the report counts it, so that the terminal says the numbers of every picture: its events,
-those that were lost, and whether its processes have names."""
+those that were lost, and what the plugin says of it."""
 import json
+import re
 import shutil
 import subprocess
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from dyntrace_command.children import end_with_parent
+from dyntrace_command.terminal import clean
 from dyntrace_command.tools import own_data
-
-NAMELESS = "dyntrace: the recording has no names of processes: the node has told none meanwhile\n" \
-    "  next: record for some seconds more; if there are none then, in the node, let the option `probes` have " \
-    "process_identity"
 
 
 class Examined(NamedTuple):
-    """The numbers of events; `is_unknown`: more were lost, and nobody knows how many. `has_names`: some process that
-    was there before the recording has one, or there was none. `begin`: when the first event was, in nanoseconds of the
-    system's clock."""
+    """The numbers of events; `is_unknown`: more were lost, and nobody knows how many. `said`: what the plugin says.
+    `begin`: when the first event was, in nanoseconds of the system's clock."""
     events: int
     lost: int
     is_unknown: bool
-    has_names: bool
+    said: List[str]
     begin: Optional[int] = None
 
     def lost_text(self) -> str:
@@ -43,21 +40,30 @@ def examine(folders: List[str]) -> Optional[Examined]:
         return None
     done = subprocess.run(["babeltrace2", f"--plugin-path={own_data('babeltrace2')}", *folders,
                            "--component=sink.dyntrace.report", '--params=format="json",path="-"'], check=False,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           preexec_fn=end_with_parent)
     if done.returncode != 0:
         return None
     try:
-        return of_report(json.loads(done.stdout.decode("utf-8", "replace")))
+        return of_report(json.loads(text_of(done.stdout)), said(text_of(done.stderr)))
     except (ValueError, KeyError, TypeError):
         return None
 
 
-def of_report(report: Dict[str, Any]) -> Examined:
-    """Returns what a report in JSON says."""
+def of_report(report: Dict[str, Any], texts: List[str]) -> Examined:
+    """Returns what a report in JSON says, with the texts of the plugin."""
     recording = report["recording"]
-    earlier = [row for row in report["processes"] if row["began"] is None]
     return Examined(recording["events"], recording["lost_events"] or 0,
-                    any(gap["count"] is None for gap in recording["lost"]),
-                    not earlier or any(row["process"]["name"] or row["initial"] for row in earlier),
-                    recording.get("begin"))
+                    any(gap["count"] is None for gap in recording["lost"]), texts, recording.get("begin"))
+
+
+def said(error: str) -> List[str]:
+    """Returns what the plugin says to people on standard error: why there is nothing to show, that there are no
+    names, and what to do."""
+    texts = re.findall(r"^dyntrace: .*(?:\n  next: .*)?", error, re.M)
+    return ["\n".join(map(clean, text.split("\n"))) for text in texts]
+
+
+def text_of(output: bytes) -> str:
+    """Returns a program's output as text."""
+    return output.decode("utf-8", "replace")

@@ -8,6 +8,7 @@ import subprocess
 from typing import Dict, List, Optional
 
 from dyntrace_command.children import end_with_parent
+from dyntrace_command.examined import said
 from dyntrace_command.failures import Failure
 from dyntrace_command.files import checked_output
 from dyntrace_command.recording import check_recording, is_ctf_2, metadata
@@ -16,18 +17,15 @@ from dyntrace_command.terminal import clean, last_lines, say, size
 from dyntrace_command.tools import own_data, tool, tool_version
 
 
-def draw(folders: List[str], output: Optional[str], params: Dict[str, str]) -> None:
+def draw(folders: List[str], output: Optional[str], params: Dict[str, str]) -> List[str]:
     """Makes one picture of the recordings, of the kind that the file's extension says; without a file, or with -,
-    prints the report."""
+    prints the report. Returns what the plugin says to people."""
     done = subprocess.run(view_command(folders, output, params), check=False, stdin=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, universal_newlines=True, errors="replace",
                           preexec_fn=end_with_parent)
     # Whoever reads standard output may have enough of it: `dyntrace view FOLDER | head`.
     if done.returncode in (0, -signal.SIGPIPE):
-        # A picture that has nothing to show says why, and what to do.
-        for line in re.findall(r"^dyntrace: .*", done.stderr, re.M):
-            say(clean(line))
-        return
+        return said(done.stderr)
     if done.returncode == -signal.SIGINT:
         raise KeyboardInterrupt
     raise failure_of(done.stderr, folders, output)

@@ -16,7 +16,7 @@ import time
 from typing import List, NamedTuple, Optional, Sequence
 
 from dyntrace_command.children import Interrupted
-from dyntrace_command.examined import NAMELESS, examine, lost_text
+from dyntrace_command.examined import examine, lost_text
 from dyntrace_command.failures import Failure, user_name
 from dyntrace_command.files import (MB, NEEDED_AT_START, RESERVE, check_room, folder_size, has_room, own_folder,
                                     read_regular)
@@ -159,7 +159,7 @@ class Watch:
         if not events and (events == 0 or not has_events(folder)):
             raise self.not_started(folder, lasts)
         return Recorded(events, found.lost_text() if found else lost_text(lost), folder_size(folder),
-                        ([NAMELESS] if found and not found.has_names else []) + withheld)
+                        (found.said if found else []) + withheld)
 
     def not_started(self, folder: str, lasts: Optional[float] = None) -> Failure:
         """Removes the folder; returns the failure of a recording without events."""

@@ -45,9 +45,17 @@ void dt_process_ref(struct process *p) {
     p->references++;
 }
 
+static void count(struct world *world, const struct dt_process *p) {
+    if (p->kind != DT_PROCESS || p->began != DT_NO_VALUE)
+        return;
+    world->earlier++;
+    world->earlier_named += *p->name || *p->initial;
+}
+
 void dt_process_unref(struct process *p) {
     if (--p->references)
         return;
+    count(p->node->world, &p->seen);
     DT_TELL(p->node->world, process_gone, &p->seen);
     free_process(p);
 }

@@ -21,10 +21,12 @@ struct world {
     GHashTable *places;    /* struct place -> node */
     GHashTable *namesakes; /* name -> how many nodes have it: nodes.c */
     struct node *last_node;
-    GHashTable *functions; /* text -> struct function; as many as the code has, so never freed */
-    uint64_t returns;      /* of all functions, exceptions included */
-    uint64_t names;        /* counts what becomes known of nodes' names */
-    uint64_t processes;    /* numbers given */
+    GHashTable *functions;  /* text -> struct function; as many as the code has, so never freed */
+    uint64_t returns;       /* of all functions, exceptions included */
+    uint64_t names;         /* counts what becomes known of nodes' names */
+    uint64_t processes;     /* numbers given */
+    uint64_t earlier;       /* processes from before the recording that are gone */
+    uint64_t earlier_named; /* of these */
     uint64_t numbers[DT_OF_NODE]; /* given by the parts */
     unsigned schedulers;
     int64_t now;

@@ -29,9 +29,12 @@ def report(options: argparse.Namespace) -> None:
             raise Failure("not_writable", folder=output, why="--keep names the same")
         os.chmod(temporary, 0o711)
         wanted = Wanted(folder, groups=options.events, functions=options.functions)
-        say(record_nodes([node], wanted, options.seconds).summary())
+        summary = record_nodes([node], wanted, options.seconds).summary()
+        say(summary)
         title = f"{node.node}, {time.strftime('%Y-%m-%d %H:%M:%S')}"
-        draw([folder], output, {"title": title} if output.endswith(".html") else {})
+        for text in draw([folder], output, {"title": title} if output.endswith(".html") else {}):
+            if text not in summary:
+                say(text)
         if output != "-" and not output.endswith(".txt"):
             print(findings(folder))
         if output != "-":

@@ -3,7 +3,7 @@ import argparse
 from typing import Optional
 from urllib.parse import quote
 
-from dyntrace_command.examined import NAMELESS, examine
+from dyntrace_command.examined import examine
 from dyntrace_command.files import checked_output
 from dyntrace_command.pictures import draw
 from dyntrace_command.recording import check_recording
@@ -19,23 +19,22 @@ def view(options: argparse.Namespace) -> None:
     output = options.output and checked_output(options.output)
     for folder in options.folders:
         check_recording(folder)
-    found = examine(options.folders)
-    tell_causes(options, output, found.begin if found else None)
-    if found and not found.has_names:
-        say(NAMELESS)
+    tell_causes(options, output)
     clocks = {} if options.clock_correction else {"clocks": "recorded"}
-    draw(options.folders, output, {**clocks, **options.params})
+    for text in draw(options.folders, output, {**clocks, **options.params}):
+        say(text)
     if output not in (None, "-"):
         print(output)
 
 
-def tell_causes(options: argparse.Namespace, output: Optional[str], begin: Optional[int]) -> None:
+def tell_causes(options: argparse.Namespace, output: Optional[str]) -> None:
     """Begins with the moments of the snapshots' causes: above the report, as the title of a page and the address that
     opens it there, else as a message."""
     causes = [one for one in map(snapshot_at, options.folders) if one]
     if not causes:
         return
-    after = None if begin is None else max(0, causes[0].time - begin / 1e9)
+    found = examine(options.folders)
+    after = None if found is None or found.begin is None else max(0, causes[0].time - found.begin / 1e9)
     lines = [clean(one.show()) for one in causes]
     if after is not None:
         lines[0] += f", {after:.3f} s after the first event"

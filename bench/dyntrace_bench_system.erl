@@ -1,0 +1,100 @@
+%% What it costs a real system to be watched: Debian's RabbitMQ, by the CPU time that it takes for a message.
+-module(dyntrace_bench_system).
+
+-export([system/1]).
+
+-import(dyntrace_bench_figures, [in_turn/3, count/1, percent/1]).
+
+-define(ROUNDS, 3).
+-define(MESSAGES, 2000).
+
+%% `dyntrace profile' requires it.
+-define(FLAG, "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+JPperf true").
+
+-spec system(dyntrace_bench_tracers:consumers()) ->
+          {dyntrace_bench_figures:table(), dyntrace_bench_figures:figures()}.
+system(#{folder := Folder}) ->
+    {About, Figures} = case packaged_rabbitmq:missing() of
+                           false -> {about(), figures(filename:join(filename:absname(Folder), "recorded"))};
+                           Missing -> not_measured(Missing)
+                       end,
+    {{"A real system", About,
+      ["RabbitMQ is", "us of CPU per message", "of untouched", "messages per second", "of untouched"],
+      [[Title | lists:append([[count(Of(Row)), percent(Of(Row) / Of(untouched))]
+                              || What <- [cpu, rate],
+                                 Of <- [fun(Which) -> maps:get({Which, What}, Figures) end]])]
+       || {Row, Title, _} <- states(), map_size(Figures) > 0]},
+     Figures}.
+
+not_measured(Missing) ->
+    io:format("system: NOT MEASURED: ~ts~n", [Missing]),
+    {["**Not measured**: ", Missing, "."], #{}}.
+
+about() ->
+    io_lib:format("Debian's RabbitMQ: one client publishes and waits for the confirmation of each message, another one "
+                  "consumes. ~s messages, ~b times, in turn with the other rows; CPU time is that of the server's "
+                  "process. It runs with `+JPperf true`, untouched too.", [count(?MESSAGES), ?ROUNDS]).
+
+%% {Row, Title, the command that watches it}
+states() ->
+    Long = ["--seconds", "600"],
+    [{untouched, "untouched", none},
+     {loaded, "loaded, no consumer", none},
+     {top, "watched by `dyntrace top`", ["top" | Long]},
+     {exact, "watched by `dyntrace top --exact`", ["top", "--exact" | Long]},
+     {profile, "sampled by `dyntrace profile`", ["profile" | Long]},
+     {report, "recorded by `dyntrace report`", ["report", "-o", "-" | Long]},
+     {record, "recorded by `dyntrace record`", ["record", "-o"]},
+     {recorder, "kept in memory by `dyntrace record --snapshot --when crash`",
+      ["record", "--snapshot", "--when", "crash", "-o"]}].
+
+%% Two servers, since what is loaded once may leave something.
+figures(Folder) ->
+    Untouched = packaged:start(packaged_rabbitmq, [?FLAG]),
+    try
+        Loaded = packaged:start(packaged_rabbitmq, [?FLAG]),
+        try
+            ok = packaged:load(Loaded),
+            in_turn(?ROUNDS, states(), fun(State) -> in_state(State, Untouched, Loaded, Folder) end)
+        after stop(Loaded)
+        end
+    after stop(Untouched)
+    end.
+
+%% The VM leaves the map of its code.
+stop(System) ->
+    Map = "/tmp/perf-" ++ packaged:os_pid(System) ++ ".map",
+    packaged:stop(System),
+    ok = file:delete(Map).
+
+in_state({untouched, _, none}, Untouched, _, _) ->
+    published(untouched, Untouched);
+in_state({loaded, _, none}, _, Loaded, _) ->
+    published(loaded, Loaded);
+in_state({Row, _, Args}, _, Loaded, Folder) ->
+    Command = test_command:start(command(Args, packaged:os_pid(Loaded), Folder)),
+    ok = observed:followed(Loaded),
+    Figures = published(Row, Loaded),
+    ok = test_command:signal("INT", Command),
+    {_, _} = test_command:finish(Command),
+    ok = test_wait:until("nobody is attached", "off", fun() -> observed:following(Loaded) end),
+    _ = file:del_dir_r(Folder),
+    Figures.
+
+command(["record" | Args], OsPid, Folder) -> ["record", OsPid | Args] ++ [Folder];
+command([Name | Args], OsPid, _) -> [Name, OsPid | Args].
+
+published(Row, System) ->
+    OsPid = packaged:os_pid(System),
+    Before = cpu_us(OsPid),
+    Client = packaged:client(System, ["bench", "rate=1000000", lists:concat(["count=", ?MESSAGES])]),
+    Began = erlang:monotonic_time(microsecond),
+    #{"published" := ?MESSAGES, "delivered" := ?MESSAGES} = client:finish(Client),
+    Took = erlang:monotonic_time(microsecond) - Began,
+    [{{Row, cpu}, (cpu_us(OsPid) - Before) / ?MESSAGES}, {{Row, rate}, ?MESSAGES * 1.0e6 / Took}].
+
+%% Of a process, in user mode and in the kernel. The fields come after its name, which may have blanks; a tick is 10 ms.
+cpu_us(OsPid) ->
+    {ok, Stat} = file:read_file(["/proc/", OsPid, "/stat"]),
+    Fields = string:lexemes(lists:last(binary:split(Stat, <<")">>, [global])), " "),
+    10000 * lists:sum([binary_to_integer(lists:nth(N, Fields)) || N <- [12, 13]]).
