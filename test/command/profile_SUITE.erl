@@ -86,7 +86,8 @@ files(Config) ->
      end || {Extension, Pattern} <- [{".html", "^<!doctype html>.*\"flame\": {\"name\": \"\".*profile_heavy.*"
                                                "test_profile_load:inner/2.*</html>\n$"},
                                      {".json", "speedscope.app/file-format-schema.json.*test_profile_load:inner/2"},
-                                     {".speedscope", "\"unit\": \"nanoseconds\""}]],
+                                     {".speedscope", "\"unit\": \"nanoseconds\""},
+                                     {".pftrace", "test_profile_load:inner/2.*profile_heavy"}]],
     test_node:stop(Node).
 
 %% In a NIF, on a dirty scheduler, in garbage collection: the VM has no frame pointers there.

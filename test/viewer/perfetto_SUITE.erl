@@ -8,11 +8,17 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
+-define(WHERE, #{vpid => 17, vtid => 18, procname => "1_scheduler"}).
+-define(A, "<0.90.0>").
+-define(B, "<0.91.0>").
+%% A text as it comes from a table.
+-define(b(Text), (list_to_binary(Text))).
+
 suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [{group, known}, {group, bytes}, {group, recorded}, {group, any}].
+    [{group, known}, {group, bytes}, {group, recorded}, {group, any}, profile].
 
 groups() ->
     [{known, [], [schedulers, states, without_waiting, messages, inferred_messages, unmatched_messages,
@@ -41,13 +47,31 @@ init_per_group(_, Config) ->
 end_per_group(_, _) ->
     ok.
 
-%% -- Known content -------------------------------------------------------------------------------
+%% -- A profile of the command --------------------------------------------------------------------
 
--define(WHERE, #{vpid => 17, vtid => 18, procname => "1_scheduler"}).
--define(A, "<0.90.0>").
--define(B, "<0.91.0>").
-%% A text as it comes from a table.
--define(b(Text), (list_to_binary(Text))).
+%% Its samples in their seconds, with their stacks, by process.
+profile(Config) ->
+    File = filename:join(?config(priv_dir, Config), "profile.pftrace"),
+    Script = "import collections, sys\n"
+        "from dyntrace_command.callstacks import callstacks\n"
+        "from dyntrace_command.samples import Path\n"
+        "till = ('<0.90.0> till', '<0.90.0>')\n"
+        "found = {Path(*till, ('shop:pay/1', 'lists:sort/1')): 60, Path(*till, ('shop:pay/1', 'f [kernel]'), 1): 30,\n"
+        "         Path('[polling for I/O]', '', (), 1): 10}\n"
+        "open(sys.argv[1], 'wb').write(callstacks(collections.Counter(found), 'shop@host'))\n",
+    {0, <<>>} = test_shell:run("PYTHONPATH=~s python3 -B -c ~s ~s",
+                               [test_command:quoted(Text) || Text <- [test_command:package(), Script, File]]),
+    Columns = "count(*), s.ts / 1000000000, t.name, p.name, f.name, parent.name from perf_sample s "
+        "join thread t using(utid) join process p using(upid) "
+        "join stack_profile_callsite c on s.callsite_id = c.id join stack_profile_frame f on c.frame_id = f.id "
+        "left join stack_profile_callsite above on c.parent_id = above.id "
+        "left join stack_profile_frame parent on above.frame_id = parent.id",
+    ?assertEqual([[60, 0, ?b(?A " till"), <<"shop@host">>, <<"lists:sort/1">>, <<"shop:pay/1">>],
+                  [30, 1, ?b(?A " till"), <<"shop@host">>, <<"f [kernel]">>, <<"shop:pay/1">>],
+                  [10, 1, <<"[polling for I/O]">>, <<"shop@host">>, <<"[polling for I/O]">>, null]],
+                 test_perfetto:rows(File, ["select ", Columns, " group by 2, 3, 5 order by 1 desc"])).
+
+%% -- Known content -------------------------------------------------------------------------------
 
 %% Which process each scheduler ran, and from where to where.
 schedulers(Config) ->

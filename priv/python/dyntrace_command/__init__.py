@@ -29,7 +29,8 @@ Each module uses only those of the lines above its own. `tools/imports` reads th
     layout: where a node's memory has the process that a thread runs
     archive, session, timeline: a snapshot as a tar; a session of LTTng; the steps of a request
     inference, examined, samples: the steps of a request without a token; what a recording has; samples as paths
-    hottest, flames: a profile as tables, as files
+    hottest, callstacks: a profile as tables, as a trace of Perfetto
+    flames: a profile as files
     hosts, recording: snapshots of several hosts; the recording of some nodes
     detached: a command that goes on without its terminal
     recorder: a flight recorder that writes by itself

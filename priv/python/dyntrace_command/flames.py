@@ -1,11 +1,15 @@
-"""A profile as a file: folded stacks, a profile for speedscope, a page with a flame graph."""
+"""A profile as a file: folded stacks, a profile for speedscope, a page with a flame graph, a trace for Perfetto."""
 import json
-from typing import Any, Counter, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Counter, Dict, List, NamedTuple, Sequence, Tuple, Union
 
+from dyntrace_command.callstacks import callstacks
 from dyntrace_command.samples import Path
 from dyntrace_command.tools import own_data
 
 NS = 1000000000
+# The file that has the seconds of its samples.
+TIMED = ".pftrace"
+
 # Where the page's template takes its data: viewer/page/template.c fills the same.
 PLACE = "@DATA@"
 
@@ -88,4 +92,10 @@ def stacks(paths: "Counter[Path]") -> List[Tuple[List[str], int]]:
     return sorted(([path.root, *path.frames], count) for path, count in paths.items())
 
 
-WRITERS = {".folded": folded, ".json": speedscope, ".speedscope": speedscope, ".html": page}
+def trace(paths: "Counter[Path]", taken: Taken) -> bytes:
+    """Returns a trace of Perfetto."""
+    return callstacks(paths, taken.title)
+
+
+WRITERS: Dict[str, Callable[["Counter[Path]", Taken], Union[str, bytes]]] = {
+    ".folded": folded, ".json": speedscope, ".speedscope": speedscope, ".html": page, TIMED: trace}

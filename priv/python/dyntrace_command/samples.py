@@ -44,22 +44,24 @@ THREADS = (
 
 class Sample(NamedTuple):
     """What a thread did: its name, its process (- is none, an empty text unknown), the function in which the scheduler
-    took that up, the addresses of its stack and the functions of the kernel's, each the innermost first, and the number
-    of the stack that the process has saved."""
+    took that up, the addresses of its stack and the functions of the kernel's, each the innermost first, the number of
+    the stack that the process has saved, and the second in which it was taken, if that is wanted."""
     thread: str
     process: str
     function: str
     stack: Tuple[int, ...]
     kernel: Tuple[str, ...]
     saved: int = 0
+    second: int = 0
 
 
 class Samples:
     """The samples that have come."""
 
-    def __init__(self, layout: Optional[Layout] = None) -> None:
+    def __init__(self, layout: Optional[Layout] = None, has_seconds: bool = False) -> None:
         # Of a node that is not traced.
         self.layout = layout
+        self.has_seconds, self.second = has_seconds, 0
         self.of: Counter[Sample] = collections.Counter()
         # {number: {frame: address}}
         self.saved: Dict[int, Dict[int, int]] = {}
@@ -76,11 +78,13 @@ class Samples:
                 self.all += counts.get("samples", 0)
             elif name.startswith("stacks"):
                 self.count(counts)
+        if fields == ["second"] and self.has_seconds:
+            self.second += 1
 
     def count(self, counts: Dict[str, int]) -> None:
         """Counts the samples of a map."""
         for key, count in counts.items():
-            sample = sample_of(key, self.layout)
+            sample = sample_of(key, self.layout, self.second)
             if sample and (sample in self.of or len(self.of) < KEPT_MOST):
                 self.of[sample] += count
 
@@ -101,7 +105,7 @@ class Samples:
         return max(0, self.all - sum(self.of.values()))
 
 
-def sample_of(key: str, layout: Optional[Layout] = None) -> Optional[Sample]:
+def sample_of(key: str, layout: Optional[Layout] = None, second: int = 0) -> Optional[Sample]:
     """Returns the sample of a key of the map; None if it is none. With a layout, processes are words of the VM, and
     saved stacks are numbers."""
     # Since bpftrace 0.20, keys are escaped twice.
@@ -113,7 +117,7 @@ def sample_of(key: str, layout: Optional[Layout] = None) -> Optional[Sample]:
     if layout:
         process, saved, function = layout.pid(word(process)), word(function), ""
     return Sample(thread, process, function, tuple(int(address, 16) for address in ADDRESS.findall(stack)),
-                  tuple(symbol(line) for line in kernel.split("\n") if line), saved)
+                  tuple(symbol(line) for line in kernel.split("\n") if line), saved, second)
 
 
 def word(text: str) -> int:
@@ -128,10 +132,12 @@ def symbol(line: str) -> str:
 
 
 class Path(NamedTuple):
-    """Where a sample was: the process or what stands in its place, its pid if it is one, frames from the outermost."""
+    """Where a sample was: the process or what stands in its place, its pid if it is one, frames from the outermost; and
+    in which second, if that is wanted."""
     root: str
     pid: str
     frames: Tuple[str, ...]
+    second: int = 0
 
 
 def paths(samples: Samples, code: Code, names: Names) -> "Counter[Path]":
@@ -154,13 +160,13 @@ def path_of(sample: Sample, place: Callable[[int], Optional[Place]], names: Name
     native, erlang = frames_of(sample, place)
     kernel = [f"{name} [kernel]" for name in sample.kernel[::-1]]
     if is_tracing(sample, place):
-        return Path(TRACING, "", tuple(native + kernel))
+        return Path(TRACING, "", tuple(native + kernel), sample.second)
     if not sample.process.startswith("<"):
-        return Path(thread_of(sample, bool(erlang)), "", tuple(erlang + native + kernel))
+        return Path(thread_of(sample, bool(erlang)), "", tuple(erlang + native + kernel), sample.second)
     erlang = erlang or saved_frames(saved, place)
     if not erlang and sample.function:
         erlang = [f"{clean(spelled(sample.function))} (taken up)"]
-    return Path(names.show(sample.process), sample.process, tuple(erlang + native + kernel))
+    return Path(names.show(sample.process), sample.process, tuple(erlang + native + kernel), sample.second)
 
 
 def frames_of(sample: Sample, place: Callable[[int], Optional[Place]]) -> Tuple[List[str], List[str]]:

@@ -29,6 +29,7 @@ PROFILE_FILES = {
     ".folded": SINKS[".folded"].what,
     ".json": "a profile for speedscope.app",
     ".speedscope": "the same",
+    ".pftrace": SINKS[".pftrace"].what,
 }
 
 

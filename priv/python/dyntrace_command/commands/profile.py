@@ -6,14 +6,14 @@ import math
 import os
 import select
 import time
-from typing import Counter, Dict, Optional, Set, Tuple
+from typing import Counter, Dict, Optional, Set, Tuple, Union
 
 from dyntrace_command.bpftrace import Bpftrace, Names
 from dyntrace_command.children import Interrupted
 from dyntrace_command.code import Code
 from dyntrace_command.failures import Failure
 from dyntrace_command.files import checked_output
-from dyntrace_command.flames import WRITERS, Taken
+from dyntrace_command.flames import TIMED, WRITERS, Taken
 from dyntrace_command.hottest import tables
 from dyntrace_command.layout import Layout, layout_of
 from dyntrace_command.node import Node, pick
@@ -32,9 +32,10 @@ def profile(options: argparse.Namespace) -> None:
     """Samples for some seconds, then prints tables, or writes a file."""
     node = pick(options.node)
     output = checked_output(options.output) if options.output else None
+    kind = os.path.splitext(output or "")[1]
     with contextlib.closing(Code(node)) as code:
         layout, why = layout_of(node, code)
-        samples, names = Samples(layout), Names()
+        samples, names = Samples(layout, kind == TIMED), Names()
         if layout is None:
             say(f"dyntrace: {node.show()} is traced while it is sampled, which costs it throughput: {why}")
         seconds = sample(node, options, program(layout, code), samples, names)
@@ -51,7 +52,7 @@ def profile(options: argparse.Namespace) -> None:
         raise Failure("no_samples", who=who, seconds=seconds)
     taken = Taken(f"{node.node}, CPU samples, {time.strftime('%Y-%m-%d %H:%M:%S')}", options.hz, seconds)
     if output:
-        write(output, WRITERS[os.path.splitext(output)[1]](found, taken))
+        write(output, WRITERS[kind](found, taken))
         print(output)
         return
     total = sum(found.values())
@@ -127,10 +128,10 @@ def chosen(found: "Counter[Path]", names: Names, process: str) -> "Counter[Path]
                                 if path.pid and process in (path.pid, names.of.get(path.pid))})
 
 
-def write(path: str, contents: str) -> None:
+def write(path: str, contents: Union[str, bytes]) -> None:
     """Writes the file; raises Failure if that is impossible."""
     try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(contents)
+        with open(path, "wb") as file:
+            file.write(contents.encode() if isinstance(contents, str) else contents)
     except OSError as error:
         raise Failure("not_writable", folder=path, why=error.strerror) from None

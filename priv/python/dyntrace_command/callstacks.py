@@ -1,0 +1,93 @@
+"""A profile as a trace for ui.perfetto.dev: a thread for each process of Erlang and for what stands in its place, with
+a callstack per sample.
+
+Of a sample, the second is known in which it was taken: those of a path stand evenly in it. The numbers of the fields
+are those of Perfetto's trace.proto.
+"""
+import itertools
+from typing import Counter, Dict, Hashable, Iterable, List, Sequence, Tuple, TypeVar, Union
+
+from dyntrace_command.samples import Path
+
+NS = 1000000000
+
+# Of the node, and of the sequence that all packets belong to. Thread numbers follow that of the process.
+PID, SEQUENCE = 1, 1
+STATE_CLEARED, NEEDS_STATE = 1, 2
+
+Field = Tuple[int, Union[int, str, bytes]]
+One = TypeVar("One", bound=Hashable)
+
+# Fields of a packet.
+TIME, PERF_SAMPLE, TRACK = 8, 66, 60
+
+
+def callstacks(paths: "Counter[Path]", title: str) -> bytes:
+    """Returns the trace."""
+    threads = numbered((path.root for path in paths), PID + 1)
+    stacks = numbered(map(stack_of, paths), 1)
+    found = [packet((13, STATE_CLEARED), (12, interned(list(stacks), title))),
+             packet((TRACK, message((1, PID), (3, message((1, PID), (6, title))))))]
+    found += [packet((TRACK, message((1, tid), (4, message((1, PID), (2, tid), (5, root))))))
+              for root, tid in threads.items()]
+    found += [packet((13, NEEDS_STATE), (TIME, ns),
+                     (PERF_SAMPLE, message((2, PID), (3, threads[path.root]), (4, stacks[stack_of(path)]))))
+              for ns, path in moments(paths)]
+    return b"".join(found)
+
+
+def stack_of(path: Path) -> Tuple[str, ...]:
+    """Returns the frames from the outermost; none is what stands in a process's place."""
+    return path.frames or (path.root,)
+
+
+def moments(paths: "Counter[Path]") -> List[Tuple[int, Path]]:
+    """Returns the samples in the order of their moments, in ns."""
+    return sorted(((path.second * NS + (2 * number + 1) * NS // (2 * count), path)
+                   for path, count in paths.items() for number in range(count)), key=lambda one: one[0])
+
+
+def numbered(values: Iterable[One], first: int) -> Dict[One, int]:
+    """Returns a number for each different value, from the first number on."""
+    counter = itertools.count(first)
+    return {value: next(counter) for value in dict.fromkeys(values)}
+
+
+def interned(stacks: Sequence[Tuple[str, ...]], title: str) -> bytes:
+    """Returns the texts, frames and stacks, which have the numbers of their order. A frame has to be in a mapping."""
+    names = numbered((name for stack in stacks for name in stack), 1)
+    return message(
+        *((5, message((1, number), (2, name))) for name, number in names.items()),
+        *((6, message((1, number), (2, number), (3, 1), (4, number))) for number in names.values()),
+        *((7, message((1, number), *((2, names[name]) for name in stack)))
+          for number, stack in enumerate(stacks, 1)),
+        (17, message((1, 1), (2, title))), (19, message((1, 1), (7, 1))))
+
+
+# -- Protocol buffers --------------------------------------------------------------------------------------------------
+
+def packet(*fields: Field) -> bytes:
+    """Returns a packet of the trace."""
+    return message((1, message((10, SEQUENCE), *fields)))
+
+
+def message(*fields: Field) -> bytes:
+    """Returns a message of fields, each with its number: integers that are not negative, texts, and messages."""
+    found: List[bytes] = []
+    for number, value in fields:
+        if isinstance(value, int):
+            found += [varint(number << 3), varint(value)]
+        else:
+            data = value.encode() if isinstance(value, str) else value
+            found += [varint(number << 3 | 2), varint(len(data)), data]
+    return b"".join(found)
+
+
+def varint(value: int) -> bytes:
+    """Returns an integer by seven bits a byte, the lowest first."""
+    found = bytearray()
+    while value > 127:
+        found.append(value & 127 | 128)
+        value >>= 7
+    found.append(value)
+    return bytes(found)
