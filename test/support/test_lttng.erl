@@ -61,21 +61,39 @@ start_daemon(Prefix) ->
 
 keep_daemon(Prefix, Owner) ->
     Ref = monitor(process, Owner),
+    {Port, OsPid, Guard} = launch(Prefix, erlang:monotonic_time(millisecond) + ?DEADLINE_MS),
+    Owner ! {self(), OsPid},
+    ok = keep(Port, OsPid, Ref),
+    release(Guard).
+
+%% One that ends keeps its place for a moment after it has ceased to answer. Another one ends at once then, and is
+%% started again.
+launch(Prefix, Deadline) ->
     Port = open_port({spawn_executable, "/bin/sh"},
                      [{args, ["-c", "exec " ++ Prefix ++ " lttng-sessiond --no-kernel"]}, binary, stderr_to_stdout,
                       exit_status]),
     {os_pid, OsPid} = erlang:port_info(Port, os_pid),
     Guard = guard("kill -CONT ~b; kill ~b", [OsPid, OsPid]),
-    test_wait:until("the session daemon answers",
-                    fun() ->
-                            case test_shell:run("~s lttng --no-sessiond list", [Prefix]) of
-                                {0, _} -> true;
-                                Failed -> Failed
-                            end
-                    end),
-    Owner ! {self(), OsPid},
-    ok = keep(Port, OsPid, Ref),
-    release(Guard).
+    test_wait:until("the session daemon answers", true, fun() -> has_ended(Port) orelse answers(Prefix) end),
+    case {has_ended(Port), erlang:monotonic_time(millisecond) < Deadline} of
+        {false, _} -> {Port, OsPid, Guard};
+        {true, true} -> release(Guard), launch(Prefix, Deadline);
+        {true, false} -> error({session_daemon_ends, said(Port)})
+    end.
+
+has_ended(Port) ->
+    erlang:port_info(Port) =:= undefined.
+
+answers(Prefix) ->
+    case test_shell:run("~s lttng --no-sessiond list", [Prefix]) of
+        {0, _} -> true;
+        Failed -> Failed
+    end.
+
+said(Port) ->
+    receive {Port, {data, Data}} -> [Data | said(Port)]
+    after 0 -> []
+    end.
 
 %% A shell that runs the command when this VM is gone, whatever ended it, and its standard input with it.
 guard(Format, Args) ->
