@@ -8,7 +8,7 @@
 -define(ROUNDS, 3).
 -define(MESSAGES, 2000).
 
-%% `dyntrace profile' requires it.
+%% With it, `dyntrace profile' has stacks and does not trace the node.
 -define(FLAG, "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+JPperf true").
 
 -spec system(dyntrace_bench_tracers:consumers()) ->

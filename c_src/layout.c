@@ -17,8 +17,8 @@ ERL_NIF_TERM dt_layout_word(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 #include <unistd.h>
 
 /*
- * What is looked at may be anything, and nothing may fault: all is read as a file is. All sizes are
- * in words. glibc has the values of the first 32 keys in the thread's own structure.
+ * Any address may be invalid: memory is read through /proc/self/mem, which returns an error. All
+ * sizes are in words. glibc has the values of the first 32 keys in the thread's own structure.
  */
 enum { ENV_WORDS = 4, KEYS = 32, THREAD_WORDS = 256, DATA_WORDS = 64, PROCESS_WORDS = 32 };
 enum { FRAMES_MOST = 16, CANDIDATES_MOST = 16 };

@@ -7,7 +7,8 @@ from unittest import mock
 from dyntrace_command.causes import CAUSES, parsed
 from dyntrace_command.failures import Failure
 from dyntrace_command.rate import AtMost, Rate
-from dyntrace_command.snapshots import Place, is_recorded_into, snapshot_at, snapshots
+from dyntrace_command.session import Session, Wanted
+from dyntrace_command.snapshots import NAME, Place, is_recorded_into, snapshot_at, snapshots
 from dyntrace_command.triggers import Triggers
 
 
@@ -20,11 +21,14 @@ class Causes(unittest.TestCase):
                 ("long_gc", "long_gc", "vm_long_gc", ""),
                 ("mark:cart/full", "mark-cart_full", "user_mark", 'name == "cart/full"'),
                 ("message_send /size > 1000/", "message_send", "message_send", "size > 1000"),
+                ("mark:käse", "mark-k_se", "user_mark", 'name == "käse"'),
+                ("org_erlang_dyntrace:log", "log", "log", ""),
                 ("org_erlang_otp:driver_init", "driver_init", "org_erlang_otp:driver_init", ""),
                 ('log /text == "a/b"/', "log", "log", 'text == "a/b"')]:
             cause = parsed(word)
             assert cause
             self.assertEqual((cause.name, cause.event, cause.filter), (name, event, condition))
+            self.assertRegex(f"20261125-031502-{name}", NAME)
         self.assertEqual([parsed(word) for word in CAUSES], list(CAUSES.values()))
 
     def test_none(self) -> None:
@@ -70,6 +74,35 @@ class Told(unittest.TestCase):
             self.assertIsNone(triggers.told(line), line)
 
 
+    def test_ended(self) -> None:
+        """A node that has ended, and is not yet back, has no triggers."""
+        triggers = Triggers.__new__(Triggers)
+        triggers.names, triggers.causes = ["a", "b"], [CAUSES["crash"]]
+        triggers.are_set, triggers.listener = False, None
+        triggers.daemon, here, gone = mock.Mock(), mock.Mock(), mock.Mock()
+        here.process.namespace.return_value, here.inside.inner_pid.return_value = "pid:[7]", 42
+        gone.inside.inner_pid.side_effect = FileNotFoundError
+        with mock.patch.object(Triggers, "listen"):
+            triggers.set([gone, here])
+        self.assertEqual(triggers.of, [(CAUSES["crash"], here)])
+        added = triggers.daemon.do.call_args.args
+        self.assertTrue(any(text.startswith("--filter=$ctx.vpid == 42 && $ctx.pid_ns == 7 && (") for text in added))
+
+
+class Events(unittest.TestCase):
+    """What a session records for causes."""
+
+    def test_once(self) -> None:
+        """Each event is named once, also if several causes, or the names, have it."""
+        session = Session.__new__(Session)
+        causes = [parsed(text) for text in ('message_receive /to == "a"/', 'message_receive /to == "b"/',
+                                            'process_identity /name == "a"/')]
+        session.wanted = Wanted(causes=[cause for cause in causes if cause], snapshot=True)
+        names = [name for names in session.channels().values() for name in names]
+        self.assertEqual(sorted(set(names)), sorted(names))
+        self.assertEqual(sum("message_receive" in name for name in names), 1)
+
+
 class Folders(unittest.TestCase):
     """The folder of a recorder."""
 
@@ -113,9 +146,11 @@ class Folders(unittest.TestCase):
             raise OSError("no space left")
         self.assertEqual(os.listdir(self.folder), [])
         os.makedirs(os.path.join(self.folder, "20261125-031502-crash", "recording"))
-        os.mkdir(os.path.join(self.folder, "mine"))
+        mine = ["20240101-123456-wedding", "mine"]
+        os.makedirs(os.path.join(self.folder, mine[0], "photographs"))
+        os.mkdir(os.path.join(self.folder, mine[1]))
         with place.alone():
-            self.assertEqual(os.listdir(self.folder), ["mine"])
+            self.assertEqual(sorted(os.listdir(self.folder)), mine)
 
     def test_alone(self) -> None:
         """One recorder at a time."""
@@ -130,7 +165,9 @@ class Folders(unittest.TestCase):
     def test_hostile(self) -> None:
         """A file that is no snapshot's is none."""
         place = Place(self.folder, 2)
-        for text in ("", "[]", "{}", '{"cause": 1, "node": 2, "time": "x", "text": "", "more": 0}'):
+        for text in ("", "[]", "{}", '{"cause": 1, "node": 2, "time": "x", "text": "", "more": 0}',
+                     '{"cause": "", "node": "", "time": 1e300, "text": "", "more": 0}',
+                     '{"cause": "", "node": "", "time": 1, "text": "", "more": Infinity}', "[" * 100000):
             path = self.write(place, 1.5)
             with open(os.path.join(path, "cause.json"), "w", encoding="utf-8") as file:
                 file.write(text)

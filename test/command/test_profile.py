@@ -225,7 +225,7 @@ class Paths(unittest.TestCase):
         """What the kernel has counted and not told is missing."""
         samples = Samples()
         samples.take([], {"stacks0": {"x,-,,,": 3, "nothing": 1}, "all0": {"samples": 5}})
-        self.assertEqual((5, 2), (samples.all, samples.missing()))
+        self.assertEqual(({0: 5}, {0: 2}), (samples.all, samples.missing()))
 
 
 class Layouts(unittest.TestCase):

@@ -77,8 +77,9 @@ names(Config) ->
 %% For a third consumer, too.
 names_among_recorders(Config) ->
     Recorders = observed:start_recorders(?config(system, Config), ?config(priv_dir, Config)),
-    names(Config),
-    observed:stop(Recorders).
+    try names(Config)
+    after observed:stop(Recorders)
+    end.
 
 %% It runs as soon as the server does.
 loaded_at_start(_) ->

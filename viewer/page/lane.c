@@ -166,16 +166,21 @@ static GArray *in_order(const struct dt_page_interval *one, unsigned ones,
                         const struct dt_page_interval *other, unsigned others) {
     GArray *all = g_array_sized_new(FALSE, FALSE, sizeof *one, ones + others);
 
-    while (ones + others > 0) {
-        bool is_one = ones > 0 && (others == 0 || one->begin <= other->begin);
-
-        g_array_append_vals(all, is_one ? one++ : other++, 1);
-        is_one ? ones-- : others--;
+    while (ones > 0 && others > 0) {
+        if (one->begin <= other->begin) {
+            g_array_append_vals(all, one++, 1);
+            ones--;
+        } else {
+            g_array_append_vals(all, other++, 1);
+            others--;
+        }
     }
+    g_array_append_vals(all, one, ones);
+    g_array_append_vals(all, other, others);
     return all;
 }
 
-/* A fold's are sorted but for those that it has just taken, and are many. */
+/* A fold's intervals are many, and sorted but for those added last. */
 static GArray *sorted(GArray *all) {
     const struct dt_page_interval *of = (void *)all->data;
     g_autoptr(GArray) rest = g_array_new(FALSE, FALSE, sizeof *of);

@@ -18,19 +18,21 @@ STATE_CLEARED, NEEDS_STATE = 1, 2
 Field = Tuple[int, Union[int, str, bytes]]
 One = TypeVar("One", bound=Hashable)
 
-# Fields of a packet.
-TIME, PERF_SAMPLE, TRACK = 8, 66, 60
+# Fields of a packet; of a track; of interned data.
+TIME, INTERNED, FLAGS, TRACK, PERF_SAMPLE = 8, 12, 13, 60, 66
+UUID, PROCESS, THREAD = 1, 3, 4
+NAMES, FRAMES, STACKS, PATHS, MAPPINGS = 5, 6, 7, 17, 19
 
 
 def callstacks(paths: "Counter[Path]", title: str) -> bytes:
     """Returns the trace."""
     threads = numbered((path.root for path in paths), PID + 1)
     stacks = numbered(map(stack_of, paths), 1)
-    found = [packet((13, STATE_CLEARED), (12, interned(list(stacks), title))),
-             packet((TRACK, message((1, PID), (3, message((1, PID), (6, title))))))]
-    found += [packet((TRACK, message((1, tid), (4, message((1, PID), (2, tid), (5, root))))))
+    found = [packet((FLAGS, STATE_CLEARED), (INTERNED, interned(list(stacks), title))),
+             packet((TRACK, message((UUID, PID), (PROCESS, message((1, PID), (6, title))))))]
+    found += [packet((TRACK, message((UUID, tid), (THREAD, message((1, PID), (2, tid), (5, root))))))
               for root, tid in threads.items()]
-    found += [packet((13, NEEDS_STATE), (TIME, ns),
+    found += [packet((FLAGS, NEEDS_STATE), (TIME, ns),
                      (PERF_SAMPLE, message((2, PID), (3, threads[path.root]), (4, stacks[stack_of(path)]))))
               for ns, path in moments(paths)]
     return b"".join(found)
@@ -57,11 +59,11 @@ def interned(stacks: Sequence[Tuple[str, ...]], title: str) -> bytes:
     """Returns the texts, frames and stacks, which have the numbers of their order. A frame has to be in a mapping."""
     names = numbered((name for stack in stacks for name in stack), 1)
     return message(
-        *((5, message((1, number), (2, name))) for name, number in names.items()),
-        *((6, message((1, number), (2, number), (3, 1), (4, number))) for number in names.values()),
-        *((7, message((1, number), *((2, names[name]) for name in stack)))
+        *((NAMES, message((1, number), (2, name))) for name, number in names.items()),
+        *((FRAMES, message((1, number), (2, number), (3, 1), (4, number))) for number in names.values()),
+        *((STACKS, message((1, number), *((2, names[name]) for name in stack)))
           for number, stack in enumerate(stacks, 1)),
-        (17, message((1, 1), (2, title))), (19, message((1, 1), (7, 1))))
+        (PATHS, message((1, 1), (2, title))), (MAPPINGS, message((1, 1), (7, 1))))
 
 
 # -- Protocol buffers --------------------------------------------------------------------------------------------------

@@ -20,10 +20,12 @@ def none_of(field: str, *texts: str) -> str:
     return " && ".join(f'{field} != "{text}"' for text in texts)
 
 
-# Orderly ends; processes that another one has killed; files that `file:open` could not open; results of `erpc`; ends of
-# connections to other nodes. The pictures know more, such as who has killed it: viewer/model/entities/ends.c.
+# Orderly ends; processes that another one has killed; files that `file:open` could not open; results of `erpc`, as
+# texts and as shapes; ends of connections to other nodes. The pictures know more, such as who has killed it:
+# viewer/model/entities/ends.c.
 NO_CRASH = none_of("reason", "normal", "shutdown", "{shutdown,*", "killed", "enoent", "eacces", "eexist", "eisdir",
-                   "enotdir", "{#Ref<*", "connection_closed", "disconnect", "remarked", "net_kernel_terminated")
+                   "enotdir", "{#Ref<*", "{reference(),*", "connection_closed", "disconnect", "remarked",
+                   "net_kernel_terminated")
 ERRORS = " || ".join(f'level == "{level}"' for level in ("error", "critical", "alert", "emergency"))
 
 CAUSES = {cause.name: cause for cause in [
@@ -36,16 +38,16 @@ CAUSES = {cause.name: cause for cause in [
 ]}
 
 MARK = re.compile(r"mark:([\w.@:/-]{1,200})")
-FILTERED = re.compile(r"((?:\w+:)?\w+)\s*(?:/(.+)/)?", re.S)
+FILTERED = re.compile(r"(?:org_erlang_dyntrace:)?((?:\w+:)?\w+)\s*(?:/(.+)/)?", re.S)
 
 
 def parsed(text: str) -> Optional[Cause]:
     """Returns the cause of a word of `--when`; None if it is none."""
     marked, filtered = MARK.fullmatch(text), FILTERED.fullmatch(text.strip())
     if marked:
-        # A colon or a slash has no place in a folder's name.
-        return Cause("mark-" + re.sub(r"[^\w.@-]", "_", marked.group(1)), "user_mark", f'name == "{marked.group(1)}"',
-                     ("pid", "name", "text"))
+        # Folders' names have no other letters.
+        name = re.sub(r"[^\w.@-]", "_", marked.group(1), flags=re.ASCII)
+        return Cause(f"mark-{name}", "user_mark", f'name == "{marked.group(1)}"', ("pid", "name", "text"))
     if text in CAUSES:
         return CAUSES[text]
     if filtered and is_recorded(filtered.group(1), [*NAMES, *LIVES, *of_groups(list(EVENT_GROUPS))]):

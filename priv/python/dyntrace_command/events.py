@@ -26,7 +26,7 @@ ALL = "all"
 # node. message_receive tells less than message_delivery.
 OF_ALL = ["port_scheduling", "receives"]
 
-# Groups that `all` leaves out, too: pictures show nothing of them, and the node does more than tell events for them.
+# Groups that `all` leaves out, too: no finding needs them, and the node does more than tell events for them.
 ON_REQUEST = ["drivers", "files", "memory"]
 
 # These are recorded always: a picture without names helps nobody, nor one that hides what it lacks.

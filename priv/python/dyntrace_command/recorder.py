@@ -26,7 +26,7 @@ from dyntrace_command.triggers import Fired, Triggers
 
 # Signals interrupt no select (PEP 475), so this is how long they wait.
 STEP_S = 0.2
-LOOK_S = 1
+POLL_S = 1
 # A node that can trace what is wanted does so after this time.
 FOLLOWS_S = 6
 
@@ -85,7 +85,7 @@ class Recorder:
 
     def run(self, interrupted: Interrupted, seconds: Optional[float]) -> None:
         """Writes snapshots until a signal, until the time is over, or until no node is left."""
-        began = looked = time.monotonic()
+        began = polled = time.monotonic()
         while not interrupted.happened.is_set() and self.gone < len(self.session.nodes) \
                 and (seconds is None or time.monotonic() - began < seconds):
             terminal = [0] if os.isatty(0) else []
@@ -98,9 +98,9 @@ class Recorder:
             if set(ready) - {0}:
                 for fired in self.triggers.fired():
                     self.note(fired)
-            if time.monotonic() - looked >= LOOK_S:
-                looked = time.monotonic()
-                self.look()
+            if time.monotonic() - polled >= POLL_S:
+                polled = time.monotonic()
+                self.poll()
         self.save_count()
 
     def note(self, fired: Fired) -> None:
@@ -146,7 +146,7 @@ class Recorder:
             with contextlib.suppress(OSError):
                 self.last.save()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Looks after nodes that end, come back, or do not trace, and sets triggers again that a storm has ended."""
         self.save_count()
         for node in self.session.nodes_that_ended():

@@ -15,7 +15,7 @@ from dyntrace_command.layout import SAVED_MOST, Layout
 from dyntrace_command.perf_map import is_bottom, spelled
 from dyntrace_command.terminal import clean
 
-# Different samples that are kept. A node that runs for an hour has fewer.
+# Different samples that are kept. A node that runs for an hour has fewer, but where those of each second count apart.
 KEPT_MOST = 200000
 # Frames that bpftrace keeps of a stack.
 FRAMES_MOST = 64
@@ -65,8 +65,8 @@ class Samples:
         self.of: Counter[Sample] = collections.Counter()
         # {number: {frame: address}}
         self.saved: Dict[int, Dict[int, int]] = {}
-        # Those that the kernel has taken.
-        self.all = 0
+        # Those that the kernel has taken, by second.
+        self.all: Counter[int] = collections.Counter()
 
     def take(self, fields: List[str], maps: Dict[str, Dict[str, int]]) -> None:
         """Takes a line of bpftrace, or its maps."""
@@ -75,7 +75,7 @@ class Samples:
             self.saved.setdefault(number, {})[frame] = address
         for name, counts in maps.items():
             if name.startswith("all"):
-                self.all += counts.get("samples", 0)
+                self.all[self.second] += counts.get("samples", 0)
             elif name.startswith("stacks"):
                 self.count(counts)
         if fields == ["second"] and self.has_seconds:
@@ -93,16 +93,19 @@ class Samples:
         counts: Counter[str] = collections.Counter()
         for sample, count in self.of.items():
             counts[sample.process] += count
-        return {pid for pid, count in counts.items() if pid.startswith("<") and count * 50 >= self.all}
+        return {pid for pid, count in counts.items() if pid.startswith("<") and count * 50 >= sum(self.all.values())}
 
     def stack(self, number: int) -> Tuple[int, ...]:
         """Returns the addresses of a saved stack, as far as they have come."""
         frames = self.saved.get(number, {})
         return tuple(frames[frame] for frame in itertools.takewhile(frames.__contains__, itertools.count()))
 
-    def missing(self) -> int:
-        """Returns how many samples the kernel has taken that are not here."""
-        return max(0, self.all - sum(self.of.values()))
+    def missing(self) -> "Counter[int]":
+        """Returns how many samples the kernel has taken that are not here, by second."""
+        here: Counter[int] = collections.Counter()
+        for sample, count in self.of.items():
+            here[sample.second] += count
+        return self.all - here
 
 
 def sample_of(key: str, layout: Optional[Layout] = None, second: int = 0) -> Optional[Sample]:
@@ -148,9 +151,8 @@ def paths(samples: Samples, code: Code, names: Names) -> "Counter[Path]":
     found: Counter[Path] = collections.Counter()
     for sample, count in samples.of.items():
         found[path_of(sample, places.get, names, saved.get(sample.saved, ()))] += count
-    missing = samples.missing()
-    if missing:
-        found[Path(OTHERS, "", ())] += missing
+    for second, count in samples.missing().items():
+        found[Path(OTHERS, "", (), second)] += count
     return found
 
 

@@ -102,7 +102,10 @@ class Session:
     def channels(self) -> Dict[str, List[str]]:
         """Returns {channel: patterns of events}, without those that have a filter."""
         events = of_groups(self.wanted.groups)
-        events += [cause.event for cause in self.wanted.causes if not is_recorded(cause.event, LIVES + events)]
+        for cause in self.wanted.causes:
+            # LTTng takes an event once.
+            if not is_recorded(cause.event, NAMES + LIVES + events):
+                events.append(cause.event)
         if self.wanted.functions:
             events = [name for name in events if name not in EVENT_GROUPS["calls"]]
         if self.wanted.snapshot:

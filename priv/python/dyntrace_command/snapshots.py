@@ -17,7 +17,7 @@ from dyntrace_command.failures import Failure
 from dyntrace_command.files import MB, closing, numbered_folder, private_folder, read_regular
 
 NAME = re.compile(r"\d{8}-\d{6}-[\w.@-]+", re.ASCII)
-CAUSE, RECORDING = "cause.json", "recording"
+CAUSE, NEW, RECORDING = "cause.json", ".new", "recording"
 
 # So many further matches are counted; then a snapshot says that there were more.
 COUNTED_MOST = 1000
@@ -52,19 +52,21 @@ class Snapshot(NamedTuple):
     def save(self) -> None:
         """Writes what it was. A snapshot without this file is not complete."""
         path = os.path.join(self.path, CAUSE)
-        with open(path + ".new", "w", encoding="utf-8") as file:
+        with open(path + NEW, "w", encoding="utf-8") as file:
             json.dump({"cause": self.cause, "node": self.node, "time": self.time, "text": self.text,
                        "more": self.more}, file)
-        os.rename(path + ".new", path)
+        os.rename(path + NEW, path)
 
 
 def snapshot_at(path: str) -> Optional[Snapshot]:
     """Returns the snapshot of a folder, or that a recording belongs to; None if it is none."""
     for folder in (path, os.path.dirname(os.path.abspath(path))):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        # It may be anybody's: numbers that are none, a moment that no calendar has, lists within lists.
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
             said = json.loads(read_regular(os.path.join(folder, CAUSE), MB).decode("utf-8"))
-            return Snapshot(os.path.abspath(folder), str(said["cause"]), str(said["node"]), float(said["time"]),
-                            str(said["text"]), int(said["more"]))
+            found = Snapshot(os.path.abspath(folder), str(said["cause"]), str(said["node"]), float(said["time"]),
+                             str(said["text"]), int(said["more"]))
+            return found if found.moment() else None
     return None
 
 
@@ -87,9 +89,9 @@ class Place:
         with closing(os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)) as descriptor:
             if not lock(descriptor):
                 raise Failure("recorder_runs", folder=self.path)
-            for name in os.listdir(self.path):
-                if NAME.fullmatch(name) and not os.path.exists(os.path.join(self.path, name, CAUSE)):
-                    shutil.rmtree(os.path.join(self.path, name), ignore_errors=True)
+            for path in [os.path.join(self.path, name) for name in os.listdir(self.path) if NAME.fullmatch(name)]:
+                if is_incomplete(path):
+                    shutil.rmtree(path, ignore_errors=True)
             yield
 
     def open_to(self, uid: Optional[int]) -> None:
@@ -117,6 +119,13 @@ class Place:
         """Removes the oldest of those that are too many."""
         for old in snapshots(self.path)[:-self.keep]:
             shutil.rmtree(old.path, ignore_errors=True)
+
+
+def is_incomplete(path: str) -> bool:
+    """Returns whether a folder has nothing but what a recorder writes before the cause: others may be there, too."""
+    with contextlib.suppress(OSError):
+        return not os.path.islink(path) and set(os.listdir(path)) <= {RECORDING, CAUSE + NEW}
+    return False
 
 
 def lock(descriptor: int) -> bool:

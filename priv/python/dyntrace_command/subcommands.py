@@ -100,12 +100,12 @@ SUBCOMMANDS = {
         for_seconds(None, "end after N seconds (default: at Ctrl-C)"),
         argument("--snapshot", action="store_true", help="keep only the latest events, in memory, and write them at "
                  "the end, at Enter and at SIGUSR1"),
-        argument("--when", type=arguments.cause, action="append", metavar="CAUSE", help="of --snapshot: write one by "
-                 f"itself at each {', '.join(CAUSES)}, mark:NAME or 'EVENT /FILTER/'; may be given again"),
-        argument("--at-most", type=arguments.at_most, metavar="N/hour", help="so many snapshots in an hour, minute or "
-                 f"day (default: {AT_MOST})"),
-        argument("--keep", type=arguments.kept, metavar="N", help=f"so many snapshots, the latest (default: {KEEP})"),
-        argument("--detach", action="store_true", help="of --when: go on in the background, without this shell"),
+        argument("--when", type=arguments.cause, action="append", metavar="CAUSE", help="with --snapshot: write "
+                 f"one at each {', '.join(CAUSES)}, mark:NAME or 'EVENT /FILTER/'; may be given again"),
+        argument("--at-most", type=arguments.at_most, metavar="N/hour", help="write at most so many snapshots per "
+                 f"hour, minute or day (default: {AT_MOST})"),
+        argument("--keep", type=arguments.kept, metavar="N", help=f"keep the N latest snapshots (default: {KEEP})"),
+        argument("--detach", action="store_true", help="with --when: go on in the background, without this shell"),
         EVENTS, FUNCTIONS,
         argument("--to", type=arguments.relay_url, metavar="URL", help="send it to a `dyntrace relay`, such as "
                  "net://HOST"),

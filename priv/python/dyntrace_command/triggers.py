@@ -49,12 +49,13 @@ class Triggers:
     def set(self, nodes: Sequence[Node]) -> None:
         """Sets them for these nodes in place of others."""
         self.remove()
-        self.of = [(cause, node) for cause in self.causes for node in nodes]
+        filters = {node: of_node(node) for node in nodes}
+        self.of = [(cause, node) for cause in self.causes for node in nodes if filters[node]]
         self.are_set = True
         for name, (cause, node) in zip(self.names, self.of):
             self.daemon.do("add-trigger", f"--name={name}", "--condition=event-rule-matches", "--type=user",
                            f"--name={cause.event if ':' in cause.event else f'{PROVIDER}:{cause.event}'}",
-                           f"--filter={of_node(node)}{f' && ({cause.filter})' if cause.filter else ''}",
+                           f"--filter={filters[node]}{f' && ({cause.filter})' if cause.filter else ''}",
                            *(f"--capture={field}" for field in cause.fields), "--action=notify")
         self.listen()
 
@@ -66,7 +67,7 @@ class Triggers:
         python = "python3" if self.daemon.prefix else sys.executable
         command = [*self.daemon.prefix, python, "-I", "-c", source, *self.names[:len(self.of)]]
         self.listener = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                         stderr=subprocess.PIPE, start_new_session=True)
+                                         stderr=subprocess.PIPE, start_new_session=True, bufsize=0)
         assert self.listener.stdout and self.listener.stderr
         if self.listener.stdout.readline(LINE_MOST) != b"null\n":
             raise Failure("lttng", tool="lttng add-trigger",
@@ -120,6 +121,9 @@ class Triggers:
 
 
 def of_node(node: Node) -> str:
-    """Returns a filter for the events of one process. In its container it has a number that others may have, too."""
-    kernel = (node.process.namespace("pid") or "").strip("pid:[]")
-    return f"$ctx.vpid == {node.inside.inner_pid()}" + (f" && $ctx.pid_ns == {kernel}" if kernel else "")
+    """Returns a filter for the events of one process; an empty text if it has ended. In its container it has a number
+    that others may have, too."""
+    with contextlib.suppress(OSError):
+        kernel = (node.process.namespace("pid") or "").strip("pid:[]")
+        return f"$ctx.vpid == {node.inside.inner_pid()}" + (f" && $ctx.pid_ns == {kernel}" if kernel else "")
+    return ""
