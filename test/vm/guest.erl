@@ -1,7 +1,7 @@
 %% Runs in the virtual machine of test/vm: each script of SystemTap and DTrace beside the program that it watches, its
 %% lines compared with what Erlang knows of that program, and the commands of docs/dtrace.md.
 %%
-%% main([Results]): the file for the results, one {{Tool, Script}, ok | {failed, Why, Lines}} each.
+%% main([Results]): the file for the results, one {{Tool, Script}, ok | {failed, Text}} each.
 -module(guest).
 
 -export([main/1, tools/0]).
@@ -42,13 +42,17 @@ run(Tool, Script, Program, Probes) ->
         Lines = Header ++ stop(Port, Pid),
         outcome(fun() -> Tool:check(Script, Lines, Facts) end, Lines)
     catch
-        error:Broken -> {failed, Broken, stop(Port, Pid)}
+        error:Broken -> failed(Broken, stop(Port, Pid))
     end.
 
 outcome(Fun, Lines) ->
     try ok = Fun()
-    catch error:Why:Where -> {failed, {Why, Where}, Lines}
+    catch error:Why:Where -> failed({Why, Where}, Lines)
     end.
+
+%% As a text: nobody can read a pid back.
+failed(Why, Lines) ->
+    {failed, lists:flatten(io_lib:format("~p~n~p", [Why, Lines]))}.
 
 %% The lines before the one that says that the handlers run.
 listening(Tool, Port, Lines) ->
