@@ -1,11 +1,13 @@
 """Causes as words of --when, how often they may write, and the folder that they write into."""
 import os
 import tempfile
+import time
 import unittest
 from unittest import mock
 
 from dyntrace_command.causes import CAUSES, parsed
 from dyntrace_command.failures import Failure
+from dyntrace_command.files import folder_size
 from dyntrace_command.rate import AtMost, Rate
 from dyntrace_command.session import Session, Wanted
 from dyntrace_command.snapshots import NAME, Place, is_recorded_into, snapshot_at, snapshots
@@ -70,7 +72,8 @@ class Told(unittest.TestCase):
         fired = triggers.told(b'["a", ["<0.1.0>", "", "boom"]]')
         assert fired
         self.assertEqual((fired.cause.name, fired.node, fired.text), ("crash", node, "<0.1.0> boom"))
-        for line in (b"", b"null", b"\xff", b"[]", b'["b", []]', b'["c", []]', b'["a", [1]]', b'["a", 1]', b'{"a": 1}'):
+        for line in (b"", b"null", b"\xff", b"[]", b'["b", []]', b'["c", []]', b'["a", [1]]', b'["a", 1]', b'{"a": 1}',
+                     b"[" * 9000):
             self.assertIsNone(triggers.told(line), line)
 
 
@@ -151,6 +154,50 @@ class Folders(unittest.TestCase):
         os.mkdir(os.path.join(self.folder, mine[1]))
         with place.alone():
             self.assertEqual(sorted(os.listdir(self.folder)), mine)
+
+    def test_set_back(self) -> None:
+        """After the clock was set back, those of the future go first."""
+        place = Place(self.folder, 1)
+        self.write(place, time.time() + 1000)
+        new = self.write(place, time.time() - 1)
+        self.assertEqual([one.path for one in snapshots(self.folder)], [new])
+
+    def test_of_others(self) -> None:
+        """What a folder above says is not a snapshot's, and is not removed."""
+        place = Place(self.folder, 1)
+        for folder in (self.folder, self.write(place, 1.5)):
+            with open(os.path.join(folder, "cause.json"), "w", encoding="utf-8") as file:
+                if folder == self.folder:
+                    file.write('{"cause": "", "node": "", "time": 1, "text": "", "more": 0}')
+        self.assertEqual(snapshots(self.folder), [])
+        self.assertIsNone(snapshot_at(os.path.join(self.folder, "other")))
+        place.prune()
+        self.assertTrue(os.path.isdir(self.folder))
+
+    def test_deep(self) -> None:
+        """A daemon's user may make more folders within folders than Python has room for."""
+        place = Place(self.folder, 1)
+        at = os.open(os.path.join(self.write(place, 1.5), "recording"), os.O_RDONLY)
+        for _ in range(1500):
+            os.mkdir("d", dir_fd=at)
+            inner = os.open("d", os.O_RDONLY, dir_fd=at)
+            os.close(at)
+            at = inner
+        os.close(at)
+        folder_size(self.folder)
+        new = self.write(place, 2.5)
+        self.assertEqual(os.listdir(self.folder), [os.path.basename(new)])
+
+    @unittest.skipUnless(os.geteuid() == 0, "not root")
+    def test_way(self) -> None:
+        """Root writes below no folder that another user owns, nor one that is open to all."""
+        for mode, owner in ((0o755, 65534), (0o777, 0)):
+            above = self.enter()
+            os.chmod(above, mode)
+            os.chown(above, owner, -1)
+            with self.assertRaises(Failure):
+                Place(os.path.join(above, "snapshots"), 1)
+            self.assertEqual(os.listdir(above), [])
 
     def test_alone(self) -> None:
         """One recorder at a time."""

@@ -5,7 +5,7 @@ import signal
 import sys
 from typing import Optional
 
-MESSAGES = "recorder.log"
+from dyntrace_command.snapshots import MESSAGES
 
 
 def detach() -> Optional[int]:

@@ -7,6 +7,7 @@ import itertools
 import os
 import shutil
 import stat
+import subprocess
 import tempfile
 from typing import Iterator, Optional
 
@@ -85,7 +86,9 @@ def own_folder(folder: str) -> Iterator[int]:
 def private_folder(name: str, may_pass: bool = False) -> str:
     """Makes a folder, or takes one that nobody else can read, with its contents; returns its absolute path. `may_pass`:
     others may reach what it has, if that is theirs."""
-    folder = os.path.abspath(name)
+    folder = os.path.realpath(name) if may_pass else os.path.abspath(name)
+    if may_pass:
+        check_way(folder)
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         status = os.stat(folder)
@@ -98,6 +101,29 @@ def private_folder(name: str, may_pass: bool = False) -> str:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise Failure("not_writable", folder=folder, why=f"you are {user_name(os.geteuid())}")
     return folder
+
+
+def check_way(folder: str) -> None:
+    """Raises Failure if another user owns a folder above root's, or may write to one: a link could take its place at
+    any time. Who has called sudo is trusted."""
+    owners = {0, int(os.environ.get("SUDO_UID", "0"))}
+    while os.geteuid() == 0 and folder != "/":
+        folder = os.path.dirname(folder)
+        with contextlib.suppress(FileNotFoundError):
+            status = os.stat(folder)
+            if status.st_uid not in owners:
+                raise Failure("not_yours", folder=folder, owner=user_name(status.st_uid))
+            if status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX:
+                raise Failure("open_folder", folder=folder, mode=f"{status.st_mode & 0o7777:o}")
+
+
+def remove_tree(folder: str) -> None:
+    """Removes a folder, as far as that is possible. Another user may have made folders within folders there, more than
+    Python's stack has room for."""
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    except RecursionError:
+        subprocess.run(["rm", "-rf", "--", folder], check=False, stderr=subprocess.DEVNULL)
 
 
 def checked_output(path: str) -> str:
@@ -158,10 +184,11 @@ def remove_empty(folder: Optional[str]) -> None:
 def folder_size(folder: str) -> int:
     """Returns the bytes of all files below it that can be seen."""
     total = 0
-    for path, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):
-                total += os.stat(os.path.join(path, name)).st_size
+    with contextlib.suppress(RecursionError):
+        for path, _, names in os.walk(folder):
+            for name in names:
+                with contextlib.suppress(OSError):
+                    total += os.lstat(os.path.join(path, name)).st_size
     return total
 
 

@@ -40,12 +40,16 @@ class Lttng:
         self.own_daemon: "Optional[subprocess.Popen[str]]" = None
         self.guard: Optional[Guard] = None
         self.prefix: List[str] = []
+        self.folder: Optional[str] = None
         if uid is not None:
             group = uid
             with contextlib.suppress(KeyError):
                 group = pwd.getpwuid(uid).pw_gid
             self.prefix = [tool("setpriv"), f"--reuid={uid}", f"--regid={group}", "--clear-groups",
-                           "env", f"HOME={home}", f"LTTNG_HOME={home}"]
+                           "env", "-i", f"PATH={os.environ.get('PATH', os.defpath)}", f"HOME={home}",
+                           f"LTTNG_HOME={home}"]
+            # That user sees the environment and the current folder of what runs as him.
+            self.folder = "/"
 
     def show(self) -> str:
         """Returns its name for people."""
@@ -58,7 +62,7 @@ class Lttng:
         # It holds the guards back: if this command is killed now, they act after it.
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                    universal_newlines=True, errors="replace", start_new_session=True,
-                                   pass_fds=Guard.descriptors())
+                                   cwd=self.folder, pass_fds=Guard.descriptors())
         deadline = time.monotonic() + ANSWERS_S
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):

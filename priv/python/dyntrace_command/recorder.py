@@ -6,7 +6,6 @@ without a snapshot the triggers are gone until the next one may be written. It w
 the session daemon, whose end loses the events: whatever started this command may start it again.
 """
 import contextlib
-import os
 import select
 import sys
 import time
@@ -21,12 +20,14 @@ from dyntrace_command.node import Node, nodes, status_now
 from dyntrace_command.rate import AtMost, Rate
 from dyntrace_command.session import Session, Wanted
 from dyntrace_command.snapshots import COUNTED_MOST, Place, Snapshot, snapshots
-from dyntrace_command.terminal import clean, say
+from dyntrace_command.terminal import clean, may_read_terminal, say
 from dyntrace_command.triggers import Fired, Triggers
 
 # Signals interrupt no select (PEP 475), so this is how long they wait.
 STEP_S = 0.2
 POLL_S = 1
+# Seconds in which a node that has ended is looked for at each poll, then between two looks: each reads all of /proc.
+SOON_S, SELDOM_S = 10, 5
 # A node that can trace what is wanted does so after this time.
 FOLLOWS_S = 6
 
@@ -74,6 +75,8 @@ class Recorder:
         self.more = 0
         self.missing: List[Node] = []
         self.gone = 0
+        # When a node has ended, and when it was looked for.
+        self.ended = self.sought = 0.0
         # The nodes that have not said yet that they trace, and since when they are recorded.
         self.unsure: Dict[Node, float] = {node: time.monotonic() for node in session.nodes}
 
@@ -88,14 +91,15 @@ class Recorder:
         began = polled = time.monotonic()
         while not interrupted.happened.is_set() and self.gone < len(self.session.nodes) \
                 and (seconds is None or time.monotonic() - began < seconds):
-            terminal = [0] if os.isatty(0) else []
+            terminal = [0] if may_read_terminal() else []
             ready, _, _ = select.select(self.triggers.streams() + terminal, [], [], STEP_S)
             if 0 in ready and not sys.stdin.readline():
                 return
             if 0 in ready or interrupted.snapshot.is_set():
                 interrupted.snapshot.clear()
                 self.write(ASKED, self.session.nodes[0].node, "")
-            if set(ready) - {0}:
+            # What stops a service stops the program that the daemon notifies, too.
+            if set(ready) - {0} and not interrupted.happened.is_set():
                 for fired in self.triggers.fired():
                     self.note(fired)
             if time.monotonic() - polled >= POLL_S:
@@ -109,7 +113,7 @@ class Recorder:
             self.write(fired.cause.name, fired.node.node, fired.text)
             return
         self.more += 1
-        if self.more == COUNTED_MOST:
+        if self.more >= COUNTED_MOST:
             self.triggers.pause()
 
     def write(self, cause: str, node: str, text: str) -> None:
@@ -156,8 +160,11 @@ class Recorder:
                 tell(f"dyntrace: {node.show()} has ended, and has no name by which it could be found again")
             else:
                 self.missing.append(node)
+                self.ended = time.monotonic()
                 tell(f"dyntrace: {node.show()} has ended; it is recorded again when it is back")
-        if self.missing:
+        now = time.monotonic()
+        if self.missing and (now - self.ended < SOON_S or now - self.sought >= SELDOM_S):
+            self.sought = now
             self.find_again()
         if not self.triggers.are_set and self.rate.allows(time.time()):
             self.triggers.set(self.session.nodes)

@@ -23,7 +23,7 @@ from dyntrace_command.files import (MB, NEEDED_AT_START, RESERVE, check_room, fo
 from dyntrace_command.lttng import daemon_of
 from dyntrace_command.node import Node, status_now
 from dyntrace_command.session import Session, Wanted, buffer_size
-from dyntrace_command.terminal import Progress, say, size
+from dyntrace_command.terminal import Progress, may_read_terminal, say, size
 
 # Seconds without an event, after which the node does not follow.
 PATIENCE = 6
@@ -115,10 +115,10 @@ class Watch:
         if not self.session.wanted.snapshot:
             self.interrupted.happened.wait(seconds)
             return
-        terminal = [sys.stdin] if sys.stdin.isatty() else []
         # Polled in steps: a signal interrupts no select here (PEP 475).
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and not self.interrupted.happened.is_set():
+            terminal = [sys.stdin] if may_read_terminal() else []
             ready, _, _ = select.select(terminal, [], [], min(0.1, seconds))
             if ready and not sys.stdin.readline():
                 return

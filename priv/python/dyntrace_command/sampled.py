@@ -16,6 +16,9 @@ QUIET, LONGEST = 0.2, 2
 # Characters of a process with its name, after which a row's last columns are no longer aligned.
 WIDEST = 50
 
+# A node has a few counters per scheduler.
+COUNTERS_MOST = 10000
+
 
 class Process(NamedTuple):
     """A process in a sample; `growth` is that of its memory since the sample before, if it was in that one."""
@@ -51,7 +54,8 @@ class Sampled(Frames):
             self.seen = True
         elif kind == "second":
             self.seconds += 1
-        elif kind == "counter" and len(values) == 2:
+        elif kind == "counter" and len(values) == 2 \
+                and (values[0] in self.counters or len(self.counters) < COUNTERS_MOST):
             self.counters[values[0]] = int(values[1])
             self.seen = True
         elif kind == "sample" and len(values) == 6:

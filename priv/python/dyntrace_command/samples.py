@@ -17,6 +17,8 @@ from dyntrace_command.terminal import clean
 
 # Different samples that are kept. A node that runs for an hour has fewer, but where those of each second count apart.
 KEPT_MOST = 200000
+# Saved stacks that are kept, each of some kB.
+SAVED_STACKS_MOST = 20000
 # Frames that bpftrace keeps of a stack.
 FRAMES_MOST = 64
 
@@ -70,9 +72,10 @@ class Samples:
 
     def take(self, fields: List[str], maps: Dict[str, Dict[str, int]]) -> None:
         """Takes a line of bpftrace, or its maps."""
-        if fields[:1] == ["frame"] and len(self.saved) < KEPT_MOST:
+        if fields[:1] == ["frame"]:
             number, frame, address = map(word, fields[1:])
-            self.saved.setdefault(number, {})[frame] = address
+            if number in self.saved or len(self.saved) < SAVED_STACKS_MOST:
+                self.saved.setdefault(number, {})[frame] = address
         for name, counts in maps.items():
             if name.startswith("all"):
                 self.all[self.second] += counts.get("samples", 0)

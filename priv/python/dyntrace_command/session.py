@@ -158,8 +158,11 @@ class Session:
 
     def exchange(self, old: Node, new: Node) -> None:
         """Records a node in place of one that has ended."""
-        self.do("track", "-u", "-s", self.name, f"--vpid={new.pid}")
-        self.do("untrack", "-u", "-s", self.name, f"--vpid={old.pid}")
+        # Numbers are used again.
+        self.ended.discard(new.pid)
+        if new.pid != old.pid:
+            self.do("track", "-u", "-s", self.name, f"--vpid={new.pid}")
+            self.do("untrack", "-u", "-s", self.name, f"--vpid={old.pid}")
         self.nodes = [new if node is old else node for node in self.nodes]
 
     def do(self, *arguments: str) -> str:

@@ -9,15 +9,21 @@ import fcntl
 import json
 import os
 import re
-import shutil
 import time
 from typing import Iterator, List, NamedTuple, Optional
 
 from dyntrace_command.failures import Failure
-from dyntrace_command.files import MB, closing, numbered_folder, private_folder, read_regular
+from dyntrace_command.files import closing, numbered_folder, private_folder, read_regular, remove_tree
 
 NAME = re.compile(r"\d{8}-\d{6}-[\w.@-]+", re.ASCII)
 CAUSE, NEW, RECORDING = "cause.json", ".new", "recording"
+# `snapshot --list` locks the folder for a moment.
+LOCK_S = 0.5
+# Of a recorder in the background.
+MESSAGES = "recorder.log"
+
+# Bytes of the file, which escapes characters; characters of a name and of the text.
+CAUSE_MOST, NAME_MOST, TEXT_MOST = 200000, 600, 10000
 
 # So many further matches are counted; then a snapshot says that there were more.
 COUNTED_MOST = 1000
@@ -60,19 +66,26 @@ class Snapshot(NamedTuple):
 
 def snapshot_at(path: str) -> Optional[Snapshot]:
     """Returns the snapshot of a folder, or that a recording belongs to; None if it is none."""
-    for folder in (path, os.path.dirname(os.path.abspath(path))):
-        # It may be anybody's: numbers that are none, a moment that no calendar has, lists within lists.
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
-            said = json.loads(read_regular(os.path.join(folder, CAUSE), MB).decode("utf-8"))
-            found = Snapshot(os.path.abspath(folder), str(said["cause"]), str(said["node"]), float(said["time"]),
-                             str(said["text"]), int(said["more"]))
-            return found if found.moment() else None
+    folder = os.path.abspath(path)
+    # Another folder's parent may be everybody's.
+    return said_in(folder) or (said_in(os.path.dirname(folder)) if os.path.basename(folder) == RECORDING else None)
+
+
+def said_in(folder: str) -> Optional[Snapshot]:
+    """Returns the snapshot of a folder; None if it is none."""
+    # It may be anybody's: numbers that are none, a moment that no calendar has, lists within lists.
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        said = json.loads(read_regular(os.path.join(folder, CAUSE), CAUSE_MOST).decode("utf-8"))
+        found = Snapshot(folder, str(said["cause"])[:NAME_MOST], str(said["node"])[:NAME_MOST], float(said["time"]),
+                         str(said["text"])[:TEXT_MOST], int(said["more"]))
+        return found if found.moment() else None
     return None
 
 
 def snapshots(folder: str) -> List[Snapshot]:
     """Returns the snapshots of a folder, the oldest first."""
-    found = [snapshot_at(os.path.join(folder, name)) for name in os.listdir(folder) if NAME.fullmatch(name)]
+    found = [said_in(os.path.abspath(os.path.join(folder, name))) for name in os.listdir(folder)
+             if NAME.fullmatch(name)]
     return sorted((one for one in found if one), key=lambda one: (one.time, one.path))
 
 
@@ -87,16 +100,18 @@ class Place:
     def alone(self) -> Iterator[None]:
         """Keeps other recorders out, also if this command is killed meanwhile; removes what a killed one has begun."""
         with closing(os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)) as descriptor:
-            if not lock(descriptor):
+            if not lock(descriptor, LOCK_S):
                 raise Failure("recorder_runs", folder=self.path)
             for path in [os.path.join(self.path, name) for name in os.listdir(self.path) if NAME.fullmatch(name)]:
                 if is_incomplete(path):
-                    shutil.rmtree(path, ignore_errors=True)
+                    remove_tree(path)
             yield
 
     def open_to(self, uid: Optional[int]) -> None:
-        """Lets the daemon of another user reach it."""
+        """Lets the daemon of another user reach it. What else is there was closed to that user until now."""
         if uid is not None:
+            if any(not NAME.fullmatch(name) and name != MESSAGES for name in os.listdir(self.path)):
+                raise Failure("exists", folder=self.path)
             self.uid = uid
             os.chmod(self.path, 0o711)
 
@@ -109,16 +124,18 @@ class Place:
             os.mkdir(begun.recording(), mode=0o700)
             if self.uid != -1:
                 os.chmod(begun.path, 0o711)
-                os.chown(begun.recording(), self.uid, -1)
+                os.chown(begun.recording(), self.uid, -1, follow_symlinks=False)
             yield begun
         except BaseException:
-            shutil.rmtree(begun.path, ignore_errors=True)
+            remove_tree(begun.path)
             raise
 
     def prune(self) -> None:
-        """Removes the oldest of those that are too many."""
-        for old in snapshots(self.path)[:-self.keep]:
-            shutil.rmtree(old.path, ignore_errors=True)
+        """Removes the oldest of those that are too many. The clock may have been set back: those of the future are from
+        before."""
+        now = time.time()
+        for old in sorted(snapshots(self.path), key=lambda one: one.time <= now)[:-self.keep]:
+            remove_tree(old.path)
 
 
 def is_incomplete(path: str) -> bool:
@@ -128,13 +145,16 @@ def is_incomplete(path: str) -> bool:
     return False
 
 
-def lock(descriptor: int) -> bool:
-    """Locks a folder until the descriptor is closed; returns false if another recorder has it."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+def lock(descriptor: int, seconds: float = 0) -> bool:
+    """Locks a folder until the descriptor is closed; returns false if another recorder has it for so long."""
+    until = time.monotonic() + seconds
+    while True:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        if time.monotonic() >= until:
+            return False
+        time.sleep(0.1)
 
 
 def is_recorded_into(folder: str) -> bool:

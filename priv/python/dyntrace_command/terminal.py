@@ -3,6 +3,7 @@
 Results go to standard output, messages to standard error. Texts of nodes, containers and other hosts go through `clean`
 before a terminal sees them.
 """
+import contextlib
 import os
 import shutil
 import sys
@@ -46,6 +47,14 @@ def print_table(rows: Sequence[Sequence[str]]) -> None:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
         print("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip())
+
+
+def may_read_terminal() -> bool:
+    """Returns whether standard input is a terminal and this command is in its foreground: one in the background would
+    be stopped if it read."""
+    with contextlib.suppress(OSError):
+        return os.isatty(0) and os.tcgetpgrp(0) == os.getpgrp()
+    return False
 
 
 def draws(stream: TextIO) -> bool:

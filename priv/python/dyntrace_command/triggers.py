@@ -7,6 +7,7 @@ enabled in all of them: the user's other nodes have its trace flags, too.
 import contextlib
 import json
 import os
+import select
 import subprocess
 import sys
 from typing import List, NamedTuple, Optional, Sequence, Tuple
@@ -15,13 +16,16 @@ from dyntrace_command import notifications
 from dyntrace_command.causes import Cause
 from dyntrace_command.children import Guard
 from dyntrace_command.failures import Failure
-from dyntrace_command.lttng import Lttng
+from dyntrace_command.lttng import ANSWERS_S, NO_ANSWER, Lttng
 from dyntrace_command.node import PROVIDER, Node
 from dyntrace_command.terminal import last_lines
 from dyntrace_command.tools import tool
 
 # Bytes of what the program tells.
 LINE_MOST = 10000
+READY = b"null\n"
+# Seconds in which it ends with its standard input, which its user can prevent.
+ENDS_S = 5
 
 REMOVE = 'names=$1; shift; for name in $names; do "$@" remove-trigger "$name"; done'
 
@@ -43,7 +47,7 @@ class Triggers:
         self.guard = Guard("/bin/sh", "-c", REMOVE, "remove", " ".join(self.names), *daemon.prefix, tool("lttng"),
                            "--no-sessiond")
         self.listener: "Optional[subprocess.Popen[bytes]]" = None
-        self.are_set = False
+        self.are_set = self.hangs = False
         self.rest = b""
 
     def set(self, nodes: Sequence[Node]) -> None:
@@ -67,9 +71,15 @@ class Triggers:
         python = "python3" if self.daemon.prefix else sys.executable
         command = [*self.daemon.prefix, python, "-I", "-c", source, *self.names[:len(self.of)]]
         self.listener = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                         stderr=subprocess.PIPE, start_new_session=True, bufsize=0)
+                                         stderr=subprocess.PIPE, start_new_session=True, bufsize=0,
+                                         cwd=self.daemon.folder)
         assert self.listener.stdout and self.listener.stderr
-        if self.listener.stdout.readline(LINE_MOST) != b"null\n":
+        answers = select.select([self.listener.stdout], [], [], ANSWERS_S)[0]
+        # A pipe has a short line at once.
+        if not answers or os.read(self.listener.stdout.fileno(), len(READY)) != READY:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.listener.wait(1)
+            self.listener.kill()
             raise Failure("lttng", tool="lttng add-trigger",
                           output=last_lines(self.listener.stderr.read(LINE_MOST).decode("utf-8", "replace")))
         os.set_blocking(self.listener.stdout.fileno(), False)
@@ -91,7 +101,7 @@ class Triggers:
 
     def told(self, line: bytes) -> Optional[Fired]:
         """Returns what a line tells; None if it can't be read. It may be another user's program that has written it."""
-        with contextlib.suppress(ValueError, TypeError, IndexError):
+        with contextlib.suppress(ValueError, TypeError, IndexError, RecursionError):
             name, texts = json.loads(line.decode())
             return Fired(*self.of[self.names.index(name)], text=" ".join(filter(None, texts))[:LINE_MOST])
         return None
@@ -101,8 +111,9 @@ class Triggers:
         still told."""
         if self.are_set:
             self.are_set = False
-            for name in self.names[:len(self.of)]:
-                self.daemon.attempt("remove-trigger", name)
+            # Where the daemon does not answer, one attempt is enough.
+            self.hangs = any(self.daemon.attempt("remove-trigger", name)[0] == NO_ANSWER
+                             for name in self.names[:len(self.of)])
 
     def remove(self) -> None:
         """Removes them, and ends the program."""
@@ -111,13 +122,21 @@ class Triggers:
             for stream in (self.listener.stdin, self.listener.stdout, self.listener.stderr):
                 assert stream
                 stream.close()
-            self.listener.wait()
+            try:
+                self.listener.wait(ENDS_S)
+            except subprocess.TimeoutExpired:
+                self.listener.kill()
+                self.listener.wait()
             self.listener, self.rest = None, b""
 
     def end(self) -> None:
         """Removes them for good."""
         self.remove()
-        self.guard.release()
+        if self.hangs:
+            # It goes on to remove them when the daemon answers again.
+            self.guard.act()
+        else:
+            self.guard.release()
 
 
 def of_node(node: Node) -> str:

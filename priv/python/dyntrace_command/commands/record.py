@@ -3,12 +3,13 @@ import argparse
 import os
 from typing import Optional, Sequence
 
-from dyntrace_command.detached import MESSAGES, detach, ready
+from dyntrace_command.detached import detach, ready
 from dyntrace_command.files import new_folder, numbered_folder, remove_empty
 from dyntrace_command.node import Node, check_traced, pick
 from dyntrace_command.recorder import When, keep_recording
 from dyntrace_command.recording import file_stem, record_nodes
 from dyntrace_command.session import Wanted
+from dyntrace_command.snapshots import MESSAGES
 from dyntrace_command.terminal import say
 
 
