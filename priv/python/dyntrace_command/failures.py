@@ -94,6 +94,8 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
                       "as root: `mkdir -p /dev/shm && mount -t tmpfs -o mode=1777 tmpfs /dev/shm`"),
     "not_yours": (NOT_ALLOWED, "the folder {folder} belongs to {owner}, who could read the recording",
                   "name a folder that does not exist yet: `-o FOLDER`"),
+    "way_of_others": (NOT_ALLOWED, "{folder}, above what root would write, {why}: a link could take the place of that",
+                      "name a folder of root's, which the node's user can reach: `-o /var/lib/dyntrace`"),
     "not_writable": (FAILED, "{folder} can't be written: {why}", "write elsewhere: `-o FILE`"),
     # Loading the library into a node that nobody has prepared
     "load_no_distribution": (NO_NODE, "process {pid} ({name}) has no distribution (-sname, -name), so nobody can ask "

@@ -112,9 +112,9 @@ def check_way(folder: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             status = os.stat(folder)
             if status.st_uid not in owners:
-                raise Failure("not_yours", folder=folder, owner=user_name(status.st_uid))
+                raise Failure("way_of_others", folder=folder, why=f"belongs to {user_name(status.st_uid)}")
             if status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX:
-                raise Failure("open_folder", folder=folder, mode=f"{status.st_mode & 0o7777:o}")
+                raise Failure("way_of_others", folder=folder, why=f"is open to all (mode {status.st_mode & 0o7777:o})")
 
 
 def remove_tree(folder: str) -> None:
