@@ -21,7 +21,7 @@ start_recorders(System = {Module, _}, Folder) ->
     OsPid = packaged:os_pid(System),
     keep(fun() ->
                  Started = [test_command:start(Prefix, ["record", OsPid, "--snapshot", "-o", In])
-                            || {Prefix, In} <- [{"", filename:join(Folder, lists:concat([Module, "_of_root"]))},
+                            || {Prefix, In} <- [{"", filename:join(Folder, lists:concat([Module, "_", erlang:unique_integer([positive])]))},
                                                 {place:as_user(packaged:place(System)), "of_user"}]],
                  [ok = test_command:await("are kept in memory", Recorder) || Recorder <- Started],
                  Started
