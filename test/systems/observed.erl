@@ -19,9 +19,10 @@ start_daemon() ->
 %% Flight recorders of root and of the service's user, in folders of this one and of the user's home.
 start_recorders(System = {Module, _}, Folder) ->
     OsPid = packaged:os_pid(System),
+    OfRoot = filename:join(Folder, lists:concat([Module, "_", erlang:unique_integer([positive])])),
     keep(fun() ->
                  Started = [test_command:start(Prefix, ["record", OsPid, "--snapshot", "-o", In])
-                            || {Prefix, In} <- [{"", filename:join(Folder, lists:concat([Module, "_", erlang:unique_integer([positive])]))},
+                            || {Prefix, In} <- [{"", OfRoot},
                                                 {place:as_user(packaged:place(System)), "of_user"}]],
                  [ok = test_command:await("are kept in memory", Recorder) || Recorder <- Started],
                  Started
