@@ -204,7 +204,7 @@ beside_other_probes(Config) ->
     start([{interval, 10}], Config),
     Probes = [message_receive, message__receive, message__queued, message_send],
     Others = attach(Probes, Config),
-    until_traced(Config),
+    until_following(processes, fun(Flags) -> ['receive', send] -- Flags =:= [] end, Config),
     Before = exchange(Config),
     Consumer = attach([message_delivery], Config),
     until_following(senders, true, Config),
