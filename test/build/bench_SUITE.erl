@@ -150,18 +150,15 @@ kill_bench(Config) ->
     Session = fun() -> session_of(OsPid) end,
     ok = test_wait:until("the bench has a session", {0, match},
                          fun() ->
-                                 receive {Bench, {exit_status, Status}} -> error({bench_ended, Status, said(Bench)})
+                                 receive
+                                     {Bench, {exit_status, Status}} ->
+                                         error({bench_ended, Status, test_shell:said(Bench)})
                                  after 0 -> Session()
                                  end
                          end),
     {0, _} = test_shell:run("kill -KILL ~b", [OsPid]),
     receive {Bench, {exit_status, 128 + 9}} -> Session
-    after 10000 -> error({bench_goes_on, said(Bench)})
-    end.
-
-said(Bench) ->
-    receive {Bench, {data, Data}} -> [Data | said(Bench)]
-    after 0 -> []
+    after 10000 -> error({bench_goes_on, test_shell:said(Bench)})
     end.
 
 %% {Status, whether this process has a session}

@@ -71,15 +71,8 @@ end_per_testcase(_, Config) ->
 
 traced_node() ->
     Node = test_node:start(),
-    ok = test_node:call(Node, fun() -> started([{functions, [{?MODULE, paid, 1}]}]) end),
+    ok = test_node:call(Node, fun() -> test_node:started([{functions, [{?MODULE, paid, 1}]}]) end),
     Node.
-
-started(Env) ->
-    _ = logger:remove_handler(default),
-    _ = application:load(dyntrace),
-    [ok = application:set_env(dyntrace, Key, Value) || {Key, Value} <- Env],
-    {ok, _} = application:ensure_all_started(dyntrace),
-    ok.
 
 %% -- dyntrace nodes ------------------------------------------------------------------------------
 
@@ -201,7 +194,7 @@ container(Config) ->
              "sh", os:find_executable("erl")]},
     Node = test_node:start(#{exec => Exec, args => ["-sname", Name, "-start_epmd", "false",
                                                     "-erl_epmd_port", integer_to_list(test_node:free_port())]}),
-    ok = test_node:call(Node, fun() -> started([]) end),
+    ok = test_node:call(Node, fun() -> test_node:started([]) end),
     ?assertEqual(Whole, test_node:call(Node, fun() -> atom_to_binary(node()) end)),
     [#{<<"pid">> := Pid, <<"container">> := Container, <<"version">> := Version}] =
         [Listed || #{<<"node">> := Seen} = Listed <- listed(), Seen =:= Whole],
@@ -339,7 +332,7 @@ withheld(Config) ->
 %% Two nodes share the library's file: only the exits of one are counted.
 one_of_two(Config) ->
     Other = test_node:start(),
-    ok = test_node:call(Other, fun() -> started([]) end),
+    ok = test_node:call(Other, fun() -> test_node:started([]) end),
     is_counted_alone(?config(os_pid, Config), ?config(node, Config), Other),
     test_node:stop(Other).
 
@@ -418,7 +411,7 @@ following() ->
 %% Both nodes, and no third one that the daemon knows.
 recording_of_two(Config) ->
     [Other, Third] = [test_node:start() || _ <- [1, 2]],
-    [ok = test_node:call(Node, fun() -> started([]) end) || Node <- [Other, Third]],
+    [ok = test_node:call(Node, fun() -> test_node:started([]) end) || Node <- [Other, Third]],
     Folder = filename:join(?config(folder, Config), "two"),
     Pids = [?config(os_pid, Config), test_node:os_pid(Other)],
     {0, _} = test_command:run(["record", "--seconds", "1", "-o", Folder | Pids]),
@@ -523,7 +516,7 @@ current_session_stays(Config) ->
 %% often.
 remarks(Config) ->
     Node = test_node:start(),
-    ok = test_node:call(Node, fun() -> started([{functions, [{?MODULE, often, 1}]}, {call_budget, 1000},
+    ok = test_node:call(Node, fun() -> test_node:started([{functions, [{?MODULE, often, 1}]}, {call_budget, 1000},
                                                 {probes, [process_scheduled, function_call]}])
                               end),
     Folder = filename:join(?config(folder, Config), "bare"),

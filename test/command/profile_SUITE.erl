@@ -194,18 +194,12 @@ node_ends(_) ->
     OsPid = test_node:os_pid(Node),
     Command = test_command:start(["profile", OsPid, "--seconds", "100"]),
     ok = test_command:await("sampling nonode@nohost", Command),
-    Before = cpu(OsPid),
-    test_wait:until("it has worked", true, fun() -> cpu(OsPid) - Before > 50 end),
+    Before = test_node:cpu_ticks(OsPid),
+    test_wait:until("it has worked", true, fun() -> test_node:cpu_ticks(OsPid) - Before > 50 end),
     {0, _} = test_shell:run("kill -KILL ~s", [OsPid]),
     {0, Output} = test_command:finish(Command),
     printed("has ended meanwhile", Output),
     printed("test_profile_load:repeated/1 > test_profile_load:outer/1", Output).
-
-%% Its time on CPUs in the kernel's ticks.
-cpu(OsPid) ->
-    {ok, Text} = file:read_file("/proc/" ++ OsPid ++ "/stat"),
-    [_, Fields] = string:split(Text, ")", trailing),
-    lists:sum([binary_to_integer(lists:nth(N, string:lexemes(Fields, " "))) || N <- [12, 13]]).
 
 %% The map is the node's: it may be a pipe without an end, a link, names for terminals, or anything.
 hostile_map(_) ->

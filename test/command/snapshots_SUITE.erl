@@ -47,15 +47,8 @@ end_per_testcase(Case, Config) ->
 started(Config) ->
     Node = test_node:named(name(), ?config(epmd, Config)),
     Env = [{interval, 50}, {log, error}, {long_gc, 10}, {long_schedule, 200}, {long_message_queue, {10, 100}}],
-    ok = test_node:call(Node, fun() -> started_with(Env) end),
+    ok = test_node:call(Node, fun() -> test_node:started(Env) end),
     Node.
-
-started_with(Env) ->
-    _ = logger:remove_handler(default),
-    _ = application:load(dyntrace),
-    [ok = application:set_env(dyntrace, Key, Value) || {Key, Value} <- Env],
-    {ok, _} = application:ensure_all_started(dyntrace),
-    ok.
 
 %% -- Causes ----------------------------------------------------------------------------------------
 

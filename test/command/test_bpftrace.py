@@ -101,7 +101,7 @@ class Programs(unittest.TestCase):
 
     def test_words(self) -> None:
         """All at once: a text with a placeholder's name is left alone."""
-        program = program_text("label", {"LIB": "usdt:x", "ONLY": "pid == 1", "LABEL": "ONLY LIB"})
+        program = program_text("names+label", {"LIB": "usdt:x", "ONLY": "pid == 1", "LABEL": "ONLY LIB"})
         self.assertIn('usdt:x:seq_trace_send /pid == 1 && str(arg0) == "ONLY LIB"/', program)
         self.assertIn("usdt:x:process_identity /pid == 1 && ", program)
         self.assertIn("usdt:x:port_identity /pid == 1/", program)
@@ -109,8 +109,9 @@ class Programs(unittest.TestCase):
     def test_each_is_filled(self) -> None:
         """No placeholder is left."""
         places = ["SLOT", "CURRENT", "FRAME", "SAVED", "OUTSIDE"]
-        programs: Dict[str, List[str]] = {"counted": ["MOST"], "sampled": [], "label": ["LABEL"], "next": ["ENTRY"],
-                                         "traced+profile": SAMPLING, "named+memory+profile": SAMPLING + places}
+        programs: Dict[str, List[str]] = {"names+counted": ["MOST"], "names+sampled": [], "names+label": ["LABEL"],
+                                         "names+next": ["ENTRY"], "names+traced+profile": SAMPLING,
+                                         "named+memory+profile": SAMPLING + places}
         for name, words in programs.items():
             with self.subTest(name):
                 program = program_text(name, {word: "filled" for word in ["LIB", "ONLY", *words]})

@@ -47,8 +47,8 @@ start_daemon() ->
 
 %% Commands run through Prefix, to be another user's: `setpriv ...`, `env ...`.
 start_daemon(Prefix) ->
-    case test_shell:run("~s lttng --no-sessiond list", [Prefix]) of
-        {0, _} ->
+    case answers(Prefix) of
+        true ->
             #daemon{prefix = Prefix};
         _ ->
             Self = self(),
@@ -78,7 +78,7 @@ launch(Prefix, Deadline) ->
     case {has_ended(Port), erlang:monotonic_time(millisecond) < Deadline} of
         {false, _} -> {Port, OsPid, Guard};
         {true, true} -> release(Guard), launch(Prefix, Deadline);
-        {true, false} -> error({session_daemon_ends, said(Port)})
+        {true, false} -> error({session_daemon_ends, test_shell:said(Port)})
     end.
 
 has_ended(Port) ->
@@ -88,11 +88,6 @@ answers(Prefix) ->
     case test_shell:run("~s lttng --no-sessiond list", [Prefix]) of
         {0, _} -> true;
         Failed -> Failed
-    end.
-
-said(Port) ->
-    receive {Port, {data, Data}} -> [Data | said(Port)]
-    after 0 -> []
     end.
 
 %% A shell that runs the command when this VM is gone, whatever ended it, and its standard input with it.

@@ -2,7 +2,9 @@
 %% output, so that its crash does not end the test run.
 -module(test_node).
 
--export([start/0, start/1, stop/1, os_pid/1, call/2, call/3, is_ours/1, test_paths/0]).
+-export([start/0, start/1, stop/1, os_pid/1, cpu_ticks/1, call/2, call/3, is_ours/1, test_paths/0]).
+%% On the node.
+-export([started/1]).
 -export([start_epmd/0, stop_epmd/1, with_epmd/1, free_port/0, named/2, named/3, nameless/1]).
 
 -define(DEADLINE, 180000).
@@ -52,6 +54,21 @@ call(Node, Fun) ->
 
 call(Node, Fun, Deadline) ->
     peer:call(Node, erlang, apply, [Fun, []], Deadline).
+
+%% Starts the application with these options. Its log stays off the terminal.
+started(Env) ->
+    _ = logger:remove_handler(default),
+    _ = application:load(dyntrace),
+    [ok = application:set_env(dyntrace, Key, Value) || {Key, Value} <- Env],
+    {ok, _} = application:ensure_all_started(dyntrace),
+    ok.
+
+%% The time of a process of the system on CPUs, in the kernel's ticks of 10 ms. The fields come after its name, which
+%% may have blanks.
+cpu_ticks(OsPid) ->
+    {ok, Stat} = file:read_file("/proc/" ++ OsPid ++ "/stat"),
+    [_, Fields] = string:split(Stat, ")", trailing),
+    lists:sum([binary_to_integer(lists:nth(N, string:lexemes(Fields, " "))) || N <- [12, 13]]).
 
 %% Nodes that are connected require names and an epmd: one of their own, which ends with the test, and not the
 %% machine's.

@@ -58,13 +58,7 @@ on_nodes(Folder, Options, Fun, Nodes) ->
     end.
 
 follow(Node, Env) ->
-    test_node:call(Node, fun() ->
-                                 _ = logger:remove_handler(default),
-                                 _ = application:load(dyntrace),
-                                 [ok = application:set_env(dyntrace, Key, Value) || {Key, Value} <- Env],
-                                 {ok, _} = application:ensure_all_started(dyntrace),
-                                 ok
-                         end).
+    test_node:call(Node, fun() -> test_node:started(Env) end).
 
 record(Folder, #{daemon := Daemon} = Options, Nodes, Fun) ->
     Sessions = [test_lttng:start(Daemon, maps:get(probes, Options, ['*']),

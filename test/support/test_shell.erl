@@ -1,7 +1,7 @@
 %% Runs shell commands.
 -module(test_shell).
 
--export([run/2, os_pids/2, locked/2, project/0]).
+-export([run/2, said/1, os_pids/2, locked/2, project/0]).
 
 -define(LOCK_MS, 120000).
 
@@ -16,6 +16,13 @@ wait(Port, Output) ->
     receive
         {Port, {data, Data}} -> wait(Port, [Data | Output]);
         {Port, {exit_status, Status}} -> {Status, iolist_to_binary(lists:reverse(Output))}
+    end.
+
+%% What a program has said until now.
+-spec said(port()) -> [binary()].
+said(Port) ->
+    receive {Port, {data, Data}} -> [Data | said(Port)]
+    after 0 -> []
     end.
 
 %% The processes of a program that have this in their environment, "NAME=value".

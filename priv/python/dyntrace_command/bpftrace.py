@@ -162,10 +162,11 @@ def begins_with(argument: str, prefix: str) -> str:
 
 
 def program_text(name: str, words: Dict[str, str]) -> str:
-    """Returns a program of this package, which may have several parts, with a + between them, after those that all
-    have. The one for names is another where the node must not be traced. `words` replace the placeholders."""
+    """Returns a program of this package, of several parts with a + between them. After the first one, for names, stands
+    the one that all have. `words` replace the placeholders."""
     parts = []
-    for part in ([] if name.startswith("named") else ["names"]) + ["ready", *name.split("+")]:
+    names, *others = name.split("+")
+    for part in [names, "ready", *others]:
         with open(os.path.join(PROGRAMS, part + ".bt"), encoding="utf-8") as file:
             parts.append(file.read())
     # All at once: a text of the user's may have one of the words.

@@ -14,7 +14,7 @@ MOST = 200
 class Counted(Frames):
     """Sums of the events since the frame before."""
 
-    program = "counted"
+    program = "names+counted"
     words = {"MOST": str(MOST)}
     columns = COUNTED
     keys = {"r": "run", "i": "io", "s": "sent", "m": "received", "g": "gc"}

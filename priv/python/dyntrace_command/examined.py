@@ -40,12 +40,12 @@ def examine(folders: List[str]) -> Optional[Examined]:
         return None
     done = subprocess.run(["babeltrace2", f"--plugin-path={own_data('babeltrace2')}", *folders,
                            "--component=sink.dyntrace.report", '--params=format="json",path="-"'], check=False,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          preexec_fn=end_with_parent)
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                          errors="replace", preexec_fn=end_with_parent)
     if done.returncode != 0:
         return None
     try:
-        return of_report(json.loads(text_of(done.stdout)), said(text_of(done.stderr)))
+        return of_report(json.loads(done.stdout), said(done.stderr))
     except (ValueError, KeyError, TypeError):
         return None
 
@@ -62,8 +62,3 @@ def said(error: str) -> List[str]:
     names, and what to do."""
     texts = re.findall(r"^dyntrace: .*(?:\n  next: .*)?", error, re.M)
     return ["\n".join(map(clean, text.split("\n"))) for text in texts]
-
-
-def text_of(output: bytes) -> str:
-    """Returns a program's output as text."""
-    return output.decode("utf-8", "replace")

@@ -2,11 +2,10 @@
 import json
 from typing import Any, Callable, Counter, Dict, List, NamedTuple, Sequence, Tuple, Union
 
-from dyntrace_command.callstacks import callstacks
+from dyntrace_command.callstacks import NS, callstacks
 from dyntrace_command.samples import Path
 from dyntrace_command.tools import own_data
 
-NS = 1000000000
 # The file that has the seconds of its samples.
 TIMED = ".pftrace"
 

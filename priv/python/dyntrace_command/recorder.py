@@ -153,6 +153,7 @@ class Recorder:
     def poll(self) -> None:
         """Looks after nodes that end, come back, or do not trace, and sets triggers again that a storm has ended."""
         self.save_count()
+        now = time.monotonic()
         for node in self.session.nodes_that_ended():
             self.unsure.pop(node, None)
             if node.node in NAMELESS:
@@ -160,30 +161,30 @@ class Recorder:
                 tell(f"dyntrace: {node.show()} has ended, and has no name by which it could be found again")
             else:
                 self.missing.append(node)
-                self.ended = time.monotonic()
+                self.ended = now
                 tell(f"dyntrace: {node.show()} has ended; it is recorded again when it is back")
-        now = time.monotonic()
         if self.missing and (now - self.ended < SOON_S or now - self.sought >= SELDOM_S):
             self.sought = now
             self.find_again()
         if not self.triggers.are_set and self.rate.allows(time.time()):
             self.triggers.set(self.session.nodes)
         for node, began in list(self.unsure.items()):
-            if time.monotonic() - began > FOLLOWS_S:
+            if now - began > FOLLOWS_S:
                 del self.unsure[node]
                 self.tell_untraced(node)
 
     def find_again(self) -> None:
         """Records nodes of the same name and user in place of those that have ended."""
         found = {(node.node, node.user): node for node in nodes() if node.files(LTTNG_LIBRARY) and node.status.name()}
-        for old in list(self.missing):
-            new = found.get((old.node, old.user))
-            if new:
-                self.missing.remove(old)
-                self.session.exchange(old, new)
-                self.triggers.set(self.session.nodes)
-                self.unsure[new] = time.monotonic()
-                tell(f"dyntrace: {new.show()} is back, and recorded again")
+        back = [(old, found[old.node, old.user]) for old in self.missing if (old.node, old.user) in found]
+        for old, new in back:
+            self.missing.remove(old)
+            self.session.exchange(old, new)
+        if back:
+            self.triggers.set(self.session.nodes)
+        for _, new in back:
+            self.unsure[new] = time.monotonic()
+            tell(f"dyntrace: {new.show()} is back, and recorded again")
 
     def tell_untraced(self, node: Node) -> None:
         """Says which causes the node can't notice."""

@@ -33,7 +33,7 @@ class Process(NamedTuple):
 class Sampled(Frames):
     """The last sample of each process that leads."""
 
-    program = "sampled"
+    program = "names+sampled"
     columns = SAMPLED
     keys = {"r": "reductions", "l": "queue", "m": "memory", "g": "growth"}
     help = "q quits; sort by: r reductions, l queue length, m memory, g growth"

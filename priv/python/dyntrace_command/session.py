@@ -79,7 +79,7 @@ class Session:
         channels = self.channels()
         of_session = ("-u", "-s", self.name)
         each = buffer_size(len(channels))
-        self.buffers = each * BUFFERS * (os.cpu_count() or 1) * len(channels)
+        self.buffers = all_buffers(each, len(channels))
         for channel, events in channels.items():
             self.daemon.do("enable-channel", *of_session, f"--subbuf-size={each}",
                            f"--num-subbuf={BUFFERS}", *self.mode(), channel)
@@ -215,13 +215,18 @@ def patterns(names: Sequence[str]) -> List[str]:
     return [name if ":" in name else f"{PROVIDER}:{name}" for name in names]
 
 
+def all_buffers(each: int, channels: int) -> int:
+    """Returns the bytes of all buffers, where one has so many."""
+    return each * BUFFERS * (os.cpu_count() or 1) * channels
+
+
 def buffer_size(channels: int) -> int:
     """Returns the bytes of one of the buffers. Together they take a quarter of /dev/shm at most."""
     if not os.path.isdir("/dev/shm"):
         raise Failure("no_shm_folder")
     free = shutil.disk_usage("/dev/shm").free
     wanted = 4 << 20
-    while wanted * BUFFERS * (os.cpu_count() or 1) * channels > free // 4:
+    while all_buffers(wanted, channels) > free // 4:
         wanted //= 2
     if wanted < 64 << 10:
         raise Failure("no_shm", free=size(free))

@@ -67,7 +67,7 @@ def program(layout: Optional[Layout], code: Code) -> Tuple[str, Dict[str, str]]:
     """Returns the program, and the texts of its placeholders: it reads the node's memory, or the node is traced."""
     mode = "raw" if tool_version(tool("bpftrace")) >= RAW_SINCE else "perf"
     words = {"MODE": mode, "FRAMES": str(FRAMES_MOST)}
-    return ("named+memory+profile", {**words, **layout.words(code)}) if layout else ("traced+profile", words)
+    return ("named+memory+profile", {**words, **layout.words(code)}) if layout else ("names+traced+profile", words)
 
 
 def sample(node: Node, options: argparse.Namespace, how: Tuple[str, Dict[str, str]], samples: Samples,

@@ -41,10 +41,10 @@ def awaited(options: argparse.Namespace) -> Awaited:
     """Returns what the arguments ask for."""
     if options.next:
         module, name = options.next.split(":", 1)
-        return Awaited("next", {"ENTRY": begins_with("arg1", f"{options.next}/")}, inferred,
+        return Awaited("names+next", {"ENTRY": begins_with("arg1", f"{options.next}/")}, inferred,
                        f"a call of {options.next}", "no_call",
                        {"function": options.next, "module": module, "name": name})
-    return Awaited("label", {"LABEL": text(options.label)}, exact, f"messages with the label {options.label}",
+    return Awaited("names+label", {"LABEL": text(options.label)}, exact, f"messages with the label {options.label}",
                    "no_request", {"label": options.label})
 
 

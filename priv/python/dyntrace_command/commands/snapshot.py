@@ -41,8 +41,8 @@ def show_list(folder: str) -> None:
     rows = [[one.moment(), clean(one.cause), clean(one.node), one.counted(), size(folder_size(one.path)),
              os.path.basename(one.path), clean(one.text)[:TEXT_MOST]] for one in snapshots(folder)]
     print_table([["TIME", "CAUSE", "NODE", "MORE", "SIZE", "FOLDER", "WHAT"], *rows])
-    say(f"a recorder writes into {os.path.abspath(folder)}" if is_recorded_into(folder) else
-        f"no recorder runs that writes into {os.path.abspath(folder)}")
+    who = "a recorder" if is_recorded_into(folder) else "no recorder runs that"
+    say(f"{who} writes into {os.path.abspath(folder)}")
 
 
 def collect(options: argparse.Namespace) -> None:
