@@ -220,6 +220,8 @@ another_user(_) ->
         Command = test_command:start(["record", test_node:os_pid(Node), "--snapshot", "--when", "mark:hello", "-o",
                                       Folder]),
         ok = test_command:await("kept in memory", Command),
+        %% The recorder's session is not that user's current one.
+        ?assertEqual(false, filelib:is_file(Home ++ "/home/.lttngrc")),
         test_wait:until("it is marked", true, fun() -> peer:call(Node, dyntrace, mark, ["hello", ""]) end),
         test_wait:until("a snapshot is written", 1, fun() -> length(written(Folder)) end),
         %% Without a name, nothing can come back.

@@ -21,15 +21,16 @@ end_per_suite(_) ->
     ok.
 
 %% The commands run as a user's, with that user's daemon and files. The files of a recipe that failed are deleted with
-%% their folder.
-init_per_testcase(_, Config) ->
+%% their folder. Most do not name the current session.
+init_per_testcase(Case, Config) ->
     Node = test_node:start(),
     Daemon = test_lttng:start_daemon(),
     %% As the page requires, the module is loaded, and LTTng lists its tracepoints.
     _ = test_node:call(Node, fun dyntrace:info/0),
     ok = test_wait:until("the daemon knows the node",
                          fun() -> test_lttng:tracepoints(Daemon, test_node:os_pid(Node)) =/= [] end),
-    [{node, Node}, {daemon, Daemon} | Config].
+    Home = test_lttng:home(filename:join(?config(priv_dir, Config), Case)),
+    [{node, Node}, {daemon, Daemon}, {env, [{"LTTNG_HOME", Home}]} | Config].
 
 end_per_testcase(_, Config) ->
     Daemon = ?config(daemon, Config),
@@ -114,7 +115,7 @@ live(Config) ->
     Variable = {"DYNTRACE_RECIPE", test_node:os_pid(?config(node, Config))},
     Output = test_shell:locked("/sys/kernel/notes",
                                fun() ->
-                                       try recipe("Live", #{env => [Variable]}, Config)
+                                       try recipe("Live", [Variable], Config)
                                        after end_relay(Variable)
                                        end
                                end),
@@ -154,14 +155,15 @@ pictures(Config) ->
     end.
 
 pictures_of_recording(Config) ->
-    Report = test_recipe:run("docs/pictures.md", "Record and look", ?config(node, Config), #{}),
+    Report = test_recipe:run("docs/pictures.md", "Record and look", ?config(node, Config),
+                             #{env => ?config(env, Config)}),
     ?assertMatch({match, _}, re:run(Report, "sasl_sup"), Report),
     ?assertMatch({match, _}, re:run(Report, "supervisor:handle_call/3"), Report),
     {ok, <<"<!", _/binary>>} = file:read_file("/tmp/erlang-pictures.html"),
     ?assert(filelib:file_size("/tmp/erlang-pictures.pftrace") > 1000).
 
 recipe(Title, Config) ->
-    recipe(Title, #{}, Config).
+    recipe(Title, [], Config).
 
-recipe(Title, Options, Config) ->
-    test_recipe:run("docs/lttng.md", Title, ?config(node, Config), Options).
+recipe(Title, Env, Config) ->
+    test_recipe:run("docs/lttng.md", Title, ?config(node, Config), #{env => Env ++ ?config(env, Config)}).

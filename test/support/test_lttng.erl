@@ -11,7 +11,7 @@
 
 -export([tools_missing/0, reader_missing/0, missing/0, start_daemon/0, start_daemon/1, stop_daemon/1, kill_daemon/1,
          signal_daemon/2, start/2, start/3, enable/2, disable/2, stop/1, finish/1, text/1, read/1, declared/1,
-         discarded/1, balance/2, folder/1, name/1, destroy/1, lttng/3, tracepoints/2, tracepoints/3]).
+         discarded/1, balance/2, folder/1, name/1, destroy/1, lttng/3, tracepoints/2, tracepoints/3, home/1]).
 
 -define(DEADLINE_MS, 20000).
 
@@ -227,6 +227,14 @@ destroy(#session{daemon = Daemon, name = Name, folder = Folder, guard = Guard}) 
 
 lttng(#daemon{prefix = Prefix}, Format, Args) ->
     test_shell:run("~s lttng --no-sessiond " ++ Format, [Prefix | Args]).
+
+%% Makes the folder a home for `lttng', by LTTNG_HOME: what `lttng create' makes the current session is that of nobody
+%% else, and the user's daemon is the same.
+home(Folder) ->
+    ok = filelib:ensure_path(Folder),
+    Daemons = filename:join(os:getenv("LTTNG_HOME", os:getenv("HOME")), ".lttng"),
+    ok = file:make_symlink(Daemons, filename:join(Folder, ".lttng")),
+    Folder.
 
 %% The tracepoints that a process has registered, of both providers or of one, with repetitions. `lttng list` heads each
 %% process with "PID: 17 - Name: ..." or, from 2.15, "Process 17: ...".

@@ -28,6 +28,15 @@ NETWORK_S = 10
 # LTTng's library tries again after five seconds when a daemon has ended.
 REGISTERED_S = 8
 
+# `lttng create` makes the new session the current one of its user, in the file .lttngrc of LTTNG_HOME, where a user's
+# daemon has its folder, too. People keep theirs: the new session is current in a folder of its own.
+APART = ["/bin/sh", "-c", """
+trap : TERM
+home=$(mktemp -d) && ln -s "${LTTNG_HOME:-$HOME}/.lttng" "$home" && LTTNG_HOME=$home "$@"
+status=$?
+rm -rf "$home"
+exit $status""", "apart"]
+
 # Others may record with the daemon by now: it ends after their sessions.
 END_DAEMON = 'while "$1" --no-sessiond --mi=xml list | grep -q "<session>"; do sleep 1; done; kill "$0"'
 
@@ -58,7 +67,8 @@ class Lttng:
     def attempt(self, *arguments: str, give_up: Optional[Callable[[], bool]] = None) -> Tuple[int, str]:
         """Runs `lttng` and returns (status, output). The daemon answers one command after the other, and may hang on a
         relay that has gone: the status is NO_ANSWER then, after a time or when `give_up` says so."""
-        command = [*self.prefix, tool("lttng"), "--no-sessiond", *arguments]
+        apart = APART if arguments[0] == "create" else []
+        command = [*self.prefix, *apart, tool("lttng"), "--no-sessiond", *arguments]
         # It holds the guards back: if this command is killed now, they act after it.
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                    universal_newlines=True, errors="replace", start_new_session=True,
@@ -70,7 +80,7 @@ class Lttng:
                 return process.returncode, output
             if time.monotonic() > deadline or give_up and give_up():
                 with contextlib.suppress(PermissionError):
-                    process.kill()
+                    os.killpg(process.pid, signal.SIGTERM)
                 return NO_ANSWER, "the session daemon does not answer"
 
     def do(self, *arguments: str, give_up: Optional[Callable[[], bool]] = None) -> str:

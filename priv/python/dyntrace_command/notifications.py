@@ -9,10 +9,14 @@ import json
 import os
 import sys
 import threading
-from typing import Any, List, Tuple
+import time
+from typing import Any, List, Optional, Tuple
 
 STRING, DROPPED, INTERRUPTED, ALREADY = 5, 1, 2, -3
 TEXT_MOST = 300
+
+# A busy daemon may close a connection (seen with LTTng 2.16).
+TRIES, BETWEEN_S = 5, 0.5
 
 
 class Library:
@@ -35,6 +39,15 @@ class Library:
         """Calls a function that returns a value through its last argument; returns (status, value)."""
         value = kind()
         return self.do(name, *arguments, ctypes.byref(value)), value
+
+    def channel(self, names: List[str]) -> Optional[ctypes.c_void_p]:
+        """Returns a channel of the notifications of these triggers; None if the daemon has or gives none."""
+        endpoint = ctypes.c_void_p.in_dll(self.calls, "lttng_session_daemon_notification_endpoint")
+        channel = self.pointer("lttng_notification_channel_create", endpoint)
+        if channel and self.subscribe(channel, names) == len(names):
+            return channel
+        self.do("lttng_notification_channel_destroy", channel)
+        return None
 
     def name_of(self, trigger: ctypes.c_void_p) -> str:
         """Returns a trigger's name."""
@@ -76,9 +89,12 @@ class Library:
 def main(names: List[str]) -> str:
     """Prints notifications until the daemon ends; returns a message."""
     library = Library()
-    endpoint = ctypes.c_void_p.in_dll(library.calls, "lttng_session_daemon_notification_endpoint")
-    channel = library.pointer("lttng_notification_channel_create", endpoint)
-    if not channel or library.subscribe(channel, names) < len(names):
+    channel = library.channel(names)
+    for _ in range(TRIES - 1):
+        if not channel:
+            time.sleep(BETWEEN_S)
+            channel = library.channel(names)
+    if not channel:
         return "the session daemon notifies nobody of its triggers"
     print("null", flush=True)
     while True:

@@ -1,5 +1,4 @@
 """A recording session of LTTng: its channels and events, its snapshots, its end whatever happens to this command."""
-import contextlib
 import os
 import re
 import shutil
@@ -52,11 +51,9 @@ class Session:
         self.guard: Optional[Guard] = None
 
     def __enter__(self) -> "Session":
-        kept = self.current_session()
         self.guard = Guard(*self.daemon.prefix, tool("lttng"), "--no-sessiond", "destroy", self.name)
         try:
             self.daemon.do("create", self.name, *self.where(), *(["--snapshot"] if self.wanted.snapshot else []))
-            self.restore_current(kept)
             self.fill()
             self.daemon.do("start", self.name)
         except BaseException:
@@ -112,34 +109,6 @@ class Session:
             # Names have buffers of their own: the events of a busy node would soon replace them.
             return {"events": patterns(LIVES + events), "names": patterns(NAMES)}
         return {"events": patterns(NAMES + LIVES + events)}
-
-    # `lttng create` makes the new session the current one, in the file ~/.lttngrc. People keep theirs. Not where root
-    # records with the daemon of somebody else, whose folder may have links.
-
-    def current_file(self) -> Optional[str]:
-        """Returns that file's path; None if it is not to be touched."""
-        home = os.environ.get("LTTNG_HOME", "") or os.environ.get("HOME", "/")
-        return None if self.daemon.uid is not None else os.path.join(home, ".lttngrc")
-
-    def current_session(self) -> Optional[bytes]:
-        """Returns the file's contents; None if there is none."""
-        path = self.current_file()
-        if path:
-            with contextlib.suppress(OSError), open(path, "rb") as file:
-                return file.read()
-        return None
-
-    def restore_current(self, kept: Optional[bytes]) -> None:
-        """Writes the file as it was."""
-        path = self.current_file()
-        if path is None:
-            return
-        with contextlib.suppress(OSError):
-            if kept is None:
-                os.unlink(path)
-            else:
-                with open(path, "wb") as file:
-                    file.write(kept)
 
     def lost(self) -> Optional[int]:
         """Returns the number of discarded events; None if the daemon does not answer."""
