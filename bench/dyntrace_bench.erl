@@ -19,9 +19,12 @@
                  {hostile, dyntrace_bench_events}, {turns, dyntrace_bench_events},
                  {polling, dyntrace_bench_polling}, {following, dyntrace_bench_polling},
                  {identities, dyntrace_bench_polling}, {profile, dyntrace_bench_profile},
-                 {viewer, dyntrace_bench_viewer}, {settings, dyntrace_bench_settings}]).
+                 {viewer, dyntrace_bench_viewer}]).
 
-%% Makes all tables, or only the named ones, which then replace their sections.
+%% What nothing of this project changes is measured when it is named.
+-define(ON_REQUEST, [{settings, dyntrace_bench_settings}]).
+
+%% Makes all tables but those on request, or only the named ones, which then replace their sections.
 main() ->
     [Folder, Results | Names] = init:get_plain_arguments(),
     Tables = named(Names),
@@ -47,7 +50,7 @@ prepare(Folder) ->
 named([]) ->
     ?TABLES;
 named(Names) ->
-    Tables = [{atom_to_list(Name), Table} || Table = {Name, _} <- ?TABLES],
+    Tables = [{atom_to_list(Name), Table} || Table = {Name, _} <- ?TABLES ++ ?ON_REQUEST],
     [case lists:keyfind(Name, 1, Tables) of
          {_, Table} -> Table;
          false -> error({no_such_table, Name, [Known || {Known, _} <- Tables]})
@@ -61,12 +64,11 @@ measured({Name, Module}, Consumers) ->
 written([], Measured, Results, Folder) ->
     {OtpTable, Otp} = otp_figures(Folder),
     Figures = maps:from_list([{Name, F} || {Name, _, F} <- Measured]),
-    [{system, System, _}, {events, Events, _} | Others] = [M || M = {Name, _, _} <- Measured, Name =/= settings],
+    [{system, System, _}, {events, Events, _} | Others] = Measured,
     ok = dyntrace_bench_summary:chart(?CHART, maps:get(events, Figures), Otp),
     ok = dyntrace_bench_results:write(Results, #{first => System, summary => dyntrace_bench_summary:table(Figures, Otp),
                                                  chart => ?CHART,
                                                  tables => [Events | OtpTable] ++ [Table || {_, Table, _} <- Others]}),
-    ok = dyntrace_bench_results:replace(?LTTNG_DOCUMENT, [Table || {settings, Table, _} <- Measured]),
     {ok, Text} = file:read_file(Results),
     io:put_chars(["\n", Text]);
 written(_, Measured, Results, _) ->

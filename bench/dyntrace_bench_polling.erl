@@ -9,10 +9,9 @@
 
 -import(dyntrace_bench_figures, [rounds/0, median/1, count/1]).
 
--define(WINDOW_MS, 2000).
+-define(WINDOW_MS, 1000).
 -define(SETTLED_MS, 500).
 -define(TURNS_MS, 100).
--define(DUMP_S, 10).
 
 -type measured() :: {dyntrace_bench_figures:table(), dyntrace_bench_figures:figures()}.
 
@@ -26,17 +25,15 @@ polling(Consumers) ->
                                            || Amount <- Amounts])),
     {{"What polls and samples",
       io_lib:format(
-        "CPU time of the node, per mille of one CPU over ~b seconds, and the longest delay of a timer in another "
-        "process, in microseconds, beside that many hibernating processes. Measured once. A timer is up to a "
-        "millisecond late by itself. The baseline is the same node without the application. Consumers are LTTng "
-        "sessions. The window of dumps is ~b seconds; delays during a dump are in the table of dumps.",
-        [?WINDOW_MS div 1000, ?DUMP_S]),
+        "CPU time of the node, per mille of one CPU over ~b ms, and the longest delay of a timer in another process, "
+        "in microseconds, beside that many hibernating processes. Measured once. A timer is up to a millisecond late "
+        "by itself. The baseline is the same node without the application. Consumers are LTTng sessions. Dumps have a "
+        "table of their own.",
+        [?WINDOW_MS]),
       ["the application" | lists:append([[[count(Amount), " processes: CPU"], "delay"] || Amount <- Amounts])],
       [[Title | lists:append([[io_lib:format("~.1f", [maps:get({Row, {cpu, Amount}}, Figures)]),
-                               case Figures of
-                                   #{{Row, {delay, Amount}} := Delay} -> count(Delay);
-                                   #{} -> "-"
-                               end] || Amount <- Amounts])] || {Row, Title, _, _} <- states()]},
+                               count(maps:get({Row, {delay, Amount}}, Figures))] || Amount <- Amounts])]
+       || {Row, Title, _, _} <- states()]},
      Figures}.
 
 %% {Row, Title, the application's options, the probes that LTTng enables}
@@ -46,9 +43,7 @@ states() ->
      {attached, "traces all processes for `message_send`", #{}, [message_send]},
      {counters, "samples `vm_counter` every second", #{sample_interval => 1000}, [vm_counter]},
      {allocators, "samples allocators every second (`carrier_*`)", #{sample_interval => 1000},
-      [carrier_create, carrier_destroy]},
-     {dump, io_lib:format("dumps all identities every ~b seconds", [?DUMP_S]),
-      #{processes => [nobody], ports => none, dump => ?DUMP_S}, [process_identity]}].
+      [carrier_create, carrier_destroy]}].
 
 beside(Amount, Fun) ->
     Idle = [spawn_monitor(fun sleep/0) || _ <- lists:seq(1, Amount)],
@@ -64,29 +59,20 @@ ended(Processes) ->
 
 polled(Amount, Consumers) ->
     [{{Row, {What, Amount}}, in_state(State, Consumers, Measure)}
-     || State = {Row, _, _, _} <- states(), {What, Measure} <- measures(Row)].
-
-measures(dump) -> [{cpu, fun() -> cpu(1000 * ?DUMP_S) end}];
-measures(_) -> [{cpu, fun() -> cpu(?WINDOW_MS) end}, {delay, fun() -> delay(?WINDOW_MS) end}].
+     || State = {Row, _, _, _} <- states(),
+        {What, Measure} <- [{cpu, fun() -> cpu(?WINDOW_MS) end}, {delay, fun() -> delay(?WINDOW_MS) end}]].
 
 in_state({none, _, none, []}, _, Measure) ->
     Measure();
-in_state({Row, _, Options, Probes}, Consumers, Measure) ->
+in_state({_, _, Options, Probes}, Consumers, Measure) ->
     {ok, _} = application:ensure_all_started(dyntrace),
     ok = dyntrace:follow(Options),
-    try attached(Probes, Consumers, fun() -> settle(Row), Measure() end)
+    try attached(Probes, Consumers, fun() -> receive after ?SETTLED_MS -> Measure() end end)
     after ok = application:stop(dyntrace)
     end.
 
 attached([], _, Fun) -> Fun();
 attached(Probes, Consumers, Fun) -> dyntrace_bench_tracers:with_probes(Probes, Consumers, Fun).
-
-%% A first dump is made at once.
-settle(dump) ->
-    ok = test_wait:until("a dump", fun() -> dyntrace_settings:get(dumps, 0) > 0 end),
-    ok = test_wait:until("its end", fun is_idle/0);
-settle(_) ->
-    receive after ?SETTLED_MS -> ok end.
 
 %% Per mille of a CPU.
 cpu(Window) ->
@@ -169,7 +155,7 @@ late(Began) ->
 
 -spec identities(dyntrace_bench_tracers:consumers()) -> measured().
 identities(Consumers) ->
-    Beside = [{"1,000 idle", 1000, 0}, {"100,000 idle", 100000, 0}, {"100,000 idle, 1,000 busy", 100000, 1000}],
+    Beside = [{"1,000 idle", 1000, 0}, {"100,000 idle, 1,000 busy", 100000, 1000}],
     Figures = maps:from_list(lists:append([dumped(Name, Idle, Busy, Consumers) || {Name, Idle, Busy} <- Beside])),
     Columns = [{dump, "a dump, ms"}, {reductions, "reductions"}, {answered, "all have answered, ms"},
                {turn, "timer delay, before"}, {turn_meanwhile, "during a dump"},

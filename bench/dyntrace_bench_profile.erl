@@ -6,9 +6,10 @@
 %% On a node.
 -export([work/2, called/1]).
 
--import(dyntrace_bench_figures, [in_turn/2, count/1]).
+-import(dyntrace_bench_figures, [in_turn/3, count/1]).
 
 -define(WINDOW_MS, 800).
+-define(ROUNDS, 3).
 
 -spec profile(dyntrace_bench_tracers:consumers()) ->
           {dyntrace_bench_figures:table(), dyntrace_bench_figures:figures()}.
@@ -39,10 +40,10 @@ loads() ->
 -spec figures() -> dyntrace_bench_figures:figures().
 figures() ->
     Args = #{plain => [], flag => ["+JPperf", "true"]},
-    Starts = in_turn([plain, flag], fun(State) -> [{{start, State}, started(maps:get(State, Args))}] end),
+    Starts = in_turn(?ROUNDS, [plain, flag], fun(State) -> [{{start, State}, started(maps:get(State, Args))}] end),
     Nodes = #{flag := Flag} = maps:map(fun(_, Flags) -> node_with(Flags) end, Args),
     {ok, Map} = file:read_file("/tmp/perf-" ++ test_node:os_pid(Flag) ++ ".map"),
-    Rates = in_turn([plain, flag, sampled], fun(State) -> rates(State, Nodes) end),
+    Rates = in_turn(?ROUNDS, [plain, flag, sampled], fun(State) -> rates(State, Nodes) end),
     _ = maps:map(fun(_, Node) -> test_node:stop(Node) end, Nodes),
     maps:merge(maps:merge(Starts, Rates), #{{map, bytes} => byte_size(Map),
                                             {map, lines} => length(binary:matches(Map, <<"\n">>))}).

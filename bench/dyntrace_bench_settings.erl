@@ -35,7 +35,7 @@ settings(#{daemon := Daemon, folder := Folder}) ->
       io_lib:format(
         "A small send that LTTng records to disk, in untraced sends of ~s ns, which are measured in turn with it.\n"
         "Lost: of ~s in a row, by one process at full speed, those for which no sub-buffer was free.\n"
-        "Written by `make bench` on ~s.",
+        "Written by `make bench TABLES=settings` on ~s.",
         [ns(Figure(?DEFAULT, untraced_ns)), count(?SENDS), dyntrace_bench_results:line("date -u +%Y-%m-%d")]),
       ["setting", "untraced sends", "compared with", "ratio", "lost"],
       [[Title, ratio(Figure(Title, sends)), Base, ratio(Figure(Title, sends) / Figure(Base, sends)),
