@@ -58,9 +58,17 @@ demo: deps-demo all ## trace a small live system, print its events as a story (V
 	$(ERL) -pa $(DEMO) -s dyntrace_demo main
 
 # Suites build the library again and again, in folders of their own. With ccache, if it is there, each source is
-# compiled once. (Unless told otherwise, it counts the folder as a difference if there is debugging information.)
-check check-fast check-release check-sanitize: export PATH := $(addsuffix :,$(wildcard /usr/lib/ccache))$(PATH)
+# compiled once. Its own links in /usr/lib lack a compiler that was installed after it. (Unless told otherwise, it counts
+# the folder as a difference if there is debugging information.)
+CACHED := $(CURDIR)/_build/ccache
+COMPILERS := cc gcc clang musl-gcc aarch64-linux-gnu-gcc
+check check-fast check-release check-sanitize: export PATH := $(CACHED):$(PATH)
 check check-fast check-release check-sanitize: export CCACHE_NOHASHDIR := 1
+
+cached:
+	@rm -rf '$(CACHED)' && mkdir -p '$(CACHED)'
+	@! cache=$$(command -v ccache) || for compiler in $(COMPILERS); do \
+	  ! command -v $$compiler >/dev/null || ln -s "$$cache" '$(CACHED)'/$$compiler || exit 1; done
 
 # How often the storms, reloads and random terms of a test repeat; with FULL=yes, as .ci/run has it, as often as the
 # suites say.
@@ -71,7 +79,7 @@ check: export DYNTRACE_LABELS ?= 100
 check: export DYNTRACE_CASES ?= 10000
 endif
 
-check: deps-check all check-docs ## run all tests (SUITES=usdt,lttng: only these)
+check: deps-check cached all check-docs ## run all tests (SUITES=usdt,lttng: only these)
 	$(if $(SUITES),tools/apart $(REBAR) ct --suite $(call suites,$(SUITES)),\
 	  REBAR=$(REBAR) tools/lanes $(foreach lane,$(LANES),$(call suites,$(LANE_$(lane)))))
 
@@ -87,7 +95,7 @@ $(addprefix check-,$(LANES)): check-%:
 # Suites that attach no consumer and build little, for a first answer.
 FAST_SUITES := catalogue command_units dyntrace records report start viewer_model
 check-fast: export DYNTRACE_CASES ?= 2000
-check-fast: deps-fast all ## run the suites that need no tracer, in two minutes
+check-fast: deps-fast cached all ## run the suites that need no tracer, in two minutes
 	tools/apart $(REBAR) ct --suite $(call suites,$(FAST_SUITES))
 
 # usdt,lttng -> test/library/usdt_SUITE,test/library/lttng_SUITE, as rebar3 takes them. Paths are taken, too, and a
@@ -129,7 +137,7 @@ chroot-of-%: deps-matrix
 READING_SUITES := findings flame kubernetes page perfetto report sequence
 RELEASE_SUITES = $(filter-out bench build native threads viewer_model $(READING_SUITES),$(ALL_SUITES))
 
-check-release: deps-release all check-docs
+check-release: deps-release cached all check-docs
 	$(REBAR) ct --suite $(call suites,$(or $(SUITES),$(RELEASE_SUITES)))
 
 # Again, with trace sessions (OTP 27 and later).
@@ -148,7 +156,7 @@ SANITIZE_calls := text annotation dyntrace usdt builtins load sources
 SANITIZE_consumers := lttng follow follow_others vm_events identity delivery
 SANITIZE_viewer := viewer viewer_model
 
-check-sanitize: deps-check ## run the library's and the viewer's suites with ASan and UBSan
+check-sanitize: deps-check cached ## run the library's and the viewer's suites with ASan and UBSan
 	tools/copy _build/sanitize
 	cd _build/sanitize && CFLAGS='$(SANITIZE)' $(REBAR) compile
 	cd _build/sanitize && tools/apart env CFLAGS='$(SANITIZE)' DYNTRACE_TEST_CFLAGS='$(SANITIZE)' \
@@ -259,7 +267,7 @@ clean: ## remove all build results
 	$(MAKE) -C viewer clean
 	rm -rf priv/beam priv/builds _build
 
-.PHONY: help all musl demo page check-page screenshot check $(addprefix check-,$(LANES)) check-arm64 check-busy \
+.PHONY: help all cached musl demo page check-page screenshot check $(addprefix check-,$(LANES)) check-arm64 check-busy \
         check-fast check-matrix check-release check-sanitize $(addprefix check-sanitize-,$(SANITIZE_PARTS)) \
         check-sessions check-systems check-vm check-docs soak docs install lint bench bench-built clean deps \
         deps-arm64 deps-demo deps-musl deps-page deps-check deps-fast deps-release deps-vm deps-systems deps-lint \

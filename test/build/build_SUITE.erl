@@ -65,7 +65,7 @@ without_rebar3(Config) ->
                             [test_shell:project(), Folder, Folder]),
     %% With ccache, if it is there: the same sources were compiled before.
     {0, _} = test_shell:run("cd '~ts' && mkdir bin && ln -s /usr/bin/* bin && rm -f bin/rebar3 && "
-                            "PATH=/usr/lib/ccache:$PWD/bin make 2>&1", [Folder]),
+                            "PATH=$PWD/bin make CC=\"$(command -v ccache) cc\" 2>&1", [Folder]),
     Build = filename:join(Folder, "_build/default/lib/dyntrace"),
     Ebin = filename:dirname(code:which(dyntrace_app)),
     [?assertEqual(file:consult(filename:join(Ebin, File)), file:consult(filename:join([Build, "ebin", File])), File)
