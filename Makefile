@@ -84,10 +84,11 @@ check: deps-check cached all check-docs ## run all tests (SUITES=usdt,lttng: onl
 	  REBAR=$(REBAR) tools/lanes $(foreach lane,$(LANES),$(call suites,$(LANE_$(lane)))))
 
 # The folders of suites that run one after the other. `make check` runs the lanes side by side, .ci/run one per job.
-LANES := pictures library nodes
+LANES := pictures command library nodes
 LANE_pictures := test/build test/viewer
-LANE_library := test/library test/command test/scripts
-LANE_nodes = $(filter-out $(LANE_pictures) $(LANE_library),$(SUITE_FOLDERS))
+LANE_command := test/command
+LANE_library := test/library test/scripts
+LANE_nodes = $(filter-out $(LANE_pictures) $(LANE_command) $(LANE_library),$(SUITE_FOLDERS))
 
 $(addprefix check-,$(LANES)): check-%:
 	$(MAKE) check SUITES='$(LANE_$*)'
