@@ -58,8 +58,8 @@ demo: deps-demo all ## trace a small live system, print its events as a story (V
 	$(ERL) -pa $(DEMO) -s dyntrace_demo main
 
 # Suites build the library again and again, in folders of their own. With ccache, if it is there, each source is
-# compiled once. Its own links in /usr/lib lack a compiler that was installed after it. (Unless told otherwise, it counts
-# the folder as a difference if there is debugging information.)
+# compiled once. Its own links in /usr/lib lack compilers that were installed after it. (Unless told otherwise, it
+# counts the folder as a difference if there is debugging information.)
 CACHED := $(CURDIR)/_build/ccache
 COMPILERS := cc gcc clang musl-gcc aarch64-linux-gnu-gcc
 check check-fast check-release check-sanitize: export PATH := $(CACHED):$(PATH)
@@ -84,10 +84,11 @@ check: deps-check cached all check-docs ## run all tests (SUITES=usdt,lttng: onl
 	  REBAR=$(REBAR) tools/lanes $(foreach lane,$(LANES),$(call suites,$(LANE_$(lane)))))
 
 # The folders of suites that run one after the other. `make check` runs the lanes side by side, .ci/run one per job.
-LANES := pictures library nodes
+LANES := pictures command library nodes
 LANE_pictures := test/build test/viewer
-LANE_library := test/library test/command test/scripts
-LANE_nodes = $(filter-out $(LANE_pictures) $(LANE_library),$(SUITE_FOLDERS))
+LANE_command := test/command
+LANE_library := test/library test/scripts
+LANE_nodes = $(filter-out $(LANE_pictures) $(LANE_command) $(LANE_library),$(SUITE_FOLDERS))
 
 $(addprefix check-,$(LANES)): check-%:
 	$(MAKE) check SUITES='$(LANE_$*)'
@@ -108,7 +109,9 @@ suite = $(or $(basename $(wildcard $(1)/*_SUITE.erl)),\
              $(error no suite is named $(1)))
 # Neither what needs the virtual machine or packaged services, nor the soak.
 SUITE_FOLDERS := $(filter-out test/vm test/systems test/soak test/support,$(patsubst %/,%,$(wildcard test/*/)))
-ALL_SUITES = $(patsubst %_SUITE.erl,%,$(notdir $(wildcard $(addsuffix /*_SUITE.erl,$(SUITE_FOLDERS)))))
+# The names of the suites of folders.
+named = $(patsubst %_SUITE.erl,%,$(notdir $(wildcard $(addsuffix /*_SUITE.erl,$(1)))))
+ALL_SUITES = $(call named,$(SUITE_FOLDERS))
 
 check-vm: deps-vm all ## test the scripts of SystemTap and DTrace in a virtual machine (root; makes a chroot)
 	$(REBAR) ct --dir test/vm
@@ -124,8 +127,10 @@ RELEASES := bookworm trixie forky
 
 check-matrix: $(addprefix check-on-,$(RELEASES)) ## run the suites on OTP 25, 27 and 29 (root; makes chroots)
 
+# check-on-trixie: all of its suites; check-on-trixie-library: those of a lane; check-on-trixie-sessions: again, with
+# trace sessions.
 check-on-%: deps-matrix
-	tools/apart tools/matrix $* check
+	tools/apart tools/matrix $(firstword $(subst -, ,$*)) $(or $(word 2,$(subst -, ,$*)),check)
 
 chroot-of-%: deps-matrix
 	tools/matrix $* prepare
@@ -137,8 +142,10 @@ chroot-of-%: deps-matrix
 READING_SUITES := findings flame kubernetes page perfetto report sequence
 RELEASE_SUITES = $(filter-out bench build native threads viewer_model $(READING_SUITES),$(ALL_SUITES))
 
+# Those of one lane, if LANE is set.
+check-release: FOLDERS = $(if $(LANE),$(or $(LANE_$(LANE)),$(error no lane is named $(LANE))),$(SUITE_FOLDERS))
 check-release: deps-release cached all check-docs
-	$(REBAR) ct --suite $(call suites,$(or $(SUITES),$(RELEASE_SUITES)))
+	$(REBAR) ct --suite $(call suites,$(or $(SUITES),$(filter $(call named,$(FOLDERS)),$(RELEASE_SUITES))))
 
 # Again, with trace sessions (OTP 27 and later).
 check-sessions:

@@ -82,7 +82,7 @@ files(Config) ->
     _ = test_node:call(Node, fun test_profile_load:shares/0),
     [begin
          File = filename:join(?config(folder, Config), "profile" ++ Extension),
-         {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "5", "-o", File]),
+         {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2", "-o", File]),
          printed("^" ++ File ++ "$", Output),
          {ok, Text} = file:read_file(File),
          ?assertMatch({{match, _}, _}, {re:run(Text, Pattern, [dotall]), Text})

@@ -8,7 +8,9 @@
 -export([until/2, until/3]).
 
 -define(DEADLINE_MS, 60000).
--define(POLL_MS, 2).
+%% Soon at first. What takes long is not asked for so often: the question may cost a program's start.
+-define(FIRST_POLL_MS, 2).
+-define(LAST_POLL_MS, 20).
 
 %% Until Fun returns true. Anything else that it returns is what was seen instead.
 -spec until(What :: term(), fun(() -> term())) -> ok.
@@ -23,12 +25,15 @@ until(What, Expected, Fun) ->
     poll(What, fun(Seen) -> Seen =:= Expected end, Fun, [{expected, Expected}]).
 
 poll(What, IsExpected, Fun, Details) ->
-    poll(What, IsExpected, Fun, Details, erlang:monotonic_time(millisecond) + ?DEADLINE_MS).
+    poll(What, IsExpected, Fun, Details, erlang:monotonic_time(millisecond)).
 
-poll(What, IsExpected, Fun, Details, Deadline) ->
+poll(What, IsExpected, Fun, Details, Began) ->
     Seen = Fun(),
-    case {IsExpected(Seen), erlang:monotonic_time(millisecond) < Deadline} of
+    Waited = erlang:monotonic_time(millisecond) - Began,
+    case {IsExpected(Seen), Waited < ?DEADLINE_MS} of
         {true, _} -> ok;
-        {false, true} -> receive after ?POLL_MS -> poll(What, IsExpected, Fun, Details, Deadline) end;
+        {false, true} ->
+            receive after min(?FIRST_POLL_MS + Waited div 20, ?LAST_POLL_MS) -> ok end,
+            poll(What, IsExpected, Fun, Details, Began);
         {false, false} -> error({not_in_time, What, Details ++ [{seen, Seen}]})
     end.
