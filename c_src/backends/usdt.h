@@ -100,9 +100,9 @@ static inline bool dt_usdt_is_row(enum dt_probe probe) {
         ;
 }
 
-/* The consumers of a probe as numbers: the first one is 1. Tracers have no identity, and are not
-   always counted: Linux counts those of a process, and at other times of a place, once; where DTrace
-   is native, it tells only whether there are some. Of a row, those of its probes that are enabled. */
+/* The consumers of a probe as numbers: the first one is 1. Tracers have no identity, and several
+   may count as one: Linux counts a place once, and where DTrace is native, it tells only whether
+   there are some. Of a row, the numbers of its probes that are enabled. */
 static inline size_t dt_usdt_consumers_of(enum dt_probe probe, uint64_t *ids, size_t most) {
     size_t count = 0;
 

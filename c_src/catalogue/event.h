@@ -11,7 +11,7 @@
 #define DT_LAST_LABEL 950
 enum { DT_LABELS = DT_LAST_LABEL + 1 };
 
-/* The numbers of a ROW are 0, which its first probe does not have in its name, to DT_LAST_OF_ROW. */
+/* The numbers of a ROW are 0, which is not in the name of its first probe, to DT_LAST_OF_ROW. */
 #define DT_LAST_OF_ROW 29
 enum { DT_ROW = DT_LAST_OF_ROW + 1 };
 

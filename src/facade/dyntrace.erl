@@ -250,7 +250,8 @@ unfollow() ->
 %% @doc Asks for a dump: who all processes, ports and nodes are, as the probes `process_identity', `port_identity' and
 %% `node_identity', between `dump_start' and `dump_end'. Returns at once. A dump is made of itself when one of these
 %% probes becomes enabled, when a further session of LTTng records it, and when a tracer of USDT attaches to one of the
-%% row `dump_wanted'. While no such probe is enabled it does nothing. `not_started': the application does not run, or has no worker.
+%% row `dump_wanted'. While no such probe is enabled it does nothing. `not_started': the application does not run, or
+%% has no worker.
 -spec dump() -> ok | {error, not_started}.
 dump() ->
     dyntrace_autotracer:dump().

@@ -57,8 +57,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def with_place(script: str, arguments: List[str], node: Node) -> List[str]:
-    """Returns the arguments of a script after the library. One that asks for names has `dump_wanted$2`: its next argument
-    is the number of a probe that is free, unless the user has given that one, too."""
+    """Returns the arguments of a script after the library. One that asks for names has `dump_wanted$2`: its next
+    argument is the number of a probe that is free, unless the user has given that one, too."""
     with open(script, encoding="utf-8", errors="replace") as file:
         found = re.search(rf":{ROW}\$([2-9])\b", file.read(), re.ASCII)
     if not found or len(arguments) != int(found.group(1)) - 2:
