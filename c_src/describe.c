@@ -123,6 +123,8 @@ static ERL_NIF_TERM describe_probe(ErlNifEnv *env, enum dt_probe probe) {
         put(env, &map, atom_differs, binary(env, info->differs));
     if (info->is_labeled)
         put(env, &map, atom_labels, enif_make_uint(env, DT_LABELS));
+    if (info->is_row)
+        put(env, &map, atom_row, enif_make_uint(env, DT_ROW));
     return map;
 }
 
@@ -142,17 +144,31 @@ static ERL_NIF_TERM add_listener(ErlNifEnv *env, enum dt_probe probe, ERL_NIF_TE
     return enif_make_list_cell(env, map, list);
 }
 
-/* A labeled probe is described by its name and label. */
-static ERL_NIF_TERM add_labels(ErlNifEnv *env, enum dt_probe probe, ERL_NIF_TERM list) {
+static ERL_NIF_TERM add_numbered(ErlNifEnv *env, enum dt_probe probe, unsigned number,
+                                 ERL_NIF_TERM list) {
     char name[64];
 
+    (void)snprintf(name, sizeof name, "%s%u", dt_probes[probe].name, number);
+    return add_listener(env, probe, enif_make_atom(env, name), enif_make_list1(env, atom_usdt),
+                        list);
+}
+
+/* A labeled probe is described by its name and label. */
+static ERL_NIF_TERM add_labels(ErlNifEnv *env, enum dt_probe probe, ERL_NIF_TERM list) {
     for (unsigned label = DT_LABELS; label-- > 0;)
-        if (dt_usdt_label_is_enabled(label)) {
-            (void)snprintf(name, sizeof name, "%s%u", dt_probes[probe].name, label);
-            list = add_listener(env, probe, enif_make_atom(env, name),
-                                enif_make_list1(env, atom_usdt), list);
-        }
+        if (dt_usdt_label_is_enabled(label))
+            list = add_numbered(env, probe, label, list);
     return list;
+}
+
+/* One of a row by its name and number; the first one has no number. */
+static ERL_NIF_TERM add_row(ErlNifEnv *env, enum dt_probe probe, ERL_NIF_TERM list) {
+    for (unsigned number = DT_LAST_OF_ROW; number > 0; number--)
+        if (dt_usdt_row_is_enabled(number))
+            list = add_numbered(env, probe, number, list);
+    return dt_usdt_row_is_enabled(0) ? add_listener(env, probe, probe_name(env, probe),
+                                                    enif_make_list1(env, atom_usdt), list)
+                                     : list;
 }
 
 ERL_NIF_TERM dt_describe_listeners(ErlNifEnv *env) {
@@ -163,6 +179,8 @@ ERL_NIF_TERM dt_describe_listeners(ErlNifEnv *env) {
 
         if (dt_probes[probe].is_labeled)
             list = add_labels(env, probe, list);
+        else if (dt_probes[probe].is_row)
+            list = add_row(env, probe, list);
         else if (!enif_is_empty_list(env, names))
             list = add_listener(env, probe, probe_name(env, probe), names, list);
     }

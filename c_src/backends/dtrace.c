@@ -24,6 +24,7 @@
 #define PROBE(name, provider, backends, ...)                                                       \
     DT_CHOOSE(IS_ENABLED, DT_NOTHING, backends)(name, provider)
 #define LABELED_PROBE(...)
+#define ROW(...)
 #include "catalogue/probes.def"
 
 /* For probes without a USDT site of their own. */
@@ -35,6 +36,7 @@ static bool never(void) {
 #define NEVER(...) never,
 #define PROBE(name, provider, backends, ...) DT_CHOOSE(ENTRY, NEVER, backends)(name)
 #define LABELED_PROBE(...) NEVER()
+#define ROW(...) NEVER()
 static bool (*const is_enabled[DT_PROBES])(void) = {
 #include "catalogue/probes.def"
 };
@@ -44,12 +46,20 @@ bool dt_usdt_is_enabled(enum dt_probe probe) {
 }
 
 #define LABEL_IS_ENABLED(label, name, provider)                                                    \
-    case label:                                                                                    \
+    case label + 0:                                                                                \
         return ENABLED_##provider##_##name##label() != 0;
 #define LABELED_PROBE(name, provider, ...) EACH_LABEL(LABEL_IS_ENABLED, name, provider)
 /* NOLINTNEXTLINE(readability-function-size): a case per label */
 bool dt_usdt_label_is_enabled(unsigned label) {
     switch (label) {
+#include "catalogue/probes.def"
+    }
+    return false;
+}
+
+#define ROW(name, provider, ...) EACH_OF_ROW(LABEL_IS_ENABLED, name, provider)
+bool dt_usdt_row_is_enabled(unsigned number) {
+    switch (number) {
 #include "catalogue/probes.def"
     }
     return false;

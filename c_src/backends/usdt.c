@@ -23,6 +23,7 @@
 #define PROBE(name, provider, backends, ...)                                                       \
     DT_CHOOSE(SEMAPHORE, DT_NOTHING, backends)(name, provider)
 #define LABELED_PROBE(name, provider, ...) EACH_LABEL(LABEL_SEMAPHORE, name, provider)
+#define ROW(name, provider, ...) EACH_OF_ROW(LABEL_SEMAPHORE, name, provider)
 #include "catalogue/probes.def"
 
 /* Always zero: for probes without a USDT site of their own. */
@@ -32,6 +33,7 @@ static volatile unsigned short never;
 #define NEVER(...) &never,
 #define PROBE(name, provider, backends, ...) DT_CHOOSE(ADDRESS, NEVER, backends)(name, provider)
 #define LABELED_PROBE(...) NEVER()
+#define ROW(...) NEVER()
 volatile unsigned short *const dt_usdt_semaphores[DT_PROBES] = {
 #include "catalogue/probes.def"
 };
@@ -39,6 +41,11 @@ volatile unsigned short *const dt_usdt_semaphores[DT_PROBES] = {
 #define LABEL_ADDRESS(label, name, provider) ADDRESS(name##label, provider)
 #define LABELED_PROBE(name, provider, ...) EACH_LABEL(LABEL_ADDRESS, name, provider)
 volatile unsigned short *const dt_usdt_label_semaphores[DT_LABELS] = {
+#include "catalogue/probes.def"
+};
+
+#define ROW(name, provider, ...) EACH_OF_ROW(LABEL_ADDRESS, name, provider)
+volatile unsigned short *const dt_usdt_row_semaphores[DT_ROW] = {
 #include "catalogue/probes.def"
 };
 

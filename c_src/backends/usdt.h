@@ -2,7 +2,7 @@
  * USDT: the probes as <sys/sdt.h> defines them. Each has one site, a nop that a tracer
  * replaces by a breakpoint, and one semaphore, a counter that the kernel or the tracer
  * raises while a consumer is attached; so one load tells whether the probe is enabled. A labeled
- * probe is one such probe per label, with functions of its own.
+ * probe is one such probe per label, with functions of its own, and so is a row of probes.
  *
  * Where DTrace is native (DT_DTRACE), `dtrace` makes the probes, and a call tells whether one is
  * enabled. Without either, none is ever enabled.
@@ -46,6 +46,11 @@ static inline void dt_usdt_fire_label(unsigned label, const struct dt_user_trace
     (void)e;
 }
 
+static inline bool dt_usdt_row_is_enabled(unsigned number) {
+    (void)number;
+    return false;
+}
+
 static inline bool dt_usdt_missing(char *why, size_t size) {
     (void)snprintf(why, size, "built without sys/sdt.h (Debian: systemtap-sdt-dev)");
     return true;
@@ -56,6 +61,7 @@ static inline bool dt_usdt_missing(char *why, size_t size) {
 
 bool dt_usdt_is_enabled(enum dt_probe probe);
 bool dt_usdt_label_is_enabled(unsigned label);
+bool dt_usdt_row_is_enabled(unsigned number);
 
 static inline size_t dt_usdt_count(enum dt_probe probe) {
     return dt_usdt_is_enabled(probe);
@@ -65,6 +71,7 @@ static inline size_t dt_usdt_count(enum dt_probe probe) {
 
 extern volatile unsigned short *const dt_usdt_semaphores[DT_PROBES];
 extern volatile unsigned short *const dt_usdt_label_semaphores[DT_LABELS];
+extern volatile unsigned short *const dt_usdt_row_semaphores[DT_ROW];
 
 static inline bool dt_usdt_is_enabled(enum dt_probe probe) {
     return *dt_usdt_semaphores[probe] != 0;
@@ -79,13 +86,33 @@ static inline bool dt_usdt_label_is_enabled(unsigned label) {
     return *dt_usdt_label_semaphores[label] != 0;
 }
 
+/* For numbers below DT_ROW. */
+static inline bool dt_usdt_row_is_enabled(unsigned number) {
+    return *dt_usdt_row_semaphores[number] != 0;
+}
+
 #endif
 
-/* The consumers of a probe as numbers: the first one is 1. Tracers are counted and have no
-   identity; where DTrace is native, they are not counted either. */
-static inline size_t dt_usdt_consumers_of(enum dt_probe probe, uint64_t *ids, size_t most) {
-    size_t count = dt_usdt_count(probe);
+static inline bool dt_usdt_is_row(enum dt_probe probe) {
+#define ROW(name, ...) || probe == DT_##name
+    return false
+#include "catalogue/probes.def"
+        ;
+}
 
+/* The consumers of a probe as numbers: the first one is 1. Tracers have no identity, and several
+   may count as one: Linux counts a place once, and where DTrace is native, it tells only whether
+   there are some. Of a row, the numbers of its probes that are enabled. */
+static inline size_t dt_usdt_consumers_of(enum dt_probe probe, uint64_t *ids, size_t most) {
+    size_t count = 0;
+
+    if (dt_usdt_is_row(probe)) {
+        for (unsigned number = 0; number < DT_ROW && count < most; number++)
+            if (dt_usdt_row_is_enabled(number))
+                ids[count++] = number;
+        return count;
+    }
+    count = dt_usdt_count(probe);
     count = count < most ? count : most;
     for (size_t i = 0; i < count; i++)
         ids[i] = i + 1;

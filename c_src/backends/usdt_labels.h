@@ -1,6 +1,9 @@
 /*
  * EACH_LABEL(M, ...): M(0, ...) to M(DT_LAST_LABEL, ...), for the probes that a labeled probe is in
  * USDT.
+ *
+ * EACH_OF_ROW(M, ...): M(, ...), then M(1, ...) to M(DT_LAST_OF_ROW, ...), for those of a row. What
+ * M gets ends the name; with + 0 after it, it is the number.
  */
 #ifndef DT_BACKENDS_USDT_LABELS_H
 #define DT_BACKENDS_USDT_LABELS_H
@@ -28,6 +31,11 @@
     HUNDRED(M, 6, __VA_ARGS__) HUNDRED(M, 7, __VA_ARGS__) HUNDRED(M, 8, __VA_ARGS__)               \
     TEN(M, 90, __VA_ARGS__) TEN(M, 91, __VA_ARGS__) TEN(M, 92, __VA_ARGS__)                        \
     TEN(M, 93, __VA_ARGS__) TEN(M, 94, __VA_ARGS__) M(950, __VA_ARGS__)
+#define EACH_OF_ROW(M, ...)                                                                        \
+    M(, __VA_ARGS__) M(1, __VA_ARGS__) M(2, __VA_ARGS__)                                           \
+    M(3, __VA_ARGS__) M(4, __VA_ARGS__) M(5, __VA_ARGS__)                                          \
+    M(6, __VA_ARGS__) M(7, __VA_ARGS__) M(8, __VA_ARGS__)                                          \
+    M(9, __VA_ARGS__) TEN(M, 1, __VA_ARGS__) TEN(M, 2, __VA_ARGS__)
 /* clang-format on */
 
 #endif

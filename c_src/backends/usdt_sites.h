@@ -10,6 +10,7 @@
 
 #define COUNT(label, ...) +1
 _Static_assert(0 EACH_LABEL(COUNT, 0) == DT_LABELS, "DT_LAST_LABEL is not the last one here");
+_Static_assert(0 EACH_OF_ROW(COUNT, 0) == DT_ROW, "DT_LAST_OF_ROW is not the last one here");
 
 #define RESCAN(macro, ...) macro(__VA_ARGS__)
 #define LIST(...) __VA_ARGS__
@@ -23,7 +24,7 @@ _Static_assert(0 EACH_LABEL(COUNT, 0) == DT_LABELS, "DT_LAST_LABEL is not the la
         RESCAN(FIRE, provider, name fields);                                                       \
     }
 #define LABEL_SITE(label, name, provider, fields)                                                  \
-    case label:                                                                                    \
+    case label + 0:                                                                                \
         RESCAN(FIRE, provider, name##label LIST fields);                                           \
         return;
 
@@ -34,6 +35,12 @@ _Static_assert(0 EACH_LABEL(COUNT, 0) == DT_LABELS, "DT_LAST_LABEL is not the la
 #define LABELED_PROBE(name, provider, backends, when, differs, fields...)                          \
     __attribute__((noinline)) void dt_usdt_fire_label(unsigned label, const struct dt_##name *e) { \
         switch (label) { EACH_LABEL(LABEL_SITE, name, provider, (fields)) }                        \
+    }
+#define ROW(name, provider, backends, when, differs, fields...)                                    \
+    static __attribute__((noinline)) void fire_##name(const union dt_event *event) {               \
+        const struct dt_##name *e = &event->name;                                                  \
+                                                                                                   \
+        switch (e->number) { EACH_OF_ROW(LABEL_SITE, name, provider, (fields)) }                   \
     }
 #include "catalogue/probes.def"
 

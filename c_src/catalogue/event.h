@@ -11,6 +11,10 @@
 #define DT_LAST_LABEL 950
 enum { DT_LABELS = DT_LAST_LABEL + 1 };
 
+/* The numbers of a ROW are 0, which is not in the name of its first probe, to DT_LAST_OF_ROW. */
+#define DT_LAST_OF_ROW 29
+enum { DT_ROW = DT_LAST_OF_ROW + 1 };
+
 enum {
     /* Free terms are cut here, the mark of the cut included. */
     DT_TERM_MAX = 256,

@@ -22,12 +22,14 @@
 /* -- Probes ------------------------------------------------------------------------ */
 
 #define ON(backend) | 1U << DT_BACKEND_##backend
-#define INFO(name, provider, backends, is_labeled, when, differs)                                  \
-    {#name, &atom_##provider, 0 backends, is_labeled, when, differs, name##_fields},
+#define INFO(name, provider, backends, is_labeled, is_row, when, differs)                          \
+    {#name, &atom_##provider, 0 backends, is_labeled, is_row, when, differs, name##_fields},
 #define PROBE(name, provider, backends, when, differs, fields...)                                  \
-    INFO(name, provider, backends, false, when, differs)
+    INFO(name, provider, backends, false, false, when, differs)
 #define LABELED_PROBE(name, provider, backends, when, differs, fields...)                          \
-    INFO(name, provider, backends, true, when, differs)
+    INFO(name, provider, backends, true, false, when, differs)
+#define ROW(name, provider, backends, when, differs, fields...)                                    \
+    INFO(name, provider, backends, false, true, when, differs)
 const struct dt_probe_info dt_probes[DT_PROBES] = {
 #include "catalogue/probes.def"
 };

@@ -31,6 +31,7 @@ struct dt_probe_info {
     const ERL_NIF_TERM *provider;
     unsigned backends; /* 1 << DT_BACKEND_usdt | … */
     bool is_labeled;   /* a probe for each label */
+    bool is_row;       /* a row of probes */
     const char *when;
     const char *differs; /* empty: nothing differs */
     const struct dt_field *fields;

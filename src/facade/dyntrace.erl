@@ -99,11 +99,13 @@
                    asks := [event()],
                    source => dyntrace_source:name(),
                    differs => binary(),
-                   labels => pos_integer()}.
+                   labels => pos_integer(),
+                   row => pos_integer()}.
 %% `kind': whether the VM tells a tracer of the event, other events tell of it, or nothing does. `asks': events that
 %% the VM must yield, too, for what the probe shows. `source': the application observes the event itself. `differs':
 %% what the probe lacks, compared with a VM that was built with USDT. An entry with `labels' stands for that many
-%% probes, named by `name' and a number from 0 on. The `events' of annotations are empty.
+%% probes, named by `name' and a number from 0 on; one with `row', too, of which the first one has no number. The
+%% `events' of annotations are empty.
 
 -type listener() :: #{provider := atom(), name := atom(), backends := [backend()]}.
 %% An enabled probe, and the backends that it is enabled in.
@@ -247,8 +249,9 @@ unfollow() ->
 
 %% @doc Asks for a dump: who all processes, ports and nodes are, as the probes `process_identity', `port_identity' and
 %% `node_identity', between `dump_start' and `dump_end'. Returns at once. A dump is made of itself when one of these
-%% probes becomes enabled; a further consumer, such as a second LTTng session, finds it enabled and asks by this call.
-%% While no such probe is enabled it does nothing. `not_started': the application does not run, or has no worker.
+%% probes becomes enabled, when a further session of LTTng records it, and when a tracer of USDT attaches to one of the
+%% row `dump_wanted'. While no such probe is enabled it does nothing. `not_started': the application does not run, or
+%% has no worker.
 -spec dump() -> ok | {error, not_started}.
 dump() ->
     dyntrace_autotracer:dump().
@@ -591,8 +594,9 @@ take_calls() -> without_library({[], 0}).
 set_file_functions(_) -> without_library(ok).
 
 %% @private The consumers that are attached to these probes. An identity is one of those of its probe and backend; of
-%% more than 64, some have none. Tracers of USDT are counted: the first one is 1. LTTng's sessions have identities of
-%% their own.
+%% more than 64, some have none. Tracers of USDT are counted as far as the kernel counts them (Linux: once per place, so
+%% mostly as one): the first one is 1. Of a row of probes, the numbers of those that are enabled. LTTng's sessions have
+%% identities of their own.
 -spec consumers([Probe :: atom()]) -> [{Probe :: atom(), backend(), Identity :: non_neg_integer()}].
 consumers(_) -> without_library([]).
 %% @private Whether the probe is enabled, as the next three functions.

@@ -16,6 +16,9 @@
 -define(PROBES, [port_identity, node_identity, dump_start, dump_end | ?OF_PROCESSES]).
 -define(OF_PROCESSES, [process_identity, process_named]).
 
+%% The row of probes that ask for a dump. It requires no source: alone it asks nobody.
+-define(ROW, dump_wanted).
+
 %% A batch takes a fraction of a millisecond, and the pause lets consumers read.
 -define(BATCH, 100).
 -define(PAUSE_MS, 1).
@@ -57,7 +60,7 @@
                  ended = none :: term(),
                  %% What is wrong with the function of labels.
                  problem = none :: none | string(),
-                 %% The consumers of probes of identities that were attached at the last poll.
+                 %% The consumers of probes of identities, and of the row, that were attached at the last poll.
                  attached :: [consumer()],
                  %% Asks for a dump.
                  timer = none :: none | reference()}).
@@ -66,7 +69,8 @@ on(Enabled, #{dump := Every, label_keys := LabelKeys, labels := Labels, text := 
     {on, started(#source{every = Every, label_keys = LabelKeys, labels = Labels, text = Text, allowed = Allowed,
                          dumper = none, started = 0, attached = attached(Enabled)})}.
 
-%% Whoever attaches gets a dump, also where the probe was enabled already.
+%% Whoever attaches gets a dump. Where the probe was enabled already, LTTng tells of its sessions; in USDT the kernel
+%% counts a place once, so a tracer attaches to one of the row, too.
 poll(Enabled, State = #source{problem = Problem}) ->
     case {Problem, polled(Enabled, State)} of
         {none, New} -> {on, New};
@@ -120,7 +124,7 @@ started(State) ->
     ask(State#source{dumper = Dumper, started = now_ms()}).
 
 attached(Enabled) ->
-    dyntrace:consumers(ours(Enabled)).
+    dyntrace:consumers([?ROW | ours(Enabled)]).
 
 ours(Enabled) ->
     [Name || Name <- Enabled, lists:member(Name, ?PROBES)].

@@ -1,15 +1,18 @@
 """bpftrace's programs, its output, and its end."""
 import contextlib
 import io
+import os
 import shlex
 import signal
 import subprocess
+import tempfile
 import unittest
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Tuple
 from unittest import mock
 
 from dyntrace_command.bpftrace import (Bpftrace, Line, Messages, Names, begins_with, lost_events, messages_of,
-                                       program_text, text)
+                                       place_in_row, program_text, text)
+from dyntrace_command.commands.run import with_place
 from dyntrace_command.counted import Counted
 from dyntrace_command.failures import Failure
 from dyntrace_command.sampled import QUIET, Sampled
@@ -93,6 +96,50 @@ class Standard(unittest.TestCase):
         self.assertEqual([self.LIMIT], messages_of([self.LIMIT]))
 
 
+class Row(unittest.TestCase):
+    """The probe by which a program asks for names."""
+
+    def place(self, taken: Dict[str, bool]) -> Optional[str]:
+        """The one that is chosen, where these are taken; other probes don't count."""
+        others = {"org_erlang_dyntrace:dump_start": True, "shop:dump_wanted5": False,
+                  "org_erlang_dyntrace:dump_wantedx": False, "org_erlang_dyntrace:dump_wanted7000": False}
+        node = mock.Mock()
+        node.probes.return_value = {**others, **{f"org_erlang_dyntrace:dump_wanted{n}": is_taken
+                                                 for n, is_taken in taken.items()}}
+        node.show.return_value = "shop@db (1)"
+        return place_in_row(node)
+
+    def test_free(self) -> None:
+        """By chance; the first one, which scripts take that are started by hand, only if no other is free."""
+        row = {"": False, "1": True, "2": False, "29": False}
+        self.assertEqual({"2", "29"}, {self.place(row) for _ in range(100)})
+        self.assertEqual("", self.place({"": False, "1": True}))
+
+    def test_taken(self) -> None:
+        """It is said; an earlier library has no row, of which nothing is said."""
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            self.assertIsNone(self.place({}))
+            self.assertEqual("", said.getvalue())
+            self.assertIsNone(self.place({"": True, "1": True}))
+        self.assertIn("shop@db (1) has 2 tracers that have asked for names", said.getvalue())
+
+    def test_of_a_script(self) -> None:
+        """It is the argument that the script names, unless the user has given that."""
+        node = mock.Mock()
+        node.probes.return_value = {"org_erlang_dyntrace:dump_wanted9": False}
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "mine.bt")
+            cases: List[Tuple[str, List[str], List[str]]] = [
+                ("$2", [], ["9"]), ("$3", ["tea"], ["tea", "9"]), ("$2", ["8"], ["8"]), ("$3", [], []), ("", [], []),
+                ("4", [], [])]
+            for wanted, arguments, result in cases:
+                with open(path, "w", encoding="ascii") as file:
+                    file.write(f"usdt:$1:org_erlang_dyntrace:dump_wanted{wanted} {{ }}\n")
+                with self.subTest(wanted=wanted, arguments=arguments):
+                    self.assertEqual(result, with_place(path, arguments, node))
+
+
 SAMPLING = ["HERTZ", "SAMPLED", "MODE", "FRAMES"]
 
 
@@ -101,7 +148,10 @@ class Programs(unittest.TestCase):
 
     def test_words(self) -> None:
         """All at once: a text with a placeholder's name is left alone."""
-        program = program_text("names+label", {"LIB": "usdt:x", "ONLY": "pid == 1", "LABEL": "ONLY LIB"})
+        program = program_text("names+label", {"LIB": "usdt:x", "ONLY": "pid == 1", "LABEL": "ONLY LIB",
+                                               "ASK": "usdt:x:dump_wanted3"})
+        # What is attached last: bpftrace before 0.27 begins with the last one.
+        self.assertIn("usdt:x:dump_wanted3 { }\nusdt:x:process_identity", program)
         self.assertIn('usdt:x:seq_trace_send /pid == 1 && str(arg0) == "ONLY LIB"/', program)
         self.assertIn("usdt:x:process_identity /pid == 1 && ", program)
         self.assertIn("usdt:x:port_identity /pid == 1/", program)
@@ -114,9 +164,9 @@ class Programs(unittest.TestCase):
                                          "named+memory+profile": SAMPLING + places}
         for name, words in programs.items():
             with self.subTest(name):
-                program = program_text(name, {word: "filled" for word in ["LIB", "ONLY", *words]})
-                self.assertEqual([], [word for word in ("LIB", "ONLY", *words) if word in program.split()])
-                self.assertNotRegex(program, r"\b(LIB|ONLY|MOST|LABEL|ENTRY)\b")
+                program = program_text(name, {word: "filled" for word in ["LIB", "ONLY", "ASK", *words]})
+                self.assertEqual([], [word for word in ("LIB", "ONLY", "ASK", *words) if word in program.split()])
+                self.assertNotRegex(program, r"\b(LIB|ONLY|ASK|MOST|LABEL|ENTRY)\b")
 
     def test_texts_stay_texts(self) -> None:
         """No text ends its string."""

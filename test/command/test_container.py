@@ -252,7 +252,7 @@ class Semaphores(Boundary):
 
     def enabled(self) -> List[str]:
         """The enabled probes."""
-        return self.evil.enabled_probes("/lib/dyntrace.so", self.mapped)
+        return [name for name, enabled in self.evil.probes("/lib/dyntrace.so", self.mapped).items() if enabled]
 
     def test_raised(self) -> None:
         """Those that are not zero."""

@@ -40,9 +40,12 @@ with(Backend) ->
 usdt_names() ->
     [Name || Probe <- with(usdt), Name <- names(Probe)].
 
-%% The name of a probe, or all names of a labeled probe.
+%% The name of a probe, or all names of a labeled probe or of a row.
 names(#{name := Name, labels := Labels}) ->
     [iolist_to_binary([atom_to_binary(Name), integer_to_binary(Label)]) || Label <- lists:seq(0, Labels - 1)];
+names(#{name := Name, row := Count}) ->
+    [atom_to_binary(Name) | [iolist_to_binary([atom_to_binary(Name), integer_to_binary(Number)])
+                             || Number <- lists:seq(1, Count - 1)]];
 names(#{name := Name}) ->
     [atom_to_binary(Name)].
 
@@ -148,7 +151,7 @@ arguments(_) ->
         {process_identity, [pid, parent, initial, name, label, node]},
         {process_named, [pid, initial, name, label]}, {port_identity, [port, owner, name, os_pid]},
         {node_identity, [node, prefix, otp, os_pid]}, {dump_start, [id, processes]}, {dump_end, [id, processes]},
-        {withheld, [what, why]},
+        {dump_wanted, [number]}, {withheld, [what, why]},
         {vm_long_gc, [pid, duration, heap, old_heap, fragments]}, {vm_long_schedule, [id, duration, started, stopped]},
         {vm_large_heap, [pid, heap, old_heap, fragments]}, {vm_busy_port, [pid, port]},
         {vm_busy_dist_port, [pid, port, node]}, {vm_long_message_queue, [pid, type]},

@@ -21,7 +21,7 @@ suite() ->
 all() ->
     [spawned_processes, processes_in_a_dump, without_flags, labels, noted_labels, fat_processes, hostile_notes,
      labels_of_a_function, function_of_labels_fails, ports, sockets, addresses_are_contents, nodes, nobody_listens,
-     second_session, second_tracer, storm_of_attaches, every_second,
+     second_session, second_tracer, tracers_in_the_row, row_alone, storm_of_attaches, every_second,
      dump_during_a_dump, budget_is_spent, hibernating_processes, recorded_from_the_middle, consumer_killed,
      worker_killed, dumper_killed, attach_cycles].
 
@@ -554,6 +554,64 @@ second_tracer(Config) ->
     ?assertEqual(Before + 1, dumps(Config)),
     _ = test_bpftrace:stop(Second),
     until_following(sources, [], Config).
+
+%% Tracers of the same probes: the kernel counts the places of the first one, and that of each in the row. Each is told
+%% all names. Those before are told them again, between the start and the end of a dump, and nothing else.
+tracers_in_the_row(Config) ->
+    start([{interval, 10}], Config),
+    Probes = [process_identity, port_identity, dump_start, dump_end],
+    Tracers = lists:foldl(fun(Wanted, Before) ->
+                                  Dumps = dumps(Config),
+                                  Consumer = attach([Wanted | Probes], Config),
+                                  until_dumps(Dumps + 1, Config),
+                                  until_told(call(Config, fun identities/0), fun() -> told(Consumer) end),
+                                  Before ++ [Consumer]
+                          end, [], [dump_wanted, dump_wanted1, dump_wanted29]),
+    ?assertEqual([0, 1, 29], row(Config)),
+    %% The first one attaches its probes one by one.
+    ?assert(dumps(Config) =< 4, dumps(Config)),
+    until_idle(Config),
+    _ = [ok = whole(lists:dropwhile(fun({Probe, _}) -> Probe =/= dump_start end, test_bpftrace:events(Tracer)))
+         || Tracer <- Tracers],
+    %% One that detaches asks nobody, and its place is free for the next one.
+    Dumps = dumps(Config),
+    _ = test_bpftrace:stop(lists:nth(2, Tracers)),
+    test_wait:until("it has detached", [0, 29], fun() -> row(Config) end),
+    ok = polled(Config),
+    ?assertEqual(Dumps, dumps(Config)),
+    Next = attach([dump_wanted1 | Probes], Config),
+    until_dumps(Dumps + 1, Config),
+    until_told(call(Config, fun identities/0), fun() -> told(Next) end),
+    _ = [test_bpftrace:stop(Tracer) || Tracer <- [Next | Tracers], Tracer =/= lists:nth(2, Tracers)],
+    until_following(sources, [], Config).
+
+%% The numbers of the row that are taken.
+row(Config) ->
+    lists:sort([Number || {dump_wanted, usdt, Number} <- call(Config, fun() -> dyntrace:consumers([dump_wanted]) end)]).
+
+%% Returns after two polls that have begun later: each starts a timer.
+polled(Config) ->
+    [begin
+         Before = call(Config, fun worker/0),
+         test_wait:until("a poll", fun(Now) -> Now =/= Before end, fun() -> call(Config, fun worker/0) end)
+     end || _ <- [1, 2]],
+    ok.
+
+%% On the node.
+worker() -> sys:get_state(dyntrace_autotracer).
+
+%% A tracer that wants nothing but a dump makes none: nothing is traced or observed for it, and it is shown.
+row_alone(Config) ->
+    start([{interval, 10}], Config),
+    Consumer = attach([dump_wanted7], Config),
+    test_wait:until("it is attached", [7], fun() -> row(Config) end),
+    ok = polled(Config),
+    ?assertEqual([#{provider => org_erlang_dyntrace, name => dump_wanted7, backends => [usdt]}],
+                 call(Config, fun dyntrace:listeners/0)),
+    ?assertMatch(#{processes := [], ports := [], calls := none, seq_trace := false, senders := false, sources := []},
+                 test_autotracer:following(Config)),
+    ?assertEqual({0, []}, {dumps(Config), call(Config, fun dumpers/0)}),
+    ?assertEqual([], test_bpftrace:stop(Consumer)).
 
 %% Sessions that attach during a dump share the next one, and each is told who the processes are.
 storm_of_attaches(Config) ->

@@ -75,12 +75,12 @@ start(Library, Probes, Options) ->
               || {N, Described} <- maps:to_list(Numbered)],
     start_script(Script, Options#{probes => Numbered}).
 
-%% A probe's description in the catalogue. A labeled probe is named with its label.
+%% A probe's description in the catalogue. A labeled probe is named with its label, one of a row with its number.
 described(Probe) ->
     Name = atom_to_list(Probe),
     [Described] = [D || D = #{name := Of} <- dyntrace:probes(),
                         Of =:= Probe orelse
-                            is_map_key(labels, D) andalso string:trim(Name, trailing,
+                            (is_map_key(labels, D) orelse is_map_key(row, D)) andalso string:trim(Name, trailing,
                                                                       "0123456789") =:= atom_to_list(Of)],
     Described#{name := Probe}.
 

@@ -6,6 +6,7 @@ process itself; a script that does not is limited by bpftrace's option -p, whose
 import contextlib
 import json
 import os
+import random
 import re
 import signal
 import subprocess
@@ -20,6 +21,9 @@ from dyntrace_command.terminal import clean, last_lines, say
 from dyntrace_command.tools import tool, tool_version
 
 PROGRAMS = os.path.join(os.path.dirname(__file__), "programs")
+
+# The row of probes by which a tracer asks for names.
+ROW = "dump_wanted"
 
 # Bytes of a string of bpftrace. A shorter text is whole.
 STRING_BYTES = 63
@@ -147,6 +151,21 @@ def check_alone(node: Node, bpftrace: str, message: str) -> None:
                       why=f"it has mounts of its own, where bpftrace 0.23 may fail; {message}")
 
 
+# -- Names for each ----------------------------------------------------------------------------------------------------
+
+def place_in_row(node: Node) -> Optional[str]:
+    """Returns the end of the name of a probe of the row that nobody is attached to: a number, or an empty text for the
+    first one, which scripts have that are started by hand. None if there is none. By chance, since another command may
+    be looking, too."""
+    row = {name[len(f"{PROVIDER}:{ROW}"):]: enabled for name, enabled in node.probes().items()
+           if re.fullmatch(rf"{PROVIDER}:{ROW}(\d\d?)?", name, re.ASCII)}
+    free = sorted(number for number, enabled in row.items() if not enabled)
+    if row and not free:
+        say(f"dyntrace: {node.show()} has {len(row)} tracers that have asked for names, as many as can ask: names of "
+            "processes that are there already may be missing")
+    return random.choice([number for number in free if number] or free) if free else None
+
+
 # -- A program ---------------------------------------------------------------------------------------------------------
 
 def text(value: str) -> str:
@@ -187,8 +206,8 @@ def sampled(node: Node) -> str:
 class Bpftrace:
     """A program of this package on one node; its output comes line by line, as JSON.
 
-    In the program, LIB stands for the library and ONLY for the condition that the process is the node's; `words` has
-    the texts of all other placeholders.
+    In the program, LIB stands for the library, ONLY for the condition that the process is the node's, and ASK for a
+    probe that asks for names; `words` has the texts of all other placeholders.
     """
 
     def __init__(self, node: Node, program: str, **words: str) -> None:
@@ -201,7 +220,11 @@ class Bpftrace:
             else:
                 options = only_of(node, self.path)
         self.is_alone = bool(options)
-        words.update(LIB=f'usdt:"{node.handle(alone=self.is_alone)}":{PROVIDER}', ONLY=only, SAMPLED=sampled(node))
+        library = f'usdt:"{node.handle(alone=self.is_alone)}":{PROVIDER}'
+        number = place_in_row(node)
+        # Where nobody can be asked, a probe that asks nobody.
+        words.update(LIB=library, ONLY=only, SAMPLED=sampled(node),
+                     ASK="BEGIN" if number is None else f"{library}:{ROW}{number}")
         environment = {**os.environ, "BPFTRACE_MAP_KEYS_MAX": "65536", "BPFTRACE_MAX_MAP_KEYS": "65536",
                        # bpftrace would read files of the node as root: the map of its code may be a pipe.
                        "BPFTRACE_NO_USER_SYMBOLS": "1"}

@@ -204,18 +204,18 @@ class Container:
 
     # Its library
 
-    def enabled_probes(self, library: str, mapped: Sequence[Mapping]) -> List[str]:
-        """Returns the probes whose semaphore is raised: tracers write it into the process's memory."""
+    def probes(self, library: str, mapped: Sequence[Mapping]) -> Dict[str, bool]:
+        """Returns {provider:name: whether its semaphore is raised}: tracers write it into the process's memory."""
         semaphores = read_semaphores(self.read_file(library, LIBRARY_MOST))
         if not semaphores:
-            return []
+            return {}
         base = base_of(library, mapped)
         first, last = min(semaphores), max(semaphores)
         if last - first > MB:
             raise ValueError("the library's semaphores are not in one place")
         values = self.memory(base + first, last - first + 2)
-        return [name for address, name in semaphores.items()
-                if struct.unpack_from("<H", values, address - first)[0] != 0]
+        return {name: struct.unpack_from("<H", values, address - first)[0] != 0
+                for address, name in semaphores.items()}
 
     def status(self, library: Optional[str], mapped: Sequence[Mapping]) -> List[Tuple[str, str]]:
         """Returns the lines (key, value) that the node says of itself; none without a library, or if that is of an

@@ -211,15 +211,16 @@ class Node:
 
     def find_consumers(self, library: str) -> Consumers:
         """Returns its consumers."""
-        return Consumers(sorted(self.inside.enabled_probes(library, self.mapped)), self.lttng_users())
+        probes = self.inside.probes(library, self.mapped)
+        return Consumers(sorted(name for name, enabled in probes.items() if enabled), self.lttng_users())
 
-    def enabled_probes(self) -> List[str]:
-        """Returns the probes that are enabled now; none if that can't be read."""
-        none: List[str] = []
+    def probes(self) -> Dict[str, bool]:
+        """Returns {provider:name: whether it is enabled now}; empty if that can't be read."""
+        none: Dict[str, bool] = {}
         if self.library is None:
             return none
         library = self.library
-        return self.known("consumers", lambda: self.inside.enabled_probes(library, self.mapped), none)
+        return self.known("consumers", lambda: self.inside.probes(library, self.mapped), none)
 
     def lttng_users(self) -> List[str]:
         """Returns the users whose daemons have buffers of a session in the process."""

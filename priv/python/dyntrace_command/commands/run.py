@@ -6,13 +6,15 @@ since a container does not choose what root runs.
 import argparse
 import glob
 import os
+import re
 import shlex
 import subprocess
 import sys
 import time
-from typing import Callable, Dict, Optional, Set
+from typing import Callable, Dict, List, Optional, Set
 
-from dyntrace_command.bpftrace import Messages, check_alone, end_bpftrace, only_of, quiet_option, require_bpftrace
+from dyntrace_command.bpftrace import (ROW, Messages, check_alone, end_bpftrace, only_of, place_in_row, quiet_option,
+                                       require_bpftrace)
 from dyntrace_command.children import Interrupted
 from dyntrace_command.failures import Failure
 from dyntrace_command.node import Node, pick, status_now
@@ -35,15 +37,15 @@ def run(options: argparse.Namespace) -> int:
     node = pick(options.node)
     only = only_of(node, bpftrace)
     library = node.handle(alone=bool(only))
-    begin, end = [bpftrace, *quiet_option(bpftrace), *only, script], options.arguments
+    begin, end = [bpftrace, *quiet_option(bpftrace), *only, script], with_place(script, options.arguments, node)
     say(clean(" ".join(map(shlex.quote, [*begin, node.outside(), *end]))))
     sys.stdout.flush()
-    before = node.enabled_probes()
+    before = node.probes()
     messages = Messages()
     process = messages.start_with([*begin, library, *end])
     with Interrupted() as interrupted:
         if options.seconds:
-            wait_for(process, interrupted, ATTACHED_S, lambda: node.enabled_probes() != before)
+            wait_for(process, interrupted, ATTACHED_S, lambda: node.probes() != before)
         wait_for(process, interrupted, options.seconds, watch(node))
         if not node.lives():
             say(f"dyntrace: {node.show()} has ended")
@@ -52,6 +54,16 @@ def run(options: argparse.Namespace) -> int:
     if status > 0 and only:
         check_alone(node, bpftrace, "bpftrace's message is above")
     return status
+
+
+def with_place(script: str, arguments: List[str], node: Node) -> List[str]:
+    """Returns the arguments of a script after the library. One that asks for names has `dump_wanted$2`: its next
+    argument is the number of a probe that is free, unless the user has given that one, too."""
+    with open(script, encoding="utf-8", errors="replace") as file:
+        found = re.search(rf":{ROW}\$([2-9])\b", file.read(), re.ASCII)
+    if not found or len(arguments) != int(found.group(1)) - 2:
+        return arguments
+    return [*arguments, *filter(None, [place_in_row(node)])]
 
 
 def watch(node: Node) -> Callable[[], bool]:

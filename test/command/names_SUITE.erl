@@ -1,0 +1,202 @@
+%% Names for each program of the host's command, also where another one has attached to the same probes before: the
+%% kernel counts a place once, so the later one asks by a probe of its own.
+-module(names_SUITE).
+
+-include_lib("common_test/include/ct.hrl").
+-include_lib("stdlib/include/assert.hrl").
+
+-compile(export_all).
+-compile(nowarn_export_all).
+
+%% What stands for the processes of busy/0 in any output: a registered name, an initial call, a label.
+-define(NAMES, ["names_named", "names_SUITE:busy/1", "{orders,17}"]).
+
+suite() ->
+    [{timetrap, {minutes, 6}}].
+
+all() ->
+    [tops, exact_tops, scripts, profiles, recorder, all_taken, number_of_the_user].
+
+init_per_suite(Config) ->
+    NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
+    _ = test_require:tool(test_require:first([NotRoot, fun test_bpftrace:missing/0]), Config),
+    Config.
+
+end_per_suite(_) ->
+    ok.
+
+init_per_testcase(Case, Config) ->
+    _ = Case =:= recorder andalso test_require:tool(test_lttng:missing(), Config),
+    Node = test_node:start(),
+    ok = test_node:call(Node, fun() ->
+                                      ok = test_node:started([{interval, 20}, {sample_interval, 200}]),
+                                      busy()
+                              end),
+    [{node, Node}, {os_pid, test_node:os_pid(Node)} | Config].
+
+end_per_testcase(_, Config) ->
+    test_wait:until("nobody is attached", [], fun() -> call(Config, fun dyntrace:listeners/0) end),
+    test_node:stop(?config(node, Config)).
+
+call(Config, Fun) ->
+    test_node:call(?config(node, Config), Fun).
+
+%% On the node: processes that work, before any program attaches.
+busy() ->
+    Self = self(),
+    _ = [spawn(fun() -> Named(), Self ! here, ?MODULE:busy(0) end)
+         || Named <- [fun() -> register(names_named, self()) end,
+                      fun() -> put(process_name, {orders, 17}) end]],
+    _ = [receive here -> ok end || _ <- [1, 2]],
+    _ = proc_lib:spawn(?MODULE, busy, [0]),
+    ok.
+
+busy(N) ->
+    _ = lists:seq(1, 1000),
+    receive after 20 -> busy(N + 1) end.
+
+%% Labels are in the dictionaries of processes of proc_lib alone before OTP 27, so this one has no label there.
+names() ->
+    case erlang:system_info(otp_release) >= "27" of
+        true -> ?NAMES;
+        false -> lists:droplast(?NAMES)
+    end.
+
+until_named(Command) ->
+    [ok = test_command:await("<[0-9.]+> " ++ quoted(Name), Command) || Name <- names()],
+    ok.
+
+quoted(Name) ->
+    re:replace(Name, "[{}]", "\\\\&", [global, {return, list}]).
+
+ended(Command) ->
+    ok = test_command:signal("INT", Command),
+    {0, Output} = test_command:finish(Command),
+    Output.
+
+%% Three at once. Each asks once, and those before see no process twice.
+tops(Config) ->
+    Tops = [begin
+                Top = test_command:start(["top", ?config(os_pid, Config), "--rows", "100"]),
+                ok = until_named(Top),
+                Top
+            end || _ <- [1, 2, 3]],
+    ?assertEqual(3, length(asking(Config))),
+    [begin
+         Frames = string:split(ended(Top), "dyntrace top ", all),
+         [begin
+              {match, Pids} = re:run(Frame, "  (<[0-9.]+>)", [global, {capture, all_but_first, list}]),
+              ?assertEqual(lists:sort(Pids), lists:usort(Pids))
+          end || Frame <- Frames, re:run(Frame, "<[0-9.]+>") =/= nomatch]
+     end || Top <- Tops].
+
+asking(Config) ->
+    [Number || {dump_wanted, usdt, Number} <- call(Config, fun() -> dyntrace:consumers([dump_wanted]) end)].
+
+%% The sums of the first one have each message once, sent before the second one attaches, meanwhile and later.
+exact_tops(Config) ->
+    First = test_command:start(["top", ?config(os_pid, Config), "--exact", "--rows", "100", "--sort", "sent"]),
+    ok = until_named(First),
+    Talker = call(Config, fun talker/0),
+    talk(300, Talker, Config),
+    Second = test_command:start(["top", ?config(os_pid, Config), "--exact", "--rows", "100", "--sort", "sent"]),
+    test_wait:until("the second one attaches", 2, fun() -> length(asking(Config)) end),
+    talk(500, Talker, Config),
+    ok = until_named(Second),
+    talk(200, Talker, Config),
+    [ok = test_command:await("names_talker[\\s\\S]*dyntrace top [\\s\\S]*dyntrace top", Top) || Top <- [First, Second]],
+    ?assertEqual(1000, sent(ended(First))),
+    Later = sent(ended(Second)),
+    ?assert(Later >= 200 andalso Later =< 700, Later).
+
+%% On the node: sends as many messages as it is told to.
+talker() ->
+    Sink = spawn(fun Sink() -> receive _ -> Sink() end end),
+    spawn(fun() -> register(names_talker, self()), talker(Sink) end).
+
+talker(Sink) ->
+    receive
+        {From, Count} ->
+            [Sink ! N || N <- lists:seq(1, Count)],
+            From ! talked,
+            talker(Sink)
+    end.
+
+talk(Count, Talker, Config) ->
+    %% What it sends to the caller is a message, too.
+    call(Config, fun() -> Talker ! {self(), Count - 1}, receive talked -> ok end end).
+
+%% The third of six columns, of all frames: run time, dirty I/O, sent.
+sent(Output) ->
+    {match, Rows} = re:run(Output, "^ +\\d+ +\\d+ +(\\d+) +\\d+ +\\d+ +\\d+  <[\\d.]+> names_talker$",
+                           [global, multiline, {capture, all_but_first, list}]),
+    lists:sum([list_to_integer(Sent) || [Sent] <- Rows]).
+
+%% The same script twice: both have the names of processes that were there before, and each message once.
+scripts(Config) ->
+    Talker = call(Config, fun talker/0),
+    Scripts = [begin
+                   Script = test_command:start(["run", "who_talks", ?config(os_pid, Config)]),
+                   ok = test_command:await("-- messages in the last", Script),
+                   Script
+               end || _ <- [1, 2]],
+    talk(400, Talker, Config),
+    [begin
+         ok = test_command:await("names_talker", Script),
+         Output = command_SUITE:interrupted(Script),
+         {match, Rows} = re:run(Output, "^@sent\\[<[\\d.]+>, names_talker, [^]]*\\]: (\\d+)$",
+                                [global, multiline, {capture, all_but_first, list}]),
+         ?assertEqual(400, lists:sum([list_to_integer(Sent) || [Sent] <- Rows]), Output),
+         %% What it has taken from the row stands in the command line that it prints.
+         ?assertMatch({match, _}, re:run(Output, "who_talks\\.bt \\S+/dyntrace\\.so \\d+\n"))
+     end || Script <- Scripts].
+
+%% A profile beside another one.
+profiles(Config) ->
+    call(Config, fun() -> spawn(fun() -> register(names_hot, self()), hot(0) end) end),
+    First = test_command:start(["profile", ?config(os_pid, Config), "--seconds", "300"]),
+    ok = test_command:await("sampling ", First),
+    {0, Second} = test_command:run(["profile", ?config(os_pid, Config), "--seconds", "2"]),
+    ?assertMatch({match, _}, re:run(Second, "<[0-9.]+> names_hot"), Second),
+    ?assertMatch({match, _}, re:run(ended(First), "<[0-9.]+> names_hot")).
+
+hot(N) ->
+    hot(N + 1).
+
+%% Two programs beside a flight recorder of LTTng, which has enabled the probes of names before both.
+recorder(Config) ->
+    Folder = filename:join(?config(priv_dir, Config), "flight"),
+    Recorder = test_command:start(["record", ?config(os_pid, Config), "--snapshot", "-o", Folder]),
+    ok = test_command:await("\\d\\.\\d s\n", Recorder),
+    test_wait:until("it records", fun(Count) -> Count > 0 end,
+                    fun() -> length([Name || #{name := Name, backends := [lttng]} <-
+                                                 call(Config, fun dyntrace:listeners/0)]) end),
+    Tops = [begin
+                Top = test_command:start(["top", ?config(os_pid, Config), "--rows", "100"]),
+                ok = until_named(Top),
+                Top
+            end || _ <- [1, 2]],
+    _ = [ended(Top) || Top <- Tops],
+    _ = ended(Recorder),
+    ok.
+
+%% It is said, and the program goes on.
+all_taken(Config) ->
+    Library = call(Config, fun() -> maps:get(library, dyntrace:info()) end),
+    [Row] = [Count || #{name := dump_wanted, row := Count} <- dyntrace:probes()],
+    Probes = [list_to_atom("dump_wanted" ++ Number)
+              || Number <- ["" | [integer_to_list(N) || N <- lists:seq(1, Row - 1)]]],
+    Consumer = test_bpftrace:start(Library, Probes),
+    test_wait:until("all are taken", lists:seq(0, Row - 1), fun() -> lists:sort(asking(Config)) end),
+    ?assertEqual(lists:sort(Probes), lists:sort([Name || #{name := Name} <- call(Config, fun dyntrace:listeners/0)])),
+    Top = test_command:start(["top", ?config(os_pid, Config), "--rows", "100"]),
+    %% Its own probes are the first of names: they are seen.
+    ok = until_named(Top),
+    ?assertMatch({match, _}, re:run(ended(Top), "has 30 tracers that have asked for names, as many as can ask")),
+    _ = test_bpftrace:stop(Consumer).
+
+%% Who gives the number is left alone.
+number_of_the_user(Config) ->
+    Script = test_command:start(["run", "who_talks", ?config(os_pid, Config), "--", "21"]),
+    test_wait:until("the probe is taken", [21], fun() -> asking(Config) end),
+    ?assertMatch({match, _}, re:run(command_SUITE:interrupted(Script), "/dyntrace\\.so 21\n")).
