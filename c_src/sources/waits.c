@@ -25,8 +25,9 @@ void dt_waits_note_receive(const struct dt_traced *trace) {
     own.has_received = true;
 }
 
-/* While process_scheduled is disabled, the process may be one that the thread ran long ago. */
+/* While process_scheduled does not fire, the process may be one that the thread ran long ago. */
 bool dt_waits_is_poll(const struct dt_traced *trace) {
     return trace->term == atom_timeout && trace->tracee == own.process && own.had_received &&
-           dt_gate_is_for(trace->state) && dt_is_enabled(DT_process_scheduled);
+           dt_gate_is_for(trace->state) && dt_gate_allows(DT_process_scheduled) &&
+           dt_is_enabled(DT_process_scheduled);
 }

@@ -149,9 +149,9 @@ ended(Receiver) ->
 
 %% While turns are told, the timeout of a process that has not waited is left out, unless message_receive tells it.
 polls(Config) ->
-    All = [<<"first">>, <<"timeout">>, <<"timeout">>, <<"timeout">>, <<"last">>],
+    All = [<<"first">>, <<"timeout">>, <<"timeout">>, <<"timeout">>, <<"timeout">>, <<"last">>],
     start([{interval, 10}], Config),
-    Waited = [<<"first">>, <<"timeout">>, <<"last">>],
+    Waited = [<<"first">>, <<"timeout">>, <<"timeout">>, <<"last">>],
     [?assertEqual({Probes, Expected}, {Probes, delivered_to_poller(Probes, Config)})
      || {Probes, Expected} <- [{[message_delivery, process_scheduled], Waited}, {[message_delivery], All},
                                {[message_delivery, process_scheduled, message_receive], All}]].
@@ -173,12 +173,14 @@ delivered_to_poller(Probes, Config) ->
     until_untraced(Config),
     [Message || {message_delivery, #{to := Of, message := Message}} <- Events, Of =:= To].
 
-%% It waits for each message, and for one that never comes.
+%% It waits for each message, and for one that never comes. A message of a process is none of the timeouts.
 polls_and_waits(Teller) ->
     receive first -> ok end,
     receive none -> ok after 0 -> ok end,
     receive none -> ok after 20 -> ok end,
     receive none -> ok after 0 -> ok end,
+    self() ! timeout,
+    receive timeout -> ok end,
     Teller ! {self(), polled},
     receive last -> ok end.
 
