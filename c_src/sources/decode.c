@@ -5,8 +5,10 @@
  */
 #include "sources/decode.h"
 
+#include "backends/backends.h"
 #include "catalogue/atoms.h"
 #include "sources/parts.h"
+#include "sources/waits.h"
 #include "text/term.h"
 
 /* -- Processes, links and scheduling -------------------------------------------- */
@@ -206,12 +208,19 @@ static bool get_sender(const struct dt_traced *trace, ERL_NIF_TERM *from, ERL_NI
            dt_get_node(trace->env, *from, node);
 }
 
+/* Processes that poll their mailboxes make as many timeouts as messages. A consumer of
+   message_receive gets all of them, so it gets their deliveries, too. */
+static bool is_left_out(const struct dt_traced *trace, ERL_NIF_TERM node) {
+    return node == atom_clock_service && dt_waits_is_poll(trace) &&
+           !dt_is_enabled(DT_message_receive);
+}
+
 /* Without that match specification, or with the result of another one, there is no sender. */
 enum dt_decoded dt_decode_delivered(struct dt_traced *trace, union dt_event *event) {
     struct dt_message_delivery *e = &event->message_delivery;
     ERL_NIF_TERM from, node;
 
-    if (!get_sender(trace, &from, &node))
+    if (!get_sender(trace, &from, &node) || is_left_out(trace, node))
         return DT_NO_EVENT;
     DT_TRY(e->to, dt_id(trace, trace->tracee));
     DT_TRY(e->from, enif_is_atom(trace->env, from) ? "" : dt_id(trace, from));

@@ -4,6 +4,7 @@
 #include "sources/decode_erlang.h"
 #include "sources/calls.h"
 #include "sources/ports.h"
+#include "sources/waits.h"
 
 #define GROUP(group) static const struct dt_route group##_routes[] = {
 #define ROUTE(tag, probe, decoder, type, flags)                                                    \

@@ -25,7 +25,7 @@ all() ->
         ++ [Case || test_trace:has_sessions(), Case <- [pattern_of_another_session]].
 
 groups() ->
-    [{Backend, [senders, no_senders, filter_of_sends, filter_of_receives, filter_of_calls]}
+    [{Backend, [senders, polls, no_senders, filter_of_sends, filter_of_receives, filter_of_calls]}
      || Backend <- [usdt, lttng]].
 
 init_per_suite(Config) ->
@@ -146,6 +146,43 @@ ended(Receiver) ->
     Monitor = monitor(process, Receiver),
     Receiver ! last,
     receive {'DOWN', Monitor, process, _, normal} -> ok end.
+
+%% While turns are told, the timeout of a process that has not waited is left out, unless message_receive tells it.
+polls(Config) ->
+    All = [<<"first">>, <<"timeout">>, <<"timeout">>, <<"timeout">>, <<"timeout">>, <<"last">>],
+    start([{interval, 10}], Config),
+    Waited = [<<"first">>, <<"timeout">>, <<"timeout">>, <<"last">>],
+    [?assertEqual({Probes, Expected}, {Probes, delivered_to_poller(Probes, Config)})
+     || {Probes, Expected} <- [{[message_delivery, process_scheduled], Waited}, {[message_delivery], All},
+                               {[message_delivery, process_scheduled, message_receive], All}]].
+
+delivered_to_poller(Probes, Config) ->
+    Consumer = consumer(Probes, Config),
+    until_following(senders, true, Config),
+    HasTurns = lists:member(process_scheduled, Probes),
+    until_following(processes, fun(Flags) -> lists:member(running, Flags) =:= HasTurns end, Config),
+    To = call(Config, fun() ->
+                              Self = self(),
+                              Poller = spawn(fun() -> polls_and_waits(Self) end),
+                              Poller ! first,
+                              receive {Poller, polled} -> ok end,
+                              ok = ended(Poller),
+                              test_cases:text(Poller)
+                      end),
+    Events = events(Consumer, Config),
+    until_untraced(Config),
+    [Message || {message_delivery, #{to := Of, message := Message}} <- Events, Of =:= To].
+
+%% It waits for each message, and for one that never comes. A message of a process is none of the timeouts.
+polls_and_waits(Teller) ->
+    receive first -> ok end,
+    receive none -> ok after 0 -> ok end,
+    receive none -> ok after 20 -> ok end,
+    receive none -> ok after 0 -> ok end,
+    self() ! timeout,
+    receive timeout -> ok end,
+    Teller ! {self(), polled},
+    receive last -> ok end.
 
 %% Traced by hand, without the match specification or with one that yields something else, message_delivery does not
 %% fire, and no event counts as undecoded (see test_autotracer).

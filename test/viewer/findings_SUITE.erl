@@ -18,7 +18,7 @@ suite() ->
 
 all() ->
     [rules, not_found, storm_at_a_listener, suspended_first, loop_is_told_once, kinds_of_crashes, worst_crashes_first,
-     ends_of_otp, few_calls, next_is_said_once, idle_node, nodes_that_call, planted].
+     ends_of_otp, few_calls, next_is_said_once, idle_node, nodes_that_call, planted, timed_out].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -324,6 +324,46 @@ call_each_other([One, Other]) ->
                                 ok
                         end),
     test_node:call(Other, fun() -> true = erlang:disconnect_node(Mine), ok end).
+
+%% By the events that the command records by default: of a caller that polls its mailbox, and gets other messages while
+%% it waits for the reply.
+timed_out(Config) ->
+    Folder = folder("timed_out", Config),
+    Probes = [message_send, message_delivery, process_scheduled, process_identity, process_register],
+    ok = test_recording:make(Folder, #{probes => Probes}, fun([Node]) -> test_node:call(Node, fun call_in_vain/0) end),
+    #{<<"server_calls">> := Calls} = test_viewer:json(report, [{format, "json"}], [Folder]),
+    ?assertEqual([{30, 0}, {30, 30}],
+                 lists:sort([{Count, Timeouts} || #{<<"server">> := #{<<"name">> := <<"vain">>},
+                                                    <<"count">> := Count, <<"timeouts">> := Timeouts} <- Calls])).
+
+%% On the node: every second call has no reply.
+call_in_vain() ->
+    Caller = self(),
+    Server = named(vain, fun Loop() ->
+                                 receive
+                                     {'$gen_call', From, reply} -> gen_server:reply(From, ok), Loop();
+                                     {'$gen_call', _, none} -> Loop()
+                                 end
+                         end),
+    Teller = spawn(fun Loop() ->
+                           receive stop -> ok
+                           after 1 -> Caller ! told, Loop()
+                           end
+                   end),
+    [begin
+         polled(),
+         {timeout, _} = try gen_server:call(Server, none, 5) catch exit:Reason -> Reason end,
+         polled(),
+         ok = gen_server:call(Server, reply)
+     end || _ <- lists:seq(1, 30)],
+    Teller ! stop,
+    true = exit(Server, kill),
+    ok.
+
+polled() ->
+    receive told -> polled()
+    after 0 -> ok
+    end.
 
 %% Each fault is found by the name of its process.
 planted(Config) ->
