@@ -188,7 +188,7 @@ GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/ta
 
 # OTP_LTTNG is the folder of an OTP that was built with LTTng, and not older than the one of this build: measures OTP's
 # own tracer, too, for two minutes at most.
-bench: deps-bench all bench-built ## measure what events cost, write bench/RESULTS.md, in five minutes (TABLES=following)
+bench: deps-bench all bench-built ## measure what events cost, write bench/RESULTS.md, in five minutes (TABLES=ports)
 	$(if $(OTP_LTTNG),ERL_TOP=$(OTP_LTTNG) timeout --kill-after=5 120 \
 	  $(OTP_LTTNG)/bin/erl +Bd -noinput -pa $(BENCH) -s dyntrace_bench otp -extra $(BENCH) || \
 	  echo "OTP's own tracer could not be measured" >&2)

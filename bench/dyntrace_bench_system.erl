@@ -33,7 +33,9 @@ not_measured(Missing) ->
 about() ->
     io_lib:format("Debian's RabbitMQ: one client publishes and waits for the confirmation of each message, another one "
                   "consumes. ~s messages, ~b times, in turn with the other rows; CPU time is that of the server's "
-                  "process. It runs with `+JPperf true`, untouched too.", [count(?MESSAGES), ?ROUNDS]).
+                  "process. It runs with `+JPperf true`, untouched too. As many messages before are not counted: "
+                  "meanwhile the node dumps its names for a command that has just started, some 50 ms of CPU.",
+                  [count(?MESSAGES), ?ROUNDS]).
 
 %% {Row, Title, the command that watches it}
 states() ->
@@ -86,12 +88,17 @@ command([Name | Args], OsPid, _) -> [Name, OsPid | Args].
 
 published(Row, System) ->
     OsPid = packaged:os_pid(System),
+    _ = publish(System),
     Before = cpu_us(OsPid),
+    Took = publish(System),
+    [{{Row, cpu}, (cpu_us(OsPid) - Before) / ?MESSAGES}, {{Row, rate}, ?MESSAGES * 1.0e6 / Took}].
+
+%% The microseconds that it takes.
+publish(System) ->
     Client = packaged:client(System, ["bench", "rate=1000000", lists:concat(["count=", ?MESSAGES])]),
     Began = erlang:monotonic_time(microsecond),
     #{"published" := ?MESSAGES, "delivered" := ?MESSAGES} = client:finish(Client),
-    Took = erlang:monotonic_time(microsecond) - Began,
-    [{{Row, cpu}, (cpu_us(OsPid) - Before) / ?MESSAGES}, {{Row, rate}, ?MESSAGES * 1.0e6 / Took}].
+    erlang:monotonic_time(microsecond) - Began.
 
 %% A tick is 10 ms.
 cpu_us(OsPid) ->
