@@ -58,8 +58,8 @@ demo: deps-demo all ## trace a small live system, print its events as a story (V
 	$(ERL) -pa $(DEMO) -s dyntrace_demo main
 
 # Suites build the library again and again, in folders of their own. With ccache, if it is there, each source is
-# compiled once. Its own links in /usr/lib lack compilers that were installed after it. (Unless told otherwise, it
-# counts the folder as a difference if there is debugging information.)
+# compiled once. The links in Debian's /usr/lib/ccache lack compilers that were installed after it, so these are made
+# here. (Unless told otherwise, ccache counts the folder as a difference if there is debugging information.)
 CACHED := $(CURDIR)/_build/ccache
 COMPILERS := cc gcc clang musl-gcc aarch64-linux-gnu-gcc
 check check-fast check-release check-sanitize: export PATH := $(CACHED):$(PATH)
