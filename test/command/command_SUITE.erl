@@ -278,22 +278,8 @@ run_script(Config) ->
     ok = test_command:await("Counting exits", Command),
     until_traced(Config),
     call(Config, fun() -> exits(7, for_the_command) end),
-    ?assertMatch({match, [<<"7">>]}, re:run(interrupted(Command), "@exits\\[for_the_command\\]: (\\d+)",
+    ?assertMatch({match, [<<"7">>]}, re:run(test_command:interrupted(Command), "@exits\\[for_the_command\\]: (\\d+)",
                                             [{capture, all_but_first, binary}])).
-
-%% bpftrace misses a signal now and then: again, until it ends.
-interrupted(Command) ->
-    ok = test_command:signal("INT", Command),
-    Again = spawn_link(fun() -> again(Command) end),
-    {0, Output} = test_command:finish(Command),
-    unlink(Again),
-    exit(Again, kill),
-    Output.
-
-again(Command) ->
-    receive after 5000 -> ok end,
-    _ = test_shell:run("kill -INT ~b", [element(3, Command)]),
-    again(Command).
 
 exits(Count, Reason) ->
     [receive {'DOWN', Ref, process, _, Reason} -> ok end
@@ -324,7 +310,7 @@ withheld(Config) ->
         true -> ok;
         false -> ok = test_command:await("can't trace system_monitor: " ++ Text ++ " is the system monitor", Command)
     end,
-    Output = interrupted(Command),
+    Output = test_command:interrupted(Command),
     %% Messages of bpftrace that say nothing of the results are left out.
     ?assertEqual(nomatch, re:run(Output, "RLIMIT_MEMLOCK|No such file")),
     call(Config, fun() -> exit(Monitor, kill) end).
@@ -342,7 +328,7 @@ is_counted_alone(OsPid, Node, Other) ->
     until_traced([{node, Node}]),
     _ = test_node:call(Other, fun() -> exits(3, of_the_other) end),
     _ = test_node:call(Node, fun() -> exits(3, of_the_one) end),
-    Output = interrupted(Command),
+    Output = test_command:interrupted(Command),
     %% From 0.27 on bpftrace counts each event twice with -p, and the command says so.
     Count = case re:run(Output, "counts each event twice") of
                 nomatch -> "3";

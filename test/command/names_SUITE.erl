@@ -143,7 +143,7 @@ scripts(Config) ->
     talk(400, Talker, Config),
     [begin
          ok = test_command:await("names_talker", Script),
-         Output = command_SUITE:interrupted(Script),
+         Output = test_command:interrupted(Script),
          {match, Rows} = re:run(Output, "^@sent\\[<[\\d.]+>, names_talker, [^]]*\\]: (\\d+)$",
                                 [global, multiline, {capture, all_but_first, list}]),
          ?assertEqual(400, lists:sum([list_to_integer(Sent) || [Sent] <- Rows]), Output),
@@ -199,4 +199,4 @@ all_taken(Config) ->
 number_of_the_user(Config) ->
     Script = test_command:start(["run", "who_talks", ?config(os_pid, Config), "--", "21"]),
     test_wait:until("the probe is taken", [21], fun() -> asking(Config) end),
-    ?assertMatch({match, _}, re:run(command_SUITE:interrupted(Script), "/dyntrace\\.so 21\n")).
+    ?assertMatch({match, _}, re:run(test_command:interrupted(Script), "/dyntrace\\.so 21\n")).

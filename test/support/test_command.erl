@@ -10,7 +10,7 @@
 -module(test_command).
 
 -export([path/0, package/0, run/1, run/2, start/1, start/2, os_pid/1, await/2, type/2, signal/2, finish/1, terminal/1]).
--export([as_nobody/1, quoted/1]).
+-export([interrupted/1, as_nobody/1, quoted/1]).
 
 -define(DEADLINE_S, 120).
 
@@ -78,6 +78,20 @@ ended({Status, Output}) ->
 ask(#command{port = Keeper}) ->
     Keeper ! {ask, self()},
     receive {Keeper, Status, Output} -> {Status, Output} end.
+
+%% Returns the output of a command that Ctrl-C has ended. bpftrace misses a signal now and then: again, until it ends.
+interrupted(Command) ->
+    ok = signal("INT", Command),
+    Again = spawn_link(fun() -> interrupt_again(Command) end),
+    {0, Output} = finish(Command),
+    unlink(Again),
+    exit(Again, kill),
+    Output.
+
+interrupt_again(Command = #command{os_pid = OsPid}) ->
+    receive after 5000 -> ok end,
+    _ = test_shell:run("kill -INT ~b", [OsPid]),
+    interrupt_again(Command).
 
 %% Until the output matches.
 await(Regex, Command) ->
