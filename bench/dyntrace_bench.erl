@@ -21,7 +21,7 @@
                  {identities, dyntrace_bench_polling}, {profile, dyntrace_bench_profile},
                  {viewer, dyntrace_bench_viewer}]).
 
-%% What nothing of this project changes is measured when it is named.
+%% Measured only if they are named: no change of this project affects them.
 -define(ON_REQUEST, [{settings, dyntrace_bench_settings}]).
 
 %% Makes all tables but those on request, or only the named ones, which then replace their sections.

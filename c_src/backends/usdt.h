@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 #include "catalogue/event.h"
+#include "catalogue/probes.h"
 
 #ifdef DT_NO_USDT
 
@@ -93,20 +94,13 @@ static inline bool dt_usdt_row_is_enabled(unsigned number) {
 
 #endif
 
-static inline bool dt_usdt_is_row(enum dt_probe probe) {
-#define ROW(name, ...) || probe == DT_##name
-    return false
-#include "catalogue/probes.def"
-        ;
-}
-
 /* The consumers of a probe as numbers: the first one is 1. Tracers have no identity, and several
    may count as one: Linux counts a place once, and where DTrace is native, it tells only whether
    there are some. Of a row, the numbers of its probes that are enabled. */
 static inline size_t dt_usdt_consumers_of(enum dt_probe probe, uint64_t *ids, size_t most) {
     size_t count = 0;
 
-    if (dt_usdt_is_row(probe)) {
+    if (dt_probes[probe].is_row) {
         for (unsigned number = 0; number < DT_ROW && count < most; number++)
             if (dt_usdt_row_is_enabled(number))
                 ids[count++] = number;

@@ -190,12 +190,12 @@ all_taken(Config) ->
     test_wait:until("all are taken", lists:seq(0, Row - 1), fun() -> lists:sort(asking(Config)) end),
     ?assertEqual(lists:sort(Probes), lists:sort([Name || #{name := Name} <- call(Config, fun dyntrace:listeners/0)])),
     Top = test_command:start(["top", ?config(os_pid, Config), "--rows", "100"]),
-    %% Its own probes are the first of names: they are seen.
+    %% No other tracer is attached to the probes of names, so it has names.
     ok = until_named(Top),
     ?assertMatch({match, _}, re:run(ended(Top), "has 30 tracers that have asked for names, as many as can ask")),
     _ = test_bpftrace:stop(Consumer).
 
-%% Who gives the number is left alone.
+%% A number that the user gives is not replaced.
 number_of_the_user(Config) ->
     Script = test_command:start(["run", "who_talks", ?config(os_pid, Config), "--", "21"]),
     test_wait:until("the probe is taken", [21], fun() -> asking(Config) end),

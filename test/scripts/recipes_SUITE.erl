@@ -21,7 +21,7 @@ end_per_suite(_) ->
     ok.
 
 %% The commands run as a user's, with that user's daemon and files. The files of a recipe that failed are deleted with
-%% their folder. Most do not name the current session.
+%% their folder. Recipes use the current session without naming it, so each case has one of its own.
 init_per_testcase(Case, Config) ->
     Node = test_node:start(),
     Daemon = test_lttng:start_daemon(),

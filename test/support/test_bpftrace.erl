@@ -77,11 +77,10 @@ start(Library, Probes, Options) ->
 
 %% A probe's description in the catalogue. A labeled probe is named with its label, one of a row with its number.
 described(Probe) ->
-    Name = atom_to_list(Probe),
+    Base = string:trim(atom_to_list(Probe), trailing, "0123456789"),
     [Described] = [D || D = #{name := Of} <- dyntrace:probes(),
                         Of =:= Probe orelse
-                            (is_map_key(labels, D) orelse is_map_key(row, D)) andalso string:trim(Name, trailing,
-                                                                      "0123456789") =:= atom_to_list(Of)],
+                            (is_map_key(labels, D) orelse is_map_key(row, D)) andalso Base =:= atom_to_list(Of)],
     Described#{name := Probe}.
 
 %% The operands in each probe's note: "8@48(%rdi)".

@@ -228,8 +228,7 @@ destroy(#session{daemon = Daemon, name = Name, folder = Folder, guard = Guard}) 
 lttng(#daemon{prefix = Prefix}, Format, Args) ->
     test_shell:run("~s lttng --no-sessiond " ++ Format, [Prefix | Args]).
 
-%% Makes the folder a home for `lttng', by LTTNG_HOME: what `lttng create' makes the current session is that of nobody
-%% else, and the user's daemon is the same.
+%% Makes the folder an LTTNG_HOME, whose current session is its own and whose daemon is the user's.
 home(Folder) ->
     ok = filelib:ensure_path(Folder),
     Daemons = filename:join(os:getenv("LTTNG_HOME", os:getenv("HOME")), ".lttng"),

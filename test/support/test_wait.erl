@@ -8,7 +8,7 @@
 -export([until/2, until/3]).
 
 -define(DEADLINE_MS, 60000).
-%% Soon at first. What takes long is not asked for so often: the question may cost a program's start.
+%% Often at first, then less: the function may start a program.
 -define(FIRST_POLL_MS, 2).
 -define(LAST_POLL_MS, 20).
 

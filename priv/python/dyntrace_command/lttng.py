@@ -29,7 +29,8 @@ NETWORK_S = 10
 REGISTERED_S = 8
 
 # `lttng create` makes the new session the current one of its user, in the file .lttngrc of LTTNG_HOME, where a user's
-# daemon has its folder, too. People keep theirs: the new session is current in a folder of its own.
+# daemon has its folder, too. People keep theirs: the new session is current in a folder of its own, which is removed
+# also when SIGTERM ends `lttng`.
 APART = ["/bin/sh", "-c", """
 trap : TERM
 home=$(mktemp -d) && ln -s "${LTTNG_HOME:-$HOME}/.lttng" "$home" && LTTNG_HOME=$home "$@"
