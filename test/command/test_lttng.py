@@ -5,6 +5,7 @@ import shutil
 import tempfile
 import time
 import unittest
+from typing import List, Tuple
 from unittest import mock
 
 from dyntrace_command import lttng
@@ -31,7 +32,7 @@ class Create(unittest.TestCase):
         self.user = os.path.join(self.folder, "user's home")
         os.mkdir(self.user)
 
-    def create(self, script: str = FAKE, **environment: str) -> "tuple[int, list[str]]":
+    def create(self, script: str = FAKE, **environment: str) -> Tuple[int, List[str]]:
         """Returns the status and the lines of the program; without the variables that are empty."""
         path = os.path.join(self.folder, "lttng")
         with open(path, "w", encoding="ascii") as file:
