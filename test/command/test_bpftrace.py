@@ -146,14 +146,14 @@ class Row(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "it's mine.bt")
             with open(path, "w", encoding="utf-8") as file:
-                file.write("usdt:$1:org_erlang_dyntrace:dump_wanted$2 { } usdt:$1:org_erlang_dyntrace:dump_wanted4 { }\n")
+                file.write("".join(f"usdt:$1:org_erlang_dyntrace:dump_wanted{n} {{ }}\n" for n in ("$2", 4)))
             # Unknown, or there: the script is left alone.
             for names in ({}, {"org_erlang_dyntrace:dump_start": False, "org_erlang_dyntrace:dump_wanted": True}):
                 node.probes.return_value = names
                 self.assertEqual(([path], shlex.quote(path)), program_for(path, node))
             node.probes.return_value = {"org_erlang_dyntrace:dump_start": False}
             program, shown = program_for(path, node)
-            text_of_it = "usdt:$1:org_erlang_dyntrace:dump_start { } usdt:$1:org_erlang_dyntrace:dump_start { }"
+            text_of_it = "\n".join(["usdt:$1:org_erlang_dyntrace:dump_start { }"] * 2)
             self.assertEqual(["-e", text_of_it + "\n"], program)
             # The command that is printed does the same by hand.
             said = subprocess.run(["sh", "-c", f"printf '%s|' {shown}"], check=True, stdout=subprocess.PIPE,

@@ -165,9 +165,9 @@ delivered_to_poller(Probes, Config) ->
     until_following(senders, true, Config),
     HasTurns = lists:member(process_scheduled, Probes),
     HasSends = lists:member(message_send, Probes),
-    until_following(processes, fun(Flags) ->
-                                       {lists:member(running, Flags), lists:member(send, Flags)} =:= {HasTurns, HasSends}
-                               end, Config),
+    Has = fun(Flag, Flags) -> lists:member(Flag, Flags) end,
+    until_following(processes, fun(Flags) -> {Has(running, Flags), Has(send, Flags)} =:= {HasTurns, HasSends} end,
+                    Config),
     To = call(Config, fun() ->
                               Self = self(),
                               Poller = spawn(fun() -> polls_and_waits(Self) end),

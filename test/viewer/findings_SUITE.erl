@@ -350,7 +350,8 @@ call_in_vain() ->
                            after 1 -> Caller ! told, erlang:process_info(Caller, current_function), Loop()
                            end
                    end),
-    Busy = [spawn(fun Loop() -> lists:seq(1, 3000), Loop() end) || _ <- lists:seq(1, 2 * erlang:system_info(schedulers))],
+    Busy = [spawn(fun Loop() -> lists:seq(1, 3000), Loop() end)
+            || _ <- lists:seq(1, 2 * erlang:system_info(schedulers))],
     [begin
          polled(),
          {timeout, _} = try gen_server:call(Server, none, 5) catch exit:Reason -> Reason end,
