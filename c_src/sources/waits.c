@@ -7,27 +7,39 @@
 /* What the thread runs. */
 static _Thread_local struct {
     ERL_NIF_TERM process; /* 0, which no term is: unknown */
-    bool has_received;    /* an event of 'receive' has come since it was taken up */
-    bool had_received;    /* the same before the event that is being traced */
+    bool has_run;         /* since it was taken up, as its events tell */
+    bool had_run;         /* the same before the event that is being traced */
 } own;
 
 void dt_waits_note_running_procs(const struct dt_traced *trace) {
     if (!dt_gate_is_for(trace->state))
         return;
     own.process = trace->tag == atom_in ? trace->tracee : 0;
-    own.has_received = false;
+    own.has_run = false;
+}
+
+/* While turns are not told, the thread goes on to other processes unseen. */
+static bool are_turns_told(void) {
+    return dt_gate_allows(DT_process_scheduled) && dt_is_enabled(DT_process_scheduled);
 }
 
 void dt_waits_note_receive(const struct dt_traced *trace) {
-    if (!dt_gate_is_for(trace->state) || trace->tracee != own.process)
+    if (!dt_gate_is_for(trace->state))
         return;
-    own.had_received = own.has_received;
-    own.has_received = true;
+    if (!are_turns_told())
+        own.process = 0;
+    if (trace->tracee != own.process)
+        return;
+    own.had_run = own.has_run;
+    own.has_run |= trace->term == atom_timeout;
 }
 
-/* While process_scheduled does not fire, the process may be one that the thread ran long ago. */
+void dt_waits_note_send(const struct dt_traced *trace) {
+    if (trace->tracee == own.process && dt_gate_is_for(trace->state))
+        own.has_run = true;
+}
+
 bool dt_waits_is_poll(const struct dt_traced *trace) {
-    return trace->term == atom_timeout && trace->tracee == own.process && own.had_received &&
-           dt_gate_is_for(trace->state) && dt_gate_allows(DT_process_scheduled) &&
-           dt_is_enabled(DT_process_scheduled);
+    return trace->term == atom_timeout && trace->tracee == own.process && own.had_run &&
+           dt_gate_is_for(trace->state) && are_turns_told();
 }

@@ -12,7 +12,7 @@ from unittest import mock
 
 from dyntrace_command.bpftrace import (Bpftrace, Line, Messages, Names, begins_with, lost_events, messages_of,
                                        place_in_row, program_text, text)
-from dyntrace_command.commands.run import with_place
+from dyntrace_command.commands.run import program_for, with_place
 from dyntrace_command.counted import Counted
 from dyntrace_command.failures import Failure
 from dyntrace_command.sampled import QUIET, Sampled
@@ -138,6 +138,27 @@ class Row(unittest.TestCase):
                     file.write(f"usdt:$1:org_erlang_dyntrace:dump_wanted{wanted} {{ }}\n")
                 with self.subTest(wanted=wanted, arguments=arguments):
                     self.assertEqual(result, with_place(path, arguments, node))
+
+
+    def test_of_an_earlier_library(self) -> None:
+        """Another probe of names is in the place of one that the library lacks; bpftrace would fail for that."""
+        node = mock.Mock()
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "it's mine.bt")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("".join(f"usdt:$1:org_erlang_dyntrace:dump_wanted{n} {{ }}\n" for n in ("$2", 4)))
+            # Unknown, or there: the script is left alone.
+            for names in ({}, {"org_erlang_dyntrace:dump_start": False, "org_erlang_dyntrace:dump_wanted": True}):
+                node.probes.return_value = names
+                self.assertEqual(([path], shlex.quote(path)), program_for(path, node))
+            node.probes.return_value = {"org_erlang_dyntrace:dump_start": False}
+            program, shown = program_for(path, node)
+            text_of_it = "\n".join(["usdt:$1:org_erlang_dyntrace:dump_start { }"] * 2)
+            self.assertEqual(["-e", text_of_it + "\n"], program)
+            # The command that is printed does the same by hand.
+            said = subprocess.run(["sh", "-c", f"printf '%s|' {shown}"], check=True, stdout=subprocess.PIPE,
+                                  universal_newlines=True).stdout
+            self.assertEqual(f"-e|{text_of_it}|", said)
 
 
 SAMPLING = ["HERTZ", "SAMPLED", "MODE", "FRAMES"]

@@ -147,20 +147,27 @@ ended(Receiver) ->
     Receiver ! last,
     receive {'DOWN', Monitor, process, _, normal} -> ok end.
 
-%% While turns are told, the timeout of a process that has not waited is left out, unless message_receive tells it.
+%% While turns are told, a timeout is left out if the process has run before it in its turn: it has sent a message, or
+%% another time was over. Unless message_receive tells it.
 polls(Config) ->
     All = [<<"first">>, <<"timeout">>, <<"timeout">>, <<"timeout">>, <<"timeout">>, <<"last">>],
     start([{interval, 10}], Config),
+    Some = [<<"first">>, <<"timeout">>, <<"timeout">>, <<"timeout">>, <<"last">>],
     Waited = [<<"first">>, <<"timeout">>, <<"timeout">>, <<"last">>],
     [?assertEqual({Probes, Expected}, {Probes, delivered_to_poller(Probes, Config)})
-     || {Probes, Expected} <- [{[message_delivery, process_scheduled], Waited}, {[message_delivery], All},
+     || {Probes, Expected} <- [{[message_delivery, process_scheduled], Some},
+                               {[message_delivery, process_scheduled, message_send], Waited},
+                               {[message_delivery], All},
                                {[message_delivery, process_scheduled, message_receive], All}]].
 
 delivered_to_poller(Probes, Config) ->
     Consumer = consumer(Probes, Config),
     until_following(senders, true, Config),
     HasTurns = lists:member(process_scheduled, Probes),
-    until_following(processes, fun(Flags) -> lists:member(running, Flags) =:= HasTurns end, Config),
+    HasSends = lists:member(message_send, Probes),
+    Has = fun(Flag, Flags) -> lists:member(Flag, Flags) end,
+    until_following(processes, fun(Flags) -> {Has(running, Flags), Has(send, Flags)} =:= {HasTurns, HasSends} end,
+                    Config),
     To = call(Config, fun() ->
                               Self = self(),
                               Poller = spawn(fun() -> polls_and_waits(Self) end),
@@ -176,6 +183,7 @@ delivered_to_poller(Probes, Config) ->
 %% It waits for each message, and for one that never comes. A message of a process is none of the timeouts.
 polls_and_waits(Teller) ->
     receive first -> ok end,
+    Teller ! {self(), polls},
     receive none -> ok after 0 -> ok end,
     receive none -> ok after 20 -> ok end,
     receive none -> ok after 0 -> ok end,

@@ -325,8 +325,8 @@ call_each_other([One, Other]) ->
                         end),
     test_node:call(Other, fun() -> true = erlang:disconnect_node(Mine), ok end).
 
-%% By the events that the command records by default: of a caller that polls its mailbox, and gets other messages while
-%% it waits for the reply.
+%% By the events that the command records by default: of a caller that polls its mailbox, and gets other messages and
+%% signals while it waits for the reply, also when its time is over and other processes keep it from its turn.
 timed_out(Config) ->
     Folder = folder("timed_out", Config),
     Probes = [message_send, message_delivery, process_scheduled, process_identity, process_register],
@@ -347,9 +347,11 @@ call_in_vain() ->
                          end),
     Teller = spawn(fun Loop() ->
                            receive stop -> ok
-                           after 1 -> Caller ! told, Loop()
+                           after 1 -> Caller ! told, erlang:process_info(Caller, current_function), Loop()
                            end
                    end),
+    Busy = [spawn(fun Loop() -> lists:seq(1, 3000), Loop() end)
+            || _ <- lists:seq(1, 2 * erlang:system_info(schedulers))],
     [begin
          polled(),
          {timeout, _} = try gen_server:call(Server, none, 5) catch exit:Reason -> Reason end,
@@ -357,7 +359,7 @@ call_in_vain() ->
          ok = gen_server:call(Server, reply)
      end || _ <- lists:seq(1, 30)],
     Teller ! stop,
-    true = exit(Server, kill),
+    [true = exit(Pid, kill) || Pid <- [Server | Busy]],
     ok.
 
 polled() ->

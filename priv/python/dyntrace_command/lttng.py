@@ -30,12 +30,19 @@ REGISTERED_S = 8
 
 # `lttng create` makes the new session the current one of its user, in the file .lttngrc of LTTNG_HOME, where a user's
 # daemon has its folder, too. People keep theirs: the new session is current in a folder of its own, which is removed
-# also when SIGTERM ends `lttng`.
+# also when SIGTERM ends `lttng`. Where none can be made, a recording is worth more than the current session. The first
+# argument is the user's LTTNG_HOME.
 APART = ["/bin/sh", "-c", """
 trap : TERM
-home=$(mktemp -d) && ln -s "${LTTNG_HOME:-$HOME}/.lttng" "$home" && LTTNG_HOME=$home "$@"
+user=$1
+shift
+if home=$(mktemp -d 2>/dev/null || TMPDIR=/tmp mktemp -d 2>/dev/null); then
+    ln -s "$user/.lttng" "$home" && LTTNG_HOME=$home "$@"
+else
+    "$@"
+fi
 status=$?
-rm -rf "$home"
+[ -z "$home" ] || rm -rf "$home"
 exit $status""", "apart"]
 
 # Others may record with the daemon by now: it ends after their sessions.
@@ -50,6 +57,8 @@ class Lttng:
         self.own_daemon: "Optional[subprocess.Popen[str]]" = None
         self.guard: Optional[Guard] = None
         self.prefix: List[str] = []
+        # Where LTTng looks for the daemon's folder.
+        self.home = home or os.environ.get("LTTNG_HOME") or os.path.expanduser("~")
         self.folder: Optional[str] = None
         if uid is not None:
             group = uid
@@ -68,7 +77,7 @@ class Lttng:
     def attempt(self, *arguments: str, give_up: Optional[Callable[[], bool]] = None) -> Tuple[int, str]:
         """Runs `lttng` and returns (status, output). The daemon answers one command after the other, and may hang on a
         relay that has gone: the status is NO_ANSWER then, after a time or when `give_up` says so."""
-        apart = APART if arguments[0] == "create" else []
+        apart = [*APART, self.home] if arguments[0] == "create" else []
         command = [*self.prefix, *apart, tool("lttng"), "--no-sessiond", *arguments]
         # It holds the guards back: if this command is killed now, they act after it.
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -11,13 +11,13 @@ import shlex
 import subprocess
 import sys
 import time
-from typing import Callable, Dict, List, Optional, Set
+from typing import Callable, Dict, List, Optional, Set, Tuple
 
 from dyntrace_command.bpftrace import (ROW, Messages, check_alone, end_bpftrace, only_of, place_in_row, quiet_option,
                                        require_bpftrace)
 from dyntrace_command.children import Interrupted
 from dyntrace_command.failures import Failure
-from dyntrace_command.node import Node, pick, status_now
+from dyntrace_command.node import PROVIDER, Node, pick, status_now
 from dyntrace_command.terminal import clean, say
 from dyntrace_command.tools import own_data
 
@@ -25,6 +25,8 @@ from dyntrace_command.tools import own_data
 ATTACHED_S = 10
 # Between two looks at what the node says of itself.
 LOOK_S = 0.5
+# A probe that each library has which tells names.
+INSTEAD = "dump_start"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -37,12 +39,13 @@ def run(options: argparse.Namespace) -> int:
     node = pick(options.node)
     only = only_of(node, bpftrace)
     library = node.handle(alone=bool(only))
-    begin, end = [bpftrace, *quiet_option(bpftrace), *only, script], with_place(script, options.arguments, node)
-    say(clean(" ".join(map(shlex.quote, [*begin, node.outside(), *end]))))
+    begin, end = [bpftrace, *quiet_option(bpftrace), *only], with_place(script, options.arguments, node)
+    program, shown = program_for(script, node)
+    say(clean(" ".join([*map(shlex.quote, begin), shown, *map(shlex.quote, [node.outside(), *end])])))
     sys.stdout.flush()
     before = node.probes()
     messages = Messages()
-    process = messages.start_with([*begin, library, *end])
+    process = messages.start_with([*begin, *program, library, *end])
     with Interrupted() as interrupted:
         if options.seconds:
             wait_for(process, interrupted, ATTACHED_S, lambda: node.probes() != before)
@@ -54,6 +57,19 @@ def run(options: argparse.Namespace) -> int:
     if status > 0 and only:
         check_alone(node, bpftrace, "bpftrace's message is above")
     return status
+
+
+def program_for(script: str, node: Node) -> Tuple[List[str], str]:
+    """Returns the arguments for the script itself, and the same for a shell. An earlier library has no probes that ask
+    for names, and bpftrace since 0.23 fails for a probe that is not there: another probe of names takes its place."""
+    with open(script, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    names = node.probes()
+    if not names or any(name.startswith(f"{PROVIDER}:{ROW}") for name in names) or f":{ROW}" not in text:
+        return [script], shlex.quote(script)
+    pattern = rf":{ROW}(\$?[0-9]+)?"
+    shown = f'-e "$(sed -E {shlex.quote(f"s/{pattern}/:{INSTEAD}/g")} {shlex.quote(script)})"'
+    return ["-e", re.sub(pattern, f":{INSTEAD}", text, flags=re.ASCII)], shown
 
 
 def with_place(script: str, arguments: List[str], node: Node) -> List[str]:

@@ -1,0 +1,89 @@
+"""How the command runs `lttng`, with a program in its place."""
+import os
+import pwd
+import shutil
+import tempfile
+import time
+import unittest
+from typing import List, Tuple
+from unittest import mock
+
+from dyntrace_command import lttng
+
+# Tells where it looks for the daemon, and makes its session the current one.
+FAKE = """#!/bin/sh
+echo "$LTTNG_HOME"
+readlink "$LTTNG_HOME/.lttng"
+echo session > "$LTTNG_HOME/.lttngrc"
+"""
+
+HANGS = """#!/bin/sh
+echo "$LTTNG_HOME" > "$(dirname "$0")/home"
+exec sleep 300
+"""
+
+
+class Create(unittest.TestCase):
+    """`lttng create` leaves a user's current session alone, wherever temporary files have their place."""
+
+    def setUp(self) -> None:
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.user = os.path.join(self.folder, "user's home")
+        os.mkdir(self.user)
+
+    def create(self, script: str = FAKE, **environment: str) -> Tuple[int, List[str]]:
+        """Returns the status and the lines of the program; without the variables that are empty."""
+        path = os.path.join(self.folder, "lttng")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(script)
+        os.chmod(path, 0o700)
+        changed = {"LTTNG_HOME": "", "HOME": "", "TMPDIR": "", **environment}
+        values = {name: value for name, value in {**os.environ, **changed}.items() if value}
+        with mock.patch.dict(os.environ, values, clear=True), mock.patch.object(lttng, "tool", lambda _: path):
+            status, output = lttng.Lttng().attempt("create", "session")
+        return status, output.splitlines()
+
+    def check(self, link: str, **environment: str) -> None:
+        """Checks that the daemon is found by the link, and that nothing is left."""
+        status, (home, found) = self.create(**environment)
+        self.assertEqual((status, found), (0, link))
+        self.assertFalse(os.path.exists(home))
+        self.assertEqual(os.listdir(self.user), [])
+
+    def test_home(self) -> None:
+        """LTTNG_HOME, HOME, or the home of the user."""
+        self.check(self.user + "/.lttng", LTTNG_HOME=self.user, HOME="/nowhere")
+        self.check(self.user + "/.lttng", HOME=self.user)
+        self.check(pwd.getpwuid(os.getuid()).pw_dir + "/.lttng")
+
+    def test_no_temporary_folder(self) -> None:
+        """TMPDIR may be a folder that is not there."""
+        for folder in (self.folder + "/none", "it's no/folder", self.folder):
+            self.check(self.user + "/.lttng", HOME=self.user, TMPDIR=folder)
+
+    def test_nowhere(self) -> None:
+        """Without any place it is the user's own."""
+        tools = os.path.join(self.folder, "tools")
+        os.mkdir(tools)
+        with open(os.path.join(tools, "mktemp"), "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\nexit 1\n")
+        os.chmod(os.path.join(tools, "mktemp"), 0o700)
+        status, lines = self.create(LTTNG_HOME=self.user, PATH=f"{tools}:{os.environ['PATH']}")
+        self.assertEqual((status, lines), (0, [self.user]))
+        self.assertEqual(os.listdir(self.user), [".lttngrc"])
+
+    def test_hangs(self) -> None:
+        """A daemon that does not answer leaves neither a folder nor a process that waits."""
+        with mock.patch.object(lttng, "ANSWERS_S", 1):
+            self.assertEqual(self.create(HANGS, HOME=self.user)[0], lttng.NO_ANSWER)
+        with open(os.path.join(self.folder, "home"), encoding="ascii") as file:
+            home = file.read().strip()
+        until = time.monotonic() + 10
+        while os.path.exists(home) and time.monotonic() < until:
+            time.sleep(0.05)
+        self.assertFalse(os.path.exists(home))
+
+
+if __name__ == "__main__":
+    unittest.main()
