@@ -54,8 +54,8 @@ arm64(Config) ->
                              "Semaphore: 0x0*[1-9a-f]\\w+\\s+Arguments: (.*)",
                              [global, {capture, all_but_first, binary}]),
     ?assertEqual(lists:sort(catalogue_SUITE:usdt_names()), lists:sort([Name || [Name, _] <- Listed])),
-    %% Each operand has a size, and is a register or memory that a register points to.
-    [?assertMatch({match, _}, re:run(Arguments, "^(-?[48]@([wx]\\d+|\\[x\\d+(, \\d+)?\\]) ?)+$"), Name)
+    %% Each operand has a size, and is a register or memory that a register points to. That of a row is its number.
+    [?assertMatch({match, _}, re:run(Arguments, "^(-?[48]@(\\d+|[wx]\\d+|\\[x\\d+(, \\d+)?\\]) ?)+$"), Name)
      || [Name, Arguments] <- Listed].
 
 %% Without rebar3, `make' builds the same files as rebar3, in the same folders. The demo does not require rebar3.
