@@ -10,7 +10,7 @@ suite() ->
 
 all() ->
     [elf, container, files, bpftrace, request, examined, profile, program, functions, events, sinks, terms, reach,
-     places, causes, all_files_run, event_groups].
+     places, causes, lttng, all_files_run, event_groups].
 
 %% Those of libraries that somebody made who means ill.
 elf(_) ->
@@ -58,6 +58,9 @@ causes(_) ->
 
 sinks(_) ->
     passes("test_sinks").
+
+lttng(_) ->
+    passes("test_lttng").
 
 %% No file is without a case.
 all_files_run(_) ->
