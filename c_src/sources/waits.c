@@ -8,7 +8,7 @@
 static _Thread_local struct {
     ERL_NIF_TERM process; /* 0, which no term is: unknown */
     bool has_run;         /* since it was taken up, as its events tell */
-    bool had_run;         /* the same before the event that is being traced */
+    bool is_poll;         /* the event of 'receive' that is being traced */
 } own;
 
 void dt_waits_note_running_procs(const struct dt_traced *trace) {
@@ -24,14 +24,15 @@ static bool are_turns_told(void) {
 }
 
 void dt_waits_note_receive(const struct dt_traced *trace) {
+    own.is_poll = false;
     if (!dt_gate_is_for(trace->state))
         return;
     if (!are_turns_told())
         own.process = 0;
-    if (trace->tracee != own.process)
+    if (trace->tracee != own.process || trace->term != atom_timeout)
         return;
-    own.had_run = own.has_run;
-    own.has_run |= trace->term == atom_timeout;
+    own.is_poll = own.has_run;
+    own.has_run = true;
 }
 
 void dt_waits_note_send(const struct dt_traced *trace) {
@@ -39,7 +40,6 @@ void dt_waits_note_send(const struct dt_traced *trace) {
         own.has_run = true;
 }
 
-bool dt_waits_is_poll(const struct dt_traced *trace) {
-    return trace->term == atom_timeout && trace->tracee == own.process && own.had_run &&
-           dt_gate_is_for(trace->state) && are_turns_told();
+bool dt_waits_is_poll(void) {
+    return own.is_poll;
 }

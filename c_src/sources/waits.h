@@ -20,8 +20,9 @@ void dt_waits_note_running_procs(const struct dt_traced *trace);
 void dt_waits_note_receive(const struct dt_traced *trace);
 void dt_waits_note_send(const struct dt_traced *trace);
 
-/* Whether the event of 'receive', which comes from clock_service, is a timeout that ends no wait.
-   False where that is not known. A timer whose message is the atom `timeout` looks the same. */
-bool dt_waits_is_poll(const struct dt_traced *trace);
+/* Whether the event of 'receive' that was noted last, and comes from clock_service, is a timeout
+   that ends no wait. False where that is not known. A timer whose message is the atom `timeout`
+   looks the same. */
+bool dt_waits_is_poll(void);
 
 #endif

@@ -8,6 +8,8 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
+-import(test_autotracer, [asking/1]).
+
 %% What stands for the processes of busy/0 in any output: a registered name, an initial call, a label.
 -define(NAMES, ["names_named", "names_SUITE:busy/1", "{orders,17}"]).
 
@@ -66,6 +68,11 @@ until_named(Command) ->
     [ok = test_command:await("<[0-9.]+> " ++ quoted(Name), Command) || Name <- names()],
     ok.
 
+named_top(Config) ->
+    Top = test_command:start(["top", ?config(os_pid, Config), "--rows", "100"]),
+    ok = until_named(Top),
+    Top.
+
 quoted(Name) ->
     re:replace(Name, "[{}]", "\\\\&", [global, {return, list}]).
 
@@ -76,11 +83,7 @@ ended(Command) ->
 
 %% Three at once. Each asks once, and those before see no process twice.
 tops(Config) ->
-    Tops = [begin
-                Top = test_command:start(["top", ?config(os_pid, Config), "--rows", "100"]),
-                ok = until_named(Top),
-                Top
-            end || _ <- [1, 2, 3]],
+    Tops = [named_top(Config) || _ <- [1, 2, 3]],
     ?assertEqual(3, length(asking(Config))),
     [begin
          Frames = string:split(ended(Top), "dyntrace top ", all),
@@ -89,9 +92,6 @@ tops(Config) ->
               ?assertEqual(lists:sort(Pids), lists:usort(Pids))
           end || Frame <- Frames, re:run(Frame, "<[0-9.]+>") =/= nomatch]
      end || Top <- Tops].
-
-asking(Config) ->
-    [Number || {dump_wanted, usdt, Number} <- call(Config, fun() -> dyntrace:consumers([dump_wanted]) end)].
 
 %% The sums of the first one have each message once, sent before the second one attaches, meanwhile and later.
 exact_tops(Config) ->
@@ -171,11 +171,7 @@ recorder(Config) ->
     test_wait:until("it records", fun(Count) -> Count > 0 end,
                     fun() -> length([Name || #{name := Name, backends := [lttng]} <-
                                                  call(Config, fun dyntrace:listeners/0)]) end),
-    Tops = [begin
-                Top = test_command:start(["top", ?config(os_pid, Config), "--rows", "100"]),
-                ok = until_named(Top),
-                Top
-            end || _ <- [1, 2]],
+    Tops = [named_top(Config) || _ <- [1, 2]],
     _ = [ended(Top) || Top <- Tops],
     _ = ended(Recorder),
     ok.
@@ -187,11 +183,10 @@ all_taken(Config) ->
     Probes = [list_to_atom("dump_wanted" ++ Number)
               || Number <- ["" | [integer_to_list(N) || N <- lists:seq(1, Row - 1)]]],
     Consumer = test_bpftrace:start(Library, Probes),
-    test_wait:until("all are taken", lists:seq(0, Row - 1), fun() -> lists:sort(asking(Config)) end),
+    test_wait:until("all are taken", lists:seq(0, Row - 1), fun() -> asking(Config) end),
     ?assertEqual(lists:sort(Probes), lists:sort([Name || #{name := Name} <- call(Config, fun dyntrace:listeners/0)])),
-    Top = test_command:start(["top", ?config(os_pid, Config), "--rows", "100"]),
     %% No other tracer is attached to the probes of names, so it has names.
-    ok = until_named(Top),
+    Top = named_top(Config),
     ?assertMatch({match, _}, re:run(ended(Top), "has 30 tracers that have asked for names, as many as can ask")),
     _ = test_bpftrace:stop(Consumer).
 

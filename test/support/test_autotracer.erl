@@ -7,7 +7,7 @@
 
 -include_lib("stdlib/include/assert.hrl").
 
--export([start/1, start/2, attach/2, following/1, call/2, text/2, answer_of/2, badarg_of_follow/2]).
+-export([start/1, start/2, attach/2, following/1, asking/1, call/2, text/2, answer_of/2, badarg_of_follow/2]).
 -export([with_node/3, with_two_nodes/3, with_two_nodes/4]).
 -export([until_traced/1, until_untraced/1, until_following/3, until_off/1, until_unmonitored/1, until_flags/3,
          until_pattern/3, until_system_tracer/2, until_nodes/3, until_logged/2, until_worker_after/2, until_sampled/2]).
@@ -63,6 +63,10 @@ attach(Probes, Config) ->
 
 following(Config) ->
     maps:get(following, call(Config, fun dyntrace:info/0)).
+
+%% The numbers of the row of probes that ask for a dump, of those that are taken.
+asking(Config) ->
+    lists:sort([Number || {dump_wanted, usdt, Number} <- call(Config, fun() -> dyntrace:consumers([dump_wanted]) end)]).
 
 call(Config, Fun) ->
     test_node:call(configured(node, Config), Fun).

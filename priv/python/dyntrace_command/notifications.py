@@ -89,12 +89,12 @@ class Library:
 def main(names: List[str]) -> str:
     """Prints notifications until the daemon ends; returns a message."""
     library = Library()
-    channel = library.channel(names)
-    for _ in range(TRIES - 1):
-        if not channel:
-            time.sleep(BETWEEN_S)
-            channel = library.channel(names)
-    if not channel:
+    for _ in range(TRIES):
+        channel = library.channel(names)
+        if channel:
+            break
+        time.sleep(BETWEEN_S)
+    else:
         return "the session daemon notifies nobody of its triggers"
     print("null", flush=True)
     while True:

@@ -25,7 +25,7 @@ from dyntrace_command.tools import own_data
 ATTACHED_S = 10
 # Between two looks at what the node says of itself.
 LOOK_S = 0.5
-# A probe that each library has which tells names.
+# A probe that each library has that tells names.
 INSTEAD = "dump_start"
 
 
@@ -59,11 +59,16 @@ def run(options: argparse.Namespace) -> int:
     return status
 
 
+def text_of(script: str) -> str:
+    """Returns what a script says; bytes that are no text are replaced."""
+    with open(script, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
 def program_for(script: str, node: Node) -> Tuple[List[str], str]:
     """Returns the arguments for the script itself, and the same for a shell. An earlier library has no probes that ask
     for names, and bpftrace since 0.23 fails for a probe that is not there: another probe of names takes its place."""
-    with open(script, encoding="utf-8", errors="replace") as file:
-        text = file.read()
+    text = text_of(script)
     names = node.probes()
     if not names or any(name.startswith(f"{PROVIDER}:{ROW}") for name in names) or f":{ROW}" not in text:
         return [script], shlex.quote(script)
@@ -75,8 +80,7 @@ def program_for(script: str, node: Node) -> Tuple[List[str], str]:
 def with_place(script: str, arguments: List[str], node: Node) -> List[str]:
     """Returns the arguments of a script after the library. One that asks for names has `dump_wanted$2`: its next
     argument is the number of a probe that is free, unless the user has given that one, too."""
-    with open(script, encoding="utf-8", errors="replace") as file:
-        found = re.search(rf":{ROW}\$([2-9])\b", file.read(), re.ASCII)
+    found = re.search(rf":{ROW}\$([2-9])\b", text_of(script), re.ASCII)
     if not found or len(arguments) != int(found.group(1)) - 2:
         return arguments
     return [*arguments, *filter(None, [place_in_row(node)])]
