@@ -8,7 +8,7 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
--import(test_autotracer, [start/2, attach/2, call/2, until_following/3, until_worker_after/2]).
+-import(test_autotracer, [start/2, attach/2, asking/1, call/2, until_following/3, until_worker_after/2]).
 
 -define(PROBES, [process_identity, port_identity, node_identity, dump_start, dump_end]).
 
@@ -568,7 +568,7 @@ tracers_in_the_row(Config) ->
                                   until_told(call(Config, fun identities/0), fun() -> told(Consumer) end),
                                   Before ++ [Consumer]
                           end, [], [dump_wanted, dump_wanted1, dump_wanted29]),
-    ?assertEqual([0, 1, 29], row(Config)),
+    ?assertEqual([0, 1, 29], asking(Config)),
     %% The first one attaches its probes one by one.
     ?assert(dumps(Config) =< 4, dumps(Config)),
     until_idle(Config),
@@ -577,7 +577,7 @@ tracers_in_the_row(Config) ->
     %% One that detaches asks nobody, and its place is free for the next one.
     Dumps = dumps(Config),
     _ = test_bpftrace:stop(lists:nth(2, Tracers)),
-    test_wait:until("it has detached", [0, 29], fun() -> row(Config) end),
+    test_wait:until("it has detached", [0, 29], fun() -> asking(Config) end),
     ok = polled(Config),
     ?assertEqual(Dumps, dumps(Config)),
     Next = attach([dump_wanted1 | Probes], Config),
@@ -585,10 +585,6 @@ tracers_in_the_row(Config) ->
     until_told(call(Config, fun identities/0), fun() -> told(Next) end),
     _ = [test_bpftrace:stop(Tracer) || Tracer <- [Next | Tracers], Tracer =/= lists:nth(2, Tracers)],
     until_following(sources, [], Config).
-
-%% The numbers of the row that are taken.
-row(Config) ->
-    lists:sort([Number || {dump_wanted, usdt, Number} <- call(Config, fun() -> dyntrace:consumers([dump_wanted]) end)]).
 
 %% Returns after two polls that have begun later: each starts a timer.
 polled(Config) ->
@@ -605,7 +601,7 @@ worker() -> sys:get_state(dyntrace_autotracer).
 row_alone(Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([dump_wanted7], Config),
-    test_wait:until("it is attached", [7], fun() -> row(Config) end),
+    test_wait:until("it is attached", [7], fun() -> asking(Config) end),
     ok = polled(Config),
     ?assertEqual([#{provider => org_erlang_dyntrace, name => dump_wanted7, backends => [usdt]}],
                  call(Config, fun dyntrace:listeners/0)),
@@ -843,7 +839,7 @@ exited_during_a_dump(Events) ->
 
 consumer_killed(Config) ->
     start([{interval, 10}], Config),
-    Before = call(Config, fun left/0),
+    Before = left_at_first(Config),
     call(Config, fun() -> register(test_many, spawn(fun many/0)) end),
     Consumer = attach(?PROBES, Config),
     test_wait:until("a dump", fun() -> dumps(Config) > 0 end),
@@ -865,12 +861,17 @@ left() ->
                    Worker -> length(element(2, process_info(Worker, links)))
                end}.
 
+%% A process that is linked to the worker learns the layout of the VM when it starts.
+left_at_first(Config) ->
+    test_wait:until("it has learned", 1, fun() -> maps:get(links, call(Config, fun left/0)) end),
+    call(Config, fun left/0).
+
 until_left(Before, Config) ->
     test_wait:until("nothing is left", Before, fun() -> call(Config, fun left/0) end).
 
 worker_killed(Config) ->
     start([{interval, 10}], Config),
-    Before = call(Config, fun left/0),
+    Before = left_at_first(Config),
     call(Config, fun() -> register(test_many, spawn(fun many/0)) end),
     Consumer = attach(?PROBES, Config),
     [begin
@@ -890,7 +891,7 @@ worker_killed(Config) ->
 
 dumper_killed(Config) ->
     start([{interval, 10}], Config),
-    Before = call(Config, fun left/0),
+    Before = left_at_first(Config),
     Consumer = attach(?PROBES, Config),
     until_following(sources, [identities], Config),
     [begin
