@@ -27,8 +27,9 @@ made = $(if $(Q),@printf '  %-4s %s\n' $(1) '$(patsubst $(OBJ)/%,%,$@)';)
 # What every object is built again for.
 BUILD := $(OBJ)/flags $(MAKEFILE_LIST)
 
-# The command that compiles a source.
-compile = $(CC) $(DT_FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+# The command that compiles a source. It lists the system's headers, too, since ccache compares what is in those of the
+# list, and no others (CCACHE_DEPEND in ../Makefile).
+compile = $(CC) $(DT_FLAGS) $(CPPFLAGS) $(CFLAGS) -MD -MP -c -o $@ $<
 
 $(OBJ)/%.o: %.c $(BUILD)
 	@mkdir -p $(@D)

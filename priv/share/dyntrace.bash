@@ -28,9 +28,9 @@ _dyntrace()
             return
             ;;
         --events)
-            mapfile -t COMPREPLY < <(compgen -W 'all scheduling port_scheduling messages receives calls gc ports
-                                                 drivers files requests annotations counters samples log vm
-                                                 memory' -- "$word")
+            mapfile -t COMPREPLY < <(compgen -W 'all scheduling port_scheduling messages sends receives calls gc
+                                                 ports drivers files requests annotations counters samples
+                                                 log vm memory' -- "$word")
             return ;;
     esac
     case $command in

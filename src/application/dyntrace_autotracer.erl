@@ -99,9 +99,10 @@ handle_info(Message, State = #state{sources = Sources}) ->
     {noreply, State#state{sources = dyntrace_sources:message(Message, Sources)}}.
 
 terminate(_, #state{tracing = Tracing, sources = Sources}) ->
-    _ = dyntrace_sources:stop(Sources),
     ok = dyntrace_status:clear(),
-    dyntrace_tracing:close(Tracing).
+    _ = dyntrace_tracing:close(Tracing),
+    _ = dyntrace_sources:stop(Sources),
+    ok.
 
 %% -- Following -------------------------------------------------------------------------
 
@@ -178,10 +179,11 @@ claimed(State) ->
 enabled(Table) ->
     [Probe || Probe = #{name := Name} <- dyntrace:listeners(), is_map_key(Name, Table)].
 
-%% In a pause nothing is traced. The identities have a pace of their own: a dump goes on.
+%% In a pause nothing is traced, which is told. The identities have a pace of their own: a dump goes on.
 required(Wanted, Budget) ->
     case dyntrace_budget:info(Budget) of
-        #{paused := true} -> (dyntrace_trace_flags:none())#{sources := [identities || is_for(identities, Wanted)]};
+        #{paused := true} -> (dyntrace_trace_flags:none())#{sources := [Source || Source <- [identities, withheld],
+                                                                               is_for(Source, Wanted)]};
         #{paused := false} -> Wanted
     end.
 
@@ -216,7 +218,8 @@ published(State = #state{config = #{functions := Functions}, budget = Budget, ca
                                    untraced => dyntrace_tracing:untraced(Tracing),
                                    sources => dyntrace_sources:on(Sources),
                                    withheld => lists:foldl(fun maps:merge/2, Withheld,
-                                                       [dyntrace_call_budget:withheld(CallBudget),
+                                                       [dyntrace_budget:withheld(Budget),
+                                                        dyntrace_call_budget:withheld(CallBudget),
                                                         dyntrace_tracing:withheld(Tracing),
                                                         dyntrace_sources:withheld(Sources)])}),
     publish(Following, State).

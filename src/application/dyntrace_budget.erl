@@ -3,7 +3,7 @@
 %% tracing off for one second.
 -module(dyntrace_budget).
 
--export([new/1, poll/1, info/1]).
+-export([new/1, poll/1, info/1, withheld/1]).
 
 -export_type([budget/0]).
 
@@ -59,6 +59,14 @@ calm(Budget = #budget{events = Events}) ->
 -spec info(budget()) -> #{paused := boolean(), pauses := non_neg_integer(), skipped := non_neg_integer()}.
 info(#budget{paused = Paused, pauses = Pauses, skipped = Skipped, skipped_before = Before}) ->
     #{paused => Paused, pauses => Pauses, skipped => Skipped - Before}.
+
+%% A recording says that it has nothing of a pause.
+-spec withheld(budget()) -> #{all_events => string()}.
+withheld(#budget{paused = false}) ->
+    #{};
+withheld(#budget{paused = true, events = Events}) ->
+    #{all_events => lists:flatten(io_lib:format("more than ~b trace events per second, the budget: tracing pauses for "
+                                                "one second", [Events]))}.
 
 now_ms() ->
     erlang:monotonic_time(millisecond).

@@ -7,6 +7,7 @@
 %% node: shop@db1
 %% version: 0.1.0
 %% following: on                                           (on | paused | off)
+%% connected: 2                                            (nodes, hidden ones too, without the command)
 %% layout: 856 168 96 4,5,6,7 19,20,21                      (for samples: {@link dyntrace_layout}; none if unknown)
 %% withheld: vm_long_gc: another process has the system monitor
 %% usual: log: the option `log` is off                     (withheld in each node of this release, or by default)
@@ -20,7 +21,10 @@
 
 -export_type([status/0]).
 
--opaque status() :: none | {node(), off | dyntrace:following(), dyntrace_layout:layout()}.
+%% The names of the host's command, which is connected while it loads the library.
+-define(COMMAND, ['dyntrace_load@dyntrace.invalid', 'dyntrace_load@invalid']).
+
+-opaque status() :: none | {node(), off | dyntrace:following(), non_neg_integer(), dyntrace_layout:layout()}.
 
 %% The library may have been replaced: the present one says nothing yet.
 -spec new() -> status().
@@ -30,7 +34,7 @@ new() ->
 %% Called at each poll: writes only what has changed.
 -spec publish(off | dyntrace:following(), dyntrace_layout:layout(), status()) -> status().
 publish(Following, Layout, Before) ->
-    case {node(), Following, Layout} of
+    case {node(), Following, length(nodes(connected) -- ?COMMAND), Layout} of
         Before ->
             Before;
         Now ->
@@ -43,8 +47,9 @@ publish(Following, Layout, Before) ->
 clear() ->
     dyntrace:set_status(<<>>).
 
-text({Node, Following, Layout}) ->
-    Lines = [{"node", atom_to_list(Node)}, {"version", version()}, {"following", following(Following)}]
+text({Node, Following, Connected, Layout}) ->
+    Lines = [{"node", atom_to_list(Node)}, {"version", version()}, {"following", following(Following)},
+             {"connected", integer_to_list(Connected)}]
         ++ [{"layout", dyntrace_layout:text(Layout)} || Layout =/= unknown]
         ++ [{withheld_key(What), io_lib:format("~w: ~ts", [What, Why])}
             || {What, Why} <- dyntrace_withheld:listed(Following)]

@@ -26,21 +26,28 @@ on(_, _) ->
     {on, now_ms()}.
 
 poll(_, Last) ->
-    case now_ms() - Last >= ?EVERY_MS of
-        true -> ok = tell(), {on, now_ms()};
+    Following = dyntrace_autotracer:info(),
+    case is_paused(Following) orelse now_ms() - Last >= ?EVERY_MS of
+        true -> ok = tell(Following), {on, now_ms()};
         false -> {on, Last}
     end.
+
+%% A pause is told before it ends.
+is_paused(#{paused := Paused}) -> Paused;
+is_paused(off) -> false.
 
 message(_, Last) ->
     Last.
 
+%% Where the application stops to trace, consumers may stay attached, and it may begin again: what they record says that
+%% it lacks what was between.
 off(_) ->
-    ok.
+    dyntrace:report(withheld, {all_events, "the application has stopped to trace"}).
 
 %% As the worker has shown it after its last poll.
-tell() ->
+tell(Following) ->
     lists:foreach(fun({What, Why}) -> is_usual(What) orelse (ok = dyntrace:report(withheld, {What, Why})) end,
-                  listed(dyntrace_autotracer:info())).
+                  listed(Following)).
 
 now_ms() ->
     erlang:monotonic_time(millisecond).

@@ -25,7 +25,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [arrived, messages, tokens, calls, clocks_found, clocks_as_recorded, one_request,
+    [arrived, messages, tokens, calls, clocks_found, clocks_as_recorded, one_request, report_of_one,
      relay_on_loopback, relay_failures, no_relay, two_recordings, node_killed, relay_killed, relay_disk_fills,
      network_down,
      snapshots, hostile_hosts].
@@ -307,6 +307,19 @@ one_request(Config) ->
     ?assertEqual(?MESSAGES, length([Line || Line <- Lines, binary:match(Line, <<"->>">>) =/= nomatch]), Lines),
     ?assertEqual(nomatch, re:run(Diagram, "inferred|clocks differ")).
 
+%% A report of one node has what others ask of it, since that node says that it is connected with them.
+report_of_one(Config) ->
+    Cluster = ?config(cluster, Config),
+    Command = test_command:start(test_cluster:on("anna", Cluster),
+                                 ["report", test_cluster:os_pid("anna", Cluster), "--seconds", "100", "-o", "-"]),
+    ok = test_command:await("  lost 0 events", Command),
+    ok = until_traced("anna", Config),
+    ok = story(Cluster),
+    Output = interrupted(Command),
+    ?assertMatch({match, _}, re:run(Output, "^Recorded: .*sends, deliveries, ", [multiline])),
+    Row = ["^  processes of other nodes +bank +{pay,_} +", integer_to_list((length(?HOSTS) - 1) * ?CALLS), " "],
+    ?assertMatch({{match, _}, _}, {re:run(Output, Row, [multiline]), Output}).
+
 %% -- The relay -------------------------------------------------------------------------------
 
 %% Unless told otherwise, nobody else reaches it.
@@ -484,7 +497,8 @@ network_down(Config) ->
     _ = interrupted(Relay),
     arrived_until_then(Folder).
 
-%% Two processes play ping-pong; returns the command and how often they have until now.
+%% Two processes play ping-pong, a hundred times per second at most: after each ping, the VM waits busily for a while.
+%% Returns the command and how often they have played until now.
 under_load(Host, Config) ->
     Cluster = ?config(cluster, Config),
     Command = record(Host, ["--to", to(Config)], Config),
@@ -510,7 +524,7 @@ ping(Pong, N) ->
     receive
         {pings, From} -> From ! {pings, N}, ping(Pong, N + 1);
         stop -> exit(Pong, kill)
-    after 1 -> ping(Pong, N + 1)
+    after 10 -> ping(Pong, N + 1)
     end.
 
 pings() ->
@@ -605,7 +619,7 @@ hostile_hosts(Config) ->
     ok = file:write_file(Script, hostile_tar()),
     [begin
          To = filename:join(Folder, "from-" ++ Kind),
-         Ssh = "/usr/bin/python3 " ++ Script ++ " " ++ Kind,
+         Ssh = "/usr/bin/python3 -IS " ++ Script ++ " " ++ Kind,
          {1, Output} = test_command:run(collecting(Config), ["snapshot", "--ssh", Ssh, "-o", To, "mallory"]),
          ?assertMatch({match, _}, re:run(Output, Why), {Kind, Output}),
          ?assertEqual([], filelib:wildcard("**/evil*", Folder)),

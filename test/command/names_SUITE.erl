@@ -154,14 +154,16 @@ scripts(Config) ->
 %% A profile beside another one.
 profiles(Config) ->
     call(Config, fun() -> spawn(fun() -> register(names_hot, self()), hot(0) end) end),
-    First = test_command:start(["profile", ?config(os_pid, Config), "--seconds", "300"]),
+    First = test_command:start(["profile", ?config(os_pid, Config), "--seconds", "300", "--hz", "997"]),
     ok = test_command:await("sampling ", First),
-    {0, Second} = test_command:run(["profile", ?config(os_pid, Config), "--seconds", "2"]),
+    {0, Second} = test_command:run(["profile", ?config(os_pid, Config), "--seconds", "2", "--hz", "997"]),
     ?assertMatch({match, _}, re:run(Second, "<[0-9.]+> names_hot"), Second),
     ?assertMatch({match, _}, re:run(ended(First), "<[0-9.]+> names_hot")).
 
+%% It works for a millisecond or so per turn.
 hot(N) ->
-    hot(N + 1).
+    _ = lists:seq(1, 100000),
+    receive after 50 -> hot(N + 1) end.
 
 %% Two programs beside a flight recorder of LTTng, which has enabled the probes of names before both.
 recorder(Config) ->

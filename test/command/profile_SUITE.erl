@@ -8,6 +8,8 @@
 -compile(nowarn_export_all).
 
 -define(WITH_FLAG, ["+JPperf", "map"]).
+%% For shares. The load works for a part of the time only.
+-define(OFTEN, ["--hz", "997"]).
 
 suite() ->
     [{timetrap, {minutes, 6}}].
@@ -39,7 +41,7 @@ end_per_testcase(_, _) ->
 shares(Config) ->
     Node = started(?WITH_FLAG),
     _ = test_node:call(Node, fun test_profile_load:shares/0),
-    Stacks = profiled(Node, Config, ["--seconds", "12"]),
+    Stacks = profiled(Node, Config, ["--seconds", "6" | ?OFTEN]),
     test_node:stop(Node),
     Ours = [Stack || Name <- names(), Stack <- of_process(Name, Stacks)],
     [?assertMatch({_, _, Distance} when Distance =< 5,
@@ -48,7 +50,7 @@ shares(Config) ->
     [begin
          Whole = [Stack || Stack = {[_, Outermost | _], _} <- Own, not lists:suffix(" (taken up)", Outermost)],
          ?assertMatch({_, Most} when Most > 75, {Name, share(Whole, Own)}),
-         ?assertMatch({_, Most} when Most > 95, {Name, share([Stack || Stack <- Whole, is_known_path(Stack)], Whole)})
+         ?assertMatch({_, Most} when Most > 90, {Name, share([Stack || Stack <- Whole, is_known_path(Stack)], Whole)})
      end || Name <- names(), Own <- [of_process(Name, Stacks)]].
 
 names() ->
@@ -63,12 +65,19 @@ is_known_path({[_ | Frames], _}) ->
 tables(_) ->
     Node = started(?WITH_FLAG),
     _ = test_node:call(Node, fun test_profile_load:shares/0),
-    {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "4"]),
-    {0, OfOne} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2", "--process", "profile_light"]),
+    Before = test_node:cpu_ticks(test_node:os_pid(Node)),
+    {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "4" | ?OFTEN]),
+    Ran = (test_node:cpu_ticks(test_node:os_pid(Node)) - Before) / 100,
+    {0, OfOne} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2", "--process", "profile_light"
+                                   | ?OFTEN]),
     {5, OfNone} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "1", "--process", "nobody"]),
     test_node:stop(Node),
     printed("^[56]\\d\\.\\d % +\\d+\\.\\d\\d s +<[0-9.]+> profile_heavy +test_profile_load:turns/2 > "
             "test_profile_load:repeated/1 > test_profile_load:outer/1 > test_profile_load:inner/2 ", Output),
+    %% Six tenths of the work. The node has worked before the first sample and after the last one, too.
+    {match, [Seconds]} = re:run(Output, "% +(\\d+\\.\\d\\d) s +<[0-9.]+> profile_heavy ",
+                                [{capture, all_but_first, list}]),
+    ?assertMatch({Share, _, _} when Share > 0.15 andalso Share < 0.8, {list_to_float(Seconds) / Ran, Seconds, Ran}),
     printed("^\\d\\d\\.\\d % +\\d+\\.\\d % +test_profile_load:inner/2 +<[0-9.]+> profile_heavy > ", Output),
     %% What is in all samples has no row.
     printed("^\\d\\.\\d % +\\d\\d\\.\\d % +test_profile_load:(turns/2|repeated/1|outer/1)$", Output),
@@ -82,7 +91,7 @@ files(Config) ->
     _ = test_node:call(Node, fun test_profile_load:shares/0),
     [begin
          File = filename:join(?config(folder, Config), "profile" ++ Extension),
-         {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2", "-o", File]),
+         {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2", "-o", File | ?OFTEN]),
          printed("^" ++ File ++ "$", Output),
          {ok, Text} = file:read_file(File),
          ?assertMatch({{match, _}, _}, {re:run(Text, Pattern, [dotall]), Text})
@@ -97,7 +106,7 @@ files(Config) ->
 native(Config) ->
     Node = started(?WITH_FLAG),
     _ = test_node:call(Node, fun test_profile_load:native/0),
-    Stacks = profiled(Node, Config, ["--seconds", "6"]),
+    Stacks = profiled(Node, Config, ["--seconds", "4" | ?OFTEN]),
     test_node:stop(Node),
     [?assertMatch({_, Most} when Most > 80, {Name, share([Stack || Stack <- Own, is_at(Pattern, Stack)], Own)})
      || {Name, Pattern} <- [{"profile_nif", "(?s)(crypto:hash|test_profile_load:).*(libcrypto|libc\\.so)"},
@@ -139,7 +148,7 @@ without_flag(Config) ->
     Node = started([]),
     _ = test_node:call(Node, fun test_profile_load:shares/0),
     {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2"]),
-    Stacks = profiled(Node, Config, ["--seconds", "4"]),
+    Stacks = profiled(Node, Config, ["--seconds", "3" | ?OFTEN]),
     test_node:stop(Node),
     printed("is traced while it is sampled, which costs it throughput: its functions have no names", Output),
     printed("has no names of functions: it was not started with `\\+JPperf map`", Output),
@@ -163,7 +172,7 @@ two_nodes(Config) ->
     Nodes = [One, Other] = [started(?WITH_FLAG) || _ <- [one, other]],
     _ = test_node:call(Other, fun test_profile_load:shares/0),
     _ = test_node:call(One, fun test_profile_load:native/0),
-    Stacks = profiled(One, Config, ["--seconds", "3"]),
+    Stacks = profiled(One, Config, ["--seconds", "3" | ?OFTEN]),
     lists:foreach(fun test_node:stop/1, Nodes),
     %% A busy machine leaves few samples: any of its processes will do.
     ?assertNotEqual([], [Stack || Name <- ["profile_nif", "profile_dirty", "profile_gc"],
@@ -182,7 +191,7 @@ container(Config) ->
                                     integer_to_list(test_node:free_port()) | ?WITH_FLAG]),
     _ = test_node:call(Node, fun test_profile_load:shares/0),
     ?assertMatch(OsPid when OsPid < 100, list_to_integer(test_node:os_pid(Node))),
-    Stacks = profiled_of(Name, Config, ["--seconds", "8"]),
+    Stacks = profiled_of(Name, Config, ["--seconds", "4" | ?OFTEN]),
     test_node:stop(Node),
     Heavy = of_process("profile_heavy", Stacks),
     ?assertMatch(Most when Most > 75, share([Stack || Stack <- Heavy, is_known_path(Stack)], Heavy)).
@@ -210,7 +219,7 @@ hostile_map(_) ->
     Unread = "its map /tmp/perf-\\d+.map can't be read: it is no file of a usual size",
     [begin
          {0, _} = test_shell:run("M=~s; ~s", [Map, Make]),
-         {Status, Output} = test_command:run(["profile", OsPid, "--seconds", "2"]),
+         {Status, Output} = test_command:run(["profile", OsPid, "--seconds", "1"]),
          ?assertMatch({Make, 0, _}, {Make, Status, Output}),
          printed(Pattern, Output),
          ?assertEqual(nomatch, binary:match(Output, <<"\e">>))

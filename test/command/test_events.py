@@ -3,7 +3,7 @@ import unittest
 from typing import Set
 
 from dyntrace_command.arguments import event_groups
-from dyntrace_command.events import EVENT_GROUPS, of_groups
+from dyntrace_command.events import EVENT_GROUPS, of_groups, of_report
 
 OF_ALL = {"port_scheduled", "message_receive"}
 ON_REQUEST = {"org_erlang_otp:driver_*", "file_*", "org_erlang_otp:carrier_*"}
@@ -26,6 +26,12 @@ class Events(unittest.TestCase):
         """Also with a group beside it."""
         self.assertEqual(EVERY - ON_REQUEST, events("all"))
         self.assertEqual(events("all") | {"file_*"}, events("all,files"))
+
+    def test_report(self) -> None:
+        """Of a node that is alone, no deliveries; each event once."""
+        self.assertEqual(of_groups([]), of_groups(of_report(False)))
+        self.assertEqual(set(of_groups([])) - {"message_delivery"}, set(of_groups(of_report(True))))
+        self.assertEqual(1, of_groups(["messages", "sends"]).count("message_send"))
 
     def test_named(self) -> None:
         """These alone."""

@@ -18,7 +18,8 @@ from dyntrace_command.sinks import PROFILE_FILES
 from dyntrace_command.status import Status
 from dyntrace_command.symbols import Functions
 
-SECONDS_MOST = 5
+# Of CPU. Each address of each line would take hours.
+SECONDS_MOST = 30
 
 
 class Maps(unittest.TestCase):
@@ -55,10 +56,10 @@ class Maps(unittest.TestCase):
 
     def test_time(self) -> None:
         """Lines that all cover all addresses end; a long text without lines does, too."""
-        began = time.monotonic()
+        began = time.process_time()
         names_of(b"0 1000000 a\n" * 200000, range(COVERED_MOST // 1000))
         names_of(b"1" * 20000000, [1])
-        self.assertLess(time.monotonic() - began, SECONDS_MOST)
+        self.assertLess(time.process_time() - began, SECONDS_MOST)
 
 
 def library(symbols: Sequence[Tuple[str, int, int]], table: bytes = b".dynsym") -> bytes:
@@ -178,12 +179,12 @@ class Paths(unittest.TestCase):
 
     def test_hostile_keys(self) -> None:
         """The node's texts may look like stacks: a sample or none, soon."""
-        began = time.monotonic()
+        began = time.process_time()
         for name in ("x,\nab", "x,\nab\x0bzz\n,", "x,\n \n", "x," + "\naaa" * 15, "," * 63, ",\n" * 31):
             for rest in (",\n\t7f00\n,\n\tffffffff81444bb4 do_it+12\n", "\n!,\n\t7f00\n,\n", ",,"):
                 sample_of(f"s,-,{name}{rest}")
                 sample_of(f"s,{name[:31]},{name}{rest}")
-        self.assertLess(time.monotonic() - began, 1)
+        self.assertLess(time.process_time() - began, 1)
 
     def test_erlang(self) -> None:
         """Whole stacks, also below C; the kernel's come last."""

@@ -399,17 +399,24 @@ busy(Config) ->
     {?MODULE, Code, File} = code:get_object_code(?MODULE),
     {module, ?MODULE} = call(Node, code, load_binary, [?MODULE, File, Code]),
     Before = state(Node),
-    Busy = [call(Node, erlang, spawn, [?MODULE, spin, []]) || _ <- lists:seq(1, 1000)],
+    Busy = call(Node, ?MODULE, spinning, [1000]),
     _ = load(Node),
     unload(Node),
-    [call(Node, erlang, exit, [Process, kill]) || Process <- Busy],
+    ?assertEqual(1000, call(Node, ?MODULE, killed, [Busy])),
     %% An answer to the command that comes too late lets the node look for its host's address.
     After = #{registered := Registered} = state(Node),
     ?assertEqual(Before, After#{registered := Registered -- [inet_gethost_native, inet_gethost_native_sup]}),
     test_node:stop(Node).
 
+spinning(Count) ->
+    [spawn(?MODULE, spin, []) || _ <- lists:seq(1, Count)].
+
 spin() ->
     spin().
+
+%% Returns how many of them were alive.
+killed(Processes) ->
+    length([exit(Process, kill) || Process <- Processes, is_process_alive(Process)]).
 
 %% -- dyntrace report --load ----------------------------------------------------------------------
 

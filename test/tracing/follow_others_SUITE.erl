@@ -213,9 +213,8 @@ flood(Config) ->
 %% low priority, so that they do not delay the test itself.
 busy_processes(Config) ->
     start(Config),
-    Busy = call(Config, fun() -> [spawn_opt(fun busy/0, [{priority, low}]) || _ <- lists:seq(1, 1000)] end),
-    ct:pal("us beside 1,000 busy processes: ~p", [on_and_off(Config)]),
-    call(Config, fun() -> [exit(Pid, kill) || Pid <- Busy] end).
+    Busy = fun() -> [spawn_opt(fun busy/0, [{priority, low}]) || _ <- lists:seq(1, 1000)] end,
+    ct:pal("us beside 1,000 busy processes: ~p", [on_and_off(Busy, Config)]).
 
 busy() -> busy().
 
@@ -254,28 +253,33 @@ without_answers() ->
 idle_processes(Config) ->
     start(Config),
     ok = call(Config, fun() -> [spawn(fun sleep/0) || _ <- lists:seq(1, 100000)], ok end),
-    ct:pal("us beside 100,000 idle processes: ~p", [on_and_off(Config)]).
+    ct:pal("us beside 100,000 idle processes: ~p", [on_and_off(fun() -> [] end, Config)]).
 
 sleep() -> erlang:hibernate(?MODULE, sleep, []).
 
-%% Times of follow/1 and unfollow/0, which return when the worker has set or cleared the flags.
-on_and_off(Config) ->
+%% Times of follow/1 and unfollow/0, which return when the worker has set or cleared the flags. Beside starts processes
+%% that exist meanwhile.
+on_and_off(Beside, Config) ->
     Consumer = attach([message_send, process_exit], Config),
     until_traced(Config),
     Times = call(Config, fun() ->
                                  process_flag(priority, max),
-                                 [begin
-                                      {Off, ok} = timer:tc(fun dyntrace:unfollow/0),
-                                      {flags, []} = hd(test_autotracer:infos(new, flags)),
-                                      off = maps:get(following, dyntrace:info()),
-                                      {On, ok} = timer:tc(fun() -> dyntrace:follow(#{}) end),
-                                      [send] = test_autotracer:flags(new) -- [procs],
-                                      {On, Off}
-                                  end || _ <- lists:seq(1, 10)]
+                                 Pids = Beside(),
+                                 Rounds = [off_and_on() || _ <- lists:seq(1, 10)],
+                                 _ = [exit(Pid, kill) || Pid <- Pids],
+                                 Rounds
                          end),
     _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     Times.
+
+off_and_on() ->
+    {Off, ok} = timer:tc(fun dyntrace:unfollow/0),
+    {flags, []} = hd(test_autotracer:infos(new, flags)),
+    off = maps:get(following, dyntrace:info()),
+    {On, ok} = timer:tc(fun() -> dyntrace:follow(#{}) end),
+    [send] = test_autotracer:flags(new) -- [procs],
+    {On, Off}.
 
 %% A pause sends no signal to processes: hibernating processes stay asleep.
 budget_beside_idle_processes(Config) ->

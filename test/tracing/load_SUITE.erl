@@ -7,7 +7,10 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
--define(ORDERS, 1000).
+-define(ORDERS, 300).
+
+-define(FREQUENT, [process_scheduled, port_scheduled, message_send, message_receive, message__queued, function_call,
+                   function_return, gc_minor_start, process_spawn, process_exit]).
 
 %% Ports that stay open while others open and close.
 -define(LIVE_PORTS, 100).
@@ -32,16 +35,20 @@ end_per_suite(_) ->
 
 %% Without the load: nobody else opens ports.
 init_per_testcase(ports_open_and_close, Config) ->
-    [{node, test_node:start()} | Config];
+    Node = test_node:start(),
+    [{node, Node}, {os_pid, test_node:os_pid(Node)} | Config];
 init_per_testcase(_, Config) ->
     Node = test_node:start(),
+    #{library := Library} = test_node:call(Node, fun dyntrace:info/0),
     System = test_node:call(Node, fun start/0),
-    [{node, Node}, {system, System} | Config].
+    [{node, Node}, {os_pid, test_node:os_pid(Node)}, {library, Library}, {system, System} | Config].
 
+%% A case that its time trap ended may have left the node stopped.
 end_per_testcase(_, Config) ->
+    _ = test_shell:run("kill -CONT ~s", [?config(os_pid, Config)]),
     test_node:stop(?config(node, Config)).
 
-%% `all` with all flags until an event of each probe and a thousand orders: no event is undecoded, and the numbered
+%% `all` with all flags until an event of each probe and hundreds of orders: no event is undecoded, and the numbered
 %% messages arrive once and in order.
 everything_traced(Config) ->
     Consumer = count(Config),
@@ -59,7 +66,7 @@ everything_traced(Config) ->
     ?assert(maps:get(message_send, Counts) >= 3 * Done).
 
 reloaded_meanwhile(Config) ->
-    Reloads = list_to_integer(os:getenv("DYNTRACE_RELOADS", "50")),
+    Reloads = list_to_integer(os:getenv("DYNTRACE_RELOADS", "10")),
     Consumer = count(Config),
     Began = orders(Config),
     Reload = fun() ->
@@ -71,14 +78,17 @@ reloaded_meanwhile(Config) ->
     progresses(Began, Config),
     arrive(Sent, Consumer, Config).
 
+%% A consumer of the probes that fire most attaches under load, and is killed. Another one detaches under load.
 consumer_killed_meanwhile(Config) ->
     Began = orders(Config),
-    ok = test_bpftrace:kill(count(Config)),
+    ok = test_bpftrace:kill(count(?FREQUENT, Config)),
     progresses(Began, Config),
     test_wait:until("nobody is attached", [], fun() -> call(Config, fun dyntrace:listeners/0) end),
     healthy(Config),
-    Consumer = count(Config),
-    arrive(numbered(Config), Consumer, Config).
+    Consumer = while_stopped(Config, fun() -> count(?FREQUENT, Config) end),
+    Sent = numbered(Config),
+    arrived(Sent, Consumer),
+    ?assertEqual(Sent, numbers(test_bpftrace:stop_script(Consumer))).
 
 %% The module is deleted and loaded again while the tracees refer to it.
 purged_while_attached(Config) ->
@@ -254,23 +264,31 @@ numbered(Count, Between, Config) ->
 %% Each message arrives once, in order. bpftrace drops what it has not read when it is interrupted: so they are awaited
 %% before that. Returns the lines that it printed.
 arrive(Sent, Consumer, Config) ->
-    test_wait:until("all numbered messages", [], fun() -> Sent -- numbers(test_bpftrace:lines(Consumer)) end),
+    arrived(Sent, Consumer),
     Lines = ended(Consumer, Config),
     ?assertEqual(Sent, numbers(Lines)),
     Lines.
+
+arrived(Sent, Consumer) ->
+    test_wait:until("all numbered messages", [], fun() -> Sent -- numbers(test_bpftrace:lines(Consumer)) end).
 
 numbers(Lines) ->
     test_bpftrace:in_time(Lines).
 
 %% -- Counting in the kernel --------------------------------------------------------------------------
 
-%% A script that prints the name of each probe at its first event, and the numbered messages.
+%% Attaches to all probes. The node is stopped meanwhile: this takes bpftrace seconds, in which the load would keep the
+%% CPUs busy.
 count(Config) ->
-    #{library := Library} = call(Config, fun dyntrace:info/0),
+    while_stopped(Config, fun() -> count(probes(), Config) end).
+
+%% A script that prints the name of each probe at its first event, and the numbered messages.
+count(Probes, Config) ->
+    Library = ?config(library, Config),
     Counters = [io_lib:format("usdt:~ts:~s:~s { @[\"~s\"] = count(); "
                               "if (@seen[~b] == 0) { @seen[~b] = 1; printf(\"seen ~s\\n\"); } }\n",
                               [Library, Provider, Probe, Probe, N, N, Probe])
-                || {N, Probe} <- lists:zip(lists:seq(1, length(probes())), probes()),
+                || {N, Probe} <- lists:zip(lists:seq(1, length(Probes)), Probes),
                    #{provider := Provider} <- [test_bpftrace:described(Probe)]],
     Messages = ["usdt:", Library, ":org_erlang_dyntrace:message_send /str(arg1) == \"test_sink\"/ ",
                 "{ printf(\"%llu %s\\n\", nsecs, str(arg2)); }\n"],
@@ -279,11 +297,10 @@ count(Config) ->
 seen(Consumer) ->
     [binary_to_existing_atom(Probe) || <<"seen ", Probe/binary>> <- test_bpftrace:lines(Consumer)].
 
-%% Ends the load, since a tracer that detaches waits for processes that are in its probes; then ends the consumer.
-%% Returns the lines that it printed.
+%% Ends the consumer. The node is stopped meanwhile, since a tracer that detaches waits for processes that are in its
+%% probes. Returns the lines that it printed.
 ended(Consumer, Config) ->
-    _ = call(Config, fun() -> test_trace:trace(all, false, [all]) end),
-    test_bpftrace:stop_script(Consumer).
+    while_stopped(Config, fun() -> test_bpftrace:stop_script(Consumer) end).
 
 %% bpftrace prints its maps when it ends: "@[message_send]: 17".
 counts(Lines) ->
@@ -291,6 +308,16 @@ counts(Lines) ->
                     || Line <- Lines,
                        {match, [Name, Count]} <- [re:run(Line, "^@\\[(\\w+)\\]: (\\d+)",
                                                          [{capture, all_but_first, binary}])]]).
+
+while_stopped(Config, Fun) ->
+    ok = signal("STOP", Config),
+    try Fun()
+    after signal("CONT", Config)
+    end.
+
+signal(Signal, Config) ->
+    {0, _} = test_shell:run("kill -~s ~s", [Signal, ?config(os_pid, Config)]),
+    ok.
 
 %% -- Helpers -------------------------------------------------------------------------------------------
 

@@ -18,7 +18,8 @@ suite() ->
 
 all() ->
     [rules, not_found, storm_at_a_listener, suspended_first, loop_is_told_once, kinds_of_crashes, worst_crashes_first,
-     ends_of_otp, few_calls, next_is_said_once, idle_node, nodes_that_call, planted, timed_out].
+     ends_of_otp, few_calls, next_is_said_once, idle_node, nodes_that_call, planted, timed_out,
+     busy_without_deliveries].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -496,6 +497,15 @@ calls(Count, Ns) ->
          [Request, delivery(N * 2 * Ns, ?B, ?A, Message), in(N * 2 * Ns, ?A), reply(N * 2 * Ns + Ns, ?B, N),
           out(N * 2 * Ns + Ns, ?A)]
      end || N <- lists:seq(1, Count)].
+
+%% Where no deliveries are recorded, messages count as soon as their receiver has run.
+busy_without_deliveries(Config) ->
+    Sends = [send(N, From, To, "m") || N <- lists:seq(1, 1000),
+                                       {From, To} <- [case N rem 10 of 0 -> {?A, ?B}; _ -> {?B, ?A} end]],
+    ?assertEqual([{low, "<0.90.0> shop_db: 90 % of all messages"}],
+                 found(busy_receiver, report([identity(0, ?A, "shop_db"), Sends,
+                                              [[in(At, Pid), out(At + 1, Pid)]
+                                               || {At, Pid} <- [{1001, ?A}, {1003, ?B}]]], Config))).
 
 %% The events in any order.
 report(Events, Config) ->

@@ -20,10 +20,10 @@ all() ->
      few_messages, hostile_recording, params, tables, timeline, sequence, flame, hostile, smooth, themes].
 
 init_per_suite(Config) ->
-    test_require:tool(test_page:missing(), Config).
+    test_page:with_browser(test_require:tool(test_page:missing(), Config)).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(Config) ->
+    test_page:without_browser(Config).
 
 %% -- The template ------------------------------------------------------------------------------------
 

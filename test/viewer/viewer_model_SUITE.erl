@@ -24,9 +24,11 @@ groups() ->
                   waited_in_call]},
      {messages, [], [by_sender, by_order, one_delivery, of_ports, deliveries_of_ports, answers_of_ports,
                      answers_as_shapes, to_the_dead, timers, timeouts, to_names, to_unknown_names, tokens,
-                     tokens_first, token_first, serial_again, unmatched, a_long_queue, long_queues]},
+                     tokens_first, token_first, serial_again, unmatched, a_long_queue, long_queues,
+                     without_deliveries, to_ports_without_deliveries, behind_a_far_one]},
      {server_calls, [], [reply, no_alias, call_timeout, caller_exits, server_down, to_a_dead_server, of_both_kinds,
-                         cut_request]},
+                         cut_request, gone_on, gone_on_unsure, gone_on_in_a_loss, reply_before_delivery,
+                         exits_with_reason, nobody_there]},
      {nodes, [], [two_nodes, named, namesakes, lost, lost_twice, lost_in_one_trace, lost_beside_other_cpu,
                  other_events]},
      {between_nodes, [], [far_messages, far_names, far_server_call, far_tokens, far_processes, early, early_of_sender,
@@ -118,13 +120,12 @@ pid_used_again_late(Config) ->
 %% Their exits are not recorded: those that were named last are kept, 10,000 of them and as many that have left.
 of_other_nodes(Config) ->
     Sent = fun(Ns, N) -> sent(Ns, "<0.1.0>", lists:flatten(io_lib:format("<9.~b.0>", [N])), "x") end,
-    Told = told([{0, process_exit, #{pid => "<0.1.0>", reason => "normal"}}] ++
-                [Sent(N, N rem 20001) || N <- lists:seq(1, 40003)], Config),
-    Known = fun(Pid) -> [number(first, Line) || Line <- of_kind("process", Told), pid(Line) =:= Pid] end,
-    ?assertEqual([1, 20002, 40003], Known("<9.1.0>")),
-    ?assertEqual(3, length([Line || Line <- of_kind("process_gone", Told), pid(Line) =:= "<9.1.0>"])),
-    Again = told([Sent(N, N rem 2 * (N rem 15000)) || N <- lists:seq(1, 30000)], Config),
-    ?assertEqual(1, length([Line || Line <- of_kind("process", Again), pid(Line) =:= "<9.0.0>"])).
+    Told = told_of("<9.1.0>", [{0, process_exit, #{pid => "<0.1.0>", reason => "normal"}}] ++
+                       [Sent(N, N rem 20001) || N <- lists:seq(1, 40003)], Config),
+    ?assertEqual([1, 20002, 40003], [number(first, Line) || Line <- of_kind("process", Told)]),
+    ?assertEqual(3, length(of_kind("process_gone", Told))),
+    Again = told_of("<9.0.0>", [Sent(N, N rem 2 * (N rem 15000)) || N <- lists:seq(1, 30000)], Config),
+    ?assertEqual(1, length(of_kind("process", Again))).
 
 pid_of(N) -> lists:flatten(io_lib:format("<0.~b.0>", [N])).
 
@@ -502,6 +503,34 @@ by_order(Config) ->
     ?assertEqual([{"<0.2.0>#3", "<0.9.0>#2", 10, 30, "order"}, {"<0.1.0>#1", "<0.9.0>#2", 0, 40, "order"},
                   {"-", "<0.9.0>#2", none, 50, "not"}], matched(Told)).
 
+%% No delivery is recorded: a process has taken what was sent to it before it ran, and while it did. What is for a name
+%% that nobody is known by stays on its way.
+without_deliveries(Config) ->
+    Told = told([sent(0, "<0.1.0>", "<0.9.0>", "a"), sent(1, "<0.2.0>", "<0.9.0>", "b"),
+                 sent(2, "<0.1.0>", "shop", "c"), scheduled(10, "<0.9.0>", "in"),
+                 sent(15, "<0.1.0>", "<0.9.0>", "d"), scheduled(20, "<0.9.0>", "out"),
+                 sent(30, "<0.1.0>", "<0.9.0>", "e")], Config),
+    ?assertEqual([{"<0.1.0>#1", "<0.9.0>#2", 0, 10, "ran"}, {"<0.2.0>#3", "<0.9.0>#2", 1, 10, "ran"},
+                  {"<0.1.0>#1", "<0.9.0>#2", 15, 20, "ran"}, {"<0.1.0>#1", "-", 2, none, "not"},
+                  {"<0.1.0>#1", "<0.9.0>#2", 30, none, "not"}], matched(Told)),
+    ?assertEqual([1, 2, 1, 0, 1, 0, 1, 0], [number(messages, Line) || Line <- of_kind("mailbox", Told)]).
+
+%% A message of another node, which is on its way for an unknown time, does not keep later ones on theirs.
+behind_a_far_one(Config) ->
+    Told = of_nodes(acquainted([0, 1])
+                    ++ [in_node(0, sent(10, "<0.90.0>", "<9001.99.0>", "far")),
+                        in_node(1, sent(20, "<0.91.0>", "<0.99.0>", "near")),
+                        in_node(1, scheduled(30, "<0.99.0>", "in"))], Config),
+    ?assertEqual([{10, none, "not"}, {20, 30, "ran"}],
+                 [{Sent, Delivered, How} || {_, _, Sent, Delivered, How} <- matched(Told)]).
+
+to_ports_without_deliveries(Config) ->
+    Told = told([sent(0, "<0.1.0>", "#Port<0.5>", "{<0.1.0>,{command,\"x\"}}"),
+                 sent(5, "#Port<0.5>", "<0.1.0>", "{#Port<0.5>,{data,\"y\"}}"),
+                 scheduled(10, "<0.1.0>", "out")], Config),
+    ?assertEqual([{"<0.1.0>#1", "#Port<0.5>#2", 0, 0, "ran"}, {"#Port<0.5>#2", "<0.1.0>#1", 5, 10, "ran"}],
+                 matched(Told)).
+
 %% message_receive and message_delivery of one message.
 one_delivery(Config) ->
     Both = fun(Ns) -> [received(Ns, "<0.9.0>", "x"), delivery(Ns + 1, "<0.9.0>", "<0.1.0>", "x")] end,
@@ -732,18 +761,115 @@ no_alias(Config) ->
     ?assertEqual(["10 server_call caller=<0.1.0>#2 server=<0.9.0>#1 outcome=reply began=0 delivered=0 taken=- ended=10 "
                   "request=\"stop\" reply=\"ok\""], of_kind("server_call", Told)).
 
+%% The request may reach the server later.
 call_timeout(Config) ->
     Told = told([sent(0, "<0.1.0>", "<0.9.0>", ?REQUEST), scheduled(40, "<0.1.0>", "in", "gen:do_call/4"),
-                 received(50, "<0.1.0>", "timeout"), sent(60, "<0.9.0>", "#Ref<0.1.2.3>", ?REPLY)], Config),
+                 received(50, "<0.1.0>", "timeout"), received(55, "<0.9.0>", ?REQUEST),
+                 sent(60, "<0.9.0>", "#Ref<0.1.2.3>", ?REPLY)], Config),
     ?assertMatch(["50 server_call caller=<0.1.0>#1 server=<0.9.0>#2 outcome=timeout began=0 delivered=- taken=- "
                   "ended=50 request=" ++ _], of_kind("server_call", Told)).
 
-caller_exits(Config) ->
-    Told = told([sent(0, "<0.1.0>", "<0.9.0>", ?REQUEST),
-                 {50, process_exit, #{pid => "<0.1.0>", reason => "{timeout,{gen_server,call,[<0.9.0>,{take,1}]}}"}}],
-                Config),
-    ?assertMatch(["50 server_call caller=<0.1.0>#1 server=<0.9.0>#2 outcome=timeout" ++ _],
+%% Timeouts are that long.
+-define(WAITED, 1000000).
+
+%% Without deliveries: a caller that has waited where `gen' waits, and then stops elsewhere or sends something.
+gone_on(Config) ->
+    Waits = [scheduled(0, "<0.9.0>", "out"), sent(10, "<0.1.0>", "<0.9.0>", ?REQUEST), in_call(20, "out"),
+             scheduled(25, "<0.9.0>", "in"), scheduled(26, "<0.9.0>", "out"),
+             in_call(30, "in"), in_call(31, "out"), in_call(?WAITED + 50, "in")],
+    Ends = fun(Events) ->
+                   [{value(outcome, Line), number(began, Line), number(ended, Line)}
+                    || Line <- of_kind("server_call", told(Waits ++ Events, Config))]
+           end,
+    ?assertEqual([{"timeout", 10, ?WAITED + 50}], Ends([scheduled(?WAITED + 60, "<0.1.0>", "out")])),
+    ?assertEqual([{"timeout", 10, ?WAITED + 50}], Ends([sent(?WAITED + 60, "<0.1.0>", "<0.2.0>", "late")])),
+    ?assertEqual([{"reply", 10, ?WAITED + 55}], Ends([sent(?WAITED + 55, "<0.9.0>", "#Ref<0.1.2.3>", ?REPLY),
+                                                      scheduled(?WAITED + 60, "<0.1.0>", "out")])),
+    ?assertEqual([{"unknown", 10, ?WAITED + 61}], Ends([in_call(?WAITED + 60, "out"), in_call(?WAITED + 61, "in")])).
+
+in_call(Ns, Type) -> scheduled(Ns, "<0.1.0>", Type, "gen:do_call/4").
+
+%% The reply may be one that nobody can see.
+gone_on_unsure(Config) ->
+    Server = scheduled(0, "<0.9.0>", "out"),
+    Call = fun(To) -> [sent(10, "<0.1.0>", To, ?REQUEST), in_call(20, "out")] end,
+    Ran = [scheduled(25, "<0.9.0>", "in"), scheduled(26, "<0.9.0>", "out")],
+    GoesOn = [in_call(?WAITED + 50, "in"), scheduled(?WAITED + 60, "<0.1.0>", "out")],
+    Asynchronous = "{'$gen_call',{<0.1.0>,[alias|#Ref<0.1.2.4>]},stop}",
+    [?assertMatch({_, ["unknown" | _]}, {Why, [value(outcome, Line)
+                                              || Line <- of_kind("server_call", told(Events, Config))]})
+     || {Why, Events} <- [{sensitive, Call("<0.9.0>") ++ GoesOn},
+                          {other_node, [Server | Call("<9.9.0>")] ++ GoesOn},
+                          {not_seen_to_wake, [Server | Call("<0.9.0>")] ++ Ran
+                           ++ [scheduled(?WAITED + 50, "<0.1.0>", "in"), scheduled(?WAITED + 60, "<0.1.0>", "out")]},
+                          {pause, [Server | Call("<0.9.0>")] ++ Ran
+                           ++ [{40, withheld, #{what => "all_events", why => "more"}} | GoesOn]},
+                          {lost, [Server | Call("<0.9.0>")] ++ Ran
+                           ++ [#{time => base() + 30, lost => 3, cpu => 0} | GoesOn]},
+                          {asynchronous, [Server, sent(5, "<0.1.0>", "<0.9.0>", Asynchronous),
+                                          scheduled(6, "<0.1.0>", "out"), scheduled(7, "<0.1.0>", "in"),
+                                          in_call(20, "out")] ++ GoesOn},
+                          %% As gen_event:sync_notify/2, which waits there too.
+                          {waits_for_another, [Server, sent(5, "<0.1.0>", "<0.9.0>", Asynchronous),
+                                               scheduled(6, "<0.9.0>", "in"), sent(10, "<0.1.0>", "<0.8.0>", "notify"),
+                                               in_call(20, "out")] ++ GoesOn},
+                          %% It has made itself sensitive, so that it is not seen to run.
+                          {sensitive_later, [Server | Call("<0.9.0>")] ++ GoesOn},
+                          {preempted, [Server | Call("<0.9.0>")] ++ Ran
+                           ++ [in_call(50, "in"), sent(60, "<0.1.0>", "<0.8.0>", "x")]},
+                          {waits_for_ever, [Server, sent(10, "<0.1.0>", "<0.9.0>",
+                                                         "{'$gen_call',{<0.1.0>,#Ref<0.1.2.3>},stop}"),
+                                            scheduled(15, "<0.9.0>", "in"), in_call(20, "out")] ++ GoesOn}]].
+
+%% The server runs while the request comes, and has replied when it stops: its delivery is told last.
+reply_before_delivery(Config) ->
+    Told = told([scheduled(0, "<0.9.0>", "in"), sent(10, "<0.1.0>", "<0.9.0>", ?REQUEST),
+                 sent(20, "<0.9.0>", "#Ref<0.1.2.3>", ?REPLY), scheduled(30, "<0.9.0>", "out")], Config),
+    ?assertMatch(["20 server_call caller=<0.1.0>#2 server=<0.9.0>#1 outcome=reply began=10" ++ _],
                  of_kind("server_call", Told)).
+
+%% By a link, with the reason of another one; with its own, while another request is pending.
+exits_with_reason(Config) ->
+    Exit = fun(Request) -> {50, process_exit, #{pid => "<0.1.0>", reason => "{timeout,{gen_server,call,[<0.9.0>,"
+                                                ++ Request ++ ",40]}}"}} end,
+    Ends = fun(Events) -> [{number(began, Line), value(outcome, Line)}
+                           || Line <- of_kind("server_call", told(Events, Config))] end,
+    Call = sent(10, "<0.1.0>", "<0.9.0>", ?REQUEST),
+    Earlier = sent(5, "<0.1.0>", "<0.9.0>", "{'$gen_call',{<0.1.0>,[alias|#Ref<0.1.2.4>]},stop}"),
+    ?assertEqual([{0, "unknown"}], Ends([Call, in_call(20, "out"), in_call(45, "in"), Exit("other")])),
+    ?assertEqual([{0, "unknown"}, {5, "timeout"}], Ends([Earlier, Call, Exit("{take,1}")])).
+
+%% A packet ends where it can't take the reply: the loss is told at the packet's end, after the caller has gone on.
+gone_on_in_a_loss(Config) ->
+    Told = bare([on(scheduled(0, "<0.9.0>", "out"), 0), on(scheduled(5, "<0.2.0>", "in"), 1),
+                 #{time => base() + 8, packet => true, cpu => 0},
+                 on(sent(10, "<0.1.0>", "<0.9.0>", ?REQUEST), 1), on(in_call(20, "out"), 1),
+                 on(scheduled(25, "<0.9.0>", "in"), 1), on(scheduled(26, "<0.9.0>", "out"), 1),
+                 on(in_call(?WAITED + 50, "in"), 1), on(scheduled(?WAITED + 60, "<0.1.0>", "out"), 1),
+                 #{time => base() + ?WAITED + 70, lost => 3, cpu => 0},
+                 on(scheduled(?WAITED + 80, "<0.2.0>", "out"), 0)], Config),
+    ?assertEqual(["unknown"], [value(outcome, Line) || Line <- of_kind("server_call", Told)]).
+
+%% Without deliveries, the monitor's message is not seen.
+nobody_there(Config) ->
+    Ends = fun(Events) -> [{value(outcome, Line), number(ended, Line)}
+                           || Line <- of_kind("server_call", told(Events, Config))] end,
+    ?assertEqual([{"down", 10}], Ends([{0, process_exit, #{pid => "<0.9.0>", reason => "normal"}},
+                                       sent(10, "<0.1.0>", "<0.9.0>", ?REQUEST)])),
+    ?assertEqual([{"down", 30}],
+                 Ends([sent(0, "<0.1.0>", "<0.9.0>", ?REQUEST),
+                       {30, process_exit, #{pid => "<0.1.0>",
+                                            reason => "{noproc,{gen_server,call,[<0.9.0>,{take,1}]}}"}}])).
+
+%% The reason names the call, in Erlang's or Elixir's words.
+caller_exits(Config) ->
+    [begin
+         Reason = "{timeout,{" ++ Module ++ ",call,[<0.9.0>,{take,1}]}}",
+         Told = told([sent(0, "<0.1.0>", "<0.9.0>", ?REQUEST),
+                      {50, process_exit, #{pid => "<0.1.0>", reason => Reason}}], Config),
+         ?assertMatch(["50 server_call caller=<0.1.0>#1 server=<0.9.0>#2 outcome=timeout" ++ _],
+                      of_kind("server_call", Told))
+     end || Module <- ["gen_server", "'Elixir.GenServer'"]].
 
 server_down(Config) ->
     Down = "{'DOWN',#Ref<0.1.2.3>,process,<0.9.0>,noproc}",
@@ -1463,9 +1589,17 @@ told(Events, Config) ->
 with_context({Ns, Probe, Fields}) -> {Ns, Probe, Fields, #{vpid => 17, vtid => 18, procname => "1_scheduler"}};
 with_context(Event) -> Event.
 
+%% Of this process alone: all lines about very many processes take long to become lists.
+told_of(Pid, Events, Config) ->
+    About = iolist_to_binary([" process=", Pid, "#"]),
+    [binary_to_list(Line) || Line <- lines([with_context(Event) || Event <- Events], Config),
+                             binary:match(Line, About) =/= nomatch].
+
 bare(Events, Config) ->
-    Folder = test_viewer:make([based(Event) || Event <- Events], Config),
-    [binary_to_list(Line) || Line <- test_viewer:lines(model, [], [Folder])].
+    [binary_to_list(Line) || Line <- lines(Events, Config)].
+
+lines(Events, Config) ->
+    test_viewer:lines(model, [], [test_viewer:make([based(Event) || Event <- Events], Config)]).
 
 based({Ns, Probe, Fields}) -> {base() + Ns, Probe, Fields};
 based({Ns, Probe, Fields, Where}) -> {base() + Ns, Probe, Fields, Where};
@@ -1479,10 +1613,17 @@ of_kind(Kind, Told) ->
     [Line || Line <- Told, kind(Line) =:= Kind].
 
 kind(Line) ->
-    lists:nth(2, string:lexemes(Line, " ")).
+    {_, [$\s | Rest]} = word(Line),
+    {Kind, _} = word(Rest),
+    Kind.
 
 time(Line) ->
-    list_to_integer(hd(string:lexemes(Line, " "))).
+    {Time, _} = word(Line),
+    list_to_integer(Time).
+
+%% The first word and the rest: many thousand lines are asked for theirs.
+word(Line) ->
+    lists:splitwith(fun(Char) -> Char =/= $\s end, Line).
 
 %% The text after `Key=', or none.
 value(Key, Line) ->

@@ -5,6 +5,8 @@
  */
 #include "model/model.h"
 
+#include <string.h>
+
 #include "model/entities/lives.h"
 #include "model/entities/names.h"
 #include "model/entities/peers.h"
@@ -15,7 +17,7 @@
 #include "model/parts/instants.h"
 #include "model/parts/messages/messages.h"
 #include "model/parts/scheduling.h"
-#include "model/parts/server_calls.h"
+#include "model/parts/server_calls/server_calls.h"
 #include "model/parts/spans.h"
 
 struct dt_model {
@@ -37,7 +39,7 @@ static const struct dt_moments moments = {
     .node_free = {dt_messages_free, dt_server_calls_free, dt_spans_free, dt_calls_free,
                   dt_scheduling_free, dt_held_free, dt_processes_free, dt_registered_free,
                   dt_peers_free, dt_schedulers_free},
-    .lost = {dt_scheduling_lost, dt_calls_lost, dt_messages_lost},
+    .lost = {dt_scheduling_lost, dt_calls_lost, dt_server_calls_lost, dt_messages_lost},
     .late = {dt_held_late, dt_messages_late},
     .ending = {dt_held_end},
     .end = {dt_server_calls_end, dt_spans_end, dt_messages_end},
@@ -49,7 +51,7 @@ static const struct dt_moments moments = {
     /* Calls of servers stay: their processes may be told of late. */
     .cut = {dt_scheduling_cut, dt_calls_cut, dt_spans_cut},
 
-    .scheduled = {dt_server_calls_scheduled, dt_calls_scheduled},
+    .scheduled = {dt_messages_scheduled, dt_server_calls_scheduled, dt_calls_scheduled},
     .arrived = {dt_scheduling_arrived},
     .timed_out = {dt_server_calls_timed_out},
     .sent = {dt_server_calls_sent},
@@ -59,6 +61,12 @@ static const struct dt_moments moments = {
 /* -- Events ------------------------------------------------------------------------- */
 
 typedef void handler(struct node *, const struct dt_recorded *);
+
+/* In a pause of the budget nothing is traced. */
+static void withheld(struct node *node, const struct dt_recorded *event) {
+    if (strcmp(event->fields.withheld.what, "all_events") == 0)
+        DT_MOMENT(node->world, lost, node, node->before);
+}
 
 /* What an event changes. */
 static handler *const handlers[DT_PROBES] = {
@@ -92,6 +100,7 @@ static handler *const handlers[DT_PROBES] = {
     [DT_seq_trace_receive] = dt_messages_event,
     [DT_user_span_start] = dt_spans_event,
     [DT_user_span_stop] = dt_spans_event,
+    [DT_withheld] = withheld,
 };
 
 void dt_model_event(struct dt_model *model, const struct dt_recorded *event) {
@@ -104,7 +113,9 @@ void dt_model_event(struct dt_model *model, const struct dt_recorded *event) {
         world->now = event->time;
     model->events++;
     node = dt_node_of(world, event);
+    node->before = node->seen.last;
     node->seen.last = world->now;
+    node->has_deliveries |= event->has_deliveries;
     DT_MOMENT(world, late, node, world->now);
     if (handle)
         handle(node, event);
@@ -119,6 +130,11 @@ void dt_model_skip(struct dt_model *model) {
 void dt_model_losing(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
                      int64_t begin) {
     dt_nodes_lost(model->world, &(struct place){hostname, vpid, trace}, begin);
+}
+
+void dt_model_unsure(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
+                     int64_t end) {
+    dt_nodes_unsure(model->world, &(struct place){hostname, vpid, trace}, end);
 }
 
 void dt_model_lost(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,

@@ -89,13 +89,21 @@ static void model_losing(void *model, const char *hostname, int64_t vpid, uint64
     dt_model_losing(model, hostname, vpid, trace, begin);
 }
 
+static void model_unsure(void *model, const char *hostname, int64_t vpid, uint64_t trace,
+                         int64_t end) {
+    dt_model_unsure(model, hostname, vpid, trace, end);
+}
+
 static void model_lost(void *model, const char *hostname, int64_t vpid, uint64_t trace,
                        const struct dt_lost *lost) {
     dt_model_lost(model, hostname, vpid, trace, lost);
 }
 
-static const struct dt_reads to_model = {
-    .event = model_event, .skip = model_skip, .losing = model_losing, .lost = model_lost};
+static const struct dt_reads to_model = {.event = model_event,
+                                         .skip = model_skip,
+                                         .losing = model_losing,
+                                         .unsure = model_unsure,
+                                         .lost = model_lost};
 
 static const struct dt_reads to_estimate = {.event = dt_estimate_event};
 

@@ -161,6 +161,26 @@ static bool find_probe(const char *name, enum dt_probe *probe) {
     return false;
 }
 
+static bool is_of_probe(const bt_event_class *class, enum dt_probe probe) {
+    enum dt_probe of;
+
+    return find_probe(bt_event_class_get_name(class), &of) && of == probe;
+}
+
+bool dt_classes_have(const bt_trace_class *trace, enum dt_probe probe) {
+    uint64_t streams = bt_trace_class_get_stream_class_count(trace);
+
+    for (uint64_t s = 0; s < streams; s++) {
+        const bt_stream_class *stream = bt_trace_class_borrow_stream_class_by_index_const(trace, s);
+        uint64_t events = bt_stream_class_get_event_class_count(stream);
+
+        for (uint64_t e = 0; e < events; e++)
+            if (is_of_probe(bt_stream_class_borrow_event_class_by_index_const(stream, e), probe))
+                return true;
+    }
+    return false;
+}
+
 static void context_of_type(struct context *context, bool is_text) {
     if (context->is_text != is_text)
         context->scope = SCOPE_NONE;

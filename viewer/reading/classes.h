@@ -15,6 +15,9 @@ struct dt_classes;
 struct dt_classes *dt_classes_new(void);
 void dt_classes_free(struct dt_classes *classes);
 
+/* Whether the trace has event classes of this probe: with LTTng, whether it was recorded. */
+bool dt_classes_have(const bt_trace_class *trace, enum dt_probe probe);
+
 /* NULL for a class of another provider, or whose fields have types that do not fit. */
 const struct dt_class *dt_class_of(struct dt_classes *classes, const bt_event_class *class);
 /* Sets the probe, its fields, and those of vpid, vtid, hostname and procname that the event has. */

@@ -39,6 +39,7 @@ static void read_event(struct dt_reader *r, const bt_message *message) {
     to->vtid = DT_NO_VALUE;
     to->hostname = stream->hostname;
     to->procname = "";
+    to->has_deliveries = stream->has_deliveries;
     dt_class_read(class, event, to);
     r->now = to->time;
     r->reads->event(r->data, to);
@@ -55,6 +56,12 @@ static void tell_loss(struct dt_reader *r, struct dt_stream *stream, struct dt_l
     lost->stream = stream->name;
     if (r->reads->lost)
         r->reads->lost(r->data, stream->hostname, stream->vpid, stream->trace, lost);
+}
+
+static void tell_unsure(struct dt_reader *r, const struct dt_stream *stream,
+                        const struct dt_lost *lost) {
+    if (r->reads->unsure && lost->end != DT_NO_VALUE)
+        r->reads->unsure(r->data, stream->hostname, stream->vpid, stream->trace, lost->end);
 }
 
 static void end_lost_events(struct dt_reader *r, struct dt_stream *stream) {
@@ -81,6 +88,7 @@ static void read_lost_events(struct dt_reader *r, const bt_message *message) {
             bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(message));
         info->events.end = dt_stream_time(
             info, bt_message_discarded_events_borrow_end_default_clock_snapshot_const(message));
+        tell_unsure(r, info, &info->events);
     }
     if (bt_message_discarded_events_get_count(message, &info->events.count) !=
         BT_PROPERTY_AVAILABILITY_AVAILABLE)
@@ -108,6 +116,7 @@ static void read_lost_packets(struct dt_reader *r, const bt_message *message) {
     if (lost->begin == DT_NO_VALUE)
         lost->begin = r->now;
     info->has_lost_packets = true;
+    tell_unsure(r, info, lost);
     if (r->reads->losing)
         r->reads->losing(r->data, info->hostname, info->vpid, info->trace, lost->begin);
 }

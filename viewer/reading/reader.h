@@ -16,6 +16,7 @@ struct dt_reads {
     void (*skip)(void *data);
     /* As those of the model. */
     void (*losing)(void *data, const char *hostname, int64_t vpid, uint64_t trace, int64_t begin);
+    void (*unsure)(void *data, const char *hostname, int64_t vpid, uint64_t trace, int64_t end);
     void (*lost)(void *data, const char *hostname, int64_t vpid, uint64_t trace,
                  const struct dt_lost *lost);
 };

@@ -2,10 +2,17 @@
 
 #include <glib.h>
 
+#include "reading/classes.h"
 #include "reading/fields.h"
 
 /* Times up to the year 2116: two of them have a difference. */
 static const int64_t latest = INT64_C(1) << 62;
+
+struct trace {
+    const bt_trace *trace;
+    uint64_t number;
+    bool has_deliveries;
+};
 
 struct dt_streams {
     struct dt_clocks *clocks;
@@ -29,19 +36,31 @@ static char *environment_text(const bt_trace *trace, const char *name) {
     return g_strdup(value && bt_value_is_string(value) ? bt_value_string_get(value) : "");
 }
 
+static const struct trace *trace_of(struct dt_streams *streams, const bt_trace *trace) {
+    const bt_trace_class *class = bt_trace_borrow_class_const(trace);
+    struct trace *found = g_hash_table_lookup(streams->traces, trace);
+
+    if (found)
+        return found;
+    found = g_new0(struct trace, 1);
+    *found = (struct trace){.trace = trace,
+                            .number = g_hash_table_size(streams->traces) + 1,
+                            .has_deliveries = dt_classes_have(class, DT_message_delivery) ||
+                                              dt_classes_have(class, DT_message_receive)};
+    bt_trace_get_ref(trace);
+    g_hash_table_insert(streams->traces, (gpointer)trace, found);
+    return found;
+}
+
 static struct dt_stream *describe(struct dt_streams *streams, const bt_stream *stream) {
     const bt_trace *trace = bt_stream_borrow_trace_const(stream);
     struct dt_stream *info = g_new0(struct dt_stream, 1);
-    gpointer number = g_hash_table_lookup(streams->traces, trace);
+    const struct trace *of = trace_of(streams, trace);
 
-    if (!number) {
-        number = GUINT_TO_POINTER(g_hash_table_size(streams->traces) + 1);
-        bt_trace_get_ref(trace);
-        g_hash_table_insert(streams->traces, (gpointer)trace, number);
-    }
     bt_stream_get_ref(stream);
     *info = (struct dt_stream){.stream = stream,
-                               .trace = GPOINTER_TO_UINT(number),
+                               .trace = of->number,
+                               .has_deliveries = of->has_deliveries,
                                .clock = dt_clocks_of(streams->clocks, stream),
                                .cpu = DT_NO_VALUE,
                                .last = DT_NO_VALUE,
@@ -111,8 +130,11 @@ int64_t dt_stream_time(const struct dt_stream *stream, const bt_clock_snapshot *
 
 /* -- Begin and end ------------------------------------------------------------------ */
 
-static void put_trace(gpointer trace) {
-    bt_trace_put_ref(trace);
+static void free_trace(gpointer data) {
+    struct trace *of = data;
+
+    bt_trace_put_ref(of->trace);
+    g_free(of);
 }
 
 struct dt_streams *dt_streams_new(struct dt_clocks *clocks) {
@@ -120,7 +142,7 @@ struct dt_streams *dt_streams_new(struct dt_clocks *clocks) {
 
     streams->clocks = clocks;
     streams->known = g_hash_table_new_full(NULL, NULL, NULL, free_stream);
-    streams->traces = g_hash_table_new_full(NULL, NULL, put_trace, NULL);
+    streams->traces = g_hash_table_new_full(NULL, NULL, NULL, free_trace);
     return streams;
 }
 

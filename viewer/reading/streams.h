@@ -8,6 +8,7 @@
 struct dt_stream {
     const bt_stream *stream;
     uint64_t trace;
+    bool has_deliveries; /* of the trace */
     const struct dt_clock *clock;
     int64_t cpu, vpid;
     char *hostname, *procname;

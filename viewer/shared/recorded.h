@@ -50,6 +50,8 @@ struct dt_recorded {
     /* The thread, a scheduler: of the context vtid, else the CPU stands in for it. */
     int64_t vtid, cpu;    /* DT_NO_VALUE if unknown */
     const char *procname; /* the thread's name, "" if unknown */
+
+    bool has_deliveries; /* the trace has an event class for deliveries of messages */
 };
 
 /* Without the provider. */

@@ -26,7 +26,7 @@ const char *const dt_left_names[] = {
 
 const char *const dt_matched_names[] = {
     [DT_MATCHED_NOT] = "not",     [DT_MATCHED_SENDER] = "sender", [DT_MATCHED_TOKEN] = "token",
-    [DT_MATCHED_ORDER] = "order", [DT_MATCHED_EARLY] = "early",
+    [DT_MATCHED_ORDER] = "order", [DT_MATCHED_EARLY] = "early",   [DT_MATCHED_RAN] = "ran",
 };
 
 const char *const dt_outcome_names[] = {

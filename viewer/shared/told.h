@@ -203,11 +203,13 @@ enum dt_matched {
     DT_MATCHED_ORDER,  /* inferred: the oldest with equal text to this receiver */
     DT_MATCHED_EARLY, /* the same, and its delivery was recorded before its send: of two nodes whose
                          clocks differ */
+    DT_MATCHED_RAN,   /* inferred: no deliveries are recorded, and its receiver has begun or stopped
+                         to run since */
 };
 extern const char *const dt_matched_names[];
 
 static inline bool dt_is_inferred(enum dt_matched matched) {
-    return matched == DT_MATCHED_ORDER || matched == DT_MATCHED_EARLY;
+    return matched == DT_MATCHED_ORDER || matched == DT_MATCHED_EARLY || matched == DT_MATCHED_RAN;
 }
 
 /* A message. `sent` or `delivered` is DT_NO_VALUE where the trace has only the other. */

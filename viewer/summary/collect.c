@@ -253,8 +253,14 @@ void dt_summary_sent(void *s, struct dt_message *m) {
 void dt_summary_delivered(void *s, struct dt_message *m) {
     struct dt_summary *summary = s;
     dt_summary_at(summary, m->delivered);
-    summary->received++;
     struct dt_who *to = dt_summary_traced(summary, m->to);
+    summary->reached++;
+    if (to)
+        to->reached++;
+    /* What timers, monitors and other nodes send is missing: a number would be too small. */
+    if (m->matched == DT_MATCHED_RAN)
+        return;
+    summary->received++;
     dt_summary_told(summary, to ? to->node : NULL, DT_TOLD_DELIVERIES);
     if (!to)
         return;
@@ -306,7 +312,8 @@ void dt_summary_message_gone(void *s, struct dt_message *m) {
         to = dt_who_sum(&summary->whos, from ? from->node : NULL, receiver_of(m->to_text));
     struct dt_pair *row = dt_pairs_row(&summary->whos, &summary->talks, from, to, NULL);
     row->count++;
-    row->inferred += dt_is_inferred(m->matched);
+    /* Of the others, the send names both. */
+    row->inferred += m->matched == DT_MATCHED_ORDER || m->matched == DT_MATCHED_EARLY;
     dt_requests_add(&summary->requests, &summary->whos, m);
 }
 

@@ -59,7 +59,7 @@ struct dt_summary {
     struct dt_lives lives;
     struct dt_list crashes, waits, collections, log, nodes_down, withheld;
     uint64_t exits, processes_seen;
-    uint64_t sent, received, dead_messages, log_errors;
+    uint64_t sent, received, reached, dead_messages, log_errors;
 
     struct dt_load load;
     GArray *findings; /* struct dt_finding */

@@ -46,6 +46,7 @@ struct dt_who {
     int64_t dirty_io;                           /* not of `run` */
     int64_t longest_wait, longest_wait_at;
     uint64_t collections, sent, received, mailbox_max, bytes_out;
+    uint64_t reached;           /* messages: those received, and those inferred */
     uint64_t call_events;       /* calls and returns */
     bool has_crashed;           /* it has exited, and that was a crash */
     struct dt_sampled *sampled; /* NULL: no sample; freed with it */

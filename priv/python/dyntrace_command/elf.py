@@ -3,6 +3,7 @@
 The bytes come from a container, so they may be anything. Every number in them is an offset or a size that may lead
 nowhere: reading fails then, and does not take long. No note is believed but for what it says of its own library.
 """
+import functools
 import struct
 from typing import Dict, Iterator, NamedTuple, Optional, Tuple
 
@@ -24,6 +25,8 @@ class Target(NamedTuple):
     nif: Tuple[int, int]
 
 
+# Nodes of a host share their library.
+@functools.lru_cache(maxsize=1)
 def read_semaphores(elf: bytes) -> Dict[int, str]:
     """Returns {address: provider:name} of the probes with a semaphore; raises ValueError and nothing else."""
     try:

@@ -5,6 +5,7 @@ EVENT_GROUPS = {
     "scheduling": ["process_scheduled"],
     "port_scheduling": ["port_scheduled"],
     "messages": ["message_send", "message_delivery"],
+    "sends": ["message_send"],
     "receives": ["message_receive"],
     "calls": ["function_*"],
     "files": ["file_*"],
@@ -26,6 +27,10 @@ ALL = "all"
 # node. message_receive tells less than message_delivery.
 OF_ALL = ["port_scheduling", "receives"]
 
+# `report` of a node without other nodes leaves these out as well, but for the sends: where processes send and run tells
+# the same, and deliveries are half of what a recording costs. What other nodes send is told by deliveries alone.
+OF_NETWORK = ["messages"]
+
 # Groups that `all` leaves out, too: no finding needs them, and the node does more than tell events for them.
 ON_REQUEST = ["drivers", "files", "memory"]
 
@@ -36,7 +41,13 @@ LIVES = ["process_spawn", "process_exit", "process_register", "process_link"]
 
 def of_groups(groups: Sequence[str]) -> List[str]:
     """Returns the events of these groups, one of which may be `all`; where none is named, those of the default."""
-    return [name for group, names in EVENT_GROUPS.items() if is_of(group, groups) for name in names]
+    names = [name for group, names in EVENT_GROUPS.items() if is_of(group, groups) for name in names]
+    return list(dict.fromkeys(names))
+
+
+def of_report(is_alone: bool) -> List[str]:
+    """Returns the groups of the default of `report`, for a node that is alone or is, or may be, one of several."""
+    return [group for group in EVENT_GROUPS if is_of(group, []) and not (is_alone and group in OF_NETWORK)]
 
 
 def is_of(group: str, chosen: Sequence[str]) -> bool:

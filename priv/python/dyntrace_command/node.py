@@ -175,8 +175,9 @@ class Node:
     def name_of_epmd(self) -> Optional[str]:
         """Returns the name of a node that has started its distribution later: epmd has it by the port that it listens
         on."""
-        ports = [one.port for one in self.process.listens()]
-        names = self.inside.registered() if ports else {}
+        # epmd first: to be refused costs less than the list of a network's sockets, for which the kernel takes 10 ms.
+        names = self.inside.registered()
+        ports = [one.port for one in self.process.listens()] if names else []
         found = [names[port] for port in ports if port in names]
         return clean(f"{found[0]}@{self.host(False)}") if found else None
 

@@ -12,7 +12,7 @@ from dyntrace_command import VERSION, arguments
 from dyntrace_command.address import RELAY_PORT
 from dyntrace_command.causes import CAUSES
 from dyntrace_command.columns import COUNTED, SAMPLED
-from dyntrace_command.events import ALL, EVENT_GROUPS, OF_ALL, ON_REQUEST
+from dyntrace_command.events import ALL, EVENT_GROUPS, OF_ALL, OF_NETWORK, ON_REQUEST
 from dyntrace_command.sinks import PARAMS, PROFILE_FILES, SINKS, chosen, described, value_of
 
 AT_MOST, KEEP = "10/hour", 20
@@ -60,9 +60,15 @@ NODE_HELP = "a node's name, the part before @, or its process number; not needed
     "dyntrace"
 NODE = argument("node", nargs="?", metavar="NODE", help=NODE_HELP)
 UNPREPARED = argument("node", metavar="NODE", help="a node's name, the part before @, or its process number")
-EVENTS = argument("--events", type=arguments.event_groups, default=[], metavar="GROUP,...",
-                  help=f"record only these: {', '.join(EVENT_GROUPS)}; the default leaves out "
-                  f"{', '.join(OF_ALL + ON_REQUEST)}; {ALL} leaves out {', '.join(ON_REQUEST)} alone")
+
+
+def events(but: str = "") -> Argument:
+    """Returns the argument --events of a subcommand whose default leaves out this, too."""
+    return argument("--events", type=arguments.event_groups, default=[], metavar="GROUP,...",
+                    help=f"record only these: {', '.join(EVENT_GROUPS)}; the default leaves out "
+                    f"{', '.join(OF_ALL + ON_REQUEST)}{but}; {ALL} leaves out {', '.join(ON_REQUEST)} alone")
+
+
 FUNCTIONS = argument("--functions", type=arguments.functions, default=[], metavar="MODULE:FUNCTION/ARITY,...",
                      help="of calls, record only those of these functions, which the node has to trace; without /ARITY "
                      "all arities, with the function _ the whole module")
@@ -80,7 +86,7 @@ SUBCOMMANDS = {
     "report": Subcommand("record for ten seconds, then write a page with names and findings", [
         NODE,
         for_seconds(10, "how long to record (default: 10)"),
-        EVENTS, FUNCTIONS,
+        events(f" and, of a node without other nodes, {', '.join(OF_NETWORK)} but for the sends"), FUNCTIONS,
         argument("-o", "--output", type=arguments.sink_file, metavar="FILE", help="the page, or another kind of "
                  "picture by the extension; - is the report on the terminal (default: NODE-TIME.html)"),
         argument("--load", action="store_true", help="load the library into the node before, and unload it after"),
@@ -106,7 +112,7 @@ SUBCOMMANDS = {
                  f"hour, minute or day (default: {AT_MOST})"),
         argument("--keep", type=arguments.kept, metavar="N", help=f"keep the N latest snapshots (default: {KEEP})"),
         argument("--detach", action="store_true", help="with --when: go on in the background, without this shell"),
-        EVENTS, FUNCTIONS,
+        events(), FUNCTIONS,
         argument("--to", type=arguments.relay_url, metavar="URL", help="send it to a `dyntrace relay`, such as "
                  "net://HOST"),
         argument("-o", "--output", metavar="FOLDER", help="where to write it (default: dyntrace-NODE-TIME; with --when "

@@ -68,4 +68,4 @@ def own_data(*path: str) -> str:
 
 def own_program() -> List[str]:
     """Returns the words that start this command once more."""
-    return [sys.executable, "-I", os.path.realpath(sys.argv[0])]
+    return [sys.executable, "-IS", os.path.realpath(sys.argv[0])]

@@ -69,7 +69,7 @@ class Triggers:
             source = file.read()
         # Another user may not be able to run the Python of this command: `env` takes the first that it can.
         python = "python3" if self.daemon.prefix else sys.executable
-        command = [*self.daemon.prefix, python, "-I", "-c", source, *self.names[:len(self.of)]]
+        command = [*self.daemon.prefix, python, "-IS", "-c", source, *self.names[:len(self.of)]]
         self.listener = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                          stderr=subprocess.PIPE, start_new_session=True, bufsize=0,
                                          cwd=self.daemon.folder)

@@ -61,10 +61,11 @@ struct dt_moments {
     DT_HEARD_BY(arrived, struct process *);
     /* A `receive ... after` of it has ended without a message. */
     DT_HEARD_BY(timed_out, struct process *);
-    /* A message whose text is that of `node`. `from` and `to` may be NULL. */
+    /* A message whose text is that of `node`. `from` and `to` may be NULL. `is_told`: its send was
+       told, with its receiver. */
     DT_HEARD_BY(sent, struct node *, struct process *from, struct process *to, const char *text);
     DT_HEARD_BY(delivered, struct node *, struct process *from, struct process *to,
-                const char *text);
+                const char *text, bool is_told);
 };
 
 #define DT_MOMENT(world, moment, ...)                                                              \

@@ -37,6 +37,7 @@ static struct node *new_node(struct world *world, const struct dt_recorded *e) {
     node->hostname = g_strdup(e->hostname);
     node->place = (struct place){node->hostname, e->vpid, e->trace};
     node->otp = g_strdup("");
+    node->unsure = DT_NO_VALUE;
     node->seen = (struct dt_node){.number = world->nodes->len,
                                   .hostname = node->hostname,
                                   .os_pid = e->vpid,
@@ -151,6 +152,11 @@ void dt_nodes_free(struct world *world) {
 
 /* -- Losses ------------------------------------------------------------------------- */
 
+static bool is_at(const struct node *node, const struct place *place) {
+    return place->vpid == DT_NO_VALUE ? node->place.trace == place->trace
+                                      : equal_places(&node->place, place);
+}
+
 struct node *dt_nodes_lost(struct world *world, const struct place *place, int64_t begin) {
     struct node *found = NULL;
     unsigned nodes = 0;
@@ -158,12 +164,20 @@ struct node *dt_nodes_lost(struct world *world, const struct place *place, int64
     for (unsigned i = 0; i < world->nodes->len; i++) {
         struct node *node = world->nodes->pdata[i];
 
-        if (place->vpid == DT_NO_VALUE ? node->place.trace != place->trace
-                                       : !equal_places(&node->place, place))
+        if (!is_at(node, place))
             continue;
         DT_MOMENT(world, lost, node, begin);
         found = node;
         nodes++;
     }
     return nodes == 1 ? found : NULL;
+}
+
+void dt_nodes_unsure(struct world *world, const struct place *place, int64_t end) {
+    for (unsigned i = 0; i < world->nodes->len; i++) {
+        struct node *node = world->nodes->pdata[i];
+
+        if (is_at(node, place))
+            node->unsure = MAX(node->unsure, end);
+    }
 }

@@ -15,6 +15,9 @@ struct node {
     struct dt_node seen;
     struct world *world;
     struct place place;
+    bool has_deliveries; /* of messages, in one of its traces */
+    int64_t before;      /* the time of the event before the present one */
+    int64_t unsure;      /* until then, events may be lost; DT_NO_VALUE */
     char *name, *hostname, *otp;
     char *own_name;  /* of its identity, NULL if unknown; those of several nodes may be equal */
     char *bare_name; /* the same without quotes */
@@ -34,5 +37,7 @@ void dt_node_named(struct node *node, const char *own_name, const char *otp);
 /* Events were lost at a place. Returns the node, or NULL if it is none or several: a trace that VMs
    share does not tell whose events were lost. */
 struct node *dt_nodes_lost(struct world *world, const struct place *place, int64_t begin);
+/* Up to `end`, events of this place may be lost. */
+void dt_nodes_unsure(struct world *world, const struct place *place, int64_t end);
 
 #endif

@@ -64,6 +64,10 @@ const char *dt_started_in(const struct process *p) {
     return course(p)->in;
 }
 
+const char *dt_stopped_in(const struct process *p) {
+    return course(p)->out;
+}
+
 /* -- Intervals ---------------------------------------------------------------------- */
 
 struct ending {

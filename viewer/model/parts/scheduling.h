@@ -7,6 +7,8 @@
 void dt_scheduling_event(struct node *node, const struct dt_recorded *event);
 /* The function in which it started to run, "" if unknown. */
 const char *dt_started_in(const struct process *process);
+/* The same, in which it last stopped. */
+const char *dt_stopped_in(const struct process *process);
 
 void dt_scheduling_new(struct node *node);
 void dt_scheduling_free(struct node *node);

@@ -14,6 +14,7 @@ export const MATCHED = [
     "exact, by token",
     "inferred, by order",
     "inferred, by order; delivered before it was sent: clocks differ",
+    "inferred: the receiver has begun or stopped to run since",
 ];
 
 export function load() {

@@ -6,14 +6,14 @@
 
 /* The process that most messages go to, with what its callers waited. */
 static void busiest(struct dt_summary *summary, GHashTable *servers) {
-    if (summary->received < (uint64_t)dt_limits.busy_receiver.messages)
+    if (summary->reached < (uint64_t)dt_limits.busy_receiver.messages)
         return;
     for (guint i = 0; i < summary->processes.whos->len; i++) {
         struct dt_who *who = g_ptr_array_index(summary->processes.whos, i);
-        if (!dt_is_share((int64_t)who->received, (int64_t)summary->received,
+        if (!dt_is_share((int64_t)who->reached, (int64_t)summary->reached,
                          dt_limits.busy_receiver.share))
             continue;
-        double share = (double)who->received / (double)summary->received;
+        double share = (double)who->reached / (double)summary->reached;
         const struct dt_served *served = g_hash_table_lookup(servers, who);
         int64_t p99 = served ? dt_quantile_p99(&served->took) : DT_NO_VALUE;
         g_autofree char *name = dt_who_show_where(&summary->whos, who);

@@ -6,6 +6,7 @@ import time
 from typing import Iterator
 
 from dyntrace_command.children import temporary_folder
+from dyntrace_command.events import of_report
 from dyntrace_command.failures import Failure
 from dyntrace_command.files import checked_output, new_file, new_folder
 from dyntrace_command.loading import loaded
@@ -28,7 +29,7 @@ def report(options: argparse.Namespace) -> None:
             os.rmdir(folder)
             raise Failure("not_writable", folder=output, why="--keep names the same")
         os.chmod(temporary, 0o711)
-        wanted = Wanted(folder, groups=options.events, functions=options.functions)
+        wanted = Wanted(folder, groups=options.events or of_report(node.status.is_alone()), functions=options.functions)
         summary = record_nodes([node], wanted, options.seconds).summary()
         say(summary)
         title = f"{node.node}, {time.strftime('%Y-%m-%d %H:%M:%S')}"

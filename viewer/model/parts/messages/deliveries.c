@@ -210,6 +210,28 @@ void dt_seq_trace_receive(struct node *node, const struct dt_seq_trace_receive *
     }
 }
 
+/* -- Without deliveries ------------------------------------------------------------- */
+
+/* What comes from another node is on its way for an unknown time: only a token can tell more of it,
+   and nothing waits behind it. */
+void dt_deliveries_infer(struct process *to) {
+    const struct delivery d = {.to = to, .time = to->node->world->now, .how = DT_MATCHED_RAN};
+    struct message *m, *next;
+
+    if (to->node->has_deliveries || !to->of[DT_PART_IN_FLIGHT])
+        return;
+    for (m = dt_in_flight_to(to)->first; m; m = next) {
+        next = m->next;
+        if (m->is_far) {
+            if (!m->token)
+                dt_in_flight_drop(m);
+            continue;
+        }
+        dt_in_flight_take_out(m);
+        dt_message_deliver(to->node, m, &d);
+    }
+}
+
 /* -- Begin and end ------------------------------------------------------------------ */
 
 void dt_deliveries_new(struct node *node) {

@@ -9,6 +9,9 @@ void dt_message_receive(struct node *node, const struct dt_recorded *event);
 void dt_message_delivery(struct node *node, const struct dt_recorded *event);
 void dt_seq_trace_receive(struct node *node, const struct dt_seq_trace_receive *event);
 
+/* Where no deliveries are recorded: all that is in flight to it from its node has reached it. */
+void dt_deliveries_infer(struct process *to);
+
 void dt_deliveries_new(struct node *node);
 void dt_deliveries_free(struct node *node);
 

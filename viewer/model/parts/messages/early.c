@@ -26,7 +26,7 @@ void dt_early_add(struct node *node, const struct delivery *d) {
     m->seen.delivered = d->time;
     m->to_text = g_strdup(d->timer);
     dt_message_list_add(waiting, m);
-    DT_MOMENT(node->world, delivered, node, d->from, d->to, d->text);
+    DT_MOMENT(node->world, delivered, node, d->from, d->to, d->text, false);
     m->arrived = d->time;
     if (waiting->length > EARLY_MAX)
         dt_early_late(node, waiting->first->arrived + early_ns + 1);

@@ -80,7 +80,7 @@ void dt_in_flight_arrive(struct message *m, const struct delivery *d) {
     dt_message_address(m, d->to);
     if (was_unaddressed)
         dt_mailbox_changed(d->to, 1);
-    dt_message_tell(d->to->node, m);
+    dt_message_tell(d->to->node, m, !was_unaddressed);
 }
 
 /* The oldest, until there are at most `most`. */

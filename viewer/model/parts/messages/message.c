@@ -60,17 +60,20 @@ void dt_message_address(struct message *m, struct process *to) {
     dt_process_ref(to);
 }
 
-void dt_message_tell(struct node *node, const struct message *m) {
+void dt_message_tell(struct node *node, const struct message *m, bool is_addressed) {
     DT_MOMENT(node->world, delivered, m->is_far ? m->sender_node : node,
-              (struct process *)m->seen.from, dt_receiver(m), m->text);
+              (struct process *)m->seen.from, dt_receiver(m), m->text,
+              is_addressed && m->seen.sent != DT_NO_VALUE);
 }
 
 void dt_message_deliver(struct node *node, struct message *m, const struct delivery *d) {
+    bool is_addressed = m->seen.to;
+
     dt_message_address(m, d->to);
     m->seen.delivered = d->time;
     m->seen.matched = d->how;
     DT_TELL(node->world, delivered, &m->seen);
     if (m->arrived == DT_NO_VALUE)
-        dt_message_tell(node, m);
+        dt_message_tell(node, m, is_addressed);
     dt_message_end(node, m);
 }

@@ -59,8 +59,9 @@ struct message *dt_message_new(struct node *home, struct node *sender_node, stru
 void dt_message_address(struct message *m, struct process *to);
 /* Tells it as delivered, and as gone. */
 void dt_message_deliver(struct node *node, struct message *m, const struct delivery *d);
-/* That its text has reached the receiver: it is as the sender's node wrote it. */
-void dt_message_tell(struct node *node, const struct message *m);
+/* That its text has reached the receiver: it is as the sender's node wrote it. `is_addressed`: the
+   receiver was known when it was sent. */
+void dt_message_tell(struct node *node, const struct message *m, bool is_addressed);
 /* Tells it as gone. */
 void dt_message_end(struct node *node, struct message *m);
 

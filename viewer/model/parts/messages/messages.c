@@ -62,3 +62,10 @@ void dt_messages_lost(struct node *node, int64_t begin) {
     (void)begin;
     dt_messages_end(node);
 }
+
+/* It takes all that has come before it runs, and before it waits. One that is preempted may not
+   have taken all yet: it looks the same. */
+void dt_messages_scheduled(struct process *p, bool runs) {
+    (void)runs;
+    dt_deliveries_infer(p);
+}

@@ -12,5 +12,6 @@ void dt_messages_free(struct node *node);
 void dt_messages_late(struct node *node, int64_t now);
 void dt_messages_lost(struct node *node, int64_t begin);
 void dt_messages_end(struct node *node);
+void dt_messages_scheduled(struct process *process, bool runs);
 
 #endif

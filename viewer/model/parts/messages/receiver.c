@@ -3,7 +3,7 @@
 #include "model/entities/names.h"
 #include "model/entities/peers.h"
 #include "model/entities/processes.h"
-#include "model/parts/server_calls.h"
+#include "model/parts/server_calls/server_calls.h"
 #include "shared/far.h"
 
 static void find_named(struct receiver *found, const char *name) {

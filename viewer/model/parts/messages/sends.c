@@ -5,6 +5,7 @@
 #include "model/entities/processes.h"
 #include "model/parts/held.h"
 #include "model/parts/messages/answers.h"
+#include "model/parts/messages/deliveries.h"
 #include "model/parts/messages/early.h"
 #include "model/parts/messages/in_flight.h"
 #include "model/parts/messages/mailbox.h"
@@ -98,6 +99,12 @@ static struct message *sent(struct node *node, const struct dt_message_send *e, 
     if (r.process && r.home == node)
         DT_MOMENT(node->world, arrived, r.process);
     DT_MOMENT(node->world, sent, node, from, r.process, text);
+    /* A port works for its caller at once. */
+    if (r.process && r.process->seen.kind == DT_PORT && !node->has_deliveries) {
+        dt_deliveries_infer(r.process);
+        note_left(node, from, e->message, by_seq_trace);
+        return NULL;
+    }
     return m;
 }
 

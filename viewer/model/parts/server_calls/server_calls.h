@@ -1,6 +1,6 @@
 /* Calls of gen_server and its kin, from request to reply. */
-#ifndef DT_VIEWER_MODEL_PARTS_SERVER_CALLS_H
-#define DT_VIEWER_MODEL_PARTS_SERVER_CALLS_H
+#ifndef DT_VIEWER_MODEL_PARTS_SERVER_CALLS_SERVER_CALLS_H
+#define DT_VIEWER_MODEL_PARTS_SERVER_CALLS_SERVER_CALLS_H
 
 #include "model/entities/process.h"
 
@@ -9,6 +9,7 @@ struct process *dt_alias(struct node *node, const char *text);
 
 void dt_server_calls_new(struct node *node);
 void dt_server_calls_free(struct node *node);
+void dt_server_calls_lost(struct node *node, int64_t begin);
 void dt_server_calls_end(struct node *node);
 void dt_server_calls_exited(struct process *process, const char *reason);
 void dt_server_calls_scheduled(struct process *process, bool runs);
@@ -16,6 +17,6 @@ void dt_server_calls_timed_out(struct process *process);
 void dt_server_calls_sent(struct node *node, struct process *from, struct process *to,
                           const char *text);
 void dt_server_calls_delivered(struct node *node, struct process *from, struct process *to,
-                               const char *text);
+                               const char *text, bool is_told);
 
 #endif

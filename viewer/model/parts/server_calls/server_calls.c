@@ -9,20 +9,24 @@
  * request to its end, in a table by that reference: that of the caller's node, if it is recorded,
  * in which the reference begins with 0.
  */
-#include "model/parts/server_calls.h"
+#include "model/parts/server_calls/server_calls.h"
 
 #include <string.h>
 
 #include "model/entities/peers.h"
 #include "model/entities/processes.h"
 #include "model/parts/scheduling.h"
+#include "model/parts/server_calls/gen.h"
 #include "shared/far.h"
 #include "shared/texts.h"
 
 enum {
     /* Requests without a reply may stay pending for ever: the oldest leave. */
     PENDING_MAX = 100000,
-    REFERENCE_MAX = 100,
+    /* A reason may be cut. */
+    TOLD_OF_REQUEST = 24,
+    /* Timeouts are longer. Who stops there for less was preempted before it called. */
+    SHORTEST_WAIT_NS = 500 * 1000,
 };
 
 struct server_call {
@@ -30,6 +34,8 @@ struct server_call {
     struct node *node; /* in whose table it is */
     uint64_t number;
     char *reference, *request;
+    bool is_alias;        /* its reference: `gen` takes none where it waits for ever */
+    bool is_asynchronous; /* its caller has gone on since: gen_server:send_request/2 */
     GList *link, *of_caller, *of_server;
 };
 
@@ -37,12 +43,17 @@ struct server_call {
 struct server_calls {
     GHashTable *pending; /* reference -> call */
     GQueue by_age;       /* oldest first */
+    int64_t lost;        /* events were, up to then */
 };
 
 /* Of a process: pending ones, oldest first. */
 struct calling {
     GQueue of_others, by_itself;
     int64_t serves_since; /* when it began with those of others; DT_NO_VALUE if it has not */
+    /* The call for whose reply it has waited, NULL; when it first stopped for that; when it began
+       to run then, DT_NO_VALUE if it has not. */
+    struct server_call *awaited;
+    int64_t waits_since, woken;
 };
 
 static struct server_calls *calls_in(const struct node *node) {
@@ -60,57 +71,25 @@ static struct calling *has_calls(struct process *p) {
     return calling(p);
 }
 
-/* -- Texts -------------------------------------------------------------------------- */
-
-/* Moves past "#Ref<0.1.2.3>". */
-static bool reference(const char **text, char to[REFERENCE_MAX]) {
-    return dt_take(text, "#Ref<", to, REFERENCE_MAX);
-}
-
-/* Moves past a tag: [alias|#Ref<0.1.2.3>], or the reference alone. */
-static bool tag(const char **text, char to[REFERENCE_MAX]) {
-    bool is_alias = dt_skip(text, "[alias|");
-
-    return reference(text, to) && (!is_alias || dt_skip(text, "]"));
-}
-
-struct request {
-    char caller[REFERENCE_MAX], reference[REFERENCE_MAX];
-    const char *term; /* with the bracket that ends the message */
-};
-
-static bool parse_request(const char *text, struct request *request) {
-    if (!dt_skip(&text, "{'$gen_call',{") ||
-        !dt_take(&text, "<", request->caller, sizeof request->caller) || !dt_skip(&text, ",") ||
-        !tag(&text, request->reference) || !dt_skip(&text, "},"))
-        return false;
-    request->term = text;
-    return true;
-}
-
-/* A term without the bracket that ends the message around it. A cut text has none. */
-static char *inner(const char *text) {
-    size_t size = strlen(text);
-
-    return g_strndup(text, size && text[size - 1] == '}' ? size - 1 : size);
-}
-
 /* -- Pending calls ------------------------------------------------------------------ */
 
 static struct process *live(struct dt_process *seen) {
     return (struct process *)seen;
 }
 
-static void end_call(struct server_call *call, enum dt_outcome outcome, const char *reply) {
+static void end_call_at(struct server_call *call, enum dt_outcome outcome, const char *reply,
+                        int64_t time) {
     struct node *node = call->node;
     struct process *caller = live(call->seen.caller), *server = live(call->seen.server);
 
     call->seen.outcome = outcome;
     call->seen.reply = reply;
-    call->seen.ended = node->world->now;
+    call->seen.ended = time;
     DT_TELL(node->world, server_call, &call->seen);
     g_hash_table_remove(calls_in(node)->pending, call->reference);
     g_queue_delete_link(&calls_in(node)->by_age, call->link);
+    if (calling(caller)->awaited == call)
+        calling(caller)->awaited = NULL;
     g_queue_delete_link(&calling(caller)->by_itself, call->of_caller);
     g_queue_delete_link(&calling(server)->of_others, call->of_server);
     g_free(call->reference);
@@ -118,6 +97,10 @@ static void end_call(struct server_call *call, enum dt_outcome outcome, const ch
     g_free(call);
     dt_process_unref(caller);
     dt_process_unref(server);
+}
+
+static void end_call(struct server_call *call, enum dt_outcome outcome, const char *reply) {
+    end_call_at(call, outcome, reply, call->node->world->now);
 }
 
 static GList *append(GQueue *queue, struct server_call *call) {
@@ -144,8 +127,8 @@ static struct server_call *pending(struct node *node, const char *reference) {
     return call;
 }
 
-static void begin_call(struct node *node, const struct request *request, struct process *server,
-                       bool is_delivered) {
+static void begin_call(struct node *node, const struct dt_gen_request *request,
+                       struct process *server, bool is_delivered) {
     struct process *caller = dt_process_anywhere(node, request->caller);
     struct server_calls *all;
     struct server_call *call;
@@ -157,7 +140,8 @@ static void begin_call(struct node *node, const struct request *request, struct 
     call->node = table_of(node, request->reference, &call->reference);
     all = calls_in(call->node);
     call->number = ++node->world->numbers[DT_PART_SERVER_CALLS];
-    call->request = inner(request->term);
+    call->request = dt_gen_inner(request->term);
+    call->is_alias = request->is_alias;
     call->seen = (struct dt_server_call){.caller = &caller->seen,
                                          .server = &server->seen,
                                          .request = call->request,
@@ -179,10 +163,74 @@ static void begin_call(struct node *node, const struct request *request, struct 
 }
 
 struct process *dt_alias(struct node *node, const char *text) {
-    char alias[REFERENCE_MAX];
-    struct server_call *call = reference(&text, alias) ? pending(node, alias) : NULL;
+    char alias[DT_REFERENCE];
+    struct server_call *call = dt_gen_reference(&text, alias) ? pending(node, alias) : NULL;
 
     return call ? live(call->seen.caller) : NULL;
+}
+
+/* -- Without deliveries ------------------------------------------------------------- */
+
+/* Where `gen` waits for replies. */
+static const char waits_in[] = "gen:do_call/4";
+
+/* A process that is traced runs at each message, unless it is seen to be suspended. One that has
+   made itself sensitive is never told of again. */
+static bool has_run_since(const struct process *p, int64_t time) {
+    return p->seen.state == DT_STATE_WAITING ||
+           (p->seen.state != DT_STATE_UNKNOWN && p->seen.since > time);
+}
+
+/* Not that of another node, nor of a process that is not traced, as one that is sensitive. */
+static bool is_reply_seen(const struct server_call *call) {
+    const struct process *server = live(call->seen.server);
+
+    return call->is_alias && server->seen.kind == DT_PROCESS &&
+           server->seen.node == call->seen.caller->node &&
+           (*dt_started_in(server) || *dt_stopped_in(server)) &&
+           has_run_since(server, call->seen.began) &&
+           call->seen.began > MAX(calls_in(server->node)->lost, server->node->unsure);
+}
+
+/* A caller that has waited, was woken there and now does something else has no reply to expect. */
+static void gone_on(const struct process *p) {
+    struct calling *calls = calling(p);
+    struct server_call *call = g_steal_pointer(&calls->awaited);
+
+    if (call && calls->woken != DT_NO_VALUE &&
+        calls->woken - calls->waits_since >= SHORTEST_WAIT_NS && !p->node->has_deliveries &&
+        is_reply_seen(call))
+        end_call_at(call, DT_OUTCOME_TIMEOUT, "", calls->woken);
+}
+
+/* Who waits for a reply sends nothing, so what `gen` waits for next is none of the earlier ones: it
+   may be that of gen_event:sync_notify/2 or sys:get_state/1. */
+static void sends(struct process *p) {
+    struct server_call *last;
+
+    gone_on(p);
+    last = g_queue_peek_tail(&calling(p)->by_itself);
+    if (last)
+        last->is_asynchronous = true;
+}
+
+static void stopped(struct process *p) {
+    struct calling *calls = calling(p);
+    struct server_call *last = g_queue_peek_tail(&calls->by_itself);
+
+    if (p->seen.state != DT_STATE_WAITING)
+        return;
+    if (strcmp(dt_stopped_in(p), waits_in) == 0) {
+        last = last && !last->is_asynchronous ? last : NULL;
+        if (calls->awaited != last)
+            calls->waits_since = p->node->world->now;
+        calls->awaited = last;
+        calls->woken = DT_NO_VALUE;
+    } else if (calls->awaited) {
+        gone_on(p);
+    } else if (last) {
+        last->is_asynchronous = true;
+    }
 }
 
 /* -- Messages ----------------------------------------------------------------------- */
@@ -200,64 +248,86 @@ static int64_t taken(const struct server_call *call) {
 }
 
 static bool reply(struct node *node, struct process *from, struct process *to, const char *text) {
-    char key[REFERENCE_MAX];
+    char key[DT_REFERENCE];
     struct server_call *call;
+    bool is_alias;
     char *term;
 
-    if (!dt_skip(&text, "{") || !tag(&text, key) || !dt_skip(&text, ",") ||
+    if (!dt_skip(&text, "{") || !dt_gen_tag(&text, key, &is_alias) || !dt_skip(&text, ",") ||
         !(call = pending(node, key)) || call->seen.caller != &to->seen)
         return false;
     if (from && call->seen.server == &from->seen)
         call->seen.taken = taken(call);
     calling(live(call->seen.server))->serves_since = node->world->now;
-    term = inner(text);
+    term = dt_gen_inner(text);
     end_call(call, DT_OUTCOME_REPLY, term);
     g_free(term);
     return true;
 }
 
+/* Where no deliveries are recorded, nothing else tells that nobody is there. */
+static void called(struct node *node, const struct dt_gen_request *request,
+                   struct process *server) {
+    struct server_call *call;
+
+    begin_call(node, request, server, false);
+    if (server->has_exited && !node->has_deliveries && (call = pending(node, request->reference)))
+        end_call(call, DT_OUTCOME_DOWN, "");
+}
+
 void dt_server_calls_sent(struct node *node, struct process *from, struct process *to,
                           const char *text) {
-    struct request request;
+    struct dt_gen_request request;
 
+    if (from && calling(from))
+        sends(from);
     if (!to || *text != '{')
         return;
-    if (parse_request(text, &request))
-        begin_call(node, &request, to, false);
+    if (dt_gen_request(text, &request))
+        called(node, &request, to);
     else
         reply(node, from, to, text);
 }
 
+/* A call of which the send was told, and that is not pending, has ended: its server was late. */
 void dt_server_calls_delivered(struct node *node, struct process *from, struct process *to,
-                               const char *text) {
+                               const char *text, bool is_told) {
     struct server_call *call;
-    struct request request;
-    char key[REFERENCE_MAX];
+    struct dt_gen_request request;
+    char key[DT_REFERENCE];
 
     if (*text != '{')
         return;
-    if (parse_request(text, &request)) {
+    if (dt_gen_request(text, &request)) {
         call = pending(node, request.reference);
-        if (!call)
+        if (!call && !is_told)
             begin_call(node, &request, to, true);
-        else if (call->seen.server == &to->seen && call->seen.delivered == DT_NO_VALUE)
+        else if (call && call->seen.server == &to->seen && call->seen.delivered == DT_NO_VALUE)
             call->seen.delivered = node->world->now;
         return;
     }
     if (reply(node, from, to, text))
         return;
-    if (dt_skip(&text, "{'DOWN',") && reference(&text, key) && (call = pending(node, key)) &&
+    if (dt_skip(&text, "{'DOWN',") && dt_gen_reference(&text, key) && (call = pending(node, key)) &&
         call->seen.caller == &to->seen)
         end_call(call, DT_OUTCOME_DOWN, "");
 }
 
 /* -- Scheduling ----------------------------------------------------------------------- */
 
-void dt_server_calls_scheduled(struct process *p, bool runs) {
+static void began_to_run(struct process *p) {
     struct calling *calls = calling(p);
 
-    if (runs && calls && calls->of_others.length && calls->serves_since == DT_NO_VALUE)
+    calls->woken = p->node->world->now;
+    if (strcmp(dt_started_in(p), waits_in) != 0)
+        calls->awaited = NULL;
+    if (calls->of_others.length && calls->serves_since == DT_NO_VALUE)
         calls->serves_since = p->node->world->now;
+}
+
+void dt_server_calls_scheduled(struct process *p, bool runs) {
+    if (calling(p))
+        (runs ? began_to_run : stopped)(p);
 }
 
 /* -- Ends without a message --------------------------------------------------------- */
@@ -270,25 +340,39 @@ static struct server_call *oldest_with(struct calling *calls) {
     return !own || (other && other->number < own->number) ? other : own;
 }
 
-/* {timeout,{gen_server,call,[...]}} */
-static bool is_timeout(const char *reason) {
-    return dt_skip(&reason, "{timeout,{gen_") || dt_skip(&reason, "{{timeout,{gen_");
+/* By a link, a process exits with the reason of another one, which names the call of that. */
+static bool is_in(const struct server_call *call, const char *reason) {
+    char start[TOLD_OF_REQUEST];
+
+    g_strlcpy(start, call->request, sizeof start);
+    return strstr(reason, start);
+}
+
+static bool is_of_reason(const struct server_call *call, const struct calling *calls,
+                         const char *reason) {
+    return calls->by_itself.tail == call->of_caller && !call->is_asynchronous &&
+           is_in(call, reason);
 }
 
 void dt_server_calls_exited(struct process *p, const char *reason) {
-    enum dt_outcome of_caller = is_timeout(reason) ? DT_OUTCOME_TIMEOUT : DT_OUTCOME_UNKNOWN;
+    enum dt_outcome outcome = dt_gen_outcome(reason);
+    struct calling *calls = calling(p);
     struct server_call *call;
 
-    while (calling(p) && (call = oldest_with(calling(p))))
-        end_call(call, call->seen.caller == &p->seen ? of_caller : DT_OUTCOME_DOWN, "");
+    while (calls && (call = oldest_with(calls))) {
+        if (call->seen.caller != &p->seen)
+            end_call(call, DT_OUTCOME_DOWN, "");
+        else
+            end_call(call, is_of_reason(call, calls, reason) ? outcome : DT_OUTCOME_UNKNOWN, "");
+    }
 }
 
-/* `gen` waits in gen:do_call/4; where no scheduling is recorded, any `receive` may be its. */
+/* Where no scheduling is recorded, any `receive` may be that of `gen`. */
 void dt_server_calls_timed_out(struct process *p) {
     struct server_call *last = calling(p) ? g_queue_peek_tail(&calling(p)->by_itself) : NULL;
     const char *in = dt_started_in(p);
 
-    if (last && (!*in || strcmp(in, "gen:do_call/4") == 0))
+    if (last && (!*in || strcmp(in, waits_in) == 0))
         end_call(last, DT_OUTCOME_TIMEOUT, "");
 }
 
@@ -298,6 +382,12 @@ void dt_server_calls_new(struct node *node) {
     struct server_calls *all = node->of[DT_PART_SERVER_CALLS] = g_new0(struct server_calls, 1);
 
     all->pending = g_hash_table_new(g_str_hash, g_str_equal);
+    all->lost = DT_NO_VALUE;
+}
+
+void dt_server_calls_lost(struct node *node, int64_t begin) {
+    (void)begin;
+    calls_in(node)->lost = node->world->now;
 }
 
 void dt_server_calls_end(struct node *node) {
