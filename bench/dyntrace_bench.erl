@@ -62,13 +62,13 @@ measured({Name, Module}, Consumers) ->
     {Name, Table, Figures}.
 
 written([], Measured, Results, Folder) ->
-    {OtpTable, Otp} = otp_figures(Folder),
+    {OtpTable, Otp} = otp_figures(Folder, Results),
     Figures = maps:from_list([{Name, F} || {Name, _, F} <- Measured]),
     [{system, System, _}, {events, Events, _} | Others] = Measured,
     ok = dyntrace_bench_summary:chart(?CHART, maps:get(events, Figures), Otp),
     ok = dyntrace_bench_results:write(Results, #{first => System, summary => dyntrace_bench_summary:table(Figures, Otp),
                                                  chart => ?CHART,
-                                                 tables => [Events | OtpTable] ++ [Table || {_, Table, _} <- Others]}),
+                                                 tables => [Events, OtpTable] ++ [Table || {_, Table, _} <- Others]}),
     {ok, Text} = file:read_file(Results),
     io:put_chars(["\n", Text]);
 written(_, Measured, Results, _) ->
@@ -93,8 +93,9 @@ otp() ->
     %% It may still write a large term.
     halt(0, [{flush, false}]).
 
-otp_figures(Folder) ->
+%% If it was not measured: its table of before, and no figures, since those of two runs are not compared.
+otp_figures(Folder, Results) ->
     case file:read_file(filename:join(Folder, ?OTP)) of
-        {ok, Binary} -> {Table, Figures} = binary_to_term(Binary), {[Table], Figures};
-        {error, enoent} -> {[], none}
+        {ok, Binary} -> binary_to_term(Binary);
+        {error, enoent} -> {dyntrace_bench_results:earlier(Results, dyntrace_bench_events:otp_title()), none}
     end.

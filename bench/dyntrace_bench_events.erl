@@ -2,8 +2,8 @@
 %% table has the medians.
 -module(dyntrace_bench_events).
 
--export([events/1, messages/1, ports/1, parts/1, otp/1, annotations/1, throughput/1, processes/1, sizes/1, hostile/1,
-         turns/1]).
+-export([events/1, messages/1, ports/1, parts/1, otp/1, otp_title/0, annotations/1, throughput/1, processes/1,
+         sizes/1, hostile/1, turns/1]).
 
 -import(dyntrace_bench_figures, [in_turn/2, median/1, over/0, above/2, ns/1, count/1, ratio/1, percent/1, bytes/1]).
 
@@ -20,11 +20,15 @@ events(Consumers) ->
     Tracers = [untraced, floor, discard, no_consumer, lttng, bpftrace, process, file],
     events("One operation, traced", dyntrace_bench_ops:table() ++ [dyntrace_bench_ops:large()], Tracers, Consumers).
 
+%% A run without that VM keeps the table by its title.
+-spec otp_title() -> string().
+otp_title() -> "One operation, traced by OTP's own tracer".
+
 %% The same with OTP's tracer, in a VM that was built with LTTng. A large term, which it writes in full, comes last: it
 %% may hold up the VM for longer than the bench is to take.
 -spec otp(dyntrace_bench_tracers:consumers()) -> measured().
 otp(Consumers) ->
-    Title = "One operation, traced by OTP's own tracer",
+    Title = otp_title(),
     Tracers = [untraced, floor, otp],
     {{_, About, Head, Rows}, Ns} = events(Title, dyntrace_bench_ops:table(), Tracers, Consumers),
     Large = dyntrace_bench_ops:large(),

@@ -33,7 +33,6 @@ profile(_) ->
 loads() ->
     [{calls, "calls of a function that does nothing else: a process per scheduler"},
      {sorts, "lists are sorted: a process per scheduler"},
-     {messages, "messages, a list of 500 is sorted for each: a pair of processes per scheduler"},
      {turns, "messages, and nothing else: a pair of processes per scheduler"}].
 
 %% Medians: the microseconds of a start, the map, and the rates of each load.
@@ -70,7 +69,7 @@ rates(State, Nodes) ->
      || {Load, _} <- loads()].
 
 %% Operations per second of CPU time.
--spec work(calls | sorts | messages | turns, pos_integer()) -> float().
+-spec work(calls | sorts | turns, pos_integer()) -> float().
 work(Load, Ms) ->
     Done = counters:new(1, [write_concurrency]),
     Pids = lists:append([workers(Load, Done) || _ <- lists:seq(1, erlang:system_info(schedulers_online))]),
@@ -84,28 +83,19 @@ work(Load, Ms) ->
 workers(calls, Done) ->
     [spawn(fun() -> repeated(fun() -> called(17), counters:add(Done, 1, 5167) end) end)];
 workers(sorts, Done) ->
-    List = shuffled(1000),
+    List = [erlang:phash2(N, 1000000) || N <- lists:seq(1, 1000)],
     [spawn(fun() -> repeated(fun() -> _ = lists:sort(List), counters:add(Done, 1, 1) end) end)];
-workers(messages, Done) ->
-    List = shuffled(500),
-    pair(fun() -> _ = lists:sort(List), counters:add(Done, 1, 1) end);
 workers(turns, Done) ->
-    pair(fun() -> counters:add(Done, 1, 1) end).
-
-shuffled(Count) ->
-    [erlang:phash2(N, 1000000) || N <- lists:seq(1, Count)].
-
-pair(Work) ->
-    [A, B] = [spawn(fun() -> receive {to, To} -> turns(To, Work) end end) || _ <- [a, b]],
+    [A, B] = [spawn(fun() -> receive {to, To} -> turns(To, Done) end end) || _ <- [a, b]],
     _ = [From ! {to, To} || {From, To} <- [{A, B}, {B, A}]],
     A ! turn,
     [A, B].
 
-turns(To, Work) ->
+turns(To, Done) ->
     receive turn -> ok end,
-    _ = Work(),
+    counters:add(Done, 1, 1),
     To ! turn,
-    turns(To, Work).
+    turns(To, Done).
 
 repeated(Fun) ->
     _ = Fun(),

@@ -1,10 +1,10 @@
 %% Writes what was measured: a first table, a summary and a chart, then the other tables.
 -module(dyntrace_bench_results).
 
--export([write/2, replace/2, table/1, line/1]).
+-export([write/2, replace/2, earlier/2, table/1, line/1]).
 
 -spec write(file:filename(), #{first := dyntrace_bench_figures:table(), summary := dyntrace_bench_figures:table(),
-                               chart := file:filename(), tables := [dyntrace_bench_figures:table()]}) -> ok.
+                               chart := file:filename(), tables := [dyntrace_bench_figures:table() | binary()]}) -> ok.
 write(Results, #{first := First, summary := Summary, chart := Chart, tables := Tables}) ->
     Picture = ["![Nanoseconds per trace event, by tracer, on a logarithmic scale](", filename:basename(Chart), ")\n\n"],
     file:write_file(Results, [head(), table(First), table(Summary), Picture, [table(Table) || Table <- Tables]]).
@@ -15,19 +15,30 @@ replace(File, Tables) ->
     {ok, Before} = file:read_file(File),
     file:write_file(File, lists:foldl(fun replaced/2, Before, Tables)).
 
-%% A section ends where the next one begins. A new section is appended.
+%% A new section is appended.
 replaced(Table = {Title, _, _, _}, Text) ->
-    Section = unicode:characters_to_binary(table(Table)),
-    case binary:split(Text, unicode:characters_to_binary(["\n## ", Title, "\n"])) of
-        [Before, After] ->
-            Rest = case binary:split(After, <<"\n## ">>) of
-                       [_, Next] -> ["## ", Next];
-                       [_] -> []
-                   end,
-            iolist_to_binary([Before, "\n", Section, Rest]);
-        [_] ->
-            iolist_to_binary([Text, Section])
+    {Before, _, After} = divided(Title, Text),
+    iolist_to_binary([Before, table(Table), After]).
+
+%% The section of a file that was measured in another run, as it says; empty if it or the file is missing.
+-spec earlier(file:filename(), string()) -> binary().
+earlier(File, Title) ->
+    case file:read_file(File) of
+        {ok, Text} ->
+            {_, Section, _} = divided(Title, Text),
+            re:replace(Section, "^(## .*\n\n)(Of an earlier run\\. )?", "\\1Of an earlier run. ", [{return, binary}]);
+        {error, enoent} ->
+            <<>>
     end.
+
+%% What is before the section, the section, which ends where the next one begins, and what is after it.
+divided(Title, Text) ->
+    Sections = re:split(Text, "^(?=## )", [multiline]),
+    Heading = unicode:characters_to_binary(["## ", Title, "\n"]),
+    {Before, From} = lists:splitwith(fun(Section) -> binary:longest_common_prefix([Section, Heading])
+                                                         < byte_size(Heading) end, Sections),
+    {Found, After} = lists:split(min(1, length(From)), From),
+    {iolist_to_binary(Before), iolist_to_binary(Found), iolist_to_binary(After)}.
 
 head() ->
     VM = io_lib:format("~b schedulers; Erlang/OTP ~s, ERTS ~s, ~s",
@@ -45,7 +56,10 @@ line(Command) ->
     {0, Output} = test_shell:run(Command, []),
     hd(binary:split(Output, <<"\n">>)).
 
--spec table(dyntrace_bench_figures:table()) -> iodata().
+%% Of a table, or of one that is written already.
+-spec table(dyntrace_bench_figures:table() | binary()) -> iodata().
+table(Written) when is_binary(Written) ->
+    Written;
 table({Title, About, Head, Rows}) ->
     ["## ", Title, "\n\n", About, "\n\n",
      row(Head), row(["---" | ["---:" || _ <- tl(Head)]]), [row(Row) || Row <- Rows], "\n"].
