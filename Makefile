@@ -59,22 +59,32 @@ demo: deps-demo all ## trace a small live system, print its events as a story (V
 
 # Suites build the library again and again, in folders of their own. With ccache, if it is there, each source is
 # compiled once. The links in Debian's /usr/lib/ccache lack compilers that were installed after it, so these are made
-# here. (Unless told otherwise, ccache counts the folder as a difference if there is debugging information.)
+# here. Unless told otherwise, ccache counts the folder as a difference if there is debugging information, and the
+# locale, in which a compiler warns: mix is run in one of its own. And it preprocesses each source before it compiles
+# it, unless it takes the headers from the compiler's list (CCACHE_DEPEND).
+#
+# Suites start the host's command some hundred times. So its modules are compiled before, as in an installation, and
+# python3 is the program itself: a version manager's is a script, which takes longer than the command. A virtual
+# environment's is kept, since it is no script.
 CACHED := $(CURDIR)/_build/ccache
 COMPILERS := cc gcc clang musl-gcc aarch64-linux-gnu-gcc
-check check-fast check-release check-sanitize: export PATH := $(CACHED):$(PATH)
-check check-fast check-release check-sanitize: export CCACHE_NOHASHDIR := 1
+compiled = umask 022 && python3 -IS -m compileall -q '$(1)'
+WITH_CACHE := check check-fast check-release build build-tests check-sanitize
+$(WITH_CACHE): export PATH := $(CACHED):$(PATH)
+$(WITH_CACHE): export CCACHE_NOHASHDIR := 1
+$(WITH_CACHE): export CCACHE_SLOPPINESS := locale
+$(WITH_CACHE): export CCACHE_DEPEND := 1
 
 cached:
 	@rm -rf '$(CACHED)' && mkdir -p '$(CACHED)'
 	@! cache=$$(command -v ccache) || for compiler in $(COMPILERS); do \
 	  ! command -v $$compiler >/dev/null || ln -s "$$cache" '$(CACHED)'/$$compiler || exit 1; done
+	@python3 -c 'import os, sys; sys.prefix != sys.base_prefix or os.symlink(sys.executable, "$(CACHED)/python3")'
+	-@$(call compiled,priv/python)
 
-# How often the storms, reloads and random terms of a test repeat; with FULL=yes, as .ci/run has it, as often as the
-# suites say.
+# How often the storms and random terms of a test repeat; with FULL=yes, as .ci/run has it, as often as the suites say.
 ifneq ($(FULL),yes)
 check: export DYNTRACE_ATTACHES ?= 100
-check: export DYNTRACE_RELOADS ?= 20
 check: export DYNTRACE_LABELS ?= 100
 check: export DYNTRACE_CASES ?= 10000
 endif
@@ -84,11 +94,12 @@ check: deps-check cached all check-docs ## run all tests (SUITES=usdt,lttng: onl
 	  REBAR=$(REBAR) tools/lanes $(foreach lane,$(LANES),$(call suites,$(LANE_$(lane)))))
 
 # The folders of suites that run one after the other. `make check` runs the lanes side by side, .ci/run one per job.
-LANES := pictures command library nodes
-LANE_pictures := test/build test/viewer
+LANES := builds pictures command library nodes
+LANE_builds := test/build
+LANE_pictures := test/viewer
 LANE_command := test/command
 LANE_library := test/library test/scripts
-LANE_nodes = $(filter-out $(LANE_pictures) $(LANE_command) $(LANE_library),$(SUITE_FOLDERS))
+LANE_nodes = $(filter-out $(foreach lane,$(filter-out nodes,$(LANES)),$(LANE_$(lane))),$(SUITE_FOLDERS))
 
 $(addprefix check-,$(LANES)): check-%:
 	$(MAKE) check SUITES='$(LANE_$*)'
@@ -139,13 +150,21 @@ chroot-of-%: deps-matrix
 # The bench, the builds of build_SUITE and native_SUITE, the races of threads_SUITE and what the viewer's model tells
 # depend on neither.
 # These read pictures and manifests with programs of JavaScript.
-READING_SUITES := findings flame kubernetes page perfetto report sequence
+READING_SUITES := flame kubernetes page perfetto report sequence
 RELEASE_SUITES = $(filter-out bench build native threads viewer_model $(READING_SUITES),$(ALL_SUITES))
 
 # Those of one lane, if LANE is set.
 check-release: FOLDERS = $(if $(LANE),$(or $(LANE_$(LANE)),$(error no lane is named $(LANE))),$(SUITE_FOLDERS))
-check-release: deps-release cached all check-docs
+check-release: build
 	$(REBAR) ct --suite $(call suites,$(or $(SUITES),$(filter $(call named,$(FOLDERS)),$(RELEASE_SUITES))))
+
+# The build with the cache of compilers, which the jobs of .ci/run share.
+build: deps-release cached
+	$(MAKE) all
+
+# The lanes of a release share this by their chroot (tools/debian).
+build-tests: build check-docs
+	$(REBAR) ct --compile_only
 
 # Again, with trace sessions (OTP 27 and later).
 check-sessions:
@@ -167,7 +186,7 @@ check-sanitize: deps-check cached ## run the library's and the viewer's suites w
 	tools/copy _build/sanitize
 	cd _build/sanitize && CFLAGS='$(SANITIZE)' $(REBAR) compile
 	cd _build/sanitize && tools/apart env CFLAGS='$(SANITIZE)' DYNTRACE_TEST_CFLAGS='$(SANITIZE)' \
-	  DYNTRACE_CASES=$${DYNTRACE_CASES:-10000} DYNTRACE_ATTACHES=100 DYNTRACE_RELOADS=10 \
+	  DYNTRACE_CASES=$${DYNTRACE_CASES:-10000} DYNTRACE_ATTACHES=100 \
 	  ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD='$(SANITIZERS)' DYNTRACE_PRELOAD='$(SANITIZERS)' \
 	  ERL_AFLAGS='-eval os:unsetenv(\"LD_PRELOAD\").' \
 	  $(REBAR) ct --suite $(call suites,$(or $(SUITES),$(foreach part,$(SANITIZE_PARTS),$(SANITIZE_$(part)))))
@@ -240,6 +259,7 @@ install: ## install the command `dyntrace` with its scripts, plugin, manual and 
 	install -m 644 priv/bpftrace/*.bt $(SHIPPED)/bpftrace
 	install -m 644 priv/babeltrace2/* $(SHIPPED)/babeltrace2
 	for file in $(PACKAGE) $(LOADED); do install -D -m 644 priv/$$file $(SHIPPED)/$$file || exit 1; done
+	! command -v python3 >/dev/null || { $(call compiled,$(SHIPPED)/python); }
 	for file in $(wildcard $(LIB)/ebin/*); do install -m 644 $$file $(SHIPPED)/ebin || exit 1; done
 	install -D -m 644 priv/share/dyntrace.1 $(DESTDIR)$(PREFIX)/share/man/man1/dyntrace.1
 	install -D -m 644 priv/share/dyntrace.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dyntrace
@@ -273,9 +293,10 @@ clean: ## remove all build results
 	$(MAKE) -C c_src clean
 	$(MAKE) -C viewer clean
 	rm -rf priv/beam priv/builds _build
+	find priv/python -name __pycache__ -prune -exec rm -rf {} +
 
-.PHONY: help all cached musl demo page check-page screenshot check $(addprefix check-,$(LANES)) check-arm64 check-busy \
-        check-fast check-matrix check-release check-sanitize $(addprefix check-sanitize-,$(SANITIZE_PARTS)) \
-        check-sessions check-systems check-vm check-docs soak docs install lint bench bench-built clean deps \
-        deps-arm64 deps-demo deps-musl deps-page deps-check deps-fast deps-release deps-vm deps-systems deps-lint \
-        deps-bench deps-matrix
+.PHONY: help all build build-tests cached musl demo page check-page screenshot check $(addprefix check-,$(LANES)) \
+        check-arm64 check-busy check-fast check-matrix check-release check-sanitize check-sessions check-systems \
+        check-vm check-docs $(addprefix check-sanitize-,$(SANITIZE_PARTS)) soak docs install lint bench bench-built \
+        clean deps deps-arm64 deps-demo deps-musl deps-page deps-check deps-fast deps-release deps-vm deps-systems \
+        deps-lint deps-bench deps-matrix

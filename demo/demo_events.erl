@@ -66,5 +66,17 @@ to_line({_, Probe, Fields}, Show) ->
      lists:join("  ", [[atom_to_list(Name), "=", Show(maps:get(Name, Fields))] || Name <- fields(Probe)])].
 
 fields(Probe) ->
-    hd([[Name || #{name := Name} <- Fields]
-        || #{provider := org_erlang_dyntrace, name := Of, fields := Fields} <- dyntrace:probes(), Of =:= Probe]).
+    maps:get(Probe, fields()).
+
+%% Of all probes. The catalogue is described once, not for each event.
+fields() ->
+    case persistent_term:get(?MODULE, none) of
+        none ->
+            Fields = maps:from_list(
+                       [{Probe, [Name || #{name := Name} <- Named]}
+                        || #{provider := org_erlang_dyntrace, name := Probe, fields := Named} <- dyntrace:probes()]),
+            ok = persistent_term:put(?MODULE, Fields),
+            Fields;
+        Fields ->
+            Fields
+    end.

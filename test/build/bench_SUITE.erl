@@ -11,7 +11,7 @@ suite() ->
     [{timetrap, {minutes, 4}}].
 
 all() ->
-    [tables, unknown_table, over, figures, summary, killed, killed_beside_a_daemon, killed_while_it_records].
+    [tables, earlier, unknown_table, over, figures, summary, killed, killed_beside_a_daemon, killed_while_it_records].
 
 init_per_suite(Config) ->
     _ = [test_require:tool(Missing, Config)
@@ -49,6 +49,17 @@ tables(Config) ->
          [P50, P99, P999] = matched(Text, ["^\\| ", Request, ", LTTng", Numbers, " \\|$"]),
          ?assert(0 < P50 andalso P50 =< P99 andalso P99 =< P999)
      end || Request <- ["ping-pong", "`gen_server:call/2`"]].
+
+%% A whole run keeps what it did not measure, and says so once.
+earlier(Config) ->
+    File = filename:join(?config(priv_dir, Config), "earlier.md"),
+    ok = file:write_file(File, "# What it costs\n\n## Annotations\n\nNs.\n\n| a |\n\n## Others\n\nkept\n\n"),
+    Kept = <<"## Annotations\n\nOf an earlier run. Ns.\n\n| a |\n\n">>,
+    ?assertEqual(Kept, dyntrace_bench_results:earlier(File, "Annotations")),
+    ok = file:write_file(File, [<<"# What it costs\n\n">>, Kept]),
+    ?assertEqual(Kept, dyntrace_bench_results:earlier(File, "Annotations")),
+    [?assertEqual(<<>>, dyntrace_bench_results:earlier(Name, Title))
+     || {Name, Title} <- [{File, "Annotation"}, {File, "Others"}, {File ++ ".none", "Annotations"}]].
 
 %% An operation that takes longer than anybody waits for.
 over(_) ->

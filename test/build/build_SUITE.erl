@@ -11,7 +11,7 @@ suite() ->
     [{timetrap, {minutes, 10}}].
 
 all() ->
-    [gcc, clang, arm64, without_rebar3, in_the_root, no_nif_header, no_compiler, no_sdt_header, no_viewer,
+    [cc, clang, arm64, without_rebar3, in_the_root, no_nif_header, no_compiler, no_sdt_header, no_viewer,
      missing_packages, line_length, column_limit, includes, circles].
 
 %% Each test has a copy of the sources.
@@ -25,11 +25,11 @@ init_per_testcase(Test, Config) ->
 end_per_testcase(_, _) ->
     ok.
 
-gcc(Config) -> compiler("gcc", Config).
-clang(Config) -> compiler("clang", Config).
+cc(Config) -> builds("cc", Config).
+clang(Config) -> builds("clang", Config).
 
-%% `make -C c_src` alone: the library works, and each probe has exactly one site.
-compiler(CC, Config) ->
+%% Without the project's Makefile: the library works, and each probe has exactly one site.
+builds(CC, Config) ->
     test_require:tool(os:find_executable(CC) =:= false andalso CC ++ " is not installed", []),
     {0, _} = make("CC=" ++ CC, Config),
     Library = filename:join([?config(folder, Config), "priv", "dyntrace.so"]),
@@ -242,9 +242,9 @@ without(Header, Config) ->
                               "case \" $* \" in\n"
                               "*' -E '*) source=$(cat)\n"
                               "    case $source in *'<", Header, ">'*) exit 1 ;; esac\n"
-                              "    printf '%s\\n' \"$source\" | exec gcc \"$@\" ;;\n"
+                              "    printf '%s\\n' \"$source\" | exec cc \"$@\" ;;\n"
                               "esac\n"
-                              "exec gcc \"$@\"\n"]),
+                              "exec cc \"$@\"\n"]),
     ok = file:change_mode(CC, 8#755),
     "CC='" ++ CC ++ "'".
 

@@ -18,20 +18,50 @@ suite() ->
     [{timetrap, {minutes, 5}}].
 
 all() ->
-    [first_step_rebar3, first_step_mix, rebar3, rebar3_release, rebar3_release_without_erts,
-     rebar3_release_without_runtime_tools, mix, mix_release, plain, demo, demo_verbose, demo_by_lttng].
+    [first_step_rebar3, first_step_mix, {group, rebar3}, mix, mix_release, plain, demo, demo_verbose, demo_by_lttng].
 
-%% Each test has a copy of the sources, in a path with a space.
+%% They have one build.
+groups() ->
+    [{rebar3, [], [rebar3, rebar3_release, rebar3_release_without_erts, rebar3_release_without_runtime_tools]}].
+
+init_per_group(rebar3, Config) ->
+    Folder = filename:join([?config(priv_dir, Config), "a shop", "built"]),
+    ok = copy_built(Folder),
+    [{folder, Folder} | Config].
+
+end_per_group(rebar3, Config) ->
+    ok = file:del_dir_r(?config(folder, Config)).
+
+%% Each test has a folder, in a path with a space.
 init_per_testcase(Test, Config) ->
     Folder = filename:join([?config(priv_dir, Config), "a shop", atom_to_list(Test)]),
     ok = filelib:ensure_path(Folder),
-    {0, _} = test_shell:run("cd '~ts' && cp -R c_src viewer src tools priv rebar.config examples '~ts'",
-                            [test_shell:project(), Folder]),
-    {0, _} = test_shell:run("cd '~ts' && rm -rf c_src/obj viewer/obj priv/*.so", [Folder]),
-    [{folder, Folder} | Config].
+    [{own, Folder} | with_sources(Test, Folder, Config)].
 
 end_per_testcase(_, Config) ->
-    {0, _} = test_shell:run("chmod -R u+w '~ts' && rm -rf '~ts'", [?config(folder, Config), ?config(folder, Config)]).
+    {0, _} = test_shell:run("chmod -R u+w '~ts' && rm -rf '~ts'", [?config(own, Config), ?config(own, Config)]).
+
+%% The first steps make the libraries, too. The demo and the plain example are run by this build.
+with_sources(Test, Folder, Config) when Test =:= first_step_rebar3; Test =:= first_step_mix ->
+    {0, _} = test_shell:run("cd '~ts' && cp -R c_src viewer src tools priv rebar.config examples '~ts' && cd '~ts' && "
+                            "rm -rf c_src/obj viewer/obj priv/*.so priv/babeltrace2/*.so priv/beam",
+                            [test_shell:project(), Folder, Folder]),
+    [{folder, Folder} | Config];
+with_sources(Test, Folder, Config) when Test =:= mix; Test =:= mix_release ->
+    ok = copy_built(Folder),
+    [{folder, Folder} | Config];
+with_sources(Test, Folder, Config) when Test =:= plain; Test =:= demo; Test =:= demo_verbose; Test =:= demo_by_lttng ->
+    {0, _} = test_shell:run("cp -R '~ts/examples' '~ts'", [test_shell:project(), Folder]),
+    [{folder, Folder} | Config];
+with_sources(_, _, Config) ->
+    Config.
+
+%% The sources with their libraries, which make finds newer than the sources.
+copy_built(Folder) ->
+    ok = filelib:ensure_path(Folder),
+    {0, _} = test_shell:run("cd '~ts' && cp -a c_src viewer src tools priv rebar.config examples '~ts' && "
+                            "rm -rf '~ts/priv/beam'", [test_shell:project(), Folder, Folder]),
+    ok.
 
 %% A new project, with the line about _checkouts from README in its rebar.config. Runs README's first command in its
 %% shell.
@@ -101,7 +131,7 @@ rebar3(Config) ->
 
 rebar3_shop(Config) ->
     Shop = filename:join([?config(folder, Config), "examples", "rebar3"]),
-    {0, _} = test_shell:run("cd '~ts' && mkdir _checkouts && ln -s ../../.. _checkouts/dyntrace", [Shop]),
+    {0, _} = test_shell:run("cd '~ts' && mkdir -p _checkouts && ln -sfn ../../.. _checkouts/dyntrace", [Shop]),
     Shop.
 
 %% With the runtime system of the release, and with that of the machine. The release also has OTP's dyntrace. In
@@ -125,9 +155,10 @@ rebar3_release(Edit, Root, IsReplaced, Config) ->
            "\"", Root, "/erts-", erlang:system_info(version), "/bin/erlexec\" -boot_var SYSTEM_LIB_DIR '",
            code:root_dir(), "/lib'"],
     Shop = rebar3_shop(Config),
-    Release = filename:join(Shop, "a release"),
-    {0, _} = test_shell:run("cd '~ts' && sed -i '~s' rebar.config && rebar3 release && "
-                          "mv _build/default/rel/shop 'a release' && chmod -R a-w 'a release'", [Shop, Edit]),
+    Release = filename:join(?config(own, Config), "a release"),
+    {0, _} = test_shell:run("cd '~ts' && cp '~ts/examples/rebar3/rebar.config' . && sed -i '~s' rebar.config && "
+                            "rebar3 release && mv _build/default/rel/shop '~ts' && chmod -R a-w '~ts'",
+                            [Shop, test_shell:project(), Edit, Release, Release]),
     [begin
          {0, Says} = test_shell:run("cd '~ts' && ERL_CRASH_DUMP_SECONDS=0 ~s -mode ~s "
                                     "-boot releases/1.0.0/start -config releases/1.0.0/sys "
@@ -138,10 +169,10 @@ rebar3_release(Edit, Root, IsReplaced, Config) ->
 
 mix(Config) ->
     Shop = mix_shop(Config),
-    {0, Says} = mix("mix run -e '~ts'", [?ASKED_IN_ELIXIR], Shop),
+    {0, Says} = mix("mix run -e '~ts' -e '~ts'",
+                    [?ASKED_IN_ELIXIR, "IO.inspect(Application.get_env(:dyntrace, :functions))"], Shop),
     ?assert(has(Says, answers([Shop, "/_build/dev/lib/dyntrace"])), Says),
-    {0, Configured} = mix("mix run -e '~ts'", ["IO.inspect(Application.get_env(:dyntrace, :functions))"], Shop),
-    ?assert(has(Configured, <<"[{Shop, :_, :_}]">>), Configured).
+    ?assert(has(Says, <<"[{Shop, :_, :_}]">>), Says).
 
 %% The release runs in another folder, in embedded mode as its `start' does, without the sources, and read-only.
 mix_release(Config) ->

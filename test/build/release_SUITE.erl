@@ -1,5 +1,5 @@
-%% Releases from tarballs, by each tool that makes them: unpacked in another folder, after the folder of the build is
-%% deleted. Each boots in both modes, has this module, and fires the probes that a consumer is attached to.
+%% Releases from tarballs, by each tool that makes them: unpacked in another folder, while the folder of the build is
+%% not in its place. Each boots in both modes, has this module, and fires the probes that a consumer is attached to.
 -module(release_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -14,8 +14,12 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [rebar3, rebar3_without_runtime_tools, rebar3_start_script, mix, mix_without_runtime_tools, systools,
-     systools_without_runtime_tools].
+    [{group, Tool} || {Tool, _, _} <- groups()].
+
+groups() ->
+    [{rebar3, [], [rebar3, rebar3_without_runtime_tools]},
+     {mix, [], [mix, mix_without_runtime_tools]},
+     {systools, [], [systools, systools_without_runtime_tools]}].
 
 init_per_suite(Config) ->
     test_require:tool(test_bpftrace:missing(), Config).
@@ -23,33 +27,35 @@ init_per_suite(Config) ->
 end_per_suite(_) ->
     ok.
 
-%% Sources to build, and a folder to unpack. Not in the suite's own folder, since bpftrace can't read a path with an @.
-init_per_testcase(Test, Config) ->
-    Work = filename:join(os:getenv("TMPDIR", "/tmp"), lists:concat(["dyntrace-release-", os:getpid(), "-", Test])),
-    {Sources, Release} = {filename:join(Work, "sources"), filename:join(Work, "release")},
-    [ok = filelib:ensure_path(Folder) || Folder <- [Sources, Release]],
-    {0, _} = test_shell:run("cd '~ts' && cp -R c_src viewer src tools priv rebar.config examples '~ts'",
-                            [test_shell:project(), Sources]),
-    {0, _} = test_shell:run("cd '~ts' && rm -rf c_src/obj viewer/obj priv/*.so priv/beam", [Sources]),
-    [{work, Work}, {folder, Sources}, {release, Release} | Config].
+%% The sources that a tool builds, with the project's libraries: examples_SUITE has each tool make these, too. Not in
+%% the suite's own folder, since bpftrace can't read a path with an @.
+init_per_group(Tool, Config) ->
+    Work = filename:join(os:getenv("TMPDIR", "/tmp"), lists:concat(["dyntrace-release-", os:getpid(), "-", Tool])),
+    Sources = filename:join(Work, "sources"),
+    ok = filelib:ensure_path(Sources),
+    ok = examples_SUITE:copy_built(Sources),
+    [{work, Work}, {folder, Sources} | Config].
+
+end_per_group(_, Config) ->
+    ok = file:del_dir_r(?config(work, Config)).
+
+%% A folder to unpack.
+init_per_testcase(_, Config) ->
+    Release = filename:join(?config(work, Config), "release"),
+    ok = filelib:ensure_path(Release),
+    [{release, Release} | Config].
 
 end_per_testcase(_, Config) ->
-    ok = file:del_dir_r(?config(work, Config)).
+    _ = file:rename(moved(Config), ?config(folder, Config)),
+    ok = file:del_dir_r(?config(release, Config)).
 
 %% -- Tests ---------------------------------------------------------------------------------
 
+%% It is also started by the release's own script, which names the node.
 rebar3(Config) ->
     examples_SUITE:needs_runtime_tools(Config),
     rebar3("", Config),
-    boots(Config).
-
-rebar3_without_runtime_tools(Config) ->
-    rebar3("s/shop, runtime_tools, sasl/shop, sasl/", Config),
-    boots(Config).
-
-%% Started by the release's own script, which names the node.
-rebar3_start_script(Config) ->
-    rebar3("", Config),
+    boots(Config),
     Release = ?config(release, Config),
     Epmd = {Number, _} = test_node:start_epmd(),
     {0, Says} = test_shell:run("cd / && ERL_EPMD_PORT=~s '~ts/bin/shop' foreground -noinput -eval '"
@@ -60,9 +66,14 @@ rebar3_start_script(Config) ->
     ?assertMatch({_, _}, binary:match(Says, unicode:characters_to_binary(["answers true ", library(Release), "\n"])),
                  Says).
 
+rebar3_without_runtime_tools(Config) ->
+    rebar3("s/shop, runtime_tools, sasl/shop, sasl/", Config),
+    boots(Config).
+
 rebar3(Edit, Config) ->
     Shop = examples_SUITE:rebar3_shop(Config),
-    {0, _} = test_shell:run("cd '~ts' && sed -i '~s' rebar.config && rebar3 as prod tar", [Shop, Edit]),
+    {0, _} = test_shell:run("cd '~ts' && cp '~ts/examples/rebar3/rebar.config' . && sed -i '~s' rebar.config && "
+                            "rm -rf _build/prod/rel && rebar3 as prod tar", [Shop, test_shell:project(), Edit]),
     unpack(filename:join(Shop, "_build/prod/rel/shop/*.tar.gz"), Config).
 
 mix(Config) ->
@@ -76,7 +87,8 @@ mix_without_runtime_tools(Config) ->
 
 mix(Edit, Config) ->
     Shop = examples_SUITE:mix_shop(Config),
-    {0, _} = test_shell:run("cd '~ts' && sed -i '~s' mix.exs", [Shop, Edit]),
+    {0, _} = test_shell:run("cd '~ts' && cp '~ts/examples/mix/mix.exs' . && sed -i '~s' mix.exs && "
+                            "rm -rf _build/prod/rel", [Shop, test_shell:project(), Edit]),
     {0, _} = examples_SUITE:mix("MIX_ENV=prod mix release", [], Shop),
     unpack(filename:join(Shop, "_build/prod/*.tar.gz"), Config).
 
@@ -111,20 +123,29 @@ version(App) ->
 
 unpack(Tar, Config) ->
     {0, _} = test_shell:run("tar xzf ~ts -C '~ts'", [Tar, ?config(release, Config)]),
-    ok = file:del_dir_r(?config(folder, Config)).
+    ok = file:rename(?config(folder, Config), moved(Config)).
 
+moved(Config) ->
+    filename:join(?config(work, Config), "moved").
+
+%% One consumer is attached to the library of both.
 boots(Config) ->
-    [boots(Mode, ?config(release, Config)) || Mode <- ?MODES].
-
-boots(Mode, Release) ->
-    Node = start(Mode, Release),
+    Release = ?config(release, Config),
     Library = library(Release),
-    ?assertMatch({#{version := "0.1.0", library := Library, backends := #{usdt := available}}, Mode},
-                 {peer:call(Node, dyntrace, info, []), Mode}),
-    ?assertMatch([_ | _], peer:call(Node, dyntrace, probes, [])),
-    fires(Library, Node),
-    by_its_name(Release, Node),
-    ok = test_node:stop(Node).
+    Nodes = [{Mode, start(Mode, Release)} || Mode <- ?MODES],
+    [begin
+         ?assertMatch({#{version := "0.1.0", library := Library, backends := #{usdt := available}}, Mode},
+                      {peer:call(Node, dyntrace, info, []), Mode}),
+         ?assertMatch([_ | _], peer:call(Node, dyntrace, probes, []))
+     end || {Mode, Node} <- Nodes],
+    Consumer = test_bpftrace:start_script(["usdt:", Library,
+                                           ":org_erlang_dyntrace:message_send { printf(\"%s\\n\", str(arg2)); }"], #{}),
+    [fires(Consumer, Mode, Node) || {Mode, Node} <- Nodes],
+    _ = test_bpftrace:stop_script(Consumer),
+    [begin
+         by_its_name(Release, Node),
+         ok = test_node:stop(Node)
+     end || {_, Node} <- Nodes].
 
 %% With the release's own runtime system and boot file. Nothing else is on the code path.
 start(Mode, Release) ->
@@ -138,17 +159,15 @@ start(Mode, Release) ->
 library(Release) ->
     filename:join(Release, "lib/dyntrace-0.1.0/priv/dyntrace.so").
 
-%% A consumer attaches to the library's path; the application sets the trace flags.
-fires(Library, Node) ->
-    Consumer = test_bpftrace:start_script(["usdt:", Library,
-                                           ":org_erlang_dyntrace:message_send { printf(\"%s\\n\", str(arg2)); }"], #{}),
+%% The application sets the trace flags for the consumer.
+fires(Consumer, Mode, Node) ->
     test_wait:until("messages are traced", fun traced/1, fun() -> peer:call(Node, dyntrace, info, []) end),
-    test_wait:until("a line of the message", fun(Lines) -> lists:member(<<"sent_by_somebody_else">>, Lines) end,
+    Sent = list_to_atom("sent_by_somebody_else_" ++ Mode),
+    test_wait:until("a line of the message", fun(Lines) -> lists:member(atom_to_binary(Sent), Lines) end,
                     fun() ->
-                            sent_by_somebody_else = peer:call(Node, erlang, send, [init, sent_by_somebody_else]),
+                            Sent = peer:call(Node, erlang, send, [init, Sent]),
                             test_bpftrace:lines(Consumer)
-                    end),
-    _ = test_bpftrace:stop_script(Consumer).
+                    end).
 
 traced(#{following := #{processes := Flags}}) -> lists:member(send, Flags);
 traced(_) -> false.

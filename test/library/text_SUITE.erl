@@ -23,8 +23,8 @@ suite() ->
     [{timetrap, {minutes, 30}}].
 
 all() ->
-    [random_terms, random_floats, random_shapes, direct_reads, random_ways, random_ways_of_shapes, rows_of_cells,
-     words_at_the_end, large_maps, latin1, cut_at_every_length, long_strings, large_integers, many_names, many_threads,
+    [random_terms, random_floats, random_shapes, direct_reads, random_ways, rows_of_cells, words_at_the_end,
+     large_maps, latin1, cut_at_every_length, long_strings, large_integers, many_names, many_threads,
      hostile_terms, all_work_is_counted, shapes, arguments, mid_byte, utf8, random_bytes].
 
 init_per_suite(Config) ->
@@ -37,25 +37,26 @@ end_per_suite(_) ->
 
 %% -- The runtime's text ----------------------------------------------------------------------
 
-%% The text of a random term equals that of %T, or is the beginning of it.
+%% The text of a random term equals that of %T, or is the beginning of it, also among the arguments of a call. It does
+%% not depend on how the term is read. Making the terms takes more time than these checks, so they share the terms.
 random_terms(_) ->
-    random(test_terms:any_kind(), fun is_text_of/1).
+    random(test_terms:any_kind(), [fun ?MODULE:is_text_of/1, fun ?MODULE:is_argument/1, fun ?MODULE:is_same/1]).
 
 random_floats(_) ->
-    random(test_terms:any_float(), fun is_text_of/1),
+    random(test_terms:any_float(), [fun ?MODULE:is_text_of/1]),
     [?assertEqual(Text, test_text_nif:text(Float))
      || {Text, Float} <- [{<<"1.797693e+308">>, 1.7976931348623157e308}, {<<"4.940656e-324">>, 5.0e-324},
                           {<<"1.000000e+07">>, 9999999.9999}, {<<"1.000000e+06">>, 1000000.5},
                           {<<"1.000002e+06">>, 1000001.5}, {<<"-0.000000e+00">>, -0.0}]].
 
-random(Type, IsGood) ->
+random(Type, Checks) ->
     Seed = {erlang:phash2(make_ref()), erlang:system_time(), 0},
     ct:pal("~b cases with the seed ~0p", [cases(), Seed]),
     [begin
          {ok, Terms} = proper_gen:pick(proper_types:vector(?TOGETHER, Type), N rem 16, setelement(3, Seed, N)),
-         [IsGood(Term) orelse ct:fail("case ~b of the seed ~0p: ~0p~n~ts~n~ts",
-                                      [N, Seed, Term, test_text_nif:text(Term), test_text_nif:runtime(Term)])
-          || Term <- Terms]
+         [IsGood(Term) orelse ct:fail("case ~b of the seed ~0p, ~0p: ~0p~n~ts~n~ts",
+                                      [N, Seed, IsGood, Term, test_text_nif:text(Term), test_text_nif:runtime(Term)])
+          || Term <- Terms, IsGood <- Checks]
      end || N <- lists:seq(1, cases() div ?TOGETHER)].
 
 cases() ->
@@ -146,11 +147,14 @@ many_names(_) ->
 %% More names than a table holds, on all schedulers and dirty schedulers at once, by more processes than there are
 %% threads.
 many_threads(_) ->
+    on_many_threads(20).
+
+on_many_threads(Times) ->
     Names = [{list_to_atom("thread_" ++ integer_to_list(N)), iolist_to_binary(["thread_", integer_to_list(N)])}
              || N <- lists:seq(1, 2000)],
     Pids = [{Pid, test_cases:text(Pid)} || _ <- lists:seq(1, 2000), Pid <- [spawn(fun() -> ok end)]],
     Terms = Names ++ Pids,
-    Wrong = fun(Text) -> [Term || _ <- lists:seq(1, 20), {Term, Expected} <- Terms, Text(Term) =/= Expected] end,
+    Wrong = fun(Text) -> [Term || _ <- lists:seq(1, Times), {Term, Expected} <- Terms, Text(Term) =/= Expected] end,
     Workers = [spawn_monitor(fun() -> exit({wrong, Wrong(Text)}) end)
                || _ <- lists:seq(1, 2 * erlang:system_info(schedulers)),
                   Text <- [fun test_text_nif:text/1, fun test_text_nif:text_dirty_cpu/1,
@@ -174,14 +178,7 @@ direct_reads(_) ->
 
 %% A text does not depend on how its term is read.
 random_ways(_) ->
-    random(test_terms:rows(), fun is_same/1),
-    random(test_terms:any_kind(), fun is_same/1).
-
-random_ways_of_shapes(_) ->
-    ok = test_text_nif:show(shape),
-    try random(test_terms:rows(), fun is_same/1)
-    after test_text_nif:show(full)
-    end.
+    random(test_terms:rows(), [fun ?MODULE:is_same/1, fun ?MODULE:is_same_shape/1]).
 
 %% Nor on where its cells are: in a row of either direction, each elsewhere, or in rows that end.
 rows_of_cells(_) ->
@@ -207,6 +204,9 @@ apart(Numbers, Gap) ->
 %% Nor does it where the buffer ends in it, or soon after it.
 is_same(Term) ->
     is_same(?ROOM, Term) andalso is_same(rand:uniform(400), Term).
+
+is_same_shape(Term) ->
+    in_shape(fun() -> is_same(Term) end).
 
 is_same(Room, Term) ->
     differences(Room, Term) =:= [].
@@ -268,12 +268,7 @@ all_work_is_counted(Config) ->
 %% -- Shapes --------------------------------------------------------------------------------------
 
 shapes(_) ->
-    Shape = fun(Term) ->
-                    ok = test_text_nif:show(shape),
-                    Text = test_text_nif:text(Term),
-                    ok = test_text_nif:show(full),
-                    Text
-            end,
+    Shape = fun(Term) -> in_shape(fun() -> test_text_nif:text(Term) end) end,
     [?assertEqual(Expected, Shape(Term))
      || {Term, Expected} <- [{{order, 4711, <<"secret">>, [1, 2, 3]}, <<"{order,integer(),{binary,6},{list,3}}">>},
                              {{reply, make_ref(), self(), 1.5, #{a => b}},
@@ -290,36 +285,25 @@ shapes(_) ->
 
 %% The arguments of a call are a list of the texts of its arguments.
 arguments(_) ->
-    Shape = fun(Args) ->
-                    ok = test_text_nif:show(shape),
-                    Text = test_text_nif:arguments(Args),
-                    ok = test_text_nif:show(full),
-                    Text
-            end,
+    Shape = fun(Args) -> in_shape(fun() -> test_text_nif:arguments(Args) end) end,
     [?assertEqual({Full, InShape}, {test_text_nif:arguments(Args), Shape(Args)})
      || {Args, Full, InShape} <- [{[], <<"[]">>, <<"[]">>}, {"tea", <<"[116,101,97]">>,
                                                              <<"[integer(),integer(),integer()]">>},
                                   {["tea", [1, 2]], <<"[\"tea\",[1,2]]">>, <<"[{list,3},{list,2}]">>},
                                   {[{a, <<"b">>}, 300], <<"[{a,<<\"b\">>},300]">>, <<"[{a,{binary,1}},integer()]">>}]],
-    random(test_terms:any_kind(),
-           fun(Term) ->
-                   Text = test_text_nif:arguments([Term, b]),
-                   Whole = <<"[", (test_text_nif:runtime(Term))/binary, ",b]">>,
-                   case byte_size(Whole) =< ?MAX of
-                       true -> Text =:= Whole;
-                       false -> is_cut_of(Text, Whole)
-                   end
-           end),
     [?assert(byte_size(test_text_nif:arguments([Term])) =< ?MAX, Name) || {Name, Term, _} <- test_hostile:terms()].
+
+is_argument(Term) ->
+    Text = test_text_nif:arguments([Term, b]),
+    Whole = <<"[", (test_text_nif:runtime(Term))/binary, ",b]">>,
+    case byte_size(Whole) =< ?MAX of
+        true -> Text =:= Whole;
+        false -> is_cut_of(Text, Whole)
+    end.
 
 %% The runtime copies an unaligned binary. After one large copy, no other binary is read.
 mid_byte(_) ->
-    Shapes = fun(Binary) ->
-                     ok = test_text_nif:show(shape),
-                     Text = test_text_nif:text({Binary, Binary, a}),
-                     ok = test_text_nif:show(full),
-                     Text
-             end,
+    Shapes = fun(Binary) -> in_shape(fun() -> test_text_nif:text({Binary, Binary, a}) end) end,
     Bytes = binary:copy(<<"a">>, 100001),
     <<_:1, Large:100000/binary, _/bits>> = Bytes,
     <<_:1, Small:100/binary, _/bits>> = Bytes,
@@ -369,8 +353,14 @@ as_unicode(Bytes = <<First, Rest/binary>>) ->
 
 %% A shape contains nothing of a term except its atoms.
 random_shapes(_) ->
-    ok = test_text_nif:show(shape),
     Secrets = [<<"secret">>, <<"4711">>],
-    try random(test_terms:secret(), fun(Term) -> binary:match(test_text_nif:text(Term), Secrets) =:= nomatch end)
+    HasNone = fun(Term) -> binary:match(test_text_nif:text(Term), Secrets) =:= nomatch end,
+    in_shape(fun() -> random(test_terms:secret(), [HasNone]) end).
+
+%% -- Helpers -------------------------------------------------------------------------------------
+
+in_shape(Fun) ->
+    ok = test_text_nif:show(shape),
+    try Fun()
     after test_text_nif:show(full)
     end.

@@ -168,12 +168,14 @@ tables(Config) ->
     #{texts := Texts} = ?config(built, Config),
     call(Config, fun() ->
                          ok = test_text_nif:load(Texts),
-                         _ = text_SUITE:many_threads([]),
-                         Terms = [Term || {_, Term, _} <- test_hostile:terms()],
+                         _ = text_SUITE:on_many_threads(2),
+                         %% A term that is persistent is not copied to each process.
+                         ok = persistent_term:put(?MODULE, [Term || {_, Term, _} <- test_hostile:terms()]),
                          on_all_schedulers(5, fun() ->
                                                       ok = test_text_nif:show(shape),
                                                       _ = [test_text_nif:Function(Term)
-                                                           || Term <- Terms, Function <- [text, text_dirty_cpu]],
+                                                           || Term <- persistent_term:get(?MODULE),
+                                                              Function <- [text, text_dirty_cpu]],
                                                       ok = test_text_nif:show(full)
                                               end)
                  end).
@@ -222,7 +224,7 @@ budget_and_allowed_probes(Config) ->
                          test_autotracer:until_following(pauses, fun(Pauses) -> Pauses >= 1 end, Config),
                          call(Config, fun() ->
                                               [ok = dyntrace:follow(#{probes => Probes, budget => Budget, text => Text})
-                                               || _ <- lists:seq(1, 20),
+                                               || _ <- lists:seq(1, 5),
                                                   {Probes, Budget, Text} <- [{[message_send], 100000, shape},
                                                                              {all, infinity, full}, {all, 1000, full}]]
                                       end),

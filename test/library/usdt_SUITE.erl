@@ -76,7 +76,7 @@ alone(Config) ->
     ?assertEqual([], listeners(Config)).
 
 all_together(Config) ->
-    Consumer = attach(probes(), Config),
+    Consumer = attach_to_all(probes(), Config),
     ?assertEqual(probes(), listeners(Config)),
     Expected = [run(Probe, Config) || Probe <- probes()],
     await_all(lists:append(Expected), Consumer),
@@ -172,7 +172,7 @@ consumer_killed(Config) ->
 %% arguments make each probe of the tag fire, but for others_by_hand/0.
 every_tag_by_hand(Config) ->
     %% Identities are reported by the application, too, and have their cases in identity_SUITE.
-    Consumer = attach(probes() ++ [process_identity, port_identity], Config),
+    Consumer = attach_to_all(probes() ++ [process_identity, port_identity], Config),
     Others = others_by_hand(),
     Feeds = [{{Group, Tag}, Probe} || #{name := Probe, events := Events} <- dyntrace:probes(),
                                       not lists:member(Probe, Others), #{group := Group, tag := Tag} <- Events],
@@ -411,16 +411,21 @@ texts_of_calls(Events) ->
     [{Probe, Text} || Name <- [function_arguments, function_value, function_reason], {Probe, Event} <- Events,
                       Probe =:= Name, Key <- [arguments, value, reason], {ok, Text} <- [maps:find(Key, Event)]].
 
+%% The terms are made where they are used: to copy them takes seconds.
 hostile_calls_made() ->
-    Hostile = test_hostile:terms() ++ [{"improper", [1 | 2], <<"[1|2]">>}],
     {module, test_cases} = code:ensure_loaded(test_cases),
     1 = test_trace:trace_pattern({test_cases, identity, 1}, [{'_', [], [{return_trace}]}], [local]),
-    {_, _} = test_cases:traced([call], fun() -> [begin test_cases:identity(T), ok end || {_, T, _} <- Hostile] end),
+    {_, Begins} = test_cases:traced([call], fun hostile_terms_passed/0),
     1 = test_trace:trace_pattern({test_cases, identity, 1}, false, [local]),
-    [ok = dyntrace:trace_call(exception_from, [], self(), {test_cases, fail, 2}, #{extra => {throw, T}})
-     || {_, T, _} <- Hostile],
     ok = dyntrace:trace_call(call, [], self(), {a, b, lists:duplicate(300, x) ++ improper}, #{}),
     true = dyntrace:mark(the_end, ""),
+    Begins.
+
+hostile_terms_passed() ->
+    Hostile = test_hostile:terms() ++ [{"improper", [1 | 2], <<"[1|2]">>}],
+    [begin test_cases:identity(T), ok end || {_, T, _} <- Hostile],
+    [ok = dyntrace:trace_call(exception_from, [], self(), {test_cases, fail, 2}, #{extra => {throw, T}})
+     || {_, T, _} <- Hostile],
     [Begins || {_, _, Begins} <- Hostile].
 
 cut(Text) ->
@@ -472,6 +477,11 @@ long_names_used() ->
 
 attach(Probes, Config) ->
     test_bpftrace:start(?config(library, Config), Probes).
+
+%% The case of each probe reads its arguments as arg0 and so on. In a script of all probes, that takes bpftrace seconds,
+%% and so does reading more of each string than these tests have.
+attach_to_all(Probes, Config) ->
+    test_bpftrace:start(?config(library, Config), Probes, #{located => true, longest => 100}).
 
 listeners(Config) ->
     [Name || #{name := Name, backends := [usdt]}

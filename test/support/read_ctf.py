@@ -33,17 +33,25 @@ def print_declared(stream_class):
         print(event.name.split(":")[1], *[f"{n}:{declared(fields[n].field_class)}" for n in fields], sep="\t")
 
 
+def types_of(event):
+    return [(name, declared(field.cls)) for name, field in event.payload_field.items()]
+
+
 def print_events(folder):
     discarded = 0
+    types = {}
     for message in bt2.TraceCollectionMessageIterator(folder):
         if isinstance(message, bt2._DiscardedEventsMessageConst):
             discarded += message.count or 0
         if not isinstance(message, bt2._EventMessageConst):
             continue
         event = message.event
-        name = event.name.split(":")[1]
+        kind = event.cls.addr
+        if kind not in types:
+            types[kind] = (event.name.split(":")[1], types_of(event))
+        name, declarations = types[kind]
         fields = event.payload_field
-        print(name, *[f"{n}:{declared(fields[n].cls)}:{shown(fields[n])}" for n in fields], sep="\t")
+        print(name, *[f"{n}:{declaration}:{shown(fields[n])}" for n, declaration in declarations], sep="\t")
     print("#discarded", discarded, sep="\t")
 
 

@@ -65,13 +65,18 @@ no_tracefs(Output) ->
 start(Library, Probes) ->
     start(Library, Probes, #{}).
 
-%% Options: `longest`, the bytes to read of each string (300 unless told); `os_pid`, to
-%% attach to one process.
+%% Options: `longest`, the bytes to read of each string (300 unless told); `os_pid`, to attach to one process;
+%% `located`, true to read each argument from the location in its note. Scripts of many probes need that: for each arg0
+%% in a script, bpftrace reads the notes of the whole library again.
 start(Library, Probes, Options) ->
     Numbered = maps:from_list([{N, described(Probe)} || {N, Probe} <- lists:zip(lists:seq(1, length(Probes)), Probes)]),
     Pieces = (maps:get(longest, Options, ?LONGEST) + ?PIECE - 1) div ?PIECE,
+    Argument = case Options of
+                   #{located := true} -> fun(_, Operand) -> located(Operand) end;
+                   #{} -> fun argument/2
+               end,
     Operands = operands(Library),
-    Script = [probe_script(Library, N, Described, maps:get(maps:get(name, Described), Operands), Pieces)
+    Script = [probe_script(Library, N, Described, maps:get(maps:get(name, Described), Operands), Argument, Pieces)
               || {N, Described} <- maps:to_list(Numbered)],
     start_script(Script, Options#{probes => Numbered}).
 
@@ -154,16 +159,17 @@ signal(Consumer, Signal) ->
 
 %% One line per number, and one per piece of a string. Each begins with time, thread and probe, which identify the
 %% event.
-probe_script(Library, N, #{provider := Provider, name := Probe, fields := Fields}, Operands, Pieces) ->
+probe_script(Library, N, #{provider := Provider, name := Probe, fields := Fields}, Operands, Argument, Pieces) ->
     Numbered = lists:zip3(lists:seq(0, length(Fields) - 1), Fields, Operands),
     ["usdt:", Library, ":", atom_to_list(Provider), ":", atom_to_list(Probe), " {\n",
      "  $t = nsecs;\n",
-     [field_script(N, I, Type, argument(I, Operand), Pieces) || {I, #{type := Type}, Operand} <- Numbered],
+     [field_script(N, I, Type, Argument(I, Operand), Pieces) || {I, #{type := Type}, Operand} <- Numbered],
      io_lib:format("  printf(\"@@ %llu %d ~b ~b 0 \\n\", $t, tid);\n}\n", [N, length(Fields)])].
 
 field_script(N, I, string, Argument, Pieces) ->
-    [io_lib:format("  printf(\"@@ %llu %d ~b ~b ~b %d %s\\n\", $t, tid, ~s != 0, str(~s + ~b, ~b));\n",
-                   [N, I, K, Argument, Argument, K * ?PIECE, ?PIECE + 1]) || K <- lists:seq(0, Pieces - 1)];
+    ["  $s = ", Argument, ";\n",
+     [io_lib:format("  printf(\"@@ %llu %d ~b ~b ~b %d %s\\n\", $t, tid, $s != 0, str($s + ~b, ~b));\n",
+                    [N, I, K, K * ?PIECE, ?PIECE + 1]) || K <- lists:seq(0, Pieces - 1)]];
 field_script(N, I, Type, Argument, _Pieces) ->
     {Format, Cast} = case Type of
                          int32 -> {"%d", "(int32)"};
@@ -177,6 +183,9 @@ field_script(N, I, Type, Argument, _Pieces) ->
 argument(I, _) when I < 6 ->
     "arg" ++ integer_to_list(I);
 argument(_, Operand) ->
+    located(Operand).
+
+located(Operand) ->
     Type = fun(Size) -> maps:get(Size, #{"8" => "uint64", "-8" => "int64", "4" => "uint32", "-4" => "int32"}) end,
     case re:run(Operand, "^(-?\\d)@(-?\\d*)(\\(?)%(\\w+)", [{capture, all_but_first, list}]) of
         {match, [Size, Offset, "(", Register]} -> io_lib:format("(*(~s*)uptr(reg(\"~s\") + (~s)))",
@@ -187,9 +196,9 @@ argument(_, Operand) ->
 offset("") -> "0";
 offset(Offset) -> Offset.
 
-%% The register's name for bpftrace: r10, but ax for rax.
-register_name([$r, First | Rest]) when First >= $a -> [First | Rest];
-register_name(Name) -> Name.
+%% The register's name for bpftrace, which has whole registers: ax for rax and eax, r10 for r10d.
+register_name([Width, First | Rest]) when First >= $a, Width =:= $r orelse Width =:= $e -> [First | Rest];
+register_name(Name) -> string:trim(Name, trailing, "d").
 
 %% -- The process that owns the port ----------------------------------------------------
 

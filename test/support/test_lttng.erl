@@ -178,8 +178,8 @@ start(Daemon, Probes, Options) ->
     {0, _} = lttng(Daemon, "create ~s ~s", [Name, maps:get(create, Options, "--output=" ++ Folder)]),
     {0, _} = lttng(Daemon, "enable-channel -u -s ~s ~s channel",
                    [Name, maps:get(channel, Options, "--subbuf-size=1M --num-subbuf=8")]),
-    [{0, _} = lttng(Daemon, "enable-event -u -s ~s -c channel '~s:~s' ~s", [Name, provider(Probe), Probe, Event])
-     || Probe <- Probes],
+    Events = lists:join(",", [io_lib:format("~s:~s", [provider(Probe), Probe]) || Probe <- Probes]),
+    [{0, _} = lttng(Daemon, "enable-event -u -s ~s -c channel '~s' ~s", [Name, Events, Event]) || Probes =/= []],
     [{0, _} = lttng(Daemon, "add-context -u -s ~s -c channel -t ~s", [Name, Context])
      || Context <- maps:get(contexts, Options, [])],
     [{0, _} = lttng(Daemon, "track -u -s ~s --vpid=~s", [Name, Vpid]) || #{vpid := Vpid} <- [Options]],

@@ -1,7 +1,9 @@
 %% Pages of sink.dyntrace.html in a browser: test/support/viewer/page.mjs opens them and does what a reader does.
 -module(test_page).
 
--export([missing/0, template/0, check/3, make/3]).
+-export([missing/0, with_browser/1, without_browser/1, template/0, check/3, make/3]).
+
+-define(DEADLINE_MS, 60000).
 
 %% What is missing here, or false.
 missing() ->
@@ -10,6 +12,27 @@ missing() ->
 
 browser_missing() ->
     os:find_executable("chromium") =:= false andalso "chromium is not installed".
+
+%% One browser for all checks with this configuration, since a start takes longer than most checks. A process of its own
+%% has it.
+with_browser(Config) ->
+    Suite = self(),
+    Script = filename:join(test_shell:project(), "test/support/viewer/running.mjs"),
+    Owner = spawn(fun() ->
+                          Port = open_port({spawn_executable, os:find_executable("node")},
+                                           [{args, [Script, test_npm:modules()]}, {line, 1000}, exit_status]),
+                          receive {Port, {data, {eol, Address}}} -> Suite ! {self(), Address} end,
+                          receive {stop, From} -> true = port_command(Port, "\n") end,
+                          receive {Port, {exit_status, 0}} -> From ! {self(), stopped} end
+                  end),
+    receive {Owner, Address} -> [{browser, {Owner, Address}} | Config]
+    after ?DEADLINE_MS -> error(no_browser)
+    end.
+
+without_browser(Config) ->
+    {browser, {Owner, _}} = lists:keyfind(browser, 1, Config),
+    Owner ! {stop, self()},
+    receive {Owner, stopped} -> ok after ?DEADLINE_MS -> error(browser_runs) end.
 
 template() ->
     filename:join(test_viewer:plugin(), "page.html").
@@ -20,8 +43,9 @@ check(Check, Args, Config) ->
     {priv_dir, Dir} = lists:keyfind(priv_dir, 1, Config),
     File = filename:join(Dir, atom_to_list(Check) ++ ".json"),
     Script = filename:join(test_shell:project(), "test/support/viewer/page.mjs"),
-    case test_shell:run("cd '~ts' && timeout 150 node '~ts' '~ts' ~s ~ts > '~ts'",
-                        [Dir, Script, test_npm:modules(), Check, [["'", Arg, "' "] || Arg <- Args], File]) of
+    {browser, {_, Browser}} = lists:keyfind(browser, 1, Config),
+    case test_shell:run("cd '~ts' && BROWSER='~ts' timeout 150 node '~ts' '~ts' ~s ~ts > '~ts'",
+                        [Dir, Browser, Script, test_npm:modules(), Check, [["'", Arg, "' "] || Arg <- Args], File]) of
         {0, _} -> innocent(Check, test_viewer:decode(File));
         Failed -> error({Check, Failed})
     end.

@@ -3,24 +3,36 @@
 
 -export([shares/0, native/0, late/0]).
 
--define(UNIT, 200000).
+%% Milliseconds: to wake up and to pass the work on is nothing beside it. Short enough that what else the machine does
+%% meets each of the processes.
+-define(UNIT, 400000).
+-define(ROUND_REST_MS, 80).
+-define(REST_MS, 40).
 
-%% Three processes work in turn, one at a time: 60, 30 and 10 % of the work, whatever else the machine does.
+%% Three processes work in turn, one at a time: 60, 30 and 10 % of the work, whatever else the machine does. A fourth
+%% one lets the node rest after each round, longer than it has worked: what many samples need is a high rate of them.
 shares() ->
-    Names = [{profile_heavy, 6}, {profile_middle, 3}, {profile_light, 1}],
-    [Pid | _] = Pids = [spawn(fun() -> true = register(Name, self()), begins(Units) end) || {Name, Units} <- Names],
+    [Pid | _] = Pids = [spawn(fun() -> true = register(Name, self()), begins(Work) end)
+                        || {Name, Work} <- [{profile_heavy, {units, 6}}, {profile_middle, {units, 3}},
+                                            {profile_light, {units, 1}}, {profile_rest, rest}]],
     [From ! {next, To} || {From, To} <- lists:zip(Pids, tl(Pids) ++ [Pid])],
     Pid ! work,
     Pids.
 
-begins(Units) ->
-    receive {next, Next} -> turns(Units, Next) end.
+begins({units, Units}) -> receive {next, Next} -> turns(Units, Next) end;
+begins(rest) -> receive {next, Next} -> rests(Next) end.
 
 turns(Units, Next) ->
     receive work -> ok end,
     [] = repeated(Units),
     Next ! work,
     turns(Units, Next).
+
+rests(Next) ->
+    receive work -> ok end,
+    receive after ?ROUND_REST_MS -> ok end,
+    Next ! work,
+    rests(Next).
 
 %% Neither is a tail call: each has a frame.
 repeated(0) ->
@@ -54,5 +66,5 @@ late() ->
 
 work(Job) ->
     _ = [Job() || _ <- lists:seq(1, 20)],
-    receive after 10 -> ok end,
+    receive after ?REST_MS -> ok end,
     work(Job).

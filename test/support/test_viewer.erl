@@ -113,7 +113,11 @@ encode(Map) when is_map(Map) ->
 encode(Number) when is_integer(Number) -> integer_to_list(Number);
 encode(Word) when Word =:= true; Word =:= false; Word =:= null -> atom_to_list(Word);
 encode(Atom) when is_atom(Atom) -> encode(text(Atom));
-encode(Text) when is_binary(Text) -> [$", [escape(Char) || Char <- unicode:characters_to_list(Text)], $"];
+encode(Text) when is_binary(Text) ->
+    case is_plain(Text) of
+        true -> [$", Text, $"];
+        false -> [$", [escape(Char) || Char <- unicode:characters_to_list(Text)], $"]
+    end;
 encode(List) when is_list(List) ->
     case io_lib:char_list(List) of
         true -> encode(unicode:characters_to_binary(List));
@@ -122,6 +126,9 @@ encode(List) when is_list(List) ->
 
 text(Atom) when is_atom(Atom) -> atom_to_binary(Atom);
 text(Text) -> unicode:characters_to_binary(Text).
+
+is_plain(<<Char, Rest/binary>>) when Char >= $\s, Char < 127, Char =/= $", Char =/= $\\ -> is_plain(Rest);
+is_plain(Rest) -> Rest =:= <<>>.
 
 escape(Char) when Char >= $\s, Char < 127, Char =/= $", Char =/= $\\ -> Char;
 escape(Char) when Char < 16#10000 -> io_lib:format("\\u~4.16.0b", [Char]);

@@ -61,8 +61,8 @@ storm(Config) ->
     ?assert(Connections > 300),
     observed:check([lists:concat(["\\d+ of \\d+ connections lived at most 500 ms, \\d+ per second: accepted by .* "
                                   "tcp_inet .*:", Port, "$"]),
-                    %% On a slow machine: it starts a process for each.
-                    "ejabberd_c2s_sup: callers waited"], Report).
+                    %% On a slow or busy machine: it starts a process for each, and processes start others.
+                    "ejabberd_c2s_sup: callers waited", "callers waited [1-4]\\d\\.\\d ms "], Report).
 
 %% A consumer of RabbitMQ that is slower than its producers: its queue keeps the messages. Its heap grows; on a machine
 %% that is busy with other work there may be too few collections to say so, and only what they take is told.

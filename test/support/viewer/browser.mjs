@@ -8,9 +8,8 @@ export function from(modules, name) {
     return createRequire(join(resolve(modules), "any.js"))(name);
 }
 
-// Opens a file; `seen` gets what a page must not do: requests, errors, violations of its policy.
-export async function open(modules, file, { width = 1440, height = 1000, scale = 1, theme = "light" } = {}) {
-    const browser = await from(modules, "puppeteer-core").launch({
+export const launch = (modules) =>
+    from(modules, "puppeteer-core").launch({
         executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
         headless: true,
         // As root it has no sandbox of its own; the page is ours.
@@ -22,6 +21,23 @@ export async function open(modules, file, { width = 1440, height = 1000, scale =
             "--hide-scrollbars",
         ],
     });
+
+// The one browser of all pages: that of $BROWSER, an address that running.mjs prints, or a new one.
+let used;
+const use = (modules) =>
+    process.env.BROWSER
+        ? from(modules, "puppeteer-core").connect({ browserWSEndpoint: process.env.BROWSER, defaultViewport: null })
+        : launch(modules);
+
+// Leaves that browser, and ends a new one.
+export async function close() {
+    const browser = await used;
+    await (process.env.BROWSER ? browser?.disconnect() : browser?.close());
+}
+
+// Opens a file; `seen` gets what a page must not do: requests, errors, violations of its policy.
+export async function open(modules, file, { width = 1440, height = 1000, scale = 1, theme = "light" } = {}) {
+    const browser = await (used ??= use(modules));
     const page = await browser.newPage();
     const url = pathToFileURL(resolve(file)).href;
     const seen = { requests: [], errors: [] };

@@ -6,7 +6,7 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { from, open, settled } from "./browser.mjs";
+import { close, from, open, settled } from "./browser.mjs";
 import { fill, madeUp } from "./made_up.mjs";
 
 const [modules, check, ...args] = process.argv.slice(2);
@@ -20,12 +20,12 @@ function filled(template, folder, options = {}) {
 
 // Runs on an opened page, and adds what was seen beside it.
 async function on(file, options, run) {
-    const { browser, page, seen } = await open(modules, file, options);
+    const { page, seen } = await open(modules, file, options);
     try {
         const result = await run(page);
         return { ...result, ...seen };
     } finally {
-        await browser.close();
+        await page.close();
     }
 }
 
@@ -345,4 +345,8 @@ const checks = {
     },
 };
 
-console.log(JSON.stringify(await checks[check](...args)));
+try {
+    console.log(JSON.stringify(await checks[check](...args)));
+} finally {
+    await close();
+}
