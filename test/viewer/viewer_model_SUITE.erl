@@ -27,7 +27,7 @@ groups() ->
                      tokens_first, token_first, serial_again, unmatched, a_long_queue, long_queues,
                      without_deliveries, to_ports_without_deliveries, behind_a_far_one]},
      {server_calls, [], [reply, no_alias, call_timeout, caller_exits, server_down, to_a_dead_server, of_both_kinds,
-                         cut_request, gone_on, gone_on_unsure, gone_on_in_a_loss, reply_before_delivery,
+                         cut_request, gone_on, gone_on_unsure, gone_on_in_a_loss, gone_on_far, reply_before_delivery,
                          exits_with_reason, nobody_there]},
      {nodes, [], [two_nodes, named, namesakes, lost, lost_twice, lost_in_one_trace, lost_beside_other_cpu,
                  other_events]},
@@ -799,7 +799,6 @@ gone_on_unsure(Config) ->
     [?assertMatch({_, ["unknown" | _]}, {Why, [value(outcome, Line)
                                               || Line <- of_kind("server_call", told(Events, Config))]})
      || {Why, Events} <- [{sensitive, Call("<0.9.0>") ++ GoesOn},
-                          {other_node, [Server | Call("<9.9.0>")] ++ GoesOn},
                           {not_seen_to_wake, [Server | Call("<0.9.0>")] ++ Ran
                            ++ [scheduled(?WAITED + 50, "<0.1.0>", "in"), scheduled(?WAITED + 60, "<0.1.0>", "out")]},
                           {pause, [Server | Call("<0.9.0>")] ++ Ran
@@ -808,7 +807,7 @@ gone_on_unsure(Config) ->
                            ++ [#{time => base() + 30, lost => 3, cpu => 0} | GoesOn]},
                           {asynchronous, [Server, sent(5, "<0.1.0>", "<0.9.0>", Asynchronous),
                                           scheduled(6, "<0.1.0>", "out"), scheduled(7, "<0.1.0>", "in"),
-                                          in_call(20, "out")] ++ GoesOn},
+                                          in_call(20, "out")] ++ Ran ++ GoesOn},
                           %% As gen_event:sync_notify/2, which waits there too.
                           {waits_for_another, [Server, sent(5, "<0.1.0>", "<0.9.0>", Asynchronous),
                                                scheduled(6, "<0.9.0>", "in"), sent(10, "<0.1.0>", "<0.8.0>", "notify"),
@@ -820,6 +819,19 @@ gone_on_unsure(Config) ->
                           {waits_for_ever, [Server, sent(10, "<0.1.0>", "<0.9.0>",
                                                          "{'$gen_call',{<0.1.0>,#Ref<0.1.2.3>},stop}"),
                                             scheduled(15, "<0.9.0>", "in"), in_call(20, "out")] ++ GoesOn}]].
+
+%% From another node, the reply may have come unseen. The reason tells, also if the caller has logged before it exits.
+gone_on_far(Config) ->
+    Call = acquainted([0, 1]) ++
+        [in_node(1, scheduled(5, "<0.99.0>", "out")),
+         in_node(0, sent(10, "<0.1.0>", "<9001.99.0>", ?REQUEST)), in_node(0, in_call(20, "out")),
+         in_node(1, scheduled(25, "<0.99.0>", "in")), in_node(1, scheduled(26, "<0.99.0>", "out")),
+         in_node(0, in_call(?WAITED + 50, "in")), in_node(0, sent(?WAITED + 60, "<0.1.0>", "<0.2.0>", "log"))],
+    Exit = {?WAITED + 70, process_exit, #{pid => "<0.1.0>",
+                                          reason => "{timeout,{gen_server,call,[<9001.99.0>,{take,1}]}}"}},
+    Ends = fun(Events) -> [value(outcome, Line) || Line <- of_kind("server_call", of_nodes(Call ++ Events, Config))] end,
+    ?assertEqual(["unknown"], Ends([])),
+    ?assertEqual(["timeout"], Ends([in_node(0, Exit)])).
 
 %% The server runs while the request comes, and has replied when it stops: its delivery is told last.
 reply_before_delivery(Config) ->

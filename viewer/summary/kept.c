@@ -14,7 +14,7 @@ static int64_t by_run(const struct dt_who *who) {
 }
 
 int64_t dt_kept_by_messages(const struct dt_who *who) {
-    return (int64_t)(who->sent + who->received);
+    return (int64_t)(who->sent + who->reached);
 }
 
 static int64_t by_collecting(const struct dt_who *who) {

@@ -21,7 +21,7 @@ GPtrArray *dt_kept_copy(const struct dt_kept *kept); /* to be sorted; the caller
 
 /* The largest number first. */
 typedef int64_t dt_criterion(const struct dt_who *who);
-dt_criterion dt_kept_by_messages; /* sent and received */
+dt_criterion dt_kept_by_messages; /* sent, and those that reached it */
 dt_criterion dt_kept_by_mailbox;  /* the most in flight at once */
 dt_criterion dt_kept_by_queue;    /* by samples */
 dt_criterion dt_kept_by_memory;   /* by samples */

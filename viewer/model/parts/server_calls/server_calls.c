@@ -24,9 +24,16 @@ enum {
     /* Requests without a reply may stay pending for ever: the oldest leave. */
     PENDING_MAX = 100000,
     /* A reason may be cut. */
-    TOLD_OF_REQUEST = 24,
-    /* Timeouts are longer. Who stops there for less was preempted before it called. */
+    COMPARED_OF_REQUEST = 24,
+    /* Who is preempted there looks as if it waited, for less. So does a timeout of 0. */
     SHORTEST_WAIT_NS = 500 * 1000,
+};
+
+/* What its caller did next. */
+enum next {
+    NEXT_UNKNOWN,
+    NEXT_WENT_ON, /* gen_server:send_request/2 */
+    NEXT_WAITED,  /* and then went on */
 };
 
 struct server_call {
@@ -34,8 +41,8 @@ struct server_call {
     struct node *node; /* in whose table it is */
     uint64_t number;
     char *reference, *request;
-    bool is_alias;        /* its reference: `gen` takes none where it waits for ever */
-    bool is_asynchronous; /* its caller has gone on since: gen_server:send_request/2 */
+    bool is_alias; /* its reference */
+    enum next next;
     GList *link, *of_caller, *of_server;
 };
 
@@ -175,7 +182,7 @@ struct process *dt_alias(struct node *node, const char *text) {
 static const char waits_in[] = "gen:do_call/4";
 
 /* A process that is traced runs at each message, unless it is seen to be suspended. One that has
-   made itself sensitive is never told of again. */
+   made itself sensitive before is never told of again; one that does so later still seems to run. */
 static bool has_run_since(const struct process *p, int64_t time) {
     return p->seen.state == DT_STATE_WAITING ||
            (p->seen.state != DT_STATE_UNKNOWN && p->seen.since > time);
@@ -192,26 +199,29 @@ static bool is_reply_seen(const struct server_call *call) {
            call->seen.began > MAX(calls_in(server->node)->lost, server->node->unsure);
 }
 
-/* A caller that has waited, was woken there and now does something else has no reply to expect. */
+/* It no longer waits. Returns the call whose reply it has waited for; NULL. */
+static struct server_call *leave(struct calling *calls) {
+    struct server_call *call = g_steal_pointer(&calls->awaited);
+
+    if (call)
+        call->next = NEXT_WAITED;
+    return call;
+}
+
+/* A caller that has waited, was woken there and now does something else has no reply to expect. Who
+   waits for a reply sends nothing, so what `gen` waits for next is none of the earlier ones: it may
+   be that of gen_event:sync_notify/2 or sys:get_state/1. */
 static void gone_on(const struct process *p) {
     struct calling *calls = calling(p);
-    struct server_call *call = g_steal_pointer(&calls->awaited);
+    struct server_call *call = leave(calls), *last;
 
     if (call && calls->woken != DT_NO_VALUE &&
         calls->woken - calls->waits_since >= SHORTEST_WAIT_NS && !p->node->has_deliveries &&
         is_reply_seen(call))
         end_call_at(call, DT_OUTCOME_TIMEOUT, "", calls->woken);
-}
-
-/* Who waits for a reply sends nothing, so what `gen` waits for next is none of the earlier ones: it
-   may be that of gen_event:sync_notify/2 or sys:get_state/1. */
-static void sends(struct process *p) {
-    struct server_call *last;
-
-    gone_on(p);
-    last = g_queue_peek_tail(&calling(p)->by_itself);
-    if (last)
-        last->is_asynchronous = true;
+    last = g_queue_peek_tail(&calls->by_itself);
+    if (last && last->next == NEXT_UNKNOWN)
+        last->next = NEXT_WENT_ON;
 }
 
 static void stopped(struct process *p) {
@@ -220,17 +230,15 @@ static void stopped(struct process *p) {
 
     if (p->seen.state != DT_STATE_WAITING)
         return;
-    if (strcmp(dt_stopped_in(p), waits_in) == 0) {
-        last = last && !last->is_asynchronous ? last : NULL;
-        if (calls->awaited != last)
-            calls->waits_since = p->node->world->now;
-        calls->awaited = last;
-        calls->woken = DT_NO_VALUE;
-    } else if (calls->awaited) {
+    if (strcmp(dt_stopped_in(p), waits_in) != 0) {
         gone_on(p);
-    } else if (last) {
-        last->is_asynchronous = true;
+        return;
     }
+    last = last && last->next == NEXT_UNKNOWN ? last : NULL;
+    if (calls->awaited != last)
+        calls->waits_since = p->node->world->now;
+    calls->awaited = last;
+    calls->woken = DT_NO_VALUE;
 }
 
 /* -- Messages ----------------------------------------------------------------------- */
@@ -280,7 +288,7 @@ void dt_server_calls_sent(struct node *node, struct process *from, struct proces
     struct dt_gen_request request;
 
     if (from && calling(from))
-        sends(from);
+        gone_on(from);
     if (!to || *text != '{')
         return;
     if (dt_gen_request(text, &request))
@@ -320,7 +328,7 @@ static void began_to_run(struct process *p) {
 
     calls->woken = p->node->world->now;
     if (strcmp(dt_started_in(p), waits_in) != 0)
-        calls->awaited = NULL;
+        leave(calls);
     if (calls->of_others.length && calls->serves_since == DT_NO_VALUE)
         calls->serves_since = p->node->world->now;
 }
@@ -342,7 +350,7 @@ static struct server_call *oldest_with(struct calling *calls) {
 
 /* By a link, a process exits with the reason of another one, which names the call of that. */
 static bool is_in(const struct server_call *call, const char *reason) {
-    char start[TOLD_OF_REQUEST];
+    char start[COMPARED_OF_REQUEST];
 
     g_strlcpy(start, call->request, sizeof start);
     return strstr(reason, start);
@@ -350,7 +358,7 @@ static bool is_in(const struct server_call *call, const char *reason) {
 
 static bool is_of_reason(const struct server_call *call, const struct calling *calls,
                          const char *reason) {
-    return calls->by_itself.tail == call->of_caller && !call->is_asynchronous &&
+    return calls->by_itself.tail == call->of_caller && call->next != NEXT_WENT_ON &&
            is_in(call, reason);
 }
 
