@@ -100,6 +100,7 @@ handle_info(Message, State = #state{sources = Sources}) ->
 
 terminate(_, #state{tracing = Tracing, sources = Sources}) ->
     ok = dyntrace_status:clear(),
+    %% First, as in stopped/1.
     _ = dyntrace_tracing:close(Tracing),
     _ = dyntrace_sources:stop(Sources),
     ok.
@@ -126,7 +127,9 @@ stopped(State = #state{tracing = Tracing, gc_flag = GcFlag, sources = Sources, t
     ok = dyntrace:set_budget(infinity),
     ok = dyntrace:set_call_budget(infinity),
     Published = publish(off, State),
-    Published#state{tracing = dyntrace_tracing:clear(Tracing), gc_flag = dyntrace_gc_flag:stop(GcFlag),
+    %% Before the sources stop: one of them says that nothing is traced from then on.
+    Cleared = dyntrace_tracing:clear(Tracing),
+    Published#state{tracing = Cleared, gc_flag = dyntrace_gc_flag:stop(GcFlag),
                 sources = dyntrace_sources:stop(Sources), timer = undefined}.
 
 %% A failure must not end the worker, and with it a permanent application and its node: it is logged once, and the next
@@ -171,8 +174,9 @@ with_files(Functions, false) -> Functions.
 claimed(State) ->
     case dyntrace:claim() of
         Self when Self =:= self() -> State;
-        _ -> configured(State#state{tracing = dyntrace_tracing:clear(State#state.tracing),
-                                    sources = dyntrace_sources:stop(State#state.sources)})
+        _ ->
+            Cleared = dyntrace_tracing:clear(State#state.tracing),
+            configured(State#state{tracing = Cleared, sources = dyntrace_sources:stop(State#state.sources)})
     end.
 
 %% The enabled probes among the allowed ones.

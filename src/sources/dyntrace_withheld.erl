@@ -39,10 +39,10 @@ is_paused(off) -> false.
 message(_, Last) ->
     Last.
 
-%% Where the application stops to trace, consumers may stay attached, and it may begin again: what they record says that
-%% it lacks what was between.
+%% Called when tracing has stopped. Consumers may stay attached, and it may begin again: what they record says that it
+%% lacks what was between.
 off(_) ->
-    dyntrace:report(withheld, {all_events, "the application has stopped to trace"}).
+    dyntrace:report(withheld, {all_events, "the application has stopped tracing"}).
 
 %% As the worker has shown it after its last poll.
 tell(Following) ->

@@ -30,8 +30,8 @@ all() ->
 groups() ->
     [{with_a_daemon, [],
       [consumers, container, recording, recording_of_two, no_session_is_left, snapshot, groups_of_events, functions,
-       current_session_stays, report, report_alone, from_the_node, remarks, not_started, disk_full, disk_fills,
-       hostile_names, node_ends, streams, night]}].
+       current_session_stays, report, report_alone, report_connected, from_the_node, remarks, not_started,
+       disk_full, disk_fills, hostile_names, node_ends, streams, night]}].
 
 init_per_group(with_a_daemon, Config) ->
     Owner = self(),
@@ -573,9 +573,7 @@ report_alone(Config) ->
     Command = test_command:start(["report", ?config(os_pid, Config), "--seconds", "100", "-o", File]),
     ok = test_command:await("  lost 0 events", Command),
     until_traced(Config),
-    ?assertEqual([message_send],
-                 call(Config, fun() -> [Probe || #{name := Probe} <- dyntrace:listeners(),
-                                                 lists:member(Probe, [message_send, message_delivery])] end)),
+    ?assertEqual([message_send], messages_of(fun(Fun) -> call(Config, Fun) end)),
     Answered = call(Config, fun() -> asked(20, answer) end),
     Ignored = call(Config, fun() -> asked(10, ignore) end),
     Nobody = call(Config, fun() -> asked(5, exit) end),
@@ -590,6 +588,32 @@ report_alone(Config) ->
                  [{Sum(<<"count">>, Request), Sum(<<"timeouts">>, Request), Sum(<<"downs">>, Request)}
                   || Request <- [<<"answer">>, <<"ignore">>, <<"exit">>]]),
     ?assertEqual([null], lists:usort([Received || #{<<"received">> := Received} <- Processes])).
+
+%% Nor do other nodes see a hidden one.
+report_connected(_) ->
+    test_node:with_epmd(
+      fun(Epmd) ->
+              Node = test_node:named("shop", Epmd),
+              Hidden = test_node:named("shell", Epmd, ["-hidden"]),
+              ok = test_node:call(Node, fun() -> test_node:started([]) end),
+              true = test_node:call(Node, fun() -> net_kernel:connect_node('shell@127.0.0.1') end),
+              ok = test_wait:until("a report has deliveries", [message_delivery, message_send],
+                                   fun() -> reported(Node) end),
+              [ok = test_node:stop(Each) || Each <- [Node, Hidden]]
+      end).
+
+%% What a report of the node records of messages.
+reported(Node) ->
+    Command = test_command:start(["report", test_node:os_pid(Node), "--seconds", "100", "-o", "-"]),
+    ok = test_command:await("  lost 0 events", Command),
+    Probes = messages_of(fun(Fun) -> test_node:call(Node, Fun) end),
+    ok = test_command:signal("INT", Command),
+    {0, _} = test_command:finish(Command),
+    Probes.
+
+messages_of(Call) ->
+    lists:sort(Call(fun() -> [Probe || #{name := Probe} <- dyntrace:listeners(),
+                                       lists:member(Probe, [message_send, message_delivery])] end)).
 
 %% Calls of one process, one after another; how many ended how.
 asked(Count, Request) ->

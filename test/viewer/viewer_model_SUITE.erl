@@ -827,9 +827,11 @@ gone_on_far(Config) ->
          in_node(0, sent(10, "<0.1.0>", "<9001.99.0>", ?REQUEST)), in_node(0, in_call(20, "out")),
          in_node(1, scheduled(25, "<0.99.0>", "in")), in_node(1, scheduled(26, "<0.99.0>", "out")),
          in_node(0, in_call(?WAITED + 50, "in")), in_node(0, sent(?WAITED + 60, "<0.1.0>", "<0.2.0>", "log"))],
-    Exit = {?WAITED + 70, process_exit, #{pid => "<0.1.0>",
-                                          reason => "{timeout,{gen_server,call,[<9001.99.0>,{take,1}]}}"}},
-    Ends = fun(Events) -> [value(outcome, Line) || Line <- of_kind("server_call", of_nodes(Call ++ Events, Config))] end,
+    Reason = "{timeout,{gen_server,call,[<9001.99.0>,{take,1}]}}",
+    Exit = {?WAITED + 70, process_exit, #{pid => "<0.1.0>", reason => Reason}},
+    Ends = fun(Events) ->
+                   [value(outcome, Line) || Line <- of_kind("server_call", of_nodes(Call ++ Events, Config))]
+           end,
     ?assertEqual(["unknown"], Ends([])),
     ?assertEqual(["timeout"], Ends([in_node(0, Exit)])).
 

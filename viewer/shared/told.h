@@ -204,7 +204,7 @@ enum dt_matched {
     DT_MATCHED_EARLY, /* the same, and its delivery was recorded before its send: of two nodes whose
                          clocks differ */
     DT_MATCHED_RAN,   /* inferred: no deliveries are recorded, and its receiver has begun or stopped
-                         to run since */
+                         to run since, or is a port */
 };
 extern const char *const dt_matched_names[];
 

@@ -28,8 +28,8 @@ ALL = "all"
 OF_ALL = ["port_scheduling", "receives"]
 
 # `report` of a node without other nodes leaves these out as well, but for the sends: where processes send and run tells
-# the same, and deliveries are half of what a recording costs. What other nodes send is told by deliveries alone.
-OF_NETWORK = ["messages"]
+# most of it, and deliveries are about half of what a recording costs. Deliveries alone tell what other nodes send.
+OF_CLUSTER = ["messages"]
 
 # Groups that `all` leaves out, too: no finding needs them, and the node does more than tell events for them.
 ON_REQUEST = ["drivers", "files", "memory"]
@@ -47,7 +47,7 @@ def of_groups(groups: Sequence[str]) -> List[str]:
 
 def of_report(is_alone: bool) -> List[str]:
     """Returns the groups of the default of `report`, for a node that is alone or is, or may be, one of several."""
-    return [group for group in EVENT_GROUPS if is_of(group, []) and not (is_alone and group in OF_NETWORK)]
+    return [group for group in EVENT_GROUPS if is_of(group, []) and not (is_alone and group in OF_CLUSTER)]
 
 
 def is_of(group: str, chosen: Sequence[str]) -> bool:

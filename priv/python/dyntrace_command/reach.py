@@ -137,7 +137,8 @@ def connect(node: Node, way: Way) -> Connection:
 def own_name(node: Node) -> str:
     """Returns the name of this side. It is the same each time, since names are atoms, and nodes keep these; so no
     second command can be connected at the same time. Its host does not exist (RFC 2606): a node that answers when this
-    command has gone connects to nobody, and proves its cookie to nobody."""
+    command has gone connects to nobody, and proves its cookie to nobody. src/application/dyntrace_status.erl has the
+    names, too."""
     return "dyntrace_load@dyntrace.invalid" if "." in node.node.partition("@")[2] else "dyntrace_load@invalid"
 
 

@@ -20,8 +20,8 @@ static texts results = {"{#Ref<..>,return,", "{#Ref<..>,throw,", "{#Ref<..>,erro
 
 /* The process of a connection to another node ends with it, and so do those that are linked to it:
    its socket, and its timer while it is set up. `remarked`: both nodes have begun to connect, and
-   one of the two connections stays. `killed`: also a VM that halts kills its ports. The last two
-   are those since OTP 27. */
+   one of the two connections stays. `killed`: also a VM that halts kills its ports. `tcp_closed`
+   and `cancel_setup_timer`: since OTP 27. */
 static texts connections = {
     "inet_tcp_dist:", "inet6_tcp_dist:", "inet_tls_dist:", "inet6_tls_dist:", "dist_util:", NULL};
 static texts closed = {"connection_closed",     "disconnect", "killed",

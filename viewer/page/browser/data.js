@@ -14,7 +14,7 @@ export const MATCHED = [
     "exact, by token",
     "inferred, by order",
     "inferred, by order; delivered before it was sent: clocks differ",
-    "inferred: the receiver has begun or stopped to run since",
+    "inferred: deliveries are not recorded",
 ];
 
 export function load() {

@@ -181,8 +181,8 @@ struct process *dt_alias(struct node *node, const char *text) {
 /* Where `gen` waits for replies. */
 static const char waits_in[] = "gen:do_call/4";
 
-/* A process that is traced runs at each message, unless it is seen to be suspended. One that has
-   made itself sensitive before is never told of again; one that does so later still seems to run. */
+/* A process that is traced runs at each message, unless it is seen to be suspended. One that had
+   made itself sensitive is never told of again; one that does so later still seems to run. */
 static bool has_run_since(const struct process *p, int64_t time) {
     return p->seen.state == DT_STATE_WAITING ||
            (p->seen.state != DT_STATE_UNKNOWN && p->seen.since > time);
@@ -208,9 +208,9 @@ static struct server_call *leave(struct calling *calls) {
     return call;
 }
 
-/* A caller that has waited, was woken there and now does something else has no reply to expect. Who
-   waits for a reply sends nothing, so what `gen` waits for next is none of the earlier ones: it may
-   be that of gen_event:sync_notify/2 or sys:get_state/1. */
+/* A caller that has waited, was woken there and now does something else has no reply to expect. Nor
+   does `gen` wait for one of the earlier calls next: it may be gen_event:sync_notify/2 or
+   sys:get_state/1. */
 static void gone_on(const struct process *p) {
     struct calling *calls = calling(p);
     struct server_call *call = leave(calls), *last;
