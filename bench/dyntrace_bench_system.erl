@@ -74,7 +74,11 @@ in_state({untouched, _, none}, Untouched, _, _) ->
 in_state({loaded, _, none}, _, Loaded, _) ->
     published(loaded, Loaded);
 in_state({Row, _, Args}, _, Loaded, Folder) ->
-    Command = test_command:start(command(Args, packaged:os_pid(Loaded), Folder)),
+    OsPid = packaged:os_pid(Loaded),
+    %% Whoever asks the node is a node, too, and a report of several nodes records more.
+    ok = observed:alone(OsPid),
+    Command = test_command:start(command(Args, OsPid, Folder)),
+    ok = test_command:await(".", Command),
     ok = observed:followed(Loaded),
     Figures = published(Row, Loaded),
     ok = test_command:signal("INT", Command),

@@ -80,7 +80,7 @@ traced_node() ->
 nodes(Config) ->
     Plain = test_node:start(),
     [PlainPid, OsPid] = [test_node:os_pid(Node) || Node <- [Plain, ?config(node, Config)]],
-    Listed = listed(),
+    Listed = test_command:listed(),
     test_node:stop(Plain),
     Told = call(Config, fun() ->
                                 #{version := Version, library := Library} = dyntrace:info(),
@@ -90,11 +90,11 @@ nodes(Config) ->
     #{release := Release, node := nonode@nohost, version := Version, library := Library} = Told,
     #{<<"node">> := <<"nonode@nohost">>, <<"otp">> := Otp, <<"version">> := Version, <<"library">> := Mapped,
       <<"container">> := null, <<"user">> := <<"root">>, <<"unknown">> := Unknown,
-      <<"consumers">> := #{<<"usdt">> := [], <<"lttng">> := []}} = node_of(OsPid, Listed),
+      <<"consumers">> := #{<<"usdt">> := [], <<"lttng">> := []}} = test_command:node_of(OsPid, Listed),
     ?assertEqual(#{}, Unknown),
     ?assertMatch({Release, _}, {hd(binary:split(Otp, <<".">>)), Otp}),
     ?assertEqual(identity(Library), identity(Mapped)),
-    ?assertMatch(#{<<"library">> := null, <<"version">> := null, <<"consumers">> := null}, node_of(PlainPid, Listed)),
+    ?assertMatch(#{<<"library">> := null, <<"version">> := null, <<"consumers">> := null}, test_command:node_of(PlainPid, Listed)),
     {0, Text} = test_command:run(["nodes"]),
     ?assertMatch({match, _}, re:run(Text, ["^", OsPid, " +root +- +nonode@nohost +", Otp, " +", Version, " +-$"],
                                     [multiline])).
@@ -102,18 +102,6 @@ nodes(Config) ->
 identity(File) ->
     {ok, Info} = file:read_file_info(File),
     {element(11, Info), element(12, Info)}.
-
-listed() ->
-    {0, Json} = test_command:run(["nodes", "--json"]),
-    File = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-nodes-" ++ os:getpid()),
-    ok = file:write_file(File, Json),
-    Listed = test_viewer:decode(File),
-    ok = file:delete(File),
-    Listed.
-
-node_of(OsPid, Listed) ->
-    [Node] = [Node || #{<<"pid">> := Pid} = Node <- Listed, Pid =:= list_to_integer(OsPid)],
-    Node.
 
 %% The enabled probes of the command are those that the node itself sees.
 consumers(Config) ->
@@ -123,21 +111,21 @@ consumers(Config) ->
     Enabled = lists:sort([iolist_to_binary(io_lib:format("~s:~s", [Provider, Name]))
                           || #{provider := Provider, name := Name} <- call(Config, fun dyntrace:listeners/0)]),
     ?assertEqual(2, length(Enabled)),
-    #{<<"consumers">> := #{<<"usdt">> := Seen}} = node_of(OsPid, listed()),
+    #{<<"consumers">> := #{<<"usdt">> := Seen}} = test_command:node_of(OsPid, test_command:listed()),
     ?assertEqual(Enabled, Seen),
     _ = test_bpftrace:stop(Consumer),
-    ?assertMatch(#{<<"consumers">> := #{<<"usdt">> := []}}, node_of(OsPid, listed())),
+    ?assertMatch(#{<<"consumers">> := #{<<"usdt">> := []}}, test_command:node_of(OsPid, test_command:listed())),
     Daemon = test_lttng:start_daemon(),
     Session = test_lttng:start(Daemon, [message_send]),
     test_wait:until("LTTng's buffers are there", [<<"root">>],
                     fun() ->
-                            #{<<"consumers">> := #{<<"lttng">> := Users}} = node_of(OsPid, listed()),
+                            #{<<"consumers">> := #{<<"lttng">> := Users}} = test_command:node_of(OsPid, test_command:listed()),
                             Users
                     end),
     ok = test_lttng:finish(Session),
     test_wait:until("they have gone", [],
                     fun() ->
-                            #{<<"consumers">> := #{<<"lttng">> := Users}} = node_of(OsPid, listed()),
+                            #{<<"consumers">> := #{<<"lttng">> := Users}} = test_command:node_of(OsPid, test_command:listed()),
                             Users
                     end),
     test_lttng:stop_daemon(Daemon).
@@ -153,7 +141,7 @@ late_name(_) ->
               [begin
                    Name = test_node:call(Node, fun() -> atom_to_binary(node()) end),
                    ?assertMatch(#{<<"node">> := Name, <<"guessed">> := IsGuess},
-                                node_of(test_node:os_pid(Node), listed())),
+                                test_command:node_of(test_node:os_pid(Node), test_command:listed())),
                    {0, Text} = test_command:run(["nodes"]),
                    ?assertMatch({match, _}, re:run(Text, [" ", Name, Mark, " +", "\\d"]))
                end || {Node, IsGuess, Mark} <- [{Named, false, ""}, {Late, true, " \\(guess\\)"}]],
@@ -175,13 +163,13 @@ own_name(_) ->
               Name = test_node:call(Node, fun() -> atom_to_binary(node()) end),
               test_wait:until("the node's own name", {Name, <<"on">>},
                               fun() ->
-                                      #{<<"node">> := Told, <<"following">> := Following} = node_of(OsPid, listed()),
+                                      #{<<"node">> := Told, <<"following">> := Following} = test_command:node_of(OsPid, test_command:listed()),
                                       {Told, Following}
                               end),
               {0, Listed} = test_command:run(["nodes"]),
               ?assertMatch({match, _}, re:run(Listed, [OsPid, " .* ", Name, " "])),
               ok = test_node:call(Node, fun() -> application:stop(dyntrace) end),
-              ?assertMatch(#{<<"guessed">> := true, <<"following">> := null}, node_of(OsPid, listed())),
+              ?assertMatch(#{<<"guessed">> := true, <<"following">> := null}, test_command:node_of(OsPid, test_command:listed())),
               test_node:stop(Node)
       end).
 
@@ -197,7 +185,7 @@ container(Config) ->
     ok = test_node:call(Node, fun() -> test_node:started([]) end),
     ?assertEqual(Whole, test_node:call(Node, fun() -> atom_to_binary(node()) end)),
     [#{<<"pid">> := Pid, <<"container">> := Container, <<"version">> := Version}] =
-        [Listed || #{<<"node">> := Seen} = Listed <- listed(), Seen =:= Whole],
+        [Listed || #{<<"node">> := Seen} = Listed <- test_command:listed(), Seen =:= Whole],
     ?assertNotEqual(null, Container),
     ?assertEqual(list_to_binary(call(Config, fun() -> maps:get(version, dyntrace:info()) end)), Version),
     %% It is recorded and read from outside, by its name too.
@@ -596,11 +584,16 @@ report_connected(_) ->
               Node = test_node:named("shop", Epmd),
               Hidden = test_node:named("shell", Epmd, ["-hidden"]),
               ok = test_node:call(Node, fun() -> test_node:started([]) end),
+              ok = test_wait:until("the node says that it is alone", true, fun() -> is_alone(Node) end),
               true = test_node:call(Node, fun() -> net_kernel:connect_node('shell@127.0.0.1') end),
-              ok = test_wait:until("a report has deliveries", [message_delivery, message_send],
-                                   fun() -> reported(Node) end),
+              ok = test_wait:until("the node says that it is not alone", false, fun() -> is_alone(Node) end),
+              ?assertEqual([message_delivery, message_send], reported(Node)),
               [ok = test_node:stop(Each) || Each <- [Node, Hidden]]
       end).
+
+is_alone(Node) ->
+    #{<<"alone">> := IsAlone} = test_command:node_of(test_node:os_pid(Node), test_command:listed()),
+    IsAlone.
 
 %% What a report of the node records of messages.
 reported(Node) ->
@@ -1073,7 +1066,7 @@ hostile_path(Config) ->
     Node = test_node:start(#{paths => [Copy ++ "/ebin" | test_node:test_paths()]}),
     {ok, _} = peer:call(Node, application, ensure_all_started, [dyntrace]),
     OsPid = test_node:os_pid(Node),
-    #{<<"library">> := Library, <<"consumers">> := #{<<"usdt">> := []}} = node_of(OsPid, listed()),
+    #{<<"library">> := Library, <<"consumers">> := #{<<"usdt">> := []}} = test_command:node_of(OsPid, test_command:listed()),
     ?assertEqual(list_to_binary(Copy ++ "/priv/dyntrace.so"), Library),
     names_of_top(Node, OsPid),
     Place = "env -C '" ++ ?config(folder, Config) ++ "'",
@@ -1103,18 +1096,18 @@ hostile_epmd(_) ->
     {0, Text} = test_command:run(["nodes"]),
     ?assert(erlang:monotonic_time(second) - Began < 20),
     ?assertEqual(nomatch, re:run(Text, "\e")),
-    Listed = listed(),
+    Listed = test_command:listed(),
     [Unknown, None, Evil] = Nodes,
     ?assertEqual([<<"?">>, <<"nonode@nohost">>], [named(Node, Listed) || Node <- [Unknown, None]]),
     %% The command gives up one that has not answered after a second.
     test_wait:until("its name is the answer", <<"\\x1b[31mevil@">>,
-                    fun() -> re:replace(named(Evil, listed()), "(?<=@).*", "", [{return, binary}]) end),
+                    fun() -> re:replace(named(Evil, test_command:listed()), "(?<=@).*", "", [{return, binary}]) end),
     unlink(Answerer),
     exit(Answerer, kill),
     [test_node:stop(Node) || Node <- Nodes].
 
 named(Node, Listed) ->
-    maps:get(<<"node">>, node_of(test_node:os_pid(Node), Listed)).
+    maps:get(<<"node">>, test_command:node_of(test_node:os_pid(Node), Listed)).
 
 listening() ->
     {ok, Listen} = gen_tcp:listen(0, [{ip, {127, 0, 0, 1}}]),

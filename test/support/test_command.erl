@@ -10,7 +10,7 @@
 -module(test_command).
 
 -export([path/0, package/0, run/1, run/2, start/1, start/2, os_pid/1, await/2, type/2, signal/2, finish/1, terminal/1]).
--export([interrupted/1, as_nobody/1, quoted/1]).
+-export([interrupted/1, as_nobody/1, quoted/1, listed/0, node_of/2]).
 
 -define(DEADLINE_S, 120).
 
@@ -129,3 +129,16 @@ quoted(Text) ->
 %% The prefix of commands of an unprivileged user with this home folder.
 as_nobody(Home) ->
     "setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME=" ++ Home.
+
+%% What `dyntrace nodes --json' says of all nodes, and of one of them.
+listed() ->
+    {0, Json} = run(["nodes", "--json"]),
+    File = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-nodes-" ++ os:getpid()),
+    ok = file:write_file(File, Json),
+    Listed = test_viewer:decode(File),
+    ok = file:delete(File),
+    Listed.
+
+node_of(OsPid, Listed) ->
+    [Node] = [Node || #{<<"pid">> := Pid} = Node <- Listed, Pid =:= list_to_integer(OsPid)],
+    Node.

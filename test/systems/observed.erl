@@ -3,7 +3,7 @@
 %% A system is one of `packaged'.
 -module(observed).
 
--export([start_daemon/0, start_recorders/2, stop/1, start/1, loaded_by_host/1, followed/1, following/1, recorded/3,
+-export([start_daemon/0, start_recorders/2, stop/1, start/1, loaded_by_host/1, followed/1, following/1, alone/1, recorded/3,
          report/2, beside/3, during/3, serious/1, check/2, check_others/2]).
 
 -include_lib("stdlib/include/assert.hrl").
@@ -100,12 +100,21 @@ following(System) ->
                        "    _ -> maps:with([processes, ports, senders, sources], maps:get(following, dyntrace:info())) "
                        "end.").
 
+%% Returns when the node says that it is connected with no other one, as with the one of packaged:eval/2.
+alone(OsPid) ->
+    test_wait:until("the node is alone", true, fun() -> is_alone(OsPid) end).
+
+is_alone(OsPid) ->
+    #{<<"alone">> := IsAlone} = test_command:node_of(OsPid, test_command:listed()),
+    IsAlone.
+
 %% `dyntrace report', as a map. What it prints is in the log of the test.
 report(System, Config) ->
     {priv_dir, Folder} = lists:keyfind(priv_dir, 1, Config),
     File = filename:join(Folder, lists:concat(["report-", erlang:unique_integer([positive]), ".json"])),
-    {0, Output} = test_command:run(["report", packaged:os_pid(System), "-o", File, "--seconds",
-                                    integer_to_list(?SECONDS)]),
+    OsPid = packaged:os_pid(System),
+    ok = alone(OsPid),
+    {0, Output} = test_command:run(["report", OsPid, "-o", File, "--seconds", integer_to_list(?SECONDS)]),
     ct:pal("~ts", [Output]),
     test_viewer:decode(File).
 

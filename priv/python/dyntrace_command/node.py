@@ -74,7 +74,7 @@ class Node:
         return {"pid": self.pid, "container": self.container, "node": self.node, "guessed": is_guessed(self),
                 "otp": self.otp, "version": self.version, "consumers": self.consumers and self.consumers._asdict(),
                 "user": self.user, "library": self.library, "following": self.status.said("following"),
-                "withheld": self.status.withheld(), "unknown": self.unknown}
+                "alone": self.status.is_alone(), "withheld": self.status.withheld(), "unknown": self.unknown}
 
     def is_named(self, name: str) -> bool:
         """Returns whether this is its name, the part before @, or its number."""
