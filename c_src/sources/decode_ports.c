@@ -216,6 +216,27 @@ REQUEST_DECODER(driver_control, driver_control, pid, driver, struct operation, g
                 NUMBERS_64)
 REQUEST_DECODER(driver_call, driver_call, pid, driver, struct operation, get_call, NUMBERS_64)
 
+/* -- Messages --------------------------------------------------------------------- */
+
+/* What port_control/3 and port_call/3 return is told as if the port had sent it: {Port, {control |
+   call, Value}}. It is no message. */
+static bool is_return(const struct dt_traced *trace) {
+    const ERL_NIF_TERM *pair;
+    ERL_NIF_TERM value;
+
+    return dt_get_pair(trace, trace->term, &pair) && enif_is_identical(pair[0], trace->tracee) &&
+           (get_named(trace, pair[1], atom_control, &value) ||
+            get_named(trace, pair[1], atom_call, &value));
+}
+
+enum dt_decoded dt_decode_port_sent(struct dt_traced *trace, union dt_event *event) {
+    return is_return(trace) ? DT_NO_EVENT : dt_decode_sent(trace, event);
+}
+
+enum dt_decoded dt_decode_erlang_port_send(struct dt_traced *trace, union dt_event *event) {
+    return is_return(trace) ? DT_NO_EVENT : dt_decode_erlang_send(trace, event);
+}
+
 /* -- Drivers, for no caller ---------------------------------------------------------------------
  */
 

@@ -94,7 +94,8 @@ nodes(Config) ->
     ?assertEqual(#{}, Unknown),
     ?assertMatch({Release, _}, {hd(binary:split(Otp, <<".">>)), Otp}),
     ?assertEqual(identity(Library), identity(Mapped)),
-    ?assertMatch(#{<<"library">> := null, <<"version">> := null, <<"consumers">> := null}, test_command:node_of(PlainPid, Listed)),
+    ?assertMatch(#{<<"library">> := null, <<"version">> := null, <<"consumers">> := null},
+                 test_command:node_of(PlainPid, Listed)),
     {0, Text} = test_command:run(["nodes"]),
     ?assertMatch({match, _}, re:run(Text, ["^", OsPid, " +root +- +nonode@nohost +", Otp, " +", Version, " +-$"],
                                     [multiline])).
@@ -111,21 +112,21 @@ consumers(Config) ->
     Enabled = lists:sort([iolist_to_binary(io_lib:format("~s:~s", [Provider, Name]))
                           || #{provider := Provider, name := Name} <- call(Config, fun dyntrace:listeners/0)]),
     ?assertEqual(2, length(Enabled)),
-    #{<<"consumers">> := #{<<"usdt">> := Seen}} = test_command:node_of(OsPid, test_command:listed()),
+    #{<<"consumers">> := #{<<"usdt">> := Seen}} = test_command:listed(OsPid),
     ?assertEqual(Enabled, Seen),
     _ = test_bpftrace:stop(Consumer),
-    ?assertMatch(#{<<"consumers">> := #{<<"usdt">> := []}}, test_command:node_of(OsPid, test_command:listed())),
+    ?assertMatch(#{<<"consumers">> := #{<<"usdt">> := []}}, test_command:listed(OsPid)),
     Daemon = test_lttng:start_daemon(),
     Session = test_lttng:start(Daemon, [message_send]),
     test_wait:until("LTTng's buffers are there", [<<"root">>],
                     fun() ->
-                            #{<<"consumers">> := #{<<"lttng">> := Users}} = test_command:node_of(OsPid, test_command:listed()),
+                            #{<<"consumers">> := #{<<"lttng">> := Users}} = test_command:listed(OsPid),
                             Users
                     end),
     ok = test_lttng:finish(Session),
     test_wait:until("they have gone", [],
                     fun() ->
-                            #{<<"consumers">> := #{<<"lttng">> := Users}} = test_command:node_of(OsPid, test_command:listed()),
+                            #{<<"consumers">> := #{<<"lttng">> := Users}} = test_command:listed(OsPid),
                             Users
                     end),
     test_lttng:stop_daemon(Daemon).
@@ -141,7 +142,7 @@ late_name(_) ->
               [begin
                    Name = test_node:call(Node, fun() -> atom_to_binary(node()) end),
                    ?assertMatch(#{<<"node">> := Name, <<"guessed">> := IsGuess},
-                                test_command:node_of(test_node:os_pid(Node), test_command:listed())),
+                                test_command:listed(test_node:os_pid(Node))),
                    {0, Text} = test_command:run(["nodes"]),
                    ?assertMatch({match, _}, re:run(Text, [" ", Name, Mark, " +", "\\d"]))
                end || {Node, IsGuess, Mark} <- [{Named, false, ""}, {Late, true, " \\(guess\\)"}]],
@@ -163,13 +164,13 @@ own_name(_) ->
               Name = test_node:call(Node, fun() -> atom_to_binary(node()) end),
               test_wait:until("the node's own name", {Name, <<"on">>},
                               fun() ->
-                                      #{<<"node">> := Told, <<"following">> := Following} = test_command:node_of(OsPid, test_command:listed()),
+                                      #{<<"node">> := Told, <<"following">> := Following} = test_command:listed(OsPid),
                                       {Told, Following}
                               end),
               {0, Listed} = test_command:run(["nodes"]),
               ?assertMatch({match, _}, re:run(Listed, [OsPid, " .* ", Name, " "])),
               ok = test_node:call(Node, fun() -> application:stop(dyntrace) end),
-              ?assertMatch(#{<<"guessed">> := true, <<"following">> := null}, test_command:node_of(OsPid, test_command:listed())),
+              ?assertMatch(#{<<"guessed">> := true, <<"following">> := null}, test_command:listed(OsPid)),
               test_node:stop(Node)
       end).
 
@@ -592,7 +593,7 @@ report_connected(_) ->
       end).
 
 is_alone(Node) ->
-    #{<<"alone">> := IsAlone} = test_command:node_of(test_node:os_pid(Node), test_command:listed()),
+    #{<<"alone">> := IsAlone} = test_command:listed(test_node:os_pid(Node)),
     IsAlone.
 
 %% What a report of the node records of messages.
@@ -1066,7 +1067,7 @@ hostile_path(Config) ->
     Node = test_node:start(#{paths => [Copy ++ "/ebin" | test_node:test_paths()]}),
     {ok, _} = peer:call(Node, application, ensure_all_started, [dyntrace]),
     OsPid = test_node:os_pid(Node),
-    #{<<"library">> := Library, <<"consumers">> := #{<<"usdt">> := []}} = test_command:node_of(OsPid, test_command:listed()),
+    #{<<"library">> := Library, <<"consumers">> := #{<<"usdt">> := []}} = test_command:listed(OsPid),
     ?assertEqual(list_to_binary(Copy ++ "/priv/dyntrace.so"), Library),
     names_of_top(Node, OsPid),
     Place = "env -C '" ++ ?config(folder, Config) ++ "'",

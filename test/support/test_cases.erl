@@ -242,14 +242,15 @@ run(message_send) ->
     true = unalias(Alias),
     Receivers = [self(), test_registered, {test_registered, node()}, Dead, Alias, make_ref()],
     true = register(test_registered, spawn(fun() -> receive stop -> ok end end)),
-    {Pid, Port} =
+    {module, _} = code:ensure_loaded(gen_udp),
+    {Pid, {Port, Socket}} =
         traced([send], fun() ->
                                Port = open_port({spawn, "cat"}, []),
                                Port ! {self(), {command, <<"x">>}},
                                receive {Port, {data, _}} -> ok end,
                                [To ! {hello, N} || {N, To} <- lists:zip(lists:seq(1, length(Receivers)), Receivers)],
                                true = port_close(Port),
-                               Port
+                               {Port, sending_socket()}
                        end),
     receive {hello, 1} -> ok end,
     test_registered ! stop,
@@ -257,7 +258,9 @@ run(message_send) ->
     [{message_send, #{from => text(Pid), to => text(Port), message => Command}}
      | [{message_send, #{from => text(Pid), to => text(To),
                          message => iolist_to_binary(io_lib:format("{hello,~b}", [N]))}}
-        || {N, To} <- lists:zip(lists:seq(1, length(Receivers)), Receivers)]];
+        || {N, To} <- lists:zip(lists:seq(1, length(Receivers)), Receivers)]]
+        ++ [{message_send, #{from => text(Pid), to => text(Socket), message => text_of({Pid, {connect, Pid}})}},
+            {message_send, #{from => text(Socket), to => text(Pid), message => text_of({Socket, connected})}}];
 
 run(message_receive) ->
     [{message_receive, #{to => text(To), message => text_of(Message)}} || {To, Message} <- received()];
@@ -366,14 +369,17 @@ run(user_trace__n42) ->
 run(message__send) ->
     To = spawn(fun Loop() -> receive stop -> ok; _ -> Loop() end end),
     Terms = sized(),
-    {Pid, _} = traced([send], fun() -> [To ! Term || Term <- Terms] end),
+    {module, _} = code:ensure_loaded(gen_udp),
+    {Pid, Socket} = traced([send], fun() -> [To ! Term || Term <- Terms], sending_socket() end),
     Tokens = [{text(From), text(Receiver), erts_debug:flat_size(Message), label(Label), Previous, Current}
               || {From, Receiver, Message, Label, Previous, Current} <- exchanges(send)],
     To ! stop,
     [{message__send, #{sender => From, receiver => Receiver, size => Size,
                        label => Label, previous => Previous, current => Current}}
      || {From, Receiver, Size, Label, Previous, Current} <-
-            [{text(Pid), text(To), erts_debug:flat_size(Term), 0, 0, 0} || Term <- Terms] ++ Tokens];
+            [{text(From), text(Receiver), erts_debug:flat_size(Term), 0, 0, 0}
+             || {From, Receiver, Term} <- [{Pid, To, Term} || Term <- Terms]
+                    ++ [{Pid, Socket, {Pid, {connect, Pid}}}, {Socket, Pid, {Socket, connected}}]] ++ Tokens];
 
 %% A single node sends to no other node. usdt_SUITE:remote_receivers/1 has two nodes.
 run(message__send__remote) ->
@@ -546,6 +552,18 @@ traced(Flags, Fun) ->
                              Self ! {self(), Result}
                      end, [?TRACER | Flags]),
     receive {Pid, Result} -> {Pid, Result} end.
+
+%% A socket whose sends are traced has answered a call of erlang:port_control/3 and a message: only the message gets a
+%% message.
+sending_socket() ->
+    {ok, Socket} = gen_udp:open(0, [{inet_backend, inet}]),
+    1 = test_trace:trace(Socket, true, [send, ?TRACER]),
+    {ok, _} = inet:port(Socket),
+    Socket ! {self(), {connect, self()}},
+    receive {Socket, connected} -> ok end,
+    1 = test_trace:trace(Socket, false, [send]),
+    ok = gen_udp:close(Socket),
+    Socket.
 
 %% Runs Fun in a process of its own, traced by dyntrace, to its end.
 untold(Flags, Fun) ->

@@ -10,7 +10,7 @@
 -module(test_command).
 
 -export([path/0, package/0, run/1, run/2, start/1, start/2, os_pid/1, await/2, type/2, signal/2, finish/1, terminal/1]).
--export([interrupted/1, as_nobody/1, quoted/1, listed/0, node_of/2]).
+-export([interrupted/1, as_nobody/1, quoted/1, listed/0, listed/1, node_of/2]).
 
 -define(DEADLINE_S, 120).
 
@@ -130,7 +130,10 @@ quoted(Text) ->
 as_nobody(Home) ->
     "setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME=" ++ Home.
 
-%% What `dyntrace nodes --json' says of all nodes, and of one of them.
+%% What `dyntrace nodes --json' says of one node, or of all.
+listed(OsPid) ->
+    node_of(OsPid, listed()).
+
 listed() ->
     {0, Json} = run(["nodes", "--json"]),
     File = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-nodes-" ++ os:getpid()),

@@ -3,8 +3,8 @@
 %% A system is one of `packaged'.
 -module(observed).
 
--export([start_daemon/0, start_recorders/2, stop/1, start/1, loaded_by_host/1, followed/1, following/1, alone/1, recorded/3,
-         report/2, beside/3, during/3, serious/1, check/2, check_others/2]).
+-export([start_daemon/0, start_recorders/2, stop/1, start/1, loaded_by_host/1, followed/1, following/1, alone/1,
+         recorded/3, report/2, beside/3, during/3, serious/1, check/2, check_others/2]).
 
 -include_lib("stdlib/include/assert.hrl").
 
@@ -105,7 +105,7 @@ alone(OsPid) ->
     test_wait:until("the node is alone", true, fun() -> is_alone(OsPid) end).
 
 is_alone(OsPid) ->
-    #{<<"alone">> := IsAlone} = test_command:node_of(OsPid, test_command:listed()),
+    #{<<"alone">> := IsAlone} = test_command:listed(OsPid),
     IsAlone.
 
 %% `dyntrace report', as a map. What it prints is in the log of the test.

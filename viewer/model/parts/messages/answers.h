@@ -4,7 +4,8 @@
  *
  *     Port ! {Owner, {connect, Other}}     {Port,connected} comes to the owner's mailbox
  *     erlang:port_connect(Port, Other)     the same is told as sent, and comes to none
- *     port_control/3, port_call/3          {Port,{control,Value}}, {Port,{call,Value}}: the same
+ *     port_control/3, port_call/3          {Port,{control,Value}}, {Port,{call,Value}}: the same,
+ *                                          where a recording has them
  *     Port ! {Owner, close}                is told as `closed`; {Port,closed} comes
  */
 #ifndef DT_VIEWER_MODEL_PARTS_MESSAGES_ANSWERS_H
