@@ -100,7 +100,7 @@ following(System) ->
                        "    _ -> maps:with([processes, ports, senders, sources], maps:get(following, dyntrace:info())) "
                        "end.").
 
-%% Returns when the node says that it is connected with no other one, as with the one of packaged:eval/2.
+%% Returns when the node says that it is connected with no other one: packaged:eval/2 connects with it.
 alone(OsPid) ->
     test_wait:until("the node is alone", true, fun() -> is_alone(OsPid) end).
 

@@ -5,13 +5,14 @@
 -export([missing/0, service/0, launch/2, tool/1, load/1, started_with/0]).
 
 -define(CTL, "/usr/sbin/ejabberdctl").
+-define(LOGS, "/var/log/ejabberd").
 -define(SETTINGS, "/etc/default/ejabberd").
 
 missing() ->
     place:missing([?CTL]).
 
 service() ->
-    #{host => "ejabberd", user => "ejabberd", folders => ["/var/lib/ejabberd", "/var/log/ejabberd"],
+    #{host => "ejabberd", user => "ejabberd", folders => ["/var/lib/ejabberd", ?LOGS],
       node => "ejabberd@localhost",
       port => 5222,
       serves => ["status"],
@@ -24,9 +25,7 @@ launch(Place, Lines) ->
     %% Its folder for the file of its pid exists only where systemd has made it.
     {0, _} = test_shell:run("(cat ~s && echo EJABBERD_PID_PATH=ejabberd.pid && echo ~ts) | ~s tee ctl.cfg",
                             [?SETTINGS, test_command:quoted(Lines), place:as_user(Place)]),
-    {0, _} = test_shell:run("~s setsid ~s --ctl-config ctl.cfg foreground > /dev/null 2>&1 &",
-                            [place:as_user(Place), ?CTL]),
-    ok.
+    place:launch(Place, [?CTL, "--ctl-config", "ctl.cfg", "foreground"], ?LOGS).
 
 tool(Place) ->
     [place:as_user(Place), " " ?CTL].

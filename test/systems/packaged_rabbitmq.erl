@@ -5,6 +5,7 @@
 -export([missing/0, service/0, launch/2, tool/1, load/1, rows/2, started_with/0]).
 
 -define(NODE, "rabbit@localhost").
+-define(LOGS, "/var/log/rabbitmq").
 -define(SERVER, "/usr/sbin/rabbitmq-server").
 -define(CTL, "/usr/sbin/rabbitmqctl").
 
@@ -16,7 +17,7 @@ missing() ->
     end.
 
 service() ->
-    #{host => "rabbit", user => "rabbitmq", folders => ["/var/lib/rabbitmq", "/var/log/rabbitmq"], node => ?NODE,
+    #{host => "rabbit", user => "rabbitmq", folders => ["/var/lib/rabbitmq", ?LOGS], node => ?NODE,
       port => 5672,
       serves => ["await_startup", "--timeout", "50"],
       client => "amqp.py",
@@ -25,9 +26,7 @@ service() ->
 
 %% Settings: variables of the environment, "NAME=value".
 launch(Place, Variables) ->
-    {0, _} = test_shell:run("~s~ts setsid ~s >/dev/null 2>&1 &",
-                            [prefix(Place), [[" ", test_command:quoted(Variable)] || Variable <- Variables], ?SERVER]),
-    ok.
+    place:launch(Place, ["env", "RABBITMQ_NODENAME=" ++ ?NODE | Variables] ++ [?SERVER], ?LOGS).
 
 tool(Place) ->
     [prefix(Place), " " ?CTL " --quiet"].

@@ -8,7 +8,7 @@
 %% What runs in the place ends with it, and with this VM, whatever ended that: its keeper, a shell, reads until then.
 -module(place).
 
--export([missing/1, start/3, stop/1, as_user/1, as_root/1, eval/3]).
+-export([missing/1, start/3, launch/3, stop/1, as_user/1, as_root/1, eval/3]).
 
 -record(place, {keeper, os_pid, user, home}).
 
@@ -25,6 +25,10 @@
         "        [ $pid != $$ ] && [ $process/ns/net -ef /proc/$$/ns/net ] && kill -KILL $pid && left=yes; "
         "    done; "
         "done 2>/dev/null").
+
+%% Their units require it. A node that has to start its own cannot register where that comes up too late.
+-define(EPMD, "setpriv --reuid=epmd --regid=epmd --clear-groups epmd -daemon && "
+              "until epmd -names >/dev/null 2>&1; do sleep 0.05; done").
 
 %% As of services that the system starts.
 -define(ENVIRONMENT, "PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8").
@@ -63,7 +67,8 @@ start(Host, User, Folders) ->
 script(Host, User, Folders) ->
     Mounts = [["mount -t tmpfs -o mode=755 tmpfs ", Folder, " && chown ", User, ": ", Folder,
                " && "] || Folder <- Folders],
-    lists:flatten(["hostname ", Host, " && ip link set lo up && ", Mounts, "echo up && read -r line; ", ?END]).
+    lists:flatten(["hostname ", Host, " && ip link set lo up && ", Mounts, ?EPMD " && echo up && read -r line; "
+                   ?END]).
 
 keep(Script, Owner) ->
     Port = open_port({spawn_executable, os:find_executable("unshare")},
@@ -82,6 +87,15 @@ stop(#place{keeper = Keeper}) ->
     Ref = monitor(process, Keeper),
     Keeper ! stop,
     receive {'DOWN', Ref, process, Keeper, normal} -> ok end.
+
+%% Runs a program there, as its user, and does not wait for it. What it prints, and the status of its exit, are beside
+%% its logs.
+-spec launch(place(), Command :: [string()], Logs :: file:filename()) -> ok.
+launch(Place, Command, Logs) ->
+    Quoted = lists:join(" ", [test_command:quoted(Word) || Word <- Command]),
+    Line = io_lib:format("exec > ~s/launched 2>&1; ~ts; echo ended with $?", [Logs, Quoted]),
+    {0, _} = test_shell:run("~s setsid sh -c ~ts >/dev/null 2>&1 &", [as_user(Place), test_command:quoted(Line)]),
+    ok.
 
 %% The prefix of commands there, of its user, in the home folder.
 as_user(Place = #place{user = User, home = Home}) ->
