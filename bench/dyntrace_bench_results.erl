@@ -43,8 +43,8 @@ divided(Title, Text) ->
 head() ->
     VM = io_lib:format("~b schedulers; Erlang/OTP ~s, ERTS ~s, ~s",
                        [erlang:system_info(What) || What <- [schedulers_online, otp_release, version, emu_flavor]]),
-    Lines = [line("sed -n 's/^model name.*: //p' /proc/cpuinfo"), VM, line("uname -sr"), line("lttng --version"),
-             line("bpftrace --version"), line("date -u +%Y-%m-%d")],
+    Lines = [line("sed -n 's/^model name.*: //p' /proc/cpuinfo"), VM, line("uname -sr | sed 's/-.*//'"),
+             line("lttng --version"), line("bpftrace --version"), line("date -u +%Y-%m-%d")],
     ["# What it costs\n\n"
      "Written by `make bench`. Figures are medians of rounds, unless told otherwise; compare them only within a "
      "table.\n\n",

@@ -106,7 +106,7 @@ publish(System) ->
 
 %% Of its threads: their times have ns, that of the process has ticks of 10 ms.
 cpu_us(OsPid) ->
-    lists:sum([begin
-                   {ok, Times} = file:read_file(File),
-                   binary_to_integer(hd(binary:split(Times, <<" ">>)))
-               end || File <- filelib:wildcard("/proc/" ++ OsPid ++ "/task/*/schedstat")]) / 1000.
+    Files = [_ | _] = filelib:wildcard("/proc/" ++ OsPid ++ "/task/*/schedstat"),
+    %% A thread may end meanwhile.
+    Read = [Times || File <- Files, {ok, Times} <- [file:read_file(File)]],
+    lists:sum([binary_to_integer(hd(binary:split(Times, <<" ">>))) || Times <- Read]) / 1000.

@@ -219,14 +219,15 @@ REQUEST_DECODER(driver_call, driver_call, pid, driver, struct operation, get_cal
 /* -- Messages --------------------------------------------------------------------- */
 
 /* What port_control/3 and port_call/3 return is told as if the port had sent it: {Port, {control |
-   call, Value}}. It is no message. */
+   call, Binary}}. It is no message. A driver's own message of exactly this shape looks the same. */
 static bool is_return(const struct dt_traced *trace) {
     const ERL_NIF_TERM *pair;
     ERL_NIF_TERM value;
 
     return dt_get_pair(trace, trace->term, &pair) && enif_is_identical(pair[0], trace->tracee) &&
            (get_named(trace, pair[1], atom_control, &value) ||
-            get_named(trace, pair[1], atom_call, &value));
+            get_named(trace, pair[1], atom_call, &value)) &&
+           enif_is_binary(trace->env, value);
 }
 
 enum dt_decoded dt_decode_port_sent(struct dt_traced *trace, union dt_event *event) {

@@ -49,8 +49,9 @@ clear() ->
     dyntrace:set_status(<<>>).
 
 text({Node, Following, Connected, Layout}) ->
-    Lines = [{"node", atom_to_list(Node)}, {"version", version()}, {"following", following(Following)},
-             {"connected", integer_to_list(Connected)}]
+    Lines = [{"node", atom_to_list(Node)}, {"version", version()}, {"following", following(Following)}]
+        %% It is looked at by each poll, and not between.
+        ++ [{"connected", integer_to_list(Connected)} || Following =/= off]
         ++ [{"layout", dyntrace_layout:text(Layout)} || Layout =/= unknown]
         ++ [{withheld_key(What), io_lib:format("~w: ~ts", [What, Why])}
             || {What, Why} <- dyntrace_withheld:listed(Following)]

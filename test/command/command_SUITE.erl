@@ -589,6 +589,9 @@ report_connected(_) ->
               true = test_node:call(Node, fun() -> net_kernel:connect_node('shell@127.0.0.1') end),
               ok = test_wait:until("the node says that it is not alone", false, fun() -> is_alone(Node) end),
               ?assertEqual([message_delivery, message_send], reported(Node)),
+              %% Nothing looks then whether one connects.
+              ok = test_node:call(Node, fun dyntrace:unfollow/0),
+              ok = test_wait:until("the node says nothing of that", null, fun() -> is_alone(Node) end),
               [ok = test_node:stop(Each) || Each <- [Node, Hidden]]
       end).
 

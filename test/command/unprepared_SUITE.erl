@@ -428,6 +428,9 @@ report(Config) ->
     WithTimer = state(Node),
     {0, Output} = test_command:run(["report", Pid, "--load", "--seconds", "3", "-o", "-"]),
     ?assertMatch({match, _}, re:run(Output, "^Processes by run time", [multiline])),
+    %% The command itself is connected, and is no other node.
+    ?assertMatch({match, _}, re:run(Output, "^Recorded: .*sends", [multiline])),
+    ?assertEqual(nomatch, re:run(Output, "^Recorded: .*deliveries", [multiline])),
     ?assertNotEqual(Before, WithTimer),
     ?assertEqual(WithTimer, state(Node)),
     test_node:stop(Node).

@@ -242,16 +242,17 @@ run(message_send) ->
     true = unalias(Alias),
     Receivers = [self(), test_registered, {test_registered, node()}, Dead, Alias, make_ref()],
     true = register(test_registered, spawn(fun() -> receive stop -> ok end end)),
-    {module, _} = code:ensure_loaded(gen_udp),
-    {Pid, {Port, Socket}} =
+    ok = test_port_cases:load(output),
+    {Pid, {Port, Driver}} =
         traced([send], fun() ->
                                Port = open_port({spawn, "cat"}, []),
                                Port ! {self(), {command, <<"x">>}},
                                receive {Port, {data, _}} -> ok end,
                                [To ! {hello, N} || {N, To} <- lists:zip(lists:seq(1, length(Receivers)), Receivers)],
                                true = port_close(Port),
-                               {Port, sending_socket()}
+                               {Port, test_port_cases:answering()}
                        end),
+    ok = test_driver:unload(output),
     receive {hello, 1} -> ok end,
     test_registered ! stop,
     Command = iolist_to_binary(["{", text(Pid), ",{command,<<\"x\">>}}"]),
@@ -259,8 +260,8 @@ run(message_send) ->
      | [{message_send, #{from => text(Pid), to => text(To),
                          message => iolist_to_binary(io_lib:format("{hello,~b}", [N]))}}
         || {N, To} <- lists:zip(lists:seq(1, length(Receivers)), Receivers)]]
-        ++ [{message_send, #{from => text(Pid), to => text(Socket), message => text_of({Pid, {connect, Pid}})}},
-            {message_send, #{from => text(Socket), to => text(Pid), message => text_of({Socket, connected})}}];
+        ++ [{message_send, #{from => text(Pid), to => text(Driver), message => text_of({Pid, {connect, Pid}})}},
+            {message_send, #{from => text(Driver), to => text(Pid), message => text_of({Driver, connected})}}];
 
 run(message_receive) ->
     [{message_receive, #{to => text(To), message => text_of(Message)}} || {To, Message} <- received()];
@@ -369,8 +370,9 @@ run(user_trace__n42) ->
 run(message__send) ->
     To = spawn(fun Loop() -> receive stop -> ok; _ -> Loop() end end),
     Terms = sized(),
-    {module, _} = code:ensure_loaded(gen_udp),
-    {Pid, Socket} = traced([send], fun() -> [To ! Term || Term <- Terms], sending_socket() end),
+    ok = test_port_cases:load(output),
+    {Pid, Driver} = traced([send], fun() -> [To ! Term || Term <- Terms], test_port_cases:answering() end),
+    ok = test_driver:unload(output),
     Tokens = [{text(From), text(Receiver), erts_debug:flat_size(Message), label(Label), Previous, Current}
               || {From, Receiver, Message, Label, Previous, Current} <- exchanges(send)],
     To ! stop,
@@ -379,7 +381,7 @@ run(message__send) ->
      || {From, Receiver, Size, Label, Previous, Current} <-
             [{text(From), text(Receiver), erts_debug:flat_size(Term), 0, 0, 0}
              || {From, Receiver, Term} <- [{Pid, To, Term} || Term <- Terms]
-                    ++ [{Pid, Socket, {Pid, {connect, Pid}}}, {Socket, Pid, {Socket, connected}}]] ++ Tokens];
+                    ++ [{Pid, Driver, {Pid, {connect, Pid}}}, {Driver, Pid, {Driver, connected}}]] ++ Tokens];
 
 %% A single node sends to no other node. usdt_SUITE:remote_receivers/1 has two nodes.
 run(message__send__remote) ->
@@ -552,18 +554,6 @@ traced(Flags, Fun) ->
                              Self ! {self(), Result}
                      end, [?TRACER | Flags]),
     receive {Pid, Result} -> {Pid, Result} end.
-
-%% A socket whose sends are traced has answered a call of erlang:port_control/3 and a message: only the message gets a
-%% message.
-sending_socket() ->
-    {ok, Socket} = gen_udp:open(0, [{inet_backend, inet}]),
-    1 = test_trace:trace(Socket, true, [send, ?TRACER]),
-    {ok, _} = inet:port(Socket),
-    Socket ! {self(), {connect, self()}},
-    receive {Socket, connected} -> ok end,
-    1 = test_trace:trace(Socket, false, [send]),
-    ok = gen_udp:close(Socket),
-    Socket.
 
 %% Runs Fun in a process of its own, traced by dyntrace, to its end.
 untold(Flags, Fun) ->

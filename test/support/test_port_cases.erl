@@ -1,7 +1,7 @@
 %% What makes the events of ports and drivers happen, and what Erlang says of them: test_cases for those probes.
 -module(test_port_cases).
 
--export([probes/0, drivers/0, run/1]).
+-export([probes/0, drivers/0, run/1, load/1, answering/0]).
 
 -import(test_cases, [text/1]).
 
@@ -139,6 +139,18 @@ lived(Kind) ->
 loaded(Kind) ->
     {ok, Drivers} = erl_ddll:loaded_drivers(),
     lists:member(test_driver:name(Kind), Drivers).
+
+%% A port that was traced while it returned twice, which are no messages, and sent one. Its driver is loaded.
+answering() ->
+    Port = test_driver:open(output),
+    1 = test_trace:trace(Port, true, [send, ?TRACER]),
+    <<"abc">> = test_driver:echo(Port, "abc"),
+    {a, "b"} = erlang:port_call(Port, 7, {a, "b"}),
+    Port ! {self(), {connect, self()}},
+    receive {Port, connected} -> ok end,
+    1 = test_trace:trace(Port, false, [send]),
+    true = port_close(Port),
+    Port.
 
 %% A connection is accepted by another process, which answers; and a datagram comes.
 exchanged() ->

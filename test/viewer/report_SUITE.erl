@@ -19,8 +19,8 @@ all() ->
     [recording, run_times, dirty_schedulers, collections, stretched, messages, samples, output,
      unknown_is_null, dead, crashes, quantiles, recursion,
      exceptions, server_calls, spans, counters, log, load, findings, lost_comes_first, memory_is_bounded,
-     rows_are_bounded, circle_of_parents, text, narrow_text, text_of_counters, text_of_nodes, text_is_harmless,
-     parameters].
+     others_as_told, rows_are_bounded, circle_of_parents, text, narrow_text, text_of_counters, text_of_nodes,
+     text_is_harmless, parameters].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -301,6 +301,20 @@ memory_is_bounded(Config) ->
     ?assert(length(Talks) =< 8192),
     ?assertEqual(Count, lists:sum([Messages || #{<<"messages">> := Messages} <- Talks])),
     ?assertMatch([#{<<"from">> := #{<<"number">> := null, <<"show">> := <<"a:b/1">>}} | _], Talks).
+
+%% Sums of the others in the text: of what is recorded.
+others_as_told(Config) ->
+    Life = fun(N) ->
+                   At = N * 1000,
+                   Pid = io_lib:format("<0.~b.0>", [N + 100]),
+                   [spawned(At, Pid, ?A), in(At + 1, Pid, "a:b/1"), send(At + 2, Pid, ?B, "m"),
+                    exited(At + 10 + N rem 500, Pid, "normal")]
+           end,
+    Lines = text([Life(N) || N <- lists:seq(1, 6000)], [], Config),
+    [Others] = [Line || Line = <<"Other processes", _/binary>> <- Lines],
+    {match, [Count, Sent]} = re:run(Others, "^Other processes, first by none of these: (\\d+); together they ran "
+                                    "[^,]+, sent (\\d+) messages\\.$", [{capture, all_but_first, list}]),
+    ?assertEqual(Count, Sent).
 
 %% A recording that contradicts itself: each of them has started the others.
 circle_of_parents(Config) ->

@@ -17,18 +17,19 @@ groups() ->
     [{processes, [], [spawned, names, groups_of_processes, links_at_crash, killed_by_supervisor, pid_used_again,
                       pid_used_again_late, name_without_unregister, of_other_nodes, ports, nobody, no_identifiers,
                       nameless]},
-     {scheduling, [], [states, woken_in_vain, suspended, seen_suspended, seen_waiting, first_run, from_the_middle,
-                       port_within_process, in_without_out, out_without_in, collection_splits, collection_cut,
+     {scheduling, [], [states, woken_in_vain, suspended, seen_suspended, seen_waiting, first_run, paused,
+                       from_the_middle, port_within_process, in_without_out, out_without_in, collection_splits,
+                       collection_cut,
                        stretched, exiting, kinds_of_schedulers, cpu_for_scheduler, displaced_on_cpu]},
      {calls, [], [nested, values, tail_call, exceptions, recursion, deep, plain_calls, returns_to, entered_before,
                   waited_in_call]},
      {messages, [], [by_sender, by_order, one_delivery, of_ports, deliveries_of_ports, answers_of_ports,
                      answers_as_shapes, to_the_dead, timers, timeouts, to_names, to_unknown_names, tokens,
-                     tokens_first, token_first, serial_again, unmatched, a_long_queue, long_queues,
+                     tokens_of_runs, tokens_first, token_first, serial_again, unmatched, a_long_queue, long_queues,
                      without_deliveries, to_ports_without_deliveries, behind_a_far_one]},
      {server_calls, [], [reply, no_alias, call_timeout, caller_exits, server_down, to_a_dead_server, of_both_kinds,
                          cut_request, gone_on, gone_on_unsure, gone_on_in_a_loss, gone_on_far, reply_before_delivery,
-                         exits_with_reason, nobody_there]},
+                         served_while_running, exits_with_reason, nobody_there]},
      {nodes, [], [two_nodes, named, namesakes, lost, lost_twice, lost_in_one_trace, lost_beside_other_cpu,
                  other_events]},
      {between_nodes, [], [far_messages, far_names, far_server_call, far_tokens, far_processes, early, early_of_sender,
@@ -268,6 +269,16 @@ first_run(Config) ->
     ?assertEqual([{"running", 0, 0, true}], Until(1000000001, [scheduled(0, "<0.9.0>", "in")])),
     ?assertMatch([_, {"running", 50, 2000000000, false}],
                  Until(2000000000, [scheduled(0, "<0.9.0>", "out"), scheduled(50, "<0.9.0>", "in")])).
+
+%% When a pause of the budget is told, the VM's tracer has long told nothing. The application and the code of users go
+%% on.
+paused(Config) ->
+    Told = told([scheduled(0, "<0.9.0>", "in"), scheduled(10, "<0.9.0>", "out"), sent(15, "<0.1.0>", "<0.9.0>", "a"),
+                 {20, process_identity, #{pid => "<0.2.0>"}},
+                 {30, user_span_start, #{pid => "<0.1.0>", name => "x", id => 1}},
+                 {40, withheld, #{what => "all_events", why => "more"}}, scheduled(50, "<0.9.0>", "in")], Config),
+    ?assertEqual([{"running", 0, 10, false}, {"waiting", 10, 15, false}, {"runnable", 15, 15, true},
+                  {"running", 50, 50, false}], states_of(Told)).
 
 %% What was before the first event is not told.
 from_the_middle(Config) ->
@@ -662,6 +673,17 @@ tokens(Config) ->
                   {"<0.1.0>#1", "<0.9.0>#2", 10, 21, "token"}], matched(Told)),
     ?assertEqual(["\"17\"", "\"17\"", "\"17\""], [value(label, Line) || Line <- of_kind("message_gone", Told)]).
 
+%% Where no deliveries are recorded, the receiver runs before its seq_trace_receive. Many that it does not receive are
+%% not waited for.
+tokens_of_runs(Config) ->
+    Sent = fun(Ns, Current) -> [token(Ns, seq_trace_send, Current), sent(Ns + 1, "<0.1.0>", "<0.9.0>", "x")] end,
+    Told = told(Sent(0, 1) ++ [token(6, seq_trace_receive, 1)] ++ Sent(10, 2)
+                ++ [scheduled(15, "<0.9.0>", "in"), token(20, seq_trace_receive, 2)]
+                ++ lists:append([Sent(N * 10, N) || N <- lists:seq(3, 103)]) ++ [scheduled(2000, "<0.9.0>", "out")],
+                Config),
+    ?assertMatch([{0, 6, "token"}, {10, 20, "token"}, {1030, 2000, "ran"}, {30, none, "not"} | _],
+                 [{At, Delivered, How} || {_, _, At, Delivered, How} <- matched(Told)]).
+
 %% The VM tells seq_trace_send before message_send: it is one message, also if two of equal text follow one another.
 tokens_first(Config) ->
     Told = told([token(0, seq_trace_send, 1), sent(1, "<0.1.0>", "<0.9.0>", "x"),
@@ -842,6 +864,18 @@ reply_before_delivery(Config) ->
     ?assertMatch(["20 server_call caller=<0.1.0>#2 server=<0.9.0>#1 outcome=reply began=10" ++ _],
                  of_kind("server_call", Told)).
 
+%% The server takes the second request when it has answered the first one. Its run goes on: the delivery is told later.
+served_while_running(Config) ->
+    Other = "{'$gen_call',{<0.2.0>,[alias|#Ref<0.1.2.4>]},stop}",
+    Told = told([scheduled(0, "<0.9.0>", "in"), sent(5, "<0.2.0>", "<0.9.0>", Other),
+                 sent(10, "<0.1.0>", "<0.9.0>", ?REQUEST),
+                 sent(15, "<0.9.0>", "#Ref<0.1.2.4>", "{[alias|#Ref<0.1.2.4>],ok}"),
+                 scheduled(1000, "<0.9.0>", "out"), scheduled(1001, "<0.9.0>", "in"),
+                 sent(2000, "<0.9.0>", "#Ref<0.1.2.3>", ?REPLY)], Config),
+    ?assertEqual([{5, 5, 15}, {10, 15, 2000}],
+                 [{number(began, Line), number(taken, Line), number(ended, Line)}
+                  || Line <- of_kind("server_call", Told)]).
+
 %% By a link, with the reason of another one; with its own, while another request is pending.
 exits_with_reason(Config) ->
     Exit = fun(Request) -> {50, process_exit, #{pid => "<0.1.0>", reason => "{timeout,{gen_server,call,[<0.9.0>,"
@@ -873,7 +907,12 @@ nobody_there(Config) ->
     ?assertEqual([{"down", 30}],
                  Ends([sent(0, "<0.1.0>", "<0.9.0>", ?REQUEST),
                        {30, process_exit, #{pid => "<0.1.0>",
-                                            reason => "{noproc,{gen_server,call,[<0.9.0>,{take,1}]}}"}}])).
+                                            reason => "{noproc,{gen_server,call,[<0.9.0>,{take,1}]}}"}}])),
+    %% The server forwards the request: the call is still with it.
+    ?assertEqual([{"unknown", 20}],
+                 Ends([{0, process_exit, #{pid => "<0.8.0>", reason => "normal"}},
+                       sent(5, "<0.1.0>", "<0.9.0>", ?REQUEST), sent(10, "<0.9.0>", "<0.8.0>", ?REQUEST),
+                       scheduled(20, "<0.9.0>", "out")])).
 
 %% The reason names the call, in Erlang's or Elixir's words.
 caller_exits(Config) ->

@@ -65,46 +65,51 @@ typedef void handler(struct node *, const struct dt_recorded *);
 /* In a pause of the budget nothing is traced. */
 static void withheld(struct node *node, const struct dt_recorded *event) {
     if (strcmp(event->fields.withheld.what, "all_events") == 0)
-        DT_MOMENT(node->world, lost, node, node->before);
+        DT_MOMENT(node->world, lost, node, node->traced);
 }
 
-/* What an event changes. */
-static handler *const handlers[DT_PROBES] = {
-    [DT_process_spawn] = dt_process_event,
-    [DT_process_exit] = dt_process_event,
-    [DT_process_register] = dt_process_event,
-    [DT_process_link] = dt_process_event,
-    [DT_process_identity] = dt_process_event,
-    [DT_port_open] = dt_process_event,
-    [DT_port_exit] = dt_process_event,
-    [DT_port_link] = dt_process_event,
-    [DT_port_identity] = dt_process_event,
-    [DT_node_identity] = dt_process_event,
-    [DT_process_scheduled] = dt_scheduling_event,
-    [DT_port_scheduled] = dt_scheduling_event,
-    [DT_process_sample] = dt_scheduling_event,
-    [DT_gc_minor_start] = dt_scheduling_event,
-    [DT_gc_minor_end] = dt_scheduling_event,
-    [DT_gc_major_start] = dt_scheduling_event,
-    [DT_gc_major_end] = dt_scheduling_event,
-    [DT_function_call] = dt_calls_event,
-    [DT_function_return] = dt_calls_event,
-    [DT_function_exception] = dt_calls_event,
-    [DT_function_arguments] = dt_calls_event,
-    [DT_function_value] = dt_calls_event,
-    [DT_function_reason] = dt_calls_event,
-    [DT_message_send] = dt_messages_event,
-    [DT_message_receive] = dt_messages_event,
-    [DT_message_delivery] = dt_messages_event,
-    [DT_seq_trace_send] = dt_messages_event,
-    [DT_seq_trace_receive] = dt_messages_event,
-    [DT_user_span_start] = dt_spans_event,
-    [DT_user_span_stop] = dt_spans_event,
-    [DT_withheld] = withheld,
+/* What an event changes, and whether a pause of the budget ends it: what others than the VM's
+   tracer tell goes on. */
+enum teller { VM, OTHERS };
+
+static const struct {
+    handler *handle;
+    enum teller teller;
+} handlers[DT_PROBES] = {
+    [DT_process_spawn] = {dt_process_event, VM},
+    [DT_process_exit] = {dt_process_event, VM},
+    [DT_process_register] = {dt_process_event, VM},
+    [DT_process_link] = {dt_process_event, VM},
+    [DT_process_identity] = {dt_process_event, OTHERS},
+    [DT_port_open] = {dt_process_event, VM},
+    [DT_port_exit] = {dt_process_event, VM},
+    [DT_port_link] = {dt_process_event, VM},
+    [DT_port_identity] = {dt_process_event, OTHERS},
+    [DT_node_identity] = {dt_process_event, OTHERS},
+    [DT_process_scheduled] = {dt_scheduling_event, VM},
+    [DT_port_scheduled] = {dt_scheduling_event, VM},
+    [DT_process_sample] = {dt_scheduling_event, OTHERS},
+    [DT_gc_minor_start] = {dt_scheduling_event, VM},
+    [DT_gc_minor_end] = {dt_scheduling_event, VM},
+    [DT_gc_major_start] = {dt_scheduling_event, VM},
+    [DT_gc_major_end] = {dt_scheduling_event, VM},
+    [DT_function_call] = {dt_calls_event, VM},
+    [DT_function_return] = {dt_calls_event, VM},
+    [DT_function_exception] = {dt_calls_event, VM},
+    [DT_function_arguments] = {dt_calls_event, VM},
+    [DT_function_value] = {dt_calls_event, VM},
+    [DT_function_reason] = {dt_calls_event, VM},
+    [DT_message_send] = {dt_messages_event, VM},
+    [DT_message_receive] = {dt_messages_event, VM},
+    [DT_message_delivery] = {dt_messages_event, VM},
+    [DT_seq_trace_send] = {dt_messages_event, OTHERS},
+    [DT_seq_trace_receive] = {dt_messages_event, OTHERS},
+    [DT_user_span_start] = {dt_spans_event, OTHERS},
+    [DT_user_span_stop] = {dt_spans_event, OTHERS},
+    [DT_withheld] = {withheld, OTHERS},
 };
 
 void dt_model_event(struct dt_model *model, const struct dt_recorded *event) {
-    handler *handle = handlers[event->probe];
     struct world *world = model->world;
     struct node *node;
 
@@ -113,12 +118,13 @@ void dt_model_event(struct dt_model *model, const struct dt_recorded *event) {
         world->now = event->time;
     model->events++;
     node = dt_node_of(world, event);
-    node->before = node->seen.last;
     node->seen.last = world->now;
     node->has_deliveries |= event->has_deliveries;
     DT_MOMENT(world, late, node, world->now);
-    if (handle)
-        handle(node, event);
+    if (handlers[event->probe].handle)
+        handlers[event->probe].handle(node, event);
+    if (handlers[event->probe].handle && handlers[event->probe].teller == VM)
+        node->traced = world->now;
     dt_instants_event(node, event);
     dt_processes_forget(node);
 }

@@ -20,8 +20,8 @@ void dt_model_skip(struct dt_model *model);
 /* A loss has begun whose end is not known yet: what is known ends there. */
 void dt_model_losing(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
                      int64_t begin);
-/* Up to then events may be lost, of which only the end tells: what other streams have meanwhile
-   does not say that nothing else happened. */
+/* Events of this place may be lost until `end`: before, nothing is inferred from an event that is
+   missing. */
 void dt_model_unsure(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
                      int64_t end);
 /* A loss whose end is known: what seemed to be known while it lasted was not. */

@@ -1,5 +1,7 @@
 #include "report/processes.h"
 
+#include <stdarg.h>
+
 #include "report/cells.h"
 #include "report/table.h"
 #include "shared/show.h"
@@ -147,16 +149,31 @@ static GPtrArray *sorted(const struct dt_kept *kept, dt_criterion *by) {
     return whos;
 }
 
+G_GNUC_PRINTF(4, 5)
+static void add(GString *to, const struct dt_summary *summary, enum dt_told kind,
+                const char *format, ...) {
+    va_list args;
+    if (!dt_is_told(summary->told, kind))
+        return;
+    g_string_append(to, to->len ? ", " : "; together they ");
+    va_start(args, format);
+    g_string_append_vprintf(to, format, args);
+    va_end(args);
+}
+
 static void others(GString *to, const struct dt_summary *summary) {
     const struct dt_kept *kept = &summary->processes;
     if (!kept->left_out)
         return;
+    g_autoptr(GString) sums = g_string_new(NULL);
+    add(sums, summary, DT_TOLD_SCHEDULING, "ran %s", dt_show_ns(kept->run).text);
+    add(sums, summary, DT_TOLD_COLLECTIONS, "collected %s", dt_show_ns(kept->collecting).text);
+    add(sums, summary, DT_TOLD_SENDS, "sent %" G_GUINT64_FORMAT " messages", kept->sent);
+    add(sums, summary, DT_TOLD_DELIVERIES, "received %" G_GUINT64_FORMAT " messages",
+        kept->received);
     g_string_append_printf(to,
-                           "\nOther processes, first by none of these: %" G_GUINT64_FORMAT
-                           ". Together they ran %s, collected %s, sent %" G_GUINT64_FORMAT
-                           " and received %" G_GUINT64_FORMAT " messages.\n",
-                           kept->left_out, dt_show_ns(kept->run).text,
-                           dt_show_ns(kept->collecting).text, kept->sent, kept->received);
+                           "\nOther processes, first by none of these: %" G_GUINT64_FORMAT "%s.\n",
+                           kept->left_out, sums->str);
 }
 
 void dt_report_processes(GString *to, const struct dt_summary *summary, unsigned top) {

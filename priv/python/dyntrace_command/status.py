@@ -24,9 +24,10 @@ class Status:
         name = self.said("node") or ""
         return name if re.fullmatch(r"[^\s@]{1,255}@[^\s@]{1,255}", name) else None
 
-    def is_alone(self) -> bool:
-        """Returns whether it says that no other node is connected with it."""
-        return self.said("connected") == "0"
+    def is_alone(self) -> Optional[bool]:
+        """Returns whether it says that no other node is connected with it; None if it says nothing of that."""
+        connected = self.said("connected")
+        return None if connected is None else connected == "0"
 
     def withheld(self, keys: Sequence[str] = ("withheld", "usual")) -> List[str]:
         """Returns what it can't trace, with the reasons. `usual` is what a release or a configuration always leaves

@@ -29,7 +29,10 @@ def report(options: argparse.Namespace) -> None:
             os.rmdir(folder)
             raise Failure("not_writable", folder=output, why="--keep names the same")
         os.chmod(temporary, 0o711)
-        wanted = Wanted(folder, groups=options.events or of_report(node.status.is_alone()), functions=options.functions)
+        is_alone = node.status.is_alone() is True
+        if is_alone and not options.events:
+            say("no other node is connected: deliveries of messages are inferred (--events all records them)")
+        wanted = Wanted(folder, groups=options.events or of_report(is_alone), functions=options.functions)
         summary = record_nodes([node], wanted, options.seconds).summary()
         say(summary)
         title = f"{node.node}, {time.strftime('%Y-%m-%d %H:%M:%S')}"

@@ -14,6 +14,7 @@
 struct deliveries {
     bool have_receives; /* message_receive or message_delivery is recorded */
     bool have_senders;  /* message_delivery of processes is */
+    bool have_tokens;   /* seq_trace_receive is */
     /* The last message_receive while there was no message_delivery yet. */
     struct process *last_to;
     guint last_hash;
@@ -193,6 +194,7 @@ void dt_seq_trace_receive(struct node *node, const struct dt_seq_trace_receive *
                          .time = node->world->now,
                          .how = DT_MATCHED_TOKEN};
 
+    deliveries_of(node)->have_tokens = true;
     if (!d.to || d.to->has_exited)
         return;
     dt_release(d.to);
@@ -212,21 +214,29 @@ void dt_seq_trace_receive(struct node *node, const struct dt_seq_trace_receive *
 
 /* -- Without deliveries ------------------------------------------------------------- */
 
+/* How many messages wait for their tokens: all are passed whenever the receiver begins or stops to
+   run. */
+enum { AWAITED_MAX = 100 };
+
 /* What comes from another node is on its way for an unknown time: only a token can tell more of it,
-   and nothing waits behind it. */
+   and nothing waits behind it. Of this node, too, a token is exact. */
 void dt_deliveries_infer(struct process *to) {
+    const struct deliveries *all = deliveries_of(to->node);
     const struct delivery d = {.to = to, .time = to->node->world->now, .how = DT_MATCHED_RAN};
     struct message *m, *next;
+    unsigned awaited = 0;
 
     if (to->node->has_deliveries || !to->of[DT_PART_IN_FLIGHT])
         return;
     for (m = dt_in_flight_to(to)->first; m; m = next) {
         next = m->next;
+        if (m->token && (m->is_far || all->have_tokens) && awaited++ < AWAITED_MAX)
+            continue;
         if (m->is_far) {
-            if (!m->token)
-                dt_in_flight_drop(m);
+            dt_in_flight_drop(m);
             continue;
         }
+        dt_in_flight_delivered(to->node);
         dt_in_flight_take_out(m);
         dt_message_deliver(to->node, m, &d);
     }

@@ -2,7 +2,8 @@
 
 #include "model/parts/messages/mailbox.h"
 
-/* While nothing has been delivered in this node: deliveries may not be recorded at all. */
+/* While nothing has been delivered in this node: neither deliveries nor runs of receivers may be
+   recorded. */
 enum { WITHOUT_DELIVERIES = 10000 };
 
 /* Of a node. */

@@ -22,7 +22,7 @@ bool dt_gen_tag(const char **text, char to[DT_REFERENCE], bool *is_alias);
    none. */
 char *dt_gen_inner(const char *text);
 
-/* How a call has ended whose caller exits with this reason. */
+/* The outcome of a call whose caller exits with this reason. */
 enum dt_outcome dt_gen_outcome(const char *reason);
 
 #endif

@@ -244,11 +244,11 @@ static void stopped(struct process *p) {
 /* -- Messages ----------------------------------------------------------------------- */
 
 /* A server takes requests one by one: this one after its last reply or, if it was idle, when it ran
- * next. */
+   next. A delivery that is inferred may be later: a server that runs on has taken it unseen. */
 static int64_t taken(const struct server_call *call) {
     const struct process *server = live(call->seen.server);
-    int64_t received =
-        call->seen.delivered == DT_NO_VALUE ? call->seen.began : call->seen.delivered;
+    bool is_told = server->node->has_deliveries && call->seen.delivered != DT_NO_VALUE;
+    int64_t received = is_told ? call->seen.delivered : call->seen.began;
 
     if (!dt_runs(server->seen.state) || calling(server)->serves_since == DT_NO_VALUE)
         return DT_NO_VALUE;
@@ -273,13 +273,15 @@ static bool reply(struct node *node, struct process *from, struct process *to, c
     return true;
 }
 
-/* Where no deliveries are recorded, nothing else tells that nobody is there. */
+/* Where no deliveries are recorded, nothing else tells that nobody is there. A request that another
+   server forwards is still that one's. */
 static void called(struct node *node, const struct dt_gen_request *request,
                    struct process *server) {
     struct server_call *call;
 
     begin_call(node, request, server, false);
-    if (server->has_exited && !node->has_deliveries && (call = pending(node, request->reference)))
+    if (server->has_exited && !node->has_deliveries && (call = pending(node, request->reference)) &&
+        call->seen.server == &server->seen)
         end_call(call, DT_OUTCOME_DOWN, "");
 }
 
