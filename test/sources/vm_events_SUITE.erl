@@ -140,12 +140,16 @@ messages_of(Fun, HasLongQueues) ->
     ok = sys:remove(dyntrace_autotracer, ?MODULE),
     {Ids, Messages ++ received(Ref)}.
 
-%% Until these have arrived.
-received(_, []) ->
-    [];
+%% Until these have arrived. Others come all the time, so the deadline is for all together.
 received(Ref, Awaited) ->
-    receive {Ref, Message} -> [Message | received(Ref, Awaited -- [of_monitor(Message)])]
-    after 60000 -> error({not_told, Awaited})
+    received(Ref, Awaited, erlang:monotonic_time(millisecond) + 60000).
+
+received(_, [], _) ->
+    [];
+received(Ref, Awaited, Deadline) ->
+    receive {Ref, Message} -> [Message | received(Ref, Awaited -- [of_monitor(Message)], Deadline)]
+    after max(0, Deadline - erlang:monotonic_time(millisecond)) ->
+            error({not_told, Awaited, test_autotracer:monitored(), dyntrace:info()})
     end.
 
 of_monitor({monitor, Id, Event, _}) -> {Id, Event};
@@ -165,9 +169,9 @@ happen() ->
         [spawn(?MODULE, Function, [Argument])
          || {Function, Argument} <- [{collects, Self}, {sleeps, Self}, {waits, Self}]],
     Collector ! go,
-    receive {Collector, collected} -> ok end,
+    ok = awaited({Collector, collected}),
     ok = test_driver:sleep_later(Port, 50),
-    receive {Port, {data, <<"timeout">>}} -> ok end,
+    ok = awaited({Port, {data, <<"timeout">>}}),
     %% The port's turn is over when it answers.
     _ = erlang:port_info(Port),
     Sleeper ! {go, Port},
@@ -177,10 +181,13 @@ happen() ->
     test_wait:until("it waits", {status, waiting}, fun() -> process_info(Sleeper, status) end),
     [Reader ! message || _ <- lists:seq(1, 200)],
     Reader ! go,
-    receive {Reader, has_read} -> ok end,
+    ok = awaited({Reader, has_read}),
     [exit(Pid, kill) || Pid <- [Collector, Sleeper, Reader]],
     true = port_close(Port),
     [Collector, Port, Sleeper, Reader].
+
+awaited(Message) ->
+    receive Message -> ok after 60000 -> error({not_come, Message}) end.
 
 collects(To) ->
     receive go -> ok end,

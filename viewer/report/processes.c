@@ -149,9 +149,8 @@ static GPtrArray *sorted(const struct dt_kept *kept, dt_criterion *by) {
     return whos;
 }
 
-G_GNUC_PRINTF(4, 5)
-static void add(GString *to, const struct dt_summary *summary, enum dt_told kind,
-                const char *format, ...) {
+__attribute__((format(printf, 4, 5))) static void add(GString *to, const struct dt_summary *summary,
+                                                      enum dt_told kind, const char *format, ...) {
     va_list args;
     if (!dt_is_told(summary->told, kind))
         return;
