@@ -17,7 +17,7 @@ suite() ->
 
 all() ->
     [recording, run_times, dirty_schedulers, collections, stretched, messages, samples, output,
-     unknown_is_null, dead, crashes, quantiles, recursion,
+     unknown_is_null, token_is_no_delivery, dead, crashes, quantiles, recursion,
      exceptions, server_calls, spans, counters, log, load, findings, lost_comes_first, memory_is_bounded,
      others_as_told, rows_are_bounded, circle_of_parents, text, narrow_text, text_of_counters, text_of_nodes,
      text_is_harmless, parameters].
@@ -150,6 +150,17 @@ unknown_is_null(Config) ->
                                                      <<"calls">> := null}]}}, Report),
     #{<<"recording">> := #{<<"kinds">> := Kinds}} = Report,
     ?assertEqual([<<"sends">>], Kinds).
+
+%% seq_trace tells when a message came, and what else came it does not tell.
+token_is_no_delivery(Config) ->
+    Token = fun(At, Probe) ->
+                    {At, Probe, #{label => "17", from => ?A, to => ?B, previous => 0, current => 1, message => "m"}}
+            end,
+    Report = report([send(1000, ?A, ?B, "m"), Token(1001, seq_trace_send), in(1500, ?B, "shop:loop/1"),
+                     Token(2000, seq_trace_receive), send(3000, ?A, ?B, "m"), out(4000, ?B, "shop:loop/1")], Config),
+    ?assertMatch(#{<<"received">> := null, <<"mailbox_max">> := null}, process(?B, Report)),
+    #{<<"recording">> := #{<<"kinds">> := Kinds}} = Report,
+    ?assertEqual([<<"scheduling">>, <<"sends">>], lists:sort(Kinds)).
 
 dead(Config) ->
     Report = report([spawned(1000, ?B, ?A), exited(2000, ?B, "normal"),

@@ -119,7 +119,7 @@ void dt_model_event(struct dt_model *model, const struct dt_recorded *event) {
     model->events++;
     node = dt_node_of(world, event);
     node->seen.last = world->now;
-    node->has_deliveries |= event->has_deliveries;
+    node->seen.has_deliveries |= event->has_deliveries;
     DT_MOMENT(world, late, node, world->now);
     if (handlers[event->probe].handle)
         handlers[event->probe].handle(node, event);

@@ -50,6 +50,7 @@ struct dt_node {
     const char *otp;              /* its release, "" if unknown */
     const struct dt_clock *clock; /* its host's; NULL if the recording has one */
     int64_t first, last;          /* times of its first and last event */
+    bool has_deliveries;          /* of messages: one of its traces has an event class for them */
     void *of_sink;
 };
 

@@ -257,8 +257,9 @@ void dt_summary_delivered(void *s, struct dt_message *m) {
     summary->reached++;
     if (to)
         to->reached++;
-    /* What timers, monitors and other nodes send is missing: a number would be too small. */
-    if (m->matched == DT_MATCHED_RAN)
+    /* Where no deliveries are recorded, what timers, monitors and other nodes send is missing: a
+       number would be too small. */
+    if (m->to && !m->to->node->has_deliveries)
         return;
     summary->received++;
     dt_summary_told(summary, to ? to->node : NULL, DT_TOLD_DELIVERIES);

@@ -15,9 +15,8 @@ struct node {
     struct dt_node seen;
     struct world *world;
     struct place place;
-    bool has_deliveries; /* of messages, in one of its traces */
-    int64_t traced;      /* the time of the last event that the VM's tracer told */
-    int64_t unsure;      /* until then, events may be lost; DT_NO_VALUE */
+    int64_t traced; /* the time of the last event that the VM's tracer told */
+    int64_t unsure; /* until then, events may be lost; DT_NO_VALUE */
     char *name, *hostname, *otp;
     char *own_name;  /* of its identity, NULL if unknown; those of several nodes may be equal */
     char *bare_name; /* the same without quotes */

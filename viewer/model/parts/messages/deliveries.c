@@ -226,7 +226,7 @@ void dt_deliveries_infer(struct process *to) {
     struct message *m, *next;
     unsigned awaited = 0;
 
-    if (to->node->has_deliveries || !to->of[DT_PART_IN_FLIGHT])
+    if (to->node->seen.has_deliveries || !to->of[DT_PART_IN_FLIGHT])
         return;
     for (m = dt_in_flight_to(to)->first; m; m = next) {
         next = m->next;

@@ -100,7 +100,7 @@ static struct message *sent(struct node *node, const struct dt_message_send *e, 
         DT_MOMENT(node->world, arrived, r.process);
     DT_MOMENT(node->world, sent, node, from, r.process, text);
     /* A port is taken to work for its caller at once. */
-    if (r.process && r.process->seen.kind == DT_PORT && !r.home->has_deliveries) {
+    if (r.process && r.process->seen.kind == DT_PORT && !r.home->seen.has_deliveries) {
         dt_deliveries_infer(r.process);
         note_left(node, from, e->message, by_seq_trace);
         return NULL;

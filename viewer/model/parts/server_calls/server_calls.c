@@ -216,7 +216,7 @@ static void gone_on(const struct process *p) {
     struct server_call *call = leave(calls), *last;
 
     if (call && calls->woken != DT_NO_VALUE &&
-        calls->woken - calls->waits_since >= SHORTEST_WAIT_NS && !p->node->has_deliveries &&
+        calls->woken - calls->waits_since >= SHORTEST_WAIT_NS && !p->node->seen.has_deliveries &&
         is_reply_seen(call))
         end_call_at(call, DT_OUTCOME_TIMEOUT, "", calls->woken);
     last = g_queue_peek_tail(&calls->by_itself);
@@ -247,7 +247,7 @@ static void stopped(struct process *p) {
    next. A delivery that is inferred may be later: a server that runs on has taken it unseen. */
 static int64_t taken(const struct server_call *call) {
     const struct process *server = live(call->seen.server);
-    bool is_told = server->node->has_deliveries && call->seen.delivered != DT_NO_VALUE;
+    bool is_told = server->node->seen.has_deliveries && call->seen.delivered != DT_NO_VALUE;
     int64_t received = is_told ? call->seen.delivered : call->seen.began;
 
     if (!dt_runs(server->seen.state) || calling(server)->serves_since == DT_NO_VALUE)
@@ -280,8 +280,8 @@ static void called(struct node *node, const struct dt_gen_request *request,
     struct server_call *call;
 
     begin_call(node, request, server, false);
-    if (server->has_exited && !node->has_deliveries && (call = pending(node, request->reference)) &&
-        call->seen.server == &server->seen)
+    if (server->has_exited && !node->seen.has_deliveries &&
+        (call = pending(node, request->reference)) && call->seen.server == &server->seen)
         end_call(call, DT_OUTCOME_DOWN, "");
 }
 
