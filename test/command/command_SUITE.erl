@@ -564,18 +564,19 @@ report_alone(Config) ->
     until_traced(Config),
     ?assertEqual([message_send], messages_of(fun(Fun) -> call(Config, Fun) end)),
     Answered = call(Config, fun() -> asked(20, answer) end),
-    Ignored = call(Config, fun() -> asked(10, ignore) end),
+    ByTimer = call(Config, fun() -> asked(10, timer) end),
+    Late = call(Config, fun() -> asked(10, late) end),
     Nobody = call(Config, fun() -> asked(5, exit) end),
-    ?assertEqual([{20, ok}, {10, timeout}, {5, noproc}], [Answered, Ignored, Nobody]),
+    ?assertEqual([{20, ok}, {10, ok}, {10, timeout}, {5, noproc}], [Answered, ByTimer, Late, Nobody]),
     ok = test_command:signal("INT", Command),
     {0, _} = test_command:finish(Command),
     #{<<"server_calls">> := Calls, <<"processes">> := Processes} = test_viewer:decode(File),
     Sum = fun(Key, Request) ->
                   lists:sum([maps:get(Key, Row) || Row = #{<<"request">> := Of} <- Calls, Of =:= Request])
           end,
-    ?assertEqual([{20, 0, 0}, {10, 10, 0}, {5, 0, 5}],
+    ?assertEqual([{23, 0, 0}, {10, 0, 0}, {10, 10, 0}, {5, 0, 5}],
                  [{Sum(<<"count">>, Request), Sum(<<"timeouts">>, Request), Sum(<<"downs">>, Request)}
-                  || Request <- [<<"answer">>, <<"ignore">>, <<"exit">>]]),
+                  || Request <- [<<"answer">>, <<"timer">>, <<"late">>, <<"exit">>]]),
     ?assertEqual([null], lists:usort([Received || #{<<"received">> := Received} <- Processes])).
 
 %% Nor do other nodes see a hidden one.
@@ -615,7 +616,10 @@ messages_of(Call) ->
 %% Calls of one process, one after another; how many ended how.
 asked(Count, Request) ->
     Server = spawn(fun Serve() ->
-                           receive {'$gen_call', From, Of} -> Of =:= answer andalso gen_server:reply(From, ok) end,
+                           receive {'$gen_call', From, answer} -> gen_server:reply(From, ok);
+                                   {'$gen_call', {Pid, Tag}, timer} -> erlang:send_after(2, Pid, {Tag, ok});
+                                   {'$gen_call', _, late} -> timer:sleep(40)
+                           end,
                            Serve()
                    end),
     Request =:= exit andalso begin
@@ -623,6 +627,8 @@ asked(Count, Request) ->
                                  exit(Server, kill),
                                  receive {'DOWN', Ref, _, _, _} -> ok end
                              end,
+    %% Then it is known where it waits for requests.
+    _ = is_process_alive(Server) andalso (ok = gen_server:call(Server, answer)),
     Ends = [try gen_server:call(Server, Request, 20)
             catch exit:{Why, {gen_server, call, _}} -> receive after 1 -> Why end
             end || _ <- lists:seq(1, Count)],

@@ -797,7 +797,7 @@ call_timeout(Config) ->
 %% Without deliveries: a caller that has waited where `gen' waits, and then stops elsewhere or sends something.
 gone_on(Config) ->
     Waits = [scheduled(0, "<0.9.0>", "out"), sent(10, "<0.1.0>", "<0.9.0>", ?REQUEST), in_call(20, "out"),
-             scheduled(25, "<0.9.0>", "in"), scheduled(26, "<0.9.0>", "out"),
+             scheduled(25, "<0.9.0>", "in"), scheduled(26, "<0.9.0>", "out", "shop:work/0"),
              in_call(30, "in"), in_call(31, "out"), in_call(?WAITED + 50, "in")],
     Ends = fun(Events) ->
                    [{value(outcome, Line), number(began, Line), number(ended, Line)}
@@ -815,11 +815,13 @@ in_call(Ns, Type) -> scheduled(Ns, "<0.1.0>", Type, "gen:do_call/4").
 gone_on_unsure(Config) ->
     Server = scheduled(0, "<0.9.0>", "out"),
     Call = fun(To) -> [sent(10, "<0.1.0>", To, ?REQUEST), in_call(20, "out")] end,
-    Ran = [scheduled(25, "<0.9.0>", "in"), scheduled(26, "<0.9.0>", "out")],
+    Ran = [scheduled(25, "<0.9.0>", "in"), scheduled(26, "<0.9.0>", "out", "shop:work/0")],
     GoesOn = [in_call(?WAITED + 50, "in"), scheduled(?WAITED + 60, "<0.1.0>", "out")],
     Asynchronous = "{'$gen_call',{<0.1.0>,[alias|#Ref<0.1.2.4>]},stop}",
+    Other = "{'$gen_call',{<0.2.0>,[alias|#Ref<0.1.2.4>]},stop}",
     [?assertMatch({_, ["unknown" | _]}, {Why, [value(outcome, Line)
-                                              || Line <- of_kind("server_call", told(Events, Config))]})
+                                              || Line <- of_kind("server_call", told(Events, Config)),
+                                                 value(outcome, Line) =/= "reply"]})
      || {Why, Events} <- [{sensitive, Call("<0.9.0>") ++ GoesOn},
                           {not_seen_to_wake, [Server | Call("<0.9.0>")] ++ Ran
                            ++ [scheduled(?WAITED + 50, "<0.1.0>", "in"), scheduled(?WAITED + 60, "<0.1.0>", "out")]},
@@ -834,6 +836,15 @@ gone_on_unsure(Config) ->
                           {waits_for_another, [Server, sent(5, "<0.1.0>", "<0.9.0>", Asynchronous),
                                                scheduled(6, "<0.9.0>", "in"), sent(10, "<0.1.0>", "<0.8.0>", "notify"),
                                                in_call(20, "out")] ++ GoesOn},
+                          %% It waits for requests again: a timer may reply, or what is sensitive.
+                          {waits_for_requests, [Server | Call("<0.9.0>")]
+                           ++ [scheduled(25, "<0.9.0>", "in"), scheduled(26, "<0.9.0>", "out", "gen_server:loop/7"),
+                               scheduled(30, "<0.9.0>", "in")] ++ GoesOn},
+                          {waits_as_before, [sent(1, "<0.2.0>", "<0.9.0>", Other),
+                                             sent(2, "<0.9.0>", "#Ref<0.1.2.4>", "{[alias|#Ref<0.1.2.4>],ok}"),
+                                             scheduled(3, "<0.9.0>", "out") | Call("<0.9.0>")]
+                           ++ [scheduled(25, "<0.9.0>", "in"), scheduled(26, "<0.9.0>", "out"),
+                               scheduled(30, "<0.9.0>", "in")] ++ GoesOn},
                           %% It has made itself sensitive, so that it is not seen to run.
                           {sensitive_later, [Server | Call("<0.9.0>")] ++ GoesOn},
                           {preempted, [Server | Call("<0.9.0>")] ++ Ran

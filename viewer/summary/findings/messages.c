@@ -4,16 +4,17 @@
 #include "summary/rows.h"
 #include "summary/served.h"
 
-/* The process that most messages go to, with what its callers waited. */
+/* The process that most messages go to, with what its callers waited. Not all that are sent are
+   known to have reached a process. */
 static void busiest(struct dt_summary *summary, GHashTable *servers) {
-    if (summary->reached < (uint64_t)dt_limits.busy_receiver.messages)
+    uint64_t all = MAX(summary->reached, summary->sent);
+    if (all < (uint64_t)dt_limits.busy_receiver.messages)
         return;
     for (guint i = 0; i < summary->processes.whos->len; i++) {
         struct dt_who *who = g_ptr_array_index(summary->processes.whos, i);
-        if (!dt_is_share((int64_t)who->reached, (int64_t)summary->reached,
-                         dt_limits.busy_receiver.share))
+        if (!dt_is_share((int64_t)who->reached, (int64_t)all, dt_limits.busy_receiver.share))
             continue;
-        double share = (double)who->reached / (double)summary->reached;
+        double share = (double)who->reached / (double)all;
         const struct dt_served *served = g_hash_table_lookup(servers, who);
         int64_t p99 = served ? dt_quantile_p99(&served->took) : DT_NO_VALUE;
         g_autofree char *name = dt_who_show_where(&summary->whos, who);

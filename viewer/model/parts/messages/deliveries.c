@@ -141,6 +141,8 @@ void dt_message_receive(struct node *node, const struct dt_recorded *event) {
     const struct dt_message_receive *e = &event->fields.message_receive;
     struct process *p = dt_process_of(node, e->to);
 
+    /* A session that is read while it records may have got the event later. */
+    node->seen.has_deliveries = true;
     deliveries_of(node)->have_receives = true;
     if (!p || p->has_exited)
         return;
@@ -169,6 +171,7 @@ void dt_message_delivery(struct node *node, const struct dt_recorded *event) {
                          .how = DT_MATCHED_SENDER};
     bool has_been_told = d.to && is_told(all, &d);
 
+    node->seen.has_deliveries = true;
     all->have_receives = true;
     if (!d.to || d.to->seen.kind != DT_PORT)
         all->have_senders = true;

@@ -61,6 +61,11 @@ struct calling {
        to run then, DT_NO_VALUE if it has not. */
     struct server_call *awaited;
     int64_t waits_since, woken;
+    /* As a server: where it stopped when it had replied to all, NULL if unknown; whether it has and
+       runs on; when it last stopped to wait for requests. */
+    const char *idles_in;
+    bool has_replied;
+    int64_t idled;
 };
 
 static struct server_calls *calls_in(const struct node *node) {
@@ -73,10 +78,15 @@ static struct calling *calling(const struct process *p) {
 }
 
 static struct calling *has_calls(struct process *p) {
-    if (!calling(p))
+    if (!calling(p)) {
         p->of[DT_PART_SERVER_CALLS] = g_new0(struct calling, 1);
+        calling(p)->idled = DT_NO_VALUE;
+    }
     return calling(p);
 }
+
+/* Where `gen` waits for replies. */
+static const char waits_in[] = "gen:do_call/4";
 
 /* -- Pending calls ------------------------------------------------------------------ */
 
@@ -178,9 +188,6 @@ struct process *dt_alias(struct node *node, const char *text) {
 
 /* -- Without deliveries ------------------------------------------------------------- */
 
-/* Where `gen` waits for replies. */
-static const char waits_in[] = "gen:do_call/4";
-
 /* A process that is traced runs at each message, unless it is seen to be suspended. One that had
    made itself sensitive is never told of again; one that does so later still seems to run. */
 static bool has_run_since(const struct process *p, int64_t time) {
@@ -188,14 +195,15 @@ static bool has_run_since(const struct process *p, int64_t time) {
            (p->seen.state != DT_STATE_UNKNOWN && p->seen.since > time);
 }
 
-/* Not that of another node, nor of a process that is not traced, as one that is sensitive. */
+/* Not that of another node, nor of a process that is not traced, as one that is sensitive. Nor if
+   the server waits for requests again: what it has told to reply may be a timer. */
 static bool is_reply_seen(const struct server_call *call) {
     const struct process *server = live(call->seen.server);
 
     return call->is_alias && server->seen.kind == DT_PROCESS &&
            server->seen.node == call->seen.caller->node &&
            (*dt_started_in(server) || *dt_stopped_in(server)) &&
-           has_run_since(server, call->seen.began) &&
+           has_run_since(server, call->seen.began) && calling(server)->idled < call->seen.began &&
            call->seen.began > MAX(calls_in(server->node)->lost, server->node->unsure);
 }
 
@@ -224,12 +232,26 @@ static void gone_on(const struct process *p) {
         last->next = NEXT_WENT_ON;
 }
 
+/* The loops of OTP's behaviours and of those that follow them, also hibernated; other servers are
+   seen to have replied to all. */
+static bool idles(const struct process *p) {
+    const char *in = dt_stopped_in(p);
+
+    return g_str_has_prefix(in, "gen_") || g_str_has_prefix(in, "proc_lib:") ||
+           (calling(p)->idles_in && strcmp(in, calling(p)->idles_in) == 0);
+}
+
 static void stopped(struct process *p) {
     struct calling *calls = calling(p);
     struct server_call *last = g_queue_peek_tail(&calls->by_itself);
 
     if (p->seen.state != DT_STATE_WAITING)
         return;
+    if (calls->has_replied && !calls->of_others.length)
+        calls->idles_in = dt_stopped_in(p);
+    calls->has_replied = false;
+    if (idles(p))
+        calls->idled = p->node->world->now;
     if (strcmp(dt_stopped_in(p), waits_in) != 0) {
         gone_on(p);
         return;
@@ -264,8 +286,10 @@ static bool reply(struct node *node, struct process *from, struct process *to, c
     if (!dt_skip(&text, "{") || !dt_gen_tag(&text, key, &is_alias) || !dt_skip(&text, ",") ||
         !(call = pending(node, key)) || call->seen.caller != &to->seen)
         return false;
-    if (from && call->seen.server == &from->seen)
+    if (from && call->seen.server == &from->seen) {
         call->seen.taken = taken(call);
+        calling(from)->has_replied = true;
+    }
     calling(live(call->seen.server))->serves_since = node->world->now;
     term = dt_gen_inner(text);
     end_call(call, DT_OUTCOME_REPLY, term);
