@@ -7,6 +7,8 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
+-define(DEADLINE_MS, 60000).
+
 -import(test_autotracer, [start/2, attach/2, following/1, call/2, text/2, with_two_nodes/3, with_two_nodes/4,
                           until_following/3, until_worker_after/2, keep_log/1, logged/1]).
 
@@ -142,7 +144,7 @@ messages_of(Fun, HasLongQueues) ->
 
 %% Until these have arrived. Others come all the time, so the deadline is for all together.
 received(Ref, Awaited) ->
-    received(Ref, Awaited, erlang:monotonic_time(millisecond) + 60000).
+    received(Ref, Awaited, erlang:monotonic_time(millisecond) + ?DEADLINE_MS).
 
 received(_, [], _) ->
     [];
@@ -187,7 +189,7 @@ happen() ->
     [Collector, Port, Sleeper, Reader].
 
 awaited(Message) ->
-    receive Message -> ok after 60000 -> error({not_come, Message}) end.
+    receive Message -> ok after ?DEADLINE_MS -> error({not_come, Message}) end.
 
 collects(To) ->
     receive go -> ok end,

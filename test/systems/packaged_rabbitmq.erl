@@ -5,6 +5,7 @@
 -export([missing/0, service/0, launch/2, tool/1, load/1, rows/2, started_with/0]).
 
 -define(NODE, "rabbit@localhost").
+-define(NODENAME, "RABBITMQ_NODENAME=" ?NODE).
 -define(LOGS, "/var/log/rabbitmq").
 -define(SERVER, "/usr/sbin/rabbitmq-server").
 -define(CTL, "/usr/sbin/rabbitmqctl").
@@ -26,13 +27,13 @@ service() ->
 
 %% Settings: variables of the environment, "NAME=value".
 launch(Place, Variables) ->
-    place:launch(Place, ["env", "RABBITMQ_NODENAME=" ++ ?NODE | Variables] ++ [?SERVER], ?LOGS).
+    place:launch(Place, ["env", ?NODENAME | Variables] ++ [?SERVER], ?LOGS).
 
 tool(Place) ->
     [prefix(Place), " " ?CTL " --quiet"].
 
 prefix(Place) ->
-    place:as_user(Place) ++ " RABBITMQ_NODENAME=" ++ ?NODE.
+    place:as_user(Place) ++ " " ++ ?NODENAME.
 
 load(System) ->
     {0, "{ok," ++ _} = packaged:ctl(System, ["eval", "code:add_pathz(\"" ++ packaged:ebin() ++ "\"), "

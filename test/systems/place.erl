@@ -28,8 +28,7 @@
 
 %% Their units require it. A node that has to start its own cannot register where that comes up too late.
 -define(EPMD, "setpriv --reuid=epmd --regid=epmd --clear-groups epmd -daemon && "
-              "for try in $(seq 600); do epmd -names && break; sleep 0.05; done >/dev/null 2>&1 && "
-              "epmd -names >/dev/null").
+              "timeout 30 sh -c 'until epmd -names; do sleep 0.05; done' >/dev/null 2>&1").
 
 %% As of services that the system starts.
 -define(ENVIRONMENT, "PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8").

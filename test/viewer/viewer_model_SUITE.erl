@@ -19,8 +19,7 @@ groups() ->
                       nameless]},
      {scheduling, [], [states, woken_in_vain, suspended, seen_suspended, seen_waiting, first_run, paused,
                        from_the_middle, port_within_process, in_without_out, out_without_in, collection_splits,
-                       collection_cut,
-                       stretched, exiting, kinds_of_schedulers, cpu_for_scheduler, displaced_on_cpu]},
+                       collection_cut, stretched, exiting, kinds_of_schedulers, cpu_for_scheduler, displaced_on_cpu]},
      {calls, [], [nested, values, tail_call, exceptions, recursion, deep, plain_calls, returns_to, entered_before,
                   waited_in_call]},
      {messages, [], [by_sender, by_order, one_delivery, of_ports, deliveries_of_ports, answers_of_ports,
@@ -765,6 +764,9 @@ matches([{delivery, Ns, From, Text} | Story], Queue, Matched) ->
 
 -define(REQUEST, "{'$gen_call',{<0.1.0>,[alias|#Ref<0.1.2.3>]},{take,1}}").
 -define(REPLY, "{[alias|#Ref<0.1.2.3>],{ok,1}}").
+%% Of another caller.
+-define(OTHER_REQUEST, "{'$gen_call',{<0.2.0>,[alias|#Ref<0.1.2.4>]},stop}").
+-define(OTHER_REPLY, "{[alias|#Ref<0.1.2.4>],ok}").
 
 reply(Config) ->
     Told = told([sent(0, "<0.1.0>", "<0.9.0>", ?REQUEST), scheduled(5, "<0.9.0>", "in"),
@@ -818,7 +820,6 @@ gone_on_unsure(Config) ->
     Ran = [scheduled(25, "<0.9.0>", "in"), scheduled(26, "<0.9.0>", "out", "shop:work/0")],
     GoesOn = [in_call(?WAITED + 50, "in"), scheduled(?WAITED + 60, "<0.1.0>", "out")],
     Asynchronous = "{'$gen_call',{<0.1.0>,[alias|#Ref<0.1.2.4>]},stop}",
-    Other = "{'$gen_call',{<0.2.0>,[alias|#Ref<0.1.2.4>]},stop}",
     [?assertMatch({_, ["unknown" | _]}, {Why, [value(outcome, Line)
                                               || Line <- of_kind("server_call", told(Events, Config)),
                                                  value(outcome, Line) =/= "reply"]})
@@ -840,8 +841,8 @@ gone_on_unsure(Config) ->
                           {waits_for_requests, [Server | Call("<0.9.0>")]
                            ++ [scheduled(25, "<0.9.0>", "in"), scheduled(26, "<0.9.0>", "out", "gen_server:loop/7"),
                                scheduled(30, "<0.9.0>", "in")] ++ GoesOn},
-                          {waits_as_before, [sent(1, "<0.2.0>", "<0.9.0>", Other),
-                                             sent(2, "<0.9.0>", "#Ref<0.1.2.4>", "{[alias|#Ref<0.1.2.4>],ok}"),
+                          {waits_as_before, [sent(1, "<0.2.0>", "<0.9.0>", ?OTHER_REQUEST),
+                                             sent(2, "<0.9.0>", "#Ref<0.1.2.4>", ?OTHER_REPLY),
                                              scheduled(3, "<0.9.0>", "out") | Call("<0.9.0>")]
                            ++ [scheduled(25, "<0.9.0>", "in"), scheduled(26, "<0.9.0>", "out"),
                                scheduled(30, "<0.9.0>", "in")] ++ GoesOn},
@@ -877,10 +878,9 @@ reply_before_delivery(Config) ->
 
 %% The server takes the second request when it has answered the first one. Its run goes on: the delivery is told later.
 served_while_running(Config) ->
-    Other = "{'$gen_call',{<0.2.0>,[alias|#Ref<0.1.2.4>]},stop}",
-    Told = told([scheduled(0, "<0.9.0>", "in"), sent(5, "<0.2.0>", "<0.9.0>", Other),
+    Told = told([scheduled(0, "<0.9.0>", "in"), sent(5, "<0.2.0>", "<0.9.0>", ?OTHER_REQUEST),
                  sent(10, "<0.1.0>", "<0.9.0>", ?REQUEST),
-                 sent(15, "<0.9.0>", "#Ref<0.1.2.4>", "{[alias|#Ref<0.1.2.4>],ok}"),
+                 sent(15, "<0.9.0>", "#Ref<0.1.2.4>", ?OTHER_REPLY),
                  scheduled(1000, "<0.9.0>", "out"), scheduled(1001, "<0.9.0>", "in"),
                  sent(2000, "<0.9.0>", "#Ref<0.1.2.3>", ?REPLY)], Config),
     ?assertEqual([{5, 5, 15}, {10, 15, 2000}],

@@ -72,10 +72,10 @@ static void withheld(struct node *node, const struct dt_recorded *event) {
    tracer tell goes on. */
 enum teller { VM, OTHERS };
 
-static const struct {
+static const struct handling {
     handler *handle;
     enum teller teller;
-} handlers[DT_PROBES] = {
+} handlings[DT_PROBES] = {
     [DT_process_spawn] = {dt_process_event, VM},
     [DT_process_exit] = {dt_process_event, VM},
     [DT_process_register] = {dt_process_event, VM},
@@ -110,6 +110,7 @@ static const struct {
 };
 
 void dt_model_event(struct dt_model *model, const struct dt_recorded *event) {
+    const struct handling *handling = &handlings[event->probe];
     struct world *world = model->world;
     struct node *node;
 
@@ -121,10 +122,11 @@ void dt_model_event(struct dt_model *model, const struct dt_recorded *event) {
     node->seen.last = world->now;
     node->seen.has_deliveries |= event->has_deliveries;
     DT_MOMENT(world, late, node, world->now);
-    if (handlers[event->probe].handle)
-        handlers[event->probe].handle(node, event);
-    if (handlers[event->probe].handle && handlers[event->probe].teller == VM)
-        node->traced = world->now;
+    if (handling->handle) {
+        handling->handle(node, event);
+        if (handling->teller == VM)
+            node->traced = world->now;
+    }
     dt_instants_event(node, event);
     dt_processes_forget(node);
 }

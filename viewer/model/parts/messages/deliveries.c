@@ -137,13 +137,17 @@ static void received_alone(struct process *p, const struct held *held) {
     all->last_time = d.time;
 }
 
+/* One comes. A session that is read while it records may have got the event later than others. */
+static void are_recorded(struct node *node) {
+    node->seen.has_deliveries = true;
+    deliveries_of(node)->have_receives = true;
+}
+
 void dt_message_receive(struct node *node, const struct dt_recorded *event) {
     const struct dt_message_receive *e = &event->fields.message_receive;
     struct process *p = dt_process_of(node, e->to);
 
-    /* A session that is read while it records may have got the event later. */
-    node->seen.has_deliveries = true;
-    deliveries_of(node)->have_receives = true;
+    are_recorded(node);
     if (!p || p->has_exited)
         return;
     dt_hold(p, event->time, e->message, "", received_alone);
@@ -171,8 +175,7 @@ void dt_message_delivery(struct node *node, const struct dt_recorded *event) {
                          .how = DT_MATCHED_SENDER};
     bool has_been_told = d.to && is_told(all, &d);
 
-    node->seen.has_deliveries = true;
-    all->have_receives = true;
+    are_recorded(node);
     if (!d.to || d.to->seen.kind != DT_PORT)
         all->have_senders = true;
     if (!d.to || d.to->has_exited || has_been_told)

@@ -85,9 +85,6 @@ static struct calling *has_calls(struct process *p) {
     return calling(p);
 }
 
-/* Where `gen` waits for replies. */
-static const char waits_in[] = "gen:do_call/4";
-
 /* -- Pending calls ------------------------------------------------------------------ */
 
 static struct process *live(struct dt_process *seen) {
@@ -187,6 +184,9 @@ struct process *dt_alias(struct node *node, const char *text) {
 }
 
 /* -- Without deliveries ------------------------------------------------------------- */
+
+/* Where `gen` waits for replies. */
+static const char waits_in[] = "gen:do_call/4";
 
 /* A process that is traced runs at each message, unless it is seen to be suspended. One that had
    made itself sensitive is never told of again; one that does so later still seems to run. */
