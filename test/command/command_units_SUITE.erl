@@ -9,12 +9,15 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [elf, container, files, bpftrace, request, examined, profile, program, functions, events, sinks, terms, reach,
+    [elf, sandbox, container, files, bpftrace, request, examined, profile, program, functions, events, sinks, terms, reach,
      places, causes, lttng, all_files_run, event_groups].
 
 %% Those of libraries that somebody made who means ill.
 elf(_) ->
     passes("test_elf").
+
+sandbox(_) ->
+    passes("test_sandbox").
 
 container(_) ->
     passes("test_container").

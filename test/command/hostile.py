@@ -5,6 +5,7 @@ from typing import Sequence
 
 from dyntrace_command.container import Container
 from dyntrace_command.process import Process
+from dyntrace_command.sandbox import State
 
 HEADER, SECTION = 64, 64
 
@@ -40,10 +41,12 @@ def library(notes: Sequence[bytes], section: bytes = b".note.stapsdt") -> bytes:
 
 
 class Pretender(Container):
-    """A process whose files in /proc are those of a folder; below `root` is its file system."""
+    """A process whose files in /proc are those of a folder; below `root` is its file system. The test is in the place of
+    the child that may look at it."""
 
     def __init__(self, folder: str) -> None:
         super().__init__(Process(os.getpid()))
+        State.is_child = True
         self.dir = folder
         os.makedirs(self.in_root(""), exist_ok=True)
 

@@ -83,8 +83,8 @@ class Told(unittest.TestCase):
         triggers.names, triggers.causes = ["a", "b"], [CAUSES["crash"]]
         triggers.are_set, triggers.listener = False, None
         triggers.daemon, here, gone = mock.Mock(), mock.Mock(), mock.Mock()
-        here.process.namespace.return_value, here.inside.inner_pid.return_value = "pid:[7]", 42
-        gone.inside.inner_pid.side_effect = FileNotFoundError
+        here.process.namespace.return_value, here.process.inner_pid.return_value = "pid:[7]", 42
+        gone.process.inner_pid.side_effect = FileNotFoundError
         with mock.patch.object(Triggers, "listen"):
             triggers.set([gone, here])
         self.assertEqual(triggers.of, [(CAUSES["crash"], here)])

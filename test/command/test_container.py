@@ -15,13 +15,15 @@ from hostile import Pretender, library, note, status_note
 from dyntrace_command import container
 from dyntrace_command.container import FOLDER_MOST, LIBRARY_MOST, TEXT_MOST, Mapping, epmd_names, lttng_consumers
 from dyntrace_command.files import check_regular, closing, read_regular
+from dyntrace_command.description import Description
 from dyntrace_command.functions import Function
 from dyntrace_command.node import Node
 from dyntrace_command.process import Process
+from dyntrace_command.sandbox import State
 from dyntrace_command.status import Status
 
 IS_ROOT = os.geteuid() == 0
-NO_FILE = "no file of a usual size"
+NO_FILE = "not a regular file of a usual size"
 BASE, SEMAPHORE = 0x10000, 0x2000
 
 
@@ -173,7 +175,7 @@ class Texts(Boundary):
         for name in ("cmdline", "environ", "maps", "cgroup"):
             self.evil.says(name, b"")
             os.truncate(os.path.join(self.evil.dir, name), TEXT_MOST + 1)
-            with self.subTest(name), self.assertRaisesRegex(OSError, "no usual size"):
+            with self.subTest(name), self.assertRaisesRegex(OSError, "is too large"):
                 self.evil.text(name)
         self.assertEqual({}, self.evil.environment())
 
@@ -182,8 +184,10 @@ class Texts(Boundary):
         self.evil.says("maps", b"00001000-00002000 r-xp 00000100 08:01 17    /a b/dyntrace.so\n"
                        b"00002000-00003000 rw-p 00000000 00:00 0 \n"
                        b"00003000-00004000 r--p 00000000 08:01 18    /x\\012y/\xff\x1b[31m.so (deleted)\n")
-        self.assertEqual([Mapping(0x1000, 0x100, "/a b/dyntrace.so"),
-                          Mapping(0x3000, 0, "/x\\012y/\ufffd\x1b[31m.so (deleted)")], self.evil.mappings())
+        self.assertEqual([Mapping(0x1000, 0x2000, "r-xp", 0x100, "08:01", 17, "/a b/dyntrace.so"),
+                          Mapping(0x2000, 0x3000, "rw-p", 0, "00:00", 0, ""),
+                          Mapping(0x3000, 0x4000, "r--p", 0, "08:01", 18, "/x\\012y/\ufffd\x1b[31m.so (deleted)")],
+                         self.evil.mappings())
 
     def test_mappings_that_are_none(self) -> None:
         """The kernel writes no such lines."""
@@ -202,30 +206,33 @@ class Texts(Boundary):
 
     def test_names_for_the_terminal(self) -> None:
         """Names, releases and versions have no control characters, no line ends and no paths."""
-        node = Node(Process(os.getpid()), ["beam.smp", "-sname", "evil\x1b[31m\nroot@\u202ehost", "-root", "/x\n"])
-        self.assertEqual("evil\\x1b[31m\\x0aroot@\\x202ehost", node.node)
-        self.assertTrue(node.unknown["otp"].isprintable())
-        self.assertRegex(Node(Process(os.getpid()), ["beam.smp", "-sname", "../../etc/\0x@y"]).label(),
-                         r"^[A-Za-z0-9_.@-]+$")
+        values = Description(Process(os.getpid()),
+                             ["beam.smp", "-sname", "evil\x1b[31m\nroot@\u202ehost", "-root", "/x\n"]).values()
+        self.assertEqual("evil\\x1b[31m\\x0aroot@\\x202ehost", values["node"])
+        self.assertTrue(values["unknown"]["otp"].isprintable())
+        values["node"] = "../../etc/\0x@y"
+        self.assertRegex(Node(Process(os.getpid()), values).label(), r"^[A-Za-z0-9_.@-]+$")
 
     def test_versions(self) -> None:
         """Of a known form only."""
-        node = Node(Process(os.getpid()), ["beam.smp", "-root", "/otp"])
-        node.inside = self.evil
+        described = Description(Process(os.getpid()), ["beam.smp", "-root", "/otp"])
+        described.inside = self.evil
         self.evil.has("/otp/releases/27/OTP_VERSION", b"27.1\x1b[31m\n")
         with self.assertRaises(ValueError):
-            node.find_otp()
+            described.find_otp()
         self.evil.has("/otp/releases/26/OTP_VERSION", b"26.2.1\n")
-        self.assertEqual("26.2.1", node.find_otp())
+        self.assertEqual("26.2.1", described.find_otp())
+        described.library = "/app/priv/dyntrace.so"
         self.evil.has("/app/ebin/dyntrace.app", b'{vsn, "1.0\x1b[31m"}')
         with self.assertRaises(ValueError):
-            node.find_version("/app/priv/dyntrace.so")
+            described.find_version()
         self.evil.has("/app/src/dyntrace.app.src", b'{vsn, "1.0"}')
-        self.assertEqual("1.0", node.find_version("/app/priv/dyntrace.so"))
+        self.assertEqual("1.0", described.find_version())
 
     def test_buffers_of_lttng(self) -> None:
         """Their names have a number of a process."""
-        mapped = [Mapping(0, 0, f"/dev/shm/shm-ust-consumer-{number} (deleted)") for number in ("17", "9" * 40, "x")]
+        mapped = [Mapping(0, 1, "rw-s", 0, "00:18", 7, f"/dev/shm/shm-ust-consumer-{number} (deleted)")
+                  for number in ("17", "9" * 40, "x")]
         self.assertEqual({17}, lttng_consumers(mapped))
 
     def test_epmd_that_is_none(self) -> None:
@@ -240,7 +247,7 @@ class Semaphores(Boundary):
 
     def setUp(self) -> None:
         super().setUp()
-        self.mapped = [Mapping(BASE + 0x1000, 0x1000, "/lib/dyntrace.so")]
+        self.mapped = [Mapping(BASE + 0x1000, BASE + 0x4000, "rw-p", 0x1000, "08:01", 17, "/lib/dyntrace.so")]
         self.evil.has("/lib/dyntrace.so", library([note("pay", SEMAPHORE), note("cancel", SEMAPHORE + 2)]))
 
     def remembers(self, values: bytes, address: int = BASE + SEMAPHORE) -> None:
@@ -283,9 +290,49 @@ class Semaphores(Boundary):
             self.evil.has("/lib/dyntrace.so", library([note("pay", first or 1), note("cancel", second)]))
             with self.subTest(first=first), self.assertRaises((ValueError, OSError)):
                 self.enabled()
-        self.mapped = [Mapping(0, 2**62, "/lib/dyntrace.so")]
+        self.mapped = [Mapping(0, 2**40, "rw-p", 2**62, "08:01", 17, "/lib/dyntrace.so")]
         with self.assertRaises((ValueError, OSError)):
             self.enabled()
+
+    def test_memory_of_other_files(self) -> None:
+        """Memory is read where the library's own file is mapped, and where no file is that follows it."""
+        self.remembers(struct.pack("<HH", 1, 1))
+        code = Mapping(BASE, BASE + 0x1000, "r-xp", 0, "08:01", 17, "/lib/dyntrace.so")
+        data = BASE + SEMAPHORE, BASE + SEMAPHORE + 0x1000, "rw-p"
+        between = Mapping(BASE + 0x1000, BASE + SEMAPHORE, "rw-p", 0, "00:00", 0, "")
+        for last, found in ((Mapping(*data, 0x2000, "08:01", 17, "/lib/dyntrace.so"), True),
+                            (Mapping(*data, 0, "00:00", 0, ""), True),
+                            (Mapping(*data, 0x2000, "00:2f", 17, "/lib/dyntrace.so"), False),
+                            (Mapping(*data, 0x2000, "08:01", 18, "/lib/dyntrace.so"), False),
+                            (Mapping(*data, 0x2000, "08:01", 17, "/other"), False),
+                            (Mapping(*data, 0, "00:01", 5, "/memfd:x (deleted)"), False)):
+            self.mapped = [code, between, last]
+            with self.subTest(last):
+                if found:
+                    self.assertEqual(["shop:cancel", "shop:pay"], sorted(self.enabled()))
+                else:
+                    self.assertRaisesRegex(ValueError, "not in the library's memory", self.enabled)
+        self.mapped = [code, Mapping(*data, 0, "00:00", 0, "")]
+        self.assertRaisesRegex(ValueError, "not in the library's memory", self.enabled)
+
+    def test_remote_file_systems(self) -> None:
+        """Of another user, nothing on FUSE or of a network is read."""
+        self.remembers(struct.pack("<HH", 1, 1))
+        root = self.evil.in_root("")
+        with closing(os.open(root, os.O_PATH)) as descriptor:
+            mount = container.mount_of(descriptor)
+        for kind, number, device, is_read in (("ext4", mount, "08:01", True), ("fuse.sshfs", mount, "0:9", False),
+                                              ("fuse", "9999", "08:01", False), ("nfs4", mount, "0:9", False),
+                                              ("9p", "9999", "08:01", False), ("tmpfs", mount, "08:01", True)):
+            self.evil.says("mountinfo", f"{number} 1 {device} / / rw shared:1 - {kind} x rw\n".encode())
+            self.evil.remote = None
+            with self.subTest((kind, number)), mock.patch.object(State, "is_foreign", True):
+                if is_read:
+                    self.assertEqual(2, len(self.enabled()))
+                else:
+                    self.assertRaisesRegex(OSError, "may not answer", self.enabled)
+            self.evil.remote = None
+            self.assertEqual(2, len(self.enabled()))
 
     def test_library_that_is_not_mapped(self) -> None:
         """It has been replaced meanwhile."""
@@ -299,7 +346,7 @@ class StatusOfNode(Boundary):
 
     def setUp(self) -> None:
         super().setUp()
-        self.mapped = [Mapping(BASE, 0, "/lib/dyntrace.so")]
+        self.mapped = [Mapping(BASE, BASE + 0x4000, "rw-p", 0, "08:01", 17, "/lib/dyntrace.so")]
         self.evil.has("/lib/dyntrace.so", library([status_note(SEMAPHORE)], b".note.dyntrace"))
 
     def says(self, text: bytes, version: int = 2, layout: int = 1, size: Optional[int] = None) -> Status:

@@ -20,9 +20,7 @@ class Below(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory(prefix="dyntrace-test-")
         self.addCleanup(folder.cleanup)
-        self.source, self.outside = (os.path.join(folder.name, name) for name in ("source", "outside"))
-        with open(self.source, "wb") as file:
-            file.write(b"library")
+        self.outside = os.path.join(folder.name, "outside")
         os.mkdir(self.outside)
         self.evil = Pretender(os.path.join(folder.name, "process"))
         os.mkdir(self.evil.in_root("tmp"))
@@ -37,7 +35,7 @@ class Below(unittest.TestCase):
     def filled(self) -> Place:
         """The same with files."""
         place = self.place()
-        place.fill({path: self.source for path in FILES}, False)
+        place.fill({path: b"library" for path in FILES})
         return place
 
     def there(self) -> List[str]:
@@ -46,14 +44,14 @@ class Below(unittest.TestCase):
                       for path, _, names in os.walk(self.evil.in_root("")) for name in names)
 
     def test_files(self) -> None:
-        """Others read them and don't write them; nothing remains."""
+        """Only their user reads them; nothing remains."""
         place = self.filled()
         self.assertEqual([f"tmp/{self.name}/{path}" for path in FILES], self.there())
         for path, folders, names in os.walk(self.evil.in_root(place.path)):
             for name in [".", *folders]:
-                self.assertEqual(0o755, os.stat(os.path.join(path, name)).st_mode & 0o7777)
+                self.assertEqual(0o700, os.stat(os.path.join(path, name)).st_mode & 0o7777)
             for name in names:
-                self.assertEqual(0o644, os.stat(os.path.join(path, name)).st_mode & 0o7777)
+                self.assertEqual(0o600, os.stat(os.path.join(path, name)).st_mode & 0o7777)
         self.assertEqual(["dyntrace"], place.modules())
         place.remove()
         self.assertEqual([], os.listdir(self.evil.in_root("tmp")))
@@ -114,7 +112,7 @@ class Below(unittest.TestCase):
             place.remove()
         self.assertEqual([f"tmp/{self.name}/lib/dyntrace.beam"], self.there())
         with mock.patch("os.mkdir"), self.assertRaises(OSError):
-            place.fill({path: self.source for path in FILES}, False)
+            place.fill({path: b"library" for path in FILES})
         self.assertEqual([f"tmp/{self.name}/lib/dyntrace.beam"], self.there())
 
     @unittest.skipIf(os.geteuid() != 0, "only root mounts")
@@ -156,7 +154,7 @@ class Below(unittest.TestCase):
         """Each reason."""
         self.assertIsNone(why_not(self.evil, "/tmp"))
         self.evil.has("/file", b"")
-        self.assertEqual("it is no folder", why_not(self.evil, "/file"))
+        self.assertEqual("it is not a folder", why_not(self.evil, "/file"))
         free = os.statvfs("/")
         for changed, reason in (({"f_flag": os.ST_RDONLY}, "read-only"), ({"f_flag": os.ST_NOEXEC}, "noexec"),
                                 ({"f_bavail": 0}, "has 0 B free")):

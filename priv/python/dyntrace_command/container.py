@@ -18,7 +18,7 @@ A node's user, and the users of its container, choose all that is read here. Wha
 - **A file that is not a library.** Its notes are offsets and sizes: `elf` fails on those that lead nowhere.
 - **A fake map of code.** `perf_map` reads a bounded file, skips lines that can't be true, and takes from it only names,
   which are cleaned, of addresses that no file has.
-- **A fake epmd.** The node chooses the port, so anything may answer. Reading ends after a second, or 1 MB.
+- **A fake epmd.** The node chooses the port, so anything may answer. Reading ends after 0.7 seconds, or 1 MB.
 - **Names that change the terminal or a bpftrace program.** Text is decoded with replacements and shown by `clean`;
   versions must have a known form. A tracer gets the path of a descriptor.
 
@@ -38,7 +38,7 @@ from typing import AbstractSet, Dict, Iterator, List, NamedTuple, Optional, Sequ
 from dyntrace_command.elf import read_machine, read_semaphores, read_status_address
 from dyntrace_command.files import MB, check_regular, closing, read_regular
 from dyntrace_command.process import Listener, Process, listening
-from dyntrace_command.sandbox import check_child, opening_proc
+from dyntrace_command.sandbox import State, check_child, opening_proc
 
 # Bounds of a walk: links, as in the kernel; the names of a path, with those of its links.
 LINKS, NAMES_OF_PATH = 40, 200
@@ -49,9 +49,12 @@ FOLDER_MOST = 10000
 # struct dt_status in c_src/status.h. It is written in less than a microsecond.
 STATUS_SIZE, STATUS_TEXT, STATUS_LAYOUT, STATUS_TRIES = 4096, 12, 1, 100
 # Seconds for one epmd, and for all that a child asks.
-EPMD_S, ALL_EPMDS_S = 1, 1.5
+EPMD_S, ALL_EPMDS_S = 0.7, 1.0
 # Types of file systems that another machine, or a program, serves.
 REMOTE = re.compile(r"fuse\b.*|nfs\d?|cifs|smb\d|9p|ceph|afs|coda|lustre|gfs2|ocfs2|orangefs|ncpfs")
+# The threads of dirty I/O schedulers, before and since OTP 26, of whose names the kernel keeps 15 characters; threads of
+# a VM.
+DIRTY_IO, THREADS_MOST = re.compile(r"\d+_dirty_io_s\w*|erts_dios_\d+"), 10000
 COOKIE_MODES = (0o400, 0o600)
 
 
@@ -69,12 +72,14 @@ class Mapping(NamedTuple):
 class Container:
     """A process as it shows itself: its texts, and the file system that it sees."""
 
+    # Seconds that this child has waited for epmds, of all processes.
+    waited_for_epmds = 0.0
+
     def __init__(self, process: Process) -> None:
         self.process = process
         self.dir = process.dir
         # Mounts and devices of file systems that may not answer; None until they are asked for.
         self.remote: Optional[Tuple[Set[str], Set[str]]] = None
-        self.asking_epmd = 0.0
 
     # Its texts
 
@@ -119,6 +124,16 @@ class Container:
                                      "".join(parts[5:])))
         return found
 
+    def blocked_dirty_io(self) -> List[str]:
+        """Returns in which functions of the kernel its dirty I/O schedulers wait, if all of them do; none if one is
+        idle or runs. An idle one waits for a futex."""
+        found = []
+        with closing(self.open_proc("task")) as folder:
+            for name in os.listdir(folder)[:THREADS_MOST]:
+                if DIRTY_IO.fullmatch(self.text(f"task/{name}/comm").strip()):
+                    found.append(self.text(f"task/{name}/wchan").strip())
+        return found if all(re.fullmatch(r"(?!.*futex)[a-z_]\w*", where) for where in found) else []
+
     # Its sockets
 
     def listens(self) -> Iterator[Listener]:
@@ -140,24 +155,25 @@ class Container:
             return int(found.group(1)) - len(os.listdir(folder)) if found else 1
 
     def registered(self) -> Dict[int, str]:
-        """Returns {TCP port: name} of the epmd in its network; empty if this child is in another network."""
+        """Returns {TCP port: name} of the epmd in its network; empty if there is none, or if this child is in another
+        network. Raises OSError if it does not answer in time."""
         number = self.environment().get("ERL_EPMD_PORT", "4369")
         if not self.process.shares("net") or not re.fullmatch(r"[1-9]\d{0,4}", number, re.ASCII):
             return {}
         began = time.monotonic()
         try:
-            return epmd_names(int(number), min(EPMD_S, ALL_EPMDS_S - self.asking_epmd))
+            return epmd_names(int(number), min(EPMD_S, ALL_EPMDS_S - self.waited_for_epmds))
         finally:
-            self.asking_epmd += time.monotonic() - began
+            Container.waited_for_epmds += time.monotonic() - began
 
     # Its files
 
     def remote_mounts(self) -> Tuple[Set[str], Set[str]]:
-        """Returns (numbers of mounts, devices) of file systems that may not answer. This command's own user may use
-        them."""
+        """Returns (numbers of mounts, devices) of file systems that may not answer. None is refused to the user who runs
+        this command: it harms that user alone if it does not answer."""
         if self.remote is None:
             found = []
-            if self.process.uid() != os.getuid() or os.getuid() != 0:
+            if State.is_foreign:
                 rows = (line.split(" ") for line in self.text("mountinfo").split("\n"))
                 found = [row for row in rows if "-" in row and REMOTE.fullmatch(row[row.index("-") + 1])]
             self.remote = {row[0] for row in found}, {row[2] for row in found}
@@ -318,8 +334,7 @@ def open_below(root: str, path: str, refused: AbstractSet[str] = frozenset(), ha
     try:
         check_mount(folders[-1], refused)
         while names:
-            target = enter(folders, names.pop(), has_foreign_links, not names)
-            check_mount(folders[-1], refused)
+            target = enter(folders, names.pop(), refused, has_foreign_links, not names)
             if target is not None:
                 links += 1
                 names += target.split("/")[::-1]
@@ -343,7 +358,8 @@ def mount_of(descriptor: int) -> str:
         return next(line.split()[1] for line in file if line.startswith("mnt_id:"))
 
 
-def enter(folders: List[int], name: str, has_foreign_links: bool = True, is_last: bool = False) -> Optional[str]:
+def enter(folders: List[int], name: str, refused: AbstractSet[str], has_foreign_links: bool,
+          is_last: bool) -> Optional[str]:
     """Takes a step of the walk. `folders` are descriptors from the root to the present place. If the name is a link,
     returns its target, which the walk has to follow from the place that is then the last."""
     if name in ("", "."):
@@ -354,6 +370,8 @@ def enter(folders: List[int], name: str, has_foreign_links: bool = True, is_last
             os.close(folders.pop())
         return None
     folders.append(os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=folders[-1]))
+    # Before any question to that file system.
+    check_mount(folders[-1], refused)
     status = os.fstat(folders[-1])
     if not stat.S_ISLNK(status.st_mode):
         return None
@@ -367,17 +385,26 @@ def enter(folders: List[int], name: str, has_foreign_links: bool = True, is_last
 
 
 def epmd_names(port: int, seconds: float = EPMD_S) -> Dict[int, str]:
-    """Returns {TCP port: name} of the nodes that are registered with the epmd of this process's network; empty if epmd
-    does not answer."""
+    """Returns {TCP port: name} of the nodes that are registered with the epmd of this process's network; empty if there
+    is none. Raises OSError if it names none in time."""
     answer, deadline = b"", time.monotonic() + seconds
-    with contextlib.suppress(OSError, OverflowError, ValueError), \
-            socket.create_connection(("127.0.0.1", port), timeout=max(seconds, 0.001)) as epmd:
-        epmd.sendall(b"\0\1n")
-        while len(answer) < MB and time.monotonic() < deadline:
-            epmd.settimeout(max(deadline - time.monotonic(), 0.001))
-            piece = epmd.recv(4096)
-            if not piece:
-                break
-            answer += piece
-    return {int(number): name for name, number in
-            re.findall(r"^name (\S+) at port (\d{1,5})$", answer[4:].decode("utf-8", "replace"), re.M)}
+    is_whole = False
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=max(seconds, 0.001)) as epmd:
+            epmd.sendall(b"\0\1n")
+            while len(answer) < MB and not is_whole:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    break
+                epmd.settimeout(left)
+                piece = epmd.recv(4096)
+                is_whole = not piece
+                answer += piece
+    except socket.timeout:
+        pass
+    except (OSError, OverflowError):
+        return {}
+    found = re.findall(r"^name (\S+) at port (\d{1,5})$", answer[4:].decode("utf-8", "replace"), re.M)
+    if not is_whole and not found:
+        raise OSError(0, f"the epmd at port {port} does not answer")
+    return {int(number): name for name, number in found}

@@ -38,8 +38,8 @@ MODULE, MODULES_MOST, LAST = re.compile(r"dyntrace_[a-z_]{1,60}"), 200, "dyntrac
 # Seconds: to load all modules; to start or stop the application; to purge all modules. The VM asks each process for
 # each module that it purges: 8 s per module beside 1,000 busy processes.
 LOAD_S, START_S, PURGE_S = 20, 20, 5
-# To ask why there was no answer; for everything: a connection and the work before and after it.
-DIAGNOSIS_S, ALL_S = 3, CONNECTION_S + 20
+# For everything: a connection, and the work before and after it.
+ALL_S = CONNECTION_S + 20
 # Where the node keeps which module of OTP was replaced.
 REPLACED = (Atom("dyntrace"), Atom("replaced_module"))
 PERSISTENT = [REPLACED, *((Atom("dyntrace"), Atom(key)) for key in ("mapped", "text", "library"))]
@@ -115,22 +115,9 @@ def asking(node: Node, way: Way) -> Iterator[Connection]:
     except Refused as refused:
         raise Failure(refused.key, pid=node.pid, name=node.node, why=refused.why) from None
     except (OSError, EOFError, ValueError) as error:
-        if isinstance(error, socket.timeout):
-            check_dirty_io(node, connection)
         raise no_answer(node, error) from None
     finally:
         connection.close()
-
-
-def check_dirty_io(node: Node, connection: Connection) -> None:
-    """Raises Failure if the node can't answer because it can't read files. The question itself needs no file."""
-    with contextlib.suppress(Refused, OSError, EOFError, ValueError):
-        queues = connection.call("erlang", "statistics", Atom("run_queue_lengths_all"), seconds=DIAGNOSIS_S)
-        schedulers = connection.call("erlang", "system_info", Atom("dirty_io_schedulers"), seconds=DIAGNOSIS_S)
-        # The last queue is that of the dirty I/O schedulers.
-        waiting = queues[-1] if isinstance(queues, list) and queues else 0
-        if isinstance(waiting, int) and waiting > 0 and isinstance(schedulers, int):
-            raise Failure("load_dirty_io", pid=node.pid, name=node.node, schedulers=schedulers, waiting=waiting)
 
 
 # -- Loading -----------------------------------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 in a child with the identity of the node's user (`sandbox`).
 
 The folder is below one that all users may write to, where another user may have put anything. So everything is done by
-descriptors: a folder is made, then opened without following a link, and has to be this user's own. Files are made new,
-never opened where one is. The name has the number and the start of the node's process, and only a folder of such a name
+descriptors: a folder is made, then opened without following a link, and has to be this user's own, in the same mount.
+Files are made new, never opened where one is. The name has the number and the start of the node's process, and only a folder of such a name
 is removed, and in it only what was written, where it was written.
 """
 import contextlib
@@ -13,7 +13,7 @@ import re
 import stat
 from typing import Dict, Iterator, List, Optional, Pattern, Sequence, Set
 
-from dyntrace_command.container import Container
+from dyntrace_command.container import Container, mount_of
 from dyntrace_command.description import LOADED_NAME, PARENTS
 from dyntrace_command.files import MB, closing
 from dyntrace_command.process import Process
@@ -92,11 +92,16 @@ class Place:
 
 
 def own_below(parent: int, name: str) -> int:
-    """Returns a descriptor of a folder; raises OSError if it is a link or belongs to another user."""
+    """Returns a descriptor of a folder; raises OSError if it is a link, belongs to another user, or is a mount."""
     descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
-    if os.fstat(descriptor).st_uid != os.geteuid():
+    try:
+        if os.fstat(descriptor).st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, "it belongs to another user", name)
+        if mount_of(descriptor) != mount_of(parent):
+            raise PermissionError(errno.EPERM, "another file system is mounted there", name)
+    except BaseException:
         os.close(descriptor)
-        raise PermissionError(errno.EPERM, "it belongs to another user", name)
+        raise
     return descriptor
 
 

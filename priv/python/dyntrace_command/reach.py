@@ -176,8 +176,13 @@ def check_lives(node: Node) -> None:
 
 
 def no_answer(node: Node, error: BaseException) -> Failure:
-    """Returns the failure of a node that does not answer."""
+    """Returns the failure of a node that does not answer. One that can read no file loads no code, and its answer may
+    need code that is not loaded yet."""
     if not node.lives():
         return Failure("node_gone", pid=node.pid, name=node.node)
-    return Failure("load_no_answer", pid=node.pid, name=node.node,
-                   why=reason(error))
+    with contextlib.suppress(OSError, ValueError):
+        blocked = node.inside.blocked_dirty_io() if isinstance(error, socket.timeout) else []
+        if blocked:
+            return Failure("load_dirty_io", pid=node.pid, name=node.node, schedulers=len(blocked),
+                           where=", ".join(sorted(set(blocked))))
+    return Failure("load_no_answer", pid=node.pid, name=node.node, why=reason(error))

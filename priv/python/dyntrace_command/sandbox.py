@@ -17,6 +17,7 @@ kernel does not let end, because a file system does not answer, is left behind: 
 
 The identity has to be the same before and after: see `Process.identity`.
 """
+import codecs
 import contextlib
 import ctypes
 import errno
@@ -33,6 +34,9 @@ from dyntrace_command.failures import FAILURES, Failure
 from dyntrace_command.process import Identity, Process
 
 LIBC = ctypes.CDLL(None, use_errno=True)
+# Loaded now: the user of a child may not be able to read this command's Python.
+for _encoding in ("ascii", "latin-1", "idna"):
+    codecs.lookup(_encoding)
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_SET_NO_NEW_PRIVS = 1, 4, 8, 38
 CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAPABILITY_VERSION = 1 << 2, 1 << 19, 0x20080522
 # Namespaces that a child can enter, of setns(2).
@@ -42,12 +46,14 @@ NAMESPACES = {"net": 0x40000000, "uts": 0x04000000}
 SECONDS, ANSWER_MOST, MEMORY_MOST = 5.0, 1 << 20, 1 << 30
 # The kernel passes that many descriptors in a message.
 DESCRIPTORS_MOST = 253
-
-# Whether this process is such a child. What touches the files or the memory of others checks it.
-is_child = False  # pylint: disable=invalid-name
-
 LENGTH = struct.Struct(">I")
 TEXT_MOST = 1000
+
+
+class State:
+    """Whether this process is such a child, which is checked by what touches the files or the memory of others; and
+    whether it looks at another user than the one who runs the command."""
+    is_child = is_foreign = False
 
 
 class Answer(NamedTuple):
@@ -90,9 +96,9 @@ class Child:
         except (ValueError, RecursionError):
             raise ValueError("its reader has sent no answer") from None
         received, self.descriptors = self.descriptors, []
-        if "error" in message:
+        if not isinstance(message, dict) or "value" not in message:
             close_all(received)
-            raise raised(message["error"])
+            raise raised(message.get("error") if isinstance(message, dict) else None)
         return Answer(message["value"], received)
 
     def read(self, count: int, deadline: float) -> bytes:
@@ -185,7 +191,7 @@ def check_same(process: Process, identity: Optional[Identity]) -> None:
 
 def check_child() -> None:
     """Raises RuntimeError outside of a child: a mistake in this command."""
-    if not is_child:
+    if not State.is_child:
         raise RuntimeError("only a child may touch what another user controls")
 
 
@@ -201,19 +207,22 @@ def close_all(descriptors: Iterable[int]) -> None:
 def run_child(connected: socket.socket, identity: Optional[Identity], function: Callable[[], Iterable[Any]],
               seconds: float, keep: List[int], enter: Optional[Process], may_write: bool) -> NoReturn:
     """Gives up what the child does not need, runs the function and sends its answers. Does not return."""
-    global is_child  # pylint: disable=global-statement
-    status, is_child = 1, True
+    status = 1
     try:
+        State.is_child, State.is_foreign = True, identity is not None and identity.uid != os.geteuid()
         # A Ctrl-C is for the command, which ends the child.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1):
             signal.signal(number, signal.SIG_IGN)
         os.setsid()
         close_others({connected.fileno(), *keep})
-        if enter is not None:
-            enter_namespaces(enter)
-        drop(identity)
-        limit(seconds, may_write)
-        send_all(connected, function)
+
+        def prepared() -> Iterable[Any]:
+            if enter is not None:
+                enter_namespaces(enter)
+            drop(identity)
+            limit(seconds, may_write)
+            return function()
+        send_all(connected, prepared)
         status = 0
     finally:
         os._exit(status)  # pylint: disable=protected-access
