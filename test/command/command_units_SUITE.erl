@@ -9,7 +9,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [elf, sandbox, container, files, bpftrace, request, examined, profile, program, functions, events, sinks, terms, reach,
+    [elf, sandbox, container, memory, files, bpftrace, request, examined, profile, program, functions, events, sinks, terms, reach,
      places, causes, lttng, all_files_run, event_groups].
 
 %% Those of libraries that somebody made who means ill.
@@ -21,6 +21,9 @@ sandbox(_) ->
 
 container(_) ->
     passes("test_container").
+
+memory(_) ->
+    passes("test_memory").
 
 files(_) ->
     passes("test_files").

@@ -1,13 +1,20 @@
 """Material for tests of the trust boundary: libraries with chosen notes, processes that say what a test likes."""
 import os
+import signal
 import struct
+import tempfile
+import unittest
 from typing import Sequence
 
 from dyntrace_command.container import Container
 from dyntrace_command.process import Process
-from dyntrace_command.sandbox import State
+from dyntrace_command.sandbox import STATE
 
+IS_ROOT = os.geteuid() == 0
 HEADER, SECTION = 64, 64
+NO_FILE = "not a regular file of a usual size"
+# Where tests map a library, and the address of what they read there.
+BASE, SEMAPHORE = 0x10000, 0x2000
 
 
 def note(name: str, semaphore: int, provider: str = "shop") -> bytes:
@@ -46,7 +53,7 @@ class Pretender(Container):
 
     def __init__(self, folder: str) -> None:
         super().__init__(Process(os.getpid()))
-        State.is_child = True
+        STATE.is_child = True
         self.dir = folder
         os.makedirs(self.in_root(""), exist_ok=True)
 
@@ -64,3 +71,27 @@ class Pretender(Container):
         os.makedirs(os.path.dirname(self.in_root(path)), exist_ok=True)
         with open(self.in_root(path), "wb") as file:
             file.write(contents)
+
+
+class Boundary(unittest.TestCase):
+    """A folder of its own; whatever blocks ends a test."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="dyntrace-test-")
+        self.addCleanup(folder.cleanup)
+        self.outside = os.path.join(folder.name, "secret")
+        with open(self.outside, "wb") as file:
+            file.write(b"outside")
+        self.evil = Pretender(os.path.join(folder.name, "process"))
+        self.evil.has("/hosts", b"inside")
+        self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM, self.blocks))
+        signal.alarm(20)
+        self.addCleanup(signal.alarm, 0)
+
+    def blocks(self, *_: object) -> None:
+        """Something waits for what never comes."""
+        self.fail("it blocks")
+
+    def link(self, target: str, path: str) -> None:
+        """A link in its file system."""
+        os.symlink(target, self.evil.in_root(path))

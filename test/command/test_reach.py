@@ -49,7 +49,8 @@ class Reach(unittest.TestCase):
         self.environment = {"RELEASE_COOKIE": "two"}
         self.evil.has("/app/releases/COOKIE", b"three\n")
         self.evil.has("/app/releases/1.0/vm.args", b"-name x@y\n## -setcookie old\n-setcookie 'four'\n+K true\n")
-        for path, contents in (("/home/me/.erlang.cookie", b"five"), ("/home/me/.config/erlang/.erlang.cookie", b"six")):
+        for path, contents in (("/home/me/.erlang.cookie", b"five"),
+                               ("/home/me/.config/erlang/.erlang.cookie", b"six")):
             self.evil.has(path, contents)
             os.chmod(self.evil.in_root(path), 0o400)
         self.assertEqual(["one", "two", "three", "four", "five", "six"],

@@ -14,7 +14,7 @@ from unittest import mock
 from dyntrace_command import sandbox
 from dyntrace_command.failures import Failure
 from dyntrace_command.process import Identity, Process
-from dyntrace_command.sandbox import Answer, Child, check_child, in_child, isolated
+from dyntrace_command.sandbox import Answer, Child, Rights, check_child, in_child, isolated
 
 IS_ROOT = os.geteuid() == 0
 NOBODY = Identity(65534, 65534)
@@ -26,7 +26,19 @@ def status_lines() -> Dict[str, List[str]]:
         return {name: values.split() for name, _, values in (line.partition(":") for line in file)}
 
 
-class Rights(unittest.TestCase):
+def paused() -> List[int]:
+    """Waits for a signal."""
+    signal.pause()
+    return []
+
+
+def checked() -> List[str]:
+    """Returns something if this process may look at others."""
+    check_child()
+    return ["checked"]
+
+
+class WhatItMayDo(unittest.TestCase):
     """What a child may do."""
 
     @unittest.skipUnless(IS_ROOT, "only root takes the identity of another user")
@@ -87,7 +99,7 @@ class Rights(unittest.TestCase):
         def held() -> Dict[str, str]:
             return {name: os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd")
                     if os.path.lexists(f"/proc/self/fd/{name}")}
-        found = in_child(None, held, keep=[reading]).value
+        found = in_child(None, held, rights=Rights(keep=[reading])).value
         self.assertEqual({"/dev/null"}, {found.pop(name) for name in "012"})
         self.assertEqual({"socket", "pipe"}, {target.partition(":")[0] for target in found.values()})
         self.assertIn(str(reading), found)
@@ -102,7 +114,7 @@ class Rights(unittest.TestCase):
             with self.assertRaisesRegex(OSError, "File too large"):
                 in_child(None, write)
             self.assertEqual(0, os.path.getsize(file.name))
-            self.assertEqual(1, in_child(None, write, may_write=True).value)
+            self.assertEqual(1, in_child(None, write, rights=Rights(may_write=True)).value)
 
     def test_memory_and_time(self) -> None:
         """Are limited."""
@@ -112,9 +124,9 @@ class Rights(unittest.TestCase):
 
     def test_outside(self) -> None:
         """Only a child may touch the files of others."""
-        with mock.patch.object(sandbox.State, "is_child", False):
+        with mock.patch.object(sandbox.STATE, "is_child", False):
             self.assertRaises(RuntimeError, check_child)
-            self.assertEqual("no error", in_child(None, lambda: check_child() or "no error").value)
+            self.assertEqual(["checked"], in_child(None, checked).value)
 
 
 class Answers(unittest.TestCase):
@@ -127,7 +139,8 @@ class Answers(unittest.TestCase):
                 raise error
             return function
         for error, kind, text in ((FileNotFoundError(errno.ENOENT, "no file"), FileNotFoundError, "no file"),
-                                  (OSError(0, "it is odd"), OSError, "it is odd"), (ValueError("bad"), ValueError, "bad"),
+                                  (OSError(0, "it is odd"), OSError, "it is odd"),
+                                  (ValueError("bad"), ValueError, "bad"),
                                   (RecursionError("deep"), ValueError, "deep"),
                                   (Failure("node_gone", pid=7, name="x@y"), Failure, "node_gone")):
             with self.subTest(error), self.assertRaisesRegex(kind, text):
@@ -177,12 +190,12 @@ class Answers(unittest.TestCase):
             pids.append(child.pid)
             end(child)
         with mock.patch.object(Child, "end", noted), self.assertRaises(TimeoutError):
-            in_child(None, signal.pause, 0.2)
+            in_child(None, paused, 0.2)
         self.assertRaises(ProcessLookupError, os.kill, pids[0], 0)
 
     def test_abandoned(self) -> None:
         """A child that the kernel does not let end is not waited for."""
-        child = Child(None, lambda: [signal.pause()], 5)
+        child = Child(None, paused, 5)
         with mock.patch("os.kill"):
             began = time.monotonic()
             child.end()

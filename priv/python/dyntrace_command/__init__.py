@@ -15,6 +15,7 @@ Each module uses only those of the lines above its own. `tools/imports` reads th
     sandbox: children of this command, which look at what another user controls
     symbols: the functions of a library
     files, children: files that others can reach; programs that this command starts
+    file_system: the file system that a process sees
     container, status: what a process and its files have, what a node says of itself: root trusts none of it
     description: what can be said of an Erlang VM
     survey: the Erlang VMs among all processes

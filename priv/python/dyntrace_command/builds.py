@@ -6,9 +6,9 @@ import os
 from typing import Dict, Iterable, List, NamedTuple
 
 from dyntrace_command import VERSION
-from dyntrace_command.container import LIBRARY_MOST
 from dyntrace_command.elf import Target, read_target
 from dyntrace_command.failures import Failure
+from dyntrace_command.file_system import LIBRARY_MOST
 from dyntrace_command.files import read_regular
 from dyntrace_command.description import LIBRARY
 from dyntrace_command.node import Node
@@ -62,7 +62,7 @@ def builds() -> List[Build]:
 def build_for(node: Node) -> Build:
     """Returns a build that fits the node's machine and C library. Which version of erl_nif the VM has, only the node
     can tell: the build for the oldest is the first."""
-    machine, libc = node.machine, node.libc
+    machine, libc = node.target
     all_builds = builds()
     if not all_builds:
         raise Failure("load_not_built", places=OWN)

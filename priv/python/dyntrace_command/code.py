@@ -8,13 +8,14 @@ import contextlib
 import os
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
-from dyntrace_command.container import LIBRARY_MOST, Mapping
+from dyntrace_command.container import Mapping
 from dyntrace_command.description import LIBRARY
 from dyntrace_command.failures import reason
+from dyntrace_command.file_system import LIBRARY_MOST
 from dyntrace_command.files import read_regular
 from dyntrace_command.node import Node
 from dyntrace_command.perf_map import MAP_MOST, names_of
-from dyntrace_command.sandbox import SECONDS, Answer, close_all, identity_for, in_child
+from dyntrace_command.sandbox import SECONDS, Answer, Rights, close_all, identity_for, in_child
 from dyntrace_command.symbols import Functions
 from dyntrace_command.terminal import clean
 
@@ -98,7 +99,7 @@ class Code:
 
     def in_child(self, function: Callable[[], Any], seconds: float = SECONDS) -> Answer:
         """Runs a function in a child, also if the node has ended."""
-        return in_child(self.identity, function, seconds, ANSWER_MOST, keep=self.descriptors())
+        return in_child(self.identity, function, seconds, ANSWER_MOST, Rights(keep=self.descriptors()))
 
     def descriptors(self) -> List[int]:
         """Returns those of all files."""

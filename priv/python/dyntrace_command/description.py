@@ -63,7 +63,8 @@ class Description:
             "arguments": {key: value[:VALUE_MOST] for key, value in self.arguments.items()},
             "library": self.library, "replaced": self.replaced, "status": self.status,
             "node": self.known("node", self.find_name, "?")[:VALUE_MOST],
-            "otp": self.known("otp", self.find_otp, None), "container": self.known("container", self.find_container, None),
+            "otp": self.known("otp", self.find_otp, None),
+            "container": self.known("container", self.find_container, None),
             "version": self.known("version", self.find_version, None) if self.library else None,
             "usdt": self.known("consumers", self.find_usdt, None) if self.library else None,
             "lttng": sorted(lttng_consumers(self.mapped)),
@@ -75,7 +76,8 @@ class Description:
     # Its library
 
     def read_mappings(self) -> List[Mapping]:
-        """Returns its mappings, if it runs a program that its user could not have started with the rights of another."""
+        """Returns its mappings, if it runs a program that its user could not have started with the rights of
+        another."""
         self.inside.check_program()
         return self.inside.mappings()
 

@@ -144,10 +144,10 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "load_failed": (FAILED, "process {pid} ({name}) can't load the library: {why}",
                     "docs/load.md has the usual causes; `dyntrace unload {pid}` removes what may remain"),
     "load_no_answer": (FAILED, "process {pid} ({name}) does not answer: {why}", "look at the node's log"),
-    "load_dirty_io": (FAILED, "process {pid} ({name}) does not answer: it can't read files, so it loads no code, because "
-                      "all of its {schedulers} dirty I/O schedulers wait in the kernel ({where})",
-                      "find what they wait for: a file system that hangs, or a pipe; +SDio N gives the node more of these "
-                      "schedulers"),
+    "load_dirty_io": (FAILED, "process {pid} ({name}) does not answer: it can't read files, so it loads no code, "
+                      "because all of its {schedulers} dirty I/O schedulers wait in the kernel ({where})",
+                      "find what they wait for: a file system that hangs, or a pipe; +SDio N gives the node more of "
+                      "these schedulers"),
     "load_other_socket": (NOT_ALLOWED, "the port of the distribution of process {pid} ({name}) is not its own socket "
                           "alone: another process listens there, too",
                           "as root, `ss -ltnp` shows the programs that listen on that port"),

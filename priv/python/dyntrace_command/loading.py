@@ -24,6 +24,7 @@ from dyntrace_command.node import Node, check_readable, find_node, pick
 from dyntrace_command.places import Place, is_for, leftovers, new_name, why_not
 from dyntrace_command.process import Process
 from dyntrace_command.reach import Way, check_lives, connect, no_answer, way_to
+from dyntrace_command.sandbox import Rights
 from dyntrace_command.survey import all_processes
 from dyntrace_command.terminal import clean, plural, say
 from dyntrace_command.terms import Atom, Term, text
@@ -101,7 +102,7 @@ def as_its_user(node: Node, function: Callable[[], Any]) -> Any:
     Failure."""
     check_readable(node)
     try:
-        return node.isolated(function, ALL_S, enter=node.process, may_write=True)
+        return node.isolated(function, ALL_S, Rights(enter=node.process, may_write=True))
     except (OSError, ValueError) as error:
         raise no_answer(node, error) from None
 

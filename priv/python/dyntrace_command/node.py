@@ -1,20 +1,20 @@
 """The Erlang VMs of this host: what is known of each, and which one is meant.
 
-All comes from /proc, by children of this command (`survey`, `sandbox`): the command asks no node for anything, so a node
-that hangs is shown too.
+All comes from /proc, by children of this command (`survey`, `sandbox`): the command asks no node for anything, so a
+node that hangs is shown too.
 """
 import contextlib
 import os
 import re
 import sys
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from dyntrace_command.container import Container
 from dyntrace_command.description import NOT_READABLE, More
 from dyntrace_command.failures import Failure, user_name
 from dyntrace_command.functions import Function
 from dyntrace_command.process import Process
-from dyntrace_command.sandbox import SECONDS, Answer, isolated
+from dyntrace_command.sandbox import SECONDS, Answer, Rights, isolated
 from dyntrace_command.status import Status
 from dyntrace_command.survey import Found, Survey, all_processes
 from dyntrace_command.terminal import clean
@@ -34,32 +34,47 @@ class Node:
     """An Erlang VM. Where something can't be known it is None, and `unknown` has the reason by the field's name.
 
     `container`: its name, None on the host. `library`: the path in the node's own file system, None if it is not
-    loaded; `replaced`: it has been replaced on disk since. `version` is dyntrace's, `otp` the release's. `more`: what
-    else a survey was to find. `inside` is for functions that run in a child (`isolated`).
+    loaded; `replaced`: it has been replaced on disk since. `version` is dyntrace's, `otp` the release's. `inside` is
+    for functions that run in a child (`isolated`).
     """
 
     def __init__(self, process: Process, values: Optional[Dict[str, Any]], why: str = "") -> None:
         self.process, self.pid, self.inside = process, process.pid, Container(process)
         self.descriptor: Optional[int] = None
         self.user = user_of(process)
-        found = {} if values is None else values
+        self.found = found = {} if values is None else values
         self.unknown: Dict[str, str] = dict.fromkeys(FIELDS, clean(why)) if values is None else found["unknown"]
         self.arguments: Dict[str, str] = found.get("arguments", {})
         self.library: Optional[str] = found.get("library")
-        self.replaced, self.has_lttng = bool(found.get("replaced")), bool(found.get("has_lttng"))
-        self.status = Status([(key, value) for key, value in found.get("status", [])])
+        self.replaced = bool(found.get("replaced"))
+        self.status = Status(found.get("status", []))
         self.node: str = found.get("node", "?")
         self.otp: Optional[str] = found.get("otp")
         self.container: Optional[str] = found.get("container")
         self.version: Optional[str] = found.get("version")
-        self.libc: str = found.get("libc", "?")
-        self.machine: int = found.get("machine", 0)
-        # By which LTTng finds the daemon of its user.
-        self.home: str = found.get("home", "")
-        self.more: Any = found.get("more")
         self.consumers: Optional[Consumers] = None
         if found.get("usdt") is not None:
             self.consumers = Consumers(found["usdt"], sorted({user_of(Process(pid)) for pid in found["lttng"]}))
+
+    @property
+    def has_lttng(self) -> bool:
+        """Whether LTTng's tracepoints are loaded."""
+        return bool(self.found.get("has_lttng"))
+
+    @property
+    def target(self) -> Tuple[int, str]:
+        """The machine of its program, as ELF numbers it, and its C library."""
+        return int(self.found.get("machine", 0)), str(self.found.get("libc", "?"))
+
+    @property
+    def home(self) -> str:
+        """The folder by which LTTng finds the daemon of its user."""
+        return str(self.found.get("home", ""))
+
+    @property
+    def more(self) -> Any:
+        """What else a survey was to find."""
+        return self.found.get("more")
 
     def as_json(self) -> Dict[str, object]:
         """Returns what `dyntrace nodes --json` prints; the names are an interface."""
@@ -85,9 +100,9 @@ class Node:
         """Returns false also if another process has its number now."""
         return not self.process.has_ended()
 
-    def isolated(self, function: Callable[[], Any], seconds: float = SECONDS, **options: Any) -> Any:
+    def isolated(self, function: Callable[[], Any], seconds: float = SECONDS, rights: Rights = Rights()) -> Any:
         """Runs a function that looks at the node in a child with the identity of the node's user; returns its value."""
-        return isolated(self.process, function, seconds, **options).value
+        return isolated(self.process, function, seconds, rights=rights).value
 
     # The library
 
@@ -145,7 +160,7 @@ def status_now(node: Node) -> Status:
     attached."""
     with contextlib.suppress(OSError, ValueError):
         lines = node.isolated(lambda: node.inside.status(node.library, node.inside.mappings()))
-        return Status([(key, value) for key, value in lines])
+        return Status(lines)
     return Status()
 
 

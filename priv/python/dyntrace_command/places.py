@@ -1,10 +1,10 @@
-"""A folder in the file system of a node, for the library that `dyntrace load` takes there: it is made, filled and removed
-in a child with the identity of the node's user (`sandbox`).
+"""A folder in the file system of a node, for the library that `dyntrace load` takes there: it is made, filled and
+removed in a child with the identity of the node's user (`sandbox`).
 
 The folder is below one that all users may write to, where another user may have put anything. So everything is done by
 descriptors: a folder is made, then opened without following a link, and has to be this user's own, in the same mount.
-Files are made new, never opened where one is. The name has the number and the start of the node's process, and only a folder of such a name
-is removed, and in it only what was written, where it was written.
+Files are made new, never opened where one is. The name has the number and the start of the node's process, and only a
+folder of such a name is removed, and in it only what was written, where it was written.
 """
 import contextlib
 import errno
@@ -13,8 +13,9 @@ import re
 import stat
 from typing import Dict, Iterator, List, Optional, Pattern, Sequence, Set
 
-from dyntrace_command.container import Container, mount_of
+from dyntrace_command.container import Container
 from dyntrace_command.description import LOADED_NAME, PARENTS
+from dyntrace_command.file_system import mount_of
 from dyntrace_command.files import MB, closing
 from dyntrace_command.process import Process
 from dyntrace_command.terminal import size

@@ -8,7 +8,7 @@ import os
 import re
 import socket
 import struct
-from typing import Iterator, List, NamedTuple, Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
 from dyntrace_command.failures import user_name
 

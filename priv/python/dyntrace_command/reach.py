@@ -1,7 +1,7 @@
 """How a node is reached: its distribution's socket and what its cookie may be, all from /proc.
 
-It runs in a child with the identity of the node's user (`sandbox`), which reads only cookies that this user may read. So
-the proof of a cookie never goes to another user than the one who has the cookie: the socket was created by the same
+It runs in a child with the identity of the node's user (`sandbox`), which reads only cookies that this user may read.
+So the proof of a cookie never goes to another user than the one who has the cookie: the socket was created by the same
 user, is the node's own, and no other process listens on its port (`check_listener`).
 """
 import contextlib
@@ -128,7 +128,7 @@ def connect(node: Node, way: Way) -> Connection:
     refused: Optional[Refused] = None
     for cookie in way.cookies:
         try:
-            connected = socket_to(node, way.listener)
+            connected = socket_to(way.listener)
             check_listener(node, way.listener)
             return Connection(connected, own_name(node), cookie, CONNECT_S)
         except Refused as error:
@@ -149,7 +149,7 @@ def own_name(node: Node) -> str:
     return "dyntrace_load@dyntrace.invalid" if "." in node.node.partition("@")[2] else "dyntrace_load@invalid"
 
 
-def socket_to(node: Node, listener: Listener) -> socket.socket:
+def socket_to(listener: Listener) -> socket.socket:
     """Connects to the socket, in the node's network, which this child has entered."""
     # Where IPv6 sockets have no IPv4 address, 127.0.0.1 with this port may be another program's.
     addresses = {"0.0.0.0": ["127.0.0.1"], "::": ["::1", "127.0.0.1"]}.get(listener.address, [listener.address])

@@ -1,19 +1,19 @@
 """A child process in which this command looks at what another user controls: the boundary of root's trust.
 
-Root asks about processes of all users. Their memory, files, arguments and servers may be anything: a link to a file that
-only root may read, text without an end, a page of memory whose read never returns. So this command does not touch them
-itself. It forks a child, which
+Root asks about processes of all users. Their memory, files, arguments and servers may be anything: a link to a file
+that only root may read, text without an end, a page of memory whose read never returns. So this command does not touch
+them itself. It forks a child, which
 
 - has the user and the group of the process that it looks at, and no other group: it opens what that user may open, so a
   link to another user's file leads nowhere;
 - keeps one capability, CAP_SYS_PTRACE, without which it could not read that process in /proc, and can raise a second
   one only to open files of /proc themselves (`opening_proc`);
 - cannot gain privileges, is not dumpable (the user whose identity it has can neither trace it nor take its
-  descriptors), writes no file, and has limits of CPU time and memory;
+  descriptors), writes no file unless it is made for that, and has limits of CPU time and memory;
 - inherits no descriptor but a socket to this command and those that it was given.
 
-It answers with JSON of a bounded size, which this command reads up to a deadline. Then the child is killed. One that the
-kernel does not let end, because a file system does not answer, is left behind: nobody waits for it.
+It answers with JSON of a bounded size, which this command reads up to a deadline. Then the child is killed. One that
+the kernel does not let end, because a file system does not answer, is left behind: nobody waits for it.
 
 The identity has to be the same before and after: see `Process.identity`.
 """
@@ -28,7 +28,8 @@ import signal
 import socket
 import struct
 import time
-from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, NoReturn, Optional, Sequence, Tuple
+import types
+from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, NoReturn, Optional, Sequence
 
 from dyntrace_command.failures import FAILURES, Failure
 from dyntrace_command.process import Identity, Process
@@ -50,10 +51,17 @@ LENGTH = struct.Struct(">I")
 TEXT_MOST = 1000
 
 
-class State:
-    """Whether this process is such a child, which is checked by what touches the files or the memory of others; and
-    whether it looks at another user than the one who runs the command."""
-    is_child = is_foreign = False
+# Whether this process is such a child, which is checked by what touches the files or the memory of others; and whether
+# it looks at another user than the one who runs the command.
+STATE = types.SimpleNamespace(is_child=False, is_foreign=False)
+
+
+class Rights(NamedTuple):
+    """What a child may do beyond looking: use descriptors that it is given, see the network and the host name of a
+    process (`enter`), write files as its user."""
+    keep: Sequence[int] = ()
+    enter: Optional[Process] = None
+    may_write: bool = False
 
 
 class Answer(NamedTuple):
@@ -63,19 +71,18 @@ class Answer(NamedTuple):
 
 
 class Child:
-    """A child that runs a function, which yields answers. `keep`: descriptors that it needs. `enter`: the process whose
-    network and host name it sees. `may_write`: it may write files, as the user."""
+    """A child that runs a function, which yields answers."""
 
     # Children that have not ended yet when they were killed.
     abandoned: List[int] = []
 
     def __init__(self, identity: Optional[Identity], function: Callable[[], Iterable[Any]], seconds: float = SECONDS,
-                 keep: Sequence[int] = (), enter: Optional[Process] = None, may_write: bool = False) -> None:
+                 rights: Rights = Rights()) -> None:
         self.socket, theirs = socket.socketpair()
         self.buffer, self.descriptors = bytearray(), []  # type: bytearray, List[int]
         self.pid = os.fork()
         if self.pid == 0:
-            run_child(theirs, identity, function, seconds, [*keep], enter, may_write)
+            run_child(theirs, identity, function, seconds, rights)
         theirs.close()
 
     def fileno(self) -> int:
@@ -148,10 +155,10 @@ class Child:
 
 
 def in_child(identity: Optional[Identity], function: Callable[[], Any], seconds: float = SECONDS,
-             most: int = ANSWER_MOST, **options: Any) -> Answer:
+             most: int = ANSWER_MOST, rights: Rights = Rights()) -> Answer:
     """Runs the function in a child with this identity (None: that of this command), and returns its answer. Raises what
     the function raises: OSError, ValueError, Failure; TimeoutError if there is no answer in time."""
-    child = Child(identity, lambda: [function()], seconds, **options)
+    child = Child(identity, lambda: [function()], seconds, rights)
     try:
         answer = child.receive(time.monotonic() + seconds, most)
         if answer is None:
@@ -162,11 +169,11 @@ def in_child(identity: Optional[Identity], function: Callable[[], Any], seconds:
 
 
 def isolated(process: Process, function: Callable[[], Any], seconds: float = SECONDS, most: int = ANSWER_MOST,
-             **options: Any) -> Answer:
+             rights: Rights = Rights()) -> Answer:
     """Does the same with the identity of a process, about which the function asks. The answer counts if the process had
     this identity before and after."""
     identity = identity_for(process)
-    answer = in_child(identity, function, seconds, most, **options)
+    answer = in_child(identity, function, seconds, most, rights)
     try:
         check_same(process, identity)
     except BaseException:
@@ -191,7 +198,7 @@ def check_same(process: Process, identity: Optional[Identity]) -> None:
 
 def check_child() -> None:
     """Raises RuntimeError outside of a child: a mistake in this command."""
-    if not State.is_child:
+    if not STATE.is_child:
         raise RuntimeError("only a child may touch what another user controls")
 
 
@@ -205,22 +212,22 @@ def close_all(descriptors: Iterable[int]) -> None:
 # -- In the child ------------------------------------------------------------------------------------------------------
 
 def run_child(connected: socket.socket, identity: Optional[Identity], function: Callable[[], Iterable[Any]],
-              seconds: float, keep: List[int], enter: Optional[Process], may_write: bool) -> NoReturn:
+              seconds: float, rights: Rights) -> NoReturn:
     """Gives up what the child does not need, runs the function and sends its answers. Does not return."""
     status = 1
     try:
-        State.is_child, State.is_foreign = True, identity is not None and identity.uid != os.geteuid()
+        STATE.is_child, STATE.is_foreign = True, identity is not None and identity.uid != os.geteuid()
         # A Ctrl-C is for the command, which ends the child.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1):
             signal.signal(number, signal.SIG_IGN)
         os.setsid()
-        close_others({connected.fileno(), *keep})
+        close_others({connected.fileno(), *rights.keep})
 
         def prepared() -> Iterable[Any]:
-            if enter is not None:
-                enter_namespaces(enter)
+            if rights.enter is not None:
+                enter_namespaces(rights.enter)
             drop(identity)
-            limit(seconds, may_write)
+            limit(seconds, rights.may_write)
             return function()
         send_all(connected, prepared)
         status = 0

@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional
 from dyntrace_command.description import More, look
 from dyntrace_command.failures import reason
 from dyntrace_command.process import Identity, Process
-from dyntrace_command.sandbox import Child, check_same, identity_for
+from dyntrace_command.sandbox import Child, Rights, check_same, identity_for
 
 # Seconds for everything; without an answer of one process; and how many processes of a user may fail to answer.
 ALL_S, ONE_S, STALLS_MOST = 6.0, 2.0, 2
@@ -49,7 +49,8 @@ class Job:
     def start(self, name: Optional[str], more: Optional[More]) -> None:
         """Starts the child."""
         is_host = self.enter is None and os.geteuid() == 0
-        self.child = Child(self.identity, lambda: look(self.processes, name, more, is_host), ALL_S, enter=self.enter)
+        self.child = Child(self.identity, lambda: look(self.processes, name, more, is_host), ALL_S,
+                           Rights(enter=self.enter))
         self.until = time.monotonic() + ONE_S
 
     def rest(self) -> List[Process]:
