@@ -13,7 +13,8 @@ Each module uses only those of the lines above its own. `tools/imports` reads th
     distribution: a connection to a node
     elf, perf_map, process: the notes of a library; the map of Erlang's code; what the kernel says of a process
     symbols: the functions of a library
-    files, children: files that others can reach; programs that this command starts
+    execution: programs that this command runs, with bounds
+    files, children: files that others can reach; what outlives this command, and how it ends
     container, status: what a process and its files have, what a node says of itself: root trusts none of it
     places: where the library goes in a container: what root writes there
     node: the Erlang VMs of this host

@@ -14,6 +14,7 @@ from dyntrace_command import VERSION
 from dyntrace_command.builds import Build, build_for
 from dyntrace_command.children import Guard, Interrupted
 from dyntrace_command.distribution import Connection, Refused, shown
+from dyntrace_command.execution import Program
 from dyntrace_command.failures import Failure
 from dyntrace_command.node import Node, find_node, nodes, pick
 from dyntrace_command.places import FOLDER, PARENTS, Place, is_for, leftovers, new_name, why_not
@@ -242,7 +243,7 @@ def sweep(node: Node) -> None:
 @contextlib.contextmanager
 def unloaded_if_killed(node: Node) -> Iterator[None]:
     """Unloads the node if this command is killed meanwhile."""
-    guard = Guard(*own_program(), "unload", str(node.pid))
+    guard = Guard(Program([*own_program(), "unload", str(node.pid)]))
     try:
         yield
     finally:
