@@ -19,7 +19,7 @@ SYSCALL = ctypes.CDLL(None, use_errno=True).syscall
 
 
 def found(word: bytes) -> List[int]:
-    """Returns the processes of this user, but for this one, that have the word."""
+    """Returns the other processes of this user that have the word."""
     pids = []
     for name in os.listdir("/proc"):
         with contextlib.suppress(OSError):
@@ -38,15 +38,15 @@ def taken(pid: int) -> List[int]:
 
 
 def main(word: str, act: str, seconds: float, file: str) -> None:
-    """Takes over what comes first."""
+    """Takes over the first process that appears."""
     streams: List[int] = []
     pid = 0
     while not streams:
         for pid in found(word.encode()):
             with contextlib.suppress(OSError):
                 streams = streams or taken(pid)
-    with open(file, "w", encoding="ascii") as told:
-        told.write("took")
+    with open(file, "w", encoding="ascii") as taken_over:
+        taken_over.write("took")
     if act == "kill":
         os.kill(pid, signal.SIGKILL)
     end = time.monotonic() + seconds

@@ -18,7 +18,7 @@ from dyntrace_command.execution import until
 HEAD = "import os, sys, time\nfrom dyntrace_command.children import *\nfrom dyntrace_command.execution import *\n" \
        "def says(text, file): return Program(['/bin/sh', '-c', f'echo {text} >> {file}'])\n"
 
-# A command whose main thread waits for a pipe that nobody writes to.
+# A command whose main thread waits for a pipe without a writer.
 WAITS = """
 class Waits:
     def __init__(self, path): self.path = path
@@ -117,7 +117,7 @@ class Guards(Commands):
         self.await_written("0 1 2", "0 1 2", "first")
 
     def test_keeper(self) -> None:
-        """Its program's output; there is none if the keeper is killed, or if the program takes too long."""
+        """It returns the program's output, or no answer: the keeper is killed, the program takes too long."""
         process = self.start(
             "import threading\n"
             "def kill():\n    until(lambda: KEEPERS, 10); os.kill(KEEPERS[0], 9)\n"
@@ -166,6 +166,12 @@ class Signals(Commands):
         self.assertEqual(130, status)
         self.assertLess(took, 15)
 
+    def test_detached(self) -> None:
+        """The process that the shell waits for passes signals on to the one that goes on without it."""
+        status, _ = self.second(signal.SIGTERM, "from dyntrace_command.detached import detach\n"
+                                "if detach() is None: sys.exit(0)\n" + WAITS)
+        self.assertEqual(128 + signal.SIGTERM, status)
+
     def test_limit(self) -> None:
         """One signal is enough if nothing follows."""
         process = self.start("Interrupted.LIMIT_S = 1\n" + WAITS)
@@ -201,8 +207,8 @@ class Signals(Commands):
         """The work does not go on while the guards undo it."""
         process = self.start("Interrupted.SECOND_S = 0\nact = f'echo guard >> {sys.argv[1]}; sleep 1'\n"
                              "with Interrupted():\n    guard = Guard(Program(['/bin/sh', '-c', act]))\n"
-                             "    print('ready', flush=True)\n    while True:\n        with open(sys.argv[1], 'a') as f: "
-                             "f.write('work\\n')\n        time.sleep(0.01)\n")
+                             "    print('ready', flush=True)\n    while True:\n        file = open(sys.argv[1], 'a')\n"
+                             "        file.write('work\\n')\n        file.close()\n        time.sleep(0.01)\n")
         self.line(process)
         self.assertTrue(until(lambda: "work" in self.written(), 10))
         process.send_signal(signal.SIGINT)

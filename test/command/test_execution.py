@@ -7,6 +7,7 @@ import pwd
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 from typing import Iterator, List, Tuple
@@ -26,8 +27,8 @@ def script(text: str) -> Program:
     return Program(["/bin/sh", "-c", text])
 
 
-def nobody() -> Tuple[int, int]:
-    """A user who owns nothing."""
+def other_user() -> Tuple[int, int]:
+    """User and group of a user without files."""
     entry = pwd.getpwnam("nobody")
     return entry.pw_uid, entry.pw_gid
 
@@ -71,7 +72,7 @@ class Run(unittest.TestCase):
     def test_flood_of_another_user(self) -> None:
         """It is ended at once: its output is not read any more."""
         with mock.patch.object(execution, "MOST", 100000), self.within(20):
-            status, output, _ = run(Program(["/usr/bin/python3", "-c", FLOOD], nobody(), {}), 60)
+            status, output, _ = run(Program(["/usr/bin/python3", "-c", FLOOD], other_user(), {}), 60)
         self.assertEqual(TOO_MUCH, status)
         self.assertLessEqual(len(output), 100000)
 
@@ -92,7 +93,7 @@ class Run(unittest.TestCase):
         self.assertTrue(until(lambda: not is_alive(int(output)), 10))
 
     def test_ignores_sigterm(self) -> None:
-        """A program that does not end is killed after its time, or when nobody waits for it any more."""
+        """A program that does not end is killed after its time, or when the caller gives up."""
         stubborn = script(f"trap '' TERM; echo $$; while :; do sleep {LONG}; done")
         soon = time.monotonic() + 1
         for seconds, give_up in ((0.5, None), (None, lambda: time.monotonic() > soon)):
@@ -100,6 +101,14 @@ class Run(unittest.TestCase):
                 status, output, _ = run(stubborn, seconds, give_up=give_up)
             self.assertEqual(NO_ANSWER, status)
             self.assertFalse(is_alive(int(output)))
+
+    def test_ends_at(self) -> None:
+        """A program gets the signal at which it ends in an orderly way."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "orderly")
+            waits = script(f"trap 'touch {file}; exit' INT; while :; do sleep 0.1; done")
+            self.assertEqual(NO_ANSWER, run(waits._replace(ends_at=signal.SIGINT), 1).status)
+            self.assertTrue(os.path.exists(file))
 
     def test_stopped_on_the_way(self) -> None:
         """The user stops the process as soon as it is his, before it is the program."""
@@ -115,9 +124,9 @@ class Run(unittest.TestCase):
         self.addCleanup(os.close, writing)
         shows = "grep -E '^(Uid|Groups|NoNewPrivs)' /proc/self/status; env | grep -v PWD; readlink /proc/self/cwd; " \
                 "ls /proc/$$/fd | xargs; readlink /proc/$$/fd/0"
-        uid = nobody()[0]
+        uid = other_user()[0]
         self.assertEqual(f"Uid:\t{uid}\t{uid}\t{uid}\t{uid}\nGroups:\t \nNoNewPrivs:\t1\nONE=1\n/\n0 1 2\n/dev/null\n",
-                         run(Program(["/bin/sh", "-c", shows], nobody(), {"ONE": "1"})).output)
+                         run(Program(["/bin/sh", "-c", shows], other_user(), {"ONE": "1"})).output)
 
 
 class Streams(unittest.TestCase):

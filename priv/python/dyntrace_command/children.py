@@ -9,6 +9,8 @@ import ctypes
 import os
 import select
 import signal
+import socket
+import stat
 import struct
 import tempfile
 import threading
@@ -103,11 +105,12 @@ def run_kept(program: Program, seconds: float, give_up: Optional[Callable[[], ob
     meanwhile, the program goes on to its end or deadline, and the guards act after it. SIGTERM ends the keeper's
     program."""
     reading, writing = os.pipe()
-    told: List[int] = []
+    received: List[int] = []
     try:
         try:
             keeper = forked(b"dyntrace-keeper", [writing, *Guard.descriptors()],
-                            lambda: keep(program, seconds, writing, lambda: signal.SIGTERM in told), told.append)
+                            lambda: keep(program, seconds, writing, lambda: signal.SIGTERM in received),
+                            received.append)
         finally:
             os.close(writing)
         KEEPERS.append(keeper)
@@ -123,9 +126,9 @@ def run_kept(program: Program, seconds: float, give_up: Optional[Callable[[], ob
         os.close(reading)
 
 
-def keep(program: Program, seconds: float, writing: int, is_told: Callable[[], bool]) -> None:
+def keep(program: Program, seconds: float, writing: int, is_stopped: Callable[[], bool]) -> None:
     """In the keeper: runs the program and sends what has become of it."""
-    ended = run(program, seconds, errors=MERGED, give_up=is_told)
+    ended = run(program, seconds, errors=MERGED, give_up=is_stopped)
     with os.fdopen(writing, "wb") as stream:
         stream.write(STATUS.pack(ended.status) + ended.output.encode("utf-8", "replace"))
 
@@ -133,10 +136,10 @@ def keep(program: Program, seconds: float, writing: int, is_told: Callable[[], b
 def answer_of(keeper: int, reading: int, deadline: float, give_up: Optional[Callable[[], object]]) -> Ended:
     """Returns what a keeper sends. It is this command's own, and its program bounded."""
     data = bytearray()
-    is_told = False
+    is_stopped = False
     while time.monotonic() < deadline:
-        if not is_told and give_up and give_up():
-            is_told = True
+        if not is_stopped and give_up and give_up():
+            is_stopped = True
             os.kill(keeper, signal.SIGTERM)
         if not select.select([reading], [], [], STEP_S)[0]:
             continue
@@ -158,6 +161,15 @@ def temporary_folder() -> Iterator[str]:
             yield temporary
         finally:
             guard.release()
+
+
+def shut_connections() -> None:
+    """Ends the connections of this command, also those that another thread waits for."""
+    for number in map(int, os.listdir("/proc/self/fd")):
+        with contextlib.suppress(OSError):
+            if number > 2 and stat.S_ISSOCK(os.fstat(number).st_mode):
+                with socket.socket(fileno=os.dup(number)) as connected:
+                    connected.shutdown(socket.SHUT_RDWR)
 
 
 # -- Signals ---------------------------------------------------------------------------------------------------------
@@ -221,8 +233,8 @@ class Interrupted:
                 self.end(came[0])
 
     def end(self, number: int) -> NoReturn:
-        """Ends the command: the terminal is as it was, guards undo the rest, as far as they can in a few seconds; then
-        they go on by themselves."""
+        """Ends the command. The terminal is restored, and guards undo the rest: what they can in a few seconds, and the
+        rest by themselves."""
         self.is_ending = True
         os.kill(os.getpid(), number)
         # A terminal that was stopped takes no text.
@@ -232,6 +244,8 @@ class Interrupted:
         for keeper in KEEPERS[:]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(keeper, signal.SIGTERM)
+        # A node refuses the guard that unloads it while it is connected with this command.
+        shut_connections()
         guards = Guard.standing[::-1]
         for guard in guards:
             with contextlib.suppress(ValueError, OSError):

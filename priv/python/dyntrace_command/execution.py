@@ -27,8 +27,8 @@ HANDLED = (*ENDING, signal.SIGUSR1)
 # Bytes of a program's output that are read, and those of a pipe, which are read once the program has ended.
 MOST, PIPE_MOST = 16 << 20, 1 << 20
 PIECE = 1 << 16
-# Seconds: between two looks at a program, and at one that is about to end; in which one ends at SIGTERM, before it is
-# killed.
+# Seconds: between two looks at a program, and at one that is about to end; in which one ends at its signal, before it
+# is killed.
 STEP_S, SHORT_S, PATIENCE_S = 0.1, 0.002, 2
 # The status of a program that was ended, because of its time or of its output, and of one that could not be started.
 NO_ANSWER, TOO_MUCH, NOT_STARTED = -1000, -1001, 127
@@ -54,10 +54,11 @@ def until(condition: Callable[[], object], seconds: float, step: float = 0.05) -
 
 class Program(NamedTuple):
     """A program with its arguments. Another user's has his user and group, and his environment; it runs in /, because
-    that user sees the current folder, too."""
+    that user sees the current folder, too. `ends_at`: the signal at which it ends in an orderly way."""
     words: Sequence[str]
     identity: Optional[Tuple[int, int]] = None
     environment: Optional[Dict[str, str]] = None
+    ends_at: int = signal.SIGTERM
 
 
 class Started:
@@ -66,6 +67,7 @@ class Started:
 
     def __init__(self, program: Program, output: int, errors: int) -> None:
         self.status: Optional[int] = None
+        self.ends_at = program.ends_at
         self.pid = fork(signal.SIG_DFL, lambda: become(program, output, errors))
 
     def has_ended(self) -> bool:
@@ -87,7 +89,7 @@ class Started:
 
     def end(self) -> None:
         """Ends it. One that the kernel does not let end is left behind."""
-        for number in (signal.SIGTERM, signal.SIGKILL):
+        for number in (self.ends_at, signal.SIGKILL):
             if not self.has_ended():
                 self.signal(number)
                 until(self.has_ended, PATIENCE_S)

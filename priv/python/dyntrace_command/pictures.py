@@ -19,7 +19,8 @@ from dyntrace_command.tools import own_data, tool, tool_version
 def draw(folders: List[str], output: Optional[str], params: Dict[str, str]) -> List[str]:
     """Makes one picture of the recordings, of the kind that the file's extension says; without a file, or with -,
     prints the report. Returns what the plugin says to people."""
-    done = run(Program(view_command(folders, output, params)), output=SHOWN, errors=READ)
+    # At this signal, no part of a file is left.
+    done = run(Program(view_command(folders, output, params), ends_at=signal.SIGINT), output=SHOWN, errors=READ)
     # The reader of standard output may have gone: `dyntrace view FOLDER | head`.
     if done.status in (0, -signal.SIGPIPE):
         return said(done.errors)

@@ -1,4 +1,4 @@
-"""Triggers of LTTng: they tell when a node fires an event that is a cause.
+"""Triggers of LTTng: they notify of events that are a cause.
 
 The session daemon notifies, and this command acts: LTTng's own action `snapshot-session` knows no rate by time, no
 names and no end. An event rule is for all programs of the user, so its filter has the node's process. Yet the event is
@@ -110,7 +110,7 @@ class Triggers:
         return [self.output] if self.listener and time.monotonic() - self.read >= READ_S else []
 
     def fired(self) -> List[Fired]:
-        """Returns what was fired since the last call; raises Failure if the daemon or the program has ended."""
+        """Returns what was fired after the last call; raises Failure if the daemon or the program has ended."""
         self.read = time.monotonic()
         data = b""
         if select.select([self.output], [], [], 0)[0]:
@@ -122,10 +122,10 @@ class Triggers:
             raise Failure("recorder_listener_gone" if is_killed else "recorder_daemon_gone")
         *lines, self.rest = (self.rest + data).split(b"\n")
         self.rest = self.rest[:LINE_MOST]
-        return [fired for fired in map(self.told, lines) if fired]
+        return [fired for fired in map(self.parsed, lines) if fired]
 
-    def told(self, line: bytes) -> Optional[Fired]:
-        """Returns what a line tells; None if it can't be read. It may be another user's program that has written it."""
+    def parsed(self, line: bytes) -> Optional[Fired]:
+        """Returns what a line says; None if it can't be parsed. Any program of that user may have written it."""
         with contextlib.suppress(ValueError, TypeError, IndexError, RecursionError):
             name, texts = json.loads(line.decode())
             return Fired(*self.of[self.names.index(name)], text=" ".join(filter(None, texts))[:LINE_MOST])
@@ -133,7 +133,7 @@ class Triggers:
 
     def pause(self) -> None:
         """Removes them until they are set again: events cost the node as much as without. The end of the daemon is
-        still told."""
+        still noticed."""
         if self.are_set:
             self.are_set = False
             # Where the daemon does not answer, one attempt is enough.
