@@ -12,15 +12,17 @@ Each module uses only those of the lines above its own. `tools/imports` reads th
     terms: Erlang's terms as bytes
     distribution: a connection to a node
     elf, perf_map, process: the notes of a library; the map of Erlang's code; what the kernel says of a process
+    sandbox: children of this command, which look at what another user controls
     symbols: the functions of a library
     execution: programs that this command runs, with bounds
     files, children: files that others can reach; what outlives this command, and how it ends
     container, status: what a process and its files have, what a node says of itself: root trusts none of it
-    places: where the library goes in a container: what root writes there
+    description: what can be said of an Erlang VM
+    survey: the Erlang VMs among all processes
     node: the Erlang VMs of this host
     code: what runs at an address of a node
     tools: programs and data that the host has
-    builds, reach: the library as a node needs it; the way to a node's distribution
+    builds, places, reach: the library as a node needs it; its folder there; the way to a node's distribution
     loading: the library into a node that nobody has prepared, and out of it
     bpftrace, link, lttng: one module per tool, and the connection to a relay
     notifications: what LTTng's triggers tell: a program of its own

@@ -3,23 +3,22 @@ import contextlib
 import functools
 import glob
 import os
-import re
-from typing import Dict, List, NamedTuple
+from typing import Dict, Iterable, List, NamedTuple
 
 from dyntrace_command import VERSION
 from dyntrace_command.container import LIBRARY_MOST
 from dyntrace_command.elf import Target, read_target
 from dyntrace_command.failures import Failure
 from dyntrace_command.files import read_regular
-from dyntrace_command.node import LIBRARY, Node
+from dyntrace_command.description import LIBRARY
+from dyntrace_command.node import Node
 from dyntrace_command.tools import OWN, own_data
 
 MACHINES = {62: "x86-64", 183: "arm64"}
-LIBCS = {"glibc": r"libc[.-](so\.6|2\..*\.so)", "musl": r"ld-musl-.*|libc\.musl-.*"}
 
 
 class Build(NamedTuple):
-    """A build: what it is for, its folder, its modules and the other files of its application."""
+    """A build: what it is for, the folder of its libraries, and that of its modules."""
     target: Target
     folder: str
     ebin: str
@@ -31,9 +30,14 @@ class Build(NamedTuple):
         return {**{f"dyntrace-{VERSION}/ebin/{os.path.basename(path)}": path for path in found},
                 **{f"dyntrace-{VERSION}/priv/{os.path.basename(path)}": path for path in libraries}}
 
-    def modules(self) -> List[str]:
-        """Returns the names of its modules."""
-        return [os.path.basename(path)[:-len(".beam")] for path in self.files().values() if path.endswith(".beam")]
+    def contents(self) -> Dict[str, bytes]:
+        """Returns {path in the application's folder: contents}."""
+        return {path: read_regular(file, LIBRARY_MOST) for path, file in self.files().items()}
+
+
+def modules_in(paths: Iterable[str]) -> List[str]:
+    """Returns the names of the modules among the files of a build."""
+    return [os.path.basename(path)[:-len(".beam")] for path in paths if path.endswith(".beam")]
 
 
 def ebin() -> str:
@@ -55,16 +59,10 @@ def builds() -> List[Build]:
     return found
 
 
-def libc_of(node: Node) -> str:
-    """Returns the C library that a node has in its memory."""
-    names = {os.path.basename(mapping.path) for mapping in node.mapped}
-    return next((libc for libc, pattern in LIBCS.items() if any(re.fullmatch(pattern, name) for name in names)), "?")
-
-
 def build_for(node: Node) -> Build:
     """Returns a build that fits the node's machine and C library. Which version of erl_nif the VM has, only the node
     can tell: the build for the oldest is the first."""
-    machine, libc = node.inside.machine(), libc_of(node)
+    machine, libc = node.machine, node.libc
     all_builds = builds()
     if not all_builds:
         raise Failure("load_not_built", places=OWN)

@@ -9,8 +9,6 @@ import ctypes
 import os
 import select
 import signal
-import socket
-import stat
 import struct
 import tempfile
 import threading
@@ -19,6 +17,7 @@ from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional, Sequ
 
 from dyntrace_command.execution import (DROPPED, ENDING, HANDLED, MERGED, NO_ANSWER, PATIENCE_S, PIECE, SHORT_S, STEP_S,
                                         Ended, Program, close_others, fork, run, until)
+from dyntrace_command.sandbox import Child
 from dyntrace_command.terminal import Screen, say
 
 PR_SET_NAME = 15
@@ -163,15 +162,6 @@ def temporary_folder() -> Iterator[str]:
             guard.release()
 
 
-def shut_connections() -> None:
-    """Ends the connections of this command, also those that another thread waits for."""
-    for number in map(int, os.listdir("/proc/self/fd")):
-        with contextlib.suppress(OSError):
-            if number > 2 and stat.S_ISSOCK(os.fstat(number).st_mode):
-                with socket.socket(fileno=os.dup(number)) as connected:
-                    connected.shutdown(socket.SHUT_RDWR)
-
-
 # -- Signals ---------------------------------------------------------------------------------------------------------
 
 class Interrupted:
@@ -244,8 +234,10 @@ class Interrupted:
         for keeper in KEEPERS[:]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(keeper, signal.SIGTERM)
-        # A node refuses the guard that unloads it while it is connected with this command.
-        shut_connections()
+        # A node refuses the guard that unloads it while a child of this command is connected with it.
+        for child in Child.living[:]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child.pid, signal.SIGKILL)
         guards = Guard.standing[::-1]
         for guard in guards:
             with contextlib.suppress(ValueError, OSError):

@@ -6,12 +6,15 @@ ended meanwhile.
 import bisect
 import contextlib
 import os
-from typing import Dict, Iterable, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
-from dyntrace_command.container import LIBRARY_MOST, Segment
+from dyntrace_command.container import LIBRARY_MOST, Mapping
+from dyntrace_command.description import LIBRARY
+from dyntrace_command.failures import reason
 from dyntrace_command.files import read_regular
-from dyntrace_command.node import LIBRARY, Node
+from dyntrace_command.node import Node
 from dyntrace_command.perf_map import MAP_MOST, names_of
+from dyntrace_command.sandbox import SECONDS, Answer, close_all, identity_for, in_child
 from dyntrace_command.symbols import Functions
 from dyntrace_command.terminal import clean
 
@@ -19,6 +22,9 @@ from dyntrace_command.terminal import clean
 FILES_MOST = 200
 # Symbols of all of them. libcrypto has 10,000, a VM with its static functions 20,000.
 SYMBOLS_MOST = 1 << 18
+
+# Seconds to find the names of all addresses, and bytes of the answer.
+NAMES_S, ANSWER_MOST = 60, 64 << 20
 
 STATIC = "static function"
 
@@ -40,74 +46,96 @@ class Place(NamedTuple):
 
 
 class Code:
-    """The code of a node."""
+    """The code of a node. Its files are opened and read by children with the identity of the node's user."""
 
     def __init__(self, node: Node) -> None:
-        self.node = node
-        self.segments: List[Segment] = []
+        self.node, self.inside, self.identity = node, node.inside, identity_for(node.process)
+        self.segments: List[Mapping] = []
         self.starts: List[int] = []
+        # Descriptors by the path; that of the map, with its path.
         self.files: Dict[str, int] = {}
         self.functions: Dict[str, Optional[Functions]] = {}
         self.map: Optional[int] = None
         self.path = ""
         # Why there are no names of Erlang's functions, empty if there are, and what to do.
         self.why, self.step = "", ""
-        self.open_map()
+        flag = node.arguments.get("JPperf")
+        if flag is None or flag in WITHOUT_MAP:
+            self.why = "it was not started with `+JPperf map`"
+            self.step = "add the line `+JPperf map` to vm.args (rel/vm.args.eex of Elixir), and restart the node"
+        else:
+            self.open_map()
         self.refresh()
 
     def open_map(self) -> None:
         """Opens the map. An earlier process of the same number may have left one, so the node must say that it writes
         it."""
-        flag = self.node.arguments.get("JPperf")
-        if flag is None or flag in WITHOUT_MAP:
-            self.why = "it was not started with `+JPperf map`"
-            self.step = "add the line `+JPperf map` to vm.args (rel/vm.args.eex of Elixir), and restart the node"
-            return
+        folder = self.node.arguments.get("JPperfdirectory", "/tmp")
+        self.path = f"{folder}/perf-{self.node.process.inner_pid()}.map"
         try:
-            folder = self.node.arguments.get("JPperfdirectory", "/tmp")
-            self.path = f"{folder}/perf-{self.node.inside.inner_pid()}.map"
-            self.map = self.node.inside.open_regular(self.path, MAP_MOST)
+            self.map, = self.in_child(lambda: Answer(None, [self.inside.open_regular(self.path, MAP_MOST)])).descriptors
         except (OSError, ValueError) as error:
-            self.unreadable(error)
+            self.unreadable(reason(error))
 
     def refresh(self) -> None:
-        """Reads which files have code now: call it again at the end, when more may be loaded."""
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            self.segments = self.node.inside.code()
+        """Finds out which files have code now, and opens them: call it again at the end, when more may be loaded."""
+        with contextlib.suppress(OSError, ValueError):
+            answer = self.in_child(self.open_files)
+            segments, paths = answer.value
+            self.segments = [Mapping(*segment) for segment in segments]
             self.starts = [segment.start for segment in self.segments]
-        for path in {segment.path for segment in self.segments if segment.path.startswith("/")} - set(self.files):
+            self.files.update(zip(paths, answer.descriptors))
+
+    def open_files(self) -> Answer:
+        """Returns, in a child, the mappings that have code, and the paths and descriptors of the files that are new."""
+        segments = [part for part in self.inside.mappings() if "x" in part.permissions]
+        opened: Dict[str, int] = {}
+        for path in {part.path for part in segments if part.path.startswith("/")} - set(self.files):
             with contextlib.suppress(OSError, ValueError):
-                if len(self.files) < FILES_MOST:
-                    self.files[path] = self.node.inside.open_regular(path)
+                if len(self.files) + len(opened) < FILES_MOST:
+                    opened[path] = self.inside.open_regular(path)
+        return Answer([segments, list(opened)], list(opened.values()))
+
+    def in_child(self, function: Callable[[], Any], seconds: float = SECONDS) -> Answer:
+        """Runs a function in a child, also if the node has ended."""
+        return in_child(self.identity, function, seconds, ANSWER_MOST, keep=self.descriptors())
+
+    def descriptors(self) -> List[int]:
+        """Returns those of all files."""
+        return [*self.files.values(), *([] if self.map is None else [self.map])]
 
     def close(self) -> None:
         """Closes the files."""
-        for descriptor in [*self.files.values(), *([] if self.map is None else [self.map])]:
-            os.close(descriptor)
+        close_all(self.descriptors())
 
     def places(self, addresses: Iterable[int]) -> Dict[int, Place]:
         """Returns {address: what is there} of those that lie in code."""
         wanted = set(addresses)
+        try:
+            found, why = self.in_child(lambda: self.places_here(wanted), NAMES_S).value
+        except (OSError, ValueError) as error:
+            found, why = [], reason(error)
+        if why:
+            self.unreadable(why)
+        return {int(address): Place(*place) for address, place in found}
+
+    def places_here(self, wanted: Set[int]) -> Tuple[List[Tuple[int, Place]], str]:
+        """Returns the same in a child, as a list, and why the map can't be read."""
+        contents, why = b"", ""
+        try:
+            contents = b"" if self.map is None else read_regular(f"/proc/self/fd/{self.map}", MAP_MOST)
+        except OSError as error:
+            why = reason(error)
         found = {address: self.native(address) for address in wanted}
-        for address, (is_function, name) in names_of(self.read_map(), wanted).items():
+        for address, (is_function, name) in names_of(contents, wanted).items():
             # The map is the node's text: it does not rename what lies in a file.
             if found[address] is None or found[address] == JIT:
                 found[address] = Place("erlang" if is_function else "c", name)
-        return {address: place for address, place in found.items() if place}
+        return [(address, place) for address, place in found.items() if place], why
 
-    def read_map(self) -> bytes:
-        """Returns the map as it is now."""
-        if self.map is None:
-            return b""
-        try:
-            return read_regular(f"/proc/self/fd/{self.map}", MAP_MOST)
-        except OSError as error:
-            self.unreadable(error)
-            return b""
-
-    def unreadable(self, error: Exception) -> None:
+    def unreadable(self, why: str) -> None:
         """Notes why the map can't be read."""
-        self.why = f"its map {clean(self.path)} can't be read: {clean(getattr(error, 'strerror', None) or str(error))}"
+        self.why = f"its map {clean(self.path)} can't be read: {clean(why)}"
         self.step = "look what is there, in the node's own file system"
 
     def native(self, address: int) -> Optional[Place]:
@@ -115,7 +143,7 @@ class Code:
         at = bisect.bisect_right(self.starts, address) - 1
         if at < 0 or address >= self.segments[at].end:
             return None
-        _, _, offset, path = self.segments[at]
+        offset, path = self.segments[at].offset, self.segments[at].path
         if is_memory(path):
             return JIT
         if not path.startswith("/"):
@@ -126,7 +154,7 @@ class Code:
         name = clean(found.name) if found and found.name else STATIC if functions is not None else "function"
         return Place("tracer" if file == LIBRARY else "c", f"{name} [{file}]", found.part if found else None)
 
-    def erlang(self) -> List[Segment]:
+    def erlang(self) -> List[Mapping]:
         """Returns the parts of the memory that have code of Erlang."""
         return [segment for segment in self.segments if is_memory(segment.path)]
 

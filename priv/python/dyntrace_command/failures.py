@@ -19,6 +19,8 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
                  "use LTTng, which needs nothing of the kernel: `dyntrace record`, `dyntrace report`"),
     "other_user": (NOT_ALLOWED, "process {pid} belongs to {owner}, and you are {user}",
                    "run the command as its user or as root: `sudo dyntrace {command}`"),
+    "not_readable": (FAILED, "process {pid} ({name}) can't be read: {why}",
+                     "`dyntrace nodes` shows what is known of it; SECURITY.md says what root reads of a process"),
     "no_tracefs": (MISSING, "no tracefs is mounted at /sys/kernel/tracing, and this version of bpftrace needs it",
                    "as root: `mount -t tracefs tracefs /sys/kernel/tracing`"),
     "no_tool": (MISSING, "{tool} is not installed on this host",
@@ -50,6 +52,9 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "not_started": (NO_NODE, "nothing was traced within {seconds} s: the application dyntrace has not started in the "
                     "node, or does not follow consumers",
                     "in the node, type `application:ensure_all_started(dyntrace).`, then `dyntrace:follow(#{{}}).`"),
+    "no_descriptors": (NO_NODE, "nothing was traced within {seconds} s: process {pid} ({name}) has no free file "
+                       "descriptor, and without one it can't open the tracer's buffers",
+                       "raise the limit of the running process: `prlimit --pid {pid} --nofile=65536`"),
     "no_request": (NO_NODE, "no message with the label {label} was sent within {seconds} s",
                    "give a process a token, in the node: `seq_trace:set_token(label, {label}), "
                    "seq_trace:set_token(send, true), seq_trace:set_token('receive', true).`"),
@@ -139,6 +144,13 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "load_failed": (FAILED, "process {pid} ({name}) can't load the library: {why}",
                     "docs/load.md has the usual causes; `dyntrace unload {pid}` removes what may remain"),
     "load_no_answer": (FAILED, "process {pid} ({name}) does not answer: {why}", "look at the node's log"),
+    "load_dirty_io": (FAILED, "process {pid} ({name}) can't read files, so it loads no code: all of its {schedulers} "
+                      "dirty I/O schedulers are busy, and {waiting} jobs wait for one",
+                      "find what blocks them: a file system that hangs is the usual cause; +SDio N gives the node more "
+                      "of these schedulers"),
+    "load_other_socket": (NOT_ALLOWED, "the port of the distribution of process {pid} ({name}) is not its own socket "
+                          "alone: another process listens there, too",
+                          "as root, `ss -ltnp` shows the programs that listen on that port"),
     # Several hosts
     "open_folder": (FAILED, "{folder} is open to others (mode {mode}): they could read the recordings",
                     "name another folder, or close it: `chmod 700 {folder}`"),
@@ -179,12 +191,17 @@ class Failure(Exception):
 
     def __init__(self, key: str, **values: object) -> None:
         super().__init__(key)
-        self.key = key
+        self.key, self.values = key, values
         values.setdefault("user", user_name(os.geteuid()))
         values.setdefault("command", " ".join(sys.argv[1:]))
         self.status, cause, step = FAILURES[key]
         self.cause = cause.format(**values)
         self.text = f"dyntrace: {self.cause}\n  next: {step.format(**values)}"
+
+
+def reason(error: BaseException) -> str:
+    """Returns why something failed, without the number and the file that an OSError has."""
+    return str(getattr(error, "strerror", None) or error)
 
 
 def user_name(uid: int) -> str:

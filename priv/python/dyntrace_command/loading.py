@@ -1,4 +1,7 @@
-"""Takes the library into a node that nobody has prepared, and out of it again: what the node is asked, step by step.
+"""Takes the library into a node that was not prepared, and out of it again: what the node is asked, step by step.
+
+All of it runs in a child with the identity of the node's user, in the node's network: what the child may do, that user
+may do. It may write, since the library goes into a folder of that user.
 
 A node in embedded mode loads no module by its name. So all modules are loaded before the application starts, but for
 `dyntrace`: the application itself makes sure that this one is not OTP's.
@@ -8,17 +11,21 @@ import os
 import re
 import socket
 import time
-from typing import Iterator, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set
 
 from dyntrace_command import VERSION
-from dyntrace_command.builds import Build, build_for
+from dyntrace_command.builds import Build, build_for, modules_in
 from dyntrace_command.children import Guard, Interrupted
-from dyntrace_command.distribution import Connection, Refused, shown
+from dyntrace_command.container import Container
+from dyntrace_command.description import LOADED, PARENTS
+from dyntrace_command.distribution import CONNECTION_S, Connection, Refused, shown
 from dyntrace_command.execution import Program
 from dyntrace_command.failures import Failure
-from dyntrace_command.node import Node, find_node, nodes, pick
-from dyntrace_command.places import FOLDER, PARENTS, Place, is_for, leftovers, new_name, why_not
+from dyntrace_command.node import Node, check_readable, find_node, pick
+from dyntrace_command.places import Place, is_for, leftovers, new_name, why_not
+from dyntrace_command.process import Process
 from dyntrace_command.reach import Way, check_lives, connect, no_answer, way_to
+from dyntrace_command.survey import all_processes
 from dyntrace_command.terminal import clean, plural, say
 from dyntrace_command.terms import Atom, Term, text
 from dyntrace_command.tools import own_program
@@ -32,17 +39,17 @@ MODULE, MODULES_MOST, LAST = re.compile(r"dyntrace_[a-z_]{1,60}"), 200, "dyntrac
 # Seconds: to load all modules; to start or stop the application; to purge all modules. The VM asks each process for
 # each module that it purges: 8 s per module beside 1,000 busy processes.
 LOAD_S, START_S, PURGE_S = 20, 20, 5
+# To ask why there was no answer; for everything: a connection and the work before and after it.
+DIAGNOSIS_S, ALL_S = 3, CONNECTION_S + 20
 # Where the node keeps which module of OTP was replaced.
 REPLACED = (Atom("dyntrace"), Atom("replaced_module"))
 PERSISTENT = [REPLACED, *((Atom("dyntrace"), Atom(key)) for key in ("mapped", "text", "library"))]
 
 
 class Plan:
-    """What loading takes, as far as /proc tells. Raises Failure where it can't be done."""
+    """What loading takes, as far as /proc shows it to a child. Raises Failure where it can't be done."""
 
     def __init__(self, node: Node) -> None:
-        if "library" in node.unknown:
-            raise Failure("other_user", pid=node.pid, owner=node.user)
         try:
             if node.process.is_stopped():
                 raise Failure("stopped", pid=node.pid, name=node.node)
@@ -72,13 +79,32 @@ class Plan:
                       reasons="; ".join(f"{parent}: {reason}" for parent, reason in reasons.items()))
 
 
-def obstacle(node: Node) -> Optional[str]:
-    """Returns why the library can't be loaded, as far as that is known without asking the node; None if it can."""
+def obstacle(process: Process, values: Dict[str, Any]) -> Optional[str]:
+    """Returns, in a child that has this description, why the library can't be loaded, as far as that is known without
+    asking the node; None if it can, or need not."""
+    node = Node(process, values)
+    if not is_bare(node):
+        return None
     try:
         Plan(node)
         return None
     except Failure as failure:
         return failure.cause
+
+
+def is_bare(node: Node) -> bool:
+    """Returns whether it has no library; false if that is not known."""
+    return node.library is None and "library" not in node.unknown
+
+
+def as_its_user(node: Node, function: Callable[[], Any]) -> Any:
+    """Runs a function that connects to the node, in its network, and may write there; returns its value. Raises
+    Failure."""
+    check_readable(node)
+    try:
+        return node.isolated(function, ALL_S, enter=node.process, may_write=True)
+    except (OSError, ValueError) as error:
+        raise no_answer(node, error) from None
 
 
 @contextlib.contextmanager
@@ -90,9 +116,22 @@ def asking(node: Node, way: Way) -> Iterator[Connection]:
     except Refused as refused:
         raise Failure(refused.key, pid=node.pid, name=node.node, why=refused.why) from None
     except (OSError, EOFError, ValueError) as error:
+        if isinstance(error, socket.timeout):
+            check_dirty_io(node, connection)
         raise no_answer(node, error) from None
     finally:
         connection.close()
+
+
+def check_dirty_io(node: Node, connection: Connection) -> None:
+    """Raises Failure if the node can't answer because it can't read files. The question itself needs no file."""
+    with contextlib.suppress(Refused, OSError, EOFError, ValueError):
+        queues = connection.call("erlang", "statistics", Atom("run_queue_lengths_all"), seconds=DIAGNOSIS_S)
+        schedulers = connection.call("erlang", "system_info", Atom("dirty_io_schedulers"), seconds=DIAGNOSIS_S)
+        # The last queue is that of the dirty I/O schedulers.
+        waiting = queues[-1] if isinstance(queues, list) and queues else 0
+        if isinstance(waiting, int) and waiting > 0 and isinstance(schedulers, int):
+            raise Failure("load_dirty_io", pid=node.pid, name=node.node, schedulers=schedulers, waiting=waiting)
 
 
 # -- Loading -----------------------------------------------------------------------------------------------------------
@@ -100,6 +139,14 @@ def asking(node: Node, way: Way) -> Iterator[Connection]:
 def load(node: Node) -> str:
     """Loads the library and starts the application. Returns its folder in the node's file system. Where a step fails,
     it is undone, as far as the node answers."""
+    check_readable(node)
+    # Read here: the node's user may not be able to read this host's build.
+    contents = build_for(node).contents()
+    return str(as_its_user(node, lambda: load_here(node, contents)))
+
+
+def load_here(node: Node, contents: Dict[str, bytes]) -> str:
+    """Does the same in the child, with these files."""
     plan = Plan(node)
     with asking(node, plan.way) as connection:
         check_node(node, plan.build, connection)
@@ -109,12 +156,12 @@ def load(node: Node) -> str:
         try:
             # The folder is open now: it is this node's if the node still lives.
             check_lives(node)
-            place.fill(plan.build.files(), os.geteuid() == node.process.uid())
+            place.fill(contents)
             try:
-                start(connection, plan.build, folder)
+                start(connection, modules_in(contents), folder)
             except BaseException:
                 with contextlib.suppress(Refused, OSError, EOFError, ValueError):
-                    stop(connection, f"{folder}/ebin", plan.build.modules())
+                    stop(connection, f"{folder}/ebin", modules_in(contents))
                 raise
         except BaseException:
             place.remove()
@@ -133,17 +180,17 @@ def check_node(node: Node, build: Build, connection: Connection) -> None:
                       needed=shown_version(build.target.nif))
     where = connection.call("code", "where_is_file", "dyntrace_app.beam")
     if where != "non_existing" or connection.call("code", "is_loaded", Atom("dyntrace_app")) != "false":
-        key = "load_twice" if FOLDER.match(text(where)) else "load_prepared"
+        key = "load_twice" if LOADED.match(text(where)) else "load_prepared"
         raise Failure(key, pid=node.pid, name=node.node)
 
 
-def start(connection: Connection, build: Build, folder: str) -> None:
+def start(connection: Connection, names: List[str], folder: str) -> None:
     """Loads all modules, then starts the application."""
     before = connection.call("code", "is_loaded", Atom(OURS))
     if isinstance(before, tuple) and len(before) == 2:
         connection.call("persistent_term", "put", REPLACED, text(before[1]))
     expect("true", connection.call("code", "add_patha", f"{folder}/ebin"))
-    modules = [Atom(name) for name in build.modules() if name != OURS]
+    modules = [Atom(name) for name in names if name != OURS]
     expect("ok", connection.call("code", "ensure_modules_loaded", modules, seconds=LOAD_S))
     expect("ok", connection.call("dyntrace_module", "load", seconds=LOAD_S))
     expect("loaded", connection.call("dyntrace", "library"))
@@ -167,14 +214,18 @@ class Unloaded(NamedTuple):
 
 def unload(node: Node) -> Unloaded:
     """Stops the application, removes its modules, its path and its files."""
-    if "library" in node.unknown:
-        raise Failure("other_user", pid=node.pid, owner=node.user)
+    folder, not_purged = as_its_user(node, lambda: unload_here(node))
+    return Unloaded(str(folder), [str(name) for name in not_purged])
+
+
+def unload_here(node: Node) -> Unloaded:
+    """Does the same in the child."""
     with asking(node, way_to(node)) as connection:
         where = connection.call("code", "which", Atom("dyntrace_app"))
         if where == "non_existing":
             sweep(node)
             raise Failure("load_none", pid=node.pid, name=node.node)
-        found = FOLDER.fullmatch(text(where))
+        found = LOADED.fullmatch(text(where))
         if not found or not is_for(found.group(2), node.process):
             raise Failure("load_not_ours", pid=node.pid, name=node.node)
         place = Place(node.inside, found.group(1), found.group(2))
@@ -229,13 +280,22 @@ def purge(connection: Connection, modules: List[str]) -> List[str]:
 
 
 def sweep(node: Node) -> None:
-    """Removes what was loaded into nodes that have ended, and what a load of this node left that was killed: it has no
-    dyntrace now."""
-    used = {found.group(2) for other in nodes() for mapping in other.mapped
-            for found in [FOLDER.search(mapping.path)] if found}
-    for place in leftovers(node.inside, node.process, used):
+    """Removes what was loaded into nodes of this user that have ended, and what a load of this node left that was
+    killed: it has no dyntrace now."""
+    for place in leftovers(node.inside, node.process, names_in_memory()):
         with contextlib.suppress(OSError):
             place.remove()
+
+
+def names_in_memory() -> Set[str]:
+    """Returns the names of the folders that the processes of this user have in their memory."""
+    found: Set[str] = set()
+    for process in all_processes():
+        with contextlib.suppress(OSError, ValueError):
+            if process.uid() == os.geteuid():
+                found.update(at.group(2) for part in Container(process).mappings()
+                             for at in [LOADED.search(part.path)] if at)
+    return found
 
 
 # -- For subcommands: a load or an unload is not left half done ------------------------------------------------------

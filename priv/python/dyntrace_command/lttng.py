@@ -17,8 +17,6 @@ from dyntrace_command.node import Node, nodes
 from dyntrace_command.terminal import last_lines, size
 from dyntrace_command.tools import tool
 
-LTTNG_LIBRARY = "dyntrace_lttng.so"
-
 # How long a command of LTTng may take: at the end of a recording, it writes the buffers.
 ANSWERS_S = 60
 # After this time without an answer, a daemon that was started here gives up a connection. A daemon gets no more time
@@ -151,7 +149,7 @@ def daemon_of(chosen: Sequence[Node]) -> Iterator[Lttng]:
     for node in chosen:
         if os.geteuid() not in (0, node.process.uid()):
             raise Failure("other_user", pid=node.pid, owner=node.user)
-        if not node.files(LTTNG_LIBRARY):
+        if not node.has_lttng:
             raise Failure("no_lttng", pid=node.pid, name=node.node)
     own = Lttng()
     running = [daemon for daemon in [own, *daemons_of_users(chosen)] if daemon.answers()]
@@ -189,9 +187,7 @@ def daemons_of_users(some: Sequence[Node]) -> List[Lttng]:
 
 def home_of(node: Node) -> str:
     """Returns the home folder of the node's user, by which LTTng finds the daemon."""
-    environment = node.inside.environment()
-    home = environment.get("LTTNG_HOME") or environment.get("HOME")
-    return home or pwd.getpwuid(node.process.uid()).pw_dir
+    return node.home or pwd.getpwuid(node.process.uid()).pw_dir
 
 
 def registered(chosen: Sequence[Node], daemons: Sequence[Lttng]) -> Optional[Lttng]:

@@ -1,23 +1,34 @@
-"""What the kernel says of a process, in /proc: its state, its user, its namespaces, the sockets of its network.
+"""What the kernel says of a process, in /proc: its state, its users, its namespaces, the sockets of its network.
 
-A process can't forge these values. Those that it chooses, such as its arguments, are read in `container`.
+A process can't forge these values, and to read them waits for nothing that it controls. What a process chooses, such as
+its arguments, and what may block, such as its memory, is read in `container`, in a child process of this command.
 """
 import contextlib
-import ctypes
 import os
+import re
 import socket
 import struct
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 
-# Of setns(2).
-CLONE_NEWNET = 0x40000000
+from dyntrace_command.failures import user_name
+
+# The kernel's names of the four numbers in /proc/PID/status.
+KINDS_OF_ID = ("real", "effective", "saved", "file system")
+
+
+class Identity(NamedTuple):
+    """A user and a group."""
+    uid: int
+    gid: int
 
 
 class Listener(NamedTuple):
-    """A TCP socket that listens: its port, the inode that processes know it by, its address."""
+    """A TCP socket that listens: its port, the inode by which processes refer to it, its address, and the user that
+    created it."""
     port: int
     inode: str
     address: str
+    uid: int = -1
 
 
 class Process:
@@ -51,35 +62,41 @@ class Process:
         """Returns whether a signal or a debugger has stopped it."""
         return self.status()[0] in "Tt"
 
+    def name(self) -> str:
+        """Returns the name of its main thread, at most 15 characters."""
+        with contextlib.suppress(OSError), open(f"{self.dir}/comm", "rb") as file:
+            return file.read().decode("utf-8", "replace").rstrip("\n")
+        return ""
+
+    def ids(self, kind: str) -> List[int]:
+        """Returns its real, effective, saved and file system id: of the kind Uid or Gid."""
+        with open(f"{self.dir}/status", "rb") as file:
+            # The name has its line ends escaped.
+            found = re.search(rb"^%s:((?:\t\d+){4})$" % kind.encode(), file.read(), re.M)
+        if not found:
+            raise ValueError("the kernel does not say whose process it is")
+        return [int(number) for number in found.group(1).split()]
+
     def uid(self) -> int:
-        """Returns the number of its user."""
-        return self.ids()[0]
+        """Returns the number of its effective user."""
+        return self.ids("Uid")[1]
 
-    def ids(self) -> Tuple[int, int]:
-        """Returns its effective user and group."""
-        status = os.stat(self.dir)
-        return status.st_uid, status.st_gid
+    def identity(self) -> Identity:
+        """Returns its user and group. Raises OSError if it has several: a program that is set-user-ID was
+        started by one user and has the rights of another, so what it says is the word of the first, and what it may
+        read are the files of the second."""
+        uids, gids = self.ids("Uid"), self.ids("Gid")
+        if len(set(uids)) == len(set(gids)) == 1:
+            return Identity(uids[0], gids[0])
+        ids = uids if len(set(uids)) > 1 else gids
+        raise OSError(0, f"it has the rights of several {'users' if ids is uids else 'groups'}: " + ", ".join(
+            f"{kind} {user_name(number) if ids is uids else number}" for kind, number in zip(KINDS_OF_ID, ids)))
 
-    @contextlib.contextmanager
-    def files_as_user(self) -> Iterator[None]:
-        """Lets this command open only those files meanwhile that the user of the process may open. Only root may open
-        others."""
-        if os.geteuid() != 0:
-            yield
-            return
-        (uid, gid), groups, libc = self.ids(), os.getgroups(), ctypes.CDLL(None)
-        os.setgroups([])
-        libc.setfsgid(gid)
-        libc.setfsuid(uid)
-        try:
-            # They tell no failure, but return the number before.
-            if (libc.setfsuid(-1), libc.setfsgid(-1)) != (uid, gid):
-                raise PermissionError("the files of another user can't be opened as that user")
-            yield
-        finally:
-            libc.setfsuid(0)
-            libc.setfsgid(os.getegid())
-            os.setgroups(groups)
+    def inner_pid(self) -> int:
+        """Returns the number that it has in its own namespace of processes."""
+        with open(f"{self.dir}/status", "rb") as file:
+            found = re.search(rb"^NSpid:.*\b(\d+)$", file.read(), re.M)
+        return int(found.group(1)) if found else self.pid
 
     def namespace(self, kind: str) -> Optional[str]:
         """Returns its namespace of a kind; None if it may not be read."""
@@ -89,36 +106,6 @@ class Process:
         """Returns whether it has this command's namespace, or the namespace may not be read."""
         return self.namespace(kind) in (None, namespace("/proc/self", kind))
 
-    def listens(self) -> Iterator[Listener]:
-        """Yields the TCP sockets that it listens on."""
-        sockets = set()
-        with contextlib.suppress(OSError):
-            for descriptor in os.listdir(f"{self.dir}/fd"):
-                with contextlib.suppress(OSError):
-                    sockets.add(os.readlink(f"{self.dir}/fd/{descriptor}"))
-        with contextlib.suppress(OSError):
-            yield from (one for one in listening(self.dir) if f"socket:[{one.inode}]" in sockets)
-
-    @contextlib.contextmanager
-    def network(self) -> Iterator[None]:
-        """Lets this command be in the network of the process meanwhile: sockets that are made then stay there. Only
-        root may enter another one."""
-        if self.shares("net"):
-            yield
-            return
-        with open("/proc/self/ns/net", "rb") as own, open(f"{self.dir}/ns/net", "rb") as other:
-            enter_network(other.fileno())
-            try:
-                yield
-            finally:
-                leave_network(own.fileno())
-
-
-def processes() -> Iterator[Process]:
-    """Yields all processes of this host in the order of their numbers."""
-    for name in sorted(filter(str.isdigit, os.listdir("/proc")), key=int):
-        yield Process(int(name))
-
 
 def namespace(folder: str, kind: str) -> Optional[str]:
     """Returns a namespace of the process with this folder in /proc; None if it may not be read."""
@@ -127,32 +114,16 @@ def namespace(folder: str, kind: str) -> Optional[str]:
     return None
 
 
-def enter_network(descriptor: int) -> None:
-    """Enters a network; raises OSError if that is not allowed."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.setns(descriptor, CLONE_NEWNET) != 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-
-
-def leave_network(own: int) -> None:
-    """Enters its own network again. In a foreign one this command must do nothing more, so no caller may go on."""
-    try:
-        enter_network(own)
-    except OSError as error:
-        raise SystemExit(f"dyntrace: can't return into its own network: {error.strerror}") from None
-
-
 def listening(folder: str = "/proc/self") -> List[Listener]:
     """Returns the sockets that listen in the network of the process of this folder of /proc."""
     found = []
     for table in ("tcp", "tcp6"):
         # A host without IPv6 has one.
         with contextlib.suppress(FileNotFoundError), open(f"{folder}/net/{table}", encoding="ascii") as file:
-            rows = [line.split() for line in file.read().splitlines()[1:]]
-            for row in rows:
+            for row in (line.split() for line in file.read().splitlines()[1:]):
                 if row[3] == "0A":
                     address, port = row[1].rsplit(":", 1)
-                    found.append(Listener(int(port, 16), row[9], ip_address(address)))
+                    found.append(Listener(int(port, 16), row[9], ip_address(address), int(row[7])))
     return found
 
 

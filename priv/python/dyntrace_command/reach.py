@@ -1,14 +1,19 @@
-"""How a node is reached: its distribution's socket and what its cookie may be, all from /proc."""
+"""How a node is reached: its distribution's socket and what its cookie may be, all from /proc.
+
+It runs in a child with the identity of the node's user (`sandbox`), which reads only cookies that this user may read. So
+the proof of a cookie never goes to another user than the one who has the cookie: the socket was created by the same
+user, is the node's own, and no other process listens on its port (`check_listener`).
+"""
 import contextlib
-import os
 import re
 import socket
-from typing import Iterator, List, NamedTuple, Optional, Pattern
+from typing import Callable, Iterator, List, NamedTuple, Optional, Pattern
 
+from dyntrace_command.description import RELEASES
 from dyntrace_command.distribution import Connection, Refused
-from dyntrace_command.failures import Failure
-from dyntrace_command.node import RELEASES, Node
-from dyntrace_command.process import Listener
+from dyntrace_command.failures import Failure, reason
+from dyntrace_command.node import Node
+from dyntrace_command.process import Listener, listening
 from dyntrace_command.terminal import clean
 
 PROTOCOLS = ("inet_tcp", "inet6_tcp")
@@ -45,7 +50,7 @@ def way_to(node: Node) -> Way:
 def find_listener(node: Node, arguments: List[str]) -> Listener:
     """Returns the one of its sockets that epmd has by the node's name; without an epmd, the one with the port that its
     arguments or its environment name, or its only one."""
-    listeners = list(node.process.listens())
+    listeners = list(node.inside.listens())
     names = node.inside.registered() if listeners else {}
     known = [one for one in listeners if one.port in names]
     is_named = "name" in node.arguments or "sname" in node.arguments
@@ -79,21 +84,21 @@ def find_cookies(node: Node, arguments: List[str]) -> Iterator[str]:
     if environment.get("RELEASE_COOKIE"):
         yield environment["RELEASE_COOKIE"]
     releases = node.arguments.get("root", "") + "/releases"
-    yield from cookie_in(node, f"{releases}/COOKIE", WHOLE_FILE)
+    yield from cookie_in(node.inside.read_text, f"{releases}/COOKIE", WHOLE_FILE)
     versions: List[str] = []
     with contextlib.suppress(OSError):
         versions = node.inside.list_folder(releases)[:RELEASES]
     for version in versions:
-        yield from cookie_in(node, f"{releases}/{version}/vm.args", VM_ARGS)
+        yield from cookie_in(node.inside.read_text, f"{releases}/{version}/vm.args", VM_ARGS)
     home = (values(arguments, "-home") or [environment.get("HOME", "")])[-1]
     for folder in (home, environment.get("XDG_CONFIG_HOME", f"{home}/.config") + "/erlang"):
-        yield from cookie_in(node, f"{folder}/.erlang.cookie", WHOLE_FILE)
+        yield from cookie_in(node.inside.read_cookie, f"{folder}/.erlang.cookie", WHOLE_FILE)
 
 
-def cookie_in(node: Node, path: str, form: Pattern[str]) -> Iterator[str]:
-    """Yields the cookie of a file that its user may read, if it has that form."""
+def cookie_in(read: Callable[[str], str], path: str, form: Pattern[str]) -> Iterator[str]:
+    """Yields the cookie of a file, if it can be read and has that form."""
     with contextlib.suppress(OSError):
-        found = form.search(node.inside.read_as_user(path))
+        found = form.search(read(path))
         if found:
             yield found.group(1).strip("'\"")
 
@@ -123,7 +128,9 @@ def connect(node: Node, way: Way) -> Connection:
     refused: Optional[Refused] = None
     for cookie in way.cookies:
         try:
-            return Connection(socket_to(node, way.listener), own_name(node), cookie, CONNECT_S)
+            connected = socket_to(node, way.listener)
+            check_listener(node, way.listener)
+            return Connection(connected, own_name(node), cookie, CONNECT_S)
         except Refused as error:
             refused = error
             if error.key != "load_wrong_cookie":
@@ -143,16 +150,23 @@ def own_name(node: Node) -> str:
 
 
 def socket_to(node: Node, listener: Listener) -> socket.socket:
-    """Connects to the socket in the node's network."""
+    """Connects to the socket, in the node's network, which this child has entered."""
     # Where IPv6 sockets have no IPv4 address, 127.0.0.1 with this port may be another program's.
     addresses = {"0.0.0.0": ["127.0.0.1"], "::": ["::1", "127.0.0.1"]}.get(listener.address, [listener.address])
-    with node.process.network():
-        # It was this node's network if the node still lives.
-        check_lives(node)
-        for address in addresses[:-1]:
-            with contextlib.suppress(OSError):
-                return socket.create_connection((address, listener.port), CONNECT_S)
-        return socket.create_connection((addresses[-1], listener.port), CONNECT_S)
+    for address in addresses[:-1]:
+        with contextlib.suppress(OSError):
+            return socket.create_connection((address, listener.port), CONNECT_S)
+    return socket.create_connection((addresses[-1], listener.port), CONNECT_S)
+
+
+def check_listener(node: Node, listener: Listener) -> None:
+    """Raises Failure unless all that listens on the port in the node's network is the node's own: a connection to the
+    port is one to the node then. Call it once connected, before anything is sent."""
+    check_lives(node)
+    own = {one.inode for one in node.inside.listens()}
+    here = {one.inode for one in listening(node.process.dir) if one.port == listener.port}
+    if listener.inode not in here or not here <= own:
+        raise Failure("load_other_socket", pid=node.pid, name=node.node)
 
 
 def check_lives(node: Node) -> None:
@@ -166,4 +180,4 @@ def no_answer(node: Node, error: BaseException) -> Failure:
     if not node.lives():
         return Failure("node_gone", pid=node.pid, name=node.node)
     return Failure("load_no_answer", pid=node.pid, name=node.node,
-                   why=os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error))
+                   why=reason(error))

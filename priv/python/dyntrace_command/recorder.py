@@ -15,7 +15,7 @@ from dyntrace_command.causes import Cause, is_recorded
 from dyntrace_command.children import Interrupted
 from dyntrace_command.failures import Failure
 from dyntrace_command.files import RESERVE, check_room
-from dyntrace_command.lttng import LTTNG_LIBRARY, daemon_of
+from dyntrace_command.lttng import daemon_of
 from dyntrace_command.node import Node, nodes, status_now
 from dyntrace_command.rate import AtMost, Rate
 from dyntrace_command.session import Session, Wanted
@@ -179,7 +179,7 @@ class Recorder:
 
     def find_again(self) -> None:
         """Records nodes of the same name and user in place of those that have ended."""
-        found = {(node.node, node.user): node for node in nodes() if node.files(LTTNG_LIBRARY) and node.status.name()}
+        found = {(node.node, node.user): node for node in nodes() if node.has_lttng and node.status.name()}
         back = [(old, found[old.node, old.user]) for old in self.missing if (old.node, old.user) in found]
         for old, new in back:
             self.missing.remove(old)

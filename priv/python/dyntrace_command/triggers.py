@@ -167,5 +167,5 @@ def of_node(node: Node) -> str:
     that others may have, too."""
     with contextlib.suppress(OSError):
         kernel = (node.process.namespace("pid") or "").strip("pid:[]")
-        return f"$ctx.vpid == {node.inside.inner_pid()}" + (f" && $ctx.pid_ns == {kernel}" if kernel else "")
+        return f"$ctx.vpid == {node.process.inner_pid()}" + (f" && $ctx.pid_ns == {kernel}" if kernel else "")
     return ""

@@ -1,11 +1,13 @@
 """`dyntrace nodes`: the Erlang VMs of this host, and who traces them."""
 import argparse
 import collections
+import contextlib
 import json
 from typing import DefaultDict, Dict, List, Optional, Tuple
 
+from dyntrace_command.builds import builds
 from dyntrace_command.failures import Failure
-from dyntrace_command.loading import obstacle
+from dyntrace_command.loading import is_bare, obstacle
 from dyntrace_command.node import Node, is_guessed, nodes
 from dyntrace_command.terminal import plural, print_table
 
@@ -14,8 +16,11 @@ TITLES = ("PID", "USER", "CONTAINER", "NODE", "OTP", "DYNTRACE", "CONSUMERS")
 
 def show_nodes(options: argparse.Namespace) -> None:
     """Prints a row per node; ? is a value that can't be known, with the reason below."""
-    found = nodes()
-    obstacles = {node.pid: obstacle(node) for node in found if is_bare(node)}
+    # Read before: the children of other users may not be able to.
+    with contextlib.suppress(Failure):
+        builds()
+    found = nodes(more=obstacle)
+    obstacles: Dict[int, Optional[str]] = {node.pid: node.more for node in found if is_bare(node)}
     if options.json:
         print(json.dumps([{**node.as_json(), "load": load_as_json(node, obstacles)} for node in found], indent=2))
         return
@@ -36,11 +41,6 @@ def show_nodes(options: argparse.Namespace) -> None:
         print(f"`dyntrace load` can load it into {', '.join(able)}")
     for why in filter(None, obstacles.values()):
         print(f"`dyntrace load` can't: {why}")
-
-
-def is_bare(node: Node) -> bool:
-    """Returns whether it has no library; false if that is not known."""
-    return node.library is None and "library" not in node.unknown
 
 
 def load_as_json(node: Node, obstacles: Dict[int, Optional[str]]) -> Optional[Dict[str, object]]:

@@ -1,0 +1,226 @@
+"""What can be said of an Erlang VM from outside, found in a child process of this command (`sandbox`).
+
+A description is a dictionary of plain values, of a bounded size: the child sends it, and `node` reads it.
+"""
+import contextlib
+import os
+import re
+import socket
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar
+
+from dyntrace_command.container import Container, Mapping, lttng_consumers
+from dyntrace_command.failures import reason
+from dyntrace_command.process import Process
+from dyntrace_command.status import Status
+from dyntrace_command.terminal import clean
+
+LIBRARY, LTTNG_LIBRARY = "dyntrace.so", "dyntrace_lttng.so"
+PROGRAM = re.compile(r"beam(\.\w+)*")
+# Where `dyntrace load` puts the library in the node's file system: parent, folder, then the application's own folders.
+PARENTS = ("/tmp", "/var/tmp", "/dev/shm", "/run")
+LOADED_NAME = r"dyntrace-load-(\d{1,9})-(\d{1,19})-[0-9a-f]{8}"
+LOADED = re.compile(rf"({'|'.join(PARENTS)})/({LOADED_NAME})/dyntrace-[\w.+-]{{1,40}}/(?:ebin|priv)/[\w.]+")
+LIBCS = {"glibc": r"libc[.-](so\.6|2\..*\.so)", "musl": r"ld-musl-.*|libc\.musl-.*"}
+# Options of the emulator whose values are of use.
+OPTIONS = ("root", "bindir", "name", "sname", "boot", "JPperf", "JPperfdirectory")
+# Folders of `releases` in which the release's version is looked for.
+RELEASES = 20
+# Characters of a value; a path is not longer.
+VALUE_MOST = 4096
+
+NOT_READABLE = "only its user and root may read it"
+
+Value = TypeVar("Value")
+
+
+class Description:
+    """An Erlang VM as its process shows it. Where something can't be known it is None, and `unknown` has the reason by
+    the field's name."""
+
+    def __init__(self, process: Process, arguments: List[str]) -> None:
+        self.process, self.inside = process, Container(process)
+        self.arguments = erl_arguments(arguments)
+        self.unknown: Dict[str, str] = {}
+        no_mappings: List[Mapping] = []
+        self.mapped = self.known("library", self.read_mappings, no_mappings)
+        self.library, self.replaced = find_library(self.mapped)
+        no_lines: List[Tuple[str, str]] = []
+        self.status = self.known("status", lambda: self.inside.status(self.library, self.mapped), no_lines)
+
+    def known(self, field: str, find: Callable[[], Value], default: Value) -> Value:
+        """Returns what `find` does; if that fails, the default, with the reason in `unknown`."""
+        try:
+            return find()
+        except PermissionError:
+            self.unknown[field] = NOT_READABLE
+        except (OSError, ValueError, IndexError, OverflowError, MemoryError) as error:
+            self.unknown[field] = clean(reason(error))[:VALUE_MOST]
+        return default
+
+    def values(self) -> Dict[str, Any]:
+        """Returns the description."""
+        return {
+            "arguments": {key: value[:VALUE_MOST] for key, value in self.arguments.items()},
+            "library": self.library, "replaced": self.replaced, "status": self.status,
+            "node": self.known("node", self.find_name, "?")[:VALUE_MOST],
+            "otp": self.known("otp", self.find_otp, None), "container": self.known("container", self.find_container, None),
+            "version": self.known("version", self.find_version, None) if self.library else None,
+            "usdt": self.known("consumers", self.find_usdt, None) if self.library else None,
+            "lttng": sorted(lttng_consumers(self.mapped)),
+            "has_lttng": bool(files(LTTNG_LIBRARY, self.mapped)), "libc": libc_of(self.mapped),
+            "machine": self.known("machine", self.inside.machine, 0),
+            "home": next(filter(None, map(self.inside.environment().get, ("LTTNG_HOME", "HOME"))), "")[:VALUE_MOST],
+            "unknown": self.unknown}
+
+    # Its library
+
+    def read_mappings(self) -> List[Mapping]:
+        """Returns its mappings, if it runs a program that its user could not have started with the rights of another."""
+        self.inside.check_program()
+        return self.inside.mappings()
+
+    def find_version(self) -> str:
+        """Returns dyntrace's version from the application's description, else from the name of its folder."""
+        application = os.path.dirname(os.path.dirname(self.library or ""))
+        for name in ("ebin/dyntrace.app", "src/dyntrace.app.src"):
+            with contextlib.suppress(OSError):
+                text = self.inside.read_text(os.path.join(application, name))
+                found = re.search(r'{\s*vsn\s*,\s*"([\w.+-]{1,40})"', text)
+                if found:
+                    return found.group(1)
+        found = re.search(r"/dyntrace-([\w.+-]{1,40})/priv/", self.library or "")
+        if not found:
+            raise ValueError("no dyntrace.app is beside the library")
+        return found.group(1)
+
+    def find_usdt(self) -> List[str]:
+        """Returns the names of its enabled probes."""
+        probes = self.inside.probes(self.library or "", self.mapped)
+        return sorted(name for name, is_enabled in probes.items() if is_enabled)
+
+    # Its name
+
+    def find_name(self) -> str:
+        """Returns the node's name: what it says itself; without the library, what the command line says, else epmd."""
+        said = Status(self.status).name()
+        if said:
+            return said
+        long = self.arguments.get("name")
+        name = long or self.arguments.get("sname")
+        if name is None or name == "undefined":
+            return self.name_of_epmd() or "nonode@nohost"
+        return clean(name if "@" in name else f"{name}@{self.host(bool(long))}")
+
+    def host(self, is_long: bool) -> str:
+        """Returns the name of the node's host, as far as it is known without asking the network."""
+        name = socket.gethostname() if self.process.shares("uts") else self.inside.environment().get("HOSTNAME", "?")
+        if not is_long:
+            return name.split(".")[0]
+        return name if "." in name else "?"
+
+    def name_of_epmd(self) -> Optional[str]:
+        """Returns the name of a node that has started its distribution later: epmd has it by the port that it listens
+        on."""
+        # epmd first: to be refused costs less than the list of a network's sockets, for which the kernel takes 10 ms.
+        names = self.inside.registered()
+        ports = [one.port for one in self.inside.listens()] if names else []
+        found = [names[port] for port in ports if port in names]
+        return clean(f"{found[0]}@{self.host(False)}") if found else None
+
+    # Its release
+
+    def find_otp(self) -> str:
+        """Returns the release of OTP from OTP_VERSION, else from the number of erts, which is the release's less 12."""
+        releases = self.arguments.get("root", "") + "/releases"
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            for name in self.inside.list_folder(releases)[:RELEASES]:
+                with contextlib.suppress(OSError):
+                    text = self.inside.read_text(f"{releases}/{name}/OTP_VERSION")
+                    if re.fullmatch(r"[\w.+-]{1,40}\n?", text):
+                        return text.strip()
+        for path in (self.arguments.get("bindir", ""), self.known("otp", self.inside.executable, "")):
+            found = re.search(r"/erts-(\d+)(?:\.\d+)*/", path + "/")
+            if found:
+                return str(int(found.group(1)) + 12)
+        raise ValueError("neither an OTP_VERSION nor the number of erts is in its paths")
+
+    def find_container(self) -> Optional[str]:
+        """Returns the container's name or `yes`; None if it shares this command's file system and processes."""
+        if self.process.namespace("mnt") is None:
+            raise PermissionError
+        if self.process.shares("mnt") and self.process.shares("pid"):
+            return None
+        found = re.search(r"([0-9a-f]{12})[0-9a-f]{52}|machine\.slice/[^/]*?-([^/]+?)\.scope|/lxc[./]([^/\s]+)",
+                          self.inside.text("cgroup"))
+        return clean(next(filter(None, found.groups())))[:VALUE_MOST] if found else "yes"
+
+
+def find_library(mapped: Sequence[Mapping]) -> Tuple[Optional[str], bool]:
+    """Returns the path of the mapped library, and whether it was replaced on disk since; (None, False) if there is
+    none."""
+    # After an upgrade two files are mapped: the one that is still there is the one to attach to.
+    # What `dyntrace unload` has removed stays mapped until the node ends.
+    found = [(path, replaced) for path, replaced in files(LIBRARY, mapped) if not replaced or not LOADED.search(path)]
+    whole = [(path, replaced) for path, replaced in found if not replaced]
+    return (whole or found)[-1] if found else (None, False)
+
+
+def files(name: str, mapped: Sequence[Mapping]) -> List[Tuple[str, bool]]:
+    """Returns [(path, whether it was replaced since)] of the mapped files of this name."""
+    found = [(part.path.replace(" (deleted)", ""), part.path.endswith(" (deleted)")) for part in mapped]
+    return [(path, replaced) for path, replaced in found if os.path.basename(path) == name]
+
+
+def libc_of(mapped: Sequence[Mapping]) -> str:
+    """Returns the C library that a process has in its memory."""
+    names = {os.path.basename(part.path) for part in mapped}
+    return next((libc for libc, pattern in LIBCS.items() if any(re.fullmatch(pattern, name) for name in names)), "?")
+
+
+def erl_arguments(arguments: List[str]) -> Dict[str, str]:
+    """Returns the emulator's options that have a value; an application's own come after -extra."""
+    if "-extra" in arguments:
+        arguments = arguments[:arguments.index("-extra")]
+    wanted = {"-" + name: name for name in OPTIONS}
+    return {wanted[key]: value for key, value in zip(arguments, arguments[1:]) if key in wanted}
+
+
+# -- The look at many processes ----------------------------------------------------------------------------------------
+
+# What else a look wants to know of a VM.
+More = Callable[[Process, Dict[str, Any]], Any]
+
+
+def look(processes: Sequence[Process], name: Optional[str], more: Optional[More],
+         is_host: bool) -> Iterator[Dict[str, Any]]:
+    """Yields, for each process, that it is looked at now, then its description if it is an Erlang VM. If a name is
+    wanted, a VM whose command line has another name is not described. On the host, root's child describes no VM of
+    other networks and host names: it says only that there is one. At the end it says that it looks at process 0."""
+    for process in processes:
+        yield {"at": process.pid}
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            inside = Container(process)
+            arguments = inside.arguments()
+            if is_vm(inside, arguments) and (name is None or may_have(name, erl_arguments(arguments))):
+                if is_host and not (process.shares("net") and process.shares("uts")):
+                    yield {"pid": process.pid}
+                    continue
+                values = Description(process, arguments).values()
+                if more is not None:
+                    values["more"] = more(process, values)
+                yield {"pid": process.pid, "values": values}
+    yield {"at": 0}
+
+
+def is_vm(inside: Container, arguments: List[str]) -> bool:
+    """Returns whether it is an Erlang VM, by its program's name or by the mapped library."""
+    if not arguments:
+        return False
+    return bool(PROGRAM.fullmatch(os.path.basename(arguments[0]))) or inside.text("comm").startswith("beam.") \
+        or "/" + LIBRARY in inside.text("maps")
+
+
+def may_have(name: str, arguments: Dict[str, str]) -> bool:
+    """Returns whether a VM with these arguments may have the name, or its part before the @."""
+    own = arguments.get("name") or arguments.get("sname")
+    return own in (None, "undefined") or str(own).partition("@")[0] == name.partition("@")[0]
