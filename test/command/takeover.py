@@ -4,11 +4,12 @@
 
 It waits for a process of its user that has WORD in its command line, stops it, and takes its standard output and errors
 by pidfd_getfd(2). Then it does ACT: `flood` both, `hold` them, or `kill` the process and hold them, for that many
-seconds. It writes `took` to FILE as soon as it has them.
+seconds in all, and ends with the test. It writes `took` to FILE as soon as it has them.
 """
 import contextlib
 import ctypes
 import os
+import select
 import signal
 import sys
 import time
@@ -37,11 +38,17 @@ def taken(pid: int) -> List[int]:
     return [mine for mine in (SYSCALL(PIDFD_GETFD, process, stream, 0) for stream in (1, 2)) if mine >= 0]
 
 
+def has_lost_test() -> bool:
+    """Returns whether the test has ended, which has the other end of the standard input."""
+    return bool(select.select([0], [], [], 0)[0]) and os.read(0, 1) == b""
+
+
 def main(word: str, act: str, seconds: float, file: str) -> None:
     """Takes over the first process that appears."""
     streams: List[int] = []
     pid = 0
-    while not streams:
+    end = time.monotonic() + seconds
+    while not streams and time.monotonic() < end and not has_lost_test():
         for pid in found(word.encode()):
             with contextlib.suppress(OSError):
                 streams = streams or taken(pid)
@@ -49,8 +56,7 @@ def main(word: str, act: str, seconds: float, file: str) -> None:
         taken_over.write("took")
     if act == "kill":
         os.kill(pid, signal.SIGKILL)
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while time.monotonic() < end and not has_lost_test():
         if act == "flood":
             for stream in streams:
                 with contextlib.suppress(OSError):
