@@ -22,7 +22,8 @@ all() ->
      scripts, run_script, script_arguments, withheld, one_of_two, top, top_exact, top_on_a_terminal, request,
      next_request, next_request_of_casts, default_report, unprivileged, failures, without_tracefs,
      hostile_path, hostile_epmd, hostile_folder, scripts_of_a_node,
-     killed, stopped, old_python, from_the_node_without_python, from_the_node_wrongly, wrong_arguments, help,
+     killed, stopped, interrupted_twice, old_python, from_the_node_without_python, from_the_node_wrongly,
+     wrong_arguments, help,
      installed,
      {group, with_a_daemon}].
 
@@ -1204,6 +1205,35 @@ stopped(Config) ->
         test_shell:run("kill -CONT ~s", [OsPid]),
         test_node:stop(Node)
     end.
+
+%% The session daemon stops answering while commands record: a second signal ends them at once, with the status that
+%% shells expect. Sessions, daemon and temporary folders are gone as soon as the daemon runs again.
+interrupted_twice(Config) ->
+    Temporary = filename:join(?config(folder, Config), "tmp_twice"),
+    ok = filelib:ensure_path(Temporary),
+    [begin
+         Command = test_command:start("env -C '" ++ Temporary ++ "' TMPDIR='" ++ Temporary ++ "'",
+                                      watching(Name, ?config(os_pid, Config), Args)),
+         ok = test_command:await("  lost 0 events|kept in memory", Command),
+         {0, Daemons} = test_shell:run("pgrep -x 'lttng-sessiond|lttng-consumerd'", []),
+         Signal = fun(Which) -> test_shell:run("kill -~s ~s", [Which, string:replace(Daemons, "\n", " ", all)]) end,
+         _ = Signal("STOP"),
+         try
+             ok = test_command:signal(First, Command),
+             ok = test_command:await("still ending; a second Ctrl-C ends it at once", Command),
+             ok = test_command:signal(Second, Command),
+             {Ended, _} = test_command:finish(Command),
+             ?assertEqual({Status, Name}, {Ended, Name})
+         after
+             Signal("CONT")
+         end,
+         test_wait:until({"no consumer is left", Name}, [], fun() -> call(Config, fun dyntrace:listeners/0) end),
+         test_wait:until({"no daemon is left", Name}, 1,
+                         fun() -> element(1, test_shell:run("lttng --no-sessiond list 2>&1", [])) end),
+         test_wait:until({"no folder is left", Name}, [], fun() -> filelib:wildcard("dyntrace-*", Temporary) end)
+     end || {Name, Args, First, Second, Status} <-
+                [{"report", [], "INT", "INT", 130}, {"record", ["-o", "kept"], "TERM", "TERM", 143},
+                 {"record", ["--snapshot", "--when", "crash", "-o", "snapshots"], "INT", "TERM", 143}]].
 
 %% The node is killed while five commands watch it: they end, and what was recorded until then is whole.
 node_ends(Config) ->

@@ -9,8 +9,8 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [elf, sandbox, container, memory, files, bpftrace, request, examined, profile, program, functions, events, sinks, terms, reach,
-     places, causes, lttng, all_files_run, event_groups].
+    [elf, sandbox, container, memory, files, bpftrace, request, examined, profile, program, functions, events, sinks,
+     terms, reach, places, causes, lttng, execution, children, all_files_run, event_groups].
 
 %% Those of libraries that somebody made who means ill.
 elf(_) ->
@@ -67,6 +67,13 @@ sinks(_) ->
 
 lttng(_) ->
     passes("test_lttng").
+
+%% Programs that print without end, or that another user owns.
+execution(_) ->
+    passes("test_execution").
+
+children(_) ->
+    passes("test_children").
 
 %% No file is without a case.
 all_files_run(_) ->

@@ -12,7 +12,7 @@ suite() ->
     [{timetrap, {minutes, 4}}].
 
 all() ->
-    [causes, storm_and_restart, full_disk_and_lost_daemon, another_user, wrong_filter].
+    [causes, storm_and_restart, full_disk_and_lost_daemon, another_user, hostile_user, wrong_filter].
 
 init_per_suite(Config) ->
     NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
@@ -24,7 +24,7 @@ end_per_suite(_) ->
     ok.
 
 %% Root's daemon would serve that user's node, too.
-init_per_testcase(another_user, Config) ->
+init_per_testcase(Case, Config) when Case =:= another_user; Case =:= hostile_user ->
     Config;
 init_per_testcase(Case, Config) ->
     Folder = filename:join(?config(priv_dir, Config), atom_to_list(Case)),
@@ -33,7 +33,7 @@ init_per_testcase(Case, Config) ->
     WithEpmd = [{epmd, test_node:start_epmd()} | Config],
     [{folder, Folder}, {daemon, Daemon}, {node, started(WithEpmd)} | WithEpmd].
 
-end_per_testcase(another_user, _) ->
+end_per_testcase(Case, _) when Case =:= another_user; Case =:= hostile_user ->
     ok;
 end_per_testcase(Case, Config) ->
     Node = ?config(node, Config),
@@ -207,6 +207,9 @@ full_disk_and_lost_daemon(Config) ->
 
 %% Root's recorder of a node of nobody, whose daemon writes into a folder that it may not read.
 another_user(_) ->
+    with_node_of_nobody(fun recorded_for_another_user/2).
+
+with_node_of_nobody(Fun) ->
     Home = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-snapshots-" ++ os:getpid()),
     App = filename:dirname(filename:dirname(code:which(dyntrace))),
     {0, _} = test_shell:run("mkdir -p -m 755 '~ts/home/dyntrace' && cp -RL '~ts/ebin' '~ts/priv' '~ts/home/dyntrace' "
@@ -217,27 +220,98 @@ another_user(_) ->
     Node = test_node:start(#{exec => Exec, paths => [Home ++ "/home/dyntrace/ebin"]}),
     try
         {ok, _} = peer:call(Node, application, ensure_all_started, [dyntrace]),
-        Folder = Home ++ "/snapshots",
-        Command = test_command:start(["record", test_node:os_pid(Node), "--snapshot", "--when", "mark:hello", "-o",
-                                      Folder]),
-        ok = test_command:await("kept in memory", Command),
-        %% The recorder's session is not that user's current one.
-        ?assertEqual(false, filelib:is_file(Home ++ "/home/.lttngrc")),
-        test_wait:until("it is marked", true, fun() -> peer:call(Node, dyntrace, mark, ["hello", ""]) end),
-        test_wait:until("a snapshot is written", 1, fun() -> length(written(Folder)) end),
-        %% Without a name, nothing can come back.
-        test_node:stop(Node),
-        {0, _} = test_command:finish(Command),
-        [Snapshot] = written(Folder),
-        {0, Modes} = test_shell:run("cd '~ts' && stat -c '%U %a' .. . cause.json recording", [Snapshot]),
-        ?assertEqual(<<"root 711\nroot 711\nroot 600\nnobody 700\n">>, Modes),
-        {0, Report} = test_command:run(["view", Snapshot]),
-        ?assertMatch({match, _}, re:run(Report, "mark-hello in nonode@nohost: <[0-9.]+> hello, "))
+        Fun(Home, Node)
     after
         [test_node:stop(Node) || is_process_alive(Node)],
         test_lttng:stop_daemon(Daemon),
         file:del_dir_r(Home)
     end.
+
+recorded_for_another_user(Home, Node) ->
+    Folder = Home ++ "/snapshots",
+    Command = test_command:start(["record", test_node:os_pid(Node), "--snapshot", "--when", "mark:hello", "-o",
+                                  Folder]),
+    ok = test_command:await("kept in memory", Command),
+    %% The recorder's session is not that user's current one.
+    ?assertEqual(false, filelib:is_file(Home ++ "/home/.lttngrc")),
+    test_wait:until("it is marked", true, fun() -> peer:call(Node, dyntrace, mark, ["hello", ""]) end),
+    test_wait:until("a snapshot is written", 1, fun() -> length(written(Folder)) end),
+    %% Without a name, nothing can come back.
+    test_node:stop(Node),
+    {0, _} = test_command:finish(Command),
+    [Snapshot] = written(Folder),
+    {0, Modes} = test_shell:run("cd '~ts' && stat -c '%U %a' .. . cause.json recording", [Snapshot]),
+    ?assertEqual(<<"root 711\nroot 711\nroot 600\nnobody 700\n">>, Modes),
+    {0, Report} = test_command:run(["view", Snapshot]),
+    ?assertMatch({match, _}, re:run(Report, "mark-hello in nonode@nohost: <[0-9.]+> hello, ")).
+
+%% The user of the node takes over the output of what runs as that user: root's command ends, and takes little memory.
+hostile_user(_) ->
+    with_node_of_nobody(
+      fun(Home, Node) ->
+              OsPid = test_node:os_pid(Node),
+              Record = fun(Name, Args) -> ["record", OsPid, "-o", filename:join(Home, Name) | Args] end,
+              When = ["--snapshot", "--when", "mark:hello"],
+              Listener = "LTTng's triggers",
+              %% A flood of what `lttng' prints.
+              Flood = take_over("/lttng", "flood", Home),
+              {_, Flooded} = test_command:run(peak(), Record("flooded", ["--seconds", "1"])),
+              ?assertEqual(true, took(Flood)),
+              ?assert(peak_of(Flooded) < 200000, Flooded),
+              stop(Flood),
+              %% The program that LTTng notifies is stopped before it is ready, and its output kept open: one signal
+              %% ends the recorder.
+              Held = take_over(Listener, "hold", Home),
+              Waiting = test_command:start(Record("held", When)),
+              test_wait:until("its output is taken", true, fun() -> took(Held) end),
+              ok = test_command:signal("INT", Waiting),
+              {130, _} = test_command:finish(Waiting),
+              stop(Held),
+              %% It is flooded, or killed and its output kept open, while the recorder works.
+              [begin
+                   Command = test_command:start(peak(), Record(Act, When)),
+                   ok = test_command:await("kept in memory", Command),
+                   Taken = take_over(Listener, Act, Home),
+                   test_wait:until("its output is taken", true, fun() -> took(Taken) end),
+                   Act =:= "kill" orelse test_shell:run("pkill -INT -P ~b", [test_command:os_pid(Command)]),
+                   {Status, Output} = test_command:finish(Command),
+                   ?assertEqual(Expected, Status, Output),
+                   ?assertMatch({match, _}, re:run(Output, Said)),
+                   ?assert(peak_of(Output) < 200000, Output),
+                   stop(Taken)
+               end || {Act, Expected, Said} <- [{"flood", 0, "kept in memory"},
+                                                {"kill", 1, "the program that LTTng notifies of causes was killed"}]]
+      end).
+
+%% A program of nobody that waits for the word in a command line.
+take_over(Word, Act, Home) ->
+    File = filename:join([Home, "home", Act]),
+    _ = file:delete(File),
+    Program = filename:join(Home, "takeover.py"),
+    {0, _} = test_shell:run("install -m 644 '~ts/test/command/takeover.py' '~ts'", [test_shell:project(), Program]),
+    Line = lists:flatten([test_command:as_nobody(Home ++ "/home"), " /usr/bin/python3 -IS ",
+                          lists:join(" ", [test_command:quoted(Arg) || Arg <- [Program, Word, Act, "100", File]])]),
+    Port = open_port({spawn, Line}, [exit_status]),
+    {os_pid, OsPid} = erlang:port_info(Port, os_pid),
+    {File, OsPid}.
+
+took({File, _}) ->
+    {ok, <<"took">>} =:= file:read_file(File).
+
+stop({_, OsPid}) ->
+    test_shell:run("kill -9 ~b", [OsPid]).
+
+%% Prefix of a command, which says how many kB it or a program of its had at most.
+peak() ->
+    "python3 -c " ++ test_command:quoted(
+      "import resource, signal, subprocess, sys\n"
+      "done = subprocess.call(sys.argv[1:])\n"
+      "print('peak', resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"
+      "sys.exit(done)").
+
+peak_of(Output) ->
+    {match, [Peak]} = re:run(Output, "peak (\\d+)", [{capture, all_but_first, list}]),
+    list_to_integer(Peak).
 
 %% LTTng's message is told, and nothing remains.
 wrong_filter(Config) ->

@@ -69,12 +69,12 @@ class Told(unittest.TestCase):
         triggers = Triggers.__new__(Triggers)
         node = mock.Mock()
         triggers.names, triggers.of = ["a", "b"], [(CAUSES["crash"], node)]
-        fired = triggers.told(b'["a", ["<0.1.0>", "", "boom"]]')
+        fired = triggers.parsed(b'["a", ["<0.1.0>", "", "boom"]]')
         assert fired
         self.assertEqual((fired.cause.name, fired.node, fired.text), ("crash", node, "<0.1.0> boom"))
         for line in (b"", b"null", b"\xff", b"[]", b'["b", []]', b'["c", []]', b'["a", [1]]', b'["a", 1]', b'{"a": 1}',
                      b"[" * 9000):
-            self.assertIsNone(triggers.told(line), line)
+            self.assertIsNone(triggers.parsed(line), line)
 
 
     def test_ended(self) -> None:

@@ -9,6 +9,7 @@ from typing import List, Tuple
 from unittest import mock
 
 from dyntrace_command import lttng
+from dyntrace_command.execution import NO_ANSWER
 
 # Tells where it looks for the daemon, and makes its session the current one.
 FAKE = """#!/bin/sh
@@ -76,7 +77,7 @@ class Create(unittest.TestCase):
     def test_hangs(self) -> None:
         """A daemon that does not answer leaves neither a folder nor a process that waits."""
         with mock.patch.object(lttng, "ANSWERS_S", 1):
-            self.assertEqual(self.create(HANGS, HOME=self.user)[0], lttng.NO_ANSWER)
+            self.assertEqual(self.create(HANGS, HOME=self.user)[0], NO_ANSWER)
         with open(os.path.join(self.folder, "home"), encoding="ascii") as file:
             home = file.read().strip()
         until = time.monotonic() + 10

@@ -15,7 +15,8 @@ suite() ->
 all() ->
     [embedded, interactive, consumer, module_of_otp, fixed_port, cookie_of_home, cookie_of_environment, wrong_cookie,
      is_hidden, said_of_nodes, no_distribution, tls, prepared, other_users, of_nobody, container, no_place, seccomp,
-     rebar3_release, mix_release, musl, ended, ends_meanwhile, busy, report, report_of_prepared].
+     rebar3_release, mix_release, musl, ended, ends_meanwhile, interrupted_twice, busy, report,
+     report_of_prepared].
 
 init_per_suite(Config) ->
     NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
@@ -392,6 +393,25 @@ ends_meanwhile(Config) ->
     {5, Output} = test_command:finish(Command),
     ?assertMatch({match, _}, re:run(Output, "has ended")),
     ?assertEqual([], folders(Pid)).
+
+%% The application's start hangs. A second signal ends the command, and the node is as it was: while the command lives,
+%% the node would refuse the connection of what unloads it.
+interrupted_twice(Config) ->
+    Node = named(Config, []),
+    Pid = test_node:os_pid(Node),
+    ok = call(Node, sys, suspend, [application_controller]),
+    Command = test_command:start(["load", Pid]),
+    test_wait:until("the files are there", fun(Folders) -> Folders =/= [] end, fun() -> folders(Pid) end),
+    ok = test_command:signal("INT", Command),
+    ok = test_command:await("still ending; a second Ctrl-C ends it at once", Command),
+    ok = test_command:signal("INT", Command),
+    ?assertMatch({130, _}, test_command:finish(Command)),
+    ok = call(Node, sys, resume, [application_controller]),
+    test_wait:until("its folder is removed", [], fun() -> folders(Pid) end),
+    ?assertEqual(false, call(Node, code, is_loaded, [dyntrace_app])),
+    _ = load(Node),
+    unload(Node),
+    test_node:stop(Node).
 
 %% Its processes never wait. Modules that can't be purged in time are counted.
 busy(Config) ->

@@ -79,19 +79,11 @@ ask(#command{port = Keeper}) ->
     Keeper ! {ask, self()},
     receive {Keeper, Status, Output} -> {Status, Output} end.
 
-%% Returns the output of a command that Ctrl-C has ended. bpftrace misses a signal now and then: again, until it ends.
+%% Returns the output of a command that Ctrl-C has ended.
 interrupted(Command) ->
     ok = signal("INT", Command),
-    Again = spawn_link(fun() -> interrupt_again(Command) end),
     {0, Output} = finish(Command),
-    unlink(Again),
-    exit(Again, kill),
     Output.
-
-interrupt_again(Command = #command{os_pid = OsPid}) ->
-    receive after 5000 -> ok end,
-    _ = test_shell:run("kill -INT ~b", [OsPid]),
-    interrupt_again(Command).
 
 %% Until the output matches.
 await(Regex, Command) ->

@@ -14,7 +14,8 @@ Each module uses only those of the lines above its own. `tools/imports` reads th
     elf, perf_map, process: the notes of a library; the map of Erlang's code; what the kernel says of a process
     sandbox: children of this command, which look at what another user controls
     symbols: the functions of a library
-    files, children: files that others can reach; programs that this command starts
+    execution: programs that this command runs, with bounds
+    files, children: files that others can reach; what outlives this command, and how it ends
     file_system: the file system that a process sees
     container, status: what a process and its files have, what a node says of itself: root trusts none of it
     description: what can be said of an Erlang VM

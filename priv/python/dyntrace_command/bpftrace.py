@@ -13,7 +13,7 @@ import subprocess
 import threading
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from dyntrace_command.children import end_with_parent
+from dyntrace_command.execution import end_with_parent
 from dyntrace_command.failures import Failure
 from dyntrace_command.files import closing
 from dyntrace_command.node import PROVIDER, Node, nodes

@@ -5,6 +5,7 @@ import signal
 import sys
 from typing import Optional
 
+from dyntrace_command.execution import ENDING
 from dyntrace_command.snapshots import MESSAGES
 
 
@@ -19,13 +20,14 @@ def detach() -> Optional[int]:
         os.setsid()
         return tells
     os.close(tells)
-    is_ready = b""
-    try:
-        is_ready = os.read(told, 1)
-    except KeyboardInterrupt:
+
+    def pass_on(number: int, _: object) -> None:
+        # The child ends in time, and at once after a second one.
         with contextlib.suppress(ProcessLookupError):
-            os.kill(child, signal.SIGINT)
-    if not is_ready:
+            os.kill(child, number)
+    for number in ENDING:
+        signal.signal(number, pass_on)
+    if not os.read(told, 1):
         _, status = os.waitpid(child, 0)
         sys.exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status))
     return None

@@ -3,12 +3,15 @@ those that were lost, and what the plugin says of it."""
 import json
 import re
 import shutil
-import subprocess
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
-from dyntrace_command.children import end_with_parent
+from dyntrace_command.execution import READ, Program, run
 from dyntrace_command.terminal import clean
 from dyntrace_command.tools import own_data
+
+
+# Seconds: a recording of a billion events takes some twelve minutes.
+EXAMINED_S = 3600
 
 
 class Examined(NamedTuple):
@@ -34,18 +37,17 @@ def lost_text(lost: Optional[int], is_unknown: bool = False) -> str:
     return str(lost)
 
 
-def examine(folders: List[str]) -> Optional[Examined]:
-    """Returns what the recordings have; None without babeltrace2 or its plugin, or if that can't read them."""
+def examine(folders: List[str], give_up: Optional[Callable[[], object]] = None) -> Optional[Examined]:
+    """Returns what the recordings have; None without babeltrace2 or its plugin, or if it can't read them in time."""
     if shutil.which("babeltrace2") is None:
         return None
-    done = subprocess.run(["babeltrace2", f"--plugin-path={own_data('babeltrace2')}", *folders,
-                           "--component=sink.dyntrace.report", '--params=format="json",path="-"'], check=False,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
-                          errors="replace", preexec_fn=end_with_parent)
-    if done.returncode != 0:
+    done = run(Program(["babeltrace2", f"--plugin-path={own_data('babeltrace2')}", *folders,
+                        "--component=sink.dyntrace.report", '--params=format="json",path="-"']),
+               EXAMINED_S, errors=READ, give_up=give_up)
+    if done.status != 0:
         return None
     try:
-        return of_report(json.loads(done.stdout), said(done.stderr))
+        return of_report(json.loads(done.output), said(done.errors))
     except (ValueError, KeyError, TypeError):
         return None
 

@@ -174,6 +174,8 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "recorder_daemon_gone": (FAILED, "the session daemon has ended, and with it the events that were in memory; "
                              "snapshots remain",
                              "start the recorder again; docs/recorder.md has a unit of systemd that does so"),
+    "recorder_listener_gone": (FAILED, "the program that LTTng notifies of causes was killed; snapshots remain",
+                               "start the recorder again; docs/recorder.md has a unit of systemd that does so"),
     "no_ssh": (MISSING, "{tool} can't be started: {why}", "install openssh-client, or name another program: --ssh"),
     "bad_stream": (FAILED, "what came is no snapshot: {why}", "on that host, try `dyntrace snapshot`"),
     "cut_stream": (FAILED, "the snapshot ended in the middle", "on that host, try `dyntrace snapshot`"),

@@ -1,20 +1,24 @@
 """The snapshots of hosts: each host, this one too, is a command that writes a tar to its standard output."""
 import contextlib
+import io
 import os
 import shlex
 import shutil
 import signal
 import subprocess
 import threading
+import time
 from typing import BinaryIO, List, NamedTuple, Optional, cast
 
 from dyntrace_command.archive import unpack
-from dyntrace_command.children import end_with_parent
+from dyntrace_command.execution import LastOutput, TimedStream, end_with_parent
 from dyntrace_command.failures import MISSING, NO_NODE, Failure
-from dyntrace_command.files import MB, folder_size
+from dyntrace_command.files import folder_size
 from dyntrace_command.terminal import clean, size
 
 SNAPSHOT_S = 600
+# Seconds in which a host's command ends that has sent all, or was killed.
+ENDS_S = 5
 # Of a host's messages; they may have no end.
 MESSAGES_MOST = 4096
 
@@ -37,7 +41,7 @@ class Collected(threading.Thread):
         self.partial = os.path.join(folder, f".{host.name}.part")
         self.failure: Optional[Failure] = None
         self.process: "Optional[subprocess.Popen[bytes]]" = None
-        self.ended_by = ""
+        self.ended_by, self.ended = "", 0.0
         self.is_skipped = False
         self.start()
 
@@ -61,16 +65,15 @@ class Collected(threading.Thread):
         """Runs the host's command and unpacks what it sends."""
         os.mkdir(self.partial, mode=0o700)
         process = self.process = self.started()
-        messages: List[bytes] = []
-        reader = threading.Thread(target=read_messages, args=[process, messages], daemon=True)
-        reader.start()
+        assert process.stdout and process.stderr
+        messages = LastOutput(process.stderr, MESSAGES_MOST, is_first=True)
         timer = threading.Timer(SNAPSHOT_S, lambda: self.end(f"nothing whole has come within {SNAPSHOT_S} s"))
         timer.daemon = True
         timer.start()
         wrong, files = None, 0
-        stream = cast(BinaryIO, process.stdout)
+        stream = process.stdout
         try:
-            files = unpack(stream, self.partial)
+            files = unpack(cast(BinaryIO, io.BufferedReader(TimedStream(stream, self.is_over))), self.partial)
         except Failure as failure:
             wrong = failure
         finally:
@@ -78,10 +81,9 @@ class Collected(threading.Thread):
             stream.close()
             timer.cancel()
         status = self.finish(process)
-        reader.join(1)
         self.is_skipped = self.host.is_optional and status in (NO_NODE, MISSING)
         if status != 0 and (wrong is None or wrong.key == "cut_stream" or self.ended_by):
-            raise self.of_host(status, b"".join(messages).decode("utf-8", "replace"))
+            raise self.of_host(status, messages.text())
         if wrong or files == 0:
             raise wrong or Failure("bad_stream", why="it has no files")
         os.rename(self.partial, self.target)
@@ -106,25 +108,22 @@ class Collected(threading.Thread):
     def finish(self, process: "subprocess.Popen[bytes]") -> int:
         """Returns the exit status; ends a command that does not end by itself."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.wait(5)
+            return process.wait(ENDS_S)
         self.end("it did not end")
-        return process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(ENDS_S)
+        return -signal.SIGKILL
+
+    def is_over(self) -> bool:
+        """Returns whether nothing more is read: what it has started may keep its output open."""
+        return bool(self.ended_by) and time.monotonic() > self.ended + 1
 
     def end(self, why: str) -> None:
         """Ends the host's command; the first reason counts."""
-        self.ended_by = self.ended_by or why
+        self.ended, self.ended_by = self.ended or time.monotonic(), self.ended_by or why
         if self.process and self.process.poll() is None:
             with contextlib.suppress(OSError):
                 os.killpg(self.process.pid, signal.SIGKILL)
-
-
-def read_messages(process: "subprocess.Popen[bytes]", messages: List[bytes]) -> None:
-    """Keeps the first bytes only: the messages may have no end."""
-    assert process.stderr
-    with process.stderr as stream:
-        messages.append(stream.read(MESSAGES_MOST))
-        while stream.read(MB):
-            pass
 
 
 def in_a_line(printed: str) -> str:

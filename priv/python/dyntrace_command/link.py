@@ -4,7 +4,7 @@ import time
 from typing import Optional
 
 from dyntrace_command.address import relay_address
-from dyntrace_command.children import until
+from dyntrace_command.execution import until
 from dyntrace_command.failures import Failure
 
 

@@ -19,6 +19,7 @@ from dyntrace_command.children import Guard, Interrupted
 from dyntrace_command.container import Container
 from dyntrace_command.description import LOADED, PARENTS
 from dyntrace_command.distribution import CONNECTION_S, Connection, Refused, shown
+from dyntrace_command.execution import Program
 from dyntrace_command.failures import Failure
 from dyntrace_command.node import Node, check_readable, find_node, pick
 from dyntrace_command.places import Place, is_for, leftovers, new_name, why_not
@@ -290,7 +291,7 @@ def names_in_memory() -> Set[str]:
 @contextlib.contextmanager
 def unloaded_if_killed(node: Node) -> Iterator[None]:
     """Unloads the node if this command is killed meanwhile."""
-    guard = Guard(*own_program(), "unload", str(node.pid))
+    guard = Guard(Program([*own_program(), "unload", str(node.pid)]))
     try:
         yield
     finally:

@@ -8,20 +8,19 @@ import pwd
 import re
 import signal
 import subprocess
-import threading
-import time
-from typing import Callable, Iterator, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from dyntrace_command.children import Guard, until
+from dyntrace_command.children import Guard, run_kept
+from dyntrace_command.execution import MOST, NO_ANSWER, PATIENCE_S, TOO_MUCH, LastOutput, Program, until
 from dyntrace_command.failures import Failure, user_name
 from dyntrace_command.node import Node, nodes
-from dyntrace_command.terminal import last_lines
+from dyntrace_command.terminal import last_lines, size
 from dyntrace_command.tools import tool
 
 # How long a command of LTTng may take: at the end of a recording, it writes the buffers.
 ANSWERS_S = 60
-NO_ANSWER = -1
-# After this time without an answer, a daemon that was started here gives up a connection.
+# After this time without an answer, a daemon that was started here gives up a connection. A daemon gets no more time
+# after a command that it has not answered.
 NETWORK_S = 10
 # LTTng's library tries again after five seconds when a daemon has ended.
 REGISTERED_S = 8
@@ -52,44 +51,42 @@ class Lttng:
 
     def __init__(self, uid: Optional[int] = None, home: str = "") -> None:
         self.uid = uid
-        self.own_daemon: "Optional[subprocess.Popen[str]]" = None
+        self.own_daemon: "Optional[subprocess.Popen[bytes]]" = None
         self.guard: Optional[Guard] = None
-        self.prefix: List[str] = []
+        self.identity: Optional[Tuple[int, int]] = None
+        self.environment: Optional[Dict[str, str]] = None
+        self.answers_s = ANSWERS_S
         # Where LTTng looks for the daemon's folder.
         self.home = home or os.environ.get("LTTNG_HOME") or os.path.expanduser("~")
-        self.folder: Optional[str] = None
         if uid is not None:
             group = uid
             with contextlib.suppress(KeyError):
                 group = pwd.getpwuid(uid).pw_gid
-            self.prefix = [tool("setpriv"), f"--reuid={uid}", f"--regid={group}", "--clear-groups",
-                           "env", "-i", f"PATH={os.environ.get('PATH', os.defpath)}", f"HOME={home}",
-                           f"LTTNG_HOME={home}"]
-            # That user sees the environment and the current folder of what runs as him.
-            self.folder = "/"
+            self.identity = uid, group
+            # That user sees the environment of what runs as him.
+            self.environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": home, "LTTNG_HOME": home}
 
     def show(self) -> str:
         """Returns its name for people."""
         return f"the daemon of {user_name(os.geteuid() if self.uid is None else self.uid)}"
 
+    def program(self, *words: str) -> Program:
+        """Returns a program of the daemon's user."""
+        return Program(words, self.identity, self.environment)
+
     def attempt(self, *arguments: str, give_up: Optional[Callable[[], bool]] = None) -> Tuple[int, str]:
         """Runs `lttng` and returns (status, output). The daemon answers one command after the other, and may hang on a
         relay that has gone: the status is NO_ANSWER then, after a time or when `give_up` says so."""
         apart = [*APART, self.home] if arguments[0] == "create" else []
-        command = [*self.prefix, *apart, tool("lttng"), "--no-sessiond", *arguments]
-        # It holds the guards back: if this command is killed now, they act after it.
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   universal_newlines=True, errors="replace", start_new_session=True,
-                                   cwd=self.folder, pass_fds=Guard.descriptors())
-        deadline = time.monotonic() + ANSWERS_S
-        while True:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                output, _ = process.communicate(timeout=1)
-                return process.returncode, output
-            if time.monotonic() > deadline or give_up and give_up():
-                with contextlib.suppress(PermissionError):
-                    os.killpg(process.pid, signal.SIGTERM)
-                return NO_ANSWER, "the session daemon does not answer"
+        status, output, _ = run_kept(self.program(*apart, tool("lttng"), "--no-sessiond", *arguments), self.answers_s,
+                                     give_up)
+        if status == NO_ANSWER:
+            self.answers_s = min(self.answers_s, NETWORK_S)
+            return NO_ANSWER, "the session daemon does not answer"
+        if status == TOO_MUCH:
+            return NO_ANSWER, f"it has printed more than {size(MOST)}"
+        self.answers_s = ANSWERS_S
+        return status, output
 
     def do(self, *arguments: str, give_up: Optional[Callable[[], bool]] = None) -> str:
         """Runs `lttng` and returns its output; raises Failure if it fails."""
@@ -110,22 +107,21 @@ class Lttng:
     def start_daemon(self) -> None:
         """Starts it for the time of this recording; nodes register with it by themselves."""
         environment = {**os.environ, "LTTNG_NETWORK_SOCKET_TIMEOUT": str(NETWORK_S * 1000)}
-        daemon = subprocess.Popen([*self.prefix, tool("lttng-sessiond"), "--no-kernel"], env=environment,
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                  universal_newlines=True, errors="replace", start_new_session=True)
-        guard = Guard("/bin/sh", "-c", END_DAEMON, str(daemon.pid), tool("lttng"))
+        daemon = subprocess.Popen([tool("lttng-sessiond"), "--no-kernel"], env=environment, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+        assert daemon.stdout
+        messages = LastOutput(daemon.stdout)
+        # It ends by itself, after the sessions of others.
+        guard = Guard(Program(["/bin/sh", "-c", END_DAEMON, str(daemon.pid), tool("lttng")]), seconds=None)
         until(lambda: self.answers() or daemon.poll() is not None, 10)
         if daemon.poll() is not None:
-            output, _ = daemon.communicate()
+            output = messages.text()
             guard.release()
             # Another command may have started one at the same time.
             if "already running" not in output or not until(self.answers, 10):
                 raise Failure("no_daemon", output=last_lines(output))
             return
         self.own_daemon, self.guard = daemon, guard
-        assert daemon.stdout
-        # Its messages are not read, so they must not fill the pipe.
-        threading.Thread(target=daemon.stdout.read, daemon=True).start()
 
     def stop_daemon(self) -> None:
         """Ends the daemon if it was started here. If others record with it by now, the guard ends it after them."""
@@ -140,7 +136,8 @@ class Lttng:
         except subprocess.TimeoutExpired:
             # With the daemon that writes. It waits for a node that is stopped, or hangs on a connection.
             os.killpg(self.own_daemon.pid, signal.SIGKILL)
-            self.own_daemon.wait()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.own_daemon.wait(PATIENCE_S)
         self.guard.release()
 
 

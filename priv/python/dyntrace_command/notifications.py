@@ -1,14 +1,12 @@
 """Prints what LTTng's triggers notify of, a line of JSON each: [name of the trigger, [captured texts]].
 
-It watches the triggers that are its arguments, and prints `null` once it does. It ends with its standard input, and
-with the session daemon. It is a program of its own, since it runs as the daemon's user, and imports nothing of this
-package, which that user may not be able to read. The program `lttng` needs liblttng-ctl, so it is there.
+It watches the triggers that are its arguments, and prints `null` once it does. It ends with the session daemon, and the
+kernel ends it with the command. It is a program of its own, because it runs as the daemon's user, and imports nothing
+of this package, which that user may not be able to read. The program `lttng` needs liblttng-ctl, so it is there.
 """
 import ctypes
 import json
-import os
 import sys
-import threading
 import time
 from typing import Any, List, Optional, Tuple
 
@@ -110,12 +108,5 @@ def main(names: List[str]) -> str:
         library.do("lttng_notification_destroy", notification)
 
 
-def end_with_input() -> None:
-    """Ends this program with its standard input."""
-    sys.stdin.read()
-    os._exit(0)  # pylint: disable=protected-access
-
-
 if __name__ == "__main__":
-    threading.Thread(target=end_with_input, daemon=True).start()
     sys.exit(main(sys.argv[1:]))

@@ -4,11 +4,10 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 from typing import Dict, List, Optional
 
-from dyntrace_command.children import end_with_parent
-from dyntrace_command.examined import said
+from dyntrace_command.examined import EXAMINED_S, said
+from dyntrace_command.execution import READ, SHOWN, Program, run
 from dyntrace_command.failures import Failure
 from dyntrace_command.files import checked_output
 from dyntrace_command.recording import check_recording, is_ctf_2, metadata
@@ -20,21 +19,17 @@ from dyntrace_command.tools import own_data, tool, tool_version
 def draw(folders: List[str], output: Optional[str], params: Dict[str, str]) -> List[str]:
     """Makes one picture of the recordings, of the kind that the file's extension says; without a file, or with -,
     prints the report. Returns what the plugin says to people."""
-    done = subprocess.run(view_command(folders, output, params), check=False, stdin=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE, universal_newlines=True, errors="replace",
-                          preexec_fn=end_with_parent)
-    # Whoever reads standard output may have enough of it: `dyntrace view FOLDER | head`.
-    if done.returncode in (0, -signal.SIGPIPE):
-        return said(done.stderr)
-    if done.returncode == -signal.SIGINT:
-        raise KeyboardInterrupt
-    raise failure_of(done.stderr, folders, output)
+    # At this signal, no part of a file is left.
+    done = run(Program(view_command(folders, output, params), ends_at=signal.SIGINT), output=SHOWN, errors=READ)
+    # The reader of standard output may have gone: `dyntrace view FOLDER | head`.
+    if done.status in (0, -signal.SIGPIPE):
+        return said(done.errors)
+    raise failure_of(done.errors, folders, output)
 
 
 def findings(folder: str) -> str:
     """Returns the first part of the report, its findings."""
-    text = subprocess.run(view_command([folder], None, {}), check=False, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True).stdout
+    text = run(Program(view_command([folder], None, {})), EXAMINED_S).output
     return text.split("\n\n")[0].strip()
 
 

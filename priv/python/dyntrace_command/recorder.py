@@ -54,6 +54,7 @@ def keep_recording(chosen: Sequence[Node], wanted: Wanted, when: When, seconds: 
         with Session(daemon, chosen, wanted) as session:
             check_room(place.path, session.buffers + RESERVE)
             triggers = Triggers(daemon, session.name, when.causes, len(chosen))
+            triggers.is_interrupted = interrupted.happened.is_set
             try:
                 triggers.set(session.nodes)
                 recorder = Recorder(session, triggers, place, when)
@@ -98,7 +99,7 @@ class Recorder:
             if 0 in ready or interrupted.snapshot.is_set():
                 interrupted.snapshot.clear()
                 self.write(ASKED, self.session.nodes[0].node, "")
-            # What stops a service stops the program that the daemon notifies, too.
+            # What stops a service may stop the program that the daemon notifies, too.
             if set(ready) - {0} and not interrupted.happened.is_set():
                 for fired in self.triggers.fired():
                     self.note(fired)
@@ -154,6 +155,9 @@ class Recorder:
         """Looks after nodes that end, come back, or do not trace, and sets triggers again that a storm has ended."""
         self.save_count()
         now = time.monotonic()
+        if self.triggers.has_ended():
+            # Its output may be kept open by another program.
+            self.triggers.fired()
         for node in self.session.nodes_that_ended():
             self.unsure.pop(node, None)
             if node.node in NAMELESS:

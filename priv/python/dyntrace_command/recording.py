@@ -10,13 +10,13 @@ import re
 import select
 import shutil
 import struct
-import subprocess
 import sys
 import time
-from typing import List, NamedTuple, Optional, Sequence
+from typing import Callable, List, NamedTuple, Optional, Sequence
 
 from dyntrace_command.children import Interrupted
-from dyntrace_command.examined import examine, lost_text
+from dyntrace_command.examined import EXAMINED_S, examine, lost_text
+from dyntrace_command.execution import Program, run
 from dyntrace_command.failures import Failure, user_name
 from dyntrace_command.files import (MB, NEEDED_AT_START, RESERVE, check_room, folder_size, has_room, own_folder,
                                     read_regular)
@@ -27,6 +27,8 @@ from dyntrace_command.terminal import Progress, may_read_terminal, say, size
 
 # Seconds without an event, after which the node does not follow.
 PATIENCE = 6
+# Seconds for the numbers of a recording that a signal has ended.
+EXAMINED_AFTER_SIGNAL_S = 60
 
 # Index files of LTTng: a header, then an entry per packet, in big endian: offset, size, and the content's size in bits.
 INDEX_HEADER, INDEX_ENTRY, INDEX_MAGIC = ">IIII", ">QQQ", 0xC1F1DCC1
@@ -77,7 +79,7 @@ class Watch:
     def __init__(self, session: Session, interrupted: Interrupted, quiet: bool) -> None:
         self.session, self.interrupted, self.quiet = session, interrupted, quiet
         self.progress = Progress(quiet)
-        self.began = time.monotonic()
+        self.began = self.stopped = time.monotonic()
 
     def lasts(self) -> float:
         """Returns the seconds until now."""
@@ -100,6 +102,7 @@ class Watch:
         withheld = [f"{node.show()} could not trace {text}" for node in self.session.nodes
                     for text in status_now(node).withheld(["withheld"])]
         self.session.stop()
+        self.stopped = time.monotonic()
         return self.result(withheld)
 
     def introduction(self, seconds: Optional[float]) -> str:
@@ -149,13 +152,17 @@ class Watch:
                 raise self.not_started(folder)
         self.progress.show("  ".join(parts))
 
+    def is_late(self) -> bool:
+        """Returns whether the recording has to end without its numbers: some time after the first signal."""
+        return self.interrupted.happened.is_set() and time.monotonic() - self.stopped > EXAMINED_AFTER_SIGNAL_S
+
     def result(self, withheld: List[str]) -> Recorded:
         """Counts what was recorded, after the end."""
         lasts, lost, folder = self.lasts(), self.session.lost(), self.session.wanted.folder
         if folder is None:
             return Recorded(None, lost_text(lost), None, withheld)
-        found = examine([folder]) if has_events(folder) else None
-        events = found.events if found else count_events(folder)
+        found = examine([folder], self.is_late) if has_events(folder) else None
+        events = found.events if found else count_events(folder, self.is_late)
         if not events and (events == 0 or not has_events(folder)):
             raise self.not_started(folder, lasts)
         return Recorded(events, found.lost_text() if found else lost_text(lost), folder_size(folder),
@@ -169,14 +176,13 @@ class Watch:
 
 # -- A folder of LTTng -------------------------------------------------------------------------------------------------
 
-def count_events(folder: str) -> Optional[int]:
-    """Returns the number of events of a complete recording; None without babeltrace2."""
+def count_events(folder: str, give_up: Callable[[], object]) -> Optional[int]:
+    """Returns the number of events of a complete recording; None without babeltrace2, or if it takes too long."""
     if shutil.which("babeltrace2") is None:
         return None
-    done = subprocess.run(["babeltrace2", folder, "--component=sink.utils.counter", "--params=step=+0"], check=False,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          universal_newlines=True)
-    found = re.findall(r"^ *(\d+) Event messages?", done.stdout, re.M)
+    done = run(Program(["babeltrace2", folder, "--component=sink.utils.counter", "--params=step=+0"]), EXAMINED_S,
+               give_up=give_up)
+    found = re.findall(r"^ *(\d+) Event messages?", done.output, re.M) if done.status == 0 else []
     return int(found[-1]) if found else None
 
 

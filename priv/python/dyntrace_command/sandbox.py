@@ -73,7 +73,8 @@ class Answer(NamedTuple):
 class Child:
     """A child that runs a function, which yields answers."""
 
-    # Children that have not ended yet when they were killed.
+    # Children that run, and those that have not ended yet when they were killed.
+    living: List["Child"] = []
     abandoned: List[int] = []
 
     def __init__(self, identity: Optional[Identity], function: Callable[[], Iterable[Any]], seconds: float = SECONDS,
@@ -83,6 +84,7 @@ class Child:
         self.pid = os.fork()
         if self.pid == 0:
             run_child(theirs, identity, function, seconds, rights)
+        self.living.append(self)
         theirs.close()
 
     def fileno(self) -> int:
@@ -138,6 +140,8 @@ class Child:
         close_all(self.descriptors)
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
+        if self in self.living:
+            self.living.remove(self)
         self.abandoned.append(self.pid)
         deadline = time.monotonic() + 0.05
         while self.reap() and time.monotonic() < deadline:

@@ -8,10 +8,11 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Set
 from dyntrace_command.causes import Cause, is_recorded
 from dyntrace_command.children import Guard
 from dyntrace_command.events import EVENT_GROUPS, LIVES, NAMES, of_groups
+from dyntrace_command.execution import NO_ANSWER
 from dyntrace_command.failures import Failure
 from dyntrace_command.functions import Function, event_filter
 from dyntrace_command.link import RelayLink
-from dyntrace_command.lttng import NETWORK_S, NO_ANSWER, Lttng
+from dyntrace_command.lttng import NETWORK_S, Lttng
 from dyntrace_command.node import PROVIDER, Node
 from dyntrace_command.terminal import say, size
 from dyntrace_command.tools import tool
@@ -51,7 +52,7 @@ class Session:
         self.guard: Optional[Guard] = None
 
     def __enter__(self) -> "Session":
-        self.guard = Guard(*self.daemon.prefix, tool("lttng"), "--no-sessiond", "destroy", self.name)
+        self.guard = Guard(self.daemon.program(tool("lttng"), "--no-sessiond", "destroy", self.name))
         try:
             self.daemon.do("create", self.name, *self.where(), *(["--snapshot"] if self.wanted.snapshot else []))
             self.fill()

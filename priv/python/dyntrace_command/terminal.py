@@ -99,6 +99,8 @@ class Screen:
     OTHER_LINES = 3
     # Rows where there is no terminal.
     ROWS = 20
+    # Those that have to be restored.
+    drawn: List["Screen"] = []
 
     def __init__(self, rows: Optional[int], help_line: str) -> None:
         self.rows, self.help_line = rows, help_line
@@ -107,6 +109,7 @@ class Screen:
         self.before: Any = None
 
     def __enter__(self) -> "Screen":
+        self.drawn.append(self)
         if self.keyboard:
             self.before = termios.tcgetattr(sys.stdin)
             tty.setcbreak(sys.stdin)
@@ -135,9 +138,21 @@ class Screen:
             sys.stdout.write("\n".join(frame(self.rows or self.ROWS)) + "\n\n")
         sys.stdout.flush()
 
+    RESTORED = "\x1b[?7h\x1b[?25h\x1b[?1049l"
+
     def __exit__(self, *_: object) -> None:
+        self.drawn.remove(self)
         if self.terminal:
-            sys.stdout.write("\x1b[?7h\x1b[?25h\x1b[?1049l")
+            sys.stdout.write(self.RESTORED)
             sys.stdout.flush()
         if self.keyboard:
             termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self.before)
+
+    @classmethod
+    def restore_all(cls) -> None:
+        """Restores the terminal for a command that ends at once, while another thread may hold its streams."""
+        for screen in cls.drawn:
+            if screen.keyboard and screen.before:
+                termios.tcsetattr(0, termios.TCSANOW, screen.before)
+            if screen.terminal:
+                os.write(1, cls.RESTORED.encode("ascii"))

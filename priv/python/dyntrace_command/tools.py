@@ -3,11 +3,14 @@ import functools
 import os
 import re
 import shutil
-import subprocess
 import sys
 from typing import List, NamedTuple, Tuple
 
+from dyntrace_command.execution import Program, run
 from dyntrace_command.failures import Failure
+
+# Seconds in which a tool says its version.
+VERSION_S = 10
 
 Version = Tuple[int, ...]
 
@@ -25,7 +28,6 @@ TOOLS = {
     "lttng-relayd": Tool("lttng-tools", (2, 13), "for the tracepoints"),
     "lttng-sessiond": Tool("lttng-tools", (2, 13), "for the tracepoints"),
     "babeltrace2": Tool("babeltrace2", (2, 0), "to load plugins"),
-    "setpriv": Tool("util-linux"),
 }
 
 
@@ -45,8 +47,7 @@ def tool(name: str) -> str:
 @functools.lru_cache(maxsize=None)
 def tool_version(path: str) -> Version:
     """Returns (major, minor). A version that can't be read counts as new enough."""
-    output = subprocess.run([path, "--version"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                            stdin=subprocess.DEVNULL, universal_newlines=True, errors="replace", check=False).stdout
+    output = run(Program([path, "--version"]), VERSION_S).output
     # Some begin with their own path, which may have numbers.
     found = re.search(r"\b[vV]?(\d+)\.(\d+)", output.replace(path, ""))
     return (int(found.group(1)), int(found.group(2))) if found else (99, 0)

@@ -1,4 +1,4 @@
-"""Triggers of LTTng: they tell when a node fires an event that is a cause.
+"""Triggers of LTTng: they notify of events that are a cause.
 
 The session daemon notifies, and this command acts: LTTng's own action `snapshot-session` knows no rate by time, no
 names and no end. An event rule is for all programs of the user, so its filter has the node's process. Yet the event is
@@ -8,24 +8,25 @@ import contextlib
 import json
 import os
 import select
-import subprocess
 import sys
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+import time
+from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from dyntrace_command import notifications
 from dyntrace_command.causes import Cause
 from dyntrace_command.children import Guard
+from dyntrace_command.execution import NO_ANSWER, PIECE, Started, until
 from dyntrace_command.failures import Failure
-from dyntrace_command.lttng import ANSWERS_S, NO_ANSWER, Lttng
+from dyntrace_command.lttng import ANSWERS_S, Lttng
 from dyntrace_command.node import PROVIDER, Node
 from dyntrace_command.terminal import last_lines
 from dyntrace_command.tools import tool
 
-# Bytes of what the program tells.
+# Bytes of a line of the program's output; that user's other programs can write there, too.
 LINE_MOST = 10000
 READY = b"null\n"
-# Seconds in which it ends with its standard input, which its user can prevent.
-ENDS_S = 5
+# Seconds between two times that the output is read, PIECE bytes at most.
+READ_S = 0.05
 
 REMOVE = 'names=$1; shift; for name in $names; do "$@" remove-trigger "$name"; done'
 
@@ -42,11 +43,14 @@ class Triggers:
 
     def __init__(self, daemon: Lttng, name: str, causes: Sequence[Cause], count: int) -> None:
         self.daemon, self.causes = daemon, causes
+        # Setting them ends early when it does.
+        self.is_interrupted: Callable[[], bool] = bool
         self.names = [f"{name}-{number}" for number in range(len(causes) * count)]
         self.of: List[Tuple[Cause, Node]] = []
-        self.guard = Guard("/bin/sh", "-c", REMOVE, "remove", " ".join(self.names), *daemon.prefix, tool("lttng"),
-                           "--no-sessiond")
-        self.listener: "Optional[subprocess.Popen[bytes]]" = None
+        self.guard = Guard(daemon.program("/bin/sh", "-c", REMOVE, "remove", " ".join(self.names), tool("lttng"),
+                                           "--no-sessiond"))
+        self.listener: Optional[Started] = None
+        self.output, self.read = -1, 0.0
         self.are_set = self.hangs = False
         self.rest = b""
 
@@ -67,40 +71,61 @@ class Triggers:
         """Starts the program that the daemon notifies."""
         with open(notifications.__file__, encoding="utf-8") as file:
             source = file.read()
-        # Another user may not be able to run the Python of this command: `env` takes the first that it can.
-        python = "python3" if self.daemon.prefix else sys.executable
-        command = [*self.daemon.prefix, python, "-IS", "-c", source, *self.names[:len(self.of)]]
-        self.listener = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                         stderr=subprocess.PIPE, start_new_session=True, bufsize=0,
-                                         cwd=self.daemon.folder)
-        assert self.listener.stdout and self.listener.stderr
-        answers = select.select([self.listener.stdout], [], [], ANSWERS_S)[0]
-        # A pipe has a short line at once.
-        if not answers or os.read(self.listener.stdout.fileno(), len(READY)) != READY:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.listener.wait(1)
-            self.listener.kill()
-            raise Failure("lttng", tool="lttng add-trigger",
-                          output=last_lines(self.listener.stderr.read(LINE_MOST).decode("utf-8", "replace")))
-        os.set_blocking(self.listener.stdout.fileno(), False)
+        # Another user may not be able to run the Python of this command: his own path has one that he can.
+        python = "python3" if self.daemon.identity else sys.executable
+        self.output, writing = os.pipe()
+        try:
+            self.listener = Started(self.daemon.program(python, "-IS", "-c", source, *self.names[:len(self.of)]),
+                                    writing, writing)
+        finally:
+            os.close(writing)
+        data = self.read_until_ready()
+        printed, is_ready, self.rest = data.partition(READY)
+        if not is_ready:
+            self.stop_listening()
+            if self.is_interrupted():
+                raise KeyboardInterrupt
+            raise Failure("lttng", tool="lttng add-trigger", output=last_lines(printed.decode("utf-8", "replace")))
+
+    def read_until_ready(self) -> bytes:
+        """Returns what the program prints until it is ready or has ended, or there is no more time."""
+        data, deadline = b"", time.monotonic() + ANSWERS_S
+        while READY not in data and len(data) < PIECE and time.monotonic() < deadline and not self.is_interrupted():
+            has_ended = self.has_ended()
+            if select.select([self.output], [], [], READ_S)[0]:
+                piece = os.read(self.output, PIECE)
+                has_ended = not piece
+                data += piece
+            if has_ended:
+                break
+        return data
+
+    def has_ended(self) -> bool:
+        """Returns whether the program has ended: with the daemon, or because its user has killed it."""
+        return self.listener is not None and self.listener.has_ended()
 
     def streams(self) -> List[int]:
-        """Returns what to select on."""
-        return [self.listener.stdout.fileno()] if self.listener and self.listener.stdout else []
+        """Returns what to select on. It is empty for a moment after each time that it was read: an output without end
+        takes little time."""
+        return [self.output] if self.listener and time.monotonic() - self.read >= READ_S else []
 
     def fired(self) -> List[Fired]:
-        """Returns what was fired since the last call; raises Failure if the daemon has ended."""
-        data = None
-        with contextlib.suppress(BlockingIOError):
-            data = os.read(self.streams()[0], 1 << 20)
+        """Returns what was fired after the last call; raises Failure if the daemon or the program has ended."""
+        self.read = time.monotonic()
+        data = b""
+        if select.select([self.output], [], [], 0)[0]:
+            data = os.read(self.output, PIECE)
+        elif not self.has_ended():
+            return []
         if data == b"":
-            raise Failure("recorder_daemon_gone")
-        *lines, self.rest = (self.rest + (data or b"")).split(b"\n")
+            is_killed = self.listener and until(self.has_ended, 1) and (self.listener.status or 0) < 0
+            raise Failure("recorder_listener_gone" if is_killed else "recorder_daemon_gone")
+        *lines, self.rest = (self.rest + data).split(b"\n")
         self.rest = self.rest[:LINE_MOST]
-        return [fired for fired in map(self.told, lines) if fired]
+        return [fired for fired in map(self.parsed, lines) if fired]
 
-    def told(self, line: bytes) -> Optional[Fired]:
-        """Returns what a line tells; None if it can't be read. It may be another user's program that has written it."""
+    def parsed(self, line: bytes) -> Optional[Fired]:
+        """Returns what a line says; None if it can't be parsed. Any program of that user may have written it."""
         with contextlib.suppress(ValueError, TypeError, IndexError, RecursionError):
             name, texts = json.loads(line.decode())
             return Fired(*self.of[self.names.index(name)], text=" ".join(filter(None, texts))[:LINE_MOST])
@@ -108,7 +133,7 @@ class Triggers:
 
     def pause(self) -> None:
         """Removes them until they are set again: events cost the node as much as without. The end of the daemon is
-        still told."""
+        still noticed."""
         if self.are_set:
             self.are_set = False
             # Where the daemon does not answer, one attempt is enough.
@@ -118,15 +143,13 @@ class Triggers:
     def remove(self) -> None:
         """Removes them, and ends the program."""
         self.pause()
+        self.stop_listening()
+
+    def stop_listening(self) -> None:
+        """Ends the program."""
         if self.listener:
-            for stream in (self.listener.stdin, self.listener.stdout, self.listener.stderr):
-                assert stream
-                stream.close()
-            try:
-                self.listener.wait(ENDS_S)
-            except subprocess.TimeoutExpired:
-                self.listener.kill()
-                self.listener.wait()
+            self.listener.end()
+            os.close(self.output)
             self.listener, self.rest = None, b""
 
     def end(self) -> None:

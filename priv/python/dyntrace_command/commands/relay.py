@@ -1,6 +1,5 @@
 """`dyntrace relay`: receives the recordings of other hosts, until Ctrl-C."""
 import argparse
-import collections
 import contextlib
 import errno
 import glob
@@ -9,11 +8,11 @@ import os
 import signal
 import socket
 import subprocess
-import threading
-from typing import Deque, Dict, Sequence, Set, Union
+from typing import Dict, Sequence, Set, Union
 
 from dyntrace_command.address import RELAY_PORT
-from dyntrace_command.children import Interrupted, end_with_parent, until
+from dyntrace_command.children import Interrupted
+from dyntrace_command.execution import LastOutput, end_with_parent, until
 from dyntrace_command.failures import Failure, user_name
 from dyntrace_command.files import NEEDED_AT_START, RESERVE, check_room, folder_size, has_room, private_folder
 from dyntrace_command.process import listening
@@ -57,26 +56,19 @@ class Relay:
 
     def __init__(self, path: str, folder: str, address: Address, ports: Sequence[int]) -> None:
         control, data, live = ports
-        self.last: Deque[str] = collections.deque(maxlen=20)
         self.process = subprocess.Popen(
             [path, f"--output={folder}", "--group-output-by-host",
              f"--control-port={listening_url(address, control)}", f"--data-port={listening_url(address, data)}",
              f"--live-port={listening_url(LOOPBACK[address.version], live)}"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
-            errors="replace", start_new_session=True, preexec_fn=end_with_parent)
-        self.reader = threading.Thread(target=self.read, daemon=True)
-        self.reader.start()
-        until(lambda: self.process.poll() is not None or listens({control, data}), 5)
-
-    def read(self) -> None:
-        """Reads its messages, in a thread of its own."""
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+            preexec_fn=end_with_parent)
         assert self.process.stdout
-        self.last.extend(self.process.stdout)
+        self.last = LastOutput(self.process.stdout)
+        until(lambda: self.process.poll() is not None or listens({control, data}), 5)
 
     def messages(self) -> str:
         """Returns its last messages."""
-        self.reader.join(1)
-        return last_lines("".join(self.last))
+        return last_lines(self.last.text())
 
     def stop(self) -> None:
         """Ends it; it writes what it has received."""

@@ -1,0 +1,156 @@
+"""Programs that print without end, that do not end, and that others own."""
+import contextlib
+import functools
+import io
+import os
+import pwd
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from typing import Iterator, List, Tuple
+from unittest import mock
+
+from dyntrace_command import execution
+from dyntrace_command.execution import (MERGED, NO_ANSWER, NOT_STARTED, READ, TOO_MUCH, LastOutput, Program,
+                                        TimedStream, run, until)
+
+FLOOD = "import os\nwhile True:\n    os.write(1, b'x' * 65536)\n"
+# More than all of these tests wait for.
+LONG = "300"
+
+
+def script(text: str) -> Program:
+    """A program of a shell."""
+    return Program(["/bin/sh", "-c", text])
+
+
+def other_user() -> Tuple[int, int]:
+    """User and group of a user without files."""
+    entry = pwd.getpwnam("nobody")
+    return entry.pw_uid, entry.pw_gid
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+class Run(unittest.TestCase):
+    """`run` ends, whatever the program does."""
+
+    @contextlib.contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Fails if it takes longer. What is waited for never comes, so the number is generous."""
+        began = time.monotonic()
+        yield
+        self.assertLess(time.monotonic() - began, seconds)
+
+    def test_streams(self) -> None:
+        """Its status, its output, and its errors: apart, together, or not at all."""
+        both = script("echo out; echo err >&2; exit 3")
+        self.assertEqual((3, "out\n", ""), run(both))
+        self.assertEqual((3, "out\n", "err\n"), run(both, errors=READ))
+        self.assertEqual((3, "out\nerr\n", ""), run(both, errors=MERGED))
+        self.assertEqual((-9, "", ""), run(script("kill -9 $$")))
+        self.assertEqual((NOT_STARTED, "/nowhere/x: No such file or directory\n", ""),
+                         run(Program(["/nowhere/x"]), errors=MERGED))
+
+    def test_flood(self) -> None:
+        """A part of an output is read, and the program ends when its time is over."""
+        with mock.patch.object(execution, "MOST", 100000), self.within(20):
+            status, output, _ = run(Program([sys.executable, "-c", FLOOD]), 1)
+        self.assertEqual((NO_ANSWER, 100000), (status, len(output)))
+
+    @unittest.skipUnless(os.geteuid() == 0, "not root")
+    def test_flood_of_another_user(self) -> None:
+        """It is ended at once: its output is not read any more."""
+        with mock.patch.object(execution, "MOST", 100000), self.within(20):
+            status, output, _ = run(Program(["/usr/bin/python3", "-c", FLOOD], other_user(), {}), 60)
+        self.assertEqual(TOO_MUCH, status)
+        self.assertLessEqual(len(output), 100000)
+
+    def test_open_pipe(self) -> None:
+        """A process that the program leaves behind keeps its pipe open, or floods it."""
+        for left in (f"exec sleep {LONG}", "exec yes"):
+            with self.subTest(left), self.within(20):
+                status, output, _ = run(script(f"setsid sh -c 'echo $$; {left}' & sleep 0.5; exit 7"))
+            pid = int(output.split()[0])
+            self.addCleanup(os.kill, pid, signal.SIGKILL)
+            self.assertEqual(7, status)
+            self.assertTrue(left.endswith("yes") or is_alive(pid))
+
+    def test_session(self) -> None:
+        """What is left of the program's session is killed."""
+        status, output, _ = run(script(f"sleep {LONG} & echo $!"))
+        self.assertEqual(0, status)
+        self.assertTrue(until(lambda: not is_alive(int(output)), 10))
+
+    def test_ignores_sigterm(self) -> None:
+        """A program that does not end is killed after its time, or when the caller gives up."""
+        stubborn = script(f"trap '' TERM; echo $$; while :; do sleep {LONG}; done")
+        soon = time.monotonic() + 1
+        for seconds, give_up in ((0.5, None), (None, lambda: time.monotonic() > soon)):
+            with self.subTest(seconds), self.within(20):
+                status, output, _ = run(stubborn, seconds, give_up=give_up)
+            self.assertEqual(NO_ANSWER, status)
+            self.assertFalse(is_alive(int(output)))
+
+    def test_ends_at(self) -> None:
+        """A program gets the signal at which it ends in an orderly way."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "orderly")
+            waits = script(f"trap 'touch {file}; exit' INT; while :; do sleep 0.1; done")
+            self.assertEqual(NO_ANSWER, run(waits._replace(ends_at=signal.SIGINT), 1).status)
+            self.assertTrue(os.path.exists(file))
+
+    def test_stopped_on_the_way(self) -> None:
+        """The user stops the process as soon as it is his, before it is the program."""
+        with mock.patch.object(execution, "take", lambda *_: os.kill(os.getpid(), signal.SIGSTOP)), self.within(20):
+            self.assertEqual(NO_ANSWER, run(Program(["/bin/true"], (0, 0)), 0.5).status)
+
+    @unittest.skipUnless(os.geteuid() == 0, "not root")
+    def test_another_user(self) -> None:
+        """It has that user's identity, the environment that it was given, /, and no descriptor of this command."""
+        reading, writing = os.pipe()
+        os.set_inheritable(writing, True)
+        self.addCleanup(os.close, reading)
+        self.addCleanup(os.close, writing)
+        shows = "grep -E '^(Uid|Groups|NoNewPrivs)' /proc/self/status; env | grep -v PWD; readlink /proc/self/cwd; " \
+                "ls /proc/$$/fd | xargs; readlink /proc/$$/fd/0"
+        uid = other_user()[0]
+        self.assertEqual(f"Uid:\t{uid}\t{uid}\t{uid}\t{uid}\nGroups:\t \nNoNewPrivs:\t1\nONE=1\n/\n0 1 2\n/dev/null\n",
+                         run(Program(["/bin/sh", "-c", shows], other_user(), {"ONE": "1"})).output)
+
+
+class Streams(unittest.TestCase):
+    """The output of programs that go on."""
+
+    def test_last_output(self) -> None:
+        """The first or the last bytes are kept, of any number."""
+        for is_first, kept in ((True, "1\n2\n3"), (False, "8\n99999\n"[-5:])):
+            with subprocess.Popen(["seq", "99999"], stdout=subprocess.PIPE) as process:
+                assert process.stdout
+                self.assertEqual(kept, LastOutput(process.stdout, 5, is_first).text())
+
+    def test_timed_stream(self) -> None:
+        """It ends with the pipe, or when it is over: here, once something has come."""
+        for text in ("echo x", f"echo x; exec sleep {LONG}"):
+            came: List[bool] = []
+            with subprocess.Popen(["/bin/sh", "-c", text], stdout=subprocess.PIPE) as process:
+                assert process.stdout
+                stream = io.BufferedReader(TimedStream(process.stdout, functools.partial(bool, came)))
+                self.assertEqual(b"x\n", stream.peek())
+                came.append(True)
+                self.assertEqual(b"x\n", stream.read())
+                process.kill()
+
+
+if __name__ == "__main__":
+    unittest.main()
