@@ -10,7 +10,7 @@ suite() ->
 
 all() ->
     [elf, container, files, bpftrace, request, examined, profile, program, functions, events, sinks, terms, reach,
-     places, causes, lttng, all_files_run, event_groups].
+     places, causes, contents, lttng, all_files_run, event_groups].
 
 %% Those of libraries that somebody made who means ill.
 elf(_) ->
@@ -55,6 +55,9 @@ places(_) ->
 
 causes(_) ->
     passes("test_causes").
+
+contents(_) ->
+    passes("test_contents").
 
 sinks(_) ->
     passes("test_sinks").

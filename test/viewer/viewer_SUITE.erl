@@ -23,7 +23,7 @@ suite() ->
 
 all() ->
     [{group, story}, {group, cluster}, {group, hosts}, {group, generated}, {group, damaged}, {group, files},
-     {group, files_of_others}].
+     {group, files_of_others}, {group, contents}].
 
 groups() ->
     [{story, [], [events, processes, exits, messages, dead, server_calls, functions, collections, spans, every_sink,
@@ -31,10 +31,11 @@ groups() ->
      {cluster, [], [far_talks, far_calls, far_label, far_every_sink]},
      {hosts, [], [far_talks, far_calls, far_label, clock_found, clocks_as_recorded]},
      {generated, [], [otp_recording, busy_server, two_nodes, lost, pid_used_again, many_processes]},
-     {damaged, [], [truncated, metadata_damaged, absurd_clocks, other_provider, empty, no_trace,
+     {damaged, [], [truncated, metadata_damaged, absurd_clocks, absurd_values, other_provider, empty, no_trace,
                     hostile_texts]},
      {files, [], [descriptors, two_writers]},
-     {files_of_others, [], [folder_of_another, replaced_meanwhile, special_files]}].
+     {files_of_others, [], [folder_of_another, replaced_meanwhile, special_files]},
+     {contents, [], [contents, shapes, long_reason]}].
 
 init_per_suite(Config) ->
     test_require:tool(test_require:first([fun test_viewer:missing/0, fun test_lttng:missing/0]), Config).
@@ -429,6 +430,19 @@ no_trace(Config) ->
          ?assertMatch({_, 1, 0}, {Sink, Status, Size}, Output)
      end || Sink <- ?SINKS].
 
+%% Numbers and times up to the largest: no sum of them ends a sink.
+absurd_values(Config) ->
+    Most = 16#7fffffffffffffff,
+    Counters = [{N, vm_counter, #{name => Name, value => Most}}
+                || N <- [1, 2], Name <- ["scheduler_1", "scheduler_2", "memory"]],
+    Runs = [[{At, process_scheduled, #{pid => pid_text(N), entry => "a:b/1", type => "in"}, #{vtid => N}},
+             {At + 1, process_exit, #{pid => pid_text(N), reason => "normal"}, #{vtid => N}}]
+            || At <- [3, Most - 1000], N <- lists:seq(10, 30)],
+    Begun = [{2, process_scheduled, #{pid => pid_text(N), entry => "a:b/1", type => "in"}, #{vtid => N}}
+             || N <- lists:seq(40, 60)],
+    Trace = test_viewer:make(Counters ++ Begun ++ lists:sort(lists:append(Runs)), Config),
+    [no_crash(Sink, Trace, Config) || Sink <- ?SINKS].
+
 %% -- The file of a picture ----------------------------------------------------------------------------
 
 %% What another user has prepared beside the file is left as it is; the picture is root's, and only root can read it.
@@ -543,6 +557,54 @@ in_folder_of_nobody(Fun) ->
     after
         {0, _} = test_shell:run("rm -rf '~ts'", [Above])
     end.
+
+%% -- Contents -------------------------------------------------------------------------------------------
+
+-define(KEY, "{'RSAPrivateKey',<<48,130,4>>,13407807929942597}").
+
+%% An exit reason has the key of a process: no sink prints it, unless it is asked to. Messages of links and monitors
+%% have the reason, too, and so have the log and function_reason.
+contents(Config) ->
+    Pid = "<0.10.0>",
+    Trace = test_viewer:make(
+              [{1000, process_spawn, #{pid => Pid, parent => "<0.9.0>", entry => "shop:till/1"}},
+               {1500, process_spawn, #{pid => "<0.11.0>", parent => "<0.9.0>", entry => "shop:till/1"}},
+               {2000, function_call, #{pid => Pid, entry => "shop:price/1", depth => 1}},
+               {3000, function_reason, #{pid => Pid, entry => "shop:price/1", class => "error", reason => ?KEY}},
+               {4000, log, #{pid => Pid, level => "error", text => "crashed: " ?KEY}},
+               {4500, node_down, #{node => "b@h", type => "visible", reason => ?KEY}},
+               {5000, process_exit, #{pid => Pid, reason => ?KEY}},
+               {6000, message_send, #{from => Pid, to => "<0.11.0>", message => "{'EXIT'," ++ Pid ++ "," ?KEY "}"}},
+               {7000, message_receive, #{to => "<0.11.0>", message => "{'EXIT'," ++ Pid ++ "," ?KEY "}"}},
+               {8000, message_send, #{from => Pid, to => "<0.11.0>",
+                                      message => "{'DOWN',#Ref<0.1.2.3>,process," ++ Pid ++ "," ?KEY "}"}}], Config),
+    [begin
+         File = file_of(Sink, Config),
+         {0, _} = test_viewer:view(Sink, [{path, File} | Params], [Trace]),
+         {ok, Picture} = file:read_file(File),
+         Has = [binary:match(Picture, Text) =/= nomatch
+                || Text <- [<<"RSAPrivateKey">>, <<"48,130">>, <<"13407807929942597">>]],
+         ?assertEqual({Sink, Params, Expected}, {Sink, Params, Has})
+     end || {Sink, Of} <- [{report, []}, {report, [{format, "json"}]}, {perfetto, []}, {html, []}, {sequence, []},
+                           {model, []}],
+            {Params, Expected} <- [{Of, [true, false, false]}, {[{contents, "full"} | Of], [true, true, true]}]].
+
+%% Each example as a line of the log.
+shapes(Config) ->
+    {ok, File} = file:read_file(filename:join(test_shell:project(), "test/support/contents.tsv")),
+    Examples = [list_to_tuple(binary:split(Line, <<"\t">>)) || Line <- binary:split(File, <<"\n">>, [global, trim])],
+    Trace = test_viewer:make([{N, log, #{pid => "<0.9.0>", level => "error", text => Text}}
+                              || {N, {Text, _}} <- lists:zip(lists:seq(1, length(Examples)), Examples)], Config),
+    #{<<"log">> := Log} = report(Trace),
+    ?assertEqual([Shape || {_, Shape} <- Examples], [Text || #{<<"text">> := Text} <- Log]).
+
+%% A reason is bounded, and begins with what identifies the crash.
+long_reason(Config) ->
+    Whole = lists:flatten(["{oven,", lists:duplicate(30, "{burnt,bread},")]),
+    Trace = test_viewer:make([{1, process_exit, #{pid => "<0.9.0>", reason => Whole}}], Config),
+    #{<<"exits">> := [#{<<"reason">> := Reason}]} = report(Trace),
+    ?assertMatch({160, <<"{oven,{burnt,bread},">>, <<"...">>},
+                 {byte_size(Reason), binary:part(Reason, 0, 20), binary:part(Reason, 160, -3)}).
 
 %% -- Texts ----------------------------------------------------------------------------------------------
 
