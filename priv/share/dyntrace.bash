@@ -16,6 +16,7 @@ _dyntrace()
         -o | --output | --keep) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
         --what) mapfile -t COMPREPLY < <(compgen -W 'calls waits' -- "$word"); return ;;
         --by) mapfile -t COMPREPLY < <(compgen -W 'process initial none' -- "$word"); return ;;
+        --contents) mapfile -t COMPREPLY < <(compgen -W 'shape full' -- "$word"); return ;;
         --waiting | --text | --messages) mapfile -t COMPREPLY < <(compgen -W 'yes no' -- "$word"); return ;;
         --sort)
             words='reductions queue memory growth run io sent received gc gcs'
@@ -37,7 +38,7 @@ _dyntrace()
         nodes) words='--json' ;;
         top) words='--seconds --sort --rows --exact' ;;
         profile) words='--seconds --hz --process --output' ;;
-        report) words='--seconds --events --functions --output --load --keep' ;;
+        report) words='--seconds --events --functions --output --contents --load --keep' ;;
         request) words='--next --seconds' ;;
         record)
             words='--seconds --snapshot --when --at-most --keep --detach --events --functions --to --output
@@ -47,7 +48,7 @@ _dyntrace()
         snapshot) words='--list --output --ssh' ;;
         view)
             words='--output --no-clock-correction --process --label --from --to --limit --what --by --top --title
-                   --rows --intervals --messages --waiting --text' ;;
+                   --rows --intervals --messages --waiting --text --contents' ;;
         *) words= ;;
     esac
     case $word:$command in

@@ -10,7 +10,7 @@ suite() ->
 
 all() ->
     [elf, sandbox, container, memory, files, bpftrace, request, examined, profile, program, functions, events, sinks,
-     terms, reach, places, causes, lttng, execution, children, all_files_run, event_groups].
+     terms, reach, places, causes, contents, lttng, execution, children, all_files_run, event_groups].
 
 %% Those of libraries that somebody made who means ill.
 elf(_) ->
@@ -61,6 +61,9 @@ places(_) ->
 
 causes(_) ->
     passes("test_causes").
+
+contents(_) ->
+    passes("test_contents").
 
 sinks(_) ->
     passes("test_sinks").

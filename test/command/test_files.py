@@ -1,14 +1,16 @@
 """Files and folders that the command makes."""
 import concurrent.futures
+import glob
 import os
+import shutil
 import stat
 import tempfile
 import unittest
-from typing import Callable, Iterator, Tuple
+from typing import Any, Callable, Iterator, Tuple
 from unittest import mock
 
 from dyntrace_command.failures import Failure
-from dyntrace_command.files import checked_output, new_file, numbered_folder
+from dyntrace_command.files import checked_output, new_file, numbered_folder, write_file
 from dyntrace_command.recording import check_recording
 
 
@@ -80,6 +82,91 @@ class Outputs(unittest.TestCase):
         os.rmdir(f"{self.place}/gone")
         with self.assertRaisesRegex(Failure, "not_writable"):
             checked_output("page.html")
+
+
+class Written(unittest.TestCase):
+    """A file in a folder that another user may own."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="dyntrace-test-")
+        self.addCleanup(folder.cleanup)
+        self.place = os.path.realpath(folder.name)
+        self.path = f"{self.place}/profile.html"
+        self.addCleanup(os.umask, os.umask(0o077))
+
+    def contents(self) -> str:
+        """Returns what the file has."""
+        with open(self.path, encoding="utf-8") as file:
+            return file.read()
+
+    def test_prepared(self) -> None:
+        """What is at the file's name is replaced, also a link; the mode is that of the umask."""
+        secret = f"{self.place}/secret"
+        for name in ("file", "link", "nothing"):
+            if name == "file":
+                os.close(os.open(self.path, os.O_CREAT, 0o666))
+                os.chmod(self.path, 0o666)
+            elif name == "link":
+                os.symlink(secret, self.path)
+            with self.subTest(name):
+                write_file(self.path, "profile é")
+                self.assertEqual("profile é", self.contents())
+                self.assertEqual(0o100600, os.lstat(self.path).st_mode)
+                self.assertEqual(["profile.html"], os.listdir(self.place))
+            os.unlink(self.path)
+
+    def test_replaced_meanwhile(self) -> None:
+        """Before it has its name, after that, and its folder: it is not said to be written, and no part is left."""
+        rename = os.rename
+
+        def before(part: str, name: str, **folders: int) -> None:
+            os.unlink(f"{self.place}/{part}")
+            with open(f"{self.place}/{part}", "w", encoding="ascii") as file:
+                file.write("of another")
+            rename(part, name, **folders)
+
+        def after(part: str, name: str, **folders: int) -> None:
+            rename(part, name, **folders)
+            os.unlink(self.path)
+            os.symlink("/etc/passwd", self.path)
+
+        def folder(part: str, name: str, **folders: int) -> None:
+            rename(self.place, self.place + ".taken")
+            self.addCleanup(shutil.rmtree, self.place + ".taken")
+            os.mkdir(self.place)
+            rename(part, name, **folders)
+
+        for attack in (before, after, folder):
+            with self.subTest(attack.__name__), mock.patch("os.rename", attack), \
+                    self.assertRaises(Failure) as raised:
+                write_file(self.path, b"profile")
+            self.assertIn("can't be written: ", raised.exception.text)
+            self.assertEqual([], glob.glob(f"{self.place}/*.part"))
+
+    def test_special(self) -> None:
+        """A device is written to as it is; a pipe of another user is not opened, which would wait for a reader."""
+        write_file("/dev/null", b"profile")
+        with self.assertRaises(Failure) as raised:
+            write_file("/dev/full", b"profile")
+        self.assertIn("No space left", raised.exception.text)
+        os.mkfifo(self.path)
+        with mock.patch("os.stat", of_another), self.assertRaises(Failure) as raised:
+            write_file(self.path, b"profile")
+        self.assertIn("a device or a pipe of another user", raised.exception.text)
+
+    def test_new_file(self) -> None:
+        """An empty file of the same name that another process has put there is not removed."""
+        with new_file(self.path) as path:
+            os.unlink(path)
+            with open(path, "wb"):
+                pass
+        self.assertEqual(["profile.html"], os.listdir(self.place))
+
+
+def of_another(*arguments: Any, **options: Any) -> os.stat_result:
+    """Returns the status of a file as that of another user's."""
+    found = os.lstat(*arguments, dir_fd=options["dir_fd"])
+    return os.stat_result((*found[:4], 65534, *found[5:10]))
 
 
 class Recordings(unittest.TestCase):

@@ -22,7 +22,8 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [{group, story}, {group, cluster}, {group, hosts}, {group, generated}, {group, damaged}].
+    [{group, story}, {group, cluster}, {group, hosts}, {group, generated}, {group, damaged}, {group, files},
+     {group, files_of_others}, {group, contents}].
 
 groups() ->
     [{story, [], [events, processes, exits, messages, dead, server_calls, functions, collections, spans, every_sink,
@@ -30,8 +31,11 @@ groups() ->
      {cluster, [], [far_talks, far_calls, far_label, far_every_sink]},
      {hosts, [], [far_talks, far_calls, far_label, clock_found, clocks_as_recorded]},
      {generated, [], [otp_recording, busy_server, two_nodes, lost, pid_used_again, many_processes]},
-     {damaged, [], [truncated, metadata_damaged, absurd_clocks, other_provider, empty, no_trace, written_by_another,
-                    hostile_texts]}].
+     {damaged, [], [truncated, metadata_damaged, absurd_clocks, absurd_values, other_provider, empty, no_trace,
+                    hostile_texts]},
+     {files, [], [descriptors, two_writers]},
+     {files_of_others, [], [folder_of_another, replaced_meanwhile, special_files]},
+     {contents, [], [contents, shapes, long_reason]}].
 
 init_per_suite(Config) ->
     test_require:tool(test_require:first([fun test_viewer:missing/0, fun test_lttng:missing/0]), Config).
@@ -56,6 +60,11 @@ init_per_group(hosts, Config) ->
     case set_back(filename:join(Folder, "2"), ?BACK_NS) of
         ok -> of_cluster(Folder, Story, Config);
         no_offset -> {skip, "the metadata of CTF 2 are not edited"}
+    end;
+init_per_group(files_of_others, Config) ->
+    case test_shell:run("id -u", []) of
+        {0, <<"0\n">>} -> Config;
+        _ -> {skip, "it requires root"}
     end;
 init_per_group(_, Config) ->
     Config.
@@ -421,25 +430,183 @@ no_trace(Config) ->
          ?assertMatch({_, 1, 0}, {Sink, Status, Size}, Output)
      end || Sink <- ?SINKS].
 
-%% Two that write to one path: the second fails, and leaves the first one's file.
-written_by_another(Config) ->
-    Trace = test_viewer:make([{0, user_mark, #{pid => "<0.9.0>", name => "x", text => "y"}}], Config),
+%% Numbers and times up to the largest: no sum of them ends a sink.
+absurd_values(Config) ->
+    Most = 16#7fffffffffffffff,
+    Counters = [{N, vm_counter, #{name => Name, value => Most}}
+                || N <- [1, 2], Name <- ["scheduler_1", "scheduler_2", "memory"]],
+    Runs = [[{At, process_scheduled, #{pid => pid_text(N), entry => "a:b/1", type => "in"}, #{vtid => N}},
+             {At + 1, process_exit, #{pid => pid_text(N), reason => "normal"}, #{vtid => N}}]
+            || At <- [3, Most - 1000], N <- lists:seq(10, 30)],
+    Begun = [{2, process_scheduled, #{pid => pid_text(N), entry => "a:b/1", type => "in"}, #{vtid => N}}
+             || N <- lists:seq(40, 60)],
+    Trace = test_viewer:make(Counters ++ Begun ++ lists:sort(lists:append(Runs)), Config),
+    [no_crash(Sink, Trace, Config) || Sink <- ?SINKS].
+
+%% -- The file of a picture ----------------------------------------------------------------------------
+
+%% What another user has prepared beside the file is left as it is; the picture is root's, and only root can read it.
+folder_of_another(Config) ->
+    Trace = mark_trace(Config),
+    [in_folder_of_nobody(
+       fun(Folder) ->
+               File = filename:join(Folder, "picture"),
+               {0, _} = test_shell:run("cd '~ts' && touch picture picture.part && chmod 666 picture.part && "
+                                       "chown nobody picture picture.part", [Folder]),
+               {0, _} = test_viewer:run("umask 077; ~ts", [test_viewer:command(Sink, [{path, File}], [Trace], "")]),
+               ?assertEqual({0, <<"picture 0 600\npicture.part 65534 666\n">>},
+                            test_shell:run("cd '~ts' && stat -c '%n %u %a' *", [Folder])),
+               ?assertMatch({1, _}, test_shell:run("setpriv --reuid=65534 --regid=65534 --clear-groups cat '~ts'",
+                                                   [File]))
+       end) || Sink <- ?SINKS].
+
+%% Who owns the folder may rename and replace what is there: then the picture is not said to be written.
+replaced_meanwhile(Config) ->
+    Trace = small_trace(Config),
+    [replaced_meanwhile(Sink, What, Left, Trace)
+     || Sink <- [report, html], {What, Left} <- [{"file", {error, enoent}}, {"folder", {ok, <<"of another">>}}]].
+
+replaced_meanwhile(Sink, What, Left, Trace) ->
+    Script = filename:join([test_shell:project(), "test/support/swap_file.py"]),
+    Swapped = in_folder_of_nobody(
+                fun(Folder) ->
+                        File = filename:join(Folder, "picture"),
+                        Swapper = open_port({spawn_executable, "/usr/bin/python3"},
+                                            [{args, [Script, What, Folder]}, {line, 100}, exit_status]),
+                        receive {Swapper, {data, {eol, "ready"}}} -> ok end,
+                        {Status, Output} = test_viewer:view(Sink, [{path, File}], [Trace]),
+                        {receive {Swapper, {exit_status, Swapped}} -> Swapped end, Status, Output,
+                         file:read_file(File)}
+                end),
+    case Swapped of
+        {0, Status, Output, Found} ->
+            ?assertEqual({Sink, What, 1, Left}, {Sink, What, Status, Found}, Output),
+            ?assert(says(Output, "another process has replaced it"), Output);
+        {3, _, _, _} ->
+            replaced_meanwhile(Sink, What, Left, Trace)
+    end.
+
+%% babeltrace2 breaks lines.
+says(Output, Text) ->
+    Words = binary:split(Output, [<<" ">>, <<"\n">>], [global, trim_all]),
+    string:find(lists:join(" ", Words), Text) =/= nomatch.
+
+%% A pipe of another user is not opened; one's own is written to as it is. A link is replaced.
+special_files(Config) ->
+    Trace = mark_trace(Config),
+    in_folder_of_nobody(
+      fun(Folder) ->
+              File = filename:join(Folder, "picture"),
+              {0, _} = test_shell:run("mkfifo '~ts' && chown nobody '~ts'", [File, File]),
+              {1, Output} = test_viewer:view(report, [{path, File}], [Trace]),
+              ?assert(says(Output, "a device or a pipe of another user"), Output),
+              {0, Read} = test_viewer:run("chown root '~ts'; cat '~ts' & ~ts && wait",
+                                          [File, File, test_viewer:command(report, [{path, File}], [Trace], "")]),
+              ?assertMatch({match, _}, re:run(Read, "Recording: ")),
+              {0, _} = test_shell:run("ln -sf /dev/full '~ts'", [File]),
+              {0, _} = test_viewer:view(report, [{path, File}], [Trace]),
+              ?assertEqual({0, <<"regular file\n">>}, test_shell:run("stat -c %F '~ts'", [File]))
+      end).
+
+%% Descriptors of babeltrace2 are written to, whatever they are.
+descriptors(Config) ->
+    Trace = mark_trace(Config),
+    {0, Expected} = test_viewer:view(report, [], [Trace]),
+    ?assertMatch({match, _}, re:run(Expected, "Recording: ")),
+    [?assertEqual({Path, {0, Expected}},
+                  {Path, without_remark(test_viewer:run("bash -c ~ts", [test_command:quoted(
+                      [test_viewer:command(report, [{path, Path}], [Trace], ""), Redirected])]))})
+     || {Path, Redirected} <- [{"/dev/stdout", ""}, {"/dev/stderr", ""}, {"/dev/fd/17", " 17> >(cat) | cat"},
+                               {"/proc/self/fd/17", " 17>&1"}]],
+    File = file_of(report, Config),
+    {0, _} = test_viewer:run("~ts > '~ts' 2>/dev/null",
+                             [test_viewer:command(report, [{path, "/dev/stdout"}], [Trace], ""), File]),
+    ?assertEqual({ok, Expected}, file:read_file(File)),
+    {0, _} = test_shell:run("test -L /dev/stdout", []).
+
+%% Each is whole, the last one stays, and nothing else is left.
+two_writers(Config) ->
+    Trace = mark_trace(Config),
+    [begin
+         Folder = file_of(Sink, Config) ++ "-two",
+         ok = file:make_dir(Folder),
+         Alone = filename:join(Folder, "alone"),
+         File = filename:join(Folder, "picture"),
+         {0, _} = test_viewer:view(Sink, [{path, Alone}], [Trace]),
+         Command = test_viewer:command(Sink, [{path, File}], [Trace], ""),
+         {0, _} = test_viewer:run("~ts & ~ts && wait $!", [Command, Command]),
+         ?assertEqual(file:read_file(Alone), file:read_file(File)),
+         ?assertEqual({ok, ["alone", "picture"]}, sorted(file:list_dir(Folder)))
+     end || Sink <- ?SINKS].
+
+sorted({ok, Names}) -> {ok, lists:sort(Names)}.
+
+without_remark({Status, Output}) ->
+    Rest = re:replace(Output, "^dyntrace: the recording has no names.*\n  next: .*\n", "", [multiline]),
+    {Status, iolist_to_binary(Rest)}.
+
+mark_trace(Config) ->
+    test_viewer:make([{0, user_mark, #{pid => "<0.9.0>", name => "x", text => "y"}}], Config).
+
+%% Both it and the folder above are of the user nobody.
+in_folder_of_nobody(Fun) ->
+    {0, Above} = test_shell:run("mktemp -d /tmp/dyntrace-test-XXXXXX | tr -d '\\n'", []),
+    Folder = filename:join(binary_to_list(Above), "w"),
+    {0, _} = test_shell:run("mkdir '~ts' && chown nobody '~ts' '~ts'", [Folder, Folder, Above]),
+    try Fun(Folder)
+    after
+        {0, _} = test_shell:run("rm -rf '~ts'", [Above])
+    end.
+
+%% -- Contents -------------------------------------------------------------------------------------------
+
+-define(KEY, "{'RSAPrivateKey',<<48,130,4>>,13407807929942597}").
+
+%% An exit reason has the key of a process: no sink prints it, unless it is asked to. Messages of links and monitors
+%% have the reason, too, and so have the log and function_reason.
+contents(Config) ->
+    Pid = "<0.10.0>",
+    Trace = test_viewer:make(
+              [{1000, process_spawn, #{pid => Pid, parent => "<0.9.0>", entry => "shop:till/1"}},
+               {1500, process_spawn, #{pid => "<0.11.0>", parent => "<0.9.0>", entry => "shop:till/1"}},
+               {2000, function_call, #{pid => Pid, entry => "shop:price/1", depth => 1}},
+               {3000, function_reason, #{pid => Pid, entry => "shop:price/1", class => "error", reason => ?KEY}},
+               {4000, log, #{pid => Pid, level => "error", text => "crashed: " ?KEY}},
+               {4500, node_down, #{node => "b@h", type => "visible", reason => ?KEY}},
+               {5000, process_exit, #{pid => Pid, reason => ?KEY}},
+               {6000, message_send, #{from => Pid, to => "<0.11.0>", message => "{'EXIT'," ++ Pid ++ "," ?KEY "}"}},
+               {7000, message_receive, #{to => "<0.11.0>", message => "{'EXIT'," ++ Pid ++ "," ?KEY "}"}},
+               {8000, message_send, #{from => Pid, to => "<0.11.0>",
+                                      message => "{'DOWN',#Ref<0.1.2.3>,process," ++ Pid ++ "," ?KEY "}"}}], Config),
     [begin
          File = file_of(Sink, Config),
-         Part = File ++ ".part",
-         ok = file:write_file(Part, "of another"),
-         {Status, Output} = test_shell:locked(Part, fun() -> test_viewer:view(Sink, [{path, File}], [Trace]) end),
-         ?assertEqual({Sink, 1}, {Sink, Status}),
-         ?assertMatch({match, _}, re:run(Output, "somebody else is writing it"), Output),
-         ?assertEqual({{ok, <<"of another">>}, false}, {file:read_file(Part), filelib:is_file(File)}),
-         %% One that was left behind is written over.
-         ?assertMatch({0, _}, test_viewer:view(Sink, [{path, File}], [Trace])),
-         ?assertEqual({true, false}, {filelib:is_file(File), filelib:is_file(Part)}),
-         %% One that can't be emptied is an error.
-         ok = file:make_symlink("/dev/full", Part),
-         ?assertMatch({1, _}, test_viewer:view(Sink, [{path, File}], [Trace])),
-         ok = file:delete(Part)
-     end || Sink <- ?SINKS].
+         {0, _} = test_viewer:view(Sink, [{path, File} | Params], [Trace]),
+         {ok, Picture} = file:read_file(File),
+         Has = [binary:match(Picture, Text) =/= nomatch
+                || Text <- [<<"RSAPrivateKey">>, <<"48,130">>, <<"13407807929942597">>]],
+         ?assertEqual({Sink, Params, Expected}, {Sink, Params, Has})
+     end || {Sink, Of} <- [{report, []}, {report, [{format, "json"}]}, {perfetto, []}, {html, []}, {sequence, []},
+                           {model, []}],
+            {Params, Expected} <- [{Of, [true, false, false]}, {[{contents, "full"} | Of], [true, true, true]}]].
+
+%% Each example as a line of the log.
+shapes(Config) ->
+    {ok, File} = file:read_file(filename:join(test_shell:project(), "test/support/contents.tsv")),
+    Examples = [list_to_tuple(binary:split(Line, <<"\t">>)) || Line <- binary:split(File, <<"\n">>, [global, trim])],
+    Trace = test_viewer:make([{N, log, #{pid => "<0.9.0>", level => "error", text => Text}}
+                              || {N, {Text, _}} <- lists:zip(lists:seq(1, length(Examples)), Examples)], Config),
+    #{<<"log">> := Log} = report(Trace),
+    ?assertEqual([Shape || {_, Shape} <- Examples], [Text || #{<<"text">> := Text} <- Log]).
+
+%% A reason is bounded, and begins with what identifies the crash.
+long_reason(Config) ->
+    Whole = lists:flatten(["{oven,", lists:duplicate(30, "{burnt,bread},")]),
+    Trace = test_viewer:make([{1, process_exit, #{pid => "<0.9.0>", reason => Whole}}], Config),
+    #{<<"exits">> := [#{<<"reason">> := Reason}]} = report(Trace),
+    ?assertMatch({160, <<"{oven,{burnt,bread},">>, <<"...">>},
+                 {byte_size(Reason), binary:part(Reason, 0, 20), binary:part(Reason, 160, -3)}).
+
+%% -- Texts ----------------------------------------------------------------------------------------------
 
 %% Texts of programs that would end a script, a string or a line, or control a terminal.
 hostile_texts(Config) ->

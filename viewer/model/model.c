@@ -169,10 +169,11 @@ uint64_t dt_model_skipped(const struct dt_model *model) {
 
 /* -- Begin and end ------------------------------------------------------------------ */
 
-struct dt_model *dt_model_new(const struct dt_sink *sink, void *of_sink) {
+struct dt_model *dt_model_new(const struct dt_sink *sink, void *of_sink, bool shows_contents) {
     struct dt_model *model = g_new0(struct dt_model, 1);
 
     model->world = dt_world_new(sink, of_sink, &moments);
+    model->world->shows_contents = shows_contents;
     return model;
 }
 

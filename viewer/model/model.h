@@ -12,8 +12,9 @@
 
 struct dt_model;
 
-/* `sink` and its data, which all of its functions get, live longer than the model. */
-struct dt_model *dt_model_new(const struct dt_sink *sink, void *of_sink);
+/* `sink` and its data, which all of its functions get, live longer than the model.
+   `shows_contents`: of exit reasons and log lines; else shared/contents.h. */
+struct dt_model *dt_model_new(const struct dt_sink *sink, void *of_sink, bool shows_contents);
 void dt_model_event(struct dt_model *model, const struct dt_recorded *event);
 /* Counts an event of another provider, or one whose fields could not be read. */
 void dt_model_skip(struct dt_model *model);

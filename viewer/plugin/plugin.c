@@ -36,12 +36,14 @@ struct component {
     struct dt_order *order;       /* with offsets */
     bool is_begun;                /* the first event has come */
     bool corrects;                /* the parameter `clocks` */
+    bool shows_contents;          /* the parameter `contents` */
     bt_message_iterator *messages;
 };
 
 /* Parameters of all sinks. */
-enum { CLOCKS };
+enum { CLOCKS, CONTENTS };
 enum { CORRECTED, RECORDED };
+enum { SHAPE, FULL };
 
 static const struct dt_param common[] = {
     [CLOCKS] = {.name = "clocks",
@@ -50,6 +52,12 @@ static const struct dt_param common[] = {
                 .meaning = "of several hosts: corrected by the messages between nodes, or as they "
                            "are recorded",
                 .words = (const char *const[]){"corrected", "recorded", NULL}},
+    [CONTENTS] = {.name = "contents",
+                  .type = DT_PARAM_WORD,
+                  .standard = "shape",
+                  .meaning = "of exit reasons and log lines: the shape of binaries, strings and "
+                             "long numbers, or all that is recorded",
+                  .words = (const char *const[]){"shape", "full", NULL}},
     {0},
 };
 
@@ -115,6 +123,7 @@ static bool start_sink(struct component *c, GError **error) {
     if (!values)
         return false;
     c->corrects = values[CLOCKS].word == CORRECTED;
+    c->shows_contents = values[CONTENTS].word == FULL;
     g_free(values);
     values = dt_params_read(c->sink->params, common, c->params, error);
     if (!values)
@@ -141,7 +150,7 @@ static bt_component_class_initialize_method_status initialize(bt_self_component_
         free_component(c);
         return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
     }
-    c->model = dt_model_new(sink, c->of_sink);
+    c->model = dt_model_new(sink, c->of_sink, c->shows_contents);
     c->clocks = dt_clocks_new();
     c->reader = dt_reader_new(&to_model, c->model, c->clocks);
     bt_self_component_set_data(bt_self_component_sink_as_self_component(self), c);

@@ -1,8 +1,9 @@
 /*
  * The first error is kept; what is written after it is dropped.
  *
- * A file is written beside its place, and moved there when it is complete. Who writes it has locked
- * it, so a second sink with the same path fails.
+ * The folder may belong to another user, who may put anything there, and rename or remove what is
+ * there. So a file is made under a name of its own that cannot be predicted, is readable by its
+ * owner alone until it is complete, and counts as written only if its name leads to it at the end.
  */
 #include "shared/file.h"
 
@@ -10,75 +11,152 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 struct dt_file {
     FILE *stream;
-    char *path, *part; /* `part` is NULL for standard output, devices and pipes */
-    int lock;          /* of `part`, held until it has been moved; -1 */
+    char *path, *name;    /* as given; within the folder */
+    int folder, contents; /* descriptors; -1 for standard output, devices and pipes */
+    char *part;           /* its name until it is complete; else NULL */
     GError *error;
 };
 
-static void keep_error(struct dt_file *file) {
+static const char not_ours[] = "it belongs to another user, or another process has replaced it";
+
+static void keep_failure(struct dt_file *file, const char *why) {
     if (!file->error)
-        g_set_error(&file->error, DT_ERROR, 0, "%s: %s", file->path, g_strerror(errno));
+        g_set_error(&file->error, DT_ERROR, 0, "%s: %s", file->path, why);
 }
 
-static bool is_special(const char *path) {
-    struct stat at;
-
-    return stat(path, &at) == 0 && !S_ISREG(at.st_mode) && !S_ISDIR(at.st_mode);
+static void keep_error(struct dt_file *file) {
+    keep_failure(file, g_strerror(errno));
 }
 
-/* Another writer may have moved or removed the file after it was opened here. */
-static bool is_at(int fd, const char *path) {
-    struct stat mine, there;
+/* -- What is written as it is ----------------------------------------------------------- */
 
-    return fstat(fd, &mine) == 0 && stat(path, &there) == 0 && mine.st_ino == there.st_ino &&
-           mine.st_dev == there.st_dev;
-}
+/* The number of a descriptor of this process, for its path: such a path may have anything behind
+ * it, also what cannot be opened again. -1: another path. */
+static int descriptor_of(const char *path) {
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
 
-/* Some file systems have no locks. */
-static bool lock(int fd) {
-    return flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
-}
+    if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0)
+        return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0)
+        return STDERR_FILENO;
+    for (size_t i = 0; i < G_N_ELEMENTS(folders); i++) {
+        guint64 number;
 
-/* Closes it, and returns -1 with errno. */
-static int give_up(int fd, int error) {
-    close(fd);
-    errno = error;
+        if (g_str_has_prefix(path, folders[i]) &&
+            g_ascii_string_to_unsigned(path + strlen(folders[i]), 10, 0, INT_MAX, &number, NULL))
+            return (int)number;
+    }
     return -1;
 }
 
-/* The empty file `path`, which is locked; -1 with errno. Others may have put a link or a pipe
- * there. */
-static int open_locked(const char *path) {
-    for (;;) {
-        int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
-
-        if (fd < 0)
-            return -1;
-        if (!lock(fd))
-            return give_up(fd, EBUSY);
-        if (is_at(fd, path))
-            return ftruncate(fd, 0) == 0 ? fd : give_up(fd, errno);
-        close(fd);
-    }
+static bool is_same(const struct stat *one, const struct stat *other) {
+    return one->st_ino == other->st_ino && one->st_dev == other->st_dev;
 }
 
-static FILE *open_part(struct dt_file *file) {
-    char *part = g_strconcat(file->path, ".part", NULL);
+/* A device or a pipe is written to: a rename would replace it, /dev/null for everybody. That of
+ * another user is not even opened, because opening it may block or have effects. */
+static FILE *open_special(struct dt_file *file, const struct stat *found) {
+    struct stat opened;
     int fd;
 
-    file->lock = open_locked(part);
-    if (file->lock < 0) {
+    if (found->st_uid != 0 && found->st_uid != geteuid()) {
+        keep_failure(file, "it is a device or a pipe of another user");
+        return NULL;
+    }
+    fd = openat(file->folder, file->name, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    if (fstat(fd, &opened) == 0 && is_same(&opened, found))
+        return fdopen(fd, "wb");
+    close(fd);
+    keep_failure(file, not_ours);
+    return NULL;
+}
+
+/* -- What is complete or absent ----------------------------------------------------------- */
+
+/* Whether the name leads to the file, without links, and the file is this user's: a file system may
+ * give what is made there to another one. */
+static bool leads_to(const struct dt_file *file, int folder, const char *name) {
+    struct stat mine, there;
+
+    return fstat(file->contents, &mine) == 0 &&
+           fstatat(folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && is_same(&mine, &there) &&
+           mine.st_uid == geteuid();
+}
+
+/* The mode also limits what a default ACL of the folder allows others. */
+static FILE *open_part(struct dt_file *file) {
+    char *part = g_strdup_printf("dyntrace-%08x%08x.part", g_random_int(), g_random_int());
+    int fd = openat(file->folder, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+    file->contents = fd;
+    if (fd < 0) {
         g_free(part);
         return NULL;
     }
     file->part = part;
-    fd = fcntl(file->lock, F_DUPFD_CLOEXEC, 0);
+    if (!leads_to(file, file->folder, part)) {
+        keep_failure(file, not_ours);
+        return NULL;
+    }
+    fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    return fd < 0 ? NULL : fdopen(fd, "wb");
+}
+
+/* Some file systems have a mode for all files. */
+static void open_to_others(const struct dt_file *file) {
+    mode_t mask = umask(0);
+
+    umask(mask);
+    (void)!fchmod(file->contents, 0666 & ~mask);
+}
+
+static void take_name(struct dt_file *file) {
+    if (!leads_to(file, file->folder, file->part)) {
+        keep_failure(file, not_ours);
+        return;
+    }
+    open_to_others(file);
+    if (renameat(file->folder, file->part, file->folder, file->name) != 0) {
+        keep_error(file);
+        return;
+    }
+    g_clear_pointer(&file->part, g_free);
+    /* The folder itself may have been moved. */
+    if (!leads_to(file, AT_FDCWD, file->path))
+        keep_failure(file, not_ours);
+}
+
+static FILE *open_in_folder(struct dt_file *file) {
+    g_autofree char *folder = g_path_get_dirname(file->path);
+    struct stat found;
+
+    file->name = g_path_get_basename(file->path);
+    file->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file->folder < 0)
+        return NULL;
+    if (fstatat(file->folder, file->name, &found, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT ? open_part(file) : NULL;
+    return S_ISREG(found.st_mode) || S_ISLNK(found.st_mode) ? open_part(file)
+                                                            : open_special(file, &found);
+}
+
+/* -- The file --------------------------------------------------------------------------- */
+
+static FILE *open_stream(struct dt_file *file) {
+    int fd = descriptor_of(file->path);
+
+    if (fd == STDOUT_FILENO)
+        return stdout;
+    if (fd < 0)
+        return open_in_folder(file);
+    fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     return fd < 0 ? NULL : fdopen(fd, "wb");
 }
 
@@ -86,20 +164,16 @@ struct dt_file *dt_file_open(const char *path, GError **error) {
     struct dt_file *file = g_new0(struct dt_file, 1);
 
     file->path = g_strdup(path);
-    file->lock = -1;
-    if (strcmp(path, "-") == 0) {
-        file->stream = stdout;
-        return file;
-    }
-    /* A device or a pipe is written to: a rename would replace it, /dev/null for everybody. */
-    file->stream = is_special(path) ? fopen(path, "wbe") : open_part(file);
+    file->folder = file->contents = -1;
+    file->stream = open_stream(file);
     if (!file->stream) {
-        g_set_error(error, DT_ERROR, 0, "%s: %s", path,
-                    errno == EBUSY ? "somebody else is writing it" : g_strerror(errno));
+        keep_error(file);
+        g_propagate_error(error, g_steal_pointer(&file->error));
         dt_file_discard(file);
         return NULL;
     }
-    setvbuf(file->stream, NULL, _IOFBF, 1 << 18);
+    if (file->stream != stdout)
+        setvbuf(file->stream, NULL, _IOFBF, 1 << 18);
     return file;
 }
 
@@ -136,10 +210,9 @@ static void end_stream(struct dt_file *file) {
 
 bool dt_file_close(struct dt_file *file, GError **error) {
     end_stream(file);
-    if (file->part && !file->error && rename(file->part, file->path) != 0)
-        keep_error(file);
+    if (file->part && !file->error)
+        take_name(file);
     if (!file->error) {
-        g_clear_pointer(&file->part, g_free);
         dt_file_discard(file);
         return true;
     }
@@ -159,11 +232,14 @@ void dt_file_discard(struct dt_file *file) {
     if (file->stream)
         end_stream(file);
     if (file->part)
-        unlink(file->part);
-    if (file->lock >= 0)
-        close(file->lock);
+        unlinkat(file->folder, file->part, 0);
+    if (file->contents >= 0)
+        close(file->contents);
+    if (file->folder >= 0)
+        close(file->folder);
     g_clear_error(&file->error);
     g_free(file->path);
+    g_free(file->name);
     g_free(file->part);
     g_free(file);
 }

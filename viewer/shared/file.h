@@ -12,8 +12,9 @@
 /* The domain of our errors, all with the code 0: only their messages tell. */
 #define DT_ERROR g_quark_from_static_string("dyntrace")
 
-/* Writes a file that is complete or absent: to `path`.part, which takes the name at the end. "-" is
- * standard output. */
+/* Writes a file that is complete or absent: beside `path`, which it replaces at the end; of several
+ * that are written at a time, the last one that ends stays. "-" is standard output. A device or a
+ * pipe is written to as it is. */
 struct dt_file;
 struct dt_file *dt_file_open(const char *path, GError **error);
 void dt_file_write(struct dt_file *file, const void *bytes,

@@ -7,7 +7,7 @@ Each module uses only those of the lines above its own. `tools/imports` reads th
 
     failures: what can go wrong, each with its next step
     terminal: texts for people, and the screen
-    address, columns, events, functions, sinks: tables and texts that several modules and the help texts share
+    address, columns, contents, events, functions, sinks: tables and texts that several modules and the help texts share
     causes, rate: what may make a flight recorder write, and how often
     terms: Erlang's terms as bytes
     distribution: a connection to a node

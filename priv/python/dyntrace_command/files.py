@@ -3,13 +3,15 @@
 Folders are given to nodes' users and to daemons of others, who may put links, pipes, devices or endless files there.
 """
 import contextlib
+import errno
 import itertools
 import os
+import secrets
 import shutil
 import stat
 import subprocess
 import tempfile
-from typing import Iterator, Optional
+from typing import Iterator, Optional, Union
 
 from dyntrace_command.failures import Failure, user_name
 from dyntrace_command.terminal import size
@@ -19,6 +21,8 @@ MB = 1000 * 1000
 # Bytes that a recording needs at its start, and those that it leaves to others.
 NEEDED_AT_START = 64 * MB
 RESERVE = 24 * MB
+
+NOT_OURS = "it belongs to another user, or another process has replaced it"
 
 
 @contextlib.contextmanager
@@ -159,20 +163,78 @@ def checked_output(path: str) -> str:
 @contextlib.contextmanager
 def new_file(path: str) -> Iterator[str]:
     """Yields a file of that name or, where others have it, of that name and a number: commands that begin in the same
-    second have files of their own. It is empty, and is removed at the end if it still is."""
+    second have files of their own. It is empty, and is removed at the end if it still is: what replaces it is another
+    file."""
     stem, extension = os.path.splitext(path)
     for number in itertools.count(2):
         try:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             break
         except FileExistsError:
             path = f"{stem}-{number}{extension}"
+    with closing(descriptor):
+        try:
+            yield path
+        finally:
+            with contextlib.suppress(OSError):
+                if leads_to(None, path, descriptor) and os.fstat(descriptor).st_size == 0:
+                    os.unlink(path)
+
+
+def leads_to(folder: Optional[int], name: str, descriptor: int) -> bool:
+    """Returns whether the name leads to the open file, without links, and the file is this user's."""
+    there, mine = os.stat(name, dir_fd=folder, follow_symlinks=False), os.fstat(descriptor)
+    return os.path.samestat(there, mine) and mine.st_uid == os.geteuid()
+
+
+def write_file(path: str, text: Union[str, bytes]) -> None:
+    """Writes a file that is complete or absent, as the pictures are written: viewer/shared/file.c says why so. Raises
+    Failure if that is impossible."""
+    folder, name = os.path.split(path)
+    contents = text.encode() if isinstance(text, str) else text
     try:
-        yield path
-    finally:
+        with closing(os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY)) as place:
+            with contextlib.suppress(FileNotFoundError):
+                found = os.stat(name, dir_fd=place, follow_symlinks=False)
+                if not stat.S_ISREG(found.st_mode) and not stat.S_ISLNK(found.st_mode):
+                    write_special(place, name, found, contents)
+                    return
+            replace(place, path, contents)
+    except OSError as error:
+        raise Failure("not_writable", folder=path, why=error.strerror) from None
+
+
+def write_special(place: int, name: str, found: os.stat_result, contents: bytes) -> None:
+    """Writes to a device or a pipe as it is, unless it is another user's."""
+    if found.st_uid not in (0, os.geteuid()):
+        raise OSError(errno.EPERM, "it is a device or a pipe of another user")
+    with open(os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NOCTTY, dir_fd=place), "wb") as file:
+        if not os.path.samestat(os.fstat(file.fileno()), found):
+            raise OSError(errno.EPERM, NOT_OURS)
+        file.write(contents)
+
+
+def replace(place: int, path: str, contents: bytes) -> None:
+    """Makes the file in the open folder, and gives it its name when it is complete."""
+    part, name = f"dyntrace-{secrets.token_hex(8)}.part", os.path.basename(path)
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=place)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(contents)
+            file.flush()
+            if not leads_to(place, part, descriptor):
+                raise OSError(errno.EPERM, NOT_OURS)
+            mask = os.umask(0)
+            os.umask(mask)
+            with contextlib.suppress(OSError):
+                os.fchmod(descriptor, 0o666 & ~mask)
+            os.rename(part, name, src_dir_fd=place, dst_dir_fd=place)
+            if not leads_to(None, path, descriptor):
+                raise OSError(errno.EPERM, NOT_OURS)
+    except BaseException:
         with contextlib.suppress(OSError):
-            if os.path.getsize(path) == 0:
-                os.unlink(path)
+            os.unlink(part, dir_fd=place)
+        raise
 
 
 def remove_empty(folder: Optional[str]) -> None:

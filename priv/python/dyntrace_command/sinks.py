@@ -47,6 +47,7 @@ class Param(NamedTuple):
 
 
 YES_NO = ("yes", "no")
+CONTENTS = "exit reasons and log lines with the shape of binaries, strings and long numbers, or as recorded"
 
 # Those of the components' tables, viewer/*/sink.c, but for what the command sets itself: SET_BY_COMMAND.
 PARAMS = [
@@ -65,6 +66,8 @@ PARAMS = [
     Param("--messages", "perfetto", "messages", "", "messages as arrows, and mailboxes", YES_NO),
     Param("--waiting", "perfetto", "waiting", "", "where processes wait", YES_NO),
     Param("--text", "perfetto", "text", "", "texts of messages, arguments and values", YES_NO),
+    *(Param("--contents", component, "contents", "", CONTENTS, ("shape", "full"))
+      for component in sorted({sink.component for sink in SINKS.values()})),
 ]
 SET_BY_COMMAND = {"path", "format", "clocks"}
 
@@ -87,12 +90,17 @@ def extensions_of(component: str) -> str:
 
 def described(option: str) -> str:
     """Returns what the option sets, for each kind of picture that has it."""
-    return "; ".join(f"{extensions_of(param.component)}: {param.help}" for param in PARAMS if param.option == option)
+    kinds: Dict[str, List[str]] = {}
+    for param in PARAMS:
+        if param.option == option:
+            kinds.setdefault(param.help, []).append(extensions_of(param.component))
+    return "; ".join(f"{' '.join(extensions)}: {what}" for what, extensions in kinds.items())
 
 
 def value_of(option: str) -> str:
     """Returns what the option's value may be, for the help."""
-    return "|".join(param.metavar or "|".join(param.words) for param in PARAMS if param.option == option)
+    values = [param.metavar or "|".join(param.words) for param in PARAMS if param.option == option]
+    return "|".join(dict.fromkeys(values))
 
 
 def chosen(output: Optional[str], given: Dict[str, List[str]]) -> Dict[str, str]:

@@ -13,7 +13,7 @@ from dyntrace_command.address import RELAY_PORT
 from dyntrace_command.causes import CAUSES
 from dyntrace_command.columns import COUNTED, SAMPLED
 from dyntrace_command.events import ALL, EVENT_GROUPS, OF_ALL, OF_CLUSTER, ON_REQUEST
-from dyntrace_command.sinks import PARAMS, PROFILE_FILES, SINKS, chosen, described, value_of
+from dyntrace_command.sinks import CONTENTS, PARAMS, PROFILE_FILES, SINKS, chosen, described, value_of
 
 AT_MOST, KEEP = "10/hour", 20
 SNAPSHOTS = "dyntrace-snapshots"
@@ -89,6 +89,7 @@ SUBCOMMANDS = {
         events(f" and, of a node without other nodes, {', '.join(OF_CLUSTER)} but for the sends"), FUNCTIONS,
         argument("-o", "--output", type=arguments.sink_file, metavar="FILE", help="the page, or another kind of "
                  "picture by the extension; - is the report on the terminal (default: NODE-TIME.html)"),
+        argument("--contents", choices=["shape", "full"], default="shape", help=CONTENTS),
         argument("--load", action="store_true", help="load the library into the node before, and unload it after"),
         argument("--keep", metavar="FOLDER", help="keep the recording there")],
         "report.report"),

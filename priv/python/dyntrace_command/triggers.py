@@ -15,6 +15,7 @@ from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 from dyntrace_command import notifications
 from dyntrace_command.causes import Cause
 from dyntrace_command.children import Guard
+from dyntrace_command.contents import hide
 from dyntrace_command.execution import NO_ANSWER, PIECE, Started, until
 from dyntrace_command.failures import Failure
 from dyntrace_command.lttng import ANSWERS_S, Lttng
@@ -32,7 +33,7 @@ REMOVE = 'names=$1; shift; for name in $names; do "$@" remove-trigger "$name"; d
 
 
 class Fired(NamedTuple):
-    """A cause that a node has fired, and its fields as a text."""
+    """A cause that a node has fired, and its fields as a text without contents."""
     cause: Cause
     node: Node
     text: str
@@ -128,7 +129,7 @@ class Triggers:
         """Returns what a line says; None if it can't be parsed. Any program of that user may have written it."""
         with contextlib.suppress(ValueError, TypeError, IndexError, RecursionError):
             name, texts = json.loads(line.decode())
-            return Fired(*self.of[self.names.index(name)], text=" ".join(filter(None, texts))[:LINE_MOST])
+            return Fired(*self.of[self.names.index(name)], text=" ".join(map(hide, filter(None, texts)))[:LINE_MOST])
         return None
 
     def pause(self) -> None:

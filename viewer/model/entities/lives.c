@@ -51,14 +51,13 @@ static void exit_event(struct node *node, const char *pid, const char *reason) {
     if (!p || p->has_exited)
         return;
     DT_MOMENT(node->world, leaving, p);
-    told = (struct dt_exit){.process = &p->seen,
-                            .time = node->world->now,
-                            .reason = reason,
-                            .is_crash = dt_is_crash(p, reason)};
+    told = (struct dt_exit){
+        .process = &p->seen, .time = node->world->now, .is_crash = dt_is_crash(p, reason)};
     told.linked = dt_linked(p, &told.links);
     p->has_exited = true;
     p->seen.ended = told.time;
     DT_MOMENT(node->world, exited, p, reason);
+    told.reason = dt_world_reason(node->world, reason);
     DT_TELL(node->world, process_exited, &told);
     g_free(told.linked);
     dt_unlink_all(p);

@@ -2,10 +2,22 @@
 
 #include "model/entities/processes.h"
 
+/* Its reason or its line of the log is told as the world shows it. */
+static struct dt_recorded shown(struct world *world, const struct dt_recorded *event) {
+    struct dt_recorded to = *event;
+
+    if (event->probe == DT_log)
+        to.fields.log.text = dt_world_text(world, event->fields.log.text);
+    else if (event->probe == DT_node_down)
+        to.fields.node_down.reason = dt_world_reason(world, event->fields.node_down.reason);
+    return to;
+}
+
 static void instant(struct node *node, const struct dt_recorded *event, const char *process,
                     const char *other) {
     struct process *p = dt_process_of(node, process), *q = dt_process_anywhere(node, other);
-    struct dt_instant told = {.event = event,
+    struct dt_recorded recorded = shown(node->world, event);
+    struct dt_instant told = {.event = &recorded,
                               .node = &node->seen,
                               .process = p ? &p->seen : NULL,
                               .other = q ? &q->seen : NULL};

@@ -6,13 +6,13 @@ import math
 import os
 import select
 import time
-from typing import Counter, Dict, Optional, Set, Tuple, Union
+from typing import Counter, Dict, Optional, Set, Tuple
 
 from dyntrace_command.bpftrace import Bpftrace, Names
 from dyntrace_command.children import Interrupted
 from dyntrace_command.code import Code
 from dyntrace_command.failures import Failure
-from dyntrace_command.files import checked_output
+from dyntrace_command.files import checked_output, write_file
 from dyntrace_command.flames import TIMED, WRITERS, Taken
 from dyntrace_command.hottest import tables
 from dyntrace_command.layout import Layout, layout_of
@@ -52,7 +52,7 @@ def profile(options: argparse.Namespace) -> None:
         raise Failure("no_samples", who=who, seconds=seconds)
     taken = Taken(f"{node.node}, CPU samples, {time.strftime('%Y-%m-%d %H:%M:%S')}", options.hz, seconds)
     if output:
-        write(output, WRITERS[kind](found, taken))
+        write_file(output, WRITERS[kind](found, taken))
         print(output)
         return
     total = sum(found.values())
@@ -126,12 +126,3 @@ def chosen(found: "Counter[Path]", names: Names, process: str) -> "Counter[Path]
         return found
     return collections.Counter({path: count for path, count in found.items()
                                 if path.pid and process in (path.pid, names.of.get(path.pid))})
-
-
-def write(path: str, contents: Union[str, bytes]) -> None:
-    """Writes the file; raises Failure if that is impossible."""
-    try:
-        with open(path, "wb") as file:
-            file.write(contents.encode() if isinstance(contents, str) else contents)
-    except OSError as error:
-        raise Failure("not_writable", folder=path, why=error.strerror) from None

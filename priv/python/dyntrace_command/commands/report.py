@@ -35,8 +35,10 @@ def report(options: argparse.Namespace) -> None:
         wanted = Wanted(folder, groups=options.events or of_report(is_alone), functions=options.functions)
         summary = record_nodes([node], wanted, options.seconds).summary()
         say(summary)
-        title = f"{node.node}, {time.strftime('%Y-%m-%d %H:%M:%S')}"
-        for text in draw([folder], output, {"title": title} if output.endswith(".html") else {}):
+        params = {"contents": options.contents}
+        if output.endswith(".html"):
+            params["title"] = f"{node.node}, {time.strftime('%Y-%m-%d %H:%M:%S')}"
+        for text in draw([folder], output, params):
             if text not in summary:
                 say(text)
         if output != "-" and not output.endswith(".txt"):

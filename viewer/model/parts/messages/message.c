@@ -5,6 +5,11 @@
 #include "model/entities/processes.h"
 #include "shared/far.h"
 
+/* Those of links and monitors have the reason of an exit. */
+static bool has_reason(const char *text) {
+    return g_str_has_prefix(text, "{'EXIT',") || g_str_has_prefix(text, "{'DOWN',");
+}
+
 struct message *dt_message_new(struct node *home, struct node *sender_node, struct process *from,
                                struct process *to, const char *text) {
     bool is_far = sender_node != home;
@@ -31,6 +36,8 @@ struct message *dt_message_new(struct node *home, struct node *sender_node, stru
                                   .timer = "",
                                   .sent = DT_NO_VALUE,
                                   .delivered = DT_NO_VALUE};
+    if (has_reason(text))
+        m->seen.text = m->shown = g_strdup(dt_world_text(home->world, text));
     if (from)
         dt_process_ref(from);
     if (to)
@@ -46,6 +53,7 @@ void dt_message_end(struct node *node, struct message *m) {
     DT_TELL(node->world, message_gone, &m->seen);
     g_free(m->label);
     g_free(m->to_text);
+    g_free(m->shown);
     g_free(m);
     if (from)
         dt_process_unref(from);
