@@ -45,7 +45,7 @@ class Contents(unittest.TestCase):
         """The text of a cause, which the recorder prints and writes to cause.json."""
         triggers = Triggers.__new__(Triggers)
         triggers.names, triggers.of = ["crash"], [(CAUSES["crash"], mock.Mock())]
-        fired = triggers.told(b'["crash", ["<0.9.0>", "{key,<<48,130,4>>,13407807929942597}"]]')
+        fired = triggers.parsed(b'["crash", ["<0.9.0>", "{key,<<48,130,4>>,13407807929942597}"]]')
         self.assertEqual("<0.9.0> {key,<<3 bytes>>,integer()}", fired.text if fired else None)
 
 

@@ -217,7 +217,7 @@ other_users(Config) ->
     ?assertMatch({match, _}, re:run(Output, "belongs to root, and you are nobody")),
     test_node:stop(Node).
 
-%% By root, and by itself.
+%% By root, and by itself: the folder is the node's user's.
 of_nobody(Config) ->
     {Number, _} = ?config(epmd, Config),
     Nobody = test_command:as_nobody("/nonexistent"),
@@ -226,9 +226,10 @@ of_nobody(Config) ->
     [begin
          {0, Loaded} = test_command:run(Prefix, ["load", Pid]),
          {match, [Folder]} = re:run(Loaded, "from its folder (\\S+)", [{capture, all_but_first, list}]),
-         ?assertEqual({0, list_to_binary(Owner ++ "\n")}, test_shell:run("stat -c %U ~ts", [Folder])),
-         {0, _} = test_command:run(Prefix, ["unload", Pid])
-     end || {Prefix, Owner} <- [{"", "root"}, {Nobody, "nobody"}]],
+         ?assertEqual({0, <<"700 nobody\n">>}, test_shell:run("stat -c '%a %U' ~ts", [Folder])),
+         {0, _} = test_command:run(Prefix, ["unload", Pid]),
+         ?assertNot(filelib:is_dir(Folder))
+     end || Prefix <- ["", Nobody]],
     kill(Started).
 
 %% In its own namespaces, with its own /tmp: nothing of this file system is touched.
@@ -239,7 +240,7 @@ container(_) ->
     {0, Loaded} = test_command:run(["load", Pid]),
     {match, [Folder]} = re:run(Loaded, "boxed@box .* from its folder (\\S+)", [{capture, all_but_first, list}]),
     ?assertNot(filelib:is_dir(Folder)),
-    ?assertEqual({0, <<"755 root\n">>}, test_shell:run("stat -c '%a %U' ~ts~ts", [Inside, Folder])),
+    ?assertEqual({0, <<"700 nobody\n">>}, test_shell:run("stat -c '%a %U' ~ts~ts", [Inside, Folder])),
     {0, Text} = test_command:run(["nodes"]),
     ?assertMatch({match, _}, re:run(Text, ["^", Pid, " +nobody +yes +boxed@box +\\S+ +0\\.1\\.0"], [multiline])),
     {0, _} = test_command:run(["unload", Pid]),

@@ -55,8 +55,11 @@ class Mapping(NamedTuple):
 class Container(FileSystem):
     """A process as it shows itself: its texts, its sockets, its memory, and the file system that it sees."""
 
-    # Seconds that this child has waited for epmds, of all processes.
+    # Of this child, for all processes: the seconds that it has waited for epmds, the answers of each, and the sockets of
+    # each network.
     waited_for_epmds = 0.0
+    epmds: Dict[int, Dict[int, str]] = {}
+    networks: Dict[Optional[str], List[Listener]] = {}
 
     def arguments(self) -> List[str]:
         """Returns its command line."""
@@ -97,17 +100,21 @@ class Container(FileSystem):
 
     # Its sockets
 
-    def listens(self) -> Iterator[Listener]:
+    def listens(self, is_fresh: bool = False) -> Iterator[Listener]:
         """Yields the TCP sockets that it listens on, and that its own user created: one that it has inherited leads to
-        whatever program of another user accepts there, too."""
+        whatever program of another user accepts there, too. The kernel takes milliseconds for a network's sockets, so
+        those of a survey are read once."""
         sockets = set()
         with contextlib.suppress(OSError), closing(self.open_proc("fd")) as folder:
             for name in os.listdir(folder):
                 with contextlib.suppress(OSError):
                     sockets.add(os.readlink(name, dir_fd=folder))
-        uid = self.process.uid()
+        uid, network = self.process.uid(), self.process.namespace("net")
         with contextlib.suppress(OSError):
-            yield from (one for one in listening(self.dir) if f"socket:[{one.inode}]" in sockets and one.uid == uid)
+            if is_fresh or network not in self.networks:
+                self.networks[network] = listening(self.dir)
+            yield from (one for one in self.networks[network]
+                        if f"socket:[{one.inode}]" in sockets and one.uid == uid)
 
     def free_descriptors(self) -> int:
         """Returns how many more files it may open."""
@@ -121,9 +128,11 @@ class Container(FileSystem):
         number = self.environment().get("ERL_EPMD_PORT", "4369")
         if not self.process.shares("net") or not re.fullmatch(r"[1-9]\d{0,4}", number, re.ASCII):
             return {}
-        began = time.monotonic()
+        port, began = int(number), time.monotonic()
         try:
-            return epmd_names(int(number), min(EPMD_S, ALL_EPMDS_S - self.waited_for_epmds))
+            if port not in self.epmds:
+                self.epmds[port] = epmd_names(port, min(EPMD_S, ALL_EPMDS_S - self.waited_for_epmds))
+            return self.epmds[port]
         finally:
             Container.waited_for_epmds += time.monotonic() - began
 

@@ -52,8 +52,8 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "not_started": (NO_NODE, "nothing was traced within {seconds} s: the application dyntrace has not started in the "
                     "node, or does not follow consumers",
                     "in the node, type `application:ensure_all_started(dyntrace).`, then `dyntrace:follow(#{{}}).`"),
-    "no_descriptors": (NO_NODE, "nothing was traced within {seconds} s: process {pid} ({name}) has no free file "
-                       "descriptor, and without one it can't open the tracer's buffers",
+    "no_descriptors": (NO_NODE, "process {pid} ({name}) has no free file descriptor, and without one it can't open the "
+                       "tracer's buffers",
                        "raise the limit of the running process: `prlimit --pid {pid} --nofile=65536`"),
     "no_request": (NO_NODE, "no message with the label {label} was sent within {seconds} s",
                    "give a process a token, in the node: `seq_trace:set_token(label, {label}), "

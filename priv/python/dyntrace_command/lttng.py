@@ -13,7 +13,7 @@ from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 from dyntrace_command.children import Guard, run_kept
 from dyntrace_command.execution import MOST, NO_ANSWER, PATIENCE_S, TOO_MUCH, LastOutput, Program, until
 from dyntrace_command.failures import Failure, user_name
-from dyntrace_command.node import Node, nodes
+from dyntrace_command.node import Node, nodes, starved
 from dyntrace_command.terminal import last_lines, size
 from dyntrace_command.tools import tool
 
@@ -205,5 +205,5 @@ def registered(chosen: Sequence[Node], daemons: Sequence[Lttng]) -> Optional[Ltt
 def unregistered(chosen: Sequence[Node], asked: Sequence[Lttng]) -> Failure:
     """Returns the failure of the first node that no daemon knows."""
     unknown = [node for node in chosen if not any(daemon.knows(node.pid) for daemon in asked)] or chosen
-    return Failure("not_registered", pid=unknown[0].pid, name=unknown[0].node,
-                   daemons=", ".join(daemon.show() for daemon in asked))
+    return starved(unknown[0]) or Failure("not_registered", pid=unknown[0].pid, name=unknown[0].node,
+                                          daemons=", ".join(daemon.show() for daemon in asked))

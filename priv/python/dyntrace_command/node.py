@@ -136,10 +136,15 @@ class Node:
 
 def untraced(node: Node, seconds: object) -> Failure:
     """Returns the failure of a node from which no event has come."""
+    return starved(node) or Failure("not_started", seconds=seconds)
+
+
+def starved(node: Node) -> Optional[Failure]:
+    """Returns the failure of a node that can open no file; None if it can, or that is unknown."""
     with contextlib.suppress(OSError, ValueError):
         if node.isolated(node.inside.free_descriptors) <= 0:
-            return Failure("no_descriptors", pid=node.pid, name=node.node, seconds=seconds)
-    return Failure("not_started", seconds=seconds)
+            return Failure("no_descriptors", pid=node.pid, name=node.node)
+    return None
 
 
 def user_of(process: Process) -> str:

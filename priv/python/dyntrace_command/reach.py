@@ -163,7 +163,7 @@ def check_listener(node: Node, listener: Listener) -> None:
     """Raises Failure unless all that listens on the port in the node's network is the node's own: a connection to the
     port is one to the node then. Call it once connected, before anything is sent."""
     check_lives(node)
-    own = {one.inode for one in node.inside.listens()}
+    own = {one.inode for one in node.inside.listens(is_fresh=True)}
     here = {one.inode for one in listening(node.process.dir) if one.port == listener.port}
     if listener.inode not in here or not here <= own:
         raise Failure("load_other_socket", pid=node.pid, name=node.node)

@@ -21,7 +21,7 @@ from dyntrace_command.failures import Failure, user_name
 from dyntrace_command.files import (MB, NEEDED_AT_START, RESERVE, check_room, folder_size, has_room, own_folder,
                                     read_regular)
 from dyntrace_command.lttng import daemon_of
-from dyntrace_command.node import Node, status_now
+from dyntrace_command.node import Node, status_now, untraced
 from dyntrace_command.session import Session, Wanted, buffer_size
 from dyntrace_command.terminal import Progress, may_read_terminal, say, size
 
@@ -171,7 +171,7 @@ class Watch:
     def not_started(self, folder: str, lasts: Optional[float] = None) -> Failure:
         """Removes the folder; returns the failure of a recording without events."""
         shutil.rmtree(folder, ignore_errors=True)
-        return Failure("not_started", seconds=f"{self.lasts() if lasts is None else lasts:.0f}")
+        return untraced(self.session.nodes[0], f"{self.lasts() if lasts is None else lasts:.0f}")
 
 
 # -- A folder of LTTng -------------------------------------------------------------------------------------------------
