@@ -48,8 +48,8 @@ def library(notes: Sequence[bytes], section: bytes = b".note.stapsdt") -> bytes:
 
 
 class Pretender(Container):
-    """A process whose files in /proc are those of a folder; below `root` is its file system. The test is in the place of
-    the child that may look at it."""
+    """A process whose files in /proc are those of a folder; below `root` is its file system. The test is in the place
+    of the child that may look at it."""
 
     def __init__(self, folder: str) -> None:
         super().__init__(Process(os.getpid()))

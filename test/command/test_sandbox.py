@@ -130,7 +130,7 @@ class WhatItMayDo(unittest.TestCase):
 
 
 class Answers(unittest.TestCase):
-    """What comes from a child."""
+    """The answers of a child."""
 
     def test_errors(self) -> None:
         """They are raised here as they were there."""

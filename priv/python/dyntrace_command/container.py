@@ -42,7 +42,7 @@ DIRTY_IO, THREADS_MOST = re.compile(r"\d+_dirty_io_s\w*|erts_dios_\d+"), 10000
 
 
 class Mapping(NamedTuple):
-    """A part of the memory of a process, and of the file that is mapped there; the path is empty if there is none."""
+    """A part of the memory of a process, and of the file that is mapped there; without one, the path is empty."""
     start: int
     end: int
     permissions: str
@@ -55,8 +55,8 @@ class Mapping(NamedTuple):
 class Container(FileSystem):
     """A process as it shows itself: its texts, its sockets, its memory, and the file system that it sees."""
 
-    # Of this child, for all processes: the seconds that it has waited for epmds, the answers of each, and the sockets of
-    # each network.
+    # Of this child, for all processes: the seconds that it has waited for epmds, the answers of each, and the sockets
+    # of each network.
     waited_for_epmds = 0.0
     epmds: Dict[int, Dict[int, str]] = {}
     networks: Dict[Optional[str], List[Listener]] = {}

@@ -1,7 +1,7 @@
 """How a node is reached: its distribution's socket and what its cookie may be, all from /proc.
 
 It runs in a child with the identity of the node's user (`sandbox`), which reads only cookies that this user may read.
-So the proof of a cookie never goes to another user than the one who has the cookie: the socket was created by the same
+So the proof of a cookie goes only to the user whose cookie it is: the socket was created by the same
 user, is the node's own, and no other process listens on its port (`check_listener`).
 """
 import contextlib

@@ -13,7 +13,7 @@ them itself. It forks a child, which
 - inherits no descriptor but a socket to this command and those that it was given.
 
 It answers with JSON of a bounded size, which this command reads up to a deadline. Then the child is killed. One that
-the kernel does not let end, because a file system does not answer, is left behind: nobody waits for it.
+the kernel does not let end, because a file system does not answer, is left behind: the command does not wait for it.
 
 The identity has to be the same before and after: see `Process.identity`.
 """

@@ -28,7 +28,7 @@ TOO_LATE = f"the look at all processes took more than {ALL_S:g} s"
 
 
 class Found(NamedTuple):
-    """An Erlang VM: its description, or why there is none."""
+    """An Erlang VM: its description, or the reason why there is no description."""
     process: Process
     values: Optional[Dict[str, Any]]
     why: str = ""

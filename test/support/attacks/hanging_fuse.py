@@ -24,7 +24,7 @@ SIZE, PAGE, MAP_FIXED = 16 << 20, 4096, 16
 
 
 class Server:
-    """Serves one file until it is told to stop."""
+    """Serves one file until it hangs."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
