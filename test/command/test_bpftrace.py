@@ -202,7 +202,7 @@ class Limits(unittest.TestCase):
                 script = file.read()
                 result = limited(script, "pid == 7")
                 self.assertEqual(script, result.replace(CONDITION, ""))
-                self.assertEqual(len(re.findall(r"(?<!,\n)^(?:\} )?usdt:", script, re.M)), result.count(CONDITION))
+                self.assertEqual(len(re.findall(r"^(?:\} )?usdt:\S+(?<!,)\s", script, re.M)), result.count(CONDITION))
 
 
 class Condition(unittest.TestCase):
