@@ -1,88 +1,129 @@
-"""The text of a bpftrace script: its blocks, and a condition in each block that a file's probes run.
+"""A bpftrace script, limited to one process.
 
-The kernel attaches to a file, so the probes of a library fire in all processes that have mapped it. A script is limited
-to one process by a condition before the block's own one. What this module does not recognize it refuses: bpftrace might
-read it as a block that has no condition.
+The kernel attaches to a file, so a block of a USDT probe runs for every process that has mapped the library. `limited`
+inserts a statement at the start of each of these blocks, which ends the block for other processes. For that it splits
+the script into attach points and blocks. A script that might be split otherwise than bpftrace does is an error.
 """
 import re
-from typing import Dict, Iterator, List, NamedTuple, Set, Tuple
+from typing import List, NamedTuple, Set, Tuple
 
-# Kinds of probes on places in files, which have a path as their second part; and all others.
-OF_FILES = {"usdt", "U", "uprobe", "u", "uretprobe", "ur"}
-OTHERS = {"BEGIN", "END", "begin", "end", "interval", "i", "profile", "p", "kprobe", "k", "kretprobe", "kr", "kfunc",
-          "f", "kretfunc", "fr", "fentry", "fexit", "tracepoint", "t", "rawtracepoint", "rt", "software", "s",
-          "hardware", "h", "watchpoint", "w", "asyncwatchpoint", "aw", "iter", "it", "self", "test", "bench"}
-# Definitions before the blocks, by how they end.
-TYPES, BLOCKS, STATEMENTS = {"struct", "union", "enum"}, {"config", "fn", "macro", "subprog"}, {"let"}
+# Characters of a script. It is one argument of bpftrace: the kernel's limit is 128 KB.
+MOST = 100000
 
-STRING = r'"(?:[^"\\\n]|\\[^\n])*"'
-PIECE = re.compile(rf"(?P<skipped>\s+|//[^\n]*|/\*.*?\*/)|(?P<string>{STRING})|(?P<word>[@$]?\w+)|(?P<odd>\"|/\*|['#])|"
-                   "(?P<sign>.)", re.S | re.A)
-POINT = re.compile(rf'(?:{STRING}|[^\s,;{{}}"\'#])+', re.A)
-POINT_OF_FILE = re.compile(rf'\w+:(?:{STRING}|[^":]+)(?::(?:{STRING}|[^":/]+))+', re.A)
-DEFINITION = re.compile(r"#\s*define\s+(\w+)(.*)", re.A)
+# Probes that do not attach to a file of user space: their blocks are left alone. All others get the condition, also
+# those of types that are not known here.
+OTHERS: Set[str] = set(
+    "BEGIN END begin end self bench test interval i profile p kprobe k kretprobe kr kfunc f kretfunc fr fentry fexit "
+    "tracepoint t rawtracepoint rt software s hardware h iter it watchpoint w asyncwatchpoint aw".split())
 
-# What looks up names of functions in the files of a process.
-LOOKS_UP = re.compile(r"(?:usym|func)$|ustack$(?!)", re.A)
+# What has a block and is no probe: types, and functions, which blocks call after the condition.
+DECLARATION = re.compile(r"(struct|union|enum|fn|subprog|macro)\s+\w|config\s*=\s*$|typedef\s")
+# What ends with a semicolon instead of a block. An `import` would bring probes that are not seen here.
+STATEMENT = re.compile(r"$|(struct|union|enum|typedef|let)\b")
 
+TOKEN = re.compile(r"""
+    (?P<comment> //[^\n]* | /\*.*?\*/ )
+  | (?P<string> "(?:[^"\\]|\\.)*" )
+  | (?P<directive> \#[^\n]* )
+  | (?P<other> . )""", re.VERBOSE | re.DOTALL)
 
-class Unclear(Exception):
-    """A script that can't be limited to one process: the number of a line, and why."""
+# What stands before a comment. In `usdt:/lib/*/x.so:` bpftrace reads a path, and not the start of a comment.
+BEFORE_COMMENT = re.compile(r"(^|[\s;{}(),\"]|\*/)$")
 
-    def __init__(self, text: str, at: int, why: str) -> None:
-        super().__init__(why)
-        self.line, self.why = text.count("\n", 0, at) + 1, why
-
-
-class Insertion(NamedTuple):
-    """A text that is inserted before a place of the script."""
-    at: int
-    text: str
+# A macro is a number or a simple term, and no word of the condition, so that it changes neither blocks nor that.
+MACRO = re.compile(r"#\s*define\s+(\w+)(\s[\w\s.()+*%<>|&~^-]*)?$", re.ASCII)
+INCLUDE = re.compile(r'#\s*include\s*[<"][\w./+-]+[>"]\s*$', re.ASCII)
 
 
-class Piece(NamedTuple):
-    """A word or a sign of the code, with its place."""
-    at: int
-    text: str
+class Unsure(ValueError):
+    """A script whose blocks are not sure; the text says why, with the line's number."""
 
 
-def limited(text: str, condition: str) -> List[Insertion]:
-    """Returns what makes the blocks of a script run only if the condition holds, in the order of the text."""
-    return Script(text, condition).insertions
+class Block(NamedTuple):
+    """A block's attach points, without comments and with empty strings, and the place of its opening brace."""
+    header: str
+    start: int
 
 
-def inserted(text: str, insertions: List[Insertion]) -> str:
-    """Returns the text with the insertions."""
-    pieces, before = [], 0
-    for at, new in insertions:
-        pieces += [text[before:at], new]
-        before = at
-    return "".join([*pieces, text[before:]])
+def limited(script: str, condition: str) -> str:
+    """Returns the script; its blocks of USDT probes run only where the condition, an expression, is true. Lines keep
+    their numbers. Raises Unsure."""
+    if len(script) > MOST:
+        raise Unsure(f"it has more than {MOST} characters")
+    words = set(re.findall(r"[A-Za-z_]\w*", condition)) | {"if", "return"}
+    pieces, done = [], 0
+    for block in blocks(script, words):
+        if is_limited(block.header):
+            if re.search(r"\+\+|--|(?<![=!<>])=(?!=)", block.header):
+                raise unsure(script, block.start, "a predicate that changes something")
+            pieces += [script[done:block.start + 1], f" if (!({condition})) {{ return; }}"]
+            done = block.start + 1
+    return "".join([*pieces, script[done:]])
 
 
-def sed_of(text: str, insertions: List[Insertion]) -> List[str]:
-    """Returns the same as commands of sed, which count bytes (LC_ALL=C). Later places of a line come first: they do not
-    move those before them."""
-    commands = []
-    for at, new in reversed(insertions):
-        start = text.rfind("\n", 0, at) + 1
-        column = len(text[start:at].encode("utf-8", "surrogateescape"))
-        commands.append(f"{text.count(chr(10), 0, at) + 1}s~^.{{{column}}}~&{re.sub(r'([&~])', r'[\1]', new)}~")
-    return commands
+def is_limited(header: str) -> bool:
+    """Returns whether a block with these attach points is one of a library's probes."""
+    if DECLARATION.match(header):
+        return False
+    # The predicate may have commas: what follows one is of an unknown type, and only the first types are certain.
+    points = [point.strip() for point in re.split(r"\s/", header)[0].split(",")]
+    return not all(re.split(r"[:\s/]", point)[0] in OTHERS for point in points)
 
 
-class Script:
-    """A script, read from its start to its end."""
+def blocks(script: str, words: Set[str]) -> List[Block]:
+    """Returns the outermost blocks of a script."""
+    found: List[Block] = []
+    header: List[str] = []
+    depth = 0
+    for kind, text, at in tokens(script, words):
+        if kind != "other":
+            header.append('""' if kind == "string" else " ")
+        elif text == "{":
+            if depth == 0:
+                found.append(Block("".join(header).strip(), at))
+            depth += 1
+        elif text == "}":
+            depth -= 1
+            if depth < 0:
+                raise unsure(script, at, "a } without a {")
+            header.clear()
+        elif text == ";" and depth == 0:
+            if not STATEMENT.match("".join(header).strip()):
+                raise unsure(script, at, "a statement outside of blocks")
+            header.clear()
+        else:
+            header.append(text)
+    if depth or "".join(header).strip():
+        raise unsure(script, len(script), "an end within a block or before one")
+    return found
 
-    def __init__(self, text: str, condition: str) -> None:
-        self.text, self.condition = text, condition
-        self.insertions: List[Insertion] = []
-        self.at = 0
-        self.read()
 
-    def unclear(self, why: str, at: int = -1) -> Unclear:
-        """Returns the exception for a place, the current one by default."""
-        return Unclear(self.text, self.at if at < 0 else at, why)
+def tokens(script: str, words: Set[str]) -> List[Tuple[str, str, int]]:
+    """Returns (kind, text, place) of comments, strings, lines of the preprocessor, and other characters."""
+    found = []
+    for token in TOKEN.finditer(script):
+        kind, text, at = str(token.lastgroup), token.group(), token.start()
+        line = script[script.rfind("\n", 0, at) + 1:at]
+        if kind == "comment" and not BEFORE_COMMENT.search(line):
+            raise unsure(script, at, "a comment that may be a path: write a path in quotes, and a space before a comment")
+        if kind == "directive":
+            check_directive(script, at, line, text, words)
+        if kind == "other" and (text in "\"'`\0\r" or script.startswith("/*", at)):
+            raise unsure(script, at, f"{text!r} that begins a text without an end, or has no meaning")
+        found.append((kind, text, at))
+    return found
 
-    def read(self) -> None:
-        """Reads all that stands outside blocks, and the blocks."""
+
+def check_directive(script: str, at: int, line: str, text: str, words: Set[str]) -> None:
+    """Raises Unsure for a line of the preprocessor that might change blocks or the condition."""
+    if at == 0 and text.startswith("#!"):
+        return
+    macro = MACRO.match(text)
+    if line.strip() or not (INCLUDE.match(text) or macro and macro.group(1) not in words):
+        raise unsure(script, at, "a line of the preprocessor that is neither #include nor a simple #define")
+
+
+def unsure(script: str, at: int, what: str) -> Unsure:
+    """Returns the error with the line's number."""
+    number = script.count("\n", 0, at) + 1
+    return Unsure(f"line {number} has {what}")
