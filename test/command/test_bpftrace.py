@@ -2,16 +2,17 @@
 import contextlib
 import io
 import os
+import re
 import shlex
 import signal
 import subprocess
-import tempfile
 import unittest
 from typing import Dict, List, Optional, Tuple
 from unittest import mock
 
-from dyntrace_command.bpftrace import (Bpftrace, Line, Messages, Names, begins_with, lost_events, messages_of,
-                                       place_in_row, program_text, text)
+from dyntrace_command.bpftrace import (Bpftrace, Line, Messages, Names, begins_with, condition_of, lost_events,
+                                       messages_of, place_in_row, program_text, text)
+from dyntrace_command.bpftrace_script import MOST, Unsure, limited
 from dyntrace_command.commands.run import program_for, with_place
 from dyntrace_command.counted import Counted
 from dyntrace_command.failures import Failure
@@ -128,40 +129,131 @@ class Row(unittest.TestCase):
         """It is the argument that the script names, unless the user has given that."""
         node = mock.Mock()
         node.probes.return_value = {"org_erlang_dyntrace:dump_wanted9": False}
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "mine.bt")
-            cases: List[Tuple[str, List[str], List[str]]] = [
-                ("$2", [], ["9"]), ("$3", ["tea"], ["tea", "9"]), ("$2", ["8"], ["8"]), ("$3", [], []), ("", [], []),
-                ("4", [], [])]
-            for wanted, arguments, result in cases:
-                with open(path, "w", encoding="ascii") as file:
-                    file.write(f"usdt:$1:org_erlang_dyntrace:dump_wanted{wanted} {{ }}\n")
-                with self.subTest(wanted=wanted, arguments=arguments):
-                    self.assertEqual(result, with_place(path, arguments, node))
-
+        cases: List[Tuple[str, List[str], List[str]]] = [
+            ("$2", [], ["9"]), ("$3", ["tea"], ["tea", "9"]), ("$2", ["8"], ["8"]), ("$3", [], []), ("", [], []),
+            ("4", [], [])]
+        for wanted, arguments, result in cases:
+            with self.subTest(wanted=wanted, arguments=arguments):
+                script = f"usdt:$1:org_erlang_dyntrace:dump_wanted{wanted} {{ }}\n"
+                self.assertEqual(result, with_place(script, arguments, node))
 
     def test_of_an_earlier_library(self) -> None:
-        """Another probe of names is in the place of one that the library lacks; bpftrace would fail for that."""
+        """Another probe of names replaces one that the library lacks, for which bpftrace would fail."""
         node = mock.Mock()
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "it's mine.bt")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write("".join(f"usdt:$1:org_erlang_dyntrace:dump_wanted{n} {{ }}\n" for n in ("$2", 4)))
-            # Unknown, or there: the script is left alone.
-            for names in ({}, {"org_erlang_dyntrace:dump_start": False, "org_erlang_dyntrace:dump_wanted": True}):
-                node.probes.return_value = names
-                self.assertEqual(([path], shlex.quote(path)), program_for(path, node))
-            node.probes.return_value = {"org_erlang_dyntrace:dump_start": False}
-            program, shown = program_for(path, node)
-            text_of_it = "\n".join(["usdt:$1:org_erlang_dyntrace:dump_start { }"] * 2)
-            self.assertEqual(["-e", text_of_it + "\n"], program)
-            # The command that is printed does the same by hand.
-            said = subprocess.run(["sh", "-c", f"printf '%s|' {shown}"], check=True, stdout=subprocess.PIPE,
-                                  universal_newlines=True).stdout
-            self.assertEqual(f"-e|{text_of_it}|", said)
+        script = "".join(f"usdt:$1:org_erlang_dyntrace:dump_wanted{n} {{ }}\n" for n in ("$2", 4))
+        filtered = script.replace("{ }", "{ if (!(pid == 7)) { return; } }")
+        # Unknown, or there: the names stay.
+        for names in ({}, {"org_erlang_dyntrace:dump_start": False, "org_erlang_dyntrace:dump_wanted": True}):
+            node.probes.return_value = names
+            self.assertEqual(filtered, program_for("mine.bt", script, "pid == 7", node))
+        node.probes.return_value = {"org_erlang_dyntrace:dump_start": False}
+        self.assertEqual("usdt:$1:org_erlang_dyntrace:dump_start { if (!(pid == 7)) { return; } }\n" * 2,
+                         program_for("mine.bt", script, "pid == 7", node))
+
+    def test_of_an_unsure_script(self) -> None:
+        """It is a failure, and not an unlimited program."""
+        with self.assertRaises(Failure) as raised:
+            program_for("mine.bt", "BEGIN {", "pid == 7", mock.Mock())
+        self.assertIn("mine.bt can't be limited to one node: line 1 has an end within a block", raised.exception.text)
 
 
-SAMPLING = ["HERTZ", "SAMPLED", "MODE", "FRAMES"]
+CONDITION = " if (!(pid == 7)) { return; }"
+
+
+class Limits(unittest.TestCase):
+    """A script limited to one process."""
+
+    # Each @ is the place of a condition.
+    LIMITED = (
+        "usdt:$1:a:b {@ }", "usdt:$1:a:b{@}", "U:/x.so:b {@ }", "uprobe:/x:f {@ }", "ur:/x:f {@ }", "u*:/x:f {@ }",
+        "*:/x:f {@ }", "$3:/x:f {@ }", "BEGIN { printf(\"{ usdt:\"); }", "BEGIN { printf(\"\\\"}{\"); }\nusdt:x:y:z {@ }",
+        "// usdt:x:y:z {\nBEGIN { } // }\nusdt:x:y:z /arg0 == 1/ // {\n{@ exit(); }",
+        "/* { */ END { if (1) { @a = 1; } }usdt:x:y:z {@ if (1) { } else { } } interval:s:1, profile:hz:9 { }",
+        "BEGIN, usdt:x:y:z {@ }", "usdt:x:y:z,\n  usdt:x:y:w /str(arg0) == \"{\"/\n{@ }", "usdt:\"/a {b}\":y:z {@ }",
+        "BEGIN { } usdt:x:y:z // usage {\n{@ }", "kprobe:f /str(arg0, 3) == \"a\"/ { }", "t:a:b { }",
+        "struct a { int b; };\nusdt:x:y:z {@ }", "#include <linux/sched.h>\n#define N 3\nusdt:x:y:z {@ }",
+        "config = { a = 1 }\nusdt:x:y:z {@ }", "let @a = hash(5);\nusdt:x:y:z {@ }", "fn f($a: int): int { return 1; }",
+        "#!/usr/bin/env bpftrace\nusdt:x:y:z {@ }", "BEGIN { $a = 1 / 2; /* } */ } usdt:x:y:z {@ }", "newprobe:x {@ }",
+        "/* a *//* { */ usdt:x:y:z {@ }", "", "// nothing")
+    UNSURE = (
+        "BEGIN {", "BEGIN }", "usdt:x:y:z", "BEGIN { \" }", "BEGIN { /* }", "BEGIN { '{' }", "usdt:/a/*/x.so:y:z { } /* */",
+        "usdt:/a//x.so:y:z { }", "#define X }\nBEGIN { X usdt:x:y:z { }", "#define pid 7\nusdt:x:y:z { }",
+        "#define return \nusdt:x:y:z { }", "#define if(x) while\nusdt:x:y:z { }", "#define A \\\n }\nBEGIN { }",
+        "#define A \"\nBEGIN { }", "#ifdef A\nBEGIN { }\n#endif", "BEGIN { # }", "import \"other.bt\";", "usdt:x:y:z /@a++/ { }",
+        "usdt:x:y:z /@a = 1/ { }", "BEGIN { }\0", "BEGIN { } }", "x" * (MOST + 1))
+
+    def test_limited(self) -> None:
+        """Each block of a probe of a library has the condition, and nothing else is changed."""
+        for script in self.LIMITED:
+            with self.subTest(script):
+                self.assertEqual(script.replace("{@", "{" + CONDITION), limited(script.replace("{@", "{"), "pid == 7"))
+
+    def test_unsure(self) -> None:
+        """What bpftrace may read otherwise is an error."""
+        for script in self.UNSURE:
+            with self.subTest(script[:60]), self.assertRaises(Unsure):
+                limited(script, "pid == 7")
+
+    def test_shipped(self) -> None:
+        """All blocks of the shipped scripts' USDT probes; lines keep their numbers."""
+        folder = os.path.join(os.path.dirname(__file__), "../../priv/bpftrace")
+        for name in os.listdir(folder):
+            with self.subTest(name), open(os.path.join(folder, name), encoding="utf-8") as file:
+                script = file.read()
+                result = limited(script, "pid == 7")
+                self.assertEqual(script, result.replace(CONDITION, ""))
+                self.assertEqual(len(re.findall(r"^(?:\} )?usdt:\S+(?<!,)\s", script, re.M)), result.count(CONDITION))
+
+
+class Condition(unittest.TestCase):
+    """The condition that a thread is the node's."""
+
+    def condition(self, is_initial: bool, btf: str = "/dev/null") -> str:
+        """Returns the condition for process 41, which is number 7 in its own namespace."""
+        node = mock.Mock(pid=41)
+        node.process.inner_pid.return_value, node.process.namespace.return_value = 7, "pid:[4026532000]"
+        with mock.patch("dyntrace_command.bpftrace.in_initial_namespace", lambda: is_initial), \
+                mock.patch("dyntrace_command.bpftrace.BTF", btf):
+            return condition_of(node)
+
+    def test_initial(self) -> None:
+        """Numbers are the kernel's there, and BTF is not needed."""
+        self.assertEqual("pid == 41", self.condition(True, "/nowhere"))
+
+    def test_other(self) -> None:
+        """The number within the node's own namespace, with that namespace."""
+        condition = self.condition(False)
+        self.assertEqual(2, condition.count("->nr == 7 && "))
+        self.assertEqual(2, condition.count("->ns->ns.inum == 4026532000)"))
+        self.assertNotIn("pid ==", condition)
+
+    def test_without_btf(self) -> None:
+        """The command refuses."""
+        with self.assertRaisesRegex(Failure, "no_btf"):
+            self.condition(False, "/nowhere")
+
+
+class Bounds(unittest.TestCase):
+    """Output of bpftrace that has no end."""
+
+    def test_line(self) -> None:
+        """A line that is too long is a failure; lines that are short are none, however many."""
+        reading, writing = os.pipe()
+        with open(reading, "rb") as output, open(writing, "wb", buffering=0) as pipe:
+            bpftrace = Bpftrace.__new__(Bpftrace)
+            bpftrace.process = mock.Mock(stdout=output)
+            bpftrace.pieces, bpftrace.size, bpftrace.lost = [], 0, 0
+            with mock.patch("dyntrace_command.bpftrace.LINE_MOST", 100):
+                for _ in range(5):
+                    pipe.write(b"1" * 60 + b"\n" + b"2" * 20)
+                    bpftrace.lines()
+                with self.assertRaises(Failure) as raised:
+                    pipe.write(b"1" * 90)
+                    bpftrace.lines()
+        self.assertIn("a line of its output has more than 100 bytes", raised.exception.text)
+
+
+SAMPLING = ["HERTZ", "MODE", "FRAMES"]
 
 
 class Programs(unittest.TestCase):

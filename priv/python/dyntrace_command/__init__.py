@@ -27,6 +27,7 @@ Each module uses only those of the lines above its own. `tools/imports` reads th
     tools: programs and data that the host has
     builds, places, reach: the library as a node needs it; its folder there; the way to a node's distribution
     loading: the library into a node that nobody has prepared, and out of it
+    bpftrace_script: scripts of bpftrace, limited to a process
     bpftrace, link, lttng: one module per tool, and the connection to a relay
     notifications: what LTTng's triggers tell: a program of its own
     snapshots, triggers: what a flight recorder has written; when it has to write

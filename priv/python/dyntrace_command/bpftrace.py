@@ -1,7 +1,7 @@
 """bpftrace: whether it can run here, on which nodes, a program of this package with its output, and its end.
 
-The kernel attaches to a file, so to all nodes that have mapped the same library. A program of this package asks for the
-process itself; a script that does not is limited by bpftrace's option -p, whose faults differ between versions.
+The kernel attaches to a file, so to all nodes that have mapped the same library. Each program has the condition that the
+process is the node's. bpftrace's option -p is not used: with it, bpftrace opens paths that the process chooses, as root.
 """
 import contextlib
 import json
@@ -11,12 +11,11 @@ import re
 import signal
 import subprocess
 import threading
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
-from dyntrace_command.execution import end_with_parent
+from dyntrace_command.execution import MERGED, Program, end_with_parent, run
 from dyntrace_command.failures import Failure
-from dyntrace_command.files import closing
-from dyntrace_command.node import PROVIDER, Node, nodes
+from dyntrace_command.node import PROVIDER, Node
 from dyntrace_command.terminal import clean, last_lines, say
 from dyntrace_command.tools import tool, tool_version
 
@@ -27,6 +26,11 @@ ROW = "dump_wanted"
 
 # Bytes of a string of bpftrace. A shorter text is whole.
 STRING_BYTES = 63
+
+# Bytes that are kept of a bpftrace's messages, and of a line of its output, which may have a whole map.
+ERRORS_MOST, LINE_MOST = 1 << 20, 64 << 20
+# Seconds that its help may take.
+HELP_S = 10
 
 
 # -- Whether it can run ------------------------------------------------------------------------------------------------
@@ -51,9 +55,14 @@ def has_tracefs() -> bool:
 
 def quiet_option(bpftrace: str) -> List[str]:
     """Returns the option against warnings: they are about the scripts, and differ between versions."""
-    help_text = subprocess.run([bpftrace, "--help"], check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, universal_newlines=True, errors="replace").stdout
+    help_text = run(Program([bpftrace, "--help"]), HELP_S, errors=MERGED).output
     return ["--no-warnings"] if "--no-warnings" in help_text else []
+
+
+def environment_of() -> Dict[str, str]:
+    """Returns the environment of each bpftrace. It would read files of the node as root for names of functions: the
+    map of the node's code may be a pipe."""
+    return {**os.environ, "BPFTRACE_NO_USER_SYMBOLS": "1"}
 
 
 # What bpftrace says on standard error of itself and of the host, and not of the results: each with the reason why it is
@@ -95,7 +104,7 @@ class Messages(threading.Thread):
     def start_with(self, command: Sequence[str]) -> "subprocess.Popen[bytes]":
         """Starts the command, which ends with this one, and reads its messages."""
         try:
-            process = subprocess.Popen(command, stderr=self.writing, preexec_fn=end_with_parent)
+            process = subprocess.Popen(command, env=environment_of(), stderr=self.writing, preexec_fn=end_with_parent)
         finally:
             os.close(self.writing)
         self.start()
@@ -116,39 +125,35 @@ class Messages(threading.Thread):
             say(clean(line))
 
 
-# -- One node of several -----------------------------------------------------------------------------------------------
+# -- One process of several ---------------------------------------------------------------------------------------------
 
-def is_shared(node: Node) -> bool:
-    """Returns whether other nodes have mapped the same file."""
-    mine = file_identity(node)
-    return any(other.library and file_identity(other) == mine for other in nodes() if other.pid != node.pid)
+# The kernel's description of its structures, by which a program reads them.
+BTF = "/sys/kernel/btf/vmlinux"
 
-
-def file_identity(node: Node) -> Optional[Tuple[int, int]]:
-    """Returns (device, inode) of the node's library; None if it can't be opened."""
-    if node.library is None:
-        return None
-    with contextlib.suppress(OSError), closing(node.inside.open(node.library)) as descriptor:
-        status = os.fstat(descriptor)
-        return status.st_dev, status.st_ino
-    return None
+# The kernel's number of a process in its own PID namespace is the last one of an array behind `struct pid`. Before
+# 6.5 the structure includes the first element.
+UPID = "((struct upid *)(((struct task_struct *)curtask)->group_leader->thread_pid + 1) + " \
+    "((struct task_struct *)curtask)->group_leader->thread_pid->level{before})"
 
 
-def only_of(node: Node, bpftrace: str) -> List[str]:
-    """Returns bpftrace's option for one process if other nodes share its library."""
-    if not is_shared(node):
-        return []
-    if tool_version(bpftrace) >= (0, 27):
-        say("dyntrace: other nodes share the library; with -p, this version of bpftrace counts each event twice")
-    return ["-p", str(node.pid)]
+def in_initial_namespace() -> bool:
+    """Returns whether processes have the same numbers here as in the kernel, so for bpftrace."""
+    return os.readlink("/proc/self/ns/pid") == "pid:[4026531836]"
 
 
-def check_alone(node: Node, bpftrace: str, message: str) -> None:
-    """Explains a failure of bpftrace with only_of's option: 0.23 finds no arguments of a process with mounts of its
-    own; 0.17 and 0.27 do."""
-    if tool_version(bpftrace) == (0, 23) and not node.process.shares("mnt"):
-        raise Failure("not_alone", pid=node.pid, name=node.node,
-                      why=f"it has mounts of its own, where bpftrace 0.23 may fail; {message}")
+def condition_of(node: Node) -> str:
+    """Returns the condition of a program that a thread is the node's. In other PID namespaces than the initial one
+    versions of bpftrace differ in what `pid` is, so the condition reads the kernel's own structures there."""
+    if in_initial_namespace():
+        return f"pid == {node.pid}"
+    if not os.path.exists(BTF):
+        raise Failure("no_btf", path=BTF)
+    number, found = node.process.inner_pid(), re.fullmatch(r"pid:\[(\d+)\]", node.process.namespace("pid") or "")
+    if not found:
+        raise Failure("node_gone", pid=node.pid, name=node.node)
+    places = (UPID.format(before=before) for before in ("", " - 1"))
+    return "(" + " || ".join(f"({place}->nr == {number} && {place}->ns->ns.inum == {found.group(1)})"
+                             for place in places) + ")"
 
 
 # -- Names for each ----------------------------------------------------------------------------------------------------
@@ -192,17 +197,6 @@ def program_text(name: str, words: Dict[str, str]) -> str:
     return re.sub(rf"\b({'|'.join(words)})\b", lambda found: words[found.group()], "".join(parts))
 
 
-def in_initial_namespace() -> bool:
-    """Returns whether processes have the same numbers here as in the kernel, so for bpftrace."""
-    return os.readlink("/proc/self/ns/pid") == "pid:[4026531836]"
-
-
-def sampled(node: Node) -> str:
-    """Returns the condition of a program that a thread is the node's, in probes that are on all processes. Elsewhere
-    than in the first namespace the kernel's numbers are unknown: only schedulers are, by what they have run."""
-    return f"pid == {node.pid}" if in_initial_namespace() else '@known[tid] != 0'
-
-
 class Bpftrace:
     """A program of this package on one node; its output comes line by line, as JSON.
 
@@ -212,24 +206,14 @@ class Bpftrace:
 
     def __init__(self, node: Node, program: str, **words: str) -> None:
         self.node, self.path = node, require_bpftrace()
-        only, options = "1", []
-        if is_shared(node):
-            # bpftrace counts processes in the kernel's first namespace.
-            if in_initial_namespace():
-                only = f"pid == {node.pid}"
-            else:
-                options = only_of(node, self.path)
-        self.is_alone = bool(options)
-        library = f'usdt:"{node.handle(alone=self.is_alone)}":{PROVIDER}'
+        library = f'usdt:"{node.handle()}":{PROVIDER}'
+        only = condition_of(node)
         number = place_in_row(node)
         # Where nobody can be asked, a probe that asks nobody.
-        words.update(LIB=library, ONLY=only, SAMPLED=sampled(node),
-                     ASK="BEGIN" if number is None else f"{library}:{ROW}{number}")
-        environment = {**os.environ, "BPFTRACE_MAP_KEYS_MAX": "65536", "BPFTRACE_MAX_MAP_KEYS": "65536",
-                       # bpftrace would read files of the node as root: the map of its code may be a pipe.
-                       "BPFTRACE_NO_USER_SYMBOLS": "1"}
+        words.update(LIB=library, ONLY=only, ASK="BEGIN" if number is None else f"{library}:{ROW}{number}")
+        environment = {**environment_of(), "BPFTRACE_MAP_KEYS_MAX": "65536", "BPFTRACE_MAX_MAP_KEYS": "65536"}
         self.process = subprocess.Popen(
-            [self.path, "-f", "json", *options, "-e", program_text(program, words)], env=environment,
+            [self.path, "-f", "json", "-e", program_text(program, words)], env=environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
             preexec_fn=end_with_parent)
         self.errors: List[str] = []
@@ -239,6 +223,7 @@ class Bpftrace:
         self.reader.start()
         # Pieces of a line that is not whole: one with a map may have many MB.
         self.pieces: List[bytes] = []
+        self.size = 0
 
     def __enter__(self) -> "Bpftrace":
         return self
@@ -246,7 +231,11 @@ class Bpftrace:
     def read_errors(self) -> None:
         """Reads its messages, in a thread of its own."""
         assert self.process.stderr
-        self.errors = self.process.stderr.read().decode("utf-8", "replace").splitlines()
+        errors = self.process.stderr.fileno()
+        kept = b""
+        for data in iter(lambda: os.read(errors, 1 << 16), b""):
+            kept += data[:ERRORS_MOST - len(kept)]
+        self.errors = kept.decode("utf-8", "replace").splitlines()
 
     def fileno(self) -> int:
         """Returns the descriptor of its output, for select."""
@@ -263,6 +252,9 @@ class Bpftrace:
             whole[0] = b"".join([*self.pieces, whole[0]])
             self.pieces.clear()
         self.pieces.append(rest)
+        self.size = len(rest) if whole else self.size + len(rest)
+        if self.size > LINE_MOST:
+            raise Failure("bpftrace", output=f"a line of its output has more than {LINE_MOST} bytes")
         found = []
         for line in whole:
             with contextlib.suppress(ValueError):
@@ -278,8 +270,6 @@ class Bpftrace:
         messages = messages_of(self.errors)
         # Warnings may come after the errors.
         output = last_lines("\n".join([line for line in messages if "ERROR" in line][:1] or messages))
-        if self.is_alone and self.process.returncode > 0:
-            check_alone(self.node, self.path, f"bpftrace's message: {output}")
         return Failure("bpftrace", output=output)
 
     def __exit__(self, kind: object, *_: object) -> None:

@@ -30,6 +30,11 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "no_plugin": (MISSING, "the plugin for babeltrace2 is not in {places}",
                   "build dyntrace where libbabeltrace2-dev, libglib2.0-dev and pkg-config are, or take the recording "
                   "to a host that has it: `dyntrace view {folder}` needs no node"),
+    "no_btf": (MISSING, "the kernel has no {path}; without it, bpftrace can't limit a program to one process from within a "
+               "PID namespace", "start the command on the host, or in a container with its processes (`docker run "
+               "--pid=host`, `hostPID`)"),
+    "unsure_script": (FAILED, "{script} can't be limited to one node: {why}",
+                      "change that line; without this command, `bpftrace {script}` runs it on all nodes of the library"),
     "no_script": (MISSING, "there is no script {script}", "`dyntrace run` lists the scripts"),
     "no_scripts": (MISSING, "the scripts are not in {places}", "install them: `make install`, or name a script's file"),
     "no_vm": (NO_NODE, "no Erlang VM runs on this host, as far as /proc shows",
@@ -42,8 +47,6 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "no_library": (NO_NODE, "process {pid} ({name}) has not loaded dyntrace's library",
                    "`dyntrace load {pid}`; or in the node, type `application:ensure_all_started(dyntrace).`, and if "
                    "that is an error, add the dependency dyntrace and restart the node"),
-    "not_alone": (FAILED, "bpftrace can't trace process {pid} ({name}) alone: other nodes share its library, and {why}",
-                  "use LTTng, which traces one node: `dyntrace record {pid}`, `dyntrace report {pid}`"),
     "stopped": (NO_NODE, "process {pid} ({name}) is stopped, by a signal or a debugger: it traces nothing",
                 "let it run on: `kill -CONT {pid}`"),
     "node_gone": (NO_NODE, "process {pid} ({name}) has ended", "`dyntrace nodes` lists the VMs of this host"),

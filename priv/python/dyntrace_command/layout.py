@@ -7,7 +7,7 @@ import os
 import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from dyntrace_command.bpftrace import in_initial_namespace
+from dyntrace_command.bpftrace import BTF
 from dyntrace_command.code import Code
 from dyntrace_command.node import Node
 from dyntrace_command.status import Status
@@ -15,8 +15,6 @@ from dyntrace_command.status import Status
 # Bytes within a structure; frames of a saved stack; parts of the memory with Erlang's code that a program compares
 # with, most of it in the largest.
 WITHIN, SAVED_MOST, PARTS_MOST = 1 << 16, 48, 16
-
-BTF = "/sys/kernel/btf/vmlinux"
 
 
 class Layout(NamedTuple):
@@ -63,8 +61,6 @@ def layout_of(node: Node, code: Code) -> Tuple[Optional[Layout], str]:
 
 def why_here() -> str:
     """Returns why no node's memory can be read here; an empty text if it can."""
-    if not in_initial_namespace():
-        return "this command runs in a namespace of processes"
     return "" if os.path.exists(BTF) else f"the kernel has no {BTF}"
 
 

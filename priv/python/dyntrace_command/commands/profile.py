@@ -16,7 +16,7 @@ from dyntrace_command.files import checked_output, write_file
 from dyntrace_command.flames import TIMED, WRITERS, Taken
 from dyntrace_command.hottest import tables
 from dyntrace_command.layout import Layout, layout_of
-from dyntrace_command.node import Node, pick
+from dyntrace_command.node import Node, pick, untraced
 from dyntrace_command.samples import FRAMES_MOST, Path, Samples, paths
 from dyntrace_command.terminal import plural, print_table, say
 from dyntrace_command.tools import tool, tool_version
@@ -46,7 +46,7 @@ def profile(options: argparse.Namespace) -> None:
             "each process has the function in which a scheduler took it up\n"
             f"  next: {code.step}")
     if seconds and not is_traced(samples, names):
-        say(Failure("not_started", seconds=seconds).text)
+        say(untraced(node, seconds).text)
     if not found:
         who = f"process {options.process} of {node.show()}" if options.process else node.show()
         raise Failure("no_samples", who=who, seconds=seconds)

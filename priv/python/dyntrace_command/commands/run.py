@@ -11,10 +11,11 @@ import shlex
 import subprocess
 import sys
 import time
-from typing import Callable, Dict, List, Optional, Set, Tuple
+from typing import Callable, Dict, List, Optional, Set
 
-from dyntrace_command.bpftrace import (ROW, Messages, check_alone, end_bpftrace, only_of, place_in_row, quiet_option,
+from dyntrace_command.bpftrace import (ROW, Messages, condition_of, end_bpftrace, place_in_row, quiet_option,
                                        require_bpftrace)
+from dyntrace_command.bpftrace_script import MOST, Unsure, limited
 from dyntrace_command.children import Interrupted
 from dyntrace_command.failures import Failure
 from dyntrace_command.node import PROVIDER, Node, pick, status_now
@@ -37,15 +38,16 @@ def run(options: argparse.Namespace) -> int:
     script = find_script(options.script)
     bpftrace = require_bpftrace()
     node = pick(options.node)
-    only = only_of(node, bpftrace)
-    library = node.handle(alone=bool(only))
-    begin, end = [bpftrace, *quiet_option(bpftrace), *only], with_place(script, options.arguments, node)
-    program, shown = program_for(script, node)
-    say(clean(" ".join([*map(shlex.quote, begin), shown, *map(shlex.quote, [node.outside(), *end])])))
+    library, text = node.handle(), text_of(script)
+    end = with_place(text, options.arguments, node)
+    program = program_for(script, text, condition_of(node), node)
+    say(clean(f"dyntrace: {script} on {node.show()}: the library {node.outside()}" +
+              (f", arguments {' '.join(map(shlex.quote, end))}" if end else "") +
+              "; each of its blocks has a condition for this process"))
     sys.stdout.flush()
     before = node.probes()
     messages = Messages()
-    process = messages.start_with([*begin, *program, library, *end])
+    process = messages.start_with([bpftrace, *quiet_option(bpftrace), "-e", program, library, *end])
     with Interrupted() as interrupted:
         if options.seconds:
             wait_for(process, interrupted, ATTACHED_S, lambda: node.probes() != before)
@@ -54,33 +56,33 @@ def run(options: argparse.Namespace) -> int:
             say(f"dyntrace: {node.show()} has ended")
         status = end_bpftrace(process)
     messages.end(failed=status != 0)
-    if status > 0 and only:
-        check_alone(node, bpftrace, "bpftrace's message is above")
     return status
 
 
 def text_of(script: str) -> str:
-    """Returns what a script says; bytes that are no text are replaced."""
-    with open(script, encoding="utf-8", errors="replace") as file:
-        return file.read()
+    """Returns what a script says, as far as one may be long; bytes that are no text are replaced."""
+    with open(script, encoding="utf-8", errors="replace", newline="") as file:
+        return file.read(MOST + 1).replace("\r\n", "\n")
 
 
-def program_for(script: str, node: Node) -> Tuple[List[str], str]:
-    """Returns the arguments for the script itself, and the same for a shell. An earlier library has no probes that ask
-    for names, and bpftrace since 0.23 fails for a probe that is not there: another probe of names takes its place."""
-    text = text_of(script)
+def program_for(script: str, text: str, condition: str, node: Node) -> str:
+    """Returns the text of a script that runs only where the condition is true. An earlier library has no probes that
+    ask for names, and bpftrace since 0.23 fails for a probe that is not there: another probe of names takes its
+    place."""
+    try:
+        program = limited(text, condition)
+    except Unsure as error:
+        raise Failure("unsure_script", script=script, why=error)
     names = node.probes()
-    if not names or any(name.startswith(f"{PROVIDER}:{ROW}") for name in names) or f":{ROW}" not in text:
-        return [script], shlex.quote(script)
-    pattern = rf":{ROW}(\$?[0-9]+)?"
-    shown = f'-e "$(sed -E {shlex.quote(f"s/{pattern}/:{INSTEAD}/g")} {shlex.quote(script)})"'
-    return ["-e", re.sub(pattern, f":{INSTEAD}", text, flags=re.ASCII)], shown
+    if names and not any(name.startswith(f"{PROVIDER}:{ROW}") for name in names):
+        program = re.sub(rf":{ROW}(\$?[0-9]+)?", f":{INSTEAD}", program, flags=re.ASCII)
+    return program
 
 
-def with_place(script: str, arguments: List[str], node: Node) -> List[str]:
+def with_place(text: str, arguments: List[str], node: Node) -> List[str]:
     """Returns the arguments of a script after the library. One that asks for names has `dump_wanted$2`: its next
     argument is the number of a probe that is free, unless the user has given that one, too."""
-    found = re.search(rf":{ROW}\$([2-9])\b", text_of(script), re.ASCII)
+    found = re.search(rf":{ROW}\$([2-9])\b", text, re.ASCII)
     if not found or len(arguments) != int(found.group(1)) - 2:
         return arguments
     return [*arguments, *filter(None, [place_in_row(node)])]

@@ -9,7 +9,7 @@ from dyntrace_command.children import Interrupted
 from dyntrace_command.counted import Counted
 from dyntrace_command.failures import Failure
 from dyntrace_command.frames import Frames
-from dyntrace_command.node import pick
+from dyntrace_command.node import pick, untraced
 from dyntrace_command.recording import PATIENCE
 from dyntrace_command.sampled import Sampled
 from dyntrace_command.terminal import Screen
@@ -40,7 +40,7 @@ def top(options: argparse.Namespace) -> None:
             if not node.lives():
                 raise Failure("node_gone", pid=node.pid, name=node.node)
             if frames.seconds > PATIENCE and not frames.seen:
-                raise Failure("not_started", seconds=PATIENCE)
+                raise untraced(node, PATIENCE)
             if len(ready) > (bpftrace in ready):
                 key = screen.key()
                 if key == "q":

@@ -1,0 +1,129 @@
+"""A bpftrace script, limited to one process.
+
+The kernel attaches to a file, so a block of a USDT probe runs for every process that has mapped the library. `limited`
+inserts a statement at the start of each of these blocks, which ends the block for other processes. For that it splits
+the script into attach points and blocks. A script that might be split otherwise than bpftrace does is an error.
+"""
+import re
+from typing import List, NamedTuple, Set, Tuple
+
+# Characters of a script. It is one argument of bpftrace: the kernel's limit is 128 KB.
+MOST = 100000
+
+# Probes that do not attach to a file of user space: their blocks are left alone. All others get the condition, also
+# those of types that are not known here.
+OTHERS: Set[str] = set(
+    "BEGIN END begin end self bench test interval i profile p kprobe k kretprobe kr kfunc f kretfunc fr fentry fexit "
+    "tracepoint t rawtracepoint rt software s hardware h iter it watchpoint w asyncwatchpoint aw".split())
+
+# What has a block and is no probe: types, and functions, which blocks call after the condition.
+DECLARATION = re.compile(r"(struct|union|enum|fn|subprog|macro)\s+\w|config\s*=\s*$|typedef\s")
+# What ends with a semicolon instead of a block. An `import` would bring probes that are not seen here.
+STATEMENT = re.compile(r"$|(struct|union|enum|typedef|let)\b")
+
+TOKEN = re.compile(r"""
+    (?P<comment> //[^\n]* | /\*.*?\*/ )
+  | (?P<string> "(?:[^"\\]|\\.)*" )
+  | (?P<directive> \#[^\n]* )
+  | (?P<other> . )""", re.VERBOSE | re.DOTALL)
+
+# What stands before a comment. In `usdt:/lib/*/x.so:` bpftrace reads a path, and not the start of a comment.
+BEFORE_COMMENT = re.compile(r"(^|[\s;{}(),\"]|\*/)$")
+
+# A macro is a number or a simple term, and no word of the condition, so that it changes neither blocks nor that.
+MACRO = re.compile(r"#\s*define\s+(\w+)(\s[\w\s.()+*%<>|&~^-]*)?$", re.ASCII)
+INCLUDE = re.compile(r'#\s*include\s*[<"][\w./+-]+[>"]\s*$', re.ASCII)
+
+
+class Unsure(ValueError):
+    """A script whose blocks are not sure; the text says why, with the line's number."""
+
+
+class Block(NamedTuple):
+    """A block's attach points, without comments and with empty strings, and the place of its opening brace."""
+    header: str
+    start: int
+
+
+def limited(script: str, condition: str) -> str:
+    """Returns the script; its blocks of USDT probes run only where the condition, an expression, is true. Lines keep
+    their numbers. Raises Unsure."""
+    if len(script) > MOST:
+        raise Unsure(f"it has more than {MOST} characters")
+    words = set(re.findall(r"[A-Za-z_]\w*", condition)) | {"if", "return"}
+    pieces, done = [], 0
+    for block in blocks(script, words):
+        if is_limited(block.header):
+            if re.search(r"\+\+|--|(?<![=!<>])=(?!=)", block.header):
+                raise unsure(script, block.start, "a predicate that changes something")
+            pieces += [script[done:block.start + 1], f" if (!({condition})) {{ return; }}"]
+            done = block.start + 1
+    return "".join([*pieces, script[done:]])
+
+
+def is_limited(header: str) -> bool:
+    """Returns whether a block with these attach points is one of a library's probes."""
+    if DECLARATION.match(header):
+        return False
+    # The predicate may have commas: what follows one is of an unknown type, and only the first types are certain.
+    points = [point.strip() for point in re.split(r"\s/", header)[0].split(",")]
+    return not all(re.split(r"[:\s/]", point)[0] in OTHERS for point in points)
+
+
+def blocks(script: str, words: Set[str]) -> List[Block]:
+    """Returns the outermost blocks of a script."""
+    found: List[Block] = []
+    header: List[str] = []
+    depth = 0
+    for kind, text, at in tokens(script, words):
+        if kind != "other":
+            header.append('""' if kind == "string" else " ")
+        elif text == "{":
+            if depth == 0:
+                found.append(Block("".join(header).strip(), at))
+            depth += 1
+        elif text == "}":
+            depth -= 1
+            if depth < 0:
+                raise unsure(script, at, "a } without a {")
+            header.clear()
+        elif text == ";" and depth == 0:
+            if not STATEMENT.match("".join(header).strip()):
+                raise unsure(script, at, "a statement outside of blocks")
+            header.clear()
+        else:
+            header.append(text)
+    if depth or "".join(header).strip():
+        raise unsure(script, len(script), "an end within a block or before one")
+    return found
+
+
+def tokens(script: str, words: Set[str]) -> List[Tuple[str, str, int]]:
+    """Returns (kind, text, place) of comments, strings, lines of the preprocessor, and other characters."""
+    found = []
+    for token in TOKEN.finditer(script):
+        kind, text, at = str(token.lastgroup), token.group(), token.start()
+        line = script[script.rfind("\n", 0, at) + 1:at]
+        if kind == "comment" and not BEFORE_COMMENT.search(line):
+            raise unsure(script, at, "a comment that may be a path: write a path in quotes, and a space before a comment")
+        if kind == "directive":
+            check_directive(script, at, line, text, words)
+        if kind == "other" and (text in "\"'`\0\r" or script.startswith("/*", at)):
+            raise unsure(script, at, f"{text!r} that begins a text without an end, or has no meaning")
+        found.append((kind, text, at))
+    return found
+
+
+def check_directive(script: str, at: int, line: str, text: str, words: Set[str]) -> None:
+    """Raises Unsure for a line of the preprocessor that might change blocks or the condition."""
+    if at == 0 and text.startswith("#!"):
+        return
+    macro = MACRO.match(text)
+    if line.strip() or not (INCLUDE.match(text) or macro and macro.group(1) not in words):
+        raise unsure(script, at, "a line of the preprocessor that is neither #include nor a simple #define")
+
+
+def unsure(script: str, at: int, what: str) -> Unsure:
+    """Returns the error with the line's number."""
+    number = script.count("\n", 0, at) + 1
+    return Unsure(f"line {number} has {what}")
