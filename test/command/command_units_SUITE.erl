@@ -10,7 +10,8 @@ suite() ->
 
 all() ->
     [elf, sandbox, container, memory, files, bpftrace, request, examined, profile, program, functions, events, sinks,
-     terms, reach, places, causes, contents, lttng, execution, children, all_files_run, event_groups].
+     terms, reach, places, causes, contents, lttng, execution, children,
+     trees, mirror, archive, all_files_run, event_groups].
 
 %% Those of libraries that somebody made who means ill.
 elf(_) ->
@@ -77,6 +78,16 @@ execution(_) ->
 
 children(_) ->
     passes("test_children").
+
+%% Folders that another user changes meanwhile.
+trees(_) ->
+    passes("test_trees").
+
+mirror(_) ->
+    passes("test_mirror").
+
+archive(_) ->
+    passes("test_archive").
 
 %% No file is without a case.
 all_files_run(_) ->

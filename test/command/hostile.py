@@ -1,7 +1,9 @@
-"""Material for tests of the trust boundary: libraries with chosen notes, processes that say what a test likes."""
+"""Material for tests of the trust boundary: libraries with chosen notes, processes that say what a test likes, folders
+that another user has made."""
 import os
 import signal
 import struct
+import subprocess
 import tempfile
 import unittest
 from typing import Sequence
@@ -45,6 +47,30 @@ def library(notes: Sequence[bytes], section: bytes = b".note.stapsdt") -> bytes:
     struct.pack_into("<Q", header, 0x28, HEADER + len(names) + len(contents))
     struct.pack_into("<HHH", header, 0x3a, SECTION, 3, 1)
     return bytes(header) + names + contents + sections
+
+
+def new_place(test: unittest.TestCase) -> str:
+    """Makes a folder, which is removed after the test. Python removes none that is deeper than its stack."""
+    place = os.path.realpath(tempfile.mkdtemp(prefix="dyntrace-test-"))
+    test.addCleanup(lambda: subprocess.run(["rm", "-rf", place], check=True))
+    return place
+
+
+def make_deep(folder: str, count: int) -> None:
+    """Makes so many folders within each other."""
+    at = os.open(folder, os.O_RDONLY)
+    for _ in range(count):
+        os.mkdir("d", dir_fd=at)
+        inner = os.open("d", os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = inner
+    os.close(at)
+
+
+def index_of(*contents: int) -> bytes:
+    """An index of packets whose contents have so many bits."""
+    entries = [struct.pack(">QQQ", 0, 4096, bits) for bits in contents]
+    return struct.pack(">IIII", 0xC1F1DCC1, 1, 1, 24) + b"".join(entries)
 
 
 class Pretender(Container):

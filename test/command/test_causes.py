@@ -7,11 +7,12 @@ from unittest import mock
 
 from dyntrace_command.causes import CAUSES, parsed
 from dyntrace_command.failures import Failure
-from dyntrace_command.files import folder_size
 from dyntrace_command.rate import AtMost, Rate
 from dyntrace_command.session import Session, Wanted
 from dyntrace_command.snapshots import NAME, Place, is_recorded_into, snapshot_at, snapshots
+from dyntrace_command.trees import folder_size
 from dyntrace_command.triggers import Triggers
+from hostile import make_deep
 
 
 class Causes(unittest.TestCase):
@@ -177,13 +178,7 @@ class Folders(unittest.TestCase):
     def test_deep(self) -> None:
         """A daemon's user may make more folders within folders than Python has room for."""
         place = Place(self.folder, 1)
-        at = os.open(os.path.join(self.write(place, 1.5), "recording"), os.O_RDONLY)
-        for _ in range(1500):
-            os.mkdir("d", dir_fd=at)
-            inner = os.open("d", os.O_RDONLY, dir_fd=at)
-            os.close(at)
-            at = inner
-        os.close(at)
+        make_deep(os.path.join(self.write(place, 1.5), "recording"), 1500)
         folder_size(self.folder)
         new = self.write(place, 2.5)
         self.assertEqual(os.listdir(self.folder), [os.path.basename(new)])

@@ -6,12 +6,12 @@ import shutil
 import stat
 import tempfile
 import unittest
-from typing import Any, Callable, Iterator, Tuple
+from typing import Any, Tuple
 from unittest import mock
 
 from dyntrace_command.failures import Failure
 from dyntrace_command.files import checked_output, new_file, numbered_folder, write_file
-from dyntrace_command.recording import check_recording
+from dyntrace_command.mirror import mirrored
 
 
 class Numbered(unittest.TestCase):
@@ -180,7 +180,8 @@ class Recordings(unittest.TestCase):
     def failure(self, folder: str) -> Tuple[int, str]:
         """The exit status and the text."""
         with self.assertRaises(Failure) as raised:
-            check_recording(folder)
+            with mirrored([folder]):
+                self.fail("there is none")
         return raised.exception.status, raised.exception.text
 
     def test_causes(self) -> None:
@@ -195,20 +196,26 @@ class Recordings(unittest.TestCase):
         self.assertIn("other is a file; ", self.failure(f"{self.place}/ust/other")[1])
         with open(f"{self.place}/ust/metadata", "w", encoding="ascii"):
             pass
-        check_recording(self.place)
+        self.assertIn(f"{self.place} has no recording of LTTng: ", self.failure(self.place)[1])
+        with open(f"{self.place}/ust/metadata", "w", encoding="ascii") as file:
+            file.write("text")
+        with mirrored([self.place]) as mirror:
+            self.assertEqual(["ust"], os.listdir(mirror.paths()[0]))
 
     def test_not_allowed(self) -> None:
         """A folder below it is closed. Root may read all."""
-        refusal = PermissionError(13, "Permission denied", self.place)
+        os.mkdir(f"{self.place}/ust")
+        scandir = os.scandir
 
-        def walk(_: str, onerror: Callable[[OSError], None]) -> Iterator[object]:
-            onerror(refusal)
-            return iter(())
-        with mock.patch("os.walk", walk):
+        def closed(path: str) -> Any:
+            if path.startswith("/proc/") and os.readlink(path) == f"{self.place}/ust":
+                raise PermissionError(13, "Permission denied", path)
+            return scandir(path)
+        with mock.patch("os.scandir", closed):
             status, text = self.failure(self.place)
         self.assertEqual(3, status)
-        self.assertIn(f"{self.place} can't be read: Permission denied; it belongs to ", text)
-        self.assertIn(f"\n  next: look at it as its owner or as root: `sudo dyntrace view {self.place}`", text)
+        self.assertIn(f"{self.place}/ust can't be read: Permission denied; it belongs to ", text)
+        self.assertIn(f"\n  next: look at it as its owner or as root: `sudo dyntrace view {self.place}", text)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,9 @@ Each module uses only those of the lines above its own. `tools/imports` reads th
     sandbox: children of this command, which look at what another user controls
     symbols: the functions of a library
     execution: programs that this command runs, with bounds
-    files, children: files that others can reach; what outlives this command, and how it ends
+    files: files that others can reach
+    trees: folders that others can change, with all that is below them
+    children: what outlives this command, and how it ends
     file_system: the file system that a process sees
     container, status: what a process and its files have, what a node says of itself: root trusts none of it
     description: what can be said of an Erlang VM
@@ -33,6 +35,7 @@ Each module uses only those of the lines above its own. `tools/imports` reads th
     sampled, counted: by samples; by events
     layout: where a node's memory has the process that a thread runs
     archive, session, timeline: a snapshot as a tar; a session of LTTng; the steps of a request
+    mirror: recordings as babeltrace2 gets them
     inference, examined, samples: the steps of a request without a token; what a recording has; samples as paths
     hottest, callstacks: a profile as tables, as a trace of Perfetto
     flames: a profile as files

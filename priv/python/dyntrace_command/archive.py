@@ -1,44 +1,131 @@
 """Recordings as a tar: written as they are now, and read from a host that is not trusted.
 
-A host may send anything, without end. Only regular files and folders with plain names are unpacked, into a folder that
-has nothing else; not more of them, and of bytes, than a bound, and no more than the disk has room for.
+The user of a node's daemon can change a recording while it is packed, and a host may send anything, without end. Only
+regular files with plain names are packed and unpacked, into a folder that has nothing else; not more of them, and of
+bytes, than a bound, and no more than the disk has room for. What the receiver would refuse, the sender leaves out.
 """
 import contextlib
 import os
 import re
-import stat
 import tarfile
-from typing import BinaryIO
+from typing import BinaryIO, List, Sequence, Set
 
 from dyntrace_command.failures import Failure
 from dyntrace_command.files import MB, RESERVE, check_room
 from dyntrace_command.terminal import clean
+from dyntrace_command.trees import Entry, tree
 
 BYTES_MOST = 8 << 30
 FILES_MOST = 10000
 NAMES_OF_PATH = 20
 NAME = re.compile(r"[\w@+:,=-][\w@+:,=.-]{0,200}", re.ASCII)
 BLOCK = tarfile.BLOCKSIZE
+# Of a file's time, in seconds.
+TIME_MOST = 8 ** 11 - 1
 
 
-def pack(tar: tarfile.TarFile, folder: str, name: str) -> None:
-    """Packs the plain files below the folder as they are now: those of another user's daemon may be links."""
-    for path, _, files in os.walk(folder):
-        for file_name in files:
-            with contextlib.suppress(FileNotFoundError, PermissionError):
-                opened = os.open(os.path.join(path, file_name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-                with open(opened, "rb") as file:
-                    status = os.fstat(opened)
-                    if stat.S_ISREG(status.st_mode):
-                        packed = os.path.join(name, os.path.relpath(path, folder), file_name)
-                        member = tarfile.TarInfo(os.path.normpath(packed))
-                        member.size, member.mtime, member.mode = status.st_size, int(status.st_mtime), 0o600
-                        tar.addfile(member, file)
+class Counted:
+    """What a tar, or a part of it, may still have."""
 
+    def __init__(self, size: int = BYTES_MOST, files: int = FILES_MOST) -> None:
+        self.bytes, self.files = size, files
+
+    def share_of(self, count: int) -> "Counted":
+        """Takes and returns the share of one of so many."""
+        share = Counted(self.bytes // count, self.files // count)
+        self.give_back(Counted(-share.bytes, -share.files))
+        return share
+
+    def give_back(self, rest: "Counted") -> None:
+        """Adds what is left of a share."""
+        self.bytes, self.files = self.bytes + rest.bytes, self.files + rest.files
+
+    def take(self, size: int) -> bool:
+        """Counts a file; returns whether it may be there."""
+        if not 0 <= size <= self.bytes or self.files < 1:
+            return False
+        self.bytes, self.files = self.bytes - size, self.files - 1
+        return True
+
+
+def are_plain(names: Sequence[str]) -> bool:
+    """Returns whether a path of these names may be in a tar."""
+    return len(names) <= NAMES_OF_PATH and all(map(NAME.fullmatch, names))
+
+
+# -- Packing -----------------------------------------------------------------------------------------------------------
+
+class Padded:  # pylint: disable=too-few-public-methods
+    """A file of exactly so many bytes: another process may shorten it while it is packed."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file, self.is_shorter = file, False
+
+    def read(self, count: int) -> bytes:
+        """Returns `count` bytes."""
+        data = b""
+        with contextlib.suppress(OSError):
+            data = self.file.read(count)
+        self.is_shorter = self.is_shorter or len(data) < count
+        return data.ljust(count, b"\0")
+
+
+class Packer:
+    """Packs the regular files below a folder as they are now, as files below `name`, within the bounds of `most`.
+    `left_out` has what was not packed as it was, each with the reason."""
+
+    def __init__(self, tar: tarfile.TarFile, name: str, most: Counted) -> None:
+        self.tar, self.name, self.most = tar, name, most
+        self.left_out: List[str] = []
+        # Paths of files, and of the folders above them: a file that is moved while the folder is read may come twice.
+        self.files: Set[str] = set()
+        self.folders: Set[str] = set()
+
+    def pack(self, folder: str) -> None:
+        """Packs a folder."""
+        with tree(folder, seconds=float("inf")) as walk:
+            for entry in walk:
+                why_not = entry.why_not or ("" if entry.is_folder() else self.pack_file(entry))
+                if why_not:
+                    self.left_out.append(f"{entry.path} ({why_not})")
+            if walk.stopped:
+                self.left_out.append(f"the rest ({walk.stopped})")
+
+    def pack_file(self, entry: Entry) -> str:
+        """Packs a regular file. Returns why that is not possible, or not as it was."""
+        names = [self.name, *entry.path.split("/")]
+        above = {"/".join(names[:count]) for count in range(1, len(names))}
+        member = tarfile.TarInfo("/".join(names))
+        if not are_plain(names):
+            return "not a plain name"
+        if member.name in self.files | self.folders or above & self.files:
+            return "moved meanwhile"
+        try:
+            descriptor = entry.open()
+        except OSError as error:
+            return error.strerror
+        with open(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            member.size, member.mtime = status.st_size, min(max(0, int(status.st_mtime)), TIME_MOST)
+            member.mode = 0o600
+            try:
+                member.tobuf(tarfile.USTAR_FORMAT)
+            except ValueError:
+                return "its name is too long, or its size too large"
+            if not self.most.take(member.size):
+                return "too large, or one file too many"
+            self.files.add(member.name)
+            self.folders |= above
+            padded = Padded(file)
+            self.tar.addfile(member, padded)  # type: ignore[arg-type]
+        return "shorter by now, and filled up with zeros" if padded.is_shorter else ""
+
+
+# -- Unpacking ---------------------------------------------------------------------------------------------------------
 
 def unpack(stream: BinaryIO, folder: str) -> int:
-    """Unpacks a tar of somebody else; returns the number of files. Raises Failure if it is not such a tar."""
-    total = files = 0
+    """Unpacks a tar of another host; returns the number of files. Raises Failure if it is not such a tar."""
+    files, most = 0, Counted()
     while True:
         header = read_exactly(stream, BLOCK)
         if not header.strip(b"\0"):
@@ -48,14 +135,14 @@ def unpack(stream: BinaryIO, folder: str) -> int:
             member = tarfile.TarInfo.frombuf(header, "utf-8", "surrogateescape")
         except tarfile.HeaderError as error:
             raise Failure("bad_stream", why=str(error)) from None
-        parts = member.name.rstrip("/").split("/")
+        names = member.name.rstrip("/").split("/")
         if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE) or member.name.startswith("/") \
-                or not all(map(NAME.fullmatch, parts)):
+                or not are_plain(names):
             raise Failure("bad_stream", why=f"{clean(ascii(member.name))} is no plain file or folder below it")
-        total, files = total + member.size, files + 1
-        if total > BYTES_MOST or files > FILES_MOST or member.size < 0 or len(parts) > NAMES_OF_PATH:
+        if not most.take(member.size):
             raise Failure("bad_stream", why="it is too large")
-        path = os.path.join(folder, *parts)
+        files += 1
+        path = os.path.join(folder, *names)
         if member.type == tarfile.DIRTYPE:
             os.makedirs(path, mode=0o700, exist_ok=True)
         else:

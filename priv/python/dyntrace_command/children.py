@@ -19,6 +19,7 @@ from dyntrace_command.execution import (DROPPED, ENDING, HANDLED, MERGED, NO_ANS
                                         Ended, Program, close_others, fork, run, until)
 from dyntrace_command.sandbox import Child
 from dyntrace_command.terminal import Screen, say
+from dyntrace_command.trees import remove_tree
 
 PR_SET_NAME = 15
 
@@ -154,12 +155,16 @@ def answer_of(keeper: int, reading: int, deadline: float, give_up: Optional[Call
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[str]:
     """Yields a folder that is removed at the end, also if this command is killed."""
-    with tempfile.TemporaryDirectory(prefix="dyntrace-") as temporary:
-        guard = Guard(Program(["rm", "-rf", "--", temporary]))
-        try:
-            yield temporary
-        finally:
+    temporary = tempfile.mkdtemp(prefix="dyntrace-")
+    guard = Guard(Program(["rm", "-rf", "--", temporary]))
+    try:
+        yield temporary
+    finally:
+        if remove_tree(temporary):
             guard.release()
+        else:
+            # Another user still fills it, or has filled it with more than this command waits for.
+            guard.act()
 
 
 # -- Signals ---------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import shutil
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from dyntrace_command.execution import READ, Program, run
+from dyntrace_command.mirror import Mirror
 from dyntrace_command.terminal import clean
 from dyntrace_command.tools import own_data
 
@@ -37,17 +38,17 @@ def lost_text(lost: Optional[int], is_unknown: bool = False) -> str:
     return str(lost)
 
 
-def examine(folders: List[str], give_up: Optional[Callable[[], object]] = None) -> Optional[Examined]:
+def examine(mirror: Mirror, give_up: Optional[Callable[[], object]] = None) -> Optional[Examined]:
     """Returns what the recordings have; None without babeltrace2 or its plugin, or if it can't read them in time."""
     if shutil.which("babeltrace2") is None:
         return None
-    done = run(Program(["babeltrace2", f"--plugin-path={own_data('babeltrace2')}", *folders,
+    done = run(Program(["babeltrace2", f"--plugin-path={own_data('babeltrace2')}", *mirror.paths(),
                         "--component=sink.dyntrace.report", '--params=format="json",path="-"']),
                EXAMINED_S, errors=READ, give_up=give_up)
     if done.status != 0:
         return None
     try:
-        return of_report(json.loads(done.output), said(done.errors))
+        return of_report(json.loads(done.output), said(mirror.as_typed(done.errors)))
     except (ValueError, KeyError, TypeError):
         return None
 

@@ -21,6 +21,7 @@ from typing import AbstractSet, List, Optional, Set, Tuple
 from dyntrace_command.files import MB, check_regular, closing, read_regular
 from dyntrace_command.process import Process
 from dyntrace_command.sandbox import STATE, check_child, opening_proc
+from dyntrace_command.trees import mount_of
 
 # Bounds of a walk: links, as in the kernel; the names of a path, with those of its links.
 LINKS, NAMES_OF_PATH = 40, 200
@@ -150,12 +151,6 @@ def check_mount(descriptor: int, refused: AbstractSet[str]) -> None:
     """Raises OSError if the file is in one of these mounts."""
     if refused and mount_of(descriptor) in refused:
         raise OSError(0, "it is on a file system that may not answer (FUSE or network)")
-
-
-def mount_of(descriptor: int) -> str:
-    """Returns the number of the mount in which a file was opened: each bind mount has one of its own."""
-    with open(f"/proc/self/fdinfo/{descriptor}", encoding="ascii") as file:
-        return next(line.split()[1] for line in file if line.startswith("mnt_id:"))
 
 
 def enter(folders: List[int], name: str, refused: AbstractSet[str], has_foreign_links: bool,

@@ -9,7 +9,6 @@ import os
 import secrets
 import shutil
 import stat
-import subprocess
 import tempfile
 from typing import Iterator, Optional, Union
 
@@ -42,21 +41,24 @@ def check_regular(descriptor: int, most: int) -> None:
 
 
 def read_regular(path: str, most: int) -> bytes:
-    """Returns the contents of a file of somebody else, which must neither block nor fill the memory."""
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY), "rb") as file:
-        check_regular(file.fileno(), most)
-        return file.read(most)
+    """Returns the contents of another user's file. Nothing but a regular file is opened to read: a pipe would block,
+    and to open a device may have effects."""
+    with closing(os.open(path, os.O_PATH)) as found:
+        check_regular(found, most)
+        with open(os.open(f"/proc/self/fd/{found}", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY), "rb") as file:
+            return file.read(most)
 
 
 def new_folder(path: str) -> str:
-    """Makes an empty folder that only its owner may read, since messages have passwords; returns its absolute path."""
+    """Makes an empty folder that only its owner may read, because messages contain passwords; returns its absolute
+    path."""
     folder = os.path.abspath(path)
+    check_way(folder)
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        if os.listdir(folder):
-            raise Failure("exists", folder=folder)
-        with own_folder(folder) as descriptor:
+        with own_folder(folder, is_empty=True) as descriptor:
             os.fchmod(descriptor, 0o700)
+            check_way(folder, descriptor)
     except OSError as error:
         raise Failure("not_writable", folder=folder, why=error.strerror) from None
     return folder
@@ -67,8 +69,11 @@ def numbered_folder(path: str) -> str:
     Commands that begin in the same second have folders of their own."""
     for number in itertools.count(1):
         folder = os.path.abspath(path if number == 1 else f"{path}-{number}")
+        check_way(folder)
         try:
             os.mkdir(folder, mode=0o700)
+            with own_folder(folder, is_empty=True) as descriptor:
+                check_way(folder, descriptor)
             return folder
         except FileExistsError:
             continue
@@ -78,56 +83,68 @@ def numbered_folder(path: str) -> str:
 
 
 @contextlib.contextmanager
-def own_folder(folder: str) -> Iterator[int]:
-    """Yields a descriptor of the folder; raises Failure or OSError if others have made it, or a link in its place."""
+def own_folder(folder: str, is_empty: bool = False) -> Iterator[int]:
+    """Yields a descriptor of the folder; raises Failure or OSError if others have made it, or a link in its place, or
+    if it has to be empty and is not."""
     with closing(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)) as descriptor:
         owner = os.fstat(descriptor).st_uid
         if owner != os.geteuid():
             raise Failure("not_yours", folder=folder, owner=user_name(owner))
+        if is_empty and os.listdir(descriptor):
+            raise Failure("exists", folder=folder)
         yield descriptor
 
 
 def private_folder(name: str, may_pass: bool = False) -> str:
-    """Makes a folder, or takes one that nobody else can read, with its contents; returns its absolute path. `may_pass`:
-    others may reach what it has, if that is theirs."""
-    folder = os.path.realpath(name) if may_pass else os.path.abspath(name)
-    if may_pass:
-        check_way(folder)
+    """Makes a folder, or takes one that no other user can read, with its contents; returns its absolute path, without
+    links. `may_pass`: others may reach what it has, if that is theirs."""
+    folder = os.path.realpath(name)
+    check_way(folder)
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        status = os.stat(folder)
+        with own_folder(folder) as descriptor:
+            mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+            if mode & (0o066 if may_pass else 0o077):
+                raise Failure("open_folder", folder=folder, mode=f"{mode:o}")
+            if not os.access(".", os.W_OK | os.X_OK, dir_fd=descriptor):
+                raise Failure("not_writable", folder=folder, why=f"you are {user_name(os.geteuid())}")
+            check_way(folder, descriptor)
     except OSError as error:
         raise Failure("not_writable", folder=folder, why=error.strerror) from None
-    if status.st_uid != os.geteuid():
-        raise Failure("not_yours", folder=folder, owner=user_name(status.st_uid))
-    if status.st_mode & (0o066 if may_pass else 0o077):
-        raise Failure("open_folder", folder=folder, mode=f"{status.st_mode & 0o7777:o}")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise Failure("not_writable", folder=folder, why=f"you are {user_name(os.geteuid())}")
     return folder
 
 
-def check_way(folder: str) -> None:
+def check_way(folder: str, made: Optional[int] = None) -> None:
     """Raises Failure if another user owns a folder above root's, or may write to one: a link could take its place at
-    any time. Who has called sudo is trusted."""
-    owners = {0, int(os.environ.get("SUDO_UID", "0"))}
-    while os.geteuid() == 0 and folder != "/":
-        folder = os.path.dirname(folder)
-        with contextlib.suppress(FileNotFoundError):
-            status = os.stat(folder)
-            if status.st_uid not in owners:
-                raise Failure("way_of_others", folder=folder, why=f"belongs to {user_name(status.st_uid)}")
-            if status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX:
-                raise Failure("way_of_others", folder=folder, why=f"is open to all (mode {status.st_mode & 0o7777:o})")
+    any time. With the descriptor of what was made there, raises it if the way leads elsewhere by now. Trusts the user
+    who has called sudo."""
+    if os.geteuid() != 0:
+        return
+    path, *names = os.path.realpath(folder).split("/")
+    with contextlib.ExitStack() as opened:
+        place = opened.enter_context(closing(os.open("/", os.O_PATH | os.O_DIRECTORY)))
+        for name in filter(None, names):
+            check_place(place, path or "/")
+            path += f"/{name}"
+            try:
+                place = opened.enter_context(closing(os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=place)))
+            except FileNotFoundError:
+                break
+            except OSError as error:
+                raise Failure("not_writable", folder=folder, why=error.strerror) from None
+        if made is not None and not os.path.samestat(os.fstat(place), os.fstat(made)):
+            raise Failure("way_of_others", folder=path, why="was replaced")
 
 
-def remove_tree(folder: str) -> None:
-    """Removes a folder, as far as that is possible. Another user may have made folders within folders there, more than
-    Python's stack has room for."""
-    try:
-        shutil.rmtree(folder, ignore_errors=True)
-    except RecursionError:
-        subprocess.run(["rm", "-rf", "--", folder], check=False, stderr=subprocess.DEVNULL)
+def check_place(place: int, path: str) -> None:
+    """Raises Failure if a user other than root, or the one who has called sudo, may replace what is in the folder."""
+    status = os.fstat(place)
+    if stat.S_ISLNK(status.st_mode):
+        raise Failure("way_of_others", folder=path, why="was replaced by a link")
+    if status.st_uid not in {0, int(os.environ.get("SUDO_UID", "0"))}:
+        raise Failure("way_of_others", folder=path, why=f"belongs to {user_name(status.st_uid)}")
+    if status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX:
+        raise Failure("way_of_others", folder=path, why=f"is open to all (mode {stat.S_IMODE(status.st_mode):o})")
 
 
 def checked_output(path: str) -> str:
@@ -235,23 +252,6 @@ def replace(place: int, path: str, contents: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(part, dir_fd=place)
         raise
-
-
-def remove_empty(folder: Optional[str]) -> None:
-    """Removes the folder if no file is below it."""
-    if folder and not any(names for _, _, names in os.walk(folder)):
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def folder_size(folder: str) -> int:
-    """Returns the bytes of all files below it that can be seen."""
-    total = 0
-    with contextlib.suppress(RecursionError):
-        for path, _, names in os.walk(folder):
-            for name in names:
-                with contextlib.suppress(OSError):
-                    total += os.lstat(os.path.join(path, name)).st_size
-    return total
 
 
 def has_room(folder: str) -> bool:

@@ -3,7 +3,6 @@ import contextlib
 import io
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import threading
@@ -11,10 +10,11 @@ import time
 from typing import BinaryIO, List, NamedTuple, Optional, cast
 
 from dyntrace_command.archive import unpack
+from dyntrace_command.examined import said
 from dyntrace_command.execution import LastOutput, TimedStream, end_with_parent
 from dyntrace_command.failures import MISSING, NO_NODE, Failure
-from dyntrace_command.files import folder_size
 from dyntrace_command.terminal import clean, size
+from dyntrace_command.trees import folder_size, remove_tree
 
 SNAPSHOT_S = 600
 # Seconds in which a host's command ends that has sent all, or was killed.
@@ -42,6 +42,8 @@ class Collected(threading.Thread):
         self.failure: Optional[Failure] = None
         self.process: "Optional[subprocess.Popen[bytes]]" = None
         self.ended_by, self.ended = "", 0.0
+        # What the host's command has said although it has sent a snapshot.
+        self.said: List[str] = []
         self.is_skipped = False
         self.start()
 
@@ -53,13 +55,15 @@ class Collected(threading.Thread):
         except OSError as error:
             self.failure = Failure("not_writable", folder=self.partial, why=error.strerror)
         if self.failure:
-            shutil.rmtree(self.partial, ignore_errors=True)
+            remove_tree(self.partial)
 
     def show(self) -> str:
         """Returns the result as a line."""
         if self.is_skipped:
             return f"{self.host.name}: no flight recorder"
-        return f"{self.host.name}: {self.failure.text if self.failure else size(folder_size(self.target))}"
+        if self.failure:
+            return f"{self.host.name}: {self.failure.text}"
+        return "\n  ".join([f"{self.host.name}: {size(folder_size(self.target))}", *self.said])
 
     def collect(self) -> None:
         """Runs the host's command and unpacks what it sends."""
@@ -86,6 +90,7 @@ class Collected(threading.Thread):
             raise self.of_host(status, messages.text())
         if wrong or files == 0:
             raise wrong or Failure("bad_stream", why="it has no files")
+        self.said = said(messages.text())
         os.rename(self.partial, self.target)
 
     def started(self) -> "subprocess.Popen[bytes]":

@@ -10,26 +10,28 @@ from dyntrace_command.examined import EXAMINED_S, said
 from dyntrace_command.execution import READ, SHOWN, Program, run
 from dyntrace_command.failures import Failure
 from dyntrace_command.files import checked_output
-from dyntrace_command.recording import check_recording, is_ctf_2, metadata
+from dyntrace_command.mirror import Mirror
 from dyntrace_command.sinks import sink_of, written
-from dyntrace_command.terminal import clean, last_lines, say, size
+from dyntrace_command.terminal import last_lines, size
 from dyntrace_command.tools import own_data, tool, tool_version
 
 
-def draw(folders: List[str], output: Optional[str], params: Dict[str, str]) -> List[str]:
+def draw(mirror: Mirror, output: Optional[str], params: Dict[str, str]) -> List[str]:
     """Makes one picture of the recordings, of the kind that the file's extension says; without a file, or with -,
     prints the report. Returns what the plugin says to people."""
     # At this signal, no part of a file is left.
-    done = run(Program(view_command(folders, output, params), ends_at=signal.SIGINT), output=SHOWN, errors=READ)
+    done = run(Program(view_command(mirror, output, params), ends_at=signal.SIGINT), output=SHOWN, errors=READ)
     # The reader of standard output may have gone: `dyntrace view FOLDER | head`.
     if done.status in (0, -signal.SIGPIPE):
-        return said(done.errors)
-    raise failure_of(done.errors, folders, output)
+        return said(mirror.as_typed(done.errors))
+    if done.status == -signal.SIGBUS:
+        raise Failure("shortened", folder=mirror.typed())
+    raise failure_of(mirror.as_typed(done.errors), mirror.typed(), output)
 
 
-def findings(folder: str) -> str:
+def findings(mirror: Mirror) -> str:
     """Returns the first part of the report, its findings."""
-    text = run(Program(view_command([folder], None, {})), EXAMINED_S).output
+    text = run(Program(view_command(mirror, None, {})), EXAMINED_S).output
     return text.split("\n\n")[0].strip()
 
 
@@ -42,37 +44,20 @@ def require_viewer(folder: str) -> str:
     return place
 
 
-def view_command(folders: List[str], output: Optional[str], params: Dict[str, str]) -> List[str]:
+def view_command(mirror: Mirror, output: Optional[str], params: Dict[str, str]) -> List[str]:
     """Returns babeltrace2 with its arguments; raises Failure if it could not read the recordings."""
     babeltrace2 = tool("babeltrace2")
-    for folder in folders:
-        check_recording(folder)
-    place = require_viewer(folders[0])
-    folders = readable(folders)
-    if tool_version(babeltrace2) < (2, 1) and any(map(is_ctf_2, folders)):
+    place = require_viewer(mirror.typed())
+    if tool_version(babeltrace2) < (2, 1) and mirror.is_ctf_2:
         raise Failure("old_tool", tool="babeltrace2", version="2.0", needed="2.1", package="babeltrace2",
                       why="for recordings of LTTng 2.15")
     _, sink = sink_of(output)
     params = {**sink.params, **params, "path": output or "-"}
-    return [babeltrace2, f"--plugin-path={place}", *folders, f"--component=sink.dyntrace.{sink.component}",
+    return [babeltrace2, f"--plugin-path={place}", *mirror.paths(), f"--component=sink.dyntrace.{sink.component}",
             "--params=" + ",".join(written(sink, name, value) for name, value in params.items())]
 
 
-def readable(folders: List[str]) -> List[str]:
-    """Returns the recordings without those whose description of events is empty, since nothing has arrived: beside one
-    of them babeltrace2 reads none."""
-    empty = [path for folder in folders for path in metadata(folder) if os.path.getsize(path) == 0]
-    if not empty:
-        return folders
-    for path in empty:
-        say(f"dyntrace: {clean(os.path.dirname(path))} ended before its begin had arrived; it is left out")
-    whole = [os.path.dirname(path) for folder in folders for path in metadata(folder) if path not in empty]
-    if not whole:
-        raise Failure("no_recording", folder=" ".join(folders))
-    return whole
-
-
-def failure_of(errors: str, folders: List[str], output: Optional[str]) -> Failure:
+def failure_of(errors: str, folder: str, output: Optional[str]) -> Failure:
     """Returns the failure that babeltrace2's messages tell of."""
     is_full = "No space left" in errors
     if output is None or output == "-":
@@ -88,4 +73,4 @@ def failure_of(errors: str, folders: List[str], output: Optional[str]) -> Failur
         except Failure as failure:
             return failure
     causes = re.findall(r"^(?:CAUSED BY|ERROR:).*\n +(.*)", errors, re.M) or [errors]
-    return Failure("babeltrace2", output=last_lines(causes[-1]), folder=folders[0])
+    return Failure("babeltrace2", output=last_lines(causes[-1]), folder=folder)

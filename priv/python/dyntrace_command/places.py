@@ -15,10 +15,10 @@ from typing import Dict, Iterator, List, Optional, Pattern, Sequence, Set
 
 from dyntrace_command.container import Container
 from dyntrace_command.description import LOADED_NAME, PARENTS
-from dyntrace_command.file_system import mount_of
 from dyntrace_command.files import MB, closing
 from dyntrace_command.process import Process
 from dyntrace_command.terminal import size
+from dyntrace_command.trees import mount_of
 
 NEEDED = 16 * MB
 # What is removed.

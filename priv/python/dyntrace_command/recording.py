@@ -4,7 +4,7 @@ LTTng has.
 While LTTng records, nobody can read its events: it writes what describes them when the session stops. The index of the
 packets tells meanwhile whether any has come.
 """
-import glob
+import contextlib
 import os
 import re
 import select
@@ -12,18 +12,19 @@ import shutil
 import struct
 import sys
 import time
-from typing import Callable, List, NamedTuple, Optional, Sequence
+from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence
 
 from dyntrace_command.children import Interrupted
 from dyntrace_command.examined import EXAMINED_S, examine, lost_text
 from dyntrace_command.execution import Program, run
-from dyntrace_command.failures import Failure, user_name
-from dyntrace_command.files import (MB, NEEDED_AT_START, RESERVE, check_room, folder_size, has_room, own_folder,
-                                    read_regular)
+from dyntrace_command.failures import Failure
+from dyntrace_command.files import MB, NEEDED_AT_START, RESERVE, check_room, has_room, own_folder
 from dyntrace_command.lttng import daemon_of
+from dyntrace_command.mirror import Mirror, mirrored
 from dyntrace_command.node import Node, status_now, untraced
 from dyntrace_command.session import Session, Wanted, buffer_size
 from dyntrace_command.terminal import Progress, may_read_terminal, say, size
+from dyntrace_command.trees import folder_size, remove_tree, tree
 
 # Seconds without an event, after which the node does not follow.
 PATIENCE = 6
@@ -32,7 +33,10 @@ EXAMINED_AFTER_SIGNAL_S = 60
 
 # Index files of LTTng: a header, then an entry per packet, in big endian: offset, size, and the content's size in bits.
 INDEX_HEADER, INDEX_ENTRY, INDEX_MAGIC = ">IIII", ">QQQ", 0xC1F1DCC1
-INDEX_MOST = 256 * MB
+# Bytes of an index that are read, and of all: the first packets are enough.
+INDEX_MOST, INDEXES_MOST = MB, 32 * MB
+# Seconds of a look at a folder while it is recorded into.
+LOOK_S = 0.5
 # A packet without events has a header of some 90 bytes.
 EMPTY_BITS = 128 * 8
 
@@ -67,7 +71,7 @@ def record_nodes(chosen: Sequence[Node], wanted: Wanted, seconds: Optional[float
     buffer_size(1)
     with Interrupted() as interrupted, daemon_of(chosen) as daemon:
         if wanted.folder and daemon.uid is not None:
-            with own_folder(wanted.folder) as descriptor:
+            with own_folder(wanted.folder, is_empty=True) as descriptor:
                 os.fchown(descriptor, daemon.uid, -1)
         with Session(daemon, chosen, wanted) as session:
             return Watch(session, interrupted, quiet).follow(seconds)
@@ -80,6 +84,7 @@ class Watch:
         self.session, self.interrupted, self.quiet = session, interrupted, quiet
         self.progress = Progress(quiet)
         self.began = self.stopped = time.monotonic()
+        self.has_come = False
 
     def lasts(self) -> float:
         """Returns the seconds until now."""
@@ -143,11 +148,12 @@ class Watch:
             raise Failure("daemon_gone", folder=folder or "FOLDER")
         parts = [f"{lasts:5.1f} s"] + ([] if session.wanted.snapshot else [f"lost {lost} events"])
         if folder and not session.wanted.snapshot:
-            parts.append(size(folder_size(folder)))
+            parts.append(size(folder_size(folder, LOOK_S)))
             if not has_room(folder):
                 session.stop()
                 check_room(folder, RESERVE, "; the recording ends here and is complete until now")
-            if lasts > PATIENCE and not has_events(folder):
+            self.has_come = self.has_come or lasts > PATIENCE and has_events(folder)
+            if lasts > PATIENCE and not self.has_come:
                 session.stop()
                 raise self.not_started(folder)
         self.progress.show("  ".join(parts))
@@ -161,84 +167,62 @@ class Watch:
         lasts, lost, folder = self.lasts(), self.session.lost(), self.session.wanted.folder
         if folder is None:
             return Recorded(None, lost_text(lost), None, withheld)
-        found = examine([folder], self.is_late) if has_events(folder) else None
-        events = found.events if found else count_events(folder, self.is_late)
-        if not events and (events == 0 or not has_events(folder)):
+        found, events, remarks, may_have = None, None, [], has_events(folder)
+        try:
+            with mirrored([folder]) as mirror:
+                remarks = mirror.remarks
+                # What was in memory has no index.
+                found = examine(mirror, self.is_late) if may_have else None
+                events = found.events if found else count_events(mirror, self.is_late)
+        except Failure as failure:
+            if failure.key not in ("empty_folder", "no_recording"):
+                # It may be there, but its user has made of the folder what can't be read.
+                remarks, may_have = [f"dyntrace: the events are not counted: {failure.cause}"], True
+        if not events and (events == 0 or not may_have):
             raise self.not_started(folder, lasts)
         return Recorded(events, found.lost_text() if found else lost_text(lost), folder_size(folder),
-                        (found.said if found else []) + withheld)
+                        remarks + (found.said if found else []) + withheld)
 
     def not_started(self, folder: str, lasts: Optional[float] = None) -> Failure:
         """Removes the folder; returns the failure of a recording without events."""
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)
         return untraced(self.session.nodes[0], f"{self.lasts() if lasts is None else lasts:.0f}")
 
 
 # -- A folder of LTTng -------------------------------------------------------------------------------------------------
 
-def count_events(folder: str, give_up: Callable[[], object]) -> Optional[int]:
+def count_events(mirror: Mirror, give_up: Callable[[], object]) -> Optional[int]:
     """Returns the number of events of a complete recording; None without babeltrace2, or if it takes too long."""
     if shutil.which("babeltrace2") is None:
         return None
-    done = run(Program(["babeltrace2", folder, "--component=sink.utils.counter", "--params=step=+0"]), EXAMINED_S,
-               give_up=give_up)
+    done = run(Program(["babeltrace2", *mirror.paths(), "--component=sink.utils.counter", "--params=step=+0"]),
+               EXAMINED_S, give_up=give_up)
     found = re.findall(r"^ *(\d+) Event messages?", done.output, re.M) if done.status == 0 else []
     return int(found[-1]) if found else None
 
 
 def has_events(folder: str) -> bool:
-    """Returns whether a packet with events was written; a session that records writes twice per second."""
-    return any(content > EMPTY_BITS for path in glob.glob(glob.escape(folder) + "/**/*.idx", recursive=True)
-               for content in packets(path))
+    """Returns whether a packet with events was written; a session that records writes twice per second. Where the
+    folder has more than the search may read, there may be one."""
+    left = INDEXES_MOST
+    with contextlib.suppress(FileNotFoundError), tree(folder, seconds=LOOK_S) as walk:
+        for entry in walk:
+            if entry.is_file() and entry.name().endswith(".idx"):
+                with contextlib.suppress(OSError):
+                    index = entry.read(min(left, INDEX_MOST))
+                    left -= len(index)
+                    if left <= 0 or any(content > EMPTY_BITS for content in packets(index)):
+                        return True
+        return bool(walk.stopped)
+    return False
 
 
-def packets(path: str) -> List[int]:
-    """Returns the sizes of the packets' contents, in bits."""
-    index = read_regular(path, INDEX_MOST)
+def packets(index: bytes) -> Iterator[int]:
+    """Yields the sizes of the packets' contents, in bits."""
     start, least = struct.calcsize(INDEX_HEADER), struct.calcsize(INDEX_ENTRY)
     if len(index) < start:
-        return []
+        return
     magic, _, _, length = struct.unpack_from(INDEX_HEADER, index)
-    if magic != INDEX_MAGIC or length < least:
-        return []
-    return [struct.unpack_from(INDEX_ENTRY, index, at)[2] for at in range(start, len(index) - length + 1, length)]
-
-
-def metadata(folder: str) -> List[str]:
-    """Returns the files that describe events, one per recording below the folder."""
-    return [os.path.join(path, "metadata") for path, _, names in os.walk(folder) if "metadata" in names]
-
-
-def check_recording(folder: str) -> None:
-    """Raises Failure unless there is a recording that can be read in the folder or below it."""
-    if not os.path.lexists(folder):
-        raise Failure("no_folder", folder=folder)
-    if os.path.exists(folder) and not os.path.isdir(folder):
-        raise Failure("no_such_kind", folder=folder)
-    refused: List[OSError] = []
-    found = False
-    for path, _, names in os.walk(folder, onerror=refused.append):
-        found = found or bool(names)
-        refused += [PermissionError(13, "Permission denied", file) for file in
-                    (os.path.join(path, name) for name in names if name == "metadata") if not os.access(file, os.R_OK)]
-    if refused:
-        raise unreadable(folder, refused[0])
-    if not found:
-        raise Failure("empty_folder", folder=folder)
-    if not metadata(folder):
-        raise Failure("no_recording", folder=folder)
-
-
-def unreadable(folder: str, error: OSError) -> Failure:
-    """Returns the failure of a folder that can't be read, or has such a file or folder."""
-    path = str(error.filename or folder)
-    try:
-        owner = user_name(os.lstat(path).st_uid)
-    except OSError:
-        owner = "another user"
-    return Failure("unreadable", folder=path, why=error.strerror, owner=owner)
-
-
-def is_ctf_2(folder: str) -> bool:
-    """Returns whether a recording has the format of LTTng 2.15 and later."""
-    return any(read_regular(path, INDEX_MOST)[:1] == b"\x1e" for path in metadata(folder))
+    if magic == INDEX_MAGIC and length >= least:
+        for at in range(start, len(index) - length + 1, length):
+            yield struct.unpack_from(INDEX_ENTRY, index, at)[2]

@@ -13,7 +13,8 @@ import time
 from typing import Iterator, List, NamedTuple, Optional
 
 from dyntrace_command.failures import Failure
-from dyntrace_command.files import closing, numbered_folder, private_folder, read_regular, remove_tree
+from dyntrace_command.files import closing, numbered_folder, private_folder
+from dyntrace_command.trees import read_below, remove_tree
 
 NAME = re.compile(r"\d{8}-\d{6}-[\w.@-]+", re.ASCII)
 CAUSE, NEW, RECORDING = "cause.json", ".new", "recording"
@@ -75,7 +76,7 @@ def said_in(folder: str) -> Optional[Snapshot]:
     """Returns the snapshot of a folder; None if it is none."""
     # It may be anybody's: numbers that are none, a moment that no calendar has, lists within lists.
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        said = json.loads(read_regular(os.path.join(folder, CAUSE), CAUSE_MOST).decode("utf-8"))
+        said = json.loads(read_below(folder, CAUSE, CAUSE_MOST).decode("utf-8"))
         found = Snapshot(folder, str(said["cause"])[:NAME_MOST], str(said["node"])[:NAME_MOST], float(said["time"]),
                          str(said["text"])[:TEXT_MOST], int(said["more"]))
         return found if found.moment() else None
@@ -139,7 +140,8 @@ class Place:
 
 
 def is_incomplete(path: str) -> bool:
-    """Returns whether a folder has nothing but what a recorder writes before the cause: others may be there, too."""
+    """Returns whether a folder has nothing but what a recorder writes before the cause: others may be there, too. Only
+    the recorder's user can change names there: another user's are below RECORDING, which is not looked into."""
     with contextlib.suppress(OSError):
         return not os.path.islink(path) and set(os.listdir(path)) <= {RECORDING, CAUSE + NEW}
     return False

@@ -28,6 +28,12 @@ def last_lines(output: str) -> str:
     return clean(" / ".join(lines[-2:])) or "it has printed nothing"
 
 
+def first_of(texts: Sequence[str], most: int = 5) -> str:
+    """Returns the first texts of a list as a line, cleaned, and the number of the others."""
+    others = len(texts) - most
+    return ", ".join(clean(text)[:200] for text in texts[:most]) + (f", and {others} more" if others > 0 else "")
+
+
 def size(count: float) -> str:
     """Returns a number of bytes as people write it: `1.5 MB`."""
     for unit in ("B", "kB", "MB"):

@@ -2,7 +2,6 @@
 import argparse
 import contextlib
 import errno
-import glob
 import ipaddress
 import os
 import signal
@@ -14,10 +13,11 @@ from dyntrace_command.address import RELAY_PORT
 from dyntrace_command.children import Interrupted
 from dyntrace_command.execution import LastOutput, end_with_parent, until
 from dyntrace_command.failures import Failure, user_name
-from dyntrace_command.files import NEEDED_AT_START, RESERVE, check_room, folder_size, has_room, private_folder
+from dyntrace_command.files import NEEDED_AT_START, RESERVE, check_room, has_room, private_folder
 from dyntrace_command.process import listening
 from dyntrace_command.terminal import Progress, clean, last_lines, plural, say, size
 from dyntrace_command.tools import tool
+from dyntrace_command.trees import tree
 
 Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
 
@@ -138,9 +138,15 @@ class Arrived:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self.sizes = {os.path.relpath(path, folder): folder_size(path)
-                      for path in sorted(glob.glob(os.path.join(glob.escape(folder), "*", "*")))
-                      if os.path.isdir(path)}
+        found: Dict[str, int] = {}
+        # The names come from other hosts.
+        with contextlib.suppress(OSError), tree(folder, follows=True) as walk:
+            for entry in walk:
+                host, _, rest = entry.path.partition("/")
+                if rest and (entry.is_folder() or "/" in rest):
+                    name = f"{host}/{rest.partition('/')[0]}"
+                    found[name] = found.get(name, 0) + entry.size()
+        self.sizes = dict(sorted(found.items()))
 
     def in_all(self) -> str:
         """Returns the sums as a line."""

@@ -10,6 +10,7 @@ from dyntrace_command.events import of_report
 from dyntrace_command.failures import Failure
 from dyntrace_command.files import checked_output, new_file, new_folder
 from dyntrace_command.loading import loaded
+from dyntrace_command.mirror import mirrored
 from dyntrace_command.node import Node, check_traced
 from dyntrace_command.pictures import draw, findings, require_viewer
 from dyntrace_command.recording import file_stem, record_nodes
@@ -38,11 +39,12 @@ def report(options: argparse.Namespace) -> None:
         params = {"contents": options.contents}
         if output.endswith(".html"):
             params["title"] = f"{node.node}, {time.strftime('%Y-%m-%d %H:%M:%S')}"
-        for text in draw([folder], output, params):
-            if text not in summary:
-                say(text)
-        if output != "-" and not output.endswith(".txt"):
-            print(findings(folder))
+        with mirrored([folder]) as mirror:
+            for text in [*mirror.remarks, *draw(mirror, output, params)]:
+                if text not in summary:
+                    say(text)
+            if output != "-" and not output.endswith(".txt"):
+                print(findings(mirror))
         if output != "-":
             print(output)
 

@@ -6,22 +6,24 @@ import socket
 import sys
 import tarfile
 import time
+from typing import Dict, List, Sequence, Tuple
 
-from dyntrace_command.archive import pack
+from dyntrace_command.archive import Counted, Packer
 from dyntrace_command.children import Interrupted, temporary_folder
 from dyntrace_command.failures import Failure
-from dyntrace_command.files import NEEDED_AT_START, check_room, folder_size, private_folder
+from dyntrace_command.files import NEEDED_AT_START, check_room, private_folder
 from dyntrace_command.hosts import Collected, Host
-from dyntrace_command.lttng import daemons_here
+from dyntrace_command.lttng import Lttng, daemons_here
 from dyntrace_command.session import flight_recorders
 from dyntrace_command.snapshots import is_recorded_into, snapshots
-from dyntrace_command.terminal import clean, print_table, say, size
+from dyntrace_command.terminal import clean, first_of, print_table, say, size
 from dyntrace_command.tools import own_program, tool
+from dyntrace_command.trees import folder_size
 
 ARGUMENTS = ["snapshot", "-o", "-"]
 
-# Of a cause, in the list.
-TEXT_MOST = 80
+# Of a cause, in the list, and of a session's name in the tar.
+TEXT_MOST, NAME_MOST = 80, 60
 
 
 def snapshot(options: argparse.Namespace) -> None:
@@ -80,7 +82,8 @@ def collect(options: argparse.Namespace) -> None:
 
 
 def send() -> None:
-    """Lets all flight recorders of this host write now, and packs their files to standard output as a tar."""
+    """Lets all flight recorders of this host write now, and packs their files to standard output as a tar. One of them
+    that fails, or a user who has changed what was written, does not lose what the others have."""
     tool("lttng")
     if sys.stdout.isatty():
         raise Failure("terminal")
@@ -90,14 +93,39 @@ def send() -> None:
     # The command of a collector kills this one at its Ctrl-C.
     with temporary_folder() as temporary:
         os.chmod(temporary, 0o711)
-        folders = []
-        for number, (daemon, name) in enumerate(recorders):
-            folder = os.path.join(temporary, f"{number}-{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}")
-            os.mkdir(folder, mode=0o700)
-            if daemon.uid is not None:
-                os.chown(folder, daemon.uid, -1)
-            daemon.do("snapshot", "record", f"--session={name}", f"file://{folder}")
-            folders.append(folder)
+        folders, failures = written(recorders, temporary)
+        if not folders:
+            raise failures[0]
+        for failure in failures:
+            say(failure.text)
         with tarfile.open(fileobj=sys.stdout.buffer, mode="w|", format=tarfile.USTAR_FORMAT) as tar:
-            for folder in folders:
-                pack(tar, folder, os.path.basename(folder))
+            pack_all(tar, folders)
+
+
+def written(recorders: Sequence[Tuple[Lttng, str]], temporary: str) -> Tuple[Dict[str, str], List[Failure]]:
+    """Lets the recorders write, each into a folder; returns {folder: session} and the failures."""
+    folders: Dict[str, str] = {}
+    failures = []
+    for number, (daemon, name) in enumerate(recorders):
+        folder = os.path.join(temporary, f"{number}-{re.sub(r'[^A-Za-z0-9_.-]', '_', name)[:NAME_MOST]}")
+        os.mkdir(folder, mode=0o700)
+        if daemon.uid is not None:
+            os.chown(folder, daemon.uid, -1, follow_symlinks=False)
+        try:
+            daemon.do("snapshot", "record", f"--session={name}", f"file://{folder}")
+            folders[folder] = name
+        except Failure as failure:
+            failures.append(failure)
+    return folders, failures
+
+
+def pack_all(tar: tarfile.TarFile, folders: Dict[str, str]) -> None:
+    """Packs the folders. What a small one leaves of its share is for the larger ones after it."""
+    most = Counted()
+    for number, folder in enumerate(sorted(folders, key=folder_size)):
+        share = most.share_of(len(folders) - number)
+        packer = Packer(tar, os.path.basename(folder), share)
+        packer.pack(folder)
+        most.give_back(share)
+        if packer.left_out:
+            say(f"dyntrace: left out of the snapshot of {clean(folders[folder])}: {first_of(packer.left_out)}")

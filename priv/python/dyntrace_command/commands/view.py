@@ -5,8 +5,8 @@ from urllib.parse import quote
 
 from dyntrace_command.examined import examine
 from dyntrace_command.files import checked_output
+from dyntrace_command.mirror import Mirror, mirrored
 from dyntrace_command.pictures import draw
-from dyntrace_command.recording import check_recording
 from dyntrace_command.snapshots import snapshot_at
 from dyntrace_command.terminal import clean, say
 
@@ -17,23 +17,24 @@ BEFORE_S, AFTER_S = 0.5, 0.1
 def view(options: argparse.Namespace) -> None:
     """Prints the report, or makes a file and prints its name."""
     output = options.output and checked_output(options.output)
-    for folder in options.folders:
-        check_recording(folder)
-    tell_causes(options, output)
-    clocks = {} if options.clock_correction else {"clocks": "recorded"}
-    for text in draw(options.folders, output, {**clocks, **options.params}):
-        say(text)
+    with mirrored(options.folders) as mirror:
+        for text in mirror.remarks:
+            say(text)
+        tell_causes(options, mirror, output)
+        clocks = {} if options.clock_correction else {"clocks": "recorded"}
+        for text in draw(mirror, output, {**clocks, **options.params}):
+            say(text)
     if output not in (None, "-"):
         print(output)
 
 
-def tell_causes(options: argparse.Namespace, output: Optional[str]) -> None:
+def tell_causes(options: argparse.Namespace, mirror: Mirror, output: Optional[str]) -> None:
     """Begins with the moments of the snapshots' causes: above the report, as the title of a page and the address that
     opens it there, else as a message."""
     causes = [one for one in map(snapshot_at, options.folders) if one]
     if not causes:
         return
-    found = examine(options.folders)
+    found = examine(mirror)
     after = None if found is None or found.begin is None else max(0, causes[0].time - found.begin / 1e9)
     lines = [clean(one.show()) for one in causes]
     if after is not None:

@@ -1,0 +1,181 @@
+"""Recordings as babeltrace2 gets them.
+
+babeltrace2 searches folders by itself: it follows links, waits for pipes, and does not end where links lead in circles.
+So it never gets a folder that another user can change, but one of this command's own, with the same names: each file
+there is a link to a descriptor of this command, of a regular file that a walk has found (trees.py). Nothing is copied,
+and what is renamed or replaced meanwhile has no effect. A file may still be shortened, which ends babeltrace2 (SIGBUS).
+"""
+import contextlib
+import errno
+import fcntl
+import os
+import resource
+from typing import Callable, Iterator, List, Sequence
+
+from dyntrace_command.children import temporary_folder
+from dyntrace_command.failures import Failure, user_name
+from dyntrace_command.files import MB, closing
+from dyntrace_command.terminal import clean, first_of, size
+from dyntrace_command.trees import ENTRIES_MOST, TOO_DEEP, Entry, tree
+
+METADATA, INDEX = "metadata", ".idx"
+# How the metadata of CTF 2 begins.
+CTF_2 = b"\x1e"
+# Bytes of a file that describes events, and of all indexes: babeltrace2 keeps both in memory.
+METADATA_MOST, INDEXES_MOST = 16 * MB, 1000 * MB
+# The files have descriptors from here on: select(2), by which this command waits, takes none of them.
+FIRST = 1024
+LIMIT_MOST = FIRST + ENTRIES_MOST
+
+
+class Folder:
+    """A folder of the mirror, in the place of the one that the user has typed."""
+
+    def __init__(self, path: str, typed: str) -> None:
+        self.path, self.typed = path, typed
+        self.has_files = self.has_metadata = self.is_whole = False
+        self.left_out: List[str] = []
+
+    def failure(self, why: str) -> Failure:
+        """Returns the failure of one that babeltrace2 does not get."""
+        return Failure("large_tree", folder=self.typed, why=why)
+
+    def unreadable(self, entry: Entry) -> Failure:
+        """Returns the failure of a file or a folder below it that this user may not read."""
+        owner = user_name(entry.status.st_uid) if entry.status else "another user"
+        return Failure("unreadable", folder=clean(os.path.join(self.typed, entry.path)), why=entry.why_not, owner=owner)
+
+    def check(self) -> None:
+        """Raises Failure if there is no recording."""
+        if not self.has_files and not self.left_out:
+            raise Failure("empty_folder", folder=self.typed)
+        if not self.has_metadata:
+            raise Failure("no_recording", folder=self.typed)
+
+
+class Mirror:
+    """The folders for babeltrace2. `remarks`: what has to be said of them; `is_ctf_2`: whether one has the format of
+    LTTng 2.15 and later. The files are open until `opened` is closed."""
+
+    def __init__(self, place: str, opened: contextlib.ExitStack) -> None:
+        self.place, self.opened = place, opened
+        self.folders: List[Folder] = []
+        self.remarks: List[str] = []
+        self.is_ctf_2 = False
+        self.indexes = self.files = 0
+        limit = raised_limit(opened)
+        self.first = min(FIRST, limit // 4)
+        self.files_most = limit - self.first
+
+    def paths(self) -> List[str]:
+        """Returns the folders that babeltrace2 can read. Beside a recording whose description of events is empty,
+        because nothing has arrived, it would read none."""
+        return [folder.path for folder in self.folders if folder.is_whole]
+
+    def typed(self) -> str:
+        """Returns the first folder as the user has typed it."""
+        return self.folders[0].typed
+
+    def as_typed(self, text: str) -> str:
+        """Returns a text of babeltrace2 with the folders that the user has typed."""
+        for folder in self.folders:
+            text = text.replace(folder.path, folder.typed)
+        return text
+
+    def add(self, typed: str) -> None:
+        """Adds a folder; raises Failure if there is no recording that can be read in it or below it."""
+        if not os.path.lexists(typed):
+            raise Failure("no_folder", folder=typed)
+        if os.path.exists(typed) and not os.path.isdir(typed):
+            raise Failure("no_such_kind", folder=typed)
+        folder = Folder(os.path.join(self.place, f"{len(self.folders):06}"), typed)
+        self.folders.append(folder)
+        os.mkdir(folder.path)
+        try:
+            with tree(typed, follows=True) as walk:
+                for entry in walk:
+                    self.add_entry(folder, entry)
+        except OSError as error:
+            raise folder.unreadable(Entry("", status=os.stat(typed), why_not=error.strerror)) from None
+        if walk.stopped:
+            raise folder.failure(f"it has {walk.stopped}")
+        folder.check()
+        if folder.left_out:
+            self.remarks.append(f"dyntrace: left out of {typed}: {first_of(folder.left_out)}")
+
+    def add_entry(self, folder: Folder, entry: Entry) -> None:
+        """Adds what a walk has found, or notes why not."""
+        why_not = entry.why_not
+        if entry.is_folder() and why_not != TOO_DEEP:
+            if why_not:
+                raise folder.unreadable(entry)
+            why_not = self.made(os.mkdir, os.path.join(folder.path, entry.path))
+        elif not why_not:
+            folder.has_files = True
+            try:
+                why_not = self.add_file(folder, entry)
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE, errno.EINVAL):
+                    raise folder.failure("it has more files than this process may open") from None
+                why_not = error.strerror
+                if entry.name() == METADATA:
+                    raise folder.unreadable(entry._replace(why_not=why_not)) from None
+        if why_not:
+            folder.left_out.append(f"{entry.path} ({why_not})")
+
+    def add_file(self, folder: Folder, entry: Entry) -> str:
+        """Adds a regular file; returns why that is not possible."""
+        if entry.name() == METADATA:
+            folder.has_metadata = True
+            if entry.size() > METADATA_MOST:
+                raise folder.failure(f"{clean(entry.path)} has {size(entry.size())}")
+            begin = entry.read(1)
+            if not begin:
+                self.remarks.append(f"dyntrace: {clean(os.path.join(folder.typed, os.path.dirname(entry.path)))} ended "
+                                    "before its begin had arrived; it is left out")
+                return ""
+            folder.is_whole, self.is_ctf_2 = True, self.is_ctf_2 or begin == CTF_2
+        elif entry.name().endswith(INDEX):
+            self.indexes += entry.size()
+        self.files += 1
+        if self.indexes > INDEXES_MOST:
+            raise folder.failure(f"its indexes have more than {size(INDEXES_MOST)}")
+        if self.files > self.files_most:
+            raise folder.failure(f"it has more files than this process may open ({self.files_most})")
+        with closing(entry.open()) as descriptor:
+            kept = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, self.first)
+        self.opened.callback(os.close, kept)
+        return self.made(os.symlink, f"/proc/{os.getpid()}/fd/{kept}", os.path.join(folder.path, entry.path))
+
+    def made(self, make: Callable[..., None], *paths: str) -> str:
+        """Makes a link or a folder; returns why that is not possible."""
+        try:
+            make(*paths)
+        except FileExistsError:
+            return "moved meanwhile"
+        except OSError as error:
+            if error.errno not in (errno.ENAMETOOLONG, errno.ENOENT):
+                raise Failure("not_writable", folder=self.place, why=error.strerror) from None
+            return "its path is too long"
+        return ""
+
+
+def raised_limit(opened: contextlib.ExitStack) -> int:
+    """Raises the number of descriptors that this process may have, until `opened` is closed; returns it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = max(soft, min(hard if hard != resource.RLIM_INFINITY else LIMIT_MOST, LIMIT_MOST))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    opened.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+    return limit
+
+
+@contextlib.contextmanager
+def mirrored(folders: Sequence[str]) -> Iterator[Mirror]:
+    """Yields recordings as babeltrace2 may get them; raises Failure if there are none, or they can't be read."""
+    with temporary_folder() as place, contextlib.ExitStack() as opened:
+        mirror = Mirror(place, opened)
+        for folder in folders:
+            mirror.add(folder)
+        if not mirror.paths():
+            raise Failure("no_recording", folder=" ".join(folders))
+        yield mirror
