@@ -9,7 +9,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [elf, sandbox, container, memory, files, bpftrace, request, examined, profile, program, functions, events, sinks,
+    [elf, sandbox, container, memory, files, bpftrace, bpftrace_script, request, examined, profile, program, functions, events, sinks,
      terms, reach, places, causes, contents, lttng, execution, children, all_files_run, event_groups].
 
 %% Those of libraries that somebody made who means ill.
@@ -30,6 +30,9 @@ files(_) ->
 
 bpftrace(_) ->
     passes("test_bpftrace").
+
+bpftrace_script(_) ->
+    passes("test_bpftrace_script").
 
 request(_) ->
     passes("test_request").

@@ -105,7 +105,7 @@ def tokens(script: str, words: Set[str]) -> List[Tuple[str, str, int]]:
         kind, text, at = str(token.lastgroup), token.group(), token.start()
         line = script[script.rfind("\n", 0, at) + 1:at]
         if kind == "comment" and not BEFORE_COMMENT.search(line):
-            raise unsure(script, at, "a comment that may be a path: write a path in quotes, and a space before a comment")
+            raise unsure(script, at, "a comment that may be a path: quote paths, and write a space before a comment")
         if kind == "directive":
             check_directive(script, at, line, text, words)
         if kind == "other" and (text in "\"'`\0\r" or script.startswith("/*", at)):
