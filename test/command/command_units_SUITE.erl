@@ -9,8 +9,9 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [elf, sandbox, container, memory, files, bpftrace, bpftrace_script, request, examined, profile, program, functions, events, sinks,
-     terms, reach, places, causes, contents, lttng, execution, children, all_files_run, event_groups].
+    [elf, sandbox, container, memory, files, bpftrace, bpftrace_script, request, examined, profile, program,
+     functions, events, sinks, terms, reach, places, causes, contents, lttng, execution, children, all_files_run,
+     event_groups].
 
 %% Those of libraries that somebody made who means ill.
 elf(_) ->
