@@ -9,9 +9,9 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [elf, sandbox, container, memory, files, bpftrace, request, examined, profile, program, functions, events, sinks,
-     terms, reach, places, causes, contents, lttng, execution, children,
-     trees, mirror, archive, all_files_run, event_groups].
+    [elf, sandbox, container, memory, files, bpftrace, request, examined, profile, program, functions, events,
+     sinks, terms, reach, places, causes, contents, lttng, execution, children, trees, mirror, archive,
+     bpftrace_script, all_files_run, event_groups].
 
 %% Those of libraries that somebody made who means ill.
 elf(_) ->
@@ -31,6 +31,9 @@ files(_) ->
 
 bpftrace(_) ->
     passes("test_bpftrace").
+
+bpftrace_script(_) ->
+    passes("test_bpftrace_script").
 
 request(_) ->
     passes("test_request").

@@ -2,7 +2,6 @@
 import contextlib
 import io
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -12,7 +11,6 @@ from unittest import mock
 
 from dyntrace_command.bpftrace import (Bpftrace, Line, Messages, Names, begins_with, condition_of, lost_events,
                                        messages_of, place_in_row, program_text, text)
-from dyntrace_command.bpftrace_script import MOST, Unsure, limited
 from dyntrace_command.commands.run import program_for, with_place
 from dyntrace_command.counted import Counted
 from dyntrace_command.failures import Failure
@@ -155,54 +153,6 @@ class Row(unittest.TestCase):
         with self.assertRaises(Failure) as raised:
             program_for("mine.bt", "BEGIN {", "pid == 7", mock.Mock())
         self.assertIn("mine.bt can't be limited to one node: line 1 has an end within a block", raised.exception.text)
-
-
-CONDITION = " if (!(pid == 7)) { return; }"
-
-
-class Limits(unittest.TestCase):
-    """A script limited to one process."""
-
-    # Each @ is the place of a condition.
-    LIMITED = (
-        "usdt:$1:a:b {@ }", "usdt:$1:a:b{@}", "U:/x.so:b {@ }", "uprobe:/x:f {@ }", "ur:/x:f {@ }", "u*:/x:f {@ }",
-        "*:/x:f {@ }", "$3:/x:f {@ }", "BEGIN { printf(\"{ usdt:\"); }", "BEGIN { printf(\"\\\"}{\"); }\nusdt:x:y:z {@ }",
-        "// usdt:x:y:z {\nBEGIN { } // }\nusdt:x:y:z /arg0 == 1/ // {\n{@ exit(); }",
-        "/* { */ END { if (1) { @a = 1; } }usdt:x:y:z {@ if (1) { } else { } } interval:s:1, profile:hz:9 { }",
-        "BEGIN, usdt:x:y:z {@ }", "usdt:x:y:z,\n  usdt:x:y:w /str(arg0) == \"{\"/\n{@ }", "usdt:\"/a {b}\":y:z {@ }",
-        "BEGIN { } usdt:x:y:z // usage {\n{@ }", "kprobe:f /str(arg0, 3) == \"a\"/ { }", "t:a:b { }",
-        "struct a { int b; };\nusdt:x:y:z {@ }", "#include <linux/sched.h>\n#define N 3\nusdt:x:y:z {@ }",
-        "config = { a = 1 }\nusdt:x:y:z {@ }", "let @a = hash(5);\nusdt:x:y:z {@ }", "fn f($a: int): int { return 1; }",
-        "#!/usr/bin/env bpftrace\nusdt:x:y:z {@ }", "BEGIN { $a = 1 / 2; /* } */ } usdt:x:y:z {@ }", "newprobe:x {@ }",
-        "/* a *//* { */ usdt:x:y:z {@ }", "", "// nothing")
-    UNSURE = (
-        "BEGIN {", "BEGIN }", "usdt:x:y:z", "BEGIN { \" }", "BEGIN { /* }", "BEGIN { '{' }", "usdt:/a/*/x.so:y:z { } /* */",
-        "usdt:/a//x.so:y:z { }", "#define X }\nBEGIN { X usdt:x:y:z { }", "#define pid 7\nusdt:x:y:z { }",
-        "#define return \nusdt:x:y:z { }", "#define if(x) while\nusdt:x:y:z { }", "#define A \\\n }\nBEGIN { }",
-        "#define A \"\nBEGIN { }", "#ifdef A\nBEGIN { }\n#endif", "BEGIN { # }", "import \"other.bt\";", "usdt:x:y:z /@a++/ { }",
-        "usdt:x:y:z /@a = 1/ { }", "BEGIN { }\0", "BEGIN { } }", "x" * (MOST + 1))
-
-    def test_limited(self) -> None:
-        """Each block of a probe of a library has the condition, and nothing else is changed."""
-        for script in self.LIMITED:
-            with self.subTest(script):
-                self.assertEqual(script.replace("{@", "{" + CONDITION), limited(script.replace("{@", "{"), "pid == 7"))
-
-    def test_unsure(self) -> None:
-        """What bpftrace may read otherwise is an error."""
-        for script in self.UNSURE:
-            with self.subTest(script[:60]), self.assertRaises(Unsure):
-                limited(script, "pid == 7")
-
-    def test_shipped(self) -> None:
-        """All blocks of the shipped scripts' USDT probes; lines keep their numbers."""
-        folder = os.path.join(os.path.dirname(__file__), "../../priv/bpftrace")
-        for name in os.listdir(folder):
-            with self.subTest(name), open(os.path.join(folder, name), encoding="utf-8") as file:
-                script = file.read()
-                result = limited(script, "pid == 7")
-                self.assertEqual(script, result.replace(CONDITION, ""))
-                self.assertEqual(len(re.findall(r"^(?:\} )?usdt:\S+(?<!,)\s", script, re.M)), result.count(CONDITION))
 
 
 class Condition(unittest.TestCase):

@@ -193,8 +193,8 @@ class Signals(Commands):
         """One that is handled in time, and one after it, which is not handled any more."""
         process = self.start("with Interrupted() as interrupted:\n    print('ready', flush=True)\n"
                              "    interrupted.snapshot.wait()\n    print(interrupted.happened.is_set(), flush=True)\n"
-                             "    interrupted.happened.wait()\nprint('after', flush=True)\n"
-                             "try:\n    time.sleep(300)\nexcept KeyboardInterrupt:\n    print('as ever', flush=True)\n")
+                             "    interrupted.happened.wait()\ntry:\n    print('after', flush=True)\n"
+                             "    time.sleep(300)\nexcept KeyboardInterrupt:\n    print('as ever', flush=True)\n")
         self.assertEqual("ready", self.line(process))
         process.send_signal(signal.SIGUSR1)
         self.assertEqual("False", self.line(process))

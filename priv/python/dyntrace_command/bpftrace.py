@@ -1,7 +1,8 @@
 """bpftrace: whether it can run here, on which nodes, a program of this package with its output, and its end.
 
-The kernel attaches to a file, so to all nodes that have mapped the same library. Each program has the condition that the
-process is the node's. bpftrace's option -p is not used: with it, bpftrace opens paths that the process chooses, as root.
+The kernel attaches to a file, so to all nodes that have mapped the same library. Each program has the condition that
+the process is the node's. bpftrace's option -p is not used: with it, bpftrace opens paths that the process chooses, as
+root.
 """
 import contextlib
 import json
@@ -125,7 +126,7 @@ class Messages(threading.Thread):
             say(clean(line))
 
 
-# -- One process of several ---------------------------------------------------------------------------------------------
+# -- One process of several --------------------------------------------------------------------------------------------
 
 # The kernel's description of its structures, by which a program reads them.
 BTF = "/sys/kernel/btf/vmlinux"

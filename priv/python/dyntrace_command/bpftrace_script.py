@@ -16,7 +16,7 @@ OTHERS: Set[str] = set(
     "BEGIN END begin end self bench test interval i profile p kprobe k kretprobe kr kfunc f kretfunc fr fentry fexit "
     "tracepoint t rawtracepoint rt software s hardware h iter it watchpoint w asyncwatchpoint aw".split())
 
-# What has a block and is no probe: types, and functions, which blocks call after the condition.
+# Declarations have braces, too: types, and functions, which blocks call after the condition.
 DECLARATION = re.compile(r"(struct|union|enum|fn|subprog|macro)\s+\w|config\s*=\s*$|typedef\s")
 # What ends with a semicolon instead of a block. An `import` would bring probes that are not seen here.
 STATEMENT = re.compile(r"$|(struct|union|enum|typedef|let)\b")
@@ -27,7 +27,7 @@ TOKEN = re.compile(r"""
   | (?P<directive> \#[^\n]* )
   | (?P<other> . )""", re.VERBOSE | re.DOTALL)
 
-# What stands before a comment. In `usdt:/lib/*/x.so:` bpftrace reads a path, and not the start of a comment.
+# Text before a comment. In `usdt:/lib/*/x.so:` bpftrace reads a path, and not the start of a comment.
 BEFORE_COMMENT = re.compile(r"(^|[\s;{}(),\"]|\*/)$")
 
 # A macro is a number or a simple term, and no word of the condition, so that it changes neither blocks nor that.
@@ -105,7 +105,7 @@ def tokens(script: str, words: Set[str]) -> List[Tuple[str, str, int]]:
         kind, text, at = str(token.lastgroup), token.group(), token.start()
         line = script[script.rfind("\n", 0, at) + 1:at]
         if kind == "comment" and not BEFORE_COMMENT.search(line):
-            raise unsure(script, at, "a comment that may be a path: write a path in quotes, and a space before a comment")
+            raise unsure(script, at, "a comment that may be a path: quote paths, and write a space before a comment")
         if kind == "directive":
             check_directive(script, at, line, text, words)
         if kind == "other" and (text in "\"'`\0\r" or script.startswith("/*", at)):

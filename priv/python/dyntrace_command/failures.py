@@ -30,11 +30,12 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "no_plugin": (MISSING, "the plugin for babeltrace2 is not in {places}",
                   "build dyntrace where libbabeltrace2-dev, libglib2.0-dev and pkg-config are, or take the recording "
                   "to a host that has it: `dyntrace view {folder}` needs no node"),
-    "no_btf": (MISSING, "the kernel has no {path}; without it, bpftrace can't limit a program to one process from within a "
-               "PID namespace", "start the command on the host, or in a container with its processes (`docker run "
-               "--pid=host`, `hostPID`)"),
+    "no_btf": (MISSING, "the kernel has no {path}, which bpftrace needs to trace one process from within a PID "
+               "namespace",
+               "run the command on the host, or in a container with the host's processes (`docker run --pid=host`, "
+               "`hostPID`)"),
     "unsure_script": (FAILED, "{script} can't be limited to one node: {why}",
-                      "change that line; without this command, `bpftrace {script}` runs it on all nodes of the library"),
+                      "change the script; docs/perf.md has the restrictions"),
     "no_script": (MISSING, "there is no script {script}", "`dyntrace run` lists the scripts"),
     "no_scripts": (MISSING, "the scripts are not in {places}", "install them: `make install`, or name a script's file"),
     "no_vm": (NO_NODE, "no Erlang VM runs on this host, as far as /proc shows",

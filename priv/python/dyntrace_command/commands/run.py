@@ -72,7 +72,7 @@ def program_for(script: str, text: str, condition: str, node: Node) -> str:
     try:
         program = limited(text, condition)
     except Unsure as error:
-        raise Failure("unsure_script", script=script, why=error)
+        raise Failure("unsure_script", script=script, why=error) from error
     names = node.probes()
     if names and not any(name.startswith(f"{PROVIDER}:{ROW}") for name in names):
         program = re.sub(rf":{ROW}(\$?[0-9]+)?", f":{INSTEAD}", program, flags=re.ASCII)
