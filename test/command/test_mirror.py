@@ -10,6 +10,7 @@ from dyntrace_command import pictures
 from dyntrace_command.execution import Program, run
 from dyntrace_command.failures import Failure
 from dyntrace_command.mirror import FIRST, METADATA_MOST, Mirror, mirrored
+from dyntrace_command.recording import has_events
 from hostile import make_deep, new_place
 
 
@@ -97,6 +98,15 @@ class Contents(Mirrors):
             self.assertEqual(2, len(mirror.paths()))
             self.assertEqual(f"in {self.place}/latest/x", mirror.as_typed(f"in {mirror.paths()[0]}/x"))
             self.assertEqual(f"{self.place}/latest", mirror.typed())
+
+    def test_link_instead(self) -> None:
+        """What this command has made, and a user has replaced by a link, is not followed."""
+        os.symlink(self.root, f"{self.place}/own")
+        with self.assertRaises(Failure) as raised, mirrored([f"{self.place}/own"], follows=False):
+            self.fail("it is followed")
+        self.assertEqual("unreadable", raised.exception.key)
+        self.assertTrue(has_events(f"{self.place}/own"))
+        self.assertFalse(has_events(f"{self.place}/nothing"))
 
     def test_begin_is_missing(self) -> None:
         """A recording without a description of events is left out; there has to be another one."""

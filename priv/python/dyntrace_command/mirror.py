@@ -82,7 +82,7 @@ class Mirror:
             text = text.replace(folder.path, folder.typed)
         return text
 
-    def add(self, typed: str) -> None:
+    def add(self, typed: str, follows: bool) -> None:
         """Adds a folder; raises Failure if there is no recording that can be read in it or below it."""
         if not os.path.lexists(typed):
             raise Failure("no_folder", folder=typed)
@@ -92,11 +92,14 @@ class Mirror:
         self.folders.append(folder)
         os.mkdir(folder.path)
         try:
-            with tree(typed, follows=True) as walk:
+            with tree(typed, follows) as walk:
                 for entry in walk:
                     self.add_entry(folder, entry)
         except OSError as error:
-            raise folder.unreadable(Entry("", status=os.stat(typed), why_not=error.strerror)) from None
+            status = None
+            with contextlib.suppress(OSError):
+                status = os.stat(typed, follow_symlinks=follows)
+            raise folder.unreadable(Entry("", status=status, why_not=error.strerror)) from None
         if walk.stopped:
             raise folder.failure(f"it has {walk.stopped}")
         folder.check()
@@ -170,12 +173,13 @@ def raised_limit(opened: contextlib.ExitStack) -> int:
 
 
 @contextlib.contextmanager
-def mirrored(folders: Sequence[str]) -> Iterator[Mirror]:
-    """Yields recordings as babeltrace2 may get them; raises Failure if there are none, or they can't be read."""
+def mirrored(folders: Sequence[str], follows: bool = True) -> Iterator[Mirror]:
+    """Yields recordings as babeltrace2 may get them; raises Failure if there are none, or they can't be read. Unless
+    `follows`, no link is taken for a folder: its user may have replaced what this command has made."""
     with temporary_folder() as place, contextlib.ExitStack() as opened:
         mirror = Mirror(place, opened)
         for folder in folders:
-            mirror.add(folder)
+            mirror.add(folder, follows)
         if not mirror.paths():
             raise Failure("no_recording", folder=" ".join(folders))
         yield mirror

@@ -169,7 +169,7 @@ class Watch:
             return Recorded(None, lost_text(lost), None, withheld)
         found, events, remarks, may_have = None, None, [], has_events(folder)
         try:
-            with mirrored([folder]) as mirror:
+            with mirrored([folder], follows=False) as mirror:
                 remarks = mirror.remarks
                 # What was in memory has no index.
                 found = examine(mirror, self.is_late) if may_have else None
@@ -203,9 +203,11 @@ def count_events(mirror: Mirror, give_up: Callable[[], object]) -> Optional[int]
 
 def has_events(folder: str) -> bool:
     """Returns whether a packet with events was written; a session that records writes twice per second. Where the
-    folder has more than the search may read, there may be one."""
+    folder has more than the search may read, or another one is in its place, there may be one."""
     left = INDEXES_MOST
-    with contextlib.suppress(FileNotFoundError), tree(folder, seconds=LOOK_S) as walk:
+    if not os.path.lexists(folder):
+        return False
+    with contextlib.suppress(OSError), tree(folder, seconds=LOOK_S) as walk:
         for entry in walk:
             if entry.is_file() and entry.name().endswith(".idx"):
                 with contextlib.suppress(OSError):
@@ -214,7 +216,7 @@ def has_events(folder: str) -> bool:
                     if left <= 0 or any(content > EMPTY_BITS for content in packets(index)):
                         return True
         return bool(walk.stopped)
-    return False
+    return True
 
 
 def packets(index: bytes) -> Iterator[int]:

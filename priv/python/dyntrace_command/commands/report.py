@@ -39,7 +39,7 @@ def report(options: argparse.Namespace) -> None:
         params = {"contents": options.contents}
         if output.endswith(".html"):
             params["title"] = f"{node.node}, {time.strftime('%Y-%m-%d %H:%M:%S')}"
-        with mirrored([folder]) as mirror:
+        with mirrored([folder], follows=False) as mirror:
             for text in [*mirror.remarks, *draw(mirror, output, params)]:
                 if text not in summary:
                     say(text)
