@@ -984,7 +984,7 @@ failures(Config) ->
     test_node:stop(Plain),
     Alone = filename:join(Folder, "alone"),
     copy_alone(Alone),
-    {0, _} = test_shell:run("mkdir '~ts/rec' && touch '~ts/rec/metadata'", [Alone, Alone]),
+    {0, _} = test_shell:run("mkdir '~ts/rec' && echo 'trace {};' > '~ts/rec/metadata'", [Alone, Alone]),
     {4, NoPlugin} = test_shell:run("'~ts/bin/dyntrace' view '~ts/rec'", [Alone, Alone]),
     ?assertMatch({match, _}, re:run(NoPlugin, "the plugin for babeltrace2 is not in .*\n  next: build")),
     {4, NoScripts} = test_shell:run("'~ts/bin/dyntrace' run", [Alone]),

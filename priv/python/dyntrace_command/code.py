@@ -6,7 +6,7 @@ ended meanwhile.
 import bisect
 import contextlib
 import os
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from dyntrace_command.container import Mapping
 from dyntrace_command.description import LIBRARY
@@ -15,7 +15,7 @@ from dyntrace_command.file_system import LIBRARY_MOST
 from dyntrace_command.files import read_regular
 from dyntrace_command.node import Node
 from dyntrace_command.perf_map import MAP_MOST, names_of
-from dyntrace_command.sandbox import SECONDS, Answer, Rights, close_all, identity_for, in_child
+from dyntrace_command.sandbox import Answer, Rights, close_all, identity_for, in_child, isolated
 from dyntrace_command.symbols import Functions
 from dyntrace_command.terminal import clean
 
@@ -74,14 +74,15 @@ class Code:
         folder = self.node.arguments.get("JPperfdirectory", "/tmp")
         self.path = f"{folder}/perf-{self.node.process.inner_pid()}.map"
         try:
-            self.map, = self.in_child(lambda: Answer(None, [self.inside.open_regular(self.path, MAP_MOST)])).descriptors
+            self.map, = isolated(self.node.process, lambda: Answer(
+                None, [self.inside.open_regular(self.path, MAP_MOST)])).descriptors
         except (OSError, ValueError) as error:
             self.unreadable(reason(error))
 
     def refresh(self) -> None:
         """Finds out which files have code now, and opens them: call it again at the end, when more may be loaded."""
         with contextlib.suppress(OSError, ValueError):
-            answer = self.in_child(self.open_files)
+            answer = isolated(self.node.process, self.open_files)
             segments, paths = answer.value
             self.segments = [Mapping(*segment) for segment in segments]
             self.starts = [segment.start for segment in self.segments]
@@ -97,10 +98,6 @@ class Code:
                     opened[path] = self.inside.open_regular(path)
         return Answer([segments, list(opened)], list(opened.values()))
 
-    def in_child(self, function: Callable[[], Any], seconds: float = SECONDS) -> Answer:
-        """Runs a function in a child, also if the node has ended."""
-        return in_child(self.identity, function, seconds, ANSWER_MOST, Rights(keep=self.descriptors()))
-
     def descriptors(self) -> List[int]:
         """Returns those of all files."""
         return [*self.files.values(), *([] if self.map is None else [self.map])]
@@ -110,10 +107,11 @@ class Code:
         close_all(self.descriptors())
 
     def places(self, addresses: Iterable[int]) -> Dict[int, Place]:
-        """Returns {address: what is there} of those that lie in code."""
+        """Returns {address: what is there} of those that lie in code. The node may have ended: its files are open."""
         wanted = set(addresses)
         try:
-            found, why = self.in_child(lambda: self.places_here(wanted), NAMES_S).value
+            found, why = in_child(self.identity, lambda: self.places_here(wanted), NAMES_S, ANSWER_MOST,
+                                  Rights(keep=self.descriptors())).value
         except (OSError, ValueError) as error:
             found, why = [], reason(error)
         if why:

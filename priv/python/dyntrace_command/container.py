@@ -27,13 +27,15 @@ import time
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from dyntrace_command.elf import read_machine, read_semaphores, read_status_address
-from dyntrace_command.file_system import LIBRARY_MOST, FileSystem
+from dyntrace_command.file_system import LIBRARY_MOST, FileSystem, check_mount
 from dyntrace_command.files import MB, closing
 from dyntrace_command.process import Listener, listening
 from dyntrace_command.sandbox import check_child
 
 # struct dt_status in c_src/status.h. It is written in less than a microsecond.
 STATUS_SIZE, STATUS_TEXT, STATUS_LAYOUT, STATUS_TRIES = 4096, 12, 1, 100
+# The highest number of a user of the system's own, such as that of Debian's epmd. Others may listen at epmd's port.
+SYSTEM_UID_MOST = 999
 # Seconds for one epmd, and for all that a child asks.
 EPMD_S, ALL_EPMDS_S = 0.7, 1.0
 # The threads of dirty I/O schedulers, before and since OTP 26, of whose names the kernel keeps 15 characters; threads
@@ -102,19 +104,15 @@ class Container(FileSystem):
 
     def listens(self, is_fresh: bool = False) -> Iterator[Listener]:
         """Yields the TCP sockets that it listens on, and that its own user created: one that it has inherited leads to
-        whatever program of another user accepts there, too. The kernel takes milliseconds for a network's sockets, so
-        those of a survey are read once."""
-        sockets = set()
+        whatever program of another user accepts there, too."""
+        own = set()
         with contextlib.suppress(OSError), closing(self.open_proc("fd")) as folder:
             for name in os.listdir(folder):
                 with contextlib.suppress(OSError):
-                    sockets.add(os.readlink(name, dir_fd=folder))
-        uid, network = self.process.uid(), self.process.namespace("net")
+                    own.add(os.readlink(name, dir_fd=folder))
+        uid = self.process.uid()
         with contextlib.suppress(OSError):
-            if is_fresh or network not in self.networks:
-                self.networks[network] = listening(self.dir)
-            yield from (one for one in self.networks[network]
-                        if f"socket:[{one.inode}]" in sockets and one.uid == uid)
+            yield from (one for one in self.sockets(is_fresh) if f"socket:[{one.inode}]" in own and one.uid == uid)
 
     def free_descriptors(self) -> int:
         """Returns how many more files it may open."""
@@ -123,12 +121,16 @@ class Container(FileSystem):
             return int(found.group(1)) - len(os.listdir(folder)) if found else 1
 
     def registered(self) -> Dict[int, str]:
-        """Returns {TCP port: name} of the epmd in its network; empty if there is none, or if this child is in another
-        network. Raises OSError if it does not answer in time."""
+        """Returns {TCP port: name} of the epmd in its network; empty if there is none, if this child is in another
+        network, or if another user's program is in its place. Raises OSError if it does not answer in time."""
         number = self.environment().get("ERL_EPMD_PORT", "4369")
         if not self.process.shares("net") or not re.fullmatch(r"[1-9]\d{0,4}", number, re.ASCII):
             return {}
-        port, began = int(number), time.monotonic()
+        port, uid = int(number), self.process.uid()
+        owners = {one.uid for one in self.sockets() if one.port == port}
+        if not owners or any(owner != uid and owner > SYSTEM_UID_MOST for owner in owners):
+            return {}
+        began = time.monotonic()
         try:
             if port not in self.epmds:
                 self.epmds[port] = epmd_names(port, min(EPMD_S, ALL_EPMDS_S - self.waited_for_epmds))
@@ -136,20 +138,37 @@ class Container(FileSystem):
         finally:
             Container.waited_for_epmds += time.monotonic() - began
 
+    def sockets(self, is_fresh: bool = False) -> List[Listener]:
+        """Returns the sockets that listen in its network. The kernel takes milliseconds for them, so those of a survey
+        are read once."""
+        network = self.process.namespace("net")
+        if is_fresh or network not in self.networks:
+            self.networks[network] = listening(self.dir)
+        return self.networks[network]
+
     # Its program
 
-    def check_program(self) -> None:
-        """Raises OSError if its program is set-user-ID or set-group-ID: the user who started it chose its arguments,
-        its environment and its descriptors."""
+    def open_program(self) -> int:
+        """Returns a descriptor of its program, which reads nothing (O_PATH)."""
         check_child()
-        if os.stat(f"{self.dir}/exe").st_mode & (stat.S_ISUID | stat.S_ISGID):
-            raise OSError(0, "its program is set-user-ID or set-group-ID")
+        descriptor = os.open(f"{self.dir}/exe", os.O_PATH)
+        try:
+            check_mount(descriptor, self.remote_mounts()[0])
+        except OSError:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def has_other_rights(self) -> bool:
+        """Returns whether its program is set-user-ID or set-group-ID: the user who started it chose its arguments, its
+        environment and its descriptors."""
+        with closing(self.open_program()) as descriptor:
+            return bool(os.fstat(descriptor).st_mode & (stat.S_ISUID | stat.S_ISGID))
 
     def machine(self) -> int:
         """Returns the machine of its program, as the program's header says; 0 if it is not of 64 bits."""
         # The kernel runs regular files only.
-        check_child()
-        with open(f"{self.dir}/exe", "rb") as file:
+        with closing(self.open_program()) as descriptor, open(f"/proc/self/fd/{descriptor}", "rb") as file:
             return read_machine(file.read(64))
 
     # Its library

@@ -70,16 +70,21 @@ class Description:
             "lttng": sorted(lttng_consumers(self.mapped)),
             "has_lttng": bool(files(LTTNG_LIBRARY, self.mapped)), "libc": libc_of(self.mapped),
             "machine": self.known("machine", self.inside.machine, 0),
-            "home": next(filter(None, map(self.inside.environment().get, ("LTTNG_HOME", "HOME"))), "")[:VALUE_MOST],
+            "home": self.known("home", self.find_home, ""),
             "unknown": self.unknown}
 
     # Its library
 
     def read_mappings(self) -> List[Mapping]:
-        """Returns its mappings, if it runs a program that its user could not have started with the rights of
-        another."""
-        self.inside.check_program()
+        """Returns its mappings, if its program has only the rights of the user who started it."""
+        if self.inside.has_other_rights():
+            raise OSError(0, "its program is set-user-ID or set-group-ID")
         return self.inside.mappings()
+
+    def find_home(self) -> str:
+        """Returns the folder by which LTTng finds the daemon of its user; an empty text if it has none."""
+        environment = self.inside.environment()
+        return (environment.get("LTTNG_HOME") or environment.get("HOME") or "")[:VALUE_MOST]
 
     def find_version(self) -> str:
         """Returns dyntrace's version from the application's description, else from the name of its folder."""
@@ -169,7 +174,7 @@ def find_library(mapped: Sequence[Mapping]) -> Tuple[Optional[str], bool]:
 
 def files(name: str, mapped: Sequence[Mapping]) -> List[Tuple[str, bool]]:
     """Returns [(path, whether it was replaced since)] of the mapped files of this name."""
-    found = [(part.path.replace(" (deleted)", ""), part.path.endswith(" (deleted)")) for part in mapped]
+    found = [(re.sub(r" \(deleted\)$", "", part.path), part.path.endswith(" (deleted)")) for part in mapped]
     return [(path, replaced) for path, replaced in found if os.path.basename(path) == name]
 
 
@@ -202,6 +207,8 @@ def look(processes: Sequence[Process], name: Optional[str], more: Optional[More]
         yield {"at": process.pid}
         with contextlib.suppress(OSError, IndexError, ValueError):
             inside = Container(process)
+            if is_refused(inside):
+                continue
             arguments = inside.arguments()
             if is_vm(inside, arguments) and (name is None or may_have(name, erl_arguments(arguments))):
                 if is_host and not (process.shares("net") and process.shares("uts")):
@@ -212,6 +219,17 @@ def look(processes: Sequence[Process], name: Optional[str], more: Optional[More]
                     values["more"] = more(process, values)
                 yield {"pid": process.pid, "values": values}
     yield {"at": 0}
+
+
+def is_refused(inside: Container) -> bool:
+    """Returns whether it is known that the process runs a set-user-ID program, or none, as threads of the kernel."""
+    try:
+        return inside.has_other_rights()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        # It may be a VM all the same, whose description has the reason.
+        return False
 
 
 def is_vm(inside: Container, arguments: List[str]) -> bool:

@@ -39,8 +39,9 @@ def report(node: socket.socket) -> None:
 def main() -> None:
     """Starts the process, and ends it at the end of standard input."""
     os.seteuid(65534)
-    node, asked = listener(), listener()
+    node = listener()
     os.seteuid(0)
+    asked = listener()
     environment = {"HOME": "/root", "ERL_EPMD_PORT": str(asked.getsockname()[1])}
     process = subprocess.Popen(["beam.smp", "-c", "while sleep 1; do :; done", "-setcookie", "known"],
                                executable="/bin/sh", env=environment, pass_fds=[node.fileno()])
