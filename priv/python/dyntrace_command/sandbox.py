@@ -12,7 +12,7 @@ them itself. It forks a child, which
   descriptors), writes no file unless it is made for that, and has limits of CPU time and memory;
 - inherits no descriptor but a socket to this command and those that it was given.
 
-It answers with JSON of a bounded size, which this command reads up to a deadline. Then the child is killed. One that
+It answers in JSON of a bounded size, which this command reads up to a deadline. Then the child is killed. One that
 the kernel does not let end, because a file system does not answer, is left behind: the command does not wait for it.
 
 The identity has to be the same before and after: see `Process.identity`.
@@ -136,7 +136,7 @@ class Child:
         return read
 
     def end(self) -> None:
-        """Kills it. One that does not end is left to itself: it has nothing of this command."""
+        """Kills it. One that does not end is left behind: it holds no descriptor of this command."""
         self.socket.close()
         close_all(self.descriptors)
         with contextlib.suppress(ProcessLookupError):

@@ -154,7 +154,7 @@ class Survey:
             self.miss([process], reason(error))
 
     def give_up(self, job: Job, why: str) -> None:
-        """Leaves the child, and the process that it looks at; another child looks at the rest."""
+        """Abandons the child with the process that it looks at; another child looks at the rest."""
         self.end(job)
         self.running.remove(job)
         self.miss([job.by_pid[job.at]] if job.at in job.by_pid else job.processes, why)
