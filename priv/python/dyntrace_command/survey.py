@@ -132,9 +132,10 @@ class Survey:
             self.running.remove(job)
             return
         message: Dict[str, Any] = answer.value if isinstance(answer.value, dict) else {}
-        process = job.by_pid.get(message.get("pid"))  # type: ignore[arg-type]
-        if "at" in message:
-            job.at = message["at"]
+        at, pid = message.get("at"), message.get("pid")
+        process = job.by_pid.get(pid) if isinstance(pid, int) else None
+        if isinstance(at, int):
+            job.at = at
         elif process is None:
             raise ValueError("its reader has sent no answer")
         elif "values" in message:
