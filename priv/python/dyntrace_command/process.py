@@ -1,7 +1,8 @@
 """What the kernel reports of a process in /proc: its state, its users, its namespaces, the sockets of its network.
 
-A process can't forge these values, and to read them waits for nothing that it controls. What a process chooses, such as
-its arguments, and what may block, such as its memory, is read in `container`, in a child process of this command.
+Of these values a process can choose only its name, and a read of them does not wait for it. What a process chooses,
+such as its arguments, and what may block, such as its memory, is read in `container`, in a child process of this
+command.
 """
 import contextlib
 import os
