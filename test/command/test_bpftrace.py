@@ -187,7 +187,7 @@ class Bounds(unittest.TestCase):
     """Output of bpftrace that has no end."""
 
     def test_line(self) -> None:
-        """A line that is too long is a failure; lines that are short are none, however many."""
+        """A line that is too long is a failure; any number of short lines is not."""
         reading, writing = os.pipe()
         with open(reading, "rb") as output, open(writing, "wb", buffering=0) as pipe:
             bpftrace = Bpftrace.__new__(Bpftrace)

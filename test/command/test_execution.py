@@ -42,6 +42,12 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+def kill(pid: int) -> None:
+    """Kills a process, if it has not ended."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
 class Run(unittest.TestCase):
     """`run` ends, whatever the program does."""
 
@@ -82,7 +88,7 @@ class Run(unittest.TestCase):
             with self.subTest(left), self.within(20):
                 status, output, _ = run(script(f"setsid sh -c 'echo $$; {left}' & sleep 0.5; exit 7"))
             pid = int(output.split()[0])
-            self.addCleanup(os.kill, pid, signal.SIGKILL)
+            self.addCleanup(kill, pid)
             self.assertEqual(7, status)
             self.assertTrue(left.endswith("yes") or is_alive(pid))
 
@@ -111,7 +117,7 @@ class Run(unittest.TestCase):
             self.assertTrue(os.path.exists(file))
 
     def test_stopped_on_the_way(self) -> None:
-        """The user stops the process as soon as it is his, before it is the program."""
+        """The user stops the process as soon as it has that identity, before it is the program."""
         with mock.patch.object(execution, "take", lambda *_: os.kill(os.getpid(), signal.SIGSTOP)), self.within(20):
             self.assertEqual(NO_ANSWER, run(Program(["/bin/true"], (0, 0)), 0.5).status)
 

@@ -31,14 +31,14 @@ class Mirrors(unittest.TestCase):
             file.write(text)
 
     def failure(self, *folders: str) -> str:
-        """Returns why there is none."""
+        """Returns the text of the failure."""
         with self.assertRaises(Failure) as raised, mirrored(folders or [self.root]):
             self.fail("there is one")
         return raised.exception.text
 
 
 class Contents(Mirrors):
-    """What is there."""
+    """The contents of a mirror."""
 
     def test_whole(self) -> None:
         """The same names and contents, seen by another program; nothing is left afterwards."""
@@ -128,12 +128,13 @@ class Contents(Mirrors):
 
 
 class Refused(Mirrors):
-    """Folders that are no recording."""
+    """Folders that can't be read as recordings."""
 
     def test_deep(self) -> None:
         """Folders within folders."""
         make_deep(self.root, 2000)
-        self.assertRegex(self.failure(), f"{self.root} is no recording .* more than 20 levels of folders\n  next: ")
+        self.assertRegex(self.failure(),
+                         f"{self.root} can't be read as a recording: .* more than 20 levels of folders\n  next: ")
 
     def test_many(self) -> None:
         """More names than the bound; more files than the process may open."""
@@ -164,7 +165,7 @@ class Shortened(Mirrors):
     """A file becomes shorter while babeltrace2 reads it."""
 
     def test_signal(self) -> None:
-        """babeltrace2 is killed then: that is said."""
+        """babeltrace2 is killed by SIGBUS; the message names the cause."""
         killed = f"{self.place}/babeltrace2"
         with open(killed, "w", encoding="ascii") as file:
             file.write("#!/bin/sh\necho ERROR: x >&2\nkill -BUS $$\n")

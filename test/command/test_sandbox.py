@@ -11,7 +11,7 @@ import unittest
 from typing import Any, Callable, Dict, Iterator, List
 from unittest import mock
 
-from dyntrace_command import sandbox
+from dyntrace_command import sandbox, survey
 from dyntrace_command.failures import Failure
 from dyntrace_command.process import Identity, Process
 from dyntrace_command.sandbox import Answer, Child, Rights, check_child, in_child, isolated
@@ -213,6 +213,15 @@ class Answers(unittest.TestCase):
         self.addCleanup(child.end)
         found = [child.receive(time.monotonic() + 5) for _ in range(4)]
         self.assertEqual([0, 1, 2, None], [answer and answer.value for answer in found])
+
+    def test_survey(self) -> None:
+        """A child of a survey may send values of any type."""
+        values: List[Any] = [[], {}, None, "1", 1.5, [[]]]
+        for value in values:
+            for key in ("at", "pid", "values"):
+                with self.subTest(key, value=value), mock.patch.object(survey, "look", lambda *_, k=key, v=value: [
+                        {k: v}, {k: v, "pid": v}]):
+                    self.assertEqual([], survey.Survey().of([Process(os.getpid())]))
 
 
 class Identities(unittest.TestCase):

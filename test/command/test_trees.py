@@ -15,7 +15,7 @@ from hostile import index_of, make_deep, new_place
 
 
 class Trees(unittest.TestCase):
-    """A folder of the test, and one beside it, which has what nobody may touch."""
+    """A folder of the test, and one beside it, which has files that no test may touch."""
 
     def setUp(self) -> None:
         self.place = new_place(self)
@@ -41,7 +41,7 @@ class Walks(Trees):
     """What is found, and what is not entered."""
 
     def test_found(self) -> None:
-        """Files and folders, with their sizes; hidden ones, and those with names that are no text, too."""
+        """Files and folders, with their sizes; hidden ones, and those with names that are not UTF-8."""
         self.write(f"{self.root}/a/b/c", b"123")
         self.write(f"{self.root}/.hidden")
         os.mkdir(os.fsencode(self.root) + b"/\xff\n")
@@ -156,7 +156,7 @@ class Events(Trees):
         self.assertEqual((16, 24), tuple(map(len, (index_of(), index_of(1)[16:]))))
 
     def test_links(self) -> None:
-        """Links to folders above, of which a search that follows them has more paths than it ever ends with; pipes."""
+        """Links to folders above, through which a search that follows them would never end; pipes."""
         for name in "abcdefgh":
             os.symlink(".", f"{self.root}/{name}")
         os.mkfifo(f"{self.root}/x.idx")
@@ -165,7 +165,7 @@ class Events(Trees):
         self.assertTrue(has_events(self.root))
 
     def test_sparse(self) -> None:
-        """Indexes of 256 MB each, which have nothing: little of them is read."""
+        """Sparse indexes of 256 MB each: little of them is read."""
         for number in range(20):
             with open(f"{self.root}/{number}.idx", "wb") as file:
                 file.write(index_of())
@@ -240,14 +240,14 @@ class Removals(Trees):
             os.makedirs(self.root, exist_ok=True)
 
     def test_without_end(self) -> None:
-        """It ends, however much there is."""
+        """It ends at its deadline, whatever is left."""
         self.write(f"{self.root}/a")
         with mock.patch.object(trees, "REMOVAL_S", -1):
             self.assertFalse(remove_tree(self.root))
         self.assertTrue(remove_tree(self.root))
 
     def test_empty(self) -> None:
-        """A folder with folders alone is removed; one with a file, or of which nobody knows, is not."""
+        """A folder with folders alone is removed; one with a file, or whose contents are unknown, is not."""
         os.makedirs(f"{self.root}/a/b")
         remove_empty(self.root)
         self.assertFalse(os.path.exists(self.root))

@@ -137,7 +137,7 @@ static const char *put_word(GString *to, const char *s) {
     return end;
 }
 
-/* Past <0.1.0>, #Ref<0.1.2.3>, #Fun<shop.3.1234>; NULL: it is none of them. */
+/* Past <0.1.0>, #Ref<0.1.2.3>, #Fun<shop.3.1234>; NULL without one of them. */
 static const char *past_handle(const char *s) {
     const char *end = *s == '#' ? past(s + 1, "FunPortRef") : s;
 

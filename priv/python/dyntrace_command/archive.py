@@ -25,13 +25,13 @@ TIME_MOST = 8 ** 11 - 1
 
 
 class Counted:
-    """What a tar, or a part of it, may still have."""
+    """The bytes and files that a tar, or a part of it, may still contain."""
 
     def __init__(self, size: int = BYTES_MOST, files: int = FILES_MOST) -> None:
         self.bytes, self.files = size, files
 
     def share_of(self, count: int) -> "Counted":
-        """Takes and returns the share of one of so many."""
+        """Takes one of `count` equal shares, and returns it."""
         share = Counted(self.bytes // count, self.files // count)
         self.give_back(Counted(-share.bytes, -share.files))
         return share

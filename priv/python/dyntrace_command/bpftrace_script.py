@@ -2,7 +2,7 @@
 
 The kernel attaches to a file, so a block of a USDT probe runs for every process that has mapped the library. `limited`
 inserts a statement at the start of each of these blocks, which ends the block for other processes. For that it splits
-the script into attach points and blocks. A script that might be split otherwise than bpftrace does is an error.
+the script into attach points and blocks. If bpftrace might split the script in another way, it is refused.
 """
 import re
 from typing import List, NamedTuple, Set, Tuple
@@ -27,7 +27,7 @@ TOKEN = re.compile(r"""
   | (?P<directive> \#[^\n]* )
   | (?P<other> . )""", re.VERBOSE | re.DOTALL)
 
-# Text before a comment. In `usdt:/lib/*/x.so:` bpftrace reads a path, and not the start of a comment.
+# Text before a comment. In `usdt:/lib/*/x.so:` the characters `/*` belong to a path.
 BEFORE_COMMENT = re.compile(r"(^|[\s;{}(),\"]|\*/)$")
 
 # A macro is a number or a simple term, and no word of the condition, so that it changes neither blocks nor that.
@@ -36,7 +36,7 @@ INCLUDE = re.compile(r'#\s*include\s*[<"][\w./+-]+[>"]\s*$', re.ASCII)
 
 
 class Unsure(ValueError):
-    """A script whose blocks are not sure; the text says why, with the line's number."""
+    """A script whose blocks can't be determined; the text has the reason and the number of the line."""
 
 
 class Block(NamedTuple):
@@ -55,7 +55,7 @@ def limited(script: str, condition: str) -> str:
     for block in blocks(script, words):
         if is_limited(block.header):
             if re.search(r"\+\+|--|(?<![=!<>])=(?!=)", block.header):
-                raise unsure(script, block.start, "a predicate that changes something")
+                raise unsure(script, block.start, "an assignment in a predicate")
             pieces += [script[done:block.start + 1], f" if (!({condition})) {{ return; }}"]
             done = block.start + 1
     return "".join([*pieces, script[done:]])
@@ -109,7 +109,7 @@ def tokens(script: str, words: Set[str]) -> List[Tuple[str, str, int]]:
         if kind == "directive":
             check_directive(script, at, line, text, words)
         if kind == "other" and (text in "\"'`\0\r" or script.startswith("/*", at)):
-            raise unsure(script, at, f"{text!r} that begins a text without an end, or has no meaning")
+            raise unsure(script, at, f"{text!r}, which has no end or no meaning")
         found.append((kind, text, at))
     return found
 

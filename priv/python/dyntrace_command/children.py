@@ -5,7 +5,6 @@ What has to end before the guards act, such as a running `lttng`, is in the hand
 command that have its user: what they start as another user gets nothing of theirs.
 """
 import contextlib
-import ctypes
 import os
 import select
 import signal
@@ -16,12 +15,10 @@ import time
 from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional, Sequence
 
 from dyntrace_command.execution import (DROPPED, ENDING, HANDLED, MERGED, NO_ANSWER, PATIENCE_S, PIECE, SHORT_S, STEP_S,
-                                        Ended, Program, close_others, fork, run, until)
-from dyntrace_command.sandbox import Child
+                                        Ended, Program, fork, run, until)
+from dyntrace_command.sandbox import LIBC, PR_SET_NAME, Child, close_others, leave_terminal
 from dyntrace_command.terminal import Screen, say
 from dyntrace_command.trees import remove_tree
-
-PR_SET_NAME = 15
 
 STATUS = struct.Struct("=i")
 # Seconds that the program of a guard may take: the system gives up a lost connection to a relay after some 15 minutes.
@@ -39,10 +36,8 @@ def forked(name: bytes, kept: Sequence[int], function: Callable[[], None],
     """Runs the function in a child that holds these descriptors, and no others. No signal that ends this command ends
     the child, because what stops a service sends it to both: it is passed to `at_signal`."""
     def child() -> None:
-        ctypes.CDLL(None).prctl(PR_SET_NAME, name)
-        null = os.open(os.devnull, os.O_RDWR)
-        for number in range(3):
-            os.dup2(null, number)
+        LIBC.prctl(PR_SET_NAME, name)
+        leave_terminal()
         os.chdir("/")
         close_others(kept)
         function()

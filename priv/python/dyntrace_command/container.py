@@ -1,5 +1,5 @@
-"""What a process says of itself, and what is in its files. It runs in a child process of this command (`sandbox`), with
-the rights of the process's own user.
+"""What a process shows of itself, and the contents of its files. All of it is read in a child process of this command
+(`sandbox`), with the rights of the process's own user.
 
 A node's user, and the users of its container, choose all that is read here. What they may try, and what prevents it
 (for files, see `file_system`):
@@ -249,8 +249,8 @@ def lttng_consumers(mapped: Sequence[Mapping]) -> Set[int]:
 
 
 def epmd_names(port: int, seconds: float = EPMD_S) -> Dict[int, str]:
-    """Returns {TCP port: name} of the nodes that are registered with the epmd of this process's network; empty if there
-    is none. Raises OSError if it names none in time."""
+    """Returns {TCP port: name} of the nodes that are registered with the epmd of this process's network; empty without
+    an epmd. Raises OSError if it names no node in time."""
     answer, deadline = b"", time.monotonic() + seconds
     is_whole = False
     try:

@@ -13,13 +13,13 @@ def detach() -> Optional[int]:
     """Goes on in a child, in a session of its own, and returns what to call `ready` with. In the process that the shell
     has started, returns None once the child is ready; if the child fails before, ends with its status."""
     sys.stdout.flush()
-    told, tells = os.pipe()
+    reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(told)
+        os.close(reading)
         os.setsid()
-        return tells
-    os.close(tells)
+        return writing
+    os.close(writing)
 
     def pass_on(number: int, _: object) -> None:
         # The child ends in time, and at once after a second one.
@@ -27,7 +27,11 @@ def detach() -> Optional[int]:
             os.kill(child, number)
     for number in ENDING:
         signal.signal(number, pass_on)
-    if not os.read(told, 1):
+    if not os.read(reading, 1):
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+        # From here on the child's number may be another process's, and a signal would change this one's status.
+        for number in ENDING:
+            signal.signal(number, signal.SIG_IGN)
         _, status = os.waitpid(child, 0)
         sys.exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status))
     return None

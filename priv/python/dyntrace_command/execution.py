@@ -8,17 +8,15 @@ them without end, or keep them open after its end. So
   have, and does not wait for their end. What is left of the program's session is killed.
 """
 import contextlib
-import ctypes
 import io
 import os
 import select
 import signal
 import threading
 import time
-from typing import IO, Any, Callable, Dict, Iterable, NamedTuple, Optional, Sequence, Tuple
+from typing import IO, Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple
 
-PRCTL = ctypes.CDLL(None).prctl
-PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS = 1, 38
+from dyntrace_command.sandbox import LIBC, PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, close_others, take
 
 # Signals that end this command, and all that it handles.
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -37,7 +35,7 @@ NO_ANSWER, TOO_MUCH, NOT_STARTED = -1000, -1001, 127
 def end_with_parent() -> None:
     """For `preexec_fn`: the program ends with this command, also if that one is killed. It does nothing else after
     the fork, when other threads may have held locks."""
-    PRCTL(PR_SET_PDEATHSIG, signal.SIGTERM)
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def until(condition: Callable[[], object], seconds: float, step: float = 0.05) -> bool:
@@ -53,8 +51,8 @@ def until(condition: Callable[[], object], seconds: float, step: float = 0.05) -
 # -- A program -------------------------------------------------------------------------------------------------------
 
 class Program(NamedTuple):
-    """A program with its arguments. Another user's has his user and group, and his environment; it runs in /, because
-    that user sees the current folder, too. `ends_at`: the signal at which it ends in an orderly way."""
+    """A program with its arguments. `identity`, `environment`: those of another user, as whom it runs. It then runs in
+    /, because that user sees its current folder. `ends_at`: the signal at which it ends in an orderly way."""
     words: Sequence[str]
     identity: Optional[Tuple[int, int]] = None
     environment: Optional[Dict[str, str]] = None
@@ -129,9 +127,10 @@ def become(program: Program, output: int, errors: int) -> None:
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         if program.identity:
-            # From here on that user may stop it. He can neither trace it nor take its descriptors before it is his
-            # program: a process that has changed its user is not dumpable.
+            # From here on that user may stop this process, but can't trace it or take its descriptors before the
+            # program begins: a process that has changed its user is not dumpable.
             take(*program.identity)
+            LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
             os.chdir("/")
         # A change of the user clears it.
         end_with_parent()
@@ -139,22 +138,6 @@ def become(program: Program, output: int, errors: int) -> None:
                    else program.environment)
     except OSError as error:
         os.write(2, f"{program.words[0]}: {error.strerror}\n".encode("utf-8", "replace"))
-
-
-def take(user: int, group: int) -> None:
-    """Becomes another user for good."""
-    os.setgroups([])
-    os.setresgid(group, group, group)
-    os.setresuid(user, user, user)
-    PRCTL(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-
-
-def close_others(kept: Iterable[int]) -> None:
-    """Closes all descriptors but the standard ones and these."""
-    for number in map(int, os.listdir("/proc/self/fd")):
-        if number > 2 and number not in kept:
-            with contextlib.suppress(OSError):
-                os.close(number)
 
 
 # -- Its output ------------------------------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ def private_folder(name: str, may_pass: bool = False) -> str:
 def check_way(folder: str, made: Optional[int] = None) -> None:
     """Raises Failure if another user owns a folder above root's, or may write to one: a link could take its place at
     any time. With the descriptor of what was made there, raises it if the way leads elsewhere by now. Trusts the user
-    who has called sudo."""
+    of sudo."""
     if os.geteuid() != 0:
         return
     path, *names = os.path.realpath(folder).split("/")
@@ -137,7 +137,7 @@ def check_way(folder: str, made: Optional[int] = None) -> None:
 
 
 def check_place(place: int, path: str) -> None:
-    """Raises Failure if a user other than root, or the one who has called sudo, may replace what is in the folder."""
+    """Raises Failure if a user other than root, or the one of sudo, may replace what is in the folder."""
     status = os.fstat(place)
     if stat.S_ISLNK(status.st_mode):
         raise Failure("way_of_others", folder=path, why="was replaced by a link")

@@ -1,7 +1,7 @@
 """Takes the library into a node that was not prepared, and out of it again: what the node is asked, step by step.
 
-All of it runs in a child with the identity of the node's user, in the node's network: what the child may do, that user
-may do. It may write, because the library goes into a folder of that user.
+All of it runs in a child with the identity of the node's user, in the node's network: the child has no more rights than
+that user. It may write files, because the library goes into a folder of that user.
 
 A node in embedded mode loads no module by its name. So all modules are loaded before the application starts, but for
 `dyntrace`: the application itself makes sure that this one is not OTP's.

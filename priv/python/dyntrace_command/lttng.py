@@ -63,7 +63,7 @@ class Lttng:
             with contextlib.suppress(KeyError):
                 group = pwd.getpwuid(uid).pw_gid
             self.identity = uid, group
-            # That user sees the environment of what runs as him.
+            # That user can read the environment of programs that run with that identity.
             self.environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": home, "LTTNG_HOME": home}
 
     def show(self) -> str:

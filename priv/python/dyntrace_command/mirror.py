@@ -37,7 +37,7 @@ class Folder:
         self.left_out: List[str] = []
 
     def failure(self, why: str) -> Failure:
-        """Returns the failure of one that babeltrace2 does not get."""
+        """Returns the failure of a folder that is withheld from babeltrace2."""
         return Failure("large_tree", folder=self.typed, why=why)
 
     def unreadable(self, entry: Entry) -> Failure:
@@ -54,8 +54,8 @@ class Folder:
 
 
 class Mirror:
-    """The folders for babeltrace2. `remarks`: what has to be said of them; `is_ctf_2`: whether one has the format of
-    LTTng 2.15 and later. The files are open until `opened` is closed."""
+    """The folders for babeltrace2. `remarks`: messages about them for the user; `is_ctf_2`: whether one has the format
+    of LTTng 2.15 and later. The files are open until `opened` is closed."""
 
     def __init__(self, place: str, opened: contextlib.ExitStack) -> None:
         self.place, self.opened = place, opened
@@ -174,8 +174,8 @@ def raised_limit(opened: contextlib.ExitStack) -> int:
 
 @contextlib.contextmanager
 def mirrored(folders: Sequence[str], follows: bool = True) -> Iterator[Mirror]:
-    """Yields recordings as babeltrace2 may get them; raises Failure if there are none, or they can't be read. Unless
-    `follows`, no link is taken for a folder: its user may have replaced what this command has made."""
+    """Yields recordings as babeltrace2 may get them; raises Failure without one, or if one can't be read. Unless
+    `follows`, a link in place of a folder is refused: its user may have replaced what this command has made."""
     with temporary_folder() as place, contextlib.ExitStack() as opened:
         mirror = Mirror(place, opened)
         for folder in folders:

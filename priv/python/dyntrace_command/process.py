@@ -1,7 +1,8 @@
-"""What the kernel says of a process, in /proc: its state, its users, its namespaces, the sockets of its network.
+"""What the kernel reports of a process in /proc: its state, its users, its namespaces, the sockets of its network.
 
-A process can't forge these values, and to read them waits for nothing that it controls. What a process chooses, such as
-its arguments, and what may block, such as its memory, is read in `container`, in a child process of this command.
+Of these values a process can choose only its name, and a read of them does not wait for it. What a process chooses,
+such as its arguments, and what may block, such as its memory, is read in `container`, in a child process of this
+command.
 """
 import contextlib
 import os
@@ -82,9 +83,8 @@ class Process:
         return self.ids("Uid")[1]
 
     def identity(self) -> Identity:
-        """Returns its user and group. Raises OSError if it has several: a program that is set-user-ID was
-        started by one user and has the rights of another, so what it says is the word of the first, and what it may
-        read are the files of the second."""
+        """Returns its user and group. Raises OSError if it has several: the user who starts a set-user-ID program
+        controls its texts, while the program may read the files of another user."""
         uids, gids = self.ids("Uid"), self.ids("Gid")
         if len(set(uids)) == len(set(gids)) == 1:
             return Identity(uids[0], gids[0])

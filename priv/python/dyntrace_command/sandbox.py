@@ -12,7 +12,7 @@ them itself. It forks a child, which
   descriptors), writes no file unless it is made for that, and has limits of CPU time and memory;
 - inherits no descriptor but a socket to this command and those that it was given.
 
-It answers with JSON of a bounded size, which this command reads up to a deadline. Then the child is killed. One that
+It answers in JSON of a bounded size, which this command reads up to a deadline. Then the child is killed. One that
 the kernel does not let end, because a file system does not answer, is left behind: the command does not wait for it.
 
 The identity has to be the same before and after: see `Process.identity`.
@@ -38,7 +38,8 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 # Loaded now: the user of a child may not be able to read this command's Python.
 for _encoding in ("ascii", "latin-1", "idna"):
     codecs.lookup(_encoding)
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_SET_NO_NEW_PRIVS = 1, 4, 8, 38
+# Of prctl(2).
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_SET_NAME, PR_SET_NO_NEW_PRIVS = 1, 4, 8, 15, 38
 CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAPABILITY_VERSION = 1 << 2, 1 << 19, 0x20080522
 # Namespaces that a child can enter, of setns(2).
 NAMESPACES = {"net": 0x40000000, "uts": 0x04000000}
@@ -135,7 +136,7 @@ class Child:
         return read
 
     def end(self) -> None:
-        """Kills it. One that does not end is left to itself: it has nothing of this command."""
+        """Kills it. One that does not end is left behind: it holds no descriptor of this command."""
         self.socket.close()
         close_all(self.descriptors)
         with contextlib.suppress(ProcessLookupError):
@@ -225,6 +226,7 @@ def run_child(connected: socket.socket, identity: Optional[Identity], function: 
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1):
             signal.signal(number, signal.SIG_IGN)
         os.setsid()
+        leave_terminal()
         close_others({connected.fileno(), *rights.keep})
 
         def prepared() -> Iterable[Any]:
@@ -239,16 +241,19 @@ def run_child(connected: socket.socket, identity: Optional[Identity], function: 
         os._exit(status)  # pylint: disable=protected-access
 
 
-def close_others(keep: Iterable[int]) -> None:
-    """Closes all descriptors but these. A child that is left behind must hold no pipe, lock or terminal."""
+def leave_terminal() -> None:
+    """Replaces the standard streams by /dev/null: a child that is left behind must hold no pipe and no terminal."""
     null = os.open(os.devnull, os.O_RDWR)
     for standard in range(3):
         os.dup2(null, standard)
-    kept = {0, 1, 2, *keep}
-    for name in os.listdir("/proc/self/fd"):
-        if int(name) not in kept:
+
+
+def close_others(kept: Iterable[int]) -> None:
+    """Closes all descriptors but the standard streams and these."""
+    for number in map(int, os.listdir("/proc/self/fd")):
+        if number > 2 and number not in kept:
             with contextlib.suppress(OSError):
-                os.close(int(name))
+                os.close(number)
 
 
 def enter_namespaces(process: Process) -> None:
@@ -262,13 +267,18 @@ def enter_namespaces(process: Process) -> None:
         raise ProcessLookupError(errno.ESRCH, "it has ended")
 
 
+def take(user: int, group: int) -> None:
+    """Becomes another user for good, with that group alone."""
+    os.setgroups([])
+    os.setresgid(group, group, group)
+    os.setresuid(user, user, user)
+
+
 def drop(identity: Optional[Identity]) -> None:
     """Becomes that user. Root's child keeps no capability but those that `opening_proc` needs."""
     if os.geteuid() == 0 and identity is not None:
         LIBC.prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0)
-        os.setgroups([])
-        os.setresgid(identity.gid, identity.gid, identity.gid)
-        os.setresuid(identity.uid, identity.uid, identity.uid)
+        take(*identity)
         set_capabilities(CAP_SYS_PTRACE, CAP_SYS_PTRACE | CAP_DAC_READ_SEARCH)
     LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     LIBC.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)

@@ -132,9 +132,10 @@ class Survey:
             self.running.remove(job)
             return
         message: Dict[str, Any] = answer.value if isinstance(answer.value, dict) else {}
-        process = job.by_pid.get(message.get("pid"))  # type: ignore[arg-type]
-        if "at" in message:
-            job.at = message["at"]
+        at, pid = message.get("at"), message.get("pid")
+        process = job.by_pid.get(pid) if isinstance(pid, int) else None
+        if isinstance(at, int):
+            job.at = at
         elif process is None:
             raise ValueError("its reader has sent no answer")
         elif "values" in message:
@@ -154,7 +155,7 @@ class Survey:
             self.miss([process], reason(error))
 
     def give_up(self, job: Job, why: str) -> None:
-        """Leaves the child, and the process that it looks at; another child looks at the rest."""
+        """Abandons the child with the process that it looks at; another child looks at the rest."""
         self.end(job)
         self.running.remove(job)
         self.miss([job.by_pid[job.at]] if job.at in job.by_pid else job.processes, why)

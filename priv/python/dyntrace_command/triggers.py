@@ -72,7 +72,7 @@ class Triggers:
         """Starts the program that the daemon notifies."""
         with open(notifications.__file__, encoding="utf-8") as file:
             source = file.read()
-        # Another user may not be able to run the Python of this command: his own path has one that he can.
+        # Another user may not be able to run the Python of this command, so the program is looked up in PATH.
         python = "python3" if self.daemon.identity else sys.executable
         self.output, writing = os.pipe()
         try:

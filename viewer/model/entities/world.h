@@ -30,11 +30,11 @@ struct world {
     uint64_t numbers[DT_OF_NODE]; /* given by the parts */
     unsigned schedulers;
     bool shows_contents; /* of reasons and log lines: shared/contents.h */
-    GString *shown;      /* what is told of one */
+    GString *shown;      /* the text that is shown of one */
     int64_t now;
 };
 
-/* A reason as it is told; valid until the next one. */
+/* A reason as sinks show it; valid until the next one. */
 const char *dt_world_reason(struct world *world, const char *reason);
 /* The same for a text of any length: a line of the log, a message. */
 const char *dt_world_text(struct world *world, const char *text);

@@ -2,7 +2,7 @@
 
 #include "model/entities/processes.h"
 
-/* Its reason or its line of the log is told as the world shows it. */
+/* An event with its reason or its line of the log as the world shows it. */
 static struct dt_recorded shown(struct world *world, const struct dt_recorded *event) {
     struct dt_recorded to = *event;
 

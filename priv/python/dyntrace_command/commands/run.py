@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def text_of(script: str) -> str:
-    """Returns what a script says, as far as one may be long; bytes that are no text are replaced."""
+    """Returns the text of a script, up to one character more than a script may have; invalid UTF-8 is replaced."""
     with open(script, encoding="utf-8", errors="replace", newline="") as file:
         return file.read(MOST + 1).replace("\r\n", "\n")
 

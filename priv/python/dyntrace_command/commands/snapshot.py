@@ -82,8 +82,8 @@ def collect(options: argparse.Namespace) -> None:
 
 
 def send() -> None:
-    """Lets all flight recorders of this host write now, and packs their files to standard output as a tar. One of them
-    that fails, or a user who has changed what was written, does not lose what the others have."""
+    """Lets all flight recorders of this host write now, and packs their files to standard output as a tar. If one
+    of them fails, or its user has changed the files, those of the others are packed."""
     tool("lttng")
     if sys.stdout.isatty():
         raise Failure("terminal")

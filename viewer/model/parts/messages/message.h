@@ -32,7 +32,7 @@ struct message {
     bool by_seq_trace;        /* its seq_trace_send has come, its message_send not yet */
     struct token *token;
     char *label, *to_text;
-    char *shown; /* what is told as its text, if it is not that */
+    char *shown; /* its text as sinks show it, if that is not the recorded one */
     char text[];
 };
 
