@@ -9,12 +9,12 @@ from unittest import mock
 from hostile import IS_ROOT, NO_FILE, Boundary
 
 from dyntrace_command import file_system
-from dyntrace_command.container import Mapping, epmd_names, lttng_consumers
+from dyntrace_command.container import Container, Mapping, epmd_names, lttng_consumers
 from dyntrace_command.description import Description
 from dyntrace_command.file_system import FOLDER_MOST, LIBRARY_MOST, TEXT_MOST
 from dyntrace_command.files import check_regular, closing, read_regular
 from dyntrace_command.node import Node
-from dyntrace_command.process import Process
+from dyntrace_command.process import Listener, Process
 
 
 class Files(Boundary):
@@ -200,6 +200,17 @@ class Texts(Boundary):
         mapped = [Mapping(0, 1, "rw-s", 0, "00:18", 7, f"/dev/shm/shm-ust-consumer-{number} (deleted)")
                   for number in ("17", "9" * 40, "x")]
         self.assertEqual({17}, lttng_consumers(mapped))
+
+    def test_epmd_of_others(self) -> None:
+        """Names count if the system, or the process's own user, listens at epmd's port."""
+        self.evil.says("environ", b"ERL_EPMD_PORT=4369\0")
+        own = os.geteuid()
+        for owners, is_used in (([0], True), ([102], True), ([own], True), ([own + 1000], False), ([65534], False),
+                                ([0, 65534], False), ([], False)):
+            listeners = [Listener(4369, "1", "127.0.0.1", owner) for owner in owners]
+            with self.subTest(owners), mock.patch.object(Container, "sockets", return_value=listeners), \
+                    mock.patch.dict(Container.epmds, {4369: {7: "shop"}}):
+                self.assertEqual({7: "shop"} if is_used else {}, self.evil.registered())
 
     def test_epmd_that_is_none(self) -> None:
         """Ports that are none, or on which nobody listens."""

@@ -11,7 +11,7 @@ import time
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional
 
 from dyntrace_command.description import More, look
-from dyntrace_command.failures import reason
+from dyntrace_command.failures import Failure, reason
 from dyntrace_command.process import Identity, Process
 from dyntrace_command.sandbox import Child, Rights, check_same, identity_for
 
@@ -117,7 +117,7 @@ class Survey:
                     self.take(job)
                 elif time.monotonic() >= job.until:
                     raise TimeoutError(NO_ANSWER)
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, Failure) as error:
                 self.give_up(job, NO_ANSWER if isinstance(error, TimeoutError) else reason(error))
 
     def take(self, job: Job) -> None:
