@@ -207,7 +207,7 @@ def pick(name: Optional[str]) -> Node:
 
 def find_node(name: str) -> Node:
     """Returns the node of that name, prepared or not. Nodes of other names are not looked at."""
-    if name.isdigit():
+    if re.fullmatch(r"[1-9]\d{0,9}", name, re.ASCII):
         numbered = Survey().of([Process(int(name))])
         if numbered:
             return node_of(numbered[0])
