@@ -8,11 +8,16 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
+%% Cases with a node of another user, and with the daemon of that user.
+-define(IS_OF_NOBODY(Case), Case =:= another_user; Case =:= hostile_user; Case =:= hostile_folder;
+                            Case =:= hostile_snapshot).
+
 suite() ->
     [{timetrap, {minutes, 4}}].
 
 all() ->
-    [causes, storm_and_restart, full_disk_and_lost_daemon, another_user, hostile_user, wrong_filter].
+    [causes, storm_and_restart, full_disk_and_lost_daemon, another_user, hostile_user, hostile_folder,
+     hostile_snapshot, wrong_filter].
 
 init_per_suite(Config) ->
     NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
@@ -24,7 +29,7 @@ end_per_suite(_) ->
     ok.
 
 %% Root's daemon would serve that user's node, too.
-init_per_testcase(Case, Config) when Case =:= another_user; Case =:= hostile_user ->
+init_per_testcase(Case, Config) when ?IS_OF_NOBODY(Case) ->
     Config;
 init_per_testcase(Case, Config) ->
     Folder = filename:join(?config(priv_dir, Config), atom_to_list(Case)),
@@ -33,7 +38,7 @@ init_per_testcase(Case, Config) ->
     WithEpmd = [{epmd, test_node:start_epmd()} | Config],
     [{folder, Folder}, {daemon, Daemon}, {node, started(WithEpmd)} | WithEpmd].
 
-end_per_testcase(Case, _) when Case =:= another_user; Case =:= hostile_user ->
+end_per_testcase(Case, _) when ?IS_OF_NOBODY(Case) ->
     ok;
 end_per_testcase(Case, Config) ->
     Node = ?config(node, Config),
@@ -282,6 +287,102 @@ hostile_user(_) ->
                end || {Act, Expected, Said} <- [{"flood", 0, "kept in memory"},
                                                 {"kill", 1, "the program that LTTng notifies of causes was killed"}]]
       end).
+
+%% The user of the node fills the folder of the recording with what a search never ends in: the command ends at its time
+%% and at the first signal. What it has recorded can be viewed, unless the folder can't be searched.
+hostile_folder(_) ->
+    Deep = "more than 20 levels of folders",
+    %% Of its three bounds, the first that is reached depends on the machine.
+    Many = "it has more (than 100000 files|files )",
+    with_node_of_nobody(
+      fun(Home, Node) ->
+              [begin
+                   Folder = filename:join(Home, Act),
+                   Attack = attack(Folder, Act, Home),
+                   Command = test_command:start(within(90), ["record", test_node:os_pid(Node), "-o", Folder | Time]),
+                   done(Attack),
+                   Time =/= [] orelse interrupt(Command),
+                   {Status, Output} = test_command:finish(Command),
+                   ?assertEqual({0, Act}, {Status, Act}, Output),
+                   ?assertMatch({match, _}, re:run(Output, Recorded), Output),
+                   {Viewed, View} = test_command:run(within(90), ["view", Folder]),
+                   ?assertEqual({ViewStatus, Act}, {Viewed, Act}, View),
+                   ?assertMatch({match, _}, re:run(View, Said, [multiline]), View),
+                   port_close(Attack)
+               end || {Act, Time, Recorded, ViewStatus, Said} <-
+                          [{"links", [], "recorded: \\d+ events, lost ", 0,
+                            "^dyntrace: left out of .*\\(a (link|pipe)\\).*\n(?s:.*)^Findings"},
+                           {"deep", [], "are not counted: .* " ++ Deep ++ "\n(?s:.*)recorded: ", 1,
+                            Deep ++ "\n  next: "},
+                           {"many", ["--seconds", "8"], "are not counted: .* " ++ Many, 1, Many ++ ".*\n  next: "}]],
+              report_of_hostile_folder(Home, Node)
+      end).
+
+report_of_hostile_folder(Home, Node) ->
+    Report = filename:join(Home, "page.txt"),
+    Attack = attack(filename:join(Home, "tmp/dyntrace-*/recording"), "links", Home),
+    {0, Output} = test_command:run([within(90), " env TMPDIR=", temporary(Home)],
+                                   ["report", test_node:os_pid(Node), "--seconds", "8", "-o", Report]),
+    done(Attack),
+    port_close(Attack),
+    ?assertMatch({match, _}, re:run(Output, "recorded: \\d+ events"), Output),
+    {ok, Page} = file:read_file(Report),
+    ?assertMatch({match, _}, re:run(Page, "^Findings")),
+    ?assertEqual([], filelib:wildcard("dyntrace-*", temporary(Home))).
+
+%% The user of a recorder fills the folder of its snapshot: what can't be packed is left out, and named.
+hostile_snapshot(_) ->
+    with_node_of_nobody(
+      fun(Home, Node) ->
+              Recorder = test_command:start(["record", test_node:os_pid(Node), "--snapshot", "-o", Home ++ "/memory"]),
+              ok = test_command:await("are kept in memory", Recorder),
+              {0, Sessions} = test_shell:run("~ts lttng --no-sessiond list",
+                                             [test_command:as_nobody(Home ++ "/home")]),
+              {match, [Session]} = re:run(Sessions, "dyntrace-[-\\w]+", [{capture, first, list}]),
+              Attack = attack(filename:join(Home, "tmp/dyntrace-*/0-" ++ Session), "packed", Home),
+              Folder = filename:join(Home, "collected"),
+              Prefix = [within(60), " env TMPDIR=", temporary(Home)],
+              {0, Output} = test_command:run(Prefix, ["snapshot", "-o", Folder]),
+              done(Attack),
+              port_close(Attack),
+              ?assertMatch({match, _}, re:run(Output, "left out of the snapshot of dyntrace-.*[.]hidden \\("), Output),
+              ?assertMatch({match, _}, re:run(Output, "large \\(its name is too long, or its size"), Output),
+              ?assertMatch({match, _}, re:run(Output, "link \\(a link\\)"), Output),
+              ?assertEqual([], filelib:wildcard("*/*/{link,.hidden,large}", Folder)),
+              {0, View} = test_command:run(["view", Folder]),
+              ?assertMatch({match, _}, re:run(View, "^Findings")),
+              _ = test_command:signal("INT", Recorder),
+              _ = test_command:finish(Recorder)
+      end).
+
+within(Seconds) ->
+    io_lib:format("timeout --foreground --signal=KILL ~b", [Seconds]).
+
+%% The folder for the command's temporary ones, where the attack finds them.
+temporary(Home) ->
+    Folder = filename:join(Home, "tmp"),
+    ok = filelib:ensure_path(Folder),
+    Folder.
+
+%% A program of nobody that fills a folder once it belongs to that user.
+attack(Pattern, Act, Home) ->
+    Program = filename:join(Home, "hostile_folder.py"),
+    {0, _} = test_shell:run("install -m 644 '~ts/test/support/attacks/hostile_folder.py' '~ts'",
+                            [test_shell:project(), Program]),
+    _ = temporary(Home),
+    open_port({spawn, lists:flatten([test_command:as_nobody(Home ++ "/home"), " /usr/bin/python3 -IS ", Program, " ",
+                                     test_command:quoted(Pattern), " ", Act])}, [{line, 200}, exit_status]).
+
+done(Attack) ->
+    receive
+        {Attack, {data, {eol, "done"}}} -> ok;
+        {Attack, {exit_status, Status}} -> error({attack_ended, Status})
+    after 60000 -> error(attack_is_not_done)
+    end.
+
+%% The command, not what limits its time.
+interrupt(Command) ->
+    {0, _} = test_shell:run("pkill -INT -P ~b", [test_command:os_pid(Command)]).
 
 %% A program of nobody that waits for the word in a command line.
 take_over(Word, Act, Home) ->

@@ -6,12 +6,14 @@ import shutil
 import stat
 import tempfile
 import unittest
-from typing import Any, Tuple
+from typing import Any, Callable, Optional, Tuple
 from unittest import mock
 
+from dyntrace_command import files
 from dyntrace_command.failures import Failure
-from dyntrace_command.files import checked_output, new_file, numbered_folder, write_file
+from dyntrace_command.files import checked_output, new_file, new_folder, numbered_folder, private_folder, write_file
 from dyntrace_command.mirror import mirrored
+from hostile import new_place
 
 
 class Numbered(unittest.TestCase):
@@ -30,6 +32,69 @@ class Numbered(unittest.TestCase):
         """No number helps there."""
         with self.assertRaisesRegex(Failure, "not_writable"):
             numbered_folder("/proc/nowhere")
+
+
+@unittest.skipUnless(os.geteuid() == 0, "not root")
+class Ways(unittest.TestCase):
+    """Root makes no folder where another user could put a link in its place, before it is made or meanwhile."""
+
+    def setUp(self) -> None:
+        self.place = new_place(self)
+        os.mkdir(f"{self.place}/theirs")
+        os.mkdir(f"{self.place}/target", 0o700)
+
+    def made_by(self) -> Tuple[Callable[[str], str], ...]:
+        """Returns the functions that make folders."""
+        return new_folder, numbered_folder, private_folder, lambda path: private_folder(path, may_pass=True)
+
+    def test_of_another(self) -> None:
+        """A folder of another user, and one that all may write to, also above others; by links, too."""
+        os.makedirs(f"{self.place}/theirs/root")
+        os.symlink(f"{self.place}/theirs", f"{self.place}/link")
+        for mode, owner in ((0o755, 65534), (0o777, 0)):
+            os.chmod(f"{self.place}/theirs", mode)
+            os.chown(f"{self.place}/theirs", owner, -1)
+            for make in self.made_by():
+                for path in ("theirs/new", "theirs/root/new", "link/new"):
+                    with self.subTest(make=make, path=path), self.assertRaisesRegex(Failure, "way_of_others"):
+                        make(f"{self.place}/{path}")
+            self.assertEqual(["root"], os.listdir(f"{self.place}/theirs"))
+        os.chmod(f"{self.place}/theirs", 0o1777)
+        for number, make in enumerate(self.made_by()):
+            self.assertEqual(f"{self.place}/theirs/new{number}", make(f"{self.place}/theirs/new{number}"))
+
+    def test_meanwhile(self) -> None:
+        """A folder above that does not exist is made by another user, or a link to it, before root makes it."""
+        function = os.mkdir
+        for number, make in enumerate(self.made_by()):
+            above, target = f"{self.place}/above{number}", f"{self.place}/target/{number}"
+
+            def taken(path: str, *arguments: int, **options: int) -> None:
+                with mock.patch("os.mkdir", function):
+                    if not os.path.lexists(above):  # pylint: disable=cell-var-from-loop
+                        os.mkdir(target)  # pylint: disable=cell-var-from-loop
+                        os.chown(target, 65534, -1)  # pylint: disable=cell-var-from-loop
+                        os.symlink(target, above)  # pylint: disable=cell-var-from-loop
+                    function(path, *arguments, **options)
+            with self.subTest(make=make), mock.patch("os.mkdir", taken), self.assertRaises(Failure) as raised:
+                make(f"{above}/new")
+            self.assertIn(raised.exception.key, ("way_of_others", "not_writable"))
+
+    def test_replaced(self) -> None:
+        """What was made is not what is there afterwards."""
+        for make in self.made_by():
+            path, check = f"{self.place}/new", files.check_way
+
+            def replaced(folder: str, made: Optional[int] = None) -> None:
+                if made is not None:
+                    os.rename(path, f"{self.place}/moved")  # pylint: disable=cell-var-from-loop
+                    os.mkdir(path)  # pylint: disable=cell-var-from-loop
+                check(folder, made)  # pylint: disable=cell-var-from-loop
+            with self.subTest(make=make), mock.patch.object(files, "check_way", replaced), \
+                    self.assertRaisesRegex(Failure, "way_of_others"):
+                make(path)
+            os.rmdir(path)
+            os.rmdir(f"{self.place}/moved")
 
 
 class Outputs(unittest.TestCase):
