@@ -93,7 +93,7 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "unreadable": (NOT_ALLOWED, "{folder} can't be read: {why}; it belongs to {owner}, and you are {user}",
                    "look at it as its owner or as root: `sudo dyntrace view {folder}`"),
     "empty_folder": (FAILED, "{folder} is empty", "name the folder that `dyntrace record` has printed"),
-    "large_tree": (FAILED, "{folder} is no recording that can be read: {why}",
+    "large_tree": (FAILED, "{folder} can't be read as a recording: {why}",
                    "name the folder of one recording, which has the file `metadata`"),
     "shortened": (FAILED, "a file of {folder} was shortened while babeltrace2 read it",
                   "view a copy, which no other program can change: `cp -r`"),
