@@ -133,7 +133,8 @@ class Refused(Mirrors):
     def test_deep(self) -> None:
         """Folders within folders."""
         make_deep(self.root, 2000)
-        self.assertRegex(self.failure(), f"{self.root} can't be read as a recording: it has more than 20 levels of folders\n  next: ")
+        self.assertRegex(self.failure(), f"{self.root} can't be read as a recording: it has more than 20 levels of "
+                                         "folders\n  next: ")
 
     def test_many(self) -> None:
         """More names than the bound; more files than the process may open."""
