@@ -147,8 +147,8 @@ scripts(Config) ->
          {match, Rows} = re:run(Output, "^@sent\\[<[\\d.]+>, names_talker, [^]]*\\]: (\\d+)$",
                                 [global, multiline, {capture, all_but_first, list}]),
          ?assertEqual(400, lists:sum([list_to_integer(Sent) || [Sent] <- Rows]), Output),
-         %% What it has taken from the row stands in the command line that it prints.
-         ?assertMatch({match, _}, re:run(Output, "who_talks\\.bt \\S+/dyntrace\\.so \\d+\n"))
+         %% The command prints the number of the probe that it has chosen.
+         ?assertMatch({match, _}, re:run(Output, "who_talks\\.bt on .*: the library \\S+/dyntrace\\.so, arguments \\d+;"))
      end || Script <- Scripts].
 
 %% A profile beside another one.

@@ -7,12 +7,12 @@ from unittest import mock
 
 from hostile import BASE, NO_FILE, SEMAPHORE, Boundary, library, note, status_note
 
-from dyntrace_command import file_system
 from dyntrace_command.container import Mapping
 from dyntrace_command.files import closing
 from dyntrace_command.functions import Function
 from dyntrace_command.sandbox import STATE
 from dyntrace_command.status import Status
+from dyntrace_command.trees import mount_of
 
 
 class Semaphores(Boundary):
@@ -93,7 +93,7 @@ class Semaphores(Boundary):
         self.remembers(struct.pack("<HH", 1, 1))
         root = self.evil.in_root("")
         with closing(os.open(root, os.O_PATH)) as descriptor:
-            mount = file_system.mount_of(descriptor)
+            mount = mount_of(descriptor)
         for kind, number, device, is_read in (("ext4", mount, "08:01", True), ("fuse.sshfs", mount, "0:9", False),
                                               ("fuse", "9999", "08:01", False), ("nfs4", mount, "0:9", False),
                                               ("9p", "9999", "08:01", False), ("tmpfs", mount, "08:01", True)):

@@ -15,7 +15,7 @@ from hostile import index_of, make_deep, new_place
 
 
 class Trees(unittest.TestCase):
-    """A folder of the test, and one beside it, which has files that no test may touch."""
+    """A folder of the test, and one beside it, whose contents must stay untouched."""
 
     def setUp(self) -> None:
         self.place = new_place(self)
@@ -41,7 +41,7 @@ class Walks(Trees):
     """What is found, and what is not entered."""
 
     def test_found(self) -> None:
-        """Files and folders, with their sizes; hidden ones, and those with names that are not UTF-8."""
+        """Files and folders, with their sizes; hidden ones, and those whose names are not valid text."""
         self.write(f"{self.root}/a/b/c", b"123")
         self.write(f"{self.root}/.hidden")
         os.mkdir(os.fsencode(self.root) + b"/\xff\n")
@@ -248,7 +248,7 @@ class Removals(Trees):
         self.assertTrue(remove_tree(self.root))
 
     def test_empty(self) -> None:
-        """A folder with folders alone is removed; one with a file, or whose contents are unknown, is not."""
+        """A folder with folders alone is removed; one with a file, or with entries of another kind, is not."""
         os.makedirs(f"{self.root}/a/b")
         remove_empty(self.root)
         self.assertFalse(os.path.exists(self.root))

@@ -168,7 +168,7 @@ def tree(folder: str, follows: bool = False, seconds: float = WALK_S) -> Iterato
 
 
 def read_below(folder: str, name: str, most: int) -> bytes:
-    """Returns the contents of a regular file in a folder; raises OSError if it is not regular or has more bytes."""
+    """Returns the contents of a regular file in a folder; raises OSError if it is another kind or too large."""
     with closing(os.open(folder, os.O_PATH | os.O_DIRECTORY)) as place:
         entry = entry_of(place, mount_of(place), name)
         if entry is None or entry.descriptor == -1:
