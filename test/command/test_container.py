@@ -4,6 +4,7 @@ import os
 import socket
 import stat
 import unittest
+from typing import List, Tuple
 from unittest import mock
 
 from hostile import IS_ROOT, NO_FILE, Boundary
@@ -205,8 +206,10 @@ class Texts(Boundary):
         """Names count if the system, or the process's own user, listens at epmd's port."""
         self.evil.says("environ", b"ERL_EPMD_PORT=4369\0")
         own = os.geteuid()
-        for owners, is_used in (([0], True), ([102], True), ([own], True), ([own + 1000], False), ([65534], False),
-                                ([0, 65534], False), ([], False)):
+        cases: List[Tuple[List[int], bool]] = [
+            ([0], True), ([102], True), ([own], True), ([own + 1000], False), ([65534], False), ([0, 65534], False),
+            ([], False)]
+        for owners, is_used in cases:
             listeners = [Listener(4369, "1", "127.0.0.1", owner) for owner in owners]
             with self.subTest(owners), mock.patch.object(Container, "sockets", return_value=listeners), \
                     mock.patch.dict(Container.epmds, {4369: {7: "shop"}}):
