@@ -1,7 +1,9 @@
 %% Runs shell commands.
 -module(test_shell).
 
--export([run/2, said/1, os_pids/2, project/0]).
+-export([run/2, said/1, os_pids/2, locked/2, project/0]).
+
+-define(LOCK_MS, 120000).
 
 %% {Exit status, Output}
 -spec run(io:format(), [term()]) -> {non_neg_integer(), binary()}.
@@ -29,6 +31,18 @@ os_pids(Program, Variable) ->
     {_, Found} = run("for p in $(pgrep -x '~ts'); do "
                      "tr '\\0' '\\n' < /proc/$p/environ | grep -qxF '~ts' && echo own:$p; done", [Program, Variable]),
     [OsPid || "own:" ++ OsPid <- string:lexemes(binary_to_list(Found), "\n")].
+
+%% While another OS process holds the lock of a file, which nobody else has meanwhile.
+-spec locked(file:filename(), fun(() -> Result)) -> Result.
+locked(File, Fun) ->
+    Port = open_port({spawn_executable, "/usr/bin/flock"},
+                     [{args, [File, "sh", "-c", "echo locked; read line"]}, {line, 10}, exit_status]),
+    receive {Port, {data, {eol, "locked"}}} -> ok after ?LOCK_MS -> error({not_locked, File}) end,
+    try Fun()
+    after
+        true = port_command(Port, "\n"),
+        receive {Port, {exit_status, 0}} -> ok after ?LOCK_MS -> error({still_locked, File}) end
+    end.
 
 %% The project's folder, derived from that of the build: _build/test/lib/dyntrace/ebin.
 -spec project() -> file:filename().
