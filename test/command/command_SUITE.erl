@@ -330,7 +330,9 @@ later_node_in_a_namespace(Config) ->
     ok = test_node:call(Node, fun() -> test_node:started([]) end),
     Whole = test_node:call(Node, fun() -> atom_to_binary(node()) end),
     [Pid] = [Pid || #{<<"node">> := Seen, <<"pid">> := Pid} <- test_command:listed(), Seen =:= Whole],
-    Enter = ["--target", integer_to_list(Pid), "--pid", "--mount"],
+    %% The tests may run in a chroot.
+    {ok, Folder} = file:get_cwd(),
+    Enter = ["--target", integer_to_list(Pid), "--pid", "--mount", "--root", "--wd=" ++ Folder],
     Start = fun() -> test_node:start(#{exec => {os:find_executable("nsenter"), Enter ++ [os:find_executable("erl")]}})
             end,
     %% nsenter does not pass signals on.

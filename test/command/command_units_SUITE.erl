@@ -11,7 +11,7 @@ suite() ->
 all() ->
     [elf, sandbox, container, memory, files, bpftrace, request, examined, profile, program, functions, events,
      sinks, terms, reach, places, causes, contents, lttng, execution, children, trees, mirror, archive,
-     bpftrace_script, all_files_run, event_groups].
+     bpftrace_script, bpftrace_bounds, all_files_run, event_groups].
 
 %% Those of libraries that somebody made who means ill.
 elf(_) ->
@@ -34,6 +34,9 @@ bpftrace(_) ->
 
 bpftrace_script(_) ->
     passes("test_bpftrace_script").
+
+bpftrace_bounds(_) ->
+    passes("test_bpftrace_bounds").
 
 request(_) ->
     passes("test_request").

@@ -1,7 +1,6 @@
 """bpftrace's programs, its output, and its end."""
 import contextlib
 import io
-import os
 import shlex
 import signal
 import subprocess
@@ -9,9 +8,9 @@ import unittest
 from typing import Dict, List, Optional, Tuple
 from unittest import mock
 
-from dyntrace_command.bpftrace import (Bpftrace, Line, Messages, Names, begins_with, condition_of, lost_events,
-                                       messages_of, place_in_row, program_text, text)
-from dyntrace_command.commands.run import program_for, with_place
+from dyntrace_command.bpftrace import (Bpftrace, Line, Messages, Names, begins_with, condition_of,
+                                       in_initial_namespace, lost_events, messages_of, place_in_row, program_text, text)
+from dyntrace_command.commands.run import check_symbols, program_for, with_place
 from dyntrace_command.counted import Counted
 from dyntrace_command.failures import Failure
 from dyntrace_command.sampled import QUIET, Sampled
@@ -20,7 +19,7 @@ from dyntrace_command.sampled import QUIET, Sampled
 class Stuck:
     """A process that the kernel does not let end."""
 
-    pid, returncode = 4711, None
+    pid, returncode, stdout = 4711, None, None
 
     def __init__(self) -> None:
         self.signals: List[signal.Signals] = []
@@ -33,7 +32,7 @@ class Stuck:
         """Notes it."""
         self.signals.append(number)
 
-    def communicate(self, timeout: float) -> None:
+    def wait(self, timeout: float) -> None:
         """It does not end."""
         raise subprocess.TimeoutExpired("bpftrace", timeout)
 
@@ -148,6 +147,17 @@ class Row(unittest.TestCase):
         self.assertEqual("usdt:$1:org_erlang_dyntrace:dump_start { if (!(pid == 7)) { return; } }\n" * 2,
                          program_for("mine.bt", script, "pid == 7", node))
 
+    def test_of_names_of_functions(self) -> None:
+        """A script that asks for them is refused where bpftrace can't be kept from the node's files."""
+        script = "usdt:x:y:z { print(ustack); }"
+        with mock.patch("dyntrace_command.commands.run.help_text", lambda _: "BPFTRACE_NO_USER_SYMBOLS [default: 0]"):
+            check_symbols("mine.bt", script, "bpftrace")
+        with mock.patch("dyntrace_command.commands.run.help_text", lambda _: "BPFTRACE_CACHE_USER_SYMBOLS"):
+            check_symbols("mine.bt", "usdt:x:y:z { print(ustack(raw)); }", "bpftrace")
+            with self.assertRaises(Failure) as raised:
+                check_symbols("mine.bt", script, "bpftrace")
+        self.assertIn("mine.bt asks for names of functions (line 1 has ustack)", raised.exception.text)
+
     def test_of_an_unsure_script(self) -> None:
         """It is a failure, and not an unlimited program."""
         with self.assertRaises(Failure) as raised:
@@ -177,30 +187,19 @@ class Condition(unittest.TestCase):
         self.assertEqual(2, condition.count("->ns->ns.inum == 4026532000)"))
         self.assertNotIn("pid ==", condition)
 
+    def test_order(self) -> None:
+        """The cast stands directly before the first member: versions from 0.23 on refuse the rest otherwise."""
+        self.assertEqual(4, self.condition(False).count("((struct upid *)kptr("))
+
+    def test_foreign_proc(self) -> None:
+        """Where /proc is that of another namespace, numbers there are not the kernel's."""
+        with mock.patch("dyntrace_command.bpftrace.os.readlink", side_effect=FileNotFoundError):
+            self.assertFalse(in_initial_namespace())
+
     def test_without_btf(self) -> None:
         """The command refuses."""
         with self.assertRaisesRegex(Failure, "no_btf"):
             self.condition(False, "/nowhere")
-
-
-class Bounds(unittest.TestCase):
-    """Output of bpftrace that has no end."""
-
-    def test_line(self) -> None:
-        """A line that is too long is a failure; any number of short lines is not."""
-        reading, writing = os.pipe()
-        with open(reading, "rb") as output, open(writing, "wb", buffering=0) as pipe:
-            bpftrace = Bpftrace.__new__(Bpftrace)
-            bpftrace.process = mock.Mock(stdout=output)
-            bpftrace.pieces, bpftrace.size, bpftrace.lost = [], 0, 0
-            with mock.patch("dyntrace_command.bpftrace.LINE_MOST", 100):
-                for _ in range(5):
-                    pipe.write(b"1" * 60 + b"\n" + b"2" * 20)
-                    bpftrace.lines()
-                with self.assertRaises(Failure) as raised:
-                    pipe.write(b"1" * 90)
-                    bpftrace.lines()
-        self.assertIn("a line of its output has more than 100 bytes", raised.exception.text)
 
 
 SAMPLING = ["HERTZ", "MODE", "FRAMES"]

@@ -3,7 +3,7 @@ import os
 import re
 import unittest
 
-from dyntrace_command.bpftrace_script import MOST, Unsure, limited
+from dyntrace_command.bpftrace_script import MOST, Unsure, limited, lookup
 
 CONDITION = " if (!(pid == 7)) { return; }"
 
@@ -32,6 +32,17 @@ class Limits(unittest.TestCase):
         "#define A \"\nBEGIN { }", "#ifdef A\nBEGIN { }\n#endif", "BEGIN { # }", "import \"other.bt\";",
         "usdt:x:y:z /@a++/ { }",
         "usdt:x:y:z /@a = 1/ { }", "BEGIN { }\0", "BEGIN { } }", "x" * (MOST + 1))
+
+    def test_lookup(self) -> None:
+        """Names of functions are looked up for these words of the code; addresses need no names."""
+        cases = {"usdt:x:y:z {\n print(ustack(3)); }": "line 2 has ustack", "profile:hz:9 { @[ustack] = count(); }":
+                 "line 1 has ustack", "u:/x:f { @[usym(reg(\"ip\"))] = count(); }": "line 1 has usym",
+                 "u:/x:f { @[func] = count(); }": "line 1 has func", "#define S ustack(perf)\n": "line 1 has ustack",
+                 "/* ustack */ // usym\nBEGIN { @func = $usym + @ustack; printf(\"func\"); }": "",
+                 "usdt:x:y:z { @[ustack( raw, 3)] = count(); }": "", "k:f { print(args.func); print(kstack(3)); }": ""}
+        for script, found in cases.items():
+            with self.subTest(script):
+                self.assertEqual(found, lookup(script))
 
     def test_limited(self) -> None:
         """Each block of a probe of a library has the condition, and nothing else is changed."""

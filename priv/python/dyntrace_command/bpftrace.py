@@ -14,7 +14,7 @@ import subprocess
 import threading
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
-from dyntrace_command.execution import MERGED, Program, end_with_parent, run
+from dyntrace_command.execution import MERGED, LastOutput, Program, end_with_parent, run
 from dyntrace_command.failures import Failure
 from dyntrace_command.node import PROVIDER, Node
 from dyntrace_command.terminal import clean, last_lines, say
@@ -30,6 +30,8 @@ STRING_BYTES = 63
 
 # Bytes that are kept of a bpftrace's messages, and of a line of its output, which may have a whole map.
 ERRORS_MOST, LINE_MOST = 1 << 20, 64 << 20
+# Characters of a message that are shown as one line.
+MESSAGE_MOST = 1 << 12
 # Seconds that its help may take.
 HELP_S = 10
 
@@ -56,14 +58,22 @@ def has_tracefs() -> bool:
 
 def quiet_option(bpftrace: str) -> List[str]:
     """Returns the option against warnings: they are about the scripts, and differ between versions."""
-    help_text = run(Program([bpftrace, "--help"]), HELP_S, errors=MERGED).output
-    return ["--no-warnings"] if "--no-warnings" in help_text else []
+    return ["--no-warnings"] if "--no-warnings" in help_text(bpftrace) else []
+
+
+def help_text(bpftrace: str) -> str:
+    """Returns what bpftrace prints of its options and of the environment variables that it reads."""
+    return run(Program([bpftrace, "--help"]), HELP_S, errors=MERGED).output
+
+
+# Against names of functions of user space. Later versions of bpftrace do not read it.
+NO_SYMBOLS = "BPFTRACE_NO_USER_SYMBOLS"
 
 
 def environment_of() -> Dict[str, str]:
     """Returns the environment of each bpftrace. It would read files of the node as root for names of functions: the
     map of the node's code may be a pipe."""
-    return {**os.environ, "BPFTRACE_NO_USER_SYMBOLS": "1"}
+    return {**os.environ, NO_SYMBOLS: "1"}
 
 
 # What bpftrace says on standard error of itself and of the host, and not of the results: each with the reason why it is
@@ -113,7 +123,7 @@ class Messages(threading.Thread):
 
     def run(self) -> None:
         with open(self.reading, encoding="utf-8", errors="replace") as stream:
-            for line in stream:
+            for line in iter(lambda: stream.readline(MESSAGE_MOST), ""):
                 if not is_noise(line):
                     say(clean(line.rstrip("\n")))
                 elif len(self.noise) < self.MOST:
@@ -133,13 +143,18 @@ BTF = "/sys/kernel/btf/vmlinux"
 
 # The kernel's number of a process in its own PID namespace is the last one of an array behind `struct pid`. Before
 # 6.5 the structure includes the first element.
-UPID = "((struct upid *)(((struct task_struct *)curtask)->group_leader->thread_pid + 1) + " \
-    "((struct task_struct *)curtask)->group_leader->thread_pid->level{before})"
+# Versions from 0.23 on know the type of a member's member only where a cast stands directly before the first one.
+LEADER = "((struct task_struct *)curtask)->group_leader->thread_pid"
+UPID = f"((struct upid *)kptr((uint64){LEADER} + sizeof(struct pid) + " \
+    f"sizeof(struct upid) * ({LEADER}->level{{before}})))"
 
 
 def in_initial_namespace() -> bool:
     """Returns whether processes have the same numbers here as in the kernel, so for bpftrace."""
-    return os.readlink("/proc/self/ns/pid") == "pid:[4026531836]"
+    with contextlib.suppress(FileNotFoundError):
+        return os.readlink("/proc/self/ns/pid") == "pid:[4026531836]"
+    # /proc is that of another namespace, in which this command has no number.
+    return False
 
 
 def condition_of(node: Node) -> str:
@@ -308,12 +323,14 @@ def lost_events(message: Any) -> int:
 def end_bpftrace(process: "subprocess.Popen[bytes]") -> int:
     """Ends bpftrace and returns its exit status. It prints its results at a Ctrl-C, of which it misses one now and
     then, and detaches slowly from a busy node."""
+    if process.stdout and process.poll() is None:
+        # What it still prints into a pipe must not fill it, and is not kept.
+        LastOutput(process.stdout, 1)
     for number, patience in ((signal.SIGINT, 5), (signal.SIGINT, 30), (signal.SIGTERM, 10), (signal.SIGKILL, 10)):
         if process.poll() is None:
             process.send_signal(number)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                # What it still prints into a pipe must not fill it.
-                process.communicate(timeout=patience)
+                process.wait(patience)
     if process.returncode is None:
         raise Failure("not_ended", pid=process.pid)
     return process.returncode

@@ -34,6 +34,9 @@ BEFORE_COMMENT = re.compile(r"(^|[\s;{}(),\"]|\*/)$")
 MACRO = re.compile(r"#\s*define\s+(\w+)(\s[\w\s.()+*%<>|&~^-]*)?$", re.ASCII)
 INCLUDE = re.compile(r'#\s*include\s*[<"][\w./+-]+[>"]\s*$', re.ASCII)
 
+# What makes bpftrace look up names of functions of user space. Addresses (`raw`) need none.
+LOOKUP = re.compile(r"(?<![\w@$.>])(usym|ustack|func)\b(?!\s*\(\s*raw\b)", re.ASCII)
+
 
 class Unsure(ValueError):
     """A script whose blocks can't be determined; the text has the reason and the number of the line."""
@@ -59,6 +62,15 @@ def limited(script: str, condition: str) -> str:
             pieces += [script[done:block.start + 1], f" if (!({condition})) {{ return; }}"]
             done = block.start + 1
     return "".join([*pieces, script[done:]])
+
+
+def lookup(script: str) -> str:
+    """Returns the first word of a script that makes bpftrace look up names of functions, with its line; an empty text
+    if there is none."""
+    code = TOKEN.sub(lambda token: re.sub(r"[^\n]", " ", token.group()) if token.lastgroup in ("comment", "string") else
+                     token.group(), script)
+    found = LOOKUP.search(code)
+    return f"line {code.count(chr(10), 0, found.start()) + 1} has {found.group(1)}" if found else ""
 
 
 def is_limited(header: str) -> bool:

@@ -36,6 +36,9 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
                "`hostPID`)"),
     "unsure_script": (FAILED, "{script} can't be limited to one node: {why}",
                       "change the script; docs/perf.md has the restrictions"),
+    "symbols": (NOT_ALLOWED, "{script} asks for names of functions ({why}): for them, this version of bpftrace opens "
+                "files as root that the node's user chooses",
+                "write `ustack(raw)`, which prints addresses; `dyntrace profile` shows names"),
     "no_script": (MISSING, "there is no script {script}", "`dyntrace run` lists the scripts"),
     "no_scripts": (MISSING, "the scripts are not in {places}", "install them: `make install`, or name a script's file"),
     "no_vm": (NO_NODE, "no Erlang VM runs on this host, as far as /proc shows",

@@ -13,9 +13,9 @@ import sys
 import time
 from typing import Callable, Dict, List, Optional, Set
 
-from dyntrace_command.bpftrace import (ROW, Messages, condition_of, end_bpftrace, place_in_row, quiet_option,
-                                       require_bpftrace)
-from dyntrace_command.bpftrace_script import MOST, Unsure, limited
+from dyntrace_command.bpftrace import (NO_SYMBOLS, ROW, Messages, condition_of, end_bpftrace, help_text, place_in_row,
+                                       quiet_option, require_bpftrace)
+from dyntrace_command.bpftrace_script import MOST, Unsure, limited, lookup
 from dyntrace_command.children import Interrupted
 from dyntrace_command.failures import Failure
 from dyntrace_command.node import PROVIDER, Node, pick, status_now
@@ -41,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
     library, text = node.handle(), text_of(script)
     end = with_place(text, options.arguments, node)
     program = program_for(script, text, condition_of(node), node)
+    check_symbols(script, text, bpftrace)
     say(clean(f"dyntrace: {script} on {node.show()}: the library {node.outside()}" +
               (f", arguments {' '.join(map(shlex.quote, end))}" if end else "") +
               "; each of its blocks has a condition for this process"))
@@ -77,6 +78,13 @@ def program_for(script: str, text: str, condition: str, node: Node) -> str:
     if names and not any(name.startswith(f"{PROVIDER}:{ROW}") for name in names):
         program = re.sub(rf":{ROW}(\$?[0-9]+)?", f":{INSTEAD}", program, flags=re.ASCII)
     return program
+
+
+def check_symbols(script: str, text: str, bpftrace: str) -> None:
+    """Raises Failure if bpftrace would look up names of functions for the script, in files that the node chooses."""
+    why = lookup(text)
+    if why and NO_SYMBOLS not in help_text(bpftrace):
+        raise Failure("symbols", script=script, why=why)
 
 
 def with_place(text: str, arguments: List[str], node: Node) -> List[str]:
