@@ -22,7 +22,7 @@ CHILDREN_MOST = 8
 # The name of a VM's main thread, by which it is listed where nothing can be read.
 VM_NAME = "beam."
 
-NO_ANSWER = "it does not answer: its memory or its files are on a file system that hangs"
+NO_ANSWER = "it does not answer: a file system that hangs is the usual cause"
 GIVEN_UP = "other processes of its user do not answer"
 TOO_LATE = f"the look at all processes took more than {ALL_S:g} s"
 
