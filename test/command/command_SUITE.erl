@@ -1483,9 +1483,11 @@ all_work(Commands, Config) ->
 
 shortened([Name | Args], Config) ->
     Named = [case Arg of "shop" -> ?config(os_pid, Config); _ -> Arg end || Arg <- Args],
-    Ends = ["top", "profile", "run", "record", "report"],
+    Ends = ["top", "profile", "record", "report"],
     case lists:member(Name, Ends) andalso not lists:member("--seconds", Args) of
         true -> [Name | Named] ++ ["--seconds", "4"];
+        %% The last option counts. A bpftrace that is ended while it attaches fails.
+        false when Name =:= "run" -> [Name | Named] ++ ["--seconds", "15"];
         false -> [Name | Named]
     end.
 
