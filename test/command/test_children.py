@@ -116,17 +116,29 @@ class Guards(Commands):
         process.wait()
         self.await_written("0 1 2", "0 1 2", "first")
 
-    def test_keeper(self) -> None:
-        """It returns the program's output, or no answer: the keeper is killed, the program takes too long."""
+    def answers(self, identity: str, pids: str, killed: int) -> None:
+        """Shows that it returns the program's output, or no answer: the program takes too long, or is given up. What
+        runs it is killed: that is the status."""
         process = self.start(
-            "import threading\n"
-            "def kill():\n    until(lambda: KEEPERS, 10); os.kill(KEEPERS[0], 9)\n"
-            "print(run_kept(Program(['/bin/sh', '-c', 'echo out; echo err >&2; exit 3']), 60))\n"
-            "sleeps = Program(['/bin/sh', '-c', 'exec sleep 300'])\n"
-            "print(run_kept(sleeps, 0.5).status == NO_ANSWER, run_kept(sleeps, 60, lambda: True).status == NO_ANSWER)\n"
-            "threading.Thread(target=kill).start()\nprint(run_kept(sleeps, 60).status == NO_ANSWER, KEEPERS)\n")
-        self.assertEqual("Ended(status=3, output='out\\nerr\\n', errors='')\nTrue True\nTrue []\n",
+            f"import threading\n"
+            f"def program(text): return Program(['/bin/sh', '-c', text], {identity})\n"
+            f"def kill():\n    until(lambda: {pids}, 10); os.kill({pids}[0], 9)\n"
+            f"print(run_kept(program('echo out; echo err >&2; exit 3'), 60))\n"
+            f"print(run_kept(program('exec sleep 300'), 0.5).status, "
+            f"run_kept(program('exec sleep 300'), 60, lambda: True).status)\n"
+            f"threading.Thread(target=kill).start()\nprint(run_kept(program('exec sleep 300'), 60).status, {pids})\n"
+            f"print(run_kept(Program(['/no/program'], {identity}), 60).status)\n")
+        self.assertEqual(f"Ended(status=3, output='out\\nerr\\n', errors='')\n-1000 -1000\n{killed} []\n127\n",
                          process.communicate(timeout=60)[0])
+
+    def test_of_this_user(self) -> None:
+        """A program of this user."""
+        self.answers("None", "Surviving.running", -9)
+
+    @unittest.skipUnless(os.geteuid() == 0, "not root")
+    def test_keeper(self) -> None:
+        """A program with an identity, in the hands of a keeper."""
+        self.answers("(0, 0)", "KEEPERS", -1000)
 
 
 class Signals(Commands):

@@ -112,7 +112,7 @@ class Run(unittest.TestCase):
         """A program gets the signal at which it ends in an orderly way."""
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "orderly")
-            waits = script(f"trap 'touch {file}; exit' INT; while :; do sleep 0.1; done")
+            waits = script(f"trap ': > {file}; exit' INT; while :; do sleep 0.1; done")
             self.assertEqual(NO_ANSWER, run(waits._replace(ends_at=signal.SIGINT), 5).status)
             self.assertTrue(os.path.exists(file))
 

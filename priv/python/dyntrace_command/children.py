@@ -5,6 +5,7 @@ What has to end before the guards act, such as a running `lttng`, is in the hand
 command that have its user: what they start as another user gets nothing of theirs.
 """
 import contextlib
+import math
 import os
 import select
 import signal
@@ -15,7 +16,7 @@ import time
 from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional, Sequence
 
 from dyntrace_command.execution import (DROPPED, ENDING, HANDLED, MERGED, NO_ANSWER, PATIENCE_S, PIECE, SHORT_S, STEP_S,
-                                        Ended, Program, fork, run, until)
+                                        Ended, Program, Surviving, fork, run, until)
 from dyntrace_command.sandbox import LIBC, PR_SET_NAME, Child, close_others, leave_terminal
 from dyntrace_command.terminal import Screen, say
 from dyntrace_command.trees import remove_tree
@@ -96,9 +97,14 @@ KEEPERS: List[int] = []
 
 
 def run_kept(program: Program, seconds: float, give_up: Optional[Callable[[], object]] = None) -> Ended:
-    """Runs a program as `run` does, output and errors together, in the hands of a keeper: if this command is killed
-    meanwhile, the program goes on to its end or deadline, and the guards act after it. SIGTERM ends the keeper's
-    program."""
+    """Runs a program as `run` does, output and errors together. If this command is killed meanwhile, the program goes
+    on to its end or deadline, and the guards act after it: a program of this user holds their pipes; one of another
+    user, who could take them, is in the hands of a keeper. SIGTERM ends either."""
+    if program.identity is None:
+        # Without this command, timeout(1) ends it.
+        limited = ["timeout", f"--kill-after={PATIENCE_S}", str(math.ceil(seconds) + PATIENCE_S), *program.words]
+        held = program._replace(words=limited, held=Guard.descriptors())
+        return run(held, seconds, errors=MERGED, give_up=give_up)
     reading, writing = os.pipe()
     received: List[int] = []
     try:
@@ -231,7 +237,7 @@ class Interrupted:
         restored = threading.Thread(target=Screen.restore_all, daemon=True)
         restored.start()
         restored.join(1)
-        for keeper in KEEPERS[:]:
+        for keeper in [*KEEPERS, *Surviving.running]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(keeper, signal.SIGTERM)
         # A node refuses the guard that unloads it while a child of this command is connected with it.

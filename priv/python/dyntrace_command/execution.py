@@ -12,9 +12,10 @@ import io
 import os
 import select
 import signal
+import subprocess
 import threading
 import time
-from typing import IO, Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple
+from typing import IO, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from dyntrace_command.sandbox import LIBC, PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, close_others, take
 
@@ -52,11 +53,13 @@ def until(condition: Callable[[], object], seconds: float, step: float = 0.05) -
 
 class Program(NamedTuple):
     """A program with its arguments. `identity`, `environment`: those of another user, as whom it runs. It then runs in
-    /, because that user sees its current folder. `ends_at`: the signal at which it ends in an orderly way."""
+    /, because that user sees its current folder. `ends_at`: the signal at which it ends in an orderly way. `held`:
+    descriptors that it holds until its end; with these, it goes on if this command is killed."""
     words: Sequence[str]
     identity: Optional[Tuple[int, int]] = None
     environment: Optional[Dict[str, str]] = None
     ends_at: int = signal.SIGTERM
+    held: Optional[Sequence[int]] = None
 
 
 class Started:
@@ -66,7 +69,11 @@ class Started:
     def __init__(self, program: Program, output: int, errors: int) -> None:
         self.status: Optional[int] = None
         self.ends_at = program.ends_at
-        self.pid = fork(signal.SIG_DFL, lambda: become(program, output, errors))
+        self.pid = self.start(program, output, errors)
+
+    def start(self, program: Program, output: int, errors: int) -> int:
+        """Starts it; returns its number."""
+        return fork(signal.SIG_DFL, lambda: become(program, output, errors))
 
     def has_ended(self) -> bool:
         """Returns whether it has ended, with its session: what is left of that is killed."""
@@ -91,6 +98,27 @@ class Started:
             if not self.has_ended():
                 self.signal(number)
                 until(self.has_ended, PATIENCE_S)
+
+
+class Surviving(Started):
+    """A program of this command's own user that goes on if this command is killed. To start it costs much less than a
+    fork of this command."""
+
+    # Those that have not ended, by number.
+    running: List[int] = []
+
+    def start(self, program: Program, output: int, errors: int) -> int:
+        out, err = (subprocess.DEVNULL if stream < 0 else stream for stream in (output, errors))
+        self.process = subprocess.Popen(program.words, env=program.environment, stdin=subprocess.DEVNULL, stdout=out,
+                                        stderr=err, pass_fds=program.held or (), start_new_session=True)
+        self.running.append(self.process.pid)
+        return self.process.pid
+
+    def has_ended(self) -> bool:
+        if self.status is None and super().has_ended():
+            self.running.remove(self.pid)
+            self.process.returncode = self.status
+        return self.status is not None
 
 
 def fork(handler: Any, function: Callable[[], None]) -> int:
@@ -170,7 +198,7 @@ def run(program: Program, seconds: Optional[float] = None, output: int = READ, e
     started = None
     try:
         try:
-            started = Started(program, out, err)
+            started = (Started if program.held is None else Surviving)(program, out, err)
         finally:
             for stream in {out, err} - {-1, 1, 2}:
                 os.close(stream)
