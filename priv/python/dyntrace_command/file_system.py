@@ -18,7 +18,7 @@ import re
 import stat
 from typing import AbstractSet, List, Optional, Set, Tuple
 
-from dyntrace_command.files import MB, check_regular, closing, read_regular
+from dyntrace_command.files import MB, check_regular, closing, read_at_most, read_regular
 from dyntrace_command.process import Process
 from dyntrace_command.sandbox import STATE, check_child, opening_proc
 from dyntrace_command.trees import mount_of
@@ -53,8 +53,8 @@ class FileSystem:
 
     def text(self, name: str) -> str:
         """Returns the text of a file of the process in /proc."""
-        with open(self.open_proc(name), "rb") as file:
-            read = file.read(TEXT_MOST + 1)
+        with closing(self.open_proc(name)) as file:
+            read = read_at_most(file, TEXT_MOST + 1)
         if len(read) > TEXT_MOST:
             raise OSError(0, f"its {name} is too large")
         return read.decode("utf-8", "replace")

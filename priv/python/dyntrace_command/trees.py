@@ -19,7 +19,7 @@ import stat
 import time
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 
-from dyntrace_command.files import closing
+from dyntrace_command.files import closing, read_at_most
 
 # Levels of folders, and names in all of them.
 DEPTH_MOST, ENTRIES_MOST = 20, 100000
@@ -61,8 +61,8 @@ class Entry(NamedTuple):
 
     def read(self, most: int) -> bytes:
         """Returns the first bytes of this regular file."""
-        with open(self.open(), "rb") as file:
-            return file.read(most)
+        with closing(self.open()) as file:
+            return read_at_most(file, most)
 
 
 def mount_of(descriptor: int) -> str:
