@@ -16,8 +16,8 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [set_user_id, socket_of_another_user, memory_that_hangs, slow_epmds, epmd_port_that_is_no_number, blocked_dirty_io,
-     no_descriptors].
+    [set_user_id, socket_of_another_user, temporary_files, memory_that_hangs, slow_epmds, epmd_port_that_is_no_number,
+     blocked_dirty_io, no_descriptors].
 
 init_per_suite(Config) ->
     NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
@@ -56,6 +56,11 @@ socket_of_another_user(Config) ->
     ?assertMatch({match, _}, re:run(Text, "has no distribution")),
     ?assertEqual([], test_shell:said(Attack)),
     stop(Attack).
+
+%% Another user could replace the temporary files of root's command and of the programs that it runs.
+temporary_files(Config) ->
+    {3, Text} = test_command:run(["env TMPDIR=", in_home(Config, "")], ["nodes"]),
+    ?assertMatch({match, _}, re:run(Text, "next: `unset TMPDIR`")).
 
 %% -- Waiting -------------------------------------------------------------------------------------
 

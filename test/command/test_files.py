@@ -11,7 +11,8 @@ from unittest import mock
 
 from dyntrace_command import files
 from dyntrace_command.failures import Failure
-from dyntrace_command.files import checked_output, new_file, new_folder, numbered_folder, private_folder, write_file
+from dyntrace_command.files import (check_temporary, checked_output, new_file, new_folder, numbered_folder,
+                                    private_folder, write_file)
 from dyntrace_command.mirror import mirrored
 from hostile import new_place
 
@@ -62,6 +63,15 @@ class Ways(unittest.TestCase):
         os.chmod(f"{self.place}/theirs", 0o1777)
         for number, make in enumerate(self.made_by()):
             self.assertEqual(f"{self.place}/theirs/new{number}", make(f"{self.place}/theirs/new{number}"))
+
+    def test_temporary(self) -> None:
+        """Temporary files of root's command, and of the programs that it runs, are in no folder of another user."""
+        with mock.patch.dict(os.environ, {"TMPDIR": f"{self.place}/theirs"}):
+            check_temporary()
+            os.chown(f"{self.place}/theirs", 65534, -1)
+            self.assertRaisesRegex(Failure, "temporary_of_others", check_temporary)
+            os.environ["TMPDIR"] = f"{self.place}/target/../theirs"
+            self.assertRaisesRegex(Failure, "temporary_of_others", check_temporary)
 
     def test_meanwhile(self) -> None:
         """A folder above that does not exist is made by another user, or a link to it, before root makes it."""

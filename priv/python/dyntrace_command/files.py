@@ -21,6 +21,8 @@ MB = 1000 * 1000
 NEEDED_AT_START = 64 * MB
 RESERVE = 24 * MB
 
+# Bytes that are read at a time.
+PIECE = 1 << 16
 NOT_OURS = "it belongs to another user, or another process has replaced it"
 
 
@@ -45,8 +47,20 @@ def read_regular(path: str, most: int) -> bytes:
     and to open a device may have effects."""
     with closing(os.open(path, os.O_PATH)) as found:
         check_regular(found, most)
-        with open(os.open(f"/proc/self/fd/{found}", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY), "rb") as file:
-            return file.read(most)
+        with closing(os.open(f"/proc/self/fd/{found}", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)) as file:
+            return read_at_most(file, most)
+
+
+def read_at_most(descriptor: int, most: int) -> bytes:
+    """Returns what the file has from its place on, `most` bytes at most. It is read in pieces: a buffer of the bound's
+    size would cost more than the reading, even for a few bytes."""
+    read = bytearray()
+    while len(read) < most:
+        piece = os.read(descriptor, min(PIECE, most - len(read)))
+        if not piece:
+            break
+        read += piece
+    return bytes(read)
 
 
 def new_folder(path: str) -> str:
@@ -134,6 +148,14 @@ def check_way(folder: str, made: Optional[int] = None) -> None:
                 raise Failure("not_writable", folder=folder, why=error.strerror) from None
         if made is not None and not os.path.samestat(os.fstat(place), os.fstat(made)):
             raise Failure("way_of_others", folder=path, why="was replaced")
+
+
+def check_temporary() -> None:
+    """Raises Failure if another user could replace temporary files of root's command, or of a program that it runs."""
+    try:
+        check_way(os.path.join(os.environ.get("TMPDIR", "/tmp"), "dyntrace"))
+    except Failure as failure:
+        raise Failure("temporary_of_others", **failure.values) from None
 
 
 def check_place(place: int, path: str) -> None:

@@ -4,6 +4,7 @@ import signal
 import sys
 
 from dyntrace_command.failures import FAILED, Failure
+from dyntrace_command.files import check_temporary
 from dyntrace_command.subcommands import SUBCOMMANDS, parsed
 from dyntrace_command.terminal import clean, say
 
@@ -29,6 +30,7 @@ def main() -> int:
     # Recordings and pictures have the texts of messages: only their owner may read them.
     os.umask(0o077)
     try:
+        check_temporary()
         status = SUBCOMMANDS[options.command].run(options) or 0
         sys.stdout.flush()
         return status
