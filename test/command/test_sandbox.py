@@ -214,6 +214,19 @@ class Answers(unittest.TestCase):
         found = [child.receive(time.monotonic() + 5) for _ in range(4)]
         self.assertEqual([0, 1, 2, None], [answer and answer.value for answer in found])
 
+    def test_left_behind(self) -> None:
+        """Where children of earlier looks still wait for a file system, no other one is left behind with them."""
+        def process(name: str, state: str, age: float) -> Any:
+            identity = Process(os.getpid()).identity()
+            return mock.Mock(pid=2 ** 30, **{"name.return_value": name, "status.return_value": (state, 1),
+                                             "age.return_value": age, "has_ended.return_value": False,
+                                             "identity.return_value": identity})
+        left = process("dyntrace-look", "D", 100)
+        found = survey.Survey().of([process("beam.smp", "S", 9), left, left])
+        self.assertEqual([survey.LEFT], [one.why for one in found])
+        for name, state, age in (("dyntrace-look", "D", 5), ("dyntrace-look", "R", 100), ("beam.smp", "D", 100)):
+            self.assertFalse(survey.is_left(process(name, state, age)))
+
     def test_survey(self) -> None:
         """A child of a survey may send values of any type."""
         values: List[Any] = [[], {}, None, "1", 1.5, [[]]]

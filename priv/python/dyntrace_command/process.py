@@ -59,6 +59,11 @@ class Process:
             fields = file.read().decode("utf-8", "replace").rsplit(")", 1)[1].split()
         return fields[0], int(fields[19])
 
+    def age(self) -> float:
+        """Returns the seconds since its start."""
+        with open("/proc/uptime", encoding="ascii") as file:
+            return float(file.read().split()[0]) - self.status()[1] / os.sysconf("SC_CLK_TCK")
+
     def is_stopped(self) -> bool:
         """Returns whether a signal or a debugger has stopped it."""
         return self.status()[0] in "Tt"

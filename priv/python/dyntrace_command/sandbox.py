@@ -49,6 +49,8 @@ SECONDS, ANSWER_MOST, MEMORY_MOST = 5.0, 1 << 20, 1 << 30
 # The kernel passes that many descriptors in a message.
 DESCRIPTORS_MOST = 253
 LENGTH = struct.Struct(">I")
+# The name of a child's process.
+CHILD_NAME = "dyntrace-look"
 TEXT_MOST = 1000
 
 
@@ -226,6 +228,7 @@ def run_child(connected: socket.socket, identity: Optional[Identity], function: 
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1):
             signal.signal(number, signal.SIG_IGN)
         os.setsid()
+        LIBC.prctl(PR_SET_NAME, CHILD_NAME.encode())
         leave_terminal()
         close_others({connected.fileno(), *rights.keep})
 

@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional
 from dyntrace_command.description import More, look
 from dyntrace_command.failures import Failure, reason
 from dyntrace_command.process import Identity, Process
-from dyntrace_command.sandbox import Child, Rights, check_same, identity_for
+from dyntrace_command.sandbox import CHILD_NAME, Child, Rights, check_same, identity_for
 
 # Seconds for everything; without an answer of one process; and how many processes of a user may fail to answer.
 ALL_S, ONE_S, STALLS_MOST = 10.0, 2.0, 2
@@ -24,6 +24,7 @@ VM_NAME = "beam."
 
 NO_ANSWER = "it does not answer: a file system that hangs is the usual cause"
 GIVEN_UP = "other processes of its user do not answer"
+LEFT = f"{STALLS_MOST} earlier looks at processes of its user still wait for a file system"
 TOO_LATE = f"the look at all processes took more than {ALL_S:g} s"
 
 
@@ -103,7 +104,12 @@ class Survey:
                 groups.setdefault(identity_for(process), []).append(process)
             except (OSError, ValueError) as error:
                 self.miss([process], reason(error))
-        self.waiting = [Job(identity, group) for identity, group in groups.items()]
+        for identity, group in groups.items():
+            # Whoever looks again and again would leave more and more children behind.
+            if sum(map(is_left, group)) >= STALLS_MOST:
+                self.miss(group, LEFT)
+            else:
+                self.waiting.append(Job(identity, group))
 
     def start(self) -> None:
         """Starts waiting jobs, as many as may run; then those of other namespaces."""
@@ -183,6 +189,14 @@ class Survey:
         """Ends a job's child."""
         if job.child:
             job.child.end()
+
+
+def is_left(process: Process) -> bool:
+    """Returns whether the process is a child of an earlier look that the kernel does not let end."""
+    with contextlib.suppress(OSError, IndexError, ValueError):
+        if process.name() == CHILD_NAME and process.status()[0] == "D":
+            return process.age() > ALL_S
+    return False
 
 
 def all_processes() -> List[Process]:
