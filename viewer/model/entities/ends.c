@@ -33,13 +33,15 @@ static texts closed = {"connection_closed",     "disconnect", "killed",
 static texts of_global = {"#Fun<global.", "global:", NULL};
 static texts killed = {"killed", NULL};
 
-/* Ends of OTP's own processes: how initial calls and reasons begin. */
+/* Ends of OTP's own processes: how initial calls and reasons begin. `or_unknown`: the reason says
+   enough where the recording does not have the initial call, because it began meanwhile. */
 static const struct {
     const char *const *initials, *const *reasons;
+    bool or_unknown;
 } of_otp[] = {
-    {remote_calls, results},
-    {connections, closed},
-    {of_global, killed},
+    {remote_calls, results, true},
+    {connections, closed, false},
+    {of_global, killed, false},
 };
 
 static bool is_one(const char *text, texts of) {
@@ -58,9 +60,12 @@ static bool is_of_otp(const struct process *p, const char *reason) {
     if (p->seen.kind == DT_PORT)
         return is_one(reason, closed);
     g_autofree char *folded = dt_term_fold(reason);
-    for (size_t i = 0; i < G_N_ELEMENTS(of_otp); i++)
-        if (begins(p->seen.initial, of_otp[i].initials) && begins(folded, of_otp[i].reasons))
+    for (size_t i = 0; i < G_N_ELEMENTS(of_otp); i++) {
+        bool is_its =
+            *p->seen.initial ? begins(p->seen.initial, of_otp[i].initials) : of_otp[i].or_unknown;
+        if (is_its && begins(folded, of_otp[i].reasons))
             return true;
+    }
     return false;
 }
 
