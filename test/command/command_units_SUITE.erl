@@ -6,7 +6,8 @@
 -compile(nowarn_export_all).
 
 suite() ->
-    [{timetrap, {minutes, 3}}].
+    %% Those of processes and signals take a minute on an idle machine.
+    [{timetrap, {minutes, 8}}].
 
 all() ->
     [elf, sandbox, container, memory, files, bpftrace, request, examined, profile, program, functions, events,
