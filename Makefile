@@ -147,11 +147,11 @@ chroot-of-%: deps-matrix
 	tools/matrix $* prepare
 
 # tools/matrix runs these in a release's chroot: every suite whose result can depend on the release's OTP or tracers.
-# The bench, the builds of build_SUITE and native_SUITE, the races of threads_SUITE and what the viewer's model tells
-# depend on neither.
+# The bench, the builds of build_SUITE and native_SUITE, the races of threads_SUITE, what the viewer's model tells and
+# attacks on the command depend on neither.
 # These read pictures and manifests with programs of JavaScript.
 READING_SUITES := flame kubernetes page perfetto report sequence
-RELEASE_SUITES = $(filter-out bench build native threads viewer_model $(READING_SUITES),$(ALL_SUITES))
+RELEASE_SUITES = $(filter-out attacks bench build native threads viewer_model $(READING_SUITES),$(ALL_SUITES))
 
 # Those of one lane, if LANE is set.
 check-release: FOLDERS = $(if $(LANE),$(or $(LANE_$(LANE)),$(error no lane is named $(LANE))),$(SUITE_FOLDERS))
