@@ -8,7 +8,7 @@
 #ifndef DT_BACKENDS_BACKENDS_H
 #define DT_BACKENDS_BACKENDS_H
 
-#include "backends/lttng.h"
+#include "backends/lttng/lttng.h"
 #include "backends/usdt.h"
 #include "catalogue/probes.h"
 

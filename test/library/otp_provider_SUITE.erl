@@ -301,7 +301,7 @@ vm_with_the_provider(Config) ->
 %% The program itself, which has no name for the dynamic linker, provides it.
 program_with_the_provider(Config) ->
     Include = filename:join(test_shell:project(), "c_src"),
-    Find = filename:join(Include, "backends/lttng_find.c"),
+    Find = filename:join(Include, "backends/lttng/find_provider.c"),
     Flags = ["-rdynamic -I'", Include, "'"],
     Own = compiled("vm_provider.c", "own.o", "-c -fPIC", "", Config),
     With = compiled("program.c", "with", Flags, ["'", Find, "' '", Own, "' -llttng-ust -pthread -ldl"], Config),

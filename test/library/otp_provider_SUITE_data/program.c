@@ -1,5 +1,5 @@
 /* Prints what provides each provider in this process: a line `NAME: OBJECT`. */
-#include "backends/lttng_find.h"
+#include "backends/lttng/find_provider.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for dl_iterate_phdr */
 
-#include "backends/lttng_find.h"
+#include "backends/lttng/find_provider.h"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -9,11 +9,11 @@
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 
-#include "backends/lttng_events.h"
+#include "backends/lttng/tracepoints.h"
 
 #define DT_LTTNG_CHOOSE DT_CHOOSE_OF
 
-#include "backends/lttng.h"
+#include "backends/lttng/lttng.h"
 
 #define ON_lttng , 1,
 

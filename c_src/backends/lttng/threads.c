@@ -4,7 +4,7 @@
  */
 #define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for O_CLOEXEC */
 
-#include "backends/lttng_threads.h"
+#include "backends/lttng/threads.h"
 
 #include <dirent.h>
 #include <fcntl.h>

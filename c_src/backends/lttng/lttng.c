@@ -1,12 +1,12 @@
 #define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for RTLD_NOLOAD */
 
-#include "backends/lttng.h"
+#include "backends/lttng/lttng.h"
 
-#include "backends/lttng_ask.h"
-#include "backends/lttng_daemons.h"
-#include "backends/lttng_find.h"
-#include "backends/lttng_threads.h"
-#include "backends/lttng_wait_file.h"
+#include "backends/lttng/await_daemons.h"
+#include "backends/lttng/daemons.h"
+#include "backends/lttng/find_provider.h"
+#include "backends/lttng/threads.h"
+#include "backends/lttng/wait_file.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
  */
 #define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for SOCK_CLOEXEC */
 
-#include "backends/lttng_ask.h"
+#include "backends/lttng/await_daemons.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -6,9 +6,9 @@
  */
 #define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for memmem */
 
-#include "backends/lttng_daemons.h"
+#include "backends/lttng/daemons.h"
 
-#include "backends/lttng_wait_file.h"
+#include "backends/lttng/wait_file.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -3,10 +3,10 @@
  * before they are checked. Its constructor runs under the dynamic linker's lock. There it
  *
  *     - waits up to three seconds (LTTNG_UST_REGISTER_TIMEOUT) for a daemon that hangs
- *       (lttng_ask.h);
+ *       (await_daemons.h);
  *     - forks to create its wait files, the files that its threads wait on, and reads the child's
  *       status. The VM ignores SIGCHLD, so there is no status, and the library starts no thread
- *       (lttng_wait_file.h, lttng_threads.h);
+ *       (wait_file.h, threads.h);
  *     - reads the wait files through a mapping: in a full /dev/shm that is SIGBUS.
  *
  * So the loading thread first waits for the daemons, and makes the wait files, without any lock.

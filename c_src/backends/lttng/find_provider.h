@@ -2,8 +2,8 @@
  * Which object of this process provides LTTng's tracepoints of a provider: a library of another
  * version of dyntrace, one of somebody else, or the VM itself, if it was built with LTTng.
  */
-#ifndef DT_BACKENDS_LTTNG_FIND_H
-#define DT_BACKENDS_LTTNG_FIND_H
+#ifndef DT_BACKENDS_LTTNG_FIND_PROVIDER_H
+#define DT_BACKENDS_LTTNG_FIND_PROVIDER_H
 
 #include <stdbool.h>
 #include <stddef.h>

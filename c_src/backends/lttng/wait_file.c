@@ -5,7 +5,7 @@
  */
 #define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for mkostemp */
 
-#include "backends/lttng_wait_file.h"
+#include "backends/lttng/wait_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

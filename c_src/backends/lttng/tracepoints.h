@@ -9,7 +9,7 @@
 #define LTTNG_UST_TRACEPOINT_PROVIDER DT_LTTNG_PROVIDER
 
 #undef LTTNG_UST_TRACEPOINT_INCLUDE
-#define LTTNG_UST_TRACEPOINT_INCLUDE "./backends/lttng_events.h"
+#define LTTNG_UST_TRACEPOINT_INCLUDE "./backends/lttng/tracepoints.h"
 
 #include <lttng/tracepoint.h>
 

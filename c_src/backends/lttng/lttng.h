@@ -6,7 +6,7 @@
  *               └── connected ────────────────────> definition, state, fire   per probe
  *
  * A thread loads the providers, and may have to wait: liblttng-ust is loaded only while no session
- * daemon hangs (backends/lttng_daemons.h). The load of the module waits up to DT_LTTNG_WAIT_MS for
+ * daemon hangs (backends/lttng/daemons.h). The load of the module waits up to DT_LTTNG_WAIT_MS for
  * that thread; an upgrade does not wait, since all schedulers are stopped meanwhile.
  *
  * LTTng connects tracepoints and providers by name. With two providers of one name in a process,

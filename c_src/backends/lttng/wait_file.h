@@ -4,7 +4,7 @@
 #ifndef DT_BACKENDS_LTTNG_WAIT_FILE_H
 #define DT_BACKENDS_LTTNG_WAIT_FILE_H
 
-#include "backends/lttng_daemons.h"
+#include "backends/lttng/daemons.h"
 
 /* Makes the daemon's wait file as LTTng's library needs it. Returns NULL, or the reason why it
    can't. `harmful`: with this file, LTTng's library would stop or end the VM, and must not be

@@ -1,10 +1,10 @@
 /*
  * Asking the session daemons whether they answer.
  */
-#ifndef DT_BACKENDS_LTTNG_ASK_H
-#define DT_BACKENDS_LTTNG_ASK_H
+#ifndef DT_BACKENDS_LTTNG_AWAIT_DAEMONS_H
+#define DT_BACKENDS_LTTNG_AWAIT_DAEMONS_H
 
-#include "backends/lttng_daemons.h"
+#include "backends/lttng/daemons.h"
 
 /* Returns when each daemon that runs has answered within a second. Calls `waiting` with a daemon
    that has not. */
