@@ -197,18 +197,18 @@ includes(Config) ->
     {Status, Says} = Check(),
     ?assertNotEqual(0, Status),
     ?assertEqual([<<"c_src/catalogue/short.c:1: \"event.h\" is not a path from c_src">>,
-                  <<"c_src/elsewhere/new.c:1: it stands on none of the floors">>,
-                  <<"c_src/sources/last.def:1: c_src/sources includes from c_src/describe, which comes after it">>,
-                  <<"c_src/text/back.h:2: c_src/text includes from c_src/sources, which comes after it">>,
-                  <<"viewer/flame/apart.c:2: \"text/text.h\" is not one of the doors of c_src: catalogue/event.h "
+                  <<"c_src/elsewhere/new.c:1: it is in no layer">>,
+                  <<"c_src/sources/last.def:1: c_src/sources includes from c_src/describe, which is in a higher layer">>,
+                  <<"c_src/text/back.h:2: c_src/text includes from c_src/sources, which is in a higher layer">>,
+                  <<"viewer/flame/apart.c:2: \"text/text.h\" is not a public header of c_src: catalogue/event.h "
                     "catalogue/probes.def ">>,
-                  <<"viewer/flame/apart.c:3: viewer/flame includes from viewer/sequence, which stands beside it">>,
-                  <<"viewer/flame/apart.c:4: \"model/parts.h\" is not one of the doors of viewer/model: "
+                  <<"viewer/flame/apart.c:3: viewer/flame includes from viewer/sequence, which is in the same layer">>,
+                  <<"viewer/flame/apart.c:4: \"model/parts.h\" is not a public header of viewer/model: "
                     "model/model.h ">>,
-                  <<"viewer/flame/hidden.c:1: viewer/flame includes from viewer/report, which stands beside it">>,
+                  <<"viewer/flame/hidden.c:1: viewer/flame includes from viewer/report, which is in the same layer">>,
                   <<"viewer/flame/hidden.c:2: \"stacks/../report/text.h\" is not a plain path">>], lines(Says)).
 
-%% Objects use others on the floors below alone, and one another in no circle.
+%% Objects use only others in the layers below, and one another in no circle.
 circles(Config) ->
     Folder = ?config(folder, Config),
     Objects = ["obj/flame/a", "obj/flame/b", "obj/report/c", "obj/shared/d"],

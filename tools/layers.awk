@@ -1,8 +1,8 @@
-# The floors of the C sources, the lowest first: c_src in the order in which an event flows, then the viewer, which
-# never runs in a VM. A place uses itself and those on the floors below it; places of one floor do not use each other.
+# The layers of the C sources, the lowest first: c_src in the order in which an event flows, then the viewer, which
+# never runs in a VM. A place uses itself and those on the layers below it; places of one layer do not use each other.
 # tools/includes and tools/circles check it, the one in the sources, the other in their symbols.
 BEGIN {
-    floors_ = "\
+    layers_ = "\
 c_src/catalogue\n\
 c_src/text\n\
 c_src/backends\n\
@@ -25,18 +25,18 @@ viewer/report viewer/page viewer/perfetto viewer/flame viewer/sequence viewer/du
 viewer/sinks\n\
 viewer/plugin\n\
 "
-    n_ = split(floors_, line_, "\n")
+    n_ = split(layers_, line_, "\n")
     for (i_ = 1; i_ <= n_; i_++) {
         m_ = split(line_[i_], places_, " ")
         for (j_ = 1; j_ <= m_; j_++)
-            floor[places_[j_]] = i_
+            layer[places_[j_]] = i_
     }
 }
 
 # The place of a file: c_src/text/id.c is in c_src/text, c_src/describe.c in c_src/describe. "" if it has none.
 function place(path) {
     sub(/\.[a-z]+$/, "", path)
-    while (!(path in floor))
+    while (!(path in layer))
         if (!sub(/\/[^\/]*$/, "", path))
             return ""
     return path
