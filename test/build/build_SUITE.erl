@@ -198,7 +198,8 @@ includes(Config) ->
     ?assertNotEqual(0, Status),
     ?assertEqual([<<"c_src/catalogue/short.c:1: \"event.h\" is not a path from c_src">>,
                   <<"c_src/elsewhere/new.c:1: it is in no layer">>,
-                  <<"c_src/sources/last.def:1: c_src/sources includes from c_src/describe, which is in a higher layer">>,
+                  <<"c_src/sources/last.def:1: c_src/sources includes from c_src/describe, "
+                    "which is in a higher layer">>,
                   <<"c_src/text/back.h:2: c_src/text includes from c_src/sources, which is in a higher layer">>,
                   <<"viewer/flame/apart.c:2: \"text/text.h\" is not a public header of c_src: catalogue/event.h "
                     "catalogue/probes.def ">>,
