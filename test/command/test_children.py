@@ -43,8 +43,10 @@ class Commands(unittest.TestCase):
 
     def start(self, text: str) -> "subprocess.Popen[str]":
         """Starts a command with this text."""
+        # A job in the background ignores SIGINT, and so would the command.
         process = subprocess.Popen([sys.executable, "-c", HEAD + text, self.file], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, universal_newlines=True)
+                                   stderr=subprocess.PIPE, universal_newlines=True,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         self.addCleanup(self.end, process)
         return process
 
