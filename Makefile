@@ -151,7 +151,8 @@ chroot-of-%: deps-matrix
 # attacks on the command depend on neither.
 # These read pictures and manifests with programs of JavaScript.
 READING_SUITES := flame kubernetes page perfetto report sequence
-RELEASE_SUITES = $(filter-out attacks bench build native threads viewer_model $(READING_SUITES),$(ALL_SUITES))
+# NOT_HERE: those that tools/matrix leaves out.
+RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build native threads viewer_model $(READING_SUITES),$(ALL_SUITES))
 
 # Those of one lane, if LANE is set.
 check-release: FOLDERS = $(if $(LANE),$(or $(LANE_$(LANE)),$(error no lane is named $(LANE))),$(SUITE_FOLDERS))
@@ -179,7 +180,7 @@ SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-san
 SANITIZERS = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libubsan.so)
 SANITIZE_PARTS := calls consumers viewer
 SANITIZE_calls := text annotation dyntrace usdt builtins load sources
-SANITIZE_consumers := lttng follow follow_others vm_events identity delivery
+SANITIZE_consumers := lttng vm_events identity delivery
 SANITIZE_viewer := viewer viewer_model
 
 check-sanitize: deps-check cached ## run the library's and the viewer's suites with ASan and UBSan

@@ -43,8 +43,10 @@ class Commands(unittest.TestCase):
 
     def start(self, text: str) -> "subprocess.Popen[str]":
         """Starts a command with this text."""
+        # A job in the background ignores SIGINT, and so would the command.
         process = subprocess.Popen([sys.executable, "-c", HEAD + text, self.file], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, universal_newlines=True)
+                                   stderr=subprocess.PIPE, universal_newlines=True,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         self.addCleanup(self.end, process)
         return process
 
@@ -116,11 +118,11 @@ class Guards(Commands):
         process.wait()
         self.await_written("0 1 2", "0 1 2", "first")
 
-    def answers(self, identity: str, pids: str, killed: int) -> None:
+    def answers(self, identity: str, pids: str, killed: int, head: str = "") -> None:
         """Shows that it returns the program's output, or no answer: the program takes too long, or is given up. What
         runs it is killed: that is the status."""
         process = self.start(
-            f"import threading\n"
+            f"import threading\n{head}"
             f"def program(text): return Program(['/bin/sh', '-c', text], {identity})\n"
             f"def kill():\n    until(lambda: {pids}, 10); os.kill({pids}[0], 9)\n"
             f"print(run_kept(program('echo out; echo err >&2; exit 3'), 60))\n"
@@ -134,6 +136,10 @@ class Guards(Commands):
     def test_of_this_user(self) -> None:
         """A program of this user."""
         self.answers("None", "Surviving.running", -9)
+
+    def test_without_timeout(self) -> None:
+        """Where the host has no timeout(1), a keeper bounds it."""
+        self.answers("None", "KEEPERS", -1000, "import shutil\nshutil.which = lambda _: None\n")
 
     @unittest.skipUnless(os.geteuid() == 0, "not root")
     def test_keeper(self) -> None:

@@ -109,7 +109,9 @@ class Run(unittest.TestCase):
             self.assertFalse(is_alive(int(output)))
 
     def test_ends_at(self) -> None:
-        """A program gets the signal at which it ends in an orderly way."""
+        """A program gets the signal at which it ends in an orderly way. A job in the background ignores this one, and
+        so would the program."""
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.SIG_DFL))
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "orderly")
             waits = script(f"trap ': > {file}; exit' INT; while :; do sleep 0.1; done")

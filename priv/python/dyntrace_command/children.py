@@ -8,6 +8,7 @@ import contextlib
 import math
 import os
 import select
+import shutil
 import signal
 import struct
 import tempfile
@@ -100,9 +101,10 @@ def run_kept(program: Program, seconds: float, give_up: Optional[Callable[[], ob
     """Runs a program as `run` does, output and errors together. If this command is killed meanwhile, the program goes
     on to its end or deadline, and the guards act after it: a program of this user holds their pipes; one of another
     user, who could take them, is in the hands of a keeper. SIGTERM ends either."""
-    if program.identity is None:
+    timeout = shutil.which("timeout")
+    if program.identity is None and timeout:
         # Without this command, timeout(1) ends it.
-        limited = ["timeout", f"--kill-after={PATIENCE_S}", str(math.ceil(seconds) + PATIENCE_S), *program.words]
+        limited = [timeout, f"--kill-after={PATIENCE_S}", str(math.ceil(seconds) + PATIENCE_S), *program.words]
         held = program._replace(words=limited, held=Guard.descriptors())
         return run(held, seconds, errors=MERGED, give_up=give_up)
     reading, writing = os.pipe()

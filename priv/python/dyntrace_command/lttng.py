@@ -29,8 +29,8 @@ REGISTERED_S = 8
 
 # `lttng create` makes the new session the current one of its user, in the file .lttngrc of LTTNG_HOME, where a user's
 # daemon has its folder, too. People keep theirs: the new session is current in a folder of its own, which is removed
-# also when SIGTERM ends `lttng`. Where none can be made, a recording is worth more than the current session. The first
-# argument is the user's LTTNG_HOME.
+# also when SIGTERM ends `lttng`; the second SIGTERM, which timeout(1) sends, must not end the removal. Where no folder
+# can be made, a recording is worth more than the current session. The first argument is the user's LTTNG_HOME.
 APART = ["/bin/sh", "-c", """
 trap : TERM
 user=$1
@@ -41,6 +41,7 @@ else
     "$@"
 fi
 status=$?
+trap '' TERM
 [ -z "$home" ] || rm -rf "$home"
 exit $status""", "apart"]
 
