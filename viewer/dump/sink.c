@@ -326,7 +326,7 @@ static bool finish(void *data, const struct dt_model *model, GError **error) {
 }
 
 const struct dt_sink dt_sink_dump = {
-    .description = "what the model tells, a line for each: to test it",
+    .description = "the events of the model, one per line, to test it",
     .params = params,
     .start = start,
     .finish = finish,

@@ -49,14 +49,14 @@ static const struct dt_param common[] = {
     [CLOCKS] = {.name = "clocks",
                 .type = DT_PARAM_WORD,
                 .standard = "corrected",
-                .meaning = "of several hosts: corrected by the messages between nodes, or as they "
-                           "are recorded",
+                .meaning = "times of several hosts: corrected by the messages between nodes, or as "
+                           "recorded",
                 .words = (const char *const[]){"corrected", "recorded", NULL}},
     [CONTENTS] = {.name = "contents",
                   .type = DT_PARAM_WORD,
                   .standard = "shape",
-                  .meaning = "of exit reasons and log lines: the shape of binaries, strings and "
-                             "long numbers, or all that is recorded",
+                  .meaning = "exit reasons and log lines: with only the shape of binaries, strings "
+                             "and long numbers, or in full",
                   .words = (const char *const[]){"shape", "full", NULL}},
     {0},
 };
@@ -196,12 +196,11 @@ static bool has_failed(bt_self_component_sink *self, const struct component *c) 
     return error;
 }
 
-/* The command `dyntrace` displays lines that begin with "dyntrace: ", and the line of the next step.
- */
+/* The command `dyntrace` displays lines that begin with "dyntrace: ", and the next step. */
 static const char nameless[] =
-    "dyntrace: the recording has no names of processes: the node has told none meanwhile\n"
-    "  next: record for some seconds more; if there are none then, in the node, let the option "
-    "`probes` have process_identity\n";
+    "dyntrace: the recording has no names of processes: the node sent none during the recording\n"
+    "  next: record for a few seconds longer; if names are still missing, make sure that the "
+    "option `probes` of the node includes process_identity\n";
 
 static bool finish(bt_self_component_sink *self, const struct component *c) {
     GError *error = NULL;

@@ -4,8 +4,8 @@
 
 /* For a recording without any dyntrace event. */
 #define DT_NOTHING_RECORDED                                                                        \
-    "the recording has no events of dyntrace: record while the node works, and look with "         \
-    "`dyntrace nodes` whether it has started the application"
+    "the recording has no events of dyntrace: record while the node is working, and check with "   \
+    "`dyntrace nodes` that it has started the application"
 
 /* Prints to standard error, because the user may never open the output file. */
 void dt_nothing(const char *why);
