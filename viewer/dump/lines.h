@@ -8,7 +8,7 @@
 struct dt_lines {
     struct dt_file *file;
     GString *line;
-    int64_t base; /* the first time; DT_NO_VALUE before it */
+    int64_t base; /* the first time; DT_NO_VALUE before the first event */
 };
 
 void dt_line_begin(struct dt_lines *s, int64_t time, const char *kind);

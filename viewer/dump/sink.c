@@ -1,11 +1,11 @@
 /*
- * What the model tells, a line each:
+ * Dumps the events of the model, one per line, to test the model:
  *
  *     TIME KIND KEY=VALUE...
  *
- * Times are ns since the first event, `-` if they are unknown. A process is its identifier and,
- * after a #, its number. Texts are quoted as strings of C; names of functions and counters are
- * escaped as these are, without quotes. So the model is tested.
+ * Times are ns after the first event, or `-` if unknown. A process is its identifier, a `#` and its
+ * number. Texts are quoted like C strings; names of functions and counters are escaped in the same
+ * way, but not quoted.
  */
 #include <inttypes.h>
 
@@ -248,7 +248,7 @@ static void server_call(void *data, const struct dt_server_call *c) {
     dt_line_end(s);
 }
 
-/* -- The rest -------------------------------------------------------------------------- */
+/* -- Other events ---------------------------------------------------------------------- */
 
 static void span(void *data, const struct dt_span *span) {
     struct dt_lines *s = data;
@@ -326,7 +326,7 @@ static bool finish(void *data, const struct dt_model *model, GError **error) {
 }
 
 const struct dt_sink dt_sink_dump = {
-    .description = "what the model tells, a line for each: to test it",
+    .description = "the events of the model, one per line, to test it",
     .params = params,
     .start = start,
     .finish = finish,

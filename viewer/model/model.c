@@ -1,5 +1,5 @@
 /*
- * The driver: for whom an event is, and who hears of a moment.
+ * The driver: dispatches events to entities and parts, and defines the subscribers of each moment.
  *
  *     event -> entity or part -> moments -> other parts
  */
@@ -28,11 +28,12 @@ struct dt_model {
 
 /* -- Moments ------------------------------------------------------------------------ */
 
-/* The order of each list is that in which sinks are told. A process that exits stops to run before
-   its calls end, then its spans, then calls of servers with it: so each picture nests. What is held
-   may be the return of a call or a message to a server, so it comes before all that ends these. */
+/* The order of each list is the order in which sinks receive events. When a process exits, its run
+   ends first, then its calls, its spans, and server calls with it, so that they nest in the output.
+   A held event may be the return of a call or a message to a server, so it is released before these
+   end. */
 static const struct dt_moments moments = {
-    /* Entities first: the parts build on them. */
+    /* Entities first, because the parts depend on them. */
     .node_new = {dt_schedulers_new, dt_peers_new, dt_registered_new, dt_processes_new, dt_held_new,
                  dt_scheduling_new, dt_calls_new, dt_spans_new, dt_server_calls_new,
                  dt_messages_new},
@@ -48,7 +49,7 @@ static const struct dt_moments moments = {
     .process_free = {dt_scheduling_leave},
     .leaving = {dt_release},
     .exited = {dt_scheduling_exited, dt_calls_exited, dt_spans_exited, dt_server_calls_exited},
-    /* Calls of servers stay: their processes may be told of late. */
+    /* Server calls stay: late events of their processes may follow. */
     .cut = {dt_scheduling_cut, dt_calls_cut, dt_spans_cut},
 
     .scheduled = {dt_messages_scheduled, dt_server_calls_scheduled, dt_calls_scheduled},
@@ -62,14 +63,14 @@ static const struct dt_moments moments = {
 
 typedef void handler(struct node *, const struct dt_recorded *);
 
-/* In a pause of the budget nothing is traced. */
+/* While tracing is paused to stay within the budget, all events are lost. */
 static void withheld(struct node *node, const struct dt_recorded *event) {
     if (strcmp(event->fields.withheld.what, "all_events") == 0)
         DT_MOMENT(node->world, lost, node, node->traced);
 }
 
-/* What an event changes, and whether a pause of the budget ends it: what others than the VM's
-   tracer tell goes on. */
+/* The handler of an event, and its source: a pause of the budget affects only events of the VM's
+   tracer. */
 enum teller { VM, OTHERS };
 
 static const struct handling {
@@ -114,7 +115,7 @@ void dt_model_event(struct dt_model *model, const struct dt_recorded *event) {
     struct world *world = model->world;
     struct node *node;
 
-    /* The clocks of two traces may differ a little. */
+    /* The clocks of two traces may differ slightly. */
     if (event->time > world->now)
         world->now = event->time;
     model->events++;
@@ -181,8 +182,8 @@ void dt_model_end(struct dt_model *model) {
     struct world *world = model->world;
     const GPtrArray *nodes = world->nodes;
 
-    /* What is told of one node may begin or end a call of another one, whose messages may name its
-       processes: so all nodes take each step together. */
+    /* An event of one node may begin or end a call of another node, and messages of that node may
+       refer to its processes. Each step therefore completes for all nodes before the next. */
     for (unsigned i = 0; i < nodes->len; i++)
         DT_MOMENT(world, ending, nodes->pdata[i]);
     for (unsigned i = 0; i < nodes->len; i++)

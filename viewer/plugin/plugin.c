@@ -1,9 +1,9 @@
 /*
- * The plugin: a component class sink.dyntrace.<name> for each sink.
+ * The babeltrace2 plugin, with a component class sink.dyntrace.<name> for each sink.
  *
  *     messages -> reader -> model -> sink
  *
- * The messages of a recording that has several clocks are read twice:
+ * A recording with several clocks is read twice:
  *
  *     messages -> reader -> estimate
  *     messages -> order -> reader -> model -> sink
@@ -26,15 +26,15 @@
 
 struct component {
     const struct dt_sink *sink;
-    const char *name; /* of the sink, for people */
+    const char *name; /* of the sink, to display */
     void *of_sink;
     const bt_value *params; /* has the strings that the sink may keep */
     struct dt_model *model;
     struct dt_reader *reader;
     struct dt_clocks *clocks;
-    struct dt_estimate *estimate; /* while it is made */
-    struct dt_order *order;       /* with offsets */
-    bool is_begun;                /* the first event has come */
+    struct dt_estimate *estimate; /* during the first of two passes */
+    struct dt_order *order;       /* during the second of two passes */
+    bool is_begun;                /* the first event has been read */
     bool corrects;                /* the parameter `clocks` */
     bool shows_contents;          /* the parameter `contents` */
     bt_message_iterator *messages;
@@ -49,14 +49,14 @@ static const struct dt_param common[] = {
     [CLOCKS] = {.name = "clocks",
                 .type = DT_PARAM_WORD,
                 .standard = "corrected",
-                .meaning = "of several hosts: corrected by the messages between nodes, or as they "
-                           "are recorded",
+                .meaning = "times of several hosts: corrected by the messages between nodes, or as "
+                           "recorded",
                 .words = (const char *const[]){"corrected", "recorded", NULL}},
     [CONTENTS] = {.name = "contents",
                   .type = DT_PARAM_WORD,
                   .standard = "shape",
-                  .meaning = "of exit reasons and log lines: the shape of binaries, strings and "
-                             "long numbers, or all that is recorded",
+                  .meaning = "exit reasons and log lines: with only the shape of binaries, strings "
+                             "and long numbers, or in full",
                   .words = (const char *const[]){"shape", "full", NULL}},
     {0},
 };
@@ -179,7 +179,7 @@ static bt_component_class_get_supported_mip_versions_method_status
 get_mip_versions(bt_self_component_class_sink *self, const bt_value *params, void *data,
                  bt_logging_level level, bt_integer_range_set_unsigned *versions) {
     (void)self, (void)params, (void)data, (void)level;
-    /* Version 1 is that of CTF 2. Nothing that the reader uses differs. */
+    /* Version 1 is for CTF 2. The parts that the reader uses are the same in both. */
     return bt_integer_range_set_unsigned_add_range(versions, 0, 1) ==
                    BT_INTEGER_RANGE_SET_ADD_RANGE_STATUS_OK
                ? BT_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD_STATUS_OK
@@ -196,11 +196,11 @@ static bool has_failed(bt_self_component_sink *self, const struct component *c) 
     return error;
 }
 
-/* The command `dyntrace` shows lines that begin so, and the next step. */
+/* The command `dyntrace` displays lines that begin with "dyntrace: ", and the next step. */
 static const char nameless[] =
-    "dyntrace: the recording has no names of processes: the node has told none meanwhile\n"
-    "  next: record for some seconds more; if there are none then, in the node, let the option "
-    "`probes` have process_identity\n";
+    "dyntrace: the recording has no names of processes: the node sent none during the recording\n"
+    "  next: record for a few seconds longer; if names are still missing, make sure that the "
+    "option `probes` of the node includes process_identity\n";
 
 static bool finish(bt_self_component_sink *self, const struct component *c) {
     GError *error = NULL;
@@ -218,7 +218,7 @@ static bool finish(bt_self_component_sink *self, const struct component *c) {
     return true;
 }
 
-/* All streams begin before the first event, so their clocks are known then. */
+/* All streams begin before the first event, so that all clocks are known by then. */
 static void note_clock(struct component *c, const bt_message *m) {
     if (bt_message_get_type(m) == BT_MESSAGE_TYPE_STREAM_BEGINNING)
         dt_clocks_of(c->clocks, bt_message_stream_beginning_borrow_stream_const(m));
@@ -250,7 +250,7 @@ static void read_message(void *component, const bt_message *m) {
     bt_message_put_ref(m);
 }
 
-/* All is read once; now for the model. */
+/* Ends the first pass, and starts the second pass for the model. */
 static bool end_estimate(bt_self_component_sink *self, struct component *c) {
     dt_estimate_end(c->estimate, c->clocks);
     g_clear_pointer(&c->estimate, dt_estimate_free);
@@ -308,7 +308,7 @@ static void finalize(bt_self_component_sink *self) {
 
 /* -- The component classes ------------------------------------------------------------ */
 
-/* babeltrace2 takes the addresses of these texts at compile time. */
+/* The macros of babeltrace2 need the addresses of these texts at compile time. */
 static struct {
     char description[200];
     char help[4000];
@@ -344,7 +344,7 @@ __attribute__((constructor)) static void describe_all(void) {
     }
 #include "sinks.def"
 
-/* babeltrace2 calls its functions. */
+/* babeltrace2 looks up these symbols. */
 #pragma GCC visibility push(default)
 BT_PLUGIN_MODULE();
 #pragma GCC visibility pop

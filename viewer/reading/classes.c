@@ -63,13 +63,13 @@ struct context {
 };
 
 struct dt_class {
-    const bt_event_class *class; /* referred to, so that no other one gets its address */
+    const bt_event_class *class; /* with a reference, so that its address is not reused */
     bool is_ours;                /* of a probe in the catalogue, with fields of the right types */
     enum dt_probe probe;
     uint64_t has;
     unsigned members;
     struct member member[MAX_MEMBERS];
-    union dt_event empty; /* what an event has whose trace has no fields */
+    union dt_event empty; /* the values of fields that the trace lacks */
     struct context vpid, vtid, procname, hostname;
 };
 
@@ -102,7 +102,7 @@ static bool find_member(const bt_field_class *structure, const char *name, uint6
     return false;
 }
 
-/* False if a field has a type that does not fit. */
+/* Returns false if a field has the wrong type. */
 static bool map_members(struct dt_class *map, const bt_field_class *payload) {
     const struct slot *slots = probes[map->probe].slots();
 
@@ -242,12 +242,12 @@ void dt_classes_free(struct dt_classes *classes) {
 
 /* -- Events ------------------------------------------------------------------------- */
 
-/* babeltrace2 below 2.0.5 shows an earlier text for an empty one; the length is right. */
+/* Before 2.0.5, babeltrace2 returns an earlier text for an empty one; the length is correct. */
 static const char *text(const bt_field *field) {
     return bt_field_string_get_length(field) ? bt_field_string_get_value(field) : "";
 }
 
-/* LTTng writes a missing text so. */
+/* LTTng records a NULL string as "(null)". */
 static const char *program_text(const bt_field *field) {
     const char *written = text(field);
 

@@ -1,6 +1,6 @@
 /*
- * Event classes of traces. Each is mapped once to a probe of the catalogue: which member of its
- * payload and contexts goes where.
+ * Event classes of traces. Each class is mapped once to a probe of the catalogue, and the members
+ * of its payload and contexts to fields.
  */
 #ifndef DT_VIEWER_READING_CLASSES_H
 #define DT_VIEWER_READING_CLASSES_H
@@ -18,9 +18,9 @@ void dt_classes_free(struct dt_classes *classes);
 /* Whether the trace has event classes of this probe: with LTTng, whether it was recorded. */
 bool dt_classes_have(const bt_trace_class *trace, enum dt_probe probe);
 
-/* NULL for a class of another provider, or whose fields have types that do not fit. */
+/* NULL for a class of another provider, or one that has fields of the wrong type. */
 const struct dt_class *dt_class_of(struct dt_classes *classes, const bt_event_class *class);
-/* Sets the probe, its fields, and those of vpid, vtid, hostname and procname that the event has. */
+/* Sets the probe and its fields, and vpid, vtid, hostname and procname if the event has them. */
 void dt_class_read(const struct dt_class *class, const bt_event *event, struct dt_recorded *to);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Two traces have one clock if they are of the same host, and if their clocks began at the same
- * nanosecond and have the same frequency: LTTng writes where the clock began when a session is
- * created, so two sessions of one host may differ by some microseconds.
+ * Two traces have the same clock if their hosts, their clock offsets and their clock frequencies
+ * are equal. LTTng writes the offset when it creates a session, so two sessions of one host may
+ * differ by a few microseconds.
  */
 #include "reading/clocks.h"
 
@@ -18,7 +18,7 @@ struct described {
 
 struct dt_clocks {
     GHashTable *by_text;
-    GHashTable *by_stream; /* with references */
+    GHashTable *by_stream; /* holds references to the streams */
     GPtrArray *all;
 };
 

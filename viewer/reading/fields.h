@@ -1,4 +1,4 @@
-/* Fields of babeltrace2 that are integers. */
+/* Integer fields of babeltrace2. */
 #ifndef DT_VIEWER_READING_FIELDS_H
 #define DT_VIEWER_READING_FIELDS_H
 

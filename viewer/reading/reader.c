@@ -12,7 +12,7 @@ struct dt_reader {
     struct dt_classes *classes;
     struct dt_streams *streams;
     struct dt_recorded event;
-    int64_t now; /* of the last event, for losses without times */
+    int64_t now; /* time of the last event, for losses without times */
 };
 
 /* -- Events ------------------------------------------------------------------------- */
@@ -72,9 +72,8 @@ static void end_lost_events(struct dt_reader *r, struct dt_stream *stream) {
     tell_loss(r, stream, &stream->events);
 }
 
-/* A packet that is full stays open until another one is free: its last events are lost, from the
-   last one that it has to its end. babeltrace2 tells their number, and its end, before the packet.
- */
+/* A full packet stays open until another packet is free. Events between its last recorded event and
+   its end are lost. babeltrace2 reports their number and the packet's end before the packet. */
 static void read_lost_events(struct dt_reader *r, const bt_message *message) {
     const bt_stream *stream = bt_message_discarded_events_borrow_stream_const(message);
     struct dt_stream *info = dt_stream_of(r->streams, stream);
@@ -97,8 +96,8 @@ static void read_lost_events(struct dt_reader *r, const bt_message *message) {
         end_lost_events(r, info);
 }
 
-/* A recorder that overwrites its oldest packets loses all events up to the next packet. How many
-   they were, nobody knows. */
+/* A recorder that overwrites its oldest packets loses all events up to the next packet. The number
+   of lost events is unknown. */
 static void read_lost_packets(struct dt_reader *r, const bt_message *message) {
     const bt_stream *stream = bt_message_discarded_packets_borrow_stream_const(message);
     struct dt_stream *info = dt_stream_of(r->streams, stream);

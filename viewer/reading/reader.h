@@ -1,5 +1,5 @@
 /*
- * Messages of babeltrace2 as recorded events, for the model.
+ * Converts messages of babeltrace2 to recorded events for the model.
  */
 #ifndef DT_VIEWER_READING_READER_H
 #define DT_VIEWER_READING_READER_H
@@ -9,12 +9,12 @@
 #include "reading/clocks.h"
 #include "shared/told.h"
 
-/* Who gets what is read. Functions that are NULL are not called. */
+/* Callbacks of the reader. Functions that are NULL are not called. */
 struct dt_reads {
     void (*event)(void *data, const struct dt_recorded *event);
     /* An event of another provider, or one whose fields could not be read. */
     void (*skip)(void *data);
-    /* As those of the model. */
+    /* See dt_model_losing, dt_model_unsure and dt_model_lost. */
     void (*losing)(void *data, const char *hostname, int64_t vpid, uint64_t trace, int64_t begin);
     void (*unsure)(void *data, const char *hostname, int64_t vpid, uint64_t trace, int64_t end);
     void (*lost)(void *data, const char *hostname, int64_t vpid, uint64_t trace,

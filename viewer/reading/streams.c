@@ -5,7 +5,7 @@
 #include "reading/classes.h"
 #include "reading/fields.h"
 
-/* Times up to the year 2116: two of them have a difference. */
+/* The latest valid time, in the year 2116. The difference of two valid times does not overflow. */
 static const int64_t latest = INT64_C(1) << 62;
 
 struct trace {

@@ -21,7 +21,7 @@ struct dt_columns *dt_columns_new(const char *const *names) {
     return columns;
 }
 
-/* Control characters, those of C1 among them, move the cursor; marks of direction turn texts. */
+/* Control characters (including C1) move the cursor; direction marks reverse text. */
 static bool is_harmless(gunichar c) {
     switch (g_unichar_type(c)) {
     case G_UNICODE_CONTROL:
@@ -90,7 +90,7 @@ static glong width_of(const char *text) {
     return width;
 }
 
-/* Leaves as much of a wider text as fits, with a mark. */
+/* Truncates a text to `width`, including the mark. */
 static void cut(GString *text, glong width) {
     static const char mark[] = "...";
     const char *end = text->str;
@@ -113,7 +113,7 @@ static void put(GString *to, const struct dt_columns *columns, guint column, con
     g_string_append_printf(to, "%s%*s", cell->str, is_text(columns, column) ? rest : 0, "");
 }
 
-/* A column that has nothing in any row is left out. */
+/* A column whose cells are all empty is ABSENT. */
 static void set_widths(struct dt_columns *columns) {
     for (guint cell = 0; cell < columns->cells->len;)
         for (guint i = 0; i < columns->n; i++, cell++)
@@ -131,7 +131,7 @@ static glong width_of_all(const struct dt_columns *columns) {
     return all;
 }
 
-/* The widest text of those that are wider than `least`; columns->n if there is none. */
+/* The widest text column that is wider than `least`; columns->n if there is none. */
 static guint widest(const struct dt_columns *columns, bool is_way_given, glong least) {
     const glong *widths = columns->widths;
     guint widest = columns->n;

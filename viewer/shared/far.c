@@ -8,7 +8,7 @@
 
 static const char *const heads[] = {"<", "#Ref<", "#Port<"};
 
-/* The bytes before the number, if this is the begin of an identifier; else 0. */
+/* The number of bytes before the node number if the text begins with an identifier; else 0. */
 static size_t head_of(const char *text) {
     for (unsigned i = 0; i < G_N_ELEMENTS(heads); i++) {
         size_t size = strlen(heads[i]);
@@ -23,7 +23,7 @@ static size_t digits(const char *text) {
     return strspn(text, "0123456789");
 }
 
-/* The bytes of a quoted text, its quotes included; of one that is cut, all. */
+/* The length of a quoted text including its quotes; without a closing quote, the whole length. */
 static size_t quoted(const char *text) {
     size_t size = 1;
 
@@ -53,7 +53,7 @@ void dt_far_key(const char *text, char to[DT_FAR_KEY]) {
 
         put(&key, text, size);
         text += size;
-        /* <<1,2>> is a binary: an identifier has a dot behind the number of its node. */
+        /* <<1,2>> is a binary: in an identifier, a dot follows the node number. */
         if (head && text[number] == '.')
             text += number;
     }

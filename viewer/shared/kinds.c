@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Short is less than this part of the recording. */
+/* Short-lived means less than 1/SHORT_PART of the recording. */
 enum { SHORT_PART = 4 };
 
 bool dt_is_short_lived(const struct dt_process *process, int64_t whole) {
@@ -11,13 +11,13 @@ bool dt_is_short_lived(const struct dt_process *process, int64_t whole) {
            process->ended != DT_NO_VALUE && process->ended - process->began < whole / SHORT_PART;
 }
 
-/* Behind a socket's driver stand its addresses. */
+/* The name of a socket is its driver, a space, and its addresses. */
 static int shared_length(const char *name) {
     return (int)strcspn(name, " ");
 }
 
 /* Labels of one kind differ in numbers and texts: {rabbit_reader,<<"127.0.0.1:59732 -> ...">>}.
-   Each port of a pool has another owner. */
+   Each port of a pool has a different owner. */
 char *dt_kind_of(const struct dt_process *process) {
     int label = (int)strcspn(process->label, "0123456789<\"#");
     const struct dt_process *parent = process->kind == DT_PORT ? NULL : process->parent;

@@ -1,13 +1,13 @@
-/* A picture that has nothing to show: it says why, and what to do. */
+/* The message of a sink that has nothing to show: the reason, and what to do. */
 #ifndef DT_VIEWER_SHARED_NOTHING_H
 #define DT_VIEWER_SHARED_NOTHING_H
 
-/* Of a recording without any event that the viewer knows. */
+/* For a recording without any dyntrace event. */
 #define DT_NOTHING_RECORDED                                                                        \
-    "the recording has no events of dyntrace: record while the node works, and look with "         \
-    "`dyntrace nodes` whether it has started the application"
+    "the recording has no events of dyntrace: record while the node is working, and check with "   \
+    "`dyntrace nodes` that it has started the application"
 
-/* Prints it to standard error, since the picture may be a file that nobody opens. */
+/* Prints to standard error, because the user may never open the output file. */
 void dt_nothing(const char *why);
 
 #endif

@@ -21,7 +21,7 @@ static bool read_flag(const char *text, bool *is) {
     return true;
 }
 
-/* What is written goes to a file beside it, which would get the folder's name only at the end. */
+/* Rejects a folder here: otherwise the error would come only from the rename at the end. */
 static bool read_file(const char *path, const char **file) {
     *file = path;
     return *path && !g_file_test(path, G_FILE_TEST_IS_DIR);
@@ -91,7 +91,7 @@ static bool read_given(const struct dt_param *param, const bt_value *given, unio
     return false;
 }
 
-/* What a parameter has to be: "an integer from 1 to 200". */
+/* The allowed values of a parameter: "an integer from 1 to 200". */
 static char *expected(const struct dt_param *param) {
     switch (param->type) {
     case DT_PARAM_FILE:

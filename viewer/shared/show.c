@@ -9,11 +9,11 @@ struct unit {
     const char *name;
 };
 
-/* With three digits, by the first unit that there is one of. */
+/* Three digits in the first (largest) unit of which there is at least one. */
 static bool show(struct dt_amount *to, double number, const struct unit units[3]) {
     for (size_t i = 0; i < 3; i++) {
         double value = number / units[i].one;
-        /* 999.7 µs would be amount as 1000 µs. */
+        /* 999.7 µs would be rounded to 1000 µs. */
         if (value < 0.9995)
             continue;
         int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;

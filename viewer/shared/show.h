@@ -1,4 +1,4 @@
-/* Numbers as people read them: times and sizes have three digits and a unit. */
+/* Human-readable numbers: times and sizes with three digits and a unit. */
 #ifndef DT_VIEWER_SHARED_SHOW_H
 #define DT_VIEWER_SHARED_SHOW_H
 
@@ -11,7 +11,7 @@ struct dt_amount {
     char text[32];
 };
 
-struct dt_amount dt_show_ns(int64_t ns); /* of DT_NO_VALUE: "" */
+struct dt_amount dt_show_ns(int64_t ns); /* "" for DT_NO_VALUE */
 struct dt_amount dt_show_bytes(uint64_t bytes);
 struct dt_amount dt_show_share(double share); /* 0.5: "50 %" */
 /* "+1.20 ms ± 30.0 µs"; "" without a clock. To be freed by g_free. */

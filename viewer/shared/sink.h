@@ -1,7 +1,7 @@
 /*
- * A sink: makes one kind of picture from what the model tells.
+ * A sink: turns the events of the model into one output format.
  *
- * Each sink is one row in sinks.def and has a folder, whose sink.c defines `const struct dt_sink
+ * Each sink has one row in sinks.def and a folder, whose sink.c defines `const struct dt_sink
  * dt_sink_<folder>`. The plugin registers a babeltrace2 component class sink.dyntrace.<name> for
  * each.
  */
@@ -18,25 +18,25 @@ enum dt_param_type {
     DT_PARAM_BOOL
 };
 
-/* A parameter of --params. The table ends with a row without a name; values are in the same order.
- */
+/* A parameter of --params. A table ends with a row without a name; the values have the order of the
+   table. */
 struct dt_param {
     const char *name;
     enum dt_param_type type;
-    const char *standard;     /* its value when it is not given; NULL: it has to be given */
-    const char *meaning;      /* for the class's help */
-    const char *const *words; /* of a WORD: those that it may be, up to NULL */
+    const char *standard;     /* the default value; NULL if the parameter is required */
+    const char *meaning;      /* for the help of the component class */
+    const char *const *words; /* of a WORD: the allowed words, terminated by NULL */
     int64_t least, most;      /* of an INTEGER */
 };
 
-/* The file of a sink. */
+/* The output file of a sink. */
 #define DT_PARAM_PATH(standard)                                                                    \
     { "path", DT_PARAM_FILE, standard, "the file to write; - is standard output", NULL, 0, 0 }
 
-/* A parameter's value, by its type. */
+/* The value of a parameter, by its type. */
 union dt_value {
     const char *string;
-    unsigned word; /* its number among the words */
+    unsigned word; /* index in `words` */
     int64_t integer;
     bool is;
 };
@@ -44,23 +44,24 @@ union dt_value {
 struct dt_model;
 
 /* Functions that are NULL are not called. `start` may keep the strings among its values, but not
-   the array. `s` is what `start` returned. Everything else belongs to the model and is valid during
-   the call, processes, nodes, schedulers and frames until they are told as gone. */
+   the array. `s` is the return value of `start`. All other arguments belong to the model:
+   processes, nodes, schedulers and frames are valid until the model reports their end, the rest
+   only during the call. */
 struct dt_sink {
     const char *description;
     const struct dt_param *params;
 
     /* Returns the sink's data, or NULL with an error that names the parameter. */
     void *(*start)(const union dt_value *values, GError **error);
-    /* After the model's end: writes what is left. */
+    /* Writes the remaining output after the end of the model. */
     bool (*finish)(void *s, const struct dt_model *model, GError **error);
     void (*free)(void *s);
 
 #define TELL(name, declared, passed) void(*name) declared;
 #include "shared/tells.def"
 
-    /* Functions of a sink that can't go on, because the disk is full, keep their error for this;
-     * NULL: it can. */
+    /* Returns the error of a sink that cannot continue, for example because the disk is full; NULL
+     * if there is none. */
     const GError *(*failed)(void *s);
 };
 

@@ -7,7 +7,7 @@
 
 #include "shared/texts.h"
 
-/* Past a quoted atom, a string or a character that starts at `s`. */
+/* Returns the end of the quoted atom or string that starts at `s`. */
 static const char *quoted(const char *s) {
     char quote = *s++;
     while (*s && *s != quote)
@@ -19,7 +19,7 @@ static bool is_atom(const char *s) {
     return g_ascii_islower(*s) || *s == '\'';
 }
 
-/* Past an atom. */
+/* Returns the end of an atom. */
 static const char *atom(const char *s) {
     if (*s == '\'')
         return quoted(s);
@@ -47,7 +47,7 @@ const char *dt_term_end(const char *term) {
     return term;
 }
 
-/* An atom as it is, and of other terms their kind. */
+/* Appends an atom unchanged, and any other term as `_`. */
 static void put_kind(GString *to, const char *s, const char *end) {
     if (is_atom(s) && atom(s) == end)
         g_string_append_len(to, s, end - s);
@@ -91,7 +91,7 @@ void dt_term_shape(const char *request, char *shape, size_t size) {
     g_strlcpy(shape, to->str, size);
 }
 
-/* Past numbers with dots between them; NULL if there are none. */
+/* Returns the end of a dot-separated list of numbers; NULL if there are none. */
 static const char *numbers(const char *s) {
     if (!g_ascii_isdigit(*s))
         return NULL;

@@ -1,5 +1,5 @@
 /*
- * The nodes that a recording shows: their names, and what it has of each.
+ * The nodes of a recording: their names, and the kinds of data recorded for each.
  */
 #ifndef DT_VIEWER_WHO_NODES_H
 #define DT_VIEWER_WHO_NODES_H
@@ -8,7 +8,7 @@
 
 #include "shared/told.h"
 
-/* What a recording has, and the word for it. */
+/* Kinds of recorded data, with their display names. */
 #define DT_TOLD_KINDS(KIND)                                                                        \
     KIND(SCHEDULING, "scheduling")                                                                 \
     KIND(SENDS, "sends")                                                                           \
@@ -42,31 +42,31 @@ static inline bool dt_is_told(uint32_t told, enum dt_told kind) {
 }
 
 struct dt_seen_node {
-    unsigned number; /* from 1, as tables of several nodes show it */
+    unsigned number; /* from 1, as displayed in tables of several nodes */
     char *name, *hostname, *otp;
     int64_t os_pid, first, last;
     uint64_t processes;
-    const struct dt_clock *clock; /* NULL if the recording has one */
+    const struct dt_clock *clock; /* NULL if the recording has a single clock */
     uint32_t told;                /* bit n: enum dt_told n */
-    bool has_receipts;            /* deliveries to processes are told, not only to ports */
+    bool has_receipts;            /* has deliveries to processes, not only to ports */
 };
 
-/* All of them, by the number that the model gives them; NULL where it is unknown. */
+/* All nodes, indexed by their number in the model; NULL if not yet seen. */
 struct dt_seen_nodes {
     GPtrArray *by_number;
 };
 void dt_seen_nodes_init(struct dt_seen_nodes *nodes);
 void dt_seen_nodes_free(struct dt_seen_nodes *nodes);
 
-/* NULL of NULL. */
+/* Returns NULL for NULL. */
 struct dt_seen_node *dt_seen_node(struct dt_seen_nodes *nodes, const struct dt_node *node);
-/* Takes over what the model knows of it now. */
+/* Copies the model's current data of the node. */
 struct dt_seen_node *dt_seen_node_learn(struct dt_seen_nodes *nodes, const struct dt_node *node);
 /* "" if it is unknown. */
 const char *dt_seen_node_name(const struct dt_seen_node *node);
 
 bool dt_seen_nodes_are_several(const struct dt_seen_nodes *nodes);
-/* Those that are known, in order; the caller frees the array. */
+/* The nodes seen so far, in order; the caller frees the array. */
 GPtrArray *dt_seen_nodes_known(const struct dt_seen_nodes *nodes);
 
 #endif

@@ -3,9 +3,9 @@
 #include <string.h>
 
 enum {
-    /* Sums; what has no room is of "others". */
+    /* The maximum number of sums; further ones are counted as "others". */
     SUMS = 4096,
-    /* Generations that are searched for a circle; longer families are taken for one. */
+    /* Ancestors that are searched for a cycle; a longer chain is assumed to be one. */
     GENERATIONS = 1000,
 };
 
@@ -15,7 +15,7 @@ struct dt_who *dt_who_keep(struct dt_who *who) {
     return who;
 }
 
-/* A family may be long, so its parents are dropped in turn. */
+/* Drops the ancestors in a loop, because recursion could be deep. */
 void dt_who_drop(struct dt_who *who) {
     while (who && --who->references == 0) {
         struct dt_who *parent = who->parent;
@@ -128,8 +128,8 @@ static bool is_above(const struct dt_who *who, const struct dt_who *parent) {
     return parent;
 }
 
-/* The model forgets a parent that is gone. It also learns another one, so that a recording that
-   contradicts itself may tell of parents in a circle, which would keep one another forever. */
+/* The model forgets a parent that is gone, and may learn a different one later. An inconsistent
+   recording may therefore have a cycle of parents, whose references would never be released. */
 void dt_who_learn_parent(struct dt_whos *whos, struct dt_who *who) {
     if (who->parent)
         return;

@@ -5,7 +5,7 @@
 #include "model/entities/processes.h"
 #include "shared/texts.h"
 
-/* The driver whose listeners accept so. */
+/* The driver of these listeners. */
 static const char driver[] = "tcp_inet";
 
 /* {inet_async,#Port<0.12>,25,{ok,#Port<0.55>}} from #Port<0.12> */

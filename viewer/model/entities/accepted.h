@@ -1,10 +1,11 @@
-/* Sockets that listeners accept: the VM fires no port_open for them. */
+/* Sockets accepted by listeners, for which the VM fires no port_open. */
 #ifndef DT_VIEWER_MODEL_ENTITIES_ACCEPTED_H
 #define DT_VIEWER_MODEL_ENTITIES_ACCEPTED_H
 
 #include "model/entities/process.h"
 
-/* A message: if a listener tells its acceptor of a socket, that begins, below the listener. */
+/* If a listener passes a new socket to its acceptor in this message, begins that port, with the
+   listener as its parent. */
 void dt_accepted(struct node *node, const struct dt_message_send *event);
 
 #endif

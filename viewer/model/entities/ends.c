@@ -4,37 +4,38 @@
 
 #include "shared/term.h"
 
-/* Texts, up to NULL. */
+/* Texts, terminated by NULL. */
 typedef const char *const texts[];
 
-/* Reasons of whatever process. */
+/* Reasons of any process. */
 static texts orderly = {"normal", "shutdown", NULL};
 static texts orderly_begin = {"{shutdown,", NULL};
 
-/* A process that erpc and rpc have spawned returns its result as the reason of its exit. An
-   exception is raised in the caller. */
+/* A process spawned by erpc or rpc returns its result as its exit reason. An exception is raised in
+   the caller. */
 static texts remote_calls = {"erts_internal:spawn_init/1", "erts_internal:dist_spawn_init/1",
                              "erpc:execute_call/", NULL};
 static texts results = {"{#Ref<..>,return,", "{#Ref<..>,throw,", "{#Ref<..>,error,",
                         "{#Ref<..>,exit,", NULL};
 
-/* The process of a connection to another node ends with it, and so do those that are linked to it:
-   its socket, and its timer while it is set up. `remarked`: both nodes have begun to connect, and
-   one of the two connections stays. `killed`: also a VM that halts kills its ports. `tcp_closed`
-   and `cancel_setup_timer`: since OTP 27. */
+/* The process of a distribution connection ends with the connection, and so do its socket and,
+   during setup, its timer, which are linked to it. `remarked`: both nodes tried to connect, and one
+   of the two connections stays. `killed`: a VM that halts also kills its ports. `tcp_closed` and
+   `cancel_setup_timer`: OTP 27 and later. */
 static texts connections = {
     "inet_tcp_dist:", "inet6_tcp_dist:", "inet_tls_dist:", "inet6_tls_dist:", "dist_util:", NULL};
 static texts closed = {"connection_closed",     "disconnect", "killed",
                        "net_kernel_terminated", "remarked",   "tcp_closed",
                        "cancel_setup_timer",    NULL};
 
-/* When nodes connect, `global` starts processes that compare names, and kills those that it does
-   not need. */
+/* When nodes connect, `global` starts processes that compare names, and kills those that it no
+   longer needs. */
 static texts of_global = {"#Fun<global.", "global:", NULL};
 static texts killed = {"killed", NULL};
 
-/* Ends of OTP's own processes: how initial calls and reasons begin. `or_unknown`: the reason says
-   enough where the recording does not have the initial call, because it began meanwhile. */
+/* Regular ends of OTP's own processes: prefixes of initial calls and reasons. `or_unknown`: the
+   reason suffices if the recording does not have the initial call, because the process started
+   before it. */
 static const struct {
     const char *const *initials, *const *reasons;
     bool or_unknown;

@@ -1,11 +1,11 @@
-/* Orderly ends of processes and ports, and crashes. */
+/* Distinguishes crashes from orderly exits of processes and ports. */
 #ifndef DT_VIEWER_MODEL_ENTITIES_ENDS_H
 #define DT_VIEWER_MODEL_ENTITIES_ENDS_H
 
 #include "model/entities/process.h"
 
-/* Not for normal, shutdown, {shutdown, _}; killed by its supervisor's shutdown, which unlinks it
-   first; and what OTP's own processes end with when all went well. */
+/* Orderly exits are: normal, shutdown, {shutdown, _}; `killed` by the shutdown of the supervisor,
+   which unlinks the child first; and reasons that OTP's own processes use for a regular end. */
 bool dt_is_crash(const struct process *p, const char *reason);
 
 #endif

@@ -1,4 +1,4 @@
-/* The functions of a recording, by their texts: "lists:sort/1". */
+/* The functions of a recording, by their text: "lists:sort/1". */
 #ifndef DT_VIEWER_MODEL_ENTITIES_FUNCTIONS_H
 #define DT_VIEWER_MODEL_ENTITIES_FUNCTIONS_H
 
@@ -13,7 +13,7 @@ void dt_functions_new(struct world *world);
 void dt_functions_free(struct world *world);
 
 struct function *dt_function_of(struct world *world, const char *text);
-/* The same text, which lives as long as the world. */
+/* A copy of the text that lives as long as the world. */
 const char *dt_function(struct world *world, const char *text);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Moves past a number of so many bits at most. */
+/* Parses a number of at most `bits` bits and moves past it. */
 static bool number(const char **text, unsigned bits, uint64_t *n) {
     const char *s = *text;
 
@@ -20,7 +20,7 @@ bool dt_is_identifier(const char *text) {
 }
 
 bool dt_is_nobody(const char *text) {
-    /* All bits of a pid, which has 28 of them, and 60 in later releases. */
+    /* A pid with all bits set: 28 bits, or 60 in later releases. */
     return strcmp(text, "<0.32767.8191>") == 0 || strcmp(text, "<0.268435455.4294967295>") == 0;
 }
 

@@ -42,12 +42,12 @@ static void set_show(struct process *p) {
     p->seen.show = p->show ? p->show : p->pid;
 }
 
-/* A trace that lacks a text does not tell that there is none. */
+/* An empty text means unknown, so it does not replace a known one. */
 static bool learn_text(char **field, const char *text) {
     return *text && dt_set(field, text);
 }
 
-/* The name of a process is the group of those below it, down to the next name. */
+/* The name of a process is the group of its descendants, down to the next named one. */
 static bool set_group(struct process *p) {
     const struct dt_process *parent = p->seen.parent;
     const char *group = !parent ? "" : *parent->name ? parent->name : parent->group;
@@ -57,7 +57,7 @@ static bool set_group(struct process *p) {
     return is_new;
 }
 
-/* The next one below `root`, from top to bottom; below p only if its group has changed. */
+/* The next descendant of `root` in preorder. Descends below p only if its group has changed. */
 static struct process *next_below(const struct process *root, struct process *p, bool is_new) {
     if (is_new && p->children)
         return p->children;
@@ -88,7 +88,7 @@ static bool is_above(const struct dt_process *p, const struct dt_process *child)
 static bool set_parent(struct process *p, struct process *parent) {
     if (!parent || p->seen.parent == &parent->seen)
         return false;
-    /* Traces may claim circles. */
+    /* A trace may contain a cycle. */
     if (parent == p || (p->children && is_above(&p->seen, &parent->seen)))
         return false;
     leave_parent(p);

@@ -17,7 +17,7 @@ static void register_name(struct node *node, const struct dt_process_register *e
     struct process *p = dt_process_of(node, e->pid);
 
     if (strcmp(e->type, "unregister") == 0) {
-        /* The registration was before the recording. What exits is unregistered after that. */
+        /* The registration was before the recording. A process is unregistered after its exit. */
         if (p && !*p->seen.name)
             learn(p, &(struct identity){NULL, "", e->name, ""});
         dt_name_unregister(node, e->name);
@@ -38,7 +38,7 @@ static void link_event(struct node *node, const char *from, const char *to, cons
         dt_link(p, other);
         return;
     }
-    /* A supervisor does so before it ends a child. */
+    /* A supervisor unlinks a child before it terminates it. */
     if (other->seen.parent == &p->seen)
         other->parent_unlinked = true;
     dt_unlink(p, other);

@@ -1,4 +1,4 @@
-/* What happens to processes and ports: they begin, exit, are linked and get names. */
+/* The life cycle of processes and ports: they begin, exit, are linked and get names. */
 #ifndef DT_VIEWER_MODEL_ENTITIES_LIVES_H
 #define DT_VIEWER_MODEL_ENTITIES_LIVES_H
 

@@ -1,6 +1,6 @@
 /*
- * What entities and parts tell one another: moments. The driver has the table of the functions that
- * hear of each, so whoever tells a moment names nobody, and no call runs up.
+ * Moments: internal hooks between entities and parts. The driver has the table of subscribers of
+ * each moment, so lower layers never call upper layers.
  */
 #ifndef DT_VIEWER_MODEL_ENTITIES_MOMENTS_H
 #define DT_VIEWER_MODEL_ENTITIES_MOMENTS_H
@@ -11,8 +11,8 @@
 struct node;
 struct process;
 
-/* The parts that have state of their own: that of a node or a process is in its `of`, and only the
-   part knows what it is. */
+/* Parts that have state. The state of a part for a node or process is in its `of`; only that part
+   knows its type. */
 enum dt_part {
     DT_PART_HELD,
     DT_PART_SCHEDULING,
@@ -22,7 +22,7 @@ enum dt_part {
     DT_PART_IN_FLIGHT,
     DT_PART_ANSWERS,
     DT_OF_PROCESS,
-    /* Of nodes alone. */
+    /* Only for nodes. */
     DT_PART_EARLY = DT_OF_PROCESS,
     DT_PART_TOKENS,
     DT_PART_SENDS,
@@ -30,39 +30,39 @@ enum dt_part {
     DT_OF_NODE
 };
 
-/* Functions that hear of one moment, in this order, up to NULL. */
+/* The subscribers of a moment, in calling order, terminated by NULL. */
 enum { DT_HEARERS = 11 };
 #define DT_HEARD_BY(moment, ...) void (*moment[DT_HEARERS])(__VA_ARGS__)
 
 struct dt_moments {
-    /* A node has become known; it is released. */
+    /* A node is new; a node is freed. */
     DT_HEARD_BY(node_new, struct node *);
     DT_HEARD_BY(node_free, struct node *);
-    /* Events were lost since `begin`. */
+    /* Events were lost from `begin` on. */
     DT_HEARD_BY(lost, struct node *, int64_t begin);
     /* Before each event of the node. */
     DT_HEARD_BY(late, struct node *, int64_t now);
-    /* The recording ends: first for all nodes the one, then for all nodes the other. */
+    /* The recording ends: `ending` is called for all nodes, then `end` for all nodes. */
     DT_HEARD_BY(ending, struct node *);
     DT_HEARD_BY(end, struct node *);
 
-    /* A process or port has become known; it is released. What is in its `of` then is freed. */
+    /* A process or port is new; it is freed. After process_free, its `of` entries are freed. */
     DT_HEARD_BY(process_new, struct process *);
     DT_HEARD_BY(process_free, struct process *);
-    /* One of the two below comes next. */
+    /* Before `exited` or `cut`. */
     DT_HEARD_BY(leaving, struct process *);
     DT_HEARD_BY(exited, struct process *, const char *reason);
-    /* No more is known of it, as another one has its identifier or the recording ends. */
+    /* Its data ends, because its identifier is reused or the recording ends. */
     DT_HEARD_BY(cut, struct process *);
 
-    /* It runs, or has stopped. */
+    /* It started or stopped running. */
     DT_HEARD_BY(scheduled, struct process *, bool runs);
-    /* Something reached it that makes a waiting process runnable. */
+    /* A message or signal reached it that makes a waiting process runnable. */
     DT_HEARD_BY(arrived, struct process *);
-    /* A `receive ... after` of it has ended without a message. */
+    /* Its `receive ... after` ended without a message. */
     DT_HEARD_BY(timed_out, struct process *);
-    /* A message whose text is that of `node`. `from` and `to` may be NULL. `is_told`: its send was
-       told, with its receiver. */
+    /* A message, with its text in the form of `node`. `from` and `to` may be NULL. `is_told`: its
+       send was reported, with its receiver. */
     DT_HEARD_BY(sent, struct node *, struct process *from, struct process *to, const char *text);
     DT_HEARD_BY(delivered, struct node *, struct process *from, struct process *to,
                 const char *text, bool is_told);

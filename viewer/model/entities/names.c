@@ -1,11 +1,11 @@
 #include "model/entities/names.h"
 
-/* Names that nobody has; with more of them, all are forgotten. */
+/* The maximum number of free names; beyond it, all are forgotten. */
 enum { NOBODY_MAX = 100000 };
 
 struct names {
     GHashTable *processes; /* registered name -> process */
-    GHashTable *nobodys;   /* names that were unregistered, and not registered again */
+    GHashTable *nobodys;   /* free names: unregistered, and not registered again */
 };
 
 void dt_name_drop(struct process *p) {

@@ -7,18 +7,19 @@
 void dt_registered_new(struct node *node);
 void dt_registered_free(struct node *node);
 
-/* A process has one name, a name one process: what a trace says besides is a loss. */
+/* A process has at most one name, and a name at most one process. If a trace contradicts that,
+   events were lost, and the new assignment replaces the old one. */
 void dt_name_give(struct process *p, const char *name);
-/* The same, as a registration tells it: the name is somebody's. */
+/* The same for a recorded registration: the name is no longer known to be free. */
 void dt_name_register(struct process *p, const char *name);
-/* It has its name no more. */
+/* Removes the name of a process. */
 void dt_name_drop(struct process *p);
-/* Nobody has this name any more. */
+/* Removes a name, which is then known to be free. */
 void dt_name_unregister(struct node *node, const char *name);
 
-/* Who has it; NULL. */
+/* The process with this name; NULL if unknown. */
 struct process *dt_process_named(struct node *node, const char *name);
-/* Whether it is known that nobody has it. */
+/* Whether the name is known to be free. */
 bool dt_name_is_nobodys(const struct node *node, const char *name);
 
 #endif

@@ -65,7 +65,8 @@ struct node *dt_node_of(struct world *world, const struct dt_recorded *e) {
 
 /* -- Their names -------------------------------------------------------------------- */
 
-/* Nodes of one name: those that are not distributed all have the name nonode@nohost. */
+/* Nodes with the same name, for example nonode@nohost, the name of all nodes without distribution.
+ */
 struct namesakes {
     struct node *first; /* NULL once it has another name */
     unsigned nodes;

@@ -1,4 +1,4 @@
-/* A process or port, as the entities see it. */
+/* A process or port in the model. */
 #ifndef DT_VIEWER_MODEL_ENTITIES_PROCESS_H
 #define DT_VIEWER_MODEL_ENTITIES_PROCESS_H
 
@@ -10,16 +10,16 @@ struct process {
     unsigned references;
     struct key key;
     struct node *node;
-    char *pid, *name, *label, *show; /* what `seen` shows, if it is not empty */
+    char *pid, *name, *label, *show; /* the texts of `seen`, unless they are empty */
     char *group;
-    const char *registered; /* the name by which it is found now: a key of the node's names; NULL */
+    const char *registered; /* its current name: a key of the node's names; NULL if none */
 
     bool has_exited;
-    bool is_known; /* in the node's table: its identifier stands for it */
+    bool is_known; /* in the node's table: its identifier refers to it */
     bool parent_unlinked;
     struct process *children, *next, *previous; /* siblings */
     GHashTable *links;
-    GList *foreign; /* of another node: its place in the node's */
+    GList *foreign; /* of another node: its link in the node's queue of these */
     void *of[DT_OF_PROCESS];
 };
 

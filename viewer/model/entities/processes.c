@@ -1,6 +1,6 @@
 /*
- * One that has exited stays known for a while, so that what comes late, as a message sent to it,
- * finds it. A new one with its identifier takes its place in the table at once.
+ * A process that has exited is retained for a while, so that late events, such as a message sent to
+ * it, find it. A new process with the same identifier replaces it in the table at once.
  */
 #include "model/entities/processes.h"
 
@@ -10,19 +10,19 @@
 #include "shared/far.h"
 
 enum {
-    /* Per node: exited processes that are not told as gone yet. */
+    /* Per node: exited processes that are not yet reported as gone. */
     EXITED_MAX = 10000,
-    /* And processes of other nodes, whose exits are not recorded: those that were named last. */
+    /* Per node: the most recently named processes of other nodes, whose exits are not recorded. */
     FOREIGN_MAX = 10000,
-    /* A process whose spawn is told this much later than it was first seen was not spawned by
-       that: its identifier is used again, and its exit was not recorded. */
+    /* If the spawn of a process comes this much later than its first event, it is a new process:
+       the identifier is reused, and the exit of the first one was not recorded. */
     SPAWN_LATE_NS = 100 * 1000 * 1000,
 };
 
 struct processes {
     GHashTable *by_key; /* struct key -> process or port */
-    GQueue exited;      /* those that are not told as gone yet, oldest first */
-    GQueue foreign;     /* those of other nodes, those that were named last at the end */
+    GQueue exited;      /* exited, but not yet reported as gone; oldest first */
+    GQueue foreign;     /* processes of other nodes; the most recently named last */
 };
 
 /* -- References --------------------------------------------------------------------- */
@@ -109,7 +109,7 @@ void dt_process_bury(struct process *p) {
     g_queue_push_tail(&node->processes->exited, p);
 }
 
-/* Its identifier stands for another one now. */
+/* Another process has its identifier now. */
 static void replace(struct process *p) {
     forget(p);
     if (p->has_exited)
@@ -132,7 +132,7 @@ void dt_processes_forget(struct node *node) {
     }
 }
 
-/* It was named now. */
+/* Marks it as the most recently named one. */
 static void renew(struct process *p) {
     GQueue *all = &p->node->processes->foreign;
 
@@ -219,7 +219,7 @@ void dt_processes_new(struct node *node) {
     node->processes->by_key = g_hash_table_new(dt_key_hash, dt_key_equal);
 }
 
-/* The live ones in the order in which they became known. */
+/* The live processes, sorted by number. */
 static GPtrArray *living(struct node *node) {
     GPtrArray *all = g_ptr_array_new();
     GHashTableIter i;

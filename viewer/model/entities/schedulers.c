@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* The names of the runtime's threads: 1_scheduler up to OTP 25, erts_sched_1 later. */
+/* Thread names of the runtime system: 1_scheduler up to OTP 25, erts_sched_1 later. */
 static const struct {
     const char *before, *after;
     enum dt_scheduler_kind kind;
@@ -21,7 +21,7 @@ static const char *const titles[] = {
     [DT_SCHEDULER_DIRTY_IO] = "dirty I/O scheduler",
 };
 
-/* The kernel cuts a thread's name to 15 bytes: 1_dirty_cpu_sch, 10_dirty_io_sch. */
+/* The kernel truncates thread names to 15 bytes: 1_dirty_cpu_sch, 10_dirty_io_sch. */
 static bool parse_thread(const char *procname, enum dt_scheduler_kind *kind, guint64 *number) {
     for (unsigned i = 0; i < G_N_ELEMENTS(thread_names); i++) {
         const char *before = thread_names[i].before, *after = thread_names[i].after;

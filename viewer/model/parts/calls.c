@@ -1,14 +1,14 @@
 /*
- * The stacks of processes.
+ * Reconstructs the stacks of processes.
  *
- * With {return_trace}, each function that is called returns, also one that ends in a tail call: the
- * VM tells their returns from the top of the stack to its bottom. Without it, a call never returns:
- * such a frame ends at the next call, or when the process stops. Of a function that has not
- * returned yet, nobody knows which it is: it counts as one that returns once any function has.
+ * With {return_trace}, each called function returns, even one that ends in a tail call: the VM
+ * reports the returns from the top of the stack to its bottom. Without it, no return is reported:
+ * such a frame ends at the next call, or when the process stops. A function that has not yet
+ * returned could be of either kind. Once any function has returned, it is assumed to return.
  *
- * With the flag return_to, function_return tells the function that is returned to. Where
- * function_value is recorded, that lacks a value; else it shows by functions that were never
- * called.
+ * With the flag return_to, function_return names the function that is returned to. If
+ * function_value is recorded, a return_to is an event without a value. Otherwise return_to is
+ * detected by returns of functions that were never called.
  */
 #include "model/parts/calls.h"
 
@@ -18,7 +18,7 @@
 #include "model/parts/held.h"
 #include "model/parts/stacks.h"
 
-/* So many returns from functions that nobody called make them functions returned to. */
+/* After more than this number of returns from functions that were never called, return_to is on. */
 enum { STRANGE_MAX = 8 };
 
 /* A function whose calls are traced without their returns. */
@@ -36,7 +36,7 @@ static void end_plain(struct stack *c, int64_t time) {
     }
 }
 
-/* Its return comes late: its frame has ended. */
+/* Whether this is the late return of a frame that has already ended. */
 static bool take_ended(struct stack *c, const struct function *f) {
     for (unsigned i = 0; i < DT_ENDED_MAX; i++)
         if (c->ended[i] == f) {
@@ -66,7 +66,7 @@ static void return_to(struct process *p, struct function *f, int64_t time) {
     unsigned depth;
 
     c->has_returned = false;
-    /* The return itself was told just before. */
+    /* The return itself was reported just before. */
     if (is_told)
         return;
     if (dt_stack_find(c, f, &depth))
@@ -98,7 +98,7 @@ static void return_from(struct process *p, struct function *f, const struct leav
     }
 }
 
-/* A function_return without a value: which of both it is, nothing tells for sure. */
+/* A function_return without a value: a guess whether it is a return or a return_to. */
 static void returned(struct process *p, const char *entry, int64_t time) {
     struct stacks *returns = dt_stacks(p->node);
     struct function *f = dt_function_of(p->node->world, entry);
@@ -127,7 +127,7 @@ static void exception_without_reason(struct process *p, const struct held *held)
 
 /* -- Events ------------------------------------------------------------------------- */
 
-/* The first value that is recorded comes after its return has been told. */
+/* The return of the first recorded value has already been handled. */
 static bool is_late_value(const struct process *p, const char *entry, int64_t time) {
     const struct stack *c = dt_stack(p);
 
@@ -162,7 +162,7 @@ static void arguments(struct process *p, const struct dt_function_arguments *e, 
         DT_TELL(p->node->world, arguments, &f->seen, e->arguments);
 }
 
-/* All of these have the process first. */
+/* The pid is the first field of all these events. */
 #define HAS_PID_FIRST(probe) G_STATIC_ASSERT(offsetof(struct dt_##probe, pid) == 0)
 HAS_PID_FIRST(function_call);
 HAS_PID_FIRST(function_return);
@@ -231,9 +231,9 @@ void dt_calls_event(struct node *node, const struct dt_recorded *event) {
     }
 }
 
-/* -- What else happens to the process ----------------------------------------------- */
+/* -- Moments of the process --------------------------------------------------------- */
 
-/* Ends all frames, and forgets what is known of its calls. */
+/* Ends all frames and frees the stack. */
 static void end_all(struct process *p, enum dt_left left) {
     if (!dt_stack(p))
         return;
@@ -250,7 +250,7 @@ void dt_calls_exited(struct process *p, const char *reason) {
     end_all(p, DT_LEFT_EXIT);
 }
 
-/* What a process did after the loss began was told already: its frames end after that. */
+/* Frames end no earlier than the last call event of their process, which may be after `begin`. */
 void dt_calls_lost(struct node *node, int64_t begin) {
     struct stacks *all = dt_stacks(node);
 

@@ -1,13 +1,13 @@
 /*
- * Events that another one may complete: message_receive by message_delivery, function_return by
- * function_value. Where both are recorded, the first is held until the second comes.
+ * Events that a second event may complete: message_receive by message_delivery, function_return by
+ * function_value. If both are recorded, the first is held until the second arrives.
  */
 #ifndef DT_VIEWER_MODEL_PARTS_HELD_H
 #define DT_VIEWER_MODEL_PARTS_HELD_H
 
 #include "model/entities/processes.h"
 
-/* Two probes fire for one event of the VM within one callback, so this soon after one another. */
+/* The maximum time between two probes that fire in one callback for one event of the VM. */
 enum { DT_ONE_EVENT_NS = 100 * 1000 };
 
 struct held;
@@ -16,15 +16,16 @@ typedef void held_ends(struct process *process, const struct held *held);
 struct held {
     int64_t time;
     char *text, *class;
-    held_ends *ends; /* for one that is not completed */
+    held_ends *ends; /* called if no second event completes it */
     GList *link;
 };
 
 void dt_hold(struct process *process, int64_t time, const char *text, const char *class,
              held_ends *ends);
-/* If it holds this text: drops that, and sets its time. */
+/* If it holds an event with this text and callback, drops that event, sets `time` to its time and
+   returns true. */
 bool dt_unhold(struct process *process, const char *text, held_ends *ends, int64_t *time);
-/* Nothing will complete what it holds. */
+/* Calls `ends` for its held event: nothing will complete it. */
 void dt_release(struct process *process);
 
 void dt_held_new(struct node *node);

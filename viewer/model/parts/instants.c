@@ -2,7 +2,7 @@
 
 #include "model/entities/processes.h"
 
-/* An event with its reason or its line of the log as the world shows it. */
+/* A copy of an event, with the contents of its reason or log line hidden if requested. */
 static struct dt_recorded shown(struct world *world, const struct dt_recorded *event) {
     struct dt_recorded to = *event;
 
@@ -25,7 +25,7 @@ static void instant(struct node *node, const struct dt_recorded *event, const ch
     DT_TELL(node->world, instant, &told);
 }
 
-/* Events that are told as they are: whom they are about, and the other one. */
+/* Events that are reported unchanged: probe, process, other process or port. */
 #define INSTANTS(INSTANT)                                                                          \
     INSTANT(process_link, e->process_link.from, e->process_link.to)                                \
     INSTANT(port_link, e->port_link.from, e->port_link.to)                                         \
@@ -66,7 +66,7 @@ static void counter(struct node *node, const struct dt_recorded *event) {
     DT_TELL(node->world, counter, &node->seen, e->name, e->unit, e->value, event->time);
 }
 
-/* One that has exited meanwhile is sampled late. */
+/* A sample may come after the exit of its process. */
 static void sample(struct node *node, const struct dt_recorded *event) {
     const struct dt_process_sample *e = &event->fields.process_sample;
     struct process *p = dt_process_of(node, e->pid);

@@ -7,16 +7,16 @@
 #include "model/entities/schedulers.h"
 #include "model/parts/held.h"
 
-/* Words; blocks, which may have room. */
+/* Sizes in words; of memory blocks, which may be only partly used. */
 struct heap {
     uint64_t reclaimed, heap, old_heap;
 };
 
 enum {
-    /* How long before its event a sample may have read the state. */
+    /* A sample may have read the state up to this long before its event. */
     OLDEST_STATE_NS = 1000 * 1000 * 1000,
-    /* A first run that is longer, and that no sample has seen, is not believed: the process has
-       rather made itself sensitive, and nothing more is told of it. */
+    /* A longer first run that no sample confirms is discarded: the process has probably made itself
+       sensitive, so that no more of its events are recorded. */
     FIRST_RUN_NS = 1000 * 1000 * 1000,
 };
 
@@ -26,17 +26,17 @@ struct course {
     enum dt_state before_gc;
     struct heap at_gc_start;
     bool is_major;
-    bool is_displaced; /* another process has run where it ran, so it may have stopped */
-    bool is_deaf;      /* it does not run, and no message changes that */
+    bool is_displaced; /* another process has run in its place, so it may have stopped */
+    bool is_deaf;      /* it does not run, and messages do not wake it */
     bool is_seen;      /* a sample has seen it run */
-    unsigned losses;   /* of the node's: those that are reflected in its state */
+    unsigned losses;   /* the number of losses of the node that its state reflects */
 };
 
-/* The functions in which a process stops and no message makes it run again. It may be preempted
-   there too: then it is runnable already. */
+/* The functions in which a process stops and messages do not wake it. It may also be preempted
+   there; then it is already runnable. */
 static const char *const deaf_functions[] = {
-    "timer:sleep/1", /* waits for its time: the VM runs it at each message, and it stops again */
-    /* Suspended, until a port or the connection to a node is not busy any more. */
+    "timer:sleep/1", /* waits for its timeout: the VM runs it at each message, and it stops again */
+    /* Suspended until a port, or the connection to a node, is no longer busy. */
     "erlang:send/2",
     "erlang:send/3",
     "erlang:bif_return_trap/2",
@@ -55,7 +55,7 @@ static struct course *course(const struct process *p) {
     return p->of[DT_PART_SCHEDULING];
 }
 
-/* The times at which the losses of a node began. */
+/* The begin times of the losses of a node. */
 static GArray *losses_of(const struct node *node) {
     return node->of[DT_PART_SCHEDULING];
 }
@@ -128,7 +128,7 @@ static bool has_state(const struct process *p) {
     return p->seen.state != DT_STATE_UNKNOWN;
 }
 
-/* A loss began: what was known ends there. */
+/* Applies new losses of the node: the known state ends at the begin of the first. */
 static void settle(struct process *p) {
     const GArray *losses = losses_of(p->node);
     unsigned *reflected = &course(p)->losses;
@@ -136,7 +136,7 @@ static void settle(struct process *p) {
 
     if (*reflected == losses->len)
         return;
-    /* Losses of several streams are told in the order of their ends. */
+    /* Losses of several streams are reported in the order of their ends. */
     for (; *reflected < losses->len; ++*reflected)
         begin = MIN(begin, g_array_index(losses, int64_t, *reflected));
     if (!has_state(p))
@@ -146,8 +146,8 @@ static void settle(struct process *p) {
     dt_scheduling_leave(p);
 }
 
-/* When it stopped to run is unknown: nothing is told of a process that is no longer traced. So it
-   is known to have run at the begin, no longer. */
+/* The time when it stopped running is unknown, because a process that is no longer traced has no
+   events. Its run therefore ends at its begin. */
 static void stop_unseen(struct process *p) {
     change(p, DT_STATE_UNKNOWN, &(struct ending){.time = p->seen.since, .inferred = true});
 }
@@ -158,7 +158,7 @@ static bool is_first_run(const struct process *p) {
 
 void dt_scheduling_cut(struct process *p) {
     settle(p);
-    /* Nobody knows whether what exits still runs. */
+    /* It is unknown whether an exiting process still runs. */
     if (p->seen.state == DT_STATE_EXITING)
         p->seen.state = DT_STATE_UNKNOWN;
     if (dt_runs(p->seen.state) &&
@@ -169,10 +169,10 @@ void dt_scheduling_cut(struct process *p) {
     dt_scheduling_leave(p);
 }
 
-/* -- What the VM tells -------------------------------------------------------------- */
+/* -- Events of the VM --------------------------------------------------------------- */
 
-/* A scheduler runs one process: the one before it has stopped. A CPU that stands in for a scheduler
-   may have got another thread, with the process still running in the former. */
+/* A scheduler runs one process at a time, so the previous one has stopped. If the scheduler is only
+   known by its CPU, the CPU may have switched threads, and the previous process may still run. */
 static void displace(struct process *p, const struct scheduler *s) {
     if (!s->seen.is_cpu && dt_runs(p->seen.state)) {
         stop_unseen(p);
@@ -197,7 +197,7 @@ static void in(struct process *p, struct scheduler *s, const char *entry) {
     if (dt_runs(p->seen.state))
         stop_unseen(p);
     else if (p->seen.state != DT_STATE_RUNNABLE)
-        /* Nothing that is recorded has woken it. */
+        /* No recorded event has woken it. */
         change(p, DT_STATE_UNKNOWN,
                &(struct ending){.time = p->node->world->now, .inferred = true});
     change_now(p, DT_STATE_RUNNING);
@@ -215,7 +215,7 @@ static void out(struct process *p, const char *entry) {
     else if (p->seen.state == DT_STATE_RUNNING)
         change_now(p, DT_STATE_WAITING);
     else
-        /* Its `in` was lost, or came before the recording: what it did till now is unknown. */
+        /* Its `in` was lost, or was before the recording: its state until now is unknown. */
         p->seen.since = p->node->world->now;
     p->seen.state = DT_STATE_WAITING;
     course(p)->out = dt_function(p->node->world, entry);
@@ -270,9 +270,9 @@ void dt_scheduling_arrived(struct process *p) {
         change_now(p, DT_STATE_RUNNABLE);
 }
 
-/* No tracer is told when a process is suspended. Where it is seen to be, no message has made it
-   runnable, and none will. Nor is one told when a process that is no longer traced stops to run.
-   The state of a sample is that of up to a second before. */
+/* Tracers do not see when a process is suspended. If a sample shows that it is, no message has made
+   it runnable, and none will. Nor do tracers see when a process that is no longer traced stops
+   running. The state in a sample may be up to OLDEST_STATE_NS old. */
 static void sampled(struct node *node, const struct dt_process_sample *e) {
     struct process *p = dt_process_of(node, e->pid);
     bool is_suspended = strcmp(e->state, "suspended") == 0;
@@ -296,8 +296,8 @@ static void sampled(struct node *node, const struct dt_process_sample *e) {
 
 /* -- Garbage collection ------------------------------------------------------------- */
 
-/* The words that it may have read or written. A minor one leaves the old heap alone, but for what
-   it moves there. */
+/* The longest expected duration, by the words that it may have read or written. A minor collection
+   does not touch the old heap, except for the words that it moves there. */
 static int64_t explained(const struct heap *before, const struct heap *after, bool is_major) {
     uint64_t words = before->heap + after->heap + after->reclaimed;
 
@@ -317,7 +317,7 @@ static void gc_start(struct node *node, const char *pid, bool is_major, const st
         return;
     settle(p);
     if (p->seen.state == DT_STATE_COLLECTING)
-        /* The end of the one before was lost. */
+        /* The end of the previous collection was lost. */
         change(p, course(p)->before_gc,
                &(struct ending){.time = p->node->world->now, .inferred = true, .is_open = true});
     course(p)->before_gc = p->seen.state;
@@ -400,7 +400,7 @@ void dt_scheduling_lost(struct node *node, int64_t begin) {
     gpointer of;
 
     g_array_append_val(losses_of(node), begin);
-    /* Other processes are settled when they are touched next. */
+    /* Other processes are settled when they are next used. */
     g_hash_table_iter_init(&i, node->schedulers->by_id);
     while (g_hash_table_iter_next(&i, NULL, &of)) {
         const struct scheduler *s = of;

@@ -10,7 +10,8 @@ struct span {
     GList *link, *of_process;
 };
 
-/* Spans whose stop is not recorded leave when their process exits, or with the oldest. */
+/* The maximum number of open spans. A span without a recorded stop ends when its process exits, or
+   when it is the oldest of too many. */
 enum { OPEN_MAX = 100000 };
 
 struct spans {
@@ -22,7 +23,7 @@ static struct spans *spans_of(const struct node *node) {
     return node->of[DT_PART_SPANS];
 }
 
-/* The open ones of a process, the oldest last; NULL before its first. */
+/* The open spans of a process, the oldest last; NULL before its first span. */
 static GQueue *open_of(const struct process *p) {
     return p->of[DT_PART_SPANS];
 }

@@ -4,7 +4,7 @@
 
 #include "shared/texts.h"
 
-/* What a text that hides contents has instead of an identifier. */
+/* The replacement of an identifier in a text with hidden contents. */
 #define PID_SHAPE "pid()"
 #define PORT_SHAPE "port()"
 
@@ -12,8 +12,8 @@ enum { IDENTIFIER_MAX = 64 };
 
 /* Of a port. */
 struct answers {
-    unsigned connects;                                /* requests by messages, not answered yet */
-    char closed[IDENTIFIER_MAX + sizeof "{,closed}"]; /* the answer to such a request; "" */
+    unsigned connects;                                /* requests by message, not yet answered */
+    char closed[IDENTIFIER_MAX + sizeof "{,closed}"]; /* the answer to a close by message; "" */
 };
 
 static struct answers *answers_of(struct process *port) {

@@ -13,9 +13,9 @@
 
 struct deliveries {
     bool have_receives; /* message_receive or message_delivery is recorded */
-    bool have_senders;  /* message_delivery of processes is */
-    bool have_tokens;   /* seq_trace_receive is */
-    /* The last message_receive while there was no message_delivery yet. */
+    bool have_senders;  /* message_delivery to processes is recorded */
+    bool have_tokens;   /* seq_trace_receive is recorded */
+    /* The last message_receive before the first message_delivery. */
     struct process *last_to;
     guint last_hash;
     int64_t last_time;
@@ -25,7 +25,7 @@ static struct deliveries *deliveries_of(const struct node *node) {
     return node->of[DT_PART_DELIVERIES];
 }
 
-/* -- Which message it is ------------------------------------------------------------ */
+/* -- Matching ----------------------------------------------------------------------- */
 
 static struct message *find(const struct list *list, const struct delivery *d, bool is_far) {
     struct dt_wanted wanted = {.from = d->from ? &d->from->seen : NULL,
@@ -46,14 +46,15 @@ static bool is_from_here(const struct delivery *d) {
     return d->from && d->from->node == d->to->node;
 }
 
-/* Of this node first, unless it is known to be from another one. */
+/* Searches messages of this node first, unless the sender is known to be in another node. */
 static struct message *find_any(const struct list *list, const struct delivery *d) {
     struct message *m = d->node ? NULL : find(list, d, false);
 
     return m || is_from_here(d) ? m : find(list, d, true);
 }
 
-/* Signals between two processes stay in order, so what the same sender sent before is lost. */
+/* Signals between two processes stay in order, so the deliveries of earlier messages of this sender
+   were lost. */
 static void drop_earlier(const struct list *list, const struct message *m) {
     struct message *earlier;
 
@@ -61,11 +62,11 @@ static void drop_earlier(const struct list *list, const struct message *m) {
         dt_in_flight_drop(earlier);
 }
 
-/* The message that is delivered; NULL. */
+/* The message that is delivered; NULL if unknown. */
 static struct message *find_delivered(struct node *node, const struct delivery *d) {
     struct message *m = find_any(dt_in_flight_to(d->to), d);
 
-    /* Sent to a name: now it is known whose. */
+    /* It was sent to a name, whose process is now known. */
     if (!m && (d->from || d->node))
         m = find_any(dt_in_flight_unaddressed(node), d);
     if (m)
@@ -108,7 +109,7 @@ static void delivered(struct node *node, const struct delivery *d) {
     dt_message_deliver(node, m, &told);
 }
 
-/* What a port gets tells who calls it: {<0.90.0>,{command,Data}}. */
+/* A message to a port names the calling process: {<0.90.0>,{command,Data}}. */
 static struct process *caller_of_port(struct node *node, const char *text) {
     char pid[64];
 
@@ -117,7 +118,7 @@ static struct process *caller_of_port(struct node *node, const char *text) {
     return dt_process_of(node, pid);
 }
 
-/* No message_delivery came. */
+/* A message_receive without a message_delivery. */
 static void received_alone(struct process *p, const struct held *held) {
     struct deliveries *all = deliveries_of(p->node);
     struct delivery d = {
@@ -126,7 +127,7 @@ static void received_alone(struct process *p, const struct held *held) {
 
     if (caller && !find(dt_in_flight_to(p), &d, false))
         d.from = caller;
-    /* The end of a `receive ... after`, unless somebody has sent this. */
+    /* The end of a `receive ... after`, unless a process has sent this text. */
     if (strcmp(d.text, "timeout") == 0 && !find_any(dt_in_flight_to(p), &d)) {
         DT_MOMENT(p->node->world, timed_out, p);
         return;
@@ -137,7 +138,7 @@ static void received_alone(struct process *p, const struct held *held) {
     all->last_time = d.time;
 }
 
-/* One comes. A session that is read while it records may have got the event later than others. */
+/* Also sets `has_deliveries`, because a live session may have enabled this event after others. */
 static void are_recorded(struct node *node) {
     node->seen.has_deliveries = true;
     deliveries_of(node)->have_receives = true;
@@ -155,7 +156,8 @@ void dt_message_receive(struct node *node, const struct dt_recorded *event) {
         dt_release(p);
 }
 
-/* The first one comes when its message_receive has been told; a port's receives are never held. */
+/* Whether the message_receive of this delivery has already been reported: that of the first
+   message_delivery is not held, and those of ports never are. */
 static bool is_told(const struct deliveries *all, const struct delivery *d) {
     bool is_held = all->have_senders && d->to->seen.kind != DT_PORT;
 
@@ -205,7 +207,7 @@ void dt_seq_trace_receive(struct node *node, const struct dt_seq_trace_receive *
         return;
     dt_release(d.to);
     if (!token) {
-        /* It was sent before the recording; its delivery was told, if deliveries are recorded. */
+        /* It was sent before the recording. If deliveries are recorded, this one was reported. */
         if (!deliveries_of(node)->have_receives)
             delivered(node, &d);
     } else if (token->message) {
@@ -220,12 +222,12 @@ void dt_seq_trace_receive(struct node *node, const struct dt_seq_trace_receive *
 
 /* -- Without deliveries ------------------------------------------------------------- */
 
-/* How many messages wait for their tokens: all are passed whenever the receiver begins or stops to
-   run. */
+/* The maximum number of messages per receiver that wait for their tokens, because each start and
+   stop of the receiver iterates over them. */
 enum { AWAITED_MAX = 100 };
 
-/* What comes from another node is on its way for an unknown time: only a token can tell more of it,
-   and nothing waits behind it. Of this node, too, a token is exact. */
+/* The latency of a message from another node is unknown: only a token shows its delivery, so a
+   message without token is dropped. A token is also exact for messages of this node. */
 void dt_deliveries_infer(struct process *to) {
     const struct deliveries *all = deliveries_of(to->node);
     const struct delivery d = {.to = to, .time = to->node->world->now, .how = DT_MATCHED_RAN};

@@ -1,5 +1,5 @@
-/* Deliveries: message_receive, message_delivery and seq_trace_receive, which may be events of one
-   message. */
+/* Deliveries: message_receive, message_delivery and seq_trace_receive, which may be events of the
+   same message. */
 #ifndef DT_VIEWER_MODEL_PARTS_MESSAGES_DELIVERIES_H
 #define DT_VIEWER_MODEL_PARTS_MESSAGES_DELIVERIES_H
 
@@ -9,7 +9,7 @@ void dt_message_receive(struct node *node, const struct dt_recorded *event);
 void dt_message_delivery(struct node *node, const struct dt_recorded *event);
 void dt_seq_trace_receive(struct node *node, const struct dt_seq_trace_receive *event);
 
-/* Where no deliveries are recorded: all that is in flight to it from its node has reached it. */
+/* If deliveries are not recorded, delivers all messages in flight to it from its own node. */
 void dt_deliveries_infer(struct process *to);
 
 void dt_deliveries_new(struct node *node);

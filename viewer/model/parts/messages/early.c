@@ -4,15 +4,15 @@
 #include "model/parts/messages/list.h"
 #include "shared/far.h"
 
-/* Per node. */
+/* The maximum number of waiting deliveries per node. */
 enum { EARLY_MAX = 10000 };
 
-/* How long a delivery waits. */
+/* How long a delivery waits for its send. */
 static const int64_t early_ns = INT64_C(10) * 1000 * 1000 * 1000;
 
 struct early {
     struct list waiting;
-    struct message *sent; /* its send was told now; NULL */
+    struct message *sent; /* its send was reported last; NULL if none */
 };
 
 static struct early *early_of(const struct node *node) {
@@ -32,8 +32,8 @@ void dt_early_add(struct node *node, const struct delivery *d) {
         dt_early_late(node, waiting->first->arrived + early_ns + 1);
 }
 
-/* The delivery of what this process sends now; NULL. seq_trace_receive has told the sender, other
-   deliveries have not. */
+/* The delivery of the message that is sent now; NULL if none. Only a delivery by seq_trace_receive
+   names its sender. */
 static struct message *find(const struct list *early, const struct dt_wanted *sent_now) {
     struct dt_wanted wanted = *sent_now;
     struct message *m = dt_message_list_find(early, &wanted);
@@ -92,7 +92,7 @@ void dt_early_told(struct node *node) {
         dt_message_deliver(
             m->home, m,
             &(struct delivery){.time = m->seen.sent,
-                               /* Both may have one time: then the order of events says nothing. */
+                               /* If both times are equal, the order of events means nothing. */
                                .how = m->seen.early ? DT_MATCHED_EARLY : DT_MATCHED_ORDER});
 }
 

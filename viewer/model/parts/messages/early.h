@@ -1,6 +1,6 @@
 /*
- * Messages between nodes whose clocks differ: a delivery that is recorded before its send. It waits
- * for that, and is told with it, at the time of the send.
+ * Messages between nodes whose clocks differ, so that the delivery is recorded before the send. The
+ * delivery waits for the send, and is reported with it, at the time of the send.
  */
 #ifndef DT_VIEWER_MODEL_PARTS_MESSAGES_EARLY_H
 #define DT_VIEWER_MODEL_PARTS_MESSAGES_EARLY_H
@@ -8,17 +8,17 @@
 #include "model/parts/messages/message.h"
 #include "model/parts/messages/receiver.h"
 
-/* A delivery from another node, of a message that is not in flight. */
+/* Adds the delivery of a message from another node that is not in flight. */
 void dt_early_add(struct node *node, const struct delivery *d);
-/* Whether what is sent now was delivered before, by the receiver's clock: then it is told as sent.
- */
+/* If the delivery of this message is waiting for its send, reports the message as sent and returns
+   true. */
 bool dt_early_sent(struct node *node, struct process *from, const struct receiver *receiver,
                    const struct dt_message_send *event);
-/* The one that was sent last has this label, unless it has one. */
+/* Sets the label of the message that was reported last, unless it has one. */
 void dt_early_label(struct node *node, const char *label);
-/* Tells that one as delivered: its seq_trace_send can't label it any more. */
+/* Reports that message as delivered: its seq_trace_send can no longer follow. */
 void dt_early_told(struct node *node);
-/* Those whose send did not come. */
+/* Reports deliveries that have waited too long as unmatched. */
 void dt_early_late(struct node *node, int64_t now);
 
 void dt_early_new(struct node *node);

@@ -2,8 +2,8 @@
 
 #include "model/parts/messages/mailbox.h"
 
-/* While nothing has been delivered in this node: neither deliveries nor runs of receivers may be
-   recorded. */
+/* The limit of messages in flight before the first delivery in this node: possibly neither
+   deliveries nor scheduling are recorded. */
 enum { WITHOUT_DELIVERIES = 10000 };
 
 /* Of a node. */
@@ -11,7 +11,7 @@ struct in_flight {
     struct message *oldest, *youngest;
     struct list unaddressed;
     unsigned count;
-    bool are_delivered; /* some were */
+    bool are_delivered; /* a message has been delivered */
 };
 
 static struct in_flight *all_of(const struct node *node) {
@@ -84,7 +84,7 @@ void dt_in_flight_arrive(struct message *m, const struct delivery *d) {
     dt_message_tell(d->to->node, m, !was_unaddressed);
 }
 
-/* The oldest, until there are at most `most`. */
+/* Drops the oldest messages until there are at most `most`. */
 static void drop_oldest(struct node *node, unsigned most) {
     const struct in_flight *all = all_of(node);
     struct message *m = all->oldest, *younger;

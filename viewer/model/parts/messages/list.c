@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* A list of this length gets an index, which it keeps until it is empty. */
+/* A list of this length gets an index, and keeps it until the list is empty. */
 enum { LONG = 64 };
 
 /* -- Chains ------------------------------------------------------------------------- */
@@ -177,7 +177,7 @@ struct message *dt_message_list_find(const struct list *list, const struct dt_wa
     else
         for (m = list->first; m && !same[by].equal(m, &like);)
             m = m->next;
-    /* Those behind it were sent later. */
+    /* The following ones were sent later. */
     return m && m->seen.sent <= wanted->time ? m : NULL;
 }
 

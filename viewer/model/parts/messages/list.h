@@ -1,8 +1,8 @@
 /*
  * A list of messages, oldest first.
  *
- * Short lists are searched from their beginning. One that has become long has an index as well: a
- * receiver that does not keep up has as many messages in flight as a node may have.
+ * Short lists are searched linearly. Long lists have an index, because a receiver that does not
+ * keep up may have all messages in flight of its node.
  */
 #ifndef DT_VIEWER_MODEL_PARTS_MESSAGES_LIST_H
 #define DT_VIEWER_MODEL_PARTS_MESSAGES_LIST_H
@@ -18,19 +18,20 @@ struct list {
 void dt_message_list_add(struct list *list, struct message *m);
 void dt_message_list_take_out(struct list *list, struct message *m);
 
-/* What is looked for: `from` is NULL for any sender, `node` for any other node. With `to`, it has
-   exactly this sender, NULL if unknown, and this receiver. */
+/* Search criteria. `from` is NULL for any sender, `node` is NULL for any other node. If `to` is
+   set, the message must have exactly this sender (NULL means unknown) and this receiver. */
 struct dt_wanted {
     struct dt_process *from, *to;
     struct node *node;
     const char *key;
     bool is_far;
-    int64_t time; /* sent no later */
+    int64_t time; /* the latest time of the send */
 };
 
-/* The oldest one; NULL. */
+/* The oldest match; NULL if none. */
 struct message *dt_message_list_find(const struct list *list, const struct dt_wanted *wanted);
-/* The oldest of the same sender that was sent before `m`, which may be in no list; NULL. */
+/* The oldest message of the same sender that was sent before `m`; NULL if none. `m` need not be in
+   the list. */
 struct message *dt_message_list_before(const struct list *list, const struct message *m);
 
 #endif

@@ -5,7 +5,7 @@
 #include "model/entities/processes.h"
 #include "shared/far.h"
 
-/* Those of links and monitors have the reason of an exit. */
+/* Messages of links and monitors contain an exit reason. */
 static bool has_reason(const char *text) {
     return g_str_has_prefix(text, "{'EXIT',") || g_str_has_prefix(text, "{'DOWN',");
 }

@@ -57,14 +57,14 @@ void dt_messages_end(struct node *node) {
     dt_in_flight_drop_all(node);
 }
 
-/* What was in flight may have been delivered meanwhile. */
+/* Messages in flight may have been delivered during the loss. */
 void dt_messages_lost(struct node *node, int64_t begin) {
     (void)begin;
     dt_messages_end(node);
 }
 
-/* It takes all that has come before it runs, and before it waits. One that is preempted may not
-   have taken all yet: it looks the same. */
+/* Assumes that a process has received all earlier messages when it starts running, and when it
+   stops to wait. A preempted process, which may not have received all of them, looks the same. */
 void dt_messages_scheduled(struct process *p, bool runs) {
     (void)runs;
     dt_deliveries_infer(p);

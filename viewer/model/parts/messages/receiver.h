@@ -1,4 +1,4 @@
-/* Who gets a message, and in which node, by the text by which the sender names it. */
+/* Finds the receiver of a message, and its node, from the text that the sender uses for it. */
 #ifndef DT_VIEWER_MODEL_PARTS_MESSAGES_RECEIVER_H
 #define DT_VIEWER_MODEL_PARTS_MESSAGES_RECEIVER_H
 

@@ -13,7 +13,7 @@
 #include "model/parts/messages/tokens.h"
 #include "shared/texts.h"
 
-/* So many messages are searched for that of a seq_trace_send. */
+/* The number of recent messages that are searched for the one of a second event. */
 enum { JUST_SENT = 16 };
 
 /* Before any event. */
@@ -21,7 +21,7 @@ static const int64_t long_ago = INT64_MIN / 4;
 
 struct sends {
     bool have_tokens; /* seq_trace_send is recorded */
-    /* A message that was sent just now and is in flight no more: the second of its events may
+    /* The last message that left flight as soon as it was sent: its second event may still
        follow. */
     const struct dt_process *from;
     guint hash;
@@ -43,7 +43,7 @@ static void note_left(struct node *node, const struct process *from, const char 
     left->by_seq_trace = by_seq_trace;
 }
 
-/* Whether this is the second event of a message that has left at once. */
+/* Whether this is the second event of the message of note_left. */
 static bool has_left(struct node *node, const struct process *from, const char *text,
                      bool by_seq_trace) {
     struct sends *left = sends_of(node);
@@ -55,7 +55,8 @@ static bool has_left(struct node *node, const struct process *from, const char *
     return true;
 }
 
-/* NULL if it is gone already, or no message. */
+/* Handles the first event of a message. Returns NULL if the message is already gone, or if no
+   process receives it. */
 static struct message *sent(struct node *node, const struct dt_message_send *e, bool by_seq_trace) {
     struct process *from = dt_process_of(node, e->from);
     struct receiver r = dt_receiver_of(node, e->to);
@@ -95,11 +96,11 @@ static struct message *sent(struct node *node, const struct dt_message_send *e, 
     DT_TELL(node->world, sent, &m->seen);
     if (r.process)
         dt_mailbox_changed(r.process, 1);
-    /* To another node it is on its way. */
+    /* A message to another node has not yet arrived. */
     if (r.process && r.home == node)
         DT_MOMENT(node->world, arrived, r.process);
     DT_MOMENT(node->world, sent, node, from, r.process, text);
-    /* A port is taken to work for its caller at once. */
+    /* A port is assumed to work for its caller at once. */
     if (r.process && r.process->seen.kind == DT_PORT && !r.home->seen.has_deliveries) {
         dt_deliveries_infer(r.process);
         note_left(node, from, e->message, by_seq_trace);
@@ -108,7 +109,8 @@ static struct message *sent(struct node *node, const struct dt_message_send *e, 
     return m;
 }
 
-/* The message of which the other event, message_send or seq_trace_send, has come; NULL. */
+/* The message whose other event, message_send or seq_trace_send, was recorded before; NULL if none.
+ */
 static struct message *just_sent(struct node *node, const struct dt_message_send *e,
                                  bool by_seq_trace) {
     const struct process *from = dt_process_of(node, e->from);
@@ -122,7 +124,8 @@ static struct message *just_sent(struct node *node, const struct dt_message_send
     return NULL;
 }
 
-/* With a token, seq_trace_send has come: up to now it comes first. */
+/* If the message has a token, its seq_trace_send was recorded before: all OTP releases so far fire
+   it first. */
 void dt_message_send(struct node *node, const struct dt_message_send *e) {
     struct message *m = sends_of(node)->have_tokens ? just_sent(node, e, false) : NULL;
 

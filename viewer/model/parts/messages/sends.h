@@ -1,4 +1,4 @@
-/* Sends: message_send and seq_trace_send, which may be two events of one message. */
+/* Sends: message_send and seq_trace_send, which may be events of the same message. */
 #ifndef DT_VIEWER_MODEL_PARTS_MESSAGES_SENDS_H
 #define DT_VIEWER_MODEL_PARTS_MESSAGES_SENDS_H
 

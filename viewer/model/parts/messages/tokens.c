@@ -5,7 +5,7 @@
 enum { TOKENS_MAX = 10000 };
 
 struct tokens {
-    GHashTable *all; /* struct token, by itself */
+    GHashTable *all; /* set of struct token */
     GQueue by_age;
 };
 
@@ -49,7 +49,7 @@ void dt_token_add(struct message *m, const char *label, uint64_t serial) {
     token->message = m;
     m->token = token;
     m->seen.label = m->label = g_strdup(label);
-    /* A counter may start anew: the later one is meant. */
+    /* A counter may restart: the later token replaces the earlier one. */
     former = g_hash_table_lookup(all->all, token);
     if (former)
         remove_token(all, former);

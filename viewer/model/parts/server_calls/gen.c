@@ -31,7 +31,7 @@ char *dt_gen_inner(const char *text) {
     return g_strndup(text, size && text[size - 1] == '}' ? size - 1 : size);
 }
 
-/* {timeout,{gen_server,call,[...]}}; the same of Elixir, and with the stack of an error. */
+/* {timeout,{gen_server,call,[...]}}, also of Elixir, and with the stack trace of an error. */
 static bool is_reason(const char *reason, const char *first) {
     if (g_str_has_prefix(reason, "{{"))
         reason++;

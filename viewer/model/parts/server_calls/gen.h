@@ -1,15 +1,15 @@
-/* The texts of OTP's gen: requests, replies, and reasons of exits. */
+/* Texts of OTP's `gen` module: requests, replies and exit reasons. */
 #ifndef DT_VIEWER_MODEL_PARTS_SERVER_CALLS_GEN_H
 #define DT_VIEWER_MODEL_PARTS_SERVER_CALLS_GEN_H
 
 #include "shared/told.h"
 
-enum { DT_REFERENCE = 100 }; /* characters of a reference or pid, with the NUL */
+enum { DT_REFERENCE = 100 }; /* maximum length of a reference or pid, including the NUL */
 
 struct dt_gen_request {
     char caller[DT_REFERENCE], reference[DT_REFERENCE];
-    bool is_alias;    /* the reference: `gen` takes none where it waits for ever */
-    const char *term; /* with the bracket that ends the message */
+    bool is_alias;    /* of the reference; with an infinite timeout, `gen` uses no alias */
+    const char *term; /* including the bracket that ends the message */
 };
 
 /* Whether the message is a request. */
@@ -18,8 +18,8 @@ bool dt_gen_request(const char *text, struct dt_gen_request *request);
 bool dt_gen_reference(const char **text, char to[DT_REFERENCE]);
 /* Moves past a tag: [alias|#Ref<0.1.2.3>], or the reference alone. */
 bool dt_gen_tag(const char **text, char to[DT_REFERENCE], bool *is_alias);
-/* A term without the bracket that ends the message around it; to be freed by g_free. A cut text has
-   none. */
+/* A term without the bracket that ends the enclosing message, which a truncated text lacks; to be
+   freed by g_free. */
 char *dt_gen_inner(const char *text);
 
 /* The outcome of a call whose caller exits with this reason. */

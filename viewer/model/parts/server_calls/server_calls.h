@@ -1,10 +1,10 @@
-/* Calls of gen_server and its kin, from request to reply. */
+/* Calls of gen_server and similar behaviours, from request to reply. */
 #ifndef DT_VIEWER_MODEL_PARTS_SERVER_CALLS_SERVER_CALLS_H
 #define DT_VIEWER_MODEL_PARTS_SERVER_CALLS_SERVER_CALLS_H
 
 #include "model/entities/process.h"
 
-/* The process whose alias this is, as far as a call is pending that uses it; NULL. */
+/* The process of an alias that a pending call uses; NULL if unknown. */
 struct process *dt_alias(struct node *node, const char *text);
 
 void dt_server_calls_new(struct node *node);
