@@ -1,5 +1,5 @@
-"""A profile as a trace for ui.perfetto.dev: one thread for each Erlang process, or for its substitute, with a callstack
-per sample.
+"""A profile as a trace for ui.perfetto.dev: one thread for each Erlang process, and one for each label of samples
+without a process (such as `[polling for I/O]`), with a callstack per sample.
 
 Only the second of each sample is known, so the samples of a path are spread evenly over it. Field numbers are those of
 Perfetto's trace.proto.
@@ -39,7 +39,7 @@ def callstacks(paths: "Counter[Path]", title: str) -> bytes:
 
 
 def stack_of(path: Path) -> Tuple[str, ...]:
-    """Returns the frames from the outermost in; a substitute for a process has no frames, so its name is the frame."""
+    """Returns the frames from the outermost in; a path without frames has its root as the only one."""
     return path.frames or (path.root,)
 
 

@@ -23,7 +23,7 @@ LOADED = re.compile(rf"({'|'.join(PARENTS)})/({LOADED_NAME})/dyntrace-[\w.+-]{{1
 LIBCS = {"glibc": r"libc[.-](so\.6|2\..*\.so)", "musl": r"ld-musl-.*|libc\.musl-.*"}
 # Options of the emulator whose values are used.
 OPTIONS = ("root", "bindir", "name", "sname", "boot", "JPperf", "JPperfdirectory")
-# Folders of `releases` that are searched for OTP_VERSION.
+# How many subfolders of `releases` are searched.
 RELEASES = 20
 # Characters of a value; no path is longer.
 VALUE_MOST = 4096

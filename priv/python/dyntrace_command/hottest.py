@@ -13,7 +13,7 @@ Frames = Tuple[str, ...]
 
 
 def tables(paths: "Counter[Path]", hertz: int) -> List[List[List[str]]]:
-    """Returns the tables, each with its header row first: processes and their substitutes, then functions."""
+    """Returns the tables, each with its header row first: processes (or labels of samples without one), functions."""
     return [processes(paths, hertz), functions(paths)]
 
 

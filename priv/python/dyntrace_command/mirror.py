@@ -23,8 +23,8 @@ METADATA, INDEX = "metadata", ".idx"
 CTF_2 = b"\x1e"
 # Bytes of a metadata file, and of all indexes: babeltrace2 keeps both in memory.
 METADATA_MOST, INDEXES_MOST = 16 * MB, 1000 * MB
-# The first descriptor of the files: descriptors from here on cannot be used with select(2), so they must not take the
-# lower ones.
+# The first descriptor of the files. This command waits with select(2), which can't use descriptors from here on, so the
+# lower ones stay free for it.
 FIRST = 1024
 LIMIT_MOST = FIRST + ENTRIES_MOST
 

@@ -139,8 +139,8 @@ def symbol(line: str) -> str:
 
 
 class Path(NamedTuple):
-    """The place of a sample: its process or a substitute; the pid if it is a process; frames from the outermost in; and
-    the second, if requested."""
+    """The place of a sample: its process, or a label if it has none; the pid of the process; frames from the outermost
+    in; and the second, if requested."""
     root: str
     pid: str
     frames: Tuple[str, ...]
