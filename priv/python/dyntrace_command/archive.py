@@ -118,7 +118,7 @@ class Packer:
             self.folders |= above
             padded = Padded(file)
             self.tar.addfile(member, padded)  # type: ignore[arg-type]
-        return "shorter by now, and filled up with zeros" if padded.is_shorter else ""
+        return "shorter by now, padded with zeros" if padded.is_shorter else ""
 
 
 # -- Unpacking ---------------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def unpack(stream: BinaryIO, folder: str) -> int:
         names = member.name.rstrip("/").split("/")
         if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE) or member.name.startswith("/") \
                 or not are_plain(names):
-            raise Failure("bad_stream", why=f"{clean(ascii(member.name))} is no plain file or folder below it")
+            raise Failure("bad_stream", why=f"{clean(ascii(member.name))} is not a plain file or folder below it")
         if not most.take(member.size):
             raise Failure("bad_stream", why="it is too large")
         files += 1

@@ -182,8 +182,8 @@ def place_in_row(node: Node) -> Optional[str]:
            if re.fullmatch(rf"{PROVIDER}:{ROW}(\d\d?)?", name, re.ASCII)}
     free = sorted(number for number, enabled in row.items() if not enabled)
     if row and not free:
-        say(f"dyntrace: {node.show()} has {len(row)} tracers that have asked for names, as many as can ask: names of "
-            "processes that are there already may be missing")
+        say(f"dyntrace: {node.show()} has {len(row)} tracers that request names, which is the maximum: names of "
+            "existing processes may be missing")
     return random.choice([number for number in free if number] or free) if free else None
 
 

@@ -135,7 +135,7 @@ def check_directive(script: str, at: int, line: str, text: str, words: Set[str])
         return
     macro = MACRO.match(text)
     if line.strip() or not (INCLUDE.match(text) or macro and macro.group(1) not in words):
-        raise unsure(script, at, "a line of the preprocessor that is neither #include nor a simple #define")
+        raise unsure(script, at, "a preprocessor line that is neither #include nor a simple #define")
 
 
 def unsure(script: str, at: int, what: str) -> Unsure:

@@ -139,7 +139,7 @@ class Code:
     def unreadable(self, why: str) -> None:
         """Records why the map can't be read."""
         self.why = f"its map {clean(self.path)} can't be read: {clean(why)}"
-        self.step = "look what is there, in the node's own file system"
+        self.step = "check this path in the node's own file system"
 
     def native(self, address: int) -> Optional[Place]:
         """Returns the code at an address by the mapped files; None if the address is not in code."""

@@ -197,7 +197,7 @@ class Container(FileSystem):
             block = self.memory(library, mapped, address, STATUS_SIZE)
             layout, version, size = struct.unpack_from("<III", block)
             if layout != STATUS_LAYOUT:
-                raise ValueError("its status has another layout")
+                raise ValueError("its status has an unknown layout")
             if version % 2 == 0:
                 text = block[STATUS_TEXT:STATUS_TEXT + size].decode("utf-8", "replace")
                 return [(key, value) for key, found, value in (line.partition(": ") for line in text.split("\n"))

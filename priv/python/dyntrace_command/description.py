@@ -151,7 +151,7 @@ class Description:
             found = re.search(r"/erts-(\d+)(?:\.\d+)*/", path + "/")
             if found:
                 return str(int(found.group(1)) + 12)
-        raise ValueError("neither an OTP_VERSION nor the number of erts is in its paths")
+        raise ValueError("its paths have neither an OTP_VERSION nor a version of erts")
 
     def find_container(self) -> Optional[str]:
         """Returns the container's name or `yes`; None if it shares this command's mount and PID namespaces."""

@@ -70,7 +70,7 @@ class Connection:
         if challenge[:1] != b"N":
             raise Refused("load_old_node")
         if len(challenge) < 19:
-            raise ValueError("the node's challenge has another form")
+            raise ValueError("the node's challenge has an unknown format")
         flags, number, _creation, size = struct.unpack_from(">QIIH", challenge, 1)
         mine = int.from_bytes(os.urandom(4), "big")
         self.send(">H", struct.pack(">cI", b"r", mine) + digest(cookie, number))
@@ -105,7 +105,7 @@ class Connection:
             self.send(">I", b"")
             return None
         if received[:2] != bytes([PASS_THROUGH, VERSION]):
-            raise ValueError("the node's messages have another form")
+            raise ValueError("the node's messages have an unknown format")
         control, at = decode(received, 2)
         if not isinstance(control, tuple) or len(control) < 3 or control[0] != SEND \
                 or not self.is_to_latest(control[2]):
@@ -133,7 +133,7 @@ class Connection:
         self.wait_for(begin)
         size, = struct.unpack_from(length, self.received)
         if size > MESSAGE_MOST:
-            raise ValueError("the node sends a message without a usual size")
+            raise ValueError("the node sends a message that is too large")
         self.wait_for(begin + size)
         message = bytes(self.received[begin:begin + size])
         del self.received[:begin + size]

@@ -45,7 +45,7 @@ def read_status_address(elf: bytes) -> Optional[int]:
         if length == 0:
             return None
         if elf[offset:offset + len(STATUS_NOTE)] != STATUS_NOTE:
-            raise ValueError("the library has another kind of status")
+            raise ValueError("the library has an unknown kind of status")
         address, = struct.unpack_from("<Q", elf, offset + len(STATUS_NOTE))
         return int(address)
     except (IndexError, OverflowError, struct.error) as error:
@@ -74,7 +74,7 @@ def read_target(elf: bytes) -> Target:
 def find_section(elf: bytes, wanted: bytes) -> Tuple[int, int]:
     """Returns (offset, length) of the section; (0, 0) if no section has this name."""
     if elf[:5] != b"\x7fELF\x02":
-        raise ValueError("the library is not of 64 bits")
+        raise ValueError("the library is not 64-bit")
     table, = struct.unpack_from("<Q", elf, SECTIONS_AT)
     entry, count, names = struct.unpack_from("<HHH", elf, SECTION_NUMBERS_AT)
     # struct Elf64_Shdr: sh_name, sh_type, sh_flags, sh_addr, sh_offset, sh_size

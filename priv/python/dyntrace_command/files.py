@@ -40,7 +40,7 @@ def check_regular(descriptor: int, most: int) -> None:
     """Raises OSError unless it is a regular file of at most `most` bytes."""
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_size > most:
-        raise OSError(0, "it is not a regular file of a usual size")
+        raise OSError(0, "it is not a regular file, or it is too large")
 
 
 def read_regular(path: str, most: int) -> bytes:

@@ -68,5 +68,5 @@ def usable(status: Status) -> Tuple[Optional[Layout], str]:
     """Returns the layout from the node's status, and an empty text; else None, and what is missing."""
     layout = parsed(status.said("layout") or "")
     if layout is None:
-        return None, "where its memory has the process that a thread runs is not known"
+        return None, "its status does not say where its memory names the process that a thread runs"
     return (layout, "") if layout.frame else (None, "its stacks have no frames")

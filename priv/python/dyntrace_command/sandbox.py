@@ -101,7 +101,7 @@ class Child:
             return None
         size, = LENGTH.unpack(head)
         if size > most:
-            raise ValueError("it has more to say than is read")
+            raise ValueError("its answer is too large")
         body = self.read(size, deadline)
         try:
             message = json.loads(body.decode("ascii"))
@@ -357,7 +357,7 @@ def described(error: Exception) -> List[Any]:
     if isinstance(error, OSError):
         return ["OSError", error.errno or 0, (error.strerror or str(error))[:TEXT_MOST]]
     if isinstance(error, MemoryError):
-        return ["ValueError", "it has more than is read"]
+        return ["ValueError", "it has too much data to read"]
     return ["ValueError", (str(error) or type(error).__name__)[:TEXT_MOST]]
 
 

@@ -23,8 +23,8 @@ VM_NAME = "beam."
 
 NO_ANSWER = "it does not answer: a file system that hangs is the usual cause"
 GIVEN_UP = "other processes of its user do not answer"
-LEFT = f"{STALLS_MOST} earlier looks at processes of its user still wait for a file system"
-TOO_LATE = f"the look at all processes took more than {ALL_S:g} s"
+LEFT = f"{STALLS_MOST} earlier attempts to read processes of its user still wait for a file system"
+TOO_LATE = f"reading all processes took more than {ALL_S:g} s"
 
 
 class Found(NamedTuple):

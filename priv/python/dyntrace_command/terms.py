@@ -86,7 +86,7 @@ class Reader:
     def read(self, at: int, depth: int) -> Tuple[Term, int]:
         """Returns a term and the position after it."""
         if depth > DEPTH_MOST:
-            raise ValueError("its terms are too deep")
+            raise ValueError("its terms are nested too deeply")
         form, go_on = self.rows[self.message[at]]
         size, = struct.unpack_from(form, self.message, at + 1) if form else (0,)
         return go_on(size, at + 1 + struct.calcsize(form), at, depth + 1)

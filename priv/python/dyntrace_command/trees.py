@@ -176,7 +176,7 @@ def read_below(folder: str, name: str, most: int) -> bytes:
             raise OSError(0, "it can't be opened", name)
         with closing(entry.descriptor):
             if not entry.is_file() or entry.size() > most:
-                raise OSError(0, "it is not a regular file of a usual size", name)
+                raise OSError(0, "it is not a regular file, or it is too large", name)
             return entry.read(most)
 
 
