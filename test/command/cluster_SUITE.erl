@@ -625,7 +625,7 @@ hostile_hosts(Config) ->
          ?assertEqual([], filelib:wildcard("**/evil*", Folder)),
          ?assertEqual({error, enoent}, file:read_file_info(To))
      end || {Kinds, Why} <- [{["up", "absolute", "symlink", "hardlink", "device", "fifo", "sparse", "control"],
-                              "is no plain file or folder below it"},
+                              "is not a plain file or folder below it"},
                              {["large", "many"], "it is too large"},
                              {["cut"], "ended in the middle"},
                              {["twice"], "can't be written: File exists"},

@@ -14,7 +14,7 @@ from dyntrace_command.sandbox import STATE
 
 IS_ROOT = os.geteuid() == 0
 HEADER, SECTION = 64, 64
-NO_FILE = "not a regular file of a usual size"
+NO_FILE = "not a regular file, or it is too large"
 # Where tests map a library, and the address of what they read there.
 BASE, SEMAPHORE = 0x10000, 0x2000
 

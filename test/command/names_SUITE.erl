@@ -189,7 +189,7 @@ all_taken(Config) ->
     ?assertEqual(lists:sort(Probes), lists:sort([Name || #{name := Name} <- call(Config, fun dyntrace:listeners/0)])),
     %% No other tracer is attached to the probes of names, so it has names.
     Top = named_top(Config),
-    ?assertMatch({match, _}, re:run(ended(Top), "has 30 tracers that have asked for names, as many as can ask")),
+    ?assertMatch({match, _}, re:run(ended(Top), "has 30 tracers that request names, which is the maximum")),
     _ = test_bpftrace:stop(Consumer).
 
 %% A number that the user gives is not replaced.

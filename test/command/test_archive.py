@@ -144,7 +144,7 @@ class Packed(unittest.TestCase):
             with self.subTest(size), mock.patch.object(tarfile.TarFile, "addfile", change):
                 found, left_out = self.packed(Counted())
                 self.assertEqual(expected, found["0-night/ust/events_0"])
-                self.assertEqual(["ust/events_0 (shorter by now, and filled up with zeros)"] if size < 100000 else [],
+                self.assertEqual(["ust/events_0 (shorter by now, padded with zeros)"] if size < 100000 else [],
                                  left_out)
             self.write(f"{self.root}/ust/events_0", b"x" * 100000)
 

@@ -120,7 +120,7 @@ class Row(unittest.TestCase):
             self.assertIsNone(self.place({}))
             self.assertEqual("", said.getvalue())
             self.assertIsNone(self.place({"": True, "1": True}))
-        self.assertIn("shop@db (1) has 2 tracers that have asked for names", said.getvalue())
+        self.assertIn("shop@db (1) has 2 tracers that request names", said.getvalue())
 
     def test_of_a_script(self) -> None:
         """It is the argument that the script names, unless the user has given that."""

@@ -245,7 +245,7 @@ class Layouts(unittest.TestCase):
     def test_usable(self) -> None:
         """A node is traced if it does not say all, and the command says why."""
         for text, what in ((self.TEXT, ""), (self.TEXT.replace("96", "0"), "its stacks have no frames"),
-                           ("1 2", "where its memory has the process that a thread runs is not known")):
+                           ("1 2", "its status does not say where its memory names the process that a thread runs")):
             with self.subTest(text):
                 layout, why = usable(Status([("layout", text)]))
                 self.assertEqual((what, what == ""), (why, layout is not None))

@@ -1,8 +1,8 @@
-"""Recordings as a tar: written as they are now, and read from a host that is not trusted.
+"""Recordings as a tar: packed while they may still change, and unpacked from a host that is not trusted.
 
-The user of a node's daemon can change a recording while it is packed, and a host may send anything, without end. Only
-regular files with plain names are packed and unpacked, into a folder that has nothing else; not more of them, and of
-bytes, than a bound, and no more than the disk has room for. What the receiver would refuse, the sender leaves out.
+The user of a node's session daemon can change a recording while it is packed, and a host may send anything, without
+end. Only regular files with plain names are packed and unpacked, into an empty folder. Their number and total size are
+bounded, also by the free space on disk. The sender leaves out what the receiver would refuse.
 """
 import contextlib
 import os
@@ -20,28 +20,28 @@ FILES_MOST = 10000
 NAMES_OF_PATH = 20
 NAME = re.compile(r"[\w@+:,=-][\w@+:,=.-]{0,200}", re.ASCII)
 BLOCK = tarfile.BLOCKSIZE
-# Of a file's time, in seconds.
+# The largest file time that a tar can hold, in seconds.
 TIME_MOST = 8 ** 11 - 1
 
 
 class Counted:
-    """The bytes and files that a tar, or a part of it, may still contain."""
+    """How many more bytes and files a tar, or a part of it, may contain."""
 
     def __init__(self, size: int = BYTES_MOST, files: int = FILES_MOST) -> None:
         self.bytes, self.files = size, files
 
     def share_of(self, count: int) -> "Counted":
-        """Takes one of `count` equal shares, and returns it."""
+        """Takes one of `count` equal shares and returns it."""
         share = Counted(self.bytes // count, self.files // count)
         self.give_back(Counted(-share.bytes, -share.files))
         return share
 
     def give_back(self, rest: "Counted") -> None:
-        """Adds what is left of a share."""
+        """Adds the unused rest of a share."""
         self.bytes, self.files = self.bytes + rest.bytes, self.files + rest.files
 
     def take(self, size: int) -> bool:
-        """Counts a file; returns whether it may be there."""
+        """Counts a file; returns whether it is within the limits."""
         if not 0 <= size <= self.bytes or self.files < 1:
             return False
         self.bytes, self.files = self.bytes - size, self.files - 1
@@ -49,14 +49,14 @@ class Counted:
 
 
 def are_plain(names: Sequence[str]) -> bool:
-    """Returns whether a path of these names may be in a tar."""
+    """Returns whether a path made of these names is allowed in a tar."""
     return len(names) <= NAMES_OF_PATH and all(map(NAME.fullmatch, names))
 
 
 # -- Packing -----------------------------------------------------------------------------------------------------------
 
 class Padded:  # pylint: disable=too-few-public-methods
-    """A file of exactly so many bytes: another process may shorten it while it is packed."""
+    """A file padded to the size that was asked for: another process may truncate it while it is packed."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file, self.is_shorter = file, False
@@ -71,13 +71,13 @@ class Padded:  # pylint: disable=too-few-public-methods
 
 
 class Packer:
-    """Packs the regular files below a folder as they are now, as files below `name`, within the bounds of `most`.
-    `left_out` has what was not packed as it was, each with the reason."""
+    """Packs the current regular files below a folder, as files below `name`, within the bounds of `most`. `left_out`
+    lists what was skipped or changed, each with the reason."""
 
     def __init__(self, tar: tarfile.TarFile, name: str, most: Counted) -> None:
         self.tar, self.name, self.most = tar, name, most
         self.left_out: List[str] = []
-        # Paths of files, and of the folders above them: a file that is moved while the folder is read may come twice.
+        # Paths of files, and of the folders above them: a file that is moved during the walk may appear twice.
         self.files: Set[str] = set()
         self.folders: Set[str] = set()
 
@@ -92,7 +92,7 @@ class Packer:
                 self.left_out.append(f"the rest ({walk.stopped})")
 
     def pack_file(self, entry: Entry) -> str:
-        """Packs a regular file. Returns why that is not possible, or not as it was."""
+        """Packs a regular file. Returns the reason if it was skipped or changed, else an empty text."""
         names = [self.name, *entry.path.split("/")]
         above = {"/".join(names[:count]) for count in range(1, len(names))}
         member = tarfile.TarInfo("/".join(names))
@@ -118,13 +118,13 @@ class Packer:
             self.folders |= above
             padded = Padded(file)
             self.tar.addfile(member, padded)  # type: ignore[arg-type]
-        return "shorter by now, and filled up with zeros" if padded.is_shorter else ""
+        return "shorter by now, padded with zeros" if padded.is_shorter else ""
 
 
 # -- Unpacking ---------------------------------------------------------------------------------------------------------
 
 def unpack(stream: BinaryIO, folder: str) -> int:
-    """Unpacks a tar of another host; returns the number of files. Raises Failure if it is not such a tar."""
+    """Unpacks a tar from another host; returns the number of files. Raises Failure if the tar is invalid."""
     files, most = 0, Counted()
     while True:
         header = read_exactly(stream, BLOCK)
@@ -138,7 +138,7 @@ def unpack(stream: BinaryIO, folder: str) -> int:
         names = member.name.rstrip("/").split("/")
         if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE) or member.name.startswith("/") \
                 or not are_plain(names):
-            raise Failure("bad_stream", why=f"{clean(ascii(member.name))} is no plain file or folder below it")
+            raise Failure("bad_stream", why=f"{clean(ascii(member.name))} is not a plain file or folder below it")
         if not most.take(member.size):
             raise Failure("bad_stream", why="it is too large")
         files += 1
@@ -151,7 +151,7 @@ def unpack(stream: BinaryIO, folder: str) -> int:
 
 
 def unpack_file(stream: BinaryIO, path: str, count: int) -> None:
-    """Writes a file. No link is there that could be followed: all below the folder comes from here."""
+    """Writes a file. It cannot follow a link, because only this function creates the contents of the folder."""
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
         for at in range(0, count, MB):
             check_room(os.path.dirname(path), RESERVE, "; nothing of this host is kept")
@@ -160,7 +160,7 @@ def unpack_file(stream: BinaryIO, path: str, count: int) -> None:
 
 
 def read_exactly(stream: BinaryIO, count: int) -> bytes:
-    """Returns `count` bytes; raises Failure if the stream ends before."""
+    """Returns `count` bytes; raises Failure if the stream ends early."""
     data = stream.read(count) if count else b""
     if len(data) < count:
         raise Failure("cut_stream")

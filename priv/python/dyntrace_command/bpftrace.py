@@ -1,8 +1,8 @@
-"""bpftrace: whether it can run here, on which nodes, a program of this package with its output, and its end.
+"""bpftrace: checks that it can run here, limits it to a node, runs a program of this package, and ends it.
 
-The kernel attaches to a file, so to all nodes that have mapped the same library. Each program has the condition that
-the process is the node's. bpftrace's option -p is not used: with it, bpftrace opens paths that the process chooses, as
-root.
+The kernel attaches probes to a file, and so to every node that has mapped the same library. Each program therefore has
+a condition that selects the node's process. bpftrace's option -p is not used: with it, bpftrace opens paths that the
+process chooses, as root.
 """
 import contextlib
 import json
@@ -22,24 +22,24 @@ from dyntrace_command.tools import tool, tool_version
 
 PROGRAMS = os.path.join(os.path.dirname(__file__), "programs")
 
-# The row of probes by which a tracer asks for names.
+# The probe array by which a tracer requests names: a consumer that attaches to one of them gets a dump of all names.
 ROW = "dump_wanted"
 
-# Bytes of a string of bpftrace. A shorter text is whole.
+# Bytes of a bpftrace string. A shorter text is not truncated.
 STRING_BYTES = 63
 
-# Bytes that are kept of a bpftrace's messages, and of a line of its output, which may have a whole map.
+# Bytes of bpftrace's messages that are kept, and the longest line of its output, which may contain a whole map.
 ERRORS_MOST, LINE_MOST = 1 << 20, 64 << 20
 # Characters of a message that are shown as one line.
 MESSAGE_MOST = 1 << 12
-# Seconds that its help may take.
+# Seconds that `bpftrace --help` may take.
 HELP_S = 10
 
 
 # -- Whether it can run ------------------------------------------------------------------------------------------------
 
 def require_bpftrace() -> str:
-    """Returns bpftrace's path; raises Failure if it can't run here."""
+    """Returns the path of bpftrace; raises Failure if it can't run here."""
     if os.geteuid() != 0:
         raise Failure("not_root")
     with contextlib.suppress(OSError), open("/sys/kernel/security/lockdown", encoding="ascii") as file:
@@ -52,68 +52,68 @@ def require_bpftrace() -> str:
 
 
 def has_tracefs() -> bool:
-    """Returns whether a tracefs is mounted: later versions don't start without it."""
+    """Returns whether a tracefs is mounted: newer versions of bpftrace do not start without it."""
     return any(os.path.isdir(f"{folder}/events") for folder in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"))
 
 
 def quiet_option(bpftrace: str) -> List[str]:
-    """Returns the option against warnings: they are about the scripts, and differ between versions."""
+    """Returns the option that hides warnings: they concern the scripts and differ between versions."""
     return ["--no-warnings"] if "--no-warnings" in help_text(bpftrace) else []
 
 
 def help_text(bpftrace: str) -> str:
-    """Returns what bpftrace prints of its options and of the environment variables that it reads."""
+    """Returns bpftrace's help: its options and the environment variables that it reads."""
     return run(Program([bpftrace, "--help"]), HELP_S, errors=MERGED).output
 
 
-# Against names of functions of user space. Later versions of bpftrace do not read it.
+# Disables symbol lookup in user space. Newer versions of bpftrace do not read this variable.
 NO_SYMBOLS = "BPFTRACE_NO_USER_SYMBOLS"
 
 
 def environment_of() -> Dict[str, str]:
-    """Returns the environment of each bpftrace. It would read files of the node as root for names of functions: the
-    map of the node's code may be a pipe."""
+    """Returns the environment of every bpftrace. Symbol lookup is off because bpftrace would read the node's files as
+    root, and the node's perf map may be a pipe."""
     return {**os.environ, NO_SYMBOLS: "1"}
 
 
-# What bpftrace says on standard error of itself and of the host, and not of the results: each with the reason why it is
-# no failure. It is shown where bpftrace fails after all.
+# Messages on standard error about bpftrace itself or the host, not about the results. A comment says why each is
+# harmless. They are shown only if bpftrace fails.
 NOISE = [
-    # A container or an unprivileged kernel keeps the limit. Later kernels do not use it for BPF.
+    # A container or an unprivileged kernel enforces this limit. Newer kernels do not apply it to BPF.
     re.compile(r"couldn't set RLIMIT_MEMLOCK"),
-    # Without a tracefs, bpftrace does not know the kernel's own functions and events. Probes of a library need none.
+    # Without a tracefs, bpftrace lacks the kernel's functions and events. Probes of a library do not need them.
     re.compile(r"Could not read symbols from /"),
     re.compile(r"/sys/kernel/(debug/)?tracing\b.*No such file"),
-    # It has found no tracefs there. The kernel detaches what bpftrace has attached, when bpftrace ends.
+    # bpftrace has not found a tracefs. The kernel detaches the probes when bpftrace ends.
     re.compile(r"^ERROR: failed to detach probe: "),
     re.compile(r"^\s*$"),
 ]
 
 
 def is_noise(line: str) -> bool:
-    """Returns whether it is a line of bpftrace that says nothing of the results."""
+    """Returns whether this line of bpftrace is harmless."""
     return any(pattern.search(line) for pattern in NOISE)
 
 
 def messages_of(lines: Sequence[str]) -> List[str]:
-    """Returns the lines that are no noise; all if there are no others, since they tell the cause then."""
+    """Returns the lines that are not noise, or all lines if there are no others: the cause is then among them."""
     return [line for line in lines if not is_noise(line)] or list(lines)
 
 
 class Messages(threading.Thread):
-    """Shows what a bpftrace says on standard error, line by line, but for the noise, which it keeps."""
+    """Shows a bpftrace's standard error line by line, without the noise, which is kept for `end`."""
 
-    # Lines that are kept; a bpftrace may say the same again and again.
+    # Lines of noise that are kept; bpftrace may repeat a message many times.
     MOST = 100
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
-        # A pipe of its own: what waits for the end of bpftrace reads the pipes that Popen makes.
+        # A separate pipe: the code that waits for bpftrace to end reads the pipes that Popen creates.
         self.reading, self.writing = os.pipe()
         self.noise: List[str] = []
 
     def start_with(self, command: Sequence[str]) -> "subprocess.Popen[bytes]":
-        """Starts the command, which ends with this one, and reads its messages."""
+        """Starts the command, which ends when this one does, and reads its messages."""
         try:
             process = subprocess.Popen(command, env=environment_of(), stderr=self.writing, preexec_fn=end_with_parent)
         finally:
@@ -130,7 +130,7 @@ class Messages(threading.Thread):
                     self.noise.append(line.rstrip("\n"))
 
     def end(self, failed: bool) -> None:
-        """Waits for the last line; shows the noise, too, if bpftrace has failed."""
+        """Waits for the last line; also shows the noise if bpftrace has failed."""
         self.join(1)
         for line in filter(None, self.noise if failed else []):
             say(clean(line))
@@ -138,28 +138,28 @@ class Messages(threading.Thread):
 
 # -- One process of several --------------------------------------------------------------------------------------------
 
-# The kernel's description of its structures, by which a program reads them.
+# The kernel's type information (BTF), which a program needs to read kernel structures.
 BTF = "/sys/kernel/btf/vmlinux"
 
-# The kernel's number of a process in its own PID namespace is the last one of an array behind `struct pid`. Before
-# 6.5 the structure includes the first element.
-# Versions from 0.23 on know the type of a member's member only where a cast stands directly before the first one.
+# The PID of a process in its own PID namespace is in the last element of an array after `struct pid`. Before Linux 6.5,
+# the structure includes the first element.
+# bpftrace 0.23 and later resolve the type of a nested member only if a cast stands directly before the first one.
 LEADER = "((struct task_struct *)curtask)->group_leader->thread_pid"
 UPID = f"((struct upid *)kptr((uint64){LEADER} + sizeof(struct pid) + " \
     f"sizeof(struct upid) * ({LEADER}->level{{before}})))"
 
 
 def in_initial_namespace() -> bool:
-    """Returns whether processes have the same numbers here as in the kernel, so for bpftrace."""
+    """Returns whether PIDs are the same here as in the kernel, and so in bpftrace."""
     with contextlib.suppress(FileNotFoundError):
         return os.readlink("/proc/self/ns/pid") == "pid:[4026531836]"
-    # /proc is that of another namespace, in which this command has no number.
+    # /proc belongs to another namespace, in which this command has no PID.
     return False
 
 
 def condition_of(node: Node) -> str:
-    """Returns the condition of a program that a thread is the node's. In other PID namespaces than the initial one
-    versions of bpftrace differ in what `pid` is, so the condition reads the kernel's own structures there."""
+    """Returns the bpftrace condition that selects the node's threads. Outside the initial PID namespace, versions of
+    bpftrace differ in the meaning of `pid`, so the condition reads the kernel's own structures there."""
     if in_initial_namespace():
         return f"pid == {node.pid}"
     if not os.path.exists(BTF):
@@ -175,49 +175,49 @@ def condition_of(node: Node) -> str:
 # -- Names for each ----------------------------------------------------------------------------------------------------
 
 def place_in_row(node: Node) -> Optional[str]:
-    """Returns the end of the name of a probe of the row that nobody is attached to: a number, or an empty text for the
-    first one, which scripts have that are started by hand. None if there is none. By chance, since another command may
-    be looking, too."""
+    """Returns the suffix of an unused probe of the array: a number, or an empty text for the first probe, which scripts
+    started by hand use. None if all are in use. The choice is random because another command may be choosing at the
+    same time."""
     row = {name[len(f"{PROVIDER}:{ROW}"):]: enabled for name, enabled in node.probes().items()
            if re.fullmatch(rf"{PROVIDER}:{ROW}(\d\d?)?", name, re.ASCII)}
     free = sorted(number for number, enabled in row.items() if not enabled)
     if row and not free:
-        say(f"dyntrace: {node.show()} has {len(row)} tracers that have asked for names, as many as can ask: names of "
-            "processes that are there already may be missing")
+        say(f"dyntrace: {node.show()} has {len(row)} tracers that request names, which is the maximum: names of "
+            "existing processes may be missing")
     return random.choice([number for number in free if number] or free) if free else None
 
 
 # -- A program ---------------------------------------------------------------------------------------------------------
 
 def text(value: str) -> str:
-    """Returns the text as it is written within a string of a program."""
+    """Returns the text escaped for a string literal of a program."""
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def begins_with(argument: str, prefix: str) -> str:
-    """Returns a condition of a program. The length in str() is without the NUL in bpftrace 0.17, with it in later
-    versions. strncmp() wants a literal, and does not take one in 0.27."""
+    """Returns a condition of a program. The length in str() excludes the NUL in bpftrace 0.17 and includes it in later
+    versions. strncmp() requires a literal, and 0.27 does not accept one."""
     length = len(prefix.encode())
     return "(" + " || ".join(f'str({argument}, {n}) == "{text(prefix)}"' for n in (length, length + 1)) + ")"
 
 
 def program_text(name: str, words: Dict[str, str]) -> str:
-    """Returns a program of this package, of several parts with a + between them. After the first one, for names, stands
-    the one that all have. `words` replace the placeholders."""
+    """Returns a program of this package, joined from several parts with a + between them. The first part handles names;
+    `ready`, which every program needs, is inserted after it. `words` maps placeholders to their values."""
     parts = []
     names, *others = name.split("+")
     for part in [names, "ready", *others]:
         with open(os.path.join(PROGRAMS, part + ".bt"), encoding="utf-8") as file:
             parts.append(file.read())
-    # All at once: a text of the user's may have one of the words.
+    # All at once, because the user's text may contain one of the placeholders.
     return re.sub(rf"\b({'|'.join(words)})\b", lambda found: words[found.group()], "".join(parts))
 
 
 class Bpftrace:
-    """A program of this package on one node; its output comes line by line, as JSON.
+    """A program of this package on one node; its output arrives line by line, as JSON.
 
-    In the program, LIB stands for the library, ONLY for the condition that the process is the node's, and ASK for a
-    probe that asks for names; `words` has the texts of all other placeholders.
+    In the program, LIB is replaced by the library, ONLY by the condition that selects the node's process, and ASK by a
+    probe that requests names. `words` has the values of all other placeholders.
     """
 
     def __init__(self, node: Node, program: str, **words: str) -> None:
@@ -225,7 +225,7 @@ class Bpftrace:
         library = f'usdt:"{node.handle()}":{PROVIDER}'
         only = condition_of(node)
         number = place_in_row(node)
-        # Where nobody can be asked, a probe that asks nobody.
+        # If no probe is free, use one that requests nothing.
         words.update(LIB=library, ONLY=only, ASK="BEGIN" if number is None else f"{library}:{ROW}{number}")
         environment = {**environment_of(), "BPFTRACE_MAP_KEYS_MAX": "65536", "BPFTRACE_MAX_MAP_KEYS": "65536"}
         self.process = subprocess.Popen(
@@ -233,11 +233,11 @@ class Bpftrace:
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
             preexec_fn=end_with_parent)
         self.errors: List[str] = []
-        # Events that had no room on their way.
+        # Events that were lost because bpftrace's buffers were full.
         self.lost = 0
         self.reader = threading.Thread(target=self.read_errors, daemon=True)
         self.reader.start()
-        # Pieces of a line that is not whole: one with a map may have many MB.
+        # Pieces of an incomplete line: a line with a map may have many MB.
         self.pieces: List[bytes] = []
         self.size = 0
 
@@ -245,7 +245,7 @@ class Bpftrace:
         return self
 
     def read_errors(self) -> None:
-        """Reads its messages, in a thread of its own."""
+        """Reads standard error. Runs in a separate thread."""
         assert self.process.stderr
         errors = self.process.stderr.fileno()
         kept = b""
@@ -259,7 +259,7 @@ class Bpftrace:
         return self.process.stdout.fileno()
 
     def lines(self) -> List["Line"]:
-        """Returns the lines that have come; call it when select says that there are some."""
+        """Returns the lines that have arrived; call it when select reports output."""
         read = os.read(self.fileno(), 1 << 16)
         if not read:
             raise self.ended()
@@ -280,7 +280,7 @@ class Bpftrace:
         return found
 
     def ended(self) -> Failure:
-        """Returns the failure of a bpftrace that has closed its output."""
+        """Returns the failure for a bpftrace that has closed its output."""
         self.process.wait()
         self.reader.join()
         messages = messages_of(self.errors)
@@ -298,13 +298,13 @@ class Bpftrace:
 
 
 class Line(NamedTuple):
-    """A line of a program's output: the fields of a printed line, or maps by their names."""
+    """A line of a program's output: the fields of a printed line, or maps by name."""
     fields: List[str]
     maps: Dict[str, Dict[str, int]]
 
     @classmethod
     def of(cls, message: Any) -> "Line":
-        """Makes a line of bpftrace's JSON; an empty one of an unexpected message."""
+        """Parses a JSON message of bpftrace; returns an empty line for an unexpected message."""
         kind, data = (message.get("type"), message.get("data")) if isinstance(message, dict) else (None, None)
         if kind == "printf" and isinstance(data, str):
             return cls(data.rstrip("\n").split("\t"), {})
@@ -314,17 +314,17 @@ class Line(NamedTuple):
 
 
 def lost_events(message: Any) -> int:
-    """Returns how many events bpftrace says it has lost in a message of JSON; most are about something else."""
+    """Returns how many events this JSON message reports as lost; 0 for other kinds of messages."""
     data = message.get("data") if isinstance(message, dict) and message.get("type") == "lost_events" else None
     count = data.get("events") if isinstance(data, dict) else None
     return count if isinstance(count, int) else 0
 
 
 def end_bpftrace(process: "subprocess.Popen[bytes]") -> int:
-    """Ends bpftrace and returns its exit status. It prints its results at a Ctrl-C, of which it misses one now and
-    then, and detaches slowly from a busy node."""
+    """Ends bpftrace and returns its exit status. It prints its results on SIGINT, which it occasionally misses, and it
+    detaches slowly from a busy node."""
     if process.stdout and process.poll() is None:
-        # What it still prints into a pipe must not fill it, and is not kept.
+        # Drain its remaining output, so that bpftrace does not block on a full pipe.
         LastOutput(process.stdout, 1)
     for number, patience in ((signal.SIGINT, 5), (signal.SIGINT, 30), (signal.SIGTERM, 10), (signal.SIGKILL, 10)):
         if process.poll() is None:
@@ -337,7 +337,7 @@ def end_bpftrace(process: "subprocess.Popen[bytes]") -> int:
 
 
 class Names:
-    """The names of processes, as far as the program for names has printed them."""
+    """The names of processes that the `names` program has printed so far."""
 
     LIMIT = 500000
 
@@ -345,7 +345,7 @@ class Names:
         self.of: Dict[str, str] = {}
 
     def learn(self, fields: List[str]) -> bool:
-        """Learns from a line for names; returns whether it was one."""
+        """Stores the name on a line of the `names` program; returns whether it was such a line."""
         if fields[:1] != ["name"] or len(fields) != 4:
             return False
         if len(self.of) > self.LIMIT:
@@ -354,6 +354,6 @@ class Names:
         return True
 
     def show(self, pid: str) -> str:
-        """Returns a pid with its name."""
+        """Returns a PID with its name."""
         name = self.of.get(pid)
         return clean(f"{pid} {name}" if name else pid)

@@ -1,24 +1,25 @@
-"""A bpftrace script, limited to one process.
+"""Limits a bpftrace script to one process.
 
-The kernel attaches to a file, so a block of a USDT probe runs for every process that has mapped the library. `limited`
-inserts a statement at the start of each of these blocks, which ends the block for other processes. For that it splits
-the script into attach points and blocks. If bpftrace might split the script in another way, it is refused.
+The kernel attaches probes to a file, so a block of a USDT probe runs for every process that has mapped the library.
+`limited` inserts a statement at the start of each of these blocks that returns for other processes. To do that, it
+splits the script into attach points and blocks. It refuses a script that bpftrace might split differently.
 """
 import re
 from typing import List, NamedTuple, Set, Tuple
 
-# Characters of a script. It is one argument of bpftrace: the kernel's limit is 128 KB.
+# Characters of a script. It is a single argument of bpftrace, which the kernel limits to 128 KB.
 MOST = 100000
 
-# Probes that do not attach to a file of user space: their blocks are left alone. All others get the condition, also
-# those of types that are not known here.
+# Probe types that do not attach to a file of user space: their blocks are left alone. Blocks of all other types, also
+# unknown ones, get the condition.
 OTHERS: Set[str] = set(
     "BEGIN END begin end self bench test interval i profile p kprobe k kretprobe kr kfunc f kretfunc fr fentry fexit "
     "tracepoint t rawtracepoint rt software s hardware h iter it watchpoint w asyncwatchpoint aw".split())
 
-# Declarations have braces, too: types, and functions, which blocks call after the condition.
+# Declarations have braces, too: types, and functions, which blocks call only after the condition.
 DECLARATION = re.compile(r"(struct|union|enum|fn|subprog|macro)\s+\w|config\s*=\s*$|typedef\s")
-# What ends with a semicolon instead of a block. An `import` would bring probes that are not seen here.
+# Statements that end with a semicolon instead of a block. An `import` is refused: it would add probes that are not seen
+# here.
 STATEMENT = re.compile(r"$|(struct|union|enum|typedef|let)\b")
 
 TOKEN = re.compile(r"""
@@ -30,27 +31,28 @@ TOKEN = re.compile(r"""
 # Text before a comment. In `usdt:/lib/*/x.so:` the characters `/*` belong to a path.
 BEFORE_COMMENT = re.compile(r"(^|[\s;{}(),\"]|\*/)$")
 
-# A macro is a number or a simple term, and no word of the condition, so that it changes neither blocks nor that.
+# A macro must be a number or a simple term, and must not redefine a word of the condition, so that it changes neither
+# blocks nor the condition.
 MACRO = re.compile(r"#\s*define\s+(\w+)(\s[\w\s.()+*%<>|&~^-]*)?$", re.ASCII)
 INCLUDE = re.compile(r'#\s*include\s*[<"][\w./+-]+[>"]\s*$', re.ASCII)
 
-# What makes bpftrace look up names of functions of user space. Addresses (`raw`) need none.
+# Words that make bpftrace look up names of functions in user space. Addresses (`raw`) need no lookup.
 LOOKUP = re.compile(r"(?<![\w@$.>])(usym|ustack|func)\b(?!\s*\(\s*raw\b)", re.ASCII)
 
 
 class Unsure(ValueError):
-    """A script whose blocks can't be determined; the text has the reason and the number of the line."""
+    """A script whose blocks can't be determined; the text has the reason and the line number."""
 
 
 class Block(NamedTuple):
-    """A block's attach points, without comments and with empty strings, and the place of its opening brace."""
+    """A block's attach points, without comments and with empty strings, and the position of its opening brace."""
     header: str
     start: int
 
 
 def limited(script: str, condition: str) -> str:
-    """Returns the script; its blocks of USDT probes run only where the condition, an expression, is true. Lines keep
-    their numbers. Raises Unsure."""
+    """Returns the script, with the blocks of USDT probes limited by the condition, an expression. Line numbers do not
+    change. Raises Unsure."""
     if len(script) > MOST:
         raise Unsure(f"it has more than {MOST} characters")
     words = set(re.findall(r"[A-Za-z_]\w*", condition)) | {"if", "return"}
@@ -66,7 +68,7 @@ def limited(script: str, condition: str) -> str:
 
 def lookup(script: str) -> str:
     """Returns the first word of a script that makes bpftrace look up names of functions, with its line; an empty text
-    if there is none."""
+    if the script has no such word."""
     code = TOKEN.sub(lambda token: re.sub(r"[^\n]", " ", token.group()) if token.lastgroup in ("comment", "string") else
                      token.group(), script)
     found = LOOKUP.search(code)
@@ -74,16 +76,17 @@ def lookup(script: str) -> str:
 
 
 def is_limited(header: str) -> bool:
-    """Returns whether a block with these attach points is one of a library's probes."""
+    """Returns whether a block with these attach points belongs to probes of a library."""
     if DECLARATION.match(header):
         return False
-    # The predicate may have commas: what follows one is of an unknown type, and only the first types are certain.
+    # The predicate may contain commas, and the part after one looks like an unknown type; only the first types are
+    # certain.
     points = [point.strip() for point in re.split(r"\s/", header)[0].split(",")]
     return not all(re.split(r"[:\s/]", point)[0] in OTHERS for point in points)
 
 
 def blocks(script: str, words: Set[str]) -> List[Block]:
-    """Returns the outermost blocks of a script."""
+    """Returns the top-level blocks of a script."""
     found: List[Block] = []
     header: List[str] = []
     depth = 0
@@ -111,7 +114,7 @@ def blocks(script: str, words: Set[str]) -> List[Block]:
 
 
 def tokens(script: str, words: Set[str]) -> List[Tuple[str, str, int]]:
-    """Returns (kind, text, place) of comments, strings, lines of the preprocessor, and other characters."""
+    """Returns (kind, text, position) of comments, strings, preprocessor lines, and other characters."""
     found = []
     for token in TOKEN.finditer(script):
         kind, text, at = str(token.lastgroup), token.group(), token.start()
@@ -127,15 +130,15 @@ def tokens(script: str, words: Set[str]) -> List[Tuple[str, str, int]]:
 
 
 def check_directive(script: str, at: int, line: str, text: str, words: Set[str]) -> None:
-    """Raises Unsure for a line of the preprocessor that might change blocks or the condition."""
+    """Raises Unsure for a preprocessor line that might change blocks or the condition."""
     if at == 0 and text.startswith("#!"):
         return
     macro = MACRO.match(text)
     if line.strip() or not (INCLUDE.match(text) or macro and macro.group(1) not in words):
-        raise unsure(script, at, "a line of the preprocessor that is neither #include nor a simple #define")
+        raise unsure(script, at, "a preprocessor line that is neither #include nor a simple #define")
 
 
 def unsure(script: str, at: int, what: str) -> Unsure:
-    """Returns the error with the line's number."""
+    """Returns the error with the line number."""
     number = script.count("\n", 0, at) + 1
     return Unsure(f"line {number} has {what}")

@@ -1,4 +1,4 @@
-"""The builds of the library that this host has, and the one that a node needs."""
+"""The builds of the library on this host, and the one that a node needs."""
 import contextlib
 import functools
 import glob
@@ -18,7 +18,7 @@ MACHINES = {62: "x86-64", 183: "arm64"}
 
 
 class Build(NamedTuple):
-    """A build: what it is for, the folder of its libraries, and that of its modules."""
+    """A build: its target, the folder of its libraries, and the folder of its modules."""
     target: Target
     folder: str
     ebin: str
@@ -41,7 +41,7 @@ def modules_in(paths: Iterable[str]) -> List[str]:
 
 
 def ebin() -> str:
-    """Returns the folder of the modules: as installed, as rebar3 and Mix have it, as `make` does."""
+    """Returns the folder of the modules: the installed one, or the one of rebar3 or Mix, or the one of `make`."""
     for folder in (own_data("ebin"), os.path.join(os.path.dirname(OWN), "ebin"),
                    os.path.join(os.path.dirname(OWN), "_build", "default", "lib", "dyntrace", "ebin")):
         if os.path.isfile(os.path.join(folder, "dyntrace.app")):
@@ -60,8 +60,8 @@ def builds() -> List[Build]:
 
 
 def build_for(node: Node) -> Build:
-    """Returns a build that fits the node's machine and C library. Which version of erl_nif the VM has, only the node
-    can tell: the build for the oldest is the first."""
+    """Returns a build for the node's machine and C library. Only the node knows the version of erl_nif in its VM, so
+    this is the build for the oldest version."""
     machine, libc = node.target
     all_builds = builds()
     if not all_builds:
@@ -74,5 +74,5 @@ def build_for(node: Node) -> Build:
 
 
 def described(machine: int, libc: str) -> str:
-    """Returns a machine and a C library for people."""
+    """Returns a machine and a C library as text for users."""
     return f"{libc} on {MACHINES.get(machine, f'machine {machine}')}"

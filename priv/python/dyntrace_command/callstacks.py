@@ -1,8 +1,8 @@
-"""A profile as a trace for ui.perfetto.dev: a thread for each process of Erlang and for what stands in its place, with
-a callstack per sample.
+"""A profile as a trace for ui.perfetto.dev: one thread for each Erlang process, and one for each label of samples
+without a process (such as `[polling for I/O]`), with a callstack per sample.
 
-Of a sample, the second is known in which it was taken: those of a path stand evenly in it. The numbers of the fields
-are those of Perfetto's trace.proto.
+Only the second of each sample is known, so the samples of a path are spread evenly over it. Field numbers are those of
+Perfetto's trace.proto.
 """
 import itertools
 from typing import Counter, Dict, Hashable, Iterable, List, Sequence, Tuple, TypeVar, Union
@@ -11,14 +11,14 @@ from dyntrace_command.samples import Path
 
 NS = 1000000000
 
-# Of the node, and of the sequence that all packets belong to. Thread numbers follow that of the process.
+# The node's PID, and the sequence of all packets. Thread IDs follow the PID.
 PID, SEQUENCE = 1, 1
 STATE_CLEARED, NEEDS_STATE = 1, 2
 
 Field = Tuple[int, Union[int, str, bytes]]
 One = TypeVar("One", bound=Hashable)
 
-# Fields of a packet; of a track; of interned data.
+# Field numbers of a packet; of a track; of interned data.
 TIME, INTERNED, FLAGS, TRACK, PERF_SAMPLE = 8, 12, 13, 60, 66
 UUID, PROCESS, THREAD = 1, 3, 4
 NAMES, FRAMES, STACKS, PATHS, MAPPINGS = 5, 6, 7, 17, 19
@@ -39,24 +39,24 @@ def callstacks(paths: "Counter[Path]", title: str) -> bytes:
 
 
 def stack_of(path: Path) -> Tuple[str, ...]:
-    """Returns the frames from the outermost; none is what stands in a process's place."""
+    """Returns the frames from the outermost in; a path without frames has its root as the only one."""
     return path.frames or (path.root,)
 
 
 def moments(paths: "Counter[Path]") -> List[Tuple[int, Path]]:
-    """Returns the samples in the order of their moments, in ns."""
+    """Returns the samples in the order of their times, in ns."""
     return sorted(((path.second * NS + (2 * number + 1) * NS // (2 * count), path)
                    for path, count in paths.items() for number in range(count)), key=lambda one: one[0])
 
 
 def numbered(values: Iterable[One], first: int) -> Dict[One, int]:
-    """Returns a number for each different value, from the first number on."""
+    """Assigns consecutive numbers, starting at `first`, to the distinct values."""
     counter = itertools.count(first)
     return {value: next(counter) for value in dict.fromkeys(values)}
 
 
 def interned(stacks: Sequence[Tuple[str, ...]], title: str) -> bytes:
-    """Returns the texts, frames and stacks, which have the numbers of their order. A frame has to be in a mapping."""
+    """Returns the interned texts, frames and stacks, numbered in order. Each frame must refer to a mapping."""
     names = numbered((name for stack in stacks for name in stack), 1)
     return message(
         *((NAMES, message((1, number), (2, name))) for name, number in names.items()),
@@ -74,7 +74,7 @@ def packet(*fields: Field) -> bytes:
 
 
 def message(*fields: Field) -> bytes:
-    """Returns a message of fields, each with its number: integers that are not negative, texts, and messages."""
+    """Returns a message of numbered fields: integers that are not negative, texts, and messages."""
     found: List[bytes] = []
     for number, value in fields:
         if isinstance(value, int):
@@ -86,7 +86,7 @@ def message(*fields: Field) -> bytes:
 
 
 def varint(value: int) -> bytes:
-    """Returns an integer by seven bits a byte, the lowest first."""
+    """Encodes an integer with seven bits per byte, the lowest first."""
     found = bytearray()
     while value > 127:
         found.append(value & 127 | 128)

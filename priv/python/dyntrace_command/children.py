@@ -1,8 +1,8 @@
-"""What outlives this command, and how it ends: with all that it has done undone, whatever ends it.
+"""Child processes that outlive this command. They undo its work, however it ends.
 
-What only a command can undo, such as a session of LTTng, has a `Guard`: a child that waits for the end of this command.
-What has to end before the guards act, such as a running `lttng`, is in the hands of a keeper. Both are children of this
-command that have its user: what they start as another user gets nothing of theirs.
+Work that only another command can undo, such as destroying an LTTng session, has a `Guard`: a child that waits for this
+command to end. A program that must end before the guards act, such as a running `lttng`, is run by a keeper. Both are
+children of this command with its user. Programs that they run as another user inherit nothing from them.
 """
 import contextlib
 import math
@@ -23,40 +23,40 @@ from dyntrace_command.terminal import Screen, say
 from dyntrace_command.trees import remove_tree
 
 STATUS = struct.Struct("=i")
-# Seconds that the program of a guard may take: the system gives up a lost connection to a relay after some 15 minutes.
+# Seconds that a guard's program may take: the system gives up a lost connection to a relay after about 15 minutes.
 GUARDED_S = 1200
 # Seconds that this command waits for its guards.
 GUARDS_S = 5
-# No number of a signal: the end of handling them.
+# Written to the signal pipe to end the handling of signals; it is not a signal number.
 OVER = b"\0"
 
 
-# -- What outlives this command --------------------------------------------------------------------------------------
+# -- Children that outlive this command ------------------------------------------------------------------------------
 
 def forked(name: bytes, kept: Sequence[int], function: Callable[[], None],
            at_signal: Callable[[int], None] = lambda _: None) -> int:
-    """Runs the function in a child that holds these descriptors, and no others. No signal that ends this command ends
-    the child, because what stops a service sends it to both: it is passed to `at_signal`."""
+    """Runs the function in a child that holds only these descriptors. Signals that end this command do not end the
+    child, because a service manager sends them to both: the child calls `at_signal` instead."""
     def child() -> None:
         LIBC.prctl(PR_SET_NAME, name)
         leave_terminal()
         os.chdir("/")
         close_others(kept)
         function()
-    # Not SIG_IGN, which the programs would inherit that it starts.
+    # Not SIG_IGN, because the programs that the child starts would inherit it.
     return fork(lambda number, _: at_signal(number), child)
 
 
 def has_gone(pid: int) -> bool:
-    """Returns whether a child has ended, and forgets it then."""
+    """Returns whether a child has ended; reaps it if so."""
     with contextlib.suppress(ChildProcessError):
         return os.waitpid(pid, os.WNOHANG) != (0, 0)
     return True
 
 
 class Guard:
-    """Runs a program if this command is killed: a child that waits for the end of a pipe. Later guards come first: they
-    hold the pipes of those before them."""
+    """A child that runs a program if this command is killed: it waits until a pipe is closed. Guards act in reverse
+    order, because later guards hold the pipes of earlier ones."""
 
     standing: List["Guard"] = []
 
@@ -75,16 +75,16 @@ class Guard:
 
     @classmethod
     def descriptors(cls) -> List[int]:
-        """Returns the pipes of all guards: a child that holds them holds the guards back until its end."""
+        """Returns the pipes of all guards. A child that holds them delays the guards until it ends."""
         return [guard.pipe for guard in cls.standing]
 
     def act(self) -> None:
-        """Runs its program now, beside this one."""
+        """Runs the program now, in the background."""
         self.standing.remove(self)
         os.close(self.pipe)
 
     def release(self) -> None:
-        """Ends the guard; its program is not run."""
+        """Ends the guard without running its program."""
         if self in self.standing:
             self.standing.remove(self)
             with contextlib.suppress(OSError):
@@ -93,17 +93,17 @@ class Guard:
             until(lambda: has_gone(self.pid), GUARDS_S, SHORT_S)
 
 
-# The keepers that have not ended.
+# PIDs of the keepers that are still running.
 KEEPERS: List[int] = []
 
 
 def run_kept(program: Program, seconds: float, give_up: Optional[Callable[[], object]] = None) -> Ended:
-    """Runs a program as `run` does, output and errors together. If this command is killed meanwhile, the program goes
-    on to its end or deadline, and the guards act after it: a program of this user holds their pipes; one of another
-    user, who could take them, is in the hands of a keeper. SIGTERM ends either."""
+    """Runs a program as `run` does, with output and errors merged. If this command is killed meanwhile, the program
+    goes on to its end or deadline, and the guards act after it: a program of this user holds their pipes itself; a
+    program of another user, who could take them over, is run by a keeper. SIGTERM ends either."""
     timeout = shutil.which("timeout")
     if program.identity is None and timeout:
-        # Without this command, timeout(1) ends it.
+        # If this command is gone, timeout(1) ends the program.
         limited = [timeout, f"--kill-after={PATIENCE_S}", str(math.ceil(seconds) + PATIENCE_S), *program.words]
         held = program._replace(words=limited, held=Guard.descriptors())
         return run(held, seconds, errors=MERGED, give_up=give_up)
@@ -130,14 +130,14 @@ def run_kept(program: Program, seconds: float, give_up: Optional[Callable[[], ob
 
 
 def keep(program: Program, seconds: float, writing: int, is_stopped: Callable[[], bool]) -> None:
-    """In the keeper: runs the program and sends what has become of it."""
+    """In the keeper: runs the program and sends its result."""
     ended = run(program, seconds, errors=MERGED, give_up=is_stopped)
     with os.fdopen(writing, "wb") as stream:
         stream.write(STATUS.pack(ended.status) + ended.output.encode("utf-8", "replace"))
 
 
 def answer_of(keeper: int, reading: int, deadline: float, give_up: Optional[Callable[[], object]]) -> Ended:
-    """Returns what a keeper sends. It is this command's own, and its program bounded."""
+    """Returns the result that a keeper sends. The keeper is trusted, and the output of its program is bounded."""
     data = bytearray()
     is_stopped = False
     while time.monotonic() < deadline:
@@ -157,7 +157,7 @@ def answer_of(keeper: int, reading: int, deadline: float, give_up: Optional[Call
 
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[str]:
-    """Yields a folder that is removed at the end, also if this command is killed."""
+    """Yields a folder that is removed at the end, even if this command is killed."""
     temporary = tempfile.mkdtemp(prefix="dyntrace-")
     guard = Guard(Program(["rm", "-rf", "--", temporary]))
     try:
@@ -166,23 +166,23 @@ def temporary_folder() -> Iterator[str]:
         if remove_tree(temporary):
             guard.release()
         else:
-            # Another user still fills it, or has filled it with more than this command waits for.
+            # Another user is still writing to it, or has filled it with more than can be removed in time.
             guard.act()
 
 
 # -- Signals ---------------------------------------------------------------------------------------------------------
 
 class Interrupted:
-    """Ctrl-C, and signals that would end the command. The first one sets `happened`, so that the work ends instead. A
-    second one, or LIMIT_S without an end, ends the command at once, wherever it waits: the guards undo its work.
-    SIGUSR1 sets `snapshot`.
+    """Handles Ctrl-C and the signals that would end the command. The first one sets `happened`, so that the work stops
+    in an orderly way. A second one, or LIMIT_S without an end, ends the command at once, wherever it waits; the guards
+    undo its work. SIGUSR1 sets `snapshot`.
 
-    A thread handles them: Python's own handlers run in the main thread, between two of its steps, and that thread may
-    wait for something that does not answer.
+    A separate thread handles them: Python runs its signal handlers in the main thread, between bytecode instructions,
+    and that thread may be blocked.
     """
 
-    # Seconds after the first signal: until another one is a second one, because a terminal, or timeout(1), may send it
-    # twice; until the command says that it is still ending; until it ends at once. LTTng writes its buffers meanwhile.
+    # Seconds after the first signal: before this, another one is ignored, because a terminal, or timeout(1), may send
+    # it twice; then the command says that it is still ending; then it ends at once. LTTng writes its buffers meanwhile.
     SECOND_S, SLOW_S, LIMIT_S = 0.5, 5, 150
 
     def __init__(self) -> None:
@@ -202,12 +202,13 @@ class Interrupted:
         return self
 
     def wait_for_end(self, *_: object) -> None:
-        """In the main thread: goes on, unless the command ends at once. It must not interfere with the guards."""
+        """Handler in the main thread: does nothing, but blocks while `end` runs, so that it does not interfere with the
+        guards."""
         while self.is_ending:
             time.sleep(1)
 
     def watch(self) -> None:
-        """Handles the signals, in a thread of its own."""
+        """Handles the signals. Runs in a separate thread."""
         first, number, is_said = 0.0, 0, False
         while True:
             since = time.monotonic() - first if number else 0
@@ -231,18 +232,19 @@ class Interrupted:
                 self.end(came[0])
 
     def end(self, number: int) -> NoReturn:
-        """Ends the command. The terminal is restored, and guards undo the rest: what they can in a few seconds, and the
-        rest by themselves."""
+        """Ends the command. Restores the terminal and starts the guards. Waits a few seconds for them; they finish by
+        themselves after that."""
         self.is_ending = True
         os.kill(os.getpid(), number)
-        # A terminal that was stopped takes no text.
+        # Writing to a stopped terminal would block.
         restored = threading.Thread(target=Screen.restore_all, daemon=True)
         restored.start()
         restored.join(1)
         for keeper in [*KEEPERS, *Surviving.running]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(keeper, signal.SIGTERM)
-        # A node refuses the guard that unloads it while a child of this command is connected with it.
+        # The node refuses the connection of the guard that unloads the library while a child of this command is
+        # connected.
         for child in Child.living[:]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child.pid, signal.SIGKILL)
@@ -257,7 +259,7 @@ class Interrupted:
         for number, handler in self.before.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(self.former)
-        # The thread handles the signals first that came before.
+        # The thread first handles the signals that arrived before.
         os.write(self.writing, OVER)
         self.thread.join()
         os.close(self.writing)

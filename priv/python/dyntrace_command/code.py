@@ -1,7 +1,8 @@
-"""What runs at an address of a node: a function of Erlang, by the map that the node writes; one of C, by its file.
+"""Finds the function at an address of a node: an Erlang function by the perf map that the node writes, a C function by
+its file.
 
-The files are the node's own and are opened when they are seen first, so that the names are there when the node has
-ended meanwhile.
+The files belong to the node. They are opened when first seen, so that names can still be found after the node has
+ended.
 """
 import bisect
 import contextlib
@@ -19,9 +20,9 @@ from dyntrace_command.sandbox import Answer, Rights, close_all, identity_for, in
 from dyntrace_command.symbols import Functions
 from dyntrace_command.terminal import clean
 
-# A VM with its drivers and libraries has some twenty.
+# A VM with its drivers and libraries has about 20.
 FILES_MOST = 200
-# Symbols of all of them. libcrypto has 10,000, a VM with its static functions 20,000.
+# Symbols in all files. libcrypto has 10,000, a VM with its static functions 20,000.
 SYMBOLS_MOST = 1 << 18
 
 # Seconds to find the names of all addresses, and bytes of the answer.
@@ -34,14 +35,14 @@ WITHOUT_MAP = ("false", "dump", "fp", "no_fp")
 
 
 class Place(NamedTuple):
-    """What is at an address. `kind` is erlang, jit: code of Erlang without a name, c, tracer: dyntrace's own library.
-    `part`: the part of the VM, if that is known; it is the better name of a static function."""
+    """The code at an address. `kind` is erlang; jit: Erlang code without a name; c; or tracer: dyntrace's own library.
+    `part` is the part of the VM, if known; for a static function it is the better name."""
     kind: str
     name: str
     part: Optional[str] = None
 
     def frames(self) -> List[str]:
-        """Returns its frames of a stack, the innermost first."""
+        """Returns its stack frames, the innermost first."""
         part = [f"[{self.part}]"] if self.part else []
         return part if part and self.name.startswith(STATIC) else [self.name, *part]
 
@@ -53,12 +54,12 @@ class Code:
         self.node, self.inside, self.identity = node, node.inside, identity_for(node.process)
         self.segments: List[Mapping] = []
         self.starts: List[int] = []
-        # Descriptors by the path; that of the map, with its path.
+        # File descriptors by path; functions by path; the descriptor and the path of the perf map.
         self.files: Dict[str, int] = {}
         self.functions: Dict[str, Optional[Functions]] = {}
         self.map: Optional[int] = None
         self.path = ""
-        # Why there are no names of Erlang's functions, empty if there are, and what to do.
+        # Why Erlang functions have no names (empty if they have), and what to do about it.
         self.why, self.step = "", ""
         flag = node.arguments.get("JPperf")
         if flag is None or flag in WITHOUT_MAP:
@@ -69,8 +70,8 @@ class Code:
         self.refresh()
 
     def open_map(self) -> None:
-        """Opens the map. An earlier process of the same number may have left one, so the node must say that it writes
-        it."""
+        """Opens the perf map. Requires that the node says that it writes one, because an earlier process with the same
+        PID may have left a map."""
         folder = self.node.arguments.get("JPperfdirectory", "/tmp")
         self.path = f"{folder}/perf-{self.node.process.inner_pid()}.map"
         try:
@@ -80,7 +81,8 @@ class Code:
             self.unreadable(reason(error))
 
     def refresh(self) -> None:
-        """Finds out which files have code now, and opens them: call it again at the end, when more may be loaded."""
+        """Finds the files with code that are mapped now, and opens them. Call it again at the end, when more may be
+        loaded."""
         with contextlib.suppress(OSError, ValueError):
             answer = isolated(self.node.process, self.open_files)
             segments, paths = answer.value
@@ -89,7 +91,7 @@ class Code:
             self.files.update(zip(paths, answer.descriptors))
 
     def open_files(self) -> Answer:
-        """Returns, in a child, the mappings that have code, and the paths and descriptors of the files that are new."""
+        """Returns, in a child, the mappings that have code, and the paths and descriptors of the new files."""
         segments = [part for part in self.inside.mappings() if "x" in part.permissions]
         opened: Dict[str, int] = {}
         for path in {part.path for part in segments if part.path.startswith("/")} - set(self.files):
@@ -99,7 +101,7 @@ class Code:
         return Answer([segments, list(opened)], list(opened.values()))
 
     def descriptors(self) -> List[int]:
-        """Returns those of all files."""
+        """Returns the descriptors of all files."""
         return [*self.files.values(), *([] if self.map is None else [self.map])]
 
     def close(self) -> None:
@@ -107,7 +109,8 @@ class Code:
         close_all(self.descriptors())
 
     def places(self, addresses: Iterable[int]) -> Dict[int, Place]:
-        """Returns {address: what is there} of those that lie in code. The node may have ended: its files are open."""
+        """Returns {address: Place} for the addresses that lie in code. It works after the node has ended, because its
+        files are open."""
         wanted = set(addresses)
         try:
             found, why = in_child(self.identity, lambda: self.places_here(wanted), NAMES_S, ANSWER_MOST,
@@ -119,7 +122,8 @@ class Code:
         return {int(address): Place(*place) for address, place in found}
 
     def places_here(self, wanted: Set[int]) -> Tuple[List[Tuple[int, Place]], str]:
-        """Returns the same in a child, as a list, and why the map can't be read."""
+        """Does the work of `places` in a child. Returns the places as a list, and the reason if the map can't be
+        read."""
         contents, why = b"", ""
         try:
             contents = b"" if self.map is None else read_regular(f"/proc/self/fd/{self.map}", MAP_MOST)
@@ -127,18 +131,18 @@ class Code:
             why = reason(error)
         found = {address: self.native(address) for address in wanted}
         for address, (is_function, name) in names_of(contents, wanted).items():
-            # The map is the node's text: it does not rename what lies in a file.
+            # The node writes the map, so it is not trusted to rename code that lies in a file.
             if found[address] is None or found[address] == JIT:
                 found[address] = Place("erlang" if is_function else "c", name)
         return [(address, place) for address, place in found.items() if place], why
 
     def unreadable(self, why: str) -> None:
-        """Notes why the map can't be read."""
+        """Records why the map can't be read."""
         self.why = f"its map {clean(self.path)} can't be read: {clean(why)}"
-        self.step = "look what is there, in the node's own file system"
+        self.step = "check this path in the node's own file system"
 
     def native(self, address: int) -> Optional[Place]:
-        """Returns what is at an address by the mappings of files; None if it is in no code."""
+        """Returns the code at an address by the mapped files; None if the address is not in code."""
         at = bisect.bisect_right(self.starts, address) - 1
         if at < 0 or address >= self.segments[at].end:
             return None
@@ -154,7 +158,7 @@ class Code:
         return Place("tracer" if file == LIBRARY else "c", f"{name} [{file}]", found.part if found else None)
 
     def erlang(self) -> List[Mapping]:
-        """Returns the parts of the memory that have code of Erlang."""
+        """Returns the mappings that contain Erlang code."""
         return [segment for segment in self.segments if is_memory(segment.path)]
 
     def functions_of(self, path: str) -> Optional[Functions]:
@@ -173,7 +177,7 @@ class Code:
 
 
 def is_memory(path: str) -> bool:
-    """Returns whether it is code that the VM has compiled: it maps that from memory, or from a file without a name."""
+    """Returns whether this is JIT-compiled code: the VM maps it from memory, or from a file without a name."""
     return not path or path.startswith(("/memfd:", "//anon"))
 
 

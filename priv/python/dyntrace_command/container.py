@@ -1,19 +1,19 @@
-"""What a process shows of itself, and the contents of its files. All of it is read in a child process of this command
-(`sandbox`), with the rights of the process's own user.
+"""What a process reveals about itself, and the contents of its files. All of it is read in a child process of this
+command (`sandbox`), with the rights of the process's own user.
 
-A node's user, and the users of its container, choose all that is read here. What they may try, and what prevents it
-(for files, see `file_system`):
+The node's user, and the users of its container, control everything that is read here. Possible attacks, and what
+prevents them (for files, see `file_system`):
 
 - **Memory that does not answer**, because its file is on a file system that hangs. Only memory of the library's own
-  file is read, and memory without a file that follows it.
+  file is read, and the anonymous memory that follows it.
 - **Text without an end.** Command line, environment, mappings and folders are read up to a bound. Longer ones count as
   unreadable.
-- **A file that is not a library.** Its notes are offsets and sizes: `elf` fails on those that lead nowhere.
-- **A fake map of code.** `perf_map` reads a bounded file, skips lines that can't be true, and takes from it only names,
-  which are cleaned, of addresses that no file has.
+- **A file that is not a library.** Its notes contain offsets and sizes: `elf` fails if they are out of range.
+- **A fake perf map.** `perf_map` reads a bounded file and skips impossible lines. It takes only names from it, cleans
+  them, and uses them only for addresses that are not in a mapped file.
 - **A fake epmd.** The node chooses the port, so anything may answer. Reading ends after 0.7 seconds, or 1 MB.
-- **Names that change the terminal or a bpftrace program.** Text is decoded with replacements and shown by `clean`;
-  versions must have a known form. A tracer gets the path of a descriptor.
+- **Names that affect the terminal or a bpftrace program.** Text is decoded with replacements and shown by `clean`;
+  versions must match a pattern. A tracer gets the library as the path of a descriptor.
 
 Errors are OSError (PermissionError: only its user and root may read it) and ValueError.
 """
@@ -32,19 +32,20 @@ from dyntrace_command.files import MB, closing
 from dyntrace_command.process import Listener, listening
 from dyntrace_command.sandbox import check_child
 
-# struct dt_status in c_src/status.h. It is written in less than a microsecond.
+# struct dt_status in c_src/status.h. The node writes it in less than a microsecond.
 STATUS_SIZE, STATUS_TEXT, STATUS_LAYOUT, STATUS_TRIES = 4096, 12, 1, 100
-# The highest number of a user of the system's own, such as that of Debian's epmd. Others may listen at epmd's port.
+# The highest UID of a system user, such as that of Debian's epmd. A program of any other user may be listening on
+# epmd's port.
 SYSTEM_UID_MOST = 999
-# Seconds for one epmd, and for all that a child asks.
+# Seconds for one epmd, and for all epmds that a child asks.
 EPMD_S, ALL_EPMDS_S = 0.7, 1.0
-# The threads of dirty I/O schedulers, before and since OTP 26, of whose names the kernel keeps 15 characters; threads
-# of a VM.
+# Names of the threads of dirty I/O schedulers, before OTP 26 and since, truncated by the kernel to 15 characters; the
+# most threads of a VM that are looked at.
 DIRTY_IO, THREADS_MOST = re.compile(r"\d+_dirty_io_s\w*|erts_dios_\d+"), 10000
 
 
 class Mapping(NamedTuple):
-    """A part of the memory of a process, and of the file that is mapped there; without one, the path is empty."""
+    """A mapping in a process's memory, and its place in the mapped file; the path is empty for anonymous memory."""
     start: int
     end: int
     permissions: str
@@ -55,10 +56,10 @@ class Mapping(NamedTuple):
 
 
 class Container(FileSystem):
-    """A process as it shows itself: its texts, its sockets, its memory, and the file system that it sees."""
+    """A process as it presents itself: its texts, its sockets, its memory, and the file system that it sees."""
 
-    # Of this child, for all processes: the seconds that it has waited for epmds, the answers of each, and the sockets
-    # of each network.
+    # Shared by all processes that this child reads: the seconds spent on epmds, the answer of each epmd, and the
+    # sockets of each network.
     waited_for_epmds = 0.0
     epmds: Dict[int, Dict[int, str]] = {}
     networks: Dict[Optional[str], List[Listener]] = {}
@@ -68,7 +69,7 @@ class Container(FileSystem):
         return self.text("cmdline").split("\0")[:-1]
 
     def environment(self) -> Dict[str, str]:
-        """Returns the environment that it was started with; an empty one where that may not be read."""
+        """Returns the environment that it was started with; empty if that may not be read."""
         with contextlib.suppress(OSError):
             pairs = (pair.partition("=") for pair in self.text("environ").split("\0") if "=" in pair)
             return {name: value for name, _, value in pairs}
@@ -80,7 +81,7 @@ class Container(FileSystem):
         return os.readlink(f"{self.dir}/exe")
 
     def mappings(self) -> List[Mapping]:
-        """Returns the parts of its memory in the order of their addresses."""
+        """Returns its mappings in the order of their addresses."""
         found = []
         for line in self.text("maps").split("\n"):
             parts = line.split(None, 5)
@@ -91,8 +92,8 @@ class Container(FileSystem):
         return found
 
     def blocked_dirty_io(self) -> List[str]:
-        """Returns in which functions of the kernel its dirty I/O schedulers wait, if all of them do; none if one is
-        idle or runs. An idle one waits for a futex."""
+        """Returns the kernel functions in which its dirty I/O schedulers wait, if all of them are blocked; nothing if
+        one is idle or runs. An idle one waits for a futex."""
         found = []
         with closing(self.open_proc("task")) as folder:
             for name in os.listdir(folder)[:THREADS_MOST]:
@@ -103,8 +104,8 @@ class Container(FileSystem):
     # Its sockets
 
     def listens(self, is_fresh: bool = False) -> Iterator[Listener]:
-        """Yields the TCP sockets that it listens on, and that its own user created: one that it has inherited leads to
-        whatever program of another user accepts there, too."""
+        """Yields the TCP sockets that it listens on and that its own user created. Another user's program may also
+        accept connections on an inherited socket."""
         own = set()
         with contextlib.suppress(OSError), closing(self.open_proc("fd")) as folder:
             for name in os.listdir(folder):
@@ -121,8 +122,8 @@ class Container(FileSystem):
             return int(found.group(1)) - len(os.listdir(folder)) if found else 1
 
     def registered(self) -> Dict[int, str]:
-        """Returns {TCP port: name} of the epmd in its network; empty if there is none, if this child is in another
-        network, or if another user's program is in its place. Raises OSError if it does not answer in time."""
+        """Returns {TCP port: name} from the epmd of its network; empty if there is no epmd, if this child is in another
+        network, or if another user's program listens on that port. Raises OSError if epmd does not answer in time."""
         number = self.environment().get("ERL_EPMD_PORT", "4369")
         if not self.process.shares("net") or not re.fullmatch(r"[1-9]\d{0,4}", number, re.ASCII):
             return {}
@@ -139,8 +140,8 @@ class Container(FileSystem):
             Container.waited_for_epmds += time.monotonic() - began
 
     def sockets(self, is_fresh: bool = False) -> List[Listener]:
-        """Returns the sockets that listen in its network. The kernel takes milliseconds for them, so those of a survey
-        are read once."""
+        """Returns the listening sockets of its network. The kernel takes milliseconds to list them, so a survey reads
+        them once."""
         network = self.process.namespace("net")
         if is_fresh or network not in self.networks:
             self.networks[network] = listening(self.dir)
@@ -149,7 +150,7 @@ class Container(FileSystem):
     # Its program
 
     def open_program(self) -> int:
-        """Returns a descriptor of its program, which reads nothing (O_PATH)."""
+        """Returns a descriptor of its program, opened with O_PATH."""
         check_child()
         descriptor = os.open(f"{self.dir}/exe", os.O_PATH)
         try:
@@ -160,21 +161,22 @@ class Container(FileSystem):
         return descriptor
 
     def has_other_rights(self) -> bool:
-        """Returns whether its program is set-user-ID or set-group-ID: the user who started it chose its arguments, its
-        environment and its descriptors."""
+        """Returns whether its program is set-user-ID or set-group-ID: the user who started it then controls its
+        arguments, its environment and its descriptors."""
         with closing(self.open_program()) as descriptor:
             return bool(os.fstat(descriptor).st_mode & (stat.S_ISUID | stat.S_ISGID))
 
     def machine(self) -> int:
-        """Returns the machine of its program, as the program's header says; 0 if it is not of 64 bits."""
-        # The kernel runs regular files only.
+        """Returns the machine of its program from the ELF header; 0 if it is not 64-bit."""
+        # The kernel executes only regular files.
         with closing(self.open_program()) as descriptor, open(f"/proc/self/fd/{descriptor}", "rb") as file:
             return read_machine(file.read(64))
 
     # Its library
 
     def probes(self, library: str, mapped: Sequence[Mapping]) -> Dict[str, bool]:
-        """Returns {provider:name: whether its semaphore is raised}: tracers write it into the process's memory."""
+        """Returns {provider:name: whether its semaphore is raised}. Tracers raise semaphores in the process's
+        memory."""
         semaphores = read_semaphores(self.read_file(library, LIBRARY_MOST))
         if not semaphores:
             return {}
@@ -186,8 +188,8 @@ class Container(FileSystem):
                 for address, name in semaphores.items()}
 
     def status(self, library: Optional[str], mapped: Sequence[Mapping]) -> List[Tuple[str, str]]:
-        """Returns the lines (key, value) that the node says of itself; none without a library, or if that is of an
-        earlier version. They are texts of the node: no key need be there, and a value may be anything."""
+        """Returns the lines (key, value) of the node's status; none without a library or with an older one. The node
+        controls them: any key may be absent, and a value may be anything."""
         address = read_status_address(self.read_file(library, LIBRARY_MOST)) if library else None
         if library is None or address is None:
             return []
@@ -195,7 +197,7 @@ class Container(FileSystem):
             block = self.memory(library, mapped, address, STATUS_SIZE)
             layout, version, size = struct.unpack_from("<III", block)
             if layout != STATUS_LAYOUT:
-                raise ValueError("its status has another layout")
+                raise ValueError("its status has an unknown layout")
             if version % 2 == 0:
                 text = block[STATUS_TEXT:STATUS_TEXT + size].decode("utf-8", "replace")
                 return [(key, value) for key, found, value in (line.partition(": ") for line in text.split("\n"))
@@ -220,8 +222,8 @@ class Container(FileSystem):
 
 
 def parts_of(library: str, mapped: Sequence[Mapping]) -> List[Mapping]:
-    """Returns the parts of the memory that are the library's: of one file, and those without a file that follow it. The
-    first one has the lowest address, from which the library's own addresses count."""
+    """Returns the mappings of the library: those of its file, and the anonymous ones that follow them. The first one
+    has the lowest address, to which the library's own addresses are relative."""
     first = min((part for part in mapped if part.path == library), key=lambda part: part.start - part.offset,
                 default=None)
     found: List[Mapping] = []
@@ -233,7 +235,7 @@ def parts_of(library: str, mapped: Sequence[Mapping]) -> List[Mapping]:
 
 
 def check_covered(parts: Sequence[Mapping], address: int, count: int) -> None:
-    """Raises ValueError unless all these addresses are in the parts."""
+    """Raises ValueError unless the parts contain all these addresses."""
     at = address
     for part in sorted(parts, key=lambda part: part.start):
         if part.start <= at < part.end:
@@ -243,7 +245,8 @@ def check_covered(parts: Sequence[Mapping], address: int, count: int) -> None:
 
 
 def lttng_consumers(mapped: Sequence[Mapping]) -> Set[int]:
-    """Returns the pids of LTTng's daemons that have buffers in the process, by the buffers' names."""
+    """Returns the PIDs of LTTng's consumer daemons whose buffers the process has mapped, taken from the buffers'
+    names."""
     found = (re.search(r"/shm-ust-consumer-(\d{1,9})(?!\d)", mapping.path) for mapping in mapped)
     return {int(one.group(1)) for one in found if one}
 

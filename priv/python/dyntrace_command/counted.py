@@ -1,4 +1,4 @@
-"""`dyntrace top --exact`: every event counts. The kernel adds up; the node pays for each event."""
+"""`dyntrace top --exact`: counts every event. The kernel adds them up; the node pays for each event."""
 import collections
 from typing import Counter, Dict, List, Optional
 
@@ -12,7 +12,7 @@ MOST = 200
 
 
 class Counted(Frames):
-    """Sums of the events since the frame before."""
+    """The sums of the events since the previous frame."""
 
     program = "names+counted"
     words = {"MOST": str(MOST)}
@@ -22,7 +22,7 @@ class Counted(Frames):
 
     def __init__(self, node: Node, sort: Optional[str]) -> None:
         super().__init__(node, sort)
-        # What comes, and the last frame.
+        # The frame being received, and the last complete one.
         self.coming: Dict[str, Dict[str, int]] = {}
         self.maps: Dict[str, Dict[str, int]] = {}
         self.is_whole = False

@@ -1,6 +1,6 @@
-"""What can be said of an Erlang VM from outside, found in a child process of this command (`sandbox`).
+"""Describes an Erlang VM from outside, in a child process of this command (`sandbox`).
 
-A description is a dictionary of plain values, of a bounded size: the child sends it, and `node` reads it.
+A description is a dictionary of plain values, of bounded size. The child sends it, and `node` reads it.
 """
 import contextlib
 import os
@@ -16,16 +16,16 @@ from dyntrace_command.terminal import clean
 
 LIBRARY, LTTNG_LIBRARY = "dyntrace.so", "dyntrace_lttng.so"
 PROGRAM = re.compile(r"beam(\.\w+)*")
-# Where `dyntrace load` puts the library in the node's file system: parent, folder, then the application's own folders.
+# Where `dyntrace load` puts the library in the node's file system: parent, folder, then the application's subfolders.
 PARENTS = ("/tmp", "/var/tmp", "/dev/shm", "/run")
 LOADED_NAME = r"dyntrace-load-(\d{1,9})-(\d{1,19})-[0-9a-f]{8}"
 LOADED = re.compile(rf"({'|'.join(PARENTS)})/({LOADED_NAME})/dyntrace-[\w.+-]{{1,40}}/(?:ebin|priv)/[\w.]+")
 LIBCS = {"glibc": r"libc[.-](so\.6|2\..*\.so)", "musl": r"ld-musl-.*|libc\.musl-.*"}
-# Options of the emulator whose values are of use.
+# Options of the emulator whose values are used.
 OPTIONS = ("root", "bindir", "name", "sname", "boot", "JPperf", "JPperfdirectory")
-# Folders of `releases` in which the release's version is looked for.
+# How many subfolders of `releases` are searched.
 RELEASES = 20
-# Characters of a value; a path is not longer.
+# Characters of a value; no path is longer.
 VALUE_MOST = 4096
 
 NOT_READABLE = "only its user and root may read it"
@@ -34,8 +34,8 @@ Value = TypeVar("Value")
 
 
 class Description:
-    """An Erlang VM as its process shows it. Where something can't be known it is None, and `unknown` has the reason by
-    the field's name."""
+    """An Erlang VM as its process presents it. A field that can't be determined is None, and `unknown` has the reason
+    under the field's name."""
 
     def __init__(self, process: Process, arguments: List[str]) -> None:
         self.process, self.inside = process, Container(process)
@@ -48,7 +48,7 @@ class Description:
         self.status = self.known("status", lambda: self.inside.status(self.library, self.mapped), no_lines)
 
     def known(self, field: str, find: Callable[[], Value], default: Value) -> Value:
-        """Returns what `find` does; if that fails, the default, with the reason in `unknown`."""
+        """Returns the result of `find`; if that fails, the default, and records the reason in `unknown`."""
         try:
             return find()
         except PermissionError:
@@ -82,7 +82,7 @@ class Description:
         return self.inside.mappings()
 
     def find_home(self) -> str:
-        """Returns the folder by which LTTng finds the daemon of its user; an empty text if it has none."""
+        """Returns the folder in which LTTng finds its user's session daemon; an empty text if there is none."""
         environment = self.inside.environment()
         return (environment.get("LTTNG_HOME") or environment.get("HOME") or "")[:VALUE_MOST]
 
@@ -108,7 +108,7 @@ class Description:
     # Its name
 
     def find_name(self) -> str:
-        """Returns the node's name: what it says itself; without the library, what the command line says, else epmd."""
+        """Returns the node's name: from its status; without the library, from the command line, else from epmd."""
         said = Status(self.status).name()
         if said:
             return said
@@ -119,16 +119,17 @@ class Description:
         return clean(name if "@" in name else f"{name}@{self.host(bool(long))}")
 
     def host(self, is_long: bool) -> str:
-        """Returns the name of the node's host, as far as it is known without asking the network."""
+        """Returns the host part of the node's name, as far as it is known without a network query."""
         name = socket.gethostname() if self.process.shares("uts") else self.inside.environment().get("HOSTNAME", "?")
         if not is_long:
             return name.split(".")[0]
         return name if "." in name else "?"
 
     def name_of_epmd(self) -> Optional[str]:
-        """Returns the name of a node that has started its distribution later: epmd has it by the port that it listens
-        on."""
-        # epmd first: to be refused costs less than the list of a network's sockets, for which the kernel takes 10 ms.
+        """Returns the name of a node that started its distribution later. It is found in epmd by the port that the node
+        listens on."""
+        # epmd first: a refused connection costs less than listing a network's sockets, for which the kernel takes 10
+        # ms.
         names = self.inside.registered()
         ports = [one.port for one in self.inside.listens()] if names else []
         found = [names[port] for port in ports if port in names]
@@ -137,7 +138,8 @@ class Description:
     # Its release
 
     def find_otp(self) -> str:
-        """Returns the release of OTP from OTP_VERSION, else from the number of erts, which is the release's less 12."""
+        """Returns the OTP release from OTP_VERSION, else from the version of erts, whose major number is the release's
+        minus 12."""
         releases = self.arguments.get("root", "") + "/releases"
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             for name in self.inside.list_folder(releases)[:RELEASES]:
@@ -149,10 +151,10 @@ class Description:
             found = re.search(r"/erts-(\d+)(?:\.\d+)*/", path + "/")
             if found:
                 return str(int(found.group(1)) + 12)
-        raise ValueError("neither an OTP_VERSION nor the number of erts is in its paths")
+        raise ValueError("its paths have neither an OTP_VERSION nor a version of erts")
 
     def find_container(self) -> Optional[str]:
-        """Returns the container's name or `yes`; None if it shares this command's file system and processes."""
+        """Returns the container's name or `yes`; None if it shares this command's mount and PID namespaces."""
         if self.process.namespace("mnt") is None:
             raise PermissionError
         if self.process.shares("mnt") and self.process.shares("pid"):
@@ -163,29 +165,29 @@ class Description:
 
 
 def find_library(mapped: Sequence[Mapping]) -> Tuple[Optional[str], bool]:
-    """Returns the path of the mapped library, and whether it was replaced on disk since; (None, False) if there is
-    none."""
-    # After an upgrade two files are mapped: the one that is still there is the one to attach to.
-    # What `dyntrace unload` has removed stays mapped until the node ends.
+    """Returns the path of the mapped library, and whether it was replaced on disk since; (None, False) if none is
+    mapped."""
+    # After an upgrade, two files are mapped: tracers attach to the one that still exists. A library that `dyntrace
+    # unload` has removed stays mapped until the node ends.
     found = [(path, replaced) for path, replaced in files(LIBRARY, mapped) if not replaced or not LOADED.search(path)]
     whole = [(path, replaced) for path, replaced in found if not replaced]
     return (whole or found)[-1] if found else (None, False)
 
 
 def files(name: str, mapped: Sequence[Mapping]) -> List[Tuple[str, bool]]:
-    """Returns [(path, whether it was replaced since)] of the mapped files of this name."""
+    """Returns [(path, whether it was replaced since)] of the mapped files with this name."""
     found = [(re.sub(r" \(deleted\)$", "", part.path), part.path.endswith(" (deleted)")) for part in mapped]
     return [(path, replaced) for path, replaced in found if os.path.basename(path) == name]
 
 
 def libc_of(mapped: Sequence[Mapping]) -> str:
-    """Returns the C library that a process has in its memory."""
+    """Returns the C library that a process has mapped."""
     names = {os.path.basename(part.path) for part in mapped}
     return next((libc for libc, pattern in LIBCS.items() if any(re.fullmatch(pattern, name) for name in names)), "?")
 
 
 def erl_arguments(arguments: List[str]) -> Dict[str, str]:
-    """Returns the emulator's options that have a value; an application's own come after -extra."""
+    """Returns the emulator's options that have a value; the application's own options follow -extra."""
     if "-extra" in arguments:
         arguments = arguments[:arguments.index("-extra")]
     wanted = {"-" + name: name for name in OPTIONS}
@@ -194,15 +196,15 @@ def erl_arguments(arguments: List[str]) -> Dict[str, str]:
 
 # -- The look at many processes ----------------------------------------------------------------------------------------
 
-# What else a look wants to know of a VM.
+# Adds further values to the description of a VM.
 More = Callable[[Process, Dict[str, Any]], Any]
 
 
 def look(processes: Sequence[Process], name: Optional[str], more: Optional[More],
          is_host: bool) -> Iterator[Dict[str, Any]]:
-    """Yields, for each process, that it is looked at now, then its description if it is an Erlang VM. If a name is
-    wanted, a VM whose command line has another name is not described. On the host, root's child describes no VM of
-    other networks and host names: it says only that there is one. At the end it says that it looks at process 0."""
+    """Yields, for each process, first its PID as a sign of progress, then its description if it is an Erlang VM. If a
+    name is wanted, VMs whose command line has another name are skipped. On the host, root's child does not describe VMs
+    of other network or UTS namespaces, but only reports their PIDs. At the end it reports process 0."""
     for process in processes:
         yield {"at": process.pid}
         with contextlib.suppress(OSError, IndexError, ValueError):
@@ -222,18 +224,18 @@ def look(processes: Sequence[Process], name: Optional[str], more: Optional[More]
 
 
 def is_refused(inside: Container) -> bool:
-    """Returns whether it is known that the process runs a set-user-ID program, or none, as threads of the kernel."""
+    """Returns whether the process certainly runs a set-user-ID program, or no program, as kernel threads do."""
     try:
         return inside.has_other_rights()
     except FileNotFoundError:
         return True
     except OSError:
-        # It may be a VM all the same, whose description has the reason.
+        # It may still be a VM, whose description then has the reason.
         return False
 
 
 def is_vm(inside: Container, arguments: List[str]) -> bool:
-    """Returns whether it is an Erlang VM, by its program's name or by the mapped library."""
+    """Returns whether it is an Erlang VM, judged by its program's name or by the mapped library."""
     if not arguments:
         return False
     return bool(PROGRAM.fullmatch(os.path.basename(arguments[0]))) or inside.text("comm").startswith("beam.") \
@@ -241,6 +243,6 @@ def is_vm(inside: Container, arguments: List[str]) -> bool:
 
 
 def may_have(name: str, arguments: Dict[str, str]) -> bool:
-    """Returns whether a VM with these arguments may have the name, or its part before the @."""
+    """Returns whether a VM with these arguments may have this name, with or without the host."""
     own = arguments.get("name") or arguments.get("sname")
     return own in (None, "undefined") or str(own).partition("@")[0] == name.partition("@")[0]

@@ -1,13 +1,14 @@
-"""Notes of a shared library: the addresses of its probes' semaphores, and of its status; for what it was built.
+"""ELF notes of a shared library: the addresses of its probes' semaphores and of its status; its target.
 
-The bytes come from a container, so they may be anything. Every number in them is an offset or a size that may lead
-nowhere: reading fails then, and does not take long. No note is believed but for what it says of its own library.
+The bytes come from a container, so they may be anything. Every number in them is an offset or a size that may be out of
+range: reading then fails, and never takes long. ELF notes are untrusted: they apply only to the file that contains
+them.
 """
 import functools
 import struct
 from typing import Dict, Iterator, NamedTuple, Optional, Tuple
 
-# The library has some two thousand.
+# The library has about 2,000.
 NOTES_MOST = 1 << 16
 
 # struct Elf64_Ehdr: e_shoff; e_shentsize, e_shnum and e_shstrndx.
@@ -19,16 +20,16 @@ NIF_NOTE = struct.pack("<III12s", 9, 8, 2, b"dyntrace")
 
 
 class Target(NamedTuple):
-    """For what a library was built: the machine, the C library, and the least version of erl_nif."""
+    """The target of a build: the machine, the C library, and the oldest version of erl_nif."""
     machine: int
     libc: str
     nif: Tuple[int, int]
 
 
-# Nodes of a host share their library.
+# Cached, because the nodes of a host share their library.
 @functools.lru_cache(maxsize=1)
 def read_semaphores(elf: bytes) -> Dict[int, str]:
-    """Returns {address: provider:name} of the probes with a semaphore; raises ValueError and nothing else."""
+    """Returns {address: provider:name} of the probes with a semaphore; raises nothing but ValueError."""
     try:
         offset, length = find_section(elf, b".note.stapsdt\0")
         return dict(notes(elf, offset, offset + length))
@@ -37,14 +38,14 @@ def read_semaphores(elf: bytes) -> Dict[int, str]:
 
 
 def read_status_address(elf: bytes) -> Optional[int]:
-    """Returns the address of the status, as c_src/status.h says; None in an earlier library. Raises ValueError and
-    nothing else."""
+    """Returns the address of the status (see c_src/status.h); None for an older library. Raises nothing but
+    ValueError."""
     try:
         offset, length = find_section(elf, b".note.dyntrace\0")
         if length == 0:
             return None
         if elf[offset:offset + len(STATUS_NOTE)] != STATUS_NOTE:
-            raise ValueError("the library has another kind of status")
+            raise ValueError("the library has an unknown kind of status")
         address, = struct.unpack_from("<Q", elf, offset + len(STATUS_NOTE))
         return int(address)
     except (IndexError, OverflowError, struct.error) as error:
@@ -52,12 +53,12 @@ def read_status_address(elf: bytes) -> Optional[int]:
 
 
 def read_machine(elf: bytes) -> int:
-    """Returns the number of the machine, e_machine; 0 if it is not of 64 bits."""
+    """Returns the machine, e_machine; 0 if the file is not 64-bit."""
     return int(struct.unpack_from("<H", elf, 0x12)[0]) if elf[:5] == b"\x7fELF\x02" and len(elf) >= 0x14 else 0
 
 
 def read_target(elf: bytes) -> Target:
-    """Returns for what a library of this project was built; raises ValueError and nothing else."""
+    """Returns the target of a library of this project; raises nothing but ValueError."""
     try:
         offset, length = find_section(elf, b".dynstr\0")
         libc = "glibc" if b"\0libc.so.6\0" in elf[offset:offset + length] else "musl"
@@ -71,9 +72,9 @@ def read_target(elf: bytes) -> Target:
 
 
 def find_section(elf: bytes, wanted: bytes) -> Tuple[int, int]:
-    """Returns (offset, length) of the section; (0, 0) if there is none of this name."""
+    """Returns (offset, length) of the section; (0, 0) if no section has this name."""
     if elf[:5] != b"\x7fELF\x02":
-        raise ValueError("the library is not of 64 bits")
+        raise ValueError("the library is not 64-bit")
     table, = struct.unpack_from("<Q", elf, SECTIONS_AT)
     entry, count, names = struct.unpack_from("<HHH", elf, SECTION_NUMBERS_AT)
     # struct Elf64_Shdr: sh_name, sh_type, sh_flags, sh_addr, sh_offset, sh_size
@@ -85,7 +86,7 @@ def find_section(elf: bytes, wanted: bytes) -> Tuple[int, int]:
 
 
 def notes(elf: bytes, at: int, end: int) -> Iterator[Tuple[int, str]]:
-    """Yields (address, provider:name) of each note whose probe has a semaphore."""
+    """Yields (address, provider:name) for each note whose probe has a semaphore."""
     for _ in range(NOTES_MOST):
         if at >= end:
             return
@@ -103,5 +104,5 @@ def notes(elf: bytes, at: int, end: int) -> Iterator[Tuple[int, str]]:
 
 
 def padded(size: int) -> int:
-    """Rounds up: parts of a note begin at multiples of four bytes."""
+    """Rounds up: parts of a note start at multiples of four bytes."""
     return size + 3 & ~3

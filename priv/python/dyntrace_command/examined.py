@@ -1,5 +1,5 @@
-"""What a recording has, as the report counts it, so that the terminal says the numbers of every picture: its events,
-those that were lost, and what the plugin says of it."""
+"""The counts of a recording, taken from the report so that the terminal shows the same numbers as every output format:
+its events, the lost events, and the plugin's messages."""
 import json
 import re
 import shutil
@@ -11,13 +11,13 @@ from dyntrace_command.terminal import clean
 from dyntrace_command.tools import own_data
 
 
-# Seconds: a recording of a billion events takes some twelve minutes.
+# Seconds: a recording of a billion events takes about twelve minutes.
 EXAMINED_S = 3600
 
 
 class Examined(NamedTuple):
-    """The numbers of events; `is_unknown`: more were lost, and nobody knows how many. `said`: what the plugin says.
-    `begin`: when the first event was, in nanoseconds of the system's clock."""
+    """The numbers of events. `is_unknown`: an unknown number of events was lost in addition. `said`: the plugin's
+    messages. `begin`: the time of the first event, in nanoseconds of the system's clock."""
     events: int
     lost: int
     is_unknown: bool
@@ -25,12 +25,12 @@ class Examined(NamedTuple):
     begin: Optional[int] = None
 
     def lost_text(self) -> str:
-        """Returns the number of lost events for people."""
+        """Returns the number of lost events as text."""
         return lost_text(self.lost, self.is_unknown)
 
 
 def lost_text(lost: Optional[int], is_unknown: bool = False) -> str:
-    """Returns a number of lost events for people."""
+    """Returns a number of lost events as text."""
     if lost is None:
         return "?"
     if is_unknown:
@@ -39,7 +39,8 @@ def lost_text(lost: Optional[int], is_unknown: bool = False) -> str:
 
 
 def examine(mirror: Mirror, give_up: Optional[Callable[[], object]] = None) -> Optional[Examined]:
-    """Returns what the recordings have; None without babeltrace2 or its plugin, or if it can't read them in time."""
+    """Returns the counts of the recordings; None without babeltrace2 or its plugin, or if they can't be read in
+    time."""
     if shutil.which("babeltrace2") is None:
         return None
     done = run(Program(["babeltrace2", f"--plugin-path={own_data('babeltrace2')}", *mirror.paths(),
@@ -54,14 +55,14 @@ def examine(mirror: Mirror, give_up: Optional[Callable[[], object]] = None) -> O
 
 
 def of_report(report: Dict[str, Any], texts: List[str]) -> Examined:
-    """Returns what a report in JSON says, with the texts of the plugin."""
+    """Extracts the counts from a report in JSON, with the plugin's messages."""
     recording = report["recording"]
     return Examined(recording["events"], recording["lost_events"] or 0,
                     any(gap["count"] is None for gap in recording["lost"]), texts, recording.get("begin"))
 
 
 def said(error: str) -> List[str]:
-    """Returns what the plugin says to people on standard error: why there is nothing to show, that there are no
-    names, and what to do."""
+    """Returns the plugin's messages on standard error: why there is nothing to show, that names are missing, and what
+    to do."""
     texts = re.findall(r"^dyntrace: .*(?:\n  next: .*)?", error, re.M)
     return ["\n".join(map(clean, text.split("\n"))) for text in texts]

@@ -1,11 +1,11 @@
-"""Programs that this command runs, with bounds for what they print and how long they take.
+"""Runs programs with limits on their output and their time.
 
 A program may run as another user, who owns it: that user can stop it, take over its descriptors (pidfd_getfd), write to
-them without end, or keep them open after its end. So
+them without end, or keep them open after the program has ended. Therefore:
 
-- a program gets /dev/null, pipes for its output, and nothing else of this command;
-- `run` reads that output up to a number of bytes and a deadline. Once the program has ended, it reads what the pipes
-  have, and does not wait for their end. What is left of the program's session is killed.
+- a program gets /dev/null, pipes for its output, and no other descriptor of this command;
+- `run` reads that output up to a number of bytes and a deadline. Once the program has ended, it reads what is left in
+  the pipes and does not wait for their end. Remaining processes of the program's session are killed.
 """
 import contextlib
 import io
@@ -19,28 +19,28 @@ from typing import IO, Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 from dyntrace_command.sandbox import LIBC, PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, close_others, take
 
-# Signals that end this command, and all that it handles.
+# Signals that end this command; all signals that it handles.
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 HANDLED = (*ENDING, signal.SIGUSR1)
 
-# Bytes of a program's output that are read, and those of a pipe, which are read once the program has ended.
+# Bytes read of a program's output; bytes read of a pipe once the program has ended.
 MOST, PIPE_MOST = 16 << 20, 1 << 20
 PIECE = 1 << 16
-# Seconds: between two looks at a program, and at one that is about to end; in which one ends at its signal, before it
-# is killed.
+# Seconds between two checks of a program; between two checks of one that is about to end; from its signal until it is
+# killed.
 STEP_S, SHORT_S, PATIENCE_S = 0.1, 0.002, 2
-# The status of a program that was ended, because of its time or of its output, and of one that could not be started.
+# The status of a program that was ended because of its time or of its output, and of one that could not be started.
 NO_ANSWER, TOO_MUCH, NOT_STARTED = -1000, -1001, 127
 
 
 def end_with_parent() -> None:
-    """For `preexec_fn`: the program ends with this command, also if that one is killed. It does nothing else after
-    the fork, when other threads may have held locks."""
+    """For `preexec_fn`: ends the program when this command ends, even if it is killed. It does nothing else after the
+    fork, because other threads may have held locks."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def until(condition: Callable[[], object], seconds: float, step: float = 0.05) -> bool:
-    """Polls; returns whether the condition has become true in time."""
+    """Polls; returns whether the condition became true in time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -52,9 +52,9 @@ def until(condition: Callable[[], object], seconds: float, step: float = 0.05) -
 # -- A program -------------------------------------------------------------------------------------------------------
 
 class Program(NamedTuple):
-    """A program with its arguments. `identity`, `environment`: those of another user, as whom it runs. It then runs in
-    /, because that user sees its current folder. `ends_at`: the signal at which it ends in an orderly way. `held`:
-    descriptors that it holds until its end; with these, it goes on if this command is killed."""
+    """A program with its arguments. `identity` and `environment`: those of the user to run it as. It then runs in /,
+    because that user can see its current folder. `ends_at`: the signal that ends it in an orderly way. `held`:
+    descriptors that it keeps open until it ends; with these, it continues if this command is killed."""
     words: Sequence[str]
     identity: Optional[Tuple[int, int]] = None
     environment: Optional[Dict[str, str]] = None
@@ -63,8 +63,8 @@ class Program(NamedTuple):
 
 
 class Started:
-    """A program that runs, in a session of its own. Its user may have stopped it before it is the program: nothing here
-    waits for that."""
+    """A running program, in its own session. Its user may stop the child even before it executes the program, so
+    nothing here waits for that."""
 
     def __init__(self, program: Program, output: int, errors: int) -> None:
         self.status: Optional[int] = None
@@ -72,13 +72,13 @@ class Started:
         self.pid = self.start(program, output, errors)
 
     def start(self, program: Program, output: int, errors: int) -> int:
-        """Starts it; returns its number."""
+        """Starts it; returns its PID."""
         return fork(signal.SIG_DFL, lambda: become(program, output, errors))
 
     def has_ended(self) -> bool:
-        """Returns whether it has ended, with its session: what is left of that is killed."""
+        """Returns whether it has ended. Kills the remaining processes of its session."""
         if self.status is None:
-            # The number of the session is its own until its status is read.
+            # The PID, and so the session's ID, is not reused until its status is read.
             if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
                 return False
             self.signal(signal.SIGKILL)
@@ -87,13 +87,13 @@ class Started:
         return True
 
     def signal(self, number: int) -> None:
-        """Sends a signal to its session, which it may not have made yet."""
+        """Sends a signal to its session, or to the process if the session does not exist yet."""
         for kill in (os.killpg, os.kill):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 kill(self.pid, number)
 
     def end(self) -> None:
-        """Ends it. One that the kernel does not let end is left behind."""
+        """Ends it. If the kernel cannot kill it, it is left behind."""
         for number in (self.ends_at, signal.SIGKILL):
             if not self.has_ended():
                 self.signal(number)
@@ -101,10 +101,10 @@ class Started:
 
 
 class Surviving(Started):
-    """A program of this command's own user that goes on if this command is killed. To start it costs much less than a
+    """A program of this command's own user that continues if this command is killed. Starting it costs much less than a
     fork of this command."""
 
-    # Those that have not ended, by number.
+    # PIDs of those that have not ended.
     running: List[int] = []
 
     def start(self, program: Program, output: int, errors: int) -> int:
@@ -122,8 +122,8 @@ class Surviving(Started):
 
 
 def fork(handler: Any, function: Callable[[], None]) -> int:
-    """Runs the function in a child, in a session of its own and with this handler of signals; returns its number.
-    Signals wait until the child has the handler: none is handled there as if this command had got it."""
+    """Runs the function in a child, in a new session and with this signal handler; returns its PID. Signals are blocked
+    until the child has the handler, so that the child does not handle one with this command's handlers."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)
     try:
         pid = os.fork()
@@ -131,7 +131,7 @@ def fork(handler: Any, function: Callable[[], None]) -> int:
             try:
                 signal.set_wakeup_fd(-1)
                 for number in HANDLED:
-                    # What is ignored stays ignored, as after nohup(1).
+                    # Ignored signals stay ignored, as nohup(1) requires.
                     if signal.getsignal(number) != signal.SIG_IGN:
                         signal.signal(number, handler)
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -145,7 +145,7 @@ def fork(handler: Any, function: Callable[[], None]) -> int:
 
 
 def become(program: Program, output: int, errors: int) -> None:
-    """In a child: becomes the program."""
+    """In a child: executes the program."""
     try:
         null = os.open(os.devnull, os.O_RDWR)
         output, errors = (os.dup(null if stream < 0 else stream) for stream in (output, errors))
@@ -155,12 +155,12 @@ def become(program: Program, output: int, errors: int) -> None:
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         if program.identity:
-            # From here on that user may stop this process, but can't trace it or take its descriptors before the
-            # program begins: a process that has changed its user is not dumpable.
+            # From here on, that user may stop this process, but can't trace it or take its descriptors before the
+            # program starts: a process that has changed its user is not dumpable.
             take(*program.identity)
             LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
             os.chdir("/")
-        # A change of the user clears it.
+        # After the change of user, which clears this setting.
         end_with_parent()
         os.execvpe(program.words[0], list(program.words), os.environ if program.environment is None
                    else program.environment)
@@ -170,12 +170,13 @@ def become(program: Program, output: int, errors: int) -> None:
 
 # -- Its output ------------------------------------------------------------------------------------------------------
 
-# What becomes of a stream: it is read, goes where this command's goes, or nowhere; errors may go where the output goes.
+# Destinations of a stream: read by this command, this command's own stream, discarded, or (errors) merged with the
+# output.
 READ, SHOWN, DROPPED, MERGED = range(4)
 
 
 class Ended(NamedTuple):
-    """A program that has ended: its exit status, negative if a signal has ended it, and what was read."""
+    """A program that has ended: its exit status, negative if a signal ended it, and its output."""
     status: int
     output: str
     errors: str = ""
@@ -183,8 +184,9 @@ class Ended(NamedTuple):
 
 def run(program: Program, seconds: Optional[float] = None, output: int = READ, errors: int = DROPPED,
         give_up: Optional[Callable[[], object]] = None) -> Ended:
-    """Runs a program to its end. After that time, or when `give_up` says so, it is ended: the status is NO_ANSWER. What
-    it prints beyond MOST bytes is not kept; another user's program that prints more is ended, too: TOO_MUCH."""
+    """Runs a program to its end. After `seconds`, or when `give_up` returns true, it is ended with the status
+    NO_ANSWER. Output beyond MOST bytes is discarded; a program of another user that exceeds them is ended with
+    TOO_MUCH."""
     texts: Dict[int, bytearray] = {}
 
     def end_of(stream: int, wanted: int) -> int:
@@ -217,8 +219,8 @@ def run(program: Program, seconds: Optional[float] = None, output: int = READ, e
 
 def read_all(started: Started, texts: Dict[int, bytearray], seconds: Optional[float],
              give_up: Optional[Callable[[], object]], is_bounded: bool) -> int:
-    """Reads until the program has ended, or returns why it has to be ended. Others may keep its pipes open or write on:
-    only what the pipes have at its end is read then."""
+    """Reads until the program has ended, or returns why it has to be ended. Other processes may keep its pipes open or
+    continue to write, so after its end only what the pipes contain then is read."""
     deadline = None if seconds is None else time.monotonic() + seconds
     is_open, after = set(texts), 0
     while True:
@@ -240,7 +242,8 @@ def read_all(started: Started, texts: Dict[int, bytearray], seconds: Optional[fl
 
 
 class LastOutput(threading.Thread):
-    """Reads what a program prints as long as it runs, so that it does not wait, and keeps the last bytes."""
+    """Drains a program's output while it runs, so that it does not block, and keeps the last bytes (the first ones if
+    `is_first`)."""
 
     def __init__(self, stream: IO[bytes], most: int = 1 << 14, is_first: bool = False) -> None:
         super().__init__(daemon=True)
@@ -254,13 +257,13 @@ class LastOutput(threading.Thread):
                 self.kept = together[:self.most] if self.is_first else together[-self.most:]
 
     def text(self) -> str:
-        """Returns it, after the program's end."""
+        """Returns the text, after the program has ended."""
         self.join(1)
         return self.kept.decode("utf-8", "replace")
 
 
 class TimedStream(io.RawIOBase):
-    """The output of a program, which ends when `is_over` says so, too: others may keep the pipe open."""
+    """A program's output that also ends when `is_over` returns true: other processes may keep the pipe open."""
 
     def __init__(self, stream: IO[bytes], is_over: Callable[[], bool]) -> None:
         super().__init__()
@@ -270,7 +273,7 @@ class TimedStream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Waits for some bytes; returns how many there are, none at the end."""
+        """Waits for input; returns the number of bytes read, 0 at the end."""
         while True:
             is_over = self.is_over()
             if select.select([self.stream], [], [], 0 if is_over else STEP_S)[0]:

@@ -1,14 +1,14 @@
-"""The file system that a process sees, read in a child process of this command (`sandbox`). What the users of that file
-system may try, and what prevents it:
+"""The file system that a process sees, read in a child process of this command (`sandbox`). Possible attacks by the
+users of that file system, and what prevents them:
 
 - **A link that leads out.** The kernel resolves a link below /proc/PID/root in the file system of the process that
   opens it. So `open_below` walks the path name by name and resolves links and `..` below the process's root, as the
-  process itself would. What lies outside, the child may not open anyway.
-- **Another file a moment later.** What is opened is a descriptor, and stays the file that was checked.
-- **A pipe, a device, a file without an end.** A pipe blocks its reader, and to open a device may have effects. The walk
-  opens with O_PATH, which reads nothing; only regular files are then opened to read, up to a bound.
-- **A file system that does not answer**, such as a dead NFS server, or FUSE with a malicious server: even a look at a
-  name may never return. Of other users' processes, files on such file systems are refused.
+  process itself would. The child has no right to open files outside of it anyway.
+- **A file that is replaced after the check.** The walk opens a descriptor, which stays the file that was checked.
+- **A pipe, a device, an endless file.** A pipe blocks its reader, and opening a device may have side effects. The walk
+  uses O_PATH, which reads nothing; only regular files are then opened for reading, up to a bound.
+- **A file system that does not answer**, such as a dead NFS server, or FUSE with a malicious server: even a lookup of a
+  name may never return. Files of other users' processes on such file systems are refused.
 """
 import contextlib
 import errno
@@ -23,10 +23,10 @@ from dyntrace_command.process import Process
 from dyntrace_command.sandbox import STATE, check_child, opening_proc
 from dyntrace_command.trees import mount_of
 
-# Bounds of a walk: links, as in the kernel; the names of a path, with those of its links.
+# Bounds of a walk: links, as in the kernel; names in a path, including those of its links.
 LINKS, NAMES_OF_PATH = 40, 200
 LIBRARY_MOST = 64 * MB
-# Bytes of a file in /proc: the kernel allows 65,530 mappings, with a line each. Names in a folder.
+# Bytes of a file in /proc: the kernel allows 65,530 mappings, one per line. Below: names in a folder.
 TEXT_MOST = 32 * MB
 FOLDER_MOST = 10000
 COOKIE_MODES = (0o400, 0o600)
@@ -40,7 +40,7 @@ class FileSystem:
     def __init__(self, process: Process) -> None:
         self.process = process
         self.dir = process.dir
-        # Mounts and devices of file systems that may not answer; None until they are asked for.
+        # Mounts and devices of file systems that may not answer; None until first used.
         self.remote: Optional[Tuple[Set[str], Set[str]]] = None
 
     # Its texts
@@ -60,8 +60,8 @@ class FileSystem:
         return read.decode("utf-8", "replace")
 
     def remote_mounts(self) -> Tuple[Set[str], Set[str]]:
-        """Returns (numbers of mounts, devices) of file systems that may not answer. None is refused to the user who
-        runs this command: it harms that user alone if it does not answer."""
+        """Returns (mount IDs, devices) of file systems that may not answer. For processes of the user who runs this
+        command nothing is refused, because a hang affects only that user."""
         if self.remote is None:
             found = []
             if STATE.is_foreign:
@@ -71,15 +71,15 @@ class FileSystem:
         return self.remote
 
     def paths(self, path: str) -> List[str]:
-        """Returns what a path of a mapping may be in the process's own file system: the path begins with the process's
-        root where that is a folder of this command's file system."""
+        """Returns the possible paths, in the process's own file system, of a mapping. The kernel prefixes the path with
+        the process's root if that is a folder in this command's file system."""
         root = ""
         with contextlib.suppress(OSError):
             root = os.readlink(f"{self.dir}/root").rstrip("/")
         return [path, path[len(root):]] if root and path.startswith(root + "/") else [path]
 
     def open(self, path: str) -> int:
-        """Returns a descriptor of a file of the process's own file system, which reads nothing (O_PATH)."""
+        """Returns a descriptor (O_PATH) of a file in the process's own file system."""
         *others, last = self.paths(path)
         for other in others:
             with contextlib.suppress(FileNotFoundError):
@@ -87,13 +87,13 @@ class FileSystem:
         return self.open_below(last)
 
     def open_below(self, path: str, has_foreign_links: bool = True) -> int:
-        """Does the same for a path that begins at the process's root."""
+        """Does the same for a path that starts at the process's root."""
         check_child()
         return open_below(f"{self.dir}/root", path, self.remote_mounts()[0], has_foreign_links)
 
     def open_regular(self, path: str, most: int = LIBRARY_MOST) -> int:
-        """Does the same as `open` for a regular file of at most `most` bytes, by default a library's: tracers open that
-        by the descriptor."""
+        """Does the same as `open`, for a regular file of at most `most` bytes; the default is a library's bound.
+        Tracers open the library through this descriptor."""
         descriptor = self.open(path)
         try:
             check_regular(descriptor, most)
@@ -112,8 +112,8 @@ class FileSystem:
         return self.read_file(path, MB).decode("utf-8", "replace")
 
     def read_cookie(self, path: str) -> str:
-        """Returns the text of a file that has a user's cookie. As OTP demands, it is a regular file that no other user
-        can read. It belongs to the user, and no link of another user but root leads to it."""
+        """Returns the text of a cookie file. As OTP requires, it must be a regular file that no other user can read. It
+        must also belong to the process's user, and the path may contain links of root only."""
         with closing(self.open_below(path, has_foreign_links=False)) as descriptor:
             check_regular(descriptor, MB)
             status = os.fstat(descriptor)
@@ -122,14 +122,14 @@ class FileSystem:
             return read_regular(f"/proc/self/fd/{descriptor}", MB).decode("utf-8", "replace")
 
     def list_folder(self, path: str) -> List[str]:
-        """Returns the names in a folder, FOLDER_MOST of them at most."""
+        """Returns the names in a folder, at most FOLDER_MOST."""
         with closing(self.open(path)) as descriptor, os.scandir(f"/proc/self/fd/{descriptor}") as entries:
             return sorted(entry.name for entry in itertools.islice(entries, FOLDER_MOST))
 
 
 def open_below(root: str, path: str, refused: AbstractSet[str] = frozenset(), has_foreign_links: bool = True) -> int:
-    """Returns a descriptor (O_PATH) of the file that has this path for a process whose root is `root`. It enters none
-    of the refused mounts; without `has_foreign_links` it follows only links of root, and none as the last name."""
+    """Returns a descriptor (O_PATH) of the file that has this path for a process whose root is `root`. It enters no
+    refused mount. Without `has_foreign_links`, it follows only links owned by root, and none as the last name."""
     folders = [os.open(root, os.O_PATH | os.O_DIRECTORY)]
     names, links = path.split("/")[::-1], 0
     try:
@@ -148,15 +148,15 @@ def open_below(root: str, path: str, refused: AbstractSet[str] = frozenset(), ha
 
 
 def check_mount(descriptor: int, refused: AbstractSet[str]) -> None:
-    """Raises OSError if the file is in one of these mounts."""
+    """Raises OSError if the file is on one of these mounts."""
     if refused and mount_of(descriptor) in refused:
         raise OSError(0, "it is on a file system that may not answer (FUSE or network)")
 
 
 def enter(folders: List[int], name: str, refused: AbstractSet[str], has_foreign_links: bool,
           is_last: bool) -> Optional[str]:
-    """Takes a step of the walk. `folders` are descriptors from the root to the present place. If the name is a link,
-    returns its target, which the walk has to follow from the place that is then the last."""
+    """Takes one step of the walk. `folders` are the descriptors from the root to the current folder. If the name is a
+    link, returns its target, which the walk then resolves relative to the last of `folders`."""
     if name in ("", "."):
         return None
     if name == "..":
@@ -165,7 +165,7 @@ def enter(folders: List[int], name: str, refused: AbstractSet[str], has_foreign_
             os.close(folders.pop())
         return None
     folders.append(os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=folders[-1]))
-    # Before any question to that file system.
+    # Before any other access to that file system.
     check_mount(folders[-1], refused)
     status = os.fstat(folders[-1])
     if not stat.S_ISLNK(status.st_mode):

@@ -1,6 +1,7 @@
-"""Files that others can reach: read without harm, made so that their owner alone can read them.
+"""Files that others can reach: reads them safely, and creates files that only their owner can read.
 
-Folders are given to nodes' users and to daemons of others, who may put links, pipes, devices or endless files there.
+The folders may belong to a node's user or to a daemon of another user, who may put links, pipes, devices or endless
+files there.
 """
 import contextlib
 import errno
@@ -17,7 +18,7 @@ from dyntrace_command.terminal import size
 
 MB = 1000 * 1000
 
-# Bytes that a recording needs at its start, and those that it leaves to others.
+# Free bytes that a recording needs at its start, and those that it leaves to others.
 NEEDED_AT_START = 64 * MB
 RESERVE = 24 * MB
 
@@ -39,12 +40,12 @@ def check_regular(descriptor: int, most: int) -> None:
     """Raises OSError unless it is a regular file of at most `most` bytes."""
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_size > most:
-        raise OSError(0, "it is not a regular file of a usual size")
+        raise OSError(0, "it is not a regular file, or it is too large")
 
 
 def read_regular(path: str, most: int) -> bytes:
-    """Returns the contents of another user's file. Nothing but a regular file is opened to read: a pipe would block,
-    and to open a device may have effects."""
+    """Returns the contents of another user's file. Only a regular file is opened for reading: a pipe would block, and
+    opening a device may have side effects."""
     with closing(os.open(path, os.O_PATH)) as found:
         check_regular(found, most)
         with closing(os.open(f"/proc/self/fd/{found}", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)) as file:
@@ -52,8 +53,8 @@ def read_regular(path: str, most: int) -> bytes:
 
 
 def read_at_most(descriptor: int, most: int) -> bytes:
-    """Returns what the file has from its place on, `most` bytes at most. It is read in pieces: a buffer of the bound's
-    size would cost more than the reading, even for a few bytes."""
+    """Returns the rest of the file from its current offset, at most `most` bytes. It is read in pieces, because
+    allocating a buffer of that size would cost more than reading, even for a few bytes."""
     read = bytearray()
     while len(read) < most:
         piece = os.read(descriptor, min(PIECE, most - len(read)))
@@ -64,7 +65,7 @@ def read_at_most(descriptor: int, most: int) -> bytes:
 
 
 def new_folder(path: str) -> str:
-    """Makes an empty folder that only its owner may read, because messages contain passwords; returns its absolute
+    """Creates an empty folder that only its owner may read, because messages contain passwords; returns its absolute
     path."""
     folder = os.path.abspath(path)
     check_way(folder)
@@ -79,8 +80,8 @@ def new_folder(path: str) -> str:
 
 
 def numbered_folder(path: str) -> str:
-    """Makes a folder of that name or, where others have it, of that name and a number; returns its absolute path.
-    Commands that begin in the same second have folders of their own."""
+    """Creates a folder of that name, or of that name and a number if it exists; returns its absolute path. Commands
+    that start in the same second thus get different folders."""
     for number in itertools.count(1):
         folder = os.path.abspath(path if number == 1 else f"{path}-{number}")
         check_way(folder)
@@ -98,8 +99,8 @@ def numbered_folder(path: str) -> str:
 
 @contextlib.contextmanager
 def own_folder(folder: str, is_empty: bool = False) -> Iterator[int]:
-    """Yields a descriptor of the folder; raises Failure or OSError if others have made it, or a link in its place, or
-    if it has to be empty and is not."""
+    """Yields a descriptor of the folder. Raises Failure or OSError if another user owns it, if it is a link, or if it
+    is not empty and has to be."""
     with closing(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)) as descriptor:
         owner = os.fstat(descriptor).st_uid
         if owner != os.geteuid():
@@ -110,8 +111,8 @@ def own_folder(folder: str, is_empty: bool = False) -> Iterator[int]:
 
 
 def private_folder(name: str, may_pass: bool = False) -> str:
-    """Makes a folder, or takes one that no other user can read, with its contents; returns its absolute path, without
-    links. `may_pass`: others may reach what it has, if that is theirs."""
+    """Creates a folder, or reuses one that no other user can read, with its contents; returns its absolute path,
+    without links. `may_pass`: others may traverse it to reach what is theirs."""
     folder = os.path.realpath(name)
     check_way(folder)
     try:
@@ -129,9 +130,9 @@ def private_folder(name: str, may_pass: bool = False) -> str:
 
 
 def check_way(folder: str, made: Optional[int] = None) -> None:
-    """Raises Failure if another user owns a folder above root's, or may write to one: a link could take its place at
-    any time. With the descriptor of what was made there, raises it if the way leads elsewhere by now. Trusts the user
-    of sudo."""
+    """Raises Failure if another user owns a folder on the path, or may write to one: that user could replace it by a
+    link at any time. With the descriptor of the new folder, also raises it if the path leads elsewhere by now. Checks
+    only if this command runs as root. The user of sudo is trusted."""
     if os.geteuid() != 0:
         return
     path, *names = os.path.realpath(folder).split("/")
@@ -159,7 +160,7 @@ def check_temporary() -> None:
 
 
 def check_place(place: int, path: str) -> None:
-    """Raises Failure if a user other than root, or the one of sudo, may replace what is in the folder."""
+    """Raises Failure if a user other than root, or the one of sudo, may replace entries of the folder."""
     status = os.fstat(place)
     if stat.S_ISLNK(status.st_mode):
         raise Failure("way_of_others", folder=path, why="was replaced by a link")
@@ -170,8 +171,8 @@ def check_place(place: int, path: str) -> None:
 
 
 def checked_output(path: str) -> str:
-    """Returns the absolute path of a file that can be written, which is tried in its folder; `-` as it is. The work
-    that the file is for may take long: what is wrong with its place is said before."""
+    """Returns the absolute path of a file after checking that its folder is writable; `-` is returned unchanged. The
+    file may be written only after long work, so problems are reported before."""
     if path == "-":
         return path
     try:
@@ -188,7 +189,7 @@ def checked_output(path: str) -> str:
     if stat.S_ISDIR(mode):
         raise Failure("not_writable", folder=path, why="it is a folder")
     if not stat.S_ISREG(mode):
-        # A pipe or a device is written to as it is; to try that might have effects.
+        # A pipe or a device is written to in place; trying that might have side effects.
         return path
     if not os.path.isdir(folder):
         raise Failure("not_writable", folder=path, why=f"there is no folder {folder}")
@@ -201,9 +202,8 @@ def checked_output(path: str) -> str:
 
 @contextlib.contextmanager
 def new_file(path: str) -> Iterator[str]:
-    """Yields a file of that name or, where others have it, of that name and a number: commands that begin in the same
-    second have files of their own. It is empty, and is removed at the end if it still is: what replaces it is another
-    file."""
+    """Yields an empty file of that name, or of that name and a number if it exists: commands that start in the same
+    second thus use different files. It is removed at the end if it is still empty and has not been replaced."""
     stem, extension = os.path.splitext(path)
     for number in itertools.count(2):
         try:
@@ -227,7 +227,7 @@ def leads_to(folder: Optional[int], name: str, descriptor: int) -> bool:
 
 
 def write_file(path: str, text: Union[str, bytes]) -> None:
-    """Writes a file that is complete or absent, as the pictures are written: viewer/shared/file.c says why so. Raises
+    """Writes a file atomically: it is complete or absent, as in viewer/shared/file.c, which explains why. Raises
     Failure if that is impossible."""
     folder, name = os.path.split(path)
     contents = text.encode() if isinstance(text, str) else text
@@ -244,7 +244,7 @@ def write_file(path: str, text: Union[str, bytes]) -> None:
 
 
 def write_special(place: int, name: str, found: os.stat_result, contents: bytes) -> None:
-    """Writes to a device or a pipe as it is, unless it is another user's."""
+    """Writes to a device or a pipe in place, unless it belongs to another user."""
     if found.st_uid not in (0, os.geteuid()):
         raise OSError(errno.EPERM, "it is a device or a pipe of another user")
     with open(os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NOCTTY, dir_fd=place), "wb") as file:
@@ -254,7 +254,7 @@ def write_special(place: int, name: str, found: os.stat_result, contents: bytes)
 
 
 def replace(place: int, path: str, contents: bytes) -> None:
-    """Makes the file in the open folder, and gives it its name when it is complete."""
+    """Writes a temporary file in the open folder, and renames it when it is complete."""
     part, name = f"dyntrace-{secrets.token_hex(8)}.part", os.path.basename(path)
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=place)
     try:
@@ -277,7 +277,7 @@ def replace(place: int, path: str, contents: bytes) -> None:
 
 
 def has_room(folder: str) -> bool:
-    """Returns whether a recording may go on there."""
+    """Returns whether a recording may continue in the folder."""
     return shutil.disk_usage(folder).free >= RESERVE
 
 

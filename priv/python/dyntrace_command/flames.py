@@ -6,10 +6,10 @@ from dyntrace_command.callstacks import NS, callstacks
 from dyntrace_command.samples import Path
 from dyntrace_command.tools import own_data
 
-# The file that has the seconds of its samples.
+# The only format that uses the time of each sample.
 TIMED = ".pftrace"
 
-# Where the page's template takes its data: viewer/page/template.c fills the same.
+# The placeholder for the data in the page's template; viewer/page/template.c uses the same.
 PLACE = "@DATA@"
 
 
@@ -20,7 +20,7 @@ class Taken(NamedTuple):
     seconds: int
 
     def ns(self, count: int) -> int:
-        """Returns the time on a CPU that so many samples stand for."""
+        """Returns the CPU time that this number of samples represents."""
         return count * NS // self.hertz
 
     def cpus(self, count: int) -> str:
@@ -29,17 +29,17 @@ class Taken(NamedTuple):
 
 
 def folded(paths: "Counter[Path]", _: Taken) -> str:
-    """Returns a line per path: its frames with ';' between them, a space, the number of samples."""
+    """Returns one line per path: its frames separated by ';', a space, and the number of samples."""
     return "".join(f"{';'.join(map(frame, stack))} {count}\n" for stack, count in stacks(paths))
 
 
 def frame(name: str) -> str:
-    """Returns a name without what separates frames, as viewer/flame/write.c writes it."""
+    """Returns a name without the separator of frames, as viewer/flame/write.c writes it."""
     return name.replace(";", ":")
 
 
 def speedscope(paths: "Counter[Path]", taken: Taken) -> str:
-    """Returns the JSON of speedscope: a profile of samples with their weights."""
+    """Returns speedscope's JSON: a profile of samples with their weights."""
     numbers: Dict[str, int] = {}
     samples, weights = [], []
     for stack, count in stacks(paths):
@@ -53,13 +53,13 @@ def speedscope(paths: "Counter[Path]", taken: Taken) -> str:
 
 
 def page(paths: "Counter[Path]", taken: Taken) -> str:
-    """Returns the page of recordings with the flame graph alone."""
+    """Returns the page that shows recordings, with the flame graph only."""
     with open(own_data("babeltrace2", "page.html"), encoding="utf-8") as file:
         begin, _, end = file.read().partition(PLACE)
     total = sum(paths.values())
     data = {"title": taken.title, "flame": tree(stacks(paths), taken),
             "profile": {"hertz": taken.hertz, "seconds": taken.seconds, "samples": total, "cpus": taken.cpus(total)}}
-    # Within a script, no text may end it.
+    # Prevents any text from closing the script element.
     return begin + json.dumps(data).replace("<", "\\u003c") + end
 
 
@@ -77,7 +77,7 @@ def tree(found: Sequence[Tuple[List[str], int]], taken: Taken) -> Dict[str, Any]
 
 
 def listed(root: Dict[str, Any]) -> Dict[str, Any]:
-    """Turns the children into lists, in place, without recursion: stacks are as deep as samples."""
+    """Turns the children into lists, in place, without recursion, because stacks may be deep."""
     waiting = [root]
     while waiting:
         at = waiting.pop()
@@ -92,7 +92,7 @@ def stacks(paths: "Counter[Path]") -> List[Tuple[List[str], int]]:
 
 
 def trace(paths: "Counter[Path]", taken: Taken) -> bytes:
-    """Returns a trace of Perfetto."""
+    """Returns a Perfetto trace."""
     return callstacks(paths, taken.title)
 
 

@@ -1,18 +1,18 @@
-"""What both kinds of `dyntrace top` share: frames of the processes of a node, with their names."""
+"""Code shared by both kinds of `dyntrace top`: frames of a node's processes, with their names."""
 import time
 from typing import Dict, List, Optional
 
 from dyntrace_command.bpftrace import Line, Names
 from dyntrace_command.node import Node
 
-# The node tells names within a second, or not at all.
+# The node sends its names within a second, or not at all.
 NAMELESS_FRAMES = 2
 
 
 class Frames:
-    """The frames of a node, one after the other. Kinds say what a line means, and draw it."""
+    """The successive frames of a node. Subclasses parse the lines and draw the frames."""
 
-    # Of each kind: its program, with the words for it, its columns, the keys that sort by them, and the help.
+    # Set by subclasses: the program and its placeholders, the columns, the keys that sort by them, and the help.
     program = ""
     words: Dict[str, str] = {}
     columns: Dict[str, str] = {}
@@ -22,16 +22,16 @@ class Frames:
     def __init__(self, node: Node, sort: Optional[str]) -> None:
         self.node, self.sort = node, sort or next(iter(self.columns))
         self.names = Names()
-        # Seconds since bpftrace has attached; frames that were whole, and whether the node has told anything.
+        # Seconds since bpftrace attached; number of complete frames; whether the node has sent anything.
         self.seconds = self.count = 0
         self.seen = False
 
     def take(self, line: Line) -> None:
-        """Takes a line of bpftrace."""
+        """Processes a line of bpftrace."""
         raise NotImplementedError
 
     def whole(self) -> bool:
-        """Returns whether a frame is whole since the last call."""
+        """Returns whether a frame has been completed since the last call."""
         raise NotImplementedError
 
     def due(self) -> bool:
@@ -46,7 +46,7 @@ class Frames:
         raise NotImplementedError
 
     def head(self, text: str) -> List[str]:
-        """Returns the first lines: that of the node, and the titles."""
+        """Returns the first two lines: the node, and the column titles."""
         return [f"dyntrace top  {self.node.show()}  {time.strftime('%H:%M:%S')}  {text}",
                 "".join(f"{title:>10}" for title in self.columns.values()) + "  PROCESS"]
 

@@ -6,14 +6,14 @@ from typing import Counter, Dict, List, Sequence, Set, Tuple
 from dyntrace_command.samples import Path
 
 ROWS = 12
-# Frames of a path, of which the outermost and the innermost are shown; letters of a frame.
+# How many of the outermost and innermost frames of a path are shown; characters of a frame.
 ENDS, NAME = (2, 3), 60
 
 Frames = Tuple[str, ...]
 
 
 def tables(paths: "Counter[Path]", hertz: int) -> List[List[List[str]]]:
-    """Returns the tables, each with its titles first: processes and what stands in their place, then functions."""
+    """Returns the tables, each with its header row first: processes (or labels of samples without one), functions."""
     return [processes(paths, hertz), functions(paths)]
 
 
@@ -31,7 +31,7 @@ def processes(paths: "Counter[Path]", hertz: int) -> List[List[str]]:
 
 
 def functions(paths: "Counter[Path]") -> List[List[str]]:
-    """Returns the table of functions: own time, and with what they call."""
+    """Returns the table of functions: own time, and total time with callees."""
     total = sum(paths.values())
     own: Counter[str] = collections.Counter()
     whole: Counter[str] = collections.Counter()
@@ -49,7 +49,7 @@ def functions(paths: "Counter[Path]") -> List[List[str]]:
         listed.add(name)
         rows.append([percent(count, total), percent(whole[name] or count, total), cut(name),
                      shown(*hottest(above[name]), total)])
-    # What has little time of its own and calls much.
+    # Functions with little time of their own that call expensive ones.
     for name, count in whole.most_common(ROWS):
         if name not in listed and total > count > total / 20:
             rows.append([percent(own[name], total), percent(count, total), cut(name), ""])
@@ -57,18 +57,18 @@ def functions(paths: "Counter[Path]") -> List[List[str]]:
 
 
 def one_kernel(frames: Frames) -> Frames:
-    """Returns the frames with the kernel's as one."""
+    """Returns the frames with those of the kernel merged into one."""
     native = [name for name in frames if not name.endswith(" [kernel]")]
     return (*native, "[kernel]") if len(native) < len(frames) else frames
 
 
 def busiest(counts: "Counter[str]") -> List[Tuple[str, int]]:
-    """Returns the first rows, in an order that does not change between equal ones."""
+    """Returns the first rows; rows with equal counts are sorted by name, so the order is stable."""
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:ROWS]
 
 
 def rest(counts: "Counter[str]", total: int) -> List[List[str]]:
-    """Returns a row for those that have none."""
+    """Returns a row for those that are not listed."""
     others = len(counts) - ROWS
     if others <= 0:
         return []
@@ -77,8 +77,8 @@ def rest(counts: "Counter[str]", total: int) -> List[List[str]]:
 
 
 def hottest(of: "Counter[Frames]") -> Tuple[Frames, int]:
-    """Returns the path that goes from the outermost frame to the callee with the most samples, again and again, until
-    most samples end; and the number of its samples."""
+    """Returns the hottest path and the number of its samples. Starting at the outermost frame, it follows the callee
+    with the most samples, until most samples end."""
     depth, taken = 0, of
     while True:
         following: Counter[str] = collections.Counter()
@@ -94,9 +94,9 @@ def hottest(of: "Counter[Frames]") -> Tuple[Frames, int]:
 
 
 def shown(frames: Frames, count: int, total: int) -> str:
-    """Returns a path for people, with its share."""
+    """Returns a path as text, with its share."""
     first, last = ENDS
-    # Of functions that call themselves, once.
+    # A recursive function is shown once.
     names: Sequence[str] = [name for name, _ in itertools.groupby(frames)]
     if len(names) > first + last:
         names = [*names[:first], "...", *names[-last:]]
@@ -104,7 +104,7 @@ def shown(frames: Frames, count: int, total: int) -> str:
 
 
 def cut(name: str) -> str:
-    """Returns a name that is not too long for a table."""
+    """Returns a name shortened to fit a table."""
     return name if len(name) <= NAME else name[:NAME - 3] + "..."
 
 
@@ -114,5 +114,5 @@ def percent(count: int, total: int) -> str:
 
 
 def cpu(count: int, hertz: int) -> str:
-    """Returns the time on a CPU that so many samples stand for."""
+    """Returns the CPU time that this number of samples represents."""
     return f"{count / hertz:.2f} s"

@@ -1,7 +1,7 @@
-"""Where the memory of a node has the process that a thread runs, as the node says in its status (c_src/layout.h). A
-program that samples reads it there, so the node need not be traced for that.
+"""Where a node's memory names the process that a thread runs, according to the node's status (c_src/layout.h). A
+sampling program reads it there, so the node need not be traced.
 
-The node may say anything: the numbers are bounded, and the kernel reads the node's own memory by them, or nothing.
+The node's status is untrusted: the numbers are bounded, and the kernel uses them to read only the node's own memory.
 """
 import os
 import re
@@ -12,13 +12,13 @@ from dyntrace_command.code import Code
 from dyntrace_command.node import Node
 from dyntrace_command.status import Status
 
-# Bytes within a structure; frames of a saved stack; parts of the memory with Erlang's code that a program compares
-# with, most of it in the largest.
+# Bounds: offset within a structure; frames of a saved stack; mappings of Erlang code that a program compares with, the
+# largest first.
 WITHIN, SAVED_MOST, PARTS_MOST = 1 << 16, 48, 16
 
 
 class Layout(NamedTuple):
-    """The places, in bytes, and the bits of a word that are a pid's number and serial, the lowest first."""
+    """Byte offsets, and the bits of a word that form a pid's number and serial, the lowest first."""
     slot: int
     current: int
     frame: int
@@ -26,11 +26,11 @@ class Layout(NamedTuple):
     serial: List[int]
 
     def pid(self, word: int) -> str:
-        """Returns the process that the VM holds as this word; - if it is none."""
+        """Returns the pid that this word of the VM encodes; - for no process."""
         return f"<0.{picked(word, self.number)}.{picked(word, self.serial)}>" if word else "-"
 
     def words(self, code: Code) -> Dict[str, str]:
-        """Returns the texts of the program's placeholders."""
+        """Returns the values of the program's placeholders."""
         parts = sorted(code.erlang(), key=lambda part: part.start - part.end)[:PARTS_MOST]
         outside = [f'(reg("ip") < {part.start} || reg("ip") >= {part.end})' for part in parts]
         return {"SLOT": str(self.slot), "CURRENT": str(self.current), "FRAME": str(self.frame),
@@ -38,12 +38,12 @@ class Layout(NamedTuple):
 
 
 def picked(word: int, bits: List[int]) -> int:
-    """Returns the number that these bits of the word make."""
+    """Returns the number formed by these bits of the word."""
     return sum((word >> bit & 1) << at for at, bit in enumerate(bits))
 
 
 def parsed(text: str) -> Optional[Layout]:
-    """Returns the layout of a line of the status; None if it is none."""
+    """Parses the layout from the status; returns None if it is invalid."""
     found = re.fullmatch(r"(\d{1,5}) (\d{1,5}) (\d{1,5}) ((?:\d\d?,)*\d\d?) ((?:\d\d?,)*\d\d?)", text, re.ASCII)
     if not found:
         return None
@@ -54,19 +54,19 @@ def parsed(text: str) -> Optional[Layout]:
 
 
 def layout_of(node: Node, code: Code) -> Tuple[Optional[Layout], str]:
-    """Returns the layout of a node whose memory can be read; else None and why it has to be traced."""
+    """Returns the layout of a node whose memory can be read; else None, and why it has to be traced."""
     why = "its functions have no names" if code.why else why_here()
     return (None, why) if why else usable(node.status)
 
 
 def why_here() -> str:
-    """Returns why no node's memory can be read here; an empty text if it can."""
+    """Returns why the memory of nodes can't be read on this host; an empty text if it can."""
     return "" if os.path.exists(BTF) else f"the kernel has no {BTF}"
 
 
 def usable(status: Status) -> Tuple[Optional[Layout], str]:
-    """Returns the layout that a node says, and an empty text; else None and what is missing."""
+    """Returns the layout from the node's status, and an empty text; else None, and what is missing."""
     layout = parsed(status.said("layout") or "")
     if layout is None:
-        return None, "where its memory has the process that a thread runs is not known"
+        return None, "its status does not say where its memory names the process that a thread runs"
     return (layout, "") if layout.frame else (None, "its stacks have no frames")

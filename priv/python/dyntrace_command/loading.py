@@ -1,10 +1,10 @@
-"""Takes the library into a node that was not prepared, and out of it again: what the node is asked, step by step.
+"""Loads the library into a node that was not prepared, and unloads it: the calls that the node gets, step by step.
 
-All of it runs in a child with the identity of the node's user, in the node's network: the child has no more rights than
-that user. It may write files, because the library goes into a folder of that user.
+All of this runs in a child with the identity of the node's user, in the node's network, so it has no more rights than
+that user. The child may write files, because the library goes into a folder of that user.
 
-A node in embedded mode loads no module by its name. So all modules are loaded before the application starts, but for
-`dyntrace`: the application itself makes sure that this one is not OTP's.
+A node in embedded mode does not load modules on demand. So all modules are loaded before the application starts, except
+`dyntrace`: the application itself makes sure that OTP's module of that name is replaced.
 """
 import contextlib
 import os
@@ -33,22 +33,23 @@ from dyntrace_command.tools import own_program
 from dyntrace_command.tools import shown as shown_version
 
 OLDEST_OTP = 25
-# The module that the application's description does not name, since OTP may have one of this name.
+# Not named in the application's description, because OTP may have a module of this name.
 OURS = "dyntrace"
-# The modules that the node may name, and the one by which a loaded dyntrace is found.
+# Names of modules that are accepted from the node, and their number; the module by which a loaded dyntrace is found.
 MODULE, MODULES_MOST, LAST = re.compile(r"dyntrace_[a-z_]{1,60}"), 200, "dyntrace_app"
-# Seconds: to load all modules; to start or stop the application; to purge all modules. The VM asks each process for
-# each module that it purges: 8 s per module beside 1,000 busy processes.
+# Seconds to load all modules; to start or stop the application; to purge all modules. For each purged module the VM
+# asks every process: this takes 8 s per module beside 1,000 busy processes.
 LOAD_S, START_S, PURGE_S = 20, 20, 5
-# For everything: a connection, and the work before and after it.
+# Seconds for everything: a connection, and the work before and after it.
 ALL_S = CONNECTION_S + 20
-# Where the node keeps which module of OTP was replaced.
+# Persistent term with the path of OTP's module that was replaced.
 REPLACED = (Atom("dyntrace"), Atom("replaced_module"))
 PERSISTENT = [REPLACED, *((Atom("dyntrace"), Atom(key)) for key in ("mapped", "text", "library"))]
 
 
 class Plan:
-    """What loading takes, as far as /proc shows it to a child. Raises Failure where it can't be done."""
+    """The preconditions of loading, as far as a child can check them in /proc. Raises Failure if loading is
+    impossible."""
 
     def __init__(self, node: Node) -> None:
         try:
@@ -65,13 +66,13 @@ class Plan:
             raise no_answer(node, error) from None
 
     def check_release(self) -> None:
-        """The VM's release, where it is known."""
+        """Checks the VM's release, if it is known."""
         found = re.match(r"\d+", self.node.otp or "")
         if found and int(found.group()) < OLDEST_OTP:
             raise Failure("load_old_otp", pid=self.node.pid, name=self.node.node, otp=self.node.otp, oldest=OLDEST_OTP)
 
     def find_parent(self) -> str:
-        """Returns the folder below which the library goes."""
+        """Returns the parent of the library's folder."""
         reasons = {parent: why_not(self.node.inside, parent) for parent in PARENTS}
         for parent, reason in reasons.items():
             if reason is None:
@@ -81,8 +82,8 @@ class Plan:
 
 
 def obstacle(process: Process, values: Dict[str, Any]) -> Optional[str]:
-    """Returns, in a child that has this description, why the library can't be loaded, as far as that is known without
-    asking the node; None if it can, or need not."""
+    """Returns, in a child with this description, why the library can't be loaded, as far as that is known without
+    asking the node; None if it can be loaded, or already is."""
     node = Node(process, values)
     if not is_bare(node):
         return None
@@ -94,12 +95,12 @@ def obstacle(process: Process, values: Dict[str, Any]) -> Optional[str]:
 
 
 def is_bare(node: Node) -> bool:
-    """Returns whether it has no library; false if that is not known."""
+    """Returns whether it has no library; false if that is unknown."""
     return node.library is None and "library" not in node.unknown
 
 
 def as_its_user(node: Node, function: Callable[[], Any]) -> Any:
-    """Runs a function that connects to the node, in its network, and may write there; returns its value. Raises
+    """Runs a function that connects to the node, in its network, and may write files there; returns its value. Raises
     Failure."""
     check_readable(node)
     try:
@@ -110,7 +111,7 @@ def as_its_user(node: Node, function: Callable[[], Any]) -> Any:
 
 @contextlib.contextmanager
 def asking(node: Node, way: Way) -> Iterator[Connection]:
-    """Yields a connection to the node. What goes wrong in it is a Failure."""
+    """Yields a connection to the node. Converts errors to Failure."""
     connection = connect(node, way)
     try:
         yield connection
@@ -125,10 +126,10 @@ def asking(node: Node, way: Way) -> Iterator[Connection]:
 # -- Loading -----------------------------------------------------------------------------------------------------------
 
 def load(node: Node) -> str:
-    """Loads the library and starts the application. Returns its folder in the node's file system. Where a step fails,
-    it is undone, as far as the node answers."""
+    """Loads the library and starts the application. Returns the library's folder in the node's file system. If a step
+    fails, the earlier steps are undone, as far as the node answers."""
     check_readable(node)
-    # Read here: the node's user may not be able to read this host's build.
+    # Read the build here, because the node's user may not be able to read it.
     contents = build_for(node).contents()
     return str(as_its_user(node, lambda: load_here(node, contents)))
 
@@ -142,7 +143,7 @@ def load_here(node: Node, contents: Dict[str, bytes]) -> str:
         place = Place(node.inside, plan.parent, new_name(node.process))
         folder = f"{place.path}/dyntrace-{VERSION}"
         try:
-            # The folder is open now: it is this node's if the node still lives.
+            # The folder is open now. If the node still lives, it is this node's folder.
             check_lives(node)
             place.fill(contents)
             try:
@@ -160,7 +161,7 @@ def load_here(node: Node, contents: Dict[str, bytes]) -> str:
 
 
 def check_node(node: Node, build: Build, connection: Connection) -> None:
-    """Raises Failure if the node has dyntrace already, or can't have this build."""
+    """Raises Failure if the node already has dyntrace, or can't run this build."""
     version = text(connection.call("erlang", "system_info", Atom("nif_version")))[:20]
     found = re.fullmatch(r"(\d+)\.(\d+)", version)
     if not found or (int(found.group(1)), int(found.group(2))) < build.target.nif:
@@ -186,7 +187,7 @@ def start(connection: Connection, names: List[str], folder: str) -> None:
 
 
 def expect(wanted: str, answer: Term) -> None:
-    """Raises Refused unless the answer, or the first part of it, is this atom."""
+    """Raises Refused unless the answer, or its first element, is this atom."""
     first = answer[0] if isinstance(answer, tuple) and answer else answer
     if first != wanted:
         raise Refused("load_failed", shown(answer))
@@ -201,7 +202,7 @@ class Unloaded(NamedTuple):
 
 
 def unload(node: Node) -> Unloaded:
-    """Stops the application, removes its modules, its path and its files."""
+    """Stops the application; removes its modules, its code path and its files."""
     folder, not_purged = as_its_user(node, lambda: unload_here(node))
     return Unloaded(str(folder), [str(name) for name in not_purged])
 
@@ -219,7 +220,7 @@ def unload_here(node: Node) -> Unloaded:
         place = Place(node.inside, found.group(1), found.group(2))
         try:
             check_lives(node)
-            # A load that was killed has not always come to the application, and /tmp may have been emptied.
+            # A load that was killed may not have started the application, and /tmp may have been emptied.
             not_purged = stop(connection, os.path.dirname(text(where)), place.modules() or told_modules(connection))
             place.remove()
         finally:
@@ -228,23 +229,23 @@ def unload_here(node: Node) -> Unloaded:
 
 
 def told_modules(connection: Connection) -> List[str]:
-    """Returns the modules that the node says that the application has."""
+    """Returns the application's modules according to the node."""
     told = connection.call("application", "get_key", Atom("dyntrace"), Atom("modules"))
     names = told[1] if isinstance(told, tuple) and len(told) == 2 and isinstance(told[1], list) else []
     return [OURS, *[name for name in map(text, names[:MODULES_MOST]) if MODULE.fullmatch(name)]]
 
 
 def stop(connection: Connection, ebin: str, modules: List[str]) -> List[str]:
-    """Stops the application, then removes its modules and its path. Returns the modules whose old code is left."""
-    # Where the application's controller hangs, the modules are removed all the same.
+    """Stops the application, then removes its modules and its code path. Returns the modules whose old code remains."""
+    # If the application controller hangs, the modules are removed anyway.
     with contextlib.suppress(socket.timeout):
         connection.call("application", "stop", Atom("dyntrace"), seconds=START_S)
         connection.call("application", "unload", Atom("dyntrace"))
     replaced = connection.call("persistent_term", "get", REPLACED, Atom("none"))
     connection.call("code", "del_path", ebin)
-    # OTP's is the old code of this one.
+    # OTP's module is the old code of this one.
     connection.call("code", "purge", Atom(OURS), seconds=PURGE_S)
-    # By the last one, `unload` finds what is left if it was killed on the way.
+    # LAST is deleted last: if `unload` is killed, a later one finds the remaining modules by it.
     for name in sorted(modules, key=LAST.__eq__):
         connection.call("code", "delete", Atom(name))
     not_purged = purge(connection, modules)
@@ -256,8 +257,8 @@ def stop(connection: Connection, ebin: str, modules: List[str]) -> List[str]:
 
 
 def purge(connection: Connection, modules: List[str]) -> List[str]:
-    """Purges as many modules as there is time for; returns the others. Their code runs no more, takes memory until the
-    node ends or is loaded again, and is in no list but that of erlang:loaded/0."""
+    """Purges modules until PURGE_S is over; returns the others. Their code no longer runs. It takes memory until the
+    node ends or dyntrace is loaded again, and is listed only by erlang:loaded/0."""
     deadline = time.monotonic() + PURGE_S
     for at, name in enumerate(modules):
         try:
@@ -268,15 +269,15 @@ def purge(connection: Connection, modules: List[str]) -> List[str]:
 
 
 def sweep(node: Node) -> None:
-    """Removes what was loaded into nodes of this user that have ended, and what a load of this node left that was
-    killed: it has no dyntrace now."""
+    """Removes the folders of this user's nodes that have ended, and those that a killed load into this node has left.
+    Call it only while the node has no dyntrace."""
     for place in leftovers(node.inside, node.process, names_in_memory()):
         with contextlib.suppress(OSError):
             place.remove()
 
 
 def names_in_memory() -> Set[str]:
-    """Returns the names of the folders that the processes of this user have in their memory."""
+    """Returns the names of the folders from which this user's processes have mapped files."""
     found: Set[str] = set()
     for process in all_processes():
         with contextlib.suppress(OSError, ValueError):
@@ -290,7 +291,7 @@ def names_in_memory() -> Set[str]:
 
 @contextlib.contextmanager
 def unloaded_if_killed(node: Node) -> Iterator[None]:
-    """Unloads the node if this command is killed meanwhile."""
+    """Unloads the library if this command is killed meanwhile."""
     guard = Guard(Program([*own_program(), "unload", str(node.pid)]))
     try:
         yield
@@ -299,7 +300,7 @@ def unloaded_if_killed(node: Node) -> Iterator[None]:
 
 
 def load_whole(node: Node) -> str:
-    """Loads the library; at a Ctrl-C meanwhile, or if this command is killed, unloads it. Returns its folder."""
+    """Loads the library and returns its folder. Unloads it after a Ctrl-C, or if this command is killed."""
     with Interrupted() as interrupted, unloaded_if_killed(node):
         folder = load(node)
         if interrupted.happened.is_set():
@@ -309,7 +310,7 @@ def load_whole(node: Node) -> str:
 
 
 def unload_whole(node: Node) -> Unloaded:
-    """Unloads it to the end, and says what is left."""
+    """Unloads the library without being interrupted, and reports what is left."""
     with Interrupted():
         unloaded = unload(node)
     if unloaded.not_purged:
@@ -320,8 +321,8 @@ def unload_whole(node: Node) -> Unloaded:
 
 @contextlib.contextmanager
 def loaded(name: Optional[str], is_wanted: bool) -> Iterator[Node]:
-    """Yields the node that is meant. If `is_wanted` and it has no library, it gets one, which is unloaded at the end,
-    also if this command is killed."""
+    """Yields the selected node. If `is_wanted` and it has no library, the library is loaded, and unloaded at the end,
+    even if this command is killed."""
     node = find_node(name) if is_wanted and name else pick(name)
     if node.library:
         yield pick(name)

@@ -1,9 +1,9 @@
-"""Recordings as babeltrace2 gets them.
+"""Recordings in the form in which babeltrace2 gets them.
 
-babeltrace2 searches folders by itself: it follows links, waits for pipes, and does not end where links lead in circles.
-So it never gets a folder that another user can change, but one of this command's own, with the same names: each file
-there is a link to a descriptor of this command, of a regular file that a walk has found (trees.py). Nothing is copied,
-and what is renamed or replaced meanwhile has no effect. A file may still be shortened, which ends babeltrace2 (SIGBUS).
+babeltrace2 searches folders itself: it follows links, blocks on pipes, and never returns if links form a cycle. So it
+never gets a folder that another user can change, but a mirror of it that belongs to this command. Each file in the
+mirror is a link to a descriptor of this command, for a regular file found by a walk (trees.py). Nothing is copied, and
+renaming or replacing files meanwhile has no effect. A file may still be truncated, which ends babeltrace2 with SIGBUS.
 """
 import contextlib
 import errno
@@ -19,17 +19,18 @@ from dyntrace_command.terminal import clean, first_of, size
 from dyntrace_command.trees import ENTRIES_MOST, TOO_DEEP, Entry, tree
 
 METADATA, INDEX = "metadata", ".idx"
-# How the metadata of CTF 2 begins.
+# The first byte of CTF 2 metadata.
 CTF_2 = b"\x1e"
-# Bytes of a file that describes events, and of all indexes: babeltrace2 keeps both in memory.
+# Bytes of a metadata file, and of all indexes: babeltrace2 keeps both in memory.
 METADATA_MOST, INDEXES_MOST = 16 * MB, 1000 * MB
-# The files have descriptors from here on: select(2), by which this command waits, takes none of them.
+# The first descriptor of the files. This command waits with select(2), which can't use descriptors from here on, so the
+# lower ones stay free for it.
 FIRST = 1024
 LIMIT_MOST = FIRST + ENTRIES_MOST
 
 
 class Folder:
-    """A folder of the mirror, in the place of the one that the user has typed."""
+    """A folder of the mirror, and the folder of the user that it mirrors."""
 
     def __init__(self, path: str, typed: str) -> None:
         self.path, self.typed = path, typed
@@ -37,7 +38,7 @@ class Folder:
         self.left_out: List[str] = []
 
     def failure(self, why: str) -> Failure:
-        """Returns the failure of a folder that is withheld from babeltrace2."""
+        """Returns the failure of a folder that is not passed to babeltrace2."""
         return Failure("large_tree", folder=self.typed, why=why)
 
     def unreadable(self, entry: Entry) -> Failure:
@@ -46,7 +47,7 @@ class Folder:
         return Failure("unreadable", folder=clean(os.path.join(self.typed, entry.path)), why=entry.why_not, owner=owner)
 
     def check(self) -> None:
-        """Raises Failure if there is no recording."""
+        """Raises Failure if the folder has no recording."""
         if not self.has_files and not self.left_out:
             raise Failure("empty_folder", folder=self.typed)
         if not self.has_metadata:
@@ -55,7 +56,7 @@ class Folder:
 
 class Mirror:
     """The folders for babeltrace2. `remarks`: messages about them for the user; `is_ctf_2`: whether one has the format
-    of LTTng 2.15 and later. The files are open until `opened` is closed."""
+    of LTTng 2.15 and later. The files stay open until `opened` is closed."""
 
     def __init__(self, place: str, opened: contextlib.ExitStack) -> None:
         self.place, self.opened = place, opened
@@ -68,22 +69,22 @@ class Mirror:
         self.files_most = limit - self.first
 
     def paths(self) -> List[str]:
-        """Returns the folders that babeltrace2 can read. Beside a recording whose description of events is empty,
-        because nothing has arrived, it would read none."""
+        """Returns the folders that babeltrace2 can read. It leaves out recordings with empty metadata, to which no data
+        has arrived: babeltrace2 would then read none of the recordings."""
         return [folder.path for folder in self.folders if folder.is_whole]
 
     def typed(self) -> str:
-        """Returns the first folder as the user has typed it."""
+        """Returns the first folder as the user typed it."""
         return self.folders[0].typed
 
     def as_typed(self, text: str) -> str:
-        """Returns a text of babeltrace2 with the folders that the user has typed."""
+        """Returns a text of babeltrace2 with the mirror's folders replaced by those that the user typed."""
         for folder in self.folders:
             text = text.replace(folder.path, folder.typed)
         return text
 
     def add(self, typed: str, follows: bool) -> None:
-        """Adds a folder; raises Failure if there is no recording that can be read in it or below it."""
+        """Adds a folder; raises Failure if there is no readable recording in it or below it."""
         if not os.path.lexists(typed):
             raise Failure("no_folder", folder=typed)
         if os.path.exists(typed) and not os.path.isdir(typed):
@@ -107,7 +108,7 @@ class Mirror:
             self.remarks.append(f"dyntrace: left out of {typed}: {first_of(folder.left_out)}")
 
     def add_entry(self, folder: Folder, entry: Entry) -> None:
-        """Adds what a walk has found, or notes why not."""
+        """Adds an entry of the walk, or records why it was left out."""
         why_not = entry.why_not
         if entry.is_folder() and why_not != TOO_DEEP:
             if why_not:
@@ -127,7 +128,7 @@ class Mirror:
             folder.left_out.append(f"{entry.path} ({why_not})")
 
     def add_file(self, folder: Folder, entry: Entry) -> str:
-        """Adds a regular file; returns why that is not possible."""
+        """Adds a regular file; returns the reason if that is impossible, else an empty text."""
         if entry.name() == METADATA:
             folder.has_metadata = True
             if entry.size() > METADATA_MOST:
@@ -151,7 +152,7 @@ class Mirror:
         return self.made(os.symlink, f"/proc/{os.getpid()}/fd/{kept}", os.path.join(folder.path, entry.path))
 
     def made(self, make: Callable[..., None], *paths: str) -> str:
-        """Makes a link or a folder; returns why that is not possible."""
+        """Creates a link or a folder; returns the reason if that is impossible, else an empty text."""
         try:
             make(*paths)
         except FileExistsError:
@@ -164,7 +165,7 @@ class Mirror:
 
 
 def raised_limit(opened: contextlib.ExitStack) -> int:
-    """Raises the number of descriptors that this process may have, until `opened` is closed; returns it."""
+    """Raises this process's limit of open descriptors until `opened` is closed; returns the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = max(soft, min(hard if hard != resource.RLIM_INFINITY else LIMIT_MOST, LIMIT_MOST))
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
@@ -174,8 +175,8 @@ def raised_limit(opened: contextlib.ExitStack) -> int:
 
 @contextlib.contextmanager
 def mirrored(folders: Sequence[str], follows: bool = True) -> Iterator[Mirror]:
-    """Yields recordings as babeltrace2 may get them; raises Failure without one, or if one can't be read. Unless
-    `follows`, a link in place of a folder is refused: its user may have replaced what this command has made."""
+    """Yields the mirror of the recordings for babeltrace2. Raises Failure if there is none, or if one can't be read.
+    Unless `follows`, a link in place of a folder is refused: its user may have replaced what this command created."""
     with temporary_folder() as place, contextlib.ExitStack() as opened:
         mirror = Mirror(place, opened)
         for folder in folders:

@@ -1,7 +1,7 @@
-"""The Erlang VMs of this host: what is known of each, and which one is meant.
+"""The Erlang VMs of this host: their properties, and the selection of one by its name.
 
-All comes from /proc, by children of this command (`survey`, `sandbox`): the command asks no node for anything, so a
-node that hangs is shown too.
+All information comes from /proc, read by children of this command (`survey`, `sandbox`). The nodes themselves are not
+asked, so a node that hangs is shown too.
 """
 import contextlib
 import os
@@ -20,7 +20,7 @@ from dyntrace_command.survey import Found, Survey, all_processes
 from dyntrace_command.terminal import clean
 
 PROVIDER = "org_erlang_dyntrace"
-# What is unknown of a process that can't be read.
+# Fields that are unknown if the process can't be read.
 FIELDS = ("library", "status", "node", "otp", "container", "version", "consumers")
 
 
@@ -31,11 +31,11 @@ class Consumers(NamedTuple):
 
 
 class Node:
-    """An Erlang VM. Where something can't be known it is None, and `unknown` has the reason by the field's name.
+    """An Erlang VM. A field that can't be determined is None, and `unknown` has the reason under the field's name.
 
     `container`: its name, None on the host. `library`: the path in the node's own file system, None if it is not
-    loaded; `replaced`: it has been replaced on disk since. `version` is dyntrace's, `otp` the release's. `inside` is
-    for functions that run in a child (`isolated`).
+    loaded; `replaced`: whether it was replaced on disk since. `version` is that of dyntrace, `otp` the OTP release.
+    `inside` is for functions that run in a child (`isolated`).
     """
 
     def __init__(self, process: Process, values: Optional[Dict[str, Any]], why: str = "") -> None:
@@ -68,47 +68,47 @@ class Node:
 
     @property
     def home(self) -> str:
-        """The folder by which LTTng finds the daemon of its user."""
+        """The folder in which LTTng finds its user's session daemon."""
         return str(self.found.get("home", ""))
 
     @property
     def more(self) -> Any:
-        """What else a survey was to find."""
+        """The further values that the survey collected."""
         return self.found.get("more")
 
     def as_json(self) -> Dict[str, object]:
-        """Returns what `dyntrace nodes --json` prints; the names are an interface."""
+        """Returns the object that `dyntrace nodes --json` prints; its keys are an interface."""
         return {"pid": self.pid, "container": self.container, "node": self.node, "guessed": is_guessed(self),
                 "otp": self.otp, "version": self.version, "consumers": self.consumers and self.consumers._asdict(),
                 "user": self.user, "library": self.library, "following": self.status.said("following"),
                 "alone": self.status.is_alone(), "withheld": self.status.withheld(), "unknown": self.unknown}
 
     def is_named(self, name: str) -> bool:
-        """Returns whether this is its name, the part before @, or its number."""
+        """Returns whether the name is its full name, the part before @, or its PID."""
         return name in (self.node, self.node.partition("@")[0], str(self.pid))
 
     def show(self) -> str:
-        """Returns its name for people."""
+        """Returns its name as text for users."""
         return f"{self.node} ({self.pid})"
 
     def label(self) -> str:
-        """Returns its name for names of files."""
+        """Returns its name for use in file names."""
         name = self.node if self.node != "nonode@nohost" else str(self.pid)
         return re.sub(r"[^A-Za-z0-9_.@-]", "_", name)[:64]
 
     def lives(self) -> bool:
-        """Returns false also if another process has its number now."""
+        """Returns whether it still runs; false if another process has its PID now."""
         return not self.process.has_ended()
 
     def isolated(self, function: Callable[[], Any], seconds: float = SECONDS, rights: Rights = Rights()) -> Any:
-        """Runs a function that looks at the node in a child with the identity of the node's user; returns its value."""
+        """Runs a function that examines the node in a child with the identity of the node's user; returns its value."""
         return isolated(self.process, function, seconds, rights=rights).value
 
     # The library
 
     def handle(self) -> str:
-        """Returns a path of the library for tracers. It leads to one file, whatever the node's user or container makes
-        of the names in their file system, and has no character that means something to bpftrace."""
+        """Returns a path of the library for tracers. It always leads to the same file, whatever the node's user or
+        container does to names in their file system, and has no character that is special to bpftrace."""
         assert self.library
         library: str = self.library
         if self.descriptor is None:
@@ -119,7 +119,7 @@ class Node:
         return f"/proc/{os.getpid()}/fd/{self.descriptor}"
 
     def outside(self) -> str:
-        """Returns the path by which people find the library on this host."""
+        """Returns the path of the library as seen from this host."""
         assert self.library
         library = self.library
         return f"{self.process.dir}/root{self.isolated(lambda: self.inside.paths(library)[-1])}"
@@ -135,12 +135,12 @@ class Node:
 
 
 def untraced(node: Node, seconds: object) -> Failure:
-    """Returns the failure of a node from which no event has come."""
+    """Returns the failure of a node from which no event has arrived."""
     return starved(node) or Failure("not_started", seconds=seconds)
 
 
 def starved(node: Node) -> Optional[Failure]:
-    """Returns the failure of a node that can open no file; None if it can, or that is unknown."""
+    """Returns the failure of a node that can't open any more files; None if it can, or if that is unknown."""
     with contextlib.suppress(OSError, ValueError):
         if node.isolated(node.inside.free_descriptors) <= 0:
             return Failure("no_descriptors", pid=node.pid, name=node.node)
@@ -155,13 +155,14 @@ def user_of(process: Process) -> str:
 
 
 def is_guessed(node: Node) -> bool:
-    """Returns whether a part of its name comes neither from the node nor from its command line: epmd knows no host."""
+    """Returns whether part of its name comes neither from the node nor from its command line: epmd does not know
+    hosts."""
     said = node.arguments.get("name") or node.arguments.get("sname") or ""
     return node.status.name() is None and "@" not in said and node.node not in ("?", "nonode@nohost")
 
 
 def status_now(node: Node) -> Status:
-    """Returns what it says now; nothing if that can't be read. What it can't trace changes while consumers are
+    """Returns its current status, empty if that can't be read. What it can't trace changes while consumers are
     attached."""
     with contextlib.suppress(OSError, ValueError):
         lines = node.isolated(lambda: node.inside.status(node.library, node.inside.mappings()))
@@ -170,7 +171,7 @@ def status_now(node: Node) -> Status:
 
 
 def check_traced(node: Node, asked: Sequence[Function]) -> None:
-    """Raises Failure if it says that it does not trace one of the functions."""
+    """Raises Failure if, by its own status, it does not trace one of the functions."""
     traced = node.status.functions()
     missing = [function for function in asked if traced is not None and not any(map(function.is_in, traced))]
     if missing:
@@ -185,7 +186,7 @@ def nodes(more: Optional[More] = None) -> List[Node]:
 
 
 def node_of(found: Found) -> Node:
-    """Returns the node that was found."""
+    """Returns the node for a result of the survey."""
     try:
         return Node(*found)
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -193,7 +194,7 @@ def node_of(found: Found) -> Node:
 
 
 def pick(name: Optional[str]) -> Node:
-    """Returns the one node that is meant; raises Failure if there is none or several, or tracers can't attach to it."""
+    """Returns the selected node. Raises Failure if none or several match, or if tracers can't attach to it."""
     if name is not None:
         return with_library(find_node(name))
     found = nodes()
@@ -206,7 +207,7 @@ def pick(name: Optional[str]) -> Node:
 
 
 def find_node(name: str) -> Node:
-    """Returns the node of that name, prepared or not. Nodes of other names are not looked at."""
+    """Returns the node of that name, prepared or not. Nodes of other names are not examined."""
     if re.fullmatch(r"[1-9]\d{0,9}", name, re.ASCII):
         numbered = Survey().of([Process(int(name))])
         if numbered:
@@ -216,7 +217,7 @@ def find_node(name: str) -> Node:
 
 
 def one_of(found: List[Node], name: Optional[str]) -> Node:
-    """Returns the only one of them."""
+    """Returns the only node of the list; raises Failure if it has none or several."""
     if not found:
         raise Failure("no_such_node", node=name)
     if len(found) > 1:
@@ -226,7 +227,7 @@ def one_of(found: List[Node], name: Optional[str]) -> Node:
 
 
 def with_library(node: Node) -> Node:
-    """Returns the node if tracers can attach to it."""
+    """Returns the node; raises Failure if tracers can't attach to it."""
     if node.library is None:
         check_readable(node)
         raise Failure("no_library", pid=node.pid, name=node.node)
@@ -238,7 +239,7 @@ def with_library(node: Node) -> Node:
 
 
 def check_readable(node: Node) -> None:
-    """Raises Failure if what the process has in its memory is unknown."""
+    """Raises Failure if the mappings of the process are unknown."""
     why = node.unknown.get("library")
     if why == NOT_READABLE:
         raise Failure("other_user", pid=node.pid, owner=node.user)

@@ -1,8 +1,8 @@
-"""The map of a node's Erlang code, which the VM writes for perf if it was started with `+JPperf map`.
+"""The perf map of a node's Erlang code, which the VM writes if it was started with `+JPperf map`.
 
-A line has an address, a size, both in hexadecimal, and a name. Code that is loaded appends its lines and code that is
-removed leaves its own, so the later line wins. The node's user can write anything there: the work is bounded, and a
-line that can't be one is skipped.
+A line has an address and a size, both in hexadecimal, and a name. Lines of newly loaded code are appended and lines of
+unloaded code remain, so a later line takes precedence. The node's user can write anything there: the work is bounded,
+and invalid lines are skipped.
 """
 import bisect
 import itertools
@@ -11,13 +11,13 @@ from typing import Dict, Iterable, Tuple
 
 from dyntrace_command.terminal import clean
 
-# A small node has 1 MB, a large one ten.
+# The map of a small node has 1 MB, that of a large one 10 MB.
 MAP_MOST = 64 * 1000 * 1000
-# Bytes of a function; addresses of processes; letters of a name.
+# Bytes of a function; the address space of a process; characters of a name.
 SIZE_MOST, ADDRESS_MOST, NAME_MOST = 1 << 24, 1 << 56, 255
-# Addresses of samples that all lines together cover. Lines that overlap again and again may cover them all.
+# Sampled addresses that all lines together may cover. Each of many overlapping lines may cover all of them.
 COVERED_MOST = 10 ** 7
-# Of a large map, a line has 50 bytes.
+# A line has about 50 bytes in the map of a large node.
 LINES_MOST = 1 << 21
 
 LINE = re.compile(rb"^(?:0x)?([0-9a-f]{1,16}) (?:0x)?([0-9a-f]{1,8}) ([^\r\n]{1,1024})\r?$", re.M)
@@ -25,7 +25,7 @@ ALIAS = re.compile(r"(?<!\\)'Elixir\.([\w.]+)'(:?)")
 
 
 def names_of(contents: bytes, addresses: Iterable[int]) -> Dict[int, Tuple[bool, str]]:
-    """Returns {address: (whether it is a function of Erlang, its name)} of those that the map covers."""
+    """Returns {address: (whether it is an Erlang function, its name)} of the addresses that the map covers."""
     wanted = sorted(set(addresses))
     found: Dict[int, bytes] = {}
     covered = 0
@@ -44,8 +44,7 @@ def names_of(contents: bytes, addresses: Iterable[int]) -> Dict[int, Tuple[bool,
 
 
 def spelling(name: str) -> Tuple[bool, str]:
-    """Returns whether it is a function, and its name as people know it. Code that functions share has a name of the
-    VM's own."""
+    """Returns whether it is a function, and its usual name. Code that functions share has a name given by the VM."""
     name = clean(name[:NAME_MOST])
     name = name[1:] if name.startswith("$") else name
     shared = re.match(r"([^:]*)::(.*)", name)
@@ -55,10 +54,10 @@ def spelling(name: str) -> Tuple[bool, str]:
 
 
 def spelled(name: str) -> str:
-    """Returns the name of a function with Elixir's names in Elixir's spelling."""
+    """Returns the name of a function; Elixir modules are spelled as in Elixir."""
     return ALIAS.sub(lambda at: at.group(1) + ("." if at.group(2) else ""), name)
 
 
 def is_bottom(name: str) -> bool:
-    """Returns whether it is where all stacks of Erlang begin: only a stack that ends there is whole."""
+    """Returns whether this is the outermost frame of every Erlang stack: a stack without it is incomplete."""
     return name.startswith("erts_beamasm:")

@@ -1,10 +1,11 @@
-"""A folder in the file system of a node, for the library that `dyntrace load` takes there: it is made, filled and
+"""A folder in the file system of a node for the library that `dyntrace load` installs there. It is created, filled and
 removed in a child with the identity of the node's user (`sandbox`).
 
-The folder is below one that all users may write to, where another user may have put anything. So everything is done by
-descriptors: a folder is made, then opened without following a link, and has to be this user's own, in the same mount.
-Files are made new, never opened where one is. The name has the number and the start of the node's process, and only a
-folder of such a name is removed, and in it only what was written, where it was written.
+Its parent is writable by all users, so another user may have put anything there. All operations therefore use
+descriptors: a folder is created, then opened without following a link, and must belong to this user and be on the same
+mount. Files are always created, never opened if they exist. The folder's name contains the PID and the start time of
+the node's process. Only a folder with such a name is removed, and only files in it that this command can have written,
+in their places.
 """
 import contextlib
 import errno
@@ -21,24 +22,24 @@ from dyntrace_command.terminal import size
 from dyntrace_command.trees import mount_of
 
 NEEDED = 16 * MB
-# What is removed.
+# Names that may be removed.
 PACKAGE, SUBFOLDER = re.compile(r"dyntrace-[\w.+-]{1,40}"), re.compile(r"ebin|priv")
 FILE = re.compile(r"[\w.]+\.(?:beam|app|so)")
 
 
 def new_name(process: Process) -> str:
-    """Returns a name for a folder of a process."""
+    """Returns a new folder name for a process."""
     return f"dyntrace-load-{process.pid}-{process.began}-{os.urandom(4).hex()}"
 
 
 def is_for(name: str, process: Process) -> bool:
-    """Returns whether a folder's name is one for the process."""
+    """Returns whether a folder's name belongs to the process."""
     found = re.fullmatch(LOADED_NAME, name)
     return found is not None and (int(found.group(1)), int(found.group(2))) == (process.pid, process.began)
 
 
 def why_not(inside: Container, parent: str) -> Optional[str]:
-    """Returns why a library can't be there; None if it can."""
+    """Returns why the library can't be put there; None if it can."""
     try:
         with closing(inside.open(parent)) as descriptor:
             if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
@@ -57,18 +58,18 @@ def why_not(inside: Container, parent: str) -> Optional[str]:
 
 
 class Place:
-    """A folder below a parent in the file system of a node. It can be removed also when the node has ended."""
+    """A folder below a parent in the file system of a node. It can be removed even after the node has ended."""
 
     def __init__(self, inside: Container, parent: str, name: str) -> None:
         self.path, self.name = f"{parent}/{name}", name
         self.parent = inside.open(parent)
 
     def close(self) -> None:
-        """Leaves it as it is."""
+        """Closes the parent; leaves the folder as it is."""
         os.close(self.parent)
 
     def fill(self, files: Dict[str, bytes]) -> None:
-        """Makes the folder with these files, {path below it: contents}."""
+        """Creates the folder with these files, {path below it: contents}."""
         os.mkdir(self.name, 0o700, dir_fd=self.parent)
         with closing(own_below(self.parent, self.name)) as folder:
             if os.listdir(f"/proc/self/fd/{folder}"):
@@ -77,7 +78,7 @@ class Place:
                 write_below(folder, path.split("/"), contents)
 
     def modules(self) -> List[str]:
-        """Returns the modules that are in it; none if it is not there."""
+        """Returns the modules in it; none if the folder does not exist."""
         found: List[str] = []
         with contextlib.suppress(OSError), closing(own_below(self.parent, self.name)) as folder:
             for package in filter(PACKAGE.fullmatch, os.listdir(f"/proc/self/fd/{folder}")):
@@ -86,7 +87,7 @@ class Place:
         return sorted(name[:-len(".beam")] for name in found if FILE.fullmatch(name) and name.endswith(".beam"))
 
     def remove(self) -> None:
-        """Removes it; raises OSError if it belongs to another user, or has something that this command did not
+        """Removes it. Raises OSError if it belongs to another user, or contains something that this command did not
         write."""
         with contextlib.suppress(FileNotFoundError):
             remove_below(self.parent, self.name, (PACKAGE, SUBFOLDER))
@@ -107,7 +108,7 @@ def own_below(parent: int, name: str) -> int:
 
 
 def remove_below(parent: int, name: str, below: Sequence[Pattern[str]]) -> None:
-    """Removes a folder that has, level by level, folders of these names; files are in the last."""
+    """Removes a folder with the subfolders that match `below`, one pattern per level; the last level contains files."""
     with closing(own_below(parent, name)) as folder:
         for inner in os.listdir(f"/proc/self/fd/{folder}"):
             if below and below[0].fullmatch(inner):
@@ -118,7 +119,7 @@ def remove_below(parent: int, name: str, below: Sequence[Pattern[str]]) -> None:
 
 
 def write_below(folder: int, names: List[str], contents: bytes) -> None:
-    """Writes a file to a path below a folder, with the folders on the way."""
+    """Writes a file to a path below a folder, and creates missing folders."""
     if names[1:]:
         with contextlib.suppress(FileExistsError):
             os.mkdir(names[0], 0o700, dir_fd=folder)
@@ -131,8 +132,8 @@ def write_below(folder: int, names: List[str], contents: bytes) -> None:
 
 
 def leftovers(inside: Container, bare: Process, used: Set[str]) -> Iterator[Place]:
-    """Yields the folders of this user there whose nodes have ended, and those of a node that has no dyntrace. `used`:
-    names that nodes of this user have in their memory, which this command may know by other numbers."""
+    """Yields this user's folders whose nodes have ended, and those of `bare`, a node without dyntrace. `used` has the
+    names that this user's nodes have mapped: those nodes may have other PIDs in this command's namespace."""
     for parent in PARENTS:
         names: List[str] = []
         with contextlib.suppress(OSError):

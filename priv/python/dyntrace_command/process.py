@@ -1,8 +1,8 @@
-"""What the kernel reports of a process in /proc: its state, its users, its namespaces, the sockets of its network.
+"""What the kernel reports about a process in /proc: its state, its users, its namespaces, the sockets of its network.
 
-Of these values a process can choose only its name, and a read of them does not wait for it. What a process chooses,
-such as its arguments, and what may block, such as its memory, is read in `container`, in a child process of this
-command.
+Of these values the process controls only its name, and reading them never blocks on it. Values that a process controls,
+such as its arguments, and reads that may block, such as those of its memory, are left to `container`, in a child
+process of this command.
 """
 import contextlib
 import os
@@ -13,7 +13,7 @@ from typing import List, NamedTuple, Optional, Tuple
 
 from dyntrace_command.failures import user_name
 
-# The kernel's names of the four numbers in /proc/PID/status.
+# The kernel's names of the four IDs in /proc/PID/status.
 KINDS_OF_ID = ("real", "effective", "saved", "file system")
 
 
@@ -24,7 +24,7 @@ class Identity(NamedTuple):
 
 
 class Listener(NamedTuple):
-    """A TCP socket that listens: its port, the inode by which processes refer to it, its address, and the user that
+    """A listening TCP socket: its port, the inode by which processes refer to it, its address, and the user that
     created it."""
     port: int
     inode: str
@@ -33,8 +33,8 @@ class Listener(NamedTuple):
 
 
 class Process:
-    """A process of this host, by its number as this command sees it. Numbers are used again: a process is its number
-    and its start."""
+    """A process of this host, with its PID as this command sees it. PIDs are reused, so the start time is part of its
+    identity."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -42,25 +42,25 @@ class Process:
         self.began = self.begin()
 
     def begin(self) -> Optional[int]:
-        """Returns its start in the kernel's ticks; None if it has ended."""
+        """Returns its start time in clock ticks; None if it has ended."""
         with contextlib.suppress(OSError, IndexError):
             state, began = self.status()
             return None if state in "ZX" else began
         return None
 
     def has_ended(self) -> bool:
-        """Returns whether it has ended, also if another process has its number now."""
+        """Returns whether it has ended; also true if another process has its PID now."""
         return self.began is None or self.begin() != self.began
 
     def status(self) -> Tuple[str, int]:
-        """Returns (a letter for its state, its start)."""
+        """Returns (the letter of its state, its start time)."""
         with open(f"{self.dir}/stat", "rb") as file:
-            # Its name, in brackets, may have anything in it.
+            # The name, in brackets, may contain any character.
             fields = file.read().decode("utf-8", "replace").rsplit(")", 1)[1].split()
         return fields[0], int(fields[19])
 
     def age(self) -> float:
-        """Returns the seconds since its start."""
+        """Returns how many seconds ago it started."""
         with open("/proc/uptime", encoding="ascii") as file:
             return float(file.read().split()[0]) - self.status()[1] / os.sysconf("SC_CLK_TCK")
 
@@ -75,16 +75,16 @@ class Process:
         return ""
 
     def ids(self, kind: str) -> List[int]:
-        """Returns its real, effective, saved and file system id: of the kind Uid or Gid."""
+        """Returns its real, effective, saved and file system ID, of kind Uid or Gid."""
         with open(f"{self.dir}/status", "rb") as file:
-            # The name has its line ends escaped.
+            # Line ends in the name are escaped.
             found = re.search(rb"^%s:((?:\t\d+){4})$" % kind.encode(), file.read(), re.M)
         if not found:
             raise ValueError("the kernel does not say whose process it is")
         return [int(number) for number in found.group(1).split()]
 
     def uid(self) -> int:
-        """Returns the number of its effective user."""
+        """Returns the UID of its effective user."""
         return self.ids("Uid")[1]
 
     def identity(self) -> Identity:
@@ -98,17 +98,17 @@ class Process:
             f"{kind} {user_name(number) if ids is uids else number}" for kind, number in zip(KINDS_OF_ID, ids)))
 
     def inner_pid(self) -> int:
-        """Returns the number that it has in its own namespace of processes."""
+        """Returns its PID in its own PID namespace."""
         with open(f"{self.dir}/status", "rb") as file:
             found = re.search(rb"^NSpid:.*\b(\d+)$", file.read(), re.M)
         return int(found.group(1)) if found else self.pid
 
     def namespace(self, kind: str) -> Optional[str]:
-        """Returns its namespace of a kind; None if it may not be read."""
+        """Returns its namespace of this kind; None if it may not be read."""
         return namespace(self.dir, kind)
 
     def shares(self, kind: str) -> bool:
-        """Returns whether it has this command's namespace, or the namespace may not be read."""
+        """Returns whether it is in this command's namespace, or its namespace may not be read."""
         return self.namespace(kind) in (None, namespace("/proc/self", kind))
 
 
@@ -120,10 +120,10 @@ def namespace(folder: str, kind: str) -> Optional[str]:
 
 
 def listening(folder: str = "/proc/self") -> List[Listener]:
-    """Returns the sockets that listen in the network of the process of this folder of /proc."""
+    """Returns the listening sockets in the network of the process with this folder in /proc."""
     found = []
     for table in ("tcp", "tcp6"):
-        # A host without IPv6 has one.
+        # tcp6 does not exist on a host without IPv6.
         with contextlib.suppress(FileNotFoundError), open(f"{folder}/net/{table}", encoding="ascii") as file:
             for row in (line.split() for line in file.read().splitlines()[1:]):
                 if row[3] == "0A":
@@ -133,7 +133,7 @@ def listening(folder: str = "/proc/self") -> List[Listener]:
 
 
 def ip_address(digits: str) -> str:
-    """Returns the address that the kernel writes as words in the machine's byte order."""
+    """Parses an address that the kernel writes as words in the machine's byte order."""
     words = bytes.fromhex(digits)
     packed = b"".join(struct.pack("!I", word) for word in struct.unpack(f"={len(words) // 4}I", words))
     return socket.inet_ntop(socket.AF_INET if len(packed) == 4 else socket.AF_INET6, packed)

@@ -1,8 +1,8 @@
-"""How a node is reached: its distribution's socket and what its cookie may be, all from /proc.
+"""How to connect to a node: its distribution socket and the candidates for its cookie, all from /proc.
 
-It runs in a child with the identity of the node's user (`sandbox`), which reads only cookies that this user may read.
-So the proof of a cookie goes only to the user whose cookie it is: the socket was created by the same
-user, is the node's own, and no other process listens on its port (`check_listener`).
+This runs in a child with the identity of the node's user (`sandbox`), which reads only cookies that this user may read.
+So proof of a cookie goes only to the user who owns it: the socket was created by the same user, belongs to the node,
+and no other process listens on its port (`check_listener`).
 """
 import contextlib
 import re
@@ -17,22 +17,22 @@ from dyntrace_command.process import Listener, listening
 from dyntrace_command.terminal import clean
 
 PROTOCOLS = ("inet_tcp", "inet6_tcp")
-# A wrong cookie is a line in the node's log.
+# Each wrong cookie writes a line to the node's log.
 COOKIES_MOST = 5
 CONNECT_S = 10
-# A cookie in a file of its own, and among the arguments of a release.
+# A cookie file, and the option in a release's vm.args.
 WHOLE_FILE = re.compile(r"\A\s*(\S{1,255})\s*\Z")
 VM_ARGS = re.compile(r"^[ \t]*-setcookie[ \t]+(\S{1,255})[ \t]*$", re.MULTILINE)
 
 
 class Way(NamedTuple):
-    """The socket that the node's distribution listens on, and the cookies that it may have, the likeliest first."""
+    """The node's listening distribution socket, and the candidates for its cookie, the most likely first."""
     listener: Listener
     cookies: List[str]
 
 
 def way_to(node: Node) -> Way:
-    """Returns the way to a node; raises Failure if there is none."""
+    """Returns how to connect to a node; raises Failure if that is impossible."""
     arguments = before_extra(node.inside.arguments())
     protocols = values(arguments, "-proto_dist")
     if protocols and protocols[-1] not in PROTOCOLS:
@@ -48,8 +48,8 @@ def way_to(node: Node) -> Way:
 # -- Its socket --------------------------------------------------------------------------------------------------------
 
 def find_listener(node: Node, arguments: List[str]) -> Listener:
-    """Returns the one of its sockets that epmd has by the node's name; without an epmd, the one with the port that its
-    arguments or its environment name, or its only one."""
+    """Returns the socket that epmd has registered under the node's name. Without an epmd, returns the one on the port
+    that its arguments or its environment specify, or its only one."""
     listeners = list(node.inside.listens())
     names = node.inside.registered() if listeners else {}
     known = [one for one in listeners if one.port in names]
@@ -64,7 +64,7 @@ def find_listener(node: Node, arguments: List[str]) -> Listener:
 
 
 def fixed_ports(node: Node, arguments: List[str]) -> range:
-    """Returns the ports that it may listen on, by its arguments or its environment."""
+    """Returns the ports on which it may listen, from its arguments and its environment."""
     wanted = [values(arguments, "-erl_epmd_port"), [node.inside.environment().get("ERL_DIST_PORT", "")],
               values(arguments, "inet_dist_listen_min")]
     numbers = [int(text) for found in wanted for text in found[-1:] if re.fullmatch(r"[1-9]\d{0,4}", text)]
@@ -78,7 +78,7 @@ def fixed_ports(node: Node, arguments: List[str]) -> range:
 # -- Its cookie --------------------------------------------------------------------------------------------------------
 
 def find_cookies(node: Node, arguments: List[str]) -> Iterator[str]:
-    """Yields what its cookie may be."""
+    """Yields the candidates for its cookie."""
     yield from (cookie for cookie in values(arguments, "-setcookie") if cookie)
     environment = node.inside.environment()
     if environment.get("RELEASE_COOKIE"):
@@ -96,7 +96,7 @@ def find_cookies(node: Node, arguments: List[str]) -> Iterator[str]:
 
 
 def cookie_in(read: Callable[[str], str], path: str, form: Pattern[str]) -> Iterator[str]:
-    """Yields the cookie of a file, if it can be read and has that form."""
+    """Yields the cookie in a file, if the file can be read and matches the pattern."""
     with contextlib.suppress(OSError):
         found = form.search(read(path))
         if found:
@@ -106,13 +106,13 @@ def cookie_in(read: Callable[[str], str], path: str, form: Pattern[str]) -> Iter
 # -- Its arguments -----------------------------------------------------------------------------------------------------
 
 def before_extra(arguments: List[str]) -> List[str]:
-    """Returns the emulator's own arguments."""
+    """Returns the arguments before -extra, which are those of the emulator."""
     return arguments[:arguments.index("-extra")] if "-extra" in arguments else arguments
 
 
 def values(arguments: List[str], key: str) -> List[str]:
-    """Returns the values of the key, which is a flag, or a parameter of one (-kernel KEY VALUE). A flag with two values
-    is another one: -setcookie NODE COOKIE is for a single node."""
+    """Returns the values of the key, which is a flag or the parameter of one (-kernel KEY VALUE). A flag with two
+    values does not count: -setcookie NODE COOKIE is for a single node."""
     found = []
     for at, argument in enumerate(arguments[:-1]):
         if argument == key and (not key.startswith("-") or at + 2 >= len(arguments)
@@ -124,7 +124,7 @@ def values(arguments: List[str], key: str) -> List[str]:
 # -- The connection ----------------------------------------------------------------------------------------------------
 
 def connect(node: Node, way: Way) -> Connection:
-    """Returns a connection by the first cookie that the node accepts. Raises Failure."""
+    """Returns a connection, made with the first cookie that the node accepts. Raises Failure."""
     refused: Optional[Refused] = None
     for cookie in way.cookies:
         try:
@@ -142,16 +142,16 @@ def connect(node: Node, way: Way) -> Connection:
 
 
 def own_name(node: Node) -> str:
-    """Returns the name of this side. It is the same each time, since names are atoms, and nodes keep these; so no
-    second command can be connected at the same time. Its host does not exist (RFC 2606): a node that answers when this
-    command has gone connects to nobody, and proves its cookie to nobody. src/application/dyntrace_status.erl has the
-    names, too."""
+    """Returns the name of this side. It is always the same, because nodes store names as atoms, which are never freed;
+    so two commands cannot be connected to a node at the same time. Its host does not exist (RFC 2606): if the node
+    answers after this command has ended, it connects to nothing and proves its cookie to no other host.
+    src/application/dyntrace_status.erl has the same names."""
     return "dyntrace_load@dyntrace.invalid" if "." in node.node.partition("@")[2] else "dyntrace_load@invalid"
 
 
 def socket_to(listener: Listener) -> socket.socket:
     """Connects to the socket, in the node's network, which this child has entered."""
-    # Where IPv6 sockets have no IPv4 address, 127.0.0.1 with this port may be another program's.
+    # If the node's IPv6 socket does not accept IPv4, 127.0.0.1 with this port may belong to another program.
     addresses = {"0.0.0.0": ["127.0.0.1"], "::": ["::1", "127.0.0.1"]}.get(listener.address, [listener.address])
     for address in addresses[:-1]:
         with contextlib.suppress(OSError):
@@ -160,8 +160,8 @@ def socket_to(listener: Listener) -> socket.socket:
 
 
 def check_listener(node: Node, listener: Listener) -> None:
-    """Raises Failure unless all that listens on the port in the node's network is the node's own: a connection to the
-    port is one to the node then. Call it once connected, before anything is sent."""
+    """Raises Failure unless all sockets that listen on the port in the node's network are the node's own. A connection
+    to the port then leads to the node. Call it after connecting, before sending anything."""
     check_lives(node)
     own = {one.inode for one in node.inside.listens(is_fresh=True)}
     here = {one.inode for one in listening(node.process.dir) if one.port == listener.port}
@@ -170,14 +170,14 @@ def check_listener(node: Node, listener: Listener) -> None:
 
 
 def check_lives(node: Node) -> None:
-    """Raises Failure if the node has ended: its number may be another process's."""
+    """Raises Failure if the node has ended: another process may have its PID."""
     if not node.lives():
         raise Failure("node_gone", pid=node.pid, name=node.node)
 
 
 def no_answer(node: Node, error: BaseException) -> Failure:
-    """Returns the failure of a node that does not answer. One that can read no file loads no code, and its answer may
-    need code that is not loaded yet."""
+    """Returns the failure of a node that does not answer. Blocked dirty I/O schedulers are a special case: the node
+    then can't read files, and so can't load the code that an answer may need."""
     if not node.lives():
         return Failure("node_gone", pid=node.pid, name=node.node)
     with contextlib.suppress(OSError, ValueError):

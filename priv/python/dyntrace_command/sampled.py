@@ -1,5 +1,5 @@
-"""`dyntrace top`: what the node's own samples say of the processes that lead, and its counters. No event is traced for
-it but those of names, so a busy node does not pay for being watched."""
+"""`dyntrace top`: the node's counters and its own samples of the top processes. Only name events are traced, so
+watching costs a busy node almost nothing."""
 import time
 from typing import Dict, List, NamedTuple, Optional
 
@@ -9,11 +9,12 @@ from dyntrace_command.frames import Frames
 from dyntrace_command.node import Node
 from dyntrace_command.terminal import clean, size
 
-# A sample's events come together. It is whole when none has come for so long, and after `LONGEST` in any case, in
-# seconds. Those of the counters don't count: they may come more often than samples of processes.
+# The events of a sample arrive together. A sample is complete when no event has arrived for QUIET seconds, and after
+# LONGEST seconds in any case. Counter events are ignored for this, because they may arrive more often than samples of
+# processes.
 QUIET, LONGEST = 0.2, 2
 
-# Characters of a process with its name, after which a row's last columns are no longer aligned.
+# Characters of a process with its name; a longer one pushes the last columns out of alignment.
 WIDEST = 50
 
 # A node has a few counters per scheduler.
@@ -21,7 +22,7 @@ COUNTERS_MOST = 10000
 
 
 class Process(NamedTuple):
-    """A process in a sample; `growth` is that of its memory since the sample before, if it was in that one."""
+    """A process in a sample; `growth` is the growth of its memory since the previous sample, if it was in that one."""
     reductions: int
     queue: int
     memory: int
@@ -31,7 +32,7 @@ class Process(NamedTuple):
 
 
 class Sampled(Frames):
-    """The last sample of each process that leads."""
+    """The latest sample of the top processes."""
 
     program = "names+sampled"
     columns = SAMPLED
@@ -40,7 +41,7 @@ class Sampled(Frames):
 
     def __init__(self, node: Node, sort: Optional[str]) -> None:
         super().__init__(node, sort)
-        # What comes, the last frame, and the counters of both and of the frame before.
+        # The sample being received, the last complete one, and the counters; the reductions of the last two samples.
         self.coming: Dict[str, Process] = {}
         self.processes: Dict[str, Process] = {}
         self.counters: Dict[str, int] = {}
@@ -66,7 +67,7 @@ class Sampled(Frames):
                                        int(memory) - before.memory if before else 0, state, function)
 
     def told(self) -> None:
-        """Notes that an event of a sample has come."""
+        """Records that an event of a sample has arrived."""
         self.seen = True
         self.latest = time.monotonic()
         if not self.coming:
@@ -92,7 +93,7 @@ class Sampled(Frames):
         return lines
 
     def node_state(self) -> List[str]:
-        """Returns what the counters say of the whole node, as far as they have come."""
+        """Returns the state of the whole node, from the counters that have arrived."""
         counters = self.counters
         used = [value for name, value in counters.items() if name.startswith("scheduler_utilization_")]
         texts = []

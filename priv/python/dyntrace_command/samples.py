@@ -1,8 +1,9 @@
-"""Samples of a node's threads, and the paths that they are of: process, functions of Erlang, of C, of the kernel.
+"""Samples of a node's threads, and the paths that they represent: process, Erlang functions, C functions, kernel
+functions.
 
-What runs in C has no whole stack in a VM that is compiled without frame pointers, as those of Debian are. Such a path
-has the stack that the process has saved when it called C, or the function in which the scheduler took the process up,
-each marked so, in place of Erlang's stack: no caller is guessed.
+C code has no complete stack in a VM that is compiled without frame pointers, such as Debian's. In place of Erlang's
+stack, such a path has the stack that the process saved when it called C, or the function at which the scheduler resumed
+the process. Both are marked as such; no caller is guessed.
 """
 import collections
 import itertools
@@ -15,15 +16,15 @@ from dyntrace_command.layout import SAVED_MOST, Layout
 from dyntrace_command.perf_map import is_bottom, spelled
 from dyntrace_command.terminal import clean
 
-# Different samples that are kept. A node that runs for an hour has fewer, but where those of each second count apart.
+# Distinct samples that are kept. A node that runs for an hour has fewer, unless those of each second count separately.
 KEPT_MOST = 200000
 # Saved stacks that are kept, each of some kB.
 SAVED_STACKS_MOST = 20000
-# Frames that bpftrace keeps of a stack.
+# Frames of a stack that bpftrace keeps.
 FRAMES_MOST = 64
 
-# bpftrace's keys of a map: the names of threads and functions may have anything in them, also lines of a stack. There
-# is one way to match a line, so what matches nothing is found out soon.
+# The keys of bpftrace's map. Names of threads and functions may contain anything, including lines of a stack. The
+# pattern matches a line in only one way, so a key that does not match is rejected quickly.
 STACK = r"(?:\n(?:[ \t]*[0-9a-f][^\n]*\n)*)?"
 ADDRESS = re.compile(r"^[ \t]*([0-9a-f]{1,16})", re.M)
 KEY = re.compile(rf"(.*?),(<[\d.]+>|-|-?\d*),(.*?),({STACK}),({STACK})", re.S)
@@ -31,8 +32,8 @@ KEY = re.compile(rf"(.*?),(<[\d.]+>|-|-?\d*),(.*?),({STACK}),({STACK})", re.S)
 UNKNOWN, TRACING, OTHERS = "[unknown code]", "[dyntrace's own probes]", "[more than can be kept]"
 NO_STACK = "[no stack]"
 
-# Threads of the VM, by OTP's names for them before and since OTP 26, of which the kernel keeps 15 letters; what they do
-# without a process.
+# Threads of the VM, by OTP's names for them before OTP 26 and since, truncated by the kernel to 15 characters; and what
+# they do when they run no process.
 THREADS = (
     (r"\d+_scheduler|erts_sched_\d+", "[schedulers: ports, scheduling, spinning]"),
     (r"\d+_dirty_cpu_s\w*|erts_dcpus_\d+", "[dirty CPU schedulers]"),
@@ -45,9 +46,9 @@ THREADS = (
 
 
 class Sample(NamedTuple):
-    """What a thread did: its name, its process (- is none, an empty text unknown), the function in which the scheduler
-    took that up, the addresses of its stack and the functions of the kernel's, each the innermost first, the number of
-    the stack that the process has saved, and the second in which it was taken, if that is wanted."""
+    """A sample of a thread: its name; its process (- for none, an empty text for unknown); the function at which the
+    scheduler resumed the process; the addresses of its stack and the functions of the kernel stack, each the innermost
+    first; the number of the stack that the process has saved; and the second in which it was taken, if requested."""
     thread: str
     process: str
     function: str
@@ -58,20 +59,20 @@ class Sample(NamedTuple):
 
 
 class Samples:
-    """The samples that have come."""
+    """The samples received so far."""
 
     def __init__(self, layout: Optional[Layout] = None, has_seconds: bool = False) -> None:
-        # Of a node that is not traced.
+        # Set for a node that is not traced.
         self.layout = layout
         self.has_seconds, self.second = has_seconds, 0
         self.of: Counter[Sample] = collections.Counter()
         # {number: {frame: address}}
         self.saved: Dict[int, Dict[int, int]] = {}
-        # Those that the kernel has taken, by second.
+        # Number of samples that the kernel has taken, by second.
         self.all: Counter[int] = collections.Counter()
 
     def take(self, fields: List[str], maps: Dict[str, Dict[str, int]]) -> None:
-        """Takes a line of bpftrace, or its maps."""
+        """Processes a line of bpftrace, or its maps."""
         if fields[:1] == ["frame"]:
             number, frame, address = map(word, fields[1:])
             if number in self.saved or len(self.saved) < SAVED_STACKS_MOST:
@@ -92,19 +93,19 @@ class Samples:
                 self.of[sample] += count
 
     def busy(self) -> Set[str]:
-        """Returns the pids of the processes that are in two of a hundred samples at least."""
+        """Returns the pids of the processes that have at least two percent of the samples."""
         counts: Counter[str] = collections.Counter()
         for sample, count in self.of.items():
             counts[sample.process] += count
         return {pid for pid, count in counts.items() if pid.startswith("<") and count * 50 >= sum(self.all.values())}
 
     def stack(self, number: int) -> Tuple[int, ...]:
-        """Returns the addresses of a saved stack, as far as they have come."""
+        """Returns the addresses of a saved stack, as far as they have arrived."""
         frames = self.saved.get(number, {})
         return tuple(frames[frame] for frame in itertools.takewhile(frames.__contains__, itertools.count()))
 
     def missing(self) -> "Counter[int]":
-        """Returns how many samples the kernel has taken that are not here, by second."""
+        """Returns, by second, how many of the samples that the kernel has taken are missing here."""
         here: Counter[int] = collections.Counter()
         for sample, count in self.of.items():
             here[sample.second] += count
@@ -112,9 +113,9 @@ class Samples:
 
 
 def sample_of(key: str, layout: Optional[Layout] = None, second: int = 0) -> Optional[Sample]:
-    """Returns the sample of a key of the map; None if it is none. With a layout, processes are words of the VM, and
-    saved stacks are numbers."""
-    # Since bpftrace 0.20, keys are escaped twice.
+    """Parses a key of the map; returns None if it is invalid. With a layout, processes are words of the VM, and saved
+    stacks are numbers."""
+    # Since version 0.20, bpftrace escapes keys twice.
     found = KEY.fullmatch(key.replace("\\n", "\n").replace("\\t", "\t"))
     if not found:
         return None
@@ -127,19 +128,19 @@ def sample_of(key: str, layout: Optional[Layout] = None, second: int = 0) -> Opt
 
 
 def word(text: str) -> int:
-    """Returns a word, which some versions of bpftrace print with a sign, some without."""
+    """Parses a word, which versions of bpftrace print signed or unsigned."""
     return int(text) % (1 << 64) if re.fullmatch(r"-?\d{1,20}", text, re.ASCII) else 0
 
 
 def symbol(line: str) -> str:
-    """Returns the function of a line of the kernel's stack; bpftrace 0.27 writes no space after the address."""
+    """Returns the function on a line of the kernel stack; bpftrace 0.27 prints no space after the address."""
     found = re.match(r"\s*[0-9a-f]{16}\s*([^+\s]+)", line)
     return clean(found.group(1) if found else line.strip())
 
 
 class Path(NamedTuple):
-    """Where a sample was: the process or what stands in its place, its pid if it is one, frames from the outermost; and
-    in which second, if that is wanted."""
+    """The place of a sample: its process, or a label if it has none; the pid of the process; frames from the outermost
+    in; and the second, if requested."""
     root: str
     pid: str
     frames: Tuple[str, ...]
@@ -161,7 +162,7 @@ def paths(samples: Samples, code: Code, names: Names) -> "Counter[Path]":
 
 def path_of(sample: Sample, place: Callable[[int], Optional[Place]], names: Names,
             saved: Tuple[int, ...] = ()) -> Path:
-    """Returns the path of a sample, which has saved that stack."""
+    """Returns the path of a sample with this saved stack."""
     native, erlang = frames_of(sample, place)
     kernel = [f"{name} [kernel]" for name in sample.kernel[::-1]]
     if is_tracing(sample, place):
@@ -175,9 +176,9 @@ def path_of(sample: Sample, place: Callable[[int], Optional[Place]], names: Name
 
 
 def frames_of(sample: Sample, place: Callable[[int], Optional[Place]]) -> Tuple[List[str], List[str]]:
-    """Returns the frames of C and those of Erlang, each from the outermost. A chain of frames ends where it leaves the
-    code; Erlang's frames beyond C count only if their stack is whole, since without frame pointers the chain may
-    lead anywhere."""
+    """Returns the C frames and the Erlang frames, each from the outermost in. The chain of frames ends at the first
+    address outside of code. Erlang frames beyond C frames count only if their stack is complete, because without frame
+    pointers the chain may lead anywhere."""
     native: List[str] = []
     erlang: List[str] = []
     for number, address in enumerate(sample.stack):
@@ -203,8 +204,8 @@ def frames_of(sample: Sample, place: Callable[[int], Optional[Place]]) -> Tuple[
 
 
 def saved_frames(stack: Tuple[int, ...], place: Callable[[int], Optional[Place]]) -> List[str]:
-    """Returns the frames of a saved stack from the outermost, the innermost marked; none if it is not whole, since
-    parts of it have been used again."""
+    """Returns the frames of a saved stack from the outermost in, with the innermost one marked. Returns nothing if the
+    stack is incomplete, because parts of it have been reused."""
     found = [place(address) for address in stack]
     names = [at.name for at in found if at and at.kind == "erlang"]
     if not names or len(names) < len(found) or not (is_bottom(names[-1]) or len(names) >= SAVED_MOST):
@@ -214,7 +215,7 @@ def saved_frames(stack: Tuple[int, ...], place: Callable[[int], Optional[Place]]
 
 
 def dedup(names: List[str]) -> Iterator[str]:
-    """Yields the names but for those of a part of the VM that has been named."""
+    """Yields the names, without repetitions of a part of the VM."""
     seen: Set[str] = set()
     for name in names:
         if name not in seen or not name.startswith("["):
@@ -223,16 +224,17 @@ def dedup(names: List[str]) -> Iterator[str]:
 
 
 def is_tracing(sample: Sample, place: Callable[[int], Optional[Place]]) -> bool:
-    """Returns whether a thread did what it does because it is traced."""
+    """Returns whether the thread was executing tracing code."""
     return any(name.startswith("uprobe_") for name in sample.kernel) \
         or any(found and found.kind == "tracer" for found in map(place, sample.stack))
 
 
 def thread_of(sample: Sample, runs_erlang: bool) -> str:
-    """Returns what a thread without a process does. One that runs functions of Erlang has one, which told nothing."""
+    """Returns the activity of a thread without a process. If it runs Erlang functions, it has a process that is
+    unknown."""
     name = next((title for pattern, title in THREADS if re.fullmatch(pattern, sample.thread)), None)
     if name is None:
         return f"[thread {clean(sample.thread)}]"
-    # One that has taken up no process since may have run one all the time.
+    # A scheduler that has resumed no process since bpftrace attached may have run the same one all the time.
     is_known = sample.process == "-" and not runs_erlang
     return name if is_known or "schedulers" not in name else f"{name[:-1]}; process unknown]"

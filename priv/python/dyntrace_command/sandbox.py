@@ -1,21 +1,21 @@
-"""A child process in which this command looks at what another user controls: the boundary of root's trust.
+"""A child process in which this command examines what another user controls: the boundary of root's trust.
 
-Root asks about processes of all users. Their memory, files, arguments and servers may be anything: a link to a file
-that only root may read, text without an end, a page of memory whose read never returns. So this command does not touch
-them itself. It forks a child, which
+Root examines processes of all users. Their memory, files, arguments and servers may be anything: a link to a file that
+only root may read, text without an end, a page of memory whose read never returns. So this command does not touch them
+itself. It forks a child, which
 
-- has the user and the group of the process that it looks at, and no other group: it opens what that user may open, so a
-  link to another user's file leads nowhere;
-- keeps one capability, CAP_SYS_PTRACE, without which it could not read that process in /proc, and can raise a second
-  one only to open files of /proc themselves (`opening_proc`);
-- cannot gain privileges, is not dumpable (the user whose identity it has can neither trace it nor take its
-  descriptors), writes no file unless it is made for that, and has limits of CPU time and memory;
-- inherits no descriptor but a socket to this command and those that it was given.
+- has the user and the group of the process that it examines, and no other group: it can open only what that user may
+  open, so a link to another user's file is useless;
+- keeps one capability, CAP_SYS_PTRACE, which it needs to read that process in /proc, and can raise a second one, which
+  is used only to open files of /proc themselves (`opening_proc`);
+- cannot gain privileges, is not dumpable (so the user whose identity it has can neither trace it nor take its
+  descriptors), writes no file unless it is created for that, and has limits of CPU time and memory;
+- inherits no descriptors except a socket to this command and those that it is given.
 
-It answers in JSON of a bounded size, which this command reads up to a deadline. Then the child is killed. One that
-the kernel does not let end, because a file system does not answer, is left behind: the command does not wait for it.
+It answers in JSON of a bounded size, which this command reads up to a deadline. Then the child is killed. If the kernel
+can't kill it, because a file system does not answer, it is left behind: the command does not wait for it.
 
-The identity has to be the same before and after: see `Process.identity`.
+The identity of the examined process must be the same before and after: see `Process.identity`.
 """
 import codecs
 import contextlib
@@ -35,32 +35,32 @@ from dyntrace_command.failures import FAILURES, Failure
 from dyntrace_command.process import Identity, Process
 
 LIBC = ctypes.CDLL(None, use_errno=True)
-# Loaded now: the user of a child may not be able to read this command's Python.
+# Loaded now, because the user of a child may not be able to read this command's Python.
 for _encoding in ("ascii", "latin-1", "idna"):
     codecs.lookup(_encoding)
-# Of prctl(2).
+# Options of prctl(2).
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_SET_NAME, PR_SET_NO_NEW_PRIVS = 1, 4, 8, 15, 38
 CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAPABILITY_VERSION = 1 << 2, 1 << 19, 0x20080522
-# Namespaces that a child can enter, of setns(2).
+# Namespaces that a child can enter, with their flags for setns(2).
 NAMESPACES = {"net": 0x40000000, "uts": 0x04000000}
 
-# Seconds that a child may take, bytes of its answer, and bytes of memory beyond those of this command.
+# Seconds that a child may take, bytes of its answer, and bytes of memory in addition to those of this command.
 SECONDS, ANSWER_MOST, MEMORY_MOST = 5.0, 1 << 20, 1 << 30
-# The kernel passes that many descriptors in a message.
+# The kernel's limit of descriptors in a message.
 DESCRIPTORS_MOST = 253
 LENGTH = struct.Struct(">I")
-# The name of a child's process.
+# The process name of a child.
 CHILD_NAME = "dyntrace-look"
 TEXT_MOST = 1000
 
 
-# Whether this process is such a child, which is checked by what touches the files or the memory of others; and whether
-# it looks at another user than the one who runs the command.
+# Whether this process is such a child, which functions that access files or memory of other users check; and whether it
+# examines another user than the one who runs the command.
 STATE = types.SimpleNamespace(is_child=False, is_foreign=False)
 
 
 class Rights(NamedTuple):
-    """What a child may do beyond looking: use descriptors that it is given, see the network and the host name of a
+    """What a child may do in addition to reading: use the descriptors in `keep`, see the network and the host name of a
     process (`enter`), write files as its user."""
     keep: Sequence[int] = ()
     enter: Optional[Process] = None
@@ -68,7 +68,7 @@ class Rights(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a child has found: a value that JSON has, and descriptors of files that it has opened."""
+    """A child's answer: a JSON value, and descriptors of files that it has opened."""
     value: Any
     descriptors: Sequence[int] = ()
 
@@ -76,7 +76,7 @@ class Answer(NamedTuple):
 class Child:
     """A child that runs a function, which yields answers."""
 
-    # Children that run, and those that have not ended yet when they were killed.
+    # Running children, and PIDs of killed ones that have not ended yet.
     living: List["Child"] = []
     abandoned: List[int] = []
 
@@ -95,13 +95,13 @@ class Child:
         return self.socket.fileno()
 
     def receive(self, deadline: float, most: int = ANSWER_MOST) -> Optional[Answer]:
-        """Returns the next answer; None at the end. Raises what the child raised, and TimeoutError."""
+        """Returns the next answer; None at the end. Raises the child's exception, or TimeoutError."""
         head = self.read(LENGTH.size, deadline)
         if not head:
             return None
         size, = LENGTH.unpack(head)
         if size > most:
-            raise ValueError("it has more to say than is read")
+            raise ValueError("its answer is too large")
         body = self.read(size, deadline)
         try:
             message = json.loads(body.decode("ascii"))
@@ -114,7 +114,7 @@ class Child:
         return Answer(message["value"], received)
 
     def read(self, count: int, deadline: float) -> bytes:
-        """Returns that many bytes; none at the end."""
+        """Returns that many bytes; an empty value at the end."""
         while len(self.buffer) < count:
             left = deadline - time.monotonic()
             if left <= 0:
@@ -138,7 +138,7 @@ class Child:
         return read
 
     def end(self) -> None:
-        """Kills it. One that does not end is left behind: it holds no descriptor of this command."""
+        """Kills it. If it does not end, it is left behind: it holds no descriptor of this command."""
         self.socket.close()
         close_all(self.descriptors)
         with contextlib.suppress(ProcessLookupError):
@@ -152,7 +152,7 @@ class Child:
 
     @classmethod
     def reap(cls) -> bool:
-        """Returns whether children are left that have not ended."""
+        """Reaps killed children; returns whether some have not ended yet."""
         for pid in list(cls.abandoned):
             with contextlib.suppress(ChildProcessError):
                 if os.waitpid(pid, os.WNOHANG) == (0, 0):
@@ -163,8 +163,8 @@ class Child:
 
 def in_child(identity: Optional[Identity], function: Callable[[], Any], seconds: float = SECONDS,
              most: int = ANSWER_MOST, rights: Rights = Rights()) -> Answer:
-    """Runs the function in a child with this identity (None: that of this command), and returns its answer. Raises what
-    the function raises: OSError, ValueError, Failure; TimeoutError if there is no answer in time."""
+    """Runs the function in a child with this identity (None: that of this command), and returns its answer. Raises the
+    function's exceptions: OSError, ValueError, Failure; and TimeoutError if there is no answer in time."""
     child = Child(identity, lambda: [function()], seconds, rights)
     try:
         answer = child.receive(time.monotonic() + seconds, most)
@@ -177,7 +177,7 @@ def in_child(identity: Optional[Identity], function: Callable[[], Any], seconds:
 
 def isolated(process: Process, function: Callable[[], Any], seconds: float = SECONDS, most: int = ANSWER_MOST,
              rights: Rights = Rights()) -> Answer:
-    """Does the same with the identity of a process, about which the function asks. The answer counts if the process had
+    """Does the same with the identity of a process, which the function examines. Raises OSError unless the process had
     this identity before and after."""
     identity = identity_for(process)
     answer = in_child(identity, function, seconds, most, rights)
@@ -190,7 +190,8 @@ def isolated(process: Process, function: Callable[[], Any], seconds: float = SEC
 
 
 def identity_for(process: Process) -> Optional[Identity]:
-    """Returns the identity of the child that looks at a process; None if only root could take another one."""
+    """Returns the identity for the child that examines a process; None without root, which alone can change
+    identity."""
     identity = process.identity()
     return identity if os.geteuid() == 0 else None
 
@@ -204,7 +205,7 @@ def check_same(process: Process, identity: Optional[Identity]) -> None:
 
 
 def check_child() -> None:
-    """Raises RuntimeError outside of a child: a mistake in this command."""
+    """Raises RuntimeError outside of a child, which would be a bug in this command."""
     if not STATE.is_child:
         raise RuntimeError("only a child may touch what another user controls")
 
@@ -220,11 +221,11 @@ def close_all(descriptors: Iterable[int]) -> None:
 
 def run_child(connected: socket.socket, identity: Optional[Identity], function: Callable[[], Iterable[Any]],
               seconds: float, rights: Rights) -> NoReturn:
-    """Gives up what the child does not need, runs the function and sends its answers. Does not return."""
+    """Drops what the child does not need, runs the function and sends its answers. Does not return."""
     status = 1
     try:
         STATE.is_child, STATE.is_foreign = True, identity is not None and identity.uid != os.geteuid()
-        # A Ctrl-C is for the command, which ends the child.
+        # Signals are for the command, which ends the child.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1):
             signal.signal(number, signal.SIG_IGN)
         os.setsid()
@@ -245,14 +246,14 @@ def run_child(connected: socket.socket, identity: Optional[Identity], function: 
 
 
 def leave_terminal() -> None:
-    """Replaces the standard streams by /dev/null: a child that is left behind must hold no pipe and no terminal."""
+    """Replaces the standard streams with /dev/null: a child that is left behind must not hold a pipe or a terminal."""
     null = os.open(os.devnull, os.O_RDWR)
     for standard in range(3):
         os.dup2(null, standard)
 
 
 def close_others(kept: Iterable[int]) -> None:
-    """Closes all descriptors but the standard streams and these."""
+    """Closes all descriptors except the standard streams and these."""
     for number in map(int, os.listdir("/proc/self/fd")):
         if number > 2 and number not in kept:
             with contextlib.suppress(OSError):
@@ -260,7 +261,7 @@ def close_others(kept: Iterable[int]) -> None:
 
 
 def enter_namespaces(process: Process) -> None:
-    """Enters the network and the host name of a process, where it has others."""
+    """Enters the network and UTS namespaces of a process, where they differ from this command's."""
     for kind, flag in NAMESPACES.items():
         if not process.shares(kind):
             with open(f"{process.dir}/ns/{kind}", "rb") as file:
@@ -271,26 +272,26 @@ def enter_namespaces(process: Process) -> None:
 
 
 def take(user: int, group: int) -> None:
-    """Becomes another user for good, with that group alone."""
+    """Changes to another user permanently, with this group only."""
     os.setgroups([])
     os.setresgid(group, group, group)
     os.setresuid(user, user, user)
 
 
 def drop(identity: Optional[Identity]) -> None:
-    """Becomes that user. Root's child keeps no capability but those that `opening_proc` needs."""
+    """Changes to that user. Root's child keeps only the capabilities that it needs to read /proc."""
     if os.geteuid() == 0 and identity is not None:
         LIBC.prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0)
         take(*identity)
         set_capabilities(CAP_SYS_PTRACE, CAP_SYS_PTRACE | CAP_DAC_READ_SEARCH)
     LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     LIBC.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-    # A change of the user has cleared it.
+    # After the change of user, which clears this setting.
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def limit(seconds: float, may_write: bool) -> None:
-    """Sets limits, where they are not lower already."""
+    """Sets resource limits, unless lower ones are already set."""
     with open("/proc/self/statm", encoding="ascii") as file:
         used = int(file.read().split()[0]) * resource.getpagesize()
     wanted = {resource.RLIMIT_CPU: int(seconds) + 1, resource.RLIMIT_AS: used + MEMORY_MOST, resource.RLIMIT_CORE: 0}
@@ -303,7 +304,7 @@ def limit(seconds: float, may_write: bool) -> None:
 
 
 def send_all(connected: socket.socket, function: Callable[[], Iterable[Any]]) -> None:
-    """Sends the function's answers, or what it raises."""
+    """Sends the function's answers, or its exception."""
     try:
         for answer in function():
             value, descriptors = answer if isinstance(answer, Answer) else (answer, ())
@@ -313,7 +314,7 @@ def send_all(connected: socket.socket, function: Callable[[], Iterable[Any]]) ->
 
 
 def send(connected: socket.socket, message: Any, descriptors: Sequence[int]) -> None:
-    """Sends a message, the descriptors with its first byte."""
+    """Sends a message, with the descriptors attached to its first byte."""
     data = json.dumps(message).encode("ascii")
     data = LENGTH.pack(len(data)) + data
     if descriptors:
@@ -324,7 +325,7 @@ def send(connected: socket.socket, message: Any, descriptors: Sequence[int]) -> 
 
 
 def set_capabilities(effective: int, permitted: int) -> None:
-    """Sets the capabilities of this process, as far as it has them: a container may have taken them from root."""
+    """Sets the capabilities of this process, except those that it lacks: a container may have taken them from root."""
     header = struct.pack("=Ii", CAPABILITY_VERSION, 0)
     sets = ctypes.create_string_buffer(24)
     LIBC.capget(header, sets)
@@ -335,8 +336,8 @@ def set_capabilities(effective: int, permitted: int) -> None:
 
 @contextlib.contextmanager
 def opening_proc() -> Iterator[None]:
-    """Lets the child open files of /proc/PID meanwhile that belong to root, because the process is not dumpable: a
-    program with capabilities of its own is one. Only for paths without a link that the process controls."""
+    """Lets the child open files in /proc/PID that belong to root because the process is not dumpable, for example
+    because its program has capabilities. Use it only for paths without a link that the process controls."""
     if os.geteuid() == 0:
         yield
         return
@@ -350,18 +351,18 @@ def opening_proc() -> Iterator[None]:
 # -- Errors ------------------------------------------------------------------------------------------------------------
 
 def described(error: Exception) -> List[Any]:
-    """Returns an error as JSON has it."""
+    """Returns an exception as a JSON value."""
     if isinstance(error, Failure):
         return ["Failure", error.key, {name: str(value)[:TEXT_MOST] for name, value in error.values.items()}]
     if isinstance(error, OSError):
         return ["OSError", error.errno or 0, (error.strerror or str(error))[:TEXT_MOST]]
     if isinstance(error, MemoryError):
-        return ["ValueError", "it has more than is read"]
+        return ["ValueError", "it has too much data to read"]
     return ["ValueError", (str(error) or type(error).__name__)[:TEXT_MOST]]
 
 
 def raised(described_error: Any) -> Exception:
-    """Returns the error of a child. It may have been made to send anything."""
+    """Returns the exception that a child sent. The child may be compromised and send anything."""
     with contextlib.suppress(TypeError, ValueError, KeyError, IndexError, AttributeError):
         kind, *rest = described_error
         if kind == "Failure" and rest[0] in FAILURES:

@@ -1,8 +1,7 @@
-"""A look at all processes of this host, for the Erlang VMs among them: in a child process for each user, several at a
-time.
+"""Searches all processes of this host for Erlang VMs, with a child process for each user, several at a time.
 
-A process can keep its child waiting, for ever if a file system of its user does not answer. That child is left behind,
-and another one looks at the user's other processes. All of it has one deadline.
+A process can block its child, even forever if a file system of its user does not answer. That child is left behind, and
+another one examines the user's other processes. One deadline applies to the whole search.
 """
 import contextlib
 import os
@@ -15,29 +14,29 @@ from dyntrace_command.failures import Failure, reason
 from dyntrace_command.process import Identity, Process
 from dyntrace_command.sandbox import CHILD_NAME, Child, Rights, check_same, identity_for
 
-# Seconds for everything; without an answer of one process; and how many processes of a user may fail to answer.
+# Seconds for everything; seconds without an answer about one process; processes of a user that may fail to answer.
 ALL_S, ONE_S, STALLS_MOST = 10.0, 2.0, 2
 # Children at a time.
 CHILDREN_MOST = 8
-# The name of a VM's main thread, by which it is listed where nothing can be read.
+# Prefix of the name of a VM's main thread. A process that can't be read is listed if its name starts with it.
 VM_NAME = "beam."
 
 NO_ANSWER = "it does not answer: a file system that hangs is the usual cause"
 GIVEN_UP = "other processes of its user do not answer"
-LEFT = f"{STALLS_MOST} earlier looks at processes of its user still wait for a file system"
-TOO_LATE = f"the look at all processes took more than {ALL_S:g} s"
+LEFT = f"{STALLS_MOST} earlier attempts to read processes of its user still wait for a file system"
+TOO_LATE = f"reading all processes took more than {ALL_S:g} s"
 
 
 class Found(NamedTuple):
-    """An Erlang VM: its description, or the reason why there is no description."""
+    """An Erlang VM: its description, or the reason why there is none."""
     process: Process
     values: Optional[Dict[str, Any]]
     why: str = ""
 
 
 class Job:
-    """The processes of a user that a child looks at. `enter`: one of them, whose network and host name the child has
-    to enter for all of them."""
+    """The processes of a user that a child examines. `enter`: one of them, whose network and UTS namespaces the child
+    has to enter for all of them."""
 
     def __init__(self, identity: Optional[Identity], processes: List[Process], enter: Optional[Process] = None,
                  stalls: int = 0) -> None:
@@ -55,31 +54,32 @@ class Job:
         self.until = time.monotonic() + ONE_S
 
     def check_runs(self) -> None:
-        """Gives the child more time if it runs, or waits for a CPU of a busy host; else raises TimeoutError."""
+        """Extends the deadline if the child is running, or waits for a CPU of a busy host; else raises TimeoutError."""
         assert self.child
         if Process(self.child.pid).status()[0] != "R":
             raise TimeoutError(NO_ANSWER)
         self.until = time.monotonic() + ONE_S
 
     def rest(self) -> List[Process]:
-        """Returns the processes after the one that is looked at now."""
+        """Returns the processes after the one being examined."""
         pids = list(self.by_pid)
         return self.processes[pids.index(self.at) + 1:] if self.at in self.by_pid else []
 
 
 class Survey:
-    """The look. `name`: what the command line of a VM has to have; `more`: what else is wanted, found in the child."""
+    """The search. `name`: the name of the wanted VM, if only one is wanted; `more`: finds further values, in the
+    child."""
 
     def __init__(self, name: Optional[str] = None, more: Optional[More] = None) -> None:
         self.name, self.more = name, more
         self.found: Dict[int, Found] = {}
         self.waiting: List[Job] = []
         self.running: List[Job] = []
-        # Processes in other namespaces than this command's, by user and namespaces.
+        # Processes in other namespaces than this command's, by identity and namespaces.
         self.elsewhere: Dict[Any, List[Process]] = {}
 
     def of(self, processes: Iterable[Process]) -> List[Found]:
-        """Returns the VMs among the processes, in the order of their numbers."""
+        """Returns the VMs among the processes, in the order of their PIDs."""
         deadline = time.monotonic() + ALL_S
         self.sort(processes)
         try:
@@ -97,7 +97,7 @@ class Survey:
         return [self.found[pid] for pid in sorted(self.found)]
 
     def sort(self, processes: Iterable[Process]) -> None:
-        """Makes a job for each user."""
+        """Creates a job for each user."""
         groups: Dict[Optional[Identity], List[Process]] = {}
         for process in processes:
             try:
@@ -105,14 +105,14 @@ class Survey:
             except (OSError, ValueError) as error:
                 self.miss([process], reason(error))
         for identity, group in groups.items():
-            # Whoever looks again and again would leave more and more children behind.
+            # Otherwise, repeated surveys would leave more and more children behind.
             if sum(map(is_left, group)) >= STALLS_MOST:
                 self.miss(group, LEFT)
             else:
                 self.waiting.append(Job(identity, group))
 
     def start(self) -> None:
-        """Starts waiting jobs, as many as may run; then those of other namespaces."""
+        """Starts waiting jobs, up to the limit; those of other namespaces come last."""
         if not self.waiting and not self.running:
             self.waiting = [Job(key[0], group, group[0]) for key, group in self.elsewhere.items()]
             self.elsewhere.clear()
@@ -122,7 +122,7 @@ class Survey:
             job.start(self.name, self.more)
 
     def receive(self, until: float) -> None:
-        """Takes the answers that have come, and gives up children that have not answered in time."""
+        """Processes the answers that have arrived, and gives up children that have not answered in time."""
         ready, _, _ = select.select([job.child for job in self.running], [], [], max(0, until - time.monotonic()))
         for job in list(self.running):
             try:
@@ -134,7 +134,7 @@ class Survey:
                 self.give_up(job, NO_ANSWER if isinstance(error, TimeoutError) else reason(error))
 
     def take(self, job: Job) -> None:
-        """Takes the next answer of a child."""
+        """Processes the next answer of a child."""
         assert job.child
         answer = job.child.receive(job.until)
         job.until = time.monotonic() + ONE_S
@@ -158,7 +158,7 @@ class Survey:
             self.elsewhere.setdefault(key, []).append(process)
 
     def keep(self, process: Process, identity: Optional[Identity], values: Dict[str, Any]) -> None:
-        """Keeps a description, if it is still that of the process."""
+        """Stores a description, if it still belongs to the process."""
         try:
             check_same(process, identity)
             self.found[process.pid] = Found(process, values)
@@ -168,7 +168,7 @@ class Survey:
             self.miss([process], reason(error))
 
     def give_up(self, job: Job, why: str) -> None:
-        """Abandons the child with the process that it looks at; another child looks at the rest."""
+        """Abandons the child together with the process that it was examining; another child examines the rest."""
         self.end(job)
         self.running.remove(job)
         self.miss([job.by_pid[job.at]] if job.at in job.by_pid else job.processes, why)
@@ -179,7 +179,7 @@ class Survey:
             self.waiting.append(Job(job.identity, rest, job.enter, job.stalls + 1))
 
     def miss(self, processes: Iterable[Process], why: str) -> None:
-        """Lists those of the processes that look like a VM, without a description."""
+        """Lists the processes that look like a VM, without a description."""
         for process in processes:
             if process.pid not in self.found and process.name().startswith(VM_NAME) and not process.has_ended():
                 self.found[process.pid] = Found(process, None, why)
@@ -192,7 +192,7 @@ class Survey:
 
 
 def is_left(process: Process) -> bool:
-    """Returns whether the process is a child of an earlier look that the kernel does not let end."""
+    """Returns whether the process is a child of an earlier survey that the kernel can't kill."""
     with contextlib.suppress(OSError, IndexError, ValueError):
         if process.name() == CHILD_NAME and process.status()[0] == "D":
             return process.age() > ALL_S

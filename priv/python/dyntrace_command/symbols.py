@@ -1,8 +1,9 @@
-"""Functions of an ELF file by their place in it, and the parts of the VM that are known by their functions.
+"""Finds the function at an offset in an ELF file, and the part of the VM that it belongs to.
 
-As in `elf`, the bytes come from a container and may be anything: reading fails with ValueError, and does not take long.
-A release may strip its VM. What the dynamic linker reads remains: in a VM, all functions that are not static. A static
-function lies between two others of its source file, so if both neighbours belong to one part of the VM, it does, too.
+As in `elf`, the bytes come from a container and may be anything: reading fails with ValueError, and never takes long.
+The VM of a release may be stripped. What remains are the symbols for the dynamic linker: in a VM, all functions that
+are not static. A static function lies between other functions of its source file, so if both neighbours belong to one
+part of the VM, it does too.
 """
 import bisect
 import re
@@ -13,12 +14,13 @@ from dyntrace_command.elf import find_section
 
 SEGMENTS_MOST, NAME_MOST = 256, 200
 
-# struct Elf64_Ehdr: e_phoff; e_phentsize and e_phnum. struct Elf64_Phdr: p_type of what is loaded.
+# struct Elf64_Ehdr: e_phoff; e_phentsize and e_phnum. struct Elf64_Phdr: p_type of a loaded segment.
 SEGMENTS_AT, SEGMENT_NUMBERS_AT, PT_LOAD = 0x20, 0x36, 1
-# struct Elf64_Sym: st_name, st_info, st_other, st_shndx, st_value, st_size; of st_info a function, an indirect one.
+# struct Elf64_Sym: st_name, st_info, st_other, st_shndx, st_value, st_size; types in st_info: function, indirect
+# function.
 SYMBOL, KINDS = struct.Struct("<IBBHQQ"), (2, 10)
 
-# Parts of the VM, each by a pattern of the functions of its source file that are not static.
+# Parts of the VM, each with a pattern for the functions of its source file that are not static.
 PARTS = {
     "garbage collection": re.compile(
         r"erts_(garbage_collect\w*|gc_\w+|init_gc|process_gc_info|next_heap_size|heap_sizes|offset_(off_)?heap\w*"
@@ -46,7 +48,7 @@ class Functions:
         return len(self.found)
 
     def at(self, offset: int) -> Function:
-        """Returns the function of a place in the file."""
+        """Returns the function at an offset in the file."""
         at = bisect.bisect_right(self.starts, offset) - 1
         if at < 0:
             return Function(None, None)
@@ -63,7 +65,7 @@ def part_of(name: str) -> Optional[str]:
 
 
 def functions(elf: bytes, most: int) -> Iterator[Tuple[int, int, str]]:
-    """Yields (place in the file, size, name) of its functions; of a stripped file those for the dynamic linker."""
+    """Yields (offset in the file, size, name) of its functions; for a stripped file those for the dynamic linker."""
     segments = sorted(loaded(elf))
     for table, texts in ((b".symtab\0", b".strtab\0"), (b".dynsym\0", b".dynstr\0")):
         offset, length = find_section(elf, table)
@@ -76,7 +78,7 @@ def functions(elf: bytes, most: int) -> Iterator[Tuple[int, int, str]]:
 
 
 def in_table(table: bytes, names: bytes, segments: List[Tuple[int, int, int]]) -> Iterator[Tuple[int, int, str]]:
-    """Yields those of a table of symbols."""
+    """Yields the functions in a symbol table."""
     starts = [begin for begin, _, _ in segments]
     for name, info, _, section, address, size in SYMBOL.iter_unpack(table[:len(table) // SYMBOL.size * SYMBOL.size]):
         at = bisect.bisect_right(starts, address) - 1
@@ -87,7 +89,7 @@ def in_table(table: bytes, names: bytes, segments: List[Tuple[int, int, int]]) -
 
 
 def loaded(elf: bytes) -> Iterator[Tuple[int, int, int]]:
-    """Yields (first address, its end, place in the file) of each part of the file that is loaded."""
+    """Yields (first address, end address, offset in the file) of each loaded segment."""
     table, = struct.unpack_from("<Q", elf, SEGMENTS_AT)
     entry, count = struct.unpack_from("<HH", elf, SEGMENT_NUMBERS_AT)
     for number in range(min(count, SEGMENTS_MOST)):
@@ -97,6 +99,6 @@ def loaded(elf: bytes) -> Iterator[Tuple[int, int, int]]:
 
 
 def plain(name: str) -> str:
-    """Returns a name of C++ without its types: the VM's compiler is written in it."""
+    """Returns a C++ name without its types: the VM's JIT compiler is written in C++."""
     found = re.match(r"_Z(\d{1,3})(\w+)", name)
     return found.group(2)[:int(found.group(1))] if found else name

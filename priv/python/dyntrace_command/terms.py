@@ -1,17 +1,17 @@
-"""Erlang's external term format, as far as nodes are asked in it:
+"""Erlang's external term format, as far as calls to nodes need it:
 https://www.erlang.org/doc/apps/erts/erl_ext_dist.html
 
 An atom is an `Atom`, a list a list, a tuple a tuple, a binary bytes, an integer an int. A string is a list of integers,
-as in Erlang; `text` makes text of it. What has no such form, such as a pid, is an `Opaque`, which can be sent back.
+as in Erlang; `text` converts it. Other terms, such as pids, are `Opaque` and can only be sent back.
 
-What comes may be anything: reading raises ValueError and nothing else, and does not take long.
+Received data is untrusted: reading raises nothing but ValueError, and never takes long.
 """
 import struct
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
-# Terms within terms.
+# Nesting of terms.
 DEPTH_MOST = 200
-# Bytes of an integer: Python takes minutes to write a large one as text.
+# Bytes of an integer: Python takes minutes to convert a large one to text.
 INTEGER_MOST = 32
 
 Term = Any
@@ -22,12 +22,12 @@ class Atom(str):
 
 
 class Opaque(NamedTuple):
-    """A term that this command only sends back: its bytes."""
+    """The bytes of a term that this command does not decode and can only send back."""
     encoded: bytes
 
 
 def encode(term: Term) -> bytes:
-    """Returns the bytes of a term, without those that begin a message."""
+    """Returns the bytes of a term, without the version byte."""
     encoded = next(row[1] for row in FORMS if isinstance(term, row[0]))
     return encoded(term)
 
@@ -43,7 +43,7 @@ def encode_list(terms: List[Term]) -> bytes:
     return struct.pack(">BI", 108, len(terms)) + b"".join(map(encode, terms)) + b"\x6a" if terms else b"\x6a"
 
 
-# An Opaque is a tuple and an Atom a str to Python: the first that fits is taken.
+# Python treats an Opaque as a tuple and an Atom as a str: the first matching row is used.
 FORMS: List[Tuple[type, Callable[[Any], bytes]]] = [
     (Opaque, lambda term: bytes(term.encoded)),
     (Atom, encode_atom),
@@ -56,7 +56,7 @@ FORMS: List[Tuple[type, Callable[[Any], bytes]]] = [
 
 
 def decode(message: bytes, at: int = 0) -> Tuple[Term, int]:
-    """Returns (the term that begins there, where it ends)."""
+    """Returns (the term at that position, the position after it)."""
     try:
         return Reader(message).read(at, 0)
     except (struct.error, IndexError, KeyError, UnicodeDecodeError) as error:
@@ -64,17 +64,17 @@ def decode(message: bytes, at: int = 0) -> Tuple[Term, int]:
 
 
 class Reader:
-    """Reads terms of a message: a row per tag."""
+    """Reads the terms of a message, with a table that has a row per tag."""
 
     def __init__(self, message: bytes) -> None:
         self.message = message
-        # {tag: (form of its size, how it goes on)}
+        # {tag: (format of its size, reader of the rest)}
         self.rows: Dict[int, Tuple[str, Callable[[int, int, int, int], Tuple[Term, int]]]] = {
             100: (">H", self.atom), 118: (">H", self.atom), 119: (">B", self.atom), 115: (">B", self.atom),
             97: (">B", self.number), 98: (">i", self.number), 110: (">B", self.big), 111: (">I", self.big),
             104: (">B", self.tuple), 105: (">I", self.tuple), 106: ("", self.nil), 107: (">H", self.string),
             108: (">I", self.list), 109: (">I", self.binary), 116: (">I", self.map),
-            # Pids, ports and references: the node's name, then numbers. Floats, funs, bits: bytes.
+            # Pids, ports and references: the node's name, then numbers. Floats, funs and bitstrings: bytes.
             88: ("", self.of_node(lambda _: 12)), 103: ("", self.of_node(lambda _: 9)),
             89: ("", self.of_node(lambda _: 8)), 120: ("", self.of_node(lambda _: 12)),
             90: (">H", self.of_node(lambda words: 4 + 4 * words)),
@@ -84,21 +84,21 @@ class Reader:
         }
 
     def read(self, at: int, depth: int) -> Tuple[Term, int]:
-        """Returns a term and its end."""
+        """Returns a term and the position after it."""
         if depth > DEPTH_MOST:
-            raise ValueError("its terms are too deep")
+            raise ValueError("its terms are nested too deeply")
         form, go_on = self.rows[self.message[at]]
         size, = struct.unpack_from(form, self.message, at + 1) if form else (0,)
         return go_on(size, at + 1 + struct.calcsize(form), at, depth + 1)
 
     def slice(self, at: int, end: int) -> bytes:
-        """Returns bytes that are there."""
+        """Returns a slice; raises ValueError if it is out of range."""
         if not at <= end <= len(self.message):
             raise ValueError("a term is longer than its message")
         return self.message[at:end]
 
     def several(self, count: int, at: int, depth: int) -> Tuple[List[Term], int]:
-        """Returns as many terms and their end. Each has a byte at least."""
+        """Returns `count` terms and the position after them. Each has at least one byte."""
         if count > len(self.message) - at:
             raise ValueError("a term is longer than its message")
         found = []
@@ -108,7 +108,7 @@ class Reader:
         return found, at
 
     def atom(self, size: int, at: int, begin: int, _: int) -> Tuple[Term, int]:
-        """Those with a size of a letter are UTF-8, but for the oldest two kinds."""
+        """An atom. All kinds are UTF-8 except the two oldest."""
         encoding = "latin-1" if self.message[begin] in (100, 115) else "utf-8"
         return Atom(self.slice(at, at + size).decode(encoding)), at + size
 
@@ -139,7 +139,7 @@ class Reader:
         return list(self.slice(at, at + size)), at + size
 
     def list(self, size: int, at: int, _begin: int, depth: int) -> Tuple[Term, int]:
-        """A list; what an improper one ends with is left out."""
+        """A list; the tail of an improper one is dropped."""
         found, at = self.several(size, at, depth)
         _tail, at = self.read(at, depth)
         return found, at
@@ -149,19 +149,19 @@ class Reader:
         return self.slice(at, at + size), at + size
 
     def map(self, size: int, at: int, begin: int, depth: int) -> Tuple[Term, int]:
-        """A map is not looked into."""
+        """A map, which is not decoded."""
         _found, at = self.several(2 * size, at, depth)
         return Opaque(self.slice(begin, at)), at
 
     def of_node(self, count: Callable[[int], int]) -> Callable[[int, int, int, int], Tuple[Term, int]]:
-        """Returns a reader of what has a node's name and as many bytes."""
+        """Returns a reader of terms with a node's name and `count` bytes."""
         def go_on(size: int, at: int, begin: int, depth: int) -> Tuple[Term, int]:
             _name, at = self.read(at, depth)
             return Opaque(self.slice(begin, at + count(size))), at + count(size)
         return go_on
 
     def bytes_of(self, count: Callable[[int], int]) -> Callable[[int, int, int, int], Tuple[Term, int]]:
-        """Returns a reader of what has as many bytes."""
+        """Returns a reader of terms with `count` bytes."""
         def go_on(size: int, at: int, begin: int, _: int) -> Tuple[Term, int]:
             self.slice(at, at + count(size))
             return Opaque(self.slice(begin, at + count(size))), at + count(size)
@@ -174,7 +174,7 @@ class Reader:
 
 
 def text(term: Term) -> str:
-    """Returns the text of a string, a binary or an atom; of another term, how Python shows it."""
+    """Returns the text of a string, a binary or an atom; Python's representation of other terms."""
     if isinstance(term, bytes):
         return term.decode("utf-8", "replace")
     if isinstance(term, list) and all(isinstance(c, int) and 0 <= c < 0x110000 for c in term):

@@ -17,41 +17,41 @@ class Step(NamedTuple):
     text: str
 
     def message(self) -> Tuple[str, object]:
-        """Returns what identifies a message at both ends. Where it is sent, the receiver may be a name or an alias, and
-        more of its text is known."""
+        """Returns what identifies a message both where it is sent and where it is received. At the sender, the receiver
+        may be a name or an alias, and more of the text is known."""
         return self.source, self.serial or self.text.encode()[:STRING_BYTES]
 
 
 def step_of(fields: List[str]) -> Optional[Step]:
-    """Makes a step of a printed line; None if it is no line of a step."""
+    """Parses a printed line; returns None if it is not a step."""
     if len(fields) < len(Step._fields):
         return None
     kind, ns, source, target, serial, *text = fields
-    # A library of somebody who means ill may put tabs anywhere.
+    # A malicious library may emit tabs in any field.
     if kind not in Timeline.LINES and kind != "more" or not (ns.isdecimal() and serial.isdecimal()):
         return None
     if kind == "send" and serial == "0" and len(text) > 1:
-        # The second piece has something of this message only if the first one is full.
+        # The second piece belongs to this message only if the first one is full.
         text = ["".join(text[:2]) if len(text[0].encode()) == STRING_BYTES else text[0]]
     return Step(kind, int(ns), source, target, int(serial), "\t".join(text))
 
 
 def from_its_begin(steps: List[Step]) -> List[Step]:
-    """Sorts by time, and drops receipts before the first message: they belong to a request that was under way."""
+    """Sorts by time, and drops receipts before the first message: they belong to a request that had already begun."""
     steps = sorted(steps, key=lambda step: step.ns)
     first = next((at for at, step in enumerate(steps) if step.kind != "receive"), 0)
     return steps[first:]
 
 
 def whole_texts(steps: List[Step]) -> List[Step]:
-    """Returns the steps, each text with its second piece."""
+    """Returns the steps, each text joined with its second piece."""
     more = {(step.source, step.serial): step.text for step in steps if step.kind == "more"}
     return [step._replace(text=step.text + more.get((step.source, step.serial), ""))
             if step.kind == "send" and len(step.text.encode()) == STRING_BYTES else step
             for step in steps if step.kind != "more"]
 
 
-# Messages of OTP's servers, as people write them.
+# Messages of OTP's behaviours, and how they are shown.
 SPOKEN = [
     (re.compile(r"^{'\$gen_call',{<[\d.]+>,(?:\[alias\|)?#Ref<[\d.]*(?:>\]?},)?"), "call "),
     (re.compile(r"^{'\$gen_cast',"), "cast "),
@@ -61,7 +61,7 @@ SPOKEN = [
 
 
 def spoken(text: str) -> str:
-    """Returns a message as people say it."""
+    """Returns a message in a readable form."""
     for pattern, verb in SPOKEN:
         rest, found = pattern.subn("", text)
         if found:
@@ -70,7 +70,7 @@ def spoken(text: str) -> str:
 
 
 class Line(NamedTuple):
-    """A step's line: ns that its process waited or worked, how deep in the request it is."""
+    """A step's line: the ns that its process waited or worked, and how deep in the request it is."""
     waited: Optional[int]
     worked: Optional[int]
     depth: int
@@ -78,18 +78,18 @@ class Line(NamedTuple):
 
 
 class Timeline:
-    """Follows the steps: who waits since when, who works since when, and how deep in the request a process is."""
+    """Follows the steps: which process waits or works, since when, and how deep in the request it is."""
 
     def __init__(self, names: Names, steps: List[Step]) -> None:
         self.names = names
-        # Where a message is sent, its receiver may be a name or an alias.
+        # At the sender, the receiver may be a name or an alias.
         self.receivers: DefaultDict[object, List[str]] = collections.defaultdict(list)
         for step in steps:
             if step.kind == "receive":
                 self.receivers[step.message()].append(step.target)
-        # ns of the messages that nobody has received yet
+        # Times, in ns, of messages that have not been received yet.
         self.sent: DefaultDict[object, List[int]] = collections.defaultdict(list)
-        # By process: ns since when it works; how deep it is; ns that it has waited and worked.
+        # By process: the time since which it works, in ns; its depth; the ns that it has waited and worked.
         self.working: Dict[str, int] = {}
         self.depth: Dict[str, int] = {}
         self.waited: Dict[str, int] = {}
@@ -110,7 +110,7 @@ class Timeline:
                     f"{self.names.show(step.source)} -> {self.names.show(target)}: {spoken(step.text)}")
 
     def of_receive(self, step: Step) -> Line:
-        """The message has waited until now, and the receiver works."""
+        """The message has waited until now, and the receiver starts to work."""
         depth = self.depth.setdefault(step.target, self.depth.get(step.source, 0) + 1)
         sent_at = self.sent[step.message()][:1]
         del self.sent[step.message()][:1]
@@ -140,7 +140,7 @@ class Timeline:
         "send": of_send, "receive": of_receive, "print": of_print, "call": of_call, "return": of_return}
 
     def works(self, pid: str, now: int) -> Optional[int]:
-        """Returns the ns since the process has received, or since its step before; None if neither is known."""
+        """Returns the ns since the process received a message or made its previous step; None if neither was seen."""
         since = self.working.get(pid)
         self.working[pid] = now
         if since is None:
@@ -155,12 +155,12 @@ class Timeline:
                       key=lambda total: -(total[0] + total[1]))
 
 
-# Lines about what is missing.
+# Lines about missing steps.
 MISSING_MOST = 5
 
 
 def unreceived(steps: List[Step]) -> List[Step]:
-    """Returns the messages that were sent, and whose receipt is not among the steps."""
+    """Returns the messages that were sent, but whose receipt is not among the steps."""
     received = collections.Counter(step.message() for step in steps if step.kind == "receive")
     found = []
     for step in steps:
@@ -171,8 +171,8 @@ def unreceived(steps: List[Step]) -> List[Step]:
 
 
 def missing(steps: List[Step], names: Names) -> List[str]:
-    """Returns lines about what began and whose end was not seen: a message that still waits, went to another node or to
-    nobody, and a function that has not returned."""
+    """Returns lines about steps whose end was not seen: a message that still waits, went to another node or was not
+    delivered, and a function that has not returned."""
     found = [f"{names.show(step.source)} -> {names.show(step.target)}: {spoken(step.text)}: not received"
              for step in unreceived(steps)]
     kinds = {step.kind: step for step in steps}

@@ -1,4 +1,4 @@
-"""What the host has: other programs, in versions that work, and the data that is installed with this package."""
+"""What is installed on the host: other programs, in supported versions, and the data of this package."""
 import functools
 import os
 import re
@@ -9,14 +9,14 @@ from typing import List, NamedTuple, Tuple
 from dyntrace_command.execution import Program, run
 from dyntrace_command.failures import Failure
 
-# Seconds in which a tool says its version.
+# Seconds that a tool may take to print its version.
 VERSION_S = 10
 
 Version = Tuple[int, ...]
 
 
 class Tool(NamedTuple):
-    """A tool's package in Debian, and the version that is needed, if any, with the reason."""
+    """A tool's package in Debian, and the minimum version, if any, with the reason."""
     package: str
     needed: Version = ()
     why: str = ""
@@ -48,7 +48,7 @@ def tool(name: str) -> str:
 def tool_version(path: str) -> Version:
     """Returns (major, minor). A version that can't be read counts as new enough."""
     output = run(Program([path, "--version"]), VERSION_S).output
-    # Some begin with their own path, which may have numbers.
+    # Some tools print their own path first, which may contain numbers.
     found = re.search(r"\b[vV]?(\d+)\.(\d+)", output.replace(path, ""))
     return (int(found.group(1)), int(found.group(2))) if found else (99, 0)
 
@@ -58,7 +58,7 @@ def shown(version: Version) -> str:
     return ".".join(map(str, version))
 
 
-# The folder with this package's folder: priv, or lib/dyntrace below the prefix of `make install`.
+# The parent of this package's folder: priv, or lib/dyntrace below the prefix of `make install`.
 OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
 
@@ -68,5 +68,5 @@ def own_data(*path: str) -> str:
 
 
 def own_program() -> List[str]:
-    """Returns the words that start this command once more."""
+    """Returns the command line that starts this command again."""
     return [sys.executable, "-IS", os.path.realpath(sys.argv[0])]

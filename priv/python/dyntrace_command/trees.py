@@ -1,16 +1,16 @@
-"""Trees of files that another user can change while they are read, packed or removed.
+"""File trees that another user can change while they are read, packed or removed.
 
 The daemon of a node's user writes recordings into a folder that belongs to that user; a recording that is viewed may
-come from any user. What such a user may try, and what prevents it:
+come from any user. Possible attacks, and what prevents them:
 
-- **A link** in place of a file or a folder, before the walk or during it. Each name is opened in the open folder that
-  has it, without following links, and what was opened is then looked at. No path is used twice.
-- **A pipe or a device**, which would block or have effects. Names are opened with O_PATH, which reads nothing; only
-  regular files are then opened to read.
-- **A file system that does not answer** (FUSE), mounted below the folder. The walk stays in the mount of its root, and
-  recognizes another one before it asks that file system anything.
-- **Folders within folders, names and bytes without end.** Depth, count and time have bounds; a level takes two
-  descriptors and none of Python's stack.
+- **A link** in place of a file or a folder, before the walk or during it. Each name is opened relative to its open
+  folder, without following links, and the checks use the resulting descriptor. No path is used twice.
+- **A pipe or a device**, which would block or have side effects. Names are opened with O_PATH, which reads nothing;
+  only regular files are then opened for reading.
+- **A file system that does not answer** (FUSE), mounted below the folder. The walk stays on the mount of its root, and
+  recognizes another one before it accesses that file system.
+- **Endlessly many or nested folders, names or bytes.** Depth, count and time have bounds; a level takes two descriptors
+  and no space on Python's stack.
 """
 import contextlib
 import os
@@ -21,7 +21,7 @@ from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 from dyntrace_command.files import closing, read_at_most
 
-# Levels of folders, and names in all of them.
+# Levels of folders, and the number of names in all of them.
 DEPTH_MOST, ENTRIES_MOST = 20, 100000
 # Seconds of a walk, and of a removal.
 WALK_S, REMOVAL_S = 10, 30
@@ -32,8 +32,8 @@ KINDS = {stat.S_IFLNK: "a link", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socke
 
 
 class Entry(NamedTuple):
-    """A name below the root of a tree. `descriptor` is open (O_PATH) until the walk goes on, `why_not` is empty for
-    regular files and folders that can be looked at, else it says why they are left out."""
+    """A name below the root of a tree. `descriptor` is open (O_PATH) until the walk continues. `why_not` is empty for
+    usable regular files and folders, else it says why the entry is left out."""
     path: str
     descriptor: int = -1
     status: Optional[os.stat_result] = None
@@ -48,7 +48,7 @@ class Entry(NamedTuple):
         return self.status is not None and stat.S_ISREG(self.status.st_mode)
 
     def size(self) -> int:
-        """Returns the bytes of a regular file."""
+        """Returns the size of a regular file in bytes, 0 for others."""
         return self.status.st_size if self.status and self.is_file() else 0
 
     def name(self) -> str:
@@ -56,7 +56,7 @@ class Entry(NamedTuple):
         return os.path.basename(self.path)
 
     def open(self) -> int:
-        """Opens exactly this regular file to read."""
+        """Opens exactly this regular file for reading."""
         return os.open(f"/proc/self/fd/{self.descriptor}", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
 
     def read(self, most: int) -> bytes:
@@ -66,13 +66,13 @@ class Entry(NamedTuple):
 
 
 def mount_of(descriptor: int) -> str:
-    """Returns the number of the mount in which a file was opened: each bind mount has one of its own."""
+    """Returns the ID of the mount in which a file was opened. Each bind mount has its own."""
     with closing(os.open(f"/proc/self/fdinfo/{descriptor}", os.O_RDONLY)) as info:
         return next(line.split()[1] for line in os.read(info, 4096).decode().split("\n") if line.startswith("mnt_id:"))
 
 
 def entry_of(folder: int, mount: str, path: str) -> Optional[Entry]:
-    """Opens the last name of the path in its open folder; None if it has gone meanwhile."""
+    """Opens the last name of the path in its open folder; returns None if it no longer exists."""
     try:
         descriptor = os.open(os.path.basename(path), os.O_PATH | os.O_NOFOLLOW, dir_fd=folder)
     except FileNotFoundError:
@@ -80,7 +80,7 @@ def entry_of(folder: int, mount: str, path: str) -> Optional[Entry]:
     except OSError as error:
         return Entry(path, why_not=error.strerror)
     try:
-        # Before any question to that file system.
+        # Before any other access to that file system.
         if mount_of(descriptor) != mount:
             return Entry(path, descriptor, None, "on another file system")
         status = os.fstat(descriptor)
@@ -91,12 +91,13 @@ def entry_of(folder: int, mount: str, path: str) -> Optional[Entry]:
 
 
 class Level:
-    """A folder within which the walk is: its descriptor, its path below the root, and its names."""
+    """A folder that the walk has entered: its descriptor, its path below the root, and its names."""
 
     def __init__(self, descriptor: int, path: str) -> None:
         self.descriptor, self.path = os.dup(descriptor), path
         try:
-            # Python 3.6 lists no descriptors. The path leads to what is open, not to what has its name now.
+            # os.scandir() of Python 3.6 takes no descriptor. This path leads to the open folder, even if it was
+            # renamed.
             self.names = os.scandir(f"/proc/self/fd/{self.descriptor}")
         except BaseException:
             os.close(self.descriptor)
@@ -115,8 +116,8 @@ class Level:
 
 
 class Walk:
-    """What is below an open folder, without the folder itself. Iterated over once. `stopped` says afterwards which
-    bound has kept the walk from being complete."""
+    """The entries below an open folder, without the folder itself. It can be iterated over once. Afterwards, `stopped`
+    names the bound that made the walk incomplete, if any."""
 
     def __init__(self, root: int, seconds: float = WALK_S) -> None:
         self.root, self.until = root, time.monotonic() + seconds
@@ -161,33 +162,33 @@ class Walk:
 
 @contextlib.contextmanager
 def tree(folder: str, follows: bool = False, seconds: float = WALK_S) -> Iterator[Walk]:
-    """Yields a walk below a folder, which may be reached by a link as its last name if `follows`."""
+    """Yields a walk below a folder. The last name of its path may be a link if `follows`."""
     flags = os.O_RDONLY | os.O_DIRECTORY | (0 if follows else os.O_NOFOLLOW)
     with closing(os.open(folder, flags)) as root:
         yield Walk(root, seconds)
 
 
 def read_below(folder: str, name: str, most: int) -> bytes:
-    """Returns the contents of a regular file in a folder; raises OSError if it is another kind or too large."""
+    """Returns the contents of a regular file in a folder; raises OSError if it is of another kind or too large."""
     with closing(os.open(folder, os.O_PATH | os.O_DIRECTORY)) as place:
         entry = entry_of(place, mount_of(place), name)
         if entry is None or entry.descriptor == -1:
             raise OSError(0, "it can't be opened", name)
         with closing(entry.descriptor):
             if not entry.is_file() or entry.size() > most:
-                raise OSError(0, "it is not a regular file of a usual size", name)
+                raise OSError(0, "it is not a regular file, or it is too large", name)
             return entry.read(most)
 
 
 def folder_size(folder: str, seconds: float = WALK_S) -> int:
-    """Returns the bytes of all files below it that can be seen, within the bounds of a walk."""
+    """Returns the total size in bytes of all visible files below it, within the bounds of a walk."""
     with contextlib.suppress(OSError), tree(folder, seconds=seconds) as walk:
         return sum(entry.size() for entry in walk)
     return 0
 
 
 def has_files(folder: str) -> bool:
-    """Returns whether anything but folders may be below it."""
+    """Returns whether there may be anything but folders below it."""
     with contextlib.suppress(FileNotFoundError), tree(folder) as walk:
         return any(entry.why_not or not entry.is_folder() for entry in walk)
     return False
@@ -196,16 +197,16 @@ def has_files(folder: str) -> bool:
 # -- Removal -----------------------------------------------------------------------------------------------------------
 
 def remove_empty(folder: Optional[str]) -> None:
-    """Removes the folder if no file is below it."""
+    """Removes the folder if there are no files below it."""
     with contextlib.suppress(OSError):
         if folder and not has_files(folder):
             remove_tree(folder)
 
 
 def remove_tree(folder: str) -> bool:
-    """Removes a folder with all that is below it, as far as that is possible within REMOVAL_S; returns whether it has
-    gone. Folders within folders are moved up to its own level first: any depth takes few descriptors. What another user
-    puts in the place of a folder is never entered if it is a link or a mount."""
+    """Removes a folder with all its contents, as far as that is possible within REMOVAL_S; returns whether it is gone.
+    Nested folders are first moved up to the top level, so any depth takes few descriptors. A link or a mount that
+    another user puts in place of a folder is never entered."""
     until = time.monotonic() + REMOVAL_S
     above, name = os.path.split(os.path.abspath(folder))
     try:
@@ -222,8 +223,8 @@ def remove_tree(folder: str) -> bool:
 
 
 def remove_names(root: int, folder: int, until: float) -> bool:
-    """Removes the files in an open folder. Its folders are moved to the root or, in the root, emptied the same way and
-    removed. Returns whether there may be more to do."""
+    """Removes the files in an open folder. Moves its subfolders to the root or, in the root, empties and removes them.
+    Returns whether there may be more to do."""
     is_changed = False
     for name in names_in(folder):
         if time.monotonic() > until:
@@ -241,7 +242,7 @@ def remove_names(root: int, folder: int, until: float) -> bool:
 
 
 def names_in(folder: int) -> Tuple[str, ...]:
-    """Returns some of the names in an open folder: what changes meanwhile is left to the next call."""
+    """Returns some of the names in an open folder; the next call sees changes made meanwhile."""
     with os.scandir(f"/proc/self/fd/{folder}") as entries:
         return tuple(entry.name for _, entry in zip(range(1000), entries))
 
