@@ -152,7 +152,8 @@ chroot-of-%: deps-matrix
 # These read pictures and manifests with programs of JavaScript.
 READING_SUITES := flame kubernetes page perfetto report sequence
 # NOT_HERE: those that tools/matrix leaves out.
-RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build native threads viewer_model $(READING_SUITES),$(ALL_SUITES))
+RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build native threads viewer_model $(READING_SUITES),\
+                              $(ALL_SUITES))
 
 # Those of one lane, if LANE is set.
 check-release: FOLDERS = $(if $(LANE),$(or $(LANE_$(LANE)),$(error no lane is named $(LANE))),$(SUITE_FOLDERS))
