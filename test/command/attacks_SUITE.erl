@@ -76,7 +76,7 @@ memory_that_hangs_by_fuse(Config) ->
     Library = in_home(Config, "dyntrace.so"),
     Own = filename:join([filename:dirname(filename:dirname(code:which(dyntrace))), "priv", "dyntrace.so"]),
     {0, _} = test_shell:run("cp -L '~ts' '~ts' && chmod 644 '~ts'", [Own, Library, Library]),
-    {0, Offset} = test_shell:run("PYTHONPATH='~ts' python3 -c 'from dyntrace_command.elf import *; "
+    {0, Offset} = test_shell:run("PYTHONPATH='~ts' python3 -c 'from dyntrace_command.host.elf import *; "
                                  "print(read_status_address(open(\"~ts\", \"rb\").read()), end=\"\")'",
                                  [test_command:package(), Library]),
     %% A device that this user may open, in a namespace of mounts that ends with the attack.

@@ -107,8 +107,8 @@ all_files_run(_) ->
 event_groups(_) ->
     {0, Printed} = test_shell:run("PYTHONDONTWRITEBYTECODE=1 PYTHONPATH='~ts' python3 -c '~ts'",
                                   [test_command:package(),
-                                   "from dyntrace_command.events import *\n"
-                                   "from dyntrace_command.session import patterns\n"
+                                   "from dyntrace_command.common.events import *\n"
+                                   "from dyntrace_command.recording.session import patterns\n"
                                    "print(*patterns(NAMES + LIVES + of_groups(EVENT_GROUPS)), sep=\"\\n\")"]),
     Patterns = string:lexemes(binary_to_list(Printed), "\n"),
     Probes = [atom_to_list(Provider) ++ ":" ++ atom_to_list(Name)

@@ -8,9 +8,9 @@ import tempfile
 import unittest
 from typing import Sequence
 
-from dyntrace_command.container import Container
-from dyntrace_command.process import Process
-from dyntrace_command.sandbox import STATE
+from dyntrace_command.host.process import Process
+from dyntrace_command.host.sandbox import STATE
+from dyntrace_command.node.container import Container
 
 IS_ROOT = os.geteuid() == 0
 HEADER, SECTION = 64, 64

@@ -7,10 +7,10 @@ import unittest
 from typing import Any, Dict, List, Tuple
 from unittest import mock
 
-from dyntrace_command.archive import NAMES_OF_PATH, Counted, Packer, unpack
 from dyntrace_command.commands import snapshot
-from dyntrace_command.failures import Failure
-from dyntrace_command.terminal import first_of
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.terminal import first_of
+from dyntrace_command.recording.archive import NAMES_OF_PATH, Counted, Packer, unpack
 from hostile import make_deep, new_place
 
 GB = 1 << 30

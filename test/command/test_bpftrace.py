@@ -8,12 +8,13 @@ import unittest
 from typing import Dict, List, Optional, Tuple
 from unittest import mock
 
-from dyntrace_command.bpftrace import (Bpftrace, Line, Messages, Names, begins_with, condition_of,
-                                       in_initial_namespace, lost_events, messages_of, place_in_row, program_text, text)
 from dyntrace_command.commands.run import check_symbols, program_for, with_place
-from dyntrace_command.counted import Counted
-from dyntrace_command.failures import Failure
-from dyntrace_command.sampled import QUIET, Sampled
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.top.from_events import Counted
+from dyntrace_command.top.from_samples import QUIET, Sampled
+from dyntrace_command.tracers.bpftrace import (Bpftrace, Line, Messages, Names, begins_with, condition_of,
+                                               in_initial_namespace, lost_events, messages_of, place_in_row,
+                                               program_text, text)
 
 
 class Stuck:
@@ -172,8 +173,8 @@ class Condition(unittest.TestCase):
         """Returns the condition for process 41, which is number 7 in its own namespace."""
         node = mock.Mock(pid=41)
         node.process.inner_pid.return_value, node.process.namespace.return_value = 7, "pid:[4026532000]"
-        with mock.patch("dyntrace_command.bpftrace.in_initial_namespace", lambda: is_initial), \
-                mock.patch("dyntrace_command.bpftrace.BTF", btf):
+        with mock.patch("dyntrace_command.tracers.bpftrace.in_initial_namespace", lambda: is_initial), \
+                mock.patch("dyntrace_command.tracers.bpftrace.BTF", btf):
             return condition_of(node)
 
     def test_initial(self) -> None:
@@ -193,7 +194,7 @@ class Condition(unittest.TestCase):
 
     def test_foreign_proc(self) -> None:
         """Where /proc is that of another namespace, numbers there are not the kernel's."""
-        with mock.patch("dyntrace_command.bpftrace.os.readlink", side_effect=FileNotFoundError):
+        with mock.patch("dyntrace_command.tracers.bpftrace.os.readlink", side_effect=FileNotFoundError):
             self.assertFalse(in_initial_namespace())
 
     def test_without_btf(self) -> None:
@@ -309,7 +310,7 @@ class SampledFrames(unittest.TestCase):
         node.show.return_value = "shop@vm (1)"
         self.top = Sampled(node, "growth")
         self.top.take(Line(["name", "<0.1.0>", "shop:init/1", ""], {}))
-        clock = mock.patch("dyntrace_command.sampled.time.monotonic", lambda: self.now)
+        clock = mock.patch("dyntrace_command.top.from_samples.time.monotonic", lambda: self.now)
         clock.start()
         self.addCleanup(clock.stop)
 

@@ -8,8 +8,8 @@ import tracemalloc
 import unittest
 from unittest import mock
 
-from dyntrace_command.bpftrace import Bpftrace, Messages, end_bpftrace
-from dyntrace_command.failures import Failure
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.tracers.bpftrace import Bpftrace, Messages, end_bpftrace
 
 
 class Bounds(unittest.TestCase):
@@ -22,7 +22,7 @@ class Bounds(unittest.TestCase):
             bpftrace = Bpftrace.__new__(Bpftrace)
             bpftrace.process = mock.Mock(stdout=output)
             bpftrace.pieces, bpftrace.size, bpftrace.lost = [], 0, 0
-            with mock.patch("dyntrace_command.bpftrace.LINE_MOST", 100):
+            with mock.patch("dyntrace_command.tracers.bpftrace.LINE_MOST", 100):
                 for _ in range(5):
                     pipe.write(b"1" * 60 + b"\n" + b"2" * 20)
                     bpftrace.lines()

@@ -3,7 +3,7 @@ import os
 import re
 import unittest
 
-from dyntrace_command.bpftrace_script import MOST, Unsure, limited, lookup
+from dyntrace_command.tracers.bpftrace_script import MOST, Unsure, limited, lookup
 
 CONDITION = " if (!(pid == 7)) { return; }"
 

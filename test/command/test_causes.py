@@ -5,13 +5,13 @@ import time
 import unittest
 from unittest import mock
 
-from dyntrace_command.causes import CAUSES, parsed
-from dyntrace_command.failures import Failure
-from dyntrace_command.rate import AtMost, Rate
-from dyntrace_command.session import Session, Wanted
-from dyntrace_command.snapshots import NAME, Place, is_recorded_into, snapshot_at, snapshots
-from dyntrace_command.trees import folder_size
-from dyntrace_command.triggers import Triggers
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.trigger_causes import CAUSES, parsed
+from dyntrace_command.common.trigger_rate import AtMost, Rate
+from dyntrace_command.host.trees import folder_size
+from dyntrace_command.recording.session import Session, Wanted
+from dyntrace_command.recording.snapshots import NAME, Place, is_recorded_into, snapshot_at, snapshots
+from dyntrace_command.recording.triggers import Triggers
 from hostile import make_deep
 
 

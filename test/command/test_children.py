@@ -13,9 +13,10 @@ import time
 import unittest
 from typing import IO, List, Optional, Tuple
 
-from dyntrace_command.execution import until
+from dyntrace_command.host.execution import until
 
-HEAD = "import os, sys, time\nfrom dyntrace_command.children import *\nfrom dyntrace_command.execution import *\n" \
+HEAD = "import os, sys, time\nfrom dyntrace_command.host.children import *\n" \
+       "from dyntrace_command.host.execution import *\n" \
        "def says(text, file): return Program(['/bin/sh', '-c', f'echo {text} >> {file}'])\n"
 
 # A command whose main thread waits for a pipe without a writer.
@@ -186,7 +187,7 @@ class Signals(Commands):
 
     def test_detached(self) -> None:
         """The process that the shell waits for passes signals on to the one that goes on without it."""
-        status, _ = self.second(signal.SIGTERM, "from dyntrace_command.detached import detach\n"
+        status, _ = self.second(signal.SIGTERM, "from dyntrace_command.recording.daemonize import detach\n"
                                 "if detach() is None: sys.exit(0)\n" + WAITS)
         self.assertEqual(128 + signal.SIGTERM, status)
 
@@ -238,7 +239,7 @@ class Signals(Commands):
 
     def test_terminal(self) -> None:
         """The terminal is as it was before, although the main thread hangs."""
-        text = HEAD + "from dyntrace_command.terminal import Screen\n" \
+        text = HEAD + "from dyntrace_command.common.terminal import Screen\n" \
             "with Interrupted() as interrupted, Screen(None, ''):\n" \
             "    interrupted.happened.wait()\n    os.read(os.pipe()[0], 1)\n"
         pid, terminal = pty.fork()

@@ -9,13 +9,13 @@ from unittest import mock
 
 from hostile import IS_ROOT, NO_FILE, Boundary
 
-from dyntrace_command import file_system
-from dyntrace_command.container import Container, Mapping, epmd_names, lttng_consumers
-from dyntrace_command.description import Description
-from dyntrace_command.file_system import FOLDER_MOST, LIBRARY_MOST, TEXT_MOST
-from dyntrace_command.files import check_regular, closing, read_regular
-from dyntrace_command.node import Node
-from dyntrace_command.process import Listener, Process
+from dyntrace_command.host import file_system
+from dyntrace_command.host.file_system import FOLDER_MOST, LIBRARY_MOST, TEXT_MOST
+from dyntrace_command.host.files import check_regular, closing, read_regular
+from dyntrace_command.host.process import Listener, Process
+from dyntrace_command.node.container import Container, Mapping, epmd_names, lttng_consumers
+from dyntrace_command.node.description import Description
+from dyntrace_command.node.node import Node
 
 
 class Files(Boundary):
@@ -97,7 +97,7 @@ class Files(Boundary):
             check_regular(descriptor, most)
             with open(path, "ab") as file:
                 file.write(b"x" * 1000)
-        with mock.patch("dyntrace_command.files.check_regular", grow):
+        with mock.patch("dyntrace_command.host.files.check_regular", grow):
             self.assertEqual(100, len(read_regular(path, 100)))
 
     def test_exchanged_file(self) -> None:

@@ -5,9 +5,9 @@ import time
 import unittest
 from unittest import mock
 
-from dyntrace_command.causes import CAUSES
-from dyntrace_command.contents import hide
-from dyntrace_command.triggers import Triggers
+from dyntrace_command.common.contents import hide
+from dyntrace_command.common.trigger_causes import CAUSES
+from dyntrace_command.recording.triggers import Triggers
 
 EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support/contents.tsv")
 

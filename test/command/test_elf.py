@@ -5,7 +5,7 @@ import unittest
 
 from hostile import HEADER, library, note, note_of
 
-from dyntrace_command.elf import NOTES_MOST, read_semaphores
+from dyntrace_command.host.elf import NOTES_MOST, read_semaphores
 
 SECONDS_MOST = 5
 

@@ -2,8 +2,8 @@
 import unittest
 from typing import Set
 
-from dyntrace_command.arguments import event_groups
-from dyntrace_command.events import EVENT_GROUPS, of_groups, of_report
+from dyntrace_command.cli.arguments import event_groups
+from dyntrace_command.common.events import EVENT_GROUPS, of_groups, of_report
 
 OF_ALL = {"port_scheduled", "message_receive"}
 ON_REQUEST = {"org_erlang_otp:driver_*", "file_*", "org_erlang_otp:carrier_*"}

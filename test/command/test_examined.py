@@ -2,8 +2,8 @@
 import unittest
 from typing import Any, Dict, List, Optional, Tuple
 
-from dyntrace_command.examined import Examined, lost_text, of_report, said
-from dyntrace_command.recording import Recorded
+from dyntrace_command.recording.recording import Recorded
+from dyntrace_command.recording.recording_contents import Examined, lost_text, of_report, said
 
 
 def report(lost: Optional[int], gaps: List[Optional[int]]) -> Dict[str, Any]:

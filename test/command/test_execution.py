@@ -13,9 +13,9 @@ import unittest
 from typing import Iterator, List, Tuple
 from unittest import mock
 
-from dyntrace_command import execution
-from dyntrace_command.execution import (MERGED, NO_ANSWER, NOT_STARTED, READ, TOO_MUCH, LastOutput, Program,
-                                        TimedStream, run, until)
+from dyntrace_command.host import execution
+from dyntrace_command.host.execution import (MERGED, NOT_STARTED, NO_ANSWER, READ, TOO_MUCH, LastOutput, Program,
+                                             TimedStream, run, until)
 
 FLOOD = "import os\nwhile True:\n    os.write(1, b'x' * 65536)\n"
 # More than all of these tests wait for.

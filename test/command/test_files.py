@@ -9,11 +9,11 @@ import unittest
 from typing import Any, Callable, Optional, Tuple
 from unittest import mock
 
-from dyntrace_command import files
-from dyntrace_command.failures import Failure
-from dyntrace_command.files import (check_temporary, checked_output, new_file, new_folder, numbered_folder,
-                                    private_folder, write_file)
-from dyntrace_command.mirror import mirrored
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.host import files
+from dyntrace_command.host.files import (check_temporary, checked_output, new_file, new_folder, numbered_folder,
+                                         private_folder, write_file)
+from dyntrace_command.recording.mirror import mirrored
 from hostile import new_place
 
 

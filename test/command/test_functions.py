@@ -2,8 +2,8 @@
 import argparse
 import unittest
 
-from dyntrace_command.arguments import function as of_next
-from dyntrace_command.functions import Function, event_filter, parsed
+from dyntrace_command.cli.arguments import function as of_next
+from dyntrace_command.common.functions import Function, event_filter, parsed
 
 
 class Functions(unittest.TestCase):

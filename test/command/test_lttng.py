@@ -8,8 +8,8 @@ import unittest
 from typing import List, Tuple
 from unittest import mock
 
-from dyntrace_command import lttng
-from dyntrace_command.execution import NO_ANSWER
+from dyntrace_command.host.execution import NO_ANSWER
+from dyntrace_command.tracers import lttng
 
 # Tells where it looks for the daemon, and makes its session the current one.
 FAKE = """#!/bin/sh

@@ -7,12 +7,12 @@ from unittest import mock
 
 from hostile import BASE, NO_FILE, SEMAPHORE, Boundary, library, note, status_note
 
-from dyntrace_command.container import Mapping
-from dyntrace_command.files import closing
-from dyntrace_command.functions import Function
-from dyntrace_command.sandbox import STATE
-from dyntrace_command.status import Status
-from dyntrace_command.trees import mount_of
+from dyntrace_command.common.functions import Function
+from dyntrace_command.host.files import closing
+from dyntrace_command.host.sandbox import STATE
+from dyntrace_command.host.trees import mount_of
+from dyntrace_command.node.container import Mapping
+from dyntrace_command.node.status import Status
 
 
 class Semaphores(Boundary):

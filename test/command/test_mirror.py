@@ -5,12 +5,12 @@ import unittest
 from typing import Dict, List
 from unittest import mock
 
-from dyntrace_command import mirror as module
-from dyntrace_command import pictures
-from dyntrace_command.execution import Program, run
-from dyntrace_command.failures import Failure
-from dyntrace_command.mirror import FIRST, METADATA_MOST, Mirror, mirrored
-from dyntrace_command.recording import has_events
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.host.execution import Program, run
+from dyntrace_command.recording import mirror as module
+from dyntrace_command.recording import rendering
+from dyntrace_command.recording.mirror import FIRST, METADATA_MOST, Mirror, mirrored
+from dyntrace_command.recording.recording import has_events
 from hostile import make_deep, new_place
 
 
@@ -138,7 +138,7 @@ class Refused(Mirrors):
 
     def test_many(self) -> None:
         """More names than the bound; more files than the process may open."""
-        with mock.patch("dyntrace_command.trees.ENTRIES_MOST", 3):
+        with mock.patch("dyntrace_command.host.trees.ENTRIES_MOST", 3):
             self.assertIn("it has more than 3 files and folders", self.failure())
         for number in range(60):
             self.write(f"host/{number}", "")
@@ -173,9 +173,9 @@ class Shortened(Mirrors):
 
         def command(*_: object) -> List[str]:
             return [killed]
-        with mock.patch.object(pictures, "view_command", command), mirrored([self.root]) as mirror, \
+        with mock.patch.object(rendering, "view_command", command), mirrored([self.root]) as mirror, \
                 self.assertRaises(Failure) as raised:
-            pictures.draw(mirror, None, {})
+            rendering.draw(mirror, None, {})
         self.assertIn(f"a file of {self.root} was shortened while babeltrace2 read it", raised.exception.text)
 
 

@@ -8,8 +8,8 @@ from unittest import mock
 
 from hostile import Pretender
 
-from dyntrace_command.places import Place, is_for, leftovers, new_name, why_not
-from dyntrace_command.process import Process
+from dyntrace_command.host.process import Process
+from dyntrace_command.node.load_folder import Place, is_for, leftovers, new_name, why_not
 
 FILES = ("dyntrace-0.1.0/ebin/dyntrace.beam", "dyntrace-0.1.0/priv/dyntrace.so")
 

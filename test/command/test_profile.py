@@ -7,16 +7,16 @@ import time
 import unittest
 from typing import Counter, Dict, Optional, Sequence, Tuple
 
-from dyntrace_command.bpftrace import Names
-from dyntrace_command.code import JIT, Place
-from dyntrace_command.flames import WRITERS, Taken, folded, page, speedscope, tree
-from dyntrace_command.hottest import hottest, tables
-from dyntrace_command.layout import SAVED_MOST, Layout, parsed, usable
-from dyntrace_command.perf_map import COVERED_MOST, names_of
-from dyntrace_command.samples import TRACING, UNKNOWN, Path, Sample, Samples, path_of, sample_of
-from dyntrace_command.sinks import PROFILE_FILES
-from dyntrace_command.status import Status
-from dyntrace_command.symbols import Functions
+from dyntrace_command.common.outputs import PROFILE_FILES
+from dyntrace_command.host.perf_map import COVERED_MOST, names_of
+from dyntrace_command.host.symbols import Functions
+from dyntrace_command.node.code import JIT, Place
+from dyntrace_command.node.status import Status
+from dyntrace_command.profiling.profile_files import WRITERS, Taken, folded, page, speedscope, tree
+from dyntrace_command.profiling.profile_tables import hottest, tables
+from dyntrace_command.profiling.sample_paths import TRACING, UNKNOWN, Path, Sample, Samples, path_of, sample_of
+from dyntrace_command.tracers.bpftrace import Names
+from dyntrace_command.tracers.current_process import SAVED_MOST, Layout, parsed, usable
 
 # Of CPU. Each address of each line would take hours.
 SECONDS_MOST = 30

@@ -12,7 +12,7 @@ import unittest
 from typing import Dict, List, Optional, Tuple
 
 import dyntrace_command
-from dyntrace_command.subcommands import SUBCOMMANDS
+from dyntrace_command.cli.subcommands import SUBCOMMANDS
 
 PACKAGE = pathlib.Path(dyntrace_command.__file__).resolve().parent
 PROGRAM = PACKAGE.parent.parent / "bin" / "dyntrace"
@@ -154,7 +154,7 @@ class Streams(unittest.TestCase):
 
     def test_escapes(self) -> None:
         """In place of an error. Isolated, Python takes the encoding from the locale alone."""
-        line = "from dyntrace_command.main import open_streams; open_streams(); print('caf\\xe9 \\u2192')"
+        line = "from dyntrace_command.cli.main import open_streams; open_streams(); print('caf\\xe9 \\u2192')"
         for encoding, expected in (("ascii", b"caf\\xe9 \\u2192\n"), ("latin-1", b"caf\xe9 \\u2192\n")):
             environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONPATH": str(PACKAGE.parent),
                            "PYTHONDONTWRITEBYTECODE": "1"}

@@ -11,16 +11,16 @@ from unittest import mock
 
 from hostile import Pretender
 
-from dyntrace_command.container import Container, Mapping
-from dyntrace_command.description import erl_arguments, libc_of
-from dyntrace_command.distribution import Connection, Refused
-from dyntrace_command.elf import Target
-from dyntrace_command.failures import Failure
-from dyntrace_command.loading import Plan, check_node
-from dyntrace_command.node import Node
-from dyntrace_command.process import Listener, Process, ip_address
-from dyntrace_command.reach import find_cookies, fixed_ports, values, way_to
-from dyntrace_command.terms import Atom
+from dyntrace_command.common.external_terms import Atom
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.host.distribution import Connection, Refused
+from dyntrace_command.host.elf import Target
+from dyntrace_command.host.process import Listener, Process, ip_address
+from dyntrace_command.node.container import Container, Mapping
+from dyntrace_command.node.description import erl_arguments, libc_of
+from dyntrace_command.node.loading import Plan, check_node
+from dyntrace_command.node.node import Node
+from dyntrace_command.node.node_address import find_cookies, fixed_ports, values, way_to
 
 
 class Reach(unittest.TestCase):

@@ -3,9 +3,9 @@ import random
 import unittest
 from typing import List
 
-from dyntrace_command.bpftrace import Names
-from dyntrace_command.inference import inferred
-from dyntrace_command.timeline import Step, missing, show_timeline, step_of, whole_texts
+from dyntrace_command.recording.request_inference import inferred
+from dyntrace_command.recording.request_timeline import Step, missing, show_timeline, step_of, whole_texts
+from dyntrace_command.tracers.bpftrace import Names
 
 REF, OTHER = "#Ref<0.1284983411.2761424897.183648>", "#Ref<0.1284983411.2761424897.183649>"
 

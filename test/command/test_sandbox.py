@@ -11,10 +11,11 @@ import unittest
 from typing import Any, Callable, Dict, Iterator, List
 from unittest import mock
 
-from dyntrace_command import sandbox, survey
-from dyntrace_command.failures import Failure
-from dyntrace_command.process import Identity, Process
-from dyntrace_command.sandbox import Answer, Child, Rights, check_child, in_child, isolated
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.host import sandbox
+from dyntrace_command.host.process import Identity, Process
+from dyntrace_command.host.sandbox import Answer, Child, Rights, check_child, in_child, isolated
+from dyntrace_command.node import survey
 
 IS_ROOT = os.geteuid() == 0
 NOBODY = Identity(65534, 65534)

@@ -4,9 +4,10 @@ import subprocess
 import unittest
 from typing import Dict, List, Set, Tuple
 
-from dyntrace_command.failures import Failure
-from dyntrace_command.sinks import PARAMS, SET_BY_COMMAND, SINKS, Param, chosen, checked, quoted, sink_of, written
-from dyntrace_command.tools import own_data
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.outputs import (PARAMS, SET_BY_COMMAND, SINKS, Param, checked, chosen, quoted, sink_of,
+                                             written)
+from dyntrace_command.host.tools import own_data
 
 
 class Options(unittest.TestCase):

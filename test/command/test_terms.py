@@ -2,7 +2,7 @@
 import os
 import unittest
 
-from dyntrace_command.terms import Atom, Opaque, decode, encode, text
+from dyntrace_command.common.external_terms import Atom, Opaque, decode, encode, text
 
 
 class Terms(unittest.TestCase):

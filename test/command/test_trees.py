@@ -7,10 +7,10 @@ import unittest
 from typing import Any, Callable, Dict, List
 from unittest import mock
 
-from dyntrace_command import trees
-from dyntrace_command.recording import EMPTY_BITS, has_events
-from dyntrace_command.trees import (DEPTH_MOST, ENTRIES_MOST, folder_size, read_below, remove_empty, remove_tree,
-                                    tree)
+from dyntrace_command.host import trees
+from dyntrace_command.host.trees import (DEPTH_MOST, ENTRIES_MOST, folder_size, read_below, remove_empty, remove_tree,
+                                         tree)
+from dyntrace_command.recording.recording import EMPTY_BITS, has_events
 from hostile import index_of, make_deep, new_place
 
 
@@ -171,7 +171,7 @@ class Events(Trees):
                 file.write(index_of())
                 file.truncate(250 * 1000 * 1000)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        with mock.patch("dyntrace_command.recording.LOOK_S", 600):
+        with mock.patch("dyntrace_command.recording.recording.LOOK_S", 600):
             self.assertFalse(has_events(self.root))
         self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, 100 * 1000)
 

@@ -53,8 +53,8 @@ end_per_group(_, _) ->
 profile(Config) ->
     File = filename:join(?config(priv_dir, Config), "profile.pftrace"),
     Script = "import collections, sys\n"
-        "from dyntrace_command.callstacks import callstacks\n"
-        "from dyntrace_command.samples import Path\n"
+        "from dyntrace_command.profiling.perfetto_trace import callstacks\n"
+        "from dyntrace_command.profiling.sample_paths import Path\n"
         "till = ('<0.90.0> till', '<0.90.0>')\n"
         "found = {Path(*till, ('shop:pay/1', 'lists:sort/1')): 60, Path(*till, ('shop:pay/1', 'f [kernel]'), 1): 30,\n"
         "         Path('[polling for I/O]', '', (), 1): 10}\n"

@@ -11,7 +11,8 @@
  *     13407807929942597099              integer()         more than 15 digits
  *     MIIEvQIBADANBgkqhkiG9w0BAQEFAASC  [32 characters]   32 letters and digits in a row
  *
- * The command does the same for the texts of triggers: priv/python/dyntrace_command/contents.py.
+ * The command does the same for the texts of triggers:
+ * priv/python/dyntrace_command/common/contents.py.
  */
 #ifndef DT_VIEWER_SHARED_CONTENTS_H
 #define DT_VIEWER_SHARED_CONTENTS_H

@@ -1,9 +1,9 @@
 """`dyntrace load` and `dyntrace unload`: a node that nobody has prepared, made observable while it runs."""
 import argparse
 
-from dyntrace_command.loading import load_whole, unload_whole
-from dyntrace_command.node import find_node
-from dyntrace_command.terminal import say
+from dyntrace_command.common.terminal import say
+from dyntrace_command.node.loading import load_whole, unload_whole
+from dyntrace_command.node.node import find_node
 
 
 def load(options: argparse.Namespace) -> None:

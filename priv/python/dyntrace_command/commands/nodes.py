@@ -5,11 +5,11 @@ import contextlib
 import json
 from typing import DefaultDict, Dict, List, Optional, Tuple
 
-from dyntrace_command.builds import builds
-from dyntrace_command.failures import Failure
-from dyntrace_command.loading import is_bare, obstacle
-from dyntrace_command.node import Node, is_guessed, nodes
-from dyntrace_command.terminal import plural, print_table
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.terminal import plural, print_table
+from dyntrace_command.node.library_builds import builds
+from dyntrace_command.node.loading import is_bare, obstacle
+from dyntrace_command.node.node import Node, is_guessed, nodes
 
 TITLES = ("PID", "USER", "CONTAINER", "NODE", "OTP", "DYNTRACE", "CONSUMERS")
 

@@ -8,18 +8,18 @@ import select
 import time
 from typing import Counter, Dict, Optional, Set, Tuple
 
-from dyntrace_command.bpftrace import Bpftrace, Names
-from dyntrace_command.children import Interrupted
-from dyntrace_command.code import Code
-from dyntrace_command.failures import Failure
-from dyntrace_command.files import checked_output, write_file
-from dyntrace_command.flames import TIMED, WRITERS, Taken
-from dyntrace_command.hottest import tables
-from dyntrace_command.layout import Layout, layout_of
-from dyntrace_command.node import Node, pick, untraced
-from dyntrace_command.samples import FRAMES_MOST, Path, Samples, paths
-from dyntrace_command.terminal import plural, print_table, say
-from dyntrace_command.tools import tool, tool_version
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.terminal import plural, print_table, say
+from dyntrace_command.host.children import Interrupted
+from dyntrace_command.host.files import checked_output, write_file
+from dyntrace_command.host.tools import tool, tool_version
+from dyntrace_command.node.code import Code
+from dyntrace_command.node.node import Node, pick, untraced
+from dyntrace_command.profiling.profile_files import TIMED, WRITERS, Taken
+from dyntrace_command.profiling.profile_tables import tables
+from dyntrace_command.profiling.sample_paths import FRAMES_MOST, Path, Samples, paths
+from dyntrace_command.tracers.bpftrace import Bpftrace, Names
+from dyntrace_command.tracers.current_process import Layout, layout_of
 
 # Later versions of bpftrace have a mode that looks up no names.
 RAW_SINCE = (0, 21)

@@ -3,15 +3,15 @@ import argparse
 import os
 from typing import Optional, Sequence
 
-from dyntrace_command.detached import detach, ready
-from dyntrace_command.files import new_folder, numbered_folder
-from dyntrace_command.node import Node, check_traced, pick
-from dyntrace_command.recorder import When, keep_recording
-from dyntrace_command.recording import file_stem, record_nodes
-from dyntrace_command.session import Wanted
-from dyntrace_command.snapshots import MESSAGES
-from dyntrace_command.terminal import say
-from dyntrace_command.trees import remove_empty
+from dyntrace_command.common.terminal import say
+from dyntrace_command.host.files import new_folder, numbered_folder
+from dyntrace_command.host.trees import remove_empty
+from dyntrace_command.node.node import Node, check_traced, pick
+from dyntrace_command.recording.daemonize import detach, ready
+from dyntrace_command.recording.recorder import When, keep_recording
+from dyntrace_command.recording.recording import file_stem, record_nodes
+from dyntrace_command.recording.session import Wanted
+from dyntrace_command.recording.snapshots import MESSAGES
 
 
 def record(options: argparse.Namespace) -> None:

@@ -9,15 +9,15 @@ import socket
 import subprocess
 from typing import Dict, Sequence, Set, Union
 
-from dyntrace_command.address import RELAY_PORT
-from dyntrace_command.children import Interrupted
-from dyntrace_command.execution import LastOutput, end_with_parent, until
-from dyntrace_command.failures import Failure, user_name
-from dyntrace_command.files import NEEDED_AT_START, RESERVE, check_room, has_room, private_folder
-from dyntrace_command.process import listening
-from dyntrace_command.terminal import Progress, clean, last_lines, plural, say, size
-from dyntrace_command.tools import tool
-from dyntrace_command.trees import tree
+from dyntrace_command.common.failures import Failure, user_name
+from dyntrace_command.common.relay_address import RELAY_PORT
+from dyntrace_command.common.terminal import Progress, clean, last_lines, plural, say, size
+from dyntrace_command.host.children import Interrupted
+from dyntrace_command.host.execution import LastOutput, end_with_parent, until
+from dyntrace_command.host.files import NEEDED_AT_START, RESERVE, check_room, has_room, private_folder
+from dyntrace_command.host.process import listening
+from dyntrace_command.host.tools import tool
+from dyntrace_command.host.trees import tree
 
 Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
 

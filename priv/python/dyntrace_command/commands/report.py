@@ -5,17 +5,17 @@ import os
 import time
 from typing import Iterator
 
-from dyntrace_command.children import temporary_folder
-from dyntrace_command.events import of_report
-from dyntrace_command.failures import Failure
-from dyntrace_command.files import checked_output, new_file, new_folder
-from dyntrace_command.loading import loaded
-from dyntrace_command.mirror import mirrored
-from dyntrace_command.node import Node, check_traced
-from dyntrace_command.pictures import draw, findings, require_viewer
-from dyntrace_command.recording import file_stem, record_nodes
-from dyntrace_command.session import Wanted
-from dyntrace_command.terminal import say
+from dyntrace_command.common.events import of_report
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.terminal import say
+from dyntrace_command.host.children import temporary_folder
+from dyntrace_command.host.files import checked_output, new_file, new_folder
+from dyntrace_command.node.loading import loaded
+from dyntrace_command.node.node import Node, check_traced
+from dyntrace_command.recording.mirror import mirrored
+from dyntrace_command.recording.recording import file_stem, record_nodes
+from dyntrace_command.recording.rendering import draw, findings, require_viewer
+from dyntrace_command.recording.session import Wanted
 
 
 def report(options: argparse.Namespace) -> None:

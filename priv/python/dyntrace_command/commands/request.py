@@ -1,20 +1,20 @@
 """`dyntrace request`: one request through processes, as a timeline.
 
 With a token of seq_trace what it shows is exact, since the token travels with the messages. Without one the request is
-inferred, from the call of a function (inference.py).
+inferred, from the call of a function (request_inference.py).
 """
 import argparse
 import select
 import time
 from typing import Callable, Dict, List, NamedTuple
 
-from dyntrace_command.bpftrace import Bpftrace, Names, begins_with, text
-from dyntrace_command.children import Interrupted
-from dyntrace_command.failures import Failure
-from dyntrace_command.inference import Request, inferred
-from dyntrace_command.node import Node, pick
-from dyntrace_command.terminal import say
-from dyntrace_command.timeline import Step, from_its_begin, show_timeline, step_of, whole_texts
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.terminal import say
+from dyntrace_command.host.children import Interrupted
+from dyntrace_command.node.node import Node, pick
+from dyntrace_command.recording.request_inference import Request, inferred
+from dyntrace_command.recording.request_timeline import Step, from_its_begin, show_timeline, step_of, whole_texts
+from dyntrace_command.tracers.bpftrace import Bpftrace, Names, begins_with, text
 
 # Seconds without a message, after which a request has ended; until those of other CPUs have come, too; and its events,
 # after which it is shown as it is, as a label that is used again and again has no end. Those that may belong to it.

@@ -13,14 +13,14 @@ import sys
 import time
 from typing import Callable, Dict, List, Optional, Set
 
-from dyntrace_command.bpftrace import (NO_SYMBOLS, ROW, Messages, condition_of, end_bpftrace, help_text, place_in_row,
-                                       quiet_option, require_bpftrace)
-from dyntrace_command.bpftrace_script import MOST, Unsure, limited, lookup
-from dyntrace_command.children import Interrupted
-from dyntrace_command.failures import Failure
-from dyntrace_command.node import PROVIDER, Node, pick, status_now
-from dyntrace_command.terminal import clean, say
-from dyntrace_command.tools import own_data
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.terminal import clean, say
+from dyntrace_command.host.children import Interrupted
+from dyntrace_command.host.tools import own_data
+from dyntrace_command.node.node import PROVIDER, Node, pick, status_now
+from dyntrace_command.tracers.bpftrace import (NO_SYMBOLS, ROW, Messages, condition_of, end_bpftrace, help_text,
+                                               place_in_row, quiet_option, require_bpftrace)
+from dyntrace_command.tracers.bpftrace_script import MOST, Unsure, limited, lookup
 
 # bpftrace takes seconds to attach. Where other consumers have enabled the same probes, nothing tells that it has.
 ATTACHED_S = 10

@@ -8,17 +8,17 @@ import tarfile
 import time
 from typing import Dict, List, Sequence, Tuple
 
-from dyntrace_command.archive import Counted, Packer
-from dyntrace_command.children import Interrupted, temporary_folder
-from dyntrace_command.failures import Failure
-from dyntrace_command.files import NEEDED_AT_START, check_room, private_folder
-from dyntrace_command.hosts import Collected, Host
-from dyntrace_command.lttng import Lttng, daemons_here
-from dyntrace_command.session import flight_recorders
-from dyntrace_command.snapshots import is_recorded_into, snapshots
-from dyntrace_command.terminal import clean, first_of, print_table, say, size
-from dyntrace_command.tools import own_program, tool
-from dyntrace_command.trees import folder_size
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.terminal import clean, first_of, print_table, say, size
+from dyntrace_command.host.children import Interrupted, temporary_folder
+from dyntrace_command.host.files import NEEDED_AT_START, check_room, private_folder
+from dyntrace_command.host.tools import own_program, tool
+from dyntrace_command.host.trees import folder_size
+from dyntrace_command.recording.archive import Counted, Packer
+from dyntrace_command.recording.hosts import Collected, Host
+from dyntrace_command.recording.session import flight_recorders
+from dyntrace_command.recording.snapshots import is_recorded_into, snapshots
+from dyntrace_command.tracers.lttng import Lttng, daemons_here
 
 ARGUMENTS = ["snapshot", "-o", "-"]
 

@@ -4,15 +4,15 @@ import select
 import time
 from typing import Dict, Type
 
-from dyntrace_command.bpftrace import Bpftrace
-from dyntrace_command.children import Interrupted
-from dyntrace_command.counted import Counted
-from dyntrace_command.failures import Failure
-from dyntrace_command.frames import Frames
-from dyntrace_command.node import pick, untraced
-from dyntrace_command.recording import PATIENCE
-from dyntrace_command.sampled import Sampled
-from dyntrace_command.terminal import Screen
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.terminal import Screen
+from dyntrace_command.host.children import Interrupted
+from dyntrace_command.node.node import pick, untraced
+from dyntrace_command.recording.recording import PATIENCE
+from dyntrace_command.top.frames import Frames
+from dyntrace_command.top.from_events import Counted
+from dyntrace_command.top.from_samples import Sampled
+from dyntrace_command.tracers.bpftrace import Bpftrace
 
 # By --exact.
 KINDS: Dict[bool, Type[Frames]] = {False: Sampled, True: Counted}

@@ -3,12 +3,12 @@ import argparse
 from typing import Optional
 from urllib.parse import quote
 
-from dyntrace_command.examined import examine
-from dyntrace_command.files import checked_output
-from dyntrace_command.mirror import Mirror, mirrored
-from dyntrace_command.pictures import draw
-from dyntrace_command.snapshots import snapshot_at
-from dyntrace_command.terminal import clean, say
+from dyntrace_command.common.terminal import clean, say
+from dyntrace_command.host.files import checked_output
+from dyntrace_command.recording.mirror import Mirror, mirrored
+from dyntrace_command.recording.recording_contents import examine
+from dyntrace_command.recording.rendering import draw
+from dyntrace_command.recording.snapshots import snapshot_at
 
 # Of the moment of a cause, in the page's address.
 BEFORE_S, AFTER_S = 0.5, 0.1
