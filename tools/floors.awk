@@ -1,6 +1,6 @@
-# The floors of the C sources, the lowest first: c_src in the order in which an event flows, then the viewer, which
-# never runs in a VM. A place uses itself and those on the floors below it; places of one floor do not use each other.
-# tools/includes and tools/circles check it, the one in the sources, the other in their symbols.
+# The layers ("floors") of the C sources, the lowest first: c_src in the order in which an event flows, then the viewer,
+# which never runs in a VM. A folder ("place") may use itself and the folders of lower layers, but not the other folders
+# of its own layer. tools/includes checks this for the includes, tools/circles for the symbols.
 BEGIN {
     floors_ = "\
 c_src/catalogue\n\
@@ -33,7 +33,7 @@ viewer/plugin\n\
     }
 }
 
-# The place of a file: c_src/text/id.c is in c_src/text, c_src/describe.c in c_src/describe. "" if it has none.
+# The folder of a file: c_src/text for c_src/text/id.c, c_src/describe for c_src/describe.c. "" if it has none.
 function place(path) {
     sub(/\.[a-z]+$/, "", path)
     while (!(path in floor))
