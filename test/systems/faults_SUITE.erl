@@ -62,7 +62,7 @@ storm(Config) ->
     ?assert(Connections > 300),
     observed:check([lists:concat(["\\d+ of \\d+ connections lived at most 500 ms, \\d+ per second: accepted by .* "
                                   "tcp_inet .*:", Port, "$"]),
-                    %% Also found on a slow machine: the supervisor starts a process per connection, which starts others.
+                    %% Also found on a slow machine: the supervisor starts a process each time, which starts others.
                     "ejabberd_c2s_sup: callers waited", "callers waited [1-4]\\d\\.\\d ms "], Report).
 
 %% A consumer of RabbitMQ is slower than its producers, so its queue keeps the messages and its heap grows. On a machine
