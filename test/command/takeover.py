@@ -20,7 +20,7 @@ SYSCALL = ctypes.CDLL(None, use_errno=True).syscall
 
 
 def found(word: bytes) -> List[int]:
-    """Returns the other processes of this user that have the word."""
+    """Returns the user's other processes that have the word in their command lines."""
     pids = []
     for name in os.listdir("/proc"):
         with contextlib.suppress(OSError):
@@ -39,7 +39,7 @@ def taken(pid: int) -> List[int]:
 
 
 def has_lost_test() -> bool:
-    """Returns whether the test has ended, which has the other end of the standard input."""
+    """Returns whether the test, which holds the other end of standard input, has ended."""
     return bool(select.select([0], [], [], 0)[0]) and os.read(0, 1) == b""
 
 

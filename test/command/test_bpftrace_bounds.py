@@ -1,4 +1,4 @@
-"""Output of bpftrace that has no end."""
+"""Endless output of bpftrace."""
 import contextlib
 import io
 import os
@@ -12,7 +12,7 @@ from dyntrace_command.failures import Failure
 
 
 class Bounds(unittest.TestCase):
-    """Output of bpftrace that has no end."""
+    """Endless output of bpftrace."""
 
     def test_line(self) -> None:
         """A line that is too long is a failure; any number of short lines is not."""
@@ -31,7 +31,7 @@ class Bounds(unittest.TestCase):
         self.assertIn("a line of its output has more than 100 bytes", raised.exception.text)
 
     def test_end(self) -> None:
-        """What is printed while it ends is not kept."""
+        """Output that is printed while bpftrace ends is dropped."""
         script = "trap 'head -c 10000000 /dev/zero; exit 7' INT; echo; while :; do sleep 0.1; done"
         process = subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE)
         assert process.stdout
@@ -42,7 +42,7 @@ class Bounds(unittest.TestCase):
         self.assertLess(tracemalloc.get_traced_memory()[1], 2000000)
 
     def test_message(self) -> None:
-        """One without a line's end is shown in pieces."""
+        """A message without a newline is shown in pieces."""
         shown = io.StringIO()
         with contextlib.redirect_stderr(shown):
             messages = Messages()
