@@ -1,10 +1,10 @@
-"""A process that takes over the output of another program of its user, as a hostile user may.
+"""A process that takes over the output of another program of the same user, as a malicious user could.
 
     takeover.py WORD ACT SECONDS FILE
 
 It waits for a process of its user that has WORD in its command line, stops it, and takes its standard output and errors
-by pidfd_getfd(2). Then it does ACT: `flood` both, `hold` them, or `kill` the process and hold them, for that many
-seconds in all, and ends with the test. It writes `took` to FILE as soon as it has them.
+with pidfd_getfd(2). Then it does ACT: `flood` both, `hold` them, or `kill` the process and hold them. It ends after
+SECONDS in all, or with the test. It writes `took` to FILE as soon as it has the streams.
 """
 import contextlib
 import ctypes
