@@ -165,7 +165,7 @@ hot(N) ->
     _ = lists:seq(1, 100000),
     receive after 50 -> hot(N + 1) end.
 
-%% Two programs run beside an LTTng flight recorder, which has enabled the probes of names before.
+%% Two programs run beside an LTTng flight recorder that has enabled the probes of names before them.
 recorder(Config) ->
     Folder = filename:join(?config(priv_dir, Config), "flight"),
     Recorder = test_command:start(["record", ?config(os_pid, Config), "--snapshot", "-o", Folder]),

@@ -119,8 +119,8 @@ has_long_queues(Config) ->
 
 %% -- Storms ----------------------------------------------------------------------------------------
 
-%% A thousand crashes in a second are one snapshot; the others are counted. The recorder has outlived its shell; it
-%% records the node again when that has come back. Killed, it leaves nothing.
+%% A thousand crashes in a second cause one snapshot; the others are counted. The recorder outlives its shell, and
+%% records the node again when it has come back. If the recorder is killed, nothing is left.
 storm_and_restart(Config) ->
     Folder = filename:join(?config(folder, Config), "snapshots"),
     {0, Said} = test_command:run(["record", full_name(), "--snapshot", "--when", "crash", "--keep", "1", "--detach",

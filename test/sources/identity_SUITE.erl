@@ -642,8 +642,8 @@ storm_of_attaches(Config) ->
                                                                   maps:get(Pid, Told, none) =/= Identity
                                                           end, Expected))
                         end || Session <- [First | Sessions]],
-                       %% One dump for the first session, one for those that attached during it, one for those just
-                       %% after.
+                       %% One dump for the first session, one for those that attached during it, and one for those that
+                       %% had just attached by then.
                        ?assert(dumps(Config) =< Before + 3),
                        until_following(sources, [], Config)
                end, Config).
