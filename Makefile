@@ -4,15 +4,15 @@ REBAR    ?= rebar3
 LIB      := _build/default/lib/dyntrace
 DEMO     := _build/demo
 BENCH    := _build/bench
-# A node of the stock VM with this build on its path.
+# A node on the stock VM with this build in its code path.
 ERL      := erl -noinput -pa $(LIB)/ebin
 
-# Makefiles of folders print what they make, not where they are.
+# The makefiles of folders print what they build, not which directory they enter.
 MAKEFLAGS += --no-print-directory
 
-# What each target needs on the machine. tools/deps knows the packages.
+# What each target needs on the machine. tools/deps maps each need to its packages.
 BUILD_NEEDS := cc make erl erl_nif.h sys/sdt.h lttng-ust
-# The plugin for babeltrace2, which a build without these leaves out.
+# For the babeltrace2 plugin. A build without these skips it.
 VIEWER_NEEDS := pkg-config libbabeltrace2 glib-2.0
 DEMO_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) bpftrace lttng babeltrace2
 CHECK_NEEDS := $(DEMO_NEEDS) ccache rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test proper \
@@ -23,10 +23,11 @@ FAST_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) babeltrace2 bt2 rebar3 common_test
 BENCH_NEEDS := $(DEMO_NEEDS) bt2 perf runtime_tools gnuplot python3
 VM_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
 MATRIX_NEEDS := erl debootstrap
-# The services of other people that test/systems observes.
+# The third-party services that test/systems observes.
 SYSTEMS_NEEDS = $(CHECK_NEEDS) /usr/sbin/rabbitmq-server /usr/sbin/ejabberdctl pika
 ARM64_NEEDS := debootstrap qemu-aarch64-static
-# Other releases compile with gcc only. What reads the pictures, in programs of JavaScript, is the same everywhere.
+# On other releases, everything is compiled with gcc only. The JavaScript programs that read rendered recordings behave
+# the same on every release.
 RELEASE_NEEDS := $(filter-out clang editorconfig node npm chromium protoc gnuplot,$(CHECK_NEEDS))
 PAGE_NEEDS  := node npm chromium babeltrace2
 LINT_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) rebar3 editorconfig clang-format clang-tidy cppcheck dialyzer xref \
@@ -42,8 +43,8 @@ all: ## build into _build/default/lib/dyntrace, without rebar3 (V=1: show the co
 	@$(MAKE) -C viewer
 	@tools/build $(LIB)
 
-# `dyntrace load` takes this build into containers with musl, such as those of Alpine's images. Of this system's headers
-# it sees those of USDT alone, which are the same for every C library.
+# `dyntrace load` copies this build into containers with musl, such as Alpine's. Of the system's headers, it sees only
+# the USDT headers, which are the same for every C library.
 MUSL := $(CURDIR)/_build/musl
 MUSL_BUILD := $(CURDIR)/priv/builds/musl
 musl: SDT = $(shell printf '\043include <sys/sdt.h>\n' | $(CC) -E -x c - | sed -n 's/^. 1 "\(.*sys\)\/sdt.h".*/\1/p')
@@ -52,20 +53,20 @@ musl: deps-musl ## build the library for nodes with musl, without LTTng
 	@ln -sf $(SDT)/sdt.h $(SDT)/sdt-config.h $(MUSL)/include/sys
 	@$(MAKE) -C c_src CC=musl-gcc LTTNG=no OBJ=$(MUSL)/obj PRIV=$(MUSL_BUILD) CPPFLAGS='-isystem $(MUSL)/include'
 
-demo: deps-demo all ## trace a small live system, print its events as a story (VERBOSE=1: every event), make pictures
+demo: deps-demo all ## trace a small live system, print its events as a story (VERBOSE=1: all), render it
 	@mkdir -p $(DEMO)
 	@erlc -o $(DEMO) demo/*.erl test/support/*.erl
 	$(ERL) -pa $(DEMO) -s dyntrace_demo main
 
-# Suites build the library again and again, in folders of their own. With ccache, if it is there, each source is
-# compiled once. The links in Debian's /usr/lib/ccache lack compilers that were installed after it, so these are made
-# here. Unless told otherwise, ccache counts the folder as a difference if there is debugging information, and the
-# locale, in which a compiler warns: mix is run in one of its own. And it preprocesses each source before it compiles
-# it, unless it takes the headers from the compiler's list (CCACHE_DEPEND).
+# Suites build the library many times, in separate folders. If ccache is installed, each source is compiled only once.
+# The links are made here because Debian's /usr/lib/ccache lacks compilers that were installed after it. By default,
+# ccache includes the working directory (with debugging information) and the locale in its hash. The settings below turn
+# that off, because mix runs in its own locale. CCACHE_DEPEND takes the headers from the compiler's dependency list, so
+# ccache does not need to preprocess each source first.
 #
-# Suites start the host's command some hundred times. So its modules are compiled before, as in an installation, and
-# python3 is the program itself: a version manager's is a script, which takes longer than the command. A virtual
-# environment's is kept, since it is no script.
+# Suites start the host command hundreds of times. So its modules are compiled beforehand, as in an installation, and
+# python3 links to the real interpreter, because the wrapper script of a version manager takes longer than the command.
+# The python3 of a virtual environment is used as it is, because it is not a script.
 CACHED := $(CURDIR)/_build/ccache
 COMPILERS := cc gcc clang musl-gcc aarch64-linux-gnu-gcc
 compiled = umask 022 && python3 -IS -m compileall -q '$(1)'
@@ -82,7 +83,7 @@ cached:
 	@python3 -c 'import os, sys; sys.prefix != sys.base_prefix or os.symlink(sys.executable, "$(CACHED)/python3")'
 	-@$(call compiled,priv/python)
 
-# How often the storms and random terms of a test repeat; with FULL=yes, as .ci/run has it, as often as the suites say.
+# How often tests repeat attach storms and random terms. With FULL=yes, as in .ci/run, the suites' own numbers apply.
 ifneq ($(FULL),yes)
 check: export DYNTRACE_ATTACHES ?= 100
 check: export DYNTRACE_LABELS ?= 100
@@ -93,7 +94,7 @@ check: deps-check cached all check-docs ## run all tests (SUITES=usdt,lttng: onl
 	$(if $(SUITES),tools/apart $(REBAR) ct --suite $(call suites,$(SUITES)),\
 	  REBAR=$(REBAR) tools/lanes $(foreach lane,$(LANES),$(call suites,$(LANE_$(lane)))))
 
-# The folders of suites that run one after the other. `make check` runs the lanes side by side, .ci/run one per job.
+# The folders whose suites run one after the other. `make check` runs the lanes in parallel, .ci/run runs one per job.
 LANES := builds pictures command library nodes
 LANE_builds := test/build
 LANE_pictures := test/viewer
@@ -104,30 +105,30 @@ LANE_nodes = $(filter-out $(foreach lane,$(filter-out nodes,$(LANES)),$(LANE_$(l
 $(addprefix check-,$(LANES)): check-%:
 	$(MAKE) check SUITES='$(LANE_$*)'
 
-# Suites that attach no consumer and build little, for a first answer: half of its time is that of the viewer's model.
+# Suites for a quick check: they attach no consumer and build little. Half of the time goes to viewer_model.
 FAST_SUITES := catalogue command_units dyntrace records report start
 check-fast: export DYNTRACE_CASES ?= 2000
 check-fast: deps-fast cached all ## run the suites that need no tracer, in two minutes
 	REBAR=$(REBAR) tools/lanes $(call suites,viewer_model) $(call suites,$(FAST_SUITES))
 
-# usdt,lttng -> test/library/usdt_SUITE,test/library/lttng_SUITE, as rebar3 takes them. Paths are taken, too, and a
-# folder is all of its suites.
+# Expands usdt,lttng to test/library/usdt_SUITE,test/library/lttng_SUITE, as rebar3 expects. A path also works, and a
+# folder expands to all of its suites.
 comma := ,
 empty :=
 suites = $(subst $(empty) ,$(comma),$(foreach name,$(subst $(comma), ,$(1)),$(call suite,$(name))))
 suite = $(or $(basename $(wildcard $(1)/*_SUITE.erl)),\
              $(basename $(wildcard test/*/$(patsubst %_SUITE,%,$(notdir $(1)))_SUITE.erl)),\
              $(error no suite is named $(1)))
-# Neither what needs the virtual machine or packaged services, nor the soak.
+# Excludes the suites that need the virtual machine or packaged services, and the soak test.
 SUITE_FOLDERS := $(filter-out test/vm test/systems test/soak test/support,$(patsubst %/,%,$(wildcard test/*/)))
-# The names of the suites of folders.
+# The names of the suites in these folders.
 named = $(patsubst %_SUITE.erl,%,$(notdir $(wildcard $(addsuffix /*_SUITE.erl,$(1)))))
 ALL_SUITES = $(call named,$(SUITE_FOLDERS))
 
 check-vm: deps-vm all ## test the scripts of SystemTap and DTrace in a virtual machine (root; makes a chroot)
 	$(REBAR) ct --dir test/vm
 
-check-systems: deps-systems all ## observe Debian's RabbitMQ and ejabberd, as they are and with planted faults (root)
+check-systems: deps-systems all ## observe Debian's RabbitMQ and ejabberd, unmodified and with planted faults (root)
 	tools/apart $(REBAR) ct $(if $(SUITES),--suite $(call suites,$(SUITES)),--dir test/systems)
 
 soak: deps-check all ## load a node while consumers attach and detach (SECONDS=1200)
@@ -138,8 +139,8 @@ RELEASES := bookworm trixie forky
 
 check-matrix: $(addprefix check-on-,$(RELEASES)) ## run the suites on OTP 25, 27 and 29 (root; makes chroots)
 
-# check-on-trixie: all of its suites; check-on-trixie-library: those of a lane; check-on-trixie-sessions: again, with
-# trace sessions.
+# check-on-trixie runs all suites of the release, check-on-trixie-library those of one lane, and
+# check-on-trixie-sessions the suites that run again with trace sessions.
 check-on-%: deps-matrix
 	tools/apart tools/matrix $(firstword $(subst -, ,$*)) $(or $(word 2,$(subst -, ,$*)),check)
 
@@ -147,28 +148,28 @@ chroot-of-%: deps-matrix
 	tools/matrix $* prepare
 
 # tools/matrix runs these in a release's chroot: every suite whose result can depend on the release's OTP or tracers.
-# The bench, the builds of build_SUITE and native_SUITE, the races of threads_SUITE, what the viewer's model tells and
-# attacks on the command depend on neither.
-# These read pictures and manifests with programs of JavaScript.
+# That excludes the bench, the builds of build_SUITE and native_SUITE, the races of threads_SUITE, the events of the
+# viewer's model, and the attacks on the command.
+# Suites that read rendered recordings and manifests with JavaScript programs:
 READING_SUITES := flame kubernetes page perfetto report sequence
 # NOT_HERE: those that tools/matrix leaves out.
 RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build native threads viewer_model $(READING_SUITES),\
                               $(ALL_SUITES))
 
-# Those of one lane, if LANE is set.
+# With LANE, only the suites of that lane.
 check-release: FOLDERS = $(if $(LANE),$(or $(LANE_$(LANE)),$(error no lane is named $(LANE))),$(SUITE_FOLDERS))
 check-release: build
 	$(REBAR) ct --suite $(call suites,$(or $(SUITES),$(filter $(call named,$(FOLDERS)),$(RELEASE_SUITES))))
 
-# The build with the cache of compilers, which the jobs of .ci/run share.
+# Builds with the compiler cache, which the jobs of .ci/run share.
 build: deps-release cached
 	$(MAKE) all
 
-# The lanes of a release share this by their chroot (tools/debian).
+# The lanes of a release share this result in their chroot (tools/debian).
 build-tests: build check-docs
 	$(REBAR) ct --compile_only
 
-# Again, with trace sessions (OTP 27 and later).
+# Runs suites again, with trace sessions (OTP 27 and later).
 check-sessions:
 	DYNTRACE_SESSIONS=true $(MAKE) check-release SUITES='$(SESSION_SUITES)'
 
@@ -193,7 +194,7 @@ check-sanitize: deps-check cached ## run the library's and the viewer's suites w
 	  ERL_AFLAGS='-eval os:unsetenv(\"LD_PRELOAD\").' \
 	  $(REBAR) ct --suite $(call suites,$(or $(SUITES),$(foreach part,$(SANITIZE_PARTS),$(SANITIZE_$(part)))))
 
-# One of the parts, which the jobs of .ci/run share out.
+# One part of the suites. The jobs of .ci/run divide the parts among themselves.
 $(addprefix check-sanitize-,$(SANITIZE_PARTS)): check-sanitize-%:
 	$(MAKE) check-sanitize SUITES='$(SANITIZE_$*)'
 
@@ -201,21 +202,21 @@ $(addprefix check-sanitize-,$(SANITIZE_PARTS)): check-sanitize-%:
 ATTACHING_SUITES := usdt builtins lttng otp_provider follow follow_others sources vm_events identity delivery \
                     counters process_samples log load tools recipes upgrade annotation viewer
 
-check-busy: deps-check all ## run the suites that attach consumers ten times beside a busy core (RUNS=3, SUITES=...)
+check-busy: deps-check all ## run the suites that attach consumers ten times while a core is busy (RUNS=3, SUITES=...)
 	tools/apart tools/busy $(or $(RUNS),10) $(call suites,$(or $(SUITES),$(ATTACHING_SUITES)))
 
-# The files that are generated from the catalogue and from the rules of the findings, each with its tool.
+# The files that are generated from the catalogue and from the rules of the findings, each with its generator.
 GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/tapset docs/findings.md:tools/findings_md
 
-# OTP_LTTNG is the folder of an OTP that was built with LTTng, and not older than the one of this build: measures OTP's
-# own tracer, too, for two minutes at most.
+# OTP_LTTNG is the folder of an OTP that was built with LTTng and is at least as new as the OTP of this build. If it is
+# set, the bench also measures OTP's own tracer, for at most two minutes.
 bench: deps-bench all bench-built ## measure what events cost, write bench/RESULTS.md, in five minutes (TABLES=ports)
 	$(if $(OTP_LTTNG),ERL_TOP=$(OTP_LTTNG) timeout --kill-after=5 120 \
 	  $(OTP_LTTNG)/bin/erl +Bd -noinput -pa $(BENCH) -s dyntrace_bench otp -extra $(BENCH) || \
 	  echo "OTP's own tracer could not be measured" >&2)
 	$(ERL) +Bd -pa $(BENCH) -s dyntrace_bench main -extra $(BENCH) bench/RESULTS.md $(TABLES)
 
-# What the bench runs RabbitMQ by.
+# The modules with which the bench runs RabbitMQ.
 OBSERVING := packaged packaged_rabbitmq place client observed
 
 bench-built:
@@ -232,9 +233,9 @@ check-page: deps-page
 	@tools/page | cmp - priv/babeltrace2/page.html || \
 	  { echo "priv/babeltrace2/page.html is stale: run 'make page'"; exit 1; }
 
-# RECORDING is a folder of LTTng, the one that the demo leaves if none is given.
+# RECORDING is the folder of an LTTng recording, by default the one that the demo leaves.
 RECORDING ?= $(DEMO)/recording
-screenshot: deps-page all ## make docs/page.png, a picture of a page (RECORDING=folder)
+screenshot: deps-page all ## make docs/page.png, a screenshot of a page (RECORDING=folder)
 	@mkdir -p _build/page
 	babeltrace2 --plugin-path=priv/babeltrace2 $(RECORDING) \
 	  --component=page:sink.dyntrace.html --params='path="_build/page/page.html"'
@@ -248,13 +249,13 @@ check-docs: all
 docs: all ## generate docs/PROBES.md, docs/findings.md and SystemTap's tapset
 	for g in $(GENERATED); do $${g#*:} $(LIB) > $${g%:*}.new && mv $${g%:*}.new $${g%:*} || exit 1; done
 
-# The command of the host, with what it needs there: no Erlang. PREFIX must not be this folder.
+# The host command with everything it needs on the host, which does not include Erlang. PREFIX must not be this folder.
 PREFIX ?= /usr/local
 SHIPPED := $(DESTDIR)$(PREFIX)/lib/dyntrace
 PACKAGE  = $(shell cd priv && find python -name '*.py' -o -name '*.bt')
-# The library for `dyntrace load`, as far as it is built.
+# The builds of the library for `dyntrace load` that exist.
 LOADED   = $(shell cd priv && find . -path './dyntrace*.so' -o -path './builds/*.so')
-install: ## install the command `dyntrace` with its scripts, plugin, manual and completion (PREFIX=/usr/local DESTDIR=)
+install: ## install the command `dyntrace` with scripts, plugin, manual and completion (PREFIX=/usr/local DESTDIR=)
 	rm -rf $(SHIPPED)/python $(SHIPPED)/ebin $(SHIPPED)/builds
 	install -d $(SHIPPED)/bpftrace $(SHIPPED)/babeltrace2 $(SHIPPED)/ebin
 	install -D priv/bin/dyntrace $(DESTDIR)$(PREFIX)/bin/dyntrace
@@ -266,7 +267,7 @@ install: ## install the command `dyntrace` with its scripts, plugin, manual and 
 	install -D -m 644 priv/share/dyntrace.1 $(DESTDIR)$(PREFIX)/share/man/man1/dyntrace.1
 	install -D -m 644 priv/share/dyntrace.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dyntrace
 
-# The host's command and what else has types. The rest are small scripts.
+# The Python code with type hints: the host command, its tests and tools/imports. The rest is small scripts.
 COMMAND := priv/python/dyntrace_command
 PYTHON  := $(COMMAND) priv/bin/dyntrace tools/imports $(wildcard test/command/*.py)
 

@@ -1,6 +1,6 @@
 # The layers of the C sources, the lowest first: c_src in the order in which an event flows, then the viewer, which
-# never runs in a VM. A place uses itself and those on the layers below it; places of one layer do not use each other.
-# tools/includes and tools/circles check it, the one in the sources, the other in their symbols.
+# never runs in a VM. A folder uses itself and the folders of lower layers; folders of the same layer do not use each
+# other. tools/includes checks the sources, tools/circles the symbols.
 BEGIN {
     layers_ = "\
 c_src/catalogue\n\
@@ -33,7 +33,7 @@ viewer/plugin\n\
     }
 }
 
-# The place of a file: c_src/text/id.c is in c_src/text, c_src/describe.c in c_src/describe. "" if it has none.
+# The folder of a file: c_src/text for c_src/text/id.c, c_src/describe for c_src/describe.c. "" if it has none.
 function place(path) {
     sub(/\.[a-z]+$/, "", path)
     while (!(path in layer))

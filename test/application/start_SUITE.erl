@@ -1,5 +1,5 @@
 %% The application is permanent in a node's boot file, but can't work: the node runs, the log has one error, and
-%% `info/0` tells the reason. Also: OTP's module, or a module without a file, is loaded before this one.
+%% `info/0' gives the reason. Other cases load OTP's module, or a module without a file, before this one.
 -module(start_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -16,7 +16,7 @@ all() ->
     [library_missing, library_noexec, library_of_another_machine, library_comes_back, module_missing, config_refused,
      otp_module_only, otp_module_first, cover_compiled, library_replaced].
 
-%% Each test has a boot file, and a copy of the application in a folder that is not named like the application.
+%% Each test has a boot file, and a copy of the application in a folder whose name is not the application's.
 init_per_testcase(Test, Config) ->
     Folder = filename:join(?config(priv_dir, Config), atom_to_list(Test)),
     Dir = filename:join(Folder, "traces"),
@@ -73,7 +73,7 @@ library_of_another_machine(Config) ->
     {0, _} = test_shell:run("~s -shared -o '~ts' -x c /dev/null", [CC, library(Config)]),
     can_not_work(start(Config), [library(Config), "built for another machine?"], Config).
 
-%% OTP's module is loaded, or none.
+%% OTP's module is loaded, or no module at all.
 module_missing(Config) ->
     {0, _} = test_shell:run("cd '~ts' && rm ebin/dyntrace.beam priv/beam/dyntrace.beam", [?config(dir, Config)]),
     Node = start(Config),
@@ -82,7 +82,7 @@ module_missing(Config) ->
     is_running(Node),
     test_node:stop(Node).
 
-%% One error in the log contains all Parts, and so does info/0. Nothing is traced, and no call raises.
+%% One error in the log has all Parts, and so has info/0. Nothing is traced, and no call raises an exception.
 can_not_work(Node, Parts, Config) ->
     is_running(Node),
     [Error] = errors(Node, Config),
@@ -102,7 +102,7 @@ is_running(Node) ->
     ?assert(lists:keymember(dyntrace, 1, peer:call(Node, application, which_applications, []))),
     ?assertEqual(undefined, peer:call(Node, erlang, whereis, [dyntrace_autotracer])).
 
-%% After the cause is removed, loading the module and following is enough.
+%% Once the cause is removed, it is enough to load the module and to follow.
 library_comes_back(Config) ->
     ok = file:rename(library(Config), library(Config) ++ ".away"),
     Node = start(Config),
@@ -113,7 +113,7 @@ library_comes_back(Config) ->
     ?assertMatch(#{following := #{processes := []}}, peer:call(Node, dyntrace, info, [])),
     test_node:stop(Node).
 
-%% Only this prevents its start.
+%% Only the configuration prevents the start.
 config_refused(Config) ->
     Node = start(#{args => ["-boot", "start_clean", "-pa", filename:join(?config(dir, Config), "ebin"), "-dyntrace",
                             "budget", "none"]}, Config),
@@ -121,7 +121,7 @@ config_refused(Config) ->
                  peer:call(Node, application, ensure_all_started, [dyntrace])),
     test_node:stop(Node).
 
-%% -- Other modules of that name ------------------------------------------------------------------
+%% -- Other modules named dyntrace ------------------------------------------------------------------
 
 %% README's first command fails with OTP's module, which the VM accepts as a tracer. The second command finds this
 %% module behind OTP's on the code path, or reports that it is missing.
@@ -150,7 +150,7 @@ otp_module_first(Config) ->
     ?assertMatch({match, _},
                  re:run(log(Node, Config),
                         "dyntrace: loaded .*/traces/ebin/dyntrace.beam in place of .*/runtime_tools-")),
-    %% Loaded again by its name, which the code path has twice.
+    %% Reloads the module by its name, which is on the code path twice.
     {module, dyntrace} = peer:call(Node, c, l, [dyntrace]),
     works(Node, Config),
     test_node:stop(Node).
@@ -160,7 +160,7 @@ works(Node, Config) ->
     ?assertMatch(#{library := Library, backends := #{usdt := available}, following := #{}},
                  peer:call(Node, dyntrace, info, [])).
 
-%% A tool has loaded modules of the application, which have no file then.
+%% A tool has loaded modules of the application; these have no file.
 cover_compiled(Config) ->
     Ebin = filename:join(?config(dir, Config), "ebin"),
     Node = start(#{args => ["-boot", "start_clean", "-pa", Ebin, "-pa", filename:dirname(code:which(cover))]}, Config),
@@ -168,14 +168,14 @@ cover_compiled(Config) ->
      || Module <- [dyntrace, dyntrace_app, dyntrace_module]],
     ?assertEqual({ok, [dyntrace]}, peer:call(Node, application, ensure_all_started, [dyntrace])),
     works(Node, Config),
-    %% It does not replace the module that the tool counts with.
+    %% The application does not replace the module that the tool uses for counting.
     ?assertEqual({file, cover_compiled}, peer:call(Node, code, is_loaded, [dyntrace])),
     test_node:stop(Node).
 
-%% -- Built again ---------------------------------------------------------------------------------
+%% -- Rebuilt -------------------------------------------------------------------------------------
 
-%% As `make` does while a node runs: the path has a new file, which the node has not mapped. info/0 reports that until
-%% the module is loaded again.
+%% `make' replaces the library while a node runs: the path has a new file, which the node has not mapped. info/0 reports
+%% that until the module is loaded again.
 library_replaced(Config) ->
     Node = start(Config),
     works(Node, Config),
@@ -200,7 +200,7 @@ is_mapped(Node, Config) ->
     {ok, #file_info{inode = Number}} = file:read_file_info(library(Config)),
     lists:member(Number, mapped(Node)).
 
-%% The inodes of the mapped files of this name.
+%% The inodes of the mapped files with this name.
 mapped(Node) ->
     {0, Lines} = test_shell:run("awk '/ r-xp .*\\/priv\\/dyntrace.so/ { print $5 }' /proc/~s/maps",
                                 [test_node:os_pid(Node)]),
@@ -211,7 +211,7 @@ mapped(Node) ->
 start(Config) ->
     start(#{}, Config).
 
-%% With a log of its own: one line per event, which begins with the level.
+%% Starts a node with its own log: one line per event, beginning with the level.
 start(Options, Config) ->
     Handler = {handler, default, logger_std_h, #{config => #{file => log_file(Config)},
                                                  formatter => {logger_formatter,

@@ -20,14 +20,14 @@ init_per_suite(Config) ->
                            || Tool <- ["perf", "gnuplot"]]]],
     Built = filename:join(?config(priv_dir, Config), "bench"),
     {0, _} = test_shell:run("make -C '~ts' bench-built BENCH='~ts' 2>&1", [test_shell:project(), Built]),
-    %% Last: it has the test's helpers too, and one that is loaded from there finds no suites in the folder above.
+    %% Last in the path, because it also has the test helpers, and a helper loaded from there finds no suites above it.
     true = code:add_pathz(Built),
     [{built, Built} | Config].
 
 end_per_suite(Config) ->
     true = code:del_path(?config(built, Config)).
 
-%% Tables that are measured in a few seconds. They replace their sections, and no others.
+%% Measures tables that take a few seconds. They replace only their own sections.
 tables(Config) ->
     Results = filename:join(?config(priv_dir, Config), "results.md"),
     ok = file:write_file(Results, "# What it costs\n\n## Annotations\n\nstale\n\n## Others\n\nkept\n\n"),
@@ -43,14 +43,14 @@ tables(Config) ->
     [[Empty, _], [_, Recorded]] = [matched(Text, "^\\| " ++ Row ++ " \\| ([0-9.,]+) \\| ([0-9.,]+) \\|$")
                                    || Row <- ["an empty NIF of four arguments", "`p\\(1, 2, 3, 4\\)`"]],
     ?assert(0 < Empty andalso Empty < Recorded),
-    %% Percentiles grow.
+    %% Percentiles increase.
     [begin
          Numbers = lists:duplicate(3, " \\| ([0-9.,]+)"),
          [P50, P99, P999] = matched(Text, ["^\\| ", Request, ", LTTng", Numbers, " \\|$"]),
          ?assert(0 < P50 andalso P50 =< P99 andalso P99 =< P999)
      end || Request <- ["ping-pong", "`gen_server:call/2`"]].
 
-%% A whole run keeps what it did not measure, and says so once.
+%% A whole run keeps earlier figures that it did not measure, and says so once.
 earlier(Config) ->
     File = filename:join(?config(priv_dir, Config), "earlier.md"),
     ok = file:write_file(File, "# What it costs\n\n## Annotations\n\nNs.\n\n| a |\n\n## Others\n\nkept\n\n"),
@@ -61,7 +61,7 @@ earlier(Config) ->
     [?assertEqual(<<>>, dyntrace_bench_results:earlier(Name, Title))
      || {Name, Title} <- [{File, "Annotation"}, {File, "Others"}, {File ++ ".none", "Annotations"}]].
 
-%% An operation that takes longer than anybody waits for.
+%% An operation that takes longer than the time limit.
 over(_) ->
     Slow = #{name => "slow", flags => [], events => 1,
              new => fun() -> fun() -> receive after 1500 -> ok end end end},
@@ -80,7 +80,7 @@ figures(_) ->
                  [lists:flatten(Text) || Text <- [dyntrace_bench_figures:ns(9.5), dyntrace_bench_figures:ns(1234567.2),
                                                   dyntrace_bench_figures:count(-12)]]).
 
-%% Ten lines and a chart, with OTP's own tracer and without. A figure that nobody waited for is told as such.
+%% Ten lines and a chart, with and without OTP's own tracer. A figure above the time limit is shown as such.
 summary(Config) ->
     Call = "`gen_server:call/2`",
     Names = [Name || #{name := Name} <- [dyntrace_bench_ops:large() | dyntrace_bench_ops:table()]],
@@ -109,7 +109,7 @@ summary(Config) ->
     charted(["dyntrace, to LTTng", "OTP's own, to LTTng", "to a process", "dbg, to a file"], Events, Otp, Config),
     charted(["dyntrace, to LTTng", "to a process", "dbg, to a file"], Events, none, Config).
 
-%% The chart names these tracers, and all operations.
+%% The chart shows these tracers and all operations.
 charted(Tracers, Events, Otp, Config) ->
     Path = filename:join(?config(priv_dir, Config), "cost.svg"),
     ok = dyntrace_bench_summary:chart(Path, Events, Otp),
@@ -124,7 +124,7 @@ unknown_table(Config) ->
     ?assert(Status =/= 0),
     ?assertMatch({match, _}, re:run(Output, "no_such_table,\"event\"")).
 
-%% The session daemon that it has started ends with it.
+%% The session daemon that the bench has started ends with it.
 killed(Config) ->
     case test_shell:run("lttng --no-sessiond list", []) of
         {0, _} ->
@@ -134,14 +134,14 @@ killed(Config) ->
             ok = test_wait:until("the daemon has ended", fun({Status, _}) -> Status =/= 0 end, Session)
     end.
 
-%% One that was there goes on, without the bench's session.
+%% A session daemon that ran before keeps running, without the bench's session.
 killed_beside_a_daemon(Config) ->
     Daemon = test_lttng:start_daemon(),
     Session = kill_bench(Config),
     ok = test_wait:until("its session has ended", {0, nomatch}, Session),
     test_lttng:stop_daemon(Daemon).
 
-%% So does what was recorded until then.
+%% A recording node is killed: its recording is deleted.
 killed_while_it_records(_) ->
     Daemon = test_lttng:start_daemon(),
     Node = test_node:start(),
@@ -190,7 +190,7 @@ matches(Text, Pattern) ->
         nomatch -> []
     end.
 
-%% The numbers of a row.
+%% The numbers in a row.
 matched(Text, Pattern) ->
     [Numbers] = matches(Text, Pattern),
     [number(binary_to_list(Number) -- ",,,") || Number <- Numbers].

@@ -36,7 +36,7 @@ builds(CC, Config) ->
     {0, Notes} = test_shell:run("LC_ALL=C readelf -n '~ts' | grep -c NT_STAPSDT", [Library]),
     ?assertEqual(length(catalogue_SUITE:usdt_names()), binary_to_integer(string:trim(Notes))).
 
-%% With a cross compiler and this machine's headers. Of LTTng's library there is only a stub.
+%% With a cross compiler and this machine's headers. LTTng's library is replaced by a stub.
 arm64(Config) ->
     CC = "aarch64-linux-gnu-gcc",
     test_require:tool(os:find_executable(CC) =:= false andalso CC ++ " is not installed", Config),
@@ -54,7 +54,7 @@ arm64(Config) ->
                              "Semaphore: 0x0*[1-9a-f]\\w+\\s+Arguments: (.*)",
                              [global, {capture, all_but_first, binary}]),
     ?assertEqual(lists:sort(catalogue_SUITE:usdt_names()), lists:sort([Name || [Name, _] <- Listed])),
-    %% Each operand has a size, and is a register or memory that a register points to. That of a row is its number.
+    %% Each operand has a size, and is a register, memory at a register, or, for a probe array, the number.
     [?assertMatch({match, _}, re:run(Arguments, "^(-?[48]@(\\d+|[wx]\\d+|\\[x\\d+(, \\d+)?\\]) ?)+$"), Name)
      || [Name, Arguments] <- Listed].
 
@@ -63,7 +63,7 @@ without_rebar3(Config) ->
     Folder = ?config(folder, Config),
     {0, _} = test_shell:run("cd '~ts' && cp -R src tools priv Makefile rebar.config '~ts' && rm -f '~ts'/priv/*.so",
                             [test_shell:project(), Folder, Folder]),
-    %% With ccache, if it is there: the same sources were compiled before.
+    %% With ccache, if available, because the same sources were compiled before.
     {0, _} = test_shell:run("cd '~ts' && mkdir bin && ln -s /usr/bin/* bin && rm -f bin/rebar3 && "
                             "PATH=$PWD/bin make CC=\"$(command -v ccache) cc\" 2>&1", [Folder]),
     Build = filename:join(Folder, "_build/default/lib/dyntrace"),
@@ -79,7 +79,7 @@ without_rebar3(Config) ->
     ?assertMatch({match, _}, re:run(Needs, "tools/deps .*\\berl\\b.*\\bbpftrace\\b")),
     ?assertEqual(nomatch, re:run(Needs, "rebar3")).
 
-%% The project's folder is /dyntrace, as in a container. finish_ebin must take no other folder for its build.
+%% The project's folder is /dyntrace, as in a container. finish_ebin must not take another folder for its build.
 in_the_root(Config) ->
     Root = filename:join(?config(folder, Config), "root"),
     Build = Root ++ "/dyntrace/_build/default/lib/dyntrace",
@@ -106,7 +106,7 @@ no_nif_header(Config) ->
 no_compiler(Config) ->
     says("CC=no-such-compiler", <<"(Debian: gcc libc6-dev)">>, Config).
 
-%% Without USDT the library is built, with one line about that.
+%% Without USDT, the library is built, with one line that says so.
 no_sdt_header(Config) ->
     {0, Output} = make(without("sys/sdt.h", Config) ++ " VIEWER=no", Config),
     ?assertMatch([_], [Line
@@ -141,8 +141,8 @@ line_length(Config) ->
     [ok = file:delete(filename:join(Folder, File)) || File <- ["long.erl", "page.md", "src/long.c"]],
     ?assertEqual({0, <<>>}, test_shell:run("'~ts' '~ts'", [Check, Folder])).
 
-%% Without its libraries, the plugin of babeltrace2 is left out with a word, and nothing else is. None of it is in the
-%% library.
+%% Without its libraries, the babeltrace2 plugin is left out with a message, and everything else is built. The library
+%% contains nothing of the plugin.
 no_viewer(Config) ->
     {0, Says} = make("PKG_CONFIG=false 2>&1", Config),
     ?assertMatch({match, _}, re:run(Says, "dyntrace: building without the plugin of babeltrace2, no babeltrace2")),
@@ -159,7 +159,7 @@ column_limit(_) ->
                               [multiline, {capture, [1], binary}]),
     ?assertMatch({match, [Limit]}, re:run(Format, "^ColumnLimit: (\\d+)$", [multiline, {capture, [1], binary}])).
 
-%% A user who lacks packages, and may not install them, is told what to type, and nothing is begun.
+%% A user who lacks packages and may not install them gets the command to type, and nothing is started.
 missing_packages(Config) ->
     Bin = filename:join(?config(priv_dir, Config), "bin"),
     ok = filelib:ensure_path(Bin),
@@ -176,7 +176,7 @@ missing_packages(Config) ->
                     "pkg-config lttng-tools">>],
                  lines(Says)).
 
-%% A folder of C sources includes only from those before it.
+%% A folder of C sources includes only headers of folders before it.
 includes(Config) ->
     Sources = ?config(folder, Config),
     Program = filename:join(test_shell:project(), "tools/includes"),
@@ -209,7 +209,7 @@ includes(Config) ->
                   <<"viewer/flame/hidden.c:1: viewer/flame includes from viewer/report, which is in the same layer">>,
                   <<"viewer/flame/hidden.c:2: \"stacks/../report/text.h\" is not a plain path">>], lines(Says)).
 
-%% Objects use only others in the layers below, and one another in no circle.
+%% Objects use only objects of lower layers, and there are no cycles.
 circles(Config) ->
     Folder = ?config(folder, Config),
     Objects = ["obj/flame/a", "obj/flame/b", "obj/report/c", "obj/shared/d"],
@@ -236,7 +236,7 @@ circles(Config) ->
     {Missing, _} = Check(["obj/flame/none.o"]),
     ?assertNotEqual(0, Missing).
 
-%% A compiler that reports this header as missing when the Makefile asks for it.
+%% A compiler that reports this header as missing when the Makefile checks for it.
 without(Header, Config) ->
     CC = filename:join(?config(folder, Config), "cc"),
     ok = file:write_file(CC, ["#!/bin/sh\n"
@@ -249,14 +249,14 @@ without(Header, Config) ->
     ok = file:change_mode(CC, 8#755),
     "CC='" ++ CC ++ "'".
 
-%% make fails, with one line of dyntrace's own.
+%% make fails, with one line that dyntrace prints.
 says(Settings, What, Config) ->
     {Status, Output} = make(Settings, Config),
     ?assertNotEqual(0, Status),
     ?assertMatch([_], [Line || Line <- lines(Output), binary:match(Line, What) =/= nomatch,
                                binary:match(Line, <<"dyntrace: ">>) =/= nomatch]).
 
-%% The library, then the viewer.
+%% Builds the library, then the viewer.
 make(Settings, Config) ->
     test_shell:run("cd '~ts' && for folder in c_src viewer; do make --no-print-directory -C $folder ~ts || exit; done",
                    [?config(folder, Config), Settings]).

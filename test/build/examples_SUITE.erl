@@ -7,7 +7,7 @@
 -compile(export_all).
 -compile(nowarn_export_all).
 
-%% What the tests ask a running shop, in Erlang and in Elixir.
+%% The expressions that the tests evaluate in a running shop, in Erlang and in Elixir.
 -define(ASKED,
         "io:format(\"answers ~~w ~~w ~~ts~~n\", "
         "[dyntrace:available(), shop:order(<<\"apple\">>), maps:get(library, dyntrace:info())])").
@@ -20,7 +20,7 @@ suite() ->
 all() ->
     [first_step_rebar3, first_step_mix, {group, rebar3}, mix, mix_release, plain, demo, demo_verbose, demo_by_lttng].
 
-%% They have one build.
+%% These cases share one build.
 groups() ->
     [{rebar3, [], [rebar3, rebar3_release, rebar3_release_without_erts, rebar3_release_without_runtime_tools]}].
 
@@ -41,7 +41,7 @@ init_per_testcase(Test, Config) ->
 end_per_testcase(_, Config) ->
     {0, _} = test_shell:run("chmod -R u+w '~ts' && rm -rf '~ts'", [?config(own, Config), ?config(own, Config)]).
 
-%% The first steps make the libraries, too. The demo and the plain example are run by this build.
+%% The first steps also make the libraries. The demo and the plain example run with this build.
 with_sources(Test, Folder, Config) when Test =:= first_step_rebar3; Test =:= first_step_mix ->
     {0, _} = test_shell:run("cd '~ts' && cp -R c_src viewer src tools priv rebar.config examples '~ts' && cd '~ts' && "
                             "rm -rf c_src/obj viewer/obj priv/*.so priv/babeltrace2/*.so priv/beam",
@@ -56,15 +56,15 @@ with_sources(Test, Folder, Config) when Test =:= plain; Test =:= demo; Test =:= 
 with_sources(_, _, Config) ->
     Config.
 
-%% The sources with their libraries, which make finds newer than the sources.
+%% Copies the sources with their libraries, which make must find newer than the sources.
 copy_built(Folder) ->
     ok = filelib:ensure_path(Folder),
     {0, _} = test_shell:run("cd '~ts' && cp -a c_src viewer src tools priv rebar.config examples '~ts' && "
                             "rm -rf '~ts/priv/beam'", [test_shell:project(), Folder, Folder]),
     ok.
 
-%% A new project, with the line about _checkouts from README in its rebar.config. Runs README's first command in its
-%% shell.
+%% A new project, with the line about _checkouts from README in its rebar.config. Runs README's first command in the
+%% project's shell.
 first_step_rebar3(Config) ->
     App = new_project("", Config),
     ok = file:write_file(filename:join(App, "rebar.config"), readme("^  dependency: `(\\{deps, .*\\}\\.)`")),
@@ -79,7 +79,7 @@ first_step_rebar3(Config) ->
     {0, Says} = rebar3_shell(App, 3),
     ?assert(has(Says, answers([App, "/_build/default/checkouts/dyntrace"])), Says).
 
-%% On OTP 25, rebar3's shell asks processes that may have ended meanwhile, and then ends itself, before any script runs.
+%% On OTP 25, rebar3's shell calls processes that may have ended meanwhile, and then ends before any script runs.
 rebar3_shell(App, Tries) ->
     {Status, Says} = Result = test_shell:run("cd '~ts' && rebar3 shell --script first.escript 2>&1", [App]),
     case has(Says, <<"script runs">>) of
@@ -134,7 +134,7 @@ rebar3_shop(Config) ->
     {0, _} = test_shell:run("cd '~ts' && mkdir -p _checkouts && ln -sfn ../../.. _checkouts/dyntrace", [Shop]),
     Shop.
 
-%% With the runtime system of the release, and with that of the machine. The release also has OTP's dyntrace. In
+%% Runs with the runtime system of the release and with that of the machine. The release also has OTP's dyntrace. In
 %% embedded mode that module is loaded first; the application replaces it, and logs that. The release is read-only.
 rebar3_release(Config) ->
     needs_runtime_tools(Config),
@@ -150,7 +150,7 @@ rebar3_release_without_runtime_tools(Config) ->
     rebar3_release("s/shop, runtime_tools, sasl/shop, sasl/", "$PWD", fun(_) -> false end, Config).
 
 rebar3_release(Edit, Root, IsReplaced, Config) ->
-    %% As the release's own script starts the runtime system below Root.
+    %% The release's own script starts the runtime system below Root in this way.
     Erl = ["env ROOTDIR=\"$PWD\" EMU=beam BINDIR=\"", Root, "/erts-", erlang:system_info(version), "/bin\" "
            "\"", Root, "/erts-", erlang:system_info(version), "/bin/erlexec\" -boot_var SYSTEM_LIB_DIR '",
            code:root_dir(), "/lib'"],
@@ -174,7 +174,7 @@ mix(Config) ->
     ?assert(has(Says, answers([Shop, "/_build/dev/lib/dyntrace"])), Says),
     ?assert(has(Says, <<"[{Shop, :_, :_}]">>), Says).
 
-%% The release runs in another folder, in embedded mode as its `start' does, without the sources, and read-only.
+%% The release runs in another folder, in embedded mode like its `start' command, without the sources, and read-only.
 mix_release(Config) ->
     needs_runtime_tools(Config),
     Shop = mix_shop(Config),
@@ -202,7 +202,7 @@ plain(Config) ->
     {0, Says} = test_shell:run("'~ts/examples/plain/run' '~ts' 2>&1", [?config(folder, Config), Lib]),
     ?assertMatch([_, _, _], binary:split(Says, <<"available true\n">>, [global]), Says).
 
-%% As `make demo' runs it. The summary is made from the events, and agrees with the system's own count.
+%% Runs the demo like `make demo'. The summary is made from the events, and agrees with the system's own count.
 demo(Config) ->
     test_require:tool(test_bpftrace:missing(), Config),
     Says = demo("", Config),
@@ -225,7 +225,7 @@ demo_verbose(Config) ->
      end || Probe <- ["process_spawn", "process_exit", "message_send", "message_receive", "function_call",
                       "function_return", "gc_major_end"]].
 
-%% bpftrace does not work: it ends as bpftrace 0.27 does without a tracefs.
+%% bpftrace does not work: it exits like bpftrace 0.27 without a tracefs.
 demo_by_lttng(Config) ->
     test_require:tool(test_lttng:tools_missing(), Config),
     Folder = ?config(folder, Config),

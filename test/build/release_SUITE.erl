@@ -1,5 +1,5 @@
-%% Releases from tarballs, by each tool that makes them: unpacked in another folder, while the folder of the build is
-%% not in its place. Each boots in both modes, has this module, and fires the probes that a consumer is attached to.
+%% Releases from tarballs, made by each release tool. They are unpacked in another folder while the build's folder is
+%% moved away. Each boots in both modes, has this module, and fires the probes that a consumer is attached to.
 -module(release_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -27,8 +27,8 @@ init_per_suite(Config) ->
 end_per_suite(_) ->
     ok.
 
-%% The sources that a tool builds, with the project's libraries: examples_SUITE has each tool make these, too. Not in
-%% the suite's own folder, since bpftrace can't read a path with an @.
+%% The sources that a tool builds, with the project's libraries; in examples_SUITE, each tool makes these, too. Not in
+%% the suite's own folder, because bpftrace can't read a path with an @.
 init_per_group(Tool, Config) ->
     Work = filename:join(os:getenv("TMPDIR", "/tmp"), lists:concat(["dyntrace-release-", os:getpid(), "-", Tool])),
     Sources = filename:join(Work, "sources"),
@@ -39,7 +39,7 @@ init_per_group(Tool, Config) ->
 end_per_group(_, Config) ->
     ok = file:del_dir_r(?config(work, Config)).
 
-%% A folder to unpack.
+%% A folder to unpack into.
 init_per_testcase(_, Config) ->
     Release = filename:join(?config(work, Config), "release"),
     ok = filelib:ensure_path(Release),
@@ -51,7 +51,7 @@ end_per_testcase(_, Config) ->
 
 %% -- Tests ---------------------------------------------------------------------------------
 
-%% It is also started by the release's own script, which names the node.
+%% The release is also started by its own script, which names the node.
 rebar3(Config) ->
     examples_SUITE:needs_runtime_tools(Config),
     rebar3("", Config),
@@ -128,7 +128,7 @@ unpack(Tar, Config) ->
 moved(Config) ->
     filename:join(?config(work, Config), "moved").
 
-%% One consumer is attached to the library of both.
+%% One consumer is attached to the library that both modes use.
 boots(Config) ->
     Release = ?config(release, Config),
     Library = library(Release),
@@ -147,7 +147,7 @@ boots(Config) ->
          ok = test_node:stop(Node)
      end || {_, Node} <- Nodes].
 
-%% With the release's own runtime system and boot file. Nothing else is on the code path.
+%% Starts with the release's own runtime system and boot file. Nothing else is on the code path.
 start(Mode, Release) ->
     Erts = filename:join([Release, "erts-" ++ erlang:system_info(version), "bin"]),
     test_node:start(#{exec => filename:join(Erts, "erlexec"), paths => [],

@@ -1,12 +1,12 @@
-%% Units of the host's command: the Python tests of test/command, each file as a case. They run the package in this
-%% build's priv. First of all the boundary of root's trust: what is read of containers.
+%% Units of the host command: the Python tests of test/command, one file per case. They run the package in this build's
+%% priv. The most important ones test the boundary of root's trust: data read from containers.
 -module(command_units_SUITE).
 
 -compile(export_all).
 -compile(nowarn_export_all).
 
 suite() ->
-    %% Those of processes and signals take a minute on an idle machine.
+    %% The tests of processes and signals take a minute on an idle machine.
     [{timetrap, {minutes, 8}}].
 
 all() ->
@@ -14,7 +14,7 @@ all() ->
      sinks, terms, reach, places, causes, contents, lttng, execution, children, trees, mirror, archive,
      bpftrace_script, bpftrace_bounds, all_files_run, event_groups].
 
-%% Those of libraries that somebody made who means ill.
+%% Includes malicious libraries.
 elf(_) ->
     passes("test_elf").
 
@@ -45,7 +45,7 @@ request(_) ->
 examined(_) ->
     passes("test_examined").
 
-%% Maps and libraries of those who mean ill, too.
+%% Includes malicious maps and libraries.
 profile(_) ->
     passes("test_profile").
 
@@ -79,14 +79,14 @@ sinks(_) ->
 lttng(_) ->
     passes("test_lttng").
 
-%% Programs that print without end, or that another user owns.
+%% Programs that print endlessly, or that belong to another user.
 execution(_) ->
     passes("test_execution").
 
 children(_) ->
     passes("test_children").
 
-%% Folders that another user changes meanwhile.
+%% Folders that another user changes at the same time.
 trees(_) ->
     passes("test_trees").
 
@@ -96,14 +96,14 @@ mirror(_) ->
 archive(_) ->
     passes("test_archive").
 
-%% No file is without a case.
+%% Every file has a case.
 all_files_run(_) ->
     Files = [filename:basename(File, ".py") || File <- filelib:wildcard(folder() ++ "/test_*.py")],
     Cases = ["test_" ++ atom_to_list(Case) || Case <- all(), Case =/= all_files_run, Case =/= event_groups],
     [] = (Files -- Cases) ++ (Cases -- Files),
     ok.
 
-%% Each pattern of the command's groups has a probe of LTTng, and each such probe a group.
+%% Each pattern in the command's groups matches an LTTng probe, and each such probe is in a group.
 event_groups(_) ->
     {0, Printed} = test_shell:run("PYTHONDONTWRITEBYTECODE=1 PYTHONPATH='~ts' python3 -c '~ts'",
                                   [test_command:package(),
@@ -125,7 +125,7 @@ fits(Probe, Pattern) ->
         _ -> false
     end.
 
-%% The failed tests are named in the reason, with all output.
+%% The reason names the failed tests and has all output.
 passes(Module) ->
     case test_shell:run("cd '~ts' && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH='~ts' python3 -m unittest ~s 2>&1",
                         [folder(), test_command:package(), Module]) of

@@ -1,4 +1,4 @@
-"""Snapshots as a tar, of folders that other users change meanwhile."""
+"""Snapshots as tar archives, of folders that other users change at the same time."""
 import io
 import os
 import tarfile
@@ -17,7 +17,7 @@ GB = 1 << 30
 
 
 class Packed(unittest.TestCase):
-    """What is packed is what the receiver takes, whatever the user of a folder does."""
+    """Everything that is packed is accepted by the receiver, whatever the owner of a folder does."""
 
     def setUp(self) -> None:
         self.place = new_place(self)
@@ -32,8 +32,8 @@ class Packed(unittest.TestCase):
             file.write(contents)
 
     def packed(self, most: Counted) -> Tuple[Dict[str, bytes], List[str]]:
-        """Packs the root and a good folder after it, and unpacks both; returns ({path: contents}, what was left
-        out)."""
+        """Packs the root and then a harmless folder, and unpacks both; returns ({path: contents}, the omitted
+        paths)."""
         self.write(f"{self.place}/1-good/ust/metadata", b"good")
         stream = io.BytesIO()
         with tarfile.open(fileobj=stream, mode="w|", format=tarfile.USTAR_FORMAT) as tar:
@@ -60,8 +60,8 @@ class Packed(unittest.TestCase):
                          self.packed(Counted()))
 
     def test_not_packed(self) -> None:
-        """Links, pipes, hidden names, those of other alphabets, long ones, deep ones, and a file of 9 GB: the rest is
-        there."""
+        """Links, pipes, hidden and non-ASCII names, long names, deep paths, and a file of 9 GB are left out; the rest
+        is packed."""
         os.symlink("/etc", f"{self.root}/link")
         os.symlink("/etc/shadow", f"{self.root}/ust/link")
         os.mkfifo(f"{self.root}/pipe")
@@ -81,14 +81,14 @@ class Packed(unittest.TestCase):
         self.assertEqual(r"new\x0aline, a, and 1 more", first_of(["new\nline", "a", "b"], 2))
 
     def test_deep(self) -> None:
-        """Folders within folders without end."""
+        """Endlessly nested folders."""
         make_deep(self.root, 2000)
         found, left_out = self.packed(Counted())
         self.assertEqual({"0-night/ust/metadata": b"metadata"}, found)
         self.assertEqual("the rest (more than 20 levels of folders)", left_out[-1])
 
     def test_bounds(self) -> None:
-        """No more bytes and files than the share."""
+        """At most as many bytes and files as the share allows."""
         for number in range(10):
             self.write(f"{self.root}/{number}", b"x" * 100)
         found, left_out = self.packed(Counted(10000, 3))
@@ -116,7 +116,7 @@ class Packed(unittest.TestCase):
         self.assertEqual({"0-night/ust/metadata": b"metadata", "0-night/ust/secret": b"own"}, found)
 
     def test_swapped_before(self) -> None:
-        """The file, between its name and the time that it is opened."""
+        """The file is replaced between the reading of its name and its opening."""
         opened = os.open
 
         def swap(name: str, *arguments: Any, **options: Any) -> int:
@@ -133,7 +133,7 @@ class Packed(unittest.TestCase):
         self.assertNotIn(b"secret", stream.getvalue())
 
     def test_changed_size(self) -> None:
-        """A file that becomes shorter, or longer, while it is packed: the others are where they belong."""
+        """A file is truncated or extended while it is packed: the other files keep their positions."""
         self.write(f"{self.root}/ust/events_0", b"x" * 100000)
         add = tarfile.TarFile.addfile
         for size, expected in ((1000, b"x" * 1000 + bytes(99000)), (200000, b"x" * 100000)):
@@ -149,7 +149,7 @@ class Packed(unittest.TestCase):
             self.write(f"{self.root}/ust/events_0", b"x" * 100000)
 
     def test_moved(self) -> None:
-        """A file that is found twice, and a folder in the place of a file: the receiver would refuse them."""
+        """A file is found twice, or a folder replaces a file: the receiver would refuse them."""
         stream = io.BytesIO()
         with tarfile.open(fileobj=stream, mode="w|") as tar:
             packer = Packer(tar, "0-night", Counted())
@@ -167,10 +167,10 @@ class Packed(unittest.TestCase):
 
 
 class Sent(unittest.TestCase):
-    """The recorders of all users of a host."""
+    """The recorders of all users on a host."""
 
     def test_shares(self) -> None:
-        """What a recorder leaves of its share is for those after it; none takes the share of another."""
+        """The unused share of a recorder goes to those after it; no recorder takes the share of another."""
         most = Counted(900, 90)
         small = most.share_of(3)
         self.assertEqual((300, 30, 600, 60), (small.bytes, small.files, most.bytes, most.files))
@@ -183,7 +183,7 @@ class Sent(unittest.TestCase):
         self.assertEqual((400, 44, 400, 45), (large.bytes, large.files, most.bytes, most.files))
 
     def test_order(self) -> None:
-        """The smallest is packed first, so that a large one can't take its place."""
+        """The smallest snapshot is packed first, so that a large one can't use up the space."""
         with tempfile.TemporaryDirectory(prefix="dyntrace-test-") as place:
             for name, count in (("0-large", 700), ("1-small", 10), ("2-middle", 90)):
                 os.mkdir(f"{place}/{name}")
@@ -205,7 +205,7 @@ class Sent(unittest.TestCase):
                                           r"file too many\), .*, and 3 more\n$")
 
     def test_one_fails(self) -> None:
-        """The others are written."""
+        """If one snapshot fails, the others are written."""
         def do(*words: str) -> None:
             if words[2] == "--session=bad":
                 raise Failure("lttng", tool="lttng", output="no")

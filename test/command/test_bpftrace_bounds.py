@@ -1,4 +1,4 @@
-"""Output of bpftrace that has no end."""
+"""Endless output of bpftrace."""
 import contextlib
 import io
 import os
@@ -13,7 +13,7 @@ from dyntrace_command.tracers.bpftrace import Bpftrace, Messages, end_bpftrace
 
 
 class Bounds(unittest.TestCase):
-    """Output of bpftrace that has no end."""
+    """Endless output of bpftrace."""
 
     def test_line(self) -> None:
         """A line that is too long is a failure; any number of short lines is not."""
@@ -44,7 +44,7 @@ class Bounds(unittest.TestCase):
         self.assertLess(tracemalloc.get_traced_memory()[1], 2000000)
 
     def test_message(self) -> None:
-        """One without a line's end is shown in pieces."""
+        """A message without a newline is shown in pieces."""
         shown = io.StringIO()
         with contextlib.redirect_stderr(shown):
             messages = Messages()

@@ -1,4 +1,4 @@
-"""Causes as words of --when, how often they may write, and the folder that they write into."""
+"""Causes as arguments of --when, how often they may write, and the folder that they write into."""
 import os
 import tempfile
 import time
@@ -16,10 +16,10 @@ from hostile import make_deep
 
 
 class Causes(unittest.TestCase):
-    """Words of --when."""
+    """Arguments of --when."""
 
     def test_words(self) -> None:
-        """Each has an event, a filter and a name that a folder can have."""
+        """Each has an event, a filter and a name that is valid for a folder."""
         for word, name, event, condition in [
                 ("long_gc", "long_gc", "vm_long_gc", ""),
                 ("mark:cart/full", "mark-cart_full", "user_mark", 'name == "cart/full"'),
@@ -35,16 +35,16 @@ class Causes(unittest.TestCase):
         self.assertEqual([parsed(word) for word in CAUSES], list(CAUSES.values()))
 
     def test_none(self) -> None:
-        """An event that nobody records would never fire."""
+        """An event that is not recorded would never fire."""
         for word in ("", "crashes", "mark:", 'mark:a"', "mark:a*", "process_exits", "log level", "../x", "a:b /c/"):
             self.assertIsNone(parsed(word), word)
 
 
 class Rates(unittest.TestCase):
-    """At most so many in a span, and one in ten seconds."""
+    """Limits on the number of snapshots per period, and to one in ten seconds."""
 
     def test_rate(self) -> None:
-        """Those of a recorder before count, those of the future do not."""
+        """Snapshots of an earlier recorder count; snapshots from the future do not."""
         rate = Rate(AtMost(2, 60), [900, 5000])
         self.assertTrue(rate.allows(1000))
         rate.took(1000)
@@ -56,7 +56,7 @@ class Rates(unittest.TestCase):
         self.assertTrue(rate.allows(1061))
 
     def test_tries(self) -> None:
-        """What was tried in vain takes no place, but a rest follows."""
+        """A failed attempt does not use up the limit, but delays the next one."""
         rate = Rate(AtMost(1, 3600))
         rate.tries(1000)
         self.assertEqual([rate.allows(now) for now in (1001, 1010)], [False, True])
@@ -66,7 +66,7 @@ class Told(unittest.TestCase):
     """Lines of the program that the daemon notifies, which runs as another user."""
 
     def test_lines(self) -> None:
-        """Only those of known triggers, with texts, count."""
+        """Only lines of known triggers, with texts, count."""
         triggers = Triggers.__new__(Triggers)
         node = mock.Mock()
         triggers.names, triggers.of = ["a", "b"], [(CAUSES["crash"], node)]
@@ -79,7 +79,7 @@ class Told(unittest.TestCase):
 
 
     def test_ended(self) -> None:
-        """A node that has ended, and is not yet back, has no triggers."""
+        """A node that has ended and has not yet come back has no triggers."""
         triggers = Triggers.__new__(Triggers)
         triggers.names, triggers.causes = ["a", "b"], [CAUSES["crash"]]
         triggers.are_set, triggers.listener = False, None
@@ -94,10 +94,10 @@ class Told(unittest.TestCase):
 
 
 class Events(unittest.TestCase):
-    """What a session records for causes."""
+    """The events that a session records for causes."""
 
     def test_once(self) -> None:
-        """Each event is named once, also if several causes, or the names, have it."""
+        """Each event is enabled once, also if several causes, or the names, need it."""
         session = Session.__new__(Session)
         causes = [parsed(text) for text in ('message_receive /to == "a"/', 'message_receive /to == "b"/',
                                             'process_identity /name == "a"/')]
@@ -127,14 +127,14 @@ class Folders(unittest.TestCase):
         return snapshot.path
 
     def test_kept(self) -> None:
-        """The latest are kept; two of one second have folders of their own."""
+        """The latest are retained; two in the same second have separate folders."""
         place = Place(self.folder, 2)
         paths = [self.write(place, now) for now in (1.5, 100, 100.5)]
         self.assertEqual([one.path for one in snapshots(self.folder)], paths[1:])
         self.assertEqual([os.path.exists(path) for path in paths], [False, True, True])
 
     def test_read(self) -> None:
-        """By its folder, or by that of the recording."""
+        """A snapshot is found by its folder or by that of the recording."""
         path = self.write(Place(self.folder, 2), 1.5)
         for folder in (path, os.path.join(path, "recording")):
             snapshot = snapshot_at(folder)
@@ -144,7 +144,7 @@ class Folders(unittest.TestCase):
         self.assertIsNone(snapshot_at(self.folder))
 
     def test_incomplete(self) -> None:
-        """What could not be written is removed, and so is what a killed recorder has begun; nothing else is."""
+        """Snapshots that failed or that a killed recorder left incomplete are removed; nothing else is."""
         place = Place(self.folder, 2)
         with self.assertRaises(OSError), place.begun("crash", "shop@here", 1.5, ""):
             raise OSError("no space left")
@@ -157,14 +157,14 @@ class Folders(unittest.TestCase):
             self.assertEqual(sorted(os.listdir(self.folder)), mine)
 
     def test_set_back(self) -> None:
-        """After the clock was set back, those of the future go first."""
+        """After the clock was set back, snapshots from the future are removed first."""
         place = Place(self.folder, 1)
         self.write(place, time.time() + 1000)
         new = self.write(place, time.time() - 1)
         self.assertEqual([one.path for one in snapshots(self.folder)], [new])
 
     def test_of_others(self) -> None:
-        """What a folder above says is not a snapshot's, and is not removed."""
+        """A cause.json in a folder above is ignored, and that folder is not removed."""
         place = Place(self.folder, 1)
         for folder in (self.folder, self.write(place, 1.5)):
             with open(os.path.join(folder, "cause.json"), "w", encoding="utf-8") as file:
@@ -176,7 +176,7 @@ class Folders(unittest.TestCase):
         self.assertTrue(os.path.isdir(self.folder))
 
     def test_deep(self) -> None:
-        """A daemon's user may make more folders within folders than Python has room for."""
+        """A daemon's user may nest folders deeper than Python's stack allows."""
         place = Place(self.folder, 1)
         make_deep(os.path.join(self.write(place, 1.5), "recording"), 1500)
         folder_size(self.folder)
@@ -185,7 +185,7 @@ class Folders(unittest.TestCase):
 
     @unittest.skipUnless(os.geteuid() == 0, "not root")
     def test_way(self) -> None:
-        """Root writes below no folder that another user owns, nor one that is open to all."""
+        """Root does not write below a folder that another user owns or that is open to all."""
         for mode, owner in ((0o755, 65534), (0o777, 0)):
             above = self.enter()
             os.chmod(above, mode)
@@ -195,7 +195,7 @@ class Folders(unittest.TestCase):
             self.assertEqual(os.listdir(above), [])
 
     def test_alone(self) -> None:
-        """One recorder at a time."""
+        """A folder has at most one recorder at a time."""
         place = Place(self.folder, 2)
         self.assertFalse(is_recorded_into(self.folder))
         with place.alone():
@@ -205,7 +205,7 @@ class Folders(unittest.TestCase):
         self.assertFalse(is_recorded_into(self.folder))
 
     def test_hostile(self) -> None:
-        """A file that is no snapshot's is none."""
+        """A malformed cause.json is ignored."""
         place = Place(self.folder, 2)
         for text in ("", "[]", "{}", '{"cause": 1, "node": 2, "time": "x", "text": "", "more": 0}',
                      '{"cause": "", "node": "", "time": 1e300, "text": "", "more": 0}',

@@ -11,7 +11,7 @@ EVERY = {name for names in EVENT_GROUPS.values() for name in names}
 
 
 def events(text: str) -> Set[str]:
-    """The events of a value of --events."""
+    """The events for a value of --events."""
     return set(of_groups(event_groups(text)))
 
 
@@ -19,22 +19,22 @@ class Events(unittest.TestCase):
     """Groups of events."""
 
     def test_default(self) -> None:
-        """What findings need."""
+        """The default contains everything that findings need."""
         self.assertEqual(EVERY - OF_ALL - ON_REQUEST, set(of_groups([])))
 
     def test_all(self) -> None:
-        """Also with a group beside it."""
+        """`all` also works together with a group."""
         self.assertEqual(EVERY - ON_REQUEST, events("all"))
         self.assertEqual(events("all") | {"file_*"}, events("all,files"))
 
     def test_report(self) -> None:
-        """Of a node that is alone, no deliveries; each event once."""
+        """For a node that is alone, no deliveries are recorded; each event occurs once."""
         self.assertEqual(of_groups([]), of_groups(of_report(False)))
         self.assertEqual(set(of_groups([])) - {"message_delivery"}, set(of_groups(of_report(True))))
         self.assertEqual(1, of_groups(["messages", "sends"]).count("message_send"))
 
     def test_named(self) -> None:
-        """These alone."""
+        """Only the named groups."""
         self.assertEqual({"message_receive", "gc_*"}, events("gc,receives"))
 
 

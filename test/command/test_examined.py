@@ -1,4 +1,4 @@
-"""What the command says of a recording, from the report's numbers."""
+"""What the command says about a recording, from the report's numbers."""
 import unittest
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -12,10 +12,10 @@ def report(lost: Optional[int], gaps: List[Optional[int]]) -> Dict[str, Any]:
 
 
 class Numbers(unittest.TestCase):
-    """The terminal says of lost events what the pictures say."""
+    """The terminal reports lost events in the same words as the viewer's output."""
 
     def test_lost(self) -> None:
-        """None, a number, an unknown one of a flight recorder, and both."""
+        """No lost events, a number, an unknown number of a flight recorder, and both."""
         cases: List[Tuple[Optional[int], List[Optional[int]], str]] = [
             (0, [], "0"), (251, [251], "251"), (None, [None], "an unknown number"), (7, [7, None], "more than 7")]
         for lost, gaps, text in cases:
@@ -24,13 +24,13 @@ class Numbers(unittest.TestCase):
         self.assertEqual("?", lost_text(None))
 
     def test_said(self) -> None:
-        """What the plugin says to people, with the next step; nothing else that babeltrace2 prints."""
+        """The plugin's messages to users, with the next step; babeltrace2's other output is ignored."""
         error = "11-25 WARNING\ndyntrace: no names\n  next: wait\ndyntrace: nothing: \x1b\nCAUSED BY x\n  next: no\n"
         self.assertEqual(["dyntrace: no names\n  next: wait", "dyntrace: nothing: \\x1b"], said(error))
         self.assertEqual(Examined(17, 0, False, ["no names"]), of_report(report(0, []), ["no names"]))
 
     def test_summary(self) -> None:
-        """What has to be said comes first."""
+        """Important remarks come first."""
         self.assertEqual("no names\nrecorded: 17 events, lost 0, 1.5 kB",
                          Recorded(17, "0", 1500, ["no names"]).summary())
         self.assertEqual("recorded: lost ?", Recorded(None, "?", None, []).summary())

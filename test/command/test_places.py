@@ -1,4 +1,4 @@
-"""What root writes below a root that a container rules, and removes there."""
+"""The files that root writes and removes below a root folder that a container controls."""
 import os
 import subprocess
 import tempfile
@@ -15,7 +15,7 @@ FILES = ("dyntrace-0.1.0/ebin/dyntrace.beam", "dyntrace-0.1.0/priv/dyntrace.so")
 
 
 class Below(unittest.TestCase):
-    """A process with a folder of its own as root."""
+    """A process whose root is a separate folder."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory(prefix="dyntrace-test-")
@@ -33,18 +33,18 @@ class Below(unittest.TestCase):
         return place
 
     def filled(self) -> Place:
-        """The same with files."""
+        """The same, with files."""
         place = self.place()
         place.fill({path: b"library" for path in FILES})
         return place
 
     def there(self) -> List[str]:
-        """All files below its root."""
+        """All files below the process's root."""
         return sorted(os.path.relpath(os.path.join(path, name), self.evil.in_root(""))
                       for path, _, names in os.walk(self.evil.in_root("")) for name in names)
 
     def test_files(self) -> None:
-        """Only their user reads them; nothing remains."""
+        """Only the process's user can read the files; nothing remains."""
         place = self.filled()
         self.assertEqual([f"tmp/{self.name}/{path}" for path in FILES], self.there())
         for path, folders, names in os.walk(self.evil.in_root(place.path)):
@@ -58,7 +58,7 @@ class Below(unittest.TestCase):
         self.assertEqual([], place.modules())
 
     def test_what_is_there(self) -> None:
-        """A folder of that name, or a link."""
+        """A folder or a link of that name already exists."""
         path = self.evil.in_root(f"tmp/{self.name}")
         os.mkdir(path)
         with self.assertRaises(FileExistsError):
@@ -70,7 +70,7 @@ class Below(unittest.TestCase):
         self.assertEqual([], os.listdir(self.outside))
 
     def test_parent_that_leads_out(self) -> None:
-        """It leads to what has that path inside: here to itself."""
+        """The parent leads to the folder with that path inside the root: here to itself."""
         os.rmdir(self.evil.in_root("tmp"))
         os.symlink(self.outside, self.evil.in_root("tmp"))
         with self.assertRaises(OSError):
@@ -79,7 +79,7 @@ class Below(unittest.TestCase):
         self.assertEqual([], os.listdir(self.outside))
 
     def test_exchanged(self) -> None:
-        """A link in place of the folder, and links in it: what they lead to stays."""
+        """A link in place of the folder, and links in it: their targets stay."""
         kept = os.path.join(self.outside, "dyntrace.beam")
         with open(kept, "wb"):
             pass
@@ -95,7 +95,7 @@ class Below(unittest.TestCase):
         self.assertTrue(os.path.exists(kept))
 
     def test_what_is_not_ours(self) -> None:
-        """Files that others have put there stay, with their folder; a folder of another user is not touched."""
+        """Files of other users stay, with their folder; a folder of another user is not touched."""
         place = self.filled()
         self.evil.has(f"{place.path}/passwd", b"")
         with self.assertRaises(OSError):
@@ -105,7 +105,7 @@ class Below(unittest.TestCase):
             place.remove()
 
     def test_other_folders(self) -> None:
-        """Files elsewhere than where they are written stay; a folder that is not new is not filled."""
+        """Files in unexpected subfolders stay; a folder that is not new is not filled."""
         place = self.filled()
         self.evil.has(f"{place.path}/lib/dyntrace.beam", b"")
         with self.assertRaises(OSError):
@@ -117,7 +117,7 @@ class Below(unittest.TestCase):
 
     @unittest.skipIf(os.geteuid() != 0, "only root mounts")
     def test_mounted(self) -> None:
-        """Another folder is mounted over it, by a user with a namespace of mounts: what is in that stays."""
+        """A user with a mount namespace has mounted another folder over it: the contents of that folder stay."""
         place = self.filled()
         kept = os.path.join(self.outside, "dyntrace-1", "ebin", "dyntrace.beam")
         os.makedirs(os.path.dirname(kept))
@@ -135,13 +135,13 @@ class Below(unittest.TestCase):
         place.remove()
 
     def test_names(self) -> None:
-        """A name is for one process."""
+        """A name belongs to one process."""
         self.assertTrue(is_for(self.name, self.evil.process))
         self.assertFalse(is_for(self.name, Process(1)))
         self.assertFalse(is_for("../" + self.name, self.evil.process))
 
     def test_leftovers(self) -> None:
-        """Those of processes that have ended, and of the node, unless a node has them in its memory."""
+        """Folders of processes that have ended, and of the node, unless a node has mapped their files."""
         ended = "dyntrace-load-1-99999999-0123abcd"
         other = new_name(Process(os.getppid()))
         for name in (self.name, other, ended, "dyntrace-load-x", "other"):
@@ -151,7 +151,7 @@ class Below(unittest.TestCase):
             self.assertEqual(both - used, {place.name for place in leftovers(self.evil, self.evil.process, used)})
 
     def test_why_not(self) -> None:
-        """Each reason."""
+        """Each reason why a folder can't be used."""
         self.assertIsNone(why_not(self.evil, "/tmp"))
         self.evil.has("/file", b"")
         self.assertEqual("it is not a folder", why_not(self.evil, "/file"))

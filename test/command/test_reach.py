@@ -1,4 +1,4 @@
-"""The way to a node: its cookie, its ports, what may be in their place."""
+"""How to reach a node: its cookie, its ports, and attacks in their place."""
 import contextlib
 import os
 import socket
@@ -24,7 +24,7 @@ from dyntrace_command.node.node_address import find_cookies, fixed_ports, values
 
 
 class Reach(unittest.TestCase):
-    """A node that says what a test likes."""
+    """A node with texts that a test chooses."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory(prefix="dyntrace-test-")
@@ -41,11 +41,11 @@ class Reach(unittest.TestCase):
         return node
 
     def cookies(self, *arguments: str) -> List[str]:
-        """What its cookie may be."""
+        """The candidates for the node's cookie."""
         return list(find_cookies(self.node(*arguments), list(arguments)))
 
     def test_cookies(self) -> None:
-        """All places, in their order."""
+        """All sources of cookies, in their order."""
         self.environment = {"RELEASE_COOKIE": "two"}
         self.evil.has("/app/releases/COOKIE", b"three\n")
         self.evil.has("/app/releases/1.0/vm.args", b"-name x@y\n## -setcookie old\n-setcookie 'four'\n+K true\n")
@@ -57,7 +57,7 @@ class Reach(unittest.TestCase):
                          self.cookies("-setcookie", "one", "-root", "/app", "-home", "/home/me"))
 
     def test_what_is_no_cookie(self) -> None:
-        """A file of several words, one that is too long, a link that leads out, a pipe."""
+        """A file of several words, one that is too long, a link to the outside, a pipe."""
         for contents in (b"root:x:0:0\ndaemon:x:1:1\n", b"a b", b"x" * 256, b""):
             self.evil.has("/home/.erlang.cookie", contents)
             self.assertEqual([], self.cookies("-home", "/home"))
@@ -69,7 +69,8 @@ class Reach(unittest.TestCase):
         self.assertEqual([], self.cookies("-home", "/home"))
 
     def test_cookie_as_otp_demands(self) -> None:
-        """A regular file of the node's user, which no other user can read, reached by no link but root's."""
+        """A regular file of the node's user, which no other user can read. Only links that root has made may lead to
+        it."""
         path = self.evil.in_root("/home/.erlang.cookie")
         self.evil.has("/home/.erlang.cookie", b"secret")
         for mode, found in ((0o400, ["secret"]), (0o600, ["secret"]), (0o440, []), (0o604, []), (0o700, []),
@@ -97,7 +98,7 @@ class Reach(unittest.TestCase):
         self.assertEqual([], values(["-setcookie"], "-setcookie"))
 
     def test_ports(self) -> None:
-        """Of arguments and environment."""
+        """Ports in arguments and environment."""
         cases: List[Tuple[Dict[str, str], List[str], range]] = [
             ({}, ["-erl_epmd_port", "9000", "-x"], range(9000, 9001)),
             ({"ERL_DIST_PORT": "9001"}, [], range(9001, 9002)),
@@ -108,7 +109,7 @@ class Reach(unittest.TestCase):
             self.assertEqual(ports, fixed_ports(self.node(*arguments), arguments))
 
     def test_no_way(self) -> None:
-        """Each failure."""
+        """Each reason for a failure."""
         cases: List[Tuple[List[str], str]] = [
             ([], "load_no_distribution"), (["-proto_dist", "inet_tls", "-x"], "load_tls"),
             (["-proto_dist", "inet_other", "-x"], "load_protocol")]
@@ -120,13 +121,13 @@ class Reach(unittest.TestCase):
             self.fails("load_no_cookie", way_to, self.node("-sname", "x"))
 
     def fails(self, key: str, function: Callable[..., object], *arguments: object) -> None:
-        """The function raises this failure."""
+        """Checks that the function raises this failure."""
         with self.assertRaises(Failure) as raised:
             function(*arguments)
         self.assertEqual(key, raised.exception.key)
 
     def test_old(self) -> None:
-        """An OTP, an erl_nif."""
+        """An old OTP, an old erl_nif."""
         node = self.node()
         node.otp = "24.3.4"
         self.fails("load_old_otp", Plan, node)
@@ -135,22 +136,22 @@ class Reach(unittest.TestCase):
         self.fails("load_old_nif", check_node, node, build, connection)
 
     def test_libc(self) -> None:
-        """Of glibc before and after 2.34, of musl with and without Alpine's link; of what is linked statically."""
+        """glibc before and after 2.34, musl with and without Alpine's link; a static library."""
         for name, libc in (("libc.so.6", "glibc"), ("libc-2.31.so", "glibc"), ("ld-musl-x86_64.so.1", "musl"),
                            ("libc.musl-aarch64.so.1", "musl"), ("libcrypto.so.3", "?")):
             self.assertEqual(libc, libc_of([Mapping(0, 1, "r-xp", 0, "08:01", 1, "/lib/" + name)]))
 
     def test_addresses(self) -> None:
-        """As the kernel writes them."""
+        """Addresses as the kernel writes them."""
         self.assertEqual("127.0.0.1", ip_address(struct.pack("=I", int.from_bytes(b"\x7f\0\0\1", "big")).hex()))
         self.assertEqual("::", ip_address("0" * 32))
 
 
 class Nodes(unittest.TestCase):
-    """What answers in the place of a node."""
+    """Programs that answer in place of a node."""
 
     def answered(self, answers: Sequence[bytes]) -> Connection:
-        """A connection to what sends this."""
+        """A connection to a program that sends these answers."""
         own, other = socket.socketpair()
         self.addCleanup(own.close)
         self.addCleanup(other.close)
@@ -161,13 +162,13 @@ class Nodes(unittest.TestCase):
 
     @staticmethod
     def send(to: socket.socket, answer: bytes) -> None:
-        """Sends it, whether it is read or not."""
+        """Sends the answer, whether it is read or not."""
         with contextlib.suppress(OSError):
             to.sendall(answer)
             to.shutdown(socket.SHUT_WR)
 
     def test_refused(self) -> None:
-        """By the status, or the proof of the cookie."""
+        """Refused by the status, or by the proof of the cookie."""
         challenge = b"N" + struct.pack(">QIIH", 0, 1, 1, 1) + b"x"
         for answers, key in (([b"salive"], "load_busy"), ([b"snot_allowed"], "load_not_allowed"),
                              ([b"snok"], "load_refused"), ([b"sok", b"nold"], "load_old_node"),
@@ -181,7 +182,7 @@ class Nodes(unittest.TestCase):
         self.assertEqual("\\x1b[31m", raised.exception.why)
 
     def test_anything(self) -> None:
-        """Nothing, too little, too much: errors that are known."""
+        """No bytes, too few, too many: each is a known error."""
         cases: List[List[bytes]] = [[], [b"\0"], [b"\0\x03sok", b"\0\x02N\0"], [os.urandom(1000)],
                                     [b"\xff\xff" + b"x" * 70000]]
         for answers in cases:
@@ -189,7 +190,7 @@ class Nodes(unittest.TestCase):
                 self.answered(answers)
 
     def test_messages(self) -> None:
-        """Ticks, other messages, one without a usual size, terms that are none."""
+        """Ticks, other messages, one with an unusual size, invalid terms."""
         for message, error in ((struct.pack(">I", 1 << 31), ValueError), (b"\0\0\0\x01x", ValueError),
                                (b"\0\0\0\x04\x70\x83\x00\x00", ValueError),
                                (b"\0\0\0\x04\x70\x83\x68\x00", EOFError), (b"\0\0\0\0" * 3, EOFError)):

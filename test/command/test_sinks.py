@@ -1,4 +1,4 @@
-"""The parameters of pictures as options of `dyntrace view`."""
+"""The parameters of the sinks as options of `dyntrace view`."""
 import re
 import subprocess
 import unittest
@@ -11,10 +11,10 @@ from dyntrace_command.host.tools import own_data
 
 
 class Options(unittest.TestCase):
-    """What the options set, and what is refused."""
+    """The parameters that options set, and refused options."""
 
     def test_values(self) -> None:
-        """Each picture gets the parameters that its component has, in the form that it reads."""
+        """Each sink gets the parameters that its component has, in the form that the component reads."""
         cases: List[Tuple[str, Dict[str, List[str]], str]] = [
             ("x.mmd", {"--process": ["shop", "<0.9.0>"], "--limit": ["17"]}, 'processes="shop,<0.9.0>" limit=17'),
             ("x.mmd", {"--from": ["0.5"], "--to": ["2"]}, 'from="0.5" to="2"'),
@@ -28,14 +28,14 @@ class Options(unittest.TestCase):
             self.assertEqual(expected, " ".join(written(sink, name, value) for name, value in params.items()))
 
     def test_names_of_users(self) -> None:
-        """Whatever a name has, it stays one string of babeltrace2's parameters."""
+        """Whatever characters a name contains, it stays one string in babeltrace2's parameters."""
         for text, expected in [('a"b', r'"a\"b"'), ("a\\", '"a\\\\"'), ('",path="/etc/x', r'"\",path=\"/etc/x"')]:
             self.assertEqual(expected, quoted(text))
             _, sink = sink_of("x.mmd")
             self.assertEqual("label=" + expected, written(sink, "label", text))
 
     def test_refused(self) -> None:
-        """A parameter that a kind of picture does not have, and values that it can't have."""
+        """Parameters that an output format does not have, and invalid values, are refused."""
         for output, option, value, message in [
                 ("x.html", "--process", "shop", "--process is for .mmd; .html has --title, --rows"),
                 ("x.mmd", "--what", "waits", "--what is for .folded .speedscope; .mmd has --process"),
@@ -51,10 +51,10 @@ class Options(unittest.TestCase):
 
 
 class Components(unittest.TestCase):
-    """The table against the components' own."""
+    """The table agrees with the components' own parameters."""
 
     def test_all(self) -> None:
-        """The options are those that `babeltrace2 help` lists, with their words and bounds."""
+        """The options are those that `babeltrace2 help` lists, with their words and limits."""
         try:
             place = own_data("babeltrace2")
             listed = {sink.component: described(place, sink.component) for sink in SINKS.values()}
@@ -81,7 +81,7 @@ class Components(unittest.TestCase):
 
 
 def described(place: str, component: str) -> Dict[str, str]:
-    """Returns the parameters that a component's help lists, and what each may be."""
+    """Returns the parameters in a component's help, with their possible values."""
     text = subprocess.run(["babeltrace2", f"--plugin-path={place}", "help", f"sink.dyntrace.{component}"], check=True,
                           stdout=subprocess.PIPE, universal_newlines=True).stdout
     found: Set[Tuple[str, str]] = set(re.findall(r'^ +(\w+) \((.*?)(?:, "[^"]*" if it is not given)?\)$', text, re.M))

@@ -1,4 +1,4 @@
-"""Erlang's terms as bytes, and what a node may send instead."""
+"""Erlang's terms as bytes, and invalid input from a node."""
 import os
 import unittest
 
@@ -6,10 +6,10 @@ from dyntrace_command.common.external_terms import Atom, Opaque, decode, encode,
 
 
 class Terms(unittest.TestCase):
-    """Terms there and back."""
+    """Encoding and decoding of terms."""
 
     def test_there_and_back(self) -> None:
-        """What this command sends."""
+        """Terms that this command sends."""
         for term in (Atom("ok"), Atom("ö"), -1, 2**31 - 1, b"", b"abc", (), (1, (Atom("a"), [])), [1, [2]], []):
             with self.subTest(term):
                 self.assertEqual((term, len(encode(term))), decode(encode(term)))
@@ -17,7 +17,7 @@ class Terms(unittest.TestCase):
         self.assertEqual("h€", text(decode(encode("h€"))[0]))
 
     def test_of_nodes(self) -> None:
-        """What nodes send: term_to_binary/1 of OTP 25, without its first byte."""
+        """Terms that nodes send: term_to_binary/1 of OTP 25, without its first byte."""
         node = b"\x77\x0dnonode@nohost"
         for encoded, term in ((b"\x6b\x00\x02hi", [104, 105]), (b"\x61\x07", 7), (b"\x6e\x02\x01\x00\x01", -256),
                               (b"\x6c\x00\x00\x00\x01\x61\x01\x61\x02", [1]), (b"\x64\x00\x01\xe9", Atom("é"))):
@@ -31,7 +31,7 @@ class Terms(unittest.TestCase):
                 self.assertEqual(encoded, encode(decode(encoded)[0]))
 
     def test_hostile(self) -> None:
-        """Cut, too deep, too long, of any bytes: ValueError, and soon."""
+        """Truncated, too deep, too long, random bytes: a ValueError in bounded time."""
         whole = encode((Atom("a"), [b"binary", 1], "text"))
         for message in [whole[:cut] for cut in range(len(whole))] + [
                 b"\x68\x01" * 100000, b"\x69\xff\xff\xff\xff", b"\x6c\xff\xff\xff\xff", b"\x6d\xff\xff\xff\xff",

@@ -1,4 +1,4 @@
-%% Which calls are of BIFs, of NIFs, and of other functions: each fires the probes of its kind alone.
+%% Which calls are calls of BIFs, of NIFs, and of other functions: each fires only the probes of its kind.
 -module(builtins_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -22,7 +22,7 @@ all() ->
 
 %% -- Tests -------------------------------------------------------------------------------
 
-%% The list of BIFs is that of erlang:is_builtin/3.
+%% The list of BIFs agrees with erlang:is_builtin/3.
 bifs_are_builtins(Config) ->
     {Listed, Builtins} =
         call(Config, fun() ->
@@ -36,7 +36,7 @@ bifs_are_builtins(Config) ->
     ?assertEqual([], Builtins -- Listed),
     ?assertEqual([], [Mfa || Mfa = {M, F, A} <- Listed, not call(Config, fun() -> erlang:is_builtin(M, F, A) end)]).
 
-%% Exceptions end a call of a BIF or NIF, too.
+%% An exception also ends a call of a BIF or NIF.
 each_kind(Config) ->
     Consumer = attach(?CALLS, Config),
     {Pid, Calls} = called([{exception_trace}], Config),
@@ -46,7 +46,7 @@ each_kind(Config) ->
     until_seen(Expected, Consumer),
     ?assertEqual(lists:sort(Expected), lists:sort(test_bpftrace:stop(Consumer))).
 
-%% Only with {exception_trace} the VM tells of exceptions.
+%% The VM reports exceptions only with {exception_trace}.
 return_trace(Config) ->
     Consumer = attach(?CALLS, Config),
     {Pid, Calls} = called([{return_trace}], Config),
@@ -77,7 +77,7 @@ by_the_application(Config) ->
     ?assertEqual(lists:sort(Expected), lists:sort(Events)),
     until_untraced(Config).
 
-%% A library of NIFs that is loaded after the consumer has attached.
+%% A NIF library that is loaded after the consumer has attached.
 loaded_later(Config) ->
     start([{interval, 20}, {functions, [{crypto, hash_nif, 2}]}], Config),
     ?assertNot(call(Config, fun() -> erlang:module_loaded(crypto) end)),
@@ -109,7 +109,7 @@ loaded_again(Config) ->
                   end, [{1, global__function__entry}, {2, nif__entry}, {3, global__function__entry}, {2, nif__entry}]),
     _ = test_bpftrace:stop(Consumer).
 
-%% While the lists change, a function that is in all of them counts as what it is.
+%% While the lists change, a function that is in all of them keeps its kind.
 lists_change(Config) ->
     Consumer = counting(?ENTRIES, ?config(library, Config)),
     {Fired, Changes} = call(Config, fun() -> fired_while_lists_change(200000) end),
@@ -117,7 +117,7 @@ lists_change(Config) ->
     ?assertEqual([Fired, 0, 0], [counted(Probe, Lines) || Probe <- [bif__entry, nif__entry, global__function__entry]]),
     ?assert(Changes > 10, Changes).
 
-%% As many as there is room for, the rest counts as functions; the log says so.
+%% The lists hold a limited number of functions; the rest count as ordinary functions, and the log says so.
 too_many(Config) ->
     keep_log(Config),
     Mfas = [{test, f, 0} | [{test, list_to_atom("f" ++ integer_to_list(N)), N rem 256} || N <- lists:seq(1, 4999)]],
@@ -138,7 +138,7 @@ too_many(Config) ->
                  end),
     ?assertMatch([{warning, "dyntrace: too many NIFs" ++ _, [Left]}] when Left > 5000 - 4096, logged(Config)).
 
-%% Other terms change nothing.
+%% Other terms do not change the lists.
 other_terms(Config) ->
     Consumer = attach(?ENTRIES, Config),
     call(Config, fun() ->
@@ -155,7 +155,7 @@ other_terms(Config) ->
 
 %% -- On the node ---------------------------------------------------------------------------
 
-%% Traced calls of each kind: BIFs of two modules, by apply, by a fun, from within their module and in a tail call; a
+%% Traced calls of each kind: BIFs of two modules, by apply, by a fun, from within their module and as a tail call; a
 %% NIF that is not exported; exceptions.
 calls() ->
     _ = erlang:md5("a"),
@@ -169,7 +169,7 @@ calls() ->
     _ = try test_cases:fail(error, oops) catch error:oops -> ok end,
     lists:reverse([1, 2], []).
 
-%% What each of them is.
+%% The kind of each call.
 kinds() ->
     Identity = {function, {test_cases, identity, 1}, returns},
     Md5 = {bif, {erlang, md5, 1}, returns},
@@ -194,7 +194,7 @@ fire(N, Mfa) ->
     ok = dyntrace:trace_call(call, [], self(), Mfa, #{}),
     fire(N - 1, Mfa).
 
-%% All schedulers fire calls of a BIF. Returns how many, and how often the lists have changed meanwhile.
+%% All schedulers fire calls of a BIF. Returns how many, and how often the lists changed meanwhile.
 fired_while_lists_change(Calls) ->
     Mfa = {lists, reverse, 2},
     Others = [{test, list_to_atom("f" ++ integer_to_list(N)), 1} || N <- lists:seq(1, 2000)],
@@ -204,7 +204,7 @@ fired_while_lists_change(Calls) ->
     Writer ! {self(), stop},
     receive {Writer, Changes} -> {Calls * length(Readers), Changes} end.
 
-%% Lists of few functions and of many, and the BIF in different places.
+%% Writes lists with few and with many functions, with the BIF at different positions.
 write(Mfa, Others, N) ->
     0 = dyntrace:set_builtins([Mfa], []),
     0 = dyntrace:set_builtins(Others ++ [Mfa], []),
@@ -235,7 +235,7 @@ load(Code) ->
 
 %% -- Helpers -------------------------------------------------------------------------------
 
-%% A consumer that counts the events of these probes, and what it has printed of one. A path with an `@' has to be an
+%% A consumer that counts the events of these probes and prints the events of one. A path with an `@' has to be an
 %% argument.
 counting(Probes, Library) ->
     Counts = [["usdt:$1:erlang:", atom_to_list(Probe), " { @[\"", atom_to_list(Probe), "\"] = count(); }\n"]
@@ -272,7 +272,7 @@ until_kind(Probes, Mfa, Call, Consumer, Config) ->
                             [Probe || Probe <- Probes, lists:member(Probe, Seen)]
                     end).
 
-%% Calls until the last of the events after the first ones is of that probe.
+%% Calls until the last of the new events, after the first ones, is from that probe.
 until_last(Probes, Mfa, Call, After, Consumer, Config) ->
     test_wait:until({"last", Probes, Mfa}, Probes,
                     fun() ->

@@ -1,4 +1,4 @@
-%% The facade, and loading the module: all that requires no consumer.
+%% The facade, and loading the module: everything that requires no consumer.
 -module(dyntrace_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -51,7 +51,7 @@ enabled(#{group := seq_trace}) ->
 enabled(#{group := Group, tag := Tag}) when Group =:= port_send; Group =:= port_receive ->
     "port_" ++ Callbacks = atom_to_list(Group),
     apply(dyntrace, list_to_atom("enabled_" ++ Callbacks), [Tag, [], hd(erlang:ports())]);
-%% The VM asks about a call without its function.
+%% The VM's question about a call does not include the function.
 enabled(#{group := files, tag := Tag}) ->
     dyntrace:enabled_call(Tag, [], self());
 enabled(#{group := Group, tag := Tag}) ->
@@ -126,7 +126,7 @@ answers_nothing(Folder) ->
     test_node:stop(Node),
     Info.
 
-%% The module finds the library in a priv folder that belongs to no application's name.
+%% The module finds the library in a priv folder whose parent does not have the application's name.
 without_application(Config) ->
     loaded_from(copy(Config, "elsewhere")).
 
@@ -156,7 +156,7 @@ without_backends(Config) ->
                                               dyntrace:enabled_send(send, [], self())} end)),
     test_node:stop(Node).
 
-%% Embedded mode loads no module when it is called: this one loads those that its annotations call.
+%% Embedded mode loads no module on demand, so this module loads those that its annotations call.
 embedded_by_hand(_) ->
     Node = test_node:start(#{args => ["-mode", "embedded", "-boot", "start_clean"]}),
     ?assertEqual({{module, dyntrace}, true},
@@ -164,7 +164,7 @@ embedded_by_hand(_) ->
     ?assertError(badarg, peer:call(Node, dyntrace, p, ["a", 1])),
     test_node:stop(Node).
 
-%% The library was built again with modules whose former code is loaded: `l(dyntrace)' loads them too.
+%% The library was rebuilt, with modules whose old code is loaded: `l(dyntrace)' also loads the new code.
 built_again(Config) ->
     {ok, dyntrace_library, Former} = compile:forms([{attribute, 1, module, dyntrace_library}], []),
     ?assertMatch(#{backends := #{usdt := available}},
@@ -175,7 +175,7 @@ built_again(Config) ->
                                       dyntrace:info()
                               end)).
 
-%% The module of a folder that has no other one of the application: it loads, and nothing is traced.
+%% A folder with this module but no other of the application: the module loads, and nothing is traced.
 module_alone(Config) ->
     Folder = filename:join(?config(priv_dir, Config), "alone"),
     ok = filelib:ensure_path(Folder),
@@ -195,7 +195,7 @@ module_alone(Config) ->
 call(Config, Fun) ->
     test_node:call(?config(node, Config), Fun).
 
-%% A copy of the application as it was built, in a folder of that name.
+%% A copy of the built application, in a folder with that name.
 copy(Config, Name) ->
     To = filename:join(?config(priv_dir, Config), Name),
     From = filename:dirname(filename:dirname(code:which(dyntrace))),

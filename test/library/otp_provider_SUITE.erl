@@ -1,4 +1,4 @@
-%% The provider org_erlang_otp: its tracepoints, who provides them, and the samples of the allocators.
+%% The provider org_erlang_otp: its tracepoints, the libraries that provide them, and the samples of the allocators.
 -module(otp_provider_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -33,7 +33,7 @@ end_per_group(_, _) ->
 
 %% -- The tracepoints -----------------------------------------------------------------------------
 
-%% As in the header of OTP: `int`, `unsigned int`, and 64 bits for `size_t` and `unsigned long`.
+%% The types are those of OTP's header: `int`, `unsigned int`, and 64 bits for `size_t` and `unsigned long`.
 tracepoints() ->
     Port = [{pid, string}, {port, string}, {driver, string}],
     Command = Port ++ [{command, uint32}, {bytes, uint64}],
@@ -70,8 +70,8 @@ fields(_) ->
 
 %% -- Samples ---------------------------------------------------------------------------------------
 
-%% The VM says the same when it is asked for sizes alone. Allocators that change meanwhile are asked again. The node
-%% does nothing else: what a VM that runs tests does may change some all the time.
+%% A sample agrees with the VM's sizes. Allocators that change meanwhile are read again. The node does nothing else,
+%% because a VM that runs tests may change some allocators continuously.
 sample_as_the_vm_says(_) ->
     Node = test_node:start(),
     _ = test_node:call(Node, fun sampled_as_the_vm_says/0),
@@ -121,19 +121,19 @@ net_changes(_) ->
     ?assertEqual([{carrier_destroy, {ets_alloc, 3, 200, 0, 0, 0, 0, 2, 90, 2, 70}},
                   {carrier_create, {ets_alloc, 3, 40, 0, 0, 0, 0, 2, 90, 2, 70}}],
                  Changes(Is(none(), none(), {2, 90, 2, 70}))),
-    %% A carrier goes to the pool, and comes back; another instance takes one.
+    %% A carrier goes to the pool and comes back; another instance takes one.
     Pooled = Is({1, 120, 5, 90}, {1, 80, 4, 60}, {1, 50, 1, 40}),
     ?assertEqual([{carrier_pool_put, {ets_alloc, 3, 80}}], Changes(Pooled)),
     ?assertEqual([{carrier_pool_get, {ets_alloc, 3, 80}}], dyntrace_allocators:events(Pooled, Was)),
     ?assertEqual([{carrier_pool_get, {ets_alloc, 3, 80}},
                   {carrier_destroy, {ets_alloc, 3, 80, 1, 120, 5, 90, 1, 50, 1, 40}}],
                  dyntrace_allocators:events(Pooled, Is({1, 120, 5, 90}, none(), {1, 50, 1, 40}))),
-    %% Without a former sample there is no change.
+    %% Without an earlier sample, nothing has changed.
     ?assertEqual([], dyntrace_allocators:events(#{}, Was)).
 
 none() -> {0, 0, 0, 0}.
 
-%% Each event has the values that its probe takes.
+%% Each event has values that its probe accepts.
 unknown_shapes(_) ->
     Sample = dyntrace_allocators:sample(),
     Empty = maps:map(fun(_, _) -> {none(), none(), none()} end, Sample),
@@ -143,8 +143,8 @@ unknown_shapes(_) ->
 
 %% -- Carriers --------------------------------------------------------------------------------------
 
-%% A table makes carriers, and drops them. Each event's size leads from the carriers before it to those after it, and
-%% the last totals of an instance are what the VM says.
+%% A table creates carriers, and drops them. Each event's size accounts for the difference between the carriers before
+%% and after it, and the last totals of an instance agree with the VM.
 created_and_destroyed(_) ->
     with_node(
       fun(Daemon, Node) ->
@@ -155,7 +155,7 @@ created_and_destroyed(_) ->
               until_sampled(Node),
               Full = test_node:call(Node, fun ets_carriers/0),
               test_node:call(Node, fun() -> true = ets:delete(Table) end),
-              %% Other schedulers' blocks are freed later.
+              %% Blocks of other schedulers are freed later.
               test_wait:until("the table's memory is free", fun(Free) -> Free > 20000000 end,
                               fun() -> bytes(Full) - bytes(test_node:call(Node, fun ets_carriers/0)) end),
               until_sampled(Node),
@@ -178,7 +178,7 @@ created_and_destroyed(_) ->
 probes() ->
     [carrier_create, carrier_destroy, carrier_pool_put, carrier_pool_get].
 
-%% On the node: a table of 24 MB at least, that lives on.
+%% On the node: a permanent table of at least 24 MB.
 load() ->
     Self = self(),
     _ = spawn(fun() ->
@@ -190,7 +190,7 @@ load() ->
               end),
     receive {loaded, Table} -> Table end.
 
-%% The carriers of each instance, as the VM says: numbers and sizes.
+%% The number and size of the carriers of each instance, according to the VM.
 ets_carriers() ->
     maps:from_list([{Instance, [Value || Kind <- [mbcs, sbcs], Key <- [carriers, carriers_size],
                                          Value <- [first(Key, proplists:get_value(Kind, Info))]]}
@@ -206,7 +206,7 @@ sign({carrier_create, #{size := Size}}) -> Size;
 sign({carrier_destroy, #{size := Size}}) -> -Size;
 sign(_) -> 0.
 
-%% Where an instance uses no pool, the totals change by the sizes.
+%% If an instance uses no pool, its totals change by the sizes.
 leads_on(Events) ->
     case lists:all(fun({Probe, _}) -> lists:member(Probe, [carrier_create, carrier_destroy]) end, Events) of
         true -> leads_on(tl(Events), hd(Events));
@@ -216,7 +216,7 @@ leads_on(Events) ->
 leads_on([], _) -> ok;
 leads_on([Event = {_, Fields} | Rest], {_, Before}) ->
     Sizes = fun(#{mbc_carriers_size := Mbc, sbc_carriers_size := Sbc}) -> Mbc + Sbc end,
-    %% Two changes of one sample, of multiblock and singleblock carriers, have the same totals.
+    %% Changes of multiblock and singleblock carriers in one sample have the same totals.
     ?assert(totals(Fields) =:= totals(Before) orelse Sizes(Fields) - Sizes(Before) =:= sign(Event), {Before, Event}),
     leads_on(Rest, Event).
 
@@ -267,14 +267,14 @@ samplers(Node) ->
                                            <- [process_info(P, initial_call)]]
                          end).
 
-%% A whole sample has been taken since the call.
+%% Returns when a whole sample has been taken after the call.
 until_sampled(Node) ->
     test_wait:until("one process samples", fun(Samplers) -> length(Samplers) =:= 1 end, fun() -> samplers(Node) end),
     test_autotracer:until_sampled(2, [{node, Node}]).
 
-%% -- Others that have the provider -----------------------------------------------------------------
+%% -- Other libraries with the provider -------------------------------------------------------------
 
-%% The VM's own tracepoints record each event once, and no process samples.
+%% The VM's own tracepoints record each event once, and the application does not sample.
 vm_with_the_provider(Config) ->
     Library = compiled("vm_provider.c", "libvm.so", "-shared -fPIC", "-llttng-ust -pthread", Config),
     Fired = filename:join(?config(priv_dir, Config), "fired"),
@@ -290,7 +290,7 @@ vm_with_the_provider(Config) ->
               ?assertEqual([<<"carrier_pool_put">>], listed(Daemon, Node, "org_erlang_otp")),
               Session = test_lttng:start(Daemon, [carrier_pool_put, message_send]),
               test_wait:until("LTTng's enabled tracepoints", [message_send], fun() -> listeners(Node) end),
-              %% Its number of events, and then this file.
+              %% The VM writes its number of events, and then this file.
               test_wait:until("the VM has fired", fun() -> filelib:is_regular(Fired) end),
               ?assertEqual([], samplers(Node)),
               ?assertEqual([#{type => <<"the_vm">>, instance => N, size => 1} || N <- lists:seq(0, 99)],
@@ -298,7 +298,7 @@ vm_with_the_provider(Config) ->
       end),
     test_node:stop(Node).
 
-%% The program itself, which has no name for the dynamic linker, provides it.
+%% The main program, which has no name for the dynamic linker, has the provider.
 program_with_the_provider(Config) ->
     Include = filename:join(test_shell:project(), "c_src"),
     Find = filename:join(Include, "backends/lttng/find_provider.c"),
@@ -309,20 +309,20 @@ program_with_the_provider(Config) ->
     ?assertEqual({0, <<"org_erlang_otp: the VM itself\norg_erlang_dyntrace: nothing\n">>},
                  test_shell:run("'~ts' org_erlang_otp org_erlang_dyntrace", [With])),
     ?assertEqual({0, <<"org_erlang_otp: nothing\n">>}, test_shell:run("'~ts' org_erlang_otp", [Without])),
-    %% Ours is recognized, also in a program that has the other provider.
+    %% Our provider is recognized also in a program that has the other one.
     #{library := Library} = dyntrace:info(),
     Ours = filename:join(filename:dirname(Library), "dyntrace_lttng_otp.so"),
     ?assertEqual({0, iolist_to_binary(["org_erlang_otp: ", Ours, " (ours)\norg_erlang_dyntrace: nothing\n"])},
                  test_shell:run("LD_PRELOAD='~ts' '~ts' org_erlang_otp org_erlang_dyntrace", [Ours, Without])).
 
-%% Another build's library is in the process already: it is used, and each event is recorded once.
+%% The library of another build is already in the process: it is used, and each event is recorded once.
 other_build_has_it(Config) ->
     Other = filename:join(dyntrace_SUITE:copy(Config, "other"), "priv/dyntrace_lttng_otp.so"),
     Node = test_node:start(#{env => [{"LD_PRELOAD", Other}]}),
     with_daemon(fun(Daemon) -> ok = reports_once(Daemon, Node) end),
     test_node:stop(Node).
 
-%% A version that lacks the provider is loaded, with a session, and upgraded.
+%% A version without the provider is loaded, with a session, and upgraded.
 upgraded_from_one_provider(Config) ->
     [Old, New] = [dyntrace_SUITE:copy(Config, Name) || Name <- ["one/dyntrace", "two/dyntrace"]],
     Node = node_without_the_provider(Old),
@@ -338,7 +338,7 @@ upgraded_from_one_provider(Config) ->
       end),
     test_node:stop(Node).
 
-%% The library of the second provider is not loaded before the daemon answers; other libraries are.
+%% The library of the second provider is not loaded until the daemon answers; other libraries are.
 upgraded_while_a_daemon_hangs(Config) ->
     [Old, New] = [dyntrace_SUITE:copy(Config, Name) || Name <- ["hung-one/dyntrace", "hung-two/dyntrace"]],
     Node = node_without_the_provider(Old),
@@ -359,7 +359,7 @@ upgraded_while_a_daemon_hangs(Config) ->
       end),
     test_node:stop(Node).
 
-%% As a version before the provider.
+%% Like a version from before the provider.
 node_without_the_provider(Old) ->
     ok = file:delete(filename:join(Old, "priv/dyntrace_lttng_otp.so")),
     Node = test_node:start(#{args => ["-pa", filename:join(Old, "ebin")]}),

@@ -1,4 +1,4 @@
-%% Runs the recipes of docs/lttng.md and docs/pictures.md as they are written.
+%% Runs the recipes of docs/lttng.md and docs/pictures.md verbatim.
 -module(recipes_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -20,12 +20,12 @@ init_per_suite(Config) ->
 end_per_suite(_) ->
     ok.
 
-%% The commands run as a user's, with that user's daemon and files. The files of a recipe that failed are deleted with
-%% their folder. Recipes use the current session without naming it, so each case has one of its own.
+%% The commands run as a user, with that user's daemon and files. The files of a failed recipe are deleted with their
+%% folder. Recipes use the current session without naming it, so each case has its own.
 init_per_testcase(Case, Config) ->
     Node = test_node:start(),
     Daemon = test_lttng:start_daemon(),
-    %% As the page requires, the module is loaded, and LTTng lists its tracepoints.
+    %% As the page requires, the module is loaded and LTTng lists its tracepoints.
     _ = test_node:call(Node, fun dyntrace:info/0),
     ok = test_wait:until("the daemon knows the node",
                          fun() -> test_lttng:tracepoints(Daemon, test_node:os_pid(Node)) =/= [] end),
@@ -66,7 +66,7 @@ filter(Config) ->
     ?assertMatch({match, _}, re:run(Output, "to = \"shop\", message = \"order\"")),
     ?assertEqual(nomatch, re:run(Output, "not_for_the_shop")).
 
-%% Each wanted message and call once, and no other.
+%% Each wanted message and call arrives once, and no other.
 wanted(Config) ->
     Output = recipe("Only what the VM lets pass", Config),
     Shop = test_node:call(?config(node, Config), fun() -> test_cases:text(whereis(shop)) end),
@@ -89,7 +89,7 @@ senders(Config) ->
                                             "message = \"order_by_process\"")),
     ?assertMatch({match, _}, re:run(Output, "from = \"\", node = \"clock_service\", message = \"order_by_timer\"")).
 
-%% The table's carriers: more than 20 MB come and go.
+%% The table's carriers: more than 20 MB are created and destroyed.
 carriers(Config) ->
     Output = recipe("Memory carriers", Config),
     Sizes = fun(Event) ->
@@ -110,7 +110,7 @@ names(Config) ->
     ?assertMatch({match, _}, re:run(Output, "process_identity: .*initial = \"supervisor:kernel/1\", "
                                     "name = \"kernel_sup\""), Output).
 
-%% `lttng' starts the relay daemon. It has one port for all, so no other test does this meanwhile.
+%% `lttng' starts the relay daemon, which uses a fixed port, so no other test may do this at the same time.
 live(Config) ->
     Variable = {"DYNTRACE_RECIPE", test_node:os_pid(?config(node, Config))},
     Output = test_shell:locked("/sys/kernel/notes",
@@ -147,7 +147,7 @@ reading_without_bt2(Config) ->
     ?assertMatch({match, _},
                  re:run(Says, "^who_talks\\.py: the module bt2 is missing .* \\(Debian: python3-bt2\\)\n$")).
 
-%% The report knows the started application's processes and their calls. The page and the trace are there.
+%% The report shows the started application's processes and their calls. The page and the trace exist.
 pictures(Config) ->
     case test_viewer:plugins() of
         [] -> test_require:tool("the plugin is not built", Config);

@@ -54,7 +54,7 @@ soak(Config) ->
     test_node:stop(Node),
     Config.
 
-%% -- What goes on meanwhile ----------------------------------------------------------------------
+%% -- Concurrent activities -----------------------------------------------------------------------
 
 %% A consumer counts the events of some probes for a while. Then it is interrupted, or killed.
 bpftrace(Library) ->
@@ -83,7 +83,7 @@ lttng(Daemon, Node) ->
     ok = test_lttng:destroy(Session),
     Balance.
 
-%% On the node: a traced process sends them to a process that has ended.
+%% On the node: a traced process sends the numbered messages to a process that has ended.
 numbered() ->
     Sink = spawn(fun() -> ok end),
     {Pid, Ref} = spawn_monitor(fun() -> receive go -> [Sink ! {soak, N} || N <- lists:seq(1, ?NUMBERED)] end end),

@@ -1,4 +1,4 @@
-%% The VM's own events: what the system monitor tells the application, as values, and whose the system monitor is.
+%% The VM's own events: the messages of the system monitor as values, and the ownership of the system monitor.
 -module(vm_events_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -73,8 +73,8 @@ has_long_queues(Config) ->
 release(Config) ->
     list_to_integer(call(Config, fun() -> erlang:system_info(otp_release) end)).
 
-%% Makes the events happen. Returns the texts of the processes and ports that they happen to, and the events that the
-%% VM's messages to the worker describe.
+%% Causes the events. Returns the texts of the processes and ports concerned, and the events that the VM's messages to
+%% the worker describe.
 happened(Config) ->
     Folder = test_driver:build(?config(priv_dir, Config)),
     HasLongQueues = has_long_queues(Config),
@@ -88,7 +88,7 @@ happened(Config) ->
     Told = lists:usort([Probe || {Probe, _} <- Expected]),
     ?assertEqual(lists:sort(probes(Config)), Told),
     ct:pal("~p", [Expected]),
-    %% What the test itself knows.
+    %% Values that the test itself knows.
     [_, Port, Sleeper | _] = Ids,
     ?assertMatch([#{duration := Ms, started := <<"timeout">>, stopped := <<>>}] when Ms >= 40,
                  [Fields || {vm_long_schedule, Fields = #{id := Id}} <- Expected, Id =:= Port]),
@@ -126,8 +126,8 @@ heap(Info) ->
 mfa({M, F, A}) -> iolist_to_binary(io_lib:format("~p:~p/~b", [M, F, A]));
 mfa(undefined) -> <<"undefined">>.
 
-%% On the node: the processes and ports to which Fun makes the events happen, and the messages that the worker has
-%% received meanwhile. A thread of the VM sends them, perhaps late.
+%% On the node: the processes and ports for which Fun causes events, and the messages that the worker has received
+%% meanwhile. A thread of the VM sends them, perhaps late.
 messages_of(Fun, HasLongQueues) ->
     Self = self(),
     Told = fun(Ref, {in, Message}, _) -> Self ! {Ref, Message}, Ref;
@@ -142,7 +142,7 @@ messages_of(Fun, HasLongQueues) ->
     ok = sys:remove(dyntrace_autotracer, ?MODULE),
     {Ids, Messages ++ received(Ref)}.
 
-%% Until these have arrived. Others come all the time, so the deadline is for all together.
+%% Waits for these messages. Other messages arrive all the time, so there is one deadline for all.
 received(Ref, Awaited) ->
     received(Ref, Awaited, erlang:monotonic_time(millisecond) + ?DEADLINE_MS).
 
@@ -162,8 +162,8 @@ received(Ref) ->
     after 0 -> []
     end.
 
-%% On the node: a process whose collections are long and leave a large heap, a port and a process that hold their
-%% schedulers, and a process whose messages wait.
+%% On the node: a process whose collections are long and leave a large heap, a port and a process that occupy their
+%% schedulers, and a process with waiting messages.
 happen() ->
     Self = self(),
     Port = test_driver:open(output),
@@ -174,12 +174,12 @@ happen() ->
     ok = awaited({Collector, collected}),
     ok = test_driver:sleep_later(Port, 50),
     ok = awaited({Port, {data, <<"timeout">>}}),
-    %% The port's turn is over when it answers.
+    %% The port's turn is over when the port answers.
     _ = erlang:port_info(Port),
     Sleeper ! {go, Port},
     test_wait:until("it has slept", {current_function, {?MODULE, slept, 0}},
                     fun() -> process_info(Sleeper, current_function) end),
-    %% It is scheduled out.
+    %% Waits until the process is scheduled out.
     test_wait:until("it waits", {status, waiting}, fun() -> process_info(Sleeper, status) end),
     [Reader ! message || _ <- lists:seq(1, 200)],
     Reader ! go,
@@ -205,7 +205,7 @@ sleeps(_) ->
 slept() ->
     receive stop -> ok end.
 
-%% Reads its messages after the others have come.
+%% Reads its messages after the others have arrived.
 waits(To) ->
     receive go -> ok end,
     reads(),
@@ -215,9 +215,9 @@ waits(To) ->
 reads() ->
     receive message -> reads() after 0 -> ok end.
 
-%% -- What is set ---------------------------------------------------------------------------
+%% -- Settings of the system monitor -----------------------------------------------------------
 
-%% follow/1 with other thresholds changes what the VM has. It raises one that is too low; further polls set nothing.
+%% follow/1 with other thresholds changes the VM's settings. It raises a threshold that is too low; polls set nothing.
 thresholds(Config) ->
     start([{interval, 10}, {long_gc, 17}], Config),
     Consumer = attach([vm_long_gc, vm_large_heap, vm_busy_port], Config),
@@ -234,7 +234,7 @@ thresholds(Config) ->
 until_monitored(Events, Config) ->
     test_wait:until("these events are set", Events, fun() -> call(Config, fun test_autotracer:monitored/0) end).
 
-%% On the node: the calls that set something within some polls.
+%% On the node: the calls that set something during some polls.
 set_in_polls() ->
     Worker = whereis(dyntrace_autotracer),
     Functions = [{erlang, system_monitor, 2}, {erlang, system_monitor, 1}, {trace, system, 3}],
@@ -245,7 +245,7 @@ set_in_polls() ->
     1 = erlang:trace(Worker, false, [call]),
     [Call || Call <- Calls, Call =/= {dyntrace, listeners}].
 
-%% Each probe sets its event and no other.
+%% Each probe sets only its own event.
 less_than_required(Config) ->
     start([{interval, 10}], Config),
     [begin
@@ -259,14 +259,14 @@ less_than_required(Config) ->
                                {vm_long_gc, {long_gc, 100}}, {vm_large_heap, {large_heap, 10000000}},
                                {vm_long_schedule, {long_schedule, 100}}]
                 ++ [{vm_long_message_queue, {long_message_queue, {1000, 10000}}} || has_long_queues(Config)]],
-    %% A probe that may not fire.
+    %% A probe that is not allowed.
     ok = call(Config, fun() -> dyntrace:follow(#{interval => 10, probes => [vm_busy_port]}) end),
     Consumer = attach([vm_long_gc, vm_busy_port], Config),
     until_following(sources, [system_monitor], Config),
     until_monitored([busy_port], Config),
     _ = test_bpftrace:stop(Consumer).
 
-%% Before OTP 27 the VM does not tell long message queues: the others are observed. The log is not told of that.
+%% Before OTP 27, the VM does not report long message queues; the other events are observed. Nothing is logged about it.
 untold(Config) ->
     keep_log(Config),
     start([{interval, 10}], Config),
@@ -285,7 +285,7 @@ untold(Config) ->
 
 %% -- Busy ports ----------------------------------------------------------------------------
 
-%% A program does not read its standard input. A process that sends it more than the port takes is suspended.
+%% A program does not read its standard input. A process that sends it more than the port accepts is suspended.
 busy_port(Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([port__busy, vm_busy_port], Config),
@@ -302,7 +302,7 @@ busy_port(Config) ->
     until_following(sources, [], Config),
     ?assertEqual([], call(Config, fun test_autotracer:monitored/0)).
 
-%% The VM writes what is queued before it ends, so the program has to end first.
+%% The VM writes queued data before it ends, so the program has to end first.
 with_suspended_writer(Fun, Config) ->
     {Port, Writer, Program} = call(Config, fun suspended_writer/0),
     try Fun(Port, Writer)
@@ -323,20 +323,20 @@ write(Port) ->
     true = port_command(Port, binary:copy(<<"data">>, 100000)),
     write(Port).
 
-%% The other node is stopped by a signal, so that the connection takes no more.
+%% The other node is stopped by a signal, so that the connection accepts no more data.
 busy_connection(Config) ->
     Controller = with_two_nodes(["+zdbbl", "1"], fun connection/2, Config),
     ?assert(is_port(Controller)).
 
-%% A process controls the connection, not a port.
+%% The connection is controlled by a process, not by a port.
 busy_connection_with_tls(Config) ->
     Controller = with_two_nodes(["+zdbbl", "1"], with_tls(Config), fun connection/2, Config),
     ?assert(is_pid(Controller)).
 
-%% Arguments of erl for distribution over TLS, with a certificate of the test's own.
+%% Arguments of erl for distribution over TLS, with the test's own certificate.
 with_tls(Config) ->
     Folder = ?config(priv_dir, Config),
-    %% The default digest is SHA-1, which OTP 27 does not take.
+    %% The default digest is SHA-1, which OTP 27 rejects.
     Strong = [{digest, sha256}, {key, {namedCurve, secp256r1}}],
     Chain = #{root => Strong, intermediates => [], peer => Strong},
     #{server_config := Made} = public_key:pkix_test_data(#{server_chain => Chain, client_chain => Chain}),
@@ -386,7 +386,7 @@ send_forever(Sink) ->
 
 %% -- Nodes ---------------------------------------------------------------------------------
 
-%% A node that connects and ends, and a hidden one that parts; sources_SUITE has more for bpftrace.
+%% A node that connects and ends, and a hidden one that disconnects; sources_SUITE tests more of this with bpftrace.
 nodes_for_lttng(Config) ->
     test_node:with_epmd(
       fun(Epmd) ->
@@ -415,10 +415,10 @@ came_and_went(Epmd, Config) ->
                   {node_up, C#{type => <<"hidden">>}},
                   {node_down, C#{type => <<"hidden">>, reason => <<"disconnect">>}}], Events).
 
-%% -- The system monitor of others ------------------------------------------------------------
+%% -- Another system monitor ------------------------------------------------------------------
 
-%% Before OTP 28 another process that is the system monitor stays it, also if it becomes it later. From OTP 28 on both
-%% get their events.
+%% Before OTP 28, another process that is the system monitor, or becomes it later, remains the system monitor. In OTP 28
+%% and later, both get their events.
 another_system_monitor(Config) ->
     keep_log(Config),
     start([{interval, 10}], Config),
@@ -434,7 +434,7 @@ another_system_monitor(Config) ->
     _ = test_bpftrace:stop(Consumer),
     until_following(sources, [], Config),
     until_following(withheld, #{}, Config),
-    %% The log has each of them once, also if a consumer attaches again.
+    %% The log has each of them only once, also if a consumer attaches again.
     Again = attach([port__busy], Config),
     until_beside(Second, Config),
     _ = test_bpftrace:stop(Again),
@@ -445,7 +445,7 @@ another_system_monitor(Config) ->
     end,
     ?assertEqual({Second, [busy_port]}, call(Config, fun erlang:system_monitor/0)).
 
-%% Each consumer is told what it lacks, but for what the release can't tell or an option switches off.
+%% Each consumer is notified of what it lacks, except what the release does not support or an option switches off.
 withheld_is_told(Config) ->
     start([{interval, 10}, {call_budget, 1000}, {functions, [{test_called, often, 2}]}], Config),
     {module, test_called} = call(Config, fun() -> code:ensure_loaded(test_called) end),
@@ -473,7 +473,7 @@ withheld_is_told(Config) ->
 is_told(What, {withheld, #{what := What}}) -> true;
 is_told(_, _) -> false.
 
-%% OTP 28 and later.
+%% Whether the system monitor has sessions: OTP 28 and later.
 has_sessions(Config) ->
     call(Config, fun() -> _ = code:ensure_loaded(trace), erlang:function_exported(trace, system, 3) end).
 
@@ -496,7 +496,7 @@ until_beside(Other, Config) ->
     end,
     ?assertEqual({Other, [busy_port]}, call(Config, fun erlang:system_monitor/0)).
 
-%% From OTP 28 on, the session of another tool keeps what it has set.
+%% In OTP 28 and later, the session of another tool keeps its settings.
 another_session(Config) ->
     Set = fun(Session) -> call(Config, fun() -> apply(trace, info, [Session, system, all]) end) end,
     Session = call(Config, fun() ->
@@ -520,7 +520,7 @@ another_session(Config) ->
     until_following(sources, [], Config),
     ?assertEqual({system, [{long_gc, 5}]}, Set(Session)).
 
-%% A flood of suspended processes: the source pauses, with one line in the log, and then goes on.
+%% A flood of suspended processes: the source pauses, with one line in the log, and then continues.
 too_many_busy_ports(Config) ->
     Folder = test_driver:build(?config(priv_dir, Config)),
     keep_log(Config),
@@ -531,7 +531,7 @@ too_many_busy_ports(Config) ->
     until_following(withheld, fun(Withheld) -> is_map_key(system_monitor, Withheld) end, Config),
     ?assertEqual([], call(Config, fun test_autotracer:monitored/0)),
     ok = call(Config, fun() -> stopped(Flood) end),
-    %% It has handled what the flood has left.
+    %% The worker has handled the rest of the flood.
     _ = call(Config, fun() -> sys:get_state(dyntrace_autotracer) end),
     until_following(withheld, #{}, Config),
     until_following(sources, [system_monitor], Config),
@@ -543,7 +543,7 @@ too_many_busy_ports(Config) ->
                           end, Config),
     _ = test_bpftrace:stop(Consumer).
 
-%% On the node: a thousand processes write to a port that is busy again and again.
+%% On the node: a thousand processes write to a port that is busy repeatedly.
 flood(Folder) ->
     ok = test_driver:load(Folder, output),
     Port = test_driver:open(output),
@@ -552,7 +552,7 @@ flood(Folder) ->
     Writers = [spawn_link(fun() -> write_little(Port) end) || _ <- lists:seq(1, 1000)],
     busy_and_not(Port, Writers).
 
-%% With all that are linked to it.
+%% Ends the flood with all processes linked to it.
 stopped(Flood) ->
     {links, Links} = process_info(Flood, links),
     Monitors = [monitor(process, Pid) || Pid <- [Flood | Links], is_pid(Pid)],
@@ -597,9 +597,9 @@ consumer_killed(Config) ->
 
 %% -- Ports that do not answer ----------------------------------------------------------------
 
-%% The application asks the ports for their names. One does not answer for six seconds, since its driver holds it and
-%% its scheduler: a process waits for it, and the ones before and after it are asked. The source runs on another
-%% scheduler, without the application, whose tracing would wait for all schedulers.
+%% The application asks the ports for their names. One port does not answer for six seconds, because its driver occupies
+%% it and its scheduler: a process waits for it, and the ports before and after it are asked. The source runs on another
+%% scheduler, without the application, because the application's tracing would wait for all schedulers.
 unanswering_port(Config) ->
     Folder = test_driver:build(?config(priv_dir, Config)),
     Consumer = attach([driver__control], Config),
@@ -611,10 +611,10 @@ unanswering_port(Config) ->
                                    end) || Text <- [text(Port, Config) || Port <- Ports]],
     _ = test_bpftrace:stop(Consumer).
 
-%% On the node: the ports, which each have executed a control since, and the time until the answers of the others.
+%% On the node: the ports, which have each executed a control, and the time until the answers of the others.
 polled_beside_a_stuck_port(Folder) ->
     Self = self(),
-    %% To load a module, the VM waits for every scheduler.
+    %% Modules are loaded first, because loading one waits for every scheduler.
     _ = [{module, _} = code:ensure_loaded(Module)
          || Module <- [dyntrace_ports, dyntrace_port_asker, dyntrace_settings, test_wait, tools_SUITE]],
     ok = test_driver:load(Folder, output),
@@ -645,7 +645,7 @@ polls_ports(To) ->
     ok = dyntrace_ports:off(Answered),
     To ! {self(), {Ports, Ms}}.
 
-%% Until a process waits for that port, and no other is asked.
+%% Waits until a process waits for that port and no other port is being asked.
 until_asked(Stuck, State) ->
     polled_until({"a process waits for", Stuck}, fun({asker, _, none, [{Port, _}]}) -> Port =:= Stuck; (_) -> false end,
                  State).

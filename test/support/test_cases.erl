@@ -1,7 +1,7 @@
-%% What makes each probe's events happen, and what Erlang says of them.
+%% Causes the events of each probe, and computes the expected events with Erlang's own functions.
 %%
 %% Every case runs on the traced node, switches on the trace flags that its events need,
-%% makes them happen, and returns the events that a consumer must have got, in order:
+%% causes them, and returns the events that a consumer must receive, in order:
 %% [{Probe, #{Field => binary() | integer()}}]. The expected values come from Erlang's own
 %% functions (pid_to_list/1, process_info/2, another tracer), never from this library.
 -module(test_cases).
@@ -58,7 +58,7 @@ run(process_link) ->
                                 Stranger = LinkTo(self(), self()),
                                 receive linked -> Stranger end
                         end),
-    %% An unlink is a signal too: the tracee has handled it when it answers.
+    %% An unlink is also a signal: the tracee has handled it once it answers.
     Other ! stop,
     [{process_link, #{from => text(From), to => text(To), type => Type}}
      || {From, To, Type} <- [{Pid, Other, <<"link">>}, {Pid, Other, <<"unlink">>},
@@ -92,8 +92,8 @@ run(process_register) ->
      || {Who, Name, Type} <- [{Pid, <<"test_name">>, <<"register">>}, {Pid, <<"test_name">>, <<"unregister">>},
                               {Port, <<"'dt port'">>, <<"register">>}, {Port, <<"'dt port'">>, <<"unregister">>}]];
 
-%% The events that a consumer receives for one process are those that a process tracer receives for another process that
-%% does the same.
+%% A consumer receives the same events for one process as a process tracer receives for another process that does the
+%% same.
 run(process_scheduled) ->
     Flags = [running, exiting],
     Tell = fun(Pid) ->
@@ -146,7 +146,7 @@ run(function_return) ->
                     no_patterns(),
                     Traced
                 end],
-        %% `return_to' names the function that is returned to: outer/1 calls identity/1, caller/0 calls outer/1.
+        %% `return_to' names the function that the call returns to: outer/1 calls identity/1, caller/0 calls outer/1.
         Entry <- case Match of
                      true -> [<<"test_cases:outer/1">>, <<"test_cases:caller/0">>];
                      _ -> [<<"test_cases:identity/1">>, <<"test_cases:outer/1">>]
@@ -161,7 +161,7 @@ run(function_exception) ->
     [{function_exception, #{pid => text(Pid), entry => <<"test_cases:fail/2">>, class => atom_to_binary(Class)}}
      || Class <- Classes];
 
-%% Arguments are a list, also where they could be a string.
+%% Arguments are shown as a list, even if they could be a string.
 run(function_arguments) ->
     [1 = test_trace:trace_pattern({?MODULE, Function, Arity}, true, [local])
      || {Function, Arity} <- [{identity, 1}, {sum, 2}, {caller, 0}, {outer, 1}]],
@@ -174,7 +174,7 @@ run(function_arguments) ->
                             arguments => iolist_to_binary(["[", lists:join(",", [text_of(Arg) || Arg <- Args]), "]"])}}
      || {Function, Args} <- Calls ++ [{outer, [1]}, {identity, [1]}]];
 
-%% Not with `return_to'.
+%% Without `return_to'.
 run(function_value) ->
     Values = [17, "tea", {ok, self()}, [], <<"bytes">>],
     Matches = [{[{'_', [], [{return_trace}]}], [call]},
@@ -189,7 +189,7 @@ run(function_value) ->
     [{function_value, #{pid => text(Pid), entry => <<"test_cases:identity/1">>, value => text_of(Value)}}
      || Pid <- lists:droplast(Pids), Value <- Values];
 
-%% Only of prim_file's functions; the name is the first argument, if that is one.
+%% Only for functions of prim_file. The name is the first argument, if that is a name.
 run(file_call) ->
     Functions = [{read_file, 1}, {open, 2}, {close, 1}],
     [1 = test_trace:trace_pattern({prim_file, F, A}, true, [local]) || {F, A} <- Functions],
@@ -266,9 +266,8 @@ run(message_send) ->
 run(message_receive) ->
     [{message_receive, #{to => text(To), message => text_of(Message)}} || {To, Message} <- received()];
 
-%% The first and the last message have no sender: there is no match specification, or it has another result. A port
-%% needs none.
-%% delivery_SUITE has the messages of other nodes.
+%% The first and the last message have no sender, because the match specification is missing or has another result. A
+%% port needs no match specification. delivery_SUITE has the messages of other nodes.
 run(message_delivery) ->
     Here = atom_to_binary(node()),
     {Pid, {Other, Port}} =
@@ -425,7 +424,7 @@ run(process__exit_signal) ->
                               reason => iolist_to_binary(io_lib:format("{over,~b}", [N]))}}
      || {Other, N} <- Others];
 
-%% sources_SUITE has two nodes.
+%% sources_SUITE tests this with two nodes.
 run(process__exit_signal__remote) ->
     Far = far(),
     [ok = dyntrace:trace_receive('receive', [], self(), {'EXIT', From, {over, "it"}}, #{}) || From <- [self(), Far]],
@@ -460,7 +459,7 @@ run(global__function__entry) ->
     [{global__function__entry, #{p => P, mfa => Mfa, depth => 0}}
      || {_, #{pid := P, entry := Mfa}} <- run(function_call)];
 
-%% It never fires.
+%% This probe never fires.
 run(local__function__entry) ->
     _ = run(function_call),
     [];
@@ -502,7 +501,7 @@ run(trace_seq) ->
 run(Probe) ->
     test_port_cases:run(Probe).
 
-%% -- Functions that are traced -----------------------------------------------------------
+%% -- Traced functions --------------------------------------------------------------------
 
 identity(X) ->
     X.
@@ -519,7 +518,7 @@ caller() ->
 fail(Class, Reason) ->
     erlang:raise(Class, Reason, []).
 
-%% Calls of two BIFs, of a NIF and of Erlang code, all traced: the events of the probe are those of these functions.
+%% Calls two BIFs, a NIF and Erlang code, all traced. The probe must have events for these functions.
 builtin_calls(Probe, Mfas) ->
     [1 = test_trace:trace_pattern(Mfa, [{'_', [], [{exception_trace}]}], [local])
      || Mfa <- [{erlang, md5, 1}, {lists, reverse, 2}, {prim_file, get_cwd_nif, 0}, {?MODULE, identity, 1}]],
@@ -531,21 +530,21 @@ builtin_calls(Probe, Mfas) ->
     no_patterns(),
     [{Probe, #{p => text(Pid), mfa => location(Mfa)}} || Mfa <- Mfas].
 
-%% Produces a known amount of garbage: each process that runs it collects alike.
+%% Produces a known amount of garbage, so every process that runs it collects in the same way.
 collected() ->
     _ = [lists:seq(1, 1000) || _ <- lists:seq(1, 5)],
     true = erlang:garbage_collect(self(), [{type, minor}]),
     true = erlang:garbage_collect(self(), [{type, major}]),
     ok.
 
-%% Gives up its scheduler at known points.
+%% Yields its scheduler at known points.
 waits() ->
     receive after 5 -> ok end,
     exit(done).
 
-%% -- Making it happen ---------------------------------------------------------------------
+%% -- Causing events -----------------------------------------------------------------------
 
-%% Runs Fun in a new process that is traced by dyntrace, until it returns.
+%% Runs Fun in a new process that dyntrace traces until Fun returns.
 traced(Flags, Fun) ->
     Self = self(),
     {Pid, _} = start(fun() ->
@@ -555,7 +554,7 @@ traced(Flags, Fun) ->
                      end, [?TRACER | Flags]),
     receive {Pid, Result} -> {Pid, Result} end.
 
-%% Runs Fun in a process of its own, traced by dyntrace, to its end.
+%% Runs Fun in a separate process that dyntrace traces to its end.
 untold(Flags, Fun) ->
     untold(Flags, Fun, []).
 
@@ -565,14 +564,14 @@ untold(Flags, Fun, State) ->
     delivered(Pid),
     Pid.
 
-%% The events that a process tracer receives for the same.
+%% The events that a process tracer receives for the same Fun.
 process_traced(Flags, Fun) ->
     {Pid, Ref} = start(Fun, [{tracer, self()} | Flags]),
     receive {'DOWN', Ref, process, Pid, _} -> ok end,
     delivered(Pid),
     told(Pid).
 
-%% A process that waits until it is traced, then runs Fun.
+%% A process that waits until it is traced, and then runs Fun.
 start(Fun, TraceOptions) ->
     {Pid, Ref} = spawn_monitor(fun() -> receive go -> Fun() end end),
     waiting = until_waiting(Pid),
@@ -595,8 +594,8 @@ told(Who) ->
     after 0 -> []
     end.
 
-%% A process opens a port, sends to it, unlinks, links and closes it. dyntrace traces that port. Also returns what a
-%% process tracer receives for another port of that kind.
+%% A process opens a port, sends to it, unlinks, links and closes it. dyntrace traces that port. Also returns the events
+%% that a process tracer receives for another port of that kind.
 port_life(Flags) ->
     {Owner, Port} = port_life(Flags, ?TRACER),
     {_, Other} = port_life(Flags, {tracer, self()}),
@@ -622,8 +621,8 @@ port_life(Flags, Tracer) ->
             receive {'DOWN', Ref, process, Owner, _} -> {Owner, Port} end
     end.
 
-%% The VM names the operation only if it calls the port at once: not while another scheduler still runs the port, whose
-%% input the process has already received.
+%% The VM names the operation only if it calls the port immediately. That is not the case while another scheduler still
+%% runs the port after the process has received the port's input.
 on_one_scheduler(Fun) ->
     Online = erlang:system_flag(schedulers_online, 1),
     try Fun()
@@ -644,8 +643,8 @@ seq_traced(Fun) ->
         seq_trace:set_system_tracer(Old)
     end.
 
-%% A message there and one back. The token's serial counts both, and its previous serial is that of the message which
-%% the sender received last. Returns {From, To, Message, Label, Previous, Current}.
+%% One message to a process and one back. The token's serial counts both, and its previous serial is that of the last
+%% message that the sender received. Returns {From, To, Message, Label, Previous, Current}.
 exchanges(Flag) ->
     exchange(Flag, 23) ++ exchange(Flag, {a, "label"}).
 
@@ -668,7 +667,7 @@ seq_messages(Probe, Flag) ->
                current => Current, message => text_of(Message)}}
      || {From, To, Message, Label, Previous, Current} <- exchanges(Flag)].
 
-%% The same in the form of the probes of the provider erlang.
+%% The same label, as the probes of the provider erlang show it.
 label(Label) when is_integer(Label) -> Label;
 label(_) -> -(1 bsl 31).
 
@@ -676,7 +675,7 @@ label(_) -> -(1 bsl 31).
 far() ->
     binary_to_term(<<131, 88, 119, 10, "far@a-host", 17:32, 0:32, 1:32>>).
 
-%% Messages that a process and a port receive, except one that a match specification leaves out: {To, Message}.
+%% Messages that a process and a port receive, except one that a match specification filters out: {To, Message}.
 received() ->
     {Pid, Port} =
         traced([], fun() ->
@@ -696,7 +695,7 @@ received() ->
                    end),
     [{Pid, {note, "to self"}}, {Pid, timeout}, {Port, {Pid, close}}, {Pid, {Port, closed}}].
 
-%% Terms of the types that messages are of.
+%% Terms of the types that occur in messages.
 sized() ->
     [an_atom, 0, (1 bsl 59) - 1, 1 bsl 59, -(1 bsl 59), -(1 bsl 59) - 1, 1 bsl 63, -(1 bsl 63), (1 bsl 64) - 1, 1.5,
      [], [1], [a | b], "a string", [[1, [2.0]], [3]], lists:seq(1, 400), {}, {1}, {a, {b, "c"}, [d]},
@@ -707,7 +706,7 @@ sized() ->
      binary:copy(<<"a">>, 100000), self(), make_ref(), hd(erlang:ports()),
      {self(), make_ref(), {request, #{id => 17, body => <<"hello">>}}}].
 
-%% The events that a process tracer receives for a process that collects as the traced process does.
+%% The events that a process tracer receives for a process that collects like the traced process.
 collected_alike() ->
     Flags = [garbage_collection],
     Pid = untold(Flags, fun collected/0),
@@ -734,8 +733,8 @@ pairs([]) -> [].
 
 %% -- Annotating -----------------------------------------------------------------------------
 
-%% Removes values that can't be known beforehand, which annotation_SUITE checks; and how often a port is scheduled for
-%% its input, and whether for a command, which varies.
+%% Removes values that can't be predicted, which annotation_SUITE checks; and how often a port is scheduled for its
+%% input, and whether for a command, because that varies.
 comparable({port_scheduled, #{entry := Entry}}) when Entry =:= <<"undefined">>; Entry =:= <<"command">> -> [];
 comparable({Probe, Fields}) -> [{Probe, maps:without([id, duration], Fields)}].
 
@@ -755,8 +754,8 @@ messages() ->
                                 {7, null}, {[<<"io">>, "data", [[] | <<"!">>]], <<"iodata!">>},
                                 {<<"a", 0, "b">>, <<"a\x{FFFD}b"/utf8>>}]].
 
-%% Each arity, arguments that count as missing, and a tag: {Arity, Fields}. No empty strings: after 16 events,
-%% babeltrace 2.0.4 shows the value of an earlier event in their place.
+%% Each arity, arguments that count as missing, and a tag: {Arity, Fields}. Empty strings are avoided, because after 16
+%% events babeltrace 2.0.4 shows the value of an earlier event for them.
 annotations(Annotate) ->
     Rows = [{[], [0, 0, 0, 0], [null, null, null, null]},
             {[1], [1, 0, 0, 0], [null, null, null, null]},
@@ -782,7 +781,7 @@ annotations(Annotate) ->
          {length(Args), maps:from_list(lists:zip(Names, [text(self()), TagIs | Integers] ++ Strings))}
      end || {Tag, TagIs} <- [{undefined, null}, {"the tåg", <<"the tåg"/utf8>>}], {Args, Integers, Strings} <- Rows].
 
-%% -- What Erlang says -----------------------------------------------------------------------
+%% -- Expected values ------------------------------------------------------------------------
 
 text(Pid) when is_pid(Pid) -> list_to_binary(pid_to_list(Pid));
 text(Port) when is_port(Port) -> list_to_binary(port_to_list(Port));
@@ -790,7 +789,7 @@ text(Ref) when is_reference(Ref) -> list_to_binary(ref_to_list(Ref));
 text(Name) when is_atom(Name) -> unicode:characters_to_binary(io_lib:format("~tw", [Name]));
 text({Name, Node}) -> iolist_to_binary(["{", text(Name), ",", text(Node), "}"]).
 
-%% A term's text, for those terms that %T writes as ~tw and ~tp do.
+%% The text of a term, for terms that %T writes like ~tw and ~tp.
 text_of(Term) when is_pid(Term); is_port(Term); is_reference(Term); is_atom(Term) -> text(Term);
 text_of(Tuple) when is_tuple(Tuple) ->
     iolist_to_binary(["{", lists:join(",", [text_of(Element) || Element <- tuple_to_list(Tuple)]), "}"]);

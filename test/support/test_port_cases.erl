@@ -1,4 +1,4 @@
-%% What makes the events of ports and drivers happen, and what Erlang says of them: test_cases for those probes.
+%% Causes the events of ports and drivers, and computes the expected events: like test_cases, for these probes.
 -module(test_port_cases).
 
 -export([probes/0, drivers/0, run/1, load/1, answering/0]).
@@ -8,12 +8,12 @@
 -define(TRACER, {tracer, dyntrace, []}).
 -define(FLAGS, [ports, running_ports, send, 'receive']).
 
-%% Those of the provider org_erlang_otp, in the order of the catalogue.
+%% The probes of the provider org_erlang_otp, in the order of the catalogue.
 drivers() ->
     [driver_start, driver_output, driver_outputv, driver_ready_input, driver_ready_output, driver_timeout,
      driver_flush, driver_stop, driver_call, driver_control].
 
-%% Those of the provider erlang.
+%% The probes of the provider erlang.
 probes() ->
     [port__open, port__command, port__control, port__connect, port__exit,
      driver__start, driver__stop, driver__flush, driver__output, driver__outputv, driver__control, driver__call,
@@ -25,7 +25,7 @@ run(Probe) ->
         false -> events(Probe)
     end.
 
-%% driver_start is driver__start of the other provider, with other names of fields.
+%% driver_start is driver__start of the other provider, with other field names.
 erlang_name(Probe) ->
     "driver_" ++ Callback = atom_to_list(Probe),
     list_to_existing_atom("driver__" ++ Callback).
@@ -65,7 +65,7 @@ events(driver__stop) ->
 events(Probe) ->
     told(Probe, lived(output)).
 
-%% What a probe tells of the life of a port.
+%% The expected events of a probe for the life of a port.
 told(Probe, Life = #{port := Port, name := Name}) ->
     [{Probe, maps:merge(#{port => text(Port), port_name => Name}, Fields)} || Fields <- fields(Probe, Life)].
 
@@ -80,7 +80,7 @@ fields(port__exit, #{owner := Owner}) ->
     [#{process => text(Owner), reason => <<"normal">>}];
 fields(driver__flush, #{owner := Owner}) ->
     [#{process => text(Owner)}];
-%% The timer of the flush is not told.
+%% The timer of the flush has no event.
 fields(driver__timeout, #{owner := Owner}) ->
     [#{process => text(Owner)}];
 fields(Output, #{opener := Opener}) when Output =:= driver__output; Output =:= driver__outputv ->
@@ -90,7 +90,7 @@ fields(driver__control, #{opener := Opener}) ->
 fields(driver__call, #{opener := Opener}) ->
     [#{process => text(Opener), command => 7, bytes => byte_size(term_to_binary({a, "b"}))}].
 
-%% -- Making it happen ---------------------------------------------------------------------
+%% -- Causing events -----------------------------------------------------------------------
 
 %% Opens ports of several drivers, and returns them with their names.
 opened() ->
@@ -106,7 +106,7 @@ opened() ->
     ok = test_driver:unload(output),
     lists:zip(Ports, Names).
 
-%% A port of the tests' driver is opened, gets another owner, and is closed while it has to flush.
+%% A port of the test driver is opened, gets another owner, and is closed while it has data to flush.
 lived(Kind) ->
     ok = load(Kind),
     Self = self(),
@@ -130,7 +130,7 @@ lived(Kind) ->
                      end),
     Name = name(Port),
     true = port_close(Port),
-    %% The driver can be unloaded when its port is flushed.
+    %% The driver can be unloaded once its port is flushed.
     ok = test_driver:unload(Kind),
     ok = test_wait:until("the driver is unloaded", false, fun() -> loaded(Kind) end),
     Owner ! stop,
@@ -140,7 +140,8 @@ loaded(Kind) ->
     {ok, Drivers} = erl_ddll:loaded_drivers(),
     lists:member(test_driver:name(Kind), Drivers).
 
-%% A port that was traced while it returned twice, which are no messages, and sent one. Its driver is loaded.
+%% A port that was traced while it returned two results, which are not messages, and sent one message. Its driver is
+%% loaded.
 answering() ->
     Port = test_driver:open(output),
     1 = test_trace:trace(Port, true, [send, ?TRACER]),
@@ -152,7 +153,7 @@ answering() ->
     true = port_close(Port),
     Port.
 
-%% A connection is accepted by another process, which answers; and a datagram comes.
+%% A connection is accepted by another process, which answers; and a datagram arrives.
 exchanged() ->
     Self = self(),
     {Ports, Acceptor} =
@@ -178,7 +179,7 @@ exchanged() ->
     closed(maps:values(maps:without([socket], Ports))),
     Ports#{acceptor => Acceptor}.
 
-%% The bytes that gen_tcp gives the driver beside the data, as a process tracer is told: none before OTP 26.
+%% The bytes that gen_tcp gives the driver besides the data, as a process tracer sees them: none before OTP 26.
 header() ->
     {ok, Listener} = gen_tcp:listen(0, [{ip, {127, 0, 0, 1}}]),
     {ok, Number} = inet:port(Listener),
@@ -204,7 +205,7 @@ is_accepting(Pid) ->
         _ -> false
     end.
 
-%% Traces the ports that Fun opens, from their opening on.
+%% Traces the ports that Fun opens, from the moment they are opened.
 while_traced(Flags, Fun) ->
     0 = test_trace:trace(new_ports, true, [?TRACER | Flags]),
     Result = Fun(),
@@ -221,7 +222,7 @@ name(Port) ->
     {name, Name} = erlang:port_info(Port, name),
     list_to_binary(Name).
 
-%% Built once in a node.
+%% The driver is built once per node.
 load(Kind) ->
     Folder = case persistent_term:get(?MODULE, none) of
                  none -> built();

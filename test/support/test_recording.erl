@@ -1,10 +1,10 @@
-%% Recordings: a real LTTng records stock nodes while they do something. The recording stays as a folder.
+%% Recordings: a real LTTng records stock nodes at work. The recording stays as a folder.
 %%
 %%     test_recording:make(Folder, fun(Node) -> ... end),
 %%     test_recording:make(Folder, #{nodes => 2}, fun([One, Other]) -> ... end).
 %%
-%% They return what the function does. On each node the application runs and follows the recording; nothing is logged to
-%% the terminal. The function starts when the trace flags are set.
+%% Both functions return the function's result. On each node, the application runs and follows the recording; nothing is
+%% logged to the terminal. The function starts when the trace flags are set.
 -module(test_recording).
 
 -export([make/2, make/3, contexts/0]).
@@ -12,7 +12,7 @@
 -type options() :: #{daemon => term(),                % of test_lttng; else one for this recording
                      nodes => pos_integer(),          % 1
                      named => [string()],             % distributed nodes of these names instead: a is a@127.0.0.1
-                     apart => boolean(),              % each node by a session of its own, into Folder/1, ...
+                     apart => boolean(),              % each node in a separate session, into Folder/1, ...
                      probes => [atom()],              % '*' of org_erlang_dyntrace
                      contexts => [string()],          % vpid, vtid, procname
                      channel => string(),             % options of `lttng enable-channel'
@@ -21,7 +21,7 @@
 
 -define(CHANNEL, "--subbuf-size=4M --num-subbuf=8").
 
-%% What the viewer tells schedulers and VMs apart by.
+%% The contexts by which the viewer distinguishes schedulers and VMs.
 contexts() ->
     ["vpid", "vtid", "procname"].
 
@@ -78,7 +78,7 @@ sessions(Folder, _, _) ->
 
 output(Folder) -> "--output='" ++ Folder ++ "'".
 
-%% Until the trace flags are set and do not change any more.
+%% Waits until the trace flags are set and no longer change.
 until_traced(Node) ->
     test_wait:until("the application follows the recording",
                     fun() ->

@@ -1,4 +1,4 @@
-%% Sample recordings to try the viewer on, and large ones for the bench:
+%% Sample recordings for trying out the viewer, and large ones for the bench:
 %%
 %%     erl -noinput -pa ... -s test_samples main -extra FOLDER [NAME...]
 -module(test_samples).
@@ -16,7 +16,7 @@ main() ->
 names() ->
     [demo, noctx, lost, gen_server, two, middle, big, crowd].
 
-%% In a subfolder of that name.
+%% Makes the sample in a subfolder with its name.
 make(Name, Folder) ->
     Path = filename:join(Folder, Name),
     _ = file:del_dir_r(Path),
@@ -46,11 +46,11 @@ sample(big, Path) ->
 sample(crowd, Path) ->
     crowded(100000, Path, undefined).
 
-%% About ten events for each exchange: its request and reply are sent, arrive, and two processes are scheduled.
+%% About ten events per exchange: a request and a reply are sent and arrive, and two processes are scheduled.
 exchanges(Count, Path, Daemon) ->
     large(Path, Daemon, fun() -> exchange(100, Count div 100) end).
 
-%% That many processes that live at once.
+%% Count processes that exist at the same time.
 crowded(Count, Path, Daemon) ->
     large(Path, Daemon, fun() -> crowd(Count) end).
 
@@ -66,7 +66,7 @@ demo_env() ->
     [{functions, [{demo_system, Function, '_'} || Function <- [order, roll, handle_call, handle_cast, connect]]},
      {sample_interval, 200}, {log, notice}].
 
-%% Its supervisor ends with the process that has started it.
+%% The supervisor ends with the process that has started it.
 start_forever() ->
     spawn(fun() -> demo_system:start(5), receive after infinity -> ok end end).
 
@@ -85,7 +85,7 @@ rounds(Pause, Rounds) ->
 call(Node, Fun) ->
     test_node:call(Node, Fun, 900000).
 
-%% That many clients at once, each with a server of its own, and so many exchanges each.
+%% Clients that run at the same time, each with its own server and Count exchanges.
 exchange(Clients, Count) ->
     Mine = [spawn_monitor(fun() ->
                                   Server = spawn_link(?MODULE, answer, []),
@@ -100,7 +100,7 @@ exchange(Clients, Count) ->
 answer() ->
     receive {From, {question, N}} -> From ! {self(), {answer, N}}, answer() end.
 
-%% Processes that live at once; each gets a message and answers it.
+%% Count processes that exist at the same time; each gets a message and answers it.
 crowd(Count) ->
     Members = [spawn_link(?MODULE, member, []) || _ <- lists:seq(1, Count)],
     [begin

@@ -1,4 +1,5 @@
-%% The application beside other tracers, and tools that clear its flags or kill its worker; with many or busy processes.
+%% The application together with other tracers, and with tools that clear its flags or kill its worker; with many or
+%% busy processes.
 -module(follow_others_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -25,7 +26,7 @@ all() ->
                                                       collections_of_processes_to_come, handle_held,
                                                       session_destroyed]].
 
-%% -- What is set is not set again ------------------------------------------------------------
+%% -- Nothing is set twice --------------------------------------------------------------------
 
 set_once(Config) ->
     ?assertEqual(none, set_again([message_send, process_exit, gc_minor_end, port_open, seq_trace_send], [], Config)).
@@ -79,7 +80,7 @@ counted(Mfas, Config) ->
                                          test_wait:until({polls, More}, fun(N) -> N >= More end,
                                                          fun() -> Count(Poll) end)
                                  end,
-                         %% A consumer attaches one probe after another: a poll may have seen some of them.
+                         %% A consumer attaches one probe after another, so a poll may have seen only some of them.
                          Polls(2),
                          %% The call of restart has counted itself.
                          [erlang:trace_pattern(Mfa, restart, [call_count]) || Mfa <- There],
@@ -100,7 +101,7 @@ nothing_is_computed_anew(Config) ->
     ?assertEqual({call_count, 0}, call(Config, fun() -> erlang:trace_info({dyntrace, info, 0}, call_count) end)),
     _ = test_bpftrace:stop(Consumer).
 
-%% -- Others clear, or leave ------------------------------------------------------------------
+%% -- Other tools clear flags, or end -----------------------------------------------------------
 
 %% Another tool clears all flags, as is usual after tracing by hand. The worker sets the required flags again.
 flags_cleared_by_somebody(Config) ->
@@ -143,8 +144,8 @@ system_tracer_cleared(Config) ->
     _ = test_bpftrace:stop(Consumer),
     until_system_tracer(false, Config).
 
-%% One part of the tracing can't be set: the other parts are set, the failure is logged once each time that it begins,
-%% and everything is cleared at the end.
+%% One part of the tracing can't be set: the other parts are set, the failure is logged each time it begins, and
+%% everything is cleared at the end.
 half_set(Config) ->
     keep_log(Config),
     start([{functions, [{test_cases, identity, 1}]}, {interval, 10}], Config),
@@ -164,7 +165,7 @@ half_set(Config) ->
     ?assertEqual([], traced(new, Config)),
     ?assertMatch([{error, _, _}, {error, _, _}], logged(Config)).
 
-%% The module without the function that makes them.
+%% Loads the module without the function that makes the match specifications.
 without_match_specifications() ->
     {ok, {_, [{abstract_code, {raw_abstract_v1, Forms}}]}} =
         beam_lib:chunks(code:which(dyntrace_trace_pattern), [abstract_code]),
@@ -176,7 +177,7 @@ without_match_specifications() ->
     _ = code:purge(dyntrace_trace_pattern),
     {module, _} = code:load_binary(dyntrace_trace_pattern, "none", Code).
 
-%% Before OTP 27 the VM logs an error when a call names another tracer than the process has.
+%% Before OTP 27, the VM logs an error when a call names a tracer other than the process's own.
 no_word_about_other_tracers(Config) ->
     keep_log(Config),
     start([{budget, 100}, {interval, 10}], Config),
@@ -200,17 +201,17 @@ no_word_about_other_tracers(Config) ->
     ?assertEqual([], errors(Config)),
     [?assertEqual(['receive'], call(Config, fun() -> element(2, erlang:trace_info(Pid, flags)) end)) || Pid <- Theirs].
 
-%% A new process on the node that floods another one.
+%% A new process on the node floods another one.
 flood(Config) ->
     call(Config, fun() ->
                          Sink = spawn(fun test_autotracer:sink/0),
                          spawn(fun() -> test_autotracer:flood(Sink) end)
                  end).
 
-%% -- Many, and busy ----------------------------------------------------------------------------
+%% -- Many or busy processes --------------------------------------------------------------------
 
-%% Setting flags, info/0 and clearing flags do not wait until a thousand busy processes have been scheduled. These have
-%% low priority, so that they do not delay the test itself.
+%% Setting flags, info/0 and clearing flags do not wait until a thousand busy processes have been scheduled. These
+%% processes have low priority, so that they do not delay the test itself.
 busy_processes(Config) ->
     start(Config),
     Busy = fun() -> [spawn_opt(fun busy/0, [{priority, low}]) || _ <- lists:seq(1, 1000)] end,
@@ -218,8 +219,8 @@ busy_processes(Config) ->
 
 busy() -> busy().
 
-%% Before OTP 27 the worker asks each process for its tracer first, all at the same time. Processes that have not
-%% answered count as untraced, and are asked again. Here no process answers until the original module is loaded.
+%% Before OTP 27, the worker first asks all processes for their tracer, all at the same time. Processes that have not
+%% answered count as untraced, and are asked again. Here, no process answers until the original module is loaded.
 named_processes_that_do_not_answer(Config) ->
     Names = [list_to_atom("test_named_" ++ integer_to_list(N)) || N <- lists:seq(1, 40)],
     call(Config, fun() ->
@@ -257,8 +258,8 @@ idle_processes(Config) ->
 
 sleep() -> erlang:hibernate(?MODULE, sleep, []).
 
-%% Times of follow/1 and unfollow/0, which return when the worker has set or cleared the flags. Beside starts processes
-%% that exist meanwhile.
+%% The durations of follow/1 and unfollow/0, which return when the worker has set or cleared the flags. Beside starts
+%% processes that exist meanwhile.
 on_and_off(Beside, Config) ->
     Consumer = attach([message_send, process_exit], Config),
     until_traced(Config),
@@ -295,13 +296,13 @@ budget_beside_idle_processes(Config) ->
     Last = Reductions(),
     until_following(pauses, fun(Pauses) -> Pauses >= 2 end, Config),
     call(Config, fun() -> exit(Flood, kill) end),
-    %% Only the reductions of process_info/2 itself.
+    %% The only reductions are those of process_info/2 itself.
     ?assertEqual([], [{B - A, Asked} || {A, B, Asked} <- lists:zip3(Last, Reductions(), Cost), B - A =/= Asked]),
     _ = test_bpftrace:stop(Consumer).
 
 %% -- Killed processes------------------------------------------------------------------------------
 
-%% A worker is killed again and again: the application ends, and all its flags are cleared.
+%% A worker is killed repeatedly: the application ends, and all its flags are cleared.
 worker_killed_for_good(Config) ->
     killed(fun() ->
                    [begin
@@ -349,7 +350,7 @@ killed(Kill, Config) ->
     _ = test_bpftrace:stop(Consumer),
     until_untraced(Config).
 
-%% The setting of texts stays in force while nothing is traced, and for the next worker.
+%% The setting for texts stays in force while nothing is traced, and for the next worker.
 text_holds_on(Config) ->
     start(Config),
     ok = call(Config, fun() -> dyntrace:follow(#{text => shape}) end),
@@ -365,7 +366,7 @@ text_holds_on(Config) ->
 
 %% -- Two trace sessions, and the garbage collection ------------------------------------------------
 
-%% Two sessions that trace garbage collections crash the node. The other tool's session has precedence.
+%% Two sessions that trace garbage collections crash the node, so the other tool's session has precedence.
 collections_of_another_session(Config) ->
     withheld(fun() ->
                      Tracer = spawn(fun test_autotracer:sink/0),
@@ -380,8 +381,8 @@ collections_of_one_process(Config) ->
                      fun() -> apply(trace, session_destroy, [Session]) end
              end, Config).
 
-%% Another session sets the flag after the application. The application clears its own flag at its next poll. Until then
-%% no process may start.
+%% Another session sets the flag after the application did. The application clears its own flag at its next poll. No
+%% process may start until then.
 collections_of_processes_to_come(Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([gc_major_start], Config),
@@ -470,7 +471,7 @@ session_destroyed(Config) ->
 
 %% -- Options ---------------------------------------------------------------------------------------
 
-%% follow/1 raises badarg and names the option; the worker goes on.
+%% follow/1 raises badarg and names the option; the worker keeps running.
 bad_options(Config) ->
     start(Config),
     Worker = call(Config, fun() -> whereis(dyntrace_autotracer) end),

@@ -1,4 +1,4 @@
-%% The rules of the findings: one recording for each, and recordings of real nodes that are well.
+%% The rules of the findings: a recording for each rule, and recordings of real, healthy nodes.
 -module(findings_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -27,7 +27,7 @@ init_per_suite(Config) ->
 end_per_suite(_) ->
     ok.
 
-%% Each rule of docs/findings.md is found where it applies, with this severity and text.
+%% Each rule of docs/findings.md matches where it applies, with the given severity and text.
 rules(Config) ->
     {ok, Doc} = file:read_file(filename:join(test_shell:project(), "docs/findings.md")),
     {match, Documented} = re:run(Doc, "^\\| \\[(\\w+)\\]\\(", [multiline, global, {capture, all_but_first, list}]),
@@ -144,7 +144,7 @@ cases() ->
                                                                           depth => 0}}] || N <- lists:seq(1, 50000)],
        out(50 * ?MS, ?A)]}].
 
-%% What looks like it, and is no finding.
+%% Recordings that resemble a finding without being one.
 not_found(Config) ->
     [?assertEqual([], found(Rule, report(Events, Config)), Rule)
      || {Rule, Events} <-
@@ -153,51 +153,51 @@ not_found(Config) ->
              {long_collection, [collection(?MS, ?A, 237 * ?MS, 609)]},
              {reported_collections, [{10, vm_long_gc, #{pid => ?A, duration => 237, heap => 609, old_heap => 0,
                                                         fragments => 0}}]},
-             %% Its heap is as large as before, and full of garbage: what it keeps has not grown.
+             %% The heap was as large before, but full of garbage: the live data has not grown.
              {growing_heap, [grown([1000, 1000, 1200, 1400, 1600, 1000, 1000])]},
              {growing_heap, [[collected(N, Words, 600) || {N, Words} <- lists:enumerate([1000, 1000, 1400, 1700, 2000,
                                                                                         2000])]]},
-             %% It takes much memory once, for a while.
+             %% It uses much memory once, for a while.
              {growing_heap, [grown([1000, 1000, 2000, 2000, 2000])]},
-             %% It had work to do, and has done it.
+             %% It had work to do, and has finished it.
              {growing_heap, [spawned(0, ?A, ?B), grown([1000, 1000, 1400, 1700, 2000, 2000]),
                              exited(5 * ?S, ?A, "normal")]},
              {growing_heap, [grown([1000, 1000, 1400, 1700, 2000, 2000]), in(10 * ?S, ?B), out(11 * ?S, ?B)]},
-             %% That is its queue.
+             %% The growth is its queue.
              {growing_heap, [grown([1000, 1000, 1400, 1700, 2000, 2000]), sample(?S, ?A, 5000, 2600, 1000, "running")]},
-             %% Its heap grows: that is the finding.
+             %% Its heap grows, which is the finding.
              {long_collection, [grown([1000, 1000, 1400, 1700, 2000, 2000]), collected(7, 2000, 0, 20 * ?MS)]},
              {collecting, [grown([1000, 1000, 1400, 1700, 2000, 2000]), in(5 * ?S, ?A),
                            collected(7, 2000, 0, 300 * ?MS), out(6 * ?S, ?A)]},
              {nodes_down, [down("tool@host", "hidden", "connection_closed")]},
              {alarms, [logged(0, "warning", "memory resource limit alarm cleared on node rabbit@host")]},
-             %% Five that run at the same time: none of them is started again.
+             %% Five processes that run at the same time: none of them is a restart.
              {restarts, [[spawned(N, pid(N), ?A) || N <- lists:seq(1, 5)],
                          [exited(?S + N, pid(N), "econnrefused") || N <- lists:seq(1, 5)]]},
              %% Its queue gets longer and shorter.
              {growing_queue, [sample(N * ?S, ?A, 1000 + 1000 * (N rem 2) + N, 2600, 1000, "running")
                               || N <- lists:seq(0, 7)]},
-             %% It is suspended: that is the finding.
+             %% It is suspended, which is the finding.
              {growing_queue, suspended()},
              {long_wait, suspended()},
-             %% A few messages that nobody takes; and one that works.
+             %% A few messages that are never received; and a process that works.
              {stopped_process, [sample(N * ?S, ?A, 5, 2600, 0, "waiting") || N <- lists:seq(0, 9)]},
              {stopped_process, [sample(N * ?S, ?A, 500, 2600, 1000, "waiting") || N <- lists:seq(0, 9)]},
-             %% It is suspended for a moment each time that somebody looks.
+             %% It happens to be suspended briefly at each sample.
              {stopped_process, [sample(N * ?S, ?A, 500, 2600, 400, "suspended") || N <- lists:seq(0, 9)]},
              {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], delivery(2000, ?B, "#Port<0.5>", "m")]},
              {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], sample(1500, ?A, 2, 2600, 1000, "running"),
                           delivery(2000, ?B, ?A, "m")]}]].
 
-%% The VM takes its messages in while it is suspended, which takes reductions.
+%% While the process is suspended, the VM moves messages to its queue, which uses reductions.
 suspended_first(Config) ->
     Report = report(suspended(), Config),
     ?assertMatch([#{<<"rule">> := <<"stopped_process">>}], severe(Report)),
     ?assertEqual([{high, "<0.90.0> has not run for 9.00 s (suspended), with 9010 messages in its queue"}],
                  found(stopped_process, Report)).
 
-%% Of an accepted socket no event tells that it was opened, but the message to who accepts it does. Some are asked for
-%% their addresses while they live.
+%% No event reports that an accepted socket was opened; the message to the accepting process does. Some sockets are
+%% asked for their addresses while they are open.
 storm_at_a_listener(Config) ->
     Address = "tcp_inet [::]:5672",
     Accepted = [[send(N * 10 * ?MS, port(0), ?A, "{inet_async," ++ port(0) ++ ",7,{ok," ++ port(N) ++ "}}"),
@@ -208,8 +208,8 @@ storm_at_a_listener(Config) ->
     ?assertEqual([{medium, "99 of 99 connections lived at most 500 ms, 99 per second: accepted by #Port<0.100> "
                            "tcp_inet [::]:5672"}], found(short_connections, Report)).
 
-%% The crashes of a loop are no findings of their own, nor is the crash of a process whose start is not recorded. Other
-%% crashes are.
+%% The crashes of a restart loop are not separate findings, nor is the crash of a process whose start is not recorded.
+%% Other crashes are.
 loop_is_told_once(Config) ->
     Report = report([crash_loop(), exited(2, ?B, "econnrefused"), named(3, ?B, "ldap_pool", "unregister"),
                      spawned(4, ?C, ?A), exited(5, ?C, "econnrefused")], Config),
@@ -221,7 +221,7 @@ loop_is_told_once(Config) ->
                          "reasons"}], found(restarts, Different)),
     ?assertEqual([], found(crashes, Different)).
 
-%% References, pids and ports are alike, what else differs is not.
+%% Reasons that differ only in references or only in pids are the same kind; other reasons differ.
 kinds_of_crashes(Config) ->
     Reasons = ["{noproc,#Ref<0.1.2.3>,<0.7.0>}", "{noproc,#Ref<0.1.2.4>,<0.8.0>}", "{noproc,#Port<0.5>,<0.8.0>}",
                "{badmatch,1}"],
@@ -231,7 +231,7 @@ kinds_of_crashes(Config) ->
                   {high, "<0.103.0> a:b/1 crashed: {noproc,#Port<0.5>,<0.8.0>}"},
                   {high, "<0.104.0> a:b/1 crashed: {badmatch,1}"}], found(crashes, Report)).
 
-%% First what took others down, then what was started again, then by number.
+%% The order is: crashes that took other processes down, crashes that led to restarts, then by number.
 worst_crashes_first(Config) ->
     Report = report([[spawned(N, pid(N), ?A) || N <- lists:seq(1, 6)],
                      [exited(100 + N, pid(N), "often") || N <- [1, 2]],
@@ -260,7 +260,7 @@ ends_of_otp(Config) ->
             {"shop:init/1", "{shutdown,{failed,1}}", false},
             {"shop:init/1", "{shutdown}", true},
             {"shop:init/1", "shutdown_failed", true}],
-    %% One whose initial call the recording does not have.
+    %% The recording does not have this process's initial call.
     Unknown = exited(90, pid(90), "{#Ref<0.1.2.3>,return,60}"),
     Report = report([[[{N, process_spawn, #{pid => pid(N), parent => ?A, entry => Initial}},
                        exited(100 + N, pid(N), Reason)] || {N, {Initial, Reason, _}} <- lists:enumerate(Ends)],
@@ -270,7 +270,7 @@ ends_of_otp(Config) ->
                   || #{<<"process">> := #{<<"show">> := Show}, <<"reason">> := Reason} <- maps:get(<<"exits">>, Report),
                      Initial <- [hd(binary:split(Show, <<" ">>))]]).
 
-%% No percentile of a few calls.
+%% A few calls have no percentile.
 few_calls(Config) ->
     Few = report([identity(0, ?A, "shop_db"), calls(99, ?MS)], Config),
     ?assertMatch([#{<<"count">> := 99, <<"p99_ns">> := null, <<"max_ns">> := ?MS, <<"worked_p99_ns">> := null,
@@ -283,7 +283,7 @@ few_calls(Config) ->
                         "150 ms for its work (the longest of each, inferred)"}], Once(150)),
     ?assertEqual([], Once(15)).
 
-%% The text has what to do next with the first finding of a rule.
+%% The text has the next step only at the first finding of a rule.
 next_is_said_once(Config) ->
     Lines = test_viewer:lines(report, [], [test_viewer:make(lists:flatten(
                 [spawned(0, ?B, ?A), exited(10, ?B, "one"), spawned(20, ?C, ?A), exited(30, ?C, "two")]), Config)]),
@@ -300,11 +300,11 @@ idle_node(Config) ->
     #{<<"recording">> := #{<<"kinds">> := Kinds}} = Report,
     [?assert(lists:member(Kind, Kinds), {Kind, Kinds}) || Kind <- [<<"samples">>, <<"counters">>, <<"scheduling">>]],
     ?assertEqual([], severe(Report)),
-    %% The application's worker traces all but itself, and leaves no run without an end.
+    %% The application's worker traces every process except itself, and leaves no run without an end.
     ?assertMatch([null], [Run || #{<<"process">> := #{<<"name">> := <<"dyntrace_autotracer">>}, <<"run_ns">> := Run}
                                      <- maps:get(<<"processes">>, Report)]).
 
-%% Two nodes that call each other, and a third that connects and leaves.
+%% Two nodes that call each other, and a third one that connects and leaves.
 nodes_that_call(Config) ->
     Folder = folder("calling", Config),
     ok = test_recording:make(Folder, #{named => ["one", "other"]}, fun(Nodes) -> call_each_other(Nodes) end),
@@ -329,8 +329,8 @@ call_each_other([One, Other]) ->
                         end),
     test_node:call(Other, fun() -> true = erlang:disconnect_node(Mine), ok end).
 
-%% By the events that the command records by default: of a caller that polls its mailbox, and gets other messages and
-%% signals while it waits for the reply, also when its time is over and other processes keep it from its turn.
+%% Uses the events that the command records by default. The caller polls its mailbox, and receives other messages and
+%% signals while it waits for the reply, also when its timeout has expired and other processes keep it from running.
 timed_out(Config) ->
     Folder = folder("timed_out", Config),
     Probes = [message_send, message_delivery, process_scheduled, process_identity, process_register],
@@ -371,7 +371,7 @@ polled() ->
     after 0 -> ok
     end.
 
-%% Each fault is found by the name of its process.
+%% Each planted fault is found under the name of its process.
 planted(Config) ->
     Folder = folder("planted", Config),
     ok = test_recording:make(Folder, fun(Node) -> test_node:call(Node, fun plant/0) end),
@@ -383,7 +383,7 @@ planted(Config) ->
     ?assertMatch([#{<<"text">> := <<"flaky restarted ", _/binary>>}],
                  [Finding || Finding = #{<<"rule">> := <<"restarts">>} <- maps:get(<<"findings">>, Report)]).
 
-%% On the node, for eight seconds.
+%% Runs on the node for eight seconds.
 plant() ->
     Slow = named(slow, fun() -> receive stop -> ok end end),
     Stuck = named(stuck, fun Loop() -> receive _ -> Loop() end end),
@@ -406,19 +406,19 @@ named(Name, Fun) ->
     true = register(Name, Pid),
     Pid.
 
-%% 50 messages each tenth of a second.
+%% Sends 50 messages every tenth of a second.
 send(_, 0) ->
     ok;
 send(Slow, Rounds) ->
     [Slow ! N || N <- lists:seq(1, 50)],
     receive after 100 -> send(Slow, Rounds - 1) end.
 
-%% Starts it again and again, as a supervisor does.
+%% Restarts the process again and again, as a supervisor does.
 keep(_) ->
     Child = spawn_link(fun() -> register(flaky, self()), receive after 300 -> exit(no_database) end end),
     receive {'EXIT', Child, Reason} -> keep(Reason) end.
 
-%% Until so many samples have been made.
+%% Waits until that many samples have been taken.
 sampled(Node, Samples) ->
     test_node:call(Node, fun() -> timer:sleep(Samples * 1000) end).
 
@@ -458,7 +458,7 @@ sample(At, Pid, Queue, Memory, Reductions, State) ->
     {At, process_sample, #{pid => Pid, queue => Queue, memory => Memory, reductions => Reductions, entry => "a:b/1",
                            state => State}}.
 
-%% A process that is sent 1,000 messages per second, and takes them in when it is asked.
+%% A process that receives 1,000 messages per second while suspended, and moves them to its queue on request.
 suspended() ->
     [in(0, ?A), out(10, ?A)
      | [[sample(N * ?S, ?A, 10 + 1000 * N, 2600, min(N, 1) * 7, "suspended"), send(N * ?S + 20, ?B, ?A, "m"),
@@ -469,12 +469,12 @@ crash_loop() ->
     [identity(0, ?A, "flaky_sup") | [[spawned(N * ?S, pid(N), ?A), named(N * ?S + 10, pid(N), "ldap_pool", "register"),
                                       exited(N * ?S + ?S div 2, pid(N), "econnrefused")] || N <- lists:seq(0, 5)]].
 
-%% A major collection of a heap of that many words.
+%% A major collection of a heap with Words words.
 collection(At, Pid, Ns, Words) ->
     [{At, gc_major_start, #{pid => Pid, need => 0, heap => Words, old_heap => 0}},
      {At + Ns, gc_major_end, #{pid => Pid, reclaimed => Words, heap => 0, old_heap => 0}}].
 
-%% Major collections of a heap of so many thousand words, all of them live.
+%% Major collections of heaps of these sizes, in thousands of words, all live.
 grown(Thousands) ->
     [collected(N, Words, 0) || {N, Words} <- lists:enumerate(Thousands)].
 
@@ -486,12 +486,12 @@ collected(N, Words, Reclaimed, Ns) ->
     [{At, gc_major_start, #{pid => ?A, need => 0, heap => Words * 1000, old_heap => 0}},
      {At + Ns, gc_major_end, #{pid => ?A, reclaimed => Reclaimed * 1000, heap => Words * 1000, old_heap => 0}}].
 
-%% The process A runs as long as it has waited before, once it could run.
+%% Process A runs for as long as it has waited before while runnable.
 waiting(Ns) ->
     [in(0, ?A), out(10, ?A), send(10, ?B, ?A, "go"), delivery(10, ?B, ?A, "go"), in(10 + Ns, ?A),
      out(10 + 2 * Ns, ?A)].
 
-%% Calls of A by B, one after the other.
+%% Calls from B to A, one after the other.
 request(At, From, N) ->
     send(At, From, ?A, lists:flatten(io_lib:format("{'$gen_call',{~s,#Ref<0.0.0.~b>},{get,~b}}", [From, N, N]))).
 reply(At, To, N) ->
@@ -504,7 +504,7 @@ calls(Count, Ns) ->
           out(N * 2 * Ns + Ns, ?A)]
      end || N <- lists:seq(1, Count)].
 
-%% Where no deliveries are recorded, messages count as soon as their receiver has run.
+%% Without recorded deliveries, messages count as soon as their receiver has run.
 busy_without_deliveries(Config) ->
     Sends = [send(N, From, To, "m") || N <- lists:seq(1, 1000),
                                        {From, To} <- [case N rem 10 of 0 -> {?A, ?B}; _ -> {?B, ?A} end]],
@@ -513,7 +513,7 @@ busy_without_deliveries(Config) ->
                                               [[in(At, Pid), out(At + 1, Pid)]
                                                || {At, Pid} <- [{1001, ?A}, {1003, ?B}]]], Config))).
 
-%% The events in any order.
+%% The events may be in any order.
 report(Events, Config) ->
     Sorted = [Event || {_, Event} <- lists:keysort(1, [{at(Event), Event} || Event <- lists:flatten(Events)])],
     test_viewer:json(report, [{format, "json"}], [test_viewer:make(Sorted, Config)]).

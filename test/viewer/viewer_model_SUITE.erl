@@ -1,4 +1,4 @@
-%% The viewer's model: what it tells of traces with known content, as lines of sink.dyntrace.model.
+%% The viewer's model: its events for traces with known content, as lines of sink.dyntrace.model.
 -module(viewer_model_SUITE).
 
 -include_lib("common_test/include/ct.hrl").
@@ -61,7 +61,7 @@ names(Config) ->
          "5 process_named process=<0.10.0>#2 node=0 kind=process parent=<0.9.0>#1 began=- first=5 ended=- "
          "initial=\"shop_cart:init/1\" label=\"{cart,1}\" group=\"shop\" show=\"{cart,1} <0.10.0>\""], Told).
 
-%% A name that comes late reaches those below, down to the next name.
+%% A name that is registered late applies to all descendants, down to the next named process.
 groups_of_processes(Config) ->
     Told = told([{0, process_spawn, #{pid => "<0.2.0>", parent => "<0.1.0>"}},
                  {1, process_spawn, #{pid => "<0.3.0>", parent => "<0.2.0>"}},
@@ -94,7 +94,7 @@ killed_by_supervisor(Config) ->
     has(["3 process_exited process=<0.2.0>#2 reason=\"killed\"",
          "4 process_exited process=<0.3.0>#3 is_crash reason=\"killed\""], Told).
 
-%% Each is another process, told once and gone once.
+%% Each life is a separate process, reported once and gone once.
 pid_used_again(Config) ->
     Lives = lists:append([[{N * 10, process_spawn, #{pid => "<0.9.0>", parent => "<0.1.0>"}},
                            {N * 10 + 5, process_exit, #{pid => "<0.9.0>", reason => "normal"}}]
@@ -105,7 +105,7 @@ pid_used_again(Config) ->
     ?assertEqual(lists:usort(Numbers), lists:sort([value(process, Line) || Line <- of_kind("process_gone", Told)])),
     ?assertEqual(1000, length(of_kind("process_exited", Told))).
 
-%% Spawned by one that is released at this event, as the last one of very many that have exited.
+%% The parent is the oldest of very many exited processes, and is released at this event.
 pid_used_again_late(Config) ->
     Spawn = fun(Ns, N, Parent) -> {Ns, process_spawn, #{pid => pid_of(N), parent => pid_of(Parent)}} end,
     Exit = fun(Ns, N) -> {Ns, process_exit, #{pid => pid_of(N), reason => "normal"}} end,
@@ -117,7 +117,8 @@ pid_used_again_late(Config) ->
     ?assertEqual("<0.5.0>#2", value(parent, Last)),
     ?assertEqual(length(of_kind("process", Told)), length(of_kind("process_gone", Told))).
 
-%% Their exits are not recorded: those that were named last are kept, 10,000 of them and as many that have left.
+%% Exits of processes on other nodes are not recorded. The model retains the 10,000 that were named last and as many
+%% that it has retired.
 of_other_nodes(Config) ->
     Sent = fun(Ns, N) -> sent(Ns, "<0.1.0>", lists:flatten(io_lib:format("<9.~b.0>", [N])), "x") end,
     Told = told_of("<9.1.0>", [{0, process_exit, #{pid => "<0.1.0>", reason => "normal"}}] ++
@@ -131,14 +132,14 @@ pid_of(N) -> lists:flatten(io_lib:format("<0.~b.0>", [N])).
 
 pid(Line) -> hd(string:lexemes(value(process, Line), "#")).
 
-%% Their beginning is a pid.
+%% Texts that begin like a pid.
 no_identifiers(Config) ->
     Told = told([sent(0, "<0.1.0>", To, "x") || To <- ["<0.1.0>x", "<0.1.0.2>", "<0.4294967296.1>", "<4294967296.1.0>",
                                                        "<0.1.18446744073709551616>", "#Port<0.1>>"]], Config),
     ?assertEqual(["<0.1.0>#1"], [value(process, Line) || Line <- of_kind("process", Told)]),
     ?assertEqual(lists:duplicate(6, "-"), [value(to, Line) || Line <- of_kind("sent", Told)]).
 
-%% Its loss leaves no process behind a name that is gone, nor one that has another name.
+%% The unregister event is missing. A name must not lead to a process that has exited or has another name.
 name_without_unregister(Config) ->
     Named = fun(Ns, Pid, Name) -> {Ns, process_register, #{pid => Pid, name => Name, type => "register"}} end,
     Exit = fun(Ns, Pid) -> {Ns, process_exit, #{pid => Pid, reason => "normal"}} end,
@@ -160,7 +161,7 @@ ports(Config) ->
          "40 process_exited process=#Port<0.5>#2 reason=\"normal\"",
          "50 process_exited process=#Port<0.6>#3 reason=\"killed\""], Told).
 
-%% The VM's own name where it, no process, controls a port.
+%% The VM's own pseudo-pid, for a port that the VM and not a process controls.
 nobody(Config) ->
     Answers = [sent(N, "#Port<0.0>", Nobody, "{#Port<0.0>,{control,<<>>}}")
                || {N, Nobody} <- [{0, "<0.32767.8191>"}, {10, "<0.268435455.4294967295>"}]],
@@ -168,7 +169,7 @@ nobody(Config) ->
     ?assertEqual(["#Port<0.0>#1"], [value(process, Line) || Line <- of_kind("process", Told)]),
     ?assertEqual([], of_kind("sent", Told)).
 
-%% Of processes that were there before the recording, one name or initial call is enough.
+%% For processes that existed before the recording, one name or initial call is enough.
 nameless(Config) ->
     Sent = {0, message_send, #{from => "<0.9.0>", to => "<0.10.0>", message => "hello"}},
     Spawned = {5, process_spawn, #{pid => "<0.11.0>", parent => "<0.9.0>", entry => "shop:run/1"}},
@@ -195,7 +196,7 @@ delivery(Ns, To, From, Text) -> delivery(Ns, To, From, "a@b", Text).
 delivery(Ns, To, From, Node, Text) ->
     {Ns, message_delivery, #{to => To, from => From, node => Node, message => Text}}.
 
-%% Waiting until the first message; runnable from then on.
+%% The process waits until the first message and is runnable from then on.
 states(Config) ->
     Told = told([scheduled(0, "<0.9.0>", "in"), scheduled(10, "<0.9.0>", "out"),
                  sent(15, "<0.1.0>", "<0.9.0>", "a"), sent(17, "<0.1.0>", "<0.9.0>", "b"),
@@ -215,8 +216,8 @@ states_of(Told) ->
     [{value(state, Line), number('begin', Line), number('end', Line), flag("inferred", Line)}
      || Line <- of_kind("interval", Told)].
 
-%% The VM runs a process at each message, also in a `receive' that does not take it. In timer:sleep/1 there is nothing
-%% to take: its runs are told, but it never waits for a scheduler because of a message.
+%% The VM runs a process at each message, even if its `receive' does not match the message. timer:sleep/1 matches no
+%% message: its runs are reported, but a message never makes it runnable.
 woken_in_vain(Config) ->
     Woken = fun(Entry) ->
                     states_of(told([scheduled(0, "<0.9.0>", "out", Entry), sent(10, "<0.1.0>", "<0.9.0>", "a"),
@@ -228,7 +229,7 @@ woken_in_vain(Config) ->
     ?assertEqual([{"waiting", 0, 10, false}, {"runnable", 10, 15, true}, {"running", 15, 16, false},
                   {"waiting", 16, 30, true}, {"running", 30, 30, false}], Woken("shop:select/0")).
 
-%% By a port that is busy: messages change nothing until it runs again.
+%% Suspended on a busy port: messages change nothing until the process runs again.
 suspended(Config) ->
     Told = told([scheduled(0, "<0.9.0>", "out", "erts_internal:port_command/3"),
                  sent(10, "<0.1.0>", "<0.9.0>", "a"), scheduled(90, "<0.9.0>", "in", "erts_internal:port_command/3"),
@@ -237,7 +238,7 @@ suspended(Config) ->
     ?assertEqual([{"waiting", 0, 90, true}, {"running", 90, 95, false}, {"waiting", 95, 97, false},
                   {"runnable", 97, 99, true}, {"running", 99, 99, false}], states_of(Told)).
 
-%% By another process, which a sample shows.
+%% Suspended by another process. A sample shows it.
 seen_suspended(Config) ->
     Sample = fun(Ns, State) -> {Ns, process_sample, #{pid => "<0.9.0>", queue => 1, state => State}} end,
     Told = told([scheduled(0, "<0.9.0>", "out"), sent(10, "<0.1.0>", "<0.9.0>", "a"), Sample(50, "suspended"),
@@ -248,7 +249,7 @@ seen_suspended(Config) ->
                   {"waiting", 95, 97, false}, {"runnable", 97, 99, true}, {"running", 99, 99, false}],
                  states_of(Told)).
 
-%% The end of its run is not told of a process that is no longer traced. Each sample may be a second late.
+%% For a process that is no longer traced, the end of its run is not reported. Each sample may be a second late.
 seen_waiting(Config) ->
     Sample = fun(Ms, State) -> {Ms * 1000000, process_sample, #{pid => "<0.9.0>", queue => 0, state => State}} end,
     Seen = fun(State) ->
@@ -258,8 +259,8 @@ seen_waiting(Config) ->
     ?assertEqual([{"running", 0, 0, true}], Seen("waiting")),
     ?assertEqual([{"running", 0, 2000000000, false}], Seen("running")).
 
-%% Nothing is told of a process that has made itself sensitive in its first run. Of one that had stopped before, the
-%% last run may be long.
+%% A process that makes itself sensitive in its first run emits no more events, so a long first run is not trusted. If
+%% the process has been seen to stop before, its last run may be long.
 first_run(Config) ->
     Until = fun(Ns, Events) ->
                     states_of(told(Events ++ [{Ns, vm_counter, #{name => "processes", value => 7}}], Config))
@@ -269,8 +270,8 @@ first_run(Config) ->
     ?assertMatch([_, {"running", 50, 2000000000, false}],
                  Until(2000000000, [scheduled(0, "<0.9.0>", "out"), scheduled(50, "<0.9.0>", "in")])).
 
-%% When a pause of the budget is told, the VM's tracer has long told nothing. The application and the code of users go
-%% on.
+%% The VM's tracer is silent long before a pause of the budget is reported. Events of the application and of user code
+%% continue.
 paused(Config) ->
     Told = told([scheduled(0, "<0.9.0>", "in"), scheduled(10, "<0.9.0>", "out"), sent(15, "<0.1.0>", "<0.9.0>", "a"),
                  {20, process_identity, #{pid => "<0.2.0>"}},
@@ -279,7 +280,7 @@ paused(Config) ->
     ?assertEqual([{"running", 0, 10, false}, {"waiting", 10, 15, false}, {"runnable", 15, 15, true},
                   {"running", 50, 50, false}], states_of(Told)).
 
-%% What was before the first event is not told.
+%% Nothing is reported for the time before the first event.
 from_the_middle(Config) ->
     Told = told([sent(0, "<0.9.0>", "<0.1.0>", "a"), scheduled(10, "<0.9.0>", "out"),
                  scheduled(20, "<0.9.0>", "in"), scheduled(30, "<0.9.0>", "out")], Config),
@@ -287,7 +288,7 @@ from_the_middle(Config) ->
                   "30 interval process=<0.9.0>#1 state=running begin=20 end=30" ++ _, _],
                  of_kind("interval", Told)).
 
-%% A process that calls a port runs on; the next process ends a port whose `out' is missing.
+%% A process that calls a port keeps running. If a port's `out' is missing, the next process ends the port's run.
 port_within_process(Config) ->
     Port = fun(Ns, Type) -> {Ns, port_scheduled, #{pid => "#Port<0.5>", entry => "control", type => Type}} end,
     Told = told([scheduled(0, "<0.1.0>", "in"), Port(10, "in"), Port(15, "out"), scheduled(20, "<0.1.0>", "out"),
@@ -300,7 +301,7 @@ port_within_process(Config) ->
                   "50 interval process=<0.1.0>#1 state=running begin=40 end=50" ++ _ | _],
                  of_kind("interval", Told)).
 
-%% A scheduler runs one process. How long the one before it ran is unknown.
+%% A scheduler runs one process at a time. How long the previous process ran is unknown.
 in_without_out(Config) ->
     Told = told([scheduled(0, "<0.1.0>", "in"), scheduled(10, "<0.2.0>", "in"), scheduled(20, "<0.2.0>", "in"),
                  scheduled(30, "<0.1.0>", "in")], Config),
@@ -338,8 +339,8 @@ collection_cut(Config) ->
                   "40 interval process=<0.1.0>#1 state=collecting begin=40 end=40 is_open" ++ _],
                  of_kind("interval", Told)).
 
-%% A collection of few words that took long is marked, one of many is not: 1 ms and 100 ns per word. A minor one leaves
-%% the old heap alone. Without words nothing is known.
+%% A collection is stretched if it takes more than 1 ms and 100 ns per word. A minor collection does not touch the old
+%% heap. Without a number of words, nothing is marked.
 stretched(Config) ->
     Collection = fun(Ns, Kind, {Heap, Old}, Took, {Reclaimed, HeapAfter, OldAfter}) ->
                          [{Ns, list_to_atom("gc_" ++ Kind ++ "_start"),
@@ -372,7 +373,7 @@ exiting(Config) ->
                   "45 interval process=<0.2.0>#2 state=exiting begin=40 end=45"],
                  of_kind("interval", Told)).
 
-%% By the names of threads, which the kernel cuts, of OTP 25 and of later releases.
+%% The kind follows from the names of threads, as in OTP 25 and in later releases. The kernel truncates them.
 kinds_of_schedulers(Config) ->
     Threads = ["1_scheduler", "1_dirty_cpu_sch", "10_dirty_io_sch", "2_dirty_io_sche", "erts_sched_1", "erts_dcpus_2",
                "erts_dios_10", "", "0_scheduler", "my_dirty_io_sch"],
@@ -388,14 +389,14 @@ kinds_of_schedulers(Config) ->
 
 on({Ns, Probe, Fields}, Cpu) -> {Ns, Probe, Fields, #{cpu => Cpu}}.
 
-%% Without thread ids. A CPU may get another thread, so nothing ends there.
+%% Without thread ids, each CPU counts as a scheduler. Another thread may run on the CPU, so no run ends there.
 cpu_for_scheduler(Config) ->
     Told = bare([on(scheduled(0, "<0.1.0>", "in"), 1), on(scheduled(10, "<0.2.0>", "in"), 1),
                  on(scheduled(20, "<0.1.0>", "out"), 0)], Config),
     has(["0 scheduler number=0 node=0 id=1 name=\"CPU 1\" is_cpu",
          "20 interval process=<0.1.0>#1 state=running begin=0 end=20 in=\"shop:wait/0\""], Told).
 
-%% Nothing tells that it ran on after another process was seen on its CPU.
+%% No event shows that the process kept running after another one was seen on its CPU.
 displaced_on_cpu(Config) ->
     Told = bare([on(scheduled(0, "<0.1.0>", "in"), 1), on(scheduled(10, "<0.2.0>", "in"), 1),
                  on(scheduled(20, "<0.2.0>", "out"), 1)], Config),
@@ -436,14 +437,14 @@ values(Config) ->
          "50 call_end number=3 process=<0.1.0>#1 entry=a:a/1 depth=0 begin=40 end=50 left=exception own=10 waited=- "
          "has_return class=\"error\" value=\"badarg\""], Told).
 
-%% The return of c is missing; b ends where its caller does.
+%% The return of c is missing. It ends where its caller b does.
 tail_call(Config) ->
     Told = told([call(0, "a:c/0"), return(1, "a:c/0"), call(10, "a:a/0"), call(20, "a:b/0"), call(25, "a:c/0"),
                  return(30, "a:b/0"), return(40, "a:a/0")], Config),
     ?assertEqual([{"a:c/0", 0, 0, 1, "return"}, {"a:c/0", 2, 25, 30, "tail_call"}, {"a:b/0", 1, 20, 30, "return"},
                   {"a:a/0", 0, 10, 40, "return"}], ends(Told)).
 
-%% With exception_trace all frames tell; with return_trace alone, those above the handler tell nothing.
+%% With exception_trace, every frame emits an event. With return_trace alone, frames above the handler emit none.
 exceptions(Config) ->
     Told = told([call(0, "a:c/0"), return(1, "a:c/0"), call(10, "a:a/0"), call(20, "a:b/0"),
                  exception(30, "a:b/0"), exception(31, "a:a/0"),
@@ -459,7 +460,7 @@ recursion(Config) ->
     ?assertEqual([{"a:f/1", 0, 0, 1, "return"}, {"a:f/1", 2, 13, 21, "return"}, {"a:f/1", 1, 12, 22, "return"},
                   {"a:f/1", 0, 11, 23, "return"}], ends(Told)).
 
-%% Frames are bounded: deeper ones are counted.
+%% The number of frames is bounded; deeper frames are only counted.
 deep(Config) ->
     Down = [call(10 + N, "a:f/1") || N <- lists:seq(1, 3000)],
     Up = [return(5000 + N, "a:f/1") || N <- lists:seq(1, 3000)],
@@ -475,7 +476,7 @@ plain_calls(Config) ->
     ?assertEqual([{"a:a/0", 0, 10, 20, "unknown"}, {"a:b/0", 0, 20, 30, "unknown"}], ends(Told)),
     ?assertEqual([], [Line || Line <- of_kind("call_end", Told), flag("has_return", Line)]).
 
-%% With the flag return_to, a return tells the function that is returned to.
+%% With the flag return_to, a return names the function that it returns to.
 returns_to(Config) ->
     Told = told([call(0, "a:a/0"), return(1, "undefined"), call(10, "a:a/0"), call(20, "a:b/0"), return(30, "a:a/0"),
                  return(40, "a:main/0")], Config),
@@ -498,7 +499,7 @@ matched(Told) ->
     [{value(from, Line), value(to, Line), number(sent, Line), number(delivered, Line), value(matched, Line)}
      || Line <- of_kind("message_gone", Told)].
 
-%% In order for the pair, though another process sent the same text before.
+%% Messages are matched in order per pair, although another process sent the same text before.
 by_sender(Config) ->
     Told = told([sent(0, "<0.1.0>", "<0.9.0>", "x"), sent(10, "<0.2.0>", "<0.9.0>", "x"),
                  sent(20, "<0.2.0>", "<0.9.0>", "x"), delivery(30, "<0.9.0>", "<0.2.0>", "x"),
@@ -513,8 +514,8 @@ by_order(Config) ->
     ?assertEqual([{"<0.2.0>#3", "<0.9.0>#2", 10, 30, "order"}, {"<0.1.0>#1", "<0.9.0>#2", 0, 40, "order"},
                   {"-", "<0.9.0>#2", none, 50, "not"}], matched(Told)).
 
-%% No delivery is recorded: a process has taken what was sent to it before it ran, and while it did. What is for a name
-%% that nobody is known by stays on its way.
+%% No delivery is recorded. A process has received what was sent to it before and during its run. A message to an
+%% unknown name stays in flight.
 without_deliveries(Config) ->
     Told = told([sent(0, "<0.1.0>", "<0.9.0>", "a"), sent(1, "<0.2.0>", "<0.9.0>", "b"),
                  sent(2, "<0.1.0>", "shop", "c"), scheduled(10, "<0.9.0>", "in"),
@@ -525,7 +526,7 @@ without_deliveries(Config) ->
                   {"<0.1.0>#1", "<0.9.0>#2", 30, none, "not"}], matched(Told)),
     ?assertEqual([1, 2, 1, 0, 1, 0, 1, 0], [number(messages, Line) || Line <- of_kind("mailbox", Told)]).
 
-%% A message of another node, which is on its way for an unknown time, does not keep later ones on theirs.
+%% A message from another node, whose time in flight is unknown, does not hold up later messages.
 behind_a_far_one(Config) ->
     Told = of_nodes(acquainted([0, 1])
                     ++ [in_node(0, sent(10, "<0.90.0>", "<9001.99.0>", "far")),
@@ -541,7 +542,7 @@ to_ports_without_deliveries(Config) ->
     ?assertEqual([{"<0.1.0>#1", "#Port<0.5>#2", 0, 0, "ran"}, {"#Port<0.5>#2", "<0.1.0>#1", 5, 10, "ran"}],
                  matched(Told)).
 
-%% message_receive and message_delivery of one message.
+%% message_receive and message_delivery report the same message.
 one_delivery(Config) ->
     Both = fun(Ns) -> [received(Ns, "<0.9.0>", "x"), delivery(Ns + 1, "<0.9.0>", "<0.1.0>", "x")] end,
     Sends = [sent(0, "<0.1.0>", "<0.9.0>", "x"), sent(1, "<0.1.0>", "<0.9.0>", "x")],
@@ -549,7 +550,7 @@ one_delivery(Config) ->
     ?assertEqual([{"<0.1.0>#1", "<0.9.0>#2", 0, 10, "order"}, {"<0.1.0>#1", "<0.9.0>#2", 1, 20, "sender"}],
                  matched(Told)).
 
-%% What a port gets names its caller. What port_control/3 returns is no message.
+%% A message to a port names its caller. The result of port_control/3 is not a message.
 of_ports(Config) ->
     Told = told([received(0, "#Port<0.5>", "{<0.9.0>,{control,{1,<<>>}}}"),
                  sent(1, "#Port<0.5>", "<0.9.0>", "{#Port<0.5>,{control,<<1>>}}"),
@@ -561,8 +562,8 @@ of_ports(Config) ->
                   {"-", "#Port<0.5>#1", none, 30, "not"}, {"#Port<0.5>#1", "<0.9.0>#2", 40, none, "not"}],
                  matched(Told)).
 
-%% message_delivery has the caller, also of a message that message_receive has told; of one whose caller is unknown it
-%% has nothing more.
+%% message_delivery has the caller, also for a message that message_receive has reported. For a message with an unknown
+%% caller, it adds nothing.
 deliveries_of_ports(Config) ->
     Port = "#Port<0.5>",
     Both = fun(Ns, Text) -> [received(Ns, Port, Text), delivery(Ns + 1, Port, "<0.9.0>", "", Text)] end,
@@ -571,7 +572,7 @@ deliveries_of_ports(Config) ->
                  delivery(20, Port, "<0.9.0>", "", "{<0.9.0>,{control,{1,<<>>}}}")]
                 ++ Both(30, "{<0.9.0>,close}") ++ Both(40, "{<0.9.0>,close}")
                 ++ [delivery(50, Port, "", "", "strange"),
-                    %% Processes have their receives alone: none waits for another event.
+                    %% For a process, message_receive is enough: the model does not wait for message_delivery.
                     sent(60, "<0.8.0>", "<0.9.0>", "y"), received(61, "<0.9.0>", "y"),
                     delivery(62, "<0.9.0>", "<0.8.0>", "y")], Config),
     Caller = "<0.9.0>#1",
@@ -580,8 +581,8 @@ deliveries_of_ports(Config) ->
                   {"-", Port ++ "#2", none, 50, "not"}, {"<0.8.0>#3", Caller, 60, 61, "order"}],
                  matched(Told)).
 
-%% {Port,connected} comes to a mailbox if the request was a message; erlang:port_connect/2 returns instead, as
-%% port_control/3 and port_call/3 do. {Port,closed} is told as `closed'.
+%% {Port,connected} is delivered to a mailbox only if the request was a message; erlang:port_connect/2 returns instead,
+%% like port_control/3 and port_call/3. {Port,closed} is reported as `closed'.
 answers_of_ports(Config) ->
     Port = "#Port<0.5>",
     Told = told([received(0, Port, "{<0.9.0>,{connect,<0.8.0>}}"), sent(1, Port, "<0.9.0>", "{#Port<0.5>,connected}"),
@@ -602,7 +603,7 @@ answers_of_ports(Config) ->
 mailboxes(Pid, Told) ->
     [number(messages, Line) || Line <- of_kind("mailbox", Told), pid(Line) =:= Pid].
 
-%% Texts that hide contents have types in place of identifiers.
+%% Texts with hidden contents have types in place of identifiers.
 answers_as_shapes(Config) ->
     Port = "#Port<0.5>",
     Told = told([received(0, Port, "{pid(),{connect,pid()}}"), sent(1, Port, "<0.9.0>", "{port(),connected}"),
@@ -613,7 +614,7 @@ answers_as_shapes(Config) ->
                  sent(22, Port, "<0.9.0>", "closed"), received(23, "<0.9.0>", "{port(),closed}")], Config),
     ?assertEqual([1, 0, 1, 0], mailboxes("<0.9.0>", Told)).
 
-%% Only who is known to be dead is.
+%% Only a process that is known to have exited is dead.
 to_the_dead(Config) ->
     Told = told([{0, process_exit, #{pid => "<0.9.0>", reason => "normal"}}, sent(10, "<0.1.0>", "<0.9.0>", "a"),
                  {20, process_register, #{pid => "<0.2.0>", name => "shop", type => "register"}},
@@ -629,25 +630,25 @@ timers(Config) ->
     ?assertEqual([{"\"clock_service\"", "-", "not"}, {"\"worker@host\"", "-", "not"}],
                  [{value(timer, Line), value(from, Line), value(matched, Line)} || Line <- of_kind("delivered", Told)]).
 
-%% The end of a `receive ... after' is no message, unless somebody has sent this atom.
+%% `timeout' at the end of a `receive ... after' is not a message, unless a process has sent this atom.
 timeouts(Config) ->
     Told = told([received(0, "<0.9.0>", "timeout"), delivery(1, "<0.9.0>", "", "clock_service", "timeout"),
                  sent(10, "<0.1.0>", "<0.9.0>", "timeout"), received(20, "<0.9.0>", "timeout"),
                  delivery(21, "<0.9.0>", "<0.1.0>", "timeout")], Config),
     ?assertEqual([{"<0.1.0>#2", "<0.9.0>#1", 10, 20, "sender"}], matched(Told)).
 
-%% A registered name, and one that only the delivery tells.
+%% One registered name, and one that only the delivery reveals.
 to_names(Config) ->
     Told = told([{0, process_register, #{pid => "<0.9.0>", name => "shop", type => "register"}},
                  sent(10, "<0.1.0>", "shop", "a"), received(20, "<0.9.0>", "a"),
                  sent(30, "<0.1.0>", "cart", "b"), delivery(40, "<0.8.0>", "<0.1.0>", "b")], Config),
     ?assertEqual([{"<0.1.0>#2", "<0.9.0>#1", 10, 20, "order"}, {"<0.1.0>#2", "<0.8.0>#3", 30, 40, "sender"}],
                  matched(Told)),
-    %% Whose mailbox a message to an unknown name is in, is known at its delivery.
+    %% The mailbox of a message to an unknown name is known only at the delivery.
     ?assertEqual([{"<0.9.0>#1", 1}, {"<0.9.0>#1", 0}],
                  [{value(process, Line), number(messages, Line)} || Line <- of_kind("mailbox", Told)]).
 
-%% Beside messages to its pid, in their order: none is lost, and each counts once.
+%% Messages to a name and to the pid of the same process keep their order: none is lost, and each counts once.
 to_unknown_names(Config) ->
     Told = told([sent(0, "<0.1.0>", "shop", "a"), sent(1, "<0.1.0>", "<0.9.0>", "b"),
                  sent(2, "<0.1.0>", "<0.9.0>", "c"), sent(3, "<0.1.0>", "shop", "d"),
@@ -661,7 +662,7 @@ token(Ns, Probe, Current) ->
     {Ns, Probe, #{label => "17", from => "<0.1.0>", to => "<0.9.0>", previous => 0, current => Current,
                   message => "x"}}.
 
-%% seq_trace's events beside those of messages, and alone.
+%% seq_trace events together with message events, and alone.
 tokens(Config) ->
     Told = told([sent(0, "<0.1.0>", "<0.9.0>", "x"), token(1, seq_trace_send, 1),
                  delivery(5, "<0.9.0>", "<0.1.0>", "x"),
@@ -672,8 +673,8 @@ tokens(Config) ->
                   {"<0.1.0>#1", "<0.9.0>#2", 10, 21, "token"}], matched(Told)),
     ?assertEqual(["\"17\"", "\"17\"", "\"17\""], [value(label, Line) || Line <- of_kind("message_gone", Told)]).
 
-%% Where no deliveries are recorded, the receiver runs before its seq_trace_receive. Many that it does not receive are
-%% not waited for.
+%% Where no deliveries are recorded, the receiver runs before its seq_trace_receive. If it does not receive many
+%% messages, the model does not wait for them.
 tokens_of_runs(Config) ->
     Sent = fun(Ns, Current) -> [token(Ns, seq_trace_send, Current), sent(Ns + 1, "<0.1.0>", "<0.9.0>", "x")] end,
     Told = told(Sent(0, 1) ++ [token(6, seq_trace_receive, 1)] ++ Sent(10, 2)
@@ -683,7 +684,7 @@ tokens_of_runs(Config) ->
     ?assertMatch([{0, 6, "token"}, {10, 20, "token"}, {1030, 2000, "ran"}, {30, none, "not"} | _],
                  [{At, Delivered, How} || {_, _, At, Delivered, How} <- matched(Told)]).
 
-%% The VM tells seq_trace_send before message_send: it is one message, also if two of equal text follow one another.
+%% The VM emits seq_trace_send before message_send. Both report one message, even if two messages have equal texts.
 tokens_first(Config) ->
     Told = told([token(0, seq_trace_send, 1), sent(1, "<0.1.0>", "<0.9.0>", "x"),
                  token(10, seq_trace_send, 2), sent(11, "<0.1.0>", "<0.9.0>", "x"), sent(12, "<0.1.0>", "<0.9.0>", "x"),
@@ -701,7 +702,7 @@ token_first(Config) ->
                  [{number(sent, Line), number(delivered, Line), value(label, Line)}
                   || Line <- of_kind("message_gone", Told)]).
 
-%% One that has a label is not the first event of a later message, although its serial came again.
+%% A message that already has a label does not match the token of a later message, although its serial is reused.
 serial_again(Config) ->
     Token = fun(Ns) ->
                     {Ns, seq_trace_send, #{label => "17", from => "<0.1.0>", to => "<0.9.0>", previous => 0,
@@ -711,14 +712,14 @@ serial_again(Config) ->
     ?assertEqual([{0, "\"17\""}, {200000, "\"17\""}, {400000, "\"17\""}],
                  [{number(sent, Line), value(label, Line)} || Line <- of_kind("message_gone", Told)]).
 
-%% What a pair sent before a delivered message is lost; what is in flight at the end was not delivered.
+%% Earlier messages of a pair are lost once a later one is delivered. Messages in flight at the end were not delivered.
 unmatched(Config) ->
     Told = told([sent(0, "<0.1.0>", "<0.9.0>", "a"), sent(10, "<0.1.0>", "<0.9.0>", "b"),
                  sent(20, "<0.1.0>", "<0.9.0>", "c"), delivery(30, "<0.9.0>", "<0.1.0>", "b")], Config),
     ?assertEqual([{"<0.1.0>#1", "<0.9.0>#2", 0, none, "not"}, {"<0.1.0>#1", "<0.9.0>#2", 10, 30, "sender"},
                   {"<0.1.0>#1", "<0.9.0>#2", 20, none, "not"}], matched(Told)).
 
-%% To a receiver that does not keep up: what was sent last is delivered first.
+%% The receiver does not keep up: the last message sent is delivered first.
 a_long_queue(Config) ->
     Last = 9000,
     Text = fun integer_to_list/1,
@@ -727,7 +728,7 @@ a_long_queue(Config) ->
     ?assertEqual([{N, 2 * Last - N, "order"} || N <- lists:seq(Last, 0, -1)],
                  [{Sent, Delivered, How} || {_, "<0.9.0>#2", Sent, Delivered, How} <- matched(Told)]).
 
-%% As a list that is searched from its beginning says.
+%% The result must equal that of a list that is searched from its beginning.
 long_queues(Config) ->
     [begin
          _ = rand:seed(exsss, Seed),
@@ -755,7 +756,7 @@ matches([{delivery, Ns, From, Text} | Story], Queue, Matched) ->
     case [Sent || {Sent, F, T} <- Queue, F =:= From, T =:= Text] of
         [] -> matches(Story, Queue, Matched);
         [Sent | _] ->
-            %% What this sender sent before is lost.
+            %% Earlier messages of this sender are lost.
             Left = [Message || Message = {At, F, _} <- Queue, F =/= From orelse At > Sent],
             matches(Story, Left, [{Sent, Ns} | Matched])
     end.
@@ -764,7 +765,7 @@ matches([{delivery, Ns, From, Text} | Story], Queue, Matched) ->
 
 -define(REQUEST, "{'$gen_call',{<0.1.0>,[alias|#Ref<0.1.2.3>]},{take,1}}").
 -define(REPLY, "{[alias|#Ref<0.1.2.3>],{ok,1}}").
-%% Of another caller.
+%% A request of another caller.
 -define(OTHER_REQUEST, "{'$gen_call',{<0.2.0>,[alias|#Ref<0.1.2.4>]},stop}").
 -define(OTHER_REPLY, "{[alias|#Ref<0.1.2.4>],ok}").
 
@@ -774,18 +775,18 @@ reply(Config) ->
                  delivery(30, "<0.1.0>", "<0.9.0>", ?REPLY)], Config),
     ?assertEqual(["20 server_call caller=<0.1.0>#1 server=<0.9.0>#2 outcome=reply began=0 delivered=10 taken=10 "
                   "ended=20 request=\"{take,1}\" reply=\"{ok,1}\""], of_kind("server_call", Told)),
-    %% The alias is the caller's.
+    %% The alias belongs to the caller.
     ?assertEqual([{"<0.1.0>#1", "<0.9.0>#2", 0, 10, "sender"}, {"<0.9.0>#2", "<0.1.0>#1", 20, 30, "sender"}],
                  matched(Told)).
 
-%% Deliveries alone, and a reference that is no alias.
+%% Only deliveries, and a reference that is not an alias.
 no_alias(Config) ->
     Told = told([delivery(0, "<0.9.0>", "<0.1.0>", "{'$gen_call',{<0.1.0>,#Ref<0.1.2.3>},stop}"),
                  delivery(10, "<0.1.0>", "<0.9.0>", "{#Ref<0.1.2.3>,ok}")], Config),
     ?assertEqual(["10 server_call caller=<0.1.0>#2 server=<0.9.0>#1 outcome=reply began=0 delivered=0 taken=- ended=10 "
                   "request=\"stop\" reply=\"ok\""], of_kind("server_call", Told)).
 
-%% The request may reach the server later.
+%% The request may reach the server after the timeout.
 call_timeout(Config) ->
     Told = told([sent(0, "<0.1.0>", "<0.9.0>", ?REQUEST), scheduled(40, "<0.1.0>", "in", "gen:do_call/4"),
                  received(50, "<0.1.0>", "timeout"), received(55, "<0.9.0>", ?REQUEST),
@@ -793,10 +794,10 @@ call_timeout(Config) ->
     ?assertMatch(["50 server_call caller=<0.1.0>#1 server=<0.9.0>#2 outcome=timeout began=0 delivered=- taken=- "
                   "ended=50 request=" ++ _], of_kind("server_call", Told)).
 
-%% Timeouts are that long.
+%% Timeouts are this long.
 -define(WAITED, 1000000).
 
-%% Without deliveries: a caller that has waited where `gen' waits, and then stops elsewhere or sends something.
+%% Without deliveries: a caller that has waited in `gen' and then stops elsewhere or sends a message.
 gone_on(Config) ->
     Waits = [scheduled(0, "<0.9.0>", "out"), sent(10, "<0.1.0>", "<0.9.0>", ?REQUEST), in_call(20, "out"),
              scheduled(25, "<0.9.0>", "in"), scheduled(26, "<0.9.0>", "out", "shop:work/0"),
@@ -813,7 +814,7 @@ gone_on(Config) ->
 
 in_call(Ns, Type) -> scheduled(Ns, "<0.1.0>", Type, "gen:do_call/4").
 
-%% The reply may be one that nobody can see.
+%% There may have been a reply that no event shows.
 gone_on_unsure(Config) ->
     Server = scheduled(0, "<0.9.0>", "out"),
     Call = fun(To) -> [sent(10, "<0.1.0>", To, ?REQUEST), in_call(20, "out")] end,
@@ -833,11 +834,11 @@ gone_on_unsure(Config) ->
                           {asynchronous, [Server, sent(5, "<0.1.0>", "<0.9.0>", Asynchronous),
                                           scheduled(6, "<0.1.0>", "out"), scheduled(7, "<0.1.0>", "in"),
                                           in_call(20, "out")] ++ Ran ++ GoesOn},
-                          %% As gen_event:sync_notify/2, which waits there too.
+                          %% Like gen_event:sync_notify/2, which waits in the same function.
                           {waits_for_another, [Server, sent(5, "<0.1.0>", "<0.9.0>", Asynchronous),
                                                scheduled(6, "<0.9.0>", "in"), sent(10, "<0.1.0>", "<0.8.0>", "notify"),
                                                in_call(20, "out")] ++ GoesOn},
-                          %% It waits for requests again: a timer may reply, or what is sensitive.
+                          %% The server waits for requests again: a timer or a sensitive process may reply.
                           {waits_for_requests, [Server | Call("<0.9.0>")]
                            ++ [scheduled(25, "<0.9.0>", "in"), scheduled(26, "<0.9.0>", "out", "gen_server:loop/7"),
                                scheduled(30, "<0.9.0>", "in")] ++ GoesOn},
@@ -846,7 +847,7 @@ gone_on_unsure(Config) ->
                                              scheduled(3, "<0.9.0>", "out") | Call("<0.9.0>")]
                            ++ [scheduled(25, "<0.9.0>", "in"), scheduled(26, "<0.9.0>", "out"),
                                scheduled(30, "<0.9.0>", "in")] ++ GoesOn},
-                          %% It has made itself sensitive, so that it is not seen to run.
+                          %% The server has made itself sensitive, so its runs are not seen.
                           {sensitive_later, [Server | Call("<0.9.0>")] ++ GoesOn},
                           {preempted, [Server | Call("<0.9.0>")] ++ Ran
                            ++ [in_call(50, "in"), sent(60, "<0.1.0>", "<0.8.0>", "x")]},
@@ -854,7 +855,7 @@ gone_on_unsure(Config) ->
                                                          "{'$gen_call',{<0.1.0>,#Ref<0.1.2.3>},stop}"),
                                             scheduled(15, "<0.9.0>", "in"), in_call(20, "out")] ++ GoesOn}]].
 
-%% From another node, the reply may have come unseen. The reason tells, also if the caller has logged before it exits.
+%% The reply from another node may not have been seen. The exit reason decides, even if the caller logs before it exits.
 gone_on_far(Config) ->
     Call = acquainted([0, 1]) ++
         [in_node(1, scheduled(5, "<0.99.0>", "out")),
@@ -869,14 +870,15 @@ gone_on_far(Config) ->
     ?assertEqual(["unknown"], Ends([])),
     ?assertEqual(["timeout"], Ends([in_node(0, Exit)])).
 
-%% The server runs while the request comes, and has replied when it stops: its delivery is told last.
+%% The server runs while the request arrives, and has replied when it stops: the delivery is reported last.
 reply_before_delivery(Config) ->
     Told = told([scheduled(0, "<0.9.0>", "in"), sent(10, "<0.1.0>", "<0.9.0>", ?REQUEST),
                  sent(20, "<0.9.0>", "#Ref<0.1.2.3>", ?REPLY), scheduled(30, "<0.9.0>", "out")], Config),
     ?assertMatch(["20 server_call caller=<0.1.0>#2 server=<0.9.0>#1 outcome=reply began=10" ++ _],
                  of_kind("server_call", Told)).
 
-%% The server takes the second request when it has answered the first one. Its run goes on: the delivery is told later.
+%% The server takes the second request after it has answered the first one. Its run continues, so the delivery is
+%% reported later.
 served_while_running(Config) ->
     Told = told([scheduled(0, "<0.9.0>", "in"), sent(5, "<0.2.0>", "<0.9.0>", ?OTHER_REQUEST),
                  sent(10, "<0.1.0>", "<0.9.0>", ?REQUEST),
@@ -887,7 +889,8 @@ served_while_running(Config) ->
                  [{number(began, Line), number(taken, Line), number(ended, Line)}
                   || Line <- of_kind("server_call", Told)]).
 
-%% By a link, with the reason of another one; with its own, while another request is pending.
+%% An exit through a link, with the reason of another process; and one with its own reason, while another request is
+%% pending.
 exits_with_reason(Config) ->
     Exit = fun(Request) -> {50, process_exit, #{pid => "<0.1.0>", reason => "{timeout,{gen_server,call,[<0.9.0>,"
                                                 ++ Request ++ ",40]}}"}} end,
@@ -898,7 +901,7 @@ exits_with_reason(Config) ->
     ?assertEqual([{0, "unknown"}], Ends([Call, in_call(20, "out"), in_call(45, "in"), Exit("other")])),
     ?assertEqual([{0, "unknown"}, {5, "timeout"}], Ends([Earlier, Call, Exit("{take,1}")])).
 
-%% A packet ends where it can't take the reply: the loss is told at the packet's end, after the caller has gone on.
+%% The packet has no space for the reply. The loss is reported at the packet's end, after the caller has continued.
 gone_on_in_a_loss(Config) ->
     Told = bare([on(scheduled(0, "<0.9.0>", "out"), 0), on(scheduled(5, "<0.2.0>", "in"), 1),
                  #{time => base() + 8, packet => true, cpu => 0},
@@ -919,13 +922,13 @@ nobody_there(Config) ->
                  Ends([sent(0, "<0.1.0>", "<0.9.0>", ?REQUEST),
                        {30, process_exit, #{pid => "<0.1.0>",
                                             reason => "{noproc,{gen_server,call,[<0.9.0>,{take,1}]}}"}}])),
-    %% The server forwards the request: the call is still with it.
+    %% The server forwards the request, so it still has the call.
     ?assertEqual([{"unknown", 20}],
                  Ends([{0, process_exit, #{pid => "<0.8.0>", reason => "normal"}},
                        sent(5, "<0.1.0>", "<0.9.0>", ?REQUEST), sent(10, "<0.9.0>", "<0.8.0>", ?REQUEST),
                        scheduled(20, "<0.9.0>", "out")])).
 
-%% The reason names the call, in Erlang's or Elixir's words.
+%% The reason names the call, as Erlang or as Elixir writes it.
 caller_exits(Config) ->
     [begin
          Reason = "{timeout,{" ++ Module ++ ",call,[<0.9.0>,{take,1}]}}",
@@ -944,14 +947,14 @@ server_down(Config) ->
                  [{value(outcome, Line), number(began, Line), number(ended, Line)}
                   || Line <- of_kind("server_call", Told)]).
 
-%% The monitor tells it.
+%% The message of the monitor shows it.
 to_a_dead_server(Config) ->
     Told = told([{0, process_exit, #{pid => "<0.9.0>", reason => "normal"}}, sent(10, "<0.1.0>", "<0.9.0>", ?REQUEST),
                  delivery(20, "<0.1.0>", "", "system", "{'DOWN',#Ref<0.1.2.3>,process,<0.9.0>,noproc}")], Config),
     ?assertMatch(["20 server_call caller=<0.1.0>#2 server=<0.9.0>#1 outcome=down began=10 delivered=- taken=- "
                   "ended=20 " ++ _], of_kind("server_call", Told)).
 
-%% A process that calls and is called exits: the oldest call ends first.
+%% A process that is both caller and server exits: the oldest call ends first.
 of_both_kinds(Config) ->
     Call = fun(Ns, From, To) ->
                    Text = io_lib:format("{'$gen_call',{~s,[alias|#Ref<0.1.2.~b>]},~b}", [From, Ns, Ns]),
@@ -966,7 +969,7 @@ of_both_kinds(Config) ->
                  [{number(began, Line), number(ended, Line), value(outcome, Line)}
                   || Line <- of_kind("server_call", Told)]).
 
-%% The end of a long request is cut; one that ends within its tag is none.
+%% The end of a long request is cut. A request that is cut within its tag is ignored.
 cut_request(Config) ->
     Told = told([sent(0, "<0.1.0>", "<0.9.0>", "{'$gen_call',{<0.1.0>,[alias|#Ref<0.1.2.3>]},{take,\"aaaa..."),
                  sent(10, "<0.1.0>", "<0.9.0>", "{'$gen_call',{<0.1.0>,[alias|#Ref<0.1.2."),
@@ -976,7 +979,7 @@ cut_request(Config) ->
 
 %% -- Nodes ---------------------------------------------------------------------------------------
 
-%% The same pid in two VMs is two processes.
+%% The same pid in two VMs means two processes.
 two_nodes(Config) ->
     In = fun({Ns, Probe, Fields}, Vpid) -> {Ns, Probe, Fields, #{vpid => Vpid, vtid => Vpid}} end,
     Told = bare([In(sent(0, "<0.1.0>", "<0.9.0>", "a"), 17), In(received(10, "<0.9.0>", "a"), 18),
@@ -993,7 +996,7 @@ named(Config) ->
     Told = told([Node(0, "other@host", "9234"), Node(10, "shop@host", "0")], Config),
     has(["10 node number=0 name=\"shop@host\" hostname=\"vm\" os_pid=17 otp=\"27\""], Told).
 
-%% As nodes that are not distributed.
+%% Nodes that are not distributed have the same name.
 namesakes(Config) ->
     Named = fun(Ns, Vpid) -> {Ns, process_identity, #{pid => "<0.1.0>", node => "nonode@nohost"}, #{vpid => Vpid}} end,
     Told = bare([Named(0, 17), Named(10, 18), Named(20, 17)], Config),
@@ -1001,7 +1004,7 @@ namesakes(Config) ->
                   {"0", "\"nonode@nohost, OS process 17\""}, {"1", "\"nonode@nohost, OS process 18\""}],
                  [{value(number, Line), value(name, Line)} || Line <- of_kind("node", Told)]).
 
-%% Events are lost after a packet's last one. From then on nothing is known until an event tells.
+%% Events are lost after the last one of a packet. From then on, states are unknown until the next event.
 lost(Config) ->
     Told = told([call(0, "a:a/0"), return(1, "a:a/0"), scheduled(5, "<0.1.0>", "in"), call(10, "a:a/0"),
                  scheduled(12, "<0.2.0>", "out"), sent(15, "<0.1.0>", "<0.2.0>", "x"),
@@ -1017,14 +1020,14 @@ lost(Config) ->
     ?assertMatch({"a:a/0", 0, 10, 15, "unknown"}, lists:last(ends(Told))),
     ?assertEqual([{"<0.1.0>#1", "<0.2.0>#2", 15, none, "not"}, {"-", "<0.2.0>#2", none, 40, "not"}], matched(Told)).
 
-%% A function that was entered meanwhile was entered after the last loss.
+%% A function that was entered between two losses and returns later was entered after the last loss.
 lost_twice(Config) ->
     Told = told([call(0, "a:a/0"), return(1, "a:a/0"), #{time => base() + 20, lost => 3, cpu => 0},
                  scheduled(25, "<0.2.0>", "in"), #{time => base() + 40, lost => 3, cpu => 0},
                  return(50, "b:b/0")], Config),
     ?assertEqual([{"a:a/0", 0, 0, 1, "return"}, {"b:b/0", 0, 25, 50, "return"}], ends(Told)).
 
-%% Another trace goes on.
+%% The loss does not affect the other trace.
 lost_in_one_trace(Config) ->
     In = fun({Ns, Probe, Fields}, Trace) -> {Ns, Probe, Fields, #{vtid => 1, trace => Trace}} end,
     Told = bare([In(scheduled(0, "<0.1.0>", "in"), 0), In(scheduled(1, "<0.1.0>", "in"), 1),
@@ -1034,7 +1037,7 @@ lost_in_one_trace(Config) ->
                   "30 interval process=<0.1.0>#1 state=running begin=0 end=30 scheduler" ++ _ | _],
                  of_kind("interval", Told)).
 
-%% What another CPU tells while one loses events: its frames still nest.
+%% One CPU loses events while another one reports some: the frames still nest.
 lost_beside_other_cpu(Config) ->
     Told = bare([on(call(0, "a:b/0"), 0), on(return(1, "a:b/0"), 0), on(scheduled(5, "<0.1.0>", "in"), 0),
                  on(call(10, "a:a/0"), 0), on(call(15, "a:b/0"), 1), on(return(18, "a:b/0"), 1),
@@ -1076,13 +1079,13 @@ other_events(Config) ->
 
 %% -- Between nodes -------------------------------------------------------------------------------
 
-%% Node N is <<"a@host">>, ... with the OS process 17 + N; it writes 9000 + M for another node M. Each is a trace and a
-%% host of its own.
+%% Node N is <<"a@host">>, ... with OS process 17 + N; it writes another node M as 9000 + M. Each has its own trace and
+%% host.
 in_node(N, {Ns, Probe, Fields}) -> {Ns, Probe, Fields, #{vpid => 17 + N, vtid => 17 + N, trace => N, cpu => N}}.
 
 node_name(N) -> [$a + N | "@host"].
 
-%% What the nodes tell of each other.
+%% The nodes' events about each other.
 acquainted(Nodes) ->
     [in_node(N, {N, node_identity, #{node => node_name(M), prefix => prefix(N, M), otp => "27", os_pid => 17 + M}})
      || N <- Nodes, M <- Nodes].
@@ -1090,13 +1093,13 @@ acquainted(Nodes) ->
 prefix(N, N) -> "0";
 prefix(_, M) -> integer_to_list(9000 + M).
 
-%% A process of M as N writes it.
+%% A process of M, as N writes it.
 pid_in(N, M, Id) -> lists:flatten(io_lib:format("<~s.~b.0>", [prefix(N, M), Id])).
 
-%% All have one clock.
+%% All nodes share one clock.
 of_nodes(Events, Config) -> bare(Events, Config).
 
-%% Each has a host, so a clock of its own.
+%% Each node has its own host, and so its own clock.
 of_hosts(Nodes, Events, Config) -> of_hosts(Nodes, Events, [], Config).
 of_hosts(Nodes, Events, Params, Config) ->
     [binary_to_list(Line) || Line <- test_viewer:lines(model, Params, [folder_of_hosts(Nodes, Events, Config)])].
@@ -1105,7 +1108,7 @@ folder_of_hosts(Nodes, Events, Config) ->
     Hosts = [#{environment => #{hostname => "host-" ++ [$a + N]}, trace => N} || N <- Nodes],
     test_viewer:make(Hosts ++ [based(Event) || Event <- lists:sort(Events)], Config).
 
-%% Texts are equal but for the numbers of nodes; of equal ones, the oldest of that node.
+%% Texts are equal except for the node numbers. Of equal ones, the oldest of that node matches.
 far_messages(Config) ->
     Told = of_nodes(acquainted([0, 1, 2]) ++
                         [in_node(0, sent(10, "<0.90.0>", "<9001.99.0>", "{hi,<0.90.0>,<9001.99.0>,\"<0.1.0>\"}")),
@@ -1143,7 +1146,7 @@ far_names(Config) ->
     ?assertMatch([{"<0.90.0>" ++ _, "<0.99.0>" ++ _, 10, 20, "order"}, {_, "<0.99.0>" ++ _, 11, 21, "order"},
                   {"<0.90.0>" ++ _, "<0.98.0>" ++ _, 12, 22, "order"}, {_, "-", 13, none, "not"}], matched(Told)).
 
-%% One call, which both nodes tell of.
+%% A single call, although both nodes have events about it.
 far_server_call(Config) ->
     Told = of_nodes(acquainted([0, 1]) ++
                         [in_node(0, sent(10, "<0.90.0>", "{shop,'b@host'}",
@@ -1163,7 +1166,7 @@ far_server_call(Config) ->
                                         || Line <- of_kind("server_call", Told)])),
     ?assertMatch([{_, _, 10, 20, "order"}, {"<0.99.0>" ++ _, "<0.90.0>" ++ _, 30, 40, "order"} | _], matched(Told)).
 
-%% Of equal texts, the serial tells which one it is. Each process counts for itself.
+%% If texts are equal, the serial decides. Each process has its own serials.
 far_tokens(Config) ->
     Token = fun(Ns, Probe, From, To, Serial) ->
                     {Ns, Probe, #{label => "17", from => From, to => To, previous => 0, current => Serial,
@@ -1181,7 +1184,7 @@ far_tokens(Config) ->
     ?assertMatch([{"<0.91.0>" ++ _, "<0.99.0>" ++ _, 12, 22, "token"}, {"<0.90.0>" ++ _, _, 10, 20, "token"},
                   {"<0.91.0>" ++ _, _, 14, 34, "token"}], matched(Told)).
 
-%% Parents, links and senders of another node are its processes.
+%% Parents, links and senders on another node resolve to the processes of that node.
 far_processes(Config) ->
     Told = of_nodes(acquainted([0, 1]) ++
                         [in_node(1, {1, process_register, #{pid => "<0.99.0>", name => "shop", type => "register"}}),
@@ -1193,7 +1196,7 @@ far_processes(Config) ->
          "show=\"<0.90.0>\"",
          "4 process_exited process=<0.90.0>#2 is_crash linked=<0.99.0>#1 reason=\"oops\""], Told).
 
-%% A delivery that is recorded before its send is told with it, and marked.
+%% A delivery that is recorded before its send is reported with the send, and marked.
 early(Config) ->
     Token = fun(Ns) ->
                     {Ns, seq_trace_send, #{label => "17", from => "<0.90.0>", to => "<9001.99.0>", previous => 0,
@@ -1211,7 +1214,7 @@ early(Config) ->
                    value(label, Line), value(matched, Line)} || Line <- of_kind("delivered", Told)]),
     ?assertEqual(3, length(of_kind("message_gone", Told))).
 
-%% Where no deliveries are recorded, seq_trace_receive has told the sender: another one's message is not it.
+%% Without deliveries, seq_trace_receive names the sender, so a message of another sender does not match.
 early_of_sender(Config) ->
     Told = of_nodes(acquainted([0, 1]) ++
                         [in_node(1, {10, seq_trace_receive, #{label => "17", from => "<9000.90.0>", to => "<0.99.0>",
@@ -1222,7 +1225,7 @@ early_of_sender(Config) ->
                  lists:sort([{hd(string:lexemes(From, "#")), Sent, Delivered, How}
                              || {From, _, Sent, Delivered, How} <- matched(Told)])).
 
-%% Many deliveries of one text wait; what is sent is that to the same receiver, also to a registered name.
+%% Many deliveries with the same text are pending. A send matches the one to its receiver, also for a registered name.
 early_to_many(Config) ->
     Last = 8000,
     To = fun(N) -> pid_in(0, 1, 100 + N) end,
@@ -1235,7 +1238,7 @@ early_to_many(Config) ->
                  [{number(sent, Line), number(early, Line)}
                   || Line <- of_kind("delivered", Told), value(matched, Line) =:= "early"]).
 
-%% Nodes that are known and not recorded, each named in turn.
+%% Nodes that are known but not recorded, each named in turn.
 many_peers(Config) ->
     Name = fun(N) -> "p" ++ integer_to_list(N) ++ "@host" end,
     Peers = lists:seq(1, 5000),
@@ -1249,7 +1252,7 @@ many_peers(Config) ->
                  [{Sent, Delivered, How} || {_, _, Sent, Delivered, How} <- matched(Told), How =/= "not"]),
     ?assertEqual(length(Peers), length([not_ || {_, _, _, _, "not"} <- matched(Told)])).
 
-%% Of a number that nobody has, nothing is known.
+%% A node number that no node has resolves to nothing.
 unknown_number(Config) ->
     Told = of_nodes(acquainted([0, 1]) ++
                         [in_node(0, sent(10, "<0.90.0>", "<4711.99.0>", "x")),
@@ -1266,7 +1269,7 @@ unknown_number(Config) ->
 knows_b(Ns, OsPid) ->
     in_node(0, {Ns, node_identity, #{node => "b@host", prefix => "9001", os_pid => OsPid}}).
 
-%% The OS process tells which of them it is; without it, it is none.
+%% The OS process decides between nodes of the same name. Without it, neither matches.
 two_of_one_name(Config) ->
     Own = fun(N, Name) -> in_node(N, {N, node_identity, #{node => Name, prefix => "0", os_pid => 17 + N}}) end,
     Knows = fun knows_b/2,
@@ -1276,7 +1279,7 @@ two_of_one_name(Config) ->
     ?assertMatch(["<9001.99.0>" ++ _, "<0.99.0>" ++ _], [value(to, Line) || Line <- of_kind("sent", Told)]),
     ?assertEqual([0, 2], [of_node(value(to, Line), Told) || Line <- of_kind("sent", Told)]).
 
-%% What is recorded is not the node of that name that runs now.
+%% The recorded node is not the one that runs under its name now.
 started_again(Config) ->
     Knows = fun knows_b/2,
     Told = of_nodes(acquainted([0, 1]) ++
@@ -1284,14 +1287,14 @@ started_again(Config) ->
                          in_node(0, sent(12, "<0.90.0>", "<9001.99.0>", "x"))], Config),
     ?assertMatch(["<0.99.0>" ++ _, "<9001.99.0>" ++ _], [value(to, Line) || Line <- of_kind("sent", Told)]).
 
-%% Random messages between nodes whose clocks differ by Offsets; their texts are unique but for some.
+%% Random messages between nodes whose clocks differ by Offsets. Most texts are unique.
 talk(Offsets, Count) ->
     Nodes = lists:seq(0, length(Offsets) - 1),
     {Messages, _} = lists:mapfoldl(fun message/2, {100000000, #{}}, [{N, Nodes} || N <- lists:seq(1, Count)]),
     {Messages,
      [shifted(Event, Offsets) || Event <- acquainted(Nodes) ++ lists:append([events_of(M) || M <- Messages])]}.
 
-%% Signals of a pair stay in order.
+%% Signals between two processes stay in order.
 message({N, Nodes}, {Now, Last}) ->
     [From, To] = [{pick(Nodes), 90 + rand:uniform(3)} || _ <- [from, to]],
     case element(1, From) =:= element(1, To) of
@@ -1316,7 +1319,7 @@ events_of({N, {A, P}, {B, Q}, Sent, Delivered, IsTraced}) ->
 shifted({Ns, Probe, Fields, Where = #{trace := N}}, Offsets) ->
     {Ns + lists:nth(N + 1, Offsets), Probe, Fields, Where}.
 
-%% Every message is matched to its delivery, and offsets are found within their uncertainty.
+%% Every message is matched to its delivery, and offsets are correct within their uncertainty.
 clocks_found(Offsets, Count, Config) ->
     {Messages, Events} = talk(Offsets, Count),
     Nodes = lists:seq(0, length(Offsets) - 1),
@@ -1352,7 +1355,7 @@ value_of_host(Number, Told) ->
     [Line | _] = [Line || Line <- of_kind("node", Told), number(number, Line) =:= Number],
     value(hostname, Line) -- "\"host-".
 
-%% Of a message: {job,N,<...>}
+%% The number of a message: {job,N,<...>}
 number_of(Line) ->
     {match, [N]} = re:run(value(text, Line), "job,([0-9]+)", [{capture, [1], list}]),
     list_to_integer(N).
@@ -1369,15 +1372,15 @@ clocks_of_three(Config) ->
          clocks_found(Offsets, 600, Config)
      end || {Seed, Offsets} <- [{1, [0, 5000000, -7000000]}, {2, [-300000000, 0, 20000]}]].
 
-%% By much more than the recording is long; and one that was never set.
+%% Clocks differ by much more than the duration of the recording; and one clock was never set.
 clocks_apart(Config) ->
     [begin
          _ = rand:seed(exsss, 1),
          clocks_found([0, Offset], 300, Config)
      end || Offset <- [3600000000000, -base()]].
 
-%% A thread waits between a send and its event: in one direction, some are told after the delivery. The sender's event
-%% before is sure; the later it is, the less can the send be told late.
+%% A thread may be delayed between a send and its event: in one direction, some sends are recorded after the delivery.
+%% The sender's previous event certainly precedes the send; the closer it is, the less late the send can be recorded.
 sends_told_late(Config) ->
     [?assertEqual([{1, -Offset, Uncertainty}], found(told_late(Interval, Before), [0, Offset], Config))
      || {Interval, Before, Uncertainty} <- [{1000000, just, 55000}, {1000000, long, 1047000}, {1100000, long, 1147000}],
@@ -1388,7 +1391,8 @@ told_late(Interval, Before) ->
     lists:append([exchange(Interval * N + Interval div 2 * A, A, B, [5000 || Before =:= just], Late(N, A))
                   || N <- lists:seq(1, 40), {A, B} <- [{0, 1}, {1, 0}]]).
 
-%% A message that takes 50 us and is told as late; the sender's event before, if there is one, so long before.
+%% A message that takes 50 us. Its send is recorded Late ns late. The sender's previous event, if any, is Before ns
+%% earlier.
 exchange(Sent, From, To, Before, Late) ->
     exchange(Sent, From, "<0.90.0>", To, Before, Late).
 
@@ -1398,11 +1402,11 @@ exchange(Sent, From, Sender, To, Before, Late) ->
         ++ [in_node(From, sent(Sent + Late, Sender, pid_in(From, To, 99), Text)),
             in_node(To, delivery(Sent + 50000, "<0.99.0>", "", node_name(From), Text))].
 
-%% The same, first event of its sender: nothing is sure of it.
+%% The same, as the first event of its sender, so nothing bounds the time of the send.
 first_exchange(Sent, From, To, Late) ->
     exchange(Sent, From, io_lib:format("<0.~b.0>", [Sent div 1000]), To, [], Late).
 
-%% The clocks that are set by messages in both directions: [{Node, Offset, Uncertainty}].
+%% The clocks whose offsets follow from messages in both directions: [{Node, Offset, Uncertainty}].
 found(Events, Offsets, Config) ->
     Nodes = lists:seq(0, length(Offsets) - 1),
     Told = of_hosts(Nodes, [shifted(Event, Offsets) || Event <- acquainted(Nodes) ++ Events], Config),
@@ -1413,8 +1417,8 @@ node_of(Line) ->
     "\"host-" ++ [Letter | _] = value(hostname, Line),
     Letter - $a.
 
-%% Whatever is told late, and whatever the senders did before: offsets are as near as is stated. Nothing is sure of the
-%% sends of the last host, so nothing is promised of its own offset.
+%% Offsets are within the stated uncertainty, however late sends are recorded and whatever the senders did before.
+%% Nothing bounds the sends of the last host, so its own offset is not checked.
 any_told_late(Config) ->
     [begin
          _ = rand:seed(exsss, Seed),
@@ -1437,15 +1441,16 @@ late_message({Nodes, Latest}, Now) ->
              end,
     {Events, Now + 250000 + rand:uniform(100000)}.
 
-%% A host of whose sends nothing is sure moves no other one, however late one of them was told, and its own sends count
-%% as far as they agree.
+%% A host whose sends have no bounds does not move other hosts, however late one of its sends is recorded. Its own sends
+%% count as far as they agree.
 first_sends(Config) ->
     Sure = [exchange(Now, From, To, [5000], 3000)
             || {Now, From, To} <- [{1000000, 0, 2}, {1100000, 2, 0}, {1200000, 0, 1}]],
     First = [first_exchange(2000000 + 100000 * N, 1, 2, Late) || {N, Late} <- lists:enumerate([3000, 150000, 3000])],
     ?assertEqual([{1, 0, 94000}, {2, 0, 55000}], found(lists:append(Sure ++ First), [0, 0, 0], Config)).
 
-%% Nothing is sure of a process's first send but what follows from other hosts: it is told too late, and counts last.
+%% A process's first send is bounded only by what follows from other hosts. It is recorded too late here, and counts
+%% last.
 first_send(Config) ->
     First = [in_node(0, sent(900000, "<0.91.0>", pid_in(0, 1, 99), "first")),
              in_node(1, delivery(800000, "<0.99.0>", "", node_name(0), "first"))],
@@ -1453,8 +1458,8 @@ first_send(Config) ->
     Others = [exchange(1000000 + 100000 * I, From, To, [5000], 3000) || {I, {From, To}} <- lists:enumerate(Pairs)],
     ?assertEqual([{1, 0, 110000}, {2, 0, 55000}], found(lists:append([First | Others]), [0, 0, 0], Config)).
 
-%% The clock of one host is set while it is recorded. The others' offsets are as good as without it: the reference has
-%% messages with each of them.
+%% The clock of one host is set during the recording. The other offsets are as good as without that host, because the
+%% reference exchanges messages with each host.
 set_meanwhile(Config) ->
     Set = fun(Event = {Ns, _, _, #{trace := 2}}) when Ns > 2000000 -> shifted(Event, [0, 0, 3600000000000]);
              (Event) -> Event
@@ -1466,7 +1471,7 @@ set_meanwhile(Config) ->
     ?assertEqual(0, Offset),
     ?assert(abs(OffsetOfSet + 1800000000000) < 100000, OffsetOfSet).
 
-%% Hosts whose messages never come to the reference are set by each other.
+%% Hosts that exchange no messages with the reference are aligned with each other.
 not_joined(Config) ->
     Nodes = [0, 1, 2],
     Events = acquainted(Nodes) ++ exchange(1000000, 1, 2, [5000], 3000) ++ exchange(1100000, 2, 1, [5000], 3000),
@@ -1480,7 +1485,7 @@ not_joined(Config) ->
     [?assertMatch({match, _}, re:run(Report, [Host, "@host .* ", Clock, "$"], [multiline, unicode]))
      || {Host, Clock} <- [{"a", "reference"}, {"b", "as recorded"}, {"c", "-5.00 s, apart"}]].
 
-%% Messages in one direction bound the offset on one side: none is delivered before it was sent.
+%% Messages in one direction bound the offset on one side, so that no message is delivered before it was sent.
 one_way(Config) ->
     Story = fun(Offset) ->
                     [in_node(0, sent(100000 + 1000 * N, "<0.90.0>", "<9001.99.0>", integer_to_list(N)))
@@ -1498,8 +1503,8 @@ one_way(Config) ->
     [?assertEqual([{"\"host-a\"", "\"reference\"", 0, none}, {"\"host-b\"", "\"one way\"", Offset, none}],
                   Found(By)) || {By, Offset} <- [{0, 0}, {-10000, 9299}]].
 
-%% Sure bounds that contradict each other, as of clocks that were set meanwhile: they are widened by the same time, and
-%% what is still delivered too early is marked. Any one of the three may be wrong by all of it.
+%% Certain bounds contradict each other, as when clocks are set during the recording. All are widened by the same time,
+%% and deliveries that are still too early are marked. Any one of the three may be wrong by the full amount.
 circular(Config) ->
     Sends = [{0, 1, "x"}, {1, 2, "y"}, {2, 0, "z"}],
     Told = of_hosts([0, 1, 2],
@@ -1516,7 +1521,7 @@ circular(Config) ->
     ?assertEqual([58000, 58000], [number(uncertainty, Line) || Line <- of_kind("node_gone", Told),
                                                                value(known, Line) =:= "\"both ways\""]).
 
-%% Nothing is shifted; effects before their causes are marked.
+%% Clocks are not shifted; effects before their causes are marked.
 as_recorded(Config) ->
     _ = rand:seed(exsss, 1),
     {_, Events} = talk([0, -50000000], 200),
@@ -1531,8 +1536,8 @@ as_recorded(Config) ->
 
 %% -- What holds for any recording ----------------------------------------------------------------
 
-%% Random events of few processes, with losses: intervals of a process follow each other, calls nest, no message is
-%% delivered before it was sent, and each process is told before it is used, and gone once.
+%% Random events of a few processes, with losses: intervals of a process do not overlap, calls nest, no message is
+%% delivered before it was sent, and each process is reported before it is used, and gone once.
 hold(Config) ->
     [begin
          Seed = rand:seed(exsss, N),
@@ -1551,7 +1556,7 @@ hold(Config) ->
          end
      end || N <- lists:seq(1, 20)].
 
-%% Texts that are no identifiers, and parts of them.
+%% Texts that are not identifiers, and fragments of identifiers.
 odd_texts(Config) ->
     Odd = ["", "<", "<0", "<0.", "<0.1", "<0.1.", "<0.1.0", "<a.b.c>", "#", "#Port<", "#Port<0.", "#Ref<", "#Ref<>",
            "{", "{}", "{'$gen_call',", "{'$gen_call',{<",
@@ -1646,14 +1651,14 @@ used(Line) ->
 base() ->
     1700000000000000000.
 
-%% What the model tells of these events: of one VM and one scheduler.
+%% The model's events for these input events, of one VM and one scheduler.
 told(Events, Config) ->
     bare([with_context(Event) || Event <- Events], Config).
 
 with_context({Ns, Probe, Fields}) -> {Ns, Probe, Fields, #{vpid => 17, vtid => 18, procname => "1_scheduler"}};
 with_context(Event) -> Event.
 
-%% Of this process alone: all lines about very many processes take long to become lists.
+%% Only the lines about this process: converting all lines about very many processes to lists is slow.
 told_of(Pid, Events, Config) ->
     About = iolist_to_binary([" process=", Pid, "#"]),
     [binary_to_list(Line) || Line <- lines([with_context(Event) || Event <- Events], Config),
@@ -1685,7 +1690,7 @@ time(Line) ->
     {Time, _} = word(Line),
     list_to_integer(Time).
 
-%% The first word and the rest: many thousand lines are asked for theirs.
+%% The first word and the rest. It has to be fast, because it runs on many thousands of lines.
 word(Line) ->
     lists:splitwith(fun(Char) -> Char =/= $\s end, Line).
 
@@ -1696,7 +1701,7 @@ value(Key, Line) ->
         nomatch -> none
     end.
 
-%% none also for a `-'.
+%% The number after `Key='; none if it is missing or `-'.
 number(Key, Line) ->
     case value(Key, Line) of
         "-" -> none;

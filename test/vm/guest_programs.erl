@@ -1,4 +1,4 @@
-%% What scripts see in the virtual machine: programs that are traced, and what Erlang knows of them.
+%% Programs that the scripts trace in the virtual machine, and Erlang's own data about them.
 -module(guest_programs).
 
 -export([run/1]).
@@ -65,7 +65,7 @@ run(nodes) ->
     ok = net_kernel:stop(),
     receive {nodedown, 'guest@127.0.0.1', Info} -> ok end,
     ok = net_kernel:monitor_nodes(false, [nodedown_reason]),
-    %% The application has had its messages.
+    %% The application has received its messages.
     _ = sys:get_state(dyntrace_autotracer),
     ok = dyntrace:unfollow(),
     proplists:get_value(nodedown_reason, Info);

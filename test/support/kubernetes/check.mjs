@@ -1,8 +1,8 @@
 // Checks Kubernetes' manifests: check.mjs FOLDER-OF-PACKAGES MANIFEST...
 //
-// Prints, as JSON, for each manifest the kind of each document and what is wrong with it. The validators know types and
-// missing fields, and let unknown fields pass; TypeScript finds these by the types of the same schemas. It reads those
-// types once for all documents, which takes the most time.
+// Prints, as JSON, the kinds of the documents of each manifest, and their errors. The validators know types and
+// required fields, but accept unknown fields; TypeScript detects those with the types of the same schemas. It reads the
+// types once for all documents, because that takes most of the time.
 import {readFileSync} from "fs";
 import {createRequire} from "module";
 import {dirname, join} from "path";
@@ -12,7 +12,7 @@ const require = createRequire(join(packages, "/"));
 const yaml = require("yaml");
 const ts = require("typescript");
 
-// Where kubernetes-models has a kind: v1/Pod, apps/v1/Deployment.
+// The path of a kind in kubernetes-models: v1/Pod, apps/v1/Deployment.
 const moduleOf = ({apiVersion, kind}) => `kubernetes-models/${apiVersion}/${kind}`;
 
 const invalid = object => {
@@ -29,7 +29,7 @@ const invalid = object => {
 const typed = object => `import type {I${object.kind}} from "${moduleOf(object)}";\n` +
   `export const manifest: I${object.kind} = ${JSON.stringify(object)};\n`;
 
-// What TypeScript says of each text, in their order.
+// TypeScript's errors for each text, in their order.
 const diagnosed = texts => {
   const files = new Map(texts.map((text, number) => [join(dirname(packages), `manifest${number}.ts`), text]));
   const options = {strict: true, noEmit: true, types: [], target: ts.ScriptTarget.ESNext,

@@ -1,4 +1,4 @@
-// Chromium, driven by puppeteer-core of the folder NODE_MODULES.
+// Chromium, driven by puppeteer-core from the folder NODE_MODULES.
 
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
@@ -12,7 +12,7 @@ export const launch = (modules) =>
     from(modules, "puppeteer-core").launch({
         executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
         headless: true,
-        // As root it has no sandbox of its own; the page is ours.
+        // Chromium has no sandbox when it runs as root; the page is ours.
         args: [
             "--no-sandbox",
             "--disable-gpu",
@@ -22,20 +22,20 @@ export const launch = (modules) =>
         ],
     });
 
-// The one browser of all pages: that of $BROWSER, an address that running.mjs prints, or a new one.
+// The browser that all pages share: that of $BROWSER, an address printed by running.mjs, or a new one.
 let used;
 const use = (modules) =>
     process.env.BROWSER
         ? from(modules, "puppeteer-core").connect({ browserWSEndpoint: process.env.BROWSER, defaultViewport: null })
         : launch(modules);
 
-// Leaves that browser, and ends a new one.
+// Disconnects from a shared browser, and closes a new one.
 export async function close() {
     const browser = await used;
     await (process.env.BROWSER ? browser?.disconnect() : browser?.close());
 }
 
-// Opens a file; `seen` gets what a page must not do: requests, errors, violations of its policy.
+// Opens a file. `seen` records what a page must not do: send requests, log errors, violate its policy.
 export async function open(modules, file, { width = 1440, height = 1000, scale = 1, theme = "light" } = {}) {
     const browser = await (used ??= use(modules));
     const page = await browser.newPage();
@@ -63,7 +63,7 @@ export async function open(modules, file, { width = 1440, height = 1000, scale =
     return { browser, page, seen };
 }
 
-// Two frames later, and what the page says with a delay is said.
+// Waits for two frames, and for announcements that the page makes with a delay.
 export async function settled(page) {
     await page.evaluate(
         () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 100)))),

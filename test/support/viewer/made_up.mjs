@@ -343,7 +343,7 @@ export function madeUp({ intervals = 8000, text = (t) => t, seed = 1 } = {}) {
     return { title: text("The shop on a busy morning"), report, timeline, flame };
 }
 
-// As the plugin puts data into the template.
+// Puts data into the template as the plugin does.
 export function fill(template, data) {
     const json = JSON.stringify(data).replace(
         /[<>&\u2028\u2029]/g,

@@ -1,4 +1,4 @@
-// What Mermaid reads in a sequence diagram, as JSON: mermaid.mjs FOLDER-OF-MERMAID < DIAGRAM
+// Prints how Mermaid reads a sequence diagram, as JSON: mermaid.mjs FOLDER-OF-MERMAID < DIAGRAM
 import {readFileSync} from "fs";
 import {join} from "path";
 
@@ -7,7 +7,7 @@ const diagram = readFileSync(0, "utf8");
 const {diagramType} = await mermaid.parse(diagram);
 const {db} = await mermaid.mermaidAPI.getDiagramFromText(diagram);
 
-// While Mermaid parses, entities are written so; it makes HTML of them when it draws.
+// While Mermaid parses, it writes entities in this form; it turns them into HTML when it draws.
 const decoded = text => text.replace(/ﬂ°°(\d+)¶ß/g, (_, code) => String.fromCodePoint(Number(code)));
 const lines = Object.fromEntries(Object.entries(db.LINETYPE).map(([name, number]) => [number, name]));
 

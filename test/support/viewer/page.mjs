@@ -1,8 +1,8 @@
-// Opens pages in Chromium and does what a reader does. Prints one JSON object: what was seen, by name of the check.
+// Opens pages in Chromium and acts like a reader. Prints one JSON object with the observations, by name of the check.
 //
 //     node page.mjs NODE_MODULES CHECK ARGUMENT...
 //
-// page_SUITE has what is expected. Checks that take TEMPLATE and FOLDER fill the template with a made-up recording.
+// page_SUITE has the expectations. Checks that take TEMPLATE and FOLDER fill the template with a made-up recording.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ function filled(template, folder, options = {}) {
     return { file, data };
 }
 
-// Runs on an opened page, and adds what was seen beside it.
+// Runs a check on an opened page, and adds the observations of browser.mjs to the result.
 async function on(file, options, run) {
     const { page, seen } = await open(modules, file, options);
     try {
@@ -56,7 +56,7 @@ async function colours(page, options = {}) {
 }
 
 const checks = {
-    // A page as the plugin made it.
+    // A page as made by the plugin.
     async page(file) {
         return on(file, {}, async (page) => ({
             title: await page.title(),
@@ -283,7 +283,7 @@ const checks = {
         });
     },
 
-    // Times of frames, in ms, while the timeline is zoomed and moved.
+    // Frame times in ms, while the timeline is zoomed and moved.
     async smooth(template, folder, intervals) {
         const { file } = filled(template, folder, { intervals: Number(intervals) });
         return on(file, {}, async (page) => {
@@ -336,7 +336,7 @@ const checks = {
         return { light, dark, phone };
     },
 
-    // The template alone, as it is installed.
+    // The template alone, as installed.
     async empty(template) {
         return on(template, {}, async (page) => ({
             text: await page.$eval("main", (element) => element.textContent),

@@ -1,4 +1,4 @@
-// A browser for several runs of page.mjs: prints its address and runs until standard input has a line or ends.
+// A browser for several runs of page.mjs: prints its address, and runs until standard input has a line or ends.
 //
 //     node running.mjs NODE_MODULES
 

@@ -15,7 +15,7 @@ const { browser, page, seen } = await open(modules, file, {
     theme: THEME,
 });
 
-// The stretch of time in which so many messages are the densest.
+// The time range in which that many messages are densest.
 async function exchange(number) {
     return page.$eval(
         "#data",

@@ -1,5 +1,5 @@
-// What speedscope reads in a profile, as JSON: speedscope.js FOLDER-OF-SPEEDSCOPE PROFILE [BROWSER]
-// The page of speedscope loads it in a headless browser; its table of functions has what it has read.
+// Prints how speedscope reads a profile, as JSON: speedscope.js FOLDER-OF-SPEEDSCOPE PROFILE [BROWSER]
+// The page of speedscope loads the profile in a headless browser; its table of functions shows the contents.
 const {execFileSync} = require("child_process");
 const {mkdtempSync, readFileSync, rmSync, writeFileSync} = require("fs");
 const {tmpdir} = require("os");

