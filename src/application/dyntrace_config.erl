@@ -11,9 +11,9 @@
 %%             {interval, 250},         % milliseconds between two polls for attached consumers
 %%             {sample_interval, 1000}, % milliseconds between two samples, for the probes carrier_* and vm_counter
 %%             {dump, never},           % never | seconds between two dumps of all identities
-%%             {label_keys, ['$process_label', process_name]}, % where programs note in a process what it is
+%%             {label_keys, ['$process_label', process_name]}, % process dictionary keys of labels
 %%             {labels, none},          % none | {Module, Function}, which returns [{pid(), Text}]
-%%             {log, off},              % off | the least log level that the probe log fires for
+%%             {log, off},              % off | the lowest log level for which the probe log fires
 %%             {log_limit, 100},        % logged events per second
 %%             {long_gc, 100},          % milliseconds: vm_long_gc
 %%             {long_schedule, 100},    % milliseconds: vm_long_schedule
@@ -70,9 +70,9 @@ check_pairs(Given) ->
     end.
 
 bad(Key, Value) ->
-    {bad_config, Key, Value, maps:get(Key, must_be(), "no such option; there are: " ++ options()) ++ why(Key, Value)}.
+    {bad_config, Key, Value, maps:get(Key, must_be(), "no such option; options: " ++ options()) ++ why(Key, Value)}.
 
-%% What is wrong with a match specification.
+%% Why a match specification is invalid.
 why(Key, Spec) when Key =:= send; Key =:= 'receive' -> "; " ++ dyntrace_match_spec:problem(Key, Spec);
 why(functions, Functions) -> why_functions(Functions);
 why(_, _) -> "".
@@ -88,9 +88,8 @@ why_functions(_) -> "".
 options() ->
     lists:append(lists:join(", ", [atom_to_list(Key) || Key <- maps:keys(defaults())])).
 
-%% The most names or functions; the shortest and the longest interval, an hour; seconds between dumps, a day; the
-%% most keys that each process is asked for; the largest budget; the most events of logger; the greatest number that a
-%% 32-bit VM takes as a threshold.
+%% Limits: names or functions; the shortest and the longest interval (an hour, in ms); seconds between dumps (a day);
+%% label keys; logger events per second; the largest threshold that a 32-bit VM accepts; the largest budget.
 -define(MAX_NAMES, 1000).
 -define(MIN_INTERVAL, 10).
 -define(MAX_INTERVAL, 3600000).
@@ -115,13 +114,13 @@ must_be() ->
                         "{{Module, Function, Arity}, MatchSpec}, ~b at most", [?MAX_NAMES]),
       send => "true or a match specification of [Receiver, Message]",
       'receive' => "true or a match specification of [Node, Sender, Message]",
-      probes => "all or a list of names of probes, as in dyntrace:probes()",
+      probes => "all or a list of probe names, as in dyntrace:probes()",
       interval => milliseconds(),
       sample_interval => milliseconds(),
       dump => text("never, or seconds, 1 to ~b", [?MAX_DUMP]),
-      label_keys => text("a list of keys of process dictionaries, atoms, ~b at most", [?MAX_LABEL_KEYS]),
+      label_keys => text("a list of at most ~b atoms, which are process dictionary keys", [?MAX_LABEL_KEYS]),
       labels => "none or {Module, Function}",
-      log => "off, or a level of logger",
+      log => "off or a logger level",
       log_limit => text("events per second, 1 to ~b", [?MAX_LOGGED]),
       long_gc => milliseconds(1),
       long_schedule => milliseconds(1),
@@ -177,7 +176,7 @@ levels() -> [emergency, alert, critical, error, warning, notice, info, debug].
 
 is_names(Value) -> is_list_of(fun is_atom/1, ?MAX_NAMES, Value).
 
-%% A proper list of at most Most elements, each of which is good.
+%% A proper list of at most Most elements that satisfy Is.
 is_list_of(_, _, []) -> true;
 is_list_of(_, 0, _) -> false;
 is_list_of(Is, Most, [Head | Tail]) -> Is(Head) andalso is_list_of(Is, less(Most), Tail);
