@@ -118,8 +118,8 @@ bool dt_lttng_missing(char *text, size_t size) {
     if (threads < 0 || threads >= threads_started)
         return false;
     (void)snprintf(text, size,
-                   "%d of %d threads of LTTng's library have ended; they come back when the node "
-                   "is started again",
+                   "%d of %d threads of LTTng's library have ended; restart the node to start them "
+                   "again",
                    threads_started - threads, threads_started);
     return true;
 }
@@ -158,7 +158,7 @@ static void *find_or_open(struct source *source) {
         return library ? library : refuse(source, by, source->library);
     if (!is_built(source))
         return refuse(source,
-                      "not built: no LTTng-UST 2.13 or later when it was built "
+                      "not built: LTTng-UST 2.13 or later was missing at build time "
                       "(Debian: liblttng-ust-dev)",
                       "");
     path_of(source, source->library, sizeof source->library);
@@ -223,8 +223,8 @@ static unsigned connect_all(bool has[DT_LTTNG_PROVIDERS]) {
 /* -- Before LTTng's library is loaded -------------------------------------------------- */
 
 static void waiting(const struct dt_lttng_daemon *daemon) {
-    SAY("waiting: the session daemon at %s does not answer; LTTng is loaded when it does or has "
-        "ended",
+    SAY("waiting: the session daemon at %s does not answer; LTTng is loaded when it answers or "
+        "ends",
         daemon->socket.sun_path);
 }
 
@@ -275,7 +275,7 @@ static bool make_wait_files(void) {
     if (!harmful && threads_started > 0)
         return true;
     if (worst)
-        SAY("LTTng can't use %s: %s; load the module again when that is mended", worst->wait_file,
+        SAY("LTTng can't use %s: %s; fix that, then reload the module", worst->wait_file,
             worst_problem);
     return false;
 }
@@ -382,7 +382,7 @@ void dt_lttng_load(const char *from, bool may_wait) {
         loading = start_thread();
         for (unsigned i = 0; i < DT_LTTNG_PROVIDERS; i++)
             (void)snprintf(sources[i].why, sizeof sources[i].why, "%s",
-                           loading ? being_loaded : "no thread to load it with");
+                           loading ? being_loaded : "cannot start a thread to load it");
     }
     if (may_wait)
         wait_a_little();
