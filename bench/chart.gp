@@ -1,4 +1,4 @@
-# What an event costs, by tracer: a group of bars per operation. Called with data, chart, and the colours of the
+# The cost of an event, by tracer: a group of bars per operation. Arguments: data, chart, and the colours of the
 # tracers, a list of words: see dyntrace_bench_summary.erl.
 set terminal svg size 960,480 font "sans-serif,12" background rgb "white"
 set output chart

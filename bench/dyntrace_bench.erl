@@ -1,10 +1,10 @@
-%% Measures what an event costs, compared with other tracers, and what the application costs. `make bench` writes the
+%% Measures the cost of an event, compared with other tracers, and the cost of the application. `make bench` writes the
 %% tables to files.
 -module(dyntrace_bench).
 
 -export([main/0, otp/0]).
 
-%% Where a VM that was built with LTTng leaves its figures.
+%% The file with the figures of a VM that was built with LTTng.
 -define(OTP, "otp.figures").
 
 -define(CHART, "bench/cost.svg").
@@ -21,15 +21,15 @@
                  {identities, dyntrace_bench_polling}, {profile, dyntrace_bench_profile},
                  {viewer, dyntrace_bench_viewer}]).
 
-%% Measured only if they are named: no change of this project affects them.
+%% Measured only if they are named, because changes of this project do not affect them.
 -define(ON_REQUEST, [{settings, dyntrace_bench_settings}]).
 
-%% Makes all tables but those on request, or only the named ones, which then replace their sections.
+%% Makes all tables except those on request, or only the named ones, which then replace their sections.
 main() ->
     [Folder, Results | Names] = init:get_plain_arguments(),
     Tables = named(Names),
     ok = prepare(Folder),
-    %% A thread loads the provider; its tracepoints are listed after that.
+    %% A thread loads the provider; its tracepoints are listed afterwards.
     ok = test_wait:until("the provider is loaded", available,
                          fun() -> maps:get(lttng, maps:get(backends, dyntrace:info())) end),
     Consumers = dyntrace_bench_tracers:start(Folder),
@@ -90,10 +90,10 @@ otp() ->
         ok = file:write_file(filename:join(Folder, ?OTP), term_to_binary({Table, Figures}))
     after dyntrace_bench_tracers:stop(Consumers)
     end,
-    %% It may still write a large term.
+    %% The VM may still be writing a large term.
     halt(0, [{flush, false}]).
 
-%% If it was not measured: its table of before, and no figures, since those of two runs are not compared.
+%% If it was not measured: its previous table and no figures, because figures of different runs are not compared.
 otp_figures(Folder, Results) ->
     case file:read_file(filename:join(Folder, ?OTP)) of
         {ok, Binary} -> binary_to_term(Binary);

@@ -1,4 +1,4 @@
-%% The tables of what events cost. Each one is made in one run: several rounds measure all columns in turn, and the
+%% The tables of the costs of events. Each table is made in one run: several rounds measure all columns in turn, and the
 %% table has the medians.
 -module(dyntrace_bench_events).
 
@@ -20,12 +20,12 @@ events(Consumers) ->
     Tracers = [untraced, floor, discard, no_consumer, lttng, bpftrace, process, file],
     events("One operation, traced", dyntrace_bench_ops:table() ++ [dyntrace_bench_ops:large()], Tracers, Consumers).
 
-%% A run without that VM keeps the table by its title.
+%% A run without that VM retains the table with this title.
 -spec otp_title() -> string().
 otp_title() -> "One operation, traced by OTP's own tracer".
 
-%% The same with OTP's tracer, in a VM that was built with LTTng. A large term, which it writes in full, comes last: it
-%% may hold up the VM for longer than the bench is to take.
+%% The same with OTP's tracer, in a VM that was built with LTTng. A large term, which that tracer writes in full, is
+%% last: it may block the VM for longer than the whole benchmark should take.
 -spec otp(dyntrace_bench_tracers:consumers()) -> measured().
 otp(Consumers) ->
     Title = otp_title(),
@@ -124,7 +124,8 @@ repeat(Fun) ->
     _ = Fun(),
     repeat(Fun).
 
-%% The JIT's code is in memfd:vmem. LTTng reads the time from the vdso. dyntrace gets a thread's table from the loader.
+%% The JIT's code is in memfd:vmem. LTTng reads the time through the vdso. dyntrace gets a thread's table from the
+%% loader.
 whose(Library) ->
     Owners = [{"beam", "the VM"}, {"memfd:vmem", "the VM"}, {"dyntrace.so", "dyntrace"}, {"ld-linux", "dyntrace"},
               {"liblttng", "LTTng"}, {"dyntrace_lttng", "LTTng"}, {"[vdso]", "LTTng"}],
@@ -158,7 +159,7 @@ repeated(Fun) ->
 
 %% -- The node ------------------------------------------------------------------------------
 
-%% Pairs of processes that play ping-pong, all of them traced with all flags.
+%% Pairs of processes that play ping-pong, all traced with all flags.
 -spec throughput(dyntrace_bench_tracers:consumers()) -> measured().
 throughput(Consumers) ->
     Tracers = [untraced, no_consumer, lttng, process],
@@ -251,11 +252,11 @@ beside_floor(Ops, Label, Consumers) ->
               Label(Name) ++ [ns(Floor), ns(Recorded), Ratio, ns(above(Recorded, Floor))]
           end || #{name := Name} <- Ops]}.
 
-%% Those that hold up others for longest.
+%% The operations that block other processes for the longest time.
 -define(SLOWEST, ["nested a million deep", "tuples a million deep", "list of a million empty lists",
                   "maps of 40 keys as keys"]).
 
-%% How long a process that is ready to run waits, beside others that send such terms as fast as they can.
+%% How long a runnable process waits while others send such terms as fast as they can.
 -spec turns(dyntrace_bench_tracers:consumers()) -> measured().
 turns(Consumers) ->
     Tracers = [untraced, floor, lttng],
@@ -293,7 +294,7 @@ turn_beside(#{new := New, flags := Flags}, With) ->
      end || {Pid, Killed} <- Busy],
     float(Turn).
 
-%% 25 at least, since a turn may take long.
+%% At least 25, because a turn may take long.
 turns_until(Deadline, Turns) ->
     Began = erlang:monotonic_time(microsecond),
     erlang:yield(),

@@ -12,19 +12,19 @@
 
 -define(ROUNDS, 5).
 
-%% Nothing is measured for longer.
+%% The maximal time of a measurement.
 -define(ENDED_MS, 120000).
 
 %% A measurement is repeated this many times.
 -spec rounds() -> [pos_integer()].
 rounds() -> lists:seq(1, ?ROUNDS).
 
-%% The medians of what the function measures for each column, in rounds. Each round begins with another column, so that
-%% none is always measured after the same one.
+%% The medians of the function's figures for each column, in several rounds. Each round begins with another column, so
+%% that no column is always measured after the same one.
 -spec in_turn([Column], fun((Column) -> [{Key, number()}])) -> #{Key => number()}.
 in_turn(Columns, Measure) -> in_turn(?ROUNDS, Columns, Measure).
 
-%% The same, in so many rounds.
+%% The same, with this number of rounds.
 -spec in_turn(pos_integer(), [Column], fun((Column) -> [{Key, number()}])) -> #{Key => number()}.
 in_turn(Rounds, Columns, Measure) ->
     medians([Figure || Round <- lists:seq(1, Rounds), Column <- rotated(Round rem length(Columns), Columns),
@@ -42,11 +42,11 @@ medians(Figures) ->
 -spec median([number(), ...]) -> number().
 median(Values) -> percentile(50, lists:sort(Values)).
 
-%% Of sorted values: the least one that so many percent of them do not exceed.
+%% The smallest of the sorted values that this percentage of them does not exceed.
 -spec percentile(number(), [number(), ...]) -> number().
 percentile(Percent, Sorted) -> lists:nth(max(1, ceil(length(Sorted) * Percent / 100)), Sorted).
 
-%% In nanoseconds: an operation that takes longer is not awaited, and has this figure.
+%% In nanoseconds: the figure of an operation that takes longer, which is not awaited.
 -spec over() -> float().
 over() -> 1.0e9.
 
@@ -57,8 +57,8 @@ above(Ns, Base) ->
         false -> over()
     end.
 
-%% The reason of a monitored process that measures and ends. Another reason than what it measured is an error of the
-%% caller's match; a process that hangs is one, too.
+%% The exit reason of a monitored process, which contains its measurement. The caller's match fails for any other
+%% reason, and for a process that hangs.
 -spec ended(pid(), reference()) -> term().
 ended(Pid, Ref) ->
     receive {'DOWN', Ref, process, Pid, Reason} -> Reason

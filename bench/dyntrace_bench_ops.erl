@@ -12,10 +12,10 @@
                 times => pos_integer(),            % repetitions, if it is not repeated for a while
                 new := fun(() -> fun(() -> term()))}.
 
-%% An operation is repeated that long.
+%% An operation is repeated for this time.
 -define(MEASURED_NS, 20000000).
 
-%% Nobody waits longer for an operation's first time.
+%% The maximal time of the first execution of an operation.
 -define(FIRST_MS, 1000).
 
 -spec table() -> [op()].
@@ -29,16 +29,16 @@ table() ->
      #{name => "garbage_collection", flags => [garbage_collection], events => 2,
        new => fun() -> fun erlang:garbage_collect/0 end}].
 
-%% Those of everything that a process does.
+%% The flags of all events of a process.
 -spec flags() -> [atom()].
 flags() -> [send, 'receive', procs, call, running, exiting, garbage_collection].
 
-%% A tracer that writes such a term in full takes a minute, and holds up its scheduler meanwhile.
+%% A tracer that writes such a term in full takes a minute, and blocks its scheduler meanwhile.
 -spec large() -> op().
 large() ->
     (sends(1 bsl 4000000))#{name => "send of an integer of 500 kB"}.
 
-%% Those whose cost is looked into.
+%% The operations whose costs are broken down.
 -spec profiled() -> [op()].
 profiled() ->
     Named = maps:from_list([{Name, Op} || Op = #{name := Name} <- table()]),
@@ -50,7 +50,7 @@ profiled() ->
      Send#{name => "receive of a small tuple", flags => ['receive']},
      List, Running, Collection].
 
-%% A message that a process sends to itself, traced as received, by the match specification of messages.
+%% A message that a process sends to itself, traced when received, by the match specification of messages.
 -spec messages() -> [op()].
 messages() ->
     Sends = #{new := New} = sends({order, 17}),
@@ -63,7 +63,7 @@ messages() ->
                           dyntrace_match_spec:with_senders([{['_', '_', '_'], [], []}])},
                          {"a filter that no message passes", [{['_', '_', never], [], []}]}]].
 
-%% What a process asks of a port of the tests' driver, which is loaded.
+%% Requests of a process to a port of the tests' driver, which must be loaded.
 -spec ports() -> [op()].
 ports() ->
     [#{name => Name, flags => ['receive'], tracee => port, events => 1,
@@ -81,7 +81,7 @@ command(Port) ->
 control(Port) ->
     test_driver:echo(Port, <<"12345">>).
 
-%% Calls one function, the only one that is traced.
+%% Calls one function, which is the only traced one.
 calls(MatchSpec) ->
     fun() ->
             1 = erlang:trace_pattern({?MODULE, called, 1}, MatchSpec, [local]),
@@ -94,8 +94,8 @@ registers() ->
     true = register(?MODULE, self()),
     unregister(?MODULE).
 
-%% On this node, sends the term to itself and receives it. The term is persistent, so neither the send nor the start of
-%% a process copies it. It is never erased: the VM's search for processes that use it would be measured, too.
+%% Sends the term to itself and receives it, on this node. The term is persistent, so neither the send nor the start of
+%% a process copies it. It is never erased, because the VM's search for processes that use it would be measured, too.
 -spec sends(term()) -> op().
 sends(Term) ->
     Key = {?MODULE, make_ref()},
@@ -106,8 +106,8 @@ sends(Term) ->
                      fun() -> self() ! Shared, receive _ -> ok end end
              end}.
 
-%% Nanoseconds that an operation takes in a process that is traced by this tracer; over() of an operation that nobody
-%% waits for.
+%% Nanoseconds that an operation takes in a process that is traced by this tracer; over() for an operation that exceeds
+%% the limit.
 -spec measure(op(), dyntrace_bench_tracers:tracer()) -> float().
 measure(Op = #{flags := Flags, new := New}, Tracer) ->
     Caller = self(),
@@ -139,7 +139,7 @@ timed(Do, #{times := Times}) ->
 timed(Do, _) ->
     timed(Do, 1, 0, erlang:monotonic_time(nanosecond)).
 
-%% In batches, since reading the time takes as long as a short operation.
+%% In batches, because reading the time takes as long as a short operation.
 timed(Do, Batch, Before, Began) ->
     ok = repeat(Batch, Do),
     case erlang:monotonic_time(nanosecond) - Began of

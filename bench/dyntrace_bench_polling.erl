@@ -1,4 +1,4 @@
-%% The tables of what the application does by itself: it polls for consumers, sets trace flags, samples, and dumps the
+%% The tables of the application's own work: it polls for consumers, sets trace flags, takes samples, and dumps the
 %% identities of processes.
 -module(dyntrace_bench_polling).
 
@@ -15,9 +15,9 @@
 
 -type measured() :: {dyntrace_bench_figures:table(), dyntrace_bench_figures:figures()}.
 
-%% -- What runs all the time ------------------------------------------------------------------
+%% -- Continuous work -------------------------------------------------------------------------
 
-%% Beside processes that do nothing, so that all CPU time is that of the application and of the VM itself.
+%% Beside idle processes, so that all CPU time is that of the application and of the VM itself.
 -spec polling(dyntrace_bench_tracers:consumers()) -> measured().
 polling(Consumers) ->
     Amounts = [10, 100000],
@@ -51,7 +51,7 @@ beside(Amount, Fun) ->
     after ended(Idle)
     end.
 
-%% Kills these processes: what is measured next is not beside their ends.
+%% Kills these processes, and waits for their ends, so that the next measurement is not affected.
 ended(Processes) ->
     [exit(Pid, kill) || {Pid, _} <- Processes],
     [receive {'DOWN', Ref, process, Pid, _} -> ok end || {Pid, Ref} <- Processes],
@@ -79,18 +79,18 @@ cpu(Window) ->
     {Before, Began} = {cpu_ns(), erlang:monotonic_time(nanosecond)},
     receive after Window -> ok end,
     {After, Ended} = {cpu_ns(), erlang:monotonic_time(nanosecond)},
-    %% A thread that has ended is in none of them.
+    %% Threads that have ended are not included.
     Spent = lists:sum([Ns - maps:get(Task, Before, 0) || {Task, Ns} <- maps:to_list(After)]),
     true = Spent > 0,
     1000 * Spent / (Ended - Began).
 
-%% Of each thread of this VM, in user mode and in the kernel.
+%% The CPU time of each thread of this VM, in user mode and in the kernel.
 cpu_ns() ->
     {ok, Tasks} = file:list_dir("/proc/self/task"),
     maps:from_list([{Task, binary_to_integer(hd(binary:split(Stat, <<" ">>)))}
                     || Task <- Tasks, {ok, Stat} <- [file:read_file(["/proc/self/task/", Task, "/schedstat"])]]).
 
-%% Not meanwhile: timers take CPU time themselves.
+%% Not measured at the same time, because timers take CPU time themselves.
 delay(Window) ->
     {Delay, ok} = longest_turn(fun() -> receive after Window -> ok end end),
     float(Delay).
@@ -98,7 +98,7 @@ delay(Window) ->
 %% -- Following consumers ---------------------------------------------------------------------
 
 %% The time to set and clear the application's flags, beside busy or many processes, and the delay of another process.
-%% It is done by hand: these calls return when the flags are set or cleared.
+%% It uses follow/1 and unfollow/0, which return when the flags are set or cleared.
 -spec following(dyntrace_bench_tracers:consumers()) -> measured().
 following(Consumers) ->
     Beside = [{"10 idle", fun sleep/0, 10}, {"100 busy", fun busy/0, 100}, {"1,000 busy", fun busy/0, 1000},
@@ -140,14 +140,14 @@ longest_turn(Fun) ->
     {longest, Longest} = dyntrace_bench_figures:ended(Turns, Ref),
     {Longest, Result}.
 
-%% The delays of timers of a millisecond.
+%% The delays of one-millisecond timers.
 waits(Waits) ->
     Began = erlang:monotonic_time(microsecond),
     receive stop -> [late(Began) | Waits]
     after 1 -> waits([late(Began) | Waits])
     end.
 
-%% A scheduler that was held up finds the message before the timer.
+%% A scheduler that was blocked finds the message before the timer.
 late(Began) ->
     max(0, erlang:monotonic_time(microsecond) - Began - 1000).
 
@@ -190,7 +190,7 @@ dumped(Name, Idle, Busy, Consumers) ->
     ok = ended(Others),
     [{{Name, Column}, Figure} || {Column, Figure} <- [{turn, Turn} | Figures]].
 
-%% A dump that is asked for during another one starts when that one is over. So the time between two starts is measured.
+%% A dump that is requested during another one starts when that one is over. So the time between two starts is measured.
 dump_and_answers(First, Busy) ->
     Began = now_ms(),
     {Meanwhile, {Dump, Reductions}} =
@@ -208,7 +208,7 @@ dump_and_answers(First, Busy) ->
                      end),
     [{dump, Dump}, {reductions, Reductions}, {answered, Answered}, {turn_meanwhile, Meanwhile}, {turn_asked, Asked}].
 
-%% Asks for one, and returns when it starts, with the reductions until then.
+%% Requests a dump, and returns when it starts, with the reductions until then.
 dump_after(Number) ->
     ok = test_wait:until("a dump", fun() -> dyntrace_settings:get(dumps, 0) > Number end),
     ok = dyntrace:dump(),
@@ -225,7 +225,7 @@ dumper() ->
 is_idle() ->
     process_info(dumper(), current_function) =:= {current_function, {erlang, hibernate, 3}}.
 
-%% Of the dumper and its helpers since they were started.
+%% The reductions of the dumper and its helpers.
 reductions() ->
     Dumper = dumper(),
     {links, Links} = process_info(Dumper, links),

@@ -1,4 +1,4 @@
-%% The table of profiles: what the flag costs that they require, and what it costs to take samples.
+%% The table of profiles: the cost of the VM flag that they require, and the cost of taking samples.
 -module(dyntrace_bench_profile).
 
 -export([profile/1, figures/0]).

@@ -1,4 +1,4 @@
-%% Writes what was measured: a first table, a summary and a chart, then the other tables.
+%% Writes the results: a first table, a summary and a chart, then the other tables.
 -module(dyntrace_bench_results).
 
 -export([write/2, replace/2, earlier/2, table/1, line/1]).
@@ -20,7 +20,7 @@ replaced(Table = {Title, _, _, _}, Text) ->
     {Before, _, After} = divided(Title, Text),
     iolist_to_binary([Before, table(Table), After]).
 
-%% The section of a file that was measured in another run, as it says; empty if it or the file is missing.
+%% The section of a file that was measured in another run, with a note about that; empty if it or the file is missing.
 -spec earlier(file:filename(), string()) -> binary().
 earlier(File, Title) ->
     case file:read_file(File) of
@@ -31,7 +31,7 @@ earlier(File, Title) ->
             <<>>
     end.
 
-%% What is before the section, the section, which ends where the next one begins, and what is after it.
+%% The text before the section, the section, which ends where the next one begins, and the text after it.
 divided(Title, Text) ->
     Sections = re:split(Text, "^(?=## )", [multiline]),
     Heading = unicode:characters_to_binary(["## ", Title, "\n"]),
@@ -56,7 +56,7 @@ line(Command) ->
     {0, Output} = test_shell:run(Command, []),
     hd(binary:split(Output, <<"\n">>)).
 
-%% Of a table, or of one that is written already.
+%% The text of a table, which may already be formatted.
 -spec table(dyntrace_bench_figures:table() | binary()) -> iodata().
 table(Written) when is_binary(Written) ->
     Written;

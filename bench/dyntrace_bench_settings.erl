@@ -1,4 +1,5 @@
-%% What LTTng's settings cost the traced process. A session records each to disk, from a node that has its environment.
+%% The costs of LTTng's settings for the traced process. Each is recorded to disk, from a node with the required
+%% environment.
 -module(dyntrace_bench_settings).
 
 -export([settings/1]).
@@ -9,10 +10,10 @@
 
 -define(ROUNDS, 3).
 
-%% Machines change their speed from one moment to the next: untraced and recorded sends are measured in turn.
+%% Untraced and recorded sends are measured in turn, because the speed of a machine varies over time.
 -define(PARTS, 10).
 
-%% The rows that others are compared with: buffers, without anything else.
+%% The rows with which others are compared: buffers, with no other setting.
 -define(DEFAULT, "default: per user, 4 of 512 kB").
 -define(SMALL, "4 sub-buffers of 16 kB").
 -define(LARGE, "4 of 1 MB").
@@ -42,14 +43,14 @@ settings(#{daemon := Daemon, folder := Folder}) ->
         lost(Figure(Title, lost), Options)] || {Title, Base, _, Options} <- rows()]},
      Figures}.
 
-%% The environments that nodes of each kind are started with.
+%% The environments with which nodes of each kind are started.
 nodes_of(Plugin) ->
     #{stock => [],
       blocking => [{"LTTNG_UST_ALLOW_BLOCKING", "1"}],
       clock => [{"LTTNG_UST_CLOCK_PLUGIN", Plugin}],
       getcpu => [{"LTTNG_UST_GETCPU_PLUGIN", Plugin}]}.
 
-%% {Title, the row that differs by this setting alone, kind of node, options of test_lttng:start/3, `sends`, `parts`}
+%% {Title, the row that differs only by this setting, kind of node, options of test_lttng:start/3, `sends`, `parts`}
 rows() ->
     Small = "--subbuf-size=16k --num-subbuf=4",
     Large = "--subbuf-size=1M --num-subbuf=4",
@@ -110,7 +111,7 @@ lost_of(Session, Daemon) ->
         nomatch -> 0
     end.
 
-%% These never lose the newest events: they overwrite the oldest ones.
+%% Snapshot sessions never lose the newest events: they overwrite the oldest ones.
 lost(_, #{create := "--snapshot"}) -> "overwrites";
 lost(_, #{channel := "--overwrite" ++ _}) -> "overwrites";
 lost(Lost, Options) -> io_lib:format("~.1f %", [100 * Lost / sends(Options)]).

@@ -1,4 +1,4 @@
-%% What a reader wants to know first: ten lines, and a chart of what an event costs.
+%% A summary of ten lines, and a chart of the costs of an event.
 -module(dyntrace_bench_summary).
 
 -export([table/2, chart/3]).
@@ -47,7 +47,7 @@ table(Figures, Otp) ->
       || {What, Is, Most} <- Bounded]
      ++ [[What, Is, ""] || {What, Is} <- Unbounded]}.
 
-%% Those that tell whole events, with their figures and colours.
+%% The tracers that report whole events, with their figures and colours.
 tracers(Events, Otp) ->
     [{"dyntrace, to LTTng", lttng, Events, "#1b7f79"}]
         ++ [{"OTP's own, to LTTng", otp, Otp, "#c8553d"} || Otp =/= none]
@@ -61,7 +61,7 @@ above(Op, Tracer, Figures) ->
 chart(Path, Events, Otp) ->
     Tracers = tracers(Events, Otp),
     Ops = dyntrace_bench_ops:table() ++ [dyntrace_bench_ops:large()],
-    %% A logarithmic scale has no place for less than nothing.
+    %% A logarithmic scale cannot show negative values.
     Rows = [[quoted("operation") | [quoted(Whose) || {Whose, _, _, _} <- Tracers]]
             | [[quoted(Name) | [io_lib:format("~.1f", [max(1.0, above(Name, Tracer, Figures) / Count)])
                                 || {_, Tracer, Figures, _} <- Tracers]] || #{name := Name, events := Count} <- Ops]],

@@ -1,4 +1,4 @@
-%% What it costs a real system to be watched: Debian's RabbitMQ, by the CPU time that it takes for a message.
+%% The cost of observing a real system: the CPU time of Debian's RabbitMQ per message.
 -module(dyntrace_bench_system).
 
 -export([system/1]).
@@ -8,7 +8,7 @@
 -define(ROUNDS, 3).
 -define(MESSAGES, 2000).
 
-%% With it, `dyntrace profile' has stacks and does not trace the node.
+%% With this flag, `dyntrace profile' gets stacks without tracing the node.
 -define(FLAG, "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+JPperf true").
 
 -spec system(dyntrace_bench_tracers:consumers()) ->
@@ -37,7 +37,7 @@ about() ->
                   "meanwhile the node dumps its names for a command that has just started, some 50 ms of CPU.",
                   [count(?MESSAGES), ?ROUNDS]).
 
-%% {Row, Title, the command that watches it}
+%% {Row, Title, the command that observes it}
 states() ->
     Long = ["--seconds", "600"],
     [{untouched, "untouched", none},
@@ -50,7 +50,7 @@ states() ->
      {recorder, "kept in memory by `dyntrace record --snapshot --when crash`",
       ["record", "--snapshot", "--when", "crash", "-o"]}].
 
-%% Two servers, since what is loaded once may leave something.
+%% Two servers, because a loaded library may have lasting effects.
 figures(Folder) ->
     Untouched = packaged:start(packaged_rabbitmq, [?FLAG]),
     try
@@ -63,7 +63,7 @@ figures(Folder) ->
     after stop(Untouched)
     end.
 
-%% The VM leaves the map of its code.
+%% The VM leaves the map file of its code behind.
 stop(System) ->
     Map = "/tmp/perf-" ++ packaged:os_pid(System) ++ ".map",
     packaged:stop(System),
@@ -75,7 +75,7 @@ in_state({loaded, _, none}, _, Loaded, _) ->
     published(loaded, Loaded);
 in_state({Row, _, Args}, _, Loaded, Folder) ->
     OsPid = packaged:os_pid(Loaded),
-    %% Whoever asks the node is a node, too, and a report of several nodes records more.
+    %% A process that queries the node is itself a node, and a report of several nodes records more.
     ok = observed:alone(OsPid),
     Command = test_command:start(command(Args, OsPid, Folder)),
     ok = test_command:await(".", Command),
@@ -97,14 +97,14 @@ published(Row, System) ->
     Took = publish(System),
     [{{Row, cpu}, (cpu_us(OsPid) - Before) / ?MESSAGES}, {{Row, rate}, ?MESSAGES * 1.0e6 / Took}].
 
-%% The microseconds that it takes.
+%% The duration in microseconds.
 publish(System) ->
     Client = packaged:client(System, ["bench", "rate=1000000", lists:concat(["count=", ?MESSAGES])]),
     Began = erlang:monotonic_time(microsecond),
     #{"published" := ?MESSAGES, "delivered" := ?MESSAGES} = client:finish(Client),
     erlang:monotonic_time(microsecond) - Began.
 
-%% Of its threads: their times have ns, that of the process has ticks of 10 ms.
+%% The sum of its threads: their times are in ns, that of the process is in ticks of 10 ms.
 cpu_us(OsPid) ->
     Files = [_ | _] = filelib:wildcard("/proc/" ++ OsPid ++ "/task/*/schedstat"),
     %% A thread may end meanwhile.

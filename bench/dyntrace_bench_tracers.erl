@@ -1,4 +1,4 @@
-%% The tracers that events go to: the columns of the tables.
+%% The tracers that receive the events: the columns of the tables.
 -module(dyntrace_bench_tracers).
 
 -export([start/1, stop/1, with/3, with_probes/3, trace/3, title/1]).
@@ -9,7 +9,7 @@
                 file | otp.
 
 -type tracer() :: none | {by, [term()]}.
-%% With the option of erlang:trace/3 that names the tracer.
+%% Includes the option of erlang:trace/3 that names the tracer.
 
 -type consumers() :: #{folder := file:filename(), daemon := term(), session := term()}.
 
@@ -25,7 +25,7 @@ title(process) -> "to a process";
 title(file) -> "`dbg`, to a file";
 title(otp) -> "OTP's tracer, LTTng".
 
-%% A snapshot session: its buffers keep the latest events; no event is lost or written to disk.
+%% A snapshot session: its buffers retain the latest events; no event is written to disk, and no new event is lost.
 -spec start(file:filename()) -> consumers().
 start(Folder) ->
     Daemon = test_lttng:start_daemon(),
@@ -83,7 +83,7 @@ with(otp, #{daemon := Daemon, session := Session}, Fun) ->
     after ok = test_lttng:disable(Session, '*')
     end.
 
-%% While LTTng records these probes.
+%% Calls the fun while LTTng records these probes.
 -spec with_probes([atom(), ...], consumers(), fun(() -> Result)) -> Result.
 with_probes(Probes, #{session := Session}, Fun) ->
     [ok = test_lttng:enable(Session, Probe) || Probe <- Probes],

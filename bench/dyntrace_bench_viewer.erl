@@ -1,9 +1,9 @@
-%% How fast the viewer reads recordings, and how much memory it takes, beside babeltrace2's own sinks.
+%% The speed and memory use of the viewer when it reads recordings, compared with babeltrace2's own sinks.
 -module(dyntrace_bench_viewer).
 
 -export([viewer/1]).
 
-%% Of about ten events each: a million events. DYNTRACE_BENCH_EXCHANGES has another number.
+%% An exchange has about ten events: a million in all. DYNTRACE_BENCH_EXCHANGES sets another number.
 -define(EXCHANGES, 100000).
 
 -define(SINKS, ["sink.utils.counter", "sink.text.pretty", "sink.dyntrace.report", "sink.dyntrace.perfetto",

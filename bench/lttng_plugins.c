@@ -1,7 +1,7 @@
 /*
- * LTTng's two plugins, for the table of its settings: a clock that reads the CPU's counter, and the
- * CPU's number from the kernel's `rseq` area. Which of them is used, LTTNG_UST_CLOCK_PLUGIN and
- * LTTNG_UST_GETCPU_PLUGIN say. It needs glibc 2.35 or later.
+ * Two LTTng plugins, for the table of its settings: a clock that reads the CPU's counter, and the
+ * CPU number from the kernel's `rseq` area. LTTNG_UST_CLOCK_PLUGIN and LTTNG_UST_GETCPU_PLUGIN
+ * select them. They require glibc 2.35 or later.
  */
 #include <lttng/ust-clock.h>
 #include <lttng/ust-getcpu.h>
@@ -74,7 +74,7 @@ static int cpu(void) {
     return (int)((const struct rseq *)(thread + __rseq_offset))->cpu_id;
 }
 
-/* Without `rseq` there would be no number, and LTTng would drop each event. */
+/* Without `rseq` the number would be unknown, and LTTng would drop each event. */
 void lttng_ust_getcpu_plugin_init(void) {
     if (__rseq_size == 0)
         abort();

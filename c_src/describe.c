@@ -65,7 +65,7 @@ static ERL_NIF_TERM describe_fields(ErlNifEnv *env, const struct dt_field *field
     return reversed(env, list);
 }
 
-/* The trace events that feed a probe or, with `asked`, others that the VM must yield for it. */
+/* The trace events that feed a probe or, with `asked`, the further events that it requires. */
 static ERL_NIF_TERM describe_events(ErlNifEnv *env, enum dt_probe probe, bool asked) {
     ERL_NIF_TERM list = enif_make_list(env, 0);
 
@@ -95,7 +95,7 @@ static ERL_NIF_TERM probe_name(ErlNifEnv *env, enum dt_probe probe) {
     return enif_make_atom(env, dt_probes[probe].name);
 }
 
-/* The backends that the probe has or, with `enabled`, those in which it is enabled. */
+/* The backends of the probe or, with `enabled`, those in which it is enabled. */
 static ERL_NIF_TERM backends_of(ErlNifEnv *env, enum dt_probe probe, bool enabled) {
     ERL_NIF_TERM list = enif_make_list(env, 0);
 
@@ -153,7 +153,7 @@ static ERL_NIF_TERM add_numbered(ErlNifEnv *env, enum dt_probe probe, unsigned n
                         list);
 }
 
-/* A labeled probe is described by its name and label. */
+/* The probes of a labeled probe are listed by name and label. */
 static ERL_NIF_TERM add_labels(ErlNifEnv *env, enum dt_probe probe, ERL_NIF_TERM list) {
     for (unsigned label = DT_LABELS; label-- > 0;)
         if (dt_usdt_label_is_enabled(label))
@@ -161,7 +161,7 @@ static ERL_NIF_TERM add_labels(ErlNifEnv *env, enum dt_probe probe, ERL_NIF_TERM
     return list;
 }
 
-/* One of a row by its name and number; the first one has no number. */
+/* The probes of an array are listed by name and index; the first one has no index in its name. */
 static ERL_NIF_TERM add_row(ErlNifEnv *env, enum dt_probe probe, ERL_NIF_TERM list) {
     for (unsigned number = DT_LAST_OF_ROW; number > 0; number--)
         if (dt_usdt_row_is_enabled(number))

@@ -1,5 +1,5 @@
 /*
- * The NIF library: loading, upgrading, the table of NIFs, and the calls of the facade.
+ * The NIF library: loading, upgrading, the table of NIFs, and the functions for the facade.
  */
 #include <string.h>
 
@@ -22,7 +22,7 @@
 #include "text/size.h"
 #include "text/term.h"
 
-/* -- The calls of the facade ------------------------------------------------------- */
+/* -- The functions for the facade -------------------------------------------------- */
 
 static ERL_NIF_TERM probes(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     (void)argc;
@@ -210,8 +210,8 @@ static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info) {
 
 /* An upgrade is a load: the library has no state that a new load could lose. Callbacks of the
    module's old version may still be running, in this library or in the one that it replaces. That
-   may be OTP's, so its private data is not touched. All schedulers are stopped meanwhile: nothing
-   here waits. */
+   may be OTP's, so its private data is not accessed. All schedulers are stopped meanwhile, so this
+   must not wait. */
 static int upgrade(ErlNifEnv *env, void **priv_data, void **old_priv_data, ERL_NIF_TERM load_info) {
     (void)priv_data;
     (void)old_priv_data;

@@ -1,4 +1,4 @@
-%% The events of each tracer in one form: {Nanoseconds, Probe, #{Field => binary()}}.
+%% Converts the events of each tracer to one form: {Nanoseconds, Probe, #{Field => binary()}}.
 -module(demo_events).
 
 -export([script/2, from_bpftrace/1, from_lttng/1, to_line/2]).
@@ -7,10 +7,10 @@
 -type event() :: {non_neg_integer(), atom(), #{atom() => binary()}}.
 
 %% Bytes of a string that bpftrace reads: enough for a call's message with its reference. Three strings of 160 bytes
-%% are too much for bpftrace.
+%% exceed bpftrace's limits.
 -define(STRLEN, 120).
 
-%% -- bpftrace: the script is made from the catalogue; one line per event, with tabs between the fields --
+%% -- bpftrace: the script is generated from the catalogue; one line per event, with tabs between fields --
 
 %% The script for these probes, and the number of bytes that bpftrace reads of a string.
 -spec script(file:filename(), [dyntrace:probe()]) -> {iodata(), pos_integer()}.
@@ -68,7 +68,7 @@ to_line({_, Probe, Fields}, Show) ->
 fields(Probe) ->
     maps:get(Probe, fields()).
 
-%% Of all probes. The catalogue is described once, not for each event.
+%% The fields of all probes. The catalogue is read once, not for each event.
 fields() ->
     case persistent_term:get(?MODULE, none) of
         none ->

@@ -1,5 +1,4 @@
-%% The demo's last part: LTTng records the demo's system in a node of its own, and the viewer makes pictures of the
-%% recording.
+%% The demo's last part: LTTng records the demo's system in a separate node, and the viewer renders the recording.
 -module(demo_picture).
 
 -export([make/0]).
@@ -7,7 +6,7 @@
 -define(PAUSE_MS, 2).
 -define(ROUNDS, 60).
 
-%% Beside the demo's modules.
+%% The folder of the demo's modules.
 -define(FOLDER, "_build/demo").
 
 -spec make() -> ok.
@@ -64,7 +63,7 @@ picture(Sink, Name, Recording) ->
     {0, _} = test_viewer:view(Sink, [{path, File}], [Recording]),
     File.
 
-%% The report begins with them, then says what is recorded.
+%% The report begins with the findings, followed by the contents of the recording.
 findings(Report) ->
     [["  ", Line, $\n] || Part <- lists:sublist(binary:split(Report, <<"\n\n">>, [global]), 2),
                          Line <- binary:split(Part, <<"\n">>, [global])].

@@ -1,4 +1,4 @@
-%% Turns the events of the demo's system into a story for people, and a summary. This module has the names of the
+%% Turns the events of the demo's system into a readable story and a summary. This module has the names of the
 %% system's processes and functions; everything else comes from the events.
 -module(demo_story).
 
@@ -109,22 +109,22 @@ event(Ends, #{pid := Pid}, Ns, Story) when Ends =:= gc_minor_end; Ends =:= gc_ma
 event(_, _, _, Story) ->
     Story.
 
-%% Servers of the runtime are called, too.
+%% Servers of the runtime are also called.
 whose(<<"demo_clerk">>) -> answer;
 whose(_) -> other_answer.
 
-%% A call to a gen_server has an alias of the caller; the answer is sent to the alias.
+%% A call to a gen_server contains an alias of the caller; the reply is sent to the alias.
 called(Alias, From, Ns, Story = #story{names = Names}) ->
     begins({answer, Alias}, Ns, case Names of
                                     #{From := Name} -> Story#story{names = Names#{Alias => Name}};
                                     #{} -> Story
                                 end).
 
-%% The registered name of a pid or of an alias's owner. If the sender used a name, that name.
+%% The registered name of a pid or of an alias's owner; if the sender used a name, that name.
 name(<<First, _/binary>> = Id, #story{names = Names}) when First =:= $<; First =:= $# -> maps:get(Id, Names, none);
 name(Name, _) -> Name.
 
-%% Hides references, which mean nothing to people.
+%% Hides references, which readers do not need.
 short(Message) ->
     re:replace(Message, "#Ref<[0-9.]+>", "#Ref<..>", [global]).
 

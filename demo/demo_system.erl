@@ -1,6 +1,6 @@
 %% A small live system: a supervisor with workers that call, send, spawn, crash and are restarted, a port, and a
-%% socket. Each worker pauses between two rounds; without a pause the system is a load. The system counts its deeds, so
-%% that they can be compared with the events.
+%% socket. Each worker pauses between two rounds; without a pause the system generates load. The system counts its
+%% actions, so that they can be compared with the events.
 -module(demo_system).
 %% This module is a supervisor and its gen_server. It declares neither behaviour: they share a callback's name.
 
@@ -15,7 +15,7 @@
 
 -define(DEEDS, [orders, rolls, crashes, ports, connections]).
 
-%% Each roll whose number is a multiple of this one loses.
+%% A roll loses if its number is a multiple of this one.
 -define(UNLUCKY, 3).
 
 -spec start(pause()) -> pid().
@@ -29,7 +29,7 @@ start(Pause, Rounds) ->
     {ok, Supervisor} = supervisor:start_link({local, demo_sup}, ?MODULE, {supervisor, {Pause, Rounds}}),
     Supervisor.
 
-%% The number of each deed since the last start.
+%% How often each action was done after the last start.
 -spec counted() -> #{deed() => non_neg_integer()}.
 counted() ->
     maps:from_list([{Deed, count(Deed)} || Deed <- ?DEEDS]).
@@ -78,7 +78,7 @@ customer(Plan) ->
                                  ok = order(Number)
                          end).
 
-%% Each order has its own short-lived process, which makes some garbage.
+%% Each order has a separate short-lived process, which produces some garbage.
 order(Number) ->
     {_, Ref} = spawn_monitor(fun() ->
                                      _ = lists:sum(lists:seq(1, 2000)),
@@ -93,7 +93,7 @@ gambler(Plan) ->
     true = register(demo_gambler, self()),
     rounds(rolls, Plan, fun() -> roll(count(rolls) + 1) end).
 
-%% Exits with a reason for which the supervisor restarts it, but logs no error.
+%% Exits with a reason for which the supervisor restarts it without logging an error.
 roll(Number) when Number rem ?UNLUCKY =:= 0 ->
     did(rolls),
     did(crashes),

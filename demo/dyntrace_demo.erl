@@ -1,5 +1,5 @@
-%% `make demo`: traces a small live system as a user would in the shell, and prints its story as a system tracer sees
-%% it. With VERBOSE=1 it prints every event.
+%% `make demo`: traces a small live system as a user would in the shell, and prints its story from the events of a
+%% system tracer. With VERBOSE=1 it prints every event.
 -module(dyntrace_demo).
 
 -export([main/0]).
@@ -8,8 +8,7 @@
 -define(ROUNDS, 8).
 -define(FLAGS, [procs, ports, send, 'receive', call, garbage_collection]).
 
-%% bpftrace prints the events of one CPU, then those of the next one. So events are held back for this time, and
-%% sorted.
+%% bpftrace prints the events of one CPU, then those of the next one. So events are delayed for this time and sorted.
 -define(HOLD_MS, 200).
 
 main() ->
@@ -29,7 +28,7 @@ with_bpftrace() ->
     Consumer = test_bpftrace:start_script(Script, #{on_line => fun(Line) -> Printer ! {line, Line} end,
                                                   strlen => Strlen}),
     System = live(),
-    %% bpftrace drops what it has not read when it is interrupted.
+    %% bpftrace drops unread events when it is interrupted.
     ok = test_wait:until("the system's exit is told", fun() -> has_exited(System, test_bpftrace:lines(Consumer)) end),
     _ = test_bpftrace:stop_script(Consumer),
     Printer ! {end_of_lines, self()},
@@ -41,7 +40,7 @@ with_bpftrace() ->
           "  bpftrace -e 'usdt:", Library, ":org_erlang_dyntrace:message_send\n"
           "    { printf(\"%s -> %s  %s\\n\", str(arg0), str(arg1), str(arg2)); }'\n"]).
 
-%% Records, then prints: this needs no root.
+%% Records, then prints: this does not require root.
 with_lttng(NoBpftrace) ->
     io:format("~nbpftrace can't be used here; it needs root (try `sudo make demo`): ~ts~n", [NoBpftrace]),
     Daemon = test_lttng:start_daemon(),
@@ -66,7 +65,7 @@ has_exited(System, Lines) ->
                       end
               end, Lines).
 
-%% The system does its rounds while it is traced as from the shell. Returns its supervisor's pid.
+%% The system does its rounds while it is traced as if from the shell. Returns its supervisor's pid.
 live() ->
     {module, demo_system} = code:ensure_loaded(demo_system),
     [1 = erlang:trace_pattern({demo_system, Function, 1}, [{'_', [], [{exception_trace}]}], [local])
@@ -88,13 +87,13 @@ untrace(Pid) ->
 -define(NOT_PRINTED, [process_identity, port_identity, message_delivery, function_arguments, function_value,
                       function_reason]).
 
-%% The probes that these flags feed. The groups of the VM's callbacks have the flags' names.
+%% The probes that these flags feed. The groups of callbacks are named like the flags.
 traced_probes() ->
     [Probe || Probe = #{provider := org_erlang_dyntrace, name := Name, events := Events} <- dyntrace:probes(),
               not lists:member(Name, ?NOT_PRINTED),
               lists:any(fun(#{group := Group}) -> lists:member(Group, ?FLAGS) end, Events)].
 
-%% -- What is printed ---------------------------------------------------------------------------
+%% -- Printing ----------------------------------------------------------------------------------
 
 %% Each tick prints the events that are older than the newest event of the previous tick. Sends all events at the end.
 hold(Waiting, Limit, Printed, Page) ->

@@ -1,11 +1,11 @@
 /*
- * USDT: the probes as <sys/sdt.h> defines them. Each has one site, a nop that a tracer
- * replaces by a breakpoint, and one semaphore, a counter that the kernel or the tracer
- * raises while a consumer is attached; so one load tells whether the probe is enabled. A labeled
- * probe is one such probe per label, with functions of its own, and so is a row of probes.
+ * USDT: the probes as <sys/sdt.h> defines them. Each has one site, a nop that a tracer replaces by
+ * a breakpoint, and one semaphore, a counter that the kernel or the tracer increments while a
+ * consumer is attached. So one load shows whether the probe is enabled. A labeled probe consists of
+ * one such probe per label, with separate functions, and a probe array of one per index.
  *
- * Where DTrace is native (DT_DTRACE), `dtrace` makes the probes, and a call tells whether one is
- * enabled. Without either, none is ever enabled.
+ * On systems with native DTrace (DT_DTRACE), `dtrace` makes the probes, and a call returns whether
+ * one is enabled. With neither, no probe is ever enabled.
  */
 #ifndef DT_BACKENDS_USDT_H
 #define DT_BACKENDS_USDT_H
@@ -95,8 +95,8 @@ static inline bool dt_usdt_row_is_enabled(unsigned number) {
 #endif
 
 /* The consumers of a probe as numbers: the first one is 1. Tracers have no identity, and several
-   may count as one: Linux counts a place once, and where DTrace is native, it tells only whether
-   there are some. Of a row, the numbers of its probes that are enabled. */
+   may count as one: Linux counts a probe site once, and native DTrace reports only whether there
+   are any. For a probe array, the indexes of the enabled probes. */
 static inline size_t dt_usdt_consumers_of(enum dt_probe probe, uint64_t *ids, size_t most) {
     size_t count = 0;
 
@@ -113,7 +113,7 @@ static inline size_t dt_usdt_consumers_of(enum dt_probe probe, uint64_t *ids, si
     return count;
 }
 
-/* For a probe that is enabled. */
+/* The probe must be enabled. */
 void dt_usdt_fire(enum dt_probe probe, const union dt_event *event);
 void dt_usdt_fire_label(unsigned label, const struct dt_user_trace__n *e);
 

@@ -52,8 +52,8 @@ const ERL_NIF_TERM *const dt_probe_kinds[DT_PROBES] = {
 };
 
 /*
- * bpftrace reads no more than arg0 to arg5. The probes of the provider erlang have the arguments
- * of the VMs that were built with them.
+ * bpftrace reads only arg0 to arg5. The probes of the provider erlang have the arguments of the VMs
+ * that were built with them.
  */
 enum {
 #define PROVIDER(name) PROVIDER_##name,

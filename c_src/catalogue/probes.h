@@ -1,5 +1,5 @@
 /*
- * The catalogue as data: what there is to say of each probe.
+ * The catalogue as data: the description of each probe.
  */
 #ifndef DT_CATALOGUE_PROBES_H
 #define DT_CATALOGUE_PROBES_H
@@ -17,7 +17,7 @@ enum dt_backend {
 };
 
 struct dt_field {
-    const char *name; /* NULL ends a probe's fields */
+    const char *name; /* NULL terminates a probe's fields */
     const ERL_NIF_TERM *type;
     unsigned max_bytes; /* 0: never cut */
     const char *unit;   /* NULL: a text */
@@ -31,15 +31,15 @@ struct dt_probe_info {
     const ERL_NIF_TERM *provider;
     unsigned backends; /* 1 << DT_BACKEND_usdt | … */
     bool is_labeled;   /* a probe for each label */
-    bool is_row;       /* a row of probes */
+    bool is_row;       /* a probe array */
     const char *when;
-    const char *differs; /* empty: nothing differs */
+    const char *differs; /* empty: no difference */
     const struct dt_field *fields;
 };
 
 extern const struct dt_probe_info dt_probes[DT_PROBES];
 
-/* The source that reports its events; NULL: they are trace events or annotations. */
+/* The source that reports the events; NULL: they are trace events or annotations. */
 extern const ERL_NIF_TERM *const dt_probe_sources[DT_PROBES];
 
 /* told | derived | never */

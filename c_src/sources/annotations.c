@@ -13,7 +13,7 @@ static ERL_NIF_TERM boolean(bool is) {
     return is ? atom_true : atom_false;
 }
 
-/* Each by the backend that has the probe: no more loads than that takes. */
+/* Each checks only the backend that has the probe, to save loads. */
 static bool i4s4_is_enabled(void) {
     return dt_usdt_is_enabled(DT_user_trace__i4s4) || dt_lttng_is_enabled(DT_user_trace_i4s4);
 }
@@ -71,8 +71,8 @@ static int64_t integer(ErlNifEnv *env, ERL_NIF_TERM term) {
 }
 
 /*
- * The probes for p and pn begin with the same fields, the catalogue's USER_TRACE_FIELDS. So the
- * fields that are filled for one are there for all.
+ * The probes for p and pn begin with the same fields, the catalogue's USER_TRACE_FIELDS. So one
+ * function can fill them for all.
  */
 #define AT(probe, field) offsetof(struct dt_##probe, field)
 #define SAME(field)                                                                                \

@@ -5,17 +5,18 @@
 #include <stdint.h>
 
 /*
- * Two hash tables, open and linear. One is current. A writer fills the other one, then makes that
- * the current one. A reader that is still in a table when the writer returns to it, two changes
- * later, finds another version of it at its end, and starts again in the current one.
+ * Two hash tables with linear probing, one of which is current. A writer fills the other one, then
+ * makes it current. If a writer returns to a table, two changes later, while a reader is still in
+ * it, the reader finds that its version has changed, and restarts in the current one.
  *
  * All loads of slots acquire and all stores release: a reader that has seen a new slot also sees
- * the odd version that the writer stored before. (Fences would do; ThreadSanitizer has none.)
+ * the odd version that the writer stored before. (Fences would suffice, but ThreadSanitizer does
+ * not support them.)
  */
 enum {
     SLOTS_LOG2 = 13,
     SLOTS = 1 << SLOTS_LOG2,
-    STEPS = 256, /* further from its first slot no function is stored */
+    STEPS = 256, /* the maximal distance of a function from its first slot */
     TRIES = 4,
 };
 
@@ -110,7 +111,7 @@ static bool store(struct table *table, const struct function *f, enum dt_builtin
     return false;
 }
 
-/* How many more functions may be stored, and how many could not be. */
+/* How many more functions may be stored, and how many did not fit. */
 struct room {
     unsigned left, left_out;
 };

@@ -7,13 +7,14 @@
 _Atomic int64_t dt_calls_left = DT_CALLS_INFINITE;
 
 /*
- * An open hash table, which only grows: as many functions as fit, and the rest together. A slot is
- * free, then taken by one scheduler, then has its function, which never changes.
+ * A hash table with open addressing, from which nothing is removed: it has as many functions as
+ * fit, and one count for the others. A slot is free, then taken by one scheduler, then has its
+ * function, which never changes.
  */
 enum {
     SLOTS_LOG2 = 13,
     SLOTS = 1 << SLOTS_LOG2,
-    STEPS = 32, /* further from its first slot no function is stored */
+    STEPS = 32, /* the maximal distance of a function from its first slot */
     FREE = 0,
     TAKEN = 1, /* no term has this value */
 };
@@ -51,8 +52,8 @@ static bool take(struct slot *slot, const struct dt_location *f) {
     return true;
 }
 
-/* The count of the function. A function that another scheduler is just storing is stored twice, and
-   its counts are added where they are read. */
+/* The count of the function. If another scheduler is just storing the function, it is stored twice;
+   the counts are added when they are read. */
 static _Atomic(uint64_t) *count_of(const struct dt_location *f) {
     unsigned i = first_slot(f);
 

@@ -1,6 +1,6 @@
 /*
- * The decoders of the provider erlang. They fill the arguments that a VM has which was built with
- * these probes, as far as a tracer gets them; the catalogue says where that differs.
+ * The decoders of the provider erlang. They fill the arguments of the probes of a VM that was built
+ * with them, as far as tracers get them; the catalogue states the differences.
  */
 #include "sources/decode_erlang.h"
 
@@ -13,8 +13,8 @@
 
 /* -- Nodes ------------------------------------------------------------------------ */
 
-/* The node of the process or port at the other end, if it is another one than that of this end:
-   {Name,Node}, or a handle of that node. */
+/* The node of the process or port at the other end, if it differs from the node of this end. The
+   other end is {Name,Node} or a handle. */
 static bool get_other_node(ErlNifEnv *env, ERL_NIF_TERM this, ERL_NIF_TERM other,
                            ERL_NIF_TERM *node) {
     const ERL_NIF_TERM *name_node;
@@ -199,7 +199,7 @@ enum dt_decoded dt_decode_erlang_scheduled(struct dt_traced *trace, union dt_eve
     return DT_DECODED;
 }
 
-/* A process that goes into hibernation was stopped in the function for it. */
+/* A process that goes into hibernation was stopped in erlang:hibernate/3. */
 static bool is_hibernating(const struct dt_traced *trace) {
     const ERL_NIF_TERM *el;
     int size;
@@ -218,7 +218,7 @@ enum dt_decoded dt_decode_erlang_hibernate(struct dt_traced *trace, union dt_eve
     return DT_DECODED;
 }
 
-/* A call fires the probe of its kind alone, at entry and at return: so each is counted once. */
+/* A call fires only the probe of its kind, at entry and at return, so that each is counted once. */
 static enum dt_decoded decode_call(struct dt_traced *trace, enum dt_builtin kind, const char **p,
                                    const char **mfa) {
     struct dt_location called;
@@ -274,10 +274,10 @@ GC_DECODER(gc_major_start, gc_major__start, need)
 GC_DECODER(gc_major_end, gc_major__end, reclaimed)
 
 /*
- * The heap's size when the collection started. This is the only state between two events: a
- * process collects from start to end on one thread, and no other process does so there meanwhile.
- * Each probe compares with it once. So an end without a start, since the probe was not enabled
- * yet, is not compared with an older collection.
+ * The heap's size when the collection started. A process collects from start to end on one thread,
+ * and no other process does so there meanwhile. Each probe compares with it once, so that an end
+ * whose start was missed, because the probe was not enabled yet, is not compared with an older
+ * collection. See ARCHITECTURE.md, "Invariants of the callbacks".
  */
 static _Thread_local struct {
     ERL_NIF_TERM tracee;
@@ -289,7 +289,7 @@ enum dt_decoded dt_decode_erlang_heap_before(struct dt_traced *trace, union dt_e
     ErlNifPid pid;
 
     (void)event;
-    /* Only a local pid is one word, so that two of them can be compared as words. */
+    /* Only local pids are single words, which can be compared. */
     if (!enif_get_local_pid(trace->env, trace->tracee, &pid) ||
         !dt_value(trace, atom_heap_block_size, &collection.heap))
         return DT_UNDECODED;
@@ -298,7 +298,7 @@ enum dt_decoded dt_decode_erlang_heap_before(struct dt_traced *trace, union dt_e
     return DT_NO_EVENT;
 }
 
-/* DT_DECODED if the heap has another size than before; then sets both sizes. */
+/* Returns DT_DECODED, and sets both sizes, if the size of the heap has changed. */
 static enum dt_decoded compare_heap(const struct dt_traced *trace, uint64_t *before,
                                     uint64_t *after) {
     bool *compared = &collection.compared[trace->probe];

@@ -1,6 +1,6 @@
 /*
- * The decoders of ports and drivers. A request comes as the event 'receive' of {Caller, Request}.
- * What a port sends while the scheduler runs it for no caller tells what its driver did.
+ * The decoders of ports and drivers. A request is an event 'receive' of {Caller, Request}. The
+ * messages that a port sends while the scheduler runs it without a caller show what its driver did.
  */
 #include "sources/decode_erlang.h"
 
@@ -12,7 +12,7 @@
 
 /* -- Parts ---------------------------------------------------------------------------- */
 
-/* The texts that all of these probes begin with. */
+/* The leading texts of all of these probes. */
 struct who {
     const char *process, *port, *name;
 };
@@ -67,7 +67,7 @@ static bool get_binary_size(ErlNifEnv *env, ERL_NIF_TERM data, uint64_t *bytes) 
     return true;
 }
 
-enum { PIECES = 1000 }; /* more are not counted */
+enum { PIECES = 1000 }; /* counted at most */
 
 static bool get_vector_size(ErlNifEnv *env, ERL_NIF_TERM data, uint64_t *bytes) {
     ERL_NIF_TERM head;
@@ -109,8 +109,8 @@ OPEN_DECODER(driver_start, driver_start, pid, driver)
 /* -- Requests -------------------------------------------------------------------------------- */
 
 /*
- * {Caller, Request}. `get` returns false for a request that the probe does not fire for; `set` sets
- * the fields that only this probe has from the `part` that it got.
+ * {Caller, Request}. `get` returns false for a request for which the probe does not fire; `set`
+ * sets the fields that only this probe has, from the `part` that `get` returned.
  */
 #define REQUEST_DECODER(decoder, probe, process_field, name_field, type, get, set)                 \
     enum dt_decoded dt_decode_##decoder(struct dt_traced *trace, union dt_event *event) {          \
@@ -218,8 +218,9 @@ REQUEST_DECODER(driver_call, driver_call, pid, driver, struct operation, get_cal
 
 /* -- Messages --------------------------------------------------------------------- */
 
-/* What port_control/3 and port_call/3 return is told as if the port had sent it: {Port, {control |
-   call, Binary}}. It is no message. A driver's own message of exactly this shape looks the same. */
+/* The VM traces the result of port_control/3 or port_call/3 as if the port had sent it: {Port,
+   {control | call, Binary}}. It is not a message. A driver's own message of exactly this shape
+   looks the same. */
 static bool is_return(const struct dt_traced *trace) {
     const ERL_NIF_TERM *pair;
     ERL_NIF_TERM value;
@@ -238,7 +239,7 @@ enum dt_decoded dt_decode_erlang_port_send(struct dt_traced *trace, union dt_eve
     return is_return(trace) ? DT_NO_EVENT : dt_decode_erlang_send(trace, event);
 }
 
-/* -- Drivers, for no caller ---------------------------------------------------------------------
+/* -- Drivers, without a caller ------------------------------------------------------------------
  */
 
 static bool is_any(const struct dt_traced *trace) {
@@ -269,7 +270,7 @@ static bool says_output(const struct dt_traced *trace) {
             enif_is_identical(el[3], atom_ok));
 }
 
-/* {Port, {exit_status, Status}} and the answers to requests, which a program's port may send late.
+/* {Port, {exit_status, Status}} and the replies to requests, which a program's port may send late.
  */
 static bool says_neither(const struct dt_traced *trace) {
     const ERL_NIF_TERM *el, *what;

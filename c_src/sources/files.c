@@ -6,12 +6,12 @@
 #include "sources/gate.h"
 #include "sources/parts.h"
 
-/* -- Functions that are traced for the probes of files alone -------------------------------- */
+/* -- Functions that are traced only for the file probes -------------------------------------- */
 
 enum { MOST = 128, ARITY_BITS = 8, FREE = 0 };
 
-/* An atom and an arity each, then free places. Who reads while they are written may take one event
-   for another consumer's. */
+/* Elements are an atom and an arity; free ones are at the end. A read during a write may assign one
+   event to the wrong consumer. */
 static _Atomic uint64_t alone[MOST];
 
 static uint64_t key(ERL_NIF_TERM function, unsigned long arity) {
@@ -58,8 +58,8 @@ ERL_NIF_TERM dt_files_set(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     return atom_ok;
 }
 
-/* Looks at the module first, since most calls are not of this one. Tracers that users set by hand
-   fire both. */
+/* Checks the module first, because most calls are not of this one. Tracers that users set
+   themselves fire both. */
 struct dt_file_event dt_files_look(const struct dt_traced *trace) {
     const ERL_NIF_TERM *mfa;
     struct dt_location f;
@@ -73,8 +73,8 @@ struct dt_file_event dt_files_look(const struct dt_traced *trace) {
 
 /* -- The decoders ---------------------------------------------------------------------------- */
 
-/* The first argument, where it is a name: a binary or a list of characters. Other functions have a
-   handle or a number there. */
+/* The first argument, if it is a name: a binary or a list of characters. For other functions it is
+   a handle or a number. */
 static const char *name_of(struct dt_traced *trace, const struct dt_location *call) {
     ERL_NIF_TERM first, rest;
 
@@ -96,7 +96,7 @@ enum dt_decoded dt_decode_file_called(struct dt_traced *trace, union dt_event *e
     return DT_DECODED;
 }
 
-/* ok | {ok, …} | eof | {error, Reason} and, of a few functions, other terms */
+/* ok | {ok, …} | eof | {error, Reason} and, from a few functions, other terms */
 static const char *result_of(struct dt_traced *trace, ERL_NIF_TERM value) {
     const ERL_NIF_TERM *pair;
 

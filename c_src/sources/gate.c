@@ -1,6 +1,6 @@
 #include "sources/gate.h"
 
-/* A local pid is one word; 0 is no pid. */
+/* A local pid is one word; 0 is not a pid. */
 static _Atomic(ERL_NIF_TERM) worker;
 static atomic_bool active;
 
@@ -35,7 +35,7 @@ void dt_gate_set_budget(int64_t events) {
     atomic_store_explicit(&infinite, events == DT_BUDGET_INFINITE, memory_order_relaxed);
 }
 
-/* Without a budget, schedulers write to no shared counter. */
+/* Without a budget, schedulers do not write to a shared counter. */
 static bool is_infinite(void) {
     return atomic_load_explicit(&infinite, memory_order_relaxed);
 }

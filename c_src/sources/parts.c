@@ -13,7 +13,7 @@ bool dt_extra(const struct dt_traced *trace, ERL_NIF_TERM *value) {
     return enif_get_map_value(trace->env, trace->opts, atom_extra, value);
 }
 
-/* The length of a proper list, as far as it can be an arity. */
+/* The length of a proper list, up to DT_ARITY_MORE. */
 static bool get_arity(ErlNifEnv *env, ERL_NIF_TERM args, unsigned long *arity) {
     ERL_NIF_TERM head;
 
@@ -115,8 +115,8 @@ bool dt_get_seq_info(const struct dt_traced *trace, struct dt_seq_info *info) {
     return true;
 }
 
-/* erl_nif has no call for it, the external term format has: after a byte for the type, and two for
-   the length of a reference, comes the node's name as an atom. */
+/* erl_nif has no function for it, but the external term format contains the node's name: it is an
+   atom after one byte for the type and, in a reference, two bytes for its length. */
 bool dt_get_node(ErlNifEnv *env, ERL_NIF_TERM handle, ERL_NIF_TERM *node) {
     enum { VERSION = 131, NEWER_REFERENCE = 90 };
     ErlNifBinary external;

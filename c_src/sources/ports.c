@@ -17,8 +17,8 @@ struct entry {
     atomic_bool closed;
 };
 
-/* The version is odd while a thread writes. A reader that finds another version after it has read
-   reads again. Nobody waits: who does not get through after some attempts leaves it. */
+/* The version is odd while a thread writes. A reader that finds another version after reading
+   retries. Readers and writers never block: they give up after a few failed attempts. */
 static struct bucket {
     atomic_uint version;
     struct entry entries[ENTRIES];
@@ -28,8 +28,8 @@ static struct bucket *bucket_of(ERL_NIF_TERM port) {
     return &buckets[((uint64_t)port * UINT64_C(0x9E3779B97F4A7C15)) >> (64 - BUCKET_BITS)];
 }
 
-/* So ordered, a reader that sees a write also sees the odd version before it. ThreadSanitizer knows
-   no fences, which would do the same. */
+/* With this order, a reader that sees a write also sees the odd version before it. Fences would
+   suffice, but ThreadSanitizer does not support them. */
 #define READ(field) atomic_load_explicit(&(field), memory_order_acquire)
 #define WRITE(field, value) atomic_store_explicit(&(field), value, memory_order_release)
 
@@ -55,7 +55,7 @@ static struct entry *find(struct bucket *bucket, ERL_NIF_TERM port) {
     return NULL;
 }
 
-/* A free entry, that of a closed port or, in a full bucket, any. */
+/* A free entry, the entry of a closed port or, in a full bucket, any entry. */
 static struct entry *place(struct bucket *bucket, unsigned version) {
     struct entry *closed = NULL;
 
@@ -68,7 +68,7 @@ static struct entry *place(struct bucket *bucket, unsigned version) {
     return closed ? closed : &bucket->entries[version / 2 % ENTRIES];
 }
 
-/* Whether the VM also tells of ports that are closed: otherwise the table would fill up. */
+/* Whether the VM also reports closed ports: otherwise the table would fill up. */
 static bool is_kept(void) {
     const struct dt_tag *closed = dt_tag_of(DT_GROUP_ports, atom_closed);
 
@@ -78,7 +78,7 @@ static bool is_kept(void) {
     return false;
 }
 
-/* What is not known stays as it is, but not for a new port: its number may have been another's. */
+/* Unknown values do not replace known ones, except for a new port, whose number may be reused. */
 static void put(ERL_NIF_TERM port, struct dt_port known, bool is_new) {
     struct bucket *bucket = bucket_of(port);
     struct entry *entry;
@@ -128,11 +128,11 @@ static void get(ERL_NIF_TERM port, struct dt_port *found) {
     *found = (struct dt_port){DT_PORTS_UNKNOWN, DT_PORTS_UNKNOWN};
 }
 
-/* -- Ports that are not known ------------------------------------------------------------- */
+/* -- Unknown ports ------------------------------------------------------------------------ */
 
 enum { UNKNOWN = 256 };
 
-/* More than these wait for their next event. */
+/* If there are more, the others are recorded at their next event. */
 static _Atomic(ERL_NIF_TERM) unknown[UNKNOWN];
 static atomic_uint next_unknown;
 
@@ -142,8 +142,8 @@ static void note_unknown(ERL_NIF_TERM port) {
     atomic_store_explicit(&unknown[next % UNKNOWN], port, memory_order_relaxed);
 }
 
-/* Callbacks are exported: a caller may pass any term as the tracee. Only a local port is one word,
-   which can be kept after the event. */
+/* Callbacks are exported, so the tracee may be any term. Only a local port is one word, which can
+   be stored beyond the event. */
 static bool is_local_port(const struct dt_traced *trace) {
     ErlNifPort port;
 
@@ -156,11 +156,11 @@ void dt_ports_get(const struct dt_traced *trace, struct dt_port *found) {
         note_unknown(trace->tracee);
 }
 
-/* -- What events tell ------------------------------------------------------------------------ */
+/* -- Data from events ------------------------------------------------------------------------ */
 
-/* The run of a port by this thread's scheduler. No other port runs there until it is out. */
+/* The port that this thread's scheduler runs. No other one runs there until it is scheduled out. */
 static _Thread_local struct {
-    ERL_NIF_TERM port;   /* 0: none, or for a caller */
+    ERL_NIF_TERM port;   /* 0: none, or it runs for a caller */
     bool had[DT_PROBES]; /* the probe has fired */
 } run;
 
@@ -179,7 +179,7 @@ void dt_ports_note_ports(const struct dt_traced *trace) {
     if (trace->tag == atom_closed)
         put_closed(trace->tracee);
     else if (trace->tag == atom_receive)
-        run.port = 0; /* what the driver sends now is neither input nor output */
+        run.port = 0; /* messages of the driver are now neither input nor output */
     else if (trace->tag == atom_open && dt_extra(trace, &name))
         put(trace->tracee,
             (struct dt_port){enif_is_atom(trace->env, name) ? name : DT_PORTS_UNKNOWN,
@@ -233,7 +233,7 @@ bool dt_ports_take_ready(const struct dt_traced *trace) {
     return true;
 }
 
-/* -- The calls of the application -------------------------------------------------------------- */
+/* -- Calls by the application ------------------------------------------------------------------ */
 
 ERL_NIF_TERM dt_ports_set(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     ErlNifPort port;

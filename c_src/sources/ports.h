@@ -1,11 +1,11 @@
 /*
- * The ports: what most of their trace events do not show, the port's name and its owner.
+ * A table of the names and owners of ports, which most of their trace events lack.
  *
- * Events tell both of a port that is opened or accepted (dt_ports_note_…), and the application asks
- * the VM about the others. The table has a fixed size. A closed port keeps its entry, since a flush
- * comes after that, until a new port needs the place.
+ * The events of opened and accepted ports contain both (dt_ports_note_…); for other ports, the
+ * application asks the VM. The table has a fixed size. The entry of a closed port is retained,
+ * because a flush follows, until a new port needs it.
  *
- * A port is one word, as its name, an atom, and its owner, a local pid, are.
+ * A port, its name (an atom) and its owner (a local pid) are one word each.
  */
 #ifndef DT_SOURCES_PORTS_H
 #define DT_SOURCES_PORTS_H
@@ -13,35 +13,35 @@
 #include "sources/decode.h"
 #include "sources/nif.h"
 
-enum { DT_PORTS_UNKNOWN = 0 }; /* no term is that */
+enum { DT_PORTS_UNKNOWN = 0 }; /* not a valid term */
 
 struct dt_port {
     ERL_NIF_TERM name, owner; /* or DT_PORTS_UNKNOWN */
 };
 
-/* What is known of the traced port. If something is missing, the application will ask the VM. */
+/* The known data of the traced port. If something is missing, the application will ask the VM. */
 void dt_ports_get(const struct dt_traced *trace, struct dt_port *found);
 
-/* The events that tell something of ports, by the group that they come in. They also say what the
-   scheduler does with the port, for dt_ports_take_ready. */
+/* Take the events that contain data of ports, by group. They also record the port that the
+   scheduler runs, for dt_ports_take_ready. */
 void dt_ports_note_ports(const struct dt_traced *trace);
 void dt_ports_note_port_receive(const struct dt_traced *trace);
 void dt_ports_note_port_send(const struct dt_traced *trace);
 void dt_ports_note_running_ports(const struct dt_traced *trace);
 
-/* Whether the scheduler runs the port for input or output, not for a caller or a timeout. True once
-   per run and probe. */
+/* Whether the scheduler runs the port for input or output, not for a caller or a timeout. Returns
+   true once per run and probe. */
 bool dt_ports_take_ready(const struct dt_traced *trace);
 
-/* -- The calls of the application -------------------------------------------------- */
+/* -- Calls by the application ------------------------------------------------------ */
 
 /* Port, Name :: atom(), Owner :: pid() */
 dt_nif dt_ports_set;
 
-/* The ports whose events came before they were known: they are returned once. */
+/* The ports that had events while they were unknown. Each is returned once. */
 dt_nif dt_ports_take_unknown;
 
-/* How many ports that are not closed the table has. */
+/* The number of open ports in the table. */
 dt_nif dt_ports_count;
 
 #endif

@@ -15,7 +15,7 @@
 struct report {
     ErlNifEnv *env;
     const ERL_NIF_TERM *values; /* the next one first */
-    int count;                  /* how many are left */
+    int count;                  /* remaining values */
     struct dt_text text;
 };
 
@@ -112,8 +112,8 @@ static const struct reported {
 #include "catalogue/probes.def"
 };
 
-/* A dump has a pace of its own. If it took its events from the budget, each dump of a large node
-   would be cut, and tracing would pause after it. */
+/* A dump limits its own rate. If it used the budget, each dump of a large node would be truncated,
+   and tracing would pause after it. */
 static bool is_budgeted(enum dt_probe probe) {
     return dt_probe_sources[probe] != &atom_identities;
 }

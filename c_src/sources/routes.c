@@ -43,7 +43,8 @@ dt_noter *const dt_noters[DT_GROUPS] = {
 
 /* -- By tag --------------------------------------------------------------------------- */
 
-/* At most a tag per route, and one that ends the group. A route is in one tag, EVERY in all. */
+/* At most one tag per route, and one that ends the group. A route belongs to one tag, EVERY to all.
+ */
 enum {
 #define GROUP(group) +sizeof group##_routes / sizeof *group##_routes
     TAGS = 0
@@ -67,7 +68,7 @@ static bool has(const struct dt_tag_probes *of, enum dt_probe probe) {
     return false;
 }
 
-/* Returns the place behind what was filled. */
+/* Returns the element after the filled ones. */
 static struct dt_tag_probe *fill_backend(struct dt_tag *t, unsigned backend,
                                          struct dt_tag_probe *place) {
     struct dt_tag_probes *of = &t->of[backend];

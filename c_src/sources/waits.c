@@ -4,10 +4,10 @@
 #include "catalogue/atoms.h"
 #include "sources/gate.h"
 
-/* What the thread runs. */
+/* The current process of the thread. */
 static _Thread_local struct {
-    ERL_NIF_TERM process; /* 0, which no term is: unknown */
-    bool has_run;         /* since it was taken up, as its events tell */
+    ERL_NIF_TERM process; /* 0, which is not a valid term: unknown */
+    bool has_run;         /* after it was scheduled in, according to its events */
     bool is_poll;         /* the event of 'receive' that is being traced */
 } own;
 
@@ -18,7 +18,7 @@ void dt_waits_note_running_procs(const struct dt_traced *trace) {
     own.has_run = false;
 }
 
-/* While turns are not told, the thread goes on to other processes unseen. */
+/* If scheduling is not traced, the thread may switch to other processes unnoticed. */
 static bool are_turns_told(void) {
     return dt_gate_allows(DT_process_scheduled) && dt_is_enabled(DT_process_scheduled);
 }

@@ -27,7 +27,7 @@ static void find_small(ErlNifEnv *env) {
     dt_heap_marks.small = mark;
 }
 
-/* Whether another kind of term has the mark, too. */
+/* Whether another kind of term also has the mark. */
 static bool is_mark_of_others(ErlNifEnv *env, ERL_NIF_TERM mark) {
     const ERL_NIF_TERM others[] = {enif_make_list(env, 0), enif_make_atom(env, "true"),
                                    enif_make_long(env, 0), enif_make_long(env, -1)};
@@ -38,8 +38,8 @@ static bool is_mark_of_others(ErlNifEnv *env, ERL_NIF_TERM mark) {
     return (mark & DT_HEAP_MARK) == dt_heap_mark;
 }
 
-/* The cells must stand behind the tuple that was made before them: no word of an unknown encoding
-   is read as an address. */
+/* The cells must be adjacent to the tuple that was made before them, so that a word of an unknown
+   encoding is never used as an address. */
 static void find_list(ErlNifEnv *env, const ERL_NIF_TERM *behind) {
     const ERL_NIF_TERM head = enif_make_int(env, 4711), end = enif_make_list(env, 0);
     const ERL_NIF_TERM tail = enif_make_list_cell(env, head, end);

@@ -1,8 +1,8 @@
 /*
  * The words of a term on the heap. Such a term is a pointer to its first word, the header, with a
  * mark in the lowest bits. Other terms are in the word itself (atoms, small integers, …), or are
- * lists, whose pointers have another mark. erl_nif shows a heap address for tuples alone, so the
- * mark is read from a tuple when the library is loaded.
+ * lists, whose pointers have another mark. erl_nif returns a heap address only for tuples, so the
+ * mark is determined from a tuple when the library is loaded.
  */
 #ifndef DT_TEXT_HEAP_H
 #define DT_TEXT_HEAP_H
@@ -30,14 +30,14 @@ static inline const ERL_NIF_TERM *dt_heap_of(ERL_NIF_TERM term) {
 }
 
 /*
- * The cells of lists and small integers come in great numbers, and a call of erl_nif for each takes
- * most of the time of a long list. So both are read as the runtime encodes them:
+ * List cells and small integers are numerous, and calling erl_nif for each would take most of the
+ * time of a long list. So both are read in the encoding of the runtime:
  *
  *     list ──> [ head | tail ]         the pointer's lowest bits are a mark
- *     integer = number << 4 | mark     the other bits are the number's: no other term has it
+ *     integer = number << 4 | mark     the mark is unique, the other bits are the number
  *
- * dt_heap_find compares both with terms of known contents. What does not have the mark goes to
- * erl_nif, and so does every term of a runtime with another encoding.
+ * dt_heap_find verifies both with terms of known contents. Terms without the mark are passed to
+ * erl_nif, as are all terms in a runtime with another encoding.
  */
 enum { DT_SMALL_SHIFT = 4 };
 
@@ -67,9 +67,9 @@ static inline bool dt_list_cell(ErlNifEnv *env, ERL_NIF_TERM list, ERL_NIF_TERM 
 }
 
 /*
- * The tail of this list. Cells mostly stand in a row: then the tail is where the distance from the
- * cell before leads, and the processor goes on there before it has read the tail. The assembly is
- * empty; it keeps the compiler from seeing that the tail would do as well.
+ * The tail of this list. Cells are mostly equidistant: then the tail can be predicted from the
+ * distance to the previous cell, and the processor continues there before it has read the tail. The
+ * empty assembly prevents the compiler from replacing the prediction by the tail.
  */
 static inline ERL_NIF_TERM dt_tail(ERL_NIF_TERM list, ERL_NIF_TERM *distance) {
     const ERL_NIF_TERM tail = dt_heap_of(list)[1];
@@ -82,13 +82,13 @@ static inline ERL_NIF_TERM dt_tail(ERL_NIF_TERM list, ERL_NIF_TERM *distance) {
     return tail;
 }
 
-/* False for a larger integer, too. */
+/* Also false for larger integers. */
 static inline bool dt_small(ERL_NIF_TERM term, long *number) {
     *number = (long)term >> DT_SMALL_SHIFT;
     return dt_is_small(term, dt_heap_marks.small);
 }
 
-/* Sets all of these. The environment is a new one: terms that are made in it one after the other
+/* Sets all of these. The environment must be new, so that terms that are made one after the other
    are adjacent in memory. */
 void dt_heap_find(ErlNifEnv *env);
 

@@ -6,7 +6,7 @@
 
 enum { HEAP_BINARY, OFF_HEAP_BINARY, BITSTRING, REFERENCE, FUN, EXTERNAL_PID, SIZES };
 
-/* The most bytes that a binary on the heap has. */
+/* The maximal size of a heap binary in bytes. */
 enum { HEAP_BINARY_MAX = 64 };
 
 static uint32_t size_of[SIZES];
@@ -30,7 +30,7 @@ static uint32_t words(size_t bytes) {
     return (uint32_t)((bytes + sizeof(ERL_NIF_TERM) - 1) / sizeof(ERL_NIF_TERM));
 }
 
-/* Integers that leave four bits of a word fit into the term itself; larger ones have a header. */
+/* Integers that leave four bits of a word free are immediate; larger ones have a header. */
 static uint32_t integer_size(ErlNifEnv *env, ERL_NIF_TERM term) {
     const int64_t small = (int64_t)1 << (8 * sizeof term - 5);
     ErlNifSInt64 i;
@@ -63,7 +63,7 @@ static void add_bitstring(struct walk *walk, ERL_NIF_TERM term) {
         walk->terms = 0;
 }
 
-/* NOLINTBEGIN(misc-no-recursion): DT_SIZE_DEPTH deep at most */
+/* NOLINTBEGIN(misc-no-recursion): at most DT_SIZE_DEPTH levels */
 
 static void add(struct walk *walk, ERL_NIF_TERM term, int depth);
 

@@ -1,6 +1,6 @@
 /*
- * The size of a term in words, as erts_debug:flat_size/1 counts it: what a copy of it
- * takes on a process's heap, without the bytes of off-heap binaries.
+ * The size of a term in words, as counted by erts_debug:flat_size/1: the size of a copy
+ * on a process's heap, without the bytes of off-heap binaries.
  *
  * The walk is bounded. The result is a lower bound for a term of more than DT_SIZE_TERMS subterms,
  * one that is nested deeper than DT_SIZE_DEPTH, and one that has a map of more than DT_SIZE_MAP
@@ -15,8 +15,8 @@
 
 enum { DT_SIZE_TERMS = 1000, DT_SIZE_DEPTH = 50, DT_SIZE_MAP = 32 };
 
-/* Sizes that differ between releases, as Erlang measured them: a tuple of integers, in the
-   order of the enum in size.c. */
+/* Sets sizes that differ between releases, as measured by Erlang: a tuple of integers, in the order
+   of the enum in size.c. */
 bool dt_size_calibrate(ErlNifEnv *env, ERL_NIF_TERM sizes);
 
 uint32_t dt_size(ErlNifEnv *env, ERL_NIF_TERM term);

@@ -1,5 +1,5 @@
 /*
- * Text: Erlang terms as NUL-terminated UTF-8, and the only place that makes it.
+ * Text: converts Erlang terms to NUL-terminated UTF-8.
  *
  *     struct dt_text text;               on the stack of the callback
  *     dt_text_open(&text);
@@ -9,10 +9,10 @@
  *     buffer  [ <0.131.0>\0 {shutdown,...}\0                  free ]
  *               ^e->pid     ^e->reason     ^next              ^end
  *
- * All texts of one event stand one after the other in one buffer on the callback's stack: nothing
- * is allocated and nothing is freed. Every function that makes text (id.h, term.h, string.h)
- * returns NULL for a term that it does not take, and for a full buffer, and then leaves the buffer
- * as it was.
+ * All texts of one event are stored one after the other in one buffer on the callback's stack, so
+ * they are never allocated or freed. Every function that makes text (id.h, term.h, string.h)
+ * returns NULL, and leaves the buffer unchanged, for a term that it does not accept and if the
+ * buffer is full.
  */
 #ifndef DT_TEXT_TEXT_H
 #define DT_TEXT_TEXT_H
@@ -45,7 +45,7 @@ enum {
 
 struct dt_text {
     char *next;
-    struct dt_cache *cache; /* this thread's: found once per event, since that takes calls */
+    struct dt_cache *cache; /* this thread's: looked up once per event, because that takes calls */
     char buffer[DT_TEXT_SIZE];
 };
 

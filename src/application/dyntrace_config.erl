@@ -1,5 +1,28 @@
-%% @doc The options of the application: a table of their defaults and of the values that they may have.
-%% docs/configuration.md describes each option.
+%% @doc Checks the configuration of the application.
+%%
+%% ```
+%% {dyntrace, [{follow, true},          % false: only after dyntrace:follow/1
+%%             {processes, all},        % all | new | existing | [Name]
+%%             {ports, all},            % all | new | existing | none
+%%             {functions, []},         % [{Module, Function | '_', Arity | '_'} | {{M, F, A}, MatchSpec}]
+%%             {send, true},            % true | MatchSpec of [Receiver, Message]
+%%             {'receive', true},       % true | MatchSpec of [Node, Sender, Message]
+%%             {probes, all},           % all | [Name]: the probes that the application's tracing may fire
+%%             {interval, 250},         % milliseconds between two polls for attached consumers
+%%             {sample_interval, 1000}, % milliseconds between two samples, for the probes carrier_* and vm_counter
+%%             {dump, never},           % never | seconds between two dumps of all identities
+%%             {label_keys, ['$process_label', process_name]}, % process dictionary keys of labels
+%%             {labels, none},          % none | {Module, Function}, which returns [{pid(), Text}]
+%%             {log, off},              % off | the lowest log level for which the probe log fires
+%%             {log_limit, 100},        % logged events per second
+%%             {long_gc, 100},          % milliseconds: vm_long_gc
+%%             {long_schedule, 100},    % milliseconds: vm_long_schedule
+%%             {large_heap, 10000000},  % words: vm_large_heap
+%%             {long_message_queue, {1000, 10000}}, % messages, {short again, long}: vm_long_message_queue
+%%             {budget, infinity},      % trace events per second; after that many, tracing pauses
+%%             {call_budget, 20000},    % traced calls per second; after that many, the busiest functions are cleared
+%%             {text, full}]}           % full | shape: only the structure of terms, not their contents
+%% '''
 -module(dyntrace_config).
 
 -export([check/1]).
@@ -56,9 +79,9 @@ bad(Key, Value, {Key, _, IsGood, MustBe}) ->
     end;
 bad(Key, Value, false) ->
     Names = lists:join(", ", lists:sort([atom_to_list(Name) || {Name, _, _, _} <- options()])),
-    [{bad_config, Key, Value, "no such option; there are: " ++ lists:append(Names)}].
+    [{bad_config, Key, Value, "no such option; options: " ++ lists:append(Names)}].
 
-%% What is wrong with a match specification.
+%% Why a match specification is invalid.
 why(Key, Spec) when Key =:= send; Key =:= 'receive' -> "; " ++ dyntrace_match_spec:problem(Key, Spec);
 why(functions, Functions) -> why_functions(Functions);
 why(_, _) -> "".
@@ -146,7 +169,7 @@ levels() -> [emergency, alert, critical, error, warning, notice, info, debug].
 
 is_names(Value) -> is_list_of(fun is_atom/1, ?MAX_NAMES, Value).
 
-%% A proper list of at most Most elements, each of which is good.
+%% A proper list of at most Most elements that satisfy Is.
 is_list_of(_, _, []) -> true;
 is_list_of(_, 0, _) -> false;
 is_list_of(Is, Most, [Head | Tail]) -> Is(Head) andalso is_list_of(Is, less(Most), Tail);

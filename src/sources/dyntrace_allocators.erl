@@ -1,6 +1,6 @@
 %% @private The source of the probes `carrier_*': compares the carriers of all allocators with those of the last sample.
 %%
-%% Each allocator is asked by `erlang:system_info({allocator, A})', which waits until every scheduler has answered.
+%% It calls `erlang:system_info({allocator, A})' for each allocator, which waits until every scheduler has answered.
 -module(dyntrace_allocators).
 -behaviour(dyntrace_sampler).
 
@@ -30,7 +30,7 @@ sample() ->
                         maps:merge(Sample, of_instances(Allocator, erlang:system_info({allocator, Allocator})))
                 end, #{}, erlang:system_info(alloc_util_allocators)).
 
-%% `false' is the answer for an allocator that is switched off (`+Mea false').
+%% The value is `false' for a disabled allocator (`+Mea false').
 of_instances(Allocator, Instances) when is_list(Instances) ->
     maps:from_list([{{Allocator, Instance}, {carriers(mbcs, Info), carriers(mbcs_pool, Info), carriers(sbcs, Info)}}
                     || {instance, Instance, Info} <- Instances, lists:keymember(mbcs, 1, Info)]);
@@ -43,7 +43,7 @@ carriers(Kind, Info) ->
     {Blocks, BlocksSize} = blocks(proplists:get_value(blocks, Carriers, [])),
     {current(carriers, Carriers), current(carriers_size, Carriers), Blocks, BlocksSize}.
 
-%% By allocator: a carrier from the pool may have blocks of several.
+%% Blocks are listed by allocator: a carrier from the pool may contain blocks of several.
 blocks(ByAllocator) ->
     {lists:sum([current(count, Blocks) || {_, Blocks} <- ByAllocator]),
      lists:sum([current(size, Blocks) || {_, Blocks} <- ByAllocator])}.

@@ -1,13 +1,13 @@
-%% @private The functions that are BIFs or NIFs, for the library: a tracer is not told what a call is of. The library is
-%% given both lists when it is loaded, and new ones while a consumer of calls is attached and code is loaded.
+%% @private The lists of BIFs and NIFs, for the library: the trace event of a call does not say what is called. The
+%% library gets both lists when it is loaded, and updates while a consumer of calls is attached and code is loaded.
 -module(dyntrace_builtins).
 -behaviour(dyntrace_source).
 
 -export([lists/0]).
 -export([on/2, poll/2, message/2, off/1]).
 
-%% A module that is loaded again, and NIFs that are loaded after their module, do not show in the list of modules. So
-%% after this time the NIFs are read in any case. With a thousand modules that takes 0.2 ms, the list of modules 0.05.
+%% A reloaded module, and NIFs that are loaded after their module, do not change the list of modules. Therefore the NIFs
+%% are read at least this often. With a thousand modules that takes 0.2 ms, the list of modules 0.05.
 -define(READ_AGAIN_MS, 1000).
 
 -record(state, {modules :: [module()],
@@ -19,8 +19,8 @@
 lists() ->
     {bifs(), nifs(erlang:loaded())}.
 
-%% BIFs do not change, whatever is loaded. The list lacks three that erlang:is_builtin/3 counts: the compiler has
-%% instructions for them, but a fun can call them.
+%% Loading code does not change the BIFs. The list lacks three for which erlang:is_builtin/3 returns true: the compiler
+%% has instructions for them, but a fun can call them.
 bifs() ->
     [{erlang, apply, 2}, {erlang, apply, 3}, {erlang, yield, 0} | erlang:system_info(snifs)].
 
@@ -54,14 +54,14 @@ poll(_, State = #state{modules = Modules, lists = {Bifs, Nifs}, read_ms = ReadMs
 message(_, State) ->
     State.
 
-%% What the library has been given stays right until code is loaded.
+%% The library's lists stay correct until code is loaded.
 off(_) ->
     ok.
 
 given(State = #state{lists = {Bifs, Nifs}}) ->
     case dyntrace:set_builtins(Bifs, Nifs) of
         0 -> ok;
-        LeftOut -> logger:warning("dyntrace: too many NIFs: calls of ~b count as calls of functions", [LeftOut])
+        LeftOut -> logger:warning("dyntrace: too many NIFs: calls of ~b count as calls of Erlang code", [LeftOut])
     end,
     State.
 

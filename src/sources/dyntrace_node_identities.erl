@@ -1,7 +1,7 @@
-%% @private Who this node and the connected ones are.
+%% @private The identities of this node and the connected ones.
 %%
-%% The number by which this VM writes the pids of another node is known here. Its release and its process of the
-%% operating system are not: a process of its own asks once per connection.
+%% The number that prefixes the pids of another node is available locally. Its release and its operating system process
+%% are not: a separate process asks for them once per connection.
 -module(dyntrace_node_identities).
 
 -export([new/0, tell/1, message/2]).
@@ -15,17 +15,17 @@
 
 -type answer() :: {Otp :: string(), OsPid :: non_neg_integer()}.
 
-%% A node that has not answered has the reference of the question.
+%% A node that has not answered has the reference of the request.
 -opaque nodes() :: #{node() => answer() | reference()}.
 
-%% Called by the process that gets the messages: that a node connects, and the answers. To monitor nodes is a flag of
-%% that process.
+%% Called by the process that gets the messages: connections of nodes, and answers. Monitoring nodes is a flag of that
+%% process.
 -spec new() -> nodes().
 new() ->
     ok = net_kernel:monitor_nodes(true, ?OPTIONS),
     #{}.
 
-%% Tells this node and all that are connected, hidden ones included.
+%% Reports this node and all connected nodes, including hidden ones.
 -spec tell(nodes()) -> nodes().
 tell(Nodes) ->
     lists:foldl(fun tell/2, Nodes, [node() | nodes(connected)]).
@@ -57,13 +57,13 @@ message({?MODULE, Ref, Node, Answer}, Nodes) ->
 message(_, Nodes) ->
     Nodes.
 
-%% A pid's text begins with the number of its node's atom, so any pid of that node shows it.
+%% A pid's text begins with the number of its node, so any pid of that node shows it.
 prefix(Node) ->
     <<131, Name/binary>> = term_to_binary(Node),
     "<" ++ Pid = pid_to_list(binary_to_term(<<131, 88, Name/binary, 0:32, 0:32, 0:32>>)),
     lists:takewhile(fun(Char) -> Char =/= $. end, Pid).
 
-%% A node that does not answer, or has no Erlang, gives no answer, and is not asked again.
+%% A node that does not answer, or is not an Erlang VM, is not asked again.
 ask(Node) ->
     To = self(),
     Ref = make_ref(),
@@ -74,7 +74,7 @@ ask(Node) ->
                    end),
     Ref.
 
-%% The question must not connect a node that has just gone away.
+%% The request must not reconnect to a node that has just disconnected.
 asked(Node) ->
     try
         true = lists:member(Node, nodes(connected)),

@@ -1,19 +1,19 @@
-%% @private The names and owners of ports, which most of their trace events do not show. The library learns them from
-%% the events of ports that are opened and accepted while they are traced. This source asks the VM about the others:
-%% about all when a consumer attaches, then about those that the library has seen and does not know.
+%% @private The names and owners of ports, which most of their trace events lack. The library gets them from the events
+%% of ports that are opened and accepted while they are traced. For the others this source asks the VM: for all when a
+%% consumer attaches, then for those that occur in events without being in the library's table.
 %%
-%% A port that is traced shows such a question as an `info' in its scheduling; the first questions therefore come before
-%% the tracing.
+%% In the scheduling events of a traced port, such a request appears as `info'. Therefore the first requests are made
+%% before tracing starts.
 -module(dyntrace_ports).
 -behaviour(dyntrace_source).
 
 -export([on/2, poll/2, message/2, off/1]).
 
-%% How long the tracing waits for the first answers: long enough for about 10,000 ports.
+%% How long tracing waits for the first answers: long enough for about 10,000 ports.
 -define(ANSWER_MS, 50).
 
-%% The names that the application makes atoms of, at most, while the node lives. The VM itself makes an atom of the name
-%% of each port that is opened while `ports' are traced.
+%% The maximal number of names that the application converts to atoms during the life of the node. The VM itself creates
+%% an atom for the name of each port that is opened while `ports' are traced.
 -define(MAX_NAMES, 1000).
 
 on(_, #{ports := none}) ->

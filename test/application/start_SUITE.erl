@@ -183,7 +183,7 @@ library_replaced(Config) ->
          {0, _} = test_shell:run("cp '~ts' '~ts.new' && mv '~ts.new' '~ts'", lists:duplicate(4, library(Config))),
          ?assertNot(is_mapped(Node, Config)),
          #{backends := #{usdt := {missing, Why}}} = peer:call(Node, dyntrace, info, []),
-         ?assertMatch({_, _}, binary:match(Why, <<"load the module again">>)),
+         ?assertMatch({_, _}, binary:match(Why, <<"reload the module">>)),
          [begin
               {module, dyntrace} = peer:call(Node, c, l, [dyntrace]),
               works(Node, Config),

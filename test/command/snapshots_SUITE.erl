@@ -200,7 +200,7 @@ full_disk_and_lost_daemon(Config) ->
                         end),
         %% By now, the command has reported what it can't detect.
         has_long_queues(Config) orelse
-            test_command:await("can't trace vm_long_message_queue: the VM tells it from OTP 27 on\n", Command),
+            test_command:await("can't trace vm_long_message_queue: requires OTP 27 or later\n", Command),
         ok = test_lttng:kill_daemon(?config(daemon, Config)),
         {1, Output} = test_command:finish(Command),
         ?assertMatch({match, _}, re:run(Output, "the session daemon has ended, .*snapshots remain\n  next: ")),

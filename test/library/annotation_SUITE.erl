@@ -85,7 +85,7 @@ wrong() ->
      {put_tag, [17], 1, "not a string"},
      {put_tag, [<<255>>], 1, "not a string in UTF-8"},
      {spread_tag, [maybe_so], 1, "not a boolean"},
-     {restore_tag, [false], 1, "not what spread_tag/1 returns"}].
+     {restore_tag, [false], 1, "not a value returned by spread_tag/1"}].
 
 wrong_arguments(Config) ->
     [begin

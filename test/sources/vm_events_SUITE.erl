@@ -276,7 +276,7 @@ untold(Config) ->
         true ->
             ?assertEqual(#{}, maps:get(withheld, following(Config)));
         false ->
-            until_following(withheld, #{vm_long_message_queue => "the VM tells it from OTP 27 on"}, Config),
+            until_following(withheld, #{vm_long_message_queue => "requires OTP 27 or later"}, Config),
             until_monitored([busy_port], Config)
     end,
     ?assertEqual([], logged(Config)),

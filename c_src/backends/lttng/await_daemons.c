@@ -1,8 +1,8 @@
 /*
- * Whether a session daemon answers. A successful connect() is no proof, since the kernel also
- * connects to the socket of a stopped daemon. So the connection is shut down at once: a daemon that
- * runs reads its end before any registration, and closes it; 2.13 to 2.16 do so without a line in
- * their logs.
+ * Checks whether a session daemon responds. A successful connect() proves nothing, because the
+ * kernel also connects to the socket of a stopped daemon. So the connection is shut down at once: a
+ * running daemon reads the end of the stream instead of a registration, and closes the connection;
+ * 2.13 to 2.16 do so without logging anything.
  */
 #define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for SOCK_CLOEXEC */
 
@@ -29,7 +29,7 @@ static void sleep_ms(int ms) {
 
 enum { NO_DAEMON = -1, QUEUE_FULL = -2 };
 
-/* A connection that is shut down on this side, or why there is none: NO_DAEMON, QUEUE_FULL. */
+/* A connection that is shut down on this side, or NO_DAEMON or QUEUE_FULL. */
 static int connect_to(const struct dt_lttng_daemon *daemon) {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), none;
 
@@ -59,8 +59,8 @@ static bool is_closed(int fd, int timeout_ms) {
     return ready != 0;
 }
 
-/* False if the daemon has not answered within ANSWER_MS; then this waits until it does. It keeps
-   the one connection, since each more would take a place in the daemon's queue. */
+/* Returns false if the daemon has not answered within ANSWER_MS, but not before it does. It keeps
+   the one connection, because each further one would take an entry of the daemon's queue. */
 static bool answers(const struct dt_lttng_daemon *daemon,
                     void (*waiting)(const struct dt_lttng_daemon *daemon)) {
     int fd = connect_to(daemon);
@@ -82,7 +82,7 @@ static bool answers(const struct dt_lttng_daemon *daemon,
     return in_time;
 }
 
-/* After a wait for one daemon all are asked again: another may have begun to hang meanwhile. */
+/* After a wait for one daemon all are checked again: another may have begun to hang meanwhile. */
 void dt_lttng_daemons_await(const struct dt_lttng_daemons *daemons,
                             void (*waiting)(const struct dt_lttng_daemon *daemon)) {
     bool all;

@@ -1,8 +1,7 @@
 /*
- * The places where LTTng's library expects session daemons. The socket's name contains the number
- * of the ABI, which differs between versions although the library's name does not, and its folder
- * depends on how the library was built. So both are read from the file that the dynamic linker
- * would load.
+ * Finds the paths of session daemons. The name of the socket contains the ABI number, which differs
+ * between versions although the library's name does not, and its folder depends on how the library
+ * was built. So both are read from the file that the dynamic linker would load.
  */
 #define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for memmem */
 
@@ -23,7 +22,7 @@
 
 /* -- The environment ---------------------------------------------------------------- */
 
-/* A value that is too long counts as not set: no path of a socket is that long. */
+/* A value that is too long counts as not set: socket paths are shorter. */
 static void read_variable(char *copy, size_t size, const char *name) {
     const char *value = secure_getenv(name);
     size_t length = value ? strlen(value) : size;
@@ -38,13 +37,13 @@ static void read_variable(char *copy, size_t size, const char *name) {
 void dt_lttng_env_read(struct dt_lttng_env *env) {
     read_variable(env->home, sizeof env->home, secure_getenv("LTTNG_HOME") ? "LTTNG_HOME" : "HOME");
     read_variable(env->app_path, sizeof env->app_path, "LTTNG_UST_APP_PATH");
-    /* LTTng takes the first of several. */
+    /* If there are several, LTTng uses the first one. */
     env->app_path[strcspn(env->app_path, ":")] = '\0';
 }
 
 /* -- The library's file --------------------------------------------------------------- */
 
-/* Found by loading liblttng-ust-common, on which liblttng-ust depends: it lies in the same folder,
+/* Found by loading liblttng-ust-common, on which liblttng-ust depends: it is in the same folder,
    and its constructor does not wait. */
 static bool library_path(char path[PATH_MAX]) {
     void *common = dlopen("liblttng-ust-common.so.1", RTLD_LAZY | RTLD_LOCAL);
@@ -104,10 +103,10 @@ static bool knows_app_path(const struct image *image) {
     return memmem(image->bytes, image->size, name, sizeof name) != NULL;
 }
 
-/* -- The places ---------------------------------------------------------------------- */
+/* -- The daemons --------------------------------------------------------------------- */
 
-/* The modes of wait files. In /dev/shm they are stricter than LTTng's own: only the owner and root
-   may write to these files, or truncate them while a process has them mapped. With
+/* The modes of wait files. In /dev/shm they are stricter than LTTng's defaults: only the owner and
+   root may write to these files, or truncate them while a process has them mapped. With
    LTTNG_UST_APP_PATH the daemon may run as any user. */
 enum { ROOT_MODE = 0644, OWN_MODE = 0640, APP_PATH_MODE = 0666 };
 
@@ -151,7 +150,7 @@ static void add_own(struct dt_lttng_daemons *daemons, const char *home, const ch
     daemon->own = true;
 }
 
-/* False if the wait file can't be made: LTTng then ignores the variable. */
+/* False if the wait file cannot be created: LTTng then ignores the variable. */
 static bool add_app_path(struct dt_lttng_daemons *daemons, const char *folder, const char *name,
                          const char *number) {
     struct dt_lttng_daemon *daemon = add(daemons, folder, name, APP_PATH_MODE);

@@ -42,9 +42,9 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *data) {
     return 0;
 }
 
-/* Whether this object itself, not one it depends on, defines the provider. */
+/* Whether this object itself, not one of its dependencies, defines the provider. */
 static bool provides(void *handle, const struct object *object, const char *provider) {
-    /* from LTTng-UST 2.13 on, and before */
+    /* from LTTng-UST 2.13 on, and earlier */
     static const char *const prefixes[] = {"lttng_ust_tracepoint_provider_",
                                            "__tracepoint_provider_"};
     char name[128];
@@ -60,7 +60,7 @@ static bool provides(void *handle, const struct object *object, const char *prov
     return false;
 }
 
-/* An object that provides it stays open. */
+/* An object that provides it remains open. */
 static void *open_if_provides(const struct object *object, const char *provider) {
     void *handle =
         *object->name ? dlopen(object->name, RTLD_LAZY | RTLD_NOLOAD) : dlopen(NULL, RTLD_LAZY);
@@ -87,7 +87,7 @@ bool dt_lttng_find(const char *provider, char *object, size_t size, void **libra
             bool is_program = !*candidate->name;
 
             (void)snprintf(object, size, "%s", is_program ? "the VM itself" : candidate->name);
-            /* The program's handle stands for all objects that are linked globally. */
+            /* The program's handle covers all objects that are linked globally. */
             *library = !is_program && dlsym(found, "dt_lttng_provider") ? found : NULL;
         }
         free(candidate->name);

@@ -27,7 +27,7 @@ static void fire_nothing(const union dt_event *event) {
     (void)event;
 }
 
-/* The provider of an earlier version may not list them: all its sessions count as one. */
+/* The provider of an earlier version may not list its consumers: all sessions count as one. */
 static size_t one_if_enabled(const int *state, uint64_t *ids, size_t most) {
     if (*(const volatile int *)state == 0 || most == 0)
         return 0;
@@ -54,13 +54,13 @@ static const char being_loaded[] = "being loaded";
 
 static char folder[4096]; /* of our libraries; written before the loading thread starts */
 
-/* The providers. Each has a library of its own: a VM that was built with LTTng provides the second
+/* The providers. Each has a separate library: a VM that was built with LTTng provides the second
    one itself. */
 static struct source {
     const char *provider;
     const char *file;
-    char why[512];                    /* under the mutex: why it is missing; empty: it is not */
-    char library[sizeof folder + 32]; /* what provides it */
+    char why[512];                    /* under the mutex: why it is missing; empty if it is not */
+    char library[sizeof folder + 32]; /* the object that provides it */
 } sources[DT_LTTNG_PROVIDERS] = {
 #define LIBRARY(provider, file) {#provider, file, "not loaded", ""},
     DT_LTTNG_LIBRARIES(LIBRARY)
@@ -71,10 +71,10 @@ static struct source {
 static struct dt_lttng_env env;
 static struct dt_lttng_daemons daemons;
 static struct dt_lttng_table connected;
-static char unreachable[512]; /* which daemon can't reach this process, and why; empty: none */
-static int threads_started;   /* how many threads LTTng's library has started, at least */
+static char unreachable[512]; /* which daemon cannot reach this process, and why; empty: none */
+static int threads_started;   /* the minimal number of threads that LTTng's library has started */
 
-/* The state of one provider. */
+/* Sets the state of one provider. */
 __attribute__((format(printf, 2, 3))) static void say_of(struct source *source, const char *format,
                                                          ...) {
     va_list details;
@@ -87,7 +87,7 @@ __attribute__((format(printf, 2, 3))) static void say_of(struct source *source, 
     va_end(details);
 }
 
-/* The state of all. */
+/* Sets the state of all providers. */
 #define SAY(...)                                                                                   \
     do                                                                                             \
         for (unsigned i = 0; i < DT_LTTNG_PROVIDERS; i++)                                          \
@@ -118,8 +118,8 @@ bool dt_lttng_missing(char *text, size_t size) {
     if (threads < 0 || threads >= threads_started)
         return false;
     (void)snprintf(text, size,
-                   "%d of %d threads of LTTng's library have ended; they come back when the node "
-                   "is started again",
+                   "%d of %d threads of LTTng's library have ended; restart the node to start them "
+                   "again",
                    threads_started - threads, threads_started);
     return true;
 }
@@ -148,7 +148,7 @@ static bool is_built(const struct source *source) {
     return access(path, F_OK) == 0;
 }
 
-/* Returns the handle of a library of dyntrace. */
+/* Returns the handle of a dyntrace library. */
 static void *find_or_open(struct source *source) {
     char by[128];
     void *library;
@@ -158,7 +158,7 @@ static void *find_or_open(struct source *source) {
         return library ? library : refuse(source, by, source->library);
     if (!is_built(source))
         return refuse(source,
-                      "not built: no LTTng-UST 2.13 or later when it was built "
+                      "not built: LTTng-UST 2.13 or later was missing at build time "
                       "(Debian: liblttng-ust-dev)",
                       "");
     path_of(source, source->library, sizeof source->library);
@@ -172,7 +172,7 @@ static void *find_or_open(struct source *source) {
 
 /* -- Connecting to it --------------------------------------------------------------- */
 
-/* Returns how many of our probes it has; the others stay disabled. */
+/* Returns how many of our probes it has; the others remain disabled. */
 static unsigned connect_probes(const struct dt_lttng_provider *provider) {
     unsigned count = 0;
 
@@ -202,10 +202,10 @@ static bool connect_to(struct source *source) {
     return false;
 }
 
-/* Two versions of this library in one process may do this at the same time, so finding and loading
-   the providers are one step under a file lock. Only processes of this user can open that file.
-   Where it can't be opened, nothing is locked. Returns how many providers there are; `has[i]`:
-   whether that one is there. */
+/* Two versions of this library in one process may do this at the same time, so a file lock makes
+   finding and loading the providers one step. Only processes of this user can open that file. If it
+   cannot be opened, nothing is locked. Returns the number of providers that exist; `has[i]`:
+   whether provider i does. */
 static unsigned connect_all(bool has[DT_LTTNG_PROVIDERS]) {
     int lock = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     unsigned count = 0;
@@ -223,8 +223,8 @@ static unsigned connect_all(bool has[DT_LTTNG_PROVIDERS]) {
 /* -- Before LTTng's library is loaded -------------------------------------------------- */
 
 static void waiting(const struct dt_lttng_daemon *daemon) {
-    SAY("waiting: the session daemon at %s does not answer; LTTng is loaded when it does or has "
-        "ended",
+    SAY("waiting: the session daemon at %s does not answer; LTTng is loaded when it answers or "
+        "ends",
         daemon->socket.sun_path);
 }
 
@@ -236,20 +236,20 @@ static bool is_lttng_loaded(void) {
     return handle != NULL;
 }
 
-/* Whether this is the daemon of the node's user: root's, or the user's own. */
+/* Whether this is the daemon of the node's user, who may be root. */
 static bool is_ours(unsigned i) {
     return i == (getuid() == 0 ? 0 : daemons.count - 1);
 }
 
-/* LTTng's library works without this daemon, but the daemon can't record. */
+/* LTTng's library works without this daemon, but the daemon cannot record. */
 static void leave_out(const struct dt_lttng_daemon *daemon, const char *problem) {
     (void)snprintf(unreachable, sizeof unreachable,
                    "%s session daemon can record: LTTng can't use %.200s: %s",
                    daemon->own ? "only root's" : "only a user's own", daemon->wait_file, problem);
 }
 
-/* False if LTTng's library must not be loaded, since a file is harmful, or if it would have no file
-   to wait on. Only then the reason is stored: otherwise the state stays `being loaded`. */
+/* Returns false if LTTng's library must not be loaded because a file is harmful, or if it would
+   have no wait file. Only then the reason is stored: otherwise the state remains `being loaded`. */
 static bool make_wait_files(void) {
     const struct dt_lttng_daemon *worst = NULL;
     const char *worst_problem = NULL;
@@ -275,12 +275,12 @@ static bool make_wait_files(void) {
     if (!harmful && threads_started > 0)
         return true;
     if (worst)
-        SAY("LTTng can't use %s: %s; load the module again when that is mended", worst->wait_file,
+        SAY("LTTng can't use %s: %s; fix that, then reload the module", worst->wait_file,
             worst_problem);
     return false;
 }
 
-/* Whether there is a library to load: a provider that is built, and that nobody provides yet. */
+/* Whether there is a library to load: a provider that was built and that no object provides yet. */
 static bool has_to_load(void) {
     for (unsigned i = 0; i < DT_LTTNG_PROVIDERS; i++) {
         char object[sizeof sources[i].library];
@@ -293,9 +293,9 @@ static bool has_to_load(void) {
     return false;
 }
 
-/* Whether the providers may be loaded. If LTTng's library is loaded already, its files are there.
-   But a daemon that hangs would still delay the load: LTTng tells it of each new tracepoint that a
-   session enables, and waits for its answer. If LTTng's library can't be found, loading the
+/* Whether the providers may be loaded. If LTTng's library is already loaded, its files exist. But a
+   daemon that hangs would still delay the load: LTTng reports to it each new tracepoint that a
+   session enables, and waits for its answer. If LTTng's library cannot be found, loading the
    provider fails, and the dynamic linker's message says why. */
 static bool prepare(void) {
     bool had_lttng = is_lttng_loaded();
@@ -332,7 +332,7 @@ static void *load(void *unused) {
     return unused;
 }
 
-/* The thread blocks all signals: they are for the VM's threads. */
+/* The thread blocks all signals, so that the VM's threads get them. */
 static bool start_thread(void) {
     sigset_t all, before;
     pthread_t thread;
@@ -369,7 +369,7 @@ static void init_done(void) {
     (void)pthread_condattr_destroy(&monotonic);
 }
 
-/* The thread may outlive the module, but not this library, which is linked to stay
+/* The thread may outlive the module, but not this library, which is never unloaded
    (-z nodelete). */
 void dt_lttng_load(const char *from, bool may_wait) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -382,7 +382,7 @@ void dt_lttng_load(const char *from, bool may_wait) {
         loading = start_thread();
         for (unsigned i = 0; i < DT_LTTNG_PROVIDERS; i++)
             (void)snprintf(sources[i].why, sizeof sources[i].why, "%s",
-                           loading ? being_loaded : "no thread to load it with");
+                           loading ? being_loaded : "cannot start a thread to load it");
     }
     if (may_wait)
         wait_a_little();

@@ -7,13 +7,13 @@
  *
  * A thread loads the providers, and may have to wait: liblttng-ust is loaded only while no session
  * daemon hangs (backends/lttng/daemons.h). The load of the module waits up to DT_LTTNG_WAIT_MS for
- * that thread; an upgrade does not wait, since all schedulers are stopped meanwhile.
+ * that thread; an upgrade does not wait, because all schedulers are stopped meanwhile.
  *
- * LTTng connects tracepoints and providers by name. With two providers of one name in a process,
- * both would record each event. So where an earlier version of this library has loaded a provider,
- * that one is used for the probes that have not changed; where another library has it, or the VM
- * itself, ours is not loaded. Each provider is a library of its own, since others may have only one
- * of them.
+ * LTTng connects tracepoints and providers by name. If a process had two providers of one name,
+ * both would record each event. So if an earlier version of this library has loaded a provider,
+ * that one is used for the probes that have not changed; if another library or the VM itself
+ * provides it, ours is not loaded. Each provider is a separate library, because others may provide
+ * only one of them.
  *
  * With DT_NO_LTTNG, for systems other than Linux, there is no such table and no probe is enabled.
  */
@@ -29,7 +29,7 @@
 #include "catalogue/choose.h"
 #include "catalogue/event.h"
 
-/* The providers, each with its library. The first one stands for the backend. */
+/* The providers, each with its library. The first one represents the backend. */
 #define DT_LTTNG_LIBRARIES(LIBRARY)                                                                \
     LIBRARY(org_erlang_dyntrace, "dyntrace_lttng.so")                                              \
     LIBRARY(org_erlang_otp, "dyntrace_lttng_otp.so")
@@ -84,7 +84,7 @@ static inline const char *dt_lttng_provider_name(unsigned i) {
 #else
 
 /* Exported by these libraries under the name dt_lttng_provider. Another version of this library may
-   use it, so its layout does not change. */
+   use it, so its layout must not change. */
 struct dt_lttng_provider {
     unsigned count;
     const char *const *definition;
@@ -92,14 +92,14 @@ struct dt_lttng_provider {
     void (*const *fire)(const union dt_event *event);
 };
 
-/* Exported, too, but not by every earlier version: the consumers of the tracepoint with this state,
+/* Also exported, but not by every earlier version: the consumers of the tracepoint with this state,
    as numbers that differ between sessions. Returns how many it has written, at most `most`. */
 typedef size_t dt_lttng_list(const int *state, uint64_t *ids, size_t most);
 dt_lttng_list dt_lttng_consumers;
 
-/* Each tracepoint's name and fields as text: equal text, equal struct. Empty: no tracepoint or, in
-   a provider's library, that of another provider. Versions compare these texts, so their form does
-   not change. */
+/* Each tracepoint's name and fields as text: equal texts mean equal structs. Empty if the probe has
+   no tracepoint or, in a provider's library, one of another provider. Versions compare these texts,
+   so their format must not change. */
 #ifndef DT_LTTNG_CHOOSE
 #define DT_LTTNG_CHOOSE(with, without, provider, ...) DT_CHOOSE(with, without, __VA_ARGS__)
 #endif
@@ -134,13 +134,13 @@ static inline bool dt_lttng_is_enabled(enum dt_probe probe) {
     return *(const volatile int *)table->state[probe] != 0;
 }
 
-/* For a probe that is enabled. */
+/* The probe must be enabled. */
 static inline void dt_lttng_fire(enum dt_probe probe, const union dt_event *event) {
     atomic_load_explicit(&dt_lttng_table, memory_order_acquire)->fire[probe](event);
 }
 
-/* The same of a probe. The state of one without a tracepoint is always 0, and not in a structure of
-   LTTng's. */
+/* The consumers of a probe. The state of a probe without a tracepoint is always 0, and is not part
+   of an LTTng structure. */
 static inline size_t dt_lttng_consumers_of(enum dt_probe probe, uint64_t *ids, size_t most) {
     const struct dt_lttng_table *table =
         atomic_load_explicit(&dt_lttng_table, memory_order_acquire);
@@ -150,15 +150,15 @@ static inline size_t dt_lttng_consumers_of(enum dt_probe probe, uint64_t *ids, s
 }
 
 /* Starts a thread that loads the providers from this folder, unless one is loaded or being loaded.
-   With `may_wait` it waits for the thread, up to DT_LTTNG_WAIT_MS. */
+   With `may_wait` it waits up to DT_LTTNG_WAIT_MS for the thread. */
 enum { DT_LTTNG_WAIT_MS = 50 };
 void dt_lttng_load(const char *from, bool may_wait);
 
-/* Whether this backend is not available, and why: the first provider is not loaded, or no session
+/* Whether this backend is unavailable, and why: the first provider is not loaded, or no session
    daemon can reach it. */
 bool dt_lttng_missing(char *why, size_t size);
 
-/* The same of each provider, which may be provided by others, and its name. */
+/* The same for provider `i`, which another object may provide. */
 bool dt_lttng_provider_missing(unsigned i, char *why, size_t size);
 const char *dt_lttng_provider_name(unsigned i);
 

@@ -1,8 +1,8 @@
 /*
- * An LTTng provider: a library of its own, so that the one with the NIFs loads where there is no
- * LTTng. It is loaded once and stays (-z nodelete): LTTng keeps pointers to what is registered.
+ * An LTTng provider. It is a separate library, so that the NIF library also loads on systems
+ * without LTTng. It is never unloaded (-z nodelete), because LTTng keeps pointers to its data.
  *
- * Compiled once per provider, which the command line names twice:
+ * Compiled once per provider, whose name is on the command line twice:
  *
  *     -DDT_LTTNG_PROVIDER=org_erlang_otp '-DOF_org_erlang_otp=, 1,'
  */
@@ -25,7 +25,7 @@
     DT_CHOOSE_OF(FIRE, DT_NOTHING, provider, backends)(name, provider)
 #include "catalogue/probes.def"
 
-/* NULL for a probe that is no tracepoint of this provider. Its definition is empty, so these are
+/* NULL for a probe that is not a tracepoint of this provider. Its definition is empty, so these are
    never read. */
 #define FIRE_ENTRY(name) [DT_##name] = fire_##name,
 #define PROBE(name, provider, backends, ...)                                                       \
@@ -48,8 +48,8 @@ __attribute__((visibility("default"))) const struct dt_lttng_provider dt_lttng_p
     .fire = fire,
 };
 
-/* LTTng replaces the list when a session enables or disables the tracepoint, and frees the former
-   one after all readers. */
+/* LTTng replaces the list when a session enables or disables the tracepoint, and frees the old one
+   after all readers have finished. */
 __attribute__((visibility("default"))) size_t dt_lttng_consumers(const int *state, uint64_t *ids,
                                                                  size_t most) {
     const struct lttng_ust_tracepoint *tracepoint =

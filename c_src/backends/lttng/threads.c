@@ -1,6 +1,5 @@
 /*
- * The threads of LTTng's library: one per place where it expects a session daemon. Their names end
- * in "-ust".
+ * The threads of LTTng's library: one per expected session daemon. Their names end in "-ust".
  */
 #define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for O_CLOEXEC */
 

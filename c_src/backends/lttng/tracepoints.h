@@ -1,9 +1,9 @@
 /*
- * The tracepoints of one provider, as LTTng defines them: of DT_LTTNG_PROVIDER, for which OF_<its
+ * LTTng's definitions of the tracepoints of one provider, DT_LTTNG_PROVIDER, for which OF_<its
  * name> is defined as for DT_CHOOSE_OF.
  *
- * LTTng's header reads this file several times, each time with other meanings of its macros; hence
- * no include guard.
+ * LTTng's header includes this file several times with different definitions of its macros, so
+ * there is no include guard.
  */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER DT_LTTNG_PROVIDER
@@ -16,9 +16,9 @@
 #include "catalogue/choose.h"
 #include "catalogue/event.h"
 
-/* LTTng copies a string byte by byte, in case that another thread changes it meanwhile. Ours are on
-   the callback's stack or constant, so they are copied as blocks of the size that LTTng has
-   measured, with the zero. */
+/* LTTng copies strings byte by byte, in case another thread changes them meanwhile. Ours are
+   constant or on the callback's stack, so they are copied as blocks of the size that LTTng has
+   measured, including the NUL. */
 #define event_strcpy(to, string, size) event_write(to, string, size, 1)
 
 #define TRACEPOINT(provider, name, fields...)                                                      \

@@ -1,6 +1,6 @@
 /*
- * Wait files: the files that LTTng's threads wait on. Any user may create a file of that name in
- * /dev/shm. So this code follows no link, opens a file for writing only after it has checked it,
+ * Wait files: the files on which LTTng's threads wait. Any user may create a file of that name in
+ * /dev/shm. So this code does not follow links, opens a file for writing only after checking it,
  * and gives a new file its name when it is complete.
  */
 #define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for mkostemp */
@@ -18,13 +18,13 @@
 
 static const int32_t no_daemon = 0;
 
-/* The word is written, so that the file has a page: a hole would need one when it is read. */
+/* Writes the word, so that the file has a page: reading a hole would allocate one. */
 static bool fill(int fd) {
     return pwrite(fd, &no_daemon, sizeof no_daemon, 0) == sizeof no_daemon &&
            ftruncate(fd, sysconf(_SC_PAGESIZE)) == 0;
 }
 
-/* link(2) replaces no file: if the name exists meanwhile, that file is used. */
+/* link(2) does not replace files: if the name exists meanwhile, that file is used. */
 static const char *create(const struct dt_lttng_daemon *daemon) {
     static const char unnamed[] = ".dyntrace-XXXXXX";
     char path[PATH_MAX + sizeof unnamed];
@@ -42,8 +42,7 @@ static const char *create(const struct dt_lttng_daemon *daemon) {
     return error ? strerror(error) : NULL;
 }
 
-/* Another process of this user may have created the file, and ended before it gave the file its
- * size. */
+/* Another process of this user may have created the file, and ended before it set its size. */
 static bool grow(const struct dt_lttng_daemon *daemon) {
     int fd = open(daemon->wait_file, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     bool filled = fd >= 0 && fill(fd);
@@ -53,8 +52,8 @@ static bool grow(const struct dt_lttng_daemon *daemon) {
     return filled;
 }
 
-/* Reads the word through a mapping, as LTTng will, but in a system call: where the file system is
-   full and has no page for it, the call fails with EFAULT; LTTng's read would raise SIGBUS. */
+/* Reads the word through a mapping, as LTTng will, but in a system call: if the file system is full
+   and has no page for it, the call fails with EFAULT, whereas LTTng's read would raise SIGBUS. */
 static bool is_readable(int fd) {
     void *page = mmap(NULL, sizeof no_daemon, PROT_READ, MAP_SHARED, fd, 0);
     int ends[2];
@@ -73,8 +72,8 @@ static bool is_readable(int fd) {
     return readable;
 }
 
-/* With a single name: another one would mean that it is a hard link to some other file of this
- * user. */
+/* It must have a single name: a second one would mean that it is a hard link to some other file of
+ * this user. */
 static bool is_mine(const struct stat *file) {
     return file->st_uid == getuid() && file->st_nlink == 1;
 }
@@ -85,7 +84,7 @@ static const char *check(const struct dt_lttng_daemon *daemon, int fd, bool *har
     if (fstat(fd, &file) != 0)
         return strerror(errno);
     if (!S_ISREG(file.st_mode)) {
-        /* A FIFO: LTTng's open() would wait for a process that opens the other end. */
+        /* A FIFO: LTTng's open() would wait for a process to open the other end. */
         *harmful = true;
         return "not a regular file";
     }
