@@ -282,7 +282,7 @@ findings(Config) ->
                                                                     0 -> {?A, ?B};
                                                                     _ -> {?B, ?A}
                                                                 end]]], Config),
-    ?assertMatch([#{<<"about">> := <<"talks">>, <<"text">> := <<"<0.90.0> shop_db: 90 % of all messages">>,
+    ?assertMatch([#{<<"about">> := <<"talks">>, <<"text">> := <<"<0.90.0> shop_db received 90 % of all messages">>,
                     <<"process">> := #{<<"name">> := <<"shop_db">>}}], rows(findings, Report)).
 
 lost_comes_first(Config) ->
