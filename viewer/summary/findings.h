@@ -13,7 +13,7 @@ extern const struct dt_rule dt_rules[];
 
 extern const char *const dt_severity_names[DT_SEVERITIES];
 
-/* After dt_summary_end. */
+/* Call it after dt_summary_end. */
 void dt_summary_find(struct dt_summary *summary);
 
 #endif
