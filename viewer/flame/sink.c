@@ -50,8 +50,7 @@ static const char *const nothing[] = {
     [DT_STACKS_CALLS] =
         "no functions were traced: `dyntrace profile` samples them, or trace some with "
         "`dyntrace:follow(#{functions => ...})`, see docs/configuration.md",
-    [DT_STACKS_WAITS] =
-        "no waits were recorded: record scheduling, for longer than processes wait",
+    [DT_STACKS_WAITS] = "no waits were recorded: record scheduling for longer than processes wait",
 };
 
 static bool finish(void *s, const struct dt_model *model, GError **error) {

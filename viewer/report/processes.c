@@ -170,8 +170,7 @@ static void others(GString *to, const struct dt_summary *summary) {
     add(sums, summary, DT_TOLD_SENDS, "sent %" G_GUINT64_FORMAT " messages", kept->sent);
     add(sums, summary, DT_TOLD_DELIVERIES, "received %" G_GUINT64_FORMAT " messages",
         kept->received);
-    g_string_append_printf(to,
-                           "\nOther processes, low in all tables: %" G_GUINT64_FORMAT "%s.\n",
+    g_string_append_printf(to, "\nOther processes, low in all tables: %" G_GUINT64_FORMAT "%s.\n",
                            kept->left_out, sums->str);
 }
 

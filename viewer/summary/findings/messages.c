@@ -139,8 +139,7 @@ static void dead(struct dt_summary *summary) {
     g_autofree char *messages = dt_counted(n, "message");
     dt_find(summary, DT_RULE_dead_messages,
             n >= (uint64_t)dt_limits.dead_messages.many ? DT_MEDIUM : DT_LOW, NULL,
-            "%s went to processes that had exited or to unregistered names%s", messages,
-            most->str);
+            "%s went to processes that had exited or to unregistered names%s", messages, most->str);
 }
 
 void dt_find_in_messages(struct dt_summary *summary) {
