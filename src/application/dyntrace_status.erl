@@ -22,7 +22,7 @@
 -export_type([status/0]).
 
 %% The names of the host command, which is connected while it loads the library: own_name() of
-%% priv/python/dyntrace_command/reach.py.
+%% priv/python/dyntrace_command/node/node_address.py.
 -define(COMMAND, ['dyntrace_load@dyntrace.invalid', 'dyntrace_load@invalid']).
 
 -opaque status() :: none | {node(), off | dyntrace:following(), non_neg_integer(), dyntrace_layout:layout()}.

@@ -39,7 +39,8 @@ rules(Config) ->
 cases() ->
     [{lost_events, high, "12 events were lost: counts are too low, and times can be wrong around the gaps",
       [in(1000, ?A), #{time => 2000, lost => 12}, in(3000, ?A)]},
-     {no_events, high, "no event of a provider that is known: 1 were skipped", [{50, "somebody:else", #{pid => ?A}}]},
+     {no_events, high, "the recording has no dyntrace events; other events skipped: 1",
+      [{50, "somebody:else", #{pid => ?A}}]},
      {withheld, low, "system_monitor could not be traced: <0.99.0> is the system monitor",
       [in(1000, ?A) | [{N, withheld, #{what => "system_monitor", why => "<0.99.0> is the system monitor"}}
                        || N <- [2000, 3000]]]},
@@ -62,23 +63,23 @@ cases() ->
       [identity(0, ?A, "shop_db"), sample(?S, ?A, 91293, 2600, 1000, "running")]},
      {in_flight, medium, "<0.90.0> shop_db: up to 1000 messages in flight to it at once",
       [identity(0, ?A, "shop_db"), [send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], delivery(2000, ?B, ?A, "m")]},
-     {busy_receiver, low, "<0.90.0> shop_db: 90 % of all messages",
+     {busy_receiver, low, "<0.90.0> shop_db received 90 % of all messages",
       [identity(0, ?A, "shop_db"),
        [[send(N, From, To, "m"), delivery(N, From, To, "m")]
         || N <- lists:seq(1, 1000), {From, To} <- [case N rem 10 of
                                                       0 -> {?A, ?B};
                                                       _ -> {?B, ?A}
                                                   end]]]},
-     {failed_calls, medium, "<0.90.0> shop_db: 1 of 1 call failed: the server exited or was not there",
+     {failed_calls, medium, "<0.90.0> shop_db: 1 of 1 call failed: the server exited or did not exist",
       [identity(0, ?A, "shop_db"), request(10, ?B, 1),
        delivery(20, ?A, ?B, "{'DOWN',#Ref<0.0.0.1>,process,<0.90.0>,noproc}")]},
-     {dead_messages, low, "2 messages went to processes that had exited or to names that nobody had, all by "
+     {dead_messages, low, "2 messages went to processes that had exited or to unregistered names, all by "
                           "<0.90.0> to <0.91.0> a:b/1",
       [spawned(0, ?B, ?A), exited(10, ?B, "normal"), send(20, ?A, ?B, "m"), send(30, ?A, ?B, "m")]},
-     {growing_heap, medium, "<0.90.0> shop_db keeps more and more: its heap grew by 2.00 MB per second for 4.00 s, to "
+     {growing_heap, medium, "<0.90.0> shop_db accumulates data: its heap grew by 2.00 MB per second for 4.00 s, to "
                             "16.0 MB after a major garbage collection",
       [identity(0, ?A, "shop_db"), grown([1000, 1000, 1400, 1700, 2000, 2000])]},
-     {large_process, high, "<0.90.0> shop_db has 512 MB of memory, with 3 messages in its queue at most",
+     {large_process, high, "<0.90.0> shop_db uses 512 MB of memory, with at most 3 messages in its queue",
       [identity(0, ?A, "shop_db"), sample(?S, ?A, 3, 512000000, 1000, "running")]},
      {long_collection, medium, "<0.90.0> shop_db: a major garbage collection took 20.0 ms, the longest",
       [identity(0, ?A, "shop_db"), collection(?MS, ?A, 20 * ?MS, 1000000)]},
@@ -93,7 +94,7 @@ cases() ->
      {busy_schedulers, medium, "the schedulers are busy, 93 % on average: processes that could run spent 50 % of that "
                                "time waiting for one (inferred)",
       [waiting(20 * ?MS), counter(?S, "scheduler_utilization_1", 930), counter(?S, "dirty_io_utilization_1", 0)]},
-     {lost_cpu, low, "the host's CPUs are busy: <0.90.0> shop_db had lost its CPU in a garbage collection that took "
+     {lost_cpu, low, "the host's CPUs are busy: <0.90.0> shop_db lost its CPU during a garbage collection that took "
                      "237 ms for 609 words (inferred)",
       [identity(0, ?A, "shop_db"), collection(?MS, ?A, 237 * ?MS, 609)]},
      {long_wait, low, "<0.90.0> a:b/1 waited 200 ms for a scheduler (inferred), the longest such wait",
@@ -288,7 +289,7 @@ next_is_said_once(Config) ->
     Lines = test_viewer:lines(report, [], [test_viewer:make(lists:flatten(
                 [spawned(0, ?B, ?A), exited(10, ?B, "one"), spawned(20, ?C, ?A), exited(30, ?C, "two")]), Config)]),
     ?assertEqual([<<"  high    <0.91.0> a:b/1 crashed: one">>,
-                  <<"          next: read the linked processes in the table of crashes; `dyntrace run exits`">>,
+                  <<"          next: see the linked processes in the table of crashes; `dyntrace run exits`">>,
                   <<"  high    <0.92.0> a:b/1 crashed: two">>], lists:sublist(Lines, 2, 3)).
 
 %% -- Real nodes ----------------------------------------------------------------------------------
@@ -508,7 +509,7 @@ calls(Count, Ns) ->
 busy_without_deliveries(Config) ->
     Sends = [send(N, From, To, "m") || N <- lists:seq(1, 1000),
                                        {From, To} <- [case N rem 10 of 0 -> {?A, ?B}; _ -> {?B, ?A} end]],
-    ?assertEqual([{low, "<0.90.0> shop_db: 90 % of all messages"}],
+    ?assertEqual([{low, "<0.90.0> shop_db received 90 % of all messages"}],
                  found(busy_receiver, report([identity(0, ?A, "shop_db"), Sends,
                                               [[in(At, Pid), out(At + 1, Pid)]
                                                || {At, Pid} <- [{1001, ?A}, {1003, ?B}]]], Config))).

@@ -78,7 +78,7 @@ dirty_schedulers(Config) ->
     #{<<"load">> := #{<<"step_ns">> := Step, <<"nodes">> := [Load]}} = Report,
     Sum = fun(Key) -> round(lists:sum(maps:get(Key, Load)) * Step / ?MS / 10) end,
     ?assertEqual({1, 99}, {Sum(<<"run">>), Sum(<<"dirty_io">>)}),
-    ?assertEqual([["process", "initial", "call", "dirty", "I/O", "ran", "of", "it", "dirty", "CPU"],
+    ?assertEqual([["process", "initial", "call", "dirty", "I/O", "ran", "incl.", "dirty", "CPU"],
                   ["<0.90.0>", "shop_db", "shop:init/1", "990", "ms", "9.00", "ms", "8.00", "ms"]],
                  [words(Line) || Line <- table("Processes by time on dirty", text(Events, [], Config))]).
 
@@ -282,7 +282,7 @@ findings(Config) ->
                                                                     0 -> {?A, ?B};
                                                                     _ -> {?B, ?A}
                                                                 end]]], Config),
-    ?assertMatch([#{<<"about">> := <<"talks">>, <<"text">> := <<"<0.90.0> shop_db: 90 % of all messages">>,
+    ?assertMatch([#{<<"about">> := <<"talks">>, <<"text">> := <<"<0.90.0> shop_db received 90 % of all messages">>,
                     <<"process">> := #{<<"name">> := <<"shop_db">>}}], rows(findings, Report)).
 
 lost_comes_first(Config) ->
@@ -323,7 +323,7 @@ others_as_told(Config) ->
            end,
     Lines = text([Life(N) || N <- lists:seq(1, 6000)], [], Config),
     [Others] = [Line || Line = <<"Other processes", _/binary>> <- Lines],
-    {match, [Count, Sent]} = re:run(Others, "^Other processes, first by none of these: (\\d+); together they ran "
+    {match, [Count, Sent]} = re:run(Others, "^Other processes, low in all tables: (\\d+); together they ran "
                                     "[^,]+, sent (\\d+) messages\\.$", [{capture, all_but_first, list}]),
     ?assertEqual(Count, Sent).
 

@@ -1,11 +1,11 @@
-/* The sink `flame`: stacks for flame graphs, folded or as JSON of speedscope. */
+/* The sink `flame`: stacks for flame graphs, folded or as JSON for speedscope. */
 #include "flame/write.h"
 #include "shared/nothing.h"
 #include "shared/sink.h"
 
 enum { PATH, FORMAT, WHAT, BY };
 
-/* The numbers of words are values of enums. */
+/* Words of parameters, in the order of their enums. */
 enum { FOLDED, SPEEDSCOPE };
 
 static const struct dt_param params[] = {
@@ -13,22 +13,22 @@ static const struct dt_param params[] = {
     [FORMAT] = {.name = "format",
                 .type = DT_PARAM_WORD,
                 .standard = "folded",
-                .meaning = "a line per stack, or the JSON of speedscope",
+                .meaning = "one line per stack, or JSON for speedscope",
                 .words = (const char *const[]){"folded", "speedscope", NULL}},
     [WHAT] = {.name = "what",
               .type = DT_PARAM_WORD,
               .standard = "calls",
-              .meaning = "what the time is of",
+              .meaning = "time in calls, or time of waits by function",
               .words = (const char *const[]){"calls", "waits", NULL}},
     [BY] = {.name = "by",
             .type = DT_PARAM_WORD,
             .standard = "process",
-            .meaning = "what a stack starts with; initial is the initial call",
+            .meaning = "first frames of a stack: node and process, node and initial call, or none",
             .words = (const char *const[]){"process", "initial", "none", NULL}},
     {0},
 };
 
-/* How it is written. */
+/* The output of the sink. */
 struct output {
     struct dt_file *file;
     bool is_speedscope;
@@ -45,13 +45,12 @@ static void *start(const union dt_value *values, GError **error) {
     return stacks;
 }
 
-/* Why there may be nothing to show, and what to do. */
+/* The reasons for an empty flame graph, and what to do. */
 static const char *const nothing[] = {
     [DT_STACKS_CALLS] =
-        "no functions were traced: `dyntrace profile` samples them, or trace some by "
-        "`dyntrace:follow(#{functions => ...})`, docs/configuration.md",
-    [DT_STACKS_WAITS] =
-        "no waits were recorded: record scheduling, for longer than a process waits",
+        "no functions were traced: `dyntrace profile` samples them, or trace some with "
+        "`dyntrace:follow(#{functions => ...})`, see docs/configuration.md",
+    [DT_STACKS_WAITS] = "no waits were recorded: record scheduling for longer than processes wait",
 };
 
 static bool finish(void *s, const struct dt_model *model, GError **error) {
@@ -80,7 +79,7 @@ static void sink_free(void *s) {
 }
 
 const struct dt_sink dt_sink_flame = {
-    .description = "folded stacks, or the JSON of speedscope",
+    .description = "folded stacks, or JSON for speedscope",
     .params = params,
     .start = start,
     .finish = finish,

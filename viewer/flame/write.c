@@ -2,8 +2,8 @@
 
 #include "shared/json.h"
 
-/* Frames must have no ';' and no line breaks, which separate; others of flamegraph.pl are harmless.
- */
+/* Replaces ';' and control characters: ';' and line breaks are separators. Other special characters
+   of flamegraph.pl are harmless. */
 static void put_frame(GString *to, const char *name) {
     for (; *name; name++)
         if (*name == ';')
@@ -14,7 +14,7 @@ static void put_frame(GString *to, const char *name) {
             g_string_append_c(to, *name);
 }
 
-/* A text that is written to the file when it has become long: stacks may be many. */
+/* A buffer that is flushed to the file when it is long, because there may be many stacks. */
 struct writer {
     GString *text;
     struct dt_file *file;
@@ -22,7 +22,7 @@ struct writer {
 
 enum { PIECE = 1 << 16 };
 
-/* All but the last character, by which the next JSON value knows whether a comma comes first. */
+/* Keeps the last character: it decides whether the next JSON value needs a comma. */
 static void pass(const struct writer *w) {
     if (w->text->len < PIECE)
         return;
@@ -48,10 +48,10 @@ void dt_flame_folded(const struct dt_stacks *stacks, struct dt_file *to) {
     dt_file_write(to, text->str, text->len);
 }
 
-/* The lists of a profile, each written by a walk of the tree. */
+/* The lists of a profile. Each is written by a walk over the tree. */
 struct lists {
     struct writer w;
-    GHashTable *numbers; /* name -> number of the frame */
+    GHashTable *numbers; /* name -> frame number */
     uint64_t all;
 };
 

@@ -9,11 +9,11 @@
 struct writer {
     struct dt_page_timeline *timeline;
     GString *to;
-    GPtrArray *processes; /* lanes, by index: rows, those that can be unfolded, others */
+    GPtrArray *processes; /* lanes by index: rows, lanes to unfold, others */
     struct dt_page_strings *strings;
 };
 
-/* A time since the recording's begin. */
+/* A time relative to the begin of the recording. */
 static void time_json(const struct writer *w, const char *name, int64_t time) {
     dt_json_number(w->to, name, time == DT_NO_VALUE ? time : time - w->timeline->begin);
 }
@@ -100,7 +100,7 @@ static void mark_json(const struct writer *w, const struct dt_page_moment *mark)
     text_of(w, mark->text);
 }
 
-/* The row that a process stands in with others of its kind; -1: none. */
+/* The row that a process shares with others of its kind; -1: none. */
 static int fold_of(const struct dt_page_lane *lane) {
     bool is_member = lane->fold && lane->fold->lane && lane->fold->lane != lane;
 
@@ -108,7 +108,7 @@ static int fold_of(const struct dt_page_lane *lane) {
 }
 
 static void exit_json(const struct writer *w, const struct dt_page_moment *exit) {
-    /* The timeline shows those of its rows, and its ruler crashes. */
+    /* The timeline shows exits of its rows; its ruler shows all crashes. */
     if (exit->process->index < 0 && fold_of(exit->process) < 0 && !exit->kind)
         return;
     process_of(w, exit->process);
@@ -149,7 +149,7 @@ static void intervals_json(const struct writer *w, const struct dt_page_lane *la
     dt_json_close(w->to, ']');
 }
 
-/* A row of several processes has a name of its own, and stands for them. */
+/* A row of several processes, with its own name. */
 static void fold_json(const struct writer *w, const struct dt_page_lane *lane) {
     const struct dt_page_fold *fold = lane->fold;
     g_autofree char *show = dt_page_fold_show(fold);
@@ -167,7 +167,7 @@ static void fold_json(const struct writer *w, const struct dt_page_lane *lane) {
     dt_json_close(w->to, '}');
 }
 
-/* Those without a row of their own, maybe to be unfolded, are only named. */
+/* Processes without a row, not even one to unfold, have only their names. */
 static void process_json(const struct writer *w, const struct dt_page_lane *lane, bool has_row) {
     const struct dt_who *who = lane->who;
 
@@ -254,7 +254,7 @@ void dt_page_data_json(struct dt_page_timeline *timeline, GString *to) {
         index_of(&w, g_ptr_array_index(unfolded, n));
     g_autofree char *begin = g_strdup_printf("%" PRId64, timeline->begin);
     dt_json_open(to, NULL, '{');
-    /* A text: numbers of JavaScript are not that exact. */
+    /* As text: JavaScript numbers are not exact enough. */
     dt_json_text(to, "begin", begin);
     dt_json_number(to, "length", timeline->end - timeline->begin);
     messages_json(&w);
@@ -263,7 +263,7 @@ void dt_page_data_json(struct dt_page_timeline *timeline, GString *to) {
     moments_json(&w, "marks", &timeline->marks, mark_json);
     moments_json(&w, "exits", &timeline->exits, exit_json);
     lost_json(&w);
-    /* Last: the lists above name processes and texts. */
+    /* Last, because the lists above add processes and texts. */
     dt_json_open(to, "processes", '[');
     for (unsigned n = 0; n < w.processes->len; n++)
         process_json(&w, g_ptr_array_index(w.processes, n), n < rows->len + unfolded->len);

@@ -4,7 +4,7 @@
 
 #include "page/timeline.h"
 
-/* One object, after the model's end. */
+/* Writes one object. Call it after the end of the model. */
 void dt_page_data_json(struct dt_page_timeline *timeline, GString *to);
 
 #endif

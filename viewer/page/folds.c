@@ -77,7 +77,7 @@ void dt_page_fold_limit(struct dt_page_fold *fold, unsigned most) {
         return;
     g_ptr_array_sort(fold->unfolds, by_interest);
     for (unsigned n = most; n < fold->unfolds->len; n++)
-        /* It may be referred to, for its names. */
+        /* Messages may still refer to the lane, for its names. */
         dt_page_lane_drop_intervals(g_ptr_array_index(fold->unfolds, n));
     g_ptr_array_set_size(fold->unfolds, (int)most);
 }
@@ -100,14 +100,14 @@ void dt_page_folds_apply(GPtrArray *lanes) {
             fold->lane = dt_page_lane_new(lane->who);
             fold->lane->fold = fold;
         }
-        /* It is in the array, unless it is new or has been too dull for it. */
+        /* The fold's lane is in the array already, unless it is new or was dropped as dull. */
         if (fold->lane->references == 1)
             g_ptr_array_index(lanes, to++) = dt_page_lane_ref(fold->lane);
         g_hash_table_add(changed, fold);
         dt_page_lane_take(fold->lane, lane);
         g_ptr_array_add(fold->unfolds, lane);
     }
-    /* The array frees what is cut off, which has been moved. */
+    /* These lanes have moved: set_size must not free them. */
     for (unsigned n = to; n < lanes->len; n++)
         g_ptr_array_index(lanes, n) = NULL;
     g_ptr_array_set_size(lanes, (int)to);

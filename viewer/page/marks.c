@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-/* What is shown as a mark: a name, and the text by a format. */
+/* Events that are shown as marks: a name, and a format for the text. */
 #define MARKS(MARK)                                                                                \
     MARK(user_mark, "mark", "%s %" PRId64 " %s", e->name, e->value, e->text)                       \
     MARK(log, "log", "%s: %s", e->level, e->text)                                                  \

@@ -6,7 +6,7 @@
 
 #include "shared/recorded.h"
 
-/* The name of a mark, and its text; NULL: the event is none. */
+/* Returns the name of a mark and appends its text; NULL if the event is not a mark. */
 const char *dt_page_mark(const struct dt_recorded *event, GString *text);
 
 #endif

@@ -5,16 +5,16 @@
 
 enum {
     CHUNK = 250,
-    /* Where few messages are kept, chunks are smaller: those that are kept have so many. */
+    /* If few messages are kept, chunks are smaller, so that there are at least this many. */
     CHUNKS_LEAST = 10,
-    DEAD_COUNTS = 1000000, /* ns: so slow is a message to the dead, or slower */
+    DEAD_COUNTS = 1000000, /* ns: a message to the dead counts as at least this slow */
     TEXT_MOST = 160,
 };
 
 struct chunk {
     GArray *of; /* of struct dt_page_message */
     int64_t begin, end;
-    int64_t slowest; /* ns on their way */
+    int64_t slowest; /* ns in flight */
 };
 
 struct dt_page_messages {

@@ -1,7 +1,6 @@
 /*
- * The messages of the timeline. They are kept in chunks of what followed one another, so that where
- * the page has messages it has all of them. Of too many chunks those are dropped whose messages
- * were all fast.
+ * The messages of the timeline, in chunks of consecutive messages: in the period of a chunk, the
+ * page has all messages. If there are too many chunks, those with only fast messages are dropped.
  */
 #ifndef DT_VIEWER_PAGE_MESSAGES_H
 #define DT_VIEWER_PAGE_MESSAGES_H
@@ -9,7 +8,7 @@
 #include "page/lane.h"
 
 struct dt_page_message {
-    struct dt_page_lane *from, *to; /* referred to; NULL if unknown */
+    struct dt_page_lane *from, *to; /* with references; NULL if unknown */
     int64_t sent, delivered;        /* DT_NO_VALUE */
     char *text;
     uint8_t matched;
@@ -23,10 +22,9 @@ void dt_page_messages_free(struct dt_page_messages *messages);
 void dt_page_messages_add(struct dt_page_messages *messages, const struct dt_message *message,
                           struct dt_page_lane *from, struct dt_page_lane *to);
 uint64_t dt_page_messages_seen(const struct dt_page_messages *messages);
-/* All kept ones in the order of their first time; valid until the next one is added. */
+/* All kept messages, sorted by their first time; valid until the next message is added. */
 const GArray *dt_page_messages_sorted(struct dt_page_messages *messages);
-/* The times that the chunks cover, as the JSON array "covered" of [begin, end], relative to `zero`.
- */
+/* The periods of the chunks, as the JSON array "covered" of [begin, end], relative to `zero`. */
 void dt_page_messages_covered(const struct dt_page_messages *messages, int64_t zero, GString *to);
 
 #endif

@@ -60,7 +60,7 @@ void dt_page_moments_add(struct dt_page_moments *moments, const struct dt_page_m
     copy->text = dt_cut(one->text, TEXT_MOST, "…");
     if (moments->of->len >= 2 * moments->most)
         limit(moments);
-    /* The array has its texts. */
+    /* The array owns the texts. */
     /* cppcheck-suppress memleak */
 }
 

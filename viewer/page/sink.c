@@ -1,4 +1,4 @@
-/* One page with everything: the summary, the timeline and the stacks, in a template. */
+/* The sink `html`: the summary, the timeline and the stacks, in the template of the page. */
 #include "page/counters.h"
 #include "page/data.h"
 #include "page/template.h"
@@ -40,7 +40,7 @@ static const struct dt_param params[] = {
     {0},
 };
 
-/* The collectors, each with its data, in the order in which they are told. */
+/* The collectors, in the order of their callbacks. Each has its own data. */
 enum { TIMELINE, SUMMARY, STACKS, COUNTERS, COLLECTORS };
 
 static const struct dt_sink *const collects[COLLECTORS] = {
@@ -132,7 +132,7 @@ static const GError *page_failed(void *s) {
     return dt_file_failed(page->file);
 }
 
-/* -- What the model tells goes to each collector that wants it --------------------------- */
+/* -- Each event of the model goes to the collectors that have a callback for it ---------- */
 
 #define TELL(name, declared, passed)                                                               \
     static void name declared {                                                                    \

@@ -1,10 +1,10 @@
-#define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for dladdr */
+#define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): dladdr requires it */
 #include "page/template.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
-/* Where the data goes. build.js of the page leaves it alone. */
+/* The placeholder of the data. build.js does not replace it. */
 static const char place[] = "@DATA@";
 
 static char *beside_the_plugin(const char *name) {

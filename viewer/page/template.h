@@ -1,12 +1,12 @@
-/* The page's template, page.html beside the plugin's library, and the page made of it. */
+/* The template of the page, page.html beside the plugin's library, and the page made from it. */
 #ifndef DT_VIEWER_PAGE_TEMPLATE_H
 #define DT_VIEWER_PAGE_TEMPLATE_H
 
 #include "shared/file.h"
 
-/* The template's text, to be freed by g_free; NULL with an error. */
+/* The text of the template; free with g_free. NULL with an error. */
 char *dt_page_template_read(GError **error);
-/* Writes the template with `json` in its place. */
+/* Writes the template with `json` in place of the placeholder. */
 void dt_page_template_fill(const char *text, const GString *json, struct dt_file *to);
 
 #endif

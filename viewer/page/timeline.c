@@ -143,7 +143,7 @@ static void instant(void *s, const struct dt_instant *instant) {
             .process = dt_page_lanes_of(timeline->lanes, instant->process),
             .begin = instant->event->time,
             .end = instant->event->time,
-            /* Of too many, any are kept. */
+            /* If there are too many, a random selection is kept. */
             .weight = (int64_t)(((uint64_t)instant->event->time * 0x9e3779b97f4a7c15U) >> 1),
             .name = (char *)name,
             .text = text->str,

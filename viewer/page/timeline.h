@@ -1,8 +1,8 @@
 /*
- * The page's timeline: the most interesting processes with their intervals, messages, calls of
- * servers, spans, marks and exits, in memory that is bounded by what lives and by the limits below.
+ * The page's timeline: the most interesting processes with their intervals, messages, server calls,
+ * spans, marks and exits. The number of live processes and the limits below bound its memory.
  *
- * Every function of dt_page_timeline_collects takes a struct dt_page_timeline.
+ * Every callback of dt_page_timeline_collects takes a struct dt_page_timeline.
  */
 #ifndef DT_VIEWER_PAGE_TIMELINE_H
 #define DT_VIEWER_PAGE_TIMELINE_H
@@ -27,12 +27,12 @@ struct dt_page_timeline {
     int64_t begin, end;
 };
 
-/* `whos` lives longer. Tell the timeline of `process_gone` before dt_who_gone. */
+/* `whos` has to outlive the result. Pass `process_gone` to the timeline before dt_who_gone. */
 struct dt_page_timeline *dt_page_timeline_new(struct dt_whos *whos,
                                               struct dt_page_timeline_limits limits);
 void dt_page_timeline_free(struct dt_page_timeline *timeline);
 
-/* The functions that collect; those that it does not need are NULL. */
+/* The callbacks that collect; the ones that it does not need are NULL. */
 extern const struct dt_sink dt_page_timeline_collects;
 
 #endif

@@ -2,7 +2,7 @@
 
 /* -- The recorded fields as arguments --------------------------------------------------- */
 
-/* fields_process_exit(...), ...: write those that the trace has. */
+/* fields_process_exit(...), ...: write the fields that the trace has. */
 #define STR(field, ...)                                                                            \
     if (e->has >> number++ & 1)                                                                    \
         dt_arg_named_text(packets, #field, f->field);
@@ -23,16 +23,16 @@ static void (*const fields[DT_PROBES])(struct dt_packets *, const struct dt_reco
 #include "catalogue/probes.def"
 };
 
-/* -- Where they stand, and their names --------------------------------------------------- */
+/* -- Tracks and names of instants -------------------------------------------------------- */
 
-/* Texts are not interned, since each one is another; names are. */
+/* Names are interned; texts are not, because they rarely repeat. */
 struct shown_as {
     enum dt_category category;
     uint64_t name; /* 0: `before` and `text` */
     const char *before, *text;
 };
 
-/* What a log line's name begins with: its level. */
+/* The prefix of a log line's name: its level. */
 static const char *log_level(const char *level) {
     static const char *const levels[] = {"emergency: ", "alert: ",  "critical: ", "error: ",
                                          "warning: ",   "notice: ", "info: ",     "debug: "};

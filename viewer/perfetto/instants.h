@@ -1,6 +1,6 @@
 /*
- * Instants of a Perfetto trace: log lines, marks, the VM's events, what happens to a process. Their
- * arguments are the recorded fields, by the names of the catalogue.
+ * Instants of a Perfetto trace: log lines, marks, events of the VM and of processes. Their
+ * arguments are the recorded fields, with the names of the catalogue.
  */
 #ifndef DT_VIEWER_PERFETTO_INSTANTS_H
 #define DT_VIEWER_PERFETTO_INSTANTS_H

@@ -4,12 +4,12 @@
 
 struct kind {
     const struct dt_node *node;
-    uint64_t track, parent; /* track 0: there are too few members */
+    uint64_t track, parent; /* track 0: too few members */
     unsigned members;
-    int64_t rank; /* the sum of theirs */
-    char *name;   /* that all have; "" if they have none */
+    int64_t rank; /* the sum over the members */
+    char *name;   /* the name of all members; "" if they have none */
     char *initial;
-    struct dt_track waiting[DT_KIND_LEAST]; /* until there is a track; they own their strings */
+    struct dt_track waiting[DT_KIND_LEAST]; /* until the track exists; they own their strings */
 };
 
 struct dt_track_kinds {
@@ -17,7 +17,7 @@ struct dt_track_kinds {
     GHashTable *kinds; /* text -> struct kind */
 };
 
-/* Writes the first members, as many as have waited, below this track. */
+/* Writes the waiting first members below `parent`, if `packets` is not NULL, and frees them. */
 static void write_waiting(struct dt_packets *packets, struct kind *kind, uint64_t parent) {
     for (unsigned n = 0; n < MIN(kind->members, DT_KIND_LEAST); n++) {
         struct dt_track *track = &kind->waiting[n];

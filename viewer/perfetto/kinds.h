@@ -1,7 +1,7 @@
 /*
- * Tracks above those of short-lived processes of one kind (shared/kinds.h): "shop_oven × 62", which
- * Perfetto shows folded. The first few descriptors of a kind wait until it is known whether there
- * are more.
+ * Parent tracks of short-lived processes of one kind (shared/kinds.h): "shop_oven × 62", which
+ * Perfetto shows folded. The first few descriptors of a kind are held back until there are enough
+ * members for such a track.
  */
 #ifndef DT_VIEWER_PERFETTO_KINDS_H
 #define DT_VIEWER_PERFETTO_KINDS_H
@@ -14,11 +14,11 @@ struct dt_track_kinds;
 struct dt_track_kinds *dt_track_kinds_new(struct dt_packets *packets);
 void dt_track_kinds_free(struct dt_track_kinds *kinds);
 
-/* Writes the track of a process that is gone, maybe below that of its kind, whose number is taken
-   from `last`. The track's strings are copied. */
+/* Writes the track of a process that is gone, possibly below the track of its kind. A new track of
+   a kind gets the number after `last`. Copies the track's strings. */
 void dt_track_kinds_write(struct dt_track_kinds *kinds, const struct dt_process *process,
                           const struct dt_track *track, uint64_t *last);
-/* Before the node is gone: writes the tracks of its kinds, and what has waited. */
+/* Before the node is gone: writes the tracks of its kinds, and the waiting descriptors. */
 void dt_track_kinds_end(struct dt_track_kinds *kinds, const struct dt_node *node);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* The number of the lane's last slices that this one would hold; -1: it does not fit. */
+/* The number of the lane's last slices that the new one would contain; -1: it does not fit. */
 static int holds(const struct dt_track_lane *lane, int64_t begin, int64_t end) {
     int held = 0;
     for (unsigned i = lane->slices; i-- > 0 && lane->slice[i].end > begin; held++)
@@ -11,7 +11,7 @@ static int holds(const struct dt_track_lane *lane, int64_t begin, int64_t end) {
     return begin >= lane->floor ? held : -1;
 }
 
-/* So many slices at a time leave the others' lanes unsearched: they get new ones. */
+/* Lanes that are searched. If none of them fits, the slice gets a new lane. */
 enum { LANES_SEARCHED = 1000 };
 
 static struct dt_track_lane *fitting(const struct dt_track_lanes *lanes, int64_t begin, int64_t end,

@@ -1,9 +1,9 @@
 /*
- * Lanes: tracks of one name for slices that may overlap.
+ * Lanes: tracks with the same name for slices that may overlap.
  *
- * Slices of a track must nest. Perfetto reads them by time, and those of one time in the order of
- * the file. So a slice that is told at its end fits on a lane if it begins after all that the lane
- * has, or if it holds each one of the lane's that it meets and begins before it.
+ * Slices of a track must nest. Perfetto sorts them by time, and slices of equal time by their order
+ * in the file. So a slice that is reported at its end fits on a lane if it begins after all slices
+ * of the lane, or if it contains each slice that it overlaps and begins before it.
  */
 #ifndef DT_VIEWER_PERFETTO_LANES_H
 #define DT_VIEWER_PERFETTO_LANES_H
@@ -13,13 +13,13 @@
 
 #include <glib.h>
 
-/* Slices of a lane that are remembered. */
+/* Slices that a lane remembers. */
 enum { DT_TRACK_LANE_SLICES = 8 };
 
 struct dt_track_lane {
     uint64_t track; /* 0: not written yet */
     unsigned slices;
-    int64_t floor; /* the end of the last slice that is not remembered any more */
+    int64_t floor; /* the end of the last slice that is no longer remembered */
     struct {
         int64_t begin, end;
     } slice[DT_TRACK_LANE_SLICES]; /* the outermost ones, by time */
@@ -29,7 +29,7 @@ struct dt_track_lanes {
     GArray *lanes; /* of struct dt_track_lane; NULL: none yet */
 };
 
-/* A lane for this slice, which is remembered; valid until the next call. */
+/* A lane for this slice, which the lane remembers. The result is valid until the next call. */
 struct dt_track_lane *dt_track_lanes_take(struct dt_track_lanes *lanes, int64_t begin, int64_t end);
 void dt_track_lanes_free(struct dt_track_lanes *lanes);
 

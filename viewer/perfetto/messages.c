@@ -4,7 +4,7 @@ static const char *receiver(struct dt_perfetto *s, const struct dt_message *m) {
     return m->to ? dt_tracks_show(s->tracks, m->to) : m->to_text;
 }
 
-/* `is_told`: the arrow to it begins at an event that has the whole text. */
+/* `is_told`: an arrow leads here from an event that already has the whole text. */
 static void message_instant(struct dt_perfetto *s, const struct dt_message *m,
                             struct dt_process *of, int64_t time, bool is_told) {
     bool has_text = s->has_text && *m->text;
@@ -52,7 +52,7 @@ void dt_perfetto_delivered(void *data, struct dt_message *m) {
     dt_event_end(s->packets);
 }
 
-/* On the track of its request: from one process to the other, for as long as it is on its way. */
+/* A slice on the track of the request, as long as the message is in flight. */
 static void request_slice(struct dt_perfetto *s, const struct dt_message *m) {
     bool is_whole = m->from && m->to && m->sent != DT_NO_VALUE && m->delivered != DT_NO_VALUE;
     if (!*m->label || !is_whole)
@@ -96,7 +96,7 @@ void dt_perfetto_mailbox(void *data, struct dt_process *process, int64_t time) {
 
 /* -- Server calls ---------------------------------------------------------------------- */
 
-/* What both slices of a server call begin with: the name is the other process and the request. */
+/* Begins either slice of a server call. The name is the other process and the request. */
 static uint64_t begin_server_call(struct dt_perfetto *s, const struct dt_server_call *c,
                                   enum dt_child child, int64_t begin, int64_t end) {
     bool is_caller = child == DT_CHILD_SERVER_CALLS;

@@ -1,10 +1,10 @@
-/* Messages of a Perfetto trace as arrows, mailboxes, requests, and calls of gen_servers. */
+/* Messages of a Perfetto trace as arrows, mailboxes, requests, and gen_server calls. */
 #ifndef DT_VIEWER_PERFETTO_MESSAGES_H
 #define DT_VIEWER_PERFETTO_MESSAGES_H
 
 #include "perfetto/slices.h"
 
-/* Functions of the sink, whose data is a struct dt_perfetto. */
+/* Callbacks of the sink, whose data is a struct dt_perfetto. */
 void dt_perfetto_delivered(void *data, struct dt_message *message);
 void dt_perfetto_message_gone(void *data, struct dt_message *message);
 void dt_perfetto_mailbox(void *data, struct dt_process *process, int64_t time);

@@ -8,7 +8,7 @@
 enum {
     CHUNK = 1 << 16,
     INTERNED_MAX = 100000,
-    /* Texts are cut here, at a character. */
+    /* Texts are cut here, at a character boundary. */
     NAME_MAX_BYTES = 200,
     HEAD_MAX_BYTES = 60, /* of a name's second part */
     SEQUENCE = 1,
@@ -17,10 +17,10 @@ enum {
 struct dt_packets {
     struct dt_file *file;
     struct dt_wire wire;
-    size_t packet, event; /* where the open ones start */
+    size_t packet, event; /* start offsets of the open packet and event */
     GHashTable *names;    /* text -> number */
-    uint64_t next_name;   /* numbers are never used again */
-    unsigned interned;    /* since the state was cleared last */
+    uint64_t next_name;   /* numbers are never reused */
+    unsigned interned;    /* since the state was last cleared */
     unsigned generation;
 };
 
@@ -60,7 +60,7 @@ static const char *const args[] = {NULL,
 #undef X
 };
 
-/* Reader and writer forget all names; those of categories and arguments are told again. */
+/* Reader and writer forget all names. Names of categories and arguments are written again. */
 static void clear_state(struct dt_packets *p) {
     g_hash_table_remove_all(p->names);
     p->interned = 0;
@@ -120,7 +120,7 @@ static void put_clock(struct dt_packets *p, unsigned id, int64_t time) {
     dt_wire_leave(&p->wire, clock);
 }
 
-/* Perfetto takes times for those of the clock BOOTTIME. */
+/* Perfetto interprets times as those of the clock BOOTTIME. */
 void dt_packets_clock(struct dt_packets *p, int64_t time) {
     packet_begin(p, PF_SequenceFlags_SEQ_NEEDS_INCREMENTAL_STATE);
     dt_wire_number(&p->wire, PF_TracePacket_timestamp, time_of(time));

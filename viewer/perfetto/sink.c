@@ -1,8 +1,8 @@
 /*
- * A trace for ui.perfetto.dev.
+ * The sink `perfetto`: a trace for ui.perfetto.dev.
  *
- * Slices that the model tells at their end are written then, begin and end at once: Perfetto sorts
- * by time. Flows are written when both ends are known, so each one has both.
+ * If the model reports a slice at its end, begin and end are written together then; Perfetto sorts
+ * by time. A flow is written when both of its ends are known.
  */
 #include "perfetto/instants.h"
 #include "perfetto/messages.h"
@@ -11,7 +11,7 @@
 #include "shared/nothing.h"
 #include "shared/sink.h"
 
-/* In the order of `params`. */
+/* Indexes of `params`. */
 enum { PATH, MESSAGES, WAITING, TEXT };
 
 static const struct dt_param params[] = {
@@ -23,7 +23,7 @@ static const struct dt_param params[] = {
     [WAITING] = {.name = "waiting",
                  .type = DT_PARAM_BOOL,
                  .standard = "yes",
-                 .meaning = "where processes wait, and wait for a scheduler"},
+                 .meaning = "states in which processes wait, also for a scheduler"},
     [TEXT] = {.name = "text",
               .type = DT_PARAM_BOOL,
               .standard = "yes",
@@ -129,8 +129,8 @@ static void perfetto_process_gone(void *data, struct dt_process *process) {
 
 /* -- Calls ----------------------------------------------------------------------------- */
 
-/* A frame that was entered before the recording is told at its return, so it begins before all
-   that it holds. */
+/* A frame that was entered before the recording is reported at its return, so its begin has to
+   precede all frames that it contains. */
 static int64_t call_time(struct dt_shown *shown, const struct dt_frame *frame) {
     if (frame->begin >= shown->last_call || !frame->inferred)
         return MAX(frame->begin, shown->last_call);
@@ -140,7 +140,7 @@ static int64_t call_time(struct dt_shown *shown, const struct dt_frame *frame) {
 static void perfetto_call_begin(void *data, struct dt_frame *frame) {
     struct dt_perfetto *s = data;
     struct dt_shown *shown = dt_tracks_shown(s->tracks, frame->process);
-    /* Entered while events were lost: it does not hold what was called before that. */
+    /* It was entered while events were lost, so it does not contain the earlier calls. */
     shown->apart = frame->inferred && frame->begin > shown->first_known ? frame->number : 0;
     if (shown->apart)
         return;
@@ -164,7 +164,7 @@ static void perfetto_arguments(void *data, struct dt_frame *frame, const char *a
     frame->of_sink = g_strdup(arguments);
 }
 
-/* The track and time of a frame's end. */
+/* The track and the time of the end of a frame. */
 static uint64_t call_end_track(struct dt_perfetto *s, const struct dt_frame *frame, int64_t *end) {
     struct dt_shown *shown = dt_tracks_shown(s->tracks, frame->process);
     if (shown->apart != frame->number) {
@@ -229,7 +229,7 @@ static void perfetto_counter(void *data, struct dt_node *node, const char *name,
     dt_event_end(s->packets);
 }
 
-/* Perfetto takes a slice's colour from its name without the digits; for this one it is red. */
+/* Perfetto derives the colour of a slice from its name without digits; this name results in red. */
 static void perfetto_lost(void *data, const struct dt_lost *lost) {
     struct dt_perfetto *s = data;
     g_autofree char *name =

@@ -1,4 +1,4 @@
-/* The sink's data, and begins and ends of slices. */
+/* The data of the sink, and functions that begin and end slices. */
 #ifndef DT_VIEWER_PERFETTO_SLICES_H
 #define DT_VIEWER_PERFETTO_SLICES_H
 
@@ -13,7 +13,7 @@ struct dt_perfetto {
     uint64_t last_flow, last_correlation;
 };
 
-/* The event stays open, for arguments. */
+/* Leaves the event open for arguments. */
 void dt_perfetto_begin_slice(struct dt_perfetto *s, uint64_t track, int64_t time,
                              enum dt_category category, uint64_t name);
 void dt_perfetto_end_slice(struct dt_perfetto *s, uint64_t track, int64_t time);

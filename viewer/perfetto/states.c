@@ -18,9 +18,9 @@ uint64_t dt_perfetto_spawn_flow(struct dt_perfetto *s, struct dt_process *proces
     return flow;
 }
 
-/* -- Short intervals as one ------------------------------------------------------------ */
+/* -- Merging short intervals ----------------------------------------------------------- */
 
-/* What those that are held become. */
+/* Writes the held intervals as one slice. */
 static void write_held(struct dt_perfetto *s, struct dt_thin *thin, uint64_t track,
                        enum dt_category category) {
     uint64_t name = dt_name(s->packets, "short intervals");
@@ -75,7 +75,7 @@ static uint64_t show_number(struct dt_perfetto *s, struct dt_process *process) {
     return dt_name_cached(s->packets, &shown->name, dt_tracks_show(s->tracks, process));
 }
 
-/* The slice of a scheduler: which process it ran. */
+/* A slice of a scheduler, named after the process that it ran. */
 static void write_run(struct dt_perfetto *s, const struct dt_interval *i) {
     uint64_t track = dt_tracks_scheduler(s->tracks, i->scheduler, i->begin, i->end);
     uint64_t name = show_number(s, i->process);
@@ -155,7 +155,7 @@ void dt_perfetto_interval(void *data, const struct dt_interval *i) {
     int64_t begin = MAX(i->begin, shown->last_state);
     if (i->state == DT_STATE_UNKNOWN || i->end < begin)
         return;
-    /* Between its runs a port has nothing to wait for. */
+    /* A port is idle between its runs; it does not wait. */
     bool is_idle = i->process->kind == DT_PORT && i->state == DT_STATE_WAITING;
     if (!runs && (!s->has_waiting || i->end == begin || is_idle))
         return;

@@ -1,12 +1,11 @@
 /*
- * Thins a track out: of a track that has very many intervals, those that are too short to be seen
- * become one slice, which says how many they are and how long they ran.
+ * Thins out tracks with very many intervals: intervals that are too short to be visible are merged
+ * into one slice, which has their number and their total run time.
  *
- * A trace viewer holds all slices in memory. A process that collects garbage 90,000 times per
- * second would take most of it, and nobody looks at each one. So a track has its first
- * DT_THIN_WHOLE intervals as recorded. From then on an interval is short if the time since the
- * track's first one has more than DT_THIN_WHOLE of its length. So the track grows with the
- * logarithm of the recording's length.
+ * A trace viewer keeps all slices in memory. A process that collects garbage 90,000 times per
+ * second would use most of it. So a track keeps its first DT_THIN_WHOLE intervals as recorded.
+ * After these, an interval is short if it lasts less than 1/DT_THIN_WHOLE of the time since the
+ * first interval of the track. So the track grows with the logarithm of the recording's length.
  */
 #ifndef DT_VIEWER_PERFETTO_THIN_H
 #define DT_VIEWER_PERFETTO_THIN_H
@@ -17,19 +16,19 @@ enum { DT_THIN_WHOLE = 10000 };
 
 struct dt_thin {
     uint64_t seen;      /* intervals */
-    int64_t first;      /* the begin of the first one */
-    uint64_t held;      /* short ones that are to become one slice */
-    uint64_t thinned;   /* all that are short */
-    int64_t begin, end; /* of those that are held */
+    int64_t first;      /* begin of the first interval */
+    uint64_t held;      /* short intervals that become the next slice */
+    uint64_t thinned;   /* all short intervals */
+    int64_t begin, end; /* of the held ones */
     int64_t ns[DT_STATES];
 };
 
-/* Notes an interval; returns whether it is short. */
+/* Counts an interval; returns whether it is short. */
 bool dt_thin_note(struct dt_thin *thin, int64_t begin, int64_t end);
-/* Whether those that are held have to be written before a short interval is added. */
+/* Whether the held intervals have to be written before a short interval can be added. */
 bool dt_thin_is_full(const struct dt_thin *thin, int64_t begin, int64_t end);
 void dt_thin_add(struct dt_thin *thin, enum dt_state state, int64_t begin, int64_t end);
-/* They are written. */
+/* Call it when the held intervals are written. */
 void dt_thin_clear(struct dt_thin *thin);
 
 #endif

@@ -4,13 +4,12 @@
 #include "shared/texts.h"
 
 enum {
-    /* Process numbers of VMs whose own is unknown or taken: above those of Linux. */
+    /* Invented pids, above those of Linux, for VMs whose pid is unknown or taken. */
     INVENTED_PIDS = 1 << 30,
-    /* Beyond these, processes stand outside of groups, pids that are used again look like others.
-     */
+    /* Limits. Beyond them, processes are outside of groups, and reused pids are not numbered. */
     GROUPS = 10000,
     PIDS = 200000,
-    /* Beyond these, requests have no track. */
+    /* Further requests have no track. */
     REQUESTS = 1000,
 };
 
@@ -29,9 +28,9 @@ static const char *const child_names[DT_CHILDREN] = {
     [DT_CHILD_MAILBOX] = "mailbox",
 };
 
-/* Of a node; its of_sink. */
+/* The sink's data of a node, in its of_sink. */
 struct shown_node {
-    struct dt_node *node; /* NULL: what belongs to none */
+    struct dt_node *node; /* NULL: for events without a node */
     uint64_t track;
     int32_t pid;
     uint64_t roots[DT_ROOTS];
@@ -50,8 +49,8 @@ struct dt_tracks {
     struct dt_packets *packets;
     struct dt_track_kinds *kinds;
     uint64_t last;     /* track */
-    GHashTable *pids;  /* of nodes: taken */
-    GHashTable *seen;  /* hash of node and pid of a process -> its instances */
+    GHashTable *pids;  /* pids of nodes that are taken */
+    GHashTable *seen;  /* hash of a process's node and pid -> instances */
     GHashTable *shown; /* all live struct dt_shown */
     GPtrArray *nodes;
     struct shown_node *nowhere;
@@ -108,7 +107,7 @@ void dt_tracks_free(struct dt_tracks *t) {
 
 /* -- Nodes ----------------------------------------------------------------------------- */
 
-/* Two VMs in containers may have the same number. */
+/* Two VMs in containers may have the same pid. */
 static int32_t take_pid(struct dt_tracks *t, int64_t pid) {
     if (pid <= 0 || pid >= INVENTED_PIDS || g_hash_table_contains(t->pids, GINT_TO_POINTER(pid)))
         pid = INVENTED_PIDS + (int64_t)t->nodes->len;
@@ -198,7 +197,7 @@ uint64_t dt_tracks_root(struct dt_tracks *t, struct dt_node *node, enum dt_root 
     return root_of(t, shown_node(t, node), root);
 }
 
-/* A lane below `parent`. Perfetto shows lanes of one name as one track. */
+/* A lane below `parent`. Perfetto shows lanes with the same name as one track. */
 static uint64_t lane(struct dt_tracks *t, struct dt_track_lanes *lanes, int64_t begin, int64_t end,
                      uint64_t parent, const char *name, int64_t rank) {
     struct dt_track_lane *lane = dt_track_lanes_take(lanes, begin, end);
@@ -264,7 +263,7 @@ uint64_t dt_tracks_request(struct dt_tracks *t, const char *label, int64_t begin
 
 /* -- Processes ------------------------------------------------------------------------- */
 
-/* Two of 200,000 have the same value once in a billion recordings. */
+/* Among 200,000 processes, a collision occurs in one of a billion recordings. */
 static uint64_t hash_of(const struct dt_process *process) {
     return dt_hash_text(dt_hash_number(DT_HASH, process->node->number), process->pid);
 }
@@ -337,7 +336,7 @@ uint64_t dt_tracks_lane(struct dt_tracks *t, struct dt_process *process, enum dt
                 child + 1);
 }
 
-/* The track above a process's, whose run time counts there. */
+/* The parent track of a process. Adds the run time of the process to it. */
 static uint64_t parent_of(struct dt_tracks *t, const struct dt_process *process, int64_t run) {
     static const enum dt_root roots[] = {[DT_PROCESS] = DT_ROOT_PROCESSES,
                                          [DT_PORT] = DT_ROOT_PORTS,

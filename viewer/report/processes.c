@@ -6,7 +6,7 @@
 #include "report/table.h"
 #include "shared/show.h"
 
-/* Beside a column with the initial call. */
+/* For tables that also have a column with the initial call. */
 static void cell_named(struct dt_columns *c, const struct dt_who *who) {
     const char *other = *who->name ? who->name : who->label;
     g_autofree char *text = g_strdup_printf("%s%s%s", who->pid, *other ? " " : "", other);
@@ -17,7 +17,7 @@ static int64_t run(const struct dt_who *who) {
     return dt_who_ns(who, DT_TOLD_SCHEDULING, who->run);
 }
 
-/* Empty where there is none: most systems have none. */
+/* Empty instead of 0, because most systems have only zeros. */
 static void cell_some_ns(struct dt_columns *c, int64_t ns) {
     dt_cell_ns(c, ns ? ns : DT_NO_VALUE);
 }
@@ -106,7 +106,7 @@ static void that_waits(struct dt_columns *c, const struct dt_summary *summary, c
 
 #define PROCESS_COLUMNS(...) DT_COLUMNS_OF("node", "<process", "~initial call", __VA_ARGS__)
 
-/* Processes by one of their numbers. */
+/* Tables of processes, each sorted by a different number. */
 static const struct {
     dt_criterion *by;
     struct dt_table table;
@@ -118,27 +118,27 @@ static const struct {
       .cells = that_runs}},
     {dt_kept_by_dirty_io,
      {.title = "Processes by time on dirty I/O schedulers, mostly waiting for files",
-      .columns = PROCESS_COLUMNS("dirty I/O", "ran", "of it dirty CPU"),
+      .columns = PROCESS_COLUMNS("dirty I/O", "ran", "incl. dirty CPU"),
       .cells = that_waits_for_files}},
     {dt_kept_by_messages,
      {.title = "Processes by messages sent and received",
       .columns = PROCESS_COLUMNS("sent", "received", "in flight"),
       .cells = that_talks}},
     {dt_kept_by_queue,
-     {.title = "Processes by their longest message queue, by samples",
+     {.title = "Processes by longest message queue, from samples",
       .columns = PROCESS_COLUMNS("queue", "memory", "sent", "received", "in flight"),
       .cells = that_queues}},
     {collecting,
-     {.title = "Processes by time of garbage collection",
+     {.title = "Processes by time in garbage collection",
       .columns = PROCESS_COLUMNS("collected", "GCs", "ran"),
       .cells = that_collects}},
     {longest_wait,
-     {.title = "Processes by their longest wait for a scheduler (inferred)",
+     {.title = "Processes by longest wait for a scheduler (inferred)",
       .columns = PROCESS_COLUMNS("longest", "runnable", "ran"),
       .cells = that_waits}},
 };
 
-/* Those that have some of it. */
+/* The processes whose number is greater than 0. */
 static GPtrArray *sorted(const struct dt_kept *kept, dt_criterion *by) {
     GPtrArray *whos = dt_kept_copy(kept);
     guint n = 0;
@@ -170,8 +170,7 @@ static void others(GString *to, const struct dt_summary *summary) {
     add(sums, summary, DT_TOLD_SENDS, "sent %" G_GUINT64_FORMAT " messages", kept->sent);
     add(sums, summary, DT_TOLD_DELIVERIES, "received %" G_GUINT64_FORMAT " messages",
         kept->received);
-    g_string_append_printf(to,
-                           "\nOther processes, first by none of these: %" G_GUINT64_FORMAT "%s.\n",
+    g_string_append_printf(to, "\nOther processes, low in all tables: %" G_GUINT64_FORMAT "%s.\n",
                            kept->left_out, sums->str);
 }
 

@@ -1,4 +1,4 @@
-/* The report's tables of processes: a table for each number by which they are sorted. */
+/* The report's tables of processes, one per sort criterion. */
 #ifndef DT_VIEWER_REPORT_PROCESSES_H
 #define DT_VIEWER_REPORT_PROCESSES_H
 

@@ -15,7 +15,7 @@ static const struct dt_param params[] = {
     [FORMAT] = {.name = "format",
                 .type = DT_PARAM_WORD,
                 .standard = "text",
-                .meaning = "for a terminal, or for programs",
+                .meaning = "text for a terminal, or JSON for programs",
                 .words = (const char *const[]){"text", "json", NULL}},
     [TOP] = {.name = "top",
              .type = DT_PARAM_INTEGER,
@@ -26,7 +26,7 @@ static const struct dt_param params[] = {
     {0},
 };
 
-/* How the report is written. */
+/* The output of the report. */
 struct output {
     struct dt_file *file;
     bool is_json;
@@ -69,7 +69,7 @@ static void sink_free(void *s) {
 }
 
 const struct dt_sink dt_sink_report = {
-    .description = "what the recording says, as text or JSON",
+    .description = "findings and tables of the recording, as text or JSON",
     .params = params,
     .start = start,
     .finish = finish,

@@ -1,6 +1,6 @@
 #include "report/table.h"
 
-/* Returns whether there were some. */
+/* Returns whether there were any such rows. */
 static bool leave_out(GPtrArray *rows, bool (*is_dull)(const void *row)) {
     guint all = rows->len, n = 0;
     for (guint i = 0; i < all; i++)

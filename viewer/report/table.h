@@ -10,14 +10,14 @@ struct dt_table {
     dt_rows *rows;
     const char *const *columns;
     void (*cells)(struct dt_columns *, const struct dt_summary *, const void *row);
-    bool (*is_dull)(const void *row); /* such rows are left out; NULL: all are shown */
-    const char *without_dull;         /* ends the title where rows were left out */
+    bool (*is_dull)(const void *row); /* rows to leave out; NULL: show all */
+    const char *without_dull;         /* end of the title if rows were left out */
 };
 
-/* The first `top` rows with their title; without rows nothing. */
+/* Prints the title and the first `top` rows; without rows, nothing. */
 void dt_table_put(GString *to, const struct dt_summary *summary, unsigned top,
                   const struct dt_table *table);
-/* The same with these rows. */
+/* The same for the given rows. */
 void dt_table_put_rows(GString *to, const struct dt_summary *summary, unsigned top,
                        const struct dt_table *table, GPtrArray *rows);
 

@@ -9,7 +9,7 @@
 #include "shared/texts.h"
 #include "summary/findings.h"
 
-/* A line of a text of the recording, indented and folded at DT_COLUMNS. */
+/* A line of text, indented and folded at DT_COLUMNS. */
 static void line(GString *to, const char *prefix, const char *text) {
     g_autoptr(GString) escaped = g_string_new(prefix);
     dt_columns_escape(escaped, text);
@@ -71,7 +71,7 @@ static void recording(GString *to, const struct dt_summary *summary) {
     nodes(to, summary);
 }
 
-/* What to do next stands once, with the first finding of its rule. */
+/* Only the first finding of a rule has the hint what to do next. */
 static bool is_next_said(const struct dt_summary *summary, guint number) {
     const struct dt_finding *all = (const struct dt_finding *)(void *)summary->findings->data;
     for (guint i = 0; i < number; i++)
@@ -180,7 +180,7 @@ static void talk(struct dt_columns *c, const struct dt_summary *summary, const v
     dt_cell_some(c, talk->inferred);
 }
 
-/* Nodes by their numbers, as in the table of nodes. */
+/* Nodes are shown by their numbers in the table of nodes. */
 static void request(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     const struct dt_request *request = row;
     g_autoptr(GString) nodes = g_string_new(NULL);
@@ -281,7 +281,7 @@ static bool was_zero(const void *row) {
     return counter->min == 0 && counter->max == 0;
 }
 
-/* Where there is one node, messages and calls show them. */
+/* With a single node, the tables of messages and calls show the requests. */
 static GPtrArray *of_several_nodes(const struct dt_summary *summary) {
     return dt_seen_nodes_are_several(&summary->whos.nodes) ? dt_rows_requests(summary)
                                                            : g_ptr_array_new();
@@ -291,7 +291,7 @@ static GPtrArray *of_several_nodes(const struct dt_summary *summary) {
 
 static const struct dt_table tables[] = {
     {"Calls of gen_servers, slowest first (in the mailbox and at work: p99, "
-     "of fewer than 100 calls the longest; inferred)",
+     "or the longest of fewer than 100 calls; inferred)",
      dt_rows_server_calls,
      DT_COLUMNS_OF("node", "<caller", "<server", "~request", "calls", "p50", "p99", "max",
                    "mailbox", "work", "timeouts", "failed"),
@@ -301,10 +301,10 @@ static const struct dt_table tables[] = {
      .cells = call},
     {"Messages by sender and receiver", dt_rows_talks,
      DT_COLUMNS_OF("node", "<from", "<to", "messages", "inferred"), .cells = talk},
-    {"Requests by their label of seq_trace", of_several_nodes,
+    {"Requests by seq_trace label", of_several_nodes,
      DT_COLUMNS_OF("at s", "<label", "took", "messages", "between nodes", "processes", "<nodes"),
      .cells = request},
-    {"Messages to the dead: exited processes, names that nobody had", dt_rows_dead,
+    {"Messages to the dead: exited processes, unregistered names", dt_rows_dead,
      DT_COLUMNS_OF("node", "<from", "<to", "messages", "~example"), .cells = dead},
     {"Crashes", dt_rows_crashes, DT_COLUMNS_OF("at s", "node", "<process", "~reason", "~linked"),
      .cells = crash},

@@ -48,7 +48,7 @@ void dt_sequence_free(struct dt_sequence *s) {
     g_free(s);
 }
 
-/* -- Who is in the diagram ---------------------------------------------------------------- */
+/* -- Participants ------------------------------------------------------------------------- */
 
 static bool is_chosen_by(const struct dt_sequence *s, const struct dt_process *process) {
     for (char **name = s->processes; *name; name++)
@@ -82,7 +82,7 @@ static struct dt_party *party_of(struct dt_sequence *s, struct dt_process *proce
     return party;
 }
 
-/* A receiver that is no known process, and senders that the trace does not tell. */
+/* The participant for a receiver that is not a known process, or for unknown senders. */
 static struct dt_party *other(struct dt_sequence *s, const char *text) {
     struct dt_party *party = g_hash_table_lookup(s->others, text);
     if (party)
@@ -97,7 +97,7 @@ static bool is_in_time(const struct dt_sequence *s, int64_t time) {
     return time - s->begin >= s->from && time - s->begin <= s->to;
 }
 
-/* An end of a message: a process, or a text where the trace has no process. */
+/* An end of a message: a process, or a text if the trace has no process. */
 struct end {
     struct dt_process *process;
     const char *text;
@@ -129,7 +129,7 @@ static bool is_before(const struct dt_step *a, const struct dt_step *b) {
     return a->kind != b->kind ? a->kind < b->kind : a->number < b->number;
 }
 
-/* Takes over the step's text; keeps its parties. */
+/* Takes ownership of the step's text, and references to its parties. */
 static void add(struct dt_sequence *s, struct dt_step step) {
     guint low = 0, high = s->steps->len;
     while (low < high) {
@@ -150,7 +150,7 @@ static void add(struct dt_sequence *s, struct dt_step step) {
     g_array_set_size(s->steps, s->limit);
 }
 
-/* Later steps than those of a full diagram are counted without more work. */
+/* Whether a step at this time fits. If the diagram is full, later steps are only counted. */
 static bool has_room(const struct dt_sequence *s, int64_t time) {
     guint n = s->steps->len;
     return n < s->limit || time < g_array_index(s->steps, struct dt_step, n - 1).time;
@@ -205,7 +205,7 @@ void dt_sequence_message_gone(void *of, struct dt_message *m) {
                             .is_dead = m->is_dead});
 }
 
-/* Only of processes that the diagram is about: a chosen one, or one that has sent or received. */
+/* Only exits of processes in the diagram: selected ones, or those that have sent or received. */
 void dt_sequence_process_exited(void *of, const struct dt_exit *e) {
     struct dt_sequence *s = of;
     struct dt_party *party = g_hash_table_lookup(s->parties, e->process);

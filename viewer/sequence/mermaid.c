@@ -7,8 +7,8 @@
 
 enum { TEXT_CHARS = 80, NAME_CHARS = 60, REMARK_CHARS = 200 };
 
-/* Mermaid reads no quotes: it has entities, #59; for a semicolon. What its grammar, HTML or
- * mathematics ($$) could take for their own becomes one; control characters become spaces. */
+/* Mermaid has no quotes, only entities: #59; is a semicolon. Characters that are special in its
+ * grammar, in HTML or in mathematics ($$) become entities; control characters become spaces. */
 static void put(GString *to, const char *text, glong most) {
     static const char own[] = ";#:<>&\"%\\`";
     glong n = 0;
@@ -67,7 +67,7 @@ static void participants(GString *to, const struct dt_sequence *s, const GPtrArr
     }
 }
 
-/* The envelope of a gen_server's call and cast is left out: "call {get,17}". */
+/* Omits the envelope of a gen_server call or cast: "call {get,17}". */
 static void put_message(GString *to, const char *text) {
     const char *request = text, *kind = NULL;
     if (!text)

@@ -1,4 +1,4 @@
-/* The sink `sequence`: its parameters, and what it collects and writes. */
+/* The sink `sequence`: a sequence diagram for Mermaid. */
 #include "sequence/collect.h"
 #include "sequence/mermaid.h"
 #include "shared/nothing.h"
@@ -10,12 +10,12 @@ static const struct dt_param params[] = {
     [PROCESSES] = {.name = "processes",
                    .type = DT_PARAM_STRING,
                    .standard = "",
-                   .meaning = "names and pids with ',' between them; of one, all its messages are "
-                              "shown, of several those between them; empty: of all"},
+                   .meaning = "names and pids, separated by ','; one: all its messages; several: "
+                              "the messages between them; empty: all messages"},
     [LABEL] = {.name = "label",
                .type = DT_PARAM_STRING,
                .standard = "",
-               .meaning = "a label of seq_trace; empty: all messages"},
+               .meaning = "a seq_trace label; empty: all messages"},
     [FROM] = {.name = "from",
               .type = DT_PARAM_STRING,
               .standard = "0",
@@ -33,7 +33,7 @@ static const struct dt_param params[] = {
     {0},
 };
 
-/* Seconds as ns. */
+/* Converts seconds to ns. */
 static bool seconds(const union dt_value *values, unsigned param, int64_t *ns, GError **error) {
     char *end;
     double value = g_ascii_strtod(values[param].string, &end);
@@ -46,7 +46,7 @@ static bool seconds(const union dt_value *values, unsigned param, int64_t *ns, G
     return true;
 }
 
-/* Registered names and pids have no ',' outside of quotes that anybody types. */
+/* In practice, registered names and pids do not contain ','. */
 static char **split(const char *names) {
     char **all = g_strsplit(names, ",", -1), **to = all;
     for (char **from = all; *from; from++) {
@@ -77,11 +77,11 @@ static void *start(const union dt_value *values, GError **error) {
     return s;
 }
 
-/* Why there is nothing to show, and what to do. */
+/* The reason for an empty diagram, and what to do. */
 static const char *nothing(const struct dt_sequence *s) {
     return s->messages == 0
-               ? "no messages were recorded: record the group messages, while processes send some"
-               : "no message matches the parameters: try without one of processes, label, from "
+               ? "no messages were recorded: record the group messages while processes send some"
+               : "no message matches the parameters: try without some of processes, label, from "
                  "and to";
 }
 

@@ -1,7 +1,7 @@
 /*
- * A tree of frames. The frames of a process stand under one of its own, `base`, until it exits:
- * only then are its last name and its initial call known. Then they are merged into the frame of
- * that name, so processes that come and go do not fill the tree.
+ * A tree of frames. Until a process exits, its frames are below a frame of the process, `base`,
+ * because its last name and its initial call are known only then. At the exit, they are merged into
+ * the frame of that name, so short-lived processes do not fill the tree.
  */
 #include "stacks/stacks.h"
 
@@ -10,9 +10,9 @@
 #include "shared/json.h"
 
 enum {
-    /* Frames of the tree. What has no room is time of the frame "others". */
+    /* Frames of the tree. Time of further frames goes to the frame "others". */
     FRAMES = 50000,
-    /* More for nodes and processes, so that those of a full tree still have their names. */
+    /* Further frames for nodes and processes, which get their names even in a full tree. */
     NAMED = 10000,
 };
 
@@ -21,7 +21,7 @@ static const char others_name[] = "others: the flame graph is full";
 struct dt_stacks_frame {
     const char *name; /* one of dt_stacks.names */
     struct dt_stacks_frame *parent, *next, *first;
-    const void *process; /* of a base: then its name is none yet */
+    const void *process; /* of a base frame, which has no name yet */
     uint64_t own;        /* ns */
 };
 
@@ -29,7 +29,7 @@ struct dt_stacks_frame {
 struct running {
     struct dt_stacks_frame *base;
     GArray *stack; /* struct called */
-    char *name;    /* its last registered one, as it is shown */
+    char *name;    /* its last registered name, as displayed */
 };
 
 struct called {
@@ -62,7 +62,7 @@ static const char *intern(struct dt_stacks *stacks, const char *name) {
 static struct dt_stacks_frame *add(struct dt_stacks *stacks, const struct dt_stacks_frame *key) {
     struct dt_stacks_frame *frame = g_new0(struct dt_stacks_frame, 1);
     *frame = *key;
-    /* A base is found by its process alone. */
+    /* Base frames are found only by process. */
     if (key->parent && !key->process) {
         frame->next = key->parent->first;
         key->parent->first = frame;
@@ -95,7 +95,7 @@ static struct dt_stacks_frame *below(struct dt_stacks *stacks, struct dt_stacks_
     return child_of(stacks, parent, name, FRAMES);
 }
 
-/* A frame of a node or process. */
+/* The frame of a node or process. */
 static struct dt_stacks_frame *named(struct dt_stacks *stacks, struct dt_stacks_frame *parent,
                                      const char *name) {
     return child_of(stacks, parent, name, FRAMES + NAMED);
@@ -106,7 +106,7 @@ static struct dt_stacks_frame *base_of(struct dt_stacks *stacks, const void *pro
     return find_or_add(stacks, &key, FRAMES + NAMED);
 }
 
-/* `from` and all below it become part of `to`. */
+/* Merges `from` and its descendants into `to`. */
 /* NOLINTNEXTLINE(misc-no-recursion): DT_FRAMES deep at most */
 static void merge(struct dt_stacks *stacks, struct dt_stacks_frame *to,
                   struct dt_stacks_frame *from) {
@@ -142,7 +142,7 @@ static const char *node_name(const struct dt_process *process) {
     return process->node ? process->node->name : "unknown node";
 }
 
-/* Where its stacks start, while it lives. */
+/* The frame above the stacks of a live process. */
 static struct dt_stacks_frame *start_of(struct dt_stacks *stacks,
                                         const struct dt_process *process) {
     if (stacks->by == DT_STACKS_BY_NONE)
@@ -168,7 +168,7 @@ static struct running *running_of(struct dt_stacks *stacks, struct dt_process *p
     return running;
 }
 
-/* What its frames stand under in the end. */
+/* The final frame above the stacks of a process. */
 static struct dt_stacks_frame *end_of(struct dt_stacks *stacks, const struct running *running,
                                       const struct dt_process *process) {
     struct dt_stacks_frame *node = named(stacks, stacks->root, node_name(process));
@@ -192,7 +192,7 @@ void dt_stacks_process_gone(void *s, struct dt_process *process) {
     g_hash_table_remove(stacks->processes, process);
 }
 
-/* -- What it is told -------------------------------------------------------------------- */
+/* -- Callbacks -------------------------------------------------------------------------- */
 
 void dt_stacks_call_begin(void *s, struct dt_frame *frame) {
     struct dt_stacks *stacks = s;
@@ -253,7 +253,7 @@ void dt_stacks_free(struct dt_stacks *stacks) {
     g_free(stacks);
 }
 
-/* -- What it shows ---------------------------------------------------------------------- */
+/* -- Output ----------------------------------------------------------------------------- */
 
 static gint by_name(gconstpointer a, gconstpointer b) {
     const struct dt_stacks_frame *x = *(struct dt_stacks_frame *const *)a;
@@ -303,7 +303,7 @@ void dt_stacks_each(const struct dt_stacks *stacks, dt_stacks_visit *each, void 
     walk(stacks->root, names, each, data);
 }
 
-/* Returns the value, which it writes last: so each frame is walked once. */
+/* Returns the value. It is written last, so each frame is visited once. */
 static uint64_t put(GString *to, const struct dt_stacks_frame *frame) {
     uint64_t value = frame->own;
     dt_json_open(to, NULL, '{');

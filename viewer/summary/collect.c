@@ -7,7 +7,7 @@
 #include "shared/texts.h"
 #include "summary/heaps.h"
 
-/* Bytes of a request's shape, and of texts that are shown as examples. */
+/* Bytes of a request's shape, and of an example text. */
 enum { SHAPE = 80, EXAMPLE = 160 };
 
 enum { PER_MILLE = 1000 };
@@ -192,7 +192,7 @@ void dt_summary_call_begin(void *s, struct dt_frame *frame) {
     g_array_append_val(who->stack, called);
 }
 
-/* Takes a call off the stack. */
+/* Pops a call from the stack. */
 static struct dt_named *leave(struct dt_summary *summary, struct dt_who *who,
                               const struct dt_frame *frame, bool *is_outermost) {
     GArray *stack = who->stack;
@@ -257,8 +257,8 @@ void dt_summary_delivered(void *s, struct dt_message *m) {
     summary->reached++;
     if (to)
         to->reached++;
-    /* Where no deliveries are recorded, what timers, monitors and other nodes send is missing: a
-       number would be too small. */
+    /* Without recorded deliveries, messages from timers, monitors and other nodes are missing, so
+       the count would be too low. */
     if (m->to && !m->to->node->has_deliveries)
         return;
     summary->received++;
@@ -274,7 +274,7 @@ static char *example_of(const char *text) {
     return dt_cut(text, EXAMPLE, "...");
 }
 
-/* The sender, or what is known of it. */
+/* The sender, or the kind of sender if only that is known. */
 static struct dt_who *sender_of(struct dt_summary *summary, const struct dt_message *m,
                                 const struct dt_who *to) {
     if (m->from)
@@ -286,7 +286,7 @@ static struct dt_who *sender_of(struct dt_summary *summary, const struct dt_mess
     return dt_who_sum(&summary->whos, to ? to->node : NULL, m->timer);
 }
 
-/* Aliases are new for each call. */
+/* Each call has a new alias, so aliases are summed. */
 static const char *receiver_of(const char *to_text) {
     return g_str_has_prefix(to_text, "#Ref") ? "unknown aliases" : to_text;
 }
@@ -313,7 +313,7 @@ void dt_summary_message_gone(void *s, struct dt_message *m) {
         to = dt_who_sum(&summary->whos, from ? from->node : NULL, receiver_of(m->to_text));
     struct dt_pair *row = dt_pairs_row(&summary->whos, &summary->talks, from, to, NULL);
     row->count++;
-    /* Of the others, the send names both. */
+    /* For the other messages, the send names both processes. */
     row->inferred += m->matched == DT_MATCHED_ORDER || m->matched == DT_MATCHED_EARLY;
     dt_requests_add(&summary->requests, &summary->whos, m);
 }
@@ -377,7 +377,7 @@ void dt_summary_counter(void *s, struct dt_node *node, const char *name, const c
     row->min = row->count ? MIN(row->min, value) : value;
     row->max = row->count ? MAX(row->max, value) : value;
     row->last = value;
-    /* Of shares only: for their average. */
+    /* Only for shares, to compute their average. */
     if (value >= 0 && value <= PER_MILLE)
         row->total += value;
     row->count++;

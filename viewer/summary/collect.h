@@ -1,6 +1,6 @@
 /*
- * The functions of a sink that collect a summary, which is the sink's data: DT_SUMMARY_COLLECTS has
- * them for its table.
+ * The callbacks of a sink that collect a summary. The sink's data has to be the summary.
+ * DT_SUMMARY_COLLECTS lists the callbacks for the sink's table.
  */
 #ifndef DT_VIEWER_SUMMARY_COLLECT_H
 #define DT_VIEWER_SUMMARY_COLLECT_H
@@ -29,7 +29,7 @@ void dt_summary_counter(void *s, struct dt_node *node, const char *name, const c
                         int64_t value, int64_t time);
 void dt_summary_lost(void *s, const struct dt_lost *lost);
 
-/* After the model's end. */
+/* Call it after the end of the model. */
 void dt_summary_end(struct dt_summary *summary, const struct dt_model *model);
 
 #define DT_SUMMARY_COLLECTS                                                                        \

@@ -11,7 +11,7 @@ static dt_find_some *const finders[] = {
     dt_find_in_log,       dt_find_in_calls,
 };
 
-/* By severity, then as rules.def has them; glib's sort of arrays keeps the order of equal ones. */
+/* By severity, then in the order of rules.def. g_array_sort is stable. */
 static gint by_severity(gconstpointer a, gconstpointer b) {
     const struct dt_finding *x = a, *y = b;
     int by = (int)x->severity - (int)y->severity;

@@ -5,12 +5,12 @@
 enum {
     /* Words: smaller heaps grow and shrink all the time. */
     LEAST = 1 << 17,
-    /* Of these collections the sizes at the begin, and at the end, are compared. */
+    /* The number of first and of last collections whose sizes are compared. */
     COMPARED = 2,
 };
 static const int64_t between_rises = 500000000; /* ns */
 
-/* A heap's size without two of the VM's steps, and without what it had reclaimed. */
+/* The heap's size minus two of the VM's steps, and minus the reclaimed words. */
 static uint64_t kept_at_least(const struct dt_interval *i) {
     uint64_t words = i->heap / 36 * 25;
     return words > i->reclaimed ? words - i->reclaimed : 0;
@@ -27,7 +27,7 @@ void dt_heap_collected(struct dt_who *who, const struct dt_interval *i) {
     if (!who->heap)
         who->heap = g_new0(struct dt_heap, 1);
     struct dt_heap *heap = who->heap;
-    /* What it kept was for a while. */
+    /* The heap has shrunk: the data was temporary. */
     if (heap->collections == 0 || i->heap < heap->largest / 2)
         begin(heap, i);
     if (heap->collections < COMPARED)

@@ -1,9 +1,9 @@
 /*
- * Heaps that grow: what major collections leave.
+ * Growing heaps, detected by the data that major collections leave.
  *
- * A major collection makes a heap for all data and garbage that were there, rounded up in steps of
- * a fifth. What it keeps is at most the heap's size, and at least two steps less, without what was
- * reclaimed.
+ * A major collection allocates a heap for all existing data and garbage, rounded up in steps of a
+ * fifth. The data that remains is at most the size of the heap. It is at least two steps less than
+ * that size, minus the reclaimed words.
  */
 #ifndef DT_VIEWER_SUMMARY_HEAPS_H
 #define DT_VIEWER_SUMMARY_HEAPS_H
@@ -14,12 +14,12 @@
 struct dt_interval;
 struct dt_who;
 
-/* Words, after major collections. */
+/* Sizes after major collections, in words. */
 struct dt_heap {
     unsigned collections;
-    unsigned rises; /* to a size that it never had, half a second or more after the last one */
+    unsigned rises; /* to a new maximum, half a second or more after the last rise */
     uint64_t first, last, largest;
-    uint64_t most_at_first; /* what it kept at most, at the first two */
+    uint64_t most_at_first; /* upper bound of the data after the first two */
     uint64_t least_at_last[2];
     int64_t begin, end, last_rise;
 };
@@ -27,7 +27,7 @@ struct dt_heap {
 /* A collection has ended. */
 void dt_heap_collected(struct dt_who *who, const struct dt_interval *i);
 
-/* Whether it keeps more at the end than at the begin for sure. */
+/* Whether the heap certainly has more data at the end than at the begin. */
 bool dt_heap_has_grown(const struct dt_heap *heap);
 
 #endif

@@ -24,7 +24,7 @@ static void on_log(struct dt_summary *summary, const struct dt_instant *i, struc
                                                   .text = g_strdup(log->text)});
 }
 
-/* What the VM reports of a process: the probe, the other end, and how much it was. */
+/* A report of the system monitor about a process: the probe, the other end, and the amount. */
 static void on_report(struct dt_summary *summary, const struct dt_instant *i, uint64_t amount) {
     struct dt_seen_node *node = dt_seen_node(&summary->whos.nodes, i->node);
     struct dt_who *who = dt_who_of(&summary->whos, i->process);
@@ -54,13 +54,13 @@ static void on_large_heap(struct dt_summary *summary, const struct dt_instant *i
     on_report(summary, i, (e->heap + e->old_heap + e->fragments) * BYTES_PER_WORD);
 }
 
-/* The end of a long queue is an event, too. */
+/* The event also fires when a long queue has become short. */
 static void on_long_queue(struct dt_summary *summary, const struct dt_instant *i) {
     if (strcmp(i->event->fields.vm_long_message_queue.type, "long") == 0)
         on_report(summary, i, 0);
 }
 
-/* Hidden nodes are tools, which come and go. */
+/* Hidden nodes are ignored: they are tools, which come and go. */
 static void on_node_down(struct dt_summary *summary, const struct dt_instant *i) {
     const struct dt_node_down *e = &i->event->fields.node_down;
     struct dt_seen_node *node = dt_seen_node(&summary->whos.nodes, i->node);

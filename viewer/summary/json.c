@@ -37,7 +37,7 @@ static void ref(GString *to, const char *name, const struct dt_who *who) {
     dt_json_close(to, '}');
 }
 
-/* An array with an object for each row. */
+/* An array with one object per row. */
 struct table {
     const char *name;
     dt_rows *rows;
@@ -356,7 +356,7 @@ static void left_out(GString *to, const struct dt_summary *summary) {
     dt_json_close(to, '}');
 }
 
-/* docs/report.md describes each. */
+/* docs/report.md describes the tables. */
 static const struct table tables[] = {
     {"findings", dt_rows_findings, finding},
     {"processes", dt_rows_processes, process},

@@ -4,7 +4,7 @@
 
 #include "summary/summary.h"
 
-/* One object, after dt_summary_find: docs/report.md describes it. */
+/* Writes one object, which docs/report.md describes. Call it after dt_summary_find. */
 void dt_summary_json(const struct dt_summary *summary, GString *to);
 
 #endif

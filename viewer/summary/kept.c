@@ -3,9 +3,9 @@
 #include "shared/texts.h"
 
 enum {
-    /* The first ones by each criterion are kept. */
+    /* Processes that are kept for each criterion. */
     PER_CRITERION = 500,
-    /* So many times those that are kept are held until they are sorted. */
+    /* Sorting starts when this multiple of the kept number is in memory. */
     ROOM = 4,
 };
 
@@ -85,7 +85,7 @@ void dt_kept_cut(struct dt_kept *kept) {
         kept->collecting += who->collecting;
         kept->sent += who->sent;
         kept->received += who->received;
-        /* Else each generation of a family would keep the one before. */
+        /* Otherwise each generation of processes would retain its parent generation. */
         dt_who_drop(g_steal_pointer(&who->parent));
         dt_who_drop(who);
     }

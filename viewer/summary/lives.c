@@ -4,7 +4,7 @@
 
 #include "summary/findings/limits.h"
 
-/* Rows. When the table is full, those of single lives go. */
+/* Rows, at most. When the table is full, rows of a single life are removed. */
 enum { MOST = 4096 };
 
 static guint row_hash(gconstpointer of) {
@@ -43,13 +43,13 @@ static bool has_name(const struct dt_who *who) {
     return who->is_sum || *(who->process ? who->process->name : who->name);
 }
 
-/* A port's name is its driver, and after a space what the driver tells of it: its addresses. */
+/* The name of a port is its driver, then a space and details from the driver: its addresses. */
 static char *what_of(const struct dt_who *who) {
     const char *what = *who->name ? who->name : who->initial;
     return g_strndup(what, who->kind == DT_PORT ? strcspn(what, " ") : strlen(what));
 }
 
-/* Borrows the parent. */
+/* The result borrows the parent. */
 static struct dt_lives_row key_of(struct dt_whos *whos, const struct dt_who *who) {
     bool is_summed = who->parent && !has_name(who->parent);
     return (struct dt_lives_row){.parent = is_summed ? dt_who_kind(whos, who->parent) : who->parent,
@@ -67,7 +67,7 @@ const struct dt_lives_row *dt_lives_of(const struct dt_lives *lives, struct dt_w
     return row;
 }
 
-/* NULL: there is no room. */
+/* NULL: the table is full. */
 static struct dt_lives_row *row_of(struct dt_lives *lives, struct dt_whos *whos,
                                    const struct dt_who *who) {
     struct dt_lives_row key = key_of(whos, who), *row = g_hash_table_lookup(lives->rows, &key);

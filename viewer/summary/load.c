@@ -54,7 +54,7 @@ static void double_step(struct dt_load *load) {
     }
 }
 
-/* The step of a time; times before the first one belong to the first step. */
+/* The step of a time. Times before the first one belong to the first step. */
 static unsigned step_of(struct dt_load *load, struct dt_period *period, int64_t time) {
     if (!load->step)
         load->step = FIRST_STEP;

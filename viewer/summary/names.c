@@ -4,7 +4,7 @@
 
 #include "shared/arrays.h"
 
-/* Rows; those that have no room are one: "others". */
+/* Rows, at most. Further names are summed in the row "others". */
 enum { MOST = 8192 };
 
 static guint name_hash(gconstpointer row) {

@@ -1,23 +1,23 @@
-/* A bounded table of names: functions, spans, counters, what the VM tells of itself. */
+/* A bounded table of names: functions, spans, counters. */
 #ifndef DT_VIEWER_SUMMARY_NAMES_H
 #define DT_VIEWER_SUMMARY_NAMES_H
 
 #include "summary/quantiles.h"
 #include "who/nodes.h"
 
-/* Of a node (or none) and a name. */
+/* The row of a name, on a node or on none. */
 struct dt_named {
     struct dt_seen_node *node;
     char *name, *unit;
     uint64_t count, failed, inferred, measured;
-    int64_t total, own;     /* ns; of a counter of shares, their sum */
-    int64_t min, max, last; /* of a counter */
+    int64_t total, own;     /* ns; for a counter of shares, their sum */
+    int64_t min, max, last; /* for counters */
     struct dt_quantiles took;
 };
 
 struct dt_names {
     GHashTable *rows;
-    struct dt_named *others; /* of those that had no room */
+    struct dt_named *others; /* the sum of names beyond the bound */
 };
 void dt_names_init(struct dt_names *names);
 void dt_names_free(struct dt_names *names);

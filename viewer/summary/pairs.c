@@ -69,7 +69,7 @@ static int64_t number_of(const struct dt_who *who) {
     return who ? (int64_t)who->number : 0;
 }
 
-/* The second criteria make the order the same in each run. */
+/* The further criteria make the order deterministic. */
 static gint by_count(gconstpointer a, gconstpointer b) {
     const struct dt_pair *x = *(struct dt_pair *const *)a, *y = *(struct dt_pair *const *)b;
     int by = dt_compare((int64_t)y->count, (int64_t)x->count);
@@ -96,7 +96,7 @@ static bool has_no_name(const struct dt_who *who) {
     return who && !who->is_sum && !(who->process ? *who->process->name : *who->name);
 }
 
-/* Rows of processes that `is_summed` names become rows of their initial calls. */
+/* Sums the rows of processes for which `is_summed` is true by their initial calls. */
 static void sum_up(struct dt_whos *whos, struct dt_pairs *pairs, is_summed *is_summed) {
     g_autoptr(GPtrArray) rows = dt_rows_of(pairs->rows);
     guint summed = 0;

@@ -8,7 +8,7 @@
 
 enum { BITS = 6, PER_POWER = 1 << BITS };
 
-/* Power 0 has the numbers below 64; power n those of 2^(n+5) to 2^(n+6)-1. */
+/* Power 0 has the numbers below 64, power n those from 2^(n+5) to 2^(n+6)-1. */
 static unsigned power_of(uint64_t number) {
     return number < PER_POWER ? 0 : 64 - (unsigned)__builtin_clzll(number) - BITS;
 }

@@ -6,7 +6,7 @@
 #include "shared/texts.h"
 
 enum {
-    /* Labels of seq_trace, and processes of each that are told apart. */
+    /* Labels of seq_trace, and distinct processes per label, at most. */
     LABELS = 1000,
     PROCESSES = 1000,
 };
@@ -27,7 +27,7 @@ void dt_requests_free(struct dt_requests *requests) {
     g_hash_table_destroy(requests->rows);
 }
 
-/* NULL: there is no room. */
+/* NULL: the table is full. */
 static struct dt_request *row_of(struct dt_requests *requests, const char *label) {
     struct dt_request *request = g_hash_table_lookup(requests->rows, label);
     if (request || g_hash_table_size(requests->rows) >= LABELS)

@@ -1,6 +1,6 @@
 /*
- * Requests that sequential tracing follows, from process to process and from node to node: a row
- * for each label.
+ * Requests that sequential tracing follows, from process to process and from node to node: one row
+ * per label.
  */
 #ifndef DT_VIEWER_SUMMARY_REQUESTS_H
 #define DT_VIEWER_SUMMARY_REQUESTS_H
@@ -12,13 +12,13 @@ struct dt_request {
     char *label;
     uint64_t messages, between_nodes;
     GHashTable *processes; /* numbers */
-    GPtrArray *nodes;      /* struct dt_seen_node, in the order in which it came there */
+    GPtrArray *nodes;      /* struct dt_seen_node, in the order of the request */
     int64_t begin, end;
 };
 
 struct dt_requests {
     GHashTable *rows;  /* by label */
-    uint64_t left_out; /* messages of labels that had no room */
+    uint64_t left_out; /* messages of labels beyond the bound */
 };
 void dt_requests_init(struct dt_requests *requests);
 void dt_requests_free(struct dt_requests *requests);

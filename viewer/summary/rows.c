@@ -1,4 +1,4 @@
-#define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): its name, for strverscmp */
+#define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): strverscmp requires it */
 #include "summary/rows.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static gint by_name(gconstpointer a, gconstpointer b) {
     return by || !x->node || !y->node ? by : dt_compare(x->node->number, y->node->number);
 }
 
-/* Those that timed out always come first: they have no quantile. */
+/* Rows with timeouts come first, because a timeout adds to no quantile. */
 static gint slowest(gconstpointer a, gconstpointer b) {
     const struct dt_pair *x = *(struct dt_pair *const *)a, *y = *(struct dt_pair *const *)b;
     int by = dt_compare((int64_t)y->timeouts, (int64_t)x->timeouts);

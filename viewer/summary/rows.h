@@ -1,4 +1,4 @@
-/* The rows of each table in the order in which they are shown; the caller frees the array. */
+/* The rows of each table in display order; the caller frees the array. */
 #ifndef DT_VIEWER_SUMMARY_ROWS_H
 #define DT_VIEWER_SUMMARY_ROWS_H
 

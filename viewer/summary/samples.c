@@ -4,8 +4,8 @@
 
 #include "summary/summary.h"
 
-/* A suspended process takes in what it is sent, for a reduction or two and one per some 200
-   messages. To handle a message takes at least one. */
+/* A suspended process still moves sent messages into its queue. That takes one or two reductions,
+   and another one per about 200 messages. Handling a message takes at least one each. */
 enum { REDUCTIONS_TO_TAKE = 2, MESSAGES_PER_REDUCTION = 100 };
 
 static bool is_suspended(const struct dt_process_sample *sample, uint64_t queue_before) {
@@ -14,8 +14,8 @@ static bool is_suspended(const struct dt_process_sample *sample, uint64_t queue_
            sample->reductions <= REDUCTIONS_TO_TAKE + more / MESSAGES_PER_REDUCTION;
 }
 
-/* It does not run if no sample sees reductions; a process's first sample never does. The states of
-   one that could run, or that runs, say that it is not stopped. */
+/* A process does not run if samples see no reductions; its first sample never sees any. A process
+   in a state other than these runs or is runnable, so it is not stopped. */
 static bool is_still(const struct dt_process_sample *sample, uint64_t queue_before) {
     return sample->queue > 0 &&
            ((sample->reductions == 0 && strcmp(sample->state, "waiting") == 0) ||

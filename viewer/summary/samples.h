@@ -1,4 +1,4 @@
-/* Samples of processes -> what is kept of each process. */
+/* Aggregates the samples of each process. */
 #ifndef DT_VIEWER_SUMMARY_SAMPLES_H
 #define DT_VIEWER_SUMMARY_SAMPLES_H
 

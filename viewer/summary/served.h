@@ -1,4 +1,4 @@
-/* Calls of gen_servers, of all callers and requests together. */
+/* gen_server calls, summed over all callers and requests. */
 #ifndef DT_VIEWER_SUMMARY_SERVED_H
 #define DT_VIEWER_SUMMARY_SERVED_H
 
@@ -13,7 +13,7 @@ struct dt_served {
 
 /* struct dt_who -> struct dt_served; the caller destroys the table. */
 GHashTable *dt_served_by_server(const struct dt_summary *summary);
-/* By their quantile of 0.99, of few calls the longest; the caller frees the array. */
+/* By the 99th percentile, or the longest of few calls; the caller frees the array. */
 GPtrArray *dt_served_slowest_first(GHashTable *servers);
 
 #endif

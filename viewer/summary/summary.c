@@ -1,6 +1,6 @@
 #include "summary/summary.h"
 
-/* Rows of the tables of pairs. */
+/* Rows of each table of pairs, at most. */
 enum { TALKS = 8192, SERVER_CALLS = 2048, DEAD = 2048, REPORTS = 1024 };
 
 static void clear_lost(gpointer lost) {

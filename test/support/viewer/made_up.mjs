@@ -145,7 +145,7 @@ export function madeUp({ intervals = 8000, text = (t) => t, seed = 1 } = {}) {
         findings: [
             {
                 severity: "high",
-                text: text("shop_db <0.90.0> got 83 % of all messages; its callers waited 41 ms (p99)"),
+                text: text("shop_db <0.90.0> received 83 % of all messages; its callers waited 41 ms (p99)"),
                 about: "server_calls",
                 process: ref(0),
             },

@@ -26,7 +26,7 @@ const options = {
     logLevel: "error",
 };
 const output = async (more) => (await esbuild.build({ ...options, ...more })).outputFiles[0].text.trimEnd();
-// In a script element, these would end it or change how it is read.
+// Inside a script element, these would end it or change how it is parsed.
 const script = (await output({ entryPoints: ["main.js"], format: "iife" }))
     .replace(/<\/(script)/gi, "<\\/$1")
     .replace(/<!--/g, "\\x3c!--");

@@ -1,8 +1,8 @@
-// What the page holds: {title, report, timeline, flame, counters}, of which any part may be missing; or a profile:
-// {title, flame, profile}, whose flame graph is of samples.
+// The data of the page: {title, report, timeline, flame, counters}, any of which may be missing. A profile has
+// {title, flame, profile} instead, with a flame graph of samples.
 //
-// Lists of the timeline are flat arrays of numbers, FIELDS of each per element. They become columns here, whose times
-// are ns since the recording's begin.
+// Lists of the timeline are flat arrays of numbers, with a fixed number of fields per element. They become columns
+// here, with times in ns from the start of the recording.
 
 export const STATES = ["unknown", "waiting", "runnable", "running", "collecting", "exiting", "merged"];
 export const [, WAITING, RUNNABLE, RUNNING, COLLECTING, EXITING, MERGED] = STATES.keys();
@@ -44,7 +44,7 @@ function split(flat, fields) {
 
 function columns(raw) {
     const strings = raw.strings ?? [""];
-    // A row of several processes has no number of its own: none of the recording is below 0.
+    // A row of several processes has no number, so it gets a negative one; recordings have none below 0.
     const processes = (raw.processes ?? []).map((process, index) => ({
         number: -1 - index,
         pid: "",
@@ -87,8 +87,8 @@ function columns(raw) {
     };
 }
 
-// Intervals are stored one after the other: the gap since the last one's end, length, state, text, and `extra`: of a
-// merged one how much of it the process ran, per mille; of a collection whether it was major.
+// Intervals are stored in sequence: the gap after the end of the previous one, length, state, text, and `extra`. For a
+// merged interval, `extra` is the share of it that the process ran, per mille; for a collection, whether it was major.
 function intervals(flat) {
     const of = split(flat, ["begin", "length", "state", "text", "extra"]);
     const end = new Float64Array(of.size);
@@ -100,7 +100,7 @@ function intervals(flat) {
     return { size: of.size, begin: of.begin, end, state: Uint8Array.from(of.state), text: of.text, extra: of.extra };
 }
 
-// The first index whose value is at least `value`; `values` rise.
+// The first index whose value is at least `value`; `values` are sorted.
 export function lowerBound(values, value, size = values.length) {
     let low = 0,
         high = size;
@@ -112,7 +112,7 @@ export function lowerBound(values, value, size = values.length) {
     return low;
 }
 
-// What a message of OTP's behaviours says, without the wrapping: "call: Request", "cast: Request", "reply: Reply".
+// The content of a message of OTP's behaviours, without its wrapper: "call: Request", "cast: Request", "reply: Reply".
 export function readable(message) {
     const tag = String.raw`(?:\[alias\|#Ref<[^>]*>\]|#Ref<[^>]*>|\[\[alias\|#Ref<[^>]*>\](?:\|[^\]]*)?\])`;
     const found = new RegExp(String.raw`^\{'\$gen_call',\{<[^>]+>,${tag}\},(.*)\}$`, "s").exec(message);
@@ -123,12 +123,12 @@ export function readable(message) {
     return reply ? "reply: " + reply[1] : message;
 }
 
-// Whether a process of the report is the chosen one, or one of those that the chosen row stands for.
+// Whether a process of the report is the selected one, or belongs to the selected row.
 export function isChosen(chosen, process) {
     return !!process && (chosen.numbers?.has(process.number) || process.number === chosen.number);
 }
 
-// A process of the report or the timeline as people call it: its name, else its label or initial call, else its pid.
+// The display name of a process: its name, else its label or initial call, else its pid.
 export function nameOf({ name, show, pid }) {
     const shown = name || show || pid || "";
     return pid && shown.endsWith(" " + pid) ? shown.slice(0, -pid.length - 1) : shown;

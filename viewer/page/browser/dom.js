@@ -1,4 +1,4 @@
-// Elements. All texts become text nodes: nothing that a recording holds is ever parsed as HTML.
+// Elements. All texts become text nodes: no text of a recording is ever parsed as HTML.
 
 export function h(tag, attributes = {}, ...children) {
     return fill(document.createElement(tag), attributes, children);
@@ -24,7 +24,7 @@ export function colour(name) {
         .trim();
 }
 
-// Control characters and marks of direction, shown as symbols: they could make a text look like another one.
+// Shows control characters and direction marks as symbols, because they could make a text look like another.
 export function plain(text) {
     return String(text).replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g, (c) =>
         c < " "

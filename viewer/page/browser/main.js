@@ -1,4 +1,4 @@
-// The page: its sections, in order, of what the recording has.
+// The page: its sections in order. Sections without data are absent.
 
 import { load } from "./data.js";
 import { cut, h } from "./dom.js";
@@ -18,11 +18,11 @@ range.end = range.whole;
 const tables = reportTables(data);
 const sections = [];
 
-// A section with an id, a name for the navigation, and what it has; sections without content are not there.
+// A section with an id, a name for the navigation, and its content. A section without content is left out.
 function section(id, name, note, ...content) {
     const there = content.flat().filter(Boolean);
     if (there.length === 0) return;
-    // A table that is called as its section needs no title of its own.
+    // A table with the same name as its section does not repeat the title.
     there
         .flatMap((element) => element.querySelector?.("h3") ?? [])
         .filter((title) => title.textContent === name)
@@ -57,7 +57,7 @@ if (report.recording)
     );
 if (report.load?.nodes) {
     const charts = new Load(data);
-    if (!charts.empty) section("load", "Load", "Drag over a stretch to see it in the timeline.", charts.element);
+    if (!charts.empty) section("load", "Load", "Drag over a chart to show that range in the timeline.", charts.element);
 }
 if (timeline.rows.length > 0) section("timeline", "Timeline", null, new Timeline(data).element);
 section("processes", "Processes", null, table("processes"), table("exits"), table("waits"), table("collections"));
@@ -125,16 +125,16 @@ document.body.append(
             "p",
             {},
             data.profile
-                ? "Made by dyntrace from samples of the threads that used a CPU: a time is that of its samples."
-                : "Made by dyntrace from a recording. Times are since the recording's begin; where a tooltip shows " +
-                      "a date, it is local time. “–” means that the recording does not tell.",
+                ? "Made by dyntrace from samples of threads that used a CPU. Times are derived from sample counts."
+                : "Made by dyntrace from a recording. Times count from the start of the recording; dates in tooltips " +
+                      "are local time. “–” means that the recording does not have the value.",
         ),
-        notices && h("details", {}, h("summary", {}, "Licences of what this page contains"), h("pre", {}, notices)),
+        notices && h("details", {}, h("summary", {}, "Licences of the software in this page"), h("pre", {}, notices)),
     ),
 );
 
 addEventListener("resize", () => setRange(range.begin, range.end));
-// page.html#t=1.2,1.5 opens at these seconds.
+// page.html#t=1.2,1.5 opens at this range, in seconds.
 function fromAddress() {
     const found = /^#t=([\d.]+),([\d.]+)$/.exec(location.hash);
     if (found) setRange(Number(found[1]) * 1e9, Number(found[2]) * 1e9);

@@ -10,7 +10,7 @@ import { Table } from "./table.js";
 const ref = (process) =>
     process ? `${process.name || process.show || ""} ${process.pid ?? ""} ${process.node ?? ""}` : "";
 
-// A process as a button that chooses it; a sum of several as a text.
+// A process as a button that selects it; a sum of several processes as text.
 function processButton(process) {
     if (!process) return UNKNOWN;
     const { number, pid } = process;
@@ -18,7 +18,7 @@ function processButton(process) {
     const content = [cut(name, 200), pid && name !== pid && [" ", h("span", { class: "pid" }, plain(pid))]].flat();
     if (number === null || number === undefined) return h("span", {}, content);
     const click = () => choose(process);
-    return h("button", { type: "button", class: "plain link", title: "Show only what concerns it", click }, content);
+    return h("button", { type: "button", class: "plain link", title: "Show only this process", click }, content);
 }
 
 class Columns {
@@ -57,7 +57,7 @@ class Columns {
         return this.count(title, field, { show: (_, value) => duration(value), ...more });
     }
 
-    // A time of the report, in ns since the epoch: as a double, so to a quarter of a microsecond.
+    // A time of the report, in ns since the epoch, as a double: exact to a quarter of a microsecond.
     time(title, field, lasts = () => 0, more = {}) {
         const relative = (row) => (row[field] === null || row[field] === undefined ? null : row[field] - this.zero);
         return {
@@ -88,14 +88,14 @@ const about =
     (row, process) =>
         fields.some((field) => isChosen(process, row[field]));
 
-// Whether any row knows the field, and whether it is more than 0 in any.
+// Whether any row has the field, and whether it is greater than 0 in any row.
 const known = (rows, field) => rows.some((row) => row[field] !== null && row[field] !== undefined && row[field] !== "");
 const some = (rows, field) => rows.some((row) => row[field] > 0);
 
 function tables(data) {
     const c = new Columns(data);
     const { report } = data;
-    // Of several nodes the number, as the page's head has it.
+    // With several nodes, the number of the node as in the head of the page.
     const nodes = (report.recording?.nodes ?? []).map(({ node }) => node);
     const node = (...fields) => {
         const name = (row) => row.node ?? fields.map((field) => row[field]?.node).find(Boolean) ?? "";
@@ -141,11 +141,11 @@ function tables(data) {
                 node("process"),
                 c.ns("Ran", "run_ns", { bar: true, help: "Time on a scheduler" }),
                 c.ns("Collecting", "collecting_ns", { help: "Time in garbage collections" }),
-                c.ns("Runnable", "runnable_ns", { help: "Time waiting for a scheduler, inferred" }),
-                c.ns("Longest wait", "longest_wait_ns", { help: "The longest wait for a scheduler, inferred" }),
+                c.ns("Runnable", "runnable_ns", { help: "Time spent waiting for a scheduler (inferred)" }),
+                c.ns("Longest wait", "longest_wait_ns", { help: "The longest wait for a scheduler (inferred)" }),
                 c.count("Sent", "sent", { help: "Messages sent" }),
                 c.count("Received", "received", { help: "Messages received" }),
-                c.count("Mailbox", "mailbox_max", { help: "The most messages in flight to it" }),
+                c.count("Mailbox", "mailbox_max", { help: "The most messages in flight to the process at once" }),
             ],
         },
         calls: {
@@ -157,7 +157,7 @@ function tables(data) {
                 node(),
                 c.count("Calls", "count"),
                 c.ns("Total", "total_ns", { bar: true }),
-                c.ns("Own", "own_ns", { help: "Without the functions that it called" }),
+                c.ns("Own", "own_ns", { help: "Excluding the functions that it called" }),
                 c.ns("Median", "p50_ns"),
                 c.ns("99 %", "p99_ns"),
                 c.ns("Longest", "max_ns"),
@@ -165,11 +165,11 @@ function tables(data) {
             ],
         },
         server_calls: {
-            title: "Calls of servers",
+            title: "Server calls",
             rows: server_calls,
             sort: "99 %",
             concerns: about("caller", "server"),
-            note: "From the request to the reply. Queued: until the server took the request; inferred.",
+            note: "Times from request to reply. Queued: until the server took the request (inferred).",
             columns: [
                 c.process("Caller", "caller"),
                 c.process("Server", "server"),
@@ -183,11 +183,11 @@ function tables(data) {
                 c.ns("Worked, 99 %", "worked_p99_ns"),
                 some(server_calls, "timeouts") && c.count("Timeouts", "timeouts"),
                 some(server_calls, "downs") &&
-                    c.count("Failed", "downs", { help: "The server exited or was not there" }),
+                    c.count("Failed", "downs", { help: "The server exited or did not exist" }),
             ],
         },
         talks: {
-            title: "Who sends to whom",
+            title: "Messages by sender and receiver",
             rows: talks,
             sort: "Messages",
             concerns: about("from", "to"),
@@ -197,7 +197,7 @@ function tables(data) {
                 node("from", "to"),
                 c.count("Messages", "messages", { bar: true }),
                 some(talks, "inferred") &&
-                    c.count("Inferred", "inferred", { help: "Of these, the sender is inferred from the order" }),
+                    c.count("Inferred", "inferred", { help: "Messages whose sender is inferred from their order" }),
             ],
         },
         dead: {
@@ -299,9 +299,9 @@ function tables(data) {
             title: "Counters of the VM",
             rows: counters.filter(({ min, max }) => min !== 0 || max !== 0),
             sort: "Counter",
-            note: counters.some(({ min, max }) => min === 0 && max === 0) && "Those that were always 0 are left out.",
+            note: counters.some(({ min, max }) => min === 0 && max === 0) && "Without counters that were always 0.",
             columns: [
-                // Sorted by what is looked at first, not by the alphabet.
+                // Sorted by importance, not alphabetically.
                 c.text("Counter", "name", {
                     value: ({ name }) => placeOf(name) + name,
                     filter: ({ name }) => name,
@@ -310,11 +310,11 @@ function tables(data) {
                 }),
                 node(),
                 c.text("Unit", "unit", { className: "short" }),
-                counter("Least", ({ name, min }) => (TOTALS.has(name) ? null : min)),
-                counter("Most", ({ name, max }) => (TOTALS.has(name) ? null : max)),
+                counter("Min", ({ name, min }) => (TOTALS.has(name) ? null : min)),
+                counter("Max", ({ name, max }) => (TOTALS.has(name) ? null : max)),
                 counter("Last", ({ name, last }) => (TOTALS.has(name) ? null : last)),
                 counter("Per second", (row) => (TOTALS.has(row.name) ? perSecond(data, row) : null), {
-                    help: "Of what is counted since the node's start: how much it grew",
+                    help: "How fast the counter grew, if it counts from the start of the node",
                 }),
             ],
         },
@@ -348,14 +348,14 @@ const counter = (title, value, more = {}) => ({
     ...more,
 });
 
-// From the first sample to the last one.
+// From the first to the last sample.
 function perSecond(data, { node, min, max }) {
     const times = data.counters.find((one) => one.node === node)?.times ?? [];
     const seconds = (times.at(-1) - times[0]) / 1e9;
     return seconds > 0 ? (max - min) / seconds : null;
 }
 
-// {key: Table} of those that have rows.
+// {key: Table} of the tables that have rows.
 export function reportTables(data) {
     const leftOut = (key) => {
         const left = data.report.left_out?.[key];

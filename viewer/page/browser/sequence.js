@@ -1,4 +1,4 @@
-// A sequence diagram: the messages between chosen processes, in the timeline's range or during one call of a server.
+// A sequence diagram: the messages between selected processes, in the timeline's range or during one server call.
 
 import { cut, h, plain, svg } from "./dom.js";
 import { OUTCOMES, readable } from "./data.js";
@@ -81,7 +81,7 @@ export class Sequence {
         return this.of.processes[index]?.show ?? "?";
     }
 
-    // To begin with: the two processes that send each other the most, else any two.
+    // Initially: the two processes that send each other the most messages, else any two.
     busiestPair() {
         const { messages, processes } = this.of;
         const pairs = new Map();
@@ -104,7 +104,7 @@ export class Sequence {
         if (best) this.participants = best.of;
     }
 
-    // A process and those it exchanges the most messages with.
+    // A process and those that it exchanges the most messages with.
     start(number) {
         const { messages, processes, byNumber } = this.of;
         const process = byNumber.get(number);
@@ -150,7 +150,7 @@ export class Sequence {
         this.waiting = setTimeout(() => this.draw(), 120);
     }
 
-    // The messages between participants that were on their way in the range, in the order of their first time.
+    // The messages between participants that were in flight in the range, sorted by their first time.
     messages() {
         const { messages } = this.of;
         const { begin, end } = this.bounds ?? range;
@@ -211,7 +211,7 @@ export class Sequence {
             (total > MOST
                 ? `The first ${count(MOST)} of ${count(total)} messages. Zoom into the timeline to see others.`
                 : total === 0
-                  ? "The page has no message between these processes in this range."
+                  ? "The page has no messages between these processes in this range."
                   : `${count(total)} messages.`);
         this.place.hidden = found.length === 0;
         if (found.length > 0) this.place.replaceChildren(...this.diagram(found, text));
@@ -228,7 +228,7 @@ export class Sequence {
         const x = (lane) => LEFT + gap * (lane + 0.5);
         const { messages } = this.of;
         const first = this.first[found[0].n];
-        // Enough digits to tell one message from the next.
+        // Enough digits to distinguish consecutive messages.
         const step = ((this.first[found.at(-1).n] - first) / found.length) * 10;
         const rows = found.map(({ n, from, to }, row) => {
             const y = row * LINE + 24;

@@ -1,4 +1,4 @@
-// What the parts of the page share: the range of time that is shown, and the process that is chosen.
+// State that the parts of the page share: the visible time range, and the selected process.
 
 const listeners = { range: [], chosen: [], theme: [] };
 
@@ -30,7 +30,7 @@ export function pan(share) {
 
 export const chosen = { process: null };
 
-// Chooses a process, {number, ...}; the same once more, or null, ends it.
+// Selects a process, {number, ...}. Selecting the same process again, or null, clears the selection.
 export function choose(process) {
     chosen.process = process && process.number === chosen.process?.number ? null : process;
     tell("chosen");

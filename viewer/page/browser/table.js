@@ -1,7 +1,8 @@
 // A table that sorts by its columns and has a filter.
 //
-// A column: {title, value(row), show(row, value), number, bar, help, className}. `value` is what it sorts and filters
-// by, `show` what a cell has: a text or elements. `number`: right-aligned, the highest first. Nulls come last.
+// A column: {title, value(row), show(row, value), number, bar, help, className}. The table sorts and filters by
+// `value`; `show` returns the content of a cell, text or elements. `number`: right-aligned, highest first. Nulls come
+// last.
 
 import { h, plain } from "./dom.js";
 import { count } from "./format.js";

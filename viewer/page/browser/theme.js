@@ -1,4 +1,4 @@
-// Dark and light: as the system prefers, until the reader chooses. Printing is light.
+// Dark or light theme: the preference of the system until the reader chooses. Printing is light.
 
 import { h } from "./dom.js";
 import { tell } from "./shared.js";

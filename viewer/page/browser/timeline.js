@@ -9,7 +9,7 @@ import { Rows, inWords, isPort, ORDERS } from "./rows.js";
 import { choose, chosen, on, range, setRange, zoom } from "./shared.js";
 import { Tips } from "./tips.js";
 
-// The indexes of marks, spans or exits by their process, and by the row of its kind; those of none have the key NaN.
+// The indexes of marks, spans or exits by process, and by the row of its kind. Without a process, the key is NaN.
 function byRow(list, processes) {
     const found = new Map();
     const add = (row, n) => (found.get(row) ?? found.set(row, []).get(row)).push(n);
@@ -43,7 +43,7 @@ export class Timeline {
         new ResizeObserver(() => this.redraw()).observe(this.scroller);
     }
 
-    // Messages are in the order of their first time; the longest flight says how far back to look.
+    // Messages are sorted by their first time; the longest flight limits how far back to search.
     longestFlight() {
         const { messages } = this.of;
         this.start = new Float64Array(messages.size);
@@ -99,7 +99,7 @@ export class Timeline {
         this.alternative = h(
             "details",
             { class: "alternative", toggle: () => this.describe() },
-            h("summary", {}, "The shown range as a table"),
+            h("summary", {}, "The visible range as a table"),
         );
         return h(
             "div",
@@ -124,9 +124,9 @@ export class Timeline {
             h(
                 "p",
                 { class: "note", id: "timeline-keys" },
-                "Drag to move. Ctrl and the wheel zoom; after a click into the ",
-                "timeline the wheel alone does. Keys: + and − zoom, ← and → move, ↑ and ↓ scroll, Home shows all. ",
-                "A click on a process shows only it and those it talks to.",
+                "Drag to move. Zoom with Ctrl and the mouse wheel, or with the wheel alone after a click into the ",
+                "timeline. Keys: + and − zoom, ← and → move, ↑ and ↓ scroll, Home shows the whole recording. ",
+                "Click a process to show only that process and those that it exchanges messages with.",
             ),
             this.alternative,
             this.tips.element,
@@ -156,7 +156,7 @@ export class Timeline {
                 entry("waiting", (painter) => painter.boxes([0, 6, 26, 2], WAITING)),
                 entry("collecting garbage", box(COLLECTING)),
                 entry("exiting", box(EXITING)),
-                entry("merged: as high as it ran", (painter) => {
+                entry("merged: height shows time running", (painter) => {
                     painter.boxes([0, 0, 26, 14], MERGED);
                     painter.boxes([0, 8, 26, 6], RUNNING);
                 }),
@@ -188,7 +188,7 @@ export class Timeline {
         this.redraw();
     }
 
-    // A button per row, and one that unfolds it. What had the focus has it again.
+    // A button per row, and one that unfolds it. The focus is kept.
     label() {
         const { key } = this.labels.contains(document.activeElement) ? document.activeElement.dataset : {};
         this.labels.replaceChildren(
@@ -210,7 +210,7 @@ export class Timeline {
             row.show.includes(row.pid) ? "" : row.pid,
             row.group && "of " + row.group,
             row.node && "on " + row.node,
-            row.members && "at each time the busiest state of them",
+            row.members && "shows the state of the busiest one at each time",
         ];
         const beside = [
             name === row.pid ? "" : row.pid,
@@ -258,7 +258,7 @@ export class Timeline {
         );
     }
 
-    // Of a node, as the page's head has it.
+    // The number of a node, as in the head of the page.
     numberOf(node) {
         return this.nodes.indexOf(node) + 1;
     }
@@ -316,7 +316,7 @@ export class Timeline {
         this.tell(arrows, performance.now() - began);
     }
 
-    // Draws the messages if they are few enough to be told apart; returns how many there are in the range.
+    // Draws the messages if there are few enough to distinguish them; returns their number in the range.
     arrows(painter, top, first, last) {
         const { messages } = this.of;
         const found = [];
@@ -349,7 +349,7 @@ export class Timeline {
         return total;
     }
 
-    // What is shown: in words, and as attributes.
+    // Describes the visible range, in words and as attributes.
     tell(arrows, took) {
         const { dataset } = this.canvas;
         dataset.begin = range.begin;
@@ -370,13 +370,13 @@ export class Timeline {
             this.canvas.setAttribute(
                 "aria-label",
                 `Timeline of ${inWords(this.counted)}, ` +
-                    `${duration(length)} from ${since(range.begin, length)}${messages}. A table below has the same.`,
+                    `${duration(length)} from ${since(range.begin, length)}${messages}. The table below is equivalent.`,
             );
             this.describe();
         }, 60);
     }
 
-    // The textual alternative: the share of each state in the shown range.
+    // The textual alternative: the share of each state in the visible range.
     describe() {
         if (!this.alternative.open) return;
         const length = range.end - range.begin;
@@ -403,7 +403,7 @@ export class Timeline {
                 h(
                     "table",
                     {},
-                    h("caption", { class: "visually-hidden" }, "Share of the shown time per process and state"),
+                    h("caption", { class: "visually-hidden" }, "Share of the visible time per process and state"),
                     h(
                         "thead",
                         {},

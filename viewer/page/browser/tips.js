@@ -1,4 +1,4 @@
-// The tooltip of the timeline: what is under the pointer.
+// The tooltip of the timeline: describes the item under the pointer.
 
 import { cut, h } from "./dom.js";
 import { COLLECTING, MATCHED, MERGED, RUNNABLE, STATES, WAITING, lowerBound } from "./data.js";
@@ -68,7 +68,7 @@ export class Tips {
         const pixel = (range.end - range.begin) / width,
             at = range.begin + x * pixel;
         let n = lowerBound(intervals.end, at);
-        // Of intervals narrower than the pixel, the longest that is more than waiting.
+        // Of intervals narrower than the pixel, the longest one that is not waiting.
         if (n < intervals.size && intervals.end[n] - intervals.begin[n] < pixel)
             for (let k = n; k < intervals.size && intervals.begin[k] < at + pixel; k++)
                 if (
@@ -133,7 +133,7 @@ export class Tips {
         ];
     }
 
-    // Exits, marks and spans of the row under the pointer; in the ruler crashes, marks of the node, lost events.
+    // Exits, marks and spans of the row under the pointer. In the ruler: crashes, marks of the node, lost events.
     markNear(x, y, width) {
         const { exits, marks, lost, processes, text } = this.timeline.of;
         const pixel = (range.end - range.begin) / width,

@@ -35,7 +35,7 @@ static void spans(struct dt_summary *summary) {
     }
 }
 
-/* The most of it; whos are sorted by run time. */
+/* Reports one process only: the first, because processes are sorted by run time. */
 static void traced(struct dt_summary *summary) {
     for (guint i = 0; i < summary->processes.whos->len; i++) {
         struct dt_who *who = g_ptr_array_index(summary->processes.whos, i);

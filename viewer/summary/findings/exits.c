@@ -1,4 +1,4 @@
-/* Crashes: in loops, and by their kinds. A crash has one finding. */
+/* Crashes, in loops and by kind. Each crash belongs to one finding. */
 #include <string.h>
 
 #include "shared/arrays.h"
@@ -7,15 +7,15 @@
 #include "shared/texts.h"
 #include "summary/findings/rules.h"
 
-/* Crashes that are told together: those of a loop, or those of processes with the same initial call
-   for the same reason. */
+/* Crashes that one finding reports: those of a loop, or those of processes with the same initial
+   call and reason. */
 struct crashes {
     const struct dt_lives_row *loop; /* NULL: no loop */
-    const struct dt_listed *first;   /* NULL: none is listed */
+    const struct dt_listed *first;   /* NULL: no crash is listed */
     char *reason;                    /* folded */
     uint64_t count, taken_down;
-    bool differs;     /* reasons are equal only when they are folded */
-    bool are_several; /* also when they are folded, they are not */
+    bool differs;     /* the reasons are equal only if folded */
+    bool are_several; /* the reasons differ even if folded */
     bool was_restarted;
 };
 
@@ -25,7 +25,7 @@ static void crashes_free(gpointer of) {
     g_free(crashes);
 }
 
-/* Processes that were linked to it and ended with it; its ports always do. */
+/* Linked processes that ended with it. Ports do not count: they always end with their owner. */
 static uint64_t taken_down(const struct dt_listed *crash) {
     uint64_t n = 0;
     for (guint i = 0; i < crash->linked->len; i++) {
@@ -90,7 +90,7 @@ static GPtrArray *loops_of(const struct dt_summary *summary) {
     return loops;
 }
 
-/* Also one whose start is not in the recording, and with that its parent. */
+/* Also a crash of a process whose start, and thus its parent, is not in the recording. */
 static bool is_of(const struct dt_lives_row *row, const struct dt_lives_row *of,
                   const struct dt_listed *crash) {
     return row == of || (!crash->who->parent && *of->what && crash->node == of->example->node &&
@@ -133,7 +133,7 @@ static struct crashes *kind_of(struct dt_summary *summary, GHashTable *by_key, G
     return kind;
 }
 
-/* What was restarted or took others down first, then by number; equal ones by time. */
+/* First those that were restarted or took others down, then by number; equal ones by time. */
 static gint worst_first(gconstpointer a, gconstpointer b) {
     const struct crashes *x = *(struct crashes *const *)a, *y = *(struct crashes *const *)b;
     int by = (y->was_restarted || y->taken_down) - (x->was_restarted || x->taken_down);

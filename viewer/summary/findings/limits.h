@@ -1,5 +1,5 @@
 /*
- * The limits of the rules, as rules.def has them. What is collected may depend on some of them.
+ * The limits of the rules, from rules.def. Some of them also control what the summary collects.
  */
 #ifndef DT_VIEWER_SUMMARY_FINDINGS_LIMITS_H
 #define DT_VIEWER_SUMMARY_FINDINGS_LIMITS_H
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The units of limits, in what the code counts. */
+/* The units of limits, in the units of the code. */
 #define DT_UNIT_NUMBER INT64_C(1)
 #define DT_UNIT_TIMES INT64_C(1)
 #define DT_UNIT_PERCENT INT64_C(1)

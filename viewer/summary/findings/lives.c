@@ -1,4 +1,4 @@
-/* Storms: what lives shortly. */
+/* Storms of short-lived processes and connections. */
 #include <string.h>
 
 #include "shared/arrays.h"
@@ -38,7 +38,7 @@ static bool are_short_lives(const struct dt_summary *summary, const struct dt_li
            are_short(summary, row, dt_limits.short_lives.per_s, dt_limits.short_lives.share);
 }
 
-/* Opened by a process, or accepted by a listener, whose name has its address. */
+/* Opened by a process, or accepted by a listener, whose name contains its address. */
 static void short_connections(struct dt_summary *summary, const struct dt_lives_row *row) {
     g_autofree char *parent = dt_who_show_where(&summary->whos, row->parent);
     bool is_accepted = row->parent && row->parent->kind == DT_PORT;

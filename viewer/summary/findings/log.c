@@ -1,4 +1,4 @@
-/* What the node's log says. */
+/* Errors and warnings of the node's log. */
 #include <string.h>
 
 #include "shared/arrays.h"
@@ -46,14 +46,14 @@ static void errors(struct dt_summary *summary) {
             "the log has %s of level error or above%s", shown, by->str);
 }
 
-/* Warnings with the same text but for numbers. */
+/* Warnings whose texts differ only in numbers. */
 struct warning {
     const struct dt_listed *first;
     uint64_t count;
     bool is_alarm;
 };
 
-/* Without what differs from line to line: pids, and all numbers are 0. */
+/* Without the parts that differ from line to line: pids are folded, numbers become 0. */
 static char *shape_of(const char *text) {
     char *shape = dt_term_fold(text), *to = shape;
     for (const char *s = shape; *s; s++)
@@ -65,7 +65,7 @@ static char *shape_of(const char *text) {
     return shape;
 }
 
-/* An alarm that is set, not one that is cleared. RabbitMQ adds what holds "until this alarm
+/* An alarm that is set, not one that is cleared: RabbitMQ adds what is blocked "until this alarm
  * clears". */
 static bool is_alarm(const char *text) {
     g_autofree char *lower = g_ascii_strdown(text, -1);

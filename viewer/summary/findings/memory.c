@@ -13,19 +13,19 @@ static double growth(const struct dt_heap *heap) {
     return ns > 0 ? (double)size_of(heap->last - heap->first) * DT_UNIT_SECONDS / (double)ns : 0;
 }
 
-/* Messages that wait are on the heap, too, and have a finding of their own. */
+/* Waiting messages are on the heap, too, and have their own finding. */
 static bool has_queue(const struct dt_who *who) {
     return who->sampled && who->sampled->max_queue >= (uint64_t)dt_limits.long_queue.messages;
 }
 
-/* It has ended well, and given all back; or it has not grown for longer than it did. */
+/* It exited normally and freed its memory, or it stopped growing for longer than it grew. */
 static bool has_stopped(const struct dt_summary *summary, const struct dt_who *who) {
     const struct dt_heap *heap = who->heap;
     return (who->ended != DT_NO_VALUE && !who->has_crashed) ||
            summary->period.end - heap->last_rise > heap->last_rise - heap->begin;
 }
 
-/* Then that is its finding, and what follows from it is none. */
+/* A growing heap is reported as such; its consequences are not reported again. */
 static bool grows(const struct dt_summary *summary, const struct dt_who *who) {
     const struct dt_heap *heap = who->heap;
     return heap && !has_queue(who) && dt_heap_has_grown(heap) && !has_stopped(summary, who) &&
@@ -51,7 +51,7 @@ static void growing(struct dt_summary *summary) {
         g_autofree char *name = dt_who_show_where(&summary->whos, who);
         dt_find(summary, DT_RULE_growing_heap,
                 bytes >= (uint64_t)dt_limits.growing_heap.huge ? DT_HIGH : DT_MEDIUM, who,
-                "%s keeps more and more: its heap grew by %s per second for %s, to %s after a "
+                "%s accumulates data: its heap grew by %s per second for %s, to %s after a "
                 "major garbage collection",
                 name, dt_show_bytes((uint64_t)growth(who->heap)).text,
                 dt_show_ns(who->heap->end - who->heap->begin).text, dt_show_bytes(bytes).text);
@@ -70,7 +70,7 @@ static void large(struct dt_summary *summary) {
         g_autofree char *name = dt_who_show_where(&summary->whos, who);
         dt_find(summary, DT_RULE_large_process,
                 dt_kept_by_memory(who) >= dt_limits.large_process.huge ? DT_HIGH : DT_MEDIUM, who,
-                "%s has %s of memory, with %" G_GUINT64_FORMAT " messages in its queue at most",
+                "%s uses %s of memory, with at most %" G_GUINT64_FORMAT " messages in its queue",
                 name, dt_show_bytes(who->sampled->max_memory).text, who->sampled->max_queue);
     }
 }
@@ -87,12 +87,12 @@ static void unexplained(struct dt_summary *summary, const struct dt_listed *row,
     g_autofree char *name = dt_who_show_where(&summary->whos, row->who);
     dt_find(
         summary, DT_RULE_lost_cpu, DT_LOW, row->who,
-        "the host's CPUs are busy: %s had lost its CPU in a garbage collection that took %s for "
+        "the host's CPUs are busy: %s lost its CPU during a garbage collection that took %s for "
         "%" G_GUINT64_FORMAT " words (inferred)",
         name, dt_show_ns(row->ns).text, words);
 }
 
-/* The rows are the longest ones, longest first. */
+/* The rows are sorted, longest first. */
 static void collections(struct dt_summary *summary) {
     bool has_longest = false, has_unexplained = false;
     for (guint i = 0; i < summary->collections.rows->len; i++) {

@@ -4,8 +4,8 @@
 #include "summary/rows.h"
 #include "summary/served.h"
 
-/* The process that most messages go to, with what its callers waited. Not all that are sent are
-   known to have reached a process. */
+/* The process that most messages go to, and how long its callers waited. Some messages that were
+   sent are not known to have reached a process. */
 static void busiest(struct dt_summary *summary, GHashTable *servers) {
     uint64_t all = MAX(summary->reached, summary->sent);
     if (all < (uint64_t)dt_limits.busy_receiver.messages)
@@ -19,7 +19,7 @@ static void busiest(struct dt_summary *summary, GHashTable *servers) {
         int64_t p99 = served ? dt_quantile_p99(&served->took) : DT_NO_VALUE;
         g_autofree char *name = dt_who_show_where(&summary->whos, who);
         g_autoptr(GString) text = g_string_new(NULL);
-        g_string_printf(text, "%s: %s of all messages", name, dt_show_share(share).text);
+        g_string_printf(text, "%s received %s of all messages", name, dt_show_share(share).text);
         if (p99 != DT_NO_VALUE)
             g_string_append_printf(text, "; its callers waited %s (p99)", dt_show_ns(p99).text);
         dt_find(summary, DT_RULE_busy_receiver,
@@ -27,7 +27,7 @@ static void busiest(struct dt_summary *summary, GHashTable *servers) {
     }
 }
 
-/* A time of the calls of a server, of that in the mailbox, and of that at work. */
+/* A statistic of the calls of a server: in total, in the mailbox, at work. */
 struct time_of_calls {
     const char *name; /* "p99", "median", "the longest" */
     int64_t took, queued, worked;
@@ -73,7 +73,7 @@ static bool is_slow(struct dt_summary *summary, const struct dt_served *served) 
     return true;
 }
 
-/* One that is slow, since its server has just started for example, says nothing of the others. */
+/* A single slow call says nothing of the others; the server may have just started. */
 static bool has_slow_call(struct dt_summary *summary, const struct dt_served *served) {
     struct time_of_calls longest = longest_of(served);
     if (longest.took < dt_limits.slow_server.single)
@@ -104,7 +104,7 @@ static void failed(struct dt_summary *summary, const struct dt_served *served) {
     g_autofree char *name = dt_who_show_where(&summary->whos, served->server);
     g_autofree char *calls = dt_counted(served->count, "call");
     dt_find(summary, DT_RULE_failed_calls, DT_MEDIUM, served->server,
-            "%s: %" G_GUINT64_FORMAT " of %s failed: the server exited or was not there", name,
+            "%s: %" G_GUINT64_FORMAT " of %s failed: the server exited or did not exist", name,
             served->downs, calls);
 }
 
@@ -139,8 +139,7 @@ static void dead(struct dt_summary *summary) {
     g_autofree char *messages = dt_counted(n, "message");
     dt_find(summary, DT_RULE_dead_messages,
             n >= (uint64_t)dt_limits.dead_messages.many ? DT_MEDIUM : DT_LOW, NULL,
-            "%s went to processes that had exited or to names that nobody had%s", messages,
-            most->str);
+            "%s went to processes that had exited or to unregistered names%s", messages, most->str);
 }
 
 void dt_find_in_messages(struct dt_summary *summary) {

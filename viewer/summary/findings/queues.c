@@ -1,8 +1,8 @@
-/* Message queues: by samples, and without them by what is in flight. A process has one finding. */
+/* Message queues: from samples, else from messages in flight. A process has at most one finding. */
 #include "shared/show.h"
 #include "summary/findings/rules.h"
 
-/* Messages per second from its first to its last sample; 0 if it does not grow. */
+/* Messages per second from the first to the last sample; 0 if the queue does not grow. */
 static double growth(const struct dt_sampled *of) {
     int64_t ns = of->last - of->first;
     if (of->count < (uint64_t)dt_limits.growing_queue.samples || ns <= 0 ||
@@ -58,7 +58,7 @@ static void sampled(struct dt_summary *summary) {
         struct dt_who *who = g_ptr_array_index(whos, i);
         if (!who->sampled || !who->sampled->max_queue)
             break;
-        /* The cause first: a queue gets long since its process is suspended. */
+        /* The cause first: a queue gets long because its process is suspended. */
         bool is_suspended = who->sampled->was_suspended && is_stopped(summary, who);
         found += is_suspended || grows(summary, who) || is_stopped(summary, who) ||
                  is_long(summary, who);
@@ -73,7 +73,7 @@ static void in_flight(struct dt_summary *summary) {
         struct dt_who *who = g_ptr_array_index(whos, i);
         if (who->mailbox_max < (uint64_t)dt_limits.in_flight.messages)
             break;
-        /* Where no delivery is recorded, all messages seem to be in flight. */
+        /* If no deliveries are recorded, all messages seem to be in flight. */
         if (who->sampled || !who->node || !who->node->has_receipts)
             continue;
         g_autofree char *name = dt_who_show_where(&summary->whos, who);

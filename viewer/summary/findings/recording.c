@@ -13,14 +13,14 @@ static void lost(struct dt_summary *summary) {
                 summary->lost_unknown ? "more than " : "", summary->lost_events);
     else
         dt_find(summary, DT_RULE_lost_events, DT_HIGH, NULL,
-                "events were lost, an unknown number: counts are too low, and times can be wrong "
+                "an unknown number of events were lost: counts are too low, and times can be wrong "
                 "around the gaps");
 }
 
 static void skipped(struct dt_summary *summary) {
     if (summary->skipped && !summary->events)
         dt_find(summary, DT_RULE_no_events, DT_HIGH, NULL,
-                "no event of a provider that is known: %" G_GUINT64_FORMAT " were skipped",
+                "the recording has no dyntrace events; other events skipped: %" G_GUINT64_FORMAT,
                 summary->skipped);
 }
 
@@ -31,7 +31,7 @@ static bool is_told_before(const struct dt_listed *rows, guint at) {
     return false;
 }
 
-/* Each once per node, with the first reason. */
+/* Each `what` once per node, with its first reason. */
 static void withheld(struct dt_summary *summary) {
     const struct dt_listed *rows = (const void *)summary->withheld.rows->data;
     bool are_several = dt_seen_nodes_are_several(&summary->whos.nodes);

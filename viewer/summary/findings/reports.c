@@ -1,4 +1,4 @@
-/* What the VM reports itself: its system monitor, and nodes that go away. */
+/* Events of the system monitor, and nodes that disconnect. */
 #include <string.h>
 
 #include "shared/show.h"
@@ -77,7 +77,7 @@ static void reported(struct dt_summary *summary, const GPtrArray *rows, size_t n
     }
 }
 
-/* The other side has closed the connection, or this one: its node was stopped, as a rule. */
+/* One of the two nodes closed the connection, usually because it was stopped. */
 static bool is_closed(const char *reason) {
     static const char *const reasons[] = {"connection_closed", "disconnect",
                                           "net_kernel_terminated", "shutdown"};

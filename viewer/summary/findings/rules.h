@@ -1,7 +1,7 @@
 /*
- * The rules of the findings: what rules.def says of each, and the functions that apply them.
+ * The rules of the findings: their table, and the functions that apply them.
  *
- *     rules.def                                    every rule: its limits, why, what next
+ *     rules.def                                    each rule: limits, why it matters, next step
  *     rules                                        the table, and how a finding is added
  *     recording, exits, lives, messages, queues,   the functions, by subject
  *     memory, time, reports, log, calls
@@ -22,13 +22,13 @@ enum dt_rule_number {
 void dt_find(struct dt_summary *summary, enum dt_rule_number rule, enum dt_severity severity,
              struct dt_who *who, const char *format, ...) G_GNUC_PRINTF(5, 6);
 
-/* A number with its noun, in English: "1 call", "2 calls". To be freed by g_free. */
+/* A number with its noun, in English: "1 call", "2 calls". Free with g_free. */
 char *dt_counted(uint64_t number, const char *noun);
 
-/* Whether a part is at least so many percent of all. */
+/* Whether `part` is at least `percent` of `all`. */
 bool dt_is_share(int64_t part, int64_t all, int64_t percent);
 
-/* So many per second of the recording; 0 of a recording without length. */
+/* The number per second of the recording; 0 if the recording has no length. */
 double dt_per_second(const struct dt_summary *summary, uint64_t number);
 int64_t dt_recorded(const struct dt_summary *summary); /* its length, ns */
 

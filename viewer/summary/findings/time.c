@@ -3,7 +3,7 @@
 #include "summary/findings/rules.h"
 #include "summary/rows.h"
 
-/* A rule about processes that spent much of the recording so. */
+/* A rule about processes that spent a large share of the recording in one way. */
 struct share_rule {
     enum dt_rule_number rule;
     int64_t (*time_of)(const struct dt_who *who);
@@ -32,7 +32,7 @@ static void spent(struct dt_summary *summary, const struct share_rule *rule) {
     }
 }
 
-/* The normal schedulers' utilization on average, in percent; -1 if no counter tells. */
+/* The normal schedulers' utilization on average, in percent; -1 without counters. */
 static int64_t utilization_of(const struct dt_summary *summary, const struct dt_seen_node *node) {
     g_autoptr(GPtrArray) rows = dt_rows_counters(summary);
     int64_t per_mille = 0, samples = 0;
@@ -50,7 +50,7 @@ static bool is_busy(const struct dt_summary *summary, const struct dt_seen_node 
     return utilization_of(summary, node) >= dt_limits.busy_schedulers.utilization;
 }
 
-/* A suspended process waits for no scheduler. The rows are sorted, the longest first. */
+/* A suspended process does not wait for a scheduler. The rows are sorted, longest first. */
 static const struct dt_listed *longest_wait(const struct dt_summary *summary) {
     for (guint i = 0; i < summary->waits.rows->len; i++) {
         const struct dt_listed *row = &g_array_index(summary->waits.rows, struct dt_listed, i);
