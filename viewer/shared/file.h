@@ -17,8 +17,7 @@
  * written to directly. */
 struct dt_file;
 struct dt_file *dt_file_open(const char *path, GError **error);
-void dt_file_write(struct dt_file *file, const void *bytes,
-                   size_t size); /* close reports errors */
+void dt_file_write(struct dt_file *file, const void *bytes, size_t size); /* close reports errors */
 void dt_file_printf(struct dt_file *file, const char *format, ...) G_GNUC_PRINTF(2, 3);
 const GError *dt_file_failed(const struct dt_file *file);
 bool dt_file_close(struct dt_file *file, GError **error);
