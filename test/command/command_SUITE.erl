@@ -1376,7 +1376,8 @@ from_the_node_wrongly(Config) ->
                              end),
          ?assertMatch({match, _}, re:run(unicode:characters_to_binary(Text), Why))
      end || {Options, Why} <- [{#{seconds => 0}, "seconds: must be a number above 0"},
-                               {#{seconds => soon}, "seconds: "}, {#{to => 17}, "to: must be a file name"}, {#{to => ""}, "to: "},
+                               {#{seconds => soon}, "seconds: "},
+                               {#{to => 17}, "to: must be a file name"}, {#{to => ""}, "to: "},
                                {#{events => gc}, "events: "}, {#{events => ["gc"]}, "events: must be a list of atoms"},
                                {#{events => [gc | no_list]}, "events: "},
                                {#{form => page}, "form: no such option"}, {[], "not a map"}]].
