@@ -356,11 +356,12 @@ relay_failures(Config) ->
                 [{1, "", ["-o", Folder ++ "/a", "--listen", Address],
                   "port 5342 of .* is in use.*\n  next: .*--port 5352"},
                  {1, "", ["-o", Folder ++ "/b", "--listen", "10.78.0.1"],
-                  "10.78.0.1, .* can't be listened on: .*\n  next: "},
-                 {1, "", ["-o", Folder ++ "/open"], "/open is open to others \\(mode 755\\).*\n  next: .*chmod 700"},
+                  "can't listen on 10.78.0.1 \\(port \\d+\\): .*\n  next: "},
+                 {1, "", ["-o", Folder ++ "/open"],
+                  "/open is open to other users \\(mode 755\\).*\n  next: .*chmod 700"},
                  {1, "", ["-o", "/proc/relay"], "/proc/relay can't be written: .*\n  next: write elsewhere"},
-                 {2, "", ["--listen", "no_address"], "is no address of IP"},
-                 {2, "", ["--port", "0"], "is no port"},
+                 {2, "", ["--listen", "no_address"], "invalid IP address"},
+                 {2, "", ["--port", "0"], "invalid port"},
                  {4, " env PATH=" ++ without_relayd(Folder), ["-o", Folder ++ "/c"],
                   "lttng-relayd is not installed on this host\n  next: install the package lttng-tools"}]],
     _ = interrupted(First),
@@ -368,7 +369,7 @@ relay_failures(Config) ->
     Killed = relay(filename:join(Folder, "first"), Config),
     kill_relayd(Config),
     {1, Ended} = test_command:finish(Killed),
-    ?assertMatch({match, _}, re:run(Ended, "lttng-relayd has ended: .*\n  next: look at what has arrived")).
+    ?assertMatch({match, _}, re:run(Ended, "lttng-relayd has ended: .*\n  next: view what has arrived")).
 
 kill_relayd(Config) ->
     {0, _} = test_shell:run("~s sh -c 'kill -KILL $(ss -Hltnp | sed -n \"s/.*:5342 .*pid=\\([0-9]*\\).*/\\1/p\")'",
@@ -386,7 +387,7 @@ no_relay(Config) ->
     {1, Nowhere} = test_command:finish(record("anna", ["--to", "net://nowhere.invalid"], Config)),
     ?assertMatch({match, _}, re:run(Nowhere, "no relay answers at nowhere.invalid")),
     {2, Wrong} = test_command:finish(record("anna", ["--to", "net://host/folder"], Config)),
-    ?assertMatch({match, _}, re:run(Wrong, "is no URL of a relay")),
+    ?assertMatch({match, _}, re:run(Wrong, "invalid relay URL")),
     ok = until_untraced("anna", Config).
 
 %% At the same time, and one after the other: each has a folder of its own. One that broke off before its begin had
@@ -473,8 +474,8 @@ relay_disk_fills(Config) ->
     {0, _} = test_shell:run("head -c 60000000 /dev/zero > /proc/~b/root~ts/filler",
                             [test_command:os_pid(Relay), Folder]),
     {6, Full} = test_command:finish(Relay),
-    ?assertMatch({match, _}, re:run(Full, "small has [\\d.]+ MB free; the relay ends here, and what has arrived "
-                                    "until now is kept\n  next: make room there")),
+    ?assertMatch({match, _}, re:run(Full, "small: [\\d.]+ MB free; the relay ends here, and what has arrived "
+                                    "until now is kept\n  next: free some space there")),
     {1, Lost} = test_command:finish(Command),
     connection_lost(Lost),
     no_session("anna", Config).
@@ -545,7 +546,7 @@ runs_on(Host, Pings, Config) ->
 connection_lost(Output) ->
     ?assertMatch({match, _}, re:run(Output, "the connection to the relay at 10.77.0.1 was lost after [\\d.]+ s; "
                                     "(\\d+ events were discarded|how many events were discarded is not known).*"
-                                    "\n  next: on the collector, look at what has arrived"), Output).
+                                    "\n  next: on the collector, view what has arrived"), Output).
 
 no_session(Host, Config) ->
     Daemon = test_cluster:daemon(Host, ?config(cluster, Config)),
@@ -586,13 +587,13 @@ snapshots(Config) ->
     {1, Incomplete} = test_command:run(Prefix, Collect ++ ["-o", Some, "anna", "nobody", "cora"]),
     ?assertMatch({match, _}, re:run(Incomplete, "^nobody: dyntrace: nobody has sent no snapshot: no host nobody\n",
                                     [multiline])),
-    ?assertMatch({match, _}, re:run(Incomplete, "no snapshot of nobody\n  next: the others are in ")),
+    ?assertMatch({match, _}, re:run(Incomplete, "no snapshot from nobody\n  next: the others are in ")),
     ?assertEqual(["anna", "cora"], lists:sort(filelib:wildcard("*", Some))),
     %% On the host itself, its own.
     {0, _} = test_command:run(test_cluster:on("anna", Cluster), ["snapshot", "-o", "own"]),
     [_ = interrupted(Recorder) || Recorder <- Recorders],
     {5, None} = test_command:run(test_cluster:on("anna", Cluster), ["snapshot", "-o", "none"]),
-    ?assertMatch({match, _}, re:run(None, "no flight recorder runs on this host.*\n  next: start one: "
+    ?assertMatch({match, _}, re:run(None, "no flight recorder was found on this host.*\n  next: start one: "
                                     "`dyntrace record --snapshot`")).
 
 %% Root would find the recorders of all users: here the hosts have their processes in common. So it is a user, who may
@@ -627,13 +628,13 @@ hostile_hosts(Config) ->
      end || {Kinds, Why} <- [{["up", "absolute", "symlink", "hardlink", "device", "fifo", "sparse", "control"],
                               "is no plain file or folder below it"},
                              {["large", "many"], "it is too large"},
-                             {["cut"], "ended in the middle"},
+                             {["cut"], "the snapshot stream ended early"},
                              {["twice"], "can't be written: File exists"},
-                             {["noise"], "what came is no snapshot"},
+                             {["noise"], "not a valid snapshot stream"},
                              {["empty"], "it has no files"}],
             Kind <- Kinds],
     {2, Option} = test_command:run(["snapshot", "--", "-oProxyCommand=evil"]),
-    ?assertMatch({match, _}, re:run(Option, "is no name of a host")).
+    ?assertMatch({match, _}, re:run(Option, "invalid host name")).
 
 hostile_tar() ->
     "import io, sys, tarfile\n"

@@ -285,7 +285,7 @@ hostile_user(_) ->
                    ?assert(peak_of(Output) < 200000, Output),
                    stop(Taken)
                end || {Act, Expected, Said} <- [{"flood", 0, "kept in memory"},
-                                                {"kill", 1, "the program that LTTng notifies of causes was killed"}]]
+                                                {"kill", 1, "receives LTTng's notifications was killed"}]]
       end).
 
 %% The user of the node fills the folder of the recording with what a search never ends in: the command ends at its time

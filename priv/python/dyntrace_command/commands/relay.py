@@ -102,7 +102,7 @@ def check_port(address: Address, port: int) -> None:
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise Failure("port_in_use", port=port, address=address, other=port + 10) from None
-            raise Failure("no_address", address=f"{address}, port {port},", why=error.strerror) from None
+            raise Failure("no_address", address=f"{address} (port {port})", why=error.strerror) from None
 
 
 def listening_url(address: Address, port: int) -> str:
