@@ -336,7 +336,7 @@ relay_on_loopback(Config) ->
     Open = relay(filename:join(?config(folder, Config), "o"), Config),
     Address = test_cluster:address("collector", ?config(cluster, Config)),
     ?assertEqual([Address ++ ":5342", Address ++ ":5343", "127.0.0.1:5344"], listening(Prefix)),
-    ?assertMatch({match, _}, re:run(interrupted(Open), "neither encryption nor a password")).
+    ?assertMatch({match, _}, re:run(interrupted(Open), "neither encrypted nor authenticated")).
 
 listening(Prefix) ->
     {0, Output} = test_shell:run("~s ss -Hltn | awk '{ print $4 }'", [Prefix]),

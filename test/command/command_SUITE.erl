@@ -1397,11 +1397,11 @@ wrong_arguments(_) ->
                  {["record", "--to", "net://host:65536"], "invalid relay URL"},
                  {["snapshot", "--ssh", "", "host"], "invalid command"},
                  {["snapshot", "--ssh", "'", "host"], "invalid command"},
-                 {["snapshot", "-o", "-", "host"], "this host alone"},
-                 {["snapshot", "--list", "host"], "of a folder of this host"},
+                 {["snapshot", "-o", "-", "host"], "only without HOST"},
+                 {["snapshot", "--list", "host"], "--list takes neither HOST"},
                  {["record", "--snapshot", "--when", "crashes"], "'crashes', must be one of crash, error"},
-                 {["record", "--when", "crash"], "--when is for --snapshot"},
-                 {["record", "--snapshot", "--keep", "2"], "are for --when"},
+                 {["record", "--when", "crash"], "--when requires --snapshot"},
+                 {["record", "--snapshot", "--keep", "2"], "require --when"},
                  {["record", "--snapshot", "--when", "crash", "--at-most", "2/week"], "'2/week', must be N/hour"},
                  {["snapshot", "--", "-oevil@host"], "invalid host name"},
                  {["view", "x", "-o", "x.pdf"], "'x.pdf', must end in one of .html"},
@@ -1409,8 +1409,8 @@ wrong_arguments(_) ->
                  {["request", "1", "2", "--next", "a:b"], "LABEL"},
                  {["request", "--next", "a"], "'a', must be MODULE:FUNCTION"}, {["top", "--rows", "0"], "'0'"},
                  {["top", "--sort", "size"], "size"},
-                 {["top", "--sort", "sent"], "sent is a column of --exact"},
-                 {["top", "--exact", "--sort", "queue"], "queue is a column without --exact"},
+                 {["top", "--sort", "sent"], "sent works only with --exact"},
+                 {["top", "--exact", "--sort", "queue"], "queue works only without --exact"},
                  {["nodes", "--jsno"], "jsno"}]].
 
 help(_) ->

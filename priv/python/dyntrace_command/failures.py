@@ -101,7 +101,7 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
                    "name the folder of one recording, which has the file `metadata`"),
     "shortened": (FAILED, "a file of {folder} was truncated while babeltrace2 read it",
                   "view a copy that no other program can change: `cp -r`"),
-    "no_recording": (FAILED, "no recording of LTTng in {folder}: there is no file `metadata` with text below it",
+    "no_recording": (FAILED, "no recording of LTTng in {folder}: it has no file `metadata` with text",
                      "name the folder that `dyntrace record` printed"),
     "exists": (FAILED, "{folder} exists and is not empty", "name another folder (for report: `--keep`)"),
     "disk_full": (NO_ROOM, "not enough space in {folder}: {free} free{kept}",
