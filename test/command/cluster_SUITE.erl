@@ -191,7 +191,8 @@ arrived(Config) ->
     ?assertEqual(?HOSTS, lists:sort(filelib:wildcard("*", Folder))),
     {0, Modes} = test_shell:run("find '~ts' -printf '%y %m\\n' | sort -u", [Folder]),
     ?assertEqual(<<"d 700\nf 600\n">>, Modes),
-    [?assertMatch({match, _}, re:run(Output, "^recorded: lost 0\nit is on the collector: net://", [multiline]))
+    [?assertMatch({match, _}, re:run(Output, "^recorded: lost 0\nthe recording is on the collector: net://",
+                                    [multiline]))
      || Output <- ?config(outputs, Config)],
     Arrived = ?config(arrived, Config),
     [?assertMatch({match, _}, re:run(Arrived, ["^arriving: ", Host, "/dyntrace-"], [multiline])) || Host <- ?HOSTS],

@@ -145,7 +145,7 @@ storm_and_restart(Config) ->
     ?assertMatch({match, _}, re:run(Report, "^Findings", [multiline])),
     Page = filename:join(?config(folder, Config), "night.html"),
     {0, Viewed} = test_command:run(["view", First, "-o", Page]),
-    ?assertMatch({match, _}, re:run(Viewed, "opens at that moment: file://.*/night[.]html#t=[0-9]+[.]\\d+,[0-9.]+\n")),
+    ?assertMatch({match, _}, re:run(Viewed, "page at that time: file://.*/night[.]html#t=[0-9]+[.]\\d+,[0-9.]+\n")),
     test_node:stop(?config(node, Config)),
     Again = [{node, started(Config)} | Config],
     try
