@@ -190,7 +190,7 @@ full_disk_and_lost_daemon(Config) ->
         until_following(Config),
         {0, _} = test_shell:run("head -c ~bM /dev/zero > '~ts/other'", [SizeMB - 15, Disk]),
         call(Config, fun() -> spawn(fun() -> exit(boom) end) end),
-        ok = test_command:await("no snapshot of crash, nor of what follows\n.*MB free\n  next: ", Command),
+        ok = test_command:await("no snapshot of crash, nor of later causes\n.*MB free\n  next: ", Command),
         ?assertEqual([], written(Disk ++ "/snapshots")),
         ok = file:delete(Disk ++ "/other"),
         test_wait:until("there is room again", 1,
@@ -204,7 +204,7 @@ full_disk_and_lost_daemon(Config) ->
         ok = test_lttng:kill_daemon(?config(daemon, Config)),
         {1, Output} = test_command:finish(Command),
         ?assertMatch({match, _}, re:run(Output, "the session daemon has ended, .*snapshots remain\n  next: ")),
-        ?assertEqual([1], [length(binary:matches(Output, <<"nor of what follows">>))]),
+        ?assertEqual([1], [length(binary:matches(Output, <<"nor of later causes">>))]),
         ok = call(Config, fun() -> [spawn(fun() -> exit(boom) end) || _ <- lists:seq(1, 100)], ok end)
     after
         test_shell:run("umount -l '~ts'", [Disk])
