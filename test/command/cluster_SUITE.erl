@@ -546,7 +546,7 @@ runs_on(Host, Pings, Config) ->
 
 connection_lost(Output) ->
     ?assertMatch({match, _}, re:run(Output, "the connection to the relay at 10.77.0.1 was lost after [\\d.]+ s; "
-                                    "(\\d+ events were discarded|how many events were discarded is not known).*"
+                                    "(\\d+ events were discarded|the number of discarded events is unknown).*"
                                     "\n  next: on the collector, view what has arrived"), Output).
 
 no_session(Host, Config) ->
