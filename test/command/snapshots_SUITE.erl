@@ -166,7 +166,7 @@ storm_and_restart(Config) ->
                                 {triggers(Config), Status, string:find(Sessions, "dyntrace-" ++ OsPid)}
                         end),
         {0, Idle} = test_command:run(["snapshot", "--list", "-o", Folder]),
-        ?assertMatch({match, _}, re:run(Idle, "no recorder runs"))
+        ?assertMatch({match, _}, re:run(Idle, "no recorder writes into "))
     after
         test_node:stop(?config(node, Again))
     end.

@@ -99,8 +99,7 @@ class Place:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Excludes other recorders until this command ends; removes incomplete snapshots of a recorder that was
-        killed."""
+        """Excludes other recorders until this command ends; removes incomplete snapshots of a killed recorder."""
         with closing(os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)) as descriptor:
             if not lock(descriptor, LOCK_S):
                 raise Failure("recorder_runs", folder=self.path)

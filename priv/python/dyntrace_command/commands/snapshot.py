@@ -43,7 +43,7 @@ def show_list(folder: str) -> None:
     rows = [[one.moment(), clean(one.cause), clean(one.node), one.counted(), size(folder_size(one.path)),
              os.path.basename(one.path), clean(one.text)[:TEXT_MOST]] for one in snapshots(folder)]
     print_table([["TIME", "CAUSE", "NODE", "MORE", "SIZE", "FOLDER", "WHAT"], *rows])
-    who = "a recorder" if is_recorded_into(folder) else "no recorder runs that"
+    who = "a recorder" if is_recorded_into(folder) else "no recorder"
     say(f"{who} writes into {os.path.abspath(folder)}")
 
 
