@@ -1,4 +1,4 @@
-# Completion of the command dyntrace for bash: commands, options, scripts, nodes, kinds of pictures.
+# Bash completion for dyntrace: commands, options and their values, scripts, nodes.
 
 _dyntrace()
 {

@@ -191,7 +191,8 @@ arrived(Config) ->
     ?assertEqual(?HOSTS, lists:sort(filelib:wildcard("*", Folder))),
     {0, Modes} = test_shell:run("find '~ts' -printf '%y %m\\n' | sort -u", [Folder]),
     ?assertEqual(<<"d 700\nf 600\n">>, Modes),
-    [?assertMatch({match, _}, re:run(Output, "^recorded: lost 0\nit is on the collector: net://", [multiline]))
+    [?assertMatch({match, _}, re:run(Output, "^recorded: lost 0\nthe recording is on the collector: net://",
+                                    [multiline]))
      || Output <- ?config(outputs, Config)],
     Arrived = ?config(arrived, Config),
     [?assertMatch({match, _}, re:run(Arrived, ["^arriving: ", Host, "/dyntrace-"], [multiline])) || Host <- ?HOSTS],
@@ -336,7 +337,7 @@ relay_on_loopback(Config) ->
     Open = relay(filename:join(?config(folder, Config), "o"), Config),
     Address = test_cluster:address("collector", ?config(cluster, Config)),
     ?assertEqual([Address ++ ":5342", Address ++ ":5343", "127.0.0.1:5344"], listening(Prefix)),
-    ?assertMatch({match, _}, re:run(interrupted(Open), "neither encryption nor a password")).
+    ?assertMatch({match, _}, re:run(interrupted(Open), "neither encrypted nor authenticated")).
 
 listening(Prefix) ->
     {0, Output} = test_shell:run("~s ss -Hltn | awk '{ print $4 }'", [Prefix]),
@@ -356,11 +357,12 @@ relay_failures(Config) ->
                 [{1, "", ["-o", Folder ++ "/a", "--listen", Address],
                   "port 5342 of .* is in use.*\n  next: .*--port 5352"},
                  {1, "", ["-o", Folder ++ "/b", "--listen", "10.78.0.1"],
-                  "10.78.0.1, .* can't be listened on: .*\n  next: "},
-                 {1, "", ["-o", Folder ++ "/open"], "/open is open to others \\(mode 755\\).*\n  next: .*chmod 700"},
+                  "can't listen on 10.78.0.1 \\(port \\d+\\): .*\n  next: "},
+                 {1, "", ["-o", Folder ++ "/open"],
+                  "/open is open to other users \\(mode 755\\).*\n  next: .*chmod 700"},
                  {1, "", ["-o", "/proc/relay"], "/proc/relay can't be written: .*\n  next: write elsewhere"},
-                 {2, "", ["--listen", "no_address"], "is no address of IP"},
-                 {2, "", ["--port", "0"], "is no port"},
+                 {2, "", ["--listen", "no_address"], "invalid IP address"},
+                 {2, "", ["--port", "0"], "invalid port"},
                  {4, " env PATH=" ++ without_relayd(Folder), ["-o", Folder ++ "/c"],
                   "lttng-relayd is not installed on this host\n  next: install the package lttng-tools"}]],
     _ = interrupted(First),
@@ -368,7 +370,7 @@ relay_failures(Config) ->
     Killed = relay(filename:join(Folder, "first"), Config),
     kill_relayd(Config),
     {1, Ended} = test_command:finish(Killed),
-    ?assertMatch({match, _}, re:run(Ended, "lttng-relayd has ended: .*\n  next: look at what has arrived")).
+    ?assertMatch({match, _}, re:run(Ended, "lttng-relayd has ended: .*\n  next: view what has arrived")).
 
 kill_relayd(Config) ->
     {0, _} = test_shell:run("~s sh -c 'kill -KILL $(ss -Hltnp | sed -n \"s/.*:5342 .*pid=\\([0-9]*\\).*/\\1/p\")'",
@@ -386,7 +388,7 @@ no_relay(Config) ->
     {1, Nowhere} = test_command:finish(record("anna", ["--to", "net://nowhere.invalid"], Config)),
     ?assertMatch({match, _}, re:run(Nowhere, "no relay answers at nowhere.invalid")),
     {2, Wrong} = test_command:finish(record("anna", ["--to", "net://host/folder"], Config)),
-    ?assertMatch({match, _}, re:run(Wrong, "is no URL of a relay")),
+    ?assertMatch({match, _}, re:run(Wrong, "invalid relay URL")),
     ok = until_untraced("anna", Config).
 
 %% Recordings at the same time and one after the other each get their own folder. A recording that broke off before its
@@ -473,8 +475,8 @@ relay_disk_fills(Config) ->
     {0, _} = test_shell:run("head -c 60000000 /dev/zero > /proc/~b/root~ts/filler",
                             [test_command:os_pid(Relay), Folder]),
     {6, Full} = test_command:finish(Relay),
-    ?assertMatch({match, _}, re:run(Full, "small has [\\d.]+ MB free; the relay ends here, and what has arrived "
-                                    "until now is kept\n  next: make room there")),
+    ?assertMatch({match, _}, re:run(Full, "small: [\\d.]+ MB free; the relay ends here, and what has arrived "
+                                    "until now is kept\n  next: free some space there")),
     {1, Lost} = test_command:finish(Command),
     connection_lost(Lost),
     no_session("anna", Config).
@@ -544,8 +546,8 @@ runs_on(Host, Pings, Config) ->
 
 connection_lost(Output) ->
     ?assertMatch({match, _}, re:run(Output, "the connection to the relay at 10.77.0.1 was lost after [\\d.]+ s; "
-                                    "(\\d+ events were discarded|how many events were discarded is not known).*"
-                                    "\n  next: on the collector, look at what has arrived"), Output).
+                                    "(\\d+ events were discarded|the number of discarded events is unknown).*"
+                                    "\n  next: on the collector, view what has arrived"), Output).
 
 no_session(Host, Config) ->
     Daemon = test_cluster:daemon(Host, ?config(cluster, Config)),
@@ -586,13 +588,13 @@ snapshots(Config) ->
     {1, Incomplete} = test_command:run(Prefix, Collect ++ ["-o", Some, "anna", "nobody", "cora"]),
     ?assertMatch({match, _}, re:run(Incomplete, "^nobody: dyntrace: nobody has sent no snapshot: no host nobody\n",
                                     [multiline])),
-    ?assertMatch({match, _}, re:run(Incomplete, "no snapshot of nobody\n  next: the others are in ")),
+    ?assertMatch({match, _}, re:run(Incomplete, "no snapshot from nobody\n  next: the others are in ")),
     ?assertEqual(["anna", "cora"], lists:sort(filelib:wildcard("*", Some))),
     %% On a host itself, the command takes the snapshot of that host.
     {0, _} = test_command:run(test_cluster:on("anna", Cluster), ["snapshot", "-o", "own"]),
     [_ = interrupted(Recorder) || Recorder <- Recorders],
     {5, None} = test_command:run(test_cluster:on("anna", Cluster), ["snapshot", "-o", "none"]),
-    ?assertMatch({match, _}, re:run(None, "no flight recorder runs on this host.*\n  next: start one: "
+    ?assertMatch({match, _}, re:run(None, "no flight recorder was found on this host.*\n  next: start one: "
                                     "`dyntrace record --snapshot`")).
 
 %% The hosts share a PID namespace, so root would find the recorders of all users. The command therefore runs as an
@@ -627,13 +629,13 @@ hostile_hosts(Config) ->
      end || {Kinds, Why} <- [{["up", "absolute", "symlink", "hardlink", "device", "fifo", "sparse", "control"],
                               "is not a plain file or folder below it"},
                              {["large", "many"], "it is too large"},
-                             {["cut"], "ended in the middle"},
+                             {["cut"], "the snapshot stream ended early"},
                              {["twice"], "can't be written: File exists"},
-                             {["noise"], "what came is no snapshot"},
+                             {["noise"], "not a valid snapshot stream"},
                              {["empty"], "it has no files"}],
             Kind <- Kinds],
     {2, Option} = test_command:run(["snapshot", "--", "-oProxyCommand=evil"]),
-    ?assertMatch({match, _}, re:run(Option, "is no name of a host")).
+    ?assertMatch({match, _}, re:run(Option, "invalid host name")).
 
 hostile_tar() ->
     "import io, sys, tarfile\n"

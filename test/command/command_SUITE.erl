@@ -210,7 +210,7 @@ tick() ->
 
 no_nodes(_) ->
     {5, Output} = test_command:run(?OWN_PROCESSES, ["nodes"]),
-    ?assertMatch({match, _}, re:run(Output, "no Erlang VM runs on this host.*\n  next: start the node")).
+    ?assertMatch({match, _}, re:run(Output, "no Erlang VM is visible in /proc on this host.*\n  next: start the node")).
 
 %% In a PID namespace that contains only two nodes.
 several_nodes(_) ->
@@ -277,7 +277,7 @@ script_arguments(Config) ->
     {0, Output} = test_command:run(["run", Script, ?config(os_pid, Config), "--", "tea", "17"]),
     ?assertMatch({match, _}, re:run(Output, "arguments: tea 17")),
     {4, NoScript} = test_command:run(["run", "no_such_script", ?config(os_pid, Config)]),
-    ?assertMatch({match, _}, re:run(NoScript, "no script no_such_script\n  next: `dyntrace run` lists")).
+    ?assertMatch({match, _}, re:run(NoScript, "no such script: no_such_script\n  next: `dyntrace run` lists")).
 
 %% The node reports what it can't trace for the script, and the output has this next to the script's results.
 withheld(Config) ->
@@ -586,7 +586,7 @@ views(Folder, Config) ->
     {ok, Written} = file:read_file(Folder ++ ".txt"),
     ?assertEqual(Written, Terminal),
     {1, None} = test_command:run(["view", ?config(priv_dir, Config) ++ "/nothing"]),
-    ?assertMatch({match, _}, re:run(None, "there is no folder .*/nothing\n  next: ")).
+    ?assertMatch({match, _}, re:run(None, "no such folder: .*/nothing\n  next: ")).
 
 %% A crash during the recording is in the findings and on the page.
 report(Config) ->
@@ -954,7 +954,7 @@ failures(Config) ->
       [{Status, Place, [case Arg of os_pid -> OsPid; _ -> Arg end || Arg <- Args], Text}
        || {Status, Place, Args, Text} <-
             [{4, [no_tracefs(), " ", old(Folder ++ "/later", "bpftrace", "bpftrace v0.27.0")], ["top", os_pid],
-              "no tracefs is mounted.*\n  next: as root: `mount -t tracefs"},
+              "tracefs is not mounted.*\n  next: as root: `mount -t tracefs"},
              {3, here("mount -t tmpfs tmpfs /sys/kernel/security; "
                       "echo 'none integrity [confidentiality]' > /sys/kernel/security/lockdown"),
               ["run", "exits", os_pid],
@@ -970,7 +970,7 @@ failures(Config) ->
              {1, without_daemon(Folder), ["record", os_pid, "-o", Folder ++ "/none"],
               "session daemon can't be started: I can't start\n  next: start it by hand"},
              {6, here("mount -t tmpfs -o size=1M tmpfs /dev/shm"), ["record", os_pid, "-o", Folder ++ "/small"],
-              "/dev/shm has .* free, too little.*\n  next: make room"},
+              "/dev/shm has .* free, too little.*\n  next: free some space"},
              {4, here("mount -t tmpfs tmpfs /dev; mknod /dev/null c 1 3"), ["record", os_pid, "-o", Folder ++ "/bare"],
               "there is no /dev/shm.*\n  next: as root: `mkdir"},
              {1, "", ["record", os_pid, "-o", "/proc/nowhere"], "can't be written.*\n  next: write elsewhere"},
@@ -981,9 +981,9 @@ failures(Config) ->
               ["report", os_pid, "--seconds", "9999"],
               "^dyntrace: .* can't be written: Read-only file system\n  next: write elsewhere: `-o FILE`"},
              {5, "", ["record", "nobody_has_this_name"],
-              "there is no Erlang VM nobody_has_this_name\n  next: `dyntrace nodes"},
+              "no Erlang VM matches nobody_has_this_name\n  next: `dyntrace nodes"},
              {5, "", ["report", test_node:os_pid(Plain)],
-              "has not loaded dyntrace's library\n  next: `dyntrace load .*`; or in the node"}]]),
+              "has not loaded dyntrace's library\n  next: run `dyntrace load .*`; or in the node"}]]),
     test_node:stop(Plain),
     Alone = filename:join(Folder, "alone"),
     copy_alone(Alone),
@@ -991,7 +991,7 @@ failures(Config) ->
     {4, NoPlugin} = test_shell:run("'~ts/bin/dyntrace' view '~ts/rec'", [Alone, Alone]),
     ?assertMatch({match, _}, re:run(NoPlugin, "the plugin for babeltrace2 is not in .*\n  next: build")),
     {4, NoScripts} = test_shell:run("'~ts/bin/dyntrace' run", [Alone]),
-    ?assertMatch({match, _}, re:run(NoScripts, "the scripts are not in .*\n  next: ")).
+    ?assertMatch({match, _}, re:run(NoScripts, "no scripts in .*\n  next: ")).
 
 %% Copies the program with its package, but nothing else of priv.
 copy_alone(Folder) ->
@@ -1069,7 +1069,7 @@ disk_full(Config) ->
     ok = filelib:ensure_path(Disk),
     {6, Output} = test_command:run(here("mount -t tmpfs -o size=20M tmpfs '" ++ Disk ++ "'"),
                                    ["record", ?config(os_pid, Config), "-o", Disk ++ "/rec"]),
-    ?assertMatch({match, _}, re:run(Output, "has [\\d.]+ MB free\n  next: make room there, or record elsewhere")).
+    ?assertMatch({match, _}, re:run(Output, ": [\\d.]+ MB free\n  next: free some space there, or record elsewhere")).
 
 %% The disk fills during a recording, which is complete up to then.
 disk_fills(Config) ->
@@ -1205,7 +1205,7 @@ scripts_of_a_node(Config) ->
     Alone = filename:join(?config(folder, Config), "alone"),
     copy_alone(Alone),
     {4, NoScripts} = test_shell:run("'~ts/bin/dyntrace' run exits ~ts 2>&1", [Alone, ?config(os_pid, Config)]),
-    ?assertMatch({match, _}, re:run(NoScripts, "the scripts are not in .*\n  next: ")).
+    ?assertMatch({match, _}, re:run(NoScripts, "no scripts in .*\n  next: ")).
 
 %% -- Interruptions ----------------------------------------------------------------------------------
 
@@ -1242,7 +1242,7 @@ stopped(Config) ->
     {0, _} = test_shell:run("kill -STOP ~s", [OsPid]),
     try
         all_fail([{5, "", watching(Name, OsPid, Args),
-                   "process \\d+ \\(nonode@nohost\\) is stopped, .*\n  next: .*kill -CONT"}
+                   "process \\d+ \\(nonode@nohost\\) is stopped by .*\n  next: .*kill -CONT"}
                   || {Name, Args} <- [{"top", []}, {"record", []}, {"report", []}, {"request", ["17"]},
                                       {"run", ["exits"]}]]),
         ok = test_command:signal("INT", Command),
@@ -1390,28 +1390,29 @@ wrong_arguments(_) ->
          ?assertEqual({2, Args}, {Status, Args}),
          ?assertMatch({match, _}, re:run(Output, ["^usage: dyntrace[\\s\\S]*error: .*", Named]), Args)
      end || {Args, Named} <-
-                [{[], "COMMAND"}, {["fly"], "fly"}, {["record", "--seconds", "soon"], "'soon' is no number of seconds"},
+                [{[], "COMMAND"}, {["fly"], "fly"},
+                 {["record", "--seconds", "soon"], "invalid number of seconds: 'soon'"},
                  {["record", "--seconds", "-1"], "-1"},
-                 {["record", "--events", "all_of_them"], "no group 'all_of_them'"},
-                 {["record", "--functions", "shop:pay/1,pay"], "'pay' is not MODULE:FUNCTION/ARITY"},
-                 {["record", "--to", "host"], "'host' is no URL"}, {["view"], "FOLDER"},
-                 {["record", "--to", "net://host:65536"], "is no URL"},
-                 {["snapshot", "--ssh", "", "host"], "is no program"},
-                 {["snapshot", "--ssh", "'", "host"], "is no program"},
-                 {["snapshot", "-o", "-", "host"], "this host alone"},
-                 {["snapshot", "--list", "host"], "of a folder of this host"},
-                 {["record", "--snapshot", "--when", "crashes"], "'crashes' is none of crash, error"},
-                 {["record", "--when", "crash"], "--when is for --snapshot"},
-                 {["record", "--snapshot", "--keep", "2"], "are for --when"},
-                 {["record", "--snapshot", "--when", "crash", "--at-most", "2/week"], "'2/week' is not N/hour"},
-                 {["snapshot", "--", "-oevil@host"], "is no name of a host"},
-                 {["view", "x", "-o", "x.pdf"], "'x.pdf': the name must end in one of .html"},
+                 {["record", "--events", "all_of_them"], "invalid group: 'all_of_them'"},
+                 {["record", "--functions", "shop:pay/1,pay"], "'pay', must be MODULE:FUNCTION/ARITY"},
+                 {["record", "--to", "host"], "invalid relay URL: 'host'"}, {["view"], "FOLDER"},
+                 {["record", "--to", "net://host:65536"], "invalid relay URL"},
+                 {["snapshot", "--ssh", "", "host"], "invalid command"},
+                 {["snapshot", "--ssh", "'", "host"], "invalid command"},
+                 {["snapshot", "-o", "-", "host"], "only without HOST"},
+                 {["snapshot", "--list", "host"], "--list takes neither HOST"},
+                 {["record", "--snapshot", "--when", "crashes"], "'crashes', must be one of crash, error"},
+                 {["record", "--when", "crash"], "--when requires --snapshot"},
+                 {["record", "--snapshot", "--keep", "2"], "require --when"},
+                 {["record", "--snapshot", "--when", "crash", "--at-most", "2/week"], "'2/week', must be N/hour"},
+                 {["snapshot", "--", "-oevil@host"], "invalid host name"},
+                 {["view", "x", "-o", "x.pdf"], "'x.pdf', must end in one of .html"},
                  {["report", "-o", "x"], "'x'"}, {["request"], "LABEL"},
                  {["request", "1", "2", "--next", "a:b"], "LABEL"},
-                 {["request", "--next", "a"], "'a' is not MODULE:FUNCTION"}, {["top", "--rows", "0"], "'0'"},
+                 {["request", "--next", "a"], "'a', must be MODULE:FUNCTION"}, {["top", "--rows", "0"], "'0'"},
                  {["top", "--sort", "size"], "size"},
-                 {["top", "--sort", "sent"], "sent is a column of --exact"},
-                 {["top", "--exact", "--sort", "queue"], "queue is a column without --exact"},
+                 {["top", "--sort", "sent"], "sent works only with --exact"},
+                 {["top", "--exact", "--sort", "queue"], "queue works only without --exact"},
                  {["nodes", "--jsno"], "jsno"}]].
 
 help(_) ->

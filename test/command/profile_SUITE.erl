@@ -238,9 +238,9 @@ wrong_arguments(_) ->
          {2, Output} = test_command:run(["profile" | Args]),
          printed(Pattern, Output)
      end || {Args, Pattern} <- [{["-o", "x.pdf"], "must end in one of .html .folded .json .speedscope"},
-                                {["--hz", "0"], "no number from 1 to 1000"},
-                                {["--hz", "2000"], "no number from 1 to 1000"},
-                                {["--seconds", "never"], "no number of seconds"}]].
+                                {["--hz", "0"], "must be a number from 1 to 1000"},
+                                {["--hz", "2000"], "must be a number from 1 to 1000"},
+                                {["--seconds", "never"], "invalid number of seconds"}]].
 
 %% -- Helpers ------------------------------------------------------------------------------------
 

@@ -158,7 +158,7 @@ class Row(unittest.TestCase):
             check_symbols("mine.bt", "usdt:x:y:z { print(ustack(raw)); }", "bpftrace")
             with self.assertRaises(Failure) as raised:
                 check_symbols("mine.bt", script, "bpftrace")
-        self.assertIn("mine.bt asks for names of functions (line 1 has ustack)", raised.exception.text)
+        self.assertIn("mine.bt looks up function names (line 1 has ustack)", raised.exception.text)
 
     def test_of_an_unsure_script(self) -> None:
         """A script that can't be limited for certain fails, instead of running unlimited."""

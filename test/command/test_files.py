@@ -263,17 +263,17 @@ class Recordings(unittest.TestCase):
 
     def test_causes(self) -> None:
         """Each cause has its own failure."""
-        self.assertIn(f"there is no folder {self.place}/no\n", self.failure(f"{self.place}/no")[1])
+        self.assertIn(f"no such folder {self.place}/no\n", self.failure(f"{self.place}/no")[1])
         self.assertIn(f"{self.place} is empty\n", self.failure(self.place)[1])
         os.mkdir(f"{self.place}/ust")
         self.assertIn(f"{self.place} is empty\n", self.failure(self.place)[1])
         with open(f"{self.place}/ust/other", "w", encoding="ascii"):
             pass
-        self.assertIn(f"{self.place} has no recording of LTTng: ", self.failure(self.place)[1])
+        self.assertIn(f"no recording of LTTng in {self.place}: ", self.failure(self.place)[1])
         self.assertIn("other is a file; ", self.failure(f"{self.place}/ust/other")[1])
         with open(f"{self.place}/ust/metadata", "w", encoding="ascii"):
             pass
-        self.assertIn(f"{self.place} has no recording of LTTng: ", self.failure(self.place)[1])
+        self.assertIn(f"no recording of LTTng in {self.place}: ", self.failure(self.place)[1])
         with open(f"{self.place}/ust/metadata", "w", encoding="ascii") as file:
             file.write("text")
         with mirrored([self.place]) as mirror:
@@ -292,7 +292,7 @@ class Recordings(unittest.TestCase):
             status, text = self.failure(self.place)
         self.assertEqual(3, status)
         self.assertIn(f"{self.place}/ust can't be read: Permission denied; it belongs to ", text)
-        self.assertIn(f"\n  next: look at it as its owner or as root: `sudo dyntrace view {self.place}", text)
+        self.assertIn(f"\n  next: view it as its owner or as root: `sudo dyntrace view {self.place}", text)
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ class Contents(Mirrors):
             self.assertNotIn("late/ust/metadata", contents(mirror))
             self.assertEqual([f"dyntrace: {self.root}/late/ust ended before its begin had arrived; it is left out"] * 2,
                              [remark.replace("/late/./", "/late/") for remark in mirror.remarks])
-        self.assertIn("has no recording of LTTng", self.failure(f"{self.root}/late"))
+        self.assertIn("no recording of LTTng in", self.failure(f"{self.root}/late"))
 
     def test_format(self) -> None:
         """The format of LTTng 2.15 and later."""
@@ -158,7 +158,7 @@ class Refused(Mirrors):
         """A pipe in place of the description of events."""
         os.unlink(f"{self.root}/host/ust/metadata")
         os.mkfifo(f"{self.root}/host/ust/metadata")
-        self.assertIn("has no recording of LTTng", self.failure())
+        self.assertIn("no recording of LTTng in", self.failure())
 
 
 class Shortened(Mirrors):
@@ -176,7 +176,7 @@ class Shortened(Mirrors):
         with mock.patch.object(rendering, "view_command", command), mirrored([self.root]) as mirror, \
                 self.assertRaises(Failure) as raised:
             rendering.draw(mirror, None, {})
-        self.assertIn(f"a file of {self.root} was shortened while babeltrace2 read it", raised.exception.text)
+        self.assertIn(f"a file of {self.root} was truncated while babeltrace2 read it", raised.exception.text)
 
 
 def contents(mirror: Mirror) -> Dict[str, str]:

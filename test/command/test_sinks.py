@@ -39,10 +39,10 @@ class Options(unittest.TestCase):
         for output, option, value, message in [
                 ("x.html", "--process", "shop", "--process is for .mmd; .html has --title, --rows"),
                 ("x.mmd", "--what", "waits", "--what is for .folded .speedscope; .mmd has --process"),
-                ("x.folded", "--what", "wait", "'wait' is none of calls, waits"),
-                ("x.mmd", "--from", "soon", "'soon' is no number of seconds"),
-                ("x.mmd", "--limit", "0", "'0' is no number from 1 to 100000"),
-                ("x.html", "--messages", "no", "'no' is no number from 0")]:
+                ("x.folded", "--what", "wait", "'wait' must be one of calls, waits"),
+                ("x.mmd", "--from", "soon", "invalid number of seconds: 'soon'"),
+                ("x.mmd", "--limit", "0", "'0' must be a number from 1 to 100000"),
+                ("x.html", "--messages", "no", "'no' must be a number from 0")]:
             with self.assertRaises(ValueError) as raised:
                 chosen(output, {option: [value]})
             self.assertIn(message, str(raised.exception))

@@ -1,4 +1,4 @@
-"""Runs a subcommand: streams, rights of new files, and the exit status of whatever ends it."""
+"""Runs a subcommand: sets up streams and the umask, and maps exceptions to exit statuses."""
 import os
 import signal
 import sys
@@ -10,12 +10,12 @@ from dyntrace_command.host.files import check_temporary
 
 
 def open_streams() -> None:
-    """Opens the standard streams again: one that was closed (`>&-`) is empty, and characters that the locale's encoding
-    lacks are written as escapes."""
+    """Reopens the standard streams: one that was closed (`>&-`) becomes /dev/null, and characters that the locale's
+    encoding lacks are written as escapes."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         stream = getattr(sys, name)
         if stream is None:
-            # Python may have opened a file of its own with this number.
+            # Python may have opened another file with this descriptor.
             os.dup2(os.open(os.devnull, os.O_RDWR), number)
             os.set_inheritable(number, True)
         encoding = stream.encoding if stream else "utf-8"
@@ -27,7 +27,7 @@ def main() -> int:
     """Runs the command line and returns the exit status."""
     open_streams()
     options = parsed(sys.argv[1:])
-    # Recordings and pictures have the texts of messages: only their owner may read them.
+    # Recordings and output files contain the texts of messages: only their owner may read them.
     os.umask(0o077)
     try:
         check_temporary()

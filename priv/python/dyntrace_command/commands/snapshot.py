@@ -1,4 +1,4 @@
-"""`dyntrace snapshot`: all flight recorders of this host, and of others by ssh, write what they have now."""
+"""`dyntrace snapshot`: collects a snapshot from each flight recorder of this host, and of others by ssh."""
 import argparse
 import os
 import re
@@ -22,12 +22,12 @@ from dyntrace_command.tracers.lttng import Lttng, daemons_here
 
 ARGUMENTS = ["snapshot", "-o", "-"]
 
-# Of a cause, in the list, and of a session's name in the tar.
+# The maximum lengths of a cause's text in the list, and of a session's name in the tar archive.
 TEXT_MOST, NAME_MOST = 80, 60
 
 
 def snapshot(options: argparse.Namespace) -> None:
-    """Collects into a folder per host; with `-o -`, sends those of this host to standard output."""
+    """Collects into one folder per host; with `-o -`, writes those of this host to standard output."""
     if options.list:
         show_list(options.output)
     elif options.output == "-":
@@ -37,22 +37,22 @@ def snapshot(options: argparse.Namespace) -> None:
 
 
 def show_list(folder: str) -> None:
-    """Prints what a recorder has written by itself, the oldest first, and whether it still runs."""
+    """Prints the snapshots of a recorder with causes, the oldest first, and whether it still runs."""
     if not os.path.isdir(folder):
         raise Failure("no_snapshot_folder", folder=folder)
     rows = [[one.moment(), clean(one.cause), clean(one.node), one.counted(), size(folder_size(one.path)),
              os.path.basename(one.path), clean(one.text)[:TEXT_MOST]] for one in snapshots(folder)]
     print_table([["TIME", "CAUSE", "NODE", "MORE", "SIZE", "FOLDER", "WHAT"], *rows])
-    who = "a recorder" if is_recorded_into(folder) else "no recorder runs that"
+    who = "a recorder" if is_recorded_into(folder) else "no recorder"
     say(f"{who} writes into {os.path.abspath(folder)}")
 
 
 def collect(options: argparse.Namespace) -> None:
-    """Collects from all hosts at once. A collector need not have nodes of its own."""
+    """Collects from all hosts at once. This host need not have nodes."""
     own = Host(socket.gethostname(), own_program() + ARGUMENTS, is_optional=bool(options.hosts))
     others = [Host(name, [*options.ssh, name, "dyntrace", *ARGUMENTS], name == own.name and own.is_optional)
               for name in options.hosts]
-    # Each once. This one's name may be given, too: it is asked by ssh then.
+    # Each host once. If this host's name is given, it is reached by ssh, too.
     hosts = {host.name: host for host in [own, *others]}
     folder = private_folder(options.output or "dyntrace-snapshot-" + time.strftime("%Y%m%d-%H%M%S"))
     if os.listdir(folder):
@@ -82,15 +82,15 @@ def collect(options: argparse.Namespace) -> None:
 
 
 def send() -> None:
-    """Lets all flight recorders of this host write now, and packs their files to standard output as a tar. If one
-    of them fails, or its user has changed the files, those of the others are packed."""
+    """Takes a snapshot of each flight recorder of this host, and writes the files to standard output as a tar archive.
+    If one recorder fails, or its user has changed the files, the others are still packed."""
     tool("lttng")
     if sys.stdout.isatty():
         raise Failure("terminal")
     recorders = [(daemon, name) for daemon in daemons_here() for name in flight_recorders(daemon)]
     if not recorders:
         raise Failure("no_recorder")
-    # The command of a collector kills this one at its Ctrl-C.
+    # A collector kills this command when it gets Ctrl-C.
     with temporary_folder() as temporary:
         os.chmod(temporary, 0o711)
         folders, failures = written(recorders, temporary)
@@ -103,7 +103,7 @@ def send() -> None:
 
 
 def written(recorders: Sequence[Tuple[Lttng, str]], temporary: str) -> Tuple[Dict[str, str], List[Failure]]:
-    """Lets the recorders write, each into a folder; returns {folder: session} and the failures."""
+    """Takes a snapshot of each recorder into a folder; returns {folder: session} and the failures."""
     folders: Dict[str, str] = {}
     failures = []
     for number, (daemon, name) in enumerate(recorders):
@@ -120,7 +120,7 @@ def written(recorders: Sequence[Tuple[Lttng, str]], temporary: str) -> Tuple[Dic
 
 
 def pack_all(tar: tarfile.TarFile, folders: Dict[str, str]) -> None:
-    """Packs the folders. What a small one leaves of its share is for the larger ones after it."""
+    """Packs the folders, the smallest first. Larger folders get what smaller ones leave of their share."""
     most = Counted()
     for number, folder in enumerate(sorted(folders, key=folder_size)):
         share = most.share_of(len(folders) - number)

@@ -1,4 +1,4 @@
-"""`dyntrace top`: the busiest processes of a node, live, each second."""
+"""`dyntrace top`: shows the busiest processes of a node live, each second."""
 import argparse
 import select
 import time
@@ -19,13 +19,13 @@ KINDS: Dict[bool, Type[Frames]] = {False: Sampled, True: Counted}
 
 
 def top(options: argparse.Namespace) -> None:
-    """Shows frames until q, Ctrl-C or the end of the time."""
+    """Shows frames until q, Ctrl-C, or until the time is over."""
     node = pick(options.node)
     kind = KINDS[options.exact]
     with Bpftrace(node, kind.program, **kind.words) as bpftrace, Interrupted() as interrupted, \
             Screen(options.rows, kind.help) as screen:
         frames = kind(node, options.sort)
-        # From the first frame on: bpftrace takes seconds to attach.
+        # The time starts with the first frame: bpftrace takes seconds to attach.
         end = None
         while not interrupted.happened.is_set() and (end is None or time.monotonic() < end):
             if end is None and options.seconds and frames.count:

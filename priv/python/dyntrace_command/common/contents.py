@@ -1,10 +1,10 @@
-"""Texts of a node without the contents of what they show: an exit reason contains the state of a process, and with it
-keys and passwords. The pictures have the same rule, viewer/shared/contents.h; test/support/contents.tsv has examples.
+"""Hides the contents of a node's texts: an exit reason can contain the state of a process, and so keys and passwords.
+The viewer has the same rules, viewer/shared/contents.h; test/support/contents.tsv has examples.
 """
 import re
 from typing import Match, Optional
 
-# Longer numbers, more of them in a row, and longer words with a digit may be keys.
+# Numbers with more digits, longer lists of numbers, and longer words with a digit may be keys.
 DIGITS_MOST, NUMBERS_MOST, WORD_MOST = 15, 8, 31
 
 NUMBER = r"-?\d+(?:\.\d+)?"
@@ -20,12 +20,12 @@ PIECES = re.compile(rf'''
 
 
 def hide(text: str) -> str:
-    """Returns the text with the shape of its binaries, strings and long numbers."""
+    """Returns the text with only the shape of its binaries, strings and long numbers."""
     return PIECES.sub(shape, text)
 
 
 def shape(piece: "Match[str]") -> str:
-    """Returns what is shown of a piece."""
+    """Returns the replacement of a piece."""
     found, kind = piece.group(), piece.lastgroup
     if kind == "string":
         return counted("[{}]", characters(found), "character") if characters(found) else '""'
@@ -47,12 +47,12 @@ def counted(form: str, count: int, what: str) -> str:
 
 
 def characters(string: str) -> int:
-    """Returns how many characters a string has, without its quotes."""
+    """Returns the number of characters of a string, without its quotes."""
     return len(re.findall(r'\\.|[^"\\]', string, re.DOTALL))
 
 
 def numbers(row: str, cut: Optional[str]) -> str:
-    """Returns what is shown of numbers with commas between them; `cut`: the text was cut after them."""
+    """Returns the replacement of numbers separated by commas; `cut` is not None if the text was cut after them."""
     count = row.count(",") + 1
     if count > NUMBERS_MOST or (count > 1 and cut is not None):
         return f"{count} integers{cut or ''}"

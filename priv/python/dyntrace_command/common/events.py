@@ -1,4 +1,4 @@
-"""What may be recorded, by groups: names and patterns of LTTng's events."""
+"""The events that can be recorded, by group: names and patterns of LTTng events."""
 from typing import List, Sequence
 
 EVENT_GROUPS = {
@@ -23,35 +23,36 @@ EVENT_GROUPS = {
 
 ALL = "all"
 
-# Groups that are left out where none is named: no finding needs them, and they have a third of the events of a busy
-# node. message_receive tells less than message_delivery.
+# Groups that the default leaves out: no finding needs them, and they are a third of the events of a busy node.
+# message_receive has less information than message_delivery.
 OF_ALL = ["port_scheduling", "receives"]
 
-# `report` of a node without other nodes leaves these out as well, but for the sends: where processes send and run tells
-# most of it, and deliveries are about half of what a recording costs. Deliveries alone tell what other nodes send.
+# `report` also leaves these out, except the sends, if the node is not connected to others. Deliveries are about half of
+# the cost of a recording, and mostly follow from the sends and from when processes run. Messages from other nodes
+# appear only as deliveries.
 OF_CLUSTER = ["messages"]
 
-# Groups that `all` leaves out, too: no finding needs them, and the node does more than tell events for them.
+# Groups that `all` leaves out, too: no finding needs them, and they cost the node more than the events.
 ON_REQUEST = ["drivers", "files", "memory"]
 
-# These are recorded always: a picture without names helps nobody, nor one that hides what it lacks.
+# These are always recorded: output without names is useless, and so is output that hides what is missing.
 NAMES = ["process_identity", "port_identity", "node_identity", "dump_*", "withheld"]
 LIVES = ["process_spawn", "process_exit", "process_register", "process_link"]
 
 
 def of_groups(groups: Sequence[str]) -> List[str]:
-    """Returns the events of these groups, one of which may be `all`; where none is named, those of the default."""
+    """Returns the events of these groups, one of which may be `all`; without groups, those of the default."""
     names = [name for group, names in EVENT_GROUPS.items() if is_of(group, groups) for name in names]
     return list(dict.fromkeys(names))
 
 
 def of_report(is_alone: bool) -> List[str]:
-    """Returns the groups of the default of `report`, for a node that is alone or is, or may be, one of several."""
+    """Returns the default groups of `report`. `is_alone`: the node is not connected to others."""
     return [group for group in EVENT_GROUPS if is_of(group, []) and not (is_alone and group in OF_CLUSTER)]
 
 
 def is_of(group: str, chosen: Sequence[str]) -> bool:
-    """Returns whether the group is one of those chosen."""
+    """Returns whether the choice includes the group."""
     if not chosen:
         return group not in OF_ALL + ON_REQUEST
     return group in chosen or (ALL in chosen and group not in ON_REQUEST)

@@ -15,7 +15,7 @@ class RelayAddress(NamedTuple):
 
 
 def relay_address(url: str) -> Optional[RelayAddress]:
-    """Returns the address in a URL of LTTng; None if it is no URL."""
+    """Returns the address in an LTTng URL, or None if the URL is invalid."""
     found = RELAY_URL.fullmatch(url)
     if not found:
         return None

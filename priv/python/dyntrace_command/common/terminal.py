@@ -1,7 +1,7 @@
-"""Texts for people: messages, tables, numbers, a line of progress, a screen that is drawn over.
+"""Output for users: messages, tables, numbers, a progress line, a full screen.
 
-Results go to standard output, messages to standard error. Texts of nodes, containers and other hosts go through `clean`
-before a terminal sees them.
+Results go to standard output, messages to standard error. Texts from nodes, containers and other hosts go through
+`clean` before they reach a terminal.
 """
 import contextlib
 import os
@@ -18,24 +18,24 @@ def say(text: str) -> None:
 
 
 def clean(text: str) -> str:
-    """Returns the text with control characters as escapes, so that it can't change the terminal."""
+    """Returns the text with control characters escaped, so that it can't change the terminal."""
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
 def last_lines(output: str) -> str:
-    """Returns the last two lines of a program's output as one, cleaned."""
+    """Returns the last two lines of a program's output as one line, cleaned."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    return clean(" / ".join(lines[-2:])) or "it has printed nothing"
+    return clean(" / ".join(lines[-2:])) or "no output"
 
 
 def first_of(texts: Sequence[str], most: int = 5) -> str:
-    """Returns the first texts of a list as a line, cleaned, and the number of the others."""
+    """Returns the first texts of a list as one line, cleaned, and the number of the others."""
     others = len(texts) - most
     return ", ".join(clean(text)[:200] for text in texts[:most]) + (f", and {others} more" if others > 0 else "")
 
 
 def size(count: float) -> str:
-    """Returns a number of bytes as people write it: `1.5 MB`."""
+    """Returns a number of bytes with a unit: `1.5 MB`."""
     for unit in ("B", "kB", "MB"):
         if count < 1000:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
@@ -56,20 +56,20 @@ def print_table(rows: Sequence[Sequence[str]]) -> None:
 
 
 def may_read_terminal() -> bool:
-    """Returns whether standard input is a terminal and this command is in its foreground: one in the background would
-    be stopped if it read."""
+    """Returns whether standard input is a terminal and this command is in its foreground. The kernel stops a background
+    process that reads."""
     with contextlib.suppress(OSError):
         return os.isatty(0) and os.tcgetpgrp(0) == os.getpgrp()
     return False
 
 
 def draws(stream: TextIO) -> bool:
-    """Returns whether the stream is a terminal that can be written over."""
+    """Returns whether the stream is a terminal on which lines can be overwritten."""
     return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 class Progress:
-    """A line that is written over on a terminal, a line per second elsewhere."""
+    """A progress line, overwritten on a terminal; elsewhere one line per second."""
 
     def __init__(self, quiet: bool = False) -> None:
         self.terminal = draws(sys.stderr)
@@ -77,7 +77,7 @@ class Progress:
         self.open = False
 
     def show(self, text: str) -> None:
-        """Shows the text in place of the line before."""
+        """Shows the text in place of the previous line."""
         if self.quiet:
             return
         if self.terminal:
@@ -94,18 +94,18 @@ class Progress:
             self.open = False
 
 
-# The lines of a frame with at most that many rows.
+# Returns the lines of a frame with at most that many rows.
 Frame = Callable[[int], List[str]]
 
 
 class Screen:
-    """A terminal that is drawn over; elsewhere plain lines. `rows` limits a frame, whatever the terminal's height."""
+    """A full screen on a terminal; elsewhere plain lines. `rows` limits a frame regardless of the terminal's height."""
 
-    # Lines of the terminal that are not rows of a frame: its head, its titles, the help.
+    # Lines that are not rows of a frame: its head, its titles, the help.
     OTHER_LINES = 3
-    # Rows where there is no terminal.
+    # Rows without a terminal.
     ROWS = 20
-    # Those that have to be restored.
+    # The screens to restore.
     drawn: List["Screen"] = []
 
     def __init__(self, rows: Optional[int], help_line: str) -> None:
@@ -120,18 +120,18 @@ class Screen:
             self.before = termios.tcgetattr(sys.stdin)
             tty.setcbreak(sys.stdin)
         if self.terminal:
-            # The alternate screen, without a cursor, and without a second line for a wide character that has no room.
+            # The alternate screen, without a cursor and without line wrap, which wide characters could cause.
             sys.stdout.write("\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[H\x1b[JAttaching... q quits.")
             sys.stdout.flush()
         return self
 
     def keys(self) -> List[TextIO]:
-        """Returns what to select on: once it is ready, `key` does not wait."""
+        """Returns the streams to select on. When one is ready, `key` does not wait."""
         return [sys.stdin] if self.keyboard else []
 
     @staticmethod
     def key() -> str:
-        """Waits for a key and returns it; returns q at the end of the input."""
+        """Waits for a key and returns it, or q at the end of the input."""
         return os.read(sys.stdin.fileno(), 1).decode("ascii", "replace") or "q"
 
     def show(self, frame: Frame) -> None:
@@ -156,7 +156,7 @@ class Screen:
 
     @classmethod
     def restore_all(cls) -> None:
-        """Restores the terminal for a command that ends at once, while another thread may hold its streams."""
+        """Restores the terminal for a command that ends at once. Avoids its streams, which another thread may hold."""
         for screen in cls.drawn:
             if screen.keyboard and screen.before:
                 termios.tcsetattr(0, termios.TCSANOW, screen.before)

@@ -1,4 +1,4 @@
-"""What may make a flight recorder write: the causes of `--when`, as rules of LTTng's triggers."""
+"""The causes of `--when`, at which a flight recorder writes a snapshot, as rules of LTTng triggers."""
 import fnmatch
 import re
 from typing import List, NamedTuple, Optional, Tuple
@@ -7,8 +7,8 @@ from dyntrace_command.common.events import EVENT_GROUPS, LIVES, NAMES, of_groups
 
 
 class Cause(NamedTuple):
-    """A cause: its name, which names of folders have; the event, with its provider or a pattern; a filter of LTTng, if
-    not every such event is one; the fields that tell people what it was."""
+    """A cause: its name, which is also part of folder names; the event, possibly with a provider or as a pattern; an
+    LTTng filter, if not every such event matches; the fields that describe the cause to users."""
     name: str
     event: str
     filter: str = ""
@@ -16,13 +16,13 @@ class Cause(NamedTuple):
 
 
 def none_of(field: str, *texts: str) -> str:
-    """Returns a filter."""
+    """Returns a filter that excludes these texts."""
     return " && ".join(f'{field} != "{text}"' for text in texts)
 
 
-# Orderly ends; processes that another one has killed; files that `file:open` could not open; results of `erpc`, as
-# texts and as shapes; ends of connections to other nodes. The pictures know more, such as who has killed it:
-# viewer/model/entities/ends.c.
+# Exits that are not crashes: orderly ends; processes killed by another one; files that `file:open` could not open;
+# results of `erpc`, as texts and as shapes; ends of connections to other nodes. The viewer knows more, such as which
+# process killed another: viewer/model/entities/ends.c.
 NO_CRASH = none_of("reason", "normal", "shutdown", "{shutdown,*", "killed", "enoent", "eacces", "eexist", "eisdir",
                    "enotdir", "{#Ref<*", "{reference(),*", "connection_closed", "disconnect", "remarked",
                    "net_kernel_terminated")
@@ -42,10 +42,10 @@ FILTERED = re.compile(r"(?:org_erlang_dyntrace:)?((?:\w+:)?\w+)\s*(?:/(.+)/)?", 
 
 
 def parsed(text: str) -> Optional[Cause]:
-    """Returns the cause of a word of `--when`; None if it is none."""
+    """Returns the cause for an argument of `--when`, or None if it is invalid."""
     marked, filtered = MARK.fullmatch(text), FILTERED.fullmatch(text.strip())
     if marked:
-        # Folders' names have no other letters.
+        # Folder names have no other characters.
         name = re.sub(r"[^\w.@-]", "_", marked.group(1), flags=re.ASCII)
         return Cause(f"mark-{name}", "user_mark", f'name == "{marked.group(1)}"', ("pid", "name", "text"))
     if text in CAUSES:
@@ -56,5 +56,5 @@ def parsed(text: str) -> Optional[Cause]:
 
 
 def is_recorded(event: str, patterns: List[str]) -> bool:
-    """Returns whether one of these patterns has the event, or all events of its pattern."""
+    """Returns whether one of these patterns matches the event, or all events of its pattern."""
     return any(fnmatch.fnmatchcase(event, pattern) for pattern in patterns)

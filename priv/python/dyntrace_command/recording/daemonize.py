@@ -1,4 +1,4 @@
-"""A command that goes on without its shell and terminal, once it has said that it works."""
+"""Moves a command to the background once it works, without its shell and terminal."""
 import contextlib
 import os
 import signal
@@ -10,8 +10,8 @@ from dyntrace_command.recording.snapshots import MESSAGES
 
 
 def detach() -> Optional[int]:
-    """Goes on in a child, in a session of its own, and returns what to call `ready` with. In the process that the shell
-    has started, returns None once the child is ready; if the child fails before, ends with its status."""
+    """Continues in a child process with its own session, and returns the pipe for `ready`. In the process that the
+    shell started, returns None once the child is ready; if the child fails before, exits with its status."""
     sys.stdout.flush()
     reading, writing = os.pipe()
     child = os.fork()
@@ -22,14 +22,14 @@ def detach() -> Optional[int]:
     os.close(writing)
 
     def pass_on(number: int, _: object) -> None:
-        # The child ends in time, and at once after a second one.
+        # The child ends in bounded time, or at once after a second signal.
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, number)
     for number in ENDING:
         signal.signal(number, pass_on)
     if not os.read(reading, 1):
         os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-        # From here on the child's number may be another process's, and a signal would change this one's status.
+        # From here on, the child's number may be another process's, and a signal would change this process's status.
         for number in ENDING:
             signal.signal(number, signal.SIG_IGN)
         _, status = os.waitpid(child, 0)
@@ -38,14 +38,14 @@ def detach() -> Optional[int]:
 
 
 def ready(pipe: int, folder: str) -> None:
-    """Lets the shell go on. Messages go to a file in the folder from now on, not to the terminal."""
+    """Releases the shell. From here on, messages go to a file in the folder, not to the terminal."""
     log = os.open(os.path.join(folder, MESSAGES), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     null = os.open(os.devnull, os.O_RDWR)
     for stream, replaced in ((null, 0), (log, 1), (log, 2)):
         os.dup2(stream, replaced)
     for descriptor in (log, null):
         os.close(descriptor)
-    # The folder where it was started can be removed.
+    # Does not keep the current folder busy.
     os.chdir("/")
     os.write(pipe, b"1")
     os.close(pipe)

@@ -1,4 +1,4 @@
-"""The snapshots of hosts: each host, this one too, is a command that writes a tar to its standard output."""
+"""The snapshots of hosts. For each host, this one included, a command writes a tar archive to standard output."""
 import contextlib
 import io
 import os
@@ -17,22 +17,22 @@ from dyntrace_command.recording.archive import unpack
 from dyntrace_command.recording.recording_contents import said
 
 SNAPSHOT_S = 600
-# Seconds in which a host's command ends that has sent all, or was killed.
+# Seconds that a host's command has to end after its output or after it was killed.
 ENDS_S = 5
-# Of a host's messages; they may have no end.
+# The maximum length of a host's messages, which may be endless.
 MESSAGES_MOST = 4096
 
 
 class Host(NamedTuple):
-    """A name, the command that sends its snapshot, and whether it may have no flight recorder."""
+    """A name, the command that sends the host's snapshot, and whether the host may have no flight recorder."""
     name: str
     command: List[str]
     is_optional: bool
 
 
 class Collected(threading.Thread):
-    """The snapshot of a host, into a folder of its name: whole, or not at all. `failure` is why it is not there;
-    `is_skipped`: as nothing records on a host that need not."""
+    """Collects the snapshot of a host into a folder of its name: all of it, or nothing. `failure` is why there is none;
+    `is_skipped` if the host has no flight recorder and needs none."""
 
     def __init__(self, host: Host, folder: str) -> None:
         super().__init__(daemon=True)
@@ -42,7 +42,7 @@ class Collected(threading.Thread):
         self.failure: Optional[Failure] = None
         self.process: "Optional[subprocess.Popen[bytes]]" = None
         self.ended_by, self.ended = "", 0.0
-        # What the host's command has said although it has sent a snapshot.
+        # Messages of a host's command that has sent a snapshot.
         self.said: List[str] = []
         self.is_skipped = False
         self.start()
@@ -66,12 +66,12 @@ class Collected(threading.Thread):
         return "\n  ".join([f"{self.host.name}: {size(folder_size(self.target))}", *self.said])
 
     def collect(self) -> None:
-        """Runs the host's command and unpacks what it sends."""
+        """Runs the host's command and unpacks its output."""
         os.mkdir(self.partial, mode=0o700)
         process = self.process = self.started()
         assert process.stdout and process.stderr
         messages = LastOutput(process.stderr, MESSAGES_MOST, is_first=True)
-        timer = threading.Timer(SNAPSHOT_S, lambda: self.end(f"nothing whole has come within {SNAPSHOT_S} s"))
+        timer = threading.Timer(SNAPSHOT_S, lambda: self.end(f"no complete snapshot within {SNAPSHOT_S} s"))
         timer.daemon = True
         timer.start()
         wrong, files = None, 0
@@ -81,7 +81,7 @@ class Collected(threading.Thread):
         except Failure as failure:
             wrong = failure
         finally:
-            # Whoever still sends is not read any more.
+            # A command that still sends gets SIGPIPE.
             stream.close()
             timer.cancel()
         status = self.finish(process)
@@ -94,7 +94,7 @@ class Collected(threading.Thread):
         os.rename(self.partial, self.target)
 
     def started(self) -> "subprocess.Popen[bytes]":
-        """Starts the host's command, which ends with this one."""
+        """Starts the host's command, which ends when this one does."""
         command = self.host.command
         try:
             return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -103,7 +103,7 @@ class Collected(threading.Thread):
             raise Failure("no_ssh", tool=command[0], why=error.strerror) from None
 
     def of_host(self, status: int, printed: str) -> Failure:
-        """Returns the failure that the host's command has printed, else one with its output."""
+        """Returns the failure that the host's command has printed, or else a failure with its output."""
         failure = Failure("host", host=self.host.name, by_hand=" ".join(map(shlex.quote, self.host.command[:-2])),
                           output=self.ended_by or in_a_line(printed) or f"exit status {status}")
         if printed.startswith("dyntrace: ") and not self.ended_by:
@@ -120,11 +120,11 @@ class Collected(threading.Thread):
         return -signal.SIGKILL
 
     def is_over(self) -> bool:
-        """Returns whether nothing more is read: what it has started may keep its output open."""
+        """Returns whether to stop reading: programs that the command started may keep its output open."""
         return bool(self.ended_by) and time.monotonic() > self.ended + 1
 
     def end(self, why: str) -> None:
-        """Ends the host's command; the first reason counts."""
+        """Ends the host's command; keeps the first reason."""
         self.ended, self.ended_by = self.ended or time.monotonic(), self.ended_by or why
         if self.process and self.process.poll() is None:
             with contextlib.suppress(OSError):
@@ -132,5 +132,5 @@ class Collected(threading.Thread):
 
 
 def in_a_line(printed: str) -> str:
-    """Returns the lines of a host as one, cleaned."""
+    """Returns the lines of a host as one line, cleaned."""
     return clean(" / ".join(line.strip() for line in printed.splitlines() if line.strip()))

@@ -1,9 +1,9 @@
-"""A flight recorder that writes by itself: it keeps the latest events of some nodes in memory, and writes them when a
-cause fires.
+"""A flight recorder with causes: it keeps the latest events of some nodes in memory, and writes a snapshot when a cause
+fires.
 
-It is bounded whatever the nodes do: so many snapshots in an hour, so many on the disk, and after a thousand matches
-without a snapshot the triggers are gone until the next one may be written. It waits for nodes to come back, but not for
-the session daemon, whose end loses the events: whatever started this command may start it again.
+It is bounded regardless of what the nodes do: it limits the snapshots per hour and on the disk, and after a thousand
+matches without a snapshot it removes the triggers until it may write the next one. It waits for nodes that end to come
+back. It ends with the session daemon, because the events in memory are lost; a service manager can start it again.
 """
 import contextlib
 import select
@@ -23,22 +23,23 @@ from dyntrace_command.recording.snapshots import COUNTED_MOST, Place, Snapshot, 
 from dyntrace_command.recording.triggers import Fired, Triggers
 from dyntrace_command.tracers.lttng import daemon_of
 
-# Signals interrupt no select (PEP 475), so this is how long they wait.
+# Signals do not interrupt select (PEP 475), so they are handled after this time.
 STEP_S = 0.2
 POLL_S = 1
-# Seconds in which a node that has ended is looked for at each poll, then between two looks: each reads all of /proc.
+# A node that has ended is searched for at each poll for SOON_S seconds, then every SELDOM_S: each search reads all of
+# /proc.
 SOON_S, SELDOM_S = 10, 5
-# A node that can trace what is wanted does so after this time.
+# Seconds after which a node traces all that it can trace.
 FOLLOWS_S = 6
 
 NAMELESS = ("nonode@nohost", "?")
 
-# The cause of a snapshot that somebody has asked for.
+# The cause of a snapshot that the user requested.
 ASKED = "asked"
 
 
 class When(NamedTuple):
-    """When to write: the causes, how often at most, and how many snapshots are kept."""
+    """When to write: the causes, the rate limit, and the number of snapshots to keep."""
     causes: Sequence[Cause]
     at_most: AtMost
     keep: int
@@ -46,7 +47,7 @@ class When(NamedTuple):
 
 def keep_recording(chosen: Sequence[Node], wanted: Wanted, when: When, seconds: Optional[float],
                    ready: Callable[[], None]) -> None:
-    """Records until a signal, or for that many seconds. `ready` is called once triggers are set."""
+    """Records until a signal, or for that many seconds. Calls `ready` once triggers are set."""
     assert wanted.folder
     place = Place(wanted.folder, when.keep)
     with place.alone(), Interrupted() as interrupted, daemon_of(chosen) as daemon:
@@ -66,7 +67,7 @@ def keep_recording(chosen: Sequence[Node], wanted: Wanted, when: When, seconds: 
 
 
 class Recorder:
-    """A session of LTTng in memory, with its triggers and its folder."""
+    """An LTTng session in memory, with its triggers and its folder."""
 
     def __init__(self, session: Session, triggers: Triggers, place: Place, when: When) -> None:
         self.session, self.triggers, self.place, self.when = session, triggers, place, when
@@ -76,13 +77,13 @@ class Recorder:
         self.more = 0
         self.missing: List[Node] = []
         self.gone = 0
-        # When a node has ended, and when it was looked for.
+        # When the last node ended, and when nodes were last searched for.
         self.ended = self.sought = 0.0
-        # The nodes that have not said yet that they trace, and since when they are recorded.
+        # The nodes whose status is not checked yet, and since when they are recorded.
         self.unsure: Dict[Node, float] = {node: time.monotonic() for node in session.nodes}
 
     def introduction(self) -> str:
-        """Returns what it does, as a sentence."""
+        """Returns a description, as a sentence."""
         names = ", ".join(node.show() for node in self.session.nodes)
         causes = ", ".join(cause.name for cause in self.when.causes)
         return f"the latest events of {names} are kept in memory; written to {self.place.path} at each: {causes}"
@@ -99,7 +100,7 @@ class Recorder:
             if 0 in ready or interrupted.snapshot.is_set():
                 interrupted.snapshot.clear()
                 self.write(ASKED, self.session.nodes[0].node, "")
-            # What stops a service may stop the program that the daemon notifies, too.
+            # The signal that stops this command may also end the program that receives notifications.
             if set(ready) - {0} and not interrupted.happened.is_set():
                 for fired in self.triggers.fired():
                     self.note(fired)
@@ -109,7 +110,7 @@ class Recorder:
         self.save_count()
 
     def note(self, fired: Fired) -> None:
-        """Writes, or counts if it may not."""
+        """Writes a snapshot, or counts the match if the limit is reached."""
         if self.rate.allows(time.time()):
             self.write(fired.cause.name, fired.node.node, fired.text)
             return
@@ -118,7 +119,7 @@ class Recorder:
             self.triggers.pause()
 
     def write(self, cause: str, node: str, text: str) -> None:
-        """Writes a snapshot. A full disk ends nothing: the next cause may find room."""
+        """Writes a snapshot. The recorder goes on if the disk is full: there may be space at the next cause."""
         self.save_count()
         now, self.last, self.more = time.time(), None, 0
         self.rate.tries(now)
@@ -135,34 +136,34 @@ class Recorder:
         self.place.prune()
         tell(f"{snapshot.show()}\n  {snapshot.path}")
         if self.rate.is_spent():
-            tell(f"  no more until the oldest does not count any more: at most {self.when.at_most.show()}")
+            tell(f"  no more snapshots until the limit allows one: at most {self.when.at_most.show()}")
 
     def refuse(self, cause: str, failure: Exception) -> None:
-        """Says, once, why nothing is written."""
+        """Reports, once, why snapshots are not written."""
         key, text = (failure.key, failure.text) if isinstance(failure, Failure) else (str(failure), str(failure))
         if key != self.refused:
-            tell(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  no snapshot of {cause}, nor of what follows\n{text}")
+            tell(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  no snapshot of {cause}, nor of later causes\n{text}")
         self.refused = key
 
     def save_count(self) -> None:
-        """Writes down how many matches the last snapshot stands for."""
+        """Saves the number of matches after the last snapshot."""
         if self.last and self.more != self.last.more:
             self.last = self.last._replace(more=self.more)
             with contextlib.suppress(OSError):
                 self.last.save()
 
     def poll(self) -> None:
-        """Looks after nodes that end, come back, or do not trace, and sets triggers again that a storm has ended."""
+        """Handles nodes that end, come back, or do not trace, and restores triggers that were paused."""
         self.save_count()
         now = time.monotonic()
         if self.triggers.has_ended():
-            # Its output may be kept open by another program.
+            # Another program may keep its output open.
             self.triggers.fired()
         for node in self.session.nodes_that_ended():
             self.unsure.pop(node, None)
             if node.node in NAMELESS:
                 self.gone += 1
-                tell(f"dyntrace: {node.show()} has ended, and has no name by which it could be found again")
+                tell(f"dyntrace: {node.show()} has ended; it has no name, so it can't be found again")
             else:
                 self.missing.append(node)
                 self.ended = now
@@ -178,7 +179,7 @@ class Recorder:
                 self.tell_untraced(node)
 
     def find_again(self) -> None:
-        """Records nodes of the same name and user in place of those that have ended."""
+        """Replaces nodes that have ended by new ones of the same name and user."""
         found = {(node.node, node.user): node for node in nodes() if node.has_lttng and node.status.name()}
         back = [(old, found[old.node, old.user]) for old in self.missing if (old.node, old.user) in found]
         for old, new in back:
@@ -191,7 +192,7 @@ class Recorder:
             tell(f"dyntrace: {new.show()} is back, and recorded again")
 
     def tell_untraced(self, node: Node) -> None:
-        """Says which causes the node can't notice."""
+        """Reports the causes that the node can't trace."""
         status = status_now(node)
         if status.said("following") == "off":
             tell(f"dyntrace: {node.show()} traces nothing: in the node, type `dyntrace:follow(#{{}}).`")
@@ -203,6 +204,6 @@ class Recorder:
 
 
 def tell(text: str) -> None:
-    """Prints a message, into a file on a disk that may be full."""
+    """Prints a message; ignores errors, because the output may be a file on a full disk."""
     with contextlib.suppress(OSError):
         say(text)

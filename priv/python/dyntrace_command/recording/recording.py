@@ -1,8 +1,7 @@
-"""The recording of some nodes, from the daemon that they are registered with to a complete folder; and what a folder of
-LTTng has.
+"""Records nodes, from the daemon that they are registered with to a complete folder; and inspects LTTng folders.
 
-While LTTng records, nobody can read its events: it writes what describes them when the session stops. The index of the
-packets tells meanwhile whether any has come.
+While LTTng records, its events can't be read: it writes their description when the session stops. Until then, the index
+of the packets shows whether there are events.
 """
 import contextlib
 import os
@@ -26,31 +25,31 @@ from dyntrace_command.recording.recording_contents import EXAMINED_S, examine, l
 from dyntrace_command.recording.session import Session, Wanted, buffer_size
 from dyntrace_command.tracers.lttng import daemon_of
 
-# Seconds without an event, after which the node does not follow.
+# Seconds without an event after which the node is considered not to follow.
 PATIENCE = 6
-# Seconds for the numbers of a recording that a signal has ended.
+# Seconds for counting the events of a recording that a signal has ended.
 EXAMINED_AFTER_SIGNAL_S = 60
 
-# Index files of LTTng: a header, then an entry per packet, in big endian: offset, size, and the content's size in bits.
+# LTTng index files: a header, then an entry per packet, in big endian: offset, size, and the content's size in bits.
 INDEX_HEADER, INDEX_ENTRY, INDEX_MAGIC = ">IIII", ">QQQ", 0xC1F1DCC1
-# Bytes of an index that are read, and of all: the first packets are enough.
+# The maximum number of bytes to read of one index, and of all: the first packets are enough.
 INDEX_MOST, INDEXES_MOST = MB, 32 * MB
-# Seconds of a look at a folder while it is recorded into.
+# Seconds for one inspection of a folder during the recording.
 LOOK_S = 0.5
-# A packet without events has a header of some 90 bytes.
+# The header of a packet without events has about 90 bytes.
 EMPTY_BITS = 128 * 8
 
 
 class Recorded(NamedTuple):
-    """The numbers of a recording, None if unknown: events, lost ones as people read it, bytes. And what has to be said
-    of it."""
+    """The numbers of a recording, None if unknown: events, lost events as a text, bytes. `remarks` are messages about
+    it."""
     events: Optional[int]
     lost: str
     bytes: Optional[int]
     remarks: List[str]
 
     def summary(self) -> str:
-        """Returns what has to be said, and the numbers as a line."""
+        """Returns the remarks, then the numbers as a line."""
         parts = [] if self.events is None else [f"{self.events} events"]
         parts.append(f"lost {self.lost}")
         if self.bytes is not None:
@@ -59,13 +58,13 @@ class Recorded(NamedTuple):
 
 
 def file_stem(chosen: Sequence[Node]) -> str:
-    """Returns nodes and time, for names of files."""
+    """Returns nodes and time, for file names."""
     return "-".join([*(node.label() for node in chosen[:3]), time.strftime("%Y%m%d-%H%M%S")])
 
 
 def record_nodes(chosen: Sequence[Node], wanted: Wanted, seconds: Optional[float], quiet: bool = False) -> Recorded:
-    """Records for that many seconds, or until Ctrl-C. The recording is whole, whatever ends it. Raises Failure if no
-    event has come."""
+    """Records for that many seconds, or until Ctrl-C. The recording is complete, however it ends. Raises Failure if
+    there are no events."""
     if wanted.folder:
         check_room(wanted.folder, NEEDED_AT_START)
     buffer_size(1)
@@ -78,7 +77,7 @@ def record_nodes(chosen: Sequence[Node], wanted: Wanted, seconds: Optional[float
 
 
 class Watch:
-    """A session, watched until its end, with a line of progress per second."""
+    """Watches a session until its end, and shows progress every second."""
 
     def __init__(self, session: Session, interrupted: Interrupted, quiet: bool) -> None:
         self.session, self.interrupted, self.quiet = session, interrupted, quiet
@@ -87,11 +86,11 @@ class Watch:
         self.has_come = False
 
     def lasts(self) -> float:
-        """Returns the seconds until now."""
+        """Returns the seconds since the start."""
         return time.monotonic() - self.began
 
     def follow(self, seconds: Optional[float]) -> Recorded:
-        """Watches until the time is over, a Ctrl-C, or the end of all nodes."""
+        """Watches until the time is over, until Ctrl-C, or until all nodes have ended."""
         if not self.quiet:
             say(self.introduction(seconds))
         try:
@@ -103,7 +102,7 @@ class Watch:
             self.progress.end()
         if self.session.wanted.snapshot:
             self.session.take_snapshot()
-        # What the nodes leave out they say while they are recorded.
+        # The nodes report what they leave out only while they are recorded.
         withheld = [f"{node.show()} could not trace {text}" for node in self.session.nodes
                     for text in status_now(node).withheld(["withheld"])]
         self.session.stop()
@@ -111,19 +110,19 @@ class Watch:
         return self.result(withheld)
 
     def introduction(self, seconds: Optional[float]) -> str:
-        """Returns a sentence: what is recorded, and what ends it."""
+        """Returns a sentence that says what is recorded, and until when."""
         names = ", ".join(node.show() for node in self.session.nodes)
         end = f"{seconds:g} s, or until Ctrl-C" if seconds else "until Ctrl-C"
-        how = f"the latest events of {names} are kept in memory; Enter writes a snapshot, and so does the end" \
+        how = f"the latest events of {names} are kept in memory; a snapshot is written on Enter and at the end" \
             if self.session.wanted.snapshot else f"recording {names}"
         return f"{how}: {end}"
 
     def wait(self, seconds: float) -> None:
-        """Waits, a second at most. In snapshot mode Enter, or SIGUSR1, writes the buffers."""
+        """Waits for at most a second. In snapshot mode, Enter or SIGUSR1 writes the buffers."""
         if not self.session.wanted.snapshot:
             self.interrupted.happened.wait(seconds)
             return
-        # Polled in steps: a signal interrupts no select here (PEP 475).
+        # Polls, because signals do not interrupt select (PEP 475).
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and not self.interrupted.happened.is_set():
             terminal = [sys.stdin] if may_read_terminal() else []
@@ -136,7 +135,7 @@ class Watch:
                 say(f"snapshot written to {self.session.wanted.folder or self.session.wanted.url}")
 
     def look(self) -> None:
-        """Looks at the relay, the nodes, the daemon and the disk, and whether events come."""
+        """Checks the relay, the nodes, the daemon, the disk, and whether there are events."""
         session, folder = self.session, self.session.wanted.folder
         lasts = self.lasts()
         session.check_relay()
@@ -159,11 +158,11 @@ class Watch:
         self.progress.show("  ".join(parts))
 
     def is_late(self) -> bool:
-        """Returns whether the recording has to end without its numbers: some time after the first signal."""
+        """Returns whether there is no more time to count events: some time after the first signal."""
         return self.interrupted.happened.is_set() and time.monotonic() - self.stopped > EXAMINED_AFTER_SIGNAL_S
 
     def result(self, withheld: List[str]) -> Recorded:
-        """Counts what was recorded, after the end."""
+        """Counts the events after the end of the recording."""
         lasts, lost, folder = self.lasts(), self.session.lost(), self.session.wanted.folder
         if folder is None:
             return Recorded(None, lost_text(lost), None, withheld)
@@ -171,12 +170,12 @@ class Watch:
         try:
             with mirrored([folder], follows=False) as mirror:
                 remarks = mirror.remarks
-                # What was in memory has no index.
+                # Events that were in memory have no index.
                 found = examine(mirror, self.is_late) if may_have else None
                 events = found.events if found else count_events(mirror, self.is_late)
         except Failure as failure:
             if failure.key not in ("empty_folder", "no_recording"):
-                # It may be there, but its user has made of the folder what can't be read.
+                # There may be a recording, but its user has changed the folder so that it can't be read.
                 remarks, may_have = [f"dyntrace: the events are not counted: {failure.cause}"], True
         if not events and (events == 0 or not may_have):
             raise self.not_started(folder, lasts)
@@ -184,7 +183,7 @@ class Watch:
                         remarks + (found.said if found else []) + withheld)
 
     def not_started(self, folder: str, lasts: Optional[float] = None) -> Failure:
-        """Removes the folder; returns the failure of a recording without events."""
+        """Removes the folder, and returns the failure of a recording without events."""
         remove_tree(folder)
         return untraced(self.session.nodes[0], f"{self.lasts() if lasts is None else lasts:.0f}")
 
@@ -192,7 +191,7 @@ class Watch:
 # -- A folder of LTTng -------------------------------------------------------------------------------------------------
 
 def count_events(mirror: Mirror, give_up: Callable[[], object]) -> Optional[int]:
-    """Returns the number of events of a complete recording; None without babeltrace2, or if it takes too long."""
+    """Returns the number of events of a complete recording, or None without babeltrace2 or if it takes too long."""
     if shutil.which("babeltrace2") is None:
         return None
     done = run(Program(["babeltrace2", *mirror.paths(), "--component=sink.utils.counter", "--params=step=+0"]),
@@ -202,8 +201,8 @@ def count_events(mirror: Mirror, give_up: Callable[[], object]) -> Optional[int]
 
 
 def has_events(folder: str) -> bool:
-    """Returns whether a packet with events was written; a session that records writes twice per second. Where the
-    folder has more than the search may read, or another one is in its place, there may be one."""
+    """Returns whether a packet with events was written; a session writes twice per second. Returns True, too, if the
+    folder is too large to search or was replaced."""
     left = INDEXES_MOST
     if not os.path.lexists(folder):
         return False

@@ -1,4 +1,4 @@
-"""Pictures of recordings, by babeltrace2 with the plugin of this project."""
+"""Converts recordings to the output formats, by babeltrace2 with this project's plugin."""
 import glob
 import os
 import re
@@ -17,11 +17,11 @@ from dyntrace_command.recording.recording_contents import EXAMINED_S, said
 
 
 def draw(mirror: Mirror, output: Optional[str], params: Dict[str, str]) -> List[str]:
-    """Makes one picture of the recordings, of the kind that the file's extension says; without a file, or with -,
-    prints the report. Returns what the plugin says to people."""
-    # At this signal, no part of a file is left.
+    """Converts the recordings to one file in the format of its extension; without a file, or with -, prints the report.
+    Returns the plugin's messages to users."""
+    # At this signal, the plugin leaves no partial file.
     done = run(Program(view_command(mirror, output, params), ends_at=signal.SIGINT), output=SHOWN, errors=READ)
-    # The reader of standard output may have gone: `dyntrace view FOLDER | head`.
+    # The reader of standard output may have ended: `dyntrace view FOLDER | head`.
     if done.status in (0, -signal.SIGPIPE):
         return said(mirror.as_typed(done.errors))
     if done.status == -signal.SIGBUS:
@@ -30,7 +30,7 @@ def draw(mirror: Mirror, output: Optional[str], params: Dict[str, str]) -> List[
 
 
 def findings(mirror: Mirror) -> str:
-    """Returns the first part of the report, its findings."""
+    """Returns the findings, the first part of the report."""
     text = run(Program(view_command(mirror, None, {})), EXAMINED_S).output
     return text.split("\n\n")[0].strip()
 
@@ -45,7 +45,7 @@ def require_viewer(folder: str) -> str:
 
 
 def view_command(mirror: Mirror, output: Optional[str], params: Dict[str, str]) -> List[str]:
-    """Returns babeltrace2 with its arguments; raises Failure if it could not read the recordings."""
+    """Returns the command line of babeltrace2; raises Failure if it is too old for the recordings."""
     babeltrace2 = tool("babeltrace2")
     place = require_viewer(mirror.typed())
     if tool_version(babeltrace2) < (2, 1) and mirror.is_ctf_2:
@@ -58,7 +58,7 @@ def view_command(mirror: Mirror, output: Optional[str], params: Dict[str, str]) 
 
 
 def failure_of(errors: str, folder: str, output: Optional[str]) -> Failure:
-    """Returns the failure that babeltrace2's messages tell of."""
+    """Returns the failure that babeltrace2's messages describe."""
     is_full = "No space left" in errors
     if output is None or output == "-":
         if is_full:
@@ -68,7 +68,7 @@ def failure_of(errors: str, folder: str, output: Optional[str]) -> Failure:
         if is_full:
             return Failure("disk_full", folder=where, free=size(shutil.disk_usage(where).free), kept="")
         try:
-            # What was there before may have gone meanwhile.
+            # The folder of the output may have been removed meanwhile.
             checked_output(output)
         except Failure as failure:
             return failure

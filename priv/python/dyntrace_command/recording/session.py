@@ -1,4 +1,4 @@
-"""A recording session of LTTng: its channels and events, its snapshots, its end whatever happens to this command."""
+"""An LTTng recording session: its channels, events and snapshots, and its removal however this command ends."""
 import os
 import re
 import shutil
@@ -19,17 +19,17 @@ from dyntrace_command.tracers.relay_link import RelayLink
 
 CONTEXTS = ["vpid", "vtid", "procname"]
 
-# The buffers are written twice per second also where they are not full.
+# LTTng writes the buffers twice per second, even if they are not full.
 WRITE_US = 500000
 
-# Of a channel, per CPU.
+# Buffers of a channel per CPU.
 BUFFERS = 8
 
 
 class Wanted(NamedTuple):
-    """What to record: into which folder of this host or to which relay, which groups of events (the default if none is
-    named), whether only the latest events are kept, in memory, of calls those of which functions (all if none is
-    named), and which causes have to be among the events."""
+    """What to record: the folder on this host or the URL of the relay; the groups of events (by default those of
+    `of_groups`); whether to keep only the latest events, in memory; the functions whose calls are recorded (by default
+    all); and the causes, whose events are added."""
     folder: Optional[str] = None
     url: Optional[str] = None
     groups: Sequence[str] = ()
@@ -39,11 +39,11 @@ class Wanted(NamedTuple):
 
 
 class Session:
-    """A session, which is destroyed at the end, whatever happens to this command."""
+    """A session, which is destroyed at the end, even if this command is killed."""
 
     def __init__(self, daemon: Lttng, chosen: Sequence[Node], wanted: Wanted) -> None:
         self.daemon, self.nodes, self.wanted = daemon, chosen, wanted
-        # Containers may have equal host names and process numbers, and send to one relay.
+        # Containers that send to one relay may have the same host name and process number.
         self.name = f"dyntrace-{os.getpid()}-{time.strftime('%H%M%S')}-{os.urandom(2).hex()}"
         self.stopped = False
         self.relay = RelayLink(wanted.url) if wanted.url else None
@@ -68,12 +68,12 @@ class Session:
         """Returns the options of `lttng create`."""
         if self.wanted.url is None:
             return [f"--output={self.wanted.folder}"]
-        # With --live, also what describes the events arrives while LTTng records: without that, nothing of a recording
-        # can be read whose end never came.
+        # With --live, LTTng sends the description of the events during the recording. Without it, a recording whose
+        # end is missing can't be read.
         return [f"--set-url={self.wanted.url}", *([] if self.wanted.snapshot else [f"--live={WRITE_US}"])]
 
     def fill(self) -> None:
-        """Makes channels with events and contexts, and limits the session to the nodes."""
+        """Adds channels with events and contexts, and limits the session to the nodes."""
         channels = self.channels()
         of_session = ("-u", "-s", self.name)
         each = buffer_size(len(channels))
@@ -91,44 +91,44 @@ class Session:
         self.daemon.do("track", *of_session, f"--vpid={pids}")
 
     def mode(self) -> List[str]:
-        """Returns a channel's options. The timer writes buffers that are not full; in memory they would replace older
+        """Returns a channel's options. The timer switches buffers that are not full; in memory, it would discard older
         ones."""
         if self.wanted.snapshot:
             return ["--overwrite"]
         return ["--discard"] if self.wanted.url else ["--discard", f"--switch-timer={WRITE_US}"]
 
     def channels(self) -> Dict[str, List[str]]:
-        """Returns {channel: patterns of events}, without those that have a filter."""
+        """Returns {channel: patterns of events}, without the events that have a filter."""
         events = of_groups(self.wanted.groups)
         for cause in self.wanted.causes:
-            # LTTng takes an event once.
+            # LTTng accepts each event once.
             if not is_recorded(cause.event, NAMES + LIVES + events):
                 events.append(cause.event)
         if self.wanted.functions:
             events = [name for name in events if name not in EVENT_GROUPS["calls"]]
         if self.wanted.snapshot:
-            # Names have buffers of their own: the events of a busy node would soon replace them.
+            # Names have separate buffers, because the events of a busy node would soon overwrite them.
             return {"events": patterns(LIVES + events), "names": patterns(NAMES)}
         return {"events": patterns(NAMES + LIVES + events)}
 
     def lost(self) -> Optional[int]:
-        """Returns the number of discarded events; None if the daemon does not answer."""
+        """Returns the number of discarded events, or None if the daemon does not answer."""
         status, output = self.daemon.attempt("--mi=xml", "list", self.name)
         return sum(map(int, re.findall(r"<discarded_events>(\d+)<", output))) if status == 0 else None
 
     def stop(self) -> None:
-        """Stops recording, once; LTTng writes the description of the events now."""
+        """Stops recording, once. LTTng then writes the description of the events."""
         if not self.stopped:
             self.stopped = True
             self.do("stop", self.name)
 
     def take_snapshot(self, folder: Optional[str] = None) -> None:
-        """Writes the buffers of a flight recorder, into the session's folder or another one."""
+        """Writes the buffers of a flight recorder into the session's folder or another one."""
         self.do("snapshot", "record", f"--session={self.name}", *([f"file://{folder}"] if folder else []))
 
     def exchange(self, old: Node, new: Node) -> None:
-        """Records a node in place of one that has ended."""
-        # Numbers are used again.
+        """Replaces a node that has ended by another one."""
+        # The new node may have the same process number.
         self.ended.discard(new.pid)
         if new.pid != old.pid:
             self.do("track", "-u", "-s", self.name, f"--vpid={new.pid}")
@@ -136,27 +136,27 @@ class Session:
         self.nodes = [new if node is old else node for node in self.nodes]
 
     def do(self, *arguments: str) -> str:
-        """Runs a command that writes buffers, perhaps to a relay."""
+        """Runs an LTTng command that writes buffers, possibly to a relay."""
         try:
             return self.daemon.do(*arguments, give_up=self.relay.is_gone if self.relay else None)
         finally:
             self.check_relay()
 
     def check_relay(self) -> None:
-        """Raises Failure if the relay has gone."""
+        """Raises Failure if the relay is gone."""
         if self.relay and self.relay.is_gone():
             raise self.relay_gone(self.relay)
 
     def relay_gone(self, relay: RelayLink) -> Failure:
-        """Ends the recording and returns the failure, with the number of events that had no room in the buffers."""
+        """Ends the recording, and returns the failure with the number of discarded events."""
         self.stopped = True
         lost = self.lost()
         began = time.monotonic()
         self.daemon.attempt("stop", "--no-wait", self.name, give_up=lambda: time.monotonic() - began > NETWORK_S)
         return Failure("relay_gone", host=relay.host, seconds=f"{relay.lasted():.1f}",
-                       lost=("how many events were discarded is not known" if lost is None else
-                             f"{lost} events were discarded for want of room in the buffers") +
-                       "; what was on its way, half a second or more, is lost uncounted")
+                       lost=("the number of discarded events is unknown" if lost is None else
+                             f"{lost} events were discarded because the buffers were full") +
+                       "; events in transit, of half a second or more, are lost, too, and not counted")
 
     def nodes_that_ended(self) -> List[Node]:
         """Returns the nodes that have ended since the last call."""
@@ -173,25 +173,25 @@ class Session:
         if status != NO_ANSWER:
             self.guard.release()
             return
-        # It goes on to destroy the session when the daemon answers again.
+        # The guard destroys the session when the daemon answers again.
         self.guard.act()
         if self.daemon.own_daemon is None:
-            say(f"dyntrace: {self.daemon.show()} hangs on the lost connection until the system gives it up, after "
-                "some 15 minutes; then the session is removed. Nodes are not traced meanwhile.")
+            say(f"dyntrace: {self.daemon.show()} hangs on the lost connection until the system closes it, after "
+                "about 15 minutes; then the session is removed. Nodes are not traced meanwhile.")
 
 
 def patterns(names: Sequence[str]) -> List[str]:
-    """Returns the names with their provider."""
+    """Returns the names with the provider."""
     return [name if ":" in name else f"{PROVIDER}:{name}" for name in names]
 
 
 def all_buffers(each: int, channels: int) -> int:
-    """Returns the bytes of all buffers, where one has so many."""
+    """Returns the total bytes of all buffers, if one has `each` bytes."""
     return each * BUFFERS * (os.cpu_count() or 1) * channels
 
 
 def buffer_size(channels: int) -> int:
-    """Returns the bytes of one of the buffers. Together they take a quarter of /dev/shm at most."""
+    """Returns the bytes of one buffer. Together, the buffers take at most a quarter of the free space in /dev/shm."""
     if not os.path.isdir("/dev/shm"):
         raise Failure("no_shm_folder")
     free = shutil.disk_usage("/dev/shm").free
@@ -204,7 +204,7 @@ def buffer_size(channels: int) -> int:
 
 
 def flight_recorders(daemon: Lttng) -> List[str]:
-    """Returns the sessions of a daemon that keep the latest events of nodes in memory."""
+    """Returns the names of the daemon's sessions that keep the latest events of nodes in memory."""
     _, output = daemon.attempt("--mi=xml", "list")
     found = re.findall(r"<session>\s*<name>([^<]*)</name>(.*?)</session>", output, re.S)
     return [name for name, rest in found if "<snapshot_mode>1<" in rest and "<enabled>true<" in rest

@@ -1,8 +1,8 @@
-"""The folder of a flight recorder that writes by itself: a folder per snapshot, named by time and cause, and only so
-many of them.
+"""The folder of a flight recorder with causes. It has a folder per snapshot, named by time and cause; their number is
+limited.
 
-    FOLDER/20261125-031502-crash/cause.json     what it was
-    FOLDER/20261125-031502-crash/recording/     LTTng's; as root, it belongs to the daemon's user
+    FOLDER/20261125-031502-crash/cause.json     the cause
+    FOLDER/20261125-031502-crash/recording/     written by LTTng; as root, it belongs to the daemon's user
 """
 import contextlib
 import fcntl
@@ -18,21 +18,21 @@ from dyntrace_command.host.trees import read_below, remove_tree
 
 NAME = re.compile(r"\d{8}-\d{6}-[\w.@-]+", re.ASCII)
 CAUSE, NEW, RECORDING = "cause.json", ".new", "recording"
-# `snapshot --list` locks the folder for a moment.
+# Seconds to wait for the lock, which `snapshot --list` takes briefly.
 LOCK_S = 0.5
-# Of a recorder in the background.
+# The log of a recorder in the background.
 MESSAGES = "recorder.log"
 
-# Bytes of the file, which escapes characters; characters of a name and of the text.
+# The maximum bytes of the file, in which characters are escaped; characters of a name, and of the text.
 CAUSE_MOST, NAME_MOST, TEXT_MOST = 200000, 600, 10000
 
-# So many further matches are counted; then a snapshot says that there were more.
+# The maximum number of further matches that are counted.
 COUNTED_MOST = 1000
 
 
 class Snapshot(NamedTuple):
-    """A snapshot: its folder; the name of the cause, the node, the time, what it was; how many matches came after it
-    that have no snapshot of their own."""
+    """A snapshot: its folder; the name of the cause, the node, the time, a description; and the number of matches after
+    it that have no snapshot of their own."""
     path: str
     cause: str
     node: str
@@ -41,23 +41,23 @@ class Snapshot(NamedTuple):
     more: int = 0
 
     def moment(self) -> str:
-        """Returns the time for people."""
+        """Returns the time as a text."""
         return f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(self.time))}.{int(self.time % 1 * 1000):03}"
 
     def show(self) -> str:
-        """Returns the moment of the cause as a line."""
+        """Returns a line with the time and the cause."""
         return f"{self.moment()}  {self.cause} in {self.node}{': ' if self.text else ''}{self.text}"
 
     def counted(self) -> str:
-        """Returns the further matches for people."""
+        """Returns the number of further matches as a text."""
         return f"more than {COUNTED_MOST}" if self.more >= COUNTED_MOST else str(self.more)
 
     def recording(self) -> str:
-        """Returns the path of what LTTng writes."""
+        """Returns the path of LTTng's recording."""
         return os.path.join(self.path, RECORDING)
 
     def save(self) -> None:
-        """Writes what it was. A snapshot without this file is not complete."""
+        """Writes the file cause.json. A snapshot without this file is incomplete."""
         path = os.path.join(self.path, CAUSE)
         with open(path + NEW, "w", encoding="utf-8") as file:
             json.dump({"cause": self.cause, "node": self.node, "time": self.time, "text": self.text,
@@ -66,15 +66,15 @@ class Snapshot(NamedTuple):
 
 
 def snapshot_at(path: str) -> Optional[Snapshot]:
-    """Returns the snapshot of a folder, or that a recording belongs to; None if it is none."""
+    """Returns the snapshot in a folder, or the one that a recording belongs to; None if there is none."""
     folder = os.path.abspath(path)
-    # Another folder's parent may be everybody's.
+    # The parents of other folders may be writable to any user.
     return said_in(folder) or (said_in(os.path.dirname(folder)) if os.path.basename(folder) == RECORDING else None)
 
 
 def said_in(folder: str) -> Optional[Snapshot]:
-    """Returns the snapshot of a folder; None if it is none."""
-    # It may be anybody's: numbers that are none, a moment that no calendar has, lists within lists.
+    """Returns the snapshot in a folder, or None if there is none."""
+    # The file is untrusted: it may have invalid numbers, dates that do not exist, or deeply nested lists.
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         said = json.loads(read_below(folder, CAUSE, CAUSE_MOST).decode("utf-8"))
         found = Snapshot(folder, str(said["cause"])[:NAME_MOST], str(said["node"])[:NAME_MOST], float(said["time"]),
@@ -84,22 +84,22 @@ def said_in(folder: str) -> Optional[Snapshot]:
 
 
 def snapshots(folder: str) -> List[Snapshot]:
-    """Returns the snapshots of a folder, the oldest first."""
+    """Returns the snapshots in a folder, the oldest first."""
     found = [said_in(os.path.abspath(os.path.join(folder, name))) for name in os.listdir(folder)
              if NAME.fullmatch(name)]
     return sorted((one for one in found if one), key=lambda one: (one.time, one.path))
 
 
 class Place:
-    """The folder while a recorder writes there, one at a time. `uid`: of a daemon that is another user's: it may reach
-    what it writes, and read nothing else."""
+    """The folder of a running recorder; a folder has at most one. `uid` is the daemon's user if it is another one: that
+    user may reach the files that the daemon writes, and read nothing else."""
 
     def __init__(self, name: str, keep: int) -> None:
         self.path, self.keep, self.uid = private_folder(name, may_pass=True), keep, -1
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Keeps other recorders out, also if this command is killed meanwhile; removes what a killed one has begun."""
+        """Excludes other recorders until this command ends; removes incomplete snapshots of a killed recorder."""
         with closing(os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)) as descriptor:
             if not lock(descriptor, LOCK_S):
                 raise Failure("recorder_runs", folder=self.path)
@@ -109,7 +109,8 @@ class Place:
             yield
 
     def open_to(self, uid: Optional[int]) -> None:
-        """Lets the daemon of another user reach it. What else is there was closed to that user until now."""
+        """Lets the daemon of another user reach the folder. Refuses a folder with other files, which that user could
+        not reach until now."""
         if uid is not None:
             if any(not NAME.fullmatch(name) and name != MESSAGES for name in os.listdir(self.path)):
                 raise Failure("exists", folder=self.path)
@@ -118,7 +119,7 @@ class Place:
 
     @contextlib.contextmanager
     def begun(self, cause: str, node: str, now: float, text: str) -> Iterator[Snapshot]:
-        """Makes the folder of a snapshot, which is removed if it can't be written as a whole."""
+        """Makes the folder of a snapshot. Removes the folder if the snapshot can't be completed."""
         stem = os.path.join(self.path, time.strftime("%Y%m%d-%H%M%S-", time.localtime(now)) + cause)
         begun = Snapshot(numbered_folder(stem), cause, node, now, text)
         try:
@@ -132,23 +133,23 @@ class Place:
             raise
 
     def prune(self) -> None:
-        """Removes the oldest of those that are too many. The clock may have been set back: those of the future are from
-        before."""
+        """Removes the oldest snapshots beyond the limit. If the clock was set back, snapshots with times in the future
+        are the oldest."""
         now = time.time()
         for old in sorted(snapshots(self.path), key=lambda one: one.time <= now)[:-self.keep]:
             remove_tree(old.path)
 
 
 def is_incomplete(path: str) -> bool:
-    """Returns whether a folder has nothing but what a recorder writes before the cause: others may be there, too. Only
-    the recorder's user can change names there: another user's are below RECORDING, which is not looked into."""
+    """Returns whether a folder has only what a recorder writes before the cause; other folders must not be removed.
+    Only the recorder's user can change names there: another user's are below RECORDING, which is not searched."""
     with contextlib.suppress(OSError):
         return not os.path.islink(path) and set(os.listdir(path)) <= {RECORDING, CAUSE + NEW}
     return False
 
 
 def lock(descriptor: int, seconds: float = 0) -> bool:
-    """Locks a folder until the descriptor is closed; returns false if another recorder has it for so long."""
+    """Locks a folder until the descriptor is closed; returns False if another recorder holds the lock that long."""
     until = time.monotonic() + seconds
     while True:
         with contextlib.suppress(BlockingIOError):

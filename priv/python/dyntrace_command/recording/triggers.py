@@ -1,8 +1,8 @@
-"""Triggers of LTTng: they notify of events that are a cause.
+"""LTTng triggers: they notify of events that are a cause.
 
-The session daemon notifies, and this command acts: LTTng's own action `snapshot-session` knows no rate by time, no
-names and no end. An event rule is for all programs of the user, so its filter has the node's process. Yet the event is
-enabled in all of them: the user's other nodes have its trace flags, too.
+The session daemon notifies, and this command takes the snapshot: LTTng's action `snapshot-session` has no limit per
+time, no names and no end. An event rule applies to all programs of the user, so its filter selects the node's process.
+Still, LTTng enables the event in all of them, so the user's other nodes set its trace flags, too.
 """
 import contextlib
 import json
@@ -23,28 +23,28 @@ from dyntrace_command.node.node import PROVIDER, Node
 from dyntrace_command.tracers import notifications
 from dyntrace_command.tracers.lttng import ANSWERS_S, Lttng
 
-# Bytes of a line of the program's output; that user's other programs can write there, too.
+# The maximum length of a line of the program's output, to which that user's other programs can write.
 LINE_MOST = 10000
 READY = b"null\n"
-# Seconds between two times that the output is read, PIECE bytes at most.
+# Seconds between two reads of the output, of at most PIECE bytes.
 READ_S = 0.05
 
 REMOVE = 'names=$1; shift; for name in $names; do "$@" remove-trigger "$name"; done'
 
 
 class Fired(NamedTuple):
-    """A cause that a node has fired, and its fields as a text without contents."""
+    """A cause that fired in a node, and its fields as a text without contents."""
     cause: Cause
     node: Node
     text: str
 
 
 class Triggers:
-    """A trigger for each cause and node, while it is set; none is left whatever ends this command."""
+    """A trigger for each cause and node. No trigger is left, however this command ends."""
 
     def __init__(self, daemon: Lttng, name: str, causes: Sequence[Cause], count: int) -> None:
         self.daemon, self.causes = daemon, causes
-        # Setting them ends early when it does.
+        # Stops `set` early when it returns True.
         self.is_interrupted: Callable[[], bool] = bool
         self.names = [f"{name}-{number}" for number in range(len(causes) * count)]
         self.of: List[Tuple[Cause, Node]] = []
@@ -56,7 +56,7 @@ class Triggers:
         self.rest = b""
 
     def set(self, nodes: Sequence[Node]) -> None:
-        """Sets them for these nodes in place of others."""
+        """Replaces the triggers by triggers for these nodes."""
         self.remove()
         filters = {node: of_node(node) for node in nodes}
         self.of = [(cause, node) for cause in self.causes for node in nodes if filters[node]]
@@ -69,7 +69,7 @@ class Triggers:
         self.listen()
 
     def listen(self) -> None:
-        """Starts the program that the daemon notifies."""
+        """Starts the program that receives the notifications."""
         with open(notifications.__file__, encoding="utf-8") as file:
             source = file.read()
         # Another user may not be able to run the Python of this command, so the program is looked up in PATH.
@@ -89,7 +89,7 @@ class Triggers:
             raise Failure("lttng", tool="lttng add-trigger", output=last_lines(printed.decode("utf-8", "replace")))
 
     def read_until_ready(self) -> bytes:
-        """Returns what the program prints until it is ready or has ended, or there is no more time."""
+        """Returns the program's output until it is ready, it ends, or the time is over."""
         data, deadline = b"", time.monotonic() + ANSWERS_S
         while READY not in data and len(data) < PIECE and time.monotonic() < deadline and not self.is_interrupted():
             has_ended = self.has_ended()
@@ -102,16 +102,16 @@ class Triggers:
         return data
 
     def has_ended(self) -> bool:
-        """Returns whether the program has ended: with the daemon, or because its user has killed it."""
+        """Returns whether the program has ended, with the daemon or because its user killed it."""
         return self.listener is not None and self.listener.has_ended()
 
     def streams(self) -> List[int]:
-        """Returns what to select on. It is empty for a moment after each time that it was read: an output without end
-        takes little time."""
+        """Returns the streams to select on. The list is empty shortly after each read, so that endless output costs
+        little time."""
         return [self.output] if self.listener and time.monotonic() - self.read >= READ_S else []
 
     def fired(self) -> List[Fired]:
-        """Returns what was fired after the last call; raises Failure if the daemon or the program has ended."""
+        """Returns the causes that fired since the last call; raises Failure if the daemon or the program has ended."""
         self.read = time.monotonic()
         data = b""
         if select.select([self.output], [], [], 0)[0]:
@@ -126,23 +126,23 @@ class Triggers:
         return [fired for fired in map(self.parsed, lines) if fired]
 
     def parsed(self, line: bytes) -> Optional[Fired]:
-        """Returns what a line says; None if it can't be parsed. Any program of that user may have written it."""
+        """Parses a line; returns None if it is invalid. Any program of that user may have written it."""
         with contextlib.suppress(ValueError, TypeError, IndexError, RecursionError):
             name, texts = json.loads(line.decode())
             return Fired(*self.of[self.names.index(name)], text=" ".join(map(hide, filter(None, texts)))[:LINE_MOST])
         return None
 
     def pause(self) -> None:
-        """Removes them until they are set again: events cost the node as much as without. The end of the daemon is
-        still noticed."""
+        """Removes the triggers until they are set again, and with them their cost for the node. The end of the daemon
+        is still noticed."""
         if self.are_set:
             self.are_set = False
-            # Where the daemon does not answer, one attempt is enough.
+            # If the daemon does not answer, one attempt is enough.
             self.hangs = any(self.daemon.attempt("remove-trigger", name)[0] == NO_ANSWER
                              for name in self.names[:len(self.of)])
 
     def remove(self) -> None:
-        """Removes them, and ends the program."""
+        """Removes the triggers, and ends the program."""
         self.pause()
         self.stop_listening()
 
@@ -154,18 +154,18 @@ class Triggers:
             self.listener, self.rest = None, b""
 
     def end(self) -> None:
-        """Removes them for good."""
+        """Removes the triggers for good."""
         self.remove()
         if self.hangs:
-            # It goes on to remove them when the daemon answers again.
+            # The guard removes them when the daemon answers again.
             self.guard.act()
         else:
             self.guard.release()
 
 
 def of_node(node: Node) -> str:
-    """Returns a filter for the events of one process; an empty text if it has ended. In its container it has a number
-    that others may have, too."""
+    """Returns a filter for the events of one process, or an empty text if it has ended. Its number in its container
+    need not be unique."""
     with contextlib.suppress(OSError):
         kernel = (node.process.namespace("pid") or "").strip("pid:[]")
         return f"$ctx.vpid == {node.process.inner_pid()}" + (f" && $ctx.pid_ns == {kernel}" if kernel else "")

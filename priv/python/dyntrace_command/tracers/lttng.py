@@ -1,6 +1,6 @@
 """LTTng: the session daemons of this host's users, and the one with which nodes are registered.
 
-A daemon is reached as its user. Where a user has none, one is started for the time of the recording.
+Commands to a daemon run as its user. If a user has no daemon, one is started for the time of the recording.
 """
 import contextlib
 import os
@@ -17,20 +17,20 @@ from dyntrace_command.host.execution import MOST, NO_ANSWER, PATIENCE_S, TOO_MUC
 from dyntrace_command.host.tools import tool
 from dyntrace_command.node.node import Node, nodes, starved
 
-# How long a command of LTTng may take: at the end of a recording, it writes the buffers.
+# How long an LTTng command may take: at the end of a recording, it writes the buffers.
 ANSWERS_S = 60
-# After this time without an answer, a daemon that was started here gives up a connection. A daemon gets no more time
-# after a command that it has not answered.
+# A daemon that was started here closes a connection after this time without an answer. It is also the timeout of the
+# next command to a daemon that has not answered one.
 NETWORK_S = 10
-# Seconds between two questions to a daemon that is about to start, or to hear from a node: each is a program.
+# Seconds between polls of a daemon that is starting, or that waits for a node to register: each poll runs a program.
 STEP_S = 0.25
-# LTTng's library tries again after five seconds when a daemon has ended.
+# LTTng's library retries five seconds after a daemon has ended.
 REGISTERED_S = 8
 
-# `lttng create` makes the new session the current one of its user, in the file .lttngrc of LTTNG_HOME, where a user's
-# daemon has its folder, too. People keep theirs: the new session is current in a folder of its own, which is removed
-# also when SIGTERM ends `lttng`; the second SIGTERM, which timeout(1) sends, must not end the removal. Where no folder
-# can be made, a recording is worth more than the current session. The first argument is the user's LTTNG_HOME.
+# `lttng create` makes the new session the user's current one, in the file .lttngrc of LTTNG_HOME, which also has the
+# folder of the user's daemon. To keep the user's current session, `lttng create` runs with a temporary LTTNG_HOME. It
+# is removed even when SIGTERM ends `lttng`; the second SIGTERM, which timeout(1) sends, must not end the removal. If it
+# can't be made, the recording is more important than the current session. The first argument is the user's LTTNG_HOME.
 APART = ["/bin/sh", "-c", """
 trap : TERM
 user=$1
@@ -45,12 +45,12 @@ trap '' TERM
 [ -z "$home" ] || rm -rf "$home"
 exit $status""", "apart"]
 
-# Others may record with the daemon by now: it ends after their sessions.
+# Other commands may record with the daemon by now: it ends after their sessions.
 END_DAEMON = 'while "$1" --no-sessiond --mi=xml list | grep -q "<session>"; do sleep 1; done; kill "$0"'
 
 
 class Lttng:
-    """The session daemon of a user, reached as that user; without one, of the user of this command."""
+    """The session daemon of a user, with commands that run as that user; by default of the user of this command."""
 
     def __init__(self, uid: Optional[int] = None, home: str = "") -> None:
         self.uid = uid
@@ -59,27 +59,27 @@ class Lttng:
         self.identity: Optional[Tuple[int, int]] = None
         self.environment: Optional[Dict[str, str]] = None
         self.answers_s = ANSWERS_S
-        # Where LTTng looks for the daemon's folder.
+        # LTTng looks for the daemon's folder here.
         self.home = home or os.environ.get("LTTNG_HOME") or os.path.expanduser("~")
         if uid is not None:
             group = uid
             with contextlib.suppress(KeyError):
                 group = pwd.getpwuid(uid).pw_gid
             self.identity = uid, group
-            # That user can read the environment of programs that run with that identity.
+            # The user can read the environment of these programs, so it has nothing else.
             self.environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": home, "LTTNG_HOME": home}
 
     def show(self) -> str:
-        """Returns its name for people."""
+        """Returns the daemon's name in messages."""
         return f"the daemon of {user_name(os.geteuid() if self.uid is None else self.uid)}"
 
     def program(self, *words: str) -> Program:
-        """Returns a program of the daemon's user."""
+        """Returns a program that runs as the daemon's user."""
         return Program(words, self.identity, self.environment)
 
     def attempt(self, *arguments: str, give_up: Optional[Callable[[], bool]] = None) -> Tuple[int, str]:
-        """Runs `lttng` and returns (status, output). The daemon answers one command after the other, and may hang on a
-        relay that has gone: the status is NO_ANSWER then, after a time or when `give_up` says so."""
+        """Runs `lttng` and returns (status, output). The daemon handles one command at a time, and may hang on a relay
+        that is gone: then the status is NO_ANSWER, after a timeout or when `give_up` returns true."""
         apart = [*APART, self.home] if arguments[0] == "create" else []
         status, output, _ = run_kept(self.program(*apart, tool("lttng"), "--no-sessiond", *arguments), self.answers_s,
                                      give_up)
@@ -87,7 +87,7 @@ class Lttng:
             self.answers_s = min(self.answers_s, NETWORK_S)
             return NO_ANSWER, "the session daemon does not answer"
         if status == TOO_MUCH:
-            return NO_ANSWER, f"it has printed more than {size(MOST)}"
+            return NO_ANSWER, f"the output has more than {size(MOST)}"
         self.answers_s = ANSWERS_S
         return status, output
 
@@ -103,18 +103,19 @@ class Lttng:
         return self.attempt("list")[0] == 0
 
     def knows(self, pid: int) -> bool:
-        """Returns whether a process is registered: by its number as the daemon sees it, also in a container."""
+        """Returns whether a process is registered. `pid` is the number that the daemon sees, also of a process in a
+        container."""
         _, output = self.attempt("--mi=xml", "list", "--userspace")
         return str(pid) in re.findall(r"<pid>\s*<id>(\d+)</id>", output)
 
     def start_daemon(self) -> None:
-        """Starts it for the time of this recording; nodes register with it by themselves."""
+        """Starts the daemon for the time of this recording. Nodes register with it by themselves."""
         environment = {**os.environ, "LTTNG_NETWORK_SOCKET_TIMEOUT": str(NETWORK_S * 1000)}
         daemon = subprocess.Popen([tool("lttng-sessiond"), "--no-kernel"], env=environment, stdin=subprocess.DEVNULL,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
         assert daemon.stdout
         messages = LastOutput(daemon.stdout)
-        # It ends by itself, after the sessions of others.
+        # The guard ends the daemon after the sessions of other commands.
         guard = Guard(Program(["/bin/sh", "-c", END_DAEMON, str(daemon.pid), tool("lttng")]), seconds=None)
         until(lambda: self.answers() or daemon.poll() is not None, 10, STEP_S)
         if daemon.poll() is not None:
@@ -127,7 +128,7 @@ class Lttng:
         self.own_daemon, self.guard = daemon, guard
 
     def stop_daemon(self) -> None:
-        """Ends the daemon if it was started here. If others record with it by now, the guard ends it after them."""
+        """Ends the daemon if it was started here. If other commands record with it by now, the guard ends it later."""
         if self.own_daemon is None or self.guard is None:
             return
         if "<session>" in self.attempt("--mi=xml", "list")[1]:
@@ -137,7 +138,7 @@ class Lttng:
         try:
             self.own_daemon.wait(NETWORK_S + 5)
         except subprocess.TimeoutExpired:
-            # With the daemon that writes. It waits for a node that is stopped, or hangs on a connection.
+            # Kills the consumer daemon, too. The daemon waits for a node that is stopped, or hangs on a connection.
             os.killpg(self.own_daemon.pid, signal.SIGKILL)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.own_daemon.wait(PATIENCE_S)
@@ -146,8 +147,8 @@ class Lttng:
 
 @contextlib.contextmanager
 def daemon_of(chosen: Sequence[Node]) -> Iterator[Lttng]:
-    """Yields the daemon with which the nodes are registered: that of this command's user or, for root, of the nodes'
-    user."""
+    """Yields the daemon with which the nodes are registered: that of this command's user or, for root, that of the
+    nodes' user."""
     tool("lttng")
     for node in chosen:
         if os.geteuid() not in (0, node.process.uid()):
@@ -160,7 +161,7 @@ def daemon_of(chosen: Sequence[Node]) -> Iterator[Lttng]:
     if found:
         yield found
         return
-    # A user without a daemon gets one for the time of the recording.
+    # Starts a daemon for the time of the recording if the user has none.
     if own in running:
         raise unregistered(chosen, running)
     try:
@@ -178,23 +179,23 @@ def daemons_here() -> List[Lttng]:
 
 
 def daemons_of_users(some: Sequence[Node]) -> List[Lttng]:
-    """Returns, for root, the daemons of the nodes' users, whether they run or not."""
+    """Returns, for root, the daemons of the nodes' users, even those that do not run."""
     homes = {}
     if os.geteuid() == 0:
         for node in some:
-            # It may have ended meanwhile.
+            # The node may have ended.
             with contextlib.suppress(OSError, KeyError):
                 homes[node.process.uid()] = home_of(node)
     return [Lttng(uid, home) for uid, home in homes.items() if uid != 0]
 
 
 def home_of(node: Node) -> str:
-    """Returns the home folder of the node's user, by which LTTng finds the daemon."""
+    """Returns the home folder of the node's user, where LTTng finds the daemon."""
     return node.home or pwd.getpwuid(node.process.uid()).pw_dir
 
 
 def registered(chosen: Sequence[Node], daemons: Sequence[Lttng]) -> Optional[Lttng]:
-    """Waits for a daemon that knows all the nodes, and returns it; None if there is none in time."""
+    """Waits for a daemon with which all the nodes are registered, and returns it; None after a timeout."""
     pids = [node.pid for node in chosen]
     found: List[Lttng] = []
 
@@ -206,7 +207,7 @@ def registered(chosen: Sequence[Node], daemons: Sequence[Lttng]) -> Optional[Ltt
 
 
 def unregistered(chosen: Sequence[Node], asked: Sequence[Lttng]) -> Failure:
-    """Returns the failure of the first node that no daemon knows."""
+    """Returns the failure of the first node that is not registered with any daemon."""
     unknown = [node for node in chosen if not any(daemon.knows(node.pid) for daemon in asked)] or chosen
     return starved(unknown[0]) or Failure("not_registered", pid=unknown[0].pid, name=unknown[0].node,
                                           daemons=", ".join(daemon.show() for daemon in asked))

@@ -1,8 +1,9 @@
-"""Prints what LTTng's triggers notify of, a line of JSON each: [name of the trigger, [captured texts]].
+"""Prints the notifications of LTTng triggers, each as a line of JSON: [name of the trigger, [captured texts]].
 
-It watches the triggers that are its arguments, and prints `null` once it does. It ends with the session daemon, and the
-kernel ends it with the command. It is a program of its own, because it runs as the daemon's user, and imports nothing
-of this package, which that user may not be able to read. The program `lttng` needs liblttng-ctl, so it is there.
+The arguments are the names of the triggers. It prints `null` once it has subscribed to them. It ends with the session
+daemon, and the kernel ends it with the command. It is a separate program, because it runs as the daemon's user; it
+imports nothing from this package, which that user may not be able to read. liblttng-ctl is present, because the program
+`lttng` needs it.
 """
 import ctypes
 import json
@@ -18,7 +19,7 @@ TRIES, BETWEEN_S = 5, 0.5
 
 
 class Library:
-    """liblttng-ctl. Pointers are opaque."""
+    """liblttng-ctl, with opaque pointers."""
 
     def __init__(self) -> None:
         self.calls = ctypes.CDLL("liblttng-ctl.so.0")
@@ -39,7 +40,8 @@ class Library:
         return self.do(name, *arguments, ctypes.byref(value)), value
 
     def channel(self, names: List[str]) -> Optional[ctypes.c_void_p]:
-        """Returns a channel of the notifications of these triggers; None if the daemon has or gives none."""
+        """Returns a notification channel of these triggers; None if the daemon lacks a trigger or refuses the
+        channel."""
         endpoint = ctypes.c_void_p.in_dll(self.calls, "lttng_session_daemon_notification_endpoint")
         channel = self.pointer("lttng_notification_channel_create", endpoint)
         if channel and self.subscribe(channel, names) == len(names):
@@ -65,7 +67,7 @@ class Library:
         return found
 
     def captured(self, notification: ctypes.c_void_p) -> List[str]:
-        """Returns the captured texts; an empty one for what the event does not have."""
+        """Returns the captured texts; a text is empty if the event does not have the field."""
         evaluation = self.pointer("lttng_notification_get_evaluation", notification)
         status, values = self.through("lttng_evaluation_event_rule_matches_get_captured_values", ctypes.c_void_p,
                                       evaluation)
@@ -75,7 +77,7 @@ class Library:
         return [self.text(values, index) for index in range(count.value)]
 
     def text(self, values: ctypes.c_void_p, index: int) -> str:
-        """Returns one of the captured values, if it is a text."""
+        """Returns one of the captured values, or an empty text if it is not a string."""
         status, value = self.through("lttng_event_field_value_array_get_element_at_index", ctypes.c_void_p, values,
                                      index)
         if status != 0 or self.do("lttng_event_field_value_get_type", value) != STRING:
@@ -85,7 +87,7 @@ class Library:
 
 
 def main(names: List[str]) -> str:
-    """Prints notifications until the daemon ends; returns a message."""
+    """Prints notifications until the daemon ends; returns the reason as a message."""
     library = Library()
     for _ in range(TRIES):
         channel = library.channel(names)
@@ -93,7 +95,7 @@ def main(names: List[str]) -> str:
             break
         time.sleep(BETWEEN_S)
     else:
-        return "the session daemon notifies nobody of its triggers"
+        return "the session daemon accepts no notification channel for the triggers"
     print("null", flush=True)
     while True:
         status, notification = library.through("lttng_notification_channel_get_next_notification", ctypes.c_void_p,

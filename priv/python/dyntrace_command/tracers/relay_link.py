@@ -1,4 +1,4 @@
-"""The way to a relay: a connection that tells when the relay or the network has gone."""
+"""A connection to a relay, which detects that the relay or the network is gone."""
 import socket
 import time
 from typing import Optional
@@ -9,11 +9,11 @@ from dyntrace_command.host.execution import until
 
 
 class RelayLink:
-    """A connection of this command to the relay, on which nothing is sent. It ends when the relay does, or the way to
-    it: LTTng's commands do not tell, and hang."""
+    """A connection of this command to the relay, on which nothing is sent. It ends when the relay or the network does.
+    LTTng's commands do not detect that, and hang."""
 
-    # Seconds: for the first answer; until the system asks the other end whether it is there, between questions; and how
-    # many questions.
+    # Seconds to connect; seconds of idle time before the first keepalive probe; seconds between probes; the number of
+    # probes.
     CONNECT, IDLE, BETWEEN, QUESTIONS = 5, 2, 1, 3
 
     def __init__(self, url: str) -> None:
@@ -23,7 +23,7 @@ class RelayLink:
         self.gone_at: Optional[float] = None
         self.connect(address.data).close()
         self.socket = self.connect(address.control)
-        # Behind a tunnel everything seems to listen.
+        # A tunnel accepts every connection, and closes it if the relay does not listen.
         if until(self.is_gone, 0.5):
             raise self.closed()
         self.began = time.monotonic()
@@ -33,7 +33,7 @@ class RelayLink:
         return Failure("no_relay", host=self.host, port=self.port, why="the connection was closed at once")
 
     def connect(self, port: int) -> socket.socket:
-        """Returns a connection that notices when the other end is gone."""
+        """Returns a connection with keepalive probes."""
         try:
             connected = socket.create_connection((self.host, port), timeout=self.CONNECT)
         except (OSError, UnicodeError) as error:
@@ -48,7 +48,7 @@ class RelayLink:
         return connected
 
     def is_gone(self) -> bool:
-        """Returns whether the relay or the way to it has gone."""
+        """Returns whether the relay or the network is gone."""
         if self.gone_at is None:
             try:
                 gone = self.socket.recv(4096) == b""
