@@ -13,13 +13,16 @@ static const char intro[] =
     "- `medium`: something is near its limit, or has failed once.\n"
     "- `low`: worth knowing. A healthy system may have such findings, and `short_connections`.\n"
     "\n"
-    "A rule is silent if the recording lacks the events that it needs. Inferred values are marked.\n";
+    "A rule is silent if the recording lacks the events that it needs. Inferred values are "
+    "marked.\n";
 
 static const char limits[] =
     "\n## What no rule says\n\n"
     "*A process receives more than it answers.* Only calls of gen_servers have answers, and\n"
-    "`slow_server` and `timed_out_calls` cover them. Most messages are casts and signals, which get\n"
-    "no answer or several: a healthy queue of RabbitMQ sends more messages than it receives, and a\n"
+    "`slow_server` and `timed_out_calls` cover them. Most messages are casts and signals, which "
+    "get\n"
+    "no answer or several: a healthy queue of RabbitMQ sends more messages than it receives, and "
+    "a\n"
     "logger sends none. `growing_queue` and `growing_heap` report the effects.\n";
 
 /* The words of units. */
