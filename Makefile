@@ -83,7 +83,7 @@ cached:
 	@python3 -c 'import os, sys; sys.prefix != sys.base_prefix or os.symlink(sys.executable, "$(CACHED)/python3")'
 	-@$(call compiled,priv/python)
 
-# How often tests repeat attach storms and random terms. With FULL=yes, as in .ci/run, the suites' own numbers apply.
+# How often the storms and random terms of a test repeat; with FULL=yes, before a release, as often as the suites say.
 ifneq ($(FULL),yes)
 check: export DYNTRACE_ATTACHES ?= 100
 check: export DYNTRACE_LABELS ?= 100

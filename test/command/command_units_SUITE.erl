@@ -10,9 +10,9 @@ suite() ->
     [{timetrap, {minutes, 8}}].
 
 all() ->
-    [elf, sandbox, container, memory, files, bpftrace, request, examined, profile, program, functions, events,
-     sinks, terms, reach, places, causes, contents, lttng, execution, children, trees, mirror, archive,
-     bpftrace_script, bpftrace_bounds, all_files_run, event_groups].
+    [elf, sandbox, container, memory, files, bpftrace, request, recording_contents, profile, program, functions,
+     events, outputs, external_terms, node_address, load_folder, trigger_causes, contents, lttng, execution, children,
+     trees, mirror, archive, bpftrace_script, bpftrace_bounds, all_files_run, event_groups].
 
 %% Includes malicious libraries.
 elf(_) ->
@@ -42,8 +42,8 @@ bpftrace_bounds(_) ->
 request(_) ->
     passes("test_request").
 
-examined(_) ->
-    passes("test_examined").
+recording_contents(_) ->
+    passes("test_recording_contents").
 
 %% Includes malicious maps and libraries.
 profile(_) ->
@@ -58,23 +58,23 @@ functions(_) ->
 events(_) ->
     passes("test_events").
 
-terms(_) ->
-    passes("test_terms").
+external_terms(_) ->
+    passes("test_external_terms").
 
-reach(_) ->
-    passes("test_reach").
+node_address(_) ->
+    passes("test_node_address").
 
-places(_) ->
-    passes("test_places").
+load_folder(_) ->
+    passes("test_load_folder").
 
-causes(_) ->
-    passes("test_causes").
+trigger_causes(_) ->
+    passes("test_trigger_causes").
 
 contents(_) ->
     passes("test_contents").
 
-sinks(_) ->
-    passes("test_sinks").
+outputs(_) ->
+    passes("test_outputs").
 
 lttng(_) ->
     passes("test_lttng").
