@@ -40,10 +40,10 @@ end_per_suite(_) ->
 %% The text of a random term equals that of %T, or is a prefix of it, also among the arguments of a call. It does not
 %% depend on how the term is read. The checks share the terms, because making the terms takes longer than checking them.
 random_terms(_) ->
-    random(test_external_terms:any_kind(), [fun ?MODULE:is_text_of/1, fun ?MODULE:is_argument/1, fun ?MODULE:is_same/1]).
+    random(test_terms:any_kind(), [fun ?MODULE:is_text_of/1, fun ?MODULE:is_argument/1, fun ?MODULE:is_same/1]).
 
 random_floats(_) ->
-    random(test_external_terms:any_float(), [fun ?MODULE:is_text_of/1]),
+    random(test_terms:any_float(), [fun ?MODULE:is_text_of/1]),
     [?assertEqual(Text, test_text_nif:text(Float))
      || {Text, Float} <- [{<<"1.797693e+308">>, 1.7976931348623157e308}, {<<"4.940656e-324">>, 5.0e-324},
                           {<<"1.000000e+07">>, 9999999.9999}, {<<"1.000000e+06">>, 1000000.5},
@@ -177,7 +177,7 @@ direct_reads(_) ->
 
 %% A text does not depend on how its term is read.
 random_ways(_) ->
-    random(test_external_terms:rows(), [fun ?MODULE:is_same/1, fun ?MODULE:is_same_shape/1]).
+    random(test_terms:rows(), [fun ?MODULE:is_same/1, fun ?MODULE:is_same_shape/1]).
 
 %% A text does not depend on the location of its cells: adjacent in either direction, scattered, or in broken sequences.
 rows_of_cells(_) ->
@@ -355,7 +355,7 @@ as_unicode(Bytes = <<First, Rest/binary>>) ->
 random_shapes(_) ->
     Secrets = [<<"secret">>, <<"4711">>],
     HasNone = fun(Term) -> binary:match(test_text_nif:text(Term), Secrets) =:= nomatch end,
-    in_shape(fun() -> random(test_external_terms:secret(), [HasNone]) end).
+    in_shape(fun() -> random(test_terms:secret(), [HasNone]) end).
 
 %% -- Helpers -------------------------------------------------------------------------------------
 

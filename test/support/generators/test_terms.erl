@@ -1,5 +1,5 @@
 %% Random terms of every type, to be written as texts.
--module(test_external_terms).
+-module(test_terms).
 
 -include_lib("proper/include/proper.hrl").
 
