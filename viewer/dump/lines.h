@@ -3,7 +3,7 @@
 #define DT_VIEWER_DUMP_LINES_H
 
 #include "shared/file.h"
-#include "shared/told.h"
+#include "shared/model_events.h"
 
 struct dt_lines {
     struct dt_file *file;

@@ -332,6 +332,6 @@ const struct dt_sink dt_sink_dump = {
     .finish = finish,
     .free = free_lines,
     .failed = failed,
-#define TELL(name, declared, passed) .name = name,
-#include "shared/tells.def"
+#define MODEL_EVENT(name, declared, passed) .name = name,
+#include "shared/model_events.def"
 };

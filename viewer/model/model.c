@@ -1,7 +1,7 @@
 /*
- * The driver: dispatches events to entities and parts, and defines the subscribers of each moment.
+ * The driver: dispatches events to entities and parts, and defines the subscribers of each hook.
  *
- *     event -> entity or part -> moments -> other parts
+ *     event -> entity or part -> hooks -> other parts
  */
 #include "model/model.h"
 
@@ -32,7 +32,7 @@ struct dt_model {
    ends first, then its calls, its spans, and server calls with it, so that they nest in the output.
    A held event may be the return of a call or a message to a server, so it is released before these
    end. */
-static const struct dt_moments moments = {
+static const struct dt_hooks hooks = {
     /* Entities first, because the parts depend on them. */
     .node_new = {dt_schedulers_new, dt_peers_new, dt_registered_new, dt_processes_new, dt_held_new,
                  dt_scheduling_new, dt_calls_new, dt_spans_new, dt_server_calls_new,
@@ -66,16 +66,16 @@ typedef void handler(struct node *, const struct dt_recorded *);
 /* While tracing is paused to stay within the budget, all events are lost. */
 static void withheld(struct node *node, const struct dt_recorded *event) {
     if (strcmp(event->fields.withheld.what, "all_events") == 0)
-        DT_MOMENT(node->world, lost, node, node->traced);
+        DT_RUN_HOOKS(node->world, lost, node, node->traced);
 }
 
 /* The handler of an event, and its source: a pause of the budget affects only events of the VM's
    tracer. */
-enum teller { VM, OTHERS };
+enum reporter { VM, OTHERS };
 
 static const struct handling {
     handler *handle;
-    enum teller teller;
+    enum reporter reporter;
 } handlings[DT_PROBES] = {
     [DT_process_spawn] = {dt_process_event, VM},
     [DT_process_exit] = {dt_process_event, VM},
@@ -122,10 +122,10 @@ void dt_model_event(struct dt_model *model, const struct dt_recorded *event) {
     node = dt_node_of(world, event);
     node->seen.last = world->now;
     node->seen.has_deliveries |= event->has_deliveries;
-    DT_MOMENT(world, late, node, world->now);
+    DT_RUN_HOOKS(world, late, node, world->now);
     if (handling->handle) {
         handling->handle(node, event);
-        if (handling->teller == VM)
+        if (handling->reporter == VM)
             node->traced = world->now;
     }
     dt_instants_event(node, event);
@@ -153,7 +153,7 @@ void dt_model_lost(struct dt_model *model, const char *hostname, int64_t vpid, u
     struct dt_lost told = *lost;
 
     told.node = node ? &node->seen : NULL;
-    DT_TELL(model->world, lost, &told);
+    DT_EMIT(model->world, lost, &told);
 }
 
 bool dt_model_is_nameless(const struct dt_model *model) {
@@ -173,7 +173,7 @@ uint64_t dt_model_skipped(const struct dt_model *model) {
 struct dt_model *dt_model_new(const struct dt_sink *sink, void *of_sink, bool shows_contents) {
     struct dt_model *model = g_new0(struct dt_model, 1);
 
-    model->world = dt_world_new(sink, of_sink, &moments);
+    model->world = dt_world_new(sink, of_sink, &hooks);
     model->world->shows_contents = shows_contents;
     return model;
 }
@@ -185,13 +185,13 @@ void dt_model_end(struct dt_model *model) {
     /* An event of one node may begin or end a call of another node, and messages of that node may
        refer to its processes. Each step therefore completes for all nodes before the next. */
     for (unsigned i = 0; i < nodes->len; i++)
-        DT_MOMENT(world, ending, nodes->pdata[i]);
+        DT_RUN_HOOKS(world, ending, nodes->pdata[i]);
     for (unsigned i = 0; i < nodes->len; i++)
-        DT_MOMENT(world, end, nodes->pdata[i]);
+        DT_RUN_HOOKS(world, end, nodes->pdata[i]);
     for (unsigned i = 0; i < nodes->len; i++)
         dt_processes_end(nodes->pdata[i]);
     for (unsigned i = 0; i < nodes->len; i++)
-        DT_TELL(world, node_gone, &((struct node *)nodes->pdata[i])->seen);
+        DT_EMIT(world, node_gone, &((struct node *)nodes->pdata[i])->seen);
     model->is_ended = true;
 }
 

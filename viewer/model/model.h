@@ -3,7 +3,8 @@
  *
  *     recorded events -> model -> sinks
  *
- * shared/told.h describes the events that it reports, shared/sink.h the interface of a sink.
+ * shared/model_events.h describes the events that it reports, shared/sink.h the interface of a
+ * sink.
  */
 #ifndef DT_VIEWER_MODEL_MODEL_H
 #define DT_VIEWER_MODEL_MODEL_H

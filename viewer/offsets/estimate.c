@@ -68,8 +68,8 @@ static gboolean equal_samples(gconstpointer a, gconstpointer b) {
 
 struct dt_estimate *dt_estimate_new(void) {
     static const struct dt_sink nobody;
-    static const struct dt_moments nodes_alone = {.node_new = {dt_peers_new},
-                                                  .node_free = {dt_peers_free}};
+    static const struct dt_hooks nodes_alone = {.node_new = {dt_peers_new},
+                                                .node_free = {dt_peers_free}};
     struct dt_estimate *e = g_new0(struct dt_estimate, 1);
 
     e->world = dt_world_new(&nobody, NULL, &nodes_alone);

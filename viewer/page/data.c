@@ -64,16 +64,16 @@ static void messages_json(const struct writer *w) {
     dt_page_messages_covered(w->timeline->messages, w->timeline->begin, w->to);
 }
 
-static void moments_json(const struct writer *w, const char *name, struct dt_page_moments *moments,
-                         void (*each)(const struct writer *, const struct dt_page_moment *)) {
-    dt_page_moments_sort(moments);
+static void items_json(const struct writer *w, const char *name, struct dt_page_items *items,
+                       void (*each)(const struct writer *, const struct dt_page_item *)) {
+    dt_page_items_sort(items);
     dt_json_open(w->to, name, '[');
-    for (unsigned n = 0; n < moments->of->len; n++)
-        each(w, &g_array_index(moments->of, struct dt_page_moment, n));
+    for (unsigned n = 0; n < items->of->len; n++)
+        each(w, &g_array_index(items->of, struct dt_page_item, n));
     dt_json_close(w->to, ']');
 }
 
-static void call_json(const struct writer *w, const struct dt_page_moment *call) {
+static void call_json(const struct writer *w, const struct dt_page_item *call) {
     process_of(w, call->process);
     process_of(w, call->other);
     time_of(w, call->begin);
@@ -85,7 +85,7 @@ static void call_json(const struct writer *w, const struct dt_page_moment *call)
     text_of(w, call->text);
 }
 
-static void span_json(const struct writer *w, const struct dt_page_moment *span) {
+static void span_json(const struct writer *w, const struct dt_page_item *span) {
     process_of(w, span->process);
     time_of(w, span->begin);
     time_of(w, span->end);
@@ -93,7 +93,7 @@ static void span_json(const struct writer *w, const struct dt_page_moment *span)
     text_of(w, span->text);
 }
 
-static void mark_json(const struct writer *w, const struct dt_page_moment *mark) {
+static void mark_json(const struct writer *w, const struct dt_page_item *mark) {
     process_of(w, mark->process);
     time_of(w, mark->begin);
     text_of(w, mark->name);
@@ -107,7 +107,7 @@ static int fold_of(const struct dt_page_lane *lane) {
     return is_member ? lane->fold->lane->index : -1;
 }
 
-static void exit_json(const struct writer *w, const struct dt_page_moment *exit) {
+static void exit_json(const struct writer *w, const struct dt_page_item *exit) {
     /* The timeline shows exits of its rows; its ruler shows all crashes. */
     if (exit->process->index < 0 && fold_of(exit->process) < 0 && !exit->kind)
         return;
@@ -258,10 +258,10 @@ void dt_page_data_json(struct dt_page_timeline *timeline, GString *to) {
     dt_json_text(to, "begin", begin);
     dt_json_number(to, "length", timeline->end - timeline->begin);
     messages_json(&w);
-    moments_json(&w, "calls", &timeline->calls, call_json);
-    moments_json(&w, "spans", &timeline->spans, span_json);
-    moments_json(&w, "marks", &timeline->marks, mark_json);
-    moments_json(&w, "exits", &timeline->exits, exit_json);
+    items_json(&w, "calls", &timeline->calls, call_json);
+    items_json(&w, "spans", &timeline->spans, span_json);
+    items_json(&w, "marks", &timeline->marks, mark_json);
+    items_json(&w, "exits", &timeline->exits, exit_json);
     lost_json(&w);
     /* Last, because the lists above add processes and texts. */
     dt_json_open(to, "processes", '[');

@@ -134,7 +134,7 @@ static const GError *page_failed(void *s) {
 
 /* -- Each event of the model goes to the collectors that have a callback for it ---------- */
 
-#define TELL(name, declared, passed)                                                               \
+#define MODEL_EVENT(name, declared, passed)                                                        \
     static void name declared {                                                                    \
         struct page *page = s;                                                                     \
                                                                                                    \
@@ -144,7 +144,7 @@ static const GError *page_failed(void *s) {
                 collects[n]->name passed;                                                          \
             }                                                                                      \
     }
-#include "shared/tells.def"
+#include "shared/model_events.def"
 
 const struct dt_sink dt_sink_page = {
     .description = "one self-contained page: report, timeline, load, flame graph, sequences",
@@ -153,6 +153,6 @@ const struct dt_sink dt_sink_page = {
     .finish = page_finish,
     .free = page_free,
     .failed = page_failed,
-#define TELL(name, declared, passed) .name = name,
-#include "shared/tells.def"
+#define MODEL_EVENT(name, declared, passed) .name = name,
+#include "shared/model_events.def"
 };

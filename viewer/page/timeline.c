@@ -19,10 +19,10 @@ struct dt_page_timeline *dt_page_timeline_new(struct dt_whos *whos,
     timeline->lanes = dt_page_lanes_new(whos, limits.processes, limits.intervals);
     timeline->functions = dt_page_strings_new(FUNCTIONS_MOST);
     timeline->messages = dt_page_messages_new(limits.messages);
-    dt_page_moments_init(&timeline->calls, CALLS_MOST);
-    dt_page_moments_init(&timeline->spans, SPANS_MOST);
-    dt_page_moments_init(&timeline->marks, MARKS_MOST);
-    dt_page_moments_init(&timeline->exits, EXITS_MOST);
+    dt_page_items_init(&timeline->calls, CALLS_MOST);
+    dt_page_items_init(&timeline->spans, SPANS_MOST);
+    dt_page_items_init(&timeline->marks, MARKS_MOST);
+    dt_page_items_init(&timeline->exits, EXITS_MOST);
     timeline->lost = g_array_new(FALSE, FALSE, sizeof(struct dt_lost));
     timeline->begin = INT64_MAX;
     timeline->end = INT64_MIN;
@@ -33,10 +33,10 @@ void dt_page_timeline_free(struct dt_page_timeline *timeline) {
     if (!timeline)
         return;
     dt_page_messages_free(timeline->messages);
-    dt_page_moments_clear(&timeline->calls);
-    dt_page_moments_clear(&timeline->spans);
-    dt_page_moments_clear(&timeline->marks);
-    dt_page_moments_clear(&timeline->exits);
+    dt_page_items_clear(&timeline->calls);
+    dt_page_items_clear(&timeline->spans);
+    dt_page_items_clear(&timeline->marks);
+    dt_page_items_clear(&timeline->exits);
     g_array_free(timeline->lost, TRUE);
     dt_page_lanes_free(timeline->lanes);
     dt_page_strings_free(timeline->functions);
@@ -62,7 +62,7 @@ static void process(void *s, struct dt_process *process, int64_t time) {
 static void process_exited(void *s, const struct dt_exit *exit) {
     struct dt_page_timeline *timeline = s;
     struct dt_page_lane *lane = dt_page_lanes_of(timeline->lanes, exit->process);
-    const struct dt_page_moment one = {
+    const struct dt_page_item one = {
         .process = lane,
         .begin = exit->time,
         .end = exit->time,
@@ -72,7 +72,7 @@ static void process_exited(void *s, const struct dt_exit *exit) {
     };
 
     lane->has_crashed = exit->is_crash;
-    dt_page_moments_add(&timeline->exits, &one);
+    dt_page_items_add(&timeline->exits, &one);
 }
 
 static void process_gone(void *s, struct dt_process *process) {
@@ -103,7 +103,7 @@ static void message_gone(void *s, struct dt_message *message) {
 
 static void server_call(void *s, const struct dt_server_call *call) {
     struct dt_page_timeline *timeline = s;
-    const struct dt_page_moment one = {
+    const struct dt_page_item one = {
         .process = dt_page_lanes_of(timeline->lanes, call->caller),
         .other = dt_page_lanes_of(timeline->lanes, call->server),
         .begin = call->began,
@@ -116,12 +116,12 @@ static void server_call(void *s, const struct dt_server_call *call) {
         .text = (char *)call->reply,
     };
 
-    dt_page_moments_add(&timeline->calls, &one);
+    dt_page_items_add(&timeline->calls, &one);
 }
 
 static void span(void *s, const struct dt_span *span) {
     struct dt_page_timeline *timeline = s;
-    const struct dt_page_moment one = {
+    const struct dt_page_item one = {
         .process = dt_page_lanes_of(timeline->lanes, span->process),
         .begin = span->begin,
         .end = span->end,
@@ -130,7 +130,7 @@ static void span(void *s, const struct dt_span *span) {
         .text = (char *)span->outcome,
     };
 
-    dt_page_moments_add(&timeline->spans, &one);
+    dt_page_items_add(&timeline->spans, &one);
 }
 
 static void instant(void *s, const struct dt_instant *instant) {
@@ -139,7 +139,7 @@ static void instant(void *s, const struct dt_instant *instant) {
     const char *name = dt_page_mark(instant->event, text);
 
     if (name) {
-        const struct dt_page_moment one = {
+        const struct dt_page_item one = {
             .process = dt_page_lanes_of(timeline->lanes, instant->process),
             .begin = instant->event->time,
             .end = instant->event->time,
@@ -149,7 +149,7 @@ static void instant(void *s, const struct dt_instant *instant) {
             .text = text->str,
         };
 
-        dt_page_moments_add(&timeline->marks, &one);
+        dt_page_items_add(&timeline->marks, &one);
     }
     g_string_free(text, TRUE);
 }

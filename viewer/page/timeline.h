@@ -9,7 +9,7 @@
 
 #include "page/lanes.h"
 #include "page/messages.h"
-#include "page/moments.h"
+#include "page/items.h"
 #include "page/strings.h"
 #include "shared/sink.h"
 
@@ -21,7 +21,7 @@ struct dt_page_timeline {
     struct dt_page_lanes *lanes;
     struct dt_page_strings *functions;
     struct dt_page_messages *messages;
-    struct dt_page_moments calls, spans, marks, exits;
+    struct dt_page_items calls, spans, marks, exits;
     GArray *lost; /* of struct dt_lost, without its texts */
     unsigned rows_most;
     int64_t begin, end;

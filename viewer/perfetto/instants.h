@@ -7,7 +7,7 @@
 
 #include "perfetto/packets.h"
 #include "perfetto/tracks.h"
-#include "shared/told.h"
+#include "shared/model_events.h"
 
 void dt_perfetto_instant(struct dt_packets *packets, struct dt_tracks *tracks,
                          const struct dt_instant *instant);

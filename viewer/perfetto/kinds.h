@@ -7,7 +7,7 @@
 #define DT_VIEWER_PERFETTO_KINDS_H
 
 #include "perfetto/packets.h"
-#include "shared/told.h"
+#include "shared/model_events.h"
 
 struct dt_track_kinds;
 

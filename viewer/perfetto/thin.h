@@ -10,7 +10,7 @@
 #ifndef DT_VIEWER_PERFETTO_THIN_H
 #define DT_VIEWER_PERFETTO_THIN_H
 
-#include "shared/told.h"
+#include "shared/model_events.h"
 
 enum { DT_THIN_WHOLE = 10000 };
 

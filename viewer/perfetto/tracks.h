@@ -21,7 +21,7 @@
 #include "perfetto/lanes.h"
 #include "perfetto/packets.h"
 #include "perfetto/thin.h"
-#include "shared/told.h"
+#include "shared/model_events.h"
 
 /* Tracks of a node. */
 enum dt_root {

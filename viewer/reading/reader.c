@@ -47,7 +47,7 @@ static void read_event(struct dt_reader *r, const bt_message *message) {
 
 /* -- Losses ------------------------------------------------------------------------- */
 
-static void tell_loss(struct dt_reader *r, struct dt_stream *stream, struct dt_lost *lost) {
+static void report_loss(struct dt_reader *r, struct dt_stream *stream, struct dt_lost *lost) {
     lost->end = MAX(lost->end, lost->begin);
     g_free(stream->name);
     stream->name = stream->cpu == DT_NO_VALUE
@@ -58,8 +58,8 @@ static void tell_loss(struct dt_reader *r, struct dt_stream *stream, struct dt_l
         r->reads->lost(r->data, stream->hostname, stream->vpid, stream->trace, lost);
 }
 
-static void tell_unsure(struct dt_reader *r, const struct dt_stream *stream,
-                        const struct dt_lost *lost) {
+static void report_unsure(struct dt_reader *r, const struct dt_stream *stream,
+                          const struct dt_lost *lost) {
     if (r->reads->unsure && lost->end != DT_NO_VALUE)
         r->reads->unsure(r->data, stream->hostname, stream->vpid, stream->trace, lost->end);
 }
@@ -69,7 +69,7 @@ static void end_lost_events(struct dt_reader *r, struct dt_stream *stream) {
         return;
     stream->has_lost_events = false;
     stream->events.begin = stream->last == DT_NO_VALUE ? r->now : stream->last;
-    tell_loss(r, stream, &stream->events);
+    report_loss(r, stream, &stream->events);
 }
 
 /* A full packet stays open until another packet is free. Events between its last recorded event and
@@ -87,7 +87,7 @@ static void read_lost_events(struct dt_reader *r, const bt_message *message) {
             bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(message));
         info->events.end = dt_stream_time(
             info, bt_message_discarded_events_borrow_end_default_clock_snapshot_const(message));
-        tell_unsure(r, info, &info->events);
+        report_unsure(r, info, &info->events);
     }
     if (bt_message_discarded_events_get_count(message, &info->events.count) !=
         BT_PROPERTY_AVAILABILITY_AVAILABLE)
@@ -115,7 +115,7 @@ static void read_lost_packets(struct dt_reader *r, const bt_message *message) {
     if (lost->begin == DT_NO_VALUE)
         lost->begin = r->now;
     info->has_lost_packets = true;
-    tell_unsure(r, info, lost);
+    report_unsure(r, info, lost);
     if (r->reads->losing)
         r->reads->losing(r->data, info->hostname, info->vpid, info->trace, lost->begin);
 }
@@ -124,7 +124,7 @@ static void end_lost_packets(struct dt_reader *r, struct dt_stream *stream) {
     if (!stream->has_lost_packets)
         return;
     stream->has_lost_packets = false;
-    tell_loss(r, stream, &stream->packets);
+    report_loss(r, stream, &stream->packets);
 }
 
 /* -- Packets and streams ------------------------------------------------------------ */

@@ -7,7 +7,7 @@
 #include <babeltrace2/babeltrace.h>
 
 #include "reading/clocks.h"
-#include "shared/told.h"
+#include "shared/model_events.h"
 
 /* Callbacks of the reader. Functions that are NULL are not called. */
 struct dt_reads {

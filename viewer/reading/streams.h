@@ -3,7 +3,7 @@
 #define DT_VIEWER_READING_STREAMS_H
 
 #include "reading/clocks.h"
-#include "shared/told.h"
+#include "shared/model_events.h"
 
 struct dt_stream {
     const bt_stream *stream;

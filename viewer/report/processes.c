@@ -14,7 +14,7 @@ static void cell_named(struct dt_columns *c, const struct dt_who *who) {
 }
 
 static int64_t run(const struct dt_who *who) {
-    return dt_who_ns(who, DT_TOLD_SCHEDULING, who->run);
+    return dt_who_ns(who, DT_RECORDED_SCHEDULING, who->run);
 }
 
 /* Empty instead of 0, because most systems have only zeros. */
@@ -23,11 +23,11 @@ static void cell_some_ns(struct dt_columns *c, int64_t ns) {
 }
 
 static int64_t collecting(const struct dt_who *who) {
-    return dt_who_ns(who, DT_TOLD_COLLECTIONS, who->collecting);
+    return dt_who_ns(who, DT_RECORDED_COLLECTIONS, who->collecting);
 }
 
 static int64_t longest_wait(const struct dt_who *who) {
-    return dt_who_ns(who, DT_TOLD_SCHEDULING, who->longest_wait);
+    return dt_who_ns(who, DT_RECORDED_SCHEDULING, who->longest_wait);
 }
 
 static void cells_process(struct dt_columns *c, const struct dt_summary *summary,
@@ -38,17 +38,17 @@ static void cells_process(struct dt_columns *c, const struct dt_summary *summary
 }
 
 static void cell_runnable(struct dt_columns *c, const struct dt_who *who) {
-    dt_cell_ns(c, dt_who_ns(who, DT_TOLD_SCHEDULING, who->runnable));
+    dt_cell_ns(c, dt_who_ns(who, DT_RECORDED_SCHEDULING, who->runnable));
 }
 
 static void cells_collecting(struct dt_columns *c, const struct dt_who *who) {
     dt_cell_ns(c, collecting(who));
-    dt_cell_number(c, dt_who_number(who, DT_TOLD_COLLECTIONS, who->collections));
+    dt_cell_number(c, dt_who_number(who, DT_RECORDED_COLLECTIONS, who->collections));
 }
 
 static void cells_messages(struct dt_columns *c, const struct dt_who *who) {
-    dt_cell_number(c, dt_who_number(who, DT_TOLD_SENDS, who->sent));
-    dt_cell_number(c, dt_who_number(who, DT_TOLD_DELIVERIES, who->received));
+    dt_cell_number(c, dt_who_number(who, DT_RECORDED_SENDS, who->sent));
+    dt_cell_number(c, dt_who_number(who, DT_RECORDED_DELIVERIES, who->received));
     dt_cell_number(c, dt_who_mailbox_max(who));
 }
 
@@ -116,15 +116,15 @@ static const struct {
       .columns = PROCESS_COLUMNS("ran", "dirty I/O", "runnable", "collected", "sent", "received",
                                  "in flight", "queue", "memory"),
       .cells = that_runs}},
-    {dt_kept_by_dirty_io,
+    {dt_top_by_dirty_io,
      {.title = "Processes by time on dirty I/O schedulers, mostly waiting for files",
       .columns = PROCESS_COLUMNS("dirty I/O", "ran", "incl. dirty CPU"),
       .cells = that_waits_for_files}},
-    {dt_kept_by_messages,
+    {dt_top_by_messages,
      {.title = "Processes by messages sent and received",
       .columns = PROCESS_COLUMNS("sent", "received", "in flight"),
       .cells = that_talks}},
-    {dt_kept_by_queue,
+    {dt_top_by_queue,
      {.title = "Processes by longest message queue, from samples",
       .columns = PROCESS_COLUMNS("queue", "memory", "sent", "received", "in flight"),
       .cells = that_queues}},
@@ -139,10 +139,10 @@ static const struct {
 };
 
 /* The processes whose number is greater than 0. */
-static GPtrArray *sorted(const struct dt_kept *kept, dt_criterion *by) {
-    GPtrArray *whos = dt_kept_copy(kept);
+static GPtrArray *sorted(const struct dt_top_n *kept, dt_criterion *by) {
+    GPtrArray *whos = dt_top_copy(kept);
     guint n = 0;
-    dt_kept_sort(whos, by);
+    dt_top_sort(whos, by);
     while (n < whos->len && by(g_ptr_array_index(whos, n)) > 0)
         n++;
     g_ptr_array_set_size(whos, (gint)n);
@@ -150,9 +150,10 @@ static GPtrArray *sorted(const struct dt_kept *kept, dt_criterion *by) {
 }
 
 __attribute__((format(printf, 4, 5))) static void add(GString *to, const struct dt_summary *summary,
-                                                      enum dt_told kind, const char *format, ...) {
+                                                      enum dt_recorded_kind kind,
+                                                      const char *format, ...) {
     va_list args;
-    if (!dt_is_told(summary->told, kind))
+    if (!dt_is_recorded(summary->recorded, kind))
         return;
     g_string_append(to, to->len ? ", " : "; together they ");
     va_start(args, format);
@@ -161,14 +162,14 @@ __attribute__((format(printf, 4, 5))) static void add(GString *to, const struct 
 }
 
 static void others(GString *to, const struct dt_summary *summary) {
-    const struct dt_kept *kept = &summary->processes;
+    const struct dt_top_n *kept = &summary->processes;
     if (!kept->left_out)
         return;
     g_autoptr(GString) sums = g_string_new(NULL);
-    add(sums, summary, DT_TOLD_SCHEDULING, "ran %s", dt_show_ns(kept->run).text);
-    add(sums, summary, DT_TOLD_COLLECTIONS, "collected %s", dt_show_ns(kept->collecting).text);
-    add(sums, summary, DT_TOLD_SENDS, "sent %" G_GUINT64_FORMAT " messages", kept->sent);
-    add(sums, summary, DT_TOLD_DELIVERIES, "received %" G_GUINT64_FORMAT " messages",
+    add(sums, summary, DT_RECORDED_SCHEDULING, "ran %s", dt_show_ns(kept->run).text);
+    add(sums, summary, DT_RECORDED_COLLECTIONS, "collected %s", dt_show_ns(kept->collecting).text);
+    add(sums, summary, DT_RECORDED_SENDS, "sent %" G_GUINT64_FORMAT " messages", kept->sent);
+    add(sums, summary, DT_RECORDED_DELIVERIES, "received %" G_GUINT64_FORMAT " messages",
         kept->received);
     g_string_append_printf(to, "\nOther processes, low in all tables: %" G_GUINT64_FORMAT "%s.\n",
                            kept->left_out, sums->str);

@@ -63,9 +63,10 @@ static void recording(GString *to, const struct dt_summary *summary) {
         g_string_append_printf(to, ", %" G_GUINT64_FORMAT " others skipped", summary->skipped);
     g_string_append(to, summary->lost_rows ? "; events were lost\n" : ", none lost\n");
     g_autoptr(GString) kinds = g_string_new(NULL);
-    for (unsigned i = 0; i < DT_TOLD; i++)
-        if (dt_is_told(summary->told, i))
-            g_string_append_printf(kinds, "%s%s", kinds->len ? ", " : "", dt_told_words[i]);
+    for (unsigned i = 0; i < DT_RECORDED_KINDS; i++)
+        if (dt_is_recorded(summary->recorded, i))
+            g_string_append_printf(kinds, "%s%s", kinds->len ? ", " : "",
+                                   dt_recorded_kind_words[i]);
     line(to, "Recorded: ", kinds->len ? kinds->str : "nothing that this report shows");
     g_string_append_c(to, '\n');
     nodes(to, summary);
@@ -101,7 +102,7 @@ static void findings(GString *to, const struct dt_summary *summary) {
 
 static gint by_traffic(gconstpointer a, gconstpointer b) {
     const struct dt_who *x = *(struct dt_who *const *)a, *y = *(struct dt_who *const *)b;
-    int by = dt_compare(dt_kept_by_messages(y), dt_kept_by_messages(x));
+    int by = dt_compare(dt_top_by_messages(y), dt_top_by_messages(x));
     return by ? by : dt_compare(y->run, x->run);
 }
 
@@ -116,13 +117,13 @@ static void port(struct dt_columns *c, const struct dt_summary *summary, const v
     dt_cell_node(c, summary, port->node);
     dt_cell_who(c, port);
     dt_cell_who(c, port->parent);
-    dt_cell_number(c, dt_who_number(port, DT_TOLD_DELIVERIES, port->received));
-    dt_cell_number(c, dt_who_number(port, DT_TOLD_SENDS, port->sent));
-    if (dt_who_number(port, DT_TOLD_OUTPUT, 0) == DT_NO_VALUE)
+    dt_cell_number(c, dt_who_number(port, DT_RECORDED_DELIVERIES, port->received));
+    dt_cell_number(c, dt_who_number(port, DT_RECORDED_SENDS, port->sent));
+    if (dt_who_number(port, DT_RECORDED_OUTPUT, 0) == DT_NO_VALUE)
         dt_columns_text(c, "");
     else
         dt_cell_bytes(c, port->bytes_out);
-    dt_cell_ns(c, dt_who_ns(port, DT_TOLD_SCHEDULING, port->run));
+    dt_cell_ns(c, dt_who_ns(port, DT_RECORDED_SCHEDULING, port->run));
 }
 
 /* -- Calls ------------------------------------------------------------------------------ */

@@ -9,7 +9,7 @@
 #ifndef DT_VIEWER_SHARED_KINDS_H
 #define DT_VIEWER_SHARED_KINDS_H
 
-#include "shared/told.h"
+#include "shared/model_events.h"
 
 enum {
     /* The smallest number of processes that are displayed as one. */

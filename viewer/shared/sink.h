@@ -8,7 +8,7 @@
 #ifndef DT_VIEWER_SHARED_SINK_H
 #define DT_VIEWER_SHARED_SINK_H
 
-#include "shared/told.h"
+#include "shared/model_events.h"
 
 enum dt_param_type {
     DT_PARAM_STRING,
@@ -57,8 +57,8 @@ struct dt_sink {
     bool (*finish)(void *s, const struct dt_model *model, GError **error);
     void (*free)(void *s);
 
-#define TELL(name, declared, passed) void(*name) declared;
-#include "shared/tells.def"
+#define MODEL_EVENT(name, declared, passed) void(*name) declared;
+#include "shared/model_events.def"
 
     /* Returns the error of a sink that cannot continue, for example because the disk is full; NULL
      * if there is none. */

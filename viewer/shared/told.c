@@ -1,4 +1,4 @@
-#include "shared/told.h"
+#include "shared/model_events.h"
 
 const char *const dt_state_names[DT_STATES] = {
     [DT_STATE_UNKNOWN] = "unknown",       [DT_STATE_WAITING] = "waiting",

@@ -31,14 +31,14 @@ void dt_summary_process(void *s, struct dt_process *process, int64_t time) {
     struct dt_who *who = dt_who_of(&summary->whos, process);
     dt_who_learn_parent(&summary->whos, who);
     if (process->kind == DT_PORT)
-        dt_summary_told(summary, who->node, DT_TOLD_PORTS);
+        dt_summary_recorded(summary, who->node, DT_RECORDED_PORTS);
     if (process->kind != DT_PROCESS)
         return;
     summary->processes_seen++;
     if (who->node)
         who->node->processes++;
     if (process->began != DT_NO_VALUE)
-        dt_summary_told(summary, who->node, DT_TOLD_SPAWNS);
+        dt_summary_recorded(summary, who->node, DT_RECORDED_SPAWNS);
 }
 
 void dt_summary_process_named(void *s, struct dt_process *process, int64_t time) {
@@ -51,7 +51,7 @@ void dt_summary_process_exited(void *s, const struct dt_exit *e) {
     struct dt_summary *summary = s;
     dt_summary_at(summary, e->time);
     struct dt_who *who = dt_summary_traced(summary, e->process);
-    dt_summary_told(summary, who->node, DT_TOLD_EXITS);
+    dt_summary_recorded(summary, who->node, DT_RECORDED_EXITS);
     summary->exits++;
     who->has_crashed = e->is_crash;
     if (!e->is_crash)
@@ -74,9 +74,9 @@ void dt_summary_process_gone(void *s, struct dt_process *process) {
     if (who->kind == DT_PROCESS || who->kind == DT_PORT)
         dt_lives_add(&summary->lives, &summary->whos, who);
     if (who->kind == DT_PROCESS)
-        dt_kept_add(&summary->processes, who);
+        dt_top_add(&summary->processes, who);
     else if (who->kind == DT_PORT)
-        dt_kept_add(&summary->ports, who);
+        dt_top_add(&summary->ports, who);
     dt_who_drop(who);
 }
 
@@ -103,7 +103,7 @@ static void on_runnable(struct dt_summary *summary, struct dt_who *who,
 static void on_collecting(struct dt_summary *summary, struct dt_who *who,
                           const struct dt_interval *i) {
     int64_t ns = i->end - i->begin, credible = MIN(ns, i->explained);
-    dt_summary_told(summary, who->node, DT_TOLD_COLLECTIONS);
+    dt_summary_recorded(summary, who->node, DT_RECORDED_COLLECTIONS);
     who->collecting += credible;
     who->collections++;
     dt_heap_collected(who, i);
@@ -126,7 +126,7 @@ static void on_running(struct dt_summary *summary, struct dt_who *who,
                        const struct dt_interval *i) {
     enum dt_scheduler_kind kind = i->scheduler ? i->scheduler->kind : DT_SCHEDULER_NORMAL;
     bool is_io = kind == DT_SCHEDULER_DIRTY_IO;
-    dt_summary_told(summary, who->node, DT_TOLD_SCHEDULING);
+    dt_summary_recorded(summary, who->node, DT_RECORDED_SCHEDULING);
     who->is_traced = who->ran = true;
     *(is_io ? &who->dirty_io : &who->run) += i->end - i->begin;
     if (kind == DT_SCHEDULER_DIRTY_CPU)
@@ -180,7 +180,7 @@ struct called {
 void dt_summary_call_begin(void *s, struct dt_frame *frame) {
     struct dt_summary *summary = s;
     struct dt_who *who = dt_summary_traced(summary, frame->process);
-    dt_summary_told(summary, who->node, DT_TOLD_CALLS);
+    dt_summary_recorded(summary, who->node, DT_RECORDED_CALLS);
     who->call_events++;
     if (!frame->inferred) {
         dt_summary_at(summary, frame->begin);
@@ -226,7 +226,7 @@ void dt_summary_call_end(void *s, struct dt_frame *frame) {
         return;
     }
     dt_summary_at(summary, frame->end);
-    dt_summary_told(summary, who->node, DT_TOLD_RETURNS);
+    dt_summary_recorded(summary, who->node, DT_RECORDED_RETURNS);
     row->measured++;
     who->call_events++;
     if (is_outermost)
@@ -244,7 +244,7 @@ void dt_summary_sent(void *s, struct dt_message *m) {
     summary->sent++;
     struct dt_who *from = dt_summary_traced(summary, m->from);
     struct dt_seen_node *node = from ? from->node : NULL;
-    dt_summary_told(summary, node, DT_TOLD_SENDS);
+    dt_summary_recorded(summary, node, DT_RECORDED_SENDS);
     if (from)
         from->sent++;
     dt_load_count(&summary->load, &summary->period, node, DT_LOAD_SENT, m->sent);
@@ -262,7 +262,7 @@ void dt_summary_delivered(void *s, struct dt_message *m) {
     if (m->to && !m->to->node->has_deliveries)
         return;
     summary->received++;
-    dt_summary_told(summary, to ? to->node : NULL, DT_TOLD_DELIVERIES);
+    dt_summary_recorded(summary, to ? to->node : NULL, DT_RECORDED_DELIVERIES);
     if (!to)
         return;
     to->received++;
@@ -330,7 +330,7 @@ void dt_summary_server_call(void *s, const struct dt_server_call *c) {
     struct dt_summary *summary = s;
     struct dt_who *caller = dt_who_of(&summary->whos, c->caller),
                   *server = dt_who_of(&summary->whos, c->server);
-    dt_summary_told(summary, caller->node, DT_TOLD_SERVER_CALLS);
+    dt_summary_recorded(summary, caller->node, DT_RECORDED_SERVER_CALLS);
     char shape[SHAPE];
     dt_term_shape(c->request, shape, sizeof shape);
     bool is_named = *c->caller->name;
@@ -356,7 +356,7 @@ void dt_summary_span(void *s, const struct dt_span *span) {
     struct dt_summary *summary = s;
     dt_summary_at(summary, span->end);
     struct dt_who *who = dt_summary_traced(summary, span->process);
-    dt_summary_told(summary, who ? who->node : NULL, DT_TOLD_SPANS);
+    dt_summary_recorded(summary, who ? who->node : NULL, DT_RECORDED_SPANS);
     struct dt_named *row = dt_names_row(&summary->spans, NULL, span->name);
     row->count++;
     if (span->is_open)
@@ -371,7 +371,7 @@ void dt_summary_counter(void *s, struct dt_node *node, const char *name, const c
     struct dt_summary *summary = s;
     dt_summary_at(summary, time);
     struct dt_seen_node *seen = dt_seen_node(&summary->whos.nodes, node);
-    dt_summary_told(summary, seen, DT_TOLD_COUNTERS);
+    dt_summary_recorded(summary, seen, DT_RECORDED_COUNTERS);
     struct dt_named *row = dt_names_row(&summary->counters, seen, name);
     dt_set(&row->unit, unit);
     row->min = row->count ? MIN(row->min, value) : value;
@@ -403,8 +403,8 @@ void dt_summary_lost(void *s, const struct dt_lost *lost) {
 void dt_summary_end(struct dt_summary *summary, const struct dt_model *model) {
     summary->events = dt_model_events(model);
     summary->skipped = dt_model_skipped(model);
-    dt_kept_cut(&summary->processes);
-    dt_kept_cut(&summary->ports);
+    dt_top_cut(&summary->processes);
+    dt_top_cut(&summary->ports);
     dt_list_sort(&summary->crashes);
     dt_list_sort(&summary->log);
     dt_list_sort(&summary->nodes_down);

@@ -11,7 +11,7 @@ static void on_log(struct dt_summary *summary, const struct dt_instant *i, struc
     static const char *const errors[] = {"error", "critical", "alert", "emergency"};
     const struct dt_log *log = &i->event->fields.log;
     struct dt_seen_node *node = dt_seen_node(&summary->whos.nodes, i->node);
-    dt_summary_told(summary, node, DT_TOLD_LOG);
+    dt_summary_recorded(summary, node, DT_RECORDED_LOG);
     bool is_error = false;
     for (size_t n = 0; n < G_N_ELEMENTS(errors); n++)
         is_error |= strcmp(log->level, errors[n]) == 0;
@@ -29,7 +29,7 @@ static void on_report(struct dt_summary *summary, const struct dt_instant *i, ui
     struct dt_seen_node *node = dt_seen_node(&summary->whos.nodes, i->node);
     struct dt_who *who = dt_who_of(&summary->whos, i->process);
     struct dt_who *other = dt_who_of(&summary->whos, i->other);
-    dt_summary_told(summary, node, DT_TOLD_MONITOR);
+    dt_summary_recorded(summary, node, DT_RECORDED_MONITOR);
     struct dt_pair *row = dt_pairs_row(&summary->whos, &summary->reports, who, other,
                                        dt_probe_names[i->event->probe]);
     row->count++;
@@ -64,7 +64,7 @@ static void on_long_queue(struct dt_summary *summary, const struct dt_instant *i
 static void on_node_down(struct dt_summary *summary, const struct dt_instant *i) {
     const struct dt_node_down *e = &i->event->fields.node_down;
     struct dt_seen_node *node = dt_seen_node(&summary->whos.nodes, i->node);
-    dt_summary_told(summary, node, DT_TOLD_MONITOR);
+    dt_summary_recorded(summary, node, DT_RECORDED_MONITOR);
     if (strcmp(e->type, "hidden") != 0)
         dt_list_add(&summary->nodes_down, (struct dt_listed){.node = node,
                                                              .time = i->event->time,
@@ -85,7 +85,7 @@ static void on_output(struct dt_summary *summary, struct dt_process *process, ui
     struct dt_who *port = dt_summary_traced(summary, process);
     if (!port)
         return;
-    dt_summary_told(summary, port->node, DT_TOLD_OUTPUT);
+    dt_summary_recorded(summary, port->node, DT_RECORDED_OUTPUT);
     port->bytes_out += bytes;
 }
 
@@ -124,11 +124,13 @@ void dt_summary_instant(void *s, const struct dt_instant *i) {
     case DT_user_trace_s1:
     case DT_user_trace_i4s4:
     case DT_user_trace_n:
-        dt_summary_told(summary, dt_seen_node(&summary->whos.nodes, i->node), DT_TOLD_MARKS);
+        dt_summary_recorded(summary, dt_seen_node(&summary->whos.nodes, i->node),
+                            DT_RECORDED_MARKS);
         break;
     case DT_process_link:
     case DT_port_link:
-        dt_summary_told(summary, dt_seen_node(&summary->whos.nodes, i->node), DT_TOLD_LINKS);
+        dt_summary_recorded(summary, dt_seen_node(&summary->whos.nodes, i->node),
+                            DT_RECORDED_LINKS);
         break;
     case DT_driver_output:
         on_output(summary, i->process, e->driver_output.bytes);

@@ -89,9 +89,9 @@ static void node(GString *to, const void *row) {
 
 static void kinds(GString *to, const struct dt_summary *summary) {
     dt_json_open(to, "kinds", '[');
-    for (unsigned i = 0; i < DT_TOLD; i++)
-        if (dt_is_told(summary->told, i))
-            dt_json_text(to, NULL, dt_told_words[i]);
+    for (unsigned i = 0; i < DT_RECORDED_KINDS; i++)
+        if (dt_is_recorded(summary->recorded, i))
+            dt_json_text(to, NULL, dt_recorded_kind_words[i]);
     dt_json_close(to, ']');
 }
 
@@ -142,17 +142,19 @@ static void process(GString *to, const void *row) {
     dt_json_text(to, "group", who->group);
     dt_json_number(to, "began", who->began);
     dt_json_number(to, "ended", who->ended);
-    dt_json_number(to, "run_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->run));
-    dt_json_number(to, "dirty_cpu_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->dirty_cpu));
-    dt_json_number(to, "dirty_io_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->dirty_io));
-    dt_json_number(to, "runnable_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->runnable));
-    dt_json_number(to, "waiting_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->waiting));
-    dt_json_number(to, "collecting_ns", dt_who_ns(who, DT_TOLD_COLLECTIONS, who->collecting));
-    dt_json_number(to, "collections", dt_who_number(who, DT_TOLD_COLLECTIONS, who->collections));
-    dt_json_number(to, "longest_wait_ns", dt_who_ns(who, DT_TOLD_SCHEDULING, who->longest_wait));
+    dt_json_number(to, "run_ns", dt_who_ns(who, DT_RECORDED_SCHEDULING, who->run));
+    dt_json_number(to, "dirty_cpu_ns", dt_who_ns(who, DT_RECORDED_SCHEDULING, who->dirty_cpu));
+    dt_json_number(to, "dirty_io_ns", dt_who_ns(who, DT_RECORDED_SCHEDULING, who->dirty_io));
+    dt_json_number(to, "runnable_ns", dt_who_ns(who, DT_RECORDED_SCHEDULING, who->runnable));
+    dt_json_number(to, "waiting_ns", dt_who_ns(who, DT_RECORDED_SCHEDULING, who->waiting));
+    dt_json_number(to, "collecting_ns", dt_who_ns(who, DT_RECORDED_COLLECTIONS, who->collecting));
+    dt_json_number(to, "collections",
+                   dt_who_number(who, DT_RECORDED_COLLECTIONS, who->collections));
+    dt_json_number(to, "longest_wait_ns",
+                   dt_who_ns(who, DT_RECORDED_SCHEDULING, who->longest_wait));
     dt_json_number(to, "longest_wait_at", who->longest_wait_at);
-    dt_json_number(to, "sent", dt_who_number(who, DT_TOLD_SENDS, who->sent));
-    dt_json_number(to, "received", dt_who_number(who, DT_TOLD_DELIVERIES, who->received));
+    dt_json_number(to, "sent", dt_who_number(who, DT_RECORDED_SENDS, who->sent));
+    dt_json_number(to, "received", dt_who_number(who, DT_RECORDED_DELIVERIES, who->received));
     dt_json_number(to, "mailbox_max", dt_who_mailbox_max(who));
     dt_json_number(to, "queue_max", dt_who_queue_max(who));
     dt_json_number(to, "memory_max", dt_who_memory_max(who));
@@ -163,10 +165,10 @@ static void port(GString *to, const void *row) {
     ref(to, "port", port);
     dt_json_text(to, "driver", port->name);
     ref(to, "owner", port->parent);
-    dt_json_number(to, "messages_in", dt_who_number(port, DT_TOLD_DELIVERIES, port->received));
-    dt_json_number(to, "messages_out", dt_who_number(port, DT_TOLD_SENDS, port->sent));
-    dt_json_number(to, "bytes_out", dt_who_number(port, DT_TOLD_OUTPUT, port->bytes_out));
-    dt_json_number(to, "run_ns", dt_who_ns(port, DT_TOLD_SCHEDULING, port->run));
+    dt_json_number(to, "messages_in", dt_who_number(port, DT_RECORDED_DELIVERIES, port->received));
+    dt_json_number(to, "messages_out", dt_who_number(port, DT_RECORDED_SENDS, port->sent));
+    dt_json_number(to, "bytes_out", dt_who_number(port, DT_RECORDED_OUTPUT, port->bytes_out));
+    dt_json_number(to, "run_ns", dt_who_ns(port, DT_RECORDED_SCHEDULING, port->run));
 }
 
 /* -- Calls, spans, counters --------------------------------------------------------------- */
@@ -298,7 +300,7 @@ static void loaded(GString *to, const struct dt_summary *summary, const struct d
     const struct dt_load_kind *kind = &dt_load_kinds[load];
     const int64_t *series = dt_load_of(&summary->load, node, load);
     char average[G_ASCII_DTOSTR_BUF_SIZE];
-    if (!dt_is_told(node->told, kind->told)) {
+    if (!dt_is_recorded(node->recorded, kind->recorded)) {
         dt_json_null(to, kind->name);
         return;
     }

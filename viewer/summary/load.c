@@ -3,12 +3,12 @@
 enum { FIRST_STEP = 1000 /* ns */ };
 
 const struct dt_load_kind dt_load_kinds[DT_LOADS] = {
-    [DT_LOAD_RUN] = {"run", DT_TOLD_SCHEDULING, true},
-    [DT_LOAD_DIRTY_IO] = {"dirty_io", DT_TOLD_SCHEDULING, true},
-    [DT_LOAD_COLLECTING] = {"collecting", DT_TOLD_COLLECTIONS, true},
-    [DT_LOAD_RUNNABLE] = {"runnable", DT_TOLD_SCHEDULING, true},
-    [DT_LOAD_SENT] = {"sent", DT_TOLD_SENDS, false},
-    [DT_LOAD_CALLS] = {"calls", DT_TOLD_CALLS, false},
+    [DT_LOAD_RUN] = {"run", DT_RECORDED_SCHEDULING, true},
+    [DT_LOAD_DIRTY_IO] = {"dirty_io", DT_RECORDED_SCHEDULING, true},
+    [DT_LOAD_COLLECTING] = {"collecting", DT_RECORDED_COLLECTIONS, true},
+    [DT_LOAD_RUNNABLE] = {"runnable", DT_RECORDED_SCHEDULING, true},
+    [DT_LOAD_SENT] = {"sent", DT_RECORDED_SENDS, false},
+    [DT_LOAD_CALLS] = {"calls", DT_RECORDED_CALLS, false},
 };
 
 void dt_load_init(struct dt_load *load) {

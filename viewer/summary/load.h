@@ -22,8 +22,8 @@ enum dt_load_number {
 
 struct dt_load_kind {
     const char *name;
-    enum dt_told told; /* the events that the recording needs for it */
-    bool is_time;      /* ns per step, else a number */
+    enum dt_recorded_kind recorded; /* the events that the recording needs for it */
+    bool is_time;                   /* ns per step, else a number */
 };
 extern const struct dt_load_kind dt_load_kinds[DT_LOADS];
 

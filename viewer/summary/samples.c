@@ -42,7 +42,7 @@ void dt_summary_sample(void *s, struct dt_process *process, const struct dt_proc
     struct dt_summary *summary = s;
     struct dt_who *who = dt_who_of(&summary->whos, process);
     dt_summary_at(summary, time);
-    dt_summary_told(summary, who->node, DT_TOLD_SAMPLES);
+    dt_summary_recorded(summary, who->node, DT_RECORDED_SAMPLES);
     if (!who->sampled) {
         who->sampled = g_new0(struct dt_sampled, 1);
         *who->sampled = (struct dt_sampled){

@@ -21,8 +21,8 @@ struct dt_summary *dt_summary_new(void) {
     g_array_set_clear_func(summary->lost, clear_lost);
     summary->findings = g_array_new(FALSE, FALSE, sizeof(struct dt_finding));
     g_array_set_clear_func(summary->findings, clear_finding);
-    dt_kept_init(&summary->processes);
-    dt_kept_init(&summary->ports);
+    dt_top_init(&summary->processes);
+    dt_top_init(&summary->ports);
     dt_pairs_init(&summary->talks, TALKS);
     dt_pairs_init(&summary->server_calls, SERVER_CALLS);
     dt_pairs_init(&summary->dead, DEAD);
@@ -62,8 +62,8 @@ void dt_summary_free(struct dt_summary *summary) {
     dt_list_free(&summary->collections);
     g_array_free(summary->findings, TRUE);
     g_array_free(summary->lost, TRUE);
-    dt_kept_free(&summary->processes);
-    dt_kept_free(&summary->ports);
+    dt_top_free(&summary->processes);
+    dt_top_free(&summary->ports);
     dt_load_free(&summary->load);
     dt_whos_free(&summary->whos);
     g_free(summary);

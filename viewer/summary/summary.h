@@ -17,7 +17,7 @@
 #ifndef DT_VIEWER_SUMMARY_SUMMARY_H
 #define DT_VIEWER_SUMMARY_SUMMARY_H
 
-#include "summary/kept.h"
+#include "summary/top_n.h"
 #include "summary/lists.h"
 #include "summary/lives.h"
 #include "summary/load.h"
@@ -47,12 +47,12 @@ struct dt_summary {
 
     uint64_t events, skipped;
     struct dt_period period;
-    uint32_t told;
+    uint32_t recorded;
     GArray *lost; /* struct dt_seen_lost */
     uint64_t lost_events, lost_rows;
     bool lost_unknown;
 
-    struct dt_kept processes, ports;
+    struct dt_top_n processes, ports;
     struct dt_pairs talks, server_calls, dead, reports; /* reports: of the VM, by probe */
     struct dt_names calls, spans, counters;
     struct dt_requests requests;
@@ -80,11 +80,11 @@ static inline void dt_summary_at(struct dt_summary *summary, int64_t time) {
 }
 
 /* Notes that the recording, and the node if any, has events of this kind. */
-static inline void dt_summary_told(struct dt_summary *summary, struct dt_seen_node *node,
-                                   enum dt_told kind) {
-    summary->told |= 1U << kind;
+static inline void dt_summary_recorded(struct dt_summary *summary, struct dt_seen_node *node,
+                                       enum dt_recorded_kind kind) {
+    summary->recorded |= 1U << kind;
     if (node)
-        node->told |= 1U << kind;
+        node->recorded |= 1U << kind;
 }
 
 /* A process that has events in the recording. NULL for NULL. */

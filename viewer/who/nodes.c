@@ -2,9 +2,9 @@
 
 #include "shared/texts.h"
 
-const char *const dt_told_words[] = {
+const char *const dt_recorded_kind_words[] = {
 #define KIND(name, word) word,
-    DT_TOLD_KINDS(KIND)
+    DT_EACH_RECORDED_KIND(KIND)
 #undef KIND
 };
 

@@ -6,10 +6,10 @@
 
 #include <glib.h>
 
-#include "shared/told.h"
+#include "shared/model_events.h"
 
 /* Kinds of recorded data, with their display names. */
-#define DT_TOLD_KINDS(KIND)                                                                        \
+#define DT_EACH_RECORDED_KIND(KIND)                                                                \
     KIND(SCHEDULING, "scheduling")                                                                 \
     KIND(SENDS, "sends")                                                                           \
     KIND(DELIVERIES, "deliveries")                                                                 \
@@ -29,16 +29,16 @@
     KIND(MONITOR, "monitor")                                                                       \
     KIND(SAMPLES, "samples")
 
-enum dt_told {
-#define KIND(name, word) DT_TOLD_##name,
-    DT_TOLD_KINDS(KIND)
+enum dt_recorded_kind {
+#define KIND(name, word) DT_RECORDED_##name,
+    DT_EACH_RECORDED_KIND(KIND)
 #undef KIND
-        DT_TOLD
+        DT_RECORDED_KINDS
 };
-extern const char *const dt_told_words[DT_TOLD];
+extern const char *const dt_recorded_kind_words[DT_RECORDED_KINDS];
 
-static inline bool dt_is_told(uint32_t told, enum dt_told kind) {
-    return told & 1U << kind;
+static inline bool dt_is_recorded(uint32_t recorded, enum dt_recorded_kind kind) {
+    return recorded & 1U << kind;
 }
 
 struct dt_seen_node {
@@ -47,7 +47,7 @@ struct dt_seen_node {
     int64_t os_pid, first, last;
     uint64_t processes;
     const struct dt_clock *clock; /* NULL if the recording has a single clock */
-    uint32_t told;                /* bit n: enum dt_told n */
+    uint32_t recorded;            /* bit n: enum dt_recorded_kind n */
     bool has_receipts;            /* has deliveries to processes, not only to ports */
 };
 

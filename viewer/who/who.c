@@ -198,19 +198,19 @@ char *dt_who_show_where(const struct dt_whos *whos, const struct dt_who *who) {
     return g_strdup_printf("%s of %s", shown, who->node->name);
 }
 
-int64_t dt_who_number(const struct dt_who *who, enum dt_told kind, uint64_t number) {
-    bool is_told = who->node && who->is_traced && dt_is_told(who->node->told, kind);
-    return is_told ? (int64_t)number : DT_NO_VALUE;
+int64_t dt_who_number(const struct dt_who *who, enum dt_recorded_kind kind, uint64_t number) {
+    bool is_recorded = who->node && who->is_traced && dt_is_recorded(who->node->recorded, kind);
+    return is_recorded ? (int64_t)number : DT_NO_VALUE;
 }
 
-int64_t dt_who_ns(const struct dt_who *who, enum dt_told kind, int64_t ns) {
-    if (kind == DT_TOLD_SCHEDULING)
+int64_t dt_who_ns(const struct dt_who *who, enum dt_recorded_kind kind, int64_t ns) {
+    if (kind == DT_RECORDED_SCHEDULING)
         return who->ran ? ns : DT_NO_VALUE;
     return dt_who_number(who, kind, (uint64_t)ns);
 }
 
 int64_t dt_who_mailbox_max(const struct dt_who *who) {
-    bool has_sends = dt_who_number(who, DT_TOLD_SENDS, 0) != DT_NO_VALUE;
+    bool has_sends = dt_who_number(who, DT_RECORDED_SENDS, 0) != DT_NO_VALUE;
     return has_sends && who->node->has_receipts ? (int64_t)who->mailbox_max : DT_NO_VALUE;
 }
 

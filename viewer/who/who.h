@@ -84,8 +84,8 @@ char *dt_who_show_pid(const struct dt_who *who);
 char *dt_who_show_where(const struct dt_whos *whos, const struct dt_who *who);
 
 /* Numbers of a process; DT_NO_VALUE if the recording does not have them. */
-int64_t dt_who_number(const struct dt_who *who, enum dt_told kind, uint64_t number);
-int64_t dt_who_ns(const struct dt_who *who, enum dt_told kind, int64_t ns);
+int64_t dt_who_number(const struct dt_who *who, enum dt_recorded_kind kind, uint64_t number);
+int64_t dt_who_ns(const struct dt_who *who, enum dt_recorded_kind kind, int64_t ns);
 int64_t dt_who_mailbox_max(const struct dt_who *who);
 int64_t dt_who_queue_max(const struct dt_who *who);
 int64_t dt_who_memory_max(const struct dt_who *who);

@@ -20,5 +20,6 @@ void dt_accepted(struct node *node, const struct dt_message_send *e) {
     if (!at || !dt_skip(&at, "{ok,") || !dt_take(&at, "#Port<", port, sizeof port) ||
         strcmp(at, "}}") != 0)
         return;
-    dt_process_born(node, port, &(struct identity){dt_process_of(node, listener), "", driver, ""});
+    dt_process_create(node, port,
+                      &(struct identity){dt_process_of(node, listener), "", driver, ""});
 }

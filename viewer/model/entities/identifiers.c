@@ -19,7 +19,7 @@ bool dt_is_identifier(const char *text) {
     return *text == '<' || g_str_has_prefix(text, "#Port<");
 }
 
-bool dt_is_nobody(const char *text) {
+bool dt_is_no_receiver(const char *text) {
     /* A pid with all bits set: 28 bits, or 60 in later releases. */
     return strcmp(text, "<0.32767.8191>") == 0 || strcmp(text, "<0.268435455.4294967295>") == 0;
 }
@@ -28,7 +28,7 @@ bool dt_key_of(const char *text, struct key *key, enum dt_kind *kind) {
     bool is_port = *text == '#';
     uint64_t node, id, serial = 0;
 
-    if (!dt_is_identifier(text) || dt_is_nobody(text))
+    if (!dt_is_identifier(text) || dt_is_no_receiver(text))
         return false;
     text += is_port ? sizeof "#Port<" - 1 : 1;
     if (!number(&text, 32, &node) || *text++ != '.' || !number(&text, is_port ? 60 : 32, &id))

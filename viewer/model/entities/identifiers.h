@@ -2,7 +2,7 @@
 #ifndef DT_VIEWER_MODEL_ENTITIES_IDENTIFIERS_H
 #define DT_VIEWER_MODEL_ENTITIES_IDENTIFIERS_H
 
-#include "shared/told.h"
+#include "shared/model_events.h"
 
 /* The numbers of an identifier: <0.90.1>, #Port<0.5> or <9234.99.0>. */
 struct key {
@@ -13,7 +13,7 @@ struct key {
 bool dt_is_identifier(const char *text);
 /* The placeholder pid that the VM uses if there is no process: as the caller of a port that is
    controlled by a driver, and as the receiver of that port's answer. */
-bool dt_is_nobody(const char *text);
+bool dt_is_no_receiver(const char *text);
 
 /* Returns false if the text is not an identifier, or is the placeholder pid. */
 bool dt_key_of(const char *text, struct key *key, enum dt_kind *kind);

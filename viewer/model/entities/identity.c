@@ -73,7 +73,7 @@ static void set_groups_below(struct process *root) {
         bool is_new = set_group(p);
 
         if (is_new)
-            DT_TELL(p->node->world, process_named, &p->seen, p->node->world->now);
+            DT_EMIT(p->node->world, process_named, &p->seen, p->node->world->now);
         p = next_below(root, p, is_new && !p->name);
     }
 }
@@ -116,7 +116,7 @@ bool dt_identity_learn(struct process *p, const struct identity *identity) {
     return is_new || is_named;
 }
 
-void dt_identity_tell(struct process *p) {
-    DT_TELL(p->node->world, process_named, &p->seen, p->node->world->now);
+void dt_identity_emit(struct process *p) {
+    DT_EMIT(p->node->world, process_named, &p->seen, p->node->world->now);
     set_groups_below(p);
 }

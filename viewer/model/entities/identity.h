@@ -13,7 +13,7 @@ struct identity {
 /* Adds new data. Returns whether anything has changed. */
 bool dt_identity_learn(struct process *p, const struct identity *identity);
 /* Reports the change, and the changed groups of its descendants. */
-void dt_identity_tell(struct process *p);
+void dt_identity_emit(struct process *p);
 /* Detaches it from its parent and its children. */
 void dt_identity_leave(struct process *p);
 

@@ -10,7 +10,7 @@
 
 static void learn(struct process *p, const struct identity *identity) {
     if (dt_identity_learn(p, identity))
-        dt_identity_tell(p);
+        dt_identity_emit(p);
 }
 
 static void register_name(struct node *node, const struct dt_process_register *e) {
@@ -50,18 +50,18 @@ static void exit_event(struct node *node, const char *pid, const char *reason) {
 
     if (!p || p->has_exited)
         return;
-    DT_MOMENT(node->world, leaving, p);
+    DT_RUN_HOOKS(node->world, leaving, p);
     told = (struct dt_exit){
         .process = &p->seen, .time = node->world->now, .is_crash = dt_is_crash(p, reason)};
     told.linked = dt_linked(p, &told.links);
     p->has_exited = true;
     p->seen.ended = told.time;
-    DT_MOMENT(node->world, exited, p, reason);
+    DT_RUN_HOOKS(node->world, exited, p, reason);
     told.reason = dt_world_reason(node->world, reason);
-    DT_TELL(node->world, process_exited, &told);
+    DT_EMIT(node->world, process_exited, &told);
     g_free(told.linked);
     dt_unlink_all(p);
-    dt_process_bury(p);
+    dt_process_retire(p);
 }
 
 static void identity(struct node *node, const struct dt_process_identity *e) {
@@ -88,12 +88,12 @@ void dt_process_event(struct node *node, const struct dt_recorded *event) {
 
     switch (event->probe) {
     case DT_process_spawn:
-        dt_process_born(node, e->process_spawn.pid,
-                        &(struct identity){dt_process_anywhere(node, e->process_spawn.parent),
-                                           e->process_spawn.entry, "", ""});
+        dt_process_create(node, e->process_spawn.pid,
+                          &(struct identity){dt_process_anywhere(node, e->process_spawn.parent),
+                                             e->process_spawn.entry, "", ""});
         break;
     case DT_port_open:
-        dt_process_born(
+        dt_process_create(
             node, e->port_open.port,
             &(struct identity){dt_process_of(node, e->port_open.pid), "", e->port_open.driver, ""});
         break;

@@ -20,6 +20,6 @@ void dt_name_unregister(struct node *node, const char *name);
 /* The process with this name; NULL if unknown. */
 struct process *dt_process_named(struct node *node, const char *name);
 /* Whether the name is known to be free. */
-bool dt_name_is_nobodys(const struct node *node, const char *name);
+bool dt_name_is_free(const struct node *node, const char *name);
 
 #endif

@@ -48,8 +48,8 @@ static struct node *new_node(struct world *world, const struct dt_recorded *e) {
     node->seen.name = node->name = provisional_name(node);
     g_ptr_array_add(world->nodes, node);
     g_hash_table_insert(world->places, &node->place, node);
-    DT_MOMENT(world, node_new, node);
-    DT_TELL(world, node, &node->seen);
+    DT_RUN_HOOKS(world, node_new, node);
+    DT_EMIT(world, node, &node->seen);
     return node;
 }
 
@@ -107,7 +107,7 @@ static void join_namesakes(struct node *node) {
         of->first = node;
     set_name(node, of->nodes == 1);
     if (of->nodes == 2 && of->first && set_name(of->first, false))
-        DT_TELL(node->world, node, &of->first->seen);
+        DT_EMIT(node->world, node, &of->first->seen);
 }
 
 void dt_node_named(struct node *node, const char *own_name, const char *otp) {
@@ -124,13 +124,13 @@ void dt_node_named(struct node *node, const char *own_name, const char *otp) {
         join_namesakes(node);
     }
     if (has_new_otp || has_new_name)
-        DT_TELL(node->world, node, &node->seen);
+        DT_EMIT(node->world, node, &node->seen);
 }
 
 static void free_node(gpointer data) {
     struct node *node = data;
 
-    DT_MOMENT(node->world, node_free, node);
+    DT_RUN_HOOKS(node->world, node_free, node);
     g_free(node->name);
     g_free(node->own_name);
     g_free(node->bare_name);
@@ -167,7 +167,7 @@ struct node *dt_nodes_lost(struct world *world, const struct place *place, int64
 
         if (!is_at(node, place))
             continue;
-        DT_MOMENT(world, lost, node, begin);
+        DT_RUN_HOOKS(world, lost, node, begin);
         found = node;
         nodes++;
     }

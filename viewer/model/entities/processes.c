@@ -29,7 +29,7 @@ struct processes {
 
 static void free_process(struct process *p) {
     dt_identity_leave(p);
-    DT_MOMENT(p->node->world, process_free, p);
+    DT_RUN_HOOKS(p->node->world, process_free, p);
     for (unsigned n = 0; n < DT_OF_PROCESS; n++)
         g_free(p->of[n]);
     g_clear_pointer(&p->links, g_hash_table_destroy);
@@ -56,7 +56,7 @@ void dt_process_unref(struct process *p) {
     if (--p->references)
         return;
     count(p->node->world, &p->seen);
-    DT_TELL(p->node->world, process_gone, &p->seen);
+    DT_EMIT(p->node->world, process_gone, &p->seen);
     free_process(p);
 }
 
@@ -86,7 +86,7 @@ static struct process *insert(struct node *node, const char *pid, const struct k
                                   .ended = DT_NO_VALUE,
                                   .since = world->now};
     g_hash_table_insert(node->processes->by_key, &p->key, p);
-    DT_MOMENT(world, process_new, p);
+    DT_RUN_HOOKS(world, process_new, p);
     if (kind == DT_FOREIGN) {
         g_queue_push_tail(&node->processes->foreign, p);
         p->foreign = node->processes->foreign.tail;
@@ -100,7 +100,7 @@ static void forget(struct process *p) {
     p->is_known = false;
 }
 
-void dt_process_bury(struct process *p) {
+void dt_process_retire(struct process *p) {
     struct node *node = p->node;
 
     dt_name_drop(p);
@@ -114,11 +114,11 @@ static void replace(struct process *p) {
     forget(p);
     if (p->has_exited)
         return;
-    DT_MOMENT(p->node->world, leaving, p);
-    DT_MOMENT(p->node->world, cut, p);
+    DT_RUN_HOOKS(p->node->world, leaving, p);
+    DT_RUN_HOOKS(p->node->world, cut, p);
     dt_unlink_all(p);
     p->has_exited = true;
-    dt_process_bury(p);
+    dt_process_retire(p);
 }
 
 void dt_processes_forget(struct node *node) {
@@ -152,7 +152,7 @@ struct process *dt_process_of(struct node *node, const char *identifier) {
     p = g_hash_table_lookup(node->processes->by_key, &key);
     if (!p) {
         p = insert(node, identifier, &key, kind);
-        DT_TELL(node->world, process, &p->seen, node->world->now);
+        DT_EMIT(node->world, process, &p->seen, node->world->now);
     }
     renew(p);
     return p;
@@ -171,8 +171,8 @@ struct process *dt_process_anywhere(struct node *node, const char *identifier) {
     return p;
 }
 
-struct process *dt_process_born(struct node *node, const char *identifier,
-                                const struct identity *identity) {
+struct process *dt_process_create(struct node *node, const char *identifier,
+                                  const struct identity *identity) {
     struct key key;
     enum dt_kind kind;
     struct process *p;
@@ -189,13 +189,13 @@ struct process *dt_process_born(struct node *node, const char *identifier,
     if (p) {
         p->seen.began = p->seen.first;
         if (dt_identity_learn(p, identity))
-            dt_identity_tell(p);
+            dt_identity_emit(p);
         return p;
     }
     p = insert(node, identifier, &key, kind);
     p->seen.began = now;
     dt_identity_learn(p, identity);
-    DT_TELL(node->world, process, &p->seen, now);
+    DT_EMIT(node->world, process, &p->seen, now);
     return p;
 }
 
@@ -208,7 +208,7 @@ struct process *dt_process_again(struct process *p) {
     replace(p);
     p = insert(node, pid, &key, kind);
     g_free(pid);
-    DT_TELL(node->world, process, &p->seen, node->world->now);
+    DT_EMIT(node->world, process, &p->seen, node->world->now);
     return p;
 }
 
@@ -239,7 +239,7 @@ void dt_processes_end(struct node *node) {
 
     for (unsigned i = 0; i < all->len; i++) {
         p = all->pdata[i];
-        DT_MOMENT(node->world, cut, p);
+        DT_RUN_HOOKS(node->world, cut, p);
     }
     while ((p = g_queue_pop_head(&node->processes->exited))) {
         forget(p);

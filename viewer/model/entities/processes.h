@@ -13,8 +13,8 @@ struct process *dt_process_of(struct node *node, const char *identifier);
 /* The same, but an identifier of another recorded node yields the process of that node. */
 struct process *dt_process_anywhere(struct node *node, const char *identifier);
 /* A process or port that was spawned or opened now; NULL as above. */
-struct process *dt_process_born(struct node *node, const char *identifier,
-                                const struct identity *identity);
+struct process *dt_process_create(struct node *node, const char *identifier,
+                                  const struct identity *identity);
 /* A new process with the identifier of one that has exited. */
 struct process *dt_process_again(struct process *process);
 
@@ -22,7 +22,7 @@ void dt_process_ref(struct process *process);
 void dt_process_unref(struct process *process);
 
 /* Retires a process that has exited: only late events may still refer to it. */
-void dt_process_bury(struct process *process);
+void dt_process_retire(struct process *process);
 /* Releases the oldest processes that have exited or are of other nodes. To be called only between
    events, because a handler may hold any of them. */
 void dt_processes_forget(struct node *node);

@@ -66,7 +66,7 @@ struct scheduler *dt_scheduler_of(struct node *node, const struct dt_recorded *e
             .number = node->world->schedulers++, .node = &node->seen, .id = id, .is_cpu = is_cpu};
         name(&s->seen, e->procname);
         g_hash_table_insert(all->by_id, &s->seen.id, s);
-        DT_TELL(node->world, scheduler, &s->seen);
+        DT_EMIT(node->world, scheduler, &s->seen);
     }
     return all->last = s;
 }

@@ -5,12 +5,12 @@
 #include "shared/contents.h"
 
 struct world *dt_world_new(const struct dt_sink *sink, void *of_sink,
-                           const struct dt_moments *moments) {
+                           const struct dt_hooks *hooks) {
     struct world *world = g_new0(struct world, 1);
 
     world->sink = sink;
     world->of_sink = of_sink;
-    world->moments = moments;
+    world->hooks = hooks;
     world->now = INT64_MIN + 1;
     world->shown = g_string_new(NULL);
     dt_nodes_new(world);

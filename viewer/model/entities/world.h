@@ -3,21 +3,21 @@
  *
  *     entities/  objects: nodes, schedulers, processes with their names and links
  *     parts/     their activity: states, calls, messages, server calls, spans
- *     model.c    the driver: dispatches events, and defines the subscribers of each moment
+ *     model.c    the driver: dispatches events, and defines the subscribers of each hook
  *
- * A struct whose counterpart in shared/told.h has the same name with the prefix dt_ has that
- * counterpart as its first member, `seen`.
+ * A struct whose counterpart in shared/model_events.h has the same name with the prefix dt_ has
+ * that counterpart as its first member, `seen`.
  */
 #ifndef DT_VIEWER_MODEL_ENTITIES_WORLD_H
 #define DT_VIEWER_MODEL_ENTITIES_WORLD_H
 
-#include "model/entities/moments.h"
+#include "model/entities/hooks.h"
 #include "shared/sink.h"
 
 struct world {
     const struct dt_sink *sink;
     void *of_sink;
-    const struct dt_moments *moments;
+    const struct dt_hooks *hooks;
     GPtrArray *nodes;
     GHashTable *places;    /* struct place -> node */
     GHashTable *namesakes; /* name -> struct namesakes: nodes.c */
@@ -40,15 +40,14 @@ const char *dt_world_reason(struct world *world, const char *reason);
 /* The same for a text of any length, such as a log line or a message. */
 const char *dt_world_text(struct world *world, const char *text);
 
-#define DT_TELL(world, function, ...)                                                              \
+#define DT_EMIT(world, function, ...)                                                              \
     do {                                                                                           \
         if ((world)->sink->function)                                                               \
             (world)->sink->function((world)->of_sink, __VA_ARGS__);                                \
     } while (0)
 
-/* `sink`, its data and `moments` must outlive the world. */
-struct world *dt_world_new(const struct dt_sink *sink, void *of_sink,
-                           const struct dt_moments *moments);
+/* `sink`, its data and `hooks` must outlive the world. */
+struct world *dt_world_new(const struct dt_sink *sink, void *of_sink, const struct dt_hooks *hooks);
 void dt_world_free(struct world *world);
 
 #endif

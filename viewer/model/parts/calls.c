@@ -159,7 +159,7 @@ static void arguments(struct process *p, const struct dt_function_arguments *e, 
         is_told = f && !dt_stack(p)->deeper;
     }
     if (is_told)
-        DT_TELL(p->node->world, arguments, &f->seen, e->arguments);
+        DT_EMIT(p->node->world, arguments, &f->seen, e->arguments);
 }
 
 /* The pid is the first field of all these events. */

@@ -22,7 +22,7 @@ static void instant(struct node *node, const struct dt_recorded *event, const ch
                               .process = p ? &p->seen : NULL,
                               .other = q ? &q->seen : NULL};
 
-    DT_TELL(node->world, instant, &told);
+    DT_EMIT(node->world, instant, &told);
 }
 
 /* Events that are reported unchanged: probe, process, other process or port. */
@@ -63,7 +63,7 @@ INSTANTS(INSTANT)
 static void counter(struct node *node, const struct dt_recorded *event) {
     const struct dt_vm_counter *e = &event->fields.vm_counter;
 
-    DT_TELL(node->world, counter, &node->seen, e->name, e->unit, e->value, event->time);
+    DT_EMIT(node->world, counter, &node->seen, e->name, e->unit, e->value, event->time);
 }
 
 /* A sample may come after the exit of its process. */
@@ -72,7 +72,7 @@ static void sample(struct node *node, const struct dt_recorded *event) {
     struct process *p = dt_process_of(node, e->pid);
 
     if (p && !p->has_exited)
-        DT_TELL(node->world, sample, &p->seen, e, event->time);
+        DT_EMIT(node->world, sample, &p->seen, e, event->time);
 }
 
 static void (*const told[DT_PROBES])(struct node *,

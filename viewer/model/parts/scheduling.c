@@ -21,20 +21,20 @@ enum {
 };
 
 /* Of a process. */
-struct course {
+struct run_state {
     const char *in, *out; /* the functions in which it last started and stopped to run */
     enum dt_state before_gc;
     struct heap at_gc_start;
     bool is_major;
-    bool is_displaced; /* another process has run in its place, so it may have stopped */
-    bool is_deaf;      /* it does not run, and messages do not wake it */
-    bool is_seen;      /* a sample has seen it run */
-    unsigned losses;   /* the number of losses of the node that its state reflects */
+    bool is_displaced;     /* another process has run in its place, so it may have stopped */
+    bool ignores_messages; /* it does not run, and messages do not wake it */
+    bool is_seen;          /* a sample has seen it run */
+    unsigned losses;       /* the number of losses of the node that its state reflects */
 };
 
 /* The functions in which a process stops and messages do not wake it. It may also be preempted
    there; then it is already runnable. */
-static const char *const deaf_functions[] = {
+static const char *const sleeping_functions[] = {
     "timer:sleep/1", /* waits for its timeout: the VM runs it at each message, and it stops again */
     /* Suspended until a port, or the connection to a node, is no longer busy. */
     "erlang:send/2",
@@ -44,14 +44,14 @@ static const char *const deaf_functions[] = {
     "erts_internal:port_command/3",
 };
 
-static bool is_deaf_in(const char *function) {
-    for (unsigned i = 0; i < G_N_ELEMENTS(deaf_functions); i++)
-        if (strcmp(deaf_functions[i], function) == 0)
+static bool ignores_messages_in(const char *function) {
+    for (unsigned i = 0; i < G_N_ELEMENTS(sleeping_functions); i++)
+        if (strcmp(sleeping_functions[i], function) == 0)
             return true;
     return false;
 }
 
-static struct course *course(const struct process *p) {
+static struct run_state *run_state(const struct process *p) {
     return p->of[DT_PART_SCHEDULING];
 }
 
@@ -61,11 +61,11 @@ static GArray *losses_of(const struct node *node) {
 }
 
 const char *dt_started_in(const struct process *p) {
-    return course(p)->in;
+    return run_state(p)->in;
 }
 
 const char *dt_stopped_in(const struct process *p) {
-    return course(p)->out;
+    return run_state(p)->out;
 }
 
 /* -- Intervals ---------------------------------------------------------------------- */
@@ -78,7 +78,7 @@ struct ending {
 };
 
 static void tell(const struct process *p, const struct ending *end) {
-    const struct course *of = course(p);
+    const struct run_state *of = run_state(p);
     enum dt_state state = p->seen.state;
     struct dt_interval told = {
         .process = (struct dt_process *)&p->seen,
@@ -98,7 +98,7 @@ static void tell(const struct process *p, const struct ending *end) {
     };
 
     if (state != DT_STATE_UNKNOWN && told.end >= told.begin)
-        DT_TELL(p->node->world, interval, &told);
+        DT_EMIT(p->node->world, interval, &told);
 }
 
 static void change(struct process *p, enum dt_state state, const struct ending *end) {
@@ -121,7 +121,7 @@ void dt_scheduling_leave(struct process *p) {
     if (s && *place_of(p, s) == p)
         *place_of(p, s) = NULL;
     p->seen.scheduler = NULL;
-    course(p)->is_displaced = false;
+    run_state(p)->is_displaced = false;
 }
 
 static bool has_state(const struct process *p) {
@@ -131,7 +131,7 @@ static bool has_state(const struct process *p) {
 /* Applies new losses of the node: the known state ends at the begin of the first. */
 static void settle(struct process *p) {
     const GArray *losses = losses_of(p->node);
-    unsigned *reflected = &course(p)->losses;
+    unsigned *reflected = &run_state(p)->losses;
     int64_t begin = INT64_MAX;
 
     if (*reflected == losses->len)
@@ -153,7 +153,7 @@ static void stop_unseen(struct process *p) {
 }
 
 static bool is_first_run(const struct process *p) {
-    return p->seen.kind == DT_PROCESS && !*course(p)->out && !course(p)->is_seen;
+    return p->seen.kind == DT_PROCESS && !*run_state(p)->out && !run_state(p)->is_seen;
 }
 
 void dt_scheduling_cut(struct process *p) {
@@ -162,7 +162,7 @@ void dt_scheduling_cut(struct process *p) {
     if (p->seen.state == DT_STATE_EXITING)
         p->seen.state = DT_STATE_UNKNOWN;
     if (dt_runs(p->seen.state) &&
-        (course(p)->is_displaced ||
+        (run_state(p)->is_displaced ||
          (is_first_run(p) && p->node->world->now - p->seen.since > FIRST_RUN_NS)))
         stop_unseen(p);
     change(p, DT_STATE_UNKNOWN, &(struct ending){.time = p->node->world->now, .is_open = true});
@@ -176,9 +176,9 @@ void dt_scheduling_cut(struct process *p) {
 static void displace(struct process *p, const struct scheduler *s) {
     if (!s->seen.is_cpu && dt_runs(p->seen.state)) {
         stop_unseen(p);
-        DT_MOMENT(p->node->world, scheduled, p, false);
+        DT_RUN_HOOKS(p->node->world, scheduled, p, false);
     }
-    course(p)->is_displaced = true;
+    run_state(p)->is_displaced = true;
     p->seen.scheduler = NULL;
 }
 
@@ -201,11 +201,11 @@ static void in(struct process *p, struct scheduler *s, const char *entry) {
         change(p, DT_STATE_UNKNOWN,
                &(struct ending){.time = p->node->world->now, .inferred = true});
     change_now(p, DT_STATE_RUNNING);
-    course(p)->in = dt_function(p->node->world, entry);
+    run_state(p)->in = dt_function(p->node->world, entry);
     dt_scheduling_leave(p);
     if (s)
         take(p, s);
-    DT_MOMENT(p->node->world, scheduled, p, true);
+    DT_RUN_HOOKS(p->node->world, scheduled, p, true);
 }
 
 static void out(struct process *p, const char *entry) {
@@ -218,10 +218,10 @@ static void out(struct process *p, const char *entry) {
         /* Its `in` was lost, or was before the recording: its state until now is unknown. */
         p->seen.since = p->node->world->now;
     p->seen.state = DT_STATE_WAITING;
-    course(p)->out = dt_function(p->node->world, entry);
-    course(p)->is_deaf = is_deaf_in(entry);
+    run_state(p)->out = dt_function(p->node->world, entry);
+    run_state(p)->ignores_messages = ignores_messages_in(entry);
     dt_scheduling_leave(p);
-    DT_MOMENT(p->node->world, scheduled, p, false);
+    DT_RUN_HOOKS(p->node->world, scheduled, p, false);
 }
 
 static void exiting_in(struct process *p, struct scheduler *s) {
@@ -266,7 +266,7 @@ static void scheduled(struct node *node, const struct dt_recorded *event, const 
 /* A process that was preempted looks like one that waits: see dt_state. */
 void dt_scheduling_arrived(struct process *p) {
     settle(p);
-    if (p->seen.state == DT_STATE_WAITING && !course(p)->is_deaf)
+    if (p->seen.state == DT_STATE_WAITING && !run_state(p)->ignores_messages)
         change_now(p, DT_STATE_RUNNABLE);
 }
 
@@ -279,19 +279,19 @@ static void sampled(struct node *node, const struct dt_process_sample *e) {
 
     if (!p || p->has_exited)
         return;
-    course(p)->is_seen |= strcmp(e->state, "running") == 0;
+    run_state(p)->is_seen |= strcmp(e->state, "running") == 0;
     if (!is_suspended && strcmp(e->state, "waiting") != 0)
         return;
     settle(p);
     if (dt_runs(p->seen.state) && node->world->now - p->seen.since > OLDEST_STATE_NS) {
         stop_unseen(p);
         dt_scheduling_leave(p);
-        DT_MOMENT(node->world, scheduled, p, false);
+        DT_RUN_HOOKS(node->world, scheduled, p, false);
     }
     if (!is_suspended || (p->seen.state != DT_STATE_WAITING && p->seen.state != DT_STATE_RUNNABLE))
         return;
     p->seen.state = DT_STATE_WAITING;
-    course(p)->is_deaf = true;
+    run_state(p)->ignores_messages = true;
 }
 
 /* -- Garbage collection ------------------------------------------------------------- */
@@ -318,12 +318,12 @@ static void gc_start(struct node *node, const char *pid, bool is_major, const st
     settle(p);
     if (p->seen.state == DT_STATE_COLLECTING)
         /* The end of the previous collection was lost. */
-        change(p, course(p)->before_gc,
+        change(p, run_state(p)->before_gc,
                &(struct ending){.time = p->node->world->now, .inferred = true, .is_open = true});
-    course(p)->before_gc = p->seen.state;
-    course(p)->at_gc_start = *heap;
+    run_state(p)->before_gc = p->seen.state;
+    run_state(p)->at_gc_start = *heap;
     change_now(p, DT_STATE_COLLECTING);
-    course(p)->is_major = is_major;
+    run_state(p)->is_major = is_major;
 }
 
 static void gc_end(struct node *node, const char *pid, bool is_major, const struct heap *heap) {
@@ -334,11 +334,11 @@ static void gc_end(struct node *node, const char *pid, bool is_major, const stru
     settle(p);
     if (p->seen.state != DT_STATE_COLLECTING)
         return;
-    course(p)->is_major = is_major;
-    change(p, course(p)->before_gc,
+    run_state(p)->is_major = is_major;
+    change(p, run_state(p)->before_gc,
            &(struct ending){.time = p->node->world->now,
                             .heap = *heap,
-                            .explained = explained(&course(p)->at_gc_start, heap, is_major)});
+                            .explained = explained(&run_state(p)->at_gc_start, heap, is_major)});
 }
 
 #define WORDS(e, reclaimed_)                                                                       \
@@ -389,7 +389,7 @@ void dt_scheduling_free(struct node *node) {
 }
 
 void dt_scheduling_process(struct process *p) {
-    struct course *of = p->of[DT_PART_SCHEDULING] = g_new0(struct course, 1);
+    struct run_state *of = p->of[DT_PART_SCHEDULING] = g_new0(struct run_state, 1);
 
     of->in = of->out = "";
     of->losses = losses_of(p->node)->len;

@@ -35,7 +35,7 @@ static void end_span(struct node *node, struct span *span, int64_t end, const ch
     span->seen.end = MAX(end, span->seen.begin);
     span->seen.outcome = outcome;
     span->seen.is_open = !*outcome;
-    DT_TELL(node->world, span, &span->seen);
+    DT_EMIT(node->world, span, &span->seen);
     g_hash_table_remove(all->open, &span->seen.id);
     g_queue_delete_link(&all->by_age, span->link);
     g_queue_delete_link(open_of(p), span->of_process);
@@ -89,7 +89,7 @@ static void stop(struct node *node, const struct dt_user_span_stop *e) {
                             .begin = now - (int64_t)MIN(e->duration, (uint64_t)MAX(now, 0)),
                             .end = now,
                             .outcome = outcome};
-    DT_TELL(node->world, span, &told);
+    DT_EMIT(node->world, span, &told);
 }
 
 void dt_spans_event(struct node *node, const struct dt_recorded *event) {

@@ -88,7 +88,7 @@ void dt_stack_push(struct stack *stack, struct function *function, int64_t time)
                                 .has_return = function->returns > 0,
                                 .waited = DT_NO_VALUE};
     g_ptr_array_add(stack->frames, f);
-    DT_TELL(p->node->world, call_begin, &f->seen);
+    DT_EMIT(p->node->world, call_begin, &f->seen);
 }
 
 void dt_stack_pop(struct stack *stack, const struct leave *leave) {
@@ -109,7 +109,7 @@ void dt_stack_pop(struct stack *stack, const struct leave *leave) {
                          (stack->has_stopped ? MAX(f->seen.end - stack->stop, 0) : 0);
     if (caller)
         caller->children += f->seen.end - f->seen.begin;
-    DT_TELL(stack->process->node->world, call_end, &f->seen);
+    DT_EMIT(stack->process->node->world, call_end, &f->seen);
     g_free(f);
 }
 
@@ -136,8 +136,8 @@ void dt_stack_leave_unknown(struct stack *stack, const struct function *function
                             .waited = DT_NO_VALUE};
 
     dt_stack_pop_above(stack, 0, leave->time, DT_LEFT_TAIL_CALL);
-    DT_TELL(p->node->world, call_begin, &told);
-    DT_TELL(p->node->world, call_end, &told);
+    DT_EMIT(p->node->world, call_begin, &told);
+    DT_EMIT(p->node->world, call_end, &told);
 }
 
 void dt_stack_lost(struct stack *stack, int64_t begin) {

@@ -108,7 +108,7 @@ static struct crashes *loop_of(struct dt_summary *summary, GPtrArray *loops,
     return NULL;
 }
 
-static void tell_loop(struct dt_summary *summary, const struct crashes *loop) {
+static void add_loop(struct dt_summary *summary, const struct crashes *loop) {
     const struct dt_lives_row *row = loop->loop;
     g_autofree char *parent = dt_who_show_where(&summary->whos, row->parent);
     dt_find(summary, DT_RULE_restarts, DT_HIGH, row->example,
@@ -140,7 +140,7 @@ static gint worst_first(gconstpointer a, gconstpointer b) {
     return by ? by : dt_compare((int64_t)y->count, (int64_t)x->count);
 }
 
-static void tell_kind(struct dt_summary *summary, const struct crashes *kind) {
+static void add_kind(struct dt_summary *summary, const struct crashes *kind) {
     struct dt_who *who = kind->first->who;
     g_autofree char *shown = dt_who_show_where(&summary->whos, who);
     g_autoptr(GString) text = g_string_new(shown);
@@ -155,11 +155,11 @@ static void tell_kind(struct dt_summary *summary, const struct crashes *kind) {
     dt_find(summary, DT_RULE_crashes, DT_HIGH, who, "%s", text->str);
 }
 
-static void tell_kinds(struct dt_summary *summary, GPtrArray *kinds) {
+static void add_kinds(struct dt_summary *summary, GPtrArray *kinds) {
     guint most = (guint)dt_limits.crashes.per_rule;
     g_ptr_array_sort(kinds, worst_first);
     for (guint i = 0; i < kinds->len && i < most; i++)
-        tell_kind(summary, g_ptr_array_index(kinds, i));
+        add_kind(summary, g_ptr_array_index(kinds, i));
     if (kinds->len > most)
         dt_find(summary, DT_RULE_crashes, DT_MEDIUM, NULL, "%u more kind%s of crashes",
                 kinds->len - most, kinds->len - most == 1 ? "" : "s");
@@ -176,6 +176,6 @@ void dt_find_in_exits(struct dt_summary *summary) {
         note(summary, loop ? loop : kind_of(summary, by_key, kinds, crash, reason), crash, reason);
     }
     for (guint i = 0; i < loops->len; i++)
-        tell_loop(summary, g_ptr_array_index(loops, i));
-    tell_kinds(summary, kinds);
+        add_loop(summary, g_ptr_array_index(loops, i));
+    add_kinds(summary, kinds);
 }

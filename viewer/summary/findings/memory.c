@@ -39,9 +39,9 @@ static int64_t by_heap(const struct dt_who *who) {
 }
 
 static void growing(struct dt_summary *summary) {
-    g_autoptr(GPtrArray) whos = dt_kept_copy(&summary->processes);
+    g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
     gint64 left = dt_limits.growing_heap.per_rule;
-    dt_kept_sort(whos, by_heap);
+    dt_top_sort(whos, by_heap);
     for (guint i = 0; i < whos->len && left > 0; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
         if (!grows(summary, who))
@@ -59,17 +59,17 @@ static void growing(struct dt_summary *summary) {
 }
 
 static void large(struct dt_summary *summary) {
-    g_autoptr(GPtrArray) whos = dt_kept_copy(&summary->processes);
-    dt_kept_sort(whos, dt_kept_by_memory);
+    g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
+    dt_top_sort(whos, dt_top_by_memory);
     for (guint i = 0; i < whos->len && i < dt_limits.large_process.per_rule; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
-        if (dt_kept_by_memory(who) < dt_limits.large_process.memory)
+        if (dt_top_by_memory(who) < dt_limits.large_process.memory)
             break;
         if (grows(summary, who))
             continue;
         g_autofree char *name = dt_who_show_where(&summary->whos, who);
         dt_find(summary, DT_RULE_large_process,
-                dt_kept_by_memory(who) >= dt_limits.large_process.huge ? DT_HIGH : DT_MEDIUM, who,
+                dt_top_by_memory(who) >= dt_limits.large_process.huge ? DT_HIGH : DT_MEDIUM, who,
                 "%s uses %s of memory, with at most %" G_GUINT64_FORMAT " messages in its queue",
                 name, dt_show_bytes(who->sampled->max_memory).text, who->sampled->max_queue);
     }

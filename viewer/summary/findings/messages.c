@@ -40,8 +40,8 @@ static struct time_of_calls share_of(const struct dt_served *served, const char 
                                   dt_quantile(&served->worked, share)};
 }
 
-static void tell_slow(struct dt_summary *summary, const struct dt_served *served,
-                      enum dt_severity severity, const struct time_of_calls *t) {
+static void add_slow(struct dt_summary *summary, const struct dt_served *served,
+                     enum dt_severity severity, const struct time_of_calls *t) {
     g_autofree char *name = dt_who_show_where(&summary->whos, served->server);
     g_autofree char *calls = dt_counted(served->took.count, "call");
     g_autoptr(GString) text = g_string_new(NULL);
@@ -69,7 +69,7 @@ static bool is_slow(struct dt_summary *summary, const struct dt_served *served) 
         return false;
     bool is_queue = usual.queued != DT_NO_VALUE &&
                     usual.queued / dt_limits.slow_server.queued_to_worked >= usual.worked;
-    tell_slow(summary, served, is_queue ? DT_HIGH : DT_MEDIUM, &usual);
+    add_slow(summary, served, is_queue ? DT_HIGH : DT_MEDIUM, &usual);
     return true;
 }
 
@@ -78,7 +78,7 @@ static bool has_slow_call(struct dt_summary *summary, const struct dt_served *se
     struct time_of_calls longest = longest_of(served);
     if (longest.took < dt_limits.slow_server.single)
         return false;
-    tell_slow(summary, served, DT_LOW, &longest);
+    add_slow(summary, served, DT_LOW, &longest);
     return true;
 }
 

@@ -51,9 +51,9 @@ static bool is_long(struct dt_summary *summary, struct dt_who *who) {
 }
 
 static void sampled(struct dt_summary *summary) {
-    g_autoptr(GPtrArray) whos = dt_kept_copy(&summary->processes);
+    g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
     int64_t found = 0;
-    dt_kept_sort(whos, dt_kept_by_queue);
+    dt_top_sort(whos, dt_top_by_queue);
     for (guint i = 0; i < whos->len && found < dt_limits.long_queue.per_rule; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
         if (!who->sampled || !who->sampled->max_queue)
@@ -66,9 +66,9 @@ static void sampled(struct dt_summary *summary) {
 }
 
 static void in_flight(struct dt_summary *summary) {
-    g_autoptr(GPtrArray) whos = dt_kept_copy(&summary->processes);
+    g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
     int64_t found = 0;
-    dt_kept_sort(whos, dt_kept_by_mailbox);
+    dt_top_sort(whos, dt_top_by_mailbox);
     for (guint i = 0; i < whos->len && found < dt_limits.in_flight.per_rule; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
         if (who->mailbox_max < (uint64_t)dt_limits.in_flight.messages)

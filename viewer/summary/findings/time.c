@@ -19,8 +19,8 @@ static void spent(struct dt_summary *summary, const struct share_rule *rule) {
     int64_t recorded = dt_recorded(summary), found = 0;
     if (recorded < rule->recorded)
         return;
-    g_autoptr(GPtrArray) whos = dt_kept_copy(&summary->processes);
-    dt_kept_sort(whos, rule->time_of);
+    g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
+    dt_top_sort(whos, rule->time_of);
     for (guint i = 0; i < whos->len && found < rule->per_rule; i++, found++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
         int64_t time = rule->time_of(who);
@@ -100,7 +100,7 @@ void dt_find_in_time(struct dt_summary *summary) {
     spent(summary,
           &(struct share_rule){DT_RULE_busy_process, on_cpu, "ran", dt_limits.busy_process.share,
                                dt_limits.busy_process.recorded, dt_limits.busy_process.per_rule});
-    spent(summary, &(struct share_rule){DT_RULE_file_io, dt_kept_by_dirty_io, "waited for files",
+    spent(summary, &(struct share_rule){DT_RULE_file_io, dt_top_by_dirty_io, "waited for files",
                                         dt_limits.file_io.share, dt_limits.file_io.recorded,
                                         dt_limits.file_io.per_rule});
     longest(summary);

@@ -90,7 +90,7 @@ static void delivered(struct node *node, const struct delivery *d) {
 
     dt_in_flight_delivered(node);
     if (!m) {
-        DT_MOMENT(node->world, arrived, d->to);
+        DT_RUN_HOOKS(node->world, arrived, d->to);
         if (d->node)
             dt_early_add(node, d);
         else
@@ -98,7 +98,7 @@ static void delivered(struct node *node, const struct delivery *d) {
         return;
     }
     if (m->is_far)
-        DT_MOMENT(node->world, arrived, d->to);
+        DT_RUN_HOOKS(node->world, arrived, d->to);
     if (m->is_far && m->token && d->how != DT_MATCHED_TOKEN) {
         dt_in_flight_arrive(m, d);
         return;
@@ -129,7 +129,7 @@ static void received_alone(struct process *p, const struct held *held) {
         d.from = caller;
     /* The end of a `receive ... after`, unless a process has sent this text. */
     if (strcmp(d.text, "timeout") == 0 && !find_any(dt_in_flight_to(p), &d)) {
-        DT_MOMENT(p->node->world, timed_out, p);
+        DT_RUN_HOOKS(p->node->world, timed_out, p);
         return;
     }
     delivered(p->node, &d);
@@ -186,7 +186,7 @@ void dt_message_delivery(struct node *node, const struct dt_recorded *event) {
         dt_release(d.to);
     /* The end of a `receive ... after`; a timer whose message is this atom looks the same. */
     if (strcmp(d.timer, "clock_service") == 0 && strcmp(d.text, "timeout") == 0)
-        DT_MOMENT(node->world, timed_out, d.to);
+        DT_RUN_HOOKS(node->world, timed_out, d.to);
     else
         delivered(node, &d);
 }

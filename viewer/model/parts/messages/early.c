@@ -26,7 +26,7 @@ void dt_early_add(struct node *node, const struct delivery *d) {
     m->seen.delivered = d->time;
     m->to_text = g_strdup(d->timer);
     dt_message_list_add(waiting, m);
-    DT_MOMENT(node->world, delivered, node, d->from, d->to, d->text, false);
+    DT_RUN_HOOKS(node->world, delivered, node, d->from, d->to, d->text, false);
     m->arrived = d->time;
     if (waiting->length > EARLY_MAX)
         dt_early_late(node, waiting->first->arrived + early_ns + 1);
@@ -73,7 +73,7 @@ bool dt_early_sent(struct node *node, struct process *from, const struct receive
     m->seen.delivered = DT_NO_VALUE;
     g_free(m->to_text);
     m->seen.to_text = m->to_text = g_strdup(e->to);
-    DT_TELL(node->world, sent, &m->seen);
+    DT_EMIT(node->world, sent, &m->seen);
     early_of(node)->sent = m;
     return true;
 }
@@ -85,7 +85,7 @@ void dt_early_label(struct node *node, const char *label) {
         m->seen.label = m->label = g_strdup(label);
 }
 
-void dt_early_told(struct node *node) {
+void dt_early_emit(struct node *node) {
     struct message *m = g_steal_pointer(&early_of(node)->sent);
 
     if (m)

@@ -17,7 +17,7 @@ bool dt_early_sent(struct node *node, struct process *from, const struct receive
 /* Sets the label of the message that was reported last, unless it has one. */
 void dt_early_label(struct node *node, const char *label);
 /* Reports that message as delivered: its seq_trace_send can no longer follow. */
-void dt_early_told(struct node *node);
+void dt_early_emit(struct node *node);
 /* Reports deliveries that have waited too long as unmatched. */
 void dt_early_late(struct node *node, int64_t now);
 

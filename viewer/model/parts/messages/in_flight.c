@@ -81,7 +81,7 @@ void dt_in_flight_arrive(struct message *m, const struct delivery *d) {
     dt_message_address(m, d->to);
     if (was_unaddressed)
         dt_mailbox_changed(d->to, 1);
-    dt_message_tell(d->to->node, m, !was_unaddressed);
+    dt_message_emit(d->to->node, m, !was_unaddressed);
 }
 
 /* Drops the oldest messages until there are at most `most`. */

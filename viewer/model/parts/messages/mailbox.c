@@ -2,5 +2,5 @@
 
 void dt_mailbox_changed(struct process *p, int by) {
     p->seen.mailbox += by;
-    DT_TELL(p->node->world, mailbox, &p->seen, p->node->world->now);
+    DT_EMIT(p->node->world, mailbox, &p->seen, p->node->world->now);
 }

@@ -50,7 +50,7 @@ void dt_message_end(struct node *node, struct message *m) {
 
     if (m->token)
         m->token->message = NULL;
-    DT_TELL(node->world, message_gone, &m->seen);
+    DT_EMIT(node->world, message_gone, &m->seen);
     g_free(m->label);
     g_free(m->to_text);
     g_free(m->shown);
@@ -68,10 +68,10 @@ void dt_message_address(struct message *m, struct process *to) {
     dt_process_ref(to);
 }
 
-void dt_message_tell(struct node *node, const struct message *m, bool is_addressed) {
-    DT_MOMENT(node->world, delivered, m->is_far ? m->sender_node : node,
-              (struct process *)m->seen.from, dt_receiver(m), m->text,
-              is_addressed && m->seen.sent != DT_NO_VALUE);
+void dt_message_emit(struct node *node, const struct message *m, bool is_addressed) {
+    DT_RUN_HOOKS(node->world, delivered, m->is_far ? m->sender_node : node,
+                 (struct process *)m->seen.from, dt_receiver(m), m->text,
+                 is_addressed && m->seen.sent != DT_NO_VALUE);
 }
 
 void dt_message_deliver(struct node *node, struct message *m, const struct delivery *d) {
@@ -80,8 +80,8 @@ void dt_message_deliver(struct node *node, struct message *m, const struct deliv
     dt_message_address(m, d->to);
     m->seen.delivered = d->time;
     m->seen.matched = d->how;
-    DT_TELL(node->world, delivered, &m->seen);
+    DT_EMIT(node->world, delivered, &m->seen);
     if (m->arrived == DT_NO_VALUE)
-        dt_message_tell(node, m, is_addressed);
+        dt_message_emit(node, m, is_addressed);
     dt_message_end(node, m);
 }

@@ -62,7 +62,7 @@ void dt_message_address(struct message *m, struct process *to);
 void dt_message_deliver(struct node *node, struct message *m, const struct delivery *d);
 /* Announces its delivery to the other parts, with the text in the form of the sender's node.
    `is_addressed`: the receiver was known when it was sent. */
-void dt_message_tell(struct node *node, const struct message *m, bool is_addressed);
+void dt_message_emit(struct node *node, const struct message *m, bool is_addressed);
 /* Reports it as gone, and frees it. */
 void dt_message_end(struct node *node, struct message *m);
 

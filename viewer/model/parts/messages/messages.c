@@ -52,7 +52,7 @@ void dt_messages_late(struct node *node, int64_t now) {
 }
 
 void dt_messages_end(struct node *node) {
-    dt_early_told(node);
+    dt_early_emit(node);
     dt_early_late(node, INT64_MAX);
     dt_in_flight_drop_all(node);
 }

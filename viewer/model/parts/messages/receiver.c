@@ -8,7 +8,7 @@
 
 static void find_named(struct receiver *found, const char *name) {
     found->process = dt_process_named(found->home, name);
-    found->is_dead = !found->process && dt_name_is_nobodys(found->home, name);
+    found->is_dead = !found->process && dt_name_is_free(found->home, name);
 }
 
 /* {shop,'b@host'} */

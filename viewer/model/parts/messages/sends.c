@@ -65,10 +65,10 @@ static struct message *sent(struct node *node, const struct dt_message_send *e, 
 
     if (from)
         dt_release(from);
-    dt_early_told(node);
+    dt_early_emit(node);
     if (from && from->seen.kind == DT_PORT)
         text = dt_answers_text(from, text);
-    if (!text || dt_is_nobody(e->to))
+    if (!text || dt_is_no_receiver(e->to))
         return NULL;
     if (r.process && r.process->seen.kind == DT_PORT)
         dt_answers_asked(r.process, text);
@@ -85,21 +85,21 @@ static struct message *sent(struct node *node, const struct dt_message_send *e, 
     else
         m->seen.to_text = m->to_text = g_strdup(e->to);
     if (r.is_dead) {
-        DT_TELL(node->world, sent, &m->seen);
+        DT_EMIT(node->world, sent, &m->seen);
         dt_message_end(node, m);
         note_left(node, from, e->message, by_seq_trace);
-        DT_MOMENT(node->world, sent, node, from, r.process, text);
+        DT_RUN_HOOKS(node->world, sent, node, from, r.process, text);
         return NULL;
     }
     dt_in_flight_make_room(r.home);
     dt_in_flight_add(m);
-    DT_TELL(node->world, sent, &m->seen);
+    DT_EMIT(node->world, sent, &m->seen);
     if (r.process)
         dt_mailbox_changed(r.process, 1);
     /* A message to another node has not yet arrived. */
     if (r.process && r.home == node)
-        DT_MOMENT(node->world, arrived, r.process);
-    DT_MOMENT(node->world, sent, node, from, r.process, text);
+        DT_RUN_HOOKS(node->world, arrived, r.process);
+    DT_RUN_HOOKS(node->world, sent, node, from, r.process, text);
     /* A port is assumed to work for its caller at once. */
     if (r.process && r.process->seen.kind == DT_PORT && !r.home->seen.has_deliveries) {
         dt_deliveries_infer(r.process);
@@ -143,7 +143,7 @@ void dt_seq_trace_send(struct node *node, const struct dt_seq_trace_send *e) {
     sends_of(node)->have_tokens = true;
     if (!m && has_left(node, dt_process_of(node, e->from), e->message, true)) {
         dt_early_label(node, e->label);
-        dt_early_told(node);
+        dt_early_emit(node);
         return;
     }
     if (!m)
@@ -168,5 +168,5 @@ void dt_sends_free(struct node *node) {
 
 void dt_sends_late(struct node *node, int64_t now) {
     if (now - sends_of(node)->time >= DT_ONE_EVENT_NS)
-        dt_early_told(node);
+        dt_early_emit(node);
 }

@@ -2,7 +2,7 @@
 #ifndef DT_VIEWER_MODEL_PARTS_SERVER_CALLS_GEN_H
 #define DT_VIEWER_MODEL_PARTS_SERVER_CALLS_GEN_H
 
-#include "shared/told.h"
+#include "shared/model_events.h"
 
 enum { DT_REFERENCE = 100 }; /* maximum length of a reference or pid, including the NUL */
 

@@ -100,7 +100,7 @@ static void end_call_at(struct server_call *call, enum dt_outcome outcome, const
     call->seen.outcome = outcome;
     call->seen.reply = reply;
     call->seen.ended = time;
-    DT_TELL(node->world, server_call, &call->seen);
+    DT_EMIT(node->world, server_call, &call->seen);
     g_hash_table_remove(calls_in(node)->pending, call->reference);
     g_queue_delete_link(&calls_in(node)->by_age, call->link);
     if (calling(caller)->awaited == call)

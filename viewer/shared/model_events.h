@@ -24,8 +24,8 @@
  * message in flight or pending call refers to it. Sinks may keep data in `of_sink` and free it in
  * `process_gone`.
  */
-#ifndef DT_VIEWER_SHARED_TOLD_H
-#define DT_VIEWER_SHARED_TOLD_H
+#ifndef DT_VIEWER_SHARED_MODEL_EVENTS_H
+#define DT_VIEWER_SHARED_MODEL_EVENTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "summary/kept.h"
+#include "summary/top_n.h"
 
 #include "shared/texts.h"
 
@@ -13,7 +13,7 @@ static int64_t by_run(const struct dt_who *who) {
     return who->run;
 }
 
-int64_t dt_kept_by_messages(const struct dt_who *who) {
+int64_t dt_top_by_messages(const struct dt_who *who) {
     return (int64_t)(who->sent + who->reached);
 }
 
@@ -25,19 +25,19 @@ static int64_t by_wait(const struct dt_who *who) {
     return who->longest_wait;
 }
 
-int64_t dt_kept_by_mailbox(const struct dt_who *who) {
+int64_t dt_top_by_mailbox(const struct dt_who *who) {
     return (int64_t)who->mailbox_max;
 }
 
-int64_t dt_kept_by_queue(const struct dt_who *who) {
+int64_t dt_top_by_queue(const struct dt_who *who) {
     return who->sampled ? (int64_t)who->sampled->max_queue : 0;
 }
 
-int64_t dt_kept_by_memory(const struct dt_who *who) {
+int64_t dt_top_by_memory(const struct dt_who *who) {
     return who->sampled ? (int64_t)who->sampled->max_memory : 0;
 }
 
-int64_t dt_kept_by_dirty_io(const struct dt_who *who) {
+int64_t dt_top_by_dirty_io(const struct dt_who *who) {
     return who->dirty_io;
 }
 
@@ -45,15 +45,9 @@ static int64_t by_bytes(const struct dt_who *who) {
     return (int64_t)who->bytes_out;
 }
 
-static dt_criterion *const criteria[] = {by_run,
-                                         dt_kept_by_messages,
-                                         by_collecting,
-                                         by_wait,
-                                         dt_kept_by_mailbox,
-                                         dt_kept_by_queue,
-                                         dt_kept_by_memory,
-                                         by_bytes,
-                                         dt_kept_by_dirty_io};
+static dt_criterion *const criteria[] = {by_run,           dt_top_by_messages, by_collecting,
+                                         by_wait,          dt_top_by_mailbox,  dt_top_by_queue,
+                                         dt_top_by_memory, by_bytes,           dt_top_by_dirty_io};
 
 static gint compare(gconstpointer a, gconstpointer b, gpointer data) {
     const struct dt_who *x = *(struct dt_who *const *)a, *y = *(struct dt_who *const *)b;
@@ -62,14 +56,14 @@ static gint compare(gconstpointer a, gconstpointer b, gpointer data) {
     return order ? order : dt_compare((int64_t)x->number, (int64_t)y->number);
 }
 
-void dt_kept_sort(GPtrArray *whos, dt_criterion *by) {
+void dt_top_sort(GPtrArray *whos, dt_criterion *by) {
     g_ptr_array_sort_with_data(whos, compare, (gpointer)&by);
 }
 
-void dt_kept_cut(struct dt_kept *kept) {
+void dt_top_cut(struct dt_top_n *kept) {
     g_autoptr(GHashTable) best = g_hash_table_new(NULL, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(criteria); i++) {
-        dt_kept_sort(kept->whos, criteria[i]);
+        dt_top_sort(kept->whos, criteria[i]);
         for (guint n = 0; n < kept->whos->len && n < PER_CRITERION; n++)
             g_hash_table_add(best, g_ptr_array_index(kept->whos, n));
     }
@@ -90,26 +84,26 @@ void dt_kept_cut(struct dt_kept *kept) {
         dt_who_drop(who);
     }
     g_ptr_array_set_size(kept->whos, (gint)to);
-    dt_kept_sort(kept->whos, by_run);
+    dt_top_sort(kept->whos, by_run);
 }
 
-void dt_kept_add(struct dt_kept *kept, struct dt_who *who) {
+void dt_top_add(struct dt_top_n *kept, struct dt_who *who) {
     g_ptr_array_add(kept->whos, dt_who_keep(who));
     if (kept->whos->len >= (size_t)ROOM * PER_CRITERION * G_N_ELEMENTS(criteria))
-        dt_kept_cut(kept);
+        dt_top_cut(kept);
 }
 
-void dt_kept_init(struct dt_kept *kept) {
+void dt_top_init(struct dt_top_n *kept) {
     kept->whos = g_ptr_array_new();
 }
 
-void dt_kept_free(struct dt_kept *kept) {
+void dt_top_free(struct dt_top_n *kept) {
     for (guint i = 0; i < kept->whos->len; i++)
         dt_who_drop(g_ptr_array_index(kept->whos, i));
     g_ptr_array_free(kept->whos, TRUE);
 }
 
-GPtrArray *dt_kept_copy(const struct dt_kept *kept) {
+GPtrArray *dt_top_copy(const struct dt_top_n *kept) {
     GPtrArray *copy = g_ptr_array_sized_new(kept->whos->len);
     for (guint i = 0; i < kept->whos->len; i++)
         g_ptr_array_add(copy, g_ptr_array_index(kept->whos, i));
