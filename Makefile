@@ -159,7 +159,8 @@ RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build native threads vie
 # With LANE, only the suites of that lane.
 check-release: FOLDERS = $(if $(LANE),$(or $(LANE_$(LANE)),$(error no lane is named $(LANE))),$(SUITE_FOLDERS))
 check-release: build
-	$(REBAR) ct --suite $(call suites,$(or $(SUITES),$(filter $(call named,$(FOLDERS)),$(RELEASE_SUITES))))
+	$(REBAR) ct $(if $(CASES),--case $(CASES)) \
+	  --suite $(call suites,$(or $(SUITES),$(filter $(call named,$(FOLDERS)),$(RELEASE_SUITES))))
 
 # Builds with the compiler cache, which the jobs of .ci/run share.
 build: deps-release cached
@@ -181,7 +182,7 @@ check-arm64: deps-arm64 ## run the suites that need no kernel on emulated arm64 
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZERS = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libubsan.so)
 SANITIZE_PARTS := calls consumers viewer
-SANITIZE_calls := text annotation dyntrace usdt builtins load sources
+SANITIZE_calls := text annotation dyntrace usdt builtins load
 SANITIZE_consumers := lttng vm_events identity delivery
 SANITIZE_viewer := viewer viewer_model
 

@@ -82,7 +82,8 @@ class FileSystem:
         """Returns a descriptor (O_PATH) of a file in the process's own file system."""
         *others, last = self.paths(path)
         for other in others:
-            with contextlib.suppress(FileNotFoundError):
+            # It need not exist there, nor may this user enter the folders above: in a chroot below /root, for example.
+            with contextlib.suppress(OSError):
                 return self.open_below(other)
         return self.open_below(last)
 
