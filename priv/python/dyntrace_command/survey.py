@@ -16,7 +16,7 @@ from dyntrace_command.process import Identity, Process
 from dyntrace_command.sandbox import CHILD_NAME, Child, Rights, check_same, identity_for
 
 # Seconds for everything; without an answer of one process; and how many processes of a user may fail to answer.
-ALL_S, ONE_S, STALLS_MOST = 10.0, 4.0, 2
+ALL_S, ONE_S, STALLS_MOST = 10.0, 2.0, 2
 # Children at a time.
 CHILDREN_MOST = 8
 # The name of a VM's main thread, by which it is listed where nothing can be read.
