@@ -147,11 +147,11 @@ chroot-of-%: deps-matrix
 	tools/matrix $* prepare
 
 # tools/matrix runs these in a release's chroot: every suite whose result can depend on the release's OTP or tracers.
-# The bench, the builds of build_SUITE and native_SUITE, the races of threads_SUITE, what the viewer's model tells and
+# The bench, the builds of build_SUITE and native_SUITE, the races of threads_SUITE, the viewer's model and the
 # attacks on the command depend on neither.
 # These read pictures and manifests with programs of JavaScript.
 READING_SUITES := flame kubernetes page perfetto report sequence
-# NOT_HERE: those that tools/matrix leaves out.
+# NOT_HERE: the suites that a lane of tools/matrix leaves out.
 RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build native threads viewer_model $(READING_SUITES),\
                               $(ALL_SUITES))
 
