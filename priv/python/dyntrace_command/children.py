@@ -1,8 +1,9 @@
 """What outlives this command, and how it ends: with all that it has done undone, whatever ends it.
 
 What only a command can undo, such as a session of LTTng, has a `Guard`: a child that waits for the end of this command.
-What has to end before the guards act, such as a running `lttng`, is in the hands of a keeper. Both are children of this
-command that have its user: what they start as another user gets nothing of theirs.
+What has to end before the guards act, such as a running `lttng`, holds their pipes if it has this command's user;
+another user's program is run by a keeper, which holds them. Guards and keepers are children of this command that have
+its user: what they start as another user gets nothing of theirs.
 """
 import contextlib
 import math

@@ -112,8 +112,8 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
                   "name a folder that does not exist yet: `-o FOLDER`"),
     "way_of_others": (NOT_ALLOWED, "{folder}, above what root would write, {why}: a link could take the place of that",
                       "name a folder of root's, which the node's user can reach: `-o /var/lib/dyntrace`"),
-    "temporary_of_others": (NOT_ALLOWED, "{folder}, which TMPDIR names or is above it, {why}: a link could take the "
-                            "place of root's temporary files", "`unset TMPDIR`, or let it name a folder of root's"),
+    "temporary_of_others": (NOT_ALLOWED, "{folder}, in the path of TMPDIR, {why}: another user could replace root's "
+                            "temporary files", "`unset TMPDIR`, or set it to a folder of root's"),
     "not_writable": (FAILED, "{folder} can't be written: {why}", "write elsewhere: `-o FILE`"),
     # Loading the library into a node that nobody has prepared
     "load_no_distribution": (NO_NODE, "process {pid} ({name}) has no distribution (-sname, -name), so nobody can ask "

@@ -12,6 +12,7 @@ import stat
 import tempfile
 from typing import Iterator, Optional, Union
 
+from dyntrace_command.execution import PIECE
 from dyntrace_command.failures import Failure, user_name
 from dyntrace_command.terminal import size
 
@@ -21,8 +22,6 @@ MB = 1000 * 1000
 NEEDED_AT_START = 64 * MB
 RESERVE = 24 * MB
 
-# Bytes that are read at a time.
-PIECE = 1 << 16
 NOT_OURS = "it belongs to another user, or another process has replaced it"
 
 
@@ -52,8 +51,8 @@ def read_regular(path: str, most: int) -> bytes:
 
 
 def read_at_most(descriptor: int, most: int) -> bytes:
-    """Returns what the file has from its place on, `most` bytes at most. It is read in pieces: a buffer of the bound's
-    size would cost more than the reading, even for a few bytes."""
+    """Returns the rest of the file, at most `most` bytes. It is read in pieces, because a buffer of `most` bytes costs
+    more than the read."""
     read = bytearray()
     while len(read) < most:
         piece = os.read(descriptor, min(PIECE, most - len(read)))

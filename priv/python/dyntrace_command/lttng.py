@@ -22,8 +22,8 @@ ANSWERS_S = 60
 # After this time without an answer, a daemon that was started here gives up a connection. A daemon gets no more time
 # after a command that it has not answered.
 NETWORK_S = 10
-# Seconds between two questions to a daemon that is about to start, or to hear from a node: each is a program.
-STEP_S = 0.25
+# Seconds between two questions to a daemon that starts, or with which a node registers: each question runs a program.
+POLL_S = 0.25
 # LTTng's library tries again after five seconds when a daemon has ended.
 REGISTERED_S = 8
 
@@ -116,12 +116,12 @@ class Lttng:
         messages = LastOutput(daemon.stdout)
         # It ends by itself, after the sessions of others.
         guard = Guard(Program(["/bin/sh", "-c", END_DAEMON, str(daemon.pid), tool("lttng")]), seconds=None)
-        until(lambda: self.answers() or daemon.poll() is not None, 10, STEP_S)
+        until(lambda: self.answers() or daemon.poll() is not None, 10, POLL_S)
         if daemon.poll() is not None:
             output = messages.text()
             guard.release()
             # Another command may have started one at the same time.
-            if "already running" not in output or not until(self.answers, 10, STEP_S):
+            if "already running" not in output or not until(self.answers, 10, POLL_S):
                 raise Failure("no_daemon", output=last_lines(output))
             return
         self.own_daemon, self.guard = daemon, guard
@@ -201,7 +201,7 @@ def registered(chosen: Sequence[Node], daemons: Sequence[Lttng]) -> Optional[Ltt
     def is_found() -> bool:
         found.extend(daemon for daemon in daemons if all(map(daemon.knows, pids)))
         return bool(found) or not daemons
-    until(is_found, REGISTERED_S, STEP_S)
+    until(is_found, REGISTERED_S, POLL_S)
     return found[0] if found else None
 
 

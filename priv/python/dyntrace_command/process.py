@@ -60,7 +60,7 @@ class Process:
         return fields[0], int(fields[19])
 
     def age(self) -> float:
-        """Returns the seconds since its start."""
+        """Returns its age in seconds."""
         with open("/proc/uptime", encoding="ascii") as file:
             return float(file.read().split()[0]) - self.status()[1] / os.sysconf("SC_CLK_TCK")
 

@@ -105,7 +105,7 @@ class Survey:
             except (OSError, ValueError) as error:
                 self.miss([process], reason(error))
         for identity, group in groups.items():
-            # Whoever looks again and again would leave more and more children behind.
+            # Each further look would leave one more child behind.
             if sum(map(is_left, group)) >= STALLS_MOST:
                 self.miss(group, LEFT)
             else:
