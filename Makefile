@@ -152,7 +152,7 @@ chroot-of-%: deps-matrix
 # viewer's model, and the attacks on the command.
 # Suites that read rendered recordings and manifests with JavaScript programs:
 READING_SUITES := flame kubernetes page perfetto report sequence
-# NOT_HERE: those that tools/matrix leaves out.
+# NOT_HERE: the suites that a lane of tools/matrix leaves out.
 RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build native threads viewer_model $(READING_SUITES),\
                               $(ALL_SUITES))
 

@@ -1,8 +1,9 @@
 """Child processes that outlive this command. They undo its work, however it ends.
 
 Work that only another command can undo, such as destroying an LTTng session, has a `Guard`: a child that waits for this
-command to end. A program that must end before the guards act, such as a running `lttng`, is run by a keeper. Both are
-children of this command with its user. Programs that they run as another user inherit nothing from them.
+command to end. A program that must end before the guards act, such as a running `lttng`, holds their pipes if it runs
+as this command's user; otherwise a keeper runs it and holds them. Guards and keepers are children of this command with
+its user. Programs that they run as another user inherit nothing from them.
 """
 import contextlib
 import math

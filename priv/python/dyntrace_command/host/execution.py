@@ -117,6 +117,7 @@ class Surviving(Started):
     def has_ended(self) -> bool:
         if self.status is None and super().has_ended():
             self.running.remove(self.pid)
+            # It would wait for the program itself otherwise.
             self.process.returncode = self.status
         return self.status is not None
 

@@ -15,6 +15,7 @@ from typing import Iterator, Optional, Union
 
 from dyntrace_command.common.failures import Failure, user_name
 from dyntrace_command.common.terminal import size
+from dyntrace_command.host.execution import PIECE
 
 MB = 1000 * 1000
 
@@ -22,8 +23,6 @@ MB = 1000 * 1000
 NEEDED_AT_START = 64 * MB
 RESERVE = 24 * MB
 
-# Bytes that are read at a time.
-PIECE = 1 << 16
 NOT_OURS = "it belongs to another user, or another process has replaced it"
 
 

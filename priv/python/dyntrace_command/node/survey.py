@@ -15,7 +15,7 @@ from dyntrace_command.host.sandbox import CHILD_NAME, Child, Rights, check_same,
 from dyntrace_command.node.description import More, look
 
 # Seconds for everything; seconds without an answer about one process; processes of a user that may fail to answer.
-ALL_S, ONE_S, STALLS_MOST = 10.0, 4.0, 2
+ALL_S, ONE_S, STALLS_MOST = 10.0, 2.0, 2
 # Children at a time.
 CHILDREN_MOST = 8
 # Prefix of the name of a VM's main thread. A process that can't be read is listed if its name starts with it.

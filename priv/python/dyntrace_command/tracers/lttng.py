@@ -23,7 +23,7 @@ ANSWERS_S = 60
 # next command to a daemon that has not answered one.
 NETWORK_S = 10
 # Seconds between polls of a daemon that is starting, or that waits for a node to register: each poll runs a program.
-STEP_S = 0.25
+POLL_S = 0.25
 # LTTng's library retries five seconds after a daemon has ended.
 REGISTERED_S = 8
 
@@ -117,12 +117,12 @@ class Lttng:
         messages = LastOutput(daemon.stdout)
         # The guard ends the daemon after the sessions of other commands.
         guard = Guard(Program(["/bin/sh", "-c", END_DAEMON, str(daemon.pid), tool("lttng")]), seconds=None)
-        until(lambda: self.answers() or daemon.poll() is not None, 10, STEP_S)
+        until(lambda: self.answers() or daemon.poll() is not None, 10, POLL_S)
         if daemon.poll() is not None:
             output = messages.text()
             guard.release()
             # Another command may have started one at the same time.
-            if "already running" not in output or not until(self.answers, 10, STEP_S):
+            if "already running" not in output or not until(self.answers, 10, POLL_S):
                 raise Failure("no_daemon", output=last_lines(output))
             return
         self.own_daemon, self.guard = daemon, guard
@@ -202,7 +202,7 @@ def registered(chosen: Sequence[Node], daemons: Sequence[Lttng]) -> Optional[Ltt
     def is_found() -> bool:
         found.extend(daemon for daemon in daemons if all(map(daemon.knows, pids)))
         return bool(found) or not daemons
-    until(is_found, REGISTERED_S, STEP_S)
+    until(is_found, REGISTERED_S, POLL_S)
     return found[0] if found else None
 
 
