@@ -263,7 +263,7 @@ class Recordings(unittest.TestCase):
 
     def test_causes(self) -> None:
         """Each cause has its own failure."""
-        self.assertIn(f"no such folder {self.place}/no\n", self.failure(f"{self.place}/no")[1])
+        self.assertIn(f"no such folder: {self.place}/no\n", self.failure(f"{self.place}/no")[1])
         self.assertIn(f"{self.place} is empty\n", self.failure(self.place)[1])
         os.mkdir(f"{self.place}/ust")
         self.assertIn(f"{self.place} is empty\n", self.failure(self.place)[1])

@@ -120,7 +120,7 @@ class WhatItMayDo(unittest.TestCase):
 
     def test_memory_and_time(self) -> None:
         """Memory and CPU time are limited."""
-        with self.assertRaisesRegex(ValueError, "more than is read"):
+        with self.assertRaisesRegex(ValueError, "too much data"):
             in_child(None, lambda: len(bytearray(2 << 30)))
         self.assertEqual([3, 3], in_child(None, lambda: resource.getrlimit(resource.RLIMIT_CPU), 2).value)
 
