@@ -400,7 +400,7 @@ worker_that_fails(Config) ->
     call(Config, fun() -> _ = code:purge(dyntrace), {module, dyntrace} = code:load_file(dyntrace) end),
     Consumer = attach([message_send], Config),
     until_traced(Config),
-    ?assertMatch([{error, "dyntrace: can't trace" ++ _, _}], logged(Config)),
+    ?assertMatch([{error, "dyntrace: cannot trace" ++ _, _}], logged(Config)),
     ?assertEqual(Worker, call(Config, fun() -> whereis(dyntrace_autotracer) end)),
     _ = test_bpftrace:stop(Consumer).
 
