@@ -70,7 +70,7 @@ demo: deps-demo all ## trace a small live system, print its events as a story (V
 CACHED := $(CURDIR)/_build/ccache
 COMPILERS := cc gcc clang musl-gcc aarch64-linux-gnu-gcc
 compiled = umask 022 && python3 -IS -m compileall -q '$(1)'
-WITH_CACHE := check check-fast check-release build build-tests check-sanitize
+WITH_CACHE := check check-fast check-release build build-tests check-sanitize check-systems soak
 $(WITH_CACHE): export PATH := $(CACHED):$(PATH)
 $(WITH_CACHE): export CCACHE_NOHASHDIR := 1
 $(WITH_CACHE): export CCACHE_SLOPPINESS := locale
@@ -128,10 +128,10 @@ ALL_SUITES = $(call named,$(SUITE_FOLDERS))
 check-vm: deps-vm all ## test the scripts of SystemTap and DTrace in a virtual machine (root; makes a chroot)
 	$(REBAR) ct --dir test/vm
 
-check-systems: deps-systems all ## observe Debian's RabbitMQ and ejabberd, unmodified and with planted faults (root)
+check-systems: deps-systems cached all ## observe Debian's RabbitMQ and ejabberd, healthy and with planted faults (root)
 	tools/apart $(REBAR) ct $(if $(SUITES),--suite $(call suites,$(SUITES)),--dir test/systems)
 
-soak: deps-check all ## load a node while consumers attach and detach (SECONDS=1200)
+soak: deps-check cached all ## load a node while consumers attach and detach (SECONDS=1200)
 	DYNTRACE_SOAK_S=$(or $(SECONDS),1200) tools/apart $(REBAR) ct --dir test/soak
 
 # OTP 25, 27 and 29, as packaged by Debian.
@@ -183,7 +183,7 @@ SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-san
 SANITIZERS = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libubsan.so)
 SANITIZE_PARTS := calls consumers viewer
 SANITIZE_calls := text annotation dyntrace usdt builtins load
-SANITIZE_consumers := lttng vm_events identity delivery
+SANITIZE_consumers := lttng vm_events delivery
 SANITIZE_viewer := viewer viewer_model
 
 check-sanitize: deps-check cached ## run the library's and the viewer's suites with ASan and UBSan

@@ -51,7 +51,7 @@ end_per_testcase(Case, Config) ->
 
 started(Config) ->
     Node = test_node:named(name(), ?config(epmd, Config)),
-    Env = [{interval, 50}, {log, error}, {long_gc, 10}, {long_schedule, 200}, {long_message_queue, {10, 100}}],
+    Env = [{interval, 50}, {log, error}, {long_gc, 50}, {long_schedule, 200}, {long_message_queue, {10, 100}}],
     ok = test_node:call(Node, fun() -> test_node:started(Env) end),
     Node.
 
@@ -79,7 +79,7 @@ long_queue() ->
      fun() -> Reader = spawn(fun() -> receive stop -> ok end end), [Reader ! N || N <- lists:seq(1, 200)] end}.
 
 collect() ->
-    spawn(fun() -> List = lists:seq(1, 4000000), true = erlang:garbage_collect(), hd(List) end).
+    spawn(fun() -> List = lists:seq(1, 8000000), true = erlang:garbage_collect(), hd(List) end).
 
 write() ->
     spawn(fun() ->

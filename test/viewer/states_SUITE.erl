@@ -26,10 +26,13 @@ init_per_suite(Config) ->
             Folder = filename:join(?config(priv_dir, Config), "states"),
             Facts = test_recording:make(Folder, fun(Node) -> test_node:call(Node, fun story/0) end),
             Lines = [binary_to_list(Line) || Line <- test_viewer:lines(model, [], [Folder])],
-            [{facts, Facts}, {lines, Lines}, {report, test_viewer:json(report, [{format, "json"}], [Folder])} | Config]
+            %% A test server that copies them with Config for each case does not answer in time on a busy machine.
+            persistent_term:put(?MODULE, Lines),
+            [{facts, Facts}, {report, test_viewer:json(report, [{format, "json"}], [Folder])} | Config]
     end.
 
 end_per_suite(_) ->
+    persistent_term:erase(?MODULE),
     ok.
 
 %% -- On the node ---------------------------------------------------------------------------------
@@ -134,7 +137,7 @@ ask(Other) ->
 %% it to the mailbox: OTP 25 moves all of them in process_info/2, OTP 29 one by one.
 a_sleeper(Config) ->
     #{pid := Pid, status := waiting, function := "timer:sleep/1", queue := ?MESSAGES} = fact(sleeper, Config),
-    ?assertEqual([], runnable_in(Pid, "timer:sleep/1", Config)),
+    ?assertEqual([], runnable_in(Pid, "timer:sleep/1")),
     #{<<"mailbox_max">> := InFlight} = reported(sleeper, Config),
     ?assert(InFlight >= 1 andalso InFlight =< ?MESSAGES, InFlight).
 
@@ -143,8 +146,8 @@ a_sleeper(Config) ->
 a_suspended_writer(Config) ->
     #{pid := Pid, status := suspended, function := Function, queue := Queue} = fact(writer, Config),
     ?assert(Queue >= ?MESSAGES, Queue),
-    ?assertMatch([_ | _], intervals(Pid, "waiting", Function, Config)),
-    ?assertEqual([], runnable_in(Pid, Function, Config)).
+    ?assertMatch([_ | _], intervals(Pid, "waiting", Function)),
+    ?assertEqual([], runnable_in(Pid, Function)).
 
 %% Both processes wait for the same time. As far as the scheduler can tell, one of them occupies a CPU.
 dirty_schedulers(Config) ->
@@ -156,17 +159,17 @@ dirty_schedulers(Config) ->
 %% Each port answers the call that hands it over; the answer is not a message.
 an_acceptor(Config) ->
     #{pid := Pid, queue := 0} = fact(acceptor, Config),
-    Told = [Line || Line <- ?config(lines, Config), is_about(Pid, Line), kind(Line) =:= "mailbox"],
+    Told = [Line || Line <- persistent_term:get(?MODULE), is_about(Pid, Line), kind(Line) =:= "mailbox"],
     ?assert(length(Told) >= ?CONNECTIONS, Told),
-    ?assertEqual(0, mailbox(Pid, Config)).
+    ?assertEqual(0, mailbox(Pid)).
 
 answers_by_messages(Config) ->
     #{pid := Pid, queue := 0} = fact(asker, Config),
-    Delivered = [Line || Line <- ?config(lines, Config), kind(Line) =:= "delivered",
+    Delivered = [Line || Line <- persistent_term:get(?MODULE), kind(Line) =:= "delivered",
                          lists:prefix(Pid ++ "#", value("to", Line)),
                          re:run(value("text", Line), "^\"{#Port<[0-9.]+>,(connected|closed)}\"$") =/= nomatch],
     ?assertEqual(2, length(Delivered)),
-    ?assertEqual(0, mailbox(Pid, Config)).
+    ?assertEqual(0, mailbox(Pid)).
 
 %% -- Lines of the model --------------------------------------------------------------------------
 
@@ -179,21 +182,21 @@ reported(Name, Config) ->
                     binary_to_list(Its) =:= Pid],
     Row.
 
-runnable_in(Pid, Function, Config) ->
-    intervals(Pid, "runnable", Function, Config).
+runnable_in(Pid, Function) ->
+    intervals(Pid, "runnable", Function).
 
-intervals(Pid, State, Function, Config) ->
-    [Line || Line <- ?config(lines, Config), kind(Line) =:= "interval", is_about(Pid, Line),
+intervals(Pid, State, Function) ->
+    [Line || Line <- persistent_term:get(?MODULE), kind(Line) =:= "interval", is_about(Pid, Line),
              value("state", Line) =:= State, value("out", Line) =:= "\"" ++ Function ++ "\""].
 
 %% The mailbox's length at the end of the recording.
-mailbox(Pid, Config) ->
+mailbox(Pid) ->
     lists:foldl(fun(Line, Length) ->
                         case kind(Line) =:= "mailbox" andalso is_about(Pid, Line) of
                             true -> list_to_integer(value("messages", Line));
                             false -> Length
                         end
-                end, 0, before_end(?config(lines, Config))).
+                end, 0, before_end(persistent_term:get(?MODULE))).
 
 %% Leaves out the end, where messages in flight are reported as gone.
 before_end(Lines) ->

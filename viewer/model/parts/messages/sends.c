@@ -16,6 +16,10 @@
 /* The number of recent messages that are searched for the one of a second event. */
 enum { JUST_SENT = 16 };
 
+/* The VM reports a send with a token by two callbacks, seq_trace_send first. Between them, its
+   thread may lose the CPU. */
+enum { ONE_SEND_NS = 1000 * 1000 * 1000 };
+
 /* Before any event. */
 static const int64_t long_ago = INT64_MIN / 4;
 
@@ -49,7 +53,7 @@ static bool has_left(struct node *node, const struct process *from, const char *
     struct sends *left = sends_of(node);
 
     if (left->by_seq_trace == by_seq_trace || left->from != (from ? &from->seen : NULL) ||
-        left->hash != g_str_hash(text) || node->world->now - left->time >= DT_ONE_EVENT_NS)
+        left->hash != g_str_hash(text) || node->world->now - left->time >= ONE_SEND_NS)
         return false;
     left->time = long_ago;
     return true;
@@ -129,7 +133,7 @@ static struct message *just_sent(struct node *node, const struct dt_message_send
 void dt_message_send(struct node *node, const struct dt_message_send *e) {
     struct message *m = sends_of(node)->have_tokens ? just_sent(node, e, false) : NULL;
 
-    if (m && node->world->now - m->seen.sent < DT_ONE_EVENT_NS)
+    if (m && node->world->now - m->seen.sent < ONE_SEND_NS)
         m->by_seq_trace = false;
     else if (!sends_of(node)->have_tokens ||
              !has_left(node, dt_process_of(node, e->from), e->message, false))
