@@ -3,6 +3,7 @@
 #include "catalogue/atoms.h"
 #include "sources/gate.h"
 #include "sources/parts.h"
+#include "text/hash.h"
 
 _Atomic int64_t dt_calls_left = DT_CALLS_INFINITE;
 
@@ -28,12 +29,6 @@ static struct slot {
 
 static _Atomic(uint64_t) others;
 
-static unsigned first_slot(const struct dt_location *f) {
-    uint64_t hash = ((uint64_t)f->module * 0x9e3779b97f4a7c15U + f->function) * 31 + f->arity;
-
-    return hash * 0xc2b2ae3d27d4eb4fU >> (64 - SLOTS_LOG2);
-}
-
 static bool is_infinite(void) {
     return atomic_load_explicit(&dt_calls_left, memory_order_relaxed) == DT_CALLS_INFINITE;
 }
@@ -55,7 +50,7 @@ static bool take(struct slot *slot, const struct dt_location *f) {
 /* The count of the function. If another scheduler is just storing the function, it is stored twice;
    the counts are added when they are read. */
 static _Atomic(uint64_t) *count_of(const struct dt_location *f) {
-    unsigned i = first_slot(f);
+    unsigned i = dt_hash_function(f->module, f->function, f->arity, SLOTS_LOG2);
 
     for (int step = 0; step < STEPS; step++, i = (i + 1) % SLOTS) {
         struct slot *slot = &slots[i];

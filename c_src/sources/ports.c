@@ -7,6 +7,7 @@
 #include "catalogue/atoms.h"
 #include "sources/parts.h"
 #include "sources/routes.h"
+#include "text/hash.h"
 
 /* -- The table ------------------------------------------------------------------------- */
 
@@ -25,7 +26,7 @@ static struct bucket {
 } buckets[BUCKETS];
 
 static struct bucket *bucket_of(ERL_NIF_TERM port) {
-    return &buckets[((uint64_t)port * UINT64_C(0x9E3779B97F4A7C15)) >> (64 - BUCKET_BITS)];
+    return &buckets[dt_hash(port, BUCKET_BITS)];
 }
 
 /* With this order, a reader that sees a write also sees the odd version before it. Fences would
