@@ -24,30 +24,23 @@
 
 /* -- The functions for the facade -------------------------------------------------- */
 
-static ERL_NIF_TERM probes(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)argc;
-    (void)argv;
+static DT_NIF(probes) {
     return dt_describe_probes(env);
 }
 
-static ERL_NIF_TERM listeners(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)argc;
-    (void)argv;
+static DT_NIF(listeners) {
     return dt_describe_listeners(env);
 }
 
 /* [Name] */
-static ERL_NIF_TERM consumers(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)argc;
+static DT_NIF(consumers) {
     return dt_describe_consumers(env, argv[0]);
 }
 
 /* #{backends, undecoded, lttng_library, lttng_providers} */
-static ERL_NIF_TERM nif_info(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+static DT_NIF(nif_info) {
     ERL_NIF_TERM info = enif_make_new_map(env);
 
-    (void)argc;
-    (void)argv;
     enif_make_map_put(env, info, atom_undecoded, dt_describe_undecoded(env), &info);
     enif_make_map_put(env, info, atom_backends, dt_describe_backends(env), &info);
     enif_make_map_put(env, info, atom_lttng_library, dt_describe_lttng_library(env), &info);
@@ -61,10 +54,9 @@ static bool get_text(ERL_NIF_TERM text, bool *shapes) {
 }
 
 /* full | shape */
-static ERL_NIF_TERM show(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+static DT_NIF(show) {
     bool shapes;
 
-    (void)argc;
     if (!get_text(argv[0], &shapes))
         return enif_make_badarg(env);
     dt_term_show_shapes(shapes);
@@ -72,10 +64,9 @@ static ERL_NIF_TERM show(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
 }
 
 /* Events | infinity */
-static ERL_NIF_TERM set_budget(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+static DT_NIF(set_budget) {
     ErlNifSInt64 events = DT_BUDGET_INFINITE;
 
-    (void)argc;
     if (!enif_is_identical(argv[0], atom_infinity) &&
         (!enif_get_int64(env, argv[0], &events) || events < 0))
         return enif_make_badarg(env);
@@ -83,29 +74,22 @@ static ERL_NIF_TERM set_budget(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv
     return atom_ok;
 }
 
-static ERL_NIF_TERM skipped(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)argc;
-    (void)argv;
+static DT_NIF(skipped) {
     return enif_make_uint64(env, dt_gate_skipped());
 }
 
-static ERL_NIF_TERM claim(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)argc;
-    (void)argv;
+static DT_NIF(claim) {
     return dt_gate_claim(env);
 }
 
 /* true | false */
-static ERL_NIF_TERM set_active(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)env;
-    (void)argc;
+static DT_NIF(set_active) {
     dt_gate_activate(enif_is_identical(argv[0], atom_true));
     return atom_ok;
 }
 
 /* all | [Name] */
-static ERL_NIF_TERM allow(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)argc;
+static DT_NIF(allow) {
     for (int i = 0; i < DT_PROBES; i++) {
         ERL_NIF_TERM list = argv[0], head, name = enif_make_atom(env, dt_probes[i].name);
         bool allowed = enif_is_atom(env, list);
@@ -118,10 +102,9 @@ static ERL_NIF_TERM allow(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
 }
 
 /* Bifs, Nifs: each [{Module, Function, Arity}] */
-static ERL_NIF_TERM set_builtins(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+static DT_NIF(set_builtins) {
     unsigned left_out;
 
-    (void)argc;
     if (!dt_builtins_set(env, argv[0], argv[1], &left_out))
         return enif_make_badarg(env);
     return enif_make_uint(env, left_out);
@@ -203,8 +186,7 @@ static int start(ErlNifEnv *env, ERL_NIF_TERM load_info, bool may_wait) {
     return 0;
 }
 
-static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info) {
-    (void)priv_data;
+static int load(ErlNifEnv *env, DT_UNUSED void **priv_data, ERL_NIF_TERM load_info) {
     return start(env, load_info, true);
 }
 
@@ -212,9 +194,8 @@ static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info) {
    module's old version may still be running, in this library or in the one that it replaces. That
    may be OTP's, so its private data is not accessed. All schedulers are stopped meanwhile, so this
    must not wait. */
-static int upgrade(ErlNifEnv *env, void **priv_data, void **old_priv_data, ERL_NIF_TERM load_info) {
-    (void)priv_data;
-    (void)old_priv_data;
+static int upgrade(ErlNifEnv *env, DT_UNUSED void **priv_data, DT_UNUSED void **old_priv_data,
+                   ERL_NIF_TERM load_info) {
     return start(env, load_info, false);
 }
 

@@ -26,31 +26,21 @@ static bool get_label(ErlNifEnv *env, ERL_NIF_TERM term, unsigned *label) {
     return enif_get_uint(env, term, label) && *label < DT_LABELS;
 }
 
-ERL_NIF_TERM dt_annotation_wants_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)env;
-    (void)argc;
-    (void)argv;
+DT_NIF(dt_annotation_wants_i4s4) {
     return boolean(i4s4_is_enabled());
 }
 
-ERL_NIF_TERM dt_annotation_wants_n(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_annotation_wants_n) {
     unsigned label;
 
-    (void)argc;
     return boolean(get_label(env, argv[0], &label) && label_is_enabled(label));
 }
 
-ERL_NIF_TERM dt_annotation_wants_mark(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)env;
-    (void)argc;
-    (void)argv;
+DT_NIF(dt_annotation_wants_mark) {
     return boolean(dt_is_enabled(DT_user_mark));
 }
 
-ERL_NIF_TERM dt_annotation_wants_span(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)env;
-    (void)argc;
-    (void)argv;
+DT_NIF(dt_annotation_wants_span) {
     return boolean(dt_is_enabled(DT_user_span_start) || dt_is_enabled(DT_user_span_stop));
 }
 
@@ -113,11 +103,10 @@ static void fill(ErlNifEnv *env, struct dt_text *text, const ERL_NIF_TERM argv[]
 
 /* -- Firing ------------------------------------------------------------------------ */
 
-ERL_NIF_TERM dt_annotation_trace_s1(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_annotation_trace_s1) {
     struct dt_text text;
     union dt_event event;
 
-    (void)argc;
     if (!dt_is_enabled(DT_user_trace__s1) && !dt_is_enabled(DT_user_trace_s1))
         return atom_false;
     dt_text_open(&text);
@@ -127,11 +116,10 @@ ERL_NIF_TERM dt_annotation_trace_s1(ErlNifEnv *env, int argc, const ERL_NIF_TERM
     return atom_true;
 }
 
-ERL_NIF_TERM dt_annotation_trace_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_annotation_trace_i4s4) {
     struct dt_text text;
     union dt_event event;
 
-    (void)argc;
     if (!i4s4_is_enabled())
         return atom_false;
     fill(env, &text, argv, &event);
@@ -140,12 +128,11 @@ ERL_NIF_TERM dt_annotation_trace_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_TE
     return atom_true;
 }
 
-ERL_NIF_TERM dt_annotation_trace_n(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_annotation_trace_n) {
     struct dt_text text;
     union dt_event event;
     unsigned label;
 
-    (void)argc;
     if (!get_label(env, argv[0], &label) || !label_is_enabled(label))
         return atom_false;
     fill(env, &text, argv + 1, &event);
@@ -156,12 +143,11 @@ ERL_NIF_TERM dt_annotation_trace_n(ErlNifEnv *env, int argc, const ERL_NIF_TERM 
     return atom_true;
 }
 
-ERL_NIF_TERM dt_annotation_mark(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_annotation_mark) {
     struct dt_text text;
     union dt_event event;
     struct dt_user_mark *e = &event.user_mark;
 
-    (void)argc;
     if (!dt_is_enabled(DT_user_mark))
         return atom_false;
     dt_text_open(&text);
@@ -173,12 +159,11 @@ ERL_NIF_TERM dt_annotation_mark(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
     return atom_true;
 }
 
-ERL_NIF_TERM dt_annotation_span_start(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_annotation_span_start) {
     struct dt_text text;
     union dt_event event;
     struct dt_user_span_start *e = &event.user_span_start;
 
-    (void)argc;
     if (!dt_is_enabled(DT_user_span_start))
         return atom_false;
     dt_text_open(&text);
@@ -189,12 +174,11 @@ ERL_NIF_TERM dt_annotation_span_start(ErlNifEnv *env, int argc, const ERL_NIF_TE
     return atom_true;
 }
 
-ERL_NIF_TERM dt_annotation_span_stop(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_annotation_span_stop) {
     struct dt_text text;
     union dt_event event;
     struct dt_user_span_stop *e = &event.user_span_stop;
 
-    (void)argc;
     if (!dt_is_enabled(DT_user_span_stop))
         return atom_false;
     dt_text_open(&text);

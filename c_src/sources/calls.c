@@ -83,10 +83,9 @@ static ERL_NIF_TERM add(ErlNifEnv *env, const struct slot *slot, ERL_NIF_TERM mo
     return enif_make_list_cell(env, enif_make_tuple2(env, mfa, enif_make_uint64(env, count)), list);
 }
 
-ERL_NIF_TERM dt_calls_set_budget(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_calls_set_budget) {
     ErlNifSInt64 calls = DT_CALLS_INFINITE;
 
-    (void)argc;
     if (!enif_is_identical(argv[0], atom_infinity) &&
         (!enif_get_int64(env, argv[0], &calls) || calls < 0))
         return enif_make_badarg(env);
@@ -94,11 +93,9 @@ ERL_NIF_TERM dt_calls_set_budget(ErlNifEnv *env, int argc, const ERL_NIF_TERM ar
     return atom_ok;
 }
 
-ERL_NIF_TERM dt_calls_take(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_calls_take) {
     ERL_NIF_TERM list = enif_make_list(env, 0);
 
-    (void)argc;
-    (void)argv;
     for (struct slot *slot = slots; slot < slots + SLOTS; slot++) {
         ERL_NIF_TERM module = atomic_load_explicit(&slot->module, memory_order_acquire);
         uint64_t count = module == FREE || module == TAKEN

@@ -7,6 +7,7 @@
 #include <limits.h>
 
 #include "catalogue/atoms.h"
+#include "catalogue/unused.h"
 #include "sources/builtins.h"
 #include "sources/parts.h"
 #include "text/size.h"
@@ -285,10 +286,10 @@ static _Thread_local struct {
     bool compared[DT_PROBES];
 } collection;
 
-enum dt_decoded dt_decode_erlang_heap_before(struct dt_traced *trace, union dt_event *event) {
+enum dt_decoded dt_decode_erlang_heap_before(struct dt_traced *trace,
+                                             DT_UNUSED union dt_event *event) {
     ErlNifPid pid;
 
-    (void)event;
     /* Only local pids are single words, which can be compared. */
     if (!enif_get_local_pid(trace->env, trace->tracee, &pid) ||
         !dt_value(trace, atom_heap_block_size, &collection.heap))

@@ -5,6 +5,7 @@
 #include "sources/decode_erlang.h"
 
 #include "catalogue/atoms.h"
+#include "catalogue/unused.h"
 #include "sources/parts.h"
 #include "sources/ports.h"
 #include "text/binary.h"
@@ -242,8 +243,7 @@ enum dt_decoded dt_decode_erlang_port_send(struct dt_traced *trace, union dt_eve
 /* -- Drivers, without a caller ------------------------------------------------------------------
  */
 
-static bool is_any(const struct dt_traced *trace) {
-    (void)trace;
+static bool is_any(DT_UNUSED const struct dt_traced *trace) {
     return true;
 }
 

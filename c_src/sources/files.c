@@ -42,12 +42,11 @@ static bool get_function(ErlNifEnv *env, ERL_NIF_TERM term, uint64_t *function) 
     return true;
 }
 
-ERL_NIF_TERM dt_files_set(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_files_set) {
     ERL_NIF_TERM list = argv[0], head;
     uint64_t functions[MOST] = {FREE};
     unsigned count = 0;
 
-    (void)argc;
     while (count < MOST && enif_get_list_cell(env, list, &head, &list))
         if (!get_function(env, head, &functions[count++]))
             return enif_make_badarg(env);

@@ -236,11 +236,10 @@ bool dt_ports_take_ready(const struct dt_traced *trace) {
 
 /* -- Calls by the application ------------------------------------------------------------------ */
 
-ERL_NIF_TERM dt_ports_set(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_ports_set) {
     ErlNifPort port;
     ErlNifPid owner;
 
-    (void)argc;
     if (!enif_get_local_port(env, argv[0], &port) || !enif_is_atom(env, argv[1]) ||
         !enif_get_local_pid(env, argv[2], &owner))
         return enif_make_badarg(env);
@@ -248,11 +247,9 @@ ERL_NIF_TERM dt_ports_set(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     return atom_ok;
 }
 
-ERL_NIF_TERM dt_ports_take_unknown(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_ports_take_unknown) {
     ERL_NIF_TERM list = enif_make_list(env, 0);
 
-    (void)argc;
-    (void)argv;
     for (int i = 0; i < UNKNOWN; i++) {
         ERL_NIF_TERM port = atomic_exchange_explicit(&unknown[i], 0, memory_order_relaxed);
 
@@ -262,11 +259,9 @@ ERL_NIF_TERM dt_ports_take_unknown(ErlNifEnv *env, int argc, const ERL_NIF_TERM 
     return list;
 }
 
-ERL_NIF_TERM dt_ports_count(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_ports_count) {
     unsigned count = 0;
 
-    (void)argc;
-    (void)argv;
     for (int b = 0; b < BUCKETS; b++)
         for (int i = 0; i < ENTRIES; i++)
             count += READ(buckets[b].entries[i].port) && !READ(buckets[b].entries[i].closed);

@@ -23,8 +23,7 @@
 
 static const int disabled = 0;
 
-static void fire_nothing(const union dt_event *event) {
-    (void)event;
+static void fire_nothing(DT_UNUSED const union dt_event *event) {
 }
 
 /* The provider of an earlier version may not list its consumers: all sessions count as one. */

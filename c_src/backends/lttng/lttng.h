@@ -28,6 +28,7 @@
 
 #include "catalogue/choose.h"
 #include "catalogue/event.h"
+#include "catalogue/unused.h"
 
 /* The providers, each with its library. The first one represents the backend. */
 #define DT_LTTNG_LIBRARIES(LIBRARY)                                                                \
@@ -38,26 +39,20 @@ enum { DT_LTTNG_PROVIDERS = 0 DT_LTTNG_LIBRARIES(DT_LTTNG_COUNT) };
 
 #ifdef DT_NO_LTTNG
 
-static inline bool dt_lttng_is_enabled(enum dt_probe probe) {
-    (void)probe;
+static inline bool dt_lttng_is_enabled(DT_UNUSED enum dt_probe probe) {
     return false;
 }
 
-static inline void dt_lttng_fire(enum dt_probe probe, const union dt_event *event) {
-    (void)probe;
-    (void)event;
+static inline void dt_lttng_fire(DT_UNUSED enum dt_probe probe,
+                                 DT_UNUSED const union dt_event *event) {
 }
 
-static inline size_t dt_lttng_consumers_of(enum dt_probe probe, uint64_t *ids, size_t most) {
-    (void)probe;
-    (void)ids;
-    (void)most;
+static inline size_t dt_lttng_consumers_of(DT_UNUSED enum dt_probe probe, DT_UNUSED uint64_t *ids,
+                                           DT_UNUSED size_t most) {
     return 0;
 }
 
-static inline void dt_lttng_load(const char *from, bool may_wait) {
-    (void)from;
-    (void)may_wait;
+static inline void dt_lttng_load(DT_UNUSED const char *from, DT_UNUSED bool may_wait) {
 }
 
 static inline bool dt_lttng_missing(char *why, size_t size) {
@@ -69,8 +64,7 @@ static inline const char *dt_lttng_library(void) {
     return NULL;
 }
 
-static inline bool dt_lttng_provider_missing(unsigned i, char *why, size_t size) {
-    (void)i;
+static inline bool dt_lttng_provider_missing(DT_UNUSED unsigned i, char *why, size_t size) {
     return dt_lttng_missing(why, size);
 }
 
