@@ -60,28 +60,12 @@ static int64_t integer(ErlNifEnv *env, ERL_NIF_TERM term) {
     return enif_get_int64(env, term, &i) ? i : 0;
 }
 
-/*
- * The probes for p and pn begin with the same fields, the catalogue's USER_TRACE_FIELDS. So one
- * function can fill them for all.
- */
-#define AT(probe, field) offsetof(struct dt_##probe, field)
-#define SAME(field)                                                                                \
-    _Static_assert(AT(user_trace__i4s4, field) == AT(user_trace_i4s4, field) &&                    \
-                       AT(user_trace__i4s4, field) == AT(user_trace__n, field) &&                  \
-                       AT(user_trace__i4s4, field) == AT(user_trace_n, field),                     \
-                   #field " has another place in another probe")
-SAME(proc);
-SAME(user_tag);
-SAME(i1);
-SAME(i2);
-SAME(i3);
-SAME(i4);
-SAME(s1);
-SAME(s2);
-SAME(s3);
-SAME(s4);
-_Static_assert(AT(user_trace_n, label) >= sizeof(struct dt_user_trace__i4s4),
-               "label is not behind the common fields");
+/* The probes for p and pn begin with the same fields, the catalogue's USER_TRACE_FIELDS. So one
+   function can fill them for all. */
+_Static_assert(sizeof(struct dt_user_trace_i4s4) == sizeof(struct dt_user_trace__i4s4) &&
+                   sizeof(struct dt_user_trace__n) == sizeof(struct dt_user_trace__i4s4) &&
+                   offsetof(struct dt_user_trace_n, label) == sizeof(struct dt_user_trace__i4s4),
+               "a probe for p or pn has other fields");
 
 /* Tag, I1, …, I4, S1, …, S4 */
 static void fill(ErlNifEnv *env, struct dt_text *text, const ERL_NIF_TERM argv[],

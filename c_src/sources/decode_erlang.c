@@ -299,36 +299,44 @@ enum dt_decoded dt_decode_erlang_heap_before(struct dt_traced *trace,
     return DT_NO_EVENT;
 }
 
-/* Returns DT_DECODED, and sets both sizes, if the size of the heap has changed. */
-static enum dt_decoded compare_heap(const struct dt_traced *trace, uint64_t *before,
-                                    uint64_t *after) {
+struct change {
+    const char *p;
+    uint64_t before, after;
+};
+
+/* Returns DT_NO_EVENT unless the heap has grown or, if not `grown`, shrunk. */
+static enum dt_decoded get_change(struct dt_traced *trace, bool grown, struct change *change) {
     bool *compared = &collection.compared[trace->probe];
 
-    if (!dt_value(trace, atom_heap_block_size, after))
+    if (!dt_value(trace, atom_heap_block_size, &change->after))
         return DT_UNDECODED;
     if (*compared || collection.tracee != trace->tracee)
         return DT_NO_EVENT;
     *compared = true;
-    *before = collection.heap;
-    return *after == *before ? DT_NO_EVENT : DT_DECODED;
+    change->before = collection.heap;
+    if (change->after == change->before || (change->after > change->before) != grown)
+        return DT_NO_EVENT;
+    DT_TRY(change->p, dt_id(trace, trace->tracee));
+    return DT_DECODED;
 }
 
-#define HEAP_DECODER(decoder, probe, larger, smaller)                                              \
-    enum dt_decoded dt_decode_erlang_##decoder(struct dt_traced *trace, union dt_event *event) {   \
-        struct dt_##probe *e = &event->probe;                                                      \
-        uint64_t before, after;                                                                    \
-        enum dt_decoded decoded = compare_heap(trace, &before, &after);                            \
-                                                                                                   \
-        if (decoded != DT_DECODED || smaller > larger)                                             \
-            return decoded == DT_DECODED ? DT_NO_EVENT : decoded;                                  \
-        e->old_size = dt_int32(before);                                                            \
-        e->new_size = dt_int32(after);                                                             \
-        DT_TRY(e->p, dt_id(trace, trace->tracee));                                                 \
-        return DT_DECODED;                                                                         \
-    }
+enum dt_decoded dt_decode_erlang_heap_grow(struct dt_traced *trace, union dt_event *event) {
+    struct change c = {.p = NULL};
+    enum dt_decoded decoded = get_change(trace, true, &c);
 
-HEAP_DECODER(heap_grow, process__heap_grow, after, before)
-HEAP_DECODER(heap_shrink, process__heap_shrink, before, after)
+    event->process__heap_grow =
+        (struct dt_process__heap_grow){c.p, dt_int32(c.before), dt_int32(c.after)};
+    return decoded;
+}
+
+enum dt_decoded dt_decode_erlang_heap_shrink(struct dt_traced *trace, union dt_event *event) {
+    struct change c = {.p = NULL};
+    enum dt_decoded decoded = get_change(trace, false, &c);
+
+    event->process__heap_shrink =
+        (struct dt_process__heap_shrink){c.p, dt_int32(c.before), dt_int32(c.after)};
+    return decoded;
+}
 
 /* -- Every event ------------------------------------------------------------------ */
 

@@ -13,36 +13,25 @@
 
 /* -- Parts ---------------------------------------------------------------------------- */
 
-/* The leading texts of all of these probes. */
-struct who {
+/* What an event contains for its probe. Its first three texts are the same for all probes. */
+struct parts {
     const char *process, *port, *name;
+    const char *type;       /* of port__command */
+    ERL_NIF_TERM new_owner; /* of port__connect */
+    unsigned command;
+    uint64_t bytes;
 };
 
 static const char *name_of(struct dt_traced *trace, const struct dt_port *port) {
     return port->name ? dt_text_name(trace->text, trace->env, port->name) : "";
 }
 
-static enum dt_decoded get_port(struct dt_traced *trace, struct dt_port *port, struct who *who) {
+static enum dt_decoded get_port(struct dt_traced *trace, struct dt_port *port,
+                                struct parts *parts) {
     dt_ports_get(trace, port);
-    DT_TRY(who->port, dt_id(trace, trace->tracee));
-    DT_TRY(who->name, name_of(trace, port));
+    DT_TRY(parts->port, dt_id(trace, trace->tracee));
+    DT_TRY(parts->name, name_of(trace, port));
     return DT_DECODED;
-}
-
-static enum dt_decoded get_caller(struct dt_traced *trace, ERL_NIF_TERM caller, struct who *who) {
-    struct dt_port port;
-
-    DT_TRY(who->process, dt_id(trace, caller));
-    return get_port(trace, &port, who);
-}
-
-static enum dt_decoded get_owner(struct dt_traced *trace, struct who *who) {
-    struct dt_port port;
-    enum dt_decoded decoded = get_port(trace, &port, who);
-
-    if (decoded == DT_DECODED)
-        DT_TRY(who->process, port.owner ? dt_id(trace, port.owner) : "");
-    return decoded;
 }
 
 /* {Name, Value} */
@@ -109,113 +98,168 @@ OPEN_DECODER(driver_start, driver_start, pid, driver)
 
 /* -- Requests -------------------------------------------------------------------------------- */
 
-/*
- * {Caller, Request}. `get` returns false for a request for which the probe does not fire; `set`
- * sets the fields that only this probe has, from the `part` that `get` returned.
+/* Sets the members of the request's probe. Returns false for a request for which it does not fire.
  */
-#define REQUEST_DECODER(decoder, probe, process_field, name_field, type, get, set)                 \
-    enum dt_decoded dt_decode_##decoder(struct dt_traced *trace, union dt_event *event) {          \
-        struct dt_##probe *e = &event->probe;                                                      \
-        const ERL_NIF_TERM *caller_request;                                                        \
-        struct who who;                                                                            \
-        type part;                                                                                 \
-                                                                                                   \
-        if (!dt_get_pair(trace, trace->term, &caller_request))                                     \
-            return DT_UNDECODED;                                                                   \
-        if (!get(trace, caller_request[1], &part))                                                 \
-            return DT_NO_EVENT;                                                                    \
-        if (get_caller(trace, caller_request[0], &who) != DT_DECODED)                              \
-            return DT_UNDECODED;                                                                   \
-        e->process_field = who.process;                                                            \
-        e->port = who.port;                                                                        \
-        e->name_field = who.name;                                                                  \
-        set;                                                                                       \
-        return DT_DECODED;                                                                         \
-    }
+typedef bool getter(const struct dt_traced *trace, ERL_NIF_TERM request, struct parts *parts);
+
+/* {Caller, Request} */
+static enum dt_decoded get_request(struct dt_traced *trace, getter *get, struct parts *parts) {
+    const ERL_NIF_TERM *caller_request;
+    struct dt_port port;
+
+    if (!dt_get_pair(trace, trace->term, &caller_request))
+        return DT_UNDECODED;
+    if (!get(trace, caller_request[1], parts))
+        return DT_NO_EVENT;
+    DT_TRY(parts->process, dt_id(trace, caller_request[0]));
+    return get_port(trace, &port, parts);
+}
 
 /* {command, Data}, close or {connect, Process} */
-static bool get_type(const struct dt_traced *trace, ERL_NIF_TERM request, const char **type) {
+static bool get_type(const struct dt_traced *trace, ERL_NIF_TERM request, struct parts *parts) {
     ERL_NIF_TERM value;
 
-    *type = enif_is_identical(request, atom_close)            ? dt_literal("close")
-            : get_named(trace, request, atom_command, &value) ? dt_literal("command")
-            : get_named(trace, request, atom_connect, &value) ? dt_literal("connect")
-                                                              : NULL;
-    return *type != NULL;
+    parts->type = enif_is_identical(request, atom_close)            ? dt_literal("close")
+                  : get_named(trace, request, atom_command, &value) ? dt_literal("command")
+                  : get_named(trace, request, atom_connect, &value) ? dt_literal("connect")
+                                                                    : NULL;
+    return parts->type != NULL;
 }
 
 static bool get_new_owner(const struct dt_traced *trace, ERL_NIF_TERM request,
-                          ERL_NIF_TERM *owner) {
-    return get_named(trace, request, atom_connect, owner);
+                          struct parts *parts) {
+    return get_named(trace, request, atom_connect, &parts->new_owner);
 }
 
-REQUEST_DECODER(erlang_port_command, port__command, process, port_name, const char *, get_type,
-                e->command_type = part)
-REQUEST_DECODER(erlang_port_connect, port__connect, process, port_name, ERL_NIF_TERM, get_new_owner,
-                DT_TRY(e->new_process, dt_id(trace, part)))
-
-static bool get_output(const struct dt_traced *trace, ERL_NIF_TERM request, uint64_t *bytes) {
+static bool get_output(const struct dt_traced *trace, ERL_NIF_TERM request, struct parts *parts) {
     ERL_NIF_TERM data;
 
     return get_named(trace, request, atom_command, &data) &&
-           get_binary_size(trace->env, data, bytes);
+           get_binary_size(trace->env, data, &parts->bytes);
 }
 
-static bool get_outputv(const struct dt_traced *trace, ERL_NIF_TERM request, uint64_t *bytes) {
+static bool get_outputv(const struct dt_traced *trace, ERL_NIF_TERM request, struct parts *parts) {
     ERL_NIF_TERM data;
 
     return get_named(trace, request, atom_command, &data) &&
-           get_vector_size(trace->env, data, bytes);
+           get_vector_size(trace->env, data, &parts->bytes);
 }
-
-#define BYTES_32 e->bytes = dt_int32(part)
-#define BYTES_64 e->bytes = part
-
-REQUEST_DECODER(erlang_driver_output, driver__output, process, port_name, uint64_t, get_output,
-                BYTES_32)
-REQUEST_DECODER(erlang_driver_outputv, driver__outputv, process, port_name, uint64_t, get_outputv,
-                BYTES_32)
-REQUEST_DECODER(driver_output, driver_output, pid, driver, uint64_t, get_output, BYTES_64)
-REQUEST_DECODER(driver_outputv, driver_outputv, pid, driver, uint64_t, get_outputv, BYTES_64)
-
-struct operation {
-    unsigned command;
-    uint64_t bytes;
-};
 
 /* {control | call, {Command, Data}} */
 static bool get_operation(const struct dt_traced *trace, ERL_NIF_TERM request, ERL_NIF_TERM name,
-                          struct operation *operation) {
+                          struct parts *parts) {
     ERL_NIF_TERM value;
     const ERL_NIF_TERM *command_data;
 
     return get_named(trace, request, name, &value) && dt_get_pair(trace, value, &command_data) &&
-           enif_get_uint(trace->env, command_data[0], &operation->command) &&
-           get_binary_size(trace->env, command_data[1], &operation->bytes);
+           enif_get_uint(trace->env, command_data[0], &parts->command) &&
+           get_binary_size(trace->env, command_data[1], &parts->bytes);
 }
 
-static bool get_control(const struct dt_traced *trace, ERL_NIF_TERM request,
-                        struct operation *operation) {
-    return get_operation(trace, request, atom_control, operation);
+static bool get_control(const struct dt_traced *trace, ERL_NIF_TERM request, struct parts *parts) {
+    return get_operation(trace, request, atom_control, parts);
 }
 
-static bool get_call(const struct dt_traced *trace, ERL_NIF_TERM request,
-                     struct operation *operation) {
-    return get_operation(trace, request, atom_call, operation);
+static bool get_call(const struct dt_traced *trace, ERL_NIF_TERM request, struct parts *parts) {
+    return get_operation(trace, request, atom_call, parts);
 }
 
-#define NUMBERS_32 e->command = (int32_t)part.command, e->bytes = dt_int32(part.bytes)
-#define NUMBERS_64 e->command = part.command, e->bytes = part.bytes
+enum dt_decoded dt_decode_erlang_port_command(struct dt_traced *trace, union dt_event *event) {
+    struct parts p = {.port = NULL};
+    enum dt_decoded decoded = get_request(trace, get_type, &p);
 
-REQUEST_DECODER(erlang_port_control, port__control, process, port_name, struct operation,
-                get_control, e->command_no = (int32_t)part.command)
-REQUEST_DECODER(erlang_driver_control, driver__control, process, port_name, struct operation,
-                get_control, NUMBERS_32)
-REQUEST_DECODER(erlang_driver_call, driver__call, process, port_name, struct operation, get_call,
-                NUMBERS_32)
-REQUEST_DECODER(driver_control, driver_control, pid, driver, struct operation, get_control,
-                NUMBERS_64)
-REQUEST_DECODER(driver_call, driver_call, pid, driver, struct operation, get_call, NUMBERS_64)
+    event->port__command = (struct dt_port__command){p.process, p.port, p.name, p.type};
+    return decoded;
+}
+
+enum dt_decoded dt_decode_erlang_port_connect(struct dt_traced *trace, union dt_event *event) {
+    struct dt_port__connect *e = &event->port__connect;
+    struct parts p = {.port = NULL};
+    enum dt_decoded decoded = get_request(trace, get_new_owner, &p);
+
+    if (decoded != DT_DECODED)
+        return decoded;
+    *e = (struct dt_port__connect){p.process, p.port, p.name, NULL};
+    DT_TRY(e->new_process, dt_id(trace, p.new_owner));
+    return DT_DECODED;
+}
+
+enum dt_decoded dt_decode_erlang_port_control(struct dt_traced *trace, union dt_event *event) {
+    struct parts p = {.port = NULL};
+    enum dt_decoded decoded = get_request(trace, get_control, &p);
+
+    event->port__control = (struct dt_port__control){p.process, p.port, p.name, (int32_t)p.command};
+    return decoded;
+}
+
+enum dt_decoded dt_decode_erlang_driver_output(struct dt_traced *trace, union dt_event *event) {
+    struct parts p = {.port = NULL};
+    enum dt_decoded decoded = get_request(trace, get_output, &p);
+
+    event->driver__output =
+        (struct dt_driver__output){p.process, p.port, p.name, dt_int32(p.bytes)};
+    return decoded;
+}
+
+enum dt_decoded dt_decode_erlang_driver_outputv(struct dt_traced *trace, union dt_event *event) {
+    struct parts p = {.port = NULL};
+    enum dt_decoded decoded = get_request(trace, get_outputv, &p);
+
+    event->driver__outputv =
+        (struct dt_driver__outputv){p.process, p.port, p.name, dt_int32(p.bytes)};
+    return decoded;
+}
+
+enum dt_decoded dt_decode_erlang_driver_control(struct dt_traced *trace, union dt_event *event) {
+    struct parts p = {.port = NULL};
+    enum dt_decoded decoded = get_request(trace, get_control, &p);
+
+    event->driver__control = (struct dt_driver__control){p.process, p.port, p.name,
+                                                         (int32_t)p.command, dt_int32(p.bytes)};
+    return decoded;
+}
+
+enum dt_decoded dt_decode_erlang_driver_call(struct dt_traced *trace, union dt_event *event) {
+    struct parts p = {.port = NULL};
+    enum dt_decoded decoded = get_request(trace, get_call, &p);
+
+    event->driver__call =
+        (struct dt_driver__call){p.process, p.port, p.name, (int32_t)p.command, dt_int32(p.bytes)};
+    return decoded;
+}
+
+enum dt_decoded dt_decode_driver_output(struct dt_traced *trace, union dt_event *event) {
+    struct parts p = {.port = NULL};
+    enum dt_decoded decoded = get_request(trace, get_output, &p);
+
+    event->driver_output = (struct dt_driver_output){p.process, p.port, p.name, p.bytes};
+    return decoded;
+}
+
+enum dt_decoded dt_decode_driver_outputv(struct dt_traced *trace, union dt_event *event) {
+    struct parts p = {.port = NULL};
+    enum dt_decoded decoded = get_request(trace, get_outputv, &p);
+
+    event->driver_outputv = (struct dt_driver_outputv){p.process, p.port, p.name, p.bytes};
+    return decoded;
+}
+
+enum dt_decoded dt_decode_driver_control(struct dt_traced *trace, union dt_event *event) {
+    struct parts p = {.port = NULL};
+    enum dt_decoded decoded = get_request(trace, get_control, &p);
+
+    event->driver_control =
+        (struct dt_driver_control){p.process, p.port, p.name, p.command, p.bytes};
+    return decoded;
+}
+
+enum dt_decoded dt_decode_driver_call(struct dt_traced *trace, union dt_event *event) {
+    struct parts p = {.port = NULL};
+    enum dt_decoded decoded = get_request(trace, get_call, &p);
+
+    event->driver_call = (struct dt_driver_call){p.process, p.port, p.name, p.command, p.bytes};
+    return decoded;
+}
 
 /* -- Messages --------------------------------------------------------------------- */
 
@@ -240,8 +284,7 @@ enum dt_decoded dt_decode_erlang_port_send(struct dt_traced *trace, union dt_eve
     return is_return(trace) ? DT_NO_EVENT : dt_decode_erlang_send(trace, event);
 }
 
-/* -- Drivers, without a caller ------------------------------------------------------------------
- */
+/* -- Without a caller --------------------------------------------------------------------- */
 
 static bool is_any(DT_UNUSED const struct dt_traced *trace) {
     return true;
@@ -293,32 +336,43 @@ static bool is_input(const struct dt_traced *trace) {
     return !says_output(trace) && !says_neither(trace) && dt_ports_take_ready(trace);
 }
 
-/* `set` as above, or empty. */
-#define OWNER_DECODER(decoder, probe, is, process_field, name_field, set)                          \
+static enum dt_decoded get_owner(struct dt_traced *trace, struct parts *parts) {
+    struct dt_port port;
+    enum dt_decoded decoded = get_port(trace, &port, parts);
+
+    if (decoded == DT_DECODED)
+        DT_TRY(parts->process, port.owner ? dt_id(trace, port.owner) : "");
+    return decoded;
+}
+
+enum dt_decoded dt_decode_erlang_port_exit(struct dt_traced *trace, union dt_event *event) {
+    struct dt_port__exit *e = &event->port__exit;
+    struct parts p = {.port = NULL};
+
+    if (get_owner(trace, &p) != DT_DECODED)
+        return DT_UNDECODED;
+    *e = (struct dt_port__exit){p.process, p.port, p.name, NULL};
+    DT_TRY(e->reason, dt_term(trace, trace->term));
+    return DT_DECODED;
+}
+
+#define OWNER_DECODER(decoder, probe, is, process_field, name_field)                               \
     enum dt_decoded dt_decode_##decoder(struct dt_traced *trace, union dt_event *event) {          \
-        struct dt_##probe *e = &event->probe;                                                      \
-        struct who who;                                                                            \
+        struct parts p = {.port = NULL};                                                           \
+        enum dt_decoded decoded = is(trace) ? get_owner(trace, &p) : DT_NO_EVENT;                  \
                                                                                                    \
-        if (!is(trace))                                                                            \
-            return DT_NO_EVENT;                                                                    \
-        if (get_owner(trace, &who) != DT_DECODED)                                                  \
-            return DT_UNDECODED;                                                                   \
-        e->process_field = who.process;                                                            \
-        e->port = who.port;                                                                        \
-        e->name_field = who.name;                                                                  \
-        set;                                                                                       \
-        return DT_DECODED;                                                                         \
+        event->probe =                                                                             \
+            (struct dt_##probe){.process_field = p.process, .port = p.port, .name_field = p.name}; \
+        return decoded;                                                                            \
     }
 
-OWNER_DECODER(erlang_port_exit, port__exit, is_any, process, port_name,
-              DT_TRY(e->reason, dt_term(trace, trace->term)))
-OWNER_DECODER(erlang_driver_stop, driver__stop, is_any, process, name, )
-OWNER_DECODER(erlang_driver_flush, driver__flush, is_flush, process, port_name, )
-OWNER_DECODER(erlang_driver_timeout, driver__timeout, is_timeout, process, port_name, )
-OWNER_DECODER(erlang_driver_ready_input, driver__ready_input, is_input, process, port_name, )
-OWNER_DECODER(erlang_driver_ready_output, driver__ready_output, is_output, process, port_name, )
-OWNER_DECODER(driver_stop, driver_stop, is_any, pid, driver, )
-OWNER_DECODER(driver_flush, driver_flush, is_flush, pid, driver, )
-OWNER_DECODER(driver_timeout, driver_timeout, is_timeout, pid, driver, )
-OWNER_DECODER(driver_ready_input, driver_ready_input, is_input, pid, driver, )
-OWNER_DECODER(driver_ready_output, driver_ready_output, is_output, pid, driver, )
+OWNER_DECODER(erlang_driver_stop, driver__stop, is_any, process, name)
+OWNER_DECODER(erlang_driver_flush, driver__flush, is_flush, process, port_name)
+OWNER_DECODER(erlang_driver_timeout, driver__timeout, is_timeout, process, port_name)
+OWNER_DECODER(erlang_driver_ready_input, driver__ready_input, is_input, process, port_name)
+OWNER_DECODER(erlang_driver_ready_output, driver__ready_output, is_output, process, port_name)
+OWNER_DECODER(driver_stop, driver_stop, is_any, pid, driver)
+OWNER_DECODER(driver_flush, driver_flush, is_flush, pid, driver)
+OWNER_DECODER(driver_timeout, driver_timeout, is_timeout, pid, driver)
+OWNER_DECODER(driver_ready_input, driver_ready_input, is_input, pid, driver)
+OWNER_DECODER(driver_ready_output, driver_ready_output, is_output, pid, driver)
