@@ -242,11 +242,8 @@ static ERL_NIF_TERM seq_trace_kind(ErlNifEnv *env, ERL_NIF_TERM info) {
     return enif_get_tuple(env, info, &size, &el) && size > 0 ? el[0] : atom_undefined;
 }
 
-/* A tracer that a user has set is not removed, because a consumer may attach later. The tracer of
-   an earlier version is removed: it has no worker after an upgrade. */
+/* A tracer that a user has set is not removed, because a consumer may attach later. */
 static ERL_NIF_TERM trace_status(ErlNifEnv *env, ERL_NIF_TERM state) {
-    if (state == atom_dyntrace_follower)
-        return atom_remove;
     return !dt_gate_is_for(state) || dt_gate_is_open(env) ? atom_trace : atom_remove;
 }
 

@@ -10,7 +10,7 @@
  * that thread; an upgrade does not wait, because all schedulers are stopped meanwhile.
  *
  * LTTng connects tracepoints and providers by name. If a process had two providers of one name,
- * both would record each event. So if an earlier version of this library has loaded a provider,
+ * both would record each event. So if another build of this library has loaded a provider before,
  * that one is used for the probes that have not changed; if another library or the VM itself
  * provides it, ours is not loaded. Each provider is a separate library, because others may provide
  * only one of them.
@@ -77,7 +77,7 @@ static inline const char *dt_lttng_provider_name(unsigned i) {
 
 #else
 
-/* Exported by these libraries under the name dt_lttng_provider. Another version of this library may
+/* Exported by these libraries under the name dt_lttng_provider. Another build of this library may
    use it, so its layout must not change. */
 struct dt_lttng_provider {
     unsigned count;
@@ -86,13 +86,13 @@ struct dt_lttng_provider {
     void (*const *fire)(const union dt_event *event);
 };
 
-/* Also exported, but not by every earlier version: the consumers of the tracepoint with this state,
-   as numbers that differ between sessions. Returns how many it has written, at most `most`. */
+/* Also exported: the consumers of the tracepoint with this state, as numbers that differ between
+   sessions. Returns how many it has written, at most `most`. */
 typedef size_t dt_lttng_list(const int *state, uint64_t *ids, size_t most);
 dt_lttng_list dt_lttng_consumers;
 
 /* Each tracepoint's name and fields as text: equal texts mean equal structs. Empty if the probe has
-   no tracepoint or, in a provider's library, one of another provider. Versions compare these texts,
+   no tracepoint or, in a provider's library, one of another provider. Builds compare these texts,
    so their format must not change. */
 #ifndef DT_LTTNG_CHOOSE
 #define DT_LTTNG_CHOOSE(with, without, provider, ...) DT_CHOOSE(with, without, __VA_ARGS__)
