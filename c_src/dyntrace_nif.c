@@ -9,17 +9,15 @@
 #include "describe.h"
 #include "layout.h"
 #include "sources/annotations.h"
-#include "sources/builtins.h"
 #include "sources/calls.h"
+#include "sources/compat/compat.h"
 #include "sources/files.h"
 #include "sources/gate.h"
-#include "sources/ports.h"
 #include "sources/reports.h"
 #include "sources/routes.h"
 #include "sources/tracer.h"
 #include "status.h"
 #include "text/id.h"
-#include "text/size.h"
 #include "text/term.h"
 
 /* -- The functions for the facade -------------------------------------------------- */
@@ -101,15 +99,6 @@ static DT_NIF(allow) {
     return atom_ok;
 }
 
-/* Bifs, Nifs: each [{Module, Function, Arity}] */
-static DT_NIF(set_builtins) {
-    unsigned left_out;
-
-    if (!dt_builtins_set(env, argv[0], argv[1], &left_out))
-        return enif_make_badarg(env);
-    return enif_make_uint(env, left_out);
-}
-
 /* -- Loading --------------------------------------------------------------------- */
 
 static ErlNifFunc functions[] = {
@@ -147,7 +136,6 @@ static ErlNifFunc functions[] = {
     {"skipped", 0, skipped, 0},
     {"claim", 0, claim, 0},
     {"set_active", 1, set_active, 0},
-    {"set_builtins", 2, set_builtins, 0},
     {"set_call_budget", 1, dt_calls_set_budget, 0},
     {"take_calls", 0, dt_calls_take, 0},
     {"set_file_functions", 1, dt_files_set, 0},
@@ -156,28 +144,25 @@ static ErlNifFunc functions[] = {
     {"layout_candidates", 0, dt_layout_candidates, 0},
     {"layout_candidates_dirty", 0, dt_layout_candidates, ERL_NIF_DIRTY_JOB_CPU_BOUND},
     {"layout_word", 1, dt_layout_word, 0},
-    {"set_port", 3, dt_ports_set, 0},
-    {"take_unknown_ports", 0, dt_ports_take_unknown, 0},
-    {"count_ports", 0, dt_ports_count, 0},
+
+    DT_COMPAT_NIFS,
 };
 
 /* {ReservedWords, Sizes, LeastInteger, GreatestInteger, full | shape,
    {Bifs, Nifs}, FolderOfTheLttngProviders :: binary()} */
 static int start(ErlNifEnv *env, ERL_NIF_TERM load_info, bool may_wait) {
     char path[4096];
-    const ERL_NIF_TERM *el, *builtins;
+    const ERL_NIF_TERM *el;
     ErlNifBinary binary;
-    unsigned left_out;
-    int size, two;
+    int size;
     bool shapes;
 
     dt_atoms_make(env);
     dt_tags_fill();
     if (!enif_get_tuple(env, load_info, &size, &el) || size != 7 || !dt_id_reserve(env, el[0]) ||
-        !dt_size_calibrate(env, el[1]) || !dt_term_calibrate(env, el[2], el[3]) ||
-        !get_text(el[4], &shapes) || !enif_get_tuple(env, el[5], &two, &builtins) || two != 2 ||
-        !dt_builtins_set(env, builtins[0], builtins[1], &left_out) ||
-        !enif_inspect_binary(env, el[6], &binary) || binary.size >= sizeof path)
+        !dt_term_calibrate(env, el[2], el[3]) || !get_text(el[4], &shapes) ||
+        !dt_compat_start(env, el[1], el[5]) || !enif_inspect_binary(env, el[6], &binary) ||
+        binary.size >= sizeof path)
         return 1;
     dt_term_show_shapes(shapes);
     memcpy(path, binary.data, binary.size);

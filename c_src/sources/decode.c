@@ -182,6 +182,10 @@ enum dt_decoded dt_decode_sent(struct dt_traced *trace, union dt_event *event) {
     return DT_DECODED;
 }
 
+enum dt_decoded dt_decode_port_sent(struct dt_traced *trace, union dt_event *event) {
+    return dt_is_port_result(trace) ? DT_NO_EVENT : dt_decode_sent(trace, event);
+}
+
 enum dt_decoded dt_decode_received(struct dt_traced *trace, union dt_event *event) {
     struct dt_message_receive *e = &event->message_receive;
 

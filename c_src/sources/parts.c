@@ -134,3 +134,14 @@ bool dt_get_node(ErlNifEnv *env, ERL_NIF_TERM handle, ERL_NIF_TERM *node) {
     enif_release_binary(&external);
     return got;
 }
+
+bool dt_is_port_result(const struct dt_traced *trace) {
+    const ERL_NIF_TERM *message, *result;
+
+    return dt_get_pair(trace, trace->term, &message) &&
+           enif_is_identical(message[0], trace->tracee) &&
+           dt_get_pair(trace, message[1], &result) &&
+           (enif_is_identical(result[0], atom_control) ||
+            enif_is_identical(result[0], atom_call)) &&
+           enif_is_binary(trace->env, result[1]);
+}

@@ -2,8 +2,8 @@
  * Builtins: whether a function is a BIF or a NIF. Trace events do not contain that. The lists come
  * from Erlang (src/sources/dyntrace_builtins.erl).
  */
-#ifndef DT_SOURCES_BUILTINS_H
-#define DT_SOURCES_BUILTINS_H
+#ifndef DT_SOURCES_COMPAT_BUILTINS_H
+#define DT_SOURCES_COMPAT_BUILTINS_H
 
 #include <erl_nif.h>
 #include <stdbool.h>

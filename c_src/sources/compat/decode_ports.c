@@ -2,12 +2,11 @@
  * The decoders of ports and drivers. A request is an event 'receive' of {Caller, Request}. The
  * messages that a port sends while the scheduler runs it without a caller show what its driver did.
  */
-#include "sources/decode_erlang.h"
-
 #include "catalogue/atoms.h"
 #include "catalogue/unused.h"
+#include "sources/compat/int32.h"
+#include "sources/compat/ports.h"
 #include "sources/parts.h"
-#include "sources/ports.h"
 #include "text/binary.h"
 #include "text/string.h"
 
@@ -263,25 +262,8 @@ enum dt_decoded dt_decode_driver_call(struct dt_traced *trace, union dt_event *e
 
 /* -- Messages --------------------------------------------------------------------- */
 
-/* The VM traces the result of port_control/3 or port_call/3 as if the port had sent it: {Port,
-   {control | call, Binary}}. It is not a message. A driver's own message of exactly this shape
-   looks the same. */
-static bool is_return(const struct dt_traced *trace) {
-    const ERL_NIF_TERM *pair;
-    ERL_NIF_TERM value;
-
-    return dt_get_pair(trace, trace->term, &pair) && enif_is_identical(pair[0], trace->tracee) &&
-           (get_named(trace, pair[1], atom_control, &value) ||
-            get_named(trace, pair[1], atom_call, &value)) &&
-           enif_is_binary(trace->env, value);
-}
-
-enum dt_decoded dt_decode_port_sent(struct dt_traced *trace, union dt_event *event) {
-    return is_return(trace) ? DT_NO_EVENT : dt_decode_sent(trace, event);
-}
-
 enum dt_decoded dt_decode_erlang_port_send(struct dt_traced *trace, union dt_event *event) {
-    return is_return(trace) ? DT_NO_EVENT : dt_decode_erlang_send(trace, event);
+    return dt_is_port_result(trace) ? DT_NO_EVENT : dt_decode_erlang_send(trace, event);
 }
 
 /* -- Without a caller --------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-#include "sources/ports.h"
+#include "sources/compat/ports.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -2,15 +2,14 @@
  * The decoders of the provider erlang. They fill the arguments of the probes of a VM that was built
  * with them, as far as tracers get them; the catalogue states the differences.
  */
-#include "sources/decode_erlang.h"
-
 #include <limits.h>
 
 #include "catalogue/atoms.h"
 #include "catalogue/unused.h"
-#include "sources/builtins.h"
+#include "sources/compat/builtins.h"
+#include "sources/compat/int32.h"
+#include "sources/compat/size.h"
 #include "sources/parts.h"
-#include "text/size.h"
 
 /* -- Nodes ------------------------------------------------------------------------ */
 
@@ -257,13 +256,18 @@ CALL_DECODER(nif_return, DT_NIF, nif__return)
 
 /* -- Garbage collection ----------------------------------------------------------- */
 
+/* The value of one key of the event. */
+static bool get_value(const struct dt_traced *trace, ERL_NIF_TERM key, uint64_t *value) {
+    return dt_values(trace, &key, &value, 1);
+}
+
 #define GC_DECODER(decoder, probe, amount)                                                         \
     enum dt_decoded dt_decode_erlang_##decoder(struct dt_traced *trace, union dt_event *event) {   \
         struct dt_##probe *e = &event->probe;                                                      \
         uint64_t size;                                                                             \
                                                                                                    \
         DT_TRY(e->p, dt_id(trace, trace->tracee));                                                 \
-        if (!dt_value(trace, atom_wordsize, &size))                                                \
+        if (!get_value(trace, atom_wordsize, &size))                                               \
             return DT_UNDECODED;                                                                   \
         e->amount = dt_int32(size);                                                                \
         return DT_DECODED;                                                                         \
@@ -292,7 +296,7 @@ enum dt_decoded dt_decode_erlang_heap_before(struct dt_traced *trace,
 
     /* Only local pids are single words, which can be compared. */
     if (!enif_get_local_pid(trace->env, trace->tracee, &pid) ||
-        !dt_value(trace, atom_heap_block_size, &collection.heap))
+        !get_value(trace, atom_heap_block_size, &collection.heap))
         return DT_UNDECODED;
     collection.tracee = trace->tracee;
     collection.compared[trace->probe] = false;
@@ -308,7 +312,7 @@ struct change {
 static enum dt_decoded get_change(struct dt_traced *trace, bool grown, struct change *change) {
     bool *compared = &collection.compared[trace->probe];
 
-    if (!dt_value(trace, atom_heap_block_size, &change->after))
+    if (!get_value(trace, atom_heap_block_size, &change->after))
         return DT_UNDECODED;
     if (*compared || collection.tracee != trace->tracee)
         return DT_NO_EVENT;

@@ -1,4 +1,4 @@
-#include "sources/builtins.h"
+#include "sources/compat/builtins.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
