@@ -99,7 +99,7 @@ LANES := builds pictures command library nodes
 LANE_builds := test/build
 LANE_pictures := test/viewer
 LANE_command := test/command
-LANE_library := test/library test/scripts
+LANE_library := test/library test/compat test/scripts
 LANE_nodes = $(filter-out $(foreach lane,$(filter-out nodes,$(LANES)),$(LANE_$(lane))),$(SUITE_FOLDERS))
 
 $(addprefix check-,$(LANES)): check-%:

@@ -99,7 +99,7 @@ static ERL_NIF_TERM probe_name(ErlNifEnv *env, enum dt_probe probe) {
 static ERL_NIF_TERM backends_of(ErlNifEnv *env, enum dt_probe probe, bool enabled) {
     ERL_NIF_TERM list = enif_make_list(env, 0);
 
-    for (int i = DT_BACKENDS; i-- > 0;)
+    for (int i = 0; i < DT_BACKENDS; i++)
         if ((dt_probes[probe].backends & 1U << i) && (!enabled || backends[i].is_enabled(probe)))
             list = enif_make_list_cell(env, *backends[i].name, list);
     return list;
@@ -191,7 +191,7 @@ static ERL_NIF_TERM add_consumers(ErlNifEnv *env, enum dt_probe probe, ERL_NIF_T
                                   ERL_NIF_TERM list) {
     uint64_t ids[DT_CONSUMERS];
 
-    for (int i = 0; i < DT_BACKENDS; i++)
+    for (int i = DT_BACKENDS; i-- > 0;)
         for (size_t n = backends[i].consumers_of(probe, ids, DT_CONSUMERS); n-- > 0;) {
             ERL_NIF_TERM id = enif_make_uint64(env, ids[n]);
 

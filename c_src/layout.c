@@ -5,8 +5,7 @@
 
 #include "catalogue/atoms.h"
 
-ERL_NIF_TERM dt_layout_word(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)argc;
+DT_NIF(dt_layout_word) {
     return enif_make_uint64(env, argv[0]);
 }
 
@@ -120,13 +119,11 @@ static ERL_NIF_TERM frames(ErlNifEnv *env, int memory, ERL_NIF_TERM pid) {
     return enif_make_tuple2(env, enif_make_uint(env, count ? place * sizeof(word) : 0), list);
 }
 
-ERL_NIF_TERM dt_layout_candidates(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_layout_candidates) {
     int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
     ERL_NIF_TERM found;
     ErlNifPid self;
 
-    (void)argc;
-    (void)argv;
     if (memory < 0)
         return atom_undefined;
     enif_self(env, &self);
@@ -137,10 +134,7 @@ ERL_NIF_TERM dt_layout_candidates(ErlNifEnv *env, int argc, const ERL_NIF_TERM a
 
 #else
 
-ERL_NIF_TERM dt_layout_candidates(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)env;
-    (void)argc;
-    (void)argv;
+DT_NIF(dt_layout_candidates) {
     return atom_undefined;
 }
 

@@ -37,11 +37,10 @@ static uint32_t cut(const ErlNifBinary *text, size_t most) {
 }
 
 /* Only the worker and the load of the module write it, one at a time. */
-ERL_NIF_TERM dt_status_set(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_status_set) {
     uint32_t version = atomic_load_explicit(&dt_status.version, memory_order_relaxed) & ~1U;
     ErlNifBinary text;
 
-    (void)argc;
     if (!enif_inspect_binary(env, argv[0], &text))
         return enif_make_badarg(env);
     atomic_store_explicit(&dt_status.version, version + 1, memory_order_relaxed);

@@ -7,6 +7,7 @@ c_src/catalogue\n\
 c_src/text\n\
 c_src/backends\n\
 c_src/sources\n\
+c_src/sources/compat\n\
 c_src/describe\n\
 c_src/status c_src/layout\n\
 c_src/dyntrace_nif\n\

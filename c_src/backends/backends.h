@@ -18,7 +18,7 @@ static inline bool dt_is_enabled(enum dt_probe probe) {
         ;
 }
 
-/* The set of backends in which the probe is enabled, as bits 1 << DT_BACKEND_usdt | … */
+/* The set of backends in which the probe is enabled, as bits 1 << DT_BACKEND_lttng | … */
 static inline unsigned dt_enabled_in(enum dt_probe probe) {
 #define BACKEND(name) | (unsigned)dt_##name##_is_enabled(probe) << DT_BACKEND_##name
     return 0U

@@ -17,38 +17,32 @@
 
 #include "catalogue/event.h"
 #include "catalogue/probes.h"
+#include "catalogue/unused.h"
 
 #ifdef DT_NO_USDT
 
-static inline bool dt_usdt_is_enabled(enum dt_probe probe) {
-    (void)probe;
+static inline bool dt_usdt_is_enabled(DT_UNUSED enum dt_probe probe) {
     return false;
 }
 
-static inline size_t dt_usdt_consumers_of(enum dt_probe probe, uint64_t *ids, size_t most) {
-    (void)probe;
-    (void)ids;
-    (void)most;
+static inline size_t dt_usdt_consumers_of(DT_UNUSED enum dt_probe probe, DT_UNUSED uint64_t *ids,
+                                          DT_UNUSED size_t most) {
     return 0;
 }
 
-static inline void dt_usdt_fire(enum dt_probe probe, const union dt_event *event) {
-    (void)probe;
-    (void)event;
+static inline void dt_usdt_fire(DT_UNUSED enum dt_probe probe,
+                                DT_UNUSED const union dt_event *event) {
 }
 
-static inline bool dt_usdt_label_is_enabled(unsigned label) {
-    (void)label;
+static inline bool dt_usdt_label_is_enabled(DT_UNUSED unsigned label) {
     return false;
 }
 
-static inline void dt_usdt_fire_label(unsigned label, const struct dt_user_trace__n *e) {
-    (void)label;
-    (void)e;
+static inline void dt_usdt_fire_label(DT_UNUSED unsigned label,
+                                      DT_UNUSED const struct dt_user_trace__n *e) {
 }
 
-static inline bool dt_usdt_row_is_enabled(unsigned number) {
-    (void)number;
+static inline bool dt_usdt_row_is_enabled(DT_UNUSED unsigned number) {
     return false;
 }
 
@@ -118,8 +112,7 @@ void dt_usdt_fire(enum dt_probe probe, const union dt_event *event);
 void dt_usdt_fire_label(unsigned label, const struct dt_user_trace__n *e);
 
 /* Whether this backend is missing, and why. */
-static inline bool dt_usdt_missing(char *why, size_t size) {
-    (void)size;
+static inline bool dt_usdt_missing(char *why, DT_UNUSED size_t size) {
     *why = '\0';
     return false;
 }

@@ -52,7 +52,7 @@ const ERL_NIF_TERM *const dt_probe_kinds[DT_PROBES] = {
 };
 
 /*
- * bpftrace reads only arg0 to arg5. The probes of the provider erlang have the arguments of the VMs
+ * bpftrace reads only arg0 to arg5. The probes of other providers have the arguments of the VMs
  * that were built with them.
  */
 enum {
@@ -63,7 +63,7 @@ enum {
 #define ON(backend) | 1U << DT_BACKEND_##backend
 #define FIELD(name) +1
 #define PROBE(name, provider, backends, when, differs, fields...)                                  \
-    _Static_assert(0 fields <= 6 || PROVIDER_##provider == PROVIDER_erlang ||                      \
+    _Static_assert(0 fields <= 6 || PROVIDER_##provider != PROVIDER_org_erlang_dyntrace ||         \
                        !((0 backends) & 1U << DT_BACKEND_usdt),                                    \
                    #name " has more fields than bpftrace can read");
 #include "catalogue/probes.def"

@@ -9,7 +9,7 @@
 
 #include "catalogue/event.h"
 
-/* DT_BACKEND_usdt … : bits of a set of backends */
+/* DT_BACKEND_lttng … : bits of a set of backends */
 enum dt_backend {
 #define BACKEND(name) DT_BACKEND_##name,
 #include "catalogue/probes.def"
@@ -29,7 +29,7 @@ struct dt_field {
 struct dt_probe_info {
     const char *name;
     const ERL_NIF_TERM *provider;
-    unsigned backends; /* 1 << DT_BACKEND_usdt | … */
+    unsigned backends; /* 1 << DT_BACKEND_lttng | … */
     bool is_labeled;   /* a probe for each label */
     bool is_row;       /* a probe array */
     const char *when;

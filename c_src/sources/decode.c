@@ -182,6 +182,10 @@ enum dt_decoded dt_decode_sent(struct dt_traced *trace, union dt_event *event) {
     return DT_DECODED;
 }
 
+enum dt_decoded dt_decode_port_sent(struct dt_traced *trace, union dt_event *event) {
+    return dt_is_port_result(trace) ? DT_NO_EVENT : dt_decode_sent(trace, event);
+}
+
 enum dt_decoded dt_decode_received(struct dt_traced *trace, union dt_event *event) {
     struct dt_message_receive *e = &event->message_receive;
 
@@ -210,8 +214,9 @@ static bool get_sender(const struct dt_traced *trace, ERL_NIF_TERM *from, ERL_NI
 
 /* Processes that poll their mailboxes cause as many timeouts as messages. A consumer of
    message_receive gets all timeouts, so it gets their deliveries, too. */
-static bool is_left_out(ERL_NIF_TERM node) {
-    return node == atom_clock_service && dt_waits_is_poll() && !dt_is_enabled(DT_message_receive);
+static bool is_left_out(const struct dt_traced *trace, ERL_NIF_TERM node) {
+    return node == atom_clock_service && dt_waits_is_poll(trace) &&
+           !dt_is_enabled(DT_message_receive);
 }
 
 /* Without that match specification, or with the result of another one, the sender is unknown. */
@@ -219,7 +224,7 @@ enum dt_decoded dt_decode_delivered(struct dt_traced *trace, union dt_event *eve
     struct dt_message_delivery *e = &event->message_delivery;
     ERL_NIF_TERM from, node;
 
-    if (!get_sender(trace, &from, &node) || is_left_out(node))
+    if (!get_sender(trace, &from, &node) || is_left_out(trace, node))
         return DT_NO_EVENT;
     DT_TRY(e->to, dt_id(trace, trace->tracee));
     DT_TRY(e->from, enif_is_atom(trace->env, from) ? "" : dt_id(trace, from));

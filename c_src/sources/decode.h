@@ -2,11 +2,10 @@
  * Decoding: from the arguments of a tracer callback to the struct of a probe.
  *
  * routes.def maps trace events to decoders. The decoders of the provider org_erlang_dyntrace are in
- * decode.c, decode_identity.c, current.c and files.c, those of the provider erlang in
- * decode_erlang.c, those of the ports and drivers of erlang and org_erlang_otp in decode_ports.c.
- * parts.h has their common functions.
+ * decode.c, decode_identity.c, current.c and files.c, those of other providers in compat/. parts.h
+ * has their common functions.
  *
- * Decoders run inside the traced process: see ARCHITECTURE.md, "Invariants of the callbacks".
+ * Decoders run inside the traced process: ARCHITECTURE.md, "Callback invariants".
  */
 #ifndef DT_SOURCES_DECODE_H
 #define DT_SOURCES_DECODE_H
@@ -37,10 +36,8 @@ enum dt_decoded {
 typedef enum dt_decoded dt_decoder(struct dt_traced *trace, union dt_event *event);
 
 /* The declaration is hidden, too, so that a route without a decoder does not link. */
-#define DT_DECODER(decoder) __attribute__((visibility("hidden"))) dt_decoder dt_decode_##decoder;
-
-#define ROUTE(tag, probe, decoder, type, flags) DT_DECODER(decoder)
-#define ERLANG(tag, probe, decoder, flags)
+#define ROUTE(tag, probe, decoder, type, flags)                                                    \
+    __attribute__((visibility("hidden"))) dt_decoder dt_decode_##decoder;
 #include "sources/routes.def"
 
 #endif

@@ -60,13 +60,8 @@ bool dt_get_pair(const struct dt_traced *trace, ERL_NIF_TERM term, const ERL_NIF
 bool dt_values(const struct dt_traced *trace, const ERL_NIF_TERM keys[], uint64_t *const values[],
                unsigned count);
 
-/* The same for one key. */
-static inline bool dt_value(const struct dt_traced *trace, ERL_NIF_TERM key, uint64_t *value) {
-    return dt_values(trace, &key, &value, 1);
-}
-
 /* The node of a pid, port or reference. The runtime allocates memory for it: see ARCHITECTURE.md,
-   "Invariants of the callbacks". */
+   "Callback invariants". */
 bool dt_get_node(ErlNifEnv *env, ERL_NIF_TERM handle, ERL_NIF_TERM *node);
 
 /* {send | 'receive' | print, {Previous,Current}, From, To, Message}: the term of a seq_trace event.
@@ -78,9 +73,9 @@ struct dt_seq_info {
 
 bool dt_get_seq_info(const struct dt_traced *trace, struct dt_seq_info *info);
 
-/* For the 32-bit fields of the provider erlang. */
-static inline int32_t dt_int32(uint64_t n) {
-    return n < INT32_MAX ? (int32_t)n : INT32_MAX;
-}
+/* Whether the message of a port is the result of port_control/3 or port_call/3: {Port, {control |
+   call, Binary}}. The VM traces it as if the port had sent it, but it is not a message. A driver's
+   own message of exactly this shape looks the same. */
+bool dt_is_port_result(const struct dt_traced *trace);
 
 #endif

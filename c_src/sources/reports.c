@@ -130,12 +130,11 @@ static const struct reported *find(ErlNifEnv *env, ERL_NIF_TERM name) {
     return NULL;
 }
 
-ERL_NIF_TERM dt_report(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_report) {
     const struct reported *to = find(env, argv[0]);
     struct report report = {.env = env};
     union dt_event event;
 
-    (void)argc;
     if (!to || !enif_get_tuple(env, argv[1], &report.count, &report.values))
         return enif_make_badarg(env);
     dt_text_open(&report.text);

@@ -1,18 +1,12 @@
 #include "sources/routes.h"
 
 #include "catalogue/atoms.h"
-#include "sources/decode_erlang.h"
-#include "sources/calls.h"
-#include "sources/ports.h"
-#include "sources/waits.h"
 
 #define GROUP(group) static const struct dt_route group##_routes[] = {
 #define ROUTE(tag, probe, decoder, type, flags)                                                    \
     {&atom_##tag, DT_##probe, dt_decode_##decoder, type, flags},
 #define ASK(tag, probe, flags) {&atom_##tag, DT_##probe, NULL, NULL, flags},
 #define SILENT(tag) {&atom_##tag, DT_PROBES, NULL, NULL, NULL},
-#define EVERY(probe, decoder)                                                                      \
-    {&atom_any, DT_##probe, dt_decode_erlang_##decoder, NULL, "any of the group"},
 #define END                                                                                        \
     { NULL, DT_PROBES, NULL, NULL, NULL }                                                          \
     }                                                                                              \
@@ -22,7 +16,6 @@
 /* Routes with a decoder have to fit the bits of a word. */
 #define GROUP(group) _Static_assert(DT_ROUTES >= 0
 #define ROUTE(...) +1
-#define EVERY(...) +1
 #define END , "a group has more routes than a word has bits");
 #include "sources/routes.def"
 
@@ -36,6 +29,10 @@ const char *const dt_group_names[DT_GROUPS] = {
 #include "sources/routes.def"
 };
 
+/* Hidden, like the decoders, so that a noter that does not exist does not link. */
+#define NOTES(group, noter) __attribute__((visibility("hidden"))) dt_noter noter;
+#include "sources/routes.def"
+
 #define NOTES(group, noter) [DT_GROUP_##group] = noter,
 dt_noter *const dt_noters[DT_GROUPS] = {
 #include "sources/routes.def"
@@ -43,7 +40,7 @@ dt_noter *const dt_noters[DT_GROUPS] = {
 
 /* -- By tag --------------------------------------------------------------------------- */
 
-/* At most one tag per route, and one that ends the group. A route belongs to one tag, EVERY to all.
+/* At most one tag per route, and one that ends the group. A route belongs to one tag or to all.
  */
 enum {
 #define GROUP(group) +sizeof group##_routes / sizeof *group##_routes

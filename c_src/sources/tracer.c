@@ -21,12 +21,10 @@ static ERL_NIF_TERM trace(enum dt_group group, ERL_NIF_TERM tag, ErlNifEnv *env,
 #define FILE_GROUP(group)
 #define PORT_GROUP(group, callbacks)
 #define GROUP(group)                                                                               \
-    ERL_NIF_TERM dt_tracer_enabled_##group(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {  \
-        (void)argc;                                                                                \
+    DT_NIF(dt_tracer_enabled_##group) {                                                            \
         return answer(of_tracee(DT_GROUP_##group, env, argv[2]), argv[0], argv[1]);                \
     }                                                                                              \
-    ERL_NIF_TERM dt_tracer_trace_##group(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {    \
-        (void)argc;                                                                                \
+    DT_NIF(dt_tracer_trace_##group) {                                                              \
         return trace(of_tracee(DT_GROUP_##group, env, argv[2]), argv[0], env, argv);               \
     }
 #include "sources/routes.def"
@@ -244,11 +242,8 @@ static ERL_NIF_TERM seq_trace_kind(ErlNifEnv *env, ERL_NIF_TERM info) {
     return enif_get_tuple(env, info, &size, &el) && size > 0 ? el[0] : atom_undefined;
 }
 
-/* A tracer that a user has set is not removed, because a consumer may attach later. The tracer of
-   an earlier version is removed: it has no worker after an upgrade. */
+/* A tracer that a user has set is not removed, because a consumer may attach later. */
 static ERL_NIF_TERM trace_status(ErlNifEnv *env, ERL_NIF_TERM state) {
-    if (state == atom_dyntrace_follower)
-        return atom_remove;
     return !dt_gate_is_for(state) || dt_gate_is_open(env) ? atom_trace : atom_remove;
 }
 
@@ -262,8 +257,7 @@ static ERL_NIF_TERM answer_seq_trace(ERL_NIF_TERM state) {
     return within_budget(wanted, state);
 }
 
-ERL_NIF_TERM dt_tracer_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)argc;
+DT_NIF(dt_tracer_enabled) {
     if (argv[0] == atom_trace_status)
         return trace_status(env, argv[1]);
     if (argv[0] == atom_seq_trace)
@@ -271,8 +265,7 @@ ERL_NIF_TERM dt_tracer_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv
     return answer(group_of(env, argv[0], argv[2]), argv[0], argv[1]);
 }
 
-ERL_NIF_TERM dt_tracer_trace(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)argc;
+DT_NIF(dt_tracer_trace) {
     if (argv[0] == atom_seq_trace)
         return trace(DT_GROUP_seq_trace, seq_trace_kind(env, argv[3]), env, argv);
     return trace(group_of(env, argv[0], argv[2]), argv[0], env, argv);

@@ -1,9 +1,9 @@
 /*
  * The tracer: the callbacks of the erl_tracer contract, as NIFs.
  *
- * They run inside the traced process or port, on its scheduler. They never raise, and accept any
- * arguments, because Erlang code may call them, too. For the state that they keep and the
- * allocations that they cause, see ARCHITECTURE.md, "Invariants of the callbacks".
+ * They run inside the traced process or port, on its scheduler, and accept any arguments, because
+ * Erlang code may call them, too. ARCHITECTURE.md, "Callback invariants", lists what they must not
+ * do, the state that they keep and the allocations that they cause.
  */
 #ifndef DT_SOURCES_TRACER_H
 #define DT_SOURCES_TRACER_H

@@ -24,9 +24,9 @@ static bool are_turns_told(void) {
 }
 
 void dt_waits_note_receive(const struct dt_traced *trace) {
-    own.is_poll = false;
     if (!dt_gate_is_for(trace->state))
         return;
+    own.is_poll = false;
     if (!are_turns_told())
         own.process = 0;
     if (trace->tracee != own.process || trace->term != atom_timeout)
@@ -36,10 +36,10 @@ void dt_waits_note_receive(const struct dt_traced *trace) {
 }
 
 void dt_waits_note_send(const struct dt_traced *trace) {
-    if (trace->tracee == own.process && dt_gate_is_for(trace->state))
+    if (dt_gate_is_for(trace->state) && trace->tracee == own.process)
         own.has_run = true;
 }
 
-bool dt_waits_is_poll(void) {
-    return own.is_poll;
+bool dt_waits_is_poll(const struct dt_traced *trace) {
+    return dt_gate_is_for(trace->state) && own.is_poll;
 }

@@ -20,9 +20,8 @@ void dt_waits_note_running_procs(const struct dt_traced *trace);
 void dt_waits_note_receive(const struct dt_traced *trace);
 void dt_waits_note_send(const struct dt_traced *trace);
 
-/* Whether the last event of 'receive', which comes from clock_service, is a timeout that does not
-   end a wait. False if that is unknown. A timer whose message is the atom `timeout` looks the same.
- */
-bool dt_waits_is_poll(void);
+/* Whether this event of 'receive', which comes from clock_service, is a timeout that does not end a
+   wait. False if that is unknown. A timer whose message is the atom `timeout` looks the same. */
+bool dt_waits_is_poll(const struct dt_traced *trace);
 
 #endif

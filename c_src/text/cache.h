@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "text/hash.h"
+
 /* Bits: the spellings of an atom may differ, those of a pid or port do not. */
 enum dt_spelling { DT_AS_ERLANG = 1, DT_AS_RUNTIME = 2, DT_AS_BOTH = DT_AS_ERLANG | DT_AS_RUNTIME };
 
@@ -43,15 +45,13 @@ struct dt_cache {
 /* Returns the table of the calling thread. */
 struct dt_cache *dt_cache(void);
 
-#define DT_CACHE_HASH(value, bits) ((uint64_t)(value)*UINT64_C(0x9E3779B97F4A7C15) >> (64 - (bits)))
-
 static inline struct dt_cached_word *dt_cache_word(struct dt_cache *cache, ERL_NIF_TERM term) {
-    return &cache->words[DT_CACHE_HASH(term, DT_WORD_BITS)];
+    return &cache->words[dt_hash(term, DT_WORD_BITS)];
 }
 
 static inline struct dt_cached_call *dt_cache_call(struct dt_cache *cache, ERL_NIF_TERM module,
                                                    ERL_NIF_TERM function, unsigned long arity) {
-    return &cache->calls[DT_CACHE_HASH(module + 3 * function + arity, DT_CALL_BITS)];
+    return &cache->calls[dt_hash_function(module, function, arity, DT_CALL_BITS)];
 }
 
 /* The entry, if it has this text, or NULL. Takes any term. */

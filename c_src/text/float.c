@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "catalogue/unused.h"
 #include "text/put.h"
 
 #if LDBL_MANT_DIG >= 64 && LDBL_MAX_10_EXP > 400
@@ -136,8 +137,7 @@ bool dt_put_float(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term) {
 
 #else
 
-bool dt_put_float(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term) {
-    (void)env;
+bool dt_put_float(struct dt_text *text, DT_UNUSED ErlNifEnv *env, ERL_NIF_TERM term) {
     return dt_put_runtime(text, term);
 }
 

@@ -3,6 +3,8 @@
 ERL_NIF_TERM dt_heap_mark;
 bool dt_heap_found;
 struct dt_heap_marks dt_heap_marks = {DT_NO_MARK, DT_NO_MARK};
+ERL_NIF_TERM dt_empty_list;
+ERL_NIF_TERM dt_tuple_headers[] = {DT_NO_MARK, DT_NO_MARK, DT_NO_MARK, DT_NO_MARK};
 
 /* Each bit of a number, set and cleared. */
 static void find_small(ErlNifEnv *env) {
@@ -52,6 +54,19 @@ static void find_list(ErlNifEnv *env, const ERL_NIF_TERM *behind) {
         dt_heap_marks.list = mark;
 }
 
+static void find_tuples(ErlNifEnv *env) {
+    const ERL_NIF_TERM zero = enif_make_int(env, 0), elements[DT_TUPLE_MAX] = {zero, zero, zero};
+    const ERL_NIF_TERM *el;
+    int arity;
+
+    for (int size = 2; size <= DT_TUPLE_MAX; size++) {
+        ERL_NIF_TERM tuple = enif_make_tuple_from_array(env, elements, (unsigned)size);
+
+        if (enif_get_tuple(env, tuple, &arity, &el) && dt_heap_of(tuple) == el - 1)
+            dt_tuple_headers[size] = el[-1];
+    }
+}
+
 void dt_heap_find(ErlNifEnv *env) {
     ERL_NIF_TERM tuple = enif_make_tuple1(env, enif_make_int(env, 0));
     const ERL_NIF_TERM *el;
@@ -62,7 +77,10 @@ void dt_heap_find(ErlNifEnv *env) {
     found =
         dt_heap_mark != 0 && enif_get_tuple(env, tuple, &arity, &el) && dt_heap_of(tuple) == el - 1;
     dt_heap_found = found;
+    dt_empty_list = enif_make_list(env, 0);
     find_small(env);
-    if (found)
-        find_list(env, el + 1);
+    if (!found)
+        return;
+    find_list(env, el + 1);
+    find_tuples(env);
 }

@@ -47,6 +47,8 @@ extern struct dt_heap_marks {
 
 #define DT_NO_MARK (~(ERL_NIF_TERM)0)
 
+extern ERL_NIF_TERM dt_empty_list; /* one word, like an atom */
+
 static inline bool dt_is_cell(ERL_NIF_TERM term, ERL_NIF_TERM mark) {
     return (term & (sizeof term - 1)) == mark;
 }
@@ -60,7 +62,7 @@ static inline bool dt_list_cell(ErlNifEnv *env, ERL_NIF_TERM list, ERL_NIF_TERM 
     const ERL_NIF_TERM *cell = dt_heap_of(list);
 
     if (!dt_is_cell(list, dt_heap_marks.list))
-        return enif_get_list_cell(env, list, head, tail);
+        return list != dt_empty_list && enif_get_list_cell(env, list, head, tail);
     *head = cell[0];
     *tail = cell[1];
     return true;
@@ -86,6 +88,25 @@ static inline ERL_NIF_TERM dt_tail(ERL_NIF_TERM list, ERL_NIF_TERM *distance) {
 static inline bool dt_small(ERL_NIF_TERM term, long *number) {
     *number = (long)term >> DT_SMALL_SHIFT;
     return dt_is_small(term, dt_heap_marks.small);
+}
+
+/*
+ * The header of a tuple states its size. Tuples of two and three elements, of which trace events
+ * consist, are recognized by their headers. Other terms are passed to erl_nif, as are all in a
+ * runtime with another layout.
+ */
+enum { DT_TUPLE_MAX = 3 };
+
+extern ERL_NIF_TERM dt_tuple_headers[DT_TUPLE_MAX + 1]; /* by size; DT_NO_MARK: unknown */
+
+/* The elements of a tuple of that size, at most DT_TUPLE_MAX; NULL for any other term. */
+static inline const ERL_NIF_TERM *dt_tuple(ErlNifEnv *env, ERL_NIF_TERM term, int size) {
+    const ERL_NIF_TERM *elements;
+    int found;
+
+    if (dt_heap_is_pointer(term) && *dt_heap_of(term) == dt_tuple_headers[size])
+        return dt_heap_of(term) + 1;
+    return enif_get_tuple(env, term, &found, &elements) && found == size ? elements : NULL;
 }
 
 /* Sets all of these. The environment must be new, so that terms that are made one after the other

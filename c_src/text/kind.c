@@ -1,5 +1,6 @@
 #include "text/kind.h"
 
+#include "catalogue/unused.h"
 #include "text/record.h"
 
 /* -- Kinds without a getter in erl_nif -------------------------------------------------- */
@@ -27,8 +28,7 @@ static ERL_NIF_TERM empty_binary;
 
 /* For terms that no other getter accepts. In the order of terms, bitstrings come last; they are on
    the heap, so other terms are not compared. */
-static int is_bitstring(ErlNifEnv *env, ERL_NIF_TERM term) {
-    (void)env;
+static int is_bitstring(DT_UNUSED ErlNifEnv *env, ERL_NIF_TERM term) {
     return dt_heap_is_pointer(term) && enif_compare(term, empty_binary) > 0;
 }
 

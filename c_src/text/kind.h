@@ -52,8 +52,13 @@ static inline atomic_uchar *dt_kind_hint(ERL_NIF_TERM term) {
 /* Tries all getters. */
 enum dt_kind dt_kind_find(ErlNifEnv *env, ERL_NIF_TERM term);
 
+/* The kind that the term probably has. */
+static inline enum dt_kind dt_kind_guess(ERL_NIF_TERM term) {
+    return atomic_load_explicit(dt_kind_hint(term), memory_order_relaxed);
+}
+
 static inline enum dt_kind dt_kind(ErlNifEnv *env, ERL_NIF_TERM term) {
-    enum dt_kind kind = atomic_load_explicit(dt_kind_hint(term), memory_order_relaxed);
+    enum dt_kind kind = dt_kind_guess(term);
 
     return kind != DT_UNKNOWN && dt_kind_is[kind](env, term) ? kind : dt_kind_find(env, term);
 }

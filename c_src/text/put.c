@@ -1,5 +1,13 @@
 #include "text/put.h"
 
+#define STR(...) +DT_ID_MAX + 1
+#define TEXT(...) +DT_TERM_MAX + 1
+#define STRING(...) +DT_STRING_MAX + 1
+#define PROBE(name, provider, backends, when, differs, fields...)                                  \
+    _Static_assert(0 fields + DT_PIECE_MAX <= DT_TEXT_SIZE,                                        \
+                   #name " has more text than fits into the buffer of an event");
+#include "catalogue/probes.def"
+
 bool dt_put_bytes(struct dt_text *text, const void *s, size_t n) {
     return dt_put(text, s, n);
 }

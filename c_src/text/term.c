@@ -267,17 +267,21 @@ static struct part *open_part(struct writer *w, struct stack *stack, enum kind k
     return part;
 }
 
-static void open_tuple(struct writer *w, struct stack *stack, ERL_NIF_TERM tuple) {
-    struct part *part = open_part(w, stack, TUPLE);
+/* Returns false for a term that is not a tuple. */
+static bool open_tuple(struct writer *w, struct stack *stack, ERL_NIF_TERM term) {
     const ERL_NIF_TERM *el;
+    struct part *part;
     int size;
 
-    if (!part || !enif_get_tuple(w->env, tuple, &size, &el))
-        return;
+    if (!enif_get_tuple(w->env, term, &size, &el))
+        return false;
+    if (!(part = open_part(w, stack, TUPLE)))
+        return true;
     part->tuple.next = el;
     part->tuple.end = el + size;
     stack->depth++;
     append_char(w, marks[TUPLE].open);
+    return true;
 }
 
 static void open_elements(struct writer *w, struct stack *stack, ERL_NIF_TERM list) {
@@ -445,11 +449,11 @@ static bool next_of_list(struct writer *w, struct part *part, ERL_NIF_TERM *term
         separate(w, part);
         return true;
     }
-    if (enif_is_empty_list(w->env, part->rest))
+    if (part->rest == dt_empty_list)
         return false;
     append_char(w, '|');
     *term = part->rest;
-    part->rest = enif_make_list(w->env, 0);
+    part->rest = dt_empty_list;
     return true;
 }
 
@@ -510,6 +514,9 @@ static bool next_term(struct writer *w, struct stack *stack, ERL_NIF_TERM *term)
 /* -- Contents or their shape ------------------------------------------------------------ */
 
 static void write_contents(struct writer *w, struct stack *stack, ERL_NIF_TERM term) {
+    /* Most messages are tuples: so only one function of erl_nif is called for them. */
+    if (dt_kind_guess(term) == DT_TUPLE && open_tuple(w, stack, term))
+        return;
     switch (dt_kind(w->env, term)) {
     case DT_ATOM:
         write_atom(w, term);
@@ -533,7 +540,7 @@ static void write_contents(struct writer *w, struct stack *stack, ERL_NIF_TERM t
         write_binary(w, term);
         break;
     case DT_TUPLE:
-        open_tuple(w, stack, term);
+        (void)open_tuple(w, stack, term);
         break;
     case DT_LIST:
         open_list(w, stack, term);
@@ -581,7 +588,7 @@ static void write_shape(struct writer *w, struct stack *stack, ERL_NIF_TERM term
         write_atom(w, term);
         break;
     case DT_TUPLE:
-        open_tuple(w, stack, term);
+        (void)open_tuple(w, stack, term);
         break;
     case DT_LIST:
         write_list_shape(w, term);

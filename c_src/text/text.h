@@ -28,19 +28,16 @@ enum {
        escape such as \205), and two quotes. */
     DT_ATOM_MAX = 255 * 4 + 2,
 
-    /* #Ref<…> and six numbers of 64 bits. */
-    DT_HANDLE_MAX = 6 + 6 * 21,
-
     /* The longest identifier is {Name,Node}, the longest location Module:Function/Arity:
        two atoms, and punctuation with a number. */
     DT_ID_MAX = 2 * DT_ATOM_MAX + 24,
 
-    /* A trace event has at most two identifiers of any length and three free terms; the rest are
-       pids and ports. A term is written in pieces, none longer than an identifier, and the last
-       piece may go past the cut. An annotation has five strings and a pid. */
-    DT_TRACE_TEXTS = 3 * (DT_ID_MAX + 1) + 5 * (DT_TERM_MAX + 1),
-    DT_ANNOTATION_TEXTS = 5 * (DT_STRING_MAX + 1) + DT_HANDLE_MAX + 1,
-    DT_TEXT_SIZE = DT_TRACE_TEXTS > DT_ANNOTATION_TEXTS ? DT_TRACE_TEXTS : DT_ANNOTATION_TEXTS,
+    /* A term or string is written in pieces, none longer than an identifier, and the last piece may
+       go past the cut. */
+    DT_PIECE_MAX = DT_ID_MAX,
+
+    /* Five identifiers and a term. put.c checks that the texts of each probe fit. */
+    DT_TEXT_SIZE = 5 * (DT_ID_MAX + 1) + DT_TERM_MAX + 1 + DT_PIECE_MAX,
 };
 
 struct dt_text {

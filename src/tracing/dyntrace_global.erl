@@ -196,20 +196,15 @@ functions(global, Patterns) ->
     _ = [erlang:trace_pattern(Mfa, Spec, [local]) || {Mfa, Spec} <- Free, maps:get(Mfa, Ours, none) =/= Spec],
     ok.
 
-%% The entry is written in the format of earlier versions, because the node may be downgraded to one.
 clear_patterns() ->
     _ = [erlang:trace_pattern(Mfa, false, [local]) || Mfa <- maps:keys(ours())],
-    dyntrace_settings:put(patterns, {false, []}).
+    dyntrace_settings:put(patterns, []).
 
 %% The functions whose pattern is still as it was set here. Patterns of other tools are not cleared.
 ours() ->
-    maps:from_list([{Mfa, Spec} || {Mfa, Spec} <- persisted(dyntrace_settings:get(patterns, [])),
+    maps:from_list([{Mfa, Spec} || {Mfa, Spec} <- dyntrace_settings:get(patterns, []),
                                    erlang:trace_info(Mfa, match_spec) =:=
                                        {match_spec, dyntrace_trace_pattern:as_returned(Spec)}]).
-
-%% Earlier versions set the same match specification for all functions.
-persisted({Spec, Mfas}) -> [{Mfa, Spec} || Mfa <- Mfas];
-persisted(Specs) -> Specs.
 
 has_pattern(Mfa) ->
     erlang:trace_info(Mfa, traced) =/= {traced, false}.

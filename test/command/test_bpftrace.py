@@ -136,18 +136,11 @@ class Row(unittest.TestCase):
                 script = f"usdt:$1:org_erlang_dyntrace:dump_wanted{wanted} {{ }}\n"
                 self.assertEqual(result, with_place(script, arguments, node))
 
-    def test_of_an_earlier_library(self) -> None:
-        """A different probe replaces one that the library lacks, because bpftrace would fail otherwise."""
-        node = mock.Mock()
+    def test_of_a_condition(self) -> None:
+        """The condition is in each block of a script."""
         script = "".join(f"usdt:$1:org_erlang_dyntrace:dump_wanted{n} {{ }}\n" for n in ("$2", 4))
-        filtered = script.replace("{ }", "{ if (!(pid == 7)) { return; } }")
-        # Unknown or present: the names stay.
-        for names in ({}, {"org_erlang_dyntrace:dump_start": False, "org_erlang_dyntrace:dump_wanted": True}):
-            node.probes.return_value = names
-            self.assertEqual(filtered, program_for("mine.bt", script, "pid == 7", node))
-        node.probes.return_value = {"org_erlang_dyntrace:dump_start": False}
-        self.assertEqual("usdt:$1:org_erlang_dyntrace:dump_start { if (!(pid == 7)) { return; } }\n" * 2,
-                         program_for("mine.bt", script, "pid == 7", node))
+        self.assertEqual(script.replace("{ }", "{ if (!(pid == 7)) { return; } }"),
+                         program_for("mine.bt", script, "pid == 7"))
 
     def test_of_names_of_functions(self) -> None:
         """A script that needs names of functions is refused if bpftrace can't be kept from reading the node's files."""
@@ -163,7 +156,7 @@ class Row(unittest.TestCase):
     def test_of_an_unsure_script(self) -> None:
         """A script that can't be limited for certain fails, instead of running unlimited."""
         with self.assertRaises(Failure) as raised:
-            program_for("mine.bt", "BEGIN {", "pid == 7", mock.Mock())
+            program_for("mine.bt", "BEGIN {", "pid == 7")
         self.assertIn("mine.bt can't be limited to one node: line 1 has an end within a block", raised.exception.text)
 
 

@@ -143,8 +143,8 @@ class StatusOfNode(Boundary):
         for cut in (said[:-10], said[:45], said.replace(b":price", b" pay")):
             self.assertIsNone(self.says(cut).functions(), cut)
 
-    def test_earlier_library(self) -> None:
-        """An earlier library has no such note."""
+    def test_other_library(self) -> None:
+        """A library that is not dyntrace's has no such note."""
         self.evil.has("/lib/dyntrace.so", library([note("pay", SEMAPHORE)]))
         status = self.says(b"node: shop@db1\n")
         self.assertEqual((None, []), (status.name(), status.withheld()))

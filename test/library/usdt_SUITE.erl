@@ -296,8 +296,6 @@ overdrawn_budget(Config) ->
                          Infinite = Skipped(fun() -> {Ask("send", send), Send(infinite)} end),
                          ok = dyntrace:set_active(false),
                          remove = dyntrace:enabled(trace_status, dyntrace_autotracer, self()),
-                         %% A tracer of an earlier version.
-                         remove = dyntrace:enabled(trace_status, dyntrace_follower, self()),
                          {Large, Within, Past, Seq, Status, Unasked, Others, Infinite}
                  end),
     ?assertEqual({{{trace, ok}, 0}, {[{trace, ok}, {trace, ok}], 0},

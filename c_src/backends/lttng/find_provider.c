@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "catalogue/unused.h"
+
 struct object {
     char *name; /* empty: the program itself */
     uintptr_t start, end;
@@ -19,11 +21,10 @@ struct objects {
     unsigned count;
 };
 
-static int add_object(struct dl_phdr_info *info, size_t size, void *data) {
+static int add_object(struct dl_phdr_info *info, DT_UNUSED size_t size, void *data) {
     struct objects *objects = data;
     struct object *object = &objects->object[objects->count];
 
-    (void)size;
     if (objects->count == sizeof objects->object / sizeof *objects->object)
         return 1;
     object->name = strdup(info->dlpi_name);

@@ -23,22 +23,13 @@
 
 static const int disabled = 0;
 
-static void fire_nothing(const union dt_event *event) {
-    (void)event;
+static void fire_nothing(DT_UNUSED const union dt_event *event) {
 }
 
-/* The provider of an earlier version may not list its consumers: all sessions count as one. */
-static size_t one_if_enabled(const int *state, uint64_t *ids, size_t most) {
-    if (*(const volatile int *)state == 0 || most == 0)
-        return 0;
-    *ids = 0;
-    return 1;
-}
-
+/* It does not list consumers: no probe is enabled. */
 static const struct dt_lttng_table no_provider = {
     .state = {[0 ... DT_PROBES - 1] = &disabled},
     .fire = {[0 ... DT_PROBES - 1] = fire_nothing},
-    .consumers = one_if_enabled,
 };
 
 _Atomic(const struct dt_lttng_table *) dt_lttng_table = &no_provider;
@@ -193,9 +184,9 @@ static bool connect_to(struct source *source) {
 
     if (!library)
         return false;
-    if (connect_probes(dlsym(library, "dt_lttng_provider")) > 0) {
-        consumers = (dt_lttng_list *)dlsym(library, "dt_lttng_consumers");
-        connected.consumers = consumers ? consumers : connected.consumers;
+    consumers = (dt_lttng_list *)dlsym(library, "dt_lttng_consumers");
+    if (consumers && connect_probes(dlsym(library, "dt_lttng_provider")) > 0) {
+        connected.consumers = consumers;
         return true;
     }
     (void)refuse(source, "of another version: ", source->library);

@@ -10,7 +10,7 @@
  * that thread; an upgrade does not wait, because all schedulers are stopped meanwhile.
  *
  * LTTng connects tracepoints and providers by name. If a process had two providers of one name,
- * both would record each event. So if an earlier version of this library has loaded a provider,
+ * both would record each event. So if another build of this library has loaded a provider before,
  * that one is used for the probes that have not changed; if another library or the VM itself
  * provides it, ours is not loaded. Each provider is a separate library, because others may provide
  * only one of them.
@@ -28,6 +28,7 @@
 
 #include "catalogue/choose.h"
 #include "catalogue/event.h"
+#include "catalogue/unused.h"
 
 /* The providers, each with its library. The first one represents the backend. */
 #define DT_LTTNG_LIBRARIES(LIBRARY)                                                                \
@@ -38,26 +39,20 @@ enum { DT_LTTNG_PROVIDERS = 0 DT_LTTNG_LIBRARIES(DT_LTTNG_COUNT) };
 
 #ifdef DT_NO_LTTNG
 
-static inline bool dt_lttng_is_enabled(enum dt_probe probe) {
-    (void)probe;
+static inline bool dt_lttng_is_enabled(DT_UNUSED enum dt_probe probe) {
     return false;
 }
 
-static inline void dt_lttng_fire(enum dt_probe probe, const union dt_event *event) {
-    (void)probe;
-    (void)event;
+static inline void dt_lttng_fire(DT_UNUSED enum dt_probe probe,
+                                 DT_UNUSED const union dt_event *event) {
 }
 
-static inline size_t dt_lttng_consumers_of(enum dt_probe probe, uint64_t *ids, size_t most) {
-    (void)probe;
-    (void)ids;
-    (void)most;
+static inline size_t dt_lttng_consumers_of(DT_UNUSED enum dt_probe probe, DT_UNUSED uint64_t *ids,
+                                           DT_UNUSED size_t most) {
     return 0;
 }
 
-static inline void dt_lttng_load(const char *from, bool may_wait) {
-    (void)from;
-    (void)may_wait;
+static inline void dt_lttng_load(DT_UNUSED const char *from, DT_UNUSED bool may_wait) {
 }
 
 static inline bool dt_lttng_missing(char *why, size_t size) {
@@ -69,8 +64,7 @@ static inline const char *dt_lttng_library(void) {
     return NULL;
 }
 
-static inline bool dt_lttng_provider_missing(unsigned i, char *why, size_t size) {
-    (void)i;
+static inline bool dt_lttng_provider_missing(DT_UNUSED unsigned i, char *why, size_t size) {
     return dt_lttng_missing(why, size);
 }
 
@@ -83,7 +77,7 @@ static inline const char *dt_lttng_provider_name(unsigned i) {
 
 #else
 
-/* Exported by these libraries under the name dt_lttng_provider. Another version of this library may
+/* Exported by these libraries under the name dt_lttng_provider. Another build of this library may
    use it, so its layout must not change. */
 struct dt_lttng_provider {
     unsigned count;
@@ -92,13 +86,13 @@ struct dt_lttng_provider {
     void (*const *fire)(const union dt_event *event);
 };
 
-/* Also exported, but not by every earlier version: the consumers of the tracepoint with this state,
-   as numbers that differ between sessions. Returns how many it has written, at most `most`. */
+/* Also exported: the consumers of the tracepoint with this state, as numbers that differ between
+   sessions. Returns how many it has written, at most `most`. */
 typedef size_t dt_lttng_list(const int *state, uint64_t *ids, size_t most);
 dt_lttng_list dt_lttng_consumers;
 
 /* Each tracepoint's name and fields as text: equal texts mean equal structs. Empty if the probe has
-   no tracepoint or, in a provider's library, one of another provider. Versions compare these texts,
+   no tracepoint or, in a provider's library, one of another provider. Builds compare these texts,
    so their format must not change. */
 #ifndef DT_LTTNG_CHOOSE
 #define DT_LTTNG_CHOOSE(with, without, provider, ...) DT_CHOOSE(with, without, __VA_ARGS__)

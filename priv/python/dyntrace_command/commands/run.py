@@ -17,7 +17,7 @@ from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.terminal import clean, say
 from dyntrace_command.host.children import Interrupted
 from dyntrace_command.host.tools import own_data
-from dyntrace_command.node.node import PROVIDER, Node, pick, status_now
+from dyntrace_command.node.node import Node, pick, status_now
 from dyntrace_command.tracers.bpftrace import (NO_SYMBOLS, ROW, Messages, condition_of, end_bpftrace, help_text,
                                                place_in_row, quiet_option, require_bpftrace)
 from dyntrace_command.tracers.bpftrace_script import MOST, Unsure, limited, lookup
@@ -26,8 +26,6 @@ from dyntrace_command.tracers.bpftrace_script import MOST, Unsure, limited, look
 ATTACHED_S = 10
 # Seconds between two reads of the node's status.
 LOOK_S = 0.5
-# A probe that every library with names has.
-INSTEAD = "dump_start"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -40,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     node = pick(options.node)
     library, text = node.handle(), text_of(script)
     end = with_place(text, options.arguments, node)
-    program = program_for(script, text, condition_of(node), node)
+    program = program_for(script, text, condition_of(node))
     check_symbols(script, text, bpftrace)
     say(clean(f"dyntrace: {script} on {node.show()}: the library {node.outside()}" +
               (f", arguments {' '.join(map(shlex.quote, end))}" if end else "") +
@@ -66,17 +64,12 @@ def text_of(script: str) -> str:
         return file.read(MOST + 1).replace("\r\n", "\n")
 
 
-def program_for(script: str, text: str, condition: str, node: Node) -> str:
-    """Returns the text of the script with the condition on its blocks. An earlier library lacks the probes that request
-    names, and bpftrace 0.23 and later fails on a missing probe, so another probe of names replaces them."""
+def program_for(script: str, text: str, condition: str) -> str:
+    """Returns the text of the script with the condition on its blocks."""
     try:
-        program = limited(text, condition)
+        return limited(text, condition)
     except Unsure as error:
         raise Failure("unsure_script", script=script, why=error) from error
-    names = node.probes()
-    if names and not any(name.startswith(f"{PROVIDER}:{ROW}") for name in names):
-        program = re.sub(rf":{ROW}(\$?[0-9]+)?", f":{INSTEAD}", program, flags=re.ASCII)
-    return program
 
 
 def check_symbols(script: str, text: str, bpftrace: str) -> None:

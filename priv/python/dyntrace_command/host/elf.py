@@ -38,8 +38,8 @@ def read_semaphores(elf: bytes) -> Dict[int, str]:
 
 
 def read_status_address(elf: bytes) -> Optional[int]:
-    """Returns the address of the status (see c_src/status.h); None for an older library. Raises nothing but
-    ValueError."""
+    """Returns the address of the status (see c_src/status.h); None for a library without one, such as that of OTP's own
+    dyntrace. Raises nothing but ValueError."""
     try:
         offset, length = find_section(elf, b".note.dyntrace\0")
         if length == 0:

@@ -188,8 +188,8 @@ class Container(FileSystem):
                 for address, name in semaphores.items()}
 
     def status(self, library: Optional[str], mapped: Sequence[Mapping]) -> List[Tuple[str, str]]:
-        """Returns the lines (key, value) of the node's status; none without a library or with an older one. The node
-        controls them: any key may be absent, and a value may be anything."""
+        """Returns the lines (key, value) of the node's status; none without dyntrace's library. The node controls
+        them: any key may be absent, and a value may be anything."""
         address = read_status_address(self.read_file(library, LIBRARY_MOST)) if library else None
         if library is None or address is None:
             return []

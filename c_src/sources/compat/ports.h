@@ -7,8 +7,8 @@
  *
  * A port, its name (an atom) and its owner (a local pid) are one word each.
  */
-#ifndef DT_SOURCES_PORTS_H
-#define DT_SOURCES_PORTS_H
+#ifndef DT_SOURCES_COMPAT_PORTS_H
+#define DT_SOURCES_COMPAT_PORTS_H
 
 #include "sources/decode.h"
 #include "sources/nif.h"

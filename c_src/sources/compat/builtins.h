@@ -1,9 +1,9 @@
 /*
  * Builtins: whether a function is a BIF or a NIF. Trace events do not contain that. The lists come
- * from Erlang (src/sources/dyntrace_builtins.erl).
+ * from Erlang (src/compat/dyntrace_builtins.erl).
  */
-#ifndef DT_SOURCES_BUILTINS_H
-#define DT_SOURCES_BUILTINS_H
+#ifndef DT_SOURCES_COMPAT_BUILTINS_H
+#define DT_SOURCES_COMPAT_BUILTINS_H
 
 #include <erl_nif.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "sources/ports.h"
+#include "sources/compat/ports.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "catalogue/atoms.h"
 #include "sources/parts.h"
 #include "sources/routes.h"
+#include "text/hash.h"
 
 /* -- The table ------------------------------------------------------------------------- */
 
@@ -25,7 +26,7 @@ static struct bucket {
 } buckets[BUCKETS];
 
 static struct bucket *bucket_of(ERL_NIF_TERM port) {
-    return &buckets[((uint64_t)port * UINT64_C(0x9E3779B97F4A7C15)) >> (64 - BUCKET_BITS)];
+    return &buckets[dt_hash(port, BUCKET_BITS)];
 }
 
 /* With this order, a reader that sees a write also sees the odd version before it. Fences would
@@ -235,11 +236,10 @@ bool dt_ports_take_ready(const struct dt_traced *trace) {
 
 /* -- Calls by the application ------------------------------------------------------------------ */
 
-ERL_NIF_TERM dt_ports_set(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_ports_set) {
     ErlNifPort port;
     ErlNifPid owner;
 
-    (void)argc;
     if (!enif_get_local_port(env, argv[0], &port) || !enif_is_atom(env, argv[1]) ||
         !enif_get_local_pid(env, argv[2], &owner))
         return enif_make_badarg(env);
@@ -247,11 +247,9 @@ ERL_NIF_TERM dt_ports_set(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     return atom_ok;
 }
 
-ERL_NIF_TERM dt_ports_take_unknown(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_ports_take_unknown) {
     ERL_NIF_TERM list = enif_make_list(env, 0);
 
-    (void)argc;
-    (void)argv;
     for (int i = 0; i < UNKNOWN; i++) {
         ERL_NIF_TERM port = atomic_exchange_explicit(&unknown[i], 0, memory_order_relaxed);
 
@@ -261,11 +259,9 @@ ERL_NIF_TERM dt_ports_take_unknown(ErlNifEnv *env, int argc, const ERL_NIF_TERM 
     return list;
 }
 
-ERL_NIF_TERM dt_ports_count(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_ports_count) {
     unsigned count = 0;
 
-    (void)argc;
-    (void)argv;
     for (int b = 0; b < BUCKETS; b++)
         for (int i = 0; i < ENTRIES; i++)
             count += READ(buckets[b].entries[i].port) && !READ(buckets[b].entries[i].closed);

@@ -6,8 +6,8 @@
  * one that is nested deeper than DT_SIZE_DEPTH, and one that has a map of more than DT_SIZE_MAP
  * keys, an integer of more than 64 bits, a bitstring, a fun or a term of an unknown kind.
  */
-#ifndef DT_TEXT_SIZE_H
-#define DT_TEXT_SIZE_H
+#ifndef DT_SOURCES_COMPAT_SIZE_H
+#define DT_SOURCES_COMPAT_SIZE_H
 
 #include <erl_nif.h>
 #include <stdbool.h>

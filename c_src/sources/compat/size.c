@@ -1,4 +1,4 @@
-#include "text/size.h"
+#include "sources/compat/size.h"
 
 #include "text/binary.h"
 #include "text/kind.h"

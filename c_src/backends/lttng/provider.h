@@ -1,10 +1,11 @@
 /*
- * An LTTng provider. It is a separate library, so that the NIF library also loads on systems
- * without LTTng. It is never unloaded (-z nodelete), because LTTng keeps pointers to its data.
+ * The code of an LTTng provider, for the source file of its name. That file defines
  *
- * Compiled once per provider, whose name is on the command line twice:
+ *   DT_LTTNG_PROVIDER   the provider
+ *   OF_<provider>       selects its probes: see DT_CHOOSE_OF in catalogue/choose.h
  *
- *     -DDT_LTTNG_PROVIDER=org_erlang_otp '-DOF_org_erlang_otp=, 1,'
+ * A provider is a separate library, so that the NIF library also loads on systems without LTTng. It
+ * is never unloaded (-z nodelete), because LTTng keeps pointers to its data.
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE

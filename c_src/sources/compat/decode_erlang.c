@@ -2,14 +2,14 @@
  * The decoders of the provider erlang. They fill the arguments of the probes of a VM that was built
  * with them, as far as tracers get them; the catalogue states the differences.
  */
-#include "sources/decode_erlang.h"
-
 #include <limits.h>
 
 #include "catalogue/atoms.h"
-#include "sources/builtins.h"
+#include "catalogue/unused.h"
+#include "sources/compat/builtins.h"
+#include "sources/compat/int32.h"
+#include "sources/compat/size.h"
 #include "sources/parts.h"
-#include "text/size.h"
 
 /* -- Nodes ------------------------------------------------------------------------ */
 
@@ -256,13 +256,18 @@ CALL_DECODER(nif_return, DT_NIF, nif__return)
 
 /* -- Garbage collection ----------------------------------------------------------- */
 
+/* The value of one key of the event. */
+static bool get_value(const struct dt_traced *trace, ERL_NIF_TERM key, uint64_t *value) {
+    return dt_values(trace, &key, &value, 1);
+}
+
 #define GC_DECODER(decoder, probe, amount)                                                         \
     enum dt_decoded dt_decode_erlang_##decoder(struct dt_traced *trace, union dt_event *event) {   \
         struct dt_##probe *e = &event->probe;                                                      \
         uint64_t size;                                                                             \
                                                                                                    \
         DT_TRY(e->p, dt_id(trace, trace->tracee));                                                 \
-        if (!dt_value(trace, atom_wordsize, &size))                                                \
+        if (!get_value(trace, atom_wordsize, &size))                                               \
             return DT_UNDECODED;                                                                   \
         e->amount = dt_int32(size);                                                                \
         return DT_DECODED;                                                                         \
@@ -277,7 +282,7 @@ GC_DECODER(gc_major_end, gc_major__end, reclaimed)
  * The heap's size when the collection started. A process collects from start to end on one thread,
  * and no other process does so there meanwhile. Each probe compares with it once, so that an end
  * whose start was missed, because the probe was not enabled yet, is not compared with an older
- * collection. See ARCHITECTURE.md, "Invariants of the callbacks".
+ * collection. See ARCHITECTURE.md, "Callback invariants".
  */
 static _Thread_local struct {
     ERL_NIF_TERM tracee;
@@ -285,49 +290,57 @@ static _Thread_local struct {
     bool compared[DT_PROBES];
 } collection;
 
-enum dt_decoded dt_decode_erlang_heap_before(struct dt_traced *trace, union dt_event *event) {
+enum dt_decoded dt_decode_erlang_heap_before(struct dt_traced *trace,
+                                             DT_UNUSED union dt_event *event) {
     ErlNifPid pid;
 
-    (void)event;
     /* Only local pids are single words, which can be compared. */
     if (!enif_get_local_pid(trace->env, trace->tracee, &pid) ||
-        !dt_value(trace, atom_heap_block_size, &collection.heap))
+        !get_value(trace, atom_heap_block_size, &collection.heap))
         return DT_UNDECODED;
     collection.tracee = trace->tracee;
     collection.compared[trace->probe] = false;
     return DT_NO_EVENT;
 }
 
-/* Returns DT_DECODED, and sets both sizes, if the size of the heap has changed. */
-static enum dt_decoded compare_heap(const struct dt_traced *trace, uint64_t *before,
-                                    uint64_t *after) {
+struct change {
+    const char *p;
+    uint64_t before, after;
+};
+
+/* Returns DT_NO_EVENT unless the heap has grown or, if not `grown`, shrunk. */
+static enum dt_decoded get_change(struct dt_traced *trace, bool grown, struct change *change) {
     bool *compared = &collection.compared[trace->probe];
 
-    if (!dt_value(trace, atom_heap_block_size, after))
+    if (!get_value(trace, atom_heap_block_size, &change->after))
         return DT_UNDECODED;
     if (*compared || collection.tracee != trace->tracee)
         return DT_NO_EVENT;
     *compared = true;
-    *before = collection.heap;
-    return *after == *before ? DT_NO_EVENT : DT_DECODED;
+    change->before = collection.heap;
+    if (change->after == change->before || (change->after > change->before) != grown)
+        return DT_NO_EVENT;
+    DT_TRY(change->p, dt_id(trace, trace->tracee));
+    return DT_DECODED;
 }
 
-#define HEAP_DECODER(decoder, probe, larger, smaller)                                              \
-    enum dt_decoded dt_decode_erlang_##decoder(struct dt_traced *trace, union dt_event *event) {   \
-        struct dt_##probe *e = &event->probe;                                                      \
-        uint64_t before, after;                                                                    \
-        enum dt_decoded decoded = compare_heap(trace, &before, &after);                            \
-                                                                                                   \
-        if (decoded != DT_DECODED || smaller > larger)                                             \
-            return decoded == DT_DECODED ? DT_NO_EVENT : decoded;                                  \
-        e->old_size = dt_int32(before);                                                            \
-        e->new_size = dt_int32(after);                                                             \
-        DT_TRY(e->p, dt_id(trace, trace->tracee));                                                 \
-        return DT_DECODED;                                                                         \
-    }
+enum dt_decoded dt_decode_erlang_heap_grow(struct dt_traced *trace, union dt_event *event) {
+    struct change c = {.p = NULL};
+    enum dt_decoded decoded = get_change(trace, true, &c);
 
-HEAP_DECODER(heap_grow, process__heap_grow, after, before)
-HEAP_DECODER(heap_shrink, process__heap_shrink, before, after)
+    event->process__heap_grow =
+        (struct dt_process__heap_grow){c.p, dt_int32(c.before), dt_int32(c.after)};
+    return decoded;
+}
+
+enum dt_decoded dt_decode_erlang_heap_shrink(struct dt_traced *trace, union dt_event *event) {
+    struct change c = {.p = NULL};
+    enum dt_decoded decoded = get_change(trace, false, &c);
+
+    event->process__heap_shrink =
+        (struct dt_process__heap_shrink){c.p, dt_int32(c.before), dt_int32(c.after)};
+    return decoded;
+}
 
 /* -- Every event ------------------------------------------------------------------ */
 

@@ -1,8 +1,10 @@
-#include "sources/builtins.h"
+#include "sources/compat/builtins.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
+
+#include "text/hash.h"
 
 /*
  * Two hash tables with linear probing, one of which is current. A writer fills the other one, then
@@ -40,9 +42,7 @@ struct function {
 };
 
 static unsigned first_slot(const struct function *f) {
-    uint64_t hash = (uint64_t)f->module * 0x9e3779b97f4a7c15U + f->function + f->arity;
-
-    return hash * 0xc2b2ae3d27d4eb4fU >> (64 - SLOTS_LOG2);
+    return dt_hash_function(f->module, f->function, f->arity, SLOTS_LOG2);
 }
 
 enum { KIND_BITS = 2, KIND_MASK = (1 << KIND_BITS) - 1 };
