@@ -7,13 +7,13 @@
 
 #include <string.h>
 
-#include "model/entities/lives.h"
-#include "model/entities/names.h"
+#include "model/entities/life_cycle.h"
+#include "model/entities/registered_names.h"
 #include "model/entities/peers.h"
 #include "model/entities/processes.h"
 #include "model/entities/schedulers.h"
-#include "model/parts/calls.h"
-#include "model/parts/held.h"
+#include "model/parts/function_calls.h"
+#include "model/parts/held_events.h"
 #include "model/parts/instants.h"
 #include "model/parts/messages/messages.h"
 #include "model/parts/scheduling.h"

@@ -6,8 +6,7 @@
  * shared/model_events.h describes the events that it reports, shared/sink.h the interface of a
  * sink.
  */
-#ifndef DT_VIEWER_MODEL_MODEL_H
-#define DT_VIEWER_MODEL_MODEL_H
+#pragma once
 
 #include "shared/sink.h"
 
@@ -39,5 +38,3 @@ bool dt_model_is_nameless(const struct dt_model *model);
 uint64_t dt_model_events(const struct dt_model *model);
 /* The number of events passed to dt_model_skip. */
 uint64_t dt_model_skipped(const struct dt_model *model);
-
-#endif

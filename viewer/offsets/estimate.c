@@ -19,7 +19,7 @@
 
 #include "model/entities/peers.h"
 #include "offsets/bounds.h"
-#include "shared/far.h"
+#include "shared/remote_ids.h"
 #include "shared/texts.h"
 
 enum {

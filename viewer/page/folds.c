@@ -1,6 +1,6 @@
 #include "page/folds.h"
 
-#include "shared/kinds.h"
+#include "shared/process_kinds.h"
 #include "shared/texts.h"
 
 struct dt_page_folds {

@@ -1,6 +1,5 @@
 /* Instants that the timeline shows as marks. */
-#ifndef DT_VIEWER_PAGE_MARKS_H
-#define DT_VIEWER_PAGE_MARKS_H
+#pragma once
 
 #include <glib.h>
 
@@ -8,5 +7,3 @@
 
 /* Returns the name of a mark and appends its text; NULL if the event is not a mark. */
 const char *dt_page_mark(const struct dt_recorded *event, GString *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* The template of the page, page.html beside the plugin's library, and the page made from it. */
-#ifndef DT_VIEWER_PAGE_TEMPLATE_H
-#define DT_VIEWER_PAGE_TEMPLATE_H
+#pragma once
 
 #include "shared/file.h"
 
@@ -8,5 +7,3 @@
 char *dt_page_template_read(GError **error);
 /* Writes the template with `json` in place of the placeholder. */
 void dt_page_template_fill(const char *text, const GString *json, struct dt_file *to);
-
-#endif

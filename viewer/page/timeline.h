@@ -4,11 +4,10 @@
  *
  * Every callback of dt_page_timeline_collects takes a struct dt_page_timeline.
  */
-#ifndef DT_VIEWER_PAGE_TIMELINE_H
-#define DT_VIEWER_PAGE_TIMELINE_H
+#pragma once
 
 #include "page/lanes.h"
-#include "page/messages.h"
+#include "page/message_chunks.h"
 #include "page/items.h"
 #include "page/strings.h"
 #include "shared/sink.h"
@@ -34,5 +33,3 @@ void dt_page_timeline_free(struct dt_page_timeline *timeline);
 
 /* The callbacks that collect; the ones that it does not need are NULL. */
 extern const struct dt_sink dt_page_timeline_collects;
-
-#endif

@@ -1,6 +1,5 @@
 /* The data of the sink, and functions that begin and end slices. */
-#ifndef DT_VIEWER_PERFETTO_SLICES_H
-#define DT_VIEWER_PERFETTO_SLICES_H
+#pragma once
 
 #include "perfetto/tracks.h"
 
@@ -17,5 +16,3 @@ struct dt_perfetto {
 void dt_perfetto_begin_slice(struct dt_perfetto *s, uint64_t track, int64_t time,
                              enum dt_category category, uint64_t name);
 void dt_perfetto_end_slice(struct dt_perfetto *s, uint64_t track, int64_t time);
-
-#endif

@@ -1,6 +1,5 @@
 /* Runs on schedulers, and states of processes, as slices. */
-#ifndef DT_VIEWER_PERFETTO_STATES_H
-#define DT_VIEWER_PERFETTO_STATES_H
+#pragma once
 
 #include "perfetto/slices.h"
 
@@ -13,5 +12,3 @@ void dt_perfetto_end_runs(struct dt_perfetto *s, const struct dt_node *node);
 /* Returns the flow that ends at the next event of the process; 0: the spawn is not recorded, or the
    event is not the first one. */
 uint64_t dt_perfetto_spawn_flow(struct dt_perfetto *s, struct dt_process *process, int64_t time);
-
-#endif

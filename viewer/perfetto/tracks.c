@@ -1,6 +1,6 @@
 #include "perfetto/tracks.h"
 
-#include "perfetto/kinds.h"
+#include "perfetto/kind_tracks.h"
 #include "shared/texts.h"
 
 enum {

@@ -21,7 +21,7 @@
 #include "shared/params.h"
 #include "shared/sink.h"
 
-#define SINK(room, name) extern const struct dt_sink dt_sink_##room;
+#define SINK(folder, name) extern const struct dt_sink dt_sink_##folder;
 #include "sinks.def"
 
 struct component {
@@ -313,12 +313,12 @@ static struct {
     char description[200];
     char help[4000];
 } texts[] = {
-#define SINK(room, name) {"", ""},
+#define SINK(folder, name) {"", ""},
 #include "sinks.def"
 };
 
 enum {
-#define SINK(room, name) TEXTS_##room,
+#define SINK(folder, name) TEXTS_##folder,
 #include "sinks.def"
 };
 
@@ -331,16 +331,16 @@ static void describe(const struct dt_sink *sink, unsigned n) {
 }
 
 __attribute__((constructor)) static void describe_all(void) {
-#define SINK(room, name) describe(&dt_sink_##room, TEXTS_##room);
+#define SINK(folder, name) describe(&dt_sink_##folder, TEXTS_##folder);
 #include "sinks.def"
 }
 
-#define SINK(room, name)                                                                           \
-    static bt_component_class_initialize_method_status initialize_##room(                          \
+#define SINK(folder, name)                                                                         \
+    static bt_component_class_initialize_method_status initialize_##folder(                        \
         bt_self_component_sink *self, bt_self_component_sink_configuration *configuration,         \
         const bt_value *params, void *data) {                                                      \
         (void)configuration, (void)data;                                                           \
-        return initialize(self, params, &dt_sink_##room, #name);                                   \
+        return initialize(self, params, &dt_sink_##folder, #name);                                 \
     }
 #include "sinks.def"
 
@@ -353,11 +353,11 @@ BT_PLUGIN(dyntrace);
 BT_PLUGIN_DESCRIPTION("Pictures of recorded Erlang nodes");
 BT_PLUGIN_LICENSE("Apache-2.0");
 
-#define SINK(room, name)                                                                           \
+#define SINK(folder, name)                                                                         \
     BT_PLUGIN_SINK_COMPONENT_CLASS(name, consume);                                                 \
-    BT_PLUGIN_SINK_COMPONENT_CLASS_DESCRIPTION(name, texts[TEXTS_##room].description);             \
-    BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(name, texts[TEXTS_##room].help);                           \
-    BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(name, initialize_##room);                     \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_DESCRIPTION(name, texts[TEXTS_##folder].description);           \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(name, texts[TEXTS_##folder].help);                         \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(name, initialize_##folder);                   \
     BT_PLUGIN_SINK_COMPONENT_CLASS_FINALIZE_METHOD(name, finalize);                                \
     BT_PLUGIN_SINK_COMPONENT_CLASS_GRAPH_IS_CONFIGURED_METHOD(name, connect);                      \
     BT_PLUGIN_SINK_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(name, get_mip_versions);

@@ -2,8 +2,7 @@
  * Event classes of traces. Each class is mapped once to a probe of the catalogue, and the members
  * of its payload and contexts to fields.
  */
-#ifndef DT_VIEWER_READING_CLASSES_H
-#define DT_VIEWER_READING_CLASSES_H
+#pragma once
 
 #include <babeltrace2/babeltrace.h>
 
@@ -22,5 +21,3 @@ bool dt_classes_have(const bt_trace_class *trace, enum dt_probe probe);
 const struct dt_class *dt_class_of(struct dt_classes *classes, const bt_event_class *class);
 /* Sets the probe and its fields, and vpid, vtid, hostname and procname if the event has them. */
 void dt_class_read(const struct dt_class *class, const bt_event *event, struct dt_recorded *to);
-
-#endif

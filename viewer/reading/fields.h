@@ -1,6 +1,5 @@
 /* Integer fields of babeltrace2. */
-#ifndef DT_VIEWER_READING_FIELDS_H
-#define DT_VIEWER_READING_FIELDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ static inline int64_t dt_integer(const bt_field *field, bool is_signed) {
     return is_signed ? bt_field_integer_signed_get_value(field)
                      : (int64_t)bt_field_integer_unsigned_get_value(field);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Converts messages of babeltrace2 to recorded events for the model.
  */
-#ifndef DT_VIEWER_READING_READER_H
-#define DT_VIEWER_READING_READER_H
+#pragma once
 
 #include <babeltrace2/babeltrace.h>
 
@@ -26,5 +25,3 @@ struct dt_reader;
 struct dt_reader *dt_reader_new(const struct dt_reads *reads, void *data, struct dt_clocks *clocks);
 void dt_reader_message(struct dt_reader *reader, const bt_message *message);
 void dt_reader_free(struct dt_reader *reader);
-
-#endif

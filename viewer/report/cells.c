@@ -1,6 +1,6 @@
 #include "report/cells.h"
 
-#include "shared/show.h"
+#include "shared/amounts.h"
 
 enum { BYTES_PER_WORD = 8 };
 

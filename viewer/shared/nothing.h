@@ -1,6 +1,5 @@
 /* The message of a sink that has nothing to show: the reason, and what to do. */
-#ifndef DT_VIEWER_SHARED_NOTHING_H
-#define DT_VIEWER_SHARED_NOTHING_H
+#pragma once
 
 /* For a recording without any dyntrace event. */
 #define DT_NOTHING_RECORDED                                                                        \
@@ -9,5 +8,3 @@
 
 /* Prints to standard error, because the user may never open the output file. */
 void dt_nothing(const char *why);
-
-#endif

@@ -5,8 +5,7 @@
  * recordings of other versions, and of OTP's own LTTng provider, as far as they have the same
  * fields.
  */
-#ifndef DT_VIEWER_SHARED_RECORDED_H
-#define DT_VIEWER_SHARED_RECORDED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ struct dt_recorded {
 
 /* Without the provider. */
 extern const char *const dt_probe_names[DT_PROBES];
-
-#endif

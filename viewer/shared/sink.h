@@ -1,12 +1,11 @@
 /*
  * A sink: turns the events of the model into one output format.
  *
- * Each sink has one row in sinks.def and a folder, whose sink.c defines `const struct dt_sink
- * dt_sink_<folder>`. The plugin registers a babeltrace2 component class sink.dyntrace.<name> for
- * each.
+ * Each sink has one row in sinks.def and a folder, whose <folder>_sink.c defines `const struct
+ * dt_sink dt_sink_<folder>`. The plugin registers a babeltrace2 component class
+ * sink.dyntrace.<name> for each.
  */
-#ifndef DT_VIEWER_SHARED_SINK_H
-#define DT_VIEWER_SHARED_SINK_H
+#pragma once
 
 #include "shared/model_events.h"
 
@@ -64,5 +63,3 @@ struct dt_sink {
      * if there is none. */
     const GError *(*failed)(void *s);
 };
-
-#endif

@@ -2,8 +2,7 @@
  * Stacks with the time spent in each, in bounded memory: calls by their own time, or functions in
  * which processes wait. The sink `flame` writes them; the page embeds the stacks of calls.
  */
-#ifndef DT_VIEWER_STACKS_STACKS_H
-#define DT_VIEWER_STACKS_STACKS_H
+#pragma once
 
 #include "shared/sink.h"
 
@@ -50,5 +49,3 @@ void dt_stacks_each(const struct dt_stacks *stacks, dt_stacks_visit *each, void 
 /* The tree as JSON: {"name","value","own","children":[...]}, in ns; `value` is `own` plus the
  * values of all children. */
 void dt_stacks_json(const struct dt_stacks *stacks, GString *to);
-
-#endif

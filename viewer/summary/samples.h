@@ -1,6 +1,5 @@
 /* Aggregates the samples of each process. */
-#ifndef DT_VIEWER_SUMMARY_SAMPLES_H
-#define DT_VIEWER_SUMMARY_SAMPLES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -9,5 +8,3 @@ struct dt_process_sample;
 
 void dt_summary_sample(void *s, struct dt_process *process, const struct dt_process_sample *sample,
                        int64_t time);
-
-#endif

@@ -6,10 +6,9 @@
  * It uses `of_sink` of processes, which avoids a table lookup. A sink stores its own data of a
  * process in `of_sink` of the dt_who. The summary stores its counters in dt_who.
  */
-#ifndef DT_VIEWER_WHO_WHO_H
-#define DT_VIEWER_WHO_WHO_H
+#pragma once
 
-#include "who/nodes.h"
+#include "who/seen_nodes.h"
 
 /* The samples of a process. */
 struct dt_sampled {
@@ -89,5 +88,3 @@ int64_t dt_who_ns(const struct dt_who *who, enum dt_recorded_kind kind, int64_t 
 int64_t dt_who_mailbox_max(const struct dt_who *who);
 int64_t dt_who_queue_max(const struct dt_who *who);
 int64_t dt_who_memory_max(const struct dt_who *who);
-
-#endif

@@ -1,6 +1,5 @@
 /* The functions of a recording, by their text: "lists:sort/1". */
-#ifndef DT_VIEWER_MODEL_ENTITIES_FUNCTIONS_H
-#define DT_VIEWER_MODEL_ENTITIES_FUNCTIONS_H
+#pragma once
 
 #include "model/entities/world.h"
 
@@ -15,5 +14,3 @@ void dt_functions_free(struct world *world);
 struct function *dt_function_of(struct world *world, const char *text);
 /* A copy of the text that lives as long as the world. */
 const char *dt_function(struct world *world, const char *text);
-
-#endif

@@ -2,8 +2,7 @@
  * Hooks between entities and parts. The driver has the table of subscribers of
  * each hook, so lower layers never call upper layers.
  */
-#ifndef DT_VIEWER_MODEL_ENTITIES_HOOKS_H
-#define DT_VIEWER_MODEL_ENTITIES_HOOKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -75,5 +74,3 @@ struct dt_hooks {
         for (unsigned n_ = 0; n_ < DT_SUBSCRIBERS && hooks_->hook[n_]; n_++)                       \
             hooks_->hook[n_](__VA_ARGS__);                                                         \
     } while (0)
-
-#endif

@@ -1,6 +1,5 @@
 /* Texts of pids and ports. */
-#ifndef DT_VIEWER_MODEL_ENTITIES_IDENTIFIERS_H
-#define DT_VIEWER_MODEL_ENTITIES_IDENTIFIERS_H
+#pragma once
 
 #include "shared/model_events.h"
 
@@ -19,5 +18,3 @@ bool dt_is_no_receiver(const char *text);
 bool dt_key_of(const char *text, struct key *key, enum dt_kind *kind);
 guint dt_key_hash(gconstpointer key);
 gboolean dt_key_equal(gconstpointer a, gconstpointer b);
-
-#endif

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "shared/far.h"
+#include "shared/remote_ids.h"
 #include "shared/texts.h"
 
 /* -- Nodes -------------------------------------------------------------------------- */

@@ -1,6 +1,5 @@
 /* Nodes and their names. */
-#ifndef DT_VIEWER_MODEL_ENTITIES_NODES_H
-#define DT_VIEWER_MODEL_ENTITIES_NODES_H
+#pragma once
 
 #include "model/entities/world.h"
 
@@ -39,5 +38,3 @@ void dt_node_named(struct node *node, const char *own_name, const char *otp);
 struct node *dt_nodes_lost(struct world *world, const struct place *place, int64_t begin);
 /* Events of this place may be lost up to `end`. */
 void dt_nodes_unsure(struct world *world, const struct place *place, int64_t end);
-
-#endif

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "shared/far.h"
+#include "shared/remote_ids.h"
 #include "shared/texts.h"
 
 /* The maximum number of peers of one node; further ones are not resolved. */

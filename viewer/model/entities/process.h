@@ -1,6 +1,5 @@
 /* A process or port in the model. */
-#ifndef DT_VIEWER_MODEL_ENTITIES_PROCESS_H
-#define DT_VIEWER_MODEL_ENTITIES_PROCESS_H
+#pragma once
 
 #include "model/entities/identifiers.h"
 #include "model/entities/nodes.h"
@@ -22,5 +21,3 @@ struct process {
     GList *foreign; /* of another node: its link in the node's queue of these */
     void *of[DT_OF_PROCESS];
 };
-
-#endif

@@ -5,9 +5,9 @@
 #include "model/entities/processes.h"
 
 #include "model/entities/links.h"
-#include "model/entities/names.h"
+#include "model/entities/registered_names.h"
 #include "model/entities/peers.h"
-#include "shared/far.h"
+#include "shared/remote_ids.h"
 
 enum {
     /* Per node: exited processes that are not yet reported as gone. */

@@ -8,8 +8,7 @@
  * A struct whose counterpart in shared/model_events.h has the same name with the prefix dt_ has
  * that counterpart as its first member, `seen`.
  */
-#ifndef DT_VIEWER_MODEL_ENTITIES_WORLD_H
-#define DT_VIEWER_MODEL_ENTITIES_WORLD_H
+#pragma once
 
 #include "model/entities/hooks.h"
 #include "shared/sink.h"
@@ -49,5 +48,3 @@ const char *dt_world_text(struct world *world, const char *text);
 /* `sink`, its data and `hooks` must outlive the world. */
 struct world *dt_world_new(const struct dt_sink *sink, void *of_sink, const struct dt_hooks *hooks);
 void dt_world_free(struct world *world);
-
-#endif

@@ -5,7 +5,7 @@
 #include "model/entities/functions.h"
 #include "model/entities/processes.h"
 #include "model/entities/schedulers.h"
-#include "model/parts/held.h"
+#include "model/parts/held_events.h"
 
 /* Sizes in words; of memory blocks, which may be only partly used. */
 struct heap {

@@ -1,8 +1,7 @@
 /*
  * The limits of the rules, from rules.def. Some of them also control what the summary collects.
  */
-#ifndef DT_VIEWER_SUMMARY_FINDINGS_LIMITS_H
-#define DT_VIEWER_SUMMARY_FINDINGS_LIMITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ struct dt_limits {
 #include "summary/findings/rules.def"
 };
 extern const struct dt_limits dt_limits;
-
-#endif

@@ -34,7 +34,7 @@ def folded(paths: "Counter[Path]", _: Taken) -> str:
 
 
 def frame(name: str) -> str:
-    """Returns a name without the separator of frames, as viewer/flame/write.c writes it."""
+    """Returns a name without the separator of frames, as viewer/flame/flame_formats.c writes it."""
     return name.replace(";", ":")
 
 

@@ -4,11 +4,11 @@
 
 #include "model/entities/peers.h"
 #include "model/entities/processes.h"
-#include "model/parts/held.h"
-#include "model/parts/messages/early.h"
+#include "model/parts/held_events.h"
+#include "model/parts/messages/early_deliveries.h"
 #include "model/parts/messages/in_flight.h"
 #include "model/parts/messages/tokens.h"
-#include "shared/far.h"
+#include "shared/remote_ids.h"
 #include "shared/texts.h"
 
 struct deliveries {

@@ -1,7 +1,6 @@
 /* Deliveries: message_receive, message_delivery and seq_trace_receive, which may be events of the
    same message. */
-#ifndef DT_VIEWER_MODEL_PARTS_MESSAGES_DELIVERIES_H
-#define DT_VIEWER_MODEL_PARTS_MESSAGES_DELIVERIES_H
+#pragma once
 
 #include "model/entities/nodes.h"
 
@@ -14,5 +13,3 @@ void dt_deliveries_infer(struct process *to);
 
 void dt_deliveries_new(struct node *node);
 void dt_deliveries_free(struct node *node);
-
-#endif

@@ -7,10 +7,9 @@
  * has a token, the delivery is noted, but reported only when seq_trace_receive identifies the
  * message.
  */
-#ifndef DT_VIEWER_MODEL_PARTS_MESSAGES_IN_FLIGHT_H
-#define DT_VIEWER_MODEL_PARTS_MESSAGES_IN_FLIGHT_H
+#pragma once
 
-#include "model/parts/messages/list.h"
+#include "model/parts/messages/message_list.h"
 
 /* The messages in flight to this process. */
 struct list *dt_in_flight_to(struct process *process);
@@ -34,5 +33,3 @@ void dt_in_flight_delivered(struct node *node);
 
 void dt_in_flight_new(struct node *node);
 void dt_in_flight_free(struct node *node);
-
-#endif

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "model/entities/processes.h"
-#include "shared/far.h"
+#include "shared/remote_ids.h"
 
 /* Messages of links and monitors contain an exit reason. */
 static bool has_reason(const char *text) {

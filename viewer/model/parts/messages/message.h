@@ -1,10 +1,9 @@
 /* A message, from its send to its delivery. */
-#ifndef DT_VIEWER_MODEL_PARTS_MESSAGES_MESSAGE_H
-#define DT_VIEWER_MODEL_PARTS_MESSAGES_MESSAGE_H
+#pragma once
 
 #include "model/entities/process.h"
 
-/* The common properties of the messages in a chain of a list's index: list.h. */
+/* The common properties of the messages in a chain of a list's index: message_list.h. */
 enum dt_chain {
     DT_SAME_TEXT,
     DT_SAME_SENDER,
@@ -69,5 +68,3 @@ void dt_message_end(struct node *node, struct message *m);
 static inline struct process *dt_receiver(const struct message *m) {
     return (struct process *)m->seen.to;
 }
-
-#endif

@@ -1,8 +1,8 @@
 #include "model/parts/messages/messages.h"
 
-#include "model/entities/accepted.h"
+#include "model/entities/accepted_sockets.h"
 #include "model/parts/messages/deliveries.h"
-#include "model/parts/messages/early.h"
+#include "model/parts/messages/early_deliveries.h"
 #include "model/parts/messages/in_flight.h"
 #include "model/parts/messages/sends.h"
 #include "model/parts/messages/tokens.h"

@@ -1,6 +1,5 @@
 /* Messages, from `sent` to `delivered`. */
-#ifndef DT_VIEWER_MODEL_PARTS_MESSAGES_MESSAGES_H
-#define DT_VIEWER_MODEL_PARTS_MESSAGES_MESSAGES_H
+#pragma once
 
 #include "model/entities/nodes.h"
 
@@ -13,5 +12,3 @@ void dt_messages_late(struct node *node, int64_t now);
 void dt_messages_lost(struct node *node, int64_t begin);
 void dt_messages_end(struct node *node);
 void dt_messages_scheduled(struct process *process, bool runs);
-
-#endif

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "model/entities/processes.h"
-#include "model/parts/held.h"
-#include "model/parts/messages/answers.h"
+#include "model/parts/held_events.h"
+#include "model/parts/messages/port_answers.h"
 #include "model/parts/messages/deliveries.h"
-#include "model/parts/messages/early.h"
+#include "model/parts/messages/early_deliveries.h"
 #include "model/parts/messages/in_flight.h"
 #include "model/parts/messages/mailbox.h"
 #include "model/parts/messages/receiver.h"

@@ -16,8 +16,8 @@
 #include "model/entities/peers.h"
 #include "model/entities/processes.h"
 #include "model/parts/scheduling.h"
-#include "model/parts/server_calls/gen.h"
-#include "shared/far.h"
+#include "model/parts/server_calls/gen_messages.h"
+#include "shared/remote_ids.h"
 #include "shared/texts.h"
 
 enum {

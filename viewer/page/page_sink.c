@@ -1,0 +1,158 @@
+/* The sink `html`: the summary, the timeline and the stacks, in the template of the page. */
+#include "page/counters.h"
+#include "page/timeline_json.h"
+#include "page/template.h"
+#include "page/timeline.h"
+#include "shared/json.h"
+#include "shared/nothing.h"
+#include "shared/sink.h"
+#include "stacks/stacks.h"
+#include "summary/summary_events.h"
+#include "summary/findings.h"
+#include "summary/summary_json.h"
+
+enum { PATH, TITLE, PROCESSES, INTERVALS, MESSAGES };
+
+static const struct dt_param params[] = {
+    [PATH] = DT_PARAM_PATH(NULL),
+    [TITLE] = {.name = "title",
+               .type = DT_PARAM_STRING,
+               .standard = "",
+               .meaning = "the page's title"},
+    [PROCESSES] = {.name = "processes",
+                   .type = DT_PARAM_INTEGER,
+                   .standard = "200",
+                   .meaning = "rows of the timeline: the most interesting processes",
+                   .least = 1,
+                   .most = 10000},
+    [INTERVALS] = {.name = "intervals",
+                   .type = DT_PARAM_INTEGER,
+                   .standard = "50000",
+                   .meaning = "intervals of the timeline; more are merged",
+                   .least = 100,
+                   .most = 10000000},
+    [MESSAGES] = {.name = "messages",
+                  .type = DT_PARAM_INTEGER,
+                  .standard = "20000",
+                  .meaning = "messages of the timeline",
+                  .least = 0,
+                  .most = 1000000},
+    {0},
+};
+
+/* The collectors, in the order of their callbacks. Each has its own data. */
+enum { TIMELINE, SUMMARY, STACKS, COUNTERS, COLLECTORS };
+
+static const struct dt_sink *const collects[COLLECTORS] = {
+    [TIMELINE] = &dt_page_timeline_collects,
+    [SUMMARY] = &(const struct dt_sink){DT_SUMMARY_COLLECTS},
+    [STACKS] = &(const struct dt_sink){DT_STACKS_COLLECTS},
+    [COUNTERS] = &dt_page_counters_collects,
+};
+
+struct page {
+    struct dt_file *file;
+    char *template;
+    char *title;
+    void *of[COLLECTORS];
+};
+
+static void page_free(void *s) {
+    struct page *page = s;
+
+    if (!page)
+        return;
+    dt_file_discard(page->file);
+    dt_page_timeline_free(page->of[TIMELINE]);
+    dt_summary_free(page->of[SUMMARY]);
+    dt_stacks_free(page->of[STACKS]);
+    dt_page_counters_free(page->of[COUNTERS]);
+    g_free(page->template);
+    g_free(page->title);
+    g_free(page);
+}
+
+static void *page_start(const union dt_value *values, GError **error) {
+    struct page *page = g_new0(struct page, 1);
+    struct dt_summary *summary;
+
+    page->template = dt_page_template_read(error);
+    if (!page->template)
+        goto failed;
+    page->file = dt_file_open(values[PATH].string, error);
+    if (!page->file)
+        goto failed;
+    page->title = g_strdup(values[TITLE].string);
+    summary = dt_summary_new();
+    page->of[SUMMARY] = summary;
+    page->of[STACKS] = dt_stacks_new(DT_STACKS_CALLS, DT_STACKS_BY_NONE);
+    page->of[COUNTERS] = dt_page_counters_new();
+    page->of[TIMELINE] =
+        dt_page_timeline_new(&summary->whos, (struct dt_page_timeline_limits){
+                                                 .processes = (unsigned)values[PROCESSES].integer,
+                                                 .intervals = (unsigned)values[INTERVALS].integer,
+                                                 .messages = (unsigned)values[MESSAGES].integer,
+                                             });
+    return page;
+
+failed:
+    page_free(page);
+    return NULL;
+}
+
+static bool page_finish(void *s, const struct dt_model *model, GError **error) {
+    struct page *page = s;
+    struct dt_page_timeline *timeline = page->of[TIMELINE];
+    struct dt_summary *summary = page->of[SUMMARY];
+    GString *json = g_string_new(NULL);
+
+    if (timeline->begin > timeline->end)
+        dt_nothing(DT_NOTHING_RECORDED);
+    dt_summary_end(summary, model);
+    dt_summary_find(summary);
+    dt_json_open(json, NULL, '{');
+    dt_json_text(json, "title", page->title);
+    dt_json_name(json, "report");
+    dt_summary_json(summary, json);
+    dt_json_name(json, "flame");
+    dt_stacks_json(page->of[STACKS], json);
+    dt_json_name(json, "timeline");
+    dt_page_data_json(timeline, json);
+    dt_json_name(json, "counters");
+    dt_page_counters_json(page->of[COUNTERS], &summary->whos.nodes, timeline->begin, json);
+    dt_json_close(json, '}');
+    dt_page_template_fill(page->template, json, page->file);
+    g_string_free(json, TRUE);
+    return dt_file_close(g_steal_pointer(&page->file), error);
+}
+
+static const GError *page_failed(void *s) {
+    struct page *page = s;
+
+    return dt_file_failed(page->file);
+}
+
+/* -- Each event of the model goes to the collectors that have a callback for it ---------- */
+
+#define MODEL_EVENT(name, declared, passed)                                                        \
+    static void name declared {                                                                    \
+        struct page *page = s;                                                                     \
+                                                                                                   \
+        for (unsigned n = 0; n < COLLECTORS; n++)                                                  \
+            if (collects[n]->name) {                                                               \
+                s = page->of[n];                                                                   \
+                collects[n]->name passed;                                                          \
+            }                                                                                      \
+    }
+#include "shared/model_events.def"
+
+const struct dt_sink dt_sink_page = {
+    .description = "one self-contained page: report, timeline, load, flame graph, sequences",
+    .params = params,
+    .start = page_start,
+    .finish = page_finish,
+    .free = page_free,
+    .failed = page_failed,
+#define MODEL_EVENT(name, declared, passed) .name = name,
+#include "shared/model_events.def"
+};

@@ -1,0 +1,7 @@
+/* The summary as text. */
+#pragma once
+
+#include "summary/summary.h"
+
+/* For a terminal, with at most `top` rows per table. */
+void dt_report_text(const struct dt_summary *summary, unsigned top, GString *to);

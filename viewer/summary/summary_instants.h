@@ -1,0 +1,7 @@
+/* Instants in a summary: log lines, reports of the system monitor, marks, output. */
+#pragma once
+
+#include "shared/model_events.h"
+
+/* A callback of a sink whose data is a summary. */
+void dt_summary_instant(void *s, const struct dt_instant *i);
