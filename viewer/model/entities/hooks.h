@@ -10,25 +10,6 @@
 struct node;
 struct process;
 
-/* Parts that have state. The state of a part for a node or process is in its `of`; only that part
-   knows its type. */
-enum dt_part {
-    DT_PART_HELD,
-    DT_PART_SCHEDULING,
-    DT_PART_CALLS,
-    DT_PART_SPANS,
-    DT_PART_SERVER_CALLS,
-    DT_PART_IN_FLIGHT,
-    DT_PART_ANSWERS,
-    DT_OF_PROCESS,
-    /* Only for nodes. */
-    DT_PART_EARLY = DT_OF_PROCESS,
-    DT_PART_TOKENS,
-    DT_PART_SENDS,
-    DT_PART_DELIVERIES,
-    DT_OF_NODE
-};
-
 /* The subscribers of a hook, in calling order, terminated by NULL. */
 enum { DT_SUBSCRIBERS = 11 };
 #define DT_HOOK(hook, ...) void (*hook[DT_SUBSCRIBERS])(__VA_ARGS__)
@@ -45,7 +26,8 @@ struct dt_hooks {
     DT_HOOK(ending, struct node *);
     DT_HOOK(end, struct node *);
 
-    /* A process or port is new; it is freed. After process_free, its `of` entries are freed. */
+    /* A process or port is new; it is freed. After process_free, the state of the parts is
+       freed. */
     DT_HOOK(process_new, struct process *);
     DT_HOOK(process_free, struct process *);
     /* Before `exited` or `cut`. */

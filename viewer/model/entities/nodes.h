@@ -24,7 +24,18 @@ struct node {
     struct peers *peers;
     struct names *names;
     struct processes *processes;
-    void *of[DT_OF_NODE];
+
+    /* The state of the parts. */
+    GQueue *held;   /* the processes that hold an event, oldest first */
+    GArray *losses; /* int64_t: when each loss began */
+    struct stacks *stacks;
+    struct spans *spans;
+    struct server_calls *server_calls;
+    struct in_flight *in_flight;
+    struct early *early;
+    struct tokens *tokens;
+    struct sends *sends;
+    struct deliveries *deliveries;
 };
 
 void dt_nodes_new(struct world *world);

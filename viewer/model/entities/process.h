@@ -19,5 +19,13 @@ struct process {
     struct process *children, *next, *previous; /* siblings */
     GHashTable *links;
     GList *foreign; /* of another node: its link in the node's queue of these */
-    void *of[DT_OF_PROCESS];
+
+    /* The state of the parts. Each is NULL until its part needs it, and freed with the process. */
+    struct held *held;           /* the event that it holds */
+    struct run_state *run_state; /* never NULL */
+    struct stack *stack;
+    GQueue *open_spans; /* struct span, the oldest last */
+    struct calling *calling;
+    struct list *in_flight;  /* messages to it */
+    struct answers *answers; /* of a port */
 };

@@ -30,8 +30,13 @@ struct processes {
 static void free_process(struct process *p) {
     dt_identity_leave(p);
     DT_RUN_HOOKS(p->node->world, process_free, p);
-    for (unsigned n = 0; n < DT_OF_PROCESS; n++)
-        g_free(p->of[n]);
+    g_free(p->held);
+    g_free(p->run_state);
+    g_free(p->stack);
+    g_free(p->open_spans);
+    g_free(p->calling);
+    g_free(p->in_flight);
+    g_free(p->answers);
     g_clear_pointer(&p->links, g_hash_table_destroy);
     g_free(p->pid);
     g_free(p->name);

@@ -27,7 +27,7 @@ struct world {
     uint64_t processes;     /* the last number assigned to a process */
     uint64_t earlier;       /* processes from before the recording that are gone */
     uint64_t earlier_named; /* those of them that have a name or an initial call */
-    uint64_t numbers[DT_OF_NODE]; /* the last number assigned by each part */
+    uint64_t calls, server_calls, messages; /* the last number assigned to each */
     unsigned schedulers;
     bool shows_contents; /* report reasons and log lines unchanged: shared/contents.h */
     GString *shown;      /* buffer for a text with hidden contents */

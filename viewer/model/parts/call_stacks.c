@@ -3,7 +3,7 @@
 #include <string.h>
 
 static void list(struct stack *stack) {
-    struct stacks *all = dt_stacks(stack->process->node);
+    struct stacks *all = stack->process->node->stacks;
 
     stack->is_of_node = true;
     stack->next = all->known;
@@ -13,7 +13,7 @@ static void list(struct stack *stack) {
 }
 
 static void unlist(struct stack *stack) {
-    *(stack->previous ? &stack->previous->next : &dt_stacks(stack->process->node)->known) =
+    *(stack->previous ? &stack->previous->next : &stack->process->node->stacks->known) =
         stack->next;
     if (stack->next)
         stack->next->previous = stack->previous;
@@ -22,23 +22,23 @@ static void unlist(struct stack *stack) {
 }
 
 struct stack *dt_stack_of(struct process *p) {
-    struct stack *stack = dt_stack(p);
+    struct stack *stack = p->stack;
 
     if (!stack) {
-        p->of[DT_PART_CALLS] = stack = g_new0(struct stack, 1);
+        p->stack = stack = g_new0(struct stack, 1);
         stack->process = p;
         stack->frames = g_ptr_array_new();
         stack->since = p->seen.began == DT_NO_VALUE ? p->node->seen.first : p->seen.began;
     }
     if (!stack->is_of_node) {
-        stack->since = MAX(stack->since, dt_stacks(p->node)->lost);
+        stack->since = MAX(stack->since, p->node->stacks->lost);
         list(stack);
     }
     return stack;
 }
 
 void dt_stack_free(struct process *p) {
-    struct stack *stack = dt_stack(p);
+    struct stack *stack = p->stack;
 
     if (!stack)
         return;
@@ -46,7 +46,7 @@ void dt_stack_free(struct process *p) {
         unlist(stack);
     g_ptr_array_free(stack->frames, TRUE);
     g_free(stack);
-    p->of[DT_PART_CALLS] = NULL;
+    p->stack = NULL;
 }
 
 /* -- Frames ------------------------------------------------------------------------- */
@@ -78,7 +78,7 @@ void dt_stack_push(struct stack *stack, struct function *function, int64_t time)
     f->stopped = stack->stopped;
     f->is_timed = dt_runs(p->seen.state);
     f->seen = (struct dt_frame){.process = &p->seen,
-                                .number = ++p->node->world->numbers[DT_PART_CALLS],
+                                .number = ++p->node->world->calls,
                                 .entry = function->name,
                                 .depth = stack->frames->len,
                                 .begin = time,
@@ -123,7 +123,7 @@ void dt_stack_leave_unknown(struct stack *stack, const struct function *function
                             const struct leave *leave) {
     struct process *p = stack->process;
     struct dt_frame told = {.process = &p->seen,
-                            .number = ++p->node->world->numbers[DT_PART_CALLS],
+                            .number = ++p->node->world->calls,
                             .entry = function->name,
                             .begin = stack->since,
                             .end = leave->time,

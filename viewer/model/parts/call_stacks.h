@@ -46,15 +46,6 @@ struct stacks {
     bool is_followed_by_call; /* a call came right after a return, so there is no return_to */
 };
 
-static inline struct stacks *dt_stacks(const struct node *node) {
-    return node->of[DT_PART_CALLS];
-}
-
-/* NULL before the first call of the process. */
-static inline struct stack *dt_stack(const struct process *process) {
-    return process->of[DT_PART_CALLS];
-}
-
 /* How a frame ends. NULL texts are unknown. */
 struct leave {
     int64_t time;

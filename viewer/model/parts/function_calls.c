@@ -23,7 +23,7 @@ enum { STRANGE_MAX = 8 };
 
 /* A function whose calls are traced without their returns. */
 static bool is_plain(const struct node *node, const struct function *f) {
-    return f->returns == 0 && !dt_stacks(node)->with_return_to &&
+    return f->returns == 0 && !node->stacks->with_return_to &&
            (node->world->returns == 0 || f->calls > DT_FRAMES);
 }
 
@@ -53,7 +53,7 @@ static void call(struct process *p, const char *entry, int64_t time) {
 
     end_plain(c, time);
     if (c->has_returned)
-        dt_stacks(p->node)->is_followed_by_call = true;
+        p->node->stacks->is_followed_by_call = true;
     c->has_returned = false;
     c->last = dt_function_of(p->node->world, entry);
     c->last_time = time;
@@ -100,7 +100,7 @@ static void return_from(struct process *p, struct function *f, const struct leav
 
 /* A function_return without a value: a guess whether it is a return or a return_to. */
 static void returned(struct process *p, const char *entry, int64_t time) {
-    struct stacks *returns = dt_stacks(p->node);
+    struct stacks *returns = p->node->stacks;
     struct function *f = dt_function_of(p->node->world, entry);
     struct stack *c = dt_stack_of(p);
 
@@ -115,7 +115,7 @@ static void returned(struct process *p, const char *entry, int64_t time) {
 }
 
 static void return_without_value(struct process *p, const struct held *held) {
-    dt_stacks(p->node)->with_return_to = true;
+    p->node->stacks->with_return_to = true;
     return_to(p, dt_function_of(p->node->world, held->text), held->time);
 }
 
@@ -129,10 +129,10 @@ static void exception_without_reason(struct process *p, const struct held *held)
 
 /* The return of the first recorded value has already been handled. */
 static bool is_late_value(const struct process *p, const char *entry, int64_t time) {
-    const struct stack *c = dt_stack(p);
+    const struct stack *c = p->stack;
 
-    return !dt_stacks(p->node)->have_values && dt_stacks(p->node)->returns_are_recorded && c &&
-           c->last && strcmp(c->last->name, entry) == 0 && time - c->last_time < DT_ONE_EVENT_NS;
+    return !p->node->stacks->have_values && p->node->stacks->returns_are_recorded && c && c->last &&
+           strcmp(c->last->name, entry) == 0 && time - c->last_time < DT_ONE_EVENT_NS;
 }
 
 static void left_with(struct process *p, const char *entry, const struct leave *leave,
@@ -140,7 +140,7 @@ static void left_with(struct process *p, const char *entry, const struct leave *
     struct leave at = *leave;
     bool is_late = is_late_value(p, entry, leave->time);
 
-    dt_stacks(p->node)->have_values = true;
+    p->node->stacks->have_values = true;
     if (is_late)
         return;
     if (!dt_unhold(p, entry, held, &at.time))
@@ -149,14 +149,14 @@ static void left_with(struct process *p, const char *entry, const struct leave *
 }
 
 static void arguments(struct process *p, const struct dt_function_arguments *e, int64_t time) {
-    struct frame *f = dt_stack(p) ? dt_stack_top(dt_stack(p)) : NULL;
+    struct frame *f = p->stack ? dt_stack_top(p->stack) : NULL;
     bool is_told = f && strcmp(f->function->name, e->entry) == 0 &&
-                   time - f->seen.begin < DT_ONE_EVENT_NS && dt_stacks(p->node)->calls_are_recorded;
+                   time - f->seen.begin < DT_ONE_EVENT_NS && p->node->stacks->calls_are_recorded;
 
-    if (!is_told && !dt_stacks(p->node)->calls_are_recorded) {
+    if (!is_told && !p->node->stacks->calls_are_recorded) {
         call(p, e->entry, time);
-        f = dt_stack_top(dt_stack(p));
-        is_told = f && !dt_stack(p)->deeper;
+        f = dt_stack_top(p->stack);
+        is_told = f && !p->stack->deeper;
     }
     if (is_told)
         DT_EMIT(p->node->world, arguments, &f->seen, e->arguments);
@@ -172,8 +172,8 @@ HAS_PID_FIRST(function_value);
 HAS_PID_FIRST(function_reason);
 
 static void returned_event(struct process *p, const struct dt_function_return *e, int64_t time) {
-    dt_stacks(p->node)->returns_are_recorded = true;
-    if (dt_stacks(p->node)->have_values)
+    p->node->stacks->returns_are_recorded = true;
+    if (p->node->stacks->have_values)
         dt_hold(p, time, e->entry, "", return_without_value);
     else
         returned(p, e->entry, time);
@@ -182,8 +182,8 @@ static void returned_event(struct process *p, const struct dt_function_return *e
 static void raised_event(struct process *p, const struct dt_function_exception *e, int64_t time) {
     struct held held = {.time = time, .text = (char *)e->entry, .class = (char *)e->class};
 
-    dt_stacks(p->node)->returns_are_recorded = true;
-    if (dt_stacks(p->node)->have_values)
+    p->node->stacks->returns_are_recorded = true;
+    if (p->node->stacks->have_values)
         dt_hold(p, time, e->entry, e->class, exception_without_reason);
     else
         exception_without_reason(p, &held);
@@ -199,7 +199,7 @@ void dt_calls_event(struct node *node, const struct dt_recorded *event) {
         dt_release(p);
     switch (event->probe) {
     case DT_function_call:
-        dt_stacks(node)->calls_are_recorded = true;
+        node->stacks->calls_are_recorded = true;
         call(p, e->function_call.entry, event->time);
         break;
     case DT_function_arguments:
@@ -235,9 +235,9 @@ void dt_calls_event(struct node *node, const struct dt_recorded *event) {
 
 /* Ends all frames and frees the stack. */
 static void end_all(struct process *p, enum dt_left left) {
-    if (!dt_stack(p))
+    if (!p->stack)
         return;
-    dt_stack_pop_above(dt_stack(p), 0, p->node->world->now, left);
+    dt_stack_pop_above(p->stack, 0, p->node->world->now, left);
     dt_stack_free(p);
 }
 
@@ -252,7 +252,7 @@ void dt_calls_exited(struct process *p, const char *reason) {
 
 /* Frames end no earlier than the last call event of their process, which may be after `begin`. */
 void dt_calls_lost(struct node *node, int64_t begin) {
-    struct stacks *all = dt_stacks(node);
+    struct stacks *all = node->stacks;
 
     all->lost = MAX(all->lost, begin);
     while (all->known)
@@ -260,7 +260,7 @@ void dt_calls_lost(struct node *node, int64_t begin) {
 }
 
 void dt_calls_scheduled(struct process *p, bool runs) {
-    struct stack *c = dt_stack(p);
+    struct stack *c = p->stack;
     int64_t now = p->node->world->now;
 
     if (!c)
@@ -276,11 +276,11 @@ void dt_calls_scheduled(struct process *p, bool runs) {
 }
 
 void dt_calls_new(struct node *node) {
-    struct stacks *all = node->of[DT_PART_CALLS] = g_new0(struct stacks, 1);
+    struct stacks *all = node->stacks = g_new0(struct stacks, 1);
 
     all->lost = INT64_MIN;
 }
 
 void dt_calls_free(struct node *node) {
-    g_free(dt_stacks(node));
+    g_free(node->stacks);
 }

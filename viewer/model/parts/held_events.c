@@ -1,14 +1,5 @@
 #include "model/parts/held_events.h"
 
-/* The processes of a node that hold an event, oldest first. */
-static GQueue *all_of(const struct node *node) {
-    return node->of[DT_PART_HELD];
-}
-
-static struct held *held_of(const struct process *p) {
-    return p->of[DT_PART_HELD];
-}
-
 void dt_hold(struct process *p, int64_t time, const char *text, const char *class,
              held_ends *ends) {
     struct held *held;
@@ -19,19 +10,19 @@ void dt_hold(struct process *p, int64_t time, const char *text, const char *clas
     held->text = g_strdup(text);
     held->class = g_strdup(class);
     held->ends = ends;
-    p->of[DT_PART_HELD] = held;
+    p->held = held;
     dt_process_ref(p);
     held->link = g_list_alloc();
     held->link->data = p;
-    g_queue_push_tail_link(all_of(p->node), held->link);
+    g_queue_push_tail_link(p->node->held, held->link);
 }
 
 static struct held *take(struct process *p) {
-    struct held *held = held_of(p);
+    struct held *held = p->held;
 
     if (held) {
-        p->of[DT_PART_HELD] = NULL;
-        g_queue_delete_link(all_of(p->node), held->link);
+        p->held = NULL;
+        g_queue_delete_link(p->node->held, held->link);
     }
     return held;
 }
@@ -44,7 +35,7 @@ static void free_held(struct process *p, struct held *held) {
 }
 
 bool dt_unhold(struct process *p, const char *text, held_ends *ends, int64_t *time) {
-    struct held *held = held_of(p);
+    struct held *held = p->held;
 
     if (!held || held->ends != ends || !g_str_equal(held->text, text))
         return false;
@@ -63,10 +54,10 @@ void dt_release(struct process *p) {
 }
 
 void dt_held_late(struct node *node, int64_t now) {
-    GQueue *all = all_of(node);
+    GQueue *all = node->held;
     struct process *p;
 
-    while ((p = g_queue_peek_head(all)) && held_of(p)->time < now - DT_ONE_EVENT_NS)
+    while ((p = g_queue_peek_head(all)) && p->held->time < now - DT_ONE_EVENT_NS)
         dt_release(p);
 }
 
@@ -75,9 +66,9 @@ void dt_held_end(struct node *node) {
 }
 
 void dt_held_new(struct node *node) {
-    node->of[DT_PART_HELD] = g_queue_new();
+    node->held = g_queue_new();
 }
 
 void dt_held_free(struct node *node) {
-    g_queue_free(all_of(node));
+    g_queue_free(node->held);
 }

@@ -15,12 +15,8 @@ struct early {
     struct message *sent; /* its send was reported last; NULL if none */
 };
 
-static struct early *early_of(const struct node *node) {
-    return node->of[DT_PART_EARLY];
-}
-
 void dt_early_add(struct node *node, const struct delivery *d) {
-    struct list *waiting = &early_of(node)->waiting;
+    struct list *waiting = &node->early->waiting;
     struct message *m = dt_message_new(node, d->node, d->from, d->to, d->text);
 
     m->seen.delivered = d->time;
@@ -47,7 +43,7 @@ static struct message *find(const struct list *early, const struct dt_wanted *se
 
 bool dt_early_sent(struct node *node, struct process *from, const struct receiver *r,
                    const struct dt_message_send *e) {
-    struct list *early = &early_of(r->home)->waiting;
+    struct list *early = &r->home->early->waiting;
     struct dt_wanted wanted = {.from = from ? &from->seen : NULL,
                                .to = r->process ? &r->process->seen : NULL,
                                .node = node,
@@ -74,19 +70,19 @@ bool dt_early_sent(struct node *node, struct process *from, const struct receive
     g_free(m->to_text);
     m->seen.to_text = m->to_text = g_strdup(e->to);
     DT_EMIT(node->world, sent, &m->seen);
-    early_of(node)->sent = m;
+    node->early->sent = m;
     return true;
 }
 
 void dt_early_label(struct node *node, const char *label) {
-    struct message *m = early_of(node)->sent;
+    struct message *m = node->early->sent;
 
     if (m && !m->label)
         m->seen.label = m->label = g_strdup(label);
 }
 
 void dt_early_emit(struct node *node) {
-    struct message *m = g_steal_pointer(&early_of(node)->sent);
+    struct message *m = g_steal_pointer(&node->early->sent);
 
     if (m)
         dt_message_deliver(
@@ -97,7 +93,7 @@ void dt_early_emit(struct node *node) {
 }
 
 void dt_early_late(struct node *node, int64_t now) {
-    struct list *early = &early_of(node)->waiting;
+    struct list *early = &node->early->waiting;
     struct message *m;
 
     while ((m = early->first) && m->arrived < now - early_ns) {
@@ -109,9 +105,9 @@ void dt_early_late(struct node *node, int64_t now) {
 }
 
 void dt_early_new(struct node *node) {
-    node->of[DT_PART_EARLY] = g_new0(struct early, 1);
+    node->early = g_new0(struct early, 1);
 }
 
 void dt_early_free(struct node *node) {
-    g_free(early_of(node));
+    g_free(node->early);
 }

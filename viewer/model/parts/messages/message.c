@@ -27,7 +27,7 @@ struct message *dt_message_new(struct node *home, struct node *sender_node, stru
     m->sender_node = is_far ? sender_node : NULL;
     m->home = home;
     m->arrived = DT_NO_VALUE;
-    m->seen = (struct dt_message){.number = ++home->world->numbers[DT_PART_IN_FLIGHT],
+    m->seen = (struct dt_message){.number = ++home->world->messages,
                                   .from = from ? &from->seen : NULL,
                                   .to = to ? &to->seen : NULL,
                                   .to_text = "",

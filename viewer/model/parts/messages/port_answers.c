@@ -17,9 +17,9 @@ struct answers {
 };
 
 static struct answers *answers_of(struct process *port) {
-    if (!port->of[DT_PART_ANSWERS])
-        port->of[DT_PART_ANSWERS] = g_new0(struct answers, 1);
-    return port->of[DT_PART_ANSWERS];
+    if (!port->answers)
+        port->answers = g_new0(struct answers, 1);
+    return port->answers;
 }
 
 void dt_answers_asked(struct process *port, const char *text) {
@@ -39,7 +39,7 @@ void dt_answers_asked(struct process *port, const char *text) {
 }
 
 const char *dt_answers_text(struct process *port, const char *text) {
-    struct answers *answers = port->of[DT_PART_ANSWERS];
+    struct answers *answers = port->answers;
     const char *rest = text;
 
     if (answers && *answers->closed && strcmp(text, "closed") == 0)

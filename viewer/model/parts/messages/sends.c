@@ -29,13 +29,9 @@ struct sends {
     bool by_seq_trace; /* its first event was seq_trace_send, else message_send */
 };
 
-static struct sends *sends_of(const struct node *node) {
-    return node->of[DT_PART_SENDS];
-}
-
 static void note_left(struct node *node, const struct process *from, const char *text,
                       bool by_seq_trace) {
-    struct sends *left = sends_of(node);
+    struct sends *left = node->sends;
 
     left->from = from ? &from->seen : NULL;
     left->hash = g_str_hash(text);
@@ -46,7 +42,7 @@ static void note_left(struct node *node, const struct process *from, const char 
 /* Whether this is the second event of the message of note_left. */
 static bool has_left(struct node *node, const struct process *from, const char *text,
                      bool by_seq_trace) {
-    struct sends *left = sends_of(node);
+    struct sends *left = node->sends;
 
     if (left->by_seq_trace == by_seq_trace || left->from != (from ? &from->seen : NULL) ||
         left->hash != g_str_hash(text) || node->world->now - left->time >= DT_ONE_EVENT_NS)
@@ -127,11 +123,11 @@ static struct message *just_sent(struct node *node, const struct dt_message_send
 /* If the message has a token, its seq_trace_send was recorded before: all OTP releases so far fire
    it first. */
 void dt_message_send(struct node *node, const struct dt_message_send *e) {
-    struct message *m = sends_of(node)->have_tokens ? just_sent(node, e, false) : NULL;
+    struct message *m = node->sends->have_tokens ? just_sent(node, e, false) : NULL;
 
     if (m && node->world->now - m->seen.sent < DT_ONE_EVENT_NS)
         m->by_seq_trace = false;
-    else if (!sends_of(node)->have_tokens ||
+    else if (!node->sends->have_tokens ||
              !has_left(node, dt_process_of(node, e->from), e->message, false))
         sent(node, e, false);
 }
@@ -140,7 +136,7 @@ void dt_seq_trace_send(struct node *node, const struct dt_seq_trace_send *e) {
     const struct dt_message_send plain = {.from = e->from, .to = e->to, .message = e->message};
     struct message *m = just_sent(node, &plain, true);
 
-    sends_of(node)->have_tokens = true;
+    node->sends->have_tokens = true;
     if (!m && has_left(node, dt_process_of(node, e->from), e->message, true)) {
         dt_early_label(node, e->label);
         dt_early_emit(node);
@@ -157,16 +153,16 @@ void dt_seq_trace_send(struct node *node, const struct dt_seq_trace_send *e) {
 /* -- Begin and end ------------------------------------------------------------------ */
 
 void dt_sends_new(struct node *node) {
-    struct sends *sends = node->of[DT_PART_SENDS] = g_new0(struct sends, 1);
+    struct sends *sends = node->sends = g_new0(struct sends, 1);
 
     sends->time = long_ago;
 }
 
 void dt_sends_free(struct node *node) {
-    g_free(sends_of(node));
+    g_free(node->sends);
 }
 
 void dt_sends_late(struct node *node, int64_t now) {
-    if (now - sends_of(node)->time >= DT_ONE_EVENT_NS)
+    if (now - node->sends->time >= DT_ONE_EVENT_NS)
         dt_early_emit(node);
 }
