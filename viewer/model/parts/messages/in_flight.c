@@ -1,7 +1,5 @@
 #include "model/parts/messages/in_flight.h"
 
-#include "model/parts/messages/mailbox.h"
-
 /* The limit of messages in flight before the first delivery in this node: possibly neither
    deliveries nor scheduling are recorded. */
 enum { WITHOUT_DELIVERIES = 10000 };
@@ -30,6 +28,11 @@ struct message *dt_in_flight_youngest(const struct node *node) {
 
 void dt_in_flight_delivered(struct node *node) {
     node->in_flight->are_delivered = true;
+}
+
+void dt_mailbox_changed(struct process *p, int by) {
+    p->seen.mailbox += by;
+    DT_EMIT(p->node->world, mailbox, &p->seen, p->node->world->now);
 }
 
 static struct list *list_of(struct message *m) {

@@ -8,7 +8,6 @@
 #include "model/parts/messages/deliveries.h"
 #include "model/parts/messages/early_deliveries.h"
 #include "model/parts/messages/in_flight.h"
-#include "model/parts/messages/mailbox.h"
 #include "model/parts/messages/receiver.h"
 #include "model/parts/messages/tokens.h"
 #include "shared/texts.h"
