@@ -139,16 +139,33 @@ static void free_node(gpointer data) {
     g_free(node);
 }
 
-void dt_nodes_new(struct world *world) {
+/* -- The world ---------------------------------------------------------------------- */
+
+struct world *dt_world_new(const struct dt_sink *sink, void *of_sink,
+                           const struct dt_hooks *hooks) {
+    struct world *world = g_new0(struct world, 1);
+
+    world->sink = sink;
+    world->of_sink = of_sink;
+    world->hooks = hooks;
+    world->now = INT64_MIN + 1;
+    world->shown = g_string_new(NULL);
     world->nodes = g_ptr_array_new_with_free_func(free_node);
     world->places = g_hash_table_new(hash_place, equal_places);
     world->namesakes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    world->functions = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
+    return world;
 }
 
-void dt_nodes_free(struct world *world) {
+void dt_world_free(struct world *world) {
+    if (!world)
+        return;
     g_hash_table_destroy(world->places);
     g_hash_table_destroy(world->namesakes);
     g_ptr_array_free(world->nodes, TRUE);
+    g_hash_table_destroy(world->functions);
+    g_string_free(world->shown, TRUE);
+    g_free(world);
 }
 
 /* -- Losses ------------------------------------------------------------------------- */

@@ -38,8 +38,9 @@ struct node {
     struct deliveries *deliveries;
 };
 
-void dt_nodes_new(struct world *world);
-void dt_nodes_free(struct world *world);
+/* A world without nodes. `sink`, its data and `hooks` must outlive it. */
+struct world *dt_world_new(const struct dt_sink *sink, void *of_sink, const struct dt_hooks *hooks);
+void dt_world_free(struct world *world);
 struct node *dt_node_of(struct world *world, const struct dt_recorded *event);
 /* A text that is "" is unknown. */
 void dt_node_named(struct node *node, const char *own_name, const char *otp);

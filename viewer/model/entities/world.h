@@ -45,6 +45,12 @@ const char *dt_world_text(struct world *world, const char *text);
             (world)->sink->function((world)->of_sink, __VA_ARGS__);                                \
     } while (0)
 
-/* `sink`, its data and `hooks` must outlive the world. */
-struct world *dt_world_new(const struct dt_sink *sink, void *of_sink, const struct dt_hooks *hooks);
-void dt_world_free(struct world *world);
+/* A function of the recording, by its text: "lists:sort/1". */
+struct function {
+    uint64_t calls, returns;
+    char name[];
+};
+
+struct function *dt_function_of(struct world *world, const char *text);
+/* A copy of the text that lives as long as the world. */
+const char *dt_function(struct world *world, const char *text);

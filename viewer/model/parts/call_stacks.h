@@ -1,7 +1,6 @@
 /* The stacks of processes, on which function_calls.c begins and ends frames. */
 #pragma once
 
-#include "model/entities/functions.h"
 #include "model/entities/process.h"
 
 /* The number of recent frames that ended without a return, but whose return may still follow. */

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "model/entities/functions.h"
 #include "model/entities/processes.h"
 #include "model/entities/schedulers.h"
 #include "model/parts/held_events.h"
