@@ -14,7 +14,7 @@ static void cell_named(struct dt_columns *c, const struct dt_who *who) {
 }
 
 static int64_t run(const struct dt_who *who) {
-    return dt_who_ns(who, DT_RECORDED_SCHEDULING, who->run);
+    return dt_activity_ns(who, DT_RECORDED_SCHEDULING, who->activity->run);
 }
 
 /* Empty instead of 0, because most systems have only zeros. */
@@ -23,11 +23,11 @@ static void cell_some_ns(struct dt_columns *c, int64_t ns) {
 }
 
 static int64_t collecting(const struct dt_who *who) {
-    return dt_who_ns(who, DT_RECORDED_COLLECTIONS, who->collecting);
+    return dt_activity_ns(who, DT_RECORDED_COLLECTIONS, who->activity->collecting);
 }
 
 static int64_t longest_wait(const struct dt_who *who) {
-    return dt_who_ns(who, DT_RECORDED_SCHEDULING, who->longest_wait);
+    return dt_activity_ns(who, DT_RECORDED_SCHEDULING, who->activity->longest_wait);
 }
 
 static void cells_process(struct dt_columns *c, const struct dt_summary *summary,
@@ -38,24 +38,24 @@ static void cells_process(struct dt_columns *c, const struct dt_summary *summary
 }
 
 static void cell_runnable(struct dt_columns *c, const struct dt_who *who) {
-    dt_cell_ns(c, dt_who_ns(who, DT_RECORDED_SCHEDULING, who->runnable));
+    dt_cell_ns(c, dt_activity_ns(who, DT_RECORDED_SCHEDULING, who->activity->runnable));
 }
 
 static void cells_collecting(struct dt_columns *c, const struct dt_who *who) {
     dt_cell_ns(c, collecting(who));
-    dt_cell_number(c, dt_who_number(who, DT_RECORDED_COLLECTIONS, who->collections));
+    dt_cell_number(c, dt_activity_number(who, DT_RECORDED_COLLECTIONS, who->activity->collections));
 }
 
 static void cells_messages(struct dt_columns *c, const struct dt_who *who) {
-    dt_cell_number(c, dt_who_number(who, DT_RECORDED_SENDS, who->sent));
-    dt_cell_number(c, dt_who_number(who, DT_RECORDED_DELIVERIES, who->received));
-    dt_cell_number(c, dt_who_mailbox_max(who));
+    dt_cell_number(c, dt_activity_number(who, DT_RECORDED_SENDS, who->activity->sent));
+    dt_cell_number(c, dt_activity_number(who, DT_RECORDED_DELIVERIES, who->activity->received));
+    dt_cell_number(c, dt_activity_mailbox_max(who));
 }
 
 static void cells_sampled(struct dt_columns *c, const struct dt_who *who) {
-    dt_cell_number(c, dt_who_queue_max(who));
-    if (who->sampled)
-        dt_cell_bytes(c, who->sampled->max_memory);
+    dt_cell_number(c, dt_activity_queue_max(who));
+    if (who->activity->sampled)
+        dt_cell_bytes(c, who->activity->sampled->max_memory);
     else
         dt_columns_text(c, "");
 }
@@ -64,7 +64,7 @@ static void that_runs(struct dt_columns *c, const struct dt_summary *summary, co
     const struct dt_who *who = row;
     cells_process(c, summary, who);
     dt_cell_ns(c, run(who));
-    cell_some_ns(c, who->dirty_io);
+    cell_some_ns(c, who->activity->dirty_io);
     cell_runnable(c, who);
     dt_cell_ns(c, collecting(who));
     cells_messages(c, who);
@@ -75,9 +75,9 @@ static void that_waits_for_files(struct dt_columns *c, const struct dt_summary *
                                  const void *row) {
     const struct dt_who *who = row;
     cells_process(c, summary, who);
-    dt_cell_ns(c, who->dirty_io);
+    dt_cell_ns(c, who->activity->dirty_io);
     dt_cell_ns(c, run(who));
-    cell_some_ns(c, who->dirty_cpu);
+    cell_some_ns(c, who->activity->dirty_cpu);
 }
 
 static void that_talks(struct dt_columns *c, const struct dt_summary *summary, const void *row) {

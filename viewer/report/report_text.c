@@ -103,7 +103,7 @@ static void findings(GString *to, const struct dt_summary *summary) {
 static gint by_traffic(gconstpointer a, gconstpointer b) {
     const struct dt_who *x = *(struct dt_who *const *)a, *y = *(struct dt_who *const *)b;
     int by = dt_compare(dt_top_by_messages(y), dt_top_by_messages(x));
-    return by ? by : dt_compare(y->run, x->run);
+    return by ? by : dt_compare(y->activity->run, x->activity->run);
 }
 
 static GPtrArray *ports(const struct dt_summary *summary) {
@@ -117,13 +117,13 @@ static void port(struct dt_columns *c, const struct dt_summary *summary, const v
     dt_cell_node(c, summary, port->node);
     dt_cell_who(c, port);
     dt_cell_who(c, port->parent);
-    dt_cell_number(c, dt_who_number(port, DT_RECORDED_DELIVERIES, port->received));
-    dt_cell_number(c, dt_who_number(port, DT_RECORDED_SENDS, port->sent));
-    if (dt_who_number(port, DT_RECORDED_OUTPUT, 0) == DT_NO_VALUE)
+    dt_cell_number(c, dt_activity_number(port, DT_RECORDED_DELIVERIES, port->activity->received));
+    dt_cell_number(c, dt_activity_number(port, DT_RECORDED_SENDS, port->activity->sent));
+    if (dt_activity_number(port, DT_RECORDED_OUTPUT, 0) == DT_NO_VALUE)
         dt_columns_text(c, "");
     else
-        dt_cell_bytes(c, port->bytes_out);
-    dt_cell_ns(c, dt_who_ns(port, DT_RECORDED_SCHEDULING, port->run));
+        dt_cell_bytes(c, port->activity->bytes_out);
+    dt_cell_ns(c, dt_activity_ns(port, DT_RECORDED_SCHEDULING, port->activity->run));
 }
 
 /* -- Calls ------------------------------------------------------------------------------ */

@@ -1,6 +1,8 @@
 #include "summary/heap_growth.h"
 
-#include "who/who.h"
+#include <glib.h>
+
+#include "shared/model_events.h"
 
 enum {
     /* Words: smaller heaps grow and shrink all the time. */
@@ -21,12 +23,12 @@ static void begin(struct dt_heap *heap, const struct dt_interval *i) {
         .first = i->heap, .largest = i->heap, .begin = i->end, .last_rise = i->end};
 }
 
-void dt_heap_collected(struct dt_who *who, const struct dt_interval *i) {
-    if (!i->is_major || i->is_open || (!who->heap && i->heap < LEAST))
+void dt_heap_collected(struct dt_heap **of, const struct dt_interval *i) {
+    if (!i->is_major || i->is_open || (!*of && i->heap < LEAST))
         return;
-    if (!who->heap)
-        who->heap = g_new0(struct dt_heap, 1);
-    struct dt_heap *heap = who->heap;
+    if (!*of)
+        *of = g_new0(struct dt_heap, 1);
+    struct dt_heap *heap = *of;
     /* The heap has shrunk: the data was temporary. */
     if (heap->collections == 0 || i->heap < heap->largest / 2)
         begin(heap, i);

@@ -50,27 +50,25 @@ static char *what_of(const struct dt_who *who) {
 }
 
 /* The result borrows the parent. */
-static struct dt_lives_row key_of(struct dt_whos *whos, const struct dt_who *who) {
+static struct dt_lives_row key_of(const struct dt_who *who) {
     bool is_summed = who->parent && !has_name(who->parent);
-    return (struct dt_lives_row){.parent = is_summed ? dt_who_kind(whos, who->parent) : who->parent,
+    return (struct dt_lives_row){.parent = is_summed ? dt_who_kind(who->parent) : who->parent,
                                  .kind = who->kind,
                                  .what = what_of(who),
                                  .first_crash = DT_NO_VALUE,
                                  .last_start = DT_NO_VALUE};
 }
 
-const struct dt_lives_row *dt_lives_of(const struct dt_lives *lives, struct dt_whos *whos,
-                                       const struct dt_who *who) {
-    struct dt_lives_row key = key_of(whos, who), *row = g_hash_table_lookup(lives->rows, &key);
+const struct dt_lives_row *dt_lives_of(const struct dt_lives *lives, const struct dt_who *who) {
+    struct dt_lives_row key = key_of(who), *row = g_hash_table_lookup(lives->rows, &key);
 
     g_free(key.what);
     return row;
 }
 
 /* NULL: the table is full. */
-static struct dt_lives_row *row_of(struct dt_lives *lives, struct dt_whos *whos,
-                                   const struct dt_who *who) {
-    struct dt_lives_row key = key_of(whos, who), *row = g_hash_table_lookup(lives->rows, &key);
+static struct dt_lives_row *row_of(struct dt_lives *lives, const struct dt_who *who) {
+    struct dt_lives_row key = key_of(who), *row = g_hash_table_lookup(lives->rows, &key);
     g_autofree char *what = key.what;
     if (row)
         return row;
@@ -91,13 +89,13 @@ static bool is_short(const struct dt_who *who) {
     return who->ended != DT_NO_VALUE && who->ended - who->began <= life;
 }
 
-void dt_lives_add(struct dt_lives *lives, struct dt_whos *whos, struct dt_who *who) {
-    struct dt_lives_row *row = row_of(lives, whos, who);
+void dt_lives_add(struct dt_lives *lives, struct dt_who *who) {
+    struct dt_lives_row *row = row_of(lives, who);
     if (!row)
         return;
-    if (who->has_crashed && row->crashed++ == 0)
+    if (who->activity->has_crashed && row->crashed++ == 0)
         row->first_crash = who->ended;
-    if (!row->example || who->has_crashed || !row->example->has_crashed) {
+    if (!row->example || who->activity->has_crashed || !row->example->activity->has_crashed) {
         dt_who_drop(row->example);
         row->example = dt_who_keep(who);
     }

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "who/who.h"
+#include "summary/activity.h"
 
 /* Processes with the same parent and name, or without a name but with the same initial call; or
    ports with the same driver and the same opener or listener. Parents without a name are summed by
@@ -25,7 +25,6 @@ struct dt_lives {
 void dt_lives_init(struct dt_lives *lives);
 void dt_lives_free(struct dt_lives *lives);
 /* Adds a process that is gone. */
-void dt_lives_add(struct dt_lives *lives, struct dt_whos *whos, struct dt_who *who);
+void dt_lives_add(struct dt_lives *lives, struct dt_who *who);
 /* The row of a process that is gone, or NULL. */
-const struct dt_lives_row *dt_lives_of(const struct dt_lives *lives, struct dt_whos *whos,
-                                       const struct dt_who *who);
+const struct dt_lives_row *dt_lives_of(const struct dt_lives *lives, const struct dt_who *who);

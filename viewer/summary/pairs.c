@@ -97,7 +97,7 @@ static bool has_no_name(const struct dt_who *who) {
 }
 
 /* Sums the rows of processes for which `is_summed` is true by their initial calls. */
-static void sum_up(struct dt_whos *whos, struct dt_pairs *pairs, is_summed *is_summed) {
+static void sum_up(struct dt_pairs *pairs, is_summed *is_summed) {
     g_autoptr(GPtrArray) rows = dt_rows_of(pairs->rows);
     guint summed = 0;
     for (guint i = 0; i < rows->len; i++) {
@@ -110,19 +110,19 @@ static void sum_up(struct dt_whos *whos, struct dt_pairs *pairs, is_summed *is_s
     for (guint i = 0; i < rows->len; i++) {
         struct dt_pair *row = g_ptr_array_index(rows, i);
         g_hash_table_steal(pairs->rows, row);
-        struct dt_who *from = is_summed(row->from) ? dt_who_kind(whos, row->from) : row->from;
-        struct dt_who *to = is_summed(row->to) ? dt_who_kind(whos, row->to) : row->to;
+        struct dt_who *from = is_summed(row->from) ? dt_who_kind(row->from) : row->from;
+        struct dt_who *to = is_summed(row->to) ? dt_who_kind(row->to) : row->to;
         bool is_new;
         merge(row_of(pairs, from, to, row->text, &is_new), row);
         pair_free(row);
     }
 }
 
-static void make_room(struct dt_whos *whos, struct dt_pairs *pairs) {
+static void make_room(struct dt_pairs *pairs) {
     unsigned enough = pairs->most / 2;
-    sum_up(whos, pairs, has_exited);
+    sum_up(pairs, has_exited);
     if (g_hash_table_size(pairs->rows) > enough)
-        sum_up(whos, pairs, has_no_name);
+        sum_up(pairs, has_no_name);
     if (g_hash_table_size(pairs->rows) <= enough)
         return;
     g_autoptr(GPtrArray) rows = dt_pairs_by_count(pairs);
@@ -133,13 +133,13 @@ static void make_room(struct dt_whos *whos, struct dt_pairs *pairs) {
     }
 }
 
-struct dt_pair *dt_pairs_row(struct dt_whos *whos, struct dt_pairs *pairs, struct dt_who *from,
-                             struct dt_who *to, const char *text) {
+struct dt_pair *dt_pairs_row(struct dt_pairs *pairs, struct dt_who *from, struct dt_who *to,
+                             const char *text) {
     bool is_new;
     struct dt_pair *row = row_of(pairs, from, to, text, &is_new);
     if (!is_new || g_hash_table_size(pairs->rows) <= pairs->most)
         return row;
     g_hash_table_remove(pairs->rows, row);
-    make_room(whos, pairs);
+    make_room(pairs);
     return row_of(pairs, from, to, text, &is_new);
 }

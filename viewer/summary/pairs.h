@@ -27,6 +27,6 @@ struct dt_pairs {
 void dt_pairs_init(struct dt_pairs *pairs, unsigned most);
 void dt_pairs_free(struct dt_pairs *pairs);
 /* The result is valid until the next call. */
-struct dt_pair *dt_pairs_row(struct dt_whos *whos, struct dt_pairs *pairs, struct dt_who *from,
-                             struct dt_who *to, const char *text);
+struct dt_pair *dt_pairs_row(struct dt_pairs *pairs, struct dt_who *from, struct dt_who *to,
+                             const char *text);
 GPtrArray *dt_pairs_by_count(const struct dt_pairs *pairs); /* the caller frees it */

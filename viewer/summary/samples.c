@@ -43,12 +43,12 @@ void dt_summary_sample(void *s, struct dt_process *process, const struct dt_proc
     struct dt_who *who = dt_who_of(&summary->whos, process);
     dt_summary_at(summary, time);
     dt_summary_recorded(summary, who->node, DT_RECORDED_SAMPLES);
-    if (!who->sampled) {
-        who->sampled = g_new0(struct dt_sampled, 1);
-        *who->sampled = (struct dt_sampled){
+    if (!who->activity->sampled) {
+        who->activity->sampled = g_new0(struct dt_sampled, 1);
+        *who->activity->sampled = (struct dt_sampled){
             .first = time, .first_queue = sample->queue, .still_since = DT_NO_VALUE};
     }
-    struct dt_sampled *of = who->sampled;
+    struct dt_sampled *of = who->activity->sampled;
     note_still(of, sample, of->count ? of->last_queue : sample->queue, time);
     of->rises += of->count > 0 && sample->queue > of->last_queue;
     of->count++;

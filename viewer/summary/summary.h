@@ -10,7 +10,7 @@
  *     summary                               all collected data
  *     top_n, pairs, named_counts,           bounded tables
  *     occurrences, requests, life_counts,
- *     heap_growth
+ *     activity, heap_growth                 what a process did
  *     load, quantiles                       time series and histograms
  *     findings/limits                       thresholds of the findings
  *
@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include "summary/activity.h"
 #include "summary/top_n.h"
 #include "summary/occurrences.h"
 #include "summary/life_counts.h"
@@ -93,6 +94,6 @@ static inline struct dt_who *dt_summary_traced(struct dt_summary *summary,
                                                struct dt_process *process) {
     struct dt_who *who = dt_who_of(&summary->whos, process);
     if (who)
-        who->is_traced = true;
+        who->activity->is_traced = true;
     return who;
 }

@@ -5,7 +5,6 @@
 #include "model/model.h"
 #include "shared/term.h"
 #include "shared/texts.h"
-#include "summary/heap_growth.h"
 
 /* Bytes of a request's shape, and of an example text. */
 enum { SHAPE = 80, EXAMPLE = 160 };
@@ -29,7 +28,7 @@ void dt_summary_process(void *s, struct dt_process *process, int64_t time) {
     struct dt_summary *summary = s;
     dt_summary_at(summary, time);
     struct dt_who *who = dt_who_of(&summary->whos, process);
-    dt_who_learn_parent(&summary->whos, who);
+    dt_who_learn_parent(who);
     if (process->kind == DT_PORT)
         dt_summary_recorded(summary, who->node, DT_RECORDED_PORTS);
     if (process->kind != DT_PROCESS)
@@ -44,7 +43,7 @@ void dt_summary_process(void *s, struct dt_process *process, int64_t time) {
 void dt_summary_process_named(void *s, struct dt_process *process, int64_t time) {
     struct dt_summary *summary = s;
     dt_summary_at(summary, time);
-    dt_who_learn_parent(&summary->whos, dt_who_of(&summary->whos, process));
+    dt_who_learn_parent(dt_who_of(&summary->whos, process));
 }
 
 void dt_summary_process_exited(void *s, const struct dt_exit *e) {
@@ -53,7 +52,7 @@ void dt_summary_process_exited(void *s, const struct dt_exit *e) {
     struct dt_who *who = dt_summary_traced(summary, e->process);
     dt_summary_recorded(summary, who->node, DT_RECORDED_EXITS);
     summary->exits++;
-    who->has_crashed = e->is_crash;
+    who->activity->has_crashed = e->is_crash;
     if (!e->is_crash)
         return;
     GPtrArray *linked = g_ptr_array_new_with_free_func(drop_who);
@@ -68,11 +67,12 @@ void dt_summary_process_exited(void *s, const struct dt_exit *e) {
 
 void dt_summary_process_gone(void *s, struct dt_process *process) {
     struct dt_summary *summary = s;
-    struct dt_who *who = dt_who_gone(&summary->whos, process);
+    struct dt_who *who = dt_who_gone(process);
     if (!who)
         return;
+    g_clear_pointer(&who->activity->stack, g_array_unref);
     if (who->kind == DT_PROCESS || who->kind == DT_PORT)
-        dt_lives_add(&summary->lives, &summary->whos, who);
+        dt_lives_add(&summary->lives, who);
     if (who->kind == DT_PROCESS)
         dt_top_add(&summary->processes, who);
     else if (who->kind == DT_PORT)
@@ -85,11 +85,11 @@ void dt_summary_process_gone(void *s, struct dt_process *process) {
 static void on_runnable(struct dt_summary *summary, struct dt_who *who,
                         const struct dt_interval *i) {
     int64_t ns = i->end - i->begin;
-    who->runnable += ns;
+    who->activity->runnable += ns;
     dt_load_time(&summary->load, &summary->period, who->node, DT_LOAD_RUNNABLE, i->begin, i->end);
-    if (ns > who->longest_wait) {
-        who->longest_wait = ns;
-        who->longest_wait_at = i->begin;
+    if (ns > who->activity->longest_wait) {
+        who->activity->longest_wait = ns;
+        who->activity->longest_wait_at = i->begin;
     }
     if (dt_list_wants(&summary->waits, ns))
         dt_list_add(&summary->waits, (struct dt_listed){.who = who,
@@ -104,9 +104,9 @@ static void on_collecting(struct dt_summary *summary, struct dt_who *who,
                           const struct dt_interval *i) {
     int64_t ns = i->end - i->begin, credible = MIN(ns, i->explained);
     dt_summary_recorded(summary, who->node, DT_RECORDED_COLLECTIONS);
-    who->collecting += credible;
-    who->collections++;
-    dt_heap_collected(who, i);
+    who->activity->collecting += credible;
+    who->activity->collections++;
+    dt_heap_collected(&who->activity->heap, i);
     dt_load_time(&summary->load, &summary->period, who->node, DT_LOAD_COLLECTING, i->begin,
                  i->begin + credible);
     if (i->is_open || !dt_list_wants(&summary->collections, ns))
@@ -127,10 +127,10 @@ static void on_running(struct dt_summary *summary, struct dt_who *who,
     enum dt_scheduler_kind kind = i->scheduler ? i->scheduler->kind : DT_SCHEDULER_NORMAL;
     bool is_io = kind == DT_SCHEDULER_DIRTY_IO;
     dt_summary_recorded(summary, who->node, DT_RECORDED_SCHEDULING);
-    who->is_traced = who->ran = true;
-    *(is_io ? &who->dirty_io : &who->run) += i->end - i->begin;
+    who->activity->is_traced = who->activity->ran = true;
+    *(is_io ? &who->activity->dirty_io : &who->activity->run) += i->end - i->begin;
     if (kind == DT_SCHEDULER_DIRTY_CPU)
-        who->dirty_cpu += i->end - i->begin;
+        who->activity->dirty_cpu += i->end - i->begin;
     if (who->kind == DT_PROCESS)
         dt_load_time(&summary->load, &summary->period, who->node,
                      is_io ? DT_LOAD_DIRTY_IO : DT_LOAD_RUN, i->begin, i->end);
@@ -145,16 +145,16 @@ void dt_summary_interval(void *s, const struct dt_interval *i) {
         on_running(summary, who, i);
         break;
     case DT_STATE_RUNNABLE:
-        who->is_traced = who->ran = true;
+        who->activity->is_traced = who->activity->ran = true;
         if (who->kind == DT_PROCESS)
             on_runnable(summary, who, i);
         break;
     case DT_STATE_WAITING:
-        who->is_traced = who->ran = true;
-        who->waiting += i->end - i->begin;
+        who->activity->is_traced = who->activity->ran = true;
+        who->activity->waiting += i->end - i->begin;
         break;
     case DT_STATE_COLLECTING:
-        who->is_traced = true;
+        who->activity->is_traced = true;
         on_collecting(summary, who, i);
         break;
     default:
@@ -166,7 +166,7 @@ void dt_summary_mailbox(void *s, struct dt_process *process, int64_t time) {
     struct dt_summary *summary = s;
     struct dt_who *who = dt_who_of(&summary->whos, process);
     (void)time;
-    who->mailbox_max = MAX(who->mailbox_max, process->mailbox);
+    who->activity->mailbox_max = MAX(who->activity->mailbox_max, process->mailbox);
 }
 
 /* -- Calls ------------------------------------------------------------------------------ */
@@ -181,21 +181,21 @@ void dt_summary_call_begin(void *s, struct dt_frame *frame) {
     struct dt_summary *summary = s;
     struct dt_who *who = dt_summary_traced(summary, frame->process);
     dt_summary_recorded(summary, who->node, DT_RECORDED_CALLS);
-    who->call_events++;
+    who->activity->call_events++;
     if (!frame->inferred) {
         dt_summary_at(summary, frame->begin);
         dt_load_count(&summary->load, &summary->period, who->node, DT_LOAD_CALLS, frame->begin);
     }
-    if (!who->stack)
-        who->stack = g_array_new(FALSE, FALSE, sizeof(struct called));
+    if (!who->activity->stack)
+        who->activity->stack = g_array_new(FALSE, FALSE, sizeof(struct called));
     struct called called = {frame->number, dt_names_row(&summary->calls, who->node, frame->entry)};
-    g_array_append_val(who->stack, called);
+    g_array_append_val(who->activity->stack, called);
 }
 
 /* Pops a call from the stack. */
 static struct dt_named *leave(struct dt_summary *summary, struct dt_who *who,
                               const struct dt_frame *frame, bool *is_outermost) {
-    GArray *stack = who->stack;
+    GArray *stack = who->activity->stack;
     guint n = stack ? stack->len : 0;
     while (n > 0 && g_array_index(stack, struct called, n - 1).number != frame->number)
         n--;
@@ -228,7 +228,7 @@ void dt_summary_call_end(void *s, struct dt_frame *frame) {
     dt_summary_at(summary, frame->end);
     dt_summary_recorded(summary, who->node, DT_RECORDED_RETURNS);
     row->measured++;
-    who->call_events++;
+    who->activity->call_events++;
     if (is_outermost)
         row->total += frame->end - frame->begin;
     if (frame->own > 0)
@@ -246,7 +246,7 @@ void dt_summary_sent(void *s, struct dt_message *m) {
     struct dt_seen_node *node = from ? from->node : NULL;
     dt_summary_recorded(summary, node, DT_RECORDED_SENDS);
     if (from)
-        from->sent++;
+        from->activity->sent++;
     dt_load_count(&summary->load, &summary->period, node, DT_LOAD_SENT, m->sent);
 }
 
@@ -256,7 +256,7 @@ void dt_summary_delivered(void *s, struct dt_message *m) {
     struct dt_who *to = dt_summary_traced(summary, m->to);
     summary->reached++;
     if (to)
-        to->reached++;
+        to->activity->reached++;
     /* Without recorded deliveries, messages from timers, monitors and other nodes are missing, so
        the count would be too low. */
     if (m->to && !m->to->node->has_deliveries)
@@ -265,7 +265,7 @@ void dt_summary_delivered(void *s, struct dt_message *m) {
     dt_summary_recorded(summary, to ? to->node : NULL, DT_RECORDED_DELIVERIES);
     if (!to)
         return;
-    to->received++;
+    to->activity->received++;
     if (to->node && to->kind == DT_PROCESS)
         to->node->has_receipts = true;
 }
@@ -295,7 +295,7 @@ static void on_dead(struct dt_summary *summary, const struct dt_message *m, stru
                     struct dt_who *to) {
     summary->dead_messages++;
     struct dt_pair *row =
-        dt_pairs_row(&summary->whos, &summary->dead, from, to, to ? NULL : receiver_of(m->to_text));
+        dt_pairs_row(&summary->dead, from, to, to ? NULL : receiver_of(m->to_text));
     row->count++;
     if (!row->example)
         row->example = example_of(m->text);
@@ -311,7 +311,7 @@ void dt_summary_message_gone(void *s, struct dt_message *m) {
     }
     if (!to && *m->to_text)
         to = dt_who_sum(&summary->whos, from ? from->node : NULL, receiver_of(m->to_text));
-    struct dt_pair *row = dt_pairs_row(&summary->whos, &summary->talks, from, to, NULL);
+    struct dt_pair *row = dt_pairs_row(&summary->talks, from, to, NULL);
     row->count++;
     /* For the other messages, the send names both processes. */
     row->inferred += m->matched == DT_MATCHED_ORDER || m->matched == DT_MATCHED_EARLY;
@@ -334,8 +334,8 @@ void dt_summary_server_call(void *s, const struct dt_server_call *c) {
     char shape[SHAPE];
     dt_term_shape(c->request, shape, sizeof shape);
     bool is_named = *c->caller->name;
-    struct dt_who *from = is_named ? caller : dt_who_kind(&summary->whos, caller);
-    struct dt_pair *row = dt_pairs_row(&summary->whos, &summary->server_calls, from, server, shape);
+    struct dt_who *from = is_named ? caller : dt_who_kind(caller);
+    struct dt_pair *row = dt_pairs_row(&summary->server_calls, from, server, shape);
     if (row->count == 0) {
         row->only = dt_who_keep(caller);
         row->example = example_of(c->request);

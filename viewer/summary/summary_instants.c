@@ -30,8 +30,8 @@ static void on_report(struct dt_summary *summary, const struct dt_instant *i, ui
     struct dt_who *who = dt_who_of(&summary->whos, i->process);
     struct dt_who *other = dt_who_of(&summary->whos, i->other);
     dt_summary_recorded(summary, node, DT_RECORDED_MONITOR);
-    struct dt_pair *row = dt_pairs_row(&summary->whos, &summary->reports, who, other,
-                                       dt_probe_names[i->event->probe]);
+    struct dt_pair *row =
+        dt_pairs_row(&summary->reports, who, other, dt_probe_names[i->event->probe]);
     row->count++;
     dt_quantiles_add(&row->took, amount);
 }
@@ -86,7 +86,7 @@ static void on_output(struct dt_summary *summary, struct dt_process *process, ui
     if (!port)
         return;
     dt_summary_recorded(summary, port->node, DT_RECORDED_OUTPUT);
-    port->bytes_out += bytes;
+    port->activity->bytes_out += bytes;
 }
 
 void dt_summary_instant(void *s, const struct dt_instant *i) {

@@ -142,22 +142,28 @@ static void process(GString *to, const void *row) {
     dt_json_text(to, "group", who->group);
     dt_json_number(to, "began", who->began);
     dt_json_number(to, "ended", who->ended);
-    dt_json_number(to, "run_ns", dt_who_ns(who, DT_RECORDED_SCHEDULING, who->run));
-    dt_json_number(to, "dirty_cpu_ns", dt_who_ns(who, DT_RECORDED_SCHEDULING, who->dirty_cpu));
-    dt_json_number(to, "dirty_io_ns", dt_who_ns(who, DT_RECORDED_SCHEDULING, who->dirty_io));
-    dt_json_number(to, "runnable_ns", dt_who_ns(who, DT_RECORDED_SCHEDULING, who->runnable));
-    dt_json_number(to, "waiting_ns", dt_who_ns(who, DT_RECORDED_SCHEDULING, who->waiting));
-    dt_json_number(to, "collecting_ns", dt_who_ns(who, DT_RECORDED_COLLECTIONS, who->collecting));
+    dt_json_number(to, "run_ns", dt_activity_ns(who, DT_RECORDED_SCHEDULING, who->activity->run));
+    dt_json_number(to, "dirty_cpu_ns",
+                   dt_activity_ns(who, DT_RECORDED_SCHEDULING, who->activity->dirty_cpu));
+    dt_json_number(to, "dirty_io_ns",
+                   dt_activity_ns(who, DT_RECORDED_SCHEDULING, who->activity->dirty_io));
+    dt_json_number(to, "runnable_ns",
+                   dt_activity_ns(who, DT_RECORDED_SCHEDULING, who->activity->runnable));
+    dt_json_number(to, "waiting_ns",
+                   dt_activity_ns(who, DT_RECORDED_SCHEDULING, who->activity->waiting));
+    dt_json_number(to, "collecting_ns",
+                   dt_activity_ns(who, DT_RECORDED_COLLECTIONS, who->activity->collecting));
     dt_json_number(to, "collections",
-                   dt_who_number(who, DT_RECORDED_COLLECTIONS, who->collections));
+                   dt_activity_number(who, DT_RECORDED_COLLECTIONS, who->activity->collections));
     dt_json_number(to, "longest_wait_ns",
-                   dt_who_ns(who, DT_RECORDED_SCHEDULING, who->longest_wait));
-    dt_json_number(to, "longest_wait_at", who->longest_wait_at);
-    dt_json_number(to, "sent", dt_who_number(who, DT_RECORDED_SENDS, who->sent));
-    dt_json_number(to, "received", dt_who_number(who, DT_RECORDED_DELIVERIES, who->received));
-    dt_json_number(to, "mailbox_max", dt_who_mailbox_max(who));
-    dt_json_number(to, "queue_max", dt_who_queue_max(who));
-    dt_json_number(to, "memory_max", dt_who_memory_max(who));
+                   dt_activity_ns(who, DT_RECORDED_SCHEDULING, who->activity->longest_wait));
+    dt_json_number(to, "longest_wait_at", who->activity->longest_wait_at);
+    dt_json_number(to, "sent", dt_activity_number(who, DT_RECORDED_SENDS, who->activity->sent));
+    dt_json_number(to, "received",
+                   dt_activity_number(who, DT_RECORDED_DELIVERIES, who->activity->received));
+    dt_json_number(to, "mailbox_max", dt_activity_mailbox_max(who));
+    dt_json_number(to, "queue_max", dt_activity_queue_max(who));
+    dt_json_number(to, "memory_max", dt_activity_memory_max(who));
 }
 
 static void port(GString *to, const void *row) {
@@ -165,10 +171,13 @@ static void port(GString *to, const void *row) {
     ref(to, "port", port);
     dt_json_text(to, "driver", port->name);
     ref(to, "owner", port->parent);
-    dt_json_number(to, "messages_in", dt_who_number(port, DT_RECORDED_DELIVERIES, port->received));
-    dt_json_number(to, "messages_out", dt_who_number(port, DT_RECORDED_SENDS, port->sent));
-    dt_json_number(to, "bytes_out", dt_who_number(port, DT_RECORDED_OUTPUT, port->bytes_out));
-    dt_json_number(to, "run_ns", dt_who_ns(port, DT_RECORDED_SCHEDULING, port->run));
+    dt_json_number(to, "messages_in",
+                   dt_activity_number(port, DT_RECORDED_DELIVERIES, port->activity->received));
+    dt_json_number(to, "messages_out",
+                   dt_activity_number(port, DT_RECORDED_SENDS, port->activity->sent));
+    dt_json_number(to, "bytes_out",
+                   dt_activity_number(port, DT_RECORDED_OUTPUT, port->activity->bytes_out));
+    dt_json_number(to, "run_ns", dt_activity_ns(port, DT_RECORDED_SCHEDULING, port->activity->run));
 }
 
 /* -- Calls, spans, counters --------------------------------------------------------------- */

@@ -10,39 +10,39 @@ enum {
 };
 
 static int64_t by_run(const struct dt_who *who) {
-    return who->run;
+    return who->activity->run;
 }
 
 int64_t dt_top_by_messages(const struct dt_who *who) {
-    return (int64_t)(who->sent + who->reached);
+    return (int64_t)(who->activity->sent + who->activity->reached);
 }
 
 static int64_t by_collecting(const struct dt_who *who) {
-    return who->collecting;
+    return who->activity->collecting;
 }
 
 static int64_t by_wait(const struct dt_who *who) {
-    return who->longest_wait;
+    return who->activity->longest_wait;
 }
 
 int64_t dt_top_by_mailbox(const struct dt_who *who) {
-    return (int64_t)who->mailbox_max;
+    return (int64_t)who->activity->mailbox_max;
 }
 
 int64_t dt_top_by_queue(const struct dt_who *who) {
-    return who->sampled ? (int64_t)who->sampled->max_queue : 0;
+    return who->activity->sampled ? (int64_t)who->activity->sampled->max_queue : 0;
 }
 
 int64_t dt_top_by_memory(const struct dt_who *who) {
-    return who->sampled ? (int64_t)who->sampled->max_memory : 0;
+    return who->activity->sampled ? (int64_t)who->activity->sampled->max_memory : 0;
 }
 
 int64_t dt_top_by_dirty_io(const struct dt_who *who) {
-    return who->dirty_io;
+    return who->activity->dirty_io;
 }
 
 static int64_t by_bytes(const struct dt_who *who) {
-    return (int64_t)who->bytes_out;
+    return (int64_t)who->activity->bytes_out;
 }
 
 static dt_criterion *const criteria[] = {by_run,           dt_top_by_messages, by_collecting,
@@ -75,10 +75,10 @@ void dt_top_cut(struct dt_top_n *kept) {
             continue;
         }
         kept->left_out++;
-        kept->run += who->run;
-        kept->collecting += who->collecting;
-        kept->sent += who->sent;
-        kept->received += who->received;
+        kept->run += who->activity->run;
+        kept->collecting += who->activity->collecting;
+        kept->sent += who->activity->sent;
+        kept->received += who->activity->received;
         /* Otherwise each generation of processes would retain its parent generation. */
         dt_who_drop(g_steal_pointer(&who->parent));
         dt_who_drop(who);

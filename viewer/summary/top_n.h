@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "who/who.h"
+#include "summary/activity.h"
 
 struct dt_top_n {
     GPtrArray *whos;

@@ -39,17 +39,18 @@ static void spans(struct dt_summary *summary) {
 static void traced(struct dt_summary *summary) {
     for (guint i = 0; i < summary->processes.whos->len; i++) {
         struct dt_who *who = g_ptr_array_index(summary->processes.whos, i);
-        int64_t cost = (int64_t)who->call_events * dt_limits.traced_calls.per_event;
-        if (!who->ran || who->call_events < (uint64_t)dt_limits.traced_calls.events ||
-            !dt_is_share(cost, who->run, dt_limits.traced_calls.share))
+        int64_t cost = (int64_t)who->activity->call_events * dt_limits.traced_calls.per_event;
+        if (!who->activity->ran ||
+            who->activity->call_events < (uint64_t)dt_limits.traced_calls.events ||
+            !dt_is_share(cost, who->activity->run, dt_limits.traced_calls.share))
             continue;
-        g_autofree char *name = dt_who_show_where(&summary->whos, who);
+        g_autofree char *name = dt_who_show_where(who);
         dt_find(summary, DT_RULE_traced_calls, DT_MEDIUM, who,
                 "%s: %" G_GUINT64_FORMAT " calls and returns were traced in %s of run time: at %s "
                 "each, tracing took %s of it",
-                name, who->call_events, dt_show_ns(who->run).text,
+                name, who->activity->call_events, dt_show_ns(who->activity->run).text,
                 dt_show_ns(dt_limits.traced_calls.per_event).text,
-                dt_show_share(MIN((double)cost / (double)who->run, 1)).text);
+                dt_show_share(MIN((double)cost / (double)who->activity->run, 1)).text);
         return;
     }
 }

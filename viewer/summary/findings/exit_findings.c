@@ -38,7 +38,7 @@ static uint64_t taken_down(const struct dt_listed *crash) {
 }
 
 static bool was_restarted(struct dt_summary *summary, const struct dt_listed *crash) {
-    const struct dt_lives_row *row = dt_lives_of(&summary->lives, &summary->whos, crash->who);
+    const struct dt_lives_row *row = dt_lives_of(&summary->lives, crash->who);
     return row && row->last_start != DT_NO_VALUE && row->last_start >= crash->time;
 }
 
@@ -99,7 +99,7 @@ static bool is_of(const struct dt_lives_row *row, const struct dt_lives_row *of,
 
 static struct crashes *loop_of(struct dt_summary *summary, GPtrArray *loops,
                                const struct dt_listed *crash) {
-    const struct dt_lives_row *row = dt_lives_of(&summary->lives, &summary->whos, crash->who);
+    const struct dt_lives_row *row = dt_lives_of(&summary->lives, crash->who);
     for (guint i = 0; i < loops->len; i++) {
         struct crashes *loop = g_ptr_array_index(loops, i);
         if (is_of(row, loop->loop, crash))
@@ -110,7 +110,7 @@ static struct crashes *loop_of(struct dt_summary *summary, GPtrArray *loops,
 
 static void add_loop(struct dt_summary *summary, const struct crashes *loop) {
     const struct dt_lives_row *row = loop->loop;
-    g_autofree char *parent = dt_who_show_where(&summary->whos, row->parent);
+    g_autofree char *parent = dt_who_show_where(row->parent);
     dt_find(summary, DT_RULE_restarts, DT_HIGH, row->example,
             "%s restarted %" G_GUINT64_FORMAT " times in %s by %s%s%s%s",
             *row->what ? row->what : "processes", row->restarted,
@@ -120,9 +120,9 @@ static void add_loop(struct dt_summary *summary, const struct crashes *loop) {
 
 /* -- Kinds ------------------------------------------------------------------------------ */
 
-static struct crashes *kind_of(struct dt_summary *summary, GHashTable *by_key, GPtrArray *kinds,
-                               const struct dt_listed *crash, const char *reason) {
-    const char *initial = dt_who_show(dt_who_kind(&summary->whos, crash->who));
+static struct crashes *kind_of(GHashTable *by_key, GPtrArray *kinds, const struct dt_listed *crash,
+                               const char *reason) {
+    const char *initial = dt_who_show(dt_who_kind(crash->who));
     g_autofree char *key = g_strdup_printf("%s %s", initial, reason);
     struct crashes *kind = g_hash_table_lookup(by_key, key);
     if (!kind) {
@@ -142,7 +142,7 @@ static gint worst_first(gconstpointer a, gconstpointer b) {
 
 static void add_kind(struct dt_summary *summary, const struct crashes *kind) {
     struct dt_who *who = kind->first->who;
-    g_autofree char *shown = dt_who_show_where(&summary->whos, who);
+    g_autofree char *shown = dt_who_show_where(who);
     g_autoptr(GString) text = g_string_new(shown);
     if (kind->count > 1)
         g_string_append_printf(text, " and %" G_GUINT64_FORMAT " more%s", kind->count - 1,
@@ -173,7 +173,7 @@ void dt_find_in_exits(struct dt_summary *summary) {
         const struct dt_listed *crash = &g_array_index(summary->crashes.rows, struct dt_listed, i);
         g_autofree char *reason = dt_term_fold(crash->text);
         struct crashes *loop = loop_of(summary, loops, crash);
-        note(summary, loop ? loop : kind_of(summary, by_key, kinds, crash, reason), crash, reason);
+        note(summary, loop ? loop : kind_of(by_key, kinds, crash, reason), crash, reason);
     }
     for (guint i = 0; i < loops->len; i++)
         add_loop(summary, g_ptr_array_index(loops, i));

@@ -33,7 +33,7 @@ static void errors(struct dt_summary *summary) {
         return;
     uint64_t lines;
     struct dt_who *who = loudest(summary, &lines);
-    g_autofree char *name = dt_who_show_where(&summary->whos, who);
+    g_autofree char *name = dt_who_show_where(who);
     g_autoptr(GString) by = g_string_new(NULL);
     if (summary->log_errors == 1 && who)
         g_string_printf(by, ", by %s", name);
@@ -100,7 +100,7 @@ static GHashTable *warnings_by_shape(const struct dt_summary *summary) {
 
 static void tell(struct dt_summary *summary, const struct warning *warning) {
     struct dt_who *who = warning->first->who;
-    g_autofree char *name = dt_who_show_where(&summary->whos, who);
+    g_autofree char *name = dt_who_show_where(who);
     g_autofree char *lines = dt_counted(warning->count, "warning");
     g_autofree char *text = dt_cut(warning->first->text, SHOWN, "...");
     dt_find(summary, warning->is_alarm ? DT_RULE_alarms : DT_RULE_warnings,

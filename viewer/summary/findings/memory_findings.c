@@ -15,19 +15,20 @@ static double growth(const struct dt_heap *heap) {
 
 /* Waiting messages are on the heap, too, and have their own finding. */
 static bool has_queue(const struct dt_who *who) {
-    return who->sampled && who->sampled->max_queue >= (uint64_t)dt_limits.long_queue.messages;
+    return who->activity->sampled &&
+           who->activity->sampled->max_queue >= (uint64_t)dt_limits.long_queue.messages;
 }
 
 /* It exited normally and freed its memory, or it stopped growing for longer than it grew. */
 static bool has_stopped(const struct dt_summary *summary, const struct dt_who *who) {
-    const struct dt_heap *heap = who->heap;
-    return (who->ended != DT_NO_VALUE && !who->has_crashed) ||
+    const struct dt_heap *heap = who->activity->heap;
+    return (who->ended != DT_NO_VALUE && !who->activity->has_crashed) ||
            summary->period.end - heap->last_rise > heap->last_rise - heap->begin;
 }
 
 /* A growing heap is reported as such; its consequences are not reported again. */
 static bool grows(const struct dt_summary *summary, const struct dt_who *who) {
-    const struct dt_heap *heap = who->heap;
+    const struct dt_heap *heap = who->activity->heap;
     return heap && !has_queue(who) && dt_heap_has_grown(heap) && !has_stopped(summary, who) &&
            heap->rises >= dt_limits.growing_heap.rises &&
            size_of(heap->last) >= (uint64_t)dt_limits.growing_heap.heap &&
@@ -35,7 +36,7 @@ static bool grows(const struct dt_summary *summary, const struct dt_who *who) {
 }
 
 static int64_t by_heap(const struct dt_who *who) {
-    return who->heap ? (int64_t)who->heap->last : 0;
+    return who->activity->heap ? (int64_t)who->activity->heap->last : 0;
 }
 
 static void growing(struct dt_summary *summary) {
@@ -47,14 +48,15 @@ static void growing(struct dt_summary *summary) {
         if (!grows(summary, who))
             continue;
         left--;
-        uint64_t bytes = size_of(who->heap->last);
-        g_autofree char *name = dt_who_show_where(&summary->whos, who);
+        uint64_t bytes = size_of(who->activity->heap->last);
+        g_autofree char *name = dt_who_show_where(who);
         dt_find(summary, DT_RULE_growing_heap,
                 bytes >= (uint64_t)dt_limits.growing_heap.huge ? DT_HIGH : DT_MEDIUM, who,
                 "%s accumulates data: its heap grew by %s per second for %s, to %s after a "
                 "major garbage collection",
-                name, dt_show_bytes((uint64_t)growth(who->heap)).text,
-                dt_show_ns(who->heap->end - who->heap->begin).text, dt_show_bytes(bytes).text);
+                name, dt_show_bytes((uint64_t)growth(who->activity->heap)).text,
+                dt_show_ns(who->activity->heap->end - who->activity->heap->begin).text,
+                dt_show_bytes(bytes).text);
     }
 }
 
@@ -67,16 +69,17 @@ static void large(struct dt_summary *summary) {
             break;
         if (grows(summary, who))
             continue;
-        g_autofree char *name = dt_who_show_where(&summary->whos, who);
+        g_autofree char *name = dt_who_show_where(who);
         dt_find(summary, DT_RULE_large_process,
                 dt_top_by_memory(who) >= dt_limits.large_process.huge ? DT_HIGH : DT_MEDIUM, who,
                 "%s uses %s of memory, with at most %" G_GUINT64_FORMAT " messages in its queue",
-                name, dt_show_bytes(who->sampled->max_memory).text, who->sampled->max_queue);
+                name, dt_show_bytes(who->activity->sampled->max_memory).text,
+                who->activity->sampled->max_queue);
     }
 }
 
 static void longest(struct dt_summary *summary, const struct dt_listed *row) {
-    g_autofree char *name = dt_who_show_where(&summary->whos, row->who);
+    g_autofree char *name = dt_who_show_where(row->who);
     dt_find(summary, DT_RULE_long_collection,
             row->ns >= dt_limits.long_collection.very_long ? DT_HIGH : DT_MEDIUM, row->who,
             "%s: a %s garbage collection took %s, the longest", name,
@@ -84,7 +87,7 @@ static void longest(struct dt_summary *summary, const struct dt_listed *row) {
 }
 
 static void unexplained(struct dt_summary *summary, const struct dt_listed *row, uint64_t words) {
-    g_autofree char *name = dt_who_show_where(&summary->whos, row->who);
+    g_autofree char *name = dt_who_show_where(row->who);
     dt_find(
         summary, DT_RULE_lost_cpu, DT_LOW, row->who,
         "the host's CPUs are busy: %s lost its CPU during a garbage collection that took %s for "
@@ -115,18 +118,20 @@ static void collecting(struct dt_summary *summary) {
     int64_t found = 0;
     for (guint i = 0; i < summary->processes.whos->len; i++) {
         struct dt_who *who = g_ptr_array_index(summary->processes.whos, i);
-        int64_t all = who->run + who->collecting;
-        if (!who->ran || who->collecting < dt_limits.collecting.time || grows(summary, who) ||
-            !dt_is_share(who->collecting, all, dt_limits.collecting.share) ||
-            !dt_is_share(who->collecting, dt_recorded(summary), dt_limits.collecting.of_recording))
+        int64_t all = who->activity->run + who->activity->collecting;
+        if (!who->activity->ran || who->activity->collecting < dt_limits.collecting.time ||
+            grows(summary, who) ||
+            !dt_is_share(who->activity->collecting, all, dt_limits.collecting.share) ||
+            !dt_is_share(who->activity->collecting, dt_recorded(summary),
+                         dt_limits.collecting.of_recording))
             continue;
         if (found++ >= dt_limits.collecting.per_rule)
             return;
-        g_autofree char *name = dt_who_show_where(&summary->whos, who);
+        g_autofree char *name = dt_who_show_where(who);
         dt_find(summary, DT_RULE_collecting, DT_MEDIUM, who,
                 "%s: %s of its time on a scheduler is garbage collection (%s)", name,
-                dt_show_share((double)who->collecting / (double)all).text,
-                dt_show_ns(who->collecting).text);
+                dt_show_share((double)who->activity->collecting / (double)all).text,
+                dt_show_ns(who->activity->collecting).text);
     }
 }
 

@@ -12,12 +12,13 @@ static void busiest(struct dt_summary *summary, GHashTable *servers) {
         return;
     for (guint i = 0; i < summary->processes.whos->len; i++) {
         struct dt_who *who = g_ptr_array_index(summary->processes.whos, i);
-        if (!dt_is_share((int64_t)who->reached, (int64_t)all, dt_limits.busy_receiver.share))
+        if (!dt_is_share((int64_t)who->activity->reached, (int64_t)all,
+                         dt_limits.busy_receiver.share))
             continue;
-        double share = (double)who->reached / (double)all;
+        double share = (double)who->activity->reached / (double)all;
         const struct dt_served *served = g_hash_table_lookup(servers, who);
         int64_t p99 = served ? dt_quantile_p99(&served->took) : DT_NO_VALUE;
-        g_autofree char *name = dt_who_show_where(&summary->whos, who);
+        g_autofree char *name = dt_who_show_where(who);
         g_autoptr(GString) text = g_string_new(NULL);
         g_string_printf(text, "%s received %s of all messages", name, dt_show_share(share).text);
         if (p99 != DT_NO_VALUE)
@@ -42,7 +43,7 @@ static struct time_of_calls share_of(const struct dt_served *served, const char 
 
 static void add_slow(struct dt_summary *summary, const struct dt_served *served,
                      enum dt_severity severity, const struct time_of_calls *t) {
-    g_autofree char *name = dt_who_show_where(&summary->whos, served->server);
+    g_autofree char *name = dt_who_show_where(served->server);
     g_autofree char *calls = dt_counted(served->took.count, "call");
     g_autoptr(GString) text = g_string_new(NULL);
     g_string_printf(text, "%s: callers waited %s (%s of %s)", name, dt_show_ns(t->took).text,
@@ -94,14 +95,14 @@ static void slow_servers(struct dt_summary *summary, const GPtrArray *rows) {
 }
 
 static void timed_out(struct dt_summary *summary, const struct dt_served *served) {
-    g_autofree char *name = dt_who_show_where(&summary->whos, served->server);
+    g_autofree char *name = dt_who_show_where(served->server);
     g_autofree char *calls = dt_counted(served->count, "call");
     dt_find(summary, DT_RULE_timed_out_calls, DT_HIGH, served->server,
             "%s: %" G_GUINT64_FORMAT " of %s timed out (inferred)", name, served->timeouts, calls);
 }
 
 static void failed(struct dt_summary *summary, const struct dt_served *served) {
-    g_autofree char *name = dt_who_show_where(&summary->whos, served->server);
+    g_autofree char *name = dt_who_show_where(served->server);
     g_autofree char *calls = dt_counted(served->count, "call");
     dt_find(summary, DT_RULE_failed_calls, DT_MEDIUM, served->server,
             "%s: %" G_GUINT64_FORMAT " of %s failed: the server exited or did not exist", name,
@@ -127,9 +128,8 @@ static void dead(struct dt_summary *summary) {
     g_autoptr(GString) most = g_string_new(NULL);
     if (rows->len) {
         const struct dt_pair *row = g_ptr_array_index(rows, 0);
-        g_autofree char *from = dt_who_show_where(&summary->whos, row->from);
-        g_autofree char *to =
-            row->to ? dt_who_show_where(&summary->whos, row->to) : g_strdup(row->text);
+        g_autofree char *from = dt_who_show_where(row->from);
+        g_autofree char *to = row->to ? dt_who_show_where(row->to) : g_strdup(row->text);
         if (row->count == n)
             g_string_printf(most, ", %sby %s to %s", n > 1 ? "all " : "", from, to);
         else

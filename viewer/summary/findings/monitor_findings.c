@@ -31,21 +31,21 @@ static void large_heap(struct dt_summary *summary, const struct dt_pair *row, co
 
 static void busy_port(struct dt_summary *summary, const struct dt_pair *row, const char *name,
                       const char *times) {
-    g_autofree char *port = dt_who_show_where(&summary->whos, row->to);
+    g_autofree char *port = dt_who_show_where(row->to);
     dt_find(summary, DT_RULE_busy_ports, DT_MEDIUM, row->from,
             "%s was suspended %s by the busy port %s", name, times, port);
 }
 
 static void busy_dist_port(struct dt_summary *summary, const struct dt_pair *row, const char *name,
                            const char *times) {
-    g_autofree char *port = dt_who_show_where(&summary->whos, row->to);
+    g_autofree char *port = dt_who_show_where(row->to);
     dt_find(summary, DT_RULE_busy_ports, DT_MEDIUM, row->from,
             "%s was suspended %s by a busy connection to another node, %s", name, times, port);
 }
 
 static void long_queue(struct dt_summary *summary, const struct dt_pair *row, const char *name,
                        const char *times) {
-    if (!row->from || !row->from->sampled)
+    if (!row->from || !row->from->activity->sampled)
         dt_find(summary, DT_RULE_reported_queues, DT_MEDIUM, row->from,
                 "%s: the VM reported a long message queue, %s", name, times);
 }
@@ -70,7 +70,7 @@ static void reported(struct dt_summary *summary, const GPtrArray *rows, size_t n
         const struct dt_pair *row = g_ptr_array_index(rows, i);
         if (strcmp(row->text, dt_probe_names[reports[n].probe]) != 0)
             continue;
-        g_autofree char *name = dt_who_show_where(&summary->whos, row->from);
+        g_autofree char *name = dt_who_show_where(row->from);
         g_autofree char *times = dt_counted(row->count, "time");
         reports[n].tell(summary, row, name, times);
         found++;

@@ -12,12 +12,12 @@ static double growth(const struct dt_sampled *of) {
 }
 
 static bool grows(struct dt_summary *summary, struct dt_who *who) {
-    const struct dt_sampled *of = who->sampled;
+    const struct dt_sampled *of = who->activity->sampled;
     double per_s = growth(of);
     if (of->last_queue < (uint64_t)dt_limits.growing_queue.messages ||
         per_s < (double)dt_limits.growing_queue.per_s)
         return false;
-    g_autofree char *name = dt_who_show_where(&summary->whos, who);
+    g_autofree char *name = dt_who_show_where(who);
     dt_find(summary, DT_RULE_growing_queue, DT_HIGH, who,
             "%s: its queue grew by %.0f messages per second for %s, to %" G_GUINT64_FORMAT
             " messages (%s of memory)",
@@ -27,11 +27,11 @@ static bool grows(struct dt_summary *summary, struct dt_who *who) {
 }
 
 static bool is_stopped(struct dt_summary *summary, struct dt_who *who) {
-    const struct dt_sampled *of = who->sampled;
+    const struct dt_sampled *of = who->activity->sampled;
     if (of->longest_still < dt_limits.stopped_process.still ||
         (!of->was_suspended && of->still_queue < (uint64_t)dt_limits.stopped_process.messages))
         return false;
-    g_autofree char *name = dt_who_show_where(&summary->whos, who);
+    g_autofree char *name = dt_who_show_where(who);
     g_autofree char *messages = dt_counted(of->still_queue, "message");
     dt_find(summary, DT_RULE_stopped_process, of->was_suspended ? DT_HIGH : DT_MEDIUM, who,
             "%s has not run for %s%s, with %s in its queue", name,
@@ -40,8 +40,8 @@ static bool is_stopped(struct dt_summary *summary, struct dt_who *who) {
 }
 
 static bool is_long(struct dt_summary *summary, struct dt_who *who) {
-    uint64_t queue = who->sampled->max_queue;
-    g_autofree char *name = dt_who_show_where(&summary->whos, who);
+    uint64_t queue = who->activity->sampled->max_queue;
+    g_autofree char *name = dt_who_show_where(who);
     if (queue < (uint64_t)dt_limits.long_queue.messages)
         return false;
     dt_find(summary, DT_RULE_long_queue,
@@ -56,10 +56,10 @@ static void sampled(struct dt_summary *summary) {
     dt_top_sort(whos, dt_top_by_queue);
     for (guint i = 0; i < whos->len && found < dt_limits.long_queue.per_rule; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
-        if (!who->sampled || !who->sampled->max_queue)
+        if (!who->activity->sampled || !who->activity->sampled->max_queue)
             break;
         /* The cause first: a queue gets long because its process is suspended. */
-        bool is_suspended = who->sampled->was_suspended && is_stopped(summary, who);
+        bool is_suspended = who->activity->sampled->was_suspended && is_stopped(summary, who);
         found += is_suspended || grows(summary, who) || is_stopped(summary, who) ||
                  is_long(summary, who);
     }
@@ -71,16 +71,17 @@ static void in_flight(struct dt_summary *summary) {
     dt_top_sort(whos, dt_top_by_mailbox);
     for (guint i = 0; i < whos->len && found < dt_limits.in_flight.per_rule; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
-        if (who->mailbox_max < (uint64_t)dt_limits.in_flight.messages)
+        if (who->activity->mailbox_max < (uint64_t)dt_limits.in_flight.messages)
             break;
         /* If no deliveries are recorded, all messages seem to be in flight. */
-        if (who->sampled || !who->node || !who->node->has_receipts)
+        if (who->activity->sampled || !who->node || !who->node->has_receipts)
             continue;
-        g_autofree char *name = dt_who_show_where(&summary->whos, who);
+        g_autofree char *name = dt_who_show_where(who);
         dt_find(summary, DT_RULE_in_flight,
-                who->mailbox_max >= (uint64_t)dt_limits.in_flight.huge ? DT_HIGH : DT_MEDIUM, who,
-                "%s: up to %" G_GUINT64_FORMAT " messages in flight to it at once", name,
-                who->mailbox_max);
+                who->activity->mailbox_max >= (uint64_t)dt_limits.in_flight.huge ? DT_HIGH
+                                                                                 : DT_MEDIUM,
+                who, "%s: up to %" G_GUINT64_FORMAT " messages in flight to it at once", name,
+                who->activity->mailbox_max);
         found++;
     }
 }

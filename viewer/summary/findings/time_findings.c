@@ -12,7 +12,7 @@ struct share_rule {
 };
 
 static int64_t on_cpu(const struct dt_who *who) {
-    return who->run + who->collecting;
+    return who->activity->run + who->activity->collecting;
 }
 
 static void spent(struct dt_summary *summary, const struct share_rule *rule) {
@@ -26,7 +26,7 @@ static void spent(struct dt_summary *summary, const struct share_rule *rule) {
         int64_t time = rule->time_of(who);
         if (!dt_is_share(time, recorded, rule->share))
             return;
-        g_autofree char *name = dt_who_show_where(&summary->whos, who);
+        g_autofree char *name = dt_who_show_where(who);
         dt_find(summary, rule->rule, DT_MEDIUM, who, "%s %s for %s of the recording", name,
                 rule->did, dt_show_share((double)time / (double)recorded).text);
     }
@@ -54,7 +54,8 @@ static bool is_busy(const struct dt_summary *summary, const struct dt_seen_node 
 static const struct dt_listed *longest_wait(const struct dt_summary *summary) {
     for (guint i = 0; i < summary->waits.rows->len; i++) {
         const struct dt_listed *row = &g_array_index(summary->waits.rows, struct dt_listed, i);
-        if (!row->who || !row->who->sampled || !row->who->sampled->was_suspended)
+        if (!row->who || !row->who->activity->sampled ||
+            !row->who->activity->sampled->was_suspended)
             return row;
     }
     return NULL;
@@ -64,7 +65,7 @@ static void longest(struct dt_summary *summary) {
     const struct dt_listed *row = longest_wait(summary);
     if (!row || row->ns < dt_limits.long_wait.wait)
         return;
-    g_autofree char *name = dt_who_show_where(&summary->whos, row->who);
+    g_autofree char *name = dt_who_show_where(row->who);
     bool is_bad = row->ns >= dt_limits.long_wait.very_long && is_busy(summary, row->node);
     dt_find(summary, DT_RULE_long_wait, is_bad ? DT_MEDIUM : DT_LOW, row->who,
             "%s waited %s for a scheduler (inferred), the longest such wait", name,
