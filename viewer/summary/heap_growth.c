@@ -3,6 +3,7 @@
 #include <glib.h>
 
 #include "shared/model_events.h"
+#include "summary/findings/limits.h"
 
 enum {
     /* Words: smaller heaps grow and shrink all the time. */
@@ -10,7 +11,6 @@ enum {
     /* The number of first and of last collections whose sizes are compared. */
     COMPARED = 2,
 };
-static const int64_t between_rises = 500000000; /* ns */
 
 /* The heap's size minus two of the VM's steps, and minus the reclaimed words. */
 static uint64_t kept_at_least(const struct dt_interval *i) {
@@ -34,7 +34,8 @@ void dt_heap_collected(struct dt_heap **of, const struct dt_interval *i) {
         begin(heap, i);
     if (heap->collections < COMPARED)
         heap->most_at_first = MAX(heap->most_at_first, i->heap);
-    if (i->heap > heap->largest && i->end - heap->last_rise >= between_rises) {
+    if (i->heap > heap->largest &&
+        i->end - heap->last_rise >= dt_limits.growing_heap.between_rises) {
         heap->rises++;
         heap->last_rise = i->end;
     }

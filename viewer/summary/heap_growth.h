@@ -15,7 +15,7 @@ struct dt_interval;
 /* Sizes after major collections, in words. */
 struct dt_heap {
     unsigned collections;
-    unsigned rises; /* to a new maximum, half a second or more after the last rise */
+    unsigned rises; /* to a new maximum, `between_rises` after the last one */
     uint64_t first, last, largest;
     uint64_t most_at_first; /* upper bound of the data after the first two */
     uint64_t least_at_last[2];

@@ -38,7 +38,7 @@ static void on_report(struct dt_summary *summary, const struct dt_instant *i, ui
 
 static void on_long_gc(struct dt_summary *summary, const struct dt_instant *i) {
     const struct dt_vm_long_gc *e = &i->event->fields.vm_long_gc;
-    int64_t ns = (int64_t)MIN(e->duration, (uint64_t)INT32_MAX) * DT_UNIT_MS;
+    int64_t ns = (int64_t)MIN(e->duration, (uint64_t)INT32_MAX) * DT_NS_PER_MS;
     uint64_t words = e->heap + e->old_heap + e->fragments;
     if (!words || ns <= dt_collection_ns(words))
         on_report(summary, i, (uint64_t)ns);
@@ -46,7 +46,7 @@ static void on_long_gc(struct dt_summary *summary, const struct dt_instant *i) {
 
 static void on_long_schedule(struct dt_summary *summary, const struct dt_instant *i) {
     uint64_t ms = MIN(i->event->fields.vm_long_schedule.duration, (uint64_t)INT32_MAX);
-    on_report(summary, i, ms * DT_UNIT_MS);
+    on_report(summary, i, ms * DT_NS_PER_MS);
 }
 
 static void on_large_heap(struct dt_summary *summary, const struct dt_instant *i) {

@@ -5,10 +5,10 @@
 
 static void exceptions(struct dt_summary *summary) {
     g_autoptr(GPtrArray) rows = dt_rows_calls(summary);
-    int64_t found = 0;
+    unsigned found = 0;
     for (guint i = 0; i < rows->len && found < dt_limits.exceptions.per_rule; i++) {
         const struct dt_named *row = g_ptr_array_index(rows, i);
-        if (row->failed < (uint64_t)dt_limits.exceptions.calls ||
+        if (row->failed < dt_limits.exceptions.calls ||
             !dt_is_share((int64_t)row->failed, (int64_t)row->count, dt_limits.exceptions.share))
             continue;
         bool are_several = row->node && dt_seen_nodes_are_several(&summary->whos.nodes);
@@ -23,7 +23,7 @@ static void exceptions(struct dt_summary *summary) {
 
 static void spans(struct dt_summary *summary) {
     g_autoptr(GPtrArray) rows = dt_rows_spans(summary);
-    int64_t found = 0;
+    unsigned found = 0;
     for (guint i = 0; i < rows->len && found < dt_limits.failed_spans.per_rule; i++) {
         const struct dt_named *row = g_ptr_array_index(rows, i);
         if (!row->failed)
@@ -40,8 +40,7 @@ static void traced(struct dt_summary *summary) {
     for (guint i = 0; i < summary->processes.whos->len; i++) {
         struct dt_who *who = g_ptr_array_index(summary->processes.whos, i);
         int64_t cost = (int64_t)who->activity->call_events * dt_limits.traced_calls.per_event;
-        if (!who->activity->ran ||
-            who->activity->call_events < (uint64_t)dt_limits.traced_calls.events ||
+        if (!who->activity->ran || who->activity->call_events < dt_limits.traced_calls.events ||
             !dt_is_share(cost, who->activity->run, dt_limits.traced_calls.share))
             continue;
         g_autofree char *name = dt_who_show_where(who);

@@ -62,9 +62,10 @@ static const char *reason_of(const struct crashes *crashes) {
 /* -- Loops ------------------------------------------------------------------------------ */
 
 bool dt_is_restarted(const struct dt_lives_row *row) {
-    uint64_t least = (uint64_t)dt_limits.restarts.crashes;
+    uint64_t least = dt_limits.restarts.crashes;
     return row->kind == DT_PROCESS && row->parent && row->crashed >= least &&
-           row->restarted >= least && row->crashed * 2 >= row->started;
+           row->restarted >= least &&
+           dt_is_share((int64_t)row->crashed, (int64_t)row->started, dt_limits.restarts.share);
 }
 
 static gint most_crashes_first(gconstpointer a, gconstpointer b) {
@@ -156,13 +157,14 @@ static void add_kind(struct dt_summary *summary, const struct crashes *kind) {
 }
 
 static void add_kinds(struct dt_summary *summary, GPtrArray *kinds) {
-    guint most = (guint)dt_limits.crashes.per_rule;
+    uint64_t most = dt_limits.crashes.per_rule;
     g_ptr_array_sort(kinds, worst_first);
     for (guint i = 0; i < kinds->len && i < most; i++)
         add_kind(summary, g_ptr_array_index(kinds, i));
     if (kinds->len > most)
-        dt_find(summary, DT_RULE_crashes, DT_MEDIUM, NULL, "%u more kind%s of crashes",
-                kinds->len - most, kinds->len - most == 1 ? "" : "s");
+        dt_find(summary, DT_RULE_crashes, DT_MEDIUM, NULL,
+                "%" G_GUINT64_FORMAT " more kind%s of crashes", kinds->len - most,
+                kinds->len - most == 1 ? "" : "s");
 }
 
 void dt_find_in_exits(struct dt_summary *summary) {

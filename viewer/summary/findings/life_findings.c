@@ -20,9 +20,9 @@ static const char *what(const struct dt_lives_row *row) {
 }
 
 static bool are_short(const struct dt_summary *summary, const struct dt_lives_row *row,
-                      int64_t per_s, int64_t share) {
-    return dt_recorded(summary) >= DT_UNIT_SECONDS &&
-           dt_per_second(summary, row->short_ones) >= (double)per_s &&
+                      double per_s, int64_t share) {
+    return dt_recorded(summary) >= DT_NS_PER_S &&
+           dt_per_second(summary, row->short_ones) >= per_s &&
            dt_is_share((int64_t)row->short_ones, (int64_t)row->started, share);
 }
 
@@ -42,8 +42,7 @@ static bool are_short_lives(const struct dt_summary *summary, const struct dt_li
 static void short_connections(struct dt_summary *summary, const struct dt_lives_row *row) {
     g_autofree char *parent = dt_who_show_where(row->parent);
     bool is_accepted = row->parent && row->parent->kind == DT_PORT;
-    bool is_storm =
-        dt_per_second(summary, row->short_ones) >= (double)dt_limits.short_connections.storm;
+    bool is_storm = dt_per_second(summary, row->short_ones) >= dt_limits.short_connections.storm;
     dt_find(summary, DT_RULE_short_connections, is_storm ? DT_MEDIUM : DT_LOW, row->parent,
             "%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
             " connections lived at most %s, %.0f per second: %s by %s",
@@ -62,7 +61,7 @@ static void short_lives(struct dt_summary *summary, const struct dt_lives_row *r
 
 void dt_find_in_lives(struct dt_summary *summary) {
     g_autoptr(GPtrArray) rows = dt_rows_of(summary->lives.rows);
-    int64_t connections = 0, lives = 0;
+    unsigned connections = 0, lives = 0;
     g_ptr_array_sort(rows, worst_first);
     for (guint i = 0; i < rows->len; i++) {
         const struct dt_lives_row *row = g_ptr_array_index(rows, i);

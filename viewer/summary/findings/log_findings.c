@@ -111,7 +111,7 @@ static void tell(struct dt_summary *summary, const struct warning *warning) {
 static void warnings(struct dt_summary *summary) {
     g_autoptr(GHashTable) by_shape = warnings_by_shape(summary);
     g_autoptr(GPtrArray) rows = dt_rows_of(by_shape);
-    int64_t alarms = 0, others = 0;
+    unsigned alarms = 0, others = 0;
     g_ptr_array_sort(rows, by_count);
     for (guint i = 0; i < rows->len; i++) {
         const struct warning *warning = g_ptr_array_index(rows, i);

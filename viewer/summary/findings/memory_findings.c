@@ -10,13 +10,13 @@ static uint64_t size_of(uint64_t words) {
 
 static double growth(const struct dt_heap *heap) {
     int64_t ns = heap->end - heap->begin;
-    return ns > 0 ? (double)size_of(heap->last - heap->first) * DT_UNIT_SECONDS / (double)ns : 0;
+    return ns > 0 ? (double)size_of(heap->last - heap->first) * DT_NS_PER_S / (double)ns : 0;
 }
 
 /* Waiting messages are on the heap, too, and have their own finding. */
 static bool has_queue(const struct dt_who *who) {
     return who->activity->sampled &&
-           who->activity->sampled->max_queue >= (uint64_t)dt_limits.long_queue.messages;
+           who->activity->sampled->max_queue >= dt_limits.long_queue.messages;
 }
 
 /* It exited normally and freed its memory, or it stopped growing for longer than it grew. */
@@ -31,8 +31,8 @@ static bool grows(const struct dt_summary *summary, const struct dt_who *who) {
     const struct dt_heap *heap = who->activity->heap;
     return heap && !has_queue(who) && dt_heap_has_grown(heap) && !has_stopped(summary, who) &&
            heap->rises >= dt_limits.growing_heap.rises &&
-           size_of(heap->last) >= (uint64_t)dt_limits.growing_heap.heap &&
-           growth(heap) >= (double)dt_limits.growing_heap.per_s;
+           size_of(heap->last) >= dt_limits.growing_heap.heap &&
+           growth(heap) >= dt_limits.growing_heap.per_s;
 }
 
 static int64_t by_heap(const struct dt_who *who) {
@@ -41,7 +41,7 @@ static int64_t by_heap(const struct dt_who *who) {
 
 static void growing(struct dt_summary *summary) {
     g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
-    gint64 left = dt_limits.growing_heap.per_rule;
+    uint64_t left = dt_limits.growing_heap.per_rule;
     dt_top_sort(whos, by_heap);
     for (guint i = 0; i < whos->len && left > 0; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
@@ -51,7 +51,7 @@ static void growing(struct dt_summary *summary) {
         uint64_t bytes = size_of(who->activity->heap->last);
         g_autofree char *name = dt_who_show_where(who);
         dt_find(summary, DT_RULE_growing_heap,
-                bytes >= (uint64_t)dt_limits.growing_heap.huge ? DT_HIGH : DT_MEDIUM, who,
+                bytes >= dt_limits.growing_heap.huge ? DT_HIGH : DT_MEDIUM, who,
                 "%s accumulates data: its heap grew by %s per second for %s, to %s after a "
                 "major garbage collection",
                 name, dt_show_bytes((uint64_t)growth(who->activity->heap)).text,
@@ -65,16 +65,16 @@ static void large(struct dt_summary *summary) {
     dt_top_sort(whos, dt_top_by_memory);
     for (guint i = 0; i < whos->len && i < dt_limits.large_process.per_rule; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
-        if (dt_top_by_memory(who) < dt_limits.large_process.memory)
+        uint64_t memory = (uint64_t)dt_top_by_memory(who);
+        if (memory < dt_limits.large_process.memory)
             break;
         if (grows(summary, who))
             continue;
         g_autofree char *name = dt_who_show_where(who);
         dt_find(summary, DT_RULE_large_process,
-                dt_top_by_memory(who) >= dt_limits.large_process.huge ? DT_HIGH : DT_MEDIUM, who,
+                memory >= dt_limits.large_process.huge ? DT_HIGH : DT_MEDIUM, who,
                 "%s uses %s of memory, with at most %" G_GUINT64_FORMAT " messages in its queue",
-                name, dt_show_bytes(who->activity->sampled->max_memory).text,
-                who->activity->sampled->max_queue);
+                name, dt_show_bytes(memory).text, who->activity->sampled->max_queue);
     }
 }
 
@@ -115,7 +115,7 @@ static void collections(struct dt_summary *summary) {
 }
 
 static void collecting(struct dt_summary *summary) {
-    int64_t found = 0;
+    unsigned found = 0;
     for (guint i = 0; i < summary->processes.whos->len; i++) {
         struct dt_who *who = g_ptr_array_index(summary->processes.whos, i);
         int64_t all = who->activity->run + who->activity->collecting;

@@ -8,7 +8,7 @@
    sent are not known to have reached a process. */
 static void busiest(struct dt_summary *summary, GHashTable *servers) {
     uint64_t all = MAX(summary->reached, summary->sent);
-    if (all < (uint64_t)dt_limits.busy_receiver.messages)
+    if (all < dt_limits.busy_receiver.messages)
         return;
     for (guint i = 0; i < summary->processes.whos->len; i++) {
         struct dt_who *who = g_ptr_array_index(summary->processes.whos, i);
@@ -61,7 +61,7 @@ static struct time_of_calls longest_of(const struct dt_served *served) {
 }
 
 static bool is_slow(struct dt_summary *summary, const struct dt_served *served) {
-    if (served->took.count < (uint64_t)dt_limits.slow_server.calls)
+    if (served->took.count < dt_limits.slow_server.calls)
         return false;
     struct time_of_calls usual = served->took.count >= DT_P99_NUMBERS
                                      ? share_of(served, "p99", 0.99)
@@ -84,7 +84,7 @@ static bool has_slow_call(struct dt_summary *summary, const struct dt_served *se
 }
 
 static void slow_servers(struct dt_summary *summary, const GPtrArray *rows) {
-    int64_t slow = 0, single = 0, most = dt_limits.slow_server.per_rule;
+    uint64_t slow = 0, single = 0, most = dt_limits.slow_server.per_rule;
     for (guint i = 0; i < rows->len; i++) {
         const struct dt_served *served = g_ptr_array_index(rows, i);
         if (slow < most && is_slow(summary, served))
@@ -110,7 +110,7 @@ static void failed(struct dt_summary *summary, const struct dt_served *served) {
 }
 
 static void failures(struct dt_summary *summary, const GPtrArray *rows) {
-    int64_t timeouts = 0, downs = 0;
+    unsigned timeouts = 0, downs = 0;
     for (guint i = 0; i < rows->len; i++) {
         const struct dt_served *served = g_ptr_array_index(rows, i);
         if (served->timeouts && timeouts++ < dt_limits.timed_out_calls.per_rule)
@@ -137,9 +137,9 @@ static void dead(struct dt_summary *summary) {
                             to);
     }
     g_autofree char *messages = dt_counted(n, "message");
-    dt_find(summary, DT_RULE_dead_messages,
-            n >= (uint64_t)dt_limits.dead_messages.many ? DT_MEDIUM : DT_LOW, NULL,
-            "%s went to processes that had exited or to unregistered names%s", messages, most->str);
+    dt_find(summary, DT_RULE_dead_messages, n >= dt_limits.dead_messages.many ? DT_MEDIUM : DT_LOW,
+            NULL, "%s went to processes that had exited or to unregistered names%s", messages,
+            most->str);
 }
 
 void dt_find_in_messages(struct dt_summary *summary) {

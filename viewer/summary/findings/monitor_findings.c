@@ -52,7 +52,7 @@ static void long_queue(struct dt_summary *summary, const struct dt_pair *row, co
 
 static const struct {
     enum dt_probe probe;
-    const int64_t *per_rule;
+    const uint64_t *per_rule;
     void (*tell)(struct dt_summary *summary, const struct dt_pair *row, const char *name,
                  const char *times);
 } reports[] = {
@@ -65,7 +65,7 @@ static const struct {
 };
 
 static void reported(struct dt_summary *summary, const GPtrArray *rows, size_t n) {
-    int64_t found = 0;
+    unsigned found = 0;
     for (guint i = 0; i < rows->len && found < *reports[n].per_rule; i++) {
         const struct dt_pair *row = g_ptr_array_index(rows, i);
         if (strcmp(row->text, dt_probe_names[reports[n].probe]) != 0)

@@ -5,17 +5,17 @@
 /* Messages per second from the first to the last sample; 0 if the queue does not grow. */
 static double growth(const struct dt_sampled *of) {
     int64_t ns = of->last - of->first;
-    if (of->count < (uint64_t)dt_limits.growing_queue.samples || ns <= 0 ||
-        of->last_queue <= of->first_queue || of->rises * 5 < (of->count - 1) * 4)
+    if (of->count < dt_limits.growing_queue.samples || ns <= 0 ||
+        of->last_queue <= of->first_queue ||
+        !dt_is_share((int64_t)of->rises, (int64_t)of->count - 1, dt_limits.growing_queue.steps))
         return 0;
-    return (double)(of->last_queue - of->first_queue) * DT_UNIT_SECONDS / (double)ns;
+    return (double)(of->last_queue - of->first_queue) * DT_NS_PER_S / (double)ns;
 }
 
 static bool grows(struct dt_summary *summary, struct dt_who *who) {
     const struct dt_sampled *of = who->activity->sampled;
     double per_s = growth(of);
-    if (of->last_queue < (uint64_t)dt_limits.growing_queue.messages ||
-        per_s < (double)dt_limits.growing_queue.per_s)
+    if (of->last_queue < dt_limits.growing_queue.messages || per_s < dt_limits.growing_queue.per_s)
         return false;
     g_autofree char *name = dt_who_show_where(who);
     dt_find(summary, DT_RULE_growing_queue, DT_HIGH, who,
@@ -29,7 +29,7 @@ static bool grows(struct dt_summary *summary, struct dt_who *who) {
 static bool is_stopped(struct dt_summary *summary, struct dt_who *who) {
     const struct dt_sampled *of = who->activity->sampled;
     if (of->longest_still < dt_limits.stopped_process.still ||
-        (!of->was_suspended && of->still_queue < (uint64_t)dt_limits.stopped_process.messages))
+        (!of->was_suspended && of->still_queue < dt_limits.stopped_process.messages))
         return false;
     g_autofree char *name = dt_who_show_where(who);
     g_autofree char *messages = dt_counted(of->still_queue, "message");
@@ -42,17 +42,16 @@ static bool is_stopped(struct dt_summary *summary, struct dt_who *who) {
 static bool is_long(struct dt_summary *summary, struct dt_who *who) {
     uint64_t queue = who->activity->sampled->max_queue;
     g_autofree char *name = dt_who_show_where(who);
-    if (queue < (uint64_t)dt_limits.long_queue.messages)
+    if (queue < dt_limits.long_queue.messages)
         return false;
-    dt_find(summary, DT_RULE_long_queue,
-            queue >= (uint64_t)dt_limits.long_queue.huge ? DT_HIGH : DT_MEDIUM, who,
-            "%s: %" G_GUINT64_FORMAT " messages in its queue", name, queue);
+    dt_find(summary, DT_RULE_long_queue, queue >= dt_limits.long_queue.huge ? DT_HIGH : DT_MEDIUM,
+            who, "%s: %" G_GUINT64_FORMAT " messages in its queue", name, queue);
     return true;
 }
 
 static void sampled(struct dt_summary *summary) {
     g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
-    int64_t found = 0;
+    unsigned found = 0;
     dt_top_sort(whos, dt_top_by_queue);
     for (guint i = 0; i < whos->len && found < dt_limits.long_queue.per_rule; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
@@ -67,20 +66,19 @@ static void sampled(struct dt_summary *summary) {
 
 static void in_flight(struct dt_summary *summary) {
     g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
-    int64_t found = 0;
+    unsigned found = 0;
     dt_top_sort(whos, dt_top_by_mailbox);
     for (guint i = 0; i < whos->len && found < dt_limits.in_flight.per_rule; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
-        if (who->activity->mailbox_max < (uint64_t)dt_limits.in_flight.messages)
+        if (who->activity->mailbox_max < dt_limits.in_flight.messages)
             break;
         /* If no deliveries are recorded, all messages seem to be in flight. */
         if (who->activity->sampled || !who->node || !who->node->has_receipts)
             continue;
         g_autofree char *name = dt_who_show_where(who);
         dt_find(summary, DT_RULE_in_flight,
-                who->activity->mailbox_max >= (uint64_t)dt_limits.in_flight.huge ? DT_HIGH
-                                                                                 : DT_MEDIUM,
-                who, "%s: up to %" G_GUINT64_FORMAT " messages in flight to it at once", name,
+                who->activity->mailbox_max >= dt_limits.in_flight.huge ? DT_HIGH : DT_MEDIUM, who,
+                "%s: up to %" G_GUINT64_FORMAT " messages in flight to it at once", name,
                 who->activity->mailbox_max);
         found++;
     }

@@ -35,7 +35,7 @@ static bool is_told_before(const struct dt_listed *rows, guint at) {
 static void withheld(struct dt_summary *summary) {
     const struct dt_listed *rows = (const void *)summary->withheld.rows->data;
     bool are_several = dt_seen_nodes_are_several(&summary->whos.nodes);
-    gint64 left = dt_limits.withheld.per_rule;
+    uint64_t left = dt_limits.withheld.per_rule;
 
     for (guint i = 0; i < summary->withheld.rows->len && left > 0; i++) {
         if (is_told_before(rows, i))

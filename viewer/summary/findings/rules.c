@@ -1,5 +1,11 @@
 #include "summary/findings/rules.h"
 
+const struct dt_limits dt_limits = {
+#define LIMIT(name, number, unit, meaning) .name = (dt_##unit)(number)*DT_UNIT_##unit,
+#define RULE(name, about, severity, looks_at, limits, why, next) .name = {limits},
+#include "summary/findings/rules.def"
+};
+
 const struct dt_rule dt_rules[DT_RULES] = {
 #define RULE(name, about, severity, looks_at, limits, why, next)                                   \
     [DT_RULE_##name] = {#name, #about, next},
@@ -32,5 +38,5 @@ int64_t dt_recorded(const struct dt_summary *summary) {
 
 double dt_per_second(const struct dt_summary *summary, uint64_t number) {
     int64_t ns = dt_recorded(summary);
-    return ns > 0 ? (double)number * DT_UNIT_SECONDS / (double)ns : 0;
+    return ns > 0 ? (double)number * DT_NS_PER_S / (double)ns : 0;
 }

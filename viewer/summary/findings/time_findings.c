@@ -8,7 +8,8 @@ struct share_rule {
     enum dt_rule_number rule;
     int64_t (*time_of)(const struct dt_who *who);
     const char *did;
-    int64_t share, recorded, per_rule;
+    int64_t share, recorded;
+    uint64_t per_rule;
 };
 
 static int64_t on_cpu(const struct dt_who *who) {
@@ -16,12 +17,12 @@ static int64_t on_cpu(const struct dt_who *who) {
 }
 
 static void spent(struct dt_summary *summary, const struct share_rule *rule) {
-    int64_t recorded = dt_recorded(summary), found = 0;
+    int64_t recorded = dt_recorded(summary);
     if (recorded < rule->recorded)
         return;
     g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
     dt_top_sort(whos, rule->time_of);
-    for (guint i = 0; i < whos->len && found < rule->per_rule; i++, found++) {
+    for (guint i = 0; i < whos->len && i < rule->per_rule; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
         int64_t time = rule->time_of(who);
         if (!dt_is_share(time, recorded, rule->share))
