@@ -1,7 +1,5 @@
 #include "dump/dump_lines.h"
 
-#include <inttypes.h>
-
 static void put_time(struct dt_lines *s, int64_t time) {
     if (time == DT_NO_VALUE)
         g_string_append_c(s->line, '-');

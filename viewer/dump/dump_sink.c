@@ -7,7 +7,6 @@
  * number. Texts are quoted like C strings; names of functions and counters are escaped in the same
  * way, but not quoted.
  */
-#include <inttypes.h>
 
 #include "dump/dump_lines.h"
 #include "model/model.h"
@@ -32,11 +31,11 @@ static void *start(const union dt_value *values, GError **error) {
     return s;
 }
 
-static void free_lines(void *data) {
+static void free_sink(void *data) {
     struct dt_lines *s = data;
 
     dt_file_discard(s->file);
-    g_string_free(s->line, TRUE);
+    g_string_free(s->line, true);
     g_free(s);
 }
 
@@ -59,12 +58,12 @@ static void node_line(struct dt_lines *s, const char *kind, const struct dt_node
     dt_line_end(s);
 }
 
-static void node(void *s, struct dt_node *node) {
-    node_line(s, "node", node, node->last);
+static void node(void *data, struct dt_node *node) {
+    node_line(data, "node", node, node->last);
 }
 
-static void node_gone(void *s, struct dt_node *node) {
-    node_line(s, "node_gone", node, node->last);
+static void node_gone(void *data, struct dt_node *node) {
+    node_line(data, "node_gone", node, node->last);
 }
 
 static void scheduler(void *data, struct dt_scheduler *scheduler) {
@@ -99,16 +98,16 @@ static void process_line(struct dt_lines *s, const char *kind, const struct dt_p
     dt_line_end(s);
 }
 
-static void process(void *s, struct dt_process *p, int64_t now) {
-    process_line(s, "process", p, now);
+static void process(void *data, struct dt_process *p, int64_t now) {
+    process_line(data, "process", p, now);
 }
 
-static void process_named(void *s, struct dt_process *p, int64_t now) {
-    process_line(s, "process_named", p, now);
+static void process_named(void *data, struct dt_process *p, int64_t now) {
+    process_line(data, "process_named", p, now);
 }
 
-static void process_gone(void *s, struct dt_process *p) {
-    process_line(s, "process_gone", p, p->node->last);
+static void process_gone(void *data, struct dt_process *p) {
+    process_line(data, "process_gone", p, p->node->last);
 }
 
 static void process_exited(void *data, const struct dt_exit *exit) {
@@ -220,16 +219,16 @@ static void message_line(struct dt_lines *s, const char *kind, const struct dt_m
     dt_line_end(s);
 }
 
-static void sent(void *s, struct dt_message *m) {
-    message_line(s, "sent", m, m->sent);
+static void sent(void *data, struct dt_message *m) {
+    message_line(data, "sent", m, m->sent);
 }
 
-static void delivered(void *s, struct dt_message *m) {
-    message_line(s, "delivered", m, m->delivered);
+static void delivered(void *data, struct dt_message *m) {
+    message_line(data, "delivered", m, m->delivered);
 }
 
-static void message_gone(void *s, struct dt_message *m) {
-    message_line(s, "message_gone", m, m->delivered == DT_NO_VALUE ? m->sent : m->delivered);
+static void message_gone(void *data, struct dt_message *m) {
+    message_line(data, "message_gone", m, m->delivered == DT_NO_VALUE ? m->sent : m->delivered);
 }
 
 static void server_call(void *data, const struct dt_server_call *c) {
@@ -330,7 +329,7 @@ const struct dt_sink dt_sink_dump = {
     .params = params,
     .start = start,
     .finish = finish,
-    .free = free_lines,
+    .free = free_sink,
     .failed = failed,
 #define MODEL_EVENT(name, declared, passed) .name = name,
 #include "shared/model_events.def"

@@ -37,7 +37,7 @@ static void put_line(const char *const *names, unsigned depth, uint64_t ns, void
             g_string_append_c(w->text, ';');
         put_frame(w->text, names[i]);
     }
-    g_string_append_printf(w->text, " %" G_GUINT64_FORMAT "\n", ns);
+    g_string_append_printf(w->text, " %" PRIu64 "\n", ns);
     pass(w);
 }
 
@@ -60,7 +60,7 @@ static void put_names(const char *const *names, unsigned depth, uint64_t ns, voi
     for (unsigned i = 0; i < depth; i++) {
         if (g_hash_table_contains(lists->numbers, names[i]))
             continue;
-        g_hash_table_insert(lists->numbers, (gpointer)names[i],
+        g_hash_table_insert(lists->numbers, (void *)names[i],
                             GUINT_TO_POINTER(g_hash_table_size(lists->numbers)));
         dt_json_open(lists->w.text, NULL, '{');
         dt_json_text(lists->w.text, "name", names[i]);

@@ -53,9 +53,9 @@ static const char *const nothing[] = {
     [DT_STACKS_WAITS] = "no waits were recorded: record scheduling for longer than processes wait",
 };
 
-static bool finish(void *s, const struct dt_model *model, GError **error) {
+static bool finish(void *data, const struct dt_model *model, GError **error) {
     (void)model;
-    struct dt_stacks *stacks = s;
+    struct dt_stacks *stacks = data;
     struct output *output = stacks->of_sink;
     if (dt_stacks_are_empty(stacks)) {
         dt_nothing(nothing[stacks->what]);
@@ -70,8 +70,8 @@ static bool finish(void *s, const struct dt_model *model, GError **error) {
     return dt_file_close(g_steal_pointer(&output->file), error);
 }
 
-static void sink_free(void *s) {
-    struct dt_stacks *stacks = s;
+static void free_sink(void *data) {
+    struct dt_stacks *stacks = data;
     struct output *output = stacks->of_sink;
     dt_file_discard(output->file);
     g_free(output);
@@ -83,6 +83,6 @@ const struct dt_sink dt_sink_flame = {
     .params = params,
     .start = start,
     .finish = finish,
-    .free = sink_free,
+    .free = free_sink,
     DT_STACKS_COLLECTS,
 };

@@ -54,13 +54,13 @@ struct dt_estimate {
     GStringChunk *names;
 };
 
-static guint hash_sample(gconstpointer data) {
+static unsigned hash_sample(const void *data) {
     const struct sample *s = data;
 
-    return (guint)(s->hash ^ s->hash >> 32) ^ g_direct_hash(s->node);
+    return (unsigned)(s->hash ^ s->hash >> 32) ^ g_direct_hash(s->node);
 }
 
-static gboolean equal_samples(gconstpointer a, gconstpointer b) {
+static gboolean equal_samples(const void *a, const void *b) {
     const struct sample *x = a, *y = b;
 
     return x->hash == y->hash && x->node == y->node;
@@ -203,7 +203,7 @@ static struct node *other(const struct sample *s) {
 void dt_estimate_end(struct dt_estimate *e, struct dt_clocks *clocks) {
     struct dt_bounds *bounds = dt_bounds_new(dt_clocks_count(clocks));
     GHashTableIter i;
-    gpointer of;
+    void *of;
 
     g_hash_table_iter_init(&i, e->sent);
     while (g_hash_table_iter_next(&i, &of, NULL)) {

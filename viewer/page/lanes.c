@@ -57,9 +57,9 @@ void dt_page_lanes_free(struct dt_page_lanes *lanes) {
     if (!lanes)
         return;
     g_hash_table_destroy(lanes->live);
-    g_ptr_array_free(lanes->gone, TRUE);
+    g_ptr_array_free(lanes->gone, true);
     dt_page_folds_free(lanes->folds);
-    g_ptr_array_free(lanes->unfolded, TRUE);
+    g_ptr_array_free(lanes->unfolded, true);
     g_free(lanes);
 }
 

@@ -1,7 +1,5 @@
 #include "page/marks.h"
 
-#include <inttypes.h>
-
 /* Events that are shown as marks: a name, and a format for the text. */
 #define MARKS(MARK)                                                                                \
     MARK(user_mark, "mark", "%s %" PRId64 " %s", e->name, e->value, e->text)                       \

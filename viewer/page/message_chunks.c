@@ -35,14 +35,14 @@ static void message_clear(void *data) {
 static void chunk_free(void *data) {
     struct chunk *chunk = data;
 
-    g_array_free(chunk->of, TRUE);
+    g_array_free(chunk->of, true);
     g_free(chunk);
 }
 
 static struct chunk *chunk_new(void) {
     struct chunk *chunk = g_new0(struct chunk, 1);
 
-    chunk->of = g_array_new(FALSE, FALSE, sizeof(struct dt_page_message));
+    chunk->of = g_array_new(false, false, sizeof(struct dt_page_message));
     g_array_set_clear_func(chunk->of, message_clear);
     chunk->begin = INT64_MAX;
     chunk->end = INT64_MIN;
@@ -62,8 +62,8 @@ void dt_page_messages_free(struct dt_page_messages *messages) {
     if (!messages)
         return;
     if (messages->sorted)
-        g_array_free(messages->sorted, TRUE);
-    g_ptr_array_free(messages->chunks, TRUE);
+        g_array_free(messages->sorted, true);
+    g_ptr_array_free(messages->chunks, true);
     g_free(messages);
 }
 
@@ -138,8 +138,8 @@ static int by_first(const void *a, const void *b) {
 
 const GArray *dt_page_messages_sorted(struct dt_page_messages *messages) {
     if (messages->sorted)
-        g_array_free(messages->sorted, TRUE);
-    messages->sorted = g_array_new(FALSE, FALSE, sizeof(struct dt_page_message));
+        g_array_free(messages->sorted, true);
+    messages->sorted = g_array_new(false, false, sizeof(struct dt_page_message));
     for (unsigned n = 0; n < messages->chunks->len; n++) {
         const struct chunk *chunk = g_ptr_array_index(messages->chunks, n);
 

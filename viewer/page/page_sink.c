@@ -57,8 +57,8 @@ struct page {
     void *of[COLLECTORS];
 };
 
-static void page_free(void *s) {
-    struct page *page = s;
+static void free_sink(void *data) {
+    struct page *page = data;
 
     if (!page)
         return;
@@ -72,7 +72,7 @@ static void page_free(void *s) {
     g_free(page);
 }
 
-static void *page_start(const union dt_value *values, GError **error) {
+static void *start(const union dt_value *values, GError **error) {
     struct page *page = g_new0(struct page, 1);
     struct dt_summary *summary;
 
@@ -96,12 +96,12 @@ static void *page_start(const union dt_value *values, GError **error) {
     return page;
 
 failed:
-    page_free(page);
+    free_sink(page);
     return NULL;
 }
 
-static bool page_finish(void *s, const struct dt_model *model, GError **error) {
-    struct page *page = s;
+static bool finish(void *data, const struct dt_model *model, GError **error) {
+    struct page *page = data;
     struct dt_page_timeline *timeline = page->of[TIMELINE];
     struct dt_summary *summary = page->of[SUMMARY];
     GString *json = g_string_new(NULL);
@@ -122,12 +122,12 @@ static bool page_finish(void *s, const struct dt_model *model, GError **error) {
     dt_page_counters_json(page->of[COUNTERS], &summary->whos.nodes, timeline->begin, json);
     dt_json_close(json, '}');
     dt_page_template_fill(page->template, json, page->file);
-    g_string_free(json, TRUE);
+    g_string_free(json, true);
     return dt_file_close(g_steal_pointer(&page->file), error);
 }
 
-static const GError *page_failed(void *s) {
-    struct page *page = s;
+static const GError *failed(void *data) {
+    struct page *page = data;
 
     return dt_file_failed(page->file);
 }
@@ -136,11 +136,11 @@ static const GError *page_failed(void *s) {
 
 #define MODEL_EVENT(name, declared, passed)                                                        \
     static void name declared {                                                                    \
-        struct page *page = s;                                                                     \
+        struct page *page = data;                                                                  \
                                                                                                    \
         for (unsigned n = 0; n < COLLECTORS; n++)                                                  \
             if (collects[n]->name) {                                                               \
-                s = page->of[n];                                                                   \
+                data = page->of[n];                                                                \
                 collects[n]->name passed;                                                          \
             }                                                                                      \
     }
@@ -149,10 +149,10 @@ static const GError *page_failed(void *s) {
 const struct dt_sink dt_sink_page = {
     .description = "one self-contained page: report, timeline, load, flame graph, sequences",
     .params = params,
-    .start = page_start,
-    .finish = page_finish,
-    .free = page_free,
-    .failed = page_failed,
+    .start = start,
+    .finish = finish,
+    .free = free_sink,
+    .failed = failed,
 #define MODEL_EVENT(name, declared, passed) .name = name,
 #include "shared/model_events.def"
 };

@@ -23,7 +23,7 @@ struct dt_page_timeline *dt_page_timeline_new(struct dt_whos *whos,
     dt_page_items_init(&timeline->spans, SPANS_MOST);
     dt_page_items_init(&timeline->marks, MARKS_MOST);
     dt_page_items_init(&timeline->exits, EXITS_MOST);
-    timeline->lost = g_array_new(FALSE, FALSE, sizeof(struct dt_lost));
+    timeline->lost = g_array_new(false, false, sizeof(struct dt_lost));
     timeline->begin = INT64_MAX;
     timeline->end = INT64_MIN;
     return timeline;
@@ -37,7 +37,7 @@ void dt_page_timeline_free(struct dt_page_timeline *timeline) {
     dt_page_items_clear(&timeline->spans);
     dt_page_items_clear(&timeline->marks);
     dt_page_items_clear(&timeline->exits);
-    g_array_free(timeline->lost, TRUE);
+    g_array_free(timeline->lost, true);
     dt_page_lanes_free(timeline->lanes);
     dt_page_strings_free(timeline->functions);
     g_free(timeline);
@@ -45,22 +45,22 @@ void dt_page_timeline_free(struct dt_page_timeline *timeline) {
 
 /* -- Collecting ---------------------------------------------------------------------------- */
 
-static void node_gone(void *s, struct dt_node *node) {
-    struct dt_page_timeline *timeline = s;
+static void node_gone(void *data, struct dt_node *node) {
+    struct dt_page_timeline *timeline = data;
 
     timeline->begin = MIN(timeline->begin, node->first);
     timeline->end = MAX(timeline->end, node->last);
 }
 
-static void process(void *s, struct dt_process *process, int64_t time) {
-    struct dt_page_timeline *timeline = s;
+static void process(void *data, struct dt_process *process, int64_t time) {
+    struct dt_page_timeline *timeline = data;
 
     (void)time;
     dt_page_lanes_of(timeline->lanes, process);
 }
 
-static void process_exited(void *s, const struct dt_exit *exit) {
-    struct dt_page_timeline *timeline = s;
+static void process_exited(void *data, const struct dt_exit *exit) {
+    struct dt_page_timeline *timeline = data;
     struct dt_page_lane *lane = dt_page_lanes_of(timeline->lanes, exit->process);
     const struct dt_page_item one = {
         .process = lane,
@@ -75,22 +75,22 @@ static void process_exited(void *s, const struct dt_exit *exit) {
     dt_page_items_add(&timeline->exits, &one);
 }
 
-static void process_gone(void *s, struct dt_process *process) {
-    struct dt_page_timeline *timeline = s;
+static void process_gone(void *data, struct dt_process *process) {
+    struct dt_page_timeline *timeline = data;
 
     dt_page_lanes_gone(timeline->lanes, process);
 }
 
-static void interval(void *s, const struct dt_interval *interval) {
-    struct dt_page_timeline *timeline = s;
+static void interval(void *data, const struct dt_interval *interval) {
+    struct dt_page_timeline *timeline = data;
     const char *function = interval->state == DT_STATE_RUNNING ? interval->in : interval->out;
 
     dt_page_lanes_add(timeline->lanes, interval,
                       dt_page_strings_number(timeline->functions, function));
 }
 
-static void message_gone(void *s, struct dt_message *message) {
-    struct dt_page_timeline *timeline = s;
+static void message_gone(void *data, struct dt_message *message) {
+    struct dt_page_timeline *timeline = data;
     struct dt_page_lane *from = dt_page_lanes_of(timeline->lanes, message->from);
     struct dt_page_lane *to = dt_page_lanes_of(timeline->lanes, message->to);
 
@@ -101,8 +101,8 @@ static void message_gone(void *s, struct dt_message *message) {
     dt_page_messages_add(timeline->messages, message, from, to);
 }
 
-static void server_call(void *s, const struct dt_server_call *call) {
-    struct dt_page_timeline *timeline = s;
+static void server_call(void *data, const struct dt_server_call *call) {
+    struct dt_page_timeline *timeline = data;
     const struct dt_page_item one = {
         .process = dt_page_lanes_of(timeline->lanes, call->caller),
         .other = dt_page_lanes_of(timeline->lanes, call->server),
@@ -119,8 +119,8 @@ static void server_call(void *s, const struct dt_server_call *call) {
     dt_page_items_add(&timeline->calls, &one);
 }
 
-static void span(void *s, const struct dt_span *span) {
-    struct dt_page_timeline *timeline = s;
+static void span(void *data, const struct dt_span *span) {
+    struct dt_page_timeline *timeline = data;
     const struct dt_page_item one = {
         .process = dt_page_lanes_of(timeline->lanes, span->process),
         .begin = span->begin,
@@ -133,8 +133,8 @@ static void span(void *s, const struct dt_span *span) {
     dt_page_items_add(&timeline->spans, &one);
 }
 
-static void instant(void *s, const struct dt_instant *instant) {
-    struct dt_page_timeline *timeline = s;
+static void instant(void *data, const struct dt_instant *instant) {
+    struct dt_page_timeline *timeline = data;
     GString *text = g_string_new(NULL);
     const char *name = dt_page_mark(instant->event, text);
 
@@ -151,11 +151,11 @@ static void instant(void *s, const struct dt_instant *instant) {
 
         dt_page_items_add(&timeline->marks, &one);
     }
-    g_string_free(text, TRUE);
+    g_string_free(text, true);
 }
 
-static void lost(void *s, const struct dt_lost *lost) {
-    struct dt_page_timeline *timeline = s;
+static void lost(void *data, const struct dt_lost *lost) {
+    struct dt_page_timeline *timeline = data;
     struct dt_lost *last;
 
     if (timeline->lost->len < LOST_MOST) {

@@ -1,7 +1,5 @@
 #include "page/timeline_json.h"
 
-#include <inttypes.h>
-
 #include "page/folds.h"
 #include "page/strings.h"
 #include "shared/json.h"
@@ -271,6 +269,6 @@ void dt_page_data_json(struct dt_page_timeline *timeline, GString *to) {
     dt_page_strings_json(w.strings, to);
     summary_json(&w, rows, unfolded);
     dt_json_close(to, '}');
-    g_ptr_array_free(w.processes, TRUE);
+    g_ptr_array_free(w.processes, true);
     dt_page_strings_free(w.strings);
 }

@@ -145,7 +145,7 @@ static uint64_t write_name(struct dt_packets *p, const char *text) {
 }
 
 uint64_t dt_name(struct dt_packets *p, const char *text) {
-    gpointer number = g_hash_table_lookup(p->names, text);
+    void *number = g_hash_table_lookup(p->names, text);
     if (number)
         return GPOINTER_TO_SIZE(number);
     if (p->interned >= INTERNED_MAX)

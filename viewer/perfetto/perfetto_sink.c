@@ -31,7 +31,7 @@ static const struct dt_param params[] = {
     {0},
 };
 
-static void perfetto_free(void *data) {
+static void free_sink(void *data) {
     struct dt_perfetto *s = data;
     g_hash_table_destroy(s->runs);
     dt_tracks_free(s->tracks);
@@ -39,7 +39,7 @@ static void perfetto_free(void *data) {
     g_free(s);
 }
 
-static void *perfetto_start(const union dt_value *values, GError **error) {
+static void *start(const union dt_value *values, GError **error) {
     struct dt_packets *packets = dt_packets_open(values[PATH].string, error);
     if (!packets)
         return NULL;
@@ -53,7 +53,7 @@ static void *perfetto_start(const union dt_value *values, GError **error) {
     return s;
 }
 
-static bool perfetto_finish(void *data, const struct dt_model *model, GError **error) {
+static bool finish(void *data, const struct dt_model *model, GError **error) {
     struct dt_perfetto *s = data;
     (void)model;
     if (!s->has_clock)
@@ -62,14 +62,14 @@ static bool perfetto_finish(void *data, const struct dt_model *model, GError **e
     return dt_packets_close(s->packets, error);
 }
 
-static const GError *perfetto_failed(void *data) {
+static const GError *failed(void *data) {
     struct dt_perfetto *s = data;
     return dt_packets_failed(s->packets);
 }
 
 /* -- Nodes, processes ------------------------------------------------------------------ */
 
-static void perfetto_node(void *data, struct dt_node *node) {
+static void node(void *data, struct dt_node *node) {
     struct dt_perfetto *s = data;
     if (!s->has_clock)
         dt_packets_clock(s->packets, node->first);
@@ -77,13 +77,13 @@ static void perfetto_node(void *data, struct dt_node *node) {
     dt_tracks_node(s->tracks, node);
 }
 
-static void perfetto_node_gone(void *data, struct dt_node *node) {
+static void node_gone(void *data, struct dt_node *node) {
     struct dt_perfetto *s = data;
     dt_perfetto_end_runs(s, node);
     dt_tracks_node_gone(s->tracks, node);
 }
 
-static void perfetto_process(void *data, struct dt_process *process, int64_t time) {
+static void process(void *data, struct dt_process *process, int64_t time) {
     struct dt_perfetto *s = data;
     struct dt_shown *shown = dt_tracks_shown(s->tracks, process);
     (void)time;
@@ -95,13 +95,13 @@ static void perfetto_process(void *data, struct dt_process *process, int64_t tim
     shown->spawn.parent = g_strdup(dt_tracks_show(s->tracks, process->parent));
 }
 
-static void perfetto_process_named(void *data, struct dt_process *process, int64_t time) {
+static void process_named(void *data, struct dt_process *process, int64_t time) {
     (void)data;
     (void)time;
     dt_tracks_renamed(process);
 }
 
-static void perfetto_process_exited(void *data, const struct dt_exit *exit) {
+static void process_exited(void *data, const struct dt_exit *exit) {
     struct dt_perfetto *s = data;
     uint64_t name = dt_name(s->packets, exit->is_crash ? "crash" : "exit");
     dt_event_begin(s->packets, DT_EVENT_INSTANT,
@@ -118,7 +118,7 @@ static void perfetto_process_exited(void *data, const struct dt_exit *exit) {
     dt_event_end(s->packets);
 }
 
-static void perfetto_process_gone(void *data, struct dt_process *process) {
+static void process_gone(void *data, struct dt_process *process) {
     struct dt_perfetto *s = data;
     if (!process->of_sink)
         return;
@@ -137,7 +137,7 @@ static int64_t call_time(struct dt_shown *shown, const struct dt_frame *frame) {
     return MIN(frame->begin, shown->first_call - 1);
 }
 
-static void perfetto_call_begin(void *data, struct dt_frame *frame) {
+static void call_begin(void *data, struct dt_frame *frame) {
     struct dt_perfetto *s = data;
     struct dt_shown *shown = dt_tracks_shown(s->tracks, frame->process);
     /* It was entered while events were lost, so it does not contain the earlier calls. */
@@ -156,7 +156,7 @@ static void perfetto_call_begin(void *data, struct dt_frame *frame) {
     shown->last_call = MAX(shown->last_call, begin);
 }
 
-static void perfetto_arguments(void *data, struct dt_frame *frame, const char *arguments) {
+static void arguments(void *data, struct dt_frame *frame, const char *arguments) {
     struct dt_perfetto *s = data;
     if (!s->has_text)
         return;
@@ -179,7 +179,7 @@ static uint64_t call_end_track(struct dt_perfetto *s, const struct dt_frame *fra
     return track;
 }
 
-static void perfetto_call_end(void *data, struct dt_frame *frame) {
+static void call_end(void *data, struct dt_frame *frame) {
     struct dt_perfetto *s = data;
     int64_t end;
     uint64_t track = call_end_track(s, frame, &end);
@@ -201,7 +201,7 @@ static void perfetto_call_end(void *data, struct dt_frame *frame) {
 
 /* -- The rest -------------------------------------------------------------------------- */
 
-static void perfetto_span(void *data, const struct dt_span *span) {
+static void span(void *data, const struct dt_span *span) {
     struct dt_perfetto *s = data;
     int64_t end = MAX(span->begin, span->end);
     uint64_t track = dt_tracks_lane(s->tracks, span->process, DT_CHILD_SPANS, span->begin, end);
@@ -215,13 +215,13 @@ static void perfetto_span(void *data, const struct dt_span *span) {
     dt_perfetto_end_slice(s, track, end);
 }
 
-static void perfetto_instant(void *data, const struct dt_instant *instant) {
+static void instant(void *data, const struct dt_instant *instant) {
     struct dt_perfetto *s = data;
     dt_perfetto_instant(s->packets, s->tracks, instant);
 }
 
-static void perfetto_counter(void *data, struct dt_node *node, const char *name, const char *unit,
-                             int64_t value, int64_t time) {
+static void counter(void *data, struct dt_node *node, const char *name, const char *unit,
+                    int64_t value, int64_t time) {
     struct dt_perfetto *s = data;
     uint64_t track = dt_tracks_counter(s->tracks, node, name, unit);
     dt_event_begin(s->packets, DT_EVENT_COUNTER, track, time, DT_CATEGORY_NONE);
@@ -230,11 +230,11 @@ static void perfetto_counter(void *data, struct dt_node *node, const char *name,
 }
 
 /* Perfetto derives the colour of a slice from its name without digits; this name results in red. */
-static void perfetto_lost(void *data, const struct dt_lost *lost) {
+static void lost(void *data, const struct dt_lost *lost) {
     struct dt_perfetto *s = data;
-    g_autofree char *name =
-        lost->count ? g_strdup_printf("LOST %" G_GUINT64_FORMAT " events (gap)", lost->count)
-                    : g_strdup("LOST events (gap)");
+    g_autofree char *name = lost->count
+                                ? g_strdup_printf("LOST %" PRIu64 " events (gap)", lost->count)
+                                : g_strdup("LOST events (gap)");
     int64_t end = MAX(lost->begin, lost->end);
     uint64_t track = dt_tracks_lost(s->tracks, lost->node, lost->begin, end);
     dt_event_begin(s->packets, DT_EVENT_BEGIN, track, lost->begin, DT_CATEGORY_lost);
@@ -249,26 +249,26 @@ static void perfetto_lost(void *data, const struct dt_lost *lost) {
 const struct dt_sink dt_sink_perfetto = {
     .description = "a trace for ui.perfetto.dev",
     .params = params,
-    .start = perfetto_start,
-    .finish = perfetto_finish,
-    .free = perfetto_free,
-    .node = perfetto_node,
-    .node_gone = perfetto_node_gone,
-    .process = perfetto_process,
-    .process_named = perfetto_process_named,
-    .process_exited = perfetto_process_exited,
-    .process_gone = perfetto_process_gone,
+    .start = start,
+    .finish = finish,
+    .free = free_sink,
+    .node = node,
+    .node_gone = node_gone,
+    .process = process,
+    .process_named = process_named,
+    .process_exited = process_exited,
+    .process_gone = process_gone,
     .interval = dt_perfetto_interval,
     .mailbox = dt_perfetto_mailbox,
-    .call_begin = perfetto_call_begin,
-    .call_end = perfetto_call_end,
-    .arguments = perfetto_arguments,
+    .call_begin = call_begin,
+    .call_end = call_end,
+    .arguments = arguments,
     .delivered = dt_perfetto_delivered,
     .message_gone = dt_perfetto_message_gone,
     .server_call = dt_perfetto_server_call,
-    .span = perfetto_span,
-    .instant = perfetto_instant,
-    .counter = perfetto_counter,
-    .lost = perfetto_lost,
-    .failed = perfetto_failed,
+    .span = span,
+    .instant = instant,
+    .counter = counter,
+    .lost = lost,
+    .failed = failed,
 };

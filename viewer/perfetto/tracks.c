@@ -271,7 +271,7 @@ static uint64_t hash_of(const struct dt_process *process) {
 static unsigned instance_of(struct dt_tracks *t, const struct dt_process *process) {
     if (process->kind == DT_FOREIGN)
         return 1;
-    gpointer key = GSIZE_TO_POINTER(hash_of(process));
+    void *key = GSIZE_TO_POINTER(hash_of(process));
     unsigned instance = GPOINTER_TO_UINT(g_hash_table_lookup(t->seen, key)) + 1;
     if (instance > 1 || g_hash_table_size(t->seen) < PIDS)
         g_hash_table_insert(t->seen, key, GUINT_TO_POINTER(instance));
@@ -367,8 +367,7 @@ static char *describe(const struct dt_process *process, uint64_t thinned) {
         g_string_append_printf(about, ", %s %s", process->kind == DT_PORT ? "owned by" : "child of",
                                process->parent->show);
     if (thinned)
-        g_string_append_printf(about, "; %" G_GUINT64_FORMAT " short intervals are merged",
-                               thinned);
+        g_string_append_printf(about, "; %" PRIu64 " short intervals are merged", thinned);
     return g_string_free(about, false);
 }
 

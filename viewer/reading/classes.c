@@ -207,7 +207,7 @@ static struct dt_class *map_class(const bt_event_class *class) {
     return map;
 }
 
-static void free_map(gpointer data) {
+static void free_map(void *data) {
     struct dt_class *map = data;
 
     bt_event_class_put_ref(map->class);
@@ -221,7 +221,7 @@ const struct dt_class *dt_class_of(struct dt_classes *classes, const bt_event_cl
         map = g_hash_table_lookup(classes->all, class);
         if (!map) {
             map = map_class(class);
-            g_hash_table_insert(classes->all, (gpointer) class, map);
+            g_hash_table_insert(classes->all, (void *)class, map);
         }
         classes->last = map;
     }

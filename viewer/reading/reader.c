@@ -50,9 +50,8 @@ static void read_event(struct dt_reader *r, const bt_message *message) {
 static void report_loss(struct dt_reader *r, struct dt_stream *stream, struct dt_lost *lost) {
     lost->end = MAX(lost->end, lost->begin);
     g_free(stream->name);
-    stream->name = stream->cpu == DT_NO_VALUE
-                       ? g_strdup("a stream")
-                       : g_strdup_printf("CPU %" G_GINT64_FORMAT, stream->cpu);
+    stream->name = stream->cpu == DT_NO_VALUE ? g_strdup("a stream")
+                                              : g_strdup_printf("CPU %" PRId64, stream->cpu);
     lost->stream = stream->name;
     if (r->reads->lost)
         r->reads->lost(r->data, stream->hostname, stream->vpid, stream->trace, lost);

@@ -20,11 +20,11 @@ void dt_cell_number(struct dt_columns *c, int64_t number) {
     if (number == DT_NO_VALUE)
         dt_columns_text(c, "");
     else
-        dt_columns_printf(c, "%" G_GINT64_FORMAT, number);
+        dt_columns_printf(c, "%" PRId64, number);
 }
 
 void dt_cell_count(struct dt_columns *c, uint64_t number) {
-    dt_columns_printf(c, "%" G_GUINT64_FORMAT, number);
+    dt_columns_printf(c, "%" PRIu64, number);
 }
 
 void dt_cell_some(struct dt_columns *c, uint64_t number) {

@@ -141,11 +141,11 @@ static const struct {
 /* The processes whose number is greater than 0. */
 static GPtrArray *sorted(const struct dt_top_n *kept, dt_criterion *by) {
     GPtrArray *whos = dt_top_copy(kept);
-    guint n = 0;
+    unsigned n = 0;
     dt_top_sort(whos, by);
     while (n < whos->len && by(g_ptr_array_index(whos, n)) > 0)
         n++;
-    g_ptr_array_set_size(whos, (gint)n);
+    g_ptr_array_set_size(whos, (int)n);
     return whos;
 }
 
@@ -168,10 +168,9 @@ static void others(GString *to, const struct dt_summary *summary) {
     g_autoptr(GString) sums = g_string_new(NULL);
     add(sums, summary, DT_RECORDED_SCHEDULING, "ran %s", dt_show_ns(kept->run).text);
     add(sums, summary, DT_RECORDED_COLLECTIONS, "collected %s", dt_show_ns(kept->collecting).text);
-    add(sums, summary, DT_RECORDED_SENDS, "sent %" G_GUINT64_FORMAT " messages", kept->sent);
-    add(sums, summary, DT_RECORDED_DELIVERIES, "received %" G_GUINT64_FORMAT " messages",
-        kept->received);
-    g_string_append_printf(to, "\nOther processes, low in all tables: %" G_GUINT64_FORMAT "%s.\n",
+    add(sums, summary, DT_RECORDED_SENDS, "sent %" PRIu64 " messages", kept->sent);
+    add(sums, summary, DT_RECORDED_DELIVERIES, "received %" PRIu64 " messages", kept->received);
+    g_string_append_printf(to, "\nOther processes, low in all tables: %" PRIu64 "%s.\n",
                            kept->left_out, sums->str);
 }
 

@@ -45,8 +45,8 @@ static void *start(const union dt_value *values, GError **error) {
     return summary;
 }
 
-static bool finish(void *s, const struct dt_model *model, GError **error) {
-    struct dt_summary *summary = s;
+static bool finish(void *data, const struct dt_model *model, GError **error) {
+    struct dt_summary *summary = data;
     struct output *output = summary->of_sink;
     g_autoptr(GString) text = g_string_new(NULL);
     dt_summary_end(summary, model);
@@ -60,8 +60,8 @@ static bool finish(void *s, const struct dt_model *model, GError **error) {
     return dt_file_finish(&output->file, text, error);
 }
 
-static void sink_free(void *s) {
-    struct dt_summary *summary = s;
+static void free_sink(void *data) {
+    struct dt_summary *summary = data;
     struct output *output = summary->of_sink;
     dt_file_discard(output->file);
     g_free(output);
@@ -74,5 +74,5 @@ const struct dt_sink dt_sink_report = {
     .start = start,
     .finish = finish,
     DT_SUMMARY_COLLECTS,
-    .free = sink_free,
+    .free = free_sink,
 };

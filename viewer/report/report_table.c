@@ -2,11 +2,11 @@
 
 /* Returns whether there were any such rows. */
 static bool leave_out(GPtrArray *rows, bool (*is_dull)(const void *row)) {
-    guint all = rows->len, n = 0;
-    for (guint i = 0; i < all; i++)
+    unsigned all = rows->len, n = 0;
+    for (unsigned i = 0; i < all; i++)
         if (!is_dull(g_ptr_array_index(rows, i)))
             g_ptr_array_index(rows, n++) = g_ptr_array_index(rows, i);
-    g_ptr_array_set_size(rows, (gint)n);
+    g_ptr_array_set_size(rows, (int)n);
     return n < all;
 }
 
@@ -20,7 +20,7 @@ void dt_table_put_rows(GString *to, const struct dt_summary *summary, unsigned t
         g_string_append_printf(to, " (%u of %u)", top, rows->len);
     g_string_append_c(to, '\n');
     struct dt_columns *c = dt_columns_new(table->columns);
-    for (guint i = 0; i < rows->len && i < top; i++)
+    for (unsigned i = 0; i < rows->len && i < top; i++)
         table->cells(c, summary, g_ptr_array_index(rows, i));
     dt_columns_end(c, to);
 }

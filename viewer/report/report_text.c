@@ -14,7 +14,7 @@ static void line(GString *to, const char *prefix, const char *text) {
     g_autoptr(GString) escaped = g_string_new(prefix);
     dt_columns_escape(escaped, text);
     const char *rest = escaped->str;
-    glong room = DT_COLUMNS;
+    long room = DT_COLUMNS;
     while (g_utf8_strlen(rest, -1) > room) {
         const char *end = g_utf8_offset_to_pointer(rest, room);
         const char *space = end;
@@ -25,7 +25,7 @@ static void line(GString *to, const char *prefix, const char *text) {
         g_string_append_len(to, rest, end - rest);
         g_string_append_printf(to, "\n%*s", (int)strlen(prefix), "");
         rest = *end == ' ' ? end + 1 : end;
-        room = DT_COLUMNS - (glong)strlen(prefix);
+        room = DT_COLUMNS - (long)strlen(prefix);
     }
     g_string_append_printf(to, "%s\n", rest);
 }
@@ -38,7 +38,7 @@ static void nodes(GString *to, const struct dt_summary *summary) {
         return;
     struct dt_columns *c = dt_columns_new(
         DT_COLUMNS_OF("", "<node", "<host", "os pid", "<OTP", "processes", "seconds", "<clock"));
-    for (guint i = 0; i < nodes->len; i++) {
+    for (unsigned i = 0; i < nodes->len; i++) {
         const struct dt_seen_node *node = g_ptr_array_index(nodes, i);
         dt_cell_node(c, summary, node);
         dt_columns_text(c, node->name);
@@ -57,10 +57,9 @@ static void recording(GString *to, const struct dt_summary *summary) {
     double seconds = summary->period.begin == DT_NO_VALUE
                          ? 0
                          : (double)(summary->period.end - summary->period.begin) / 1e9;
-    g_string_append_printf(to, "Recording: %" G_GUINT64_FORMAT " events in %.3f s", summary->events,
-                           seconds);
+    g_string_append_printf(to, "Recording: %" PRIu64 " events in %.3f s", summary->events, seconds);
     if (summary->skipped)
-        g_string_append_printf(to, ", %" G_GUINT64_FORMAT " others skipped", summary->skipped);
+        g_string_append_printf(to, ", %" PRIu64 " others skipped", summary->skipped);
     g_string_append(to, summary->lost_rows ? "; events were lost\n" : ", none lost\n");
     g_autoptr(GString) kinds = g_string_new(NULL);
     for (unsigned i = 0; i < DT_RECORDED_KINDS; i++)
@@ -73,9 +72,9 @@ static void recording(GString *to, const struct dt_summary *summary) {
 }
 
 /* Only the first finding of a rule has the hint what to do next. */
-static bool is_next_said(const struct dt_summary *summary, guint number) {
+static bool is_next_said(const struct dt_summary *summary, unsigned number) {
     const struct dt_finding *all = (const struct dt_finding *)(void *)summary->findings->data;
-    for (guint i = 0; i < number; i++)
+    for (unsigned i = 0; i < number; i++)
         if (all[i].rule == all[number].rule)
             return true;
     return false;
@@ -87,7 +86,7 @@ static void findings(GString *to, const struct dt_summary *summary) {
         return;
     }
     g_string_append(to, "Findings\n");
-    for (guint i = 0; i < summary->findings->len; i++) {
+    for (unsigned i = 0; i < summary->findings->len; i++) {
         const struct dt_finding *finding = &g_array_index(summary->findings, struct dt_finding, i);
         char prefix[16];
         g_snprintf(prefix, sizeof prefix, "  %-8s", dt_severity_names[finding->severity]);
@@ -100,7 +99,7 @@ static void findings(GString *to, const struct dt_summary *summary) {
 
 /* -- Ports ------------------------------------------------------------------------------ */
 
-static gint by_traffic(gconstpointer a, gconstpointer b) {
+static int by_traffic(const void *a, const void *b) {
     const struct dt_who *x = *(struct dt_who *const *)a, *y = *(struct dt_who *const *)b;
     int by = dt_compare(dt_top_by_messages(y), dt_top_by_messages(x));
     return by ? by : dt_compare(y->activity->run, x->activity->run);
@@ -185,7 +184,7 @@ static void talk(struct dt_columns *c, const struct dt_summary *summary, const v
 static void request(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     const struct dt_request *request = row;
     g_autoptr(GString) nodes = g_string_new(NULL);
-    for (guint i = 0; i < request->nodes->len; i++) {
+    for (unsigned i = 0; i < request->nodes->len; i++) {
         const struct dt_seen_node *node = g_ptr_array_index(request->nodes, i);
         g_string_append_printf(nodes, "%s%u", i ? ", " : "", node->number);
     }
@@ -219,7 +218,7 @@ static void crash(struct dt_columns *c, const struct dt_summary *summary, const 
     cells_where(c, summary, crash);
     dt_columns_text(c, crash->text);
     g_autoptr(GString) linked = g_string_new(NULL);
-    for (guint n = 0; n < crash->linked->len; n++) {
+    for (unsigned n = 0; n < crash->linked->len; n++) {
         g_autofree char *shown = dt_who_show_pid(g_ptr_array_index(crash->linked, n));
         g_string_append_printf(linked, "%s%s", n ? ", " : "", shown);
     }

@@ -9,8 +9,8 @@ static struct dt_party *keep(struct dt_party *party) {
     return party;
 }
 
-static void drop(gpointer of) {
-    struct dt_party *party = of;
+static void drop(void *data) {
+    struct dt_party *party = data;
     if (!party || --party->references)
         return;
     g_free(party->show);
@@ -18,8 +18,8 @@ static void drop(gpointer of) {
     g_free(party);
 }
 
-static void clear_step(gpointer of) {
-    struct dt_step *step = of;
+static void clear_step(void *data) {
+    struct dt_step *step = data;
     drop(step->from);
     drop(step->to);
     g_free(step->text);
@@ -31,7 +31,7 @@ struct dt_sequence *dt_sequence_new(void) {
     s->parties = g_hash_table_new_full(NULL, NULL, NULL, drop);
     s->others = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, drop);
     s->nodes = g_ptr_array_new_with_free_func(g_free);
-    s->steps = g_array_new(FALSE, FALSE, sizeof(struct dt_step));
+    s->steps = g_array_new(false, false, sizeof(struct dt_step));
     g_array_set_clear_func(s->steps, clear_step);
     return s;
 }
@@ -39,10 +39,10 @@ struct dt_sequence *dt_sequence_new(void) {
 void dt_sequence_free(struct dt_sequence *s) {
     if (!s)
         return;
-    g_array_free(s->steps, TRUE);
+    g_array_free(s->steps, true);
     g_hash_table_destroy(s->parties);
     g_hash_table_destroy(s->others);
-    g_ptr_array_free(s->nodes, TRUE);
+    g_ptr_array_free(s->nodes, true);
     g_strfreev(s->processes);
     g_free(s->label);
     g_free(s);
@@ -110,7 +110,7 @@ static bool is_end_chosen(struct dt_sequence *s, const struct end *end) {
 }
 
 static bool is_chosen(struct dt_sequence *s, const struct end *from, const struct end *to) {
-    guint n = g_strv_length(s->processes);
+    unsigned n = g_strv_length(s->processes);
     if (n == 0)
         return true;
     bool is_from = is_end_chosen(s, from), is_to = is_end_chosen(s, to);
@@ -131,9 +131,9 @@ static bool is_before(const struct dt_step *a, const struct dt_step *b) {
 
 /* Takes ownership of the step's text, and references to its parties. */
 static void add(struct dt_sequence *s, struct dt_step step) {
-    guint low = 0, high = s->steps->len;
+    unsigned low = 0, high = s->steps->len;
     while (low < high) {
-        guint middle = (low + high) / 2;
+        unsigned middle = (low + high) / 2;
         if (is_before(&step, &g_array_index(s->steps, struct dt_step, middle)))
             high = middle;
         else
@@ -152,22 +152,22 @@ static void add(struct dt_sequence *s, struct dt_step step) {
 
 /* Whether a step at this time fits. If the diagram is full, later steps are only counted. */
 static bool has_room(const struct dt_sequence *s, int64_t time) {
-    guint n = s->steps->len;
+    unsigned n = s->steps->len;
     return n < s->limit || time < g_array_index(s->steps, struct dt_step, n - 1).time;
 }
 
-void dt_sequence_node(void *of, struct dt_node *node) {
-    struct dt_sequence *s = of;
+void dt_sequence_node(void *data, struct dt_node *node) {
+    struct dt_sequence *s = data;
     if (s->begin == DT_NO_VALUE)
         s->begin = node->first;
     if (node->number >= s->nodes->len)
-        g_ptr_array_set_size(s->nodes, (gint)node->number + 1);
+        g_ptr_array_set_size(s->nodes, (int)node->number + 1);
     dt_set((char **)&g_ptr_array_index(s->nodes, node->number), node->name);
 }
 
-void dt_sequence_process(void *of, struct dt_process *process, int64_t time) {
+void dt_sequence_process(void *data, struct dt_process *process, int64_t time) {
     (void)time;
-    struct dt_sequence *s = of;
+    struct dt_sequence *s = data;
     struct dt_party *party = g_hash_table_lookup(s->parties, process);
     if (party)
         name(s, party, process);
@@ -175,13 +175,13 @@ void dt_sequence_process(void *of, struct dt_process *process, int64_t time) {
         party_of(s, process);
 }
 
-void dt_sequence_process_gone(void *of, struct dt_process *process) {
-    struct dt_sequence *s = of;
+void dt_sequence_process_gone(void *data, struct dt_process *process) {
+    struct dt_sequence *s = data;
     g_hash_table_remove(s->parties, process);
 }
 
-void dt_sequence_message_gone(void *of, struct dt_message *m) {
-    struct dt_sequence *s = of;
+void dt_sequence_message_gone(void *data, struct dt_message *m) {
+    struct dt_sequence *s = data;
     int64_t time = m->sent != DT_NO_VALUE ? m->sent : m->delivered;
     s->messages++;
     if (!is_in_time(s, time) || (s->label && strcmp(s->label, m->label) != 0))
@@ -206,8 +206,8 @@ void dt_sequence_message_gone(void *of, struct dt_message *m) {
 }
 
 /* Only exits of processes in the diagram: selected ones, or those that have sent or received. */
-void dt_sequence_process_exited(void *of, const struct dt_exit *e) {
-    struct dt_sequence *s = of;
+void dt_sequence_process_exited(void *data, const struct dt_exit *e) {
+    struct dt_sequence *s = data;
     struct dt_party *party = g_hash_table_lookup(s->parties, e->process);
     bool is_of_some = s->processes[0];
     if (!party || (is_of_some && !party->was_named) || !is_in_time(s, e->time) ||

@@ -50,11 +50,11 @@ struct dt_step {
 struct dt_sequence *dt_sequence_new(void);
 void dt_sequence_free(struct dt_sequence *sequence);
 
-void dt_sequence_node(void *of, struct dt_node *node);
-void dt_sequence_process(void *of, struct dt_process *process, int64_t time);
-void dt_sequence_process_exited(void *of, const struct dt_exit *e);
-void dt_sequence_process_gone(void *of, struct dt_process *process);
-void dt_sequence_message_gone(void *of, struct dt_message *m);
+void dt_sequence_node(void *data, struct dt_node *node);
+void dt_sequence_process(void *data, struct dt_process *process, int64_t time);
+void dt_sequence_process_exited(void *data, const struct dt_exit *e);
+void dt_sequence_process_gone(void *data, struct dt_process *process);
+void dt_sequence_message_gone(void *data, struct dt_message *m);
 
 #define DT_SEQUENCE_COLLECTS                                                                       \
     .node = dt_sequence_node, .node_gone = dt_sequence_node, .process = dt_sequence_process,       \

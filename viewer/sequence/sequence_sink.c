@@ -85,9 +85,9 @@ static const char *nothing(const struct dt_sequence *s) {
                  "and to";
 }
 
-static bool finish(void *of, const struct dt_model *model, GError **error) {
+static bool finish(void *data, const struct dt_model *model, GError **error) {
     (void)model;
-    struct dt_sequence *s = of;
+    struct dt_sequence *s = data;
     g_autoptr(GString) text = g_string_new(NULL);
     if (s->steps->len == 0)
         dt_nothing(nothing(s));
@@ -95,8 +95,8 @@ static bool finish(void *of, const struct dt_model *model, GError **error) {
     return dt_file_finish(&s->file, text, error);
 }
 
-static void sink_free(void *of) {
-    struct dt_sequence *s = of;
+static void free_sink(void *data) {
+    struct dt_sequence *s = data;
     dt_file_discard(s->file);
     dt_sequence_free(s);
 }
@@ -106,6 +106,6 @@ const struct dt_sink dt_sink_sequence = {
     .params = params,
     .start = start,
     .finish = finish,
-    .free = sink_free,
+    .free = free_sink,
     DT_SEQUENCE_COLLECTS,
 };

@@ -29,7 +29,7 @@ struct dt_amount dt_show_ns(int64_t ns) {
     if (ns == DT_NO_VALUE || ns == 0)
         g_strlcpy(amount.text, ns ? "" : "0", sizeof amount.text);
     else if (!show(&amount, (double)ns, units))
-        g_snprintf(amount.text, sizeof amount.text, "%" G_GINT64_FORMAT " ns", ns);
+        g_snprintf(amount.text, sizeof amount.text, "%" PRId64 " ns", ns);
     return amount;
 }
 
@@ -37,7 +37,7 @@ struct dt_amount dt_show_bytes(uint64_t bytes) {
     static const struct unit units[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}};
     struct dt_amount amount = {""};
     if (!show(&amount, (double)bytes, units))
-        g_snprintf(amount.text, sizeof amount.text, "%" G_GUINT64_FORMAT " B", bytes);
+        g_snprintf(amount.text, sizeof amount.text, "%" PRIu64 " B", bytes);
     return amount;
 }
 

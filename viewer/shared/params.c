@@ -104,8 +104,8 @@ static char *expected(const struct dt_param *param) {
         return text;
     }
     case DT_PARAM_INTEGER:
-        return g_strdup_printf("an integer from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
-                               param->least, param->most);
+        return g_strdup_printf("an integer from %" PRId64 " to %" PRId64, param->least,
+                               param->most);
     case DT_PARAM_BOOL:
         return g_strdup("a boolean");
     default:
@@ -193,5 +193,5 @@ char *dt_params_help(const struct dt_param *table, const struct dt_param *also) 
 
     put_help(help, table);
     put_help(help, also);
-    return g_string_free(help, FALSE);
+    return g_string_free(help, false);
 }

@@ -1,6 +1,5 @@
 #include "shared/process_kinds.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 /* Short-lived means less than 1/SHORT_PART of the recording. */

@@ -8,7 +8,7 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
+#include <inttypes.h>
 
 #include "catalogue/event.h"
 

@@ -95,8 +95,8 @@ bool dt_far_name(const char *text, char **name, char **node) {
     comma = text + (*text == '\'' ? quoted(text) : strcspn(text, ","));
     if (*comma != ',' || comma == text)
         return false;
-    *name = g_strndup(text, (gsize)(comma - text));
-    quoted_node = g_strndup(comma + 1, (gsize)(end - 1 - (comma + 1)));
+    *name = g_strndup(text, (size_t)(comma - text));
+    quoted_node = g_strndup(comma + 1, (size_t)(end - 1 - (comma + 1)));
     *node = dt_far_node(quoted_node);
     g_free(quoted_node);
     return true;

@@ -43,7 +43,7 @@ union dt_value {
 struct dt_model;
 
 /* Functions that are NULL are not called. `start` may keep the strings among its values, but not
-   the array. `s` is the return value of `start`. All other arguments belong to the model:
+   the array. `data` is the return value of `start`. All other arguments belong to the model:
    processes, nodes, schedulers and frames are valid until the model reports their end, the rest
    only during the call. */
 struct dt_sink {
@@ -53,13 +53,13 @@ struct dt_sink {
     /* Returns the sink's data, or NULL with an error that names the parameter. */
     void *(*start)(const union dt_value *values, GError **error);
     /* Writes the remaining output after the end of the model. */
-    bool (*finish)(void *s, const struct dt_model *model, GError **error);
-    void (*free)(void *s);
+    bool (*finish)(void *data, const struct dt_model *model, GError **error);
+    void (*free)(void *data);
 
 #define MODEL_EVENT(name, declared, passed) void(*name) declared;
 #include "shared/model_events.def"
 
     /* Returns the error of a sink that cannot continue, for example because the disk is full; NULL
      * if there is none. */
-    const GError *(*failed)(void *s);
+    const GError *(*failed)(void *data);
 };

@@ -111,5 +111,5 @@ char *dt_term_fold(const char *text) {
             g_string_append_c(to, *text++);
         }
     }
-    return g_string_free(to, FALSE);
+    return g_string_free(to, false);
 }

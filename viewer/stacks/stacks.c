@@ -39,13 +39,13 @@ struct called {
 
 /* -- The tree --------------------------------------------------------------------------- */
 
-static guint frame_hash(gconstpointer of) {
+static unsigned frame_hash(const void *of) {
     const struct dt_stacks_frame *frame = of;
     return g_direct_hash(frame->parent) * 31 + g_direct_hash(frame->name) * 7 +
            g_direct_hash(frame->process);
 }
 
-static gboolean frame_equal(gconstpointer a, gconstpointer b) {
+static gboolean frame_equal(const void *a, const void *b) {
     const struct dt_stacks_frame *x = a, *y = b;
     return x->parent == y->parent && x->name == y->name && x->process == y->process;
 }
@@ -72,7 +72,7 @@ static struct dt_stacks_frame *add(struct dt_stacks *stacks, const struct dt_sta
 }
 
 static struct dt_stacks_frame *find_or_add(struct dt_stacks *stacks,
-                                           const struct dt_stacks_frame *key, guint most) {
+                                           const struct dt_stacks_frame *key, unsigned most) {
     if (key->parent == stacks->others)
         return stacks->others;
     struct dt_stacks_frame *frame = g_hash_table_lookup(stacks->frames, key);
@@ -82,7 +82,7 @@ static struct dt_stacks_frame *find_or_add(struct dt_stacks *stacks,
 }
 
 static struct dt_stacks_frame *child_of(struct dt_stacks *stacks, struct dt_stacks_frame *parent,
-                                        const char *name, guint most) {
+                                        const char *name, unsigned most) {
     bool is_full = g_hash_table_size(stacks->frames) >= most;
     if (is_full && !g_hash_table_contains(stacks->names, name))
         return stacks->others;
@@ -131,9 +131,9 @@ static void merge(struct dt_stacks *stacks, struct dt_stacks_frame *to,
 
 /* -- Processes -------------------------------------------------------------------------- */
 
-static void running_free(gpointer of) {
-    struct running *running = of;
-    g_array_free(running->stack, TRUE);
+static void running_free(void *data) {
+    struct running *running = data;
+    g_array_free(running->stack, true);
     g_free(running->name);
     g_free(running);
 }
@@ -157,7 +157,7 @@ static struct running *running_of(struct dt_stacks *stacks, struct dt_process *p
     struct running *running = g_hash_table_lookup(stacks->processes, process);
     if (!running) {
         running = g_new0(struct running, 1);
-        running->stack = g_array_new(FALSE, FALSE, sizeof(struct called));
+        running->stack = g_array_new(false, false, sizeof(struct called));
         running->base = start_of(stacks, process);
         g_hash_table_insert(stacks->processes, process, running);
     }
@@ -177,8 +177,8 @@ static struct dt_stacks_frame *end_of(struct dt_stacks *stacks, const struct run
     return named(stacks, node, running->name ? running->name : process->show);
 }
 
-void dt_stacks_process_gone(void *s, struct dt_process *process) {
-    struct dt_stacks *stacks = s;
+void dt_stacks_process_gone(void *data, struct dt_process *process) {
+    struct dt_stacks *stacks = data;
     struct running *running = g_hash_table_lookup(stacks->processes, process);
     if (!running)
         return;
@@ -194,24 +194,24 @@ void dt_stacks_process_gone(void *s, struct dt_process *process) {
 
 /* -- Callbacks -------------------------------------------------------------------------- */
 
-void dt_stacks_call_begin(void *s, struct dt_frame *frame) {
-    struct dt_stacks *stacks = s;
+void dt_stacks_call_begin(void *data, struct dt_frame *frame) {
+    struct dt_stacks *stacks = data;
     if (stacks->what != DT_STACKS_CALLS)
         return;
     struct running *running = running_of(stacks, frame->process);
-    guint n = running->stack->len;
+    unsigned n = running->stack->len;
     struct dt_stacks_frame *parent =
         n ? g_array_index(running->stack, struct called, n - 1).frame : running->base;
     struct called called = {frame->number, below(stacks, parent, frame->entry)};
     g_array_append_val(running->stack, called);
 }
 
-void dt_stacks_call_end(void *s, struct dt_frame *frame) {
-    struct dt_stacks *stacks = s;
+void dt_stacks_call_end(void *data, struct dt_frame *frame) {
+    struct dt_stacks *stacks = data;
     if (stacks->what != DT_STACKS_CALLS)
         return;
     struct running *running = running_of(stacks, frame->process);
-    guint n = running->stack->len;
+    unsigned n = running->stack->len;
     while (n > 0 && g_array_index(running->stack, struct called, n - 1).number != frame->number)
         n--;
     if (n == 0)
@@ -221,8 +221,8 @@ void dt_stacks_call_end(void *s, struct dt_frame *frame) {
     g_array_set_size(running->stack, n - 1);
 }
 
-void dt_stacks_interval(void *s, const struct dt_interval *interval) {
-    struct dt_stacks *stacks = s;
+void dt_stacks_interval(void *data, const struct dt_interval *interval) {
+    struct dt_stacks *stacks = data;
     if (stacks->what != DT_STACKS_WAITS || interval->state != DT_STATE_WAITING ||
         interval->process->kind != DT_PROCESS || interval->end <= interval->begin)
         return;
@@ -255,7 +255,7 @@ void dt_stacks_free(struct dt_stacks *stacks) {
 
 /* -- Output ----------------------------------------------------------------------------- */
 
-static gint by_name(gconstpointer a, gconstpointer b) {
+static int by_name(const void *a, const void *b) {
     const struct dt_stacks_frame *x = *(struct dt_stacks_frame *const *)a;
     const struct dt_stacks_frame *y = *(struct dt_stacks_frame *const *)b;
     return strcmp(x->name, y->name);
@@ -275,11 +275,11 @@ static void walk(const struct dt_stacks_frame *frame, GPtrArray *names, dt_stack
     if (frame->own)
         each((const char *const *)names->pdata, names->len, frame->own, data);
     g_autoptr(GPtrArray) sorted = children(frame);
-    for (guint i = 0; i < sorted->len; i++) {
+    for (unsigned i = 0; i < sorted->len; i++) {
         const struct dt_stacks_frame *child = g_ptr_array_index(sorted, i);
-        g_ptr_array_add(names, (gpointer)child->name);
+        g_ptr_array_add(names, (void *)child->name);
         walk(child, names, each, data);
-        g_ptr_array_set_size(names, (gint)names->len - 1);
+        g_ptr_array_set_size(names, (int)names->len - 1);
     }
 }
 
@@ -311,7 +311,7 @@ static uint64_t put(GString *to, const struct dt_stacks_frame *frame) {
     dt_json_number(to, "own", (int64_t)frame->own);
     dt_json_open(to, "children", '[');
     g_autoptr(GPtrArray) sorted = children(frame);
-    for (guint i = 0; i < sorted->len; i++) {
+    for (unsigned i = 0; i < sorted->len; i++) {
         const struct dt_stacks_frame *child = g_ptr_array_index(sorted, i);
         if (child->own || child->first)
             value += put(to, child);

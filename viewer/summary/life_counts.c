@@ -7,18 +7,18 @@
 /* Rows, at most. When the table is full, rows of a single life are removed. */
 enum { MOST = 4096 };
 
-static guint row_hash(gconstpointer of) {
+static unsigned row_hash(const void *of) {
     const struct dt_lives_row *row = of;
     return g_direct_hash(row->parent) * 31 + g_str_hash(row->what) + row->kind;
 }
 
-static gboolean row_equal(gconstpointer a, gconstpointer b) {
+static gboolean row_equal(const void *a, const void *b) {
     const struct dt_lives_row *x = a, *y = b;
     return x->parent == y->parent && x->kind == y->kind && strcmp(x->what, y->what) == 0;
 }
 
-static void row_free(gpointer of) {
-    struct dt_lives_row *row = of;
+static void row_free(void *data) {
+    struct dt_lives_row *row = data;
     dt_who_drop(row->parent);
     dt_who_drop(row->example);
     g_free(row->what);
@@ -33,7 +33,7 @@ void dt_lives_free(struct dt_lives *lives) {
     g_hash_table_destroy(lives->rows);
 }
 
-static gboolean is_single(gpointer key, gpointer of, gpointer data) {
+static gboolean is_single(void *key, void *of, void *data) {
     const struct dt_lives_row *row = of;
     (void)key, (void)data;
     return row->started < 2;

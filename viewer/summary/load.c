@@ -16,7 +16,7 @@ void dt_load_init(struct dt_load *load) {
 }
 
 void dt_load_free(struct dt_load *load) {
-    g_ptr_array_free(load->nodes, TRUE);
+    g_ptr_array_free(load->nodes, true);
 }
 
 const int64_t *dt_load_of(const struct dt_load *load, const struct dt_seen_node *node,
@@ -32,7 +32,7 @@ const int64_t *dt_load_of(const struct dt_load *load, const struct dt_seen_node 
 static struct dt_load_series *series_of(struct dt_load *load, const struct dt_seen_node *node) {
     if (node->number >= load->nodes->len)
         g_ptr_array_set_size(load->nodes, (int)node->number + 1);
-    gpointer *series = &g_ptr_array_index(load->nodes, node->number);
+    void **series = &g_ptr_array_index(load->nodes, node->number);
     if (!*series)
         *series = g_new0(struct dt_load_series, 1);
     return *series;
@@ -47,7 +47,7 @@ static void halve(int64_t series[DT_STEPS]) {
 
 static void double_step(struct dt_load *load) {
     load->step *= 2;
-    for (guint i = 0; i < load->nodes->len; i++) {
+    for (unsigned i = 0; i < load->nodes->len; i++) {
         struct dt_load_series *series = g_ptr_array_index(load->nodes, i);
         for (unsigned n = 0; series && n < DT_LOADS; n++)
             halve(series->of[n]);

@@ -7,17 +7,17 @@
 /* Rows, at most. Further names are summed in the row "others". */
 enum { MOST = 8192 };
 
-static guint name_hash(gconstpointer row) {
+static unsigned name_hash(const void *row) {
     const struct dt_named *named = row;
     return g_direct_hash(named->node) + g_str_hash(named->name);
 }
 
-static gboolean name_equal(gconstpointer a, gconstpointer b) {
+static gboolean name_equal(const void *a, const void *b) {
     const struct dt_named *x = a, *y = b;
     return x->node == y->node && strcmp(x->name, y->name) == 0;
 }
 
-static void name_free(gpointer row) {
+static void name_free(void *row) {
     struct dt_named *named = row;
     g_free(named->name);
     g_free(named->unit);

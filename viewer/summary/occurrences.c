@@ -2,7 +2,7 @@
 
 #include "shared/texts.h"
 
-static void listed_clear(gpointer row) {
+static void listed_clear(void *row) {
     struct dt_listed *listed = row;
     dt_who_drop(listed->who);
     g_free(listed->text);
@@ -12,26 +12,26 @@ static void listed_clear(gpointer row) {
 }
 
 void dt_list_init(struct dt_list *list, bool by_ns) {
-    list->rows = g_array_new(FALSE, FALSE, sizeof(struct dt_listed));
+    list->rows = g_array_new(false, false, sizeof(struct dt_listed));
     g_array_set_clear_func(list->rows, listed_clear);
     list->by_ns = by_ns;
     list->least = -1;
 }
 
 void dt_list_free(struct dt_list *list) {
-    g_array_free(list->rows, TRUE);
+    g_array_free(list->rows, true);
 }
 
 bool dt_list_wants(const struct dt_list *list, int64_t ns) {
     return list->by_ns ? ns > list->least : list->rows->len < DT_LISTED;
 }
 
-static gint by_time(gconstpointer a, gconstpointer b) {
+static int by_time(const void *a, const void *b) {
     const struct dt_listed *x = a, *y = b;
     return dt_compare(x->time, y->time);
 }
 
-static gint by_ns(gconstpointer a, gconstpointer b) {
+static int by_ns(const void *a, const void *b) {
     const struct dt_listed *x = a, *y = b;
     int by = dt_compare(y->ns, x->ns);
     return by ? by : by_time(a, b);

@@ -11,11 +11,11 @@ enum {
     PROCESSES = 1000,
 };
 
-static void request_free(gpointer row) {
+static void request_free(void *row) {
     struct dt_request *request = row;
     g_free(request->label);
     g_hash_table_destroy(request->processes);
-    g_ptr_array_free(request->nodes, TRUE);
+    g_ptr_array_free(request->nodes, true);
     g_free(request);
 }
 
@@ -75,7 +75,7 @@ void dt_requests_add(struct dt_requests *requests, struct dt_whos *whos,
     add_time(request, m->delivered);
 }
 
-static gint by_begin(gconstpointer a, gconstpointer b) {
+static int by_begin(const void *a, const void *b) {
     const struct dt_request *x = *(struct dt_request *const *)a;
     const struct dt_request *y = *(struct dt_request *const *)b;
     int by = dt_compare(x->begin, y->begin);

@@ -37,9 +37,9 @@ static void note_still(struct dt_sampled *of, const struct dt_process_sample *sa
     of->was_suspended = strcmp(sample->state, "suspended") == 0;
 }
 
-void dt_summary_sample(void *s, struct dt_process *process, const struct dt_process_sample *sample,
-                       int64_t time) {
-    struct dt_summary *summary = s;
+void dt_summary_sample(void *data, struct dt_process *process,
+                       const struct dt_process_sample *sample, int64_t time) {
+    struct dt_summary *summary = data;
     struct dt_who *who = dt_who_of(&summary->whos, process);
     dt_summary_at(summary, time);
     dt_summary_recorded(summary, who->node, DT_RECORDED_SAMPLES);

@@ -6,5 +6,5 @@
 struct dt_process;
 struct dt_process_sample;
 
-void dt_summary_sample(void *s, struct dt_process *process, const struct dt_process_sample *sample,
-                       int64_t time);
+void dt_summary_sample(void *data, struct dt_process *process,
+                       const struct dt_process_sample *sample, int64_t time);

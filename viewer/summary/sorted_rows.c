@@ -6,14 +6,14 @@
 #include "shared/arrays.h"
 #include "shared/texts.h"
 
-static gint by_total(gconstpointer a, gconstpointer b) {
+static int by_total(const void *a, const void *b) {
     const struct dt_named *x = *(struct dt_named *const *)a, *y = *(struct dt_named *const *)b;
     int by = dt_compare(y->total, x->total);
     by = by ? by : dt_compare((int64_t)y->count, (int64_t)x->count);
     return by ? by : strcmp(x->name, y->name);
 }
 
-static gint by_name(gconstpointer a, gconstpointer b) {
+static int by_name(const void *a, const void *b) {
     const struct dt_named *x = *(struct dt_named *const *)a, *y = *(struct dt_named *const *)b;
     /* run_queue_2 comes before run_queue_10. */
     int by = strverscmp(x->name, y->name);
@@ -21,7 +21,7 @@ static gint by_name(gconstpointer a, gconstpointer b) {
 }
 
 /* Rows with timeouts come first, because a timeout adds to no quantile. */
-static gint slowest(gconstpointer a, gconstpointer b) {
+static int slowest(const void *a, const void *b) {
     const struct dt_pair *x = *(struct dt_pair *const *)a, *y = *(struct dt_pair *const *)b;
     int by = dt_compare((int64_t)y->timeouts, (int64_t)x->timeouts);
     return by ? by : dt_compare(dt_quantile_high(&y->took), dt_quantile_high(&x->took));

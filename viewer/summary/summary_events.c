@@ -11,21 +11,21 @@ enum { SHAPE = 80, EXAMPLE = 160 };
 
 enum { PER_MILLE = 1000 };
 
-static void drop_who(gpointer who) {
+static void drop_who(void *who) {
     dt_who_drop(who);
 }
 
 /* -- Nodes and processes ---------------------------------------------------------------- */
 
-void dt_summary_node(void *s, struct dt_node *node) {
-    struct dt_summary *summary = s;
+void dt_summary_node(void *data, struct dt_node *node) {
+    struct dt_summary *summary = data;
     dt_seen_node_learn(&summary->whos.nodes, node);
     dt_summary_at(summary, node->first);
     dt_summary_at(summary, node->last);
 }
 
-void dt_summary_process(void *s, struct dt_process *process, int64_t time) {
-    struct dt_summary *summary = s;
+void dt_summary_process(void *data, struct dt_process *process, int64_t time) {
+    struct dt_summary *summary = data;
     dt_summary_at(summary, time);
     struct dt_who *who = dt_who_of(&summary->whos, process);
     dt_who_learn_parent(who);
@@ -40,14 +40,14 @@ void dt_summary_process(void *s, struct dt_process *process, int64_t time) {
         dt_summary_recorded(summary, who->node, DT_RECORDED_SPAWNS);
 }
 
-void dt_summary_process_named(void *s, struct dt_process *process, int64_t time) {
-    struct dt_summary *summary = s;
+void dt_summary_process_named(void *data, struct dt_process *process, int64_t time) {
+    struct dt_summary *summary = data;
     dt_summary_at(summary, time);
     dt_who_learn_parent(dt_who_of(&summary->whos, process));
 }
 
-void dt_summary_process_exited(void *s, const struct dt_exit *e) {
-    struct dt_summary *summary = s;
+void dt_summary_process_exited(void *data, const struct dt_exit *e) {
+    struct dt_summary *summary = data;
     dt_summary_at(summary, e->time);
     struct dt_who *who = dt_summary_traced(summary, e->process);
     dt_summary_recorded(summary, who->node, DT_RECORDED_EXITS);
@@ -65,8 +65,8 @@ void dt_summary_process_exited(void *s, const struct dt_exit *e) {
                                                       .linked = linked});
 }
 
-void dt_summary_process_gone(void *s, struct dt_process *process) {
-    struct dt_summary *summary = s;
+void dt_summary_process_gone(void *data, struct dt_process *process) {
+    struct dt_summary *summary = data;
     struct dt_who *who = dt_who_gone(process);
     if (!who)
         return;
@@ -136,8 +136,8 @@ static void on_running(struct dt_summary *summary, struct dt_who *who,
                      is_io ? DT_LOAD_DIRTY_IO : DT_LOAD_RUN, i->begin, i->end);
 }
 
-void dt_summary_interval(void *s, const struct dt_interval *i) {
-    struct dt_summary *summary = s;
+void dt_summary_interval(void *data, const struct dt_interval *i) {
+    struct dt_summary *summary = data;
     dt_summary_at(summary, i->end);
     struct dt_who *who = dt_who_of(&summary->whos, i->process);
     switch (i->state) {
@@ -162,8 +162,8 @@ void dt_summary_interval(void *s, const struct dt_interval *i) {
     }
 }
 
-void dt_summary_mailbox(void *s, struct dt_process *process, int64_t time) {
-    struct dt_summary *summary = s;
+void dt_summary_mailbox(void *data, struct dt_process *process, int64_t time) {
+    struct dt_summary *summary = data;
     struct dt_who *who = dt_who_of(&summary->whos, process);
     (void)time;
     who->activity->mailbox_max = MAX(who->activity->mailbox_max, process->mailbox);
@@ -177,8 +177,8 @@ struct called {
     struct dt_named *row;
 };
 
-void dt_summary_call_begin(void *s, struct dt_frame *frame) {
-    struct dt_summary *summary = s;
+void dt_summary_call_begin(void *data, struct dt_frame *frame) {
+    struct dt_summary *summary = data;
     struct dt_who *who = dt_summary_traced(summary, frame->process);
     dt_summary_recorded(summary, who->node, DT_RECORDED_CALLS);
     who->activity->call_events++;
@@ -187,7 +187,7 @@ void dt_summary_call_begin(void *s, struct dt_frame *frame) {
         dt_load_count(&summary->load, &summary->period, who->node, DT_LOAD_CALLS, frame->begin);
     }
     if (!who->activity->stack)
-        who->activity->stack = g_array_new(FALSE, FALSE, sizeof(struct called));
+        who->activity->stack = g_array_new(false, false, sizeof(struct called));
     struct called called = {frame->number, dt_names_row(&summary->calls, who->node, frame->entry)};
     g_array_append_val(who->activity->stack, called);
 }
@@ -196,7 +196,7 @@ void dt_summary_call_begin(void *s, struct dt_frame *frame) {
 static struct dt_named *leave(struct dt_summary *summary, struct dt_who *who,
                               const struct dt_frame *frame, bool *is_outermost) {
     GArray *stack = who->activity->stack;
-    guint n = stack ? stack->len : 0;
+    unsigned n = stack ? stack->len : 0;
     while (n > 0 && g_array_index(stack, struct called, n - 1).number != frame->number)
         n--;
     *is_outermost = true;
@@ -204,14 +204,14 @@ static struct dt_named *leave(struct dt_summary *summary, struct dt_who *who,
         return dt_names_row(&summary->calls, who->node, frame->entry);
     struct dt_named *row = g_array_index(stack, struct called, n - 1).row;
     g_array_set_size(stack, n - 1);
-    for (guint i = 0; i + 1 < n; i++)
+    for (unsigned i = 0; i + 1 < n; i++)
         if (g_array_index(stack, struct called, i).row == row)
             *is_outermost = false;
     return row;
 }
 
-void dt_summary_call_end(void *s, struct dt_frame *frame) {
-    struct dt_summary *summary = s;
+void dt_summary_call_end(void *data, struct dt_frame *frame) {
+    struct dt_summary *summary = data;
     struct dt_who *who = dt_who_of(&summary->whos, frame->process);
     bool is_outermost;
     struct dt_named *row = leave(summary, who, frame, &is_outermost);
@@ -238,8 +238,8 @@ void dt_summary_call_end(void *s, struct dt_frame *frame) {
 
 /* -- Messages --------------------------------------------------------------------------- */
 
-void dt_summary_sent(void *s, struct dt_message *m) {
-    struct dt_summary *summary = s;
+void dt_summary_sent(void *data, struct dt_message *m) {
+    struct dt_summary *summary = data;
     dt_summary_at(summary, m->sent);
     summary->sent++;
     struct dt_who *from = dt_summary_traced(summary, m->from);
@@ -250,8 +250,8 @@ void dt_summary_sent(void *s, struct dt_message *m) {
     dt_load_count(&summary->load, &summary->period, node, DT_LOAD_SENT, m->sent);
 }
 
-void dt_summary_delivered(void *s, struct dt_message *m) {
-    struct dt_summary *summary = s;
+void dt_summary_delivered(void *data, struct dt_message *m) {
+    struct dt_summary *summary = data;
     dt_summary_at(summary, m->delivered);
     struct dt_who *to = dt_summary_traced(summary, m->to);
     summary->reached++;
@@ -301,8 +301,8 @@ static void on_dead(struct dt_summary *summary, const struct dt_message *m, stru
         row->example = example_of(m->text);
 }
 
-void dt_summary_message_gone(void *s, struct dt_message *m) {
-    struct dt_summary *summary = s;
+void dt_summary_message_gone(void *data, struct dt_message *m) {
+    struct dt_summary *summary = data;
     struct dt_who *to = m->to ? dt_who_of(&summary->whos, m->to) : NULL;
     struct dt_who *from = sender_of(summary, m, to);
     if (m->is_dead) {
@@ -326,8 +326,8 @@ static void took(struct dt_pair *row, const struct dt_server_call *c) {
     }
 }
 
-void dt_summary_server_call(void *s, const struct dt_server_call *c) {
-    struct dt_summary *summary = s;
+void dt_summary_server_call(void *data, const struct dt_server_call *c) {
+    struct dt_summary *summary = data;
     struct dt_who *caller = dt_who_of(&summary->whos, c->caller),
                   *server = dt_who_of(&summary->whos, c->server);
     dt_summary_recorded(summary, caller->node, DT_RECORDED_SERVER_CALLS);
@@ -352,8 +352,8 @@ void dt_summary_server_call(void *s, const struct dt_server_call *c) {
 
 /* -- Spans, counters, losses ------------------------------------------------------------ */
 
-void dt_summary_span(void *s, const struct dt_span *span) {
-    struct dt_summary *summary = s;
+void dt_summary_span(void *data, const struct dt_span *span) {
+    struct dt_summary *summary = data;
     dt_summary_at(summary, span->end);
     struct dt_who *who = dt_summary_traced(summary, span->process);
     dt_summary_recorded(summary, who ? who->node : NULL, DT_RECORDED_SPANS);
@@ -366,9 +366,9 @@ void dt_summary_span(void *s, const struct dt_span *span) {
     dt_quantiles_add(&row->took, (uint64_t)MAX(span->end - span->begin, 0));
 }
 
-void dt_summary_counter(void *s, struct dt_node *node, const char *name, const char *unit,
+void dt_summary_counter(void *data, struct dt_node *node, const char *name, const char *unit,
                         int64_t value, int64_t time) {
-    struct dt_summary *summary = s;
+    struct dt_summary *summary = data;
     dt_summary_at(summary, time);
     struct dt_seen_node *seen = dt_seen_node(&summary->whos.nodes, node);
     dt_summary_recorded(summary, seen, DT_RECORDED_COUNTERS);
@@ -383,8 +383,8 @@ void dt_summary_counter(void *s, struct dt_node *node, const char *name, const c
     row->count++;
 }
 
-void dt_summary_lost(void *s, const struct dt_lost *lost) {
-    struct dt_summary *summary = s;
+void dt_summary_lost(void *data, const struct dt_lost *lost) {
+    struct dt_summary *summary = data;
     summary->lost_rows++;
     summary->lost_unknown |= lost->count == 0;
     summary->lost_events += lost->count;

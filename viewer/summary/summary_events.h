@@ -10,23 +10,23 @@
 
 struct dt_model;
 
-void dt_summary_node(void *s, struct dt_node *node);
-void dt_summary_process(void *s, struct dt_process *process, int64_t time);
-void dt_summary_process_named(void *s, struct dt_process *process, int64_t time);
-void dt_summary_process_exited(void *s, const struct dt_exit *e);
-void dt_summary_process_gone(void *s, struct dt_process *process);
-void dt_summary_interval(void *s, const struct dt_interval *i);
-void dt_summary_mailbox(void *s, struct dt_process *process, int64_t time);
-void dt_summary_call_begin(void *s, struct dt_frame *frame);
-void dt_summary_call_end(void *s, struct dt_frame *frame);
-void dt_summary_sent(void *s, struct dt_message *m);
-void dt_summary_delivered(void *s, struct dt_message *m);
-void dt_summary_message_gone(void *s, struct dt_message *m);
-void dt_summary_server_call(void *s, const struct dt_server_call *c);
-void dt_summary_span(void *s, const struct dt_span *span);
-void dt_summary_counter(void *s, struct dt_node *node, const char *name, const char *unit,
+void dt_summary_node(void *data, struct dt_node *node);
+void dt_summary_process(void *data, struct dt_process *process, int64_t time);
+void dt_summary_process_named(void *data, struct dt_process *process, int64_t time);
+void dt_summary_process_exited(void *data, const struct dt_exit *e);
+void dt_summary_process_gone(void *data, struct dt_process *process);
+void dt_summary_interval(void *data, const struct dt_interval *i);
+void dt_summary_mailbox(void *data, struct dt_process *process, int64_t time);
+void dt_summary_call_begin(void *data, struct dt_frame *frame);
+void dt_summary_call_end(void *data, struct dt_frame *frame);
+void dt_summary_sent(void *data, struct dt_message *m);
+void dt_summary_delivered(void *data, struct dt_message *m);
+void dt_summary_message_gone(void *data, struct dt_message *m);
+void dt_summary_server_call(void *data, const struct dt_server_call *c);
+void dt_summary_span(void *data, const struct dt_span *span);
+void dt_summary_counter(void *data, struct dt_node *node, const char *name, const char *unit,
                         int64_t value, int64_t time);
-void dt_summary_lost(void *s, const struct dt_lost *lost);
+void dt_summary_lost(void *data, const struct dt_lost *lost);
 
 /* Call it after the end of the model. */
 void dt_summary_end(struct dt_summary *summary, const struct dt_model *model);

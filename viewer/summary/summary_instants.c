@@ -89,8 +89,8 @@ static void on_output(struct dt_summary *summary, struct dt_process *process, ui
     port->activity->bytes_out += bytes;
 }
 
-void dt_summary_instant(void *s, const struct dt_instant *i) {
-    struct dt_summary *summary = s;
+void dt_summary_instant(void *data, const struct dt_instant *i) {
+    struct dt_summary *summary = data;
     const union dt_event *e = &i->event->fields;
     dt_summary_at(summary, i->event->time);
     struct dt_who *who = dt_who_of(&summary->whos, i->process);

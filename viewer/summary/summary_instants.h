@@ -4,4 +4,4 @@
 #include "shared/model_events.h"
 
 /* A callback of a sink whose data is a summary. */
-void dt_summary_instant(void *s, const struct dt_instant *i);
+void dt_summary_instant(void *data, const struct dt_instant *i);

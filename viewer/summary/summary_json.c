@@ -47,7 +47,7 @@ struct table {
 static void put_table(GString *to, const struct dt_summary *summary, const struct table *table) {
     g_autoptr(GPtrArray) rows = table->rows(summary);
     dt_json_open(to, table->name, '[');
-    for (guint i = 0; i < rows->len; i++) {
+    for (unsigned i = 0; i < rows->len; i++) {
         dt_json_open(to, NULL, '{');
         table->members(to, g_ptr_array_index(rows, i));
         dt_json_close(to, '}');
@@ -102,8 +102,7 @@ static void seconds(GString *to, const struct dt_summary *summary) {
         return;
     }
     dt_json_name(to, "seconds");
-    g_string_append_printf(to, "%" G_GINT64_FORMAT ".%09" G_GINT64_FORMAT, ns / NS_PER_S,
-                           ns % NS_PER_S);
+    g_string_append_printf(to, "%" PRId64 ".%09" PRId64, ns / NS_PER_S, ns % NS_PER_S);
 }
 
 static void recording(GString *to, const struct dt_summary *summary) {
@@ -254,7 +253,7 @@ static void request(GString *to, const void *row) {
     count(to, "between_nodes", request->between_nodes);
     count(to, "processes", g_hash_table_size(request->processes));
     dt_json_open(to, "nodes", '[');
-    for (guint i = 0; i < request->nodes->len; i++)
+    for (unsigned i = 0; i < request->nodes->len; i++)
         dt_json_text(to, NULL, dt_seen_node_name(g_ptr_array_index(request->nodes, i)));
     dt_json_close(to, ']');
 }
@@ -267,7 +266,7 @@ static void exited(GString *to, const void *row) {
     dt_json_number(to, "time", exited->time);
     dt_json_text(to, "reason", exited->text);
     dt_json_open(to, "linked", '[');
-    for (guint i = 0; i < exited->linked->len; i++)
+    for (unsigned i = 0; i < exited->linked->len; i++)
         ref(to, NULL, g_ptr_array_index(exited->linked, i));
     dt_json_close(to, ']');
     dt_json_boolean(to, "is_crash", true);
@@ -334,7 +333,7 @@ static void load(GString *to, const struct dt_summary *summary) {
     dt_json_number(to, "begin", summary->period.begin);
     dt_json_number(to, "step_ns", summary->load.step);
     dt_json_open(to, "nodes", '[');
-    for (guint i = 0; i < nodes->len; i++) {
+    for (unsigned i = 0; i < nodes->len; i++) {
         const struct dt_seen_node *node = g_ptr_array_index(nodes, i);
         dt_json_open(to, NULL, '{');
         dt_json_text(to, "node", node->name);

@@ -49,7 +49,7 @@ static dt_criterion *const criteria[] = {by_run,           dt_top_by_messages, b
                                          by_wait,          dt_top_by_mailbox,  dt_top_by_queue,
                                          dt_top_by_memory, by_bytes,           dt_top_by_dirty_io};
 
-static gint compare(gconstpointer a, gconstpointer b, gpointer data) {
+static int compare(const void *a, const void *b, void *data) {
     const struct dt_who *x = *(struct dt_who *const *)a, *y = *(struct dt_who *const *)b;
     dt_criterion *by = *(dt_criterion *const *)data;
     int order = dt_compare(by(y), by(x));
@@ -57,18 +57,18 @@ static gint compare(gconstpointer a, gconstpointer b, gpointer data) {
 }
 
 void dt_top_sort(GPtrArray *whos, dt_criterion *by) {
-    g_ptr_array_sort_with_data(whos, compare, (gpointer)&by);
+    g_ptr_array_sort_with_data(whos, compare, (void *)&by);
 }
 
 void dt_top_cut(struct dt_top_n *kept) {
     g_autoptr(GHashTable) best = g_hash_table_new(NULL, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(criteria); i++) {
         dt_top_sort(kept->whos, criteria[i]);
-        for (guint n = 0; n < kept->whos->len && n < PER_CRITERION; n++)
+        for (unsigned n = 0; n < kept->whos->len && n < PER_CRITERION; n++)
             g_hash_table_add(best, g_ptr_array_index(kept->whos, n));
     }
-    guint to = 0;
-    for (guint n = 0; n < kept->whos->len; n++) {
+    unsigned to = 0;
+    for (unsigned n = 0; n < kept->whos->len; n++) {
         struct dt_who *who = g_ptr_array_index(kept->whos, n);
         if (g_hash_table_contains(best, who)) {
             g_ptr_array_index(kept->whos, to++) = who;
@@ -83,7 +83,7 @@ void dt_top_cut(struct dt_top_n *kept) {
         dt_who_drop(g_steal_pointer(&who->parent));
         dt_who_drop(who);
     }
-    g_ptr_array_set_size(kept->whos, (gint)to);
+    g_ptr_array_set_size(kept->whos, (int)to);
     dt_top_sort(kept->whos, by_run);
 }
 
@@ -98,14 +98,14 @@ void dt_top_init(struct dt_top_n *kept) {
 }
 
 void dt_top_free(struct dt_top_n *kept) {
-    for (guint i = 0; i < kept->whos->len; i++)
+    for (unsigned i = 0; i < kept->whos->len; i++)
         dt_who_drop(g_ptr_array_index(kept->whos, i));
-    g_ptr_array_free(kept->whos, TRUE);
+    g_ptr_array_free(kept->whos, true);
 }
 
 GPtrArray *dt_top_copy(const struct dt_top_n *kept) {
     GPtrArray *copy = g_ptr_array_sized_new(kept->whos->len);
-    for (guint i = 0; i < kept->whos->len; i++)
+    for (unsigned i = 0; i < kept->whos->len; i++)
         g_ptr_array_add(copy, g_ptr_array_index(kept->whos, i));
     return copy;
 }

@@ -8,7 +8,7 @@ const char *const dt_recorded_kind_words[] = {
 #undef KIND
 };
 
-static void free_node(gpointer of) {
+static void free_node(void *of) {
     struct dt_seen_node *node = of;
     if (!node)
         return;
@@ -23,7 +23,7 @@ void dt_seen_nodes_init(struct dt_seen_nodes *nodes) {
 }
 
 void dt_seen_nodes_free(struct dt_seen_nodes *nodes) {
-    g_ptr_array_free(nodes->by_number, TRUE);
+    g_ptr_array_free(nodes->by_number, true);
 }
 
 struct dt_seen_node *dt_seen_node(struct dt_seen_nodes *nodes, const struct dt_node *node) {
@@ -31,7 +31,7 @@ struct dt_seen_node *dt_seen_node(struct dt_seen_nodes *nodes, const struct dt_n
         return NULL;
     if (node->number >= nodes->by_number->len)
         g_ptr_array_set_size(nodes->by_number, (int)node->number + 1);
-    gpointer *seen = &g_ptr_array_index(nodes->by_number, node->number);
+    void **seen = &g_ptr_array_index(nodes->by_number, node->number);
     if (!*seen) {
         struct dt_seen_node *new = *seen = g_new0(struct dt_seen_node, 1);
         new->number = node->number + 1;
@@ -58,15 +58,15 @@ const char *dt_seen_node_name(const struct dt_seen_node *node) {
 }
 
 bool dt_seen_nodes_are_several(const struct dt_seen_nodes *nodes) {
-    guint n = 0;
-    for (guint i = 0; i < nodes->by_number->len; i++)
+    unsigned n = 0;
+    for (unsigned i = 0; i < nodes->by_number->len; i++)
         n += g_ptr_array_index(nodes->by_number, i) != NULL;
     return n > 1;
 }
 
 GPtrArray *dt_seen_nodes_known(const struct dt_seen_nodes *nodes) {
     GPtrArray *known = g_ptr_array_new();
-    for (guint i = 0; i < nodes->by_number->len; i++)
+    for (unsigned i = 0; i < nodes->by_number->len; i++)
         if (g_ptr_array_index(nodes->by_number, i))
             g_ptr_array_add(known, g_ptr_array_index(nodes->by_number, i));
     return known;

@@ -26,17 +26,17 @@ void dt_who_drop(struct dt_who *who) {
     }
 }
 
-static guint sum_hash(gconstpointer of) {
+static unsigned sum_hash(const void *of) {
     const struct dt_who *sum = of;
     return g_direct_hash(sum->node) ^ g_str_hash(sum->show);
 }
 
-static gboolean sum_equal(gconstpointer a, gconstpointer b) {
+static gboolean sum_equal(const void *a, const void *b) {
     const struct dt_who *x = a, *y = b;
     return x->node == y->node && strcmp(x->show, y->show) == 0;
 }
 
-static void drop_who(gpointer who) {
+static void drop_who(void *who) {
     dt_who_drop(who);
 }
 

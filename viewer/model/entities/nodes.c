@@ -7,14 +7,14 @@
 
 /* -- Nodes -------------------------------------------------------------------------- */
 
-static guint hash_place(gconstpointer data) {
+static unsigned hash_place(const void *data) {
     const struct place *place = data;
 
     return g_str_hash(place->hostname) ^
-           (guint)(place->vpid == DT_NO_VALUE ? (int64_t)place->trace : place->vpid);
+           (unsigned)(place->vpid == DT_NO_VALUE ? (int64_t)place->trace : place->vpid);
 }
 
-static gboolean equal_places(gconstpointer a, gconstpointer b) {
+static gboolean equal_places(const void *a, const void *b) {
     const struct place *x = a, *y = b;
 
     return x->vpid == y->vpid && (x->vpid != DT_NO_VALUE || x->trace == y->trace) &&
@@ -26,8 +26,8 @@ static char *provisional_name(const struct node *node) {
         return *node->hostname ? g_strdup(node->hostname)
                                : g_strdup_printf("node %u", node->seen.number);
     if (!*node->hostname)
-        return g_strdup_printf("OS process %" G_GINT64_FORMAT, node->seen.os_pid);
-    return g_strdup_printf("%s, OS process %" G_GINT64_FORMAT, node->hostname, node->seen.os_pid);
+        return g_strdup_printf("OS process %" PRId64, node->seen.os_pid);
+    return g_strdup_printf("%s, OS process %" PRId64, node->hostname, node->seen.os_pid);
 }
 
 static struct node *new_node(struct world *world, const struct dt_recorded *e) {
@@ -73,10 +73,10 @@ struct namesakes {
 };
 
 static bool set_name(struct node *node, bool is_alone) {
-    char *name = is_alone || node->seen.os_pid == DT_NO_VALUE
-                     ? g_strdup(node->own_name)
-                     : g_strdup_printf("%s, OS process %" G_GINT64_FORMAT, node->own_name,
-                                       node->seen.os_pid);
+    char *name =
+        is_alone || node->seen.os_pid == DT_NO_VALUE
+            ? g_strdup(node->own_name)
+            : g_strdup_printf("%s, OS process %" PRId64, node->own_name, node->seen.os_pid);
     bool is_new = dt_set(&node->name, name);
 
     g_free(name);
@@ -127,7 +127,7 @@ void dt_node_named(struct node *node, const char *own_name, const char *otp) {
         DT_EMIT(node->world, node, &node->seen);
 }
 
-static void free_node(gpointer data) {
+static void free_node(void *data) {
     struct node *node = data;
 
     DT_RUN_HOOKS(node->world, node_free, node);
@@ -162,9 +162,9 @@ void dt_world_free(struct world *world) {
         return;
     g_hash_table_destroy(world->places);
     g_hash_table_destroy(world->namesakes);
-    g_ptr_array_free(world->nodes, TRUE);
+    g_ptr_array_free(world->nodes, true);
     g_hash_table_destroy(world->functions);
-    g_string_free(world->shown, TRUE);
+    g_string_free(world->shown, true);
     g_free(world);
 }
 

@@ -30,7 +30,7 @@ struct peers {
     struct node *last;
 };
 
-static void free_peer(gpointer data) {
+static void free_peer(void *data) {
     struct peer *peer = data;
 
     g_free(peer->name);

@@ -228,7 +228,7 @@ void dt_processes_new(struct node *node) {
 static GPtrArray *living(struct node *node) {
     GPtrArray *all = g_ptr_array_new();
     GHashTableIter i;
-    gpointer p;
+    void *p;
 
     g_hash_table_iter_init(&i, node->processes->by_key);
     while (g_hash_table_iter_next(&i, NULL, &p))
@@ -256,7 +256,7 @@ void dt_processes_end(struct node *node) {
         forget(p);
         dt_process_unref(p);
     }
-    g_ptr_array_free(all, TRUE);
+    g_ptr_array_free(all, true);
 }
 
 void dt_processes_free(struct node *node) {

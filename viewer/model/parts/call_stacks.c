@@ -44,7 +44,7 @@ void dt_stack_free(struct process *p) {
         return;
     if (stack->is_of_node)
         unlist(stack);
-    g_ptr_array_free(stack->frames, TRUE);
+    g_ptr_array_free(stack->frames, true);
     g_free(stack);
     p->stack = NULL;
 }
@@ -96,7 +96,7 @@ void dt_stack_pop(struct stack *stack, const struct leave *leave) {
 
     if (!f)
         return;
-    g_ptr_array_set_size(stack->frames, (gint)stack->frames->len - 1);
+    g_ptr_array_set_size(stack->frames, (int)stack->frames->len - 1);
     caller = dt_stack_top(stack);
     f->seen.end = MAX(leave->time, f->seen.begin);
     f->seen.left = leave->left;

@@ -371,11 +371,11 @@ void dt_scheduling_event(struct node *node, const struct dt_recorded *event) {
 /* -- Begin and end ------------------------------------------------------------------ */
 
 void dt_scheduling_new(struct node *node) {
-    node->losses = g_array_new(FALSE, FALSE, sizeof(int64_t));
+    node->losses = g_array_new(false, false, sizeof(int64_t));
 }
 
 void dt_scheduling_free(struct node *node) {
-    g_array_free(node->losses, TRUE);
+    g_array_free(node->losses, true);
 }
 
 void dt_scheduling_process(struct process *p) {
@@ -387,7 +387,7 @@ void dt_scheduling_process(struct process *p) {
 
 void dt_scheduling_lost(struct node *node, int64_t begin) {
     GHashTableIter i;
-    gpointer of;
+    void *of;
 
     g_array_append_val(node->losses, begin);
     /* Other processes are settled when they are next used. */

@@ -6,17 +6,16 @@
 static void exceptions(struct dt_summary *summary) {
     g_autoptr(GPtrArray) rows = dt_rows_calls(summary);
     unsigned found = 0;
-    for (guint i = 0; i < rows->len && found < dt_limits.exceptions.per_rule; i++) {
+    for (unsigned i = 0; i < rows->len && found < dt_limits.exceptions.per_rule; i++) {
         const struct dt_named *row = g_ptr_array_index(rows, i);
         if (row->failed < dt_limits.exceptions.calls ||
             !dt_is_share((int64_t)row->failed, (int64_t)row->count, dt_limits.exceptions.share))
             continue;
         bool are_several = row->node && dt_seen_nodes_are_several(&summary->whos.nodes);
         dt_find(summary, DT_RULE_exceptions, DT_LOW, NULL,
-                "%s%s%s: %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
-                " calls ended with an exception",
-                row->name, are_several ? " on " : "", are_several ? row->node->name : "",
-                row->failed, row->count);
+                "%s%s%s: %" PRIu64 " of %" PRIu64 " calls ended with an exception", row->name,
+                are_several ? " on " : "", are_several ? row->node->name : "", row->failed,
+                row->count);
         found++;
     }
 }
@@ -24,20 +23,20 @@ static void exceptions(struct dt_summary *summary) {
 static void spans(struct dt_summary *summary) {
     g_autoptr(GPtrArray) rows = dt_rows_spans(summary);
     unsigned found = 0;
-    for (guint i = 0; i < rows->len && found < dt_limits.failed_spans.per_rule; i++) {
+    for (unsigned i = 0; i < rows->len && found < dt_limits.failed_spans.per_rule; i++) {
         const struct dt_named *row = g_ptr_array_index(rows, i);
         if (!row->failed)
             continue;
         dt_find(summary, DT_RULE_failed_spans, DT_MEDIUM, NULL,
-                "span %s: %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " ended with an exception",
-                row->name, row->failed, row->count);
+                "span %s: %" PRIu64 " of %" PRIu64 " ended with an exception", row->name,
+                row->failed, row->count);
         found++;
     }
 }
 
 /* Reports one process only: the first, because processes are sorted by run time. */
 static void traced(struct dt_summary *summary) {
-    for (guint i = 0; i < summary->processes.whos->len; i++) {
+    for (unsigned i = 0; i < summary->processes.whos->len; i++) {
         struct dt_who *who = g_ptr_array_index(summary->processes.whos, i);
         int64_t cost = (int64_t)who->activity->call_events * dt_limits.traced_calls.per_event;
         if (!who->activity->ran || who->activity->call_events < dt_limits.traced_calls.events ||
@@ -45,7 +44,7 @@ static void traced(struct dt_summary *summary) {
             continue;
         g_autofree char *name = dt_who_show_where(who);
         dt_find(summary, DT_RULE_traced_calls, DT_MEDIUM, who,
-                "%s: %" G_GUINT64_FORMAT " calls and returns were traced in %s of run time: at %s "
+                "%s: %" PRIu64 " calls and returns were traced in %s of run time: at %s "
                 "each, tracing took %s of it",
                 name, who->activity->call_events, dt_show_ns(who->activity->run).text,
                 dt_show_ns(dt_limits.traced_calls.per_event).text,

@@ -19,8 +19,8 @@ struct crashes {
     bool was_restarted;
 };
 
-static void crashes_free(gpointer of) {
-    struct crashes *crashes = of;
+static void crashes_free(void *data) {
+    struct crashes *crashes = data;
     g_free(crashes->reason);
     g_free(crashes);
 }
@@ -28,7 +28,7 @@ static void crashes_free(gpointer of) {
 /* Linked processes that ended with it. Ports do not count: they always end with their owner. */
 static uint64_t taken_down(const struct dt_listed *crash) {
     uint64_t n = 0;
-    for (guint i = 0; i < crash->linked->len; i++) {
+    for (unsigned i = 0; i < crash->linked->len; i++) {
         const struct dt_who *linked = g_ptr_array_index(crash->linked, i);
         n += linked->kind == DT_PROCESS && linked->ended != DT_NO_VALUE &&
              linked->ended >= crash->time &&
@@ -68,7 +68,7 @@ bool dt_is_restarted(const struct dt_lives_row *row) {
            dt_is_share((int64_t)row->crashed, (int64_t)row->started, dt_limits.restarts.share);
 }
 
-static gint most_crashes_first(gconstpointer a, gconstpointer b) {
+static int most_crashes_first(const void *a, const void *b) {
     const struct dt_lives_row *x = *(struct dt_lives_row *const *)a;
     const struct dt_lives_row *y = *(struct dt_lives_row *const *)b;
     int by = dt_compare((int64_t)y->crashed, (int64_t)x->crashed);
@@ -80,7 +80,7 @@ static GPtrArray *loops_of(const struct dt_summary *summary) {
     g_autoptr(GPtrArray) rows = dt_rows_of(summary->lives.rows);
     GPtrArray *loops = g_ptr_array_new_with_free_func(crashes_free);
     g_ptr_array_sort(rows, most_crashes_first);
-    for (guint i = 0; i < rows->len && loops->len < dt_limits.restarts.per_rule; i++) {
+    for (unsigned i = 0; i < rows->len && loops->len < dt_limits.restarts.per_rule; i++) {
         const struct dt_lives_row *row = g_ptr_array_index(rows, i);
         if (!dt_is_restarted(row))
             continue;
@@ -101,7 +101,7 @@ static bool is_of(const struct dt_lives_row *row, const struct dt_lives_row *of,
 static struct crashes *loop_of(struct dt_summary *summary, GPtrArray *loops,
                                const struct dt_listed *crash) {
     const struct dt_lives_row *row = dt_lives_of(&summary->lives, crash->who);
-    for (guint i = 0; i < loops->len; i++) {
+    for (unsigned i = 0; i < loops->len; i++) {
         struct crashes *loop = g_ptr_array_index(loops, i);
         if (is_of(row, loop->loop, crash))
             return loop;
@@ -113,7 +113,7 @@ static void add_loop(struct dt_summary *summary, const struct crashes *loop) {
     const struct dt_lives_row *row = loop->loop;
     g_autofree char *parent = dt_who_show_where(row->parent);
     dt_find(summary, DT_RULE_restarts, DT_HIGH, row->example,
-            "%s restarted %" G_GUINT64_FORMAT " times in %s by %s%s%s%s",
+            "%s restarted %" PRIu64 " times in %s by %s%s%s%s",
             *row->what ? row->what : "processes", row->restarted,
             dt_show_ns(dt_recorded(summary)).text, parent, loop->first ? ": " : "",
             loop->first ? reason_of(loop) : "", loop->are_several ? ", and other reasons" : "");
@@ -135,7 +135,7 @@ static struct crashes *kind_of(GHashTable *by_key, GPtrArray *kinds, const struc
 }
 
 /* First those that were restarted or took others down, then by number; equal ones by time. */
-static gint worst_first(gconstpointer a, gconstpointer b) {
+static int worst_first(const void *a, const void *b) {
     const struct crashes *x = *(struct crashes *const *)a, *y = *(struct crashes *const *)b;
     int by = (y->was_restarted || y->taken_down) - (x->was_restarted || x->taken_down);
     return by ? by : dt_compare((int64_t)y->count, (int64_t)x->count);
@@ -146,11 +146,11 @@ static void add_kind(struct dt_summary *summary, const struct crashes *kind) {
     g_autofree char *shown = dt_who_show_where(who);
     g_autoptr(GString) text = g_string_new(shown);
     if (kind->count > 1)
-        g_string_append_printf(text, " and %" G_GUINT64_FORMAT " more%s", kind->count - 1,
+        g_string_append_printf(text, " and %" PRIu64 " more%s", kind->count - 1,
                                *who->initial ? " with the same initial call" : "");
     g_string_append_printf(text, " crashed: %s", reason_of(kind));
     if (kind->taken_down)
-        g_string_append_printf(text, "; %" G_GUINT64_FORMAT " linked process%s ended with %s",
+        g_string_append_printf(text, "; %" PRIu64 " linked process%s ended with %s",
                                kind->taken_down, kind->taken_down == 1 ? "" : "es",
                                kind->count > 1 ? "them" : "it");
     dt_find(summary, DT_RULE_crashes, DT_HIGH, who, "%s", text->str);
@@ -159,25 +159,24 @@ static void add_kind(struct dt_summary *summary, const struct crashes *kind) {
 static void add_kinds(struct dt_summary *summary, GPtrArray *kinds) {
     uint64_t most = dt_limits.crashes.per_rule;
     g_ptr_array_sort(kinds, worst_first);
-    for (guint i = 0; i < kinds->len && i < most; i++)
+    for (unsigned i = 0; i < kinds->len && i < most; i++)
         add_kind(summary, g_ptr_array_index(kinds, i));
     if (kinds->len > most)
-        dt_find(summary, DT_RULE_crashes, DT_MEDIUM, NULL,
-                "%" G_GUINT64_FORMAT " more kind%s of crashes", kinds->len - most,
-                kinds->len - most == 1 ? "" : "s");
+        dt_find(summary, DT_RULE_crashes, DT_MEDIUM, NULL, "%" PRIu64 " more kind%s of crashes",
+                kinds->len - most, kinds->len - most == 1 ? "" : "s");
 }
 
 void dt_find_in_exits(struct dt_summary *summary) {
     g_autoptr(GPtrArray) loops = loops_of(summary);
     g_autoptr(GHashTable) by_key = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     g_autoptr(GPtrArray) kinds = g_ptr_array_new_with_free_func(crashes_free);
-    for (guint i = 0; i < summary->crashes.rows->len; i++) {
+    for (unsigned i = 0; i < summary->crashes.rows->len; i++) {
         const struct dt_listed *crash = &g_array_index(summary->crashes.rows, struct dt_listed, i);
         g_autofree char *reason = dt_term_fold(crash->text);
         struct crashes *loop = loop_of(summary, loops, crash);
         note(summary, loop ? loop : kind_of(by_key, kinds, crash, reason), crash, reason);
     }
-    for (guint i = 0; i < loops->len; i++)
+    for (unsigned i = 0; i < loops->len; i++)
         add_loop(summary, g_ptr_array_index(loops, i));
     add_kinds(summary, kinds);
 }

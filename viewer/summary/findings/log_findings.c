@@ -14,7 +14,7 @@ static struct dt_who *loudest(const struct dt_summary *summary, uint64_t *lines)
     g_autoptr(GHashTable) counts = g_hash_table_new(NULL, NULL);
     struct dt_who *loudest = NULL;
     *lines = 0;
-    for (guint i = 0; i < summary->log.rows->len; i++) {
+    for (unsigned i = 0; i < summary->log.rows->len; i++) {
         const struct dt_listed *row = &g_array_index(summary->log.rows, struct dt_listed, i);
         if (!row->is_error || !row->who)
             continue;
@@ -40,7 +40,7 @@ static void errors(struct dt_summary *summary) {
     else if (lines == summary->log_errors)
         g_string_printf(by, ", all by %s", name);
     else if (lines > 1 && !summary->log.left_out)
-        g_string_printf(by, ", %" G_GUINT64_FORMAT " of them by %s", lines, name);
+        g_string_printf(by, ", %" PRIu64 " of them by %s", lines, name);
     g_autofree char *shown = dt_counted(summary->log_errors, "line");
     dt_find(summary, DT_RULE_log_errors, DT_MEDIUM, lines == summary->log_errors ? who : NULL,
             "the log has %s of level error or above%s", shown, by->str);
@@ -72,7 +72,7 @@ static bool is_alarm(const char *text) {
     return strstr(lower, "alarm") && !strstr(lower, "cleared");
 }
 
-static gint by_count(gconstpointer a, gconstpointer b) {
+static int by_count(const void *a, const void *b) {
     const struct warning *x = *(struct warning *const *)a, *y = *(struct warning *const *)b;
     int by = dt_compare((int64_t)y->count, (int64_t)x->count);
     by = by ? by : dt_compare(x->first->time, y->first->time);
@@ -81,7 +81,7 @@ static gint by_count(gconstpointer a, gconstpointer b) {
 
 static GHashTable *warnings_by_shape(const struct dt_summary *summary) {
     GHashTable *warnings = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-    for (guint i = 0; i < summary->log.rows->len; i++) {
+    for (unsigned i = 0; i < summary->log.rows->len; i++) {
         const struct dt_listed *row = &g_array_index(summary->log.rows, struct dt_listed, i);
         if (strcmp(row->word, "warning") != 0)
             continue;
@@ -113,7 +113,7 @@ static void warnings(struct dt_summary *summary) {
     g_autoptr(GPtrArray) rows = dt_rows_of(by_shape);
     unsigned alarms = 0, others = 0;
     g_ptr_array_sort(rows, by_count);
-    for (guint i = 0; i < rows->len; i++) {
+    for (unsigned i = 0; i < rows->len; i++) {
         const struct warning *warning = g_ptr_array_index(rows, i);
         if (warning->is_alarm ? alarms++ < dt_limits.alarms.per_rule
                               : others++ < dt_limits.warnings.per_rule)

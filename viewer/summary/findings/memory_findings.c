@@ -43,7 +43,7 @@ static void growing(struct dt_summary *summary) {
     g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
     uint64_t left = dt_limits.growing_heap.per_rule;
     dt_top_sort(whos, by_heap);
-    for (guint i = 0; i < whos->len && left > 0; i++) {
+    for (unsigned i = 0; i < whos->len && left > 0; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
         if (!grows(summary, who))
             continue;
@@ -63,7 +63,7 @@ static void growing(struct dt_summary *summary) {
 static void large(struct dt_summary *summary) {
     g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
     dt_top_sort(whos, dt_top_by_memory);
-    for (guint i = 0; i < whos->len && i < dt_limits.large_process.per_rule; i++) {
+    for (unsigned i = 0; i < whos->len && i < dt_limits.large_process.per_rule; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
         uint64_t memory = (uint64_t)dt_top_by_memory(who);
         if (memory < dt_limits.large_process.memory)
@@ -73,8 +73,8 @@ static void large(struct dt_summary *summary) {
         g_autofree char *name = dt_who_show_where(who);
         dt_find(summary, DT_RULE_large_process,
                 memory >= dt_limits.large_process.huge ? DT_HIGH : DT_MEDIUM, who,
-                "%s uses %s of memory, with at most %" G_GUINT64_FORMAT " messages in its queue",
-                name, dt_show_bytes(memory).text, who->activity->sampled->max_queue);
+                "%s uses %s of memory, with at most %" PRIu64 " messages in its queue", name,
+                dt_show_bytes(memory).text, who->activity->sampled->max_queue);
     }
 }
 
@@ -91,14 +91,14 @@ static void unexplained(struct dt_summary *summary, const struct dt_listed *row,
     dt_find(
         summary, DT_RULE_lost_cpu, DT_LOW, row->who,
         "the host's CPUs are busy: %s lost its CPU during a garbage collection that took %s for "
-        "%" G_GUINT64_FORMAT " words (inferred)",
+        "%" PRIu64 " words (inferred)",
         name, dt_show_ns(row->ns).text, words);
 }
 
 /* The rows are sorted, longest first. */
 static void collections(struct dt_summary *summary) {
     bool has_longest = false, has_unexplained = false;
-    for (guint i = 0; i < summary->collections.rows->len; i++) {
+    for (unsigned i = 0; i < summary->collections.rows->len; i++) {
         const struct dt_listed *row =
             &g_array_index(summary->collections.rows, struct dt_listed, i);
         uint64_t words = row->heap + row->reclaimed;
@@ -116,7 +116,7 @@ static void collections(struct dt_summary *summary) {
 
 static void collecting(struct dt_summary *summary) {
     unsigned found = 0;
-    for (guint i = 0; i < summary->processes.whos->len; i++) {
+    for (unsigned i = 0; i < summary->processes.whos->len; i++) {
         struct dt_who *who = g_ptr_array_index(summary->processes.whos, i);
         int64_t all = who->activity->run + who->activity->collecting;
         if (!who->activity->ran || who->activity->collecting < dt_limits.collecting.time ||

@@ -10,7 +10,7 @@ static void busiest(struct dt_summary *summary, GHashTable *servers) {
     uint64_t all = MAX(summary->reached, summary->sent);
     if (all < dt_limits.busy_receiver.messages)
         return;
-    for (guint i = 0; i < summary->processes.whos->len; i++) {
+    for (unsigned i = 0; i < summary->processes.whos->len; i++) {
         struct dt_who *who = g_ptr_array_index(summary->processes.whos, i);
         if (!dt_is_share((int64_t)who->activity->reached, (int64_t)all,
                          dt_limits.busy_receiver.share))
@@ -85,7 +85,7 @@ static bool has_slow_call(struct dt_summary *summary, const struct dt_served *se
 
 static void slow_servers(struct dt_summary *summary, const GPtrArray *rows) {
     uint64_t slow = 0, single = 0, most = dt_limits.slow_server.per_rule;
-    for (guint i = 0; i < rows->len; i++) {
+    for (unsigned i = 0; i < rows->len; i++) {
         const struct dt_served *served = g_ptr_array_index(rows, i);
         if (slow < most && is_slow(summary, served))
             slow++;
@@ -98,20 +98,20 @@ static void timed_out(struct dt_summary *summary, const struct dt_served *served
     g_autofree char *name = dt_who_show_where(served->server);
     g_autofree char *calls = dt_counted(served->count, "call");
     dt_find(summary, DT_RULE_timed_out_calls, DT_HIGH, served->server,
-            "%s: %" G_GUINT64_FORMAT " of %s timed out (inferred)", name, served->timeouts, calls);
+            "%s: %" PRIu64 " of %s timed out (inferred)", name, served->timeouts, calls);
 }
 
 static void failed(struct dt_summary *summary, const struct dt_served *served) {
     g_autofree char *name = dt_who_show_where(served->server);
     g_autofree char *calls = dt_counted(served->count, "call");
     dt_find(summary, DT_RULE_failed_calls, DT_MEDIUM, served->server,
-            "%s: %" G_GUINT64_FORMAT " of %s failed: the server exited or did not exist", name,
-            served->downs, calls);
+            "%s: %" PRIu64 " of %s failed: the server exited or did not exist", name, served->downs,
+            calls);
 }
 
 static void failures(struct dt_summary *summary, const GPtrArray *rows) {
     unsigned timeouts = 0, downs = 0;
-    for (guint i = 0; i < rows->len; i++) {
+    for (unsigned i = 0; i < rows->len; i++) {
         const struct dt_served *served = g_ptr_array_index(rows, i);
         if (served->timeouts && timeouts++ < dt_limits.timed_out_calls.per_rule)
             timed_out(summary, served);
@@ -133,8 +133,7 @@ static void dead(struct dt_summary *summary) {
         if (row->count == n)
             g_string_printf(most, ", %sby %s to %s", n > 1 ? "all " : "", from, to);
         else
-            g_string_printf(most, ", %" G_GUINT64_FORMAT " of them by %s to %s", row->count, from,
-                            to);
+            g_string_printf(most, ", %" PRIu64 " of them by %s to %s", row->count, from, to);
     }
     g_autofree char *messages = dt_counted(n, "message");
     dt_find(summary, DT_RULE_dead_messages, n >= dt_limits.dead_messages.many ? DT_MEDIUM : DT_LOW,

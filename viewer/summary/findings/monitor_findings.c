@@ -66,7 +66,7 @@ static const struct {
 
 static void reported(struct dt_summary *summary, const GPtrArray *rows, size_t n) {
     unsigned found = 0;
-    for (guint i = 0; i < rows->len && found < *reports[n].per_rule; i++) {
+    for (unsigned i = 0; i < rows->len && found < *reports[n].per_rule; i++) {
         const struct dt_pair *row = g_ptr_array_index(rows, i);
         if (strcmp(row->text, dt_probe_names[reports[n].probe]) != 0)
             continue;
@@ -88,7 +88,8 @@ static bool is_closed(const char *reason) {
 }
 
 static void nodes(struct dt_summary *summary) {
-    for (guint i = 0; i < summary->nodes_down.rows->len && i < dt_limits.nodes_down.per_rule; i++) {
+    for (unsigned i = 0; i < summary->nodes_down.rows->len && i < dt_limits.nodes_down.per_rule;
+         i++) {
         const struct dt_listed *row = &g_array_index(summary->nodes_down.rows, struct dt_listed, i);
         bool are_several = row->node && dt_seen_nodes_are_several(&summary->whos.nodes);
         dt_find(summary, DT_RULE_nodes_down, is_closed(row->text) ? DT_LOW : DT_MEDIUM, NULL,

@@ -19,7 +19,7 @@ static bool grows(struct dt_summary *summary, struct dt_who *who) {
         return false;
     g_autofree char *name = dt_who_show_where(who);
     dt_find(summary, DT_RULE_growing_queue, DT_HIGH, who,
-            "%s: its queue grew by %.0f messages per second for %s, to %" G_GUINT64_FORMAT
+            "%s: its queue grew by %.0f messages per second for %s, to %" PRIu64
             " messages (%s of memory)",
             name, per_s, dt_show_ns(of->last - of->first).text, of->last_queue,
             dt_show_bytes(of->max_memory).text);
@@ -45,7 +45,7 @@ static bool is_long(struct dt_summary *summary, struct dt_who *who) {
     if (queue < dt_limits.long_queue.messages)
         return false;
     dt_find(summary, DT_RULE_long_queue, queue >= dt_limits.long_queue.huge ? DT_HIGH : DT_MEDIUM,
-            who, "%s: %" G_GUINT64_FORMAT " messages in its queue", name, queue);
+            who, "%s: %" PRIu64 " messages in its queue", name, queue);
     return true;
 }
 
@@ -53,7 +53,7 @@ static void sampled(struct dt_summary *summary) {
     g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
     unsigned found = 0;
     dt_top_sort(whos, dt_top_by_queue);
-    for (guint i = 0; i < whos->len && found < dt_limits.long_queue.per_rule; i++) {
+    for (unsigned i = 0; i < whos->len && found < dt_limits.long_queue.per_rule; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
         if (!who->activity->sampled || !who->activity->sampled->max_queue)
             break;
@@ -68,7 +68,7 @@ static void in_flight(struct dt_summary *summary) {
     g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
     unsigned found = 0;
     dt_top_sort(whos, dt_top_by_mailbox);
-    for (guint i = 0; i < whos->len && found < dt_limits.in_flight.per_rule; i++) {
+    for (unsigned i = 0; i < whos->len && found < dt_limits.in_flight.per_rule; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
         if (who->activity->mailbox_max < dt_limits.in_flight.messages)
             break;
@@ -78,7 +78,7 @@ static void in_flight(struct dt_summary *summary) {
         g_autofree char *name = dt_who_show_where(who);
         dt_find(summary, DT_RULE_in_flight,
                 who->activity->mailbox_max >= dt_limits.in_flight.huge ? DT_HIGH : DT_MEDIUM, who,
-                "%s: up to %" G_GUINT64_FORMAT " messages in flight to it at once", name,
+                "%s: up to %" PRIu64 " messages in flight to it at once", name,
                 who->activity->mailbox_max);
         found++;
     }

@@ -8,7 +8,7 @@ static void lost(struct dt_summary *summary) {
         return;
     if (summary->lost_events)
         dt_find(summary, DT_RULE_lost_events, DT_HIGH, NULL,
-                "%s%" G_GUINT64_FORMAT
+                "%s%" PRIu64
                 " events were lost: counts are too low, and times can be wrong around the gaps",
                 summary->lost_unknown ? "more than " : "", summary->lost_events);
     else
@@ -20,12 +20,12 @@ static void lost(struct dt_summary *summary) {
 static void skipped(struct dt_summary *summary) {
     if (summary->skipped && !summary->events)
         dt_find(summary, DT_RULE_no_events, DT_HIGH, NULL,
-                "the recording has no dyntrace events; other events skipped: %" G_GUINT64_FORMAT,
+                "the recording has no dyntrace events; other events skipped: %" PRIu64,
                 summary->skipped);
 }
 
-static bool is_told_before(const struct dt_listed *rows, guint at) {
-    for (guint i = 0; i < at; i++)
+static bool is_told_before(const struct dt_listed *rows, unsigned at) {
+    for (unsigned i = 0; i < at; i++)
         if (rows[i].node == rows[at].node && strcmp(rows[i].word, rows[at].word) == 0)
             return true;
     return false;
@@ -37,7 +37,7 @@ static void withheld(struct dt_summary *summary) {
     bool are_several = dt_seen_nodes_are_several(&summary->whos.nodes);
     uint64_t left = dt_limits.withheld.per_rule;
 
-    for (guint i = 0; i < summary->withheld.rows->len && left > 0; i++) {
+    for (unsigned i = 0; i < summary->withheld.rows->len && left > 0; i++) {
         if (is_told_before(rows, i))
             continue;
         left--;

@@ -25,7 +25,7 @@ void dt_find(struct dt_summary *summary, enum dt_rule_number rule, enum dt_sever
 }
 
 char *dt_counted(uint64_t number, const char *noun) {
-    return g_strdup_printf("%" G_GUINT64_FORMAT " %s%s", number, noun, number == 1 ? "" : "s");
+    return g_strdup_printf("%" PRIu64 " %s%s", number, noun, number == 1 ? "" : "s");
 }
 
 bool dt_is_share(int64_t part, int64_t all, int64_t percent) {

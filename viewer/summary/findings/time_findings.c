@@ -22,7 +22,7 @@ static void spent(struct dt_summary *summary, const struct share_rule *rule) {
         return;
     g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
     dt_top_sort(whos, rule->time_of);
-    for (guint i = 0; i < whos->len && i < rule->per_rule; i++) {
+    for (unsigned i = 0; i < whos->len && i < rule->per_rule; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
         int64_t time = rule->time_of(who);
         if (!dt_is_share(time, recorded, rule->share))
@@ -37,7 +37,7 @@ static void spent(struct dt_summary *summary, const struct share_rule *rule) {
 static int64_t utilization_of(const struct dt_summary *summary, const struct dt_seen_node *node) {
     g_autoptr(GPtrArray) rows = dt_rows_counters(summary);
     int64_t per_mille = 0, samples = 0;
-    for (guint i = 0; i < rows->len; i++) {
+    for (unsigned i = 0; i < rows->len; i++) {
         const struct dt_named *row = g_ptr_array_index(rows, i);
         if (row->node != node || !g_str_has_prefix(row->name, "scheduler_utilization_"))
             continue;
@@ -53,7 +53,7 @@ static bool is_busy(const struct dt_summary *summary, const struct dt_seen_node 
 
 /* A suspended process does not wait for a scheduler. The rows are sorted, longest first. */
 static const struct dt_listed *longest_wait(const struct dt_summary *summary) {
-    for (guint i = 0; i < summary->waits.rows->len; i++) {
+    for (unsigned i = 0; i < summary->waits.rows->len; i++) {
         const struct dt_listed *row = &g_array_index(summary->waits.rows, struct dt_listed, i);
         if (!row->who || !row->who->activity->sampled ||
             !row->who->activity->sampled->was_suspended)
@@ -90,7 +90,7 @@ static void waits_of(struct dt_summary *summary, const struct dt_seen_node *node
         return;
     bool are_several = dt_seen_nodes_are_several(&summary->whos.nodes);
     dt_find(summary, DT_RULE_busy_schedulers, DT_MEDIUM, NULL,
-            "the schedulers%s%s are busy, %" G_GINT64_FORMAT
+            "the schedulers%s%s are busy, %" PRId64
             " %% on average: processes that could run spent %s of that time waiting for one "
             "(inferred)",
             are_several ? " of " : "", are_several ? node->name : "", utilization_of(summary, node),
@@ -106,6 +106,6 @@ void dt_find_in_time(struct dt_summary *summary) {
                                         dt_limits.file_io.share, dt_limits.file_io.recorded,
                                         dt_limits.file_io.per_rule});
     longest(summary);
-    for (guint i = 0; i < nodes->len; i++)
+    for (unsigned i = 0; i < nodes->len; i++)
         waits_of(summary, g_ptr_array_index(nodes, i));
 }

@@ -17,7 +17,7 @@ struct deliveries {
     bool have_tokens;   /* seq_trace_receive is recorded */
     /* The last message_receive before the first message_delivery. */
     struct process *last_to;
-    guint last_hash;
+    unsigned last_hash;
     int64_t last_time;
 };
 

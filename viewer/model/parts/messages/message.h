@@ -23,7 +23,7 @@ struct message {
     } chain[DT_CHAINS];
     /* The search key: its text or, for a message between nodes, its dt_far_key. */
     const char *key;
-    guint hash;               /* of the key */
+    unsigned hash;            /* of the key */
     bool is_far;              /* sent by another node */
     struct node *sender_node; /* of a far one */
     struct node *home;        /* the node it belongs to: the receiver's, if known */

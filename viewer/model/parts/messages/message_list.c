@@ -7,50 +7,50 @@ enum { LONG = 64 };
 
 /* -- Chains ------------------------------------------------------------------------- */
 
-static guint hash_text(gconstpointer data) {
+static unsigned hash_text(const void *data) {
     return ((const struct message *)data)->hash;
 }
 
-static gboolean equal_text(gconstpointer a, gconstpointer b) {
+static gboolean equal_text(const void *a, const void *b) {
     const struct message *x = a, *y = b;
 
     return x->hash == y->hash && x->is_far == y->is_far && strcmp(x->key, y->key) == 0;
 }
 
-static guint hash_sender(gconstpointer data) {
+static unsigned hash_sender(const void *data) {
     return g_direct_hash(((const struct message *)data)->seen.from);
 }
 
-static gboolean equal_sender(gconstpointer a, gconstpointer b) {
+static gboolean equal_sender(const void *a, const void *b) {
     const struct message *x = a, *y = b;
 
     return x->seen.from == y->seen.from;
 }
 
-static guint hash_both(gconstpointer data) {
+static unsigned hash_both(const void *data) {
     return hash_text(data) ^ hash_sender(data);
 }
 
-static gboolean equal_both(gconstpointer a, gconstpointer b) {
+static gboolean equal_both(const void *a, const void *b) {
     return equal_sender(a, b) && equal_text(a, b);
 }
 
-static guint hash_node(gconstpointer data) {
+static unsigned hash_node(const void *data) {
     return hash_text(data) ^ g_direct_hash(((const struct message *)data)->sender_node);
 }
 
-static gboolean equal_node(gconstpointer a, gconstpointer b) {
+static gboolean equal_node(const void *a, const void *b) {
     const struct message *x = a, *y = b;
 
     return x->sender_node == y->sender_node && equal_text(a, b);
 }
 
-static guint hash_ends(gconstpointer data) {
+static unsigned hash_ends(const void *data) {
     return hash_node(data) ^ hash_sender(data) << 1 ^
            g_direct_hash(((const struct message *)data)->seen.to) << 2;
 }
 
-static gboolean equal_ends(gconstpointer a, gconstpointer b) {
+static gboolean equal_ends(const void *a, const void *b) {
     const struct message *x = a, *y = b;
 
     return x->seen.to == y->seen.to && equal_sender(a, b) && equal_node(a, b);

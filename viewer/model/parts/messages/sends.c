@@ -23,7 +23,7 @@ struct sends {
     /* The last message that left flight as soon as it was sent: its second event may still
        follow. */
     const struct dt_process *from;
-    guint hash;
+    unsigned hash;
     int64_t time;
     bool by_seq_trace; /* its first event was seq_trace_send, else message_send */
 };

@@ -9,19 +9,19 @@ struct tokens {
     GQueue by_age;
 };
 
-static guint hash_token(gconstpointer data) {
+static unsigned hash_token(const void *data) {
     const struct token *token = data;
 
-    return g_str_hash(token->label) ^ (guint)token->serial ^ (guint)token->from << 16;
+    return g_str_hash(token->label) ^ (unsigned)token->serial ^ (unsigned)token->from << 16;
 }
 
-static gboolean equal_tokens(gconstpointer a, gconstpointer b) {
+static gboolean equal_tokens(const void *a, const void *b) {
     const struct token *x = a, *y = b;
 
     return x->serial == y->serial && x->from == y->from && strcmp(x->label, y->label) == 0;
 }
 
-static void free_token(gpointer data) {
+static void free_token(void *data) {
     struct token *token = data;
 
     if (token->message)
