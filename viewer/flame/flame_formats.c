@@ -32,6 +32,7 @@ static void pass(const struct writer *w) {
 
 static void put_line(const char *const *names, unsigned depth, uint64_t ns, void *data) {
     const struct writer *w = data;
+
     for (unsigned i = 0; i < depth; i++) {
         if (i)
             g_string_append_c(w->text, ';');
@@ -57,6 +58,7 @@ struct lists {
 
 static void put_names(const char *const *names, unsigned depth, uint64_t ns, void *data) {
     struct lists *lists = data;
+
     for (unsigned i = 0; i < depth; i++) {
         if (g_hash_table_contains(lists->numbers, names[i]))
             continue;
@@ -72,6 +74,7 @@ static void put_names(const char *const *names, unsigned depth, uint64_t ns, voi
 
 static void put_sample(const char *const *names, unsigned depth, uint64_t ns, void *data) {
     const struct lists *lists = data;
+
     (void)ns;
     dt_json_open(lists->w.text, NULL, '[');
     for (unsigned i = 0; i < depth; i++)
@@ -83,6 +86,7 @@ static void put_sample(const char *const *names, unsigned depth, uint64_t ns, vo
 
 static void put_weight(const char *const *names, unsigned depth, uint64_t ns, void *data) {
     const struct lists *lists = data;
+
     (void)names;
     (void)depth;
     dt_json_number(lists->w.text, NULL, (int64_t)ns);

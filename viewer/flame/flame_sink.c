@@ -36,6 +36,7 @@ struct output {
 
 static void *start(const union dt_value *values, GError **error) {
     struct dt_file *file = dt_file_open(values[PATH].string, error);
+
     if (!file)
         return NULL;
     struct output *output = g_new0(struct output, 1);
@@ -73,6 +74,7 @@ static bool finish(void *data, const struct dt_model *model, GError **error) {
 static void free_sink(void *data) {
     struct dt_stacks *stacks = data;
     struct output *output = stacks->of_sink;
+
     dt_file_discard(output->file);
     g_free(output);
     dt_stacks_free(stacks);

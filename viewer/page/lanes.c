@@ -258,6 +258,7 @@ static size_t share_unfolded(GPtrArray *unfolded, const GPtrArray *rows, unsigne
 const GPtrArray *dt_page_lanes_rows(struct dt_page_lanes *lanes) {
     unsigned for_unfolded = lanes->intervals / UNFOLDED_PART;
     unsigned for_rows = lanes->intervals - for_unfolded;
+
     /* Each row has at least one interval. */
     unsigned most = MIN(lanes->processes, for_rows);
     GPtrArray *rows = lanes->gone;

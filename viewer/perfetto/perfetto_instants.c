@@ -36,6 +36,7 @@ struct shown_as {
 static const char *log_level(const char *level) {
     static const char *const levels[] = {"emergency: ", "alert: ",  "critical: ", "error: ",
                                          "warning: ",   "notice: ", "info: ",     "debug: "};
+
     for (unsigned i = 0; i < G_N_ELEMENTS(levels); i++)
         if (*level && g_str_has_prefix(levels[i], level))
             return levels[i];
@@ -44,6 +45,7 @@ static const char *log_level(const char *level) {
 
 static struct shown_as look(struct dt_packets *packets, const struct dt_recorded *e) {
     const union dt_event *f = &e->fields;
+
     switch (e->probe) {
     case DT_log:
         return (struct shown_as){DT_CATEGORY_log, 0, log_level(f->log.level), f->log.text};

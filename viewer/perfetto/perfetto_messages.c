@@ -38,6 +38,7 @@ static void write_sent(struct dt_perfetto *s, const struct dt_message *m, uint64
 
 void dt_perfetto_delivered(void *data, struct dt_message *m) {
     struct dt_perfetto *s = data;
+
     if (!s->has_messages || !m->to)
         return;
     bool is_sent = m->from && m->sent != DT_NO_VALUE;
@@ -55,6 +56,7 @@ void dt_perfetto_delivered(void *data, struct dt_message *m) {
 /* A slice on the track of the request, as long as the message is in flight. */
 static void request_slice(struct dt_perfetto *s, const struct dt_message *m) {
     bool is_whole = m->from && m->to && m->sent != DT_NO_VALUE && m->delivered != DT_NO_VALUE;
+
     if (!*m->label || !is_whole)
         return;
     int64_t end = MAX(m->sent, m->delivered);
@@ -76,6 +78,7 @@ static void request_slice(struct dt_perfetto *s, const struct dt_message *m) {
 void dt_perfetto_message_gone(void *data, struct dt_message *m) {
     struct dt_perfetto *s = data;
     bool is_told = m->to && m->delivered != DT_NO_VALUE;
+
     if (s->has_messages && !is_told && m->from && m->sent != DT_NO_VALUE)
         write_sent(s, m, 0);
     if (s->has_messages)
@@ -85,6 +88,7 @@ void dt_perfetto_message_gone(void *data, struct dt_message *m) {
 void dt_perfetto_mailbox(void *data, struct dt_process *process, int64_t time) {
     struct dt_perfetto *s = data;
     struct dt_shown *shown = dt_tracks_shown(s->tracks, process);
+
     if (!s->has_messages || shown->last_counted == (int64_t)process->mailbox)
         return;
     shown->last_counted = (int64_t)process->mailbox;
@@ -119,6 +123,7 @@ void dt_perfetto_server_call(void *data, const struct dt_server_call *c) {
                      c->taken >= c->began && c->taken <= c->ended;
     uint64_t flow = is_served ? ++s->last_flow : 0;
     int64_t end = MAX(c->ended, c->began);
+
     s->last_correlation++;
 
     uint64_t track = begin_server_call(s, c, DT_CHILD_SERVER_CALLS, c->began, end);
@@ -130,6 +135,7 @@ void dt_perfetto_server_call(void *data, const struct dt_server_call *c) {
         dt_arg_int(s->packets, DT_ARG_delivered_ns, c->delivered - c->began);
     if (is_served) {
         int64_t arrived = c->delivered != DT_NO_VALUE ? c->delivered : c->began;
+
         dt_arg_int(s->packets, DT_ARG_waited_ns, c->taken - arrived);
         dt_arg_int(s->packets, DT_ARG_served_ns, c->ended - c->taken);
         dt_event_flow(s->packets, flow);

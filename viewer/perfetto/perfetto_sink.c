@@ -33,6 +33,7 @@ static const struct dt_param params[] = {
 
 static void free_sink(void *data) {
     struct dt_perfetto *s = data;
+
     g_hash_table_destroy(s->runs);
     dt_tracks_free(s->tracks);
     dt_packets_free(s->packets);
@@ -41,6 +42,7 @@ static void free_sink(void *data) {
 
 static void *start(const union dt_value *values, GError **error) {
     struct dt_packets *packets = dt_packets_open(values[PATH].string, error);
+
     if (!packets)
         return NULL;
     struct dt_perfetto *s = g_new0(struct dt_perfetto, 1);
@@ -55,6 +57,7 @@ static void *start(const union dt_value *values, GError **error) {
 
 static bool finish(void *data, const struct dt_model *model, GError **error) {
     struct dt_perfetto *s = data;
+
     (void)model;
     if (!s->has_clock)
         dt_nothing(DT_NOTHING_RECORDED);
@@ -64,6 +67,7 @@ static bool finish(void *data, const struct dt_model *model, GError **error) {
 
 static const GError *failed(void *data) {
     struct dt_perfetto *s = data;
+
     return dt_packets_failed(s->packets);
 }
 
@@ -71,6 +75,7 @@ static const GError *failed(void *data) {
 
 static void node(void *data, struct dt_node *node) {
     struct dt_perfetto *s = data;
+
     if (!s->has_clock)
         dt_packets_clock(s->packets, node->first);
     s->has_clock = true;
@@ -79,6 +84,7 @@ static void node(void *data, struct dt_node *node) {
 
 static void node_gone(void *data, struct dt_node *node) {
     struct dt_perfetto *s = data;
+
     dt_perfetto_end_runs(s, node);
     dt_tracks_node_gone(s->tracks, node);
 }
@@ -86,6 +92,7 @@ static void node_gone(void *data, struct dt_node *node) {
 static void process(void *data, struct dt_process *process, int64_t time) {
     struct dt_perfetto *s = data;
     struct dt_shown *shown = dt_tracks_shown(s->tracks, process);
+
     (void)time;
     if (process->began == DT_NO_VALUE || !process->parent || process->parent == process ||
         process->kind != DT_PROCESS)
@@ -104,6 +111,7 @@ static void process_named(void *data, struct dt_process *process, int64_t time) 
 static void process_exited(void *data, const struct dt_exit *exit) {
     struct dt_perfetto *s = data;
     uint64_t name = dt_name(s->packets, exit->is_crash ? "crash" : "exit");
+
     dt_event_begin(s->packets, DT_EVENT_INSTANT,
                    dt_tracks_child(s->tracks, exit->process, DT_CHILD_EVENTS), exit->time,
                    DT_CATEGORY_exit);
@@ -120,6 +128,7 @@ static void process_exited(void *data, const struct dt_exit *exit) {
 
 static void process_gone(void *data, struct dt_process *process) {
     struct dt_perfetto *s = data;
+
     if (!process->of_sink)
         return;
     dt_perfetto_end_states(s, process);
@@ -140,6 +149,7 @@ static int64_t call_time(struct dt_shown *shown, const struct dt_frame *frame) {
 static void call_begin(void *data, struct dt_frame *frame) {
     struct dt_perfetto *s = data;
     struct dt_shown *shown = dt_tracks_shown(s->tracks, frame->process);
+
     /* It was entered while events were lost, so it does not contain the earlier calls. */
     shown->apart = frame->inferred && frame->begin > shown->first_known ? frame->number : 0;
     if (shown->apart)
@@ -158,6 +168,7 @@ static void call_begin(void *data, struct dt_frame *frame) {
 
 static void arguments(void *data, struct dt_frame *frame, const char *arguments) {
     struct dt_perfetto *s = data;
+
     if (!s->has_text)
         return;
     g_free(frame->of_sink);
@@ -167,6 +178,7 @@ static void arguments(void *data, struct dt_frame *frame, const char *arguments)
 /* The track and the time of the end of a frame. */
 static uint64_t call_end_track(struct dt_perfetto *s, const struct dt_frame *frame, int64_t *end) {
     struct dt_shown *shown = dt_tracks_shown(s->tracks, frame->process);
+
     if (shown->apart != frame->number) {
         *end = shown->last_call = MAX(shown->last_call, frame->end);
         return dt_tracks_child(s->tracks, frame->process, DT_CHILD_CALLS);
@@ -183,6 +195,7 @@ static void call_end(void *data, struct dt_frame *frame) {
     struct dt_perfetto *s = data;
     int64_t end;
     uint64_t track = call_end_track(s, frame, &end);
+
     dt_event_begin(s->packets, DT_EVENT_END, track, end, DT_CATEGORY_NONE);
     if (frame->of_sink)
         dt_arg_text(s->packets, DT_ARG_arguments, frame->of_sink);
@@ -205,6 +218,7 @@ static void span(void *data, const struct dt_span *span) {
     struct dt_perfetto *s = data;
     int64_t end = MAX(span->begin, span->end);
     uint64_t track = dt_tracks_lane(s->tracks, span->process, DT_CHILD_SPANS, span->begin, end);
+
     dt_perfetto_begin_slice(s, track, span->begin, DT_CATEGORY_span,
                             dt_name(s->packets, span->name));
     dt_arg_int(s->packets, DT_ARG_id, (int64_t)span->id);
@@ -217,6 +231,7 @@ static void span(void *data, const struct dt_span *span) {
 
 static void instant(void *data, const struct dt_instant *instant) {
     struct dt_perfetto *s = data;
+
     dt_perfetto_instant(s->packets, s->tracks, instant);
 }
 
@@ -237,6 +252,7 @@ static void lost(void *data, const struct dt_lost *lost) {
                                 : g_strdup("LOST events (gap)");
     int64_t end = MAX(lost->begin, lost->end);
     uint64_t track = dt_tracks_lost(s->tracks, lost->node, lost->begin, end);
+
     dt_event_begin(s->packets, DT_EVENT_BEGIN, track, lost->begin, DT_CATEGORY_lost);
     dt_event_text(s->packets, name, "");
     dt_arg_text(s->packets, DT_ARG_stream, lost->stream);

@@ -5,6 +5,7 @@
 /* The number of the lane's last slices that the new one would contain; -1: it does not fit. */
 static int holds(const struct dt_track_lane *lane, int64_t begin, int64_t end) {
     int held = 0;
+
     for (unsigned i = lane->slices; i-- > 0 && lane->slice[i].end > begin; held++)
         if (lane->slice[i].begin <= begin || lane->slice[i].end > end)
             return -1;
@@ -19,6 +20,7 @@ static struct dt_track_lane *fitting(const struct dt_track_lanes *lanes, int64_t
     unsigned searched = MIN(lanes->lanes->len, LANES_SEARCHED);
     for (unsigned i = 0; i < searched; i++) {
         struct dt_track_lane *lane = &g_array_index(lanes->lanes, struct dt_track_lane, i);
+
         *held = holds(lane, begin, end);
         if (*held >= 0)
             return lane;

@@ -60,6 +60,7 @@ struct dt_tracks {
 
 static void shown_node_free(void *data) {
     struct shown_node *n = data;
+
     g_hash_table_destroy(n->groups);
     g_hash_table_destroy(n->counters);
     g_hash_table_destroy(n->lanes);
@@ -74,6 +75,7 @@ static void lanes_free(void *lanes) {
 
 static void shown_free(void *data) {
     struct dt_shown *s = data;
+
     for (unsigned i = 0; i < DT_CHILDREN; i++)
         dt_track_lanes_free(&s->lanes[i]);
     g_free(s->spawn.parent);
@@ -152,6 +154,7 @@ static void write_node(struct dt_tracks *t, const struct shown_node *n) {
         n->node ? g_strdup_printf("OTP %s on %s", *n->node->otp ? n->node->otp : "unknown",
                                   *n->node->hostname ? n->node->hostname : "an unknown host")
                 : NULL;
+
     dt_track_write(t->packets, &(struct dt_track){.uuid = n->track,
                                                   .name = n->node ? n->node->name : "unknown node",
                                                   .description = about,
@@ -174,6 +177,7 @@ static void write_node(struct dt_tracks *t, const struct shown_node *n) {
 
 void dt_tracks_node_gone(struct dt_tracks *t, struct dt_node *node) {
     struct shown_node *n = node->of_sink;
+
     if (!n)
         return;
     dt_track_kinds_end(t->kinds, node);
@@ -212,6 +216,7 @@ static uint64_t lane(struct dt_tracks *t, struct dt_track_lanes *lanes, int64_t 
 
 uint64_t dt_tracks_lost(struct dt_tracks *t, struct dt_node *node, int64_t begin, int64_t end) {
     struct shown_node *n = shown_node(t, node);
+
     return lane(t, &n->lost, begin, end, root_of(t, n, DT_ROOT_LOST), root_names[DT_ROOT_LOST], 0);
 }
 
@@ -246,6 +251,7 @@ uint64_t dt_tracks_scheduler(struct dt_tracks *t, struct dt_scheduler *scheduler
 
 uint64_t dt_tracks_request(struct dt_tracks *t, const char *label, int64_t begin, int64_t end) {
     struct dt_track_lanes *lanes = g_hash_table_lookup(t->requests, label);
+
     if (!lanes && g_hash_table_size(t->requests) >= REQUESTS)
         return 0;
     if (!t->requests_track) {
@@ -293,6 +299,7 @@ struct dt_shown *dt_tracks_shown(struct dt_tracks *t, struct dt_process *process
 
 void dt_tracks_renamed(struct dt_process *process) {
     struct dt_shown *s = process->of_sink;
+
     if (!s)
         return;
     g_clear_pointer(&s->show, g_free);
@@ -301,6 +308,7 @@ void dt_tracks_renamed(struct dt_process *process) {
 
 const char *dt_tracks_show(struct dt_tracks *t, struct dt_process *process) {
     struct dt_shown *s = dt_tracks_shown(t, process);
+
     if (s->instance == 1)
         return process->show;
     if (!s->show)
@@ -310,6 +318,7 @@ const char *dt_tracks_show(struct dt_tracks *t, struct dt_process *process) {
 
 uint64_t dt_tracks_process(struct dt_tracks *t, struct dt_process *process) {
     struct dt_shown *s = dt_tracks_shown(t, process);
+
     if (!s->track)
         s->track = ++t->last;
     return s->track;
@@ -317,6 +326,7 @@ uint64_t dt_tracks_process(struct dt_tracks *t, struct dt_process *process) {
 
 uint64_t dt_tracks_child(struct dt_tracks *t, struct dt_process *process, enum dt_child child) {
     struct dt_shown *s = dt_tracks_shown(t, process);
+
     if (s->child[child])
         return s->child[child];
     s->child[child] = ++t->last;
@@ -343,6 +353,7 @@ static uint64_t parent_of(struct dt_tracks *t, const struct dt_process *process,
                                          [DT_FOREIGN] = DT_ROOT_FOREIGN};
     struct shown_node *n = shown_node(t, process->node);
     uint64_t root = root_of(t, n, roots[process->kind]);
+
     if (process->kind != DT_PROCESS || !*process->group)
         return root;
     struct group *group = g_hash_table_lookup(n->groups, process->group);
@@ -359,6 +370,7 @@ static uint64_t parent_of(struct dt_tracks *t, const struct dt_process *process,
 
 static char *describe(const struct dt_process *process, uint64_t thinned) {
     GString *about = g_string_new(process->pid);
+
     if (*process->label)
         g_string_append_printf(about, ", label %s", process->label);
     if (*process->initial)
@@ -373,6 +385,7 @@ static char *describe(const struct dt_process *process, uint64_t thinned) {
 
 void dt_tracks_process_gone(struct dt_tracks *t, struct dt_process *process) {
     struct dt_shown *s = process->of_sink;
+
     if (!s)
         return;
     if (s->track) {
@@ -384,6 +397,7 @@ void dt_tracks_process_gone(struct dt_tracks *t, struct dt_process *process) {
                                        .rank = -(s->run / 1000),
                                        .is_ordered = true,
                                        .is_alone = true};
+
         dt_track_kinds_write(t->kinds, process, &track, &t->last);
     }
     process->of_sink = NULL;

@@ -70,6 +70,7 @@ static inline size_t dt_wire_enter(struct dt_wire *w, unsigned field) {
 
 static inline void dt_wire_leave(struct dt_wire *w, size_t start) {
     size_t size = w->size - start, more = 0;
+
     for (size_t s = size; s > 127; s >>= 7)
         more++;
     if (more) {

@@ -114,6 +114,7 @@ static bool map_members(struct dt_class *map, const bt_field_class *payload) {
 
         if (is_string) {
             const char **field = (const char **)((char *)&map->empty + slot->offset);
+
             *field = "";
         }
         if (!find_member(payload, slot->name, &m->index, &class) &&

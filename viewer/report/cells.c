@@ -48,6 +48,7 @@ void dt_cell_node(struct dt_columns *c, const struct dt_summary *summary,
 
 void dt_cell_who(struct dt_columns *c, const struct dt_who *who) {
     g_autofree char *shown = dt_who_show_pid(who);
+
     dt_columns_text(c, shown);
 }
 
@@ -74,5 +75,6 @@ void dt_cells_pair(struct dt_columns *c, const struct dt_summary *summary,
 
 void dt_cell_short(struct dt_columns *c, const struct dt_who *who) {
     g_autofree char *shown = dt_who_show_pid(who);
+
     dt_columns_text(c, who && who->name && *who->name ? who->name : shown);
 }

@@ -10,6 +10,7 @@
 static void cell_named(struct dt_columns *c, const struct dt_who *who) {
     const char *other = *who->name ? who->name : who->label;
     g_autofree char *text = g_strdup_printf("%s%s%s", who->pid, *other ? " " : "", other);
+
     dt_columns_text(c, text);
 }
 
@@ -62,6 +63,7 @@ static void cells_sampled(struct dt_columns *c, const struct dt_who *who) {
 
 static void that_runs(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     const struct dt_who *who = row;
+
     cells_process(c, summary, who);
     dt_cell_ns(c, run(who));
     cell_some_ns(c, who->activity->dirty_io);
@@ -142,6 +144,7 @@ static const struct {
 static GPtrArray *sorted(const struct dt_top_n *kept, dt_criterion *by) {
     GPtrArray *whos = dt_top_copy(kept);
     unsigned n = 0;
+
     dt_top_sort(whos, by);
     while (n < whos->len && by(g_ptr_array_index(whos, n)) > 0)
         n++;
@@ -163,6 +166,7 @@ __attribute__((format(printf, 4, 5))) static void add(GString *to, const struct 
 
 static void others(GString *to, const struct dt_summary *summary) {
     const struct dt_top_n *kept = &summary->processes;
+
     if (!kept->left_out)
         return;
     g_autoptr(GString) sums = g_string_new(NULL);

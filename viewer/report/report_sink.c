@@ -35,6 +35,7 @@ struct output {
 
 static void *start(const union dt_value *values, GError **error) {
     struct dt_file *file = dt_file_open(values[PATH].string, error);
+
     if (!file)
         return NULL;
     struct output *output = g_new0(struct output, 1);
@@ -48,6 +49,7 @@ static void *start(const union dt_value *values, GError **error) {
 static bool finish(void *data, const struct dt_model *model, GError **error) {
     struct dt_summary *summary = data;
     struct output *output = summary->of_sink;
+
     g_autoptr(GString) text = g_string_new(NULL);
     dt_summary_end(summary, model);
     dt_summary_find(summary);
@@ -63,6 +65,7 @@ static bool finish(void *data, const struct dt_model *model, GError **error) {
 static void free_sink(void *data) {
     struct dt_summary *summary = data;
     struct output *output = summary->of_sink;
+
     dt_file_discard(output->file);
     g_free(output);
     dt_summary_free(summary);

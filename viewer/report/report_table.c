@@ -3,6 +3,7 @@
 /* Returns whether there were any such rows. */
 static bool leave_out(GPtrArray *rows, bool (*is_dull)(const void *row)) {
     unsigned all = rows->len, n = 0;
+
     for (unsigned i = 0; i < all; i++)
         if (!is_dull(g_ptr_array_index(rows, i)))
             g_ptr_array_index(rows, n++) = g_ptr_array_index(rows, i);

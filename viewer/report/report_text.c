@@ -18,6 +18,7 @@ static void line(GString *to, const char *prefix, const char *text) {
     while (g_utf8_strlen(rest, -1) > room) {
         const char *end = g_utf8_offset_to_pointer(rest, room);
         const char *space = end;
+
         while (space > rest && *space != ' ')
             space--;
         if (space - rest > room / 2)
@@ -40,6 +41,7 @@ static void nodes(GString *to, const struct dt_summary *summary) {
         DT_COLUMNS_OF("", "<node", "<host", "os pid", "<OTP", "processes", "seconds", "<clock"));
     for (unsigned i = 0; i < nodes->len; i++) {
         const struct dt_seen_node *node = g_ptr_array_index(nodes, i);
+
         dt_cell_node(c, summary, node);
         dt_columns_text(c, node->name);
         dt_columns_text(c, node->hostname);
@@ -57,6 +59,7 @@ static void recording(GString *to, const struct dt_summary *summary) {
     double seconds = summary->period.begin == DT_NO_VALUE
                          ? 0
                          : (double)(summary->period.end - summary->period.begin) / 1e9;
+
     g_string_append_printf(to, "Recording: %" PRIu64 " events in %.3f s", summary->events, seconds);
     if (summary->skipped)
         g_string_append_printf(to, ", %" PRIu64 " others skipped", summary->skipped);
@@ -74,6 +77,7 @@ static void recording(GString *to, const struct dt_summary *summary) {
 /* Only the first finding of a rule has the hint what to do next. */
 static bool is_next_said(const struct dt_summary *summary, unsigned number) {
     const struct dt_finding *all = (const struct dt_finding *)(void *)summary->findings->data;
+
     for (unsigned i = 0; i < number; i++)
         if (all[i].rule == all[number].rule)
             return true;
@@ -89,6 +93,7 @@ static void findings(GString *to, const struct dt_summary *summary) {
     for (unsigned i = 0; i < summary->findings->len; i++) {
         const struct dt_finding *finding = &g_array_index(summary->findings, struct dt_finding, i);
         char prefix[16];
+
         g_snprintf(prefix, sizeof prefix, "  %-8s", dt_severity_names[finding->severity]);
         line(to, prefix, finding->text);
         if (!is_next_said(summary, i))
@@ -102,17 +107,20 @@ static void findings(GString *to, const struct dt_summary *summary) {
 static int by_traffic(const void *a, const void *b) {
     const struct dt_who *x = *(struct dt_who *const *)a, *y = *(struct dt_who *const *)b;
     int by = dt_compare(dt_top_by_messages(y), dt_top_by_messages(x));
+
     return by ? by : dt_compare(y->activity->run, x->activity->run);
 }
 
 static GPtrArray *ports(const struct dt_summary *summary) {
     GPtrArray *ports = dt_rows_ports(summary);
+
     g_ptr_array_sort(ports, by_traffic);
     return ports;
 }
 
 static void port(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     const struct dt_who *port = row;
+
     dt_cell_node(c, summary, port->node);
     dt_cell_who(c, port);
     dt_cell_who(c, port->parent);
@@ -135,6 +143,7 @@ static void cell_quantiles(struct dt_columns *c, const struct dt_quantiles *q) {
 
 static void server_call(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     const struct dt_pair *call = row;
+
     dt_cell_node(c, summary, call->to ? call->to->node : NULL);
     const struct dt_who *caller = call->only ? call->only : call->from;
     if (call->to && caller && caller->node != call->to->node)
@@ -153,6 +162,7 @@ static void server_call(struct dt_columns *c, const struct dt_summary *summary, 
 
 static void call(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     const struct dt_named *call = row;
+
     dt_cell_node(c, summary, call->node);
     dt_columns_text(c, call->name);
     dt_cell_count(c, call->count);
@@ -164,6 +174,7 @@ static void call(struct dt_columns *c, const struct dt_summary *summary, const v
 
 static void span(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     const struct dt_named *span = row;
+
     (void)summary;
     dt_columns_text(c, span->name);
     dt_cell_count(c, span->count);
@@ -175,6 +186,7 @@ static void span(struct dt_columns *c, const struct dt_summary *summary, const v
 
 static void talk(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     const struct dt_pair *talk = row;
+
     dt_cells_pair(c, summary, talk);
     dt_cell_count(c, talk->count);
     dt_cell_some(c, talk->inferred);
@@ -183,9 +195,11 @@ static void talk(struct dt_columns *c, const struct dt_summary *summary, const v
 /* Nodes are shown by their numbers in the table of nodes. */
 static void request(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     const struct dt_request *request = row;
+
     g_autoptr(GString) nodes = g_string_new(NULL);
     for (unsigned i = 0; i < request->nodes->len; i++) {
         const struct dt_seen_node *node = g_ptr_array_index(request->nodes, i);
+
         g_string_append_printf(nodes, "%s%u", i ? ", " : "", node->number);
     }
     dt_cell_time(c, summary, request->begin);
@@ -199,6 +213,7 @@ static void request(struct dt_columns *c, const struct dt_summary *summary, cons
 
 static void dead(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     const struct dt_pair *dead = row;
+
     dt_cells_pair(c, summary, dead);
     dt_cell_count(c, dead->count);
     dt_columns_text(c, dead->example);
@@ -214,12 +229,14 @@ static void cells_where(struct dt_columns *c, const struct dt_summary *summary,
 
 static void crash(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     const struct dt_listed *crash = row;
+
     dt_cell_time(c, summary, crash->time);
     cells_where(c, summary, crash);
     dt_columns_text(c, crash->text);
     g_autoptr(GString) linked = g_string_new(NULL);
     for (unsigned n = 0; n < crash->linked->len; n++) {
         g_autofree char *shown = dt_who_show_pid(g_ptr_array_index(crash->linked, n));
+
         g_string_append_printf(linked, "%s%s", n ? ", " : "", shown);
     }
     dt_columns_text(c, linked->str);
@@ -227,6 +244,7 @@ static void crash(struct dt_columns *c, const struct dt_summary *summary, const 
 
 static void waited(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     const struct dt_listed *wait = row;
+
     dt_cell_time(c, summary, wait->time);
     dt_cell_ns(c, wait->ns);
     cells_where(c, summary, wait);
@@ -235,6 +253,7 @@ static void waited(struct dt_columns *c, const struct dt_summary *summary, const
 
 static void collection(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     const struct dt_listed *collection = row;
+
     dt_cell_time(c, summary, collection->time);
     dt_cell_ns(c, collection->ns);
     dt_columns_printf(c, "%s%s", collection->is_major ? "major" : "minor",
@@ -246,6 +265,7 @@ static void collection(struct dt_columns *c, const struct dt_summary *summary, c
 
 static void logged(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     const struct dt_listed *line = row;
+
     dt_cell_time(c, summary, line->time);
     dt_columns_text(c, line->word);
     cells_where(c, summary, line);
@@ -268,6 +288,7 @@ static void cell_unit(struct dt_columns *c, const char *unit, int64_t value) {
 static void counter(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     const struct dt_named *counter = row;
     const char *unit = counter->unit ? counter->unit : "";
+
     dt_cell_node(c, summary, counter->node);
     dt_columns_text(c, counter->name);
     cell_unit(c, unit, counter->min);
@@ -278,6 +299,7 @@ static void counter(struct dt_columns *c, const struct dt_summary *summary, cons
 
 static bool was_zero(const void *row) {
     const struct dt_named *counter = row;
+
     return counter->min == 0 && counter->max == 0;
 }
 

@@ -12,6 +12,7 @@ enum { TEXT_CHARS = 80, NAME_CHARS = 60, REMARK_CHARS = 200 };
 static void put(GString *to, const char *text, long most) {
     static const char own[] = ";#:<>&\"%\\`";
     long n = 0;
+
     while (*text) {
         gunichar c = g_utf8_get_char_validated(text, -1);
         bool is_valid = c != (gunichar)-1 && c != (gunichar)-2;
@@ -40,8 +41,10 @@ static void number(struct dt_party *party, GPtrArray *parties) {
 
 static bool has_two_nodes(const GPtrArray *parties) {
     const struct dt_party *first = NULL;
+
     for (unsigned i = 0; i < parties->len; i++) {
         const struct dt_party *party = g_ptr_array_index(parties, i);
+
         if (!party->is_process)
             continue;
         if (first && first->node != party->node)
@@ -53,8 +56,10 @@ static bool has_two_nodes(const GPtrArray *parties) {
 
 static void participants(GString *to, const struct dt_sequence *s, const GPtrArray *parties) {
     bool is_of_nodes = has_two_nodes(parties);
+
     for (unsigned i = 0; i < parties->len; i++) {
         const struct dt_party *party = g_ptr_array_index(parties, i);
+
         g_autoptr(GString) text = g_string_new(party->show);
         if (!strstr(party->show, party->pid))
             g_string_append_printf(text, " %s", party->pid);
@@ -70,6 +75,7 @@ static void participants(GString *to, const struct dt_sequence *s, const GPtrArr
 /* Omits the envelope of a gen_server call or cast: "call {get,17}". */
 static void put_message(GString *to, const char *text) {
     const char *request = text, *kind = NULL;
+
     if (!text)
         return;
     if (dt_skip(&request, "{'$gen_call',")) {

@@ -11,6 +11,7 @@ static struct dt_party *keep(struct dt_party *party) {
 
 static void drop(void *data) {
     struct dt_party *party = data;
+
     if (!party || --party->references)
         return;
     g_free(party->show);
@@ -20,6 +21,7 @@ static void drop(void *data) {
 
 static void clear_step(void *data) {
     struct dt_step *step = data;
+
     drop(step->from);
     drop(step->to);
     g_free(step->text);
@@ -65,6 +67,7 @@ static void name(const struct dt_sequence *s, struct dt_party *party,
 
 static struct dt_party *new_party(const char *pid) {
     struct dt_party *party = g_new0(struct dt_party, 1);
+
     party->references = 1;
     party->pid = g_strdup(pid);
     return party;
@@ -72,6 +75,7 @@ static struct dt_party *new_party(const char *pid) {
 
 static struct dt_party *party_of(struct dt_sequence *s, struct dt_process *process) {
     struct dt_party *party = g_hash_table_lookup(s->parties, process);
+
     if (party)
         return party;
     party = new_party(process->pid);
@@ -85,6 +89,7 @@ static struct dt_party *party_of(struct dt_sequence *s, struct dt_process *proce
 /* The participant for a receiver that is not a known process, or for unknown senders. */
 static struct dt_party *other(struct dt_sequence *s, const char *text) {
     struct dt_party *party = g_hash_table_lookup(s->others, text);
+
     if (party)
         return party;
     party = new_party("");
@@ -111,6 +116,7 @@ static bool is_end_chosen(struct dt_sequence *s, const struct end *end) {
 
 static bool is_chosen(struct dt_sequence *s, const struct end *from, const struct end *to) {
     unsigned n = g_strv_length(s->processes);
+
     if (n == 0)
         return true;
     bool is_from = is_end_chosen(s, from), is_to = is_end_chosen(s, to);
@@ -132,8 +138,10 @@ static bool is_before(const struct dt_step *a, const struct dt_step *b) {
 /* Takes ownership of the step's text, and references to its parties. */
 static void add(struct dt_sequence *s, struct dt_step step) {
     unsigned low = 0, high = s->steps->len;
+
     while (low < high) {
         unsigned middle = (low + high) / 2;
+
         if (is_before(&step, &g_array_index(s->steps, struct dt_step, middle)))
             high = middle;
         else
@@ -153,11 +161,13 @@ static void add(struct dt_sequence *s, struct dt_step step) {
 /* Whether a step at this time fits. If the diagram is full, later steps are only counted. */
 static bool has_room(const struct dt_sequence *s, int64_t time) {
     unsigned n = s->steps->len;
+
     return n < s->limit || time < g_array_index(s->steps, struct dt_step, n - 1).time;
 }
 
 void dt_sequence_node(void *data, struct dt_node *node) {
     struct dt_sequence *s = data;
+
     if (s->begin == DT_NO_VALUE)
         s->begin = node->first;
     if (node->number >= s->nodes->len)
@@ -177,12 +187,14 @@ void dt_sequence_process(void *data, struct dt_process *process, int64_t time) {
 
 void dt_sequence_process_gone(void *data, struct dt_process *process) {
     struct dt_sequence *s = data;
+
     g_hash_table_remove(s->parties, process);
 }
 
 void dt_sequence_message_gone(void *data, struct dt_message *m) {
     struct dt_sequence *s = data;
     int64_t time = m->sent != DT_NO_VALUE ? m->sent : m->delivered;
+
     s->messages++;
     if (!is_in_time(s, time) || (s->label && strcmp(s->label, m->label) != 0))
         return;
@@ -210,6 +222,7 @@ void dt_sequence_process_exited(void *data, const struct dt_exit *e) {
     struct dt_sequence *s = data;
     struct dt_party *party = g_hash_table_lookup(s->parties, e->process);
     bool is_of_some = s->processes[0];
+
     if (!party || (is_of_some && !party->was_named) || !is_in_time(s, e->time) ||
         !has_room(s, e->time))
         return;

@@ -37,6 +37,7 @@ static const struct dt_param params[] = {
 static bool seconds(const union dt_value *values, unsigned param, int64_t *ns, GError **error) {
     char *end;
     double value = g_ascii_strtod(values[param].string, &end);
+
     if (*end || end == values[param].string || !(value >= 0)) {
         g_set_error(error, DT_ERROR, 0, "parameter %s has to be a number of seconds, not %s",
                     params[param].name, values[param].string);
@@ -49,6 +50,7 @@ static bool seconds(const union dt_value *values, unsigned param, int64_t *ns, G
 /* In practice, registered names and pids do not contain ','. */
 static char **split(const char *names) {
     char **all = g_strsplit(names, ",", -1), **to = all;
+
     for (char **from = all; *from; from++) {
         g_strstrip(*from);
         if (**from)
@@ -62,6 +64,7 @@ static char **split(const char *names) {
 
 static void *start(const union dt_value *values, GError **error) {
     int64_t from, to;
+
     if (!seconds(values, FROM, &from, error) || !seconds(values, TO, &to, error))
         return NULL;
     struct dt_file *file = dt_file_open(values[PATH].string, error);
@@ -97,6 +100,7 @@ static bool finish(void *data, const struct dt_model *model, GError **error) {
 
 static void free_sink(void *data) {
     struct dt_sequence *s = data;
+
     dt_file_discard(s->file);
     dt_sequence_free(s);
 }

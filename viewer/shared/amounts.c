@@ -13,6 +13,7 @@ struct unit {
 static bool show(struct dt_amount *to, double number, const struct unit units[3]) {
     for (size_t i = 0; i < 3; i++) {
         double value = number / units[i].one;
+
         /* 999.7 µs would be rounded to 1000 µs. */
         if (value < 0.9995)
             continue;

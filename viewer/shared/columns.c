@@ -56,12 +56,14 @@ void dt_columns_escape(GString *to, const char *text) {
 
 void dt_columns_text(struct dt_columns *columns, const char *text) {
     GString *cell = g_string_new(NULL);
+
     dt_columns_escape(cell, text ? text : "");
     g_ptr_array_add(columns->cells, g_string_free(cell, false));
 }
 
 void dt_columns_printf(struct dt_columns *columns, const char *format, ...) {
     va_list args;
+
     va_start(args, format);
     g_ptr_array_add(columns->cells, g_strdup_vprintf(format, args));
     va_end(args);
@@ -85,6 +87,7 @@ static long width_of_char(gunichar c) {
 
 static long width_of(const char *text) {
     long width = 0;
+
     for (; *text; text = g_utf8_next_char(text))
         width += width_of_char(g_utf8_get_char(text));
     return width;
@@ -95,6 +98,7 @@ static void cut(GString *text, long width) {
     static const char mark[] = "...";
     const char *end = text->str;
     long room = width - width_of(mark);
+
     for (; (room -= width_of_char(g_utf8_get_char(end))) >= 0;)
         end = g_utf8_next_char(end);
     g_string_truncate(text, (size_t)(end - text->str));
@@ -103,6 +107,7 @@ static void cut(GString *text, long width) {
 
 static void put(GString *to, const struct dt_columns *columns, unsigned column, const char *text) {
     long width = columns->widths[column];
+
     if (width == ABSENT)
         return;
     g_autoptr(GString) cell = g_string_new(text);
@@ -126,6 +131,7 @@ static void set_widths(struct dt_columns *columns) {
 
 static long width_of_all(const struct dt_columns *columns) {
     long all = 0;
+
     for (unsigned i = 0; i < columns->n; i++)
         all += columns->widths[i] == ABSENT ? 0 : columns->widths[i] + GAP;
     return all;
@@ -135,6 +141,7 @@ static long width_of_all(const struct dt_columns *columns) {
 static unsigned widest(const struct dt_columns *columns, bool is_way_given, long least) {
     const long *widths = columns->widths;
     unsigned widest = columns->n;
+
     for (unsigned i = 0; i < columns->n; i++)
         if (widths[i] > least && is_text(columns, i) && (gives_way(columns, i) || !is_way_given) &&
             (widest == columns->n || widths[i] > widths[widest]))
@@ -145,6 +152,7 @@ static unsigned widest(const struct dt_columns *columns, bool is_way_given, long
 static void narrow(struct dt_columns *columns) {
     for (long over = width_of_all(columns) - DT_COLUMNS; over > 0; over--) {
         unsigned column = widest(columns, true, GIVEN_WAY);
+
         if (column == columns->n)
             column = widest(columns, false, NARROWEST);
         if (column == columns->n)

@@ -41,17 +41,20 @@ struct called {
 
 static unsigned frame_hash(const void *of) {
     const struct dt_stacks_frame *frame = of;
+
     return g_direct_hash(frame->parent) * 31 + g_direct_hash(frame->name) * 7 +
            g_direct_hash(frame->process);
 }
 
 static gboolean frame_equal(const void *a, const void *b) {
     const struct dt_stacks_frame *x = a, *y = b;
+
     return x->parent == y->parent && x->name == y->name && x->process == y->process;
 }
 
 static const char *intern(struct dt_stacks *stacks, const char *name) {
     const char *known = g_hash_table_lookup(stacks->names, name);
+
     if (known)
         return known;
     char *copy = g_strdup(name);
@@ -61,6 +64,7 @@ static const char *intern(struct dt_stacks *stacks, const char *name) {
 
 static struct dt_stacks_frame *add(struct dt_stacks *stacks, const struct dt_stacks_frame *key) {
     struct dt_stacks_frame *frame = g_new0(struct dt_stacks_frame, 1);
+
     *frame = *key;
     /* Base frames are found only by process. */
     if (key->parent && !key->process) {
@@ -103,6 +107,7 @@ static struct dt_stacks_frame *named(struct dt_stacks *stacks, struct dt_stacks_
 
 static struct dt_stacks_frame *base_of(struct dt_stacks *stacks, const void *process) {
     struct dt_stacks_frame key = {.parent = stacks->root, .process = process};
+
     return find_or_add(stacks, &key, FRAMES + NAMED);
 }
 
@@ -113,6 +118,7 @@ static void merge(struct dt_stacks *stacks, struct dt_stacks_frame *to,
     to->own += from->own;
     while (from->first) {
         struct dt_stacks_frame *child = from->first;
+
         from->first = child->next;
         g_hash_table_steal(stacks->frames, child);
         struct dt_stacks_frame key = {.parent = to, .name = child->name};
@@ -133,6 +139,7 @@ static void merge(struct dt_stacks *stacks, struct dt_stacks_frame *to,
 
 static void running_free(void *data) {
     struct running *running = data;
+
     g_array_free(running->stack, true);
     g_free(running->name);
     g_free(running);
@@ -155,6 +162,7 @@ static struct dt_stacks_frame *start_of(struct dt_stacks *stacks,
 
 static struct running *running_of(struct dt_stacks *stacks, struct dt_process *process) {
     struct running *running = g_hash_table_lookup(stacks->processes, process);
+
     if (!running) {
         running = g_new0(struct running, 1);
         running->stack = g_array_new(false, false, sizeof(struct called));
@@ -180,11 +188,13 @@ static struct dt_stacks_frame *end_of(struct dt_stacks *stacks, const struct run
 void dt_stacks_process_gone(void *data, struct dt_process *process) {
     struct dt_stacks *stacks = data;
     struct running *running = g_hash_table_lookup(stacks->processes, process);
+
     if (!running)
         return;
     struct dt_stacks_frame *base = running->base;
     if (base->process) {
         struct dt_stacks_frame *to = end_of(stacks, running, process);
+
         g_hash_table_steal(stacks->frames, base);
         merge(stacks, to, base);
         g_free(base);
@@ -196,6 +206,7 @@ void dt_stacks_process_gone(void *data, struct dt_process *process) {
 
 void dt_stacks_call_begin(void *data, struct dt_frame *frame) {
     struct dt_stacks *stacks = data;
+
     if (stacks->what != DT_STACKS_CALLS)
         return;
     struct running *running = running_of(stacks, frame->process);
@@ -208,6 +219,7 @@ void dt_stacks_call_begin(void *data, struct dt_frame *frame) {
 
 void dt_stacks_call_end(void *data, struct dt_frame *frame) {
     struct dt_stacks *stacks = data;
+
     if (stacks->what != DT_STACKS_CALLS)
         return;
     struct running *running = running_of(stacks, frame->process);
@@ -223,6 +235,7 @@ void dt_stacks_call_end(void *data, struct dt_frame *frame) {
 
 void dt_stacks_interval(void *data, const struct dt_interval *interval) {
     struct dt_stacks *stacks = data;
+
     if (stacks->what != DT_STACKS_WAITS || interval->state != DT_STATE_WAITING ||
         interval->process->kind != DT_PROCESS || interval->end <= interval->begin)
         return;
@@ -258,11 +271,13 @@ void dt_stacks_free(struct dt_stacks *stacks) {
 static int by_name(const void *a, const void *b) {
     const struct dt_stacks_frame *x = *(struct dt_stacks_frame *const *)a;
     const struct dt_stacks_frame *y = *(struct dt_stacks_frame *const *)b;
+
     return strcmp(x->name, y->name);
 }
 
 static GPtrArray *children(const struct dt_stacks_frame *frame) {
     GPtrArray *sorted = g_ptr_array_new();
+
     for (struct dt_stacks_frame *child = frame->first; child; child = child->next)
         g_ptr_array_add(sorted, child);
     g_ptr_array_sort(sorted, by_name);
@@ -277,6 +292,7 @@ static void walk(const struct dt_stacks_frame *frame, GPtrArray *names, dt_stack
     g_autoptr(GPtrArray) sorted = children(frame);
     for (unsigned i = 0; i < sorted->len; i++) {
         const struct dt_stacks_frame *child = g_ptr_array_index(sorted, i);
+
         g_ptr_array_add(names, (void *)child->name);
         walk(child, names, each, data);
         g_ptr_array_set_size(names, (int)names->len - 1);
@@ -290,6 +306,7 @@ static void note_any(const char *const *names, unsigned depth, uint64_t ns, void
 
 bool dt_stacks_are_empty(const struct dt_stacks *stacks) {
     bool is_any = false;
+
     dt_stacks_each(stacks, note_any, &is_any);
     return !is_any;
 }
@@ -306,6 +323,7 @@ void dt_stacks_each(const struct dt_stacks *stacks, dt_stacks_visit *each, void 
 /* Returns the value. It is written last, so each frame is visited once. */
 static uint64_t put(GString *to, const struct dt_stacks_frame *frame) {
     uint64_t value = frame->own;
+
     dt_json_open(to, NULL, '{');
     dt_json_text(to, "name", frame->name);
     dt_json_number(to, "own", (int64_t)frame->own);
@@ -313,6 +331,7 @@ static uint64_t put(GString *to, const struct dt_stacks_frame *frame) {
     g_autoptr(GPtrArray) sorted = children(frame);
     for (unsigned i = 0; i < sorted->len; i++) {
         const struct dt_stacks_frame *child = g_ptr_array_index(sorted, i);
+
         if (child->own || child->first)
             value += put(to, child);
     }

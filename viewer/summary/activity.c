@@ -18,6 +18,7 @@ void dt_activity_free(struct dt_activity *activity) {
 int64_t dt_activity_number(const struct dt_who *who, enum dt_recorded_kind kind, uint64_t number) {
     bool is_recorded =
         who->node && who->activity->is_traced && dt_is_recorded(who->node->recorded, kind);
+
     return is_recorded ? (int64_t)number : DT_NO_VALUE;
 }
 
@@ -29,6 +30,7 @@ int64_t dt_activity_ns(const struct dt_who *who, enum dt_recorded_kind kind, int
 
 int64_t dt_activity_mailbox_max(const struct dt_who *who) {
     bool has_sends = dt_activity_number(who, DT_RECORDED_SENDS, 0) != DT_NO_VALUE;
+
     return has_sends && who->node->has_receipts ? (int64_t)who->activity->mailbox_max : DT_NO_VALUE;
 }
 

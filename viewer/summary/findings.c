@@ -15,6 +15,7 @@ static dt_find_some *const finders[] = {
 static int by_severity(const void *a, const void *b) {
     const struct dt_finding *x = a, *y = b;
     int by = (int)x->severity - (int)y->severity;
+
     return by ? by : dt_compare(x->rule - dt_rules, y->rule - dt_rules);
 }
 

@@ -15,6 +15,7 @@ enum {
 /* The heap's size minus two of the VM's steps, and minus the reclaimed words. */
 static uint64_t kept_at_least(const struct dt_interval *i) {
     uint64_t words = i->heap / 36 * 25;
+
     return words > i->reclaimed ? words - i->reclaimed : 0;
 }
 

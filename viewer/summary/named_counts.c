@@ -9,16 +9,19 @@ enum { MOST = 8192 };
 
 static unsigned name_hash(const void *row) {
     const struct dt_named *named = row;
+
     return g_direct_hash(named->node) + g_str_hash(named->name);
 }
 
 static gboolean name_equal(const void *a, const void *b) {
     const struct dt_named *x = a, *y = b;
+
     return x->node == y->node && strcmp(x->name, y->name) == 0;
 }
 
 static void name_free(void *row) {
     struct dt_named *named = row;
+
     g_free(named->name);
     g_free(named->unit);
     dt_quantiles_clear(&named->took);
@@ -53,6 +56,7 @@ struct dt_named *dt_names_row(struct dt_names *names, struct dt_seen_node *node,
 
 GPtrArray *dt_names_sorted(const struct dt_names *names, GCompareFunc by) {
     GPtrArray *rows = dt_rows_of(names->rows);
+
     g_ptr_array_sort(rows, by);
     return rows;
 }

@@ -4,6 +4,7 @@
 
 static void listed_clear(void *row) {
     struct dt_listed *listed = row;
+
     dt_who_drop(listed->who);
     g_free(listed->text);
     g_free(listed->word);
@@ -28,12 +29,14 @@ bool dt_list_wants(const struct dt_list *list, int64_t ns) {
 
 static int by_time(const void *a, const void *b) {
     const struct dt_listed *x = a, *y = b;
+
     return dt_compare(x->time, y->time);
 }
 
 static int by_ns(const void *a, const void *b) {
     const struct dt_listed *x = a, *y = b;
     int by = dt_compare(y->ns, x->ns);
+
     return by ? by : by_time(a, b);
 }
 

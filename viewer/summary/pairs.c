@@ -8,16 +8,19 @@
 static unsigned pair_hash(const void *row) {
     const struct dt_pair *pair = row;
     unsigned hash = g_direct_hash(pair->from) * 31 + g_direct_hash(pair->to);
+
     return pair->text ? hash * 31 + g_str_hash(pair->text) : hash;
 }
 
 static gboolean pair_equal(const void *a, const void *b) {
     const struct dt_pair *x = a, *y = b;
+
     return x->from == y->from && x->to == y->to && g_strcmp0(x->text, y->text) == 0;
 }
 
 static void pair_free(void *row) {
     struct dt_pair *pair = row;
+
     dt_who_drop(pair->from);
     dt_who_drop(pair->to);
     dt_who_drop(pair->only);
@@ -73,6 +76,7 @@ static int64_t number_of(const struct dt_who *who) {
 static int by_count(const void *a, const void *b) {
     const struct dt_pair *x = *(struct dt_pair *const *)a, *y = *(struct dt_pair *const *)b;
     int by = dt_compare((int64_t)y->count, (int64_t)x->count);
+
     by = by ? by : dt_compare(number_of(x->from), number_of(y->from));
     by = by ? by : dt_compare(number_of(x->to), number_of(y->to));
     by = by ? by : g_strcmp0(x->text, y->text);
@@ -82,6 +86,7 @@ static int by_count(const void *a, const void *b) {
 
 GPtrArray *dt_pairs_by_count(const struct dt_pairs *pairs) {
     GPtrArray *rows = dt_rows_of(pairs->rows);
+
     g_ptr_array_sort(rows, by_count);
     return rows;
 }
@@ -102,6 +107,7 @@ static void sum_up(struct dt_pairs *pairs, is_summed *is_summed) {
     unsigned summed = 0;
     for (unsigned i = 0; i < rows->len; i++) {
         struct dt_pair *row = g_ptr_array_index(rows, i);
+
         if (is_summed(row->from) || is_summed(row->to))
             g_ptr_array_index(rows, summed++) = row;
     }
@@ -109,6 +115,7 @@ static void sum_up(struct dt_pairs *pairs, is_summed *is_summed) {
     g_ptr_array_sort(rows, by_count);
     for (unsigned i = 0; i < rows->len; i++) {
         struct dt_pair *row = g_ptr_array_index(rows, i);
+
         g_hash_table_steal(pairs->rows, row);
         struct dt_who *from = is_summed(row->from) ? dt_who_kind(row->from) : row->from;
         struct dt_who *to = is_summed(row->to) ? dt_who_kind(row->to) : row->to;
@@ -120,6 +127,7 @@ static void sum_up(struct dt_pairs *pairs, is_summed *is_summed) {
 
 static void make_room(struct dt_pairs *pairs) {
     unsigned enough = pairs->most / 2;
+
     sum_up(pairs, has_exited);
     if (g_hash_table_size(pairs->rows) > enough)
         sum_up(pairs, has_no_name);
@@ -128,6 +136,7 @@ static void make_room(struct dt_pairs *pairs) {
     g_autoptr(GPtrArray) rows = dt_pairs_by_count(pairs);
     for (unsigned i = enough; i < rows->len; i++) {
         struct dt_pair *row = g_ptr_array_index(rows, i);
+
         pairs->left_out += row->count;
         g_hash_table_remove(pairs->rows, row);
     }

@@ -50,6 +50,7 @@ static void add_up(uint32_t *to, uint32_t more) {
 
 void dt_quantiles_add(struct dt_quantiles *q, uint64_t number) {
     unsigned power = power_of(number);
+
     add_up(bucket_of(q, power, bucket_in(power, number)), 1);
     q->min = q->count ? MIN(q->min, number) : number;
     q->max = MAX(q->max, number);

@@ -10,6 +10,7 @@ enum { REDUCTIONS_TO_TAKE = 2, MESSAGES_PER_REDUCTION = 100 };
 
 static bool is_suspended(const struct dt_process_sample *sample, uint64_t queue_before) {
     uint64_t more = sample->queue > queue_before ? sample->queue - queue_before : 0;
+
     return strcmp(sample->state, "suspended") == 0 &&
            sample->reductions <= REDUCTIONS_TO_TAKE + more / MESSAGES_PER_REDUCTION;
 }

@@ -5,6 +5,7 @@
 
 static void served_free(void *data) {
     struct dt_served *served = data;
+
     dt_quantiles_clear(&served->took);
     dt_quantiles_clear(&served->queued);
     dt_quantiles_clear(&served->worked);
@@ -13,10 +14,12 @@ static void served_free(void *data) {
 
 GHashTable *dt_served_by_server(const struct dt_summary *summary) {
     GHashTable *servers = g_hash_table_new_full(NULL, NULL, NULL, served_free);
+
     g_autoptr(GPtrArray) rows = dt_pairs_by_count(&summary->server_calls);
     for (unsigned i = 0; i < rows->len; i++) {
         const struct dt_pair *row = g_ptr_array_index(rows, i);
         struct dt_served *served = g_hash_table_lookup(servers, row->to);
+
         if (!served) {
             served = g_new0(struct dt_served, 1);
             served->server = row->to;
@@ -35,11 +38,13 @@ GHashTable *dt_served_by_server(const struct dt_summary *summary) {
 static int slowest(const void *a, const void *b) {
     const struct dt_served *x = *(struct dt_served *const *)a, *y = *(struct dt_served *const *)b;
     int by = dt_compare(dt_quantile_high(&y->took), dt_quantile_high(&x->took));
+
     return by ? by : dt_compare((int64_t)x->server->number, (int64_t)y->server->number);
 }
 
 GPtrArray *dt_served_slowest_first(GHashTable *servers) {
     GPtrArray *rows = dt_rows_of(servers);
+
     g_ptr_array_sort(rows, slowest);
     return rows;
 }

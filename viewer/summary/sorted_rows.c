@@ -9,12 +9,14 @@
 static int by_total(const void *a, const void *b) {
     const struct dt_named *x = *(struct dt_named *const *)a, *y = *(struct dt_named *const *)b;
     int by = dt_compare(y->total, x->total);
+
     by = by ? by : dt_compare((int64_t)y->count, (int64_t)x->count);
     return by ? by : strcmp(x->name, y->name);
 }
 
 static int by_name(const void *a, const void *b) {
     const struct dt_named *x = *(struct dt_named *const *)a, *y = *(struct dt_named *const *)b;
+
     /* run_queue_2 comes before run_queue_10. */
     int by = strverscmp(x->name, y->name);
     return by || !x->node || !y->node ? by : dt_compare(x->node->number, y->node->number);
@@ -24,11 +26,13 @@ static int by_name(const void *a, const void *b) {
 static int slowest(const void *a, const void *b) {
     const struct dt_pair *x = *(struct dt_pair *const *)a, *y = *(struct dt_pair *const *)b;
     int by = dt_compare((int64_t)y->timeouts, (int64_t)x->timeouts);
+
     return by ? by : dt_compare(dt_quantile_high(&y->took), dt_quantile_high(&x->took));
 }
 
 GPtrArray *dt_rows_server_calls(const struct dt_summary *summary) {
     GPtrArray *rows = dt_pairs_by_count(&summary->server_calls);
+
     g_ptr_array_sort(rows, slowest);
     return rows;
 }

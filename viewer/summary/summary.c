@@ -9,6 +9,7 @@ static void clear_lost(void *lost) {
 
 static void clear_finding(void *data) {
     struct dt_finding *finding = data;
+
     g_free(finding->text);
     dt_who_drop(finding->who);
 }

@@ -19,6 +19,7 @@ static void drop_who(void *who) {
 
 void dt_summary_node(void *data, struct dt_node *node) {
     struct dt_summary *summary = data;
+
     dt_seen_node_learn(&summary->whos.nodes, node);
     dt_summary_at(summary, node->first);
     dt_summary_at(summary, node->last);
@@ -26,6 +27,7 @@ void dt_summary_node(void *data, struct dt_node *node) {
 
 void dt_summary_process(void *data, struct dt_process *process, int64_t time) {
     struct dt_summary *summary = data;
+
     dt_summary_at(summary, time);
     struct dt_who *who = dt_who_of(&summary->whos, process);
     dt_who_learn_parent(who);
@@ -42,12 +44,14 @@ void dt_summary_process(void *data, struct dt_process *process, int64_t time) {
 
 void dt_summary_process_named(void *data, struct dt_process *process, int64_t time) {
     struct dt_summary *summary = data;
+
     dt_summary_at(summary, time);
     dt_who_learn_parent(dt_who_of(&summary->whos, process));
 }
 
 void dt_summary_process_exited(void *data, const struct dt_exit *e) {
     struct dt_summary *summary = data;
+
     dt_summary_at(summary, e->time);
     struct dt_who *who = dt_summary_traced(summary, e->process);
     dt_summary_recorded(summary, who->node, DT_RECORDED_EXITS);
@@ -68,6 +72,7 @@ void dt_summary_process_exited(void *data, const struct dt_exit *e) {
 void dt_summary_process_gone(void *data, struct dt_process *process) {
     struct dt_summary *summary = data;
     struct dt_who *who = dt_who_gone(process);
+
     if (!who)
         return;
     g_clear_pointer(&who->activity->stack, g_array_unref);
@@ -138,6 +143,7 @@ static void on_running(struct dt_summary *summary, struct dt_who *who,
 
 void dt_summary_interval(void *data, const struct dt_interval *i) {
     struct dt_summary *summary = data;
+
     dt_summary_at(summary, i->end);
     struct dt_who *who = dt_who_of(&summary->whos, i->process);
     switch (i->state) {
@@ -165,6 +171,7 @@ void dt_summary_interval(void *data, const struct dt_interval *i) {
 void dt_summary_mailbox(void *data, struct dt_process *process, int64_t time) {
     struct dt_summary *summary = data;
     struct dt_who *who = dt_who_of(&summary->whos, process);
+
     (void)time;
     who->activity->mailbox_max = MAX(who->activity->mailbox_max, process->mailbox);
 }
@@ -180,6 +187,7 @@ struct called {
 void dt_summary_call_begin(void *data, struct dt_frame *frame) {
     struct dt_summary *summary = data;
     struct dt_who *who = dt_summary_traced(summary, frame->process);
+
     dt_summary_recorded(summary, who->node, DT_RECORDED_CALLS);
     who->activity->call_events++;
     if (!frame->inferred) {
@@ -215,6 +223,7 @@ void dt_summary_call_end(void *data, struct dt_frame *frame) {
     struct dt_who *who = dt_who_of(&summary->whos, frame->process);
     bool is_outermost;
     struct dt_named *row = leave(summary, who, frame, &is_outermost);
+
     row->count++;
     if (frame->left == DT_LEFT_EXCEPTION)
         row->failed++;
@@ -240,6 +249,7 @@ void dt_summary_call_end(void *data, struct dt_frame *frame) {
 
 void dt_summary_sent(void *data, struct dt_message *m) {
     struct dt_summary *summary = data;
+
     dt_summary_at(summary, m->sent);
     summary->sent++;
     struct dt_who *from = dt_summary_traced(summary, m->from);
@@ -252,6 +262,7 @@ void dt_summary_sent(void *data, struct dt_message *m) {
 
 void dt_summary_delivered(void *data, struct dt_message *m) {
     struct dt_summary *summary = data;
+
     dt_summary_at(summary, m->delivered);
     struct dt_who *to = dt_summary_traced(summary, m->to);
     summary->reached++;
@@ -305,6 +316,7 @@ void dt_summary_message_gone(void *data, struct dt_message *m) {
     struct dt_summary *summary = data;
     struct dt_who *to = m->to ? dt_who_of(&summary->whos, m->to) : NULL;
     struct dt_who *from = sender_of(summary, m, to);
+
     if (m->is_dead) {
         on_dead(summary, m, from, to);
         return;
@@ -330,6 +342,7 @@ void dt_summary_server_call(void *data, const struct dt_server_call *c) {
     struct dt_summary *summary = data;
     struct dt_who *caller = dt_who_of(&summary->whos, c->caller),
                   *server = dt_who_of(&summary->whos, c->server);
+
     dt_summary_recorded(summary, caller->node, DT_RECORDED_SERVER_CALLS);
     char shape[SHAPE];
     dt_term_shape(c->request, shape, sizeof shape);
@@ -354,6 +367,7 @@ void dt_summary_server_call(void *data, const struct dt_server_call *c) {
 
 void dt_summary_span(void *data, const struct dt_span *span) {
     struct dt_summary *summary = data;
+
     dt_summary_at(summary, span->end);
     struct dt_who *who = dt_summary_traced(summary, span->process);
     dt_summary_recorded(summary, who ? who->node : NULL, DT_RECORDED_SPANS);
@@ -385,6 +399,7 @@ void dt_summary_counter(void *data, struct dt_node *node, const char *name, cons
 
 void dt_summary_lost(void *data, const struct dt_lost *lost) {
     struct dt_summary *summary = data;
+
     summary->lost_rows++;
     summary->lost_unknown |= lost->count == 0;
     summary->lost_events += lost->count;

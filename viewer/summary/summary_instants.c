@@ -11,6 +11,7 @@ static void on_log(struct dt_summary *summary, const struct dt_instant *i, struc
     static const char *const errors[] = {"error", "critical", "alert", "emergency"};
     const struct dt_log *log = &i->event->fields.log;
     struct dt_seen_node *node = dt_seen_node(&summary->whos.nodes, i->node);
+
     dt_summary_recorded(summary, node, DT_RECORDED_LOG);
     bool is_error = false;
     for (size_t n = 0; n < G_N_ELEMENTS(errors); n++)
@@ -29,6 +30,7 @@ static void on_report(struct dt_summary *summary, const struct dt_instant *i, ui
     struct dt_seen_node *node = dt_seen_node(&summary->whos.nodes, i->node);
     struct dt_who *who = dt_who_of(&summary->whos, i->process);
     struct dt_who *other = dt_who_of(&summary->whos, i->other);
+
     dt_summary_recorded(summary, node, DT_RECORDED_MONITOR);
     struct dt_pair *row =
         dt_pairs_row(&summary->reports, who, other, dt_probe_names[i->event->probe]);
@@ -40,17 +42,20 @@ static void on_long_gc(struct dt_summary *summary, const struct dt_instant *i) {
     const struct dt_vm_long_gc *e = &i->event->fields.vm_long_gc;
     int64_t ns = (int64_t)MIN(e->duration, (uint64_t)INT32_MAX) * DT_NS_PER_MS;
     uint64_t words = e->heap + e->old_heap + e->fragments;
+
     if (!words || ns <= dt_collection_ns(words))
         on_report(summary, i, (uint64_t)ns);
 }
 
 static void on_long_schedule(struct dt_summary *summary, const struct dt_instant *i) {
     uint64_t ms = MIN(i->event->fields.vm_long_schedule.duration, (uint64_t)INT32_MAX);
+
     on_report(summary, i, ms * DT_NS_PER_MS);
 }
 
 static void on_large_heap(struct dt_summary *summary, const struct dt_instant *i) {
     const struct dt_vm_large_heap *e = &i->event->fields.vm_large_heap;
+
     on_report(summary, i, (e->heap + e->old_heap + e->fragments) * BYTES_PER_WORD);
 }
 
@@ -64,6 +69,7 @@ static void on_long_queue(struct dt_summary *summary, const struct dt_instant *i
 static void on_node_down(struct dt_summary *summary, const struct dt_instant *i) {
     const struct dt_node_down *e = &i->event->fields.node_down;
     struct dt_seen_node *node = dt_seen_node(&summary->whos.nodes, i->node);
+
     dt_summary_recorded(summary, node, DT_RECORDED_MONITOR);
     if (strcmp(e->type, "hidden") != 0)
         dt_list_add(&summary->nodes_down, (struct dt_listed){.node = node,
@@ -74,6 +80,7 @@ static void on_node_down(struct dt_summary *summary, const struct dt_instant *i)
 
 static void on_withheld(struct dt_summary *summary, const struct dt_instant *i) {
     const struct dt_withheld *e = &i->event->fields.withheld;
+
     dt_list_add(&summary->withheld,
                 (struct dt_listed){.node = dt_seen_node(&summary->whos.nodes, i->node),
                                    .time = i->event->time,
@@ -83,6 +90,7 @@ static void on_withheld(struct dt_summary *summary, const struct dt_instant *i) 
 
 static void on_output(struct dt_summary *summary, struct dt_process *process, uint64_t bytes) {
     struct dt_who *port = dt_summary_traced(summary, process);
+
     if (!port)
         return;
     dt_summary_recorded(summary, port->node, DT_RECORDED_OUTPUT);
@@ -92,6 +100,7 @@ static void on_output(struct dt_summary *summary, struct dt_process *process, ui
 void dt_summary_instant(void *data, const struct dt_instant *i) {
     struct dt_summary *summary = data;
     const union dt_event *e = &i->event->fields;
+
     dt_summary_at(summary, i->event->time);
     struct dt_who *who = dt_who_of(&summary->whos, i->process);
     switch (i->event->probe) {

@@ -17,6 +17,7 @@ static void quantiles(GString *to, const char *prefix, const struct dt_quantiles
     } shown[] = {
         {"p50", dt_quantile(q, 0.5)}, {"p99", dt_quantile_p99(q)}, {"max", dt_quantiles_max(q)}};
     char name[32];
+
     for (size_t i = 0; i < G_N_ELEMENTS(shown); i++) {
         g_snprintf(name, sizeof name, "%s%s_ns", prefix, shown[i].name);
         dt_json_number(to, name, shown[i].value);
@@ -59,6 +60,7 @@ static void put_table(GString *to, const struct dt_summary *summary, const struc
 
 static void lost(GString *to, const void *row) {
     const struct dt_seen_lost *lost = row;
+
     dt_json_text(to, "node", dt_seen_node_name(lost->node));
     dt_json_text(to, "stream", lost->stream);
     dt_json_number(to, "begin", lost->begin);
@@ -68,6 +70,7 @@ static void lost(GString *to, const void *row) {
 
 static void node(GString *to, const void *row) {
     const struct dt_seen_node *node = row;
+
     dt_json_text(to, "node", node->name);
     dt_json_text(to, "host", node->hostname);
     dt_json_number(to, "os_pid", node->os_pid);
@@ -97,6 +100,7 @@ static void kinds(GString *to, const struct dt_summary *summary) {
 
 static void seconds(GString *to, const struct dt_summary *summary) {
     int64_t ns = summary->period.end - summary->period.begin;
+
     if (summary->period.begin == DT_NO_VALUE) {
         dt_json_null(to, "seconds");
         return;
@@ -107,6 +111,7 @@ static void seconds(GString *to, const struct dt_summary *summary) {
 
 static void recording(GString *to, const struct dt_summary *summary) {
     bool is_unknown = summary->lost_rows && summary->lost_unknown;
+
     dt_json_open(to, "recording", '{');
     count(to, "events", summary->events);
     count(to, "skipped", summary->skipped);
@@ -122,6 +127,7 @@ static void recording(GString *to, const struct dt_summary *summary) {
 
 static void finding(GString *to, const void *row) {
     const struct dt_finding *finding = row;
+
     dt_json_text(to, "severity", dt_severity_names[finding->severity]);
     dt_json_text(to, "text", finding->text);
     dt_json_text(to, "about", finding->rule->about);
@@ -134,6 +140,7 @@ static void finding(GString *to, const void *row) {
 
 static void process(GString *to, const void *row) {
     const struct dt_who *who = row;
+
     ref(to, "process", who);
     ref(to, "parent", who->parent);
     dt_json_text(to, "initial", who->initial);
@@ -167,6 +174,7 @@ static void process(GString *to, const void *row) {
 
 static void port(GString *to, const void *row) {
     const struct dt_who *port = row;
+
     ref(to, "port", port);
     dt_json_text(to, "driver", port->name);
     ref(to, "owner", port->parent);
@@ -183,6 +191,7 @@ static void port(GString *to, const void *row) {
 
 static void call(GString *to, const void *row) {
     const struct dt_named *call = row;
+
     dt_json_text(to, "node", dt_seen_node_name(call->node));
     dt_json_text(to, "entry", call->name);
     count(to, "count", call->count);
@@ -195,6 +204,7 @@ static void call(GString *to, const void *row) {
 
 static void server_call(GString *to, const void *row) {
     const struct dt_pair *call = row;
+
     ref(to, "caller", call->only ? call->only : call->from);
     ref(to, "server", call->to);
     dt_json_text(to, "request", call->text);
@@ -209,6 +219,7 @@ static void server_call(GString *to, const void *row) {
 
 static void span(GString *to, const void *row) {
     const struct dt_named *span = row;
+
     dt_json_text(to, "name", span->name);
     count(to, "count", span->count);
     quantiles(to, "", &span->took);
@@ -217,6 +228,7 @@ static void span(GString *to, const void *row) {
 
 static void counter(GString *to, const void *row) {
     const struct dt_named *counter = row;
+
     dt_json_text(to, "node", dt_seen_node_name(counter->node));
     dt_json_text(to, "name", counter->name);
     dt_json_text(to, "unit", counter->unit);
@@ -229,6 +241,7 @@ static void counter(GString *to, const void *row) {
 
 static void talk(GString *to, const void *row) {
     const struct dt_pair *talk = row;
+
     ref(to, "from", talk->from);
     ref(to, "to", talk->to);
     count(to, "messages", talk->count);
@@ -237,6 +250,7 @@ static void talk(GString *to, const void *row) {
 
 static void dead(GString *to, const void *row) {
     const struct dt_pair *dead = row;
+
     ref(to, "from", dead->from);
     ref(to, "to", dead->to);
     dt_json_text(to, "to_text", dead->text);
@@ -246,6 +260,7 @@ static void dead(GString *to, const void *row) {
 
 static void request(GString *to, const void *row) {
     const struct dt_request *request = row;
+
     dt_json_text(to, "label", request->label);
     dt_json_number(to, "begin", request->begin);
     dt_json_number(to, "end", request->end);
@@ -262,6 +277,7 @@ static void request(GString *to, const void *row) {
 
 static void exited(GString *to, const void *row) {
     const struct dt_listed *exited = row;
+
     ref(to, "process", exited->who);
     dt_json_number(to, "time", exited->time);
     dt_json_text(to, "reason", exited->text);
@@ -274,6 +290,7 @@ static void exited(GString *to, const void *row) {
 
 static void waited(GString *to, const void *row) {
     const struct dt_listed *wait = row;
+
     ref(to, "process", wait->who);
     dt_json_number(to, "time", wait->time);
     dt_json_number(to, "ns", wait->ns);
@@ -283,6 +300,7 @@ static void waited(GString *to, const void *row) {
 
 static void collection(GString *to, const void *row) {
     const struct dt_listed *collection = row;
+
     ref(to, "process", collection->who);
     dt_json_number(to, "time", collection->time);
     dt_json_number(to, "ns", collection->ns);
@@ -294,6 +312,7 @@ static void collection(GString *to, const void *row) {
 
 static void logged(GString *to, const void *row) {
     const struct dt_listed *line = row;
+
     ref(to, "process", line->who);
     dt_json_text(to, "node", dt_seen_node_name(line->node));
     dt_json_number(to, "time", line->time);
@@ -335,6 +354,7 @@ static void load(GString *to, const struct dt_summary *summary) {
     dt_json_open(to, "nodes", '[');
     for (unsigned i = 0; i < nodes->len; i++) {
         const struct dt_seen_node *node = g_ptr_array_index(nodes, i);
+
         dt_json_open(to, NULL, '{');
         dt_json_text(to, "node", node->name);
         for (unsigned n = 0; n < DT_LOADS; n++)

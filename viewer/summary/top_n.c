@@ -53,6 +53,7 @@ static int compare(const void *a, const void *b, void *data) {
     const struct dt_who *x = *(struct dt_who *const *)a, *y = *(struct dt_who *const *)b;
     dt_criterion *by = *(dt_criterion *const *)data;
     int order = dt_compare(by(y), by(x));
+
     return order ? order : dt_compare((int64_t)x->number, (int64_t)y->number);
 }
 
@@ -70,6 +71,7 @@ void dt_top_cut(struct dt_top_n *kept) {
     unsigned to = 0;
     for (unsigned n = 0; n < kept->whos->len; n++) {
         struct dt_who *who = g_ptr_array_index(kept->whos, n);
+
         if (g_hash_table_contains(best, who)) {
             g_ptr_array_index(kept->whos, to++) = who;
             continue;
@@ -105,6 +107,7 @@ void dt_top_free(struct dt_top_n *kept) {
 
 GPtrArray *dt_top_copy(const struct dt_top_n *kept) {
     GPtrArray *copy = g_ptr_array_sized_new(kept->whos->len);
+
     for (unsigned i = 0; i < kept->whos->len; i++)
         g_ptr_array_add(copy, g_ptr_array_index(kept->whos, i));
     return copy;

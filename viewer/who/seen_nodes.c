@@ -10,6 +10,7 @@ const char *const dt_recorded_kind_words[] = {
 
 static void free_node(void *of) {
     struct dt_seen_node *node = of;
+
     if (!node)
         return;
     g_free(node->name);
@@ -34,6 +35,7 @@ struct dt_seen_node *dt_seen_node(struct dt_seen_nodes *nodes, const struct dt_n
     void **seen = &g_ptr_array_index(nodes->by_number, node->number);
     if (!*seen) {
         struct dt_seen_node *new = *seen = g_new0(struct dt_seen_node, 1);
+
         new->number = node->number + 1;
     }
     return *seen;
@@ -59,6 +61,7 @@ const char *dt_seen_node_name(const struct dt_seen_node *node) {
 
 bool dt_seen_nodes_are_several(const struct dt_seen_nodes *nodes) {
     unsigned n = 0;
+
     for (unsigned i = 0; i < nodes->by_number->len; i++)
         n += g_ptr_array_index(nodes->by_number, i) != NULL;
     return n > 1;
@@ -66,6 +69,7 @@ bool dt_seen_nodes_are_several(const struct dt_seen_nodes *nodes) {
 
 GPtrArray *dt_seen_nodes_known(const struct dt_seen_nodes *nodes) {
     GPtrArray *known = g_ptr_array_new();
+
     for (unsigned i = 0; i < nodes->by_number->len; i++)
         if (g_ptr_array_index(nodes->by_number, i))
             g_ptr_array_add(known, g_ptr_array_index(nodes->by_number, i));

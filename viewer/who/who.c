@@ -19,6 +19,7 @@ struct dt_who *dt_who_keep(struct dt_who *who) {
 void dt_who_drop(struct dt_who *who) {
     while (who && --who->references == 0) {
         struct dt_who *parent = who->parent;
+
         g_free(who->texts);
         who->whos->free_activity(who->activity);
         g_free(who);
@@ -28,11 +29,13 @@ void dt_who_drop(struct dt_who *who) {
 
 static unsigned sum_hash(const void *of) {
     const struct dt_who *sum = of;
+
     return g_direct_hash(sum->node) ^ g_str_hash(sum->show);
 }
 
 static gboolean sum_equal(const void *a, const void *b) {
     const struct dt_who *x = a, *y = b;
+
     return x->node == y->node && strcmp(x->show, y->show) == 0;
 }
 
@@ -57,6 +60,7 @@ void dt_whos_free(struct dt_whos *whos) {
 
 static struct dt_who *new_who(struct dt_whos *whos, struct dt_seen_node *node) {
     struct dt_who *who = g_new0(struct dt_who, 1);
+
     who->references = 1;
     who->whos = whos;
     who->node = node;
@@ -123,6 +127,7 @@ struct dt_who *dt_who_kind(struct dt_who *who) {
 /* Only a process that has children can be among its own ancestors. */
 static bool is_above(const struct dt_who *who, const struct dt_who *parent) {
     unsigned n = 0;
+
     if (!who->has_children)
         return who == parent;
     for (; parent && n < GENERATIONS && parent != who; n++)
@@ -148,6 +153,7 @@ static void copy_texts(struct dt_who *who, const struct dt_process *process) {
     const char **const to[] = {&who->pid,     &who->name,  &who->show,
                                &who->initial, &who->label, &who->group};
     size_t sizes[G_N_ELEMENTS(from)], all = 0;
+
     for (size_t i = 0; i < G_N_ELEMENTS(from); i++)
         all += sizes[i] = strlen(from[i]) + 1;
     char *at = who->texts = g_malloc(all);

@@ -64,6 +64,7 @@ static bool is_of_otp(const struct process *p, const char *reason) {
     for (size_t i = 0; i < G_N_ELEMENTS(of_otp); i++) {
         bool is_its =
             *p->seen.initial ? begins(p->seen.initial, of_otp[i].initials) : of_otp[i].or_unknown;
+
         if (is_its && begins(folded, of_otp[i].reasons))
             return true;
     }

@@ -8,6 +8,7 @@ static void exceptions(struct dt_summary *summary) {
     unsigned found = 0;
     for (unsigned i = 0; i < rows->len && found < dt_limits.exceptions.per_rule; i++) {
         const struct dt_named *row = g_ptr_array_index(rows, i);
+
         if (row->failed < dt_limits.exceptions.calls ||
             !dt_is_share((int64_t)row->failed, (int64_t)row->count, dt_limits.exceptions.share))
             continue;
@@ -25,6 +26,7 @@ static void spans(struct dt_summary *summary) {
     unsigned found = 0;
     for (unsigned i = 0; i < rows->len && found < dt_limits.failed_spans.per_rule; i++) {
         const struct dt_named *row = g_ptr_array_index(rows, i);
+
         if (!row->failed)
             continue;
         dt_find(summary, DT_RULE_failed_spans, DT_MEDIUM, NULL,
@@ -39,6 +41,7 @@ static void traced(struct dt_summary *summary) {
     for (unsigned i = 0; i < summary->processes.whos->len; i++) {
         struct dt_who *who = g_ptr_array_index(summary->processes.whos, i);
         int64_t cost = (int64_t)who->activity->call_events * dt_limits.traced_calls.per_event;
+
         if (!who->activity->ran || who->activity->call_events < dt_limits.traced_calls.events ||
             !dt_is_share(cost, who->activity->run, dt_limits.traced_calls.share))
             continue;

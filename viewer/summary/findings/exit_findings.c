@@ -21,6 +21,7 @@ struct crashes {
 
 static void crashes_free(void *data) {
     struct crashes *crashes = data;
+
     g_free(crashes->reason);
     g_free(crashes);
 }
@@ -28,8 +29,10 @@ static void crashes_free(void *data) {
 /* Linked processes that ended with it. Ports do not count: they always end with their owner. */
 static uint64_t taken_down(const struct dt_listed *crash) {
     uint64_t n = 0;
+
     for (unsigned i = 0; i < crash->linked->len; i++) {
         const struct dt_who *linked = g_ptr_array_index(crash->linked, i);
+
         n += linked->kind == DT_PROCESS && linked->ended != DT_NO_VALUE &&
              linked->ended >= crash->time &&
              linked->ended - crash->time <= dt_limits.crashes.together;
@@ -39,6 +42,7 @@ static uint64_t taken_down(const struct dt_listed *crash) {
 
 static bool was_restarted(struct dt_summary *summary, const struct dt_listed *crash) {
     const struct dt_lives_row *row = dt_lives_of(&summary->lives, crash->who);
+
     return row && row->last_start != DT_NO_VALUE && row->last_start >= crash->time;
 }
 
@@ -63,6 +67,7 @@ static const char *reason_of(const struct crashes *crashes) {
 
 bool dt_is_restarted(const struct dt_lives_row *row) {
     uint64_t least = dt_limits.restarts.crashes;
+
     return row->kind == DT_PROCESS && row->parent && row->crashed >= least &&
            row->restarted >= least &&
            dt_is_share((int64_t)row->crashed, (int64_t)row->started, dt_limits.restarts.share);
@@ -72,6 +77,7 @@ static int most_crashes_first(const void *a, const void *b) {
     const struct dt_lives_row *x = *(struct dt_lives_row *const *)a;
     const struct dt_lives_row *y = *(struct dt_lives_row *const *)b;
     int by = dt_compare((int64_t)y->crashed, (int64_t)x->crashed);
+
     by = by ? by : strcmp(x->what, y->what);
     return by ? by : dt_compare((int64_t)x->example->number, (int64_t)y->example->number);
 }
@@ -82,6 +88,7 @@ static GPtrArray *loops_of(const struct dt_summary *summary) {
     g_ptr_array_sort(rows, most_crashes_first);
     for (unsigned i = 0; i < rows->len && loops->len < dt_limits.restarts.per_rule; i++) {
         const struct dt_lives_row *row = g_ptr_array_index(rows, i);
+
         if (!dt_is_restarted(row))
             continue;
         struct crashes *loop = g_new0(struct crashes, 1);
@@ -103,6 +110,7 @@ static struct crashes *loop_of(struct dt_summary *summary, GPtrArray *loops,
     const struct dt_lives_row *row = dt_lives_of(&summary->lives, crash->who);
     for (unsigned i = 0; i < loops->len; i++) {
         struct crashes *loop = g_ptr_array_index(loops, i);
+
         if (is_of(row, loop->loop, crash))
             return loop;
     }
@@ -112,6 +120,7 @@ static struct crashes *loop_of(struct dt_summary *summary, GPtrArray *loops,
 static void add_loop(struct dt_summary *summary, const struct crashes *loop) {
     const struct dt_lives_row *row = loop->loop;
     g_autofree char *parent = dt_who_show_where(row->parent);
+
     dt_find(summary, DT_RULE_restarts, DT_HIGH, row->example,
             "%s restarted %" PRIu64 " times in %s by %s%s%s%s",
             *row->what ? row->what : "processes", row->restarted,
@@ -138,12 +147,14 @@ static struct crashes *kind_of(GHashTable *by_key, GPtrArray *kinds, const struc
 static int worst_first(const void *a, const void *b) {
     const struct crashes *x = *(struct crashes *const *)a, *y = *(struct crashes *const *)b;
     int by = (y->was_restarted || y->taken_down) - (x->was_restarted || x->taken_down);
+
     return by ? by : dt_compare((int64_t)y->count, (int64_t)x->count);
 }
 
 static void add_kind(struct dt_summary *summary, const struct crashes *kind) {
     struct dt_who *who = kind->first->who;
     g_autofree char *shown = dt_who_show_where(who);
+
     g_autoptr(GString) text = g_string_new(shown);
     if (kind->count > 1)
         g_string_append_printf(text, " and %" PRIu64 " more%s", kind->count - 1,
@@ -158,6 +169,7 @@ static void add_kind(struct dt_summary *summary, const struct crashes *kind) {
 
 static void add_kinds(struct dt_summary *summary, GPtrArray *kinds) {
     uint64_t most = dt_limits.crashes.per_rule;
+
     g_ptr_array_sort(kinds, worst_first);
     for (unsigned i = 0; i < kinds->len && i < most; i++)
         add_kind(summary, g_ptr_array_index(kinds, i));
@@ -174,6 +186,7 @@ void dt_find_in_exits(struct dt_summary *summary) {
         const struct dt_listed *crash = &g_array_index(summary->crashes.rows, struct dt_listed, i);
         g_autofree char *reason = dt_term_fold(crash->text);
         struct crashes *loop = loop_of(summary, loops, crash);
+
         note(summary, loop ? loop : kind_of(by_key, kinds, crash, reason), crash, reason);
     }
     for (unsigned i = 0; i < loops->len; i++)

@@ -10,6 +10,7 @@ static int worst_first(const void *a, const void *b) {
     const struct dt_lives_row *x = *(struct dt_lives_row *const *)a;
     const struct dt_lives_row *y = *(struct dt_lives_row *const *)b;
     int by = dt_compare((int64_t)y->short_ones, (int64_t)x->short_ones);
+
     by = by ? by : dt_compare((int64_t)y->started, (int64_t)x->started);
     by = by ? by : strcmp(x->what, y->what);
     return by ? by : dt_compare((int64_t)x->example->number, (int64_t)y->example->number);
@@ -43,6 +44,7 @@ static void short_connections(struct dt_summary *summary, const struct dt_lives_
     g_autofree char *parent = dt_who_show_where(row->parent);
     bool is_accepted = row->parent && row->parent->kind == DT_PORT;
     bool is_storm = dt_per_second(summary, row->short_ones) >= dt_limits.short_connections.storm;
+
     dt_find(summary, DT_RULE_short_connections, is_storm ? DT_MEDIUM : DT_LOW, row->parent,
             "%" PRIu64 " of %" PRIu64 " connections lived at most %s, %.0f per second: %s by %s",
             row->short_ones, row->started, dt_show_ns(dt_limits.short_connections.life).text,
@@ -51,6 +53,7 @@ static void short_connections(struct dt_summary *summary, const struct dt_lives_
 
 static void short_lives(struct dt_summary *summary, const struct dt_lives_row *row) {
     g_autofree char *parent = dt_who_show_where(row->parent);
+
     dt_find(summary, DT_RULE_short_lives, DT_LOW, row->parent,
             "%s: %" PRIu64 " of %" PRIu64
             " processes lived at most %s, %.0f per second: started by %s",
@@ -64,6 +67,7 @@ void dt_find_in_lives(struct dt_summary *summary) {
     g_ptr_array_sort(rows, worst_first);
     for (unsigned i = 0; i < rows->len; i++) {
         const struct dt_lives_row *row = g_ptr_array_index(rows, i);
+
         if (are_short_connections(summary, row) &&
             connections++ < dt_limits.short_connections.per_rule)
             short_connections(summary, row);

@@ -16,6 +16,7 @@ static struct dt_who *loudest(const struct dt_summary *summary, uint64_t *lines)
     *lines = 0;
     for (unsigned i = 0; i < summary->log.rows->len; i++) {
         const struct dt_listed *row = &g_array_index(summary->log.rows, struct dt_listed, i);
+
         if (!row->is_error || !row->who)
             continue;
         uint64_t count = GPOINTER_TO_SIZE(g_hash_table_lookup(counts, row->who)) + 1;
@@ -56,6 +57,7 @@ struct warning {
 /* Without the parts that differ from line to line: pids are folded, numbers become 0. */
 static char *shape_of(const char *text) {
     char *shape = dt_term_fold(text), *to = shape;
+
     for (const char *s = shape; *s; s++)
         if (!g_ascii_isdigit(*s))
             *to++ = *s;
@@ -69,20 +71,24 @@ static char *shape_of(const char *text) {
  * clears". */
 static bool is_alarm(const char *text) {
     g_autofree char *lower = g_ascii_strdown(text, -1);
+
     return strstr(lower, "alarm") && !strstr(lower, "cleared");
 }
 
 static int by_count(const void *a, const void *b) {
     const struct warning *x = *(struct warning *const *)a, *y = *(struct warning *const *)b;
     int by = dt_compare((int64_t)y->count, (int64_t)x->count);
+
     by = by ? by : dt_compare(x->first->time, y->first->time);
     return by ? by : strcmp(x->first->text, y->first->text);
 }
 
 static GHashTable *warnings_by_shape(const struct dt_summary *summary) {
     GHashTable *warnings = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+
     for (unsigned i = 0; i < summary->log.rows->len; i++) {
         const struct dt_listed *row = &g_array_index(summary->log.rows, struct dt_listed, i);
+
         if (strcmp(row->word, "warning") != 0)
             continue;
         g_autofree char *shape = shape_of(row->text);
@@ -103,6 +109,7 @@ static void tell(struct dt_summary *summary, const struct warning *warning) {
     g_autofree char *name = dt_who_show_where(who);
     g_autofree char *lines = dt_counted(warning->count, "warning");
     g_autofree char *text = dt_cut(warning->first->text, SHOWN, "...");
+
     dt_find(summary, warning->is_alarm ? DT_RULE_alarms : DT_RULE_warnings,
             warning->is_alarm ? DT_MEDIUM : DT_LOW, who, "%s logged %s: %s", name, lines,
             text ? text : "");
@@ -115,6 +122,7 @@ static void warnings(struct dt_summary *summary) {
     g_ptr_array_sort(rows, by_count);
     for (unsigned i = 0; i < rows->len; i++) {
         const struct warning *warning = g_ptr_array_index(rows, i);
+
         if (warning->is_alarm ? alarms++ < dt_limits.alarms.per_rule
                               : others++ < dt_limits.warnings.per_rule)
             tell(summary, warning);

@@ -10,6 +10,7 @@ static uint64_t size_of(uint64_t words) {
 
 static double growth(const struct dt_heap *heap) {
     int64_t ns = heap->end - heap->begin;
+
     return ns > 0 ? (double)size_of(heap->last - heap->first) * DT_NS_PER_S / (double)ns : 0;
 }
 
@@ -22,6 +23,7 @@ static bool has_queue(const struct dt_who *who) {
 /* It exited normally and freed its memory, or it stopped growing for longer than it grew. */
 static bool has_stopped(const struct dt_summary *summary, const struct dt_who *who) {
     const struct dt_heap *heap = who->activity->heap;
+
     return (who->ended != DT_NO_VALUE && !who->activity->has_crashed) ||
            summary->period.end - heap->last_rise > heap->last_rise - heap->begin;
 }
@@ -29,6 +31,7 @@ static bool has_stopped(const struct dt_summary *summary, const struct dt_who *w
 /* A growing heap is reported as such; its consequences are not reported again. */
 static bool grows(const struct dt_summary *summary, const struct dt_who *who) {
     const struct dt_heap *heap = who->activity->heap;
+
     return heap && !has_queue(who) && dt_heap_has_grown(heap) && !has_stopped(summary, who) &&
            heap->rises >= dt_limits.growing_heap.rises &&
            size_of(heap->last) >= dt_limits.growing_heap.heap &&
@@ -45,6 +48,7 @@ static void growing(struct dt_summary *summary) {
     dt_top_sort(whos, by_heap);
     for (unsigned i = 0; i < whos->len && left > 0; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
+
         if (!grows(summary, who))
             continue;
         left--;
@@ -66,6 +70,7 @@ static void large(struct dt_summary *summary) {
     for (unsigned i = 0; i < whos->len && i < dt_limits.large_process.per_rule; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
         uint64_t memory = (uint64_t)dt_top_by_memory(who);
+
         if (memory < dt_limits.large_process.memory)
             break;
         if (grows(summary, who))
@@ -80,6 +85,7 @@ static void large(struct dt_summary *summary) {
 
 static void longest(struct dt_summary *summary, const struct dt_listed *row) {
     g_autofree char *name = dt_who_show_where(row->who);
+
     dt_find(summary, DT_RULE_long_collection,
             row->ns >= dt_limits.long_collection.very_long ? DT_HIGH : DT_MEDIUM, row->who,
             "%s: a %s garbage collection took %s, the longest", name,
@@ -88,6 +94,7 @@ static void longest(struct dt_summary *summary, const struct dt_listed *row) {
 
 static void unexplained(struct dt_summary *summary, const struct dt_listed *row, uint64_t words) {
     g_autofree char *name = dt_who_show_where(row->who);
+
     dt_find(
         summary, DT_RULE_lost_cpu, DT_LOW, row->who,
         "the host's CPUs are busy: %s lost its CPU during a garbage collection that took %s for "
@@ -98,10 +105,12 @@ static void unexplained(struct dt_summary *summary, const struct dt_listed *row,
 /* The rows are sorted, longest first. */
 static void collections(struct dt_summary *summary) {
     bool has_longest = false, has_unexplained = false;
+
     for (unsigned i = 0; i < summary->collections.rows->len; i++) {
         const struct dt_listed *row =
             &g_array_index(summary->collections.rows, struct dt_listed, i);
         uint64_t words = row->heap + row->reclaimed;
+
         if (!row->is_stretched && !has_longest && row->ns >= dt_limits.long_collection.time &&
             !grows(summary, row->who)) {
             has_longest = true;
@@ -116,9 +125,11 @@ static void collections(struct dt_summary *summary) {
 
 static void collecting(struct dt_summary *summary) {
     unsigned found = 0;
+
     for (unsigned i = 0; i < summary->processes.whos->len; i++) {
         struct dt_who *who = g_ptr_array_index(summary->processes.whos, i);
         int64_t all = who->activity->run + who->activity->collecting;
+
         if (!who->activity->ran || who->activity->collecting < dt_limits.collecting.time ||
             grows(summary, who) ||
             !dt_is_share(who->activity->collecting, all, dt_limits.collecting.share) ||

@@ -8,10 +8,12 @@
    sent are not known to have reached a process. */
 static void busiest(struct dt_summary *summary, GHashTable *servers) {
     uint64_t all = MAX(summary->reached, summary->sent);
+
     if (all < dt_limits.busy_receiver.messages)
         return;
     for (unsigned i = 0; i < summary->processes.whos->len; i++) {
         struct dt_who *who = g_ptr_array_index(summary->processes.whos, i);
+
         if (!dt_is_share((int64_t)who->activity->reached, (int64_t)all,
                          dt_limits.busy_receiver.share))
             continue;
@@ -77,6 +79,7 @@ static bool is_slow(struct dt_summary *summary, const struct dt_served *served) 
 /* A single slow call says nothing of the others; the server may have just started. */
 static bool has_slow_call(struct dt_summary *summary, const struct dt_served *served) {
     struct time_of_calls longest = longest_of(served);
+
     if (longest.took < dt_limits.slow_server.single)
         return false;
     add_slow(summary, served, DT_LOW, &longest);
@@ -85,8 +88,10 @@ static bool has_slow_call(struct dt_summary *summary, const struct dt_served *se
 
 static void slow_servers(struct dt_summary *summary, const GPtrArray *rows) {
     uint64_t slow = 0, single = 0, most = dt_limits.slow_server.per_rule;
+
     for (unsigned i = 0; i < rows->len; i++) {
         const struct dt_served *served = g_ptr_array_index(rows, i);
+
         if (slow < most && is_slow(summary, served))
             slow++;
         else if (single < most && has_slow_call(summary, served))
@@ -97,6 +102,7 @@ static void slow_servers(struct dt_summary *summary, const GPtrArray *rows) {
 static void timed_out(struct dt_summary *summary, const struct dt_served *served) {
     g_autofree char *name = dt_who_show_where(served->server);
     g_autofree char *calls = dt_counted(served->count, "call");
+
     dt_find(summary, DT_RULE_timed_out_calls, DT_HIGH, served->server,
             "%s: %" PRIu64 " of %s timed out (inferred)", name, served->timeouts, calls);
 }
@@ -104,6 +110,7 @@ static void timed_out(struct dt_summary *summary, const struct dt_served *served
 static void failed(struct dt_summary *summary, const struct dt_served *served) {
     g_autofree char *name = dt_who_show_where(served->server);
     g_autofree char *calls = dt_counted(served->count, "call");
+
     dt_find(summary, DT_RULE_failed_calls, DT_MEDIUM, served->server,
             "%s: %" PRIu64 " of %s failed: the server exited or did not exist", name, served->downs,
             calls);
@@ -111,8 +118,10 @@ static void failed(struct dt_summary *summary, const struct dt_served *served) {
 
 static void failures(struct dt_summary *summary, const GPtrArray *rows) {
     unsigned timeouts = 0, downs = 0;
+
     for (unsigned i = 0; i < rows->len; i++) {
         const struct dt_served *served = g_ptr_array_index(rows, i);
+
         if (served->timeouts && timeouts++ < dt_limits.timed_out_calls.per_rule)
             timed_out(summary, served);
         if (served->downs && downs++ < dt_limits.failed_calls.per_rule)
@@ -122,6 +131,7 @@ static void failures(struct dt_summary *summary, const GPtrArray *rows) {
 
 static void dead(struct dt_summary *summary) {
     uint64_t n = summary->dead_messages;
+
     if (!n)
         return;
     g_autoptr(GPtrArray) rows = dt_pairs_by_count(&summary->dead);
@@ -130,6 +140,7 @@ static void dead(struct dt_summary *summary) {
         const struct dt_pair *row = g_ptr_array_index(rows, 0);
         g_autofree char *from = dt_who_show_where(row->from);
         g_autofree char *to = row->to ? dt_who_show_where(row->to) : g_strdup(row->text);
+
         if (row->count == n)
             g_string_printf(most, ", %sby %s to %s", n > 1 ? "all " : "", from, to);
         else

@@ -66,8 +66,10 @@ static const struct {
 
 static void reported(struct dt_summary *summary, const GPtrArray *rows, size_t n) {
     unsigned found = 0;
+
     for (unsigned i = 0; i < rows->len && found < *reports[n].per_rule; i++) {
         const struct dt_pair *row = g_ptr_array_index(rows, i);
+
         if (strcmp(row->text, dt_probe_names[reports[n].probe]) != 0)
             continue;
         g_autofree char *name = dt_who_show_where(row->from);
@@ -81,6 +83,7 @@ static void reported(struct dt_summary *summary, const GPtrArray *rows, size_t n
 static bool is_closed(const char *reason) {
     static const char *const reasons[] = {"connection_closed", "disconnect",
                                           "net_kernel_terminated", "shutdown"};
+
     for (size_t i = 0; i < G_N_ELEMENTS(reasons); i++)
         if (strcmp(reason, reasons[i]) == 0)
             return true;

@@ -5,6 +5,7 @@
 /* Messages per second from the first to the last sample; 0 if the queue does not grow. */
 static double growth(const struct dt_sampled *of) {
     int64_t ns = of->last - of->first;
+
     if (of->count < dt_limits.growing_queue.samples || ns <= 0 ||
         of->last_queue <= of->first_queue ||
         !dt_is_share((int64_t)of->rises, (int64_t)of->count - 1, dt_limits.growing_queue.steps))
@@ -15,6 +16,7 @@ static double growth(const struct dt_sampled *of) {
 static bool grows(struct dt_summary *summary, struct dt_who *who) {
     const struct dt_sampled *of = who->activity->sampled;
     double per_s = growth(of);
+
     if (of->last_queue < dt_limits.growing_queue.messages || per_s < dt_limits.growing_queue.per_s)
         return false;
     g_autofree char *name = dt_who_show_where(who);
@@ -28,6 +30,7 @@ static bool grows(struct dt_summary *summary, struct dt_who *who) {
 
 static bool is_stopped(struct dt_summary *summary, struct dt_who *who) {
     const struct dt_sampled *of = who->activity->sampled;
+
     if (of->longest_still < dt_limits.stopped_process.still ||
         (!of->was_suspended && of->still_queue < dt_limits.stopped_process.messages))
         return false;
@@ -42,6 +45,7 @@ static bool is_stopped(struct dt_summary *summary, struct dt_who *who) {
 static bool is_long(struct dt_summary *summary, struct dt_who *who) {
     uint64_t queue = who->activity->sampled->max_queue;
     g_autofree char *name = dt_who_show_where(who);
+
     if (queue < dt_limits.long_queue.messages)
         return false;
     dt_find(summary, DT_RULE_long_queue, queue >= dt_limits.long_queue.huge ? DT_HIGH : DT_MEDIUM,
@@ -55,6 +59,7 @@ static void sampled(struct dt_summary *summary) {
     dt_top_sort(whos, dt_top_by_queue);
     for (unsigned i = 0; i < whos->len && found < dt_limits.long_queue.per_rule; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
+
         if (!who->activity->sampled || !who->activity->sampled->max_queue)
             break;
         /* The cause first: a queue gets long because its process is suspended. */
@@ -70,6 +75,7 @@ static void in_flight(struct dt_summary *summary) {
     dt_top_sort(whos, dt_top_by_mailbox);
     for (unsigned i = 0; i < whos->len && found < dt_limits.in_flight.per_rule; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
+
         if (who->activity->mailbox_max < dt_limits.in_flight.messages)
             break;
         /* If no deliveries are recorded, all messages seem to be in flight. */

@@ -38,5 +38,6 @@ int64_t dt_recorded(const struct dt_summary *summary) {
 
 double dt_per_second(const struct dt_summary *summary, uint64_t number) {
     int64_t ns = dt_recorded(summary);
+
     return ns > 0 ? (double)number * DT_NS_PER_S / (double)ns : 0;
 }

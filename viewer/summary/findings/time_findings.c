@@ -18,6 +18,7 @@ static int64_t on_cpu(const struct dt_who *who) {
 
 static void spent(struct dt_summary *summary, const struct share_rule *rule) {
     int64_t recorded = dt_recorded(summary);
+
     if (recorded < rule->recorded)
         return;
     g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
@@ -25,6 +26,7 @@ static void spent(struct dt_summary *summary, const struct share_rule *rule) {
     for (unsigned i = 0; i < whos->len && i < rule->per_rule; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
         int64_t time = rule->time_of(who);
+
         if (!dt_is_share(time, recorded, rule->share))
             return;
         g_autofree char *name = dt_who_show_where(who);
@@ -39,6 +41,7 @@ static int64_t utilization_of(const struct dt_summary *summary, const struct dt_
     int64_t per_mille = 0, samples = 0;
     for (unsigned i = 0; i < rows->len; i++) {
         const struct dt_named *row = g_ptr_array_index(rows, i);
+
         if (row->node != node || !g_str_has_prefix(row->name, "scheduler_utilization_"))
             continue;
         per_mille += row->total;
@@ -55,6 +58,7 @@ static bool is_busy(const struct dt_summary *summary, const struct dt_seen_node 
 static const struct dt_listed *longest_wait(const struct dt_summary *summary) {
     for (unsigned i = 0; i < summary->waits.rows->len; i++) {
         const struct dt_listed *row = &g_array_index(summary->waits.rows, struct dt_listed, i);
+
         if (!row->who || !row->who->activity->sampled ||
             !row->who->activity->sampled->was_suspended)
             return row;
@@ -64,6 +68,7 @@ static const struct dt_listed *longest_wait(const struct dt_summary *summary) {
 
 static void longest(struct dt_summary *summary) {
     const struct dt_listed *row = longest_wait(summary);
+
     if (!row || row->ns < dt_limits.long_wait.wait)
         return;
     g_autofree char *name = dt_who_show_where(row->who);
@@ -85,6 +90,7 @@ static int64_t sum_of(const struct dt_summary *summary, const struct dt_seen_nod
 static void waits_of(struct dt_summary *summary, const struct dt_seen_node *node) {
     int64_t waited = sum_of(summary, node, DT_LOAD_RUNNABLE);
     int64_t all = waited + sum_of(summary, node, DT_LOAD_RUN);
+
     if (waited < dt_limits.busy_schedulers.waited ||
         !dt_is_share(waited, all, dt_limits.busy_schedulers.share) || !is_busy(summary, node))
         return;
