@@ -45,6 +45,7 @@ static void put_line(const char *const *names, unsigned depth, uint64_t ns, void
 void dt_flame_folded(const struct dt_stacks *stacks, struct dt_file *to) {
     g_autoptr(GString) text = g_string_new(NULL);
     struct writer w = {text, to};
+
     dt_stacks_each(stacks, put_line, &w);
     dt_file_write(to, text->str, text->len);
 }
@@ -104,6 +105,7 @@ void dt_flame_speedscope(const struct dt_stacks *stacks, const char *name, struc
     g_autoptr(GString) text = g_string_new(NULL);
     g_autoptr(GHashTable) numbers = g_hash_table_new(g_str_hash, g_str_equal);
     struct lists lists = {.w = {text, to}, .numbers = numbers};
+
     dt_json_open(text, NULL, '{');
     dt_json_text(text, "$schema", "https://www.speedscope.app/file-format-schema.json");
     dt_json_text(text, "exporter", "dyntrace");

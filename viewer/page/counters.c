@@ -171,7 +171,6 @@ void dt_page_counters_json(const struct dt_page_counters *counters,
         const struct sampled *node = g_ptr_array_index(counters->nodes, n);
         const struct dt_seen_node *seen =
             n < nodes->by_number->len ? g_ptr_array_index(nodes->by_number, n) : NULL;
-
         g_autoptr(GList) names = node ? g_hash_table_get_keys(node->series) : NULL;
 
         if (!node)

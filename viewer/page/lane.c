@@ -183,7 +183,6 @@ static GArray *in_order(const struct dt_page_interval *one, unsigned ones,
 /* A fold has many intervals, and all but the last additions are sorted already. */
 static GArray *sorted(GArray *all) {
     const struct dt_page_interval *of = (void *)all->data;
-
     g_autoptr(GArray) rest = g_array_new(false, false, sizeof *of);
     unsigned n = MIN(all->len, 1);
 

@@ -181,6 +181,7 @@ static void others(GString *to, const struct dt_summary *summary) {
 void dt_report_processes(GString *to, const struct dt_summary *summary, unsigned top) {
     for (size_t i = 0; i < G_N_ELEMENTS(orders); i++) {
         g_autoptr(GPtrArray) rows = sorted(&summary->processes, orders[i].by);
+
         dt_table_put_rows(to, summary, top, &orders[i].table, rows);
     }
     others(to, summary);

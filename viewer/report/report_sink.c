@@ -49,8 +49,8 @@ static void *start(const union dt_value *values, GError **error) {
 static bool finish(void *data, const struct dt_model *model, GError **error) {
     struct dt_summary *summary = data;
     struct output *output = summary->of_sink;
-
     g_autoptr(GString) text = g_string_new(NULL);
+
     dt_summary_end(summary, model);
     dt_summary_find(summary);
     if (output->is_json) {

@@ -12,6 +12,7 @@
 /* A line of text, indented and folded at DT_COLUMNS. */
 static void line(GString *to, const char *prefix, const char *text) {
     g_autoptr(GString) escaped = g_string_new(prefix);
+
     dt_columns_escape(escaped, text);
     const char *rest = escaped->str;
     long room = DT_COLUMNS;
@@ -35,6 +36,7 @@ static void line(GString *to, const char *prefix, const char *text) {
 
 static void nodes(GString *to, const struct dt_summary *summary) {
     g_autoptr(GPtrArray) nodes = dt_rows_nodes(summary);
+
     if (!nodes->len)
         return;
     struct dt_columns *c = dt_columns_new(
@@ -195,8 +197,8 @@ static void talk(struct dt_columns *c, const struct dt_summary *summary, const v
 /* Nodes are shown by their numbers in the table of nodes. */
 static void request(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     const struct dt_request *request = row;
-
     g_autoptr(GString) nodes = g_string_new(NULL);
+
     for (unsigned i = 0; i < request->nodes->len; i++) {
         const struct dt_seen_node *node = g_ptr_array_index(request->nodes, i);
 

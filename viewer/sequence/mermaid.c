@@ -59,8 +59,8 @@ static void participants(GString *to, const struct dt_sequence *s, const GPtrArr
 
     for (unsigned i = 0; i < parties->len; i++) {
         const struct dt_party *party = g_ptr_array_index(parties, i);
-
         g_autoptr(GString) text = g_string_new(party->show);
+
         if (!strstr(party->show, party->pid))
             g_string_append_printf(text, " %s", party->pid);
         if (is_of_nodes && party->is_process)
@@ -111,6 +111,7 @@ static void step(GString *to, const struct dt_step *step) {
 
 void dt_sequence_mermaid(struct dt_sequence *s, const char *nothing, GString *to) {
     g_autoptr(GPtrArray) parties = g_ptr_array_new();
+
     for (unsigned i = 0; i < s->steps->len; i++) {
         number(g_array_index(s->steps, struct dt_step, i).from, parties);
         number(g_array_index(s->steps, struct dt_step, i).to, parties);

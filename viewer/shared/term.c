@@ -79,6 +79,7 @@ static void put_tuple(GString *to, const char *s) {
 
 void dt_term_shape(const char *request, char *shape, size_t size) {
     g_autoptr(GString) to = g_string_new(NULL);
+
     if (*request == '{')
         put_tuple(to, request);
     else if (*request == '[')

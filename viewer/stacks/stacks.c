@@ -317,6 +317,7 @@ void dt_stacks_remark(struct dt_stacks *stacks, const char *remark) {
 
 void dt_stacks_each(const struct dt_stacks *stacks, dt_stacks_visit *each, void *data) {
     g_autoptr(GPtrArray) names = g_ptr_array_new();
+
     walk(stacks->root, names, each, data);
 }
 

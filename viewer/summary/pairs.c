@@ -105,6 +105,7 @@ static bool has_no_name(const struct dt_who *who) {
 static void sum_up(struct dt_pairs *pairs, is_summed *is_summed) {
     g_autoptr(GPtrArray) rows = dt_rows_of(pairs->rows);
     unsigned summed = 0;
+
     for (unsigned i = 0; i < rows->len; i++) {
         struct dt_pair *row = g_ptr_array_index(rows, i);
 

@@ -14,8 +14,8 @@ static void served_free(void *data) {
 
 GHashTable *dt_served_by_server(const struct dt_summary *summary) {
     GHashTable *servers = g_hash_table_new_full(NULL, NULL, NULL, served_free);
-
     g_autoptr(GPtrArray) rows = dt_pairs_by_count(&summary->server_calls);
+
     for (unsigned i = 0; i < rows->len; i++) {
         const struct dt_pair *row = g_ptr_array_index(rows, i);
         struct dt_served *served = g_hash_table_lookup(servers, row->to);

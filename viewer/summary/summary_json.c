@@ -47,6 +47,7 @@ struct table {
 
 static void put_table(GString *to, const struct dt_summary *summary, const struct table *table) {
     g_autoptr(GPtrArray) rows = table->rows(summary);
+
     dt_json_open(to, table->name, '[');
     for (unsigned i = 0; i < rows->len; i++) {
         dt_json_open(to, NULL, '{');
@@ -348,6 +349,7 @@ static void loaded(GString *to, const struct dt_summary *summary, const struct d
 
 static void load(GString *to, const struct dt_summary *summary) {
     g_autoptr(GPtrArray) nodes = dt_rows_nodes(summary);
+
     dt_json_open(to, "load", '{');
     dt_json_number(to, "begin", summary->period.begin);
     dt_json_number(to, "step_ns", summary->load.step);

@@ -63,6 +63,7 @@ void dt_top_sort(GPtrArray *whos, dt_criterion *by) {
 
 void dt_top_cut(struct dt_top_n *kept) {
     g_autoptr(GHashTable) best = g_hash_table_new(NULL, NULL);
+
     for (size_t i = 0; i < G_N_ELEMENTS(criteria); i++) {
         dt_top_sort(kept->whos, criteria[i]);
         for (unsigned n = 0; n < kept->whos->len && n < PER_CRITERION; n++)

@@ -6,6 +6,7 @@
 static void exceptions(struct dt_summary *summary) {
     g_autoptr(GPtrArray) rows = dt_rows_calls(summary);
     unsigned found = 0;
+
     for (unsigned i = 0; i < rows->len && found < dt_limits.exceptions.per_rule; i++) {
         const struct dt_named *row = g_ptr_array_index(rows, i);
 
@@ -24,6 +25,7 @@ static void exceptions(struct dt_summary *summary) {
 static void spans(struct dt_summary *summary) {
     g_autoptr(GPtrArray) rows = dt_rows_spans(summary);
     unsigned found = 0;
+
     for (unsigned i = 0; i < rows->len && found < dt_limits.failed_spans.per_rule; i++) {
         const struct dt_named *row = g_ptr_array_index(rows, i);
 

@@ -85,6 +85,7 @@ static int most_crashes_first(const void *a, const void *b) {
 static GPtrArray *loops_of(const struct dt_summary *summary) {
     g_autoptr(GPtrArray) rows = dt_rows_of(summary->lives.rows);
     GPtrArray *loops = g_ptr_array_new_with_free_func(crashes_free);
+
     g_ptr_array_sort(rows, most_crashes_first);
     for (unsigned i = 0; i < rows->len && loops->len < dt_limits.restarts.per_rule; i++) {
         const struct dt_lives_row *row = g_ptr_array_index(rows, i);
@@ -154,8 +155,8 @@ static int worst_first(const void *a, const void *b) {
 static void add_kind(struct dt_summary *summary, const struct crashes *kind) {
     struct dt_who *who = kind->first->who;
     g_autofree char *shown = dt_who_show_where(who);
-
     g_autoptr(GString) text = g_string_new(shown);
+
     if (kind->count > 1)
         g_string_append_printf(text, " and %" PRIu64 " more%s", kind->count - 1,
                                *who->initial ? " with the same initial call" : "");
@@ -182,6 +183,7 @@ void dt_find_in_exits(struct dt_summary *summary) {
     g_autoptr(GPtrArray) loops = loops_of(summary);
     g_autoptr(GHashTable) by_key = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     g_autoptr(GPtrArray) kinds = g_ptr_array_new_with_free_func(crashes_free);
+
     for (unsigned i = 0; i < summary->crashes.rows->len; i++) {
         const struct dt_listed *crash = &g_array_index(summary->crashes.rows, struct dt_listed, i);
         g_autofree char *reason = dt_term_fold(crash->text);

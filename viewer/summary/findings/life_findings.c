@@ -64,6 +64,7 @@ static void short_lives(struct dt_summary *summary, const struct dt_lives_row *r
 void dt_find_in_lives(struct dt_summary *summary) {
     g_autoptr(GPtrArray) rows = dt_rows_of(summary->lives.rows);
     unsigned connections = 0, lives = 0;
+
     g_ptr_array_sort(rows, worst_first);
     for (unsigned i = 0; i < rows->len; i++) {
         const struct dt_lives_row *row = g_ptr_array_index(rows, i);

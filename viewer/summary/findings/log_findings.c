@@ -13,6 +13,7 @@ enum { SHOWN = 160 };
 static struct dt_who *loudest(const struct dt_summary *summary, uint64_t *lines) {
     g_autoptr(GHashTable) counts = g_hash_table_new(NULL, NULL);
     struct dt_who *loudest = NULL;
+
     *lines = 0;
     for (unsigned i = 0; i < summary->log.rows->len; i++) {
         const struct dt_listed *row = &g_array_index(summary->log.rows, struct dt_listed, i);
@@ -119,6 +120,7 @@ static void warnings(struct dt_summary *summary) {
     g_autoptr(GHashTable) by_shape = warnings_by_shape(summary);
     g_autoptr(GPtrArray) rows = dt_rows_of(by_shape);
     unsigned alarms = 0, others = 0;
+
     g_ptr_array_sort(rows, by_count);
     for (unsigned i = 0; i < rows->len; i++) {
         const struct warning *warning = g_ptr_array_index(rows, i);

@@ -45,6 +45,7 @@ static int64_t by_heap(const struct dt_who *who) {
 static void growing(struct dt_summary *summary) {
     g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
     uint64_t left = dt_limits.growing_heap.per_rule;
+
     dt_top_sort(whos, by_heap);
     for (unsigned i = 0; i < whos->len && left > 0; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
@@ -66,6 +67,7 @@ static void growing(struct dt_summary *summary) {
 
 static void large(struct dt_summary *summary) {
     g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
+
     dt_top_sort(whos, dt_top_by_memory);
     for (unsigned i = 0; i < whos->len && i < dt_limits.large_process.per_rule; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);

@@ -155,6 +155,7 @@ static void dead(struct dt_summary *summary) {
 void dt_find_in_messages(struct dt_summary *summary) {
     g_autoptr(GHashTable) servers = dt_served_by_server(summary);
     g_autoptr(GPtrArray) rows = dt_served_slowest_first(servers);
+
     busiest(summary, servers);
     failures(summary, rows);
     slow_servers(summary, rows);

@@ -103,6 +103,7 @@ static void nodes(struct dt_summary *summary) {
 
 void dt_find_in_reports(struct dt_summary *summary) {
     g_autoptr(GPtrArray) rows = dt_pairs_by_count(&summary->reports);
+
     for (size_t n = 0; n < G_N_ELEMENTS(reports); n++)
         reported(summary, rows, n);
     nodes(summary);

@@ -56,6 +56,7 @@ static bool is_long(struct dt_summary *summary, struct dt_who *who) {
 static void sampled(struct dt_summary *summary) {
     g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
     unsigned found = 0;
+
     dt_top_sort(whos, dt_top_by_queue);
     for (unsigned i = 0; i < whos->len && found < dt_limits.long_queue.per_rule; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);
@@ -72,6 +73,7 @@ static void sampled(struct dt_summary *summary) {
 static void in_flight(struct dt_summary *summary) {
     g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
     unsigned found = 0;
+
     dt_top_sort(whos, dt_top_by_mailbox);
     for (unsigned i = 0; i < whos->len && found < dt_limits.in_flight.per_rule; i++) {
         struct dt_who *who = g_ptr_array_index(whos, i);

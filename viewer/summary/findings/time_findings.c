@@ -39,6 +39,7 @@ static void spent(struct dt_summary *summary, const struct share_rule *rule) {
 static int64_t utilization_of(const struct dt_summary *summary, const struct dt_seen_node *node) {
     g_autoptr(GPtrArray) rows = dt_rows_counters(summary);
     int64_t per_mille = 0, samples = 0;
+
     for (unsigned i = 0; i < rows->len; i++) {
         const struct dt_named *row = g_ptr_array_index(rows, i);
 
@@ -105,6 +106,7 @@ static void waits_of(struct dt_summary *summary, const struct dt_seen_node *node
 
 void dt_find_in_time(struct dt_summary *summary) {
     g_autoptr(GPtrArray) nodes = dt_rows_nodes(summary);
+
     spent(summary,
           &(struct share_rule){DT_RULE_busy_process, on_cpu, "ran", dt_limits.busy_process.share,
                                dt_limits.busy_process.recorded, dt_limits.busy_process.per_rule});
