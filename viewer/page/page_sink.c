@@ -1,10 +1,15 @@
-/* The sink `html`: the summary, the timeline and the stacks, in the template of the page. */
+/*
+ * The sink `html`: the summary, the timeline and the stacks, in the template of the page, page.html
+ * beside the plugin's library.
+ */
+#define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): dladdr requires it */
+#include <dlfcn.h>
+#include <string.h>
+
 #include "page/counters.h"
-#include "page/timeline_json.h"
-#include "page/template.h"
 #include "page/timeline.h"
+#include "shared/file.h"
 #include "shared/json.h"
-#include "shared/nothing.h"
 #include "shared/sink.h"
 #include "stacks/stacks.h"
 #include "summary/summary_events.h"
@@ -57,6 +62,47 @@ struct page {
     void *of[COLLECTORS];
 };
 
+/* -- The template --------------------------------------------------------------------- */
+
+/* The placeholder of the data. build.js does not replace it. */
+static const char place[] = "@DATA@";
+
+static char *beside_the_plugin(const char *name) {
+    char *folder, *path;
+    Dl_info of;
+
+    if (!dladdr(place, &of) || !of.dli_fname)
+        return g_strdup(name);
+    folder = g_path_get_dirname(of.dli_fname);
+    path = g_build_filename(folder, name, NULL);
+    g_free(folder);
+    return path;
+}
+
+static char *read_template(GError **error) {
+    char *path = beside_the_plugin("page.html"), *text = NULL;
+
+    if (g_file_get_contents(path, &text, NULL, error)) {
+        if (!strstr(text, place)) {
+            g_set_error(error, DT_ERROR, 0, "%s has no place for data: %s", path, place);
+            g_clear_pointer(&text, g_free);
+        }
+    }
+    g_free(path);
+    return text;
+}
+
+static void fill_template(const char *text, const GString *json, struct dt_file *to) {
+    const char *at = strstr(text, place);
+
+    dt_file_write(to, text, (size_t)(at - text));
+    dt_file_write(to, json->str, json->len);
+    at += strlen(place);
+    dt_file_write(to, at, strlen(at));
+}
+
+/* -- Begin and end ---------------------------------------------------------------------- */
+
 static void free_sink(void *data) {
     struct page *page = data;
 
@@ -76,7 +122,7 @@ static void *start(const union dt_value *values, GError **error) {
     struct page *page = g_new0(struct page, 1);
     struct dt_summary *summary;
 
-    page->template = dt_page_template_read(error);
+    page->template = read_template(error);
     if (!page->template)
         goto failed;
     page->file = dt_file_open(values[PATH].string, error);
@@ -117,11 +163,11 @@ static bool finish(void *data, const struct dt_model *model, GError **error) {
     dt_json_name(json, "flame");
     dt_stacks_json(page->of[STACKS], json);
     dt_json_name(json, "timeline");
-    dt_page_data_json(timeline, json);
+    dt_page_timeline_json(timeline, json);
     dt_json_name(json, "counters");
     dt_page_counters_json(page->of[COUNTERS], &summary->whos.nodes, timeline->begin, json);
     dt_json_close(json, '}');
-    dt_page_template_fill(page->template, json, page->file);
+    fill_template(page->template, json, page->file);
     g_string_free(json, true);
     return dt_file_close(g_steal_pointer(&page->file), error);
 }

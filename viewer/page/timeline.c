@@ -1,7 +1,5 @@
 #include "page/timeline.h"
 
-#include "page/marks.h"
-
 enum {
     FUNCTIONS_MOST = 65536,
     CALLS_MOST = 2000,
@@ -133,10 +131,45 @@ static void span(void *data, const struct dt_span *span) {
     dt_page_items_add(&timeline->spans, &one);
 }
 
+/* Events that are shown as marks: a name, and a format for the text. */
+#define MARKS(MARK)                                                                                \
+    MARK(user_mark, "mark", "%s %" PRId64 " %s", e->name, e->value, e->text)                       \
+    MARK(log, "log", "%s: %s", e->level, e->text)                                                  \
+    MARK(node_up, "node up", "%s", e->node)                                                        \
+    MARK(node_down, "node down", "%s: %s", e->node, e->reason)                                     \
+    MARK(vm_long_gc, "long collection", "%" PRIu64 " ms", e->duration)                             \
+    MARK(vm_long_schedule, "long schedule", "%" PRIu64 " ms, from %s to %s", e->duration,          \
+         e->started, e->stopped)                                                                   \
+    MARK(vm_large_heap, "large heap", "%" PRIu64 " words", e->heap)                                \
+    MARK(vm_busy_port, "busy port", "%s", e->port)                                                 \
+    MARK(vm_busy_dist_port, "busy connection", "%s", e->node)                                      \
+    MARK(vm_long_message_queue, "message queue", "%s", e->type)                                    \
+    MARK(seq_trace_print, "seq_trace", "%s", e->message)                                           \
+    MARK(user_trace_s1, "trace", "%s", e->message)                                                 \
+    MARK(user_trace_i4s4, "trace", "%s", e->user_tag)                                              \
+    MARK(user_trace_n, "trace", "%s", e->user_tag)
+
+/* Returns the name of a mark and sets its text; NULL if the event is not a mark. */
+static const char *mark_of(const struct dt_recorded *event, GString *text) {
+    switch (event->probe) {
+#define MARK(probe, name, ...)                                                                     \
+    case DT_##probe: {                                                                             \
+        const struct dt_##probe *e = &event->fields.probe;                                         \
+                                                                                                   \
+        g_string_printf(text, __VA_ARGS__);                                                        \
+        return name;                                                                               \
+    }
+        MARKS(MARK)
+#undef MARK
+    default:
+        return NULL;
+    }
+}
+
 static void instant(void *data, const struct dt_instant *instant) {
     struct dt_page_timeline *timeline = data;
     GString *text = g_string_new(NULL);
-    const char *name = dt_page_mark(instant->event, text);
+    const char *name = mark_of(instant->event, text);
 
     if (name) {
         const struct dt_page_item one = {

@@ -33,3 +33,7 @@ void dt_page_timeline_free(struct dt_page_timeline *timeline);
 
 /* The callbacks that collect; the ones that it does not need are NULL. */
 extern const struct dt_sink dt_page_timeline_collects;
+
+/* Writes the timeline as one JSON object, which browser/data.js reads. Call it after the end of the
+   model. */
+void dt_page_timeline_json(struct dt_page_timeline *timeline, GString *to);

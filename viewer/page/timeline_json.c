@@ -1,4 +1,5 @@
-#include "page/timeline_json.h"
+/* The timeline as JSON. */
+#include "page/timeline.h"
 
 #include "page/folds.h"
 #include "page/strings.h"
@@ -234,7 +235,7 @@ static void summary_json(const struct writer *w, const GPtrArray *rows, const GP
     dt_json_close(w->to, '}');
 }
 
-void dt_page_data_json(struct dt_page_timeline *timeline, GString *to) {
+void dt_page_timeline_json(struct dt_page_timeline *timeline, GString *to) {
     const GPtrArray *rows = dt_page_lanes_rows(timeline->lanes);
     const GPtrArray *unfolded = dt_page_lanes_unfolded(timeline->lanes);
     struct writer w = {

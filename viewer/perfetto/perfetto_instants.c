@@ -1,4 +1,8 @@
-#include "perfetto/perfetto_instants.h"
+/*
+ * Instants: log lines, marks, events of the VM and of processes. Their arguments are the recorded
+ * fields, with the names of the catalogue.
+ */
+#include "perfetto/perfetto_sink.h"
 
 /* -- The recorded fields as arguments --------------------------------------------------- */
 
@@ -89,8 +93,10 @@ static uint64_t track_of(struct dt_tracks *tracks, const struct dt_instant *i,
     return dt_tracks_child(tracks, i->process, DT_CHILD_EVENTS);
 }
 
-void dt_perfetto_instant(struct dt_packets *packets, struct dt_tracks *tracks,
-                         const struct dt_instant *i) {
+void dt_perfetto_instant(void *data, const struct dt_instant *i) {
+    const struct dt_perfetto *s = data;
+    struct dt_packets *packets = s->packets;
+    struct dt_tracks *tracks = s->tracks;
     const struct dt_recorded *e = i->event;
     struct shown_as as = look(packets, e);
     dt_event_begin(packets, DT_EVENT_INSTANT, track_of(tracks, i, as.category), e->time,

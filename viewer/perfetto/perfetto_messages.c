@@ -1,4 +1,5 @@
-#include "perfetto/perfetto_messages.h"
+/* Messages as arrows, mailboxes, requests, and gen_server calls. */
+#include "perfetto/perfetto_sink.h"
 
 static const char *receiver(struct dt_perfetto *s, const struct dt_message *m) {
     return m->to ? dt_tracks_show(s->tracks, m->to) : m->to_text;

@@ -4,11 +4,8 @@
  * If the model reports a slice at its end, begin and end are written together then; Perfetto sorts
  * by time. A flow is written when both of its ends are known.
  */
-#include "perfetto/perfetto_instants.h"
-#include "perfetto/perfetto_messages.h"
-#include "perfetto/slices.h"
-#include "perfetto/states.h"
-#include "shared/nothing.h"
+#include "perfetto/perfetto_sink.h"
+
 #include "shared/sink.h"
 
 /* Indexes of `params`. */
@@ -229,12 +226,6 @@ static void span(void *data, const struct dt_span *span) {
     dt_perfetto_end_slice(s, track, end);
 }
 
-static void instant(void *data, const struct dt_instant *instant) {
-    struct dt_perfetto *s = data;
-
-    dt_perfetto_instant(s->packets, s->tracks, instant);
-}
-
 static void counter(void *data, struct dt_node *node, const char *name, const char *unit,
                     int64_t value, int64_t time) {
     struct dt_perfetto *s = data;
@@ -283,7 +274,7 @@ const struct dt_sink dt_sink_perfetto = {
     .message_gone = dt_perfetto_message_gone,
     .server_call = dt_perfetto_server_call,
     .span = span,
-    .instant = instant,
+    .instant = dt_perfetto_instant,
     .counter = counter,
     .lost = lost,
     .failed = failed,

@@ -1,4 +1,5 @@
-#include "perfetto/states.h"
+/* Runs on schedulers, and states of processes, as slices. */
+#include "perfetto/perfetto_sink.h"
 
 uint64_t dt_perfetto_spawn_flow(struct dt_perfetto *s, struct dt_process *process, int64_t time) {
     struct dt_spawn *spawn = &dt_tracks_shown(s->tracks, process)->spawn;

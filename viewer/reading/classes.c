@@ -5,8 +5,6 @@
 
 #include <glib.h>
 
-#include "reading/fields.h"
-
 /* -- The catalogue ---------------------------------------------------------------- */
 
 enum type { TYPE_TEXT, TYPE_PROGRAM_TEXT, TYPE_int32, TYPE_uint32, TYPE_int64, TYPE_uint64 };

@@ -3,7 +3,6 @@
 #include <glib.h>
 
 #include "reading/classes.h"
-#include "reading/fields.h"
 
 /* The latest valid time, in the year 2116. The difference of two valid times does not overflow. */
 static const int64_t latest = INT64_C(1) << 62;

@@ -1,4 +1,5 @@
-#include "report/process_tables.h"
+/* The tables of processes, one per sort criterion. */
+#include "report/report_text.h"
 
 #include <stdarg.h>
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "report/cells.h"
-#include "report/process_tables.h"
 #include "report/report_table.h"
 #include "shared/amounts.h"
 #include "shared/texts.h"

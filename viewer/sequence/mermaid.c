@@ -1,4 +1,5 @@
-#include "sequence/mermaid.h"
+/* A sequence diagram in the syntax of Mermaid. */
+#include "sequence/sequence_events.h"
 
 #include <string.h>
 

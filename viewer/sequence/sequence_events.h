@@ -60,3 +60,7 @@ void dt_sequence_message_gone(void *data, struct dt_message *m);
     .node = dt_sequence_node, .node_gone = dt_sequence_node, .process = dt_sequence_process,       \
     .process_named = dt_sequence_process, .process_exited = dt_sequence_process_exited,            \
     .process_gone = dt_sequence_process_gone, .message_gone = dt_sequence_message_gone
+
+/* Writes the diagram in the syntax of Mermaid. `nothing`: the reason for an empty diagram, or NULL.
+ */
+void dt_sequence_mermaid(struct dt_sequence *sequence, const char *nothing, GString *to);

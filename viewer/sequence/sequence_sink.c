@@ -1,7 +1,5 @@
 /* The sink `sequence`: a sequence diagram for Mermaid. */
 #include "sequence/sequence_events.h"
-#include "sequence/mermaid.h"
-#include "shared/nothing.h"
 
 enum { PATH, PROCESSES, LABEL, FROM, TO, LIMIT };
 

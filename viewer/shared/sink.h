@@ -40,6 +40,17 @@ union dt_value {
     bool is;
 };
 
+/* What a sink prints about a recording without any event of dyntrace. */
+#define DT_NOTHING_RECORDED                                                                        \
+    "the recording has no events of dyntrace: record while the node is working, and check with "   \
+    "`dyntrace nodes` that it has started the application"
+
+/* Reports on standard error that a sink has nothing to show: the reason, and what to do. The user
+   may never open the output file. */
+static inline void dt_nothing(const char *why) {
+    g_printerr("dyntrace: nothing to show: %s\n", why);
+}
+
 struct dt_model;
 
 /* Functions that are NULL are not called. `start` may keep the strings among its values, but not

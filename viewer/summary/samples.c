@@ -1,8 +1,7 @@
-#include "summary/samples.h"
+/* Sums up the samples of each process. */
+#include "summary/summary_events.h"
 
 #include <string.h>
-
-#include "summary/summary.h"
 
 /* A suspended process still moves sent messages into its queue. That takes one or two reductions,
    and another one per about 200 messages. Handling a message takes at least one each. */

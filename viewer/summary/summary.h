@@ -4,7 +4,7 @@
  *
  *     summary_json                          the summary as JSON
  *     findings                              what a user should look at first: rules and texts
- *     sorted_rows, server_totals            tables in display order
+ *     sorted_rows                           tables in display order
  *     summary_events, summary_instants,     events of the model -> counts, rows
  *     samples
  *     summary                               all collected data

@@ -4,8 +4,6 @@
  */
 #pragma once
 
-#include "summary/summary_instants.h"
-#include "summary/samples.h"
 #include "summary/summary.h"
 
 struct dt_model;
@@ -23,6 +21,9 @@ void dt_summary_sent(void *data, struct dt_message *m);
 void dt_summary_delivered(void *data, struct dt_message *m);
 void dt_summary_message_gone(void *data, struct dt_message *m);
 void dt_summary_server_call(void *data, const struct dt_server_call *c);
+void dt_summary_instant(void *data, const struct dt_instant *i);
+void dt_summary_sample(void *data, struct dt_process *process,
+                       const struct dt_process_sample *sample, int64_t time);
 void dt_summary_span(void *data, const struct dt_span *span);
 void dt_summary_counter(void *data, struct dt_node *node, const char *name, const char *unit,
                         int64_t value, int64_t time);

@@ -1,9 +1,9 @@
-#include "summary/summary_instants.h"
+/* Instants in a summary: log lines, reports of the system monitor, marks, output. */
+#include "summary/summary_events.h"
 
 #include <string.h>
 
 #include "summary/findings/limits.h"
-#include "summary/summary.h"
 
 enum { BYTES_PER_WORD = 8 };
 

@@ -1,4 +1,5 @@
-#include "model/entities/exit_reasons.h"
+/* Distinguishes crashes from orderly exits. */
+#include "model/entities/life_cycle.h"
 
 #include <string.h>
 

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "model/entities/exit_reasons.h"
 #include "model/entities/links.h"
 #include "model/entities/registered_names.h"
 #include "model/entities/peers.h"

@@ -1,8 +1,64 @@
 /* Calls of gen_servers, and where messages go. */
 #include "shared/amounts.h"
+#include "shared/arrays.h"
+#include "shared/texts.h"
 #include "summary/findings/rules.h"
 #include "summary/sorted_rows.h"
-#include "summary/server_totals.h"
+
+/* All calls of a gen_server. */
+struct served {
+    struct dt_who *server;
+    uint64_t count, timeouts, downs;
+    struct dt_quantiles took, queued, worked;
+};
+
+static void served_free(void *data) {
+    struct served *served = data;
+
+    dt_quantiles_clear(&served->took);
+    dt_quantiles_clear(&served->queued);
+    dt_quantiles_clear(&served->worked);
+    g_free(served);
+}
+
+/* struct dt_who -> struct served. */
+static GHashTable *served_by_server(const struct dt_summary *summary) {
+    GHashTable *servers = g_hash_table_new_full(NULL, NULL, NULL, served_free);
+    g_autoptr(GPtrArray) rows = dt_pairs_by_count(&summary->server_calls);
+
+    for (unsigned i = 0; i < rows->len; i++) {
+        const struct dt_pair *row = g_ptr_array_index(rows, i);
+        struct served *served = g_hash_table_lookup(servers, row->to);
+
+        if (!served) {
+            served = g_new0(struct served, 1);
+            served->server = row->to;
+            g_hash_table_insert(servers, row->to, served);
+        }
+        served->count += row->count;
+        served->timeouts += row->timeouts;
+        served->downs += row->downs;
+        dt_quantiles_merge(&served->took, &row->took);
+        dt_quantiles_merge(&served->queued, &row->queued);
+        dt_quantiles_merge(&served->worked, &row->worked);
+    }
+    return servers;
+}
+
+static int slowest(const void *a, const void *b) {
+    const struct served *x = *(struct served *const *)a, *y = *(struct served *const *)b;
+    int by = dt_compare(dt_quantile_high(&y->took), dt_quantile_high(&x->took));
+
+    return by ? by : dt_compare((int64_t)x->server->number, (int64_t)y->server->number);
+}
+
+/* By the 99th percentile, or the longest of few calls. */
+static GPtrArray *slowest_first(GHashTable *servers) {
+    GPtrArray *rows = dt_rows_of(servers);
+
+    g_ptr_array_sort(rows, slowest);
+    return rows;
+}
 
 /* The process that most messages go to, and how long its callers waited. Some messages that were
    sent are not known to have reached a process. */
@@ -18,7 +74,7 @@ static void busiest(struct dt_summary *summary, GHashTable *servers) {
                          dt_limits.busy_receiver.share))
             continue;
         double share = (double)who->activity->reached / (double)all;
-        const struct dt_served *served = g_hash_table_lookup(servers, who);
+        const struct served *served = g_hash_table_lookup(servers, who);
         int64_t p99 = served ? dt_quantile_p99(&served->took) : DT_NO_VALUE;
         g_autofree char *name = dt_who_show_where(who);
         g_autoptr(GString) text = g_string_new(NULL);
@@ -36,14 +92,13 @@ struct time_of_calls {
     int64_t took, queued, worked;
 };
 
-static struct time_of_calls share_of(const struct dt_served *served, const char *name,
-                                     double share) {
+static struct time_of_calls share_of(const struct served *served, const char *name, double share) {
     return (struct time_of_calls){name, dt_quantile(&served->took, share),
                                   dt_quantile(&served->queued, share),
                                   dt_quantile(&served->worked, share)};
 }
 
-static void add_slow(struct dt_summary *summary, const struct dt_served *served,
+static void add_slow(struct dt_summary *summary, const struct served *served,
                      enum dt_severity severity, const struct time_of_calls *t) {
     g_autofree char *name = dt_who_show_where(served->server);
     g_autofree char *calls = dt_counted(served->took.count, "call");
@@ -56,13 +111,13 @@ static void add_slow(struct dt_summary *summary, const struct dt_served *served,
     dt_find(summary, DT_RULE_slow_server, severity, served->server, "%s", text->str);
 }
 
-static struct time_of_calls longest_of(const struct dt_served *served) {
+static struct time_of_calls longest_of(const struct served *served) {
     return (struct time_of_calls){"the longest", dt_quantiles_max(&served->took),
                                   dt_quantiles_max(&served->queued),
                                   dt_quantiles_max(&served->worked)};
 }
 
-static bool is_slow(struct dt_summary *summary, const struct dt_served *served) {
+static bool is_slow(struct dt_summary *summary, const struct served *served) {
     if (served->took.count < dt_limits.slow_server.calls)
         return false;
     struct time_of_calls usual = served->took.count >= DT_P99_NUMBERS
@@ -77,7 +132,7 @@ static bool is_slow(struct dt_summary *summary, const struct dt_served *served) 
 }
 
 /* A single slow call says nothing of the others; the server may have just started. */
-static bool has_slow_call(struct dt_summary *summary, const struct dt_served *served) {
+static bool has_slow_call(struct dt_summary *summary, const struct served *served) {
     struct time_of_calls longest = longest_of(served);
 
     if (longest.took < dt_limits.slow_server.single)
@@ -90,7 +145,7 @@ static void slow_servers(struct dt_summary *summary, const GPtrArray *rows) {
     uint64_t slow = 0, single = 0, most = dt_limits.slow_server.per_rule;
 
     for (unsigned i = 0; i < rows->len; i++) {
-        const struct dt_served *served = g_ptr_array_index(rows, i);
+        const struct served *served = g_ptr_array_index(rows, i);
 
         if (slow < most && is_slow(summary, served))
             slow++;
@@ -99,7 +154,7 @@ static void slow_servers(struct dt_summary *summary, const GPtrArray *rows) {
     }
 }
 
-static void timed_out(struct dt_summary *summary, const struct dt_served *served) {
+static void timed_out(struct dt_summary *summary, const struct served *served) {
     g_autofree char *name = dt_who_show_where(served->server);
     g_autofree char *calls = dt_counted(served->count, "call");
 
@@ -107,7 +162,7 @@ static void timed_out(struct dt_summary *summary, const struct dt_served *served
             "%s: %" PRIu64 " of %s timed out (inferred)", name, served->timeouts, calls);
 }
 
-static void failed(struct dt_summary *summary, const struct dt_served *served) {
+static void failed(struct dt_summary *summary, const struct served *served) {
     g_autofree char *name = dt_who_show_where(served->server);
     g_autofree char *calls = dt_counted(served->count, "call");
 
@@ -120,7 +175,7 @@ static void failures(struct dt_summary *summary, const GPtrArray *rows) {
     unsigned timeouts = 0, downs = 0;
 
     for (unsigned i = 0; i < rows->len; i++) {
-        const struct dt_served *served = g_ptr_array_index(rows, i);
+        const struct served *served = g_ptr_array_index(rows, i);
 
         if (served->timeouts && timeouts++ < dt_limits.timed_out_calls.per_rule)
             timed_out(summary, served);
@@ -153,8 +208,8 @@ static void dead(struct dt_summary *summary) {
 }
 
 void dt_find_in_messages(struct dt_summary *summary) {
-    g_autoptr(GHashTable) servers = dt_served_by_server(summary);
-    g_autoptr(GPtrArray) rows = dt_served_slowest_first(servers);
+    g_autoptr(GHashTable) servers = served_by_server(summary);
+    g_autoptr(GPtrArray) rows = slowest_first(servers);
 
     busiest(summary, servers);
     failures(summary, rows);

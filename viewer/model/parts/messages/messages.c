@@ -1,16 +1,40 @@
 #include "model/parts/messages/messages.h"
 
-#include "model/entities/accepted_sockets.h"
+#include <string.h>
+
+#include "model/entities/processes.h"
 #include "model/parts/messages/deliveries.h"
 #include "model/parts/messages/early_deliveries.h"
 #include "model/parts/messages/in_flight.h"
 #include "model/parts/messages/sends.h"
 #include "model/parts/messages/tokens.h"
+#include "shared/texts.h"
+
+/* Sockets accepted by listeners, for which the VM fires no port_open: if a listener passes a new
+   socket to its acceptor in this message, the port begins, with the listener as its parent. The
+   driver of these listeners: */
+static const char driver[] = "tcp_inet";
+
+/* {inet_async,#Port<0.12>,25,{ok,#Port<0.55>}} from #Port<0.12> */
+static void accepted(struct node *node, const struct dt_message_send *e) {
+    const char *at = e->message;
+    char listener[64], port[64];
+
+    if (!dt_skip(&at, "{inet_async,") || !dt_take(&at, "#Port<", listener, sizeof listener) ||
+        strcmp(listener, e->from) != 0)
+        return;
+    at = strchr(at, '{');
+    if (!at || !dt_skip(&at, "{ok,") || !dt_take(&at, "#Port<", port, sizeof port) ||
+        strcmp(at, "}}") != 0)
+        return;
+    dt_process_create(node, port,
+                      &(struct identity){dt_process_of(node, listener), "", driver, ""});
+}
 
 void dt_messages_event(struct node *node, const struct dt_recorded *event) {
     switch (event->probe) {
     case DT_message_send:
-        dt_accepted(node, &event->fields.message_send);
+        accepted(node, &event->fields.message_send);
         dt_message_send(node, &event->fields.message_send);
         break;
     case DT_message_receive:
