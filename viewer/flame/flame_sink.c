@@ -219,5 +219,5 @@ const struct dt_sink dt_sink_flame = {
     .start = start,
     .finish = finish,
     .free = free_sink,
-    DT_STACKS_COLLECTS,
+    .collector = &dt_stacks_collector,
 };

@@ -153,7 +153,7 @@ static void counter(void *data, struct dt_node *of, const char *name, const char
     *row = MAX(series->before, series->sum / series->added);
 }
 
-const struct dt_sink dt_page_counters_collects = {.counter = counter};
+const struct dt_sink dt_page_counters_collector = {.counter = counter};
 
 /* -- Writing ------------------------------------------------------------------------------- */
 

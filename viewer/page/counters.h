@@ -18,4 +18,4 @@ void dt_page_counters_json(const struct dt_page_counters *counters,
                            const struct dt_seen_nodes *nodes, int64_t zero, GString *to);
 
 /* The callback that collects; it takes a struct dt_page_counters. */
-extern const struct dt_sink dt_page_counters_collects;
+extern const struct dt_sink dt_page_counters_collector;

@@ -49,10 +49,10 @@ static const struct dt_param params[] = {
 enum { TIMELINE, SUMMARY, STACKS, COUNTERS, COLLECTORS };
 
 static const struct dt_sink *const collects[COLLECTORS] = {
-    [TIMELINE] = &dt_page_timeline_collects,
-    [SUMMARY] = &(const struct dt_sink){DT_SUMMARY_COLLECTS},
-    [STACKS] = &(const struct dt_sink){DT_STACKS_COLLECTS},
-    [COUNTERS] = &dt_page_counters_collects,
+    [TIMELINE] = &dt_page_timeline_collector,
+    [SUMMARY] = &dt_summary_collector,
+    [STACKS] = &dt_stacks_collector,
+    [COUNTERS] = &dt_page_counters_collector,
 };
 
 struct page {

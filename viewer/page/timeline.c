@@ -201,7 +201,7 @@ static void lost(void *data, const struct dt_lost *lost) {
     last->count = last->count && lost->count ? last->count + lost->count : 0;
 }
 
-const struct dt_sink dt_page_timeline_collects = {
+const struct dt_sink dt_page_timeline_collector = {
     .node_gone = node_gone,
     .process = process,
     .process_exited = process_exited,

@@ -150,7 +150,8 @@ static bt_component_class_initialize_method_status initialize(bt_self_component_
         free_component(c);
         return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
     }
-    c->model = dt_model_new(sink, c->of_sink, c->shows_contents);
+    c->model =
+        dt_model_new(sink->collector ? sink->collector : sink, c->of_sink, c->shows_contents);
     c->clocks = dt_clocks_new();
     c->reader = dt_reader_new(&to_model, c->model, c->clocks);
     bt_self_component_set_data(bt_self_component_sink_as_self_component(self), c);

@@ -76,6 +76,6 @@ const struct dt_sink dt_sink_report = {
     .params = params,
     .start = start,
     .finish = finish,
-    DT_SUMMARY_COLLECTS,
+    .collector = &dt_summary_collector,
     .free = free_sink,
 };

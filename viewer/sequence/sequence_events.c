@@ -165,7 +165,7 @@ static bool has_room(const struct dt_sequence *s, int64_t time) {
     return n < s->limit || time < g_array_index(s->steps, struct dt_step, n - 1).time;
 }
 
-void dt_sequence_node(void *data, struct dt_node *node) {
+static void node(void *data, struct dt_node *node) {
     struct dt_sequence *s = data;
 
     if (s->begin == DT_NO_VALUE)
@@ -175,7 +175,7 @@ void dt_sequence_node(void *data, struct dt_node *node) {
     dt_set((char **)&g_ptr_array_index(s->nodes, node->number), node->name);
 }
 
-void dt_sequence_process(void *data, struct dt_process *process, int64_t time) {
+static void process(void *data, struct dt_process *process, int64_t time) {
     (void)time;
     struct dt_sequence *s = data;
     struct dt_party *party = g_hash_table_lookup(s->parties, process);
@@ -185,13 +185,13 @@ void dt_sequence_process(void *data, struct dt_process *process, int64_t time) {
         party_of(s, process);
 }
 
-void dt_sequence_process_gone(void *data, struct dt_process *process) {
+static void process_gone(void *data, struct dt_process *process) {
     struct dt_sequence *s = data;
 
     g_hash_table_remove(s->parties, process);
 }
 
-void dt_sequence_message_gone(void *data, struct dt_message *m) {
+static void message_gone(void *data, struct dt_message *m) {
     struct dt_sequence *s = data;
     int64_t time = m->sent != DT_NO_VALUE ? m->sent : m->delivered;
 
@@ -218,7 +218,7 @@ void dt_sequence_message_gone(void *data, struct dt_message *m) {
 }
 
 /* Only exits of processes in the diagram: selected ones, or those that have sent or received. */
-void dt_sequence_process_exited(void *data, const struct dt_exit *e) {
+static void process_exited(void *data, const struct dt_exit *e) {
     struct dt_sequence *s = data;
     struct dt_party *party = g_hash_table_lookup(s->parties, e->process);
     bool is_of_some = s->processes[0];
@@ -229,3 +229,13 @@ void dt_sequence_process_exited(void *data, const struct dt_exit *e) {
     add(s, (struct dt_step){
                .kind = DT_STEP_EXIT, .time = e->time, .from = party, .text = g_strdup(e->reason)});
 }
+
+const struct dt_sink dt_sequence_collector = {
+    .node = node,
+    .node_gone = node,
+    .process = process,
+    .process_named = process,
+    .process_exited = process_exited,
+    .process_gone = process_gone,
+    .message_gone = message_gone,
+};

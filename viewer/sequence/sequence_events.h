@@ -50,16 +50,8 @@ struct dt_step {
 struct dt_sequence *dt_sequence_new(void);
 void dt_sequence_free(struct dt_sequence *sequence);
 
-void dt_sequence_node(void *data, struct dt_node *node);
-void dt_sequence_process(void *data, struct dt_process *process, int64_t time);
-void dt_sequence_process_exited(void *data, const struct dt_exit *e);
-void dt_sequence_process_gone(void *data, struct dt_process *process);
-void dt_sequence_message_gone(void *data, struct dt_message *m);
-
-#define DT_SEQUENCE_COLLECTS                                                                       \
-    .node = dt_sequence_node, .node_gone = dt_sequence_node, .process = dt_sequence_process,       \
-    .process_named = dt_sequence_process, .process_exited = dt_sequence_process_exited,            \
-    .process_gone = dt_sequence_process_gone, .message_gone = dt_sequence_message_gone
+/* The functions that collect. Their data has to be a struct dt_sequence. */
+extern const struct dt_sink dt_sequence_collector;
 
 /* Writes the diagram in the syntax of Mermaid. `nothing`: the reason for an empty diagram, or NULL.
  */

@@ -109,5 +109,5 @@ const struct dt_sink dt_sink_sequence = {
     .start = start,
     .finish = finish,
     .free = free_sink,
-    DT_SEQUENCE_COLLECTS,
+    .collector = &dt_sequence_collector,
 };

@@ -67,6 +67,10 @@ struct dt_sink {
     bool (*finish)(void *data, const struct dt_model *model, GError **error);
     void (*free)(void *data);
 
+    /* The sink whose functions the model calls instead of those below, with the same data; NULL for
+       none. */
+    const struct dt_sink *collector;
+
 #define MODEL_EVENT(name, declared, passed) void(*name) declared;
 #include "shared/model_events.def"
 

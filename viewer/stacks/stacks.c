@@ -185,7 +185,7 @@ static struct dt_stacks_frame *end_of(struct dt_stacks *stacks, const struct run
     return named(stacks, node, running->name ? running->name : process->show);
 }
 
-void dt_stacks_process_gone(void *data, struct dt_process *process) {
+static void process_gone(void *data, struct dt_process *process) {
     struct dt_stacks *stacks = data;
     struct running *running = g_hash_table_lookup(stacks->processes, process);
 
@@ -204,7 +204,7 @@ void dt_stacks_process_gone(void *data, struct dt_process *process) {
 
 /* -- Callbacks -------------------------------------------------------------------------- */
 
-void dt_stacks_call_begin(void *data, struct dt_frame *frame) {
+static void call_begin(void *data, struct dt_frame *frame) {
     struct dt_stacks *stacks = data;
 
     if (stacks->what != DT_STACKS_CALLS)
@@ -217,7 +217,7 @@ void dt_stacks_call_begin(void *data, struct dt_frame *frame) {
     g_array_append_val(running->stack, called);
 }
 
-void dt_stacks_call_end(void *data, struct dt_frame *frame) {
+static void call_end(void *data, struct dt_frame *frame) {
     struct dt_stacks *stacks = data;
 
     if (stacks->what != DT_STACKS_CALLS)
@@ -233,7 +233,7 @@ void dt_stacks_call_end(void *data, struct dt_frame *frame) {
     g_array_set_size(running->stack, n - 1);
 }
 
-void dt_stacks_interval(void *data, const struct dt_interval *interval) {
+static void interval(void *data, const struct dt_interval *interval) {
     struct dt_stacks *stacks = data;
 
     if (stacks->what != DT_STACKS_WAITS || interval->state != DT_STATE_WAITING ||
@@ -243,6 +243,13 @@ void dt_stacks_interval(void *data, const struct dt_interval *interval) {
     const char *out = *interval->out ? interval->out : "unknown function";
     below(stacks, running->base, out)->own += (uint64_t)(interval->end - interval->begin);
 }
+
+const struct dt_sink dt_stacks_collector = {
+    .call_begin = call_begin,
+    .call_end = call_end,
+    .interval = interval,
+    .process_gone = process_gone,
+};
 
 struct dt_stacks *dt_stacks_new(enum dt_stacks_what what, enum dt_stacks_by by) {
     struct dt_stacks *stacks = g_new0(struct dt_stacks, 1);

@@ -26,15 +26,8 @@ struct dt_stacks {
 struct dt_stacks *dt_stacks_new(enum dt_stacks_what what, enum dt_stacks_by by);
 void dt_stacks_free(struct dt_stacks *stacks);
 
-/* Callbacks of a sink whose data is a struct dt_stacks. */
-void dt_stacks_call_begin(void *data, struct dt_frame *frame);
-void dt_stacks_call_end(void *data, struct dt_frame *frame);
-void dt_stacks_interval(void *data, const struct dt_interval *interval);
-void dt_stacks_process_gone(void *data, struct dt_process *process);
-
-#define DT_STACKS_COLLECTS                                                                         \
-    .call_begin = dt_stacks_call_begin, .call_end = dt_stacks_call_end,                            \
-    .interval = dt_stacks_interval, .process_gone = dt_stacks_process_gone
+/* The functions that collect. Their data has to be a struct dt_stacks. */
+extern const struct dt_sink dt_stacks_collector;
 
 /* Whether all stacks are without time. */
 bool dt_stacks_are_empty(const struct dt_stacks *stacks);

@@ -17,7 +17,7 @@ static void drop_who(void *who) {
 
 /* -- Nodes and processes ---------------------------------------------------------------- */
 
-void dt_summary_node(void *data, struct dt_node *node) {
+static void node(void *data, struct dt_node *node) {
     struct dt_summary *summary = data;
 
     dt_seen_node_learn(&summary->whos.nodes, node);
@@ -25,7 +25,7 @@ void dt_summary_node(void *data, struct dt_node *node) {
     dt_summary_at(summary, node->last);
 }
 
-void dt_summary_process(void *data, struct dt_process *process, int64_t time) {
+static void process(void *data, struct dt_process *process, int64_t time) {
     struct dt_summary *summary = data;
 
     dt_summary_at(summary, time);
@@ -42,14 +42,14 @@ void dt_summary_process(void *data, struct dt_process *process, int64_t time) {
         dt_summary_recorded(summary, who->node, DT_RECORDED_SPAWNS);
 }
 
-void dt_summary_process_named(void *data, struct dt_process *process, int64_t time) {
+static void process_named(void *data, struct dt_process *process, int64_t time) {
     struct dt_summary *summary = data;
 
     dt_summary_at(summary, time);
     dt_who_learn_parent(dt_who_of(&summary->whos, process));
 }
 
-void dt_summary_process_exited(void *data, const struct dt_exit *e) {
+static void process_exited(void *data, const struct dt_exit *e) {
     struct dt_summary *summary = data;
 
     dt_summary_at(summary, e->time);
@@ -69,7 +69,7 @@ void dt_summary_process_exited(void *data, const struct dt_exit *e) {
                                                       .linked = linked});
 }
 
-void dt_summary_process_gone(void *data, struct dt_process *process) {
+static void process_gone(void *data, struct dt_process *process) {
     struct dt_summary *summary = data;
     struct dt_who *who = dt_who_gone(process);
 
@@ -141,7 +141,7 @@ static void on_running(struct dt_summary *summary, struct dt_who *who,
                      is_io ? DT_LOAD_DIRTY_IO : DT_LOAD_RUN, i->begin, i->end);
 }
 
-void dt_summary_interval(void *data, const struct dt_interval *i) {
+static void interval(void *data, const struct dt_interval *i) {
     struct dt_summary *summary = data;
 
     dt_summary_at(summary, i->end);
@@ -168,7 +168,7 @@ void dt_summary_interval(void *data, const struct dt_interval *i) {
     }
 }
 
-void dt_summary_mailbox(void *data, struct dt_process *process, int64_t time) {
+static void mailbox(void *data, struct dt_process *process, int64_t time) {
     struct dt_summary *summary = data;
     struct dt_who *who = dt_who_of(&summary->whos, process);
 
@@ -184,7 +184,7 @@ struct called {
     struct dt_named *row;
 };
 
-void dt_summary_call_begin(void *data, struct dt_frame *frame) {
+static void call_begin(void *data, struct dt_frame *frame) {
     struct dt_summary *summary = data;
     struct dt_who *who = dt_summary_traced(summary, frame->process);
 
@@ -218,7 +218,7 @@ static struct dt_named *leave(struct dt_summary *summary, struct dt_who *who,
     return row;
 }
 
-void dt_summary_call_end(void *data, struct dt_frame *frame) {
+static void call_end(void *data, struct dt_frame *frame) {
     struct dt_summary *summary = data;
     struct dt_who *who = dt_who_of(&summary->whos, frame->process);
     bool is_outermost;
@@ -247,7 +247,7 @@ void dt_summary_call_end(void *data, struct dt_frame *frame) {
 
 /* -- Messages --------------------------------------------------------------------------- */
 
-void dt_summary_sent(void *data, struct dt_message *m) {
+static void sent(void *data, struct dt_message *m) {
     struct dt_summary *summary = data;
 
     dt_summary_at(summary, m->sent);
@@ -260,7 +260,7 @@ void dt_summary_sent(void *data, struct dt_message *m) {
     dt_load_count(&summary->load, &summary->period, node, DT_LOAD_SENT, m->sent);
 }
 
-void dt_summary_delivered(void *data, struct dt_message *m) {
+static void delivered(void *data, struct dt_message *m) {
     struct dt_summary *summary = data;
 
     dt_summary_at(summary, m->delivered);
@@ -312,7 +312,7 @@ static void on_dead(struct dt_summary *summary, const struct dt_message *m, stru
         row->example = example_of(m->text);
 }
 
-void dt_summary_message_gone(void *data, struct dt_message *m) {
+static void message_gone(void *data, struct dt_message *m) {
     struct dt_summary *summary = data;
     struct dt_who *to = m->to ? dt_who_of(&summary->whos, m->to) : NULL;
     struct dt_who *from = sender_of(summary, m, to);
@@ -338,7 +338,7 @@ static void took(struct dt_pair *row, const struct dt_server_call *c) {
     }
 }
 
-void dt_summary_server_call(void *data, const struct dt_server_call *c) {
+static void server_call(void *data, const struct dt_server_call *c) {
     struct dt_summary *summary = data;
     struct dt_who *caller = dt_who_of(&summary->whos, c->caller),
                   *server = dt_who_of(&summary->whos, c->server);
@@ -365,7 +365,7 @@ void dt_summary_server_call(void *data, const struct dt_server_call *c) {
 
 /* -- Spans, counters, losses ------------------------------------------------------------ */
 
-void dt_summary_span(void *data, const struct dt_span *span) {
+static void span(void *data, const struct dt_span *span) {
     struct dt_summary *summary = data;
 
     dt_summary_at(summary, span->end);
@@ -380,8 +380,8 @@ void dt_summary_span(void *data, const struct dt_span *span) {
     dt_quantiles_add(&row->took, (uint64_t)MAX(span->end - span->begin, 0));
 }
 
-void dt_summary_counter(void *data, struct dt_node *node, const char *name, const char *unit,
-                        int64_t value, int64_t time) {
+static void counter(void *data, struct dt_node *node, const char *name, const char *unit,
+                    int64_t value, int64_t time) {
     struct dt_summary *summary = data;
     dt_summary_at(summary, time);
     struct dt_seen_node *seen = dt_seen_node(&summary->whos.nodes, node);
@@ -397,7 +397,7 @@ void dt_summary_counter(void *data, struct dt_node *node, const char *name, cons
     row->count++;
 }
 
-void dt_summary_lost(void *data, const struct dt_lost *lost) {
+static void lost(void *data, const struct dt_lost *lost) {
     struct dt_summary *summary = data;
 
     summary->lost_rows++;
@@ -427,3 +427,25 @@ void dt_summary_end(struct dt_summary *summary, const struct dt_model *model) {
     dt_list_sort(&summary->waits);
     dt_list_sort(&summary->collections);
 }
+
+const struct dt_sink dt_summary_collector = {
+    .node = node,
+    .node_gone = node,
+    .process = process,
+    .process_named = process_named,
+    .process_exited = process_exited,
+    .process_gone = process_gone,
+    .interval = interval,
+    .mailbox = mailbox,
+    .call_begin = call_begin,
+    .call_end = call_end,
+    .sent = sent,
+    .delivered = delivered,
+    .message_gone = message_gone,
+    .server_call = server_call,
+    .span = span,
+    .instant = dt_summary_instant,
+    .counter = counter,
+    .sample = dt_summary_sample,
+    .lost = lost,
+};
