@@ -11,21 +11,14 @@ enum { FOLDED, SPEEDSCOPE };
 
 static const struct dt_param params[] = {
     [PATH] = DT_PARAM_PATH("-"),
-    [FORMAT] = {.name = "format",
-                .type = DT_PARAM_WORD,
-                .standard = "folded",
-                .meaning = "one line per stack, or JSON for speedscope",
-                .words = (const char *const[]){"folded", "speedscope", NULL}},
-    [WHAT] = {.name = "what",
-              .type = DT_PARAM_WORD,
-              .standard = "calls",
-              .meaning = "time in calls, or time of waits by function",
-              .words = (const char *const[]){"calls", "waits", NULL}},
-    [BY] = {.name = "by",
-            .type = DT_PARAM_WORD,
-            .standard = "process",
-            .meaning = "first frames of a stack: node and process, node and initial call, or none",
-            .words = (const char *const[]){"process", "initial", "none", NULL}},
+    [FORMAT] = DT_PARAM_WORD("format", "folded", "one line per stack, or JSON for speedscope",
+                             "folded", "speedscope"),
+    [WHAT] = DT_PARAM_WORD("what", "calls", "time in calls, or time of waits by function", "calls",
+                           "waits"),
+    [BY] =
+        DT_PARAM_WORD("by", "process",
+                      "first frames of a stack: node and process, node and initial call, or none",
+                      "process", "initial", "none"),
     {0},
 };
 

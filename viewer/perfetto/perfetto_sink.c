@@ -13,18 +13,10 @@ enum { PATH, MESSAGES, WAITING, TEXT };
 
 static const struct dt_param params[] = {
     [PATH] = DT_PARAM_PATH(NULL),
-    [MESSAGES] = {.name = "messages",
-                  .type = DT_PARAM_BOOL,
-                  .standard = "yes",
-                  .meaning = "messages as arrows, and mailboxes"},
-    [WAITING] = {.name = "waiting",
-                 .type = DT_PARAM_BOOL,
-                 .standard = "yes",
-                 .meaning = "states in which processes wait, also for a scheduler"},
-    [TEXT] = {.name = "text",
-              .type = DT_PARAM_BOOL,
-              .standard = "yes",
-              .meaning = "the texts of messages, arguments and values"},
+    [MESSAGES] = DT_PARAM_BOOL("messages", "yes", "messages as arrows, and mailboxes"),
+    [WAITING] =
+        DT_PARAM_BOOL("waiting", "yes", "states in which processes wait, also for a scheduler"),
+    [TEXT] = DT_PARAM_BOOL("text", "yes", "the texts of messages, arguments and values"),
     {0},
 };
 

@@ -46,18 +46,16 @@ enum { CORRECTED, RECORDED };
 enum { SHAPE, FULL };
 
 static const struct dt_param common[] = {
-    [CLOCKS] = {.name = "clocks",
-                .type = DT_PARAM_WORD,
-                .standard = "corrected",
-                .meaning = "times of several hosts: corrected by the messages between nodes, or as "
-                           "recorded",
-                .words = (const char *const[]){"corrected", "recorded", NULL}},
-    [CONTENTS] = {.name = "contents",
-                  .type = DT_PARAM_WORD,
-                  .standard = "shape",
-                  .meaning = "exit reasons and log lines: with only the shape of binaries, strings "
-                             "and long numbers, or in full",
-                  .words = (const char *const[]){"shape", "full", NULL}},
+    [CLOCKS] =
+        DT_PARAM_WORD("clocks", "corrected",
+                      "times of several hosts: corrected by the messages between nodes, or as "
+                      "recorded",
+                      "corrected", "recorded"),
+    [CONTENTS] =
+        DT_PARAM_WORD("contents", "shape",
+                      "exit reasons and log lines: with only the shape of binaries, strings "
+                      "and long numbers, or in full",
+                      "shape", "full"),
     {0},
 };
 

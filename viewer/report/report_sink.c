@@ -12,17 +12,9 @@ enum { TEXT, JSON };
 
 static const struct dt_param params[] = {
     [PATH] = DT_PARAM_PATH("-"),
-    [FORMAT] = {.name = "format",
-                .type = DT_PARAM_WORD,
-                .standard = "text",
-                .meaning = "text for a terminal, or JSON for programs",
-                .words = (const char *const[]){"text", "json", NULL}},
-    [TOP] = {.name = "top",
-             .type = DT_PARAM_INTEGER,
-             .standard = "20",
-             .meaning = "rows per table of the text",
-             .least = 1,
-             .most = G_MAXINT},
+    [FORMAT] = DT_PARAM_WORD("format", "text", "text for a terminal, or JSON for programs", "text",
+                             "json"),
+    [TOP] = DT_PARAM_INTEGER("top", "20", "rows per table of the text", 1, G_MAXINT),
     {0},
 };
 

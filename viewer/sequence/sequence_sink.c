@@ -5,29 +5,15 @@ enum { PATH, PROCESSES, LABEL, FROM, TO, LIMIT };
 
 static const struct dt_param params[] = {
     [PATH] = DT_PARAM_PATH("-"),
-    [PROCESSES] = {.name = "processes",
-                   .type = DT_PARAM_STRING,
-                   .standard = "",
-                   .meaning = "names and pids, separated by ','; one: all its messages; several: "
-                              "the messages between them; empty: all messages"},
-    [LABEL] = {.name = "label",
-               .type = DT_PARAM_STRING,
-               .standard = "",
-               .meaning = "a seq_trace label; empty: all messages"},
-    [FROM] = {.name = "from",
-              .type = DT_PARAM_STRING,
-              .standard = "0",
-              .meaning = "seconds after the first event"},
-    [TO] = {.name = "to",
-            .type = DT_PARAM_STRING,
-            .standard = "inf",
-            .meaning = "seconds after the first event"},
-    [LIMIT] = {.name = "limit",
-               .type = DT_PARAM_INTEGER,
-               .standard = "200",
-               .meaning = "messages and exits; later ones are counted",
-               .least = 1,
-               .most = 100000},
+    [PROCESSES] =
+        DT_PARAM_STRING("processes", "",
+                        "names and pids, separated by ','; one: all its messages; several: "
+                        "the messages between them; empty: all messages"),
+    [LABEL] = DT_PARAM_STRING("label", "", "a seq_trace label; empty: all messages"),
+    [FROM] = DT_PARAM_STRING("from", "0", "seconds after the first event"),
+    [TO] = DT_PARAM_STRING("to", "inf", "seconds after the first event"),
+    [LIMIT] =
+        DT_PARAM_INTEGER("limit", "200", "messages and exits; later ones are counted", 1, 100000),
     {0},
 };
 

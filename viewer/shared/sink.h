@@ -9,13 +9,7 @@
 
 #include "shared/model_events.h"
 
-enum dt_param_type {
-    DT_PARAM_STRING,
-    DT_PARAM_FILE,
-    DT_PARAM_WORD,
-    DT_PARAM_INTEGER,
-    DT_PARAM_BOOL
-};
+enum dt_param_type { DT_STRING, DT_FILE, DT_WORD, DT_INTEGER, DT_BOOL };
 
 /* A parameter of --params. A table ends with a row without a name; the values have the order of the
    table. */
@@ -28,9 +22,18 @@ struct dt_param {
     int64_t least, most;      /* of an INTEGER */
 };
 
+/* Parameters by type. */
+#define DT_PARAM_STRING(name, standard, meaning)                                                   \
+    { name, DT_STRING, standard, meaning, NULL, 0, 0 }
+#define DT_PARAM_BOOL(name, standard, meaning)                                                     \
+    { name, DT_BOOL, standard, meaning, NULL, 0, 0 }
+#define DT_PARAM_INTEGER(name, standard, meaning, least, most)                                     \
+    { name, DT_INTEGER, standard, meaning, NULL, least, most }
+#define DT_PARAM_WORD(name, standard, meaning, ...)                                                \
+    { name, DT_WORD, standard, meaning, (const char *const[]){__VA_ARGS__, NULL}, 0, 0 }
 /* The output file of a sink. */
 #define DT_PARAM_PATH(standard)                                                                    \
-    { "path", DT_PARAM_FILE, standard, "the file to write; - is standard output", NULL, 0, 0 }
+    { "path", DT_FILE, standard, "the file to write; - is standard output", NULL, 0, 0 }
 
 /* The value of a parameter, by its type. */
 union dt_value {
