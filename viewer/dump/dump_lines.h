@@ -2,7 +2,7 @@
 #pragma once
 
 #include "shared/file.h"
-#include "shared/model_events.h"
+#include "shared/sink.h"
 
 struct dt_lines {
     struct dt_file *file;
@@ -10,11 +10,16 @@ struct dt_lines {
     int64_t base; /* the first time; DT_NO_VALUE before the first event */
 };
 
-void dt_line_begin(struct dt_lines *s, int64_t time, const char *kind);
-void dt_line_at(struct dt_lines *s, const char *name, int64_t time);
-void dt_line_number(struct dt_lines *s, const char *name, int64_t n);
-void dt_line_word(struct dt_lines *s, const char *name, const char *text);
-void dt_line_text(struct dt_lines *s, const char *name, const char *text);
-void dt_line_process(struct dt_lines *s, const char *name, const struct dt_process *p);
-void dt_line_flag(struct dt_lines *s, const char *name, bool is);
-void dt_line_end(struct dt_lines *s);
+/* A part of a line. Items without a value, such as empty texts and false flags, are left out. */
+struct dt_item {
+    const char *name;
+    enum { DT_NONE, DT_AT, DT_COUNT, DT_NAME, DT_TEXT, DT_ID, DT_FLAG } type;
+    int64_t number;
+    const char *text;
+    const struct dt_process *process;
+};
+
+void dt_line_begin(struct dt_lines *lines, int64_t time, const char *kind);
+/* Adds items; the last one has no name. */
+void dt_line_add(struct dt_lines *lines, const struct dt_item *items);
+void dt_line_end(struct dt_lines *lines);

@@ -11,6 +11,28 @@
 #include "dump/dump_lines.h"
 #include "model/model.h"
 
+/* The items of a line; those with IF are for lines that do not always have them. */
+#define ITEM(type_, name_, ...)                                                                    \
+    { .name = (name_), .type = (type_), __VA_ARGS__ }
+#define AT(of, field) ITEM(DT_AT, #field, .number = (of)->field)
+#define NUMBER_IF(is, name, n) ITEM((is) ? DT_COUNT : DT_NONE, name, .number = (int64_t)(n))
+#define NUMBER(name, n) NUMBER_IF(true, name, n)
+#define WORD_IF(is, name, word) ITEM((is) ? DT_NAME : DT_NONE, name, .text = (word))
+#define WORD(name, word) WORD_IF(true, name, word)
+#define TEXT_OF(name, string) ITEM(DT_TEXT, name, .text = (string))
+#define TEXT(of, field) TEXT_OF(#field, (of)->field)
+#define PROCESS(name, p) ITEM(DT_ID, name, .process = (p))
+#define FLAG_IF(is, name) ITEM(DT_FLAG, name, .number = (is))
+#define FLAG(of, field) FLAG_IF((of)->field, #field)
+
+#define ADD(data, ...) dt_line_add(data, (const struct dt_item[]){__VA_ARGS__, {0}})
+#define LINE(data, time, kind, ...)                                                                \
+    do {                                                                                           \
+        dt_line_begin(data, time, kind);                                                           \
+        ADD(data, __VA_ARGS__);                                                                    \
+        dt_line_end(data);                                                                         \
+    } while (0)
+
 enum { PATH };
 
 static const struct dt_param params[] = {
@@ -41,61 +63,37 @@ static void free_sink(void *data) {
 
 /* -- Nodes and processes --------------------------------------------------------------- */
 
-static void node_line(struct dt_lines *s, const char *kind, const struct dt_node *node,
-                      int64_t now) {
-    dt_line_begin(s, now, kind);
-    dt_line_number(s, "number", node->number);
-    dt_line_text(s, "name", node->name);
-    dt_line_text(s, "hostname", node->hostname);
-    dt_line_number(s, "os_pid", node->os_pid);
-    dt_line_text(s, "otp", node->otp);
-    if (node->clock) {
-        dt_line_number(s, "clock", node->clock->number);
-        dt_line_text(s, "known", dt_clock_words[node->clock->known]);
-        dt_line_number(s, "offset", node->clock->offset);
-        dt_line_number(s, "uncertainty", node->clock->uncertainty);
-    }
-    dt_line_end(s);
+static void node_line(void *data, const char *kind, const struct dt_node *node) {
+    static const struct dt_clock none;
+    const struct dt_clock *clock = node->clock ? node->clock : &none;
+
+    LINE(data, node->last, kind, NUMBER("number", node->number), TEXT(node, name),
+         TEXT(node, hostname), NUMBER("os_pid", node->os_pid), TEXT(node, otp),
+         NUMBER_IF(node->clock, "clock", clock->number),
+         TEXT_OF("known", node->clock ? dt_clock_words[clock->known] : ""),
+         NUMBER_IF(node->clock, "offset", clock->offset),
+         NUMBER_IF(node->clock, "uncertainty", clock->uncertainty));
 }
 
 static void node(void *data, struct dt_node *node) {
-    node_line(data, "node", node, node->last);
+    node_line(data, "node", node);
 }
 
 static void node_gone(void *data, struct dt_node *node) {
-    node_line(data, "node_gone", node, node->last);
+    node_line(data, "node_gone", node);
 }
 
-static void scheduler(void *data, struct dt_scheduler *scheduler) {
-    struct dt_lines *s = data;
-
-    dt_line_begin(s, scheduler->node->last, "scheduler");
-    dt_line_number(s, "number", scheduler->number);
-    dt_line_number(s, "node", scheduler->node->number);
-    dt_line_number(s, "id", scheduler->id);
-    dt_line_text(s, "name", scheduler->name);
-    dt_line_flag(s, "is_cpu", scheduler->is_cpu);
-    if (scheduler->kind)
-        dt_line_word(s, "kind", dt_scheduler_kind_names[scheduler->kind]);
-    dt_line_end(s);
+static void scheduler(void *data, struct dt_scheduler *s) {
+    LINE(data, s->node->last, "scheduler", NUMBER("number", s->number),
+         NUMBER("node", s->node->number), NUMBER("id", s->id), TEXT(s, name), FLAG(s, is_cpu),
+         WORD_IF(s->kind, "kind", dt_scheduler_kind_names[s->kind]));
 }
 
-static void process_line(struct dt_lines *s, const char *kind, const struct dt_process *p,
-                         int64_t now) {
-    dt_line_begin(s, now, kind);
-    dt_line_process(s, "process", p);
-    dt_line_number(s, "node", p->node->number);
-    dt_line_word(s, "kind", dt_kind_names[p->kind]);
-    dt_line_process(s, "parent", p->parent);
-    dt_line_at(s, "began", p->began);
-    dt_line_at(s, "first", p->first);
-    dt_line_at(s, "ended", p->ended);
-    dt_line_text(s, "name", p->name);
-    dt_line_text(s, "initial", p->initial);
-    dt_line_text(s, "label", p->label);
-    dt_line_text(s, "group", p->group);
-    dt_line_text(s, "show", p->show);
-    dt_line_end(s);
+static void process_line(void *data, const char *kind, const struct dt_process *p, int64_t now) {
+    LINE(data, now, kind, PROCESS("process", p), NUMBER("node", p->node->number),
+         WORD("kind", dt_kind_names[p->kind]), PROCESS("parent", p->parent), AT(p, began),
+         AT(p, first), AT(p, ended), TEXT(p, name), TEXT(p, initial), TEXT(p, label),
+         TEXT(p, group), TEXT(p, show));
 }
 
 static void process(void *data, struct dt_process *p, int64_t now) {
@@ -111,112 +109,59 @@ static void process_gone(void *data, struct dt_process *p) {
 }
 
 static void process_exited(void *data, const struct dt_exit *exit) {
-    struct dt_lines *s = data;
-
-    dt_line_begin(s, exit->time, "process_exited");
-    dt_line_process(s, "process", exit->process);
-    dt_line_flag(s, "is_crash", exit->is_crash);
+    dt_line_begin(data, exit->time, "process_exited");
+    ADD(data, PROCESS("process", exit->process), FLAG(exit, is_crash));
     for (unsigned i = 0; i < exit->links; i++)
-        dt_line_process(s, "linked", exit->linked[i]);
-    dt_line_text(s, "reason", exit->reason);
-    dt_line_end(s);
+        ADD(data, PROCESS("linked", exit->linked[i]));
+    ADD(data, TEXT(exit, reason));
+    dt_line_end(data);
 }
 
 static void interval(void *data, const struct dt_interval *i) {
-    struct dt_lines *s = data;
+    bool is_gc = i->state == DT_STATE_COLLECTING;
 
-    dt_line_begin(s, i->end, "interval");
-    dt_line_process(s, "process", i->process);
-    dt_line_word(s, "state", dt_state_names[i->state]);
-    dt_line_at(s, "begin", i->begin);
-    dt_line_at(s, "end", i->end);
-    dt_line_flag(s, "inferred", i->inferred);
-    dt_line_flag(s, "is_open", i->is_open);
-    if (i->scheduler)
-        dt_line_number(s, "scheduler", i->scheduler->number);
-    dt_line_text(s, "in", i->in);
-    dt_line_text(s, "out", i->out);
-    if (i->state == DT_STATE_COLLECTING) {
-        dt_line_flag(s, "is_major", i->is_major);
-        dt_line_flag(s, "is_stretched", dt_is_stretched(i));
-        dt_line_number(s, "reclaimed", (int64_t)i->reclaimed);
-        dt_line_number(s, "heap", (int64_t)i->heap);
-        dt_line_number(s, "old_heap", (int64_t)i->old_heap);
-    }
-    dt_line_end(s);
+    LINE(data, i->end, "interval", PROCESS("process", i->process),
+         WORD("state", dt_state_names[i->state]), AT(i, begin), AT(i, end), FLAG(i, inferred),
+         FLAG(i, is_open),
+         NUMBER_IF(i->scheduler, "scheduler", i->scheduler ? i->scheduler->number : 0), TEXT(i, in),
+         TEXT(i, out), FLAG_IF(is_gc && i->is_major, "is_major"),
+         FLAG_IF(is_gc && dt_is_stretched(i), "is_stretched"),
+         NUMBER_IF(is_gc, "reclaimed", i->reclaimed), NUMBER_IF(is_gc, "heap", i->heap),
+         NUMBER_IF(is_gc, "old_heap", i->old_heap));
 }
 
 static void mailbox(void *data, struct dt_process *p, int64_t now) {
-    struct dt_lines *s = data;
-
-    dt_line_begin(s, now, "mailbox");
-    dt_line_process(s, "process", p);
-    dt_line_number(s, "messages", (int64_t)p->mailbox);
-    dt_line_end(s);
+    LINE(data, now, "mailbox", PROCESS("process", p), NUMBER("messages", p->mailbox));
 }
 
 /* -- Calls ----------------------------------------------------------------------------- */
 
-static void frame_line(struct dt_lines *s, const char *kind, const struct dt_frame *f,
-                       int64_t now) {
-    dt_line_begin(s, now, kind);
-    dt_line_number(s, "number", (int64_t)f->number);
-    dt_line_process(s, "process", f->process);
-    dt_line_word(s, "entry", f->entry);
-    dt_line_number(s, "depth", f->depth);
-}
+#define FRAME(f)                                                                                   \
+    NUMBER("number", (f)->number), PROCESS("process", (f)->process), WORD("entry", (f)->entry),    \
+        NUMBER("depth", (f)->depth)
 
 static void call_begin(void *data, struct dt_frame *f) {
-    struct dt_lines *s = data;
-
-    frame_line(s, "call_begin", f, f->begin);
-    dt_line_flag(s, "inferred", f->inferred);
-    dt_line_end(s);
+    LINE(data, f->begin, "call_begin", FRAME(f), FLAG(f, inferred));
 }
 
 static void call_end(void *data, struct dt_frame *f) {
-    struct dt_lines *s = data;
-
-    frame_line(s, "call_end", f, f->end);
-    dt_line_at(s, "begin", f->begin);
-    dt_line_at(s, "end", f->end);
-    dt_line_word(s, "left", dt_left_names[f->left]);
-    dt_line_number(s, "own", f->own);
-    dt_line_number(s, "waited", f->waited);
-    dt_line_flag(s, "inferred", f->inferred);
-    dt_line_flag(s, "has_return", f->has_return);
-    dt_line_text(s, "class", f->class);
-    dt_line_text(s, "value", f->value);
-    dt_line_end(s);
+    LINE(data, f->end, "call_end", FRAME(f), AT(f, begin), AT(f, end),
+         WORD("left", dt_left_names[f->left]), NUMBER("own", f->own), NUMBER("waited", f->waited),
+         FLAG(f, inferred), FLAG(f, has_return), TEXT(f, class), TEXT(f, value));
 }
 
 static void arguments(void *data, struct dt_frame *f, const char *arguments) {
-    struct dt_lines *s = data;
-
-    frame_line(s, "arguments", f, f->begin);
-    dt_line_text(s, "arguments", arguments);
-    dt_line_end(s);
+    LINE(data, f->begin, "arguments", FRAME(f), TEXT_OF("arguments", arguments));
 }
 
 /* -- Messages -------------------------------------------------------------------------- */
 
-static void message_line(struct dt_lines *s, const char *kind, const struct dt_message *m,
-                         int64_t now) {
-    dt_line_begin(s, now, kind);
-    dt_line_number(s, "number", (int64_t)m->number);
-    dt_line_process(s, "from", m->from);
-    dt_line_process(s, "to", m->to);
-    dt_line_at(s, "sent", m->sent);
-    dt_line_at(s, "delivered", m->delivered);
-    dt_line_word(s, "matched", dt_matched_names[m->matched]);
-    dt_line_flag(s, "is_dead", m->is_dead);
-    if (m->early)
-        dt_line_number(s, "early", m->early);
-    dt_line_text(s, "to_text", m->to_text);
-    dt_line_text(s, "label", m->label);
-    dt_line_text(s, "timer", m->timer);
-    dt_line_text(s, "text", m->text);
-    dt_line_end(s);
+static void message_line(void *data, const char *kind, const struct dt_message *m, int64_t now) {
+    LINE(data, now, kind, NUMBER("number", m->number), PROCESS("from", m->from),
+         PROCESS("to", m->to), AT(m, sent), AT(m, delivered),
+         WORD("matched", dt_matched_names[m->matched]), FLAG(m, is_dead),
+         NUMBER_IF(m->early, "early", m->early), TEXT(m, to_text), TEXT(m, label), TEXT(m, timer),
+         TEXT(m, text));
 }
 
 static void sent(void *data, struct dt_message *m) {
@@ -232,84 +177,41 @@ static void message_gone(void *data, struct dt_message *m) {
 }
 
 static void server_call(void *data, const struct dt_server_call *c) {
-    struct dt_lines *s = data;
-
-    dt_line_begin(s, c->ended, "server_call");
-    dt_line_process(s, "caller", c->caller);
-    dt_line_process(s, "server", c->server);
-    dt_line_word(s, "outcome", dt_outcome_names[c->outcome]);
-    dt_line_at(s, "began", c->began);
-    dt_line_at(s, "delivered", c->delivered);
-    dt_line_at(s, "taken", c->taken);
-    dt_line_at(s, "ended", c->ended);
-    dt_line_text(s, "request", c->request);
-    dt_line_text(s, "reply", c->reply);
-    dt_line_end(s);
+    LINE(data, c->ended, "server_call", PROCESS("caller", c->caller), PROCESS("server", c->server),
+         WORD("outcome", dt_outcome_names[c->outcome]), AT(c, began), AT(c, delivered),
+         AT(c, taken), AT(c, ended), TEXT(c, request), TEXT(c, reply));
 }
 
 /* -- Other events ---------------------------------------------------------------------- */
 
 static void span(void *data, const struct dt_span *span) {
-    struct dt_lines *s = data;
-
-    dt_line_begin(s, span->end, "span");
-    dt_line_process(s, "process", span->process);
-    dt_line_number(s, "id", (int64_t)span->id);
-    dt_line_at(s, "begin", span->begin);
-    dt_line_at(s, "end", span->end);
-    dt_line_flag(s, "is_open", span->is_open);
-    dt_line_text(s, "outcome", span->outcome);
-    dt_line_text(s, "name", span->name);
-    dt_line_end(s);
+    LINE(data, span->end, "span", PROCESS("process", span->process), NUMBER("id", span->id),
+         AT(span, begin), AT(span, end), FLAG(span, is_open), TEXT(span, outcome),
+         TEXT(span, name));
 }
 
 static void instant(void *data, const struct dt_instant *i) {
-    struct dt_lines *s = data;
-
-    dt_line_begin(s, i->event->time, "instant");
-    dt_line_word(s, "probe", dt_probe_names[i->event->probe]);
-    dt_line_number(s, "node", i->node->number);
-    dt_line_process(s, "process", i->process);
-    dt_line_process(s, "other", i->other);
-    dt_line_end(s);
+    LINE(data, i->event->time, "instant", WORD("probe", dt_probe_names[i->event->probe]),
+         NUMBER("node", i->node->number), PROCESS("process", i->process),
+         PROCESS("other", i->other));
 }
 
 static void sample(void *data, struct dt_process *process, const struct dt_process_sample *e,
                    int64_t now) {
-    struct dt_lines *s = data;
-
-    dt_line_begin(s, now, "sample");
-    dt_line_process(s, "process", process);
-    dt_line_number(s, "queue", (int64_t)e->queue);
-    dt_line_number(s, "memory", (int64_t)e->memory);
-    dt_line_number(s, "reductions", (int64_t)e->reductions);
-    dt_line_text(s, "entry", e->entry);
-    dt_line_text(s, "state", e->state);
-    dt_line_end(s);
+    LINE(data, now, "sample", PROCESS("process", process), NUMBER("queue", e->queue),
+         NUMBER("memory", e->memory), NUMBER("reductions", e->reductions), TEXT(e, entry),
+         TEXT(e, state));
 }
 
 static void counter(void *data, struct dt_node *node, const char *name, const char *unit,
                     int64_t value, int64_t now) {
-    struct dt_lines *s = data;
-
-    dt_line_begin(s, now, "counter");
-    dt_line_number(s, "node", node->number);
-    dt_line_word(s, "name", name);
-    dt_line_number(s, "value", value);
-    dt_line_text(s, "unit", unit);
-    dt_line_end(s);
+    LINE(data, now, "counter", NUMBER("node", node->number), WORD("name", name),
+         NUMBER("value", value), TEXT_OF("unit", unit));
 }
 
 static void lost(void *data, const struct dt_lost *lost) {
-    struct dt_lines *s = data;
-
-    dt_line_begin(s, lost->begin, "lost");
-    dt_line_number(s, "node", lost->node ? lost->node->number : DT_NO_VALUE);
-    dt_line_at(s, "begin", lost->begin);
-    dt_line_at(s, "end", lost->end);
-    dt_line_number(s, "count", (int64_t)lost->count);
-    dt_line_text(s, "stream", lost->stream);
-    dt_line_end(s);
+    LINE(data, lost->begin, "lost", NUMBER("node", lost->node ? lost->node->number : DT_NO_VALUE),
+         AT(lost, begin), AT(lost, end), NUMBER("count", lost->count), TEXT(lost, stream));
 }
 
 static const GError *failed(void *data) {
