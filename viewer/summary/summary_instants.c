@@ -7,7 +7,7 @@
 
 enum { BYTES_PER_WORD = 8 };
 
-static void on_log(struct dt_summary *summary, const struct dt_instant *i, struct dt_who *who) {
+static void on_log(struct dt_summary *summary, const struct dt_instant *i) {
     static const char *const errors[] = {"error", "critical", "alert", "emergency"};
     const struct dt_log *log = &i->event->fields.log;
     struct dt_seen_node *node = dt_seen_node(&summary->whos.nodes, i->node);
@@ -17,7 +17,7 @@ static void on_log(struct dt_summary *summary, const struct dt_instant *i, struc
     for (size_t n = 0; n < G_N_ELEMENTS(errors); n++)
         is_error |= strcmp(log->level, errors[n]) == 0;
     summary->log_errors += is_error;
-    dt_list_add(&summary->log, (struct dt_listed){.who = who,
+    dt_list_add(&summary->log, (struct dt_listed){.who = dt_who_of(&summary->whos, i->process),
                                                   .node = node,
                                                   .time = i->event->time,
                                                   .is_error = is_error,
@@ -88,7 +88,7 @@ static void on_withheld(struct dt_summary *summary, const struct dt_instant *i) 
                                    .text = g_strdup(e->why)});
 }
 
-static void on_output(struct dt_summary *summary, struct dt_process *process, uint64_t bytes) {
+static void output(struct dt_summary *summary, struct dt_process *process, uint64_t bytes) {
     struct dt_who *port = dt_summary_traced(summary, process);
 
     if (!port)
@@ -97,57 +97,51 @@ static void on_output(struct dt_summary *summary, struct dt_process *process, ui
     port->activity->bytes_out += bytes;
 }
 
+static void on_output(struct dt_summary *summary, const struct dt_instant *i) {
+    output(summary, i->process, i->event->fields.driver_output.bytes);
+}
+
+static void on_outputv(struct dt_summary *summary, const struct dt_instant *i) {
+    output(summary, i->process, i->event->fields.driver_outputv.bytes);
+}
+
+static void on_busy_port(struct dt_summary *summary, const struct dt_instant *i) {
+    on_report(summary, i, 0);
+}
+
+static void on_mark(struct dt_summary *summary, const struct dt_instant *i) {
+    dt_summary_recorded(summary, dt_seen_node(&summary->whos.nodes, i->node), DT_RECORDED_MARKS);
+}
+
+static void on_link(struct dt_summary *summary, const struct dt_instant *i) {
+    dt_summary_recorded(summary, dt_seen_node(&summary->whos.nodes, i->node), DT_RECORDED_LINKS);
+}
+
+static void (*const handlers[DT_PROBES])(struct dt_summary *, const struct dt_instant *) = {
+    [DT_vm_long_gc] = on_long_gc,
+    [DT_vm_long_schedule] = on_long_schedule,
+    [DT_vm_large_heap] = on_large_heap,
+    [DT_vm_long_message_queue] = on_long_queue,
+    [DT_vm_busy_port] = on_busy_port,
+    [DT_vm_busy_dist_port] = on_busy_port,
+    [DT_node_down] = on_node_down,
+    [DT_withheld] = on_withheld,
+    [DT_log] = on_log,
+    [DT_user_mark] = on_mark,
+    [DT_user_trace_s1] = on_mark,
+    [DT_user_trace_i4s4] = on_mark,
+    [DT_user_trace_n] = on_mark,
+    [DT_process_link] = on_link,
+    [DT_port_link] = on_link,
+    [DT_driver_output] = on_output,
+    [DT_driver_outputv] = on_outputv,
+};
+
 void dt_summary_instant(void *data, const struct dt_instant *i) {
     struct dt_summary *summary = data;
-    const union dt_event *e = &i->event->fields;
 
     dt_summary_at(summary, i->event->time);
-    struct dt_who *who = dt_who_of(&summary->whos, i->process);
-    switch (i->event->probe) {
-    case DT_vm_long_gc:
-        on_long_gc(summary, i);
-        break;
-    case DT_vm_long_schedule:
-        on_long_schedule(summary, i);
-        break;
-    case DT_vm_large_heap:
-        on_large_heap(summary, i);
-        break;
-    case DT_vm_long_message_queue:
-        on_long_queue(summary, i);
-        break;
-    case DT_vm_busy_port:
-    case DT_vm_busy_dist_port:
-        on_report(summary, i, 0);
-        break;
-    case DT_node_down:
-        on_node_down(summary, i);
-        break;
-    case DT_withheld:
-        on_withheld(summary, i);
-        break;
-    case DT_log:
-        on_log(summary, i, who);
-        break;
-    case DT_user_mark:
-    case DT_user_trace_s1:
-    case DT_user_trace_i4s4:
-    case DT_user_trace_n:
-        dt_summary_recorded(summary, dt_seen_node(&summary->whos.nodes, i->node),
-                            DT_RECORDED_MARKS);
-        break;
-    case DT_process_link:
-    case DT_port_link:
-        dt_summary_recorded(summary, dt_seen_node(&summary->whos.nodes, i->node),
-                            DT_RECORDED_LINKS);
-        break;
-    case DT_driver_output:
-        on_output(summary, i->process, e->driver_output.bytes);
-        break;
-    case DT_driver_outputv:
-        on_output(summary, i->process, e->driver_outputv.bytes);
-        break;
-    default:
-        break;
-    }
+    dt_who_of(&summary->whos, i->process);
+    if (handlers[i->event->probe])
+        handlers[i->event->probe](summary, i);
 }
