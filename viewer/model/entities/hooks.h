@@ -11,7 +11,7 @@ struct node;
 struct process;
 
 /* The subscribers of a hook, in calling order, terminated by NULL. */
-enum { DT_SUBSCRIBERS = 11 };
+enum { DT_SUBSCRIBERS = 15 };
 #define DT_HOOK(hook, ...) void (*hook[DT_SUBSCRIBERS])(__VA_ARGS__)
 
 struct dt_hooks {

@@ -187,7 +187,8 @@ void dt_message_delivery(struct node *node, const struct dt_recorded *event) {
         delivered(node, &d);
 }
 
-void dt_seq_trace_receive(struct node *node, const struct dt_seq_trace_receive *e) {
+void dt_seq_trace_receive(struct node *node, const struct dt_recorded *event) {
+    const struct dt_seq_trace_receive *e = &event->fields.seq_trace_receive;
     struct process *from = dt_process_anywhere(node, e->from);
     const struct token *token = dt_token_find(node, from, e->label, e->current);
     struct delivery d = {.to = dt_process_of(node, e->to),
@@ -224,12 +225,13 @@ enum { AWAITED_MAX = 100 };
 
 /* The latency of a message from another node is unknown: only a token shows its delivery, so a
    message without token is dropped. A token is also exact for messages of this node. */
-void dt_deliveries_infer(struct process *to) {
+void dt_deliveries_infer(struct process *to, bool runs) {
     const struct deliveries *all = to->node->deliveries;
     const struct delivery d = {.to = to, .time = to->node->world->now, .how = DT_MATCHED_RAN};
     struct message *m, *next;
     unsigned awaited = 0;
 
+    (void)runs;
     if (to->node->seen.has_deliveries || !to->in_flight)
         return;
     for (m = dt_in_flight_to(to)->first; m; m = next) {

@@ -104,6 +104,11 @@ void dt_early_late(struct node *node, int64_t now) {
     }
 }
 
+void dt_early_end(struct node *node) {
+    dt_early_emit(node);
+    dt_early_late(node, INT64_MAX);
+}
+
 void dt_early_new(struct node *node) {
     node->early = g_new0(struct early, 1);
 }

@@ -19,6 +19,8 @@ void dt_early_label(struct node *node, const char *label);
 void dt_early_emit(struct node *node);
 /* Reports deliveries that have waited too long as unmatched. */
 void dt_early_late(struct node *node, int64_t now);
+/* Reports everything: neither sends nor deliveries follow. */
+void dt_early_end(struct node *node);
 
 void dt_early_new(struct node *node);
 void dt_early_free(struct node *node);

@@ -97,7 +97,7 @@ static struct message *sent(struct node *node, const struct dt_message_send *e, 
     DT_RUN_HOOKS(node->world, sent, node, from, r.process, text);
     /* A port is assumed to work for its caller at once. */
     if (r.process && r.process->seen.kind == DT_PORT && !r.home->seen.has_deliveries) {
-        dt_deliveries_infer(r.process);
+        dt_deliveries_infer(r.process, false);
         note_left(node, from, e->message, by_seq_trace);
         return NULL;
     }
@@ -119,11 +119,35 @@ static struct message *just_sent(struct node *node, const struct dt_message_send
     return NULL;
 }
 
+/* Sockets accepted by listeners, for which the VM fires no port_open: if a listener passes a new
+   socket to its acceptor in this message, the port begins, with the listener as its parent. The
+   driver of these listeners: */
+static const char driver[] = "tcp_inet";
+
+/* {inet_async,#Port<0.12>,25,{ok,#Port<0.55>}} from #Port<0.12> */
+static void accepted(struct node *node, const struct dt_message_send *e) {
+    const char *at = e->message;
+    char listener[64], port[64];
+
+    if (!dt_skip(&at, "{inet_async,") || !dt_take(&at, "#Port<", listener, sizeof listener) ||
+        strcmp(listener, e->from) != 0)
+        return;
+    at = strchr(at, '{');
+    if (!at || !dt_skip(&at, "{ok,") || !dt_take(&at, "#Port<", port, sizeof port) ||
+        strcmp(at, "}}") != 0)
+        return;
+    dt_process_create(node, port,
+                      &(struct identity){dt_process_of(node, listener), "", driver, ""});
+}
+
 /* If the message has a token, its seq_trace_send was recorded before: all OTP releases so far fire
    it first. */
-void dt_message_send(struct node *node, const struct dt_message_send *e) {
-    struct message *m = node->sends->have_tokens ? just_sent(node, e, false) : NULL;
+void dt_message_send(struct node *node, const struct dt_recorded *event) {
+    const struct dt_message_send *e = &event->fields.message_send;
+    struct message *m;
 
+    accepted(node, e);
+    m = node->sends->have_tokens ? just_sent(node, e, false) : NULL;
     if (m && node->world->now - m->seen.sent < DT_ONE_EVENT_NS)
         m->by_seq_trace = false;
     else if (!node->sends->have_tokens ||
@@ -131,7 +155,8 @@ void dt_message_send(struct node *node, const struct dt_message_send *e) {
         sent(node, e, false);
 }
 
-void dt_seq_trace_send(struct node *node, const struct dt_seq_trace_send *e) {
+void dt_seq_trace_send(struct node *node, const struct dt_recorded *event) {
+    const struct dt_seq_trace_send *e = &event->fields.seq_trace_send;
     const struct dt_message_send plain = {.from = e->from, .to = e->to, .message = e->message};
     struct message *m = just_sent(node, &plain, true);
 

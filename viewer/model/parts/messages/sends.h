@@ -3,8 +3,8 @@
 
 #include "model/entities/nodes.h"
 
-void dt_message_send(struct node *node, const struct dt_message_send *event);
-void dt_seq_trace_send(struct node *node, const struct dt_seq_trace_send *event);
+void dt_message_send(struct node *node, const struct dt_recorded *event);
+void dt_seq_trace_send(struct node *node, const struct dt_recorded *event);
 
 void dt_sends_new(struct node *node);
 void dt_sends_free(struct node *node);
