@@ -38,15 +38,15 @@ struct key {
 };
 
 static void put(struct key *key, const char *text, size_t size) {
-    size = MIN(size, DT_FAR_KEY - 1 - key->size);
+    size = MIN(size, DT_REMOTE_KEY - 1 - key->size);
     memcpy(key->to + key->size, text, size);
     key->size += size;
 }
 
-void dt_far_key(const char *text, char to[DT_FAR_KEY]) {
+void dt_remote_key(const char *text, char to[DT_REMOTE_KEY]) {
     struct key key = {to, 0};
 
-    while (*text && key.size < DT_FAR_KEY - 1) {
+    while (*text && key.size < DT_REMOTE_KEY - 1) {
         size_t head = head_of(text), number = digits(text + head);
         bool is_quoted = *text == '"' || *text == '\'';
         size_t size = head ? head : is_quoted ? quoted(text) : 1;
@@ -60,7 +60,7 @@ void dt_far_key(const char *text, char to[DT_FAR_KEY]) {
     to[key.size] = '\0';
 }
 
-bool dt_far_number(const char *text, uint64_t *number) {
+bool dt_remote_number(const char *text, uint64_t *number) {
     size_t head = head_of(text);
     char *end;
 
@@ -70,7 +70,7 @@ bool dt_far_number(const char *text, uint64_t *number) {
     return *end == '.';
 }
 
-char *dt_far_at_home(const char *identifier) {
+char *dt_remote_at_home(const char *identifier) {
     size_t head = head_of(identifier);
 
     if (!head)
@@ -79,14 +79,14 @@ char *dt_far_at_home(const char *identifier) {
                            identifier + head + digits(identifier + head));
 }
 
-char *dt_far_node(const char *name) {
+char *dt_remote_node(const char *name) {
     size_t size = strlen(name);
     bool is_quoted = size >= 2 && name[0] == '\'' && name[size - 1] == '\'';
 
     return is_quoted ? g_strndup(name + 1, size - 2) : g_strdup(name);
 }
 
-bool dt_far_name(const char *text, char **name, char **node) {
+bool dt_remote_name(const char *text, char **name, char **node) {
     const char *comma, *end = text + strlen(text);
     char *quoted_node;
 
@@ -97,7 +97,7 @@ bool dt_far_name(const char *text, char **name, char **node) {
         return false;
     *name = g_strndup(text, (size_t)(comma - text));
     quoted_node = g_strndup(comma + 1, (size_t)(end - 1 - (comma + 1)));
-    *node = dt_far_node(quoted_node);
+    *node = dt_remote_node(quoted_node);
     g_free(quoted_node);
     return true;
 }

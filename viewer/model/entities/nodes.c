@@ -119,7 +119,7 @@ void dt_node_named(struct node *node, const char *own_name, const char *otp) {
         leave_namesakes(node);
         dt_set(&node->own_name, own_name);
         g_free(node->bare_name);
-        node->bare_name = dt_far_node(own_name);
+        node->bare_name = dt_remote_node(own_name);
         node->world->names++;
         join_namesakes(node);
     }

@@ -170,7 +170,7 @@ struct process *dt_process_anywhere(struct node *node, const char *identifier) {
 
     if (!home || home == node)
         return dt_process_of(node, identifier);
-    there = dt_far_at_home(identifier);
+    there = dt_remote_at_home(identifier);
     p = dt_process_of(home, there);
     g_free(there);
     return p;

@@ -23,16 +23,16 @@ struct deliveries {
 
 /* -- Matching ----------------------------------------------------------------------- */
 
-static struct message *find(const struct list *list, const struct delivery *d, bool is_far) {
+static struct message *find(const struct list *list, const struct delivery *d, bool is_remote) {
     struct dt_wanted wanted = {.from = d->from ? &d->from->seen : NULL,
                                .node = d->node,
                                .key = d->text,
-                               .is_far = is_far,
+                               .is_remote = is_remote,
                                .time = d->time};
-    char key[DT_FAR_KEY];
+    char key[DT_REMOTE_KEY];
 
-    if (is_far) {
-        dt_far_key(d->text, key);
+    if (is_remote) {
+        dt_remote_key(d->text, key);
         wanted.key = key;
     }
     return dt_message_list_find(list, &wanted);
@@ -93,13 +93,13 @@ static void delivered(struct node *node, const struct delivery *d) {
             deliver_unmatched(node, d);
         return;
     }
-    if (m->is_far)
+    if (m->is_remote)
         DT_RUN_HOOKS(node->world, arrived, d->to);
-    if (m->is_far && m->token && d->how != DT_MATCHED_TOKEN) {
+    if (m->is_remote && m->token && d->how != DT_MATCHED_TOKEN) {
         dt_in_flight_arrive(m, d);
         return;
     }
-    if (m->is_far && d->how == DT_MATCHED_SENDER)
+    if (m->is_remote && d->how == DT_MATCHED_SENDER)
         told.how = DT_MATCHED_ORDER;
     dt_in_flight_take_out(m);
     dt_message_deliver(node, m, &told);
@@ -236,9 +236,9 @@ void dt_deliveries_infer(struct process *to, bool runs) {
         return;
     for (m = dt_in_flight_to(to)->first; m; m = next) {
         next = m->next;
-        if (m->token && (m->is_far || all->have_tokens) && awaited++ < AWAITED_MAX)
+        if (m->token && (m->is_remote || all->have_tokens) && awaited++ < AWAITED_MAX)
             continue;
-        if (m->is_far) {
+        if (m->is_remote) {
             dt_in_flight_drop(m);
             continue;
         }

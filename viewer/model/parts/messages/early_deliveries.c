@@ -47,14 +47,14 @@ bool dt_early_sent(struct node *node, struct process *from, const struct receive
     struct dt_wanted wanted = {.from = from ? &from->seen : NULL,
                                .to = r->process ? &r->process->seen : NULL,
                                .node = node,
-                               .is_far = true,
+                               .is_remote = true,
                                .time = INT64_MAX};
-    char key[DT_FAR_KEY];
+    char key[DT_REMOTE_KEY];
     struct message *m;
 
     if (!early->first)
         return false;
-    dt_far_key(e->message, key);
+    dt_remote_key(e->message, key);
     wanted.key = key;
     m = find(early, &wanted);
     if (!m)

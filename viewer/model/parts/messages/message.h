@@ -21,11 +21,11 @@ struct message {
         struct message *next, *previous;
         struct message *last; /* of the chain, in its first message */
     } chain[DT_CHAINS];
-    /* The search key: its text or, for a message between nodes, its dt_far_key. */
+    /* The search key: its text or, for a message between nodes, its dt_remote_key. */
     const char *key;
     unsigned hash;            /* of the key */
-    bool is_far;              /* sent by another node */
-    struct node *sender_node; /* of a far one */
+    bool is_remote;           /* sent by another node */
+    struct node *sender_node; /* of a remote one */
     struct node *home;        /* the node it belongs to: the receiver's, if known */
     int64_t arrived;          /* time of a delivery that is not yet reported; DT_NO_VALUE */
     bool by_seq_trace;        /* had its seq_trace_send, but not yet its message_send */

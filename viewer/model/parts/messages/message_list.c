@@ -14,7 +14,7 @@ static unsigned hash_text(const void *data) {
 static gboolean equal_text(const void *a, const void *b) {
     const struct message *x = a, *y = b;
 
-    return x->hash == y->hash && x->is_far == y->is_far && strcmp(x->key, y->key) == 0;
+    return x->hash == y->hash && x->is_remote == y->is_remote && strcmp(x->key, y->key) == 0;
 }
 
 static unsigned hash_sender(const void *data) {
@@ -167,7 +167,7 @@ struct message *dt_message_list_find(const struct list *list, const struct dt_wa
     struct message like = {.seen = {.from = wanted->from, .to = wanted->to},
                            .key = wanted->key,
                            .hash = g_str_hash(wanted->key),
-                           .is_far = wanted->is_far,
+                           .is_remote = wanted->is_remote,
                            .sender_node = wanted->node};
     enum dt_chain by = chain_of(wanted);
     struct message *m;

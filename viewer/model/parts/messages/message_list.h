@@ -23,7 +23,7 @@ struct dt_wanted {
     struct dt_process *from, *to;
     struct node *node;
     const char *key;
-    bool is_far;
+    bool is_remote;
     int64_t time; /* the latest time of the send */
 };
 

@@ -16,7 +16,7 @@ static void find_in_node(struct receiver *found, const char *text) {
     struct node *home;
     char *name, *node;
 
-    if (!dt_far_name(text, &name, &node))
+    if (!dt_remote_name(text, &name, &node))
         return;
     home = dt_peer_named(found->home, node);
     if (home) {

@@ -121,7 +121,7 @@ static struct node *table_of(struct node *node, const char *reference, char **th
 
     if (!home)
         home = node;
-    *there = home == node ? g_strdup(reference) : dt_far_at_home(reference);
+    *there = home == node ? g_strdup(reference) : dt_remote_at_home(reference);
     return home;
 }
 
