@@ -43,6 +43,7 @@ static void packet_end(struct dt_packets *p) {
 static void put_interned(struct dt_packets *p, unsigned field, unsigned number_field,
                          uint64_t number, unsigned name_field, const char *name) {
     size_t start = dt_wire_enter(&p->wire, field);
+
     dt_wire_number(&p->wire, number_field, number);
     dt_wire_text(&p->wire, name_field, name, NAME_MAX_BYTES);
     dt_wire_leave(&p->wire, start);
@@ -80,6 +81,7 @@ static void clear_state(struct dt_packets *p) {
 
 struct dt_packets *dt_packets_open(const char *path, GError **error) {
     struct dt_file *file = dt_file_open(path, error);
+
     if (!file)
         return NULL;
     struct dt_packets *p = g_new0(struct dt_packets, 1);

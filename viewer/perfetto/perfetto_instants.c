@@ -99,6 +99,7 @@ void dt_perfetto_instant(void *data, const struct dt_instant *i) {
     struct dt_tracks *tracks = s->tracks;
     const struct dt_recorded *e = i->event;
     struct shown_as as = look(packets, e);
+
     dt_event_begin(packets, DT_EVENT_INSTANT, track_of(tracks, i, as.category), e->time,
                    as.category);
     if (as.name)

@@ -222,6 +222,7 @@ static void counter(void *data, struct dt_node *node, const char *name, const ch
                     int64_t value, int64_t time) {
     struct dt_perfetto *s = data;
     uint64_t track = dt_tracks_counter(s->tracks, node, name, unit);
+
     dt_event_begin(s->packets, DT_EVENT_COUNTER, track, time, DT_CATEGORY_NONE);
     dt_event_value(s->packets, value);
     dt_event_end(s->packets);

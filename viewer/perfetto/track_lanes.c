@@ -18,6 +18,7 @@ enum { LANES_SEARCHED = 1000 };
 static struct dt_track_lane *fitting(const struct dt_track_lanes *lanes, int64_t begin, int64_t end,
                                      int *held) {
     unsigned searched = MIN(lanes->lanes->len, LANES_SEARCHED);
+
     for (unsigned i = 0; i < searched; i++) {
         struct dt_track_lane *lane = &g_array_index(lanes->lanes, struct dt_track_lane, i);
 

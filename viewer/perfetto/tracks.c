@@ -85,6 +85,7 @@ static void shown_free(void *data) {
 
 struct dt_tracks *dt_tracks_new(struct dt_packets *packets) {
     struct dt_tracks *t = g_new0(struct dt_tracks, 1);
+
     t->packets = packets;
     t->kinds = dt_track_kinds_new(packets);
     t->pids = g_hash_table_new(NULL, NULL);
@@ -205,6 +206,7 @@ uint64_t dt_tracks_root(struct dt_tracks *t, struct dt_node *node, enum dt_root 
 static uint64_t lane(struct dt_tracks *t, struct dt_track_lanes *lanes, int64_t begin, int64_t end,
                      uint64_t parent, const char *name, int64_t rank) {
     struct dt_track_lane *lane = dt_track_lanes_take(lanes, begin, end);
+
     if (!lane->track) {
         lane->track = ++t->last;
         dt_track_write(
@@ -224,6 +226,7 @@ uint64_t dt_tracks_counter(struct dt_tracks *t, struct dt_node *node, const char
                            const char *unit) {
     struct shown_node *n = shown_node(t, node);
     uint64_t *track = g_hash_table_lookup(n->counters, name);
+
     if (track)
         return *track;
     track = g_new(uint64_t, 1);
@@ -241,6 +244,7 @@ uint64_t dt_tracks_scheduler(struct dt_tracks *t, struct dt_scheduler *scheduler
                              int64_t end) {
     struct shown_node *n = shown_node(t, scheduler->node);
     struct dt_track_lanes *lanes = scheduler->of_sink;
+
     if (!lanes) {
         scheduler->of_sink = lanes = g_new0(struct dt_track_lanes, 1);
         g_hash_table_insert(n->lanes, scheduler, lanes);
@@ -342,6 +346,7 @@ uint64_t dt_tracks_child(struct dt_tracks *t, struct dt_process *process, enum d
 uint64_t dt_tracks_lane(struct dt_tracks *t, struct dt_process *process, enum dt_child child,
                         int64_t begin, int64_t end) {
     struct dt_shown *s = dt_tracks_shown(t, process);
+
     return lane(t, &s->lanes[child], begin, end, dt_tracks_process(t, process), child_names[child],
                 child + 1);
 }

@@ -65,6 +65,7 @@ void dt_cell_other(struct dt_columns *c, const struct dt_who *who, const struct 
 void dt_cells_pair(struct dt_columns *c, const struct dt_summary *summary,
                    const struct dt_pair *pair) {
     const struct dt_who *known = pair->from ? pair->from : pair->to;
+
     dt_cell_node(c, summary, known ? known->node : NULL);
     dt_cell_who(c, pair->from);
     if (pair->to)

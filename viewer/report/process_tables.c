@@ -77,6 +77,7 @@ static void that_runs(struct dt_columns *c, const struct dt_summary *summary, co
 static void that_waits_for_files(struct dt_columns *c, const struct dt_summary *summary,
                                  const void *row) {
     const struct dt_who *who = row;
+
     cells_process(c, summary, who);
     dt_cell_ns(c, who->activity->dirty_io);
     dt_cell_ns(c, run(who));
@@ -157,6 +158,7 @@ __attribute__((format(printf, 4, 5))) static void add(GString *to, const struct 
                                                       enum dt_recorded_kind kind,
                                                       const char *format, ...) {
     va_list args;
+
     if (!dt_is_recorded(summary->recorded, kind))
         return;
     g_string_append(to, to->len ? ", " : "; together they ");

@@ -14,6 +14,7 @@ static bool leave_out(GPtrArray *rows, bool (*is_dull)(const void *row)) {
 void dt_table_put_rows(GString *to, const struct dt_summary *summary, unsigned top,
                        const struct dt_table *table, GPtrArray *rows) {
     bool has_dull = table->is_dull && leave_out(rows, table->is_dull);
+
     if (!rows->len)
         return;
     g_string_append_printf(to, "\n%s%s", table->title, has_dull ? table->without_dull : "");
@@ -29,5 +30,6 @@ void dt_table_put_rows(GString *to, const struct dt_summary *summary, unsigned t
 void dt_table_put(GString *to, const struct dt_summary *summary, unsigned top,
                   const struct dt_table *table) {
     g_autoptr(GPtrArray) rows = table->rows(summary);
+
     dt_table_put_rows(to, summary, top, table, rows);
 }

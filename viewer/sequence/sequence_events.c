@@ -29,6 +29,7 @@ static void clear_step(void *data) {
 
 struct dt_sequence *dt_sequence_new(void) {
     struct dt_sequence *s = g_new0(struct dt_sequence, 1);
+
     s->begin = DT_NO_VALUE;
     s->parties = g_hash_table_new_full(NULL, NULL, NULL, drop);
     s->others = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, drop);

@@ -27,6 +27,7 @@ static bool show(struct dt_amount *to, double number, const struct unit units[3]
 struct dt_amount dt_show_ns(int64_t ns) {
     static const struct unit units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "\u00b5s"}};
     struct dt_amount amount = {""};
+
     if (ns == DT_NO_VALUE || ns == 0)
         g_strlcpy(amount.text, ns ? "" : "0", sizeof amount.text);
     else if (!show(&amount, (double)ns, units))
@@ -37,6 +38,7 @@ struct dt_amount dt_show_ns(int64_t ns) {
 struct dt_amount dt_show_bytes(uint64_t bytes) {
     static const struct unit units[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}};
     struct dt_amount amount = {""};
+
     if (!show(&amount, (double)bytes, units))
         g_snprintf(amount.text, sizeof amount.text, "%" PRIu64 " B", bytes);
     return amount;
@@ -44,6 +46,7 @@ struct dt_amount dt_show_bytes(uint64_t bytes) {
 
 struct dt_amount dt_show_share(double share) {
     struct dt_amount amount = {""};
+
     if (share < 1 && share > 0.995)
         g_strlcpy(amount.text, "over 99 %", sizeof amount.text);
     else

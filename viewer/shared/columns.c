@@ -13,6 +13,7 @@ struct dt_columns {
 
 struct dt_columns *dt_columns_new(const char *const *names) {
     struct dt_columns *columns = g_new0(struct dt_columns, 1);
+
     columns->names = names;
     while (names[columns->n])
         columns->n++;

@@ -88,6 +88,7 @@ static struct dt_stacks_frame *find_or_add(struct dt_stacks *stacks,
 static struct dt_stacks_frame *child_of(struct dt_stacks *stacks, struct dt_stacks_frame *parent,
                                         const char *name, unsigned most) {
     bool is_full = g_hash_table_size(stacks->frames) >= most;
+
     if (is_full && !g_hash_table_contains(stacks->names, name))
         return stacks->others;
     struct dt_stacks_frame key = {.parent = parent, .name = intern(stacks, name)};
@@ -180,6 +181,7 @@ static struct running *running_of(struct dt_stacks *stacks, struct dt_process *p
 static struct dt_stacks_frame *end_of(struct dt_stacks *stacks, const struct running *running,
                                       const struct dt_process *process) {
     struct dt_stacks_frame *node = named(stacks, stacks->root, node_name(process));
+
     if (stacks->by == DT_STACKS_BY_INITIAL)
         return named(stacks, node, *process->initial ? process->initial : "unknown initial call");
     return named(stacks, node, running->name ? running->name : process->show);
@@ -253,6 +255,7 @@ const struct dt_sink dt_stacks_collector = {
 
 struct dt_stacks *dt_stacks_new(enum dt_stacks_what what, enum dt_stacks_by by) {
     struct dt_stacks *stacks = g_new0(struct dt_stacks, 1);
+
     stacks->what = what;
     stacks->by = by;
     stacks->frames = g_hash_table_new_full(frame_hash, frame_equal, g_free, NULL);

@@ -39,6 +39,7 @@ void dt_names_free(struct dt_names *names) {
 struct dt_named *dt_names_row(struct dt_names *names, struct dt_seen_node *node, const char *name) {
     struct dt_named key = {.node = node, .name = (char *)name};
     struct dt_named *named = g_hash_table_lookup(names->rows, &key);
+
     if (named)
         return named;
     if (names->others)

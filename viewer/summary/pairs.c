@@ -45,6 +45,7 @@ static struct dt_pair *row_of(struct dt_pairs *pairs, struct dt_who *from, struc
                               const char *text, bool *is_new) {
     struct dt_pair key = {.from = from, .to = to, .text = (char *)text};
     struct dt_pair *pair = g_hash_table_lookup(pairs->rows, &key);
+
     *is_new = !pair;
     if (pair)
         return pair;
@@ -147,6 +148,7 @@ struct dt_pair *dt_pairs_row(struct dt_pairs *pairs, struct dt_who *from, struct
                              const char *text) {
     bool is_new;
     struct dt_pair *row = row_of(pairs, from, to, text, &is_new);
+
     if (!is_new || g_hash_table_size(pairs->rows) <= pairs->most)
         return row;
     g_hash_table_remove(pairs->rows, row);

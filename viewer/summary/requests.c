@@ -65,6 +65,7 @@ static void add_time(struct dt_request *request, int64_t time) {
 void dt_requests_add(struct dt_requests *requests, struct dt_whos *whos,
                      const struct dt_message *m) {
     struct dt_request *request = *m->label ? row_of(requests, m->label) : NULL;
+
     if (!request) {
         requests->left_out += *m->label != 0;
         return;

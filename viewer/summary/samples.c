@@ -41,6 +41,7 @@ void dt_summary_sample(void *data, struct dt_process *process,
                        const struct dt_process_sample *sample, int64_t time) {
     struct dt_summary *summary = data;
     struct dt_who *who = dt_who_of(&summary->whos, process);
+
     dt_summary_at(summary, time);
     dt_summary_recorded(summary, who->node, DT_RECORDED_SAMPLES);
     if (!who->activity->sampled) {

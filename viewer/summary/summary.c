@@ -16,6 +16,7 @@ static void clear_finding(void *data) {
 
 struct dt_summary *dt_summary_new(void) {
     struct dt_summary *summary = g_new0(struct dt_summary, 1);
+
     dt_whos_init(&summary->whos, dt_activity_new, dt_activity_free);
     summary->period.begin = summary->period.end = DT_NO_VALUE;
     summary->lost = g_array_new(false, false, sizeof(struct dt_seen_lost));

@@ -90,6 +90,7 @@ static void process_gone(void *data, struct dt_process *process) {
 static void on_runnable(struct dt_summary *summary, struct dt_who *who,
                         const struct dt_interval *i) {
     int64_t ns = i->end - i->begin;
+
     who->activity->runnable += ns;
     dt_load_time(&summary->load, &summary->period, who->node, DT_LOAD_RUNNABLE, i->begin, i->end);
     if (ns > who->activity->longest_wait) {
@@ -108,6 +109,7 @@ static void on_runnable(struct dt_summary *summary, struct dt_who *who,
 static void on_collecting(struct dt_summary *summary, struct dt_who *who,
                           const struct dt_interval *i) {
     int64_t ns = i->end - i->begin, credible = MIN(ns, i->explained);
+
     dt_summary_recorded(summary, who->node, DT_RECORDED_COLLECTIONS);
     who->activity->collecting += credible;
     who->activity->collections++;
@@ -131,6 +133,7 @@ static void on_running(struct dt_summary *summary, struct dt_who *who,
                        const struct dt_interval *i) {
     enum dt_scheduler_kind kind = i->scheduler ? i->scheduler->kind : DT_SCHEDULER_NORMAL;
     bool is_io = kind == DT_SCHEDULER_DIRTY_IO;
+
     dt_summary_recorded(summary, who->node, DT_RECORDED_SCHEDULING);
     who->activity->is_traced = who->activity->ran = true;
     *(is_io ? &who->activity->dirty_io : &who->activity->run) += i->end - i->begin;
@@ -205,6 +208,7 @@ static struct dt_named *leave(struct dt_summary *summary, struct dt_who *who,
                               const struct dt_frame *frame, bool *is_outermost) {
     GArray *stack = who->activity->stack;
     unsigned n = stack ? stack->len : 0;
+
     while (n > 0 && g_array_index(stack, struct called, n - 1).number != frame->number)
         n--;
     *is_outermost = true;
@@ -383,6 +387,7 @@ static void span(void *data, const struct dt_span *span) {
 static void counter(void *data, struct dt_node *node, const char *name, const char *unit,
                     int64_t value, int64_t time) {
     struct dt_summary *summary = data;
+
     dt_summary_at(summary, time);
     struct dt_seen_node *seen = dt_seen_node(&summary->whos.nodes, node);
     dt_summary_recorded(summary, seen, DT_RECORDED_COUNTERS);

@@ -43,6 +43,7 @@ struct dt_seen_node *dt_seen_node(struct dt_seen_nodes *nodes, const struct dt_n
 
 struct dt_seen_node *dt_seen_node_learn(struct dt_seen_nodes *nodes, const struct dt_node *node) {
     struct dt_seen_node *seen = dt_seen_node(nodes, node);
+
     if (!seen)
         return NULL;
     dt_set(&seen->name, node->name);

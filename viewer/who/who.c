@@ -90,6 +90,7 @@ static struct dt_who *find_sum(const struct dt_whos *whos, struct dt_seen_node *
 
 struct dt_who *dt_who_sum(struct dt_whos *whos, struct dt_seen_node *node, const char *show) {
     struct dt_who *who = find_sum(whos, node, show);
+
     if (!who && g_hash_table_size(whos->sums) >= SUMS) {
         node = NULL;
         show = "others";
@@ -165,6 +166,7 @@ static void copy_texts(struct dt_who *who, const struct dt_process *process) {
 
 struct dt_who *dt_who_gone(struct dt_process *process) {
     struct dt_who *who = process->of_sink;
+
     if (!who)
         return NULL;
     dt_who_learn_parent(who);

@@ -109,6 +109,7 @@ static bool is_of(const struct dt_lives_row *row, const struct dt_lives_row *of,
 static struct crashes *loop_of(struct dt_summary *summary, GPtrArray *loops,
                                const struct dt_listed *crash) {
     const struct dt_lives_row *row = dt_lives_of(&summary->lives, crash->who);
+
     for (unsigned i = 0; i < loops->len; i++) {
         struct crashes *loop = g_ptr_array_index(loops, i);
 
@@ -136,6 +137,7 @@ static struct crashes *kind_of(GHashTable *by_key, GPtrArray *kinds, const struc
     const char *initial = dt_who_show(dt_who_kind(crash->who));
     g_autofree char *key = g_strdup_printf("%s %s", initial, reason);
     struct crashes *kind = g_hash_table_lookup(by_key, key);
+
     if (!kind) {
         kind = g_new0(struct crashes, 1);
         g_hash_table_insert(by_key, g_steal_pointer(&key), kind);
