@@ -148,20 +148,17 @@ void dt_model_skip(struct dt_model *model) {
     model->skipped++;
 }
 
-void dt_model_losing(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
-                     int64_t begin) {
-    dt_nodes_lost(model->world, &(struct place){hostname, vpid, trace}, begin);
+void dt_model_losing(struct dt_model *model, const struct dt_place *place, int64_t begin) {
+    dt_nodes_lost(model->world, place, begin);
 }
 
-void dt_model_unsure(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
-                     int64_t end) {
-    dt_nodes_unsure(model->world, &(struct place){hostname, vpid, trace}, end);
+void dt_model_unsure(struct dt_model *model, const struct dt_place *place, int64_t end) {
+    dt_nodes_unsure(model->world, place, end);
 }
 
-void dt_model_lost(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
+void dt_model_lost(struct dt_model *model, const struct dt_place *place,
                    const struct dt_lost *lost) {
-    struct node *node =
-        dt_nodes_lost(model->world, &(struct place){hostname, vpid, trace}, lost->begin);
+    struct node *node = dt_nodes_lost(model->world, place, lost->begin);
     struct dt_lost told = *lost;
 
     told.node = node ? &node->seen : NULL;

@@ -90,19 +90,16 @@ static void model_skip(void *model) {
     dt_model_skip(model);
 }
 
-static void model_losing(void *model, const char *hostname, int64_t vpid, uint64_t trace,
-                         int64_t begin) {
-    dt_model_losing(model, hostname, vpid, trace, begin);
+static void model_losing(void *model, const struct dt_place *place, int64_t begin) {
+    dt_model_losing(model, place, begin);
 }
 
-static void model_unsure(void *model, const char *hostname, int64_t vpid, uint64_t trace,
-                         int64_t end) {
-    dt_model_unsure(model, hostname, vpid, trace, end);
+static void model_unsure(void *model, const struct dt_place *place, int64_t end) {
+    dt_model_unsure(model, place, end);
 }
 
-static void model_lost(void *model, const char *hostname, int64_t vpid, uint64_t trace,
-                       const struct dt_lost *lost) {
-    dt_model_lost(model, hostname, vpid, trace, lost);
+static void model_lost(void *model, const struct dt_place *place, const struct dt_lost *lost) {
+    dt_model_lost(model, place, lost);
 }
 
 static const struct dt_reads to_model = {.event = model_event,

@@ -302,8 +302,8 @@ void dt_class_read(const struct dt_class *class, const bt_event *event, struct d
     to->has = class->has;
     for (unsigned i = 0; i < class->members; i++)
         read_member(&class->member[i], payload, &to->fields);
-    read_number(&class->vpid, event, &to->vpid);
+    read_number(&class->vpid, event, &to->place.vpid);
     read_number(&class->vtid, event, &to->vtid);
-    read_text(&class->hostname, event, &to->hostname);
+    read_text(&class->hostname, event, &to->place.hostname);
     read_text(&class->procname, event, &to->procname);
 }

@@ -14,10 +14,9 @@ struct dt_reads {
     /* An event of another provider, or one whose fields could not be read. */
     void (*skip)(void *data);
     /* See dt_model_losing, dt_model_unsure and dt_model_lost. */
-    void (*losing)(void *data, const char *hostname, int64_t vpid, uint64_t trace, int64_t begin);
-    void (*unsure)(void *data, const char *hostname, int64_t vpid, uint64_t trace, int64_t end);
-    void (*lost)(void *data, const char *hostname, int64_t vpid, uint64_t trace,
-                 const struct dt_lost *lost);
+    void (*losing)(void *data, const struct dt_place *place, int64_t begin);
+    void (*unsure)(void *data, const struct dt_place *place, int64_t end);
+    void (*lost)(void *data, const struct dt_place *place, const struct dt_lost *lost);
 };
 
 struct dt_reader;

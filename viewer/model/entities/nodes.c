@@ -8,14 +8,14 @@
 /* -- Nodes -------------------------------------------------------------------------- */
 
 static unsigned hash_place(const void *data) {
-    const struct place *place = data;
+    const struct dt_place *place = data;
 
     return g_str_hash(place->hostname) ^
            (unsigned)(place->vpid == DT_NO_VALUE ? (int64_t)place->trace : place->vpid);
 }
 
 static gboolean equal_places(const void *a, const void *b) {
-    const struct place *x = a, *y = b;
+    const struct dt_place *x = a, *y = b;
 
     return x->vpid == y->vpid && (x->vpid != DT_NO_VALUE || x->trace == y->trace) &&
            strcmp(x->hostname, y->hostname) == 0;
@@ -34,13 +34,14 @@ static struct node *new_node(struct world *world, const struct dt_recorded *e) {
     struct node *node = g_new0(struct node, 1);
 
     node->world = world;
-    node->hostname = g_strdup(e->hostname);
-    node->place = (struct place){node->hostname, e->vpid, e->trace};
+    node->hostname = g_strdup(e->place.hostname);
+    node->place = e->place;
+    node->place.hostname = node->hostname;
     node->otp = g_strdup("");
     node->unsure = DT_NO_VALUE;
     node->seen = (struct dt_node){.number = world->nodes->len,
                                   .hostname = node->hostname,
-                                  .os_pid = e->vpid,
+                                  .os_pid = e->place.vpid,
                                   .otp = node->otp,
                                   .clock = e->clock,
                                   .first = e->time,
@@ -54,12 +55,11 @@ static struct node *new_node(struct world *world, const struct dt_recorded *e) {
 }
 
 struct node *dt_node_of(struct world *world, const struct dt_recorded *e) {
-    const struct place place = {e->hostname, e->vpid, e->trace};
     struct node *node = world->last_node;
 
-    if (node && equal_places(&node->place, &place))
+    if (node && equal_places(&node->place, &e->place))
         return node;
-    node = g_hash_table_lookup(world->places, &place);
+    node = g_hash_table_lookup(world->places, &e->place);
     return world->last_node = node ? node : new_node(world, e);
 }
 
@@ -170,12 +170,12 @@ void dt_world_free(struct world *world) {
 
 /* -- Losses ------------------------------------------------------------------------- */
 
-static bool is_at(const struct node *node, const struct place *place) {
+static bool is_at(const struct node *node, const struct dt_place *place) {
     return place->vpid == DT_NO_VALUE ? node->place.trace == place->trace
                                       : equal_places(&node->place, place);
 }
 
-struct node *dt_nodes_lost(struct world *world, const struct place *place, int64_t begin) {
+struct node *dt_nodes_lost(struct world *world, const struct dt_place *place, int64_t begin) {
     struct node *found = NULL;
     unsigned nodes = 0;
 
@@ -191,7 +191,7 @@ struct node *dt_nodes_lost(struct world *world, const struct place *place, int64
     return nodes == 1 ? found : NULL;
 }
 
-void dt_nodes_unsure(struct world *world, const struct place *place, int64_t end) {
+void dt_nodes_unsure(struct world *world, const struct dt_place *place, int64_t end) {
     for (unsigned i = 0; i < world->nodes->len; i++) {
         struct node *node = world->nodes->pdata[i];
 

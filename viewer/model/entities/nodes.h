@@ -3,20 +3,12 @@
 
 #include "model/entities/world.h"
 
-/* The origin of an event, which identifies its node: the OS process of the VM or, if that is
-   unknown, the trace. */
-struct place {
-    const char *hostname;
-    int64_t vpid;
-    uint64_t trace;
-};
-
 struct node {
     struct dt_node seen;
     struct world *world;
-    struct place place;
-    int64_t traced; /* the time of the last event from the VM's tracer */
-    int64_t unsure; /* events may be lost up to this time; DT_NO_VALUE */
+    struct dt_place place; /* identifies the node */
+    int64_t traced;        /* the time of the last event from the VM's tracer */
+    int64_t unsure;        /* events may be lost up to this time; DT_NO_VALUE */
     char *name, *hostname, *otp;
     char *own_name;  /* by its identity, NULL if unknown; several nodes may have the same */
     char *bare_name; /* the same without quotes */
@@ -47,6 +39,6 @@ void dt_node_named(struct node *node, const char *own_name, const char *otp);
 
 /* Events were lost at a place. Returns its node, or NULL if it has no node or several: for a trace
    shared by several VMs, it is unknown whose events were lost. */
-struct node *dt_nodes_lost(struct world *world, const struct place *place, int64_t begin);
+struct node *dt_nodes_lost(struct world *world, const struct dt_place *place, int64_t begin);
 /* Events of this place may be lost up to `end`. */
-void dt_nodes_unsure(struct world *world, const struct place *place, int64_t end);
+void dt_nodes_unsure(struct world *world, const struct dt_place *place, int64_t end);

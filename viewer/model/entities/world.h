@@ -18,7 +18,7 @@ struct world {
     void *of_sink;
     const struct dt_hooks *hooks;
     GPtrArray *nodes;
-    GHashTable *places;    /* struct place -> node */
+    GHashTable *places;    /* struct dt_place -> node */
     GHashTable *namesakes; /* name -> struct namesakes: nodes.c */
     struct node *last_node;
     GHashTable *functions;  /* text -> struct function; bounded by the code, so never pruned */
